@@ -1,0 +1,196 @@
+"""Servers under test: each case starts its own, on a free loopback port, and ends it."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+START_SECONDS = 20.0
+STOP_SECONDS = 10.0
+
+SERVER_NAME = "conf"
+HANDLE_PREFIX = f"H:{SERVER_NAME}"
+
+# Below the range that the kernel gives to outgoing connections.
+_PORTS = range(20000, 32000)
+_ports_lock = threading.Lock()
+_next_port = random.SystemRandom().choice(_PORTS)
+
+
+class ServerError(RuntimeError):
+    """A server that cannot be started or does not end as it should."""
+
+
+def _some_port() -> int:
+    global _next_port
+    with _ports_lock:
+        port = _next_port
+        _next_port = port + 1 if port + 1 in _PORTS else _PORTS[0]
+    return port
+
+
+def find_real(name: str) -> str:
+    path = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+    if not path:
+        package = {"gearmand": "gearman-job-server"}.get(name, name)
+        raise ServerError(f"{name} is not installed (Debian package {package})")
+    return path
+
+
+class Server:
+    """A running server process; ends with the runner whatever happens to the runner."""
+
+    def __init__(self, command: list[str]) -> None:
+        self.directory = tempfile.TemporaryDirectory(prefix="conformance-")
+        self._stderr = Path(self.directory.name, "stderr")
+        with self._stderr.open("wb") as stderr:
+            self._process = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", *command], cwd=self.directory.name,
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr)
+        self.port = 0
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def log(self) -> str:
+        return self._stderr.read_text(errors="replace")
+
+    def signal(self, name: str) -> None:
+        self._process.send_signal(signal.Signals["SIG" + name])
+
+    def fate(self) -> str:
+        """How the process fares at the end of a case."""
+        code = self._process.poll()
+        if code is None:
+            return "(running)"
+        return f"(exit {code})" if code >= 0 else f"(killed by {signal.Signals(-code).name})"
+
+    def exited(self) -> bool:
+        return self._process.poll() is not None
+
+    def wait_exit(self) -> str:
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            pass
+        return self.fate()
+
+    def listens_on(self, port: int) -> bool:
+        inodes = _listening_inodes(port)
+        try:
+            descriptors = list(Path(f"/proc/{self.pid}/fd").iterdir())
+            return any(os.readlink(fd) in inodes for fd in descriptors)
+        except OSError:
+            return False
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self.directory.cleanup()
+
+    def terminate(self) -> str:
+        """Asks the process to stop and tells how it did."""
+        if not self.exited():
+            self._process.terminate()
+        fate = self.wait_exit()
+        log = self.log()
+        self.kill()
+        return fate if fate == "(exit 0)" else f"{fate}\n{log[-2000:]}"
+
+
+def _listening_inodes(port: int) -> set[str]:
+    found = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        try:
+            rows = Path(table).read_text().splitlines()[1:]
+        except OSError:
+            continue
+        for row in rows:
+            fields = row.split()
+            if fields[3] == "0A" and int(fields[1].rsplit(":", 1)[1], 16) == port:
+                found.add(f"socket:[{fields[9]}]")
+    return found
+
+
+def start_real(kind: str, args: list[str]) -> Server:
+    """Starts Debian's beanstalkd or gearmand; a port that is taken is tried no further."""
+    binary = find_real(kind)
+    for _ in range(20):
+        port = _some_port()
+        if kind == "beanstalkd":
+            command = [binary, "-l", "127.0.0.1", "-p", str(port), *args]
+        else:
+            command = [binary, "-L", "127.0.0.1", "-p", str(port), "--job-handle-prefix",
+                       HANDLE_PREFIX, "-l", "none", "-P", "gearmand.pid", *args]
+        server = Server(command)
+        deadline = time.monotonic() + START_SECONDS
+        while not server.exited() and time.monotonic() < deadline:
+            if server.listens_on(port):
+                server.port = port
+                return server
+            time.sleep(0.002)
+        log = server.log()
+        server.kill()
+    raise ServerError(f"{kind} does not start: {log}")
+
+
+def start_ours(binary: str, args: list[str], config: list[tuple[str, str]]) -> Server:
+    command = [binary, "--listen", "127.0.0.1:0", "--server-name", SERVER_NAME, *args]
+    config_file: Path | None = None
+    if config:
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml", delete=False) as file:
+            file.write(_yaml(config))
+        config_file = Path(file.name)
+        command += ["--config", file.name]
+    try:
+        return _await_ready(Server(command))
+    finally:
+        if config_file:
+            config_file.unlink()
+
+
+def _await_ready(server: Server) -> Server:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        ready = re.search(r"^ready\b.*127\.0\.0\.1:(\d+)", server.log(), re.MULTILINE)
+        if ready:
+            server.port = int(ready[1])
+            return server
+        if server.exited():
+            break
+        time.sleep(0.002)
+    log = server.log()
+    fate = server.fate()
+    server.kill()
+    raise ServerError(f"the broker is not ready {fate}: {log}")
+
+
+def _yaml(config: list[tuple[str, str]]) -> str:
+    """Dotted keys as nested YAML maps."""
+    tree: dict = {}
+    for key, value in config:
+        *path, last = key.split(".")
+        node = tree
+        for part in path:
+            node = node.setdefault(part, {})
+        node[last] = value
+
+    def lines(node: dict, depth: int) -> list[str]:
+        out = []
+        for name, value in node.items():
+            if isinstance(value, dict):
+                out += [f"{'  ' * depth}{name}:"] + lines(value, depth + 1)
+            else:
+                out.append(f"{'  ' * depth}{name}: {value}")
+        return out
+
+    return "\n".join(lines(tree, 0)) + "\n"
