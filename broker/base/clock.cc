@@ -1,0 +1,20 @@
+#include "broker/base/clock.h"
+
+#include <ctime>
+
+namespace gearstalk {
+namespace {
+
+Time Read(clockid_t id) {
+  timespec ts{};
+  clock_gettime(id, &ts);
+  return static_cast<Time>(ts.tv_sec) * kSecond + ts.tv_nsec;
+}
+
+}  // namespace
+
+SystemClock::SystemClock() : offset_(Read(CLOCK_REALTIME) - Read(CLOCK_BOOTTIME)) { Refresh(); }
+
+void SystemClock::Refresh() { now_ = Read(CLOCK_BOOTTIME) + offset_; }
+
+}  // namespace gearstalk

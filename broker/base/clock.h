@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+
+namespace gearstalk {
+
+// Nanoseconds since 1970. Steady: it is read from the system's wall clock once, at start, and
+// from then on follows CLOCK_BOOTTIME, so that a step of the wall clock moves no deadline.
+using Time = std::int64_t;
+
+inline constexpr Time kMicrosecond = 1'000;
+inline constexpr Time kMillisecond = 1'000'000;
+inline constexpr Time kSecond = 1'000'000'000;
+
+// Later than anything; what "never" is called in deadlines.
+inline constexpr Time kNever = INT64_MAX;
+
+// `seconds` after `from`, kNever where the sum does not fit.
+inline Time After(Time from, std::uint64_t seconds) {
+  const auto room = static_cast<std::uint64_t>(kNever - from) / static_cast<std::uint64_t>(kSecond);
+  return seconds >= room ? kNever : from + static_cast<Time>(seconds) * kSecond;
+}
+
+// The time of the current round of the loop. Everybody reads it, only the loop (or a test) sets it.
+class Clock {
+ public:
+  Time Now() const { return now_; }
+
+ protected:
+  ~Clock() = default;
+  Time now_ = 0;
+};
+
+// The only reader of the system's clocks.
+class SystemClock final : public Clock {
+ public:
+  SystemClock();
+  void Refresh();
+
+ private:
+  Time offset_;
+};
+
+class FakeClock final : public Clock {
+ public:
+  explicit FakeClock(Time start = 1'700'000'000 * kSecond) { now_ = start; }
+  void Advance(Time by) { now_ += by; }
+};
+
+}  // namespace gearstalk

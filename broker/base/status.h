@@ -1,0 +1,59 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "broker/base/check.h"
+
+namespace gearstalk {
+
+// Every way in which an operation of the engine, the journal or the configuration can end.
+// A protocol turns these into its own words in one function.
+enum class Code : unsigned char {
+  kOk,
+  kNotFound,     // no such job, tube or function, or not held by the asker
+  kNotIgnored,   // the last watched tube cannot be ignored
+  kDraining,     // the broker takes no new jobs
+  kQueueFull,    // maxqueue of the tube is reached
+  kOutOfMemory,  // memory limit reached
+  kInUse,        // the function still has workers or jobs
+  kJournal,      // the journal cannot make the change durable
+  kInvalid,      // bad value; the message says which
+  kIo,           // a system call failed; the message says which and why
+  kCorrupt,      // stored data is damaged; the message says where
+};
+
+// A code with the words for a person. Used off the hot path; the engine's verbs return a Code.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  Status(Code code, std::string message) : code_(code), message_(std::move(message)) {}
+
+  bool ok() const { return code_ == Code::kOk; }
+  Code code() const { return code_; }
+  const std::string& message() const { return message_; }
+
+ private:
+  Code code_ = Code::kOk;
+  std::string message_;
+};
+
+// A value, or the Status that says why there is none.
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::move(value)) {}
+  Result(Status status) : state_(std::move(status)) { GS_CHECK(!this->status().ok()); }
+
+  bool ok() const { return std::holds_alternative<T>(state_); }
+  const Status& status() const { return std::get<Status>(state_); }
+  T& value() { return std::get<T>(state_); }
+  const T& value() const { return std::get<T>(state_); }
+  T* operator->() { return &value(); }
+
+ private:
+  std::variant<T, Status> state_;
+};
+
+}  // namespace gearstalk

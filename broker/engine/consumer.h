@@ -1,0 +1,65 @@
+#pragma once
+
+#include <boost/intrusive/list.hpp>
+#include <cstdint>
+
+#include "broker/base/clock.h"
+#include "broker/base/lsn.h"
+#include "broker/engine/deadlines.h"
+#include "broker/engine/indexed_heap.h"
+#include "broker/engine/job.h"
+#include "broker/engine/watch_list.h"
+
+namespace gearstalk {
+
+// One connection as the engine sees it: what it uses, watches and holds, and whether it waits.
+// A session derives from it. The On... methods are called from inside engine calls and must not call
+// the engine back: they encode a reply and let the loop go on with the session later.
+//
+// Lifetime: Engine::Join before any other call, Engine::Leave before it is destroyed.
+class Consumer : public Timer {
+ public:
+  // A job that Reserve waited for; `lsn` has to be durable before it may be shown.
+  virtual void OnReserved(Job& /*job*/, Lsn /*lsn*/) {}
+  // One of its reservations has a second left (beanstalk's safety margin), nothing is ready.
+  virtual void OnDeadlineSoon() {}
+  virtual void OnTimedOut() {}
+  // It sleeps, and there may be work: ask again (Gearman's NOOP).
+  virtual void OnJobsAvailable() {}
+
+  const WatchList& watched() const { return watched_; }
+  Tube* used() const { return used_; }
+  bool waiting() const { return wait_ != Wait::kNone; }
+  std::size_t held() const { return held_.size(); }
+
+ protected:
+  Consumer() : Timer(Timer::Kind::kConsumer) {}
+  ~Consumer();
+
+ private:
+  friend class Engine;
+  enum class Wait : std::uint8_t { kNone, kReserving, kSleeping };
+
+  using Hook = boost::intrusive::list_member_hook<>;
+
+  WatchList watched_;
+  Tube* used_ = nullptr;
+  IndexedHeap<Job> held_;          // by deadline; kNever where there is none
+  Wait wait_ = Wait::kNone;
+  bool joined_ = false;
+  bool producer_ = false;          // has put or submitted
+  bool worker_ = false;            // has reserved or grabbed
+  Time wait_until_ = kNever;       // reserve-with-timeout
+  std::uint64_t wait_since_ = 0;   // rises with every new wait: the order of service
+  Tube* promised_ = nullptr;       // tube whose job it was woken for and has not asked for yet
+  std::uint64_t promise_round_ = 0;
+  Hook wide_hook_;                 // among the waiters that watch many tubes
+
+ public:
+  using WideList =
+      boost::intrusive::list<Consumer,
+                             boost::intrusive::member_hook<Consumer, Hook, &Consumer::wide_hook_>,
+                             boost::intrusive::constant_time_size<true>>;
+};
+
+}  // namespace gearstalk

@@ -1,0 +1,270 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "broker/base/clock.h"
+#include "broker/base/status.h"
+#include "broker/engine/consumer.h"
+#include "broker/engine/deadlines.h"
+#include "broker/engine/id_table.h"
+#include "broker/engine/job.h"
+#include "broker/engine/job_observer.h"
+#include "broker/engine/tube.h"
+#include "broker/engine/tube_table.h"
+#include "broker/engine/unique_index.h"
+#include "broker/journal/journal.h"
+
+namespace gearstalk {
+
+struct EngineOptions {
+  std::uint32_t default_ttr_s = 120;   // TTR of a job without one, for a consumer that needs one
+  std::uint32_t normal_to = 65536;     // highest priority that counts as Band::kNormal
+  std::uint32_t job_retries = 0;       // lost tries after which a job fails; 0 = no limit
+  bool wake_all = false;               // every new job wakes every sleeper, as gearmand does
+};
+
+// How a verb that changes something ended. Nobody may be told of it before `lsn` is durable.
+struct Outcome {
+  Code code = Code::kOk;
+  Lsn lsn = 0;
+  bool ok() const { return code == Code::kOk; }
+};
+
+struct Added {
+  Code code = Code::kOk;
+  JobId id = 0;
+  Lsn lsn = 0;
+  bool ok() const { return code == Code::kOk; }
+};
+
+struct Taken {
+  Job* job = nullptr;  // nullptr: none
+  Lsn lsn = 0;
+};
+
+// What `reserve` of a consumer came to at once.
+enum class ReserveResult : std::uint8_t { kTaken, kWaits, kDeadlineSoon, kTimedOut };
+
+struct EngineStats {
+  std::size_t urgent = 0, ready = 0, reserved = 0, delayed = 0, buried = 0;
+  std::uint64_t timeouts = 0;
+  std::uint64_t total_jobs = 0;
+  std::size_t tubes = 0;
+  std::size_t producers = 0, workers = 0, waiting = 0;  // connections
+};
+
+// The queue. One thread, no clock: everything that depends on time takes `now`, and Tick does what is
+// due. Every verb checks, appends at most one record to the journal, applies, and then serves the
+// waiting consumers of the tube it touched. Verbs are named as beanstalk or Gearman name them;
+// docs/semantics.md says what each does to a job.
+//
+// Costs are O(1) or O(log n) in the jobs of a tube; nothing here walks all tubes, jobs, consumers or
+// waiters, except where a comment says so.
+class Engine final : public LiveState {
+ public:
+  Engine(EngineOptions options, Journal& journal);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  const EngineOptions& options() const { return options_; }
+
+  // --- Connections -------------------------------------------------------------------------------
+  void Join(Consumer& consumer);
+  // Its reservations go back (a lost try each), its waits and watches end. O(held + watched).
+  void Leave(Time now, Consumer& consumer);
+  void Use(Consumer& consumer, std::string_view tube);
+  // Idempotent. `able` counts the consumer as one of the tube's workers at once (Gearman's CAN_DO);
+  // otherwise it counts from its first reservation on. `run_limit` is CAN_DO_TIMEOUT, 0 = none.
+  void Watch(Time now, Consumer& consumer, std::string_view tube, bool able = false, Time run_limit = 0);
+  // kNotIgnored for the last one, unless `may_be_last`.
+  Code Ignore(Consumer& consumer, std::string_view tube, bool may_be_last = false);
+  // Gearman's CANT_DO: Ignore, and what it runs of that function goes back.
+  void Unable(Time now, Consumer& consumer, std::string_view tube);
+  void ResetAbilities(Time now, Consumer& consumer);
+
+  // --- Producing ---------------------------------------------------------------------------------
+  // beanstalk's put into the used tube. `job` has priority, ttr_s, delay_s and its body set.
+  // A tube "$reply/<id>" sends the body to the waiters of the job that the consumer holds instead.
+  Added Put(Time now, Consumer& producer, JobPtr job);
+  struct Submission {
+    std::string_view tube;
+    JobObserver* waiter = nullptr;  // foreground: who waits; nullptr = background, durable
+    Time due = 0;                   // not before (epoch)
+    std::string_view reducer;
+    bool unique_is_body = false;    // Gearman's "-" with a body that is not empty
+  };
+  // Gearman's submit. A job with the same key in the tube that is not finished is joined instead.
+  Added Submit(Time now, Consumer& producer, JobPtr job, const Submission& submission);
+  // The observer's connection is gone: it leaves all its jobs. Foreground jobs that nobody waits for
+  // any more and nobody runs disappear. O(jobs it waits for).
+  void Forget(Time now, JobObserver& observer);
+
+  // --- Taking ------------------------------------------------------------------------------------
+  // beanstalk's reserve: takes the most urgent ready job, or waits until `deadline` (kNever: for ever;
+  // <= now: not at all), or says why it cannot. kTaken fills `taken`.
+  ReserveResult Reserve(Time now, Consumer& consumer, Time deadline, Taken& taken);
+  Taken ReserveJob(Time now, Consumer& consumer, JobId id);
+  // Gearman's GRAB_JOB: takes or not, never waits; ends a sleep.
+  Taken Grab(Time now, Consumer& consumer);
+  // Gearman's PRE_SLEEP: OnJobsAvailable is called at once if there is work, else when there is.
+  void Sleep(Time now, Consumer& consumer);
+  // Ends a wait without an answer (half-closed connection).
+  void StopWaiting(Consumer& consumer);
+
+  // --- By the holder (Delete: also by anybody for a job that nobody holds) -------------------------
+  Outcome Delete(Time now, Consumer& consumer, JobId id);
+  Outcome Release(Time now, Consumer& consumer, JobId id, std::uint32_t priority, std::uint32_t delay_s);
+  Outcome Bury(Time now, Consumer& consumer, JobId id, std::uint32_t priority);
+  Outcome Touch(Time now, Consumer& consumer, JobId id);
+  Outcome Report(Time now, Consumer& consumer, JobId id, const Progress& progress);
+  Outcome Complete(Time now, Consumer& consumer, JobId id, std::string_view result);
+  Outcome Fail(Time now, Consumer& consumer, JobId id);
+  Outcome Except(Time now, Consumer& consumer, JobId id, std::string_view text);
+
+  // --- Administration ----------------------------------------------------------------------------
+  // Takes a job away, whatever its state; its waiters are told that it failed.
+  Outcome Cancel(Time now, JobId id);
+  struct Kicked {
+    std::uint64_t count = 0;
+    Lsn lsn = 0;
+    Code code = Code::kOk;
+  };
+  // Up to `bound` jobs of the used tube: buried ones in burial order if there are any, else delayed
+  // ones by due time. O(bound log n): callers with a large bound call it in slices, and say so with `delayed` (what the
+  // first slice chose), which is set on return.
+  Kicked Kick(Time now, Consumer& consumer, std::uint64_t bound, std::optional<bool>& delayed);
+  Outcome KickJob(Time now, JobId id);
+  Outcome Pause(Time now, std::string_view tube, std::uint32_t seconds);
+  Outcome CreateFunction(std::string_view tube);
+  Outcome DropFunction(std::string_view tube);  // kInUse while it has workers or unfinished jobs
+  // Limits on unfinished jobs, by Band; 0 = none. kNotFound for an unknown tube, which changes nothing.
+  Outcome SetMaxQueue(std::string_view tube, const std::array<std::int64_t, 3>& limits);
+  void Drain() { draining_ = true; }
+  bool draining() const { return draining_; }
+
+  // --- Questions ---------------------------------------------------------------------------------
+  const Job* Find(JobId id) const { return jobs_.Find(id); }
+  // Some job with this key in any tube, or nullptr. O(tubes) at worst: Gearman's GET_STATUS_UNIQUE.
+  const Job* FindUnique(std::string_view unique) const;
+  const Tube* FindTube(std::string_view name) const { return tubes_.Find(name); }
+  // In the order of creation; pass 0 first. For walks in slices: a cursor stays good across changes.
+  const Tube* NextTube(std::uint64_t after) const { return tubes_.Next(after); }
+  const Job* NextJob(JobId after) const { return jobs_.Next(after); }
+  EngineStats Stats() const;
+  // Whether `status` lists it: it has unfinished jobs, a worker, a waiting consumer, or was created.
+  bool Listed(const Tube& tube) const;
+  std::size_t Waiting(const Tube& tube) const;  // O(waiting consumers that watch many tubes)
+  std::size_t Waiters(const Job& job) const;    // O(result)
+  std::uint32_t TtrSeconds(const Job& job) const;  // default_ttr_s where it has none
+  // Until a delayed job is due or a reservation ends; 0 in other states or without an end.
+  Time TimeLeft(Time now, const Job& job) const;
+  Time PauseLeft(Time now, const Tube& tube) const;
+  std::uint32_t PauseSeconds(const Tube& tube) const { return tube.pause_s_; }
+  Band BandOf(std::uint32_t priority) const;
+  const Journal& journal() const { return journal_; }
+
+  // --- Time --------------------------------------------------------------------------------------
+  // Does what is due, a bounded number of steps a call, and returns when to call again: at once
+  // (`now`) if more is due, kNever if nothing will be.
+  Time Tick(Time now);
+
+  // --- LiveState: replay and compaction ------------------------------------------------------------
+  Status Apply(const Record& record) override;
+  bool Capture(std::uint64_t id, const std::function<void(const Record&)>& emit) override;
+  void CaptureSettings(const std::function<void(const Record&)>& emit) override;
+  // After Replay: delayed jobs that became due meanwhile are ready at the first Tick.
+
+  // Recounts everything that is kept counted and compares; a message names the first difference. O(all): for tests.
+  std::string CheckInvariants() const;
+
+ private:
+  // engine_apply.cc: the state changes, for live verbs and replay alike
+  void Insert(JobPtr job, Tube& tube);
+  void EnterReady(Job& job);
+  void EnterDelayed(Job& job, Time due);
+  void EnterBuried(Job& job, std::uint64_t burial);
+  void EnterReserved(Time now, Job& job, Consumer& consumer);
+  void LeaveState(Job& job);
+  void Erase(Job& job);
+  Lsn Append(const Job& job, Record::Kind kind);
+  Lsn AppendSettings(const Tube& tube);
+  void FillRecord(const Job& job, Record& record) const;
+  void FillSettings(const Tube& tube, Record& record) const;
+  void ApplyPut(const Record& record);
+  void ApplyChange(Job& job, const Record& record);
+  void ApplyState(Job& job, const Record& record);
+  void ApplySettings(const Record& record);
+  JobId TakeId(bool recorded);
+
+  // engine_wait.cc: ready jobs meet waiting consumers
+  Job* BestFor(const Consumer& consumer, bool& any_ready) const;
+  Taken Take(Time now, Job& job, Consumer& consumer);
+  void BeginWait(Consumer& consumer, Consumer::Wait wait, Time until);
+  void EndWait(Consumer& consumer);
+  void StandInLine(Consumer& consumer);
+  void StandOutOfLine(Consumer& consumer);
+  void StandInLineOf(Watch& watch);
+  Consumer* LongestWaiting(const Tube& tube) const;
+  void Serve(Time now, Tube& tube);
+  void Wake(Time now, Consumer& sleeper, Tube& tube);
+  void WakeEverySleeper(Time now, Tube& tube);
+  void DropPromise(Time now, Consumer& consumer);
+  bool Runnable(const Tube& tube) const { return tube.ready() > 0 && !tube.paused(); }
+  void NoteReady(Tube& tube);
+
+  // engine_consume.cc
+  Job* HeldBy(const Consumer& consumer, JobId id) const;
+  Code AdmitsChange(const Job& job, Record::Kind kind) const;
+  void ArmConsumer(Consumer& consumer);
+  Time HoldDeadline(Time now, const Job& job, const Consumer& consumer) const;
+  void Restart(Time now, Job& job);
+  void GiveBack(Time now, Job& job, bool lost_try);
+  Lsn FailJob(Time now, Job& job, const Finish& finish, bool journalled_already = false);
+  Lsn Remove(Job& job);
+  void Tell(Job& job, Finish::Kind kind, std::string_view data, Lsn lsn);
+  void DropWaiters(Job& job);
+  Lsn BuryJob(Job& job);
+
+  // engine_tubes.cc
+  Tube& TubeNamed(std::string_view name);
+  void ReleaseTube(Tube& tube);
+  void RemoveWatch(Consumer& consumer, gearstalk::Watch& watch);
+  void CountAsWorker(Consumer& consumer);
+
+  // engine_tick.cc
+  void TubeDue(Time now, Tube& tube);
+  void ConsumerDue(Time now, Consumer& consumer);
+  void ArmTube(Tube& tube);
+
+  EngineOptions options_;
+  Journal& journal_;
+  bool draining_ = false;
+
+  TubeTable tubes_;
+  IdTable<Job> jobs_;
+  UniqueIndex uniques_;
+  Deadlines deadlines_;
+
+  JobId next_id_ = 1;
+  JobId ids_recorded_ = 1;     // ids below are known to the journal as taken
+  std::uint64_t next_burial_ = 1;
+  std::uint64_t next_wait_ = 1;
+  std::vector<Tube*> stirred_;  // tubes with ready jobs, in no order
+  Consumer::WideList wide_waiting_;
+  struct WokenFor {
+    JobId job;
+    Time check;  // if it is still ready then, everybody is woken
+  };
+  std::deque<WokenFor> woken_for_;  // by time
+
+  EngineStats totals_;
+};
+
+}  // namespace gearstalk

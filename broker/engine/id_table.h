@@ -1,0 +1,129 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "broker/base/check.h"
+
+namespace gearstalk {
+
+// A map from rising 64-bit ids to pointers: a radix tree of 64-way nodes. Ids given out one after the other share
+// leaves, so a dense table costs 8.2 bytes an entry, grows without ever rehashing, and is walked in
+// id order. Empty nodes are freed. Id 0 is not used.
+template <typename T>
+class IdTable {
+ public:
+  IdTable() = default;
+  IdTable(const IdTable&) = delete;
+  IdTable& operator=(const IdTable&) = delete;
+  ~IdTable() {
+    if (root_ != nullptr) Free(root_, height_);
+  }
+
+  std::size_t size() const { return size_; }
+
+  T* Find(std::uint64_t id) const {
+    if (!Fits(id)) return nullptr;
+    const Node* node = root_;
+    for (int level = height_; level > 0 && node != nullptr; --level) {
+      node = static_cast<const Node*>(node->slots[Digit(id, level)]);
+    }
+    return node == nullptr ? nullptr : static_cast<T*>(node->slots[Digit(id, 0)]);
+  }
+
+  // `id` must not be present.
+  void Insert(std::uint64_t id, T* item) {
+    while (!Fits(id)) Grow();
+    Node* node = root_;
+    for (int level = height_; level > 0; --level) {
+      void*& slot = node->slots[Digit(id, level)];
+      if (slot == nullptr) {
+        slot = new Node;
+        ++node->used;
+      }
+      node = static_cast<Node*>(slot);
+    }
+    GS_DCHECK(node->slots[Digit(id, 0)] == nullptr);
+    node->slots[Digit(id, 0)] = item;
+    ++node->used;
+    ++size_;
+  }
+
+  // `id` must be present.
+  void Erase(std::uint64_t id) {
+    std::array<Node*, kMaxHeight + 1> path{};
+    Node* node = root_;
+    for (int level = height_; level > 0; --level) {
+      path[static_cast<std::size_t>(level)] = node;
+      node = static_cast<Node*>(node->slots[Digit(id, level)]);
+    }
+    path[0] = node;
+    --size_;
+    for (int level = 0; level <= height_; ++level) {
+      node = path[static_cast<std::size_t>(level)];
+      node->slots[Digit(id, level)] = nullptr;
+      if (--node->used > 0) return;
+      if (level < height_) delete node;
+    }
+  }
+
+  // The entry with the lowest id above `after`, or nullptr.
+  T* Next(std::uint64_t after) const {
+    if (root_ == nullptr || after == UINT64_MAX || !Fits(after + 1)) return nullptr;
+    return First(root_, height_, after + 1);
+  }
+
+ private:
+  static constexpr int kBits = 6;
+  static constexpr int kMaxHeight = 10;  // 11 levels of 6 bits hold 64 bits
+  struct Node {
+    std::array<void*, 1 << kBits> slots{};
+    std::uint32_t used = 0;
+  };
+
+  static std::size_t Digit(std::uint64_t id, int level) {
+    return static_cast<std::size_t>(id >> (level * kBits)) & ((1U << kBits) - 1);
+  }
+
+  bool Fits(std::uint64_t id) const {
+    if (root_ == nullptr) return false;
+    return height_ == kMaxHeight || id >> ((height_ + 1) * kBits) == 0;
+  }
+
+  void Grow() {
+    auto* node = new Node;
+    if (root_ != nullptr) {
+      node->slots[0] = root_;
+      node->used = 1;
+      ++height_;
+    }
+    root_ = node;
+  }
+
+  static T* First(const Node* node, int level, std::uint64_t from) {
+    for (std::size_t digit = Digit(from, level); digit < node->slots.size(); ++digit) {
+      if (void* slot = node->slots[digit]; slot != nullptr) {
+        if (level == 0) return static_cast<T*>(slot);
+        if (T* found = First(static_cast<const Node*>(slot), level - 1, from)) return found;
+      }
+      from = 0;
+    }
+    return nullptr;
+  }
+
+  static void Free(Node* node, int level) {
+    if (level > 0) {
+      for (void* slot : node->slots) {
+        if (slot != nullptr) Free(static_cast<Node*>(slot), level - 1);
+      }
+    }
+    delete node;
+  }
+
+  Node* root_ = nullptr;
+  int height_ = 0;  // level of the root; leaves are level 0
+  std::size_t size_ = 0;
+};
+
+}  // namespace gearstalk

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "broker/base/check.h"
+#include "broker/base/clock.h"
+
+namespace gearstalk {
+
+// A 4-ary min-heap of pointers by (time, T::HeapOrder()), whose elements know their slot, so that any of
+// them can be removed or moved in O(log n). Times lie in the heap: comparing touches no element
+// unless times are equal. T provides `std::uint32_t& HeapSlot()` and `std::uint64_t HeapOrder() const`; it
+// outlives its stay here.
+template <typename T>
+class IndexedHeap {
+ public:
+  bool empty() const { return entries_.empty(); }
+  std::size_t size() const { return entries_.size(); }
+  T* top() const { return entries_.front().item; }
+  Time top_time() const { return entries_.empty() ? kNever : entries_.front().time; }
+  Time TimeAt(std::uint32_t slot) const { return entries_[slot].time; }
+  T* At(std::size_t slot) const { return entries_[slot].item; }
+
+  void Push(Time time, T* item) {
+    entries_.push_back({time, item});
+    SiftUp(entries_.size() - 1, {time, item});
+  }
+
+  void Remove(T* item) {
+    const std::size_t slot = item->HeapSlot();
+    GS_DCHECK(slot < entries_.size() && entries_[slot].item == item);
+    const Entry last = entries_.back();
+    entries_.pop_back();
+    if (slot < entries_.size()) Place(slot, last);
+    if (entries_.empty()) entries_.shrink_to_fit_if_large();
+  }
+
+  void Move(T* item, Time time) { Place(item->HeapSlot(), {time, item}); }
+
+ private:
+  struct Entry {
+    Time time;
+    T* item;
+  };
+  // Gives the memory of a past peak back.
+  struct Entries : std::vector<Entry> {
+    void shrink_to_fit_if_large() {
+      if (this->capacity() > 64) this->shrink_to_fit();
+    }
+  };
+
+  static bool Before(const Entry& a, const Entry& b) {
+    if (a.time != b.time) return a.time < b.time;
+    return a.item->HeapOrder() < b.item->HeapOrder();
+  }
+
+  void Put(std::size_t slot, const Entry& entry) {
+    entries_[slot] = entry;
+    entry.item->HeapSlot() = static_cast<std::uint32_t>(slot);
+  }
+
+  void Place(std::size_t slot, const Entry& entry) {
+    if (slot > 0 && Before(entry, entries_[(slot - 1) / 4])) {
+      SiftUp(slot, entry);
+    } else {
+      SiftDown(slot, entry);
+    }
+  }
+
+  void SiftUp(std::size_t slot, const Entry entry) {
+    while (slot > 0) {
+      const std::size_t parent = (slot - 1) / 4;
+      if (!Before(entry, entries_[parent])) break;
+      Put(slot, entries_[parent]);
+      slot = parent;
+    }
+    Put(slot, entry);
+  }
+
+  void SiftDown(std::size_t slot, const Entry entry) {
+    const std::size_t size = entries_.size();
+    for (;;) {
+      const std::size_t first = slot * 4 + 1;
+      if (first >= size) break;
+      std::size_t best = first;
+      const std::size_t end = first + 4 < size ? first + 4 : size;
+      for (std::size_t child = first + 1; child < end; ++child) {
+        if (Before(entries_[child], entries_[best])) best = child;
+      }
+      if (!Before(entries_[best], entry)) break;
+      Put(slot, entries_[best]);
+      slot = best;
+    }
+    Put(slot, entry);
+  }
+
+  Entries entries_;
+};
+
+}  // namespace gearstalk

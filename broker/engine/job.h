@@ -1,0 +1,171 @@
+#pragma once
+
+#include <boost/intrusive/list.hpp>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "broker/base/clock.h"
+
+namespace gearstalk {
+
+class Consumer;
+class Tube;
+class Job;
+class JobObserver;
+
+using JobId = std::uint64_t;
+
+enum class JobState : std::uint8_t { kReady, kReserved, kDelayed, kBuried, kGone };
+
+struct ByJob;
+struct ByObserver;
+template <typename Tag>
+using WaiterHook = boost::intrusive::list_base_hook<boost::intrusive::tag<Tag>>;
+
+// One observer's wait for one job: stands in the list of both.
+struct Waiter : WaiterHook<ByJob>, WaiterHook<ByObserver> {
+  Waiter(Job& of, JobObserver& by) : job(of), observer(by) {}
+  Job& job;
+  JobObserver& observer;
+};
+
+template <typename Tag>
+using WaiterList = boost::intrusive::list<Waiter, boost::intrusive::base_hook<WaiterHook<Tag>>,
+                                          boost::intrusive::constant_time_size<false>>;
+
+// What only some jobs have; made when first needed.
+struct JobExtra {
+  std::uint32_t timeouts = 0;
+  std::uint32_t releases = 0;
+  std::uint32_t buries = 0;
+  std::uint32_t kicks = 0;
+  std::uint32_t lost_tries = 0;   // consumers that went away or ran out of CAN_DO_TIMEOUT
+  std::uint32_t numerator = 0;    // progress as last reported
+  std::uint32_t denominator = 0;
+  std::uint64_t burial = 0;       // order of burial, while buried
+  Time run_limit = kNever;        // when the holder's own limit (CAN_DO_TIMEOUT) ends
+  std::string reducer;
+  WaiterList<ByJob> waiters;      // in the order of joining
+};
+
+// Drops one reference; the last one frees the memory.
+struct JobUnref {
+  void operator()(Job* job) const;
+};
+using JobPtr = std::unique_ptr<Job, JobUnref>;
+
+// A job: record, unique key and body in ONE allocation, laid out as
+//   Job | hook of the unique index, key (both only with a key) | body | CR LF
+// The CR LF is always there, so that a beanstalk reply takes body and end from one place.
+//
+// The engine owns every job that has an id; replies under way share it by reference (Ref), so a
+// body is sent from where it lies even if the job is deleted meanwhile. Loop's thread only.
+class Job {
+ public:
+  static constexpr std::size_t kMaxUnique = 64;  // bytes, Gearman's limit
+
+  // Memory for a job with a key and room for `body_size` bytes, not yet known to the engine.
+  // `unique` is at most kMaxUnique bytes; empty = none.
+  static JobPtr New(std::uint32_t body_size, std::string_view unique = {});
+  // The same with the first `keep` body bytes of `old`, for a body that grows while it arrives.
+  static JobPtr Grown(const Job& old, std::uint32_t body_size, std::uint32_t keep);
+  // One more reference, or nullptr if there are too many already (then copy the body instead).
+  static JobPtr Ref(Job& job);
+
+  JobId id() const { return id_; }
+  Tube& tube() const { return *tube_; }
+  JobState state() const { return state_; }
+  std::string_view unique() const { return {KeyBytes(), unique_size_}; }
+  std::string_view body() const { return {BodyBytes(), body_size_}; }
+  // Body and the CR LF behind it.
+  std::string_view body_crlf() const { return {BodyBytes(), body_size_ + std::size_t{2}}; }
+  // Writable, also the two bytes behind the body: for whoever fills a new job.
+  std::span<char> space() { return {BodyBytes(), body_size_ + std::size_t{2}}; }
+
+  // Who holds it while it is reserved.
+  Consumer* holder() const { return state_ == JobState::kReserved ? link_.held.holder : nullptr; }
+  // Zeroes where nothing was counted.
+  const JobExtra& extra() const;
+
+  // Set by whoever makes the job; the engine reads and changes them from then on.
+  std::uint32_t priority = 0;
+  std::uint32_t ttr_s = 0;    // 0 = none
+  std::uint32_t delay_s = 0;  // of the put or the last release, for statistics
+  std::uint32_t reserves = 0;
+  Time created = 0;
+
+  bool durable() const { return durable_; }
+  bool keep_on_failure() const { return keep_on_failure_; }
+  void set_keep_on_failure(bool keep) { keep_on_failure_ = keep; }
+  // Gearman's unique "-": jobs with equal bodies are one.
+  bool unique_is_body() const { return unique_is_body_; }
+
+  // IndexedHeap (delayed and reserved jobs).
+  std::uint32_t& HeapSlot() { return link_.held.slot; }
+  std::uint64_t HeapOrder() const { return id_; }
+
+ private:
+  friend class Engine;
+  friend class JobList;
+  friend class ReadyQueue;
+  friend class UniqueIndex;
+  friend struct JobUnref;
+
+  struct Held {
+    Consumer* holder;
+    std::uint32_t slot;
+  };
+  struct Neighbours {
+    Job* prev;
+    Job* next;
+  };
+
+  Job() = default;
+  ~Job() = default;
+
+  JobExtra& MakeExtra();
+  Job*& UniqueNext();
+  std::size_t KeyOffset() const { return sizeof(Job) + (unique_size_ > 0 ? sizeof(Job*) : 0); }
+  const char* KeyBytes() const { return reinterpret_cast<const char*>(this) + KeyOffset(); }
+  const char* BodyBytes() const { return KeyBytes() + unique_size_; }
+  char* BodyBytes() { return reinterpret_cast<char*>(this) + KeyOffset() + unique_size_; }
+  std::size_t AllocatedSize() const { return KeyOffset() + unique_size_ + body_size_ + 2; }
+
+  JobId id_ = 0;
+  Tube* tube_ = nullptr;
+  union {
+    Neighbours list;  // ready (in a lane) or buried
+    Held held;        // reserved; delayed uses the slot alone
+  } link_ = {.list = {nullptr, nullptr}};
+  JobExtra* extra_ = nullptr;
+  std::uint32_t body_size_ = 0;
+  std::uint16_t refs_ = 1;
+  JobState state_ : 3 = JobState::kGone;
+  bool durable_ : 1 = false;          // journalled: put by beanstalk or submitted in background
+  bool keep_on_failure_ : 1 = false;  // put by beanstalk: a failure buries it
+  bool unique_is_body_ : 1 = false;
+  bool late_ : 1 = false;             // ready, and in the queue's late set instead of a lane
+  std::uint8_t unique_size_ = 0;
+};
+
+static_assert(sizeof(Job) == 72, "the memory budget of a queued job is 100 bytes beside its body");
+
+// A doubly linked list of jobs through their own links: a lane, or the buried ones.
+class JobList {
+ public:
+  bool empty() const { return head_ == nullptr; }
+  Job* front() const { return head_; }
+  Job* back() const { return tail_; }
+  void PushBack(Job* job);
+  void PushFront(Job* job);
+  void Remove(Job* job);
+
+ private:
+  Job* head_ = nullptr;
+  Job* tail_ = nullptr;
+};
+
+}  // namespace gearstalk

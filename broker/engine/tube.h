@@ -1,0 +1,112 @@
+#pragma once
+
+#include <absl/container/btree_map.h>
+#include <absl/container/btree_set.h>
+
+#include <array>
+#include <boost/intrusive/list.hpp>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "broker/base/clock.h"
+#include "broker/engine/deadlines.h"
+#include "broker/engine/indexed_heap.h"
+#include "broker/engine/job.h"
+#include "broker/engine/watch_list.h"
+
+namespace gearstalk {
+
+// How priorities are read as classes, by prioritystatus and maxqueue: below kNormalFrom is high
+// (beanstalk's "urgent"), up to and including `normal_to` is normal, above is low.
+inline constexpr std::uint32_t kNormalFrom = 1024;
+enum class Band : std::uint8_t { kHigh, kNormal, kLow };
+
+// The ready jobs of a tube by (priority, id). Jobs of one priority that come in id order stand in a
+// lane, a plain list; only those that come back out of order go into a tree.
+class ReadyQueue {
+ public:
+  bool empty() const { return size_ == 0; }
+  std::size_t size() const { return size_; }
+  // The most urgent job; the queue is not empty.
+  Job* front() const;
+  void Push(Job* job);
+  void Remove(Job* job);
+
+ private:
+  struct Order {
+    bool operator()(const Job* a, const Job* b) const;
+  };
+
+  absl::btree_map<std::uint32_t, JobList> lanes_;  // the last lane stays when it gets empty
+  absl::btree_set<Job*, Order> late_;
+  std::size_t size_ = 0;
+};
+
+// Whether `a` leaves before `b`.
+inline bool MoreUrgent(const Job& a, const Job& b) {
+  return a.priority != b.priority ? a.priority < b.priority : a.id() < b.id();
+}
+
+// A queue of jobs: beanstalk's tube, Gearman's function. Read by everybody, changed by the engine only.
+// Lives while it is used, watched, holds a job or has settings to remember.
+class Tube : public Timer {
+ public:
+  const std::string& name() const { return name_; }
+  std::uint64_t id() const { return id_; }  // rises in the order of creation
+
+  std::size_t ready() const { return ready_.size(); }
+  std::size_t ready(Band band) const { return ready_by_band_[static_cast<std::size_t>(band)]; }
+  std::size_t urgent() const { return ready(Band::kHigh); }
+  std::size_t delayed() const { return delayed_.size(); }
+  std::size_t reserved() const { return reserved_; }
+  std::size_t buried() const { return buried_size_; }
+  // Jobs that wait for a worker or are with one: everything but the buried.
+  std::size_t unfinished() const { return ready() + delayed() + reserved(); }
+
+  const Job* NextReady() const { return ready_.empty() ? nullptr : ready_.front(); }
+  const Job* NextDelayed() const { return delayed_.empty() ? nullptr : delayed_.top(); }
+  const Job* NextBuried() const { return buried_.front(); }
+
+  std::uint32_t using_count() const { return using_; }
+  std::uint32_t watching() const { return watching_; }  // both protocols
+  std::uint32_t workers() const { return workers_; }    // of them: have taken a job or can do (semantics: AVAILABLE_WORKERS)
+  bool created_function() const { return created_function_; }
+  bool paused() const { return pause_until_ != 0; }
+
+  std::uint64_t total_jobs = 0;
+  std::uint64_t deletes = 0;
+  std::uint64_t pauses = 0;
+
+  std::uint32_t& HeapSlot() { return Timer::HeapSlot(); }
+
+ private:
+  friend class Engine;
+  friend class TubeTable;
+  Tube(std::string name, std::uint64_t id) : Timer(Kind::kTube), name_(std::move(name)), id_(id) {}
+
+  std::string name_;
+  std::uint64_t id_;
+  ReadyQueue ready_;
+  std::array<std::uint32_t, 3> ready_by_band_{};
+  IndexedHeap<Job> delayed_;  // by due time
+  JobList buried_;            // in the order of burial
+  std::uint32_t buried_size_ = 0;
+  std::uint32_t reserved_ = 0;
+  std::uint32_t using_ = 0;
+  std::uint32_t watching_ = 0;
+  std::uint32_t wide_watching_ = 0;  // watchers whose list is wide
+  std::uint32_t workers_ = 0;
+  bool created_function_ = false;
+  std::uint32_t pause_s_ = 0;
+  Time pause_until_ = 0;  // 0 = not paused
+  WaitingLine line_;      // who waits, first come first
+  // Sleepers woken for a job of this tube that have not asked for it yet. A new round begins when
+  // promises are given up: those made in an older one no longer count.
+  std::uint32_t promised_ = 0;
+  std::uint64_t promise_round_ = 0;
+  std::array<std::int64_t, 3> max_queue_{};  // by Band, 0 = no limit
+  std::uint32_t stirred_slot_ = UINT32_MAX;  // place among the tubes with ready jobs
+};
+
+}  // namespace gearstalk

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <boost/intrusive/list.hpp>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "broker/base/clock.h"
+
+namespace gearstalk {
+
+class Consumer;
+class Tube;
+
+// One consumer's interest in one tube. While the consumer waits, and watches few tubes, it stands in
+// the tube's line of waiters.
+struct Watch {
+  Watch(Tube& of, Consumer& by) : tube(of), consumer(by) {}
+  Tube& tube;
+  Consumer& consumer;
+  Time run_limit = 0;  // CAN_DO_TIMEOUT, 0 = none
+  boost::intrusive::list_member_hook<> line_hook;
+};
+
+using WaitingLine =
+    boost::intrusive::list<Watch,
+                           boost::intrusive::member_hook<Watch, boost::intrusive::list_member_hook<>,
+                                                         &Watch::line_hook>,
+                           boost::intrusive::constant_time_size<true>>;
+
+// The tubes a consumer takes jobs from, in the order in which they were added; removing one moves the
+// last into its place, as beanstalkd does. Finding one is O(1) also for thousands.
+class WatchList {
+ public:
+  // Above this many tubes a wait is kept in one place instead of in every tube.
+  static constexpr std::size_t kWide = 16;
+
+  std::size_t size() const { return watches_.size(); }
+  bool empty() const { return watches_.empty(); }
+  bool wide() const { return watches_.size() > kWide; }
+  auto begin() const { return watches_.begin(); }
+  auto end() const { return watches_.end(); }
+
+  Watch* Find(const Tube& tube) const;
+  // `tube` must not be watched yet.
+  Watch& Add(Tube& tube, Consumer& consumer);
+  void Remove(Watch& watch);
+
+ private:
+  std::vector<std::unique_ptr<Watch>> watches_;
+  absl::flat_hash_map<const Tube*, std::uint32_t> index_;  // filled only while wide
+};
+
+}  // namespace gearstalk

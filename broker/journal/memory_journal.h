@@ -1,0 +1,23 @@
+#pragma once
+
+#include <utility>
+
+#include "broker/journal/journal.h"
+
+namespace gearstalk {
+
+// Keeps nothing and therefore never makes anybody wait: the journal of a broker without a data
+// directory.
+class MemoryJournal final : public Journal {
+ public:
+  Status Replay(LiveState& /*state*/) override { return {}; }
+  Lsn Append(const Record& /*record*/) override { return 0; }
+  bool Accepts(Record::Kind /*kind*/) const override { return true; }
+  Status Health() const override { return {}; }
+  void Flush(Time /*now*/) override {}
+  Lsn Durable() const override { return 0; }
+  void SetOnDurable(std::function<void(Lsn)> /*on_durable*/) override {}
+  JournalStats Stats() const override { return {}; }
+};
+
+}  // namespace gearstalk

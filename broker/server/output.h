@@ -1,0 +1,86 @@
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "broker/base/lsn.h"
+
+namespace gearstalk {
+
+// Keeps bytes that belong to somebody else alive until they are sent.
+class Pin {
+ public:
+  using Drop = void (*)(void*);
+  Pin() = default;
+  Pin(void* object, Drop drop) : object_(object), drop_(drop) {}
+  Pin(Pin&& other) noexcept;
+  Pin& operator=(Pin&& other) noexcept;
+  ~Pin();
+
+ private:
+  void* object_ = nullptr;
+  Drop drop_ = nullptr;
+};
+
+// What a connection still has to send, in order. Small replies are gathered in chunks, large bodies
+// are sent from where they lie. Bytes behind a gate leave when the journal has got that far; later bytes stay
+// behind them. An empty output owns no memory. Loop's thread only.
+class Output {
+ public:
+  // From this size on, bytes are better shared than copied.
+  static constexpr std::size_t kShareFrom = 4096;
+
+  Output() = default;
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+  ~Output();
+
+  void Append(std::string_view bytes);
+  // At least `size` (<= 4096) writable bytes at the end; Commit says how many were used.
+  char* Prepare(std::size_t size);
+  void Commit(std::size_t size);
+  // Sends `bytes` from where they are; `pin` keeps them alive.
+  void AppendShared(std::string_view bytes, Pin pin);
+
+  // Everything appended from here on waits until `lsn` is durable. Call it before appending the
+  // reply that acknowledges the change. Lower or equal positions cost nothing.
+  void HoldUntil(Lsn lsn);
+
+  bool empty() const { return size_ == 0; }
+  std::size_t size() const { return size_; }
+
+  // Up to `max` pieces that may leave now, given what is durable; their number.
+  int Gather(iovec* pieces, int max, Lsn durable) const;
+  // `size` bytes were sent.
+  void Consume(std::size_t size);
+
+  // Everything, gates ignored, taken out: for tests.
+  std::string TakeAll();
+
+ private:
+  struct Chunk;
+  struct Segment {
+    const char* data;
+    std::size_t size;
+    Chunk* chunk;  // owned; nullptr for shared bytes
+    Pin pin;
+  };
+  struct Gate {
+    std::uint64_t offset;  // in the stream of all bytes ever appended
+    Lsn lsn;
+  };
+
+  std::deque<Segment> segments_;
+  std::deque<Gate> gates_;
+  std::uint64_t sent_ = 0;
+  std::size_t size_ = 0;
+  Lsn held_ = 0;  // highest position asked for
+};
+
+}  // namespace gearstalk

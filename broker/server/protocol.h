@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "broker/base/clock.h"
+#include "broker/server/output.h"
+
+namespace gearstalk {
+
+// Who is at the other end.
+struct Peer {
+  int fd = -1;
+  std::string address;   // "127.0.0.1", "::1", or "unix"
+  bool local = false;    // loopback or a Unix socket
+};
+
+// A session's way back to its connection. Outlives the session.
+class Wire {
+ public:
+  // What is appended here leaves in one write at the end of the round.
+  virtual Output& out() = 0;
+  virtual const Peer& peer() const = 0;
+  virtual Time Now() const = 0;
+  // A session that said kBlocked can go on: OnInput is called again in this or the next round, also with no
+  // bytes. Safe to call from inside engine callbacks.
+  virtual void Resume() = 0;
+
+ protected:
+  ~Wire() = default;
+};
+
+// What became of the bytes that a session was shown.
+enum class Then : std::uint8_t {
+  kMore,     // all complete messages were run; what is left needs more bytes
+  kBlocked,  // it waits for the engine; Resume when it can go on
+  kYield,    // there is more to run, or a long answer is half made: others first, then call again
+  kForeign,  // the next message is none of this protocol's
+  kClose,    // close when what is in the output has left
+};
+struct InputResult {
+  std::size_t bytes;  // used, from the front
+  Then then;
+};
+
+// One connection's state in one protocol. A message is a command line with its body, or a packet.
+class Session {
+ public:
+  enum class Scope : std::uint8_t {
+    kAll,         // run all complete messages
+    kOneMessage,  // run one message, then return (kMore if it ran)
+    kUnknownLine, // answer one line whose first word nobody knows; do not say kForeign
+  };
+  // How much output may wait in one round before the session yields, in bytes.
+  static constexpr std::size_t kRoundOutput = 256 * 1024;
+
+  virtual ~Session() = default;
+
+  virtual InputResult OnInput(std::string_view bytes, Scope scope) = 0;
+
+  // While a body is under way: where its next bytes go, so that they are read from the socket into the job. Empty
+  // when none is, or when the session would rather be shown the bytes.
+  virtual std::span<char> BodySpace() { return {}; }
+  // `size` bytes were read into BodySpace. OnInput is called next, also when no bytes follow.
+  virtual void OnBody(std::size_t /*size*/) {}
+
+  // The peer will send no more; all input was shown. Answer what waits; the connection closes when
+  // the output has left, unless the session still says kYield.
+  virtual void OnEof() = 0;
+
+  // For `workers`: the client's name ("-" if none), and each queue it takes jobs from, after a blank.
+  virtual std::string_view ClientId() const { return "-"; }
+  virtual void AppendQueues(std::string& /*out*/) const {}
+};
+
+// Whether a protocol wants a message, by its first bytes (there is at least one).
+enum class Claim : std::uint8_t {
+  kNo,
+  kMaybe,       // more bytes will tell
+  kOneMessage,  // answers this one; the connection stays undecided
+  kYes,         // it is this protocol's connection
+};
+
+class Protocol {
+ public:
+  virtual ~Protocol() = default;
+  virtual std::string_view name() const = 0;
+  // By the first word (or byte) of a message.
+  virtual Claim Sniff(std::string_view bytes) const = 0;
+  // The word was nobody's: would this protocol answer the line (kOneMessage)? kMaybe until its end is there.
+  virtual Claim SniffUnknown(std::string_view bytes) const = 0;
+  virtual std::unique_ptr<Session> NewSession(Wire& wire) = 0;
+};
+
+// All connections, for the lists of `workers` and the numbers of `stats`. Implemented by the server.
+class ConnectionList {
+ public:
+  // `session` is nullptr while the protocol is undecided.
+  virtual void ForEach(
+      const std::function<void(const Peer& peer, const Session* session)>& visit) const = 0;
+  virtual std::size_t Count() const = 0;
+  virtual std::uint64_t Total() const = 0;  // since the start
+
+ protected:
+  ~ConnectionList() = default;
+};
+
+}  // namespace gearstalk
