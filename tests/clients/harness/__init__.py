@@ -1,0 +1,1 @@
+"""What the suites of real clients share: servers, TAP programs, npm packages, actors."""
