@@ -1,0 +1,66 @@
+#include "broker/engine/incoming_job.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "broker/base/check.h"
+
+namespace gearstalk {
+namespace {
+
+// A read into less than this is not worth its system call.
+constexpr std::uint64_t kLeastRead = 4096;
+
+}  // namespace
+
+IncomingJob::IncomingJob(std::uint32_t body_size, std::string_view unique, std::uint32_t trailing)
+    : body_size_(body_size),
+      trailing_(static_cast<std::uint8_t>(trailing)),
+      unique_size_(static_cast<std::uint8_t>(unique.size())) {
+  GS_CHECK(trailing == 0 || trailing == 2);
+  GS_CHECK(unique.size() <= Job::kMaxUnique);
+  std::copy(unique.begin(), unique.end(), unique_.begin());
+}
+
+std::size_t IncomingJob::Add(std::string_view bytes) {
+  const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), missing()));
+  if (size == 0) return 0;
+  MakeRoom(arrived_ + size);
+  std::memcpy(job_->space().data() + arrived_, bytes.data(), size);
+  arrived_ += size;
+  return size;
+}
+
+std::span<char> IncomingJob::Space() {
+  if (job_ == nullptr || complete()) return {};
+  MakeRoom(arrived_ + std::min(missing(), kLeastRead));
+  return job_->space().subspan(arrived_, capacity() - arrived_);
+}
+
+JobPtr IncomingJob::Take() {
+  GS_CHECK(complete());
+  if (job_ == nullptr) job_ = Job::New(body_size_, unique());
+  if (trailing_ == 0) std::memcpy(job_->space().data() + body_size_, "\r\n", 2);
+  return std::move(job_);
+}
+
+// How many bytes of the wire have a place. Only the full-sized job has one for the trailing bytes.
+std::uint64_t IncomingJob::capacity() const {
+  if (job_ == nullptr) return 0;
+  const std::uint64_t body = job_->body().size();
+  return body == body_size_ ? total() : body;
+}
+
+void IncomingJob::MakeRoom(std::uint64_t size) {
+  if (size <= capacity()) return;
+  std::uint64_t room = std::max<std::uint64_t>(capacity(), kAtOnce);
+  while (room < size) room *= 2;
+  const auto body = static_cast<std::uint32_t>(std::min<std::uint64_t>(room, body_size_));
+  if (job_ == nullptr) {
+    job_ = Job::New(body, unique());
+  } else {
+    job_ = Job::Grown(*job_, body, static_cast<std::uint32_t>(arrived_));
+  }
+}
+
+}  // namespace gearstalk

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "broker/engine/job.h"
+
+namespace gearstalk {
+
+// A job whose body is still arriving. The announced length reserves nothing: a body of up to
+// kAtOnce bytes gets its memory with the first byte, a larger one grows by doubling from there, so
+// that a sender costs at most twice what it sent.
+class IncomingJob {
+ public:
+  static constexpr std::uint32_t kAtOnce = 64 * 1024;  // bytes
+
+  // `trailing` bytes of the wire belong to the body's end: 2 where the sender adds a CRLF, else 0.
+  IncomingJob(std::uint32_t body_size, std::string_view unique, std::uint32_t trailing);
+
+  // Takes what belongs to it from the front of `bytes` and returns how much that was.
+  std::size_t Add(std::string_view bytes);
+
+  // Where the next bytes may be written directly, and how many were. Empty before the first byte
+  // was added and when nothing is missing.
+  std::span<char> Space();
+  void Filled(std::size_t size) { arrived_ += size; }
+
+  std::uint64_t missing() const { return total() - arrived_; }
+  bool complete() const { return missing() == 0; }
+
+  // The job, once it is complete. Its body ends in the bytes that arrived (trailing 2: whoever
+  // takes it checks that they are CRLF) or in CRLF (trailing 0).
+  JobPtr Take();
+
+ private:
+  std::uint64_t total() const { return std::uint64_t{body_size_} + trailing_; }
+  std::uint64_t capacity() const;
+  void MakeRoom(std::uint64_t size);
+  std::string_view unique() const { return {unique_.data(), unique_size_}; }
+
+  JobPtr job_;
+  std::uint64_t arrived_ = 0;
+  std::uint32_t body_size_;
+  std::uint8_t trailing_;
+  std::uint8_t unique_size_;
+  std::array<char, Job::kMaxUnique> unique_;
+};
+
+}  // namespace gearstalk
