@@ -30,7 +30,7 @@ def run_program(command: list[str], env: dict[str, str], limit: float) -> Outcom
     text = raw.decode(errors="replace")
     outcome.output = text + errors.decode(errors="replace")
     read_tap(text, outcome)
-    if code != 0 and not outcome.problems:
+    if code < 0 or (code != 0 and not outcome.problems):
         outcome.problems.append(f"exit code {code}")
     return outcome
 
