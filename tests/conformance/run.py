@@ -173,12 +173,17 @@ def show(play: Play, case: Case) -> None:
 
 def record(outcomes: list[Outcome]) -> None:
     """Writes the replies of the real servers into the transcripts."""
-    files: dict[str, dict[int, tuple[Step, str]]] = {}
+    files: dict[str, dict[int, list[tuple[Step, str]]]] = {}
     for outcome in outcomes:
         for step, seen in outcome.real.seen if outcome.real else []:
-            files.setdefault(outcome.case.file, {}).setdefault(step.line, (step, seen))
-    for file, observed in files.items():
-        transcript.record(ROOT / file, observed)
+            files.setdefault(outcome.case.file, {}).setdefault(step.line, []).append((step, seen))
+    for file, lines in files.items():
+        for line, seen in list(lines.items()):
+            if len({reply for _, reply in seen}) > 1:
+                del lines[line]
+                if any(step.text != reply for step, reply in seen):
+                    print(f"{file}:{line}: the replies in this loop differ, write them by hand")
+        transcript.record(ROOT / file, {line: seen[0] for line, seen in lines.items()})
 
 
 def options(arguments: list[str]) -> argparse.Namespace:

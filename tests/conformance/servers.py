@@ -85,12 +85,14 @@ class Server:
         return self.fate()
 
     def listens_on(self, port: int) -> bool:
-        inodes = _listening_inodes(port)
+        """Whether this very process, not another on the same port, has begun to listen."""
+        directory = f"/proc/{self.pid}/fd"
         try:
-            descriptors = list(Path(f"/proc/{self.pid}/fd").iterdir())
-            return any(os.readlink(fd) in inodes for fd in descriptors)
+            links = {os.readlink(f"{directory}/{fd}") for fd in os.listdir(directory)}
         except OSError:
             return False
+        sockets = {link for link in links if link.startswith("socket:")}
+        return bool(sockets) and not sockets.isdisjoint(_listening_inodes(port))
 
     def kill(self) -> None:
         self._process.kill()
@@ -114,9 +116,9 @@ def _listening_inodes(port: int) -> set[str]:
             rows = Path(table).read_text().splitlines()[1:]
         except OSError:
             continue
-        for row in rows:
-            fields = row.split()
-            if fields[3] == "0A" and int(fields[1].rsplit(":", 1)[1], 16) == port:
+        suffix = f":{port:04X}"
+        for fields in (row.split() for row in rows if suffix in row):
+            if fields[3] == "0A" and fields[1].endswith(suffix):
                 found.add(f"socket:[{fields[9]}]")
     return found
 
