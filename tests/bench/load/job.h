@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <string_view>
+
+namespace gearstalk::bench {
+
+// Which of the tubes a job goes to.
+enum class Spread {
+  kOwn,     // each producer stays in a tube of its own share
+  kRotate,  // one job after the other
+  kBlocks,  // fill one tube, then the next
+};
+
+// A numbered family of tubes or functions; a single one has no number.
+struct Tubes {
+  std::string prefix = "bench";
+  int64_t count = 1;
+
+  std::string Name(int64_t index) const {
+    return count == 1 ? prefix : prefix + std::to_string(index);
+  }
+};
+
+// What jobs a producer makes.
+struct JobShape {
+  Tubes tubes;
+  Spread spread = Spread::kOwn;
+  int64_t jobs_each = 1;  // of a tube, with kBlocks
+  size_t body_bytes = 100;
+  bool random_priorities = false;
+  bool unique_keys = false;
+  int64_t delay_seconds = 0;
+  int64_t due = 0;  // all jobs fall due in the second before this time of Now(); 0: see delay
+
+  // Of the job with this number, made by the producer with that one.
+  int64_t TubeOf(int64_t job, int producer, int producers) const;
+  // Whole seconds from `now` until the job may run.
+  int64_t Delay(int64_t now) const;
+};
+
+// Bodies that carry a time stamp in their first 16 bytes, if they are long enough.
+class BodyMaker {
+ public:
+  explicit BodyMaker(size_t bytes) : body_(bytes, 'x') {}
+
+  std::string_view Make(int64_t stamp);
+
+ private:
+  std::string body_;
+};
+
+inline constexpr size_t kStampBytes = 16;
+
+// The stamp in a body; 0 when it has none.
+int64_t StampOf(std::string_view body);
+
+using Random = std::minstd_rand;
+
+}  // namespace gearstalk::bench

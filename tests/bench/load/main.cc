@@ -1,0 +1,47 @@
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <string>
+
+#include "tests/bench/load/measurement.h"
+
+namespace {
+
+using gearstalk::bench::Measurement;
+using gearstalk::bench::Options;
+using gearstalk::bench::Process;
+
+void RaiseDescriptorLimit() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void PinApart(const Process& server) {
+  const int first = gearstalk::bench::AllowedCpu(0);
+  const int second = gearstalk::bench::AllowedCpu(1);
+  server.Pin(first);
+  gearstalk::bench::PinSelf(second);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Options options = gearstalk::bench::ParseOptions(argc, argv);
+  alarm(options.limit_seconds);
+  RaiseDescriptorLimit();
+  const Process server(options.pid);
+  if (options.pin_apart) PinApart(server);
+  Measurement measurement(options, server);
+  if (!options.steps) {
+    std::cout << measurement.Run() << std::endl;
+    return 0;
+  }
+  std::cout << "ready" << std::endl;
+  for (std::string line; std::getline(std::cin, line);) {
+    std::cout << measurement.Run() << std::endl;
+  }
+  return 0;
+}

@@ -1,0 +1,156 @@
+#include "tests/bench/load/measurement.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "tests/bench/load/clock.h"
+#include "tests/bench/load/fail.h"
+
+namespace gearstalk::bench {
+
+namespace {
+
+double Microseconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1000; }
+
+double PerOp(double amount, int64_t ops) {
+  return amount / static_cast<double>(std::max<int64_t>(ops, 1));
+}
+
+Json Percentiles(const Histogram& histogram) {
+  return {{"count", histogram.count()},
+          {"p50", Microseconds(histogram.Quantile(0.5))},
+          {"p99", Microseconds(histogram.Quantile(0.99))},
+          {"p999", Microseconds(histogram.Quantile(0.999))},
+          {"max", Microseconds(histogram.max())}};
+}
+
+Json AnswersOf(const Disturbance& disturbance) {
+  Json answers = Json::object();
+  for (const auto& asker : disturbance.askers()) {
+    answers[asker->question()] = Percentiles(asker->answers());
+    answers[asker->question()]["bytes"] = asker->largest_answer();
+  }
+  return answers;
+}
+
+}  // namespace
+
+Measurement::Measurement(const Options& options, const Process& server)
+    : options_(options),
+      server_(server),
+      self_(getpid()),
+      endpoint_(options.server),
+      memory_at_first_(server.ReadMemory()),
+      surroundings_(options_, endpoint_),
+      flow_(LimitsOf(options_)),
+      clients_(options_, loop_, endpoint_, flow_) {
+  flow_.Stop();
+  if (options_.workload == Workload::kDrain) {
+    options_.ops > 0 ? flow_.Stored(surroundings_.ready()) : Fail("drain needs --ops");
+  }
+  Settle();
+}
+
+void Measurement::Settle() {
+  constexpr int64_t kPatience = 20 * kSecond;
+  constexpr int64_t kInterval = 20 * kMillisecond;
+  constexpr int64_t kQuiet = kMillisecond / 5;
+  int64_t used = server_.ReadCpu().run_ns;
+  for (const int64_t start = Now(); Now() < start + kPatience;) {
+    for (const int64_t end = Now() + kInterval; Now() < end;) loop_.RunRound(end);
+    const int64_t now_used = server_.ReadCpu().run_ns;
+    if (now_used - used < kQuiet) return;
+    used = now_used;
+  }
+}
+
+void Measurement::RunRound(int64_t deadline) {
+  loop_.RunRound(std::min({deadline, flow_.next_start(), Now() + kMillisecond}));
+}
+
+Json Measurement::Run() {
+  AwaitDue();
+  flow_.Resume(Now());
+  WarmUp();
+  if (!disturbance_) disturbance_ = std::make_unique<Disturbance>(options_, loop_, endpoint_);
+  const int64_t memory_before = server_.ReadMemory();
+  const Usage before{Now(), server_.ReadCpu(), self_.ReadCpu(), memory_before};
+  flow_.BeginMeasuring(before.time);
+  RunLoad();
+  measured_ops_ = flow_.done();
+  Usage after{Now(), server_.ReadCpu(), self_.ReadCpu(), 0};
+  after.memory = server_.ReadMemory();
+  const Json report = Report(before, after);
+  Quiesce();
+  return report;
+}
+
+void Measurement::AwaitDue() {
+  constexpr int64_t kLead = kSecond / 2;
+  if (surroundings_.due() == 0) return;
+  while (Now() < surroundings_.due() - kLead) loop_.RunRound(surroundings_.due() - kLead);
+}
+
+void Measurement::WarmUp() {
+  if (options_.ops > 0 || options_.workload == Workload::kIdle) return;
+  constexpr int64_t kMinJobs = 50;
+  constexpr int64_t kPatience = 60 * kSecond;
+  const int64_t start = Now();
+  const int64_t end = start + FromSeconds(options_.warm_up);
+  flow_.BeginMeasuring(start);
+  while (Now() < end || flow_.done() < kMinJobs) {
+    if (Now() > start + kPatience) Fail("the server does not get through the warm-up");
+    RunRound(end);
+  }
+}
+
+void Measurement::RunLoad() {
+  const int64_t start = Now();
+  if (options_.ops > 0) {
+    const int64_t give_up = start + FromSeconds(options_.limit_seconds);
+    while (flow_.done() < options_.ops && Now() < give_up) RunRound(give_up);
+    return;
+  }
+  const int64_t end = start + FromSeconds(options_.seconds);
+  while (Now() < end) RunRound(end);
+}
+
+void Measurement::Quiesce() {
+  constexpr int64_t kPatience = 20 * kSecond;
+  flow_.Stop();
+  const int64_t kept = options_.held * options_.consumers;
+  for (const int64_t start = Now(); flow_.unfinished() > kept; RunRound(Now() + kMillisecond)) {
+    if (Now() > start + kPatience) Fail("jobs are missing after the load");
+  }
+}
+
+Json Measurement::Report(const Usage& before, const Usage& after) const {
+  const int64_t ops = measured_ops_;
+  const double seconds = ToSeconds(after.time - before.time);
+  const int64_t server_ns = after.server.run_ns - before.server.run_ns;
+  const int64_t ticks_ns = after.server.user_system_ns - before.server.user_system_ns;
+  const int64_t load_ns = after.load.run_ns - before.load.run_ns;
+  const int64_t switches = after.server.context_switches - before.server.context_switches;
+  Json report = {{"ops", ops},
+                 {"seconds", seconds},
+                 {"ops_per_second", static_cast<double>(ops) / seconds},
+                 {"cpu_us_per_op", PerOp(Microseconds(server_ns), ops)},
+                 {"cpu_us_per_op_by_ticks", PerOp(Microseconds(ticks_ns), ops)},
+                 {"cpu_share", ToSeconds(server_ns) / seconds},
+                 {"load_cpu_us_per_op", PerOp(Microseconds(load_ns), ops)},
+                 {"context_switches_per_op", PerOp(static_cast<double>(switches), ops)},
+                 {"rss_at_first", memory_at_first_},
+                 {"rss_before", before.memory},
+                 {"rss_after", after.memory},
+                 {"stored", surroundings_.stored()},
+                 {"store_seconds", ToSeconds(surroundings_.nanoseconds())},
+                 {"refusals", flow_.refusals()},
+                 {"cycle_us", Percentiles(flow_.cycles())},
+                 {"command_us", Percentiles(flow_.commands())}};
+  if (!options_.questions.empty()) report["answers_us"] = AnswersOf(*disturbance_);
+  if (options_.burst > 0) report["bursts"] = disturbance_->burst()->finished();
+  return report;
+}
+
+}  // namespace gearstalk::bench

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "tests/bench/load/clients.h"
+#include "tests/bench/load/process.h"
+#include "tests/bench/load/surroundings.h"
+
+namespace gearstalk::bench {
+
+using Json = nlohmann::ordered_json;
+
+// One server under one load, measured once or several times.
+class Measurement {
+ public:
+  Measurement(const Options& options, const Process& server);
+
+  // Runs the load for its extent, waits until all its jobs are finished, and says what it took.
+  Json Run();
+
+ private:
+  struct Usage {
+    int64_t time;
+    CpuUse server;
+    CpuUse load;
+    int64_t memory;
+  };
+
+  // Until the server has nothing more to do with what the clients said when they connected.
+  void Settle();
+  void AwaitDue();
+  void WarmUp();
+  void RunLoad();
+  void Quiesce();
+  void RunRound(int64_t deadline);
+  Json Report(const Usage& before, const Usage& after) const;
+
+  const Options options_;
+  const Process& server_;
+  const Process self_;
+  const Endpoint endpoint_;
+  const int64_t memory_at_first_;
+  const Surroundings surroundings_;
+  Loop loop_;
+  Flow flow_;
+  const Clients clients_;
+  std::unique_ptr<Disturbance> disturbance_;
+  int64_t measured_ops_ = 0;
+};
+
+}  // namespace gearstalk::bench

@@ -1,0 +1,7 @@
+#pragma once
+
+namespace gearstalk::bench {
+
+enum class Protocol { kBeanstalk, kGearman };
+
+}  // namespace gearstalk::bench
