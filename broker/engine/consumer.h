@@ -13,8 +13,8 @@
 namespace gearstalk {
 
 // One connection as the engine sees it: what it uses, watches and holds, and whether it waits.
-// A session derives from it. The On... methods are called from inside engine calls and must not call
-// the engine back: they encode a reply and let the loop go on with the session later.
+// A session derives from it. The On... methods are called from inside engine calls and must not
+// call the engine back: they encode a reply and let the loop go on with the session later.
 //
 // Lifetime: Engine::Join before any other call, Engine::Leave before it is destroyed.
 class Consumer : public Timer {
@@ -34,7 +34,7 @@ class Consumer : public Timer {
 
  protected:
   Consumer() : Timer(Timer::Kind::kConsumer) {}
-  ~Consumer();
+  virtual ~Consumer();
 
  private:
   friend class Engine;
@@ -44,16 +44,17 @@ class Consumer : public Timer {
 
   WatchList watched_;
   Tube* used_ = nullptr;
-  IndexedHeap<Job> held_;          // by deadline; kNever where there is none
+  IndexedHeap<Job> held_;  // by deadline; kNever where there is none
   Wait wait_ = Wait::kNone;
   bool joined_ = false;
-  bool producer_ = false;          // has put or submitted
-  bool worker_ = false;            // has reserved or grabbed
-  Time wait_until_ = kNever;       // reserve-with-timeout
-  std::uint64_t wait_since_ = 0;   // rises with every new wait: the order of service
-  Tube* promised_ = nullptr;       // tube whose job it was woken for and has not asked for yet
+  bool producer_ = false;         // has put or submitted
+  bool worker_ = false;           // has reserved, or can do a function
+  bool needs_ttr_ = false;        // reserves (beanstalk): every job it takes has a deadline
+  Time wait_until_ = kNever;      // reserve-with-timeout
+  std::uint64_t wait_since_ = 0;  // rises with every new wait: the order of service
+  Tube* promised_ = nullptr;      // tube whose job it was woken for and has not asked for yet
   std::uint64_t promise_round_ = 0;
-  Hook wide_hook_;                 // among the waiters that watch many tubes
+  Hook wide_hook_;  // among the waiters that watch many tubes
 
  public:
   using WideList =

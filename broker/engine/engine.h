@@ -23,10 +23,10 @@
 namespace gearstalk {
 
 struct EngineOptions {
-  std::uint32_t default_ttr_s = 120;   // TTR of a job without one, for a consumer that needs one
-  std::uint32_t normal_to = 65536;     // highest priority that counts as Band::kNormal
-  std::uint32_t job_retries = 0;       // lost tries after which a job fails; 0 = no limit
-  bool wake_all = false;               // every new job wakes every sleeper, as gearmand does
+  std::uint32_t default_ttr_s = 120;  // TTR of a job without one, for a consumer that needs one
+  std::uint32_t normal_to = 65536;    // highest priority that counts as Band::kNormal
+  std::uint32_t job_retries = 0;      // lost tries after which a job fails; 0 = no limit
+  bool wake_all = false;              // every new job wakes every sleeper, as gearmand does
 };
 
 // How a verb that changes something ended. Nobody may be told of it before `lsn` is durable.
@@ -59,13 +59,13 @@ struct EngineStats {
   std::size_t producers = 0, workers = 0, waiting = 0;  // connections
 };
 
-// The queue. One thread, no clock: everything that depends on time takes `now`, and Tick does what is
-// due. Every verb checks, appends at most one record to the journal, applies, and then serves the
-// waiting consumers of the tube it touched. Verbs are named as beanstalk or Gearman name them;
+// The queue. One thread, no clock: everything that depends on time takes `now`, and Tick does what
+// is due. Every verb checks, appends at most one record to the journal, applies, and then serves
+// the waiting consumers of the tube it touched. Verbs are named as beanstalk or Gearman name them;
 // docs/semantics.md says what each does to a job.
 //
-// Costs are O(1) or O(log n) in the jobs of a tube; nothing here walks all tubes, jobs, consumers or
-// waiters, except where a comment says so.
+// Costs are O(1) or O(log n) in the jobs of a tube; nothing here walks all tubes, jobs, consumers
+// or waiters, except where a comment says so.
 class Engine final : public LiveState {
  public:
   Engine(EngineOptions options, Journal& journal);
@@ -77,14 +77,16 @@ class Engine final : public LiveState {
 
   // --- Connections -------------------------------------------------------------------------------
   void Join(Consumer& consumer);
-  // Its reservations go back (a lost try each), its waits and watches end. O(held + watched).
+  // Its reservations go back (a lost try each), its waits and watches end. Does nothing for one
+  // that has not joined. O(held + watched).
   void Leave(Time now, Consumer& consumer);
   void Use(Consumer& consumer, std::string_view tube);
   // Idempotent. `able` counts the consumer as one of the tube's workers at once (Gearman's CAN_DO);
   // otherwise it counts from its first reservation on. `run_limit` is CAN_DO_TIMEOUT, 0 = none.
-  void Watch(Time now, Consumer& consumer, std::string_view tube, bool able = false, Time run_limit = 0);
+  void Watch(Time now, Consumer& consumer, std::string_view tube, bool able = false,
+             Time run_limit = 0);
   // kNotIgnored for the last one, unless `may_be_last`.
-  Code Ignore(Consumer& consumer, std::string_view tube, bool may_be_last = false);
+  Code Ignore(Time now, Consumer& consumer, std::string_view tube, bool may_be_last = false);
   // Gearman's CANT_DO: Ignore, and what it runs of that function goes back.
   void Unable(Time now, Consumer& consumer, std::string_view tube);
   void ResetAbilities(Time now, Consumer& consumer);
@@ -98,16 +100,17 @@ class Engine final : public LiveState {
     JobObserver* waiter = nullptr;  // foreground: who waits; nullptr = background, durable
     Time due = 0;                   // not before (epoch)
     std::string_view reducer;
-    bool unique_is_body = false;    // Gearman's "-" with a body that is not empty
+    bool unique_is_body = false;  // Gearman's "-" with a body that is not empty
   };
   // Gearman's submit. A job with the same key in the tube that is not finished is joined instead.
   Added Submit(Time now, Consumer& producer, JobPtr job, const Submission& submission);
-  // The observer's connection is gone: it leaves all its jobs. Foreground jobs that nobody waits for
-  // any more and nobody runs disappear. O(jobs it waits for).
-  void Forget(Time now, JobObserver& observer);
+  // The observer's connection is gone: it leaves all its jobs. Foreground jobs that nobody waits
+  // for any more and nobody runs disappear. O(jobs it waits for).
+  void Forget(JobObserver& observer);
 
   // --- Taking ------------------------------------------------------------------------------------
-  // beanstalk's reserve: takes the most urgent ready job, or waits until `deadline` (kNever: for ever;
+  // beanstalk's reserve: takes the most urgent ready job, or waits until `deadline` (kNever: for
+  // ever;
   // <= now: not at all), or says why it cannot. kTaken fills `taken`.
   ReserveResult Reserve(Time now, Consumer& consumer, Time deadline, Taken& taken);
   Taken ReserveJob(Time now, Consumer& consumer, JobId id);
@@ -118,9 +121,11 @@ class Engine final : public LiveState {
   // Ends a wait without an answer (half-closed connection).
   void StopWaiting(Consumer& consumer);
 
-  // --- By the holder (Delete: also by anybody for a job that nobody holds) -------------------------
+  // --- By the holder (Delete: also by anybody for a job that nobody holds)
+  // -------------------------
   Outcome Delete(Time now, Consumer& consumer, JobId id);
-  Outcome Release(Time now, Consumer& consumer, JobId id, std::uint32_t priority, std::uint32_t delay_s);
+  Outcome Release(Time now, Consumer& consumer, JobId id, std::uint32_t priority,
+                  std::uint32_t delay_s);
   Outcome Bury(Time now, Consumer& consumer, JobId id, std::uint32_t priority);
   Outcome Touch(Time now, Consumer& consumer, JobId id);
   Outcome Report(Time now, Consumer& consumer, JobId id, const Progress& progress);
@@ -137,14 +142,15 @@ class Engine final : public LiveState {
     Code code = Code::kOk;
   };
   // Up to `bound` jobs of the used tube: buried ones in burial order if there are any, else delayed
-  // ones by due time. O(bound log n): callers with a large bound call it in slices, and say so with `delayed` (what the
-  // first slice chose), which is set on return.
+  // ones by due time. O(bound log n): callers with a large bound call it in slices, and say so with
+  // `delayed` (what the first slice chose), which is set on return.
   Kicked Kick(Time now, Consumer& consumer, std::uint64_t bound, std::optional<bool>& delayed);
   Outcome KickJob(Time now, JobId id);
   Outcome Pause(Time now, std::string_view tube, std::uint32_t seconds);
   Outcome CreateFunction(std::string_view tube);
   Outcome DropFunction(std::string_view tube);  // kInUse while it has workers or unfinished jobs
-  // Limits on unfinished jobs, by Band; 0 = none. kNotFound for an unknown tube, which changes nothing.
+  // Limits on unfinished jobs, by Band; 0 = none. kNotFound for an unknown tube, which changes
+  // nothing.
   Outcome SetMaxQueue(std::string_view tube, const std::array<std::int64_t, 3>& limits);
   void Drain() { draining_ = true; }
   bool draining() const { return draining_; }
@@ -154,14 +160,16 @@ class Engine final : public LiveState {
   // Some job with this key in any tube, or nullptr. O(tubes) at worst: Gearman's GET_STATUS_UNIQUE.
   const Job* FindUnique(std::string_view unique) const;
   const Tube* FindTube(std::string_view name) const { return tubes_.Find(name); }
-  // In the order of creation; pass 0 first. For walks in slices: a cursor stays good across changes.
+  // In the order of creation; pass 0 first. For walks in slices: a cursor stays good across
+  // changes.
   const Tube* NextTube(std::uint64_t after) const { return tubes_.Next(after); }
   const Job* NextJob(JobId after) const { return jobs_.Next(after); }
   EngineStats Stats() const;
-  // Whether `status` lists it: it has unfinished jobs, a worker, a waiting consumer, or was created.
+  // Whether `status` lists it: it has unfinished jobs, a worker, a waiting consumer, or was
+  // created.
   bool Listed(const Tube& tube) const;
-  std::size_t Waiting(const Tube& tube) const;  // O(waiting consumers that watch many tubes)
-  std::size_t Waiters(const Job& job) const;    // O(result)
+  std::size_t Waiting(const Tube& tube) const;     // O(waiting consumers that watch many tubes)
+  std::size_t Waiters(const Job& job) const;       // O(result)
   std::uint32_t TtrSeconds(const Job& job) const;  // default_ttr_s where it has none
   // Until a delayed job is due or a reservation ends; 0 in other states or without an end.
   Time TimeLeft(Time now, const Job& job) const;
@@ -175,62 +183,36 @@ class Engine final : public LiveState {
   // (`now`) if more is due, kNever if nothing will be.
   Time Tick(Time now);
 
-  // --- LiveState: replay and compaction ------------------------------------------------------------
+  // --- LiveState: replay and compaction
+  // ------------------------------------------------------------
   Status Apply(const Record& record) override;
   bool Capture(std::uint64_t id, const std::function<void(const Record&)>& emit) override;
   void CaptureSettings(const std::function<void(const Record&)>& emit) override;
-  // After Replay: delayed jobs that became due meanwhile are ready at the first Tick.
+  // After Journal::Replay, before anything else. Delayed jobs that became due meanwhile get ready
+  // at the first Tick.
+  void FinishReplay();
 
-  // Recounts everything that is kept counted and compares; a message names the first difference. O(all): for tests.
-  std::string CheckInvariants() const;
+  // Recounts everything that is kept counted and compares; a message names the first difference.
+  // O(all): for tests.
+  std::string CheckInvariants(const std::vector<const Consumer*>& consumers) const;
 
  private:
-  // engine_apply.cc: the state changes, for live verbs and replay alike
+  // engine_apply.cc
   void Insert(JobPtr job, Tube& tube);
   void EnterReady(Job& job);
   void EnterDelayed(Job& job, Time due);
   void EnterBuried(Job& job, std::uint64_t burial);
-  void EnterReserved(Time now, Job& job, Consumer& consumer);
+  void EnterReserved(Time deadline, Job& job, Consumer& consumer);
   void LeaveState(Job& job);
   void Erase(Job& job);
+  JobId TakeId(bool recorded);
   Lsn Append(const Job& job, Record::Kind kind);
   Lsn AppendSettings(const Tube& tube);
   void FillRecord(const Job& job, Record& record) const;
-  void FillSettings(const Tube& tube, Record& record) const;
+  static void FillSettings(const Tube& tube, Record& record);
   void ApplyPut(const Record& record);
-  void ApplyChange(Job& job, const Record& record);
   void ApplyState(Job& job, const Record& record);
   void ApplySettings(const Record& record);
-  JobId TakeId(bool recorded);
-
-  // engine_wait.cc: ready jobs meet waiting consumers
-  Job* BestFor(const Consumer& consumer, bool& any_ready) const;
-  Taken Take(Time now, Job& job, Consumer& consumer);
-  void BeginWait(Consumer& consumer, Consumer::Wait wait, Time until);
-  void EndWait(Consumer& consumer);
-  void StandInLine(Consumer& consumer);
-  void StandOutOfLine(Consumer& consumer);
-  void StandInLineOf(Watch& watch);
-  Consumer* LongestWaiting(const Tube& tube) const;
-  void Serve(Time now, Tube& tube);
-  void Wake(Time now, Consumer& sleeper, Tube& tube);
-  void WakeEverySleeper(Time now, Tube& tube);
-  void DropPromise(Time now, Consumer& consumer);
-  bool Runnable(const Tube& tube) const { return tube.ready() > 0 && !tube.paused(); }
-  void NoteReady(Tube& tube);
-
-  // engine_consume.cc
-  Job* HeldBy(const Consumer& consumer, JobId id) const;
-  Code AdmitsChange(const Job& job, Record::Kind kind) const;
-  void ArmConsumer(Consumer& consumer);
-  Time HoldDeadline(Time now, const Job& job, const Consumer& consumer) const;
-  void Restart(Time now, Job& job);
-  void GiveBack(Time now, Job& job, bool lost_try);
-  Lsn FailJob(Time now, Job& job, const Finish& finish, bool journalled_already = false);
-  Lsn Remove(Job& job);
-  void Tell(Job& job, Finish::Kind kind, std::string_view data, Lsn lsn);
-  void DropWaiters(Job& job);
-  Lsn BuryJob(Job& job);
 
   // engine_tubes.cc
   Tube& TubeNamed(std::string_view name);
@@ -238,13 +220,65 @@ class Engine final : public LiveState {
   void RemoveWatch(Consumer& consumer, gearstalk::Watch& watch);
   void CountAsWorker(Consumer& consumer);
 
+  // engine_produce.cc
+  Code AdmitsJob(const Tube& tube, std::uint32_t priority, bool durable) const;
+  static bool Limited(const Tube& tube);
+  void CountAsProducer(Consumer& consumer);
+  Added Enqueue(Time now, JobPtr job, Tube& tube, Time due);
+  Added Reply(Time now, Consumer& producer, std::string_view body);
+  Added JoinJob(Job& job, JobObserver* waiter);
+  static void AddWaiter(Job& job, JobObserver& observer);
+  static void DropWaiters(Job& job);
+  static void Tell(Job& job, Finish::Kind kind, std::string_view data, Lsn lsn);
+
+  // engine_consume.cc
+  Taken Take(Time now, Job& job, Consumer& consumer);
+  Job* HeldBy(const Consumer& consumer, JobId id) const;
+  bool Accepts(const Job& job, Record::Kind kind) const;
+  void RestartTtr(Time now, Job& job);
+  Lsn BuryJob(Job& job, Finish::Kind kind, std::string_view text);
+  Outcome FailJob(Job& job, Finish::Kind kind, std::string_view text);
+  Lsn Finished(Job& job, Finish::Kind kind, std::string_view data);
+  static bool Unheard(const Job& job);
+  void GiveBack(Time now, Job& job, bool lost_try);
+  Lsn UnsyncedPut(const Job& job);
+
+  // engine_admin.cc
+  Lsn KickOne(Job& job);
+
+  // engine_wait.cc
+  Job* BestFor(const Consumer& consumer, bool& any_ready) const;
+  void BeginWait(Consumer& consumer, Consumer::Wait wait, Time until);
+  void EndWait(Consumer& consumer);
+  void StandInLine(Consumer& consumer);
+  static void StandInLineOf(gearstalk::Watch& watch);
+  void StandOutOfLine(Consumer& consumer);
+  Consumer* LongestWaiting(const Tube& tube) const;
+  void Serve(Time now, Tube& tube, const Job* fresh = nullptr);
+  void Wake(Time now, Consumer& sleeper, const Job& job);
+  void WakeSleepers(Tube& tube);
+  static Tube* TakePromise(Consumer& consumer);
+  void DropPromise(Time now, Consumer& consumer);
+  static bool Runnable(const Tube& tube) { return tube.ready() > 0 && !tube.paused(); }
+  struct WokenFor {
+    JobId job;
+    Time check;  // if it is still ready then, everybody is woken
+  };
+  void CheckWoken(Time now, const WokenFor& woken);
+
   // engine_tick.cc
-  void TubeDue(Time now, Tube& tube);
-  void ConsumerDue(Time now, Consumer& consumer);
   void ArmTube(Tube& tube);
+  void ArmConsumer(Consumer& consumer);
+  void TubeDue(Time now, Tube& tube, int& steps);
+  void ConsumerDue(Time now, Consumer& consumer, int& steps);
+  void Expire(Time now, Job& job);
+
+  // beanstalk's safety margin before the end of a TTR.
+  static constexpr Time kSafetyMargin = kSecond;
 
   EngineOptions options_;
   Journal& journal_;
+  const bool persistent_;
   bool draining_ = false;
 
   TubeTable tubes_;
@@ -253,16 +287,19 @@ class Engine final : public LiveState {
   Deadlines deadlines_;
 
   JobId next_id_ = 1;
-  JobId ids_recorded_ = 1;     // ids below are known to the journal as taken
+  JobId ids_recorded_ = 1;  // the journal knows that ids below are taken
   std::uint64_t next_burial_ = 1;
   std::uint64_t next_wait_ = 1;
   std::vector<Tube*> stirred_;  // tubes with ready jobs, in no order
+  std::vector<Tube*> replayed_;
   Consumer::WideList wide_waiting_;
-  struct WokenFor {
-    JobId job;
-    Time check;  // if it is still ready then, everybody is woken
-  };
   std::deque<WokenFor> woken_for_;  // by time
+  struct UnsyncedRecord {
+    JobId job;
+    Lsn lsn;
+  };
+  std::deque<UnsyncedRecord>
+      unsynced_puts_;  // by id; those that are durable go when one is looked for
 
   EngineStats totals_;
 };

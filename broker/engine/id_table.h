@@ -8,9 +8,9 @@
 
 namespace gearstalk {
 
-// A map from rising 64-bit ids to pointers: a radix tree of 64-way nodes. Ids given out one after the other share
-// leaves, so a dense table costs 8.2 bytes an entry, grows without ever rehashing, and is walked in
-// id order. Empty nodes are freed. Id 0 is not used.
+// A map from rising 64-bit ids to pointers: a radix tree of 64-way nodes. Ids given out one after
+// the other share leaves, so a dense table costs 8.2 bytes an entry, grows without ever rehashing,
+// and is walked in id order. Empty nodes are freed. Id 0 is not used.
 template <typename T>
 class IdTable {
  public:

@@ -42,13 +42,13 @@ struct JobExtra {
   std::uint32_t releases = 0;
   std::uint32_t buries = 0;
   std::uint32_t kicks = 0;
-  std::uint32_t lost_tries = 0;   // consumers that went away or ran out of CAN_DO_TIMEOUT
-  std::uint32_t numerator = 0;    // progress as last reported
+  std::uint32_t lost_tries = 0;  // consumers that went away or ran out of CAN_DO_TIMEOUT
+  std::uint32_t numerator = 0;   // progress as last reported
   std::uint32_t denominator = 0;
-  std::uint64_t burial = 0;       // order of burial, while buried
-  Time run_limit = kNever;        // when the holder's own limit (CAN_DO_TIMEOUT) ends
+  std::uint64_t burial = 0;  // order of burial, while buried
+  Time run_limit = kNever;   // when the holder's own limit (CAN_DO_TIMEOUT) ends
   std::string reducer;
-  WaiterList<ByJob> waiters;      // in the order of joining
+  WaiterList<ByJob> waiters;  // in the order of joining
 };
 
 // Drops one reference; the last one frees the memory.
@@ -147,7 +147,7 @@ class Job {
   bool durable_ : 1 = false;          // journalled: put by beanstalk or submitted in background
   bool keep_on_failure_ : 1 = false;  // put by beanstalk: a failure buries it
   bool unique_is_body_ : 1 = false;
-  bool late_ : 1 = false;             // ready, and in the queue's late set instead of a lane
+  bool late_ : 1 = false;  // ready, and in the queue's late set instead of a lane
   std::uint8_t unique_size_ = 0;
 };
 

@@ -12,8 +12,8 @@ namespace gearstalk {
 struct Progress {
   enum class Kind : std::uint8_t { kData, kWarning, kStatus };
   Kind kind;
-  std::string_view data;           // as the consumer wrote it
-  std::uint32_t numerator = 0;     // kStatus
+  std::string_view data;        // as the consumer wrote it
+  std::uint32_t numerator = 0;  // kStatus
   std::uint32_t denominator = 0;
 };
 
@@ -35,7 +35,7 @@ class JobObserver {
   virtual void OnFinished(const Job& job, const Finish& finish) = 0;
 
  protected:
-  ~JobObserver() = default;
+  virtual ~JobObserver() = default;
 
  private:
   friend class Engine;

@@ -48,8 +48,8 @@ inline bool MoreUrgent(const Job& a, const Job& b) {
   return a.priority != b.priority ? a.priority < b.priority : a.id() < b.id();
 }
 
-// A queue of jobs: beanstalk's tube, Gearman's function. Read by everybody, changed by the engine only.
-// Lives while it is used, watched, holds a job or has settings to remember.
+// A queue of jobs: beanstalk's tube, Gearman's function. Read by everybody, changed by the engine
+// only. Lives while it is used, watched, holds a job or has settings to remember.
 class Tube : public Timer {
  public:
   const std::string& name() const { return name_; }
@@ -70,15 +70,15 @@ class Tube : public Timer {
 
   std::uint32_t using_count() const { return using_; }
   std::uint32_t watching() const { return watching_; }  // both protocols
-  std::uint32_t workers() const { return workers_; }    // of them: have taken a job or can do (semantics: AVAILABLE_WORKERS)
+  // Of them: who can do it (Gearman) or has reserved at least once (beanstalk).
+  std::uint32_t workers() const { return workers_; }
+  std::uint32_t able() const { return able_; }  // of these: Gearman's
   bool created_function() const { return created_function_; }
   bool paused() const { return pause_until_ != 0; }
 
   std::uint64_t total_jobs = 0;
   std::uint64_t deletes = 0;
   std::uint64_t pauses = 0;
-
-  std::uint32_t& HeapSlot() { return Timer::HeapSlot(); }
 
  private:
   friend class Engine;
@@ -97,6 +97,7 @@ class Tube : public Timer {
   std::uint32_t watching_ = 0;
   std::uint32_t wide_watching_ = 0;  // watchers whose list is wide
   std::uint32_t workers_ = 0;
+  std::uint32_t able_ = 0;
   bool created_function_ = false;
   std::uint32_t pause_s_ = 0;
   Time pause_until_ = 0;  // 0 = not paused

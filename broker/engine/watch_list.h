@@ -14,24 +14,25 @@ namespace gearstalk {
 class Consumer;
 class Tube;
 
-// One consumer's interest in one tube. While the consumer waits, and watches few tubes, it stands in
-// the tube's line of waiters.
+// One consumer's interest in one tube. While the consumer waits, and watches few tubes, it stands
+// in the tube's line of waiters.
 struct Watch {
   Watch(Tube& of, Consumer& by) : tube(of), consumer(by) {}
   Tube& tube;
   Consumer& consumer;
-  Time run_limit = 0;  // CAN_DO_TIMEOUT, 0 = none
+  Time run_limit = 0;    // CAN_DO_TIMEOUT, 0 = none
+  bool counted = false;  // in the tube's number of workers
+  bool able = false;     // said CAN_DO
   boost::intrusive::list_member_hook<> line_hook;
 };
 
-using WaitingLine =
-    boost::intrusive::list<Watch,
-                           boost::intrusive::member_hook<Watch, boost::intrusive::list_member_hook<>,
-                                                         &Watch::line_hook>,
-                           boost::intrusive::constant_time_size<true>>;
+using WaitingLine = boost::intrusive::list<
+    Watch,
+    boost::intrusive::member_hook<Watch, boost::intrusive::list_member_hook<>, &Watch::line_hook>,
+    boost::intrusive::constant_time_size<true>>;
 
-// The tubes a consumer takes jobs from, in the order in which they were added; removing one moves the
-// last into its place, as beanstalkd does. Finding one is O(1) also for thousands.
+// The tubes a consumer takes jobs from, in the order in which they were added; removing one moves
+// the last into its place, as beanstalkd does. Finding one is O(1) also for thousands.
 class WatchList {
  public:
   // Above this many tubes a wait is kept in one place instead of in every tube.

@@ -28,17 +28,17 @@ class LiveState {
 };
 
 struct JournalStats {
-  std::uint64_t appends = 0;           // records
+  std::uint64_t appends = 0;  // records
   std::uint64_t appended_bytes = 0;
-  std::uint64_t batches = 0;           // writes to the disk
+  std::uint64_t batches = 0;  // writes to the disk
   std::uint64_t syncs = 0;
-  double sync_seconds = 0;             // sum over all syncs
-  std::uint64_t oldest_segment = 0;    // 0 where there are no segments
+  double sync_seconds = 0;           // sum over all syncs
+  std::uint64_t oldest_segment = 0;  // 0 where there are no segments
   std::uint64_t current_segment = 0;
   std::uint64_t segments = 0;
   std::uint64_t disk_bytes = 0;
-  std::uint64_t segment_size = 0;      // bytes
-  std::uint64_t migrated = 0;          // records carried forward by compaction
+  std::uint64_t segment_size = 0;  // bytes
+  std::uint64_t migrated = 0;      // records carried forward by compaction
 };
 
 // Where changes become durable. Everything is called, and calls back, on the loop's thread; what
@@ -53,11 +53,14 @@ class Journal {
   // ready for appends; `state` must outlive it.
   virtual Status Replay(LiveState& state) = 0;
 
+  // Whether it keeps anything: if not, nobody needs to make records for it.
+  virtual bool Persistent() const = 0;
+
   // Takes one record and returns its position. Never blocks. A journal that keeps nothing returns
   // 0. After a failure the record is dropped: callers ask `Accepts` before they change anything.
   virtual Lsn Append(const Record& record) = 0;
 
-  // Whether records of this kind can still be made durable: kOk, or kJournal with the reason.
+  // Whether records of this kind can still be made durable; Health says why not.
   // Deletions are accepted longer than the rest, so that a full disk can be drained.
   virtual bool Accepts(Record::Kind kind) const = 0;
 

@@ -11,6 +11,7 @@ namespace gearstalk {
 class MemoryJournal final : public Journal {
  public:
   Status Replay(LiveState& /*state*/) override { return {}; }
+  bool Persistent() const override { return false; }
   Lsn Append(const Record& /*record*/) override { return 0; }
   bool Accepts(Record::Kind /*kind*/) const override { return true; }
   Status Health() const override { return {}; }

@@ -29,8 +29,8 @@ class Pin {
 };
 
 // What a connection still has to send, in order. Small replies are gathered in chunks, large bodies
-// are sent from where they lie. Bytes behind a gate leave when the journal has got that far; later bytes stay
-// behind them. An empty output owns no memory. Loop's thread only.
+// are sent from where they lie. Bytes behind a gate leave when the journal has got that far; later
+// bytes stay behind them. An empty output owns no memory. Loop's thread only.
 class Output {
  public:
   // From this size on, bytes are better shared than copied.

@@ -15,8 +15,8 @@ namespace gearstalk {
 // Who is at the other end.
 struct Peer {
   int fd = -1;
-  std::string address;   // "127.0.0.1", "::1", or "unix"
-  bool local = false;    // loopback or a Unix socket
+  std::string address;  // "127.0.0.1", "::1", or "unix"
+  bool local = false;   // loopback or a Unix socket
 };
 
 // A session's way back to its connection. Outlives the session.
@@ -26,8 +26,8 @@ class Wire {
   virtual Output& out() = 0;
   virtual const Peer& peer() const = 0;
   virtual Time Now() const = 0;
-  // A session that said kBlocked can go on: OnInput is called again in this or the next round, also with no
-  // bytes. Safe to call from inside engine callbacks.
+  // A session that said kBlocked can go on: OnInput is called again in this or the next round, also
+  // with no bytes. Safe to call from inside engine callbacks.
   virtual void Resume() = 0;
 
  protected:
@@ -51,9 +51,9 @@ struct InputResult {
 class Session {
  public:
   enum class Scope : std::uint8_t {
-    kAll,         // run all complete messages
-    kOneMessage,  // run one message, then return (kMore if it ran)
-    kUnknownLine, // answer one line whose first word nobody knows; do not say kForeign
+    kAll,          // run all complete messages
+    kOneMessage,   // run one message, then return (kMore if it ran)
+    kUnknownLine,  // answer one line whose first word nobody knows; do not say kForeign
   };
   // How much output may wait in one round before the session yields, in bytes.
   static constexpr std::size_t kRoundOutput = 256 * 1024;
@@ -62,8 +62,8 @@ class Session {
 
   virtual InputResult OnInput(std::string_view bytes, Scope scope) = 0;
 
-  // While a body is under way: where its next bytes go, so that they are read from the socket into the job. Empty
-  // when none is, or when the session would rather be shown the bytes.
+  // While a body is under way: where its next bytes go, so that they are read from the socket into
+  // the job. Empty when none is, or when the session would rather be shown the bytes.
   virtual std::span<char> BodySpace() { return {}; }
   // `size` bytes were read into BodySpace. OnInput is called next, also when no bytes follow.
   virtual void OnBody(std::size_t /*size*/) {}
@@ -72,7 +72,8 @@ class Session {
   // the output has left, unless the session still says kYield.
   virtual void OnEof() = 0;
 
-  // For `workers`: the client's name ("-" if none), and each queue it takes jobs from, after a blank.
+  // For `workers`: the client's name ("-" if none), and each queue it takes jobs from, after a
+  // blank.
   virtual std::string_view ClientId() const { return "-"; }
   virtual void AppendQueues(std::string& /*out*/) const {}
 };
@@ -91,12 +92,14 @@ class Protocol {
   virtual std::string_view name() const = 0;
   // By the first word (or byte) of a message.
   virtual Claim Sniff(std::string_view bytes) const = 0;
-  // The word was nobody's: would this protocol answer the line (kOneMessage)? kMaybe until its end is there.
+  // The word was nobody's: would this protocol answer the line (kOneMessage)? kMaybe until its end
+  // is there.
   virtual Claim SniffUnknown(std::string_view bytes) const = 0;
   virtual std::unique_ptr<Session> NewSession(Wire& wire) = 0;
 };
 
-// All connections, for the lists of `workers` and the numbers of `stats`. Implemented by the server.
+// All connections, for the lists of `workers` and the numbers of `stats`. Implemented by the
+// server.
 class ConnectionList {
  public:
   // `session` is nullptr while the protocol is undecided.

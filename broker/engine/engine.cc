@@ -1,0 +1,51 @@
+#include "broker/engine/engine.h"
+
+#include <algorithm>
+
+namespace gearstalk {
+namespace {
+
+constexpr std::string_view kDefaultTube = "default";
+
+}  // namespace
+
+Engine::Engine(EngineOptions options, Journal& journal)
+    : options_(options), journal_(journal), persistent_(journal.Persistent()) {
+  // The default tube is permanent, as in beanstalkd.
+  ++TubeNamed(kDefaultTube).using_;
+}
+
+Engine::~Engine() {
+  for (Job* job = jobs_.Next(0); job != nullptr; job = jobs_.Next(0)) {
+    DropWaiters(*job);
+    LeaveState(*job);
+    jobs_.Erase(job->id());
+    JobUnref()(job);
+  }
+}
+
+void Engine::Join(Consumer& consumer) {
+  GS_CHECK(!consumer.joined_);
+  consumer.joined_ = true;
+}
+
+void Engine::Leave(Time now, Consumer& consumer) {
+  if (!consumer.joined_) return;
+  EndWait(consumer);
+  DropPromise(now, consumer);
+  while (!consumer.held_.empty()) GiveBack(now, *consumer.held_.top(), /*lost_try=*/true);
+  while (!consumer.watched_.empty()) RemoveWatch(consumer, **(consumer.watched_.end() - 1));
+  if (consumer.used_ != nullptr) {
+    --consumer.used_->using_;
+    ReleaseTube(*consumer.used_);
+    consumer.used_ = nullptr;
+  }
+  deadlines_.Cancel(consumer);
+  if (consumer.producer_) --totals_.producers;
+  if (consumer.worker_) --totals_.workers;
+  consumer.producer_ = consumer.worker_ = consumer.joined_ = false;
+}
+
+Consumer::~Consumer() { GS_CHECK(!joined_); }
+
+}  // namespace gearstalk

@@ -1,0 +1,195 @@
+// What a consumer does with jobs: take them, and say what becomes of them.
+
+#include <algorithm>
+
+#include "broker/engine/engine.h"
+
+namespace gearstalk {
+
+ReserveResult Engine::Reserve(Time now, Consumer& consumer, Time deadline, Taken& taken) {
+  consumer.needs_ttr_ = true;
+  CountAsWorker(consumer);
+  bool any_ready = false;
+  if (Job* job = BestFor(consumer, any_ready)) {
+    taken = Take(now, *job, consumer);
+    return ReserveResult::kTaken;
+  }
+  if (!any_ready && consumer.held_.top_time() - kSafetyMargin <= now) {
+    return ReserveResult::kDeadlineSoon;
+  }
+  if (deadline <= now) return ReserveResult::kTimedOut;
+  BeginWait(consumer, Consumer::Wait::kReserving, deadline);
+  return ReserveResult::kWaits;
+}
+
+Taken Engine::ReserveJob(Time now, Consumer& consumer, JobId id) {
+  consumer.needs_ttr_ = true;
+  CountAsWorker(consumer);
+  Job* job = jobs_.Find(id);
+  if (job == nullptr || job->state_ == JobState::kReserved) return {};
+  return Take(now, *job, consumer);
+}
+
+Taken Engine::Grab(Time now, Consumer& consumer) {
+  EndWait(consumer);
+  Tube* promised = TakePromise(consumer);
+  bool any_ready = false;
+  Job* job = BestFor(consumer, any_ready);
+  const Taken taken = job == nullptr ? Taken{} : Take(now, *job, consumer);
+  if (promised != nullptr) Serve(now, *promised);
+  return taken;
+}
+
+Taken Engine::Take(Time now, Job& job, Consumer& consumer) {
+  LeaveState(job);
+  ++job.reserves;
+  Time deadline = kNever;
+  const std::uint32_t ttr_s = consumer.needs_ttr_ ? TtrSeconds(job) : job.ttr_s;
+  if (ttr_s > 0) deadline = After(now, ttr_s);
+  if (const gearstalk::Watch* watch = consumer.watched_.Find(*job.tube_);
+      watch != nullptr && watch->run_limit > 0) {
+    job.MakeExtra().run_limit = now + watch->run_limit;
+    deadline = std::min(deadline, job.extra_->run_limit);
+  }
+  EnterReserved(deadline, job, consumer);
+  return {&job, UnsyncedPut(job)};
+}
+
+Job* Engine::HeldBy(const Consumer& consumer, JobId id) const {
+  Job* job = jobs_.Find(id);
+  return job != nullptr && job->holder() == &consumer ? job : nullptr;
+}
+
+bool Engine::Accepts(const Job& job, Record::Kind kind) const {
+  return !job.durable_ || journal_.Accepts(kind);
+}
+
+Outcome Engine::Delete(Time /*now*/, Consumer& consumer, JobId id) {
+  Job* job = jobs_.Find(id);
+  if (job == nullptr) return {Code::kNotFound};
+  const bool held = job->state_ == JobState::kReserved;
+  if (held && job->holder() != &consumer) return {Code::kNotFound};
+  if (!Accepts(*job, Record::Kind::kDelete)) return {Code::kJournal};
+  ++job->tube_->deletes;
+  return {Code::kOk, Finished(*job, held ? Finish::Kind::kCompleted : Finish::Kind::kFailed, {})};
+}
+
+Outcome Engine::Release(Time now, Consumer& consumer, JobId id, std::uint32_t priority,
+                        std::uint32_t delay_s) {
+  Job* job = HeldBy(consumer, id);
+  if (job == nullptr) return {Code::kNotFound};
+  if (!Accepts(*job, Record::Kind::kChange)) return {Code::kJournal};
+  if (!job->durable_ && Unheard(*job))
+    return {Code::kOk, Finished(*job, Finish::Kind::kFailed, {})};
+  LeaveState(*job);
+  job->priority = priority;
+  job->delay_s = delay_s;
+  ++job->MakeExtra().releases;
+  if (delay_s > 0) {
+    EnterDelayed(*job, After(now, delay_s));
+  } else {
+    EnterReady(*job);
+  }
+  const Lsn lsn = Append(*job, Record::Kind::kChange);
+  Serve(now, *job->tube_, job);
+  return {Code::kOk, lsn};
+}
+
+Outcome Engine::Bury(Time /*now*/, Consumer& consumer, JobId id, std::uint32_t priority) {
+  Job* job = HeldBy(consumer, id);
+  if (job == nullptr) return {Code::kNotFound};
+  if (!Accepts(*job, Record::Kind::kChange)) return {Code::kJournal};
+  LeaveState(*job);
+  job->priority = priority;
+  return {Code::kOk, BuryJob(*job, Finish::Kind::kFailed, {})};
+}
+
+Lsn Engine::BuryJob(Job& job, Finish::Kind kind, std::string_view text) {
+  LeaveState(job);
+  ++job.MakeExtra().buries;
+  EnterBuried(job, next_burial_);
+  const Lsn lsn = Append(job, Record::Kind::kChange);
+  Tell(job, kind, text, lsn);
+  return lsn;
+}
+
+Outcome Engine::Touch(Time now, Consumer& consumer, JobId id) {
+  Job* job = HeldBy(consumer, id);
+  if (job == nullptr) return {Code::kNotFound};
+  RestartTtr(now, *job);
+  return {};
+}
+
+void Engine::RestartTtr(Time now, Job& job) {
+  Consumer& holder = *job.holder();
+  const std::uint32_t ttr_s = holder.needs_ttr_ ? TtrSeconds(job) : job.ttr_s;
+  if (ttr_s == 0) return;
+  holder.held_.Move(&job, std::min(After(now, ttr_s), job.extra().run_limit));
+  ArmConsumer(holder);
+}
+
+Outcome Engine::Report(Time now, Consumer& consumer, JobId id, const Progress& progress) {
+  Job* job = HeldBy(consumer, id);
+  if (job == nullptr) return {Code::kNotFound};
+  RestartTtr(now, *job);
+  if (progress.kind == Progress::Kind::kStatus) {
+    job->MakeExtra().numerator = progress.numerator;
+    job->extra_->denominator = progress.denominator;
+  }
+  if (job->extra_ != nullptr) {
+    for (Waiter& waiter : job->extra_->waiters) waiter.observer.OnProgress(*job, progress);
+  }
+  return {};
+}
+
+Outcome Engine::Complete(Time /*now*/, Consumer& consumer, JobId id, std::string_view result) {
+  Job* job = HeldBy(consumer, id);
+  if (job == nullptr) return {Code::kNotFound};
+  if (!Accepts(*job, Record::Kind::kDelete)) return {Code::kJournal};
+  return {Code::kOk, Finished(*job, Finish::Kind::kCompleted, result)};
+}
+
+Outcome Engine::Fail(Time /*now*/, Consumer& consumer, JobId id) {
+  Job* job = HeldBy(consumer, id);
+  if (job == nullptr) return {Code::kNotFound};
+  return FailJob(*job, Finish::Kind::kFailed, {});
+}
+
+Outcome Engine::Except(Time /*now*/, Consumer& consumer, JobId id, std::string_view text) {
+  Job* job = HeldBy(consumer, id);
+  if (job == nullptr) return {Code::kNotFound};
+  return FailJob(*job, Finish::Kind::kException, text);
+}
+
+Outcome Engine::FailJob(Job& job, Finish::Kind kind, std::string_view text) {
+  const auto record = job.keep_on_failure_ ? Record::Kind::kChange : Record::Kind::kDelete;
+  if (!Accepts(job, record)) return {Code::kJournal};
+  return {Code::kOk, job.keep_on_failure_ ? BuryJob(job, kind, text) : Finished(job, kind, text)};
+}
+
+Lsn Engine::Finished(Job& job, Finish::Kind kind, std::string_view data) {
+  const Lsn lsn = Append(job, Record::Kind::kDelete);
+  Tell(job, kind, data, lsn);
+  Erase(job);
+  return lsn;
+}
+
+bool Engine::Unheard(const Job& job) {
+  return !job.durable_ && (job.extra_ == nullptr || job.extra_->waiters.empty());
+}
+
+void Engine::GiveBack(Time now, Job& job, bool lost_try) {
+  if (Unheard(job)) {
+    Erase(job);
+    return;
+  }
+  if (lost_try && ++job.MakeExtra().lost_tries >= options_.job_retries &&
+      options_.job_retries > 0 && FailJob(job, Finish::Kind::kFailed, {}).ok()) {
+    return;
+  }
+  LeaveState(job);
+  EnterReady(job);
+  Serve(now, *job.tube_, &job);
+}
+
+}  // namespace gearstalk

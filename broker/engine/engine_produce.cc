@@ -1,0 +1,138 @@
+// New jobs, and the clients that wait for them.
+
+#include <charconv>
+
+#include "broker/engine/engine.h"
+
+namespace gearstalk {
+namespace {
+
+constexpr std::string_view kReplyPrefix = "$reply/";
+
+}  // namespace
+
+Code Engine::AdmitsJob(const Tube& tube, std::uint32_t priority, bool durable) const {
+  if (draining_) return Code::kDraining;
+  const std::int64_t limit = tube.max_queue_[static_cast<std::size_t>(BandOf(priority))];
+  if (limit > 0 && tube.unfinished() >= static_cast<std::uint64_t>(limit)) return Code::kQueueFull;
+  if (durable && !journal_.Accepts(Record::Kind::kPut)) return Code::kJournal;
+  return Code::kOk;
+}
+
+bool Engine::Limited(const Tube& tube) { return tube.max_queue_ != std::array<std::int64_t, 3>{}; }
+
+void Engine::CountAsProducer(Consumer& consumer) {
+  if (consumer.producer_) return;
+  consumer.producer_ = true;
+  ++totals_.producers;
+}
+
+Added Engine::Put(Time now, Consumer& producer, JobPtr job) {
+  CountAsProducer(producer);
+  Tube& tube = *producer.used_;
+  if (tube.name().starts_with(kReplyPrefix)) return Reply(now, producer, job->body());
+  if (const Code code = AdmitsJob(tube, job->priority, true); code != Code::kOk) return {code};
+  job->durable_ = true;
+  job->keep_on_failure_ = true;
+  const Time due = job->delay_s == 0 ? 0 : After(now, job->delay_s);
+  return Enqueue(now, std::move(job), tube, due);
+}
+
+Added Engine::Enqueue(Time now, JobPtr owned, Tube& tube, Time due) {
+  Job& job = *owned;
+  job.id_ = TakeId(job.durable_);
+  job.created = now;
+  ++tube.total_jobs;
+  ++totals_.total_jobs;
+  Insert(std::move(owned), tube);
+  if (due > now) {
+    EnterDelayed(job, due);
+  } else {
+    EnterReady(job);
+  }
+  const Added added{Code::kOk, job.id_, Append(job, Record::Kind::kPut)};
+  Serve(now, tube, &job);
+  return added;
+}
+
+Added Engine::Reply(Time now, Consumer& producer, std::string_view body) {
+  const std::string_view digits =
+      std::string_view(producer.used_->name()).substr(kReplyPrefix.size());
+  JobId id = 0;
+  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), id);
+  if (error != std::errc() || end != digits.end()) return {Code::kNotFound};
+  const Progress answer{Progress::Kind::kData, body};
+  if (!Report(now, producer, id, answer).ok()) return {Code::kNotFound};
+  return {Code::kOk, TakeId(/*recorded=*/false), 0};
+}
+
+Added Engine::Submit(Time now, Consumer& producer, JobPtr job, const Submission& submission) {
+  CountAsProducer(producer);
+  if (draining_) return {Code::kDraining};
+  Tube& tube = TubeNamed(submission.tube);
+  job->unique_is_body_ = submission.unique_is_body;
+  if (job->unique_size_ > 0) {
+    if (Job* known = uniques_.Find(tube, UniqueIndex::KeyOf(*job))) {
+      return JoinJob(*known, submission.waiter);
+    }
+  }
+  job->durable_ = submission.waiter == nullptr;
+  if (const Code code = AdmitsJob(tube, job->priority, job->durable_); code != Code::kOk) {
+    ReleaseTube(tube);
+    return {code};
+  }
+  if (submission.due > now) {
+    job->delay_s = static_cast<std::uint32_t>(
+        std::min<Time>((submission.due - now + kSecond - 1) / kSecond, UINT32_MAX));
+  }
+  if (!submission.reducer.empty()) job->MakeExtra().reducer = submission.reducer;
+  if (submission.waiter != nullptr) AddWaiter(*job, *submission.waiter);
+  return Enqueue(now, std::move(job), tube, submission.due);
+}
+
+Added Engine::JoinJob(Job& job, JobObserver* waiter) {
+  if (waiter != nullptr) {
+    AddWaiter(job, *waiter);
+    return {Code::kOk, job.id_, 0};
+  }
+  if (job.durable_) return {Code::kOk, job.id_, UnsyncedPut(job)};
+  if (!journal_.Accepts(Record::Kind::kPut)) return {Code::kJournal};
+  job.durable_ = true;
+  return {Code::kOk, job.id_, Append(job, Record::Kind::kPut)};
+}
+
+void Engine::AddWaiter(Job& job, JobObserver& observer) {
+  auto* waiter = new Waiter(job, observer);
+  job.MakeExtra().waiters.push_back(*waiter);
+  observer.waits_.push_back(*waiter);
+}
+
+void Engine::Forget(JobObserver& observer) {
+  while (!observer.waits_.empty()) {
+    Waiter& waiter = observer.waits_.front();
+    Job& job = waiter.job;
+    observer.waits_.pop_front();
+    job.extra_->waiters.erase(job.extra_->waiters.iterator_to(waiter));
+    delete &waiter;
+    const bool unheard = !job.durable_ && job.extra_->waiters.empty();
+    if (unheard && job.state_ != JobState::kReserved) Erase(job);
+  }
+}
+
+void Engine::DropWaiters(Job& job) {
+  if (job.extra_ == nullptr) return;
+  job.extra_->waiters.clear_and_dispose([](Waiter* waiter) {
+    WaiterList<ByObserver>& others = waiter->observer.waits_;
+    others.erase(others.iterator_to(*waiter));
+    delete waiter;
+  });
+}
+
+void Engine::Tell(Job& job, Finish::Kind kind, std::string_view data, Lsn lsn) {
+  if (job.extra_ == nullptr || job.extra_->waiters.empty()) return;
+  const Finish finish{kind, data, lsn};
+  for (Waiter& waiter : job.extra_->waiters) waiter.observer.OnFinished(job, finish);
+  DropWaiters(job);
+}
+
+}  // namespace gearstalk

@@ -1,0 +1,68 @@
+// Questions: nothing here changes anything.
+
+#include <algorithm>
+
+#include "broker/engine/engine.h"
+
+namespace gearstalk {
+
+EngineStats Engine::Stats() const {
+  EngineStats stats = totals_;
+  stats.tubes = tubes_.size();
+  return stats;
+}
+
+const Job* Engine::FindUnique(std::string_view unique) const {
+  for (const Tube* tube = tubes_.Next(0); tube != nullptr; tube = tubes_.Next(tube->id())) {
+    if (const Job* job = uniques_.Find(*tube, unique)) return job;
+  }
+  return nullptr;
+}
+
+bool Engine::Listed(const Tube& tube) const {
+  return tube.unfinished() > 0 || tube.buried() > 0 || tube.able() > 0 || tube.created_function() ||
+         Waiting(tube) > 0;
+}
+
+std::size_t Engine::Waiting(const Tube& tube) const {
+  std::size_t count = tube.line_.size();
+  if (tube.wide_watching_ > 0) {
+    for (const Consumer& wide : wide_waiting_) count += wide.watched_.Find(tube) != nullptr;
+  }
+  return count;
+}
+
+std::size_t Engine::Waiters(const Job& job) const { return job.extra().waiters.size(); }
+
+std::uint32_t Engine::TtrSeconds(const Job& job) const {
+  return job.ttr_s > 0 ? job.ttr_s : options_.default_ttr_s;
+}
+
+Time Engine::TimeLeft(Time now, const Job& job) const {
+  Time end = kNever;
+  if (job.state_ == JobState::kDelayed) end = job.tube_->delayed_.TimeAt(job.link_.held.slot);
+  if (job.state_ == JobState::kReserved) end = job.holder()->held_.TimeAt(job.link_.held.slot);
+  return end == kNever ? 0 : std::max<Time>(end - now, 0);
+}
+
+Time Engine::PauseLeft(Time now, const Tube& tube) const {
+  return tube.paused() ? std::max<Time>(tube.pause_until_ - now, 0) : 0;
+}
+
+Band Engine::BandOf(std::uint32_t priority) const {
+  if (priority < kNormalFrom) return Band::kHigh;
+  return priority <= options_.normal_to ? Band::kNormal : Band::kLow;
+}
+
+Lsn Engine::UnsyncedPut(const Job& job) {
+  if (!persistent_ || !job.durable_) return 0;
+  const Lsn durable = journal_.Durable();
+  while (!unsynced_puts_.empty() && unsynced_puts_.front().lsn <= durable)
+    unsynced_puts_.pop_front();
+  const auto at =
+      std::lower_bound(unsynced_puts_.begin(), unsynced_puts_.end(), job.id_,
+                       [](const UnsyncedRecord& record, JobId id) { return record.job < id; });
+  return at != unsynced_puts_.end() && at->job == job.id_ ? at->lsn : 0;
+}
+
+}  // namespace gearstalk

@@ -1,0 +1,86 @@
+// Time passes: delays, pauses, TTRs, waits.
+
+#include <algorithm>
+
+#include "broker/engine/engine.h"
+
+namespace gearstalk {
+namespace {
+
+// Jobs moved in one call of Tick: with 10^6 due at once others get their turn in between.
+constexpr int kSteps = 512;
+
+}  // namespace
+
+Time Engine::Tick(Time now) {
+  int steps = kSteps;
+  while (steps > 0) {
+    Timer* timer = deadlines_.PopDue(now);
+    if (timer == nullptr) break;
+    --steps;
+    if (timer->kind() == Timer::Kind::kTube) {
+      TubeDue(now, static_cast<Tube&>(*timer), steps);
+    } else {
+      ConsumerDue(now, static_cast<Consumer&>(*timer), steps);
+    }
+  }
+  while (!woken_for_.empty() && woken_for_.front().check <= now) {
+    const WokenFor woken = woken_for_.front();
+    woken_for_.pop_front();
+    CheckWoken(now, woken);
+  }
+  const Time wake_check = woken_for_.empty() ? kNever : woken_for_.front().check;
+  return std::max(now, std::min(deadlines_.next(), wake_check));
+}
+
+void Engine::ArmTube(Tube& tube) {
+  deadlines_.Arm(tube, tube.delayed_.top_time());
+  if (tube.paused()) deadlines_.Arm(tube, tube.pause_until_);
+}
+
+void Engine::TubeDue(Time now, Tube& tube, int& steps) {
+  if (tube.paused() && tube.pause_until_ <= now) tube.pause_until_ = 0;
+  const Job* fresh = nullptr;
+  while (steps > 0 && tube.delayed_.top_time() <= now) {
+    --steps;
+    Job& job = *tube.delayed_.top();
+    LeaveState(job);
+    EnterReady(job);
+    fresh = &job;
+  }
+  ArmTube(tube);
+  Serve(now, tube, fresh);
+}
+
+void Engine::ArmConsumer(Consumer& consumer) {
+  const Time expiry = consumer.held_.top_time();
+  deadlines_.Arm(consumer, expiry);
+  if (consumer.wait_ != Consumer::Wait::kReserving) return;
+  deadlines_.Arm(consumer, consumer.wait_until_);
+  if (expiry != kNever) deadlines_.Arm(consumer, expiry - kSafetyMargin);
+}
+
+void Engine::ConsumerDue(Time now, Consumer& consumer, int& steps) {
+  const bool reserves = consumer.wait_ == Consumer::Wait::kReserving;
+  if (reserves && consumer.held_.top_time() - kSafetyMargin <= now) {
+    EndWait(consumer);
+    consumer.OnDeadlineSoon();
+  } else if (reserves && consumer.wait_until_ <= now) {
+    EndWait(consumer);
+    consumer.OnTimedOut();
+  }
+  while (steps > 0 && consumer.held_.top_time() <= now) {
+    --steps;
+    Expire(now, *consumer.held_.top());
+  }
+  ArmConsumer(consumer);
+}
+
+void Engine::Expire(Time now, Job& job) {
+  JobExtra& extra = job.MakeExtra();
+  ++extra.timeouts;
+  ++totals_.timeouts;
+  GiveBack(now, job, /*lost_try=*/extra.run_limit <= now);
+}
+
+}  // namespace gearstalk

@@ -1,0 +1,120 @@
+// What consumers use and watch; how tubes come and go.
+
+#include "broker/engine/engine.h"
+
+namespace gearstalk {
+
+Tube& Engine::TubeNamed(std::string_view name) { return tubes_.FindOrMake(name); }
+
+void Engine::ReleaseTube(Tube& tube) {
+  const bool holds_jobs = tube.unfinished() > 0 || tube.buried() > 0;
+  const bool connected = tube.using_ > 0 || tube.watching_ > 0;
+  if (connected || holds_jobs || tube.created_function_ || Limited(tube)) return;
+  if (tube.paused()) {
+    // The pause ends with the tube; the journal must not bring it back.
+    tube.pause_until_ = 0;
+    AppendSettings(tube);
+  }
+  deadlines_.Cancel(tube);
+  tubes_.Erase(tube);
+}
+
+void Engine::Use(Consumer& consumer, std::string_view name) {
+  Tube* before = consumer.used_;
+  if (before != nullptr && before->name() == name) return;
+  Tube& tube = TubeNamed(name);
+  ++tube.using_;
+  consumer.used_ = &tube;
+  if (before != nullptr) {
+    --before->using_;
+    ReleaseTube(*before);
+  }
+}
+
+void Engine::Watch(Time now, Consumer& consumer, std::string_view name, bool able, Time run_limit) {
+  Tube& tube = TubeNamed(name);
+  gearstalk::Watch* watch = consumer.watched_.Find(tube);
+  const bool waits = consumer.waiting();
+  if (watch == nullptr) {
+    if (waits) StandOutOfLine(consumer);
+    watch = &consumer.watched_.Add(tube, consumer);
+    ++tube.watching_;
+    if (consumer.watched_.size() == WatchList::kWide + 1) {
+      for (const auto& each : consumer.watched_) ++each->tube.wide_watching_;
+    } else if (consumer.watched_.wide()) {
+      ++tube.wide_watching_;
+    }
+    if (waits) StandInLine(consumer);
+  }
+  watch->run_limit = run_limit;
+  if (able && !watch->able) {
+    watch->able = true;
+    ++tube.able_;
+  }
+  if (able && !consumer.worker_) {
+    consumer.worker_ = true;
+    ++totals_.workers;
+  }
+  if (consumer.worker_ && !watch->counted) {
+    watch->counted = true;
+    ++tube.workers_;
+  }
+  if (waits) Serve(now, tube);
+}
+
+void Engine::RemoveWatch(Consumer& consumer, gearstalk::Watch& watch) {
+  Tube& tube = watch.tube;
+  const bool waits = consumer.waiting();
+  if (waits) StandOutOfLine(consumer);
+  if (consumer.watched_.size() == WatchList::kWide + 1) {
+    for (const auto& each : consumer.watched_) --each->tube.wide_watching_;
+  } else if (consumer.watched_.wide()) {
+    --tube.wide_watching_;
+  }
+  --tube.watching_;
+  if (watch.counted) --tube.workers_;
+  if (watch.able) --tube.able_;
+  consumer.watched_.Remove(watch);
+  if (waits) StandInLine(consumer);
+  ReleaseTube(tube);
+}
+
+Code Engine::Ignore(Time now, Consumer& consumer, std::string_view name, bool may_be_last) {
+  Tube* tube = tubes_.Find(name);
+  gearstalk::Watch* watch = tube == nullptr ? nullptr : consumer.watched_.Find(*tube);
+  if (watch == nullptr) return Code::kOk;
+  if (consumer.watched_.size() == 1 && !may_be_last) return Code::kNotIgnored;
+  if (consumer.promised_ == tube) DropPromise(now, consumer);
+  RemoveWatch(consumer, *watch);
+  return Code::kOk;
+}
+
+void Engine::Unable(Time now, Consumer& consumer, std::string_view name) {
+  Tube* tube = tubes_.Find(name);
+  if (tube == nullptr || consumer.watched_.Find(*tube) == nullptr) return;
+  std::vector<Job*> running;
+  for (std::size_t i = 0; i < consumer.held_.size(); ++i) {
+    if (&consumer.held_.At(i)->tube() == tube) running.push_back(consumer.held_.At(i));
+  }
+  // Its wait for this function ends first, so that it is not handed its own jobs.
+  Ignore(now, consumer, name, /*may_be_last=*/true);
+  for (Job* job : running) GiveBack(now, *job, /*lost_try=*/false);
+}
+
+void Engine::ResetAbilities(Time now, Consumer& consumer) {
+  while (!consumer.watched_.empty()) {
+    Unable(now, consumer, std::string((*(consumer.watched_.end() - 1))->tube.name()));
+  }
+}
+
+void Engine::CountAsWorker(Consumer& consumer) {
+  if (consumer.worker_) return;
+  consumer.worker_ = true;
+  ++totals_.workers;
+  for (const auto& watch : consumer.watched_) {
+    watch->counted = true;
+    ++watch->tube.workers_;
+  }
+}
+
+}  // namespace gearstalk

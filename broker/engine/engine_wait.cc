@@ -1,0 +1,179 @@
+// Ready jobs meet waiting consumers.
+
+#include <algorithm>
+
+#include "broker/engine/engine.h"
+
+namespace gearstalk {
+namespace {
+
+// How long a woken sleeper may take before everybody is woken for the same job.
+constexpr Time kWakeAllAfter = 100 * kMillisecond;
+
+}  // namespace
+
+// Looks at the tubes it watches or at the tubes with ready jobs, whichever are fewer.
+Job* Engine::BestFor(const Consumer& consumer, bool& any_ready) const {
+  Job* best = nullptr;
+  const auto consider = [&](const Tube& tube) {
+    any_ready = true;
+    if (tube.paused()) return;
+    Job* front = tube.ready_.front();
+    if (best == nullptr || MoreUrgent(*front, *best)) best = front;
+  };
+  if (stirred_.size() < consumer.watched_.size()) {
+    for (const Tube* tube : stirred_) {
+      if (consumer.watched_.Find(*tube) != nullptr) consider(*tube);
+    }
+  } else {
+    for (const auto& watch : consumer.watched_) {
+      if (!watch->tube.ready_.empty()) consider(watch->tube);
+    }
+  }
+  return best;
+}
+
+void Engine::BeginWait(Consumer& consumer, Consumer::Wait wait, Time until) {
+  GS_CHECK(!consumer.waiting());
+  consumer.wait_ = wait;
+  consumer.wait_until_ = until;
+  consumer.wait_since_ = next_wait_++;
+  ++totals_.waiting;
+  StandInLine(consumer);
+  ArmConsumer(consumer);
+}
+
+void Engine::EndWait(Consumer& consumer) {
+  if (!consumer.waiting()) return;
+  StandOutOfLine(consumer);
+  consumer.wait_ = Consumer::Wait::kNone;
+  --totals_.waiting;
+}
+
+void Engine::StopWaiting(Consumer& consumer) { EndWait(consumer); }
+
+// A consumer of few tubes stands in the line of each; one of many stands in one line for all such
+// consumers, or beginning to wait would cost as much as it watches. Lines are ordered by
+// wait_since_.
+void Engine::StandInLine(Consumer& consumer) {
+  if (!consumer.watched_.wide()) {
+    for (const auto& watch : consumer.watched_) StandInLineOf(*watch);
+    return;
+  }
+  auto at = wide_waiting_.end();
+  while (at != wide_waiting_.begin() && std::prev(at)->wait_since_ > consumer.wait_since_) --at;
+  wide_waiting_.insert(at, consumer);
+}
+
+void Engine::StandInLineOf(gearstalk::Watch& watch) {
+  WaitingLine& line = watch.tube.line_;
+  auto at = line.end();
+  while (at != line.begin() && std::prev(at)->consumer.wait_since_ > watch.consumer.wait_since_)
+    --at;
+  line.insert(at, watch);
+}
+
+void Engine::StandOutOfLine(Consumer& consumer) {
+  if (consumer.watched_.wide()) {
+    wide_waiting_.erase(wide_waiting_.iterator_to(consumer));
+    return;
+  }
+  for (const auto& watch : consumer.watched_) {
+    WaitingLine& line = watch->tube.line_;
+    line.erase(line.iterator_to(*watch));
+  }
+}
+
+Consumer* Engine::LongestWaiting(const Tube& tube) const {
+  const Consumer* narrow = tube.line_.empty() ? nullptr : &tube.line_.front().consumer;
+  if (tube.wide_watching_ > 0) {
+    for (const Consumer& wide : wide_waiting_) {
+      if (narrow != nullptr && narrow->wait_since_ < wide.wait_since_) break;
+      if (wide.watched_.Find(tube) != nullptr) return const_cast<Consumer*>(&wide);
+    }
+  }
+  return const_cast<Consumer*>(narrow);
+}
+
+// Hands ready jobs to those who reserve and wakes those who sleep, first come first, until jobs or
+// waiters run out. A job for which somebody was woken is left for him. `fresh` is the job that
+// just got ready, if there is one.
+void Engine::Serve(Time now, Tube& tube, const Job* fresh) {
+  if (!Runnable(tube)) return;
+  if (options_.wake_all && fresh != nullptr && fresh->state_ == JobState::kReady)
+    WakeSleepers(tube);
+  while (tube.ready() > tube.promised_ && !tube.paused()) {
+    Consumer* consumer = LongestWaiting(tube);
+    if (consumer == nullptr) return;
+    Job* job = tube.ready_.front();
+    if (consumer->wait_ == Consumer::Wait::kSleeping) {
+      const bool is_ready = fresh != nullptr && fresh->state_ == JobState::kReady;
+      Wake(now, *consumer, is_ready ? *fresh : *job);
+      continue;
+    }
+    EndWait(*consumer);
+    const Taken taken = Take(now, *job, *consumer);
+    consumer->OnReserved(*taken.job, taken.lsn);
+  }
+}
+
+void Engine::Wake(Time now, Consumer& sleeper, const Job& job) {
+  EndWait(sleeper);
+  Tube& tube = *job.tube_;
+  sleeper.promised_ = &tube;
+  sleeper.promise_round_ = tube.promise_round_;
+  ++tube.promised_;
+  woken_for_.push_back({job.id_, now + kWakeAllAfter});
+  sleeper.OnJobsAvailable();
+}
+
+void Engine::WakeSleepers(Tube& tube) {
+  std::vector<Consumer*> sleepers;
+  const auto add = [&](Consumer& consumer) {
+    if (consumer.wait_ == Consumer::Wait::kSleeping) sleepers.push_back(&consumer);
+  };
+  for (gearstalk::Watch& watch : tube.line_) add(watch.consumer);
+  if (tube.wide_watching_ > 0) {
+    for (Consumer& wide : wide_waiting_) {
+      if (wide.watched_.Find(tube) != nullptr) add(wide);
+    }
+  }
+  for (Consumer* sleeper : sleepers) {
+    EndWait(*sleeper);
+    sleeper->OnJobsAvailable();
+  }
+}
+
+Tube* Engine::TakePromise(Consumer& consumer) {
+  Tube* tube = consumer.promised_;
+  if (tube == nullptr) return nullptr;
+  consumer.promised_ = nullptr;
+  if (consumer.promise_round_ == tube->promise_round_) --tube->promised_;
+  return tube;
+}
+
+void Engine::DropPromise(Time now, Consumer& consumer) {
+  if (Tube* tube = TakePromise(consumer)) Serve(now, *tube);
+}
+
+void Engine::Sleep(Time now, Consumer& consumer) {
+  EndWait(consumer);
+  DropPromise(now, consumer);
+  bool any_ready = false;
+  BeginWait(consumer, Consumer::Wait::kSleeping, kNever);
+  if (const Job* job = BestFor(consumer, any_ready)) Wake(now, consumer, *job);
+}
+
+// Nobody came for the job: its promise was worth nothing. Those who reserve get it, all others are
+// woken.
+void Engine::CheckWoken(Time now, const WokenFor& woken) {
+  const Job* job = jobs_.Find(woken.job);
+  if (job == nullptr || job->state_ != JobState::kReady) return;
+  Tube& tube = *job->tube_;
+  tube.promised_ = 0;
+  ++tube.promise_round_;
+  if (!tube.paused()) WakeSleepers(tube);
+  Serve(now, tube);
+}
+
+}  // namespace gearstalk

@@ -1,0 +1,118 @@
+#include "broker/engine/job.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "broker/base/check.h"
+#include "broker/engine/slab.h"
+
+namespace gearstalk {
+namespace {
+
+// Sanitizers see through malloc, not through slabs.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kUseSlabs = false;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr bool kUseSlabs = false;
+#else
+constexpr bool kUseSlabs = true;
+#endif
+#else
+constexpr bool kUseSlabs = true;
+#endif
+
+void* Allocate(std::size_t size) {
+  CountJobMemory(static_cast<std::ptrdiff_t>(size));
+  if (kUseSlabs && size <= kSlabLimit) return SlabAllocate(size);
+  void* block = std::malloc(size);
+  if (block == nullptr) throw std::bad_alloc();
+  return block;
+}
+
+void Free(void* block, std::size_t size) {
+  CountJobMemory(-static_cast<std::ptrdiff_t>(size));
+  if (kUseSlabs && size <= kSlabLimit) {
+    SlabFree(block, size);
+  } else {
+    std::free(block);
+  }
+}
+
+const JobExtra kNoExtra{};
+
+}  // namespace
+
+JobPtr Job::New(std::uint32_t body_size, std::string_view unique) {
+  GS_CHECK(unique.size() <= kMaxUnique);
+  const std::size_t size = sizeof(Job) + (unique.empty() ? 0 : sizeof(Job*)) + unique.size() +
+                           body_size + std::size_t{2};
+  Job* job = new (Allocate(size)) Job;
+  job->body_size_ = body_size;
+  job->unique_size_ = static_cast<std::uint8_t>(unique.size());
+  if (!unique.empty()) {
+    job->UniqueNext() = nullptr;
+    std::memcpy(const_cast<char*>(job->KeyBytes()), unique.data(), unique.size());
+  }
+  std::memcpy(job->BodyBytes() + body_size, "\r\n", 2);
+  return JobPtr(job);
+}
+
+JobPtr Job::Grown(const Job& old, std::uint32_t body_size, std::uint32_t keep) {
+  GS_DCHECK(old.state_ == JobState::kGone && keep <= body_size);
+  JobPtr job = New(body_size, old.unique());
+  std::memcpy(job->BodyBytes(), old.BodyBytes(), keep);
+  job->priority = old.priority;
+  job->ttr_s = old.ttr_s;
+  job->delay_s = old.delay_s;
+  job->keep_on_failure_ = old.keep_on_failure_;
+  return job;
+}
+
+JobPtr Job::Ref(Job& job) {
+  if (job.refs_ == UINT16_MAX) return nullptr;
+  ++job.refs_;
+  return JobPtr(&job);
+}
+
+void JobUnref::operator()(Job* job) const {
+  if (--job->refs_ > 0) return;
+  GS_DCHECK(job->state_ == JobState::kGone);
+  delete job->extra_;
+  const std::size_t size = job->AllocatedSize();
+  job->~Job();
+  Free(job, size);
+}
+
+const JobExtra& Job::extra() const { return extra_ == nullptr ? kNoExtra : *extra_; }
+
+JobExtra& Job::MakeExtra() {
+  if (extra_ == nullptr) extra_ = new JobExtra;
+  return *extra_;
+}
+
+Job*& Job::UniqueNext() {
+  GS_DCHECK(unique_size_ > 0);
+  return *reinterpret_cast<Job**>(reinterpret_cast<char*>(this) + sizeof(Job));
+}
+
+void JobList::PushBack(Job* job) {
+  job->link_.list = {tail_, nullptr};
+  (tail_ == nullptr ? head_ : tail_->link_.list.next) = job;
+  tail_ = job;
+}
+
+void JobList::PushFront(Job* job) {
+  job->link_.list = {nullptr, head_};
+  (head_ == nullptr ? tail_ : head_->link_.list.prev) = job;
+  head_ = job;
+}
+
+void JobList::Remove(Job* job) {
+  const auto [prev, next] = job->link_.list;
+  (prev == nullptr ? head_ : prev->link_.list.next) = next;
+  (next == nullptr ? tail_ : next->link_.list.prev) = prev;
+}
+
+}  // namespace gearstalk

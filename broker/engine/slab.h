@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstddef>
+
+namespace gearstalk {
+
+// Memory for jobs up to kSlabLimit bytes: pages of equal blocks, a size class every 8 bytes, no
+// header a block. A page that gets empty goes back to the system. Loop's thread only.
+inline constexpr std::size_t kSlabLimit = 1024;
+
+void* SlabAllocate(std::size_t size);
+void SlabFree(void* block, std::size_t size);
+
+// Bytes that jobs of all sizes occupy now, for the memory metrics.
+std::size_t JobMemory();
+void CountJobMemory(std::ptrdiff_t change);
+
+}  // namespace gearstalk
