@@ -1,0 +1,89 @@
+#include "proto_beanstalk/handlers.h"
+#include "proto_beanstalk/reply.h"
+#include "proto_beanstalk/session.h"
+
+namespace gearstalk::beanstalk {
+namespace {
+
+Next WriteReserved(Session& session, const Taken& taken) {
+  session.out().HoldUntil(taken.lsn);
+  WriteJob(session.out(), "RESERVED", *taken.job);
+  return Next::kGoOn;
+}
+
+Next ReserveUntil(Session& session, Time deadline) {
+  if (session.at_eof()) deadline = session.now();
+  Taken taken;
+  switch (session.engine().Reserve(session.now(), session, deadline, taken)) {
+    case ReserveResult::kTaken:
+      return WriteReserved(session, taken);
+    case ReserveResult::kWaits:
+      return session.AwaitJob();
+    case ReserveResult::kDeadlineSoon:
+      return session.Reply(kDeadlineSoon);
+    case ReserveResult::kTimedOut:
+      break;
+  }
+  return session.Reply(kTimedOut);
+}
+
+Next WriteWatching(Session& session) {
+  WriteNumber(session.out(), "WATCHING", session.watched().size());
+  return Next::kGoOn;
+}
+
+}  // namespace
+
+Next Reserve(Session& session, const Arguments& /*arguments*/) {
+  return ReserveUntil(session, kNever);
+}
+
+Next ReserveWithTimeout(Session& session, const Arguments& arguments) {
+  return ReserveUntil(session, After(session.now(), arguments.timeout_s));
+}
+
+Next ReserveJob(Session& session, const Arguments& arguments) {
+  const Taken taken = session.engine().ReserveJob(session.now(), session, arguments.id);
+  if (taken.job == nullptr) return session.Reply(kNotFound);
+  return WriteReserved(session, taken);
+}
+
+Next Delete(Session& session, const Arguments& arguments) {
+  const Outcome outcome = session.engine().Delete(session.now(), session, arguments.id);
+  WriteOutcome(session.out(), outcome, kDeleted);
+  return Next::kGoOn;
+}
+
+Next Release(Session& session, const Arguments& arguments) {
+  const Outcome outcome = session.engine().Release(session.now(), session, arguments.id,
+                                                   arguments.priority, arguments.delay_s);
+  WriteOutcome(session.out(), outcome, kReleased);
+  return Next::kGoOn;
+}
+
+Next Bury(Session& session, const Arguments& arguments) {
+  const Outcome outcome =
+      session.engine().Bury(session.now(), session, arguments.id, arguments.priority);
+  WriteOutcome(session.out(), outcome, kBuried);
+  return Next::kGoOn;
+}
+
+Next Touch(Session& session, const Arguments& arguments) {
+  const Outcome outcome = session.engine().Touch(session.now(), session, arguments.id);
+  WriteOutcome(session.out(), outcome, kTouched);
+  return Next::kGoOn;
+}
+
+Next Watch(Session& session, const Arguments& arguments) {
+  session.engine().Watch(session.now(), session, arguments.tube);
+  return WriteWatching(session);
+}
+
+Next Ignore(Session& session, const Arguments& arguments) {
+  const Code code = session.engine().Ignore(session.now(), session, arguments.tube);
+  return code == Code::kOk ? WriteWatching(session) : session.Reply(ErrorReply(code));
+}
+
+Next Quit(Session& /*session*/, const Arguments& /*arguments*/) { return Next::kClose; }
+
+}  // namespace gearstalk::beanstalk

@@ -1,0 +1,32 @@
+#include "proto_beanstalk/handlers.h"
+#include "proto_beanstalk/reply.h"
+#include "proto_beanstalk/session.h"
+
+namespace gearstalk::beanstalk {
+namespace {
+
+Next WriteFound(Session& session, const Job* job) {
+  if (job == nullptr) return session.Reply(kNotFound);
+  WriteJob(session.out(), "FOUND", *job);
+  return Next::kGoOn;
+}
+
+}  // namespace
+
+Next Peek(Session& session, const Arguments& arguments) {
+  return WriteFound(session, session.engine().Find(arguments.id));
+}
+
+Next PeekReady(Session& session, const Arguments& /*arguments*/) {
+  return WriteFound(session, session.used()->NextReady());
+}
+
+Next PeekDelayed(Session& session, const Arguments& /*arguments*/) {
+  return WriteFound(session, session.used()->NextDelayed());
+}
+
+Next PeekBuried(Session& session, const Arguments& /*arguments*/) {
+  return WriteFound(session, session.used()->NextBuried());
+}
+
+}  // namespace gearstalk::beanstalk

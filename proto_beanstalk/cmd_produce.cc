@@ -1,0 +1,32 @@
+#include <utility>
+
+#include "proto_beanstalk/handlers.h"
+#include "proto_beanstalk/reply.h"
+#include "proto_beanstalk/session.h"
+
+namespace gearstalk::beanstalk {
+
+Next Put(Session& session, const Arguments& arguments) {
+  if (arguments.body_size > session.protocol().max_job_size()) {
+    return session.SkipBody(std::uint64_t{arguments.body_size} + 2);
+  }
+  if (arguments.tail) return session.Reply(kBadFormat);
+  return session.AwaitBody(arguments);
+}
+
+Next PutBody(Session& session, JobPtr job) {
+  if (!job->body_crlf().ends_with("\r\n")) return session.Reply(kExpectedCrlf);
+  const Added added = session.engine().Put(session.now(), session, std::move(job));
+  if (!added.ok()) return session.Reply(ErrorReply(added.code));
+  session.out().HoldUntil(added.lsn);
+  WriteNumber(session.out(), "INSERTED", added.id);
+  return Next::kGoOn;
+}
+
+Next Use(Session& session, const Arguments& arguments) {
+  session.engine().Use(session, arguments.tube);
+  WriteName(session.out(), "USING", arguments.tube);
+  return Next::kGoOn;
+}
+
+}  // namespace gearstalk::beanstalk

@@ -1,0 +1,164 @@
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string>
+
+#include "proto_beanstalk/handlers.h"
+#include "proto_beanstalk/reply.h"
+#include "proto_beanstalk/session.h"
+#include "proto_beanstalk/yaml.h"
+
+namespace gearstalk::beanstalk {
+namespace {
+
+std::uint64_t Seconds(Time span) {
+  return static_cast<std::uint64_t>(std::max<Time>(span, 0) / kSecond);
+}
+
+// "<seconds>.<microseconds>"
+void CpuTime(Yaml& yaml, std::string_view key, const timeval& time) {
+  std::array<char, 40> text;
+  const int size =
+      std::snprintf(text.data(), text.size(), "%lld.%06lld", static_cast<long long>(time.tv_sec),
+                    static_cast<long long>(time.tv_usec));
+  yaml.Word(key, {text.data(), static_cast<std::size_t>(size)});
+}
+
+void Commands(Yaml& yaml, const Protocol& protocol) {
+  std::string key;
+  for (std::size_t i = 0; i < kVerbsInStats; ++i) {
+    const auto verb = static_cast<Verb>(i);
+    key = "cmd-";
+    key += CommandOf(verb).name();
+    yaml.Number(key, protocol.count(verb));
+  }
+}
+
+void Jobs(Yaml& yaml, const EngineStats& stats) {
+  yaml.Number("current-jobs-urgent", stats.urgent);
+  yaml.Number("current-jobs-ready", stats.ready);
+  yaml.Number("current-jobs-reserved", stats.reserved);
+  yaml.Number("current-jobs-delayed", stats.delayed);
+  yaml.Number("current-jobs-buried", stats.buried);
+}
+
+void Connections(Yaml& yaml, const EngineStats& stats, const ConnectionList& connections) {
+  yaml.Number("current-connections", connections.Count());
+  yaml.Number("current-producers", stats.producers);
+  yaml.Number("current-workers", stats.workers);
+  yaml.Number("current-waiting", stats.waiting);
+  yaml.Number("total-connections", connections.Total());
+}
+
+void Process(Yaml& yaml, const Identity& identity, Time now) {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  yaml.Number("pid", static_cast<std::uint64_t>(identity.pid));
+  yaml.Quoted("version", identity.version);
+  CpuTime(yaml, "rusage-utime", usage.ru_utime);
+  CpuTime(yaml, "rusage-stime", usage.ru_stime);
+  yaml.Number("uptime", Seconds(now - identity.started));
+}
+
+void Binlog(Yaml& yaml, const JournalStats& stats) {
+  yaml.Number("binlog-oldest-index", stats.oldest_segment);
+  yaml.Number("binlog-current-index", stats.current_segment);
+  yaml.Number("binlog-records-migrated", stats.migrated);
+  yaml.Number("binlog-records-written", stats.appends);
+  yaml.Number("binlog-max-size", stats.segment_size);
+}
+
+void Machine(Yaml& yaml, const Identity& identity) {
+  yaml.Word("id", identity.instance);
+  yaml.Quoted("hostname", identity.hostname);
+  yaml.Quoted("os", identity.os);
+  yaml.Quoted("platform", identity.platform);
+}
+
+std::string_view StateName(JobState state) {
+  switch (state) {
+    case JobState::kReady:
+      return "ready";
+    case JobState::kReserved:
+      return "reserved";
+    case JobState::kDelayed:
+      return "delayed";
+    case JobState::kBuried:
+      return "buried";
+    case JobState::kGone:
+      break;
+  }
+  return "invalid";
+}
+
+}  // namespace
+
+Next Stats(Session& session, const Arguments& /*arguments*/) {
+  const Protocol& protocol = session.protocol();
+  const EngineStats stats = session.engine().Stats();
+  Yaml yaml;
+  Jobs(yaml, stats);
+  Commands(yaml, protocol);
+  yaml.Number("job-timeouts", stats.timeouts);
+  yaml.Number("total-jobs", stats.total_jobs);
+  yaml.Number("max-job-size", protocol.max_job_size());
+  yaml.Number("current-tubes", stats.tubes);
+  Connections(yaml, stats, protocol.connections());
+  Process(yaml, protocol.identity(), session.now());
+  Binlog(yaml, session.engine().journal().Stats());
+  yaml.Word("draining", session.engine().draining() ? "true" : "false");
+  Machine(yaml, protocol.identity());
+  WriteYaml(session.out(), yaml.Take());
+  return Next::kGoOn;
+}
+
+Next StatsJob(Session& session, const Arguments& arguments) {
+  const Engine& engine = session.engine();
+  const Job* const job = engine.Find(arguments.id);
+  if (job == nullptr) return session.Reply(kNotFound);
+  const JobExtra& extra = job->extra();
+  Yaml yaml;
+  yaml.Number("id", job->id());
+  yaml.Quoted("tube", job->tube().name());
+  yaml.Word("state", StateName(job->state()));
+  yaml.Number("pri", job->priority);
+  yaml.Number("age", Seconds(session.now() - job->created));
+  yaml.Number("delay", job->delay_s);
+  yaml.Number("ttr", engine.TtrSeconds(*job));
+  yaml.Number("time-left", Seconds(engine.TimeLeft(session.now(), *job)));
+  yaml.Number("file", 0);
+  yaml.Number("reserves", job->reserves);
+  yaml.Number("timeouts", extra.timeouts);
+  yaml.Number("releases", extra.releases);
+  yaml.Number("buries", extra.buries);
+  yaml.Number("kicks", extra.kicks);
+  WriteYaml(session.out(), yaml.Take());
+  return Next::kGoOn;
+}
+
+Next StatsTube(Session& session, const Arguments& arguments) {
+  const Engine& engine = session.engine();
+  const Tube* const tube = engine.FindTube(arguments.tube);
+  if (tube == nullptr) return session.Reply(kNotFound);
+  Yaml yaml;
+  yaml.Quoted("name", tube->name());
+  yaml.Number("current-jobs-urgent", tube->urgent());
+  yaml.Number("current-jobs-ready", tube->ready());
+  yaml.Number("current-jobs-reserved", tube->reserved());
+  yaml.Number("current-jobs-delayed", tube->delayed());
+  yaml.Number("current-jobs-buried", tube->buried());
+  yaml.Number("total-jobs", tube->total_jobs);
+  yaml.Number("current-using", tube->using_count());
+  yaml.Number("current-watching", tube->watching());
+  yaml.Number("current-waiting", engine.Waiting(*tube));
+  yaml.Number("cmd-delete", tube->deletes);
+  yaml.Number("cmd-pause-tube", tube->pauses);
+  yaml.Number("pause", engine.PauseSeconds(*tube));
+  yaml.Number("pause-time-left", Seconds(engine.PauseLeft(session.now(), *tube)));
+  WriteYaml(session.out(), yaml.Take());
+  return Next::kGoOn;
+}
+
+}  // namespace gearstalk::beanstalk

@@ -1,0 +1,121 @@
+#include <algorithm>
+#include <optional>
+
+#include "proto_beanstalk/handlers.h"
+#include "proto_beanstalk/reply.h"
+#include "proto_beanstalk/session.h"
+#include "proto_beanstalk/yaml.h"
+
+namespace gearstalk::beanstalk {
+namespace {
+
+constexpr std::uint64_t kJobsASlice = 1000;
+constexpr std::size_t kTubesASlice = 2000;
+
+class KickAnswer final : public LongAnswer {
+ public:
+  // No more than what lies there now: what is buried again meanwhile waits for the next kick.
+  KickAnswer(const Tube& tube, std::uint64_t bound)
+      : left_(std::min<std::uint64_t>(bound, tube.buried() > 0 ? tube.buried() : tube.delayed())) {}
+
+  bool Advance(Session& session) override {
+    const std::uint64_t slice = std::min(left_, kJobsASlice);
+    const Engine::Kicked kicked =
+        session.engine().Kick(session.now(), session, slice, from_delayed_);
+    left_ -= kicked.count;
+    count_ += kicked.count;
+    lsn_ = std::max(lsn_, kicked.lsn);
+    if (kicked.count == slice && left_ > 0) return false;
+    Finish(session, kicked.code);
+    return true;
+  }
+
+ private:
+  void Finish(Session& session, Code code) const {
+    session.out().HoldUntil(lsn_);
+    if (code != Code::kOk && count_ == 0) {
+      session.Reply(ErrorReply(code));
+    } else {
+      WriteNumber(session.out(), "KICKED", count_);
+    }
+  }
+
+  std::uint64_t left_;
+  std::uint64_t count_ = 0;
+  Lsn lsn_ = 0;
+  std::optional<bool> from_delayed_;
+};
+
+class TubesAnswer final : public LongAnswer {
+ public:
+  bool Advance(Session& session) override {
+    for (std::size_t n = 0; n < kTubesASlice; ++n) {
+      const Tube* const tube = session.engine().NextTube(last_);
+      if (tube == nullptr) {
+        WriteYaml(session.out(), list_.Take());
+        return true;
+      }
+      list_.TubeItem(tube->name());
+      last_ = tube->id();
+    }
+    return false;
+  }
+
+ private:
+  Yaml list_;
+  std::uint64_t last_ = 0;
+};
+
+// The list cannot change meanwhile: only its own session's commands do that.
+class WatchedAnswer final : public LongAnswer {
+ public:
+  bool Advance(Session& session) override {
+    const auto& watched = session.watched();
+    const std::size_t end = std::min(watched.size(), at_ + kTubesASlice);
+    for (; at_ < end; ++at_) {
+      const auto& watch = *(watched.begin() + static_cast<std::ptrdiff_t>(at_));
+      list_.TubeItem(watch->tube.name());
+    }
+    if (at_ < watched.size()) return false;
+    WriteYaml(session.out(), list_.Take());
+    return true;
+  }
+
+ private:
+  Yaml list_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+Next Kick(Session& session, const Arguments& arguments) {
+  return session.Answer(KickAnswer(*session.used(), arguments.bound));
+}
+
+Next KickJob(Session& session, const Arguments& arguments) {
+  const Outcome outcome = session.engine().KickJob(session.now(), arguments.id);
+  WriteOutcome(session.out(), outcome, kKicked);
+  return Next::kGoOn;
+}
+
+Next PauseTube(Session& session, const Arguments& arguments) {
+  if (!IsTubeName(arguments.tube)) return session.Reply(kBadFormat);
+  const Outcome outcome = session.engine().Pause(session.now(), arguments.tube, arguments.delay_s);
+  WriteOutcome(session.out(), outcome, kPaused);
+  return Next::kGoOn;
+}
+
+Next ListTubes(Session& session, const Arguments& /*arguments*/) {
+  return session.Answer(TubesAnswer());
+}
+
+Next ListTubeUsed(Session& session, const Arguments& /*arguments*/) {
+  WriteName(session.out(), "USING", session.used()->name());
+  return Next::kGoOn;
+}
+
+Next ListTubesWatched(Session& session, const Arguments& /*arguments*/) {
+  return session.Answer(WatchedAnswer());
+}
+
+}  // namespace gearstalk::beanstalk

@@ -1,0 +1,85 @@
+#include "proto_beanstalk/commands.h"
+
+#include <algorithm>
+
+#include "proto_beanstalk/handlers.h"
+
+namespace gearstalk::beanstalk {
+namespace {
+
+// Rows of one first letter stand together.
+constexpr std::array<Command, kVerbs> kCommands{{
+    {"bury ", Verb::kBury, Shape::kIdPriority, Bury},
+    {"delete ", Verb::kDelete, Shape::kId, Delete},
+    {"ignore ", Verb::kIgnore, Shape::kTube, Ignore},
+    {"kick ", Verb::kKick, Shape::kBound, Kick},
+    {"kick-job ", Verb::kKickJob, Shape::kId, KickJob},
+    {"list-tubes-watched", Verb::kListTubesWatched, Shape::kNone, ListTubesWatched},
+    {"list-tube-used", Verb::kListTubeUsed, Shape::kNone, ListTubeUsed},
+    {"list-tubes", Verb::kListTubes, Shape::kNone, ListTubes},
+    {"put ", Verb::kPut, Shape::kPut, Put},
+    {"peek ", Verb::kPeek, Shape::kId, Peek},
+    {"peek-ready", Verb::kPeekReady, Shape::kNone, PeekReady},
+    {"peek-delayed", Verb::kPeekDelayed, Shape::kNone, PeekDelayed},
+    {"peek-buried", Verb::kPeekBuried, Shape::kNone, PeekBuried},
+    {"pause-tube", Verb::kPauseTube, Shape::kTubeDelay, PauseTube},
+    {"quit", Verb::kQuit, Shape::kAnything, Quit},
+    {"reserve-with-timeout ", Verb::kReserveWithTimeout, Shape::kTimeout, ReserveWithTimeout},
+    {"reserve-job ", Verb::kReserveJob, Shape::kId, ReserveJob},
+    {"reserve", Verb::kReserve, Shape::kNone, Reserve},
+    {"release ", Verb::kRelease, Shape::kIdPriorityDelay, Release},
+    {"stats-job ", Verb::kStatsJob, Shape::kId, StatsJob},
+    {"stats-tube ", Verb::kStatsTube, Shape::kTube, StatsTube},
+    {"stats", Verb::kStats, Shape::kNone, Stats},
+    {"touch ", Verb::kTouch, Shape::kId, Touch},
+    {"use ", Verb::kUse, Shape::kTube, Use},
+    {"watch ", Verb::kWatch, Shape::kTube, Watch},
+}};
+
+// Where the rows of each first byte begin; kCommands.size() where there are none.
+constexpr auto kFirstRow = [] {
+  std::array<std::uint8_t, 256> first{};
+  first.fill(kCommands.size());
+  for (std::size_t row = kCommands.size(); row-- > 0;) {
+    first[static_cast<unsigned char>(kCommands[row].word[0])] = static_cast<std::uint8_t>(row);
+  }
+  return first;
+}();
+
+constexpr auto kRowOf = [] {
+  std::array<std::uint8_t, kVerbs> row_of{};
+  for (std::size_t row = 0; row < kCommands.size(); ++row) {
+    row_of[static_cast<std::size_t>(kCommands[row].verb)] = static_cast<std::uint8_t>(row);
+  }
+  return row_of;
+}();
+
+std::span<const Command> RowsOf(char first) {
+  const std::size_t begin = kFirstRow[static_cast<unsigned char>(first)];
+  std::size_t end = begin;
+  while (end < kCommands.size() && kCommands[end].word[0] == first) ++end;
+  return std::span(kCommands).subspan(begin, end - begin);
+}
+
+}  // namespace
+
+std::span<const Command> Commands() { return kCommands; }
+
+const Command* FindCommand(std::string_view text) {
+  for (std::size_t row = kFirstRow[static_cast<unsigned char>(text[0])];
+       row < kCommands.size() && kCommands[row].word[0] == text[0]; ++row) {
+    if (text.starts_with(kCommands[row].word)) return &kCommands[row];
+  }
+  return nullptr;
+}
+
+bool MayBecomeCommand(std::string_view text) {
+  if (text.empty()) return true;
+  const auto rows = RowsOf(text[0]);
+  return std::any_of(rows.begin(), rows.end(),
+                     [&](const Command& row) { return row.word.starts_with(text); });
+}
+
+const Command& CommandOf(Verb verb) { return kCommands[kRowOf[static_cast<std::size_t>(verb)]]; }
+
+}  // namespace gearstalk::beanstalk

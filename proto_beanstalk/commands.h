@@ -1,0 +1,79 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "proto_beanstalk/parser.h"
+
+namespace gearstalk::beanstalk {
+
+class Session;
+
+// What a session does after a step.
+enum class Next : std::uint8_t {
+  kGoOn,     // the next step: a command, or the body of this one
+  kBytes,    // nothing to do before more bytes come
+  kWait,     // for the engine
+  kYield,    // an answer is half made
+  kForeign,  // the line is nobody's here
+  kClose,
+};
+
+// Every verb, in the order of their counters in `stats`; those behind kPauseTube are not shown
+// there.
+enum class Verb : std::uint8_t {
+  kPut,
+  kPeek,
+  kPeekReady,
+  kPeekDelayed,
+  kPeekBuried,
+  kReserve,
+  kReserveWithTimeout,
+  kDelete,
+  kRelease,
+  kUse,
+  kWatch,
+  kIgnore,
+  kBury,
+  kKick,
+  kTouch,
+  kStats,
+  kStatsJob,
+  kStatsTube,
+  kListTubes,
+  kListTubeUsed,
+  kListTubesWatched,
+  kPauseTube,
+  kReserveJob,
+  kKickJob,
+  kQuit,
+};
+inline constexpr std::size_t kVerbs = static_cast<std::size_t>(Verb::kQuit) + 1;
+inline constexpr std::size_t kVerbsInStats = static_cast<std::size_t>(Verb::kPauseTube) + 1;
+
+// One row of the table of commands.
+struct Command {
+  using Handler = Next (*)(Session&, const Arguments&);
+
+  std::string_view word;  // what a line has to begin with
+  Verb verb;              // under which it is counted
+  Shape shape;            // of what follows the word
+  Handler handler;
+
+  // The verb as people call it.
+  std::string_view name() const { return word.substr(0, word.find(' ')); }
+};
+
+// The table. A word stands before its own prefixes.
+std::span<const Command> Commands();
+
+// The row whose word `text` (not empty) begins with, or nullptr.
+const Command* FindCommand(std::string_view text);
+// Whether more bytes could make it begin with one.
+bool MayBecomeCommand(std::string_view text);
+
+const Command& CommandOf(Verb verb);
+
+}  // namespace gearstalk::beanstalk

@@ -1,0 +1,60 @@
+#include "proto_beanstalk/protocol.h"
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <random>
+#include <utility>
+
+#include "proto_beanstalk/parser.h"
+#include "proto_beanstalk/session.h"
+
+namespace gearstalk::beanstalk {
+namespace {
+
+std::string RandomHex(std::size_t digits) {
+  std::random_device random;
+  std::string hex;
+  for (std::size_t i = 0; i < digits; ++i) hex += "0123456789abcdef"[random() % 16];
+  return hex;
+}
+
+}  // namespace
+
+Identity Identity::OfThisProcess(std::string version, Time started) {
+  utsname system{};
+  uname(&system);
+  return {.version = std::move(version),
+          .instance = RandomHex(16),
+          .hostname = system.nodename,
+          .os = system.version,
+          .platform = system.machine,
+          .pid = getpid(),
+          .started = started};
+}
+
+Protocol::Protocol(const Options& options, Identity identity, Engine& engine,
+                   const ConnectionList& connections)
+    : options_(options),
+      identity_(std::move(identity)),
+      engine_(engine),
+      connections_(connections) {}
+
+Claim Protocol::Sniff(std::string_view bytes) const {
+  if (FindCommand(bytes) != nullptr) return Claim::kYes;
+  return MayBecomeCommand(bytes) ? Claim::kMaybe : Claim::kNo;
+}
+
+Claim Protocol::SniffUnknown(std::string_view bytes) const {
+  const std::size_t end = bytes.substr(0, kMaxLine).find('\n');
+  if (end == std::string_view::npos) {
+    return bytes.size() < kMaxLine ? Claim::kMaybe : Claim::kOneMessage;
+  }
+  return end > 0 && bytes[end - 1] == '\r' ? Claim::kOneMessage : Claim::kNo;
+}
+
+std::unique_ptr<gearstalk::Session> Protocol::NewSession(Wire& wire) {
+  return std::make_unique<Session>(*this, wire);
+}
+
+}  // namespace gearstalk::beanstalk

@@ -1,0 +1,99 @@
+#include "proto_beanstalk/reply.h"
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <utility>
+
+namespace gearstalk::beanstalk {
+namespace {
+
+// Room for the longest line of a reply: USING and a tube name.
+constexpr std::size_t kLineRoom = 256;
+constexpr std::size_t kMaxDigits = 20;
+
+char* Put(char* at, std::string_view text) { return std::copy(text.begin(), text.end(), at); }
+
+char* Put(char* at, std::uint64_t number) { return std::to_chars(at, at + kMaxDigits, number).ptr; }
+
+// Writes the parts, with blanks between them and CRLF behind, in place.
+template <typename... Parts>
+void WriteLine(Output& out, std::string_view word, const Parts&... parts) {
+  char* const begin = out.Prepare(kLineRoom);
+  char* at = Put(begin, word);
+  ((*at++ = ' ', at = Put(at, parts)), ...);
+  at = Put(at, std::string_view("\r\n"));
+  out.Commit(static_cast<std::size_t>(at - begin));
+}
+
+void Unref(void* job) { JobUnref{}(static_cast<Job*>(job)); }
+
+void WriteBody(Output& out, const Job& job) {
+  const std::string_view body = job.body_crlf();
+  if (body.size() >= Output::kShareFrom) {
+    // Counting references changes nothing that readers of the job see.
+    if (JobPtr shared = Job::Ref(const_cast<Job&>(job))) {
+      out.AppendShared(body, Pin(shared.release(), Unref));
+      return;
+    }
+  }
+  out.Append(body);
+}
+
+}  // namespace
+
+std::string_view ErrorReply(Code code) {
+  switch (code) {
+    case Code::kNotFound:
+      return kNotFound;
+    case Code::kNotIgnored:
+      return "NOT_IGNORED\r\n";
+    case Code::kDraining:
+      return "DRAINING\r\n";
+    // A client may try again later after any of these.
+    case Code::kQueueFull:
+    case Code::kOutOfMemory:
+    case Code::kJournal:
+      return "OUT_OF_MEMORY\r\n";
+    case Code::kOk:
+    case Code::kInUse:
+    case Code::kInvalid:
+    case Code::kIo:
+    case Code::kCorrupt:
+      break;
+  }
+  return "INTERNAL_ERROR\r\n";
+}
+
+void WriteOutcome(Output& out, const Outcome& outcome, std::string_view reply) {
+  if (outcome.ok()) out.HoldUntil(outcome.lsn);
+  out.Append(outcome.ok() ? reply : ErrorReply(outcome.code));
+}
+
+void WriteNumber(Output& out, std::string_view word, std::uint64_t number) {
+  WriteLine(out, word, number);
+}
+
+void WriteName(Output& out, std::string_view word, std::string_view name) {
+  WriteLine(out, word, name);
+}
+
+void WriteJob(Output& out, std::string_view word, const Job& job) {
+  WriteLine(out, word, job.id(), std::uint64_t{job.body().size()});
+  WriteBody(out, job);
+}
+
+void WriteYaml(Output& out, std::string yaml) {
+  WriteLine(out, "OK", std::uint64_t{yaml.size()});
+  yaml += "\r\n";
+  if (yaml.size() < Output::kShareFrom) {
+    out.Append(yaml);
+    return;
+  }
+  auto text = std::make_unique<std::string>(std::move(yaml));
+  const std::string_view bytes = *text;
+  out.AppendShared(bytes,
+                   Pin(text.release(), [](void* s) { delete static_cast<std::string*>(s); }));
+}
+
+}  // namespace gearstalk::beanstalk

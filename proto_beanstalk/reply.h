@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "broker/base/status.h"
+#include "broker/engine/engine.h"
+#include "broker/engine/job.h"
+#include "broker/server/output.h"
+
+namespace gearstalk::beanstalk {
+
+inline constexpr std::string_view kBadFormat = "BAD_FORMAT\r\n";
+inline constexpr std::string_view kBuried = "BURIED\r\n";
+inline constexpr std::string_view kDeadlineSoon = "DEADLINE_SOON\r\n";
+inline constexpr std::string_view kDeleted = "DELETED\r\n";
+inline constexpr std::string_view kExpectedCrlf = "EXPECTED_CRLF\r\n";
+inline constexpr std::string_view kJobTooBig = "JOB_TOO_BIG\r\n";
+inline constexpr std::string_view kKicked = "KICKED\r\n";
+inline constexpr std::string_view kNotFound = "NOT_FOUND\r\n";
+inline constexpr std::string_view kPaused = "PAUSED\r\n";
+inline constexpr std::string_view kReleased = "RELEASED\r\n";
+inline constexpr std::string_view kTimedOut = "TIMED_OUT\r\n";
+inline constexpr std::string_view kTouched = "TOUCHED\r\n";
+inline constexpr std::string_view kUnknownCommand = "UNKNOWN_COMMAND\r\n";
+
+// What answers a verb that the engine refused with `code`.
+std::string_view ErrorReply(Code code);
+
+// `reply` if the engine agreed, held until the change is durable; else the word of its refusal.
+void WriteOutcome(Output& out, const Outcome& outcome, std::string_view reply);
+
+// "<word> <number>" and CRLF.
+void WriteNumber(Output& out, std::string_view word, std::uint64_t number);
+void WriteName(Output& out, std::string_view word, std::string_view name);
+
+// "<word> <id> <bytes>", the body, and CRLF behind both. Large bodies are sent from the job itself.
+void WriteJob(Output& out, std::string_view word, const Job& job);
+
+// "OK <bytes>", the text, and CRLF behind both.
+void WriteYaml(Output& out, std::string yaml);
+
+}  // namespace gearstalk::beanstalk

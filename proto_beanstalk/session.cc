@@ -1,0 +1,206 @@
+#include "proto_beanstalk/session.h"
+
+#include <algorithm>
+
+#include "proto_beanstalk/handlers.h"
+#include "proto_beanstalk/reply.h"
+
+namespace gearstalk::beanstalk {
+namespace {
+
+constexpr std::string_view kDefaultTube = "default";
+
+// A body of which less is missing is not worth a read of its own.
+constexpr std::uint64_t kReadDirectFrom = 16 * 1024;
+
+Then AsThen(Next next) {
+  switch (next) {
+    case Next::kWait:
+      return Then::kBlocked;
+    case Next::kYield:
+      return Then::kYield;
+    case Next::kForeign:
+      return Then::kForeign;
+    case Next::kClose:
+      return Then::kClose;
+    case Next::kGoOn:
+    case Next::kBytes:
+      break;
+  }
+  return Then::kMore;
+}
+
+}  // namespace
+
+Session::Session(Protocol& protocol, Wire& wire) : protocol_(protocol), wire_(wire) {
+  engine().Join(*this);
+  engine().Use(*this, kDefaultTube);
+  engine().Watch(now(), *this, kDefaultTube);
+}
+
+Session::~Session() { engine().Leave(now(), *this); }
+
+InputResult Session::OnInput(std::string_view bytes, Scope scope) {
+  std::string_view rest = bytes;
+  const auto result = [&](Then then) { return InputResult{bytes.size() - rest.size(), then}; };
+  for (;;) {
+    const Next next = Step(rest, scope);
+    if (next != Next::kGoOn) return result(AsThen(next));
+    if (state_ != State::kCommand) continue;
+    if (scope != Scope::kAll || rest.empty()) return result(Then::kMore);
+    if (out().size() > kRoundOutput) return result(Then::kYield);
+  }
+}
+
+Next Session::Step(std::string_view& rest, Scope scope) {
+  switch (state_) {
+    case State::kCommand:
+      return RunCommand(rest, scope);
+    case State::kBody:
+      return ReadBody(rest);
+    case State::kSkippingBody:
+      return DropBody(rest);
+    case State::kSkippingLine:
+      return DropLine(rest);
+    case State::kAnswering:
+      return GoOnAnswering();
+    case State::kAwaitingJob:
+      break;
+  }
+  return Next::kWait;
+}
+
+Next Session::RunCommand(std::string_view& rest, Scope scope) {
+  if (rest.empty()) return Next::kBytes;
+  const Command* const command = FindCommand(rest);
+  if (command == nullptr && scope != Scope::kUnknownLine) {
+    return MayBecomeCommand(rest) ? Next::kBytes : Next::kForeign;
+  }
+  const Line line = NextLine(rest);
+  if (line.kind == Line::Kind::kPartial) return Next::kBytes;
+  if (line.kind == Line::Kind::kTooLong) {
+    state_ = State::kSkippingLine;
+    return Next::kGoOn;
+  }
+  rest.remove_prefix(line.text.size() + 2);
+  if (line.text.find('\0') != std::string_view::npos) return Reply(kBadFormat);
+  if (command == nullptr) return Reply(kUnknownCommand);
+  Arguments arguments;
+  if (!ParseArguments(command->shape, line.text.substr(command->word.size()), arguments)) {
+    return Reply(kBadFormat);
+  }
+  protocol_.Count(command->verb);
+  return command->handler(*this, arguments);
+}
+
+Next Session::Reply(std::string_view line) {
+  out().Append(line);
+  return Next::kGoOn;
+}
+
+// --- Bodies --------------------------------------------------------------------------------------
+
+Next Session::AwaitBody(const Arguments& put) {
+  draft_.emplace(Draft{.job = IncomingJob(put.body_size, {}, 2),
+                       .priority = put.priority,
+                       .delay_s = put.delay_s,
+                       .ttr_s = std::max(put.ttr_s, 1U)});
+  state_ = State::kBody;
+  return Next::kGoOn;
+}
+
+Next Session::ReadBody(std::string_view& rest) {
+  rest.remove_prefix(draft_->job.Add(rest));
+  return draft_->job.complete() ? StoreBody() : Next::kBytes;
+}
+
+Next Session::StoreBody() {
+  JobPtr job = draft_->job.Take();
+  job->priority = draft_->priority;
+  job->delay_s = draft_->delay_s;
+  job->ttr_s = draft_->ttr_s;
+  draft_.reset();
+  state_ = State::kCommand;
+  return PutBody(*this, std::move(job));
+}
+
+std::span<char> Session::BodySpace() {
+  if (!draft_ || draft_->job.missing() < kReadDirectFrom) return {};
+  return draft_->job.Space();
+}
+
+void Session::OnBody(std::size_t size) { draft_->job.Filled(size); }
+
+Next Session::SkipBody(std::uint64_t size) {
+  to_skip_ = size;
+  state_ = State::kSkippingBody;
+  return Next::kGoOn;
+}
+
+Next Session::DropBody(std::string_view& rest) {
+  const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(to_skip_, rest.size()));
+  rest.remove_prefix(size);
+  to_skip_ -= size;
+  if (to_skip_ > 0) return Next::kBytes;
+  state_ = State::kCommand;
+  return Reply(kJobTooBig);
+}
+
+Next Session::DropLine(std::string_view& rest) {
+  const Excess excess = SkipLine(rest);
+  rest.remove_prefix(excess.size);
+  if (!excess.ended) return Next::kBytes;
+  state_ = State::kCommand;
+  return Reply(kBadFormat);
+}
+
+// --- Waiting -------------------------------------------------------------------------------------
+
+Next Session::AwaitJob() {
+  state_ = State::kAwaitingJob;
+  return Next::kWait;
+}
+
+void Session::EndWait() {
+  state_ = State::kCommand;
+  wire_.Resume();
+}
+
+void Session::OnReserved(Job& job, Lsn lsn) {
+  out().HoldUntil(lsn);
+  WriteJob(out(), "RESERVED", job);
+  EndWait();
+}
+
+void Session::OnDeadlineSoon() {
+  out().Append(kDeadlineSoon);
+  EndWait();
+}
+
+void Session::OnTimedOut() {
+  out().Append(kTimedOut);
+  EndWait();
+}
+
+void Session::OnEof() {
+  at_eof_ = true;
+  if (state_ != State::kAwaitingJob) return;
+  engine().StopWaiting(*this);
+  OnTimedOut();
+}
+
+Next Session::GoOnAnswering() {
+  if (!answer_->Advance(*this)) return Next::kYield;
+  answer_.reset();
+  state_ = State::kCommand;
+  return Next::kGoOn;
+}
+
+void Session::AppendQueues(std::string& out) const {
+  for (const auto& watch : watched()) {
+    out += ' ';
+    out += watch->tube.name();
+  }
+}
+
+}  // namespace gearstalk::beanstalk

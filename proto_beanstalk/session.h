@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "broker/engine/consumer.h"
+#include "broker/engine/incoming_job.h"
+#include "broker/server/protocol.h"
+#include "proto_beanstalk/commands.h"
+#include "proto_beanstalk/protocol.h"
+
+namespace gearstalk::beanstalk {
+
+// An answer that is made in slices, so that it delays nobody else for long.
+class LongAnswer {
+ public:
+  virtual ~LongAnswer() = default;
+  // Does one slice; the last one writes the reply and returns true.
+  virtual bool Advance(Session& session) = 0;
+};
+
+// One connection that speaks beanstalk: where it stands in its stream of commands.
+class Session final : public gearstalk::Session, public Consumer {
+ public:
+  Session(Protocol& protocol, Wire& wire);
+  ~Session() override;
+
+  // --- For the connection ------------------------------------------------------------------------
+  InputResult OnInput(std::string_view bytes, Scope scope) override;
+  std::span<char> BodySpace() override;
+  void OnBody(std::size_t size) override;
+  void OnEof() override;
+  void AppendQueues(std::string& out) const override;
+
+  // --- For the engine ----------------------------------------------------------------------------
+  void OnReserved(Job& job, Lsn lsn) override;
+  void OnDeadlineSoon() override;
+  void OnTimedOut() override;
+
+  // --- For the handlers --------------------------------------------------------------------------
+  Protocol& protocol() { return protocol_; }
+  Engine& engine() { return protocol_.engine(); }
+  Output& out() { return wire_.out(); }
+  Time now() const { return wire_.Now(); }
+  // The peer sends no more: nobody would wait for a job with it.
+  bool at_eof() const { return at_eof_; }
+
+  // Writes a whole reply of one line, CRLF included.
+  Next Reply(std::string_view line);
+  // The body of a put comes next, and its job is put when it is there.
+  Next AwaitBody(const Arguments& put);
+  // The next `size` bytes are of no interest, then JOB_TOO_BIG answers.
+  Next SkipBody(std::uint64_t size);
+  // The engine answers later.
+  Next AwaitJob();
+
+  template <typename Kind>
+  Next Answer(Kind answer) {
+    if (answer.Advance(*this)) return Next::kGoOn;
+    answer_ = std::make_unique<Kind>(std::move(answer));
+    state_ = State::kAnswering;
+    return Next::kYield;
+  }
+
+ private:
+  enum class State : std::uint8_t {
+    kCommand,
+    kBody,
+    kSkippingBody,
+    kSkippingLine,
+    kAwaitingJob,
+    kAnswering,
+  };
+  // A put whose body is under way.
+  struct Draft {
+    IncomingJob job;
+    std::uint32_t priority;
+    std::uint32_t delay_s;
+    std::uint32_t ttr_s;
+  };
+
+  Next Step(std::string_view& rest, Scope scope);
+  Next RunCommand(std::string_view& rest, Scope scope);
+  Next ReadBody(std::string_view& rest);
+  Next StoreBody();
+  Next DropBody(std::string_view& rest);
+  Next DropLine(std::string_view& rest);
+  Next GoOnAnswering();
+  void EndWait();
+
+  Protocol& protocol_;
+  Wire& wire_;
+  State state_ = State::kCommand;
+  bool at_eof_ = false;
+  std::optional<Draft> draft_;
+  std::uint64_t to_skip_ = 0;  // bytes of a body
+  std::unique_ptr<LongAnswer> answer_;
+};
+
+}  // namespace gearstalk::beanstalk
