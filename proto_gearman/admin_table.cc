@@ -1,0 +1,62 @@
+#include "proto_gearman/admin_table.h"
+
+#include "proto_gearman/numbers.h"
+#include "proto_gearman/printed_name.h"
+
+namespace gearstalk::gearman {
+
+bool AdminTable::Advance() {
+  for (int row = 0; row < kSlice; ++row) {
+    if (AddRow()) continue;
+    text_ += ".\n";
+    return true;
+  }
+  return false;
+}
+
+bool AdminTable::AddRow() {
+  if (kind_ == Kind::kStatus || kind_ == Kind::kPriorityStatus) {
+    const Tube* tube = context_.engine.NextTube(cursor_);
+    if (tube == nullptr) return false;
+    cursor_ = tube->id();
+    if (context_.engine.Listed(*tube)) AddTube(*tube);
+    return true;
+  }
+  const Job* job = context_.engine.NextJob(cursor_);
+  if (job == nullptr) return false;
+  cursor_ = job->id();
+  AddJob(*job);
+  return true;
+}
+
+void AdminTable::AddTube(const Tube& tube) {
+  AppendName(text_, tube.name());
+  if (kind_ == Kind::kStatus) {
+    AddNumber(tube.unfinished());
+    AddNumber(tube.reserved());
+  } else {
+    for (Band band : {Band::kHigh, Band::kNormal, Band::kLow}) AddNumber(tube.ready(band));
+  }
+  AddNumber(tube.workers());
+  text_ += '\n';
+}
+
+// Handle, lost tries, whether nobody waits for it any more, whether it is kept in the journal.
+void AdminTable::AddJob(const Job& job) {
+  if (kind_ == Kind::kUniqueJobs) {
+    AppendName(text_, job.unique());
+  } else {
+    text_ += context_.handles.Write(job.id()).view();
+    AddNumber(job.extra().lost_tries);
+    AddNumber(!job.durable() && job.extra().waiters.empty() ? 1 : 0);
+    AddNumber(job.durable() ? 1 : 0);
+  }
+  text_ += '\n';
+}
+
+void AdminTable::AddNumber(std::uint64_t number) {
+  text_ += '\t';
+  text_ += std::string_view(Decimal(number));
+}
+
+}  // namespace gearstalk::gearman

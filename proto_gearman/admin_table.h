@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "proto_gearman/context.h"
+
+namespace gearstalk::gearman {
+
+// An answer of many lines that is made in slices, so that others are served in between, and sent
+// when it is whole. What changes meanwhile may or may not be in it.
+class AdminTable {
+ public:
+  enum class Kind : std::uint8_t { kStatus, kPriorityStatus, kJobs, kUniqueJobs };
+  static constexpr int kSlice = 2000;  // rows
+
+  AdminTable(Kind kind, const Context& context) : kind_(kind), context_(context) {}
+
+  // Adds up to a slice of rows; true when the table is whole, final dot included.
+  bool Advance();
+  std::string_view text() const { return text_; }
+
+ private:
+  bool AddRow();
+  void AddTube(const Tube& tube);
+  void AddJob(const Job& job);
+  void AddNumber(std::uint64_t number);
+
+  const Kind kind_;
+  const Context& context_;
+  std::uint64_t cursor_ = 0;  // the last tube or job, by id
+  std::string text_;
+};
+
+}  // namespace gearstalk::gearman

@@ -1,0 +1,107 @@
+#include "proto_gearman/cmd_client.h"
+
+#include <cstring>
+#include <utility>
+
+#include "proto_gearman/numbers.h"
+#include "proto_gearman/session.h"
+#include "proto_gearman/text_line.h"
+
+namespace gearstalk::gearman {
+namespace {
+
+// The key that says: jobs with equal bodies are one.
+constexpr std::string_view kBodyIsKey = "-";
+
+JobPtr TakeJob(Request& request) {
+  if (request.job != nullptr) return std::move(request.job);
+  const std::string_view unique = request.arguments.at[1];
+  const bool no_key = unique == kBodyIsKey && request.data.empty();
+  JobPtr job = Job::New(static_cast<std::uint32_t>(request.data.size()),
+                        no_key ? std::string_view{} : unique);
+  if (!request.data.empty()) {
+    std::memcpy(job->space().data(), request.data.data(), request.data.size());
+  }
+  return job;
+}
+
+void Submit(GearmanSession& session, Request& request, Engine::Submission submission) {
+  JobPtr job = TakeJob(request);
+  job->priority = session.context().options.priorities.Of(request.type);
+  submission.tube = request.arguments.at[0];
+  submission.unique_is_body = job->unique() == kBodyIsKey;
+  const Added added = session.engine().Submit(session.Now(), session, std::move(job), submission);
+  if (!added.ok()) return session.ReplyError(ErrorOf(added.code));
+  session.out().HoldUntil(added.lsn);
+  session.Reply(PacketType::kJobCreated, {session.HandleOf(added.id)});
+}
+
+// Handles and keys that a size delimits are C strings to clients: some send the NUL, too.
+std::string_view UpToNul(std::string_view text) { return text.substr(0, text.find('\0')); }
+
+std::string_view Flag(bool set) { return set ? "1" : "0"; }
+
+}  // namespace
+
+void SubmitJob(GearmanSession& session, Request& request) {
+  Engine::Submission submission;
+  submission.waiter = &session;
+  Submit(session, request, submission);
+}
+
+void SubmitJobBg(GearmanSession& session, Request& request) { Submit(session, request, {}); }
+
+void SubmitJobEpoch(GearmanSession& session, Request& request) {
+  Engine::Submission submission;
+  submission.due = EpochTime(request.arguments.at[2]);
+  Submit(session, request, submission);
+}
+
+void SubmitReduceJob(GearmanSession& session, Request& request) {
+  Engine::Submission submission;
+  submission.waiter = &session;
+  submission.reducer = request.arguments.at[2];
+  Submit(session, request, submission);
+}
+
+void SubmitReduceJobBackground(GearmanSession& session, Request& request) {
+  Engine::Submission submission;
+  submission.reducer = request.arguments.at[2];
+  Submit(session, request, submission);
+}
+
+void GetStatus(GearmanSession& session, Request& request) {
+  const std::string_view handle = UpToNul(request.arguments.at[0]);
+  const Job* job = session.engine().Find(session.IdOf(handle));
+  const JobExtra none;
+  const JobExtra& extra = job == nullptr ? none : job->extra();
+  session.Reply(PacketType::kStatusRes,
+                {handle, Flag(job != nullptr), Flag(job != nullptr && job->holder() != nullptr),
+                 Decimal(extra.numerator), Decimal(extra.denominator)});
+}
+
+void GetStatusUnique(GearmanSession& session, Request& request) {
+  const std::string_view unique = UpToNul(request.arguments.at[0]);
+  const Job* job = unique.empty() || unique.size() > Job::kMaxUnique
+                       ? nullptr
+                       : session.engine().FindUnique(unique);
+  const JobExtra none;
+  const JobExtra& extra = job == nullptr ? none : job->extra();
+  const std::size_t clients = job == nullptr ? 0 : session.engine().Waiters(*job);
+  session.Reply(PacketType::kStatusResUnique,
+                {unique, Flag(job != nullptr), Flag(job != nullptr && job->holder() != nullptr),
+                 Decimal(extra.numerator), Decimal(extra.denominator), Decimal(clients)});
+}
+
+void EchoReq(GearmanSession& session, Request& request) {
+  session.Reply(PacketType::kEchoRes, {request.data});
+}
+
+void OptionReq(GearmanSession& session, Request& request) {
+  const std::string_view option = request.arguments.at[0];
+  if (!SameWord(option, "exceptions")) return session.ReplyError(kUnknownOption);
+  session.WantExceptions();
+  session.Reply(PacketType::kOptionRes, {option});
+}
+
+}  // namespace gearstalk::gearman

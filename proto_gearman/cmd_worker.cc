@@ -1,0 +1,160 @@
+#include "proto_gearman/cmd_worker.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "proto_gearman/numbers.h"
+#include "proto_gearman/session.h"
+
+namespace gearstalk::gearman {
+namespace {
+
+// A name with a NUL names no tube: nothing can be submitted to it in either protocol. gearmand
+// takes it as one more function; a worker of it never gets a job there either.
+bool NamesTube(std::string_view function) { return function.find('\0') == std::string_view::npos; }
+
+void Watch(GearmanSession& session, std::string_view function, Time run_limit) {
+  if (!NamesTube(function)) return;
+  session.engine().Watch(session.Now(), session, function, true, run_limit);
+}
+
+void AppendBody(Output& out, Job& job) {
+  const std::string_view body = job.body();
+  JobPtr ref = body.size() < Output::kShareFrom ? nullptr : Job::Ref(job);
+  if (ref == nullptr) return out.Append(body);
+  out.AppendShared(body, Pin(ref.release(), [](void* held) { JobUnref{}(static_cast<Job*>(held)); }));
+}
+
+void AppendAssign(GearmanSession& session, PacketType type, Job& job) {
+  Output& out = session.out();
+  const HandleText handle = session.HandleOf(job.id());
+  const std::string_view function = job.tube().name();
+  const std::size_t size = job.body().size();
+  if (type == PacketType::kJobAssign) {
+    AppendPacketBeforeData(out, type, {handle, function}, size);
+  } else if (type == PacketType::kJobAssignUniq) {
+    AppendPacketBeforeData(out, type, {handle, function, job.unique()}, size);
+  } else {
+    AppendPacketBeforeData(out, type, {handle, function, job.unique(), job.extra().reducer}, size);
+  }
+  AppendBody(out, job);
+}
+
+Job* Grab(GearmanSession& session) {
+  const Taken taken = session.engine().Grab(session.Now(), session);
+  session.ForgetException();
+  if (taken.job == nullptr) {
+    session.Reply(PacketType::kNoJob, {});
+  } else {
+    session.out().HoldUntil(taken.lsn);
+  }
+  return taken.job;
+}
+
+void AnswerReport(GearmanSession& session, const Outcome& outcome, const Error& not_found) {
+  if (!outcome.ok()) session.ReplyError(ErrorOf(outcome.code, not_found));
+}
+
+void Report(GearmanSession& session, const Request& request, const Progress& progress,
+            const Error& not_found) {
+  const JobId id = session.IdOf(request.arguments.at[0]);
+  AnswerReport(session, session.engine().Report(session.Now(), session, id, progress), not_found);
+}
+
+std::uint32_t Bounded(std::string_view number) {
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(LeadingNumber(number), UINT32_MAX));
+}
+
+}  // namespace
+
+void CanDo(GearmanSession& session, Request& request) {
+  Watch(session, request.arguments.at[0], 0);
+}
+
+void CanDoTimeout(GearmanSession& session, Request& request) {
+  Watch(session, request.arguments.at[0], RunLimit(request.arguments.at[1]));
+}
+
+void CantDo(GearmanSession& session, Request& request) {
+  session.engine().Unable(session.Now(), session, request.arguments.at[0]);
+}
+
+void ResetAbilities(GearmanSession& session, Request& /*request*/) {
+  session.engine().ResetAbilities(session.Now(), session);
+}
+
+// The protocol's document promises that nothing is answered; no server has made more of it.
+void AllYours(GearmanSession& /*session*/, Request& /*request*/) {}
+
+void SetClientId(GearmanSession& session, Request& request) {
+  session.SetClientId(request.arguments.at[0]);
+}
+
+void PreSleep(GearmanSession& session, Request& /*request*/) {
+  session.engine().Sleep(session.Now(), session);
+}
+
+void GrabJob(GearmanSession& session, Request& /*request*/) {
+  if (Job* job = Grab(session)) AppendAssign(session, PacketType::kJobAssign, *job);
+}
+
+void GrabJobUniq(GearmanSession& session, Request& /*request*/) {
+  if (Job* job = Grab(session)) AppendAssign(session, PacketType::kJobAssignUniq, *job);
+}
+
+void GrabJobAll(GearmanSession& session, Request& /*request*/) {
+  Job* job = Grab(session);
+  if (job == nullptr) return;
+  const bool reduces = !job->extra().reducer.empty();
+  AppendAssign(session, reduces ? PacketType::kJobAssignAll : PacketType::kJobAssignUniq, *job);
+}
+
+void WorkStatus(GearmanSession& session, Request& request) {
+  const std::string_view numerator = request.arguments.at[1];
+  const std::string_view denominator = request.arguments.at[2];
+  Progress progress{.kind = Progress::Kind::kStatus,
+                    .data = {},
+                    .numerator = Bounded(numerator),
+                    .denominator = Bounded(denominator)};
+  std::string filled;
+  if (numerator.empty() || denominator.empty()) {
+    filled.append(numerator.empty() ? "0" : numerator).push_back('\0');
+    progress.data = filled.append(denominator.empty() ? "0" : denominator);
+  } else {
+    progress.data = {numerator.data(), numerator.size() + 1 + denominator.size()};
+  }
+  Report(session, request, progress, kNoJobForResult);
+}
+
+void WorkData(GearmanSession& session, Request& request) {
+  Report(session, request, {.kind = Progress::Kind::kData, .data = request.data}, kNoJobForData);
+}
+
+void WorkWarning(GearmanSession& session, Request& request) {
+  Report(session, request, {.kind = Progress::Kind::kWarning, .data = request.data}, kNoJobForData);
+}
+
+void WorkComplete(GearmanSession& session, Request& request) {
+  const JobId id = session.IdOf(request.arguments.at[0]);
+  AnswerReport(session, session.engine().Complete(session.Now(), session, id, request.data),
+               kNoJobForResult);
+}
+
+void WorkFail(GearmanSession& session, Request& request) {
+  std::string_view handle = request.arguments.at[0];
+  if (handle.ends_with('\0')) handle.remove_suffix(1);
+  if (handle.size() > HandleText::kMaxSize) return session.ReplyError(kHandleTooLarge);
+  const JobId id = session.IdOf(handle);
+  if (session.FailFollowsException(id)) return;
+  AnswerReport(session, session.engine().Fail(session.Now(), session, id), kNoJobForResult);
+}
+
+void WorkException(GearmanSession& session, Request& request) {
+  const JobId id = session.IdOf(request.arguments.at[0]);
+  const Outcome outcome = session.engine().Except(session.Now(), session, id, request.data);
+  AnswerReport(session, outcome, kNoJobForException);
+  if (outcome.ok()) session.RememberException(id);
+}
+
+}  // namespace gearstalk::gearman

@@ -1,0 +1,86 @@
+#include "proto_gearman/commands.h"
+
+#include <array>
+
+#include "proto_gearman/cmd_client.h"
+#include "proto_gearman/cmd_worker.h"
+
+namespace gearstalk::gearman {
+namespace {
+
+constexpr Shape Plain(std::uint8_t arguments) { return {.arguments = arguments}; }
+constexpr Shape WithData(std::uint8_t arguments) { return {.arguments = arguments, .data = true}; }
+// Clients leave out what is empty.
+constexpr Shape Lenient(Shape shape) {
+  shape.lenient = true;
+  return shape;
+}
+
+constexpr bool kWorkload = true;
+constexpr std::uint8_t kReducer = 2;  // its place among the arguments
+
+// Rows without a handler are sent by servers only, or not implemented by gearmand either.
+constexpr std::array<Command, kPacketTypes> kCommands{{
+    {"", {}},
+    {"CAN_DO", Plain(1), false, CanDo},
+    {"CANT_DO", Plain(1), false, CantDo},
+    {"RESET_ABILITIES", {}, false, ResetAbilities},
+    {"PRE_SLEEP", {}, false, PreSleep},
+    {"", {}},
+    {"NOOP", {}},
+    {"SUBMIT_JOB", WithData(2), kWorkload, SubmitJob},
+    {"JOB_CREATED", {}},
+    {"GRAB_JOB", {}, false, GrabJob},
+    {"NO_JOB", {}},
+    {"JOB_ASSIGN", {}},
+    {"WORK_STATUS", Lenient(Plain(3)), false, WorkStatus},
+    {"WORK_COMPLETE", Lenient(WithData(1)), false, WorkComplete},
+    {"WORK_FAIL", Plain(1), false, WorkFail},
+    {"GET_STATUS", Plain(1), false, GetStatus},
+    {"ECHO_REQ", WithData(0), false, EchoReq},
+    {"ECHO_RES", {}},
+    {"SUBMIT_JOB_BG", WithData(2), kWorkload, SubmitJobBg},
+    {"ERROR", {}},
+    {"STATUS_RES", {}},
+    {"SUBMIT_JOB_HIGH", WithData(2), kWorkload, SubmitJob},
+    {"SET_CLIENT_ID", Plain(1), false, SetClientId},
+    {"CAN_DO_TIMEOUT", Lenient(Plain(2)), false, CanDoTimeout},
+    {"ALL_YOURS", {}, false, AllYours},
+    {"WORK_EXCEPTION", Lenient(WithData(1)), false, WorkException},
+    {"OPTION_REQ", Plain(1), false, OptionReq},
+    {"OPTION_RES", {}},
+    {"WORK_DATA", Lenient(WithData(1)), false, WorkData},
+    {"WORK_WARNING", Lenient(WithData(1)), false, WorkWarning},
+    {"GRAB_JOB_UNIQ", {}, false, GrabJobUniq},
+    {"JOB_ASSIGN_UNIQ", {}},
+    {"SUBMIT_JOB_HIGH_BG", WithData(2), kWorkload, SubmitJobBg},
+    {"SUBMIT_JOB_LOW", WithData(2), kWorkload, SubmitJob},
+    {"SUBMIT_JOB_LOW_BG", WithData(2), kWorkload, SubmitJobBg},
+    {"SUBMIT_JOB_SCHED", {}},
+    {"SUBMIT_JOB_EPOCH", WithData(3), kWorkload, SubmitJobEpoch},
+    {"SUBMIT_REDUCE_JOB", WithData(4), kWorkload, SubmitReduceJob},
+    {"SUBMIT_REDUCE_JOB_BACKGROUND", WithData(4), kWorkload, SubmitReduceJobBackground},
+    {"GRAB_JOB_ALL", {}, false, GrabJobAll},
+    {"JOB_ASSIGN_ALL", {}},
+    {"GET_STATUS_UNIQUE", Plain(1), false, GetStatusUnique},
+    {"STATUS_RES_UNIQUE", {}},
+}};
+
+bool IsReduce(PacketType type) {
+  return type == PacketType::kSubmitReduceJob || type == PacketType::kSubmitReduceJobBackground;
+}
+
+}  // namespace
+
+const Command& CommandOf(PacketType type) { return kCommands[static_cast<std::uint32_t>(type)]; }
+
+const Error* Refusal(PacketType type, const Arguments& arguments, std::uint32_t data,
+                     const Options& options) {
+  const Command& command = CommandOf(type);
+  if (!command.workload) return command.shape.data && data > kMaxData ? &kDataTooLarge : nullptr;
+  if (arguments.at[1].size() > Job::kMaxUnique) return &kUniqueTooLarge;
+  if (IsReduce(type) && arguments.at[kReducer].size() > Job::kMaxUnique) return &kUniqueTooLarge;
+  return data > options.max_workload ? &kWorkloadTooLarge : nullptr;
+}
+
+}  // namespace gearstalk::gearman

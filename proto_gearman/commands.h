@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "broker/engine/job.h"
+#include "proto_gearman/context.h"
+#include "proto_gearman/error.h"
+#include "proto_gearman/packet.h"
+
+namespace gearstalk::gearman {
+
+class GearmanSession;
+
+// Bounds what is not a workload but may be long: results, progress, echoes.
+inline constexpr std::uint32_t kMaxData = 64 * 1024 * 1024;
+
+// A packet, ready to be run. Views are valid during the call.
+struct Request {
+  PacketType type;
+  Arguments arguments;
+  std::string_view data;  // what stands behind the arguments
+  JobPtr job;             // a submit whose data arrived in pieces: they are here instead
+};
+
+// One row for each packet type.
+struct Command {
+  std::string_view name;  // as in the protocol's document
+  Shape shape;
+  bool workload = false;  // the data is the body of a job
+  void (*handler)(GearmanSession& session, Request& request) = nullptr;  // none: refused
+};
+
+const Command& CommandOf(PacketType type);
+
+// Why a packet is refused before its data is taken in; nullptr if it is not. `data` in bytes.
+const Error* Refusal(PacketType type, const Arguments& arguments, std::uint32_t data,
+                     const Options& options);
+
+}  // namespace gearstalk::gearman

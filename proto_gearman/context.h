@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "broker/engine/engine.h"
+#include "broker/server/protocol.h"
+#include "proto_gearman/job_handle.h"
+#include "proto_gearman/priority.h"
+
+namespace gearstalk::gearman {
+
+struct Options {
+  std::string server_name = "localhost";           // in handles
+  std::string version;                             // what `version` answers
+  std::uint32_t max_workload = 64 * 1024 * 1024;   // bytes, at most 1 GiB
+  bool exceptions = false;                         // every client gets WORK_EXCEPTION unasked
+  Priorities priorities;
+  // What `verbose` answers: gearmand's word for the log level.
+  std::function<std::string()> log_level = [] { return std::string("ERROR"); };
+  // `shutdown` was asked for from this host. It is called from inside a round of the loop and must
+  // let that round end. Empty: `shutdown` is refused.
+  std::function<void(bool graceful)> shutdown;
+};
+
+// What all sessions share.
+struct Context {
+  Options options;
+  HandleFormat handles;
+  Engine& engine;
+  const ConnectionList& connections;
+};
+
+}  // namespace gearstalk::gearman

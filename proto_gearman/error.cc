@@ -1,0 +1,29 @@
+#include "proto_gearman/error.h"
+
+namespace gearstalk::gearman {
+namespace {
+
+// Clients know the code: the job was not queued.
+constexpr Error kQueueFull{"QUEUE_ERROR", "Job queue is full"};
+constexpr Error kDraining{"QUEUE_ERROR", "Server is draining and takes no new jobs"};
+constexpr Error kOutOfMemory{"QUEUE_ERROR", "Server is out of memory"};
+constexpr Error kNotStored{"QUEUE_ERROR", "QUEUE_ERROR"};
+
+}  // namespace
+
+const Error& ErrorOf(Code code, const Error& not_found) {
+  switch (code) {
+    case Code::kNotFound:
+      return not_found;
+    case Code::kQueueFull:
+      return kQueueFull;
+    case Code::kDraining:
+      return kDraining;
+    case Code::kOutOfMemory:
+      return kOutOfMemory;
+    default:
+      return kNotStored;
+  }
+}
+
+}  // namespace gearstalk::gearman

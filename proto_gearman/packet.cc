@@ -1,0 +1,128 @@
+#include "proto_gearman/packet.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace gearstalk::gearman {
+namespace {
+
+constexpr std::string_view kRequestMagic{"\0REQ", 4};
+constexpr std::string_view kResponseMagic{"\0RES", 4};
+
+std::uint32_t ReadBigEndian(const char* bytes) {
+  std::uint32_t value = 0;
+  for (int i = 0; i < 4; ++i) value = value << 8 | static_cast<unsigned char>(bytes[i]);
+  return value;
+}
+
+void WriteBigEndian(char* to, std::size_t value) {
+  for (int i = 3; i >= 0; --i) {
+    to[i] = static_cast<char>(value & 0xff);
+    value >>= 8;
+  }
+}
+
+
+// Small packets are laid out in one piece, long parts are handed on one by one.
+class Writer {
+ public:
+  Writer(Output& out, PacketType type, std::size_t written, std::size_t payload)
+      : out_(out), small_(kHeaderSize + written <= Output::kMaxPrepare) {
+    if (small_) start_ = at_ = out.Prepare(kHeaderSize + written);
+    char header[kHeaderSize];
+    std::memcpy(header, kResponseMagic.data(), kResponseMagic.size());
+    WriteBigEndian(header + 4, static_cast<std::size_t>(type));
+    WriteBigEndian(header + 8, payload);
+    Write({header, kHeaderSize});
+  }
+
+  void Write(std::string_view bytes) {
+    if (!small_) {
+      out_.Append(bytes);
+    } else if (!bytes.empty()) {
+      std::memcpy(at_, bytes.data(), bytes.size());
+      at_ += bytes.size();
+    }
+  }
+
+  void Finish() {
+    if (small_) out_.Commit(static_cast<std::size_t>(at_ - start_));
+  }
+
+ private:
+  Output& out_;
+  const bool small_;
+  char* start_ = nullptr;
+  char* at_ = nullptr;
+};
+
+constexpr std::string_view kNul{"\0", 1};
+
+}  // namespace
+
+Parsed ParseHeader(std::string_view bytes, Header& header) {
+  const std::string_view magic = bytes.substr(0, kRequestMagic.size());
+  header.request = kRequestMagic.starts_with(magic);
+  if (!header.request && !kResponseMagic.starts_with(magic)) return Parsed::kMalformed;
+  if (bytes.size() < kHeaderSize) return Parsed::kNeedMore;
+  const std::uint32_t type = ReadBigEndian(bytes.data() + 4);
+  if (type == 0 || type >= kPacketTypes) return Parsed::kMalformed;
+  header.type = static_cast<PacketType>(type);
+  header.size = ReadBigEndian(bytes.data() + 8);
+  return Parsed::kComplete;
+}
+
+Parsed ParseArguments(std::string_view shown, std::uint32_t declared, const Shape& shape,
+                      Arguments& arguments) {
+  arguments = {};
+  shown = shown.substr(0, declared);
+  const std::string_view window = shown.substr(0, kMaxArgumentBytes);
+  std::size_t at = 0;
+  const int terminated = shape.data ? shape.arguments : shape.arguments - 1;
+  for (int i = 0; i < terminated; ++i) {
+    const std::size_t end = window.find('\0', at);
+    const auto index = static_cast<std::size_t>(i);
+    if (end == std::string_view::npos) {
+      if (window.size() == kMaxArgumentBytes) return Parsed::kMalformed;
+      if (shown.size() < declared) return Parsed::kNeedMore;
+      if (!shape.lenient) return Parsed::kMalformed;
+      arguments.at[index] = window.substr(at);
+      arguments.size = declared;
+      return Parsed::kComplete;
+    }
+    arguments.at[index] = window.substr(at, end - at);
+    at = end + 1;
+  }
+  arguments.size = static_cast<std::uint32_t>(at);
+  if (shape.data || shape.arguments == 0) return Parsed::kComplete;
+  if (declared > kMaxArgumentBytes) return Parsed::kMalformed;
+  if (shown.size() < declared) return Parsed::kNeedMore;
+  arguments.at[static_cast<std::size_t>(terminated)] = shown.substr(at);
+  arguments.size = declared;
+  return Parsed::kComplete;
+}
+
+void AppendPacket(Output& out, PacketType type, std::initializer_list<std::string_view> parts) {
+  std::size_t size = parts.size() == 0 ? 0 : parts.size() - 1;
+  for (std::string_view part : parts) size += part.size();
+  Writer writer(out, type, size, size);
+  for (const std::string_view& part : parts) {
+    if (&part != parts.begin()) writer.Write(kNul);
+    writer.Write(part);
+  }
+  writer.Finish();
+}
+
+void AppendPacketBeforeData(Output& out, PacketType type,
+                            std::initializer_list<std::string_view> parts, std::size_t data_size) {
+  std::size_t size = parts.size();
+  for (std::string_view part : parts) size += part.size();
+  Writer writer(out, type, size, size + data_size);
+  for (std::string_view part : parts) {
+    writer.Write(part);
+    writer.Write(kNul);
+  }
+  writer.Finish();
+}
+
+}  // namespace gearstalk::gearman

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+
+#include "broker/server/output.h"
+
+namespace gearstalk::gearman {
+
+// The numbers of the protocol's packet types; 5 is not used.
+enum class PacketType : std::uint32_t {
+  kCanDo = 1,
+  kCantDo = 2,
+  kResetAbilities = 3,
+  kPreSleep = 4,
+  kNoop = 6,
+  kSubmitJob = 7,
+  kJobCreated = 8,
+  kGrabJob = 9,
+  kNoJob = 10,
+  kJobAssign = 11,
+  kWorkStatus = 12,
+  kWorkComplete = 13,
+  kWorkFail = 14,
+  kGetStatus = 15,
+  kEchoReq = 16,
+  kEchoRes = 17,
+  kSubmitJobBg = 18,
+  kError = 19,
+  kStatusRes = 20,
+  kSubmitJobHigh = 21,
+  kSetClientId = 22,
+  kCanDoTimeout = 23,
+  kAllYours = 24,
+  kWorkException = 25,
+  kOptionReq = 26,
+  kOptionRes = 27,
+  kWorkData = 28,
+  kWorkWarning = 29,
+  kGrabJobUniq = 30,
+  kJobAssignUniq = 31,
+  kSubmitJobHighBg = 32,
+  kSubmitJobLow = 33,
+  kSubmitJobLowBg = 34,
+  kSubmitJobSched = 35,
+  kSubmitJobEpoch = 36,
+  kSubmitReduceJob = 37,
+  kSubmitReduceJobBackground = 38,
+  kGrabJobAll = 39,
+  kJobAssignAll = 40,
+  kGetStatusUnique = 41,
+  kStatusResUnique = 42,
+};
+inline constexpr std::uint32_t kPacketTypes = 43;  // one more than the highest
+
+inline constexpr std::size_t kHeaderSize = 12;
+// All arguments with their NULs, as in gearmand; data behind them does not count.
+inline constexpr std::size_t kMaxArgumentBytes = 8192;
+inline constexpr std::size_t kMaxArguments = 4;
+
+enum class Parsed : std::uint8_t { kComplete, kNeedMore, kMalformed };
+
+struct Header {
+  bool request;  // \0REQ; otherwise \0RES
+  PacketType type;
+  std::uint32_t size;  // of the payload
+};
+
+// Reads a header from the front of `bytes`. kMalformed as soon as the magic is none, and for
+// types that the protocol does not have.
+Parsed ParseHeader(std::string_view bytes, Header& header);
+
+// How a payload is cut: `arguments` of them, each ended by a NUL; without `data` behind them, the
+// last one takes what is left instead.
+struct Shape {
+  std::uint8_t arguments = 0;
+  bool data = false;
+  // What is missing at the end of the payload counts as empty.
+  bool lenient = false;
+};
+
+struct Arguments {
+  std::array<std::string_view, kMaxArguments> at;
+  std::uint32_t size = 0;  // their bytes and NULs: where data begins
+};
+
+// Cuts the arguments of a payload of `declared` bytes, of which `shown` have arrived (what follows
+// them is not looked at). Data need not be there yet; a last argument without NUL must be whole.
+Parsed ParseArguments(std::string_view shown, std::uint32_t declared, const Shape& shape,
+                      Arguments& arguments);
+
+// Writes a response: the parts with a NUL between two.
+void AppendPacket(Output& out, PacketType type, std::initializer_list<std::string_view> parts);
+// Writes a response up to its data: each part with a NUL behind it. The caller appends the data.
+void AppendPacketBeforeData(Output& out, PacketType type,
+                            std::initializer_list<std::string_view> parts, std::size_t data_size);
+
+}  // namespace gearstalk::gearman

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+namespace gearstalk::gearman {
+
+// A payload that is gathered while it arrives. Its announced size reserves nothing: memory grows by
+// doubling with what has come.
+class Payload {
+ public:
+  explicit Payload(std::uint32_t size) : size_(size) {}
+
+  // Takes what belongs to it from the front of `bytes` and returns how much that was.
+  std::size_t Add(std::string_view bytes);
+  // Where the next bytes may be written directly, and how many were. Empty when nothing is missing.
+  std::span<char> Space();
+  void Filled(std::size_t size) { arrived_ += size; }
+
+  bool complete() const { return arrived_ == size_; }
+  std::string_view view() const { return {bytes_.get(), arrived_}; }
+
+ private:
+  static constexpr std::size_t kFirst = 64 * 1024;  // bytes
+  static constexpr std::size_t kLeastRead = 4096;   // a read into less is not worth its system call
+
+  void MakeRoom(std::size_t size);
+
+  std::unique_ptr<char[]> bytes_;
+  std::size_t size_;
+  std::size_t capacity_ = 0;
+  std::size_t arrived_ = 0;
+};
+
+}  // namespace gearstalk::gearman

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+
+#include "proto_gearman/packet.h"
+
+namespace gearstalk::gearman {
+
+// What HIGH, NORMAL and LOW are as priorities of the engine (0 leaves first).
+struct Priorities {
+  std::uint32_t high = 512;
+  std::uint32_t normal = 65536;
+  std::uint32_t low = 131072;
+
+  constexpr std::uint32_t Of(PacketType submit) const {
+    switch (submit) {
+      case PacketType::kSubmitJobHigh:
+      case PacketType::kSubmitJobHighBg:
+        return high;
+      case PacketType::kSubmitJobLow:
+      case PacketType::kSubmitJobLowBg:
+        return low;
+      default:
+        return normal;
+    }
+  }
+};
+
+}  // namespace gearstalk::gearman

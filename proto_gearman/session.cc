@@ -1,0 +1,260 @@
+#include "proto_gearman/session.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+#include <variant>
+
+#include "broker/engine/incoming_job.h"
+#include "proto_gearman/payload.h"
+#include "proto_gearman/printed_name.h"
+#include "proto_gearman/text_admin.h"
+#include "proto_gearman/text_line.h"
+
+namespace gearstalk::gearman {
+namespace {
+
+constexpr std::size_t kMaxClientId = 127;  // bytes, as in gearmand
+
+// A payload that nobody wants.
+class Dropped {
+ public:
+  explicit Dropped(std::uint32_t size) : missing_(size) {}
+  std::size_t Add(std::string_view bytes) {
+    const std::size_t size = std::min(bytes.size(), missing_);
+    missing_ -= size;
+    return size;
+  }
+  std::span<char> Space() { return {}; }
+  void Filled(std::size_t size) { missing_ -= size; }
+  bool complete() const { return missing_ == 0; }
+
+ private:
+  std::size_t missing_;
+};
+
+}  // namespace
+
+// A packet under way. Its header and arguments are known; its data goes where it belongs.
+struct GearmanSession::Arriving {
+  PacketType type;
+  const Error* error;     // what it will be answered with; nullptr: it will be run
+  std::string arguments;  // of a submit, with their NULs
+  std::variant<Dropped, IncomingJob, Payload> data;
+};
+
+GearmanSession::GearmanSession(const Context& context, Wire& wire)
+    : context_(context), wire_(wire), exceptions_(context.options.exceptions) {}
+
+GearmanSession::~GearmanSession() { LeaveEngine(); }
+
+void GearmanSession::JoinEngine() {
+  if (joined_) return;
+  joined_ = true;
+  engine().Join(*this);
+}
+
+void GearmanSession::LeaveEngine() {
+  if (!joined_) return;
+  joined_ = false;
+  engine().Forget(*this);
+  engine().Leave(Now(), *this);
+}
+
+InputResult GearmanSession::OnInput(std::string_view bytes, Scope scope) {
+  JoinEngine();
+  std::string_view rest = bytes;
+  const std::size_t waiting = out().size();
+  Step step = Step::kRan;
+  do {
+    step = Advance(rest, scope);
+    const bool enough = out().size() - waiting > kRoundOutput;
+    if (step == Step::kRan && scope == Scope::kAll && enough && !rest.empty()) step = Step::kYield;
+  } while (step == Step::kRan && scope == Scope::kAll);
+  yielded_ = step == Step::kYield;
+  if (eof_ && !yielded_) LeaveEngine();
+  const Then then = step == Step::kYield   ? Then::kYield
+                    : step == Step::kClose ? Then::kClose
+                                           : Then::kMore;
+  return {bytes.size() - rest.size(), then};
+}
+
+// One message, or as much of it as there is.
+GearmanSession::Step GearmanSession::Advance(std::string_view& rest, Scope scope) {
+  if (table_ != nullptr) return ContinueTable();
+  if (arriving_ != nullptr) return TakeArriving(rest);
+  if (rest.empty()) return Step::kNeedMore;
+  return rest.front() == '\0' ? TakePacket(rest) : TakeLine(rest, scope);
+}
+
+GearmanSession::Step GearmanSession::TakeLine(std::string_view& rest, Scope scope) {
+  TextLine line;
+  const Parsed parsed = ParseLine(rest, line);
+  if (parsed == Parsed::kNeedMore) return Step::kNeedMore;
+  if (scope == Scope::kUnknownLine && line.size > 0) {
+    AnswerUnknownLine(*this, line);
+  } else if (parsed == Parsed::kMalformed) {
+    return Step::kClose;
+  } else {
+    RunAdminLine(*this, line);
+  }
+  rest.remove_prefix(line.size);
+  return table_ == nullptr ? Step::kRan : ContinueTable();
+}
+
+GearmanSession::Step GearmanSession::ContinueTable() {
+  if (!table_->Advance()) return Step::kYield;
+  out().Append(table_->text());
+  table_.reset();
+  return Step::kRan;
+}
+
+// Header and arguments of a packet, and why it is not taken, if it is not.
+Parsed GearmanSession::ParseHead(std::string_view bytes, Head& head) {
+  const Parsed parsed = ParseHeader(bytes, head.header);
+  if (parsed != Parsed::kComplete) return parsed;
+  const auto [is_request, type, size] = head.header;
+  const Command& command = CommandOf(type);
+  if (!is_request || command.handler == nullptr) {
+    head.error = is_request ? &kInvalidCommand : &kInvalidMagic;
+    return Parsed::kComplete;
+  }
+  const std::string_view shown = bytes.substr(kHeaderSize);
+  const Parsed cut = ParseArguments(shown, size, command.shape, head.arguments);
+  if (cut == Parsed::kComplete) {
+    head.error = Refusal(type, head.arguments, size - head.arguments.size, context_.options);
+  }
+  return cut;
+}
+
+GearmanSession::Step GearmanSession::TakePacket(std::string_view& rest) {
+  Head head;
+  const Parsed parsed = ParseHead(rest, head);
+  if (parsed == Parsed::kNeedMore) return Step::kNeedMore;
+  if (parsed == Parsed::kMalformed) return Step::kClose;
+  rest.remove_prefix(kHeaderSize);
+  const std::string_view payload = rest.substr(0, head.header.size);
+  if (payload.size() < head.header.size) {
+    BeginArriving(head, rest);
+    return TakeArriving(rest);
+  }
+  Request request{.type = head.header.type,
+                  .arguments = head.arguments,
+                  .data = payload.substr(head.arguments.size),
+                  .job = nullptr};
+  Run(request, head.error);
+  rest.remove_prefix(head.header.size);
+  return Step::kRan;
+}
+
+// Decides where the payload goes. `rest` begins with it; the arguments of a submit are taken from there.
+void GearmanSession::BeginArriving(const Head& head, std::string_view& rest) {
+  const auto [type, size] = std::pair(head.header.type, head.header.size);
+  const Command& command = CommandOf(type);
+  arriving_ = std::make_unique<Arriving>(
+      Arriving{.type = type, .error = head.error, .arguments = {}, .data = Dropped(size)});
+  if (head.error != nullptr || !command.shape.data) return;
+  if (!command.workload) {
+    arriving_->data.emplace<Payload>(size);
+    return;
+  }
+  arriving_->arguments = rest.substr(0, head.arguments.size);
+  rest.remove_prefix(head.arguments.size);
+  arriving_->data.emplace<IncomingJob>(size - head.arguments.size, head.arguments.at[1], 0U);
+}
+
+GearmanSession::Step GearmanSession::TakeArriving(std::string_view& rest) {
+  const auto take = [&rest](auto& data) {
+    rest.remove_prefix(data.Add(rest));
+    return data.complete();
+  };
+  if (!std::visit(take, arriving_->data)) return Step::kNeedMore;
+  const std::unique_ptr<Arriving> arrived = std::exchange(arriving_, nullptr);
+  Request request{.type = arrived->type, .arguments = {}, .data = {}, .job = nullptr};
+  std::string_view payload = arrived->arguments;
+  if (auto* job = std::get_if<IncomingJob>(&arrived->data)) request.job = job->Take();
+  if (auto* gathered = std::get_if<Payload>(&arrived->data)) payload = gathered->view();
+  const auto size = static_cast<std::uint32_t>(payload.size());
+  if (size > 0) ParseArguments(payload, size, CommandOf(arrived->type).shape, request.arguments);
+  request.data = payload.substr(request.arguments.size);
+  Run(request, arrived->error);
+  return Step::kRan;
+}
+
+void GearmanSession::Run(Request& request, const Error* error) {
+  if (error != nullptr) return ReplyError(*error);
+  CommandOf(request.type).handler(*this, request);
+}
+
+std::span<char> GearmanSession::BodySpace() {
+  if (arriving_ == nullptr) return {};
+  return std::visit([](auto& data) { return data.Space(); }, arriving_->data);
+}
+
+void GearmanSession::OnBody(std::size_t size) {
+  std::visit([size](auto& data) { data.Filled(size); }, arriving_->data);
+}
+
+// As in gearmand a client that will say nothing more is gone: what it runs is for others, what it
+// waits for is not for it.
+void GearmanSession::OnEof() {
+  eof_ = true;
+  if (!yielded_) LeaveEngine();
+}
+
+std::string_view GearmanSession::ClientId() const {
+  return client_id_.empty() ? std::string_view("-") : client_id_;
+}
+
+void GearmanSession::SetClientId(std::string_view id) {
+  client_id_.clear();
+  AppendWord(client_id_, id.substr(0, kMaxClientId));
+}
+
+// The newest first, as gearmand prints them.
+void GearmanSession::AppendQueues(std::string& out) const {
+  for (auto watch = std::make_reverse_iterator(watched().end());
+       watch != std::make_reverse_iterator(watched().begin()); ++watch) {
+    out += ' ';
+    AppendWord(out, (*watch)->tube.name());
+  }
+}
+
+void GearmanSession::OnJobsAvailable() { Reply(PacketType::kNoop, {}); }
+
+void GearmanSession::OnProgress(const Job& job, const Progress& progress) {
+  PacketType type = PacketType::kWorkData;
+  if (progress.kind == Progress::Kind::kWarning) type = PacketType::kWorkWarning;
+  if (progress.kind == Progress::Kind::kStatus) type = PacketType::kWorkStatus;
+  Reply(type, {HandleOf(job.id()), progress.data});
+}
+
+void GearmanSession::OnFinished(const Job& job, const Finish& finish) {
+  out().HoldUntil(finish.lsn);
+  const HandleText handle = HandleOf(job.id());
+  if (finish.kind == Finish::Kind::kCompleted) {
+    Reply(PacketType::kWorkComplete, {handle, finish.data});
+  } else if (finish.kind == Finish::Kind::kException && exceptions_) {
+    Reply(PacketType::kWorkException, {handle, finish.data});
+  } else {
+    Reply(PacketType::kWorkFail, {handle});
+  }
+}
+
+void GearmanSession::Reply(PacketType type, std::initializer_list<std::string_view> parts) {
+  AppendPacket(out(), type, parts);
+}
+
+void GearmanSession::ReplyError(const Error& error) {
+  Reply(PacketType::kError, {error.code, error.text});
+}
+
+void GearmanSession::BeginTable(AdminTable::Kind kind) {
+  table_ = std::make_unique<AdminTable>(kind, context_);
+}
+
+bool GearmanSession::FailFollowsException(JobId id) {
+  return id != 0 && id == std::exchange(excepted_, 0);
+}
+
+}  // namespace gearstalk::gearman

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "broker/engine/consumer.h"
+#include "broker/engine/job_observer.h"
+#include "broker/server/protocol.h"
+#include "proto_gearman/admin_table.h"
+#include "proto_gearman/commands.h"
+#include "proto_gearman/context.h"
+
+namespace gearstalk::gearman {
+
+// A connection that speaks Gearman: client, worker and admin in one, message by message.
+class GearmanSession final : public Session, public Consumer, public JobObserver {
+ public:
+  GearmanSession(const Context& context, Wire& wire);
+  ~GearmanSession() override;
+
+  // Session
+  InputResult OnInput(std::string_view bytes, Scope scope) override;
+  std::span<char> BodySpace() override;
+  void OnBody(std::size_t size) override;
+  void OnEof() override;
+  std::string_view ClientId() const override;
+  void AppendQueues(std::string& out) const override;
+
+  // Consumer
+  void OnJobsAvailable() override;
+
+  // JobObserver
+  void OnProgress(const Job& job, const Progress& progress) override;
+  void OnFinished(const Job& job, const Finish& finish) override;
+
+  // For the handlers.
+  const Context& context() const { return context_; }
+  Engine& engine() { return context_.engine; }
+  Output& out() { return wire_.out(); }
+  const Peer& peer() const { return wire_.peer(); }
+  Time Now() const { return wire_.Now(); }
+  HandleText HandleOf(JobId id) const { return context_.handles.Write(id); }
+  // 0, which no job has, for what is no handle of this broker.
+  JobId IdOf(std::string_view handle) const { return context_.handles.Read(handle).value_or(0); }
+  void Reply(PacketType type, std::initializer_list<std::string_view> parts);
+  void ReplyError(const Error& error);
+  void BeginTable(AdminTable::Kind kind);
+  void SetClientId(std::string_view id);
+  void WantExceptions() { exceptions_ = true; }
+
+  // Some workers send WORK_FAIL behind WORK_EXCEPTION, which has ended the job.
+  void RememberException(JobId id) { excepted_ = id; }
+  void ForgetException() { excepted_ = 0; }
+  // Whether this is that WORK_FAIL; true once.
+  bool FailFollowsException(JobId id);
+
+ private:
+  enum class Step : std::uint8_t { kRan, kNeedMore, kYield, kClose };
+  struct Arriving;
+  struct Head {
+    Header header;
+    Arguments arguments;
+    const Error* error = nullptr;
+  };
+
+  Step Advance(std::string_view& rest, Scope scope);
+  Step TakeLine(std::string_view& rest, Scope scope);
+  Step TakePacket(std::string_view& rest);
+  Step TakeArriving(std::string_view& rest);
+  Step ContinueTable();
+  Parsed ParseHead(std::string_view bytes, Head& head);
+  void BeginArriving(const Head& head, std::string_view& rest);
+  void Run(Request& request, const Error* error);
+  void JoinEngine();
+  void LeaveEngine();
+
+  const Context& context_;
+  Wire& wire_;
+  bool joined_ = false;
+  bool exceptions_;
+  bool yielded_ = false;
+  bool eof_ = false;
+  JobId excepted_ = 0;
+  std::string client_id_;
+  std::unique_ptr<Arriving> arriving_;   // a packet that is not whole yet
+  std::unique_ptr<AdminTable> table_;    // an answer that is not whole yet
+};
+
+}  // namespace gearstalk::gearman

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string_view>
+
+#include "broker/server/protocol.h"
+#include "proto_gearman/text_line.h"
+
+// The admin lines of gearmand.
+namespace gearstalk::gearman {
+
+class GearmanSession;
+
+// Whether a message that begins with `bytes` is an admin line, by its first word.
+Claim ClaimOfWord(std::string_view bytes);
+
+// Runs a line. Tables are only begun: the session goes on with them.
+void RunAdminLine(GearmanSession& session, const TextLine& line);
+void AnswerUnknownLine(GearmanSession& session, const TextLine& line);
+
+}  // namespace gearstalk::gearman
