@@ -19,7 +19,7 @@ JobShape ShapeOf(const Options& options) {
   shape.tubes = TubesOf(options);
   shape.body_bytes = options.body_bytes;
   shape.random_priorities = options.random_priorities;
-  shape.unique_keys = options.unique_keys;
+  if (options.unique_keys) shape.key_prefix = "load-";
   if (options.workload == Workload::kStore) {
     shape.spread = Spread::kBlocks;
     shape.jobs_each = std::max<int64_t>(options.ops / options.tubes, 1);

@@ -39,11 +39,8 @@ void GearmanClient::Submit(const JobStart& start, int64_t now) {
     function_ = shape_.tubes.Name(function);
     function_index_ = function;
   }
-  std::string unique;
-  if (shape_.unique_keys) {
-    unique = shape_.tubes.prefix + "-key-";
-    AppendDecimal(unique, start.index);
-  }
+  std::string unique = shape_.key_prefix;
+  if (!unique.empty()) AppendDecimal(unique, start.index);
   const std::string_view body = body_.Make(start.stamp);
   if (const int64_t delay = shape_.Delay(now); delay > 0) {
     AppendPacket(output(), PacketType::kSubmitJobEpoch,

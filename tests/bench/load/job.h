@@ -31,7 +31,7 @@ struct JobShape {
   int64_t jobs_each = 1;  // of a tube, with kBlocks
   size_t body_bytes = 100;
   bool random_priorities = false;
-  bool unique_keys = false;
+  std::string key_prefix;  // each job has its own unique key that starts so; empty: no keys
   int64_t delay_seconds = 0;
   int64_t due = 0;  // all jobs fall due in the second before this time of Now(); 0: see delay
 

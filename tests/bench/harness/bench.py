@@ -1,0 +1,74 @@
+"""What all measurements share: the servers, the load tool, how often and how long."""
+
+import statistics
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from .load import Load, Report, Stepper
+from .servers import Kind, Server
+
+
+@dataclass(frozen=True)
+class Bench:
+    kinds: dict[str, Kind]
+    load: Load
+    scratch: Path  # on a disk, for the data directories
+    rounds: int
+    seconds: float
+    quick: bool
+
+    def server(self, name: str) -> Server:
+        return Server(self.kinds[name], self.scratch)
+
+    def steppers(self, stack: ExitStack, sides: list[tuple[str, str]]) -> list[Stepper]:
+        """For each (server, load): a server of its own, filled and ready to be measured."""
+        steppers = []
+        for name, load in sides:
+            server = stack.enter_context(self.server(name))
+            arguments = f"{load} --seconds {self.seconds}"
+            steppers.append(stack.enter_context(Stepper(self.load, server, arguments)))
+        return steppers
+
+    def interleaved(self, sides: list[tuple[str, str]]) -> list[list[Report]]:
+        """Measures the sides in turn, round after round; the reports of each side."""
+        reports: list[list[Report]] = [[] for _ in sides]
+        with ExitStack() as stack:
+            steppers = self.steppers(stack, sides)
+            for _ in range(self.rounds):
+                for side, stepper in enumerate(steppers):
+                    reports[side].append(stepper.measure())
+        return reports
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The median of some measurements, and between which values they lay."""
+
+    median: float
+    low: float
+    high: float
+
+    @staticmethod
+    def of(values: list[float]) -> "Spread":
+        return Spread(statistics.median(values), min(values), max(values))
+
+    def __str__(self) -> str:
+        return f"{short(self.median)} ({short(self.low)}-{short(self.high)})"
+
+
+def cpu_of(reports: list[Report]) -> Spread:
+    return Spread.of([report["cpu_us_per_op"] for report in reports])
+
+
+def short(number: float) -> str:
+    """Three digits, or all of those before the point."""
+    if abs(number) >= 100:
+        return f"{number:,.0f}"
+    return f"{number:.3g}"
+
+
+def verdict(value: float, bound: float | None) -> str:
+    if bound is None:
+        return ""
+    return "yes" if value <= bound else "NO"

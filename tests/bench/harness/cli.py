@@ -1,0 +1,143 @@
+"""The command line of scripts/bench."""
+
+import argparse
+import fnmatch
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from . import compare, growth, latency, memory, syscalls
+from .bench import Bench
+from .load import Load
+from .scenarios import COMPARED, GROWING, JOURNAL, LATENCIES, QUEUED
+from .servers import PEERS, install_peers, our_kinds
+
+ROOT = Path(__file__).resolve().parents[3]
+BUILD = ROOT / "build"
+
+QUICK_GROWTHS = ["b-tubes", "b-ready", "g-unique", "g-sleepers"]
+
+
+class Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+N = TypeVar("N", bound=Named)
+
+
+class Choice:
+    """Which of the measurements `--only` names; their names have the form section/scenario."""
+
+    def __init__(self, patterns: str | None) -> None:
+        self._patterns = patterns.split(",") if patterns else ["*"]
+
+    def __call__(self, section: str, name: str) -> bool:
+        full = f"{section}/{name}"
+        return any(fnmatch.fnmatch(full, p) or fnmatch.fnmatch(name, p) for p in self._patterns)
+
+    def of(self, section: str, scenarios: Iterable[N]) -> list[N]:
+        return [scenario for scenario in scenarios if self(section, scenario.name)]
+
+
+def main() -> int:
+    options = _parse_arguments()
+    if options.list:
+        _list_names()
+        return 0
+    install_peers()
+    ours = options.ours or _build("gearstalkd")
+    load = options.load or _build("load")
+    BUILD.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=BUILD, prefix="bench-") as scratch:
+        results = _run(_bench(options, ours, load, Path(scratch)), options)
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1) + "\n")
+    return 0
+
+
+def _parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="scripts/bench",
+        description="Measures gearstalkd against beanstalkd and gearmand, in turn.",
+    )
+    parser.add_argument("--quick", action="store_true", help="less of it, within two minutes")
+    parser.add_argument("--only", metavar="PATTERN", help="such as 'b-*', 'growth/*,memory/*'")
+    parser.add_argument("--list", action="store_true", help="print the names of the measurements")
+    parser.add_argument("--rounds", type=int, help="measurements of each server (5; quick: 2)")
+    parser.add_argument("--seconds", type=float, help="length of each (0.8; quick: 0.25)")
+    parser.add_argument("--growth-peers", action="store_true", help="growth of the peers as well")
+    parser.add_argument("--syscalls", action="store_true", help="count system calls, too (strace)")
+    parser.add_argument("--plots", type=Path, metavar="DIR", help="write growth curves as SVG")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all measured values")
+    parser.add_argument("--ours", type=Path, metavar="BINARY", help="instead of build/gearstalkd")
+    parser.add_argument("--load", type=Path, metavar="BINARY", help="instead of build/load")
+    parser.add_argument("--pin", choices=["split", "none"], default="split",
+                        help="server and load on a CPU of their own, or anywhere")  # fmt: skip
+    return parser.parse_args()
+
+
+def _list_names() -> None:
+    for section, scenarios in _sections().items():
+        for name in scenarios:
+            print(f"{section}/{name}")
+
+
+def _sections() -> dict[str, list[str]]:
+    return {
+        "compare": [scenario.name for scenario in COMPARED],
+        "journal": [JOURNAL.name],
+        "growth": [scenario.name for scenario in GROWING],
+        "memory": [*(scenario.name for scenario in QUEUED), "connections"],
+        "latency": [scenario.name for scenario in LATENCIES],
+    }
+
+
+def _build(target: str) -> Path:
+    """Builds the server the usual way, and the load tool in the same directory."""
+    if target == "gearstalkd":
+        subprocess.run([ROOT / "scripts" / "build"], check=True)
+    else:
+        if not (BUILD / "CMakeCache.txt").exists():
+            subprocess.run([ROOT / "scripts" / "build"], check=True)
+        jobs = str(os.cpu_count() or 1)
+        subprocess.run(["cmake", "--build", BUILD, "--target", target, "-j", jobs], check=True)
+    return BUILD / target
+
+
+def _bench(options: argparse.Namespace, ours: Path, load: Path, scratch: Path) -> Bench:
+    pinned = options.pin == "split" and len(os.sched_getaffinity(0)) > 1
+    flags = ["--pin-apart"] if pinned else []
+    return Bench(
+        kinds={kind.name: kind for kind in [*our_kinds(ours.resolve()), *PEERS]},
+        load=Load(load.resolve(), tuple(flags)),
+        scratch=scratch,
+        rounds=options.rounds or (2 if options.quick else 5),
+        seconds=options.seconds or (0.25 if options.quick else 0.8),
+        quick=options.quick,
+    )
+
+
+def _run(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
+    chosen = Choice(options.only)
+    results: dict[str, Any] = {}
+    compared = chosen.of("compare", COMPARED)
+    results["compare"] = compare.run(bench, compared)
+    if chosen("journal", JOURNAL.name):
+        results["journal"] = compare.run_journal(bench)
+    if options.syscalls:
+        results["syscalls"] = syscalls.run(bench, compared)
+    growths = chosen.of("growth", GROWING)
+    if options.quick and not options.only:
+        growths = [scenario for scenario in growths if scenario.name in QUICK_GROWTHS]
+    results["growth"] = growth.run(bench, growths, options.growth_peers, options.plots)
+    results["memory"] = memory.run_queued(bench, chosen.of("memory", QUEUED))
+    if chosen("memory", "connections"):
+        results["connections"] = memory.run_connections(bench)
+    if not (options.quick and not options.only):
+        results["latency"] = latency.run(bench, chosen.of("latency", LATENCIES))
+    return results

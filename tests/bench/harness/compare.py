@@ -1,0 +1,83 @@
+"""CPU time per job, ours against the peers'."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from . import table
+from .bench import Bench, Spread, cpu_of, short, verdict
+from .load import LoadError, Report
+from .scenarios import JOURNAL, JOURNAL_BOUND, Scenario
+
+HEADER = ["scenario", "ours, µs", "peer", "peer, µs", "ratio", "bound", "met"]
+
+Result = dict[str, Any]
+
+
+def run(bench: Bench, scenarios: Iterable[Scenario]) -> list[Result]:
+    results = []
+    for scenario in scenarios:
+        print(f"{scenario.name} ...", flush=True)
+        try:
+            results.append(_measure(bench, scenario))
+        except LoadError as error:
+            print(f"{scenario.name}: {error}", flush=True)
+    rows = [row for result in results for row in _rows(result)]
+    table.show("Server CPU per job", HEADER, rows)
+    return results
+
+
+def run_journal(bench: Bench) -> Result:
+    print(f"{JOURNAL.name} ...", flush=True)
+    result = _measure(bench, JOURNAL)
+    cpu = {name: cpu_of(reports) for name, reports in result["reports"].items()}
+    rate = {
+        name: Spread.of([report["ops_per_second"] for report in reports])
+        for name, reports in result["reports"].items()
+    }
+    rows = []
+    for name in cpu:
+        bound = JOURNAL_BOUND if name == "ours --sync always" else None
+        ratio = cpu[name].median / cpu["ours"].median
+        rows.append(
+            [JOURNAL.name, name, str(cpu[name]), str(rate[name]), short(ratio),
+             short(bound) if bound else "", verdict(ratio, bound)]
+        )  # fmt: skip
+    header = ["scenario", "server", "CPU, µs a job", "jobs a second", "CPU to ours without journal"]
+    table.show("With a journal", [*header, "bound", "met"], rows)
+    return result
+
+
+def _measure(bench: Bench, scenario: Scenario) -> Result:
+    names = ["ours", *scenario.bounds]
+    if scenario.fresh:
+        reports = _measure_fresh(bench, scenario, names)
+    else:
+        sides = [(name, scenario.load) for name in names]
+        reports = dict(zip(names, bench.interleaved(sides)))
+    return {"name": scenario.name, "bounds": scenario.bounds, "reports": reports}
+
+
+def _measure_fresh(
+    bench: Bench, scenario: Scenario, names: list[str]
+) -> dict[str, list[Report]]:
+    ops = scenario.quick_ops if bench.quick else scenario.ops
+    extent = f"--ops {ops}" if ops else f"--seconds {bench.seconds}"
+    reports: dict[str, list[Report]] = {name: [] for name in names}
+    for _ in range(bench.rounds):
+        for name in names:
+            with bench.server(name) as server:
+                reports[name].append(bench.load.measure(server, f"{scenario.load} {extent}"))
+    return reports
+
+
+def _rows(result: Result) -> list[table.Row]:
+    ours = cpu_of(result["reports"]["ours"])
+    rows = []
+    for peer, bound in result["bounds"].items():
+        theirs = cpu_of(result["reports"][peer])
+        ratio = ours.median / theirs.median
+        rows.append(
+            [result["name"], str(ours), peer, str(theirs), short(ratio),
+             short(bound) if bound else "", verdict(ratio, bound)]
+        )  # fmt: skip
+    return rows

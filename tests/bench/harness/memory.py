@@ -1,0 +1,91 @@
+"""Resident bytes of a queued job and of an idle connection, and what a drained queue leaves."""
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from . import table
+from .bench import Bench, verdict
+from .load import LoadError
+from .scenarios import (
+    BODY_BYTES,
+    CONNECTION_BOUND,
+    DRAINED_BOUND,
+    GEARMAND,
+    BEANSTALKD,
+    QUEUED_BOUND,
+    Memory,
+)
+
+Result = dict[str, Any]
+
+GIVE_BACK_SECONDS = 3
+
+
+def run_queued(bench: Bench, cases: Iterable[Memory]) -> list[Result]:
+    jobs = 100_000 if bench.quick else 1_000_000
+    results = []
+    for case in cases:
+        for name in ["ours", *case.peers]:
+            print(f"memory: {case.name}, {name} ...", flush=True)
+            try:
+                results.append(_queued(bench, case, name, jobs))
+            except LoadError as error:
+                print(f"{case.name}: {error}", flush=True)
+    header = ["scenario", "server", "bytes a job beside its body", "bound", "met"]
+    header += ["before, MB", "full, MB", "drained, MB", "to before", "bound", "met"]
+    title = f"Memory of {jobs:,} queued jobs of {BODY_BYTES} bytes"
+    table.show(title, header, [_queued_row(result) for result in results])
+    return results
+
+
+def _queued(bench: Bench, case: Memory, name: str, jobs: int) -> Result:
+    load = f"--producers 2 --consumers 2 --depth 64 --ops {jobs} --body {BODY_BYTES}"
+    with bench.server(name) as server:
+        bench.load.measure(server, f"{case.protocol} cycle --seconds 0.3")
+        before = server.resident_bytes()
+        bench.load.measure(server, f"{case.protocol} store --tubes {case.tubes} {load}")
+        full = server.resident_bytes()
+        bench.load.measure(server, f"{case.protocol} drain --tubes {case.tubes} --filled {load}")
+        time.sleep(GIVE_BACK_SECONDS)
+        drained = server.resident_bytes()
+    return {"name": case.name, "server": name, "jobs": jobs, "before": before, "full": full,
+            "drained": drained}  # fmt: skip
+
+
+def _queued_row(result: Result) -> table.Row:
+    beside_body = (result["full"] - result["before"]) / result["jobs"] - BODY_BYTES
+    left = result["drained"] / result["before"]
+    ours = result["server"] == "ours"
+    return [
+        result["name"], result["server"],
+        f"{beside_body:.0f}", *_bound(ours, beside_body, QUEUED_BOUND),
+        *(f"{result[when] / 2**20:.1f}" for when in ("before", "full", "drained")),
+        f"{left:.2f}", *_bound(ours, left, DRAINED_BOUND),
+    ]  # fmt: skip
+
+
+def run_connections(bench: Bench) -> list[Result]:
+    count = 1_000 if bench.quick else 10_000
+    results = []
+    for protocol, peer in (("beanstalk", BEANSTALKD), ("gearman", GEARMAND)):
+        for name in ("ours", peer):
+            print(f"memory: idle {protocol} connections, {name} ...", flush=True)
+            with bench.server(name) as server:
+                before = server.resident_bytes()
+                idle = f"--idle {count} --idle-protocol {protocol} --seconds 0.5"
+                report = bench.load.measure(server, f"{protocol} idle {idle}")
+            each = (report["rss_after"] - before) / count
+            results.append({"protocol": protocol, "server": name, "bytes": each})
+    rows = [
+        [result["protocol"], result["server"], f"{result['bytes']:.0f}",
+         *_bound(result["server"] == "ours", result["bytes"], CONNECTION_BOUND)]
+        for result in results
+    ]  # fmt: skip
+    header = ["protocol", "server", "bytes a connection", "bound", "met"]
+    table.show(f"Memory of {count:,} idle connections", header, rows)
+    return results
+
+
+def _bound(applies: bool, value: float, bound: float) -> list[str]:
+    return [f"{bound:g}", verdict(value, bound)] if applies else ["", ""]

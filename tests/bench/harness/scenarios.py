@@ -1,0 +1,205 @@
+"""What is measured, and the bounds it is to stay within.
+
+A bound is of our server's CPU time per job divided by that of the named peer, or by that of our own
+server when nothing is in it.
+"""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One load on each of several servers."""
+
+    name: str
+    load: str
+    bounds: dict[str, float | None]  # by peer
+    fresh: bool = False  # each measurement wants a server of its own
+    ops: int = 0  # measured jobs, instead of a time
+    quick_ops: int = 0
+
+
+BEANSTALKD = "beanstalkd"
+GEARMAND = "gearmand"
+TUNED = "gearmand tuned"
+
+CLOSED = "--random-priorities"
+PIPELINED = f"--producers 2 --consumers 2 --depth 64 {CLOSED}"
+
+COMPARED = [
+    Scenario("b-closed", f"beanstalk cycle {CLOSED}", {BEANSTALKD: 0.75}),
+    Scenario(
+        "b-closed-64", f"beanstalk cycle --producers 64 --consumers 64 {CLOSED}", {BEANSTALKD: 0.72}
+    ),
+    Scenario("b-rtt", "beanstalk cycle --producers 1 --consumers 1", {BEANSTALKD: None}),
+    Scenario("b-pipe", f"beanstalk cycle {PIPELINED}", {BEANSTALKD: 0.07}),
+    Scenario("b-put", f"beanstalk store {PIPELINED}", {BEANSTALKD: 0.12}, fresh=True),
+    Scenario(
+        "b-drain",
+        f"beanstalk drain {PIPELINED}",
+        {BEANSTALKD: None},
+        fresh=True,
+        ops=200_000,
+        quick_ops=50_000,
+    ),
+    Scenario(
+        "b-body-8k",
+        f"beanstalk cycle --producers 2 --consumers 2 --depth 16 --body 8192 {CLOSED}",
+        {BEANSTALKD: 0.22},
+    ),
+    Scenario(
+        "b-body-60k",
+        f"beanstalk cycle --producers 2 --consumers 2 --depth 4 --body 61440 {CLOSED}",
+        {BEANSTALKD: 0.75},
+    ),
+    Scenario("b-churn", "beanstalk churn", {BEANSTALKD: 0.90}, fresh=True),
+    Scenario("g-closed", f"gearman cycle {CLOSED}", {GEARMAND: 0.65, TUNED: None}),
+    Scenario(
+        "g-closed-64",
+        f"gearman cycle --producers 64 --consumers 64 {CLOSED}",
+        {GEARMAND: None, TUNED: None},
+    ),
+    Scenario(
+        "g-rtt", "gearman cycle --producers 1 --consumers 1", {GEARMAND: None, TUNED: None}
+    ),
+    Scenario("g-pipe", f"gearman cycle {PIPELINED}", {GEARMAND: 0.40, TUNED: None}),
+    Scenario(
+        "g-submit",
+        f"gearman store --unique-keys {PIPELINED}",
+        {GEARMAND: 0.10, TUNED: 0.5},
+        fresh=True,
+        ops=200_000,
+        quick_ops=50_000,
+    ),
+    Scenario(
+        "g-drain",
+        f"gearman drain --unique-keys {PIPELINED}",
+        {GEARMAND: 0.03, TUNED: 0.7},
+        fresh=True,
+        ops=200_000,
+        quick_ops=50_000,
+    ),
+    Scenario("g-fg", f"gearman foreground {CLOSED}", {GEARMAND: 0.70, TUNED: None}),
+    Scenario("g-fg-pipe", f"gearman foreground {PIPELINED}", {GEARMAND: None, TUNED: None}),
+    Scenario(
+        "g-body-8k",
+        f"gearman cycle --producers 2 --consumers 2 --depth 16 --body 8192 {CLOSED}",
+        {GEARMAND: None, TUNED: None},
+    ),
+    Scenario("g-churn", "gearman churn", {GEARMAND: None, TUNED: None}, fresh=True),
+]
+
+JOURNAL = Scenario(
+    "journal-64",
+    f"beanstalk cycle --producers 64 --consumers 64 {CLOSED}",
+    {"ours --sync always": None, "beanstalkd -f0": None},
+)
+JOURNAL_BOUND = 1.5  # with the journal against without
+
+
+@dataclass(frozen=True)
+class Growth:
+    """One load beside more and more of something; `{n}` in `beside` is how much."""
+
+    name: str
+    axis: str
+    load: str
+    beside: str
+    sizes: list[int]
+    bound: float | None
+    base: int = 0  # `{n}` of the server to compare with; 0: nothing beside the load
+    peers: list[str] = field(default_factory=list)
+
+
+B_PEERS = [BEANSTALKD]
+G_PEERS = [GEARMAND, TUNED]
+
+GROWING = [
+    Growth("b-idle", "idle connections", "beanstalk cycle", "--idle {n}",
+           [100, 1_000, 10_000], 1.2, peers=B_PEERS),
+    Growth("b-tubes", "other tubes with a job in each", "beanstalk cycle",
+           "--backlog {n} --backlog-tubes {n}", [100, 1_000, 10_000, 50_000], 1.2, peers=B_PEERS),
+    Growth("b-ready", "ready jobs in the tube", "beanstalk cycle", "--backlog {n}",
+           [10_000, 100_000, 1_000_000], 1.2, peers=B_PEERS),
+    Growth("b-ready-random", "ready jobs in the tube, each with its own priority",
+           "beanstalk cycle --random-priorities", "--backlog {n}",
+           [10_000, 100_000, 1_000_000], 1.5, peers=B_PEERS),
+    Growth("b-ready-tubes", "ready jobs over 10,000 other tubes", "beanstalk cycle",
+           "--backlog {n} --backlog-tubes 10000", [10_000, 100_000, 1_000_000], 1.2, peers=B_PEERS),
+    Growth("b-delayed", "delayed jobs in the tube", "beanstalk cycle", "--delayed {n}",
+           [10_000, 100_000, 1_000_000], 1.2, peers=B_PEERS),
+    Growth("b-delayed-tubes", "other tubes with 100,000 delayed jobs", "beanstalk cycle",
+           "--delayed 100000 --delayed-tubes {n}", [100, 1_000, 10_000], 1.2, peers=B_PEERS),
+    Growth("b-waiting", "waiting consumers of the tube", "beanstalk cycle --producers 4",
+           "--consumers {n}", [64, 256, 1_000, 4_000], 1.2, base=16, peers=B_PEERS),
+    Growth("b-watched", "tubes watched by each consumer", "beanstalk cycle", "--tubes {n}",
+           [10, 100, 1_000], 1.2, base=1, peers=B_PEERS),
+    Growth("b-held", "jobs held by the consumer", "beanstalk cycle --producers 2 --consumers 1",
+           "--held {n}", [100, 1_000, 10_000, 30_000], 1.2, peers=B_PEERS),
+    Growth("g-idle", "idle connections", "gearman cycle", "--idle-protocol gearman --idle {n}",
+           [100, 1_000, 10_000], 1.2, peers=G_PEERS),
+    Growth("g-functions", "other functions with a job in each", "gearman cycle",
+           "--backlog {n} --backlog-tubes {n}", [100, 1_000, 10_000, 50_000], 1.2, peers=G_PEERS),
+    Growth("g-ready", "queued jobs without keys", "gearman cycle", "--backlog {n}",
+           [10_000, 100_000, 1_000_000], 1.2, peers=G_PEERS),
+    Growth("g-unique", "queued unique keys", "gearman cycle --unique-keys", "--backlog {n}",
+           [10_000, 100_000, 1_000_000], 1.3, peers=G_PEERS),
+    Growth("g-sleepers", "sleeping workers of the function", "gearman cycle --sleep --producers 4",
+           "--consumers {n}", [64, 256, 1_000, 4_000], 1.5, base=16, peers=G_PEERS),
+    Growth("g-abilities", "functions of each worker", "gearman cycle", "--tubes {n}",
+           [10, 100, 1_000, 5_000], 1.5, base=1, peers=G_PEERS),
+    Growth("g-epoch", "future jobs of the function", "gearman cycle", "--delayed {n}",
+           [1_000, 10_000, 50_000], 1.5, peers=G_PEERS),
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a queued job costs, and what stays when the queue is empty again."""
+
+    name: str
+    protocol: str
+    tubes: int
+    peers: list[str]
+
+
+QUEUED = [
+    Memory("b-jobs", "beanstalk", 1, B_PEERS),
+    Memory("b-jobs-tubes", "beanstalk", 10_000, B_PEERS),
+    Memory("g-jobs", "gearman", 1, [TUNED]),
+    Memory("g-jobs-tubes", "gearman", 10_000, [TUNED]),
+]
+BODY_BYTES = 100
+QUEUED_BOUND = 100  # bytes beside the body
+DRAINED_BOUND = 1.3  # resident bytes against those before the jobs came
+CONNECTION_BOUND = 4096  # bytes
+
+
+@dataclass(frozen=True)
+class Latency:
+    """A load of half of what the slower server can do, while somebody else asks for much."""
+
+    name: str
+    load: str
+    peer: str
+    beside: str = ""
+    beside_peer: str | None = None  # what the peer gets instead, where it would not end otherwise
+    questions: tuple[str, ...] = ()
+
+
+B_PACED = "beanstalk cycle --producers 16 --consumers 16"
+G_PACED = "gearman cycle --sleep --producers 16 --consumers 16"
+DUE = "--due 1000000 --due-in 25 --seconds 4"
+MANY = "--backlog 100000 --backlog-tubes 100000"
+FEW = "--backlog 100000 --backlog-tubes 100"
+
+LATENCIES = [
+    Latency("b-alone", B_PACED, BEANSTALKD),
+    Latency("b-lists", B_PACED, BEANSTALKD, MANY, FEW, ("stats", "list-tubes")),
+    Latency("b-due", B_PACED, BEANSTALKD, DUE),
+    Latency("b-burst", B_PACED, BEANSTALKD, "--burst 100000"),
+    Latency("g-alone", G_PACED, TUNED),
+    Latency("g-lists", G_PACED, TUNED, MANY, FEW, ("status", "show jobs")),
+    Latency("g-due", G_PACED, TUNED, "--due 200000 --due-in 15 --seconds 4"),
+    Latency("g-burst", G_PACED, TUNED, "--burst 100000"),
+]

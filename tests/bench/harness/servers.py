@@ -1,0 +1,140 @@
+"""The servers that are measured: how to install, start and stop them."""
+
+import ctypes
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+Command = Callable[[int, Path], list[str]]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A server with certain flags; `command` makes its command line from a port and a directory."""
+
+    name: str
+    command: Command
+
+
+def our_kinds(binary: Path) -> list[Kind]:
+    def plain(port: int, _directory: Path) -> list[str]:
+        return [str(binary), "--listen", f"127.0.0.1:{port}"]
+
+    def journal(port: int, directory: Path) -> list[str]:
+        return [*plain(port, directory), "--data-dir", str(directory), "--sync", "always"]
+
+    return [Kind("ours", plain), Kind("ours --sync always", journal)]
+
+
+def _beanstalkd(*flags: str) -> Command:
+    return lambda port, _: ["beanstalkd", "-l", "127.0.0.1", "-p", str(port), *flags]
+
+
+def _beanstalkd_binlog(*flags: str) -> Command:
+    return lambda port, directory: [*_beanstalkd(*flags)(port, directory), "-b", str(directory)]
+
+
+def _gearmand(*flags: str) -> Command:
+    return lambda port, directory: [
+        "gearmand", "-L", "127.0.0.1", "-p", str(port), "-l", "none",
+        "-P", str(directory / "pid"), *flags,
+    ]  # fmt: skip
+
+
+TUNED = ("-t", "1", "-w", "1", "--hashtable-buckets", "1000003", "-b", "4096")
+
+PEERS = [
+    Kind("beanstalkd", _beanstalkd()),
+    Kind("beanstalkd -f0", _beanstalkd_binlog("-f0")),
+    Kind("gearmand", _gearmand()),
+    Kind("gearmand tuned", _gearmand(*TUNED)),
+]
+
+PACKAGES = {"beanstalkd": "beanstalkd", "gearmand": "gearman-job-server"}
+
+
+def install_peers() -> None:
+    """Installs the packages of the peers that are missing."""
+    missing = [package for program, package in PACKAGES.items() if not find(program)]
+    if missing:
+        privileged = [] if shutil.which("sudo") is None else ["sudo"]
+        subprocess.run([*privileged, "apt-get", "install", "-y", *missing], check=True)
+
+
+def find(program: str) -> str | None:
+    """The path of a program, also of one that only root has in its path."""
+    return shutil.which(program) or shutil.which(program, path="/usr/sbin:/sbin")
+
+
+class Server:
+    """A running server with a directory of its own; a context manager that ends it."""
+
+    def __init__(self, kind: Kind, scratch: Path) -> None:
+        self.kind = kind
+        self._directory = tempfile.TemporaryDirectory(dir=scratch, ignore_cleanup_errors=True)
+        self.port = _free_port()
+        command = kind.command(self.port, Path(self._directory.name))
+        command[0] = find(command[0]) or command[0]
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            preexec_fn=_die_with_parent,
+        )
+        self.pid = self._process.pid
+
+    def __enter__(self) -> "Server":
+        try:
+            self._await_listening()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._directory.cleanup()
+
+    def resident_bytes(self) -> int:
+        rollup = Path(f"/proc/{self.pid}/smaps_rollup").read_text()
+        line = next(line for line in rollup.splitlines() if line.startswith("Rss:"))
+        return int(line.split()[1]) * 1024
+
+    def _await_listening(self) -> None:
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            if self._process.poll() is not None:
+                raise RuntimeError(f"{self.kind.name} ended with {self._process.returncode}")
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                return
+            except OSError:
+                time.sleep(0.01)
+        raise RuntimeError(f"{self.kind.name} does not listen")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _die_with_parent() -> None:
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
