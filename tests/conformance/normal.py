@@ -14,6 +14,7 @@ _SLACK = 10
 _JOB_LINE = re.compile(r"^(INSERTED|BURIED|RESERVED|FOUND) (\d+)(?= |$)")
 _JOB_KEY = re.compile(r"^(id: )(\d{1,15})(?=\\n$)", re.MULTILINE)
 _HANDLE = re.compile(re.escape(HANDLE_PREFIX) + r":(\d+)")
+_REPLY_TUBE = re.compile(r"(?<=\$reply/)(\d+)")
 _YAML_LENGTH = re.compile(r"^OK \d+(?=\n---\\n\n)")
 _VERSION = re.compile(r"^OK \d+\.[\w.+~-]+\\n$")
 _WORKER_LINE = re.compile(r"^\d+ (?=[0-9a-f.:]+ )")
@@ -45,6 +46,7 @@ class Normaliser:
     def reply(self, text: str) -> str:
         """One reply."""
         text = _HANDLE.sub(lambda m: f"H#{self._jobs.number(int(m[1]))}", text)
+        text = _REPLY_TUBE.sub(lambda m: f"#{self._jobs.number(int(m[1]))}", text)
         text = _JOB_LINE.sub(lambda m: f"{m[1]} #{self._jobs.number(int(m[2]))}", text)
         if _YAML_LENGTH.match(text):
             text = _JOB_KEY.sub(lambda m: f"{m[1]}#{self._jobs.number(int(m[2]))}", text)

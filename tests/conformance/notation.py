@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import Callable
 
 PACKETS: dict[str, int] = {
@@ -26,6 +27,7 @@ _PACKET = re.compile(r"\{(!?)(\w+)(?::(\d+))?(?: (.*))?\}", re.DOTALL)
 _TOKEN = re.compile(
     r"\\x(?P<hex>[0-9a-fA-F]{2})"
     r"|\\\((?P<unit>(?:[^\\*]|\\[^(])*)\*(?P<count>\d+)\)"
+    r"|\\@(?P<now>[+-]\d+)"
     r"|\\(?P<simple>.)"
     r"|(?P<handle>H?)#(?P<ref>\d+)"
     r"|(?P<plain>.)", re.DOTALL)
@@ -54,6 +56,8 @@ def unescape(text: str, resolve: Resolver = _no_references) -> tuple[bytes, bool
             out.append(int(match["hex"], 16))
         elif match["count"]:
             out += unescape(match["unit"])[0] * int(match["count"])
+        elif match["now"]:
+            out += str(int(time.time()) + int(match["now"])).encode()
         elif match["simple"]:
             if match["simple"] not in _SIMPLE:
                 raise NotationError(f"unknown escape \\{match['simple']}")

@@ -36,6 +36,7 @@ class Outcome:
     real: Play | None = None
     ours: Play | None = None
     problems: list[str] = field(default_factory=list)
+    drafts: list[str] = field(default_factory=list)  # new differences, as in differences.txt
 
 
 def real_server(case: Case) -> str | None:
@@ -63,7 +64,7 @@ def play_on_ours(case: Case, binary: str, expected: dict[int, str]) -> Play:
     seen: list[tuple[Step, str]] = []
     try:
         seen = Player(server, expected).play(case)
-        fate = server.fate()
+        fate = server.wait_exit() if case.ends else server.fate()
     finally:
         ended = server.terminate()
     if fate == RUNNING and ended != "(exit 0)":
@@ -79,6 +80,10 @@ def describe(what: str, text: str) -> str:
     return f"    {what}: " + text.replace("\n", "\n" + " " * (len(what) + 4) + "| ")
 
 
+def draft(word: str, text: str) -> str:
+    return f"  {word} " + text.replace("\n", "\n   | ")
+
+
 def compare(outcome: Outcome, listed: Differences, self_check: bool) -> None:
     """Notes every way in which the case went wrong."""
     case = outcome.case
@@ -92,12 +97,24 @@ def compare(outcome: Outcome, listed: Differences, self_check: bool) -> None:
                 outcome.problems.append("\n".join([
                     f"{place(case, step)}: the real server answers otherwise than written",
                     describe("written", _with_loop_value(step, want)), describe("   real", seen)]))
+    check_listed(outcome, listed)
     if outcome.ours:
         compare_ours(outcome, listed, self_check)
 
 
 def _with_loop_value(step: Step, want: str) -> str:
     return step.text if step.text is not None else want
+
+
+def check_listed(outcome: Outcome, listed: Differences) -> None:
+    """Notes where the list of differences tells another reply of the real server."""
+    case = outcome.case
+    for step, seen in outcome.real.seen if outcome.real else []:
+        entry = listed.entries.get((case.key, step.reply or 0))
+        if entry and entry.real != seen:
+            outcome.problems.append("\n".join([
+                f"{place(case, step)}: differences.txt tells another real reply",
+                describe("listed", entry.real), describe("  real", seen)]))
 
 
 def compare_ours(outcome: Outcome, listed: Differences, self_check: bool) -> None:
@@ -113,14 +130,16 @@ def compare_ours(outcome: Outcome, listed: Differences, self_check: bool) -> Non
         else:
             want = real if self_check else listed.ours(case, step.reply or 0, real)
         if seen != want:
+            outcome.drafts.append(
+                f"== {case.key}\n{draft('reply', str(step.reply))}\n"
+                f"{draft('real:', real or '')}\n{draft('ours:', seen)}")
             lines = [f"{place(case, step)}: another reply", describe("want", want),
                      describe("ours", seen)]
             if real is not None and real != want:
                 lines.append(describe("real", real))
             outcome.problems.append("\n".join(lines))
     fate = outcome.ours.fate
-    expected = outcome.real.fate if self_check and outcome.real else RUNNING
-    if fate != expected:
+    if fate != ("(exit 0)" if case.ends else RUNNING) and not self_check:
         outcome.problems.append(f"{case.file}:{case.line} '{case.name}': our broker {fate}")
 
 
@@ -197,6 +216,8 @@ def options(arguments: list[str]) -> argparse.Namespace:
     mode.add_argument("--show", action="store_true", help="print the dialogues")
     mode.add_argument("--record", action="store_true",
                       help="write the real servers' replies into the transcripts")
+    mode.add_argument("--draft", action="store_true",
+                      help="print new differences in the form of differences.txt")
     mode.add_argument("--self-check", action="store_true",
                       help="compare the real servers with themselves")
     return parser.parse_args(arguments)
@@ -224,6 +245,8 @@ def main(arguments: list[str]) -> int:
 def finish(opts: argparse.Namespace, outcomes: list[Outcome], listed: Differences) -> int:
     if opts.record:
         record(outcomes)
+    if opts.draft:
+        print("\n\n".join(text for outcome in outcomes for text in outcome.drafts))
     if opts.show:
         for outcome in outcomes:
             if play := outcome.ours or outcome.real:

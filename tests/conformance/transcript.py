@@ -12,7 +12,7 @@ from notation import NotationError
 _OBSERVING = ("<", "silent", "fence", "connect")
 
 _STEP = re.compile(
-    r"(?P<who>[a-z]\w*)(?P<op>>\?|>1|>|<\.|<\*|<\[[^\]]*\]|<| silent| fence| connect| half-close| close| reset)"
+    r"(?P<who>[a-z][\w$]*)(?P<op>>\?|>1|>|<\.|<\*|<\[[^\]]*\]|<| silent| fence| connect| half-close| close| reset)"
     r"(?: (?P<text>.*))?")
 _CONTINUATION = re.compile(r"\s*\|(?: (.*))?")
 _LOOP = re.compile(r"for (\w+) (\d+)\.\.(\d+)")
@@ -36,6 +36,7 @@ class Case:
     real_args: list[str] = field(default_factory=list)
     our_args: list[str] = field(default_factory=list)
     config: list[tuple[str, str]] = field(default_factory=list)
+    ends: bool = False  # our broker is to exit by itself
     steps: list[Step] = field(default_factory=list)
 
     @property
@@ -91,6 +92,8 @@ class _Parser:
             case.real_args += rest.split()
         elif kind == "ours":
             case.our_args += rest.split()
+        elif kind == "ends":
+            case.ends = True
         elif kind == "config":
             key, _, value = rest.partition(" ")
             case.config.append((key, value))
@@ -137,7 +140,8 @@ class _Parser:
 
 def _with_value(step: Step, name: str, value: int) -> Step:
     text = step.text.replace(f"${name}", str(value)) if step.text is not None else None
-    return Step(step.op, step.who, text, step.reply, step.line, step.last_line)
+    who = step.who.replace(f"${name}", str(value))
+    return Step(step.op, who, text, step.reply, step.line, step.last_line)
 
 
 def read(root: Path, path: Path) -> list[Case]:
