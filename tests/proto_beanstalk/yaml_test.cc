@@ -1,0 +1,53 @@
+#include "proto_beanstalk/yaml.h"
+
+#include <gtest/gtest.h>
+
+namespace gearstalk::beanstalk {
+namespace {
+
+std::string Quoted(std::string_view text) {
+  std::string out;
+  AppendQuoted(out, text);
+  return out;
+}
+
+TEST(Yaml, WritesRows) {
+  Yaml yaml;
+  yaml.Number("n", 18446744073709551615U);
+  yaml.Word("w", "true");
+  yaml.Quoted("q", "#1 SMP");
+  EXPECT_EQ(yaml.text(), "---\nn: 18446744073709551615\nw: true\nq: \"#1 SMP\"\n");
+}
+
+TEST(Yaml, QuotesOnlyTheTubesThatBeanstalkCannotName) {
+  Yaml yaml;
+  for (const std::string_view tube : {"default", "12", "a b", "-x", ""}) yaml.TubeItem(tube);
+  EXPECT_EQ(yaml.text(), "---\n- default\n- 12\n- \"a b\"\n- \"-x\"\n- \"\"\n");
+}
+
+TEST(Yaml, EscapesWhatWouldEndTheScalar) {
+  EXPECT_EQ(Quoted("a\"b\\c"), "\"a\\\"b\\\\c\"");
+  EXPECT_EQ(Quoted("a\nb\rc\td"), "\"a\\nb\\rc\\td\"");
+  EXPECT_EQ(Quoted(std::string_view("\0\x01\x1f\x7f", 4)), "\"\\x00\\x01\\x1F\\x7F\"");
+}
+
+TEST(Yaml, KeepsPrintableUtf8) {
+  EXPECT_EQ(Quoted("gr\xc3\xbc\xc3\x9f"), "\"gr\xc3\xbc\xc3\x9f\"");
+  EXPECT_EQ(Quoted("\xe2\x82\xac \xf0\x9f\x98\x80"), "\"\xe2\x82\xac \xf0\x9f\x98\x80\"");
+}
+
+TEST(Yaml, EscapesBytesThatAreNoPrintableUtf8) {
+  EXPECT_EQ(Quoted("\xff"), "\"\\xFF\"");
+  EXPECT_EQ(Quoted("\xc3"), "\"\\xC3\"");                             // cut short
+  EXPECT_EQ(Quoted("\xc3z"), "\"\\xC3z\"");                           // no continuation
+  EXPECT_EQ(Quoted("\x80"), "\"\\x80\"");                             // continuation alone
+  EXPECT_EQ(Quoted("\xc0\xaf"), "\"\\xC0\\xAF\"");                    // overlong
+  EXPECT_EQ(Quoted("\xc2\x85"), "\"\\xC2\\x85\"");                    // a control
+  EXPECT_EQ(Quoted("\xe2\x80\xa8"), "\"\\xE2\\x80\\xA8\"");           // line separator
+  EXPECT_EQ(Quoted("\xed\xa0\x80"), "\"\\xED\\xA0\\x80\"");           // surrogate
+  EXPECT_EQ(Quoted("\xef\xbb\xbf"), "\"\\xEF\\xBB\\xBF\"");           // byte order mark
+  EXPECT_EQ(Quoted("\xf4\x90\x80\x80"), "\"\\xF4\\x90\\x80\\x80\"");  // beyond U+10FFFF
+}
+
+}  // namespace
+}  // namespace gearstalk::beanstalk
