@@ -84,6 +84,6 @@ Next Ignore(Session& session, const Arguments& arguments) {
   return code == Code::kOk ? WriteWatching(session) : session.Reply(ErrorReply(code));
 }
 
-Next Quit(Session& /*session*/, const Arguments& /*arguments*/) { return Next::kClose; }
+Next Quit(Session& session, const Arguments& /*arguments*/) { return session.Close(); }
 
 }  // namespace gearstalk::beanstalk

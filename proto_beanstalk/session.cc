@@ -64,6 +64,8 @@ Next Session::Step(std::string_view& rest, Scope scope) {
       return DropLine(rest);
     case State::kAnswering:
       return GoOnAnswering();
+    case State::kClosed:
+      return Next::kClose;
     case State::kAwaitingJob:
       break;
   }
@@ -180,6 +182,12 @@ void Session::OnDeadlineSoon() {
 void Session::OnTimedOut() {
   out().Append(kTimedOut);
   EndWait();
+}
+
+Next Session::Close() {
+  engine().Leave(now(), *this);
+  state_ = State::kClosed;
+  return Next::kClose;
 }
 
 void Session::OnEof() {

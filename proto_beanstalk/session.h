@@ -58,6 +58,8 @@ class Session final : public gearstalk::Session, public Consumer {
   Next SkipBody(std::uint64_t size);
   // The engine answers later.
   Next AwaitJob();
+  // It has left the engine and does nothing any more.
+  Next Close();
 
   template <typename Kind>
   Next Answer(Kind answer) {
@@ -75,6 +77,7 @@ class Session final : public gearstalk::Session, public Consumer {
     kSkippingLine,
     kAwaitingJob,
     kAnswering,
+    kClosed,
   };
   // A put whose body is under way.
   struct Draft {
