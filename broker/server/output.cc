@@ -1,1 +1,164 @@
 #include "broker/server/output.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+
+#include "broker/base/check.h"
+
+namespace gearstalk {
+
+struct Output::Chunk {
+  Chunk* next;
+  std::array<char, 8192 - sizeof(Chunk*)> bytes;
+};
+
+namespace {
+
+// Chunks between two uses. A busy round of many connections takes and gives back the same few.
+constexpr std::size_t kPooled = 256;
+
+}  // namespace
+
+Pin& Pin::operator=(Pin&& other) noexcept {
+  if (this != &other) {
+    Release();
+    object_ = other.object_;
+    drop_ = other.drop_;
+    other.drop_ = nullptr;
+  }
+  return *this;
+}
+
+class OutputPool {
+ public:
+  template <typename Chunk>
+  static Chunk* Take() {
+    if (pooled_ == 0) return new Chunk;
+    auto* chunk = static_cast<Chunk*>(pool_[--pooled_]);
+    return chunk;
+  }
+  template <typename Chunk>
+  static void Give(Chunk* chunk) {
+    if (pooled_ < kPooled) {
+      pool_[pooled_++] = chunk;
+    } else {
+      delete chunk;
+    }
+  }
+
+ private:
+  static inline std::array<void*, kPooled> pool_{};
+  static inline std::size_t pooled_ = 0;
+};
+
+Output::~Output() { Reset(); }
+
+void Output::Free(const Segment& segment) {
+  if (segment.chunk != nullptr) OutputPool::Give(segment.chunk);
+}
+
+void Output::Reset() {
+  for (std::size_t i = first_; i < segments_.size(); ++i) Free(segments_[i]);
+  segments_.clear();
+  if (segments_.capacity() > 64) segments_.shrink_to_fit();
+  first_ = 0;
+  sent_ += size_;
+  size_ = 0;
+}
+
+char* Output::Prepare(std::size_t size) {
+  GS_DCHECK(size <= kMaxPrepare);
+  if (first_ < segments_.size()) {
+    const Segment& last = segments_.back();
+    if (last.chunk != nullptr) {
+      char* end = const_cast<char*>(last.data) + last.size;
+      if (end + size <= last.chunk->bytes.end()) return end;
+    }
+  }
+  auto* chunk = OutputPool::Take<Chunk>();
+  segments_.push_back({chunk->bytes.data(), 0, chunk, {}});
+  return chunk->bytes.data();
+}
+
+void Output::Commit(std::size_t size) {
+  segments_.back().size += size;
+  size_ += size;
+}
+
+void Output::Append(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::size_t part = std::min(bytes.size(), kMaxPrepare);
+    std::memcpy(Prepare(part), bytes.data(), part);
+    Commit(part);
+    bytes.remove_prefix(part);
+  }
+}
+
+void Output::AppendShared(std::string_view bytes, Pin pin) {
+  segments_.push_back({bytes.data(), bytes.size(), nullptr, std::move(pin)});
+  size_ += bytes.size();
+}
+
+void Output::HoldUntil(Lsn lsn) {
+  if (lsn <= held_) return;
+  held_ = lsn;
+  gates_.push_back({sent_ + size_, lsn});
+}
+
+int Output::Gather(iovec* pieces, int max, Lsn durable) {
+  while (first_gate_ < gates_.size() && gates_[first_gate_].lsn <= durable) ++first_gate_;
+  std::size_t may_leave = size_;
+  if (first_gate_ < gates_.size()) {
+    may_leave = static_cast<std::size_t>(gates_[first_gate_].offset - sent_);
+  } else if (!gates_.empty()) {
+    gates_.clear();
+    first_gate_ = 0;
+  }
+  int count = 0;
+  for (std::size_t i = first_; i < segments_.size() && count < max && may_leave > 0; ++i) {
+    const std::size_t part = std::min(segments_[i].size, may_leave);
+    if (part == 0) continue;
+    pieces[count++] = {const_cast<char*>(segments_[i].data), part};
+    may_leave -= part;
+  }
+  return count;
+}
+
+void Output::Consume(std::size_t size) {
+  if (size == size_) {
+    Reset();
+    return;
+  }
+  size_ -= size;
+  sent_ += size;
+  while (size > 0) {
+    Segment& segment = segments_[first_];
+    const std::size_t part = std::min(size, segment.size);
+    segment.data += part;
+    segment.size -= part;
+    size -= part;
+    if (segment.size > 0) break;
+    Free(segment);
+    segment.pin = Pin();
+    ++first_;
+  }
+  if (first_ > 64 && first_ > segments_.size() / 2) {
+    segments_.erase(segments_.begin(), segments_.begin() + static_cast<std::ptrdiff_t>(first_));
+    first_ = 0;
+  }
+}
+
+std::string Output::TakeAll() {
+  std::string all;
+  for (std::size_t i = first_; i < segments_.size(); ++i) {
+    all.append(segments_[i].data, segments_[i].size);
+  }
+  Reset();
+  gates_.clear();
+  first_gate_ = 0;
+  return all;
+}
+
+}  // namespace gearstalk

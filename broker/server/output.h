@@ -4,10 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "broker/base/lsn.h"
 
@@ -19,22 +18,28 @@ class Pin {
   using Drop = void (*)(void*);
   Pin() = default;
   Pin(void* object, Drop drop) : object_(object), drop_(drop) {}
-  Pin(Pin&& other) noexcept;
+  Pin(Pin&& other) noexcept : object_(other.object_), drop_(other.drop_) { other.drop_ = nullptr; }
   Pin& operator=(Pin&& other) noexcept;
-  ~Pin();
+  ~Pin() { Release(); }
 
  private:
+  void Release() {
+    if (drop_ != nullptr) drop_(object_);
+  }
+
   void* object_ = nullptr;
   Drop drop_ = nullptr;
 };
 
 // What a connection still has to send, in order. Small replies are gathered in chunks, large bodies
 // are sent from where they lie. Bytes behind a gate leave when the journal has got that far; later
-// bytes stay behind them. An empty output owns no memory. Loop's thread only.
+// bytes stay behind them. An empty output owns next to no memory. Loop's thread only.
 class Output {
  public:
   // From this size on, bytes are better shared than copied.
   static constexpr std::size_t kShareFrom = 4096;
+  // The most that Prepare gives.
+  static constexpr std::size_t kMaxPrepare = 4096;
 
   Output() = default;
   Output(const Output&) = delete;
@@ -42,21 +47,21 @@ class Output {
   ~Output();
 
   void Append(std::string_view bytes);
-  // At least `size` (<= 4096) writable bytes at the end; Commit says how many were used.
+  // At least `size` writable bytes at the end; Commit says how many were used.
   char* Prepare(std::size_t size);
   void Commit(std::size_t size);
   // Sends `bytes` from where they are; `pin` keeps them alive.
   void AppendShared(std::string_view bytes, Pin pin);
 
   // Everything appended from here on waits until `lsn` is durable. Call it before appending the
-  // reply that acknowledges the change. Lower or equal positions cost nothing.
+  // reply that acknowledges the change. Positions that are not above an earlier one cost nothing.
   void HoldUntil(Lsn lsn);
 
   bool empty() const { return size_ == 0; }
   std::size_t size() const { return size_; }
 
   // Up to `max` pieces that may leave now, given what is durable; their number.
-  int Gather(iovec* pieces, int max, Lsn durable) const;
+  int Gather(iovec* pieces, int max, Lsn durable);
   // `size` bytes were sent.
   void Consume(std::size_t size);
 
@@ -76,8 +81,13 @@ class Output {
     Lsn lsn;
   };
 
-  std::deque<Segment> segments_;
-  std::deque<Gate> gates_;
+  static void Free(const Segment& segment);
+  void Reset();
+
+  std::vector<Segment> segments_;
+  std::size_t first_ = 0;  // segments before it are sent
+  std::vector<Gate> gates_;
+  std::size_t first_gate_ = 0;  // gates before it are open
   std::uint64_t sent_ = 0;
   std::size_t size_ = 0;
   Lsn held_ = 0;  // highest position asked for

@@ -1,0 +1,213 @@
+// Wires the parts together: flags -> configuration -> journal -> engine -> protocols -> server.
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <string>
+
+#include "broker/base/clock.h"
+#include "broker/config/config.h"
+#include "broker/engine/engine.h"
+#include "broker/journal/memory_journal.h"
+#include "broker/server/server.h"
+#include "broker/version.h"
+#include "proto_beanstalk/protocol.h"
+#include "proto_gearman/protocol.h"
+
+namespace gearstalk {
+namespace {
+
+constexpr int kDone = 0;
+constexpr int kFailed = 1;
+constexpr int kBadUsage = 2;
+
+void StartLog(const Config& config) {
+  auto logger = std::make_shared<spdlog::logger>("gearstalkd",
+                                                 std::make_shared<spdlog::sinks::stderr_sink_st>());
+  // The line that says "ready" starts with that word, so lines have no other head.
+  logger->set_pattern("%v");
+  logger->set_level(spdlog::level::from_str(config.log_level));
+  logger->flush_on(spdlog::level::trace);
+  spdlog::set_default_logger(std::move(logger));
+}
+
+std::string HostName() {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  std::string host = name.data();
+  if (host.size() > 40) host.resize(40);
+  return host.empty() ? "localhost" : host;
+}
+
+// gearmand's word for the log level.
+std::string GearmanLogLevel() {
+  switch (spdlog::get_level()) {
+    case spdlog::level::trace:
+    case spdlog::level::debug:
+      return "DEBUG";
+    case spdlog::level::info:
+      return "INFO";
+    case spdlog::level::warn:
+      return "WARNING";
+    case spdlog::level::err:
+      return "ERROR";
+    default:
+      return "FATAL";
+  }
+}
+
+EngineOptions EngineOptionsOf(const Config& config) {
+  EngineOptions options;
+  options.default_ttr_s = config.gearman_default_ttr;
+  options.normal_to = config.gearman_priority_normal;
+  options.job_retries = config.gearman_job_retries;
+  options.wake_all = config.gearman_wake_all;
+  return options;
+}
+
+// What the loop does for engine and journal.
+class EngineWork final : public Work {
+ public:
+  EngineWork(Engine& engine, Journal& journal) : engine_(engine), journal_(journal) {}
+  Time Tick(Time now) override { return engine_.Tick(now); }
+  void EndRound(Time now) override { journal_.Flush(now); }
+  Lsn Durable() const override { return journal_.Durable(); }
+
+ private:
+  Engine& engine_;
+  Journal& journal_;
+};
+
+class Broker {
+ public:
+  explicit Broker(const Config& config)
+      : config_(config),
+        engine_(EngineOptionsOf(config), journal_),
+        work_(engine_, journal_),
+        server_(loop_, clock_, work_),
+        beanstalk_(BeanstalkOptions(), beanstalk::Identity::OfThisProcess(kVersion, clock_.Now()),
+                   engine_, server_),
+        gearman_(GearmanOptions(), engine_, server_) {}
+
+  int Run() {
+    if (!Listen()) return kFailed;
+    on_stop_ = [this] { server_.Stop(); };
+    on_drain_ = [this] { Drain("SIGUSR1"); };
+    on_reload_ = [] { spdlog::info("SIGHUP: nothing to reload"); };
+    const std::array signals = {
+        loop_.OnSignal(SIGTERM, on_stop_), loop_.OnSignal(SIGINT, on_stop_),
+        loop_.OnSignal(SIGUSR1, on_drain_), loop_.OnSignal(SIGHUP, on_reload_)};
+    server_.Run();
+    spdlog::info("stopped");
+    return kDone;
+  }
+
+ private:
+  beanstalk::Options BeanstalkOptions() const {
+    beanstalk::Options options;
+    if (config_.max_job_size > 0) options.max_job_size = config_.max_job_size;
+    return options;
+  }
+
+  gearman::Options GearmanOptions() {
+    gearman::Options options;
+    options.server_name = config_.server_name.empty() ? HostName() : config_.server_name;
+    options.version = kVersion;
+    if (config_.max_job_size > 0) options.max_workload = config_.max_job_size;
+    options.exceptions = config_.gearman_exceptions;
+    options.priorities = {config_.gearman_priority_high, config_.gearman_priority_normal,
+                          config_.gearman_priority_low};
+    options.log_level = GearmanLogLevel;
+    options.shutdown = [this](bool graceful) {
+      graceful ? Drain("shutdown graceful") : server_.Stop();
+    };
+    return options;
+  }
+
+  void Drain(std::string_view asked_by) {
+    engine_.Drain();
+    spdlog::info("draining: no new jobs are taken ({})", asked_by);
+  }
+
+  bool Listen() {
+    std::string names;
+    for (const std::string& text : config_.listen) {
+      const Result<ListenAddress> address = ListenAddress::Parse(text);
+      const Result<std::string> name =
+          address.ok() ? server_.Listen(address.value(), Speakers(address.value())) : address.status();
+      if (!name.ok()) {
+        spdlog::critical(name.status().message());
+        return false;
+      }
+      names += " " + name.value();
+    }
+    if (config_.data_dir.empty()) {
+      spdlog::warn("no --data-dir: jobs live in memory and end with the process");
+    }
+    // Tools wait for this line, so it ignores the log level.
+    fmt::print(stderr, "ready{}\n", names);
+    return true;
+  }
+
+  std::vector<Protocol*> Speakers(const ListenAddress& address) {
+    std::vector<Protocol*> speakers;
+    for (Protocol* protocol : {static_cast<Protocol*>(&beanstalk_), static_cast<Protocol*>(&gearman_)}) {
+      if (address.protocols == "auto" || address.protocols == protocol->name()) {
+        speakers.push_back(protocol);
+      }
+    }
+    return speakers;
+  }
+
+  const Config& config_;
+  SystemClock clock_;
+  MemoryJournal journal_;
+  Engine engine_;
+  EngineWork work_;
+  EventLoop loop_;
+  Server server_;
+  beanstalk::Protocol beanstalk_;
+  gearman::GearmanProtocol gearman_;
+  std::function<void()> on_stop_, on_drain_, on_reload_;
+};
+
+int CheckListen(const Config& config) {
+  for (const std::string& text : config.listen) {
+    const Result<ListenAddress> address = ListenAddress::Parse(text);
+    if (address.ok()) continue;
+    fmt::print(stderr, "gearstalkd: {}\n", address.status().message());
+    return kBadUsage;
+  }
+  return kDone;
+}
+
+int Main(int argc, char** argv) {
+  const Result<CommandLine> line = ReadCommandLine(argc, argv, kVersion);
+  if (!line.ok()) {
+    fmt::print(stderr, "gearstalkd: {}\n", line.status().message());
+    return kBadUsage;
+  }
+  if (line.value().action == CommandLine::Action::kPrintAndExit) {
+    fmt::print("{}", line.value().text);
+    return kDone;
+  }
+  const Config& config = line.value().config;
+  if (const int bad = CheckListen(config); bad != kDone) return bad;
+  if (line.value().action == CommandLine::Action::kCheckConfig) {
+    fmt::print("the configuration is good\n");
+    return kDone;
+  }
+  signal(SIGPIPE, SIG_IGN);
+  StartLog(config);
+  return Broker(config).Run();
+}
+
+}  // namespace
+}  // namespace gearstalk
+
+int main(int argc, char** argv) { return gearstalk::Main(argc, argv); }

@@ -1,0 +1,219 @@
+#include "broker/server/connection.h"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "broker/server/server.h"
+
+namespace gearstalk {
+
+Connection::Connection(Server& server, Peer peer, std::span<Protocol* const> protocols)
+    : server_(server), peer_(std::move(peer)), router_(protocols, *this) {
+  SetReading(Reading::kOn);
+}
+
+Connection::~Connection() {
+  readable_.reset();
+  writable_.reset();
+  close(peer_.fd);
+}
+
+Output& Connection::out() {
+  if (!dirty_hook.is_linked()) server_.NoteDirty(*this);
+  return out_;
+}
+
+Time Connection::Now() const { return server_.Now(); }
+
+void Connection::Resume() {
+  waits_ = false;
+  if (!input_.empty() || eof_) server_.RunLater(*this);
+}
+
+void Connection::SetReading(Reading reading) {
+  if (reading_ == reading) return;
+  reading_ = reading;
+  readable_.reset();
+  if (reading == Reading::kOff) return;
+  const auto interest =
+      reading == Reading::kOn ? EventLoop::Interest::kRead : EventLoop::Interest::kClosed;
+  readable_ = server_.loop().OnReady(
+      peer_.fd, interest,
+      [](int, short, void* self) {
+        auto& connection = *static_cast<Connection*>(self);
+        connection.server_.BeginRound();
+        connection.OnReadable();
+      },
+      this);
+  EventLoop::Enable(readable_);
+}
+
+void Connection::OnReadable() {
+  if (closing_ || broken_) return;
+  if (reading_ == Reading::kWatchClose) {
+    // It went away while nothing was read from it. What it sent before still counts.
+    OnEof();
+    return;
+  }
+  Receive(router_.BodySpace());
+}
+
+// Reads once. The body of a job under way is read into its place; everything else goes through the
+// server's buffer, behind what was left over from the last time.
+void Connection::Receive(std::span<char> body) {
+  const std::span<char> buffer = server_.read_buffer();
+  const std::size_t left = body.empty() ? input_.size() : 0;
+  std::memcpy(buffer.data(), input_.data(), left);
+  std::array<iovec, 2> pieces{
+      {{body.data(), body.size()},
+       {buffer.data() + left, std::min(buffer.size() - left, Server::kReadSize)}}};
+  const ssize_t got = body.empty() ? recv(peer_.fd, pieces[1].iov_base, pieces[1].iov_len, 0)
+                                   : readv(peer_.fd, pieces.data(), 2);
+  if (got < 0) {
+    if (errno == EAGAIN || errno == EINTR) return;
+    broken_ = true;
+    server_.NoteDirty(*this);
+    return;
+  }
+  if (got == 0) {
+    OnEof();
+    return;
+  }
+  auto size = static_cast<std::size_t>(got);
+  server_.CountReceived(size);
+  if (!body.empty()) {
+    const std::size_t filled = std::min(size, body.size());
+    router_.OnBody(filled);
+    size -= filled;
+  }
+  OnReceived({buffer.data(), left + size});
+}
+
+void Connection::OnReceived(std::string_view bytes) {
+  if (waits_ || run_hook.is_linked()) {
+    Keep(bytes);
+    if (input_.size() >= kMaxInput) SetReading(Reading::kWatchClose);
+    return;
+  }
+  RunInput(bytes);
+}
+
+void Connection::Run() {
+  if (closing_ || broken_ || waits_ || stalled_) return;
+  const std::string left = std::exchange(input_, {});
+  RunInput(left);
+  GoOnReading();
+}
+
+void Connection::RunInput(std::string_view bytes) {
+  const InputResult result = router_.OnInput(bytes);
+  Keep(bytes.substr(result.bytes));
+  switch (result.then) {
+    case Then::kMore:
+    case Then::kForeign:
+      if (eof_) CloseWhenSent();
+      break;
+    case Then::kBlocked:
+      waits_ = !run_hook.is_linked();
+      break;
+    case Then::kYield:
+      server_.RunLater(*this);
+      break;
+    case Then::kClose:
+      CloseWhenSent();
+      break;
+  }
+  if (undecided() && !undecided_hook.is_linked()) server_.NoteUndecided(*this);
+}
+
+void Connection::Keep(std::string_view rest) {
+  if (!rest.empty()) {
+    input_.assign(rest);
+  } else if (!input_.empty()) {
+    std::string().swap(input_);
+  }
+}
+
+void Connection::GoOnReading() {
+  if (reading_ != Reading::kWatchClose || eof_ || closing_ || stalled_) return;
+  if (input_.size() < kMaxInput) SetReading(Reading::kOn);
+}
+
+// A half-closed connection gets its answers: a wait ends, what was sent is run, then it closes.
+void Connection::OnEof() {
+  eof_ = true;
+  SetReading(Reading::kOff);
+  router_.OnEof();
+  waits_ = false;
+  server_.RunLater(*this);
+}
+
+void Connection::CloseWhenSent() {
+  closing_ = true;
+  SetReading(Reading::kOff);
+  server_.NoteDirty(*this);
+}
+
+bool Connection::Flush() {
+  if (broken_) return false;
+  std::array<iovec, 64> pieces;
+  while (!out_.empty()) {
+    const int count =
+        out_.Gather(pieces.data(), static_cast<int>(pieces.size()), server_.Durable());
+    if (count == 0) {
+      // It waits for the journal; the server comes back when that has got on.
+      server_.NoteHeld(*this);
+      return out_.size() < kHopelessOutput;
+    }
+    msghdr message{};
+    message.msg_iov = pieces.data();
+    message.msg_iovlen = static_cast<std::size_t>(count);
+    const ssize_t sent = sendmsg(peer_.fd, &message, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno != EAGAIN) return false;
+    if (sent < 0) {
+      WaitForSpace();
+      return out_.size() < kHopelessOutput;
+    }
+    server_.CountSent(static_cast<std::size_t>(sent));
+    out_.Consume(static_cast<std::size_t>(sent));
+  }
+  if (writing_) {
+    EventLoop::Disable(writable_);
+    writing_ = false;
+  }
+  if (stalled_) {
+    stalled_ = false;
+    GoOnReading();
+    server_.RunLater(*this);
+  }
+  return !closing_;
+}
+
+void Connection::WaitForSpace() {
+  if (writable_ == nullptr) {
+    writable_ = server_.loop().OnReady(
+        peer_.fd, EventLoop::Interest::kWrite,
+        [](int, short, void* self) {
+          auto& connection = *static_cast<Connection*>(self);
+          connection.server_.BeginRound();
+          connection.server_.NoteDirty(connection);
+        },
+        this);
+  }
+  if (!writing_) EventLoop::Enable(writable_);
+  writing_ = true;
+  if (out_.size() >= kMaxOutput && !stalled_) {
+    stalled_ = true;
+    if (!eof_ && !closing_) SetReading(Reading::kWatchClose);
+  }
+}
+
+}  // namespace gearstalk

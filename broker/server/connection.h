@@ -1,0 +1,90 @@
+#pragma once
+
+#include <boost/intrusive/list.hpp>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "broker/server/event_loop.h"
+#include "broker/server/output.h"
+#include "broker/server/protocol.h"
+#include "broker/server/router.h"
+
+namespace gearstalk {
+
+class Server;
+
+// One client's socket: reads what is there, has the router run it, and gathers what is to be sent
+// until the end of the round. Owned by the server.
+//
+// Memory: an idle connection keeps no buffers. Input that is not yet run is bounded by kMaxInput (a
+// body under way lies in its job), output by kMaxOutput for what its own commands answer.
+class Connection final : public Wire {
+ public:
+  // Unread input of a session that waits, in bytes; beyond it the socket is left alone.
+  static constexpr std::size_t kMaxInput = 64 * 1024;
+  // Output at which no more of its commands are run until the peer has read some.
+  static constexpr std::size_t kMaxOutput = 1024 * 1024;
+  // Output at which a peer that reads nothing, but is sent the results of others, is cut off.
+  static constexpr std::size_t kHopelessOutput = 64 * 1024 * 1024;
+
+  Connection(Server& server, Peer peer, std::span<Protocol* const> protocols);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // --- Wire
+  Output& out() override;
+  const Peer& peer() const override { return peer_; }
+  Time Now() const override;
+  void Resume() override;
+
+  // --- For the server
+  // The socket is readable.
+  void OnReadable();
+  // Runs input that was left over when the session had to wait or to let others go first.
+  void Run();
+  // Sends what may leave. False: the connection is over.
+  bool Flush();
+  // Nothing more is read; it ends when everything has been sent.
+  void CloseWhenSent();
+  const Session* session() const { return router_.Describing(); }
+  bool sending() const { return !out_.empty(); }
+  bool undecided() const { return router_.owner() == nullptr && !input_.empty(); }
+
+  // Lists of the server that it stands in.
+  using Hook = boost::intrusive::list_member_hook<
+      boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
+  Hook dirty_hook, run_hook, held_hook, undecided_hook;
+  Time undecided_since = 0;
+
+ private:
+  enum class Reading : std::uint8_t { kOn, kOff, kWatchClose };
+
+  void Receive(std::span<char> body);
+  void OnReceived(std::string_view bytes);
+  void RunInput(std::string_view bytes);
+  void OnEof();
+  void WaitForSpace();
+  void GoOnReading();
+  void SetReading(Reading reading);
+  void Keep(std::string_view rest);
+
+  Server& server_;
+  Peer peer_;
+  Output out_;
+  Router router_;
+  std::string input_;     // received, not run
+  Event readable_;
+  Event writable_;        // made when a peer reads slower than it is sent to
+  Reading reading_ = Reading::kOff;
+  bool writing_ = false;  // waits for the socket to take more
+  bool stalled_ = false;  // no commands are run until the peer has read some
+  bool waits_ = false;    // the session waits for the engine
+  bool eof_ = false;      // the peer has sent everything
+  bool closing_ = false;  // ends when the output has left
+  bool broken_ = false;   // ends now
+};
+
+}  // namespace gearstalk

@@ -1,0 +1,65 @@
+#include "broker/server/event_loop.h"
+
+#include <event2/event.h>
+
+#include <algorithm>
+
+#include "broker/base/check.h"
+
+namespace gearstalk {
+
+void FreeEvent::operator()(event* event) const { event_free(event); }
+
+EventLoop::EventLoop() {
+  event_config* config = event_config_new();
+  GS_CHECK(config != nullptr);
+  event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
+  base_ = event_base_new_with_config(config);
+  event_config_free(config);
+  GS_CHECK(base_ != nullptr);
+  timeout_.reset(evtimer_new(base_, [](int, short, void*) {}, nullptr));
+}
+
+EventLoop::~EventLoop() {
+  timeout_.reset();
+  event_base_free(base_);
+}
+
+Event EventLoop::OnReady(int fd, Interest interest, Callback callback, void* context) {
+  const short what = interest == Interest::kRead    ? EV_READ
+                     : interest == Interest::kWrite ? EV_WRITE
+                                                    : EV_CLOSED;
+  return Event(event_new(base_, fd, static_cast<short>(what | EV_PERSIST), callback, context));
+}
+
+Event EventLoop::OnSignal(int signal, std::function<void()>& handler) {
+  Event event(evsignal_new(
+      base_, signal,
+      [](int, short, void* context) { (*static_cast<std::function<void()>*>(context))(); },
+      &handler));
+  event_add(event.get(), nullptr);
+  return event;
+}
+
+void EventLoop::Enable(const Event& event) { event_add(event.get(), nullptr); }
+
+void EventLoop::Disable(const Event& event) { event_del(event.get()); }
+
+void EventLoop::RunOnce(Time now, Time until) {
+  if (until <= now) {
+    event_base_loop(base_, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+    return;
+  }
+  // A timeout that is set for an earlier time stays: waking once too early is cheaper than setting
+  // it anew in every round.
+  if (until != kNever && (timeout_at_ <= now || until < timeout_at_)) {
+    // Rounded up to what epoll can wait for, or the loop would turn idly until the time is there.
+    const Time wait = std::min(until - now + kMillisecond - 1, 3600 * kSecond);
+    const timeval tv{wait / kSecond, wait % kSecond / kMicrosecond};
+    event_add(timeout_.get(), &tv);
+    timeout_at_ = now + wait;
+  }
+  event_base_loop(base_, EVLOOP_ONCE);
+}
+
+}  // namespace gearstalk

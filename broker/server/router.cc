@@ -1,0 +1,120 @@
+#include "broker/server/router.h"
+
+#include "broker/base/check.h"
+
+namespace gearstalk {
+
+Router::Router(std::span<Protocol* const> protocols, Wire& wire)
+    : protocols_(protocols), wire_(wire) {
+  GS_CHECK(!protocols.empty() && protocols.size() <= kMaxProtocols);
+  if (protocols.size() == 1) {
+    SessionOf(0);
+    owner_ = 0;
+  }
+}
+
+Session& Router::SessionOf(int index) {
+  auto& session = sessions_[static_cast<std::size_t>(index)];
+  if (session == nullptr) session = protocols_[static_cast<std::size_t>(index)]->NewSession(wire_);
+  return *session;
+}
+
+const Session* Router::Describing() const {
+  if (owner_ >= 0) return owner();
+  for (const auto& session : sessions_) {
+    if (session != nullptr) return session.get();
+  }
+  return nullptr;
+}
+
+std::span<char> Router::BodySpace() {
+  return owner_ < 0 || busy_guest_ >= 0 ? std::span<char>() : owner()->BodySpace();
+}
+
+void Router::OnEof() {
+  for (const auto& session : sessions_) {
+    if (session != nullptr) session->OnEof();
+  }
+}
+
+InputResult Router::OnInput(std::string_view bytes) {
+  std::size_t used = 0;
+  for (;;) {
+    InputResult result{0, Then::kMore};
+    if (busy_guest_ >= 0) {
+      result = RunGuest(busy_guest_, {}, Session::Scope::kOneMessage);
+    } else if (owner_ >= 0) {
+      result = RunOwner(bytes);
+    } else if (!bytes.empty()) {
+      result = Foreign(bytes);
+    }
+    used += result.bytes;
+    bytes.remove_prefix(result.bytes);
+    // kForeign from here means: one message was answered, look again.
+    if (result.then != Then::kForeign) return {used, result.then};
+    if (bytes.empty() && owner_ < 0) return {used, Then::kMore};
+  }
+}
+
+InputResult Router::RunOwner(std::string_view bytes) {
+  const bool alone = protocols_.size() == 1;
+  InputResult result = owner()->OnInput(bytes, Session::Scope::kAll);
+  if (result.then != Then::kForeign) return result;
+  bytes.remove_prefix(result.bytes);
+  const InputResult other = alone ? RunGuest(owner_, bytes, Session::Scope::kUnknownLine) : Foreign(bytes);
+  return {result.bytes + other.bytes, other.then};
+}
+
+InputResult Router::Foreign(std::string_view bytes) {
+  bool maybe = false;
+  for (int i = 0; i < Count(); ++i) {
+    if (i == owner_) continue;
+    switch (protocols_[static_cast<std::size_t>(i)]->Sniff(bytes)) {
+      case Claim::kYes:
+        if (owner_ >= 0) break;  // it has an owner: only lines of administration are let in
+        SessionOf(i);
+        owner_ = i;
+        return {0, Then::kForeign};
+      case Claim::kOneMessage:
+        return RunGuest(i, bytes, Session::Scope::kOneMessage);
+      case Claim::kMaybe:
+        maybe = true;
+        break;
+      case Claim::kNo:
+        break;
+    }
+  }
+  return maybe ? InputResult{0, Then::kMore} : Unknown(bytes);
+}
+
+// Nobody knows the word: whoever answers such lines does, the owner first.
+InputResult Router::Unknown(std::string_view bytes) {
+  bool maybe = false;
+  const int first = owner_ >= 0 ? owner_ : 0;
+  for (int i = 0; i < Count(); ++i) {
+    const int index = (first + i) % Count();
+    const Claim claim = protocols_[static_cast<std::size_t>(index)]->SniffUnknown(bytes);
+    if (claim == Claim::kYes && owner_ < 0) {
+      SessionOf(index);
+      owner_ = index;
+    }
+    if (claim == Claim::kOneMessage || claim == Claim::kYes) {
+      return RunGuest(index, bytes, Session::Scope::kUnknownLine);
+    }
+    maybe = maybe || claim == Claim::kMaybe;
+  }
+  if (maybe) return {0, Then::kMore};
+  return RunGuest(first, bytes, Session::Scope::kUnknownLine);
+}
+
+// Runs one message; kForeign says that it ran and that the next one is to be looked at afresh.
+InputResult Router::RunGuest(int index, std::string_view bytes, Session::Scope scope) {
+  const bool was_busy = busy_guest_ == index;
+  const InputResult result = SessionOf(index).OnInput(bytes, scope);
+  const bool busy = result.then == Then::kYield || result.then == Then::kBlocked;
+  busy_guest_ = busy ? index : -1;
+  const bool ran = result.then == Then::kMore && (result.bytes > 0 || was_busy);
+  return ran ? InputResult{result.bytes, Then::kForeign} : result;
+}
+
+}  // namespace gearstalk

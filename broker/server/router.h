@@ -1,0 +1,50 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "broker/server/protocol.h"
+
+namespace gearstalk {
+
+// Decides which protocol gets which message of one connection (semantics.md, "Which words arrive on
+// which port"). A connection belongs to the first protocol that claims it; a line of another
+// protocol's administration is answered by a guest session and changes nothing.
+class Router {
+ public:
+  static constexpr std::size_t kMaxProtocols = 4;
+
+  // `protocols` outlives the router. A single one gets everything without being asked.
+  Router(std::span<Protocol* const> protocols, Wire& wire);
+
+  InputResult OnInput(std::string_view bytes);
+  std::span<char> BodySpace();
+  void OnBody(std::size_t size) { owner()->OnBody(size); }
+  void OnEof();
+
+  // The session that the connection belongs to, or nullptr while that is undecided.
+  Session* owner() const { return owner_ < 0 ? nullptr : At(owner_); }
+  // The owner, or whichever guest there is: somebody who can describe the connection.
+  const Session* Describing() const;
+
+ private:
+  Session* At(int index) const { return sessions_[static_cast<std::size_t>(index)].get(); }
+  Session& SessionOf(int index);
+  InputResult RunOwner(std::string_view bytes);
+  InputResult RunGuest(int index, std::string_view bytes, Session::Scope scope);
+  InputResult Foreign(std::string_view bytes);
+  InputResult Unknown(std::string_view bytes);
+  int Count() const { return static_cast<int>(protocols_.size()); }
+
+  std::span<Protocol* const> protocols_;
+  Wire& wire_;
+  std::array<std::unique_ptr<Session>, kMaxProtocols> sessions_;
+  int owner_ = -1;
+  int busy_guest_ = -1;  // a guest that has not finished its answer
+};
+
+}  // namespace gearstalk

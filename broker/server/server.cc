@@ -1,0 +1,208 @@
+#include "broker/server/server.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <spdlog/spdlog.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace gearstalk {
+namespace {
+
+// Connections accepted before others get their turn.
+constexpr int kAcceptBatch = 64;
+// Accepting pauses this long when descriptors have run out.
+constexpr Time kAcceptPause = 100 * kMillisecond;
+// How long a stopping server waits for peers to take their replies.
+constexpr Time kSendRestLimit = kSecond;
+
+Peer Describe(int fd, const sockaddr_storage& address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (address.ss_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+    inet_ntop(AF_INET, &v4.sin_addr, text.data(), text.size());
+    return {fd, text.data(), ntohl(v4.sin_addr.s_addr) >> 24 == 127};
+  }
+  if (address.ss_family == AF_INET6) {
+    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
+    inet_ntop(AF_INET6, &v6.sin6_addr, text.data(), text.size());
+    return {fd, text.data(), IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr) != 0};
+  }
+  return {fd, "unix", true};
+}
+
+}  // namespace
+
+Server::Server(EventLoop& loop, SystemClock& clock, Work& work)
+    : loop_(loop),
+      clock_(clock),
+      work_(work),
+      read_buffer_(Connection::kMaxInput + 2 * kReadSize) {}
+
+Server::~Server() = default;
+
+Result<std::string> Server::Listen(const ListenAddress& address, std::vector<Protocol*> protocols) {
+  auto socket = ListenSocket::Open(address);
+  if (!socket.ok()) return socket.status();
+  auto gate = std::make_unique<Gate>(
+      Gate{*this, std::move(socket.value()), std::move(protocols), nullptr});
+  gate->readable = loop_.OnReady(
+      gate->socket->fd(), EventLoop::Interest::kRead,
+      [](int, short, void* context) {
+        auto& self = *static_cast<Gate*>(context);
+        self.server.BeginRound();
+        self.server.Accept(self);
+      },
+      gate.get());
+  EventLoop::Enable(gate->readable);
+  gates_.push_back(std::move(gate));
+  return gates_.back()->socket->name();
+}
+
+void Server::Accept(Gate& gate) {
+  for (int i = 0; i < kAcceptBatch; ++i) {
+    sockaddr_storage address{};
+    socklen_t size = sizeof address;
+    const int fd = accept4(gate.socket->fd(), reinterpret_cast<sockaddr*>(&address), &size,
+                           SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0) {
+      const bool exhausted =
+          errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+      if (exhausted) PauseAccepting(errno);
+      return;
+    }
+    ++total_;
+    ++count_;
+    const auto place = static_cast<std::size_t>(fd);
+    if (connections_.size() <= place) connections_.resize(place + 1);
+    connections_[place] = std::make_unique<Connection>(*this, Describe(fd, address), gate.protocols);
+    // A client that connects usually has something to say, and it is here already.
+    connections_[place]->OnReadable();
+  }
+}
+
+void Server::PauseAccepting(int error) {
+  if (accept_again_ != kNever) return;
+  spdlog::warn("accepting paused: {} ({} connections)", std::strerror(error), count_);
+  for (const auto& gate : gates_) EventLoop::Disable(gate->readable);
+  accept_again_ = Now() + kAcceptPause;
+}
+
+void Server::BeginRound() {
+  if (in_round_) return;
+  in_round_ = true;
+  clock_.Refresh();
+}
+
+void Server::Run() {
+  while (!stopping_) {
+    const Time until = std::min({run_.empty() ? kNever : Time{0}, next_tick_, accept_again_,
+                                 undecided_.empty() ? kNever : undecided_.front().undecided_since +
+                                                                   kFirstWordLimit});
+    loop_.RunOnce(Now(), until);
+    BeginRound();
+    EndRound();
+    in_round_ = false;
+  }
+  SendRest();
+}
+
+void Server::EndRound() {
+  RunQueued();
+  next_tick_ = work_.Tick(Now());
+  if (!undecided_.empty()) CloseUndecided();
+  work_.EndRound(Now());
+  FlushDirty();
+  if (accept_again_ <= Now()) {
+    accept_again_ = kNever;
+    for (const auto& gate : gates_) EventLoop::Enable(gate->readable);
+  }
+}
+
+// Runs each connection that was waiting to be run once; what they leave comes in the next round.
+void Server::RunQueued() {
+  List<&Connection::run_hook> turn;
+  turn.swap(run_);
+  while (!turn.empty()) {
+    Connection& connection = turn.front();
+    turn.pop_front();
+    connection.Run();
+  }
+}
+
+void Server::FlushDirty() {
+  bool closed = false;
+  while (!dirty_.empty()) {
+    Connection& connection = dirty_.front();
+    dirty_.pop_front();
+    if (!connection.Flush()) {
+      Close(connection);
+      closed = true;
+    }
+  }
+  // What they held went back, and that may have to be recorded.
+  if (closed) work_.EndRound(Now());
+}
+
+void Server::NoteUndecided(Connection& connection) {
+  connection.undecided_since = Now();
+  undecided_.push_back(connection);
+}
+
+void Server::CloseUndecided() {
+  while (!undecided_.empty()) {
+    Connection& first = undecided_.front();
+    if (first.undecided() && first.undecided_since + kFirstWordLimit > Now()) return;
+    undecided_.pop_front();
+    if (first.undecided()) first.CloseWhenSent();
+  }
+}
+
+void Server::Close(Connection& connection) {
+  // It stays in its place until its session has left the engine and the descriptor is closed.
+  std::unique_ptr<Connection> last =
+      std::move(connections_[static_cast<std::size_t>(connection.peer().fd)]);
+  --count_;
+}
+
+void Server::OnDurable() {
+  while (!held_.empty()) {
+    Connection& connection = held_.front();
+    held_.pop_front();
+    NoteDirty(connection);
+  }
+}
+
+void Server::SendRest() {
+  gates_.clear();
+  clock_.Refresh();
+  const Time limit = Now() + kSendRestLimit;
+  const auto waiting = [this] {
+    for (const auto& connection : connections_) {
+      if (connection != nullptr && connection->sending()) return true;
+    }
+    return false;
+  };
+  work_.EndRound(Now());
+  FlushDirty();
+  while (waiting() && Now() < limit) {
+    loop_.RunOnce(Now(), Now() + 10 * kMillisecond);
+    clock_.Refresh();
+    work_.EndRound(Now());
+    FlushDirty();
+  }
+  connections_.clear();
+  count_ = 0;
+}
+
+void Server::ForEach(const std::function<void(const Peer&, const Session*)>& visit) const {
+  for (const auto& connection : connections_) {
+    if (connection != nullptr) visit(connection->peer(), connection->session());
+  }
+}
+
+}  // namespace gearstalk

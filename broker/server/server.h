@@ -1,0 +1,129 @@
+#pragma once
+
+#include <boost/intrusive/list.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "broker/base/clock.h"
+#include "broker/base/lsn.h"
+#include "broker/base/status.h"
+#include "broker/server/connection.h"
+#include "broker/server/event_loop.h"
+#include "broker/server/listener.h"
+#include "broker/server/protocol.h"
+
+namespace gearstalk {
+
+// What has to be done beside the connections; called on the loop's thread.
+class Work {
+ public:
+  // Does what is due and says when to call again.
+  virtual Time Tick(Time now) = 0;
+  // All commands of this round were run: what they changed goes to the journal.
+  virtual void EndRound(Time now) = 0;
+  // Replies up to here may leave.
+  virtual Lsn Durable() const = 0;
+
+ protected:
+  ~Work() = default;
+};
+
+// The loop and everything on it. It turns in rounds: read what there is and run it, do what is due,
+// then send each connection's replies with one write.
+class Server final : public ConnectionList {
+ public:
+  // The most that is read from one connection before others get their turn, in bytes, besides the
+  // body of a job.
+  static constexpr std::size_t kReadSize = 32 * 1024;
+  // How long a connection may leave its first word unfinished.
+  static constexpr Time kFirstWordLimit = 30 * kSecond;
+
+  Server(EventLoop& loop, SystemClock& clock, Work& work);
+  ~Server();
+
+  // Listens; every connection there may speak any of `protocols`, which outlive the server. Returns
+  // the name of the address, with the port that was taken.
+  Result<std::string> Listen(const ListenAddress& address, std::vector<Protocol*> protocols);
+
+  // Turns until Stop. Then accepts nobody, sends what is waiting for a second at most, and returns.
+  void Run();
+  void Stop() { stopping_ = true; }
+
+  // The journal has got on: replies that waited for it may leave.
+  void OnDurable();
+
+  // --- ConnectionList
+  void ForEach(const std::function<void(const Peer&, const Session*)>& visit) const override;
+  std::size_t Count() const override { return count_; }
+  std::uint64_t Total() const override { return total_; }
+
+  std::uint64_t received_bytes() const { return received_; }
+  std::uint64_t sent_bytes() const { return sent_; }
+
+  // --- For connections and events on the loop
+  EventLoop& loop() { return loop_; }
+  Time Now() const { return clock_.Now(); }
+  Lsn Durable() const { return work_.Durable(); }
+  std::span<char> read_buffer() { return read_buffer_; }
+  // Every callback of the loop calls it first: the first one of a round reads the clock.
+  void BeginRound();
+  void NoteDirty(Connection& connection) { Link(dirty_, connection, connection.dirty_hook); }
+  void NoteHeld(Connection& connection) { Link(held_, connection, connection.held_hook); }
+  void RunLater(Connection& connection) { Link(run_, connection, connection.run_hook); }
+  void NoteUndecided(Connection& connection);
+  void CountReceived(std::size_t bytes) { received_ += bytes; }
+  void CountSent(std::size_t bytes) { sent_ += bytes; }
+
+ private:
+  template <Connection::Hook Connection::*hook>
+  using List = boost::intrusive::list<
+      Connection, boost::intrusive::member_hook<Connection, Connection::Hook, hook>,
+      boost::intrusive::constant_time_size<false>>;
+
+  struct Gate {
+    Server& server;
+    std::unique_ptr<ListenSocket> socket;
+    std::vector<Protocol*> protocols;
+    Event readable;
+  };
+
+  template <typename L>
+  static void Link(L& list, Connection& connection, Connection::Hook& hook) {
+    if (!hook.is_linked()) list.push_back(connection);
+  }
+
+  void Accept(Gate& gate);
+  void PauseAccepting(int error);
+  void EndRound();
+  void RunQueued();
+  void FlushDirty();
+  void CloseUndecided();
+  void Close(Connection& connection);
+  void SendRest();
+
+  EventLoop& loop_;
+  SystemClock& clock_;
+  Work& work_;
+  std::vector<char> read_buffer_;
+  std::vector<std::unique_ptr<Gate>> gates_;
+  // By descriptor; free descriptors are empty places.
+  std::vector<std::unique_ptr<Connection>> connections_;
+  std::size_t count_ = 0;
+  List<&Connection::dirty_hook> dirty_;          // have something to send
+  List<&Connection::held_hook> held_;            // wait for the journal before they may send
+  List<&Connection::run_hook> run_;              // have input to run
+  List<&Connection::undecided_hook> undecided_;  // by time: their first word is incomplete
+  bool in_round_ = false;
+  bool stopping_ = false;
+  Time next_tick_ = 0;
+  Time accept_again_ = kNever;  // accepting is paused until then
+  std::uint64_t total_ = 0;
+  std::uint64_t received_ = 0;
+  std::uint64_t sent_ = 0;
+};
+
+}  // namespace gearstalk
