@@ -84,11 +84,6 @@ async function checkStreams(client) {
   tap.is('a workload written as a stream', await answer, 'one two');
 }
 
-async function checkTimeout(client) {
-  const task = client.submitJob('nobody does this', { responseTimeout: 200 }, 'x');
-  await tap.rejects('responseTimeout', result(task), /./);
-}
-
 async function checkBackground(client, worker) {
   for (const priority of [undefined, 'high', 'low']) {
     const handle = await called((done) => client.submitJobBg('later', { priority }, 'x', done));
@@ -161,7 +156,6 @@ tap.run(async (host, port) => {
   registerFunctions(worker);
   await checkForeground(client);
   await checkStreams(client);
-  await checkTimeout(client);
   await checkBackground(client, worker);
   await checkAdmin(client, worker);
   await checkAbilities(client);
