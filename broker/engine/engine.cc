@@ -12,7 +12,7 @@ constexpr std::string_view kDefaultTube = "default";
 Engine::Engine(EngineOptions options, Journal& journal)
     : options_(options), journal_(journal), persistent_(journal.Persistent()) {
   // The default tube is permanent, as in beanstalkd.
-  ++TubeNamed(kDefaultTube).using_;
+  TubeNamed(kDefaultTube).permanent_ = true;
 }
 
 Engine::~Engine() {

@@ -90,7 +90,8 @@ std::string Engine::CheckInvariants(const std::vector<const Consumer*>& consumer
       return fmt::format("tube {} is among those with ready jobs by mistake", tube->name());
     }
     const bool needed = is.ready + is.reserved + is.delayed + is.buried + is.watching > 0 ||
-                        tube->using_ > 0 || tube->created_function_ || Limited(*tube);
+                        tube->using_ > 0 || tube->permanent_ || tube->created_function_ ||
+                        Limited(*tube);
     if (!needed) return fmt::format("tube {} should be gone", tube->name());
     sum.ready += is.ready;
     sum.reserved += is.reserved;

@@ -9,7 +9,8 @@ Tube& Engine::TubeNamed(std::string_view name) { return tubes_.FindOrMake(name);
 void Engine::ReleaseTube(Tube& tube) {
   const bool holds_jobs = tube.unfinished() > 0 || tube.buried() > 0;
   const bool connected = tube.using_ > 0 || tube.watching_ > 0;
-  if (connected || holds_jobs || tube.created_function_ || Limited(tube)) return;
+  const bool remembered = tube.permanent_ || tube.created_function_ || Limited(tube);
+  if (connected || holds_jobs || remembered) return;
   if (tube.paused()) {
     // The pause ends with the tube; the journal must not bring it back.
     tube.pause_until_ = 0;

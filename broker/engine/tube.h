@@ -98,6 +98,7 @@ class Tube : public Timer {
   std::uint32_t wide_watching_ = 0;  // watchers whose list is wide
   std::uint32_t workers_ = 0;
   std::uint32_t able_ = 0;
+  bool permanent_ = false;  // the default tube
   bool created_function_ = false;
   std::uint32_t pause_s_ = 0;
   Time pause_until_ = 0;  // 0 = not paused
