@@ -23,7 +23,8 @@ void AppendBody(Output& out, Job& job) {
   const std::string_view body = job.body();
   JobPtr ref = body.size() < Output::kShareFrom ? nullptr : Job::Ref(job);
   if (ref == nullptr) return out.Append(body);
-  out.AppendShared(body, Pin(ref.release(), [](void* held) { JobUnref{}(static_cast<Job*>(held)); }));
+  out.AppendShared(body,
+                   Pin(ref.release(), [](void* held) { JobUnref{}(static_cast<Job*>(held)); }));
 }
 
 void AppendAssign(GearmanSession& session, PacketType type, Job& job) {

@@ -12,10 +12,10 @@
 namespace gearstalk::gearman {
 
 struct Options {
-  std::string server_name = "localhost";           // in handles
-  std::string version;                             // what `version` answers
-  std::uint32_t max_workload = 64 * 1024 * 1024;   // bytes, at most 1 GiB
-  bool exceptions = false;                         // every client gets WORK_EXCEPTION unasked
+  std::string server_name = "localhost";          // in handles
+  std::string version;                            // what `version` answers
+  std::uint32_t max_workload = 64 * 1024 * 1024;  // bytes, at most 1 GiB
+  bool exceptions = false;                        // every client gets WORK_EXCEPTION unasked
   Priorities priorities;
   // What `verbose` answers: gearmand's word for the log level.
   std::function<std::string()> log_level = [] { return std::string("ERROR"); };

@@ -24,8 +24,8 @@ inline constexpr Error kHandleTooLarge{
 // A report on a job that the worker does not hold, by the kind of report.
 inline constexpr Error kNoJobForData{"JOB_NOT_FOUND", "Job does not exist on server"};
 inline constexpr Error kNoJobForResult{"JOB_NOT_FOUND", "Job given in work result not found"};
-inline constexpr Error kNoJobForException{"JOB_NOT_FOUND",
-                                          "An exception was received for a job that does not exist"};
+inline constexpr Error kNoJobForException{
+    "JOB_NOT_FOUND", "An exception was received for a job that does not exist"};
 
 // The words for why the engine refused. `not_found` are those for kNotFound.
 const Error& ErrorOf(Code code, const Error& not_found = kNoJobForResult);

@@ -22,7 +22,6 @@ void WriteBigEndian(char* to, std::size_t value) {
   }
 }
 
-
 // Small packets are laid out in one piece, long parts are handed on one by one.
 class Writer {
  public:

@@ -147,7 +147,8 @@ GearmanSession::Step GearmanSession::TakePacket(std::string_view& rest) {
   return Step::kRan;
 }
 
-// Decides where the payload goes. `rest` begins with it; the arguments of a submit are taken from there.
+// Decides where the payload goes. `rest` begins with it; the arguments of a submit are taken from
+// there.
 void GearmanSession::BeginArriving(const Head& head, std::string_view& rest) {
   const auto [type, size] = std::pair(head.header.type, head.header.size);
   const Command& command = CommandOf(type);

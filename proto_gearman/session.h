@@ -87,8 +87,8 @@ class GearmanSession final : public Session, public Consumer, public JobObserver
   bool eof_ = false;
   JobId excepted_ = 0;
   std::string client_id_;
-  std::unique_ptr<Arriving> arriving_;   // a packet that is not whole yet
-  std::unique_ptr<AdminTable> table_;    // an answer that is not whole yet
+  std::unique_ptr<Arriving> arriving_;  // a packet that is not whole yet
+  std::unique_ptr<AdminTable> table_;   // an answer that is not whole yet
 };
 
 }  // namespace gearstalk::gearman

@@ -31,16 +31,13 @@ void SayWith(GearmanSession& session, std::string_view text, std::string_view wo
 }
 
 void SayIncomplete(GearmanSession& session, const TextLine& line) {
-  SayWith(session,
-          "ERR INVALID_ARGUMENTS An+incomplete+set+of+arguments+was+sent+to+this+command+",
+  SayWith(session, "ERR INVALID_ARGUMENTS An+incomplete+set+of+arguments+was+sent+to+this+command+",
           line.words[0]);
 }
 
 void SayOutcome(GearmanSession& session, const Outcome& outcome, std::string_view not_found) {
   if (outcome.ok()) session.out().HoldUntil(outcome.lsn);
-  Say(session, outcome.ok()                         ? kOk
-               : outcome.code == Code::kNotFound ? not_found
-                                                  : kNotStored);
+  Say(session, outcome.ok() ? kOk : outcome.code == Code::kNotFound ? not_found : kNotStored);
 }
 
 // --- One handler for each word -------------------------------------------------------------------

@@ -1,0 +1,144 @@
+#include "tests/proto_gearman/world.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+namespace gearstalk::gearman {
+namespace {
+
+std::string BigEndian(std::uint32_t value) {
+  std::string bytes;
+  for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift & 0xff);
+  return bytes;
+}
+
+std::string Packet(std::string_view magic, PacketType type,
+                   std::initializer_list<std::string_view> parts) {
+  std::string payload;
+  for (const auto& part : parts) {
+    if (&part != parts.begin()) payload += '\0';
+    payload += part;
+  }
+  return Raw(magic, static_cast<std::uint32_t>(type), static_cast<std::uint32_t>(payload.size()),
+             payload);
+}
+
+}  // namespace
+
+std::string Raw(std::string_view magic, std::uint32_t type, std::uint32_t size,
+                std::string_view payload) {
+  return std::string(magic) + BigEndian(type) + BigEndian(size) + std::string(payload);
+}
+
+std::string Req(PacketType type, std::initializer_list<std::string_view> parts) {
+  return Packet(kRequest, type, parts);
+}
+
+std::string Res(PacketType type, std::initializer_list<std::string_view> parts) {
+  return Packet(kResponse, type, parts);
+}
+
+std::string ErrorRes(std::string_view code, std::string_view text) {
+  return Res(PacketType::kError, {code, text});
+}
+
+std::string Handle(std::uint64_t id) { return "H:test:" + std::to_string(id); }
+
+Lsn SlowJournal::Append(const Record& record) {
+  puts += record.kind == Record::Kind::kPut;
+  return persistent ? ++appended : 0;
+}
+
+Connection::Connection(World& world, gearstalk::Peer peer)
+    : world_(world), peer_(std::move(peer)), session_(world.protocol.NewSession(*this)) {}
+
+Connection::~Connection() { Close(); }
+
+Time Connection::Now() const { return world_.clock.Now(); }
+
+std::string Connection::Say(std::string_view bytes, Session::Scope scope) {
+  if (!ReadIntoBody(bytes)) buffer_ += bytes;
+  RunInput(scope);
+  return Hear();
+}
+
+std::string Connection::SayCut(std::string_view bytes, std::size_t cut) {
+  std::string heard = Say(bytes.substr(0, cut));
+  return heard += Say(bytes.substr(cut));
+}
+
+// As the server: once nothing is buffered, the next bytes go where the session wants them.
+bool Connection::ReadIntoBody(std::string_view& incoming) {
+  while (buffer_.empty() && !incoming.empty()) {
+    const std::span<char> space = session_->BodySpace();
+    if (space.empty()) return false;
+    const std::size_t size = std::min(space.size(), incoming.size());
+    std::memcpy(space.data(), incoming.data(), size);
+    incoming.remove_prefix(size);
+    direct_ += size;
+    session_->OnBody(size);
+    RunInput(Session::Scope::kAll);
+  }
+  return incoming.empty();
+}
+
+void Connection::RunInput(Session::Scope scope) {
+  do {
+    const InputResult result = session_->OnInput(buffer_, scope);
+    buffer_.erase(0, result.bytes);
+    then_ = result.then;
+    yields_ += then_ == Then::kYield;
+  } while (then_ == Then::kYield);
+}
+
+std::string Connection::HearDurable() {
+  std::string heard;
+  std::array<iovec, 64> pieces;
+  const int count = out_.Gather(pieces.data(), pieces.size(), world_.journal.durable);
+  for (int i = 0; i < count; ++i) {
+    const iovec& piece = pieces[static_cast<std::size_t>(i)];
+    heard.append(static_cast<const char*>(piece.iov_base), piece.iov_len);
+  }
+  if (!heard.empty()) out_.Consume(heard.size());
+  return heard;
+}
+
+Options World::DefaultOptions() {
+  Options options;
+  options.server_name = "test";
+  options.version = "1.2.3";
+  return options;
+}
+
+World::World(Options options, EngineOptions engine_options, bool persistent)
+    : journal(persistent),
+      engine(engine_options, journal),
+      protocol(std::move(options), engine, *this) {}
+
+World::~World() { connections_.clear(); }
+
+Connection& World::Connect(std::string_view address, bool local) {
+  gearstalk::Peer peer;
+  peer.fd = next_fd_++;
+  peer.address = address;
+  peer.local = local;
+  return *connections_.emplace_back(std::make_unique<Connection>(*this, std::move(peer)));
+}
+
+void World::Disconnect(Connection& connection) {
+  std::erase_if(connections_, [&](const auto& each) { return each.get() == &connection; });
+}
+
+void World::Pass(Time time) {
+  clock.Advance(time);
+  engine.Tick(clock.Now());
+}
+
+void World::ForEach(
+    const std::function<void(const gearstalk::Peer& peer, const Session* session)>& visit) const {
+  for (const auto& connection : connections_) visit(connection->peer(), connection->session());
+}
+
+}  // namespace gearstalk::gearman

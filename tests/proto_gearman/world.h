@@ -1,0 +1,129 @@
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "broker/base/clock.h"
+#include "broker/engine/engine.h"
+#include "broker/journal/journal.h"
+#include "broker/server/protocol.h"
+#include "proto_gearman/packet.h"
+#include "proto_gearman/protocol.h"
+
+namespace gearstalk::gearman {
+
+// The bytes of a request or response: its parts with a NUL between two.
+std::string Req(PacketType type, std::initializer_list<std::string_view> parts = {});
+std::string Res(PacketType type, std::initializer_list<std::string_view> parts = {});
+std::string ErrorRes(std::string_view code, std::string_view text);
+// A header and whatever follows it, for packets that are wrong.
+std::string Raw(std::string_view magic, std::uint32_t type, std::uint32_t size,
+                std::string_view payload = {});
+std::string Handle(std::uint64_t id);
+
+inline constexpr std::string_view kRequest{"\0REQ", 4};
+inline constexpr std::string_view kResponse{"\0RES", 4};
+
+// A journal whose disk is as slow, or as broken, as the test says.
+class SlowJournal final : public Journal {
+ public:
+  explicit SlowJournal(bool keeps) : persistent(keeps) {}
+  Status Replay(LiveState& /*state*/) override { return {}; }
+  bool Persistent() const override { return persistent; }
+  Lsn Append(const Record& record) override;
+  bool Accepts(Record::Kind /*kind*/) const override { return accepts; }
+  Status Health() const override { return {}; }
+  void Flush(Time /*now*/) override {}
+  Lsn Durable() const override { return durable; }
+  void SetOnDurable(std::function<void(Lsn)> /*on_durable*/) override {}
+  JournalStats Stats() const override { return {}; }
+
+  const bool persistent;
+  bool accepts = true;
+  Lsn durable = 0;
+  Lsn appended = 0;
+  int puts = 0;  // appended records of jobs
+};
+
+class World;
+
+// One connection: shows bytes to its session as the server does, and collects what it says.
+class Connection final : public Wire {
+ public:
+  Connection(World& world, gearstalk::Peer peer);
+  ~Connection();
+
+  // Wire
+  Output& out() override { return out_; }
+  const gearstalk::Peer& peer() const override { return peer_; }
+  Time Now() const override;
+  void Resume() override {}
+
+  // Sends bytes; returns everything that it has got to hear by then.
+  std::string Say(std::string_view bytes, Session::Scope scope = Session::Scope::kAll);
+  // The same in two reads.
+  std::string SayCut(std::string_view bytes, std::size_t cut);
+  std::string Hear() { return out_.TakeAll(); }
+  // What could leave now, and leaves.
+  std::string HearDurable();
+  // The peer closes its side.
+  void HalfClose() { session_->OnEof(); }
+  void Close() { session_.reset(); }
+
+  // What the last call of OnInput came to.
+  Then then() const { return then_; }
+  int yields() const { return yields_; }
+  std::size_t unused() const { return buffer_.size(); }
+  // How many bytes went straight from the socket into a body.
+  std::size_t direct() const { return direct_; }
+  const Session* session() const { return session_.get(); }
+
+ private:
+  bool ReadIntoBody(std::string_view& incoming);
+  void RunInput(Session::Scope scope);
+
+  World& world_;
+  gearstalk::Peer peer_;
+  Output out_;
+  std::unique_ptr<Session> session_;
+  std::string buffer_;
+  Then then_ = Then::kMore;
+  int yields_ = 0;
+  std::size_t direct_ = 0;
+};
+
+// A broker without sockets and without a clock of its own.
+class World final : public ConnectionList {
+ public:
+  explicit World(Options options = DefaultOptions(), EngineOptions engine_options = {},
+                 bool persistent = false);
+  ~World();
+
+  static Options DefaultOptions();
+
+  Connection& Connect(std::string_view address = "127.0.0.1", bool local = true);
+  // Ends a connection as a server does when its peer is gone.
+  void Disconnect(Connection& connection);
+  // Time passes, and what is due is done.
+  void Pass(Time time);
+
+  // ConnectionList
+  void ForEach(const std::function<void(const gearstalk::Peer& peer, const Session* session)>&
+                   visit) const override;
+  std::size_t Count() const override { return connections_.size(); }
+  std::uint64_t Total() const override { return connections_.size(); }
+
+  FakeClock clock;
+  SlowJournal journal;
+  Engine engine;
+  GearmanProtocol protocol;
+
+ private:
+  int next_fd_ = 10;
+  std::vector<std::unique_ptr<Connection>> connections_;
+};
+
+}  // namespace gearstalk::gearman
