@@ -48,7 +48,9 @@ Claim Protocol::Sniff(std::string_view bytes) const {
 Claim Protocol::SniffUnknown(std::string_view bytes) const {
   const std::size_t end = bytes.substr(0, kMaxLine).find('\n');
   if (end == std::string_view::npos) {
-    return bytes.size() < kMaxLine ? Claim::kMaybe : Claim::kOneMessage;
+    if (bytes.size() < kMaxLine) return Claim::kMaybe;
+    // The session has to see the end of an over-long line, however far away that is.
+    return SkipLine(bytes).ended ? Claim::kOneMessage : Claim::kYes;
   }
   return end > 0 && bytes[end - 1] == '\r' ? Claim::kOneMessage : Claim::kNo;
 }

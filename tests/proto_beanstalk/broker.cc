@@ -99,7 +99,8 @@ void Client::Run() {
 
 bool Client::AnswerUnknown() {
   switch (broker_.protocol.SniffUnknown(input_)) {
-    case Claim::kOneMessage: {
+    case Claim::kOneMessage:
+    case Claim::kYes: {
       const InputResult result = session_->OnInput(input_, gearstalk::Session::Scope::kUnknownLine);
       input_.erase(0, result.bytes);
       return true;
@@ -109,7 +110,6 @@ bool Client::AnswerUnknown() {
       input_.erase(0, input_.find('\n') + 1);
       return !input_.empty();
     case Claim::kMaybe:
-    case Claim::kYes:
       break;
   }
   return false;

@@ -95,8 +95,12 @@ TEST_F(SniffTest, AnswersUnknownLinesThatEndInCrLf) {
   EXPECT_EQ(protocol.SniffUnknown("foo\nbar\r\n"), Claim::kNo);
   EXPECT_EQ(protocol.SniffUnknown("foo\rbar\r\n"), Claim::kOneMessage);
   EXPECT_EQ(protocol.SniffUnknown(std::string(223, 'x')), Claim::kMaybe);
-  EXPECT_EQ(protocol.SniffUnknown(std::string(224, 'x')), Claim::kOneMessage);
-  EXPECT_EQ(protocol.SniffUnknown(std::string(300, 'x') + "\n"), Claim::kOneMessage);
+  EXPECT_EQ(protocol.SniffUnknown(std::string(224, 'x') + "\r\n"), Claim::kOneMessage);
+}
+
+TEST_F(SniffTest, KeepsAConnectionWhoseUnknownLineHasNoEnd) {
+  EXPECT_EQ(broker_.protocol.SniffUnknown(std::string(224, 'x')), Claim::kYes);
+  EXPECT_EQ(broker_.protocol.SniffUnknown(std::string(300, 'x') + "\n"), Claim::kYes);
 }
 
 }  // namespace
