@@ -111,6 +111,8 @@ def check_listed(outcome: Outcome, listed: Differences) -> None:
     case = outcome.case
     for step, seen in outcome.real.seen if outcome.real else []:
         entry = listed.entries.get((case.key, step.reply or 0))
+        if entry:
+            entry.seen = True
         if entry and entry.real != seen:
             outcome.problems.append("\n".join([
                 f"{place(case, step)}: differences.txt tells another real reply",
@@ -158,7 +160,7 @@ class Runner:
 
     def _play(self, outcome: Outcome) -> None:
         case = outcome.case
-        written = {} if self._options.record else written_replies(case)
+        written = written_replies(case)
         if real_server(case):
             outcome.real = play_on_real(case, written)
         if self._options.self_check:
@@ -252,7 +254,7 @@ def finish(opts: argparse.Namespace, outcomes: list[Outcome], listed: Difference
             if play := outcome.ours or outcome.real:
                 show(play, outcome.case)
     problems = [problem for outcome in outcomes for problem in outcome.problems]
-    if opts.broker and not opts.self_check:
+    if opts.broker:
         folders = set() if opts.name else {Path(path).as_posix() for path in opts.paths}
         stale = listed.stale({outcome.case.key for outcome in outcomes}, folders)
         problems += [f"differences.txt, {line}" for line in stale]
