@@ -113,6 +113,7 @@ class Job {
   friend class ReadyQueue;
   friend class UniqueIndex;
   friend struct JobUnref;
+  friend struct TEST_Job;
 
   struct Held {
     Consumer* holder;

@@ -1,0 +1,111 @@
+#include "broker/engine/job.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "broker/engine/slab.h"
+
+namespace gearstalk {
+namespace {
+
+TEST(Job, KeyBodyAndLineEndLieBehindEachOther) {
+  const JobPtr job = Job::New(5, "key");
+  std::copy_n("hello", 5, job->space().begin());
+  EXPECT_EQ("key", job->unique());
+  EXPECT_EQ("hello", job->body());
+  EXPECT_EQ("hello\r\n", job->body_crlf());
+  EXPECT_EQ(7u, job->space().size());
+  EXPECT_EQ(job->unique().data() + 3, job->body().data());
+}
+
+TEST(Job, EmptyBodyStillEndsALine) {
+  const JobPtr job = Job::New(0);
+  EXPECT_EQ("", job->body());
+  EXPECT_EQ("\r\n", job->body_crlf());
+  EXPECT_EQ("", job->unique());
+}
+
+TEST(Job, LongestKeyFits) {
+  const std::string key(Job::kMaxUnique, 'k');
+  EXPECT_EQ(key, Job::New(1, key)->unique());
+}
+
+TEST(Job, IsNobodysUntilTheEngineHasIt) {
+  const JobPtr job = Job::New(1);
+  EXPECT_EQ(JobState::kGone, job->state());
+  EXPECT_EQ(0u, job->id());
+  EXPECT_EQ(nullptr, job->holder());
+  EXPECT_EQ(0u, job->extra().releases);
+}
+
+TEST(Job, GrownKeepsKeySettingsAndTheBytesThatAreThere) {
+  const JobPtr small = Job::New(3, "key");
+  std::copy_n("abc", 3, small->space().begin());
+  small->priority = 7;
+  small->ttr_s = 8;
+  small->delay_s = 9;
+  small->set_keep_on_failure(true);
+  const JobPtr grown = Job::Grown(*small, 6, 2);
+  EXPECT_EQ("key", grown->unique());
+  EXPECT_EQ(6u, grown->body().size());
+  EXPECT_EQ("ab", grown->body().substr(0, 2));
+  EXPECT_EQ("\r\n", grown->body_crlf().substr(6));
+  EXPECT_EQ(7u, grown->priority);
+  EXPECT_EQ(8u, grown->ttr_s);
+  EXPECT_EQ(9u, grown->delay_s);
+  EXPECT_TRUE(grown->keep_on_failure());
+}
+
+TEST(Job, MemoryGoesWithTheLastReference) {
+  const std::size_t before = JobMemory();
+  JobPtr job = Job::New(100'000, "key");
+  const std::size_t with = JobMemory();
+  EXPECT_GT(with, before + 100'000);
+  JobPtr other = Job::Ref(*job);
+  EXPECT_EQ(job.get(), other.get());
+  job.reset();
+  EXPECT_EQ(with, JobMemory());
+  EXPECT_EQ("key", other->unique());
+  other.reset();
+  EXPECT_EQ(before, JobMemory());
+}
+
+TEST(Job, ReferencesRunOutBeforeTheyOverflow) {
+  const std::size_t before = JobMemory();
+  {
+    JobPtr job = Job::New(1);
+    std::vector<JobPtr> references;
+    while (JobPtr reference = Job::Ref(*job)) references.push_back(std::move(reference));
+    EXPECT_EQ(std::size_t{UINT16_MAX - 1}, references.size());
+    references.pop_back();
+    EXPECT_NE(nullptr, Job::Ref(*job));
+  }
+  EXPECT_EQ(before, JobMemory());
+}
+
+TEST(JobList, TakesAtBothEndsAndGivesAnywhere) {
+  const JobPtr a = Job::New(0), b = Job::New(0), c = Job::New(0), d = Job::New(0);
+  JobList list;
+  EXPECT_TRUE(list.empty());
+  list.PushBack(b.get());
+  list.PushBack(c.get());
+  list.PushFront(a.get());
+  list.PushBack(d.get());
+  EXPECT_EQ(a.get(), list.front());
+  EXPECT_EQ(d.get(), list.back());
+  list.Remove(b.get());
+  list.Remove(d.get());
+  EXPECT_EQ(c.get(), list.back());
+  list.Remove(a.get());
+  EXPECT_EQ(c.get(), list.front());
+  list.Remove(c.get());
+  EXPECT_TRUE(list.empty());
+  EXPECT_EQ(nullptr, list.back());
+}
+
+}  // namespace
+}  // namespace gearstalk

@@ -1,0 +1,112 @@
+#include "broker/engine/slab.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <random>
+#include <vector>
+
+namespace gearstalk {
+namespace {
+
+std::size_t MappedPages() {
+  std::ifstream statm("/proc/self/statm");
+  std::size_t pages = 0;
+  statm >> pages;
+  return pages;
+}
+
+struct Block {
+  unsigned char* at;
+  std::size_t size;
+  unsigned char fill;
+
+  bool Intact() const {
+    for (std::size_t i = 0; i < size; ++i) {
+      if (at[i] != fill) return false;
+    }
+    return true;
+  }
+};
+
+Block Take(std::size_t size, unsigned char fill) {
+  auto* at = static_cast<unsigned char*>(SlabAllocate(size));
+  std::memset(at, fill, size);
+  return {at, size, fill};
+}
+
+TEST(Slab, BlocksOfEverySizeAreAlignedAndApart) {
+  std::vector<Block> blocks;
+  for (std::size_t size = 1; size <= kSlabLimit; ++size) {
+    for (int i = 0; i < 3; ++i) blocks.push_back(Take(size, static_cast<unsigned char>(size + 1)));
+  }
+  for (const Block& block : blocks) {
+    EXPECT_EQ(0u, reinterpret_cast<std::uintptr_t>(block.at) % 8);
+    EXPECT_TRUE(block.Intact()) << block.size;
+    SlabFree(block.at, block.size);
+  }
+}
+
+TEST(Slab, AFreedBlockIsUsedAgain) {
+  void* stays = SlabAllocate(200);
+  void* first = SlabAllocate(200);
+  SlabFree(first, 200);
+  EXPECT_EQ(first, SlabAllocate(200));
+  SlabFree(first, 200);
+  SlabFree(stays, 200);
+}
+
+TEST(Slab, SizesOfOneClassShareAPage) {
+  void* stays = SlabAllocate(304);
+  void* block = SlabAllocate(297);
+  SlabFree(block, 297);
+  EXPECT_EQ(block, SlabAllocate(304));
+  SlabFree(block, 304);
+  SlabFree(stays, 304);
+}
+
+TEST(Slab, MemoryGoesBackToTheSystem) {
+  constexpr std::size_t kBlocks = 100'000;
+  constexpr std::size_t kSize = 512;
+  const std::size_t before = MappedPages();
+  std::vector<void*> blocks;
+  blocks.reserve(kBlocks);
+  for (std::size_t i = 0; i < kBlocks; ++i) blocks.push_back(SlabAllocate(kSize));
+  const std::size_t full = MappedPages();
+  EXPECT_GE(full - before, kBlocks * kSize / 4096);
+  for (void* block : blocks) SlabFree(block, kSize);
+  EXPECT_LE(MappedPages() - before, (full - before) / 10);
+}
+
+TEST(Slab, BlocksStayIntactOverRandomHistories) {
+  std::mt19937 random(3);
+  std::vector<Block> blocks;
+  for (int step = 0; step < 100'000; ++step) {
+    if (blocks.empty() || random() % 16 < (step < 50'000 ? 9U : 7U)) {
+      const std::size_t size = 8 * (1 + random() % 4) + (random() % 4 == 0 ? 900 : 0);
+      blocks.push_back(Take(size, static_cast<unsigned char>(random())));
+      continue;
+    }
+    std::swap(blocks[random() % blocks.size()], blocks.back());
+    ASSERT_TRUE(blocks.back().Intact());
+    SlabFree(blocks.back().at, blocks.back().size);
+    blocks.pop_back();
+  }
+  for (const Block& block : blocks) {
+    ASSERT_TRUE(block.Intact());
+    SlabFree(block.at, block.size);
+  }
+}
+
+TEST(Slab, JobMemoryIsCounted) {
+  const std::size_t before = JobMemory();
+  CountJobMemory(100);
+  EXPECT_EQ(before + 100, JobMemory());
+  CountJobMemory(-100);
+  EXPECT_EQ(before, JobMemory());
+}
+
+}  // namespace
+}  // namespace gearstalk

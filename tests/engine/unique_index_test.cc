@@ -1,0 +1,95 @@
+#include "broker/engine/unique_index.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "broker/engine/tube_table.h"
+#include "tests/engine/test_job.h"
+
+namespace gearstalk {
+namespace {
+
+class UniqueIndexTest : public ::testing::Test {
+ protected:
+  Job& Add(JobId id, Tube& tube, std::string_view unique, std::string_view body = {}) {
+    Job& job = *jobs_.emplace_back(TEST_Job::Make(id, tube, unique, body));
+    index_.Insert(job);
+    return job;
+  }
+
+  TubeTable tubes_;
+  Tube& tube_ = tubes_.FindOrMake("f");
+  std::vector<JobPtr> jobs_;
+  UniqueIndex index_;
+};
+
+TEST_F(UniqueIndexTest, KeysOfOneTubeAreNotThoseOfAnother) {
+  Tube& other = tubes_.FindOrMake("g");
+  Job& job = Add(1, tube_, "key");
+  EXPECT_EQ(&job, index_.Find(tube_, "key"));
+  EXPECT_EQ(nullptr, index_.Find(other, "key"));
+  EXPECT_EQ(nullptr, index_.Find(tube_, "kez"));
+  Job& namesake = Add(2, other, "key");
+  EXPECT_EQ(&namesake, index_.Find(other, "key"));
+  index_.Remove(job);
+  EXPECT_EQ(nullptr, index_.Find(tube_, "key"));
+  EXPECT_EQ(&namesake, index_.Find(other, "key"));
+  index_.Remove(namesake);
+}
+
+TEST_F(UniqueIndexTest, KeysMayHoldAnyByte) {
+  const std::string key("a\0b", 3);
+  Job& job = Add(1, tube_, key);
+  EXPECT_EQ(&job, index_.Find(tube_, key));
+  EXPECT_EQ(nullptr, index_.Find(tube_, "a"));
+  index_.Remove(job);
+}
+
+TEST_F(UniqueIndexTest, FindsEverythingWhileItGrowsAndShrinks) {
+  constexpr JobId kJobs = 6000;  // beyond a few segments of buckets
+  for (JobId id = 1; id <= kJobs; ++id) {
+    Add(id, tube_, std::to_string(id));
+    ASSERT_EQ(jobs_.front().get(), index_.Find(tube_, "1"));
+  }
+  for (const JobPtr& job : jobs_) ASSERT_EQ(job.get(), index_.Find(tube_, job->unique()));
+  for (std::size_t gone = 0; gone < jobs_.size(); ++gone) {
+    index_.Remove(*jobs_[gone]);
+    ASSERT_EQ(nullptr, index_.Find(tube_, jobs_[gone]->unique()));
+    if (gone + 1 < jobs_.size()) {
+      ASSERT_EQ(jobs_.back().get(), index_.Find(tube_, jobs_.back()->unique()));
+    }
+  }
+  EXPECT_EQ(0u, index_.size());
+}
+
+TEST_F(UniqueIndexTest, AgreesWithAMapOverRandomHistories) {
+  std::mt19937 random(6);
+  std::unordered_map<std::string, JobPtr> expected;
+  // Waves of growth and shrinking, each across the size of a segment.
+  for (int step = 0; step < 60'000; ++step) {
+    const std::string key = std::to_string(random() % 4000);
+    const auto found = expected.find(key);
+    ASSERT_EQ(found == expected.end() ? nullptr : found->second.get(), index_.Find(tube_, key));
+    const bool grow = random() % 8 < (step / 10'000 % 2 == 0 ? 7U : 1U);
+    if (grow && found == expected.end()) {
+      JobPtr job = TEST_Job::Make(static_cast<JobId>(step + 1), tube_, key);
+      index_.Insert(*job);
+      expected.emplace(key, std::move(job));
+    } else if (!grow && found != expected.end()) {
+      index_.Remove(*found->second);
+      expected.erase(found);
+    }
+    ASSERT_EQ(expected.size(), index_.size());
+  }
+  for (const auto& [key, job] : expected) {
+    ASSERT_EQ(job.get(), index_.Find(tube_, key));
+    index_.Remove(*job);
+  }
+}
+
+}  // namespace
+}  // namespace gearstalk

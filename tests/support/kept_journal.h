@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "broker/journal/journal.h"
+
+namespace gearstalk {
+
+// A record that owns its text.
+class KeptRecord {
+ public:
+  explicit KeptRecord(const Record& record);
+  Record View() const;
+  Record::Kind kind() const { return record_.kind; }
+  std::uint64_t id() const { return record_.id; }
+
+ private:
+  Record record_;
+  std::string tube_, unique_, reducer_, body_;
+};
+
+// A persistent journal whose disk is a vector. What is appended is durable at once, until
+// `HoldBack` is called.
+class KeptJournal final : public Journal {
+ public:
+  KeptJournal() = default;
+  explicit KeptJournal(std::vector<KeptRecord> records) : records_(std::move(records)) {}
+
+  Status Replay(LiveState& state) override;
+  bool Persistent() const override { return true; }
+  Lsn Append(const Record& record) override;
+  bool Accepts(Record::Kind kind) const override { return !refused_.contains(kind); }
+  Status Health() const override;
+  void Flush(Time now) override;
+  Lsn Durable() const override { return holds_back_ ? durable_ : last(); }
+  void SetOnDurable(std::function<void(Lsn)> on_durable) override;
+  JournalStats Stats() const override;
+
+  const std::vector<KeptRecord>& records() const { return records_; }
+  // Position of the newest record.
+  Lsn last() const { return records_.size(); }
+  // From now on only MakeDurable and Flush move the durable position.
+  void HoldBack() {
+    durable_ = last();
+    holds_back_ = true;
+  }
+  void MakeDurable(Lsn lsn);
+  // Records of this kind are dropped, as after a failure.
+  void Refuse(Record::Kind kind) { refused_.insert(kind); }
+  void RefuseAll();
+  void AcceptAll() { refused_.clear(); }
+
+ private:
+  std::vector<KeptRecord> records_;
+  std::set<Record::Kind> refused_;
+  std::function<void(Lsn)> on_durable_;
+  bool holds_back_ = false;
+  Lsn durable_ = 0;
+};
+
+}  // namespace gearstalk
