@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+
+#include "broker/base/status.h"
+#include "broker/journal/byte_buffer.h"
+#include "broker/journal/record.h"
+
+namespace gearstalk {
+
+namespace stored {
+class Record;
+}
+
+// Record <-> its stored bytes, without the body, which lies behind them as it is. The only place
+// that knows protobuf. Keeps a message between calls, so that neither way allocates once names
+// have been seen; one thread at a time.
+class RecordCodec {
+ public:
+  RecordCodec();
+  ~RecordCodec();
+
+  // Appends the stored bytes of `record` to `out` and returns how many they are.
+  std::size_t Encode(const Record& record, ByteBuffer& out);
+
+  // The views of `record` lie in the codec, until its next call, and in `body`. kCorrupt for bytes
+  // that are no record, kInvalid for kinds, states and fields that this version does not know.
+  Status Decode(std::string_view bytes, std::string_view body, Record& record);
+
+ private:
+  std::unique_ptr<stored::Record> message_;
+};
+
+}  // namespace gearstalk
