@@ -45,11 +45,10 @@ Measurement::Measurement(const Options& options, const Process& server)
       surroundings_(options_, endpoint_),
       flow_(LimitsOf(options_)),
       clients_(options_, loop_, endpoint_, flow_) {
+  if (options_.workload == Workload::kDrain && options_.ops == 0) Fail("drain needs --ops");
   flow_.Stop();
-  if (options_.workload == Workload::kDrain) {
-    options_.ops > 0 ? flow_.Stored(surroundings_.ready()) : Fail("drain needs --ops");
-  }
   Settle();
+  if (options_.workload == Workload::kDrain) flow_.Stored(surroundings_.ready());
 }
 
 void Measurement::Settle() {
@@ -107,13 +106,21 @@ void Measurement::WarmUp() {
 
 void Measurement::RunLoad() {
   const int64_t start = Now();
-  if (options_.ops > 0) {
-    const int64_t give_up = start + FromSeconds(options_.limit_seconds);
-    while (flow_.done() < options_.ops && Now() < give_up) RunRound(give_up);
+  const int64_t end = start + FromSeconds(options_.seconds);
+  if (options_.ops == 0) {
+    while (Now() < end) RunRound(end);
     return;
   }
-  const int64_t end = start + FromSeconds(options_.seconds);
-  while (Now() < end) RunRound(end);
+  constexpr int64_t kPatience = 10 * kSecond;
+  int64_t done = 0;
+  for (int64_t progress = start; done < options_.ops; RunRound(Now() + kMillisecond)) {
+    if (flow_.done() > done) progress = Now();
+    done = flow_.done();
+    if (Now() > progress + kPatience) {
+      Fail("stuck after " + std::to_string(done) + " jobs, with " +
+           std::to_string(flow_.refusals()) + " refusals");
+    }
+  }
 }
 
 void Measurement::Quiesce() {

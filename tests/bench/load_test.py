@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""Drives each mode of the load tool briefly and compares its count of jobs with the server's."""
+
+import socket
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from harness.load import Load, Stepper
+from harness.servers import Server, our_kinds
+
+LOAD: Load
+SERVER: Path
+
+
+class LoadTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(self.scratch.cleanup)
+        self.server = Server(our_kinds(SERVER)[0], Path(self.scratch.name))
+        self.server.__enter__()
+        self.addCleanup(self.server.stop)
+
+    def run_load(self, arguments: str, jobs: int, questions: tuple[str, ...] = ()) -> dict:
+        report = LOAD.measure(self.server, f"{arguments} --ops {jobs}", questions)
+        self.assertEqual(report["ops"], jobs)
+        self.assertGreater(report["rss_after"], 0)
+        return report
+
+    def ask(self, question: bytes, end: bytes) -> str:
+        with socket.create_connection(("127.0.0.1", self.server.port), timeout=20) as asker:
+            asker.sendall(question)
+            answer = b""
+            while not answer.endswith(end):
+                received = asker.recv(65536)
+                self.assertTrue(received, "the server closed the connection")
+                answer += received
+        return answer.decode()
+
+
+class BeanstalkLoadTest(LoadTest):
+    def stats(self) -> dict[str, int]:
+        lines = self.ask(b"stats\r\n", b"\n\r\n").splitlines()
+        pairs = [line.split(": ") for line in lines if ": " in line]
+        return {name: int(value) for name, value in pairs if value.isdigit()}
+
+    def assert_jobs(self, total: int, ready: int = 0, delayed: int = 0) -> None:
+        stats = self.stats()
+        self.assertEqual(stats["total-jobs"], total)
+        self.assertEqual(stats["current-jobs-ready"], ready)
+        self.assertEqual(stats["current-jobs-delayed"], delayed)
+        self.assertEqual(stats["current-jobs-reserved"], 0)
+
+    def test_cycle_one_command_at_a_time(self) -> None:
+        report = self.run_load("beanstalk cycle --random-priorities", 500)
+        self.assertEqual(report["cycle_us"]["count"], 500)
+        self.assert_jobs(500)
+
+    def test_cycle_pipelined(self) -> None:
+        self.run_load("beanstalk cycle --producers 2 --consumers 3 --depth 16", 500)
+        self.assert_jobs(500)
+
+    def test_cycle_over_tubes_with_large_bodies(self) -> None:
+        self.run_load("beanstalk cycle --tubes 5 --body 60000", 100)
+        self.assert_jobs(100)
+
+    def test_cycle_with_bodies_too_short_for_a_stamp(self) -> None:
+        report = self.run_load("beanstalk cycle --body 3", 100)
+        self.assertEqual(report["cycle_us"]["count"], 0)
+        self.assert_jobs(100)
+
+    def test_held_jobs_return_when_the_consumer_leaves(self) -> None:
+        LOAD.measure(self.server, "beanstalk cycle --consumers 1 --held 50 --seconds 0.1")
+        stats = self.stats()
+        self.assertEqual(stats["current-jobs-ready"], 50)
+
+    def test_cycle_at_a_pace(self) -> None:
+        self.run_load("beanstalk cycle --rate 2000", 200)
+        self.assert_jobs(200)
+
+    def test_store_and_drain_in_two_runs(self) -> None:
+        self.run_load("beanstalk store --depth 8 --tubes 3", 300)
+        self.assert_jobs(300, ready=300)
+        self.run_load("beanstalk drain --depth 8 --tubes 3 --filled", 300)
+        self.assert_jobs(300)
+
+    def test_drain_stores_first(self) -> None:
+        report = self.run_load("beanstalk drain", 300)
+        self.assertEqual(report["stored"], 300)
+        self.assert_jobs(300)
+
+    def test_churn(self) -> None:
+        self.run_load("beanstalk churn", 50)
+        self.assert_jobs(50, ready=50)
+        self.assertGreater(self.stats()["total-connections"], 50)
+
+    def test_idle_connections(self) -> None:
+        report = LOAD.measure(self.server, "beanstalk idle --idle 20 --seconds 0.1")
+        self.assertEqual(report["ops"], 0)
+        self.assertGreaterEqual(self.stats()["total-connections"], 20)
+
+    def test_backlog_and_delayed_jobs(self) -> None:
+        beside = "--backlog 100 --backlog-tubes 10 --delayed 60 --delayed-tubes 6"
+        report = self.run_load(f"beanstalk cycle {beside}", 100)
+        self.assertEqual(report["stored"], 160)
+        self.assert_jobs(260, ready=100, delayed=60)
+
+    def test_backlog_in_the_same_tube(self) -> None:
+        self.run_load("beanstalk cycle --depth 4 --backlog 100", 300)
+        self.assert_jobs(400, ready=100)
+
+    def test_due_jobs_become_ready(self) -> None:
+        LOAD.measure(self.server, "beanstalk cycle --due 100 --due-in 3 --seconds 2")
+        self.assertEqual(self.stats()["current-jobs-ready"], 100)
+
+    def test_questions_and_burst(self) -> None:
+        questions = ("stats", "list-tubes")
+        load = "beanstalk cycle --burst 1000 --ask-every 1 --seconds 0.3"
+        report = LOAD.measure(self.server, load, questions)
+        self.assertEqual(set(report["answers_us"]), set(questions))
+        for answers in report["answers_us"].values():
+            self.assertGreater(answers["count"], 0)
+        self.assertGreaterEqual(report["bursts"], 1)
+
+    def test_steps(self) -> None:
+        with Stepper(LOAD, self.server, "beanstalk cycle --seconds 0.1") as stepper:
+            reports = [stepper.measure(), stepper.measure()]
+            self.assertEqual(self.stats()["current-jobs-ready"], 0)
+        self.assertTrue(all(report["ops"] > 0 for report in reports))
+
+
+class GearmanLoadTest(LoadTest):
+    def assert_queued(self, total: int) -> None:
+        lines = self.ask(b"status\n", b".\n").splitlines()
+        totals = [line.split("\t")[1:3] for line in lines if "\t" in line]
+        self.assertEqual(sum(int(queued) for queued, _ in totals), total)
+        self.assertEqual(sum(int(running) for _, running in totals), 0)
+
+    def test_cycle_one_command_at_a_time(self) -> None:
+        report = self.run_load("gearman cycle --random-priorities", 500)
+        self.assertEqual(report["cycle_us"]["count"], 500)
+        self.assert_queued(0)
+
+    def test_cycle_pipelined_with_keys(self) -> None:
+        self.run_load("gearman cycle --producers 2 --consumers 3 --depth 16 --unique-keys", 500)
+        self.assert_queued(0)
+
+    def test_cycle_over_functions(self) -> None:
+        self.run_load("gearman cycle --tubes 5", 100)
+        self.assert_queued(0)
+
+    def test_sleeping_workers(self) -> None:
+        self.run_load("gearman cycle --sleep --producers 2 --consumers 20", 300)
+        self.assert_queued(0)
+
+    def test_foreground(self) -> None:
+        report = self.run_load("gearman foreground", 300)
+        self.assertEqual(report["cycle_us"]["count"], 300)
+        self.assert_queued(0)
+
+    def test_foreground_pipelined(self) -> None:
+        self.run_load("gearman foreground --producers 2 --consumers 2 --depth 16", 300)
+        self.assert_queued(0)
+
+    def test_store_and_drain_in_two_runs(self) -> None:
+        self.run_load("gearman store --depth 8 --tubes 3 --unique-keys", 300)
+        self.assert_queued(300)
+        self.run_load("gearman drain --depth 8 --tubes 3 --filled", 300)
+        self.assert_queued(0)
+
+    def test_churn(self) -> None:
+        self.run_load("gearman churn", 50)
+        self.assert_queued(50)
+
+    def test_idle_connections(self) -> None:
+        idle = "gearman idle --idle 20 --idle-protocol gearman --seconds 0.1"
+        self.assertEqual(LOAD.measure(self.server, idle)["ops"], 0)
+
+    def test_backlog_and_future_jobs(self) -> None:
+        beside = "--backlog 100 --backlog-tubes 10 --delayed 60"
+        report = self.run_load(f"gearman cycle {beside}", 100)
+        self.assertEqual(report["stored"], 160)
+        self.assert_queued(160)
+
+    def test_questions_and_burst(self) -> None:
+        questions = ("status", "show jobs", "workers", "prioritystatus")
+        load = "gearman cycle --sleep --burst 1000 --ask-every 1 --seconds 0.3"
+        report = LOAD.measure(self.server, load, questions)
+        for answers in report["answers_us"].values():
+            self.assertGreater(answers["count"], 0)
+        self.assertGreaterEqual(report["bursts"], 1)
+
+
+if __name__ == "__main__":
+    LOAD = Load(Path(sys.argv.pop(1)).resolve(), ())
+    SERVER = Path(sys.argv.pop(1)).resolve()
+    del LoadTest
+    unittest.main()
