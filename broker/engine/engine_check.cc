@@ -53,7 +53,8 @@ std::string Engine::CheckInvariants(const std::vector<const Consumer*>& consumer
     }
     if (job->unique_size_ > 0) {
       ++keys;
-      if (uniques_.Find(*job->tube_, UniqueIndex::KeyOf(*job)) != job) {
+      if (job->state_ != JobState::kBuried &&
+          !uniques_.Find(*job->tube_, UniqueIndex::KeyOf(*job), job->unique_is_body_)) {
         return fmt::format("job {} is not found by its key", job->id());
       }
     }

@@ -72,7 +72,7 @@ Added Engine::Submit(Time now, Consumer& producer, JobPtr job, const Submission&
   Tube& tube = TubeNamed(submission.tube);
   job->unique_is_body_ = submission.unique_is_body;
   if (job->unique_size_ > 0) {
-    if (Job* known = uniques_.Find(tube, UniqueIndex::KeyOf(*job))) {
+    if (Job* known = uniques_.Find(tube, UniqueIndex::KeyOf(*job), job->unique_is_body_)) {
       return JoinJob(*known, submission.waiter);
     }
   }

@@ -24,9 +24,10 @@ std::size_t UniqueIndex::BucketOf(std::uint64_t hash) const {
   return index < buckets_ ? index : index & (mask >> 1);
 }
 
-Job* UniqueIndex::Find(const Tube& tube, std::string_view key) const {
+Job* UniqueIndex::Find(const Tube& tube, std::string_view key, bool is_body) const {
   for (Job* job = Bucket(BucketOf(Hash(tube, key))); job != nullptr; job = job->UniqueNext()) {
-    if (job->tube_ == &tube && KeyOf(*job) == key) return job;
+    const bool same = job->tube_ == &tube && job->unique_is_body_ == is_body && KeyOf(*job) == key;
+    if (same && job->state_ != JobState::kBuried) return job;
   }
   return nullptr;
 }

@@ -9,8 +9,10 @@
 
 namespace gearstalk {
 
-// Finds the unfinished job of a tube with a unique key. A linear hash table, chained through
-// the jobs: it grows and shrinks by one bucket at a time, so no single command pays for a rehash.
+// Finds the unfinished job of a tube with a unique key. Buried jobs are in it, but are not found:
+// they have failed, and their key is free until they are kicked. A linear hash table, chained
+// through the jobs: it grows and shrinks by one bucket at a time, so no single command pays for a
+// rehash.
 class UniqueIndex {
  public:
   UniqueIndex();
@@ -20,7 +22,9 @@ class UniqueIndex {
     return job.unique_is_body() ? job.body() : job.unique();
   }
 
-  Job* Find(const Tube& tube, std::string_view key) const;
+  // The job with this key that is not buried (one of them, if another was kicked), or nullptr.
+  // `is_body` says what kind of key it is: a text and an equal body are two keys.
+  Job* Find(const Tube& tube, std::string_view key, bool is_body = false) const;
   void Insert(Job& job);
   void Remove(Job& job);
   std::size_t size() const { return size_; }

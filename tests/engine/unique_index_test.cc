@@ -41,6 +41,17 @@ TEST_F(UniqueIndexTest, KeysOfOneTubeAreNotThoseOfAnother) {
   index_.Remove(namesake);
 }
 
+TEST_F(UniqueIndexTest, ATextAndAnEqualBodyAreTwoKeys) {
+  Job& body = Add(1, tube_, "-", "key");
+  EXPECT_EQ(nullptr, index_.Find(tube_, "key"));
+  EXPECT_EQ(&body, index_.Find(tube_, "key", /*is_body=*/true));
+  Job& text = Add(2, tube_, "key");
+  EXPECT_EQ(&text, index_.Find(tube_, "key"));
+  EXPECT_EQ(&body, index_.Find(tube_, "key", /*is_body=*/true));
+  index_.Remove(text);
+  index_.Remove(body);
+}
+
 TEST_F(UniqueIndexTest, KeysMayHoldAnyByte) {
   const std::string key("a\0b", 3);
   Job& job = Add(1, tube_, key);
