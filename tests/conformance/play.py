@@ -19,24 +19,24 @@ CONNECTED = "(connected)"
 
 
 class Player:
-    def __init__(self, server: Server, expected: dict[int, str]) -> None:
-        """`expected` maps reply numbers to what a polled reply should become."""
+    def __init__(self, server: Server, expected: list[str | None]) -> None:
+        """`expected` holds, observation by observation, what a polled reply should become."""
         self._server = server
         self._expected = expected
         self._jobs = JobNumbers()
         self._normal = Normaliser(self._jobs, server.pid)
         self._peers: dict[str, Connection] = {}
         self._polling: dict[str, bytes] = {}
+        self._seen: list[tuple[Step, str]] = []
 
     def play(self, case: Case) -> list[tuple[Step, str]]:
         """The observing steps with what was observed, and the server's fate at the end."""
         try:
-            seen = []
             for step in case.steps:
                 observation = self._step(step)
                 if step.reply is not None:
-                    seen.append((step, observation or ""))
-            return seen
+                    self._seen.append((step, observation or ""))
+            return self._seen
         finally:
             for peer in self._peers.values():
                 peer.close()
@@ -78,7 +78,7 @@ class Player:
         seen = self._receive(step)
         if request is None:
             return seen
-        expected = self._expected.get(step.reply or 0)
+        expected = self._expected[len(self._seen)]
         deadline = time.monotonic() + (POLL_SECONDS if expected else SETTLE_SECONDS)
         while seen != expected and time.monotonic() < deadline:
             time.sleep(0.01)

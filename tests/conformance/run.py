@@ -43,12 +43,11 @@ def real_server(case: Case) -> str | None:
     return REAL_SERVERS.get(case.file.split("/", 1)[0])
 
 
-def written_replies(case: Case) -> dict[int, str]:
-    return {step.reply: step.text for step in case.steps
-            if step.reply is not None and step.text is not None}
+def written_replies(case: Case) -> list[str | None]:
+    return [step.text for step in case.steps if step.reply is not None]
 
 
-def play_on_real(case: Case, expected: dict[int, str]) -> Play:
+def play_on_real(case: Case, expected: list[str | None]) -> Play:
     kind = real_server(case)
     assert kind
     server = start_real(kind, case.real_args)
@@ -59,7 +58,7 @@ def play_on_real(case: Case, expected: dict[int, str]) -> Play:
         server.kill()
 
 
-def play_on_ours(case: Case, binary: str, expected: dict[int, str]) -> Play:
+def play_on_ours(case: Case, binary: str, expected: list[str | None]) -> Play:
     server = start_ours(binary, case.our_args, case.config)
     seen: list[tuple[Step, str]] = []
     try:
@@ -87,23 +86,20 @@ def draft(word: str, text: str) -> str:
 def compare(outcome: Outcome, listed: Differences, self_check: bool) -> None:
     """Notes every way in which the case went wrong."""
     case = outcome.case
-    written = written_replies(case)
-    if outcome.real:
-        for step, seen in outcome.real.seen:
-            want = written.get(step.reply or 0)
-            if want is None:
-                want = "" if step.op == "fence" else seen
-            if seen != _with_loop_value(step, want):
-                outcome.problems.append("\n".join([
-                    f"{place(case, step)}: the real server answers otherwise than written",
-                    describe("written", _with_loop_value(step, want)), describe("   real", seen)]))
+    for step, seen in outcome.real.seen if outcome.real else []:
+        want = written_reply(step)
+        if want not in (None, seen):
+            outcome.problems.append("\n".join([
+                f"{place(case, step)}: the real server answers otherwise than written",
+                describe("written", want or ""), describe("   real", seen)]))
     check_listed(outcome, listed)
     if outcome.ours:
         compare_ours(outcome, listed, self_check)
 
 
-def _with_loop_value(step: Step, want: str) -> str:
-    return step.text if step.text is not None else want
+def written_reply(step: Step) -> str | None:
+    """A fence without a reply lets nothing pass."""
+    return "" if step.text is None and step.op == "fence" else step.text
 
 
 def check_listed(outcome: Outcome, listed: Differences) -> None:
@@ -125,7 +121,7 @@ def compare_ours(outcome: Outcome, listed: Differences, self_check: bool) -> Non
     for index, (step, seen) in enumerate(outcome.ours.seen):
         real = outcome.real.seen[index][1] if outcome.real else None
         if real is None:
-            want = step.text if step.text is not None else ("" if step.op == "fence" else None)
+            want = written_reply(step)
             if want is None:
                 outcome.problems.append(f"{place(case, step)}: no reply is written here")
                 continue
@@ -167,9 +163,9 @@ class Runner:
             if real_server(case):
                 outcome.ours = play_on_real(case, written)
         elif self._options.broker:
-            expected = {step.reply or 0: self._listed.ours(case, step.reply or 0, seen)
-                        for step, seen in (outcome.real.seen if outcome.real else [])}
-            outcome.ours = play_on_ours(case, self._options.broker, expected or written)
+            expected = [self._listed.ours(case, step.reply or 0, seen)
+                        for step, seen in outcome.real.seen] if outcome.real else written
+            outcome.ours = play_on_ours(case, self._options.broker, expected)
         compare(outcome, self._listed, self._options.self_check)
 
 
