@@ -103,7 +103,7 @@ class Job {
   // Gearman's unique "-": jobs with equal bodies are one.
   bool unique_is_body() const { return unique_is_body_; }
 
-  // IndexedHeap (delayed and reserved jobs).
+  // IndexedHeap (delayed, reserved and stray ready jobs).
   std::uint32_t& HeapSlot() { return link_.held.slot; }
   std::uint64_t HeapOrder() const { return id_; }
 
@@ -139,7 +139,7 @@ class Job {
   Tube* tube_ = nullptr;
   union {
     Neighbours list;  // ready (in a lane) or buried
-    Held held;        // reserved; delayed uses the slot alone
+    Held held;        // reserved; delayed and stray ones use the slot alone
   } link_ = {.list = {nullptr, nullptr}};
   JobExtra* extra_ = nullptr;
   std::uint32_t body_size_ = 0;
@@ -148,7 +148,8 @@ class Job {
   bool durable_ : 1 = false;          // journalled: put by beanstalk or submitted in background
   bool keep_on_failure_ : 1 = false;  // put by beanstalk: a failure buries it
   bool unique_is_body_ : 1 = false;
-  bool late_ : 1 = false;  // ready, and in the queue's late set instead of a lane
+  bool stray_ : 1 = false;    // ready, and in the heap of the queue instead of a lane
+  bool unheard_ : 1 = false;  // its last waiter left while it ran: it does not run again
   std::uint8_t unique_size_ = 0;
 };
 

@@ -1,45 +1,60 @@
+#include <algorithm>
+
 #include "broker/engine/tube.h"
 
 namespace gearstalk {
 
-bool ReadyQueue::Order::operator()(const Job* a, const Job* b) const { return MoreUrgent(*a, *b); }
-
 Job* ReadyQueue::front() const {
-  Job* lane = lanes_.empty() ? nullptr : lanes_.begin()->second.front();
-  if (late_.empty()) return lane;
-  Job* late = *late_.begin();
-  return lane == nullptr || MoreUrgent(*late, *lane) ? late : lane;
+  Job* lane = lanes_.empty() ? nullptr : lanes_.front().jobs.front();
+  if (strays_.empty()) return lane;
+  Job* stray = strays_.top();
+  return lane == nullptr || MoreUrgent(*stray, *lane) ? stray : lane;
+}
+
+std::vector<ReadyQueue::Lane>::iterator ReadyQueue::FindLane(std::uint32_t priority) {
+  return std::find_if(lanes_.begin(), lanes_.end(),
+                      [=](const Lane& lane) { return lane.priority >= priority; });
 }
 
 void ReadyQueue::Push(Job* job) {
   ++size_;
-  auto found = lanes_.find(job->priority);
-  if (found == lanes_.end()) {
-    if (lanes_.size() == 1 && lanes_.begin()->second.empty()) lanes_.clear();
-    found = lanes_.emplace(job->priority, JobList{}).first;
+  job->stray_ = !Append(job);
+  if (job->stray_) strays_.Push(job->priority, job);
+}
+
+// Whether it found a place at one end of a lane.
+bool ReadyQueue::Append(Job* job) {
+  auto lane = FindLane(job->priority);
+  if (lane == lanes_.end() || lane->priority != job->priority) {
+    if (lanes_.size() == 1 && lanes_.front().jobs.empty()) {
+      lanes_.front().priority = job->priority;
+      lane = lanes_.begin();
+    } else if (lanes_.size() < kLanes) {
+      lane = lanes_.insert(lane, Lane{job->priority, {}});
+    } else {
+      return false;
+    }
   }
-  JobList& lane = found->second;
-  job->late_ = false;
-  if (lane.empty() || lane.back()->id() < job->id()) {
-    lane.PushBack(job);
-  } else if (job->id() < lane.front()->id()) {
-    lane.PushFront(job);
-  } else {
-    job->late_ = true;
-    late_.insert(job);
+  JobList& jobs = lane->jobs;
+  if (jobs.empty() || jobs.back()->id() < job->id()) {
+    jobs.PushBack(job);
+    return true;
   }
+  if (job->id() > jobs.front()->id()) return false;
+  jobs.PushFront(job);
+  return true;
 }
 
 void ReadyQueue::Remove(Job* job) {
   --size_;
-  if (job->late_) {
-    late_.erase(job);
-    job->late_ = false;
+  if (job->stray_) {
+    strays_.Remove(job);
+    job->stray_ = false;
     return;
   }
-  const auto found = lanes_.find(job->priority);
-  found->second.Remove(job);
-  if (found->second.empty() && lanes_.size() > 1) lanes_.erase(found);
+  const auto lane = FindLane(job->priority);
+  lane->jobs.Remove(job);
+  if (lane->jobs.empty() && lanes_.size() > 1) lanes_.erase(lane);
 }
 
 }  // namespace gearstalk

@@ -1,13 +1,11 @@
 #pragma once
 
-#include <absl/container/btree_map.h>
-#include <absl/container/btree_set.h>
-
 #include <array>
 #include <boost/intrusive/list.hpp>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "broker/base/clock.h"
 #include "broker/engine/deadlines.h"
@@ -22,8 +20,9 @@ namespace gearstalk {
 inline constexpr std::uint32_t kNormalFrom = 1024;
 enum class Band : std::uint8_t { kHigh, kNormal, kLow };
 
-// The ready jobs of a tube by (priority, id). Jobs of one priority that come in id order stand in a
-// lane, a plain list; only those that come back out of order go into a tree.
+// The ready jobs of a tube by (priority, id). Most jobs of a tube share few priorities and come in
+// id order: each such priority has a lane, a plain list. Jobs that come back out of order, and
+// those of priorities beyond the first kLanes, are kept in a heap.
 class ReadyQueue {
  public:
   bool empty() const { return size_ == 0; }
@@ -34,12 +33,17 @@ class ReadyQueue {
   void Remove(Job* job);
 
  private:
-  struct Order {
-    bool operator()(const Job* a, const Job* b) const;
+  static constexpr std::size_t kLanes = 8;
+  struct Lane {
+    std::uint32_t priority;
+    JobList jobs;
   };
 
-  absl::btree_map<std::uint32_t, JobList> lanes_;  // the last lane stays when it gets empty
-  absl::btree_set<Job*, Order> late_;
+  std::vector<Lane>::iterator FindLane(std::uint32_t priority);
+  bool Append(Job* job);
+
+  std::vector<Lane> lanes_;  // by priority; none is empty but the last one left
+  IndexedHeap<Job> strays_;  // by priority and id
   std::size_t size_ = 0;
 };
 
