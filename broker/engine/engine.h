@@ -239,7 +239,6 @@ class Engine final : public LiveState {
   Lsn BuryJob(Job& job, Finish::Kind kind, std::string_view text);
   Outcome FailJob(Job& job, Finish::Kind kind, std::string_view text);
   Lsn Finished(Job& job, Finish::Kind kind, std::string_view data);
-  static bool Unheard(const Job& job);
   void GiveBack(Time now, Job& job, bool lost_try);
   Lsn UnsyncedPut(const Job& job);
 

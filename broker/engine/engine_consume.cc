@@ -79,8 +79,7 @@ Outcome Engine::Release(Time now, Consumer& consumer, JobId id, std::uint32_t pr
   Job* job = HeldBy(consumer, id);
   if (job == nullptr) return {Code::kNotFound};
   if (!Accepts(*job, Record::Kind::kChange)) return {Code::kJournal};
-  if (!job->durable_ && Unheard(*job))
-    return {Code::kOk, Finished(*job, Finish::Kind::kFailed, {})};
+  if (job->unheard_) return {Code::kOk, Finished(*job, Finish::Kind::kFailed, {})};
   LeaveState(*job);
   job->priority = priority;
   job->delay_s = delay_s;
@@ -106,6 +105,7 @@ Outcome Engine::Bury(Time /*now*/, Consumer& consumer, JobId id, std::uint32_t p
 
 Lsn Engine::BuryJob(Job& job, Finish::Kind kind, std::string_view text) {
   LeaveState(job);
+  job.unheard_ = false;
   ++job.MakeExtra().buries;
   EnterBuried(job, next_burial_);
   const Lsn lsn = Append(job, Record::Kind::kChange);
@@ -174,12 +174,8 @@ Lsn Engine::Finished(Job& job, Finish::Kind kind, std::string_view data) {
   return lsn;
 }
 
-bool Engine::Unheard(const Job& job) {
-  return !job.durable_ && (job.extra_ == nullptr || job.extra_->waiters.empty());
-}
-
 void Engine::GiveBack(Time now, Job& job, bool lost_try) {
-  if (Unheard(job)) {
+  if (job.unheard_) {
     Erase(job);
     return;
   }

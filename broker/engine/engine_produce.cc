@@ -98,12 +98,14 @@ Added Engine::JoinJob(Job& job, JobObserver* waiter) {
   if (job.durable_) return {Code::kOk, job.id_, UnsyncedPut(job)};
   if (!journal_.Accepts(Record::Kind::kPut)) return {Code::kJournal};
   job.durable_ = true;
+  job.unheard_ = false;
   return {Code::kOk, job.id_, Append(job, Record::Kind::kPut)};
 }
 
 void Engine::AddWaiter(Job& job, JobObserver& observer) {
   auto* waiter = new Waiter(job, observer);
   job.MakeExtra().waiters.push_back(*waiter);
+  job.unheard_ = false;
   observer.waits_.push_back(*waiter);
 }
 
@@ -114,8 +116,12 @@ void Engine::Forget(JobObserver& observer) {
     observer.waits_.pop_front();
     job.extra_->waiters.erase(job.extra_->waiters.iterator_to(waiter));
     delete &waiter;
-    const bool unheard = !job.durable_ && job.extra_->waiters.empty();
-    if (unheard && job.state_ != JobState::kReserved) Erase(job);
+    if (job.durable_ || !job.extra_->waiters.empty()) continue;
+    if (job.state_ == JobState::kReserved) {
+      job.unheard_ = true;
+    } else {
+      Erase(job);
+    }
   }
 }
 

@@ -1,0 +1,389 @@
+#include <array>
+#include <string>
+#include <vector>
+
+#include "tests/engine/engine_test.h"
+
+namespace gearstalk {
+namespace {
+
+class ConsumeTest : public EngineTest {};
+
+TEST_F(ConsumeTest, ReserveTakesTheMostUrgentJobOverAllWatchedTubes) {
+  PutInto("a", {.priority = 20});
+  PutInto("b", {.priority = 10});
+  PutInto("unwatched", {.priority = 0});
+  PutInto("a", {.priority = 10});
+  RecordingConsumer& consumer = Connect("a");
+  engine.Watch(Now(), consumer, "b");
+  EXPECT_EQ("reserved 2", Reserve(consumer));
+  EXPECT_EQ("reserved 4", Reserve(consumer));
+  EXPECT_EQ("reserved 1", Reserve(consumer));
+  EXPECT_EQ("timed out", ReserveFor(consumer, 0));
+}
+
+TEST_F(ConsumeTest, GrabTakesInTheSameOrder) {
+  PutInto("a", {.priority = 20});
+  PutInto("b", {.priority = 10});
+  RecordingConsumer& worker = Worker({"a", "b"});
+  EXPECT_EQ("reserved 2", Grab(worker));
+  EXPECT_EQ("reserved 1", Grab(worker));
+  EXPECT_EQ("none", Grab(worker));
+}
+
+TEST_F(ConsumeTest, AConsumerOfManyTubesFindsTheMostUrgentJob) {
+  RecordingConsumer& consumer = Connect("0");
+  for (int i = 1; i < 40; ++i) engine.Watch(Now(), consumer, std::to_string(i));
+  PutInto("39", {.priority = 5});
+  PutInto("20", {.priority = 3});
+  EXPECT_EQ("reserved 2", Reserve(consumer));
+  for (int i = 0; i < 40; ++i) {
+    PutInto(std::to_string(i), {.priority = static_cast<std::uint32_t>(100 - i)});
+  }
+  EXPECT_EQ("reserved 1", Reserve(consumer));
+  EXPECT_EQ("reserved 42", Reserve(consumer));
+}
+
+TEST_F(ConsumeTest, WhatComesBackTakesThePlaceOfItsId) {
+  RecordingConsumer& consumer = Connect();
+  for (int i = 0; i < 3; ++i) Put(consumer);
+  Reserve(consumer);
+  Reserve(consumer);
+  engine.Release(Now(), consumer, 2, 1024, 0);
+  engine.Release(Now(), consumer, 1, 1024, 0);
+  EXPECT_EQ("reserved 1", Reserve(consumer));
+  EXPECT_EQ("reserved 2", Reserve(consumer));
+  EXPECT_EQ("reserved 3", Reserve(consumer));
+}
+
+TEST_F(ConsumeTest, ReserveJobTakesFromEveryTubeAndStateButReserved) {
+  RecordingConsumer &consumer = Connect(), &other = Connect();
+  const JobId ready = PutInto("elsewhere"), delayed = PutInto("elsewhere", {.delay_s = 9});
+  const JobId buried = PutInto("elsewhere");
+  engine.ReserveJob(Now(), other, buried);
+  EXPECT_EQ(nullptr, engine.ReserveJob(Now(), consumer, buried).job);
+  EXPECT_EQ(nullptr, engine.ReserveJob(Now(), other, buried).job);
+  engine.Bury(Now(), other, buried, 0);
+  engine.Pause(Now(), "elsewhere", 100);
+  for (const JobId id : {ready, delayed, buried}) {
+    const Taken taken = engine.ReserveJob(Now(), consumer, id);
+    ASSERT_NE(nullptr, taken.job) << id;
+    EXPECT_EQ(&consumer, taken.job->holder());
+    EXPECT_EQ(60 * kSecond, engine.TimeLeft(Now(), *taken.job));
+  }
+  EXPECT_EQ(nullptr, engine.ReserveJob(Now(), consumer, 99).job);
+  EXPECT_EQ(3u, consumer.held());
+}
+
+TEST_F(ConsumeTest, ReservationsAreCounted) {
+  RecordingConsumer& consumer = Connect();
+  const JobId id = Put(consumer);
+  Reserve(consumer);
+  engine.Release(Now(), consumer, id, 0, 0);
+  Reserve(consumer);
+  EXPECT_EQ(2u, engine.Find(id)->reserves);
+  EXPECT_EQ(1u, engine.Find(id)->extra().releases);
+}
+
+// --- What becomes of a job, and what its waiters hear
+
+TEST_F(ConsumeTest, DeleteByTheHolderCompletes) {
+  RecordingObserver& client = Client();
+  const JobId id = Foreground("f", client);
+  RecordingConsumer& consumer = Connect("f");
+  Reserve(consumer);
+  EXPECT_TRUE(engine.Delete(Now(), consumer, id).ok());
+  EXPECT_THAT(client.Heard(), ElementsAre("1 completed"));
+  EXPECT_EQ("gone", State(id));
+  EXPECT_EQ(1u, At("f").deletes);
+}
+
+TEST_F(ConsumeTest, DeleteOfAJobThatNobodyHoldsFails) {
+  RecordingObserver& client = Client();
+  RecordingConsumer& consumer = Connect("f");
+  const JobId delayed = Foreground("f", client);
+  Reserve(consumer);
+  engine.Release(Now(), consumer, delayed, 0, 10);
+  const JobId ready = Foreground("f", client);
+  EXPECT_TRUE(engine.Delete(Now(), consumer, ready).ok());
+  EXPECT_TRUE(engine.Delete(Now(), Connect("other"), delayed).ok());
+  EXPECT_THAT(client.Heard(), ElementsAre("2 failed", "1 failed"));
+}
+
+TEST_F(ConsumeTest, CompleteCarriesTheResult) {
+  RecordingObserver& client = Client();
+  const JobId id = Foreground("f", client);
+  RecordingConsumer& worker = Worker({"f"});
+  Grab(worker);
+  EXPECT_TRUE(engine.Complete(Now(), worker, id, "42").ok());
+  EXPECT_THAT(client.Heard(), ElementsAre("1 completed 42"));
+}
+
+TEST_F(ConsumeTest, FailBuriesWhatBeanstalkPutAndRemovesWhatGearmanSubmitted) {
+  RecordingObserver& client = Client();
+  RecordingConsumer& worker = Worker({"f"});
+  const JobId put = PutInto("f"), submitted = Foreground("f", client);
+  Grab(worker);
+  Grab(worker);
+  EXPECT_TRUE(engine.Fail(Now(), worker, put).ok());
+  EXPECT_TRUE(engine.Fail(Now(), worker, submitted).ok());
+  EXPECT_EQ("buried", State(put));
+  EXPECT_EQ(1u, engine.Find(put)->extra().buries);
+  EXPECT_EQ("gone", State(submitted));
+  EXPECT_THAT(client.Heard(), ElementsAre("2 failed"));
+}
+
+TEST_F(ConsumeTest, ExceptionIsFinalAndCarriesItsText) {
+  RecordingObserver& client = Client();
+  RecordingConsumer& worker = Worker({"f"});
+  const JobId put = PutInto("f"), submitted = Foreground("f", client);
+  Grab(worker);
+  Grab(worker);
+  EXPECT_TRUE(engine.Except(Now(), worker, put, "boom").ok());
+  EXPECT_TRUE(engine.Except(Now(), worker, submitted, "boom").ok());
+  EXPECT_EQ("buried", State(put));
+  EXPECT_EQ("gone", State(submitted));
+  EXPECT_THAT(client.Heard(), ElementsAre("2 exception boom"));
+  EXPECT_EQ(Code::kNotFound, engine.Fail(Now(), worker, submitted).code);
+}
+
+TEST_F(ConsumeTest, BuryTellsTheWaitersAndTheyLeave) {
+  RecordingObserver& client = Client();
+  const JobId id = Foreground("f", client);
+  RecordingConsumer& consumer = Connect("f");
+  Reserve(consumer);
+  EXPECT_TRUE(engine.Bury(Now(), consumer, id, 3).ok());
+  EXPECT_THAT(client.Heard(), ElementsAre("1 failed"));
+  EXPECT_EQ("buried", State(id));
+  EXPECT_EQ(3u, engine.Find(id)->priority);
+  EXPECT_EQ(0u, engine.Waiters(*engine.Find(id)));
+  engine.KickJob(Now(), id);
+  Reserve(consumer);
+  engine.Delete(Now(), consumer, id);
+  EXPECT_THAT(client.Heard(), IsEmpty());
+}
+
+TEST_F(ConsumeTest, ReleaseAndTimeoutsSayNothing) {
+  RecordingObserver& client = Client();
+  const JobId id = Foreground("f", client);
+  RecordingConsumer& consumer = Connect("f");
+  Reserve(consumer);
+  engine.Release(Now(), consumer, id, 9, 2);
+  EXPECT_EQ("delayed", State(id));
+  EXPECT_EQ(9u, engine.Find(id)->priority);
+  EXPECT_EQ(2u, engine.Find(id)->delay_s);
+  Pass(2 * kSecond);
+  Reserve(consumer);
+  Pass(120 * kSecond);
+  EXPECT_EQ("ready", State(id));
+  EXPECT_EQ(1u, engine.Find(id)->extra().timeouts);
+  Reserve(consumer);
+  Leave(consumer);
+  EXPECT_EQ("ready", State(id));
+  EXPECT_THAT(client.Heard(), IsEmpty());
+  EXPECT_EQ(1u, engine.Waiters(*engine.Find(id)));
+}
+
+TEST_F(ConsumeTest, DisconnectIsNeitherAReleaseNorATimeout) {
+  RecordingConsumer& consumer = Connect();
+  const JobId first = Put(consumer), second = Put(consumer);
+  Reserve(consumer);
+  Reserve(consumer);
+  Leave(consumer);
+  for (const JobId id : {first, second}) {
+    EXPECT_EQ("ready", State(id));
+    EXPECT_EQ(0u, engine.Find(id)->extra().releases);
+    EXPECT_EQ(0u, engine.Find(id)->extra().timeouts);
+    EXPECT_EQ(1u, engine.Find(id)->extra().lost_tries);
+  }
+  EXPECT_EQ(0u, engine.Stats().timeouts);
+}
+
+TEST_F(ConsumeTest, ProgressIsForgottenWhenTheJobRunsAgain) {
+  const JobId id = Background("f");
+  RecordingConsumer& worker = Worker({"f"});
+  Grab(worker);
+  engine.Report(Now(), worker, id, {Progress::Kind::kStatus, {}, 3, 4});
+  EXPECT_EQ(3u, engine.Find(id)->extra().numerator);
+  Leave(worker);
+  EXPECT_EQ(0u, engine.Find(id)->extra().numerator);
+  EXPECT_EQ(0u, engine.Find(id)->extra().denominator);
+}
+
+TEST_F(ConsumeTest, UnableGivesBackWhatRunsOfThatFunction) {
+  const JobId f = Background("f"), g = Background("g");
+  RecordingConsumer& worker = Worker({"f", "g"});
+  Grab(worker);
+  Grab(worker);
+  engine.Unable(Now(), worker, "f");
+  EXPECT_EQ("ready", State(f));
+  EXPECT_EQ(0u, engine.Find(f)->extra().lost_tries);
+  EXPECT_EQ("reserved", State(g));
+  EXPECT_EQ("none", Grab(worker));
+  engine.Unable(Now(), worker, "nowhere");
+  engine.ResetAbilities(Now(), worker);
+  EXPECT_EQ("ready", State(g));
+  EXPECT_TRUE(worker.watched().empty());
+}
+
+// --- Retries
+
+class RetriesTest : public EngineTest {
+ protected:
+  RetriesTest() : EngineTest({.job_retries = 2}) {}
+  void Lose(JobId id) {
+    RecordingConsumer& worker = Worker({"f"});
+    ASSERT_EQ("reserved " + std::to_string(id), Grab(worker));
+    Leave(worker);
+  }
+};
+
+TEST_F(RetriesTest, TheLastLostTryFailsASubmittedJob) {
+  RecordingObserver& client = Client();
+  const JobId id = Foreground("f", client);
+  Lose(id);
+  EXPECT_EQ("ready", State(id));
+  EXPECT_THAT(client.Heard(), IsEmpty());
+  Lose(id);
+  EXPECT_EQ("gone", State(id));
+  EXPECT_THAT(client.Heard(), ElementsAre("1 failed"));
+}
+
+TEST_F(RetriesTest, TheLastLostTryBuriesAPutJob) {
+  const JobId id = PutInto("f");
+  Lose(id);
+  Lose(id);
+  EXPECT_EQ("buried", State(id));
+}
+
+TEST_F(RetriesTest, TheWorkersOwnLimitIsALostTryATtrIsNot) {
+  const JobId id = PutInto("f", {.ttr_s = 10});
+  RecordingConsumer& patient = Worker({"f"});
+  Grab(patient);
+  Pass(10 * kSecond);
+  EXPECT_EQ(0u, engine.Find(id)->extra().lost_tries);
+  RecordingConsumer& limited = Worker({"f"}, 2 * kSecond);
+  Grab(limited);
+  Pass(2 * kSecond);
+  EXPECT_EQ(1u, engine.Find(id)->extra().lost_tries);
+  EXPECT_EQ(2u, engine.Find(id)->extra().timeouts);
+  Grab(limited);
+  Pass(2 * kSecond);
+  EXPECT_EQ("buried", State(id));
+}
+
+TEST_F(RetriesTest, ARefusingJournalKeepsTheJob) {
+  const JobId id = Background("f");
+  Lose(id);
+  journal.Refuse(Record::Kind::kDelete);
+  Lose(id);
+  EXPECT_EQ("ready", State(id));
+}
+
+TEST_F(ConsumeTest, WithoutALimitAJobIsTriedForEver) {
+  const JobId id = Background("f");
+  for (int i = 0; i < 300; ++i) {
+    RecordingConsumer& worker = Worker({"f"});
+    Grab(worker);
+    Leave(worker);
+  }
+  EXPECT_EQ("ready", State(id));
+  EXPECT_EQ(300u, engine.Find(id)->extra().lost_tries);
+}
+
+// --- Every verb on a job in every state
+
+struct Verb {
+  std::string_view name;
+  Code (*call)(Engine&, Time, Consumer&, JobId);
+  // What becomes of the job, by the state it is in: ready, held by the caller, held by somebody
+  // else, delayed, buried, gone. An empty word: kNotFound, and nothing changes.
+  std::array<std::string_view, 6> after;
+};
+
+class StatesTest : public EngineTest {
+ protected:
+  // A job put by beanstalk in the state of this number.
+  JobId Make(int state, RecordingConsumer& caller, RecordingConsumer& other) {
+    const JobId id = Put(caller, {.delay_s = state == 3 ? 100U : 0U});
+    if (state == 1) engine.ReserveJob(Now(), caller, id);
+    if (state == 2 || state == 4) engine.ReserveJob(Now(), other, id);
+    if (state == 4) engine.Bury(Now(), other, id, 1024);
+    if (state == 5) engine.Delete(Now(), caller, id);
+    return id;
+  }
+};
+
+const std::vector<Verb>& Verbs() {
+  static const auto* verbs = new std::vector<Verb>{
+      {"delete",
+       [](Engine& e, Time t, Consumer& c, JobId id) { return e.Delete(t, c, id).code; },
+       {"gone", "gone", "", "gone", "gone", ""}},
+      {"release",
+       [](Engine& e, Time t, Consumer& c, JobId id) { return e.Release(t, c, id, 1, 0).code; },
+       {"", "ready", "", "", "", ""}},
+      {"release with delay",
+       [](Engine& e, Time t, Consumer& c, JobId id) { return e.Release(t, c, id, 1, 1).code; },
+       {"", "delayed", "", "", "", ""}},
+      {"bury",
+       [](Engine& e, Time t, Consumer& c, JobId id) { return e.Bury(t, c, id, 1).code; },
+       {"", "buried", "", "", "", ""}},
+      {"touch",
+       [](Engine& e, Time t, Consumer& c, JobId id) { return e.Touch(t, c, id).code; },
+       {"", "reserved", "", "", "", ""}},
+      {"report",
+       [](Engine& e, Time t, Consumer& c, JobId id) {
+         return e.Report(t, c, id, {Progress::Kind::kData, "x"}).code;
+       },
+       {"", "reserved", "", "", "", ""}},
+      {"complete",
+       [](Engine& e, Time t, Consumer& c, JobId id) { return e.Complete(t, c, id, "x").code; },
+       {"", "gone", "", "", "", ""}},
+      {"fail",
+       [](Engine& e, Time t, Consumer& c, JobId id) { return e.Fail(t, c, id).code; },
+       {"", "buried", "", "", "", ""}},
+      {"exception",
+       [](Engine& e, Time t, Consumer& c, JobId id) { return e.Except(t, c, id, "x").code; },
+       {"", "buried", "", "", "", ""}},
+      {"kick-job",
+       [](Engine& e, Time t, Consumer&, JobId id) { return e.KickJob(t, id).code; },
+       {"", "", "", "ready", "ready", ""}},
+      {"cancel",
+       [](Engine& e, Time t, Consumer&, JobId id) { return e.Cancel(t, id).code; },
+       {"gone", "gone", "gone", "gone", "gone", ""}},
+      {"reserve-job",
+       [](Engine& e, Time t, Consumer& c, JobId id) {
+         return e.ReserveJob(t, c, id).job == nullptr ? Code::kNotFound : Code::kOk;
+       },
+       {"reserved", "", "", "reserved", "reserved", ""}},
+  };
+  return *verbs;
+}
+
+TEST_F(StatesTest, EveryVerbInEveryState) {
+  constexpr std::string_view kStates[] = {"ready",   "reserved", "reserved",
+                                          "delayed", "buried",   "gone"};
+  for (const Verb& verb : Verbs()) {
+    for (int state = 0; state < 6; ++state) {
+      SCOPED_TRACE(std::string(verb.name) + " in state " + std::to_string(state));
+      RecordingConsumer &caller = Connect("t"), &other = Connect("t");
+      const JobId id = Make(state, caller, other);
+      const auto at = static_cast<std::size_t>(state);
+      ASSERT_EQ(kStates[at], State(id));
+      const Lsn before = journal.last();
+      const bool known = !verb.after[at].empty();
+      EXPECT_EQ(known ? Code::kOk : Code::kNotFound, verb.call(engine, Now(), caller, id));
+      EXPECT_EQ(known ? verb.after[at] : kStates[at], State(id));
+      if (!known) {
+        EXPECT_EQ(before, journal.last());
+      }
+      ExpectSound();
+      engine.Cancel(Now(), id);
+      Leave(caller);
+      Leave(other);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gearstalk
