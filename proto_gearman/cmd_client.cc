@@ -36,9 +36,6 @@ void Submit(GearmanSession& session, Request& request, Engine::Submission submis
   session.Reply(PacketType::kJobCreated, {session.HandleOf(added.id)});
 }
 
-// Handles and keys that a size delimits are C strings to clients: some send the NUL, too.
-std::string_view UpToNul(std::string_view text) { return text.substr(0, text.find('\0')); }
-
 std::string_view Flag(bool set) { return set ? "1" : "0"; }
 
 }  // namespace
@@ -99,7 +96,7 @@ void EchoReq(GearmanSession& session, Request& request) {
 
 void OptionReq(GearmanSession& session, Request& request) {
   const std::string_view option = request.arguments.at[0];
-  if (!SameWord(option, "exceptions")) return session.ReplyError(kUnknownOption);
+  if (!SameWord(UpToNul(option), "exceptions")) return session.ReplyError(kUnknownOption);
   session.WantExceptions();
   session.Reply(PacketType::kOptionRes, {option});
 }

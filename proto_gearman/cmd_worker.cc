@@ -111,6 +111,7 @@ void GrabJobAll(GearmanSession& session, Request& /*request*/) {
   AppendAssign(session, reduces ? PacketType::kJobAssignAll : PacketType::kJobAssignUniq, *job);
 }
 
+// What the worker wrote goes on as it is; numbers that it left out are 0.
 void WorkStatus(GearmanSession& session, Request& request) {
   const std::string_view numerator = request.arguments.at[1];
   const std::string_view denominator = request.arguments.at[2];
@@ -119,11 +120,11 @@ void WorkStatus(GearmanSession& session, Request& request) {
                     .numerator = Bounded(numerator),
                     .denominator = Bounded(denominator)};
   std::string filled;
-  if (numerator.empty() || denominator.empty()) {
-    filled.append(numerator.empty() ? "0" : numerator).push_back('\0');
-    progress.data = filled.append(denominator.empty() ? "0" : denominator);
-  } else {
+  if (denominator.data() != nullptr) {
     progress.data = {numerator.data(), numerator.size() + 1 + denominator.size()};
+  } else {
+    filled.append(numerator.empty() ? "0" : numerator).append(1, '\0').append("0");
+    progress.data = filled;
   }
   Report(session, request, progress, kNoJobForResult);
 }
@@ -143,8 +144,7 @@ void WorkComplete(GearmanSession& session, Request& request) {
 }
 
 void WorkFail(GearmanSession& session, Request& request) {
-  std::string_view handle = request.arguments.at[0];
-  if (handle.ends_with('\0')) handle.remove_suffix(1);
+  const std::string_view handle = UpToNul(request.arguments.at[0]);
   if (handle.size() > HandleText::kMaxSize) return session.ReplyError(kHandleTooLarge);
   const JobId id = session.IdOf(handle);
   if (session.FailFollowsException(id)) return;

@@ -78,7 +78,7 @@ Parsed ParseHeader(std::string_view bytes, Header& header);
 struct Shape {
   std::uint8_t arguments = 0;
   bool data = false;
-  // What is missing at the end of the payload counts as empty.
+  // What is missing at the end of the payload counts as empty; its view has no data().
   bool lenient = false;
 };
 
@@ -91,6 +91,9 @@ struct Arguments {
 // them is not looked at). Data need not be there yet; a last argument without NUL must be whole.
 Parsed ParseArguments(std::string_view shown, std::uint32_t declared, const Shape& shape,
                       Arguments& arguments);
+
+// A last argument as a C string: some clients send its NUL, too.
+inline std::string_view UpToNul(std::string_view text) { return text.substr(0, text.find('\0')); }
 
 // Writes a response: the parts with a NUL between two.
 void AppendPacket(Output& out, PacketType type, std::initializer_list<std::string_view> parts);

@@ -37,7 +37,7 @@ TEST_F(AdminTest, Values) {
   EXPECT_EQ(Ask("version\n"), "OK 1.2.3\n");
   EXPECT_EQ(Ask("VERSION\r\n"), "OK 1.2.3\n");
   EXPECT_EQ(Ask("verbose\n"), "OK ERROR\n");
-  EXPECT_EQ(Ask("getpid\n"), "OK " + std::to_string(getpid()) + "\n");
+  EXPECT_EQ(Ask("getpid\n"), std::string("OK ").append(std::to_string(getpid())).append("\n"));
   EXPECT_EQ(Ask("version with more words\n"), "OK 1.2.3\n");
 }
 
@@ -239,8 +239,10 @@ TEST_F(AdminTest, LongTablesComeInOnePiece) {
   std::string expected;
   const int jobs = 3 * AdminTable::kSlice + 1;
   for (int i = 1; i <= jobs; ++i) {
-    submits += Req(PacketType::kSubmitJobBg, {"f" + std::to_string(i), "", ""});
-    expected += "f" + std::to_string(i) + "\t1\t0\t0\n";
+    const std::string name = std::to_string(i);
+    submits += Req(PacketType::kSubmitJobBg, {name, "", ""});
+    expected += name;
+    expected += "\t1\t0\t0\n";
   }
   client.Say(submits);
   const int before = admin.yields();

@@ -216,9 +216,14 @@ TEST(ClientOptions, ExceptionsMayBeTheDefault) {
 
 TEST_F(ClientTest, UnknownOptionsAreRefused) {
   const std::string unknown = ErrorRes("UNKNOWN_OPTION", "Server does not recognize given option");
-  for (const std::string& option : {""s, "streaming"s, "exceptions\0"s, std::string(100, 'x')}) {
+  for (const std::string& option : {""s, "streaming"s, "exception"s, std::string(100, 'x')}) {
     EXPECT_EQ(client.Say(Req(PacketType::kOptionReq, {option})), unknown);
   }
+}
+
+TEST_F(ClientTest, OptionMayCarryItsNul) {
+  EXPECT_EQ(client.Say(Req(PacketType::kOptionReq, {"exceptions\0"s})),
+            Res(PacketType::kOptionRes, {"exceptions\0"s}));
 }
 
 TEST_F(ClientTest, EchoReturnsAnything) {

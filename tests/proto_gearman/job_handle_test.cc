@@ -12,7 +12,7 @@ TEST(JobHandle, ReadsWhatItWrites) {
   const HandleFormat format("host-1.example");
   for (JobId id : {JobId{1}, JobId{9}, JobId{10}, JobId{4294967296}, JobId{UINT64_MAX}}) {
     const HandleText text = format.Write(id);
-    EXPECT_EQ(text.view(), "H:host-1.example:" + std::to_string(id));
+    EXPECT_EQ(text.view(), std::string("H:host-1.example:").append(std::to_string(id)));
     EXPECT_EQ(format.Read(text), id);
   }
 }

@@ -300,11 +300,15 @@ TEST_F(WorkerTest, FailTellsTheClient) {
   EXPECT_EQ(client.Hear(), Res(PacketType::kWorkFail, {Handle(1)}));
 }
 
-TEST_F(WorkerTest, FailWithATrailingNulIsForgiven) {
+TEST_F(WorkerTest, FailWithMoreBehindItsHandleIsForgiven) {
   Submit();
-  worker.Say(kGrab);
-  EXPECT_EQ(worker.Say(Req(PacketType::kWorkFail, {Handle(1) + "\0"s})), "");
-  EXPECT_EQ(client.Hear(), Res(PacketType::kWorkFail, {Handle(1)}));
+  Submit();
+  worker.Say(kGrab + kGrab);
+  EXPECT_EQ(worker.Say(Req(PacketType::kWorkFail, {Handle(1) + "\0"s}) +
+                       Req(PacketType::kWorkFail, {Handle(2), "more"})),
+            "");
+  EXPECT_EQ(client.Hear(),
+            Res(PacketType::kWorkFail, {Handle(1)}) + Res(PacketType::kWorkFail, {Handle(2)}));
 }
 
 TEST_F(WorkerTest, FailBehindAnExceptionIsSwallowedOnce) {
@@ -359,7 +363,7 @@ TEST_F(WorkerTest, MissingDataCountsAsEmpty) {
                                Res(PacketType::kWorkFail, {Handle(2)}));
 }
 
-TEST_F(WorkerTest, MissingNumbersOfAStatusCountAsZero) {
+TEST_F(WorkerTest, NumbersThatAStatusLacksAreZero) {
   Submit();
   worker.Say(kGrab);
   EXPECT_EQ(worker.Say(Req(PacketType::kWorkStatus, {Handle(1), "5"}) +
@@ -367,7 +371,7 @@ TEST_F(WorkerTest, MissingNumbersOfAStatusCountAsZero) {
                        Req(PacketType::kWorkStatus, {Handle(1)})),
             "");
   EXPECT_EQ(client.Hear(), Res(PacketType::kWorkStatus, {Handle(1), "5", "0"}) +
-                               Res(PacketType::kWorkStatus, {Handle(1), "6", "0"}) +
+                               Res(PacketType::kWorkStatus, {Handle(1), "6", ""}) +
                                Res(PacketType::kWorkStatus, {Handle(1), "0", "0"}));
 }
 

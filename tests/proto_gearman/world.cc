@@ -44,7 +44,7 @@ std::string ErrorRes(std::string_view code, std::string_view text) {
   return Res(PacketType::kError, {code, text});
 }
 
-std::string Handle(std::uint64_t id) { return "H:test:" + std::to_string(id); }
+std::string Handle(std::uint64_t id) { return std::string("H:test:").append(std::to_string(id)); }
 
 Lsn SlowJournal::Append(const Record& record) {
   puts += record.kind == Record::Kind::kPut;
