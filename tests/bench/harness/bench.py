@@ -1,12 +1,16 @@
 """What all measurements share: the servers, the load tool, how often and how long."""
 
 import statistics
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
-from .load import Load, Report, Stepper
-from .servers import Kind, Server
+from .load import Load, LoadError, Report, Stepper
+from .servers import Kind, Server, ServerError
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,16 @@ class Spread:
 
     def __str__(self) -> str:
         return f"{short(self.median)} ({short(self.low)}-{short(self.high)})"
+
+
+def attempt(what: str, measure: Callable[[], T]) -> T | None:
+    """Says what is measured now, and why there is no result when it fails."""
+    print(f"{what} ...", flush=True)
+    try:
+        return measure()
+    except (LoadError, ServerError) as error:
+        print(f"{what}: no result: {error}", flush=True)
+        return None
 
 
 def cpu_of(reports: list[Report]) -> Spread:

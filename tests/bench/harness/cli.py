@@ -4,7 +4,9 @@ import argparse
 import fnmatch
 import json
 import os
+import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -49,6 +51,8 @@ def main() -> int:
     if options.list:
         _list_names()
         return 0
+    # So that a terminated run leaves no servers and no directory, either.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     install_peers()
     ours = options.ours or _build("gearstalkd")
     load = options.load or _build("load")

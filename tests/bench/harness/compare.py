@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import table
-from .bench import Bench, Spread, cpu_of, short, verdict
-from .load import LoadError, Report
+from .bench import Bench, Spread, attempt, cpu_of, short, verdict
+from .load import Report
 from .scenarios import JOURNAL, JOURNAL_BOUND, Scenario
 
 HEADER = ["scenario", "ours, µs", "peer", "peer, µs", "ratio", "bound", "met"]
@@ -16,19 +16,17 @@ Result = dict[str, Any]
 def run(bench: Bench, scenarios: Iterable[Scenario]) -> list[Result]:
     results = []
     for scenario in scenarios:
-        print(f"{scenario.name} ...", flush=True)
-        try:
-            results.append(_measure(bench, scenario))
-        except LoadError as error:
-            print(f"{scenario.name}: {error}", flush=True)
+        if result := attempt(scenario.name, lambda: _measure(bench, scenario)):
+            results.append(result)
     rows = [row for result in results for row in _rows(result)]
     table.show("Server CPU per job", HEADER, rows)
     return results
 
 
-def run_journal(bench: Bench) -> Result:
-    print(f"{JOURNAL.name} ...", flush=True)
-    result = _measure(bench, JOURNAL)
+def run_journal(bench: Bench) -> Result | None:
+    result = attempt(JOURNAL.name, lambda: _measure(bench, JOURNAL))
+    if result is None:
+        return None
     cpu = {name: cpu_of(reports) for name, reports in result["reports"].items()}
     rate = {
         name: Spread.of([report["ops_per_second"] for report in reports])

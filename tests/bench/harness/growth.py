@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from . import table
-from .bench import Bench, Spread, cpu_of, short, verdict
-from .load import LoadError
+from .bench import Bench, Spread, attempt, cpu_of, short, verdict
 from .plot import Curve, write_plot
 from .scenarios import Growth
 
@@ -36,13 +35,12 @@ def _measure(bench: Bench, growth: Growth, name: str) -> list[Point]:
     sizes = growth.sizes[:-1][-1:] if bench.quick else growth.sizes
     points = []
     for size in sizes:
-        print(f"{growth.name}, {name}, {size:,} ...", flush=True)
         sides = [(name, _load(growth, growth.base)), (name, _load(growth, size))]
-        try:
-            alone, beside = bench.interleaved(sides)
-        except LoadError as error:
-            print(f"{growth.name}: {error}", flush=True)
+        what = f"{growth.name}, {name}, {size:,}"
+        reports = attempt(what, lambda: bench.interleaved(sides))
+        if reports is None:
             break
+        alone, beside = reports
         points.append({"server": name, "size": size, "alone": alone, "beside": beside})
     return points
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import table
-from .bench import Bench, Spread, short, verdict
-from .load import LoadError, Report
+from .bench import Bench, Spread, attempt, short, verdict
+from .load import Report
 from .scenarios import Latency
 
 HEADER = ["scenario", "server", "jobs a second", "p50, ms", "p99, ms", "max, ms"]
@@ -21,12 +21,12 @@ def run(bench: Bench, cases: Iterable[Latency]) -> list[Result]:
     results = []
     rates: dict[str, float] = {}
     for case in cases:
-        try:
-            rate = rates.get(case.load) or _half_of_slower(bench, case)
-            rates[case.load] = rate
-            results.append(_measure(bench, case, rate))
-        except LoadError as error:
-            print(f"{case.name}: {error}", flush=True)
+        rate = rates.get(case.load) or attempt("full load", lambda: _half_of_slower(bench, case))
+        if rate is None:
+            continue
+        rates[case.load] = rate
+        if result := attempt(case.name, lambda: _measure(bench, case, rate)):
+            results.append(result)
     rows = [row for result in results for row in _rows(result)]
     table.show("Time of a job at half load", HEADER, rows)
     return results
@@ -42,7 +42,6 @@ def _measure(bench: Bench, case: Latency, rate: float) -> Result:
     reports: dict[str, list[Report]] = {"ours": [], case.peer: []}
     for _ in range(1 if bench.quick else ROUNDS):
         for name in reports:
-            print(f"latency: {case.name}, {name} ...", flush=True)
             reports[name].append(_measure_once(bench, case, name, rate))
     return {"name": case.name, "peer": case.peer, "rate": rate, "reports": reports}
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .servers import Server
+from .servers import Server, die_with_parent
 
 Report = dict[str, Any]
 
-LIMIT_SECONDS = 600
+LIMIT_SECONDS = 240
 
 
 class LoadError(RuntimeError):
@@ -35,7 +35,9 @@ class Load:
         command = self.command(server, arguments)
         for question in questions:
             command += ["--ask", question]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS + 10)
+        done = subprocess.run(
+            command, capture_output=True, text=True, preexec_fn=die_with_parent, check=False
+        )
         if done.returncode != 0:
             raise LoadError(f"{server.kind.name}: {done.stderr.strip() or done.returncode}")
         report: Report = json.loads(done.stdout)
@@ -53,6 +55,7 @@ class Stepper:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            preexec_fn=die_with_parent,
         )
 
     def __enter__(self) -> "Stepper":

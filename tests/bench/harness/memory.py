@@ -5,17 +5,17 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import table
-from .bench import Bench, verdict
-from .load import LoadError
+from .bench import Bench, attempt, verdict
 from .scenarios import (
+    BEANSTALKD,
     BODY_BYTES,
     CONNECTION_BOUND,
     DRAINED_BOUND,
     GEARMAND,
-    BEANSTALKD,
     QUEUED_BOUND,
     Memory,
 )
+from .servers import Server
 
 Result = dict[str, Any]
 
@@ -27,11 +27,9 @@ def run_queued(bench: Bench, cases: Iterable[Memory]) -> list[Result]:
     results = []
     for case in cases:
         for name in ["ours", *case.peers]:
-            print(f"memory: {case.name}, {name} ...", flush=True)
-            try:
-                results.append(_queued(bench, case, name, jobs))
-            except LoadError as error:
-                print(f"{case.name}: {error}", flush=True)
+            what = f"memory of {case.name}, {name}"
+            if result := attempt(what, lambda: _queued(bench, case, name, jobs)):
+                results.append(result)
     header = ["scenario", "server", "bytes a job beside its body", "bound", "met"]
     header += ["before, MB", "full, MB", "drained, MB", "to before", "bound", "met"]
     title = f"Memory of {jobs:,} queued jobs of {BODY_BYTES} bytes"
@@ -46,23 +44,32 @@ def _queued(bench: Bench, case: Memory, name: str, jobs: int) -> Result:
         before = server.resident_bytes()
         bench.load.measure(server, f"{case.protocol} store --tubes {case.tubes} {load}")
         full = server.resident_bytes()
-        bench.load.measure(server, f"{case.protocol} drain --tubes {case.tubes} --filled {load}")
-        time.sleep(GIVE_BACK_SECONDS)
-        drained = server.resident_bytes()
+        drained = _drained(bench, server, f"{case.protocol} drain --tubes {case.tubes} {load}")
     return {"name": case.name, "server": name, "jobs": jobs, "before": before, "full": full,
             "drained": drained}  # fmt: skip
 
 
+def _drained(bench: Bench, server: Server, load: str) -> int | None:
+    """Resident bytes after the drain; none when the server does not get through with it."""
+    if not attempt("its drain", lambda: bench.load.measure(server, f"{load} --filled")):
+        return None
+    time.sleep(GIVE_BACK_SECONDS)
+    return server.resident_bytes()
+
+
 def _queued_row(result: Result) -> table.Row:
     beside_body = (result["full"] - result["before"]) / result["jobs"] - BODY_BYTES
-    left = result["drained"] / result["before"]
     ours = result["server"] == "ours"
-    return [
+    row = [
         result["name"], result["server"],
         f"{beside_body:.0f}", *_bound(ours, beside_body, QUEUED_BOUND),
-        *(f"{result[when] / 2**20:.1f}" for when in ("before", "full", "drained")),
-        f"{left:.2f}", *_bound(ours, left, DRAINED_BOUND),
+        *(f"{result[when] / 2**20:.1f}" for when in ("before", "full")),
     ]  # fmt: skip
+    if result["drained"] is None:
+        return [*row, "", "", "", ""]
+    left = result["drained"] / result["before"]
+    drained = f"{result['drained'] / 2**20:.1f}"
+    return [*row, drained, f"{left:.2f}", *_bound(ours, left, DRAINED_BOUND)]
 
 
 def run_connections(bench: Bench) -> list[Result]:
@@ -70,13 +77,9 @@ def run_connections(bench: Bench) -> list[Result]:
     results = []
     for protocol, peer in (("beanstalk", BEANSTALKD), ("gearman", GEARMAND)):
         for name in ("ours", peer):
-            print(f"memory: idle {protocol} connections, {name} ...", flush=True)
-            with bench.server(name) as server:
-                before = server.resident_bytes()
-                idle = f"--idle {count} --idle-protocol {protocol} --seconds 0.5"
-                report = bench.load.measure(server, f"{protocol} idle {idle}")
-            each = (report["rss_after"] - before) / count
-            results.append({"protocol": protocol, "server": name, "bytes": each})
+            what = f"memory of idle {protocol} connections, {name}"
+            if result := attempt(what, lambda: _connections(bench, protocol, name, count)):
+                results.append(result)
     rows = [
         [result["protocol"], result["server"], f"{result['bytes']:.0f}",
          *_bound(result["server"] == "ours", result["bytes"], CONNECTION_BOUND)]
@@ -85,6 +88,15 @@ def run_connections(bench: Bench) -> list[Result]:
     header = ["protocol", "server", "bytes a connection", "bound", "met"]
     table.show(f"Memory of {count:,} idle connections", header, rows)
     return results
+
+
+def _connections(bench: Bench, protocol: str, name: str, count: int) -> Result:
+    with bench.server(name) as server:
+        before = server.resident_bytes()
+        idle = f"--idle {count} --idle-protocol {protocol} --seconds 0.5"
+        report = bench.load.measure(server, f"{protocol} idle {idle}")
+    each = (report["rss_after"] - before) / count
+    return {"protocol": protocol, "server": name, "bytes": each}
 
 
 def _bound(applies: bool, value: float, bound: float) -> list[str]:

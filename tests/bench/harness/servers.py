@@ -72,6 +72,10 @@ def find(program: str) -> str | None:
     return shutil.which(program) or shutil.which(program, path="/usr/sbin:/sbin")
 
 
+class ServerError(RuntimeError):
+    """A server did not start."""
+
+
 class Server:
     """A running server with a directory of its own; a context manager that ends it."""
 
@@ -86,7 +90,7 @@ class Server:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            preexec_fn=_die_with_parent,
+            preexec_fn=die_with_parent,
         )
         self.pid = self._process.pid
 
@@ -119,13 +123,13 @@ class Server:
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
-                raise RuntimeError(f"{self.kind.name} ended with {self._process.returncode}")
+                raise ServerError(f"{self.kind.name} ended with {self._process.returncode}")
             try:
                 socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
                 return
             except OSError:
                 time.sleep(0.01)
-        raise RuntimeError(f"{self.kind.name} does not listen")
+        raise ServerError(f"{self.kind.name} does not listen")
 
 
 def _free_port() -> int:
@@ -135,6 +139,7 @@ def _free_port() -> int:
         return port
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
+    """For a child process to call before it becomes another program."""
     pr_set_pdeathsig = 1
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)

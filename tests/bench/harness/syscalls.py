@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from . import table
-from .bench import Bench
-from .load import LoadError
+from .bench import Bench, attempt
 from .scenarios import Scenario
 from .servers import Server
 
@@ -23,11 +22,9 @@ def run(bench: Bench, scenarios: Iterable[Scenario]) -> list[Result]:
     results = []
     for scenario in scenarios:
         for name in ["ours", *scenario.bounds]:
-            print(f"system calls: {scenario.name}, {name} ...", flush=True)
-            try:
-                calls = _count(bench, scenario, name)
-            except LoadError as error:
-                print(f"{scenario.name}: {error}", flush=True)
+            what = f"system calls of {scenario.name}, {name}"
+            calls = attempt(what, lambda: _count(bench, scenario, name))
+            if calls is None:
                 continue
             results.append({"name": scenario.name, "server": name, "calls": calls})
     table.show("System calls per job", HEADER, [_row(result) for result in results])
