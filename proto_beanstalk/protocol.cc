@@ -12,6 +12,9 @@
 namespace gearstalk::beanstalk {
 namespace {
 
+// A line of an unknown word may be an admin line of Gearman, which has this bound.
+constexpr std::size_t kLongestUnknown = 8192;
+
 std::string RandomHex(std::size_t digits) {
   std::random_device random;
   std::string hex;
@@ -46,11 +49,10 @@ Claim Protocol::Sniff(std::string_view bytes) const {
 }
 
 Claim Protocol::SniffUnknown(std::string_view bytes) const {
-  const std::size_t end = bytes.substr(0, kMaxLine).find('\n');
+  const std::size_t end = bytes.find('\n');
+  // Its end says whose it is; who sends none for so long gets beanstalk's word for it.
   if (end == std::string_view::npos) {
-    if (bytes.size() < kMaxLine) return Claim::kMaybe;
-    // The session has to see the end of an over-long line, however far away that is.
-    return SkipLine(bytes).ended ? Claim::kOneMessage : Claim::kYes;
+    return bytes.size() < kLongestUnknown ? Claim::kMaybe : Claim::kYes;
   }
   return end > 0 && bytes[end - 1] == '\r' ? Claim::kOneMessage : Claim::kNo;
 }

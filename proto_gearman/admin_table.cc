@@ -35,7 +35,7 @@ void AdminTable::AddTube(const Tube& tube) {
     AddNumber(tube.unfinished());
     AddNumber(tube.reserved());
   } else {
-    for (Band band : {Band::kHigh, Band::kNormal, Band::kLow}) AddNumber(tube.ready(band));
+    for (Band band : {Band::kHigh, Band::kNormal, Band::kLow}) AddNumber(tube.queued(band));
   }
   AddNumber(tube.workers());
   text_ += '\n';

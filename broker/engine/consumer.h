@@ -53,14 +53,18 @@ class Consumer : public Timer {
   Time wait_until_ = kNever;      // reserve-with-timeout
   std::uint64_t wait_since_ = 0;  // rises with every new wait: the order of service
   Tube* promised_ = nullptr;      // tube whose job it was woken for and has not asked for yet
-  std::uint64_t promise_round_ = 0;
-  Hook wide_hook_;  // among the waiters that watch many tubes
+  Time promise_ends_ = 0;         // when nobody counts on it any more
+  Hook wide_hook_;                // among the waiters that watch many tubes
+  Hook promise_hook_;             // among those with a promise
 
  public:
   using WideList =
       boost::intrusive::list<Consumer,
                              boost::intrusive::member_hook<Consumer, Hook, &Consumer::wide_hook_>,
                              boost::intrusive::constant_time_size<true>>;
+  using PromisedList = boost::intrusive::list<
+      Consumer, boost::intrusive::member_hook<Consumer, Hook, &Consumer::promise_hook_>,
+      boost::intrusive::constant_time_size<false>>;
 };
 
 }  // namespace gearstalk

@@ -199,6 +199,7 @@ class Engine final : public LiveState {
  private:
   // engine_apply.cc
   void Insert(JobPtr job, Tube& tube);
+  void CountQueued(const Job& job, int change);
   void EnterReady(Job& job);
   void EnterDelayed(Job& job, Time due);
   void EnterBuried(Job& job, std::uint64_t burial);
@@ -254,16 +255,12 @@ class Engine final : public LiveState {
   void StandOutOfLine(Consumer& consumer);
   Consumer* LongestWaiting(const Tube& tube) const;
   void Serve(Time now, Tube& tube, const Job* fresh = nullptr);
-  void Wake(Time now, Consumer& sleeper, const Job& job);
+  void Wake(Time now, Consumer& sleeper, Tube& tube);
   void WakeSleepers(Tube& tube);
-  static Tube* TakePromise(Consumer& consumer);
+  Tube* TakePromise(Consumer& consumer);
   void DropPromise(Time now, Consumer& consumer);
   static bool Runnable(const Tube& tube) { return tube.ready() > 0 && !tube.paused(); }
-  struct WokenFor {
-    JobId job;
-    Time check;  // if it is still ready then, everybody is woken
-  };
-  void CheckWoken(Time now, const WokenFor& woken);
+  void BreakPromise(Time now, Consumer& consumer);
 
   // engine_tick.cc
   void ArmTube(Tube& tube);
@@ -292,7 +289,7 @@ class Engine final : public LiveState {
   std::vector<Tube*> stirred_;  // tubes with ready jobs, in no order
   std::vector<Tube*> replayed_;
   Consumer::WideList wide_waiting_;
-  std::deque<WokenFor> woken_for_;  // by time
+  Consumer::PromisedList promised_;  // by time
   struct UnsyncedRecord {
     JobId job;
     Lsn lsn;

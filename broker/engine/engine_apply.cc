@@ -14,6 +14,11 @@ void Engine::Insert(JobPtr job, Tube& tube) {
   jobs_.Insert(owned->id_, owned);
 }
 
+void Engine::CountQueued(const Job& job, int change) {
+  job.tube_->queued_by_band_[static_cast<std::size_t>(BandOf(job.priority))] +=
+      static_cast<std::uint32_t>(change);
+}
+
 void Engine::EnterReady(Job& job) {
   Tube& tube = *job.tube_;
   job.state_ = JobState::kReady;
@@ -22,14 +27,18 @@ void Engine::EnterReady(Job& job) {
     stirred_.push_back(&tube);
   }
   tube.ready_.Push(&job);
-  ++tube.ready_by_band_[static_cast<std::size_t>(BandOf(job.priority))];
+  CountQueued(job, 1);
   ++totals_.ready;
-  if (job.priority < kNormalFrom) ++totals_.urgent;
+  if (job.priority < kNormalFrom) {
+    ++tube.urgent_;
+    ++totals_.urgent;
+  }
 }
 
 void Engine::EnterDelayed(Job& job, Time due) {
   job.state_ = JobState::kDelayed;
   job.tube_->delayed_.Push(due, &job);
+  CountQueued(job, 1);
   ++totals_.delayed;
   ArmTube(*job.tube_);
 }
@@ -57,9 +66,12 @@ void Engine::LeaveState(Job& job) {
   switch (job.state_) {
     case JobState::kReady:
       tube.ready_.Remove(&job);
-      --tube.ready_by_band_[static_cast<std::size_t>(BandOf(job.priority))];
+      CountQueued(job, -1);
       --totals_.ready;
-      if (job.priority < kNormalFrom) --totals_.urgent;
+      if (job.priority < kNormalFrom) {
+        --tube.urgent_;
+        --totals_.urgent;
+      }
       if (tube.ready_.empty()) {
         stirred_[tube.stirred_slot_] = stirred_.back();
         stirred_[tube.stirred_slot_]->stirred_slot_ = tube.stirred_slot_;
@@ -68,6 +80,7 @@ void Engine::LeaveState(Job& job) {
       break;
     case JobState::kDelayed:
       tube.delayed_.Remove(&job);
+      CountQueued(job, -1);
       --totals_.delayed;
       break;
     case JobState::kBuried:

@@ -13,7 +13,8 @@ namespace {
 struct Counted {
   std::size_t ready = 0, reserved = 0, delayed = 0, buried = 0;
   std::size_t bands[3] = {0, 0, 0};
-  std::size_t watching = 0, wide_watching = 0, in_line = 0;
+  std::size_t urgent = 0;
+  std::size_t watching = 0, wide_watching = 0, in_line = 0, promised = 0;
 };
 
 }  // namespace
@@ -28,6 +29,7 @@ std::string Engine::CheckInvariants(const std::vector<const Consumer*>& consumer
       case JobState::kReady:
         ++tube.ready;
         ++tube.bands[static_cast<std::size_t>(BandOf(job->priority))];
+        tube.urgent += job->priority < kNormalFrom;
         sum.urgent += job->priority < kNormalFrom;
         if (MoreUrgent(*job, *job->tube_->ready_.front())) {
           return fmt::format("job {} is more urgent than the front of its tube", job->id());
@@ -41,6 +43,7 @@ std::string Engine::CheckInvariants(const std::vector<const Consumer*>& consumer
         break;
       case JobState::kDelayed:
         ++tube.delayed;
+        ++tube.bands[static_cast<std::size_t>(BandOf(job->priority))];
         if (job->tube_->delayed_.At(job->link_.held.slot) != job) {
           return fmt::format("job {} is not where its tube delays it", job->id());
         }
@@ -69,11 +72,12 @@ std::string Engine::CheckInvariants(const std::vector<const Consumer*>& consumer
       ++tube.watching;
       tube.wide_watching += consumer->watched_.wide();
       tube.in_line += consumer->waiting() && !consumer->watched_.wide();
-      if (consumer->wait_ == Consumer::Wait::kReserving && Runnable(watch->tube) &&
-          watch->tube.promised_ == 0) {
+      if (consumer->waiting() && Runnable(watch->tube) &&
+          watch->tube.ready() > watch->tube.promised_) {
         return fmt::format("a consumer waits while tube {} has a job", watch->tube.name());
       }
     }
+    if (consumer->promised_ != nullptr) ++counted[consumer->promised_].promised;
   }
   if (waiting != totals_.waiting) return fmt::format("{} wait, not {}", waiting, totals_.waiting);
 
@@ -81,10 +85,12 @@ std::string Engine::CheckInvariants(const std::vector<const Consumer*>& consumer
     const Counted& is = counted[tube];
     const bool same = is.ready == tube->ready() && is.reserved == tube->reserved() &&
                       is.delayed == tube->delayed() && is.buried == tube->buried() &&
-                      is.bands[0] == tube->ready(Band::kHigh) &&
-                      is.bands[1] == tube->ready(Band::kNormal) &&
-                      is.bands[2] == tube->ready(Band::kLow) && is.watching == tube->watching() &&
-                      is.wide_watching == tube->wide_watching_ && is.in_line == tube->line_.size();
+                      is.bands[0] == tube->queued(Band::kHigh) &&
+                      is.bands[1] == tube->queued(Band::kNormal) &&
+                      is.bands[2] == tube->queued(Band::kLow) && is.urgent == tube->urgent() &&
+                      is.watching == tube->watching() &&
+                      is.wide_watching == tube->wide_watching_ &&
+                      is.in_line == tube->line_.size() && is.promised == tube->promised_;
     if (!same) return fmt::format("tube {} counts wrong", tube->name());
     if ((is.ready > 0) !=
         (tube->stirred_slot_ < stirred_.size() && stirred_[tube->stirred_slot_] == tube)) {

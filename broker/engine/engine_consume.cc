@@ -23,10 +23,10 @@ ReserveResult Engine::Reserve(Time now, Consumer& consumer, Time deadline, Taken
 }
 
 Taken Engine::ReserveJob(Time now, Consumer& consumer, JobId id) {
-  consumer.needs_ttr_ = true;
-  CountAsWorker(consumer);
   Job* job = jobs_.Find(id);
   if (job == nullptr || job->state_ == JobState::kReserved) return {};
+  consumer.needs_ttr_ = true;
+  CountAsWorker(consumer);
   return Take(now, *job, consumer);
 }
 

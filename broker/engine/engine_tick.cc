@@ -24,13 +24,11 @@ Time Engine::Tick(Time now) {
       ConsumerDue(now, static_cast<Consumer&>(*timer), steps);
     }
   }
-  while (!woken_for_.empty() && woken_for_.front().check <= now) {
-    const WokenFor woken = woken_for_.front();
-    woken_for_.pop_front();
-    CheckWoken(now, woken);
+  while (!promised_.empty() && promised_.front().promise_ends_ <= now) {
+    BreakPromise(now, promised_.front());
   }
-  const Time wake_check = woken_for_.empty() ? kNever : woken_for_.front().check;
-  return std::max(now, std::min(deadlines_.next(), wake_check));
+  const Time promise_ends = promised_.empty() ? kNever : promised_.front().promise_ends_;
+  return std::max(now, std::min(deadlines_.next(), promise_ends));
 }
 
 void Engine::ArmTube(Tube& tube) {

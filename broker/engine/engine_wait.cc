@@ -7,8 +7,8 @@
 namespace gearstalk {
 namespace {
 
-// How long a woken sleeper may take before everybody is woken for the same job.
-constexpr Time kWakeAllAfter = 100 * kMillisecond;
+// How long a woken sleeper may take before everybody is woken in its place.
+constexpr Time kPromiseLasts = 100 * kMillisecond;
 
 }  // namespace
 
@@ -105,25 +105,22 @@ void Engine::Serve(Time now, Tube& tube, const Job* fresh) {
   while (tube.ready() > tube.promised_ && !tube.paused()) {
     Consumer* consumer = LongestWaiting(tube);
     if (consumer == nullptr) return;
-    Job* job = tube.ready_.front();
     if (consumer->wait_ == Consumer::Wait::kSleeping) {
-      const bool is_ready = fresh != nullptr && fresh->state_ == JobState::kReady;
-      Wake(now, *consumer, is_ready ? *fresh : *job);
+      Wake(now, *consumer, tube);
       continue;
     }
     EndWait(*consumer);
-    const Taken taken = Take(now, *job, *consumer);
+    const Taken taken = Take(now, *tube.ready_.front(), *consumer);
     consumer->OnReserved(*taken.job, taken.lsn);
   }
 }
 
-void Engine::Wake(Time now, Consumer& sleeper, const Job& job) {
+void Engine::Wake(Time now, Consumer& sleeper, Tube& tube) {
   EndWait(sleeper);
-  Tube& tube = *job.tube_;
   sleeper.promised_ = &tube;
-  sleeper.promise_round_ = tube.promise_round_;
+  sleeper.promise_ends_ = now + kPromiseLasts;
   ++tube.promised_;
-  woken_for_.push_back({job.id_, now + kWakeAllAfter});
+  promised_.push_back(sleeper);
   sleeper.OnJobsAvailable();
 }
 
@@ -148,7 +145,8 @@ Tube* Engine::TakePromise(Consumer& consumer) {
   Tube* tube = consumer.promised_;
   if (tube == nullptr) return nullptr;
   consumer.promised_ = nullptr;
-  if (consumer.promise_round_ == tube->promise_round_) --tube->promised_;
+  --tube->promised_;
+  promised_.erase(promised_.iterator_to(consumer));
   return tube;
 }
 
@@ -161,18 +159,13 @@ void Engine::Sleep(Time now, Consumer& consumer) {
   DropPromise(now, consumer);
   bool any_ready = false;
   BeginWait(consumer, Consumer::Wait::kSleeping, kNever);
-  if (const Job* job = BestFor(consumer, any_ready)) Wake(now, consumer, *job);
+  if (const Job* job = BestFor(consumer, any_ready)) Wake(now, consumer, *job->tube_);
 }
 
-// Nobody came for the job: its promise was worth nothing. Those who reserve get it, all others are
-// woken.
-void Engine::CheckWoken(Time now, const WokenFor& woken) {
-  const Job* job = jobs_.Find(woken.job);
-  if (job == nullptr || job->state_ != JobState::kReady) return;
-  Tube& tube = *job->tube_;
-  tube.promised_ = 0;
-  ++tube.promise_round_;
-  if (!tube.paused()) WakeSleepers(tube);
+// It did not come. Those who reserve get the job it was woken for, all others are woken.
+void Engine::BreakPromise(Time now, Consumer& consumer) {
+  Tube& tube = *TakePromise(consumer);
+  if (Runnable(tube)) WakeSleepers(tube);
   Serve(now, tube);
 }
 

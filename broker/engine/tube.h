@@ -60,8 +60,9 @@ class Tube : public Timer {
   std::uint64_t id() const { return id_; }  // rises in the order of creation
 
   std::size_t ready() const { return ready_.size(); }
-  std::size_t ready(Band band) const { return ready_by_band_[static_cast<std::size_t>(band)]; }
-  std::size_t urgent() const { return ready(Band::kHigh); }
+  // Ready and delayed jobs of a class.
+  std::size_t queued(Band band) const { return queued_by_band_[static_cast<std::size_t>(band)]; }
+  std::size_t urgent() const { return urgent_; }  // ready ones below kNormalFrom
   std::size_t delayed() const { return delayed_.size(); }
   std::size_t reserved() const { return reserved_; }
   std::size_t buried() const { return buried_size_; }
@@ -92,7 +93,8 @@ class Tube : public Timer {
   std::string name_;
   std::uint64_t id_;
   ReadyQueue ready_;
-  std::array<std::uint32_t, 3> ready_by_band_{};
+  std::uint32_t urgent_ = 0;
+  std::array<std::uint32_t, 3> queued_by_band_{};
   IndexedHeap<Job> delayed_;  // by due time
   JobList buried_;            // in the order of burial
   std::uint32_t buried_size_ = 0;
@@ -107,10 +109,7 @@ class Tube : public Timer {
   std::uint32_t pause_s_ = 0;
   Time pause_until_ = 0;  // 0 = not paused
   WaitingLine line_;      // who waits, first come first
-  // Sleepers woken for a job of this tube that have not asked for it yet. A new round begins when
-  // promises are given up: those made in an older one no longer count.
-  std::uint32_t promised_ = 0;
-  std::uint64_t promise_round_ = 0;
+  std::uint32_t promised_ = 0;  // sleepers woken for a job of it that have not asked for it yet
   std::array<std::int64_t, 3> max_queue_{};  // by Band, 0 = no limit
   std::uint32_t stirred_slot_ = UINT32_MAX;  // place among the tubes with ready jobs
 };
