@@ -113,6 +113,12 @@ TEST_F(AdminTest, StatusCountsJobsAndWorkers) {
   EXPECT_EQ(Ask("status\n"), "b\t3\t0\t0\n.\n");
 }
 
+TEST_F(AdminTest, DelayedJobsWaitToo) {
+  client.Say(Req(PacketType::kSubmitJobEpoch, {"f", "", "4000000000", "d"}) +
+             Req(PacketType::kSubmitJobHighBg, {"f", "", "d"}));
+  EXPECT_EQ(Ask("status\nprioritystatus\n"), "f\t2\t0\t0\n.\nf\t1\t1\t0\t0\n.\n");
+}
+
 TEST_F(AdminTest, NamesKeepTheirColumns) {
   for (std::string_view name : {"", ".dot", "tab\tbed", "line\nfeed", "größe", "back\\slash"}) {
     worker.Say(Req(PacketType::kCanDo, {name}));
