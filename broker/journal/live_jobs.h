@@ -1,0 +1,44 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace gearstalk {
+
+// Which segment holds the record of each live job, and about how long that record is: 6 bytes a
+// job, and a ninth of that for finding it.
+class LiveJobs {
+ public:
+  struct Place {
+    std::uint64_t segment = 0;  // 0: the job is not known
+    std::uint64_t bytes = 0;
+  };
+
+  Place Find(std::uint64_t id) const;
+  // Both return what was there before. `bytes` is kept to 11 significant bits: compare and sum up
+  // only what came out of here.
+  Place Set(std::uint64_t id, std::uint64_t segment, std::uint64_t bytes);
+  Place Erase(std::uint64_t id);
+
+  std::uint64_t size() const { return size_; }
+  static std::uint64_t Rounded(std::uint64_t bytes) { return Unpack(Pack(bytes)); }
+
+ private:
+  static constexpr std::uint64_t kPageIds = 64;
+  struct Page {
+    std::array<std::uint32_t, kPageIds> segment{};
+    std::array<std::uint16_t, kPageIds> size{};
+    std::uint32_t used = 0;
+  };
+
+  static std::uint16_t Pack(std::uint64_t bytes);
+  static std::uint64_t Unpack(std::uint16_t packed);
+
+  absl::flat_hash_map<std::uint64_t, std::unique_ptr<Page>> pages_;  // by id / kPageIds
+  std::uint64_t size_ = 0;
+};
+
+}  // namespace gearstalk

@@ -1,0 +1,190 @@
+#include "broker/journal/segment_files.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace gearstalk {
+namespace {
+
+Fault Check(int error, const char* call, const std::string& path) {
+  return error == 0 ? Fault{} : Fault{error, call, path};
+}
+
+}  // namespace
+
+SegmentFiles::SegmentFiles(FileSystem& file_system, std::string directory,
+                           std::uint64_t segment_size, std::uint64_t journal_salt)
+    : file_system_(file_system),
+      directory_(std::move(directory)),
+      spare_path_(directory_ + "/" + kSpareName),
+      segment_size_(segment_size),
+      journal_salt_(journal_salt) {}
+
+std::string SegmentFiles::Path(std::uint64_t number) const {
+  return directory_ + "/" + SegmentName(number);
+}
+
+void SegmentFiles::Adopt(std::uint64_t number, std::uint64_t size) {
+  segments_.push_back({number, size});
+}
+
+Fault SegmentFiles::AdoptPrepared(std::uint64_t number, std::uint64_t size) {
+  const bool recycle = spare_ == Spare::kNone && size == segment_size_;
+  return recycle ? Recycle(Path(number)) : Remove(Path(number));
+}
+
+std::uint64_t SegmentFiles::DiskBytes() const {
+  std::uint64_t bytes = spare_ == Spare::kNone ? 0 : segment_size_;
+  for (const Segment& segment : segments_) bytes += segment.size;
+  return bytes;
+}
+
+Fault SegmentFiles::Begin(std::uint64_t number, std::uint64_t size) {
+  if (current_number_ == number && current_ != nullptr) return {};
+  if (Fault fault = SealCurrent()) return fault;
+  if (spare_ == Spare::kNone) {
+    if (Fault fault = OpenSpare()) return fault;
+  }
+  const bool allocated = spare_ != Spare::kEmpty && size <= segment_size_;
+  if (spare_ != Spare::kReady) {
+    if (Fault fault = NameSpare(number)) return fault;
+  }
+  if (!allocated) {
+    const int error = spare_file_->Allocate(size);
+    const bool may_grow = error == -EOPNOTSUPP || error == -ENOSPC;  // the writes will tell
+    if (error != 0 && !may_grow) return {error, "fallocate", Path(number)};
+  }
+  current_ = std::move(spare_file_);
+  current_number_ = number;
+  current_used_ = kSegmentHeaderSize;
+  segments_.push_back({number, allocated ? segment_size_ : size});
+  spare_ = Spare::kNone;
+  return {};
+}
+
+// Nothing of the old segment may be missing once the next one says where the log goes on.
+Fault SegmentFiles::SealCurrent() {
+  if (current_ == nullptr) return {};
+  Segment& segment = segments_.back();
+  const std::uint64_t size = SealedSize(current_used_, segment.size);
+  if (size < segment.size) {
+    const int error = current_->Truncate(size);
+    if (error != 0) return {error, "ftruncate", Path(segment.number)};
+    segment.size = size;
+  }
+  if (Fault fault = Sync()) return fault;
+  current_.reset();
+  return {};
+}
+
+Fault SegmentFiles::Write(std::uint64_t offset, std::string_view bytes, std::size_t used) {
+  const int error = WriteFully(*current_, offset, bytes);
+  if (error != 0) return {error, "pwrite", Path(current_number_)};
+  current_used_ = offset + used;
+  segments_.back().size = std::max(segments_.back().size, current_used_);
+  return {};
+}
+
+Fault SegmentFiles::Sync() {
+  if (current_ == nullptr) return {};
+  return Check(current_->Sync(), "fdatasync", Path(current_number_));
+}
+
+Fault SegmentFiles::Release(std::uint64_t oldest) {
+  while (!segments_.empty() && segments_.front().number < oldest) {
+    const Segment segment = segments_.front();
+    const std::string path = Path(segment.number);
+    const bool recycle = spare_ == Spare::kNone && segment.size == segment_size_;
+    if (Fault fault = recycle ? Recycle(path) : Remove(path)) return fault;
+    segments_.pop_front();
+  }
+  return {};
+}
+
+Fault SegmentFiles::Recycle(const std::string& path) {
+  auto opened = file_system_.Open(path, FileSystem::Mode::kWrite);
+  if (opened.error != 0) return {opened.error, "open", path};
+  const int error = file_system_.Rename(path, spare_path_);
+  if (error != 0) return {error, "rename", path};
+  spare_file_ = std::move(opened.file);
+  spare_ = Spare::kFilled;
+  return {};
+}
+
+Fault SegmentFiles::Remove(const std::string& path) {
+  return Check(file_system_.Unlink(path), "unlink", path);
+}
+
+Fault SegmentFiles::Prepare() {
+  Fault fault;
+  switch (spare_) {
+    case Spare::kNone:
+      return OpenSpare();
+    case Spare::kEmpty:
+      fault = AllocateSpare();
+      break;
+    case Spare::kFilling:
+      fault = FillSpare();
+      break;
+    case Spare::kFilled:
+      return NameSpare(current_number_ + 1);
+    case Spare::kReady:
+      return {};
+  }
+  if (fault.no_space()) {
+    // Nothing was ever stored in it: it may go, and be tried again.
+    spare_file_.reset();
+    spare_ = Spare::kNone;
+    if (Fault removal = Remove(spare_path_)) return removal;
+  }
+  return fault;
+}
+
+Fault SegmentFiles::OpenSpare() {
+  auto opened = file_system_.Open(spare_path_, FileSystem::Mode::kCreate);
+  if (opened.error != 0) return {opened.error, "open", spare_path_};
+  spare_file_ = std::move(opened.file);
+  spare_filled_ = 0;
+  spare_ = Spare::kEmpty;
+  return {};
+}
+
+Fault SegmentFiles::AllocateSpare() {
+  const int error = spare_file_->Allocate(segment_size_);
+  if (error != 0 && error != -EOPNOTSUPP) return {error, "fallocate", spare_path_};
+  spare_ = Spare::kFilling;
+  return {};
+}
+
+Fault SegmentFiles::FillSpare() {
+  static constexpr std::array<char, 64 * 1024> kZeros{};
+  const std::uint64_t end = std::min(segment_size_, spare_filled_ + kPrepareStep);
+  while (spare_filled_ < end) {
+    const std::size_t size = std::min<std::size_t>(kZeros.size(), end - spare_filled_);
+    const int error = WriteFully(*spare_file_, spare_filled_, {kZeros.data(), size});
+    if (error != 0) return {error, "pwrite", spare_path_};
+    spare_filled_ += size;
+  }
+  const int error = spare_file_->Sync();
+  if (error != 0) return {error, "fdatasync", spare_path_};
+  if (spare_filled_ == segment_size_) spare_ = Spare::kFilled;
+  return {};
+}
+
+Fault SegmentFiles::NameSpare(std::uint64_t number) {
+  std::array<char, kSegmentHeaderSize + kEndSize> start{};  // whatever was in the file ends there
+  EncodeSegmentHeader({kWalVersion, number, SegmentSalt(journal_salt_, number)}, start.data());
+  int error = WriteFully(*spare_file_, 0, {start.data(), start.size()});
+  if (error != 0) return {error, "pwrite", spare_path_};
+  error = spare_file_->Sync();
+  if (error != 0) return {error, "fdatasync", spare_path_};
+  error = file_system_.Rename(spare_path_, Path(number));
+  if (error != 0) return {error, "rename", spare_path_};
+  error = file_system_.SyncDirectory(directory_);
+  if (error != 0) return {error, "fsync", directory_};
+  spare_ = Spare::kReady;
+  return {};
+}
+
+}  // namespace gearstalk

@@ -1,0 +1,109 @@
+#include "broker/journal/wal_compactor.h"
+
+#include <algorithm>
+
+#include "broker/base/check.h"
+
+namespace gearstalk {
+
+void WalCompactor::Begin(std::uint64_t segment, std::uint64_t size) {
+  GS_CHECK(segments_.empty() || segments_.back().number + 1 == segment);
+  segments_.push_back({});
+  segments_.back().number = segment;
+  Resize(size);
+}
+
+void WalCompactor::Resize(std::uint64_t size) {
+  total_ += size - segments_.back().size;
+  segments_.back().size = size;
+}
+
+void WalCompactor::OnPut(std::uint64_t id, std::uint64_t bytes) { rubbish_ += Settle(id, bytes); }
+
+void WalCompactor::OnCarried(std::uint64_t id, std::uint64_t bytes) {
+  Settle(id, bytes);
+  earned_ -= std::min(earned_, bytes);
+}
+
+void WalCompactor::OnDelete(std::uint64_t id, std::uint64_t bytes) {
+  rubbish_ += bytes + Remove(jobs_.Erase(id));
+}
+
+void WalCompactor::OnSettings(std::uint64_t bytes) {
+  rubbish_ += settings_;
+  settings_ = bytes;
+}
+
+std::uint64_t WalCompactor::Settle(std::uint64_t id, std::uint64_t bytes) {
+  Segment& segment = segments_.back();
+  const std::uint64_t useless = Remove(jobs_.Set(id, segment.number, bytes));
+  segment.live += LiveJobs::Rounded(bytes);
+  live_ += LiveJobs::Rounded(bytes);
+  NoteId(segment, id);
+  return useless;
+}
+
+std::uint64_t WalCompactor::Remove(const LiveJobs::Place& place) {
+  if (place.segment == 0) return 0;
+  Of(place.segment).live -= place.bytes;
+  live_ -= place.bytes;
+  return place.bytes;
+}
+
+// Ids of one segment mostly rise by one: a byte each.
+void WalCompactor::NoteId(Segment& segment, std::uint64_t id) {
+  const auto difference = static_cast<std::int64_t>(id - segment.last_id);
+  auto rest = (static_cast<std::uint64_t>(difference) << 1U) ^
+              static_cast<std::uint64_t>(difference >> 63);
+  for (; rest >= 0x80; rest >>= 7U) {
+    segment.ids.push_back(static_cast<std::uint8_t>(rest | 0x80U));
+  }
+  segment.ids.push_back(static_cast<std::uint8_t>(rest));
+  segment.last_id = id;
+}
+
+void WalCompactor::DropCurrent() {
+  Resize(0);
+  segments_.pop_back();
+}
+
+std::uint64_t WalCompactor::Allowance(std::optional<std::uint64_t> room) {
+  earned_ += kPace * rubbish_;
+  rubbish_ = 0;
+  const Segment& oldest = segments_.front();
+  const bool pays = room ? oldest.live < oldest.size / 4 * 3 && oldest.live < *room / 2 : Wanted();
+  if (segments_.size() == 1 || !pays) earned_ = 0;
+  return std::min(earned_, std::clamp(earned_ / 4, kLeastShare, kMostShare));
+}
+
+std::optional<std::uint64_t> WalCompactor::NextLive(int& steps) {
+  const Segment& segment = segments_.front();
+  for (; steps > 0; --steps) {
+    GS_CHECK(walk_ < segment.ids.size());  // else the live count is wrong
+    std::uint64_t value = 0;
+    for (unsigned shift = 0;; shift += 7) {
+      const std::uint8_t byte = segment.ids[walk_++];
+      value |= static_cast<std::uint64_t>(byte & 0x7FU) << shift;
+      if (byte < 0x80) break;
+    }
+    walk_id_ += (value >> 1U) ^ (0 - (value & 1U));
+    if (jobs_.Find(walk_id_).segment == segment.number) return walk_id_;
+  }
+  return std::nullopt;
+}
+
+void WalCompactor::Forget(std::uint64_t id) { Remove(jobs_.Erase(id)); }
+
+void WalCompactor::DropOldest() {
+  total_ -= segments_.front().size;
+  segments_.pop_front();
+  walk_ = 0;
+  walk_id_ = 0;
+}
+
+void WalCompactor::EarnFromStart() {
+  rubbish_ = 0;
+  earned_ = Wanted() ? total_ : 0;
+}
+
+}  // namespace gearstalk

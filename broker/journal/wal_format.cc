@@ -1,0 +1,121 @@
+#include "broker/journal/wal_format.h"
+
+#include <bit>
+#include <charconv>
+#include <cstring>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace gearstalk {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "stored numbers are little-endian");
+
+constexpr std::string_view kMagic = "GSTKWAL\n";
+constexpr std::string_view kSuffix = ".wal";
+constexpr std::size_t kChecksumSize = 8;
+
+template <typename T>
+void Store(char* out, T value) {
+  std::memcpy(out, &value, sizeof value);
+}
+
+template <typename T>
+T Load(std::string_view bytes, std::size_t at) {
+  T value;
+  std::memcpy(&value, bytes.data() + at, sizeof value);
+  return value;
+}
+
+std::uint64_t Checksum(const char* bytes, std::size_t size, std::uint64_t seed) {
+  return XXH3_64bits_withSeed(bytes, size, seed);
+}
+
+}  // namespace
+
+void EncodeSegmentHeader(const SegmentHeader& header, char* out) {
+  std::memset(out, 0, kSegmentHeaderSize);
+  std::memcpy(out, kMagic.data(), kMagic.size());
+  Store<std::uint32_t>(out + 8, header.version);
+  Store<std::uint64_t>(out + 16, header.number);
+  Store<std::uint64_t>(out + 24, header.salt);
+  Store<std::uint64_t>(out + 56, Checksum(out, 56, 0));
+}
+
+Status DecodeSegmentHeader(std::string_view bytes, SegmentHeader& header) {
+  if (bytes.size() < kSegmentHeaderSize || !bytes.starts_with(kMagic) ||
+      Load<std::uint64_t>(bytes, 56) != Checksum(bytes.data(), 56, 0)) {
+    return {Code::kCorrupt, "the header is damaged"};
+  }
+  header.version = Load<std::uint32_t>(bytes, 8);
+  header.number = Load<std::uint64_t>(bytes, 16);
+  header.salt = Load<std::uint64_t>(bytes, 24);
+  if (header.version != kWalVersion) {
+    return {Code::kInvalid, "format version " + std::to_string(header.version) +
+                                "; this gearstalkd reads version " + std::to_string(kWalVersion)};
+  }
+  return {};
+}
+
+void EncodeMark(const Mark& mark, std::uint64_t number, std::uint64_t salt, std::uint64_t offset,
+                char* out) {
+  Store<std::uint32_t>(out + 8, kMarkTag);
+  Store<std::uint32_t>(out + 12, static_cast<std::uint32_t>(number - mark.oldest));
+  Store<std::uint64_t>(out + 16, mark.next);
+  Store<std::uint64_t>(out + 24, mark.durable);
+  Store(out, Checksum(out + kChecksumSize, kMarkSize - kChecksumSize, salt + offset));
+}
+
+std::optional<Mark> DecodeMark(std::string_view bytes, std::uint64_t number, std::uint64_t salt,
+                               std::uint64_t offset) {
+  if (bytes.size() < kMarkSize || Load<std::uint32_t>(bytes, 8) != kMarkTag) return std::nullopt;
+  const std::uint64_t checksum =
+      Checksum(bytes.data() + kChecksumSize, kMarkSize - kChecksumSize, salt + offset);
+  if (checksum != Load<std::uint64_t>(bytes, 0)) return std::nullopt;
+  return Mark{Load<std::uint64_t>(bytes, 16), Load<std::uint64_t>(bytes, 24),
+              number - Load<std::uint32_t>(bytes, 12)};
+}
+
+void SealFrame(char* frame, std::uint32_t record_size, std::uint32_t body_size, std::uint64_t salt,
+               std::uint64_t offset) {
+  Store(frame + 8, record_size);
+  Store(frame + 12, body_size);
+  const std::size_t size = kFrameHeaderSize + record_size + body_size;
+  Store(frame, Checksum(frame + kChecksumSize, size - kChecksumSize, salt + offset));
+}
+
+std::optional<Frame> DecodeFrame(std::string_view bytes, std::uint64_t salt, std::uint64_t offset) {
+  if (bytes.size() < kFrameHeaderSize) return std::nullopt;
+  const auto record_size = Load<std::uint32_t>(bytes, 8);
+  const auto body_size = Load<std::uint32_t>(bytes, 12);
+  if (record_size == 0 || record_size > kMaxRecordSize) return std::nullopt;
+  const std::size_t size = kFrameHeaderSize + record_size + body_size;
+  if (size > bytes.size()) return std::nullopt;
+  const std::uint64_t checksum =
+      Checksum(bytes.data() + kChecksumSize, size - kChecksumSize, salt + offset);
+  if (checksum != Load<std::uint64_t>(bytes, 0)) return std::nullopt;
+  return Frame{bytes.substr(kFrameHeaderSize, record_size),
+               bytes.substr(kFrameHeaderSize + record_size, body_size), size};
+}
+
+std::uint64_t SegmentSalt(std::uint64_t journal_salt, std::uint64_t number) {
+  return XXH3_64bits_withSeed(&number, sizeof number, journal_salt);
+}
+
+std::string SegmentName(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  if (digits.size() < 10) digits.insert(0, 10 - digits.size(), '0');
+  return digits.append(kSuffix);
+}
+
+std::uint64_t SegmentNumber(std::string_view name) {
+  if (!name.ends_with(kSuffix)) return 0;
+  name.remove_suffix(kSuffix.size());
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  const bool whole = error == std::errc() && end == name.data() + name.size();
+  return whole && SegmentName(number).size() == name.size() + kSuffix.size() ? number : 0;
+}
+
+}  // namespace gearstalk

@@ -1,0 +1,233 @@
+#include "broker/journal/wal_recovery.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "broker/journal/fault.h"
+
+namespace gearstalk {
+namespace {
+
+constexpr std::uint64_t kProgressRecords = 65536;
+
+Status Damaged(const std::string& path, std::uint64_t offset, const std::string& what) {
+  return {Code::kCorrupt, path + " at offset " + std::to_string(offset) + ": " + what};
+}
+
+// Of the last readable mark; false if there is none, which means that nothing was stored here.
+bool LastMark(std::string_view bytes, const SegmentHeader& header, Mark& last) {
+  SegmentReader reader(bytes, header);
+  bool found = false;
+  while (true) {
+    switch (reader.Next()) {
+      case SegmentReader::Item::kMark:
+        last = reader.mark();
+        found = true;
+        break;
+      case SegmentReader::Item::kRecord:
+        break;
+      case SegmentReader::Item::kEnd:
+      case SegmentReader::Item::kBad:
+        if (!reader.SkipToMark()) return found;
+    }
+  }
+}
+
+}  // namespace
+
+Status FindSegments(FileSystem& file_system, const std::string& directory,
+                    std::vector<FoundSegment>& found) {
+  std::vector<std::string> names;
+  if (const int error = file_system.List(directory, names)) {
+    return Fault{error, "list", directory}.ToStatus();
+  }
+  found.clear();
+  for (const std::string& name : names) {
+    if (const std::uint64_t number = SegmentNumber(name)) {
+      found.push_back({number, directory + "/" + name, 0, {}, {}});
+    }
+  }
+  std::sort(found.begin(), found.end(),
+            [](const FoundSegment& a, const FoundSegment& b) { return a.number < b.number; });
+  for (FoundSegment& segment : found) {
+    const auto opened = file_system.Open(segment.path, FileSystem::Mode::kRead);
+    if (opened.error != 0) return Fault{opened.error, "open", segment.path}.ToStatus();
+    const std::int64_t size = opened.file->Size();
+    char bytes[kSegmentHeaderSize];
+    const std::int64_t got = size < 0 ? size : ReadFully(*opened.file, 0, bytes, sizeof bytes);
+    if (got < 0) return Fault{static_cast<int>(got), "read", segment.path}.ToStatus();
+    segment.size = static_cast<std::uint64_t>(size);
+    segment.header_status =
+        DecodeSegmentHeader({bytes, static_cast<std::size_t>(got)}, segment.header);
+    if (segment.header_status.ok() && segment.header.number != segment.number) {
+      segment.header_status = {Code::kCorrupt, "the header is that of segment " +
+                                                   std::to_string(segment.header.number)};
+    }
+  }
+  return {};
+}
+
+Status LoadSegment(FileSystem& file_system, const FoundSegment& segment, ByteBuffer& bytes) {
+  bytes.Clear();
+  const auto opened = file_system.Open(segment.path, FileSystem::Mode::kRead);
+  if (opened.error != 0) return Fault{opened.error, "open", segment.path}.ToStatus();
+  char* room = bytes.Extend(segment.size);
+  const std::int64_t got = ReadFully(*opened.file, 0, room, segment.size);
+  if (got < 0) return Fault{static_cast<int>(got), "read", segment.path}.ToStatus();
+  bytes.Shrink(static_cast<std::size_t>(got));
+  return {};
+}
+
+WalRecovery::WalRecovery(FileSystem& file_system, std::string directory)
+    : file_system_(file_system), directory_(std::move(directory)) {}
+
+Status WalRecovery::Run(const std::function<void(const Segment&)>& begin, const Visit& visit,
+                        const std::function<void(const ReplayProgress&)>& on_progress) {
+  on_progress_ = on_progress;
+  std::vector<FoundSegment> found;
+  Status status = FindSegments(file_system_, directory_, found);
+  if (!status.ok()) return status;
+  if (status = Arrange(std::move(found)); !status.ok()) return status;
+  for (const FoundSegment& segment : log_) {
+    segments_.push_back({segment.number, segment.path, segment.size});
+    begin(segments_.back());
+    status = ReadSegment(segment, &segment == &log_.back(), visit);
+    if (!status.ok()) return status;
+  }
+  bytes_.Free();
+  DropEmptyLast();
+  if (on_progress_) on_progress_(progress_);
+  return {};
+}
+
+// Which of the files are the log.
+Status WalRecovery::Arrange(std::vector<FoundSegment> found) {
+  for (const FoundSegment& segment : found) {
+    // A newer version may mean anything by its files: none of them is touched.
+    if (segment.header_status.code() == Code::kInvalid) {
+      return {Code::kInvalid, segment.path + " is of " + segment.header_status.message()};
+    }
+  }
+  if (Status status = FindEnd(found); !status.ok()) return status;
+  for (FoundSegment& segment : found) {
+    if (segment.number < oldest_) {
+      released_.push_back({segment.number, segment.path, segment.size});
+      continue;
+    }
+    if (!segment.header_status.ok()) {
+      return Damaged(segment.path, 0, segment.header_status.message());
+    }
+    const std::uint64_t expected = oldest_ + log_.size();
+    if (segment.number != expected) {
+      return Damaged(directory_ + "/" + SegmentName(expected), 0, "the file is missing");
+    }
+    progress_.total_bytes += segment.size;
+    log_.push_back(std::move(segment));
+  }
+  return CheckStart();
+}
+
+// A log that has not lost its last segments: what was prepared comes right behind them.
+Status WalRecovery::CheckStart() const {
+  if (prepared_.empty()) return {};
+  const std::uint64_t expected = log_.empty() ? 0 : log_.back().number;
+  const std::uint64_t before = prepared_.back().number - 1;
+  if (before == expected) return {};
+  return Damaged(directory_ + "/" + SegmentName(before), 0, "the file is missing");
+}
+
+// The last mark of the last segment says where the log begins. Behind that segment there can be one
+// that was prepared; before it one whose first batch never came to the disk.
+Status WalRecovery::FindEnd(std::vector<FoundSegment>& found) {
+  while (!found.empty()) {
+    const FoundSegment& last = found.back();
+    if (!last.header_status.ok()) return Damaged(last.path, 0, last.header_status.message());
+    if (Status status = LoadSegment(file_system_, last, bytes_); !status.ok()) return status;
+    Mark mark;
+    if (LastMark(bytes_.view(), last.header, mark)) {
+      oldest_ = mark.oldest;
+      return {};
+    }
+    if (prepared_.size() == 2) {
+      return Damaged(last.path, kSegmentHeaderSize, "nothing readable is in it");
+    }
+    SegmentReader reader(bytes_.view(), last.header);
+    if (reader.Next() == SegmentReader::Item::kBad) NoteTorn(last.path, kSegmentHeaderSize);
+    prepared_.push_back({last.number, last.path, last.size});
+    found.pop_back();
+  }
+  return {};
+}
+
+void WalRecovery::NoteTorn(const std::string& path, std::uint64_t offset) {
+  torn_ = path + ": cut off at offset " + std::to_string(offset) +
+          ", where a write was not finished";
+}
+
+// If nothing of its first batch came to the disk in one piece, it counts as not begun.
+void WalRecovery::DropEmptyLast() {
+  if (segments_.empty() || used_ != kSegmentHeaderSize) return;
+  prepared_.push_back(segments_.back());
+  segments_.pop_back();
+  // The one before was complete on disk when this one was begun.
+  used_ = synced_ = segments_.empty() ? 0 : segments_.back().size;
+}
+
+Status WalRecovery::ReadSegment(const FoundSegment& segment, bool is_last, const Visit& visit) {
+  if (Status status = LoadSegment(file_system_, segment, bytes_); !status.ok()) return status;
+  SegmentReader reader(bytes_.view(), segment.header);
+  synced_ = kSegmentHeaderSize;
+  SegmentReader::Item item = reader.Next();
+  for (bool first = true;; first = false, item = reader.Next()) {
+    if (item == SegmentReader::Item::kMark) {
+      if (Status status = AcceptMark(reader.mark(), reader, segment); !status.ok()) return status;
+    } else if (item == SegmentReader::Item::kRecord && !first) {
+      ++last_;
+      Record record;
+      Status status = codec_.Decode(reader.frame().record, reader.frame().body, record);
+      if (status.ok()) status = visit(record, reader.frame().size);
+      if (!status.ok()) return Damaged(segment.path, reader.offset(), status.message());
+      if (++progress_.records % kProgressRecords == 0 && on_progress_) {
+        ReplayProgress progress = progress_;
+        progress.bytes += reader.offset();
+        on_progress_(progress);
+      }
+    } else {
+      progress_.bytes += segment.size;
+      return CheckEnd(reader, item, segment, is_last);
+    }
+  }
+}
+
+Status WalRecovery::AcceptMark(const Mark& mark, const SegmentReader& reader,
+                               const FoundSegment& segment) {
+  if (!started_) last_ = mark.next - 1;
+  started_ = true;
+  if (mark.next != last_ + 1) {
+    const std::string records =
+        "records " + std::to_string(last_ + 1) + " to " + std::to_string(mark.next - 1);
+    if (!stopped_.empty()) return {Code::kCorrupt, stopped_ + ": " + records + " are missing"};
+    return Damaged(segment.path, reader.offset(), records + " are missing before it");
+  }
+  stopped_.clear();
+  if (mark.durable == last_) synced_ = reader.offset();
+  return {};
+}
+
+// A batch that was being written when everything stopped leaves anything behind the last record.
+// What was on disk before that batch was begun cannot be missing, though.
+Status WalRecovery::CheckEnd(const SegmentReader& reader, SegmentReader::Item item,
+                             const FoundSegment& segment, bool is_last) {
+  const std::uint64_t offset = reader.offset();
+  stopped_ = segment.path + " at offset " + std::to_string(offset);
+  if (!is_last) return {};
+  used_ = offset;
+  if (KnownDurable(bytes_.view(), segment.header, offset, last_ + 1)) {
+    return Damaged(segment.path, offset,
+                   "record " + std::to_string(last_ + 1) + " was on disk and cannot be read");
+  }
+  if (item == SegmentReader::Item::kBad) NoteTorn(segment.path, offset);
+  return {};
+}
+
+}  // namespace gearstalk

@@ -1,0 +1,247 @@
+#include "broker/journal/wal_writer.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "broker/base/check.h"
+
+namespace gearstalk {
+
+WalWriter::WalWriter(FileSystem& file_system, SegmentFiles files, Lsn durable, Options options)
+    : file_system_(file_system),
+      options_(options),
+      notify_fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      files_(std::move(files)),
+      written_(durable),
+      durable_(durable) {
+  GS_CHECK(notify_fd_ >= 0);
+  state_.durable = durable;
+  state_.disk_bytes = files_.DiskBytes();
+  progress_ = state_;
+}
+
+WalWriter::~WalWriter() {
+  Stop();
+  ::close(notify_fd_);
+}
+
+Batch WalWriter::NewBatch() {
+  const std::lock_guard lock(mutex_);
+  if (free_.empty()) return {};
+  Batch batch = std::move(free_.back());
+  free_.pop_back();
+  return batch;
+}
+
+void WalWriter::Submit(Batch batch) {
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.push_back(std::move(batch));
+  }
+  submitted_.notify_one();
+}
+
+void WalWriter::WantSpare(bool wanted) {
+  const std::lock_guard lock(mutex_);
+  if (wanted && !spare_wanted_) submitted_.notify_one();
+  spare_wanted_ = wanted;
+}
+
+WriterProgress WalWriter::Progress() {
+  const std::lock_guard lock(mutex_);
+  if (notified_) {
+    std::uint64_t count = 0;
+    GS_CHECK(::read(notify_fd_, &count, sizeof count) == sizeof count);
+    notified_ = false;
+  }
+  return progress_;
+}
+
+void WalWriter::Start() { thread_ = std::thread(&WalWriter::Run, this); }
+
+void WalWriter::Stop() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  submitted_.notify_one();
+  thread_.join();
+}
+
+void WalWriter::Run() {
+  Time wait = 0;
+  std::unique_lock lock(mutex_);
+  while (true) {
+    const auto woken = [this] { return stop_ || !queue_.empty() || spare_wanted_ != spare_wanted_now_; };
+    if (wait == kNever) {
+      submitted_.wait(lock, woken);
+    } else if (wait > 0) {
+      submitted_.wait_for(lock, std::chrono::nanoseconds(wait), woken);
+    }
+    const bool last = stop_;
+    lock.unlock();
+    wait = Work();
+    if (last) return;
+    lock.lock();
+  }
+}
+
+Time WalWriter::Work() {
+  TakeSubmitted();
+  WritePending();
+  SyncIfDue();
+  if (news_) Publish();
+  PrepareSpare();
+  if (news_) Publish();
+  return NextDue();
+}
+
+void WalWriter::TakeSubmitted() {
+  const std::lock_guard lock(mutex_);
+  for (Batch& batch : queue_) pending_.push_back(std::move(batch));
+  queue_.clear();
+  spare_wanted_now_ = spare_wanted_;
+}
+
+void WalWriter::WritePending() {
+  if (state_.stalled && file_system_.Now() < next_try_) return;
+  while (!pending_.empty()) {
+    if (state_.failure.ok()) {
+      if (const Fault fault = WriteBatch(pending_.front())) {
+        Settle(fault);
+        if (state_.failure.ok()) {
+          state_.stalled = news_ = true;
+          return;
+        }
+      }
+    }
+    state_.stalled = false;
+    Done(std::move(pending_.front()));
+    pending_.pop_front();
+  }
+}
+
+Fault WalWriter::WriteBatch(Batch& batch) {
+  if (batch.barrier) {
+    if (Fault fault = SyncNow()) return fault;
+  }
+  if (Fault fault = files_.Begin(batch.segment, batch.segment_size)) return fault;
+  const SegmentHeader& header = files_.header();
+  EncodeMark({batch.first, durable_, batch.oldest}, header.number, header.salt, batch.offset,
+             batch.bytes.data());
+  // The end is written over by the next batch.
+  const std::size_t size = batch.bytes.size();
+  if (batch.offset + size + kEndSize <= batch.segment_size) {
+    std::memset(batch.bytes.Extend(kEndSize), 0, kEndSize);
+  }
+  Fault fault = files_.Write(batch.offset, batch.bytes.view(), size);
+  batch.bytes.Shrink(size);
+  if (fault) return fault;
+  if (!dirty_) dirty_since_ = file_system_.Now();
+  dirty_ = true;
+  written_ = std::max(written_, batch.last);
+  if (!batch.barrier) return {};
+  if (Fault unsynced = SyncNow()) return unsynced;
+  if (batch.oldest <= oldest_) return {};
+  oldest_ = batch.oldest;
+  next_try_ = 0;
+  return files_.Release(oldest_);
+}
+
+Fault WalWriter::SyncNow() {
+  if (!dirty_) return {};
+  const Time start = file_system_.Now();
+  if (Fault fault = files_.Sync()) return fault;
+  state_.sync_time += file_system_.Now() - start;
+  ++state_.syncs;
+  dirty_ = false;
+  durable_ = written_;
+  return {};
+}
+
+void WalWriter::SyncIfDue() {
+  if (!dirty_ || !state_.failure.ok() || options_.sync == SyncMode::kOff) return;
+  const bool due = options_.sync == SyncMode::kAlways ||
+                   file_system_.Now() - dirty_since_ >= options_.interval;
+  if (due) Settle(SyncNow());
+}
+
+void WalWriter::PrepareSpare() {
+  const bool wanted = spare_wanted_now_ || !state_.full.ok();
+  if (!wanted || !state_.failure.ok() || files_.Prepared() || files_.current() == 0) return;
+  if (!state_.full.ok() && file_system_.Now() < next_try_) return;
+  if (const Fault fault = files_.Prepare()) {
+    Settle(fault);
+  } else if (files_.Prepared()) {
+    news_ = true;
+    state_.full = {};
+  }
+}
+
+void WalWriter::Settle(const Fault& fault) {
+  if (!fault) return;
+  news_ = true;
+  if (fault.no_space()) {
+    state_.full = fault.ToStatus();
+    next_try_ = file_system_.Now() + kRetry;
+  } else {
+    state_.failure = fault.ToStatus();
+  }
+}
+
+void WalWriter::Done(Batch batch) {
+  ++state_.done_batches;
+  state_.done_bytes += batch.bytes.size();
+  news_ = true;
+  if (batch.bytes.capacity() <= kKeptBytes) used_.push_back(std::move(batch));
+}
+
+void WalWriter::Publish() {
+  news_ = false;
+  if (state_.failure.ok()) {
+    state_.durable = options_.sync == SyncMode::kAlways ? durable_ : written_;
+  }
+  state_.disk_bytes = files_.DiskBytes();
+  const std::lock_guard lock(mutex_);
+  progress_ = state_;
+  for (Batch& batch : used_) {
+    if (free_.size() < kKeptBatches) free_.push_back(std::move(batch));
+  }
+  used_.clear();
+  NotifyLocked();
+}
+
+void WalWriter::Notify() {
+  const std::lock_guard lock(mutex_);
+  NotifyLocked();
+}
+
+void WalWriter::NotifyLocked() {
+  if (notified_) return;
+  const std::uint64_t one = 1;
+  GS_CHECK(::write(notify_fd_, &one, sizeof one) == sizeof one);
+  notified_ = true;
+}
+
+Time WalWriter::NextDue() const {
+  if (!state_.failure.ok()) return kNever;
+  const Time now = file_system_.Now();
+  Time due = kNever;
+  if (!state_.full.ok()) {
+    due = std::max<Time>(next_try_ - now, 0);
+  } else if (spare_wanted_now_ && !files_.Prepared() && files_.current() != 0) {
+    return 0;
+  }
+  if (dirty_ && options_.sync == SyncMode::kInterval) {
+    due = std::min(due, std::max<Time>(dirty_since_ + options_.interval - now, 0));
+  }
+  return due;
+}
+
+}  // namespace gearstalk

@@ -1,0 +1,127 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "broker/base/lsn.h"
+#include "broker/base/status.h"
+#include "broker/journal/byte_buffer.h"
+#include "broker/journal/segment_files.h"
+
+namespace gearstalk {
+
+enum class SyncMode : std::uint8_t {
+  kAlways,    // durable is what is on disk
+  kInterval,  // durable is what is written; on disk at latest an interval later
+  kOff,       // durable is what is written; on disk when the system sees fit
+};
+
+// Records on their way to one place in one segment.
+struct Batch {
+  std::uint64_t segment = 0;
+  std::uint64_t segment_size = 0;
+  std::uint64_t offset = 0;  // of `bytes` in the segment
+  Lsn first = 1, last = 0;   // the records in it; none if last < first
+  std::uint64_t oldest = 0;  // segments below are not needed once what was before is on disk
+  // Everything before is on disk when this one is written, and this one right after. A batch with
+  // an `oldest` that rose is one, and empty.
+  bool barrier = false;
+  ByteBuffer bytes;  // room for a mark, then frames
+};
+
+struct WriterProgress {
+  Lsn durable = 0;              // as the sync mode has it
+  std::uint64_t done_batches = 0;  // written or, after a failure, dropped
+  std::uint64_t done_bytes = 0;
+  Status failure;  // for good
+  Status full;     // no space: until there is some
+  bool stalled = false;  // full, and a batch waits for space
+  std::uint64_t syncs = 0;
+  Time sync_time = 0;
+  std::uint64_t disk_bytes = 0;
+};
+
+// Writes batches and syncs, one group while the next gathers. The thread is its own; everything
+// public is for the thread of the loop, and takes no more than a short lock.
+class WalWriter {
+ public:
+  struct Options {
+    SyncMode sync = SyncMode::kAlways;
+    Time interval = 0;
+  };
+
+  WalWriter(FileSystem& file_system, SegmentFiles files, Lsn durable, Options options);
+  ~WalWriter();
+  WalWriter(const WalWriter&) = delete;
+  WalWriter& operator=(const WalWriter&) = delete;
+
+  // An empty batch; its memory was used before.
+  Batch NewBatch();
+  void Submit(Batch batch);
+  // Whether there is room on the disk for a segment prepared ahead.
+  void WantSpare(bool wanted);
+  // Readable when Progress has news, or after Notify; Progress makes it silent again.
+  int notify_fd() const { return notify_fd_; }
+  void Notify();
+  WriterProgress Progress();
+
+  void Start();
+  // Writes and syncs what was submitted, as far as that is possible, and ends the thread.
+  void Stop();
+
+  // One round of the work, for whoever has not called Start. Returns after how long the next is
+  // due if nothing is submitted: 0 for at once.
+  Time Work();
+
+ private:
+  void Run();
+  void TakeSubmitted();
+  void WritePending();
+  Fault WriteBatch(Batch& batch);
+  Fault SyncNow();
+  void SyncIfDue();
+  void PrepareSpare();
+  void Settle(const Fault& fault);
+  void Done(Batch batch);
+  void Publish();
+  void NotifyLocked();
+  Time NextDue() const;
+
+  static constexpr Time kRetry = 500 * kMillisecond;  // while there is no space
+  static constexpr std::size_t kKeptBytes = 4 << 20;  // largest buffer kept for reuse
+  static constexpr std::size_t kKeptBatches = 16;
+
+  FileSystem& file_system_;
+  const Options options_;
+  const int notify_fd_;
+  std::thread thread_;
+
+  // The thread's own.
+  SegmentFiles files_;
+  std::deque<Batch> pending_;
+  std::vector<Batch> used_;
+  WriterProgress state_;
+  Lsn written_;
+  Lsn durable_;
+  std::uint64_t oldest_ = 0;
+  bool dirty_ = false;
+  Time dirty_since_ = 0;
+  bool spare_wanted_now_ = false;
+  Time next_try_ = 0;  // for space
+  bool news_ = false;
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable submitted_;
+  std::deque<Batch> queue_;
+  std::vector<Batch> free_;
+  WriterProgress progress_;
+  bool spare_wanted_ = false;
+  bool stop_ = false;
+  bool notified_ = false;
+};
+
+}  // namespace gearstalk
