@@ -13,6 +13,18 @@
 #include "broker/server/server.h"
 
 namespace gearstalk {
+namespace {
+
+// A small reply is one piece, and send costs less than sendmsg.
+ssize_t Send(int fd, iovec* pieces, int count) {
+  if (count == 1) return send(fd, pieces[0].iov_base, pieces[0].iov_len, MSG_NOSIGNAL);
+  msghdr message{};
+  message.msg_iov = pieces;
+  message.msg_iovlen = static_cast<std::size_t>(count);
+  return sendmsg(fd, &message, MSG_NOSIGNAL);
+}
+
+}  // namespace
 
 Connection::Connection(Server& server, Peer peer, std::span<Protocol* const> protocols)
     : server_(server), peer_(std::move(peer)), router_(protocols, *this) {
@@ -172,10 +184,7 @@ bool Connection::Flush() {
       server_.NoteHeld(*this);
       return out_.size() < kHopelessOutput;
     }
-    msghdr message{};
-    message.msg_iov = pieces.data();
-    message.msg_iovlen = static_cast<std::size_t>(count);
-    const ssize_t sent = sendmsg(peer_.fd, &message, MSG_NOSIGNAL);
+    const ssize_t sent = Send(peer_.fd, pieces.data(), count);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno != EAGAIN) return false;
     if (sent < 0) {
