@@ -37,7 +37,7 @@ void Engine::ArmTube(Tube& tube) {
 }
 
 void Engine::TubeDue(Time now, Tube& tube, int& steps) {
-  if (tube.paused() && tube.pause_until_ <= now) tube.pause_until_ = 0;
+  if (tube.paused() && tube.pause_until_ <= now) tube.pause_until_ = tube.pause_s_ = 0;
   const Job* fresh = nullptr;
   while (steps > 0 && tube.delayed_.top_time() <= now) {
     --steps;
