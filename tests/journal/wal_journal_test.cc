@@ -1,0 +1,223 @@
+#include "broker/journal/wal_journal.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/journal/rig.h"
+
+namespace gearstalk {
+namespace {
+
+TEST(WalJournal, WhatWasPutIsThereAfterARestart) {
+  Rig rig;
+  ASSERT_TRUE(rig.Start().ok());
+  rig.model->Put(*rig.journal, "mail", "hello");
+  const Lsn last = rig.model->Put(*rig.journal, "mail", "");
+  rig.Flush();
+  EXPECT_GE(rig.journal->Durable(), last);
+  const Model::State before = rig.model->state();
+  ASSERT_TRUE(rig.Start().ok());
+  EXPECT_EQ(rig.model->state(), before);
+  EXPECT_EQ(rig.journal->torn(), "");
+}
+
+TEST(WalJournal, EveryFieldComesBack) {
+  Rig rig;
+  ASSERT_TRUE(rig.Start().ok());
+  Model::Job job;
+  job.tube = std::string("\0\xFF\r\n", 4);
+  job.unique = "-";
+  job.reducer = "sum";
+  job.body = std::string("\0\r\n\xFF", 4);
+  job.state = Record::State::kBuried;
+  job.keep_on_failure = job.unique_is_body = true;
+  job.priority = UINT32_MAX;
+  job.ttr_s = UINT32_MAX;
+  job.delay_s = UINT32_MAX;
+  job.due = INT64_MAX;
+  job.created = INT64_MIN;
+  job.burial = UINT64_MAX;
+  job.counters = {1, 2, 3, 4, 5, UINT32_MAX};
+  rig.model->Put(*rig.journal, job);
+  rig.model->Set(*rig.journal, "t", {true, {INT64_MAX, -1, 7}, INT64_MAX, 9});
+  rig.Flush();
+  const Model::State before = rig.model->state();
+  ASSERT_TRUE(rig.Start().ok());
+  EXPECT_EQ(rig.model->state(), before);
+}
+
+TEST(WalJournal, NothingIsDurableBeforeFlush) {
+  Rig rig;
+  ASSERT_TRUE(rig.Start().ok());
+  const Lsn lsn = rig.model->Put(*rig.journal, "t", "x");
+  rig.journal->OnNotify();
+  EXPECT_LT(rig.journal->Durable(), lsn);
+  EXPECT_GT(rig.journal->WaitingBytes(), 0U);
+  rig.Flush();
+  EXPECT_GE(rig.journal->Durable(), lsn);
+  EXPECT_EQ(rig.journal->WaitingBytes(), 0U);
+}
+
+TEST(WalJournal, OneFlushIsOneSync) {
+  Rig rig;
+  ASSERT_TRUE(rig.Start().ok());
+  rig.Settle();
+  const std::uint64_t before = rig.disk.syncs();
+  for (int i = 0; i < 10; ++i) rig.model->Put(*rig.journal, "t", "x");
+  rig.Flush();
+  EXPECT_EQ(rig.disk.syncs(), before + 1);
+}
+
+TEST(WalJournal, OnDurableHearsEveryStep) {
+  Rig rig;
+  ASSERT_TRUE(rig.Start().ok());
+  std::vector<Lsn> heard;
+  rig.journal->SetOnDurable([&](Lsn lsn) { heard.push_back(lsn); });
+  const Lsn first = rig.model->Put(*rig.journal, "t", "x");
+  rig.Flush();
+  const Lsn second = rig.model->Put(*rig.journal, "t", "x");
+  rig.Flush();
+  rig.Flush();
+  EXPECT_EQ(heard, (std::vector<Lsn>{first, second}));
+}
+
+TEST(WalJournal, SecondBrokerCannotOpenTheDirectory) {
+  Rig rig;
+  ASSERT_TRUE(rig.Start().ok());
+  const auto second = WalJournal::Open(rig.options);
+  ASSERT_FALSE(second.ok());
+  EXPECT_NE(second.status().message().find("in use"), std::string::npos);
+}
+
+TEST(WalJournal, IdsAreNotReusedAfterAnEmptyQueue) {
+  Rig rig;
+  ASSERT_TRUE(rig.Start().ok());
+  for (int i = 0; i < 200; ++i) {
+    rig.model->Put(*rig.journal, "t", std::string(100, 'x'));
+    rig.model->Delete(*rig.journal, rig.model->state().next_id - 1);
+    rig.Flush();
+  }
+  rig.Settle();
+  EXPECT_LE(rig.journal->Stats().segments, 2U);
+  for (int restart = 0; restart < 5; ++restart) {
+    ASSERT_TRUE(rig.Start().ok());
+    EXPECT_TRUE(rig.model->state().jobs.empty());
+    EXPECT_EQ(rig.model->state().next_id, 201U);
+    rig.Settle();
+  }
+}
+
+TEST(WalJournal, IdsWithoutARecordAreNotReused) {
+  Rig rig;
+  ASSERT_TRUE(rig.Start().ok());
+  rig.model->TakeId(*rig.journal);
+  rig.Flush();
+  ASSERT_TRUE(rig.Start().ok());
+  EXPECT_EQ(rig.model->state().next_id, 2U);
+}
+
+TEST(WalJournal, ClearedSettingsStayCleared) {
+  Rig rig;
+  ASSERT_TRUE(rig.Start().ok());
+  rig.model->Set(*rig.journal, "t", {true, {1, 2, 3}, 4, 5});
+  for (int i = 0; i < 100; ++i) {
+    rig.model->Put(*rig.journal, "t", std::string(100, 'x'));
+    if (i == 50) rig.model->Set(*rig.journal, "t", {});
+    rig.Flush();
+    const Model::State before = rig.model->state();
+    ASSERT_TRUE(rig.Start().ok());
+    ASSERT_TRUE(SameJobs(rig.model->state(), before));
+  }
+}
+
+TEST(WalJournal, BodyLargerThanASegment) {
+  Rig rig;
+  ASSERT_TRUE(rig.Start().ok());
+  rig.model->Put(*rig.journal, "t", "before");
+  rig.model->Put(*rig.journal, "t", std::string(100'000, 'x'));
+  rig.model->Put(*rig.journal, "t", "after");
+  rig.Flush();
+  const Model::State before = rig.model->state();
+  ASSERT_TRUE(rig.Start().ok());
+  EXPECT_EQ(rig.model->state(), before);
+}
+
+TEST(WalJournal, SettingsLargerThanASegment) {
+  Rig rig;
+  ASSERT_TRUE(rig.Start().ok());
+  for (int i = 0; i < 200; ++i) {
+    rig.model->Set(*rig.journal, "tube" + std::to_string(i), {true, {i, i, i}, 0, 0});
+    rig.Flush();
+  }
+  const Model::State before = rig.model->state();
+  ASSERT_TRUE(rig.Start().ok());
+  EXPECT_EQ(rig.model->state(), before);
+}
+
+TEST(WalJournal, SyncsAtTheEndOfTheInterval) {
+  Rig rig;
+  rig.options.sync = SyncMode::kInterval;
+  rig.options.interval = 100 * kMillisecond;
+  ASSERT_TRUE(rig.Start().ok());
+  rig.Settle();
+  const std::uint64_t before = rig.disk.syncs();
+  const Lsn lsn = rig.model->Put(*rig.journal, "t", "x");
+  rig.Flush();
+  EXPECT_GE(rig.journal->Durable(), lsn);
+  EXPECT_EQ(rig.disk.syncs(), before);
+  rig.disk.Advance(100 * kMillisecond);
+  rig.Flush();
+  EXPECT_EQ(rig.disk.syncs(), before + 1);
+  rig.disk.Advance(kSecond);
+  rig.Flush();
+  EXPECT_EQ(rig.disk.syncs(), before + 1);
+}
+
+TEST(WalJournal, OffLeavesSyncingToTheSystem) {
+  Rig rig;
+  rig.options.sync = SyncMode::kOff;
+  ASSERT_TRUE(rig.Start().ok());
+  rig.Settle();
+  const std::uint64_t before = rig.disk.syncs();
+  const Lsn lsn = rig.model->Put(*rig.journal, "t", "x");
+  rig.Flush();
+  rig.disk.Advance(3600 * kSecond);
+  rig.Flush();
+  EXPECT_GE(rig.journal->Durable(), lsn);
+  EXPECT_EQ(rig.disk.syncs(), before);
+}
+
+TEST(WalJournal, CloseSyncsInEveryMode) {
+  for (const SyncMode mode : {SyncMode::kAlways, SyncMode::kInterval, SyncMode::kOff}) {
+    Rig rig;
+    rig.options.sync = mode;
+    rig.options.interval = 3600 * kSecond;
+    ASSERT_TRUE(rig.Start().ok());
+    rig.model->Put(*rig.journal, "t", "x");
+    const Model::State before = rig.model->state();
+    EXPECT_TRUE(rig.journal->Close().ok());
+    rig.journal.reset();
+    rig.disk.Restart(FaultyFileSystem::Loss::kAll);
+    ASSERT_TRUE(rig.Start().ok());
+    EXPECT_EQ(rig.model->state(), before);
+  }
+}
+
+TEST(WalJournal, CountsWhatItDoes) {
+  Rig rig;
+  ASSERT_TRUE(rig.Start().ok());
+  const JournalStats before = rig.journal->Stats();
+  rig.model->Put(*rig.journal, "t", "x");
+  rig.Flush();
+  const JournalStats after = rig.journal->Stats();
+  EXPECT_EQ(after.appends, before.appends + 1);
+  EXPECT_GT(after.appended_bytes, before.appended_bytes);
+  EXPECT_EQ(after.batches, before.batches + 1);
+  EXPECT_EQ(after.syncs, before.syncs + 1);
+  EXPECT_GT(after.sync_seconds, before.sync_seconds);
+  EXPECT_EQ(after.current_segment, 1U);
+  EXPECT_EQ(after.segment_size, 2048U);
+  EXPECT_EQ(after.disk_bytes, rig.disk.UsedBytes());
+}
+
+}  // namespace
+}  // namespace gearstalk
