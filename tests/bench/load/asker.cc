@@ -11,7 +11,8 @@ namespace gearstalk::bench {
 namespace {
 
 bool IsGearmanLine(std::string_view question) {
-  constexpr std::array<std::string_view, 4> kWords = {"status", "prioritystatus", "workers", "show"};
+  constexpr std::array<std::string_view, 4> kWords = {"status", "prioritystatus", "workers",
+                                                      "show"};
   const std::string_view word = question.substr(0, question.find(' '));
   return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
 }

@@ -19,8 +19,8 @@ struct BeanstalkTaking {
 // Reserves and deletes jobs.
 class BeanstalkConsumer : public Connection, public RoundObserver {
  public:
-  BeanstalkConsumer(Loop& loop, const Endpoint& endpoint, Flow& flow,
-                    const BeanstalkTaking& taking, const Role& role);
+  BeanstalkConsumer(Loop& loop, const Endpoint& endpoint, Flow& flow, const BeanstalkTaking& taking,
+                    const Role& role);
 
   void OnRound(int64_t now) override;
 

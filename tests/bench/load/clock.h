@@ -1,8 +1,7 @@
 #pragma once
 
-#include <ctime>
-
 #include <cstdint>
+#include <ctime>
 
 namespace gearstalk::bench {
 

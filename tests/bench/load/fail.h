@@ -4,7 +4,8 @@
 
 namespace gearstalk::bench {
 
-// Ends the program with exit code 1: a measurement with an unexpected answer in it is worth nothing.
+// Ends the program with exit code 1: a measurement with an unexpected answer in it is worth
+// nothing.
 [[noreturn]] void Fail(const std::string& message);
 
 // The same, with the text of errno behind the message.

@@ -16,8 +16,8 @@ GearmanWorker::GearmanWorker(Loop& loop, const Endpoint& endpoint, Flow& flow,
   }
 }
 
-// A result leaves together with the next grab, unless somebody waits for it, there is nothing more to
-// grab, or jobs come at a pace.
+// A result leaves together with the next grab, unless somebody waits for it, there is nothing more
+// to grab, or jobs come at a pace.
 void GearmanWorker::OnRound(int64_t) {
   while (in_flight_ < role_.depth && flow_.Take()) {
     if (!assigned_.empty()) CompleteOldest();

@@ -13,8 +13,8 @@ namespace gearstalk::bench {
 
 struct GearmanTaking {
   Tubes functions;
-  bool sleeps = false;      // sleeps when there is no job, as client libraries do; otherwise it grabs
-                            // only jobs that are known to be there
+  bool sleeps = false;  // sleeps when there is no job, as client libraries do; otherwise it grabs
+                        // only jobs that are known to be there
   bool foreground = false;  // somebody waits for the result, and counts the job
 };
 

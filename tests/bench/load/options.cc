@@ -12,9 +12,8 @@ const std::map<std::string, Protocol> kProtocols = {{"beanstalk", Protocol::kBea
                                                     {"gearman", Protocol::kGearman}};
 
 const std::map<std::string, Workload> kWorkloads = {
-    {"cycle", Workload::kCycle},   {"foreground", Workload::kForeground},
-    {"store", Workload::kStore},   {"drain", Workload::kDrain},
-    {"churn", Workload::kChurn},   {"idle", Workload::kIdle}};
+    {"cycle", Workload::kCycle}, {"foreground", Workload::kForeground}, {"store", Workload::kStore},
+    {"drain", Workload::kDrain}, {"churn", Workload::kChurn},           {"idle", Workload::kIdle}};
 
 void AddServer(CLI::App& app, Options& options) {
   app.add_option("protocol", options.protocol, "beanstalk or gearman")
