@@ -41,6 +41,8 @@ def worker_counts(world: World) -> None:
     equal("both at work", world.status(tube), [2, 2, 2])
     watcher.delete(job.job_id)
     worker.finish("complete", "")
+    world.wait("nobody waits, no job is left", lambda: world.status(tube) == [0, 0, 2])
+    watcher.start_reserve(tube)
     worker.actor.kill()
     world.wait("a dead worker is not counted", lambda: world.status(tube) == [0, 0, 1])
 

@@ -71,7 +71,9 @@ def run_case(case: Case, server: Server, commands: Commands, number: int) -> str
     except (Failed, ActorError) as error:
         return str(error)
     except Refused as refused:
-        return "the server answered " + refused.word + "\n" + traceback.format_exc(limit=-3)
+        return f"the server answered {refused.word}\n{traceback.format_exc(limit=-3)}"
+    except (OSError, ValueError, KeyError, TypeError):
+        return traceback.format_exc(limit=-4)
     finally:
         world.close()
     return None

@@ -3,11 +3,11 @@
 
 const readline = require('readline');
 
-// Bytes travel as latin1 text: one character per byte.
+// A field of a request is text with one character per byte.
 const decode = (field) => unescape(field);
 
 function encode(value) {
-  const text = Buffer.isBuffer(value) ? value.toString('latin1') : String(value);
+  const text = Buffer.from(value.buffer ? value : String(value)).toString('latin1');
   return text.replace(/[^A-Za-z0-9_.:/$-]/g,
     (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`);
 }

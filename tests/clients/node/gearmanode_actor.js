@@ -11,7 +11,11 @@ const server = { host: process.argv[2], port: Number(process.argv[3]) };
 const client = gearmanode.client({ ...server });
 const jobs = new Map();
 let worker;
+let offered = '';
+let asked = false;
 let current;
+// The library may grab a job before it is asked for one; it waits here.
+const assigned = [];
 
 client.on('jobServerError', (uid, code) => actor.answer('error', code));
 
@@ -47,15 +51,29 @@ function status(handle) {
   job.getStatus();
 }
 
-function work(functions) {
+function show() {
+  if (!asked || assigned.length === 0) return;
+  asked = false;
+  current = assigned.shift();
+  actor.event('job', current.handle, current.unique, current.payload);
+}
+
+function offer(functions) {
   if (worker) worker.close();
+  offered = functions;
   worker = gearmanode.worker({ ...server, withUnique: true });
   for (const name of functions.split(',')) {
     worker.addFunction(name, (job) => {
-      current = job;
-      actor.event('job', job.handle, job.unique, job.payload);
+      assigned.push(job);
+      show();
     });
   }
+}
+
+function work(functions) {
+  asked = true;
+  if (functions !== offered) offer(functions);
+  show();
 }
 
 function end(step) {

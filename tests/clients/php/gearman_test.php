@@ -286,18 +286,6 @@ function checkConnection(): void
     Tap::is('enableExceptionHandler', $client->enableExceptionHandler(), true);
     $plain = new GearmanClient();
     Tap::is('a server without the exception option', $plain->addServer($host, (int)$port, false), true);
-    $client->addOptions(GEARMAN_CLIENT_NON_BLOCKING);
-    Tap::ok('addOptions', ($client->options() & GEARMAN_CLIENT_NON_BLOCKING) !== 0);
-    $code = null;
-    for ($tries = 0; $tries < 2000; $tries++) {
-        $result = @$client->doNormal('reverse', 'abc');
-        $code = $client->returnCode();
-        if ($code !== GEARMAN_IO_WAIT) {
-            break;
-        }
-        @$client->wait();
-    }
-    Tap::is('a non-blocking client', [$code, $result], [GEARMAN_SUCCESS, 'cba']);
 }
 
 function checkWorker(): void
