@@ -98,9 +98,15 @@ TEST_F(SniffTest, AnswersUnknownLinesThatEndInCrLf) {
   EXPECT_EQ(protocol.SniffUnknown(std::string(224, 'x') + "\r\n"), Claim::kOneMessage);
 }
 
+TEST_F(SniffTest, GoesByTheEndOfAnOverLongUnknownLine) {
+  const Protocol& protocol = broker_.protocol;
+  EXPECT_EQ(protocol.SniffUnknown(std::string(300, 'x') + "\n"), Claim::kNo);
+  EXPECT_EQ(protocol.SniffUnknown(std::string(300, 'x') + "\r\n"), Claim::kOneMessage);
+  EXPECT_EQ(protocol.SniffUnknown(std::string(8191, 'x')), Claim::kMaybe);
+}
+
 TEST_F(SniffTest, KeepsAConnectionWhoseUnknownLineHasNoEnd) {
-  EXPECT_EQ(broker_.protocol.SniffUnknown(std::string(224, 'x')), Claim::kYes);
-  EXPECT_EQ(broker_.protocol.SniffUnknown(std::string(300, 'x') + "\n"), Claim::kYes);
+  EXPECT_EQ(broker_.protocol.SniffUnknown(std::string(8192, 'x')), Claim::kYes);
 }
 
 }  // namespace

@@ -116,7 +116,8 @@ TEST_F(LineTest, AWordThatMayBecomeAVerbWaits) {
 
 TEST_F(LineTest, AnOverLongLineCostsOneBadFormat) {
   for (const std::string start : {"use ", "foo "}) {
-    for (const std::size_t length : {223U, 224U, 225U, 226U, 447U, 448U, 449U, 450U, 673U, 5000U}) {
+    for (const std::size_t length :
+         {223U, 224U, 225U, 226U, 447U, 448U, 449U, 450U, 673U, 5000U, 8191U, 8192U, 20000U}) {
       const std::string line = start + std::string(length - start.size() - 1, 'x') + "\n";
       const std::string crlf = line.substr(0, line.size() - 1) + "\r\n";
       ASSERT_GE(crlf.size(), 224U);
@@ -135,6 +136,11 @@ TEST_F(LineTest, AnOverLongLineMayComeInAnyPieces) {
     const std::string first = a_.Say(all.substr(0, split));
     EXPECT_EQ(first + a_.Say(all.substr(split)), "BAD_FORMAT\r\nUSING default\r\n") << split;
   }
+}
+
+TEST_F(LineTest, AnEndlessUnknownLineCostsOneBadFormat) {
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(a_.Say(std::string(1000, 'x') + "\rstats "), "");
+  EXPECT_EQ(a_.Say("\r\nlist-tube-used\r\n"), "BAD_FORMAT\r\nUSING default\r\n");
 }
 
 TEST_F(LineTest, BytesMayComeSingly) {
