@@ -14,6 +14,7 @@
 #include "broker/config/config.h"
 #include "broker/engine/engine.h"
 #include "broker/journal/memory_journal.h"
+#include "broker/journal/wal_journal.h"
 #include "broker/server/server.h"
 #include "broker/version.h"
 #include "proto_beanstalk/protocol.h"
@@ -70,6 +71,20 @@ EngineOptions EngineOptionsOf(const Config& config) {
   return options;
 }
 
+WalOptions WalOptionsOf(const Config& config) {
+  WalOptions options;
+  options.directory = config.data_dir;
+  options.sync = config.sync == Config::Sync::kAlways     ? SyncMode::kAlways
+                 : config.sync == Config::Sync::kInterval ? SyncMode::kInterval
+                                                          : SyncMode::kOff;
+  options.interval = config.sync_interval;
+  options.on_progress = [](const ReplayProgress& progress) {
+    spdlog::info("replaying the journal: {} records, {} of {} bytes", progress.records,
+                 progress.bytes, progress.total_bytes);
+  };
+  return options;
+}
+
 // What the loop does for engine and journal.
 class EngineWork final : public Work {
  public:
@@ -77,34 +92,42 @@ class EngineWork final : public Work {
   Time Tick(Time now) override { return engine_.Tick(now); }
   void EndRound(Time now) override { journal_.Flush(now); }
   Lsn Durable() const override { return journal_.Durable(); }
+  bool Behind() const override { return journal_.WaitingBytes() > kMaxWaiting; }
 
  private:
+  static constexpr std::uint64_t kMaxWaiting = 32 << 20;  // bytes
+
   Engine& engine_;
   Journal& journal_;
 };
 
 class Broker {
  public:
-  explicit Broker(const Config& config)
+  // `wal` is `journal` if that is a write-ahead log, else nullptr.
+  Broker(const Config& config, Journal& journal, WalJournal* wal)
       : config_(config),
-        engine_(EngineOptionsOf(config), journal_),
-        work_(engine_, journal_),
+        journal_(journal),
+        wal_(wal),
+        engine_(EngineOptionsOf(config), journal),
+        work_(engine_, journal),
         server_(loop_, clock_, work_),
         beanstalk_(BeanstalkOptions(), beanstalk::Identity::OfThisProcess(kVersion, clock_.Now()),
                    engine_, server_),
         gearman_(GearmanOptions(), engine_, server_) {}
 
   int Run() {
-    if (!Listen()) return kFailed;
+    if (!Recover() || !Listen()) return kFailed;
     on_stop_ = [this] { server_.Stop(); };
     on_drain_ = [this] { Drain("SIGUSR1"); };
     on_reload_ = [] { spdlog::info("SIGHUP: nothing to reload"); };
-    const std::array signals = {
-        loop_.OnSignal(SIGTERM, on_stop_), loop_.OnSignal(SIGINT, on_stop_),
-        loop_.OnSignal(SIGUSR1, on_drain_), loop_.OnSignal(SIGHUP, on_reload_)};
+    const std::array signals = {loop_.OnSignal(SIGTERM, on_stop_), loop_.OnSignal(SIGINT, on_stop_),
+                                loop_.OnSignal(SIGUSR1, on_drain_),
+                                loop_.OnSignal(SIGHUP, on_reload_)};
     server_.Run();
+    const Status closed = wal_ == nullptr ? Status() : wal_->Close();
+    if (!closed.ok()) spdlog::critical("the journal did not end well: {}", closed.message());
     spdlog::info("stopped");
-    return kDone;
+    return closed.ok() ? kDone : kFailed;
   }
 
  private:
@@ -134,20 +157,48 @@ class Broker {
     spdlog::info("draining: no new jobs are taken ({})", asked_by);
   }
 
+  // Brings the jobs back from the journal.
+  bool Recover() {
+    if (wal_ == nullptr) {
+      spdlog::warn("no --data-dir: jobs live in memory and end with the process");
+      return true;
+    }
+    if (const Status status = journal_.Replay(engine_); !status.ok()) {
+      spdlog::critical(status.message());
+      return false;
+    }
+    engine_.FinishReplay();
+    if (!wal_->torn().empty()) spdlog::warn(wal_->torn());
+    const EngineStats stats = engine_.Stats();
+    spdlog::info("the journal in {} holds {} jobs", config_.data_dir,
+                 stats.ready + stats.delayed + stats.buried);
+    journal_.SetOnDurable([this](Lsn) { server_.OnDurable(); });
+    on_notify_ = [this] { OnJournal(); };
+    server_.Watch(wal_->NotifyFd(), on_notify_);
+    return true;
+  }
+
+  void OnJournal() {
+    wal_->OnNotify();
+    const std::string health = journal_.Health().message();
+    if (health == health_) return;
+    health_ = health;
+    health.empty() ? spdlog::info("the journal takes everything again")
+                   : spdlog::error("the journal does not take new jobs: {}", health);
+  }
+
   bool Listen() {
     std::string names;
     for (const std::string& text : config_.listen) {
       const Result<ListenAddress> address = ListenAddress::Parse(text);
       const Result<std::string> name =
-          address.ok() ? server_.Listen(address.value(), Speakers(address.value())) : address.status();
+          address.ok() ? server_.Listen(address.value(), Speakers(address.value()))
+                       : address.status();
       if (!name.ok()) {
         spdlog::critical(name.status().message());
         return false;
       }
       names += " " + name.value();
-    }
-    if (config_.data_dir.empty()) {
-      spdlog::warn("no --data-dir: jobs live in memory and end with the process");
     }
     // Tools wait for this line, so it ignores the log level.
     fmt::print(stderr, "ready{}\n", names);
@@ -156,7 +207,8 @@ class Broker {
 
   std::vector<Protocol*> Speakers(const ListenAddress& address) {
     std::vector<Protocol*> speakers;
-    for (Protocol* protocol : {static_cast<Protocol*>(&beanstalk_), static_cast<Protocol*>(&gearman_)}) {
+    for (Protocol* protocol :
+         {static_cast<Protocol*>(&beanstalk_), static_cast<Protocol*>(&gearman_)}) {
       if (address.protocols == "auto" || address.protocols == protocol->name()) {
         speakers.push_back(protocol);
       }
@@ -166,15 +218,30 @@ class Broker {
 
   const Config& config_;
   SystemClock clock_;
-  MemoryJournal journal_;
+  Journal& journal_;
+  WalJournal* const wal_;
   Engine engine_;
   EngineWork work_;
   EventLoop loop_;
   Server server_;
   beanstalk::Protocol beanstalk_;
   gearman::GearmanProtocol gearman_;
-  std::function<void()> on_stop_, on_drain_, on_reload_;
+  std::function<void()> on_stop_, on_drain_, on_reload_, on_notify_;
+  std::string health_;
 };
+
+int Serve(const Config& config) {
+  if (config.data_dir.empty()) {
+    MemoryJournal journal;
+    return Broker(config, journal, nullptr).Run();
+  }
+  Result<std::unique_ptr<WalJournal>> journal = WalJournal::Open(WalOptionsOf(config));
+  if (!journal.ok()) {
+    spdlog::critical(journal.status().message());
+    return kFailed;
+  }
+  return Broker(config, *journal.value(), journal.value().get()).Run();
+}
 
 int CheckListen(const Config& config) {
   for (const std::string& text : config.listen) {
@@ -204,7 +271,7 @@ int Main(int argc, char** argv) {
   }
   signal(SIGPIPE, SIG_IGN);
   StartLog(config);
-  return Broker(config).Run();
+  return Serve(config);
 }
 
 }  // namespace

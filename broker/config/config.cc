@@ -48,9 +48,10 @@ std::size_t Distance(std::string_view a, std::string_view b) {
 }
 
 Status UnknownKey(const std::string& where, const std::string& key) {
-  const auto nearest = std::min_element(
-      Options().begin(), Options().end(),
-      [&](const Option& a, const Option& b) { return Distance(key, a.key) < Distance(key, b.key); });
+  const auto nearest =
+      std::min_element(Options().begin(), Options().end(), [&](const Option& a, const Option& b) {
+        return Distance(key, a.key) < Distance(key, b.key);
+      });
   return Bad(fmt::format("{}: unknown key '{}'; did you mean '{}'?", where, key, nearest->key));
 }
 
@@ -99,8 +100,7 @@ Status ReadEnvironment(Config& config) {
     const char* text = std::getenv(name.c_str());
     if (text == nullptr) continue;
     // Addresses hold commas of their own, so blanks part them.
-    const Values values =
-        option.list ? CLI::detail::split(text, ' ') : Values{std::string(text)};
+    const Values values = option.list ? CLI::detail::split(text, ' ') : Values{std::string(text)};
     const Status status = Set(option, config, values, name);
     if (!status.ok()) return status;
   }
@@ -114,7 +114,8 @@ Result<CommandLine> ReadCommandLine(int argc, const char* const* argv, std::stri
   std::string file;
   bool check = false;
   app.add_option("--config", file, "Configuration file (YAML).")->type_name("FILE");
-  app.add_flag("--check-config", check, "Read the configuration, say whether it is good, and exit.");
+  app.add_flag("--check-config", check,
+               "Read the configuration, say whether it is good, and exit.");
   app.set_version_flag("--version", std::string(version));
   std::vector<Values> given(Options().size());
   for (std::size_t i = 0; i < Options().size(); ++i) {
@@ -146,7 +147,8 @@ Result<CommandLine> ReadCommandLine(int argc, const char* const* argv, std::stri
   for (std::size_t i = 0; i < Options().size(); ++i) {
     if (given[i].empty()) continue;
     const Option& option = Options()[i];
-    if (Status status = Set(option, line.config, given[i], FlagOf(option)); !status.ok()) return status;
+    if (Status status = Set(option, line.config, given[i], FlagOf(option)); !status.ok())
+      return status;
   }
   if (check) line.action = CommandLine::Action::kCheckConfig;
   return line;

@@ -11,7 +11,9 @@ namespace {
 
 using Values = std::vector<std::string>;
 
-Status Expected(std::string_view what) { return {Code::kInvalid, fmt::format("expected {}", what)}; }
+Status Expected(std::string_view what) {
+  return {Code::kInvalid, fmt::format("expected {}", what)};
+}
 
 bool ParseNumber(std::string_view text, std::uint64_t& number) {
   const auto [end, error] = std::from_chars(text.begin(), text.end(), number);
@@ -38,7 +40,8 @@ auto Text(std::string Config::*field) {
 
 auto Truth(bool Config::*field, std::string_view yes, std::string_view no) {
   return [=](Config& config, const Values& values) -> Status {
-    if (values.back() != yes && values.back() != no) return Expected(fmt::format("{} or {}", yes, no));
+    if (values.back() != yes && values.back() != no)
+      return Expected(fmt::format("{} or {}", yes, no));
     config.*field = values.back() == yes;
     return {};
   };
@@ -78,7 +81,8 @@ Status SetServerName(Config& config, const Values& values) {
 }
 
 Status SetLogLevel(Config& config, const Values& values) {
-  for (const std::string_view level : {"trace", "debug", "info", "warn", "error", "critical", "off"}) {
+  for (const std::string_view level :
+       {"trace", "debug", "info", "warn", "error", "critical", "off"}) {
     if (values.back() == level) {
       config.log_level = level;
       return {};
@@ -98,26 +102,27 @@ std::span<const Option> Options() {
              SetListen},
       Option{"data_dir", "DIR", "Directory of the journal; without it jobs live in memory.", false,
              Text(&Config::data_dir)},
-      Option{"sync", "always|never|<N>ms",
-             "When a change is on disk: before it is acknowledged, up to the system, or at latest N "
-             "milliseconds after it.",
-             false, SetSync},
+      Option{
+          "sync", "always|never|<N>ms",
+          "When a change is on disk: before it is acknowledged, up to the system, or at latest N "
+          "milliseconds after it.",
+          false, SetSync},
       Option{"max_job_size", "BYTES",
              "Largest job body. Unless set: 65535 for beanstalk, 64 MiB for Gearman.", false,
              Number(&Config::max_job_size, 1, 1U << 30)},
-      Option{"server_name", "NAME", "Name in Gearman job handles; by default the host's name.", false,
-             SetServerName},
+      Option{"server_name", "NAME", "Name in Gearman job handles; by default the host's name.",
+             false, SetServerName},
       Option{"log_level", "LEVEL", "trace, debug, info, warn, error, critical or off.", false,
              SetLogLevel},
       Option{"gearman.default_ttr", "SECONDS",
              "Time to run of a Gearman job that a beanstalk consumer reserves.", false,
              Number(&Config::gearman_default_ttr, 1, kAny32)},
-      Option{"gearman.job_retries", "TRIES",
-             "Lost tries after which a job fails; 0 is no limit.", false,
-             Number(&Config::gearman_job_retries, 0, kAny32)},
-      Option{"gearman.worker_wakeup", "one|all",
-             "Sleeping workers woken for a new job: the one asleep longest, or all as gearmand does.",
-             false, Truth(&Config::gearman_wake_all, "all", "one")},
+      Option{"gearman.job_retries", "TRIES", "Lost tries after which a job fails; 0 is no limit.",
+             false, Number(&Config::gearman_job_retries, 0, kAny32)},
+      Option{
+          "gearman.worker_wakeup", "one|all",
+          "Sleeping workers woken for a new job: the one asleep longest, or all as gearmand does.",
+          false, Truth(&Config::gearman_wake_all, "all", "one")},
       Option{"gearman.exceptions", "true|false",
              "Send exceptions also to clients that did not ask for them.", false,
              Truth(&Config::gearman_exceptions, "true", "false")},

@@ -74,6 +74,9 @@ class Journal {
   virtual Lsn Durable() const = 0;
   virtual void SetOnDurable(std::function<void(Lsn)> on_durable) = 0;
 
+  // Bytes appended that are not yet written: whoever takes in jobs slows down when it gets large.
+  virtual std::uint64_t WaitingBytes() const = 0;
+
   virtual JournalStats Stats() const = 0;
 };
 

@@ -18,6 +18,7 @@ class MemoryJournal final : public Journal {
   void Flush(Time /*now*/) override {}
   Lsn Durable() const override { return 0; }
   void SetOnDurable(std::function<void(Lsn)> /*on_durable*/) override {}
+  std::uint64_t WaitingBytes() const override { return 0; }
   JournalStats Stats() const override { return {}; }
 };
 

@@ -9,6 +9,7 @@
 #include "broker/journal/journal.h"
 #include "broker/journal/record_codec.h"
 #include "broker/journal/wal_compactor.h"
+#include "broker/journal/wal_format.h"
 #include "broker/journal/wal_recovery.h"
 #include "broker/journal/wal_writer.h"
 
@@ -28,8 +29,6 @@ struct WalOptions {
   bool compact = true;
   std::uint64_t first_segment = 1;  // number of the first segment of a new journal
 };
-
-inline constexpr std::uint64_t kLeastSegmentSize = 1024;
 
 // The journal in segment files of one directory. docs/journal-format.md has the files,
 // docs/durability.md what is promised.
@@ -58,8 +57,7 @@ class WalJournal final : public Journal {
   int NotifyFd() const { return writer_->notify_fd(); }
   void OnNotify();
 
-  // Appended and not yet written: whoever takes in jobs slows down when it gets large.
-  std::uint64_t WaitingBytes() const;
+  std::uint64_t WaitingBytes() const override;
   // What Replay cut off at the end of the log, in words for a person; empty if nothing.
   const std::string& torn() const { return torn_; }
 
@@ -77,7 +75,7 @@ class WalJournal final : public Journal {
   void BeginBatch();
   void HandOver();
   void HandOverMark();
-  void Roll(std::size_t frame_size);
+  void Roll(std::uint64_t size, std::size_t frame_size = 0);
   std::size_t AppendSettings();
   void Compact();
   void Release();

@@ -182,6 +182,7 @@ bool Connection::Flush() {
     if (count == 0) {
       // It waits for the journal; the server comes back when that has got on.
       server_.NoteHeld(*this);
+      if (server_.Behind() || out_.size() >= kMaxOutput) Stall();
       return out_.size() < kHopelessOutput;
     }
     const ssize_t sent = Send(peer_.fd, pieces.data(), count);
@@ -219,10 +220,14 @@ void Connection::WaitForSpace() {
   }
   if (!writing_) EventLoop::Enable(writable_);
   writing_ = true;
-  if (out_.size() >= kMaxOutput && !stalled_) {
-    stalled_ = true;
-    if (!eof_ && !closing_) SetReading(Reading::kWatchClose);
-  }
+  if (out_.size() >= kMaxOutput) Stall();
+}
+
+// Until everything has been sent.
+void Connection::Stall() {
+  if (stalled_) return;
+  stalled_ = true;
+  if (!eof_ && !closing_) SetReading(Reading::kWatchClose);
 }
 
 }  // namespace gearstalk

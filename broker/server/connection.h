@@ -67,6 +67,7 @@ class Connection final : public Wire {
   void RunInput(std::string_view bytes);
   void OnEof();
   void WaitForSpace();
+  void Stall();
   void GoOnReading();
   void SetReading(Reading reading);
   void Keep(std::string_view rest);
@@ -75,9 +76,9 @@ class Connection final : public Wire {
   Peer peer_;
   Output out_;
   Router router_;
-  std::string input_;     // received, not run
+  std::string input_;  // received, not run
   Event readable_;
-  Event writable_;        // made when a peer reads slower than it is sent to
+  Event writable_;  // made when a peer reads slower than it is sent to
   Reading reading_ = Reading::kOff;
   bool writing_ = false;  // waits for the socket to take more
   bool stalled_ = false;  // no commands are run until the peer has read some

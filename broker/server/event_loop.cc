@@ -17,7 +17,8 @@ EventLoop::EventLoop() {
   base_ = event_base_new_with_config(config);
   event_config_free(config);
   GS_CHECK(base_ != nullptr);
-  timeout_.reset(evtimer_new(base_, [](int, short, void*) {}, nullptr));
+  timeout_.reset(evtimer_new(
+      base_, [](int, short, void*) {}, nullptr));
 }
 
 EventLoop::~EventLoop() {

@@ -28,7 +28,8 @@ class EventLoop {
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
-  // Calls `callback(fd, ..., context)` whenever the descriptor is ready. The event is not active yet.
+  // Calls `callback(fd, ..., context)` whenever the descriptor is ready. The event is not active
+  // yet.
   Event OnReady(int fd, Interest interest, Callback callback, void* context);
   // `handler` must outlive the event.
   Event OnSignal(int signal, std::function<void()>& handler);

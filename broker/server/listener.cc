@@ -64,7 +64,8 @@ Result<ListenAddress> ListenAddress::Parse(std::string_view text) {
   if (rest.starts_with("unix:")) {
     address.path = rest.substr(5);
     if (address.path.empty()) return Bad(text, "a path must follow 'unix:'");
-    if (address.path.size() >= sizeof(sockaddr_un::sun_path)) return Bad(text, "the path is too long");
+    if (address.path.size() >= sizeof(sockaddr_un::sun_path))
+      return Bad(text, "the path is too long");
     return address;
   }
   const auto colon = rest.rfind(':');
@@ -74,7 +75,8 @@ Result<ListenAddress> ListenAddress::Parse(std::string_view text) {
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   if (host.empty()) return Bad(text, "a host is missing before the colon");
   const bool digits = address.port.find_first_not_of("0123456789") == std::string::npos;
-  if (address.port.empty() || address.port.size() > 5 || !digits || std::stoi(address.port) > 65535) {
+  if (address.port.empty() || address.port.size() > 5 || !digits ||
+      std::stoi(address.port) > 65535) {
     return Bad(text, "the port is a number from 0 to 65535");
   }
   address.host = host;
@@ -85,7 +87,7 @@ namespace {
 
 Result<int> OpenUnix(const std::string& path) {
   const std::string name = "unix:" + path;
-  struct stat status{};
+  struct stat status {};
   // A socket that a dead server left behind is replaced, nothing else is.
   if (lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) unlink(path.c_str());
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -108,7 +110,8 @@ Result<int> OpenTcp(const ListenAddress& address) {
   addrinfo* found = nullptr;
   const int error = getaddrinfo(address.host.c_str(), address.port.c_str(), &hints, &found);
   if (error != 0) {
-    return Status(Code::kInvalid, fmt::format("listen address '{}': {}", name, gai_strerror(error)));
+    return Status(Code::kInvalid,
+                  fmt::format("listen address '{}': {}", name, gai_strerror(error)));
   }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owned(found, freeaddrinfo);
   const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

@@ -9,8 +9,8 @@
 
 namespace gearstalk {
 
-// Where to listen: "127.0.0.1:11300", "[::1]:4730", "localhost:0", "unix:/run/gearstalkd.sock", each
-// optionally followed by ",protocols=auto|beanstalk|gearman".
+// Where to listen: "127.0.0.1:11300", "[::1]:4730", "localhost:0", "unix:/run/gearstalkd.sock",
+// each optionally followed by ",protocols=auto|beanstalk|gearman".
 struct ListenAddress {
   std::string host;  // empty for a Unix socket
   std::string port;

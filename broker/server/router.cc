@@ -61,7 +61,8 @@ InputResult Router::RunOwner(std::string_view bytes) {
   InputResult result = owner()->OnInput(bytes, Session::Scope::kAll);
   if (result.then != Then::kForeign) return result;
   bytes.remove_prefix(result.bytes);
-  const InputResult other = alone ? RunGuest(owner_, bytes, Session::Scope::kUnknownLine) : Foreign(bytes);
+  const InputResult other =
+      alone ? RunGuest(owner_, bytes, Session::Scope::kUnknownLine) : Foreign(bytes);
   return {result.bytes + other.bytes, other.then};
 }
 

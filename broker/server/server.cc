@@ -48,8 +48,8 @@ Server::~Server() = default;
 Result<std::string> Server::Listen(const ListenAddress& address, std::vector<Protocol*> protocols) {
   auto socket = ListenSocket::Open(address);
   if (!socket.ok()) return socket.status();
-  auto gate = std::make_unique<Gate>(
-      Gate{*this, std::move(socket.value()), std::move(protocols), nullptr});
+  auto gate =
+      std::make_unique<Gate>(Gate{*this, std::move(socket.value()), std::move(protocols), nullptr});
   gate->readable = loop_.OnReady(
       gate->socket->fd(), EventLoop::Interest::kRead,
       [](int, short, void* context) {
@@ -79,7 +79,8 @@ void Server::Accept(Gate& gate) {
     ++count_;
     const auto place = static_cast<std::size_t>(fd);
     if (connections_.size() <= place) connections_.resize(place + 1);
-    connections_[place] = std::make_unique<Connection>(*this, Describe(fd, address), gate.protocols);
+    connections_[place] =
+        std::make_unique<Connection>(*this, Describe(fd, address), gate.protocols);
     // A client that connects usually has something to say, and it is here already.
     connections_[place]->OnReadable();
   }
@@ -100,9 +101,9 @@ void Server::BeginRound() {
 
 void Server::Run() {
   while (!stopping_) {
-    const Time until = std::min({run_.empty() ? kNever : Time{0}, next_tick_, accept_again_,
-                                 undecided_.empty() ? kNever : undecided_.front().undecided_since +
-                                                                   kFirstWordLimit});
+    const Time until = std::min(
+        {run_.empty() ? kNever : Time{0}, next_tick_, accept_again_,
+         undecided_.empty() ? kNever : undecided_.front().undecided_since + kFirstWordLimit});
     loop_.RunOnce(Now(), until);
     BeginRound();
     EndRound();
@@ -167,6 +168,20 @@ void Server::Close(Connection& connection) {
   std::unique_ptr<Connection> last =
       std::move(connections_[static_cast<std::size_t>(connection.peer().fd)]);
   --count_;
+}
+
+void Server::Watch(int fd, std::function<void()>& handler) {
+  auto watched = std::make_unique<Watched>(Watched{*this, handler, nullptr});
+  watched->readable = loop_.OnReady(
+      fd, EventLoop::Interest::kRead,
+      [](int, short, void* context) {
+        auto& self = *static_cast<Watched*>(context);
+        self.server.BeginRound();
+        self.handler();
+      },
+      watched.get());
+  EventLoop::Enable(watched->readable);
+  watched_.push_back(std::move(watched));
 }
 
 void Server::OnDurable() {

@@ -27,6 +27,8 @@ class Work {
   virtual void EndRound(Time now) = 0;
   // Replies up to here may leave.
   virtual Lsn Durable() const = 0;
+  // The journal lags so far behind that those who wait for it should not be read from.
+  virtual bool Behind() const = 0;
 
  protected:
   ~Work() = default;
@@ -53,6 +55,8 @@ class Server final : public ConnectionList {
   void Run();
   void Stop() { stopping_ = true; }
 
+  // Calls `handler` in the round in which `fd` gets readable. It must outlive the server.
+  void Watch(int fd, std::function<void()>& handler);
   // The journal has got on: replies that waited for it may leave.
   void OnDurable();
 
@@ -68,6 +72,7 @@ class Server final : public ConnectionList {
   EventLoop& loop() { return loop_; }
   Time Now() const { return clock_.Now(); }
   Lsn Durable() const { return work_.Durable(); }
+  bool Behind() const { return work_.Behind(); }
   std::span<char> read_buffer() { return read_buffer_; }
   // Every callback of the loop calls it first: the first one of a round reads the clock.
   void BeginRound();
@@ -80,9 +85,10 @@ class Server final : public ConnectionList {
 
  private:
   template <Connection::Hook Connection::*hook>
-  using List = boost::intrusive::list<
-      Connection, boost::intrusive::member_hook<Connection, Connection::Hook, hook>,
-      boost::intrusive::constant_time_size<false>>;
+  using List =
+      boost::intrusive::list<Connection,
+                             boost::intrusive::member_hook<Connection, Connection::Hook, hook>,
+                             boost::intrusive::constant_time_size<false>>;
 
   struct Gate {
     Server& server;
@@ -95,6 +101,12 @@ class Server final : public ConnectionList {
   static void Link(L& list, Connection& connection, Connection::Hook& hook) {
     if (!hook.is_linked()) list.push_back(connection);
   }
+
+  struct Watched {
+    Server& server;
+    std::function<void()>& handler;
+    Event readable;
+  };
 
   void Accept(Gate& gate);
   void PauseAccepting(int error);
@@ -110,6 +122,7 @@ class Server final : public ConnectionList {
   Work& work_;
   std::vector<char> read_buffer_;
   std::vector<std::unique_ptr<Gate>> gates_;
+  std::vector<std::unique_ptr<Watched>> watched_;
   // By descriptor; free descriptors are empty places.
   std::vector<std::unique_ptr<Connection>> connections_;
   std::size_t count_ = 0;
