@@ -208,6 +208,7 @@ class Engine final : public LiveState {
   void Erase(Job& job);
   JobId TakeId(bool recorded);
   Lsn Append(const Job& job, Record::Kind kind);
+  void NoteUnsynced(JobId id, Lsn lsn);
   Lsn AppendSettings(const Tube& tube);
   void FillRecord(const Job& job, Record& record) const;
   static void FillSettings(const Tube& tube, Record& record);
@@ -241,7 +242,8 @@ class Engine final : public LiveState {
   Outcome FailJob(Job& job, Finish::Kind kind, std::string_view text);
   Lsn Finished(Job& job, Finish::Kind kind, std::string_view data);
   void GiveBack(Time now, Job& job, bool lost_try);
-  Lsn UnsyncedPut(const Job& job);
+  // What has to be durable before anybody may hear of the job.
+  Lsn VisibleFrom(const Job& job) const;
 
   // engine_admin.cc
   Lsn KickOne(Job& job);
@@ -284,18 +286,19 @@ class Engine final : public LiveState {
 
   JobId next_id_ = 1;
   JobId ids_recorded_ = 1;  // the journal knows that ids below are taken
+  Lsn ids_lsn_ = 0;         // since when
   std::uint64_t next_burial_ = 1;
   std::uint64_t next_wait_ = 1;
   std::vector<Tube*> stirred_;  // tubes with ready jobs, in no order
   std::vector<Tube*> replayed_;
   Consumer::WideList wide_waiting_;
   Consumer::PromisedList promised_;  // by time
-  struct UnsyncedRecord {
+  struct UnsyncedPut {
     JobId job;
     Lsn lsn;
+    bool operator<(JobId id) const { return job < id; }
   };
-  std::deque<UnsyncedRecord>
-      unsynced_puts_;  // by id; those that are durable go when one is looked for
+  std::deque<UnsyncedPut> unsynced_puts_;  // by id; those that are durable go with the next put
 
   EngineStats totals_;
 };

@@ -121,7 +121,9 @@ JobId Engine::TakeId(bool recorded) {
   Record record;
   record.kind = Record::Kind::kNextId;
   record.id = ids_recorded_;
-  journal_.Append(record);
+  const Lsn lsn = journal_.Append(record);
+  // A disk in trouble keeps nobody waiting whose job does not need it.
+  if (journal_.Accepts(Record::Kind::kNextId)) ids_lsn_ = lsn;
   return id;
 }
 
@@ -132,9 +134,18 @@ Lsn Engine::Append(const Job& job, Record::Kind kind) {
   record.id = job.id_;
   if (kind != Record::Kind::kDelete) FillRecord(job, record);
   const Lsn lsn = journal_.Append(record);
-  const bool in_order = unsynced_puts_.empty() || unsynced_puts_.back().job < job.id_;
-  if (kind == Record::Kind::kPut && in_order) unsynced_puts_.push_back({job.id_, lsn});
+  if (kind == Record::Kind::kPut) NoteUnsynced(job.id_, lsn);
   return lsn;
+}
+
+void Engine::NoteUnsynced(JobId id, Lsn lsn) {
+  const Lsn durable = journal_.Durable();
+  while (!unsynced_puts_.empty() && unsynced_puts_.front().lsn <= durable) {
+    unsynced_puts_.pop_front();
+  }
+  // Nearly always the last: only a foreground job that becomes durable is older.
+  const auto at = std::lower_bound(unsynced_puts_.begin(), unsynced_puts_.end(), id);
+  unsynced_puts_.insert(at, {id, lsn});
 }
 
 void Engine::FillRecord(const Job& job, Record& record) const {

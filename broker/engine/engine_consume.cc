@@ -52,7 +52,7 @@ Taken Engine::Take(Time now, Job& job, Consumer& consumer) {
     deadline = std::min(deadline, job.extra_->run_limit);
   }
   EnterReserved(deadline, job, consumer);
-  return {&job, UnsyncedPut(job)};
+  return {&job, VisibleFrom(job)};
 }
 
 Job* Engine::HeldBy(const Consumer& consumer, JobId id) const {

@@ -50,7 +50,8 @@ Added Engine::Enqueue(Time now, JobPtr owned, Tube& tube, Time due) {
   } else {
     EnterReady(job);
   }
-  const Added added{Code::kOk, job.id_, Append(job, Record::Kind::kPut)};
+  Append(job, Record::Kind::kPut);
+  const Added added{Code::kOk, job.id_, VisibleFrom(job)};
   Serve(now, tube, &job);
   return added;
 }
@@ -63,7 +64,8 @@ Added Engine::Reply(Time now, Consumer& producer, std::string_view body) {
   if (error != std::errc() || end != digits.end()) return {Code::kNotFound};
   const Progress answer{Progress::Kind::kData, body};
   if (!Report(now, producer, id, answer).ok()) return {Code::kNotFound};
-  return {Code::kOk, TakeId(/*recorded=*/false), 0};
+  const JobId unused = TakeId(/*recorded=*/false);
+  return {Code::kOk, unused, ids_lsn_};
 }
 
 Added Engine::Submit(Time now, Consumer& producer, JobPtr job, const Submission& submission) {
@@ -93,13 +95,13 @@ Added Engine::Submit(Time now, Consumer& producer, JobPtr job, const Submission&
 Added Engine::JoinJob(Job& job, JobObserver* waiter) {
   if (waiter != nullptr) {
     AddWaiter(job, *waiter);
-    return {Code::kOk, job.id_, 0};
+  } else if (!job.durable_) {
+    if (!journal_.Accepts(Record::Kind::kPut)) return {Code::kJournal};
+    job.durable_ = true;
+    job.unheard_ = false;
+    Append(job, Record::Kind::kPut);
   }
-  if (job.durable_) return {Code::kOk, job.id_, UnsyncedPut(job)};
-  if (!journal_.Accepts(Record::Kind::kPut)) return {Code::kJournal};
-  job.durable_ = true;
-  job.unheard_ = false;
-  return {Code::kOk, job.id_, Append(job, Record::Kind::kPut)};
+  return {Code::kOk, job.id_, VisibleFrom(job)};
 }
 
 void Engine::AddWaiter(Job& job, JobObserver& observer) {

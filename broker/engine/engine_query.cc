@@ -54,14 +54,9 @@ Band Engine::BandOf(std::uint32_t priority) const {
   return priority <= options_.normal_to ? Band::kNormal : Band::kLow;
 }
 
-Lsn Engine::UnsyncedPut(const Job& job) {
-  if (!persistent_ || !job.durable_) return 0;
-  const Lsn durable = journal_.Durable();
-  while (!unsynced_puts_.empty() && unsynced_puts_.front().lsn <= durable)
-    unsynced_puts_.pop_front();
-  const auto at =
-      std::lower_bound(unsynced_puts_.begin(), unsynced_puts_.end(), job.id_,
-                       [](const UnsyncedRecord& record, JobId id) { return record.job < id; });
+Lsn Engine::VisibleFrom(const Job& job) const {
+  if (!job.durable_) return ids_lsn_;
+  const auto at = std::lower_bound(unsynced_puts_.begin(), unsynced_puts_.end(), job.id_);
   return at != unsynced_puts_.end() && at->job == job.id_ ? at->lsn : 0;
 }
 

@@ -39,6 +39,7 @@ class KeptJournal final : public Journal {
   void Flush(Time now) override;
   Lsn Durable() const override { return holds_back_ ? durable_ : last(); }
   void SetOnDurable(std::function<void(Lsn)> on_durable) override;
+  std::uint64_t WaitingBytes() const override { return 0; }
   JournalStats Stats() const override;
 
   const std::vector<KeptRecord>& records() const { return records_; }

@@ -1,0 +1,318 @@
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "broker/journal/memory_journal.h"
+#include "tests/engine/engine_test.h"
+
+namespace gearstalk {
+namespace {
+
+class JournalTest : public EngineTest {
+ protected:
+  std::vector<Record::Kind> Since(Lsn before) const {
+    std::vector<Record::Kind> kinds;
+    for (Lsn lsn = before; lsn < journal.last(); ++lsn) {
+      kinds.push_back(journal.records()[lsn].kind());
+    }
+    return kinds;
+  }
+};
+
+constexpr auto kPut = Record::Kind::kPut;
+constexpr auto kChange = Record::Kind::kChange;
+constexpr auto kDelete = Record::Kind::kDelete;
+constexpr auto kTube = Record::Kind::kTube;
+constexpr auto kNextId = Record::Kind::kNextId;
+
+// --- What each verb records, and which position its answer waits for
+
+TEST_F(JournalTest, ChangesThatOutliveARestartAreRecorded) {
+  RecordingConsumer& consumer = Connect();
+  const auto records = [&](Record::Kind kind, Lsn lsn) {
+    ASSERT_EQ(journal.last(), lsn);
+    EXPECT_EQ(kind, journal.records().back().kind());
+  };
+  records(kPut, engine.Put(Now(), consumer, MakeJob({})).lsn);
+  EXPECT_EQ("reserved 1", Reserve(consumer));
+  records(kChange, engine.Release(Now(), consumer, 1, 5, 0).lsn);
+  Reserve(consumer);
+  records(kChange, engine.Release(Now(), consumer, 1, 5, 7).lsn);
+  records(kChange, engine.KickJob(Now(), 1).lsn);
+  Reserve(consumer);
+  records(kChange, engine.Bury(Now(), consumer, 1, 5).lsn);
+  std::optional<bool> delayed;
+  records(kChange, engine.Kick(Now(), consumer, 9, delayed).lsn);
+  records(kDelete, engine.Delete(Now(), consumer, 1).lsn);
+  records(kTube, engine.Pause(Now(), "default", 9).lsn);
+  records(kTube, engine.CreateFunction("f").lsn);
+  records(kTube, engine.SetMaxQueue("f", {1, 2, 3}).lsn);
+  records(kPut, Submit("f", {}).lsn);
+  Worker({"f"});
+  records(kDelete, engine.Cancel(Now(), 2).lsn);
+}
+
+TEST_F(JournalTest, WhatARestartForgetsAnywayIsNotRecorded) {
+  RecordingConsumer& consumer = Connect();
+  Put(consumer, {.ttr_s = 5});
+  const Lsn before = journal.last();
+  Reserve(consumer);
+  EXPECT_EQ(0u, engine.Touch(Now(), consumer, 1).lsn);
+  Pass(5 * kSecond);
+  Reserve(consumer);
+  Leave(consumer);
+  EXPECT_EQ(before, journal.last());
+}
+
+TEST_F(JournalTest, TheEndOfAJobIsToldWithItsPosition) {
+  RecordingObserver& client = Client();
+  Submit("f", {.unique = "k"});
+  Submit("f", {.unique = "k"}, &client);
+  RecordingConsumer& worker = Worker({"f"});
+  Grab(worker);
+  const Outcome outcome = engine.Complete(Now(), worker, 1, "x");
+  EXPECT_EQ(journal.last(), outcome.lsn);
+  EXPECT_EQ(journal.last(), client.lsn());
+  EXPECT_EQ(kDelete, journal.records().back().kind());
+}
+
+TEST_F(JournalTest, NoJobIsShownBeforeItsPutIsDurable) {
+  journal.HoldBack();
+  RecordingConsumer &waiter = Connect(), &consumer = Connect("t"), &worker = Worker({"f"});
+  Reserve(waiter);
+  const Lsn first = engine.Put(Now(), Connect(), MakeJob({})).lsn;
+  EXPECT_EQ(first, waiter.lsn());
+  PutInto("t");
+  const Lsn second = journal.last();
+  Background("f");
+  const Lsn third = journal.last();
+  Taken taken;
+  engine.Reserve(Now(), consumer, kNever, taken);
+  EXPECT_EQ(second, taken.lsn);
+  EXPECT_EQ(third, engine.Grab(Now(), worker).lsn);
+  engine.Release(Now(), consumer, 2, 0, 0);
+  EXPECT_EQ(second, engine.ReserveJob(Now(), consumer, 2).lsn);
+}
+
+TEST_F(JournalTest, WhatIsDurableIsShownAtOnce) {
+  journal.HoldBack();
+  RecordingConsumer& consumer = Connect();
+  for (int i = 0; i < 3; ++i) Put(consumer);
+  journal.MakeDurable(2);
+  Taken taken;
+  for (const bool durable : {true, true, false}) {
+    engine.Reserve(Now(), consumer, kNever, taken);
+    EXPECT_EQ(durable, taken.lsn <= journal.Durable());
+  }
+  journal.MakeDurable(3);
+  Put(consumer);
+  engine.ReserveJob(Now(), Connect(), 4);
+  engine.Release(Now(), consumer, 3, 0, 0);
+  engine.Reserve(Now(), consumer, kNever, taken);
+  EXPECT_EQ(3u, taken.job->id());
+  EXPECT_LE(taken.lsn, journal.Durable());
+}
+
+TEST_F(JournalTest, WhoJoinsABackgroundJobWaitsForItsPut) {
+  journal.HoldBack();
+  const Added first = Submit("f", {.unique = "k"});
+  EXPECT_GT(first.lsn, journal.Durable());
+  EXPECT_EQ(first.lsn, Submit("f", {.unique = "k"}).lsn);
+  EXPECT_EQ(first.lsn, Submit("f", {.unique = "k"}, &Client()).lsn);
+}
+
+TEST_F(JournalTest, WhoJoinsAJobThatBecameDurableWaitsForThat) {
+  RecordingObserver& client = Client();
+  Submit("f", {.unique = "k"}, &client);
+  journal.HoldBack();
+  Background("f");
+  const Added first = Submit("f", {.unique = "k"});
+  EXPECT_EQ(journal.last(), first.lsn);
+  Background("f");
+  EXPECT_EQ(first.lsn, Submit("f", {.unique = "k"}).lsn);
+  EXPECT_EQ(first.lsn, engine.ReserveJob(Now(), Connect(), first.id).lsn);
+}
+
+TEST_F(JournalTest, AForegroundJobNeedsNoDiskOnceItsIdIsTaken) {
+  journal.HoldBack();
+  RecordingObserver& client = Client();
+  const Added first = Submit("f", {}, &client);
+  EXPECT_THAT(Since(0), ElementsAre(kNextId));
+  EXPECT_EQ(1u, first.lsn);
+  EXPECT_EQ(1u, Submit("f", {}, &client).lsn);
+  RecordingConsumer& worker = Worker({"f"});
+  EXPECT_EQ(1u, engine.Grab(Now(), worker).lsn);
+  journal.MakeDurable(1);
+  EXPECT_LE(Submit("f", {}, &client).lsn, journal.Durable());
+  EXPECT_EQ(0u, engine.Complete(Now(), worker, first.id, "").lsn);
+  EXPECT_EQ(1u, journal.last());
+}
+
+TEST_F(JournalTest, NoIdIsGivenTwiceOverARestart) {
+  RecordingObserver& client = Client();
+  for (int i = 0; i < 3000; ++i) Foreground("f", client);
+  const JobId last = Foreground("f", client);
+  EXPECT_LT(journal.last(), 10u);
+  KeptJournal same(journal.records());
+  Engine restarted({}, same);
+  ASSERT_TRUE(same.Replay(restarted).ok());
+  restarted.FinishReplay();
+  RecordingConsumer consumer;
+  restarted.Join(consumer);
+  restarted.Use(consumer, "default");
+  EXPECT_GT(restarted.Put(Now(), consumer, MakeJob({})).id, last);
+  restarted.Leave(Now(), consumer);
+}
+
+TEST_F(JournalTest, ATubeThatGoesTakesItsPauseAlong) {
+  RecordingConsumer& consumer = Connect("t");
+  engine.Pause(Now(), "t", 100);
+  const Lsn before = journal.last();
+  Leave(consumer);
+  EXPECT_THAT(Since(before), ElementsAre(kTube));
+  EXPECT_EQ(0, journal.records().back().View().pause_until);
+}
+
+TEST(MemoryJournal, NobodyWaitsForIt) {
+  MemoryJournal journal;
+  Engine engine({}, journal);
+  FakeClock clock;
+  RecordingConsumer consumer;
+  RecordingObserver client;
+  engine.Join(consumer);
+  engine.Use(consumer, "t");
+  engine.Watch(clock.Now(), consumer, "t");
+  EXPECT_EQ(0u, engine.Put(clock.Now(), consumer, MakeJob({})).lsn);
+  Engine::Submission submission;
+  submission.tube = "t";
+  submission.waiter = &client;
+  EXPECT_EQ(0u, engine.Submit(clock.Now(), consumer, MakeJob({}), submission).lsn);
+  EXPECT_EQ(0u, engine.Grab(clock.Now(), consumer).lsn);
+  EXPECT_EQ(0u, engine.Bury(clock.Now(), consumer, 1, 0).lsn);
+  engine.Leave(clock.Now(), consumer);
+  engine.Forget(client);
+}
+
+// --- Refusals: nothing changes
+
+struct Refused {
+  std::string_view verb;
+  Record::Kind kind;
+  std::function<Code()> call;
+};
+
+class RefusalTest : public JournalTest {
+ protected:
+  // All that a refused verb could have changed.
+  std::string Snapshot() const {
+    std::string text;
+    for (const Job* job = engine.NextJob(0); job != nullptr; job = engine.NextJob(job->id())) {
+      const JobExtra& extra = job->extra();
+      for (const std::uint64_t number :
+           {job->id(), std::uint64_t{job->priority}, std::uint64_t{job->delay_s},
+            static_cast<std::uint64_t>(job->state()), std::uint64_t{job->reserves},
+            std::uint64_t{extra.releases}, std::uint64_t{extra.buries}, std::uint64_t{extra.kicks},
+            std::uint64_t{job->durable()}, std::uint64_t{engine.Waiters(*job)},
+            reinterpret_cast<std::uint64_t>(job->holder())}) {
+        text += std::to_string(number) + ' ';
+      }
+    }
+    for (const Tube* tube = engine.NextTube(0); tube != nullptr;
+         tube = engine.NextTube(tube->id())) {
+      text += tube->name() + ' ' + std::to_string(tube->total_jobs + tube->deletes * 100) + ' ' +
+              std::to_string(tube->pauses) + ' ' + std::to_string(tube->created_function()) + ' ' +
+              std::to_string(engine.PauseSeconds(*tube)) + ' ';
+    }
+    return text + std::to_string(engine.Stats().total_jobs);
+  }
+};
+
+TEST_F(RefusalTest, ARefusedVerbChangesNothing) {
+  RecordingConsumer& consumer = Connect("t");
+  RecordingObserver& client = Client();
+  const JobId ready = Put(consumer), held = Put(consumer), buried = Put(consumer);
+  Put(consumer, {.delay_s = 100});
+  const JobId submitted = Background("t");
+  Submit("f", {.unique = "k"}, &client);
+  for (const JobId id : {held, buried, submitted}) engine.ReserveJob(Now(), consumer, id);
+  engine.Bury(Now(), consumer, buried, 0);
+  engine.CreateFunction("g");
+
+  const std::vector<Refused> verbs = {
+      {"put", kPut, [&] { return engine.Put(Now(), consumer, MakeJob({})).code; }},
+      {"submit", kPut, [&] { return Submit("new", {}).code; }},
+      {"join", kPut, [&] { return Submit("f", {.unique = "k"}).code; }},
+      {"delete held", kDelete, [&] { return engine.Delete(Now(), consumer, held).code; }},
+      {"delete ready", kDelete, [&] { return engine.Delete(Now(), consumer, ready).code; }},
+      {"cancel", kDelete, [&] { return engine.Cancel(Now(), ready).code; }},
+      {"complete", kDelete, [&] { return engine.Complete(Now(), consumer, held, "").code; }},
+      {"release", kChange, [&] { return engine.Release(Now(), consumer, held, 1, 1).code; }},
+      {"bury", kChange, [&] { return engine.Bury(Now(), consumer, held, 1).code; }},
+      {"fail put", kChange, [&] { return engine.Fail(Now(), consumer, held).code; }},
+      {"fail submitted", kDelete, [&] { return engine.Fail(Now(), consumer, submitted).code; }},
+      {"except", kDelete, [&] { return engine.Except(Now(), consumer, submitted, "").code; }},
+      {"kick-job", kChange, [&] { return engine.KickJob(Now(), buried).code; }},
+      {"kick", kChange,
+       [&] {
+         std::optional<bool> delayed;
+         return engine.Kick(Now(), consumer, 9, delayed).code;
+       }},
+      {"pause", kTube, [&] { return engine.Pause(Now(), "t", 9).code; }},
+      {"create", kTube, [&] { return engine.CreateFunction("h").code; }},
+      {"drop", kTube, [&] { return engine.DropFunction("g").code; }},
+      {"maxqueue", kTube,
+       [&] {
+         return engine.SetMaxQueue("t", {1, 1, 1}).code;
+       }},
+  };
+  for (const Refused& refused : verbs) {
+    SCOPED_TRACE(refused.verb);
+    const std::string before = Snapshot();
+    const Lsn last = journal.last();
+    journal.Refuse(refused.kind);
+    EXPECT_EQ(Code::kJournal, refused.call());
+    EXPECT_EQ(before, Snapshot());
+    EXPECT_EQ(last, journal.last());
+    EXPECT_THAT(client.Heard(), IsEmpty());
+    journal.AcceptAll();
+    ExpectSound();
+  }
+  for (const Refused& accepted : verbs) {
+    SCOPED_TRACE(accepted.verb);
+    EXPECT_NE(Code::kJournal, accepted.call());
+  }
+}
+
+TEST_F(RefusalTest, AFullDiskCanBeDrained) {
+  RecordingConsumer& consumer = Connect();
+  const JobId id = Put(consumer);
+  journal.Refuse(kPut);
+  EXPECT_EQ(Code::kJournal, engine.Put(Now(), consumer, MakeJob({})).code);
+  Reserve(consumer);
+  EXPECT_TRUE(engine.Delete(Now(), consumer, id).ok());
+}
+
+TEST_F(RefusalTest, ForegroundJobsAskNoDisk) {
+  journal.RefuseAll();
+  RecordingObserver& client = Client();
+  const Added added = Submit("f", {}, &client);
+  EXPECT_EQ(Code::kOk, added.code);
+  EXPECT_LE(added.lsn, journal.Durable());
+  RecordingConsumer& worker = Worker({"f"});
+  EXPECT_LE(engine.Grab(Now(), worker).lsn, journal.Durable());
+  EXPECT_TRUE(engine.Complete(Now(), worker, added.id, "x").ok());
+  EXPECT_THAT(client.Heard(), ElementsAre("1 completed x"));
+}
+
+TEST_F(RefusalTest, KickSaysHowFarItCame) {
+  RecordingConsumer& consumer = Connect("t");
+  for (int i = 0; i < 2; ++i) Put(consumer, {.delay_s = 9});
+  journal.Refuse(kChange);
+  std::optional<bool> delayed;
+  const Engine::Kicked kicked = engine.Kick(Now(), consumer, 9, delayed);
+  EXPECT_EQ(Code::kJournal, kicked.code);
+  EXPECT_EQ(0u, kicked.count);
+}
+
+}  // namespace
+}  // namespace gearstalk
