@@ -36,7 +36,8 @@ def main() -> int:
         begun = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="clients-") as work:
             good = run_suite(suite, start, programs.Workshop(cache, Path(work)), options)
-        print(f"{'pass' if good else 'FAIL'} {suite} ({time.monotonic() - begun:.1f} s)", flush=True)
+        took = time.monotonic() - begun
+        print(f"{'pass' if good else 'FAIL'} {suite} ({took:.1f} s)", flush=True)
         if not good:
             failed.append(suite)
     return 1 if failed else 0

@@ -106,6 +106,7 @@ def exception_buries(world: World, worker_library: str) -> None:
     worker.take(world.tube())
     worker.finish("exception", "broken")
     world.wait("the job is buried", lambda: bean.job(job_id)["state"] == "buried")
+    worker.actor.kill()
     bean.ask("kick-job", job_id)
     equal("it comes back", bean.reserve(world.tube()).job_id, job_id)
     bean.delete(job_id)

@@ -53,9 +53,9 @@ def report_touches(world: World, report: str) -> None:
     bean, worker = world.beanstalk(), world.worker("php")
     job_id = bean.put(world.tube(), "long", ttr=100)
     worker.take(world.tube())
-    world.wait("some time passes", lambda: int(bean.job(job_id)["time-left"]) <= 97)
+    world.wait("some time passes", lambda: int(bean.job(job_id)["time-left"]) <= 96)
     worker.step(report, *((1, 2) if report == "progress" else ("still here",)))
-    world.wait("the deadline moves", lambda: int(bean.job(job_id)["time-left"]) > 97)
+    world.wait("the deadline moves", lambda: int(bean.job(job_id)["time-left"]) > 96)
     worker.finish("complete", "")
 
 

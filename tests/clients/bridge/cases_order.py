@@ -61,7 +61,8 @@ def order_over_functions(world: World, library: str) -> None:
 
 @each("a unique key joins clients of a reserved job", GEARMAN, ["beaneater"])
 def unique_join(world: World, library: str, consumer: str) -> None:
-    first, second, bean = world.client("libgearman"), world.client(library), world.beanstalk(consumer)
+    first, second = world.client("libgearman"), world.client(library)
+    bean = world.beanstalk(consumer)
     handle = first.background(world.tube(), "first", "the-key")
     job = bean.reserve(world.tube())
     equal("the same handle", second.submit(world.tube(), "second", "the-key"), handle)
@@ -91,7 +92,7 @@ def delayed_put(world: World, library: str) -> None:
     bean, worker = world.beanstalk(), world.worker(library)
     worker.start(world.tube())
     world.wait_asleep(bean, world.tube())
-    job_id = bean.put(world.tube(), "due", delay=1)
+    job_id = bean.put(world.tube(), "due", delay=2)
     equal("state", bean.job(job_id)["state"], "delayed")
     job = worker.job()
     equal("job", (id_of(job.handle), job.body), (job_id, b"due"))
@@ -103,7 +104,7 @@ def epoch(world: World, library: str) -> None:
     bean, other, client = world.beanstalk(library), world.beanstalk(), world.client("libgearman")
     bean.start_reserve(world.tube())
     world.wait_asleep(other, world.tube())
-    handle = client.epoch(world.tube(), "due", 2)
+    handle = client.epoch(world.tube(), "due", 3)
     equal("state", other.job(id_of(handle))["state"], "delayed")
     job = bean.reserved()
     equal("job", (job.job_id, job.body), (id_of(handle), b"due"))

@@ -13,7 +13,7 @@ from harness.programs import Workshop
 from harness.server import Server
 
 
-AT_ONCE = 4
+AT_ONCE = 6
 
 Result = tuple[Case, str | None]
 

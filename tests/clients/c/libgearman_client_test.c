@@ -79,7 +79,7 @@ static atomic_int count_runs;
 
 static gearman_return_t count(gearman_job_st* job, void* context) {
   (void)context;
-  usleep(300000);
+  sleep(1);
   char text[16];
   int size = snprintf(text, sizeof(text), "%d", atomic_fetch_add(&count_runs, 1) + 1);
   return gearman_job_send_complete(job, text, (size_t)size);

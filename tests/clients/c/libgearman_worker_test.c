@@ -200,6 +200,7 @@ static void check_many_workers(gearman_client_st* client) {
   int done = 0;
   for (int i = 0; i < 200; i++) done += gearman_task_return(tasks[i]) == GEARMAN_SUCCESS;
   tap_int(done, 200, "all done");
+  for (int i = 0; i < 8; i++) atomic_store(&threads[i]->stop, true);
   for (int i = 0; i < 8; i++) stop_worker(threads[i]);
 }
 

@@ -18,7 +18,8 @@ PROBES: dict[str, tuple[str, list[str]]] = {
     "perl": ("perl libgearman-client-perl",
              ["perl", "-MGearman::Client", "-MGearman::Worker", "-MTest::More", "-e", "1"]),
     "php": ("php-cli php-gearman",
-            ["php", "-r", 'exit(extension_loaded("gearman") && extension_loaded("pcntl") ? 0 : 1);']),
+            ["php", "-r", 'exit(class_exists("GearmanClient") && function_exists("pcntl_fork") '
+             '? 0 : 1);']),
     "tools": ("gearman-tools", ["sh", "-c", "command -v gearman && command -v gearadmin"]),
     "node": ("nodejs npm", ["sh", "-c", "command -v node && command -v npm"]),
 }

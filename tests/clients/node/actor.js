@@ -8,8 +8,10 @@ const decode = (field) => unescape(field);
 
 function encode(value) {
   const text = Buffer.from(value.buffer ? value : String(value)).toString('latin1');
-  return text.replace(/[^A-Za-z0-9_.:/$-]/g,
-    (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`);
+  return text.replace(
+    /[^A-Za-z0-9_.:/$-]/g,
+    (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
+  );
 }
 
 function say(kind, fields) {
@@ -22,7 +24,8 @@ const answer = (...fields) => say('=', fields);
 // Calls `handle(verb, ...args)` for each line; its lines come one after the other.
 function serve(handle) {
   let before = Promise.resolve();
-  readline.createInterface({ input: process.stdin, terminal: false })
+  readline
+    .createInterface({ input: process.stdin, terminal: false })
     .on('line', (line) => {
       const fields = line.split('\t').map(decode);
       before = before.then(() => handle(...fields));

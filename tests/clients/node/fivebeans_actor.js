@@ -9,7 +9,9 @@ let watched = 'default';
 
 function call(command, ...args) {
   return new Promise((resolve, reject) => {
-    bean[command](...args, (error, ...values) => (error ? reject(new Error(error)) : resolve(values)));
+    bean[command](...args, (error, ...values) =>
+      error ? reject(new Error(error)) : resolve(values),
+    );
   });
 }
 
@@ -29,7 +31,8 @@ const nothing = (promise) => promise.then(() => []);
 const pairs = ([stats]) => Object.entries(stats).map(([key, value]) => `${key}=${value}`);
 
 const verbs = {
-  put: (tube, body, pri, delay, ttr) => inTube(tube, 'put', pri, delay, ttr, Buffer.from(body, 'latin1')),
+  put: (tube, body, pri, delay, ttr) =>
+    inTube(tube, 'put', pri, delay, ttr, Buffer.from(body, 'latin1')),
   reserve: async (tube, seconds) => {
     await watchOnly(tube);
     return call('reserve_with_timeout', seconds);

@@ -46,8 +46,15 @@ function background(name, body, unique, priority) {
 
 function status(handle) {
   const job = jobs.get(handle);
-  job.once('status', (s) => actor.answer('status', s.known ? 1 : 0, s.running ? 1 : 0,
-    s.percent_done_num, s.percent_done_den));
+  job.once('status', (s) =>
+    actor.answer(
+      'status',
+      s.known ? 1 : 0,
+      s.running ? 1 : 0,
+      s.percent_done_num,
+      s.percent_done_den,
+    ),
+  );
   job.getStatus();
 }
 
@@ -86,9 +93,15 @@ const verbs = {
   background,
   status,
   work,
-  data: (data) => { current.sendWorkData(data); },
-  warning: (data) => { current.reportWarning(data); },
-  progress: (numerator, denominator) => { current.reportStatus(Number(numerator), Number(denominator)); },
+  data: (data) => {
+    current.sendWorkData(data);
+  },
+  warning: (data) => {
+    current.reportWarning(data);
+  },
+  progress: (numerator, denominator) => {
+    current.reportStatus(Number(numerator), Number(denominator));
+  },
   complete: (result) => end(() => current.workComplete(result)),
   fail: () => end(() => current.reportError()),
   exception: (text) => end(() => current.reportException(text)),

@@ -24,20 +24,32 @@ function follow(client, name, payload, options) {
       events.push('created');
       if (job.background) resolve(events);
     });
-    job.on('status', (status) => events.push(`status ${status.percent_done_num}/${status.percent_done_den}`));
+    job.on('status', (status) =>
+      events.push(`status ${status.percent_done_num}/${status.percent_done_den}`),
+    );
     job.on('workData', (data) => events.push(`data ${data}`));
     job.on('warning', (data) => events.push(`warning ${data}`));
-    job.on('complete', () => { events.push(`complete ${job.response}`); resolve(events); });
-    job.on('failed', () => { events.push('failed'); resolve(events); });
-    job.on('exception', (text) => { events.push(`exception ${text}`); resolve(events); });
+    job.on('complete', () => {
+      events.push(`complete ${job.response}`);
+      resolve(events);
+    });
+    job.on('failed', () => {
+      events.push('failed');
+      resolve(events);
+    });
+    job.on('exception', (text) => {
+      events.push(`exception ${text}`);
+      resolve(events);
+    });
   });
   return { job, end: tap.within(`${name} ${payload}`, end) };
 }
 
 function newWorker() {
   const worker = gearmanode.worker({ ...server, withUnique: true });
-  worker.addFunction('reverse', (job) => job.workComplete([...job.payload].reverse().join('')),
-    { toStringEncoding: 'utf8' });
+  worker.addFunction('reverse', (job) => job.workComplete([...job.payload].reverse().join('')), {
+    toStringEncoding: 'utf8',
+  });
   worker.addFunction('unique', (job) => job.workComplete(job.unique));
   worker.addFunction('limited', (job) => job.workComplete('in time'), { timeout: 30000 });
   worker.addFunction('fail', (job) => job.reportError());
@@ -59,16 +71,32 @@ async function checkForeground(client) {
     tap.is(`priority ${priority}`, await end, ['created', 'complete cba']);
     tap.ok('a handle', /^\S+:\d+$/.test(job.handle), job.handle);
   }
-  tap.is('a unique key reaches the worker', await follow(client, 'unique', 'x', { unique: 'key-1' }).end,
-    ['created', 'complete key-1']);
-  tap.is('a function with a time limit', await follow(client, 'limited', 'x').end,
-    ['created', 'complete in time']);
-  tap.is('progress', await follow(client, 'progress', 'x').end,
-    ['created', 'status 1/2', 'data part one', 'data part two', 'warning careful', 'status 2/2',
-      'complete whole']);
+  tap.is(
+    'a unique key reaches the worker',
+    await follow(client, 'unique', 'x', { unique: 'key-1' }).end,
+    ['created', 'complete key-1'],
+  );
+  tap.is('a function with a time limit', await follow(client, 'limited', 'x').end, [
+    'created',
+    'complete in time',
+  ]);
+  tap.is('progress', await follow(client, 'progress', 'x').end, [
+    'created',
+    'status 1/2',
+    'data part one',
+    'data part two',
+    'warning careful',
+    'status 2/2',
+    'complete whole',
+  ]);
   tap.is('a failing job', await follow(client, 'fail', 'x').end, ['created', 'failed']);
-  const burst = await Promise.all(Array.from({ length: 50 }, (_, n) => follow(client, 'reverse', `j${n}`).end));
-  tap.ok('50 jobs at once', burst.every((events, n) => events[1] === `complete ${[...`j${n}`].reverse().join('')}`));
+  const burst = await Promise.all(
+    Array.from({ length: 50 }, (_, n) => follow(client, 'reverse', `j${n}`).end),
+  );
+  tap.ok(
+    '50 jobs at once',
+    burst.every((events, n) => events[1] === `complete ${[...`j${n}`].reverse().join('')}`),
+  );
 }
 
 async function checkBackground(client) {
@@ -77,8 +105,12 @@ async function checkBackground(client) {
     await end;
     const status = new Promise((resolve) => job.once('status', resolve));
     job.getStatus();
-    tap.is(`getStatus in background, ${priority}`, await tap.within('getStatus', status),
-      { known: true, running: false, percent_done_num: '0', percent_done_den: '0' });
+    tap.is(`getStatus in background, ${priority}`, await tap.within('getStatus', status), {
+      known: true,
+      running: false,
+      percent_done_num: '0',
+      percent_done_den: '0',
+    });
   }
 }
 
@@ -90,27 +122,47 @@ async function checkExceptions(client) {
   const option = new Promise((resolve) => jobServer.once('option', resolve));
   jobServer.setOption('exceptions');
   tap.is('option exceptions', String(await tap.within('option', option)), 'exceptions');
-  tap.is('an exception for a client that asked', await follow(client, 'exception', 'x').end,
-    ['created', 'exception broken']);
-  const refused = new Promise((resolve) => jobServer.once('jobServerError', (code) => resolve(String(code))));
+  tap.is('an exception for a client that asked', await follow(client, 'exception', 'x').end, [
+    'created',
+    'exception broken',
+  ]);
+  const refused = new Promise((resolve) =>
+    jobServer.once('jobServerError', (code) => resolve(String(code))),
+  );
   jobServer.setOption('nonsense');
   tap.is('an unknown option', await tap.within('jobServerError', refused), 'UNKNOWN_OPTION');
-  await tap.oursOnly('an exception for others', 'gearmand sends a handle that the library does not find',
+  await tap.oursOnly(
+    'an exception for others',
+    'gearmand sends a handle that the library does not find',
     async () => {
       const plain = newClient();
-      tap.is('an exception for a client that did not ask', await follow(plain, 'exception', 'x').end,
-        ['created', 'failed']);
+      tap.is(
+        'an exception for a client that did not ask',
+        await follow(plain, 'exception', 'x').end,
+        ['created', 'failed'],
+      );
       plain.close();
-    });
+    },
+  );
 }
 
 async function checkWorker(client) {
   const worker = gearmanode.worker({ ...server });
   const done = [];
   worker.setWorkerId('node-worker');
-  worker.addFunction('kept', (job) => { done.push('kept'); job.workComplete('kept'); });
-  worker.addFunction('removed', (job) => { done.push('removed'); job.workComplete('removed'); });
-  tap.is('a worker without unique keys', (await follow(client, 'kept', 'x').end)[1], 'complete kept');
+  worker.addFunction('kept', (job) => {
+    done.push('kept');
+    job.workComplete('kept');
+  });
+  worker.addFunction('removed', (job) => {
+    done.push('removed');
+    job.workComplete('removed');
+  });
+  tap.is(
+    'a worker without unique keys',
+    (await follow(client, 'kept', 'x').end)[1],
+    'complete kept',
+  );
   worker.removeFunction('removed');
   await follow(client, 'removed', 'x', { background: true }).end;
   tap.is('the other function goes on', (await follow(client, 'kept', 'x').end)[1], 'complete kept');
@@ -119,7 +171,11 @@ async function checkWorker(client) {
   await follow(client, 'kept', 'x', { background: true }).end;
   const echo = new Promise((resolve) => worker.jobServers[0].once('echo', resolve));
   worker.jobServers[0].echo('still there');
-  tap.is('a worker without abilities still answers', String(await tap.within('echo', echo)), 'still there');
+  tap.is(
+    'a worker without abilities still answers',
+    String(await tap.within('echo', echo)),
+    'still there',
+  );
   tap.is('and gets no jobs', done, ['kept', 'kept']);
   worker.close();
 }

@@ -20,15 +20,22 @@ async function inTube(tube, command) {
 }
 
 const found = ({ id, payload }) => [id, payload];
-const pairs = (yaml) => yaml.split('\n').filter((line) => line.includes(': '))
-  .map((line) => line.replace(/^([a-z-]+): "?(.*?)"?$/, '$1=$2'));
-const names = (yaml) => yaml.split('\n').filter((line) => line.startsWith('- '))
-  .map((line) => line.slice(2));
+const pairs = (yaml) =>
+  yaml
+    .split('\n')
+    .filter((line) => line.includes(': '))
+    .map((line) => line.replace(/^([a-z-]+): "?(.*?)"?$/, '$1=$2'));
+const names = (yaml) =>
+  yaml
+    .split('\n')
+    .filter((line) => line.startsWith('- '))
+    .map((line) => line.slice(2));
 
 const verbs = {
-  put: (tube, body, priority, delay, ttr) => inTube(tube, async () => [
-    await bean.put(Buffer.from(body, 'latin1').toString('utf8'), { priority, delay, ttr }),
-  ]),
+  put: (tube, body, priority, delay, ttr) =>
+    inTube(tube, async () => [
+      await bean.put(Buffer.from(body, 'latin1').toString('utf8'), { priority, delay, ttr }),
+    ]),
   reserve: async (tube, seconds) => {
     await watchOnly(tube);
     return found(await bean.reserveWithTimeout(seconds));

@@ -24,8 +24,11 @@ async function checkPutAndReserve(bean) {
   const job = await bean.reserve();
   tap.is('reserve', [job.id, job.payload.toString()], [id, 'hello']);
   const stats = await bean.statsJob(id);
-  tap.is('jackd asks for priority 0, no delay, 60 s',
-    ['pri', 'delay', 'ttr', 'state'].map((key) => field(stats, key)), ['0', '0', '60', 'reserved']);
+  tap.is(
+    'jackd asks for priority 0, no delay, 60 s',
+    ['pri', 'delay', 'ttr', 'state'].map((key) => field(stats, key)),
+    ['0', '0', '60', 'reserved'],
+  );
   await bean.touch(id);
   await bean.delete(id);
   await tap.rejects('a second delete', bean.delete(id), /NOT_FOUND/);
@@ -80,7 +83,7 @@ async function checkReleaseAndBury(bean) {
 async function checkWaiting(bean) {
   await tap.rejects('reserve-with-timeout 0', bean.reserveWithTimeout(0), /TIMED_OUT/);
   await tap.rejects('reserve-with-timeout 1', bean.reserveWithTimeout(1), /TIMED_OUT/);
-  const id = await bean.put('short', { ttr: 1 });
+  const id = await bean.put('short', { ttr: 2 });
   await bean.reserveWithTimeout(5);
   await tap.rejects('the last second of a ttr', bean.reserveWithTimeout(5), /DEADLINE_SOON/);
   await bean.delete(id);
@@ -98,8 +101,14 @@ async function checkTubes(bean) {
   tap.is('watch counts', await bean.watch('second'), 3);
   tap.is('watching twice does not', await bean.watch('second'), 3);
   const watched = await bean.listTubesWatched();
-  tap.is('list-tubes-watched', watched.split('\n').filter((line) => line.startsWith('- ')).sort(),
-    ['- default', '- jackd', '- second']);
+  tap.is(
+    'list-tubes-watched',
+    watched
+      .split('\n')
+      .filter((line) => line.startsWith('- '))
+      .sort(),
+    ['- default', '- jackd', '- second'],
+  );
   tap.is('ignore', [await bean.ignore('second'), await bean.ignore('default')], [2, 1]);
   await tap.rejects('the last tube', bean.ignore('jackd'), /NOT_IGNORED/);
   tap.is('use', await bean.use('third'), 'third');
@@ -118,15 +127,22 @@ async function checkPause(bean) {
   await bean.pauseTube('jackd', { delay: '0\r\n' });
   tap.is('until the pause is lifted', (await bean.reserveWithTimeout(5)).id, id);
   await bean.delete(id);
-  await tap.rejects('a tube nobody knows', bean.pauseTube('nobody', { delay: '1\r\n' }), /NOT_FOUND/);
+  await tap.rejects(
+    'a tube nobody knows',
+    bean.pauseTube('nobody', { delay: '1\r\n' }),
+    /NOT_FOUND/,
+  );
 }
 
 async function checkStats(bean, host, port) {
   const stats = await bean.stats();
   tap.ok('stats', Number(field(stats, 'cmd-put')) > 5 && field(stats, 'draining') === 'false');
   const tube = await bean.statsTube('jackd');
-  tap.is('stats-tube', ['name', 'current-using', 'current-watching'].map((key) => field(tube, key)),
-    ['jackd', '1', '1']);
+  tap.is(
+    'stats-tube',
+    ['name', 'current-using', 'current-watching'].map((key) => field(tube, key)),
+    ['jackd', '1', '1'],
+  );
   await tap.rejects('stats-tube of nothing', bean.statsTube('nobody'), /NOT_FOUND/);
   const legacy = await connect(host, port, { useLegacyStringPayloads: true });
   await legacy.use('jackd');

@@ -25,9 +25,13 @@ sub read_request {
     return map { s/%(..)/chr hex $1/ger } split /\t/, $line, -1;
 }
 
-sub say_line { my ($kind, @fields) = @_; print $kind, join("\t", map { encode($_) } @fields), "\n"; return }
-sub event    { say_line('+', @_); return }
-sub answer   { say_line('=', @_); return }
+sub say_line {
+    my ($kind, @fields) = @_;
+    print $kind, join("\t", map { encode($_) } @fields), "\n";
+    return;
+}
+sub event  { say_line('+', @_); return }
+sub answer { say_line('=', @_); return }
 
 # The library's handle is HOST:PORT//HANDLE.
 sub bare { return $_[0] =~ s{^.*?//}{}r }
@@ -42,7 +46,8 @@ sub submit {
     my @end;
     my $set    = $client->new_task_set;
     my $handle = $set->add_task(
-        $function, \$body,
+        $function,
+        \$body,
         {
             task_options($unique, $priority),
             on_data      => sub { event('data',    ${ $_[0] }) },
@@ -61,7 +66,9 @@ sub submit {
 
 sub background {
     my ($function, $body, $unique, $priority) = @_;
-    my $handle = eval { $client->dispatch_background($function, \$body, { task_options($unique, $priority) }) };
+    my $handle = eval {
+        $client->dispatch_background($function, \$body, { task_options($unique, $priority) });
+    };
     answer($handle ? ('created', bare($handle)) : ('error', $@ || 'no handle'));
     return;
 }
@@ -82,8 +89,8 @@ sub follow {
         if    ($step eq 'data')      { $worker->send_work_data($job, $args[0]) }
         elsif ($step eq 'warning')   { $worker->send_work_warning($job, $args[0]) }
         elsif ($step eq 'progress')  { $job->set_status(@args) }
-        elsif ($step eq 'complete')  { $worker->send_work_complete($job, $args[0]); last }
-        elsif ($step eq 'fail')      { $worker->send_work_fail($job); last }
+        elsif ($step eq 'complete')  { $worker->send_work_complete($job, $args[0]);  last }
+        elsif ($step eq 'fail')      { $worker->send_work_fail($job);                last }
         elsif ($step eq 'exception') { $worker->send_work_exception($job, $args[0]); last }
         else                         { die "unknown step $step" }
     }

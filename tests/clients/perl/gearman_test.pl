@@ -70,7 +70,8 @@ sub status_of {
 
 sub wait_for_workers {
     my ($client, $function, $count) = @_;
-    return eventually(sub { (status_of($client, $function) || { capable => 0 })->{capable} == $count });
+    return eventually(
+        sub { (status_of($client, $function) || { capable => 0 })->{capable} == $count });
 }
 
 # A named group of checks.
@@ -85,7 +86,7 @@ sub section {
 sub ours_only {
     my ($name, $reason, $check) = @_;
     if ($reference) {
-      SKIP: { skip "$name: ours only: $reason", 1 }
+    SKIP: { skip "$name: ours only: $reason", 1 }
         return;
     }
     return $check->();
@@ -97,8 +98,8 @@ start_worker(
     sub {
         my ($worker) = @_;
         $worker->register_function(reverse => sub { scalar reverse $_[0]->arg });
-        $worker->register_function(length => sub { length $_[0]->arg });
-        $worker->register_function(fail => sub { return });
+        $worker->register_function(length  => sub { length $_[0]->arg });
+        $worker->register_function(fail    => sub { return });
         $worker->register_function(
             progress => sub {
                 my ($job) = @_;
@@ -109,13 +110,13 @@ start_worker(
                 return 'whole';
             }
         );
-        $worker->register_function(complete_itself => sub { $worker->send_work_complete($_[0], 'early'); 'late' });
-        $worker->register_function(fail_itself     => sub { $worker->send_work_fail($_[0]);               'late' });
+        $worker->register_function(
+            complete_itself => sub { $worker->send_work_complete($_[0], 'early'); 'late' });
+        $worker->register_function(fail_itself => sub { $worker->send_work_fail($_[0]); 'late' });
         my %seen;
-        $worker->register_function(flaky => sub { $seen{ $_[0]->arg }++ < 2 ? undef : 'third time' });
-        my %count;
-        $worker->register_function(count => sub { sleep 0.3; ++$count{ $_[0]->arg } });
-        $worker->register_function(handle => sub { $_[0]->handle });
+        $worker->register_function(flaky => sub { $seen{ $_[0]->arg }++ < 2 ? undef : 'third time' }
+        );
+        $worker->register_function(handle  => sub { $_[0]->handle });
         $worker->register_function(limited => 30, sub { 'in time' });
     }
 );
@@ -129,36 +130,50 @@ section 'do_task' => sub {
     is(${ $client->do_task('reverse', $all) }, scalar reverse($all), 'every byte');
     my $large = 'ab' x 600_000;
     is(${ $client->do_task('reverse', $large) }, 'ba' x 600_000, 'a large workload and result');
-    is(${ $client->do_task('length', 'four') }, '4', 'a number as result');
-    is(${ $client->do_task('limited', 'x') }, 'in time', 'a function with a time limit');
+    is(${ $client->do_task('length', 'four') },  '4',            'a number as result');
+    is(${ $client->do_task('limited', 'x') },    'in time',      'a function with a time limit');
     is(${ $client->do_task(Gearman::Task->new('reverse', \'task')) }, 'ksat', 'a task object');
     is(${ $client->do_task('reverse', $_, { priority => $_ }) }, scalar reverse($_), "priority $_")
         for qw(high normal low);
-    ours_only('an empty workload', 'gearmand leaves the job of an empty result running', sub {
-        is(${ $client->do_task('reverse', '') }, '', 'an empty workload and an empty result');
-        is(${ $client->do_task('length', '') }, '', 'the result 0 arrives as the empty one that Perl sends');
-    });
+    ours_only(
+        'an empty workload',
+        'gearmand leaves the job of an empty result running',
+        sub {
+            is(${ $client->do_task('reverse', '') }, '', 'an empty workload and an empty result');
+            is(${ $client->do_task('length',  '') },
+                '', 'the result 0 arrives as the empty one that Perl sends');
+        }
+    );
 };
 
 section 'failures' => sub {
     my $reason;
-    is($client->do_task('fail', 'x', { on_fail => sub { $reason = shift } }), undef, 'WORK_FAIL gives no result');
+    is($client->do_task('fail', 'x', { on_fail => sub { $reason = shift } }),
+        undef, 'WORK_FAIL gives no result');
     ok($reason, 'and calls on_fail');
     my @retries;
-    my $result = $client->do_task('flaky', "r$$", { retry_count => 3, on_retry => sub { push @retries, @_ } });
+    my $result = $client->do_task('flaky', "r$$",
+        { retry_count => 3, on_retry => sub { push @retries, @_ } });
     is($$result, 'third time', 'a failed task is submitted again');
     is_deeply(\@retries, [1, 2], 'as often as needed');
-    is($client->do_task('nobody does this', 'x', { timeout => 0.3, on_fail => sub { $reason = shift } }),
-        undef, 'a task without a worker ends at its timeout');
+    is(
+        $client->do_task(
+            'nobody does this',
+            'x', { timeout => 0.3, on_fail => sub { $reason = shift } }
+        ),
+        undef,
+        'a task without a worker ends at its timeout'
+    );
     like($reason, qr/timeout/, 'which is the reason');
     is(${ $client->do_task('complete_itself', 'x') }, 'early', 'send_work_complete');
-    is($client->do_task('fail_itself', 'x'), undef, 'send_work_fail');
+    is($client->do_task('fail_itself', 'x'),          undef,   'send_work_fail');
 };
 
 section 'callbacks' => sub {
     my (@status, @data, @warning, $complete);
     my $result = $client->do_task(
-        'progress', 'x',
+        'progress',
+        'x',
         {
             on_status   => sub { push @status,  join '/', @_ },
             on_data     => sub { push @data,    ${ $_[0] } },
@@ -166,25 +181,28 @@ section 'callbacks' => sub {
             on_complete => sub { $complete = ${ $_[0] } },
         }
     );
-    is_deeply(\@status,  ['1/3', '2/3', '3/3'],       'WORK_STATUS');
-    is_deeply(\@data,    ['part one', 'part two'],    'WORK_DATA');
-    is_deeply(\@warning, ['careful'],                 'WORK_WARNING');
-    is($complete,        'whole',                     'WORK_COMPLETE');
-    is($$result,         'whole',                     'the result');
+    is_deeply(\@status,  ['1/3', '2/3', '3/3'],    'WORK_STATUS');
+    is_deeply(\@data,    ['part one', 'part two'], 'WORK_DATA');
+    is_deeply(\@warning, ['careful'],              'WORK_WARNING');
+    is($complete, 'whole', 'WORK_COMPLETE');
+    is($$result,  'whole', 'the result');
 };
 
 section 'task sets' => sub {
     my $set = $client->new_task_set;
     my (%result, @failed);
     for my $word (qw(one two three four)) {
-        my $handle = $set->add_task('reverse', $word, { on_complete => sub { $result{$word} = ${ $_[0] } } });
+        my $handle = $set->add_task('reverse', $word,
+            { on_complete => sub { $result{$word} = ${ $_[0] } } });
         like($handle, qr{^\Q$server\E//\S+$}, "$word has a handle");
     }
     $set->add_task('fail', 'x', { on_fail => sub { push @failed, 'x' } });
-    $set->add_task('reverse', $_, { priority => $_, on_complete => sub { $result{high} .= ${ $_[0] } } })
+    $set->add_task('reverse', $_,
+        { priority => $_, on_complete => sub { $result{high} .= ${ $_[0] } } })
         for qw(high low);
     $set->wait(timeout => 20);
-    is_deeply([sort map { $result{$_} } qw(one two three four)], [qw(eerht eno owt ruof)], 'all complete');
+    is_deeply([sort map { $result{$_} } qw(one two three four)],
+        [qw(eerht eno owt ruof)], 'all complete');
     is(length $result{high}, 7, 'in all priorities');
     is_deeply(\@failed, ['x'], 'and the failing one fails');
 
@@ -193,9 +211,12 @@ section 'task sets' => sub {
     $set->add_task('nobody does this', 'y', { on_complete => sub { $called++ } });
     $set->cancel;
     is($called, 0, 'a cancelled set hears nothing');
-    ok(eventually(sub { (status_of($client, 'nobody does this') || { queued => 0 })->{queued} == 0 }),
-        'and its waiting job is gone')
-        unless $reference;
+    ok(
+        eventually(
+            sub { (status_of($client, 'nobody does this') || { queued => 0 })->{queued} == 0 }
+        ),
+        'and its waiting job is gone'
+    ) unless $reference;
 };
 
 section 'unique keys' => sub {
@@ -204,17 +225,25 @@ section 'unique keys' => sub {
     my %options = (uniq => "key-$$", on_complete => sub { push @results, ${ $_[0] } });
     my @handles = map { $set->add_task('count', 'same', {%options}) } 1 .. 3;
     is($handles[1], $handles[0], 'one handle for the same key');
+    my %count;
+    my $counting = sub {
+        $_[0]->register_function(count => sub { ++$count{ $_[0]->arg } });
+    };
+    my $pid = start_worker($counting);
     $set->wait(timeout => 20);
     is_deeply(\@results, [1, 1, 1], 'the job runs once and each submission hears its end');
     is(${ $client->do_task('count', 'same', {%options}) }, 2, 'the key is free again afterwards');
+    stop_worker($pid);
 
     $set     = $client->new_task_set;
     @results = ();
     %options = (uniq => '-', on_complete => sub { push @results, ${ $_[0] } });
     $set->add_task('count', "dash-$_", {%options}) for qw(a a b);
+    $pid = start_worker($counting);
     $set->wait(timeout => 20);
     is_deeply([sort @results], [1, 1, 1], 'the key - merges equal workloads');
     is(${ $client->do_task('count', 'dash-a') }, 2, 'and only those');
+    stop_worker($pid);
     is(${ $client->do_task('reverse', 'k', { uniq => 'u' x 63 }) }, 'k', 'a key of 63 bytes');
 };
 
@@ -233,33 +262,51 @@ section 'background' => sub {
             $worker->register_function(sleeper => sub { $_[0]->set_status(40, 80); sleep 600; 1 });
         }
     );
-    ok(eventually(sub { ($client->get_status($handle)->progress || [0])->[0] == 40 }), 'progress is reported');
+    ok(eventually(sub { ($client->get_status($handle)->progress || [0])->[0] == 40 }),
+        'progress is reported');
     $status = $client->get_status($handle);
     ok($status->running, 'it runs');
     is($status->percent, 0.5, 'percent');
-    is_deeply(status_of($client, 'sleeper'), { queued => 1, running => 1, capable => 1 }, 'status counts it');
+    is_deeply(
+        status_of($client, 'sleeper'),
+        { queued => 1, running => 1, capable => 1 },
+        'status counts it'
+    );
     stop_worker($pid);
-    ok(eventually(sub { !$client->get_status($handle)->running }), 'a lost worker gives its job back');
+    ok(eventually(sub { !$client->get_status($handle)->running }),
+        'a lost worker gives its job back');
     ok($client->get_status($handle)->known, 'it is kept');
-    start_worker(sub { $_[0]->register_function(sleeper => sub { 'done' }) });
+    start_worker(
+        sub {
+            $_[0]->register_function(sleeper => sub { 'done' });
+        }
+    );
     ok(eventually(sub { !$client->get_status($handle)->known }), 'and another worker does it');
-    ok(!$client->get_status("$server//H:nowhere:1")->known, 'an unknown handle');
+    ok(!$client->get_status("$server//H:nowhere:1")->known,      'an unknown handle');
 };
 
 section 'one socket for lines and packets' => sub {
-    is(status_of($client, 'reverse')->{capable}, 1, 'status');
+    is(status_of($client, 'reverse')->{capable},  1,       'status');
     is(${ $client->do_task('reverse', 'mixed') }, 'dexim', 'a job on the same socket');
-    is(status_of($client, 'reverse')->{queued}, 0, 'status again');
+    is(status_of($client, 'reverse')->{queued},   0,       'status again');
     is_deeply($client->get_job_server_jobs,    {}, 'jobs is refused, not waited for');
     is_deeply($client->get_job_server_clients, {}, 'clients, too');
     is(${ $client->do_task('reverse', 'and on') }, 'no dna', 'and the client goes on');
 };
 
 section 'prefix' => sub {
-    my $pid = start_worker(sub { $_[0]->register_function(who => sub { 'prefixed ' . $_[0]->arg }) }, prefix => 'ns');
-    is(${ new_client(prefix => 'ns')->do_task('who', 'me', { timeout => 20 }) }, 'prefixed me', 'a TAB in a function name');
-    is($client->do_task('who', 'me', { timeout => 0.3 }), undef, 'is another function than the bare name');
-    is(${ new_client()->do_task("ns\twho", 'x', { timeout => 20 }) }, 'prefixed x', 'and can be given in full');
+    my $pid = start_worker(
+        sub {
+            $_[0]->register_function(who => sub { 'prefixed ' . $_[0]->arg });
+        },
+        prefix => 'ns'
+    );
+    is(${ new_client(prefix => 'ns')->do_task('who', 'me', { timeout => 20 }) },
+        'prefixed me', 'a TAB in a function name');
+    is($client->do_task('who', 'me', { timeout => 0.3 }),
+        undef, 'is another function than the bare name');
+    is(${ new_client()->do_task("ns\twho", 'x', { timeout => 20 }) },
+        'prefixed x', 'and can be given in full');
     stop_worker($pid);
 };
 
@@ -292,10 +339,11 @@ section 'exceptions' => sub {
     my $setup = sub {
         my ($worker) = @_;
         $worker->register_function(dies => sub { die "broken\n" });
-        $worker->register_function(pid => sub { $$ });
-        $worker->register_function(raises => sub { $worker->send_work_exception($_[0], 'raised'); 1 });
+        $worker->register_function(pid  => sub { $$ });
+        $worker->register_function(
+            raises => sub { $worker->send_work_exception($_[0], 'raised'); 1 });
     };
-    my $pid = start_worker($setup);
+    my $pid    = start_worker($setup);
     my $asking = new_client(exceptions => 1);
     my @seen;
     $asking->do_task('raises', 'x', { on_exception => sub { push @seen, shift } });
@@ -304,28 +352,43 @@ section 'exceptions' => sub {
     $asking->do_task('dies', 'x', { timeout => 20, on_exception => sub { push @seen, shift } });
     is(scalar @seen, 1, 'so does the death of a function');
     like($seen[0], qr/broken/, 'with its text');
-    ours_only('the worker lives on', 'gearmand answers the WORK_FAIL that follows with an error', sub {
-        is(${ $asking->do_task('pid', 'x', { timeout => 20 }) }, $pid, 'the worker lives on');
-    });
-    ours_only('a client that did not ask', 'gearmand sends it a broken handle', sub {
-        my $failed = 0;
-        $client->do_task('dies', 'x', { timeout => 20, on_fail => sub { $failed++ } });
-        is($failed, 1, 'a client that did not ask sees a failure');
-        is(${ $client->do_task('pid', 'x', { timeout => 20 }) }, $pid, 'and the worker lives on');
-    });
-};
-
-ours_only('WORK_STATUS without a denominator', 'gearmand waits for the missing part', sub {
-    my $pid = start_worker(
+    ours_only(
+        'the worker lives on',
+        'gearmand answers the WORK_FAIL that follows with an error',
         sub {
-            my ($worker) = @_;
-            $worker->register_function(half => sub { $worker->send_work_status($_[0], 3, 4); 'ok' });
+            is(${ $asking->do_task('pid', 'x', { timeout => 20 }) }, $pid, 'the worker lives on');
         }
     );
-    my @status;
-    my $result = $client->do_task('half', 'x', { timeout => 20, on_status => sub { push @status, $_[0] } });
-    is_deeply([@status, $$result], [3, 'ok'], 'WORK_STATUS without a denominator');
-    stop_worker($pid);
-});
+    ours_only(
+        'a client that did not ask',
+        'gearmand sends it a broken handle',
+        sub {
+            my $failed = 0;
+            $client->do_task('dies', 'x', { timeout => 20, on_fail => sub { $failed++ } });
+            is($failed, 1, 'a client that did not ask sees a failure');
+            is(${ $client->do_task('pid', 'x', { timeout => 20 }) },
+                $pid, 'and the worker lives on');
+        }
+    );
+};
+
+ours_only(
+    'WORK_STATUS without a denominator',
+    'gearmand waits for the missing part',
+    sub {
+        my $pid = start_worker(
+            sub {
+                my ($worker) = @_;
+                $worker->register_function(
+                    half => sub { $worker->send_work_status($_[0], 3, 4); 'ok' });
+            }
+        );
+        my @status;
+        my $result = $client->do_task('half', 'x',
+            { timeout => 20, on_status => sub { push @status, $_[0] } });
+        is_deeply([@status, $$result], [3, 'ok'], 'WORK_STATUS without a denominator');
+        stop_worker($pid);
+    }
+);
 
 done_testing;

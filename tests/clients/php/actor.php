@@ -6,7 +6,8 @@
 
 function encode(string $value): string
 {
-    return preg_replace_callback('{[^A-Za-z0-9_.:/$-]}', fn($m) => sprintf('%%%02X', ord($m[0])), $value);
+    $escape = fn(array $match): string => sprintf('%%%02X', ord($match[0]));
+    return preg_replace_callback('{[^A-Za-z0-9_.:/$-]}', $escape, $value);
 }
 
 function say(string $kind, array $fields): void
@@ -54,7 +55,9 @@ function submit(string $function, string $body, string $unique, string $priority
     $client->setCreatedCallback(fn($task) => event('created', $task->jobHandle()));
     $client->setDataCallback(fn($task) => event('data', $task->data()));
     $client->setWarningCallback(fn($task) => event('warning', $task->data()));
-    $client->setStatusCallback(fn($task) => event('status', $task->taskNumerator(), $task->taskDenominator()));
+    $client->setStatusCallback(
+        fn($task) => event('status', $task->taskNumerator(), $task->taskDenominator())
+    );
     $client->setCompleteCallback(fn($task) => $set('complete', $task->data()));
     $client->setFailCallback(fn($task) => $set('fail'));
     $client->setExceptionCallback(fn($task) => $set('exception', $task->data()));
@@ -69,9 +72,10 @@ function submit(string $function, string $body, string $unique, string $priority
 
 function background(string $function, string $body, string $unique, string $priority): void
 {
-    $methods = ['normal' => 'doBackground', 'high' => 'doHighBackground', 'low' => 'doLowBackground'];
+    $method = ['normal' => 'doBackground', 'high' => 'doHighBackground',
+        'low' => 'doLowBackground'][$priority];
     $client = newClient();
-    $handle = @$client->{$methods[$priority]}($function, $body, $unique === '' ? null : $unique);
+    $handle = @$client->$method($function, $body, $unique === '' ? null : $unique);
     $good = $client->returnCode() === GEARMAN_SUCCESS;
     $good ? answer('created', $handle) : answer('error', $client->error());
 }

@@ -50,8 +50,11 @@ end
 def check_bodies(bean)
   tube = bean.tubes["bodies"]
   {
-    "an empty body" => "", "every byte" => (0..255).map(&:chr).join.b, "CRLF in the body" => "a\r\nb\r\n",
-    "a body that looks like a reply" => "RESERVED 1 5\r\nNOT_FOUND\r\n", "65535 bytes" => "x" * 65_535
+    "an empty body" => "",
+    "every byte" => (0..255).map(&:chr).join.b,
+    "CRLF in the body" => "a\r\nb\r\n",
+    "a body that looks like a reply" => "RESERVED 1 5\r\nNOT_FOUND\r\n",
+    "65535 bytes" => "x" * 65_535
   }.each do |name, body|
     tube.put(body)
     job = tube.reserve(5)
@@ -75,7 +78,9 @@ def check_tubes(bean)
   TAP.ok "Tubes is enumerable", bean.tubes.any? { |tube| tube.name == "two" }
   bean.tubes.watch!("three")
   TAP.is "watch! leaves only what it names", bean.tubes.watched.map(&:name), ["three"]
-  TAP.raises("the last tube cannot be ignored", Beaneater::NotIgnoredError) { bean.tubes.ignore("three") }
+  TAP.raises("the last tube cannot be ignored", Beaneater::NotIgnoredError) do
+    bean.tubes.ignore("three")
+  end
   bean.tubes.watch("default")
   bean.tubes.ignore("three")
   TAP.is "ignore", bean.tubes.watched.map(&:name), ["default"]
@@ -119,11 +124,13 @@ def check_release_and_delay(bean)
   again.release(delay: 1000)
   TAP.is "peek-delayed", tube.peek(:delayed).id, job.id
   TAP.is "its state", bean.jobs[job.id].stats.state, "delayed"
-  TAP.raises("a delayed job cannot be released", Beaneater::JobNotReserved) { bean.jobs[job.id].release }
+  TAP.raises("a delayed job cannot be released", Beaneater::JobNotReserved) do
+    bean.jobs[job.id].release
+  end
   TAP.is "kick moves a delayed job", tube.kick(5)[:id], "1"
   TAP.is "to ready", tube.peek(:ready).id, job.id
   tube.reserve(5).delete
-  tube.put("due", delay: 1)
+  tube.put("due", delay: 2)
   TAP.is "a job with a delay is not ready", tube.peek(:ready), nil
   TAP.is "and is delivered when due", tube.reserve(15).tap(&:delete).body, "due"
 end
@@ -155,7 +162,8 @@ def check_peeking(bean)
   TAP.is "peek by id", bean.jobs.peek(id).body, "look"
   TAP.is "jobs.find of nothing", bean.jobs.find(99_999_999), nil
   reserved = bean.connection.transmit("reserve-job #{id}")
-  TAP.is "reserve-job", [reserved[:status], reserved[:id], reserved[:body]], ["RESERVED", id, "look"]
+  TAP.is "reserve-job",
+         [reserved[:status], reserved[:id], reserved[:body]], ["RESERVED", id, "look"]
   TAP.raises("reserve-job of a reserved job", Beaneater::NotFoundError) do
     bean.connection.transmit("reserve-job #{id}")
   end
@@ -181,12 +189,14 @@ end
 
 def check_time_to_run(bean)
   tube = bean.tubes["ttr"]
-  tube.put("short", ttr: 1)
+  tube.put("short", ttr: 2)
   job = tube.reserve(5)
   TAP.raises("DEADLINE_SOON in the last second", Beaneater::DeadlineSoonError) { tube.reserve(5) }
   TAP.ok "an expired job is ready again", eventually { job.stats.state == "ready" }
   TAP.is "timeouts is counted", job.stats.timeouts, 1
-  TAP.raises("a late touch", Beaneater::NotFoundError) { bean.connection.transmit("touch #{job.id}") }
+  TAP.raises("a late touch", Beaneater::NotFoundError) do
+    bean.connection.transmit("touch #{job.id}")
+  end
   TAP.is "a late delete succeeds", job.delete[:status], "DELETED"
   name = "a silent holder loses its job in time"
   TAP.ours_only(name, "1.12 forgets deadlines of silent holders") do
@@ -206,8 +216,12 @@ def check_other_connections(bean)
   foreign = other.jobs[job.id]
   TAP.is "peek shows a job that another connection reserved", foreign.body, "mine"
   TAP.raises("another connection cannot delete it", Beaneater::NotFoundError) { foreign.delete }
-  TAP.raises("nor bury it", Beaneater::NotFoundError) { other.connection.transmit("bury #{job.id} 0") }
-  TAP.raises("nor release it", Beaneater::NotFoundError) { other.connection.transmit("release #{job.id} 0 0") }
+  TAP.raises("nor bury it", Beaneater::NotFoundError) do
+    other.connection.transmit("bury #{job.id} 0")
+  end
+  TAP.raises("nor release it", Beaneater::NotFoundError) do
+    other.connection.transmit("release #{job.id} 0 0")
+  end
   other.tubes["others"].put("theirs")
   held = other.tubes["others"].reserve(5)
   other.close
@@ -227,7 +241,8 @@ def check_pausing(bean)
   TAP.is "the pause is counted", tube.stats.cmd_pause_tube, 1
   TAP.raises("a paused tube delivers nothing", Beaneater::TimedOutError) { tube.reserve(0) }
   tube.pause(1)
-  TAP.is "a waiting consumer is served when the pause ends", tube.reserve(15).tap(&:delete).body, "patience"
+  TAP.is "a waiting consumer is served when the pause ends",
+         tube.reserve(15).tap(&:delete).body, "patience"
   TAP.raises("pause of an unknown tube", Beaneater::NotFoundError) { bean.tubes["nobody"].pause(1) }
 end
 
@@ -256,7 +271,9 @@ def check_statistics(bean)
 end
 
 def check_errors(bean)
-  TAP.raises("UNKNOWN_COMMAND", Beaneater::UnknownCommandError) { bean.connection.transmit("nonsense") }
+  TAP.raises("UNKNOWN_COMMAND", Beaneater::UnknownCommandError) do
+    bean.connection.transmit("nonsense")
+  end
   TAP.raises("BAD_FORMAT", Beaneater::BadFormatError) { bean.connection.transmit("put a b c d") }
   TAP.raises("EXPECTED_CRLF", Beaneater::ExpectedCrlfError) do
     bean.connection.transmit("put 0 0 1 2\r\nabcd")
@@ -286,7 +303,8 @@ def check_process_jobs
   bean.tubes["work.stop"].put("stop", pri: 4)
   bean.jobs.process!(release_delay: 0, reserve_timeout: 1)
   TAP.is "process! runs every job", tried, { "good" => 1, "flaky" => 3, "bad" => 1, "stop" => 1 }
-  TAP.is "what fails for good is buried", [flaky, bad].map { |id| bean.jobs[id].stats.state }, %w[buried buried]
+  TAP.is "what fails for good is buried",
+         [flaky, bad].map { |id| bean.jobs[id].stats.state }, %w[buried buried]
   TAP.is "after its retries", bean.jobs[flaky].stats.releases, 2
   bean.close
 end
@@ -324,7 +342,9 @@ def check_draining
   Process.kill(:USR1, pid)
   TAP.ok "SIGUSR1 starts draining", eventually { bean.stats.draining == true }
   TAP.is "work goes on", bean.tubes["drain"].reserve(5).tap(&:delete).id, id
-  TAP.raises("a put is refused, also when repeated", Beaneater::DrainingError) { bean.tubes["drain"].put("late") }
+  TAP.raises("a put is refused, also when repeated", Beaneater::DrainingError) do
+    bean.tubes["drain"].put("late")
+  end
 end
 
 bean = connect
