@@ -35,7 +35,7 @@ Fault SegmentFiles::AdoptPrepared(std::uint64_t number, std::uint64_t size) {
 }
 
 std::uint64_t SegmentFiles::DiskBytes() const {
-  std::uint64_t bytes = spare_ == Spare::kNone ? 0 : segment_size_;
+  std::uint64_t bytes = spare_ == Spare::kNone ? 0 : spare_size_;
   for (const Segment& segment : segments_) bytes += segment.size;
   return bytes;
 }
@@ -44,9 +44,9 @@ Fault SegmentFiles::Begin(std::uint64_t number, std::uint64_t size) {
   if (current_number_ == number && current_ != nullptr) return {};
   if (Fault fault = SealCurrent()) return fault;
   if (spare_ == Spare::kNone) {
-    if (Fault fault = OpenSpare()) return fault;
+    if (Fault fault = OpenSpare(size)) return fault;
   }
-  const bool allocated = spare_ != Spare::kEmpty && size <= segment_size_;
+  const bool allocated = spare_ != Spare::kEmpty && size <= spare_size_;
   if (spare_ != Spare::kReady) {
     if (Fault fault = NameSpare(number)) return fault;
   }
@@ -58,7 +58,7 @@ Fault SegmentFiles::Begin(std::uint64_t number, std::uint64_t size) {
   current_ = std::move(spare_file_);
   current_number_ = number;
   current_used_ = kSegmentHeaderSize;
-  segments_.push_back({number, allocated ? segment_size_ : size});
+  segments_.push_back({number, std::max(size, spare_size_)});
   spare_ = Spare::kNone;
   return {};
 }
@@ -108,6 +108,7 @@ Fault SegmentFiles::Recycle(const std::string& path) {
   const int error = file_system_.Rename(path, spare_path_);
   if (error != 0) return {error, "rename", path};
   spare_file_ = std::move(opened.file);
+  spare_size_ = segment_size_;
   spare_ = Spare::kFilled;
   return {};
 }
@@ -120,7 +121,7 @@ Fault SegmentFiles::Prepare() {
   Fault fault;
   switch (spare_) {
     case Spare::kNone:
-      return OpenSpare();
+      return OpenSpare(segment_size_);
     case Spare::kEmpty:
       fault = AllocateSpare();
       break;
@@ -141,17 +142,32 @@ Fault SegmentFiles::Prepare() {
   return fault;
 }
 
-Fault SegmentFiles::OpenSpare() {
+Fault SegmentFiles::PrepareWhatFits() {
+  Fault first;
+  for (std::uint64_t eighths = 8; eighths > 0; --eighths) {
+    const std::uint64_t size = segment_size_ * eighths / 8;
+    Fault fault;
+    while (!fault && !Prepared()) {
+      fault = spare_ == Spare::kNone ? OpenSpare(size) : Prepare();
+    }
+    if (eighths == 8) first = fault;
+    if (!fault.no_space()) return fault ? fault : first;
+  }
+  return first;
+}
+
+Fault SegmentFiles::OpenSpare(std::uint64_t size) {
   auto opened = file_system_.Open(spare_path_, FileSystem::Mode::kCreate);
   if (opened.error != 0) return {opened.error, "open", spare_path_};
   spare_file_ = std::move(opened.file);
+  spare_size_ = size;
   spare_filled_ = 0;
   spare_ = Spare::kEmpty;
   return {};
 }
 
 Fault SegmentFiles::AllocateSpare() {
-  const int error = spare_file_->Allocate(segment_size_);
+  const int error = spare_file_->Allocate(spare_size_);
   if (error != 0 && error != -EOPNOTSUPP) return {error, "fallocate", spare_path_};
   spare_ = Spare::kFilling;
   return {};
@@ -159,7 +175,7 @@ Fault SegmentFiles::AllocateSpare() {
 
 Fault SegmentFiles::FillSpare() {
   static constexpr std::array<char, 64 * 1024> kZeros{};
-  const std::uint64_t end = std::min(segment_size_, spare_filled_ + kPrepareStep);
+  const std::uint64_t end = std::min(spare_size_, spare_filled_ + kPrepareStep);
   while (spare_filled_ < end) {
     const std::size_t size = std::min<std::size_t>(kZeros.size(), end - spare_filled_);
     const int error = WriteFully(*spare_file_, spare_filled_, {kZeros.data(), size});
@@ -168,7 +184,7 @@ Fault SegmentFiles::FillSpare() {
   }
   const int error = spare_file_->Sync();
   if (error != 0) return {error, "fdatasync", spare_path_};
-  if (spare_filled_ == segment_size_) spare_ = Spare::kFilled;
+  if (spare_filled_ == spare_size_) spare_ = Spare::kFilled;
   return {};
 }
 

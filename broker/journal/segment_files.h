@@ -43,7 +43,10 @@ class SegmentFiles {
 
   // A step of preparing the next segment, of at most kPrepareStep bytes.
   Fault Prepare();
+  // All steps; on a full disk, of a smaller segment than asked for, if there is room for one.
+  Fault PrepareWhatFits();
   bool Prepared() const { return spare_ == Spare::kReady; }
+  std::uint64_t prepared_size() const { return Prepared() ? spare_size_ : 0; }
 
   std::uint64_t current() const { return current_number_; }
   SegmentHeader header() const {
@@ -69,7 +72,7 @@ class SegmentFiles {
   Fault SealCurrent();
   Fault Recycle(const std::string& path);
   Fault Remove(const std::string& path);
-  Fault OpenSpare();
+  Fault OpenSpare(std::uint64_t size);
   Fault AllocateSpare();
   Fault FillSpare();
   Fault NameSpare(std::uint64_t number);
@@ -87,6 +90,7 @@ class SegmentFiles {
 
   Spare spare_ = Spare::kNone;
   std::unique_ptr<File> spare_file_;
+  std::uint64_t spare_size_ = 0;
   std::uint64_t spare_filled_ = 0;
 };
 

@@ -70,9 +70,15 @@ void WalCompactor::DropCurrent() {
 std::uint64_t WalCompactor::Allowance(std::optional<std::uint64_t> room) {
   earned_ += kPace * rubbish_;
   rubbish_ = 0;
-  const Segment& oldest = segments_.front();
-  const bool pays = room ? oldest.live < oldest.size / 4 * 3 && oldest.live < *room / 2 : Wanted();
-  if (segments_.size() == 1 || !pays) earned_ = 0;
+  if (segments_.size() == 1) {
+    earned_ = 0;
+  } else if (room) {
+    const Segment& oldest = segments_.front();
+    const bool pays = oldest.live < oldest.size / 8 * 7 && oldest.live < *room / 8 * 7;
+    earned_ = pays ? oldest.live + oldest.live / 8 : 0;
+  } else if (!Wanted()) {
+    earned_ = 0;
+  }
   return std::min(earned_, std::clamp(earned_ / 4, kLeastShare, kMostShare));
 }
 

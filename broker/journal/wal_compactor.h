@@ -35,8 +35,8 @@ class WalCompactor {
   void OnSettings(std::uint64_t bytes);
 
   // How many bytes may be carried forward now; 0: none need to be. A part of what was earned, so
-  // that no call takes long. `room`: the disk is full and this much is left, so that whatever sets
-  // a segment free is welcome, if it leaves half of that.
+  // that no call takes long. `room`: the disk is full and this much is left, so that the oldest
+  // segment is to be set free if what lives in it fits there.
   std::uint64_t Allowance(std::optional<std::uint64_t> room);
   // The next job to carry out of the oldest segment, which must not be the current one; looks at
   // `steps` records at most and counts them down. nullopt when it has run out of steps.

@@ -19,6 +19,7 @@ namespace gearstalk {
 
 inline constexpr std::uint32_t kWalVersion = 1;
 
+inline constexpr std::uint64_t kLeastSegmentSize = 1024;
 inline constexpr std::size_t kSegmentHeaderSize = 64;
 inline constexpr std::size_t kFrameHeaderSize = 16;
 inline constexpr std::size_t kMarkSize = 32;

@@ -123,16 +123,14 @@ Status WalJournal::StartWriting(const WalRecovery& recovery) {
   if (compactor_.current() > segment_) compactor_.DropCurrent();
   if (segment_ != 0 && compactor_.segments() > 0) compactor_.Resize(recovery.used());
   files.SetCurrent(segment_);
-  while (!files.Prepared()) {
-    const Fault fault = files.Prepare();
-    if (fault.no_space()) break;  // the writer comes upon it again, and says so
-    if (fault) return fault.ToStatus();
-  }
+  const Fault fault = files.PrepareWhatFits();
+  if (fault && !fault.no_space()) return fault.ToStatus();
+  const std::uint64_t size = files.Prepared() ? files.prepared_size() : options_.segment_size;
   lsn_ = recovery.last();
-  WalWriter::Options options{options_.sync, options_.interval};
+  WalWriter::Options options{options_.sync, options_.interval, fault.ToStatus()};
   writer_ = std::make_unique<WalWriter>(file_system_, std::move(files), lsn_, options);
   progress_ = writer_->Progress();
-  Roll(0);
+  Roll(size);
   oldest_ = compactor_.oldest();
   compactor_.EarnFromStart();
   if (options_.own_thread) writer_->Start();
@@ -165,7 +163,7 @@ std::size_t WalJournal::AppendFrame(const Record& record) {
   if (!rolling_ && offset_ + bytes.size() > segment_size_) {
     const std::string frame(bytes.data() + at, size);
     bytes.Shrink(at);
-    Roll(size);
+    Roll(options_.segment_size, size);
     at = bytes.size();
     std::memcpy(bytes.Extend(size), frame.data(), size);
   }
@@ -219,7 +217,7 @@ void WalJournal::HandOver() {
 // A batch of nothing: that everything before is on disk is what it says.
 void WalJournal::HandOverMark() {
   HandOver();
-  if (Room() < kMarkSize) Roll(0);
+  if (Room() < kMarkSize) Roll(options_.segment_size);
   HandOver();
   BeginBatch();
   batch_.barrier = true;
@@ -228,13 +226,13 @@ void WalJournal::HandOverMark() {
 
 // Goes on in the next segment, which begins with all settings, so that the older segments are not
 // needed for them, and is large enough for the frame that comes next.
-void WalJournal::Roll(std::size_t frame_size) {
+void WalJournal::Roll(std::uint64_t size, std::size_t frame_size) {
   HandOver();
   if (segment_size_ != 0) compactor_.Resize(SealedSize(offset_, segment_size_));
   ++segment_;
   salt_ = SegmentSalt(journal_salt_, segment_);
   offset_ = kSegmentHeaderSize;
-  segment_size_ = options_.segment_size;
+  segment_size_ = size;
   compactor_.Begin(segment_, segment_size_);
   rolling_ = true;
   BeginBatch();

@@ -14,13 +14,14 @@ namespace gearstalk {
 
 WalWriter::WalWriter(FileSystem& file_system, SegmentFiles files, Lsn durable, Options options)
     : file_system_(file_system),
-      options_(options),
+      options_(std::move(options)),
       notify_fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
       files_(std::move(files)),
       written_(durable),
       durable_(durable) {
   GS_CHECK(notify_fd_ >= 0);
   state_.durable = durable;
+  state_.full = options_.full;
   state_.disk_bytes = files_.DiskBytes();
   progress_ = state_;
 }

@@ -52,6 +52,7 @@ class WalWriter {
   struct Options {
     SyncMode sync = SyncMode::kAlways;
     Time interval = 0;
+    Status full;  // why the disk was found full already
   };
 
   WalWriter(FileSystem& file_system, SegmentFiles files, Lsn durable, Options options);

@@ -1,0 +1,247 @@
+// Calls to the disk fail.
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "tests/journal/rig.h"
+#include "tests/journal/script.h"
+
+namespace gearstalk {
+namespace {
+
+using Kind = Record::Kind;
+using Loss = FaultyFileSystem::Loss;
+
+constexpr int kRounds = 60;
+
+std::uint64_t CallsOfARun() {
+  Rig rig;
+  EXPECT_TRUE(rig.Start().ok());
+  Script script(rig);
+  script.Begin();
+  script.Run(kRounds);
+  return rig.disk.calls();
+}
+
+// Each call in turn fails; nothing that was acknowledged before or after may be lost, whatever
+// then happens to the machine.
+void ExpectNothingLost(int error, std::uint64_t times) {
+  const std::uint64_t calls = CallsOfARun();
+  for (std::uint64_t call = 1; call <= calls; ++call) {
+    for (const Loss loss : {Loss::kNone, Loss::kAll, Loss::kSome}) {
+      Rig rig;
+      Script script(rig);
+      rig.disk.FailAt(call, error, times);
+      const bool started = rig.Start().ok();
+      if (started) {
+        script.Begin();
+        script.Run(kRounds);
+        if (rig.journal->Health().ok()) {
+          ASSERT_EQ(script.acknowledged() + 1, script.changes()) << call;
+        }
+      }
+      rig.journal.reset();
+      rig.disk.Restart(loss, static_cast<std::uint32_t>(call));
+      const Status again = rig.Start();
+      ASSERT_TRUE(again.ok()) << call << ": " << again.message();
+      if (started) {
+        ASSERT_TRUE(script.Explains(rig.model->state())) << call;
+      }
+    }
+  }
+}
+
+TEST(WalFailure, OneInputOutputError) { ExpectNothingLost(EIO, 1); }
+TEST(WalFailure, InputOutputErrorsFromThereOn) { ExpectNothingLost(EIO, 1'000'000); }
+TEST(WalFailure, ReadOnlyFromThereOn) { ExpectNothingLost(EROFS, 1'000'000); }
+TEST(WalFailure, NoSpaceOnce) { ExpectNothingLost(ENOSPC, 1); }
+TEST(WalFailure, NoSpaceForTenCalls) { ExpectNothingLost(ENOSPC, 10); }
+TEST(WalFailure, NoSpaceFromThereOn) { ExpectNothingLost(ENOSPC, 1'000'000); }
+TEST(WalFailure, Interrupted) { ExpectNothingLost(EINTR, 1); }
+
+TEST(WalFailure, ShortWrites) {
+  for (const std::size_t most : {1, 7, 100}) {
+    Rig rig;
+    rig.disk.LimitWrites(most);
+    ASSERT_TRUE(rig.Start().ok());
+    Script script(rig);
+    script.Begin();
+    script.Run(kRounds);
+    EXPECT_EQ(script.acknowledged() + 1, script.changes());
+    const Model::State before = rig.model->state();
+    rig.journal.reset();
+    rig.disk.Restart(Loss::kAll);
+    ASSERT_TRUE(rig.Start().ok());
+    EXPECT_TRUE(SameJobs(rig.model->state(), before));
+  }
+}
+
+TEST(WalFailure, AfterAFailedSyncNothingIsAcknowledged) {
+  Rig rig;
+  ASSERT_TRUE(rig.Start().ok());
+  rig.Settle();
+  const Lsn before = rig.journal->Durable();
+  rig.disk.FailAt(rig.disk.calls() + 2, EIO);  // the write, then the sync
+  rig.model->Put(*rig.journal, "t", "x");
+  rig.Flush();
+  EXPECT_NE(rig.journal->Health().message().find("fdatasync"), std::string::npos)
+      << rig.journal->Health().message();
+  for (int i = 0; i < 5; ++i) {
+    rig.model->Put(*rig.journal, "t", "y");
+    rig.Flush();
+  }
+  EXPECT_EQ(rig.journal->Durable(), before);
+  EXPECT_EQ(rig.journal->WaitingBytes(), 0U);
+  for (const Kind kind : {Kind::kPut, Kind::kChange, Kind::kDelete, Kind::kTube, Kind::kNextId}) {
+    EXPECT_FALSE(rig.journal->Accepts(kind));
+  }
+  EXPECT_FALSE(rig.journal->Close().ok());
+}
+
+// A sync that fails for lack of space is as unknown as any.
+TEST(WalFailure, NoSpaceInASyncIsForGood) {
+  Rig rig;
+  ASSERT_TRUE(rig.Start().ok());
+  rig.Settle();
+  rig.disk.FailAt(rig.disk.calls() + 2, ENOSPC);
+  rig.model->Put(*rig.journal, "t", "x");
+  rig.Flush();
+  rig.disk.Advance(10 * kSecond);
+  rig.Settle();
+  EXPECT_FALSE(rig.journal->Health().ok());
+  EXPECT_FALSE(rig.journal->Accepts(Kind::kDelete));
+}
+
+// A failed sync leaves what it did not write in memory, where it can be read after a restart; a
+// power cut after that must not find it missing.
+TEST(WalFailure, WhatAFailedSyncLeftIsMadeSafeByARestart) {
+  Rig rig;
+  ASSERT_TRUE(rig.Start().ok());
+  rig.Settle();
+  rig.disk.FailAt(rig.disk.calls() + 2, EIO);
+  rig.model->Put(*rig.journal, "t", "x");
+  rig.Flush();
+  rig.journal.reset();
+  rig.disk.Restart(Loss::kNone);
+  ASSERT_TRUE(rig.Start().ok());
+  const Model::State read = rig.model->state();
+  EXPECT_EQ(read.jobs.size(), 1U);
+  rig.journal.reset();
+  rig.disk.Restart(Loss::kAll);
+  ASSERT_TRUE(rig.Start().ok());
+  EXPECT_EQ(rig.model->state(), read);
+}
+
+// A full disk refuses puts, takes deletions, and takes puts again when those made space.
+TEST(WalFailure, FullDiskIsDrainedByDeleting) {
+  Rig rig;
+  rig.options.segment_size = 64 * 1024;
+  rig.disk.SetCapacity(10 * 64 * 1024);
+  ASSERT_TRUE(rig.Start().ok());
+  const auto fill = [&rig] {
+    int puts = 0;
+    for (; rig.journal->Accepts(Kind::kPut) && puts < 10'000; ++puts) {
+      rig.model->Put(*rig.journal, "t", std::string(1000, 'x'));
+      rig.Flush();
+    }
+    return puts;
+  };
+  const int filled = fill();
+  ASSERT_GT(filled, 400);
+  ASSERT_LT(filled, 640);
+  EXPECT_NE(rig.journal->Health().message().find("No space"), std::string::npos);
+  for (const Kind kind : {Kind::kPut, Kind::kChange, Kind::kTube}) {
+    EXPECT_FALSE(rig.journal->Accepts(kind));
+  }
+  while (!rig.model->state().jobs.empty()) {
+    ASSERT_TRUE(rig.journal->Accepts(Kind::kDelete)) << rig.model->state().jobs.size();
+    const Lsn lsn = rig.model->Delete(*rig.journal, rig.model->state().jobs.begin()->first);
+    rig.Flush();
+    ASSERT_GE(rig.journal->Durable(), lsn);
+  }
+  rig.disk.Advance(kSecond);
+  rig.Settle();
+  EXPECT_TRUE(rig.journal->Health().ok()) << rig.journal->Health().message();
+  EXPECT_GT(fill(), 300);
+  const Model::State before = rig.model->state();
+  rig.journal.reset();
+  rig.disk.Restart(Loss::kAll);
+  ASSERT_TRUE(rig.Start().ok());
+  EXPECT_TRUE(SameJobs(rig.model->state(), before));
+}
+
+// The same with every tenth job left, and a restart while the disk is full.
+TEST(WalFailure, FullDiskSurvivesARestart) {
+  Rig rig;
+  rig.options.segment_size = 64 * 1024;
+  rig.disk.SetCapacity(10 * 64 * 1024);
+  ASSERT_TRUE(rig.Start().ok());
+  while (rig.journal->Accepts(Kind::kPut)) {
+    rig.model->Put(*rig.journal, "t", std::string(300, 'x'));
+    rig.Flush();
+  }
+  Model::State before = rig.model->state();
+  rig.journal.reset();
+  rig.disk.Restart(Loss::kAll);
+  ASSERT_TRUE(rig.Start().ok());
+  EXPECT_TRUE(SameJobs(rig.model->state(), before));
+  for (std::uint64_t id = 1; id < before.next_id; ++id) {
+    if (id % 10 == 0) continue;
+    ASSERT_TRUE(rig.journal->Accepts(Kind::kDelete)) << id;
+    rig.model->Delete(*rig.journal, id);
+    rig.Flush();
+  }
+  rig.disk.Advance(kSecond);
+  rig.Settle();
+  EXPECT_TRUE(rig.journal->Accepts(Kind::kPut)) << rig.journal->Health().message();
+  before = rig.model->state();
+  rig.journal.reset();
+  rig.disk.Restart(Loss::kAll);
+  ASSERT_TRUE(rig.Start().ok());
+  EXPECT_TRUE(SameJobs(rig.model->state(), before));
+}
+
+// Somebody else makes room.
+TEST(WalFailure, GoesOnWhenSpaceIsBack) {
+  Rig rig;
+  rig.disk.SetCapacity(8 * 2048);
+  ASSERT_TRUE(rig.Start().ok());
+  while (rig.journal->Accepts(Kind::kPut)) {
+    rig.model->Put(*rig.journal, "t", std::string(100, 'x'));
+    rig.Flush();
+  }
+  rig.disk.SetCapacity(100 * 2048);
+  rig.disk.Advance(kSecond);
+  rig.Settle();
+  EXPECT_TRUE(rig.journal->Health().ok()) << rig.journal->Health().message();
+  EXPECT_TRUE(rig.journal->Accepts(Kind::kPut));
+  const Lsn lsn = rig.model->Put(*rig.journal, "t", std::string(100, 'x'));
+  rig.Flush();
+  EXPECT_GE(rig.journal->Durable(), lsn);
+}
+
+// Ids that no record names are given out on a full disk, too; they are recorded when space is back.
+TEST(WalFailure, IdsTakenOnAFullDiskAreNotReused) {
+  Rig rig;
+  rig.disk.SetCapacity(8 * 2048);
+  ASSERT_TRUE(rig.Start().ok());
+  while (rig.journal->Accepts(Kind::kPut)) {
+    rig.model->Put(*rig.journal, "t", std::string(100, 'x'));
+    rig.Flush();
+  }
+  for (int i = 0; i < 500; ++i) {
+    rig.model->TakeId(*rig.journal);
+    rig.Flush();
+  }
+  const std::uint64_t next_id = rig.model->state().next_id;
+  rig.disk.SetCapacity(100 * 2048);
+  rig.disk.Advance(kSecond);
+  rig.Settle();
+  EXPECT_TRUE(rig.journal->Health().ok());
+  ASSERT_TRUE(rig.Start().ok());
+  EXPECT_EQ(rig.model->state().next_id, next_id);
+}
+
+}  // namespace
+}  // namespace gearstalk
