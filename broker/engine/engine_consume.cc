@@ -27,7 +27,11 @@ Taken Engine::ReserveJob(Time now, Consumer& consumer, JobId id) {
   if (job == nullptr || job->state_ == JobState::kReserved) return {};
   consumer.needs_ttr_ = true;
   CountAsWorker(consumer);
-  return Take(now, *job, consumer);
+  const bool was_ready = job->state_ == JobState::kReady;
+  const Taken taken = Take(now, *job, consumer);
+  // Reserved jobs are stored as ready, and what it was before must not come back.
+  if (!was_ready && Accepts(*job, Record::Kind::kChange)) Append(*job, Record::Kind::kChange);
+  return taken;
 }
 
 Taken Engine::Grab(Time now, Consumer& consumer) {

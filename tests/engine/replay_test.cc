@@ -1,0 +1,228 @@
+#include <string>
+#include <vector>
+
+#include "tests/engine/durable_state.h"
+#include "tests/engine/engine_test.h"
+
+namespace gearstalk {
+namespace {
+
+class ReplayTest : public EngineTest {
+ protected:
+  // A broker that starts with what the journal of this one holds.
+  struct Restarted {
+    explicit Restarted(std::vector<KeptRecord> records)
+        : journal(std::move(records)), engine({}, journal) {
+      EXPECT_TRUE(journal.Replay(engine).ok());
+      engine.FinishReplay();
+    }
+    KeptJournal journal;
+    Engine engine;
+  };
+
+  void ExpectSameAfterRestart() {
+    Restarted other(journal.records());
+    EXPECT_EQ("", other.engine.CheckInvariants({}));
+    while (other.engine.Tick(Now()) <= Now()) {
+    }
+    EXPECT_EQ(DurableState(engine), DurableState(other.engine));
+    EXPECT_GE(NextId(other.engine), NextId(engine));
+    EXPECT_EQ("", other.engine.CheckInvariants({}));
+  }
+};
+
+TEST_F(ReplayTest, AJobComesBackWhole) {
+  Put(Connect("t"), {.priority = 7, .ttr_s = 9, .body = std::string_view("a\0\r\n", 4)});
+  Engine::Submission submission;
+  submission.tube = "f";
+  submission.reducer = "sum";
+  submission.unique_is_body = true;
+  engine.Submit(Now(), Connect(), MakeJob({.body = "key", .unique = "-"}), submission);
+  ExpectSameAfterRestart();
+  Restarted other(journal.records());
+  const Job* job = other.engine.Find(1);
+  ASSERT_NE(nullptr, job);
+  EXPECT_EQ(std::string_view("a\0\r\n\r\n", 6), job->body_crlf());
+  EXPECT_EQ("t", job->tube().name());
+  EXPECT_TRUE(job->keep_on_failure());
+  EXPECT_TRUE(job->durable());
+  EXPECT_FALSE(other.engine.Find(2)->keep_on_failure());
+  EXPECT_EQ(0u, other.engine.Stats().total_jobs);
+}
+
+TEST_F(ReplayTest, AReservedJobIsReady) {
+  RecordingConsumer& consumer = Connect();
+  Put(consumer);
+  Reserve(consumer);
+  ExpectSameAfterRestart();
+  EXPECT_EQ(JobState::kReady, Restarted(journal.records()).engine.Find(1)->state());
+}
+
+TEST_F(ReplayTest, AReleaseKeepsItsPriority) {
+  RecordingConsumer& consumer = Connect();
+  Put(consumer);
+  Reserve(consumer);
+  engine.Release(Now(), consumer, 1, 3, 0);
+  ExpectSameAfterRestart();
+  EXPECT_EQ(3u, Restarted(journal.records()).engine.Find(1)->priority);
+}
+
+TEST_F(ReplayTest, ADelayGoesOn) {
+  RecordingConsumer& consumer = Connect();
+  Put(consumer, {.delay_s = 10});
+  Put(consumer);
+  Reserve(consumer);
+  engine.Release(Now(), consumer, 2, 3, 20);
+  Pass(10 * kSecond);
+  ExpectSameAfterRestart();
+  Restarted other(journal.records());
+  EXPECT_EQ(JobState::kDelayed, other.engine.Find(1)->state());
+  EXPECT_EQ(Now(), other.engine.Tick(Now() - 1));
+  EXPECT_EQ(Now() + 10 * kSecond, other.engine.Tick(Now()));
+  EXPECT_EQ(JobState::kReady, other.engine.Find(1)->state());
+}
+
+TEST_F(ReplayTest, BuriedJobsKeepTheOrderOfBurial) {
+  RecordingConsumer& consumer = Connect();
+  for (int i = 0; i < 4; ++i) Put(consumer);
+  for (const JobId id : {3, 1, 4, 2}) {
+    engine.ReserveJob(Now(), consumer, id);
+    engine.Bury(Now(), consumer, id, 0);
+  }
+  ExpectSameAfterRestart();
+  Restarted other(journal.records());
+  RecordingConsumer kicker;
+  other.engine.Join(kicker);
+  other.engine.Use(kicker, "default");
+  for (const JobId id : {3, 1, 4, 2}) {
+    std::optional<bool> delayed;
+    EXPECT_EQ(id, other.engine.FindTube("default")->NextBuried()->id());
+    other.engine.Kick(Now(), kicker, 1, delayed);
+  }
+  other.engine.Leave(Now(), kicker);
+}
+
+TEST_F(ReplayTest, AReservationOfABuriedOrDelayedJobLastsLikeAKick) {
+  RecordingConsumer& consumer = Connect();
+  Put(consumer);
+  Put(consumer, {.delay_s = 1000});
+  Reserve(consumer);
+  engine.Bury(Now(), consumer, 1, 0);
+  engine.ReserveJob(Now(), consumer, 1);
+  engine.ReserveJob(Now(), consumer, 2);
+  ExpectSameAfterRestart();
+  Leave(consumer);
+  EXPECT_EQ("ready", State(1));
+  EXPECT_EQ("ready", State(2));
+  ExpectSameAfterRestart();
+}
+
+TEST_F(ReplayTest, CountersAreThoseOfTheLastRecord) {
+  RecordingConsumer& consumer = Connect();
+  Put(consumer, {.ttr_s = 5});
+  Reserve(consumer);
+  Pass(5 * kSecond);
+  Reserve(consumer);
+  engine.Release(Now(), consumer, 1, 0, 0);
+  Reserve(consumer);
+  engine.Bury(Now(), consumer, 1, 0);
+  engine.KickJob(Now(), 1);
+  Restarted other(journal.records());
+  const Job& job = *other.engine.Find(1);
+  EXPECT_EQ(3u, job.reserves);
+  EXPECT_EQ(1u, job.extra().timeouts);
+  EXPECT_EQ(1u, job.extra().releases);
+  EXPECT_EQ(1u, job.extra().buries);
+  EXPECT_EQ(1u, job.extra().kicks);
+}
+
+TEST_F(ReplayTest, ForegroundJobsAreForgottenUnlessTheyBecameDurable) {
+  RecordingObserver& client = Client();
+  Foreground("f", client);
+  Submit("f", {.unique = "k"}, &client);
+  Submit("f", {.unique = "k"});
+  ExpectSameAfterRestart();
+  Restarted other(journal.records());
+  EXPECT_EQ(nullptr, other.engine.Find(1));
+  EXPECT_EQ(2u, other.engine.FindUnique("k")->id());
+}
+
+TEST_F(ReplayTest, FinishedJobsStayGoneAndTheirKeysFree) {
+  Submit("f", {.unique = "k"});
+  RecordingConsumer& worker = Worker({"f"});
+  Grab(worker);
+  engine.Complete(Now(), worker, 1, "");
+  ExpectSameAfterRestart();
+  Restarted other(journal.records());
+  EXPECT_EQ(nullptr, other.engine.Find(1));
+  EXPECT_EQ(nullptr, other.engine.FindUnique("k"));
+  EXPECT_EQ(nullptr, other.engine.FindTube("f"));
+}
+
+TEST_F(ReplayTest, SettingsOfTubesComeBack) {
+  engine.CreateFunction("created");
+  engine.CreateFunction("dropped");
+  engine.DropFunction("dropped");
+  PutInto("paused");
+  engine.Pause(Now(), "paused", 100);
+  PutInto("limited");
+  engine.SetMaxQueue("limited", {1, 2, 3});
+  engine.Cancel(Now(), 2);
+  ExpectSameAfterRestart();
+  Restarted other(journal.records());
+  EXPECT_TRUE(other.engine.FindTube("created")->created_function());
+  EXPECT_EQ(nullptr, other.engine.FindTube("dropped"));
+  EXPECT_EQ(100 * kSecond, other.engine.PauseLeft(Now(), *other.engine.FindTube("paused")));
+  EXPECT_EQ(100u, other.engine.PauseSeconds(*other.engine.FindTube("paused")));
+  EXPECT_NE(nullptr, other.engine.FindTube("limited"));
+  Pass(100 * kSecond);
+  ExpectSameAfterRestart();
+}
+
+TEST_F(ReplayTest, APauseDoesNotOutliveItsTube) {
+  RecordingConsumer& consumer = Connect("t");
+  engine.Pause(Now(), "t", 100);
+  Restarted other(journal.records());
+  EXPECT_EQ(nullptr, other.engine.FindTube("t"));
+  Leave(consumer);
+  ExpectSameAfterRestart();
+}
+
+TEST_F(ReplayTest, RecordsOfUnknownJobsAreSkipped) {
+  RecordingConsumer& consumer = Connect();
+  Put(consumer);
+  Reserve(consumer);
+  engine.Release(Now(), consumer, 1, 0, 0);
+  engine.Delete(Now(), consumer, 1);
+  std::vector<KeptRecord> records = journal.records();
+  records.erase(records.begin());
+  Restarted other(records);
+  EXPECT_EQ(nullptr, other.engine.NextJob(0));
+}
+
+TEST_F(ReplayTest, AJobThatWasCarriedForwardIsThereOnce) {
+  RecordingConsumer& consumer = Connect();
+  Put(consumer);
+  Submit("f", {.unique = "k"});
+  Reserve(consumer);
+  engine.Bury(Now(), consumer, 1, 5);
+  for (const JobId id : {1, 2}) {
+    EXPECT_TRUE(engine.Capture(id, [&](const Record& record) { journal.Append(record); }));
+  }
+  ExpectSameAfterRestart();
+  engine.KickJob(Now(), 1);
+  ExpectSameAfterRestart();
+  engine.Cancel(Now(), 2);
+  ExpectSameAfterRestart();
+}
+
+TEST_F(ReplayTest, OnlyDurableJobsAreCarriedForward) {
+  RecordingObserver& client = Client();
+  const JobId id = Foreground("f", client);
+  const auto emit = [](const Record&) { FAIL(); };
+  EXPECT_FALSE(engine.Capture(id, emit));
+  EXPECT_FALSE(engine.Capture(id + 1, emit));
+}
+
+}  // namespace
+}  // namespace gearstalk
