@@ -111,7 +111,7 @@ void GrabJobAll(GearmanSession& session, Request& /*request*/) {
   AppendAssign(session, reduces ? PacketType::kJobAssignAll : PacketType::kJobAssignUniq, *job);
 }
 
-// What the worker wrote goes on as it is; numbers that it left out are 0.
+// What the worker wrote goes on as it is; numbers that it left out become 0.
 void WorkStatus(GearmanSession& session, Request& request) {
   const std::string_view numerator = request.arguments.at[1];
   const std::string_view denominator = request.arguments.at[2];
@@ -120,11 +120,11 @@ void WorkStatus(GearmanSession& session, Request& request) {
                     .numerator = Bounded(numerator),
                     .denominator = Bounded(denominator)};
   std::string filled;
-  if (denominator.data() != nullptr) {
+  if (!numerator.empty() && !denominator.empty()) {
     progress.data = {numerator.data(), numerator.size() + 1 + denominator.size()};
   } else {
-    filled.append(numerator.empty() ? "0" : numerator).append(1, '\0').append("0");
-    progress.data = filled;
+    filled.append(numerator.empty() ? "0" : numerator).append(1, '\0');
+    progress.data = filled.append(denominator.empty() ? "0" : denominator);
   }
   Report(session, request, progress, kNoJobForResult);
 }

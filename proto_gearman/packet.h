@@ -78,7 +78,7 @@ Parsed ParseHeader(std::string_view bytes, Header& header);
 struct Shape {
   std::uint8_t arguments = 0;
   bool data = false;
-  // What is missing at the end of the payload counts as empty; its view has no data().
+  // What is missing at the end of the payload counts as empty.
   bool lenient = false;
 };
 

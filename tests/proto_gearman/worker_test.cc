@@ -371,7 +371,7 @@ TEST_F(WorkerTest, NumbersThatAStatusLacksAreZero) {
                        Req(PacketType::kWorkStatus, {Handle(1)})),
             "");
   EXPECT_EQ(client.Hear(), Res(PacketType::kWorkStatus, {Handle(1), "5", "0"}) +
-                               Res(PacketType::kWorkStatus, {Handle(1), "6", ""}) +
+                               Res(PacketType::kWorkStatus, {Handle(1), "6", "0"}) +
                                Res(PacketType::kWorkStatus, {Handle(1), "0", "0"}));
 }
 

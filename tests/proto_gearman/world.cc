@@ -46,11 +46,6 @@ std::string ErrorRes(std::string_view code, std::string_view text) {
 
 std::string Handle(std::uint64_t id) { return std::string("H:test:").append(std::to_string(id)); }
 
-Lsn SlowJournal::Append(const Record& record) {
-  puts += record.kind == Record::Kind::kPut;
-  return persistent ? ++appended : 0;
-}
-
 Connection::Connection(World& world, gearstalk::Peer peer)
     : world_(world), peer_(std::move(peer)), session_(world.protocol.NewSession(*this)) {}
 
@@ -96,7 +91,7 @@ void Connection::RunInput(Session::Scope scope) {
 std::string Connection::HearDurable() {
   std::string heard;
   std::array<iovec, 64> pieces;
-  const int count = out_.Gather(pieces.data(), pieces.size(), world_.journal.durable);
+  const int count = out_.Gather(pieces.data(), pieces.size(), world_.journal->Durable());
   for (int i = 0; i < count; ++i) {
     const iovec& piece = pieces[static_cast<std::size_t>(i)];
     heard.append(static_cast<const char*>(piece.iov_base), piece.iov_len);
@@ -112,9 +107,9 @@ Options World::DefaultOptions() {
   return options;
 }
 
-World::World(Options options, EngineOptions engine_options, bool persistent)
-    : journal(persistent),
-      engine(engine_options, journal),
+World::World(Options options, EngineOptions engine_options, std::unique_ptr<Journal> kept_in)
+    : journal(std::move(kept_in)),
+      engine(engine_options, *journal),
       protocol(std::move(options), engine, *this) {}
 
 World::~World() { connections_.clear(); }

@@ -8,7 +8,7 @@
 
 #include "broker/base/clock.h"
 #include "broker/engine/engine.h"
-#include "broker/journal/journal.h"
+#include "broker/journal/memory_journal.h"
 #include "broker/server/protocol.h"
 #include "proto_gearman/packet.h"
 #include "proto_gearman/protocol.h"
@@ -26,27 +26,6 @@ std::string Handle(std::uint64_t id);
 
 inline constexpr std::string_view kRequest{"\0REQ", 4};
 inline constexpr std::string_view kResponse{"\0RES", 4};
-
-// A journal whose disk is as slow, or as broken, as the test says.
-class SlowJournal final : public Journal {
- public:
-  explicit SlowJournal(bool keeps) : persistent(keeps) {}
-  Status Replay(LiveState& /*state*/) override { return {}; }
-  bool Persistent() const override { return persistent; }
-  Lsn Append(const Record& record) override;
-  bool Accepts(Record::Kind /*kind*/) const override { return accepts; }
-  Status Health() const override { return {}; }
-  void Flush(Time /*now*/) override {}
-  Lsn Durable() const override { return durable; }
-  void SetOnDurable(std::function<void(Lsn)> /*on_durable*/) override {}
-  JournalStats Stats() const override { return {}; }
-
-  const bool persistent;
-  bool accepts = true;
-  Lsn durable = 0;
-  Lsn appended = 0;
-  int puts = 0;  // appended records of jobs
-};
 
 class World;
 
@@ -99,7 +78,7 @@ class Connection final : public Wire {
 class World final : public ConnectionList {
  public:
   explicit World(Options options = DefaultOptions(), EngineOptions engine_options = {},
-                 bool persistent = false);
+                 std::unique_ptr<Journal> kept_in = std::make_unique<MemoryJournal>());
   ~World();
 
   static Options DefaultOptions();
@@ -117,7 +96,7 @@ class World final : public ConnectionList {
   std::uint64_t Total() const override { return connections_.size(); }
 
   FakeClock clock;
-  SlowJournal journal;
+  const std::unique_ptr<Journal> journal;
   Engine engine;
   GearmanProtocol protocol;
 
