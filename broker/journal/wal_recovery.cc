@@ -178,6 +178,9 @@ Status WalRecovery::ReadSegment(const FoundSegment& segment, bool is_last, const
   SegmentReader reader(bytes_.view(), segment.header);
   synced_ = kSegmentHeaderSize;
   SegmentReader::Item item = reader.Next();
+  if (item != SegmentReader::Item::kMark && !is_last) {
+    return Damaged(segment.path, reader.offset(), "its first mark cannot be read");
+  }
   for (bool first = true;; first = false, item = reader.Next()) {
     if (item == SegmentReader::Item::kMark) {
       if (Status status = AcceptMark(reader.mark(), reader, segment); !status.ok()) return status;

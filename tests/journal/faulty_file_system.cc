@@ -41,6 +41,7 @@ class FaultyFileSystem::OpenFile final : public File {
     const std::uint64_t fits = node_->allocated + free;
     if (offset >= fits) return -ENOSPC;
     count = std::min<std::size_t>(count, fits - offset);
+    disk_.written_bytes_ += count;
     Do({false, offset, std::string(data.substr(0, count))});
     return torn ? error : static_cast<std::int64_t>(count);
   }
@@ -268,6 +269,11 @@ std::uint64_t FaultyFileSystem::calls() const {
 std::uint64_t FaultyFileSystem::syncs() const {
   const std::lock_guard lock(mutex_);
   return syncs_;
+}
+
+std::uint64_t FaultyFileSystem::written_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return written_bytes_;
 }
 
 void FaultyFileSystem::FailAt(std::uint64_t call, int error, std::uint64_t times) {

@@ -30,6 +30,7 @@ class FaultyFileSystem final : public FileSystem {
   // Calls so far; the first is number 1.
   std::uint64_t calls() const;
   std::uint64_t syncs() const;
+  std::uint64_t written_bytes() const;
   // Call number `call` fails with `error`; `times` calls from there on do.
   void FailAt(std::uint64_t call, int error, std::uint64_t times = 1);
   // From call `call` on nothing happens any more, as if the process were dead; if it is a write,
@@ -94,7 +95,7 @@ class FaultyFileSystem final : public FileSystem {
   Names_ names_, synced_names_;
   std::vector<NameChange> unsynced_names_;
   std::map<std::string, bool> directories_;
-  std::uint64_t calls_ = 0, syncs_ = 0;
+  std::uint64_t calls_ = 0, syncs_ = 0, written_bytes_ = 0;
   std::uint64_t fail_at_ = 0, fail_times_ = 0;
   int fail_error_ = 0;
   std::uint64_t stop_at_ = 0;
