@@ -2,12 +2,14 @@
 
 #include <boost/intrusive/list.hpp>
 #include <cstdint>
+#include <memory>
 
 #include "broker/base/clock.h"
 #include "broker/base/lsn.h"
 #include "broker/engine/deadlines.h"
 #include "broker/engine/indexed_heap.h"
 #include "broker/engine/job.h"
+#include "broker/engine/ready_index.h"
 #include "broker/engine/watch_list.h"
 
 namespace gearstalk {
@@ -43,6 +45,7 @@ class Consumer : public Timer {
   using Hook = boost::intrusive::list_member_hook<>;
 
   WatchList watched_;
+  std::unique_ptr<ReadyIndex> index_;  // made when it watches many tubes and many have jobs
   Tube* used_ = nullptr;
   IndexedHeap<Job> held_;  // by deadline; kNever where there is none
   Wait wait_ = Wait::kNone;

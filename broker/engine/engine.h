@@ -15,6 +15,7 @@
 #include "broker/engine/id_table.h"
 #include "broker/engine/job.h"
 #include "broker/engine/job_observer.h"
+#include "broker/engine/ready_index.h"
 #include "broker/engine/tube.h"
 #include "broker/engine/tube_table.h"
 #include "broker/engine/unique_index.h"
@@ -249,7 +250,10 @@ class Engine final : public LiveState {
   Lsn KickOne(Job& job);
 
   // engine_wait.cc
-  Job* BestFor(const Consumer& consumer, bool& any_ready) const;
+  Job* BestFor(Consumer& consumer);
+  bool AnyReady(const Consumer& consumer) const;
+  template <typename Visit>
+  void VisitReady(const Consumer& consumer, Visit visit) const;
   void BeginWait(Consumer& consumer, Consumer::Wait wait, Time until);
   void EndWait(Consumer& consumer);
   void StandInLine(Consumer& consumer);
@@ -266,6 +270,7 @@ class Engine final : public LiveState {
 
   // engine_tick.cc
   void ArmTube(Tube& tube);
+  void EndPause(Tube& tube);
   void ArmConsumer(Consumer& consumer);
   void TubeDue(Time now, Tube& tube, int& steps);
   void ConsumerDue(Time now, Consumer& consumer, int& steps);
@@ -290,6 +295,7 @@ class Engine final : public LiveState {
   std::uint64_t next_burial_ = 1;
   std::uint64_t next_wait_ = 1;
   std::vector<Tube*> stirred_;  // tubes with ready jobs, in no order
+  FreshTubes fresh_;
   std::vector<Tube*> replayed_;
   Consumer::WideList wide_waiting_;
   Consumer::PromisedList promised_;  // by time

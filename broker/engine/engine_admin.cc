@@ -55,8 +55,11 @@ Outcome Engine::Pause(Time now, std::string_view name, std::uint32_t seconds) {
   if (tube == nullptr) return {Code::kNotFound};
   if (!journal_.Accepts(Record::Kind::kTube)) return {Code::kJournal};
   ++tube->pauses;
-  tube->pause_s_ = seconds;
-  tube->pause_until_ = seconds == 0 ? 0 : After(now, seconds);
+  EndPause(*tube);
+  if (seconds > 0) {
+    tube->pause_s_ = seconds;
+    tube->pause_until_ = After(now, seconds);
+  }
   ArmTube(*tube);
   const Lsn lsn = AppendSettings(*tube);
   Serve(now, *tube);

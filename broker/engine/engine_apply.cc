@@ -27,6 +27,7 @@ void Engine::EnterReady(Job& job) {
     stirred_.push_back(&tube);
   }
   tube.ready_.Push(&job);
+  if (tube.ready_.front() == &job) fresh_.Note(tube);
   CountQueued(job, 1);
   ++totals_.ready;
   if (job.priority < kNormalFrom) {

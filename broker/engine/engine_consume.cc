@@ -9,12 +9,11 @@ namespace gearstalk {
 ReserveResult Engine::Reserve(Time now, Consumer& consumer, Time deadline, Taken& taken) {
   consumer.needs_ttr_ = true;
   CountAsWorker(consumer);
-  bool any_ready = false;
-  if (Job* job = BestFor(consumer, any_ready)) {
+  if (Job* job = BestFor(consumer)) {
     taken = Take(now, *job, consumer);
     return ReserveResult::kTaken;
   }
-  if (!any_ready && consumer.held_.top_time() - kSafetyMargin <= now) {
+  if (consumer.held_.top_time() - kSafetyMargin <= now && !AnyReady(consumer)) {
     return ReserveResult::kDeadlineSoon;
   }
   if (deadline <= now) return ReserveResult::kTimedOut;
@@ -37,8 +36,7 @@ Taken Engine::ReserveJob(Time now, Consumer& consumer, JobId id) {
 Taken Engine::Grab(Time now, Consumer& consumer) {
   EndWait(consumer);
   Tube* promised = TakePromise(consumer);
-  bool any_ready = false;
-  Job* job = BestFor(consumer, any_ready);
+  Job* job = BestFor(consumer);
   const Taken taken = job == nullptr ? Taken{} : Take(now, *job, consumer);
   if (promised != nullptr) Serve(now, *promised);
   return taken;

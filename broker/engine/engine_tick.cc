@@ -37,7 +37,7 @@ void Engine::ArmTube(Tube& tube) {
 }
 
 void Engine::TubeDue(Time now, Tube& tube, int& steps) {
-  if (tube.paused() && tube.pause_until_ <= now) tube.pause_until_ = tube.pause_s_ = 0;
+  if (tube.paused() && tube.pause_until_ <= now) EndPause(tube);
   const Job* fresh = nullptr;
   while (steps > 0 && tube.delayed_.top_time() <= now) {
     --steps;
@@ -48,6 +48,11 @@ void Engine::TubeDue(Time now, Tube& tube, int& steps) {
   }
   ArmTube(tube);
   Serve(now, tube, fresh);
+}
+
+void Engine::EndPause(Tube& tube) {
+  tube.pause_until_ = tube.pause_s_ = 0;
+  fresh_.Note(tube);
 }
 
 void Engine::ArmConsumer(Consumer& consumer) {

@@ -39,6 +39,7 @@ void Engine::Watch(Time now, Consumer& consumer, std::string_view name, bool abl
   if (watch == nullptr) {
     if (waits) StandOutOfLine(consumer);
     watch = &consumer.watched_.Add(tube, consumer);
+    if (consumer.index_ != nullptr) consumer.index_->Forget();
     ++tube.watching_;
     if (consumer.watched_.size() == WatchList::kWide + 1) {
       for (const auto& each : consumer.watched_) ++each->tube.wide_watching_;
@@ -76,6 +77,7 @@ void Engine::RemoveWatch(Consumer& consumer, gearstalk::Watch& watch) {
   if (watch.counted) --tube.workers_;
   if (watch.able) --tube.able_;
   consumer.watched_.Remove(watch);
+  if (consumer.index_ != nullptr) consumer.index_->Forget();
   if (waits) StandInLine(consumer);
   ReleaseTube(tube);
 }

@@ -9,28 +9,43 @@ namespace {
 
 // How long a woken sleeper may take before everybody is woken in its place.
 constexpr Time kPromiseLasts = 100 * kMillisecond;
+// Up to this many tubes are looked at one by one for the best job.
+constexpr std::size_t kVisited = 64;
 
 }  // namespace
 
-// Looks at the tubes it watches or at the tubes with ready jobs, whichever are fewer.
-Job* Engine::BestFor(const Consumer& consumer, bool& any_ready) const {
-  Job* best = nullptr;
-  const auto consider = [&](const Tube& tube) {
-    any_ready = true;
-    if (tube.paused()) return;
-    Job* front = tube.ready_.front();
-    if (best == nullptr || MoreUrgent(*front, *best)) best = front;
-  };
+// The tubes it watches that have ready jobs: found among those it watches or among those with ready
+// jobs, whichever are fewer.
+template <typename Visit>
+void Engine::VisitReady(const Consumer& consumer, Visit visit) const {
   if (stirred_.size() < consumer.watched_.size()) {
     for (const Tube* tube : stirred_) {
-      if (consumer.watched_.Find(*tube) != nullptr) consider(*tube);
+      if (consumer.watched_.Find(*tube) != nullptr) visit(*tube);
     }
   } else {
     for (const auto& watch : consumer.watched_) {
-      if (!watch->tube.ready_.empty()) consider(watch->tube);
+      if (!watch->tube.ready_.empty()) visit(watch->tube);
     }
   }
+}
+
+Job* Engine::BestFor(Consumer& consumer) {
+  if (std::min(stirred_.size(), consumer.watched_.size()) > kVisited) {
+    if (consumer.index_ == nullptr) consumer.index_ = std::make_unique<ReadyIndex>();
+    return consumer.index_->Best(consumer.watched_, fresh_);
+  }
+  Job* best = nullptr;
+  VisitReady(consumer, [&](const Tube& tube) {
+    Job* front = tube.FrontJob();
+    if (front != nullptr && (best == nullptr || MoreUrgent(*front, *best))) best = front;
+  });
   return best;
+}
+
+bool Engine::AnyReady(const Consumer& consumer) const {
+  bool any = false;
+  VisitReady(consumer, [&](const Tube&) { any = true; });
+  return any;
 }
 
 void Engine::BeginWait(Consumer& consumer, Consumer::Wait wait, Time until) {
@@ -157,9 +172,8 @@ void Engine::DropPromise(Time now, Consumer& consumer) {
 void Engine::Sleep(Time now, Consumer& consumer) {
   EndWait(consumer);
   DropPromise(now, consumer);
-  bool any_ready = false;
   BeginWait(consumer, Consumer::Wait::kSleeping, kNever);
-  if (const Job* job = BestFor(consumer, any_ready)) Wake(now, consumer, *job->tube_);
+  if (const Job* job = BestFor(consumer)) Wake(now, consumer, *job->tube_);
 }
 
 // It did not come. Those who reserve get the job it was woken for, all others are woken.

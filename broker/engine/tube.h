@@ -87,8 +87,12 @@ class Tube : public Timer {
 
  private:
   friend class Engine;
+  friend class ReadyIndex;
   friend class TubeTable;
   Tube(std::string name, std::uint64_t id) : Timer(Kind::kTube), name_(std::move(name)), id_(id) {}
+
+  // What a consumer would get of it now.
+  Job* FrontJob() const { return ready_.empty() || paused() ? nullptr : ready_.front(); }
 
   std::string name_;
   std::uint64_t id_;
@@ -107,8 +111,8 @@ class Tube : public Timer {
   bool permanent_ = false;  // the default tube
   bool created_function_ = false;
   std::uint32_t pause_s_ = 0;
-  Time pause_until_ = 0;  // 0 = not paused
-  WaitingLine line_;      // who waits, first come first
+  Time pause_until_ = 0;        // 0 = not paused
+  WaitingLine line_;            // who waits, first come first
   std::uint32_t promised_ = 0;  // sleepers woken for a job of it that have not asked for it yet
   std::array<std::int64_t, 3> max_queue_{};  // by Band, 0 = no limit
   std::uint32_t stirred_slot_ = UINT32_MAX;  // place among the tubes with ready jobs

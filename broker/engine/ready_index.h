@@ -1,0 +1,54 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "broker/engine/tube.h"
+#include "broker/engine/watch_list.h"
+
+namespace gearstalk {
+
+// The tubes that got a more urgent front lately: a job arrived, or a pause ended. A ring, so that
+// noting one costs a store; whoever has not looked for too long has to look at everything.
+class FreshTubes {
+ public:
+  static constexpr std::uint64_t kKept = 4096;
+
+  void Note(const Tube& tube) { ring_[end_++ % kKept] = &tube; }
+  std::uint64_t end() const { return end_; }
+  // May be gone by now: good for comparing, not for use.
+  const Tube* At(std::uint64_t position) const { return ring_[position % kKept]; }
+
+ private:
+  std::array<const Tube*, kKept> ring_{};
+  std::uint64_t end_ = 0;
+};
+
+// How a consumer of many tubes finds the most urgent job without looking at all of them: a heap of
+// its tubes by what their front was. An entry is never less urgent than its tube: fronts that get
+// less urgent are noticed when their entry comes up, those that get more urgent are in FreshTubes.
+class ReadyIndex {
+ public:
+  // The most urgent job of the tubes that are not paused, or nullptr.
+  Job* Best(const WatchList& watched, const FreshTubes& fresh);
+  // The list has changed.
+  void Forget() { stale_ = true; }
+
+ private:
+  struct Entry {
+    std::uint32_t priority;
+    JobId id;
+    const Tube* tube;
+  };
+  static bool LessUrgent(const Entry& a, const Entry& b);
+  static bool Add(std::vector<Entry>& entries, const Tube& tube);
+  void CatchUp(const WatchList& watched, const FreshTubes& fresh);
+
+  std::vector<Entry> heap_;
+  std::uint64_t seen_ = 0;  // position in FreshTubes
+  bool stale_ = true;
+};
+
+}  // namespace gearstalk
