@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+"""Writes seeds/<target>/: one small file for each message worth starting from.
+
+The files are committed; run this after changing it. Inputs that once broke something are seeds,
+too: they stand in FOUND.
+"""
+
+from pathlib import Path
+
+SEEDS = Path(__file__).resolve().parent / "seeds"
+SEPARATOR = b"\xff|"
+
+TYPES = {
+    "CAN_DO": 1, "CANT_DO": 2, "RESET_ABILITIES": 3, "PRE_SLEEP": 4, "SUBMIT_JOB": 7,
+    "GRAB_JOB": 9, "WORK_STATUS": 12, "WORK_COMPLETE": 13, "WORK_FAIL": 14, "GET_STATUS": 15,
+    "ECHO_REQ": 16, "SUBMIT_JOB_BG": 18, "SUBMIT_JOB_HIGH": 21, "SET_CLIENT_ID": 22,
+    "CAN_DO_TIMEOUT": 23, "ALL_YOURS": 24, "WORK_EXCEPTION": 25, "OPTION_REQ": 26,
+    "WORK_DATA": 28, "WORK_WARNING": 29, "GRAB_JOB_UNIQ": 30, "SUBMIT_JOB_HIGH_BG": 32,
+    "SUBMIT_JOB_LOW": 33, "SUBMIT_JOB_LOW_BG": 34, "SUBMIT_JOB_SCHED": 35,
+    "SUBMIT_JOB_EPOCH": 36, "SUBMIT_REDUCE_JOB": 37, "SUBMIT_REDUCE_JOB_BACKGROUND": 38,
+    "GRAB_JOB_ALL": 39, "GET_STATUS_UNIQUE": 41,
+}
+
+BEANSTALK_LINES = {
+    "put": "put 10 0 60 5\r\nhello\r\n",
+    "put-delayed": "put 4294967295 3600 1 0\r\n\r\n",
+    "reserve": "reserve\r\n",
+    "reserve-with-timeout": "reserve-with-timeout 1\r\n",
+    "reserve-job": "reserve-job 1\r\n",
+    "delete": "delete 18446744073709551615\r\n",
+    "release": "release 1 100 5\r\n",
+    "bury": "bury 1 100\r\n",
+    "touch": "touch 1\r\n",
+    "use": "use tube\r\n",
+    "watch": "watch a-+/;.$_()z\r\n",
+    "ignore": "ignore default\r\n",
+    "peek": "peek 1\r\n",
+    "peek-ready": "peek-ready\r\n",
+    "peek-delayed": "peek-delayed\r\n",
+    "peek-buried": "peek-buried\r\n",
+    "kick": "kick -1\r\n",
+    "kick-job": "kick-job 1\r\n",
+    "stats": "stats\r\n",
+    "stats-job": "stats-job 1\r\n",
+    "stats-tube": "stats-tube default\r\n",
+    "list-tubes": "list-tubes\r\n",
+    "list-tube-used": "list-tube-used\r\n",
+    "list-tubes-watched": "list-tubes-watched\r\n",
+    "pause-tube": "pause-tube default 1\r\n",
+    "quit": "quit\r\n",
+    "unknown": "foo bar\r\n",
+    "too-long": "use " + "x" * 230 + "\r\n",
+    "longest": "use " + "x" * 200 + "\r\n",
+    "half-end": "x" * 225 + "\r\r\n",
+}
+
+ADMIN_LINES = {
+    "status": "status\n",
+    "workers": "workers\r\n",
+    "prioritystatus": "PriorityStatus\n",
+    "show-jobs": "show jobs\n",
+    "show-unique-jobs": "show unique jobs\r\n",
+    "cancel-job": "cancel job H:test:1\n",
+    "create-function": "create function f\n",
+    "drop-function": "drop function f\n",
+    "maxqueue": "maxqueue f 1 2 3\n",
+    "version": "version\n",
+    "getpid": "getpid\n",
+    "verbose": "verbose\n",
+    "shutdown": "shutdown graceful\n",
+    "unknown": "foo\n",
+    "too-many-words": "a b c d e f\n",
+    "nul": "status\0x\n",
+    "too-long": "x" * 8200 + "\n",
+}
+
+
+def packet(name: str, *parts: str | bytes, magic: bytes = b"\0REQ", size: int | None = None) -> bytes:
+    payload = b"\0".join(part.encode() if isinstance(part, str) else part for part in parts)
+    length = len(payload) if size is None else size
+    return magic + TYPES[name].to_bytes(4, "big") + length.to_bytes(4, "big") + payload
+
+
+def handle(job: int) -> str:
+    return f"H:test:{job}"
+
+
+PACKETS = {
+    "can-do": packet("CAN_DO", "f"),
+    "cant-do": packet("CANT_DO", "f"),
+    "reset-abilities": packet("RESET_ABILITIES"),
+    "pre-sleep": packet("PRE_SLEEP"),
+    "submit-job": packet("SUBMIT_JOB", "f", "u", "data"),
+    "submit-job-bg": packet("SUBMIT_JOB_BG", "f", "", "data"),
+    "submit-job-high": packet("SUBMIT_JOB_HIGH", "f", "-", "data"),
+    "submit-job-high-bg": packet("SUBMIT_JOB_HIGH_BG", "f", "u", ""),
+    "submit-job-low": packet("SUBMIT_JOB_LOW", "f", "u", "data"),
+    "submit-job-low-bg": packet("SUBMIT_JOB_LOW_BG", "f", "u", "data"),
+    "submit-job-epoch": packet("SUBMIT_JOB_EPOCH", "f", "u", "1700000001", "data"),
+    "submit-job-sched": packet("SUBMIT_JOB_SCHED", "f", "u", "0", "0", "1", "1", "1", "data"),
+    "submit-reduce-job": packet("SUBMIT_REDUCE_JOB", "f", "u", "sum", "", "data"),
+    "submit-reduce-job-bg": packet("SUBMIT_REDUCE_JOB_BACKGROUND", "f", "u", "sum", "", "data"),
+    "grab-job": packet("GRAB_JOB"),
+    "grab-job-uniq": packet("GRAB_JOB_UNIQ"),
+    "grab-job-all": packet("GRAB_JOB_ALL"),
+    "work-status": packet("WORK_STATUS", handle(1), "1", "2"),
+    "work-status-short": packet("WORK_STATUS", handle(1)),
+    "work-complete": packet("WORK_COMPLETE", handle(1), "result"),
+    "work-fail": packet("WORK_FAIL", handle(1)),
+    "work-exception": packet("WORK_EXCEPTION", handle(1), "what"),
+    "work-data": packet("WORK_DATA", handle(1), "part"),
+    "work-warning": packet("WORK_WARNING", handle(1), "careful"),
+    "get-status": packet("GET_STATUS", handle(1)),
+    "get-status-unique": packet("GET_STATUS_UNIQUE", "u"),
+    "echo": packet("ECHO_REQ", "hello"),
+    "set-client-id": packet("SET_CLIENT_ID", "me"),
+    "can-do-timeout": packet("CAN_DO_TIMEOUT", "f", "10"),
+    "all-yours": packet("ALL_YOURS"),
+    "option": packet("OPTION_REQ", "exceptions"),
+    "response-magic": packet("ECHO_REQ", "x", magic=b"\0RES"),
+    "wrong-magic": packet("ECHO_REQ", "x", magic=b"\0REX"),
+    "four-gigabytes": packet("SUBMIT_JOB", "f", "u", "data", size=0xFFFFFFFF),
+    "no-nul": packet("SUBMIT_JOB", "f"),
+    "long-function": packet("SUBMIT_JOB", "f" * 8200, "u", "data"),
+}
+
+
+def script(*steps: str | bytes) -> bytes:
+    return SEPARATOR.join(step.encode() if isinstance(step, str) else step for step in steps)
+
+
+SCRIPTS = {
+    "put-reserve-delete": script(
+        "aput 0 0 60 4\r\nbody\r\n", "breserve\r\n", "bdelete 1\r\n", "bstats\r\n"),
+    "reserve-waits": script(
+        "buse f\r\nwatch f\r\nreserve\r\nlist-tube-used\r\n", "ause f\r\nput 0 0 1 1\r\nx\r\n",
+        "t500", "t1000", "breserve-with-timeout 1\r\nstats-job 1\r\n", "t1000"),
+    "delayed-kick-bury": script(
+        "aput 0 5 60 1\r\nx\r\nput 1 0 60 1\r\ny\r\nkick 10\r\nreserve\r\nbury 1 5\r\n"
+        "peek-buried\r\nkick-job 1\r\nstats-tube default\r\n", "t6000", "areserve\r\n"),
+    "pause": script("apause-tube default 2\r\nput 0 0 1 0\r\n\r\n", "breserve\r\n", "t2500"),
+    "answer": script(
+        b"a" + packet("SUBMIT_JOB", "f", "u", "question"), "bwatch f\r\nreserve\r\n",
+        "buse $reply/1\r\nput 0 0 0 4\r\npart\r\ndelete 1\r\n"),
+    "work": script(
+        b"b" + packet("CAN_DO", "f") + packet("PRE_SLEEP"),
+        b"a" + packet("SUBMIT_JOB", "f", "u", "data"),
+        b"b" + packet("GRAB_JOB_UNIQ") + packet("WORK_STATUS", handle(1), "1", "2") +
+        packet("WORK_DATA", handle(1), "part") + packet("WORK_COMPLETE", handle(1), "result")),
+    "coalesce": script(
+        b"a" + packet("SUBMIT_JOB", "f", "u", "data"), b"b" + packet("SUBMIT_JOB_BG", "f", "u", ""),
+        "da", b"c" + packet("CAN_DO_TIMEOUT", "f", "1") + packet("GRAB_JOB_ALL"), "t1500",
+        b"c" + packet("WORK_FAIL", handle(1))),
+    "exception": script(
+        b"a" + packet("OPTION_REQ", "exceptions") + packet("SUBMIT_JOB_HIGH", "f", "", "data"),
+        b"b" + packet("CAN_DO", "f") + packet("GRAB_JOB") + packet("WORK_EXCEPTION", handle(1), "x")
+        + packet("WORK_FAIL", handle(1))),
+    "epoch-reduce": script(
+        b"a" + packet("SUBMIT_JOB_EPOCH", "f", "u", "1700000002", "data") +
+        packet("SUBMIT_REDUCE_JOB_BACKGROUND", "f", "v", "sum", "1", "data"),
+        b"b" + packet("CAN_DO", "f") + packet("PRE_SLEEP"), "t3000",
+        b"b" + packet("GRAB_JOB_ALL") + packet("GRAB_JOB_ALL") + packet("CANT_DO", "f"), "db"),
+    "release-forgotten": script(
+        "aput 0 0 1 1\r\nx\r\nreserve\r\nrelease 1 5 1\r\ntouch 1\r\n", "t1500", "areserve-job 1\r\n",
+        "ha"),
+    "admin-in-beanstalk": script("ause f\r\nstatus\nput 0 0 1 1\r\nx\r\nshow jobs\nVERSION\r\n"),
+    "admin-first": script(
+        b"acreate function f\nworkers\n" + packet("ECHO_REQ", "x") + b"maxqueue f 1\nfoo\r\n",
+        b"b" + packet("SUBMIT_JOB_BG", "f", "", "1") + packet("SUBMIT_JOB_BG", "f", "", "2"),
+        "acancel job H:test:1\ndrop function f\n"),
+    "unknown-undecided": script("afoo\r\nbar\n\r\n\nlist-tube-used\r\nfoo\r\nfoo\n"),
+    "unknown-gearman": script(b"a" + packet("ECHO_REQ", "") + b"foo\r\nreserve\r\nfoo bar\n"),
+    "endless-line": script(b"ra\x90x", "a\r\nstats\r\n", b"ra\x90y", "a\n"),
+    "large-body": script("aput 0 0 1 51200\r\n", b"ra\xff.", b"ra\xffz", b"ra\xff-", "a\r\nstats-job 1\r\n"),
+    "large-workload": script(
+        b"a" + packet("SUBMIT_JOB_BG", "f", "u", "", size=49156), b"ra\xffz", b"ra\xffx", b"ra\xffy",
+        "ashow jobs\n"),
+    "too-big": script("aput 0 0 1 65536\r\n", b"ra\xffx", "aput 0 0 1 1\r\nxx"),
+    "leave": script(
+        "areserve\r\n", b"b" + packet("CAN_DO", "default") + packet("PRE_SLEEP"),
+        "cput 0 0 1 1\r\nx\r\nput 0 0 1 1\r\ny\r\n", "da", "db", "hc"),
+    "quit": script("awatch f\r\nreserve\r\nquit\r\nuse g\r\n", "buse f\r\nput 0 0 1 0\r\n\r\n"),
+}
+
+
+def segment_record(kind: int, number: int) -> bytes:
+    """A journal record with a few fields, as protobuf writes them."""
+    return bytes([0x08, kind, 0x10, number])
+
+
+SEGMENTS = {
+    "empty": b"m",
+    "frames": script(
+        b"mx", b"f\x03" + segment_record(1, 1) + b"body\r\n", b"f\x03" + segment_record(2, 1), b"mxxx"),
+    "torn": script(b"mx", b"f\x03" + segment_record(1, 2) + b"body", b"x" + bytes(8) + b"\x04\0\0\0"),
+    "damaged-middle": script(
+        b"mx", b"f\x03" + segment_record(1, 1), b"xdamage, more than sixteen bytes of it", b"mxx",
+        b"f\x03" + segment_record(3, 1)),
+    "tag": script(b"mx", b"xpad-pad-" + b"\x41\x4d\x4c\xb1" * 5, b"mxxxx"),
+    "header": b"GSTKWAL\n\x01" + bytes(55),
+}
+
+# Inputs that once broke something: target -> name -> bytes.
+FOUND: dict[str, dict[str, bytes]] = {}
+
+
+def seeds() -> dict[str, dict[str, bytes]]:
+    return {
+        "beanstalk_parser_fuzz": {name: line.encode() for name, line in BEANSTALK_LINES.items()},
+        "gearman_line_fuzz": {name: line.encode() for name, line in ADMIN_LINES.items()},
+        "gearman_packet_fuzz": PACKETS,
+        "router_fuzz": SCRIPTS,
+        "segment_fuzz": SEGMENTS,
+    }
+
+
+def main() -> None:
+    for target, files in seeds().items():
+        folder = SEEDS / target
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.iterdir():
+            old.unlink()
+        for name, content in {**files, **FOUND.get(target, {})}.items():
+            (folder / name).write_bytes(content)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+// Three clients of one broker, both protocols, no sockets. An input is a script: steps parted by
+// "\xff|", the first byte of each says what happens, the rest is what is sent.
+//
+//   a b c TEXT    the client sends TEXT
+//   r  WHO N BYTE client WHO (a b c) sends 64 * N times BYTE: lines and bodies without end
+//   d  WHO        the client is gone, a new one comes in its place
+//   h  WHO        the client closes its side
+//   t  N          N milliseconds pass (N: decimal)
+//
+// The script runs several times, with other cuts between the reads of each step. Whatever the cuts:
+// every client hears the same, and the engine's books are right after each step.
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string>
+#include <vector>
+
+#include "tests/fuzz/fuzz.h"
+#include "tests/server/routed_broker.h"
+
+namespace gearstalk {
+namespace {
+
+constexpr std::string_view kSeparator = "\xff|";
+constexpr Time kLongestPause = 3600 * 1000;  // milliseconds
+
+using Heard = std::array<std::string, RoutedBroker::kClients>;
+
+std::vector<std::string_view> Steps(std::string_view script) {
+  std::vector<std::string_view> steps;
+  while (!script.empty()) {
+    const std::string_view step = script.substr(0, script.find(kSeparator));
+    if (!step.empty()) steps.push_back(step);
+    script.remove_prefix(std::min(step.size() + kSeparator.size(), script.size()));
+  }
+  return steps;
+}
+
+class Play {
+ public:
+  explicit Play(std::size_t piece) : piece_(piece) {}
+
+  Heard Run(std::string_view script) {
+    for (const std::string_view step : Steps(script)) {
+      Do(step.front(), step.substr(1));
+      broker_.Settle();
+      const std::string difference = broker_.CheckInvariants();
+      if (!difference.empty()) std::fprintf(stderr, "%s\n", difference.c_str());
+      GS_CHECK(difference.empty());
+      for (std::size_t i = 0; i < RoutedBroker::kClients; ++i) Listen(i);
+    }
+    return std::move(heard_);
+  }
+
+ private:
+  static std::size_t Who(char name) {
+    return static_cast<unsigned char>(name - 'a') % RoutedBroker::kClients;
+  }
+
+  void Do(char what, std::string_view rest) {
+    switch (what) {
+      case 'a':
+      case 'b':
+      case 'c':
+        return broker_.client(Who(what)).Send(rest, piece_);
+      case 'r':
+        if (rest.size() < 3) return;
+        return broker_.client(Who(rest[0]))
+            .Send(std::string(64 * std::size_t{static_cast<unsigned char>(rest[1])}, rest[2]),
+                  piece_);
+      case 'd':
+        return rest.empty() ? void() : Replace(Who(rest[0]));
+      case 'h':
+        return rest.empty() ? void() : broker_.client(Who(rest[0])).HalfClose();
+      case 't':
+        return Pass(rest);
+      default:
+        return;
+    }
+  }
+
+  void Replace(std::size_t who) {
+    broker_.client(who).Disconnect();
+    Listen(who);
+    heard_[who] += "(gone)";
+    broker_.Reconnect(who);
+  }
+
+  void Pass(std::string_view milliseconds) {
+    Time by = 0;
+    std::from_chars(milliseconds.data(), milliseconds.data() + milliseconds.size(), by);
+    broker_.Pass(std::clamp<Time>(by, 0, kLongestPause) * kMillisecond);
+  }
+
+  void Listen(std::size_t who) {
+    heard_[who] += broker_.client(who).Hear();
+    if (broker_.client(who).closed()) heard_[who] += "(closed)";
+  }
+
+  const std::size_t piece_;
+  RoutedBroker broker_;
+  Heard heard_;
+};
+
+// The processor time in `stats` differs from run to run.
+void MaskTimes(std::string& text) {
+  static constexpr std::string_view kKey = "rusage-";
+  for (std::size_t at = text.find(kKey); at != std::string::npos; at = text.find(kKey, at + 1)) {
+    for (std::size_t i = at; i < text.size() && text[i] != '\n'; ++i) {
+      if (text[i] >= '0' && text[i] <= '9') text[i] = '0';
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gearstalk
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace gearstalk;
+  const std::string_view script = AsBytes(data, size);
+  Heard whole = Play(0).Run(script);
+  for (std::string& heard : whole) MaskTimes(heard);
+  for (const std::size_t piece : {std::size_t{1}, 2 + size % 61}) {
+    Heard cut = Play(piece).Run(script);
+    for (std::size_t i = 0; i < RoutedBroker::kClients; ++i) {
+      MaskTimes(cut[i]);
+      if (cut[i] != whole[i]) {
+        std::fprintf(stderr, "client %c, read in one:\n%s\nin pieces of %zu:\n%s\n",
+                     static_cast<char>('a' + i), whole[i].c_str(), piece, cut[i].c_str());
+      }
+      GS_CHECK(cut[i] == whole[i]);
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Builds the fuzz targets and runs them: for some time each, or for a fixed number of runs.
+
+With --seconds the inputs that reached something new are kept under --corpus and are the start of
+the next run. With --runs nothing is kept, and every run does the same.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+SEEDS = HERE / "seeds"
+
+# Longest input in bytes; what is not listed has libFuzzer's own choice.
+MAX_LEN = {"gearman_line_fuzz": 9000, "gearman_packet_fuzz": 9000, "router_fuzz": 2000}
+
+
+def targets() -> list[str]:
+    return sorted(folder.name for folder in SEEDS.iterdir())
+
+
+def build(compiler: str, build_dir: Path) -> None:
+    configure = ["cmake", "-S", ROOT, "-B", build_dir, "-G", "Ninja",
+                 "-DCMAKE_BUILD_TYPE=RelWithDebInfo", f"-DCMAKE_CXX_COMPILER={compiler}",
+                 "-DGEARSTALK_FUZZERS=ON", "-DGEARSTALK_TESTS=OFF"]
+    if not (build_dir / "build.ninja").exists():
+        subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "--build", build_dir, "--parallel", "2", "--target", "fuzzers"],
+                   check=True)
+
+
+def command(target: str, build_dir: Path, limit: list[str], corpus: Path, findings: Path) -> list[str]:
+    return [str(build_dir / target), *limit,
+            f"-dict={HERE / 'dictionaries' / target}.dict",
+            f"-max_len={MAX_LEN.get(target, 0)}",
+            f"-artifact_prefix={findings}/{target}-",
+            "-print_final_stats=1", "-timeout=30", "-rss_limit_mb=2048",
+            str(corpus), str(SEEDS / target)]
+
+
+def run(line: list[str]) -> bool:
+    print(" ".join(line), flush=True)
+    done = subprocess.run(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace", check=False)
+    lines = done.stdout.splitlines()
+    shown = lines[-60:] if done.returncode else lines[-6:]
+    print("\n".join(shown), flush=True)
+    return done.returncode == 0
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    limit = parser.add_mutually_exclusive_group(required=True)
+    limit.add_argument("--seconds", type=int, help="run each target this long")
+    limit.add_argument("--runs", type=int, help="run each target this often, from a fixed seed")
+    parser.add_argument("--compiler", default="clang++")
+    parser.add_argument("--build", type=Path, default=ROOT / "build-fuzz")
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    parser.add_argument("--corpus", type=Path, default=cache / "gearstalkd-fuzz")
+    parser.add_argument("targets", nargs="*", default=targets())
+    return parser.parse_args()
+
+
+def main() -> int:
+    options = arguments()
+    unknown = set(options.targets) - set(targets())
+    if unknown:
+        print(f"no such target: {', '.join(sorted(unknown))}; there are {', '.join(targets())}",
+              file=sys.stderr)
+        return 2
+    build(options.compiler, options.build)
+    failed = []
+    for target in options.targets:
+        with tempfile.TemporaryDirectory() as scratch:
+            if options.runs is not None:
+                limit, corpus, findings = [f"-runs={options.runs}", "-seed=1"], scratch, options.build
+            else:
+                limit, corpus, findings = [f"-max_total_time={options.seconds}"], options.corpus / target, options.corpus
+                corpus.mkdir(parents=True, exist_ok=True)
+            if not run(command(target, options.build, limit, Path(corpus), findings)):
+                failed.append(target)
+    if failed:
+        print(f"failed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

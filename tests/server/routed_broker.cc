@@ -1,0 +1,201 @@
+#include "tests/server/routed_broker.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "broker/base/check.h"
+#include "broker/engine/consumer.h"
+
+namespace gearstalk {
+namespace {
+
+constexpr int kFirstFd = 10;
+
+beanstalk::Identity TestIdentity(Time started) {
+  return {.version = "1.2.3",
+          .instance = "0123456789abcdef",
+          .hostname = "host",
+          .os = "#1 SMP",
+          .platform = "x86_64",
+          .pid = 4321,
+          .started = started};
+}
+
+gearman::Options GearmanOptions() {
+  gearman::Options options;
+  options.server_name = "test";
+  options.version = "1.2.3";
+  return options;
+}
+
+// A session that strikes itself off a list when it ends.
+class CountedSession final : public Session {
+ public:
+  CountedSession(std::vector<const Session*>& sessions, std::unique_ptr<Session> session)
+      : sessions_(sessions), session_(std::move(session)) {
+    sessions_.push_back(session_.get());
+  }
+  ~CountedSession() override { std::erase(sessions_, session_.get()); }
+
+  InputResult OnInput(std::string_view bytes, Scope scope) override {
+    return session_->OnInput(bytes, scope);
+  }
+  std::span<char> BodySpace() override { return session_->BodySpace(); }
+  void OnBody(std::size_t size) override { session_->OnBody(size); }
+  void OnEof() override { session_->OnEof(); }
+  std::string_view ClientId() const override { return session_->ClientId(); }
+  void AppendQueues(std::string& out) const override { session_->AppendQueues(out); }
+
+ private:
+  std::vector<const Session*>& sessions_;
+  std::unique_ptr<Session> session_;
+};
+
+}  // namespace
+
+class RoutedBroker::Counted final : public Protocol {
+ public:
+  Counted(std::vector<const Session*>& sessions, Protocol& protocol)
+      : sessions_(sessions), protocol_(protocol) {}
+  std::string_view name() const override { return protocol_.name(); }
+  Claim Sniff(std::string_view bytes) const override { return protocol_.Sniff(bytes); }
+  Claim SniffUnknown(std::string_view bytes) const override {
+    return protocol_.SniffUnknown(bytes);
+  }
+  std::unique_ptr<Session> NewSession(Wire& wire) override {
+    return std::make_unique<CountedSession>(sessions_, protocol_.NewSession(wire));
+  }
+
+ private:
+  std::vector<const Session*>& sessions_;
+  Protocol& protocol_;
+};
+
+RoutedClient::RoutedClient(RoutedBroker& broker, int fd)
+    : broker_(broker),
+      peer_{fd, "127.0.0.1", true},
+      router_(std::make_unique<Router>(broker.counted_, *this)) {}
+
+RoutedClient::~RoutedClient() = default;
+
+Time RoutedClient::Now() const { return broker_.clock.Now(); }
+
+void RoutedClient::Resume() {
+  waits_ = false;
+  resumed_ = true;
+}
+
+void RoutedClient::Send(std::string_view bytes, std::size_t piece) {
+  do {
+    const std::string_view part = bytes.substr(0, piece == 0 ? bytes.size() : piece);
+    bytes.remove_prefix(part.size());
+    Receive(part);
+  } while (!bytes.empty());
+}
+
+void RoutedClient::Receive(std::string_view bytes) {
+  if (closed() || eof_) return;
+  const std::span<char> body = router_->BodySpace();
+  if (!body.empty()) {
+    GS_CHECK(input_.empty());
+    const std::size_t filled = std::min(body.size(), bytes.size());
+    std::memcpy(body.data(), bytes.data(), filled);
+    router_->OnBody(filled);
+    bytes.remove_prefix(filled);
+  }
+  input_ += bytes;
+  if (!waits_ && !resumed_) RunInput();
+}
+
+void RoutedClient::RunInput() {
+  while (!closed()) {
+    resumed_ = false;
+    const InputResult result = router_->OnInput(input_);
+    GS_CHECK(result.bytes <= input_.size());
+    GS_CHECK(result.then != Then::kForeign);
+    input_.erase(0, result.bytes);
+    if (result.then == Then::kYield) continue;
+    if (result.then == Then::kClose || (eof_ && result.then == Then::kMore)) return Disconnect();
+    if (result.then == Then::kBlocked) waits_ = !resumed_;
+    if (result.then == Then::kMore || waits_) return;
+  }
+}
+
+void RoutedClient::HalfClose() {
+  if (closed() || eof_) return;
+  eof_ = true;
+  router_->OnEof();
+  waits_ = false;
+  RunInput();
+}
+
+void RoutedClient::Disconnect() {
+  heard_ += out_.TakeAll();
+  router_.reset();
+  waits_ = resumed_ = false;
+  input_.clear();
+}
+
+std::string RoutedClient::Hear() {
+  heard_ += out_.TakeAll();
+  return std::exchange(heard_, {});
+}
+
+RoutedBroker::RoutedBroker()
+    : engine({}, journal),
+      beanstalk({}, TestIdentity(clock.Now()), engine, *this),
+      gearman(GearmanOptions(), engine, *this),
+      protocols{&beanstalk, &gearman},
+      counted_beanstalk_(std::make_unique<Counted>(sessions_, beanstalk)),
+      counted_gearman_(std::make_unique<Counted>(sessions_, gearman)),
+      counted_{counted_beanstalk_.get(), counted_gearman_.get()} {
+  for (std::size_t i = 0; i < kClients; ++i) Reconnect(i);
+}
+
+RoutedBroker::~RoutedBroker() {
+  for (auto& client : clients_) client.reset();
+}
+
+void RoutedBroker::Reconnect(std::size_t index) {
+  clients_[index] = std::make_unique<RoutedClient>(*this, kFirstFd + static_cast<int>(index));
+  ++total_;
+}
+
+void RoutedBroker::Settle() {
+  for (std::size_t i = 0; i < kClients;) {
+    RoutedClient& client = *clients_[i++];
+    if (client.closed() || !client.resumed_) continue;
+    client.RunInput();
+    i = 0;
+  }
+}
+
+void RoutedBroker::Pass(Time by) {
+  clock.Advance(by);
+  while (engine.Tick(clock.Now()) <= clock.Now()) {
+  }
+  Settle();
+}
+
+std::string RoutedBroker::CheckInvariants() const {
+  std::vector<const Consumer*> consumers;
+  for (const Session* session : sessions_) {
+    consumers.push_back(dynamic_cast<const Consumer*>(session));
+  }
+  return engine.CheckInvariants(consumers);
+}
+
+void RoutedBroker::ForEach(const std::function<void(const Peer&, const Session*)>& visit) const {
+  for (const auto& client : clients_) {
+    if (client != nullptr && !client->closed()) visit(client->peer(), client->session());
+  }
+}
+
+std::size_t RoutedBroker::Count() const {
+  std::size_t count = 0;
+  ForEach([&count](const Peer&, const Session*) { ++count; });
+  return count;
+}
+
+}  // namespace gearstalk

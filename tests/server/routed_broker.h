@@ -1,0 +1,116 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "broker/base/clock.h"
+#include "broker/engine/engine.h"
+#include "broker/journal/memory_journal.h"
+#include "broker/server/protocol.h"
+#include "broker/server/router.h"
+#include "proto_beanstalk/protocol.h"
+#include "proto_gearman/protocol.h"
+
+namespace gearstalk {
+
+class RoutedBroker;
+
+// One connection without a socket: shows what is sent to its router as the server does, and
+// collects what comes back.
+class RoutedClient final : public Wire {
+ public:
+  RoutedClient(RoutedBroker& broker, int fd);
+  ~RoutedClient();
+  RoutedClient(const RoutedClient&) = delete;
+  RoutedClient& operator=(const RoutedClient&) = delete;
+
+  // Reads `bytes` in pieces of `piece` bytes (0: in one), straight into a body where the session
+  // offers its space. Input that has to wait is run by RoutedBroker::Settle.
+  void Send(std::string_view bytes, std::size_t piece = 0);
+  // The peer closes its side; what still waits is run, then the connection ends.
+  void HalfClose();
+  void Disconnect();
+  // What it has heard since the last call.
+  std::string Hear();
+
+  bool closed() const { return router_ == nullptr; }
+  bool owned() const { return !closed() && router_->owner() != nullptr; }
+  const Session* session() const { return closed() ? nullptr : router_->Describing(); }
+  std::size_t waiting_input() const { return input_.size(); }
+
+  // --- Wire
+  Output& out() override { return out_; }
+  const Peer& peer() const override { return peer_; }
+  Time Now() const override;
+  void Resume() override;
+
+ private:
+  friend class RoutedBroker;
+
+  void Receive(std::string_view bytes);
+  void RunInput();
+
+  RoutedBroker& broker_;
+  Peer peer_;
+  Output out_;
+  std::unique_ptr<Router> router_;
+  std::string input_;
+  std::string heard_;
+  bool waits_ = false;
+  bool resumed_ = false;
+  bool eof_ = false;
+};
+
+// Everything behind the sockets, with both protocols: a clock that only tests move, an engine that
+// keeps nothing, and clients.
+class RoutedBroker final : public ConnectionList {
+ public:
+  static constexpr std::size_t kClients = 3;
+
+  RoutedBroker();
+  ~RoutedBroker();
+  RoutedBroker(const RoutedBroker&) = delete;
+  RoutedBroker& operator=(const RoutedBroker&) = delete;
+
+  RoutedClient& client(std::size_t index) { return *clients_[index]; }
+  // A new connection takes the place of one that ended.
+  void Reconnect(std::size_t index);
+  // Runs what waited for others, in the order of the clients, until nothing is left to run.
+  void Settle();
+  // Moves the clock and does what is due.
+  void Pass(Time by);
+  // The first difference that the engine finds in its books, or "".
+  std::string CheckInvariants() const;
+
+  // --- ConnectionList
+  void ForEach(const std::function<void(const Peer&, const Session*)>& visit) const override;
+  std::size_t Count() const override;
+  std::uint64_t Total() const override { return total_; }
+
+  FakeClock clock;
+  MemoryJournal journal;
+  Engine engine;
+  beanstalk::Protocol beanstalk;
+  gearman::GearmanProtocol gearman;
+  const std::array<Protocol*, 2> protocols;
+
+ private:
+  friend class RoutedClient;
+
+  // Keeps account of the sessions of a protocol.
+  class Counted;
+
+  std::vector<const Session*> sessions_;
+  std::unique_ptr<Counted> counted_beanstalk_, counted_gearman_;
+  std::array<Protocol*, 2> counted_;
+  std::array<std::unique_ptr<RoutedClient>, kClients> clients_;
+  std::uint64_t total_ = 0;
+};
+
+}  // namespace gearstalk
