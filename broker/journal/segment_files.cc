@@ -117,7 +117,7 @@ Fault SegmentFiles::Remove(const std::string& path) {
   return Check(file_system_.Unlink(path), "unlink", path);
 }
 
-Fault SegmentFiles::Prepare() {
+Fault SegmentFiles::Prepare(std::uint64_t step) {
   Fault fault;
   switch (spare_) {
     case Spare::kNone:
@@ -126,7 +126,7 @@ Fault SegmentFiles::Prepare() {
       fault = AllocateSpare();
       break;
     case Spare::kFilling:
-      fault = FillSpare();
+      fault = FillSpare(step);
       break;
     case Spare::kFilled:
       return NameSpare(current_number_ + 1);
@@ -148,7 +148,7 @@ Fault SegmentFiles::PrepareWhatFits() {
     const std::uint64_t size = segment_size_ * eighths / 8;
     Fault fault;
     while (!fault && !Prepared()) {
-      fault = spare_ == Spare::kNone ? OpenSpare(size) : Prepare();
+      fault = spare_ == Spare::kNone ? OpenSpare(size) : Prepare(size);
     }
     if (eighths == 8) first = fault;
     if (!fault.no_space()) return fault ? fault : first;
@@ -173,9 +173,9 @@ Fault SegmentFiles::AllocateSpare() {
   return {};
 }
 
-Fault SegmentFiles::FillSpare() {
+Fault SegmentFiles::FillSpare(std::uint64_t step) {
   static constexpr std::array<char, 64 * 1024> kZeros{};
-  const std::uint64_t end = std::min(spare_size_, spare_filled_ + kPrepareStep);
+  const std::uint64_t end = std::min(spare_size_, spare_filled_ + step);
   while (spare_filled_ < end) {
     const std::size_t size = std::min<std::size_t>(kZeros.size(), end - spare_filled_);
     const int error = WriteFully(*spare_file_, spare_filled_, {kZeros.data(), size});

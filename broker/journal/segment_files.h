@@ -41,8 +41,8 @@ class SegmentFiles {
   // Segments below `oldest` go away, or one of them becomes the next spare.
   Fault Release(std::uint64_t oldest);
 
-  // A step of preparing the next segment, of at most kPrepareStep bytes.
-  Fault Prepare();
+  // A step of preparing the next segment, of at most `step` bytes.
+  Fault Prepare(std::uint64_t step = kPrepareStep);
   // All steps; on a full disk, of a smaller segment than asked for, if there is room for one.
   Fault PrepareWhatFits();
   bool Prepared() const { return spare_ == Spare::kReady; }
@@ -74,7 +74,7 @@ class SegmentFiles {
   Fault Remove(const std::string& path);
   Fault OpenSpare(std::uint64_t size);
   Fault AllocateSpare();
-  Fault FillSpare();
+  Fault FillSpare(std::uint64_t step);
   Fault NameSpare(std::uint64_t number);
 
   FileSystem& file_system_;

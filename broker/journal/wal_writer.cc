@@ -36,6 +36,7 @@ Batch WalWriter::NewBatch() {
   if (free_.empty()) return {};
   Batch batch = std::move(free_.back());
   free_.pop_back();
+  free_bytes_ -= batch.bytes.capacity();
   return batch;
 }
 
@@ -200,7 +201,7 @@ void WalWriter::Done(Batch batch) {
   ++state_.done_batches;
   state_.done_bytes += batch.bytes.size();
   news_ = true;
-  if (batch.bytes.capacity() <= kKeptBytes) used_.push_back(std::move(batch));
+  used_.push_back(std::move(batch));
 }
 
 void WalWriter::Publish() {
@@ -212,7 +213,9 @@ void WalWriter::Publish() {
   const std::lock_guard lock(mutex_);
   progress_ = state_;
   for (Batch& batch : used_) {
-    if (free_.size() < kKeptBatches) free_.push_back(std::move(batch));
+    if (free_bytes_ + batch.bytes.capacity() > kKeptBytes) continue;
+    free_bytes_ += batch.bytes.capacity();
+    free_.push_back(std::move(batch));
   }
   used_.clear();
   NotifyLocked();

@@ -93,8 +93,7 @@ class WalWriter {
   Time NextDue() const;
 
   static constexpr Time kRetry = 500 * kMillisecond;  // while there is no space
-  static constexpr std::size_t kKeptBytes = 4 << 20;  // largest buffer kept for reuse
-  static constexpr std::size_t kKeptBatches = 16;
+  static constexpr std::size_t kKeptBytes = 8 << 20;  // of buffers for reuse
 
   FileSystem& file_system_;
   const Options options_;
@@ -119,6 +118,7 @@ class WalWriter {
   std::condition_variable submitted_;
   std::deque<Batch> queue_;
   std::vector<Batch> free_;
+  std::size_t free_bytes_ = 0;
   WriterProgress progress_;
   bool spare_wanted_ = false;
   bool stop_ = false;
