@@ -1,0 +1,36 @@
+#include <gtest/gtest.h>
+
+#include "tests/engine/history.h"
+
+namespace gearstalk {
+namespace {
+
+struct Setting {
+  const char* name;
+  EngineOptions options;
+};
+
+class RandomTest : public ::testing::TestWithParam<Setting> {};
+
+TEST_P(RandomTest, TheEngineAgreesWithTheModel) {
+  constexpr int kHistories = 20, kSteps = 3000, kStepsToRestart = 100;
+  for (std::uint64_t seed = 1; seed <= kHistories; ++seed) {
+    SCOPED_TRACE(seed);
+    History history(seed, GetParam().options);
+    for (int step = 1; step <= kSteps; ++step) {
+      ASSERT_NO_FATAL_FAILURE(history.Step());
+      if (step % kStepsToRestart == 0) {
+        ASSERT_NO_FATAL_FAILURE(history.CompareRestarted());
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Settings, RandomTest,
+                         ::testing::Values(Setting{"defaults", {}},
+                                           Setting{"two_retries", {.job_retries = 2}},
+                                           Setting{"wake_all", {.wake_all = true}}),
+                         [](const auto& setting) { return std::string(setting.param.name); });
+
+}  // namespace
+}  // namespace gearstalk
