@@ -17,8 +17,10 @@ EventLoop::EventLoop() {
   base_ = event_base_new_with_config(config);
   event_config_free(config);
   GS_CHECK(base_ != nullptr);
+  // libevent's clock is a coarse one: the timeout can fire some milliseconds before `timeout_at_`.
   timeout_.reset(evtimer_new(
-      base_, [](int, short, void*) {}, nullptr));
+      base_, [](int, short, void* self) { static_cast<EventLoop*>(self)->timeout_at_ = 0; },
+      this));
 }
 
 EventLoop::~EventLoop() {
