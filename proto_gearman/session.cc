@@ -84,7 +84,8 @@ GearmanSession::Step GearmanSession::Advance(std::string_view& rest, Scope scope
   if (table_ != nullptr) return ContinueTable();
   if (arriving_ != nullptr) return TakeArriving(rest);
   if (rest.empty()) return Step::kNeedMore;
-  return rest.front() == '\0' ? TakePacket(rest) : TakeLine(rest, scope);
+  const bool packet = rest.front() == '\0' && scope != Scope::kUnknownLine;
+  return packet ? TakePacket(rest) : TakeLine(rest, scope);
 }
 
 GearmanSession::Step GearmanSession::TakeLine(std::string_view& rest, Scope scope) {
