@@ -198,6 +198,9 @@ class Engine final : public LiveState {
   std::string CheckInvariants(const std::vector<const Consumer*>& consumers) const;
 
  private:
+  // engine_check.cc
+  class Audit;
+
   // engine_apply.cc
   void Insert(JobPtr job, Tube& tube);
   void CountQueued(const Job& job, int change);

@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""Holds the sources to the layers, to the limits of size, and the command tables to transcripts."""
+
+import re
+import unittest
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# Layer -> what it may include of the project besides itself. A folder, or a single header.
+LAYERS: dict[str, list[str]] = {
+    "broker/base": [],
+    "broker/config": ["broker/base"],
+    "broker/journal": ["broker/base"],
+    "broker/engine": ["broker/base", "broker/journal/journal.h", "broker/journal/record.h"],
+    "broker/server": ["broker/base"],
+    "proto_beanstalk": ["broker/base", "broker/engine", "broker/server/protocol.h",
+                        "broker/server/output.h"],
+    "proto_gearman": ["broker/base", "broker/engine", "broker/server/protocol.h",
+                      "broker/server/output.h"],
+    "admin": ["broker/base", "broker/engine", "broker/server/protocol.h",
+              "broker/server/output.h"],
+}
+WIRING = ["broker/main.cc", "broker/version.h"]
+
+# Headers from outside -> the only places that may know them.
+OUTSIDE: dict[str, list[str]] = {
+    r"event2/|event\.h": ["broker/server/", "admin/http"],
+    r"google/protobuf/|.*\.pb\.h": ["broker/journal/"],
+    r"yaml-cpp/": ["broker/config/"],
+    r"CLI/": ["broker/config/"],
+    r"spdlog/": ["broker/server/", "broker/journal/", "admin/", "broker/main.cc"],
+    r"sys/socket\.h|netinet/|arpa/|netdb\.h|sys/un\.h": ["broker/server/", "admin/"],
+    r"boost/|absl/|fmt/|xxhash": ["broker/config/", "broker/engine/", "broker/journal/",
+                                  "broker/server/", "proto_", "admin/", "broker/main.cc"],
+}
+
+CLOCK = re.compile(r"_clock::now\b|\b(clock_gettime|gettimeofday|timespec_get)\s*\("
+                   r"|(?<![\w.>])(std::)?time\s*\(\s*(nullptr|NULL|0|&)")
+# The second one is the journal's seam to the system: it measures how long a sync takes.
+CLOCK_READERS = ["broker/base/clock.cc", "broker/journal/file_system.cc"]
+
+MAX_FILE = 700      # lines
+MAX_FUNCTION = 80   # lines
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def sources(*folders: str) -> Iterator[Path]:
+    for folder in folders:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in (".cc", ".h") and "node_modules" not in path.parts:
+                yield path
+
+
+def products() -> Iterator[Path]:
+    return sources("broker", "proto_beanstalk", "proto_gearman", "admin")
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def includes(path: Path) -> Iterator[tuple[int, str, str]]:
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if found := INCLUDE.match(line):
+            yield number, found[1], found[2]
+
+
+def inside(header: str, place: str) -> bool:
+    return header == place or header.startswith(place + "/")
+
+
+def is_outside(header: str) -> bool:
+    return any(re.match(pattern, header) for pattern in OUTSIDE) and not header.startswith("broker/")
+
+
+def layer_of(name: str) -> str | None:
+    return next((layer for layer in LAYERS if inside(name, layer)), None)
+
+
+def without_text(source: str) -> str:
+    """The source with comments and literals blanked out, line for line."""
+    pattern = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"'
+                         r"|(?<!\w)'(?:\\.|[^'\\\n])+'|^[ \t]*#(?:\\\n|[^\n])*", re.S | re.M)
+    return pattern.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), source)
+
+
+def functions(source: str) -> Iterator[tuple[int, int, str]]:
+    """First line, number of lines and heading of each function body outside other functions."""
+    code = without_text(source)
+    scopes: list[tuple[bool, int, str]] = []  # whether it is a function, its start, its heading
+    start = 0
+    for at, char in enumerate(code):
+        if char in ";{}":
+            heading = code[start:at]
+            if char == "{":
+                in_function = bool(scopes) and scopes[-1][0]
+                opens = in_function or bool(re.search(r"\)[^()=]*$", heading))
+                begin = start + len(heading) - len(heading.lstrip())
+                scopes.append((opens, begin, " ".join(heading.split())))
+            elif char == "}" and scopes:
+                is_function, begin, text = scopes.pop()
+                if is_function and not (scopes and scopes[-1][0]):
+                    first = code.count("\n", 0, begin) + 1
+                    yield first, code.count("\n", 0, at) + 2 - first, text
+            start = at + 1
+
+
+class Layers(unittest.TestCase):
+    def test_every_folder_is_a_layer(self) -> None:
+        for path in products():
+            name = name_of(path)
+            with self.subTest(name):
+                self.assertTrue(layer_of(name) or name in WIRING, "belongs to no layer")
+
+    def test_includes_follow_the_arrows(self) -> None:
+        for path in products():
+            layer = layer_of(name_of(path))
+            if layer is None:
+                continue
+            allowed = [layer, *LAYERS[layer]]
+            for number, quote, header in includes(path):
+                if quote == "<" or is_outside(header):
+                    continue
+                with self.subTest(f"{name_of(path)}:{number}"):
+                    self.assertTrue(any(inside(header, place) for place in allowed),
+                                    f"{layer} must not know {header}")
+
+    def test_outside_headers_stay_in_their_places(self) -> None:
+        for path in products():
+            name = name_of(path)
+            for number, _, header in includes(path):
+                for pattern, places in OUTSIDE.items():
+                    if re.match(pattern, header):
+                        with self.subTest(f"{name}:{number}"):
+                            self.assertTrue(any(name.startswith(place) for place in places),
+                                            f"{header} is not for this folder")
+
+    def test_only_the_clock_reads_the_time(self) -> None:
+        for path in products():
+            if name_of(path) in CLOCK_READERS:
+                continue
+            for number, line in enumerate(without_text(path.read_text()).splitlines(), 1):
+                with self.subTest(f"{name_of(path)}:{number}"):
+                    self.assertIsNone(CLOCK.search(line), "time is an argument")
+
+
+class Sizes(unittest.TestCase):
+    def test_files_are_short(self) -> None:
+        for path in sources("broker", "proto_beanstalk", "proto_gearman", "admin", "tests"):
+            with self.subTest(name_of(path)):
+                self.assertLessEqual(len(path.read_text().splitlines()), MAX_FILE)
+
+    def test_functions_are_short(self) -> None:
+        for path in products():
+            for first, lines, heading in functions(path.read_text()):
+                with self.subTest(f"{name_of(path)}:{first}: {heading[:60]}"):
+                    self.assertLessEqual(lines, MAX_FUNCTION)
+
+    def test_functions_are_found(self) -> None:
+        source = (ROOT / "broker/server/router.cc").read_text()
+        found = {heading.split("(")[0].split()[-1]: lines
+                 for _, lines, heading in functions(source)}
+        self.assertIn("Router::OnInput", found)
+        self.assertIn("Router::RunGuest", found)
+        self.assertGreater(found["Router::OnInput"], 10)
+
+
+class Transcripts(unittest.TestCase):
+    """Every row of a command table appears in a transcript."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.texts = "\n".join(path.read_text() for path in
+                              sorted((ROOT / "tests/conformance").rglob("*.txt")))
+
+    def rows(self, file: str, pattern: str, at_least: int) -> list[str]:
+        rows = re.findall(pattern, (ROOT / file).read_text(), re.M)
+        self.assertGreaterEqual(len(rows), at_least, f"{file} has no table as expected")
+        return rows
+
+    def check(self, name: str, pattern: str) -> None:
+        with self.subTest(name):
+            self.assertTrue(re.search(pattern, self.texts, re.M), "no transcript speaks of it")
+
+    def test_of_beanstalk_commands(self) -> None:
+        for word in self.rows("proto_beanstalk/commands.cc", r'^ +\{"([a-z-]+) ?", Verb::', 25):
+            self.check(word, rf"^ *\w*(>\S*| \|) {word}(?![a-z-])")
+
+    def test_of_packets(self) -> None:
+        for name in self.rows("proto_gearman/commands.cc", r'^ +\{"([A-Z_]+)", ', 40):
+            self.check(name, rf"\{{!?{name}[ :}}]")
+
+    def test_of_admin_lines(self) -> None:
+        for word in self.rows("proto_gearman/text_admin.cc", r'^ +\{"([a-z]+)", \d, ', 12):
+            self.check(word, rf"^ *\w*(>\S*| \|) {word}(?![a-z-])")
+
+
+if __name__ == "__main__":
+    unittest.main()
