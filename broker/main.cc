@@ -1,11 +1,13 @@
 // Wires the parts together: flags -> configuration -> journal -> engine -> protocols -> server.
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <signal.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <string>
@@ -13,6 +15,7 @@
 #include "broker/base/clock.h"
 #include "broker/config/config.h"
 #include "broker/engine/engine.h"
+#include "broker/engine/slab.h"
 #include "broker/journal/memory_journal.h"
 #include "broker/journal/wal_journal.h"
 #include "broker/server/server.h"
@@ -90,15 +93,30 @@ class EngineWork final : public Work {
  public:
   EngineWork(Engine& engine, Journal& journal) : engine_(engine), journal_(journal) {}
   Time Tick(Time now) override { return engine_.Tick(now); }
-  void EndRound(Time now) override { journal_.Flush(now); }
+  void EndRound(Time now) override {
+    journal_.Flush(now);
+    GiveMemoryBack();
+  }
   Lsn Durable() const override { return journal_.Durable(); }
   bool Behind() const override { return journal_.WaitingBytes() > kMaxWaiting; }
 
  private:
   static constexpr std::uint64_t kMaxWaiting = 32 << 20;  // bytes
+  static constexpr std::size_t kPeak = 64 << 20;          // bytes
+
+  // Most jobs live in slabs, which look after themselves. Large bodies are the allocator's, and
+  // that keeps what a backlog needed until it is asked.
+  void GiveMemoryBack() {
+    const std::size_t used = JobMemory();
+    peak_ = std::max(peak_, used);
+    if (peak_ < kPeak || used > peak_ / 4) return;
+    malloc_trim(0);
+    peak_ = used;
+  }
 
   Engine& engine_;
   Journal& journal_;
+  std::size_t peak_ = 0;  // of JobMemory since memory was given back
 };
 
 class Broker {

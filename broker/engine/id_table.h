@@ -2,9 +2,10 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
+#include <new>
 
 #include "broker/base/check.h"
+#include "broker/engine/slab.h"
 
 namespace gearstalk {
 
@@ -39,7 +40,7 @@ class IdTable {
     for (int level = height_; level > 0; --level) {
       void*& slot = node->slots[Digit(id, level)];
       if (slot == nullptr) {
-        slot = new Node;
+        slot = MakeNode();
         ++node->used;
       }
       node = static_cast<Node*>(slot);
@@ -64,7 +65,7 @@ class IdTable {
       node = path[static_cast<std::size_t>(level)];
       node->slots[Digit(id, level)] = nullptr;
       if (--node->used > 0) return;
-      if (level < height_) delete node;
+      if (level < height_) FreeNode(node);
     }
   }
 
@@ -82,6 +83,9 @@ class IdTable {
     std::uint32_t used = 0;
   };
 
+  static Node* MakeNode() { return new (BlockAllocate(sizeof(Node))) Node; }
+  static void FreeNode(Node* node) { BlockFree(node, sizeof(Node)); }
+
   static std::size_t Digit(std::uint64_t id, int level) {
     return static_cast<std::size_t>(id >> (level * kBits)) & ((1U << kBits) - 1);
   }
@@ -92,7 +96,7 @@ class IdTable {
   }
 
   void Grow() {
-    auto* node = new Node;
+    Node* node = MakeNode();
     if (root_ != nullptr) {
       node->slots[0] = root_;
       node->used = 1;
@@ -118,7 +122,7 @@ class IdTable {
         if (slot != nullptr) Free(static_cast<Node*>(slot), level - 1);
       }
     }
-    delete node;
+    FreeNode(node);
   }
 
   Node* root_ = nullptr;

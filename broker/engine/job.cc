@@ -1,6 +1,5 @@
 #include "broker/engine/job.h"
 
-#include <cstdlib>
 #include <cstring>
 #include <new>
 
@@ -10,34 +9,14 @@
 namespace gearstalk {
 namespace {
 
-// Sanitizers see through malloc, not through slabs.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kUseSlabs = false;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr bool kUseSlabs = false;
-#else
-constexpr bool kUseSlabs = true;
-#endif
-#else
-constexpr bool kUseSlabs = true;
-#endif
-
 void* Allocate(std::size_t size) {
   CountJobMemory(static_cast<std::ptrdiff_t>(size));
-  if (kUseSlabs && size <= kSlabLimit) return SlabAllocate(size);
-  void* block = std::malloc(size);
-  if (block == nullptr) throw std::bad_alloc();
-  return block;
+  return BlockAllocate(size);
 }
 
 void Free(void* block, std::size_t size) {
   CountJobMemory(-static_cast<std::ptrdiff_t>(size));
-  if (kUseSlabs && size <= kSlabLimit) {
-    SlabFree(block, size);
-  } else {
-    std::free(block);
-  }
+  BlockFree(block, size);
 }
 
 const JobExtra kNoExtra{};

@@ -4,12 +4,26 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <new>
 
 #include "broker/base/check.h"
 
 namespace gearstalk {
 namespace {
+
+// Sanitizers see through malloc, not through slabs.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kUseSlabs = false;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr bool kUseSlabs = false;
+#else
+constexpr bool kUseSlabs = true;
+#endif
+#else
+constexpr bool kUseSlabs = true;
+#endif
 
 constexpr std::size_t kPageSize =
     256 * 1024;  // also its alignment: a block's page is found by masking
@@ -111,6 +125,21 @@ void SlabFree(void* block, std::size_t size) {
   }
   Close(size_class, page);
   munmap(page, kPageSize);
+}
+
+void* BlockAllocate(std::size_t size) {
+  if (kUseSlabs && size <= kSlabLimit) return SlabAllocate(size);
+  void* block = std::malloc(size);
+  if (block == nullptr) throw std::bad_alloc();
+  return block;
+}
+
+void BlockFree(void* block, std::size_t size) {
+  if (kUseSlabs && size <= kSlabLimit) {
+    SlabFree(block, size);
+  } else {
+    std::free(block);
+  }
 }
 
 std::size_t JobMemory() { return job_memory; }

@@ -4,12 +4,16 @@
 
 namespace gearstalk {
 
-// Memory for jobs up to kSlabLimit bytes: pages of equal blocks, a size class every 8 bytes, no
+// Memory for what there are millions of, up to kSlabLimit bytes each: pages of equal blocks, a size class every 8 bytes, no
 // header a block. A page that gets empty goes back to the system. Loop's thread only.
 inline constexpr std::size_t kSlabLimit = 1024;
 
 void* SlabAllocate(std::size_t size);
 void SlabFree(void* block, std::size_t size);
+
+// Memory of any size: from slabs if it is small and no sanitizer is to see it, else from malloc.
+void* BlockAllocate(std::size_t size);
+void BlockFree(void* block, std::size_t size);
 
 // Bytes that jobs of all sizes occupy now, for the memory metrics.
 std::size_t JobMemory();
