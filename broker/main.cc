@@ -135,6 +135,8 @@ class Broker {
 
   int Run() {
     if (!Recover() || !Listen()) return kFailed;
+    server_.set_hopeless_output(
+        std::max<std::size_t>(256 << 20, std::size_t{4} * config_.max_job_size));
     on_stop_ = [this] { server_.Stop(); };
     on_drain_ = [this] { Drain("SIGUSR1"); };
     on_reload_ = [] { spdlog::info("SIGHUP: nothing to reload"); };

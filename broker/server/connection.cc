@@ -183,14 +183,14 @@ bool Connection::Flush() {
       // It waits for the journal; the server comes back when that has got on.
       server_.NoteHeld(*this);
       if (server_.Behind() || out_.size() >= kMaxOutput) Stall();
-      return out_.size() < kHopelessOutput;
+      return out_.size() < server_.hopeless_output();
     }
     const ssize_t sent = Send(peer_.fd, pieces.data(), count);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno != EAGAIN) return false;
     if (sent < 0) {
       WaitForSpace();
-      return out_.size() < kHopelessOutput;
+      return out_.size() < server_.hopeless_output();
     }
     server_.CountSent(static_cast<std::size_t>(sent));
     out_.Consume(static_cast<std::size_t>(sent));

@@ -26,9 +26,6 @@ class Connection final : public Wire {
   static constexpr std::size_t kMaxInput = 64 * 1024;
   // Output at which no more of its commands are run until the peer has read some.
   static constexpr std::size_t kMaxOutput = 1024 * 1024;
-  // Output at which a peer that reads nothing, but is sent the results of others, is cut off.
-  static constexpr std::size_t kHopelessOutput = 64 * 1024 * 1024;
-
   Connection(Server& server, Peer peer, std::span<Protocol* const> protocols);
   ~Connection();
   Connection(const Connection&) = delete;

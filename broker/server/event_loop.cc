@@ -19,8 +19,7 @@ EventLoop::EventLoop() {
   GS_CHECK(base_ != nullptr);
   // libevent's clock is a coarse one: the timeout can fire some milliseconds before `timeout_at_`.
   timeout_.reset(evtimer_new(
-      base_, [](int, short, void* self) { static_cast<EventLoop*>(self)->timeout_at_ = 0; },
-      this));
+      base_, [](int, short, void* self) { static_cast<EventLoop*>(self)->timeout_at_ = 0; }, this));
 }
 
 EventLoop::~EventLoop() {

@@ -47,6 +47,11 @@ class Server final : public ConnectionList {
   Server(EventLoop& loop, SystemClock& clock, Work& work);
   ~Server();
 
+  // Output, in bytes, at which a peer that is sent the results of others and reads none of them is
+  // cut off. Several times the largest message.
+  void set_hopeless_output(std::size_t bytes) { hopeless_output_ = bytes; }
+  std::size_t hopeless_output() const { return hopeless_output_; }
+
   // Listens; every connection there may speak any of `protocols`, which outlive the server. Returns
   // the name of the address, with the port that was taken.
   Result<std::string> Listen(const ListenAddress& address, std::vector<Protocol*> protocols);
@@ -130,6 +135,7 @@ class Server final : public ConnectionList {
   List<&Connection::held_hook> held_;            // wait for the journal before they may send
   List<&Connection::run_hook> run_;              // have input to run
   List<&Connection::undecided_hook> undecided_;  // by time: their first word is incomplete
+  std::size_t hopeless_output_ = 256 << 20;
   bool in_round_ = false;
   bool stopping_ = false;
   Time next_tick_ = 0;
