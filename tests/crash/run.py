@@ -51,7 +51,10 @@ class Life:
         broker = self.start()
         traffic = Traffic(self.model, broker.port, self.rng)
         traffic.start()
-        time.sleep(self.rng.uniform(0.02, 0.7))
+        if self.rng.random() < 0.4:
+            self.await_compaction(broker)
+        else:
+            time.sleep(self.rng.uniform(0.02, 0.7))
         broker.kill()
         ended = time.time()
         traffic.join()
@@ -65,6 +68,21 @@ class Life:
                 self.model.fail(f"asked to stop, the broker exits with {code}")
         else:
             broker.kill()
+
+    def await_compaction(self, broker: Broker) -> None:
+        """Until records are being carried forward, or for a while."""
+        connection = Beanstalk(broker.port)
+        deadline = time.monotonic() + 0.7
+        first = self.rng.choice((None, "0"))  # "0": what started with the broker counts, too
+        while time.monotonic() < deadline:
+            carried = fields(connection.ask("stats")[2])["binlog-records-migrated"]
+            first = first or carried
+            if carried != first:
+                self.seen["killed during compaction"] += 1
+                time.sleep(self.rng.choice((0, 0, 0.001, 0.005)))
+                break
+            time.sleep(0.001)
+        connection.close()
 
     def note(self, broker: Broker, connection: Beanstalk) -> None:
         stats = fields(connection.ask("stats")[2])
