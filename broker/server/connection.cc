@@ -181,6 +181,7 @@ bool Connection::Flush() {
         out_.Gather(pieces.data(), static_cast<int>(pieces.size()), server_.Durable());
     if (count == 0) {
       // It waits for the journal; the server comes back when that has got on.
+      StopWaitingForSpace();
       server_.NoteHeld(*this);
       if (server_.Behind() || out_.size() >= kMaxOutput) Stall();
       return out_.size() < server_.hopeless_output();
@@ -195,10 +196,7 @@ bool Connection::Flush() {
     server_.CountSent(static_cast<std::size_t>(sent));
     out_.Consume(static_cast<std::size_t>(sent));
   }
-  if (writing_) {
-    EventLoop::Disable(writable_);
-    writing_ = false;
-  }
+  StopWaitingForSpace();
   if (stalled_) {
     stalled_ = false;
     GoOnReading();
@@ -221,6 +219,12 @@ void Connection::WaitForSpace() {
   if (!writing_) EventLoop::Enable(writable_);
   writing_ = true;
   if (out_.size() >= kMaxOutput) Stall();
+}
+
+void Connection::StopWaitingForSpace() {
+  if (!writing_) return;
+  EventLoop::Disable(writable_);
+  writing_ = false;
 }
 
 // Until everything has been sent.

@@ -64,6 +64,7 @@ class Connection final : public Wire {
   void RunInput(std::string_view bytes);
   void OnEof();
   void WaitForSpace();
+  void StopWaitingForSpace();
   void Stall();
   void GoOnReading();
   void SetReading(Reading reading);

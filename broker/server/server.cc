@@ -100,16 +100,19 @@ void Server::BeginRound() {
 }
 
 void Server::Run() {
-  while (!stopping_) {
-    const Time until = std::min(
-        {run_.empty() ? kNever : Time{0}, next_tick_, accept_again_,
-         undecided_.empty() ? kNever : undecided_.front().undecided_since + kFirstWordLimit});
-    loop_.RunOnce(Now(), until);
-    BeginRound();
-    EndRound();
-    in_round_ = false;
-  }
+  while (!stopping_) Turn(kNever);
   SendRest();
+}
+
+void Server::Turn(Time until) {
+  until = std::min({until, run_.empty() ? kNever : Time{0}, next_tick_, accept_again_});
+  if (!undecided_.empty()) {
+    until = std::min(until, undecided_.front().undecided_since + kFirstWordLimit);
+  }
+  loop_.RunOnce(Now(), until);
+  BeginRound();
+  EndRound();
+  in_round_ = false;
 }
 
 void Server::EndRound() {

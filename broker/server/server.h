@@ -59,6 +59,8 @@ class Server final : public ConnectionList {
   // Turns until Stop. Then accepts nobody, sends what is waiting for a second at most, and returns.
   void Run();
   void Stop() { stopping_ = true; }
+  // One round; it waits until `until` at most for something to do.
+  void Turn(Time until);
 
   // Calls `handler` in the round in which `fd` gets readable. It must outlive the server.
   void Watch(int fd, std::function<void()>& handler);
