@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""Cuts the power of the disk under a busy broker. With --sync always nothing that was acknowledged
+may be missing afterwards; with the other modes the broker must start and have invented nothing.
+Exits with 77 where the machine does not allow it."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "crash"))
+
+from broker import Broker, BrokerError  # noqa: E402
+from checker import Checker, describe  # noqa: E402
+from disk import CannotMount, Disk  # noqa: E402
+from model import Model  # noqa: E402
+from traffic import Traffic  # noqa: E402
+
+SKIPPED = 77
+MEGABYTES = 256
+MODES = ("data=ordered", "data=writeback")
+
+
+class Bench:
+    """One disk and what the broker promised of it."""
+
+    def __init__(self, binary: str, rng: random.Random) -> None:
+        self.binary, self.rng = binary, rng
+        self.directory = Path(tempfile.mkdtemp(prefix="gearstalk-powercut-"))
+        self.disk = Disk(self.directory, MEGABYTES, rng.choice(MODES))
+        self.model = Model()
+        self.torn = 0
+
+    def start(self, sync: str) -> Broker:
+        return Broker(self.binary, self.disk.path / "data", self.directory / "log",
+                      sync).wait_ready()
+
+    def cut(self, sync: str) -> tuple[Broker, float]:
+        """Traffic, the cut, and the broker that starts on what is left."""
+        broker = self.start(sync)
+        traffic = Traffic(self.model, broker.port, self.rng)
+        traffic.start()
+        time.sleep(self.rng.uniform(0.05, 1.0))
+        try:
+            self.disk.cut_power()
+            time.sleep(self.rng.choice((0.0, 0.1)))  # may the broker not go on acknowledging
+        finally:
+            broker.kill()
+        ended = time.time()
+        traffic.join()
+        self.disk.unmount()
+        self.disk.mount(self.rng.choice(MODES))
+        broker = self.start(sync)
+        self.torn += "cut off" in broker.log()
+        return broker, ended
+
+    def cut_and_compare(self) -> None:
+        broker, ended = self.cut("always")
+        Checker(self.model, broker.port, ended, self.rng).run()
+        broker.kill()
+
+    def cut_and_look(self, sync: str) -> None:
+        """Once only: what is missing now is not known afterwards."""
+        broker, ended = self.cut(sync)
+        checker = Checker(self.model, broker.port, ended, self.rng)
+        found = checker.find(list(range(1, self.model.top + len(self.model.unanswered) + 50)))
+        checker.count(len(found))
+        for number, job in found.items():
+            known = self.model.jobs.get(number)
+            puts = (known.puts if known else []) + list(self.model.unanswered)
+            if not any((put.tube, put.body) == (job.tube, job.body) for put in puts):
+                self.model.fail(f"job {number} {describe(job)} is none that was sent")
+        broker.kill()
+        kept = [job for job in self.model.jobs.values()
+                if job.puts and not any(change.kind != "take" for change in job.changes)]
+        lost = sum(job.id not in found for job in kept)
+        print(f"--sync {sync}: lost {lost} of {len(kept)} acknowledged jobs, "
+              f"{len(self.model.errors)} errors", flush=True)
+
+
+def run(options: argparse.Namespace) -> list[str]:
+    bench = Bench(options.broker, random.Random(options.seed))
+    try:
+        for _ in range(options.cuts):
+            if not bench.model.errors:
+                bench.cut_and_compare()
+        print(f"--sync always: {options.cuts} cuts, {bench.model.acknowledged} acknowledged "
+              f"changes, {bench.torn} torn tails, {len(bench.model.errors)} errors", flush=True)
+    except BrokerError as error:
+        bench.model.fail(str(error))
+    finally:
+        bench.disk.remove()
+    errors = bench.model.errors
+    for sync in ("20ms", "never"):
+        errors += look(options, sync)
+    return errors
+
+
+def look(options: argparse.Namespace, sync: str) -> list[str]:
+    bench = Bench(options.broker, random.Random(f"{options.seed}/{sync}"))
+    try:
+        bench.cut_and_look(sync)
+    except BrokerError as error:
+        bench.model.fail(str(error))
+    finally:
+        bench.disk.remove()
+    return bench.model.errors
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--broker", default=str(Path(__file__).parents[2] / "build/gearstalkd"))
+    parser.add_argument("--cuts", type=int, default=5)
+    parser.add_argument("--seed", default=str(random.SystemRandom().getrandbits(32)))
+    options = parser.parse_args()
+    print(f"seed {options.seed}", flush=True)
+    try:
+        errors = run(options)
+    except CannotMount as reason:
+        print(f"skipped: {reason}")
+        return SKIPPED
+    for error in errors[:20]:
+        print(f"  {error}")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
