@@ -358,7 +358,9 @@ void History::Compare() {
     ++count;
   }
   ASSERT_EQ(model_.jobs.size(), count) << "step " << steps_;
-  for (const auto& [id, job] : model_.jobs) ASSERT_NO_FATAL_FAILURE(CompareJob(job));
+  for (const auto& [id, job] : model_.jobs) {
+    if (!Same(job)) FAIL() << "job " << id << " at step " << steps_;
+  }
   std::vector<const Consumer*> consumers;
   for (int i = 0; i < kConsumers; ++i) {
     consumers.push_back(&At(i));
@@ -368,21 +370,19 @@ void History::Compare() {
   ASSERT_EQ("", engine_.CheckInvariants(consumers)) << "step " << steps_;
 }
 
-void History::CompareJob(const Model::Job& expected) {
+bool History::Same(const Model::Job& expected) {
   const Job* job = engine_.Find(expected.id);
-  ASSERT_NE(nullptr, job) << "step " << steps_ << " job " << expected.id;
-  ASSERT_EQ(expected.state, job->state()) << "step " << steps_ << " job " << expected.id;
-  ASSERT_EQ(expected.tube, job->tube().name());
-  ASSERT_EQ(expected.priority, job->priority);
-  ASSERT_EQ(expected.durable, job->durable());
-  ASSERT_EQ(expected.waiters.size(), engine_.Waiters(*job));
-  ASSERT_EQ(expected.lost_tries, job->extra().lost_tries);
-  ASSERT_EQ(expected.holder < 0 ? nullptr : &At(expected.holder), job->holder());
-  ASSERT_EQ(expected.until == kNever ? 0 : expected.until - Now(), engine_.TimeLeft(Now(), *job))
-      << "step " << steps_ << " job " << expected.id;
+  if (job == nullptr) return false;
   const auto pause = model_.paused.find(expected.tube);
-  ASSERT_EQ(pause == model_.paused.end() ? 0 : pause->second - Now(),
-            engine_.PauseLeft(Now(), job->tube()));
+  const Time pause_left = pause == model_.paused.end() ? 0 : pause->second - Now();
+  const Time time_left = expected.until == kNever ? 0 : expected.until - Now();
+  return job->state() == expected.state && job->tube().name() == expected.tube &&
+         job->priority == expected.priority && job->durable() == expected.durable &&
+         job->extra().lost_tries == expected.lost_tries &&
+         job->holder() == (expected.holder < 0 ? nullptr : &At(expected.holder)) &&
+         engine_.Waiters(*job) == expected.waiters.size() &&
+         engine_.TimeLeft(Now(), *job) == time_left &&
+         engine_.PauseLeft(Now(), job->tube()) == pause_left;
 }
 
 void History::CompareRestarted() {

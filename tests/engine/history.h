@@ -57,7 +57,7 @@ class History {
   void Administrate(int consumer);
   void Disconnect(int consumer);
   void Compare();
-  void CompareJob(const Model::Job& expected);
+  bool Same(const Model::Job& expected);
 
   std::mt19937_64 random_;
   FakeClock clock_;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <absl/container/btree_map.h>
+
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -112,7 +114,7 @@ class Model {
   bool Exists(std::string_view tube) const;
   int RunningOf(int consumer, std::string_view tube) const;
 
-  std::map<JobId, Job> jobs;
+  absl::btree_map<JobId, Job> jobs;
   std::vector<Consumer> consumers;
   std::map<std::string, Time, std::less<>> paused;  // until when
   std::vector<Told> told;

@@ -80,6 +80,8 @@ TEST_F(ReplayTest, ADelayGoesOn) {
   EXPECT_EQ(Now(), other.engine.Tick(Now() - 1));
   EXPECT_EQ(Now() + 10 * kSecond, other.engine.Tick(Now()));
   EXPECT_EQ(JobState::kReady, other.engine.Find(1)->state());
+  EXPECT_EQ(10u, other.engine.Find(1)->delay_s);
+  EXPECT_EQ(20u, other.engine.Find(2)->delay_s);
 }
 
 TEST_F(ReplayTest, BuriedJobsKeepTheOrderOfBurial) {
@@ -100,6 +102,23 @@ TEST_F(ReplayTest, BuriedJobsKeepTheOrderOfBurial) {
     other.engine.Kick(Now(), kicker, 1, delayed);
   }
   other.engine.Leave(Now(), kicker);
+}
+
+TEST_F(ReplayTest, TheOrderOfBurialDoesNotHangOnTheOrderOfRecords) {
+  RecordingConsumer& consumer = Connect();
+  for (int i = 0; i < 3; ++i) Put(consumer);
+  for (const JobId id : {2, 3, 1}) {
+    engine.ReserveJob(Now(), consumer, id);
+    engine.Bury(Now(), consumer, id, 0);
+  }
+  for (const JobId id : {2, 3}) {
+    engine.Capture(id, [&](const Record& record) { journal.Append(record); });
+  }
+  Restarted other(journal.records());
+  for (const JobId id : {2, 3, 1}) {
+    EXPECT_EQ(id, other.engine.FindTube("default")->NextBuried()->id());
+    other.engine.Cancel(Now(), id);
+  }
 }
 
 TEST_F(ReplayTest, AReservationOfABuriedOrDelayedJobLastsLikeAKick) {
@@ -210,10 +229,23 @@ TEST_F(ReplayTest, AJobThatWasCarriedForwardIsThereOnce) {
     EXPECT_TRUE(engine.Capture(id, [&](const Record& record) { journal.Append(record); }));
   }
   ExpectSameAfterRestart();
+  EXPECT_EQ(1u, Restarted(journal.records()).engine.Find(1)->reserves);
   engine.KickJob(Now(), 1);
   ExpectSameAfterRestart();
   engine.Cancel(Now(), 2);
   ExpectSameAfterRestart();
+}
+
+TEST_F(ReplayTest, ACarriedJobBringsItsCountersUpToDate) {
+  RecordingConsumer& consumer = Connect();
+  Put(consumer, {.ttr_s = 1});
+  Reserve(consumer);
+  Pass(kSecond);
+  EXPECT_EQ(0u, Restarted(journal.records()).engine.Find(1)->reserves);
+  engine.Capture(1, [&](const Record& record) { journal.Append(record); });
+  Restarted other(journal.records());
+  EXPECT_EQ(1u, other.engine.Find(1)->reserves);
+  EXPECT_EQ(1u, other.engine.Find(1)->extra().timeouts);
 }
 
 TEST_F(ReplayTest, OnlyDurableJobsAreCarriedForward) {
