@@ -17,7 +17,9 @@
 #include "broker/engine/engine.h"
 #include "broker/engine/slab.h"
 #include "broker/journal/memory_journal.h"
+#include "broker/journal/wal_check.h"
 #include "broker/journal/wal_journal.h"
+#include "broker/journal/wal_salvage.h"
 #include "broker/server/server.h"
 #include "broker/version.h"
 #include "proto_beanstalk/protocol.h"
@@ -273,6 +275,18 @@ int CheckListen(const Config& config) {
   return kDone;
 }
 
+// --journal-check and --journal-salvage.
+int InspectJournal(const CommandLine& line) {
+  std::string report;
+  const Status status = line.action == CommandLine::Action::kCheckJournal
+                            ? CheckJournal(SystemFileSystem(), line.text, report)
+                            : SalvageJournal(SystemFileSystem(), line.text, report);
+  fmt::print("{}", report);
+  if (status.ok()) return kDone;
+  fmt::print(stderr, "gearstalkd: {}\n", status.message());
+  return kFailed;
+}
+
 int Main(int argc, char** argv) {
   const Result<CommandLine> line = ReadCommandLine(argc, argv, kVersion);
   if (!line.ok()) {
@@ -282,6 +296,10 @@ int Main(int argc, char** argv) {
   if (line.value().action == CommandLine::Action::kPrintAndExit) {
     fmt::print("{}", line.value().text);
     return kDone;
+  }
+  if (line.value().action == CommandLine::Action::kCheckJournal ||
+      line.value().action == CommandLine::Action::kSalvageJournal) {
+    return InspectJournal(line.value());
   }
   const Config& config = line.value().config;
   if (const int bad = CheckListen(config); bad != kDone) return bad;

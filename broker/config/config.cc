@@ -117,6 +117,13 @@ Result<CommandLine> ReadCommandLine(int argc, const char* const* argv, std::stri
   app.add_flag("--check-config", check,
                "Read the configuration, say whether it is good, and exit.");
   app.set_version_flag("--version", std::string(version));
+  std::string checked, salvaged;
+  app.add_option("--journal-check", checked, "List what is in a journal, and all damage; exit.")
+      ->type_name("DIR");
+  app.add_option("--journal-salvage", salvaged,
+                 "Make a new journal from all that can be read of a damaged one; exit.")
+      ->type_name("DIR")
+      ->excludes("--journal-check");
   std::vector<Values> given(Options().size());
   for (std::size_t i = 0; i < Options().size(); ++i) {
     const Option& option = Options()[i];
@@ -139,6 +146,12 @@ Result<CommandLine> ReadCommandLine(int argc, const char* const* argv, std::stri
     return line;
   } catch (const CLI::ParseError& error) {
     return Bad(error.what());
+  }
+  if (!checked.empty() || !salvaged.empty()) {
+    line.action =
+        checked.empty() ? CommandLine::Action::kSalvageJournal : CommandLine::Action::kCheckJournal;
+    line.text = checked.empty() ? salvaged : checked;
+    return line;
   }
   if (!file.empty()) {
     if (Status status = ReadFile(file, line.config); !status.ok()) return status;

@@ -50,8 +50,15 @@ std::span<const Option> Options();
 // What the command line asks for.
 struct CommandLine {
   Config config;
-  enum class Action : std::uint8_t { kServe, kCheckConfig, kPrintAndExit } action = Action::kServe;
-  std::string text;  // for kPrintAndExit: help or version
+  enum class Action : std::uint8_t {
+    kServe,
+    kCheckConfig,
+    kPrintAndExit,
+    kCheckJournal,
+    kSalvageJournal,
+  } action = Action::kServe;
+  // kPrintAndExit: help or version; kCheckJournal, kSalvageJournal: the directory
+  std::string text;
 };
 
 // Reads all sources. Errors name the option and where it was set: flag, variable, or file and line.
