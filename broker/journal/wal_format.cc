@@ -69,7 +69,7 @@ void EncodeMark(const Mark& mark, std::uint64_t number, std::uint64_t salt, std:
 
 std::optional<Mark> DecodeMark(std::string_view bytes, std::uint64_t number, std::uint64_t salt,
                                std::uint64_t offset) {
-  if (bytes.size() < kMarkSize || Load<std::uint32_t>(bytes, 8) != kMarkTag) return std::nullopt;
+  if (!IsMark(bytes)) return std::nullopt;
   const std::uint64_t checksum =
       Checksum(bytes.data() + kChecksumSize, kMarkSize - kChecksumSize, salt + offset);
   if (checksum != Load<std::uint64_t>(bytes, 0)) return std::nullopt;
@@ -85,18 +85,29 @@ void SealFrame(char* frame, std::uint32_t record_size, std::uint32_t body_size, 
   Store(frame, Checksum(frame + kChecksumSize, size - kChecksumSize, salt + offset));
 }
 
-std::optional<Frame> DecodeFrame(std::string_view bytes, std::uint64_t salt, std::uint64_t offset) {
-  if (bytes.size() < kFrameHeaderSize) return std::nullopt;
+bool IsMark(std::string_view bytes) {
+  return bytes.size() >= kMarkSize && Load<std::uint32_t>(bytes, 8) == kMarkTag;
+}
+
+std::size_t ClaimedSize(std::string_view bytes) {
+  if (bytes.size() < kFrameHeaderSize) return 0;
+  if (IsMark(bytes)) return kMarkSize;
   const auto record_size = Load<std::uint32_t>(bytes, 8);
-  const auto body_size = Load<std::uint32_t>(bytes, 12);
-  if (record_size == 0 || record_size > kMaxRecordSize) return std::nullopt;
-  const std::size_t size = kFrameHeaderSize + record_size + body_size;
-  if (size > bytes.size()) return std::nullopt;
+  if (record_size == 0 || record_size > kMaxRecordSize) return 0;
+  const std::size_t size = kFrameHeaderSize + record_size + Load<std::uint32_t>(bytes, 12);
+  return size > bytes.size() ? 0 : size;
+}
+
+std::optional<Frame> DecodeFrame(std::string_view bytes, std::uint64_t salt, std::uint64_t offset) {
+  const std::size_t size = ClaimedSize(bytes);
+  if (size == 0 || IsMark(bytes)) return std::nullopt;
   const std::uint64_t checksum =
       Checksum(bytes.data() + kChecksumSize, size - kChecksumSize, salt + offset);
   if (checksum != Load<std::uint64_t>(bytes, 0)) return std::nullopt;
+  const auto record_size = Load<std::uint32_t>(bytes, 8);
   return Frame{bytes.substr(kFrameHeaderSize, record_size),
-               bytes.substr(kFrameHeaderSize + record_size, body_size), size};
+               bytes.substr(kFrameHeaderSize + record_size, size - kFrameHeaderSize - record_size),
+               size};
 }
 
 std::uint64_t SegmentSalt(std::uint64_t journal_salt, std::uint64_t number) {

@@ -19,6 +19,7 @@ namespace gearstalk {
 
 inline constexpr std::uint32_t kWalVersion = 1;
 
+inline constexpr std::uint64_t kDefaultSegmentSize = 16U << 20;
 inline constexpr std::uint64_t kLeastSegmentSize = 1024;
 inline constexpr std::size_t kSegmentHeaderSize = 64;
 inline constexpr std::size_t kFrameHeaderSize = 16;
@@ -59,6 +60,11 @@ struct Frame {
   std::size_t size = 0;
 };
 std::optional<Frame> DecodeFrame(std::string_view bytes, std::uint64_t salt, std::uint64_t offset);
+
+// How long the frame or mark says that it is, whether or not its checksum is right; 0 if it cannot
+// be one.
+std::size_t ClaimedSize(std::string_view bytes);
+bool IsMark(std::string_view bytes);
 
 // The salt of a segment; `journal_salt` is drawn anew at each start.
 std::uint64_t SegmentSalt(std::uint64_t journal_salt, std::uint64_t number);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "broker/base/check.h"
+#include "broker/journal/directory_lock.h"
 #include "broker/journal/wal_format.h"
 
 namespace gearstalk {
@@ -36,14 +37,9 @@ Result<std::unique_ptr<WalJournal>> WalJournal::Open(WalOptions options) {
     options.directory.pop_back();
   }
   if (Status status = MakeDirectory(file_system, options.directory); !status.ok()) return status;
-  const std::string path = options.directory + "/lock";
-  auto opened = file_system.Open(path, FileSystem::Mode::kCreate);
-  if (opened.error != 0) return Fault{opened.error, "open", path}.ToStatus();
-  if (const int error = opened.file->Lock()) {
-    if (error != -EWOULDBLOCK) return Fault{error, "flock", path}.ToStatus();
-    return Status(Code::kInvalid, options.directory + " is in use by another process");
-  }
-  return std::unique_ptr<WalJournal>(new WalJournal(std::move(options), std::move(opened.file)));
+  auto lock = LockDirectory(file_system, options.directory);
+  if (!lock.ok()) return lock.status();
+  return std::unique_ptr<WalJournal>(new WalJournal(std::move(options), std::move(lock.value())));
 }
 
 WalJournal::WalJournal(WalOptions options, std::unique_ptr<File> lock)

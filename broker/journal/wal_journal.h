@@ -18,8 +18,8 @@ namespace gearstalk {
 struct WalOptions {
   std::string directory;  // made if it is not there, its parent must be
   SyncMode sync = SyncMode::kAlways;
-  Time interval = 0;                       // of SyncMode::kInterval
-  std::uint64_t segment_size = 16U << 20;  // bytes; at least kLeastSegmentSize
+  Time interval = 0;                                 // of SyncMode::kInterval
+  std::uint64_t segment_size = kDefaultSegmentSize;  // bytes; at least kLeastSegmentSize
   // During Replay, every so often.
   std::function<void(const ReplayProgress&)> on_progress;
 

@@ -54,6 +54,41 @@ bool SegmentReader::SkipToMark() {
   return found.has_value();
 }
 
+SegmentReader::Skipped SegmentReader::Skip() {
+  const std::uint64_t bad = offset_;
+  const std::string_view rest = bytes_.substr(std::min<std::size_t>(bad, bytes_.size()));
+  const std::uint64_t size = ClaimedSize(rest);
+  if (size > 0) {
+    next_ = bad + size;
+    const Item item = Next();
+    next_ = bad + size;
+    offset_ = bad;
+    if (item == Item::kRecord || item == Item::kMark) {
+      return IsMark(rest) ? Skipped::kMark : Skipped::kRecord;
+    }
+  }
+  next_ = bad;
+  return SkipToMark() ? Skipped::kUnknown : Skipped::kNothing;
+}
+
+bool LastMark(std::string_view bytes, const SegmentHeader& header, Mark& last) {
+  SegmentReader reader(bytes, header);
+  bool found = false;
+  while (true) {
+    switch (reader.Next()) {
+      case SegmentReader::Item::kMark:
+        last = reader.mark();
+        found = true;
+        break;
+      case SegmentReader::Item::kRecord:
+        break;
+      case SegmentReader::Item::kEnd:
+      case SegmentReader::Item::kBad:
+        if (!reader.SkipToMark()) return found;
+    }
+  }
+}
+
 bool KnownDurable(std::string_view bytes, const SegmentHeader& header, std::uint64_t from,
                   Lsn lsn) {
   while (const auto found = FindMark(bytes, header, from)) {

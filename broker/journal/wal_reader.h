@@ -33,6 +33,11 @@ class SegmentReader {
   // Goes on behind a kEnd or kBad at the first readable mark; false if there is none. Next then
   // returns that mark.
   bool SkipToMark();
+  // The same, or nearer, if the length of what cannot be read leads to something that can.
+  enum class Skipped { kNothing, kRecord, kMark, kUnknown };
+  Skipped Skip();
+  // Where Next will look.
+  std::uint64_t next() const { return next_; }
 
  private:
   std::string_view bytes_;
@@ -42,6 +47,9 @@ class SegmentReader {
   Frame frame_;
   Mark mark_;
 };
+
+// Of the last readable mark; false if there is none, which means that nothing was stored here.
+bool LastMark(std::string_view bytes, const SegmentHeader& header, Mark& last);
 
 // A mark of the segment at or behind `from` says that record `lsn` was on disk.
 bool KnownDurable(std::string_view bytes, const SegmentHeader& header, std::uint64_t from, Lsn lsn);

@@ -14,25 +14,6 @@ Status Damaged(const std::string& path, std::uint64_t offset, const std::string&
   return {Code::kCorrupt, path + " at offset " + std::to_string(offset) + ": " + what};
 }
 
-// Of the last readable mark; false if there is none, which means that nothing was stored here.
-bool LastMark(std::string_view bytes, const SegmentHeader& header, Mark& last) {
-  SegmentReader reader(bytes, header);
-  bool found = false;
-  while (true) {
-    switch (reader.Next()) {
-      case SegmentReader::Item::kMark:
-        last = reader.mark();
-        found = true;
-        break;
-      case SegmentReader::Item::kRecord:
-        break;
-      case SegmentReader::Item::kEnd:
-      case SegmentReader::Item::kBad:
-        if (!reader.SkipToMark()) return found;
-    }
-  }
-}
-
 }  // namespace
 
 Status FindSegments(FileSystem& file_system, const std::string& directory,

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "broker/base/status.h"
+#include "broker/journal/file_system.h"
+
+namespace gearstalk {
+
+// The directory belongs to this process while the file is open. kInvalid if it is another's.
+Result<std::unique_ptr<File>> LockDirectory(FileSystem& file_system, const std::string& directory);
+
+}  // namespace gearstalk

@@ -1,0 +1,214 @@
+#include "broker/journal/wal_salvage.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <vector>
+
+#include "broker/journal/directory_lock.h"
+#include "broker/journal/wal_journal.h"
+#include "broker/journal/wal_scan.h"
+
+namespace gearstalk {
+namespace {
+
+constexpr std::uint64_t kFlushBytes = 1 << 20;
+constexpr std::uint64_t kIdBlock = 1024;  // ids that one record takes, at most
+
+// What every segment of the new journal begins with. Its jobs are copied record by record and
+// never captured.
+class Settings final : public LiveState {
+ public:
+  void Note(const Record& record) {
+    if (record.kind == Record::Kind::kPut) next_id_ = std::max(next_id_, record.id + 1);
+    if (record.kind == Record::Kind::kNextId) next_id_ = std::max(next_id_, record.id);
+    if (record.kind != Record::Kind::kTube) return;
+    const auto tube = tubes_.insert_or_assign(std::string(record.tube), record).first;
+    tube->second.tube = tube->first;
+  }
+  void SkipIds(std::uint64_t count) { next_id_ += count; }
+
+  Status Apply(const Record& /*record*/) override { return {}; }
+  bool Capture(std::uint64_t /*id*/, const std::function<void(const Record&)>& /*emit*/) override {
+    return false;
+  }
+  void CaptureSettings(const std::function<void(const Record&)>& emit) override {
+    emit(NextId());
+    for (const auto& [name, record] : tubes_) emit(record);
+  }
+  Record NextId() const {
+    Record record;
+    record.kind = Record::Kind::kNextId;
+    record.id = next_id_;
+    return record;
+  }
+
+ private:
+  std::map<std::string, Record> tubes_;
+  std::uint64_t next_id_ = 1;
+};
+
+class Salvage {
+ public:
+  Salvage(FileSystem& file_system, std::string directory, std::string& report,
+          std::uint64_t segment_size)
+      : file_system_(file_system),
+        directory_(std::move(directory)),
+        copy_(directory_ + "/salvaged"),
+        report_(report),
+        segment_size_(segment_size) {}
+
+  Status Run() {
+    const auto lock = LockDirectory(file_system_, directory_);
+    if (!lock.ok()) return lock.status();
+    bool interrupted = false;
+    if (Status status = LookForEarlier(interrupted); !status.ok()) return status;
+    if (!interrupted) {
+      if (Status status = Copy(); !status.ok()) return status;
+    }
+    return TakeOver();
+  }
+
+ private:
+  // Whether an earlier run stopped while its segments took over. What it left before that goes.
+  Status LookForEarlier(bool& interrupted) {
+    std::vector<FoundSegment> copied, old;
+    Status status = FindSegments(file_system_, copy_, copied);
+    if (!status.ok()) return {};  // there is none
+    if (status = FindSegments(file_system_, directory_, old); !status.ok()) return status;
+    interrupted = !copied.empty() && !old.empty() && copied.back().number < old.back().number;
+    return interrupted ? Status() : RemoveCopy();
+  }
+
+  Status RemoveCopy() {
+    std::vector<std::string> names;
+    if (const int error = file_system_.List(copy_, names)) return Failed(error, "list", copy_);
+    for (const std::string& name : names) {
+      const std::string path = copy_ + "/" + name;
+      if (const int error = file_system_.Unlink(path)) return Failed(error, "unlink", path);
+    }
+    const int error = file_system_.RemoveDirectory(copy_);
+    return Failed(error, "rmdir", copy_);
+  }
+
+  Status Copy() {
+    WalScan scan(file_system_, directory_);
+    if (Status status = FindNewest(); !status.ok()) return status;
+    WalOptions options;
+    options.directory = copy_;
+    options.file_system = &file_system_;
+    options.segment_size = segment_size_;
+    options.own_thread = false;
+    options.compact = false;
+    options.sync = SyncMode::kOff;
+    options.first_segment = newest_ + 1;
+    auto opened = WalJournal::Open(std::move(options));
+    if (!opened.ok()) return opened.status();
+    WalJournal& journal = *opened.value();
+    Settings settings;
+    if (Status status = journal.Replay(settings); !status.ok()) return status;
+    Status status = scan.Run([&](const Record& record, std::uint64_t /*segment*/) {
+      ++records_;
+      settings.Note(record);
+      journal.Append(record);
+      if (journal.WaitingBytes() < kFlushBytes) return;
+      journal.Flush(0);
+      journal.OnNotify();
+    });
+    if (!status.ok()) return status;
+    // A lost record may have given out an id, or said that a block of them was taken.
+    settings.SkipIds(scan.lost_records() * kIdBlock);
+    journal.Append(settings.NextId());
+    if (status = journal.Close(); !status.ok()) return status;
+    Report(scan);
+    return RemoveAllBut(journal.Stats().current_segment);
+  }
+
+  Status FindNewest() {
+    std::vector<FoundSegment> old;
+    if (Status status = FindSegments(file_system_, directory_, old); !status.ok()) return status;
+    newest_ = old.empty() ? 0 : old.back().number;
+    return {};
+  }
+
+  void Report(const WalScan& scan) {
+    report_ += std::to_string(records_) + " records were read\n";
+    for (const WalGap& gap : scan.gaps()) {
+      report_ += (gap.torn ? "cut off: " : "lost: ") + gap.ToString() + "\n";
+    }
+    if (!scan.damaged()) {
+      report_ += "nothing was lost\n";
+      return;
+    }
+    report_ +=
+        "jobs put or changed by the lost records are missing or as they were before; jobs deleted "
+        "by them are back\n";
+  }
+
+  // Of the files beside the segments, and the one that was prepared ahead, nothing takes over.
+  Status RemoveAllBut(std::uint64_t last) {
+    std::vector<std::string> names;
+    if (const int error = file_system_.List(copy_, names)) return Failed(error, "list", copy_);
+    for (const std::string& name : names) {
+      const std::uint64_t number = SegmentNumber(name);
+      if (number != 0 && number <= last) continue;
+      const std::string path = copy_ + "/" + name;
+      if (const int error = file_system_.Unlink(path)) return Failed(error, "unlink", path);
+    }
+    return Failed(file_system_.SyncDirectory(copy_), "fsync", copy_);
+  }
+
+  Status TakeOver() {
+    std::vector<FoundSegment> copied;
+    if (Status status = FindSegments(file_system_, copy_, copied); !status.ok()) return status;
+    const std::uint64_t first = copied.empty() ? 0 : copied.front().number;
+    for (auto segment = copied.rbegin(); segment != copied.rend(); ++segment) {
+      const std::string to = directory_ + "/" + SegmentName(segment->number);
+      if (const int error = file_system_.Rename(segment->path, to)) {
+        return Failed(error, "rename", segment->path);
+      }
+      for (const std::string& changed : {directory_, copy_}) {
+        if (const int error = file_system_.SyncDirectory(changed)) {
+          return Failed(error, "fsync", changed);
+        }
+      }
+    }
+    if (const int error = file_system_.RemoveDirectory(copy_)) return Failed(error, "rmdir", copy_);
+    return SetAside(first);
+  }
+
+  Status SetAside(std::uint64_t first) {
+    std::vector<FoundSegment> all;
+    if (Status status = FindSegments(file_system_, directory_, all); !status.ok()) return status;
+    for (const FoundSegment& segment : all) {
+      if (segment.number >= first) continue;
+      const std::string to = segment.path + ".damaged";
+      if (const int error = file_system_.Rename(segment.path, to)) {
+        return Failed(error, "rename", segment.path);
+      }
+    }
+    report_ += "the old segments are kept as " + directory_ + "/*.wal.damaged\n";
+    return Failed(file_system_.SyncDirectory(directory_), "fsync", directory_);
+  }
+
+  static Status Failed(int error, const char* call, const std::string& path) {
+    return Fault{error, call, path}.ToStatus();
+  }
+
+  FileSystem& file_system_;
+  const std::string directory_;
+  const std::string copy_;
+  std::string& report_;
+  const std::uint64_t segment_size_;
+  std::uint64_t newest_ = 0;  // highest number of the old segments
+  std::uint64_t records_ = 0;
+};
+
+}  // namespace
+
+Status SalvageJournal(FileSystem& file_system, const std::string& directory, std::string& report,
+                      std::uint64_t segment_size) {
+  return Salvage(file_system, directory, report, segment_size).Run();
+}
+
+}  // namespace gearstalk

@@ -1,0 +1,182 @@
+#include "broker/journal/wal_salvage.h"
+
+#include <gtest/gtest.h>
+
+#include "broker/journal/wal_check.h"
+#include "broker/journal/wal_format.h"
+#include "tests/journal/rig.h"
+#include "tests/journal/script.h"
+
+namespace gearstalk {
+namespace {
+
+using Loss = FaultyFileSystem::Loss;
+
+class WalSalvage : public testing::Test {
+ protected:
+  // Segments of 2 KB with jobs of 100 bytes, one a batch, closed.
+  void SetUp() override {
+    ASSERT_TRUE(rig_.Start().ok());
+    rig_.model->Set(*rig_.journal, "t", {true, {1, 2, 3}, 4, 5});
+    for (int i = 0; i < 60; ++i) {
+      rig_.model->Put(*rig_.journal, "t", std::string(100, static_cast<char>('a' + i % 26)));
+      rig_.Flush();
+    }
+    ASSERT_TRUE(rig_.journal->Close().ok());
+    rig_.journal.reset();
+    before_ = rig_.model->state();
+    image_ = rig_.disk.Image();
+  }
+
+  std::string PathOf(std::uint64_t number) const { return "/data/" + SegmentName(number); }
+
+  void Flip(const std::string& path, std::size_t at) {
+    std::string content = rig_.disk.Content(path);
+    ASSERT_LT(at, content.size());
+    content[at] = static_cast<char>(content[at] ^ 1);
+    rig_.disk.SetContent(path, content);
+  }
+
+  Status Check() {
+    report_.clear();
+    return CheckJournal(rig_.disk, "/data", report_);
+  }
+  Status Salvage() {
+    report_.clear();
+    return SalvageJournal(rig_.disk, "/data", report_, rig_.options.segment_size);
+  }
+  bool Reports(const std::string& what) const { return report_.find(what) != std::string::npos; }
+
+  Rig rig_;
+  Model::State before_;
+  std::map<std::string, std::string> image_;
+  std::string report_;
+};
+
+TEST_F(WalSalvage, CheckListsAHealthyJournal) {
+  EXPECT_TRUE(Check().ok());
+  EXPECT_TRUE(Reports(PathOf(1) + ": 2048 bytes, 13 records, 11 live jobs\n")) << report_;
+  EXPECT_TRUE(Reports("60 live jobs, settings of 1 tubes, next id 61\n")) << report_;
+  EXPECT_FALSE(Reports("damaged")) << report_;
+  EXPECT_TRUE(rig_.disk.Image() == image_);
+}
+
+TEST_F(WalSalvage, CheckNamesDamage) {
+  Flip(PathOf(2), 600);
+  const Status status = Check();
+  EXPECT_EQ(status.code(), Code::kCorrupt);
+  EXPECT_NE(status.message().find("--journal-salvage"), std::string::npos);
+  EXPECT_TRUE(Reports("damaged: " + PathOf(2) + " at offset 5")) << report_;
+  EXPECT_TRUE(Reports("; record 1")) << report_;
+  EXPECT_TRUE(Reports("59 live jobs")) << report_;
+}
+
+TEST_F(WalSalvage, CheckRefusesADirectoryInUse) {
+  ASSERT_TRUE(rig_.Start().ok());
+  EXPECT_NE(Check().message().find("in use"), std::string::npos);
+  EXPECT_NE(Salvage().message().find("in use"), std::string::npos);
+}
+
+TEST_F(WalSalvage, NothingIsLostOfAHealthyJournal) {
+  EXPECT_TRUE(Salvage().ok());
+  EXPECT_TRUE(Reports("nothing was lost")) << report_;
+  ASSERT_TRUE(rig_.Start().ok());
+  EXPECT_EQ(rig_.model->state(), before_);
+  EXPECT_EQ(rig_.disk.Content(PathOf(1) + ".damaged"), image_.at(PathOf(1)));
+}
+
+TEST_F(WalSalvage, OneDamagedRecordIsOneJobLost) {
+  Flip(PathOf(2), 600);
+  ASSERT_FALSE(rig_.Start().ok());
+  rig_.journal.reset();
+  EXPECT_TRUE(Salvage().ok());
+  EXPECT_TRUE(Reports("lost: " + PathOf(2))) << report_;
+  const Status started = rig_.Start();
+  ASSERT_TRUE(started.ok()) << started.message();
+  EXPECT_EQ(rig_.model->state().jobs.size(), 59U);
+  EXPECT_EQ(rig_.model->state().tubes, before_.tubes);
+  EXPECT_GE(rig_.model->state().next_id, before_.next_id);
+  for (const auto& [id, job] : rig_.model->state().jobs) EXPECT_EQ(job, before_.jobs.at(id));
+}
+
+TEST_F(WalSalvage, DamagedHeaderOrMissingFileIsASegmentLost) {
+  for (const bool missing : {false, true}) {
+    rig_.journal.reset();
+    auto image = image_;
+    if (missing) image.erase(PathOf(2));
+    rig_.disk.SetImage(image);
+    if (!missing) Flip(PathOf(2), 20);
+    ASSERT_FALSE(rig_.Start().ok());
+    rig_.journal.reset();
+    EXPECT_TRUE(Salvage().ok());
+    EXPECT_TRUE(Reports("lost: " + PathOf(2))) << report_;
+    EXPECT_TRUE(Reports("; records 1")) << report_;
+    ASSERT_TRUE(rig_.Start().ok());
+    EXPECT_GT(rig_.model->state().jobs.size(), 40U);
+    EXPECT_LT(rig_.model->state().jobs.size(), 60U);
+    EXPECT_GE(rig_.model->state().next_id, before_.next_id);
+  }
+}
+
+// Whatever byte is damaged: a start succeeds after it, nothing is invented, and little is lost.
+TEST_F(WalSalvage, EveryByte) {
+  for (const auto& [name, content] : image_) {
+    for (std::size_t at = 0; at < content.size(); at += 3) {
+      rig_.journal.reset();
+      rig_.disk.SetImage(image_);
+      Flip(name, at);
+      ASSERT_TRUE(Salvage().ok()) << name << " at " << at;
+      const bool lost = Reports("lost: ");
+      const Status started = rig_.Start();
+      ASSERT_TRUE(started.ok()) << name << " at " << at << ": " << started.message();
+      const auto& found = rig_.model->state();
+      for (const auto& [id, job] : found.jobs) ASSERT_EQ(job, before_.jobs.at(id));
+      ASSERT_GE(found.next_id, before_.next_id);
+      ASSERT_GE(found.jobs.size(), at < kSegmentHeaderSize ? 40U : 59U) << name << " at " << at;
+      if (!lost) {
+        ASSERT_EQ(found.jobs.size(), 60U) << name << " at " << at;
+      }
+    }
+  }
+}
+
+// The copy takes over completely or not at all, and can be taken up again.
+TEST_F(WalSalvage, InterruptedAtEveryCall) {
+  Flip(PathOf(2), 600);
+  const auto damaged = rig_.disk.Image();
+  const std::uint64_t before = rig_.disk.calls();
+  ASSERT_TRUE(Salvage().ok());
+  const std::uint64_t calls = rig_.disk.calls() - before;
+  for (std::uint64_t call = 1; call <= calls; ++call) {
+    for (const Loss loss : {Loss::kNone, Loss::kAll, Loss::kSome}) {
+      rig_.journal.reset();
+      rig_.disk.SetImage(damaged);
+      rig_.disk.StopAt(rig_.disk.calls() + call);
+      ASSERT_FALSE(Salvage().ok());
+      rig_.disk.Restart(loss, static_cast<std::uint32_t>(call));
+      const Status started = rig_.Start();
+      rig_.journal.reset();
+      if (!started.ok()) {
+        const Status again = Salvage();
+        ASSERT_TRUE(again.ok()) << call << ": " << again.message();
+        ASSERT_TRUE(rig_.Start().ok()) << call;
+      }
+      ASSERT_EQ(rig_.model->state().jobs.size(), 59U) << call;
+    }
+  }
+}
+
+TEST_F(WalSalvage, NewerVersionIsNotTouched) {
+  std::string content = rig_.disk.Content(PathOf(2));
+  SegmentHeader header;
+  ASSERT_TRUE(DecodeSegmentHeader(content, header).ok());
+  header.version = 2;
+  EncodeSegmentHeader(header, content.data());
+  rig_.disk.SetContent(PathOf(2), content);
+  EXPECT_EQ(Check().code(), Code::kInvalid);
+  EXPECT_EQ(Salvage().code(), Code::kInvalid);
+  EXPECT_EQ(rig_.disk.Content(PathOf(2)), content);
+}
+
+}  // namespace
+}  // namespace gearstalk
