@@ -12,6 +12,8 @@
 #include <cstdio>
 #include <string>
 
+#include "admin/http_server.h"
+#include "admin/metrics.h"
 #include "broker/base/clock.h"
 #include "broker/config/config.h"
 #include "broker/engine/engine.h"
@@ -83,10 +85,6 @@ WalOptions WalOptionsOf(const Config& config) {
                  : config.sync == Config::Sync::kInterval ? SyncMode::kInterval
                                                           : SyncMode::kOff;
   options.interval = config.sync_interval;
-  options.on_progress = [](const ReplayProgress& progress) {
-    spdlog::info("replaying the journal: {} records, {} of {} bytes", progress.records,
-                 progress.bytes, progress.total_bytes);
-  };
   return options;
 }
 
@@ -136,7 +134,7 @@ class Broker {
         gearman_(GearmanOptions(), engine_, server_) {}
 
   int Run() {
-    if (!Recover() || !Listen()) return kFailed;
+    if (!OpenAdmin() || !Recover()) return kFailed;
     server_.set_hopeless_output(
         std::max<std::size_t>(256 << 20, std::size_t{4} * config_.max_job_size));
     on_stop_ = [this] { server_.Stop(); };
@@ -145,11 +143,21 @@ class Broker {
     const std::array signals = {loop_.OnSignal(SIGTERM, on_stop_), loop_.OnSignal(SIGINT, on_stop_),
                                 loop_.OnSignal(SIGUSR1, on_drain_),
                                 loop_.OnSignal(SIGHUP, on_reload_)};
+    if (!Listen()) return kFailed;
+    not_ready_.clear();
     server_.Run();
     const Status closed = wal_ == nullptr ? Status() : wal_->Close();
     if (!closed.ok()) spdlog::critical("the journal did not end well: {}", closed.message());
     spdlog::info("stopped");
     return closed.ok() ? kDone : kFailed;
+  }
+
+  // Called by the journal every so often: /readyz answers during a long replay, too.
+  void OnReplay(const ReplayProgress& progress) {
+    not_ready_ = fmt::format("replaying the journal: {} records, {} of {} bytes", progress.records,
+                             progress.bytes, progress.total_bytes);
+    spdlog::info(not_ready_);
+    loop_.RunOnce(0, 0);
   }
 
  private:
@@ -177,6 +185,33 @@ class Broker {
   void Drain(std::string_view asked_by) {
     engine_.Drain();
     spdlog::info("draining: no new jobs are taken ({})", asked_by);
+  }
+
+  bool OpenAdmin() {
+    if (config_.admin.empty()) return true;
+    Result<std::unique_ptr<HttpServer>> opened = HttpServer::Open(loop_.base(), config_.admin);
+    if (!opened.ok()) {
+      spdlog::critical(opened.status().message());
+      return false;
+    }
+    admin_ = std::move(opened.value());
+    admin_->Serve("/healthz", [] { return HttpAnswer{.body = "ok\n"}; });
+    admin_->Serve("/readyz", [this] { return Readiness(); });
+    admin_->Serve("/metrics", [this] {
+      const TrafficCounts traffic{server_.received_bytes(), server_.sent_bytes()};
+      return HttpAnswer{.type = "text/plain; version=0.0.4; charset=utf-8",
+                        .body = MetricsText(engine_, server_, traffic)};
+    });
+    spdlog::info("admin {}", admin_->name());
+    return true;
+  }
+
+  HttpAnswer Readiness() const {
+    std::string reason = not_ready_;
+    if (reason.empty() && engine_.draining()) reason = "draining";
+    if (reason.empty()) reason = journal_.Health().message();
+    return {.status = reason.empty() ? 200 : 503,
+            .body = (reason.empty() ? "ready" : reason) + "\n"};
   }
 
   // Brings the jobs back from the journal.
@@ -249,7 +284,9 @@ class Broker {
   beanstalk::Protocol beanstalk_;
   gearman::GearmanProtocol gearman_;
   std::function<void()> on_stop_, on_drain_, on_reload_, on_notify_;
-  std::string health_;
+  std::unique_ptr<HttpServer> admin_;
+  std::string health_;                  // of the journal, as last logged
+  std::string not_ready_ = "starting";  // empty: serving
 };
 
 int Serve(const Config& config) {
@@ -257,12 +294,17 @@ int Serve(const Config& config) {
     MemoryJournal journal;
     return Broker(config, journal, nullptr).Run();
   }
-  Result<std::unique_ptr<WalJournal>> journal = WalJournal::Open(WalOptionsOf(config));
+  Broker* broker = nullptr;
+  WalOptions options = WalOptionsOf(config);
+  options.on_progress = [&](const ReplayProgress& progress) { broker->OnReplay(progress); };
+  Result<std::unique_ptr<WalJournal>> journal = WalJournal::Open(std::move(options));
   if (!journal.ok()) {
     spdlog::critical(journal.status().message());
     return kFailed;
   }
-  return Broker(config, *journal.value(), journal.value().get()).Run();
+  Broker durable(config, *journal.value(), journal.value().get());
+  broker = &durable;
+  return durable.Run();
 }
 
 int CheckListen(const Config& config) {

@@ -18,6 +18,7 @@ struct Config {
   enum class Sync : std::uint8_t { kAlways, kInterval, kSystem };
 
   std::vector<std::string> listen = {"127.0.0.1:11300", "127.0.0.1:4730"};
+  std::string admin;     // HOST:PORT of /metrics, /healthz, /readyz; empty: none
   std::string data_dir;  // empty: jobs live in memory
   Sync sync = Sync::kAlways;
   Time sync_interval = 0;          // kInterval

@@ -100,6 +100,8 @@ std::span<const Option> Options() {
       Option{"listen", "ADDR:PORT[,protocols=auto|beanstalk|gearman]",
              "Address to listen on, or unix:/PATH; port 0 takes a free one. May be repeated.", true,
              SetListen},
+      Option{"admin", "ADDR:PORT", "Address of /metrics, /healthz and /readyz over HTTP.", false,
+             Text(&Config::admin)},
       Option{"data_dir", "DIR", "Directory of the journal; without it jobs live in memory.", false,
              Text(&Config::data_dir)},
       Option{
