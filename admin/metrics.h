@@ -4,7 +4,6 @@
 #include <string>
 
 #include "broker/engine/engine.h"
-#include "broker/journal/journal.h"
 #include "broker/server/protocol.h"
 
 namespace gearstalk {

@@ -27,7 +27,7 @@ std::string VariableOf(const Option& option) {
 }
 
 Status Set(const Option& option, Config& config, const Values& values, const std::string& where) {
-  const Status status = option.set(config, values);
+  Status status = option.set(config, values);
   if (status.ok()) return status;
   return Bad(fmt::format("{}: '{}': {}", where, fmt::join(values, ", "), status.message()));
 }
@@ -61,7 +61,7 @@ Status ReadNode(const YAML::Node& node, const std::string& prefix, const std::st
     const std::string key = prefix + entry.first.Scalar();
     const std::string where = fmt::format("{}:{}", file, entry.first.Mark().line + 1);
     if (entry.second.IsMap()) {
-      const Status status = ReadNode(entry.second, key + ".", file, config);
+      Status status = ReadNode(entry.second, key + ".", file, config);
       if (!status.ok()) return status;
       continue;
     }
@@ -75,7 +75,7 @@ Status ReadNode(const YAML::Node& node, const std::string& prefix, const std::st
       values.push_back(entry.second.Scalar());
     }
     if (values.empty()) return Bad(fmt::format("{}: {}: expected a value", where, key));
-    const Status status = Set(*option, config, values, fmt::format("{}: {}", where, key));
+    Status status = Set(*option, config, values, fmt::format("{}: {}", where, key));
     if (!status.ok()) return status;
   }
   return {};
@@ -101,7 +101,7 @@ Status ReadEnvironment(Config& config) {
     if (text == nullptr) continue;
     // Addresses hold commas of their own, so blanks part them.
     const Values values = option.list ? CLI::detail::split(text, ' ') : Values{std::string(text)};
-    const Status status = Set(option, config, values, name);
+    Status status = Set(option, config, values, name);
     if (!status.ok()) return status;
   }
   return {};

@@ -25,7 +25,7 @@ const JobExtra kNoExtra{};
 
 JobPtr Job::New(std::uint32_t body_size, std::string_view unique) {
   GS_CHECK(unique.size() <= kMaxUnique);
-  const std::size_t size = sizeof(Job) + (unique.empty() ? 0 : sizeof(Job*)) + unique.size() +
+  const std::size_t size = sizeof(Job) + (unique.empty() ? 0 : sizeof(void*)) + unique.size() +
                            body_size + std::size_t{2};
   Job* job = new (Allocate(size)) Job;
   job->body_size_ = body_size;

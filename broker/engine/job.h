@@ -129,7 +129,7 @@ class Job {
 
   JobExtra& MakeExtra();
   Job*& UniqueNext();
-  std::size_t KeyOffset() const { return sizeof(Job) + (unique_size_ > 0 ? sizeof(Job*) : 0); }
+  std::size_t KeyOffset() const { return sizeof(Job) + (unique_size_ > 0 ? sizeof(void*) : 0); }
   const char* KeyBytes() const { return reinterpret_cast<const char*>(this) + KeyOffset(); }
   const char* BodyBytes() const { return KeyBytes() + unique_size_; }
   char* BodyBytes() { return reinterpret_cast<char*>(this) + KeyOffset() + unique_size_; }
