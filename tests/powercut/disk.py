@@ -1,4 +1,4 @@
-"""An ext4 file system of its own in an image file, that can lose its power."""
+"""File systems of their own, so that they can get full or lose their power."""
 
 from __future__ import annotations
 
@@ -29,20 +29,47 @@ def _run(*command: str) -> None:
         raise CannotMount(f"{' '.join(command)}: {error.stderr.strip()}") from error
 
 
-class Disk:
-    """Mounted from the start; `path` is where."""
+class _Mounted:
+    """`path` is where."""
 
-    def __init__(self, directory: Path, megabytes: int, options: str = "data=ordered") -> None:
+    def __init__(self, directory: Path) -> None:
         if os.geteuid() != 0:
             raise CannotMount("only root may mount")
-        self._image = directory / "image"
         self.path = directory / "disk"
         self.path.mkdir()
+        self._mounted = False
+
+    def unmount(self) -> None:
+        deadline = time.monotonic() + _UNMOUNT_SECONDS
+        while self._mounted:
+            try:
+                _run("umount", str(self.path))
+                self._mounted = False
+            except CannotMount:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
+
+
+class MemoryDisk(_Mounted):
+    """A tmpfs, mounted from the start."""
+
+    def __init__(self, directory: Path, megabytes: int) -> None:
+        super().__init__(directory)
+        _run("mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "gearstalk-test", str(self.path))
+        self._mounted = True
+
+
+class Disk(_Mounted):
+    """An ext4 in an image file, mounted from the start."""
+
+    def __init__(self, directory: Path, megabytes: int, options: str = "data=ordered") -> None:
+        super().__init__(directory)
+        self._image = directory / "image"
         with self._image.open("wb") as image:
             image.truncate(megabytes << 20)
         os.environ["PATH"] += ":/usr/sbin:/sbin"
-        _run("mkfs.ext4", "-q", "-F", str(self._image))
-        self._mounted = False
+        _run("mkfs.ext4", "-q", "-F", "-m", "0", str(self._image))
         self.mount(options)
 
     def mount(self, options: str = "data=ordered") -> None:
@@ -58,17 +85,6 @@ class Disk:
             raise CannotMount(f"the file system cannot be shut down: {error}") from error
         finally:
             os.close(descriptor)
-
-    def unmount(self) -> None:
-        deadline = time.monotonic() + _UNMOUNT_SECONDS
-        while self._mounted:
-            try:
-                _run("umount", str(self.path))
-                self._mounted = False
-            except CannotMount:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.05)
 
     def remove(self) -> None:
         self.unmount()
