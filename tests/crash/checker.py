@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import wire
 from loners import Burier
@@ -128,13 +128,13 @@ class Checker:
 
     def settle_as(self, job: Job, origin: Put, state: State, found: Found | None) -> None:
         self.model.unanswered.discard(origin)
+        job.settled = {state}
         if found is None:
             del self.model.jobs[job.id]
             self.model.ended.add(job.id)
             return
-        ready = state.kind == DELAYED and found.state == READY
-        job.settled = {State(READY, state.priority, (0.0, 0.0), state.releases, state.buries,
-                             state.kicks) if ready else state}
+        if state.kind == DELAYED and found.state == READY:
+            job.settled = {replace(state, kind=READY, due=(0.0, 0.0))}
         job.origin, job.puts, job.changes, job.seen = origin, [], [], None
 
     def check_burials(self) -> None:

@@ -18,9 +18,9 @@ class Silent(Exception):
 
 
 class Connection:
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, seconds: float = REPLY_SECONDS) -> None:
         try:
-            self._socket = socket.create_connection(("127.0.0.1", port), timeout=REPLY_SECONDS)
+            self._socket = socket.create_connection(("127.0.0.1", port), timeout=seconds)
         except OSError as error:
             raise Gone(str(error)) from error
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -6,7 +6,9 @@ does not allow it."""
 from __future__ import annotations
 
 import argparse
+import http.client
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -24,7 +26,7 @@ from model import Job, Model, Put  # noqa: E402
 from wire import Beanstalk, Gearman, fields, handle_of, id_of  # noqa: E402
 
 SKIPPED = 77
-MEGABYTES = 80
+MEGABYTES = 64
 BODY = 50_000
 TAKEN_AGAIN_SECONDS = 60.0
 TUBES = ("full0", "full1")
@@ -47,7 +49,8 @@ class FullDisk:
         self.start()
 
     def start(self) -> None:
-        self.broker = Broker(self.binary, self.disk.path / "data", self.log).wait_ready()
+        self.broker = Broker(self.binary, self.disk.path / "data", self.log,
+                             args=("--admin", "127.0.0.1:0")).wait_ready()
         self.beanstalk = Beanstalk(self.broker.port)
         self.gearman = Gearman(self.broker.port)
         for tube in TUBES:
@@ -95,10 +98,22 @@ class FullDisk:
             refusals = 0
             refusals += not self.put()
             refusals += not self.submit()
+        status, text = self.readiness()
+        expect(status == 503 and "No space left" in text, "/readyz of a full disk", (status, text))
+        expect("No space left" in self.broker.log(), "the log", self.broker.log()[-300:])
         # A foreground job needs no disk.
         kind, arguments = self.gearman.ask(wire.SUBMIT_JOB, b"none", b"", b"foreground")
         expect(kind == wire.JOB_CREATED, "submit of a foreground job", arguments)
         self.model.saw_foreground(id_of(arguments[0]))
+
+    def readiness(self) -> tuple[int, str]:
+        port = int(re.findall(r"^admin 127\.0\.0\.1:(\d+)$", self.broker.log(), re.MULTILINE)[-1])
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=wire.REPLY_SECONDS)
+        connection.request("GET", "/readyz")
+        response = connection.getresponse()
+        text = response.read().decode()
+        connection.close()
+        return response.status, text
 
     def read(self) -> None:
         for job in self.rng.sample(list(self.model.jobs.values()), 20):
@@ -156,7 +171,7 @@ class FullDisk:
 
     def taken_again(self) -> None:
         deadline = time.monotonic() + TAKEN_AGAIN_SECONDS
-        while not (self.put() and self.submit()):
+        while not (self.put() and self.submit() and self.readiness()[0] == 200):
             if time.monotonic() > deadline:
                 raise Failed(f"nothing is taken after draining:\n{self.broker.log()[-2000:]}")
             time.sleep(0.05)

@@ -19,9 +19,11 @@ from checker import Checker, describe  # noqa: E402
 from disk import CannotMount, Disk  # noqa: E402
 from model import Model  # noqa: E402
 from traffic import Traffic  # noqa: E402
+from wire import Beanstalk, Silent  # noqa: E402
 
 SKIPPED = 77
 MEGABYTES = 256
+FAILED_SECONDS = 60.0
 MODES = ("data=ordered", "data=writeback")
 
 
@@ -34,6 +36,7 @@ class Bench:
         self.disk = Disk(self.directory, MEGABYTES, rng.choice(MODES))
         self.model = Model()
         self.torn = 0
+        self.cut_at = 0.0
 
     def start(self, sync: str) -> Broker:
         return Broker(self.binary, self.disk.path / "data", self.directory / "log",
@@ -45,9 +48,12 @@ class Bench:
         traffic = Traffic(self.model, broker.port, self.rng)
         traffic.start()
         time.sleep(self.rng.uniform(0.05, 1.0))
+        self.cut_at = time.time()
         try:
             self.disk.cut_power()
-            time.sleep(self.rng.choice((0.0, 0.1)))  # may the broker not go on acknowledging
+            # May the broker not go on acknowledging.
+            if self.rng.random() < 0.5:
+                self.look_at_failed(broker)
         finally:
             broker.kill()
         ended = time.time()
@@ -57,6 +63,29 @@ class Bench:
         broker = self.start(sync)
         self.torn += "cut off" in broker.log()
         return broker, ended
+
+    def look_at_failed(self, broker: Broker) -> None:
+        """It refuses changes, by whoever, says why, and answers questions."""
+        deadline = time.monotonic() + FAILED_SECONDS
+        word = "nothing"
+        while word != "OUT_OF_MEMORY" and time.monotonic() < deadline:
+            connection = Beanstalk(broker.port, seconds=1.0)
+            try:
+                connection.send(Beanstalk.put(1, 0, 60, b"after the cut"))
+                word = connection.reply()[0]
+            except Silent:
+                pass  # sent before the broker knew: never answered
+            connection.close()
+            if word == "INSERTED":
+                break
+        if word != "OUT_OF_MEMORY":
+            self.model.fail(f"a put after the cut is answered by {word}")
+        connection = Beanstalk(broker.port)
+        if connection.ask("stats")[0] != "OK":
+            self.model.fail("no statistics after the cut")
+        if "does not take" not in broker.log():
+            self.model.fail(f"the log does not say why: {broker.log()[-500:]}")
+        connection.close()
 
     def cut_and_compare(self) -> None:
         broker, ended = self.cut("always")
@@ -77,8 +106,9 @@ class Bench:
         broker.kill()
         kept = [job for job in self.model.jobs.values()
                 if job.puts and not any(change.kind != "take" for change in job.changes)]
-        lost = sum(job.id not in found for job in kept)
-        print(f"--sync {sync}: lost {lost} of {len(kept)} acknowledged jobs, "
+        lost = [self.cut_at - job.puts[0].answered for job in kept if job.id not in found]
+        print(f"--sync {sync}: lost {len(lost)} of {len(kept)} acknowledged jobs, the oldest "
+              f"{1000 * max(lost, default=0):.0f} ms before the cut, "
               f"{len(self.model.errors)} errors", flush=True)
 
 
