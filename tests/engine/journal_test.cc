@@ -1,8 +1,11 @@
+#include <algorithm>
 #include <functional>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "broker/journal/memory_journal.h"
+#include "tests/engine/durable_state.h"
 #include "tests/engine/engine_test.h"
 
 namespace gearstalk {
@@ -162,6 +165,34 @@ TEST_F(JournalTest, NoIdIsGivenTwiceOverARestart) {
   restarted.Use(consumer, "default");
   EXPECT_GT(restarted.Put(Now(), consumer, MakeJob({})).id, last);
   restarted.Leave(Now(), consumer);
+}
+
+TEST_F(JournalTest, NoAcknowledgedIdIsGivenTwiceAfterACrash) {
+  std::mt19937 random(7);
+  std::vector<Added> added;
+  RecordingObserver& client = Client();
+  journal.HoldBack();
+  for (int step = 0; step < 5000; ++step) {
+    RecordingObserver* waiter = random() % 4 != 0 ? &client : nullptr;
+    added.push_back(Submit("f", {.unique = random() % 8 == 0 ? "k" : ""}, waiter));
+    if (random() % 64 == 0) engine.Cancel(Now(), added.back().id);
+    if (random() % 16 == 0 && journal.last() > 2) {
+      journal.MakeDurable(std::max(journal.Durable(), journal.last() - random() % 3));
+    }
+    if (step % 100 != 0) continue;
+    // What the disk holds at this moment is all there is.
+    const auto durable = static_cast<std::ptrdiff_t>(journal.Durable());
+    KeptJournal disk({journal.records().begin(), journal.records().begin() + durable});
+    Engine restarted({}, disk);
+    ASSERT_TRUE(disk.Replay(restarted).ok());
+    restarted.FinishReplay();
+    const JobId next = NextId(restarted);
+    for (const Added& each : added) {
+      if (each.lsn <= journal.Durable()) {
+        ASSERT_LT(each.id, next);
+      }
+    }
+  }
 }
 
 TEST_F(JournalTest, ATubeThatGoesTakesItsPauseAlong) {
