@@ -49,7 +49,7 @@ Claim Protocol::Sniff(std::string_view bytes) const {
 }
 
 Claim Protocol::SniffUnknown(std::string_view bytes) const {
-  const std::size_t end = bytes.find('\n');
+  const std::size_t end = bytes.substr(0, kLongestUnknown).find('\n');
   // Its end says whose it is; who sends none for so long gets beanstalk's word for it.
   if (end == std::string_view::npos) {
     return bytes.size() < kLongestUnknown ? Claim::kMaybe : Claim::kYes;

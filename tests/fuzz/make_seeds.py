@@ -201,7 +201,15 @@ SEGMENTS = {
 }
 
 # Inputs that once broke something: target -> name -> bytes.
-FOUND: dict[str, dict[str, bytes]] = {}
+FOUND: dict[str, dict[str, bytes]] = {
+    "router_fuzz": {
+        # An unknown line that begins with NUL was run as a packet.
+        "found-packet-in-beanstalk": script(
+            b"aput 0 0 1 1\r\nx\r\n" + packet("WORK_COMPLETE", handle(1), "r") + b"reserve\r\n"),
+        # What followed a line too long for both protocols depended on where the reads were cut.
+        "found-line-too-long-for-both": script(b"ra\x90x\nversion\n", b"a\r\nlist-tube-used\r\n"),
+    },
+}
 
 
 def seeds() -> dict[str, dict[str, bytes]]:

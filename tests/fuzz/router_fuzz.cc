@@ -2,10 +2,11 @@
 // "\xff|", the first byte of each says what happens, the rest is what is sent.
 //
 //   a b c TEXT    the client sends TEXT
-//   r  WHO N BYTE client WHO (a b c) sends 64 * N times BYTE: lines and bodies without end
-//   d  WHO        the client is gone, a new one comes in its place
-//   h  WHO        the client closes its side
-//   t  N          N milliseconds pass (N: decimal)
+//   r WHO N BYTE TEXT
+//                 client WHO (a b c) sends 64 * N times BYTE, then TEXT: long lines and bodies
+//   d WHO         the client is gone, a new one comes in its place
+//   h WHO         the client closes its side
+//   t N           N milliseconds pass (N: decimal)
 //
 // The script runs several times, with other cuts between the reads of each step. Whatever the cuts:
 // every client hears the same, and the engine's books are right after each step.
@@ -66,7 +67,7 @@ class Play {
         return broker_.client(Who(what)).Send(rest, piece_);
       case 'r':
         if (rest.size() < 3) return;
-        return Repeat(Who(rest[0]), static_cast<unsigned char>(rest[1]), rest[2]);
+        return Repeat(Who(rest[0]), static_cast<unsigned char>(rest[1]), rest[2], rest.substr(3));
       case 'd':
         return rest.empty() ? void() : Replace(Who(rest[0]));
       case 'h':
@@ -79,9 +80,9 @@ class Play {
   }
 
   // Cut less finely than the rest: byte by byte it would cost the square of its length.
-  void Repeat(std::size_t who, std::size_t times, char byte) {
+  void Repeat(std::size_t who, std::size_t times, char byte, std::string_view text) {
     const std::size_t piece = piece_ == 0 ? 0 : piece_ + 500;
-    broker_.client(who).Send(std::string(64 * times, byte), piece);
+    broker_.client(who).Send(std::string(64 * times, byte).append(text), piece);
   }
 
   void Replace(std::size_t who) {

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "broker/base/lsn.h"
+#include "broker/server/protocol.h"
+
+namespace gearstalk {
+
+class FakeSession;
+
+// A protocol of lines for tests of what stands around protocols. Protocol "a" owns connections that
+// begin with the word "a", answers lines of the word "A" for everybody, and knows no other words:
+//
+//   a echo TEXT     TEXT
+//   a big N         N bytes 'x' and a line end
+//   a hold LSN      "held LSN", not before LSN is durable
+//   a wait          blocks until Release, then "released"; or until the peer's end, then "end"
+//   a slow N        yields N times, then "slow"
+//   a body N        takes N bytes, then "body", how many of them came directly, and the last byte
+//   a close         "bye", and closes
+//
+// A line that nobody knows is answered with "a?" and the line.
+class FakeProtocol final : public Protocol {
+ public:
+  enum class Answers { kNothing, kCrLf, kLf };
+
+  explicit FakeProtocol(char letter, Answers unknown = Answers::kNothing)
+      : name_(1, letter), unknown_(unknown) {}
+
+  std::string_view name() const override { return name_; }
+  Claim Sniff(std::string_view bytes) const override;
+  Claim SniffUnknown(std::string_view bytes) const override;
+  std::unique_ptr<Session> NewSession(Wire& wire) override;
+
+  // Whether a line begins with one of its two words.
+  bool Knows(std::string_view line) const;
+
+  // All sessions that wait go on.
+  void Release();
+
+  // Of all sessions.
+  int commands = 0;
+  int created = 0;
+  std::function<void()> on_echo = [] {};
+
+ private:
+  friend class FakeSession;
+
+  const std::string name_;
+  const Answers unknown_;
+  std::vector<FakeSession*> sessions_;
+};
+
+}  // namespace gearstalk

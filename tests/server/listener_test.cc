@@ -1,0 +1,146 @@
+#include "broker/server/listener.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <utility>
+
+namespace gearstalk {
+namespace {
+
+ListenAddress Parsed(std::string_view text) {
+  const Result<ListenAddress> address = ListenAddress::Parse(text);
+  EXPECT_TRUE(address.ok()) << text;
+  return address.ok() ? address.value() : ListenAddress();
+}
+
+std::string Refusal(std::string_view text) {
+  const Result<ListenAddress> address = ListenAddress::Parse(text);
+  return address.ok() ? "taken" : address.status().message();
+}
+
+TEST(ListenAddress, HostAndPort) {
+  const ListenAddress address = Parsed("127.0.0.1:11300");
+  EXPECT_EQ(address.host, "127.0.0.1");
+  EXPECT_EQ(address.port, "11300");
+  EXPECT_EQ(address.path, "");
+  EXPECT_EQ(address.protocols, "auto");
+}
+
+TEST(ListenAddress, Names) {
+  EXPECT_EQ(Parsed("localhost:0").host, "localhost");
+  EXPECT_EQ(Parsed("queue.example.org:65535").port, "65535");
+}
+
+TEST(ListenAddress, Ipv6StandsInBrackets) {
+  const ListenAddress address = Parsed("[::1]:4730");
+  EXPECT_EQ(address.host, "::1");
+  EXPECT_EQ(address.port, "4730");
+  EXPECT_EQ(Parsed("[::]:0").host, "::");
+}
+
+TEST(ListenAddress, UnixPath) {
+  const ListenAddress address = Parsed("unix:/run/gearstalkd.sock");
+  EXPECT_EQ(address.path, "/run/gearstalkd.sock");
+  EXPECT_EQ(address.host, "");
+  EXPECT_EQ(Parsed("unix:/a:b").path, "/a:b");
+}
+
+TEST(ListenAddress, Protocols) {
+  for (const std::string protocols : {"auto", "beanstalk", "gearman"}) {
+    EXPECT_EQ(Parsed("127.0.0.1:1,protocols=" + protocols).protocols, protocols);
+    EXPECT_EQ(Parsed("unix:/x,protocols=" + protocols).protocols, protocols);
+    EXPECT_EQ(Parsed("unix:/x,protocols=" + protocols).path, "/x");
+  }
+}
+
+TEST(ListenAddress, SaysWhatIsWrong) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"", "expected HOST:PORT or unix:/PATH"},
+      {"11300", "expected HOST:PORT or unix:/PATH"},
+      {":11300", "a host is missing before the colon"},
+      {"[]:11300", "a host is missing before the colon"},
+      {"localhost:", "the port is a number from 0 to 65535"},
+      {"localhost:65536", "the port is a number from 0 to 65535"},
+      {"localhost:000001", "the port is a number from 0 to 65535"},
+      {"localhost:-1", "the port is a number from 0 to 65535"},
+      {"localhost:http", "the port is a number from 0 to 65535"},
+      {"localhost: 1", "the port is a number from 0 to 65535"},
+      {"unix:", "a path must follow 'unix:'"},
+      {"unix:/" + std::string(107, 'x'), "the path is too long"},
+      {"localhost:1,", "only 'protocols=' may follow the comma"},
+      {"localhost:1,tls=on", "only 'protocols=' may follow the comma"},
+      {"localhost:1,protocols=", "protocols is one of auto, beanstalk, gearman"},
+      {"localhost:1,protocols=http", "protocols is one of auto, beanstalk, gearman"},
+      {"localhost:1,protocols=auto,protocols=auto", "protocols is one of auto, beanstalk, gearman"},
+  };
+  for (const auto& [text, why] : cases) {
+    EXPECT_EQ(Refusal(text), "listen address '" + text + "': " + why);
+  }
+}
+
+TEST(ListenAddress, LongestPath) {
+  EXPECT_EQ(Parsed("unix:/" + std::string(106, 'x')).path.size(), 107U);
+}
+
+class UnixListener : public ::testing::Test {
+ protected:
+  ~UnixListener() override { unlink(path_.c_str()); }
+
+  Result<std::unique_ptr<ListenSocket>> Open() {
+    return ListenSocket::Open(Parsed("unix:" + path_));
+  }
+  bool Exists() const { return access(path_.c_str(), F_OK) == 0; }
+
+  const std::string path_ = ::testing::TempDir() + "gs-listener-" + std::to_string(getpid());
+};
+
+TEST_F(UnixListener, RemovesItsSocketAtTheEnd) {
+  {
+    const auto socket = Open();
+    ASSERT_TRUE(socket.ok());
+    EXPECT_EQ(socket.value()->name(), "unix:" + path_);
+    EXPECT_TRUE(Exists());
+  }
+  EXPECT_FALSE(Exists());
+}
+
+TEST_F(UnixListener, ReplacesASocketThatWasLeftBehind) {
+  const std::string moved = path_ + ".old";
+  {
+    const auto first = Open();
+    ASSERT_TRUE(first.ok());
+    ASSERT_EQ(rename(path_.c_str(), moved.c_str()), 0);
+  }
+  ASSERT_EQ(rename(moved.c_str(), path_.c_str()), 0);
+  EXPECT_TRUE(Open().ok());
+}
+
+TEST_F(UnixListener, LeavesOtherFilesAlone) {
+  std::ofstream(path_) << "precious";
+  const auto socket = Open();
+  ASSERT_FALSE(socket.ok());
+  EXPECT_EQ(socket.status().code(), Code::kIo);
+  EXPECT_EQ(socket.status().message(),
+            "cannot listen on unix:" + path_ + ": bind: Address already in use");
+  EXPECT_TRUE(Exists());
+}
+
+TEST(TcpListener, TakesAFreePort) {
+  const auto first = ListenSocket::Open(Parsed("127.0.0.1:0"));
+  ASSERT_TRUE(first.ok());
+  const std::string name = first.value()->name();
+  EXPECT_TRUE(name.starts_with("127.0.0.1:")) << name;
+  EXPECT_NE(name, "127.0.0.1:0");
+  const auto second = ListenSocket::Open(Parsed(name));
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.status().message(),
+            "cannot listen on " + name + ": bind: Address already in use");
+}
+
+}  // namespace
+}  // namespace gearstalk

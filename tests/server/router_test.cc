@@ -1,0 +1,251 @@
+// The router with protocols that are simple enough to see what it does.
+
+#include "broker/server/router.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/server/fake_protocol.h"
+
+namespace gearstalk {
+namespace {
+
+class FakeWire final : public Wire {
+ public:
+  Output& out() override { return out_; }
+  const Peer& peer() const override { return peer_; }
+  Time Now() const override { return 0; }
+  void Resume() override { ++resumed_; }
+
+  std::string Hear() { return out_.TakeAll(); }
+  int resumed() const { return resumed_; }
+
+ private:
+  Output out_;
+  Peer peer_;
+  int resumed_ = 0;
+};
+
+class RouterTest : public ::testing::Test {
+ protected:
+  // Shows bytes behind what is left of the last ones, and returns the answers.
+  std::string Say(std::string_view bytes) {
+    left_ += bytes;
+    const InputResult result = router_.OnInput(left_);
+    EXPECT_LE(result.bytes, left_.size());
+    left_.erase(0, result.bytes);
+    then_ = result.then;
+    return wire_.Hear();
+  }
+  bool Owned() const { return router_.owner() != nullptr; }
+
+  FakeProtocol a_{'a', FakeProtocol::Answers::kCrLf};
+  FakeProtocol b_{'b', FakeProtocol::Answers::kLf};
+  std::vector<Protocol*> both_{&a_, &b_};
+  FakeWire wire_;
+  Router router_{both_, wire_};
+  std::string left_;
+  Then then_ = Then::kMore;
+};
+
+TEST_F(RouterTest, MakesNoSessionBeforeItIsNeeded) {
+  EXPECT_EQ(Say(""), "");
+  EXPECT_EQ(router_.Describing(), nullptr);
+  EXPECT_EQ(a_.created + b_.created, 0);
+}
+
+TEST_F(RouterTest, TheFirstWordDecides) {
+  EXPECT_EQ(Say("b echo 1\n"), "1\n");
+  EXPECT_TRUE(Owned());
+  EXPECT_EQ(Say("b echo 2\nb echo 3\n"), "2\n3\n");
+  EXPECT_EQ(a_.created, 0);
+  EXPECT_EQ(b_.created, 1);
+  EXPECT_EQ(then_, Then::kMore);
+}
+
+TEST_F(RouterTest, WaitsForTheWholeWord) {
+  EXPECT_EQ(Say("b"), "");
+  EXPECT_EQ(then_, Then::kMore);
+  EXPECT_EQ(left_, "b");
+  EXPECT_FALSE(Owned());
+  EXPECT_EQ(Say(" echo 1\n"), "1\n");
+}
+
+TEST_F(RouterTest, OneMessageLeavesTheConnectionUndecided) {
+  EXPECT_EQ(Say("B echo 1\n"), "1\n");
+  EXPECT_FALSE(Owned());
+  EXPECT_EQ(Say("A echo 2\n"), "2\n");
+  EXPECT_FALSE(Owned());
+  EXPECT_EQ(Say("a echo 3\n"), "3\n");
+  EXPECT_TRUE(Owned());
+}
+
+TEST_F(RouterTest, OneMessagesMayFollowEachOtherInOneRead) {
+  EXPECT_EQ(Say("B echo 1\nA echo 2\nb echo 3\nA echo 4\nB echo 5\nb echo 6\n"),
+            "1\n2\n3\n4\n5\n6\n");
+  EXPECT_EQ(left_, "");
+}
+
+TEST_F(RouterTest, AnOwnerLetsGuestsAnswerTheirLines) {
+  EXPECT_EQ(Say("a echo 1\nB echo 2\na echo 3\n"), "1\n2\n3\n");
+  EXPECT_EQ(a_.created, 1);
+  EXPECT_EQ(b_.created, 1);
+  EXPECT_EQ(Say("B echo 4\n"), "4\n");
+  EXPECT_EQ(b_.created, 1);
+}
+
+TEST_F(RouterTest, AnOwnerKeepsItsConnection) {
+  EXPECT_EQ(Say("a echo 1\n"), "1\n");
+  EXPECT_EQ(Say("b echo 2\r\n"), "a?b echo 2\r\n");
+  EXPECT_EQ(Say("b echo 2\n"), "b?b echo 2\n");
+  EXPECT_EQ(Say("a echo 3\n"), "3\n");
+}
+
+TEST_F(RouterTest, UnknownLinesGoToWhoeverAnswersTheirEnd) {
+  EXPECT_EQ(Say("x\r\n"), "a?x\r\n");
+  EXPECT_EQ(Say("x\n"), "b?x\n");
+  EXPECT_FALSE(Owned());
+  EXPECT_EQ(Say("\n\r\n"), "b?\na?\r\n");
+}
+
+TEST_F(RouterTest, UnknownLinesWaitForTheirEnd) {
+  EXPECT_EQ(Say("xyz"), "");
+  EXPECT_EQ(Say("\r"), "");
+  EXPECT_EQ(then_, Then::kMore);
+  EXPECT_EQ(left_, "xyz\r");
+  EXPECT_EQ(Say("\n"), "a?xyz\r\n");
+}
+
+TEST_F(RouterTest, ABlockedOwnerIsNotAskedForGuests) {
+  EXPECT_EQ(Say("a wait\nB echo 1\n"), "");
+  EXPECT_EQ(then_, Then::kBlocked);
+  EXPECT_EQ(left_, "B echo 1\n");
+  a_.Release();
+  EXPECT_EQ(wire_.resumed(), 1);
+  EXPECT_EQ(Say(""), "released\n1\n");
+}
+
+TEST_F(RouterTest, ABlockedGuestStopsItsConnection) {
+  EXPECT_EQ(Say("a echo 1\nB wait\na echo 2\n"), "1\n");
+  EXPECT_EQ(then_, Then::kBlocked);
+  EXPECT_EQ(Say(""), "");
+  EXPECT_EQ(then_, Then::kBlocked);
+  b_.Release();
+  EXPECT_EQ(Say(""), "released\n2\n");
+  EXPECT_EQ(then_, Then::kMore);
+}
+
+TEST_F(RouterTest, AYieldingGuestFinishesFirst) {
+  EXPECT_EQ(Say("a echo 1\nB slow 3\na echo 2\n"), "1\n");
+  EXPECT_EQ(then_, Then::kYield);
+  EXPECT_EQ(Say(""), "");
+  EXPECT_EQ(then_, Then::kYield);
+  EXPECT_EQ(Say("a echo 3\n"), "");
+  EXPECT_EQ(Say(""), "slow\n2\n3\n");
+  EXPECT_EQ(then_, Then::kMore);
+}
+
+TEST_F(RouterTest, AYieldingGuestOfNobodyFinishesFirst) {
+  EXPECT_EQ(Say("B slow 2\nA echo 1\n"), "");
+  EXPECT_EQ(Say(""), "");
+  EXPECT_EQ(Say(""), "slow\n1\n");
+  EXPECT_FALSE(Owned());
+}
+
+TEST_F(RouterTest, CloseEndsIt) {
+  EXPECT_EQ(Say("a echo 1\na close\na echo 2\n"), "1\nbye\n");
+  EXPECT_EQ(then_, Then::kClose);
+}
+
+TEST_F(RouterTest, AGuestMayClose) {
+  EXPECT_EQ(Say("a echo 1\nB close\na echo 2\n"), "1\nbye\n");
+  EXPECT_EQ(then_, Then::kClose);
+}
+
+TEST_F(RouterTest, BodiesBelongToTheOwner) {
+  EXPECT_TRUE(router_.BodySpace().empty());
+  EXPECT_EQ(Say("a body 4\n"), "");
+  const std::span<char> space = router_.BodySpace();
+  ASSERT_EQ(space.size(), 4U);
+  space[0] = 'x';
+  space[1] = 'y';
+  router_.OnBody(2);
+  EXPECT_EQ(Say("zwa echo 1\n"), "body 2 w\n1\n");
+  EXPECT_TRUE(router_.BodySpace().empty());
+}
+
+TEST_F(RouterTest, ThereIsNoSpaceForABodyWhileAGuestAnswers) {
+  EXPECT_EQ(Say("a echo 1\nB slow 2\n"), "1\n");
+  EXPECT_TRUE(router_.BodySpace().empty());
+}
+
+TEST_F(RouterTest, EndReachesEverySession) {
+  EXPECT_EQ(Say("a echo 1\nB wait\n"), "1\n");
+  router_.OnEof();
+  EXPECT_EQ(wire_.Hear(), "end\n");
+}
+
+TEST_F(RouterTest, DescribesItselfByItsOwnerOrAGuest) {
+  EXPECT_EQ(Say("B echo 1\n"), "1\n");
+  const Session* const guest = router_.Describing();
+  EXPECT_NE(guest, nullptr);
+  EXPECT_EQ(Say("a echo 2\n"), "2\n");
+  EXPECT_EQ(router_.Describing(), router_.owner());
+  EXPECT_NE(router_.Describing(), guest);
+}
+
+TEST_F(RouterTest, AGuestMayBecomeTheOwner) {
+  EXPECT_EQ(Say("B echo 1\nb echo 2\n"), "1\n2\n");
+  EXPECT_TRUE(Owned());
+  EXPECT_EQ(b_.created, 1);
+}
+
+TEST(SingleProtocol, GetsEverything) {
+  FakeProtocol a('a');
+  std::vector<Protocol*> alone{&a};
+  FakeWire wire;
+  Router router(alone, wire);
+  EXPECT_NE(router.owner(), nullptr);
+  for (const std::string_view bytes : {"a echo 1\n", "A echo 1\n", "x\n", "\n"}) {
+    const InputResult result = router.OnInput(bytes);
+    EXPECT_EQ(result.bytes, bytes.size());
+    EXPECT_EQ(result.then, Then::kMore);
+  }
+  EXPECT_EQ(wire.Hear(), "1\n1\na?x\na?\n");
+}
+
+TEST(EveryCut, GivesTheSameAnswers) {
+  const std::string bytes =
+      "B echo 1\nx\r\nA echo 2\na echo 3\nB slow 2\nb\na slow 2\ny y\r\na body 5\n12345z\n"
+      "A echo 4\nB body 2\nhia close\na echo 5\n";
+  const auto answers = [&bytes](std::size_t first, std::size_t then) {
+    FakeProtocol a('a', FakeProtocol::Answers::kCrLf), b('b', FakeProtocol::Answers::kLf);
+    std::vector<Protocol*> both{&a, &b};
+    FakeWire wire;
+    Router router(both, wire);
+    std::string left;
+    for (std::size_t at = 0; at < bytes.size();) {
+      const std::size_t size = at == 0 ? first : then;
+      left += bytes.substr(at, size);
+      at += size;
+      InputResult result{0, Then::kYield};
+      while (result.then == Then::kYield) {
+        result = router.OnInput(left);
+        left.erase(0, result.bytes);
+      }
+      if (result.then == Then::kClose) return wire.Hear();
+    }
+    return wire.Hear() + "(open)";
+  };
+  const std::string whole = answers(bytes.size(), 1);
+  EXPECT_EQ(whole, "1\na?x\r\n2\n3\nslow\nb?b\nslow\na?y y\r\nbody 0 5\nb?z\n4\nbody 0 i\nbye\n");
+  for (std::size_t cut = 1; cut < bytes.size(); ++cut) {
+    EXPECT_EQ(answers(cut, bytes.size()), whole) << "cut at " << cut;
+    EXPECT_EQ(answers(cut, 1), whole) << "cut at " << cut << ", then byte by byte";
+  }
+}
+
+}  // namespace
+}  // namespace gearstalk
