@@ -46,7 +46,7 @@ WalJournal::WalJournal(WalOptions options, std::unique_ptr<File> lock)
     : options_(std::move(options)),
       file_system_(options_.file_system != nullptr ? *options_.file_system : SystemFileSystem()),
       lock_(std::move(lock)),
-      journal_salt_(RandomSalt()) {}
+      journal_salt_(options_.salt ? *options_.salt : RandomSalt()) {}
 
 WalJournal::~WalJournal() = default;
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "broker/journal/file_system.h"
@@ -27,7 +28,8 @@ struct WalOptions {
   FileSystem* file_system = nullptr;  // nullptr: SystemFileSystem()
   bool own_thread = true;             // false: Flush itself writes and syncs
   bool compact = true;
-  std::uint64_t first_segment = 1;  // number of the first segment of a new journal
+  std::uint64_t first_segment = 1;    // number of the first segment of a new journal
+  std::optional<std::uint64_t> salt;  // drawn at random if not given
 };
 
 // The journal in segment files of one directory. docs/journal-format.md has the files,

@@ -55,6 +55,8 @@ class FaultyFileSystem::OpenFile final : public File {
       return error;
     }
     for (const Change& change : node_->unsynced) Apply(change, node_->synced);
+    disk_.synced_writes_ += node_->unsynced.size();
+    disk_.synced_.notify_all();
     node_->unsynced.clear();
     return 0;
   }
@@ -274,6 +276,16 @@ std::uint64_t FaultyFileSystem::syncs() const {
 std::uint64_t FaultyFileSystem::written_bytes() const {
   const std::lock_guard lock(mutex_);
   return written_bytes_;
+}
+
+std::uint64_t FaultyFileSystem::synced_writes() const {
+  const std::lock_guard lock(mutex_);
+  return synced_writes_;
+}
+
+void FaultyFileSystem::WaitForSyncedWrites(std::uint64_t count) {
+  std::unique_lock lock(mutex_);
+  synced_.wait(lock, [&] { return synced_writes_ >= count; });
 }
 
 void FaultyFileSystem::FailAt(std::uint64_t call, int error, std::uint64_t times) {

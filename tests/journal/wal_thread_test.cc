@@ -1,0 +1,117 @@
+// The journal with its thread.
+
+#include <gtest/gtest.h>
+
+#include <poll.h>
+
+#include <cerrno>
+
+#include "tests/journal/rig.h"
+#include "tests/journal/script.h"
+
+namespace gearstalk {
+namespace {
+
+using Loss = FaultyFileSystem::Loss;
+
+class WalThread : public testing::Test {
+ protected:
+  WalThread() { rig_.options.own_thread = true; }
+
+  // Waits until something is heard of the disk.
+  void Hear() {
+    pollfd readable{rig_.journal->NotifyFd(), POLLIN, 0};
+    ASSERT_EQ(::poll(&readable, 1, 60'000), 1) << "the writer is silent";
+    rig_.journal->OnNotify();
+  }
+  void WaitFor(Lsn lsn) {
+    while (rig_.journal->Durable() < lsn && rig_.journal->Health().ok()) Hear();
+  }
+
+  Rig rig_;
+};
+
+TEST_F(WalThread, BatchesAndCompactsWhileChangesGoOn) {
+  ASSERT_TRUE(rig_.Start().ok());
+  Lsn last = 0;
+  for (int i = 0; i < 5000; ++i) {
+    last = rig_.model->Put(*rig_.journal, "t", std::string(static_cast<std::size_t>(i % 200), 'x'));
+    const auto& jobs = rig_.model->state().jobs;
+    if (jobs.size() > 50) {
+      const auto nth = std::next(jobs.begin(), i % 50);
+      last = rig_.model->Delete(*rig_.journal, nth->first);
+    }
+    if (i % 5 == 0) rig_.Flush();
+    if (i % 100 == 0) WaitFor(last - 50);
+  }
+  rig_.Flush();
+  WaitFor(last);
+  EXPECT_GT(rig_.journal->Stats().oldest_segment, 100U);
+  EXPECT_LT(rig_.journal->Stats().syncs, rig_.journal->Stats().appends);
+  const Model::State before = rig_.model->state();
+  EXPECT_TRUE(rig_.journal->Close().ok());
+  rig_.journal.reset();
+  rig_.disk.Restart(Loss::kAll);
+  ASSERT_TRUE(rig_.Start().ok());
+  EXPECT_TRUE(rig_.model->state() == before);
+}
+
+// Nothing follows the change: the thread syncs by itself when the interval is over.
+TEST_F(WalThread, SyncsAtTheEndOfTheIntervalByItself) {
+  rig_.options.sync = SyncMode::kInterval;
+  rig_.options.interval = 2 * kMillisecond;
+  ASSERT_TRUE(rig_.Start().ok());
+  WaitFor(rig_.model->Put(*rig_.journal, "t", "x"));
+  rig_.Flush();
+  const std::uint64_t synced = rig_.disk.synced_writes();
+  const Lsn lsn = rig_.model->Put(*rig_.journal, "t", "x");
+  rig_.Flush();
+  WaitFor(lsn);
+  rig_.disk.WaitForSyncedWrites(synced + 1);
+}
+
+TEST_F(WalThread, ClosesInTheMiddle) {
+  for (int rounds = 0; rounds < 30; ++rounds) {
+    ASSERT_TRUE(rig_.Start().ok());
+    Script script(rig_, static_cast<std::uint32_t>(rounds));
+    script.Begin();
+    script.Run(rounds);
+    const Model::State before = rig_.model->state();
+    ASSERT_TRUE(rig_.journal->Close().ok());
+    ASSERT_TRUE(rig_.Start().ok());
+    ASSERT_TRUE(SameJobs(rig_.model->state(), before));
+  }
+}
+
+// Not closed, as when the process is killed: what was acknowledged is there.
+TEST_F(WalThread, StopsInTheMiddle) {
+  for (std::uint64_t call = 30; call < 600; call += 13) {
+    Rig rig;
+    rig.options.own_thread = true;
+    ASSERT_TRUE(rig.Start().ok());
+    rig.disk.StopAt(rig.disk.calls() + call);
+    Script script(rig, static_cast<std::uint32_t>(call));
+    script.Begin();
+    script.Run(100);
+    rig.journal.reset();
+    rig.disk.Restart(Loss::kAll);
+    const Status status = rig.Start();
+    ASSERT_TRUE(status.ok()) << status.message();
+    ASSERT_TRUE(script.Explains(rig.model->state())) << call;
+  }
+}
+
+TEST_F(WalThread, FailureIsHeardOf) {
+  ASSERT_TRUE(rig_.Start().ok());
+  rig_.disk.FailAt(rig_.disk.calls() + 1, EIO, 1'000'000);
+  while (rig_.journal->Health().ok()) {
+    rig_.model->Put(*rig_.journal, "t", std::string(300, 'x'));
+    rig_.Flush();
+    Hear();
+  }
+  EXPECT_FALSE(rig_.journal->Accepts(Record::Kind::kDelete));
+  EXPECT_FALSE(rig_.journal->Close().ok());
+}
+
+}  // namespace
+}  // namespace gearstalk
