@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -42,6 +43,14 @@ void StartLog(const Config& config) {
   logger->set_level(spdlog::level::from_str(config.log_level));
   logger->flush_on(spdlog::level::trace);
   spdlog::set_default_logger(std::move(logger));
+}
+
+// A connection is a descriptor: as many as the system allows.
+void RaiseDescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 std::string HostName() {
@@ -350,6 +359,7 @@ int Main(int argc, char** argv) {
     return kDone;
   }
   signal(SIGPIPE, SIG_IGN);
+  RaiseDescriptorLimit();
   StartLog(config);
   return Serve(config);
 }
