@@ -10,10 +10,9 @@
 namespace gearstalk::beanstalk {
 namespace {
 
-constexpr std::array kShapes = {Shape::kNone,       Shape::kAnything, Shape::kId,
-                                Shape::kIdPriority, Shape::kIdPriorityDelay,
-                                Shape::kTube,       Shape::kTubeDelay, Shape::kPut,
-                                Shape::kBound,      Shape::kTimeout};
+constexpr std::array kShapes = {
+    Shape::kNone, Shape::kAnything,  Shape::kId,  Shape::kIdPriority, Shape::kIdPriorityDelay,
+    Shape::kTube, Shape::kTubeDelay, Shape::kPut, Shape::kBound,      Shape::kTimeout};
 
 void CheckLine(std::string_view bytes) {
   const Line line = NextLine(bytes);

@@ -15,8 +15,7 @@ void CheckLine(std::string_view bytes) {
     GS_CHECK(line.count >= 1 && line.count <= kMaxWords);
     for (std::size_t i = 0; i < line.count; ++i) {
       GS_CHECK(Inside(line.words[i], bytes.substr(0, line.size)));
-      GS_CHECK(line.words[i].find_first_of(std::string_view(" \n\0", 3)) ==
-               std::string_view::npos);
+      GS_CHECK(line.words[i].find_first_of(std::string_view(" \n\0", 3)) == std::string_view::npos);
       GS_CHECK(i == 0 || !line.words[i].empty());
     }
   }

@@ -58,7 +58,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (ParseHeader(bytes, header) != Parsed::kComplete) return 0;
   const std::string_view payload = bytes.substr(kHeaderSize);
   CheckArguments(payload, header.size, CommandOf(header.type).shape);
-  CheckArguments(payload, static_cast<std::uint32_t>(payload.size()),
-                 CommandOf(header.type).shape);
+  CheckArguments(payload, static_cast<std::uint32_t>(payload.size()), CommandOf(header.type).shape);
   return 0;
 }

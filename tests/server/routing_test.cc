@@ -56,9 +56,7 @@ TEST_F(Routing, AnAdminLineThenPackets) {
   EXPECT_EQ(Say("version\n" + Echo("y") + "status\n"), "OK 1.2.3\n" + Echoed("y") + ".\n");
 }
 
-TEST_F(Routing, AnAdminLineThenBeanstalk) {
-  EXPECT_EQ(Say("status\nuse f\r\n"), ".\nUSING f\r\n");
-}
+TEST_F(Routing, AnAdminLineThenBeanstalk) { EXPECT_EQ(Say("status\nuse f\r\n"), ".\nUSING f\r\n"); }
 
 TEST_F(Routing, AdminLinesInABeanstalkSession) {
   EXPECT_EQ(Say("use f\r\nput 0 0 60 4\r\nbody\r\n"), "USING f\r\nINSERTED 1\r\n");

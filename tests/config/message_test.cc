@@ -1,0 +1,121 @@
+// What is said about a configuration that is not good, word for word.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/config/source.h"
+
+namespace gearstalk {
+namespace {
+
+TEST(FlagMessage, NamesTheFlagAndTheValue) {
+  const std::pair<std::vector<std::string>, std::string> cases[] = {
+      {{"--sync", "sometimes"},
+       "--sync: 'sometimes': expected always, never, or an interval from 1ms to 3600000ms"},
+      {{"--sync", "0ms"},
+       "--sync: '0ms': expected always, never, or an interval from 1ms to 3600000ms"},
+      {{"--sync", "3600001ms"},
+       "--sync: '3600001ms': expected always, never, or an interval from 1ms to 3600000ms"},
+      {{"--sync", "ms"},
+       "--sync: 'ms': expected always, never, or an interval from 1ms to 3600000ms"},
+      {{"--sync", "5s"},
+       "--sync: '5s': expected always, never, or an interval from 1ms to 3600000ms"},
+      {{"--max-job-size", "0"}, "--max-job-size: '0': expected a number from 1 to 1073741824"},
+      {{"--max-job-size", "64k"}, "--max-job-size: '64k': expected a number from 1 to 1073741824"},
+      {{"--max-job-size", "99999999999999999999"},
+       "--max-job-size: '99999999999999999999': expected a number from 1 to 1073741824"},
+      {{"--log-level", "loud"},
+       "--log-level: 'loud': expected trace, debug, info, warn, error, critical or off"},
+      {{"--server-name", "a b"},
+       "--server-name: 'a b': expected 1 to 40 bytes without blanks and without '//'"},
+      {{"--server-name", "a//b"},
+       "--server-name: 'a//b': expected 1 to 40 bytes without blanks and without '//'"},
+      {{"--gearman-worker-wakeup", "some"}, "--gearman-worker-wakeup: 'some': expected all or one"},
+      {{"--gearman-exceptions", "yes"}, "--gearman-exceptions: 'yes': expected true or false"},
+      {{"--gearman-priority-low", "4294967296"},
+       "--gearman-priority-low: '4294967296': expected a number from 0 to 4294967295"},
+  };
+  for (const auto& [arguments, message] : cases) EXPECT_EQ(Complaint(arguments), message);
+}
+
+TEST(FlagMessage, KnowsItsBounds) {
+  EXPECT_EQ(Complaint({"--server-name", std::string(40, 'n')}), "good");
+  EXPECT_NE(Complaint({"--server-name", std::string(41, 'n')}), "good");
+  EXPECT_EQ(Complaint({"--max-job-size", "1073741824"}), "good");
+  EXPECT_NE(Complaint({"--max-job-size", "1073741825"}), "good");
+  EXPECT_NE(Complaint({"--max-job-size", "-1"}), "good");
+  EXPECT_NE(Complaint({"--gearman-default-ttr", "0"}), "good");
+}
+
+TEST(FlagMessage, RefusesWhatItDoesNotKnow) {
+  EXPECT_NE(Complaint({"--no-such-flag"}).find("--no-such-flag"), std::string::npos);
+  EXPECT_NE(Complaint({"word"}).find("word"), std::string::npos);
+  EXPECT_NE(Complaint({"--sync"}).find("--sync"), std::string::npos);
+}
+
+TEST(EnvironmentMessage, NamesTheVariable) {
+  const Variable size("GEARSTALKD_MAX_JOB_SIZE", "big");
+  EXPECT_EQ(Complaint({}),
+            "GEARSTALKD_MAX_JOB_SIZE: 'big': expected a number from 1 to 1073741824");
+}
+
+TEST(EnvironmentMessage, NamesTheVariableOfAGroup) {
+  const Variable ttr("GEARSTALKD_GEARMAN_DEFAULT_TTR", "0");
+  EXPECT_EQ(Complaint({}),
+            "GEARSTALKD_GEARMAN_DEFAULT_TTR: '0': expected a number from 1 to 4294967295");
+}
+
+TEST(FileMessage, NamesFileLineAndKey) {
+  EXPECT_EQ(FileComplaint("log_level: info\n\nmax_job_size: big\n"),
+            "FILE:3: max_job_size: 'big': expected a number from 1 to 1073741824");
+  EXPECT_EQ(FileComplaint("gearman:\n  # a comment\n  exceptions: maybe\n"),
+            "FILE:3: gearman.exceptions: 'maybe': expected true or false");
+}
+
+TEST(FileMessage, OffersTheNearestKey) {
+  EXPECT_EQ(FileComplaint("sync: always\nmax_jobsize: 5\n"),
+            "FILE:2: unknown key 'max_jobsize'; did you mean 'max_job_size'?");
+  EXPECT_EQ(FileComplaint("lisen: 127.0.0.1:1\n"),
+            "FILE:1: unknown key 'lisen'; did you mean 'listen'?");
+  EXPECT_EQ(FileComplaint("gearman:\n  job_retry: 1\n"),
+            "FILE:2: unknown key 'gearman.job_retry'; did you mean 'gearman.job_retries'?");
+  EXPECT_EQ(FileComplaint("data-dir: /x\n"),
+            "FILE:1: unknown key 'data-dir'; did you mean 'data_dir'?");
+}
+
+TEST(FileMessage, WantsValues) {
+  EXPECT_EQ(FileComplaint("log_level:\n"), "FILE:1: log_level: expected a value");
+  EXPECT_EQ(FileComplaint("listen: []\n"), "FILE:1: listen: expected a value");
+  EXPECT_EQ(FileComplaint("log_level: [info]\n"), "FILE:1: log_level: expected a value");
+}
+
+TEST(FileMessage, WantsKeysAndValues) {
+  EXPECT_EQ(FileComplaint("- a\n- b\n"), "FILE:1: expected 'key: value' lines");
+  EXPECT_EQ(FileComplaint("just a word\n"), "FILE:1: expected 'key: value' lines");
+}
+
+TEST(FileMessage, SaysWhereItIsNoYaml) {
+  const std::string message = FileComplaint("sync: always\nlog_level: \"info\nlisten: x\n");
+  EXPECT_TRUE(message.starts_with("FILE:")) << message;
+  EXPECT_TRUE(FileComplaint("sync: always\n\tlog_level: info\n").starts_with("FILE:2: "));
+}
+
+TEST(FileMessage, WantsScalarsInAList) {
+  EXPECT_TRUE(FileComplaint("sync: always\nlisten:\n  - {a: b}\n").starts_with("FILE:3: "));
+}
+
+TEST(FileMessage, NamesAFileThatCannotBeRead) {
+  EXPECT_EQ(Complaint({"--config", "/no/such/file.yaml"}),
+            "--config: cannot read '/no/such/file.yaml'");
+}
+
+TEST(FileMessage, AFlagDoesNotHideAMistakeInTheFile) {
+  const ConfigFile file("max_job_size: big\n");
+  EXPECT_NE(Complaint({"--config", file.path(), "--max-job-size", "5"}), "good");
+}
+
+}  // namespace
+}  // namespace gearstalk

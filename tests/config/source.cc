@@ -1,0 +1,48 @@
+#include "tests/config/source.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+
+namespace gearstalk {
+
+ConfigFile::ConfigFile(std::string_view content)
+    : path_(::testing::TempDir() + "gs-config-" + std::to_string(getpid()) + ".yaml") {
+  std::ofstream(path_) << content;
+}
+
+ConfigFile::~ConfigFile() { unlink(path_.c_str()); }
+
+Variable::Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+
+Variable::~Variable() { unsetenv(name_); }
+
+Result<CommandLine> Read(std::vector<std::string> arguments) {
+  std::vector<const char*> argv{"gearstalkd"};
+  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+  return ReadCommandLine(static_cast<int>(argv.size()), argv.data(), "1.2.3");
+}
+
+Config Good(std::vector<std::string> arguments) {
+  const Result<CommandLine> line = Read(std::move(arguments));
+  EXPECT_TRUE(line.ok()) << line.status().message();
+  return line.ok() ? line.value().config : Config();
+}
+
+std::string Complaint(std::vector<std::string> arguments) {
+  const Result<CommandLine> line = Read(std::move(arguments));
+  if (line.ok()) return "good";
+  EXPECT_EQ(line.status().code(), Code::kInvalid);
+  return line.status().message();
+}
+
+std::string FileComplaint(std::string_view content) {
+  const ConfigFile file(content);
+  std::string message = Complaint({"--config", file.path()});
+  const std::size_t at = message.find(file.path());
+  return at == std::string::npos ? message : message.replace(at, file.path().size(), "FILE");
+}
+
+}  // namespace gearstalk
