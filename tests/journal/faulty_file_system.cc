@@ -55,9 +55,8 @@ class FaultyFileSystem::OpenFile final : public File {
       return error;
     }
     for (const Change& change : node_->unsynced) Apply(change, node_->synced);
-    disk_.synced_writes_ += node_->unsynced.size();
-    disk_.synced_.notify_all();
     node_->unsynced.clear();
+    disk_.synced_.notify_all();
     return 0;
   }
 
@@ -278,14 +277,12 @@ std::uint64_t FaultyFileSystem::written_bytes() const {
   return written_bytes_;
 }
 
-std::uint64_t FaultyFileSystem::synced_writes() const {
-  const std::lock_guard lock(mutex_);
-  return synced_writes_;
-}
-
-void FaultyFileSystem::WaitForSyncedWrites(std::uint64_t count) {
+void FaultyFileSystem::WaitUntilSynced() {
   std::unique_lock lock(mutex_);
-  synced_.wait(lock, [&] { return synced_writes_ >= count; });
+  synced_.wait(lock, [this] {
+    return std::all_of(names_.begin(), names_.end(),
+                       [](const auto& named) { return named.second->unsynced.empty(); });
+  });
 }
 
 void FaultyFileSystem::FailAt(std::uint64_t call, int error, std::uint64_t times) {

@@ -32,9 +32,8 @@ class FaultyFileSystem final : public FileSystem {
   std::uint64_t calls() const;
   std::uint64_t syncs() const;
   std::uint64_t written_bytes() const;
-  // Writes that a sync has brought to the disk.
-  std::uint64_t synced_writes() const;
-  void WaitForSyncedWrites(std::uint64_t count);
+  // Until all content is on disk.
+  void WaitUntilSynced();
   // Call number `call` fails with `error`; `times` calls from there on do.
   void FailAt(std::uint64_t call, int error, std::uint64_t times = 1);
   // From call `call` on nothing happens any more, as if the process were dead; if it is a write,
@@ -100,7 +99,7 @@ class FaultyFileSystem final : public FileSystem {
   Names_ names_, synced_names_;
   std::vector<NameChange> unsynced_names_;
   std::map<std::string, bool> directories_;
-  std::uint64_t calls_ = 0, syncs_ = 0, written_bytes_ = 0, synced_writes_ = 0;
+  std::uint64_t calls_ = 0, syncs_ = 0, written_bytes_ = 0;
   std::uint64_t fail_at_ = 0, fail_times_ = 0;
   int fail_error_ = 0;
   std::uint64_t stop_at_ = 0;
