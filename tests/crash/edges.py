@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -99,6 +100,28 @@ class Edges(unittest.TestCase):
             self.assertEqual(broker.wait_exit(), 1, f"byte {at}")
             self.assertRegex(broker.log(), re.escape(segment.name) + r".* offset \d+")
             self.assertEqual((data / segment.name).read_bytes(), damaged, "it was changed")
+
+    def test_salvage_of_a_damaged_journal(self) -> None:
+        count, victim = 60, 30
+        segment, _ = self.log_of_puts(count)
+        damaged = bytearray(segment.read_bytes())
+        damaged[damaged.find(body_of(victim))] ^= 1
+        segment.write_bytes(damaged)
+        self.assertEqual(self.tool("--journal-check")[0], 1)
+        code, report = self.tool("--journal-salvage")
+        self.assertEqual(code, 0)
+        self.assertRegex(report, re.escape(segment.name) + r".* offset \d+")
+        self.assertEqual(self.tool("--journal-check")[0], 0)
+        _, connection = self.ready()
+        there = [number for number in range(1, count + 1)
+                 if connection.ask(f"peek {number}")[2] == body_of(number)]
+        self.assertEqual(there, [n for n in range(1, count + 1) if n != victim])
+        self.assertGreater(self.put(connection, b"new"), count)
+
+    def tool(self, option: str) -> tuple[int, str]:
+        done = subprocess.run([BINARY, option, str(self.data)], capture_output=True, text=True,
+                              timeout=120, check=False)
+        return done.returncode, done.stdout + done.stderr
 
     def test_two_brokers_cannot_open_one_directory(self) -> None:
         _, connection = self.ready()

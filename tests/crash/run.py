@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import random
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -58,6 +59,8 @@ class Life:
         broker.kill()
         ended = time.time()
         traffic.join()
+        if self.rng.random() < 0.2:
+            self.check_journal()
         broker = self.start()
         checker = Checker(self.model, broker.port, ended, self.rng)
         self.note(broker, checker.beanstalk)
@@ -68,6 +71,14 @@ class Life:
                 self.model.fail(f"asked to stop, the broker exits with {code}")
         else:
             broker.kill()
+
+    def check_journal(self) -> None:
+        """A crash leaves no damage."""
+        check = subprocess.run([self.binary, "--journal-check", str(self.data)],
+                               capture_output=True, text=True, timeout=120, check=False)
+        self.seen["journals listed"] += 1
+        if check.returncode != 0:
+            self.model.fail(f"--journal-check: {check.stdout[-2000:]}{check.stderr}")
 
     def await_compaction(self, broker: Broker) -> None:
         """Until records are being carried forward, or for a while."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import struct
 import subprocess
 import time
@@ -85,7 +84,3 @@ class Disk(_Mounted):
             raise CannotMount(f"the file system cannot be shut down: {error}") from error
         finally:
             os.close(descriptor)
-
-    def remove(self) -> None:
-        self.unmount()
-        shutil.rmtree(self._image.parent)

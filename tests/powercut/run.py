@@ -32,11 +32,16 @@ class Bench:
 
     def __init__(self, binary: str, rng: random.Random) -> None:
         self.binary, self.rng = binary, rng
-        self.directory = Path(tempfile.mkdtemp(prefix="gearstalk-powercut-"))
+        self._temporary = tempfile.TemporaryDirectory(prefix="gearstalk-powercut-")
+        self.directory = Path(self._temporary.name)
         self.disk = Disk(self.directory, MEGABYTES, rng.choice(MODES))
         self.model = Model()
         self.torn = 0
         self.cut_at = 0.0
+
+    def remove(self) -> None:
+        self.disk.unmount()
+        self._temporary.cleanup()
 
     def start(self, sync: str) -> Broker:
         return Broker(self.binary, self.disk.path / "data", self.directory / "log",
@@ -123,7 +128,7 @@ def run(options: argparse.Namespace) -> list[str]:
     except BrokerError as error:
         bench.model.fail(str(error))
     finally:
-        bench.disk.remove()
+        bench.remove()
     errors = bench.model.errors
     for sync in ("20ms", "never"):
         errors += look(options, sync)
@@ -137,7 +142,7 @@ def look(options: argparse.Namespace, sync: str) -> list[str]:
     except BrokerError as error:
         bench.model.fail(str(error))
     finally:
-        bench.disk.remove()
+        bench.remove()
     return bench.model.errors
 
 
