@@ -54,7 +54,9 @@ Job* Grab(GearmanSession& session) {
 }
 
 void AnswerReport(GearmanSession& session, const Outcome& outcome, const Error& not_found) {
-  if (!outcome.ok()) session.ReplyError(ErrorOf(outcome.code, not_found));
+  if (!outcome.ok()) return session.ReplyError(ErrorOf(outcome.code, not_found));
+  // There is no reply to a report: whatever the worker hears next tells it that the change is safe.
+  session.out().HoldUntil(outcome.lsn);
 }
 
 void Report(GearmanSession& session, const Request& request, const Progress& progress,

@@ -19,6 +19,7 @@ class SlowJournal final : public Journal {
   void Flush(Time /*now*/) override {}
   Lsn Durable() const override { return durable; }
   void SetOnDurable(std::function<void(Lsn)> /*on_durable*/) override {}
+  std::uint64_t WaitingBytes() const override { return 0; }
   JournalStats Stats() const override {
     return {.appends = appended,
             .oldest_segment = 3,
