@@ -98,6 +98,7 @@ JobId History::SomeJobOf(int consumer) {
 void History::Step() {
   ++steps_;
   Pass();
+  if (over_) return;
   const int consumer = static_cast<int>(Below(kConsumers));
   if (OneIn(60)) {
     Disconnect(consumer);
@@ -127,6 +128,8 @@ void History::Pass() {
   for (;;) {
     const Time next = std::min(end, model_.NextEvent());
     if (next > Now()) clock_.Advance(next - Now());
+    over_ = model_.Ambiguous(Now());
+    if (over_) return;
     const Time due = engine_.Tick(Now());
     model_.Do(Now());
     ASSERT_EQ(model_.told, told_) << "step " << steps_;

@@ -23,6 +23,8 @@ class History {
   ~History();
 
   void Step();
+  // Whether it came to a point from which it could go on in more than one way.
+  bool over() const { return over_; }
   // Replays the journal into a second engine, which has to come to the same durable state.
   void CompareRestarted();
 
@@ -69,6 +71,7 @@ class History {
   std::vector<std::unique_ptr<Caller>> callers_;
   JobId last_id_ = 0;
   std::uint64_t steps_ = 0;
+  bool over_ = false;
 };
 
 }  // namespace gearstalk

@@ -527,6 +527,22 @@ Time Model::NextEvent() const {
   return next;
 }
 
+bool Model::Ambiguous(Time now) const {
+  std::size_t due = 0;
+  for (const auto& [id, job] : jobs) {
+    if (job.state == JobState::kDelayed && job.until <= now) ++due;
+  }
+  for (const auto& [tube, until] : paused) due += until <= now ? 1 : 0;
+  for (int i = 0; i < static_cast<int>(consumers.size()); ++i) {
+    const Consumer& it = consumers[i];
+    const Time deadline = FirstDeadline(i);
+    const bool reserves = it.wait == Wait::kReserving;
+    const bool ends = reserves && (it.wait_until <= now || deadline - kMargin <= now);
+    if (ends || deadline <= now) ++due;
+  }
+  return due > 1;
+}
+
 void Model::Do(Time now) {
   std::vector<JobId> ripe;
   for (auto& [id, job] : jobs) {

@@ -110,6 +110,8 @@ class Model {
   // --- Time
   Time NextEvent() const;
   void Do(Time now);  // everything that is due
+  // Whether several things are due now whose order nobody has promised.
+  bool Ambiguous(Time now) const;
 
   bool Exists(std::string_view tube) const;
   int RunningOf(int consumer, std::string_view tube) const;

@@ -13,13 +13,14 @@ struct Setting {
 class RandomTest : public ::testing::TestWithParam<Setting> {};
 
 TEST_P(RandomTest, TheEngineAgreesWithTheModel) {
-  constexpr int kHistories = 20, kSteps = 3000, kStepsToRestart = 100;
-  for (std::uint64_t seed = 1; seed <= kHistories; ++seed) {
+  constexpr int kSteps = 60'000, kStepsOfOne = 3000, kStepsToRestart = 100;
+  int steps = 0;
+  for (std::uint64_t seed = 1; steps < kSteps; ++seed) {
     SCOPED_TRACE(seed);
     History history(seed, GetParam().options);
-    for (int step = 1; step <= kSteps; ++step) {
+    for (int step = 1; step <= kStepsOfOne && !history.over(); ++step, ++steps) {
       ASSERT_NO_FATAL_FAILURE(history.Step());
-      if (step % kStepsToRestart == 0) {
+      if (step % kStepsToRestart == 0 && !history.over()) {
         ASSERT_NO_FATAL_FAILURE(history.CompareRestarted());
       }
     }
