@@ -63,7 +63,7 @@ TEST_F(HttpServerTest, RefusesAddressesByName) {
        {"", "127.0.0.1", ":80", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536"}) {
     const auto server = HttpServer::Open(base_.get(), address);
     ASSERT_FALSE(server.ok()) << address;
-    EXPECT_NE(server.status().message().find("'" + std::string(address) + "'"), std::string::npos);
+    EXPECT_NE(server.status().message().find(address), std::string::npos) << address;
   }
 }
 
