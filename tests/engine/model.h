@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,9 @@ class Model {
     What what;
     JobId job;
     bool operator==(const Told&) const = default;
+    friend void PrintTo(const Told& told, std::ostream* out) {
+      *out << told.whom << " told " << static_cast<int>(told.what) << " of " << told.job;
+    }
   };
   struct Key {
     std::string text;  // empty: none
@@ -123,6 +127,7 @@ class Model {
 
  private:
   static constexpr std::size_t kWide = 16;
+  static constexpr Time kMargin = kSecond;  // before the end of a TTR
 
   Job* HeldBy(int consumer, JobId id);
   Watched* FindWatch(int consumer, std::string_view tube);

@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <ostream>
+#include <string>
+
 #include "tests/engine/history.h"
 
 namespace gearstalk {
@@ -8,6 +11,7 @@ namespace {
 struct Setting {
   const char* name;
   EngineOptions options;
+  friend void PrintTo(const Setting& setting, std::ostream* out) { *out << setting.name; }
 };
 
 class RandomTest : public ::testing::TestWithParam<Setting> {};
