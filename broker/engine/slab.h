@@ -4,8 +4,9 @@
 
 namespace gearstalk {
 
-// Memory for what there are millions of, up to kSlabLimit bytes each: pages of equal blocks, a size class every 8 bytes, no
-// header a block. A page that gets empty goes back to the system. Loop's thread only.
+// Memory for what there are millions of, up to kSlabLimit bytes each: pages of equal blocks, a size
+// class every 8 bytes, no header a block. A page that gets empty goes back to the system. Loop's
+// thread only.
 inline constexpr std::size_t kSlabLimit = 1024;
 
 void* SlabAllocate(std::size_t size);

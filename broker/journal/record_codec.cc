@@ -108,8 +108,8 @@ Status RecordCodec::Decode(std::string_view bytes, std::string_view body, Record
   }
   if (Status known = CheckKnown(message); !known.ok()) return known;
   record.kind = static_cast<Record::Kind>(message.kind());
-  record.state = message.state() == 0 ? Record::State::kReady
-                                      : static_cast<Record::State>(message.state());
+  record.state =
+      message.state() == 0 ? Record::State::kReady : static_cast<Record::State>(message.state());
   record.keep_on_failure = (message.flags() & kKeepOnFailure) != 0;
   record.unique_is_body = (message.flags() & kUniqueIsBody) != 0;
   record.created_function = (message.flags() & kCreatedFunction) != 0;

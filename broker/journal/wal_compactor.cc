@@ -53,8 +53,8 @@ std::uint64_t WalCompactor::Remove(const LiveJobs::Place& place) {
 // Ids of one segment mostly rise by one: a byte each.
 void WalCompactor::NoteId(Segment& segment, std::uint64_t id) {
   const auto difference = static_cast<std::int64_t>(id - segment.last_id);
-  auto rest = (static_cast<std::uint64_t>(difference) << 1U) ^
-              static_cast<std::uint64_t>(difference >> 63);
+  auto rest =
+      (static_cast<std::uint64_t>(difference) << 1U) ^ static_cast<std::uint64_t>(difference >> 63);
   for (; rest >= 0x80; rest >>= 7U) {
     segment.ids.push_back(static_cast<std::uint8_t>(rest | 0x80U));
   }

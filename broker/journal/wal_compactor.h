@@ -62,9 +62,9 @@ class WalCompactor {
   struct Segment {
     std::uint64_t number = 0;
     std::uint64_t size = 0;
-    std::uint64_t live = 0;           // bytes of frames of live jobs
-    std::vector<std::uint8_t> ids;    // of the puts in it: differences, as variable-length numbers
-    std::uint64_t last_id = 0;        // where the differences are
+    std::uint64_t live = 0;         // bytes of frames of live jobs
+    std::vector<std::uint8_t> ids;  // of the puts in it: differences, as variable-length numbers
+    std::uint64_t last_id = 0;      // where the differences are
   };
 
   static constexpr std::uint64_t kWanted = 2, kPace = 4, kMost = 3;
@@ -82,7 +82,7 @@ class WalCompactor {
 
   LiveJobs jobs_;
   std::deque<Segment> segments_;  // numbers are consecutive
-  std::uint64_t total_ = 0;  // bytes of all segments
+  std::uint64_t total_ = 0;       // bytes of all segments
   std::uint64_t live_ = 0;
   std::uint64_t settings_ = 0;
   std::uint64_t earned_ = 0;

@@ -41,8 +41,8 @@ Status FindSegments(FileSystem& file_system, const std::string& directory,
     segment.header_status =
         DecodeSegmentHeader({bytes, static_cast<std::size_t>(got)}, segment.header);
     if (segment.header_status.ok() && segment.header.number != segment.number) {
-      segment.header_status = {Code::kCorrupt, "the header is that of segment " +
-                                                   std::to_string(segment.header.number)};
+      segment.header_status = {
+          Code::kCorrupt, "the header is that of segment " + std::to_string(segment.header.number)};
     }
   }
   return {};
@@ -141,8 +141,8 @@ Status WalRecovery::FindEnd(std::vector<FoundSegment>& found) {
 }
 
 void WalRecovery::NoteTorn(const std::string& path, std::uint64_t offset) {
-  torn_ = path + ": cut off at offset " + std::to_string(offset) +
-          ", where a write was not finished";
+  torn_ =
+      path + ": cut off at offset " + std::to_string(offset) + ", where a write was not finished";
 }
 
 // If nothing of its first batch came to the disk in one piece, it counts as not begun.

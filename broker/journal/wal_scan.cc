@@ -99,8 +99,8 @@ void WalScan::ReadRecord(const SegmentReader& reader, const FoundSegment& segmen
     ++segments_.back().records;
     visit_(record, segment.number);
   } else {
-    gaps_.push_back({segment.path, reader.offset(), reader.offset() + frame.size, lsn, lsn,
-                     status.message()});
+    gaps_.push_back(
+        {segment.path, reader.offset(), reader.offset() + frame.size, lsn, lsn, status.message()});
   }
 }
 

@@ -80,7 +80,9 @@ void WalWriter::Run() {
   Time wait = 0;
   std::unique_lock lock(mutex_);
   while (true) {
-    const auto woken = [this] { return stop_ || !queue_.empty() || spare_wanted_ != spare_wanted_now_; };
+    const auto woken = [this] {
+      return stop_ || !queue_.empty() || spare_wanted_ != spare_wanted_now_;
+    };
     if (wait == kNever) {
       submitted_.wait(lock, woken);
     } else if (wait > 0) {
@@ -169,8 +171,8 @@ Fault WalWriter::SyncNow() {
 
 void WalWriter::SyncIfDue() {
   if (!dirty_ || !state_.failure.ok() || options_.sync == SyncMode::kOff) return;
-  const bool due = options_.sync == SyncMode::kAlways ||
-                   file_system_.Now() - dirty_since_ >= options_.interval;
+  const bool due =
+      options_.sync == SyncMode::kAlways || file_system_.Now() - dirty_since_ >= options_.interval;
   if (due) Settle(SyncNow());
 }
 

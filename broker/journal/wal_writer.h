@@ -34,11 +34,11 @@ struct Batch {
 };
 
 struct WriterProgress {
-  Lsn durable = 0;              // as the sync mode has it
+  Lsn durable = 0;                 // as the sync mode has it
   std::uint64_t done_batches = 0;  // written or, after a failure, dropped
   std::uint64_t done_bytes = 0;
-  Status failure;  // for good
-  Status full;     // no space: until there is some
+  Status failure;        // for good
+  Status full;           // no space: until there is some
   bool stalled = false;  // full, and a batch waits for space
   std::uint64_t syncs = 0;
   Time sync_time = 0;

@@ -146,8 +146,7 @@ void FaultyFileSystem::LoseSome(Node& node, std::mt19937& lot) const {
     // Whole sectors arrive or do not.
     for (std::size_t at = 0; at < change.data.size();) {
       const std::size_t offset = change.offset + at;
-      const std::size_t size =
-          std::min(kSector - offset % kSector, change.data.size() - at);
+      const std::size_t size = std::min(kSector - offset % kSector, change.data.size() - at);
       if (lot() % 2 == 0) Apply({false, offset, change.data.substr(at, size)}, node.synced);
       at += size;
     }

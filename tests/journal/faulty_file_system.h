@@ -20,9 +20,9 @@ class FaultyFileSystem final : public FileSystem {
  public:
   // What becomes of unsynced content and names when the power goes.
   enum class Loss {
-    kNone,   // the process died, the system did not
-    kAll,    // only what was synced is there
-    kSome,   // sectors and names by lot
+    kNone,  // the process died, the system did not
+    kAll,   // only what was synced is there
+    kSome,  // sectors and names by lot
   };
 
   FaultyFileSystem();

@@ -2,7 +2,6 @@
 // giving back what was put.
 
 #include <gtest/gtest.h>
-
 #include <poll.h>
 
 #include <filesystem>

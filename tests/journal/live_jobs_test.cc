@@ -33,7 +33,8 @@ TEST(LiveJobs, AgreesWithAMap) {
 }
 
 TEST(LiveJobs, SizesAreRoundedDownALittle) {
-  for (const std::uint64_t bytes : {0ULL, 1ULL, 2047ULL}) EXPECT_EQ(LiveJobs::Rounded(bytes), bytes);
+  for (const std::uint64_t bytes : {0ULL, 1ULL, 2047ULL})
+    EXPECT_EQ(LiveJobs::Rounded(bytes), bytes);
   for (std::uint64_t bytes = 2048; bytes < (1ULL << 40U); bytes = bytes * 9 / 7 + 1) {
     EXPECT_LE(LiveJobs::Rounded(bytes), bytes);
     EXPECT_GE(LiveJobs::Rounded(bytes), bytes - bytes / 1000);

@@ -22,7 +22,8 @@ class WalCompaction : public testing::Test {
   // and small beside the bodies of these tests.
   std::uint64_t LiveBytes() const {
     std::uint64_t bytes = 0;
-    for (const auto& [id, job] : rig_.model->state().jobs) bytes += job.tube.size() + job.body.size();
+    for (const auto& [id, job] : rig_.model->state().jobs)
+      bytes += job.tube.size() + job.body.size();
     return bytes;
   }
 
@@ -99,7 +100,8 @@ TEST_F(WalCompaction, ReleasedWithDelayOverAndOver) {
 
 TEST_F(WalCompaction, SettingsOverAndOver) {
   for (int i = 0; i < 20'000; ++i) {
-    rig_.model->Set(*rig_.journal, std::string(1, static_cast<char>('a' + i % 10)), {true, {i, 0, 0}, i, 1});
+    rig_.model->Set(*rig_.journal, std::string(1, static_cast<char>('a' + i % 10)),
+                    {true, {i, 0, 0}, i, 1});
     if (i % 8 == 0) Flush();
     if (HasFatalFailure()) return;
   }
@@ -154,7 +156,8 @@ TEST_F(WalCompaction, FilesAreUsedAgain) {
   }
   EXPECT_GT(rig_.journal->Stats().current_segment, 50U);
   // A recycled file is never filled with zeros: the disk sees the records and little else.
-  EXPECT_LT(rig_.disk.written_bytes(), rig_.journal->Stats().appended_bytes * 11 / 10 + 3 * kSegment);
+  EXPECT_LT(rig_.disk.written_bytes(),
+            rig_.journal->Stats().appended_bytes * 11 / 10 + 3 * kSegment);
 }
 
 }  // namespace

@@ -112,8 +112,8 @@ TEST(WalCrash, DuringRecovery) {
         done = rig.Start().ok() && rig.journal->Health().ok();
         rig.journal.reset();
         rig.disk.Restart(outcome.loss, outcome.seed + 7);
-        ExpectRecovery(rig, script, "calls " + std::to_string(call) + " and " +
-                                        std::to_string(second));
+        ExpectRecovery(rig, script,
+                       "calls " + std::to_string(call) + " and " + std::to_string(second));
         if (HasFatalFailure()) return;
       }
     }

@@ -78,7 +78,8 @@ TEST(WalReader, ItemsOfAnotherPlaceOrUseAreBad) {
   const std::string bytes = SomeSegment();
   SegmentReader salted(bytes, {kWalVersion, 7, 43});
   EXPECT_EQ(salted.Next(), SegmentReader::Item::kBad);
-  const std::string moved = bytes.substr(0, kSegmentHeaderSize) + bytes.substr(kSegmentHeaderSize + 1);
+  const std::string moved =
+      bytes.substr(0, kSegmentHeaderSize) + bytes.substr(kSegmentHeaderSize + 1);
   SegmentReader shifted(moved, kHeader);
   EXPECT_EQ(shifted.Next(), SegmentReader::Item::kBad);
   EXPECT_FALSE(shifted.SkipToMark());

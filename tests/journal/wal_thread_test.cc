@@ -1,7 +1,6 @@
 // The journal with its thread.
 
 #include <gtest/gtest.h>
-
 #include <poll.h>
 
 #include <cerrno>

@@ -55,12 +55,12 @@ static inline void nap(void) {
 }
 
 // Repeats the expression for up to 15 seconds until it is true.
-#define EVENTUALLY(expression)                                \
-  ({                                                          \
-    bool seen = false;                                        \
-    for (int tries = 0; tries < 750 && !seen; tries++) {      \
-      seen = (expression);                                    \
-      if (!seen) nap();                                       \
-    }                                                         \
-    seen;                                                     \
+#define EVENTUALLY(expression)                           \
+  ({                                                     \
+    bool seen = false;                                   \
+    for (int tries = 0; tries < 750 && !seen; tries++) { \
+      seen = (expression);                               \
+      if (!seen) nap();                                  \
+    }                                                    \
+    seen;                                                \
   })
