@@ -34,8 +34,18 @@ def build(compiler: str, build_dir: Path) -> None:
                    check=True)
 
 
-def command(target: str, build_dir: Path, limit: list[str], corpus: Path, findings: Path) -> list[str]:
-    return [str(build_dir / target), *limit,
+def fixed_addresses() -> list[str]:
+    """What to put before a command so that its addresses, which libFuzzer hashes, do not vary."""
+    prefix = ["setarch", "-R"]
+    try:
+        allowed = subprocess.run([*prefix, "true"], stderr=subprocess.DEVNULL, check=False)
+    except FileNotFoundError:
+        return []
+    return prefix if allowed.returncode == 0 else []
+
+
+def command(target: str, build_dir: Path, corpus: Path, findings: Path) -> list[str]:
+    return [str(build_dir / target),
             f"-dict={HERE / 'dictionaries' / target}.dict",
             f"-max_len={MAX_LEN.get(target, 0)}",
             f"-artifact_prefix={findings}/{target}-",
@@ -78,11 +88,15 @@ def main() -> int:
     for target in options.targets:
         with tempfile.TemporaryDirectory() as scratch:
             if options.runs is not None:
-                limit, corpus, findings = [f"-runs={options.runs}", "-seed=1"], scratch, options.build
+                line = [*fixed_addresses(),
+                        *command(target, options.build, Path(scratch), options.build),
+                        "-seed=1", "-reload=0", f"-runs={options.runs}"]
             else:
-                limit, corpus, findings = [f"-max_total_time={options.seconds}"], options.corpus / target, options.corpus
+                corpus = options.corpus / target
                 corpus.mkdir(parents=True, exist_ok=True)
-            if not run(command(target, options.build, limit, Path(corpus), findings)):
+                line = [*command(target, options.build, corpus, options.corpus),
+                        f"-max_total_time={options.seconds}"]
+            if not run(line):
                 failed.append(target)
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)

@@ -1,0 +1,146 @@
+#pragma once
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <spdlog/spdlog.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "broker/server/server.h"
+#include "tests/server/fake_protocol.h"
+
+// A server with real sockets, turned round by round from the test. Nothing sleeps: what is waited
+// for is an event, with a generous limit.
+namespace gearstalk {
+
+inline constexpr std::chrono::seconds kLimit{20};
+
+class FakeWork final : public Work {
+ public:
+  Time Tick(Time /*now*/) override { return kNever; }
+  void EndRound(Time /*now*/) override {}
+  Lsn Durable() const override {
+    ++asked;
+    return durable;
+  }
+  bool Behind() const override { return behind; }
+
+  Lsn durable = 0;
+  bool behind = false;
+  mutable int asked = 0;  // how often somebody had something to send
+};
+
+// The other end of a connection; never blocks.
+class Client {
+ public:
+  explicit Client(const std::string& path) : fd_(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    connected_ = connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  }
+  // Over TCP, on the loopback interface.
+  explicit Client(std::uint16_t port) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    connected_ = connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+    fcntl(fd_, F_SETFL, O_NONBLOCK);
+  }
+  ~Client() { Close(); }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  bool connected() const { return connected_; }
+  bool ended() const { return ended_; }
+
+  // Returns how much the socket took.
+  std::size_t Send(std::string_view bytes) {
+    const ssize_t sent = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    return sent < 0 ? 0 : static_cast<std::size_t>(sent);
+  }
+  void HalfClose() { shutdown(fd_, SHUT_WR); }
+  void Close() {
+    if (fd_ >= 0) close(fd_);
+    fd_ = -1;
+  }
+  // Reads what is there, `most` bytes at most.
+  std::string Read(std::size_t most = SIZE_MAX) {
+    std::string all;
+    std::vector<char> buffer(65536);
+    while (all.size() < most) {
+      const ssize_t got = recv(fd_, buffer.data(), std::min(buffer.size(), most - all.size()), 0);
+      ended_ = ended_ || got == 0;
+      if (got <= 0) break;
+      all.append(buffer.data(), static_cast<std::size_t>(got));
+    }
+    return all;
+  }
+
+ private:
+  int fd_;
+  bool connected_ = false;
+  bool ended_ = false;
+};
+
+class ServerTest : public ::testing::Test {
+ protected:
+  ServerTest() {
+    spdlog::set_level(spdlog::level::off);
+    const auto address = ListenAddress::Parse("unix:" + path_);
+    const auto name = server_.Listen(address.value(), {&a_, &b_});
+    EXPECT_TRUE(name.ok());
+  }
+
+  // Turns until `done`; false if that never comes.
+  template <typename Done>
+  bool Until(Done done) {
+    const auto limit = std::chrono::steady_clock::now() + kLimit;
+    while (!done()) {
+      if (std::chrono::steady_clock::now() > limit) return false;
+      server_.Turn(server_.Now() + 10 * kMillisecond);
+    }
+    return true;
+  }
+  // Does all there is to do now.
+  void TurnAll() {
+    for (int i = 0; i < 20; ++i) server_.Turn(0);
+  }
+  // Turns until the client has heard as much as `expected`, and returns that.
+  std::string Hear(Client& client, std::string_view expected) {
+    std::string heard;
+    Until([&] {
+      heard += client.Read();
+      return heard.size() >= expected.size() || client.ended();
+    });
+    return heard;
+  }
+  void ExpectHears(Client& client, std::string_view expected) {
+    EXPECT_EQ(Hear(client, expected), expected);
+  }
+  bool Ends(Client& client) {
+    return Until([&] {
+      client.Read();
+      return client.ended();
+    });
+  }
+
+  const std::string path_ = ::testing::TempDir() + "gs-server-" + std::to_string(getpid());
+  EventLoop loop_;
+  SystemClock clock_;
+  FakeWork work_;
+  FakeProtocol a_{'a', FakeProtocol::Answers::kCrLf};
+  FakeProtocol b_{'b', FakeProtocol::Answers::kLf};
+  Server server_{loop_, clock_, work_};
+};
+
+}  // namespace gearstalk
