@@ -16,9 +16,8 @@ from . import compare, growth, latency, memory, syscalls
 from .bench import Bench
 from .load import Load
 from .scenarios import COMPARED, GROWING, JOURNAL, LATENCIES, QUEUED
-from .servers import PEERS, install_peers, our_kinds
+from .servers import PEERS, ROOT, install_packages, our_kinds
 
-ROOT = Path(__file__).resolve().parents[3]
 BUILD = ROOT / "build"
 
 QUICK_GROWTHS = ["b-tubes", "b-ready", "g-unique", "g-sleepers"]
@@ -53,7 +52,7 @@ def main() -> int:
         return 0
     # So that a terminated run leaves no servers and no directory, either.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    install_peers()
+    install_packages()
     ours = options.ours or _build("gearstalkd")
     load = options.load or _build("load")
     BUILD.mkdir(exist_ok=True)
@@ -103,13 +102,10 @@ def _sections() -> dict[str, list[str]]:
 
 def _build(target: str) -> Path:
     """Builds the server the usual way, and the load tool in the same directory."""
-    if target == "gearstalkd":
-        subprocess.run([ROOT / "scripts" / "build"], check=True)
-    else:
-        if not (BUILD / "CMakeCache.txt").exists():
-            subprocess.run([ROOT / "scripts" / "build"], check=True)
-        jobs = str(os.cpu_count() or 1)
-        subprocess.run(["cmake", "--build", BUILD, "--target", target, "-j", jobs], check=True)
+    subprocess.run([ROOT / "scripts" / "build"], check=True)
+    if target != "gearstalkd":
+        subprocess.run(["cmake", "-S", ROOT, "-B", BUILD, "-DGEARSTALK_BENCH=ON"], check=True)
+        subprocess.run(["cmake", "--build", BUILD, "--target", target], check=True)
     return BUILD / target
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 
 Command = Callable[[int, Path], list[str]]
 
+ROOT = Path(__file__).resolve().parents[3]
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -56,15 +58,10 @@ PEERS = [
     Kind("gearmand tuned", _gearmand(*TUNED)),
 ]
 
-PACKAGES = {"beanstalkd": "beanstalkd", "gearmand": "gearman-job-server"}
-
-
-def install_peers() -> None:
-    """Installs the packages of the peers that are missing."""
-    missing = [package for program, package in PACKAGES.items() if not find(program)]
-    if missing:
-        privileged = [] if shutil.which("sudo") is None else ["sudo"]
-        subprocess.run([*privileged, "apt-get", "install", "-y", *missing], check=True)
+def install_packages() -> None:
+    """Installs what is missing of the peers and of what the load tool is made with."""
+    install = ". scripts/packages && install_missing $bench_packages"
+    subprocess.run(["sh", "-c", install], cwd=ROOT, check=True)
 
 
 def find(program: str) -> str | None:
