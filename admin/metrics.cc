@@ -43,7 +43,7 @@ class Families {
   std::vector<MetricFamily> families_;
 };
 
-double Number(std::uint64_t value) { return static_cast<double>(value); }
+double Number(auto value) { return static_cast<double>(value); }
 
 void AddJobs(const EngineStats& stats, Families& out) {
   const std::string help = "Jobs by state.";
@@ -79,7 +79,8 @@ void AddJournal(const Journal& journal, Families& out) {
   out.Counter("journal_appended_bytes_total", "Bytes appended.", Number(stats.appended_bytes));
   out.Counter("journal_batches_total", "Writes to the disk.", Number(stats.batches));
   out.Counter("journal_syncs_total", "Syncs of the disk.", Number(stats.syncs));
-  out.Counter("journal_sync_seconds_total", "Time that syncs took.", stats.sync_seconds);
+  out.Counter("journal_sync_seconds_total", "Time that syncs took.",
+              Number(stats.sync_times.sum) / Number(kSecond));
   out.Counter("journal_migrated_records_total", "Records carried forward by compaction.",
               Number(stats.migrated));
   out.Gauge("journal_segments", "Segment files.", Number(stats.segments));

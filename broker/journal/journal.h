@@ -1,8 +1,11 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 
+#include "broker/base/clock.h"
 #include "broker/base/lsn.h"
 #include "broker/base/status.h"
 #include "broker/journal/record.h"
@@ -27,18 +30,43 @@ class LiveState {
   ~LiveState() = default;
 };
 
+// How many syncs took how long.
+struct SyncTimes {
+  // Upper bounds, inclusive; what took longer than the last is counted behind it.
+  static constexpr std::array<Time, 14> kBounds = {
+      50 * kMicrosecond,  100 * kMicrosecond, 200 * kMicrosecond, 500 * kMicrosecond,
+      1 * kMillisecond,   2 * kMillisecond,   5 * kMillisecond,   10 * kMillisecond,
+      20 * kMillisecond,  50 * kMillisecond,  100 * kMillisecond, 200 * kMillisecond,
+      500 * kMillisecond, 1 * kSecond};
+
+  std::array<std::uint64_t, kBounds.size() + 1> counts{};  // each sync is in one of them
+  Time sum = 0;
+
+  void Add(Time took) {
+    const auto bound = std::lower_bound(kBounds.begin(), kBounds.end(), took);
+    ++counts[static_cast<std::size_t>(bound - kBounds.begin())];
+    sum += took;
+  }
+};
+
+// What counts, counts since the start.
 struct JournalStats {
   std::uint64_t appends = 0;  // records
   std::uint64_t appended_bytes = 0;
   std::uint64_t batches = 0;  // writes to the disk
   std::uint64_t syncs = 0;
-  double sync_seconds = 0;           // sum over all syncs
+  SyncTimes sync_times;
   std::uint64_t oldest_segment = 0;  // 0 where there are no segments
   std::uint64_t current_segment = 0;
   std::uint64_t segments = 0;
   std::uint64_t disk_bytes = 0;
-  std::uint64_t segment_size = 0;  // bytes
-  std::uint64_t migrated = 0;      // records carried forward by compaction
+  std::uint64_t live_bytes = 0;         // of records that still say something
+  std::uint64_t segment_size = 0;       // bytes
+  std::uint64_t migrated = 0;           // records carried forward by compaction
+  std::uint64_t migrated_bytes = 0;     // of them
+  std::uint64_t segments_released = 0;  // that left the log
+  bool failed = false;                  // for good: it needs a restart
+  bool full = false;                    // there is no space, until there is some
 };
 
 // Where changes become durable. Everything is called, and calls back, on the loop's thread; what

@@ -286,11 +286,12 @@ void WalJournal::Compact() {
       size = AppendFrame(record);
       compactor_.OnCarried(record.id, size);
       ++stats_.migrated;
+      stats_.migrated_bytes += size;
     });
     if (!lives) compactor_.Forget(*id);
     allowance -= std::min<std::uint64_t>(allowance, size);
   }
-  while (compactor_.OldestIsDone()) compactor_.DropOldest();
+  for (; compactor_.OldestIsDone(); compactor_.DropOldest()) ++stats_.segments_released;
 }
 
 // The segments that are done with leave when all that was carried out of them is on disk, and when
@@ -324,12 +325,15 @@ JournalStats WalJournal::Stats() const {
   JournalStats stats = stats_;
   stats.batches = progress_.done_batches;
   stats.syncs = progress_.syncs;
-  stats.sync_seconds = static_cast<double>(progress_.sync_time) / static_cast<double>(kSecond);
+  stats.sync_times = progress_.sync_times;
   stats.oldest_segment = compactor_.oldest();
   stats.current_segment = segment_;
   stats.segments = compactor_.segments();
   stats.disk_bytes = progress_.disk_bytes;
+  stats.live_bytes = compactor_.live_bytes();
   stats.segment_size = options_.segment_size;
+  stats.failed = !progress_.failure.ok();
+  stats.full = Full();
   return stats;
 }
 

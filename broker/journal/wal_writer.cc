@@ -162,7 +162,7 @@ Fault WalWriter::SyncNow() {
   if (!dirty_) return {};
   const Time start = file_system_.Now();
   if (Fault fault = files_.Sync()) return fault;
-  state_.sync_time += file_system_.Now() - start;
+  state_.sync_times.Add(file_system_.Now() - start);
   ++state_.syncs;
   dirty_ = false;
   durable_ = written_;

@@ -10,6 +10,7 @@
 #include "broker/base/lsn.h"
 #include "broker/base/status.h"
 #include "broker/journal/byte_buffer.h"
+#include "broker/journal/journal.h"
 #include "broker/journal/segment_files.h"
 
 namespace gearstalk {
@@ -41,7 +42,7 @@ struct WriterProgress {
   Status full;           // no space: until there is some
   bool stalled = false;  // full, and a batch waits for space
   std::uint64_t syncs = 0;
-  Time sync_time = 0;
+  SyncTimes sync_times;
   std::uint64_t disk_bytes = 0;
 };
 

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
+#include <numeric>
+
 #include "tests/journal/rig.h"
 
 namespace gearstalk {
@@ -213,10 +216,60 @@ TEST(WalJournal, CountsWhatItDoes) {
   EXPECT_GT(after.appended_bytes, before.appended_bytes);
   EXPECT_EQ(after.batches, before.batches + 1);
   EXPECT_EQ(after.syncs, before.syncs + 1);
-  EXPECT_GT(after.sync_seconds, before.sync_seconds);
+  EXPECT_GT(after.sync_times.sum, before.sync_times.sum);
+  EXPECT_EQ(std::accumulate(after.sync_times.counts.begin(), after.sync_times.counts.end(), 0U),
+            after.syncs);
   EXPECT_EQ(after.current_segment, 1U);
   EXPECT_EQ(after.segment_size, 2048U);
   EXPECT_EQ(after.disk_bytes, rig.disk.UsedBytes());
+  EXPECT_GT(after.live_bytes, before.live_bytes);
+  EXPECT_FALSE(after.failed || after.full);
+}
+
+TEST(WalJournal, CountsWhatCompactionDoes) {
+  Rig rig;
+  ASSERT_TRUE(rig.Start().ok());
+  rig.model->Put(*rig.journal, "t", "stays");
+  for (int i = 0; i < 200; ++i) {
+    const Lsn put = rig.model->Put(*rig.journal, "t", std::string(100, 'x'));
+    rig.Flush();
+    ASSERT_GE(rig.journal->Durable(), put);
+    rig.model->Delete(*rig.journal, rig.model->state().jobs.rbegin()->first);
+  }
+  rig.Settle();
+  const JournalStats stats = rig.journal->Stats();
+  EXPECT_GT(stats.migrated, 0U);
+  EXPECT_GT(stats.migrated_bytes, stats.migrated * kFrameHeaderSize);
+  EXPECT_EQ(stats.segments_released, stats.oldest_segment - 1);
+  EXPECT_EQ(stats.segments, stats.current_segment - stats.oldest_segment + 1);
+}
+
+TEST(WalJournal, StatsSayHowItFailed) {
+  for (const int error : {ENOSPC, EIO}) {
+    Rig rig;
+    ASSERT_TRUE(rig.Start().ok());
+    rig.disk.FailAt(rig.disk.calls() + 1, error, 1'000'000);
+    while (rig.journal->Health().ok()) {
+      rig.model->Put(*rig.journal, "t", std::string(300, 'x'));
+      rig.Flush();
+    }
+    EXPECT_EQ(rig.journal->Stats().full, error == ENOSPC);
+    EXPECT_EQ(rig.journal->Stats().failed, error == EIO);
+  }
+}
+
+TEST(SyncTimes, CountsUpToEachBoundAndBehindTheLast) {
+  SyncTimes times;
+  times.Add(0);
+  times.Add(SyncTimes::kBounds[0]);
+  times.Add(SyncTimes::kBounds[0] + 1);
+  times.Add(SyncTimes::kBounds.back());
+  times.Add(SyncTimes::kBounds.back() + 1);
+  EXPECT_EQ(times.counts[0], 2U);
+  EXPECT_EQ(times.counts[1], 1U);
+  EXPECT_EQ(times.counts[SyncTimes::kBounds.size() - 1], 1U);
+  EXPECT_EQ(times.counts[SyncTimes::kBounds.size()], 1U);
+  EXPECT_EQ(times.sum, 2 * SyncTimes::kBounds[0] + 2 * SyncTimes::kBounds.back() + 2);
 }
 
 }  // namespace
