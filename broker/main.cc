@@ -16,7 +16,7 @@
 #include "admin/http_server.h"
 #include "admin/metrics.h"
 #include "broker/base/clock.h"
-#include "broker/config/config.h"
+#include "broker/config/command_line.h"
 #include "broker/engine/engine.h"
 #include "broker/engine/slab.h"
 #include "broker/journal/memory_journal.h"
@@ -80,10 +80,10 @@ std::string GearmanLogLevel() {
 
 EngineOptions EngineOptionsOf(const Config& config) {
   EngineOptions options;
-  options.default_ttr_s = config.gearman_default_ttr;
-  options.normal_to = config.gearman_priority_normal;
-  options.job_retries = config.gearman_job_retries;
-  options.wake_all = config.gearman_wake_all;
+  options.default_ttr_s = config.gearman.default_ttr;
+  options.normal_to = config.gearman.priority_normal;
+  options.job_retries = config.gearman.job_retries;
+  options.wake_all = config.gearman.wake_all;
   return options;
 }
 
@@ -181,9 +181,9 @@ class Broker {
     options.server_name = config_.server_name.empty() ? HostName() : config_.server_name;
     options.version = kVersion;
     if (config_.max_job_size > 0) options.max_workload = config_.max_job_size;
-    options.exceptions = config_.gearman_exceptions;
-    options.priorities = {config_.gearman_priority_high, config_.gearman_priority_normal,
-                          config_.gearman_priority_low};
+    options.exceptions = config_.gearman.exceptions;
+    options.priorities = {config_.gearman.priority_high, config_.gearman.priority_normal,
+                          config_.gearman.priority_low};
     options.log_level = GearmanLogLevel;
     options.shutdown = [this](bool graceful) {
       graceful ? Drain("shutdown graceful") : server_.Stop();
@@ -339,13 +339,17 @@ int InspectJournal(const CommandLine& line) {
 }
 
 int Main(int argc, char** argv) {
-  const Result<CommandLine> line = ReadCommandLine(argc, argv, kVersion);
+  const Result<CommandLine> line = ReadCommandLine(argc, argv);
   if (!line.ok()) {
     fmt::print(stderr, "gearstalkd: {}\n", line.status().message());
     return kBadUsage;
   }
   if (line.value().action == CommandLine::Action::kPrintAndExit) {
     fmt::print("{}", line.value().text);
+    return kDone;
+  }
+  if (line.value().action == CommandLine::Action::kPrintVersion) {
+    fmt::print("gearstalkd {}\n", kVersion);
     return kDone;
   }
   if (line.value().action == CommandLine::Action::kCheckJournal ||

@@ -1,21 +1,58 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <functional>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "broker/base/clock.h"
-#include "broker/base/status.h"
 
 namespace gearstalk {
 
-// Every option of the broker with its default. Sources, the first that has a word wins: flags,
-// environment (GEARSTALKD_...), configuration file, default.
+// Every option of the broker with its default; broker/config/options.cc says the rest about each.
+// Sources, the first that has a word wins: flags, environment (GEARSTALKD_...), configuration
+// file, default.
 struct Config {
   enum class Sync : std::uint8_t { kAlways, kInterval, kSystem };
+  enum class LogFormat : std::uint8_t { kText, kJson };
+  enum class ClientCertificates : std::uint8_t { kOff, kOptional, kRequired };
+  enum class ShutdownFrom : std::uint8_t { kLoopback, kAnywhere, kNowhere };
+
+  struct MaxQueue {
+    std::string tube;
+    std::array<std::int64_t, 3> jobs;  // high, normal, low priority; 0: no limit
+    bool operator==(const MaxQueue&) const = default;
+  };
+
+  struct Limits {
+    std::uint32_t connections = 0;              // 0: as many as descriptors allow
+    std::uint32_t connections_per_address = 0;  // 0: none
+    std::uint64_t memory = 0;                   // bytes of jobs; 0: none
+    std::uint32_t tubes = 0;                    // 0: none
+    std::uint64_t output = 1024 * 1024;         // bytes for a connection that does not read
+    Time idle_timeout = 0;                      // 0: never
+    Time handshake_timeout = 30 * kSecond;
+    std::vector<MaxQueue> maxqueue;
+    Time stop_timeout = kSecond;
+  };
+
+  // PEM files.
+  struct Tls {
+    std::string certificate;  // empty: no TLS
+    std::string key;          // empty: in the certificate's file
+    std::string client_ca;
+    ClientCertificates client_certificates = ClientCertificates::kOff;
+  };
+
+  struct Gearman {
+    std::uint32_t default_ttr = 120;  // seconds
+    std::uint32_t job_retries = 0;    // 0: no limit
+    bool wake_all = false;
+    bool exceptions = false;
+    std::uint32_t priority_high = 512;
+    std::uint32_t priority_normal = 65536;
+    std::uint32_t priority_low = 131072;
+  };
 
   std::vector<std::string> listen = {"127.0.0.1:11300", "127.0.0.1:4730"};
   std::string admin;     // HOST:PORT of /metrics, /healthz, /readyz; empty: none
@@ -25,44 +62,17 @@ struct Config {
   std::uint32_t max_job_size = 0;  // bytes; 0: 65535 for put, 64 MiB for a Gearman workload
   std::string server_name;         // in handles; empty: the host's name
   std::string log_level = "info";
-  std::uint32_t gearman_default_ttr = 120;
-  std::uint32_t gearman_job_retries = 0;
-  bool gearman_wake_all = false;
-  bool gearman_exceptions = false;
-  std::uint32_t gearman_priority_high = 512;
-  std::uint32_t gearman_priority_normal = 65536;
-  std::uint32_t gearman_priority_low = 131072;
+  LogFormat log_format = LogFormat::kText;
+  std::string log_to = "stderr";  // or "file:/PATH", "journald", "syslog"
+  Limits limits;
+  Tls tls;
+  std::vector<std::string> rights;  // rules in order; none: everything is allowed
+  ShutdownFrom shutdown_from = ShutdownFrom::kLoopback;
+  std::uint32_t metrics_tubes = 20;
+  std::string user;      // empty: as it was started
+  std::string pid_file;  // empty: none
+  bool daemon = false;
+  Gearman gearman;
 };
-
-// One option: what it is called in the file ("gearman.job_retries"), from which flag and variable
-// are derived (--gearman-job-retries, GEARSTALKD_GEARMAN_JOB_RETRIES), and how it is set from a
-// text.
-struct Option {
-  std::string_view key;
-  std::string_view value;  // shape of the value, for help: BYTES, SECONDS, ...
-  std::string_view help;
-  bool list = false;  // may be given several times
-  // Sets it; a message says what a good value is.
-  std::function<Status(Config&, const std::vector<std::string>&)> set;
-};
-
-std::span<const Option> Options();
-
-// What the command line asks for.
-struct CommandLine {
-  Config config;
-  enum class Action : std::uint8_t {
-    kServe,
-    kCheckConfig,
-    kPrintAndExit,
-    kCheckJournal,
-    kSalvageJournal,
-  } action = Action::kServe;
-  // kPrintAndExit: help or version; kCheckJournal, kSalvageJournal: the directory
-  std::string text;
-};
-
-// Reads all sources. Errors name the option and where it was set: flag, variable, or file and line.
-Result<CommandLine> ReadCommandLine(int argc, const char* const* argv, std::string_view version);
 
 }  // namespace gearstalk

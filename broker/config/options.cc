@@ -1,59 +1,29 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
 
-#include "broker/config/config.h"
+#include "broker/config/kinds.h"
+#include "broker/config/option.h"
 
 namespace gearstalk {
 namespace {
 
-using Values = std::vector<std::string>;
+using kinds::Choice;
+using kinds::Expected;
+using kinds::List;
+using kinds::Number;
+using kinds::ParseNumber;
+using kinds::Seconds;
+using kinds::Text;
 
-Status Expected(std::string_view what) {
-  return {Code::kInvalid, fmt::format("expected {}", what)};
-}
+constexpr std::uint64_t kAny32 = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint64_t kAnySize = std::uint64_t{1} << 50;
+constexpr std::uint64_t kLongest = 10 * 365 * 86400ULL;
 
-bool ParseNumber(std::string_view text, std::uint64_t& number) {
-  const auto [end, error] = std::from_chars(text.begin(), text.end(), number);
-  return error == std::errc() && end == text.end() && !text.empty();
-}
-
-auto Number(std::uint32_t Config::*field, std::uint64_t least, std::uint64_t most) {
-  return [=](Config& config, const Values& values) -> Status {
-    std::uint64_t number = 0;
-    if (!ParseNumber(values.back(), number) || number < least || number > most) {
-      return Expected(fmt::format("a number from {} to {}", least, most));
-    }
-    config.*field = static_cast<std::uint32_t>(number);
-    return {};
-  };
-}
-
-auto Text(std::string Config::*field) {
-  return [=](Config& config, const Values& values) -> Status {
-    config.*field = values.back();
-    return {};
-  };
-}
-
-auto Truth(bool Config::*field, std::string_view yes, std::string_view no) {
-  return [=](Config& config, const Values& values) -> Status {
-    if (values.back() != yes && values.back() != no)
-      return Expected(fmt::format("{} or {}", yes, no));
-    config.*field = values.back() == yes;
-    return {};
-  };
-}
-
-Status SetListen(Config& config, const Values& values) {
-  config.listen = values;
-  return {};
-}
-
-Status SetSync(Config& config, const Values& values) {
-  std::string_view text = values.back();
+Status SetSync(Config& config, std::string_view text) {
   if (text == "always" || text == "never") {
     config.sync = text == "always" ? Config::Sync::kAlways : Config::Sync::kSystem;
     return {};
@@ -68,8 +38,13 @@ Status SetSync(Config& config, const Values& values) {
   return {};
 }
 
-Status SetServerName(Config& config, const Values& values) {
-  const std::string& name = values.back();
+std::vector<std::string> GetSync(const Config& config) {
+  if (config.sync == Config::Sync::kAlways) return {"always"};
+  if (config.sync == Config::Sync::kSystem) return {"never"};
+  return {fmt::format("{}ms", config.sync_interval / kMillisecond)};
+}
+
+Status SetServerName(Config& config, std::string_view name) {
   // A handle is at most 63 bytes: "H:", the name, ":" and up to 20 digits.
   const bool clean = name.find_first_of(std::string_view(" \t\r\n\0", 5)) == std::string::npos &&
                      name.find("//") == std::string::npos;
@@ -80,62 +55,248 @@ Status SetServerName(Config& config, const Values& values) {
   return {};
 }
 
-Status SetLogLevel(Config& config, const Values& values) {
-  for (const std::string_view level :
-       {"trace", "debug", "info", "warn", "error", "critical", "off"}) {
-    if (values.back() == level) {
-      config.log_level = level;
-      return {};
-    }
+Status SetLogTo(Config& config, std::string_view text) {
+  const bool file = text.starts_with("file:/") && text.size() > 6;
+  if (!file && text != "stderr" && text != "journald" && text != "syslog") {
+    return Expected("stderr, journald, syslog or file:/PATH");
   }
-  return Expected("trace, debug, info, warn, error, critical or off");
+  config.log_to = text;
+  return {};
 }
 
-constexpr std::uint64_t kAny32 = std::numeric_limits<std::uint32_t>::max();
+// "TUBE N" or "TUBE HIGH NORMAL LOW".
+Status AddMaxQueue(Config& config, std::string_view text) {
+  std::vector<std::string_view> words;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    if (end > 0) words.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  Config::MaxQueue limit{};
+  bool good = words.size() == 2 || words.size() == 4;
+  for (std::size_t i = 0; good && i < limit.jobs.size(); ++i) {
+    std::uint64_t number = 0;
+    good = ParseNumber(words[words.size() == 2 ? 1 : i + 1], number) && number <= kAny32;
+    limit.jobs[i] = static_cast<std::int64_t>(number);
+  }
+  if (!good) return Expected("'TUBE N' or 'TUBE HIGH NORMAL LOW'");
+  limit.tube = words[0];
+  config.limits.maxqueue.push_back(std::move(limit));
+  return {};
+}
+
+std::vector<std::string> GetMaxQueue(const Config& config) {
+  std::vector<std::string> texts;
+  for (const Config::MaxQueue& limit : config.limits.maxqueue) {
+    texts.push_back(fmt::format("{} {}", limit.tube, fmt::join(limit.jobs, " ")));
+  }
+  return texts;
+}
+
+#define FIELD(path) \
+  [](auto& config) -> auto& { return config.path; }
+
+Kind Sync() {
+  return {.shape = "always|never|<N>ms",
+          .unit = "",
+          .range = "1ms to 3600000ms",
+          .set = SetSync,
+          .get = GetSync,
+          .clear = nullptr};
+}
+
+Kind Checked(Kind kind, Status (*set)(Config&, std::string_view)) {
+  kind.set = set;
+  return kind;
+}
+
+Kind MaxQueue() {
+  return {.shape = "TUBE N | TUBE HIGH NORMAL LOW",
+          .unit = "jobs",
+          .range = fmt::format("0 to {}", kAny32),
+          .set = AddMaxQueue,
+          .get = GetMaxQueue,
+          .clear = [](Config& config) { config.limits.maxqueue.clear(); },
+          .separator = ';'};
+}
+
+template <typename Field>
+Kind Truth(Field field) {
+  return Choice<Field, bool>(field, {{"true", true}, {"false", false}});
+}
+
+template <typename Field>
+Kind Level(Field field) {
+  return Choice<Field, std::string>(field, {{"trace", "trace"},
+                                            {"debug", "debug"},
+                                            {"info", "info"},
+                                            {"warn", "warn"},
+                                            {"error", "error"},
+                                            {"critical", "critical"},
+                                            {"off", "off"}});
+}
+
+template <typename Field>
+Kind WakeUp(Field field) {
+  return Choice<Field, bool>(field, {{"all", true}, {"one", false}});
+}
+
+template <typename Field>
+Kind Format(Field field) {
+  using enum Config::LogFormat;
+  return Choice<Field, Config::LogFormat>(field, {{"text", kText}, {"json", kJson}});
+}
+
+template <typename Field>
+Kind Certificates(Field field) {
+  using enum Config::ClientCertificates;
+  return Choice<Field, Config::ClientCertificates>(
+      field, {{"off", kOff}, {"optional", kOptional}, {"required", kRequired}});
+}
+
+template <typename Field>
+Kind From(Field field) {
+  using enum Config::ShutdownFrom;
+  return Choice<Field, Config::ShutdownFrom>(
+      field, {{"loopback", kLoopback}, {"anywhere", kAnywhere}, {"nowhere", kNowhere}});
+}
+
+std::vector<Option> MakeTable() {
+  return {
+      {"listen", Apply::kRestart, List(FIELD(listen), "ADDRESS", ' '),
+       "Address to listen on: ADDR:PORT[,protocols=auto|beanstalk|gearman]"
+       "[,tls=allowed|required|off], or unix:/PATH[,owner=USER][,group=GROUP][,mode=0660]; port 0 "
+       "takes a free one. May be repeated."},
+      {"admin", Apply::kRestart, Text(FIELD(admin), "ADDR:PORT"),
+       "Address of /metrics, /healthz and /readyz over HTTP.", "no such address",
+       "127.0.0.1:11380"},
+      {"data_dir", Apply::kRestart, Text(FIELD(data_dir), "DIR"), "Directory of the journal.",
+       "jobs live in memory and end with the process", "/var/lib/gearstalkd"},
+      {"sync", Apply::kRestart, Sync(),
+       "When a change is on disk: before it is acknowledged, up to the system, or at latest N "
+       "milliseconds after it."},
+      {"max_job_size", Apply::kJobSize, Number(FIELD(max_job_size), "bytes", 1, 1U << 30),
+       "Largest job body.", "65535 for beanstalk, 64 MiB for Gearman", "1048576"},
+      {"server_name", Apply::kRestart, Checked(Text(FIELD(server_name), "NAME"), SetServerName),
+       "Name in Gearman job handles.", "the host's name", "broker-1"},
+
+      {"log_level", Apply::kLog, Level(FIELD(log_level)), "Least weight of what is logged."},
+      {"log_format", Apply::kLog, Format(FIELD(log_format)),
+       "Lines for people, or one JSON object a line."},
+      {"log_to", Apply::kLog,
+       Checked(Text(FIELD(log_to), "stderr|journald|syslog|file:/PATH"), SetLogTo),
+       "Where log lines go; a file is opened anew at SIGHUP."},
+
+      {"limits.connections", Apply::kLimits,
+       Number(FIELD(limits.connections), "connections", 0, kAny32),
+       "Most connections at a time; 0: as many as the descriptors of the process allow."},
+      {"limits.connections_per_address", Apply::kLimits,
+       Number(FIELD(limits.connections_per_address), "connections", 0, kAny32),
+       "Most connections at a time from one address; 0: no limit."},
+      {"limits.memory", Apply::kLimits, Number(FIELD(limits.memory), "bytes", 0, kAnySize),
+       "Memory of all jobs at which puts and submits are refused; 0: no limit."},
+      {"limits.tubes", Apply::kLimits, Number(FIELD(limits.tubes), "tubes", 0, kAny32),
+       "Most tubes at a time; 0: no limit."},
+      {"limits.output", Apply::kLimits, Number(FIELD(limits.output), "bytes", 4096, 1U << 30),
+       "Bytes that wait for a client that does not read, at which its commands are no longer run."},
+      {"limits.idle_timeout", Apply::kLimits, Seconds(FIELD(limits.idle_timeout), 0, kLongest),
+       "Time after which a connection is closed that sent nothing, waits for nothing and holds no "
+       "job; 0: never."},
+      {"limits.handshake_timeout", Apply::kLimits,
+       Seconds(FIELD(limits.handshake_timeout), 1, 3600),
+       "Time for a TLS handshake and for a first word."},
+      {"limits.maxqueue", Apply::kMaxQueue, MaxQueue(),
+       "Most jobs in a tube, for all priorities alike or for each class; 0: no limit. May be "
+       "repeated.",
+       "no limits", "thumbnails 10000"},
+      {"limits.stop_timeout", Apply::kLimits, Seconds(FIELD(limits.stop_timeout), 0, 3600),
+       "Time for sending what is waiting when the broker stops."},
+
+      {"tls.certificate", Apply::kTls, Text(FIELD(tls.certificate), "FILE"),
+       "Certificate and its chain (PEM).", "no TLS", "/etc/gearstalkd/tls.pem"},
+      {"tls.key", Apply::kTls, Text(FIELD(tls.key), "FILE"), "Key of the certificate (PEM).",
+       "the file of the certificate", "/etc/gearstalkd/tls.key"},
+      {"tls.client_ca", Apply::kTls, Text(FIELD(tls.client_ca), "FILE"),
+       "Authorities that sign the certificates of clients (PEM).", "none",
+       "/etc/gearstalkd/clients.pem"},
+      {"tls.client_certificates", Apply::kTls, Certificates(FIELD(tls.client_certificates)),
+       "Whether clients are asked for a certificate over TLS, and whether they must have one."},
+
+      {"rights", Apply::kRights, List(FIELD(rights), "WHO ALLOWED [TUBES]", ';'),
+       "Rules in order, the first that fits decides. WHO: *, listen=ADDR:PORT, listen=unix:/PATH "
+       "or "
+       "cert=NAME; ALLOWED: all, none, or of produce,consume,admin,observe; TUBES: shell patterns, "
+       "parted by commas. May be repeated.",
+       "everything is allowed", "cert=worker-* consume,observe"},
+      {"shutdown_from", Apply::kShutdownFrom, From(FIELD(shutdown_from)),
+       "Who may send `shutdown`: loopback addresses and Unix sockets, anybody, or nobody."},
+
+      {"metrics_tubes", Apply::kMetrics, Number(FIELD(metrics_tubes), "tubes", 0, 100'000),
+       "Tubes named on /metrics, the busiest first; the others are summed."},
+
+      {"user", Apply::kRestart, Text(FIELD(user), "USER"),
+       "User to become when all addresses are bound; needs root.", "as it was started",
+       "gearstalkd"},
+      {"pid_file", Apply::kRestart, Text(FIELD(pid_file), "FILE"),
+       "File for the process id, from when the broker is ready until it ends.", "none",
+       "/run/gearstalkd/gearstalkd.pid"},
+      {"daemon", Apply::kRestart, Truth(FIELD(daemon)), "Go to the background when ready."},
+
+      {"gearman.default_ttr", Apply::kGearman,
+       Number(FIELD(gearman.default_ttr), "seconds", 1, kAny32),
+       "Time to run of a Gearman job that a beanstalk consumer reserves."},
+      {"gearman.job_retries", Apply::kGearman,
+       Number(FIELD(gearman.job_retries), "tries", 0, kAny32),
+       "Lost tries after which a job fails; 0 is no limit."},
+      {"gearman.worker_wakeup", Apply::kGearman, WakeUp(FIELD(gearman.wake_all)),
+       "Sleeping workers woken for a new job: the one asleep longest, or all as gearmand does."},
+      {"gearman.exceptions", Apply::kGearman, Truth(FIELD(gearman.exceptions)),
+       "Send exceptions also to clients that did not ask for them."},
+      {"gearman.priority_high", Apply::kRestart,
+       Number(FIELD(gearman.priority_high), "priority", 0, kAny32),
+       "Priority number of SUBMIT_JOB_HIGH."},
+      {"gearman.priority_normal", Apply::kRestart,
+       Number(FIELD(gearman.priority_normal), "priority", 0, kAny32),
+       "Priority number of SUBMIT_JOB."},
+      {"gearman.priority_low", Apply::kRestart,
+       Number(FIELD(gearman.priority_low), "priority", 0, kAny32),
+       "Priority number of SUBMIT_JOB_LOW."},
+  };
+}
+
+#undef FIELD
 
 }  // namespace
 
 std::span<const Option> Options() {
-  static const std::array options = {
-      Option{"listen", "ADDR:PORT[,protocols=auto|beanstalk|gearman]",
-             "Address to listen on, or unix:/PATH; port 0 takes a free one. May be repeated.", true,
-             SetListen},
-      Option{"admin", "ADDR:PORT", "Address of /metrics, /healthz and /readyz over HTTP.", false,
-             Text(&Config::admin)},
-      Option{"data_dir", "DIR", "Directory of the journal; without it jobs live in memory.", false,
-             Text(&Config::data_dir)},
-      Option{
-          "sync", "always|never|<N>ms",
-          "When a change is on disk: before it is acknowledged, up to the system, or at latest N "
-          "milliseconds after it.",
-          false, SetSync},
-      Option{"max_job_size", "BYTES",
-             "Largest job body. Unless set: 65535 for beanstalk, 64 MiB for Gearman.", false,
-             Number(&Config::max_job_size, 1, 1U << 30)},
-      Option{"server_name", "NAME", "Name in Gearman job handles; by default the host's name.",
-             false, SetServerName},
-      Option{"log_level", "LEVEL", "trace, debug, info, warn, error, critical or off.", false,
-             SetLogLevel},
-      Option{"gearman.default_ttr", "SECONDS",
-             "Time to run of a Gearman job that a beanstalk consumer reserves.", false,
-             Number(&Config::gearman_default_ttr, 1, kAny32)},
-      Option{"gearman.job_retries", "TRIES", "Lost tries after which a job fails; 0 is no limit.",
-             false, Number(&Config::gearman_job_retries, 0, kAny32)},
-      Option{
-          "gearman.worker_wakeup", "one|all",
-          "Sleeping workers woken for a new job: the one asleep longest, or all as gearmand does.",
-          false, Truth(&Config::gearman_wake_all, "all", "one")},
-      Option{"gearman.exceptions", "true|false",
-             "Send exceptions also to clients that did not ask for them.", false,
-             Truth(&Config::gearman_exceptions, "true", "false")},
-      Option{"gearman.priority_high", "PRIORITY", "Priority number of SUBMIT_JOB_HIGH.", false,
-             Number(&Config::gearman_priority_high, 0, kAny32)},
-      Option{"gearman.priority_normal", "PRIORITY", "Priority number of SUBMIT_JOB.", false,
-             Number(&Config::gearman_priority_normal, 0, kAny32)},
-      Option{"gearman.priority_low", "PRIORITY", "Priority number of SUBMIT_JOB_LOW.", false,
-             Number(&Config::gearman_priority_low, 0, kAny32)},
-  };
+  static const std::vector<Option> options = MakeTable();
   return options;
+}
+
+const Option* FindOption(std::string_view key) {
+  const auto found = std::find_if(Options().begin(), Options().end(),
+                                  [&](const Option& option) { return option.key == key; });
+  return found == Options().end() ? nullptr : &*found;
+}
+
+std::string FlagOf(const Option& option) {
+  std::string flag = "--" + std::string(option.key);
+  for (char& c : flag) c = c == '.' || c == '_' ? '-' : c;
+  return flag;
+}
+
+std::string VariableOf(const Option& option) {
+  std::string name = "GEARSTALKD_" + std::string(option.key);
+  for (char& c : name) c = c == '.' ? '_' : static_cast<char>(std::toupper(c));
+  return name;
+}
+
+std::vector<const Option*> Difference(const Config& a, const Config& b) {
+  std::vector<const Option*> changed;
+  for (const Option& option : Options()) {
+    if (option.kind.get(a) != option.kind.get(b)) changed.push_back(&option);
+  }
+  return changed;
 }
 
 }  // namespace gearstalk

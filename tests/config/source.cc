@@ -22,7 +22,7 @@ Variable::~Variable() { unsetenv(name_); }
 Result<CommandLine> Read(std::vector<std::string> arguments) {
   std::vector<const char*> argv{"gearstalkd"};
   for (const std::string& argument : arguments) argv.push_back(argument.c_str());
-  return ReadCommandLine(static_cast<int>(argv.size()), argv.data(), "1.2.3");
+  return ReadCommandLine(static_cast<int>(argv.size()), argv.data());
 }
 
 Config Good(std::vector<std::string> arguments) {

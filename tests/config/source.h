@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "broker/config/config.h"
+#include "broker/config/command_line.h"
 
 namespace gearstalk {
 

@@ -1,0 +1,94 @@
+#include "broker/config/command_line.h"
+
+#include <CLI/CLI.hpp>
+
+namespace gearstalk {
+namespace {
+
+Status Bad(std::string message) { return {Code::kInvalid, std::move(message)}; }
+
+// What is on the command line, as CLI11 takes it apart.
+struct Flags {
+  CLI::App app{"A job broker that speaks the beanstalk and the Gearman protocol.", "gearstalkd"};
+  std::string file;
+  bool check = false;
+  bool version = false;
+  std::string journal_to_check;
+  std::string journal_to_salvage;
+  std::vector<std::vector<std::string>> values{Options().size()};  // by option
+
+  Flags();
+};
+
+Flags::Flags() {
+  app.add_option("--config", file, "Configuration file (YAML).")->type_name("FILE");
+  app.add_flag("--check-config", check,
+               "Read the configuration, say whether it is good, and exit.");
+  app.add_flag("--version", version, "Print the version, and those of the libraries; exit.");
+  app.add_option("--journal-check", journal_to_check,
+                 "List what is in a journal, and all damage; exit.")
+      ->type_name("DIR");
+  app.add_option("--journal-salvage", journal_to_salvage,
+                 "Make a new journal from all that can be read of a damaged one; exit.")
+      ->type_name("DIR")
+      ->excludes("--journal-check");
+  for (std::size_t i = 0; i < Options().size(); ++i) {
+    const Option& option = Options()[i];
+    app.add_option(FlagOf(option), values[i], std::string(option.help))
+        ->type_name(option.kind.shape)
+        ->expected(1)
+        ->multi_option_policy(option.list() ? CLI::MultiOptionPolicy::TakeAll
+                                            : CLI::MultiOptionPolicy::TakeLast);
+  }
+}
+
+Status SetFlags(const Flags& flags, const Checks& checks, Config& config) {
+  for (std::size_t i = 0; i < Options().size(); ++i) {
+    if (flags.values[i].empty()) continue;
+    const Option& option = Options()[i];
+    std::vector<Given> values;
+    for (const std::string& text : flags.values[i]) values.push_back({text, FlagOf(option)});
+    if (Status status = SetOption(option, values, checks, config); !status.ok()) return status;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<CommandLine> ReadCommandLine(int argc, const char* const* argv, const Checks& checks) {
+  using Action = CommandLine::Action;
+  Flags flags;
+  CommandLine line;
+  try {
+    flags.app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    line.action = Action::kPrintAndExit;
+    line.text = flags.app.help();
+    return line;
+  } catch (const CLI::ParseError& error) {
+    return Bad(error.what());
+  }
+  if (flags.version) {
+    line.action = Action::kPrintVersion;
+    return line;
+  }
+  if (!flags.journal_to_check.empty()) {
+    line.action = Action::kCheckJournal;
+    line.text = flags.journal_to_check;
+    return line;
+  }
+  if (!flags.journal_to_salvage.empty()) {
+    line.action = Action::kSalvageJournal;
+    line.text = flags.journal_to_salvage;
+    return line;
+  }
+  Status status;
+  if (!flags.file.empty()) status = ReadConfigFile(flags.file, checks, line.config);
+  if (status.ok()) status = ReadEnvironment(checks, line.config);
+  if (status.ok()) status = SetFlags(flags, checks, line.config);
+  if (!status.ok()) return status;
+  if (flags.check) line.action = Action::kCheckConfig;
+  return line;
+}
+
+}  // namespace gearstalk

@@ -1,0 +1,147 @@
+#include "broker/config/sources.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace gearstalk {
+namespace {
+
+Status Bad(std::string message) { return {Code::kInvalid, std::move(message)}; }
+
+// Edits that turn one word into the other, for suggestions.
+std::size_t Distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row.back();
+}
+
+Status UnknownKey(const std::string& where, const std::string& key) {
+  const auto nearest =
+      std::min_element(Options().begin(), Options().end(), [&](const Option& a, const Option& b) {
+        return Distance(key, a.key) < Distance(key, b.key);
+      });
+  return Bad(fmt::format("{}: unknown key '{}'; did you mean '{}'?", where, key, nearest->key));
+}
+
+class FileReader {
+ public:
+  FileReader(const std::string& file, const Checks& checks, Config& config)
+      : file_(file), checks_(checks), config_(config) {}
+
+  Status ReadMap(const YAML::Node& map, const std::string& prefix) {
+    for (const auto& entry : map) {
+      const std::string key = prefix + entry.first.Scalar();
+      Status status = entry.second.IsMap() ? ReadMap(entry.second, key + ".")
+                                           : ReadEntry(key, entry.first, entry.second);
+      if (!status.ok()) return status;
+    }
+    return {};
+  }
+
+ private:
+  std::string Line(const YAML::Node& node) const {
+    return fmt::format("{}:{}", file_, node.Mark().line + 1);
+  }
+
+  Status ReadEntry(const std::string& key, const YAML::Node& name, const YAML::Node& node) {
+    const Option* option = FindOption(key);
+    if (option == nullptr) return UnknownKey(Line(name), key);
+    std::vector<Given> values;
+    const auto add = [&](const YAML::Node& value, const YAML::Node& line) {
+      if (!value.IsScalar()) return false;
+      values.push_back({value.Scalar(), fmt::format("{}: {}", Line(line), key)});
+      return true;
+    };
+    bool good = false;
+    if (node.IsSequence() && option->list()) {
+      // An empty list is a value where the default is one.
+      good = node.size() > 0 || option->kind.get(Config()).empty();
+      for (const YAML::Node& value : node) {
+        if (!add(value, value))
+          return Bad(fmt::format("{}: {}: expected a text", Line(value), key));
+      }
+    } else {
+      good = add(node, name);
+    }
+    if (!good) return Bad(fmt::format("{}: {}: expected a value", Line(name), key));
+    return SetOption(*option, values, checks_, config_);
+  }
+
+  const std::string& file_;
+  const Checks& checks_;
+  Config& config_;
+};
+
+// "a;b; c" at each `separator`; blanks around a part are none of it.
+std::vector<std::string> Split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(separator), text.size());
+    std::string_view part = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    part.remove_prefix(std::min(part.find_first_not_of(' '), part.size()));
+    part = part.substr(0, part.find_last_not_of(' ') + 1);
+    if (!part.empty()) parts.emplace_back(part);
+  }
+  return parts;
+}
+
+}  // namespace
+
+Status SetOption(const Option& option, const std::vector<Given>& values, const Checks& checks,
+                 Config& config) {
+  const auto check = checks.find(option.key);
+  if (option.list()) option.kind.clear(config);
+  for (const auto& [text, where] : values) {
+    Status status = option.kind.set(config, text);
+    if (!status.ok()) return Bad(fmt::format("{}: '{}': {}", where, text, status.message()));
+    if (check == checks.end()) continue;
+    status = check->second(text);
+    if (!status.ok()) return Bad(fmt::format("{}: {}", where, status.message()));
+  }
+  return {};
+}
+
+Status ReadConfigFile(const std::string& file, const Checks& checks, Config& config) {
+  try {
+    const YAML::Node root = YAML::LoadFile(file);
+    if (root.IsNull()) return {};
+    if (!root.IsMap()) return Bad(fmt::format("{}:1: expected 'key: value' lines", file));
+    return FileReader(file, checks, config).ReadMap(root, "");
+  } catch (const YAML::BadFile&) {
+    return Bad(fmt::format("--config: cannot read '{}'", file));
+  } catch (const YAML::Exception& error) {
+    return Bad(fmt::format("{}:{}: {}", file, error.mark.line + 1, error.msg));
+  }
+}
+
+Status ReadEnvironment(const Checks& checks, Config& config) {
+  for (const Option& option : Options()) {
+    const std::string name = VariableOf(option);
+    const char* text = std::getenv(name.c_str());
+    if (text == nullptr) continue;
+    std::vector<Given> values;
+    if (option.list()) {
+      for (std::string& part : Split(text, option.kind.separator)) {
+        values.push_back({std::move(part), name});
+      }
+    } else {
+      values.push_back({text, name});
+    }
+    if (Status status = SetOption(option, values, checks, config); !status.ok()) return status;
+  }
+  return {};
+}
+
+}  // namespace gearstalk
