@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <variant>
@@ -23,6 +24,7 @@ enum class Code : unsigned char {
   kIo,           // a system call failed; the message says which and why
   kCorrupt,      // stored data is damaged; the message says where
 };
+inline constexpr std::size_t kCodes = static_cast<std::size_t>(Code::kCorrupt) + 1;
 
 // A code with the words for a person. Used off the hot path; the engine's verbs return a Code.
 class [[nodiscard]] Status {

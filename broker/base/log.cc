@@ -1,0 +1,39 @@
+#include "broker/base/log.h"
+
+#include <atomic>
+
+namespace gearstalk {
+namespace {
+
+std::atomic<LogSink> log_sink = nullptr;
+std::atomic<LogLevel> least_level = LogLevel::kOff;
+
+void Write(LogLevel level, LogCause cause, std::string_view event,
+           std::initializer_list<LogField> fields) {
+  if (!Logs(level)) return;
+  const LogSink sink = log_sink.load(std::memory_order_relaxed);
+  if (sink != nullptr) sink(level, cause, event, {fields.begin(), fields.size()});
+}
+
+}  // namespace
+
+void SetLogSink(LogSink sink, LogLevel least) {
+  log_sink = sink;
+  least_level = least;
+}
+
+LogLevel LeastLogLevel() { return least_level; }
+
+bool Logs(LogLevel level) {
+  return level >= least_level.load(std::memory_order_relaxed) && level != LogLevel::kOff;
+}
+
+void Log(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
+  Write(level, LogCause::kBroker, event, fields);
+}
+
+void LogOfClient(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
+  Write(level, LogCause::kClient, event, fields);
+}
+
+}  // namespace gearstalk
