@@ -14,7 +14,7 @@
 //   item    = frame | mark
 //   frame   = checksum u64, record size u32 (> 0), body size u32, record, body
 //   mark    = checksum u64, kMarkTag u32, distance u32, next LSN u64, durable LSN u64
-//   end     = 16 zero bytes, or the end of the file
+//   end     = 16 zero bytes, or as many as fit in the file
 namespace gearstalk {
 
 inline constexpr std::uint32_t kWalVersion = 1;

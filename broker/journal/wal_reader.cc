@@ -45,7 +45,7 @@ SegmentReader::Item SegmentReader::Next() {
   }
   const std::string_view end = rest.substr(0, kEndSize);
   const bool zero = std::all_of(end.begin(), end.end(), [](char c) { return c == 0; });
-  return zero || end.size() < kEndSize ? Item::kEnd : Item::kBad;
+  return zero ? Item::kEnd : Item::kBad;
 }
 
 bool SegmentReader::SkipToMark() {

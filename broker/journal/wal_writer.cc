@@ -141,8 +141,10 @@ Fault WalWriter::WriteBatch(Batch& batch) {
              batch.bytes.data());
   // The end is written over by the next batch.
   const std::size_t size = batch.bytes.size();
-  if (batch.offset + size + kEndSize <= batch.segment_size) {
-    std::memset(batch.bytes.Extend(kEndSize), 0, kEndSize);
+  const std::uint64_t behind = batch.offset + size;
+  if (behind < batch.segment_size) {
+    const std::size_t end = std::min<std::uint64_t>(kEndSize, batch.segment_size - behind);
+    std::memset(batch.bytes.Extend(end), 0, end);
   }
   Fault fault = files_.Write(batch.offset, batch.bytes.view(), size);
   batch.bytes.Shrink(size);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "broker/journal/wal_format.h"
+#include "broker/journal/wal_recovery.h"
 #include "tests/journal/rig.h"
 #include "tests/journal/script.h"
 
@@ -11,6 +12,19 @@ namespace {
 
 // The oldest segment there is.
 std::string First(const Rig& rig) { return rig.disk.Names().front(); }
+
+// Where the log ends, in its last segment.
+struct End {
+  std::string path;
+  std::uint64_t used;
+};
+End EndOf(Rig& rig) {
+  WalRecovery recovery(rig.disk, Rig::kDirectory);
+  const Status status = recovery.Run([](const WalRecovery::Segment&) {},
+                                     [](const Record&, std::size_t) { return Status(); }, nullptr);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return {recovery.segments().back().path, recovery.used()};
+}
 
 // A journal of some segments; closed cleanly, or as a crash leaves it.
 void Fill(Rig& rig, bool close, int rounds = 25) {
@@ -88,6 +102,50 @@ TEST(WalDamage, EveryByteAfterACrash) {
     }
   }
   EXPECT_GT(cut, 0U);
+}
+
+// However little of the last write came to the disk, it is said.
+TEST(WalDamage, LastSegmentCutAtEveryByteOfItsLastFrame) {
+  Rig rig;
+  ASSERT_TRUE(rig.Start().ok());
+  rig.model->Put(*rig.journal, "t", "stays");
+  rig.Flush();
+  const Model::State before = rig.model->state();
+  const auto [name, from] = EndOf(rig);
+  rig.model->Put(*rig.journal, "t", "the last");
+  rig.Flush();
+  const std::uint64_t to = EndOf(rig).used;
+  rig.journal.reset();
+  const auto image = rig.disk.Image();
+  for (std::uint64_t size = from; size < to; ++size) {
+    rig.disk.SetImage(image);
+    rig.disk.SetContent(name, image.at(name).substr(0, size));
+    ASSERT_TRUE(rig.Start().ok());
+    ASSERT_TRUE(SameJobs(rig.model->state(), before)) << size;
+    const bool whole = size == from || size == from + kMarkSize;
+    ASSERT_EQ(rig.journal->torn().empty(), whole) << size - from << rig.journal->torn();
+    rig.journal.reset();
+  }
+}
+
+// A recycled file holds older bytes up to its end: they are not taken for a write.
+TEST(WalDamage, FullSegmentIsNotTorn) {
+  std::size_t nearly_full = 0;
+  for (std::uint32_t seed = 0; seed < 400; ++seed) {
+    Rig rig;
+    rig.options.segment_size = 1024;
+    ASSERT_TRUE(rig.Start().ok());
+    Script script(rig, seed);
+    script.Begin();
+    script.Run(20 + static_cast<int>(seed % 20));
+    rig.journal.reset();
+    const auto [name, used] = EndOf(rig);
+    const std::uint64_t left = rig.disk.Content(name).size() - used;
+    if (left > 0 && left < kEndSize) ++nearly_full;
+    ASSERT_TRUE(rig.Start().ok());
+    ASSERT_EQ(rig.journal->torn(), "") << seed;
+  }
+  EXPECT_GT(nearly_full, 0U);
 }
 
 TEST(WalDamage, OlderSegmentCutAtEveryByte) {
