@@ -55,10 +55,12 @@ class Consumer : public Timer {
   bool needs_ttr_ = false;        // reserves (beanstalk): every job it takes has a deadline
   Time wait_until_ = kNever;      // reserve-with-timeout
   std::uint64_t wait_since_ = 0;  // rises with every new wait: the order of service
-  Tube* promised_ = nullptr;      // tube whose job it was woken for and has not asked for yet
-  Time promise_ends_ = 0;         // when nobody counts on it any more
-  Hook wide_hook_;                // among the waiters that watch many tubes
-  Hook promise_hook_;             // among those with a promise
+  Time wait_began_ = 0;
+  Time waited_ = 0;           // how long, for the job it gets next
+  Tube* promised_ = nullptr;  // tube whose job it was woken for and has not asked for yet
+  Time promise_ends_ = 0;     // when nobody counts on it any more
+  Hook wide_hook_;            // among the waiters that watch many tubes
+  Hook promise_hook_;         // among those with a promise
 
  public:
   using WideList =

@@ -33,7 +33,11 @@ void Engine::Leave(Time now, Consumer& consumer) {
   if (!consumer.joined_) return;
   EndWait(consumer);
   DropPromise(now, consumer);
-  while (!consumer.held_.empty()) GiveBack(now, *consumer.held_.top(), /*lost_try=*/true);
+  while (!consumer.held_.empty()) {
+    Job& job = *consumer.held_.top();
+    Count(*job.tube_, &JobCounts::lost);
+    GiveBack(now, job, /*lost_try=*/true);
+  }
   while (!consumer.watched_.empty()) RemoveWatch(consumer, **(consumer.watched_.end() - 1));
   if (consumer.used_ != nullptr) {
     --consumer.used_->using_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -10,10 +11,12 @@
 
 #include "broker/base/clock.h"
 #include "broker/base/status.h"
+#include "broker/base/time_histogram.h"
 #include "broker/engine/consumer.h"
 #include "broker/engine/deadlines.h"
 #include "broker/engine/id_table.h"
 #include "broker/engine/job.h"
+#include "broker/engine/job_counts.h"
 #include "broker/engine/job_observer.h"
 #include "broker/engine/ready_index.h"
 #include "broker/engine/tube.h"
@@ -52,12 +55,11 @@ struct Taken {
 // What `reserve` of a consumer came to at once.
 enum class ReserveResult : std::uint8_t { kTaken, kWaits, kDeadlineSoon, kTimedOut };
 
-struct EngineStats {
+struct EngineStats : JobCounts {
   std::size_t urgent = 0, ready = 0, reserved = 0, delayed = 0, buried = 0;
-  std::uint64_t timeouts = 0;
-  std::uint64_t total_jobs = 0;
   std::size_t tubes = 0;
   std::size_t producers = 0, workers = 0, waiting = 0;  // connections
+  std::array<std::uint64_t, kCodes> refused{};          // puts and submits, by Code
 };
 
 // The queue. One thread, no clock: everything that depends on time takes `now`, and Tick does what
@@ -166,6 +168,11 @@ class Engine final : public LiveState {
   const Tube* NextTube(std::uint64_t after) const { return tubes_.Next(after); }
   const Job* NextJob(JobId after) const { return jobs_.Next(after); }
   EngineStats Stats() const;
+  // How long consumers had waited for each job they got, 0 if it was there. A sleeping worker's
+  // wait ends with its wakeup.
+  const TimeHistogram& waits() const { return waits_; }
+  // How old jobs were when a consumer got them; a job that comes back counts each time.
+  const TimeHistogram& ages() const { return ages_; }
   // Whether `status` lists it: it has unfinished jobs, a worker, a waiting consumer, or was
   // created.
   bool Listed(const Tube& tube) const;
@@ -226,7 +233,13 @@ class Engine final : public LiveState {
   void RemoveWatch(Consumer& consumer, gearstalk::Watch& watch);
   void CountAsWorker(Consumer& consumer);
 
+  void Count(Tube& tube, std::uint64_t JobCounts::*what) {
+    ++(tube.*what);
+    ++(totals_.*what);
+  }
+
   // engine_produce.cc
+  Added Refused(Code code);
   Code AdmitsJob(const Tube& tube, std::uint32_t priority, bool durable) const;
   static bool Limited(const Tube& tube);
   void CountAsProducer(Consumer& consumer);
@@ -257,15 +270,16 @@ class Engine final : public LiveState {
   bool AnyReady(const Consumer& consumer) const;
   template <typename Visit>
   void VisitReady(const Consumer& consumer, Visit visit) const;
-  void BeginWait(Consumer& consumer, Consumer::Wait wait, Time until);
+  void BeginWait(Time now, Consumer& consumer, Consumer::Wait wait, Time until);
   void EndWait(Consumer& consumer);
+  void EndWaitForJob(Time now, Consumer& consumer);
   void StandInLine(Consumer& consumer);
   static void StandInLineOf(gearstalk::Watch& watch);
   void StandOutOfLine(Consumer& consumer);
   Consumer* LongestWaiting(const Tube& tube) const;
   void Serve(Time now, Tube& tube, const Job* fresh = nullptr);
   void Wake(Time now, Consumer& sleeper, Tube& tube);
-  void WakeSleepers(Tube& tube);
+  void WakeSleepers(Time now, Tube& tube);
   Tube* TakePromise(Consumer& consumer);
   void DropPromise(Time now, Consumer& consumer);
   static bool Runnable(const Tube& tube) { return tube.ready() > 0 && !tube.paused(); }
@@ -310,6 +324,7 @@ class Engine final : public LiveState {
   std::deque<UnsyncedPut> unsynced_puts_;  // by id; those that are durable go with the next put
 
   EngineStats totals_;
+  TimeHistogram waits_, ages_;
 };
 
 }  // namespace gearstalk

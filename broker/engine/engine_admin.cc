@@ -8,12 +8,14 @@ Outcome Engine::Cancel(Time /*now*/, JobId id) {
   Job* job = jobs_.Find(id);
   if (job == nullptr) return {Code::kNotFound};
   if (!Accepts(*job, Record::Kind::kDelete)) return {Code::kJournal};
+  Count(*job->tube_, &JobCounts::cancelled);
   return {Code::kOk, Finished(*job, Finish::Kind::kFailed, {})};
 }
 
 Lsn Engine::KickOne(Job& job) {
   LeaveState(job);
   ++job.MakeExtra().kicks;
+  Count(*job.tube_, &JobCounts::kicks);
   EnterReady(job);
   return Append(job, Record::Kind::kChange);
 }

@@ -1,6 +1,7 @@
 // What a consumer does with jobs: take them, and say what becomes of them.
 
 #include <algorithm>
+#include <utility>
 
 #include "broker/engine/engine.h"
 
@@ -17,7 +18,7 @@ ReserveResult Engine::Reserve(Time now, Consumer& consumer, Time deadline, Taken
     return ReserveResult::kDeadlineSoon;
   }
   if (deadline <= now) return ReserveResult::kTimedOut;
-  BeginWait(consumer, Consumer::Wait::kReserving, deadline);
+  BeginWait(now, consumer, Consumer::Wait::kReserving, deadline);
   return ReserveResult::kWaits;
 }
 
@@ -45,6 +46,9 @@ Taken Engine::Grab(Time now, Consumer& consumer) {
 Taken Engine::Take(Time now, Job& job, Consumer& consumer) {
   LeaveState(job);
   ++job.reserves;
+  Count(*job.tube_, &JobCounts::reserves);
+  waits_.Add(std::exchange(consumer.waited_, 0));
+  ages_.Add(now - job.created);
   Time deadline = kNever;
   const std::uint32_t ttr_s = consumer.needs_ttr_ ? TtrSeconds(job) : job.ttr_s;
   if (ttr_s > 0) deadline = After(now, ttr_s);
@@ -72,7 +76,8 @@ Outcome Engine::Delete(Time /*now*/, Consumer& consumer, JobId id) {
   const bool held = job->state_ == JobState::kReserved;
   if (held && job->holder() != &consumer) return {Code::kNotFound};
   if (!Accepts(*job, Record::Kind::kDelete)) return {Code::kJournal};
-  ++job->tube_->deletes;
+  Count(*job->tube_, &JobCounts::deletes);
+  if (held) Count(*job->tube_, &JobCounts::completed);
   return {Code::kOk, Finished(*job, held ? Finish::Kind::kCompleted : Finish::Kind::kFailed, {})};
 }
 
@@ -81,7 +86,11 @@ Outcome Engine::Release(Time now, Consumer& consumer, JobId id, std::uint32_t pr
   Job* job = HeldBy(consumer, id);
   if (job == nullptr) return {Code::kNotFound};
   if (!Accepts(*job, Record::Kind::kChange)) return {Code::kJournal};
-  if (job->unheard_) return {Code::kOk, Finished(*job, Finish::Kind::kFailed, {})};
+  Count(*job->tube_, &JobCounts::releases);
+  if (job->unheard_) {
+    Count(*job->tube_, &JobCounts::dropped);
+    return {Code::kOk, Finished(*job, Finish::Kind::kFailed, {})};
+  }
   LeaveState(*job);
   job->priority = priority;
   job->delay_s = delay_s;
@@ -109,6 +118,7 @@ Lsn Engine::BuryJob(Job& job, Finish::Kind kind, std::string_view text) {
   LeaveState(job);
   job.unheard_ = false;
   ++job.MakeExtra().buries;
+  Count(*job.tube_, &JobCounts::buries);
   EnterBuried(job, next_burial_);
   const Lsn lsn = Append(job, Record::Kind::kChange);
   Tell(job, kind, text, lsn);
@@ -148,6 +158,7 @@ Outcome Engine::Complete(Time /*now*/, Consumer& consumer, JobId id, std::string
   Job* job = HeldBy(consumer, id);
   if (job == nullptr) return {Code::kNotFound};
   if (!Accepts(*job, Record::Kind::kDelete)) return {Code::kJournal};
+  Count(*job->tube_, &JobCounts::completed);
   return {Code::kOk, Finished(*job, Finish::Kind::kCompleted, result)};
 }
 
@@ -166,6 +177,7 @@ Outcome Engine::Except(Time /*now*/, Consumer& consumer, JobId id, std::string_v
 Outcome Engine::FailJob(Job& job, Finish::Kind kind, std::string_view text) {
   const auto record = job.keep_on_failure_ ? Record::Kind::kChange : Record::Kind::kDelete;
   if (!Accepts(job, record)) return {Code::kJournal};
+  Count(*job.tube_, &JobCounts::failed);
   return {Code::kOk, job.keep_on_failure_ ? BuryJob(job, kind, text) : Finished(job, kind, text)};
 }
 
@@ -178,6 +190,7 @@ Lsn Engine::Finished(Job& job, Finish::Kind kind, std::string_view data) {
 
 void Engine::GiveBack(Time now, Job& job, bool lost_try) {
   if (job.unheard_) {
+    Count(*job.tube_, &JobCounts::dropped);
     Erase(job);
     return;
   }

@@ -19,6 +19,11 @@ Code Engine::AdmitsJob(const Tube& tube, std::uint32_t priority, bool durable) c
   return Code::kOk;
 }
 
+Added Engine::Refused(Code code) {
+  ++totals_.refused[static_cast<std::size_t>(code)];
+  return {code};
+}
+
 bool Engine::Limited(const Tube& tube) { return tube.max_queue_ != std::array<std::int64_t, 3>{}; }
 
 void Engine::CountAsProducer(Consumer& consumer) {
@@ -31,7 +36,9 @@ Added Engine::Put(Time now, Consumer& producer, JobPtr job) {
   CountAsProducer(producer);
   Tube& tube = *producer.used_;
   if (tube.name().starts_with(kReplyPrefix)) return Reply(now, producer, job->body());
-  if (const Code code = AdmitsJob(tube, job->priority, true); code != Code::kOk) return {code};
+  if (const Code code = AdmitsJob(tube, job->priority, true); code != Code::kOk) {
+    return Refused(code);
+  }
   job->durable_ = true;
   job->keep_on_failure_ = true;
   const Time due = job->delay_s == 0 ? 0 : After(now, job->delay_s);
@@ -42,8 +49,7 @@ Added Engine::Enqueue(Time now, JobPtr owned, Tube& tube, Time due) {
   Job& job = *owned;
   job.id_ = TakeId(job.durable_);
   job.created = now;
-  ++tube.total_jobs;
-  ++totals_.total_jobs;
+  Count(tube, &JobCounts::total_jobs);
   Insert(std::move(owned), tube);
   if (due > now) {
     EnterDelayed(job, due);
@@ -70,7 +76,7 @@ Added Engine::Reply(Time now, Consumer& producer, std::string_view body) {
 
 Added Engine::Submit(Time now, Consumer& producer, JobPtr job, const Submission& submission) {
   CountAsProducer(producer);
-  if (draining_) return {Code::kDraining};
+  if (draining_) return Refused(Code::kDraining);
   Tube& tube = TubeNamed(submission.tube);
   job->unique_is_body_ = submission.unique_is_body;
   if (job->unique_size_ > 0) {
@@ -81,7 +87,7 @@ Added Engine::Submit(Time now, Consumer& producer, JobPtr job, const Submission&
   job->durable_ = submission.waiter == nullptr;
   if (const Code code = AdmitsJob(tube, job->priority, job->durable_); code != Code::kOk) {
     ReleaseTube(tube);
-    return {code};
+    return Refused(code);
   }
   if (submission.due > now) {
     job->delay_s = static_cast<std::uint32_t>(
@@ -96,7 +102,7 @@ Added Engine::JoinJob(Job& job, JobObserver* waiter) {
   if (waiter != nullptr) {
     AddWaiter(job, *waiter);
   } else if (!job.durable_) {
-    if (!journal_.Accepts(Record::Kind::kPut)) return {Code::kJournal};
+    if (!journal_.Accepts(Record::Kind::kPut)) return Refused(Code::kJournal);
     job.durable_ = true;
     job.unheard_ = false;
     Append(job, Record::Kind::kPut);
@@ -122,6 +128,7 @@ void Engine::Forget(JobObserver& observer) {
     if (job.state_ == JobState::kReserved) {
       job.unheard_ = true;
     } else {
+      Count(*job.tube_, &JobCounts::dropped);
       Erase(job);
     }
   }

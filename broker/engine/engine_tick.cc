@@ -82,7 +82,7 @@ void Engine::ConsumerDue(Time now, Consumer& consumer, int& steps) {
 void Engine::Expire(Time now, Job& job) {
   JobExtra& extra = job.MakeExtra();
   ++extra.timeouts;
-  ++totals_.timeouts;
+  Count(*job.tube_, &JobCounts::timeouts);
   GiveBack(now, job, /*lost_try=*/extra.run_limit <= now);
 }
 

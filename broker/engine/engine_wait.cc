@@ -48,8 +48,10 @@ bool Engine::AnyReady(const Consumer& consumer) const {
   return any;
 }
 
-void Engine::BeginWait(Consumer& consumer, Consumer::Wait wait, Time until) {
+void Engine::BeginWait(Time now, Consumer& consumer, Consumer::Wait wait, Time until) {
   GS_CHECK(!consumer.waiting());
+  consumer.wait_began_ = now;
+  consumer.waited_ = 0;
   consumer.wait_ = wait;
   consumer.wait_until_ = until;
   consumer.wait_since_ = next_wait_++;
@@ -63,6 +65,12 @@ void Engine::EndWait(Consumer& consumer) {
   StandOutOfLine(consumer);
   consumer.wait_ = Consumer::Wait::kNone;
   --totals_.waiting;
+}
+
+// It gets a job, or is told that there is one.
+void Engine::EndWaitForJob(Time now, Consumer& consumer) {
+  consumer.waited_ = now - consumer.wait_began_;
+  EndWait(consumer);
 }
 
 void Engine::StopWaiting(Consumer& consumer) { EndWait(consumer); }
@@ -116,7 +124,7 @@ Consumer* Engine::LongestWaiting(const Tube& tube) const {
 void Engine::Serve(Time now, Tube& tube, const Job* fresh) {
   if (!Runnable(tube)) return;
   if (options_.wake_all && fresh != nullptr && fresh->state_ == JobState::kReady)
-    WakeSleepers(tube);
+    WakeSleepers(now, tube);
   while (tube.ready() > tube.promised_ && !tube.paused()) {
     Consumer* consumer = LongestWaiting(tube);
     if (consumer == nullptr) return;
@@ -124,14 +132,14 @@ void Engine::Serve(Time now, Tube& tube, const Job* fresh) {
       Wake(now, *consumer, tube);
       continue;
     }
-    EndWait(*consumer);
+    EndWaitForJob(now, *consumer);
     const Taken taken = Take(now, *tube.ready_.front(), *consumer);
     consumer->OnReserved(*taken.job, taken.lsn);
   }
 }
 
 void Engine::Wake(Time now, Consumer& sleeper, Tube& tube) {
-  EndWait(sleeper);
+  EndWaitForJob(now, sleeper);
   sleeper.promised_ = &tube;
   sleeper.promise_ends_ = now + kPromiseLasts;
   ++tube.promised_;
@@ -139,7 +147,7 @@ void Engine::Wake(Time now, Consumer& sleeper, Tube& tube) {
   sleeper.OnJobsAvailable();
 }
 
-void Engine::WakeSleepers(Tube& tube) {
+void Engine::WakeSleepers(Time now, Tube& tube) {
   std::vector<Consumer*> sleepers;
   const auto add = [&](Consumer& consumer) {
     if (consumer.wait_ == Consumer::Wait::kSleeping) sleepers.push_back(&consumer);
@@ -151,7 +159,7 @@ void Engine::WakeSleepers(Tube& tube) {
     }
   }
   for (Consumer* sleeper : sleepers) {
-    EndWait(*sleeper);
+    EndWaitForJob(now, *sleeper);
     sleeper->OnJobsAvailable();
   }
 }
@@ -172,14 +180,14 @@ void Engine::DropPromise(Time now, Consumer& consumer) {
 void Engine::Sleep(Time now, Consumer& consumer) {
   EndWait(consumer);
   DropPromise(now, consumer);
-  BeginWait(consumer, Consumer::Wait::kSleeping, kNever);
+  BeginWait(now, consumer, Consumer::Wait::kSleeping, kNever);
   if (const Job* job = BestFor(consumer)) Wake(now, consumer, *job->tube_);
 }
 
 // It did not come. Those who reserve get the job it was woken for, all others are woken.
 void Engine::BreakPromise(Time now, Consumer& consumer) {
   Tube& tube = *TakePromise(consumer);
-  if (Runnable(tube)) WakeSleepers(tube);
+  if (Runnable(tube)) WakeSleepers(now, tube);
   Serve(now, tube);
 }
 

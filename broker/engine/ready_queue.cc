@@ -11,6 +11,15 @@ Job* ReadyQueue::front() const {
   return lane == nullptr || MoreUrgent(*stray, *lane) ? stray : lane;
 }
 
+const Job* ReadyQueue::Oldest() const {
+  const Job* oldest = strays_.empty() ? nullptr : strays_.top();
+  for (const Lane& lane : lanes_) {
+    const Job* first = lane.jobs.front();
+    if (first != nullptr && (oldest == nullptr || first->id() < oldest->id())) oldest = first;
+  }
+  return oldest;
+}
+
 std::vector<ReadyQueue::Lane>::iterator ReadyQueue::FindLane(std::uint32_t priority) {
   return std::find_if(lanes_.begin(), lanes_.end(),
                       [=](const Lane& lane) { return lane.priority >= priority; });

@@ -11,6 +11,7 @@
 #include "broker/engine/deadlines.h"
 #include "broker/engine/indexed_heap.h"
 #include "broker/engine/job.h"
+#include "broker/engine/job_counts.h"
 #include "broker/engine/watch_list.h"
 
 namespace gearstalk {
@@ -29,6 +30,9 @@ class ReadyQueue {
   std::size_t size() const { return size_; }
   // The most urgent job; the queue is not empty.
   Job* front() const;
+  // The oldest of those that are next of a lane or next of the rest: the oldest of all while there
+  // are no more priorities than lanes. The queue is not empty.
+  const Job* Oldest() const;
   void Push(Job* job);
   void Remove(Job* job);
 
@@ -54,7 +58,7 @@ inline bool MoreUrgent(const Job& a, const Job& b) {
 
 // A queue of jobs: beanstalk's tube, Gearman's function. Read by everybody, changed by the engine
 // only. Lives while it is used, watched, holds a job or has settings to remember.
-class Tube : public Timer {
+class Tube : public Timer, public JobCounts {
  public:
   const std::string& name() const { return name_; }
   std::uint64_t id() const { return id_; }  // rises in the order of creation
@@ -70,6 +74,7 @@ class Tube : public Timer {
   std::size_t unfinished() const { return ready() + delayed() + reserved(); }
 
   const Job* NextReady() const { return ready_.empty() ? nullptr : ready_.front(); }
+  const Job* OldestReady() const { return ready_.empty() ? nullptr : ready_.Oldest(); }
   const Job* NextDelayed() const { return delayed_.empty() ? nullptr : delayed_.top(); }
   const Job* NextBuried() const { return buried_.front(); }
 
@@ -81,9 +86,7 @@ class Tube : public Timer {
   bool created_function() const { return created_function_; }
   bool paused() const { return pause_until_ != 0; }
 
-  std::uint64_t total_jobs = 0;
-  std::uint64_t deletes = 0;
-  std::uint64_t pauses = 0;
+  std::uint64_t pauses = 0;  // pause-tube
 
  private:
   friend class Engine;

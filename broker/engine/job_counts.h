@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+
+namespace gearstalk {
+
+// What happened to jobs: of a tube since it was made, of all tubes since the start. The statistics
+// of both protocols and the metrics read these same numbers.
+struct JobCounts {
+  std::uint64_t total_jobs = 0;  // new ones, by put or submit; not those joined by unique key
+  std::uint64_t reserves = 0;    // handed to a consumer
+  std::uint64_t completed = 0;   // ended by their holder: WORK_COMPLETE, delete
+  std::uint64_t failed = 0;      // WORK_FAIL, WORK_EXCEPTION, tries used up; kept ones are buried
+  std::uint64_t deletes = 0;     // taken away by delete, also by their holder
+  std::uint64_t cancelled = 0;   // taken away by `cancel job`
+  std::uint64_t dropped = 0;     // foreground jobs that went because nobody waited any more
+  std::uint64_t releases = 0;
+  std::uint64_t timeouts = 0;  // TTR or CAN_DO_TIMEOUT passed
+  std::uint64_t lost = 0;      // came back because their holder went away
+  std::uint64_t buries = 0;    // by bury, or as a failed job that is kept
+  std::uint64_t kicks = 0;
+};
+
+}  // namespace gearstalk
