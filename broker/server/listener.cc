@@ -1,5 +1,6 @@
 #include "broker/server/listener.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -31,6 +32,12 @@ void Set(int fd, int level, int option) {
   setsockopt(fd, level, option, &on, sizeof on);
 }
 
+// Accepted sockets inherit these.
+void SetTcpOptions(int fd) {
+  Set(fd, SOL_SOCKET, SO_KEEPALIVE);
+  Set(fd, IPPROTO_TCP, TCP_NODELAY);
+}
+
 std::string NameOf(int fd) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
@@ -39,6 +46,10 @@ std::string NameOf(int fd) {
   std::array<char, NI_MAXSERV> port{};
   getnameinfo(reinterpret_cast<sockaddr*>(&address), size, host.data(), host.size(), port.data(),
               port.size(), NI_NUMERICHOST | NI_NUMERICSERV);
+  if (address.ss_family == AF_UNIX) {
+    const auto& local = reinterpret_cast<const sockaddr_un&>(address);
+    return fmt::format("unix:{}", local.sun_path);
+  }
   const bool v6 = address.ss_family == AF_INET6;
   return v6 ? fmt::format("[{}]:{}", host.data(), port.data())
             : fmt::format("{}:{}", host.data(), port.data());
@@ -95,9 +106,8 @@ Result<int> OpenUnix(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path, path.data(), path.size());
-  const bool bound = bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
-  if (bound && listen(fd, kBacklog) == 0) return fd;
-  Status failed = Failed(name, bound ? "listen" : "bind");
+  if (bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return fd;
+  Status failed = Failed(name, "bind");
   close(fd);
   return failed;
 }
@@ -117,13 +127,10 @@ Result<int> OpenTcp(const ListenAddress& address) {
   const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return Failed(name, "socket");
   Set(fd, SOL_SOCKET, SO_REUSEADDR);
-  // Accepted sockets inherit these.
-  Set(fd, SOL_SOCKET, SO_KEEPALIVE);
-  Set(fd, IPPROTO_TCP, TCP_NODELAY);
+  SetTcpOptions(fd);
   if (found->ai_family == AF_INET6) Set(fd, IPPROTO_IPV6, IPV6_V6ONLY);
-  const bool bound = bind(fd, found->ai_addr, found->ai_addrlen) == 0;
-  if (bound && listen(fd, kBacklog) == 0) return fd;
-  Status failed = Failed(name, bound ? "listen" : "bind");
+  if (bind(fd, found->ai_addr, found->ai_addrlen) == 0) return fd;
+  Status failed = Failed(name, "bind");
   close(fd);
   return failed;
 }
@@ -133,14 +140,33 @@ Result<int> OpenTcp(const ListenAddress& address) {
 Result<std::unique_ptr<ListenSocket>> ListenSocket::Open(const ListenAddress& address) {
   Result<int> fd = address.path.empty() ? OpenTcp(address) : OpenUnix(address.path);
   if (!fd.ok()) return fd.status();
-  std::unique_ptr<ListenSocket> socket(new ListenSocket(fd.value(), address.path));
-  socket->name_ = address.path.empty() ? NameOf(fd.value()) : "unix:" + address.path;
+  std::unique_ptr<ListenSocket> socket(new ListenSocket(fd.value(), address));
+  socket->name_ = NameOf(fd.value());
+  socket->owns_file_ = !address.path.empty();
   return socket;
+}
+
+Result<std::unique_ptr<ListenSocket>> ListenSocket::Adopt(int fd, ListenAddress address) {
+  std::unique_ptr<ListenSocket> socket(new ListenSocket(fd, std::move(address)));
+  int type = 0;
+  socklen_t size = sizeof type;
+  if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM) {
+    return Status(Code::kInvalid, fmt::format("descriptor {} is no stream socket", fd));
+  }
+  fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+  fcntl(fd, F_SETFD, FD_CLOEXEC);
+  socket->name_ = NameOf(fd);
+  if (!socket->name_.starts_with("unix:")) SetTcpOptions(fd);
+  return socket;
+}
+
+Status ListenSocket::Start() {
+  return listen(fd_, kBacklog) == 0 ? Status() : Failed(name_, "listen");
 }
 
 ListenSocket::~ListenSocket() {
   close(fd_);
-  if (!path_.empty()) unlink(path_.c_str());
+  if (owns_file_) unlink(address_.path.c_str());
 }
 
 }  // namespace gearstalk

@@ -20,25 +20,32 @@ struct ListenAddress {
   static Result<ListenAddress> Parse(std::string_view text);
 };
 
-// A listening socket, non-blocking; closed (and its Unix socket file removed) with its owner.
+// A socket to listen on, non-blocking; closed (and its Unix socket file removed) with its owner.
 class ListenSocket {
  public:
-  // Binds and listens. Errors name the address.
+  // Binds. Errors name the address.
   static Result<std::unique_ptr<ListenSocket>> Open(const ListenAddress& address);
+  // Takes a stream socket that somebody else has bound; `address` says how it is served.
+  static Result<std::unique_ptr<ListenSocket>> Adopt(int fd, ListenAddress address);
   ~ListenSocket();
   ListenSocket(const ListenSocket&) = delete;
   ListenSocket& operator=(const ListenSocket&) = delete;
 
+  // From now on clients can connect.
+  Status Start();
+
   int fd() const { return fd_; }
+  const ListenAddress& address() const { return address_; }
   // What it really listens on: the port that was taken for 0.
   const std::string& name() const { return name_; }
 
  private:
-  ListenSocket(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  ListenSocket(int fd, ListenAddress address) : fd_(fd), address_(std::move(address)) {}
 
   int fd_;
-  std::string path_;
+  ListenAddress address_;
   std::string name_;
+  bool owns_file_ = false;  // of a Unix socket
 };
 
 }  // namespace gearstalk

@@ -48,8 +48,13 @@ Server::~Server() = default;
 Result<std::string> Server::Listen(const ListenAddress& address, std::vector<Protocol*> protocols) {
   auto socket = ListenSocket::Open(address);
   if (!socket.ok()) return socket.status();
-  auto gate =
-      std::make_unique<Gate>(Gate{*this, std::move(socket.value()), std::move(protocols), nullptr});
+  return Listen(std::move(socket.value()), std::move(protocols));
+}
+
+Result<std::string> Server::Listen(std::unique_ptr<ListenSocket> socket,
+                                   std::vector<Protocol*> protocols) {
+  if (Status status = socket->Start(); !status.ok()) return status;
+  auto gate = std::make_unique<Gate>(Gate{*this, std::move(socket), std::move(protocols), nullptr});
   gate->readable = loop_.OnReady(
       gate->socket->fd(), EventLoop::Interest::kRead,
       [](int, short, void* context) {

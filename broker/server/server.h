@@ -55,6 +55,8 @@ class Server final : public ConnectionList {
   // Listens; every connection there may speak any of `protocols`, which outlive the server. Returns
   // the name of the address, with the port that was taken.
   Result<std::string> Listen(const ListenAddress& address, std::vector<Protocol*> protocols);
+  Result<std::string> Listen(std::unique_ptr<ListenSocket> socket,
+                             std::vector<Protocol*> protocols);
 
   // Turns until Stop. Then accepts nobody, sends what is waiting for a second at most, and returns.
   void Run();

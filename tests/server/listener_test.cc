@@ -133,6 +133,7 @@ TEST_F(UnixListener, LeavesOtherFilesAlone) {
 TEST(TcpListener, TakesAFreePort) {
   const auto first = ListenSocket::Open(Parsed("127.0.0.1:0"));
   ASSERT_TRUE(first.ok());
+  ASSERT_TRUE(first.value()->Start().ok());
   const std::string name = first.value()->name();
   EXPECT_TRUE(name.starts_with("127.0.0.1:")) << name;
   EXPECT_NE(name, "127.0.0.1:0");
