@@ -21,6 +21,8 @@ LAYERS: dict[str, list[str]] = {
                       "broker/server/output.h"],
     "admin": ["broker/base", "broker/engine", "broker/server/protocol.h",
               "broker/server/output.h"],
+    "broker/process": ["broker/base"],
+    "broker/app": ["broker", "proto_beanstalk", "proto_gearman", "admin"],
 }
 WIRING = ["broker/main.cc", "broker/version.h"]
 
@@ -30,10 +32,12 @@ OUTSIDE: dict[str, list[str]] = {
     r"google/protobuf/|.*\.pb\.h": ["broker/journal/"],
     r"yaml-cpp/": ["broker/config/"],
     r"CLI/": ["broker/config/"],
-    r"spdlog/": ["broker/server/", "broker/journal/", "admin/", "broker/main.cc"],
-    r"sys/socket\.h|netinet/|arpa/|netdb\.h|sys/un\.h": ["broker/server/", "admin/"],
+    r"spdlog/": ["broker/server/", "broker/journal/", "admin/", "broker/app/", "broker/process/",
+                  "broker/main.cc"],
+    r"sys/socket\.h|netinet/|arpa/|netdb\.h|sys/un\.h": ["broker/server/", "broker/process/", "admin/"],
     r"boost/|absl/|fmt/|xxhash": ["broker/config/", "broker/engine/", "broker/journal/",
-                                  "broker/server/", "proto_", "admin/", "broker/main.cc"],
+                                  "broker/server/", "broker/process/", "broker/app/", "proto_", "admin/",
+                                  "broker/main.cc"],
 }
 
 CLOCK = re.compile(r"_clock::now\b|\b(clock_gettime|gettimeofday|timespec_get)\s*\("

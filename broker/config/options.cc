@@ -161,7 +161,7 @@ Kind From(Field field) {
       field, {{"loopback", kLoopback}, {"anywhere", kAnywhere}, {"nowhere", kNowhere}});
 }
 
-std::vector<Option> MakeTable() {
+std::vector<Option> Service() {
   return {
       {"listen", Apply::kRestart, List(FIELD(listen), "ADDRESS", ' '),
        "Address to listen on: ADDR:PORT[,protocols=auto|beanstalk|gearman]"
@@ -179,14 +179,22 @@ std::vector<Option> MakeTable() {
        "Largest job body.", "65535 for beanstalk, 64 MiB for Gearman", "1048576"},
       {"server_name", Apply::kRestart, Checked(Text(FIELD(server_name), "NAME"), SetServerName),
        "Name in Gearman job handles.", "the host's name", "broker-1"},
+  };
+}
 
+std::vector<Option> Logging() {
+  return {
       {"log_level", Apply::kLog, Level(FIELD(log_level)), "Least weight of what is logged."},
       {"log_format", Apply::kLog, Format(FIELD(log_format)),
        "Lines for people, or one JSON object a line."},
       {"log_to", Apply::kLog,
        Checked(Text(FIELD(log_to), "stderr|journald|syslog|file:/PATH"), SetLogTo),
        "Where log lines go; a file is opened anew at SIGHUP."},
+  };
+}
 
+std::vector<Option> Limits() {
+  return {
       {"limits.connections", Apply::kLimits,
        Number(FIELD(limits.connections), "connections", 0, kAny32),
        "Most connections at a time; 0: as many as the descriptors of the process allow."},
@@ -211,7 +219,11 @@ std::vector<Option> MakeTable() {
        "no limits", "thumbnails 10000"},
       {"limits.stop_timeout", Apply::kLimits, Seconds(FIELD(limits.stop_timeout), 0, 3600),
        "Time for sending what is waiting when the broker stops."},
+  };
+}
 
+std::vector<Option> TlsAndRights() {
+  return {
       {"tls.certificate", Apply::kTls, Text(FIELD(tls.certificate), "FILE"),
        "Certificate and its chain (PEM).", "no TLS", "/etc/gearstalkd/tls.pem"},
       {"tls.key", Apply::kTls, Text(FIELD(tls.key), "FILE"), "Key of the certificate (PEM).",
@@ -230,7 +242,11 @@ std::vector<Option> MakeTable() {
        "everything is allowed", "cert=worker-* consume,observe"},
       {"shutdown_from", Apply::kShutdownFrom, From(FIELD(shutdown_from)),
        "Who may send `shutdown`: loopback addresses and Unix sockets, anybody, or nobody."},
+  };
+}
 
+std::vector<Option> Process() {
+  return {
       {"metrics_tubes", Apply::kMetrics, Number(FIELD(metrics_tubes), "tubes", 0, 100'000),
        "Tubes named on /metrics, the busiest first; the others are summed."},
 
@@ -241,7 +257,11 @@ std::vector<Option> MakeTable() {
        "File for the process id, from when the broker is ready until it ends.", "none",
        "/run/gearstalkd/gearstalkd.pid"},
       {"daemon", Apply::kRestart, Truth(FIELD(daemon)), "Go to the background when ready."},
+  };
+}
 
+std::vector<Option> Gearman() {
+  return {
       {"gearman.default_ttr", Apply::kGearman,
        Number(FIELD(gearman.default_ttr), "seconds", 1, kAny32),
        "Time to run of a Gearman job that a beanstalk consumer reserves."},
@@ -269,7 +289,13 @@ std::vector<Option> MakeTable() {
 }  // namespace
 
 std::span<const Option> Options() {
-  static const std::vector<Option> options = MakeTable();
+  static const std::vector<Option> options = [] {
+    std::vector<Option> all;
+    for (auto group : {Service, Logging, Limits, TlsAndRights, Process, Gearman}) {
+      for (Option& option : group()) all.push_back(std::move(option));
+    }
+    return all;
+  }();
   return options;
 }
 

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "broker/engine/engine.h"
+#include "broker/journal/journal.h"
+#include "broker/server/server.h"
+
+namespace gearstalk {
+
+// What the loop does for engine and journal.
+class EngineWork final : public Work {
+ public:
+  EngineWork(Engine& engine, Journal& journal) : engine_(engine), journal_(journal) {}
+
+  Time Tick(Time now) override { return engine_.Tick(now); }
+  void EndRound(Time now) override;
+  Lsn Durable() const override { return journal_.Durable(); }
+  bool Behind() const override { return journal_.WaitingBytes() > kMaxWaiting; }
+
+ private:
+  static constexpr std::uint64_t kMaxWaiting = 32 << 20;  // bytes
+  static constexpr std::size_t kPeak = 64 << 20;          // bytes
+
+  void GiveMemoryBack();
+
+  Engine& engine_;
+  Journal& journal_;
+  std::size_t peak_ = 0;  // of JobMemory since memory was given back
+};
+
+}  // namespace gearstalk

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "broker/base/status.h"
+#include "broker/config/config.h"
+#include "broker/server/listener.h"
+
+namespace gearstalk {
+
+// The sockets to serve, bound and not yet listened on.
+Result<std::vector<std::unique_ptr<ListenSocket>>> OpenSockets(const Config& config);
+
+}  // namespace gearstalk
