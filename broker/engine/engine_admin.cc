@@ -71,7 +71,7 @@ Outcome Engine::Pause(Time now, std::string_view name, std::uint32_t seconds) {
 Outcome Engine::CreateFunction(std::string_view name) {
   if (!journal_.Accepts(Record::Kind::kTube)) return {Code::kJournal};
   Tube& tube = TubeNamed(name);
-  if (tube.created_function_) return {};
+  if (tube.created_function_) return {Code::kOk, settings_lsn_};
   tube.created_function_ = true;
   return {Code::kOk, AppendSettings(tube)};
 }

@@ -28,9 +28,11 @@ Taken Engine::ReserveJob(Time now, Consumer& consumer, JobId id) {
   consumer.needs_ttr_ = true;
   CountAsWorker(consumer);
   const bool was_ready = job->state_ == JobState::kReady;
-  const Taken taken = Take(now, *job, consumer);
+  Taken taken = Take(now, *job, consumer);
   // Reserved jobs are stored as ready, and what it was before must not come back.
-  if (!was_ready && Accepts(*job, Record::Kind::kChange)) Append(*job, Record::Kind::kChange);
+  if (!was_ready && Accepts(*job, Record::Kind::kChange)) {
+    taken.lsn = std::max(taken.lsn, Append(*job, Record::Kind::kChange));
+  }
   return taken;
 }
 
