@@ -199,6 +199,9 @@ class Engine final : public LiveState {
   // After Journal::Replay, before anything else. Delayed jobs that became due meanwhile get ready
   // at the first Tick.
   void FinishReplay();
+  // The journal has failed for good. Jobs that are not durable never will be, so that nobody could
+  // be told of them: they go, unless a client waits for their end.
+  void DropUndurable();
 
   // Recounts everything that is kept counted and compares; a message names the first difference.
   // O(all): for tests.
@@ -309,6 +312,7 @@ class Engine final : public LiveState {
   JobId next_id_ = 1;
   JobId ids_recorded_ = 1;  // the journal knows that ids below are taken
   Lsn ids_lsn_ = 0;         // since when
+  Lsn settings_lsn_ = 0;    // of the last settings of any tube
   std::uint64_t next_burial_ = 1;
   std::uint64_t next_wait_ = 1;
   std::vector<Tube*> stirred_;  // tubes with ready jobs, in no order

@@ -2,6 +2,7 @@
 // record of a change is made from the state after it.
 
 #include <algorithm>
+#include <utility>
 
 #include "broker/engine/engine.h"
 
@@ -149,6 +150,20 @@ void Engine::NoteUnsynced(JobId id, Lsn lsn) {
   unsynced_puts_.insert(at, {id, lsn});
 }
 
+void Engine::DropUndurable() {
+  const Lsn durable = journal_.Durable();
+  ids_lsn_ = std::min(ids_lsn_, durable);
+  for (const UnsyncedPut& put : std::exchange(unsynced_puts_, {})) {
+    Job* job = put.lsn > durable ? jobs_.Find(put.job) : nullptr;
+    if (job == nullptr) continue;
+    if (Waiters(*job) > 0) {
+      job->durable_ = false;
+    } else {
+      Erase(*job);
+    }
+  }
+}
+
 void Engine::FillRecord(const Job& job, Record& record) const {
   record.id = job.id_;
   record.priority = job.priority;
@@ -179,7 +194,8 @@ Lsn Engine::AppendSettings(const Tube& tube) {
   Record record;
   record.kind = Record::Kind::kTube;
   FillSettings(tube, record);
-  return journal_.Append(record);
+  settings_lsn_ = journal_.Append(record);
+  return settings_lsn_;
 }
 
 void Engine::FillSettings(const Tube& tube, Record& record) {

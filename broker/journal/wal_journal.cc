@@ -311,10 +311,19 @@ void WalJournal::SetOnDurable(std::function<void(Lsn)> on_durable) {
   on_durable_ = std::move(on_durable);
 }
 
+void WalJournal::SetOnStuck(std::function<void(bool for_good)> on_stuck) {
+  on_stuck_ = std::move(on_stuck);
+}
+
 void WalJournal::OnNotify() {
   const Lsn before = progress_.durable;
+  const bool had_failed = !progress_.failure.ok();
+  const bool was_stalled = progress_.stalled;
   progress_ = writer_->Progress();
   if (progress_.durable > before && on_durable_) on_durable_(progress_.durable);
+  const bool fails = !progress_.failure.ok() && !had_failed;
+  const bool stalls = progress_.stalled && !was_stalled;
+  if ((fails || stalls) && on_stuck_) on_stuck_(fails);
 }
 
 std::uint64_t WalJournal::WaitingBytes() const {

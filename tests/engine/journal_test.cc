@@ -55,6 +55,48 @@ TEST_F(JournalTest, ChangesThatOutliveARestartAreRecorded) {
   records(kDelete, engine.Cancel(Now(), 2).lsn);
 }
 
+TEST_F(JournalTest, AReservedJobThatWasBuriedIsHeardOfWithItsRecord) {
+  RecordingConsumer& consumer = Connect();
+  Put(consumer, {});
+  Reserve(consumer);
+  engine.Bury(Now(), consumer, 1, 5);
+  const Lsn before = journal.last();
+  EXPECT_EQ(before + 1, engine.ReserveJob(Now(), consumer, 1).lsn);
+  EXPECT_EQ(kChange, journal.records().back().kind());
+}
+
+TEST_F(JournalTest, ASecondCreateFunctionWaitsForTheRecordOfTheFirst) {
+  const Lsn first = engine.CreateFunction("f").lsn;
+  EXPECT_GT(first, 0u);
+  EXPECT_EQ(first, engine.CreateFunction("f").lsn);
+  EXPECT_EQ(first, journal.last());
+}
+
+TEST_F(JournalTest, AJournalThatFailedTakesWhatItDidNotKeepWithIt) {
+  RecordingConsumer& consumer = Connect();
+  RecordingObserver& client = Client();
+  Put(consumer, {});
+  journal.HoldBack();
+  Put(consumer, {});                      // 2
+  Submit("f", {.unique = "k"}, &client);  // 3, for a client
+  Submit("f", {.unique = "k"});           // to be kept as well
+  Submit("f", {.unique = "reserved"});    // 4
+  RecordingConsumer& worker = Worker({"f"});
+  Grab(worker);
+  Grab(worker);
+  journal.RefuseAll();
+  engine.DropUndurable();
+  EXPECT_NE(nullptr, engine.Find(1));
+  EXPECT_EQ(nullptr, engine.Find(2));
+  EXPECT_NE(nullptr, engine.Find(3));
+  EXPECT_EQ(nullptr, engine.Find(4));
+  EXPECT_EQ("reserved 1", Reserve(consumer));
+  EXPECT_TRUE(engine.Complete(Now(), worker, 3, "x").ok());
+  EXPECT_EQ(Code::kNotFound, engine.Complete(Now(), worker, 4, "x").code);
+  // What needs no journal waits for none.
+  EXPECT_LE(Submit("f", {}, &client).lsn, journal.Durable());
+}
+
 TEST_F(JournalTest, WhatARestartForgetsAnywayIsNotRecorded) {
   RecordingConsumer& consumer = Connect();
   Put(consumer, {.ttr_s = 5});
