@@ -1,0 +1,67 @@
+#include "broker/process/daemon.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace gearstalk {
+namespace {
+
+Status Failure(std::string_view call) {
+  return {Code::kIo, fmt::format("daemon: {}: {}", call, std::strerror(errno))};
+}
+
+// In the process that was called: ends it with what the other one says.
+[[noreturn]] void WaitForWord(int from) {
+  unsigned char code = 1;
+  while (read(from, &code, 1) < 0 && errno == EINTR) {
+  }
+  _exit(code);
+}
+
+}  // namespace
+
+Result<Daemon> Daemon::Fork() {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return Failure("pipe");
+  const pid_t child = fork();
+  if (child < 0) return Failure("fork");
+  if (child > 0) {
+    close(ends[1]);
+    waitpid(child, nullptr, 0);
+    WaitForWord(ends[0]);
+  }
+  close(ends[0]);
+  setsid();
+  // The leader of the session ends, so that nobody takes a terminal by opening one.
+  const pid_t grandchild = fork();
+  if (grandchild < 0) return Failure("fork");
+  if (grandchild > 0) _exit(EXIT_SUCCESS);
+  return Daemon(ends[1]);
+}
+
+Daemon::Daemon(Daemon&& other) noexcept : caller_(std::exchange(other.caller_, -1)) {}
+
+Daemon::~Daemon() { Tell(EXIT_FAILURE, false); }
+
+void Daemon::Tell(int exit_code, bool detach) {
+  if (caller_ < 0) return;
+  if (detach) {
+    const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(null, fd);
+    if (null > STDERR_FILENO) close(null);
+  }
+  const auto code = static_cast<unsigned char>(exit_code);
+  while (write(caller_, &code, 1) < 0 && errno == EINTR) {
+  }
+  close(std::exchange(caller_, -1));
+}
+
+}  // namespace gearstalk

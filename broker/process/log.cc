@@ -1,0 +1,159 @@
+#include "broker/process/log.h"
+
+#include <fmt/format.h>
+#include <spdlog/details/os.h>
+#include <spdlog/logger.h>
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/sinks/syslog_sink.h>
+
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "broker/process/log_limiter.h"
+#include "broker/process/log_line.h"
+
+namespace gearstalk {
+namespace {
+
+// What stands before a line: nothing where the one who takes it adds time and level.
+enum class Head { kTimeAndLevel, kPriority, kNone };
+
+class LineFormatter final : public spdlog::formatter {
+ public:
+  LineFormatter(Head head, bool json) : head_(head), json_(json) {}
+
+  void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& line) override {
+    const std::string_view payload(message.payload.data(), message.payload.size());
+    const std::string_view level = NameOf(static_cast<LogLevel>(message.level));
+    const auto out = std::back_inserter(line);
+    if (head_ == Head::kPriority) fmt::format_to(out, "<{}>", Priority(message.level));
+    if (json_) {
+      fmt::format_to(out, R"({{"time":"{}","level":"{}",{}}})", Time(message), level, payload);
+    } else if (head_ == Head::kTimeAndLevel) {
+      fmt::format_to(out, "{} {:<5} {}", Time(message), level, payload);
+    } else {
+      fmt::format_to(out, "{}", payload);
+    }
+    if (head_ != Head::kNone) line.push_back('\n');
+  }
+
+  std::unique_ptr<spdlog::formatter> clone() const override {
+    return std::make_unique<LineFormatter>(head_, json_);
+  }
+
+ private:
+  // RFC 3339 in UTC.
+  static std::string Time(const spdlog::details::log_msg& message) {
+    const auto since = message.time.time_since_epoch();
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(since);
+    const auto rest = std::chrono::duration_cast<std::chrono::microseconds>(since - seconds);
+    const std::tm utc = spdlog::details::os::gmtime(static_cast<std::time_t>(seconds.count()));
+    return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z", utc.tm_year + 1900,
+                       utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
+                       rest.count());
+  }
+
+  // sd-daemon(3): syslog's numbers.
+  static int Priority(spdlog::level::level_enum level) {
+    switch (level) {
+      case spdlog::level::critical:
+        return 2;
+      case spdlog::level::err:
+        return 3;
+      case spdlog::level::warn:
+        return 4;
+      case spdlog::level::info:
+        return 6;
+      default:
+        return 7;
+    }
+  }
+
+  Head head_;
+  bool json_;
+};
+
+struct Output {
+  std::unique_ptr<spdlog::logger> logger;
+  bool json = false;
+};
+
+struct State {
+  std::mutex mutex;
+  Output output;
+  LogLimiter limiter;
+};
+
+State& TheLog() {
+  static State state;
+  return state;
+}
+
+Output Open(const LogSettings& settings) {
+  constexpr std::string_view kFile = "file:";
+  spdlog::sink_ptr sink;
+  Head head = Head::kTimeAndLevel;
+  if (settings.to.starts_with(kFile)) {
+    sink = std::make_shared<spdlog::sinks::basic_file_sink_st>(settings.to.substr(kFile.size()));
+  } else if (settings.to == "syslog") {
+    sink = std::make_shared<spdlog::sinks::syslog_sink_st>("gearstalkd", LOG_PID, LOG_DAEMON, true);
+    head = Head::kNone;
+  } else {
+    sink = std::make_shared<spdlog::sinks::stderr_sink_st>();
+    if (settings.to == "journald") head = Head::kPriority;
+  }
+  auto logger = std::make_unique<spdlog::logger>("gearstalkd", std::move(sink));
+  logger->set_formatter(std::make_unique<LineFormatter>(head, settings.json));
+  logger->set_level(spdlog::level::trace);
+  logger->flush_on(spdlog::level::trace);
+  return {std::move(logger), settings.json};
+}
+
+void WriteLine(Output& output, LogLevel level, std::string_view event,
+               std::span<const LogField> fields) {
+  const std::string line = output.json ? JsonMembers(event, fields) : TextLine(event, fields);
+  output.logger->log(static_cast<spdlog::level::level_enum>(level),
+                     spdlog::string_view_t(line.data(), line.size()));
+}
+
+void Sink(LogLevel level, LogCause cause, std::string_view event,
+          std::span<const LogField> fields) {
+  State& log = TheLog();
+  const std::lock_guard lock(log.mutex);
+  if (log.output.logger == nullptr) return;
+  if (cause == LogCause::kClient && !log.limiter.Admit(event)) return;
+  WriteLine(log.output, level, event, fields);
+}
+
+}  // namespace
+
+static_assert(static_cast<int>(LogLevel::kCritical) == spdlog::level::critical &&
+              static_cast<int>(LogLevel::kOff) == spdlog::level::off);
+
+Status OpenLog(const LogSettings& settings) {
+  State& log = TheLog();
+  const std::lock_guard lock(log.mutex);
+  try {
+    log.output = Open(settings);
+  } catch (const spdlog::spdlog_ex& error) {
+    return {Code::kIo, fmt::format("log_to: '{}': {}", settings.to, error.what())};
+  }
+  SetLogSink(Sink, settings.level);
+  return {};
+}
+
+void RefillLog() {
+  State& log = TheLog();
+  const std::lock_guard lock(log.mutex);
+  for (const auto& [kind, lines] : log.limiter.Refill()) {
+    const LogField fields[] = {{"lines", lines}, {"of", kind}};
+    if (log.output.logger != nullptr) {
+      WriteLine(log.output, LogLevel::kWarning, "more suppressed", fields);
+    }
+  }
+}
+
+}  // namespace gearstalk

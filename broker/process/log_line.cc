@@ -1,0 +1,85 @@
+#include "broker/process/log_line.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+#include "broker/process/json_text.h"
+
+namespace gearstalk {
+namespace {
+
+struct LevelNames {
+  LogLevel level;
+  std::string_view name;
+  std::string_view gearmand;
+};
+
+constexpr std::array<LevelNames, 7> kLevels = {{
+    {LogLevel::kTrace, "trace", "DEBUG"},
+    {LogLevel::kDebug, "debug", "DEBUG"},
+    {LogLevel::kInfo, "info", "INFO"},
+    {LogLevel::kWarning, "warn", "WARNING"},
+    {LogLevel::kError, "error", "ERROR"},
+    {LogLevel::kCritical, "critical", "FATAL"},
+    {LogLevel::kOff, "off", "FATAL"},
+}};
+
+const LevelNames& NamesOf(LogLevel level) { return kLevels[static_cast<std::size_t>(level)]; }
+
+bool IsPlain(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return c > ' ' && c < 0x7F && c != '"' && c != '=' && c != '\\';
+  });
+}
+
+}  // namespace
+
+std::string_view NameOf(LogLevel level) { return NamesOf(level).name; }
+
+LogLevel LogLevelNamed(std::string_view name) {
+  for (const LevelNames& each : kLevels) {
+    if (each.name == name) return each.level;
+  }
+  return LogLevel::kInfo;
+}
+
+std::string_view GearmandNameOf(LogLevel level) { return NamesOf(level).gearmand; }
+
+std::string TextLine(std::string_view event, std::span<const LogField> fields) {
+  std::string line(event);
+  // An event with the words of a client in it stays on its line.
+  std::replace_if(
+      line.begin(), line.end(), [](char c) { return c >= 0 && c < ' '; }, '?');
+  for (const LogField& field : fields) {
+    fmt::format_to(std::back_inserter(line), " {}=", field.name());
+    if (field.is_number()) {
+      fmt::format_to(std::back_inserter(line), "{}", field.number());
+    } else if (IsPlain(field.text())) {
+      line += field.text();
+    } else {
+      AppendJsonText(line, field.text());
+    }
+  }
+  return line;
+}
+
+std::string JsonMembers(std::string_view event, std::span<const LogField> fields) {
+  std::string line = "\"event\":";
+  AppendJsonText(line, event);
+  for (const LogField& field : fields) {
+    line += ',';
+    AppendJsonText(line, field.name());
+    line += ':';
+    if (field.is_number()) {
+      fmt::format_to(std::back_inserter(line), "{}", field.number());
+    } else {
+      AppendJsonText(line, field.text());
+    }
+  }
+  return line;
+}
+
+}  // namespace gearstalk

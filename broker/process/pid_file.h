@@ -1,0 +1,28 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "broker/base/status.h"
+
+namespace gearstalk {
+
+// A file with the process id. It is created early, by who may, and written when the broker is
+// ready; it goes with its owner, or is emptied where the user may not remove it.
+class PidFile {
+ public:
+  static Result<std::unique_ptr<PidFile>> Create(const std::string& path);
+  ~PidFile();
+  PidFile(const PidFile&) = delete;
+  PidFile& operator=(const PidFile&) = delete;
+
+  Status Write();
+
+ private:
+  PidFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+
+  const std::string path_;
+  const int fd_;
+};
+
+}  // namespace gearstalk
