@@ -61,4 +61,8 @@ std::unique_ptr<gearstalk::Session> Protocol::NewSession(Wire& wire) {
   return std::make_unique<Session>(*this, wire);
 }
 
+void Protocol::VisitCounts(const CountVisitor& visit) const {
+  for (const Command& command : Commands()) visit(command.name(), count(command.verb));
+}
+
 }  // namespace gearstalk::beanstalk

@@ -41,6 +41,7 @@ class Protocol final : public gearstalk::Protocol {
   Claim Sniff(std::string_view bytes) const override;
   Claim SniffUnknown(std::string_view bytes) const override;
   std::unique_ptr<gearstalk::Session> NewSession(Wire& wire) override;
+  void VisitCounts(const CountVisitor& visit) const override;
 
   Engine& engine() { return engine_; }
   const Identity& identity() const { return identity_; }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -7,7 +8,9 @@
 #include "broker/engine/engine.h"
 #include "broker/server/protocol.h"
 #include "proto_gearman/job_handle.h"
+#include "proto_gearman/packet.h"
 #include "proto_gearman/priority.h"
+#include "proto_gearman/text_admin.h"
 
 namespace gearstalk::gearman {
 
@@ -24,12 +27,19 @@ struct Options {
   std::function<void(bool graceful)> shutdown;
 };
 
+// Well-formed requests since the start.
+struct Counts {
+  std::array<std::uint64_t, kPacketTypes> packets{};
+  std::array<std::uint64_t, kAdminWords> lines{};
+};
+
 // What all sessions share.
 struct Context {
   Options options;
   HandleFormat handles;
   Engine& engine;
   const ConnectionList& connections;
+  Counts& counts;
 };
 
 }  // namespace gearstalk::gearman

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "proto_gearman/commands.h"
 #include "proto_gearman/session.h"
 #include "proto_gearman/text_admin.h"
 #include "proto_gearman/text_line.h"
@@ -12,7 +13,8 @@ GearmanProtocol::GearmanProtocol(Options options, Engine& engine, const Connecti
     : context_{.options = options,
                .handles = HandleFormat(options.server_name),
                .engine = engine,
-               .connections = connections} {}
+               .connections = connections,
+               .counts = counts_} {}
 
 Claim GearmanProtocol::Sniff(std::string_view bytes) const {
   return bytes.front() == '\0' ? Claim::kYes : ClaimOfWord(bytes);
@@ -26,6 +28,14 @@ Claim GearmanProtocol::SniffUnknown(std::string_view bytes) const {
 
 std::unique_ptr<Session> GearmanProtocol::NewSession(Wire& wire) {
   return std::make_unique<GearmanSession>(context_, wire);
+}
+
+void GearmanProtocol::VisitCounts(const CountVisitor& visit) const {
+  for (std::size_t type = 0; type < kPacketTypes; ++type) {
+    const Command& command = CommandOf(static_cast<PacketType>(type));
+    if (command.handler != nullptr) visit(command.name, counts_.packets[type]);
+  }
+  for (std::size_t row = 0; row < kAdminWords; ++row) visit(AdminWord(row), counts_.lines[row]);
 }
 
 }  // namespace gearstalk::gearman

@@ -17,8 +17,10 @@ class GearmanProtocol final : public Protocol {
   Claim Sniff(std::string_view bytes) const override;
   Claim SniffUnknown(std::string_view bytes) const override;
   std::unique_ptr<Session> NewSession(Wire& wire) override;
+  void VisitCounts(const CountVisitor& visit) const override;
 
  private:
+  Counts counts_;
   const Context context_;
 };
 

@@ -185,6 +185,7 @@ GearmanSession::Step GearmanSession::TakeArriving(std::string_view& rest) {
 
 void GearmanSession::Run(Request& request, const Error* error) {
   if (error != nullptr) return ReplyError(*error);
+  ++context_.counts.packets[static_cast<std::uint32_t>(request.type)];
   CommandOf(request.type).handler(*this, request);
 }
 

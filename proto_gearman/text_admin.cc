@@ -145,7 +145,7 @@ struct AdminCommand {
   void (*handler)(GearmanSession&, const TextLine&);
 };
 
-constexpr std::array<AdminCommand, 12> kAdminCommands{{
+constexpr std::array<AdminCommand, kAdminWords> kAdminCommands{{
     {"workers", 1, nullptr, Workers},
     {"status", 1, nullptr, Status},
     {"prioritystatus", 1, nullptr, PriorityStatus},
@@ -177,10 +177,15 @@ Claim ClaimOfWord(std::string_view bytes) {
   return Claim::kNo;
 }
 
+std::string_view AdminWord(std::size_t row) { return kAdminCommands[row].word; }
+
 void RunAdminLine(GearmanSession& session, const TextLine& line) {
-  for (const AdminCommand& command : kAdminCommands) {
+  for (std::size_t row = 0; row < kAdminWords; ++row) {
+    const AdminCommand& command = kAdminCommands[row];
     if (!SameWord(line.words[0], command.word)) continue;
-    return (line.count < command.words ? command.too_few : command.handler)(session, line);
+    if (line.count < command.words) return command.too_few(session, line);
+    ++session.context().counts.lines[row];
+    return command.handler(session, line);
   }
   AnswerUnknownLine(session, line);
 }

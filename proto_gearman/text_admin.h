@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 #include "broker/server/protocol.h"
@@ -12,6 +13,10 @@ class GearmanSession;
 
 // Whether a message that begins with `bytes` is an admin line, by its first word.
 Claim ClaimOfWord(std::string_view bytes);
+
+// The words that lines begin with, in the order of their table.
+inline constexpr std::size_t kAdminWords = 12;
+std::string_view AdminWord(std::size_t row);
 
 // Runs a line. Tables are only begun: the session goes on with them.
 void RunAdminLine(GearmanSession& session, const TextLine& line);

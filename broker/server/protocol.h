@@ -15,8 +15,10 @@ namespace gearstalk {
 // Who is at the other end.
 struct Peer {
   int fd = -1;
-  std::string address;  // "127.0.0.1", "::1", or "unix"
-  bool local = false;   // loopback or a Unix socket
+  std::string address;        // "127.0.0.1", "::1", or "unix"
+  bool local = false;         // loopback or a Unix socket
+  std::uint64_t id = 0;       // rises with every connection
+  std::uint64_t network = 0;  // one IPv4 address or IPv6 /64; 0: a Unix socket
 };
 
 // A session's way back to its connection. Outlives the session.
@@ -72,6 +74,9 @@ class Session {
   // the output has left, unless the session still says kYield.
   virtual void OnEof() = 0;
 
+  // Whether it holds nothing and waits for nothing but its peer's next word.
+  virtual bool Idle() const { return false; }
+
   // For `workers`: the client's name ("-" if none), and each queue it takes jobs from, after a
   // blank.
   virtual std::string_view ClientId() const { return "-"; }
@@ -96,6 +101,16 @@ class Protocol {
   // is there.
   virtual Claim SniffUnknown(std::string_view bytes) const = 0;
   virtual std::unique_ptr<Session> NewSession(Wire& wire) = 0;
+
+  // Well-formed commands since the start, each kind once.
+  using CountVisitor = std::function<void(std::string_view command, std::uint64_t count)>;
+  virtual void VisitCounts(const CountVisitor& /*visit*/) const {}
+  // Connections that belong to it now.
+  std::size_t connections() const { return connections_; }
+
+ private:
+  friend class Router;
+  std::size_t connections_ = 0;
 };
 
 // All connections, for the lists of `workers` and the numbers of `stats`. Implemented by the

@@ -1,5 +1,7 @@
 #include "broker/server/router.h"
 
+#include <algorithm>
+
 #include "broker/base/check.h"
 
 namespace gearstalk {
@@ -7,10 +9,17 @@ namespace gearstalk {
 Router::Router(std::span<Protocol* const> protocols, Wire& wire)
     : protocols_(protocols), wire_(wire) {
   GS_CHECK(!protocols.empty() && protocols.size() <= kMaxProtocols);
-  if (protocols.size() == 1) {
-    SessionOf(0);
-    owner_ = 0;
-  }
+  if (protocols.size() == 1) SetOwner(0);
+}
+
+Router::~Router() {
+  if (owner_ >= 0) --protocols_[static_cast<std::size_t>(owner_)]->connections_;
+}
+
+void Router::SetOwner(int index) {
+  SessionOf(index);
+  owner_ = index;
+  ++protocols_[static_cast<std::size_t>(index)]->connections_;
 }
 
 Session& Router::SessionOf(int index) {
@@ -25,6 +34,12 @@ const Session* Router::Describing() const {
     if (session != nullptr) return session.get();
   }
   return nullptr;
+}
+
+bool Router::Idle() const {
+  return busy_guest_ < 0 &&
+         std::all_of(sessions_.begin(), sessions_.end(),
+                     [](const auto& session) { return session == nullptr || session->Idle(); });
 }
 
 std::span<char> Router::BodySpace() {
@@ -73,8 +88,7 @@ InputResult Router::Foreign(std::string_view bytes) {
     switch (protocols_[static_cast<std::size_t>(i)]->Sniff(bytes)) {
       case Claim::kYes:
         if (owner_ >= 0) break;  // it has an owner: only lines of administration are let in
-        SessionOf(i);
-        owner_ = i;
+        SetOwner(i);
         return {0, Then::kForeign};
       case Claim::kOneMessage:
         return RunGuest(i, bytes, Session::Scope::kOneMessage);
@@ -95,10 +109,7 @@ InputResult Router::Unknown(std::string_view bytes) {
   for (int i = 0; i < Count(); ++i) {
     const int index = (first + i) % Count();
     const Claim claim = protocols_[static_cast<std::size_t>(index)]->SniffUnknown(bytes);
-    if (claim == Claim::kYes && owner_ < 0) {
-      SessionOf(index);
-      owner_ = index;
-    }
+    if (claim == Claim::kYes && owner_ < 0) SetOwner(index);
     if (claim == Claim::kOneMessage || claim == Claim::kYes) {
       return RunGuest(index, bytes, Session::Scope::kUnknownLine);
     }

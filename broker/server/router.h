@@ -20,6 +20,9 @@ class Router {
 
   // `protocols` outlives the router. A single one gets everything without being asked.
   Router(std::span<Protocol* const> protocols, Wire& wire);
+  ~Router();
+  Router(const Router&) = delete;
+  Router& operator=(const Router&) = delete;
 
   InputResult OnInput(std::string_view bytes);
   std::span<char> BodySpace();
@@ -30,10 +33,13 @@ class Router {
   Session* owner() const { return owner_ < 0 ? nullptr : At(owner_); }
   // The owner, or whichever guest there is: somebody who can describe the connection.
   const Session* Describing() const;
+  // Whether all its sessions are idle.
+  bool Idle() const;
 
  private:
   Session* At(int index) const { return sessions_[static_cast<std::size_t>(index)].get(); }
   Session& SessionOf(int index);
+  void SetOwner(int index);
   InputResult RunOwner(std::string_view bytes);
   InputResult RunGuest(int index, std::string_view bytes, Session::Scope scope);
   InputResult Foreign(std::string_view bytes);
