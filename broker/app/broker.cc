@@ -127,6 +127,10 @@ bool Broker::Recover() {
   spdlog::info("the journal in {} holds {} jobs", config_.data_dir,
                stats.ready + stats.delayed + stats.buried);
   journal_.SetOnDurable([this](Lsn) { server_.OnDurable(); });
+  journal_.SetOnStuck([this](bool for_good) {
+    if (for_good) engine_.DropUndurable();
+    server_.AbandonHeld(for_good);
+  });
   on_notify_ = [this] { OnJournal(); };
   server_.Watch(wal_->NotifyFd(), on_notify_);
   return true;

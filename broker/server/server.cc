@@ -126,6 +126,7 @@ void Server::EndRound() {
   if (!undecided_.empty()) CloseUndecided();
   work_.EndRound(Now());
   FlushDirty();
+  if (abandon_ != Abandon::kNone) CloseHeld();
   if (accept_again_ <= Now()) {
     accept_again_ = kNever;
     for (const auto& gate : gates_) EventLoop::Enable(gate->readable);
@@ -198,6 +199,21 @@ void Server::OnDurable() {
     held_.pop_front();
     NoteDirty(connection);
   }
+}
+
+void Server::AbandonHeld(bool for_good) {
+  if (abandon_ != Abandon::kAlways) abandon_ = for_good ? Abandon::kAlways : Abandon::kOnce;
+}
+
+// What they held may be given to others, who then wait for as long as it takes.
+void Server::CloseHeld() {
+  if (abandon_ == Abandon::kOnce) abandon_ = Abandon::kNone;
+  if (held_.empty()) return;
+  List<&Connection::held_hook> lost;
+  lost.swap(held_);
+  while (!lost.empty()) Close(lost.front());
+  work_.EndRound(Now());
+  FlushDirty();
 }
 
 void Server::SendRest() {

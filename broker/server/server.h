@@ -68,6 +68,10 @@ class Server final : public ConnectionList {
   void Watch(int fd, std::function<void()>& handler);
   // The journal has got on: replies that waited for it may leave.
   void OnDurable();
+  // The journal will not get on, for good or until the disk has space. Connections that wait for it
+  // at the end of the round, or for good of every round, are closed: so their clients know that
+  // nobody knows.
+  void AbandonHeld(bool for_good);
 
   // --- ConnectionList
   void ForEach(const std::function<void(const Peer&, const Session*)>& visit) const override;
@@ -122,6 +126,7 @@ class Server final : public ConnectionList {
   void EndRound();
   void RunQueued();
   void FlushDirty();
+  void CloseHeld();
   void CloseUndecided();
   void Close(Connection& connection);
   void SendRest();
@@ -142,6 +147,7 @@ class Server final : public ConnectionList {
   std::size_t hopeless_output_ = 256 << 20;
   bool in_round_ = false;
   bool stopping_ = false;
+  enum class Abandon : std::uint8_t { kNone, kOnce, kAlways } abandon_ = Abandon::kNone;
   Time next_tick_ = 0;
   Time accept_again_ = kNever;  // accepting is paused until then
   std::uint64_t total_ = 0;

@@ -106,6 +106,39 @@ TEST_F(ServerTest, GatesOpenOneByOne) {
   }
 }
 
+TEST_F(ServerTest, ClosesThoseWhoWaitInVain) {
+  Client waiting(path_), idle(path_);
+  waiting.Send("a echo 1\na hold 5\na echo 2\n");
+  idle.Send("a echo 1\n");
+  ExpectHears(waiting, "1\n");
+  ExpectHears(idle, "1\n");
+  TurnAll();
+  server_.AbandonHeld(/*for_good=*/false);
+  // Those whose reply was held in the same round are among them.
+  Client late(path_);
+  late.Send("a hold 5\n");
+  EXPECT_TRUE(Ends(waiting));
+  EXPECT_TRUE(Ends(late));
+  // Others go on, and whoever waits from now on waits.
+  idle.Send("a echo 2\na hold 5\n");
+  ExpectHears(idle, "2\n");
+  TurnAll();
+  EXPECT_FALSE(idle.ended());
+  work_.durable = 5;
+  server_.OnDurable();
+  ExpectHears(idle, "held 5\n");
+}
+
+TEST_F(ServerTest, ClosesWhoeverComesToWaitForAFailedJournal) {
+  server_.AbandonHeld(/*for_good=*/true);
+  Client client(path_);
+  client.Send("a echo 1\n");
+  ExpectHears(client, "1\n");
+  client.Send("a echo 2\na hold 5\n");
+  ExpectHears(client, "2\n");
+  EXPECT_TRUE(Ends(client));
+}
+
 TEST_F(ServerTest, DoesNotReadForTheJournalWhenItIsFarBehind) {
   work_.behind = true;
   Client client(path_);
