@@ -35,6 +35,7 @@ class Session final : public gearstalk::Session, public Consumer {
   std::span<char> BodySpace() override;
   void OnBody(std::size_t size) override;
   void OnEof() override;
+  bool Idle() const override { return !waiting() && held() == 0 && state_ != State::kAnswering; }
   void AppendQueues(std::string& out) const override;
 
   // --- For the engine ----------------------------------------------------------------------------

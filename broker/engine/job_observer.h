@@ -34,6 +34,9 @@ class JobObserver {
   virtual void OnProgress(const Job& job, const Progress& progress) = 0;
   virtual void OnFinished(const Job& job, const Finish& finish) = 0;
 
+  // Whether there is a job whose end it waits for.
+  bool awaits() const { return !waits_.empty(); }
+
  protected:
   virtual ~JobObserver() = default;
 

@@ -27,7 +27,7 @@ ssize_t Send(int fd, iovec* pieces, int count) {
 }  // namespace
 
 Connection::Connection(Server& server, Peer peer, std::span<Protocol* const> protocols)
-    : server_(server), peer_(std::move(peer)), router_(protocols, *this) {
+    : server_(server), peer_(std::move(peer)), router_(protocols, *this), active_at_(server.Now()) {
   SetReading(Reading::kOn);
 }
 
@@ -90,9 +90,7 @@ void Connection::Receive(std::span<char> body) {
                                    : readv(peer_.fd, pieces.data(), 2);
   if (got < 0) {
     if (errno == EAGAIN || errno == EINTR) return;
-    broken_ = true;
-    server_.NoteDirty(*this);
-    return;
+    return Break();
   }
   if (got == 0) {
     OnEof();
@@ -100,6 +98,7 @@ void Connection::Receive(std::span<char> body) {
   }
   auto size = static_cast<std::size_t>(got);
   server_.CountReceived(size);
+  active_at_ = server_.Now();
   if (!body.empty()) {
     const std::size_t filled = std::min(size, body.size());
     router_.OnBody(filled);
@@ -173,6 +172,11 @@ void Connection::CloseWhenSent() {
   server_.NoteDirty(*this);
 }
 
+void Connection::Break() {
+  broken_ = true;
+  server_.NoteDirty(*this);
+}
+
 bool Connection::Flush() {
   if (broken_) return false;
   std::array<iovec, 64> pieces;
@@ -183,15 +187,15 @@ bool Connection::Flush() {
       // It waits for the journal; the server comes back when that has got on.
       StopWaitingForSpace();
       server_.NoteHeld(*this);
-      if (server_.Behind() || out_.size() >= kMaxOutput) Stall();
-      return out_.size() < server_.hopeless_output();
+      if (server_.Behind() || out_.size() >= server_.limits().output) Stall();
+      return !Hopeless();
     }
     const ssize_t sent = Send(peer_.fd, pieces.data(), count);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno != EAGAIN) return false;
     if (sent < 0) {
       WaitForSpace();
-      return out_.size() < server_.hopeless_output();
+      return !Hopeless();
     }
     server_.CountSent(static_cast<std::size_t>(sent));
     out_.Consume(static_cast<std::size_t>(sent));
@@ -212,13 +216,20 @@ void Connection::WaitForSpace() {
         [](int, short, void* self) {
           auto& connection = *static_cast<Connection*>(self);
           connection.server_.BeginRound();
+          connection.active_at_ = connection.server_.Now();
           connection.server_.NoteDirty(connection);
         },
         this);
   }
   if (!writing_) EventLoop::Enable(writable_);
   writing_ = true;
-  if (out_.size() >= kMaxOutput) Stall();
+  if (out_.size() >= server_.limits().output) Stall();
+}
+
+bool Connection::Hopeless() const {
+  if (out_.size() < server_.hopeless_output()) return false;
+  server_.Refuse(Refusal::kOutput, peer_);
+  return true;
 }
 
 void Connection::StopWaitingForSpace() {

@@ -19,13 +19,11 @@ class Server;
 // until the end of the round. Owned by the server.
 //
 // Memory: an idle connection keeps no buffers. Input that is not yet run is bounded by kMaxInput (a
-// body under way lies in its job), output by kMaxOutput for what its own commands answer.
+// body under way lies in its job), output by ServerLimits::output for what its own commands answer.
 class Connection final : public Wire {
  public:
   // Unread input of a session that waits, in bytes; beyond it the socket is left alone.
   static constexpr std::size_t kMaxInput = 64 * 1024;
-  // Output at which no more of its commands are run until the peer has read some.
-  static constexpr std::size_t kMaxOutput = 1024 * 1024;
   Connection(Server& server, Peer peer, std::span<Protocol* const> protocols);
   ~Connection();
   Connection(const Connection&) = delete;
@@ -46,14 +44,22 @@ class Connection final : public Wire {
   bool Flush();
   // Nothing more is read; it ends when everything has been sent.
   void CloseWhenSent();
+  // Ends at the end of the round, whatever is to be sent.
+  void Break();
   const Session* session() const { return router_.Describing(); }
   bool sending() const { return !out_.empty(); }
   bool undecided() const { return router_.owner() == nullptr && !input_.empty(); }
+  // Whether nothing is under way but the peer's next word.
+  bool Idle() const {
+    return !waits_ && !run_hook.is_linked() && !held_hook.is_linked() && router_.Idle();
+  }
+  // When the peer was last heard, or took something.
+  Time active_at() const { return active_at_; }
 
   // Lists of the server that it stands in.
   using Hook = boost::intrusive::list_member_hook<
       boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
-  Hook dirty_hook, run_hook, held_hook, undecided_hook;
+  Hook dirty_hook, run_hook, held_hook, undecided_hook, idle_hook;
   Time undecided_since = 0;
 
  private:
@@ -65,6 +71,8 @@ class Connection final : public Wire {
   void OnEof();
   void WaitForSpace();
   void StopWaitingForSpace();
+  // More waits for the peer than it will ever take.
+  bool Hopeless() const;
   void Stall();
   void GoOnReading();
   void SetReading(Reading reading);
@@ -77,6 +85,7 @@ class Connection final : public Wire {
   std::string input_;  // received, not run
   Event readable_;
   Event writable_;  // made when a peer reads slower than it is sent to
+  Time active_at_;
   Reading reading_ = Reading::kOff;
   bool writing_ = false;  // waits for the socket to take more
   bool stalled_ = false;  // no commands are run until the peer has read some

@@ -2,13 +2,15 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <spdlog/spdlog.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstring>
+
+#include "broker/base/log.h"
 
 namespace gearstalk {
 namespace {
@@ -17,22 +19,42 @@ namespace {
 constexpr int kAcceptBatch = 64;
 // Accepting pauses this long when descriptors have run out.
 constexpr Time kAcceptPause = 100 * kMillisecond;
-// How long a stopping server waits for peers to take their replies.
-constexpr Time kSendRestLimit = kSecond;
+// Descriptors that connections leave to the journal, the pages for operators and the logs.
+constexpr std::size_t kSpareDescriptors = 64;
+
+std::size_t DescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return SIZE_MAX;
+  return std::max<std::size_t>(limit.rlim_cur, 2 * kSpareDescriptors);
+}
+
+std::uint64_t NetworkOf(const in6_addr& address) {
+  std::uint64_t network = 0;
+  std::memcpy(&network, address.s6_addr, sizeof network);
+  // No IPv4 address stands for as much.
+  return network | std::uint64_t{1} << 63;
+}
 
 Peer Describe(int fd, const sockaddr_storage& address) {
   std::array<char, INET6_ADDRSTRLEN> text{};
   if (address.ss_family == AF_INET) {
     const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
     inet_ntop(AF_INET, &v4.sin_addr, text.data(), text.size());
-    return {fd, text.data(), ntohl(v4.sin_addr.s_addr) >> 24 == 127};
+    const std::uint32_t host = ntohl(v4.sin_addr.s_addr);
+    return {.fd = fd,
+            .address = text.data(),
+            .local = host >> 24 == 127,
+            .network = std::uint64_t{host} + 1};
   }
   if (address.ss_family == AF_INET6) {
     const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
     inet_ntop(AF_INET6, &v6.sin6_addr, text.data(), text.size());
-    return {fd, text.data(), IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr) != 0};
+    return {.fd = fd,
+            .address = text.data(),
+            .local = IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr) != 0,
+            .network = NetworkOf(v6.sin6_addr)};
   }
-  return {fd, "unix", true};
+  return {.fd = fd, .address = "unix", .local = true};
 }
 
 }  // namespace
@@ -41,7 +63,8 @@ Server::Server(EventLoop& loop, SystemClock& clock, Work& work)
     : loop_(loop),
       clock_(clock),
       work_(work),
-      read_buffer_(Connection::kMaxInput + 2 * kReadSize) {}
+      read_buffer_(Connection::kMaxInput + 2 * kReadSize),
+      room_(DescriptorLimit() - kSpareDescriptors) {}
 
 Server::~Server() = default;
 
@@ -68,8 +91,30 @@ Result<std::string> Server::Listen(std::unique_ptr<ListenSocket> socket,
   return gates_.back()->socket->name();
 }
 
+void Server::SetLimits(const ServerLimits& limits) {
+  const bool another_timeout = limits.idle_timeout != limits_.idle_timeout;
+  limits_ = limits;
+  if (!another_timeout) return;
+  look_for_idle_ = kNever;
+  idle_.Start(Now(), limits_.idle_timeout);
+  if (limits_.idle_timeout == 0) return;
+  look_for_idle_ = idle_.NextLook();
+  for (const auto& connection : connections_) {
+    if (connection != nullptr) idle_.Put(*connection, Now() + limits_.idle_timeout);
+  }
+}
+
+void Server::Refuse(Refusal refusal, const Peer& peer) {
+  refusals_.Count(refusal);
+  LogOfClient(LogLevel::kWarning, "refused",
+              {{"reason", kRefusalNames[static_cast<std::size_t>(refusal)]},
+               {"client", peer.address},
+               {"connection", peer.id}});
+}
+
 void Server::Accept(Gate& gate) {
   for (int i = 0; i < kAcceptBatch; ++i) {
+    if (Count() >= room_) return PauseAccepting(EMFILE);
     sockaddr_storage address{};
     socklen_t size = sizeof address;
     const int fd = accept4(gate.socket->fd(), reinterpret_cast<sockaddr*>(&address), &size,
@@ -80,22 +125,40 @@ void Server::Accept(Gate& gate) {
       if (exhausted) PauseAccepting(errno);
       return;
     }
-    ++total_;
-    ++count_;
-    const auto place = static_cast<std::size_t>(fd);
-    if (connections_.size() <= place) connections_.resize(place + 1);
-    connections_[place] =
-        std::make_unique<Connection>(*this, Describe(fd, address), gate.protocols);
-    // A client that connects usually has something to say, and it is here already.
-    connections_[place]->OnReadable();
+    Peer peer = Describe(fd, address);
+    peer.id = ++total_;
+    Welcome(gate, std::move(peer));
   }
 }
 
+void Server::Welcome(Gate& gate, Peer peer) {
+  if (const auto refusal = admission_.Enter(limits_, peer.network)) {
+    Refuse(*refusal, peer);
+    close(peer.fd);
+    return;
+  }
+  const auto place = static_cast<std::size_t>(peer.fd);
+  if (connections_.size() <= place) connections_.resize(place + 1);
+  connections_[place] = std::make_unique<Connection>(*this, std::move(peer), gate.protocols);
+  Connection& connection = *connections_[place];
+  if (limits_.idle_timeout > 0) idle_.Put(connection, Now() + limits_.idle_timeout);
+  // A client that connects usually has something to say, and it is here already.
+  connection.OnReadable();
+}
+
+// Whoever comes waits in the backlog meanwhile.
 void Server::PauseAccepting(int error) {
   if (accept_again_ != kNever) return;
-  spdlog::warn("accepting paused: {} ({} connections)", std::strerror(error), count_);
+  refusals_.Count(Refusal::kDescriptors);
+  LogOfClient(LogLevel::kWarning, "accepting paused",
+              {{"error", std::strerror(error)}, {"connections", Count()}});
   for (const auto& gate : gates_) EventLoop::Disable(gate->readable);
   accept_again_ = Now() + kAcceptPause;
+}
+
+void Server::GoOnAccepting() {
+  accept_again_ = kNever;
+  for (const auto& gate : gates_) EventLoop::Enable(gate->readable);
 }
 
 void Server::BeginRound() {
@@ -110,9 +173,10 @@ void Server::Run() {
 }
 
 void Server::Turn(Time until) {
-  until = std::min({until, run_.empty() ? kNever : Time{0}, next_tick_, accept_again_});
+  until =
+      std::min({until, run_.empty() ? kNever : Time{0}, next_tick_, accept_again_, look_for_idle_});
   if (!undecided_.empty()) {
-    until = std::min(until, undecided_.front().undecided_since + kFirstWordLimit);
+    until = std::min(until, undecided_.front().undecided_since + limits_.handshake_timeout);
   }
   loop_.RunOnce(Now(), until);
   BeginRound();
@@ -124,13 +188,11 @@ void Server::EndRound() {
   RunQueued();
   next_tick_ = work_.Tick(Now());
   if (!undecided_.empty()) CloseUndecided();
+  if (look_for_idle_ <= Now()) CloseIdle();
   work_.EndRound(Now());
   FlushDirty();
   if (abandon_ != Abandon::kNone) CloseHeld();
-  if (accept_again_ <= Now()) {
-    accept_again_ = kNever;
-    for (const auto& gate : gates_) EventLoop::Enable(gate->readable);
-  }
+  if (accept_again_ <= Now()) GoOnAccepting();
 }
 
 // Runs each connection that was waiting to be run once; what they leave comes in the next round.
@@ -166,17 +228,34 @@ void Server::NoteUndecided(Connection& connection) {
 void Server::CloseUndecided() {
   while (!undecided_.empty()) {
     Connection& first = undecided_.front();
-    if (first.undecided() && first.undecided_since + kFirstWordLimit > Now()) return;
+    if (first.undecided() && first.undecided_since + limits_.handshake_timeout > Now()) return;
     undecided_.pop_front();
-    if (first.undecided()) first.CloseWhenSent();
+    if (!first.undecided()) continue;
+    Refuse(Refusal::kHandshakeTimeout, first.peer());
+    first.CloseWhenSent();
   }
+}
+
+void Server::CloseIdle() {
+  while (Connection* connection = idle_.Pop(Now())) {
+    const Time over = connection->active_at() + limits_.idle_timeout;
+    if (over > Now()) {
+      idle_.Put(*connection, over);
+    } else if (!connection->Idle()) {
+      idle_.Put(*connection, Now() + limits_.idle_timeout);
+    } else {
+      Refuse(Refusal::kIdleTimeout, connection->peer());
+      connection->Break();
+    }
+  }
+  look_for_idle_ = idle_.NextLook();
 }
 
 void Server::Close(Connection& connection) {
   // It stays in its place until its session has left the engine and the descriptor is closed.
   std::unique_ptr<Connection> last =
       std::move(connections_[static_cast<std::size_t>(connection.peer().fd)]);
-  --count_;
+  admission_.Leave(connection.peer().network);
 }
 
 void Server::Watch(int fd, std::function<void()>& handler) {
@@ -217,9 +296,12 @@ void Server::CloseHeld() {
 }
 
 void Server::SendRest() {
-  gates_.clear();
+  for (const auto& gate : gates_) {
+    gate->readable.reset();
+    gate->socket.reset();
+  }
   clock_.Refresh();
-  const Time limit = Now() + kSendRestLimit;
+  const Time limit = Now() + limits_.stop_timeout;
   const auto waiting = [this] {
     for (const auto& connection : connections_) {
       if (connection != nullptr && connection->sending()) return true;
@@ -235,7 +317,7 @@ void Server::SendRest() {
     FlushDirty();
   }
   connections_.clear();
-  count_ = 0;
+  admission_ = {};
 }
 
 void Server::ForEach(const std::function<void(const Peer&, const Session*)>& visit) const {

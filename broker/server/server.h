@@ -13,8 +13,11 @@
 #include "broker/base/status.h"
 #include "broker/server/connection.h"
 #include "broker/server/event_loop.h"
+#include "broker/server/limits.h"
 #include "broker/server/listener.h"
 #include "broker/server/protocol.h"
+#include "broker/server/refusal.h"
+#include "broker/server/time_wheel.h"
 
 namespace gearstalk {
 
@@ -41,11 +44,12 @@ class Server final : public ConnectionList {
   // The most that is read from one connection before others get their turn, in bytes, besides the
   // body of a job.
   static constexpr std::size_t kReadSize = 32 * 1024;
-  // How long a connection may leave its first word unfinished.
-  static constexpr Time kFirstWordLimit = 30 * kSecond;
-
   Server(EventLoop& loop, SystemClock& clock, Work& work);
   ~Server();
+
+  // For connections that are there, too.
+  void SetLimits(const ServerLimits& limits);
+  const ServerLimits& limits() const { return limits_; }
 
   // Output, in bytes, at which a peer that is sent the results of others and reads none of them is
   // cut off. Several times the largest message.
@@ -58,7 +62,8 @@ class Server final : public ConnectionList {
   Result<std::string> Listen(std::unique_ptr<ListenSocket> socket,
                              std::vector<Protocol*> protocols);
 
-  // Turns until Stop. Then accepts nobody, sends what is waiting for a second at most, and returns.
+  // Turns until Stop. Then accepts nobody, sends what is waiting, for limits().stop_timeout at
+  // most, and returns.
   void Run();
   void Stop() { stopping_ = true; }
   // One round; it waits until `until` at most for something to do.
@@ -75,11 +80,12 @@ class Server final : public ConnectionList {
 
   // --- ConnectionList
   void ForEach(const std::function<void(const Peer&, const Session*)>& visit) const override;
-  std::size_t Count() const override { return count_; }
+  std::size_t Count() const override { return admission_.count(); }
   std::uint64_t Total() const override { return total_; }
 
   std::uint64_t received_bytes() const { return received_; }
   std::uint64_t sent_bytes() const { return sent_; }
+  const RefusalCounts& refusals() const { return refusals_; }
 
   // --- For connections and events on the loop
   EventLoop& loop() { return loop_; }
@@ -95,6 +101,8 @@ class Server final : public ConnectionList {
   void NoteUndecided(Connection& connection);
   void CountReceived(std::size_t bytes) { received_ += bytes; }
   void CountSent(std::size_t bytes) { sent_ += bytes; }
+  // Counts it and tells the log.
+  void Refuse(Refusal refusal, const Peer& peer);
 
  private:
   template <Connection::Hook Connection::*hook>
@@ -122,12 +130,15 @@ class Server final : public ConnectionList {
   };
 
   void Accept(Gate& gate);
+  void Welcome(Gate& gate, Peer peer);
   void PauseAccepting(int error);
+  void GoOnAccepting();
   void EndRound();
   void RunQueued();
   void FlushDirty();
   void CloseHeld();
   void CloseUndecided();
+  void CloseIdle();
   void Close(Connection& connection);
   void SendRest();
 
@@ -139,17 +150,22 @@ class Server final : public ConnectionList {
   std::vector<std::unique_ptr<Watched>> watched_;
   // By descriptor; free descriptors are empty places.
   std::vector<std::unique_ptr<Connection>> connections_;
-  std::size_t count_ = 0;
+  ServerLimits limits_;
+  std::size_t room_;  // connections that descriptors allow, some left for the journal and others
+  Admission admission_;
+  RefusalCounts refusals_;
   List<&Connection::dirty_hook> dirty_;          // have something to send
   List<&Connection::held_hook> held_;            // wait for the journal before they may send
   List<&Connection::run_hook> run_;              // have input to run
   List<&Connection::undecided_hook> undecided_;  // by time: their first word is incomplete
+  TimeWheel<Connection, Connection::Hook, &Connection::idle_hook> idle_;  // with an idle timeout
   std::size_t hopeless_output_ = 256 << 20;
   bool in_round_ = false;
   bool stopping_ = false;
   enum class Abandon : std::uint8_t { kNone, kOnce, kAlways } abandon_ = Abandon::kNone;
   Time next_tick_ = 0;
   Time accept_again_ = kNever;  // accepting is paused until then
+  Time look_for_idle_ = kNever;
   std::uint64_t total_ = 0;
   std::uint64_t received_ = 0;
   std::uint64_t sent_ = 0;

@@ -55,6 +55,8 @@ class FakeSession final : public Session {
     waits_ = false;
   }
 
+  bool Idle() const override { return !waits_; }
+
   void Release() {
     if (!waits_) return;
     waits_ = false;

@@ -56,7 +56,8 @@ TEST_F(ServerTest, SendsARoundWithOneWrite) {
   int pair[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
   // What a stream is sent in one write comes in one packet here.
-  Connection connection(server_, Peer{pair[0], "unix", true}, std::vector<Protocol*>{&a_});
+  const std::vector<Protocol*> protocols{&a_};
+  Connection connection(server_, {.fd = pair[0], .address = "unix", .local = true}, protocols);
   send(pair[1], "a echo 1\na big 5000\na echo 2\n", 29, 0);
   connection.OnReadable();
   EXPECT_TRUE(connection.Flush());

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace gearstalk {
+
+// Why the server sent a peer away, or did not let it in. (Why a job is not taken says Code, counted
+// by the engine.)
+enum class Refusal : std::uint8_t {
+  kConnections,            // as many as allowed
+  kConnectionsPerAddress,  // as many as allowed of one address
+  kDescriptors,            // none left: accepting paused
+  kHandshakeTimeout,       // the first word or the TLS handshake took too long
+  kIdleTimeout,
+  kOutput,  // too much to send to a peer that reads nothing
+  kTls,     // a failed handshake, or plain text where TLS is required
+  kRights,  // a command that is not allowed; the connection stays
+};
+inline constexpr std::size_t kRefusals = static_cast<std::size_t>(Refusal::kRights) + 1;
+
+// As the metrics name them, in the order of Refusal.
+inline constexpr std::array<std::string_view, kRefusals> kRefusalNames = {
+    "connections",  "connections_per_address",
+    "descriptors",  "handshake_timeout",
+    "idle_timeout", "output",
+    "tls",          "rights"};
+
+class RefusalCounts {
+ public:
+  void Count(Refusal refusal) { ++counts_[static_cast<std::size_t>(refusal)]; }
+  std::uint64_t of(Refusal refusal) const { return counts_[static_cast<std::size_t>(refusal)]; }
+
+ private:
+  std::array<std::uint64_t, kRefusals> counts_{};
+};
+
+}  // namespace gearstalk

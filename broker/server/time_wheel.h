@@ -1,0 +1,55 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <boost/intrusive/list.hpp>
+#include <cstddef>
+#include <cstdint>
+
+#include "broker/base/clock.h"
+
+namespace gearstalk {
+
+// Things by the time at which they are to be looked at, roughly: in lists of a 32nd of `span` each.
+// Nothing comes out before its time; it comes out that much later at most, if it is asked often
+// enough. O(1) in the number of things.
+template <typename T, typename Hook, Hook T::*hook>
+class TimeWheel {
+ public:
+  // Nothing may be put further ahead than `span`. Takes out what was there.
+  void Start(Time now, Time span) {
+    for (List& list : slots_) list.clear();
+    width_ = std::max<Time>(span / (kSlots / 2), kMillisecond);
+    next_ = now / width_;
+  }
+  void Put(T& thing, Time at) { SlotOf(at / width_).push_back(thing); }
+
+  // One whose time has come, out of the wheel; nullptr if there is none.
+  T* Pop(Time now) {
+    const std::int64_t current = now / width_;
+    next_ = std::max(next_, current - static_cast<std::int64_t>(kSlots));
+    for (; next_ < current; ++next_) {
+      List& list = SlotOf(next_);
+      if (list.empty()) continue;
+      T* thing = &list.front();
+      list.pop_front();
+      return thing;
+    }
+    return nullptr;
+  }
+  // When to ask again.
+  Time NextLook() const { return (next_ + 1) * width_; }
+
+ private:
+  static constexpr std::size_t kSlots = 64;
+  using List = boost::intrusive::list<T, boost::intrusive::member_hook<T, Hook, hook>,
+                                      boost::intrusive::constant_time_size<false>>;
+
+  List& SlotOf(std::int64_t slot) { return slots_[static_cast<std::size_t>(slot) % kSlots]; }
+
+  std::array<List, kSlots> slots_;
+  Time width_ = kSecond;
+  std::int64_t next_ = 0;  // the first slot that has not been emptied
+};
+
+}  // namespace gearstalk
