@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from . import compare, growth, latency, memory, syscalls
+from . import compare, growth, journal, latency, memory, syscalls
 from .bench import Bench
 from .load import Load
-from .scenarios import COMPARED, GROWING, JOURNAL, LATENCIES, QUEUED
+from .scenarios import COMPARED, DURABLE, GROWING, JOURNAL, LATENCIES, QUEUED
 from .servers import PEERS, ROOT, install_packages, our_kinds
 
 BUILD = ROOT / "build"
@@ -79,6 +79,7 @@ def _parse_arguments() -> argparse.Namespace:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all measured values")
     parser.add_argument("--ours", type=Path, metavar="BINARY", help="instead of build/gearstalkd")
     parser.add_argument("--load", type=Path, metavar="BINARY", help="instead of build/load")
+    parser.add_argument("--floor", type=Path, metavar="BINARY", help="instead of build/floor")
     parser.add_argument("--pin", choices=["split", "none"], default="split",
                         help="server and load on a CPU of their own, or anywhere")  # fmt: skip
     return parser.parse_args()
@@ -93,7 +94,7 @@ def _list_names() -> None:
 def _sections() -> dict[str, list[str]]:
     return {
         "compare": [scenario.name for scenario in COMPARED],
-        "journal": [JOURNAL.name],
+        "journal": [JOURNAL.name, *(scenario.name for scenario in DURABLE), "recovery"],
         "growth": [scenario.name for scenario in GROWING],
         "memory": [*(scenario.name for scenario in QUEUED), "connections"],
         "latency": [scenario.name for scenario in LATENCIES],
@@ -129,6 +130,11 @@ def _run(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
     results["compare"] = compare.run(bench, compared)
     if chosen("journal", JOURNAL.name):
         results["journal"] = compare.run_journal(bench)
+    if durable := chosen.of("journal", DURABLE):
+        floor = options.floor or _build("floor")
+        results["durable"] = journal.run_durable(bench, floor, durable)
+    if chosen("journal", "recovery"):
+        results["recovery"] = journal.run_recovery(bench)
     if options.syscalls:
         results["syscalls"] = syscalls.run(bench, compared)
     growths = chosen.of("growth", GROWING)

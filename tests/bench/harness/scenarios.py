@@ -98,6 +98,48 @@ JOURNAL_BOUND = 1.5  # with the journal against without
 
 
 @dataclass(frozen=True)
+class Durable:
+    """Jobs a second that are on disk, with so many connections of each kind."""
+
+    name: str
+    connections: int
+    workload: str
+    peer: str
+    bound: float | None = None  # ours to the peer's, at least
+
+    @property
+    def load(self) -> str:
+        return f"{self.workload} --producers {self.connections} --consumers {self.connections}"
+
+    @property
+    def stores_only(self) -> bool:
+        return " store" in self.workload
+
+
+SYNCED = "beanstalkd -f0"
+SQLITE = "gearmand sqlite"
+# Each job has a key: without one, gearmand's table keeps one job of a function.
+SUBMIT = "gearman store --unique-keys"
+GEARMAN_CYCLE = "gearman cycle --unique-keys"
+
+DURABLE = [
+    Durable("b-put-1", 1, "beanstalk store", SYNCED),
+    Durable("b-put-64", 64, "beanstalk store", SYNCED, 10),
+    Durable("b-cycle-1", 1, "beanstalk cycle", SYNCED),
+    Durable("b-cycle-64", 64, "beanstalk cycle", SYNCED, 10),
+    Durable("g-submit-1", 1, SUBMIT, SQLITE),
+    Durable("g-submit-64", 64, SUBMIT, SQLITE, 50),
+    Durable("g-cycle-1", 1, GEARMAN_CYCLE, SQLITE),
+    Durable("g-cycle-64", 64, GEARMAN_CYCLE, SQLITE, 50),
+]
+RECORD_BYTES = 150  # of a job of 100 bytes in our journal, with its share of the batch's mark
+FLOOR_BOUND = 0.5  # ours to the disk's alone, at least
+RECOVERED_JOBS = 1_000_000
+RECOVERY_TIME_BOUND = 0.5  # ours to the peer's
+RECOVERY_MEMORY_BOUND = 1.2  # the most that a start takes, to what it has taken when it is over
+
+
+@dataclass(frozen=True)
 class Growth:
     """One load beside more and more of something; `{n}` in `beside` is how much."""
 

@@ -49,14 +49,22 @@ def _gearmand(*flags: str) -> Command:
     ]  # fmt: skip
 
 
+def _gearmand_sqlite(port: int, directory: Path) -> list[str]:
+    database = f"--libsqlite3-db={directory / 'queue'}"
+    return _gearmand("--queue-type=libsqlite3", database)(port, directory)
+
+
 TUNED = ("-t", "1", "-w", "1", "--hashtable-buckets", "1000003", "-b", "4096")
 
 PEERS = [
     Kind("beanstalkd", _beanstalkd()),
+    Kind("beanstalkd -b", _beanstalkd_binlog()),
     Kind("beanstalkd -f0", _beanstalkd_binlog("-f0")),
     Kind("gearmand", _gearmand()),
     Kind("gearmand tuned", _gearmand(*TUNED)),
+    Kind("gearmand sqlite", _gearmand_sqlite),
 ]
+
 
 def install_packages() -> None:
     """Installs what is missing of the peers and of what the load tool is made with."""
@@ -80,16 +88,9 @@ class Server:
         self.kind = kind
         self._directory = tempfile.TemporaryDirectory(dir=scratch, ignore_cleanup_errors=True)
         self.port = _free_port()
-        command = kind.command(self.port, Path(self._directory.name))
-        command[0] = find(command[0]) or command[0]
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            preexec_fn=die_with_parent,
-        )
-        self.pid = self._process.pid
+        self._command = kind.command(self.port, Path(self._directory.name))
+        self._command[0] = find(self._command[0]) or self._command[0]
+        self.start()
 
     def __enter__(self) -> "Server":
         try:
@@ -101,6 +102,21 @@ class Server:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+    def start(self) -> None:
+        """Begins a process; again, after `kill`."""
+        self._process = subprocess.Popen(
+            self._command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            preexec_fn=die_with_parent,
+        )
+        self.pid = self._process.pid
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
 
     def stop(self) -> None:
         self._process.terminate()
@@ -114,6 +130,12 @@ class Server:
     def resident_bytes(self) -> int:
         rollup = Path(f"/proc/{self.pid}/smaps_rollup").read_text()
         line = next(line for line in rollup.splitlines() if line.startswith("Rss:"))
+        return int(line.split()[1]) * 1024
+
+    def peak_bytes(self) -> int:
+        """The most that was ever resident."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
         return int(line.split()[1]) * 1024
 
     def _await_listening(self) -> None:
