@@ -1,22 +1,31 @@
 #include "admin/http_server.h"
 
-#include <arpa/inet.h>
 #include <event2/buffer.h>
+#include <event2/event.h>
 #include <event2/http.h>
+#include <event2/keyvalq_struct.h>
+#include <event2/listener.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
+#include <sys/queue.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
 
+#include "admin/http_stream.h"
+
 namespace gearstalk {
 namespace {
 
-constexpr int kTimeout = 10;        // seconds for a whole request
-constexpr int kMaxHead = 8 * 1024;  // bytes
-constexpr int kMaxBody = 1024;      // bytes; nobody has anything to say
+constexpr int kTimeout = 10;                      // seconds in which nothing is read or written
+constexpr int kMaxHead = 8 * 1024;                // bytes
+constexpr int kMaxBody = 1024;                    // bytes; nobody has anything to say
+constexpr timeval kAcceptPause = {0, 100'000};    // when descriptors have run out
+constexpr std::uint16_t kAnyMethod = UINT16_MAX;  // others than GET and HEAD get a 405 of ours
+constexpr const char* kLoopback = "127.0.0.1";
 
 Status Bad(std::string_view address, std::string_view why) {
   return {Code::kInvalid, fmt::format("admin address '{}': {}", address, why)};
@@ -30,53 +39,107 @@ int PortOf(evhttp_bound_socket* bound) {
                                              : reinterpret_cast<sockaddr_in&>(address).sin_port);
 }
 
-void OnRequest(evhttp_request* request, void* context) {
-  const char* path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(request));
-  const HttpAnswer answer = static_cast<HttpServer*>(context)->Answer(path == nullptr ? "" : path);
-  evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type",
-                    answer.type.c_str());
-  evbuffer* body = evbuffer_new();
-  evbuffer_add(body, answer.body.data(), answer.body.size());
-  evhttp_send_reply(request, answer.status, nullptr, body);
-  evbuffer_free(body);
+HttpQuery ParseQuery(const evhttp_uri* uri) {
+  HttpQuery query;
+  const char* text = uri == nullptr ? nullptr : evhttp_uri_get_query(uri);
+  evkeyvalq pairs{};
+  if (text == nullptr || evhttp_parse_query_str(text, &pairs) != 0) return query;
+  for (const evkeyval* pair = pairs.tqh_first; pair != nullptr; pair = pair->next.tqe_next) {
+    query[pair->key] = pair->value;
+  }
+  evhttp_clear_headers(&pairs);
+  return query;
+}
+
+void AddHeaders(evhttp_request* request, const HttpAnswer& answer) {
+  evkeyvalq* headers = evhttp_request_get_output_headers(request);
+  evhttp_add_header(headers, "Content-Type", answer.type.c_str());
+  evhttp_add_header(headers, "Cache-Control", "no-store");
+  evhttp_add_header(headers, "X-Content-Type-Options", "nosniff");
+  if (answer.status == HTTP_BADMETHOD) evhttp_add_header(headers, "Allow", "GET, HEAD");
+}
+
+// A listener that cannot accept stays readable, and the loop would turn for nothing.
+void PauseAccepting(evconnlistener* listener, void* /*http*/) {
+  evconnlistener_disable(listener);
+  event_base_once(
+      evconnlistener_get_base(listener), -1, EV_TIMEOUT,
+      [](int, short, void* paused) { evconnlistener_enable(static_cast<evconnlistener*>(paused)); },
+      listener, &kAcceptPause);
 }
 
 }  // namespace
 
-HttpServer::HttpServer(evhttp* http) : http_(http) {
-  evhttp_set_allowed_methods(http_, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
+HttpServer::HttpServer(event_base* base, evhttp* http) : base_(base), http_(http) {
+  evhttp_set_allowed_methods(http_, kAnyMethod);
   evhttp_set_timeout(http_, kTimeout);
   evhttp_set_max_headers_size(http_, kMaxHead);
   evhttp_set_max_body_size(http_, kMaxBody);
-  evhttp_set_gencb(http_, OnRequest, this);
+  evhttp_set_gencb(
+      http_,
+      [](evhttp_request* request, void* self) { static_cast<HttpServer*>(self)->Reply(request); },
+      this);
 }
 
-HttpServer::~HttpServer() { evhttp_free(http_); }
+HttpServer::~HttpServer() {
+  streams_.clear();
+  evhttp_free(http_);
+}
 
 Result<std::unique_ptr<HttpServer>> HttpServer::Open(event_base* base, std::string_view address) {
   const auto colon = address.rfind(':');
-  if (colon == std::string_view::npos || colon == 0) return Bad(address, "expected HOST:PORT");
-  std::string host(address.substr(0, colon));
+  std::string host(address.substr(0, colon == std::string_view::npos ? 0 : colon));
+  if (host.empty()) host = kLoopback;
+  const std::string shown = host;
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   const std::string_view digits = address.substr(colon + 1);
   std::uint16_t port = 0;
   const auto [end, error] = std::from_chars(digits.begin(), digits.end(), port);
   if (error != std::errc() || end != digits.end() || digits.empty()) {
-    return Bad(address, "the port is a number from 0 to 65535");
+    return Bad(address, "expected HOST:PORT, the port a number from 0 to 65535");
   }
-  std::unique_ptr<HttpServer> server(new HttpServer(evhttp_new(base)));
+  std::unique_ptr<HttpServer> server(new HttpServer(base, evhttp_new(base)));
   evhttp_bound_socket* bound = evhttp_bind_socket_with_handle(server->http_, host.c_str(), port);
   if (bound == nullptr) {
     return Status(Code::kIo, fmt::format("cannot listen on {}: {}", address, std::strerror(errno)));
   }
-  server->name_ = fmt::format("{}:{}", address.substr(0, colon), PortOf(bound));
+  evconnlistener_set_error_cb(evhttp_bound_socket_get_listener(bound), PauseAccepting);
+  server->name_ = fmt::format("{}:{}", shown, PortOf(bound));
   return server;
 }
 
-HttpAnswer HttpServer::Answer(std::string_view path) const {
+HttpAnswer HttpServer::Answer(std::string_view path, const HttpQuery& query) const {
   const auto page = pages_.find(path);
-  if (page == pages_.end()) return {404, "text/plain; charset=utf-8", "not found\n"};
-  return page->second();
+  if (page == pages_.end()) return {.status = HTTP_NOTFOUND, .body = "not found\n"};
+  return page->second(query);
+}
+
+void HttpServer::Reply(evhttp_request* request) {
+  const evhttp_uri* uri = evhttp_request_get_evhttp_uri(request);
+  const char* path = uri == nullptr ? nullptr : evhttp_uri_get_path(uri);
+  const auto method = evhttp_request_get_command(request);
+  HttpAnswer answer;
+  if (method != EVHTTP_REQ_GET && method != EVHTTP_REQ_HEAD) {
+    answer = {.status = HTTP_BADMETHOD, .body = "only GET and HEAD\n"};
+  } else {
+    answer = Answer(path == nullptr ? "" : path, ParseQuery(uri));
+  }
+  if (answer.rest != nullptr && streams_.size() >= kMaxStreams) {
+    answer = {.status = HTTP_SERVUNAVAIL, .body = "too many requests at a time\n"};
+  }
+  AddHeaders(request, answer);
+  if (answer.rest != nullptr && method == EVHTTP_REQ_GET) {
+    streams_.push_back(std::make_unique<HttpStream>(
+        base_, request, answer.status, std::move(answer.rest), [this](HttpStream& ended) {
+          std::erase_if(streams_, [&](const auto& stream) { return stream.get() == &ended; });
+        }));
+    streams_.back()->Begin(answer.body);
+    return;
+  }
+  evbuffer* body = evbuffer_new();
+  evbuffer_add(body, answer.body.data(), answer.body.size());
+  evhttp_send_reply(request, answer.status, nullptr, body);
+  evbuffer_free(body);
 }
 
 }  // namespace gearstalk

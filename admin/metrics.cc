@@ -1,105 +1,172 @@
 #include "admin/metrics.h"
 
-#include <prometheus/metric_family.h>
-#include <prometheus/text_serializer.h>
+#include <optional>
 
-#include <vector>
-
-#include "broker/engine/slab.h"
+#include "admin/job_metrics.h"
+#include "admin/metric_text.h"
+#include "admin/process_metrics.h"
+#include "admin/tube_metrics.h"
 
 namespace gearstalk {
 namespace {
 
-using prometheus::ClientMetric;
-using prometheus::MetricFamily;
-using prometheus::MetricType;
-
-class Families {
- public:
-  void Gauge(std::string name, std::string help, double value, std::string label = "",
-             std::string label_value = "") {
-    Add(MetricType::Gauge, std::move(name), std::move(help), value, std::move(label),
-        std::move(label_value));
-  }
-  void Counter(std::string name, std::string help, double value) {
-    Add(MetricType::Counter, std::move(name), std::move(help), value, "", "");
-  }
-  std::string Text() const { return prometheus::TextSerializer().Serialize(families_); }
-
- private:
-  // Values of one name come one after the other and are one family.
-  void Add(MetricType type, std::string name, std::string help, double value, std::string label,
-           std::string label_value) {
-    name.insert(0, "gearstalkd_");
-    if (families_.empty() || families_.back().name != name) {
-      families_.push_back({std::move(name), std::move(help), type, {}});
-    }
-    ClientMetric metric;
-    if (!label.empty()) metric.label.push_back({std::move(label), std::move(label_value)});
-    (type == MetricType::Gauge ? metric.gauge.value : metric.counter.value) = value;
-    families_.back().metric.push_back(std::move(metric));
-  }
-
-  std::vector<MetricFamily> families_;
+constexpr std::pair<Code, std::string_view> kRefusals[] = {
+    {Code::kDraining, "draining"},
+    {Code::kQueueFull, "maxqueue"},
+    {Code::kOutOfMemory, "memory"},
+    {Code::kJournal, "journal"},
 };
 
-double Number(auto value) { return static_cast<double>(value); }
-
-void AddJobs(const EngineStats& stats, Families& out) {
-  const std::string help = "Jobs by state.";
-  out.Gauge("jobs", help, Number(stats.ready), "state", "ready");
-  out.Gauge("jobs", help, Number(stats.reserved), "state", "reserved");
-  out.Gauge("jobs", help, Number(stats.delayed), "state", "delayed");
-  out.Gauge("jobs", help, Number(stats.buried), "state", "buried");
-  out.Gauge("jobs_urgent", "Ready jobs with a priority below 1024.", Number(stats.urgent));
-  out.Counter("jobs_total", "Jobs taken in since the start.", Number(stats.total_jobs));
-  out.Counter("job_timeouts_total", "Reservations that ran out.", Number(stats.timeouts));
-  out.Gauge("job_memory_bytes", "Memory of all jobs with their bodies.", Number(JobMemory()));
-  out.Gauge("tubes", "Tubes, which are functions.", Number(stats.tubes));
+void AddConnections(const MetricsSources& sources, const ServerCounts& server, MetricText& text) {
+  const EngineStats stats = sources.engine.Stats();
+  text.Gauge("gearstalkd_connections", "Open connections by the protocol they speak.");
+  std::size_t undecided = sources.connections.Count();
+  for (const Protocol* protocol : sources.protocols) {
+    text.Add(protocol->connections(), {{"protocol", protocol->name()}});
+    undecided -= std::min(undecided, protocol->connections());
+  }
+  text.Add(undecided, {{"protocol", "undecided"}});
+  text.Gauge("gearstalkd_connections_by_role",
+             "Open connections that have put (producer), that have reserved or can do a function "
+             "(worker), and that wait for a job now (waiting).")
+      .Add(stats.producers, {{"role", "producer"}})
+      .Add(stats.workers, {{"role", "worker"}})
+      .Add(stats.waiting, {{"role", "waiting"}});
+  text.Counter("gearstalkd_connections_accepted_total", "Connections since the start.")
+      .Add(sources.connections.Total());
+  text.Counter("gearstalkd_received_bytes_total", "Bytes read from clients.")
+      .Add(server.received_bytes);
+  text.Counter("gearstalkd_sent_bytes_total", "Bytes sent to clients.").Add(server.sent_bytes);
 }
 
-void AddConnections(const EngineStats& stats, const ConnectionList& connections,
-                    const TrafficCounts& traffic, Families& out) {
-  out.Gauge("connections", "Open connections.", Number(connections.Count()));
-  out.Counter("connections_total", "Connections since the start.", Number(connections.Total()));
-  const std::string help = "Connections that ever did it (waiting: that do).";
-  out.Gauge("connections_by_role", help, Number(stats.producers), "role", "producer");
-  out.Gauge("connections_by_role", help, Number(stats.workers), "role", "worker");
-  out.Gauge("connections_by_role", help, Number(stats.waiting), "role", "waiting");
-  out.Counter("received_bytes_total", "Bytes read from clients.", Number(traffic.received_bytes));
-  out.Counter("sent_bytes_total", "Bytes sent to clients.", Number(traffic.sent_bytes));
+void AddCommands(const MetricsSources& sources, MetricText& text) {
+  text.Counter("gearstalkd_commands_total", "Well-formed commands by protocol and verb.");
+  for (const Protocol* protocol : sources.protocols) {
+    protocol->VisitCounts([&](std::string_view verb, std::uint64_t count) {
+      text.Add(count, {{"protocol", protocol->name()}, {"verb", verb}});
+    });
+  }
 }
 
-void AddJournal(const Journal& journal, Families& out) {
+void AddRefused(const EngineStats& stats, const ServerCounts& server, MetricText& text) {
+  text.Counter("gearstalkd_refused_total",
+               "Jobs, connections and commands that were refused, by reason.");
+  for (const auto& [code, reason] : kRefusals) {
+    text.Add(stats.refused[static_cast<std::size_t>(code)], {{"reason", reason}});
+  }
+  for (const auto& [reason, count] : server.refused) text.Add(count, {{"reason", reason}});
+}
+
+void AddJournal(const Journal& journal, MetricText& text) {
   if (!journal.Persistent()) return;
   const JournalStats stats = journal.Stats();
-  out.Gauge("journal_failed", "1 while the journal does not take new jobs.",
-            journal.Health().ok() ? 0 : 1);
-  out.Counter("journal_records_total", "Records appended.", Number(stats.appends));
-  out.Counter("journal_appended_bytes_total", "Bytes appended.", Number(stats.appended_bytes));
-  out.Counter("journal_batches_total", "Writes to the disk.", Number(stats.batches));
-  out.Counter("journal_syncs_total", "Syncs of the disk.", Number(stats.syncs));
-  out.Counter("journal_sync_seconds_total", "Time that syncs took.",
-              Number(stats.sync_times.sum) / Number(kSecond));
-  out.Counter("journal_migrated_records_total", "Records carried forward by compaction.",
-              Number(stats.migrated));
-  out.Gauge("journal_segments", "Segment files.", Number(stats.segments));
-  out.Gauge("journal_disk_bytes", "Bytes of all segment files.", Number(stats.disk_bytes));
-  out.Gauge("journal_waiting_bytes", "Bytes appended and not yet written.",
-            Number(journal.WaitingBytes()));
+  text.Gauge("gearstalkd_journal_failed", "1 when the disk failed: a restart is needed.")
+      .Add(std::uint64_t{stats.failed});
+  text.Gauge("gearstalkd_journal_full", "1 while the disk has no space for new jobs.")
+      .Add(std::uint64_t{stats.full});
+  text.Counter("gearstalkd_journal_appended_records_total", "Records appended.").Add(stats.appends);
+  text.Counter("gearstalkd_journal_appended_bytes_total", "Bytes appended.")
+      .Add(stats.appended_bytes);
+  text.Counter("gearstalkd_journal_writes_total", "Writes to the disk.").Add(stats.batches);
+  text.Histogram("gearstalkd_journal_sync_seconds", "How long syncs of the disk took.",
+                 SyncTimes::kBounds, stats.sync_times.counts,
+                 static_cast<double>(stats.sync_times.sum) / static_cast<double>(kSecond));
+  text.Counter("gearstalkd_journal_compacted_records_total",
+               "Records carried forward out of old segments.")
+      .Add(stats.migrated);
+  text.Counter("gearstalkd_journal_compacted_bytes_total",
+               "Bytes carried forward out of old segments.")
+      .Add(stats.migrated_bytes);
+  text.Counter("gearstalkd_journal_released_segments_total", "Segments that were no longer needed.")
+      .Add(stats.segments_released);
+  text.Gauge("gearstalkd_journal_segments", "Segment files.").Add(stats.segments);
+  text.Gauge("gearstalkd_journal_disk_bytes", "Bytes of all segment files.").Add(stats.disk_bytes);
+  text.Gauge("gearstalkd_journal_live_bytes", "Bytes of records that still say something.")
+      .Add(stats.live_bytes);
+  text.Gauge("gearstalkd_journal_waiting_bytes", "Bytes appended and not yet written.")
+      .Add(journal.WaitingBytes());
 }
 
 }  // namespace
 
+// First all tubes are looked at, then the totals are said, then family after family of the tubes
+// that have a name.
+class Metrics::Reading final : public HttpBody {
+ public:
+  Reading(Metrics& metrics, bool all_tubes)
+      : metrics_(metrics),
+        now_(metrics.sources_.now()),
+        all_tubes_(all_tubes || engine().Stats().tubes <= metrics.tubes_),
+        survey_(engine(), all_tubes_ ? 0 : metrics.tubes_, now_, metrics.heat_) {}
+
+  bool Advance(std::string& out) override {
+    if (tubes_) {
+      MetricText text;
+      const bool more = tubes_->Advance(text);
+      out += text.Take();
+      return more;
+    }
+    if (survey_.Advance()) return true;
+    metrics_.heat_ = survey_.heat();
+    metrics_.AddTotals(survey_, now_, out);
+    tubes_.emplace(engine(), now_, all_tubes_ ? std::nullopt : std::optional(survey_.Busiest()));
+    return true;
+  }
+
+ private:
+  const Engine& engine() const { return metrics_.sources_.engine; }
+
+  Metrics& metrics_;
+  const Time now_;
+  const bool all_tubes_;
+  TubeSurvey survey_;
+  std::optional<TubeMetrics> tubes_;
+};
+
+std::unique_ptr<HttpBody> Metrics::Read(bool all_tubes) {
+  return std::make_unique<Reading>(*this, all_tubes);
+}
+
 std::string MetricsText(const Engine& engine, const ConnectionList& connections,
                         const TrafficCounts& traffic) {
-  Families out;
-  const EngineStats stats = engine.Stats();
-  AddJobs(stats, out);
-  AddConnections(stats, connections, traffic, out);
-  out.Gauge("draining", "1 while no new jobs are taken.", engine.draining() ? 1 : 0);
-  AddJournal(engine.journal(), out);
-  return out.Text();
+  const LoopLag lag;
+  Metrics metrics({.engine = engine,
+                   .connections = connections,
+                   .lag = lag,
+                   .protocols = {},
+                   .server =
+                       [&] {
+                         return ServerCounts{traffic.received_bytes, traffic.sent_bytes, {}};
+                       },
+                   .now = [] { return Time{0}; },
+                   .version = {},
+                   .commit = {}});
+  std::string text;
+  const auto reading = metrics.Read(false);
+  while (reading->Advance(text)) {
+  }
+  return text;
+}
+
+void Metrics::AddTotals(const TubeSurvey& survey, Time now, std::string& out) const {
+  MetricText text;
+  const ServerCounts server = sources_.server();
+  text.Gauge("gearstalkd_build_info", "1, with what this broker is.")
+      .Add(std::uint64_t{1}, {{"version", sources_.version}, {"commit", sources_.commit}});
+  AddJobs(sources_.engine, text);
+  text.Gauge("gearstalkd_oldest_ready_job_age_seconds",
+             "Time since the put of the oldest ready job; 0 if none is ready.")
+      .Add(static_cast<double>(now - survey.oldest_ready()) / static_cast<double>(kSecond));
+  AddCommands(sources_, text);
+  AddConnections(sources_, server, text);
+  AddRefused(sources_.engine.Stats(), server, text);
+  AddJournal(sources_.engine.journal(), text);
+  text.Histogram("gearstalkd_loop_lag_seconds",
+                 "How late the loop came to what was due, looked at ten times a second.",
+                 TimeHistogram::kBounds, sources_.lag.lags().counts(),
+                 sources_.lag.lags().sum_seconds());
+  AddProcess(sources_.started, text);
+  out += text.Take();
 }
 
 }  // namespace gearstalk

@@ -58,7 +58,7 @@ class Pages(unittest.TestCase):
             status, text = self.get("/metrics")
         self.assertEqual(status, 200)
         self.assertIn('gearstalkd_jobs{state="ready"} 1\n', text)
-        self.assertIn("gearstalkd_connections 1\n", text)
+        self.assertIn("gearstalkd_jobs_put_total 1\n", text)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "broker/base/clock.h"
+#include "broker/base/time_histogram.h"
+
+namespace gearstalk {
+
+// How late the loop is: something is due every so often, and this is how long after that its round
+// came. Reads no clock.
+class LoopLag {
+ public:
+  static constexpr Time kPeriod = 100 * kMillisecond;
+
+  // Called in every round; returns when the next one is wanted at latest.
+  Time Note(Time now) {
+    if (now >= due_) {
+      if (due_ > 0) lags_.Add(now - due_);
+      due_ = now + kPeriod;
+    }
+    return due_;
+  }
+  const TimeHistogram& lags() const { return lags_; }
+
+ private:
+  Time due_ = 0;
+  TimeHistogram lags_;
+};
+
+}  // namespace gearstalk

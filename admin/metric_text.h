@@ -1,0 +1,45 @@
+#pragma once
+
+#include <prometheus/metric_family.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "broker/base/clock.h"
+
+namespace gearstalk {
+
+using MetricLabel = std::pair<std::string_view, std::string_view>;
+
+// Numbers in Prometheus' text form. A family is begun, and then gets its values.
+class MetricText {
+ public:
+  using Labels = std::initializer_list<MetricLabel>;
+
+  MetricText& Gauge(std::string_view name, std::string_view help);
+  MetricText& Counter(std::string_view name, std::string_view help);
+  MetricText& Add(double value, Labels labels = {});
+  MetricText& Add(std::uint64_t value, Labels labels = {}) {
+    return Add(static_cast<double>(value), labels);
+  }
+  // A family with one value. `counts` has one more than `bounds`, which are inclusive.
+  MetricText& Histogram(std::string_view name, std::string_view help, std::span<const Time> bounds,
+                        std::span<const std::uint64_t> counts, double sum_seconds);
+
+  // Values are added to a family whose head is in a text taken before.
+  void GoOn(std::string_view name) { continued_ = name; }
+  std::string Take();
+
+ private:
+  MetricText& Begin(prometheus::MetricType type, std::string_view name, std::string_view help);
+
+  std::vector<prometheus::MetricFamily> families_;
+  std::string continued_;
+};
+
+}  // namespace gearstalk

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "admin/metrics.h"
+#include "broker/journal/memory_journal.h"
+
+namespace gearstalk {
+
+class NoConnections final : public ConnectionList {
+ public:
+  void ForEach(const std::function<void(const Peer&, const Session*)>&) const override {}
+  std::size_t Count() const override { return 3; }
+  std::uint64_t Total() const override { return 9; }
+};
+
+class Producer final : public Consumer {};
+
+// An engine and its metrics, with a producer that uses whatever it is told to.
+class Reading {
+ public:
+  Reading() { engine.Join(producer); }
+  ~Reading() { engine.Leave(now, producer); }
+
+  JobId Put(std::string_view tube, std::uint32_t delay_s = 0) {
+    engine.Use(producer, tube);
+    JobPtr job = Job::New(3);
+    job->delay_s = delay_s;
+    return engine.Put(now, producer, std::move(job)).id;
+  }
+  std::string Text(bool all_tubes = false) {
+    const auto body = metrics.Read(all_tubes);
+    std::string text;
+    rounds = 1;
+    while (body->Advance(text)) ++rounds;
+    return text;
+  }
+
+  Time now = kSecond;
+  int rounds = 0;  // of the last text
+  MemoryJournal journal;
+  Engine engine{{}, journal};
+  Producer producer;
+  NoConnections connections;
+  LoopLag lag;
+  Metrics metrics{
+      {.engine = engine,
+       .connections = connections,
+       .lag = lag,
+       .protocols = {},
+       .server =
+           [] {
+             return ServerCounts{.received_bytes = 7, .sent_bytes = 8, .refused = {{"rights", 4}}};
+           },
+       .now = [this] { return now; },
+       .started = 5 * kSecond,
+       .version = "1.2.3",
+       .commit = "abcdef"}};
+};
+
+}  // namespace gearstalk
