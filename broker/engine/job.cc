@@ -25,15 +25,12 @@ const JobExtra kNoExtra{};
 
 JobPtr Job::New(std::uint32_t body_size, std::string_view unique) {
   GS_CHECK(unique.size() <= kMaxUnique);
-  const std::size_t size = sizeof(Job) + (unique.empty() ? 0 : sizeof(void*)) + unique.size() +
-                           body_size + std::size_t{2};
+  const std::size_t size = sizeof(Job) + unique.size() + body_size + std::size_t{2};
   Job* job = new (Allocate(size)) Job;
   job->body_size_ = body_size;
   job->unique_size_ = static_cast<std::uint8_t>(unique.size());
-  if (!unique.empty()) {
-    job->UniqueNext() = nullptr;
+  if (!unique.empty())
     std::memcpy(const_cast<char*>(job->KeyBytes()), unique.data(), unique.size());
-  }
   std::memcpy(job->BodyBytes() + body_size, "\r\n", 2);
   return JobPtr(job);
 }
@@ -69,11 +66,6 @@ const JobExtra& Job::extra() const { return extra_ == nullptr ? kNoExtra : *extr
 JobExtra& Job::MakeExtra() {
   if (extra_ == nullptr) extra_ = new JobExtra;
   return *extra_;
-}
-
-Job*& Job::UniqueNext() {
-  GS_DCHECK(unique_size_ > 0);
-  return *reinterpret_cast<Job**>(reinterpret_cast<char*>(this) + sizeof(Job));
 }
 
 void JobList::PushBack(Job* job) {

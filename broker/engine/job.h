@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "broker/base/clock.h"
 
@@ -58,7 +59,7 @@ struct JobUnref {
 using JobPtr = std::unique_ptr<Job, JobUnref>;
 
 // A job: record, unique key and body in ONE allocation, laid out as
-//   Job | hook of the unique index, key (both only with a key) | body | CR LF
+//   Job | unique key | body | CR LF
 // The CR LF is always there, so that a beanstalk reply takes body and end from one place.
 //
 // The engine owns every job that has an id; replies under way share it by reference (Ref), so a
@@ -128,12 +129,10 @@ class Job {
   ~Job() = default;
 
   JobExtra& MakeExtra();
-  Job*& UniqueNext();
-  std::size_t KeyOffset() const { return sizeof(Job) + (unique_size_ > 0 ? sizeof(void*) : 0); }
-  const char* KeyBytes() const { return reinterpret_cast<const char*>(this) + KeyOffset(); }
+  const char* KeyBytes() const { return reinterpret_cast<const char*>(this + 1); }
   const char* BodyBytes() const { return KeyBytes() + unique_size_; }
-  char* BodyBytes() { return reinterpret_cast<char*>(this) + KeyOffset() + unique_size_; }
-  std::size_t AllocatedSize() const { return KeyOffset() + unique_size_ + body_size_ + 2; }
+  char* BodyBytes() { return const_cast<char*>(std::as_const(*this).BodyBytes()); }
+  std::size_t AllocatedSize() const { return sizeof(Job) + unique_size_ + body_size_ + 2; }
 
   JobId id_ = 0;
   Tube* tube_ = nullptr;
