@@ -7,6 +7,11 @@
 #include "broker/base/check.h"
 
 namespace gearstalk {
+namespace {
+
+void CallHandler(int, short, void* handler) { (*static_cast<std::function<void()>*>(handler))(); }
+
+}  // namespace
 
 void FreeEvent::operator()(event* event) const { event_free(event); }
 
@@ -35,11 +40,15 @@ Event EventLoop::OnReady(int fd, Interest interest, Callback callback, void* con
 }
 
 Event EventLoop::OnSignal(int signal, std::function<void()>& handler) {
-  Event event(evsignal_new(
-      base_, signal,
-      [](int, short, void* context) { (*static_cast<std::function<void()>*>(context))(); },
-      &handler));
+  Event event(evsignal_new(base_, signal, CallHandler, &handler));
   event_add(event.get(), nullptr);
+  return event;
+}
+
+Event EventLoop::Every(Time interval, std::function<void()>& handler) {
+  Event event(event_new(base_, -1, EV_PERSIST, CallHandler, &handler));
+  const timeval tv{interval / kSecond, interval % kSecond / kMicrosecond};
+  event_add(event.get(), &tv);
   return event;
 }
 

@@ -34,6 +34,9 @@ class EventLoop {
   // `handler` must outlive the event.
   Event OnSignal(int signal, std::function<void()>& handler);
 
+  // Calls `handler` again and again; it must outlive the event.
+  Event Every(Time interval, std::function<void()>& handler);
+
   static void Enable(const Event& event);
   static void Disable(const Event& event);
 

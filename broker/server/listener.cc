@@ -38,23 +38,6 @@ void SetTcpOptions(int fd) {
   Set(fd, IPPROTO_TCP, TCP_NODELAY);
 }
 
-std::string NameOf(int fd) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof address;
-  getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
-  std::array<char, NI_MAXHOST> host{};
-  std::array<char, NI_MAXSERV> port{};
-  getnameinfo(reinterpret_cast<sockaddr*>(&address), size, host.data(), host.size(), port.data(),
-              port.size(), NI_NUMERICHOST | NI_NUMERICSERV);
-  if (address.ss_family == AF_UNIX) {
-    const auto& local = reinterpret_cast<const sockaddr_un&>(address);
-    return fmt::format("unix:{}", local.sun_path);
-  }
-  const bool v6 = address.ss_family == AF_INET6;
-  return v6 ? fmt::format("[{}]:{}", host.data(), port.data())
-            : fmt::format("{}:{}", host.data(), port.data());
-}
-
 }  // namespace
 
 Result<ListenAddress> ListenAddress::Parse(std::string_view text) {
@@ -136,6 +119,23 @@ Result<int> OpenTcp(const ListenAddress& address) {
 }
 
 }  // namespace
+
+std::string ListenSocket::NameOf(int fd) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
+  std::array<char, NI_MAXHOST> host{};
+  std::array<char, NI_MAXSERV> port{};
+  getnameinfo(reinterpret_cast<sockaddr*>(&address), size, host.data(), host.size(), port.data(),
+              port.size(), NI_NUMERICHOST | NI_NUMERICSERV);
+  if (address.ss_family == AF_UNIX) {
+    const auto& local = reinterpret_cast<const sockaddr_un&>(address);
+    return fmt::format("unix:{}", local.sun_path);
+  }
+  const bool v6 = address.ss_family == AF_INET6;
+  return v6 ? fmt::format("[{}]:{}", host.data(), port.data())
+            : fmt::format("{}:{}", host.data(), port.data());
+}
 
 Result<std::unique_ptr<ListenSocket>> ListenSocket::Open(const ListenAddress& address) {
   Result<int> fd = address.path.empty() ? OpenTcp(address) : OpenUnix(address.path);

@@ -31,6 +31,9 @@ class ListenSocket {
   ListenSocket(const ListenSocket&) = delete;
   ListenSocket& operator=(const ListenSocket&) = delete;
 
+  // The address that a socket is bound to: ADDR:PORT, or unix:/PATH.
+  static std::string NameOf(int fd);
+
   // From now on clients can connect.
   Status Start();
 

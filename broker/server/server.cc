@@ -310,7 +310,7 @@ void Server::SendRest() {
   };
   work_.EndRound(Now());
   FlushDirty();
-  while (waiting() && Now() < limit) {
+  while (waiting() && !hurry_ && Now() < limit) {
     loop_.RunOnce(Now(), Now() + 10 * kMillisecond);
     clock_.Refresh();
     work_.EndRound(Now());

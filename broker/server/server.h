@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "broker/base/clock.h"
@@ -65,7 +66,8 @@ class Server final : public ConnectionList {
   // Turns until Stop. Then accepts nobody, sends what is waiting, for limits().stop_timeout at
   // most, and returns.
   void Run();
-  void Stop() { stopping_ = true; }
+  // Asked again while it sends what is waiting, it returns at once.
+  void Stop() { hurry_ = std::exchange(stopping_, true); }
   // One round; it waits until `until` at most for something to do.
   void Turn(Time until);
 
@@ -162,6 +164,7 @@ class Server final : public ConnectionList {
   std::size_t hopeless_output_ = 256 << 20;
   bool in_round_ = false;
   bool stopping_ = false;
+  bool hurry_ = false;
   enum class Abandon : std::uint8_t { kNone, kOnce, kAlways } abandon_ = Abandon::kNone;
   Time next_tick_ = 0;
   Time accept_again_ = kNever;  // accepting is paused until then
