@@ -19,9 +19,13 @@ class GearmanProtocol final : public Protocol {
   std::unique_ptr<Session> NewSession(Wire& wire) override;
   void VisitCounts(const CountVisitor& visit) const override;
 
+  void set_max_workload(std::uint32_t bytes) { context_.options.max_workload = bytes; }
+  // For clients that connect from now on.
+  void set_exceptions(bool to_all) { context_.options.exceptions = to_all; }
+
  private:
   Counts counts_;
-  const Context context_;
+  Context context_;
 };
 
 }  // namespace gearstalk::gearman

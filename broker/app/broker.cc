@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <array>
@@ -10,32 +9,17 @@
 
 #include "admin/metrics.h"
 #include "broker/app/settings.h"
+#include "broker/base/log.h"
+#include "broker/process/log.h"
+#include "broker/process/log_line.h"
+#include "broker/process/systemd.h"
 #include "broker/version.h"
 
 namespace gearstalk {
-namespace {
 
-// gearmand's word for the log level.
-std::string GearmanLogLevel() {
-  switch (spdlog::get_level()) {
-    case spdlog::level::trace:
-    case spdlog::level::debug:
-      return "DEBUG";
-    case spdlog::level::info:
-      return "INFO";
-    case spdlog::level::warn:
-      return "WARNING";
-    case spdlog::level::err:
-      return "ERROR";
-    default:
-      return "FATAL";
-  }
-}
-
-}  // namespace
-
-Broker::Broker(Config config, Journal& journal, WalJournal* wal)
+Broker::Broker(Config config, BrokerHooks hooks, Journal& journal, WalJournal* wal)
     : config_(std::move(config)),
+      hooks_(std::move(hooks)),
       journal_(journal),
       wal_(wal),
       engine_(EngineOptionsOf(config_), journal),
@@ -46,50 +30,82 @@ Broker::Broker(Config config, Journal& journal, WalJournal* wal)
       gearman_(GearmanOptions(), engine_, server_) {}
 
 int Broker::Run(std::vector<std::unique_ptr<ListenSocket>> sockets) {
-  if (!OpenAdmin() || !Recover()) return EXIT_FAILURE;
-  server_.set_hopeless_output(
-      std::max<std::size_t>(256 << 20, std::size_t{4} * config_.max_job_size));
-  on_stop_ = [this] { server_.Stop(); };
-  on_drain_ = [this] { Drain("SIGUSR1"); };
-  on_reload_ = [] { spdlog::info("SIGHUP: nothing to reload"); };
-  const std::array signals = {loop_.OnSignal(SIGTERM, on_stop_), loop_.OnSignal(SIGINT, on_stop_),
-                              loop_.OnSignal(SIGUSR1, on_drain_),
-                              loop_.OnSignal(SIGHUP, on_reload_)};
-  if (!Listen(std::move(sockets))) return EXIT_FAILURE;
-  not_ready_.clear();
-  server_.Run();
+  ApplyAll();
+  if (!OpenAdmin() || !Recover() || !Listen(std::move(sockets))) return EXIT_FAILURE;
+  Serve();
   const Status closed = wal_ == nullptr ? Status() : wal_->Close();
-  if (!closed.ok()) spdlog::critical("the journal did not end well: {}", closed.message());
-  spdlog::info("stopped");
+  if (!closed.ok()) {
+    Log(LogLevel::kCritical, "the journal did not end well", {{"error", closed.message()}});
+  }
+  Log(LogLevel::kInfo, "stopped");
   return closed.ok() ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+void Broker::Serve() {
+  std::function<void()> terminate = [this] { Stop("SIGTERM"); };
+  std::function<void()> interrupt = [this] { Stop("SIGINT"); };
+  std::function<void()> drain = [this] { Drain("SIGUSR1"); };
+  std::function<void()> reload = [this] { Reload(); };
+  std::function<void()> refill_log = RefillLog;
+  std::function<void()> watchdog = systemd::NotifyWatchdog;
+  const std::array signals = {loop_.OnSignal(SIGTERM, terminate), loop_.OnSignal(SIGINT, interrupt),
+                              loop_.OnSignal(SIGUSR1, drain), loop_.OnSignal(SIGHUP, reload)};
+  const Event every_second = loop_.Every(kSecond, refill_log);
+  Event alive;
+  if (const Time interval = systemd::WatchdogInterval(); interval > 0) {
+    alive = loop_.Every(interval / 2, watchdog);
+  }
+  // Tools wait for this line, so it ignores what is said about the log.
+  fmt::print(stderr, "ready{}\n", addresses_);
+  not_ready_.clear();
+  hooks_.ready();
+  systemd::NotifyReady(StatusText());
+  server_.Run();
 }
 
 void Broker::OnReplay(const ReplayProgress& progress) {
   not_ready_ = fmt::format("replaying the journal: {} records, {} of {} bytes", progress.records,
                            progress.bytes, progress.total_bytes);
-  spdlog::info(not_ready_);
+  Log(LogLevel::kInfo, "replaying the journal",
+      {{"records", progress.records},
+       {"bytes", progress.bytes},
+       {"total_bytes", progress.total_bytes}});
+  systemd::NotifyStarting(not_ready_);
   loop_.RunOnce(0, 0);
 }
 
 gearman::Options Broker::GearmanOptions() {
   gearman::Options options = GearmanOptionsOf(config_);
-  options.log_level = GearmanLogLevel;
+  options.log_level = [] { return std::string(GearmandNameOf(LeastLogLevel())); };
   options.shutdown = [this](bool graceful) {
-    graceful ? Drain("shutdown graceful") : server_.Stop();
+    graceful ? Drain("shutdown graceful") : Stop("shutdown");
   };
   return options;
 }
 
+// A second time: at once.
+void Broker::Stop(std::string_view asked_by) {
+  Log(LogLevel::kInfo, stopping_ ? "stopping at once" : "stopping", {{"asked_by", asked_by}});
+  stopping_ = true;
+  systemd::NotifyStopping();
+  server_.Stop();
+}
+
 void Broker::Drain(std::string_view asked_by) {
   engine_.Drain();
-  spdlog::info("draining: no new jobs are taken ({})", asked_by);
+  Log(LogLevel::kInfo, "draining: no new jobs are taken", {{"asked_by", asked_by}});
+  systemd::NotifyStatus(StatusText());
+}
+
+std::string Broker::StatusText() const {
+  return fmt::format("{} on{}", engine_.draining() ? "draining" : "serving", addresses_);
 }
 
 bool Broker::OpenAdmin() {
   if (config_.admin.empty()) return true;
   Result<std::unique_ptr<HttpServer>> opened = HttpServer::Open(loop_.base(), config_.admin);
   if (!opened.ok()) {
-    spdlog::critical(opened.status().message());
+    Log(LogLevel::kCritical, opened.status().message());
     return false;
   }
   admin_ = std::move(opened.value());
@@ -100,7 +116,7 @@ bool Broker::OpenAdmin() {
     return HttpAnswer{.type = "text/plain; version=0.0.4; charset=utf-8",
                       .body = MetricsText(engine_, server_, traffic)};
   });
-  spdlog::info("admin {}", admin_->name());
+  Log(LogLevel::kInfo, fmt::format("admin {}", admin_->name()));
   return true;
 }
 
@@ -114,18 +130,18 @@ HttpAnswer Broker::Readiness() const {
 // Brings the jobs back from the journal.
 bool Broker::Recover() {
   if (wal_ == nullptr) {
-    spdlog::warn("no --data-dir: jobs live in memory and end with the process");
+    Log(LogLevel::kWarning, "no --data-dir: jobs live in memory and end with the process");
     return true;
   }
   if (const Status status = journal_.Replay(engine_); !status.ok()) {
-    spdlog::critical(status.message());
+    Log(LogLevel::kCritical, status.message());
     return false;
   }
   engine_.FinishReplay();
-  if (!wal_->torn().empty()) spdlog::warn(wal_->torn());
+  if (!wal_->torn().empty()) Log(LogLevel::kWarning, wal_->torn());
   const EngineStats stats = engine_.Stats();
-  spdlog::info("the journal in {} holds {} jobs", config_.data_dir,
-               stats.ready + stats.delayed + stats.buried);
+  Log(LogLevel::kInfo, "the journal is read",
+      {{"data_dir", config_.data_dir}, {"jobs", stats.ready + stats.delayed + stats.buried}});
   journal_.SetOnDurable([this](Lsn) { server_.OnDurable(); });
   journal_.SetOnStuck([this](bool for_good) {
     if (for_good) engine_.DropUndurable();
@@ -141,23 +157,23 @@ void Broker::OnJournal() {
   const std::string health = journal_.Health().message();
   if (health == health_) return;
   health_ = health;
-  health.empty() ? spdlog::info("the journal takes everything again")
-                 : spdlog::error("the journal does not take new jobs: {}", health);
+  if (health.empty()) {
+    Log(LogLevel::kInfo, "the journal takes everything again");
+  } else {
+    Log(LogLevel::kError, "the journal does not take new jobs", {{"error", health}});
+  }
 }
 
 bool Broker::Listen(std::vector<std::unique_ptr<ListenSocket>> sockets) {
-  std::string names;
   for (auto& socket : sockets) {
     std::vector<Protocol*> speakers = Speakers(socket->address());
     const Result<std::string> name = server_.Listen(std::move(socket), std::move(speakers));
     if (!name.ok()) {
-      spdlog::critical(name.status().message());
+      Log(LogLevel::kCritical, name.status().message());
       return false;
     }
-    names += " " + name.value();
+    addresses_ += " " + name.value();
   }
-  // Tools wait for this line, so it ignores the log level.
-  fmt::print(stderr, "ready{}\n", names);
   return true;
 }
 

@@ -18,11 +18,19 @@
 
 namespace gearstalk {
 
+// What a broker asks of the process around it.
+struct BrokerHooks {
+  // Reads the configuration again.
+  std::function<Result<Config>()> reread;
+  // It serves.
+  std::function<void()> ready;
+};
+
 // All parts of a running broker, and the wires between them.
 class Broker {
  public:
   // `wal` is `journal` if that is a write-ahead log, else nullptr.
-  Broker(Config config, Journal& journal, WalJournal* wal);
+  Broker(Config config, BrokerHooks hooks, Journal& journal, WalJournal* wal);
 
   // Brings the jobs back, listens on `sockets` and serves until it is told to stop. Says what went
   // wrong in the log, and returns the exit code.
@@ -33,7 +41,10 @@ class Broker {
 
  private:
   gearman::Options GearmanOptions();
+  void Serve();
+  void Stop(std::string_view asked_by);
   void Drain(std::string_view asked_by);
+  std::string StatusText() const;
   bool OpenAdmin();
   HttpAnswer Readiness() const;
   bool Recover();
@@ -41,7 +52,16 @@ class Broker {
   bool Listen(std::vector<std::unique_ptr<ListenSocket>> sockets);
   std::vector<Protocol*> Speakers(const ListenAddress& address);
 
+  // broker_reload.cc
+  void ApplyAll();
+  void ApplyJobSize();
+  void ApplyLimits();
+  void ApplyGearman();
+  void Reload();
+  Status Adopt(const Config& fresh);
+
   Config config_;
+  const BrokerHooks hooks_;
   SystemClock clock_;
   Journal& journal_;
   WalJournal* const wal_;
@@ -51,9 +71,11 @@ class Broker {
   Server server_;
   beanstalk::Protocol beanstalk_;
   gearman::GearmanProtocol gearman_;
-  std::function<void()> on_stop_, on_drain_, on_reload_, on_notify_;
+  std::function<void()> on_notify_;
   std::unique_ptr<HttpServer> admin_;
-  std::string health_;                  // of the journal, as last logged
+  std::string addresses_;  // that it listens on, a blank before each
+  std::string health_;     // of the journal, as last logged
+  bool stopping_ = false;
   std::string not_ready_ = "starting";  // empty: serving
 };
 

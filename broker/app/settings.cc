@@ -5,6 +5,7 @@
 #include <array>
 #include <string>
 
+#include "broker/process/log_line.h"
 #include "broker/version.h"
 
 namespace gearstalk {
@@ -44,6 +45,22 @@ beanstalk::Options BeanstalkOptionsOf(const Config& config) {
   beanstalk::Options options;
   if (config.max_job_size > 0) options.max_job_size = config.max_job_size;
   return options;
+}
+
+ServerLimits ServerLimitsOf(const Config& config) {
+  const Config::Limits& limits = config.limits;
+  return {.connections = limits.connections,
+          .connections_per_address = limits.connections_per_address,
+          .output = limits.output,
+          .idle_timeout = limits.idle_timeout,
+          .handshake_timeout = limits.handshake_timeout,
+          .stop_timeout = limits.stop_timeout};
+}
+
+LogSettings LogSettingsOf(const Config& config) {
+  return {.level = LogLevelNamed(config.log_level),
+          .json = config.log_format == Config::LogFormat::kJson,
+          .to = config.log_to};
 }
 
 gearman::Options GearmanOptionsOf(const Config& config) {

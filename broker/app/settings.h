@@ -3,6 +3,8 @@
 #include "broker/config/config.h"
 #include "broker/engine/engine.h"
 #include "broker/journal/wal_journal.h"
+#include "broker/process/log.h"
+#include "broker/server/limits.h"
 #include "proto_beanstalk/protocol.h"
 #include "proto_gearman/protocol.h"
 
@@ -13,6 +15,8 @@ EngineOptions EngineOptionsOf(const Config& config);
 WalOptions WalOptionsOf(const Config& config);
 beanstalk::Options BeanstalkOptionsOf(const Config& config);
 // Without what `verbose` and `shutdown` call.
+ServerLimits ServerLimitsOf(const Config& config);
+LogSettings LogSettingsOf(const Config& config);
 gearman::Options GearmanOptionsOf(const Config& config);
 
 }  // namespace gearstalk

@@ -9,7 +9,8 @@
 
 namespace gearstalk {
 
-// The sockets to serve, bound and not yet listened on.
+// The sockets to serve, bound and not yet listened on: those that the service manager passed, or
+// else those of `listen`.
 Result<std::vector<std::unique_ptr<ListenSocket>>> OpenSockets(const Config& config);
 
 }  // namespace gearstalk

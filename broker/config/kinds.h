@@ -29,6 +29,11 @@ inline std::vector<std::string> OneUnlessEmpty(const std::string& text) {
   return text.empty() ? std::vector<std::string>{} : std::vector{text};
 }
 
+template <typename Field>
+auto Copy(Field field) {
+  return [=](const Config& from, Config& to) { field(to) = field(from); };
+}
+
 // `per` is how much of the field a unit is: kSecond for a Time in seconds.
 template <typename Field>
 Kind Number(Field field, std::string_view unit, std::uint64_t least, std::uint64_t most,
@@ -55,6 +60,7 @@ Kind Number(Field field, std::string_view unit, std::uint64_t least, std::uint64
             if (number < least) return {};
             return {fmt::format("{}", number)};
           },
+          .copy = Copy(field),
           .clear = nullptr};
 }
 
@@ -73,6 +79,7 @@ Kind Text(Field field, std::string_view shape) {
             return {};
           },
           .get = [=](const Config& config) { return OneUnlessEmpty(field(config)); },
+          .copy = Copy(field),
           .clear = nullptr};
 }
 
@@ -105,6 +112,7 @@ Kind Choice(Field field, std::vector<std::pair<std::string_view, Value>> words) 
                 }
                 return text;
               },
+          .copy = Copy(field),
           .clear = nullptr};
 }
 
@@ -119,6 +127,7 @@ Kind List(Field field, std::string_view shape, char separator) {
             return {};
           },
           .get = [=](const Config& config) { return field(config); },
+          .copy = Copy(field),
           .clear = [=](Config& config) { field(config).clear(); },
           .separator = separator};
 }

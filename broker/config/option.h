@@ -35,6 +35,8 @@ struct Kind {
   std::function<Status(Config&, std::string_view)> set;
   // The field as text. Nothing: there is no value until one is given.
   std::function<std::vector<std::string>(const Config&)> get;
+  // Makes the field of the second one like that of the first one.
+  std::function<void(const Config&, Config&)> copy;
   // Of lists only.
   std::function<void(Config&)> clear;
   char separator = '\0';  // between the values in an environment variable

@@ -102,6 +102,11 @@ Kind Sync() {
           .range = "1ms to 3600000ms",
           .set = SetSync,
           .get = GetSync,
+          .copy =
+              [](const Config& from, Config& to) {
+                to.sync = from.sync;
+                to.sync_interval = from.sync_interval;
+              },
           .clear = nullptr};
 }
 
@@ -116,6 +121,7 @@ Kind MaxQueue() {
           .range = fmt::format("0 to {}", kAny32),
           .set = AddMaxQueue,
           .get = GetMaxQueue,
+          .copy = kinds::Copy(FIELD(limits.maxqueue)),
           .clear = [](Config& config) { config.limits.maxqueue.clear(); },
           .separator = ';'};
 }

@@ -76,6 +76,9 @@ class Engine final : public LiveState {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
+  // While it runs; all but `normal_to` may change.
+  void SetOptions(const EngineOptions& options) { options_ = options; }
+
   const EngineOptions& options() const { return options_; }
 
   // --- Connections -------------------------------------------------------------------------------

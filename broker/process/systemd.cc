@@ -13,6 +13,10 @@ void NotifyReady(const std::string& status) { Notify(fmt::format("READY=1\nSTATU
 
 void NotifyReloading() { Notify("RELOADING=1\nSTATUS=reloading the configuration"); }
 
+void NotifyStarting(const std::string& status) {
+  Notify(fmt::format("EXTEND_TIMEOUT_USEC=60000000\nSTATUS={}", status));
+}
+
 void NotifyStatus(const std::string& status) { Notify(fmt::format("STATUS={}", status)); }
 
 void NotifyStopping() { Notify("STOPPING=1\nSTATUS=stopping"); }

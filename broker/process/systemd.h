@@ -14,6 +14,8 @@ void Notify(const std::string& state);
 // The broker is ready (again); `status` is a line for people.
 void NotifyReady(const std::string& status);
 void NotifyReloading();
+// It will be a while yet until it is ready: to be called every few seconds.
+void NotifyStarting(const std::string& status);
 void NotifyStatus(const std::string& status);
 void NotifyStopping();
 

@@ -1,0 +1,85 @@
+// What of the configuration can change while the broker runs.
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "broker/app/broker.h"
+#include "broker/app/reload.h"
+#include "broker/app/settings.h"
+#include "broker/base/log.h"
+#include "broker/process/systemd.h"
+
+namespace gearstalk {
+
+void Broker::ApplyAll() {
+  ApplyJobSize();
+  ApplyLimits();
+}
+
+void Broker::ApplyJobSize() {
+  const std::uint32_t largest = GearmanOptionsOf(config_).max_workload;
+  beanstalk_.set_max_job_size(BeanstalkOptionsOf(config_).max_job_size);
+  gearman_.set_max_workload(largest);
+  server_.set_hopeless_output(std::max<std::size_t>(256 << 20, std::size_t{4} * largest));
+}
+
+void Broker::ApplyLimits() { server_.SetLimits(ServerLimitsOf(config_)); }
+
+void Broker::ApplyGearman() {
+  engine_.SetOptions(EngineOptionsOf(config_));
+  gearman_.set_exceptions(config_.gearman.exceptions);
+}
+
+void Broker::Reload() {
+  server_.BeginRound();
+  systemd::NotifyReloading();
+  const Result<Config> fresh = hooks_.reread();
+  const Status adopted = fresh.ok() ? Adopt(fresh.value()) : fresh.status();
+  if (!adopted.ok()) {
+    Log(LogLevel::kError, "the configuration was not reloaded, nothing changed",
+        {{"error", adopted.message()}});
+    // The log's file has been moved away, perhaps.
+    const Status opened = OpenLog(LogSettingsOf(config_));
+    if (!opened.ok()) Log(LogLevel::kError, opened.message());
+  }
+  systemd::NotifyReady(StatusText());
+}
+
+// What can fail comes first, and changes nothing when it does.
+Status Broker::Adopt(const Config& fresh) {
+  ReloadPlan plan = PlanReload(config_, fresh);
+  if (Status status = OpenLog(LogSettingsOf(plan.config)); !status.ok()) return status;
+  config_ = std::move(plan.config);
+  for (const Apply group : plan.groups) {
+    switch (group) {
+      case Apply::kJobSize:
+        ApplyJobSize();
+        break;
+      case Apply::kLimits:
+      case Apply::kMaxQueue:
+        ApplyLimits();
+        break;
+      case Apply::kGearman:
+        ApplyGearman();
+        break;
+      case Apply::kTls:
+      case Apply::kRights:
+        break;
+      case Apply::kLog:           // was opened
+      case Apply::kShutdownFrom:  // read from config_ whenever it matters
+      case Apply::kMetrics:
+      case Apply::kRestart:
+        break;
+    }
+  }
+  Log(LogLevel::kInfo, "the configuration was reloaded",
+      {{"changed", fmt::format("{}", fmt::join(plan.changed, ","))}});
+  if (!plan.restart.empty()) {
+    Log(LogLevel::kWarning, "some changes need a restart",
+        {{"options", fmt::format("{}", fmt::join(plan.restart, ","))}});
+  }
+  return {};
+}
+
+}  // namespace gearstalk
