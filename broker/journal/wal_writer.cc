@@ -41,11 +41,14 @@ Batch WalWriter::NewBatch() {
 }
 
 void WalWriter::Submit(Batch batch) {
+  bool enough = false;
   {
     const std::lock_guard lock(mutex_);
+    queued_ += Weight(batch);
+    enough = queued_ >= enough_;
     queue_.push_back(std::move(batch));
   }
-  submitted_.notify_one();
+  if (enough) submitted_.notify_one();
 }
 
 void WalWriter::WantSpare(bool wanted) {
@@ -88,12 +91,33 @@ void WalWriter::Run() {
     } else if (wait > 0) {
       submitted_.wait_for(lock, std::chrono::nanoseconds(wait), woken);
     }
+    Gather(lock);
     const bool last = stop_;
     lock.unlock();
     wait = Work();
     if (last) return;
     lock.lock();
   }
+}
+
+// Most of those who were just answered have their next change ready at once, and one sync for all
+// of them costs no more than one for those who waited meanwhile. Where that does not come true it
+// is seldom tried again.
+void WalWriter::Gather(std::unique_lock<std::mutex>& lock) {
+  const std::uint64_t enough = expected_ - expected_ / 8;
+  expected_ = 0;
+  if (queued_ == 0 || queued_ >= enough || std::chrono::steady_clock::now() >= gather_until_)
+    return;
+  if (gathers_left_out_ < gather_seldom_) {
+    ++gathers_left_out_;
+    return;
+  }
+  enough_ = enough;
+  const bool came = submitted_.wait_until(lock, gather_until_,
+                                          [this, enough] { return stop_ || queued_ >= enough; });
+  enough_ = 1;
+  gathers_left_out_ = 0;
+  gather_seldom_ = came ? 0 : std::min(2 * gather_seldom_ + 1, kMostGathersLeftOut);
 }
 
 Time WalWriter::Work() {
@@ -110,6 +134,7 @@ void WalWriter::TakeSubmitted() {
   const std::lock_guard lock(mutex_);
   for (Batch& batch : queue_) pending_.push_back(std::move(batch));
   queue_.clear();
+  queued_ = 0;
   spare_wanted_now_ = spare_wanted_;
 }
 
@@ -164,7 +189,8 @@ Fault WalWriter::SyncNow() {
   if (!dirty_) return {};
   const Time start = file_system_.Now();
   if (Fault fault = files_.Sync()) return fault;
-  state_.sync_times.Add(file_system_.Now() - start);
+  last_sync_ = file_system_.Now() - start;
+  state_.sync_times.Add(last_sync_);
   ++state_.syncs;
   dirty_ = false;
   durable_ = written_;
@@ -215,6 +241,11 @@ void WalWriter::Publish() {
   }
   state_.disk_bytes = files_.DiskBytes();
   const std::lock_guard lock(mutex_);
+  if (options_.sync == SyncMode::kAlways && state_.durable > progress_.durable) {
+    expected_ = state_.durable - progress_.durable + queued_;
+    gather_until_ = std::chrono::steady_clock::now() +
+                    std::chrono::nanoseconds(std::min(last_sync_, kLongestGather));
+  }
   progress_ = state_;
   for (Batch& batch : used_) {
     if (free_bytes_ + batch.bytes.capacity() > kKeptBytes) continue;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -81,6 +83,7 @@ class WalWriter {
 
  private:
   void Run();
+  void Gather(std::unique_lock<std::mutex>& lock);
   void TakeSubmitted();
   void WritePending();
   Fault WriteBatch(Batch& batch);
@@ -95,6 +98,12 @@ class WalWriter {
 
   static constexpr Time kRetry = 500 * kMillisecond;  // while there is no space
   static constexpr std::size_t kKeptBytes = 8 << 20;  // of buffers for reuse
+  static constexpr Time kLongestGather = 2 * kMillisecond;
+  static constexpr int kMostGathersLeftOut = 63;
+  // Records, and a batch of none counts as one.
+  static std::uint64_t Weight(const Batch& batch) {
+    return std::max<std::uint64_t>(batch.last + 1 - batch.first, 1);
+  }
 
   FileSystem& file_system_;
   const Options options_;
@@ -114,10 +123,17 @@ class WalWriter {
   bool spare_wanted_now_ = false;
   Time next_try_ = 0;  // for space
   bool news_ = false;
+  Time last_sync_ = 0;          // how long it took
+  std::uint64_t expected_ = 0;  // if all who were answered last come again, with those who wait
+  std::chrono::steady_clock::time_point gather_until_;
+  int gather_seldom_ = 0;  // how many times it is left out
+  int gathers_left_out_ = 0;
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable submitted_;
   std::deque<Batch> queue_;
+  std::uint64_t queued_ = 0;  // weight of them all
+  std::uint64_t enough_ = 1;  // of that to wake the thread
   std::vector<Batch> free_;
   std::size_t free_bytes_ = 0;
   WriterProgress progress_;
