@@ -137,7 +137,7 @@ void HttpServer::Reply(evhttp_request* request) {
     return;
   }
   evbuffer* body = evbuffer_new();
-  evbuffer_add(body, answer.body.data(), answer.body.size());
+  if (method != EVHTTP_REQ_HEAD) evbuffer_add(body, answer.body.data(), answer.body.size());
   evhttp_send_reply(request, answer.status, nullptr, body);
   evbuffer_free(body);
 }

@@ -127,27 +127,6 @@ std::unique_ptr<HttpBody> Metrics::Read(bool all_tubes) {
   return std::make_unique<Reading>(*this, all_tubes);
 }
 
-std::string MetricsText(const Engine& engine, const ConnectionList& connections,
-                        const TrafficCounts& traffic) {
-  const LoopLag lag;
-  Metrics metrics({.engine = engine,
-                   .connections = connections,
-                   .lag = lag,
-                   .protocols = {},
-                   .server =
-                       [&] {
-                         return ServerCounts{traffic.received_bytes, traffic.sent_bytes, {}};
-                       },
-                   .now = [] { return Time{0}; },
-                   .version = {},
-                   .commit = {}});
-  std::string text;
-  const auto reading = metrics.Read(false);
-  while (reading->Advance(text)) {
-  }
-  return text;
-}
-
 void Metrics::AddTotals(const TubeSurvey& survey, Time now, std::string& out) const {
   MetricText text;
   const ServerCounts server = sources_.server();

@@ -58,11 +58,4 @@ class Metrics {
   std::shared_ptr<const TubeHeat> heat_;  // of the last survey that ended
 };
 
-struct TrafficCounts {
-  std::uint64_t received_bytes = 0;
-  std::uint64_t sent_bytes = 0;
-};
-std::string MetricsText(const Engine& engine, const ConnectionList& connections,
-                        const TrafficCounts& traffic);
-
 }  // namespace gearstalk

@@ -7,7 +7,6 @@
 #include <array>
 #include <cstdio>
 
-#include "admin/metrics.h"
 #include "broker/app/settings.h"
 #include "broker/base/log.h"
 #include "broker/process/log.h"
@@ -27,7 +26,8 @@ Broker::Broker(Config config, BrokerHooks hooks, Journal& journal, WalJournal* w
       server_(loop_, clock_, work_),
       beanstalk_(BeanstalkOptionsOf(config_),
                  beanstalk::Identity::OfThisProcess(kVersion, clock_.Now()), engine_, server_),
-      gearman_(GearmanOptions(), engine_, server_) {}
+      gearman_(GearmanOptions(), engine_, server_),
+      admin_(engine_, server_, {&beanstalk_, &gearman_}, [this] { return WhyNotReady(); }) {}
 
 int Broker::Run(std::vector<std::unique_ptr<ListenSocket>> sockets) {
   ApplyAll();
@@ -103,28 +103,19 @@ std::string Broker::StatusText() const {
 
 bool Broker::OpenAdmin() {
   if (config_.admin.empty()) return true;
-  Result<std::unique_ptr<HttpServer>> opened = HttpServer::Open(loop_.base(), config_.admin);
-  if (!opened.ok()) {
-    Log(LogLevel::kCritical, opened.status().message());
+  if (const Status opened = admin_.Open(loop_.base(), config_.admin); !opened.ok()) {
+    Log(LogLevel::kCritical, opened.message());
     return false;
   }
-  admin_ = std::move(opened.value());
-  admin_->Serve("/healthz", [] { return HttpAnswer{.body = "ok\n"}; });
-  admin_->Serve("/readyz", [this] { return Readiness(); });
-  admin_->Serve("/metrics", [this] {
-    const TrafficCounts traffic{server_.received_bytes(), server_.sent_bytes()};
-    return HttpAnswer{.type = "text/plain; version=0.0.4; charset=utf-8",
-                      .body = MetricsText(engine_, server_, traffic)};
-  });
-  Log(LogLevel::kInfo, fmt::format("admin {}", admin_->name()));
+  admin_.set_tubes(config_.metrics_tubes);
+  work_.Watch(admin_.lag());
+  Log(LogLevel::kInfo, fmt::format("admin {}", admin_.name()));
   return true;
 }
 
-HttpAnswer Broker::Readiness() const {
-  std::string reason = not_ready_;
-  if (reason.empty() && engine_.draining()) reason = "draining";
-  if (reason.empty()) reason = journal_.Health().message();
-  return {.status = reason.empty() ? 200 : 503, .body = (reason.empty() ? "ready" : reason) + "\n"};
+std::string Broker::WhyNotReady() const {
+  if (!not_ready_.empty()) return not_ready_;
+  return engine_.draining() ? "draining" : journal_.Health().message();
 }
 
 // Brings the jobs back from the journal.

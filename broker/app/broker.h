@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "admin/http_server.h"
+#include "broker/app/admin_pages.h"
 #include "broker/app/engine_work.h"
 #include "broker/base/clock.h"
 #include "broker/config/config.h"
@@ -46,7 +46,7 @@ class Broker {
   void Drain(std::string_view asked_by);
   std::string StatusText() const;
   bool OpenAdmin();
-  HttpAnswer Readiness() const;
+  std::string WhyNotReady() const;
   bool Recover();
   void OnJournal();
   bool Listen(std::vector<std::unique_ptr<ListenSocket>> sockets);
@@ -72,7 +72,7 @@ class Broker {
   beanstalk::Protocol beanstalk_;
   gearman::GearmanProtocol gearman_;
   std::function<void()> on_notify_;
-  std::unique_ptr<HttpServer> admin_;
+  AdminPages admin_;
   std::string addresses_;  // that it listens on, a blank before each
   std::string health_;     // of the journal, as last logged
   bool stopping_ = false;

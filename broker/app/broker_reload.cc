@@ -66,9 +66,11 @@ Status Broker::Adopt(const Config& fresh) {
       case Apply::kTls:
       case Apply::kRights:
         break;
+      case Apply::kMetrics:
+        admin_.set_tubes(config_.metrics_tubes);
+        break;
       case Apply::kLog:           // was opened
       case Apply::kShutdownFrom:  // read from config_ whenever it matters
-      case Apply::kMetrics:
       case Apply::kRestart:
         break;
     }

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+
+#include "admin/loop_lag.h"
 #include "broker/engine/engine.h"
 #include "broker/journal/journal.h"
 #include "broker/server/server.h"
@@ -11,7 +14,13 @@ class EngineWork final : public Work {
  public:
   EngineWork(Engine& engine, Journal& journal) : engine_(engine), journal_(journal) {}
 
-  Time Tick(Time now) override { return engine_.Tick(now); }
+  // Tells it of every round from now on.
+  void Watch(LoopLag& lag) { lag_ = &lag; }
+
+  Time Tick(Time now) override {
+    const Time next = engine_.Tick(now);
+    return lag_ == nullptr ? next : std::min(next, lag_->Note(now));
+  }
   void EndRound(Time now) override;
   Lsn Durable() const override { return journal_.Durable(); }
   bool Behind() const override { return journal_.WaitingBytes() > kMaxWaiting; }
@@ -24,6 +33,7 @@ class EngineWork final : public Work {
 
   Engine& engine_;
   Journal& journal_;
+  LoopLag* lag_ = nullptr;
   std::size_t peak_ = 0;  // of JobMemory since memory was given back
 };
 

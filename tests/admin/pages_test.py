@@ -1,64 +1,157 @@
 #!/usr/bin/env python3
 """The pages for operators, asked of the real broker: pages_test.py BROKER."""
 
-import re
-import signal
+import http.client
 import socket
-import subprocess
 import sys
 import unittest
-import urllib.error
-import urllib.request
 
-BROKER = sys.argv.pop(1) if len(sys.argv) > 1 else "build/gearstalkd"
+from broker import SECONDS, Broker, Client
+
+BINARY = sys.argv.pop(1) if len(sys.argv) > 1 else "build/gearstalkd"
 
 
 class Pages(unittest.TestCase):
     def setUp(self) -> None:
-        self.process = subprocess.Popen(
-            [BROKER, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"],
-            stderr=subprocess.PIPE, text=True)
-        seen = ""
-        for line in self.process.stderr:
-            seen += line
-            if line.startswith("ready"):
-                break
-        self.admin = re.search(r"admin (\S+)", seen).group(1)
-        self.port = int(re.search(r"ready 127.0.0.1:(\d+)", seen).group(1))
+        self.broker = Broker(BINARY)
+        self.client = Client(self.broker.port)
 
     def tearDown(self) -> None:
-        self.process.send_signal(signal.SIGTERM)
-        self.assertEqual(self.process.wait(10), 0)
-        self.process.stderr.close()
+        self.client.close()
+        self.assertEqual(self.broker.stop(), 0)
 
-    def get(self, path: str) -> tuple[int, str]:
-        try:
-            with urllib.request.urlopen(f"http://{self.admin}{path}", timeout=10) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, error.read().decode()
+    def raw(self, request: bytes) -> str:
+        """What comes for these bytes until the broker closes."""
+        host, port = self.broker.admin.split(":")
+        with socket.create_connection((host, int(port)), SECONDS) as connection:
+            connection.sendall(request)
+            answer = b""
+            while piece := connection.recv(65536):
+                answer += piece
+        return answer.decode()
 
     def test_healthy_and_ready(self) -> None:
-        self.assertEqual(self.get("/healthz"), (200, "ok\n"))
-        self.assertEqual(self.get("/readyz"), (200, "ready\n"))
-        self.assertEqual(self.get("/other"), (404, "not found\n"))
+        self.assertEqual(self.broker.get("/healthz"), (200, "ok\n"))
+        self.assertEqual(self.broker.get("/readyz"), (200, "ready\n"))
+        self.assertEqual(self.broker.get("/other"), (404, "not found\n"))
+        self.assertEqual(self.broker.get("/"), (404, "not found\n"))
 
     def test_not_ready_while_draining(self) -> None:
-        with socket.create_connection(("127.0.0.1", self.port), 10) as client:
-            client.sendall(b"shutdown graceful\r\n")
-            self.assertEqual(client.recv(100), b"OK\r\n")
-        self.assertEqual(self.get("/readyz"), (503, "draining\n"))
-        self.assertEqual(self.get("/healthz"), (200, "ok\n"))
+        self.assertEqual(self.client.admin("shutdown graceful"), ["OK"])
+        self.assertEqual(self.broker.get("/readyz"), (503, "draining\n"))
+        self.assertEqual(self.broker.get("/healthz"), (200, "ok\n"))
+        self.assertEqual(self.broker.metrics().get("gearstalkd_draining"), 1)
 
-    def test_metrics_follow_the_jobs(self) -> None:
-        with socket.create_connection(("127.0.0.1", self.port), 10) as client:
-            client.sendall(b"put 0 0 60 2\r\nhi\r\n")
-            self.assertEqual(client.recv(100), b"INSERTED 1\r\n")
-            status, text = self.get("/metrics")
-        self.assertEqual(status, 200)
-        self.assertIn('gearstalkd_jobs{state="ready"} 1\n', text)
-        self.assertIn("gearstalkd_jobs_put_total 1\n", text)
+    def test_only_reading(self) -> None:
+        for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH"):
+            for path in ("/metrics", "/other"):
+                with self.subTest(f"{method} {path}"):
+                    self.assertEqual(self.broker.get(path, method, b""),
+                                     (405, "only GET and HEAD\n"))
+        answer = self.raw(b"POST /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+                          b"Content-Length: 0\r\n\r\n")
+        self.assertIn("\r\nAllow: GET, HEAD\r\n", answer)
+
+    def test_head_has_no_body(self) -> None:
+        for path, status in (("/healthz", 200), ("/metrics", 200), ("/other", 404)):
+            with self.subTest(path):
+                answer = self.raw(f"HEAD {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+                                  .encode())
+                self.assertTrue(answer.startswith(f"HTTP/1.1 {status} "), answer)
+                self.assertTrue(answer.endswith("\r\n\r\n"), answer)
+
+    def test_large_requests_are_refused(self) -> None:
+        head = self.raw(b"GET /healthz HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 20_000 + b"\r\n\r\n")
+        self.assertRegex(head, r"^HTTP/1.1 4\d\d ")
+        body = self.raw(b"GET /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n" +
+                        b"x" * 5000)
+        self.assertRegex(body, r"^HTTP/1.1 413 ")
+        self.assertEqual(self.broker.get("/healthz"), (200, "ok\n"))
+
+    def test_nonsense_harms_nobody(self) -> None:
+        for request in (b"\r\n\r\n", b"FETCH /metrics HTTP/1.1\r\nConnection: close\r\n\r\n",
+                        b"\0REQ\0\0\0\x10\0\0\0\0\r\n\r\n", b"GET\r\n\r\n",
+                        b"GET http://[/metrics HTTP/1.1\r\n\r\n",
+                        b"GET /metrics?tubes=%zz&&=&tubes HTTP/1.0\r\n\r\n"):
+            with self.subTest(request):
+                host, port = self.broker.admin.split(":")
+                with socket.create_connection((host, int(port)), SECONDS) as connection:
+                    connection.sendall(request)
+                    connection.shutdown(socket.SHUT_WR)
+                    while connection.recv(65536):
+                        pass
+        self.assertEqual(self.broker.get("/healthz"), (200, "ok\n"))
+
+    def test_http_1_0_gets_it_in_one_piece(self) -> None:
+        answer = self.raw(b"GET /metrics HTTP/1.0\r\n\r\n")
+        self.assertNotIn("chunked", answer)
+        self.assertIn("\ngearstalkd_jobs{state=\"ready\"} 0\n", answer)
+
+    def test_a_connection_is_used_again(self) -> None:
+        connection = http.client.HTTPConnection(self.broker.admin, timeout=SECONDS)
+        for path in ("/metrics", "/healthz", "/metrics?tubes=all", "/nothing", "/metrics"):
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            text = answer.read().decode()
+            self.assertEqual("gearstalkd_tubes 1\n" in text, path.startswith("/metrics"))
+        connection.close()
+
+    def test_who_leaves_in_the_middle_harms_nobody(self) -> None:
+        for i in range(2000):
+            self.client.send(b"watch tube-with-a-rather-long-name-%d\r\n" % i)
+        for _ in range(2000):
+            self.client.line()
+        host, port = self.broker.admin.split(":")
+        for size in (1, 1000, 100_000):
+            with socket.create_connection((host, int(port)), SECONDS) as connection:
+                connection.sendall(b"GET /metrics?tubes=all HTTP/1.1\r\nHost: a\r\n\r\n")
+                got = 0
+                while got < size:
+                    got += len(connection.recv(size - got))
+        whole = self.broker.metrics("?tubes=all")
+        self.assertEqual(len(whole.values["gearstalkd_tube_workers"]), 2001)
+        self.assertEqual(whole.get("gearstalkd_tubes"), 2001)
+
+    def test_the_busiest_tubes_are_named(self) -> None:
+        for i in range(40):
+            self.client.say(f"use t{i}")
+            for _ in range(i % 7 + 1):
+                self.client.put("x")
+        named = self.broker.metrics().values["gearstalkd_tube_jobs"]
+        tubes = {dict(labels)["tube"] for labels in named}
+        self.assertEqual(len(tubes), 20 + 1)
+        self.assertIn("(other)", tubes)
+        ready = sum(value for labels, value in named.items() if ("state", "ready") in labels)
+        self.assertEqual(ready, sum(i % 7 + 1 for i in range(40)))
+
+    def test_any_name_of_a_function_is_told(self) -> None:
+        for name in (b"plain", b"a\tb\nc", b'"quoted"', b"\xff\xfe", b"back\\slash",
+                     "größe".encode(), b"(other)", b"l" * 4000):
+            self.client.packet(18, name, b"", b"x")
+            self.client.response()
+        tubes = {dict(labels)["tube"]
+                 for labels in self.broker.metrics().values["gearstalkd_tube_workers"]}
+        self.assertEqual(len(tubes), 9)
+        self.assertIn("größe", tubes)
+
+
+class WithoutDescriptors(unittest.TestCase):
+    def test_the_pages_come_back(self) -> None:
+        """Accepting on the admin address stops without turning the loop, and goes on."""
+        broker = Broker(BINARY, descriptors=64)
+        try:
+            clients = [Client(broker.port) for _ in range(50)]
+            host, port = broker.admin.split(":")
+            waiting = [socket.create_connection((host, int(port)), SECONDS) for _ in range(20)]
+            for connection in waiting:
+                connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            for client in clients:
+                client.close()
+            for connection in waiting:
+                self.assertTrue(connection.recv(100).startswith(b"HTTP/1.1 200 "))
+                connection.close()
+        finally:
+            self.assertEqual(broker.stop(), 0)
 
 
 if __name__ == "__main__":
