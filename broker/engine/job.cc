@@ -84,6 +84,11 @@ void JobList::Remove(Job* job) {
   const auto [prev, next] = job->link_.list;
   (prev == nullptr ? head_ : prev->link_.list.next) = next;
   (next == nullptr ? tail_ : next->link_.list.prev) = prev;
+  // Who takes from the front comes for the next one soon.
+  if (prev == nullptr && next != nullptr) {
+    __builtin_prefetch(next->KeyBytes());
+    __builtin_prefetch(next->link_.list.next, 1);
+  }
 }
 
 }  // namespace gearstalk
