@@ -25,12 +25,12 @@ void BeanstalkConsumer::Watch() {
 }
 
 void BeanstalkConsumer::OnRound(int64_t) {
-  while (in_flight_ < role_.depth && flow_.Take()) Reserve();
+  while (asked_ < role_.depth && flow_.Take()) Reserve();
 }
 
 void BeanstalkConsumer::Reserve() {
   output().append("reserve\r\n");
-  ++in_flight_;
+  ++asked_;
 }
 
 void BeanstalkConsumer::DeleteOldest() {
@@ -40,7 +40,6 @@ void BeanstalkConsumer::DeleteOldest() {
   out.append("\r\n");
   deleting_.push_back(held_.front().stamp);
   held_.pop_front();
-  ++in_flight_;
 }
 
 size_t BeanstalkConsumer::OnInput(std::string_view input) {
@@ -70,7 +69,7 @@ size_t BeanstalkConsumer::OnReserved(std::string_view input, size_t line_bytes) 
   const auto body_bytes = static_cast<size_t>(LeadingDecimal(input.substr(blank + 1)));
   const size_t reply_bytes = line_bytes + body_bytes + 2;
   if (input.size() < reply_bytes) return 0;
-  --in_flight_;
+  --asked_;
   held_.push_back({.id = id, .stamp = StampOf(input.substr(line_bytes, body_bytes))});
   if (held_.size() > static_cast<size_t>(taking_.held)) {
     DeleteOldest();
@@ -81,7 +80,6 @@ size_t BeanstalkConsumer::OnReserved(std::string_view input, size_t line_bytes) 
 }
 
 void BeanstalkConsumer::OnDeleted() {
-  --in_flight_;
   flow_.Finish(loop().now(), deleting_.front());
   deleting_.pop_front();
   if (taking_.waits) Reserve();

@@ -42,7 +42,7 @@ class BeanstalkConsumer : public Connection, public RoundObserver {
   Flow& flow_;
   const BeanstalkTaking taking_;
   const Role role_;
-  int in_flight_ = 0;
+  int asked_ = 0;  // reserves without an answer; deletes follow at once and do not count
   std::deque<Job> held_;
   std::deque<int64_t> deleting_;  // stamps
 };

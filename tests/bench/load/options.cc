@@ -41,7 +41,8 @@ void AddExtent(CLI::App& app, Options& options) {
 void AddLoad(CLI::App& app, Options& options) {
   app.add_option("--producers", options.producers, "connections that store jobs");
   app.add_option("--consumers", options.consumers, "connections that take them");
-  app.add_option("--depth", options.depth, "commands in flight on each connection");
+  app.add_option("--depth", options.depth,
+                 "jobs asked for or stored on each connection without an answer yet");
   app.add_option("--body", options.body_bytes, "bytes of a job");
   app.add_option("--tubes", options.tubes, "tubes or functions of the load, taken from by all");
   app.add_flag("--random-priorities", options.random_priorities, "each job has its own");

@@ -6,7 +6,7 @@ namespace gearstalk::bench {
 struct Role {
   int index = 0;
   int count = 1;
-  int depth = 1;               // commands in flight
+  int depth = 1;               // jobs asked for or stored without an answer
   bool finishes_jobs = false;  // a stored job is a finished one: nobody takes it
 };
 
