@@ -75,8 +75,8 @@ Next Touch(Session& session, const Arguments& arguments) {
 }
 
 Next Watch(Session& session, const Arguments& arguments) {
-  session.engine().Watch(session.now(), session, arguments.tube);
-  return WriteWatching(session);
+  const Code code = session.engine().Watch(session.now(), session, arguments.tube);
+  return code == Code::kOk ? WriteWatching(session) : session.Reply(ErrorReply(code));
 }
 
 Next Ignore(Session& session, const Arguments& arguments) {

@@ -8,7 +8,7 @@ namespace gearstalk::beanstalk {
 
 Next Put(Session& session, const Arguments& arguments) {
   if (arguments.body_size > session.protocol().max_job_size()) {
-    return session.SkipBody(std::uint64_t{arguments.body_size} + 2);
+    return session.SkipBody(std::uint64_t{arguments.body_size} + 2, kJobTooBig);
   }
   if (arguments.tail) return session.Reply(kBadFormat);
   return session.AwaitBody(arguments);
@@ -24,7 +24,8 @@ Next PutBody(Session& session, JobPtr job) {
 }
 
 Next Use(Session& session, const Arguments& arguments) {
-  session.engine().Use(session, arguments.tube);
+  const Code code = session.engine().Use(session, arguments.tube);
+  if (code != Code::kOk) return session.Reply(ErrorReply(code));
   WriteName(session.out(), "USING", arguments.tube);
   return Next::kGoOn;
 }

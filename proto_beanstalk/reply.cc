@@ -53,6 +53,7 @@ std::string_view ErrorReply(Code code) {
     // A client may try again later after any of these.
     case Code::kQueueFull:
     case Code::kOutOfMemory:
+    case Code::kTooManyTubes:
     case Code::kJournal:
       return "OUT_OF_MEMORY\r\n";
     case Code::kOk:

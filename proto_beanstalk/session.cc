@@ -113,6 +113,10 @@ Next Session::AwaitBody(const Arguments& put) {
 }
 
 Next Session::ReadBody(std::string_view& rest) {
+  if (const std::uint64_t missing = draft_->job.missing(); missing > rest.size() && MayNotGrow()) {
+    draft_.reset();
+    return SkipBody(missing, ErrorReply(engine().RefuseBody()));
+  }
   rest.remove_prefix(draft_->job.Add(rest));
   return draft_->job.complete() ? StoreBody() : Next::kBytes;
 }
@@ -128,14 +132,17 @@ Next Session::StoreBody() {
 }
 
 std::span<char> Session::BodySpace() {
-  if (!draft_ || draft_->job.missing() < kReadDirectFrom) return {};
+  if (!draft_ || draft_->job.missing() < kReadDirectFrom || MayNotGrow()) return {};
   return draft_->job.Space();
 }
 
 void Session::OnBody(std::size_t size) { draft_->job.Filled(size); }
 
-Next Session::SkipBody(std::uint64_t size) {
+bool Session::MayNotGrow() { return engine().MemoryFull() && !Engine::Answers(*this); }
+
+Next Session::SkipBody(std::uint64_t size, std::string_view reply) {
   to_skip_ = size;
+  skip_reply_ = reply;
   state_ = State::kSkippingBody;
   return Next::kGoOn;
 }
@@ -146,7 +153,7 @@ Next Session::DropBody(std::string_view& rest) {
   to_skip_ -= size;
   if (to_skip_ > 0) return Next::kBytes;
   state_ = State::kCommand;
-  return Reply(kJobTooBig);
+  return Reply(skip_reply_);
 }
 
 Next Session::DropLine(std::string_view& rest) {

@@ -55,8 +55,8 @@ class Session final : public gearstalk::Session, public Consumer {
   Next Reply(std::string_view line);
   // The body of a put comes next, and its job is put when it is there.
   Next AwaitBody(const Arguments& put);
-  // The next `size` bytes are of no interest, then JOB_TOO_BIG answers.
-  Next SkipBody(std::uint64_t size);
+  // The next `size` bytes are of no interest, then `reply` answers, a text that lasts.
+  Next SkipBody(std::uint64_t size, std::string_view reply);
   // The engine answers later.
   Next AwaitJob();
   // It has left the engine and does nothing any more.
@@ -92,6 +92,7 @@ class Session final : public gearstalk::Session, public Consumer {
   Next RunCommand(std::string_view& rest, Scope scope);
   Next ReadBody(std::string_view& rest);
   Next StoreBody();
+  bool MayNotGrow();
   Next DropBody(std::string_view& rest);
   Next DropLine(std::string_view& rest);
   Next GoOnAnswering();
@@ -103,6 +104,7 @@ class Session final : public gearstalk::Session, public Consumer {
   bool at_eof_ = false;
   std::optional<Draft> draft_;
   std::uint64_t to_skip_ = 0;  // bytes of a body
+  std::string_view skip_reply_;
   std::unique_ptr<LongAnswer> answer_;
 };
 

@@ -16,7 +16,8 @@ bool NamesTube(std::string_view function) { return function.find('\0') == std::s
 
 void Watch(GearmanSession& session, std::string_view function, Time run_limit) {
   if (!NamesTube(function)) return;
-  session.engine().Watch(session.Now(), session, function, true, run_limit);
+  const Code code = session.engine().Watch(session.Now(), session, function, true, run_limit);
+  if (code != Code::kOk) session.ReplyError(ErrorOf(code));
 }
 
 void AppendBody(Output& out, Job& job) {

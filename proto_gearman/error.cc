@@ -7,6 +7,7 @@ namespace {
 constexpr Error kQueueFull{"QUEUE_ERROR", "Job queue is full"};
 constexpr Error kDraining{"QUEUE_ERROR", "Server is draining and takes no new jobs"};
 constexpr Error kOutOfMemory{"QUEUE_ERROR", "Server is out of memory"};
+constexpr Error kTooManyFunctions{"QUEUE_ERROR", "Server has as many functions as allowed"};
 constexpr Error kNotStored{"QUEUE_ERROR", "QUEUE_ERROR"};
 
 }  // namespace
@@ -21,6 +22,8 @@ const Error& ErrorOf(Code code, const Error& not_found) {
       return kDraining;
     case Code::kOutOfMemory:
       return kOutOfMemory;
+    case Code::kTooManyTubes:
+      return kTooManyFunctions;
     default:
       return kNotStored;
   }

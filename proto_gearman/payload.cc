@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "broker/engine/slab.h"
+
 namespace gearstalk::gearman {
 
 std::size_t Payload::Add(std::string_view bytes) {
@@ -21,12 +23,18 @@ std::span<char> Payload::Space() {
   return {bytes_.get() + arrived_, capacity_ - arrived_};
 }
 
+void Payload::Free::operator()(char* bytes) const {
+  CountJobMemory(-static_cast<std::ptrdiff_t>(size));
+  delete[] bytes;
+}
+
 void Payload::MakeRoom(std::size_t size) {
   if (size <= capacity_) return;
   std::size_t room = std::max(kFirst, 2 * capacity_);
   while (room < size) room *= 2;
   capacity_ = std::min(room, size_);
-  auto bytes = std::make_unique_for_overwrite<char[]>(capacity_);
+  std::unique_ptr<char[], Free> bytes(new char[capacity_], Free{capacity_});
+  CountJobMemory(static_cast<std::ptrdiff_t>(capacity_));
   if (arrived_ > 0) std::memcpy(bytes.get(), bytes_.get(), arrived_);
   bytes_ = std::move(bytes);
 }

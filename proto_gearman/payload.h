@@ -20,7 +20,8 @@ class Payload {
   std::span<char> Space();
   void Filled(std::size_t size) { arrived_ += size; }
 
-  bool complete() const { return arrived_ == size_; }
+  std::size_t missing() const { return size_ - arrived_; }
+  bool complete() const { return missing() == 0; }
   std::string_view view() const { return {bytes_.get(), arrived_}; }
 
  private:
@@ -29,7 +30,13 @@ class Payload {
 
   void MakeRoom(std::size_t size);
 
-  std::unique_ptr<char[]> bytes_;
+  // Counted as memory of jobs.
+  struct Free {
+    std::size_t size;
+    void operator()(char* bytes) const;
+  };
+
+  std::unique_ptr<char[], Free> bytes_;
   std::size_t size_;
   std::size_t capacity_ = 0;
   std::size_t arrived_ = 0;

@@ -28,6 +28,7 @@ class Dropped {
   std::span<char> Space() { return {}; }
   void Filled(std::size_t size) { missing_ -= size; }
   bool complete() const { return missing_ == 0; }
+  std::size_t missing() const { return missing_; }
 
  private:
   std::size_t missing_;
@@ -170,6 +171,12 @@ GearmanSession::Step GearmanSession::TakeArriving(std::string_view& rest) {
     rest.remove_prefix(data.Add(rest));
     return data.complete();
   };
+  const std::size_t missing =
+      std::visit([](const auto& data) -> std::size_t { return data.missing(); }, arriving_->data);
+  if (missing > rest.size() && arriving_->error == nullptr && MayNotGrow()) {
+    arriving_->error = &ErrorOf(engine().RefuseBody());
+    arriving_->data.emplace<Dropped>(static_cast<std::uint32_t>(missing));
+  }
   if (!std::visit(take, arriving_->data)) return Step::kNeedMore;
   const std::unique_ptr<Arriving> arrived = std::exchange(arriving_, nullptr);
   Request request{.type = arrived->type, .arguments = {}, .data = {}, .job = nullptr};
@@ -183,6 +190,9 @@ GearmanSession::Step GearmanSession::TakeArriving(std::string_view& rest) {
   return Step::kRan;
 }
 
+// What workers say of the jobs they run is taken at all times.
+bool GearmanSession::MayNotGrow() { return engine().MemoryFull() && held() == 0; }
+
 void GearmanSession::Run(Request& request, const Error* error) {
   if (error != nullptr) return ReplyError(*error);
   ++context_.counts.packets[static_cast<std::uint32_t>(request.type)];
@@ -190,7 +200,7 @@ void GearmanSession::Run(Request& request, const Error* error) {
 }
 
 std::span<char> GearmanSession::BodySpace() {
-  if (arriving_ == nullptr) return {};
+  if (arriving_ == nullptr || MayNotGrow()) return {};
   return std::visit([](auto& data) { return data.Space(); }, arriving_->data);
 }
 

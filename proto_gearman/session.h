@@ -76,6 +76,7 @@ class GearmanSession final : public Session, public Consumer, public JobObserver
   Step ContinueTable();
   Parsed ParseHead(std::string_view bytes, Head& head);
   void BeginArriving(const Head& head, std::string_view& rest);
+  bool MayNotGrow();
   void Run(Request& request, const Error* error);
   void JoinEngine();
   void LeaveEngine();

@@ -13,16 +13,17 @@ namespace gearstalk {
 // A protocol turns these into its own words in one function.
 enum class Code : unsigned char {
   kOk,
-  kNotFound,     // no such job, tube or function, or not held by the asker
-  kNotIgnored,   // the last watched tube cannot be ignored
-  kDraining,     // the broker takes no new jobs
-  kQueueFull,    // maxqueue of the tube is reached
-  kOutOfMemory,  // memory limit reached
-  kInUse,        // the function still has workers or jobs
-  kJournal,      // the journal cannot make the change durable
-  kInvalid,      // bad value; the message says which
-  kIo,           // a system call failed; the message says which and why
-  kCorrupt,      // stored data is damaged; the message says where
+  kNotFound,      // no such job, tube or function, or not held by the asker
+  kNotIgnored,    // the last watched tube cannot be ignored
+  kDraining,      // the broker takes no new jobs
+  kQueueFull,     // maxqueue of the tube is reached
+  kOutOfMemory,   // memory limit reached
+  kTooManyTubes,  // there are as many tubes as allowed
+  kInUse,         // the function still has workers or jobs
+  kJournal,       // the journal cannot make the change durable
+  kInvalid,       // bad value; the message says which
+  kIo,            // a system call failed; the message says which and why
+  kCorrupt,       // stored data is damaged; the message says where
 };
 inline constexpr std::size_t kCodes = static_cast<std::size_t>(Code::kCorrupt) + 1;
 

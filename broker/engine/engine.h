@@ -18,7 +18,9 @@
 #include "broker/engine/job.h"
 #include "broker/engine/job_counts.h"
 #include "broker/engine/job_observer.h"
+#include "broker/engine/limits.h"
 #include "broker/engine/ready_index.h"
+#include "broker/engine/slab.h"
 #include "broker/engine/tube.h"
 #include "broker/engine/tube_table.h"
 #include "broker/engine/unique_index.h"
@@ -59,7 +61,7 @@ struct EngineStats : JobCounts {
   std::size_t urgent = 0, ready = 0, reserved = 0, delayed = 0, buried = 0;
   std::size_t tubes = 0;
   std::size_t producers = 0, workers = 0, waiting = 0;  // connections
-  std::array<std::uint64_t, kCodes> refused{};          // puts and submits, by Code
+  std::array<std::uint64_t, kCodes> refused{};          // jobs and tubes, by Code
 };
 
 // The queue. One thread, no clock: everything that depends on time takes `now`, and Tick does what
@@ -80,16 +82,22 @@ class Engine final : public LiveState {
   void SetOptions(const EngineOptions& options) { options_ = options; }
 
   const EngineOptions& options() const { return options_; }
+  void SetLimits(EngineLimits limits);
+  const EngineLimits& limits() const { return limits_; }
+  // No job is taken: whoever receives a body may as well drop it, and says so with RefuseBody.
+  bool MemoryFull() const { return limits_.memory > 0 && JobMemory() > limits_.memory; }
+  Code RefuseBody() { return CountRefused(Code::kOutOfMemory); }
 
   // --- Connections -------------------------------------------------------------------------------
   void Join(Consumer& consumer);
   // Its reservations go back (a lost try each), its waits and watches end. Does nothing for one
   // that has not joined. O(held + watched).
   void Leave(Time now, Consumer& consumer);
-  void Use(Consumer& consumer, std::string_view tube);
+  // kTooManyTubes if the tube would be one too many; so says Watch.
+  Code Use(Consumer& consumer, std::string_view tube);
   // Idempotent. `able` counts the consumer as one of the tube's workers at once (Gearman's CAN_DO);
   // otherwise it counts from its first reservation on. `run_limit` is CAN_DO_TIMEOUT, 0 = none.
-  void Watch(Time now, Consumer& consumer, std::string_view tube, bool able = false,
+  Code Watch(Time now, Consumer& consumer, std::string_view tube, bool able = false,
              Time run_limit = 0);
   // kNotIgnored for the last one, unless `may_be_last`.
   Code Ignore(Time now, Consumer& consumer, std::string_view tube, bool may_be_last = false);
@@ -108,6 +116,10 @@ class Engine final : public LiveState {
     std::string_view reducer;
     bool unique_is_body = false;  // Gearman's "-" with a body that is not empty
   };
+  // Whether the consumer's puts are answers to jobs, which are taken at all times.
+  static bool Answers(const Consumer& producer) {
+    return producer.used_->name().starts_with(kReplyPrefix);
+  }
   // Gearman's submit. A job with the same key in the tube that is not finished is joined instead.
   Added Submit(Time now, Consumer& producer, JobPtr job, const Submission& submission);
   // The observer's connection is gone: it leaves all its jobs. Foreground jobs that nobody waits
@@ -155,9 +167,9 @@ class Engine final : public LiveState {
   Outcome Pause(Time now, std::string_view tube, std::uint32_t seconds);
   Outcome CreateFunction(std::string_view tube);
   Outcome DropFunction(std::string_view tube);  // kInUse while it has workers or unfinished jobs
-  // Limits on unfinished jobs, by Band; 0 = none. kNotFound for an unknown tube, which changes
-  // nothing.
-  Outcome SetMaxQueue(std::string_view tube, const std::array<std::int64_t, 3>& limits);
+  // kNotFound for an unknown tube, which changes nothing. A limit as in EngineLimits, or none, is
+  // not remembered: the configuration decides at the next start.
+  Outcome SetMaxQueue(std::string_view tube, const MaxQueue& limits);
   void Drain() { draining_ = true; }
   bool draining() const { return draining_; }
 
@@ -228,13 +240,12 @@ class Engine final : public LiveState {
   void NoteUnsynced(JobId id, Lsn lsn);
   Lsn AppendSettings(const Tube& tube);
   void FillRecord(const Job& job, Record& record) const;
-  static void FillSettings(const Tube& tube, Record& record);
+  void FillSettings(const Tube& tube, Record& record) const;
   void ApplyPut(const Record& record);
   void ApplyState(Job& job, const Record& record);
   void ApplySettings(const Record& record);
 
   // engine_tubes.cc
-  Tube& TubeNamed(std::string_view name);
   void ReleaseTube(Tube& tube);
   void RemoveWatch(Consumer& consumer, gearstalk::Watch& watch);
   void CountAsWorker(Consumer& consumer);
@@ -244,10 +255,17 @@ class Engine final : public LiveState {
     ++(totals_.*what);
   }
 
+  // engine_limits.cc
+  MaxQueue ConfiguredMaxQueue(std::string_view tube) const;
+  bool LimitedByAdmin(const Tube& tube) const;
+  Tube& MakeTube(std::string_view name);
+  Tube& TubeNamed(std::string_view name);
+  Tube* TubeForUse(std::string_view name);
+
   // engine_produce.cc
-  Added Refused(Code code);
+  Code CountRefused(Code code);
+  Added Refused(Code code) { return {CountRefused(code)}; }
   Code AdmitsJob(const Tube& tube, std::uint32_t priority, bool durable) const;
-  static bool Limited(const Tube& tube);
   void CountAsProducer(Consumer& consumer);
   Added Enqueue(Time now, JobPtr job, Tube& tube, Time due);
   Added Reply(Time now, Consumer& producer, std::string_view body);
@@ -299,10 +317,13 @@ class Engine final : public LiveState {
   void ConsumerDue(Time now, Consumer& consumer, int& steps);
   void Expire(Time now, Job& job);
 
+  // Tubes whose jobs are answers.
+  static constexpr std::string_view kReplyPrefix = "$reply/";
   // beanstalk's safety margin before the end of a TTR.
   static constexpr Time kSafetyMargin = kSecond;
 
   EngineOptions options_;
+  EngineLimits limits_;
   Journal& journal_;
   const bool persistent_;
   bool draining_ = false;

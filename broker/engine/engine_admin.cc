@@ -70,7 +70,9 @@ Outcome Engine::Pause(Time now, std::string_view name, std::uint32_t seconds) {
 
 Outcome Engine::CreateFunction(std::string_view name) {
   if (!journal_.Accepts(Record::Kind::kTube)) return {Code::kJournal};
-  Tube& tube = TubeNamed(name);
+  Tube* const found = TubeForUse(name);
+  if (found == nullptr) return {CountRefused(Code::kTooManyTubes)};
+  Tube& tube = *found;
   if (tube.created_function_) return {Code::kOk, settings_lsn_};
   tube.created_function_ = true;
   return {Code::kOk, AppendSettings(tube)};
@@ -84,13 +86,13 @@ Outcome Engine::DropFunction(std::string_view name) {
   }
   if (!journal_.Accepts(Record::Kind::kTube)) return {Code::kJournal};
   tube->created_function_ = false;
-  tube->max_queue_ = {};
+  tube->max_queue_ = ConfiguredMaxQueue(name);
   const Lsn lsn = AppendSettings(*tube);
   ReleaseTube(*tube);
   return {Code::kOk, lsn};
 }
 
-Outcome Engine::SetMaxQueue(std::string_view name, const std::array<std::int64_t, 3>& limits) {
+Outcome Engine::SetMaxQueue(std::string_view name, const MaxQueue& limits) {
   Tube* tube = tubes_.Find(name);
   if (tube == nullptr) return {Code::kNotFound};
   if (!journal_.Accepts(Record::Kind::kTube)) return {Code::kJournal};

@@ -198,11 +198,12 @@ Lsn Engine::AppendSettings(const Tube& tube) {
   return settings_lsn_;
 }
 
-void Engine::FillSettings(const Tube& tube, Record& record) {
+void Engine::FillSettings(const Tube& tube, Record& record) const {
   record.tube = tube.name();
   record.created_function = tube.created_function_;
   record.pause_until = tube.pause_until_;
   record.pause_s = tube.pause_s_;
+  if (!LimitedByAdmin(tube)) return;
   std::copy(tube.max_queue_.begin(), tube.max_queue_.end(), record.max_queue);
 }
 
@@ -286,6 +287,7 @@ void Engine::ApplySettings(const Record& record) {
   tube.pause_until_ = record.pause_until;
   tube.pause_s_ = record.pause_s;
   std::copy(std::begin(record.max_queue), std::end(record.max_queue), tube.max_queue_.begin());
+  if (tube.max_queue_ == MaxQueue{}) tube.max_queue_ = ConfiguredMaxQueue(tube.name());
   ArmTube(tube);
   // Its jobs may come later in the log than its settings: kept until the replay is over.
   ++tube.using_;
@@ -326,7 +328,7 @@ void Engine::CaptureSettings(const std::function<void(const Record&)>& emit) {
   next.id = ids_recorded_ = std::max(ids_recorded_, next_id_);
   emit(next);
   for (const Tube* tube = tubes_.Next(0); tube != nullptr; tube = tubes_.Next(tube->id())) {
-    if (!tube->created_function_ && !tube->paused() && !Limited(*tube)) continue;
+    if (!tube->created_function_ && !tube->paused() && !LimitedByAdmin(*tube)) continue;
     Record record;
     record.kind = Record::Kind::kTube;
     FillSettings(*tube, record);

@@ -5,26 +5,20 @@
 #include "broker/engine/engine.h"
 
 namespace gearstalk {
-namespace {
-
-constexpr std::string_view kReplyPrefix = "$reply/";
-
-}  // namespace
 
 Code Engine::AdmitsJob(const Tube& tube, std::uint32_t priority, bool durable) const {
   if (draining_) return Code::kDraining;
+  if (MemoryFull()) return Code::kOutOfMemory;
   const std::int64_t limit = tube.max_queue_[static_cast<std::size_t>(BandOf(priority))];
   if (limit > 0 && tube.unfinished() >= static_cast<std::uint64_t>(limit)) return Code::kQueueFull;
   if (durable && !journal_.Accepts(Record::Kind::kPut)) return Code::kJournal;
   return Code::kOk;
 }
 
-Added Engine::Refused(Code code) {
+Code Engine::CountRefused(Code code) {
   ++totals_.refused[static_cast<std::size_t>(code)];
-  return {code};
+  return code;
 }
-
-bool Engine::Limited(const Tube& tube) { return tube.max_queue_ != std::array<std::int64_t, 3>{}; }
 
 void Engine::CountAsProducer(Consumer& consumer) {
   if (consumer.producer_) return;
@@ -35,7 +29,7 @@ void Engine::CountAsProducer(Consumer& consumer) {
 Added Engine::Put(Time now, Consumer& producer, JobPtr job) {
   CountAsProducer(producer);
   Tube& tube = *producer.used_;
-  if (tube.name().starts_with(kReplyPrefix)) return Reply(now, producer, job->body());
+  if (Answers(producer)) return Reply(now, producer, job->body());
   if (const Code code = AdmitsJob(tube, job->priority, true); code != Code::kOk) {
     return Refused(code);
   }
@@ -77,7 +71,9 @@ Added Engine::Reply(Time now, Consumer& producer, std::string_view body) {
 Added Engine::Submit(Time now, Consumer& producer, JobPtr job, const Submission& submission) {
   CountAsProducer(producer);
   if (draining_) return Refused(Code::kDraining);
-  Tube& tube = TubeNamed(submission.tube);
+  Tube* const found = TubeForUse(submission.tube);
+  if (found == nullptr) return Refused(Code::kTooManyTubes);
+  Tube& tube = *found;
   job->unique_is_body_ = submission.unique_is_body;
   if (job->unique_size_ > 0) {
     if (Job* known = uniques_.Find(tube, UniqueIndex::KeyOf(*job), job->unique_is_body_)) {

@@ -4,13 +4,11 @@
 
 namespace gearstalk {
 
-Tube& Engine::TubeNamed(std::string_view name) { return tubes_.FindOrMake(name); }
-
 void Engine::ReleaseTube(Tube& tube) {
   const bool holds_jobs = tube.unfinished() > 0 || tube.buried() > 0;
   const bool connected = tube.using_ > 0 || tube.watching_ > 0;
-  const bool remembered = tube.permanent_ || tube.created_function_ || Limited(tube);
-  if (connected || holds_jobs || remembered) return;
+  if (connected || holds_jobs) return;
+  if (tube.permanent_ || tube.created_function_ || LimitedByAdmin(tube)) return;
   if (tube.paused()) {
     // The pause ends with the tube; the journal must not bring it back.
     tube.pause_until_ = 0;
@@ -20,20 +18,26 @@ void Engine::ReleaseTube(Tube& tube) {
   tubes_.Erase(tube);
 }
 
-void Engine::Use(Consumer& consumer, std::string_view name) {
+Code Engine::Use(Consumer& consumer, std::string_view name) {
   Tube* before = consumer.used_;
-  if (before != nullptr && before->name() == name) return;
-  Tube& tube = TubeNamed(name);
-  ++tube.using_;
-  consumer.used_ = &tube;
+  if (before != nullptr && before->name() == name) return Code::kOk;
+  Tube* tube = TubeForUse(name);
+  // Of these a connection makes one at most, and no longer than it uses it.
+  if (tube == nullptr && name.starts_with(kReplyPrefix)) tube = &MakeTube(name);
+  if (tube == nullptr) return CountRefused(Code::kTooManyTubes);
+  ++tube->using_;
+  consumer.used_ = tube;
   if (before != nullptr) {
     --before->using_;
     ReleaseTube(*before);
   }
+  return Code::kOk;
 }
 
-void Engine::Watch(Time now, Consumer& consumer, std::string_view name, bool able, Time run_limit) {
-  Tube& tube = TubeNamed(name);
+Code Engine::Watch(Time now, Consumer& consumer, std::string_view name, bool able, Time run_limit) {
+  Tube* const found = TubeForUse(name);
+  if (found == nullptr) return CountRefused(Code::kTooManyTubes);
+  Tube& tube = *found;
   gearstalk::Watch* watch = consumer.watched_.Find(tube);
   const bool waits = consumer.waiting();
   if (watch == nullptr) {
@@ -62,6 +66,7 @@ void Engine::Watch(Time now, Consumer& consumer, std::string_view name, bool abl
     ++tube.workers_;
   }
   if (waits) Serve(now, tube);
+  return Code::kOk;
 }
 
 void Engine::RemoveWatch(Consumer& consumer, gearstalk::Watch& watch) {

@@ -12,6 +12,7 @@
 #include "broker/engine/indexed_heap.h"
 #include "broker/engine/job.h"
 #include "broker/engine/job_counts.h"
+#include "broker/engine/limits.h"
 #include "broker/engine/watch_list.h"
 
 namespace gearstalk {
@@ -117,7 +118,7 @@ class Tube : public Timer, public JobCounts {
   Time pause_until_ = 0;        // 0 = not paused
   WaitingLine line_;            // who waits, first come first
   std::uint32_t promised_ = 0;  // sleepers woken for a job of it that have not asked for it yet
-  std::array<std::int64_t, 3> max_queue_{};  // by Band, 0 = no limit
+  MaxQueue max_queue_{};        // by Band
   std::uint32_t stirred_slot_ = UINT32_MAX;  // place among the tubes with ready jobs
 };
 

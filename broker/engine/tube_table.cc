@@ -19,7 +19,11 @@ Tube* TubeTable::Find(std::string_view name) const {
 }
 
 Tube& TubeTable::FindOrMake(std::string_view name) {
-  if (Tube* found = Find(name)) return *found;
+  Tube* found = Find(name);
+  return found == nullptr ? Make(name) : *found;
+}
+
+Tube& TubeTable::Make(std::string_view name) {
   auto* tube = new Tube(std::string(name), ++last_id_);
   by_name_.insert(tube);
   by_id_.Insert(tube->id(), tube);

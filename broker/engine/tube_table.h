@@ -21,6 +21,8 @@ class TubeTable {
 
   Tube* Find(std::string_view name) const;
   Tube& FindOrMake(std::string_view name);
+  // There must be none of this name.
+  Tube& Make(std::string_view name);
   void Erase(Tube& tube);
   Tube* Next(std::uint64_t after) const { return by_id_.Next(after); }
   std::size_t size() const { return by_id_.size(); }
