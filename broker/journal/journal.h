@@ -55,7 +55,7 @@ struct JournalStats {
   std::uint64_t appended_bytes = 0;
   std::uint64_t batches = 0;  // writes to the disk
   std::uint64_t syncs = 0;
-  SyncTimes sync_times;
+  SyncTimes sync_times{};
   std::uint64_t oldest_segment = 0;  // 0 where there are no segments
   std::uint64_t current_segment = 0;
   std::uint64_t segments = 0;
