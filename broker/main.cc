@@ -2,11 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "broker/app/start.h"
 #include "broker/config/command_line.h"
+#include "broker/config/foreign.h"
 #include "broker/journal/wal_check.h"
 #include "broker/journal/wal_salvage.h"
 #include "broker/server/listener.h"
@@ -27,6 +32,11 @@ int InspectJournal(const CommandLine& line) {
   return kExitFailed;
 }
 
+int Refuse(const std::string& program, const Status& status) {
+  fmt::print(stderr, "{}: {}\n", program, status.message());
+  return kExitBadUsage;
+}
+
 // What the table of options does not know of their values.
 Checks ValueChecks() {
   return {{"listen", [](const std::string& text) {
@@ -35,18 +45,30 @@ Checks ValueChecks() {
            }}};
 }
 
-int Main(int argc, char** argv) {
-  const Result<CommandLine> line = ReadCommandLine(argc, argv, ValueChecks());
-  if (!line.ok()) {
-    fmt::print(stderr, "gearstalkd: {}\n", line.status().message());
-    return kExitBadUsage;
+Result<CommandLine> Read(const std::vector<std::string>& arguments) {
+  std::vector<const char*> argv = {"gearstalkd"};
+  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+  return ReadCommandLine(static_cast<int>(argv.size()), argv.data(), ValueChecks());
+}
+
+int Main(const std::string& program, const std::vector<std::string>& arguments) {
+  const Result<Translation> ours = TranslateAs(program, arguments);
+  if (!ours.ok()) return Refuse(program, ours.status());
+  for (const std::string& warning : ours.value().warnings) {
+    fmt::print(stderr, "{}: {}\n", program, warning);
   }
+  if (!ours.value().help.empty()) {
+    fmt::print("{}", ours.value().help);
+    return kExitDone;
+  }
+  const Result<CommandLine> line = Read(ours.value().arguments);
+  if (!line.ok()) return Refuse(program, line.status());
   switch (line.value().action) {
     case CommandLine::Action::kPrintAndExit:
       fmt::print("{}", line.value().text);
       return kExitDone;
     case CommandLine::Action::kPrintVersion:
-      fmt::print("gearstalkd {}\n", kVersion);
+      fmt::print("gearstalkd {}\ncommit {}\n{}", kVersion, kCommit, kLibraries);
       return kExitDone;
     case CommandLine::Action::kCheckJournal:
     case CommandLine::Action::kSalvageJournal:
@@ -57,8 +79,8 @@ int Main(int argc, char** argv) {
     case CommandLine::Action::kServe:
       break;
   }
-  return Start(line.value().config, [=]() -> Result<Config> {
-    Result<CommandLine> again = ReadCommandLine(argc, argv, ValueChecks());
+  return Start(line.value().config, [&]() -> Result<Config> {
+    Result<CommandLine> again = Read(ours.value().arguments);
     if (!again.ok()) return again.status();
     return std::move(again.value().config);
   });
@@ -67,4 +89,7 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace gearstalk
 
-int main(int argc, char** argv) { return gearstalk::Main(argc, argv); }
+int main(int argc, char** argv) {
+  const std::string program = argc > 0 ? std::filesystem::path(argv[0]).filename() : "gearstalkd";
+  return gearstalk::Main(program, {argv + std::min(argc, 1), argv + argc});
+}

@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "broker/config/documents.h"
+
 namespace gearstalk {
 namespace {
 
@@ -15,6 +17,7 @@ struct Flags {
   bool version = false;
   std::string journal_to_check;
   std::string journal_to_salvage;
+  std::string print_as;
   std::vector<std::vector<std::string>> values{Options().size()};  // by option
 
   Flags();
@@ -32,6 +35,10 @@ Flags::Flags() {
                  "Make a new journal from all that can be read of a damaged one; exit.")
       ->type_name("DIR")
       ->excludes("--journal-check");
+  // For scripts/generate.
+  app.add_option("--print-options", print_as)
+      ->check(CLI::IsMember({"markdown", "yaml", "man"}))
+      ->group("");
   for (std::size_t i = 0; i < Options().size(); ++i) {
     const Option& option = Options()[i];
     app.add_option(FlagOf(option), values[i], std::string(option.help))
@@ -70,6 +77,13 @@ Result<CommandLine> ReadCommandLine(int argc, const char* const* argv, const Che
   }
   if (flags.version) {
     line.action = Action::kPrintVersion;
+    return line;
+  }
+  if (!flags.print_as.empty()) {
+    line.action = Action::kPrintAndExit;
+    line.text = flags.print_as == "markdown" ? OptionsAsMarkdown()
+                : flags.print_as == "yaml"   ? OptionsAsYaml()
+                                             : OptionsAsMan();
     return line;
   }
   if (!flags.journal_to_check.empty()) {

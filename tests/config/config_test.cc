@@ -181,6 +181,38 @@ TEST(Action, HelpNamesEveryOption) {
   }
 }
 
+TEST(Lists, InVariablesArePartedBySemicolonsWhereEntriesHoldBlanks) {
+  const Variable limits("GEARSTALKD_LIMITS_MAXQUEUE", "mail 5; news 1 2 3");
+  const Variable rights("GEARSTALKD_RIGHTS", "listen=127.0.0.1:1 all;* observe");
+  const Config config = Good({});
+  using MaxQueue = Config::MaxQueue;
+  EXPECT_EQ(config.limits.maxqueue,
+            (std::vector{MaxQueue{"mail", {5, 5, 5}}, MaxQueue{"news", {1, 2, 3}}}));
+  EXPECT_EQ(config.rights, (Texts{"listen=127.0.0.1:1 all", "* observe"}));
+}
+
+TEST(Lists, ThatAreGivenReplaceLighterOnes) {
+  const ConfigFile file("rights:\n  - \"* all\"\n  - \"* none\"\nlimits:\n  maxqueue: []\n");
+  EXPECT_EQ(Good({"--config", file.path()}).rights, (Texts{"* all", "* none"}));
+  EXPECT_EQ(Good({"--config", file.path(), "--rights", "* observe"}).rights, Texts{"* observe"});
+}
+
+TEST(Options, ReadBackWhatTheyPrint) {
+  for (const Option& option : Options()) {
+    const std::vector<std::string> values = option.kind.get(Config());
+    if (values.empty()) {
+      EXPECT_FALSE(option.unset.empty()) << option.key;
+      EXPECT_FALSE(option.example.empty()) << option.key;
+    }
+    Config config;
+    if (option.list()) option.kind.clear(config);
+    for (const std::string& value : values) {
+      EXPECT_TRUE(option.kind.set(config, value).ok()) << option.key << ": " << value;
+    }
+    EXPECT_TRUE(Difference(config, Config()).empty()) << option.key;
+  }
+}
+
 TEST(Options, HaveNamesAndHelp) {
   std::set<std::string_view> keys;
   for (const Option& option : Options()) {

@@ -37,6 +37,35 @@ TEST(FlagMessage, NamesTheFlagAndTheValue) {
       {{"--gearman-exceptions", "yes"}, "--gearman-exceptions: 'yes': expected true or false"},
       {{"--gearman-priority-low", "4294967296"},
        "--gearman-priority-low: '4294967296': expected a number from 0 to 4294967295"},
+      {{"--log-format", "xml"}, "--log-format: 'xml': expected text or json"},
+      {{"--log-to", "file:log"},
+       "--log-to: 'file:log': expected stderr, journald, syslog or file:/PATH"},
+      {{"--log-to", "stdout"},
+       "--log-to: 'stdout': expected stderr, journald, syslog or file:/PATH"},
+      {{"--limits-connections", "many"},
+       "--limits-connections: 'many': expected a number from 0 to 4294967295"},
+      {{"--limits-output", "1"}, "--limits-output: '1': expected a number from 4096 to 1073741824"},
+      {{"--limits-idle-timeout", "1m"},
+       "--limits-idle-timeout: '1m': expected a number from 0 to 315360000"},
+      {{"--limits-handshake-timeout", "0"},
+       "--limits-handshake-timeout: '0': expected a number from 1 to 3600"},
+      {{"--limits-stop-timeout", "3601"},
+       "--limits-stop-timeout: '3601': expected a number from 0 to 3600"},
+      {{"--limits-memory", "1GB"},
+       "--limits-memory: '1GB': expected a number from 0 to 1125899906842624"},
+      {{"--limits-maxqueue", "mail"},
+       "--limits-maxqueue: 'mail': expected 'TUBE N' or 'TUBE HIGH NORMAL LOW'"},
+      {{"--limits-maxqueue", "mail 1", "--limits-maxqueue", "mail 1 2"},
+       "--limits-maxqueue: 'mail 1 2': expected 'TUBE N' or 'TUBE HIGH NORMAL LOW'"},
+      {{"--limits-maxqueue", "mail -1"},
+       "--limits-maxqueue: 'mail -1': expected 'TUBE N' or 'TUBE HIGH NORMAL LOW'"},
+      {{"--tls-client-certificates", "yes"},
+       "--tls-client-certificates: 'yes': expected off, optional or required"},
+      {{"--shutdown-from", "here"},
+       "--shutdown-from: 'here': expected loopback, anywhere or nowhere"},
+      {{"--metrics-tubes", "100001"},
+       "--metrics-tubes: '100001': expected a number from 0 to 100000"},
+      {{"--daemon", "1"}, "--daemon: '1': expected true or false"},
   };
   for (const auto& [arguments, message] : cases) EXPECT_EQ(Complaint(arguments), message);
 }
@@ -86,6 +115,34 @@ TEST(FileMessage, OffersTheNearestKey) {
             "FILE:1: unknown key 'data-dir'; did you mean 'data_dir'?");
 }
 
+TEST(FileMessage, NamesTheLineOfAnEntry) {
+  EXPECT_EQ(FileComplaint("limits:\n  maxqueue:\n    - mail 5\n    - mail many\n"),
+            "FILE:4: limits.maxqueue: 'mail many': expected 'TUBE N' or 'TUBE HIGH NORMAL LOW'");
+}
+
+TEST(FileMessage, OffersTheNearestKeyOfAGroup) {
+  EXPECT_EQ(FileComplaint("limits:\n  connection: 5\n"),
+            "FILE:2: unknown key 'limits.connection'; did you mean 'limits.connections'?");
+  EXPECT_EQ(FileComplaint("tls.certificat: /x\n"),
+            "FILE:1: unknown key 'tls.certificat'; did you mean 'tls.certificate'?");
+}
+
+TEST(FileMessage, SaysWhatACheckSays) {
+  const Checks checks = {{"listen", [](const std::string& text) {
+                            return text == "good" ? Status()
+                                                  : Status(Code::kInvalid, "no good: " + text);
+                          }}};
+  const ConfigFile file("listen:\n  - good\n  - bad\n");
+  EXPECT_EQ(Complaint({"--config", file.path()}, checks), file.path() + ":3: listen: no good: bad");
+  EXPECT_EQ(Complaint({"--listen", "bad"}, checks), "--listen: no good: bad");
+}
+
+TEST(EnvironmentMessage, NamesTheVariableOfAList) {
+  const Variable limits("GEARSTALKD_LIMITS_MAXQUEUE", "mail 5; news");
+  EXPECT_EQ(Complaint({}),
+            "GEARSTALKD_LIMITS_MAXQUEUE: 'news': expected 'TUBE N' or 'TUBE HIGH NORMAL LOW'");
+}
+
 TEST(FileMessage, WantsValues) {
   EXPECT_EQ(FileComplaint("log_level:\n"), "FILE:1: log_level: expected a value");
   EXPECT_EQ(FileComplaint("listen: []\n"), "FILE:1: listen: expected a value");
@@ -104,7 +161,8 @@ TEST(FileMessage, SaysWhereItIsNoYaml) {
 }
 
 TEST(FileMessage, WantsScalarsInAList) {
-  EXPECT_TRUE(FileComplaint("sync: always\nlisten:\n  - {a: b}\n").starts_with("FILE:3: "));
+  EXPECT_EQ(FileComplaint("sync: always\nlisten:\n  - {a: b}\n"),
+            "FILE:3: listen: expected a text");
 }
 
 TEST(FileMessage, NamesAFileThatCannotBeRead) {

@@ -19,10 +19,10 @@ Variable::Variable(const char* name, const char* value) : name_(name) { setenv(n
 
 Variable::~Variable() { unsetenv(name_); }
 
-Result<CommandLine> Read(std::vector<std::string> arguments) {
+Result<CommandLine> Read(std::vector<std::string> arguments, const Checks& checks) {
   std::vector<const char*> argv{"gearstalkd"};
   for (const std::string& argument : arguments) argv.push_back(argument.c_str());
-  return ReadCommandLine(static_cast<int>(argv.size()), argv.data());
+  return ReadCommandLine(static_cast<int>(argv.size()), argv.data(), checks);
 }
 
 Config Good(std::vector<std::string> arguments) {
@@ -31,8 +31,8 @@ Config Good(std::vector<std::string> arguments) {
   return line.ok() ? line.value().config : Config();
 }
 
-std::string Complaint(std::vector<std::string> arguments) {
-  const Result<CommandLine> line = Read(std::move(arguments));
+std::string Complaint(std::vector<std::string> arguments, const Checks& checks) {
+  const Result<CommandLine> line = Read(std::move(arguments), checks);
   if (line.ok()) return "good";
   EXPECT_EQ(line.status().code(), Code::kInvalid);
   return line.status().message();

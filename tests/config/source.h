@@ -35,11 +35,11 @@ class Variable {
   const char* const name_;
 };
 
-Result<CommandLine> Read(std::vector<std::string> arguments);
+Result<CommandLine> Read(std::vector<std::string> arguments, const Checks& checks = {});
 // The configuration of a command line that is good.
 Config Good(std::vector<std::string> arguments);
 // What is said about one that is not; "good" if it is.
-std::string Complaint(std::vector<std::string> arguments);
+std::string Complaint(std::vector<std::string> arguments, const Checks& checks = {});
 // The same about a file with this content. "FILE" stands for its path.
 std::string FileComplaint(std::string_view content);
 

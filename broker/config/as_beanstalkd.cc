@@ -1,0 +1,85 @@
+// The options of beanstalkd 1.12 and 1.13.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "broker/config/foreign.h"
+#include "broker/config/kinds.h"
+
+namespace gearstalk {
+namespace {
+
+constexpr std::array<ForeignOption, 13> kOptions = {{
+    {'b', "", true, "data_dir"},
+    {'f', "", true, "sync"},
+    {'F', "", false, "sync"},
+    {'l', "", true, "listen"},
+    {'p', "", true, "listen"},
+    {'u', "", true, "user"},
+    {'z', "", true, "max_job_size"},
+    {'s', "", true, ""},
+    {'c', "", false, ""},
+    {'n', "", false, ""},
+    {'V', "", false, "log_level"},
+    {'v', "", false, "the version"},
+    {'h', "", false, "this text"},
+}};
+
+// beanstalkd's default is 50 ms; 0 is before every answer.
+Result<std::string> SyncOf(const ForeignValues& given) {
+  if (given.contains("-F")) return std::string("never");
+  const auto interval = given.find("-f");
+  if (interval == given.end()) return std::string("50ms");
+  std::uint64_t ms = 0;
+  if (!kinds::ParseNumber(interval->second, ms)) {
+    return Status(Code::kInvalid, fmt::format("-f: '{}': expected a number", interval->second));
+  }
+  if (ms == 0) return std::string("always");
+  return fmt::format("{}ms", std::min<std::uint64_t>(ms, 3'600'000));
+}
+
+std::string ListenOf(const ForeignValues& given) {
+  const auto value = [&](const char* name, const char* otherwise) {
+    const auto found = given.find(name);
+    return found == given.end() ? std::string(otherwise) : found->second;
+  };
+  const std::string host = value("-l", "0.0.0.0");
+  return host.starts_with("unix:") ? host : AddressText(host, value("-p", "11300"));
+}
+
+}  // namespace
+
+Result<Translation> TranslateBeanstalkd(std::span<const std::string> arguments) {
+  ForeignValues given;
+  if (Status status = ReadForeign(kOptions, arguments, given); !status.ok()) return status;
+  Translation translation;
+  if (given.contains("-h")) {
+    translation.help = HelpOf("beanstalkd", kOptions);
+    return translation;
+  }
+  if (given.contains("-v")) {
+    translation.arguments = {"--version"};
+    return translation;
+  }
+  const Result<std::string> sync = SyncOf(given);
+  if (!sync.ok()) return sync.status();
+  translation.arguments = {"--listen", ListenOf(given), "--sync", sync.value()};
+  const auto pass = [&](const char* name, const char* flag) {
+    const auto found = given.find(name);
+    if (found == given.end()) return;
+    translation.arguments.insert(translation.arguments.end(), {flag, found->second});
+  };
+  pass("-b", "--data-dir");
+  pass("-u", "--user");
+  pass("-z", "--max-job-size");
+  if (given.contains("-V")) {
+    translation.arguments.insert(translation.arguments.end(), {"--log-level", "debug"});
+  }
+  translation.warnings = WarningsOf(kOptions, given);
+  return translation;
+}
+
+}  // namespace gearstalk

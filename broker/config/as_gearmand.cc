@@ -1,0 +1,219 @@
+// The options of gearmand 1.1.20.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "broker/config/foreign.h"
+
+namespace gearstalk {
+namespace {
+
+constexpr std::array kOptions = {
+    ForeignOption{'L', "listen", true, "listen"},
+    ForeignOption{'p', "port", true, "listen"},
+    ForeignOption{'d', "daemon", false, "daemon"},
+    ForeignOption{'u', "user", true, "user"},
+    ForeignOption{'P', "pid-file", true, "pid_file"},
+    ForeignOption{'l', "log-file", true, "log_to"},
+    ForeignOption{'\0', "syslog", false, "log_to"},
+    ForeignOption{'\0', "verbose", true, "log_level"},
+    ForeignOption{'j', "job-retries", true, "gearman.job_retries"},
+    ForeignOption{'w', "worker-wakeup", true, "gearman.worker_wakeup"},
+    ForeignOption{'\0', "exceptions", false, "gearman.exceptions"},
+    ForeignOption{'\0', "job-handle-prefix", true, "server_name"},
+    ForeignOption{'f', "file-descriptors", true, "limits.connections"},
+    ForeignOption{'\0', "ssl", false, "tls"},
+    ForeignOption{'\0', "ssl-ca-file", true, "tls.client_ca"},
+    ForeignOption{'\0', "ssl-certificate", true, "tls.certificate"},
+    ForeignOption{'\0', "ssl-key", true, "tls.key"},
+    ForeignOption{'\0', "config-file", true, "a file of these options"},
+    ForeignOption{'\0', "check-args", false, "--check-config"},
+    ForeignOption{'V', "version", false, "the version"},
+    ForeignOption{'h', "help", false, "this text"},
+    ForeignOption{'b', "backlog", true, ""},
+    ForeignOption{'t', "threads", true, ""},
+    ForeignOption{'R', "round-robin", false, ""},
+    ForeignOption{'r', "protocol", true, ""},
+    ForeignOption{'q', "queue-type", true, ""},
+    ForeignOption{'\0', "hashtable-buckets", true, ""},
+    ForeignOption{'\0', "keepalive", false, ""},
+    ForeignOption{'\0', "keepalive-idle", true, ""},
+    ForeignOption{'\0', "keepalive-interval", true, ""},
+    ForeignOption{'\0', "keepalive-count", true, ""},
+    ForeignOption{'\0', "coredump", false, ""},
+    ForeignOption{'\0', "http-port", true, ""},
+    ForeignOption{'\0', "libmemcached-servers", true, ""},
+    ForeignOption{'\0', "libmemcached-prefix", true, ""},
+    ForeignOption{'\0', "libsqlite3-db", true, ""},
+    ForeignOption{'\0', "libsqlite3-table", true, ""},
+    ForeignOption{'\0', "store-queue-on-shutdown", false, ""},
+    ForeignOption{'\0', "libpq-conninfo", true, ""},
+    ForeignOption{'\0', "libpq-table", true, ""},
+    ForeignOption{'\0', "redis-server", true, ""},
+    ForeignOption{'\0', "redis-port", true, ""},
+    ForeignOption{'\0', "redis-password", true, ""},
+    ForeignOption{'\0', "redis-prefix", true, ""},
+    ForeignOption{'\0', "mysql-host", true, ""},
+    ForeignOption{'\0', "mysql-port", true, ""},
+    ForeignOption{'\0', "mysql-user", true, ""},
+    ForeignOption{'\0', "mysql-password", true, ""},
+    ForeignOption{'\0', "mysql-db", true, ""},
+    ForeignOption{'\0', "mysql-table", true, ""},
+};
+
+constexpr const char* kDefaultFile = "/etc/gearmand.conf";
+
+class Translator {
+ public:
+  explicit Translator(const ForeignValues& given) : given_(given) {}
+
+  Status Run() {
+    AddListen();
+    if (Status status = AddLog(); !status.ok()) return status;
+    AddTls();
+    const std::string wakeup = Value("--worker-wakeup", "0");
+    Add("--gearman-worker-wakeup", wakeup == "1" ? "one" : "all");
+    Pass("--job-retries", "--gearman-job-retries");
+    Pass("--user", "--user");
+    Pass("--pid-file", "--pid-file");
+    Pass("--file-descriptors", "--limits-connections");
+    if (Has("--daemon")) Add("--daemon", "true");
+    if (Has("--exceptions")) Add("--gearman-exceptions", "true");
+    if (Has("--check-args")) out_.arguments.emplace_back("--check-config");
+    AddServerName();
+    for (std::string& warning : WarningsOf(kOptions, given_)) {
+      out_.warnings.push_back(std::move(warning));
+    }
+    const std::string queue = Value("--queue-type", "builtin");
+    if (queue != "builtin") {
+      out_.warnings.push_back(
+          fmt::format("no queue of type '{}': jobs live in memory, unless GEARSTALKD_DATA_DIR "
+                      "names a directory",
+                      queue));
+    }
+    return {};
+  }
+
+  Translation Take() { return std::move(out_); }
+
+ private:
+  bool Has(std::string_view name) const { return given_.contains(name); }
+
+  std::string Value(std::string_view name, const char* otherwise) const {
+    const auto found = given_.find(name);
+    return found == given_.end() ? std::string(otherwise) : found->second;
+  }
+
+  void Add(std::string flag, std::string value) {
+    out_.arguments.push_back(std::move(flag));
+    out_.arguments.push_back(std::move(value));
+  }
+
+  void Pass(std::string_view name, const char* flag) {
+    if (Has(name)) Add(flag, Value(name, ""));
+  }
+
+  void AddListen() {
+    const char* usual = std::getenv("GEARMAND_PORT");
+    const std::string port = Value("--port", usual == nullptr ? "4730" : usual);
+    const char* tls = Has("--ssl") ? ",tls=required" : "";
+    std::vector<std::string> hosts;
+    if (Has("--listen")) {
+      hosts.push_back(Value("--listen", ""));
+    } else {
+      hosts.emplace_back("0.0.0.0");
+      if (access("/proc/net/if_inet6", F_OK) == 0) hosts.emplace_back("::");
+    }
+    for (const std::string& host : hosts) {
+      Add("--listen", fmt::format("{}{}", AddressText(host, port), tls));
+    }
+  }
+
+  Status AddLog() {
+    static const std::map<std::string, const char*> levels = {
+        {"FATAL", "critical"}, {"ALERT", "critical"}, {"CRITICAL", "critical"}, {"ERROR", "error"},
+        {"WARNING", "warn"},   {"NOTICE", "info"},    {"INFO", "info"},         {"DEBUG", "debug"}};
+    const std::string verbose = Value("--verbose", "ERROR");
+    const auto level = levels.find(verbose);
+    if (level == levels.end()) {
+      return {Code::kInvalid,
+              fmt::format("--verbose: '{}': expected FATAL, ALERT, CRITICAL, ERROR, "
+                          "WARNING, NOTICE, INFO or DEBUG",
+                          verbose)};
+    }
+    const std::string file = Value("--log-file", "stderr");
+    Add("--log-level", file == "none" && !Has("--syslog") ? "off" : level->second);
+    if (Has("--syslog")) {
+      Add("--log-to", "syslog");
+    } else if (file != "stderr" && file != "none") {
+      Add("--log-to", fmt::format("file:{}", std::filesystem::absolute(file).string()));
+    }
+    return {};
+  }
+
+  void AddTls() {
+    if (!Has("--ssl")) return;
+    Pass("--ssl-certificate", "--tls-certificate");
+    Pass("--ssl-key", "--tls-key");
+    Pass("--ssl-ca-file", "--tls-client-ca");
+  }
+
+  void AddServerName() {
+    if (!Has("--job-handle-prefix")) return;
+    const std::string prefix = Value("--job-handle-prefix", "");
+    if (prefix.starts_with("H:")) {
+      Add("--server-name", prefix.substr(2));
+    } else {
+      out_.warnings.push_back(fmt::format(
+          "'--job-handle-prefix': '{}' has no effect: handles begin with 'H:'", prefix));
+    }
+  }
+
+  const ForeignValues& given_;
+  Translation out_;
+};
+
+// Options of the command line outweigh those of the file.
+Status ReadFile(const std::string& name, ForeignValues& given) {
+  std::ifstream file(name);
+  if (!file) return {Code::kInvalid, fmt::format("--config-file: cannot read '{}'", name)};
+  std::vector<std::string> words;
+  for (std::string word; file >> word;) words.push_back(word);
+  ForeignValues of_file;
+  if (Status status = ReadForeign(kOptions, words, of_file); !status.ok()) {
+    return {Code::kInvalid, fmt::format("{}: {}", name, status.message())};
+  }
+  given.merge(of_file);
+  return {};
+}
+
+}  // namespace
+
+Result<Translation> TranslateGearmand(std::span<const std::string> arguments) {
+  ForeignValues given;
+  if (Status status = ReadForeign(kOptions, arguments, given); !status.ok()) return status;
+  if (given.contains("--config-file") || access(kDefaultFile, R_OK) == 0) {
+    const auto named = given.find("--config-file");
+    std::string name = named == given.end() ? kDefaultFile : named->second;
+    if (Status status = ReadFile(name, given); !status.ok()) return status;
+  }
+  Translation special;
+  if (given.contains("--help")) {
+    special.help = HelpOf("gearmand", kOptions);
+    return special;
+  }
+  if (given.contains("--version")) {
+    special.arguments = {"--version"};
+    return special;
+  }
+  Translator translator(given);
+  if (Status status = translator.Run(); !status.ok()) return status;
+  return translator.Take();
+}
+
+}  // namespace gearstalk

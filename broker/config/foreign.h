@@ -1,0 +1,50 @@
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "broker/base/status.h"
+
+namespace gearstalk {
+
+// An option of another server, in that server's syntax.
+struct ForeignOption {
+  char letter;            // '\0': none
+  std::string_view name;  // of the long form; empty: none
+  bool takes_value;
+  std::string_view here;  // the option of ours; empty: it has no counterpart
+};
+
+// By "-p" or "--port": the long form where there is one. The last value counts.
+using ForeignValues = std::map<std::string, std::string, std::less<>>;
+
+// Options as getopt has them: -pVALUE, -p VALUE, --port VALUE, --port=VALUE; letters without values
+// may be joined, and long names cut as far as they are unique. Unknown ones are errors.
+Status ReadForeign(std::span<const ForeignOption> options, std::span<const std::string> arguments,
+                   ForeignValues& values);
+
+// What that server was asked, in our words.
+struct Translation {
+  std::vector<std::string> arguments;  // without the program's name
+  std::vector<std::string> warnings;   // one for each option that has no effect
+  std::string help;                    // asked for: to be printed
+};
+
+Result<Translation> TranslateBeanstalkd(std::span<const std::string> arguments);
+Result<Translation> TranslateGearmand(std::span<const std::string> arguments);
+
+// As the server that the program was called as: "beanstalkd", "gearmand", or else ours, which
+// changes nothing.
+Result<Translation> TranslateAs(std::string_view program, std::span<const std::string> arguments);
+
+// For those two: one warning for each of `values` without a counterpart, and the help.
+std::vector<std::string> WarningsOf(std::span<const ForeignOption> options,
+                                    const ForeignValues& values);
+std::string HelpOf(std::string_view program, std::span<const ForeignOption> options);
+// ADDR:PORT as `listen` wants it.
+std::string AddressText(std::string_view host, std::string_view port);
+
+}  // namespace gearstalk

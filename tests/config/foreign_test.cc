@@ -1,0 +1,214 @@
+// The options of beanstalkd and gearmand in our words.
+
+#include "broker/config/foreign.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/config/source.h"
+
+namespace gearstalk {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+Translation As(const std::string& program, Texts arguments) {
+  Result<Translation> translation = TranslateAs(program, arguments);
+  EXPECT_TRUE(translation.ok()) << translation.status().message();
+  return translation.ok() ? translation.value() : Translation();
+}
+
+Config ConfigAs(const std::string& program, Texts arguments) {
+  return Good(As(program, std::move(arguments)).arguments);
+}
+
+std::string ComplaintAs(const std::string& program, const Texts& arguments) {
+  const Result<Translation> translation = TranslateAs(program, arguments);
+  return translation.ok() ? "good" : translation.status().message();
+}
+
+TEST(OwnName, ChangesNothing) {
+  EXPECT_EQ(As("gearstalkd", {"--sync", "never"}).arguments, (Texts{"--sync", "never"}));
+  EXPECT_EQ(As("/opt/beanstalkd/gearstalkd", {"-x"}).arguments, Texts{"-x"});
+}
+
+TEST(Beanstalkd, ListensWhereBeanstalkdDoes) {
+  const Config config = ConfigAs("/usr/bin/beanstalkd", {});
+  EXPECT_EQ(config.listen, Texts{"0.0.0.0:11300"});
+  EXPECT_EQ(config.data_dir, "");
+  EXPECT_EQ(config.sync_interval, 50 * kMillisecond);
+}
+
+TEST(Beanstalkd, TakesItsOptions) {
+  const Config config = ConfigAs("beanstalkd", {"-l", "127.0.0.1", "-p11301", "-b", "/jobs", "-f",
+                                                "0", "-u", "bean", "-z", "1000", "-VV"});
+  EXPECT_EQ(config.listen, Texts{"127.0.0.1:11301"});
+  EXPECT_EQ(config.data_dir, "/jobs");
+  EXPECT_EQ(config.sync, Config::Sync::kAlways);
+  EXPECT_EQ(config.user, "bean");
+  EXPECT_EQ(config.max_job_size, 1000U);
+  EXPECT_EQ(config.log_level, "debug");
+}
+
+TEST(Beanstalkd, SyncsAsAsked) {
+  EXPECT_EQ(ConfigAs("beanstalkd", {"-F"}).sync, Config::Sync::kSystem);
+  EXPECT_EQ(ConfigAs("beanstalkd", {"-f", "200"}).sync_interval, 200 * kMillisecond);
+  EXPECT_EQ(ConfigAs("beanstalkd", {"-f99999999"}).sync_interval, 3600 * kSecond);
+}
+
+TEST(Beanstalkd, ListensOnWhateverAddressIsGiven) {
+  EXPECT_EQ(ConfigAs("beanstalkd", {"-l", "::1"}).listen, Texts{"[::1]:11300"});
+  EXPECT_EQ(ConfigAs("beanstalkd", {"-l", "unix:/run/b", "-p", "1"}).listen, Texts{"unix:/run/b"});
+}
+
+TEST(Beanstalkd, WarnsOfWhatHasNoCounterpart) {
+  const Translation translation = As("beanstalkd", {"-s", "1000", "-cn"});
+  EXPECT_EQ(translation.warnings, (Texts{"'-s' has no counterpart in gearstalkd and no effect",
+                                         "'-c' has no counterpart in gearstalkd and no effect",
+                                         "'-n' has no counterpart in gearstalkd and no effect"}));
+  EXPECT_TRUE(As("beanstalkd", {"-p", "1"}).warnings.empty());
+}
+
+TEST(Beanstalkd, SaysWhoItIs) {
+  EXPECT_EQ(As("beanstalkd", {"-v"}).arguments, Texts{"--version"});
+  const std::string help = As("beanstalkd", {"-h"}).help;
+  for (const char* option : {"-b", "-f", "-F", "-l", "-p", "-u", "-z", "-s", "-V"}) {
+    EXPECT_NE(help.find(option), std::string::npos) << option;
+  }
+}
+
+TEST(Beanstalkd, RefusesWhatBeanstalkdRefuses) {
+  EXPECT_EQ(ComplaintAs("beanstalkd", {"-q"}), "unknown option '-q'");
+  EXPECT_EQ(ComplaintAs("beanstalkd", {"--listen", "x"}), "unknown option '--listen'");
+  EXPECT_EQ(ComplaintAs("beanstalkd", {"-p"}), "option '-p' needs a value");
+  EXPECT_EQ(ComplaintAs("beanstalkd", {"word"}), "unexpected argument 'word'");
+  EXPECT_EQ(ComplaintAs("beanstalkd", {"-f", "soon"}), "-f: 'soon': expected a number");
+}
+
+TEST(Gearmand, ListensWhereGearmandDoes) {
+  const Config config = ConfigAs("gearmand", {});
+  ASSERT_FALSE(config.listen.empty());
+  EXPECT_EQ(config.listen[0], "0.0.0.0:4730");
+  EXPECT_EQ(config.listen.size(), access("/proc/net/if_inet6", F_OK) == 0 ? 2U : 1U);
+  EXPECT_TRUE(config.gearman.wake_all);
+  EXPECT_EQ(config.log_level, "error");
+}
+
+TEST(Gearmand, TakesItsOptions) {
+  const Config config = ConfigAs("gearmand", {"-L",
+                                              "127.0.0.1",
+                                              "-p",
+                                              "4731",
+                                              "-d",
+                                              "-u",
+                                              "gear",
+                                              "-P",
+                                              "/run/g.pid",
+                                              "-l",
+                                              "/var/log/g.log",
+                                              "--verbose",
+                                              "INFO",
+                                              "-j3",
+                                              "-w",
+                                              "1",
+                                              "--exceptions",
+                                              "--job-handle-prefix",
+                                              "H:here",
+                                              "-f",
+                                              "1000"});
+  EXPECT_EQ(config.listen, Texts{"127.0.0.1:4731"});
+  EXPECT_TRUE(config.daemon);
+  EXPECT_EQ(config.user, "gear");
+  EXPECT_EQ(config.pid_file, "/run/g.pid");
+  EXPECT_EQ(config.log_to, "file:/var/log/g.log");
+  EXPECT_EQ(config.log_level, "info");
+  EXPECT_EQ(config.gearman.job_retries, 3U);
+  EXPECT_FALSE(config.gearman.wake_all);
+  EXPECT_TRUE(config.gearman.exceptions);
+  EXPECT_EQ(config.server_name, "here");
+  EXPECT_EQ(config.limits.connections, 1000U);
+}
+
+TEST(Gearmand, TakesLongOptions) {
+  const Config config =
+      ConfigAs("gearmand", {"--listen=127.0.0.1", "--port=4731", "--job-retries", "2", "--daemon",
+                            "--worker-wakeup=0", "--log-f", "stderr", "--syslog"});
+  EXPECT_EQ(config.listen, Texts{"127.0.0.1:4731"});
+  EXPECT_EQ(config.gearman.job_retries, 2U);
+  EXPECT_TRUE(config.daemon);
+  EXPECT_TRUE(config.gearman.wake_all);
+  EXPECT_EQ(config.log_to, "syslog");
+}
+
+TEST(Gearmand, LogsAsAsked) {
+  EXPECT_EQ(ConfigAs("gearmand", {"-l", "none"}).log_level, "off");
+  EXPECT_EQ(ConfigAs("gearmand", {"-l", "stderr"}).log_to, "stderr");
+  const std::pair<const char*, const char*> levels[] = {
+      {"FATAL", "critical"}, {"ALERT", "critical"}, {"CRITICAL", "critical"}, {"ERROR", "error"},
+      {"WARNING", "warn"},   {"NOTICE", "info"},    {"INFO", "info"},         {"DEBUG", "debug"}};
+  for (const auto& [theirs, ours] : levels) {
+    EXPECT_EQ(ConfigAs("gearmand", {"--verbose", theirs}).log_level, ours);
+  }
+}
+
+TEST(Gearmand, ServesTls) {
+  const Config config = ConfigAs("gearmand", {"-L", "127.0.0.1", "--ssl", "--ssl-ca-file", "/ca",
+                                              "--ssl-certificate", "/cert", "--ssl-key", "/key"});
+  EXPECT_EQ(config.listen, Texts{"127.0.0.1:4730,tls=required"});
+  EXPECT_EQ(config.tls.client_ca, "/ca");
+  EXPECT_EQ(config.tls.certificate, "/cert");
+  EXPECT_EQ(config.tls.key, "/key");
+  EXPECT_EQ(config.tls.client_certificates, Config::ClientCertificates::kOff);
+}
+
+TEST(Gearmand, TakesThePortOfItsVariable) {
+  const Variable port("GEARMAND_PORT", "4799");
+  EXPECT_EQ(ConfigAs("gearmand", {"-L", "127.0.0.1"}).listen, Texts{"127.0.0.1:4799"});
+  EXPECT_EQ(ConfigAs("gearmand", {"-L", "127.0.0.1", "-p1"}).listen, Texts{"127.0.0.1:1"});
+}
+
+TEST(Gearmand, ReadsItsFile) {
+  const ConfigFile file("--port=4799 --job-retries 5\n--exceptions\n");
+  const Config config =
+      ConfigAs("gearmand", {"--config-file", file.path(), "-L", "127.0.0.1", "-j", "1"});
+  EXPECT_EQ(config.listen, Texts{"127.0.0.1:4799"});
+  EXPECT_EQ(config.gearman.job_retries, 1U);
+  EXPECT_TRUE(config.gearman.exceptions);
+  EXPECT_EQ(ComplaintAs("gearmand", {"--config-file", "/no/such"}),
+            "--config-file: cannot read '/no/such'");
+}
+
+TEST(Gearmand, WarnsOfWhatHasNoCounterpart) {
+  EXPECT_EQ(As("gearmand", {"-t", "8", "-R", "--keepalive", "-b", "64"}).warnings,
+            (Texts{"'--backlog' has no counterpart in gearstalkd and no effect",
+                   "'--threads' has no counterpart in gearstalkd and no effect",
+                   "'--round-robin' has no counterpart in gearstalkd and no effect",
+                   "'--keepalive' has no counterpart in gearstalkd and no effect"}));
+  EXPECT_EQ(As("gearmand", {"-q", "libsqlite3"}).warnings.back(),
+            "no queue of type 'libsqlite3': jobs live in memory, unless GEARSTALKD_DATA_DIR names "
+            "a directory");
+  EXPECT_EQ(As("gearmand", {"--job-handle-prefix", "X"}).warnings,
+            Texts{"'--job-handle-prefix': 'X' has no effect: handles begin with 'H:'"});
+}
+
+TEST(Gearmand, RefusesWhatGearmandRefuses) {
+  EXPECT_EQ(ComplaintAs("gearmand", {"--no-such"}), "unknown option '--no-such'");
+  EXPECT_EQ(ComplaintAs("gearmand", {"-x"}), "unknown option '-x'");
+  EXPECT_EQ(ComplaintAs("gearmand", {"--port"}), "option '--port' needs a value");
+  EXPECT_EQ(ComplaintAs("gearmand", {"--daemon=yes"}), "option '--daemon' takes no value");
+  EXPECT_EQ(ComplaintAs("gearmand", {"--keepalive-i", "5"}), "option '--keepalive-i' is ambiguous");
+  EXPECT_EQ(ComplaintAs("gearmand", {"--verbose", "LOUD"}),
+            "--verbose: 'LOUD': expected FATAL, ALERT, CRITICAL, ERROR, WARNING, NOTICE, INFO or "
+            "DEBUG");
+}
+
+TEST(Gearmand, SaysWhoItIs) {
+  EXPECT_EQ(As("gearmand", {"-V"}).arguments, Texts{"--version"});
+  EXPECT_NE(As("gearmand", {"--help"}).help.find("--job-retries"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace gearstalk

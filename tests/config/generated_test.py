@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""What is made from the table of options is as in the table: generated_test.py BROKER."""
+
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+BROKER = sys.argv.pop(1) if len(sys.argv) > 1 else "build/gearstalkd"
+ROOT = Path(__file__).resolve().parents[2]
+YAML = ROOT / "admin/packaging/gearstalkd.yaml"
+PAGE = ROOT / "docs/configuration.md"
+
+
+def printed(form: str) -> str:
+    return subprocess.run([BROKER, "--print-options", form], check=True, capture_output=True,
+                          text=True, timeout=30).stdout
+
+
+class Generated(unittest.TestCase):
+    maxDiff = None
+    message = "run scripts/generate"
+
+    def test_yaml_file(self) -> None:
+        self.assertEqual(YAML.read_text(), printed("yaml"), self.message)
+
+    def test_page(self) -> None:
+        begin, end = "<!-- options -->\n\n", "<!-- end of options -->"
+        options = PAGE.read_text().partition(begin)[2].partition(end)[0]
+        self.assertEqual(options, printed("markdown"), self.message)
+
+    def test_man_entries_name_every_option(self) -> None:
+        entries = printed("man").count("\n.TP\n") + 1
+        self.assertEqual(entries, PAGE.read_text().count("\n### "))
+
+
+class Shipped(unittest.TestCase):
+    def check(self, path: Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([BROKER, "--config", str(path), "--check-config"],
+                              capture_output=True, text=True, timeout=30, check=False)
+
+    def test_shipped_file_is_good(self) -> None:
+        done = self.check(YAML)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_examples_are_good(self) -> None:
+        """What is commented out is good as it stands there, files that it names apart."""
+        lines = [re.sub(r"^( *)#(?=\w|  - )", r"\1", line) if "/etc/" not in line else line
+                 for line in YAML.read_text().splitlines()]
+        with tempfile.TemporaryDirectory() as directory:
+            path = Path(directory, "all.yaml")
+            path.write_text("\n".join(lines) + "\n")
+            done = self.check(path)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+
+if __name__ == "__main__":
+    unittest.main()
