@@ -19,7 +19,7 @@ from checker import Checker, describe  # noqa: E402
 from disk import CannotMount, Disk  # noqa: E402
 from model import Model  # noqa: E402
 from traffic import Traffic  # noqa: E402
-from wire import Beanstalk, Silent  # noqa: E402
+from wire import ERROR, SUBMIT_JOB_BG, Beanstalk, Gearman, Gone, Silent  # noqa: E402
 
 SKIPPED = 77
 MEGABYTES = 256
@@ -70,24 +70,37 @@ class Bench:
         return broker, ended
 
     def look_at_failed(self, broker: Broker) -> None:
-        """It refuses changes, by whoever, says why, and answers questions."""
+        """It refuses changes, by whoever, says why, answers questions, and keeps nobody waiting."""
         deadline = time.monotonic() + FAILED_SECONDS
         word = "nothing"
         while word != "OUT_OF_MEMORY" and time.monotonic() < deadline:
-            connection = Beanstalk(broker.port, seconds=1.0)
+            connection = Beanstalk(broker.port)
             try:
                 connection.send(Beanstalk.put(1, 0, 60, b"after the cut"))
                 word = connection.reply()[0]
+            except Gone:
+                word = "the end"  # sent before the broker knew: what became of it nobody knows
             except Silent:
-                pass  # sent before the broker knew: never answered
-            connection.close()
+                word = "silence"
+                break
+            finally:
+                connection.close()
             if word == "INSERTED":
                 break
         if word != "OUT_OF_MEMORY":
             self.model.fail(f"a put after the cut is answered by {word}")
+        gearman = Gearman(broker.port)
+        kind, arguments = gearman.ask(SUBMIT_JOB_BG, b"after", b"", b"the cut")
+        if kind != ERROR:
+            self.model.fail(f"a job submitted after the cut is answered by {kind} {arguments}")
+        gearman.close()
         connection = Beanstalk(broker.port)
         if connection.ask("stats")[0] != "OK":
             self.model.fail("no statistics after the cut")
+        # What the broker still shows is on disk, or its reply would never come.
+        for word, _, _ in connection.ask_all(["peek-ready", "reserve-with-timeout 0"]):
+            if word not in ("FOUND", "NOT_FOUND", "RESERVED", "TIMED_OUT"):
+                self.model.fail(f"a look at a job after the cut is answered by {word}")
         if "does not take" not in broker.log():
             self.model.fail(f"the log does not say why: {broker.log()[-500:]}")
         connection.close()
