@@ -107,7 +107,7 @@ class FullDisk:
         self.model.saw_foreground(id_of(arguments[0]))
 
     def readiness(self) -> tuple[int, str]:
-        port = int(re.findall(r"^admin 127\.0\.0\.1:(\d+)$", self.broker.log(), re.MULTILINE)[-1])
+        port = int(re.findall(r"\badmin 127\.0\.0\.1:(\d+)$", self.broker.log(), re.MULTILINE)[-1])
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=wire.REPLY_SECONDS)
         connection.request("GET", "/readyz")
         response = connection.getresponse()
