@@ -1,6 +1,5 @@
 #include "broker/app/admin_pages.h"
 
-#include "broker/commit.h"
 #include "broker/version.h"
 
 namespace gearstalk {
