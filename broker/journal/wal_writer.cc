@@ -206,14 +206,18 @@ void WalWriter::SyncIfDue() {
 
 void WalWriter::PrepareSpare() {
   const bool wanted = spare_wanted_now_ || !state_.full.ok();
-  if (!wanted || !state_.failure.ok() || files_.Prepared() || files_.current() == 0) return;
+  if (!wanted || !state_.failure.ok() || files_.current() == 0) return;
   if (!state_.full.ok() && file_system_.Now() < next_try_) return;
-  if (const Fault fault = files_.Prepare()) {
-    Settle(fault);
-  } else if (files_.Prepared()) {
+  if (!files_.Prepared()) {
+    if (const Fault fault = files_.Prepare()) return Settle(fault);
+    if (!files_.Prepared()) return;
     news_ = true;
-    state_.full = {};
+    next_try_ = 0;
   }
+  // What waits for space goes first; it may need what was prepared.
+  if (state_.full.ok() || state_.stalled) return;
+  news_ = true;
+  state_.full = {};
 }
 
 void WalWriter::Settle(const Fault& fault) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <vector>
 
 #include "tests/journal/rig.h"
 #include "tests/journal/script.h"
@@ -75,6 +76,39 @@ TEST(WalFailure, ShortWrites) {
     ASSERT_TRUE(rig.Start().ok());
     EXPECT_TRUE(SameJobs(rig.model->state(), before));
   }
+}
+
+TEST(WalFailure, SaysOnceThatNothingMoreGetsToTheDisk) {
+  Rig rig;
+  ASSERT_TRUE(rig.Start().ok());
+  std::vector<bool> stuck;
+  rig.journal->SetOnStuck([&stuck](bool for_good) { stuck.push_back(for_good); });
+  rig.disk.FailAt(rig.disk.calls() + 1, EIO, 1'000'000);
+  for (int i = 0; i < 5; ++i) {
+    rig.model->Put(*rig.journal, "t", "x");
+    rig.Flush();
+  }
+  EXPECT_EQ(stuck, std::vector<bool>{true});
+}
+
+TEST(WalFailure, SaysThatWhatWasTakenWaitsForSpace) {
+  Rig rig;
+  ASSERT_TRUE(rig.Start().ok());
+  std::vector<bool> stuck;
+  rig.journal->SetOnStuck([&stuck](bool for_good) { stuck.push_back(for_good); });
+  rig.disk.FailAt(rig.disk.calls() + 1, ENOSPC, 100);
+  const Lsn put = rig.model->Put(*rig.journal, "t", "x");
+  for (int i = 0; i < 5; ++i) rig.Flush();
+  EXPECT_EQ(stuck, std::vector<bool>{false});
+  EXPECT_LT(rig.journal->Durable(), put);
+  EXPECT_FALSE(rig.journal->Accepts(Record::Kind::kDelete));
+  for (int i = 0; i < 200; ++i) {
+    rig.disk.Advance(kSecond);
+    rig.Flush();
+  }
+  EXPECT_GE(rig.journal->Durable(), put) << rig.journal->Health().message();
+  EXPECT_EQ(stuck, std::vector<bool>{false});
+  EXPECT_TRUE(rig.journal->Accepts(Record::Kind::kPut));
 }
 
 TEST(WalFailure, AfterAFailedSyncNothingIsAcknowledged) {
