@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""Writes manual pages, completions and the package's changelog from what the binary says."""
+
+import argparse
+import email.utils
+import gzip
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+HELP_COLUMN = 30  # where --help begins to explain
+
+
+@dataclass
+class Flag:
+    name: str
+    value: str
+    text: str
+
+    @property
+    def choices(self) -> list[str]:
+        words = self.value.split("|")
+        return [word for word in words if re.fullmatch(r"[a-z]+", word)] if len(words) > 1 else []
+
+
+def read_flags(help_text: str) -> list[Flag]:
+    flags: list[Flag] = []
+    for line in help_text.split("Options:\n", 1)[1].splitlines():
+        if line.startswith(" " * HELP_COLUMN):
+            flags[-1].text = f"{flags[-1].text} {line.strip()}".strip()
+            continue
+        if not line.strip():
+            break
+        head, text = line, ""
+        if line[HELP_COLUMN - 1:HELP_COLUMN] == " " and line[HELP_COLUMN:].strip():
+            head, text = line[:HELP_COLUMN], line[HELP_COLUMN:].strip()
+        found = re.fullmatch(r"\s+(?:-\w,)?--([a-z-]+)\s*(.*?)\s*(?:Excludes:.*)?", head)
+        if found is None:
+            raise SystemExit(f"--help has a line of another form: {line}")
+        flags.append(Flag(found[1], found[2], text))
+    return flags
+
+
+@dataclass
+class Key:
+    name: str
+    value: str  # the default, or an example
+    has_default: bool
+    text: str
+
+
+def read_keys(yaml: str) -> list[Key]:
+    """The commented file: a paragraph of comments, then the key, maybe behind a #."""
+    keys: list[Key] = []
+    section, comment = "", []
+    body = yaml.split("\n\n", 1)[1]  # behind what it says of itself
+    for line in body.splitlines():
+        if item := re.fullmatch(r"\s*(?:#\s+|\s)- (.*)", line):
+            keys[-1].value = f"{keys[-1].value} {item[1]}".strip()
+        elif words := re.fullmatch(r"\s*# (.*)", line):
+            comment.append(words[1])
+        elif found := re.fullmatch(r"(\s*)(#?)(\w+):\s*(.*)", line):
+            indent, commented, name, value = found.groups()
+            if not value and not commented and not comment:
+                section = f"{name}."
+                continue
+            if not indent:
+                section = ""
+            keys.append(Key(section + name, value, not commented, " ".join(comment)))
+            comment = []
+    return keys
+
+
+def escaped(text: str) -> str:
+    return re.sub(r"([_*\\<>`])", r"\\\1", text)
+
+
+def man_flags(flags: list[Flag]) -> str:
+    parts = []
+    for flag in flags:
+        value = f" _{escaped(flag.value)}_" if flag.value else ""
+        parts.append(f"*--{flag.name}*{value}\n\t{escaped(flag.text)}")
+    return "\n\n".join(parts)
+
+
+def man_keys(keys: list[Key]) -> str:
+    parts = []
+    for key in keys:
+        word = "Default" if key.has_default else "Example"
+        value = f"++\n{word}: {escaped(key.value)}" if key.value else ""
+        parts.append(f"*{escaped(key.name)}*\n\t{escaped(key.text)}{value}")
+    return "\n\n".join(parts)
+
+
+def man_page(template: str, place: str, text: str) -> bytes:
+    source = (HERE / template).read_text().replace(place, text)
+    env = {**os.environ, "SOURCE_DATE_EPOCH": os.environ.get("SOURCE_DATE_EPOCH", str(commit_time()))}
+    return subprocess.run(["scdoc"], input=source.encode(), capture_output=True, check=True,
+                          env=env).stdout
+
+
+def bash_completion(flags: list[Flag]) -> str:
+    names = " ".join(f"--{flag.name}" for flag in flags)
+    cases = ""
+    for flag in flags:
+        if flag.choices:
+            reply = f'compgen -W "{" ".join(flag.choices)}" -- "$word"'
+        elif flag.value in ("FILE", "DIR"):
+            reply = f'compgen {"-f" if flag.value == "FILE" else "-d"} -- "$word"'
+        elif flag.value:
+            reply = ":"
+        else:
+            continue
+        cases += f'    --{flag.name})\n      mapfile -t COMPREPLY < <({reply})\n      return ;;\n'
+    return f"""# bash completion for gearstalkd
+_gearstalkd() {{
+  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD - 1]}}
+  COMPREPLY=()
+  case $before in
+{cases}  esac
+  mapfile -t COMPREPLY < <(compgen -W "{names}" -- "$word")
+}}
+complete -F _gearstalkd gearstalkd
+"""
+
+
+def zsh_completion(flags: list[Flag]) -> str:
+    lines = []
+    for flag in flags:
+        text = re.sub(r"([\[\]:\\])", r"\\\1", flag.text).replace("'", "'\\''")
+        action = ""
+        if flag.choices:
+            action = f":value:({' '.join(flag.choices)})"
+        elif flag.value == "FILE":
+            action = ":file:_files"
+        elif flag.value == "DIR":
+            action = ":directory:_directories"
+        elif flag.value:
+            action = ":value:"
+        lines.append(f"  '--{flag.name}[{text}]{action}'")
+    return "#compdef gearstalkd\n_arguments \\\n" + " \\\n".join(lines) + "\n"
+
+
+def commit_time() -> int:
+    """When this was last changed, so that two builds of it are the same."""
+    done = subprocess.run(["git", "-C", str(HERE), "log", "-1", "--format=%ct"],
+                          capture_output=True, text=True, check=False)
+    return int(done.stdout or os.environ.get("SOURCE_DATE_EPOCH", 0))
+
+
+def changelog(version: str, maintainer: str) -> str:
+    date = email.utils.formatdate(commit_time())
+    return (f"gearstalkd ({version}) unstable; urgency=medium\n\n"
+            f"  * Release {version}; CHANGELOG.md of the sources says what is new.\n\n"
+            f" -- {maintainer}  {date}\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--binary", required=True)
+    parser.add_argument("--version", required=True)
+    parser.add_argument("--maintainer", required=True)
+    parser.add_argument("--to", required=True, type=Path)
+    options = parser.parse_args()
+    said = subprocess.run([options.binary, "--help"], capture_output=True, text=True, check=True)
+    flags = read_flags(said.stdout)
+    keys = read_keys((HERE / "gearstalkd.yaml").read_text())
+    options.to.mkdir(parents=True, exist_ok=True)
+
+    def write(name: str, content: bytes) -> None:
+        packed = gzip.compress(content, mtime=0) if name.endswith(".gz") else content
+        (options.to / name).write_bytes(packed)
+
+    write("gearstalkd.8.gz", man_page("gearstalkd.8.scd", "@OPTIONS@", man_flags(flags)))
+    write("gearstalkd.yaml.5.gz", man_page("gearstalkd.yaml.5.scd", "@KEYS@", man_keys(keys)))
+    write("gearstalkd.bash", bash_completion(flags).encode())
+    write("_gearstalkd", zsh_completion(flags).encode())
+    write("changelog.gz", changelog(options.version, options.maintainer).encode())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""The Debian package, made from a build directory: package_test.py BUILD.
+
+It is installed, upgraded, removed and purged in a root of its own; systemd is not asked."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "admin"))
+from broker import Broker, Client
+
+BUILD = Path(sys.argv.pop(1) if len(sys.argv) > 1 else "build").resolve()
+SECONDS = 120
+SOURCES = Path(__file__).resolve().parents[2] / "admin/packaging"
+UNITS = [path.name for path in SOURCES.glob("*") if path.suffix in (".service", ".socket")]
+
+FILES = [
+    "usr/sbin/gearstalkd", "etc/gearstalkd/gearstalkd.yaml", "etc/logrotate.d/gearstalkd",
+    "usr/lib/sysusers.d/gearstalkd.conf",
+    "usr/share/man/man8/gearstalkd.8.gz", "usr/share/man/man5/gearstalkd.yaml.5.gz",
+    "usr/share/bash-completion/completions/gearstalkd",
+    "usr/share/zsh/vendor-completions/_gearstalkd", "usr/share/doc/gearstalkd/copyright",
+    "usr/share/doc/gearstalkd/changelog.gz", "usr/share/doc/gearstalkd/monitoring/alerts.yml",
+    "usr/share/doc/gearstalkd/monitoring/dashboard.json"]
+
+
+def run(*command: str | Path, fine: tuple[int, ...] = (0,), text: str = "") -> str:
+    done = subprocess.run([str(word) for word in command], input=text, capture_output=True,
+                          text=True, timeout=SECONDS, check=False)
+    if done.returncode not in fine:
+        raise AssertionError(f"{command} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def make_package(directory: Path, version: str) -> Path:
+    run("cpack", "-G", "DEB", "--config", BUILD / "CPackConfig.cmake", "-B", directory,
+        "-D", f"CPACK_PACKAGE_VERSION={version}")
+    (package,) = directory.glob(f"gearstalkd_{version}_*.deb")
+    return package
+
+
+class Package(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        for program in ("cpack", "scdoc", "dpkg-shlibdeps"):
+            if shutil.which(program) is None:
+                raise unittest.SkipTest(f"{program} is missing: apt-get install cmake scdoc dpkg-dev")
+        cls.work = Path(tempfile.mkdtemp(prefix="package-"))
+        cls.addClassCleanup(shutil.rmtree, cls.work)
+        cls.version = re.search(r'CPACK_PACKAGE_VERSION "([^"]+)"',
+                                (BUILD / "CPackConfig.cmake").read_text())[1]
+        cls.package = make_package(cls.work / "first", cls.version)
+        cls.content = cls.work / "content"
+        run("dpkg-deb", "--extract", cls.package, cls.content)
+
+    def test_everything_is_in_it(self) -> None:
+        found = sorted(path.relative_to(self.content).as_posix()
+                       for path in self.content.rglob("*") if path.is_file())
+        self.assertEqual(found, sorted(FILES + [f"lib/systemd/system/{name}" for name in UNITS]))
+
+    def test_what_it_depends_on(self) -> None:
+        depends = run("dpkg-deb", "--field", self.package, "Depends")
+        for library in ("libc6", "libevent-core", "libyaml-cpp", "systemd-sysusers"):
+            self.assertIn(library, depends)
+
+    def test_lintian_finds_no_error(self) -> None:
+        if shutil.which("lintian") is None:
+            self.skipTest("lintian is missing: apt-get install lintian")
+        self.assertEqual(run("lintian", "--allow-root", "--fail-on", "error", "--tag-display-limit",
+                             "0", self.package), "")
+
+    def test_the_units_start_what_is_installed(self) -> None:
+        for path in self.content.glob("lib/systemd/system/*.service"):
+            command = re.search(r"^ExecStart=([^\s]+)", path.read_text(), re.M)[1]
+            self.assertTrue((self.content / command.lstrip("/")).is_file(), command)
+
+    def test_the_manual_names_every_option(self) -> None:
+        helped = run(self.content / "usr/sbin/gearstalkd", "--help")
+        flags = re.findall(r"^  (?:-\w,)?--([a-z-]+)", helped, re.M)
+        self.assertGreater(len(flags), 30)
+        flag_page = self.page("man8/gearstalkd.8.gz")
+        key_page = self.page("man5/gearstalkd.yaml.5.gz")
+        for flag in flags:
+            self.assertIn(f"--{flag}", flag_page)
+        keys = re.findall(r"^    ?   ?([a-z][a-z_.]+)$", key_page, re.M)
+        of_keys = {key.replace(".", "-").replace("_", "-") for key in keys}
+        without = {"help", "version", "config", "check-config", "journal-check", "journal-salvage"}
+        self.assertEqual({flag for flag in flags if flag not in without} - of_keys, set())
+
+    def page(self, name: str) -> str:
+        done = subprocess.run(
+            ["man", "--warnings", "-l", str(self.content / "usr/share/man" / name)],
+            capture_output=True, text=True, timeout=SECONDS, check=False,
+            env={"PATH": "/usr/bin:/bin", "MANWIDTH": "400", "LC_ALL": "C.UTF-8",
+                 "MANROFFOPT": "-c", "GROFF_NO_SGR": "1"})
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return re.sub(".\b", "", done.stdout)
+
+    def test_completion_of_bash(self) -> None:
+        script = self.content / "usr/share/bash-completion/completions/gearstalkd"
+
+        def complete(*words: str) -> list[str]:
+            quoted = " ".join(f"'{word}'" for word in words)
+            return run("bash", "-c", f"source {script}; COMP_WORDS=({quoted}); "
+                       f"COMP_CWORD={len(words) - 1}; _gearstalkd; "
+                       "printf '%s\\n' \"${COMPREPLY[@]}\"").split()
+
+        self.assertEqual(complete("gearstalkd", "--dat"), ["--data-dir"])
+        self.assertEqual(complete("gearstalkd", "--log-format", ""), ["text", "json"])
+        self.assertIn("/etc/passwd", complete("gearstalkd", "--config", "/etc/pass"))
+        self.assertEqual(complete("gearstalkd", "--server-name", "x"), [])
+
+    def test_completion_of_zsh_is_whole(self) -> None:
+        text = (self.content / "usr/share/zsh/vendor-completions/_gearstalkd").read_text()
+        self.assertTrue(text.startswith("#compdef gearstalkd\n"))
+        self.assertIn("'--log-format[", text)
+        if shutil.which("zsh"):
+            run("zsh", "-n", "-c", text)
+
+    def test_scripts_are_shell(self) -> None:
+        control = self.work / "control"
+        run("dpkg-deb", "--control", self.package, control)
+        for name in ("postinst", "prerm", "postrm"):
+            run("sh", "-n", control / name)
+
+
+class Life(unittest.TestCase):
+    """What an administrator does with it."""
+
+    def setUp(self) -> None:
+        for program in ("cpack", "scdoc", "dpkg-shlibdeps", "systemd-sysusers"):
+            if shutil.which(program) is None:
+                self.skipTest(f"{program} is missing: apt-get install cmake scdoc dpkg-dev systemd")
+        self.root = Path(tempfile.mkdtemp(prefix="package-root-"))
+        self.addCleanup(shutil.rmtree, self.root)
+        for directory in ("var/lib/dpkg/info", "var/lib/dpkg/updates", "etc", "tmp"):
+            (self.root / directory).mkdir(parents=True)
+        for name in ("status", "available"):
+            (self.root / "var/lib/dpkg" / name).touch()
+        self.config = self.root / "etc/gearstalkd/gearstalkd.yaml"
+        self.binary = self.root / "usr/sbin/gearstalkd"
+        self.data = self.root / "var/lib/gearstalkd"
+
+    def dpkg(self, *words: str | Path) -> None:
+        """As root, if need be of a user namespace; libraries are those of the machine."""
+        run("unshare", "--map-root-user", "--user", "dpkg", f"--root={self.root}",
+            "--force-depends", "--force-script-chrootless", "--force-confold", "--force-not-root",
+            *words)
+
+    def status(self) -> str:
+        return run("dpkg-query", f"--admindir={self.root}/var/lib/dpkg", "-W", "-f",
+                   "${Status} ${Version}", "gearstalkd")
+
+    def start(self) -> Broker:
+        return Broker(str(self.binary), "--config", str(self.config), "--data-dir", str(self.data))
+
+    def test_from_installation_to_purge(self) -> None:
+        work = self.root / "tmp"
+        first = make_package(work / "first", "0.1.0")
+        second = make_package(work / "second", "0.2.0")
+
+        self.dpkg("--install", first)
+        self.assertEqual(self.status(), "install ok installed 0.1.0")
+        self.assertIn("gearstalkd:", (self.root / "etc/passwd").read_text())
+        run(self.binary, "--config", self.config, "--check-config")
+        self.data.mkdir(exist_ok=True)
+        broker = self.start()
+        client = Client(broker.port)
+        self.assertEqual(client.put("before"), 1)
+        self.config.write_text(self.config.read_text() + "\n# ours\n")
+
+        self.dpkg("--install", second)  # while it runs
+        self.assertEqual(self.status(), "install ok installed 0.2.0")
+        self.assertTrue(self.config.read_text().endswith("# ours\n"), "a changed file was replaced")
+        self.assertEqual(client.put("meanwhile"), 2)
+        client.close()
+        self.assertEqual(broker.stop(), 0)
+
+        broker = self.start()
+        client = Client(broker.port)
+        self.assertEqual(client.say("reserve"), "RESERVED 1 6")
+        self.assertEqual(client.say("delete 1"), "DELETED")
+        client.close()
+        self.assertEqual(broker.stop(), 0)
+
+        self.dpkg("--remove", "gearstalkd")
+        self.assertFalse(self.binary.exists())
+        self.assertTrue(self.config.exists())
+        self.assertTrue(any(self.data.iterdir()), "removal takes no jobs away")
+        self.dpkg("--install", second)
+        self.assertTrue(self.config.read_text().endswith("# ours\n"))
+        broker = self.start()
+        client = Client(broker.port)
+        self.assertEqual(client.say("reserve"), "RESERVED 2 9")
+        client.close()
+        self.assertEqual(broker.stop(), 0)
+
+        self.dpkg("--purge", "gearstalkd")
+        for path in (self.binary, self.config, self.data):
+            self.assertFalse(path.exists(), path)
+
+
+if __name__ == "__main__":
+    unittest.main()
