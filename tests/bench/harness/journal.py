@@ -1,6 +1,7 @@
 """Durable operations a second next to the peers' and to the floor of the disk, and recovery."""
 
 import json
+import math
 import socket
 import subprocess
 import time
@@ -79,7 +80,7 @@ def _durable_rows(result: Result) -> list[table.Row]:
         bound = result["bound"] if name == result["peer"] else None
         if name == "floor" and result["bound"]:
             bound = FLOOR_BOUND
-        ratio = ours.median / theirs.median
+        ratio = ours.median / theirs.median if theirs.median > 0 else math.inf
         rows.append(
             [result["name"], str(ours), name, str(theirs), short(ratio),
              f">= {short(bound)}" if bound else "", verdict(-ratio, -bound if bound else None)]
@@ -151,8 +152,8 @@ def _show_recovery(results: list[Result]) -> None:
         memory = Spread.of([start["peak"] / start["resident"] for start in result["starts"]])
         resident = Spread.of([start["resident"] / 2**20 for start in result["starts"]])
         rows.append(
-            [result["server"], str(seconds), short(ratio), *_bound(ours, ratio, RECOVERY_TIME_BOUND),
-             str(resident), short(memory.high), *_bound(ours, memory.high, RECOVERY_MEMORY_BOUND)]
+            [result["server"], str(seconds),
+             short(ratio), *_bound(ours, ratio, RECOVERY_TIME_BOUND), str(resident), short(memory.high), *_bound(ours, memory.high, RECOVERY_MEMORY_BOUND)]
         )  # fmt: skip
     header = ["server", "seconds", "to the peer's", "bound", "met", "then resident, MB"]
     header += ["peak to that", "bound", "met"]
