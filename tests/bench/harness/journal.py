@@ -152,12 +152,14 @@ def _show_recovery(results: list[Result]) -> None:
         memory = Spread.of([start["peak"] / start["resident"] for start in result["starts"]])
         resident = Spread.of([start["resident"] / 2**20 for start in result["starts"]])
         rows.append(
-            [result["server"], str(seconds),
-             short(ratio), *_bound(ours, ratio, RECOVERY_TIME_BOUND), str(resident), short(memory.high), *_bound(ours, memory.high, RECOVERY_MEMORY_BOUND)]
+            [result["server"],
+             str(seconds), short(ratio), *_bound(ours, ratio, RECOVERY_TIME_BOUND),
+             str(resident), short(memory.high), *_bound(ours, memory.high, RECOVERY_MEMORY_BOUND)]
         )  # fmt: skip
     header = ["server", "seconds", "to the peer's", "bound", "met", "then resident, MB"]
     header += ["peak to that", "bound", "met"]
-    table.show(f"Start with {RECOVERED_JOBS:,} jobs of {BODY_BYTES} bytes in the journal", header, rows)
+    title = f"Start with {RECOVERED_JOBS:,} jobs of {BODY_BYTES} bytes in the journal"
+    table.show(title, header, rows)
 
 
 def _bound(ours: bool, value: float, bound: float) -> table.Row:
