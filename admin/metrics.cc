@@ -11,10 +11,8 @@ namespace gearstalk {
 namespace {
 
 constexpr std::pair<Code, std::string_view> kRefusals[] = {
-    {Code::kDraining, "draining"},
-    {Code::kQueueFull, "maxqueue"},
-    {Code::kOutOfMemory, "memory"},
-    {Code::kJournal, "journal"},
+    {Code::kDraining, "draining"},  {Code::kQueueFull, "maxqueue"}, {Code::kOutOfMemory, "memory"},
+    {Code::kTooManyTubes, "tubes"}, {Code::kJournal, "journal"},
 };
 
 void AddConnections(const MetricsSources& sources, const ServerCounts& server, MetricText& text) {
