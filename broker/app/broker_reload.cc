@@ -24,7 +24,10 @@ void Broker::ApplyJobSize() {
   server_.set_hopeless_output(std::max<std::size_t>(256 << 20, std::size_t{4} * largest));
 }
 
-void Broker::ApplyLimits() { server_.SetLimits(ServerLimitsOf(config_)); }
+void Broker::ApplyLimits() {
+  server_.SetLimits(ServerLimitsOf(config_));
+  engine_.SetLimits(EngineLimitsOf(config_));
+}
 
 void Broker::ApplyGearman() {
   engine_.SetOptions(EngineOptionsOf(config_));
@@ -75,12 +78,12 @@ Status Broker::Adopt(const Config& fresh) {
         break;
     }
   }
-  Log(LogLevel::kInfo, "the configuration was reloaded",
-      {{"changed", fmt::format("{}", fmt::join(plan.changed, ","))}});
   if (!plan.restart.empty()) {
     Log(LogLevel::kWarning, "some changes need a restart",
         {{"options", fmt::format("{}", fmt::join(plan.restart, ","))}});
   }
+  Log(LogLevel::kInfo, "the configuration was reloaded",
+      {{"changed", fmt::format("{}", fmt::join(plan.changed, ","))}});
   return {};
 }
 

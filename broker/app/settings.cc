@@ -57,6 +57,14 @@ ServerLimits ServerLimitsOf(const Config& config) {
           .stop_timeout = limits.stop_timeout};
 }
 
+EngineLimits EngineLimitsOf(const Config& config) {
+  EngineLimits limits{.memory = config.limits.memory, .tubes = config.limits.tubes};
+  for (const Config::MaxQueue& each : config.limits.maxqueue) {
+    limits.max_queue[each.tube] = each.jobs;
+  }
+  return limits;
+}
+
 LogSettings LogSettingsOf(const Config& config) {
   return {.level = LogLevelNamed(config.log_level),
           .json = config.log_format == Config::LogFormat::kJson,

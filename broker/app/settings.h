@@ -14,9 +14,10 @@ namespace gearstalk {
 EngineOptions EngineOptionsOf(const Config& config);
 WalOptions WalOptionsOf(const Config& config);
 beanstalk::Options BeanstalkOptionsOf(const Config& config);
-// Without what `verbose` and `shutdown` call.
 ServerLimits ServerLimitsOf(const Config& config);
+EngineLimits EngineLimitsOf(const Config& config);
 LogSettings LogSettingsOf(const Config& config);
+// Without what `verbose` and `shutdown` call.
 gearman::Options GearmanOptionsOf(const Config& config);
 
 }  // namespace gearstalk

@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""The unit files of the service manager: unit_test.py BROKER."""
+
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from broker import BROKER, PATIENCE
+
+PACKAGING = Path(__file__).resolve().parents[2] / "admin/packaging"
+UNITS = ("gearstalkd.service", "gearstalkd.socket")
+
+
+def value(text: str, key: str) -> list[str]:
+    return [line.partition("=")[2] for line in text.splitlines() if line.startswith(f"{key}=")]
+
+
+class Units(unittest.TestCase):
+    def setUp(self) -> None:
+        self.service = (PACKAGING / UNITS[0]).read_text()
+
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd is not here")
+    def test_verified(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            for name in UNITS:
+                text = (PACKAGING / name).read_text()
+                # The paths of the package are not there yet; manual pages, too.
+                text = text.replace("/usr/sbin/gearstalkd", str(Path(BROKER).resolve()))
+                text = "\n".join(line for line in text.splitlines()
+                                 if not line.startswith("Documentation="))
+                Path(directory, name).write_text(text + "\n")
+            done = subprocess.run(
+                ["systemd-analyze", "verify", "--recursive-errors=no", *UNITS], cwd=directory,
+                capture_output=True, text=True, timeout=PATIENCE, check=False)
+        said = "\n".join(line for line in (done.stdout + done.stderr).splitlines()
+                         if "gearstalkd" in line)
+        self.assertEqual((done.returncode, said), (0, ""))
+
+    def test_hardened(self) -> None:
+        for key, wanted in (("CapabilityBoundingSet", ""), ("NoNewPrivileges", "yes"),
+                            ("ProtectSystem", "strict"), ("StateDirectory", "gearstalkd"),
+                            ("User", "gearstalkd"), ("Type", "notify")):
+            self.assertEqual(value(self.service, key), [wanted])
+        self.assertIn("@system-service", value(self.service, "SystemCallFilter"))
+        self.assertTrue(value(self.service, "WatchdogSec"))
+
+    def test_a_bad_configuration_is_not_tried_again(self) -> None:
+        self.assertEqual(value(self.service, "RestartPreventExitStatus"), ["2"])
+
+
+if __name__ == "__main__":
+    unittest.main()
