@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Alert rules and dashboard, against the metrics of the real broker: monitoring_test.py BROKER."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "admin"))
+from broker import Broker, Client, Metrics
+
+BINARY = sys.argv.pop(1) if len(sys.argv) > 1 else "build/gearstalkd"
+ROOT = Path(__file__).resolve().parents[2]
+ALERTS = ROOT / "admin/packaging/alerts.yml"
+DASHBOARD = ROOT / "admin/packaging/dashboard.json"
+OPERATIONS = ROOT / "docs/operations.md"
+
+SELECTOR = re.compile(r"\b((?:gearstalkd|process)_\w+)(?:\{([^}]*)\})?")
+LABEL = re.compile(r'(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"')
+
+
+def expressions() -> list[str]:
+    panels = json.loads(DASHBOARD.read_text())["panels"]
+    found = [target["expr"] for panel in panels for target in panel["targets"]]
+    rules = re.findall(r"^        expr: (?:>\n((?:          .*\n)+)|(.*)\n)", ALERTS.read_text(), re.M)
+    return found + [" ".join((folded or plain).split()) for folded, plain in rules]
+
+
+class Monitoring(unittest.TestCase):
+    metrics: Metrics
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        directory = tempfile.mkdtemp(prefix="monitoring-")
+        cls.addClassCleanup(shutil.rmtree, directory)
+        broker = Broker(BINARY, "--data-dir", directory)
+        client = Client(broker.port)
+        client.put("x")
+        cls.metrics = broker.metrics()
+        client.close()
+        broker.stop()
+
+    def test_expressions_are_found(self) -> None:
+        self.assertGreater(len(expressions()), 50)
+
+    def test_each_name_and_label_is_there(self) -> None:
+        for expression in expressions():
+            for name, labels in SELECTOR.findall(expression):
+                with self.subTest(expression):
+                    self.assertIn(name, self.metrics.names())
+                    known = {key for series in self.metrics.values[name] for key, _ in series}
+                    for label, _, _ in LABEL.findall(labels):
+                        self.assertIn(label, known | {"instance", "job"}, name)
+
+    def test_each_value_of_a_label_is_there(self) -> None:
+        for expression in expressions():
+            for name, labels in SELECTOR.findall(expression):
+                for label, operator, value in LABEL.findall(labels):
+                    if operator != "=" or label in ("instance", "job", "tube"):
+                        continue
+                    with self.subTest(expression):
+                        values = {dict(series).get(label) for series in self.metrics.values[name]}
+                        self.assertIn(value, values)
+
+    def test_counters_are_rated_and_gauges_are_not(self) -> None:
+        for expression in expressions():
+            for name in re.findall(r"(?:rate|increase)\((\w+)", expression):
+                base = re.sub(r"_bucket$", "", name)
+                with self.subTest(expression):
+                    self.assertIn(self.metrics.types[base], ("counter", "histogram"))
+
+    def test_legends_name_labels_that_are_kept(self) -> None:
+        for panel in json.loads(DASHBOARD.read_text())["panels"]:
+            for target in panel["targets"]:
+                by = re.search(r"sum by \(([\w, ]+)\)", target["expr"])
+                for label in re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]):
+                    if by is not None:
+                        with self.subTest(panel["title"]):
+                            self.assertIn(label, by[1].split(", "))
+
+    def test_prometheus_takes_the_rules(self) -> None:
+        if shutil.which("promtool") is None:
+            self.skipTest("promtool is missing: apt-get install prometheus")
+        done = subprocess.run(["promtool", "check", "rules", str(ALERTS)], capture_output=True,
+                              text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_every_metric_is_explained(self) -> None:
+        text = OPERATIONS.read_text()
+        families = set(self.metrics.types)
+        self.assertEqual({name for name in families if f"`{name}`" not in text and
+                          f"`{name.replace('_tube_', '_')}`" not in text}, set())
+
+    def test_no_metric_is_invented(self) -> None:
+        named = set(re.findall(r"`((?:gearstalkd|process)_[a-z_]+)`", OPERATIONS.read_text()))
+        self.assertEqual(named - set(self.metrics.types), set())
+
+
+if __name__ == "__main__":
+    unittest.main()
