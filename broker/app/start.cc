@@ -77,7 +77,8 @@ int StartHere(const Config& config, std::function<Result<Config>()> reread,
 }  // namespace
 
 int Start(const Config& config, std::function<Result<Config>()> reread) {
-  signal(SIGPIPE, SIG_IGN);
+  // The latter two are heeded when it serves; a long replay should not end by them.
+  for (const int ignored : {SIGPIPE, SIGHUP, SIGUSR1}) signal(ignored, SIG_IGN);
   RaiseDescriptorLimit();
   // Until the log is open where it is to be.
   LogSettings early = LogSettingsOf(config);

@@ -57,6 +57,11 @@ Peer Describe(int fd, const sockaddr_storage& address) {
   return {.fd = fd, .address = "unix", .local = true};
 }
 
+void LogConnection(std::string_view event, const Peer& peer) {
+  if (!Logs(LogLevel::kDebug)) return;
+  LogOfClient(LogLevel::kDebug, event, {{"client", peer.address}, {"connection", peer.id}});
+}
+
 }  // namespace
 
 Server::Server(EventLoop& loop, SystemClock& clock, Work& work)
@@ -141,6 +146,7 @@ void Server::Welcome(Gate& gate, Peer peer) {
   if (connections_.size() <= place) connections_.resize(place + 1);
   connections_[place] = std::make_unique<Connection>(*this, std::move(peer), gate.protocols);
   Connection& connection = *connections_[place];
+  LogConnection("connected", connection.peer());
   if (limits_.idle_timeout > 0) idle_.Put(connection, Now() + limits_.idle_timeout);
   // A client that connects usually has something to say, and it is here already.
   connection.OnReadable();
@@ -256,6 +262,7 @@ void Server::Close(Connection& connection) {
   std::unique_ptr<Connection> last =
       std::move(connections_[static_cast<std::size_t>(connection.peer().fd)]);
   admission_.Leave(connection.peer().network);
+  LogConnection("disconnected", connection.peer());
 }
 
 void Server::Watch(int fd, std::function<void()>& handler) {

@@ -89,6 +89,36 @@ class Files(unittest.TestCase):
                         broker.said)
 
 
+class OfClients(unittest.TestCase):
+    def test_every_line_names_the_connection(self) -> None:
+        with Broker("--log-level", "debug", "--log-format", "json") as broker:
+            self.assertEqual(broker.ask(b"getpid\r\n"), b"OK %d\n" % broker.process.pid)
+            broker.wait_for('"disconnected"')
+        lines = [json.loads(line) for line in broker.said.splitlines() if '"connection"' in line]
+        self.assertEqual([(each["event"], each["client"], each["connection"]) for each in lines],
+                         [("connected", "127.0.0.1", 1), ("disconnected", "127.0.0.1", 1)])
+
+    def test_too_many_of_a_kind_are_counted(self) -> None:
+        lines, burst = 60, 20
+        with Broker("--limits-connections", "1") as broker, broker.connect() as first:
+            first.sendall(b"list-tube-used\r\n")
+            self.assertEqual(first.recv(100), b"USING default\r\n")
+            for _ in range(lines):
+                with broker.connect() as refused:
+                    while refused.recv(100):
+                        pass
+
+            def told() -> bool:
+                broker.read(0.1)
+                written = len(re.findall(r" refused reason=connections client=127\.0\.0\.1 "
+                                         r"connection=\d+\n", broker.said))
+                suppressed = re.findall(r"more suppressed lines=(\d+) of=refused\n", broker.said)
+                return bool(suppressed) and written + sum(map(int, suppressed)) == lines \
+                    and written >= burst
+
+            eventually("all lines, written or counted", told)
+
+
 class Verbose(unittest.TestCase):
     def test_answers_gearmands_word(self) -> None:
         for level, word in (("trace", b"DEBUG"), ("debug", b"DEBUG"), ("info", b"INFO"),
