@@ -1,0 +1,29 @@
+# docker build -t gearstalkd .
+FROM debian:12 AS build
+WORKDIR /src
+COPY scripts/packages scripts/packages
+RUN . scripts/packages && apt-get update -q && DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -q --no-install-recommends $build_packages git \
+    && rm -rf /var/lib/apt/lists/*
+COPY . .
+RUN cmake -S . -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DGEARSTALK_TESTS=OFF \
+    && cmake --build /build --target gearstalkd \
+    && strip /build/gearstalkd
+
+FROM debian:12-slim
+RUN apt-get update -q && DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -q --no-install-recommends curl libabsl20220623 libevent-core-2.1-7 \
+    libevent-extra-2.1-7 libevent-openssl-2.1-7 libfmt9 libprometheus-cpp-core1.0 \
+    libprotobuf-lite32 libspdlog1.10 libssl3 libsystemd0 libyaml-cpp0.7 \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --system --home-dir /var/lib/gearstalkd --shell /usr/sbin/nologin gearstalkd \
+    && install -d -o gearstalkd -g gearstalkd /var/lib/gearstalkd
+COPY --from=build /build/gearstalkd /usr/sbin/gearstalkd
+USER gearstalkd
+VOLUME /var/lib/gearstalkd
+EXPOSE 11300 4730
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s \
+  CMD ["curl", "-fsS", "-o", "/dev/null", "http://127.0.0.1:9000/healthz"]
+ENTRYPOINT ["/usr/sbin/gearstalkd"]
+CMD ["--listen", "0.0.0.0:11300", "--listen", "0.0.0.0:4730", "--admin", "127.0.0.1:9000", \
+     "--data-dir", "/var/lib/gearstalkd"]

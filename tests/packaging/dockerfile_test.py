@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""What can be known of the Dockerfile without docker: dockerfile_test.py BROKER.
+
+That its packages are Debian's, that they have every library of the binary, and that its command
+is good."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+BINARY = sys.argv.pop(1) if len(sys.argv) > 1 else "build/gearstalkd"
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def instructions() -> list[tuple[str, str]]:
+    text = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
+    lines = [line.strip() for line in text.splitlines()]
+    return [tuple(line.split(maxsplit=1)) for line in lines if line and not line.startswith("#")]
+
+
+def output(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+class Dockerfile(unittest.TestCase):
+    def setUp(self) -> None:
+        self.lines = instructions()
+        self.last_stage = self.lines[max(i for i, (word, _) in enumerate(self.lines)
+                                         if word == "FROM"):]
+        runs = [text for word, text in self.last_stage if word == "RUN"]
+        installed = re.search(r"apt-get install \S+ \S+ --no-install-recommends ([^&]+)", runs[0])
+        self.packages = installed[1].split()
+
+    def test_what_runs_is_shell(self) -> None:
+        for word, text in self.lines:
+            if word == "RUN":
+                subprocess.run(["sh", "-n", "-c", text], check=True, timeout=60)
+
+    def test_the_packages_have_all_libraries(self) -> None:
+        if shutil.which("dpkg-query") is None:
+            self.skipTest("this is no Debian")
+        linked = re.findall(r"=> (/\S+)", output("ldd", BINARY))
+        self.assertGreater(len(linked), 10)
+        # In /lib or in /usr/lib, which are one.
+        found = output("dpkg-query", "-S", *["*/" + "/".join(Path(library).parts[-2:])
+                                             for library in linked])
+        owners = {line.split(":")[0] for line in found.splitlines()}
+        depends = set(self.packages)
+        while True:  # what comes along
+            fields = output("dpkg-query", "-W", "-f", "${Depends},${Pre-Depends}\n",
+                            *[name for name in sorted(depends) if name != "curl"])
+            more = set(re.findall(r"(?:^|,)\s*([a-z0-9.+-]+)", fields, re.M)) - depends
+            more &= owners
+            if not more:
+                break
+            depends |= more
+        slim = {"libc6", "libgcc-s1", "libstdc++6"}  # in the image, or brought along by libraries
+        self.assertEqual(owners - depends - slim, set())
+
+    def test_what_is_copied_is_there(self) -> None:
+        for word, text in self.lines:
+            if word == "COPY" and "--from" not in text:
+                self.assertTrue((ROOT / text.split()[0]).exists(), text)
+
+    def test_its_command_is_good(self) -> None:
+        commands = {word: json.loads(text) for word, text in self.last_stage
+                    if word in ("ENTRYPOINT", "CMD")}
+        self.assertEqual(commands["ENTRYPOINT"], ["/usr/sbin/gearstalkd"])
+        said = output(BINARY, *commands["CMD"], "--check-config")
+        self.assertIn("good", said)
+        exposed = dict(self.last_stage)["EXPOSE"].split()
+        self.assertEqual([word.split(":")[1] for word in commands["CMD"]
+                          if word.startswith("0.0.0.0:")], exposed)
+
+    def test_nobody_is_root(self) -> None:
+        words = [word for word, _ in self.last_stage]
+        self.assertLess(words.index("USER"), words.index("ENTRYPOINT"))
+        self.assertEqual(dict(self.last_stage)["USER"], "gearstalkd")
+
+    def test_health_is_asked_where_the_pages_are(self) -> None:
+        check = dict(self.last_stage)["HEALTHCHECK"]
+        admin = re.search(r'"--admin", "([^"]+)"', dict(self.last_stage)["CMD"])[1]
+        self.assertIn(f"http://{admin}/healthz", check)
+        self.assertIn("curl", self.packages)
+
+
+if __name__ == "__main__":
+    unittest.main()
