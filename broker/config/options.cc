@@ -93,8 +93,7 @@ std::vector<std::string> GetMaxQueue(const Config& config) {
   return texts;
 }
 
-#define FIELD(path) \
-  [](auto& config) -> auto& { return config.path; }
+#define FIELD(path) ([](auto& config) -> auto& { return config.path; })
 
 Kind Sync() {
   return {.shape = "always|never|<N>ms",

@@ -46,6 +46,14 @@ class Units(unittest.TestCase):
         self.assertIn("@system-service", value(self.service, "SystemCallFilter"))
         self.assertTrue(value(self.service, "WatchdogSec"))
 
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd is not here")
+    def test_little_is_exposed(self) -> None:
+        done = subprocess.run(
+            ["systemd-analyze", "security", "--offline=yes", "--threshold=20",
+             str(PACKAGING / UNITS[0])],
+            capture_output=True, text=True, timeout=PATIENCE, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def test_a_bad_configuration_is_not_tried_again(self) -> None:
         self.assertEqual(value(self.service, "RestartPreventExitStatus"), ["2"])
 
