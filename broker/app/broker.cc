@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 
 #include "broker/app/settings.h"
 #include "broker/base/log.h"
@@ -55,10 +54,8 @@ void Broker::Serve() {
   if (const Time interval = systemd::WatchdogInterval(); interval > 0) {
     alive = loop_.Every(interval / 2, watchdog);
   }
-  // Tools wait for this line, so it ignores what is said about the log.
-  fmt::print(stderr, "ready{}\n", addresses_);
   not_ready_.clear();
-  hooks_.ready();
+  hooks_.ready(addresses_);
   systemd::NotifyReady(StatusText());
   server_.Run();
 }

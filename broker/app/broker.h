@@ -22,8 +22,8 @@ namespace gearstalk {
 struct BrokerHooks {
   // Reads the configuration again.
   std::function<Result<Config>()> reread;
-  // It serves.
-  std::function<void()> ready;
+  // It serves; `addresses` are those it listens on, a blank before each.
+  std::function<void(const std::string& addresses)> ready;
 };
 
 // All parts of a running broker, and the wires between them.

@@ -1,8 +1,10 @@
 #include "broker/app/start.h"
 
+#include <fmt/format.h>
 #include <signal.h>
 #include <sys/resource.h>
 
+#include <cstdio>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -66,9 +68,11 @@ int StartHere(const Config& config, std::function<Result<Config>()> reread,
     if (Status status = BecomeUser(config.user); !status.ok()) return Failed(status);
   }
   if (Status status = OpenLog(LogSettingsOf(config)); !status.ok()) return Failed(status);
-  const auto ready = [&] {
+  const auto ready = [&](const std::string& addresses) {
     const Status written = pid_file == nullptr ? Status() : pid_file->Write();
     if (!written.ok()) Log(LogLevel::kError, written.message());
+    // Tools wait for this line, so it ignores what is said about the log.
+    fmt::print(stderr, "ready{}\n", addresses);
     if (daemon.has_value()) daemon->Ready();
   };
   return Serve(config, {std::move(reread), ready}, std::move(sockets.value()));

@@ -119,7 +119,7 @@ class Files(unittest.TestCase):
 
     def test_pid_file(self) -> None:
         with Broker("--pid-file", str(self.pid_file)) as broker:
-            eventually("the pid", lambda: self.pid_file.read_text() == f"{broker.process.pid}\n")
+            self.assertEqual(self.pid_file.read_text(), f"{broker.process.pid}\n")
             broker.signal(signal.SIGTERM)
             self.assertEqual(broker.wait(), 0)
         self.assertFalse(self.pid_file.exists())
