@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Runs the programs of docs/quickstart against the real broker: run.py BROKER [LANGUAGE...].
+
+Each producer of a page with each worker of it. A client that is not installed fails the test
+and says what to install."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/admin"))
+sys.path.insert(0, str(ROOT / "tests/clients"))
+from broker import Broker
+from harness import packages
+
+PAGES = ROOT / "docs/quickstart"
+LANGUAGES = ("php", "ruby", "node", "perl", "python", "c")
+PROGRAMS = {"beanstalk_put", "beanstalk_work", "gearman_submit", "gearman_work"}
+SECONDS = 60
+PROGRAM = re.compile(r"^`(\w+)\.(\w+)`:\n\n```\w+\n(.*?)^```$", re.M | re.S)
+
+
+def write_programs(language: str, port: int, directory: Path) -> dict[str, list[str]]:
+    """The programs of a page with the broker's port in them, as commands."""
+    commands = {}
+    for name, ending, text in PROGRAM.findall((PAGES / f"{language}.md").read_text()):
+        wanted = "11300" if name.startswith("beanstalk") else "4730"
+        if text.count(wanted) != 1:
+            raise SystemExit(f"{language}: {name} does not name the port {wanted} once")
+        source = directory / f"{name}.{ending}"
+        source.write_text(text.replace(wanted, str(port)))
+        interpreter = {"python": sys.executable}.get(language, language)
+        commands[name] = ([str(packages.compile_c(source, directory))] if language == "c"
+                          else [interpreter, str(source)])
+    if set(commands) != PROGRAMS:
+        raise SystemExit(f"{language}: programs are {sorted(commands)}")
+    return commands
+
+
+def environment(language: str) -> dict[str, str]:
+    if language != "node":
+        return dict(os.environ)
+    return {**os.environ, "NODE_PATH": str(packages.npm_modules(packages.cache_directory())),
+            "NODE_NO_WARNINGS": "1"}
+
+
+class Page:
+    def __init__(self, language: str) -> None:
+        self.commands: dict[str, list[str]] = {}
+        self.env = environment(language)
+        self.started: list[subprocess.Popen[str]] = []
+
+    def start(self, program: str) -> subprocess.Popen[str]:
+        self.started.append(subprocess.Popen(
+            self.commands[program], env=self.env, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+        return self.started[-1]
+
+    def end(self) -> None:
+        for process in self.started:
+            process.kill()
+            process.communicate()
+
+    def finish(self, process: subprocess.Popen[str], program: str) -> str:
+        try:
+            said, errors = process.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise SystemExit(f"{program} did not end: {process.communicate()}") from None
+        if process.returncode != 0:
+            raise SystemExit(f"{program} ended with {process.returncode}: {said}{errors}")
+        return said
+
+    def play(self, producer: str, worker: str) -> None:
+        if producer == "beanstalk_put":
+            self.finish(self.start(producer), producer)
+        working = self.start(worker)
+        if producer == "gearman_submit":
+            answer = self.finish(self.start(producer), producer)
+            if answer.split() != ["HELLO"]:
+                raise SystemExit(f"{producer} with {worker} printed: {answer}")
+        said = self.finish(working, worker)
+        if "HELLO" not in said.split():
+            raise SystemExit(f"{worker} after {producer} printed: {said}")
+
+
+def run(language: str, binary: str) -> None:
+    with tempfile.TemporaryDirectory(prefix="quickstart-") as directory:
+        if language in ("php", "ruby", "perl", "node"):
+            packages.require(language)
+        page = Page(language)
+        broker = Broker(binary)
+        try:
+            page.commands = write_programs(language, broker.port, Path(directory))
+            for producer in ("beanstalk_put", "gearman_submit"):
+                for worker in ("beanstalk_work", "gearman_work"):
+                    page.play(producer, worker)
+                    print(f"{language}: {producer} -> {worker}")
+            jobs = sum(broker.metrics().values["gearstalkd_jobs"].values())
+            if jobs != 0:
+                raise SystemExit(f"{language}: {jobs} jobs are left")
+        finally:
+            page.end()
+            broker.stop()
+
+
+def main() -> None:
+    binary, *languages = sys.argv[1:]
+    for language in languages or LANGUAGES:
+        run(language, binary)
+
+
+if __name__ == "__main__":
+    main()
