@@ -32,6 +32,7 @@ Connection::Connection(Server& server, Peer peer, std::span<Protocol* const> pro
 }
 
 Connection::~Connection() {
+  if (tls_ != nullptr && !broken_) CloseTls();
   readable_.reset();
   writable_.reset();
   close(peer_.fd);
@@ -48,6 +49,8 @@ void Connection::Resume() {
   waits_ = false;
   if (!input_.empty() || eof_) server_.RunLater(*this);
 }
+
+void Connection::OnRefused() { server_.Refuse(Refusal::kRights, peer_); }
 
 void Connection::SetReading(Reading reading) {
   if (reading_ == reading) return;
@@ -80,6 +83,8 @@ void Connection::OnReadable() {
 // Reads once. The body of a job under way is read into its place; everything else goes through the
 // server's buffer, behind what was left over from the last time.
 void Connection::Receive(std::span<char> body) {
+  if (security_ != Security::kPlain) [[unlikely]]
+    return ReceiveSecurely(body);
   const std::span<char> buffer = server_.read_buffer();
   const std::size_t left = body.empty() ? input_.size() : 0;
   std::memcpy(buffer.data(), input_.data(), left);
@@ -184,13 +189,17 @@ bool Connection::Flush() {
     const int count =
         out_.Gather(pieces.data(), static_cast<int>(pieces.size()), server_.Durable());
     if (count == 0) {
+      if (tls_ != nullptr) {
+        if (const std::optional<bool> over = FlushTls()) return *over;
+      }
       // It waits for the journal; the server comes back when that has got on.
       StopWaitingForSpace();
       server_.NoteHeld(*this);
       if (server_.Behind() || out_.size() >= server_.limits().output) Stall();
       return !Hopeless();
     }
-    const ssize_t sent = Send(peer_.fd, pieces.data(), count);
+    const ssize_t sent =
+        tls_ == nullptr ? Send(peer_.fd, pieces.data(), count) : SendTls(pieces.data(), count);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno != EAGAIN) return false;
     if (sent < 0) {
@@ -199,6 +208,9 @@ bool Connection::Flush() {
     }
     server_.CountSent(static_cast<std::size_t>(sent));
     out_.Consume(static_cast<std::size_t>(sent));
+  }
+  if (tls_ != nullptr) {
+    if (const std::optional<bool> over = FlushTls()) return *over;
   }
   StopWaitingForSpace();
   if (stalled_) {

@@ -2,6 +2,8 @@
 
 #include <boost/intrusive/list.hpp>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +12,7 @@
 #include "broker/server/output.h"
 #include "broker/server/protocol.h"
 #include "broker/server/router.h"
+#include "broker/server/tls_stream.h"
 
 namespace gearstalk {
 
@@ -34,8 +37,14 @@ class Connection final : public Wire {
   const Peer& peer() const override { return peer_; }
   Time Now() const override;
   void Resume() override;
+  void OnRefused() override;
 
   // --- For the server
+  // The peer may, or has to, begin with a TLS handshake. Before anything is read.
+  void ExpectTls(bool required);
+  const TlsStream* tls() const { return tls_.get(); }
+  void set_access(std::shared_ptr<const Access> access) { peer_.access = std::move(access); }
+  void set_certificate(std::string name) { peer_.certificate = std::move(name); }
   // The socket is readable.
   void OnReadable();
   // Runs input that was left over when the session had to wait or to let others go first.
@@ -47,8 +56,11 @@ class Connection final : public Wire {
   // Ends at the end of the round, whatever is to be sent.
   void Break();
   const Session* session() const { return router_.Describing(); }
-  bool sending() const { return !out_.empty(); }
-  bool undecided() const { return router_.owner() == nullptr && !input_.empty(); }
+  bool sending() const { return !out_.empty() || (tls_ != nullptr && !tls_->pending().empty()); }
+  bool undecided() const {
+    if (tls_ != nullptr && !tls_->open()) return true;
+    return router_.owner() == nullptr && !input_.empty();
+  }
   // Whether nothing is under way but the peer's next word.
   bool Idle() const {
     return !waits_ && !run_hook.is_linked() && !held_hook.is_linked() && router_.Idle();
@@ -64,9 +76,20 @@ class Connection final : public Wire {
 
  private:
   enum class Reading : std::uint8_t { kOn, kOff, kWatchClose };
+  // kEither and kTlsOnly until the first byte has told.
+  enum class Security : std::uint8_t { kPlain, kEither, kTlsOnly, kTls };
 
   void Receive(std::span<char> body);
   void OnReceived(std::string_view bytes);
+  // connection_tls.cc
+  void ReceiveSecurely(std::span<char> body);
+  bool DecideSecurity(char first);
+  void ReceiveTls(std::string_view received, std::span<char> body);
+  void FailTls(bool was_open);
+  ssize_t SendTls(const iovec* pieces, int count);
+  std::optional<bool> FlushTls();
+  void CloseTls();
+
   void RunInput(std::string_view bytes);
   void OnEof();
   void WaitForSpace();
@@ -86,7 +109,9 @@ class Connection final : public Wire {
   Event readable_;
   Event writable_;  // made when a peer reads slower than it is sent to
   Time active_at_;
+  std::unique_ptr<TlsStream> tls_;
   Reading reading_ = Reading::kOff;
+  Security security_ = Security::kPlain;
   bool writing_ = false;  // waits for the socket to take more
   bool stalled_ = false;  // no commands are run until the peer has read some
   bool waits_ = false;    // the session waits for the engine

@@ -2,16 +2,20 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <grp.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pwd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 
 namespace gearstalk {
@@ -40,23 +44,64 @@ void SetTcpOptions(int fd) {
 
 }  // namespace
 
+namespace {
+
+// One of the options behind the address; the text says what is wrong with it, or is empty.
+std::string_view ParseOption(std::string_view option, ListenAddress& address) {
+  const std::size_t equals = std::min(option.find('='), option.size());
+  const std::string_view key = option.substr(0, equals);
+  const std::string_view value = option.substr(std::min(equals + 1, option.size()));
+  if (key == "protocols") {
+    address.protocols = value;
+    if (value == "auto" || value == "beanstalk" || value == "gearman") return {};
+    return "protocols is one of auto, beanstalk, gearman";
+  }
+  if (key == "tls") {
+    if (value == "required") address.tls = ListenAddress::Tls::kRequired;
+    if (value == "off") address.tls = ListenAddress::Tls::kOff;
+    if (value == "allowed" || value == "required" || value == "off") return {};
+    return "tls is one of allowed, required, off";
+  }
+  if (key != "owner" && key != "group" && key != "mode") {
+    return "what follows a comma is protocols=, tls=, owner=, group= or mode=";
+  }
+  if (address.path.empty()) return "owner, group and mode are for Unix sockets";
+  if (value.empty()) return "owner, group or mode is empty";
+  if (key == "owner") address.owner = value;
+  if (key == "group") address.group = value;
+  if (key != "mode") return {};
+  unsigned mode = 0;
+  const auto [end, error] = std::from_chars(value.begin(), value.end(), mode, 8);
+  address.permissions = mode;
+  const bool good = error == std::errc() && end == value.end() && mode <= 0777;
+  return good ? std::string_view() : "mode is an octal number up to 0777";
+}
+
+std::string_view ParseOptions(std::string_view options, ListenAddress& address) {
+  while (!options.empty()) {
+    options.remove_prefix(1);  // the comma
+    const std::size_t end = std::min(options.find(','), options.size());
+    if (const auto wrong = ParseOption(options.substr(0, end), address); !wrong.empty()) {
+      return wrong;
+    }
+    options.remove_prefix(end);
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<ListenAddress> ListenAddress::Parse(std::string_view text) {
   ListenAddress address;
   address.protocols = "auto";
-  std::string_view rest = text;
-  if (const auto comma = rest.find(','); comma != std::string_view::npos) {
-    const std::string_view option = rest.substr(comma + 1);
-    rest = rest.substr(0, comma);
-    constexpr std::string_view kKey = "protocols=";
-    if (!option.starts_with(kKey)) return Bad(text, "only 'protocols=' may follow the comma");
-    address.protocols = option.substr(kKey.size());
-    if (address.protocols != "auto" && address.protocols != "beanstalk" &&
-        address.protocols != "gearman") {
-      return Bad(text, "protocols is one of auto, beanstalk, gearman");
-    }
+  const std::size_t comma = std::min(text.find(','), text.size());
+  const std::string_view rest = text.substr(0, comma);
+  address.text = rest;
+  if (rest.starts_with("unix:")) address.path = rest.substr(5);
+  if (const auto wrong = ParseOptions(text.substr(comma), address); !wrong.empty()) {
+    return Bad(text, wrong);
   }
   if (rest.starts_with("unix:")) {
-    address.path = rest.substr(5);
     if (address.path.empty()) return Bad(text, "a path must follow 'unix:'");
     if (address.path.size() >= sizeof(sockaddr_un::sun_path))
       return Bad(text, "the path is too long");
@@ -93,6 +138,29 @@ Result<int> OpenUnix(const std::string& path) {
   Status failed = Failed(name, "bind");
   close(fd);
   return failed;
+}
+
+// Nobody can connect before the socket is listened on.
+Status SetPermissions(const ListenAddress& address) {
+  uid_t owner = static_cast<uid_t>(-1);
+  gid_t group = static_cast<gid_t>(-1);
+  if (!address.owner.empty()) {
+    const passwd* user = getpwnam(address.owner.c_str());
+    if (user == nullptr) return Bad(address.text, "no such user: " + address.owner);
+    owner = user->pw_uid;
+  }
+  if (!address.group.empty()) {
+    const ::group* found = getgrnam(address.group.c_str());
+    if (found == nullptr) return Bad(address.text, "no such group: " + address.group);
+    group = found->gr_gid;
+  }
+  const char* path = address.path.c_str();
+  const bool owned = address.owner.empty() && address.group.empty();
+  if (!owned && lchown(path, owner, group) != 0) return Failed(address.text, "chown");
+  if (address.permissions && chmod(path, *address.permissions) != 0) {
+    return Failed(address.text, "chmod");
+  }
+  return {};
 }
 
 Result<int> OpenTcp(const ListenAddress& address) {
@@ -143,6 +211,9 @@ Result<std::unique_ptr<ListenSocket>> ListenSocket::Open(const ListenAddress& ad
   std::unique_ptr<ListenSocket> socket(new ListenSocket(fd.value(), address));
   socket->name_ = NameOf(fd.value());
   socket->owns_file_ = !address.path.empty();
+  if (socket->owns_file_) {
+    if (Status status = SetPermissions(address); !status.ok()) return status;
+  }
   return socket;
 }
 
@@ -156,6 +227,7 @@ Result<std::unique_ptr<ListenSocket>> ListenSocket::Adopt(int fd, ListenAddress 
   fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
   fcntl(fd, F_SETFD, FD_CLOEXEC);
   socket->name_ = NameOf(fd);
+  if (socket->address_.text.empty()) socket->address_.text = socket->name_;
   if (!socket->name_.starts_with("unix:")) SetTcpOptions(fd);
   return socket;
 }

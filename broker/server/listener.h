@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,12 +12,23 @@
 namespace gearstalk {
 
 // Where to listen: "127.0.0.1:11300", "[::1]:4730", "localhost:0", "unix:/run/gearstalkd.sock",
-// each optionally followed by ",protocols=auto|beanstalk|gearman".
+// each optionally followed by options, ",protocols=auto|beanstalk|gearman",
+// ",tls=allowed|required|off", and for Unix sockets ",owner=USER", ",group=GROUP", ",mode=0660".
 struct ListenAddress {
+  enum class Tls : std::uint8_t {
+    kAllowed,
+    kRequired,
+    kOff
+  };  // allowed: if there is a certificate
+
+  std::string text;  // as it was written, without the options
   std::string host;  // empty for a Unix socket
   std::string port;
   std::string path;       // of a Unix socket
   std::string protocols;  // "auto" or the name of one
+  Tls tls = Tls::kAllowed;
+  std::string owner, group;  // of a Unix socket; empty: as the system makes it
+  std::optional<unsigned> permissions;
 
   static Result<ListenAddress> Parse(std::string_view text);
 };

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "broker/base/clock.h"
+#include "broker/server/access.h"
 #include "broker/server/output.h"
 
 namespace gearstalk {
@@ -19,6 +20,10 @@ struct Peer {
   bool local = false;         // loopback or a Unix socket
   std::uint64_t id = 0;       // rises with every connection
   std::uint64_t network = 0;  // one IPv4 address or IPv6 /64; 0: a Unix socket
+  std::string_view listen{};  // the address it came to, as it was asked to be listened on
+  std::string certificate{};  // common name of its verified certificate; empty without one
+  // What it may do; nullptr: everything. May change at any time.
+  std::shared_ptr<const Access> access{};
 };
 
 // A session's way back to its connection. Outlives the session.
@@ -31,6 +36,8 @@ class Wire {
   // A session that said kBlocked can go on: OnInput is called again in this or the next round, also
   // with no bytes. Safe to call from inside engine callbacks.
   virtual void Resume() = 0;
+  // A command was refused for want of a right.
+  virtual void OnRefused() {}
 
  protected:
   ~Wire() = default;

@@ -81,8 +81,14 @@ Result<std::string> Server::Listen(const ListenAddress& address, std::vector<Pro
 
 Result<std::string> Server::Listen(std::unique_ptr<ListenSocket> socket,
                                    std::vector<Protocol*> protocols) {
+  if (socket->address().tls == ListenAddress::Tls::kRequired && tls_ == nullptr) {
+    return Status(Code::kInvalid, "listen address '" + socket->address().text +
+                                      "': tls=required needs tls.certificate");
+  }
   if (Status status = socket->Start(); !status.ok()) return status;
-  auto gate = std::make_unique<Gate>(Gate{*this, std::move(socket), std::move(protocols), nullptr});
+  ListenAddress address = socket->address();
+  auto gate = std::make_unique<Gate>(
+      Gate{*this, std::move(socket), std::move(address), std::move(protocols), nullptr});
   gate->readable = loop_.OnReady(
       gate->socket->fd(), EventLoop::Interest::kRead,
       [](int, short, void* context) {
@@ -109,10 +115,31 @@ void Server::SetLimits(const ServerLimits& limits) {
   }
 }
 
-void Server::Refuse(Refusal refusal, const Peer& peer) {
+void Server::SetTls(std::shared_ptr<const TlsContext> tls) {
+  tls_ = std::move(tls);
+  if (tls_ != nullptr) tls_buffer_.resize(kReadSize);
+}
+
+void Server::SetAccess(AccessRules rules) {
+  access_ = std::move(rules);
+  for (const auto& connection : connections_) {
+    if (connection == nullptr) continue;
+    const Peer& peer = connection->peer();
+    connection->set_access(access_.For(peer.listen, peer.certificate));
+  }
+}
+
+void Server::OnSecured(Connection& connection) {
+  connection.set_certificate(connection.tls()->ClientName());
+  const Peer& peer = connection.peer();
+  connection.set_access(access_.For(peer.listen, peer.certificate));
+}
+
+void Server::Refuse(Refusal refusal, const Peer& peer, std::string_view error) {
   refusals_.Count(refusal);
   LogOfClient(LogLevel::kWarning, "refused",
               {{"reason", kRefusalNames[static_cast<std::size_t>(refusal)]},
+               {"error", error},
                {"client", peer.address},
                {"connection", peer.id}});
 }
@@ -142,12 +169,18 @@ void Server::Welcome(Gate& gate, Peer peer) {
     close(peer.fd);
     return;
   }
+  peer.listen = gate.address.text;
+  peer.access = access_.For(peer.listen, {});
   const auto place = static_cast<std::size_t>(peer.fd);
   if (connections_.size() <= place) connections_.resize(place + 1);
   connections_[place] = std::make_unique<Connection>(*this, std::move(peer), gate.protocols);
   Connection& connection = *connections_[place];
   LogConnection("connected", connection.peer());
   if (limits_.idle_timeout > 0) idle_.Put(connection, Now() + limits_.idle_timeout);
+  const ListenAddress::Tls tls = gate.address.tls;
+  if (tls_ != nullptr && tls != ListenAddress::Tls::kOff) {
+    connection.ExpectTls(tls == ListenAddress::Tls::kRequired);
+  }
   // A client that connects usually has something to say, and it is here already.
   connection.OnReadable();
 }

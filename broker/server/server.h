@@ -12,6 +12,7 @@
 #include "broker/base/clock.h"
 #include "broker/base/lsn.h"
 #include "broker/base/status.h"
+#include "broker/server/access_rules.h"
 #include "broker/server/connection.h"
 #include "broker/server/event_loop.h"
 #include "broker/server/limits.h"
@@ -19,6 +20,7 @@
 #include "broker/server/protocol.h"
 #include "broker/server/refusal.h"
 #include "broker/server/time_wheel.h"
+#include "broker/server/tls.h"
 
 namespace gearstalk {
 
@@ -51,6 +53,11 @@ class Server final : public ConnectionList {
   // For connections that are there, too.
   void SetLimits(const ServerLimits& limits);
   const ServerLimits& limits() const { return limits_; }
+  // For connections to come; nullptr: no TLS. Set it before listening where TLS is required.
+  void SetTls(std::shared_ptr<const TlsContext> tls);
+  const std::shared_ptr<const TlsContext>& tls() const { return tls_; }
+  // For connections that are there, too.
+  void SetAccess(AccessRules rules);
 
   // Output, in bytes, at which a peer that is sent the results of others and reads none of them is
   // cut off. Several times the largest message.
@@ -95,6 +102,7 @@ class Server final : public ConnectionList {
   Lsn Durable() const { return work_.Durable(); }
   bool Behind() const { return work_.Behind(); }
   std::span<char> read_buffer() { return read_buffer_; }
+  std::span<char> tls_buffer() { return tls_buffer_; }
   // Every callback of the loop calls it first: the first one of a round reads the clock.
   void BeginRound();
   void NoteDirty(Connection& connection) { Link(dirty_, connection, connection.dirty_hook); }
@@ -104,7 +112,9 @@ class Server final : public ConnectionList {
   void CountReceived(std::size_t bytes) { received_ += bytes; }
   void CountSent(std::size_t bytes) { sent_ += bytes; }
   // Counts it and tells the log.
-  void Refuse(Refusal refusal, const Peer& peer);
+  void Refuse(Refusal refusal, const Peer& peer, std::string_view error = {});
+  // Its TLS handshake is done.
+  void OnSecured(Connection& connection);
 
  private:
   template <Connection::Hook Connection::*hook>
@@ -116,6 +126,7 @@ class Server final : public ConnectionList {
   struct Gate {
     Server& server;
     std::unique_ptr<ListenSocket> socket;
+    ListenAddress address;
     std::vector<Protocol*> protocols;
     Event readable;
   };
@@ -148,6 +159,9 @@ class Server final : public ConnectionList {
   SystemClock& clock_;
   Work& work_;
   std::vector<char> read_buffer_;
+  std::vector<char> tls_buffer_;  // for what is still to be decrypted
+  std::shared_ptr<const TlsContext> tls_;
+  AccessRules access_;
   std::vector<std::unique_ptr<Gate>> gates_;
   std::vector<std::unique_ptr<Watched>> watched_;
   // By descriptor; free descriptors are empty places.

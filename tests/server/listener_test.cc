@@ -1,6 +1,8 @@
 #include "broker/server/listener.h"
 
+#include <grp.h>
 #include <gtest/gtest.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -72,15 +74,35 @@ TEST(ListenAddress, SaysWhatIsWrong) {
       {"localhost: 1", "the port is a number from 0 to 65535"},
       {"unix:", "a path must follow 'unix:'"},
       {"unix:/" + std::string(107, 'x'), "the path is too long"},
-      {"localhost:1,", "only 'protocols=' may follow the comma"},
-      {"localhost:1,tls=on", "only 'protocols=' may follow the comma"},
+      {"localhost:1,", "what follows a comma is protocols=, tls=, owner=, group= or mode="},
+      {"localhost:1,ssl=on", "what follows a comma is protocols=, tls=, owner=, group= or mode="},
+      {"localhost:1,tls=on", "tls is one of allowed, required, off"},
+      {"localhost:1,mode=0660", "owner, group and mode are for Unix sockets"},
+      {"unix:/s,mode=0999", "mode is an octal number up to 0777"},
+      {"unix:/s,mode=1777", "mode is an octal number up to 0777"},
+      {"unix:/s,owner=", "owner, group or mode is empty"},
       {"localhost:1,protocols=", "protocols is one of auto, beanstalk, gearman"},
       {"localhost:1,protocols=http", "protocols is one of auto, beanstalk, gearman"},
-      {"localhost:1,protocols=auto,protocols=auto", "protocols is one of auto, beanstalk, gearman"},
   };
   for (const auto& [text, why] : cases) {
     EXPECT_EQ(Refusal(text), "listen address '" + text + "': " + why);
   }
+}
+
+TEST(ListenAddress, Options) {
+  const ListenAddress tcp = Parsed("127.0.0.1:1,tls=required,protocols=gearman");
+  EXPECT_EQ(tcp.text, "127.0.0.1:1");
+  EXPECT_EQ(tcp.tls, ListenAddress::Tls::kRequired);
+  EXPECT_EQ(tcp.protocols, "gearman");
+  EXPECT_EQ(Parsed("127.0.0.1:1").tls, ListenAddress::Tls::kAllowed);
+  EXPECT_EQ(Parsed("127.0.0.1:1,tls=off").tls, ListenAddress::Tls::kOff);
+  const ListenAddress local = Parsed("unix:/s,mode=0660,owner=root,group=daemon,tls=off");
+  EXPECT_EQ(local.text, "unix:/s");
+  EXPECT_EQ(local.path, "/s");
+  EXPECT_EQ(local.permissions, 0660U);
+  EXPECT_EQ(local.owner, "root");
+  EXPECT_EQ(local.group, "daemon");
+  EXPECT_FALSE(Parsed("unix:/s").permissions.has_value());
 }
 
 TEST(ListenAddress, LongestPath) {
@@ -128,6 +150,41 @@ TEST_F(UnixListener, LeavesOtherFilesAlone) {
   EXPECT_EQ(socket.status().message(),
             "cannot listen on unix:" + path_ + ": bind: Address already in use");
   EXPECT_TRUE(Exists());
+}
+
+TEST_F(UnixListener, HasTheModeItIsGiven) {
+  for (const char* mode : {"0600", "0666", "0750"}) {
+    const auto socket = ListenSocket::Open(Parsed("unix:" + path_ + ",mode=" + mode));
+    ASSERT_TRUE(socket.ok());
+    struct stat status {};
+    ASSERT_EQ(stat(path_.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, std::stoul(mode, nullptr, 8));
+  }
+}
+
+TEST_F(UnixListener, HasTheOwnerItIsGiven) {
+  const passwd* me = getpwuid(geteuid());
+  const group* mine = getgrgid(getegid());
+  if (me == nullptr || mine == nullptr) GTEST_SKIP() << "a user without a name";
+  const std::string owner = me->pw_name, group_name = mine->gr_name;
+  EXPECT_TRUE(
+      ListenSocket::Open(Parsed("unix:" + path_ + ",owner=" + owner + ",group=" + group_name))
+          .ok());
+  if (geteuid() != 0) return;
+  const auto socket = ListenSocket::Open(Parsed("unix:" + path_ + ",owner=daemon,group=daemon"));
+  ASSERT_TRUE(socket.ok());
+  struct stat status {};
+  ASSERT_EQ(stat(path_.c_str(), &status), 0);
+  EXPECT_EQ(status.st_uid, getpwnam("daemon")->pw_uid);
+  EXPECT_EQ(status.st_gid, getgrnam("daemon")->gr_gid);
+}
+
+TEST_F(UnixListener, NamesUsersThatAreNot) {
+  const auto socket = ListenSocket::Open(Parsed("unix:" + path_ + ",owner=nobody-of-this-name"));
+  ASSERT_FALSE(socket.ok());
+  EXPECT_EQ(socket.status().message(),
+            "listen address 'unix:" + path_ + "': no such user: nobody-of-this-name");
+  EXPECT_FALSE(Exists());
 }
 
 TEST(TcpListener, TakesAFreePort) {

@@ -1,0 +1,121 @@
+#include "broker/server/access_rules.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace gearstalk {
+namespace {
+
+constexpr std::uint8_t kAll = right::kAny;
+constexpr std::array<std::pair<std::string_view, std::uint8_t>, 4> kWords = {{
+    {"produce", right::kProduce},
+    {"consume", right::kConsume},
+    {"admin", right::kAdmin},
+    {"observe", right::kObserve},
+}};
+
+std::vector<std::string_view> Split(std::string_view text, char at) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t end = text.find(at);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+Status Bad(std::string why) { return {Code::kInvalid, std::move(why)}; }
+
+Status ParseRights(std::string_view text, std::uint8_t& rights) {
+  if (text == "none") return {};
+  if (text == "all") {
+    rights = kAll;
+    return {};
+  }
+  for (const std::string_view word : Split(text, ',')) {
+    const auto* const known =
+        std::find_if(kWords.begin(), kWords.end(), [&](auto& row) { return row.first == word; });
+    if (known == kWords.end()) {
+      return Bad(fmt::format(
+          "'{}' is no right: all, none, or some of produce,consume,admin,observe", word));
+    }
+    rights |= known->second;
+  }
+  return {};
+}
+
+}  // namespace
+
+Status AccessRules::ParseLine(std::string_view text, Line& line) {
+  std::vector<std::string_view> words = Split(text, ' ');
+  std::erase(words, std::string_view());
+  if (words.size() < 2 || words.size() > 3) return Bad("expected WHO ALLOWED [TUBES]");
+  constexpr std::string_view kListen = "listen=";
+  constexpr std::string_view kCertificate = "cert=";
+  const std::string_view who = words[0];
+  if (who.starts_with(kListen)) {
+    line.who = Line::Who::kListen;
+    line.name = who.substr(kListen.size());
+  } else if (who.starts_with(kCertificate)) {
+    line.who = Line::Who::kCertificate;
+    line.name = who.substr(kCertificate.size());
+  }
+  if (line.who == Line::Who::kEverybody ? who != "*" : line.name.empty()) {
+    return Bad(fmt::format("'{}' is nobody: *, listen=ADDRESS or cert=NAME", who));
+  }
+  if (Status status = ParseRights(words[1], line.rule.rights); !status.ok()) return status;
+  for (const std::string_view tube : Split(words.size() > 2 ? words[2] : "*", ',')) {
+    if (tube.empty()) return Bad("a tube has no name");
+    line.rule.tubes.emplace_back(tube);
+  }
+  return {};
+}
+
+Result<AccessRules> AccessRules::Parse(std::span<const std::string> lines) {
+  AccessRules rules;
+  for (const std::string& text : lines) {
+    Line line;
+    if (const Status status = ParseLine(text, line); !status.ok()) {
+      return Status(Code::kInvalid, fmt::format("rights '{}': {}", text, status.message()));
+    }
+    rules.lines_.push_back(std::move(line));
+  }
+  return rules;
+}
+
+bool AccessRules::Concerns(const Line& line, std::string_view listen,
+                           std::string_view certificate) {
+  switch (line.who) {
+    case Line::Who::kListen:
+      return line.name == listen;
+    case Line::Who::kCertificate:
+      return !certificate.empty() &&
+             fnmatch(line.name.c_str(), std::string(certificate).c_str(), 0) == 0;
+    case Line::Who::kEverybody:
+      break;
+  }
+  return true;
+}
+
+std::shared_ptr<const Access> AccessRules::For(std::string_view listen,
+                                               std::string_view certificate) {
+  if (lines_.empty()) return nullptr;
+  std::vector<bool> concerns;
+  for (const Line& line : lines_) concerns.push_back(Concerns(line, listen, certificate));
+  const auto [made, is_new] = made_.try_emplace(concerns);
+  if (!is_new) return made->second;
+  std::vector<Access::Rule> rules;
+  for (std::size_t i = 0; i < lines_.size(); ++i) {
+    if (concerns[i]) rules.push_back(lines_[i].rule);
+  }
+  const bool everything =
+      !rules.empty() && rules[0].rights == kAll && rules[0].tubes == std::vector<std::string>{"*"};
+  if (!everything) made->second = std::make_shared<const Access>(std::move(rules));
+  return made->second;
+}
+
+}  // namespace gearstalk

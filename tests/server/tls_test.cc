@@ -1,0 +1,305 @@
+// TLS without sockets: a server's stream against a client of OpenSSL's own.
+
+#include "broker/server/tls.h"
+
+#include <gtest/gtest.h>
+#include <openssl/ssl.h>
+
+#include <array>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "broker/server/tls_stream.h"
+#include "tests/server/tls_fixture.h"
+
+namespace gearstalk {
+namespace {
+
+class TlsClient {
+ public:
+  explicit TlsClient(int version = TLS1_3_VERSION, const std::string& certificate = {},
+                     const std::string& key = {})
+      : context_(SSL_CTX_new(TLS_client_method())) {
+    SSL_CTX_set_max_proto_version(context_, version);
+    SSL_CTX_set_security_level(context_, 0);
+    if (!certificate.empty()) {
+      SSL_CTX_use_certificate_file(context_, certificate.c_str(), SSL_FILETYPE_PEM);
+      SSL_CTX_use_PrivateKey_file(context_, key.c_str(), SSL_FILETYPE_PEM);
+    }
+    ssl_ = SSL_new(context_);
+    SSL_set_bio(ssl_, BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
+    SSL_set_connect_state(ssl_);
+    SSL_do_handshake(ssl_);
+  }
+  ~TlsClient() {
+    SSL_free(ssl_);
+    SSL_CTX_free(context_);
+  }
+  TlsClient(const TlsClient&) = delete;
+  TlsClient& operator=(const TlsClient&) = delete;
+
+  // What it has to send, `most` bytes of it.
+  std::string Outgoing(std::size_t most) {
+    std::string bytes(most, '\0');
+    const int got = BIO_read(SSL_get_wbio(ssl_), bytes.data(), static_cast<int>(most));
+    bytes.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+    return bytes;
+  }
+  void Take(std::string_view bytes) {
+    BIO_write(SSL_get_rbio(ssl_), bytes.data(), static_cast<int>(bytes.size()));
+    if (!SSL_is_init_finished(ssl_)) SSL_do_handshake(ssl_);
+  }
+  void Say(std::string_view text) { SSL_write(ssl_, text.data(), static_cast<int>(text.size())); }
+  std::string Hear() {
+    std::string text;
+    std::array<char, 4096> part;
+    int got = 0;
+    while ((got = SSL_read(ssl_, part.data(), part.size())) > 0) {
+      text.append(part.data(), static_cast<std::size_t>(got));
+    }
+    return text;
+  }
+  void Close() { SSL_shutdown(ssl_); }
+  bool open() const { return SSL_is_init_finished(ssl_) == 1; }
+  bool told_the_end() const { return (SSL_get_shutdown(ssl_) & SSL_RECEIVED_SHUTDOWN) != 0; }
+
+ private:
+  SSL_CTX* context_;
+  SSL* ssl_;
+};
+
+std::string ReadAll(TlsStream& stream) {
+  std::string text;
+  std::array<char, 1000> part;
+  while (const std::size_t got = stream.Read(part)) text.append(part.data(), got);
+  return text;
+}
+
+class Tls : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    files_ = std::make_unique<TestCertificates>();
+    files_->SelfSigned("server");
+    files_->SelfSigned("ca");
+    files_->SelfSigned("stranger");
+    files_->Signed("worker-1", "ca");
+    files_->Write("nonsense.pem", "no certificate\n");
+  }
+  static void TearDownTestSuite() { files_.reset(); }
+
+  static TlsFiles Files() {
+    return {.certificate = files_->Path("server.pem"),
+            .key = files_->Path("server.key"),
+            .client_ca = files_->Path("ca.pem")};
+  }
+  static std::shared_ptr<const TlsContext> Context(
+      TlsFiles::ClientCertificates certificates = TlsFiles::ClientCertificates::kOff) {
+    TlsFiles files = Files();
+    files.client_certificates = certificates;
+    const auto context = TlsContext::Load(files);
+    EXPECT_TRUE(context.ok()) << (context.ok() ? "" : context.status().message());
+    return context.value();
+  }
+  static std::string WhyNot(const TlsFiles& files) {
+    const auto context = TlsContext::Load(files);
+    return context.ok() ? "loaded" : context.status().message();
+  }
+
+  // Carries bytes between the two until nothing moves, `piece` bytes at a time. What the stream
+  // reads is returned.
+  static std::string Exchange(TlsClient& client, TlsStream& stream, std::size_t piece = 16384) {
+    std::string heard;
+    for (;;) {
+      const std::string bytes = client.Outgoing(piece);
+      const std::string answer(stream.pending());
+      if (bytes.empty() && answer.empty()) return heard;
+      if (!bytes.empty()) {
+        stream.Feed(bytes);
+        heard += ReadAll(stream);
+      }
+      client.Take(answer);
+      stream.Sent(answer.size());
+    }
+  }
+
+  static inline std::unique_ptr<TestCertificates> files_;
+};
+
+TEST_F(Tls, CarriesBothWays) {
+  TlsStream stream(Context());
+  TlsClient client;
+  EXPECT_EQ(client.Outgoing(0), "");
+  Exchange(client, stream);
+  EXPECT_TRUE(stream.open());
+  EXPECT_TRUE(client.open());
+  client.Say("put 0 0 60 2\r\nhi\r\n");
+  EXPECT_EQ(Exchange(client, stream), "put 0 0 60 2\r\nhi\r\n");
+  EXPECT_EQ(stream.Write("INSERTED 1\r\n"), 12U);
+  Exchange(client, stream);
+  EXPECT_EQ(client.Hear(), "INSERTED 1\r\n");
+}
+
+TEST_F(Tls, BeginsWithTheByteThatTells) {
+  TlsClient client;
+  EXPECT_EQ(client.Outgoing(1), std::string(1, TlsStream::kFirstByte));
+}
+
+TEST_F(Tls, ComesInAnyPieces) {
+  for (const std::size_t piece : {1, 2, 7, 100}) {
+    TlsStream stream(Context());
+    TlsClient client;
+    client.Say("too early is nothing");
+    EXPECT_EQ(Exchange(client, stream, piece), "");
+    const std::string text(3000, 'x');
+    client.Say(text);
+    EXPECT_EQ(Exchange(client, stream, piece), text) << piece;
+  }
+}
+
+TEST_F(Tls, CarriesMuch) {
+  TlsStream stream(Context());
+  TlsClient client;
+  Exchange(client, stream);
+  const std::string body(1'000'000, 'b');
+  client.Say(body);
+  EXPECT_EQ(Exchange(client, stream, 32768), body);
+  std::string_view rest = body;
+  std::string heard;
+  while (!rest.empty()) {
+    const std::size_t taken = stream.Write(rest);
+    EXPECT_LE(taken, TlsStream::kMaxWrite);
+    rest.remove_prefix(taken);
+    Exchange(client, stream);
+    heard += client.Hear();
+  }
+  EXPECT_EQ(heard, body);
+}
+
+TEST_F(Tls, WritesNothingBeforeTheHandshakeIsDone) {
+  TlsStream stream(Context());
+  EXPECT_EQ(stream.Write("early"), 0U);
+  EXPECT_TRUE(stream.pending().empty());
+}
+
+TEST_F(Tls, TakesVersion12AndNothingOlder) {
+  TlsStream stream(Context());
+  TlsClient client(TLS1_2_VERSION);
+  Exchange(client, stream);
+  EXPECT_TRUE(stream.open());
+  TlsStream other(Context());
+  TlsClient old(TLS1_1_VERSION);
+  Exchange(old, other);
+  EXPECT_TRUE(other.failed());
+  EXPECT_EQ(other.error(), "unsupported protocol");
+}
+
+TEST_F(Tls, FailsOnNonsense) {
+  TlsStream stream(Context());
+  stream.Feed("\x16 this is no hello of anybody");
+  EXPECT_TRUE(stream.failed());
+  EXPECT_NE(stream.error(), "");
+  EXPECT_EQ(ReadAll(stream), "");
+  EXPECT_EQ(stream.Write("x"), 0U);
+}
+
+TEST_F(Tls, SaysItsEndAndHearsThePeers) {
+  TlsStream stream(Context());
+  TlsClient client;
+  Exchange(client, stream);
+  client.Say("quit\r\n");
+  client.Close();
+  EXPECT_EQ(Exchange(client, stream), "quit\r\n");
+  EXPECT_TRUE(stream.ended());
+  stream.Close();
+  stream.Close();
+  Exchange(client, stream);
+  client.Hear();
+  EXPECT_TRUE(client.told_the_end());
+}
+
+// --- Client certificates -------------------------------------------------------------------------
+
+TEST_F(Tls, ClientsMayHaveNames) {
+  TlsStream stream(Context(TlsFiles::ClientCertificates::kOptional));
+  TlsClient client(TLS1_3_VERSION, files_->Path("worker-1.pem"), files_->Path("worker-1.key"));
+  Exchange(client, stream);
+  EXPECT_TRUE(stream.open());
+  EXPECT_EQ(stream.ClientName(), "worker-1");
+}
+
+TEST_F(Tls, ClientsMayHaveNone) {
+  TlsStream stream(Context(TlsFiles::ClientCertificates::kOptional));
+  TlsClient client;
+  Exchange(client, stream);
+  EXPECT_TRUE(stream.open());
+  EXPECT_EQ(stream.ClientName(), "");
+}
+
+TEST_F(Tls, ClientsMustHaveNamesWhereTheyAreRequired) {
+  TlsStream stream(Context(TlsFiles::ClientCertificates::kRequired));
+  TlsClient client;
+  Exchange(client, stream);
+  EXPECT_TRUE(stream.failed());
+  EXPECT_EQ(stream.error(), "peer did not return a certificate");
+}
+
+TEST_F(Tls, CertificatesOfOthersAreNotTaken) {
+  for (const auto certificates :
+       {TlsFiles::ClientCertificates::kOptional, TlsFiles::ClientCertificates::kRequired}) {
+    TlsStream stream(Context(certificates));
+    TlsClient client(TLS1_3_VERSION, files_->Path("stranger.pem"), files_->Path("stranger.key"));
+    Exchange(client, stream);
+    EXPECT_TRUE(stream.failed());
+    EXPECT_EQ(stream.error(), "certificate verify failed");
+  }
+}
+
+TEST_F(Tls, NamesAreNotAskedForUnlessTold) {
+  TlsStream stream(Context());
+  TlsClient client(TLS1_3_VERSION, files_->Path("worker-1.pem"), files_->Path("worker-1.key"));
+  Exchange(client, stream);
+  EXPECT_TRUE(stream.open());
+  EXPECT_EQ(stream.ClientName(), "");
+}
+
+// --- Files ---------------------------------------------------------------------------------------
+
+TEST_F(Tls, KnowsWhenTheCertificateEnds) {
+  const std::int64_t in_two_days = static_cast<std::int64_t>(::time(nullptr)) + 2 * 86400;
+  EXPECT_NEAR(static_cast<double>(Context()->expires()), static_cast<double>(in_two_days), 3600);
+}
+
+TEST_F(Tls, TheKeyMayStandInTheCertificatesFile) {
+  std::string both;
+  for (const char* file : {"server.pem", "server.key"}) {
+    std::ifstream in(files_->Path(file));
+    both.append(std::istreambuf_iterator<char>(in), {});
+  }
+  files_->Write("both.pem", both);
+  EXPECT_EQ(WhyNot({.certificate = files_->Path("both.pem"), .key = {}, .client_ca = {}}),
+            "loaded");
+}
+
+TEST_F(Tls, NamesTheFileAndTheReason) {
+  TlsFiles files = Files();
+  files.certificate = "/nowhere/server.pem";
+  EXPECT_EQ(WhyNot(files), "tls.certificate '/nowhere/server.pem': No such file or directory");
+  files = Files();
+  files.certificate = files_->Path("nonsense.pem");
+  EXPECT_EQ(WhyNot(files), "tls.certificate '" + files.certificate + "': no start line");
+  files = Files();
+  files.key = "/nowhere/server.key";
+  EXPECT_EQ(WhyNot(files), "tls.key '/nowhere/server.key': No such file or directory");
+  files.key = files_->Path("ca.key");
+  EXPECT_EQ(WhyNot(files), "tls.key '" + files.key + "': key values mismatch");
+  files = Files();
+  files.client_certificates = TlsFiles::ClientCertificates::kRequired;
+  files.client_ca = files_->Path("nonsense.pem");
+  EXPECT_NE(WhyNot(files).find("tls.client_ca '" + files.client_ca + "': "), std::string::npos);
+  files.client_ca.clear();
+  EXPECT_EQ(WhyNot(files), "tls.client_certificates needs tls.client_ca");
+}
+
+}  // namespace
+}  // namespace gearstalk
