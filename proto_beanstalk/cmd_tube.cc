@@ -55,7 +55,7 @@ class TubesAnswer final : public LongAnswer {
         WriteYaml(session.out(), list_.Take());
         return true;
       }
-      list_.TubeItem(tube->name());
+      if (session.May(right::kAny, tube->name())) list_.TubeItem(tube->name());
       last_ = tube->id();
     }
     return false;

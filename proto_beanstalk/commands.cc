@@ -7,33 +7,38 @@
 namespace gearstalk::beanstalk {
 namespace {
 
+constexpr std::uint8_t kTakeOrAdmin = right::kConsume | right::kAdmin;
+constexpr std::uint8_t kSee = right::kObserve | right::kAdmin;
+
 // Rows of one first letter stand together.
 constexpr std::array<Command, kVerbs> kCommands{{
-    {"bury ", Verb::kBury, Shape::kIdPriority, Bury},
-    {"delete ", Verb::kDelete, Shape::kId, Delete},
-    {"ignore ", Verb::kIgnore, Shape::kTube, Ignore},
-    {"kick ", Verb::kKick, Shape::kBound, Kick},
-    {"kick-job ", Verb::kKickJob, Shape::kId, KickJob},
-    {"list-tubes-watched", Verb::kListTubesWatched, Shape::kNone, ListTubesWatched},
+    {"bury ", Verb::kBury, Shape::kIdPriority, Bury, About::kJob, right::kConsume},
+    {"delete ", Verb::kDelete, Shape::kId, Delete, About::kJob, kTakeOrAdmin},
+    {"ignore ", Verb::kIgnore, Shape::kTube, Ignore, About::kWatched, right::kNone},
+    {"kick ", Verb::kKick, Shape::kBound, Kick, About::kUsed, right::kAdmin},
+    {"kick-job ", Verb::kKickJob, Shape::kId, KickJob, About::kJob, right::kAdmin},
+    {"list-tubes-watched", Verb::kListTubesWatched, Shape::kNone, ListTubesWatched, About::kWatched,
+     right::kNone},
     {"list-tube-used", Verb::kListTubeUsed, Shape::kNone, ListTubeUsed},
-    {"list-tubes", Verb::kListTubes, Shape::kNone, ListTubes},
-    {"put ", Verb::kPut, Shape::kPut, Put},
-    {"peek ", Verb::kPeek, Shape::kId, Peek},
-    {"peek-ready", Verb::kPeekReady, Shape::kNone, PeekReady},
-    {"peek-delayed", Verb::kPeekDelayed, Shape::kNone, PeekDelayed},
-    {"peek-buried", Verb::kPeekBuried, Shape::kNone, PeekBuried},
-    {"pause-tube", Verb::kPauseTube, Shape::kTubeDelay, PauseTube},
+    {"list-tubes", Verb::kListTubes, Shape::kNone, ListTubes, About::kSomeTube, right::kAny},
+    {"put ", Verb::kPut, Shape::kPut, Put, About::kUsed, right::kProduce},
+    {"peek ", Verb::kPeek, Shape::kId, Peek, About::kJob, kTakeOrAdmin},
+    {"peek-ready", Verb::kPeekReady, Shape::kNone, PeekReady, About::kUsed, kTakeOrAdmin},
+    {"peek-delayed", Verb::kPeekDelayed, Shape::kNone, PeekDelayed, About::kUsed, kTakeOrAdmin},
+    {"peek-buried", Verb::kPeekBuried, Shape::kNone, PeekBuried, About::kUsed, kTakeOrAdmin},
+    {"pause-tube", Verb::kPauseTube, Shape::kTubeDelay, PauseTube, About::kTube, right::kAdmin},
     {"quit", Verb::kQuit, Shape::kAnything, Quit},
-    {"reserve-with-timeout ", Verb::kReserveWithTimeout, Shape::kTimeout, ReserveWithTimeout},
-    {"reserve-job ", Verb::kReserveJob, Shape::kId, ReserveJob},
-    {"reserve", Verb::kReserve, Shape::kNone, Reserve},
-    {"release ", Verb::kRelease, Shape::kIdPriorityDelay, Release},
-    {"stats-job ", Verb::kStatsJob, Shape::kId, StatsJob},
-    {"stats-tube ", Verb::kStatsTube, Shape::kTube, StatsTube},
-    {"stats", Verb::kStats, Shape::kNone, Stats},
-    {"touch ", Verb::kTouch, Shape::kId, Touch},
-    {"use ", Verb::kUse, Shape::kTube, Use},
-    {"watch ", Verb::kWatch, Shape::kTube, Watch},
+    {"reserve-with-timeout ", Verb::kReserveWithTimeout, Shape::kTimeout, ReserveWithTimeout,
+     About::kWatched, right::kConsume},
+    {"reserve-job ", Verb::kReserveJob, Shape::kId, ReserveJob, About::kJob, right::kConsume},
+    {"reserve", Verb::kReserve, Shape::kNone, Reserve, About::kWatched, right::kConsume},
+    {"release ", Verb::kRelease, Shape::kIdPriorityDelay, Release, About::kJob, right::kConsume},
+    {"stats-job ", Verb::kStatsJob, Shape::kId, StatsJob, About::kJob, right::kAny},
+    {"stats-tube ", Verb::kStatsTube, Shape::kTube, StatsTube, About::kTube, kSee},
+    {"stats", Verb::kStats, Shape::kNone, Stats, About::kBroker, kSee},
+    {"touch ", Verb::kTouch, Shape::kId, Touch, About::kJob, right::kConsume},
+    {"use ", Verb::kUse, Shape::kTube, Use, About::kTube, right::kAny},
+    {"watch ", Verb::kWatch, Shape::kTube, Watch, About::kWatchedTube, right::kConsume},
 }};
 
 // Where the rows of each first byte begin; kCommands.size() where there are none.

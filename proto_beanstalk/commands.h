@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "broker/server/access.h"
 #include "proto_beanstalk/parser.h"
 
 namespace gearstalk::beanstalk {
@@ -53,6 +54,18 @@ enum class Verb : std::uint8_t {
 inline constexpr std::size_t kVerbs = static_cast<std::size_t>(Verb::kQuit) + 1;
 inline constexpr std::size_t kVerbsInStats = static_cast<std::size_t>(Verb::kPauseTube) + 1;
 
+// What a command is about: where one of its rights is needed.
+enum class About : std::uint8_t {
+  kNothing,
+  kBroker,       // everything there is
+  kSomeTube,     // whatever there is that the connection may know
+  kTube,         // the one it names
+  kWatchedTube,  // the one it names, and what was watched before
+  kUsed,         // the one in use
+  kWatched,      // what is watched
+  kJob,          // the tube of the job it names
+};
+
 // One row of the table of commands.
 struct Command {
   using Handler = Next (*)(Session&, const Arguments&);
@@ -61,6 +74,8 @@ struct Command {
   Verb verb;              // under which it is counted
   Shape shape;            // of what follows the word
   Handler handler;
+  About about = About::kNothing;
+  std::uint8_t rights = right::kNone;  // one of them is needed
 
   // The verb as people call it.
   std::string_view name() const { return word.substr(0, word.find(' ')); }

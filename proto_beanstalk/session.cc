@@ -32,7 +32,8 @@ Then AsThen(Next next) {
 
 }  // namespace
 
-Session::Session(Protocol& protocol, Wire& wire) : protocol_(protocol), wire_(wire) {
+Session::Session(Protocol& protocol, Wire& wire)
+    : protocol_(protocol), wire_(wire), peer_(wire.peer()) {
   engine().Join(*this);
   engine().Use(*this, kDefaultTube);
   engine().Watch(now(), *this, kDefaultTube);
@@ -91,6 +92,9 @@ Next Session::RunCommand(std::string_view& rest, Scope scope) {
   Arguments arguments;
   if (!ParseArguments(command->shape, line.text.substr(command->word.size()), arguments)) {
     return Reply(kBadFormat);
+  }
+  if (peer_.access != nullptr && !Permitted(*command, arguments)) {
+    return Refuse(*command, arguments);
   }
   protocol_.Count(command->verb);
   return command->handler(*this, arguments);

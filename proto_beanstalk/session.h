@@ -50,6 +50,10 @@ class Session final : public gearstalk::Session, public Consumer {
   Time now() const { return wire_.Now(); }
   // The peer sends no more: nobody would wait for a job with it.
   bool at_eof() const { return at_eof_; }
+  // Whether the connection has one of `rights` on the tube.
+  bool May(std::uint8_t rights, std::string_view tube) const {
+    return peer_.access == nullptr || peer_.access->Allows(rights, tube);
+  }
 
   // Writes a whole reply of one line, CRLF included.
   Next Reply(std::string_view line);
@@ -90,6 +94,11 @@ class Session final : public gearstalk::Session, public Consumer {
 
   Next Step(std::string_view& rest, Scope scope);
   Next RunCommand(std::string_view& rest, Scope scope);
+  // rights.cc
+  bool Permitted(const Command& command, const Arguments& arguments);
+  Next Refuse(const Command& command, const Arguments& arguments);
+  void LeaveForbidden();
+
   Next ReadBody(std::string_view& rest);
   Next StoreBody();
   bool MayNotGrow();
@@ -100,6 +109,7 @@ class Session final : public gearstalk::Session, public Consumer {
 
   Protocol& protocol_;
   Wire& wire_;
+  const Peer& peer_;
   State state_ = State::kCommand;
   bool at_eof_ = false;
   std::optional<Draft> draft_;

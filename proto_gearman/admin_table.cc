@@ -19,14 +19,19 @@ bool AdminTable::AddRow() {
     const Tube* tube = context_.engine.NextTube(cursor_);
     if (tube == nullptr) return false;
     cursor_ = tube->id();
-    if (context_.engine.Listed(*tube)) AddTube(*tube);
+    if (context_.engine.Listed(*tube) && Shows(*tube)) AddTube(*tube);
     return true;
   }
   const Job* job = context_.engine.NextJob(cursor_);
   if (job == nullptr) return false;
   cursor_ = job->id();
-  AddJob(*job);
+  if (Shows(job->tube())) AddJob(*job);
   return true;
+}
+
+bool AdminTable::Shows(const Tube& tube) const {
+  return peer_.access == nullptr ||
+         peer_.access->Allows(right::kObserve | right::kAdmin, tube.name());
 }
 
 void AdminTable::AddTube(const Tube& tube) {

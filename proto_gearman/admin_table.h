@@ -16,7 +16,9 @@ class AdminTable {
   enum class Kind : std::uint8_t { kStatus, kPriorityStatus, kJobs, kUniqueJobs };
   static constexpr int kSlice = 2000;  // rows
 
-  AdminTable(Kind kind, const Context& context) : kind_(kind), context_(context) {}
+  // Shows what `peer` may see.
+  AdminTable(Kind kind, const Context& context, const Peer& peer)
+      : kind_(kind), context_(context), peer_(peer) {}
 
   // Adds up to a slice of rows; true when the table is whole, final dot included.
   bool Advance();
@@ -24,12 +26,14 @@ class AdminTable {
 
  private:
   bool AddRow();
+  bool Shows(const Tube& tube) const;
   void AddTube(const Tube& tube);
   void AddJob(const Job& job);
   void AddNumber(std::uint64_t number);
 
   const Kind kind_;
   const Context& context_;
+  const Peer& peer_;
   std::uint64_t cursor_ = 0;  // the last tube or job, by id
   std::string text_;
 };

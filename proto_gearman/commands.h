@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "broker/engine/job.h"
+#include "broker/server/access.h"
 #include "proto_gearman/context.h"
 #include "proto_gearman/error.h"
 #include "proto_gearman/packet.h"
@@ -29,6 +30,7 @@ struct Command {
   Shape shape;
   bool workload = false;  // the data is the body of a job
   void (*handler)(GearmanSession& session, Request& request) = nullptr;  // none: refused
+  std::uint8_t right = right::kNone;  // needed for the function it names, or those it can do
 };
 
 const Command& CommandOf(PacketType type);

@@ -25,6 +25,7 @@ struct Options {
   // `shutdown` was asked for from this host. It is called from inside a round of the loop and must
   // let that round end. Empty: `shutdown` is refused.
   std::function<void(bool graceful)> shutdown;
+  std::function<bool(const Peer&)> may_shut_down = [](const Peer& peer) { return peer.local; };
 };
 
 // Well-formed requests since the start.

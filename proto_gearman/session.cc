@@ -45,7 +45,7 @@ struct GearmanSession::Arriving {
 };
 
 GearmanSession::GearmanSession(const Context& context, Wire& wire)
-    : context_(context), wire_(wire), exceptions_(context.options.exceptions) {}
+    : context_(context), wire_(wire), peer_(wire.peer()), exceptions_(context.options.exceptions) {}
 
 GearmanSession::~GearmanSession() { LeaveEngine(); }
 
@@ -125,6 +125,9 @@ Parsed GearmanSession::ParseHead(std::string_view bytes, Head& head) {
   const Parsed cut = ParseArguments(shown, size, command.shape, head.arguments);
   if (cut == Parsed::kComplete) {
     head.error = Refusal(type, head.arguments, size - head.arguments.size, context_.options);
+    if (peer_.access != nullptr && head.error == nullptr) {
+      head.error = Denial(command, head.arguments);
+    }
   }
   return cut;
 }
@@ -263,7 +266,7 @@ void GearmanSession::ReplyError(const Error& error) {
 }
 
 void GearmanSession::BeginTable(AdminTable::Kind kind) {
-  table_ = std::make_unique<AdminTable>(kind, context_);
+  table_ = std::make_unique<AdminTable>(kind, context_, peer_);
 }
 
 bool GearmanSession::FailFollowsException(JobId id) {

@@ -43,7 +43,9 @@ class GearmanSession final : public Session, public Consumer, public JobObserver
   const Context& context() const { return context_; }
   Engine& engine() { return context_.engine; }
   Output& out() { return wire_.out(); }
-  const Peer& peer() const { return wire_.peer(); }
+  const Peer& peer() const { return peer_; }
+  // A text line was refused for want of a right.
+  void NoteRefused() { wire_.OnRefused(); }
   Time Now() const { return wire_.Now(); }
   HandleText HandleOf(JobId id) const { return context_.handles.Write(id); }
   // 0, which no job has, for what is no handle of this broker.
@@ -77,12 +79,16 @@ class GearmanSession final : public Session, public Consumer, public JobObserver
   Parsed ParseHead(std::string_view bytes, Head& head);
   void BeginArriving(const Head& head, std::string_view& rest);
   bool MayNotGrow();
+  // rights.cc
+  const Error* Denial(const Command& command, const Arguments& arguments);
+  void LeaveForbidden();
   void Run(Request& request, const Error* error);
   void JoinEngine();
   void LeaveEngine();
 
   const Context& context_;
   Wire& wire_;
+  const Peer& peer_;
   bool joined_ = false;
   bool exceptions_;
   bool yielded_ = false;

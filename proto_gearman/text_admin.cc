@@ -128,38 +128,70 @@ void Verbose(GearmanSession& session, const TextLine&) {
 void Shutdown(GearmanSession& session, const TextLine& line) {
   const bool graceful = line.count == 2 && SameWord(line.words[1], "graceful");
   if (line.count > 1 && !graceful) return Say(session, "ERR UNKNOWN_SHUTDOWN_ARGUMENTS\r\n");
-  const auto& shutdown = session.context().options.shutdown;
-  if (!session.peer().local || !shutdown) {
+  const Options& options = session.context().options;
+  if (!options.shutdown || !options.may_shut_down(session.peer())) {
     return Say(session, "ERR NOT_ALLOWED Shutdown+is+taken+from+this+host+only\r\n");
   }
   Say(session, kOk);
-  shutdown(graceful);
+  options.shutdown(graceful);
 }
 
 // --- The table -----------------------------------------------------------------------------------
+
+// What a line is about: where one of its rights is needed.
+enum class About : std::uint8_t { kNothing, kBroker, kSomeTube, kFunction, kJob };
 
 struct AdminCommand {
   std::string_view word;
   std::size_t words;  // that a line has at least
   void (*too_few)(GearmanSession&, const TextLine&);
   void (*handler)(GearmanSession&, const TextLine&);
+  About about = About::kNothing;
+  std::uint8_t rights = right::kNone;
+  std::size_t named = 0;  // which of its words names the function or the job
 };
 
+constexpr std::uint8_t kSee = right::kObserve | right::kAdmin;
+
 constexpr std::array<AdminCommand, kAdminWords> kAdminCommands{{
-    {"workers", 1, nullptr, Workers},
-    {"status", 1, nullptr, Status},
-    {"prioritystatus", 1, nullptr, PriorityStatus},
-    {"show", 2, AnswerUnknownLine, Show},
-    {"cancel", 3, AnswerUnknownLine, Cancel},
-    {"create", 3, SayIncomplete, Create},
-    {"drop", 3, SayIncomplete, Drop},
-    {"maxqueue", 2, SayIncomplete, MaxQueue},
+    {"workers", 1, nullptr, Workers, About::kBroker, kSee},
+    {"status", 1, nullptr, Status, About::kSomeTube, kSee},
+    {"prioritystatus", 1, nullptr, PriorityStatus, About::kSomeTube, kSee},
+    {"show", 2, AnswerUnknownLine, Show, About::kSomeTube, kSee},
+    {"cancel", 3, AnswerUnknownLine, Cancel, About::kJob, right::kAdmin, 2},
+    {"create", 3, SayIncomplete, Create, About::kFunction, right::kAdmin, 2},
+    {"drop", 3, SayIncomplete, Drop, About::kFunction, right::kAdmin, 2},
+    {"maxqueue", 2, SayIncomplete, MaxQueue, About::kFunction, right::kAdmin, 1},
     {"version", 1, nullptr, Version},
-    {"getpid", 1, nullptr, GetPid},
-    {"verbose", 1, nullptr, Verbose},
-    {"shutdown", 1, nullptr, Shutdown},
+    {"getpid", 1, nullptr, GetPid, About::kBroker, kSee},
+    {"verbose", 1, nullptr, Verbose, About::kBroker, right::kAdmin},
+    {"shutdown", 1, nullptr, Shutdown, About::kBroker, right::kAdmin},
 }};
 constexpr std::size_t kLongestWord = 14;  // prioritystatus
+
+bool Permitted(GearmanSession& session, const AdminCommand& command, const TextLine& line) {
+  const Access& access = *session.peer().access;
+  switch (command.about) {
+    case About::kNothing:
+      break;
+    case About::kBroker:
+      return access.AllowsAll(command.rights);
+    case About::kSomeTube:
+      return access.AllowsSome(command.rights);
+    case About::kFunction:
+      return access.Allows(command.rights, line.words[command.named]);
+    case About::kJob: {
+      const Job* const job = session.engine().Find(session.IdOf(line.words[command.named]));
+      return job == nullptr || access.Allows(command.rights, job->tube().name());
+    }
+  }
+  return true;
+}
+
+void SayNotAllowed(GearmanSession& session) {
+  session.NoteRefused();
+  Say(session, "ERR NOT_ALLOWED This+connection+may+not+do+that\r\n");
+}
 
 }  // namespace
 
@@ -184,6 +216,9 @@ void RunAdminLine(GearmanSession& session, const TextLine& line) {
     const AdminCommand& command = kAdminCommands[row];
     if (!SameWord(line.words[0], command.word)) continue;
     if (line.count < command.words) return command.too_few(session, line);
+    if (session.peer().access != nullptr && !Permitted(session, command, line)) {
+      return SayNotAllowed(session);
+    }
     ++session.context().counts.lines[row];
     return command.handler(session, line);
   }

@@ -116,10 +116,9 @@ class Engine final : public LiveState {
     std::string_view reducer;
     bool unique_is_body = false;  // Gearman's "-" with a body that is not empty
   };
-  // Whether the consumer's puts are answers to jobs, which are taken at all times.
-  static bool Answers(const Consumer& producer) {
-    return producer.used_->name().starts_with(kReplyPrefix);
-  }
+  // Whether what is put there are answers to jobs, which are taken at all times.
+  static bool TakesAnswers(std::string_view tube) { return tube.starts_with(kReplyPrefix); }
+  static bool Answers(const Consumer& producer) { return TakesAnswers(producer.used_->name()); }
   // Gearman's submit. A job with the same key in the tube that is not finished is joined instead.
   Added Submit(Time now, Consumer& producer, JobPtr job, const Submission& submission);
   // The observer's connection is gone: it leaves all its jobs. Foreground jobs that nobody waits

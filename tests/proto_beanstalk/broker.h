@@ -65,11 +65,15 @@ class Client final : private Wire {
   int direct_reads() const { return direct_reads_; }
   gearstalk::Session& session() { return *session_; }
   Output& out() override { return out_; }
+  void set_access(std::shared_ptr<const Access> access) { peer_.access = std::move(access); }
+  // How often it was denied something.
+  int refused() const { return refused_; }
 
  private:
   const Peer& peer() const override { return peer_; }
   Time Now() const override { return broker_.clock.Now(); }
   void Resume() override { resumed_ = true; }
+  void OnRefused() override { ++refused_; }
 
   void Run();
   // The line is no beanstalk command: as the router does when no other protocol knows it either.
@@ -83,6 +87,7 @@ class Client final : private Wire {
   bool closed_ = false;
   int yields_ = 0;
   int direct_reads_ = 0;
+  int refused_ = 0;
   std::unique_ptr<gearstalk::Session> session_;
 };
 

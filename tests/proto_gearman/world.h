@@ -40,6 +40,11 @@ class Connection final : public Wire {
   const gearstalk::Peer& peer() const override { return peer_; }
   Time Now() const override;
   void Resume() override {}
+  void OnRefused() override { ++refused_; }
+
+  void set_access(std::shared_ptr<const Access> access) { peer_.access = std::move(access); }
+  // How often it was denied something.
+  int refused() const { return refused_; }
 
   // Sends bytes; returns everything that it has got to hear by then.
   std::string Say(std::string_view bytes, Session::Scope scope = Session::Scope::kAll);
@@ -72,6 +77,7 @@ class Connection final : public Wire {
   Then then_ = Then::kMore;
   int yields_ = 0;
   std::size_t direct_ = 0;
+  int refused_ = 0;
 };
 
 // A broker without sockets and without a clock of its own.

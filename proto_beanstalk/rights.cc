@@ -1,0 +1,59 @@
+// What a connection may do whose rights are limited.
+
+#include <string>
+#include <vector>
+
+#include "proto_beanstalk/reply.h"
+#include "proto_beanstalk/session.h"
+
+namespace gearstalk::beanstalk {
+
+bool Session::Permitted(const Command& command, const Arguments& arguments) {
+  const Access& access = *peer_.access;
+  switch (command.about) {
+    case About::kNothing:
+      break;
+    case About::kBroker:
+      return access.AllowsAll(command.rights);
+    case About::kSomeTube:
+      return access.AllowsSome(command.rights);
+    case About::kUsed:
+      return Engine::TakesAnswers(used()->name()) || access.Allows(command.rights, used()->name());
+    case About::kTube:
+      return Engine::TakesAnswers(arguments.tube) || access.Allows(command.rights, arguments.tube);
+    case About::kWatchedTube:
+      LeaveForbidden();
+      return access.Allows(command.rights, arguments.tube);
+    case About::kWatched:
+      LeaveForbidden();
+      return command.rights == right::kNone || !watched().empty();
+    case About::kJob: {
+      const Job* const job = engine().Find(arguments.id);
+      if (job == nullptr || job->holder() == this) break;
+      return access.Allows(command.rights, job->tube().name());
+    }
+  }
+  return true;
+}
+
+// The protocol has no word for it. Every client takes this one for an error of the command, after
+// which the connection can be used.
+Next Session::Refuse(const Command& command, const Arguments& arguments) {
+  wire_.OnRefused();
+  if (command.verb != Verb::kPut) return Reply(kUnknownCommand);
+  if (arguments.tail) return Reply(kBadFormat);
+  return SkipBody(std::uint64_t{arguments.body_size} + 2, kUnknownCommand);
+}
+
+// Every connection begins with watching "default", and rights may be taken away.
+void Session::LeaveForbidden() {
+  std::vector<std::string> forbidden;
+  for (const auto& watch : watched()) {
+    if (!May(right::kConsume, watch->tube.name())) forbidden.push_back(watch->tube.name());
+  }
+  for (const std::string& tube : forbidden) {
+    engine().Ignore(now(), *this, tube, /*may_be_last=*/true);
+  }
+}
+
+}  // namespace gearstalk::beanstalk
