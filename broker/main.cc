@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "broker/app/security.h"
 #include "broker/app/start.h"
 #include "broker/config/command_line.h"
 #include "broker/config/foreign.h"
@@ -39,9 +40,14 @@ int Refuse(const std::string& program, const Status& status) {
 
 // What the table of options does not know of their values.
 Checks ValueChecks() {
-  return {{"listen", [](const std::string& text) {
+  return {{"listen",
+           [](const std::string& text) {
              const Result<ListenAddress> address = ListenAddress::Parse(text);
              return address.ok() ? Status() : address.status();
+           }},
+          {"rights", [](const std::string& text) {
+             const Result<AccessRules> rules = AccessRules::Parse({&text, 1});
+             return rules.ok() ? Status() : rules.status();
            }}};
 }
 
@@ -49,6 +55,11 @@ Result<CommandLine> Read(const std::vector<std::string>& arguments) {
   std::vector<const char*> argv = {"gearstalkd"};
   for (const std::string& argument : arguments) argv.push_back(argument.c_str());
   return ReadCommandLine(static_cast<int>(argv.size()), argv.data(), ValueChecks());
+}
+
+Status CheckSecurity(const Config& config) {
+  const Result<Security> security = LoadSecurity(config);
+  return security.ok() ? Status() : security.status();
 }
 
 int Main(const std::string& program, const std::vector<std::string>& arguments) {
@@ -74,9 +85,11 @@ int Main(const std::string& program, const std::vector<std::string>& arguments) 
     case CommandLine::Action::kSalvageJournal:
       return InspectJournal(line.value());
     case CommandLine::Action::kCheckConfig:
+      if (Status bad = CheckSecurity(line.value().config); !bad.ok()) return Refuse(program, bad);
       fmt::print("the configuration is good\n");
       return kExitDone;
     case CommandLine::Action::kServe:
+      if (Status bad = CheckSecurity(line.value().config); !bad.ok()) return Refuse(program, bad);
       break;
   }
   return Start(line.value().config, [&]() -> Result<Config> {

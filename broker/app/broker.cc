@@ -30,6 +30,12 @@ Broker::Broker(Config config, BrokerHooks hooks, Journal& journal, WalJournal* w
 
 int Broker::Run(std::vector<std::unique_ptr<ListenSocket>> sockets) {
   ApplyAll();
+  Result<Security> security = LoadSecurity(config_);
+  if (!security.ok()) {
+    Log(LogLevel::kCritical, security.status().message());
+    return EXIT_FAILURE;
+  }
+  ApplySecurity(std::move(security.value()));
   if (!OpenAdmin() || !Recover() || !Listen(std::move(sockets))) return EXIT_FAILURE;
   Serve();
   const Status closed = wal_ == nullptr ? Status() : wal_->Close();
@@ -77,7 +83,20 @@ gearman::Options Broker::GearmanOptions() {
   options.shutdown = [this](bool graceful) {
     graceful ? Drain("shutdown graceful") : Stop("shutdown");
   };
+  options.may_shut_down = [this](const Peer& peer) { return MayShutDown(peer); };
   return options;
+}
+
+bool Broker::MayShutDown(const Peer& peer) const {
+  switch (config_.shutdown_from) {
+    case Config::ShutdownFrom::kLoopback:
+      return peer.local;
+    case Config::ShutdownFrom::kAnywhere:
+      return true;
+    case Config::ShutdownFrom::kNowhere:
+      break;
+  }
+  return false;
 }
 
 // A second time: at once.

@@ -8,6 +8,7 @@
 
 #include "broker/app/admin_pages.h"
 #include "broker/app/engine_work.h"
+#include "broker/app/security.h"
 #include "broker/base/clock.h"
 #include "broker/config/config.h"
 #include "broker/engine/engine.h"
@@ -56,6 +57,8 @@ class Broker {
   void ApplyAll();
   void ApplyJobSize();
   void ApplyLimits();
+  void ApplySecurity(Security security);
+  bool MayShutDown(const Peer& peer) const;
   void ApplyGearman();
   void Reload();
   Status Adopt(const Config& fresh);

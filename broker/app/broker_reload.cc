@@ -29,6 +29,11 @@ void Broker::ApplyLimits() {
   engine_.SetLimits(EngineLimitsOf(config_));
 }
 
+void Broker::ApplySecurity(Security security) {
+  server_.SetTls(std::move(security.tls));
+  server_.SetAccess(std::move(security.access));
+}
+
 void Broker::ApplyGearman() {
   engine_.SetOptions(EngineOptionsOf(config_));
   gearman_.set_exceptions(config_.gearman.exceptions);
@@ -52,8 +57,12 @@ void Broker::Reload() {
 // What can fail comes first, and changes nothing when it does.
 Status Broker::Adopt(const Config& fresh) {
   ReloadPlan plan = PlanReload(config_, fresh);
+  // Also when no option changed: the files may have.
+  Result<Security> security = LoadSecurity(plan.config);
+  if (!security.ok()) return security.status();
   if (Status status = OpenLog(LogSettingsOf(plan.config)); !status.ok()) return status;
   config_ = std::move(plan.config);
+  ApplySecurity(std::move(security.value()));
   for (const Apply group : plan.groups) {
     switch (group) {
       case Apply::kJobSize:
@@ -66,12 +75,11 @@ Status Broker::Adopt(const Config& fresh) {
       case Apply::kGearman:
         ApplyGearman();
         break;
-      case Apply::kTls:
-      case Apply::kRights:
-        break;
       case Apply::kMetrics:
         admin_.set_tubes(config_.metrics_tubes);
         break;
+      case Apply::kTls:  // were applied
+      case Apply::kRights:
       case Apply::kLog:           // was opened
       case Apply::kShutdownFrom:  // read from config_ whenever it matters
       case Apply::kRestart:

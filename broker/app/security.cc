@@ -1,0 +1,51 @@
+#include "broker/app/security.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "broker/server/listener.h"
+
+namespace gearstalk {
+namespace {
+
+TlsFiles FilesOf(const Config::Tls& tls) {
+  using Asked = TlsFiles::ClientCertificates;
+  Asked asked = Asked::kOff;
+  if (tls.client_certificates == Config::ClientCertificates::kOptional) asked = Asked::kOptional;
+  if (tls.client_certificates == Config::ClientCertificates::kRequired) asked = Asked::kRequired;
+  return {.certificate = tls.certificate,
+          .key = tls.key,
+          .client_ca = tls.client_ca,
+          .client_certificates = asked};
+}
+
+Status NeedsNoTls(const Config& config) {
+  for (const std::string& text : config.listen) {
+    const Result<ListenAddress> address = ListenAddress::Parse(text);
+    if (!address.ok()) return address.status();
+    if (address.value().tls != ListenAddress::Tls::kRequired) continue;
+    return {Code::kInvalid,
+            fmt::format("listen address '{}': tls=required needs tls.certificate", text)};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Security> LoadSecurity(const Config& config) {
+  Security security;
+  if (config.tls.certificate.empty()) {
+    if (Status status = NeedsNoTls(config); !status.ok()) return status;
+  } else {
+    auto tls = TlsContext::Load(FilesOf(config.tls));
+    if (!tls.ok()) return tls.status();
+    security.tls = std::move(tls.value());
+  }
+  Result<AccessRules> access = AccessRules::Parse(config.rights);
+  if (!access.ok()) return access.status();
+  security.access = std::move(access.value());
+  return security;
+}
+
+}  // namespace gearstalk

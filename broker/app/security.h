@@ -1,0 +1,21 @@
+#pragma once
+
+#include <memory>
+
+#include "broker/base/status.h"
+#include "broker/config/config.h"
+#include "broker/server/access_rules.h"
+#include "broker/server/tls.h"
+
+namespace gearstalk {
+
+// Certificates and rights as the configuration names them.
+struct Security {
+  std::shared_ptr<const TlsContext> tls;  // nullptr: none
+  AccessRules access;
+};
+
+// Reads the files. Errors name the option, the file, and what is wrong.
+Result<Security> LoadSecurity(const Config& config);
+
+}  // namespace gearstalk
