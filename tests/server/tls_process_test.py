@@ -1,0 +1,305 @@
+#!/usr/bin/env python3
+"""TLS and rights of the real process, with clients of other people: tls_process_test.py BROKER."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import ssl
+import subprocess
+import unittest
+from pathlib import Path
+
+from process import BROKER, SECONDS, BrokerTest, Client, until
+
+ECHO_REQ, ECHO_RES, SUBMIT_JOB_BG, JOB_CREATED, ERROR, CAN_DO = 16, 17, 18, 8, 19, 1
+
+PERL = r"""
+use Gearman::Client;
+my $client = Gearman::Client->new(job_servers => [{host => "localhost", port => $ARGV[0],
+    use_ssl => 1, ca_file => $ARGV[1]}]);
+print $client->dispatch_background("f", "hello") ? "created\n" : "none\n";
+"""
+
+RUBY = r"""
+require "beaneater"
+require "openssl"
+CONTEXT = OpenSSL::SSL::SSLContext.new
+CONTEXT.set_params(ca_file: ARGV[1], verify_mode: OpenSSL::SSL::VERIFY_PEER)
+module Secured
+  def new(host, port, *)
+    socket = OpenSSL::SSL::SSLSocket.new(super, CONTEXT)
+    socket.sync_close = true
+    socket.hostname = host
+    socket.connect
+    socket
+  end
+end
+TCPSocket.singleton_class.prepend(Secured)
+beanstalk = Beaneater.new("localhost:#{ARGV[0]}")
+beanstalk.tubes["t"].put("x" * 50_000)
+beanstalk.tubes.watch!("t")
+job = beanstalk.tubes.reserve(5)
+puts "#{job.body.size} #{job.stats.state}"
+job.delete
+beanstalk.close
+"""
+
+
+class Certificates:
+    """Made by the `openssl` command."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.signed_by_itself("ca")
+        self.signed("server")
+
+    def path(self, name: str) -> str:
+        return str(self.folder / name)
+
+    def run(self, *arguments: str) -> None:
+        subprocess.run(["openssl", *arguments], check=True, capture_output=True, timeout=SECONDS)
+
+    def signed_by_itself(self, name: str) -> None:
+        self.run("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                 "-nodes", "-days", "2", "-subj", f"/CN={name}", "-keyout", self.path(f"{name}.key"),
+                 "-out", self.path(f"{name}.pem"))
+
+    def signed(self, name: str, file: str | None = None) -> None:
+        file = file or name
+        self.run("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                 "-subj", f"/CN={name}", "-keyout", self.path(f"{file}.key"),
+                 "-out", self.path(f"{file}.csr"))
+        names = self.folder / "names"
+        names.write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
+        self.run("x509", "-req", "-days", "2", "-CAcreateserial", "-in", self.path(f"{file}.csr"),
+                 "-CA", self.path("ca.pem"), "-CAkey", self.path("ca.key"),
+                 "-extfile", str(names), "-out", self.path(f"{file}.pem"))
+
+    def client(self, name: str | None = None) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=self.path("ca.pem"))
+        if name:
+            context.load_cert_chain(self.path(f"{name}.pem"), self.path(f"{name}.key"))
+        return context
+
+
+class TlsTest(BrokerTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.certificates = Certificates(self.folder)
+
+    def start_tls(self, *arguments: str, **more: tuple[str, ...]) -> None:
+        self.start("--tls-certificate", self.certificates.path("server.pem"),
+                   "--tls-key", self.certificates.path("server.key"), *arguments, **more)
+
+    def secured(self, name: str | None = None, address: int = 0) -> Client:
+        return self.secure(self.certificates.client(name), address)
+
+    def refused(self, client_name: str | None = None) -> bool:
+        """A client of TLS 1.3 learns of it when it first reads."""
+        try:
+            client = self.secured(client_name)
+            client.send(b"list-tube-used\r\n")
+            return client.ended()
+        except (ssl.SSLError, ConnectionError):
+            return True
+
+    def server_name(self) -> str:
+        client = self.secured()
+        subject = client.socket.getpeercert()["subject"]
+        client.close()
+        return dict(pair[0] for pair in subject)["commonName"]
+
+
+class Speaking(TlsTest):
+    def test_all_on_one_port(self) -> None:
+        self.start_tls()
+        for client in (self.connect(), self.secured()):
+            self.assertEqual(client.ask(b"list-tube-used\r\n"), b"USING default\r\n")
+            self.assertTrue(client.ask(b"version\r\n").startswith(b"OK "))
+        for client in (self.connect(), self.secured()):
+            self.assertEqual(client.ask_packet(ECHO_REQ, b"x"), (ECHO_RES, b"x"))
+            self.assertTrue(client.ask(b"version\n").startswith(b"OK "))
+
+    def test_only_where_it_is_required(self) -> None:
+        self.start_tls(listen=("127.0.0.1:0,tls=required", "127.0.0.1:0,tls=off"))
+        plain = self.connect()
+        plain.send(b"list-tube-used\r\n")
+        self.assertTrue(plain.ended())
+        self.assertEqual(self.secured().ask(b"list-tube-used\r\n"), b"USING default\r\n")
+        self.assertEqual(self.connect(1).ask(b"list-tube-used\r\n"), b"USING default\r\n")
+        until(lambda: "tls" in self.log(), "a line in the log")
+
+    def test_much_at_once(self) -> None:
+        self.start_tls("--max-job-size", "4000000")
+        client = self.secured()
+        body = bytes(range(256)) * 12_000
+        self.assertEqual(client.ask(b"put 0 0 60 %d\r\n%b\r\n" % (len(body), body)),
+                         b"INSERTED 1\r\n")
+        self.assertEqual(client.ask(b"peek 1\r\n"), b"FOUND 1 %d\r\n" % len(body))
+        self.assertEqual(client.exactly(len(body) + 2), body + b"\r\n")
+        client.send(b"put 0 0 60 1\r\nx\r\n" * 3000)
+        replies = [client.line() for _ in range(3000)]
+        self.assertEqual(replies[-1], b"INSERTED 3001\r\n")
+
+    def test_a_slow_reader(self) -> None:
+        self.start_tls("--limits-output", "200000")
+        slow, other = self.secured(), self.secured()
+        slow.ask(b"put 0 0 60 60000\r\n" + b"x" * 60_000 + b"\r\n")
+        before = self.resident()
+        slow.send(b"peek 1\r\n" * 500 + b"quit\r\n")
+        self.assertEqual(other.ask(b"list-tube-used\r\n"), b"USING default\r\n")
+        self.assertLess(self.resident() - before, 20_000_000)
+        self.assertEqual(slow.rest().count(b"FOUND 1 60000\r\n"), 500)
+
+    def test_a_handshake_keeps_nobody(self) -> None:
+        self.start_tls("--limits-handshake-timeout", "1")
+        halves = [self.connect() for _ in range(20)]
+        for half in halves:
+            half.send(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
+        self.assertEqual(self.secured().ask(b"list-tube-used\r\n"), b"USING default\r\n")
+        for half in halves:
+            self.assertTrue(half.ended())
+        self.assertIn("handshake_timeout", self.log())
+
+    def test_its_end_is_said(self) -> None:
+        self.start_tls()
+        client = self.secured()
+        client.socket.suppress_ragged_eofs = False
+        client.send(b"put 0 0 60 1\r\nx\r\nquit\r\n")
+        self.assertEqual(client.rest(), b"INSERTED 1\r\n")
+
+    def test_nonsense_is_refused(self) -> None:
+        self.start_tls()
+        client = self.connect()
+        client.send(b"\x16 what is this, and why is there so much of it\r\n")
+        client.rest()
+        until(lambda: "reason=tls" in self.log().replace('"', ""), "a line in the log")
+        self.assertEqual(self.secured().ask(b"list-tube-used\r\n"), b"USING default\r\n")
+
+
+class Reloading(TlsTest):
+    def test_new_files_serve_new_connections(self) -> None:
+        self.start_tls()
+        old = self.secured()
+        self.assertEqual(self.server_name(), "server")
+        self.certificates.signed("renewed", "server")
+        self.process.send_signal(signal.SIGHUP)
+        until(lambda: self.server_name() == "renewed", "the new certificate")
+        self.assertEqual(old.ask(b"list-tube-used\r\n"), b"USING default\r\n")
+
+    def test_bad_files_change_nothing(self) -> None:
+        self.start_tls()
+        Path(self.certificates.path("server.key")).write_text("none\n")
+        self.process.send_signal(signal.SIGHUP)
+        until(lambda: "tls.key" in self.log(), "a line in the log")
+        self.assertEqual(self.server_name(), "server")
+
+    def test_rights(self) -> None:
+        config = self.folder / "gearstalkd.yaml"
+        config.write_text("rights: ['* all']\n")
+        self.start("--config", str(config))
+        client = self.connect()
+        self.assertEqual(client.ask(b"watch w\r\n"), b"WATCHING 2\r\n")
+        config.write_text("rights: ['* produce']\n")
+        self.process.send_signal(signal.SIGHUP)
+        until(lambda: client.ask(b"watch w\r\n") == b"UNKNOWN_COMMAND\r\n", "the new rights")
+        self.assertEqual(client.ask(b"put 0 0 60 1\r\nx\r\n"), b"INSERTED 1\r\n")
+
+
+class ClientCertificates(TlsTest):
+    def start_asking(self, asked: str, *arguments: str) -> None:
+        self.certificates.signed("worker-1")
+        self.certificates.signed_by_itself("stranger")
+        self.start_tls("--tls-client-ca", self.certificates.path("ca.pem"),
+                       "--tls-client-certificates", asked, *arguments)
+
+    def test_required(self) -> None:
+        self.start_asking("required")
+        self.assertEqual(self.secured("worker-1").ask(b"list-tube-used\r\n"), b"USING default\r\n")
+        self.assertTrue(self.refused())
+        self.assertTrue(self.refused("stranger"))
+
+    def test_optional_with_rights(self) -> None:
+        self.start_asking("optional", "--rights", "cert=worker-* consume work.*",
+                          "--rights", "* produce")
+        worker, anybody, plain = self.secured("worker-1"), self.secured(), self.connect()
+        self.assertTrue(self.refused("stranger"))
+        self.assertEqual(worker.ask(b"watch work.1\r\n"), b"WATCHING 1\r\n")
+        self.assertEqual(worker.ask(b"watch other\r\n"), b"UNKNOWN_COMMAND\r\n")
+        for client in (anybody, plain):
+            self.assertEqual(client.ask(b"watch work.1\r\n"), b"UNKNOWN_COMMAND\r\n")
+            self.assertEqual(client.ask(b"use other\r\n"), b"USING other\r\n")
+        kind, text = self.connect().ask_packet(CAN_DO, b"work.1")
+        self.assertEqual((kind, text.split(b"\0")[0]), (ERROR, b"NOT_ALLOWED"))
+        self.assertEqual(plain.ask(b"shutdown\r\n"),
+                         b"ERR NOT_ALLOWED This+connection+may+not+do+that\r\n")
+
+
+class Rights(BrokerTest):
+    def test_by_address(self) -> None:
+        path = f"unix:{self.folder}/socket"
+        self.start("--rights", f"listen={path} all", "--rights", "* produce,observe in.*",
+                   listen=("127.0.0.1:0", path + ",mode=0600"))
+        local, remote = self.connect(1), self.connect()
+        self.assertEqual((self.folder / "socket").stat().st_mode & 0o777, 0o600)
+        self.assertEqual(remote.ask(b"use in.1\r\n"), b"USING in.1\r\n")
+        self.assertEqual(remote.ask(b"put 0 0 60 1\r\nx\r\n"), b"INSERTED 1\r\n")
+        self.assertEqual(remote.ask(b"reserve\r\n"), b"UNKNOWN_COMMAND\r\n")
+        self.assertEqual(local.ask(b"watch in.1\r\n"), b"WATCHING 2\r\n")
+        self.assertEqual(local.ask(b"reserve\r\n"), b"RESERVED 1 1\r\n")
+        remote.send(b"status\n")
+        self.assertEqual((remote.line(), remote.line()), (b"in.1\t1\t1\t1\n", b".\n"))
+
+    def test_shutdown_is_for_whom_it_is_said(self) -> None:
+        path = f"unix:{self.folder}/socket"
+        self.start("--shutdown-from", "nowhere", listen=("127.0.0.1:0", path))
+        for address in (0, 1):
+            self.assertTrue(self.connect(address).ask(b"shutdown\r\n").startswith(b"ERR NOT_ALLOW"))
+
+    def test_bad_rules_are_named(self) -> None:
+        for arguments, message in (
+                (["--rights", "* put"], "'put' is no right"),
+                (["--listen", "127.0.0.1:0,tls=required"], "needs tls.certificate"),
+                (["--tls-certificate", "/nowhere/c.pem"], "/nowhere/c.pem': No such file")):
+            for check in ([], ["--check-config"]):
+                done = subprocess.run([BROKER, *check, *arguments], capture_output=True, text=True,
+                                      timeout=SECONDS)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn(message, done.stderr)
+
+
+class OtherPeoplesClients(TlsTest):
+    def run_client(self, *command: str, given: bytes = b"") -> bytes:
+        done = subprocess.run(command, input=given, capture_output=True, timeout=SECONDS)
+        self.assertEqual(done.returncode, 0, done.stderr.decode())
+        return done.stdout
+
+    def port(self) -> str:
+        return self.addresses[0].rpartition(":")[2]
+
+    def test_openssl(self) -> None:
+        self.start_tls()
+        for version in ("-tls1_2", "-tls1_3"):
+            heard = self.run_client("openssl", "s_client", "-quiet", version, "-verify_return_error",
+                                    "-CAfile", self.certificates.path("ca.pem"),
+                                    "-connect", f"localhost:{self.port()}",
+                                    given=b"list-tube-used\r\nversion\r\nquit\r\n")
+            self.assertTrue(heard.startswith(b"USING default\r\nOK "), heard)
+
+    @unittest.skipUnless(shutil.which("ruby"), "no ruby")
+    def test_beaneater(self) -> None:
+        self.start_tls()
+        heard = self.run_client("ruby", "-e", RUBY, self.port(), self.certificates.path("ca.pem"))
+        self.assertEqual(heard, b"50000 reserved\n")
+
+    @unittest.skipIf(subprocess.run(["perl", "-MGearman::Client", "-MIO::Socket::SSL", "-e", "1"],
+                                    capture_output=True).returncode, "no Gearman::Client with TLS")
+    def test_perl(self) -> None:
+        self.start_tls()
+        heard = self.run_client("perl", "-e", PERL, self.port(), self.certificates.path("ca.pem"))
+        self.assertEqual(heard, b"created\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
