@@ -18,7 +18,7 @@ struct JobCounter {
 };
 std::span<const JobCounter> JobCounters();
 
-// A number of every tube, by state or as it is.
+// What jobs are counted by, in this order.
 inline constexpr std::string_view kJobStates[] = {"ready", "reserved", "delayed", "buried"};
 
 // What is counted of all jobs.

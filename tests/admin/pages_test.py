@@ -2,8 +2,10 @@
 """The pages for operators, asked of the real broker: pages_test.py BROKER."""
 
 import http.client
+import signal
 import socket
 import sys
+import tempfile
 import unittest
 
 from broker import SECONDS, Broker, Client
@@ -133,6 +135,33 @@ class Pages(unittest.TestCase):
                  for labels in self.broker.metrics().values["gearstalkd_tube_workers"]}
         self.assertEqual(len(tubes), 9)
         self.assertIn("größe", tubes)
+
+
+class Reload(unittest.TestCase):
+    def test_how_many_tubes_are_named_can_change(self) -> None:
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as config:
+            config.write("metrics_tubes: 1\n")
+            config.flush()
+            broker = Broker(BINARY, "--config", config.name)
+            try:
+                def named() -> int:
+                    return len(broker.metrics().values.get("gearstalkd_tube_workers", {}))
+
+                client = Client(broker.port)
+                for tube in ("a", "b", "c"):
+                    client.say(f"use {tube}")
+                    client.put("x")
+                self.assertEqual(named(), 1)
+                config.seek(0)
+                config.write("metrics_tubes: 3\n")
+                config.flush()
+                broker.process.send_signal(signal.SIGHUP)
+                while named() == 1:
+                    pass
+                self.assertEqual(named(), 3)
+                client.close()
+            finally:
+                self.assertEqual(broker.stop(), 0)
 
 
 class WithoutDescriptors(unittest.TestCase):
