@@ -23,7 +23,7 @@ USER gearstalkd
 VOLUME /var/lib/gearstalkd
 EXPOSE 11300 4730
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s \
-  CMD ["curl", "-fsS", "-o", "/dev/null", "http://127.0.0.1:9000/healthz"]
+  CMD ["curl", "-fsS", "-o", "/dev/null", "http://127.0.0.1:11380/healthz"]
 ENTRYPOINT ["/usr/sbin/gearstalkd"]
-CMD ["--listen", "0.0.0.0:11300", "--listen", "0.0.0.0:4730", "--admin", "127.0.0.1:9000", \
+CMD ["--listen", "0.0.0.0:11300", "--listen", "0.0.0.0:4730", "--admin", "127.0.0.1:11380", \
      "--data-dir", "/var/lib/gearstalkd"]
