@@ -53,7 +53,7 @@ bool Connection::DecideSecurity(char first) {
     return true;
   }
   if (security_ == Security::kTlsOnly) {
-    server_.Refuse(Refusal::kTls, peer_);
+    server_.Refuse(Refusal::kTls, peer_, "plain text where TLS is required");
     Break();
     return false;
   }

@@ -117,7 +117,7 @@ void Server::SetLimits(const ServerLimits& limits) {
 
 void Server::SetTls(std::shared_ptr<const TlsContext> tls) {
   tls_ = std::move(tls);
-  if (tls_ != nullptr) tls_buffer_.resize(kReadSize);
+  tls_buffer_.resize(kReadSize);
 }
 
 void Server::SetAccess(AccessRules rules) {
@@ -139,7 +139,7 @@ void Server::Refuse(Refusal refusal, const Peer& peer, std::string_view error) {
   refusals_.Count(refusal);
   LogOfClient(LogLevel::kWarning, "refused",
               {{"reason", kRefusalNames[static_cast<std::size_t>(refusal)]},
-               {"error", error},
+               {"error", error.empty() ? "-" : error},
                {"client", peer.address},
                {"connection", peer.id}});
 }
@@ -178,8 +178,9 @@ void Server::Welcome(Gate& gate, Peer peer) {
   LogConnection("connected", connection.peer());
   if (limits_.idle_timeout > 0) idle_.Put(connection, Now() + limits_.idle_timeout);
   const ListenAddress::Tls tls = gate.address.tls;
-  if (tls_ != nullptr && tls != ListenAddress::Tls::kOff) {
-    connection.ExpectTls(tls == ListenAddress::Tls::kRequired);
+  const bool required = tls == ListenAddress::Tls::kRequired;
+  if (required || (tls_ != nullptr && tls == ListenAddress::Tls::kAllowed)) {
+    connection.ExpectTls(required);
   }
   // A client that connects usually has something to say, and it is here already.
   connection.OnReadable();
