@@ -32,6 +32,18 @@ BAD = {
         "FILE:1: log_to: 'file:relative': expected stderr, journald, syslog or file:/PATH",
     "tls:\n  client_certificates: maybe\n":
         "FILE:2: tls.client_certificates: 'maybe': expected off, optional or required",
+    "rights:\n  - '* all'\n  - '* dance'\n":
+        "FILE:3: rights: rights '* dance': 'dance' is no right: all, none, or some of "
+        "produce,consume,admin,observe",
+    "rights: everybody\n":
+        "FILE:1: rights: rights 'everybody': expected WHO ALLOWED [TUBES]",
+    "listen: 127.0.0.1:1,mode=0660\n":
+        "FILE:1: listen: listen address '127.0.0.1:1,mode=0660': "
+        "owner, group and mode are for Unix sockets",
+    "listen: 127.0.0.1:1,tls=required\n":
+        "listen address '127.0.0.1:1,tls=required': tls=required needs tls.certificate",
+    "tls:\n  certificate: /no/such/file\n":
+        "tls.certificate '/no/such/file': No such file or directory",
     "just words\n": "FILE:1: expected 'key: value' lines",
 }
 
