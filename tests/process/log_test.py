@@ -2,11 +2,14 @@
 """What the broker logs, and where: log_test.py BROKER."""
 
 import json
+import os
 import re
 import signal
+import socket
 import unittest
+from pathlib import Path
 
-from broker import Broker, Directory, eventually
+from broker import PATIENCE, Broker, Directory, eventually
 
 TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z"
 
@@ -87,6 +90,24 @@ class Files(unittest.TestCase):
         self.assertEqual(broker.wait(), 1)
         self.assertTrue(re.search(r"critical log_to: 'file:.*Is a directory", broker.said),
                         broker.said)
+
+
+SYSLOG = Path("/dev/log")
+
+
+@unittest.skipUnless(os.geteuid() == 0 and not SYSLOG.exists(), "/dev/log is not for the taking")
+class Syslog(unittest.TestCase):
+    def test_lines(self) -> None:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as system:
+            system.settimeout(PATIENCE)
+            system.bind(str(SYSLOG))
+            self.addCleanup(SYSLOG.unlink)
+            self.assertRegex(stopped("--log-to", "syslog"), r"^ready [^\n]*\n$")
+            lines = [system.recv(4096).decode() for _ in range(3)]
+        # The facility daemon is 3: 8 * 3 and the severity.
+        for line, severity, text in zip(lines, (4, 6, 6),
+                                        ("no --data-dir", "stopping asked_by=SIGTERM", "stopped")):
+            self.assertRegex(line, rf"^<{24 + severity}>.* gearstalkd\[\d+\]: {text}")
 
 
 class OfClients(unittest.TestCase):
