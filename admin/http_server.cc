@@ -7,10 +7,8 @@
 #include <event2/listener.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
-#include <sys/queue.h>
 #include <sys/socket.h>
 
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstring>

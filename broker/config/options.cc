@@ -173,8 +173,8 @@ std::vector<Option> Service() {
        "[,tls=allowed|required|off], or unix:/PATH[,owner=USER][,group=GROUP][,mode=0660]; port 0 "
        "takes a free one. May be repeated."},
       {"admin", Apply::kRestart, Text(FIELD(admin), "ADDR:PORT"),
-       "Address of /metrics, /healthz and /readyz over HTTP.", "no such address",
-       "127.0.0.1:11380"},
+       "Address of /metrics, /healthz and /readyz over HTTP; a port alone is on loopback.",
+       "no such address", "127.0.0.1:11380"},
       {"data_dir", Apply::kRestart, Text(FIELD(data_dir), "DIR"), "Directory of the journal.",
        "jobs live in memory and end with the process", "/var/lib/gearstalkd"},
       {"sync", Apply::kRestart, Sync(),
