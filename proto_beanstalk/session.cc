@@ -39,7 +39,11 @@ Session::Session(Protocol& protocol, Wire& wire)
   engine().Watch(now(), *this, kDefaultTube);
 }
 
-Session::~Session() { engine().Leave(now(), *this); }
+Session::~Session() {
+  while (!Leave()) continue;
+}
+
+bool Session::Leave() { return engine().Leave(now(), *this); }
 
 InputResult Session::OnInput(std::string_view bytes, Scope scope) {
   std::string_view rest = bytes;
@@ -67,7 +71,7 @@ Next Session::Step(std::string_view& rest, Scope scope) {
     case State::kAnswering:
       return GoOnAnswering();
     case State::kClosed:
-      return Next::kClose;
+      return Leave() ? Next::kClose : Next::kYield;
     case State::kAwaitingJob:
       break;
   }
@@ -197,9 +201,8 @@ void Session::OnTimedOut() {
 }
 
 Next Session::Close() {
-  engine().Leave(now(), *this);
   state_ = State::kClosed;
-  return Next::kClose;
+  return Next::kGoOn;
 }
 
 void Session::OnEof() {

@@ -35,6 +35,7 @@ class Session final : public gearstalk::Session, public Consumer {
   std::span<char> BodySpace() override;
   void OnBody(std::size_t size) override;
   void OnEof() override;
+  bool Leave() override;
   bool Idle() const override { return !waiting() && held() == 0 && state_ != State::kAnswering; }
   void AppendQueues(std::string& out) const override;
 
@@ -63,7 +64,7 @@ class Session final : public gearstalk::Session, public Consumer {
   Next SkipBody(std::uint64_t size, std::string_view reply);
   // The engine answers later.
   Next AwaitJob();
-  // It has left the engine and does nothing any more.
+  // Leaves the engine and does nothing any more.
   Next Close();
 
   template <typename Kind>

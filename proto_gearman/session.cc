@@ -47,7 +47,9 @@ struct GearmanSession::Arriving {
 GearmanSession::GearmanSession(const Context& context, Wire& wire)
     : context_(context), wire_(wire), peer_(wire.peer()), exceptions_(context.options.exceptions) {}
 
-GearmanSession::~GearmanSession() { LeaveEngine(); }
+GearmanSession::~GearmanSession() {
+  while (!Leave()) continue;
+}
 
 void GearmanSession::JoinEngine() {
   if (joined_) return;
@@ -55,11 +57,9 @@ void GearmanSession::JoinEngine() {
   engine().Join(*this);
 }
 
-void GearmanSession::LeaveEngine() {
-  if (!joined_) return;
-  joined_ = false;
-  engine().Forget(*this);
-  engine().Leave(Now(), *this);
+bool GearmanSession::Leave() {
+  if (joined_ && engine().Forget(*this) && engine().Leave(Now(), *this)) joined_ = false;
+  return !joined_;
 }
 
 InputResult GearmanSession::OnInput(std::string_view bytes, Scope scope) {
@@ -73,7 +73,7 @@ InputResult GearmanSession::OnInput(std::string_view bytes, Scope scope) {
     if (step == Step::kRan && scope == Scope::kAll && enough && !rest.empty()) step = Step::kYield;
   } while (step == Step::kRan && scope == Scope::kAll);
   yielded_ = step == Step::kYield;
-  if (eof_ && !yielded_) LeaveEngine();
+  if (eof_ && !yielded_ && !Leave()) step = Step::kYield;
   const Then then = step == Step::kYield   ? Then::kYield
                     : step == Step::kClose ? Then::kClose
                                            : Then::kMore;
@@ -215,7 +215,7 @@ void GearmanSession::OnBody(std::size_t size) {
 // waits for is not for it.
 void GearmanSession::OnEof() {
   eof_ = true;
-  if (!yielded_) LeaveEngine();
+  if (!yielded_) Leave();
 }
 
 std::string_view GearmanSession::ClientId() const {

@@ -28,6 +28,7 @@ class GearmanSession final : public Session, public Consumer, public JobObserver
   std::span<char> BodySpace() override;
   void OnBody(std::size_t size) override;
   void OnEof() override;
+  bool Leave() override;
   bool Idle() const override { return !waiting() && held() == 0 && !awaits() && !yielded_; }
   std::string_view ClientId() const override;
   void AppendQueues(std::string& out) const override;
@@ -84,7 +85,6 @@ class GearmanSession final : public Session, public Consumer, public JobObserver
   void LeaveForbidden();
   void Run(Request& request, const Error* error);
   void JoinEngine();
-  void LeaveEngine();
 
   const Context& context_;
   Wire& wire_;

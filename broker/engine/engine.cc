@@ -7,6 +7,9 @@ namespace {
 
 constexpr std::string_view kDefaultTube = "default";
 
+// Jobs and watches given up in one call of Leave.
+constexpr std::size_t kLeaveSteps = 512;
+
 }  // namespace
 
 Engine::Engine(EngineOptions options, Journal& journal)
@@ -29,16 +32,21 @@ void Engine::Join(Consumer& consumer) {
   consumer.joined_ = true;
 }
 
-void Engine::Leave(Time now, Consumer& consumer) {
-  if (!consumer.joined_) return;
+bool Engine::Leave(Time now, Consumer& consumer) {
+  if (!consumer.joined_) return true;
   EndWait(consumer);
   DropPromise(now, consumer);
+  std::size_t steps = kLeaveSteps;
   while (!consumer.held_.empty()) {
+    if (steps-- == 0) return false;
     Job& job = *consumer.held_.top();
     Count(*job.tube_, &JobCounts::lost);
     GiveBack(now, job, /*lost_try=*/true);
   }
-  while (!consumer.watched_.empty()) RemoveWatch(consumer, **(consumer.watched_.end() - 1));
+  while (!consumer.watched_.empty()) {
+    if (steps-- == 0) return false;
+    RemoveWatch(consumer, **(consumer.watched_.end() - 1));
+  }
   if (consumer.used_ != nullptr) {
     --consumer.used_->using_;
     ReleaseTube(*consumer.used_);
@@ -48,6 +56,7 @@ void Engine::Leave(Time now, Consumer& consumer) {
   if (consumer.producer_) --totals_.producers;
   if (consumer.worker_) --totals_.workers;
   consumer.producer_ = consumer.worker_ = consumer.joined_ = false;
+  return true;
 }
 
 Consumer::~Consumer() { GS_CHECK(!joined_); }

@@ -90,9 +90,9 @@ class Engine final : public LiveState {
 
   // --- Connections -------------------------------------------------------------------------------
   void Join(Consumer& consumer);
-  // Its reservations go back (a lost try each), its waits and watches end. Does nothing for one
-  // that has not joined. O(held + watched).
-  void Leave(Time now, Consumer& consumer);
+  // Its reservations go back (a lost try each), its waits and watches end: a bounded number of
+  // steps a call. False: there is more, call again. Does nothing for one that has not joined.
+  bool Leave(Time now, Consumer& consumer);
   // kTooManyTubes if the tube would be one too many; so says Watch.
   Code Use(Consumer& consumer, std::string_view tube);
   // Idempotent. `able` counts the consumer as one of the tube's workers at once (Gearman's CAN_DO);
@@ -122,8 +122,9 @@ class Engine final : public LiveState {
   // Gearman's submit. A job with the same key in the tube that is not finished is joined instead.
   Added Submit(Time now, Consumer& producer, JobPtr job, const Submission& submission);
   // The observer's connection is gone: it leaves all its jobs. Foreground jobs that nobody waits
-  // for any more and nobody runs disappear. O(jobs it waits for).
-  void Forget(JobObserver& observer);
+  // for any more and nobody runs disappear: a bounded number of steps a call. False: there is more,
+  // call again.
+  bool Forget(JobObserver& observer);
 
   // --- Taking ------------------------------------------------------------------------------------
   // beanstalk's reserve: takes the most urgent ready job, or waits until `deadline` (kNever: for
@@ -190,7 +191,7 @@ class Engine final : public LiveState {
   // Whether `status` lists it: it has unfinished jobs, a worker, a waiting consumer, or was
   // created.
   bool Listed(const Tube& tube) const;
-  std::size_t Waiting(const Tube& tube) const;     // O(waiting consumers that watch many tubes)
+  std::size_t Waiting(const Tube& tube) const;     // O(its watchers that watch many tubes)
   std::size_t Waiters(const Job& job) const;       // O(result)
   std::uint32_t TtrSeconds(const Job& job) const;  // default_ttr_s where it has none
   // Until a delayed job is due or a reservation ends; 0 in other states or without an end.
@@ -300,6 +301,7 @@ class Engine final : public LiveState {
   static void StandInLineOf(gearstalk::Watch& watch);
   void StandOutOfLine(Consumer& consumer);
   Consumer* LongestWaiting(const Tube& tube) const;
+  Consumer* LongestWideWaiting(const Tube& tube) const;
   void Serve(Time now, Tube& tube, const Job* fresh = nullptr);
   void Wake(Time now, Consumer& sleeper, Tube& tube);
   void WakeSleepers(Time now, Tube& tube);

@@ -118,7 +118,7 @@ class Engine::Audit {
            is.delayed == tube.delayed() && is.buried == tube.buried() &&
            is.bands[0] == tube.queued(Band::kHigh) && is.bands[1] == tube.queued(Band::kNormal) &&
            is.bands[2] == tube.queued(Band::kLow) && is.urgent == tube.urgent() &&
-           is.watching == tube.watching() && is.wide_watching == tube.wide_watching_ &&
+           is.watching == tube.watching() && is.wide_watching == tube.wide_.size() &&
            is.in_line == tube.line_.size() && is.promised == tube.promised_;
   }
 

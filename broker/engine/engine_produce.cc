@@ -5,6 +5,12 @@
 #include "broker/engine/engine.h"
 
 namespace gearstalk {
+namespace {
+
+// Waits given up in one call of Forget.
+constexpr std::size_t kForgetSteps = 512;
+
+}  // namespace
 
 Code Engine::AdmitsJob(const Tube& tube, std::uint32_t priority, bool durable) const {
   if (draining_) return Code::kDraining;
@@ -113,8 +119,10 @@ void Engine::AddWaiter(Job& job, JobObserver& observer) {
   observer.waits_.push_back(*waiter);
 }
 
-void Engine::Forget(JobObserver& observer) {
+bool Engine::Forget(JobObserver& observer) {
+  std::size_t steps = kForgetSteps;
   while (!observer.waits_.empty()) {
+    if (steps-- == 0) return false;
     Waiter& waiter = observer.waits_.front();
     Job& job = waiter.job;
     observer.waits_.pop_front();
@@ -128,6 +136,7 @@ void Engine::Forget(JobObserver& observer) {
       Erase(job);
     }
   }
+  return true;
 }
 
 void Engine::DropWaiters(Job& job) {

@@ -26,9 +26,7 @@ bool Engine::Listed(const Tube& tube) const {
 
 std::size_t Engine::Waiting(const Tube& tube) const {
   std::size_t count = tube.line_.size();
-  if (tube.wide_watching_ > 0) {
-    for (const Consumer& wide : wide_waiting_) count += wide.watched_.Find(tube) != nullptr;
-  }
+  for (const gearstalk::Watch& watch : tube.wide_) count += watch.consumer.waiting();
   return count;
 }
 

@@ -46,9 +46,9 @@ Code Engine::Watch(Time now, Consumer& consumer, std::string_view name, bool abl
     if (consumer.index_ != nullptr) consumer.index_->Forget();
     ++tube.watching_;
     if (consumer.watched_.size() == WatchList::kWide + 1) {
-      for (const auto& each : consumer.watched_) ++each->tube.wide_watching_;
+      for (const auto& each : consumer.watched_) each->tube.wide_.push_back(*each);
     } else if (consumer.watched_.wide()) {
-      ++tube.wide_watching_;
+      tube.wide_.push_back(*watch);
     }
     if (waits) StandInLine(consumer);
   }
@@ -74,9 +74,11 @@ void Engine::RemoveWatch(Consumer& consumer, gearstalk::Watch& watch) {
   const bool waits = consumer.waiting();
   if (waits) StandOutOfLine(consumer);
   if (consumer.watched_.size() == WatchList::kWide + 1) {
-    for (const auto& each : consumer.watched_) --each->tube.wide_watching_;
+    for (const auto& each : consumer.watched_) {
+      each->tube.wide_.erase(each->tube.wide_.iterator_to(*each));
+    }
   } else if (consumer.watched_.wide()) {
-    --tube.wide_watching_;
+    tube.wide_.erase(tube.wide_.iterator_to(watch));
   }
   --tube.watching_;
   if (watch.counted) --tube.workers_;
@@ -110,9 +112,9 @@ void Engine::Unable(Time now, Consumer& consumer, std::string_view name) {
 }
 
 void Engine::ResetAbilities(Time now, Consumer& consumer) {
-  while (!consumer.watched_.empty()) {
-    Unable(now, consumer, std::string((*(consumer.watched_.end() - 1))->tube.name()));
-  }
+  DropPromise(now, consumer);
+  while (!consumer.watched_.empty()) RemoveWatch(consumer, **(consumer.watched_.end() - 1));
+  while (!consumer.held_.empty()) GiveBack(now, *consumer.held_.top(), /*lost_try=*/false);
 }
 
 void Engine::CountAsWorker(Consumer& consumer) {

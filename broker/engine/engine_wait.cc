@@ -89,7 +89,7 @@ void Engine::StandInLine(Consumer& consumer) {
 }
 
 void Engine::StandInLineOf(gearstalk::Watch& watch) {
-  WaitingLine& line = watch.tube.line_;
+  WatchRing& line = watch.tube.line_;
   auto at = line.end();
   while (at != line.begin() && std::prev(at)->consumer.wait_since_ > watch.consumer.wait_since_)
     --at;
@@ -102,20 +102,33 @@ void Engine::StandOutOfLine(Consumer& consumer) {
     return;
   }
   for (const auto& watch : consumer.watched_) {
-    WaitingLine& line = watch->tube.line_;
+    WatchRing& line = watch->tube.line_;
     line.erase(line.iterator_to(*watch));
   }
 }
 
 Consumer* Engine::LongestWaiting(const Tube& tube) const {
-  const Consumer* narrow = tube.line_.empty() ? nullptr : &tube.line_.front().consumer;
-  if (tube.wide_watching_ > 0) {
-    for (const Consumer& wide : wide_waiting_) {
-      if (narrow != nullptr && narrow->wait_since_ < wide.wait_since_) break;
-      if (wide.watched_.Find(tube) != nullptr) return const_cast<Consumer*>(&wide);
-    }
+  Consumer* narrow = tube.line_.empty() ? nullptr : &tube.line_.front().consumer;
+  Consumer* wide = tube.wide_.empty() ? nullptr : LongestWideWaiting(tube);
+  if (narrow == nullptr || wide == nullptr) return narrow == nullptr ? wide : narrow;
+  return narrow->wait_since_ < wide->wait_since_ ? narrow : wide;
+}
+
+// Looked for among all who watch many tubes and wait, longest first, but no further than there are
+// such watchers of this tube; then among these.
+Consumer* Engine::LongestWideWaiting(const Tube& tube) const {
+  std::size_t steps = tube.wide_.size();
+  for (const Consumer& wide : wide_waiting_) {
+    if (steps-- == 0) break;
+    if (wide.watched_.Find(tube) != nullptr) return const_cast<Consumer*>(&wide);
   }
-  return const_cast<Consumer*>(narrow);
+  Consumer* longest = nullptr;
+  for (const gearstalk::Watch& watch : tube.wide_) {
+    Consumer& consumer = watch.consumer;
+    const bool longer = longest == nullptr || consumer.wait_since_ < longest->wait_since_;
+    if (consumer.waiting() && longer) longest = &consumer;
+  }
+  return longest;
 }
 
 // Hands ready jobs to those who reserve and wakes those who sleep, first come first, until jobs or
@@ -153,11 +166,7 @@ void Engine::WakeSleepers(Time now, Tube& tube) {
     if (consumer.wait_ == Consumer::Wait::kSleeping) sleepers.push_back(&consumer);
   };
   for (gearstalk::Watch& watch : tube.line_) add(watch.consumer);
-  if (tube.wide_watching_ > 0) {
-    for (Consumer& wide : wide_waiting_) {
-      if (wide.watched_.Find(tube) != nullptr) add(wide);
-    }
-  }
+  for (gearstalk::Watch& watch : tube.wide_) add(watch.consumer);
   for (Consumer* sleeper : sleepers) {
     EndWaitForJob(now, *sleeper);
     sleeper->OnJobsAvailable();

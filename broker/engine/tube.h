@@ -109,14 +109,14 @@ class Tube : public Timer, public JobCounts {
   std::uint32_t reserved_ = 0;
   std::uint32_t using_ = 0;
   std::uint32_t watching_ = 0;
-  std::uint32_t wide_watching_ = 0;  // watchers whose list is wide
   std::uint32_t workers_ = 0;
   std::uint32_t able_ = 0;
   bool permanent_ = false;  // the default tube
   bool created_function_ = false;
   std::uint32_t pause_s_ = 0;
   Time pause_until_ = 0;        // 0 = not paused
-  WaitingLine line_;            // who waits, first come first
+  WatchRing line_;              // who waits of those who watch few tubes, first come first
+  WatchRing wide_;              // those who watch many, in no order
   std::uint32_t promised_ = 0;  // sleepers woken for a job of it that have not asked for it yet
   MaxQueue max_queue_{};        // by Band
   std::uint32_t stirred_slot_ = UINT32_MAX;  // place among the tubes with ready jobs

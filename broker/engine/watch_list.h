@@ -14,8 +14,9 @@ namespace gearstalk {
 class Consumer;
 class Tube;
 
-// One consumer's interest in one tube. While the consumer waits, and watches few tubes, it stands
-// in the tube's line of waiters.
+// One consumer's interest in one tube. Of a consumer that watches few tubes it stands in the tube's
+// line of waiters, while that waits; of one that watches many it stands among the tube's wide
+// watchers all the time, or beginning to wait would cost as much as it watches.
 struct Watch {
   Watch(Tube& of, Consumer& by) : tube(of), consumer(by) {}
   Tube& tube;
@@ -23,12 +24,12 @@ struct Watch {
   Time run_limit = 0;    // CAN_DO_TIMEOUT, 0 = none
   bool counted = false;  // in the tube's number of workers
   bool able = false;     // said CAN_DO
-  boost::intrusive::list_member_hook<> line_hook;
+  boost::intrusive::list_member_hook<> tube_hook;
 };
 
-using WaitingLine = boost::intrusive::list<
+using WatchRing = boost::intrusive::list<
     Watch,
-    boost::intrusive::member_hook<Watch, boost::intrusive::list_member_hook<>, &Watch::line_hook>,
+    boost::intrusive::member_hook<Watch, boost::intrusive::list_member_hook<>, &Watch::tube_hook>,
     boost::intrusive::constant_time_size<true>>;
 
 // The tubes a consumer takes jobs from, in the order in which they were added; removing one moves

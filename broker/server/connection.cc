@@ -182,6 +182,13 @@ void Connection::Break() {
   server_.NoteDirty(*this);
 }
 
+bool Connection::Leave() {
+  broken_ = true;
+  SetReading(Reading::kOff);
+  StopWaitingForSpace();
+  return router_.Leave();
+}
+
 bool Connection::Flush() {
   if (broken_) return false;
   std::array<iovec, 64> pieces;

@@ -55,6 +55,9 @@ class Connection final : public Wire {
   void CloseWhenSent();
   // Ends at the end of the round, whatever is to be sent.
   void Break();
+  // It is over: nothing is read or sent any more. False: its sessions still have something in the
+  // engine, call again.
+  bool Leave();
   const Session* session() const { return router_.Describing(); }
   bool sending() const { return !out_.empty() || (tls_ != nullptr && !tls_->pending().empty()); }
   bool undecided() const {
@@ -71,7 +74,7 @@ class Connection final : public Wire {
   // Lists of the server that it stands in.
   using Hook = boost::intrusive::list_member_hook<
       boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
-  Hook dirty_hook, run_hook, held_hook, undecided_hook, idle_hook;
+  Hook dirty_hook, run_hook, held_hook, undecided_hook, idle_hook, leave_hook;
   Time undecided_since = 0;
 
  private:

@@ -81,6 +81,10 @@ class Session {
   // the output has left, unless the session still says kYield.
   virtual void OnEof() = 0;
 
+  // The connection is over: gives up what the session has in the engine, a bounded number of steps
+  // a call. False: there is more, call again. A session that is destroyed first does all of it.
+  virtual bool Leave() { return true; }
+
   // Whether it holds nothing and waits for nothing but its peer's next word.
   virtual bool Idle() const { return false; }
 

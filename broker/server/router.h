@@ -28,6 +28,8 @@ class Router {
   std::span<char> BodySpace();
   void OnBody(std::size_t size) { owner()->OnBody(size); }
   void OnEof();
+  // Session::Leave of every session.
+  bool Leave();
 
   // The session that the connection belongs to, or nullptr while that is undecided.
   Session* owner() const { return owner_ < 0 ? nullptr : At(owner_); }

@@ -213,8 +213,8 @@ void Server::Run() {
 }
 
 void Server::Turn(Time until) {
-  until =
-      std::min({until, run_.empty() ? kNever : Time{0}, next_tick_, accept_again_, look_for_idle_});
+  until = std::min({until, run_.empty() && leaving_.empty() ? kNever : Time{0}, next_tick_,
+                    accept_again_, look_for_idle_});
   if (!undecided_.empty()) {
     until = std::min(until, undecided_.front().undecided_since + limits_.handshake_timeout);
   }
@@ -226,6 +226,7 @@ void Server::Turn(Time until) {
 
 void Server::EndRound() {
   RunQueued();
+  if (!leaving_.empty()) CloseLeaving();
   next_tick_ = work_.Tick(Now());
   if (!undecided_.empty()) CloseUndecided();
   if (look_for_idle_ <= Now()) CloseIdle();
@@ -292,11 +293,26 @@ void Server::CloseIdle() {
 }
 
 void Server::Close(Connection& connection) {
+  if (!connection.Leave()) {
+    Link(leaving_, connection, connection.leave_hook);
+    return;
+  }
   // It stays in its place until its session has left the engine and the descriptor is closed.
   std::unique_ptr<Connection> last =
       std::move(connections_[static_cast<std::size_t>(connection.peer().fd)]);
   admission_.Leave(connection.peer().network);
   LogConnection("disconnected", connection.peer());
+}
+
+// One more step of each.
+void Server::CloseLeaving() {
+  List<&Connection::leave_hook> turn;
+  turn.swap(leaving_);
+  while (!turn.empty()) {
+    Connection& connection = turn.front();
+    turn.pop_front();
+    Close(connection);
+  }
 }
 
 void Server::Watch(int fd, std::function<void()>& handler) {
@@ -331,7 +347,11 @@ void Server::CloseHeld() {
   if (held_.empty()) return;
   List<&Connection::held_hook> lost;
   lost.swap(held_);
-  while (!lost.empty()) Close(lost.front());
+  while (!lost.empty()) {
+    Connection& connection = lost.front();
+    lost.pop_front();
+    Close(connection);
+  }
   work_.EndRound(Now());
   FlushDirty();
 }

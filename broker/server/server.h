@@ -153,6 +153,7 @@ class Server final : public ConnectionList {
   void CloseUndecided();
   void CloseIdle();
   void Close(Connection& connection);
+  void CloseLeaving();
   void SendRest();
 
   EventLoop& loop_;
@@ -173,6 +174,7 @@ class Server final : public ConnectionList {
   List<&Connection::dirty_hook> dirty_;          // have something to send
   List<&Connection::held_hook> held_;            // wait for the journal before they may send
   List<&Connection::run_hook> run_;              // have input to run
+  List<&Connection::leave_hook> leaving_;        // are over, but not out of the engine
   List<&Connection::undecided_hook> undecided_;  // by time: their first word is incomplete
   TimeWheel<Connection, Connection::Hook, &Connection::idle_hook> idle_;  // with an idle timeout
   std::size_t hopeless_output_ = 256 << 20;

@@ -184,6 +184,33 @@ TEST_F(ConsumeTest, ReleaseAndTimeoutsSayNothing) {
   EXPECT_EQ(1u, engine.Waiters(*engine.Find(id)));
 }
 
+TEST_F(ConsumeTest, WhoHoldsMuchLeavesInSteps) {
+  RecordingConsumer& consumer = Connect();
+  RecordingConsumer& other = Connect();
+  constexpr std::size_t kHeld = 2000;
+  for (std::size_t i = 0; i < kHeld; ++i) {
+    Put(consumer);
+    Reserve(consumer);
+  }
+  EXPECT_FALSE(engine.Leave(Now(), consumer));
+  ExpectSound();
+  const EngineStats stats = engine.Stats();
+  EXPECT_LT(0u, stats.ready);
+  EXPECT_LT(0u, stats.reserved);
+  EXPECT_EQ("reserved 1", Reserve(other));
+  Leave(consumer);
+  EXPECT_EQ(kHeld - 1, engine.Stats().ready);
+}
+
+TEST_F(ConsumeTest, WhoWaitsForMuchLeavesInSteps) {
+  RecordingObserver& client = Client();
+  for (int i = 0; i < 2000; ++i) Foreground("f", client);
+  EXPECT_FALSE(engine.Forget(client));
+  EXPECT_LT(0u, engine.Stats().ready);
+  while (!engine.Forget(client)) ExpectSound();
+  EXPECT_EQ(0u, engine.Stats().ready);
+}
+
 TEST_F(ConsumeTest, DisconnectIsNeitherAReleaseNorATimeout) {
   RecordingConsumer& consumer = Connect();
   const JobId first = Put(consumer), second = Put(consumer);

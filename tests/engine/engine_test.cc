@@ -29,8 +29,10 @@ std::string Word(ReserveResult result, const Taken& taken) {
 }
 
 EngineTest::~EngineTest() {
-  for (const auto& consumer : consumers_) engine.Leave(Now(), *consumer);
-  for (const auto& observer : observers_) engine.Forget(*observer);
+  for (const auto& consumer : consumers_) Leave(*consumer);
+  for (const auto& observer : observers_) {
+    while (!engine.Forget(*observer)) continue;
+  }
 }
 
 RecordingConsumer& EngineTest::Connect() { return Connect("default"); }

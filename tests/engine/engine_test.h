@@ -51,7 +51,9 @@ class EngineTest : public ::testing::Test {
   // A Gearman connection that can do `functions`.
   RecordingConsumer& Worker(std::initializer_list<std::string_view> functions, Time run_limit = 0);
   RecordingObserver& Client();
-  void Leave(RecordingConsumer& consumer) { engine.Leave(Now(), consumer); }
+  void Leave(RecordingConsumer& consumer) {
+    while (!engine.Leave(Now(), consumer)) continue;
+  }
 
   JobId Put(RecordingConsumer& producer, const Spec& spec = {});
   JobId PutInto(std::string_view tube, const Spec& spec = {});

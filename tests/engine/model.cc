@@ -369,9 +369,10 @@ void Model::Unable(Time now, int consumer, std::string_view tube) {
 }
 
 void Model::ResetAbilities(Time now, int consumer) {
-  while (!consumers[consumer].watched.empty()) {
-    Unable(now, consumer, consumers[consumer].watched.back().tube);
-  }
+  DropPromise(now, consumer);
+  consumers[consumer].watched.clear();
+  Tidy();
+  for (const JobId id : HeldInOrder(consumer)) GiveBack(now, jobs.at(id), false);
 }
 
 void Model::Leave(Time now, int consumer) {

@@ -55,6 +55,7 @@ class FakeSession final : public Session {
     waits_ = false;
   }
 
+  bool Leave() override { return steps_to_leave_-- <= 0; }
   bool Idle() const override { return !waits_; }
 
   void Release() {
@@ -98,6 +99,10 @@ class FakeSession final : public Session {
     if (verb == "wait" && !eof_) {
       waits_ = true;
       return Then::kBlocked;
+    }
+    if (verb == "stay") {
+      steps_to_leave_ = static_cast<int>(Number(rest));
+      Say("stay");
     }
     if (verb == "slow") {
       yields_ = static_cast<int>(Number(rest));
@@ -159,6 +164,7 @@ class FakeSession final : public Session {
   bool eof_ = false;
   bool in_body_ = false;
   int yields_ = 0;
+  int steps_to_leave_ = 0;
   std::size_t missing_ = 0;
   std::size_t direct_ = 0;
   char last_ = '-';

@@ -22,6 +22,7 @@ class FakeSession;
 //   a hold LSN      "held LSN", not before LSN is durable
 //   a wait          blocks until Release, then "released"; or until the peer's end, then "end"
 //   a slow N        yields N times, then "slow"
+//   a stay N        "stay"; when the connection is over, leaves at the N+1st call
 //   a body N        takes N bytes, then "body", how many of them came directly, and the last byte
 //   a close         "bye", and closes
 //

@@ -44,6 +44,7 @@ class CountedSession final : public Session {
   std::span<char> BodySpace() override { return session_->BodySpace(); }
   void OnBody(std::size_t size) override { session_->OnBody(size); }
   void OnEof() override { session_->OnEof(); }
+  bool Leave() override { return session_->Leave(); }
   std::string_view ClientId() const override { return session_->ClientId(); }
   void AppendQueues(std::string& out) const override { session_->AppendQueues(out); }
 

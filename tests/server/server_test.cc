@@ -216,6 +216,21 @@ TEST_F(ServerTest, OthersGoOnWhileOneYields) {
   ExpectHears(slow, "slow\n");
 }
 
+TEST_F(ServerTest, OthersGoOnWhileOneLeaves) {
+  Client one(path_), other(path_);
+  one.Send("a stay 100\n");
+  ExpectHears(one, "stay\n");
+  one.Close();
+  int rounds = 0;
+  for (; server_.Count() == 2; ++rounds) {
+    other.Send("a echo 1\n");
+    ExpectHears(other, "1\n");
+    ASSERT_LT(rounds, 1000);
+  }
+  EXPECT_GT(rounds, 1);
+  EXPECT_EQ(server_.Count(), 1U);
+}
+
 TEST_F(ServerTest, AHalfClosedPeerGetsItsAnswers) {
   Client client(path_);
   client.Send("a echo 1\na slow 3\na wait\na echo 2\nx");
