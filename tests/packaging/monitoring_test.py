@@ -95,6 +95,12 @@ class Monitoring(unittest.TestCase):
         self.assertEqual({name for name in families if f"`{name}`" not in text and
                           f"`{name.replace('_tube_', '_')}`" not in text}, set())
 
+    def test_every_alert_has_an_advice(self) -> None:
+        table = " ".join(re.findall(r"^\| ([\w, ]+) \| ", OPERATIONS.read_text(), re.M))
+        alerts = re.findall(r"alert: Gearstalkd(\w+)", ALERTS.read_text())
+        self.assertGreater(len(alerts), 10)
+        self.assertEqual([alert for alert in alerts if not re.search(rf"\b{alert}\b", table)], [])
+
     def test_no_metric_is_invented(self) -> None:
         named = set(re.findall(r"`((?:gearstalkd|process)_[a-z_]+)`", OPERATIONS.read_text()))
         self.assertEqual(named - set(self.metrics.types), set())
