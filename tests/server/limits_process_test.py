@@ -174,7 +174,6 @@ class Crowds(BrokerTest):
         self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
         count = min(10_000, hard - 500)
         self.start()
-        # More addresses, for there are not so many ports on some machines.
         before = self.resident()
         clients = [self.connect() for _ in range(count)]
         for client in clients:
