@@ -32,6 +32,8 @@ class Payload {
 
   // Counted as memory of jobs.
   struct Free {
+    Free() : size(0) {}
+    explicit Free(std::size_t bytes) : size(bytes) {}
     std::size_t size;
     void operator()(char* bytes) const;
   };

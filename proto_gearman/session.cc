@@ -177,8 +177,13 @@ GearmanSession::Step GearmanSession::TakeArriving(std::string_view& rest) {
   const std::size_t missing =
       std::visit([](const auto& data) -> std::size_t { return data.missing(); }, arriving_->data);
   if (missing > rest.size() && arriving_->error == nullptr && MayNotGrow()) {
-    arriving_->error = &ErrorOf(engine().RefuseBody());
-    arriving_->data.emplace<Dropped>(static_cast<std::uint32_t>(missing));
+    const PacketType type = arriving_->type;
+    const Error& full = ErrorOf(engine().RefuseBody());
+    arriving_ =
+        std::make_unique<Arriving>(Arriving{.type = type,
+                                            .error = &full,
+                                            .arguments = {},
+                                            .data = Dropped(static_cast<std::uint32_t>(missing))});
   }
   if (!std::visit(take, arriving_->data)) return Step::kNeedMore;
   const std::unique_ptr<Arriving> arrived = std::exchange(arriving_, nullptr);
