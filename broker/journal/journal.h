@@ -105,7 +105,7 @@ class Journal {
   // `on_stuck` is called when the journal learns that what was appended and is not durable will
   // not be: never any more (for_good), or not before there is space again. Who waits for it waits
   // in vain.
-  virtual void SetOnStuck(std::function<void(bool for_good)> /*on_stuck*/) {}
+  virtual void SetOnStuck(const std::function<void(bool for_good)>& /*on_stuck*/) {}
 
   // Bytes appended that are not yet written: whoever takes in jobs slows down when it gets large.
   virtual std::uint64_t WaitingBytes() const = 0;

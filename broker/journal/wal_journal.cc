@@ -311,8 +311,8 @@ void WalJournal::SetOnDurable(std::function<void(Lsn)> on_durable) {
   on_durable_ = std::move(on_durable);
 }
 
-void WalJournal::SetOnStuck(std::function<void(bool for_good)> on_stuck) {
-  on_stuck_ = std::move(on_stuck);
+void WalJournal::SetOnStuck(const std::function<void(bool for_good)>& on_stuck) {
+  on_stuck_ = on_stuck;
 }
 
 void WalJournal::OnNotify() {

@@ -52,7 +52,7 @@ class WalJournal final : public Journal {
   void Flush(Time now) override;
   Lsn Durable() const override { return progress_.durable; }
   void SetOnDurable(std::function<void(Lsn)> on_durable) override;
-  void SetOnStuck(std::function<void(bool for_good)> on_stuck) override;
+  void SetOnStuck(const std::function<void(bool for_good)>& on_stuck) override;
   JournalStats Stats() const override;
 
   // Both from Replay on. The loop calls OnNotify when the descriptor is readable, and Flush in the

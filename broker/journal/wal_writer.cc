@@ -106,15 +106,15 @@ void WalWriter::Run() {
 void WalWriter::Gather(std::unique_lock<std::mutex>& lock) {
   const std::uint64_t enough = expected_ - expected_ / 8;
   expected_ = 0;
-  if (queued_ == 0 || queued_ >= enough || std::chrono::steady_clock::now() >= gather_until_)
-    return;
+  const Time most = gather_until_ - file_system_.Now();
+  if (queued_ == 0 || queued_ >= enough || most <= 0) return;
   if (gathers_left_out_ < gather_seldom_) {
     ++gathers_left_out_;
     return;
   }
   enough_ = enough;
-  const bool came = submitted_.wait_until(lock, gather_until_,
-                                          [this, enough] { return stop_ || queued_ >= enough; });
+  const bool came = submitted_.wait_for(lock, std::chrono::nanoseconds(most),
+                                        [&] { return stop_ || queued_ >= enough; });
   enough_ = 1;
   gathers_left_out_ = 0;
   gather_seldom_ = came ? 0 : std::min(2 * gather_seldom_ + 1, kMostGathersLeftOut);
@@ -247,8 +247,7 @@ void WalWriter::Publish() {
   const std::lock_guard lock(mutex_);
   if (options_.sync == SyncMode::kAlways && state_.durable > progress_.durable) {
     expected_ = state_.durable - progress_.durable + queued_;
-    gather_until_ = std::chrono::steady_clock::now() +
-                    std::chrono::nanoseconds(std::min(last_sync_, kLongestGather));
+    gather_until_ = file_system_.Now() + std::min(last_sync_, kLongestGather);
   }
   progress_ = state_;
   for (Batch& batch : used_) {

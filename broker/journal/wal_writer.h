@@ -125,7 +125,7 @@ class WalWriter {
   bool news_ = false;
   Time last_sync_ = 0;          // how long it took
   std::uint64_t expected_ = 0;  // if all who were answered last come again, with those who wait
-  std::chrono::steady_clock::time_point gather_until_;
+  Time gather_until_ = 0;
   int gather_seldom_ = 0;  // how many times it is left out
   int gathers_left_out_ = 0;
 
