@@ -53,9 +53,8 @@ void Router::OnEof() {
 }
 
 bool Router::Leave() {
-  return std::all_of(sessions_.begin(), sessions_.end(), [](const auto& session) {
-    return session == nullptr || session->Leave();
-  });
+  return std::all_of(sessions_.begin(), sessions_.end(),
+                     [](const auto& session) { return session == nullptr || session->Leave(); });
 }
 
 InputResult Router::OnInput(std::string_view bytes) {
