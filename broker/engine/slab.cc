@@ -50,8 +50,13 @@ struct SizeClass {
 std::array<SizeClass, kSlabLimit / 8 + 1> classes;
 std::size_t job_memory = 0;
 
+// Bytes from the last multiple of kPageSize to here.
+std::size_t OffsetInPage(const void* at) {
+  return reinterpret_cast<std::uintptr_t>(at) & (kPageSize - 1);
+}
+
 Page* PageOf(void* block) {
-  return reinterpret_cast<Page*>(reinterpret_cast<std::uintptr_t>(block) & ~(kPageSize - 1));
+  return reinterpret_cast<Page*>(static_cast<char*>(block) - OffsetInPage(block));
 }
 
 Page* MapPage() {
@@ -59,13 +64,10 @@ Page* MapPage() {
   void* mapped =
       mmap(nullptr, 2 * kPageSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) throw std::bad_alloc();
-  const auto start = reinterpret_cast<std::uintptr_t>(mapped);
-  const std::uintptr_t aligned = (start + kPageSize - 1) & ~(kPageSize - 1);
-  if (aligned > start) munmap(mapped, aligned - start);
-  const std::uintptr_t end = aligned + kPageSize;
-  if (start + kPageSize > aligned) {
-    munmap(reinterpret_cast<void*>(end), start + 2 * kPageSize - end);
-  }
+  const std::size_t before = (kPageSize - OffsetInPage(mapped)) % kPageSize;
+  char* const aligned = static_cast<char*>(mapped) + before;
+  if (before > 0) munmap(mapped, before);
+  munmap(aligned + kPageSize, kPageSize - before);
   auto* page = reinterpret_cast<Page*>(aligned);
   *page = Page{nullptr, nullptr, nullptr, 0, sizeof(Page)};
   return page;

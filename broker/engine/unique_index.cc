@@ -27,7 +27,7 @@ UniqueIndex::Entry UniqueIndex::EntryOf(std::uint64_t hash, const Job& job) {
 
 Job* UniqueIndex::JobOf(Entry entry) {
   constexpr Entry kAddress = (Entry{1} << kAddressBits) - 1;
-  return reinterpret_cast<Job*>((entry & kAddress) * 8);
+  return reinterpret_cast<Job*>((entry & kAddress) * 8);  // NOLINT(performance-no-int-to-ptr)
 }
 
 void UniqueIndex::Add(Bucket& first, Entry entry) {
