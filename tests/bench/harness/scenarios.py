@@ -207,7 +207,7 @@ class Memory:
 
 QUEUED = [
     Memory("b-jobs", "beanstalk", 1, B_PEERS),
-    Memory("b-jobs-tubes", "beanstalk", 10_000, B_PEERS),
+    Memory("b-jobs-tubes", "beanstalk", 10_000, []),  # beanstalkd takes minutes to fill
     Memory("g-jobs", "gearman", 1, [TUNED]),
     Memory("g-jobs-tubes", "gearman", 10_000, [TUNED]),
 ]
