@@ -19,7 +19,7 @@ class TimeWheel {
   // Nothing may be put further ahead than `span`. Takes out what was there.
   void Start(Time now, Time span) {
     for (List& list : slots_) list.clear();
-    width_ = std::max<Time>(span / (kSlots / 2), kMillisecond);
+    width_ = std::max<Time>(span / static_cast<Time>(kSlots / 2), kMillisecond);
     next_ = now / width_;
   }
   void Put(T& thing, Time at) { SlotOf(at / width_).push_back(thing); }

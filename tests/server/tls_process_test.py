@@ -149,7 +149,7 @@ class Speaking(TlsTest):
         before = self.resident()
         slow.send(b"peek 1\r\n" * 500 + b"quit\r\n")
         self.assertEqual(other.ask(b"list-tube-used\r\n"), b"USING default\r\n")
-        self.assertLess(self.resident() - before, 20_000_000)
+        self.assert_grown_less(before, 20_000_000)
         self.assertEqual(slow.rest().count(b"FOUND 1 60000\r\n"), 500)
 
     def test_a_handshake_keeps_nobody(self) -> None:
