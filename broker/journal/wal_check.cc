@@ -65,7 +65,7 @@ Status CheckJournal(FileSystem& file_system, const std::string& directory, std::
   if (!lock.ok()) return lock.status();
   Census census;
   WalScan scan(file_system, directory);
-  const Status status = scan.Run(
+  Status status = scan.Run(
       [&census](const Record& record, std::uint64_t segment) { census.Count(record, segment); });
   if (!status.ok()) return status;
   for (const WalScanSegment& segment : scan.segments()) {

@@ -25,7 +25,7 @@ Status FindSegments(FileSystem& file_system, const std::string& directory,
   found.clear();
   for (const std::string& name : names) {
     if (const std::uint64_t number = SegmentNumber(name)) {
-      found.push_back({number, directory + "/" + name, 0, {}, {}});
+      found.push_back({number, std::string(directory).append("/").append(name), 0, {}, {}});
     }
   }
   std::sort(found.begin(), found.end(),

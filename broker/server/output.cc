@@ -11,7 +11,7 @@ namespace gearstalk {
 
 struct Output::Chunk {
   Chunk* next;
-  std::array<char, 8192 - sizeof(Chunk*)> bytes;
+  std::array<char, 8192 - sizeof(void*)> bytes;
 };
 
 namespace {
