@@ -49,12 +49,13 @@ InputResult Session::OnInput(std::string_view bytes, Scope scope) {
   std::string_view rest = bytes;
   const std::size_t waiting = out().size();
   const auto result = [&](Then then) { return InputResult{bytes.size() - rest.size(), then}; };
-  for (;;) {
+  for (int messages = 1;; ++messages) {
     const Next next = Step(rest, scope);
     if (next != Next::kGoOn) return result(AsThen(next));
     if (state_ != State::kCommand) continue;
     if (scope != Scope::kAll || rest.empty()) return result(Then::kMore);
-    if (out().size() - waiting > kRoundOutput) return result(Then::kYield);
+    const bool enough = out().size() - waiting > kRoundOutput || messages >= kRoundMessages;
+    if (enough) return result(Then::kYield);
   }
 }
 

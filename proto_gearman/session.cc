@@ -67,9 +67,10 @@ InputResult GearmanSession::OnInput(std::string_view bytes, Scope scope) {
   std::string_view rest = bytes;
   const std::size_t waiting = out().size();
   Step step = Step::kRan;
+  int messages = 0;
   do {
     step = Advance(rest, scope);
-    const bool enough = out().size() - waiting > kRoundOutput;
+    const bool enough = out().size() - waiting > kRoundOutput || ++messages >= kRoundMessages;
     if (step == Step::kRan && scope == Scope::kAll && enough && !rest.empty()) step = Step::kYield;
   } while (step == Step::kRan && scope == Scope::kAll);
   yielded_ = step == Step::kYield;

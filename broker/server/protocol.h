@@ -66,6 +66,8 @@ class Session {
   };
   // How much output may wait in one round before the session yields, in bytes.
   static constexpr std::size_t kRoundOutput = 256 * 1024;
+  // Messages run in one round before the session yields: a fraction of a millisecond.
+  static constexpr int kRoundMessages = 512;
 
   virtual ~Session() = default;
 

@@ -46,7 +46,7 @@ class Server final : public ConnectionList {
  public:
   // The most that is read from one connection before others get their turn, in bytes, besides the
   // body of a job.
-  static constexpr std::size_t kReadSize = 32 * 1024;
+  static constexpr std::size_t kReadSize = 128 * 1024;
   Server(EventLoop& loop, SystemClock& clock, Work& work);
   ~Server();
 
