@@ -10,16 +10,22 @@ namespace gearstalk {
 
 void EngineWork::EndRound(Time now) {
   journal_.Flush(now);
-  GiveMemoryBack();
+  GiveMemoryBack(now);
 }
 
 // Most jobs live in slabs, which look after themselves. Large bodies are the allocator's, and that
-// keeps what a backlog needed until it is asked.
-void EngineWork::GiveMemoryBack() {
+// keeps what a backlog needed until it is asked: when most of the jobs are gone, and once more when
+// those who took them may be gone, too, and their tubes.
+void EngineWork::GiveMemoryBack(Time now) {
+  if (trim_again_ <= now) {
+    malloc_trim(0);
+    trim_again_ = kNever;
+  }
   const std::size_t used = JobMemory();
   peak_ = std::max(peak_, used);
   if (peak_ < kPeak || used > peak_ / 4) return;
   malloc_trim(0);
+  trim_again_ = now + kSecond;
   peak_ = used;
 }
 

@@ -18,7 +18,7 @@ class EngineWork final : public Work {
   void Watch(LoopLag& lag) { lag_ = &lag; }
 
   Time Tick(Time now) override {
-    const Time next = engine_.Tick(now);
+    const Time next = std::min(engine_.Tick(now), std::max(now, trim_again_));
     return lag_ == nullptr ? next : std::min(next, lag_->Note(now));
   }
   void EndRound(Time now) override;
@@ -29,12 +29,13 @@ class EngineWork final : public Work {
   static constexpr std::uint64_t kMaxWaiting = 32 << 20;  // bytes
   static constexpr std::size_t kPeak = 64 << 20;          // bytes
 
-  void GiveMemoryBack();
+  void GiveMemoryBack(Time now);
 
   Engine& engine_;
   Journal& journal_;
   LoopLag* lag_ = nullptr;
   std::size_t peak_ = 0;  // of JobMemory since memory was given back
+  Time trim_again_ = kNever;
 };
 
 }  // namespace gearstalk

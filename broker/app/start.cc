@@ -41,7 +41,7 @@ void RaiseDescriptorLimit() {
 // Large bodies come and go in bursts: what one burst used is kept for the next, instead of going to
 // the system and coming back page by page. What a backlog leaves is given back by EngineWork.
 void KeepFreedMemory() {
-  mallopt(M_TRIM_THRESHOLD, 8 << 20);
+  mallopt(M_TRIM_THRESHOLD, 2 << 20);
   mallopt(M_MMAP_THRESHOLD, 4 << 20);
 }
 
