@@ -72,11 +72,7 @@ void Connection::SetReading(Reading reading) {
 
 void Connection::OnReadable() {
   if (closing_ || broken_) return;
-  if (reading_ == Reading::kWatchClose) {
-    // It went away while nothing was read from it. What it sent before still counts.
-    OnEof();
-    return;
-  }
+  if (reading_ == Reading::kWatchClose) return OnHangUp();
   Receive(router_.BodySpace());
 }
 
@@ -115,7 +111,7 @@ void Connection::Receive(std::span<char> body) {
 void Connection::OnReceived(std::string_view bytes) {
   if (waits_ || run_hook.is_linked()) {
     Keep(bytes);
-    if (input_.size() >= kMaxInput) SetReading(Reading::kWatchClose);
+    if (input_.size() >= kMaxInput) PauseReading();
     return;
   }
   RunInput(bytes);
@@ -157,9 +153,24 @@ void Connection::Keep(std::string_view rest) {
   }
 }
 
+// A wait ends when the peer does; for the rest a hang-up that was seen needs no more watching.
+void Connection::PauseReading() {
+  SetReading(hung_up_ && !waits_ ? Reading::kOff : Reading::kWatchClose);
+}
+
 void Connection::GoOnReading() {
-  if (reading_ != Reading::kWatchClose || eof_ || closing_ || stalled_) return;
-  if (input_.size() < kMaxInput) SetReading(Reading::kOn);
+  if (eof_ || closing_ || stalled_) return;
+  if (input_.size() < kMaxInput) return SetReading(Reading::kOn);
+  PauseReading();
+}
+
+// The peer ended its side while nothing was read from it. What it sent before still counts and is
+// read as there is room for it, but nobody is there to wait for.
+void Connection::OnHangUp() {
+  hung_up_ = true;
+  if (std::exchange(waits_, false)) router_.OnEof();
+  PauseReading();
+  server_.RunLater(*this);
 }
 
 // A half-closed connection gets its answers: a wait ends, what was sent is run, then it closes.
@@ -261,7 +272,7 @@ void Connection::StopWaitingForSpace() {
 void Connection::Stall() {
   if (stalled_) return;
   stalled_ = true;
-  if (!eof_ && !closing_) SetReading(Reading::kWatchClose);
+  if (!eof_ && !closing_) PauseReading();
 }
 
 }  // namespace gearstalk

@@ -95,11 +95,15 @@ class Connection final : public Wire {
 
   void RunInput(std::string_view bytes);
   void OnEof();
+  void OnHangUp();
   void WaitForSpace();
   void StopWaitingForSpace();
   // More waits for the peer than it will ever take.
   bool Hopeless() const;
   void Stall();
+  // Nothing is read, but a hang-up is seen.
+  void PauseReading();
+  // If there is room.
   void GoOnReading();
   void SetReading(Reading reading);
   void Keep(std::string_view rest);
@@ -118,7 +122,8 @@ class Connection final : public Wire {
   bool writing_ = false;  // waits for the socket to take more
   bool stalled_ = false;  // no commands are run until the peer has read some
   bool waits_ = false;    // the session waits for the engine
-  bool eof_ = false;      // the peer has sent everything
+  bool hung_up_ = false;  // the peer will send no more; what it sent may not be read yet
+  bool eof_ = false;      // all that the peer sent was read
   bool closing_ = false;  // ends when the output has left
   bool broken_ = false;   // ends now
 };

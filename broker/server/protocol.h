@@ -79,8 +79,9 @@ class Session {
   // `size` bytes were read into BodySpace. OnInput is called next, also when no bytes follow.
   virtual void OnBody(std::size_t /*size*/) {}
 
-  // The peer will send no more; all input was shown. Answer what waits; the connection closes when
-  // the output has left, unless the session still says kYield.
+  // The peer will send no more, and all that it sent was shown; to a session that said kBlocked the
+  // rest may still be shown. Answer what waits; the connection closes when the output has left,
+  // unless the session still says kYield.
   virtual void OnEof() = 0;
 
   // The connection is over: gives up what the session has in the engine, a bounded number of steps

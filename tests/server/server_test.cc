@@ -231,27 +231,6 @@ TEST_F(ServerTest, OthersGoOnWhileOneLeaves) {
   EXPECT_EQ(server_.Count(), 1U);
 }
 
-TEST_F(ServerTest, AHalfClosedPeerGetsItsAnswers) {
-  Client client(path_);
-  client.Send("a echo 1\na slow 3\na wait\na echo 2\nx");
-  client.HalfClose();
-  EXPECT_EQ(Hear(client, std::string(100, ' ')), "1\nslow\nend\n2\n");
-  EXPECT_TRUE(Ends(client));
-  EXPECT_EQ(server_.Count(), 0U);
-}
-
-TEST_F(ServerTest, AHalfClosedPeerWaitsForTheJournal) {
-  Client client(path_);
-  client.Send("a hold 5\n");
-  client.HalfClose();
-  ASSERT_TRUE(Until([&] { return a_.commands == 1; }));
-  TurnAll();
-  EXPECT_EQ(server_.Count(), 1U);
-  work_.durable = 5;
-  server_.OnDurable();
-  EXPECT_EQ(Hear(client, std::string(100, ' ')), "held 5\n");
-}
-
 TEST_F(ServerTest, APeerThatSaidNothingMayLeave) {
   Client client(path_);
   ASSERT_TRUE(Until([&] { return server_.Count() == 1; }));

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
+import socket
 import ssl
 import subprocess
 import unittest
 from pathlib import Path
 
-from process import BROKER, SECONDS, BrokerTest, Client, until
+from process import BROKER, SECONDS, BrokerTest, Client, request, until
 
 ECHO_REQ, ECHO_RES, SUBMIT_JOB_BG, JOB_CREATED, ERROR, CAN_DO = 16, 17, 18, 8, 19, 1
 
@@ -205,6 +207,39 @@ class Reloading(TlsTest):
         self.process.send_signal(signal.SIGHUP)
         until(lambda: client.ask(b"watch w\r\n") == b"UNKNOWN_COMMAND\r\n", "the new rights")
         self.assertEqual(client.ask(b"put 0 0 60 1\r\nx\r\n"), b"INSERTED 1\r\n")
+
+
+class HalfClosed(TlsTest):
+    """Who sends much, ends its side and listens hears an answer to everything."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.start_tls()
+
+    def both(self):
+        yield self.connect()
+        yield self.secured()
+
+    def tell(self, client: Client, data: bytes) -> bytes:
+        client.send(data)
+        with socket.socket(fileno=os.dup(client.socket.fileno())) as same:
+            same.shutdown(socket.SHUT_WR)
+        return client.rest()
+
+    def test_puts(self) -> None:
+        for client in self.both():
+            heard = self.tell(client, (b"put 0 0 60 100\r\n" + b"x" * 100 + b"\r\n") * 5_000)
+            self.assertEqual(heard.count(b"INSERTED"), 5_000)
+
+    def test_behind_a_reserve(self) -> None:
+        for client in self.both():
+            heard = self.tell(client, b"reserve\r\n" + b"delete 999999999\r\n" * 10_000)
+            self.assertEqual(heard, b"TIMED_OUT\r\n" + b"NOT_FOUND\r\n" * 10_000)
+
+    def test_submits(self) -> None:
+        for client in self.both():
+            heard = self.tell(client, request(SUBMIT_JOB_BG, b"f", b"", b"x" * 100) * 5_000)
+            self.assertEqual(heard.count(b"\0RES\0\0\0\x08"), 5_000)
 
 
 class ClientCertificates(TlsTest):
