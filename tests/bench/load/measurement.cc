@@ -72,7 +72,7 @@ Json Measurement::Run() {
   AwaitDue();
   flow_.Resume(Now());
   WarmUp();
-  if (!disturbance_) disturbance_ = std::make_unique<Disturbance>(options_, loop_, endpoint_);
+  Disturbance disturbance(options_, endpoint_);
   const int64_t memory_before = server_.ReadMemory();
   const Usage before{Now(), server_.ReadCpu(), self_.ReadCpu(), memory_before};
   flow_.BeginMeasuring(before.time);
@@ -80,7 +80,10 @@ Json Measurement::Run() {
   measured_ops_ = flow_.done();
   Usage after{Now(), server_.ReadCpu(), self_.ReadCpu(), 0};
   after.memory = server_.ReadMemory();
-  const Json report = Report(before, after);
+  disturbance.End();
+  Json report = Report(before, after);
+  if (!options_.questions.empty()) report["answers_us"] = AnswersOf(disturbance);
+  if (options_.burst > 0) report["bursts"] = disturbance.burst()->finished();
   Quiesce();
   return report;
 }
@@ -139,25 +142,22 @@ Json Measurement::Report(const Usage& before, const Usage& after) const {
   const int64_t ticks_ns = after.server.user_system_ns - before.server.user_system_ns;
   const int64_t load_ns = after.load.run_ns - before.load.run_ns;
   const int64_t switches = after.server.context_switches - before.server.context_switches;
-  Json report = {{"ops", ops},
-                 {"seconds", seconds},
-                 {"ops_per_second", static_cast<double>(ops) / seconds},
-                 {"cpu_us_per_op", PerOp(Microseconds(server_ns), ops)},
-                 {"cpu_us_per_op_by_ticks", PerOp(Microseconds(ticks_ns), ops)},
-                 {"cpu_share", ToSeconds(server_ns) / seconds},
-                 {"load_cpu_us_per_op", PerOp(Microseconds(load_ns), ops)},
-                 {"context_switches_per_op", PerOp(static_cast<double>(switches), ops)},
-                 {"rss_at_first", memory_at_first_},
-                 {"rss_before", before.memory},
-                 {"rss_after", after.memory},
-                 {"stored", surroundings_.stored()},
-                 {"store_seconds", ToSeconds(surroundings_.nanoseconds())},
-                 {"refusals", flow_.refusals()},
-                 {"cycle_us", Percentiles(flow_.cycles())},
-                 {"command_us", Percentiles(flow_.commands())}};
-  if (!options_.questions.empty()) report["answers_us"] = AnswersOf(*disturbance_);
-  if (options_.burst > 0) report["bursts"] = disturbance_->burst()->finished();
-  return report;
+  return {{"ops", ops},
+          {"seconds", seconds},
+          {"ops_per_second", static_cast<double>(ops) / seconds},
+          {"cpu_us_per_op", PerOp(Microseconds(server_ns), ops)},
+          {"cpu_us_per_op_by_ticks", PerOp(Microseconds(ticks_ns), ops)},
+          {"cpu_share", ToSeconds(server_ns) / seconds},
+          {"load_cpu_us_per_op", PerOp(Microseconds(load_ns), ops)},
+          {"context_switches_per_op", PerOp(static_cast<double>(switches), ops)},
+          {"rss_at_first", memory_at_first_},
+          {"rss_before", before.memory},
+          {"rss_after", after.memory},
+          {"stored", surroundings_.stored()},
+          {"store_seconds", ToSeconds(surroundings_.nanoseconds())},
+          {"refusals", flow_.refusals()},
+          {"cycle_us", Percentiles(flow_.cycles())},
+          {"command_us", Percentiles(flow_.commands())}};
 }
 
 }  // namespace gearstalk::bench

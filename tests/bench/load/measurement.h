@@ -44,7 +44,6 @@ class Measurement {
   Loop loop_;
   Flow flow_;
   const Clients clients_;
-  std::unique_ptr<Disturbance> disturbance_;
   int64_t measured_ops_ = 0;
 };
 

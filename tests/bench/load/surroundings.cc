@@ -1,5 +1,7 @@
 #include "tests/bench/load/surroundings.h"
 
+#include <sched.h>
+
 #include <algorithm>
 
 #include "tests/bench/load/clock.h"
@@ -71,14 +73,26 @@ Surroundings::Surroundings(const Options& options, const Endpoint& endpoint)
   nanoseconds_ = Now() - start;
 }
 
-Disturbance::Disturbance(const Options& options, Loop& loop, const Endpoint& endpoint) {
+Disturbance::Disturbance(const Options& options, const Endpoint& endpoint) {
   const int64_t pause = FromSeconds(options.ask_every_ms / 1000);
   for (const std::string& question : options.questions) {
-    askers_.push_back(std::make_unique<Asker>(loop, endpoint, question, pause));
+    askers_.push_back(std::make_unique<Asker>(loop_, endpoint, question, pause));
   }
   if (options.burst > 0) {
-    burst_ = std::make_unique<Burst>(loop, endpoint, options.protocol, options.burst);
+    burst_ = std::make_unique<Burst>(loop_, endpoint, options.protocol, options.burst);
   }
+  if (!askers_.empty() || burst_ != nullptr) thread_ = std::thread([this] { Run(); });
+}
+
+void Disturbance::Run() {
+  const sched_param none{};
+  if (sched_setscheduler(0, SCHED_IDLE, &none) != 0) Fail("cannot lower a thread's priority");
+  while (!ends_) loop_.RunRound(Now() + kMillisecond);
+}
+
+void Disturbance::End() {
+  ends_ = true;
+  if (thread_.joinable()) thread_.join();
 }
 
 }  // namespace gearstalk::bench

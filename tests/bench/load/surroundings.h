@@ -1,12 +1,15 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "tests/bench/load/asker.h"
 #include "tests/bench/load/burst.h"
 #include "tests/bench/load/idle.h"
+#include "tests/bench/load/loop.h"
 #include "tests/bench/load/options.h"
 
 namespace gearstalk::bench {
@@ -34,17 +37,27 @@ class Surroundings {
   IdleConnections idle_;
 };
 
-// Clients that do something else during the measured load.
+// Clients that do something else during the measured load: on a thread of their own, which has only
+// the time that the load leaves, so that what is measured beside them is the server's delay.
 class Disturbance {
  public:
-  Disturbance(const Options& options, Loop& loop, const Endpoint& endpoint);
+  Disturbance(const Options& options, const Endpoint& endpoint);
+  ~Disturbance() { End(); }
 
+  void End();
+
+  // When it has ended.
   const std::vector<std::unique_ptr<Asker>>& askers() const { return askers_; }
   const Burst* burst() const { return burst_.get(); }
 
  private:
+  void Run();
+
+  Loop loop_;
   std::vector<std::unique_ptr<Asker>> askers_;
   std::unique_ptr<Burst> burst_;
+  std::atomic<bool> ends_ = false;
+  std::thread thread_;
 };
 
 }  // namespace gearstalk::bench
