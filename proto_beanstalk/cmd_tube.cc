@@ -9,9 +9,6 @@
 namespace gearstalk::beanstalk {
 namespace {
 
-constexpr std::uint64_t kJobsASlice = 1000;
-constexpr std::size_t kTubesASlice = 2000;
-
 class KickAnswer final : public LongAnswer {
  public:
   // No more than what lies there now: what is buried again meanwhile waits for the next kick.
@@ -19,7 +16,7 @@ class KickAnswer final : public LongAnswer {
       : left_(std::min<std::uint64_t>(bound, tube.buried() > 0 ? tube.buried() : tube.delayed())) {}
 
   bool Advance(Session& session) override {
-    const std::uint64_t slice = std::min(left_, kJobsASlice);
+    const std::uint64_t slice = std::min<std::uint64_t>(left_, kSlice);
     const Engine::Kicked kicked =
         session.engine().Kick(session.now(), session, slice, from_delayed_);
     left_ -= kicked.count;
@@ -49,20 +46,23 @@ class KickAnswer final : public LongAnswer {
 class TubesAnswer final : public LongAnswer {
  public:
   bool Advance(Session& session) override {
-    for (std::size_t n = 0; n < kTubesASlice; ++n) {
+    for (std::size_t n = 0; n < kSlice; ++n) {
       const Tube* const tube = session.engine().NextTube(last_);
       if (tube == nullptr) {
-        WriteYaml(session.out(), list_.Take());
+        rows_.Append(list_.Take());
+        WriteYaml(session.out(), std::move(rows_));
         return true;
       }
       if (session.May(right::kAny, tube->name())) list_.TubeItem(tube->name());
       last_ = tube->id();
     }
+    rows_.Append(list_.Take());
     return false;
   }
 
  private:
-  Yaml list_;
+  Yaml list_;  // of one slice
+  Output rows_;
   std::uint64_t last_ = 0;
 };
 
@@ -71,18 +71,20 @@ class WatchedAnswer final : public LongAnswer {
  public:
   bool Advance(Session& session) override {
     const auto& watched = session.watched();
-    const std::size_t end = std::min(watched.size(), at_ + kTubesASlice);
+    const std::size_t end = std::min(watched.size(), at_ + kSlice);
     for (; at_ < end; ++at_) {
       const auto& watch = *(watched.begin() + static_cast<std::ptrdiff_t>(at_));
       list_.TubeItem(watch->tube.name());
     }
+    rows_.Append(list_.Take());
     if (at_ < watched.size()) return false;
-    WriteYaml(session.out(), list_.Take());
+    WriteYaml(session.out(), std::move(rows_));
     return true;
   }
 
  private:
-  Yaml list_;
+  Yaml list_;  // of one slice
+  Output rows_;
   std::size_t at_ = 0;
 };
 

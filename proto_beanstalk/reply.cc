@@ -84,17 +84,16 @@ void WriteJob(Output& out, std::string_view word, const Job& job) {
   WriteBody(out, job);
 }
 
-void WriteYaml(Output& out, std::string yaml) {
+void WriteYaml(Output& out, std::string_view yaml) {
   WriteLine(out, "OK", std::uint64_t{yaml.size()});
-  yaml += "\r\n";
-  if (yaml.size() < Output::kShareFrom) {
-    out.Append(yaml);
-    return;
-  }
-  auto text = std::make_unique<std::string>(std::move(yaml));
-  const std::string_view bytes = *text;
-  out.AppendShared(bytes,
-                   Pin(text.release(), [](void* s) { delete static_cast<std::string*>(s); }));
+  out.Append(yaml);
+  out.Append("\r\n");
+}
+
+void WriteYaml(Output& out, Output yaml) {
+  WriteLine(out, "OK", std::uint64_t{yaml.size()});
+  out.Append(std::move(yaml));
+  out.Append("\r\n");
 }
 
 }  // namespace gearstalk::beanstalk

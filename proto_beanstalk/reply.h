@@ -39,6 +39,7 @@ void WriteName(Output& out, std::string_view word, std::string_view name);
 void WriteJob(Output& out, std::string_view word, const Job& job);
 
 // "OK <bytes>", the text, and CRLF behind both.
-void WriteYaml(Output& out, std::string yaml);
+void WriteYaml(Output& out, std::string_view yaml);
+void WriteYaml(Output& out, Output yaml);
 
 }  // namespace gearstalk::beanstalk

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -19,6 +20,8 @@ namespace gearstalk::beanstalk {
 // An answer that is made in slices, so that it delays nobody else for long.
 class LongAnswer {
  public:
+  static constexpr std::size_t kSlice = 512;  // jobs or tubes
+
   virtual ~LongAnswer() = default;
   // Does one slice; the last one writes the reply and returns true.
   virtual bool Advance(Session& session) = 0;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace gearstalk::beanstalk {
 
@@ -19,7 +20,8 @@ class Yaml {
   void TubeItem(std::string_view tube);
 
   const std::string& text() const { return text_; }
-  std::string Take() { return std::move(text_); }
+  // What there is; rows that follow go on behind it.
+  std::string Take() { return std::exchange(text_, {}); }
 
  private:
   void Key(std::string_view key);

@@ -6,12 +6,12 @@
 namespace gearstalk::gearman {
 
 bool AdminTable::Advance() {
-  for (int row = 0; row < kSlice; ++row) {
-    if (AddRow()) continue;
-    text_ += ".\n";
-    return true;
-  }
-  return false;
+  bool whole = false;
+  for (int row = 0; row < kSlice && !whole; ++row) whole = !AddRow();
+  if (whole) text_ += ".\n";
+  rows_.Append(text_);
+  text_.clear();
+  return whole;
 }
 
 bool AdminTable::AddRow() {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "proto_gearman/context.h"
 
@@ -14,7 +15,7 @@ namespace gearstalk::gearman {
 class AdminTable {
  public:
   enum class Kind : std::uint8_t { kStatus, kPriorityStatus, kJobs, kUniqueJobs };
-  static constexpr int kSlice = 2000;  // rows
+  static constexpr int kSlice = 512;  // rows
 
   // Shows what `peer` may see.
   AdminTable(Kind kind, const Context& context, const Peer& peer)
@@ -22,7 +23,7 @@ class AdminTable {
 
   // Adds up to a slice of rows; true when the table is whole, final dot included.
   bool Advance();
-  std::string_view text() const { return text_; }
+  Output Take() { return std::move(rows_); }
 
  private:
   bool AddRow();
@@ -35,7 +36,8 @@ class AdminTable {
   const Context& context_;
   const Peer& peer_;
   std::uint64_t cursor_ = 0;  // the last tube or job, by id
-  std::string text_;
+  std::string text_;          // of one slice
+  Output rows_;
 };
 
 }  // namespace gearstalk::gearman

@@ -107,7 +107,7 @@ GearmanSession::Step GearmanSession::TakeLine(std::string_view& rest, Scope scop
 
 GearmanSession::Step GearmanSession::ContinueTable() {
   if (!table_->Advance()) return Step::kYield;
-  out().Append(table_->text());
+  out().Append(table_->Take());
   table_.reset();
   return Step::kRan;
 }

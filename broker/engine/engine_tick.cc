@@ -8,7 +8,7 @@ namespace gearstalk {
 namespace {
 
 // Jobs moved in one call of Tick: with 10^6 due at once others get their turn in between.
-constexpr int kSteps = 512;
+constexpr int kSteps = 128;
 
 }  // namespace
 

@@ -203,7 +203,13 @@ bool Connection::Leave() {
 bool Connection::Flush() {
   if (broken_) return false;
   std::array<iovec, 64> pieces;
+  std::size_t sent_in_round = 0;
   while (!out_.empty()) {
+    if (sent_in_round >= Output::kMaxGather) {
+      // The others first.
+      WaitForSpace();
+      return !Hopeless();
+    }
     const int count =
         out_.Gather(pieces.data(), static_cast<int>(pieces.size()), server_.Durable());
     if (count == 0) {
@@ -226,6 +232,7 @@ bool Connection::Flush() {
     }
     server_.CountSent(static_cast<std::size_t>(sent));
     out_.Consume(static_cast<std::size_t>(sent));
+    sent_in_round += static_cast<std::size_t>(sent);
   }
   if (tls_ != nullptr) {
     if (const std::optional<bool> over = FlushTls()) return *over;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <memory>
 
 #include "broker/base/check.h"
@@ -96,6 +97,16 @@ void Output::Append(std::string_view bytes) {
   }
 }
 
+void Output::Append(Output&& other) {
+  GS_DCHECK(other.gates_.empty());
+  const auto first = other.segments_.begin() + static_cast<std::ptrdiff_t>(other.first_);
+  segments_.insert(segments_.end(), std::make_move_iterator(first),
+                   std::make_move_iterator(other.segments_.end()));
+  size_ += other.size_;
+  other.segments_.clear();
+  other.Reset();
+}
+
 void Output::AppendShared(std::string_view bytes, Pin pin) {
   segments_.push_back({bytes.data(), bytes.size(), nullptr, std::move(pin)});
   size_ += bytes.size();
@@ -109,16 +120,17 @@ void Output::HoldUntil(Lsn lsn) {
 
 int Output::Gather(iovec* pieces, int max, Lsn durable) {
   while (first_gate_ < gates_.size() && gates_[first_gate_].lsn <= durable) ++first_gate_;
-  std::size_t may_leave = size_;
+  std::uint64_t may_leave = size_;
   if (first_gate_ < gates_.size()) {
-    may_leave = static_cast<std::size_t>(gates_[first_gate_].offset - sent_);
+    may_leave = gates_[first_gate_].offset - sent_;
   } else if (!gates_.empty()) {
     gates_.clear();
     first_gate_ = 0;
   }
+  may_leave = std::min<std::uint64_t>(may_leave, kMaxGather);
   int count = 0;
   for (std::size_t i = first_; i < segments_.size() && count < max && may_leave > 0; ++i) {
-    const std::size_t part = std::min(segments_[i].size, may_leave);
+    const std::size_t part = std::min<std::uint64_t>(segments_[i].size, may_leave);
     if (part == 0) continue;
     pieces[count++] = {const_cast<char*>(segments_[i].data), part};
     may_leave -= part;

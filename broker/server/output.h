@@ -40,13 +40,18 @@ class Output {
   static constexpr std::size_t kShareFrom = 4096;
   // The most that Prepare gives.
   static constexpr std::size_t kMaxPrepare = 4096;
+  // The most that Gather gives, in bytes: what is sent in one go without keeping others waiting.
+  static constexpr std::size_t kMaxGather = 512 * 1024;
 
   Output() = default;
+  Output(Output&& other) = default;
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
   ~Output();
 
   void Append(std::string_view bytes);
+  // All of `other`, uncopied. It has held nothing back.
+  void Append(Output&& other);
   // At least `size` writable bytes at the end; Commit says how many were used.
   char* Prepare(std::size_t size);
   void Commit(std::size_t size);
@@ -60,7 +65,8 @@ class Output {
   bool empty() const { return size_ == 0; }
   std::size_t size() const { return size_; }
 
-  // Up to `max` pieces that may leave now, given what is durable; their number.
+  // Up to `max` pieces that may leave now, given what is durable; their number. The pieces have no
+  // more than kMaxGather bytes.
   int Gather(iovec* pieces, int max, Lsn durable);
   // `size` bytes were sent.
   void Consume(std::size_t size);

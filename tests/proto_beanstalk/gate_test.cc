@@ -3,6 +3,7 @@
 #include <array>
 #include <string>
 
+#include "proto_beanstalk/session.h"
 #include "tests/proto_beanstalk/broker.h"
 
 namespace gearstalk::beanstalk {
@@ -94,12 +95,13 @@ TEST_F(GateTest, QuestionsAndRefusalsDoNotWait) {
 }
 
 TEST_F(GateTest, AKickOfManyIsHeldByItsLastRecord) {
-  for (int i = 0; i < 1001; ++i) a_.Say("put 0 9 60 1\r\nx\r\n");
+  constexpr int kSlice = LongAnswer::kSlice;
+  for (int i = 0; i <= kSlice; ++i) a_.Say("put 0 9 60 1\r\nx\r\n");
   const Lsn before = journal_.appended;
   EXPECT_EQ(a_.Step("kick 2000\r\n"), Then::kYield);
   EXPECT_EQ(a_.Step(""), Then::kMore);
-  EXPECT_EQ(Leaving(a_, before + 1000), "");
-  EXPECT_EQ(Leaving(a_, before + 1001), "KICKED 1001\r\n");
+  EXPECT_EQ(Leaving(a_, before + kSlice), "");
+  EXPECT_EQ(Leaving(a_, before + kSlice + 1), "KICKED " + std::to_string(kSlice + 1) + "\r\n");
 }
 
 TEST_F(GateTest, AJournalThatRefusesIsOutOfMemory) {

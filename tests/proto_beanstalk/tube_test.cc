@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "proto_beanstalk/session.h"
 #include "tests/proto_beanstalk/broker.h"
 
 namespace gearstalk::beanstalk {
@@ -9,11 +10,15 @@ namespace {
 
 using TubeTest = BeanstalkTest;
 
+constexpr int kSlice = LongAnswer::kSlice;
+
 std::string Repeat(const std::string& text, int times) {
   std::string all;
   for (int i = 0; i < times; ++i) all += text;
   return all;
 }
+
+std::string Kicked(int jobs) { return "KICKED " + std::to_string(jobs) + "\r\n"; }
 
 TEST_F(TubeTest, KickTakesBuriedJobsFirst) {
   a_.Say(Repeat("put 0 0 60 1\r\nx\r\n", 3) + "put 0 99 60 1\r\nd\r\n");
@@ -38,30 +43,30 @@ TEST_F(TubeTest, KickStaysInTheUsedTube) {
 }
 
 TEST_F(TubeTest, KickOfManyJobsLetsOthersGoFirst) {
-  a_.Say(Repeat("put 0 99 60 1\r\nx\r\n", 2500));
+  a_.Say(Repeat("put 0 99 60 1\r\nx\r\n", 2 * kSlice + 1));
   EXPECT_EQ(a_.Step("kick 4000\r\n"), Then::kYield);
-  EXPECT_EQ(ValueOf(b_.Say("stats\r\n"), "current-jobs-ready"), "1000");
+  EXPECT_EQ(ValueOf(b_.Say("stats\r\n"), "current-jobs-ready"), std::to_string(kSlice));
   EXPECT_EQ(a_.Step("list-tube-used\r\n"), Then::kYield);
   EXPECT_EQ(a_.Step(""), Then::kMore);
-  EXPECT_EQ(a_.Hear(), "KICKED 2500\r\nUSING default\r\n");
+  EXPECT_EQ(a_.Hear(), Kicked(2 * kSlice + 1) + "USING default\r\n");
 }
 
 TEST_F(TubeTest, KickOfExactlyASliceIsDone) {
-  a_.Say(Repeat("put 0 99 60 1\r\nx\r\n", 1000));
+  a_.Say(Repeat("put 0 99 60 1\r\nx\r\n", kSlice));
   EXPECT_EQ(a_.Step("kick 9999\r\n"), Then::kMore);
-  EXPECT_EQ(a_.Hear(), "KICKED 1000\r\n");
+  EXPECT_EQ(a_.Hear(), Kicked(kSlice));
 }
 
 TEST_F(TubeTest, KickCountsWhatItFoundAlthoughJobsAreBuriedAgain) {
-  a_.Say(Repeat("put 0 0 60 1\r\nx\r\n", 1500));
-  for (int id = 1; id <= 1500; ++id) {
+  a_.Say(Repeat("put 0 0 60 1\r\nx\r\n", kSlice + 1));
+  for (int id = 1; id <= kSlice + 1; ++id) {
     const std::string text = std::to_string(id);
     a_.Say("reserve-job " + text + "\r\nbury " + text + " 0\r\n");
   }
   EXPECT_EQ(a_.Step("kick 4000000000\r\n"), Then::kYield);
   b_.Say("reserve\r\nbury 1 0\r\n");
   EXPECT_EQ(a_.Step(""), Then::kMore);
-  EXPECT_EQ(a_.Hear(), "KICKED 1500\r\n");
+  EXPECT_EQ(a_.Hear(), Kicked(kSlice + 1));
   EXPECT_EQ(a_.Say("peek-buried\r\n"), "FOUND 1 1\r\nx\r\n");
 }
 
@@ -113,7 +118,7 @@ TEST_F(TubeTest, ListTubesQuotesNamesThatOnlyGearmanKnows) {
 
 class ManyTubes : public BeanstalkTest {
  protected:
-  static constexpr int kTubes = 4500;
+  static constexpr int kTubes = 2 * kSlice + 1;
 
   ManyTubes() {
     expected_ = "---\n- default\n";
@@ -143,11 +148,13 @@ TEST_F(ManyTubes, AreListedInSlicesToTheirWatcher) {
 
 TEST_F(ManyTubes, MayComeAndGoMeanwhile) {
   EXPECT_EQ(b_.Step("list-tubes\r\n"), Then::kYield);
-  a_.Say("ignore tube-1999\r\nignore tube-4499\r\nwatch late\r\n");
+  const auto tube = [](int number) { return "tube-" + std::to_string(number); };
+  // The last one of the first slice, and of all.
+  a_.Say("ignore " + tube(kSlice - 2) + "\r\nignore " + tube(kTubes - 1) + "\r\nwatch late\r\n");
   const std::string reply = b_.Say("");
   EXPECT_EQ(reply.substr(0, 3), "OK ");
-  EXPECT_EQ(reply.find("- tube-4499\n"), std::string::npos);
-  EXPECT_NE(reply.find("- tube-4498\n- late\n\r\n"), std::string::npos);
+  EXPECT_EQ(reply.find(tube(kTubes - 1)), std::string::npos);
+  EXPECT_NE(reply.find("- " + tube(kTubes - 2) + "\n- late\n\r\n"), std::string::npos);
 }
 
 TEST_F(ManyTubes, DoNotMindAListenerThatLeaves) {

@@ -199,6 +199,30 @@ TEST(OutputGate, HoldsAgainAfterAllWasSent) {
   EXPECT_EQ(Drain(out, 2, 1), "b");
 }
 
+TEST(Output, TakesAllOfAnother) {
+  const std::string body(10'000, 'b');
+  Output out, other, none;
+  out.Append("first ");
+  other.Append(std::string(20'000, 'a'));
+  other.AppendShared(body, Pin());
+  other.Consume(1);
+  out.Append(std::move(other));
+  out.Append(std::move(none));
+  out.Append(" last");
+  EXPECT_EQ(out.size(), 6U + 29'999 + 5);
+  EXPECT_EQ(out.TakeAll(), "first " + std::string(19'999, 'a') + body + " last");
+}
+
+TEST(Output, GivesNoMoreThanMayBeSentInOneGo) {
+  Output out;
+  const std::string body(Output::kMaxGather, 'b');
+  out.Append("first");
+  out.AppendShared(body, Pin());
+  EXPECT_EQ(Peek(out, 0).size(), Output::kMaxGather);
+  out.Consume(Output::kMaxGather);
+  EXPECT_EQ(Peek(out, 0).size(), 5U);
+}
+
 TEST(OutputGate, StaysShutWhenWhatWasBeforeItIsSent) {
   Output out;
   out.Append("a");

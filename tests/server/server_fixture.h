@@ -101,6 +101,12 @@ class ServerTest : public ::testing::Test {
     EXPECT_TRUE(name.ok());
   }
 
+  // Returns the port.
+  std::uint16_t ListenToTcp() {
+    const auto name = server_.Listen(ListenAddress::Parse("127.0.0.1:0").value(), {&a_, &b_});
+    EXPECT_TRUE(name.ok());
+    return static_cast<std::uint16_t>(std::stoi(name.value().substr(name.value().find(':') + 1)));
+  }
   // Turns until `done`; false if that never comes.
   template <typename Done>
   bool Until(Done done) {

@@ -312,10 +312,7 @@ TEST_F(ServerTest, ListensToSeveralAddresses) {
 }
 
 TEST_F(ServerTest, SpeaksTcp) {
-  const auto name = server_.Listen(ListenAddress::Parse("127.0.0.1:0").value(), {&a_, &b_});
-  ASSERT_TRUE(name.ok());
-  const std::string port = name.value().substr(name.value().find(':') + 1);
-  Client client(static_cast<std::uint16_t>(std::stoi(port)));
+  Client client(ListenToTcp());
   ASSERT_TRUE(client.connected());
   client.Send("a echo 1\n");
   ExpectHears(client, "1\n");
@@ -323,6 +320,14 @@ TEST_F(ServerTest, SpeaksTcp) {
     EXPECT_EQ(peer.address, "127.0.0.1");
     EXPECT_TRUE(peer.local);
   });
+}
+
+TEST_F(ServerTest, SendsMuchInSeveralRounds) {
+  Client client(ListenToTcp());
+  client.Send("a big 3000000\n");
+  ASSERT_TRUE(Until([&] { return server_.sent_bytes() > 0; }));
+  EXPECT_LE(server_.sent_bytes(), Output::kMaxGather);
+  EXPECT_EQ(Hear(client, std::string(3'000'001, ' ')).size(), 3'000'001U);
 }
 
 TEST_F(ServerTest, StopSendsWhatItHas) {
