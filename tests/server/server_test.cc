@@ -324,10 +324,20 @@ TEST_F(ServerTest, SpeaksTcp) {
 
 TEST_F(ServerTest, SendsMuchInSeveralRounds) {
   Client client(ListenToTcp());
-  client.Send("a big 3000000\n");
-  ASSERT_TRUE(Until([&] { return server_.sent_bytes() > 0; }));
-  EXPECT_LE(server_.sent_bytes(), Output::kMaxGather);
-  EXPECT_EQ(Hear(client, std::string(3'000'001, ' ')).size(), 3'000'001U);
+  std::size_t most = 0;
+  // The kernel takes more at once from a connection that has sent much.
+  for (int i = 0; i < 5; ++i) {
+    client.Send("a big 3000000\n");
+    std::size_t heard = 0;
+    ASSERT_TRUE(Until([&] {
+      const std::uint64_t before = server_.sent_bytes();
+      server_.Turn(0);
+      most = std::max(most, server_.sent_bytes() - before);
+      heard += client.Read().size();
+      return heard == 3'000'001;
+    }));
+  }
+  EXPECT_LE(most, Output::kMaxGather);
 }
 
 TEST_F(ServerTest, StopSendsWhatItHas) {
