@@ -10,9 +10,9 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 
+#include "admin/http_address.h"
 #include "admin/http_stream.h"
 
 namespace gearstalk {
@@ -23,11 +23,6 @@ constexpr int kMaxHead = 8 * 1024;                // bytes
 constexpr int kMaxBody = 1024;                    // bytes; nobody has anything to say
 constexpr timeval kAcceptPause = {0, 100'000};    // when descriptors have run out
 constexpr std::uint16_t kAnyMethod = UINT16_MAX;  // others than GET and HEAD get a 405 of ours
-constexpr const char* kLoopback = "127.0.0.1";
-
-Status Bad(std::string_view address, std::string_view why) {
-  return {Code::kInvalid, fmt::format("admin address '{}': {}", address, why)};
-}
 
 int PortOf(evhttp_bound_socket* bound) {
   sockaddr_storage address{};
@@ -85,19 +80,14 @@ HttpServer::~HttpServer() {
 }
 
 Result<std::unique_ptr<HttpServer>> HttpServer::Open(event_base* base, std::string_view address) {
-  const auto colon = address.rfind(':');
-  std::string host(address.substr(0, colon == std::string_view::npos ? 0 : colon));
-  if (host.empty()) host = kLoopback;
-  const std::string shown = host;
+  const Result<HttpAddress> parsed = HttpAddress::Parse(address);
+  if (!parsed.ok()) return parsed.status();
+  const std::string& shown = parsed.value().host;
+  std::string host = shown;
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  const std::string_view digits = address.substr(colon + 1);
-  std::uint16_t port = 0;
-  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), port);
-  if (error != std::errc() || end != digits.end() || digits.empty()) {
-    return Bad(address, "expected HOST:PORT, the port a number from 0 to 65535");
-  }
   std::unique_ptr<HttpServer> server(new HttpServer(base, evhttp_new(base)));
-  evhttp_bound_socket* bound = evhttp_bind_socket_with_handle(server->http_, host.c_str(), port);
+  evhttp_bound_socket* bound =
+      evhttp_bind_socket_with_handle(server->http_, host.c_str(), parsed.value().port);
   if (bound == nullptr) {
     return Status(Code::kIo, fmt::format("cannot listen on {}: {}", address, std::strerror(errno)));
   }

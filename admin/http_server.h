@@ -35,8 +35,7 @@ class HttpServer {
   // Answers that are made in slices at the same time, at most.
   static constexpr std::size_t kMaxStreams = 8;
 
-  // `address` is HOST:PORT, ":PORT" or "PORT"; without a host it is 127.0.0.1. Port 0 takes a free
-  // one. `base` outlives the server.
+  // `address` is an HttpAddress; port 0 takes a free one. `base` outlives the server.
   static Result<std::unique_ptr<HttpServer>> Open(event_base* base, std::string_view address);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;

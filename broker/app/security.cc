@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "broker/config/option.h"
 #include "broker/server/listener.h"
 
 namespace gearstalk {
@@ -20,6 +21,7 @@ TlsFiles FilesOf(const Config::Tls& tls) {
           .client_certificates = asked};
 }
 
+// What makes no sense without a certificate, and would be taken for protection.
 Status NeedsNoTls(const Config& config) {
   for (const std::string& text : config.listen) {
     const Result<ListenAddress> address = ListenAddress::Parse(text);
@@ -27,6 +29,12 @@ Status NeedsNoTls(const Config& config) {
     if (address.value().tls != ListenAddress::Tls::kRequired) continue;
     return {Code::kInvalid,
             fmt::format("listen address '{}': tls=required needs tls.certificate", text)};
+  }
+  for (const char* key : {"tls.key", "tls.client_ca", "tls.client_certificates"}) {
+    const Kind& kind = FindOption(key)->kind;
+    if (kind.get(config) == kind.get(Config())) continue;
+    return {Code::kInvalid,
+            fmt::format("{} '{}': needs tls.certificate", key, kind.get(config).front())};
   }
   return {};
 }

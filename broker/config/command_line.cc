@@ -1,5 +1,7 @@
 #include "broker/config/command_line.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 
 #include "broker/config/documents.h"
@@ -49,15 +51,26 @@ Flags::Flags() {
   }
 }
 
-Status SetFlags(const Flags& flags, const Checks& checks, Config& config) {
+Status SetFlags(const Flags& flags, const Checks& checks, Settings& settings) {
   for (std::size_t i = 0; i < Options().size(); ++i) {
     if (flags.values[i].empty()) continue;
     const Option& option = Options()[i];
     std::vector<Given> values;
     for (const std::string& text : flags.values[i]) values.push_back({text, FlagOf(option)});
-    if (Status status = SetOption(option, values, checks, config); !status.ok()) return status;
+    if (Status status = SetOption(option, values, checks, settings); !status.ok()) return status;
   }
   return {};
+}
+
+Status Unexpected(const CLI::App& app) {
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options()) known.push_back(option->get_name());
+  for (const std::string& word : app.remaining()) {
+    if (!word.starts_with("--")) continue;
+    const std::string flag = word.substr(0, word.find('='));
+    return Bad(fmt::format("unknown flag '{}'; did you mean '{}'?", flag, Nearest(flag, known)));
+  }
+  return Bad(fmt::format("unexpected argument '{}'", app.remaining().front()));
 }
 
 }  // namespace
@@ -72,6 +85,8 @@ Result<CommandLine> ReadCommandLine(int argc, const char* const* argv, const Che
     line.action = Action::kPrintAndExit;
     line.text = flags.app.help();
     return line;
+  } catch (const CLI::ExtrasError&) {
+    return Unexpected(flags.app);
   } catch (const CLI::ParseError& error) {
     return Bad(error.what());
   }
@@ -97,9 +112,9 @@ Result<CommandLine> ReadCommandLine(int argc, const char* const* argv, const Che
     return line;
   }
   Status status;
-  if (!flags.file.empty()) status = ReadConfigFile(flags.file, checks, line.config);
-  if (status.ok()) status = ReadEnvironment(checks, line.config);
-  if (status.ok()) status = SetFlags(flags, checks, line.config);
+  if (!flags.file.empty()) status = ReadConfigFile(flags.file, checks, line.settings);
+  if (status.ok()) status = ReadEnvironment(checks, line.settings);
+  if (status.ok()) status = SetFlags(flags, checks, line.settings);
   if (!status.ok()) return status;
   if (flags.check) line.action = Action::kCheckConfig;
   return line;

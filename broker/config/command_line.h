@@ -11,7 +11,7 @@ namespace gearstalk {
 
 // What the command line asks for.
 struct CommandLine {
-  Config config;
+  Settings settings;
   enum class Action : std::uint8_t {
     kServe,
     kCheckConfig,

@@ -60,6 +60,7 @@ std::span<const Option> Options();
 // nullptr: there is none.
 const Option* FindOption(std::string_view key);
 
+inline constexpr std::string_view kVariablePrefix = "GEARSTALKD_";
 std::string FlagOf(const Option& option);
 std::string VariableOf(const Option& option);
 

@@ -317,7 +317,7 @@ std::string FlagOf(const Option& option) {
 }
 
 std::string VariableOf(const Option& option) {
-  std::string name = "GEARSTALKD_" + std::string(option.key);
+  std::string name = std::string(kVariablePrefix) + std::string(option.key);
   for (char& c : name) c = c == '.' ? '_' : static_cast<char>(std::toupper(c));
   return name;
 }

@@ -21,14 +21,31 @@ struct Given {
   std::string where;
 };
 
+// What was set last outweighs what was set before.
+struct Settings {
+  Config config;
+  struct Origin {
+    std::string key, text, where;
+  };
+  std::vector<Origin> origins;  // in the order in which they were set
+};
+
 // Errors begin with the `where` of the value that is bad.
 Status SetOption(const Option& option, const std::vector<Given>& values, const Checks& checks,
-                 Config& config);
+                 Settings& settings);
 
 // A YAML file of keys and values; groups are maps, or dotted keys.
-Status ReadConfigFile(const std::string& file, const Checks& checks, Config& config);
+Status ReadConfigFile(const std::string& file, const Checks& checks, Settings& settings);
 
 // The variables GEARSTALKD_...
-Status ReadEnvironment(const Checks& checks, Config& config);
+Status ReadEnvironment(const Checks& checks, Settings& settings);
+// A warning for each that is none of them: whoever runs the broker may have set it for himself.
+std::vector<std::string> UnknownVariables();
+
+// Of `known`, which is not empty, the one that looks most like `word`.
+std::string Nearest(std::string_view word, const std::vector<std::string>& known);
+
+// A message that begins with "KEY 'VALUE'", with the place where that was set in front.
+std::string Located(const Settings& settings, const std::string& message);
 
 }  // namespace gearstalk

@@ -52,7 +52,9 @@ Status AskClients(SSL_CTX* context, const TlsFiles& files) {
   using Certificates = TlsFiles::ClientCertificates;
   if (files.client_certificates == Certificates::kOff) return {};
   if (files.client_ca.empty()) {
-    return {Code::kInvalid, "tls.client_certificates needs tls.client_ca"};
+    const bool required = files.client_certificates == Certificates::kRequired;
+    return Bad("tls.client_certificates", required ? "required" : "optional",
+               "needs tls.client_ca");
   }
   if (Status status = Readable("tls.client_ca", files.client_ca); !status.ok()) return status;
   STACK_OF(X509_NAME)* names = SSL_load_client_CA_file(files.client_ca.c_str());

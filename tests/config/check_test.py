@@ -41,9 +41,17 @@ BAD = {
         "FILE:1: listen: listen address '127.0.0.1:1,mode=0660': "
         "owner, group and mode are for Unix sockets",
     "listen: 127.0.0.1:1,tls=required\n":
-        "listen address '127.0.0.1:1,tls=required': tls=required needs tls.certificate",
+        "FILE:1: listen: address '127.0.0.1:1,tls=required': tls=required needs tls.certificate",
+    "listen:\n  - 127.0.0.1:1\n  - 127.0.0.1:2,tls=required\n":
+        "FILE:3: listen: address '127.0.0.1:2,tls=required': tls=required needs tls.certificate",
     "tls:\n  certificate: /no/such/file\n":
-        "tls.certificate '/no/such/file': No such file or directory",
+        "FILE:2: tls.certificate: '/no/such/file': No such file or directory",
+    "tls:\n  key: /no/such/file\n": "FILE:2: tls.key: '/no/such/file': needs tls.certificate",
+    "tls:\n  client_certificates: required\n":
+        "FILE:2: tls.client_certificates: 'required': needs tls.certificate",
+    "admin: 11380x\n":
+        "FILE:1: admin: admin address '11380x': "
+        "expected HOST:PORT, the port a number from 0 to 65535",
     "just words\n": "FILE:1: expected 'key: value' lines",
 }
 
@@ -83,6 +91,18 @@ class CheckConfig(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr),
                          (2, "gearstalkd: GEARSTALKD_LISTEN: listen address 'nowhere': "
                              "expected HOST:PORT or unix:/PATH\n"))
+
+    def test_what_outweighs_is_named(self) -> None:
+        path = self.file("tls:\n  certificate: /of/the/file\n")
+        done = check("--config", path, "--tls-certificate", "/of/the/flag")
+        self.assertEqual(done.stderr, "gearstalkd: --tls-certificate: '/of/the/flag': "
+                                      "No such file or directory\n")
+
+    def test_unknown_variables_are_told(self) -> None:
+        done = check(GEARSTALKD_LIMITS_MEMRY="5", GEARSTALKD_LIMITS_MEMORY="5")
+        self.assertEqual((done.returncode, done.stderr),
+                         (0, "gearstalkd: GEARSTALKD_LIMITS_MEMRY: unknown variable; "
+                             "did you mean GEARSTALKD_LIMITS_MEMORY?\n"))
 
     def test_nothing_is_opened(self) -> None:
         """It may be asked beside a broker that runs."""

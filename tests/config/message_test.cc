@@ -80,8 +80,11 @@ TEST(FlagMessage, KnowsItsBounds) {
 }
 
 TEST(FlagMessage, RefusesWhatItDoesNotKnow) {
-  EXPECT_NE(Complaint({"--no-such-flag"}).find("--no-such-flag"), std::string::npos);
-  EXPECT_NE(Complaint({"word"}).find("word"), std::string::npos);
+  EXPECT_EQ(Complaint({"--limits-memry", "5"}),
+            "unknown flag '--limits-memry'; did you mean '--limits-memory'?");
+  EXPECT_EQ(Complaint({"--chek-config=5"}),
+            "unknown flag '--chek-config'; did you mean '--check-config'?");
+  EXPECT_EQ(Complaint({"word"}), "unexpected argument 'word'");
   EXPECT_NE(Complaint({"--sync"}).find("--sync"), std::string::npos);
 }
 
@@ -127,6 +130,28 @@ TEST(FileMessage, OffersTheNearestKeyOfAGroup) {
             "FILE:1: unknown key 'tls.certificat'; did you mean 'tls.certificate'?");
 }
 
+TEST(FileMessage, FindsTheGroupOfAKey) {
+  EXPECT_EQ(FileComplaint("memory: 5\n"),
+            "FILE:1: unknown key 'memory'; did you mean 'limits.memory'?");
+}
+
+TEST(FileMessage, AGroupMayBeEmptyAndIsNoValue) {
+  const ConfigFile file("tls:\n  # certificate: /x\nlimits:\n");
+  Good({"--config", file.path()});
+  EXPECT_EQ(FileComplaint("sync: always\nlimits: 5\n"),
+            "FILE:2: limits: expected 'key: value' lines below it");
+}
+
+TEST(FileMessage, NamesAKeyThatIsThereTwice) {
+  EXPECT_EQ(FileComplaint("sync: always\nsync: never\n"), "FILE:2: sync: is there twice");
+  EXPECT_EQ(FileComplaint("limits.memory: 1\nlimits:\n  memory: 2\n"),
+            "FILE:3: limits.memory: is there twice");
+}
+
+TEST(FileMessage, WantsOneDocument) {
+  EXPECT_EQ(FileComplaint("sync: always\n---\nsync: never\n"), "FILE:3: a second document");
+}
+
 TEST(FileMessage, SaysWhatACheckSays) {
   const Checks checks = {{"listen", [](const std::string& text) {
                             return text == "good" ? Status()
@@ -168,6 +193,7 @@ TEST(FileMessage, WantsScalarsInAList) {
 TEST(FileMessage, NamesAFileThatCannotBeRead) {
   EXPECT_EQ(Complaint({"--config", "/no/such/file.yaml"}),
             "--config: cannot read '/no/such/file.yaml'");
+  EXPECT_EQ(Complaint({"--config", "/"}), "--config: cannot read '/'");
 }
 
 TEST(FileMessage, AFlagDoesNotHideAMistakeInTheFile) {

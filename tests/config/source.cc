@@ -28,7 +28,7 @@ Result<CommandLine> Read(std::vector<std::string> arguments, const Checks& check
 Config Good(std::vector<std::string> arguments) {
   const Result<CommandLine> line = Read(std::move(arguments));
   EXPECT_TRUE(line.ok()) << line.status().message();
-  return line.ok() ? line.value().config : Config();
+  return line.ok() ? line.value().settings.config : Config();
 }
 
 std::string Complaint(std::vector<std::string> arguments, const Checks& checks) {

@@ -194,7 +194,7 @@ class Reloading(TlsTest):
         self.start_tls()
         Path(self.certificates.path("server.key")).write_text("none\n")
         self.process.send_signal(signal.SIGHUP)
-        until(lambda: "tls.key" in self.log(), "a line in the log")
+        until(lambda: "--tls-key: " in self.log(), "a line in the log")
         self.assertEqual(self.server_name(), "server")
 
     def test_rights(self) -> None:

@@ -245,7 +245,7 @@ TEST_F(Tls, NamesTheFileAndTheReason) {
   files.client_ca = files_->Path("nonsense.pem");
   EXPECT_NE(WhyNot(files).find("tls.client_ca '" + files.client_ca + "': "), std::string::npos);
   files.client_ca.clear();
-  EXPECT_EQ(WhyNot(files), "tls.client_certificates needs tls.client_ca");
+  EXPECT_EQ(WhyNot(files), "tls.client_certificates 'required': needs tls.client_ca");
 }
 
 }  // namespace
