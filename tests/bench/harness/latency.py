@@ -19,12 +19,13 @@ Result = dict[str, Any]
 
 def run(bench: Bench, cases: Iterable[Latency]) -> list[Result]:
     results = []
-    rates: dict[str, float] = {}
+    rates: dict[tuple[str, str], float] = {}
     for case in cases:
-        rate = rates.get(case.load) or attempt("full load", lambda: _half_of_slower(bench, case))
+        pair = (case.peer, case.load)
+        rate = rates.get(pair) or attempt("full load", lambda: _half_of_slower(bench, case))
         if rate is None:
             continue
-        rates[case.load] = rate
+        rates[pair] = rate
         if result := attempt(case.name, lambda: _measure(bench, case, rate)):
             results.append(result)
     rows = [row for result in results for row in _rows(result)]
@@ -33,13 +34,13 @@ def run(bench: Bench, cases: Iterable[Latency]) -> list[Result]:
 
 
 def _half_of_slower(bench: Bench, case: Latency) -> float:
-    reports = bench.interleaved([("ours", case.load), (case.peer, case.load)])
+    reports = bench.interleaved([(case.ours, case.load), (case.peer, case.load)])
     fastest = [max(report["ops_per_second"] for report in side) for side in reports]
     return min(fastest) / 2
 
 
 def _measure(bench: Bench, case: Latency, rate: float) -> Result:
-    reports: dict[str, list[Report]] = {"ours": [], case.peer: []}
+    reports: dict[str, list[Report]] = {case.ours: [], case.peer: []}
     for _ in range(1 if bench.quick else ROUNDS):
         for name in reports:
             reports[name].append(_measure_once(bench, case, name, rate))
@@ -62,7 +63,7 @@ def _rows(result: Result) -> list[table.Row]:
     for name, reports in result["reports"].items():
         p99 = _spread(reports, "p99")
         ratio = p99.median / peer_p99
-        bound = 1.0 if name == "ours" else None
+        bound = None if name == result["peer"] else 1.0
         cpu = Spread.of([report["cpu_us_per_op"] for report in reports])
         rows.append([
             result["name"], name, short(result["rate"]), short(_spread(reports, "p50").median),

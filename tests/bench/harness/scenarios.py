@@ -20,6 +20,7 @@ class Scenario:
 
 
 BEANSTALKD = "beanstalkd"
+BEANSTALKD_BINLOG = "beanstalkd -b"
 GEARMAND = "gearmand"
 TUNED = "gearmand tuned"
 
@@ -227,6 +228,7 @@ class Latency:
     beside: str = ""
     beside_peer: str | None = None  # what the peer gets instead, where it would not end otherwise
     questions: tuple[str, ...] = ()
+    ours: str = "ours"
 
 
 B_PACED = "beanstalk cycle --producers 16 --consumers 16"
@@ -234,12 +236,15 @@ G_PACED = "gearman cycle --sleep --producers 16 --consumers 16"
 DUE = "--due 1000000 --due-in 25 --seconds 4"
 MANY = "--backlog 100000 --backlog-tubes 100000"
 FEW = "--backlog 100000 --backlog-tubes 100"
+# The journal grows to more than twice what lives in it, and old segments have to go.
+COMPACTED = "--backlog 100000 --backlog-tubes 1 --seconds 8"
 
 LATENCIES = [
     Latency("b-alone", B_PACED, BEANSTALKD),
     Latency("b-lists", B_PACED, BEANSTALKD, MANY, FEW, ("stats", "list-tubes")),
     Latency("b-due", B_PACED, BEANSTALKD, DUE),
     Latency("b-burst", B_PACED, BEANSTALKD, "--burst 100000"),
+    Latency("b-compaction", B_PACED, BEANSTALKD_BINLOG, COMPACTED, ours="ours --sync 50ms"),
     Latency("g-alone", G_PACED, TUNED),
     Latency("g-lists", G_PACED, TUNED, MANY, FEW, ("status", "show jobs")),
     Latency("g-due", G_PACED, TUNED, "--due 200000 --due-in 15 --seconds 4"),

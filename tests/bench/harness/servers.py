@@ -31,7 +31,14 @@ def our_kinds(binary: Path) -> list[Kind]:
     def journal(port: int, directory: Path) -> list[str]:
         return [*plain(port, directory), "--data-dir", str(directory), "--sync", "always"]
 
-    return [Kind("ours", plain), Kind("ours --sync always", journal)]
+    def lazy_journal(port: int, directory: Path) -> list[str]:
+        return [*plain(port, directory), "--data-dir", str(directory), "--sync", "50ms"]
+
+    return [
+        Kind("ours", plain),
+        Kind("ours --sync always", journal),
+        Kind("ours --sync 50ms", lazy_journal),
+    ]
 
 
 def _beanstalkd(*flags: str) -> Command:
