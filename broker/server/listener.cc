@@ -124,16 +124,25 @@ Result<ListenAddress> ListenAddress::Parse(std::string_view text) {
 
 namespace {
 
+// Whether it is a socket that nobody listens on.
+bool LeftBehind(const sockaddr_un& address) {
+  struct stat status {};
+  if (lstat(address.sun_path, &status) != 0 || !S_ISSOCK(status.st_mode)) return false;
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  const bool left = connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
+                    errno == ECONNREFUSED;
+  close(fd);
+  return left;
+}
+
 Result<int> OpenUnix(const std::string& path) {
   const std::string name = "unix:" + path;
-  struct stat status {};
-  // A socket that a dead server left behind is replaced, nothing else is.
-  if (lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) unlink(path.c_str());
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) return Failed(name, "socket");
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path, path.data(), path.size());
+  if (LeftBehind(address)) unlink(path.c_str());
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return Failed(name, "socket");
   if (bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return fd;
   Status failed = Failed(name, "bind");
   close(fd);

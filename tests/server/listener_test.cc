@@ -142,6 +142,17 @@ TEST_F(UnixListener, ReplacesASocketThatWasLeftBehind) {
   EXPECT_TRUE(Open().ok());
 }
 
+TEST_F(UnixListener, LeavesTheSocketOfAnotherBrokerAlone) {
+  const auto first = Open();
+  ASSERT_TRUE(first.ok());
+  ASSERT_TRUE(first.value()->Start().ok());
+  const auto second = Open();
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.status().message(),
+            "cannot listen on unix:" + path_ + ": bind: Address already in use");
+  EXPECT_TRUE(Exists());
+}
+
 TEST_F(UnixListener, LeavesOtherFilesAlone) {
   std::ofstream(path_) << "precious";
   const auto socket = Open();
