@@ -35,7 +35,18 @@ std::uint64_t NetworkOf(const in6_addr& address) {
   return network | std::uint64_t{1} << 63;
 }
 
-Peer Describe(int fd, const sockaddr_storage& address) {
+// A socket for both families shows who came by IPv4 in a form of IPv6.
+sockaddr_storage Unmapped(const sockaddr_storage& address) {
+  const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
+  if (address.ss_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) return address;
+  sockaddr_storage plain{};
+  plain.ss_family = AF_INET;
+  std::memcpy(&reinterpret_cast<sockaddr_in&>(plain).sin_addr, &v6.sin6_addr.s6_addr[12], 4);
+  return plain;
+}
+
+Peer Describe(int fd, const sockaddr_storage& from) {
+  const sockaddr_storage address = Unmapped(from);
   std::array<char, INET6_ADDRSTRLEN> text{};
   if (address.ss_family == AF_INET) {
     const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);

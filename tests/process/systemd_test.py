@@ -133,6 +133,20 @@ class Activation(unittest.TestCase):
         with Activated({"gearman": server}, "--listen", address).broker as broker:
             self.assertEqual(self.speaks(broker, 0), {"beanstalk"})
 
+    @unittest.skipUnless(socket.has_dualstack_ipv6(), "no IPv6")
+    def test_who_comes_by_ipv4_to_a_socket_for_both_is_known_by_that(self) -> None:
+        server = socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True)
+        self.addCleanup(server.close)
+        with Activated({"any": server}, "--limits-connections-per-address", "1").broker as broker:
+            with broker.connect() as client, \
+                    socket.create_connection(("::1", broker.ports[0]), PATIENCE) as other:
+                other.sendall(b"list-tube-used\r\n")
+                self.assertEqual(other.recv(100), b"USING default\r\n")
+                client.sendall(b"shutdown\r\n")
+                self.assertEqual(client.recv(100), b"OK\r\n")
+            self.assertEqual(broker.wait(), 0)
+            self.assertIn("shutdown client=127.0.0.1 connection=1\n", broker.said)
+
     def test_unix_socket_stays_with_the_manager(self) -> None:
         path = self.directory.path / "socket"
         server = socket.socket(socket.AF_UNIX)
