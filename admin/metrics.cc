@@ -10,11 +10,6 @@
 namespace gearstalk {
 namespace {
 
-constexpr std::pair<Code, std::string_view> kRefusals[] = {
-    {Code::kDraining, "draining"},  {Code::kQueueFull, "maxqueue"}, {Code::kOutOfMemory, "memory"},
-    {Code::kTooManyTubes, "tubes"}, {Code::kJournal, "journal"},
-};
-
 void AddConnections(const MetricsSources& sources, const ServerCounts& server, MetricText& text) {
   const EngineStats stats = sources.engine.Stats();
   text.Gauge("gearstalkd_connections", "Open connections by the protocol they speak.");
@@ -32,6 +27,9 @@ void AddConnections(const MetricsSources& sources, const ServerCounts& server, M
       .Add(stats.waiting, {{"role", "waiting"}});
   text.Counter("gearstalkd_connections_accepted_total", "Connections since the start.")
       .Add(sources.connections.Total());
+  text.Counter("gearstalkd_output_stalls_total",
+               "Times that a client's commands had to wait until it had read what was sent to it.")
+      .Add(server.output_stalls);
   text.Counter("gearstalkd_received_bytes_total", "Bytes read from clients.")
       .Add(server.received_bytes);
   text.Counter("gearstalkd_sent_bytes_total", "Bytes sent to clients.").Add(server.sent_bytes);
@@ -49,10 +47,24 @@ void AddCommands(const MetricsSources& sources, MetricText& text) {
 void AddRefused(const EngineStats& stats, const ServerCounts& server, MetricText& text) {
   text.Counter("gearstalkd_refused_total",
                "Jobs, connections and commands that were refused, by reason.");
-  for (const auto& [code, reason] : kRefusals) {
+  for (const auto& [code, reason] : kJobRefusals) {
     text.Add(stats.refused[static_cast<std::size_t>(code)], {{"reason", reason}});
   }
   for (const auto& [reason, count] : server.refused) text.Add(count, {{"reason", reason}});
+}
+
+void AddLimits(const EngineLimits& limits, const ServerCounts& server, MetricText& text) {
+  text.Gauge("gearstalkd_job_memory_limit_bytes",
+             "Memory of all jobs at which new ones are refused; 0: no limit.")
+      .Add(limits.memory);
+  text.Gauge("gearstalkd_tubes_limit", "Most tubes; 0: no limit.").Add(std::uint64_t{limits.tubes});
+  text.Gauge("gearstalkd_connections_limit",
+             "Most connections, as configured or as descriptors allow.")
+      .Add(server.most_connections);
+  if (server.certificate_end == 0) return;
+  text.Gauge("gearstalkd_tls_certificate_end_timestamp_seconds",
+             "End of the TLS certificate, in seconds since 1970.")
+      .Add(server.certificate_end);
 }
 
 void AddJournal(const Journal& journal, MetricText& text) {
@@ -137,6 +149,7 @@ void Metrics::AddTotals(const TubeSurvey& survey, Time now, std::string& out) co
   AddCommands(sources_, text);
   AddConnections(sources_, server, text);
   AddRefused(sources_.engine.Stats(), server, text);
+  AddLimits(sources_.engine.limits(), server, text);
   AddJournal(sources_.engine.journal(), text);
   text.Histogram("gearstalkd_loop_lag_seconds",
                  "How late the loop came to what was due, looked at ten times a second.",

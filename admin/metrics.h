@@ -16,10 +16,19 @@
 
 namespace gearstalk {
 
-// What the server counts.
+// Why the engine refuses jobs, and what that is called.
+inline constexpr std::pair<Code, std::string_view> kJobRefusals[] = {
+    {Code::kDraining, "draining"},  {Code::kQueueFull, "maxqueue"}, {Code::kOutOfMemory, "memory"},
+    {Code::kTooManyTubes, "tubes"}, {Code::kJournal, "journal"},
+};
+
+// What the server counts and bounds.
 struct ServerCounts {
   std::uint64_t received_bytes = 0;
   std::uint64_t sent_bytes = 0;
+  std::uint64_t output_stalls = 0;
+  std::uint64_t most_connections = 0;
+  std::uint64_t certificate_end = 0;                                // seconds since 1970; 0: no TLS
   std::vector<std::pair<std::string_view, std::uint64_t>> refused;  // by reason
 };
 

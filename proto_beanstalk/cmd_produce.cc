@@ -8,6 +8,7 @@ namespace gearstalk::beanstalk {
 
 Next Put(Session& session, const Arguments& arguments) {
   if (arguments.body_size > session.protocol().max_job_size()) {
+    session.NoteTooBig();
     return session.SkipBody(std::uint64_t{arguments.body_size} + 2, kJobTooBig);
   }
   if (arguments.tail) return session.Reply(kBadFormat);

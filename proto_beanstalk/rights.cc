@@ -39,7 +39,7 @@ bool Session::Permitted(const Command& command, const Arguments& arguments) {
 // The protocol has no word for it. Every client takes this one for an error of the command, after
 // which the connection can be used.
 Next Session::Refuse(const Command& command, const Arguments& arguments) {
-  wire_.OnRefused();
+  wire_.OnRefused(Refusal::kRights);
   if (command.verb != Verb::kPut) return Reply(kUnknownCommand);
   if (arguments.tail) return Reply(kBadFormat);
   return SkipBody(std::uint64_t{arguments.body_size} + 2, kUnknownCommand);

@@ -59,6 +59,9 @@ class Session final : public gearstalk::Session, public Consumer {
     return peer_.access == nullptr || peer_.access->Allows(rights, tube);
   }
 
+  // The body of a put is larger than allowed.
+  void NoteTooBig() { wire_.OnRefused(Refusal::kJobSize); }
+
   // Writes a whole reply of one line, CRLF included.
   Next Reply(std::string_view line);
   // The body of a put comes next, and its job is put when it is there.

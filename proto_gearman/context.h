@@ -24,7 +24,7 @@ struct Options {
   std::function<std::string()> log_level = [] { return std::string("ERROR"); };
   // `shutdown` was asked for from this host. It is called from inside a round of the loop and must
   // let that round end. Empty: `shutdown` is refused.
-  std::function<void(bool graceful)> shutdown;
+  std::function<void(bool graceful, const Peer& peer)> shutdown;
   std::function<bool(const Peer&)> may_shut_down = [](const Peer& peer) { return peer.local; };
 };
 

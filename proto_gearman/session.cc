@@ -203,9 +203,15 @@ GearmanSession::Step GearmanSession::TakeArriving(std::string_view& rest) {
 bool GearmanSession::MayNotGrow() { return engine().MemoryFull() && held() == 0; }
 
 void GearmanSession::Run(Request& request, const Error* error) {
-  if (error != nullptr) return ReplyError(*error);
+  if (error != nullptr) return Refuse(*error);
   ++context_.counts.packets[static_cast<std::uint32_t>(request.type)];
   CommandOf(request.type).handler(*this, request);
+}
+
+void GearmanSession::Refuse(const Error& error) {
+  if (&error == &kNotAllowed) wire_.OnRefused(gearstalk::Refusal::kRights);
+  if (&error == &kWorkloadTooLarge) wire_.OnRefused(gearstalk::Refusal::kJobSize);
+  ReplyError(error);
 }
 
 std::span<char> GearmanSession::BodySpace() {

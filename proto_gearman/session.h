@@ -46,7 +46,7 @@ class GearmanSession final : public Session, public Consumer, public JobObserver
   Output& out() { return wire_.out(); }
   const Peer& peer() const { return peer_; }
   // A text line was refused for want of a right.
-  void NoteRefused() { wire_.OnRefused(); }
+  void NoteRefused() { wire_.OnRefused(gearstalk::Refusal::kRights); }
   Time Now() const { return wire_.Now(); }
   HandleText HandleOf(JobId id) const { return context_.handles.Write(id); }
   // 0, which no job has, for what is no handle of this broker.
@@ -84,6 +84,7 @@ class GearmanSession final : public Session, public Consumer, public JobObserver
   const Error* Denial(const Command& command, const Arguments& arguments);
   void LeaveForbidden();
   void Run(Request& request, const Error* error);
+  void Refuse(const Error& error);
   void JoinEngine();
 
   const Context& context_;

@@ -130,10 +130,11 @@ void Shutdown(GearmanSession& session, const TextLine& line) {
   if (line.count > 1 && !graceful) return Say(session, "ERR UNKNOWN_SHUTDOWN_ARGUMENTS\r\n");
   const Options& options = session.context().options;
   if (!options.shutdown || !options.may_shut_down(session.peer())) {
+    session.NoteRefused();
     return Say(session, "ERR NOT_ALLOWED Shutdown+is+taken+from+this+host+only\r\n");
   }
   Say(session, kOk);
-  options.shutdown(graceful);
+  options.shutdown(graceful, session.peer());
 }
 
 // --- The table -----------------------------------------------------------------------------------

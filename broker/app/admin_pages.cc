@@ -44,6 +44,9 @@ HttpAnswer AdminPages::MetricsPage(const HttpQuery& query) {
 ServerCounts AdminPages::CountsOfServer() const {
   ServerCounts counts{.received_bytes = server_.received_bytes(),
                       .sent_bytes = server_.sent_bytes(),
+                      .output_stalls = server_.stalled(),
+                      .most_connections = server_.most_connections(),
+                      .certificate_end = server_.tls() == nullptr ? 0 : server_.tls()->expires(),
                       .refused = {}};
   for (std::size_t i = 0; i < kRefusals; ++i) {
     counts.refused.emplace_back(kRefusalNames[i], server_.refusals().of(static_cast<Refusal>(i)));

@@ -51,11 +51,14 @@ void Broker::Serve() {
   std::function<void()> interrupt = [this] { Stop("SIGINT"); };
   std::function<void()> drain = [this] { Drain("SIGUSR1"); };
   std::function<void()> reload = [this] { Reload(); };
-  std::function<void()> refill_log = RefillLog;
+  std::function<void()> every_second = [this] {
+    LogRefusedJobs();
+    RefillLog();
+  };
   std::function<void()> watchdog = systemd::NotifyWatchdog;
   const std::array signals = {loop_.OnSignal(SIGTERM, terminate), loop_.OnSignal(SIGINT, interrupt),
                               loop_.OnSignal(SIGUSR1, drain), loop_.OnSignal(SIGHUP, reload)};
-  const Event every_second = loop_.Every(kSecond, refill_log);
+  const Event second = loop_.Every(kSecond, every_second);
   Event alive;
   if (const Time interval = systemd::WatchdogInterval(); interval > 0) {
     alive = loop_.Every(interval / 2, watchdog);
@@ -80,7 +83,8 @@ void Broker::OnReplay(const ReplayProgress& progress) {
 gearman::Options Broker::GearmanOptions() {
   gearman::Options options = GearmanOptionsOf(config_);
   options.log_level = [] { return std::string(GearmandNameOf(LeastLogLevel())); };
-  options.shutdown = [this](bool graceful) {
+  options.shutdown = [this](bool graceful, const Peer& peer) {
+    Log(LogLevel::kInfo, "shutdown", {{"client", peer.address}, {"connection", peer.id}});
     graceful ? Drain("shutdown graceful") : Stop("shutdown");
   };
   options.may_shut_down = [this](const Peer& peer) { return MayShutDown(peer); };
@@ -115,6 +119,17 @@ void Broker::Drain(std::string_view asked_by) {
 
 std::string Broker::StatusText() const {
   return fmt::format("{} on{}", engine_.draining() ? "draining" : "serving", addresses_);
+}
+
+// The server tells of every connection and command that it refuses; jobs are too many for that.
+void Broker::LogRefusedJobs() {
+  const EngineStats stats = engine_.Stats();
+  for (const auto& [code, reason] : kJobRefusals) {
+    const auto place = static_cast<std::size_t>(code);
+    const std::uint64_t jobs =
+        stats.refused[place] - std::exchange(told_[place], stats.refused[place]);
+    if (jobs > 0) Log(LogLevel::kWarning, "jobs refused", {{"reason", reason}, {"jobs", jobs}});
+  }
 }
 
 bool Broker::OpenAdmin() {

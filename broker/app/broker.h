@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <string>
@@ -48,6 +49,7 @@ class Broker {
   std::string StatusText() const;
   bool OpenAdmin();
   std::string WhyNotReady() const;
+  void LogRefusedJobs();
   bool Recover();
   void OnJournal();
   bool Listen(std::vector<std::unique_ptr<ListenSocket>> sockets);
@@ -76,8 +78,9 @@ class Broker {
   gearman::GearmanProtocol gearman_;
   std::function<void()> on_notify_;
   AdminPages admin_;
-  std::string addresses_;  // that it listens on, a blank before each
-  std::string health_;     // of the journal, as last logged
+  std::string addresses_;                     // that it listens on, a blank before each
+  std::string health_;                        // of the journal, as last logged
+  std::array<std::uint64_t, kCodes> told_{};  // refused jobs that the log knows of, by Code
   bool stopping_ = false;
   std::string not_ready_ = "starting";  // empty: serving
 };

@@ -50,7 +50,7 @@ void Connection::Resume() {
   if (!input_.empty() || eof_) server_.RunLater(*this);
 }
 
-void Connection::OnRefused() { server_.Refuse(Refusal::kRights, peer_); }
+void Connection::OnRefused(Refusal why) { server_.Refuse(why, peer_); }
 
 void Connection::SetReading(Reading reading) {
   if (reading_ == reading) return;
@@ -279,6 +279,7 @@ void Connection::StopWaitingForSpace() {
 void Connection::Stall() {
   if (stalled_) return;
   stalled_ = true;
+  if (out_.size() >= server_.limits().output) server_.CountStalled();
   if (!eof_ && !closing_) PauseReading();
 }
 

@@ -37,7 +37,7 @@ class Connection final : public Wire {
   const Peer& peer() const override { return peer_; }
   Time Now() const override;
   void Resume() override;
-  void OnRefused() override;
+  void OnRefused(Refusal why) override;
 
   // --- For the server
   // The peer may, or has to, begin with a TLS handshake. Before anything is read.

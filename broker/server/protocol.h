@@ -10,6 +10,7 @@
 #include "broker/base/clock.h"
 #include "broker/server/access.h"
 #include "broker/server/output.h"
+#include "broker/server/refusal.h"
 
 namespace gearstalk {
 
@@ -36,8 +37,8 @@ class Wire {
   // A session that said kBlocked can go on: OnInput is called again in this or the next round, also
   // with no bytes. Safe to call from inside engine callbacks.
   virtual void Resume() = 0;
-  // A command was refused for want of a right.
-  virtual void OnRefused() {}
+  // The session has refused a command.
+  virtual void OnRefused(Refusal /*why*/) {}
 
  protected:
   ~Wire() = default;

@@ -7,8 +7,8 @@
 
 namespace gearstalk {
 
-// Why the server sent a peer away, or did not let it in. (Why a job is not taken says Code, counted
-// by the engine.)
+// Why the server sent a peer away, or did not let it in, and why a session refused a command.
+// (Why the engine does not take a job says Code, counted there.)
 enum class Refusal : std::uint8_t {
   kConnections,            // as many as allowed
   kConnectionsPerAddress,  // as many as allowed of one address
@@ -17,16 +17,19 @@ enum class Refusal : std::uint8_t {
   kIdleTimeout,
   kOutput,  // too much to send to a peer that reads nothing
   kTls,     // a failed handshake, or plain text where TLS is required
-  kRights,  // a command that is not allowed; the connection stays
+  // The connection stays.
+  kRights,   // a command that is not allowed
+  kJobSize,  // the body of a job is larger than allowed
 };
-inline constexpr std::size_t kRefusals = static_cast<std::size_t>(Refusal::kRights) + 1;
+inline constexpr std::size_t kRefusals = static_cast<std::size_t>(Refusal::kJobSize) + 1;
 
 // As the metrics name them, in the order of Refusal.
 inline constexpr std::array<std::string_view, kRefusals> kRefusalNames = {
     "connections",  "connections_per_address",
     "descriptors",  "handshake_timeout",
     "idle_timeout", "output",
-    "tls",          "rights"};
+    "tls",          "rights",
+    "job_size"};
 
 class RefusalCounts {
  public:

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <boost/intrusive/list.hpp>
 #include <cstdint>
 #include <functional>
@@ -94,6 +95,12 @@ class Server final : public ConnectionList {
 
   std::uint64_t received_bytes() const { return received_; }
   std::uint64_t sent_bytes() const { return sent_; }
+  // How often a peer's commands had to wait because ServerLimits::output was reached.
+  std::uint64_t stalled() const { return stalled_; }
+  // Connections that limits and descriptors allow.
+  std::size_t most_connections() const {
+    return limits_.connections == 0 ? room_ : std::min(limits_.connections, room_);
+  }
   const RefusalCounts& refusals() const { return refusals_; }
 
   // --- For connections and events on the loop
@@ -111,6 +118,7 @@ class Server final : public ConnectionList {
   void NoteUndecided(Connection& connection);
   void CountReceived(std::size_t bytes) { received_ += bytes; }
   void CountSent(std::size_t bytes) { sent_ += bytes; }
+  void CountStalled() { ++stalled_; }
   // Counts it and tells the log.
   void Refuse(Refusal refusal, const Peer& peer, std::string_view error = {});
   // Its TLS handshake is done.
@@ -188,6 +196,7 @@ class Server final : public ConnectionList {
   std::uint64_t total_ = 0;
   std::uint64_t received_ = 0;
   std::uint64_t sent_ = 0;
+  std::uint64_t stalled_ = 0;
 };
 
 }  // namespace gearstalk

@@ -5,6 +5,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -80,13 +81,13 @@ void Harden(SSL_CTX* context) {
                                 SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 }
 
-std::int64_t EndOf(const SSL_CTX* context) {
+std::uint64_t EndOf(const SSL_CTX* context) {
   const X509* certificate = SSL_CTX_get0_certificate(context);
   std::tm end{};
   if (certificate == nullptr || ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &end) != 1) {
     return 0;
   }
-  return timegm(&end);
+  return static_cast<std::uint64_t>(std::max<std::time_t>(timegm(&end), 1));
 }
 
 }  // namespace

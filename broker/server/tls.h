@@ -31,14 +31,14 @@ class TlsContext {
   TlsContext& operator=(const TlsContext&) = delete;
 
   // When the certificate ends, in seconds since 1970.
-  std::int64_t expires() const { return expires_; }
+  std::uint64_t expires() const { return expires_; }
   ssl_ctx_st* native() const { return context_; }
 
  private:
   explicit TlsContext(ssl_ctx_st* context) : context_(context) {}
 
   ssl_ctx_st* context_;
-  std::int64_t expires_ = 0;
+  std::uint64_t expires_ = 0;
 };
 
 }  // namespace gearstalk

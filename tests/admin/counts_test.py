@@ -255,6 +255,19 @@ class Counts(unittest.TestCase):
         self.assertGreater(metrics.get("process_start_time_seconds"), 1.6e9)
         self.assertGreater(metrics.get("gearstalkd_job_memory_bytes"), -1)
 
+    def test_limits_are_told(self) -> None:
+        broker = Broker(BINARY, "--limits-memory", "5000000", "--limits-tubes", "7",
+                        "--limits-connections", "9")
+        metrics = broker.metrics()
+        self.assertEqual(metrics.get("gearstalkd_job_memory_limit_bytes"), 5000000)
+        self.assertEqual(metrics.get("gearstalkd_tubes_limit"), 7)
+        self.assertEqual(metrics.get("gearstalkd_connections_limit"), 9)
+        self.assertEqual(broker.stop(), 0)
+        metrics = self.broker.metrics()
+        self.assertEqual(metrics.get("gearstalkd_job_memory_limit_bytes"), 0)
+        self.assertLess(metrics.get("gearstalkd_connections_limit"),
+                        metrics.get("process_max_fds"))
+
     def test_the_loop_is_looked_at(self) -> None:
         while self.broker.metrics().get("gearstalkd_loop_lag_seconds_count") == 0:
             pass

@@ -37,7 +37,14 @@ class Monitoring(unittest.TestCase):
     def setUpClass(cls) -> None:
         directory = tempfile.mkdtemp(prefix="monitoring-")
         cls.addClassCleanup(shutil.rmtree, directory)
-        broker = Broker(BINARY, "--data-dir", directory)
+        certificate = f"{directory}/both.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                        "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=broker",
+                        "-keyout", certificate, "-out", f"{directory}/certificate"],
+                       check=True, capture_output=True)
+        with open(certificate, "a") as both:
+            both.write(Path(directory, "certificate").read_text())
+        broker = Broker(BINARY, "--data-dir", f"{directory}/jobs", "--tls-certificate", certificate)
         client = Client(broker.port)
         client.put("x")
         cls.metrics = broker.metrics()

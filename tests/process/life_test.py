@@ -87,7 +87,8 @@ class Stopping(unittest.TestCase):
         with Broker() as broker:
             self.assertEqual(broker.ask(b"shutdown\r\n"), b"OK\r\n")
             self.assertEqual(broker.wait(), 0)
-            self.assertIn("stopping asked_by=shutdown", broker.said)
+            self.assertRegex(broker.said, r"shutdown client=127\.0\.0\.1 connection=1\n"
+                                          r".* stopping asked_by=shutdown\n")
 
 
 class Draining(unittest.TestCase):

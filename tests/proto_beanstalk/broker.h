@@ -66,14 +66,16 @@ class Client final : private Wire {
   gearstalk::Session& session() { return *session_; }
   Output& out() override { return out_; }
   void set_access(std::shared_ptr<const Access> access) { peer_.access = std::move(access); }
-  // How often it was denied something.
-  int refused() const { return refused_; }
+  // How often it was refused something.
+  std::uint64_t refused(gearstalk::Refusal why = gearstalk::Refusal::kRights) const {
+    return refused_.of(why);
+  }
 
  private:
   const Peer& peer() const override { return peer_; }
   Time Now() const override { return broker_.clock.Now(); }
   void Resume() override { resumed_ = true; }
-  void OnRefused() override { ++refused_; }
+  void OnRefused(gearstalk::Refusal why) override { refused_.Count(why); }
 
   void Run();
   // The line is no beanstalk command: as the router does when no other protocol knows it either.
@@ -87,7 +89,7 @@ class Client final : private Wire {
   bool closed_ = false;
   int yields_ = 0;
   int direct_reads_ = 0;
-  int refused_ = 0;
+  RefusalCounts refused_;
   std::unique_ptr<gearstalk::Session> session_;
 };
 

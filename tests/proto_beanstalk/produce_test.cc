@@ -102,7 +102,9 @@ class SizeLimit : public ::testing::Test {
 
 TEST_F(SizeLimit, IsInclusive) {
   EXPECT_EQ(a_.Say("put 0 0 60 10\r\n0123456789\r\n"), "INSERTED 1\r\n");
+  EXPECT_EQ(a_.refused(Refusal::kJobSize), 0U);
   EXPECT_EQ(a_.Say("put 0 0 60 11\r\n0123456789A\r\n"), "JOB_TOO_BIG\r\n");
+  EXPECT_EQ(a_.refused(Refusal::kJobSize), 1U);
 }
 
 TEST_F(SizeLimit, SwallowsTheBodyWhateverItsEnd) {

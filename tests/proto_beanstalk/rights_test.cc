@@ -116,7 +116,7 @@ TEST_F(Rights, OfNothingLeaveAWayOut) {
   Limit({});
   EXPECT_EQ(a_.Say("stats\r\nlist-tubes\r\nlist-tube-used\r\nlist-tubes-watched\r\n"),
             std::string(kDenied) + std::string(kDenied) + "USING default\r\nOK 4\r\n---\n\r\n");
-  EXPECT_EQ(a_.refused(), 2);
+  EXPECT_EQ(a_.refused(), 2U);
   a_.Say("quit\r\n");
   EXPECT_TRUE(a_.closed());
 }

@@ -228,11 +228,15 @@ TEST_F(AdminTest, ShutdownIsRefusedWithoutSomebodyToDoIt) {
 TEST(AdminShutdown, IsForThisHostOnly) {
   std::vector<bool> asked;
   Options options = World::DefaultOptions();
-  options.shutdown = [&asked](bool graceful) { asked.push_back(graceful); };
+  options.shutdown = [&asked](bool graceful, const Peer& peer) {
+    EXPECT_TRUE(peer.local);
+    asked.push_back(graceful);
+  };
   World world(options);
   Connection& near = world.Connect();
   Connection& far = world.Connect("192.0.2.1", false);
   EXPECT_EQ(far.Say("shutdown\n"), "ERR NOT_ALLOWED Shutdown+is+taken+from+this+host+only\r\n");
+  EXPECT_EQ(far.refused(), 1U);
   EXPECT_EQ(near.Say("shutdown now\n"), "ERR UNKNOWN_SHUTDOWN_ARGUMENTS\r\n");
   EXPECT_TRUE(asked.empty());
   EXPECT_EQ(near.Say("shutdown graceful\r\n"), "OK\r\n");

@@ -17,6 +17,18 @@ std::uint64_t Refused(const World& world, Code code) {
   return world.engine.Stats().refused[static_cast<std::size_t>(code)];
 }
 
+TEST(Limits, OfTheSizeOfAJob) {
+  Options options = World::DefaultOptions();
+  options.max_workload = 10;
+  World world(options);
+  Connection& client = world.Connect();
+  client.Say(Req(PacketType::kSubmitJobBg, {"f", "", std::string(10, 'x')}));
+  EXPECT_EQ(client.refused(gearstalk::Refusal::kJobSize), 0U);
+  EXPECT_EQ(client.Say(Req(PacketType::kSubmitJobBg, {"f", "", std::string(11, 'x')})),
+            ErrorRes("ARGUMENT_TOO_LARGE", "Workload too large"));
+  EXPECT_EQ(client.refused(gearstalk::Refusal::kJobSize), 1U);
+}
+
 TEST(Limits, OfMemoryRefuseSubmits) {
   World world;
   Connection& client = world.Connect();

@@ -38,6 +38,7 @@ TEST_F(Rights, ToProduce) {
   EXPECT_EQ(limited_.Say(Req(PacketType::kSubmitReduceJob, {"out", "", "r", "", "x"})), kDenied);
   EXPECT_EQ(limited_.Say(Req(PacketType::kCanDo, {"in1"})), kDenied);
   EXPECT_EQ(world_.engine.FindTube("out"), nullptr);
+  EXPECT_EQ(limited_.refused(), 9U);
 }
 
 TEST_F(Rights, ARefusedSubmitTakesItsBody) {
@@ -46,6 +47,7 @@ TEST_F(Rights, ARefusedSubmitTakesItsBody) {
   EXPECT_EQ(limited_.Say(submit.substr(0, 1000)), "");
   EXPECT_EQ(limited_.Say(submit.substr(1000) + Req(PacketType::kEchoReq, {"e"})),
             kDenied + Res(PacketType::kEchoRes, {"e"}));
+  EXPECT_EQ(limited_.refused(), 1U);
 }
 
 TEST_F(Rights, ToConsume) {
@@ -102,7 +104,7 @@ TEST_F(Rights, LinesThatChange) {
   EXPECT_EQ(limited_.Say("cancel job " + Handle(9) + "\r\n"), "ERR UNKNOWN_JOB\r\n");
   EXPECT_EQ(limited_.Say("verbose\r\n"), kDeniedLine);
   EXPECT_EQ(limited_.Say("shutdown\r\n"), kDeniedLine);
-  EXPECT_EQ(limited_.refused(), 6);
+  EXPECT_EQ(limited_.refused(), 6U);
 }
 
 }  // namespace

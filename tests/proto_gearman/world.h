@@ -40,11 +40,13 @@ class Connection final : public Wire {
   const gearstalk::Peer& peer() const override { return peer_; }
   Time Now() const override;
   void Resume() override {}
-  void OnRefused() override { ++refused_; }
+  void OnRefused(gearstalk::Refusal why) override { refused_.Count(why); }
 
   void set_access(std::shared_ptr<const Access> access) { peer_.access = std::move(access); }
-  // How often it was denied something.
-  int refused() const { return refused_; }
+  // How often it was refused something.
+  std::uint64_t refused(gearstalk::Refusal why = gearstalk::Refusal::kRights) const {
+    return refused_.of(why);
+  }
 
   // Sends bytes; returns everything that it has got to hear by then.
   std::string Say(std::string_view bytes, Session::Scope scope = Session::Scope::kAll);
@@ -77,7 +79,7 @@ class Connection final : public Wire {
   Then then_ = Then::kMore;
   int yields_ = 0;
   std::size_t direct_ = 0;
-  int refused_ = 0;
+  RefusalCounts refused_;
 };
 
 // A broker without sockets and without a clock of its own.

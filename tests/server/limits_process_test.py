@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import resource
 import unittest
 
@@ -109,6 +110,16 @@ class Jobs(BrokerTest):
         self.assertEqual(client.ask(b"delete 2\r\n"), b"DELETED\r\n")
         self.assertTrue(client.ask(put(b"x" * 50_000)).startswith(b"INSERTED"))
 
+    def test_size_of_a_job(self) -> None:
+        self.start("--max-job-size", "10")
+        client, other = self.connect(), self.connect()
+        self.assertEqual(client.ask(put(b"x" * 11)), b"JOB_TOO_BIG\r\n")
+        self.assertEqual(other.ask_packet(SUBMIT_JOB_BG, b"f", b"", b"x" * 11),
+                         (ERROR, b"ARGUMENT_TOO_LARGE\0Workload too large"))
+        lines = re.findall(r"refused reason=job_size .*client=127\.0\.0\.1 connection=(\d)",
+                           self.log())
+        self.assertEqual(lines, ["1", "2"])
+
     def test_tubes(self) -> None:
         self.start("--limits-tubes", "3")
         client, worker = self.connect(), self.connect()
@@ -128,6 +139,7 @@ class Jobs(BrokerTest):
         client.ask(b"use a\r\n")
         self.assertEqual(client.ask(put(b"x")), b"INSERTED 1\r\n")
         self.assertEqual(client.ask(put(b"x")), b"OUT_OF_MEMORY\r\n")
+        until(lambda: "jobs refused reason=maxqueue jobs=1\n" in self.log(), "a line in the log")
         self.assertEqual(worker.ask_packet(SUBMIT_JOB_BG, b"b", b"", b"x")[0], JOB_CREATED)
         self.assertEqual(worker.ask_packet(SUBMIT_JOB_BG, b"b", b"", b"x")[0], JOB_CREATED)
         self.assertEqual(worker.ask_packet(SUBMIT_JOB_BG, b"b", b"", b"x"),

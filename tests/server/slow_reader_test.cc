@@ -18,6 +18,7 @@ TEST_F(SlowReader, StallsAndGoesOn) {
   client.Send("a echo 1\na echo 2\n");
   TurnAll();
   EXPECT_EQ(a_.commands, 1);
+  EXPECT_EQ(server_.stalled(), 1U);
   EXPECT_EQ(server_.received_bytes(), 14U);
   std::string heard;
   ASSERT_TRUE(Until([&] {
