@@ -1,5 +1,8 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -34,6 +37,13 @@ class Rig {
     return {};
   }
 
+  // The machine stops, and starts again.
+  Status Restart(FaultyFileSystem::Loss loss, std::uint32_t seed = 0) {
+    journal.reset();
+    disk.Restart(loss, seed);
+    return Start();
+  }
+
   void Flush() {
     journal->Flush(0);
     journal->OnNotify();
@@ -53,6 +63,15 @@ class Rig {
 // Compares jobs and settings; ids may have been given out beyond what is compared with.
 inline bool SameJobs(const Model::State& a, const Model::State& b) {
   return a.jobs == b.jobs && a.tubes == b.tubes;
+}
+
+// The machine stops, and all that was not synced is lost; what was in the model has to be there.
+inline ::testing::AssertionResult SurvivesRestart(Rig& rig) {
+  const Model::State before = rig.model->state();
+  const Status started = rig.Restart(FaultyFileSystem::Loss::kAll);
+  if (!started.ok()) return ::testing::AssertionFailure() << started.message();
+  if (SameJobs(rig.model->state(), before)) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << "not the same as before";
 }
 
 }  // namespace gearstalk

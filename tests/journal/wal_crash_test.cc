@@ -54,11 +54,7 @@ void ExpectRecovery(Rig& rig, const Script& script, const std::string& where) {
   more.Begin();
   more.Run(5);
   ASSERT_EQ(more.acknowledged() + 1, more.changes()) << where;
-  const Model::State before = rig.model->state();
-  rig.journal.reset();
-  rig.disk.Restart(Loss::kAll);
-  ASSERT_TRUE(rig.Start().ok()) << where;
-  ASSERT_TRUE(SameJobs(rig.model->state(), before)) << where;
+  ASSERT_TRUE(SurvivesRestart(rig)) << where;
 }
 
 TEST(WalCrash, AtEveryCall) {

@@ -70,11 +70,7 @@ TEST(WalFailure, ShortWrites) {
     script.Begin();
     script.Run(kRounds);
     EXPECT_EQ(script.acknowledged() + 1, script.changes());
-    const Model::State before = rig.model->state();
-    rig.journal.reset();
-    rig.disk.Restart(Loss::kAll);
-    ASSERT_TRUE(rig.Start().ok());
-    EXPECT_TRUE(SameJobs(rig.model->state(), before));
+    EXPECT_TRUE(SurvivesRestart(rig));
   }
 }
 
@@ -156,14 +152,10 @@ TEST(WalFailure, WhatAFailedSyncLeftIsMadeSafeByARestart) {
   rig.disk.FailAt(rig.disk.calls() + 2, EIO);
   rig.model->Put(*rig.journal, "t", "x");
   rig.Flush();
-  rig.journal.reset();
-  rig.disk.Restart(Loss::kNone);
-  ASSERT_TRUE(rig.Start().ok());
+  ASSERT_TRUE(rig.Restart(Loss::kNone).ok());
   const Model::State read = rig.model->state();
   EXPECT_EQ(read.jobs.size(), 1U);
-  rig.journal.reset();
-  rig.disk.Restart(Loss::kAll);
-  ASSERT_TRUE(rig.Start().ok());
+  ASSERT_TRUE(rig.Restart(Loss::kAll).ok());
   EXPECT_EQ(rig.model->state(), read);
 }
 
@@ -198,11 +190,7 @@ TEST(WalFailure, FullDiskIsDrainedByDeleting) {
   rig.Settle();
   EXPECT_TRUE(rig.journal->Health().ok()) << rig.journal->Health().message();
   EXPECT_GT(fill(), 300);
-  const Model::State before = rig.model->state();
-  rig.journal.reset();
-  rig.disk.Restart(Loss::kAll);
-  ASSERT_TRUE(rig.Start().ok());
-  EXPECT_TRUE(SameJobs(rig.model->state(), before));
+  EXPECT_TRUE(SurvivesRestart(rig));
 }
 
 // The same with every tenth job left, and a restart while the disk is full.
@@ -215,12 +203,9 @@ TEST(WalFailure, FullDiskSurvivesARestart) {
     rig.model->Put(*rig.journal, "t", std::string(300, 'x'));
     rig.Flush();
   }
-  Model::State before = rig.model->state();
-  rig.journal.reset();
-  rig.disk.Restart(Loss::kAll);
-  ASSERT_TRUE(rig.Start().ok());
-  EXPECT_TRUE(SameJobs(rig.model->state(), before));
-  for (std::uint64_t id = 1; id < before.next_id; ++id) {
+  EXPECT_TRUE(SurvivesRestart(rig));
+  const std::uint64_t next_id = rig.model->state().next_id;
+  for (std::uint64_t id = 1; id < next_id; ++id) {
     if (id % 10 == 0) continue;
     ASSERT_TRUE(rig.journal->Accepts(Kind::kDelete)) << id;
     rig.model->Delete(*rig.journal, id);
@@ -229,11 +214,7 @@ TEST(WalFailure, FullDiskSurvivesARestart) {
   rig.disk.Advance(kSecond);
   rig.Settle();
   EXPECT_TRUE(rig.journal->Accepts(Kind::kPut)) << rig.journal->Health().message();
-  before = rig.model->state();
-  rig.journal.reset();
-  rig.disk.Restart(Loss::kAll);
-  ASSERT_TRUE(rig.Start().ok());
-  EXPECT_TRUE(SameJobs(rig.model->state(), before));
+  EXPECT_TRUE(SurvivesRestart(rig));
 }
 
 // Somebody else makes room.
