@@ -1,6 +1,8 @@
 #include "broker/engine/engine.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 namespace gearstalk {
 namespace {
@@ -36,13 +38,14 @@ bool Engine::Leave(Time now, Consumer& consumer) {
   if (!consumer.joined_) return true;
   EndWait(consumer);
   DropPromise(now, consumer);
-  std::size_t steps = kLeaveSteps;
-  while (!consumer.held_.empty()) {
-    if (steps-- == 0) return false;
-    Job& job = *consumer.held_.top();
-    Count(*job.tube_, &JobCounts::lost);
-    GiveBack(now, job, /*lost_try=*/true);
+  std::vector<Job*> lost;
+  while (lost.size() < std::min(consumer.held_.size(), kLeaveSteps)) {
+    lost.push_back(consumer.held_.At(lost.size()));
+    Count(*lost.back()->tube_, &JobCounts::lost);
   }
+  std::size_t steps = kLeaveSteps - lost.size();
+  GiveBackAll(now, std::move(lost), /*lost_try=*/true);
+  if (!consumer.held_.empty()) return false;
   while (!consumer.watched_.empty()) {
     if (steps-- == 0) return false;
     RemoveWatch(consumer, **(consumer.watched_.end() - 1));

@@ -283,6 +283,8 @@ class Engine final : public LiveState {
   Outcome FailJob(Job& job, Finish::Kind kind, std::string_view text);
   Lsn Finished(Job& job, Finish::Kind kind, std::string_view data);
   void GiveBack(Time now, Job& job, bool lost_try);
+  void GiveBackAll(Time now, std::vector<Job*> jobs, bool lost_try);
+  bool RunsAgain(Job& job, bool lost_try);
   // What has to be durable before anybody may hear of the job.
   Lsn VisibleFrom(const Job& job) const;
 

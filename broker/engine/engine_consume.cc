@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "broker/engine/engine.h"
 
@@ -192,18 +193,30 @@ Lsn Engine::Finished(Job& job, Finish::Kind kind, std::string_view data) {
 }
 
 void Engine::GiveBack(Time now, Job& job, bool lost_try) {
+  if (RunsAgain(job, lost_try)) Serve(now, *job.tube_, &job);
+}
+
+// All are ready before anybody gets one, and the most urgent finds its consumer first.
+void Engine::GiveBackAll(Time now, std::vector<Job*> jobs, bool lost_try) {
+  std::erase_if(jobs, [&](Job* job) { return !RunsAgain(*job, lost_try); });
+  std::sort(jobs.begin(), jobs.end(), [](Job* a, Job* b) { return MoreUrgent(*a, *b); });
+  for (const Job* job : jobs) Serve(now, *job->tube_, job);
+}
+
+// Makes a held job ready; false if that was the end of it.
+bool Engine::RunsAgain(Job& job, bool lost_try) {
   if (job.unheard_) {
     Count(*job.tube_, &JobCounts::dropped);
     Erase(job);
-    return;
+    return false;
   }
   if (lost_try && ++job.MakeExtra().lost_tries >= options_.job_retries &&
       options_.job_retries > 0 && FailJob(job, Finish::Kind::kFailed, {}).ok()) {
-    return;
+    return false;
   }
   LeaveState(job);
   EnterReady(job);
-  Serve(now, *job.tube_, &job);
+  return true;
 }
 
 }  // namespace gearstalk

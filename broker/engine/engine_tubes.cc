@@ -1,5 +1,8 @@
 // What consumers use and watch; how tubes come and go.
 
+#include <utility>
+#include <vector>
+
 #include "broker/engine/engine.h"
 
 namespace gearstalk {
@@ -108,13 +111,15 @@ void Engine::Unable(Time now, Consumer& consumer, std::string_view name) {
   }
   // Its wait for this function ends first, so that it is not handed its own jobs.
   Ignore(now, consumer, name, /*may_be_last=*/true);
-  for (Job* job : running) GiveBack(now, *job, /*lost_try=*/false);
+  GiveBackAll(now, std::move(running), /*lost_try=*/false);
 }
 
 void Engine::ResetAbilities(Time now, Consumer& consumer) {
   DropPromise(now, consumer);
   while (!consumer.watched_.empty()) RemoveWatch(consumer, **(consumer.watched_.end() - 1));
-  while (!consumer.held_.empty()) GiveBack(now, *consumer.held_.top(), /*lost_try=*/false);
+  std::vector<Job*> running;
+  for (std::size_t i = 0; i < consumer.held_.size(); ++i) running.push_back(consumer.held_.At(i));
+  GiveBackAll(now, std::move(running), /*lost_try=*/false);
 }
 
 void Engine::CountAsWorker(Consumer& consumer) {

@@ -294,6 +294,25 @@ TEST_F(WaitTest, AJobThatComesBackWakesASleeper) {
   EXPECT_THAT(sleeper.Heard(), ElementsAre("noop"));
 }
 
+TEST_F(WaitTest, OfWhatALeaverHeldTheMostUrgentFindsAWaiterFirst) {
+  const auto hold = [this](RecordingConsumer& holder) {
+    PutInto("b", {.priority = 9, .ttr_s = 10});
+    PutInto("a", {.priority = 1, .ttr_s = 100});
+    engine.Watch(Now(), holder, "a", true);
+    engine.Watch(Now(), holder, "b", true);
+    while (Grab(holder) != "none") continue;
+  };
+  RecordingConsumer &lost = Connect(), &reset = Connect();
+  hold(lost);
+  RecordingConsumer& first = Waiting({"a", "b"});
+  Leave(lost);
+  EXPECT_THAT(first.Heard(), ElementsAre("reserved 2"));
+  hold(reset);
+  RecordingConsumer& second = Waiting({"b", "a"});
+  engine.ResetAbilities(Now(), reset);
+  EXPECT_THAT(second.Heard(), ElementsAre("reserved 4"));
+}
+
 TEST_F(WaitTest, JoiningAJobWakesNobody) {
   Submit("f", {.unique = "k"});
   RecordingConsumer &first = Sleeping({"f"}), &second = Sleeping({"f"});
