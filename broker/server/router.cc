@@ -59,7 +59,8 @@ bool Router::Leave() {
 
 InputResult Router::OnInput(std::string_view bytes) {
   std::size_t used = 0;
-  for (;;) {
+  std::size_t waiting = 0;
+  for (int messages = 0;; ++messages) {
     InputResult result{0, Then::kMore};
     if (busy_guest_ >= 0) {
       result = RunGuest(busy_guest_, {}, Session::Scope::kOneMessage);
@@ -73,6 +74,10 @@ InputResult Router::OnInput(std::string_view bytes) {
     // kForeign from here means: one message was answered, look again.
     if (result.then != Then::kForeign) return {used, result.then};
     if (bytes.empty() && owner_ < 0) return {used, Then::kMore};
+    if (messages == 0) waiting = wire_.out().size();
+    const bool enough =
+        wire_.out().size() - waiting > Session::kRoundOutput || messages >= Session::kRoundMessages;
+    if (enough && !bytes.empty()) return {used, Then::kYield};
   }
 }
 

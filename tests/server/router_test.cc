@@ -154,6 +154,26 @@ TEST_F(RouterTest, AYieldingGuestOfNobodyFinishesFirst) {
   EXPECT_FALSE(Owned());
 }
 
+TEST_F(RouterTest, ManyMessagesOfGuestsLetOthersGoFirst) {
+  const std::size_t round = static_cast<std::size_t>(Session::kRoundMessages) + 1;
+  for (const std::string first : {"", "a echo 0\n"}) {
+    if (!first.empty()) Say(first);
+    std::string lines;
+    for (std::size_t i = 0; i < round + 1; ++i) lines += "B echo 1\n";
+    EXPECT_EQ(Say(lines).size(), 2 * round);
+    EXPECT_EQ(then_, Then::kYield);
+    EXPECT_EQ(Say(""), "1\n");
+    EXPECT_EQ(then_, Then::kMore);
+  }
+}
+
+TEST_F(RouterTest, MuchOutputOfGuestsLetsOthersGoFirst) {
+  const std::string big = "B echo " + std::string(Session::kRoundOutput, 'x') + "\n";
+  EXPECT_EQ(Say(big + big + big).size(), 2 * Session::kRoundOutput + 2);
+  EXPECT_EQ(then_, Then::kYield);
+  EXPECT_EQ(Say("").size(), Session::kRoundOutput + 1);
+}
+
 TEST_F(RouterTest, CloseEndsIt) {
   EXPECT_EQ(Say("a echo 1\na close\na echo 2\n"), "1\nbye\n");
   EXPECT_EQ(then_, Then::kClose);
