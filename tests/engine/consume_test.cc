@@ -1,6 +1,4 @@
-#include <array>
 #include <string>
-#include <vector>
 
 #include "tests/engine/engine_test.h"
 
@@ -253,60 +251,6 @@ TEST_F(ConsumeTest, UnableGivesBackWhatRunsOfThatFunction) {
   EXPECT_TRUE(worker.watched().empty());
 }
 
-// --- Retries
-
-class RetriesTest : public EngineTest {
- protected:
-  RetriesTest() : EngineTest({.job_retries = 2}) {}
-  void Lose(JobId id) {
-    RecordingConsumer& worker = Worker({"f"});
-    ASSERT_EQ("reserved " + std::to_string(id), Grab(worker));
-    Leave(worker);
-  }
-};
-
-TEST_F(RetriesTest, TheLastLostTryFailsASubmittedJob) {
-  RecordingObserver& client = Client();
-  const JobId id = Foreground("f", client);
-  Lose(id);
-  EXPECT_EQ("ready", State(id));
-  EXPECT_THAT(client.Heard(), IsEmpty());
-  Lose(id);
-  EXPECT_EQ("gone", State(id));
-  EXPECT_THAT(client.Heard(), ElementsAre("1 failed"));
-}
-
-TEST_F(RetriesTest, TheLastLostTryBuriesAPutJob) {
-  const JobId id = PutInto("f");
-  Lose(id);
-  Lose(id);
-  EXPECT_EQ("buried", State(id));
-}
-
-TEST_F(RetriesTest, TheWorkersOwnLimitIsALostTryATtrIsNot) {
-  const JobId id = PutInto("f", {.ttr_s = 10});
-  RecordingConsumer& patient = Worker({"f"});
-  Grab(patient);
-  Pass(10 * kSecond);
-  EXPECT_EQ(0u, engine.Find(id)->extra().lost_tries);
-  RecordingConsumer& limited = Worker({"f"}, 2 * kSecond);
-  Grab(limited);
-  Pass(2 * kSecond);
-  EXPECT_EQ(1u, engine.Find(id)->extra().lost_tries);
-  EXPECT_EQ(2u, engine.Find(id)->extra().timeouts);
-  Grab(limited);
-  Pass(2 * kSecond);
-  EXPECT_EQ("buried", State(id));
-}
-
-TEST_F(RetriesTest, ARefusingJournalKeepsTheJob) {
-  const JobId id = Background("f");
-  Lose(id);
-  journal.Refuse(Record::Kind::kDelete);
-  Lose(id);
-  EXPECT_EQ("ready", State(id));
-}
-
 TEST_F(ConsumeTest, WithoutALimitAJobIsTriedForEver) {
   const JobId id = Background("f");
   for (int i = 0; i < 300; ++i) {
@@ -316,100 +260,6 @@ TEST_F(ConsumeTest, WithoutALimitAJobIsTriedForEver) {
   }
   EXPECT_EQ("ready", State(id));
   EXPECT_EQ(300u, engine.Find(id)->extra().lost_tries);
-}
-
-// --- Every verb on a job in every state
-
-struct Verb {
-  std::string_view name;
-  Code (*call)(Engine&, Time, Consumer&, JobId);
-  // What becomes of the job, by the state it is in: ready, held by the caller, held by somebody
-  // else, delayed, buried, gone. An empty word: kNotFound, and nothing changes.
-  std::array<std::string_view, 6> after;
-};
-
-class StatesTest : public EngineTest {
- protected:
-  // A job put by beanstalk in the state of this number.
-  JobId Make(int state, RecordingConsumer& caller, RecordingConsumer& other) {
-    const JobId id = Put(caller, {.delay_s = state == 3 ? 100U : 0U});
-    if (state == 1) engine.ReserveJob(Now(), caller, id);
-    if (state == 2 || state == 4) engine.ReserveJob(Now(), other, id);
-    if (state == 4) engine.Bury(Now(), other, id, 1024);
-    if (state == 5) engine.Delete(Now(), caller, id);
-    return id;
-  }
-};
-
-const std::vector<Verb>& Verbs() {
-  static const auto* verbs = new std::vector<Verb>{
-      {"delete",
-       [](Engine& e, Time t, Consumer& c, JobId id) { return e.Delete(t, c, id).code; },
-       {"gone", "gone", "", "gone", "gone", ""}},
-      {"release",
-       [](Engine& e, Time t, Consumer& c, JobId id) { return e.Release(t, c, id, 1, 0).code; },
-       {"", "ready", "", "", "", ""}},
-      {"release with delay",
-       [](Engine& e, Time t, Consumer& c, JobId id) { return e.Release(t, c, id, 1, 1).code; },
-       {"", "delayed", "", "", "", ""}},
-      {"bury",
-       [](Engine& e, Time t, Consumer& c, JobId id) { return e.Bury(t, c, id, 1).code; },
-       {"", "buried", "", "", "", ""}},
-      {"touch",
-       [](Engine& e, Time t, Consumer& c, JobId id) { return e.Touch(t, c, id).code; },
-       {"", "reserved", "", "", "", ""}},
-      {"report",
-       [](Engine& e, Time t, Consumer& c, JobId id) {
-         return e.Report(t, c, id, {Progress::Kind::kData, "x"}).code;
-       },
-       {"", "reserved", "", "", "", ""}},
-      {"complete",
-       [](Engine& e, Time t, Consumer& c, JobId id) { return e.Complete(t, c, id, "x").code; },
-       {"", "gone", "", "", "", ""}},
-      {"fail",
-       [](Engine& e, Time t, Consumer& c, JobId id) { return e.Fail(t, c, id).code; },
-       {"", "buried", "", "", "", ""}},
-      {"exception",
-       [](Engine& e, Time t, Consumer& c, JobId id) { return e.Except(t, c, id, "x").code; },
-       {"", "buried", "", "", "", ""}},
-      {"kick-job",
-       [](Engine& e, Time t, Consumer&, JobId id) { return e.KickJob(t, id).code; },
-       {"", "", "", "ready", "ready", ""}},
-      {"cancel",
-       [](Engine& e, Time t, Consumer&, JobId id) { return e.Cancel(t, id).code; },
-       {"gone", "gone", "gone", "gone", "gone", ""}},
-      {"reserve-job",
-       [](Engine& e, Time t, Consumer& c, JobId id) {
-         return e.ReserveJob(t, c, id).job == nullptr ? Code::kNotFound : Code::kOk;
-       },
-       {"reserved", "", "", "reserved", "reserved", ""}},
-  };
-  return *verbs;
-}
-
-TEST_F(StatesTest, EveryVerbInEveryState) {
-  constexpr std::string_view kStates[] = {"ready",   "reserved", "reserved",
-                                          "delayed", "buried",   "gone"};
-  for (const Verb& verb : Verbs()) {
-    for (int state = 0; state < 6; ++state) {
-      SCOPED_TRACE(std::string(verb.name) + " in state " + std::to_string(state));
-      RecordingConsumer &caller = Connect("t"), &other = Connect("t");
-      const JobId id = Make(state, caller, other);
-      const auto at = static_cast<std::size_t>(state);
-      ASSERT_EQ(kStates[at], State(id));
-      const Lsn before = journal.last();
-      const bool known = !verb.after[at].empty();
-      EXPECT_EQ(known ? Code::kOk : Code::kNotFound, verb.call(engine, Now(), caller, id));
-      EXPECT_EQ(known ? verb.after[at] : kStates[at], State(id));
-      if (!known) {
-        EXPECT_EQ(before, journal.last());
-      }
-      ExpectSound();
-      engine.Cancel(Now(), id);
-      Leave(caller);
-      Leave(other);
-    }
-  }
 }
 
 }  // namespace
