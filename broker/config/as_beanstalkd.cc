@@ -41,6 +41,15 @@ Result<std::string> SyncOf(const ForeignValues& given) {
   return fmt::format("{}ms", std::min<std::uint64_t>(ms, 3'600'000));
 }
 
+// As beanstalkd does, which says so, too.
+std::string JobSizeOf(const std::string& given, std::vector<std::string>& warnings) {
+  constexpr std::uint64_t kMost = 1 << 30;
+  std::uint64_t bytes = 0;
+  if (!kinds::ParseNumber(given, bytes) || bytes <= kMost) return given;
+  warnings.push_back(fmt::format("-z: '{}': the most is {}, which is taken", given, kMost));
+  return fmt::format("{}", kMost);
+}
+
 std::string ListenOf(const ForeignValues& given) {
   const auto value = [&](const char* name, const char* otherwise) {
     const auto found = given.find(name);
@@ -74,11 +83,16 @@ Result<Translation> TranslateBeanstalkd(std::span<const std::string> arguments) 
   };
   pass("-b", "--data-dir");
   pass("-u", "--user");
+  if (const auto size = given.find("-z"); size != given.end()) {
+    size->second = JobSizeOf(size->second, translation.warnings);
+  }
   pass("-z", "--max-job-size");
   if (given.contains("-V")) {
     translation.arguments.insert(translation.arguments.end(), {"--log-level", "debug"});
   }
-  translation.warnings = WarningsOf(kOptions, given);
+  for (std::string& warning : WarningsOf(kOptions, given)) {
+    translation.warnings.push_back(std::move(warning));
+  }
   return translation;
 }
 

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "broker/config/foreign.h"
+#include "broker/config/kinds.h"
 
 namespace gearstalk {
 namespace {
@@ -39,7 +40,7 @@ constexpr std::array kOptions = {
     ForeignOption{'t', "threads", true, ""},
     ForeignOption{'R', "round-robin", false, ""},
     ForeignOption{'r', "protocol", true, ""},
-    ForeignOption{'q', "queue-type", true, ""},
+    ForeignOption{'q', "queue-type", true, "builtin only"},
     ForeignOption{'\0', "hashtable-buckets", true, ""},
     ForeignOption{'\0', "keepalive", false, ""},
     ForeignOption{'\0', "keepalive-idle", true, ""},
@@ -76,8 +77,7 @@ class Translator {
     AddListen();
     if (Status status = AddLog(); !status.ok()) return status;
     AddTls();
-    const std::string wakeup = Value("--worker-wakeup", "0");
-    Add("--gearman-worker-wakeup", wakeup == "1" ? "one" : "all");
+    if (Status status = AddWakeup(); !status.ok()) return status;
     Pass("--job-retries", "--gearman-job-retries");
     Pass("--user", "--user");
     Pass("--pid-file", "--pid-file");
@@ -156,11 +156,27 @@ class Translator {
     return {};
   }
 
+  Status AddWakeup() {
+    const std::string wakeup = Value("--worker-wakeup", "0");
+    std::uint64_t workers = 0;
+    if (!kinds::ParseNumber(wakeup, workers)) {
+      return {Code::kInvalid, fmt::format("--worker-wakeup: '{}': expected a number", wakeup)};
+    }
+    Add("--gearman-worker-wakeup", workers == 1 ? "one" : "all");
+    return {};
+  }
+
   void AddTls() {
     if (!Has("--ssl")) return;
-    Pass("--ssl-certificate", "--tls-certificate");
-    Pass("--ssl-key", "--tls-key");
-    Pass("--ssl-ca-file", "--tls-client-ca");
+    AddTlsFile("--ssl-certificate", "GEARMAND_SERVER_PEM", "--tls-certificate");
+    AddTlsFile("--ssl-key", "GEARMAND_SERVER_KEY", "--tls-key");
+    AddTlsFile("--ssl-ca-file", "GEARMAND_CA_CERTIFICATE", "--tls-client-ca");
+  }
+
+  void AddTlsFile(std::string_view name, const char* variable, const char* flag) {
+    const char* usual = std::getenv(variable);
+    const std::string file = Value(name, usual == nullptr ? "" : usual);
+    if (!file.empty()) Add(flag, file);
   }
 
   void AddServerName() {
@@ -179,7 +195,9 @@ class Translator {
 };
 
 // Options of the command line outweigh those of the file.
-Status ReadFile(const std::string& name, ForeignValues& given) {
+Status ReadFile(std::string name, ForeignValues& given) {
+  // "@NAME" is another way to say NAME.
+  if (name.starts_with('@') && access(name.c_str(), F_OK) != 0) name.erase(0, 1);
   std::ifstream file(name);
   if (!file) return {Code::kInvalid, fmt::format("--config-file: cannot read '{}'", name)};
   std::vector<std::string> words;

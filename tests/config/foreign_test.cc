@@ -53,6 +53,12 @@ TEST(Beanstalkd, TakesItsOptions) {
   EXPECT_EQ(config.log_level, "debug");
 }
 
+TEST(Beanstalkd, TakesTheMostForALargerJob) {
+  EXPECT_EQ(ConfigAs("beanstalkd", {"-z", "9999999999"}).max_job_size, 1073741824U);
+  EXPECT_EQ(As("beanstalkd", {"-z", "9999999999"}).warnings,
+            Texts{"-z: '9999999999': the most is 1073741824, which is taken"});
+}
+
 TEST(Beanstalkd, SyncsAsAsked) {
   EXPECT_EQ(ConfigAs("beanstalkd", {"-F"}).sync, Config::Sync::kSystem);
   EXPECT_EQ(ConfigAs("beanstalkd", {"-f", "200"}).sync_interval, 200 * kMillisecond);
@@ -164,6 +170,17 @@ TEST(Gearmand, ServesTls) {
   EXPECT_EQ(config.tls.client_certificates, Config::ClientCertificates::kOff);
 }
 
+TEST(Gearmand, TakesFilesForTlsFromItsVariables) {
+  const Variable certificate("GEARMAND_SERVER_PEM", "/cert");
+  const Variable key("GEARMAND_SERVER_KEY", "/key");
+  const Variable authorities("GEARMAND_CA_CERTIFICATE", "/ca");
+  const Config config = ConfigAs("gearmand", {"--ssl", "--ssl-key", "/other"});
+  EXPECT_EQ(config.tls.certificate, "/cert");
+  EXPECT_EQ(config.tls.key, "/other");
+  EXPECT_EQ(config.tls.client_ca, "/ca");
+  EXPECT_EQ(ConfigAs("gearmand", {}).tls.certificate, "");
+}
+
 TEST(Gearmand, TakesThePortOfItsVariable) {
   const Variable port("GEARMAND_PORT", "4799");
   EXPECT_EQ(ConfigAs("gearmand", {"-L", "127.0.0.1"}).listen, Texts{"127.0.0.1:4799"});
@@ -177,6 +194,7 @@ TEST(Gearmand, ReadsItsFile) {
   EXPECT_EQ(config.listen, Texts{"127.0.0.1:4799"});
   EXPECT_EQ(config.gearman.job_retries, 1U);
   EXPECT_TRUE(config.gearman.exceptions);
+  EXPECT_EQ(ConfigAs("gearmand", {"--config-file", "@" + file.path()}).gearman.job_retries, 5U);
   EXPECT_EQ(ComplaintAs("gearmand", {"--config-file", "/no/such"}),
             "--config-file: cannot read '/no/such'");
 }
@@ -187,9 +205,10 @@ TEST(Gearmand, WarnsOfWhatHasNoCounterpart) {
                    "'--threads' has no counterpart in gearstalkd and no effect",
                    "'--round-robin' has no counterpart in gearstalkd and no effect",
                    "'--keepalive' has no counterpart in gearstalkd and no effect"}));
-  EXPECT_EQ(As("gearmand", {"-q", "libsqlite3"}).warnings.back(),
-            "no queue of type 'libsqlite3': jobs live in memory, unless GEARSTALKD_DATA_DIR names "
-            "a directory");
+  EXPECT_EQ(As("gearmand", {"-q", "libsqlite3"}).warnings,
+            Texts{"no queue of type 'libsqlite3': jobs live in memory, unless GEARSTALKD_DATA_DIR "
+                  "names a directory"});
+  EXPECT_TRUE(As("gearmand", {"-q", "builtin"}).warnings.empty());
   EXPECT_EQ(As("gearmand", {"--job-handle-prefix", "X"}).warnings,
             Texts{"'--job-handle-prefix': 'X' has no effect: handles begin with 'H:'"});
 }
@@ -200,6 +219,7 @@ TEST(Gearmand, RefusesWhatGearmandRefuses) {
   EXPECT_EQ(ComplaintAs("gearmand", {"--port"}), "option '--port' needs a value");
   EXPECT_EQ(ComplaintAs("gearmand", {"--daemon=yes"}), "option '--daemon' takes no value");
   EXPECT_EQ(ComplaintAs("gearmand", {"--keepalive-i", "5"}), "option '--keepalive-i' is ambiguous");
+  EXPECT_EQ(ComplaintAs("gearmand", {"-w", "all"}), "--worker-wakeup: 'all': expected a number");
   EXPECT_EQ(ComplaintAs("gearmand", {"--verbose", "LOUD"}),
             "--verbose: 'LOUD': expected FATAL, ALERT, CRITICAL, ERROR, WARNING, NOTICE, INFO or "
             "DEBUG");
