@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes manual pages, completions and the package's changelog from what the binary says."""
+"""Writes manual pages, completions, changelog and configuration of the package from what the binary says."""
 
 import argparse
 import email.utils
@@ -158,6 +158,19 @@ def changelog(version: str, maintainer: str) -> str:
             f" -- {maintainer}  {date}\n")
 
 
+# What the packaged service sets, and the default that it replaces.
+PACKAGED = {"#data_dir: /var/lib/gearstalkd\n": "data_dir: /var/lib/gearstalkd\n",
+            "log_to: stderr\n": "log_to: journald\n"}
+
+
+def configuration(yaml: str) -> str:
+    for default, packaged in PACKAGED.items():
+        if yaml.count(default) != 1:
+            raise SystemExit(f"not once in gearstalkd.yaml: {default}")
+        yaml = yaml.replace(default, packaged)
+    return yaml
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--binary", required=True)
@@ -167,7 +180,8 @@ def main() -> None:
     options = parser.parse_args()
     said = subprocess.run([options.binary, "--help"], capture_output=True, text=True, check=True)
     flags = read_flags(said.stdout)
-    keys = read_keys((HERE / "gearstalkd.yaml").read_text())
+    yaml = (HERE / "gearstalkd.yaml").read_text()
+    keys = read_keys(yaml)
     options.to.mkdir(parents=True, exist_ok=True)
 
     def write(name: str, content: bytes) -> None:
@@ -178,6 +192,7 @@ def main() -> None:
     write("gearstalkd.yaml.5.gz", man_page("gearstalkd.yaml.5.scd", "@KEYS@", man_keys(keys)))
     write("gearstalkd.bash", bash_completion(flags).encode())
     write("_gearstalkd", zsh_completion(flags).encode())
+    write("gearstalkd.yaml", configuration(yaml).encode())
     write("changelog.gz", changelog(options.version, options.maintainer).encode())
 
 

@@ -122,6 +122,16 @@ class Package(unittest.TestCase):
         if shutil.which("zsh"):
             run("zsh", "-n", "-c", text)
 
+    def test_the_configuration_is_that_of_the_service(self) -> None:
+        config = self.content / "etc/gearstalkd/gearstalkd.yaml"
+        run(self.content / "usr/sbin/gearstalkd", "--config", config, "--check-config")
+        ours = config.read_text().splitlines()
+        self.assertIn("log_to: journald", ours)
+        self.assertIn("data_dir: /var/lib/gearstalkd", ours)
+        differences = [line for line in (SOURCES / "gearstalkd.yaml").read_text().splitlines()
+                       if line not in ours]
+        self.assertEqual(differences, ["#data_dir: /var/lib/gearstalkd", "log_to: stderr"])
+
     def test_scripts_are_shell(self) -> None:
         control = self.work / "control"
         run("dpkg-deb", "--control", self.package, control)

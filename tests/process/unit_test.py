@@ -46,6 +46,17 @@ class Units(unittest.TestCase):
         self.assertIn("@system-service", value(self.service, "SystemCallFilter"))
         self.assertTrue(value(self.service, "WatchdogSec"))
 
+    def test_the_configuration_is_what_the_file_says(self) -> None:
+        command = "/usr/sbin/gearstalkd --config /etc/gearstalkd/gearstalkd.yaml"
+        self.assertEqual(value(self.service, "ExecStart"), [command])
+        self.assertEqual(value(self.service, "ExecReload"),
+                         [f"{command} --check-config", "/bin/kill -HUP $MAINPID"])
+
+    def test_where_logrotate_looks_may_be_written(self) -> None:
+        rotated = (PACKAGING / "gearstalkd.logrotate").read_text()
+        self.assertIn("\n/var/log/gearstalkd/*.log {", rotated)
+        self.assertEqual(value(self.service, "LogsDirectory"), ["gearstalkd"])
+
     @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd is not here")
     def test_little_is_exposed(self) -> None:
         done = subprocess.run(
