@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Goes through the operator's checklist of docs/operations.md: checklist_test.py BROKER."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+from pathlib import Path
+
+BINARY = Path(sys.argv.pop(1) if len(sys.argv) > 1 else "build/gearstalkd").resolve()
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 60.0
+TOOLS = ("curl", "gearadmin", "gearman", "promtool", "ss")
+
+
+def rows() -> list[tuple[str, str]]:
+    """Command, and the pattern that its output has to match."""
+    text = (ROOT / "docs/operations.md").read_text()
+    section = text.split("## Before production\n")[1].split("\n## ")[0]
+    found = re.findall(r"^\| [^|]*\| `((?:\\\||[^`|])+)` \| (?:`(.+)` )?\|$", section, re.M)
+    return [(command.replace("\\|", "|"), pattern) for command, pattern in found]
+
+
+class Service:
+    """The broker with the packaged configuration, on ports of its own."""
+
+    def __init__(self, directory: Path) -> None:
+        self.config = directory / "gearstalkd.yaml"
+        self.data = directory / "jobs"
+        text = (ROOT / "admin/packaging/gearstalkd.yaml").read_text()
+        for line, ours in (("  - 127.0.0.1:11300\n  - 127.0.0.1:4730\n", "  - 127.0.0.1:0\n"),
+                           ("#admin: 127.0.0.1:11380", "admin: 127.0.0.1:0"),
+                           ("  memory: 0", "  memory: 1000000000"),
+                           ("#data_dir: /var/lib/gearstalkd", f"data_dir: {self.data}")):
+            assert text.count(line) == 1, line
+            text = text.replace(line, ours)
+        self.config.write_text(text)
+        self.start()
+
+    def start(self) -> None:
+        self.log = ""
+        self.said = threading.Condition()
+        self.process = subprocess.Popen([BINARY, "--config", self.config], text=True,
+                                        stderr=subprocess.PIPE)
+        self.listener = threading.Thread(target=self.listen)
+        self.listener.start()
+        self.wait_for("ready ")
+        self.port = re.search(r"^ready \S+:(\d+)$", self.log, re.M)[1]
+        self.admin = re.search(r"admin (\S+)$", self.log, re.M)[1]
+
+    def listen(self) -> None:
+        for line in self.process.stderr:
+            with self.said:
+                self.log += line
+                self.said.notify_all()
+
+    def wait_for(self, text: str) -> None:
+        with self.said:
+            assert self.said.wait_for(lambda: text in self.log, PATIENCE), self.log
+
+    def stop(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(PATIENCE) == 0
+        self.listener.join()
+        self.process.stderr.close()
+
+
+class Checklist(unittest.TestCase):
+    def setUp(self) -> None:
+        missing = [tool for tool in TOOLS if shutil.which(tool) is None]
+        if missing:
+            self.skipTest(f"missing: {missing}")
+        self.directory = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="checklist-")))
+        self.service = Service(self.directory)
+        self.addCleanup(lambda: self.service.stop())
+
+    def run_command(self, command: str) -> str:
+        if command.startswith("systemctl restart"):
+            self.service.stop()
+            self.service.start()
+            return ""
+        if command.startswith("systemctl reload"):
+            self.service.process.send_signal(signal.SIGHUP)
+            self.service.wait_for("reloaded")
+            return ""
+        if command.startswith("journalctl"):
+            return self.service.log
+        if "COPY" in command:
+            shutil.copytree(self.service.data, self.directory / "copy")
+        for theirs, ours in (
+                ("/etc/gearstalkd/gearstalkd.yaml", str(self.service.config)),
+                ("/usr/share/doc/gearstalkd/monitoring", str(ROOT / "admin/packaging")),
+                ("127.0.0.1:11380", self.service.admin), (":4730", f":{self.service.port}"),
+                ("COPY", str(self.directory / "copy"))):
+            command = command.replace(theirs, ours)
+        command = re.sub(r"^gearstalkd ", f"{BINARY} ", command)
+        command = re.sub(r"^(gearman|gearadmin) ", rf"\1 -p {self.service.port} ", command)
+        done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True,
+                              text=True, timeout=PATIENCE, check=False, stdin=subprocess.DEVNULL,
+                              env=dict(os.environ, LC_ALL="C"))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def test_everything_is_as_wanted(self) -> None:
+        commands = rows()
+        self.assertGreater(len(commands), 12)
+        for command, pattern in commands:
+            with self.subTest(command):
+                pattern = pattern.replace(":4730", f":{self.service.port}")
+                self.assertRegex(self.run_command(command), re.compile(pattern, re.M))
+
+
+if __name__ == "__main__":
+    unittest.main()
