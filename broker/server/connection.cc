@@ -142,7 +142,7 @@ void Connection::RunInput(std::string_view bytes) {
       CloseWhenSent();
       break;
   }
-  if (undecided() && !undecided_hook.is_linked()) server_.NoteUndecided(*this);
+  if (undecided()) server_.NoteUndecided(*this);
 }
 
 void Connection::Keep(std::string_view rest) {

@@ -61,6 +61,7 @@ class Connection final : public Wire {
   const Session* session() const { return router_.Describing(); }
   bool sending() const { return !out_.empty() || (tls_ != nullptr && !tls_->pending().empty()); }
   bool undecided() const {
+    if (security_ == Security::kTlsOnly) return true;
     if (tls_ != nullptr && !tls_->open()) return true;
     return router_.owner() == nullptr && !input_.empty();
   }

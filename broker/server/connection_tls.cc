@@ -29,6 +29,7 @@ std::size_t ReadAll(TlsStream& tls, std::span<char> space) {
 
 void Connection::ExpectTls(bool required) {
   security_ = required ? Security::kTlsOnly : Security::kEither;
+  if (required) server_.NoteUndecided(*this);
 }
 
 void Connection::ReceiveSecurely(std::span<char> body) {

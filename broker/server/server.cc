@@ -273,6 +273,7 @@ void Server::FlushDirty() {
 }
 
 void Server::NoteUndecided(Connection& connection) {
+  if (connection.undecided_hook.is_linked()) return;
   connection.undecided_since = Now();
   undecided_.push_back(connection);
 }

@@ -164,6 +164,14 @@ class Speaking(TlsTest):
             self.assertTrue(half.ended())
         self.assertIn("handshake_timeout", self.log())
 
+    def test_where_it_is_required_silence_is_none(self) -> None:
+        self.start_tls("--limits-handshake-timeout", "1",
+                       listen=("127.0.0.1:0,tls=required", "127.0.0.1:0"))
+        silent, elsewhere = self.connect(), self.connect(1)
+        self.assertTrue(silent.ended())
+        self.assertRegex(self.log(), r"refused reason=handshake_timeout .* connection=1\n")
+        self.assertEqual(elsewhere.ask(b"list-tube-used\r\n"), b"USING default\r\n")
+
     def test_its_end_is_said(self) -> None:
         self.start_tls()
         client = self.secured()
