@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -19,6 +20,11 @@ Status Failed(const std::string& path) {
 Result<std::unique_ptr<PidFile>> PidFile::Create(const std::string& path) {
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (fd < 0) return Failed(path);
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    close(fd);
+    return Status(Code::kIo,
+                  fmt::format("pid_file: '{}' belongs to a process that still runs", path));
+  }
   return std::unique_ptr<PidFile>(new PidFile(path, fd));
 }
 

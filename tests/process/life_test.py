@@ -125,6 +125,20 @@ class Files(unittest.TestCase):
             self.assertEqual(broker.wait(), 0)
         self.assertFalse(self.pid_file.exists())
 
+    def test_pid_file_of_another_broker_stays(self) -> None:
+        with Broker("--pid-file", str(self.pid_file)) as first:
+            with Broker("--pid-file", str(self.directory.path / "other")) as other:
+                other.signal(signal.SIGKILL)
+                other.wait()
+            second = Broker("--pid-file", str(self.pid_file))
+            self.addCleanup(second.__exit__, None, None, None)
+            self.assertEqual(second.wait(), 1)
+            self.assertIn(f"pid_file: '{self.pid_file}' belongs to a process that still runs",
+                          second.said)
+            self.assertEqual(self.pid_file.read_text(), f"{first.process.pid}\n")
+        with Broker("--pid-file", str(self.directory.path / "other")) as other:
+            self.assertEqual((self.directory.path / "other").read_text(), f"{other.process.pid}\n")
+
     def test_pid_file_that_cannot_be(self) -> None:
         broker = Broker("--pid-file", "/no/such/directory/pid")
         self.addCleanup(broker.__exit__, None, None, None)
