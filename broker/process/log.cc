@@ -119,12 +119,18 @@ void WriteLine(Output& output, LogLevel level, std::string_view event,
                      spdlog::string_view_t(line.data(), line.size()));
 }
 
+// What has reasons is as many kinds: much of one does not hide the others.
+std::string KindOf(std::string_view event, std::span<const LogField> fields) {
+  const bool reason = !fields.empty() && fields[0].name() == "reason";
+  return reason ? fmt::format("{} {}", event, fields[0].text()) : std::string(event);
+}
+
 void Sink(LogLevel level, LogCause cause, std::string_view event,
           std::span<const LogField> fields) {
   State& log = TheLog();
   const std::lock_guard lock(log.mutex);
   if (log.output.logger == nullptr) return;
-  if (cause == LogCause::kClient && !log.limiter.Admit(event)) return;
+  if (cause == LogCause::kClient && !log.limiter.Admit(KindOf(event, fields))) return;
   WriteLine(log.output, level, event, fields);
 }
 

@@ -133,7 +133,8 @@ class OfClients(unittest.TestCase):
                 broker.read(0.1)
                 written = len(re.findall(r" refused reason=connections .*client=127\.0\.0\.1 "
                                          r"connection=\d+\n", broker.said))
-                suppressed = re.findall(r"more suppressed lines=(\d+) of=refused\n", broker.said)
+                suppressed = re.findall(
+                    r'more suppressed lines=(\d+) of="refused connections"\n', broker.said)
                 return bool(suppressed) and written + sum(map(int, suppressed)) == lines \
                     and written >= burst
 
