@@ -74,6 +74,11 @@ void Warn(const std::string& program, const std::vector<std::string>& warnings) 
   for (const std::string& warning : warnings) fmt::print(stderr, "{}: {}\n", program, warning);
 }
 
+void WarnOf(const std::string& program, const Config& config) {
+  Warn(program, UnknownVariables());
+  Warn(program, IdleRules(config));
+}
+
 int Main(const std::string& program, const std::vector<std::string>& arguments) {
   const Result<Translation> ours = TranslateAs(program, arguments);
   if (!ours.ok()) return Refuse(program, ours.status());
@@ -95,11 +100,11 @@ int Main(const std::string& program, const std::vector<std::string>& arguments) 
     case CommandLine::Action::kSalvageJournal:
       return InspectJournal(line.value());
     case CommandLine::Action::kCheckConfig:
-      Warn(program, UnknownVariables());
+      WarnOf(program, line.value().settings.config);
       fmt::print("the configuration is good\n");
       return kExitDone;
     case CommandLine::Action::kServe:
-      Warn(program, UnknownVariables());
+      WarnOf(program, line.value().settings.config);
       break;
   }
   return Start(line.value().settings.config, [&]() -> Result<Config> {

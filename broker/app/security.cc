@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "broker/config/option.h"
@@ -40,6 +41,20 @@ Status NeedsNoTls(const Config& config) {
 }
 
 }  // namespace
+
+std::vector<std::string> IdleRules(const Config& config) {
+  std::vector<std::string> warnings;
+  for (const std::string& rule : config.rights) {
+    const std::string who = rule.substr(0, rule.find(' '));
+    if (!who.starts_with("listen=")) continue;
+    const bool served = std::any_of(
+        config.listen.begin(), config.listen.end(),
+        [&](const std::string& text) { return "listen=" + text.substr(0, text.find(',')) == who; });
+    if (served) continue;
+    warnings.push_back(fmt::format("rights '{}': no entry of listen has this address", rule));
+  }
+  return warnings;
+}
 
 Result<Security> LoadSecurity(const Config& config) {
   Security security;

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "broker/base/status.h"
 #include "broker/config/config.h"
@@ -14,6 +16,9 @@ struct Security {
   std::shared_ptr<const TlsContext> tls;  // nullptr: none
   AccessRules access;
 };
+
+// A warning for each rule that is for an address of which `listen` knows nothing.
+std::vector<std::string> IdleRules(const Config& config);
 
 // Reads the files. Errors name the option, the file, and what is wrong.
 Result<Security> LoadSecurity(const Config& config);

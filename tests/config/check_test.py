@@ -104,6 +104,13 @@ class CheckConfig(unittest.TestCase):
                          (0, "gearstalkd: GEARSTALKD_LIMITS_MEMRY: unknown variable; "
                              "did you mean GEARSTALKD_LIMITS_MEMORY?\n"))
 
+    def test_rules_that_no_address_has_are_told(self) -> None:
+        done = check("--listen", "127.0.0.1:1,tls=off", "--rights", "listen=127.0.0.1:1 none",
+                     "--rights", "listen=127.0.0.1:1,tls=off none", "--rights", "* all")
+        self.assertEqual((done.returncode, done.stderr),
+                         (0, "gearstalkd: rights 'listen=127.0.0.1:1,tls=off none': "
+                             "no entry of listen has this address\n"))
+
     def test_nothing_is_opened(self) -> None:
         """It may be asked beside a broker that runs."""
         done = check("--data-dir", "/no/such/directory", "--log-to", "file:/no/such/log",
