@@ -76,7 +76,7 @@ void Warn(const std::string& program, const std::vector<std::string>& warnings) 
 
 void WarnOf(const std::string& program, const Config& config) {
   Warn(program, UnknownVariables());
-  Warn(program, IdleRules(config));
+  Warn(program, DoubtsAbout(config));
 }
 
 int Main(const std::string& program, const std::vector<std::string>& arguments) {

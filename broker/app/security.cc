@@ -42,8 +42,8 @@ Status NeedsNoTls(const Config& config) {
 
 }  // namespace
 
-std::vector<std::string> IdleRules(const Config& config) {
-  std::vector<std::string> warnings;
+std::vector<std::string> DoubtsAbout(const Config& config) {
+  std::vector<std::string> doubts;
   for (const std::string& rule : config.rights) {
     const std::string who = rule.substr(0, rule.find(' '));
     if (!who.starts_with("listen=")) continue;
@@ -51,9 +51,17 @@ std::vector<std::string> IdleRules(const Config& config) {
         config.listen.begin(), config.listen.end(),
         [&](const std::string& text) { return "listen=" + text.substr(0, text.find(',')) == who; });
     if (served) continue;
-    warnings.push_back(fmt::format("rights '{}': no entry of listen has this address", rule));
+    doubts.push_back(fmt::format("rights '{}': no entry of listen has this address", rule));
   }
-  return warnings;
+  if (config.tls.client_certificates != Config::ClientCertificates::kRequired) return doubts;
+  for (const std::string& text : config.listen) {
+    if (text.find(",tls=") != std::string::npos) continue;
+    doubts.push_back(
+        fmt::format("listen address '{}': takes plain text, too, and then no certificate is "
+                    "required: say tls=required, or tls=allowed if that is meant",
+                    text));
+  }
+  return doubts;
 }
 
 Result<Security> LoadSecurity(const Config& config) {

@@ -17,8 +17,8 @@ struct Security {
   AccessRules access;
 };
 
-// A warning for each rule that is for an address of which `listen` knows nothing.
-std::vector<std::string> IdleRules(const Config& config);
+// Warnings of what is good and protects less than it seems to.
+std::vector<std::string> DoubtsAbout(const Config& config);
 
 // Reads the files. Errors name the option, the file, and what is wrong.
 Result<Security> LoadSecurity(const Config& config);

@@ -251,17 +251,25 @@ class HalfClosed(TlsTest):
 
 
 class ClientCertificates(TlsTest):
-    def start_asking(self, asked: str, *arguments: str) -> None:
+    def start_asking(self, asked: str, *arguments: str, **more: tuple[str, ...]) -> None:
         self.certificates.signed("worker-1")
         self.certificates.signed_by_itself("stranger")
         self.start_tls("--tls-client-ca", self.certificates.path("ca.pem"),
-                       "--tls-client-certificates", asked, *arguments)
+                       "--tls-client-certificates", asked, *arguments, **more)
 
     def test_required(self) -> None:
         self.start_asking("required")
         self.assertEqual(self.secured("worker-1").ask(b"list-tube-used\r\n"), b"USING default\r\n")
         self.assertTrue(self.refused())
         self.assertTrue(self.refused("stranger"))
+
+    def test_required_is_not_said_of_plain_text(self) -> None:
+        self.start_asking("required", listen=("127.0.0.1:0", "127.0.0.1:0,tls=required"))
+        self.assertEqual(self.log().count("then no certificate is required"), 1)
+        self.assertEqual(self.connect().ask(b"list-tube-used\r\n"), b"USING default\r\n")
+        plain = self.connect(1)
+        plain.send(b"list-tube-used\r\n")
+        self.assertTrue(plain.ended())
 
     def test_optional_with_rights(self) -> None:
         self.start_asking("optional", "--rights", "cert=worker-* consume work.*",
