@@ -72,10 +72,14 @@ void Broker::Serve() {
 void Broker::OnReplay(const ReplayProgress& progress) {
   not_ready_ = fmt::format("replaying the journal: {} records, {} of {} bytes", progress.records,
                            progress.bytes, progress.total_bytes);
-  Log(LogLevel::kInfo, "replaying the journal",
-      {{"records", progress.records},
-       {"bytes", progress.bytes},
-       {"total_bytes", progress.total_bytes}});
+  clock_.Refresh();
+  if (clock_.Now() >= tell_replay_) {
+    tell_replay_ = clock_.Now() + kSecond;
+    Log(LogLevel::kInfo, "replaying the journal",
+        {{"records", progress.records},
+         {"bytes", progress.bytes},
+         {"total_bytes", progress.total_bytes}});
+  }
   systemd::NotifyStarting(not_ready_);
   loop_.RunOnce(0, 0);
 }

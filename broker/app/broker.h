@@ -82,6 +82,7 @@ class Broker {
   std::string health_;                        // of the journal, as last logged
   std::array<std::uint64_t, kCodes> told_{};  // refused jobs that the log knows of, by Code
   bool stopping_ = false;
+  Time tell_replay_ = 0;                // to the log, again
   std::string not_ready_ = "starting";  // empty: serving
 };
 

@@ -70,6 +70,7 @@ Status WalRecovery::Run(const std::function<void(const Segment&)>& begin, const 
   if (!status.ok()) return status;
   if (status = Arrange(std::move(found)); !status.ok()) return status;
   for (const FoundSegment& segment : log_) {
+    if (on_progress_) on_progress_(progress_);
     segments_.push_back({segment.number, segment.path, segment.size});
     begin(segments_.back());
     status = ReadSegment(segment, &segment == &log_.back(), visit);

@@ -1,11 +1,18 @@
 #!/usr/bin/env python3
 """The pages for operators, asked of the real broker: pages_test.py BROKER."""
 
+import array
+import fcntl
 import http.client
+import os
+import re
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
+import termios
+import time
 import unittest
 from pathlib import Path
 
@@ -163,6 +170,63 @@ class Reload(unittest.TestCase):
                 client.close()
             finally:
                 self.assertEqual(broker.stop(), 0)
+
+
+class Replaying(unittest.TestCase):
+    SEGMENTS = 12  # of 16 MiB; the loop turns once for each
+
+    def setUp(self) -> None:
+        self.data = self.enterContext(tempfile.TemporaryDirectory(prefix="pages-"))
+        body = "x" * 1_000_000
+        broker = Broker(BINARY, "--data-dir", self.data, "--sync", "never", "--max-job-size",
+                        str(len(body)))
+        client = Client(broker.port)
+        for _ in range(17 * self.SEGMENTS):
+            client.put(body)
+        client.close()
+        self.assertEqual(broker.stop(), 0)
+
+    def available(self) -> int:
+        size = array.array("i", [0])
+        fcntl.ioctl(self.out, termios.FIONREAD, size)
+        return size[0]
+
+    def test_not_ready_and_healthy(self) -> None:
+        """Its log is a pipe with room for one line: it waits when it wants to tell of the replay."""
+        self.out, into = os.pipe()
+        fcntl.fcntl(into, fcntl.F_SETPIPE_SZ, 1)
+        before = fcntl.fcntl(into, fcntl.F_GETPIPE_SZ) - 80
+        os.write(into, b"." * (before - 1) + b"\n")
+        process = subprocess.Popen([BINARY, "--data-dir", self.data, "--listen", "127.0.0.1:0",
+                                    "--admin", "127.0.0.1:0"], stderr=into)
+        os.close(into)
+        try:
+            while self.available() == before:
+                self.assertIsNone(process.poll())
+                time.sleep(0.01)
+            # What is left of its line keeps the pipe full.
+            said = os.read(self.out, self.available() - 1)[before:].decode()
+            host, port = re.search(r" admin (\S+):(\d+)$", said).groups()
+            ready = http.client.HTTPConnection(host, int(port), SECONDS)
+            ready.request("GET", "/readyz")
+            healthy = http.client.HTTPConnection(host, int(port), SECONDS)
+            healthy.request("GET", "/healthz")
+            while "\nready " not in said:
+                said += os.read(self.out, 4096).decode()
+            answer = ready.getresponse()
+            self.assertEqual(answer.status, 503)
+            self.assertRegex(answer.read().decode(), r"^replaying the journal: \d+ records, ")
+            self.assertEqual(healthy.getresponse().status, 200)
+            ready.request("GET", "/readyz")
+            self.assertEqual(ready.getresponse().status, 200)
+            ready.close()
+            healthy.close()
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(SECONDS), 0)
+        finally:
+            process.kill()
+            process.wait()
+            os.close(self.out)
 
 
 class WithoutDescriptors(unittest.TestCase):
