@@ -38,6 +38,22 @@ TEST(IndexedHeap, EqualTimesComeInTheItemsOwnOrder) {
   EXPECT_TRUE(heap.empty());
 }
 
+TEST(IndexedHeap, WhatIsNeverDueComesLast) {
+  IndexedHeap<Item> heap;
+  std::vector<std::unique_ptr<Item>> items;
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    items.push_back(std::make_unique<Item>(i));
+    heap.Push(i % 2 == 0 ? kNever : static_cast<Time>(i), items.back().get());
+  }
+  for (std::uint64_t i = 1; i < 20; i += 2) {
+    ASSERT_EQ(items[i].get(), heap.top());
+    heap.Remove(items[i].get());
+  }
+  EXPECT_EQ(kNever, heap.top_time());
+  for (std::uint64_t i = 0; i < 20; i += 2) heap.Remove(items[i].get());
+  EXPECT_TRUE(heap.empty());
+}
+
 TEST(IndexedHeap, MoveGoesBothWays) {
   IndexedHeap<Item> heap;
   std::vector<std::unique_ptr<Item>> items;
