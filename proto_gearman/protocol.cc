@@ -1,7 +1,5 @@
 #include "proto_gearman/protocol.h"
 
-#include <utility>
-
 #include "proto_gearman/commands.h"
 #include "proto_gearman/session.h"
 #include "proto_gearman/text_admin.h"
@@ -9,7 +7,8 @@
 
 namespace gearstalk::gearman {
 
-GearmanProtocol::GearmanProtocol(Options options, Engine& engine, const ConnectionList& connections)
+GearmanProtocol::GearmanProtocol(const Options& options, Engine& engine,
+                                 const ConnectionList& connections)
     : context_{.options = options,
                .handles = HandleFormat(options.server_name),
                .engine = engine,

@@ -11,7 +11,7 @@ namespace gearstalk::gearman {
 // The Gearman protocol: binary packets and gearmand's admin lines.
 class GearmanProtocol final : public Protocol {
  public:
-  GearmanProtocol(Options options, Engine& engine, const ConnectionList& connections);
+  GearmanProtocol(const Options& options, Engine& engine, const ConnectionList& connections);
 
   std::string_view name() const override { return "gearman"; }
   Claim Sniff(std::string_view bytes) const override;
