@@ -40,9 +40,9 @@ Result<Sockets> OpenSockets(const Config& config) {
   for (const std::string& text : config.listen) {
     const Result<ListenAddress> address = ListenAddress::Parse(text);
     if (!address.ok()) return address.status();
-    auto socket = ListenSocket::Open(address.value());
-    if (!socket.ok()) return socket.status();
-    sockets.push_back(std::move(socket.value()));
+    auto bound = ListenSocket::OpenAll(address.value());
+    if (!bound.ok()) return bound.status();
+    for (auto& socket : bound.value()) sockets.push_back(std::move(socket));
   }
   return sockets;
 }

@@ -172,24 +172,43 @@ Status SetPermissions(const ListenAddress& address) {
   return {};
 }
 
-Result<int> OpenTcp(const ListenAddress& address) {
-  const std::string name = address.host + ":" + address.port;
+using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
+
+// A name may have several, of the families that the machine has.
+Result<Addresses> Resolve(const ListenAddress& address) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   addrinfo* found = nullptr;
-  const int error = getaddrinfo(address.host.c_str(), address.port.c_str(), &hints, &found);
-  if (error != 0) {
-    return Status(Code::kInvalid,
-                  fmt::format("listen address '{}': {}", name, gai_strerror(error)));
+  const auto look = [&](int how) {
+    hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV | how;
+    return getaddrinfo(address.host.c_str(), address.port.c_str(), &hints, &found);
+  };
+  int error = look(AI_NUMERICHOST);
+  if (error == EAI_NONAME) error = look(AI_ADDRCONFIG);
+  if (error == 0) return Addresses(found, freeaddrinfo);
+  return Status(Code::kInvalid, fmt::format("listen address '{}:{}': {}", address.host,
+                                            address.port, gai_strerror(error)));
+}
+
+// Whether it is not in the list before; lines of /etc/hosts may say the same.
+bool IsNew(const addrinfo& address, const addrinfo* list) {
+  for (; list != &address; list = list->ai_next) {
+    if (list->ai_addrlen == address.ai_addrlen &&
+        std::memcmp(list->ai_addr, address.ai_addr, address.ai_addrlen) == 0) {
+      return false;
+    }
   }
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owned(found, freeaddrinfo);
-  const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  return true;
+}
+
+Result<int> OpenTcp(const ListenAddress& address, const addrinfo& at) {
+  const std::string name = address.host + ":" + address.port;
+  const int fd = socket(at.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return Failed(name, "socket");
   Set(fd, SOL_SOCKET, SO_REUSEADDR);
   SetTcpOptions(fd);
-  if (found->ai_family == AF_INET6) Set(fd, IPPROTO_IPV6, IPV6_V6ONLY);
-  if (bind(fd, found->ai_addr, found->ai_addrlen) == 0) return fd;
+  if (at.ai_family == AF_INET6) Set(fd, IPPROTO_IPV6, IPV6_V6ONLY);
+  if (bind(fd, at.ai_addr, at.ai_addrlen) == 0) return fd;
   Status failed = Failed(name, "bind");
   close(fd);
   return failed;
@@ -215,15 +234,35 @@ std::string ListenSocket::NameOf(int fd) {
 }
 
 Result<std::unique_ptr<ListenSocket>> ListenSocket::Open(const ListenAddress& address) {
-  Result<int> fd = address.path.empty() ? OpenTcp(address) : OpenUnix(address.path);
-  if (!fd.ok()) return fd.status();
-  std::unique_ptr<ListenSocket> socket(new ListenSocket(fd.value(), address));
-  socket->name_ = NameOf(fd.value());
-  socket->owns_file_ = !address.path.empty();
-  if (socket->owns_file_) {
+  auto all = OpenAll(address);
+  if (!all.ok()) return all.status();
+  return std::move(all.value().front());
+}
+
+Result<std::vector<std::unique_ptr<ListenSocket>>> ListenSocket::OpenAll(
+    const ListenAddress& address) {
+  std::vector<std::unique_ptr<ListenSocket>> sockets;
+  const auto add = [&](int fd) {
+    sockets.emplace_back(new ListenSocket(fd, address));
+    sockets.back()->name_ = NameOf(fd);
+  };
+  if (!address.path.empty()) {
+    const Result<int> fd = OpenUnix(address.path);
+    if (!fd.ok()) return fd.status();
+    add(fd.value());
+    sockets.back()->owns_file_ = true;
     if (Status status = SetPermissions(address); !status.ok()) return status;
+    return sockets;
   }
-  return socket;
+  const Result<Addresses> found = Resolve(address);
+  if (!found.ok()) return found.status();
+  for (const addrinfo* at = found.value().get(); at != nullptr; at = at->ai_next) {
+    if (!IsNew(*at, found.value().get())) continue;
+    const Result<int> fd = OpenTcp(address, *at);
+    if (!fd.ok()) return fd.status();
+    add(fd.value());
+  }
+  return sockets;
 }
 
 Result<std::unique_ptr<ListenSocket>> ListenSocket::Adopt(int fd, ListenAddress address) {

@@ -36,7 +36,9 @@ struct ListenAddress {
 // A socket to listen on, non-blocking; closed (and its Unix socket file removed) with its owner.
 class ListenSocket {
  public:
-  // Binds. Errors name the address.
+  // Binds, on each address that a name has. Errors name the address.
+  static Result<std::vector<std::unique_ptr<ListenSocket>>> OpenAll(const ListenAddress& address);
+  // The first of them.
   static Result<std::unique_ptr<ListenSocket>> Open(const ListenAddress& address);
   // Takes a stream socket that somebody else has bound; `address` says how it is served.
   static Result<std::unique_ptr<ListenSocket>> Adopt(int fd, ListenAddress address);

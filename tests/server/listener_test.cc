@@ -2,12 +2,15 @@
 
 #include <grp.h>
 #include <gtest/gtest.h>
+#include <netdb.h>
 #include <pwd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <fstream>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -196,6 +199,35 @@ TEST_F(UnixListener, NamesUsersThatAreNot) {
   EXPECT_EQ(socket.status().message(),
             "listen address 'unix:" + path_ + "': no such user: nobody-of-this-name");
   EXPECT_FALSE(Exists());
+}
+
+TEST(TcpListener, ListensOnEachAddressOfAName) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_ADDRCONFIG;
+  addrinfo* found = nullptr;
+  ASSERT_EQ(getaddrinfo("localhost", nullptr, &hints, &found), 0);
+  std::set<std::string> hosts;
+  for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
+    hosts.insert(at->ai_family == AF_INET6 ? "[::1]:" : "127.0.0.1:");
+  }
+  freeaddrinfo(found);
+  const auto sockets = ListenSocket::OpenAll(Parsed("localhost:0"));
+  ASSERT_TRUE(sockets.ok()) << sockets.status().message();
+  std::set<std::string> bound;
+  for (const auto& socket : sockets.value()) {
+    EXPECT_TRUE(socket->Start().ok());
+    EXPECT_EQ(socket->address().text, "localhost:0");
+    bound.insert(socket->name().substr(0, socket->name().rfind(':') + 1));
+  }
+  EXPECT_EQ(bound, hosts);
+  EXPECT_EQ(sockets.value().size(), hosts.size());
+}
+
+TEST(TcpListener, NamesAHostThatIsNot) {
+  const auto sockets = ListenSocket::OpenAll(Parsed("no.such.host.invalid:0"));
+  ASSERT_FALSE(sockets.ok());
+  EXPECT_TRUE(sockets.status().message().starts_with("listen address 'no.such.host.invalid:0': "));
 }
 
 TEST(TcpListener, TakesAFreePort) {
