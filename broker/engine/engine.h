@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -337,9 +338,10 @@ class Engine final : public LiveState {
   Deadlines deadlines_;
 
   JobId next_id_ = 1;
-  JobId ids_recorded_ = 1;  // the journal knows that ids below are taken
-  Lsn ids_lsn_ = 0;         // since when
-  Lsn settings_lsn_ = 0;    // of the last settings of any tube
+  JobId ids_recorded_ = 1;                  // the journal knows that ids below are taken
+  Lsn ids_lsn_ = 0;                         // since when
+  Lsn settings_lsn_ = 0;                    // of the last settings of any tube
+  std::set<std::uint64_t> recorded_tubes_;  // those whose settings the journal knows, by id
   std::uint64_t next_burial_ = 1;
   std::uint64_t next_wait_ = 1;
   std::vector<Tube*> stirred_;  // tubes with ready jobs, in no order

@@ -194,6 +194,7 @@ Lsn Engine::AppendSettings(const Tube& tube) {
   Record record;
   record.kind = Record::Kind::kTube;
   FillSettings(tube, record);
+  recorded_tubes_.insert(tube.id());
   settings_lsn_ = journal_.Append(record);
   return settings_lsn_;
 }
@@ -288,6 +289,7 @@ void Engine::ApplySettings(const Record& record) {
   tube.pause_s_ = record.pause_s;
   std::copy(std::begin(record.max_queue), std::end(record.max_queue), tube.max_queue_.begin());
   if (tube.max_queue_ == MaxQueue{}) tube.max_queue_ = ConfiguredMaxQueue(tube.name());
+  recorded_tubes_.insert(tube.id());
   ArmTube(tube);
   // Its jobs may come later in the log than its settings: kept until the replay is over.
   ++tube.using_;
@@ -327,13 +329,15 @@ void Engine::CaptureSettings(const std::function<void(const Record&)>& emit) {
   next.kind = Record::Kind::kNextId;
   next.id = ids_recorded_ = std::max(ids_recorded_, next_id_);
   emit(next);
-  for (const Tube* tube = tubes_.Next(0); tube != nullptr; tube = tubes_.Next(tube->id())) {
-    if (!tube->created_function_ && !tube->paused() && !LimitedByAdmin(*tube)) continue;
+  std::erase_if(recorded_tubes_, [&](std::uint64_t id) {
+    const Tube& tube = *tubes_.FindById(id);
+    if (!tube.created_function_ && !tube.paused() && !LimitedByAdmin(tube)) return true;
     Record record;
     record.kind = Record::Kind::kTube;
-    FillSettings(*tube, record);
+    FillSettings(tube, record);
     emit(record);
-  }
+    return false;
+  });
 }
 
 }  // namespace gearstalk

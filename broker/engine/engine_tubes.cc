@@ -18,6 +18,7 @@ void Engine::ReleaseTube(Tube& tube) {
     AppendSettings(tube);
   }
   deadlines_.Cancel(tube);
+  recorded_tubes_.erase(tube.id());
   tubes_.Erase(tube);
 }
 

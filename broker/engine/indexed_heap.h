@@ -11,8 +11,8 @@ namespace gearstalk {
 
 // A 4-ary min-heap of pointers by (time, T::HeapOrder()), whose elements know their slot, so that
 // any of them can be removed or moved in O(log n). Those at kNever have no order. Times lie in the
-// heap: comparing touches no element unless times are equal. T provides `std::uint32_t& HeapSlot()` and `std::uint64_t
-// HeapOrder() const`; it outlives its stay here.
+// heap: comparing touches no element unless times are equal. T provides `std::uint32_t& HeapSlot()`
+// and `std::uint64_t HeapOrder() const`; it outlives its stay here.
 template <typename T>
 class IndexedHeap {
  public:

@@ -24,6 +24,7 @@ class TubeTable {
   // There must be none of this name.
   Tube& Make(std::string_view name);
   void Erase(Tube& tube);
+  Tube* FindById(std::uint64_t id) const { return by_id_.Find(id); }
   Tube* Next(std::uint64_t after) const { return by_id_.Next(after); }
   std::size_t size() const { return by_id_.size(); }
 
