@@ -60,10 +60,11 @@ class Connection final : public Wire {
   bool Leave();
   const Session* session() const { return router_.Describing(); }
   bool sending() const { return !out_.empty() || (tls_ != nullptr && !tls_->pending().empty()); }
+  // Whether it owes the end of its handshake or first word; not while its input waits for us.
   bool undecided() const {
     if (security_ == Security::kTlsOnly) return true;
     if (tls_ != nullptr && !tls_->open()) return true;
-    return router_.owner() == nullptr && !input_.empty();
+    return router_.owner() == nullptr && !input_.empty() && !stalled_ && !run_hook.is_linked();
   }
   // Whether nothing is under way but the peer's next word.
   bool Idle() const {

@@ -212,6 +212,26 @@ TEST_F(Limits, AnUnfinishedFirstWordHasItsTime) {
   EXPECT_EQ(server_.Count(), 2U);
 }
 
+TEST_F(Limits, AnUndecidedConnectionMayReadSlowly) {
+  server_.SetLimits({.handshake_timeout = 20 * kMillisecond});
+  Client reads(path_), slow(path_);
+  constexpr int kBig = 20;
+  std::string lines;
+  for (int i = 0; i < kBig; ++i) lines += "B big 1000000\n";
+  reads.Send(lines + "B echo 1\n");
+  TurnAll();
+  EXPECT_LT(b_.commands, kBig);
+  slow.Send("nonsense");
+  EXPECT_TRUE(Ends(slow));
+  EXPECT_EQ(server_.refusals().of(Refusal::kHandshakeTimeout), 1U);
+  std::string heard;
+  ASSERT_TRUE(Until([&] {
+    heard += reads.Read();
+    return heard.size() >= kBig * 1'000'001 + 2;
+  }));
+  EXPECT_TRUE(heard.ends_with("x\n1\n"));
+}
+
 TEST_F(Limits, IdleConnectionsEnd) {
   server_.SetLimits({.idle_timeout = 40 * kMillisecond});
   Client silent(path_), spoke(path_), waits(path_);
