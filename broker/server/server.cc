@@ -1,7 +1,5 @@
 #include "broker/server/server.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,6 +9,7 @@
 #include <cstring>
 
 #include "broker/base/log.h"
+#include "broker/server/peer.h"
 
 namespace gearstalk {
 namespace {
@@ -26,46 +25,6 @@ std::size_t DescriptorLimit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return SIZE_MAX;
   return std::max<std::size_t>(limit.rlim_cur, 2 * kSpareDescriptors);
-}
-
-std::uint64_t NetworkOf(const in6_addr& address) {
-  std::uint64_t network = 0;
-  std::memcpy(&network, address.s6_addr, sizeof network);
-  // No IPv4 address stands for as much.
-  return network | std::uint64_t{1} << 63;
-}
-
-// A socket for both families shows who came by IPv4 in a form of IPv6.
-sockaddr_storage Unmapped(const sockaddr_storage& address) {
-  const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
-  if (address.ss_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) return address;
-  sockaddr_storage plain{};
-  plain.ss_family = AF_INET;
-  std::memcpy(&reinterpret_cast<sockaddr_in&>(plain).sin_addr, &v6.sin6_addr.s6_addr[12], 4);
-  return plain;
-}
-
-Peer Describe(int fd, const sockaddr_storage& from) {
-  const sockaddr_storage address = Unmapped(from);
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  if (address.ss_family == AF_INET) {
-    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
-    inet_ntop(AF_INET, &v4.sin_addr, text.data(), text.size());
-    const std::uint32_t host = ntohl(v4.sin_addr.s_addr);
-    return {.fd = fd,
-            .address = text.data(),
-            .local = host >> 24 == 127,
-            .network = std::uint64_t{host} + 1};
-  }
-  if (address.ss_family == AF_INET6) {
-    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
-    inet_ntop(AF_INET6, &v6.sin6_addr, text.data(), text.size());
-    return {.fd = fd,
-            .address = text.data(),
-            .local = IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr) != 0,
-            .network = NetworkOf(v6.sin6_addr)};
-  }
-  return {.fd = fd, .address = "unix", .local = true};
 }
 
 void LogConnection(std::string_view event, const Peer& peer) {
@@ -168,7 +127,7 @@ void Server::Accept(Gate& gate) {
       if (exhausted) PauseAccepting(errno);
       return;
     }
-    Peer peer = Describe(fd, address);
+    Peer peer = DescribePeer(fd, address);
     peer.id = ++total_;
     Welcome(gate, std::move(peer));
   }
