@@ -11,8 +11,7 @@
 namespace gearstalk {
 
 struct Output::Chunk {
-  Chunk* next;
-  std::array<char, 8192 - sizeof(void*)> bytes;
+  std::array<char, 8192> bytes;
 };
 
 namespace {
