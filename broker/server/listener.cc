@@ -6,6 +6,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <pwd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -278,6 +279,11 @@ Result<std::unique_ptr<ListenSocket>> ListenSocket::Adopt(int fd, ListenAddress 
   if (socket->address_.text.empty()) socket->address_.text = socket->name_;
   if (!socket->name_.starts_with("unix:")) SetTcpOptions(fd);
   return socket;
+}
+
+bool ListenSocket::SomebodyWaits() const {
+  pollfd look{.fd = fd_, .events = POLLIN, .revents = 0};
+  return poll(&look, 1, 0) > 0;
 }
 
 Status ListenSocket::Start() {

@@ -130,6 +130,7 @@ void Server::Accept(Gate& gate) {
     Peer peer = DescribePeer(fd, address);
     peer.id = ++total_;
     Welcome(gate, std::move(peer));
+    if (!gate.socket->SomebodyWaits()) return;
   }
 }
 

@@ -201,6 +201,42 @@ TEST_F(UnixListener, NamesUsersThatAreNot) {
   EXPECT_FALSE(Exists());
 }
 
+// Connects, and stays connected as long as the result lives.
+struct Client {
+  explicit Client(const ListenSocket& to) {
+    sockaddr_storage address{};
+    socklen_t size = sizeof address;
+    EXPECT_EQ(getsockname(to.fd(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+    fd = socket(address.ss_family, SOCK_STREAM, 0);
+    EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
+  }
+  ~Client() { close(fd); }
+  int fd;
+};
+
+void KnowsWhetherSomebodyWaits(ListenSocket& socket) {
+  ASSERT_TRUE(socket.Start().ok());
+  EXPECT_FALSE(socket.SomebodyWaits());
+  const Client first(socket), second(socket);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(socket.SomebodyWaits());
+    close(accept(socket.fd(), nullptr, nullptr));
+  }
+  EXPECT_FALSE(socket.SomebodyWaits());
+}
+
+TEST_F(UnixListener, KnowsWhetherSomebodyWaits) {
+  const auto socket = Open();
+  ASSERT_TRUE(socket.ok());
+  KnowsWhetherSomebodyWaits(*socket.value());
+}
+
+TEST(TcpListener, KnowsWhetherSomebodyWaits) {
+  const auto socket = ListenSocket::Open(Parsed("127.0.0.1:0"));
+  ASSERT_TRUE(socket.ok());
+  KnowsWhetherSomebodyWaits(*socket.value());
+}
+
 TEST(TcpListener, ListensOnEachAddressOfAName) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
