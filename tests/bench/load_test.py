@@ -9,17 +9,21 @@ import unittest
 from pathlib import Path
 
 from harness.load import Load, Stepper
-from harness.servers import Server, our_kinds
+from harness.servers import Kind, Server, floor_kind, our_kinds
 
 LOAD: Load
 SERVER: Path
+SOCKET_FLOOR: Path
 
 
 class LoadTest(unittest.TestCase):
+    def kind(self) -> Kind:
+        return our_kinds(SERVER)[0]
+
     def setUp(self) -> None:
         self.scratch = tempfile.TemporaryDirectory()
         self.addCleanup(self.scratch.cleanup)
-        self.server = Server(our_kinds(SERVER)[0], Path(self.scratch.name))
+        self.server = Server(self.kind(), Path(self.scratch.name))
         self.server.__enter__()
         self.addCleanup(self.server.stop)
 
@@ -196,8 +200,20 @@ class GearmanLoadTest(LoadTest):
         self.assertGreaterEqual(report["bursts"], 1)
 
 
+class FloorTest(LoadTest):
+    def kind(self) -> Kind:
+        return floor_kind(SOCKET_FLOOR)
+
+    def test_answers_what_it_is_measured_with(self) -> None:
+        for protocol in ("beanstalk", "gearman"):
+            for load in ("cycle", "cycle --depth 16 --body 8192", "store --depth 8", "churn"):
+                with self.subTest(protocol=protocol, load=load):
+                    self.run_load(f"{protocol} {load}", 200)
+
+
 if __name__ == "__main__":
     LOAD = Load(Path(sys.argv.pop(1)).resolve(), ())
     SERVER = Path(sys.argv.pop(1)).resolve()
+    SOCKET_FLOOR = Path(sys.argv.pop(1)).resolve()
     del LoadTest
     unittest.main()

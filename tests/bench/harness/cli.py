@@ -15,8 +15,8 @@ from typing import Any, Protocol, TypeVar
 from . import compare, growth, journal, latency, memory, syscalls
 from .bench import Bench
 from .load import Load
-from .scenarios import COMPARED, DURABLE, GROWING, JOURNAL, LATENCIES, QUEUED
-from .servers import PEERS, ROOT, install_packages, our_kinds
+from .scenarios import COMPARED, DURABLE, GROWING, JOURNAL, LATENCIES, QUEUED, with_floor
+from .servers import PEERS, ROOT, floor_kind, install_packages, our_kinds
 
 BUILD = ROOT / "build"
 
@@ -55,9 +55,10 @@ def main() -> int:
     install_packages()
     ours = options.ours or _build("gearstalkd")
     load = options.load or _build("load")
+    sockets = options.sockets or _build("socket_floor")
     BUILD.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=BUILD, prefix="bench-") as scratch:
-        results = _run(_bench(options, ours, load, Path(scratch)), options)
+        results = _run(_bench(options, ours, load, sockets, Path(scratch)), options)
     if options.json:
         options.json.write_text(json.dumps(results, indent=1) + "\n")
     return 0
@@ -80,6 +81,8 @@ def _parse_arguments() -> argparse.Namespace:
     parser.add_argument("--ours", type=Path, metavar="BINARY", help="instead of build/gearstalkd")
     parser.add_argument("--load", type=Path, metavar="BINARY", help="instead of build/load")
     parser.add_argument("--floor", type=Path, metavar="BINARY", help="instead of build/floor")
+    parser.add_argument("--sockets", type=Path, metavar="BINARY",
+                        help="instead of build/socket_floor")  # fmt: skip
     parser.add_argument("--pin", choices=["split", "none"], default="split",
                         help="server and load on a CPU of their own, or anywhere")  # fmt: skip
     return parser.parse_args()
@@ -110,11 +113,14 @@ def _build(target: str) -> Path:
     return BUILD / target
 
 
-def _bench(options: argparse.Namespace, ours: Path, load: Path, scratch: Path) -> Bench:
+def _bench(
+    options: argparse.Namespace, ours: Path, load: Path, sockets: Path, scratch: Path
+) -> Bench:
     pinned = options.pin == "split" and len(os.sched_getaffinity(0)) > 1
     flags = ["--pin-apart"] if pinned else []
+    kinds = [*our_kinds(ours.resolve()), *PEERS, floor_kind(sockets.resolve())]
     return Bench(
-        kinds={kind.name: kind for kind in [*our_kinds(ours.resolve()), *PEERS]},
+        kinds={kind.name: kind for kind in kinds},
         load=Load(load.resolve(), tuple(flags)),
         scratch=scratch,
         rounds=options.rounds or (2 if options.quick else 5),
@@ -127,6 +133,8 @@ def _run(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
     chosen = Choice(options.only)
     results: dict[str, Any] = {}
     compared = chosen.of("compare", COMPARED)
+    if not options.quick:
+        compared = [with_floor(scenario) for scenario in compared]
     results["compare"] = compare.run(bench, compared)
     if chosen("journal", JOURNAL.name):
         results["journal"] = compare.run_journal(bench)

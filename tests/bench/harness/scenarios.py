@@ -4,7 +4,7 @@ A bound is of our server's CPU time per job divided by that of the named peer, o
 server when nothing is in it.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,11 @@ BEANSTALKD = "beanstalkd"
 BEANSTALKD_BINLOG = "beanstalkd -b"
 GEARMAND = "gearmand"
 TUNED = "gearmand tuned"
+FLOOR = "floor"
 
 CLOSED = "--random-priorities"
-PIPELINED = f"--producers 2 --consumers 2 --depth 64 {CLOSED}"
+FLOOD = "--producers 2 --consumers 2 --depth 64"
+PIPELINED = f"{FLOOD} {CLOSED}"
 
 COMPARED = [
     Scenario("b-closed", f"beanstalk cycle {CLOSED}", {BEANSTALKD: 0.75}),
@@ -66,7 +68,7 @@ COMPARED = [
     Scenario("g-pipe", f"gearman cycle {PIPELINED}", {GEARMAND: 0.40, TUNED: None}),
     Scenario(
         "g-submit",
-        f"gearman store --unique-keys {PIPELINED}",
+        f"gearman store --unique-keys {FLOOD}",
         {GEARMAND: 0.10, TUNED: 0.5},
         fresh=True,
         ops=200_000,
@@ -74,8 +76,16 @@ COMPARED = [
     ),
     Scenario(
         "g-drain",
-        f"gearman drain --unique-keys {PIPELINED}",
+        f"gearman drain --unique-keys {FLOOD}",
         {GEARMAND: 0.03, TUNED: 0.7},
+        fresh=True,
+        ops=200_000,
+        quick_ops=50_000,
+    ),
+    Scenario(
+        "g-drain-mixed",
+        f"gearman drain --unique-keys {PIPELINED}",
+        {GEARMAND: None, TUNED: None},
         fresh=True,
         ops=200_000,
         quick_ops=50_000,
@@ -89,6 +99,14 @@ COMPARED = [
     ),
     Scenario("g-churn", "gearman churn", {GEARMAND: None, TUNED: None}, fresh=True),
 ]
+
+
+def with_floor(scenario: Scenario) -> Scenario:
+    """The same next to the floor, too, which answers everything but foreground jobs."""
+    if "foreground" in scenario.load:
+        return scenario
+    return replace(scenario, bounds={**scenario.bounds, FLOOR: None})
+
 
 JOURNAL = Scenario(
     "journal-64",

@@ -61,6 +61,11 @@ def _gearmand_sqlite(port: int, directory: Path) -> list[str]:
     return _gearmand("--queue-type=libsqlite3", database)(port, directory)
 
 
+def floor_kind(binary: Path) -> Kind:
+    """A server that keeps nothing: what the sockets of a load cost."""
+    return Kind("floor", lambda port, _: [str(binary), str(port)])
+
+
 TUNED = ("-t", "1", "-w", "1", "--hashtable-buckets", "1000003", "-b", "4096")
 
 PEERS = [
