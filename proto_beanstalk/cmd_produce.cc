@@ -12,6 +12,7 @@ Next Put(Session& session, const Arguments& arguments) {
     return session.SkipBody(std::uint64_t{arguments.body_size} + 2, kJobTooBig);
   }
   if (arguments.tail) return session.Reply(kBadFormat);
+  session.engine().CountAsProducer(session);
   return session.AwaitBody(arguments);
 }
 

@@ -107,6 +107,8 @@ class Engine final : public LiveState {
   void ResetAbilities(Time now, Consumer& consumer);
 
   // --- Producing ---------------------------------------------------------------------------------
+  // Put and Submit begin with it. For a session that refuses a job which the engine never sees.
+  void CountAsProducer(Consumer& consumer);
   // beanstalk's put into the used tube. `job` has priority, ttr_s, delay_s and its body set.
   // A tube "$reply/<id>" sends the body to the waiters of the job that the consumer holds instead.
   Added Put(Time now, Consumer& producer, JobPtr job);
@@ -267,7 +269,6 @@ class Engine final : public LiveState {
   Code CountRefused(Code code);
   Added Refused(Code code) { return {CountRefused(code)}; }
   Code AdmitsJob(const Tube& tube, std::uint32_t priority, bool durable) const;
-  void CountAsProducer(Consumer& consumer);
   Added Enqueue(Time now, JobPtr job, Tube& tube, Time due);
   Added Reply(Time now, Consumer& producer, std::string_view body);
   Added JoinJob(Job& job, JobObserver* waiter);

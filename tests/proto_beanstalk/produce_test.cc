@@ -77,6 +77,17 @@ TEST_F(ProduceTest, AFullQueueIsOutOfMemoryAfterTheBody) {
   EXPECT_EQ(a_.Say("put 0 0 60 4\r\nquit\r\n"), "OUT_OF_MEMORY\r\n");
 }
 
+TEST_F(ProduceTest, AProducerIsOneFromItsFirstPutHoweverItEnds) {
+  const auto producers = [this] { return ValueOf(a_.Say("stats\r\n"), "current-producers"); };
+  a_.Say("put 0 0 60 1 tail\r\n");
+  EXPECT_EQ(producers(), "0");
+  EXPECT_EQ(a_.Say("put 0 0 60 1\r\nxyz"), "EXPECTED_CRLF\r\n");
+  EXPECT_EQ(producers(), "1");
+  Client b(broker_);
+  b.Say("put 0 0 60 5\r\nhe");
+  EXPECT_EQ(producers(), "2");
+}
+
 TEST_F(ProduceTest, AReplyTubeWantsItsJob) {
   EXPECT_EQ(a_.Say("use $reply/7\r\nput 0 0 60 1\r\nx\r\n"), "USING $reply/7\r\nNOT_FOUND\r\n");
   a_.Say("use default\r\nput 0 0 60 1\r\nx\r\n");
