@@ -110,7 +110,7 @@ void MaxQueue(GearmanSession& session, const TextLine& line) {
         std::min<std::uint64_t>(LeadingNumber(line.words[i + 2]), INT64_MAX));
   }
   if (line.count == 3) limits.fill(limits[0]);
-  SayOutcome(session, session.engine().SetMaxQueue(line.words[1], limits), kOk);
+  SayOutcome(session, session.engine().SetMaxQueue(line.words[1], limits), kNotStored);
 }
 
 void Version(GearmanSession& session, const TextLine&) {

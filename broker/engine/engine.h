@@ -170,8 +170,8 @@ class Engine final : public LiveState {
   Outcome Pause(Time now, std::string_view tube, std::uint32_t seconds);
   Outcome CreateFunction(std::string_view tube);
   Outcome DropFunction(std::string_view tube);  // kInUse while it has workers or unfinished jobs
-  // kNotFound for an unknown tube, which changes nothing. A limit as in EngineLimits, or none, is
-  // not remembered: the configuration decides at the next start.
+  // Makes the tube, which stays as long as its limit differs from that of EngineLimits. A limit
+  // that does not, or none, is not remembered: the configuration decides at the next start.
   Outcome SetMaxQueue(std::string_view tube, const MaxQueue& limits);
   void Drain() { draining_ = true; }
   bool draining() const { return draining_; }

@@ -93,9 +93,9 @@ Outcome Engine::DropFunction(std::string_view name) {
 }
 
 Outcome Engine::SetMaxQueue(std::string_view name, const MaxQueue& limits) {
-  Tube* tube = tubes_.Find(name);
-  if (tube == nullptr) return {Code::kNotFound};
   if (!journal_.Accepts(Record::Kind::kTube)) return {Code::kJournal};
+  Tube* const tube = TubeForUse(name);
+  if (tube == nullptr) return {CountRefused(Code::kTooManyTubes)};
   tube->max_queue_ = limits;
   const Lsn lsn = AppendSettings(*tube);
   ReleaseTube(*tube);

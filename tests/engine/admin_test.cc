@@ -123,13 +123,27 @@ TEST_F(AdminTest, DropFunctionRefusesWhileThereAreJobs) {
 }
 
 TEST_F(AdminTest, MaxQueueKeepsATubeAndGoesWithIt) {
-  EXPECT_EQ(Code::kNotFound, engine.SetMaxQueue("f", {1, 1, 1}).code);
   RecordingConsumer& worker = Worker({"f"});
   EXPECT_TRUE(engine.SetMaxQueue("f", {1, 1, 1}).ok());
   Leave(worker);
   EXPECT_NE(nullptr, engine.FindTube("f"));
   EXPECT_TRUE(engine.SetMaxQueue("f", {0, 0, 0}).ok());
   EXPECT_EQ(nullptr, engine.FindTube("f"));
+}
+
+TEST_F(AdminTest, MaxQueueHoldsForATubeThatComesLater) {
+  EXPECT_TRUE(engine.SetMaxQueue("f", {1, 1, 1}).ok());
+  EXPECT_FALSE(engine.Listed(At("f")));
+  EXPECT_TRUE(Submit("f", {}).ok());
+  EXPECT_EQ(Code::kQueueFull, Submit("f", {}).code);
+}
+
+TEST_F(AdminTest, DropFunctionLiftsMaxQueue) {
+  EXPECT_TRUE(engine.SetMaxQueue("f", {1, 1, 1}).ok());
+  EXPECT_TRUE(engine.DropFunction("f").ok());
+  EXPECT_EQ(nullptr, engine.FindTube("f"));
+  EXPECT_TRUE(Submit("f", {}).ok());
+  EXPECT_TRUE(Submit("f", {}).ok());
 }
 
 }  // namespace

@@ -72,7 +72,8 @@ TEST_F(Limits, OfTubesRefuseNewOnes) {
   EXPECT_EQ(engine.Watch(Now(), consumer, "b"), Code::kTooManyTubes);
   EXPECT_EQ(Submit("b", {}).code, Code::kTooManyTubes);
   EXPECT_EQ(engine.CreateFunction("b").code, Code::kTooManyTubes);
-  EXPECT_EQ(Refused(engine, Code::kTooManyTubes), 4U);
+  EXPECT_EQ(engine.SetMaxQueue("b", {1, 1, 1}).code, Code::kTooManyTubes);
+  EXPECT_EQ(Refused(engine, Code::kTooManyTubes), 5U);
   EXPECT_EQ(engine.FindTube("b"), nullptr);
   EXPECT_EQ(consumer.used()->name(), "default");
   EXPECT_EQ(consumer.watched().size(), 1U);

@@ -221,6 +221,15 @@ TEST_F(AdminTest, MaxQueueByPriority) {
   }
 }
 
+TEST_F(AdminTest, MaxQueueOfAFunctionThatNobodyUses) {
+  EXPECT_EQ(Ask("maxqueue nobody 1\n"), "OK\r\n");
+  EXPECT_EQ(Ask("status\n"), ".\n");
+  EXPECT_EQ(client.Say(Req(PacketType::kSubmitJobBg, {"nobody", "1", "d"})),
+            Res(PacketType::kJobCreated, {Handle(1)}));
+  EXPECT_EQ(client.Say(Req(PacketType::kSubmitJobBg, {"nobody", "2", "d"})),
+            ErrorRes("QUEUE_ERROR", "Job queue is full"));
+}
+
 TEST_F(AdminTest, ShutdownIsRefusedWithoutSomebodyToDoIt) {
   EXPECT_EQ(Ask("shutdown\n"), "ERR NOT_ALLOWED Shutdown+is+taken+from+this+host+only\r\n");
 }
