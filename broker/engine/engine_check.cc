@@ -70,7 +70,7 @@ class Engine::Audit {
       }
       const bool needed = is.ready + is.reserved + is.delayed + is.buried + is.watching > 0 ||
                           tube->using_ > 0 || tube->permanent_ || tube->created_function_ ||
-                          engine_.LimitedByAdmin(*tube);
+                          tube->max_queue_ != engine_.ConfiguredMaxQueue(tube->name());
       if (!needed) return fmt::format("tube {} should be gone", tube->name());
       sum_.ready += is.ready;
       sum_.reserved += is.reserved;

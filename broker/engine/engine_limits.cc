@@ -5,21 +5,31 @@
 #include "broker/engine/engine.h"
 
 namespace gearstalk {
+namespace {
+
+MaxQueue MaxQueueIn(const EngineLimits& limits, std::string_view tube) {
+  if (limits.max_queue.empty()) return {};
+  const auto found = limits.max_queue.find(tube);
+  return found == limits.max_queue.end() ? MaxQueue{} : found->second;
+}
+
+}  // namespace
 
 // O(tubes): at start and when the configuration changes.
 void Engine::SetLimits(EngineLimits limits) {
-  for (Tube* tube = tubes_.Next(0); tube != nullptr; tube = tubes_.Next(tube->id())) {
-    if (tube->max_queue_ != ConfiguredMaxQueue(tube->name())) continue;
-    const auto found = limits.max_queue.find(tube->name());
-    tube->max_queue_ = found == limits.max_queue.end() ? MaxQueue{} : found->second;
+  const EngineLimits before = std::exchange(limits_, std::move(limits));
+  std::uint64_t last = 0;
+  while (Tube* const tube = tubes_.Next(last)) {
+    last = tube->id();
+    if (tube->max_queue_ == MaxQueueIn(before, tube->name())) {
+      tube->max_queue_ = ConfiguredMaxQueue(tube->name());
+    }
+    ReleaseTube(*tube);
   }
-  limits_ = std::move(limits);
 }
 
 MaxQueue Engine::ConfiguredMaxQueue(std::string_view tube) const {
-  if (limits_.max_queue.empty()) return {};
-  const auto found = limits_.max_queue.find(tube);
-  return found == limits_.max_queue.end() ? MaxQueue{} : found->second;
+  return MaxQueueIn(limits_, tube);
 }
 
 // Whether its limit is one that the configuration does not know of.

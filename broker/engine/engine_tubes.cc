@@ -11,7 +11,8 @@ void Engine::ReleaseTube(Tube& tube) {
   const bool holds_jobs = tube.unfinished() > 0 || tube.buried() > 0;
   const bool connected = tube.using_ > 0 || tube.watching_ > 0;
   if (connected || holds_jobs) return;
-  if (tube.permanent_ || tube.created_function_ || LimitedByAdmin(tube)) return;
+  if (tube.permanent_ || tube.created_function_) return;
+  if (tube.max_queue_ != ConfiguredMaxQueue(tube.name())) return;
   if (tube.paused()) {
     // The pause ends with the tube; the journal must not bring it back.
     tube.pause_until_ = 0;

@@ -148,6 +148,24 @@ TEST_F(Limits, OfTheAdministrationGoBeforeThoseOfTheConfiguration) {
   EXPECT_EQ(Submit("f", {}).code, Code::kQueueFull);
 }
 
+TEST_F(Limits, LiftedByTheAdministrationStayLifted) {
+  engine.SetLimits({.max_queue = {{"f", {1, 1, 1}}}});
+  EXPECT_TRUE(engine.SetMaxQueue("f", {}).ok());
+  const JobId first = Background("f");
+  EXPECT_TRUE(Submit("f", {}).ok());
+  EXPECT_TRUE(engine.Cancel(Now(), first).ok());
+  EXPECT_TRUE(engine.Cancel(Now(), first + 1).ok());
+  EXPECT_TRUE(Submit("f", {}).ok());
+  EXPECT_TRUE(Submit("f", {}).ok());
+}
+
+TEST_F(Limits, OfTheAdministrationKeepNoTubeOnceTheyAreThoseOfTheConfiguration) {
+  EXPECT_TRUE(engine.SetMaxQueue("f", {1, 1, 1}).ok());
+  EXPECT_NE(engine.FindTube("f"), nullptr);
+  engine.SetLimits({.max_queue = {{"f", {1, 1, 1}}}});
+  EXPECT_EQ(engine.FindTube("f"), nullptr);
+}
+
 TEST_F(Limits, OfTheAdministrationAloneAreRecorded) {
   engine.SetLimits({.max_queue = {{"f", {1, 1, 1}}, {"g", {1, 1, 1}}}});
   Background("f");
