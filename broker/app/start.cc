@@ -90,7 +90,7 @@ int StartHere(const Config& config, std::function<Result<Config>()> reread,
 
 int Start(const Config& config, std::function<Result<Config>()> reread) {
   // The latter two are heeded when it serves; a long replay should not end by them.
-  for (const int ignored : {SIGPIPE, SIGHUP, SIGUSR1}) signal(ignored, SIG_IGN);
+  for (const int ignored : {SIGPIPE, SIGXFSZ, SIGHUP, SIGUSR1}) signal(ignored, SIG_IGN);
   RaiseDescriptorLimit();
   KeepFreedMemory();
   // Until the log is open where it is to be.

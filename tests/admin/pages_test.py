@@ -6,6 +6,7 @@ import fcntl
 import http.client
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -227,6 +228,31 @@ class Replaying(unittest.TestCase):
             process.kill()
             process.wait()
             os.close(self.out)
+
+
+class WithAFailedJournal(unittest.TestCase):
+    def test_not_ready_and_healthy(self) -> None:
+        """It may write no more: its files have the size that the system allows."""
+        data = self.enterContext(tempfile.TemporaryDirectory(prefix="pages-"))
+        broker = Broker(BINARY, "--data-dir", data)
+        try:
+            self.assertEqual(broker.get("/readyz"), (200, "ready\n"))
+            resource.prlimit(broker.process.pid, resource.RLIMIT_FSIZE, (1, 1))
+            client = Client(broker.port)
+            client.send(b"put 0 0 60 1\r\nx\r\n")
+            self.assertEqual(client.line(), "", "nobody knows what became of it")
+            client.close()
+            status, text = broker.get("/readyz")
+            self.assertEqual(status, 503)
+            self.assertRegex(text, f"{data}/.*: File too large\n$")
+            self.assertEqual(broker.get("/healthz"), (200, "ok\n"))
+            self.assertEqual(broker.metrics().get("gearstalkd_journal_failed"), 1)
+            client = Client(broker.port)
+            client.send(b"put 0 0 60 1\r\nx\r\n")
+            self.assertEqual(client.line(), "OUT_OF_MEMORY")
+            client.close()
+        finally:
+            self.assertEqual(broker.stop(), 1)
 
 
 class WithoutDescriptors(unittest.TestCase):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 import re
 import subprocess
 import time
 from pathlib import Path
+
+from wire import REPLY_SECONDS
 
 START_SECONDS = 120.0
 STOP_SECONDS = 60.0
@@ -54,6 +57,16 @@ class Broker:
         code = self._process.poll()
         self.kill()
         raise BrokerError(f"the broker is not ready (exit code {code}):\n{self.log()[-3000:]}")
+
+    def readiness(self) -> tuple[int, str]:
+        """What /readyz answers. The arguments have an address for it."""
+        port = int(re.findall(r"\badmin 127\.0\.0\.1:(\d+)$", self.log(), re.MULTILINE)[-1])
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=REPLY_SECONDS)
+        connection.request("GET", "/readyz")
+        response = connection.getresponse()
+        text = response.read().decode()
+        connection.close()
+        return response.status, text
 
     def wait_exit(self) -> int:
         """Exit code; negative is the signal that ended it."""

@@ -6,9 +6,7 @@ does not allow it."""
 from __future__ import annotations
 
 import argparse
-import http.client
 import random
-import re
 import subprocess
 import sys
 import tempfile
@@ -98,22 +96,13 @@ class FullDisk:
             refusals = 0
             refusals += not self.put()
             refusals += not self.submit()
-        status, text = self.readiness()
+        status, text = self.broker.readiness()
         expect(status == 503 and "No space left" in text, "/readyz of a full disk", (status, text))
         expect("No space left" in self.broker.log(), "the log", self.broker.log()[-300:])
         # A foreground job needs no disk.
         kind, arguments = self.gearman.ask(wire.SUBMIT_JOB, b"none", b"", b"foreground")
         expect(kind == wire.JOB_CREATED, "submit of a foreground job", arguments)
         self.model.saw_foreground(id_of(arguments[0]))
-
-    def readiness(self) -> tuple[int, str]:
-        port = int(re.findall(r"\badmin 127\.0\.0\.1:(\d+)$", self.broker.log(), re.MULTILINE)[-1])
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=wire.REPLY_SECONDS)
-        connection.request("GET", "/readyz")
-        response = connection.getresponse()
-        text = response.read().decode()
-        connection.close()
-        return response.status, text
 
     def read(self) -> None:
         for job in self.rng.sample(list(self.model.jobs.values()), 20):
@@ -171,7 +160,7 @@ class FullDisk:
 
     def taken_again(self) -> None:
         deadline = time.monotonic() + TAKEN_AGAIN_SECONDS
-        while not (self.put() and self.submit() and self.readiness()[0] == 200):
+        while not (self.put() and self.submit() and self.broker.readiness()[0] == 200):
             if time.monotonic() > deadline:
                 raise Failed(f"nothing is taken after draining:\n{self.broker.log()[-2000:]}")
             time.sleep(0.05)

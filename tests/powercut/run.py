@@ -44,8 +44,8 @@ class Bench:
         self._temporary.cleanup()
 
     def start(self, sync: str) -> Broker:
-        return Broker(self.binary, self.disk.path / "data", self.directory / "log",
-                      sync).wait_ready()
+        return Broker(self.binary, self.disk.path / "data", self.directory / "log", sync,
+                      args=("--admin", "127.0.0.1:0")).wait_ready()
 
     def cut(self, sync: str) -> tuple[Broker, float]:
         """Traffic, the cut, and the broker that starts on what is left."""
@@ -104,6 +104,9 @@ class Bench:
         if "does not take" not in broker.log():
             self.model.fail(f"the log does not say why: {broker.log()[-500:]}")
         connection.close()
+        status, text = broker.readiness()
+        if status != 503 or str(self.disk.path) not in text:
+            self.model.fail(f"/readyz after the cut: {status} {text}")
 
     def cut_and_compare(self) -> None:
         broker, ended = self.cut("always")
