@@ -2,10 +2,10 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include <boost/container/small_vector.hpp>
 #include <boost/intrusive/list.hpp>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "broker/base/clock.h"
 
@@ -51,7 +51,7 @@ class WatchList {
   void Remove(Watch& watch);
 
  private:
-  std::vector<std::unique_ptr<Watch>> watches_;
+  boost::container::small_vector<std::unique_ptr<Watch>, 1> watches_;
   absl::flat_hash_map<const Tube*, std::uint32_t> index_;  // filled only while wide
 };
 

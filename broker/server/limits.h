@@ -1,9 +1,10 @@
 #pragma once
 
+#include <absl/container/flat_hash_map.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <unordered_map>
 
 #include "broker/base/clock.h"
 #include "broker/server/refusal.h"
@@ -32,7 +33,7 @@ class Admission {
 
  private:
   std::size_t count_ = 0;
-  std::unordered_map<std::uint64_t, std::size_t> by_network_;
+  absl::flat_hash_map<std::uint64_t, std::size_t> by_network_;
 };
 
 }  // namespace gearstalk

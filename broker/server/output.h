@@ -2,6 +2,7 @@
 
 #include <sys/uio.h>
 
+#include <boost/container/small_vector.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -90,7 +91,7 @@ class Output {
   static void Free(const Segment& segment);
   void Reset();
 
-  std::vector<Segment> segments_;
+  boost::container::small_vector<Segment, 1> segments_;
   std::size_t first_ = 0;  // segments before it are sent
   std::vector<Gate> gates_;
   std::size_t first_gate_ = 0;  // gates before it are open
