@@ -27,14 +27,15 @@ class EngineWork final : public Work {
 
  private:
   static constexpr std::uint64_t kMaxWaiting = 32 << 20;  // bytes
-  static constexpr std::size_t kPeak = 64 << 20;          // bytes
+  static constexpr std::size_t kPeak = 32 << 20;          // bytes
+  static constexpr std::size_t kTubeBytes = 512;          // about what a tube occupies
 
   void GiveMemoryBack(Time now);
 
   Engine& engine_;
   Journal& journal_;
   LoopLag* lag_ = nullptr;
-  std::size_t peak_ = 0;  // of JobMemory since memory was given back
+  std::size_t peak_ = 0;  // of jobs and tubes since memory was given back
   Time trim_again_ = kNever;
 };
 

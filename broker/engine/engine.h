@@ -185,6 +185,7 @@ class Engine final : public LiveState {
   // changes.
   const Tube* NextTube(std::uint64_t after) const { return tubes_.Next(after); }
   const Job* NextJob(JobId after) const { return jobs_.Next(after); }
+  std::size_t TubeCount() const { return tubes_.size(); }
   EngineStats Stats() const;
   // How long consumers had waited for each job they got, 0 if it was there. A sleeping worker's
   // wait ends with its wakeup.

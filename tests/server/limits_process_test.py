@@ -7,7 +7,7 @@ import re
 import resource
 import unittest
 
-from process import BrokerTest, Client, until
+from process import BrokerTest, Client, request, until
 
 ECHO_REQ, ECHO_RES, CAN_DO, SUBMIT_JOB_BG, JOB_CREATED, ERROR, GRAB_JOB, JOB_ASSIGN = (
     16, 17, 1, 18, 8, 19, 9, 11)
@@ -179,6 +179,15 @@ class Crowds(BrokerTest):
         self.assert_grown_less(before, 150 * MEGABYTE)
         readers[0].send(b"quit\r\n")
         self.assertEqual(readers[0].rest().count(b"FOUND 1 60000\r\n"), 500)
+
+    def test_tubes_that_went(self) -> None:
+        self.start()
+        before = self.resident()
+        worker = self.connect()
+        worker.send(b"".join(request(CAN_DO, b"tube-%d" % number) for number in range(100_000)))
+        self.assertEqual(worker.ask_packet(ECHO_REQ, b"x"), (ECHO_RES, b"x"))
+        worker.close()
+        until(lambda: self.grown_less(before, 16 * MEGABYTE), "the memory of the tubes")
 
     def test_ten_thousand_connections(self) -> None:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
