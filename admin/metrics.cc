@@ -27,6 +27,12 @@ void AddConnections(const MetricsSources& sources, const ServerCounts& server, M
       .Add(stats.waiting, {{"role", "waiting"}});
   text.Counter("gearstalkd_connections_accepted_total", "Connections since the start.")
       .Add(sources.connections.Total());
+  text.Gauge("gearstalkd_connections_of_busiest_address",
+             "Open connections of the address that has the most; Unix sockets have none.")
+      .Add(server.connections_of_busiest_address);
+  text.Gauge("gearstalkd_connections_stalled",
+             "Open connections whose commands wait until what was answered has left.")
+      .Add(server.stalled_connections);
   text.Counter("gearstalkd_output_stalls_total",
                "Times that a client's commands had to wait until it had read what was sent to it.")
       .Add(server.output_stalls);
@@ -61,6 +67,12 @@ void AddLimits(const EngineLimits& limits, const ServerCounts& server, MetricTex
   text.Gauge("gearstalkd_connections_limit",
              "Most connections, as configured or as descriptors allow.")
       .Add(server.most_connections);
+  text.Gauge("gearstalkd_connections_per_address_limit",
+             "Most connections from one address; 0: no limit.")
+      .Add(server.connections_per_address_limit);
+  text.Gauge("gearstalkd_output_limit_bytes",
+             "What may wait for a client that does not read before its commands wait.")
+      .Add(server.output_limit);
   if (server.certificate_end == 0) return;
   text.Gauge("gearstalkd_tls_certificate_end_timestamp_seconds",
              "End of the TLS certificate, in seconds since 1970.")

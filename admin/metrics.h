@@ -27,7 +27,11 @@ struct ServerCounts {
   std::uint64_t received_bytes = 0;
   std::uint64_t sent_bytes = 0;
   std::uint64_t output_stalls = 0;
+  std::uint64_t stalled_connections = 0;
+  std::uint64_t output_limit = 0;
   std::uint64_t most_connections = 0;
+  std::uint64_t connections_of_busiest_address = 0;
+  std::uint64_t connections_per_address_limit = 0;
   std::uint64_t certificate_end = 0;                                // seconds since 1970; 0: no TLS
   std::vector<std::pair<std::string_view, std::uint64_t>> refused;  // by reason
 };

@@ -44,8 +44,12 @@ HttpAnswer AdminPages::MetricsPage(const HttpQuery& query) {
 ServerCounts AdminPages::CountsOfServer() const {
   ServerCounts counts{.received_bytes = server_.received_bytes(),
                       .sent_bytes = server_.sent_bytes(),
-                      .output_stalls = server_.stalled(),
+                      .output_stalls = server_.stalls(),
+                      .stalled_connections = server_.stalled(),
+                      .output_limit = server_.limits().output,
                       .most_connections = server_.most_connections(),
+                      .connections_of_busiest_address = server_.most_of_address(),
+                      .connections_per_address_limit = server_.limits().connections_per_address,
                       .certificate_end = server_.tls() == nullptr ? 0 : server_.tls()->expires(),
                       .refused = {}};
   for (std::size_t i = 0; i < kRefusals; ++i) {

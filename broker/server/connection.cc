@@ -197,6 +197,7 @@ bool Connection::Leave() {
   broken_ = true;
   SetReading(Reading::kOff);
   StopWaitingForSpace();
+  SetStalled(false);
   return router_.Leave();
 }
 
@@ -239,7 +240,7 @@ bool Connection::Flush() {
   }
   StopWaitingForSpace();
   if (stalled_) {
-    stalled_ = false;
+    SetStalled(false);
     GoOnReading();
     server_.RunLater(*this);
   }
@@ -278,9 +279,13 @@ void Connection::StopWaitingForSpace() {
 // Until everything has been sent.
 void Connection::Stall() {
   if (stalled_) return;
-  stalled_ = true;
-  if (out_.size() >= server_.limits().output) server_.CountStalled();
+  SetStalled(true);
+  if (out_.size() >= server_.limits().output) server_.CountStall();
   if (!eof_ && !closing_) PauseReading();
+}
+
+void Connection::SetStalled(bool stalled) {
+  if (std::exchange(stalled_, stalled) != stalled) server_.NoteStalled(stalled);
 }
 
 }  // namespace gearstalk

@@ -103,6 +103,7 @@ class Connection final : public Wire {
   // More waits for the peer than it will ever take.
   bool Hopeless() const;
   void Stall();
+  void SetStalled(bool stalled);
   // Nothing is read, but a hang-up is seen.
   void PauseReading();
   // If there is room.

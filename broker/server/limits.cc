@@ -9,7 +9,8 @@ std::optional<Refusal> Admission::Enter(const ServerLimits& limits, std::uint64_
     if (limits.connections_per_address > 0 && of_address >= limits.connections_per_address) {
       return Refusal::kConnectionsPerAddress;
     }
-    ++of_address;
+    if (of_address == networks_with_more_than_.size()) networks_with_more_than_.push_back(0);
+    ++networks_with_more_than_[of_address++];
   }
   ++count_;
   return std::nullopt;
@@ -19,7 +20,8 @@ void Admission::Leave(std::uint64_t network) {
   --count_;
   if (network == 0) return;
   const auto found = by_network_.find(network);
-  if (--found->second == 0) by_network_.erase(found);
+  if (--networks_with_more_than_[--found->second] == 0) networks_with_more_than_.pop_back();
+  if (found->second == 0) by_network_.erase(found);
 }
 
 }  // namespace gearstalk

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "broker/base/clock.h"
 #include "broker/server/refusal.h"
@@ -30,9 +31,12 @@ class Admission {
   std::optional<Refusal> Enter(const ServerLimits& limits, std::uint64_t network);
   void Leave(std::uint64_t network);
   std::size_t count() const { return count_; }
+  // Connections of the network that has the most.
+  std::size_t most_of_network() const { return networks_with_more_than_.size(); }
 
  private:
   std::size_t count_ = 0;
+  std::vector<std::size_t> networks_with_more_than_;  // so many connections; none is 0
   absl::flat_hash_map<std::uint64_t, std::size_t> by_network_;
 };
 

@@ -96,7 +96,10 @@ class Server final : public ConnectionList {
   std::uint64_t received_bytes() const { return received_; }
   std::uint64_t sent_bytes() const { return sent_; }
   // How often a peer's commands had to wait because ServerLimits::output was reached.
-  std::uint64_t stalled() const { return stalled_; }
+  std::uint64_t stalls() const { return stalls_; }
+  // Connections whose commands wait until what was answered has left.
+  std::size_t stalled() const { return stalled_; }
+  std::size_t most_of_address() const { return admission_.most_of_network(); }
   // Connections that limits and descriptors allow.
   std::size_t most_connections() const {
     return limits_.connections == 0 ? room_ : std::min(limits_.connections, room_);
@@ -118,7 +121,8 @@ class Server final : public ConnectionList {
   void NoteUndecided(Connection& connection);
   void CountReceived(std::size_t bytes) { received_ += bytes; }
   void CountSent(std::size_t bytes) { sent_ += bytes; }
-  void CountStalled() { ++stalled_; }
+  void CountStall() { ++stalls_; }
+  void NoteStalled(bool stalled) { stalled ? ++stalled_ : --stalled_; }
   // Counts it and tells the log.
   void Refuse(Refusal refusal, const Peer& peer, std::string_view error = {});
   // Its TLS handshake is done.
@@ -196,7 +200,8 @@ class Server final : public ConnectionList {
   std::uint64_t total_ = 0;
   std::uint64_t received_ = 0;
   std::uint64_t sent_ = 0;
-  std::uint64_t stalled_ = 0;
+  std::uint64_t stalls_ = 0;
+  std::size_t stalled_ = 0;
 };
 
 }  // namespace gearstalk

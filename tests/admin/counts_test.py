@@ -257,11 +257,20 @@ class Counts(unittest.TestCase):
 
     def test_limits_are_told(self) -> None:
         broker = Broker(BINARY, "--limits-memory", "5000000", "--limits-tubes", "7",
-                        "--limits-connections", "9")
+                        "--limits-connections", "9", "--limits-connections-per-address", "5",
+                        "--limits-output", "70000")
+        clients = [Client(broker.port) for _ in range(3)]
+        for client in clients:
+            client.say("list-tube-used")
         metrics = broker.metrics()
         self.assertEqual(metrics.get("gearstalkd_job_memory_limit_bytes"), 5000000)
         self.assertEqual(metrics.get("gearstalkd_tubes_limit"), 7)
         self.assertEqual(metrics.get("gearstalkd_connections_limit"), 9)
+        self.assertEqual(metrics.get("gearstalkd_connections_per_address_limit"), 5)
+        self.assertEqual(metrics.get("gearstalkd_connections_of_busiest_address"), 3)
+        self.assertEqual(metrics.get("gearstalkd_output_limit_bytes"), 70000)
+        for client in clients:
+            client.close()
         self.assertEqual(broker.stop(), 0)
         metrics = self.broker.metrics()
         self.assertEqual(metrics.get("gearstalkd_job_memory_limit_bytes"), 0)

@@ -45,6 +45,22 @@ TEST(Admission, LimitsEachAddress) {
   EXPECT_FALSE(admission.Enter(limits, 1).has_value());
 }
 
+TEST(Admission, KnowsHowManyTheBusiestAddressHas) {
+  Admission admission;
+  EXPECT_EQ(admission.most_of_network(), 0U);
+  for (std::uint64_t network : {1, 2, 1, 2, 1, 0, 0, 0, 0}) admission.Enter({}, network);
+  EXPECT_EQ(admission.most_of_network(), 3U);
+  admission.Leave(2);
+  EXPECT_EQ(admission.most_of_network(), 3U);
+  admission.Leave(1);
+  EXPECT_EQ(admission.most_of_network(), 2U);
+  admission.Leave(1);
+  EXPECT_EQ(admission.most_of_network(), 1U) << "either of them";
+  admission.Leave(1);
+  admission.Leave(2);
+  EXPECT_EQ(admission.most_of_network(), 0U);
+}
+
 TEST(Admission, DoesNotLimitUnixSocketsAsOneAddress) {
   const ServerLimits limits{.connections_per_address = 1};
   Admission admission;

@@ -18,6 +18,7 @@ TEST_F(SlowReader, StallsAndGoesOn) {
   client.Send("a echo 1\na echo 2\n");
   TurnAll();
   EXPECT_EQ(a_.commands, 1);
+  EXPECT_EQ(server_.stalls(), 1U);
   EXPECT_EQ(server_.stalled(), 1U);
   EXPECT_EQ(server_.received_bytes(), 14U);
   std::string heard;
@@ -26,6 +27,8 @@ TEST_F(SlowReader, StallsAndGoesOn) {
     return heard.size() >= 4'000'001 + 4;
   }));
   EXPECT_TRUE(heard.ends_with("x\n1\n2\n"));
+  EXPECT_EQ(server_.stalls(), 1U);
+  EXPECT_EQ(server_.stalled(), 0U);
 }
 
 TEST_F(SlowReader, GetsNoMoreCommandsRun) {
@@ -58,8 +61,10 @@ TEST_F(SlowReader, MayLeave) {
   ASSERT_TRUE(Until([&] { return a_.commands == 1; }));
   TurnAll();
   client.Send("a echo 1\n");
+  EXPECT_EQ(server_.stalled(), 1U);
   client.Close();
   EXPECT_TRUE(Until([&] { return server_.Count() == 0; }));
+  EXPECT_EQ(server_.stalled(), 0U);
 }
 
 TEST_F(SlowReader, MayHalfClose) {
