@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Drives each mode of the load tool briefly and compares its count of jobs with the server's."""
 
+import json
 import socket
+import subprocess
 import sys
 import tempfile
 import time
@@ -14,6 +16,7 @@ from harness.servers import Kind, Server, floor_kind, our_kinds
 LOAD: Load
 SERVER: Path
 SOCKET_FLOOR: Path
+DISK_FLOOR: Path
 
 
 class LoadTest(unittest.TestCase):
@@ -200,7 +203,7 @@ class GearmanLoadTest(LoadTest):
         self.assertGreaterEqual(report["bursts"], 1)
 
 
-class FloorTest(LoadTest):
+class SocketFloorTest(LoadTest):
     def kind(self) -> Kind:
         return floor_kind(SOCKET_FLOOR)
 
@@ -211,9 +214,31 @@ class FloorTest(LoadTest):
                     self.run_load(f"{protocol} {load}", 200)
 
 
+class DiskFloorTest(unittest.TestCase):
+    def test_appends_and_counts(self) -> None:
+        for flags in ((), ("--written",)):
+            with self.subTest(flags=flags), tempfile.TemporaryDirectory() as scratch:
+                file = Path(scratch) / "floor"
+                done = subprocess.run(
+                    [DISK_FLOOR, file, "--connections", "3", "--seconds", "0.1", *flags],
+                    capture_output=True, text=True, timeout=60, check=True,
+                )  # fmt: skip
+                report = json.loads(done.stdout)
+                self.assertGreater(report["ops"], 0)
+                self.assertGreater(report["ops_per_second"], 0)
+                self.assertFalse(file.exists())
+
+    def test_says_what_it_cannot_write_to(self) -> None:
+        done = subprocess.run([DISK_FLOOR, "/nowhere/floor"], capture_output=True, text=True,
+                              timeout=60, check=False)  # fmt: skip
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("/nowhere/floor", done.stderr)
+
+
 if __name__ == "__main__":
     LOAD = Load(Path(sys.argv.pop(1)).resolve(), ())
     SERVER = Path(sys.argv.pop(1)).resolve()
     SOCKET_FLOOR = Path(sys.argv.pop(1)).resolve()
+    DISK_FLOOR = Path(sys.argv.pop(1)).resolve()
     del LoadTest
     unittest.main()
