@@ -63,6 +63,8 @@ Next Session::Step(std::string_view& rest, Scope scope) {
   switch (state_) {
     case State::kCommand:
       return RunCommand(rest, scope);
+    case State::kAfterCr:
+      return RunCommand(rest, rest.starts_with('\n') ? Scope::kUnknownLine : scope);
     case State::kBody:
       return ReadBody(rest);
     case State::kSkippingBody:
@@ -87,6 +89,7 @@ Next Session::RunCommand(std::string_view& rest, Scope scope) {
   }
   const Line line = NextLine(rest);
   if (line.kind == Line::Kind::kPartial) return Next::kBytes;
+  state_ = State::kCommand;
   if (line.kind == Line::Kind::kTooLong) {
     state_ = State::kSkippingLine;
     return Next::kGoOn;
@@ -136,7 +139,7 @@ Next Session::StoreBody() {
   job->delay_s = draft_->delay_s;
   job->ttr_s = draft_->ttr_s;
   draft_.reset();
-  state_ = State::kCommand;
+  state_ = job->body_crlf().ends_with('\r') ? State::kAfterCr : State::kCommand;
   return PutBody(*this, std::move(job));
 }
 

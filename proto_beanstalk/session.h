@@ -84,6 +84,7 @@ class Session final : public gearstalk::Session, public Consumer {
  private:
   enum class State : std::uint8_t {
     kCommand,
+    kAfterCr,  // of a body that was a byte too long: its LF is part of the next line
     kBody,
     kSkippingBody,
     kSkippingLine,
