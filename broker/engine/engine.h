@@ -296,7 +296,6 @@ class Engine final : public LiveState {
 
   // engine_wait.cc
   Job* BestFor(Consumer& consumer);
-  bool AnyReady(const Consumer& consumer) const;
   template <typename Visit>
   void VisitReady(const Consumer& consumer, Visit visit) const;
   void BeginWait(Time now, Consumer& consumer, Consumer::Wait wait, Time until);

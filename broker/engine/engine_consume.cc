@@ -15,7 +15,7 @@ ReserveResult Engine::Reserve(Time now, Consumer& consumer, Time deadline, Taken
     taken = Take(now, *job, consumer);
     return ReserveResult::kTaken;
   }
-  if (consumer.held_.top_time() - kSafetyMargin <= now && !AnyReady(consumer)) {
+  if (consumer.held_.top_time() - kSafetyMargin <= now) {
     return ReserveResult::kDeadlineSoon;
   }
   if (deadline <= now) return ReserveResult::kTimedOut;

@@ -42,12 +42,6 @@ Job* Engine::BestFor(Consumer& consumer) {
   return best;
 }
 
-bool Engine::AnyReady(const Consumer& consumer) const {
-  bool any = false;
-  VisitReady(consumer, [&](const Tube&) { any = true; });
-  return any;
-}
-
 void Engine::BeginWait(Time now, Consumer& consumer, Consumer::Wait wait, Time until) {
   GS_CHECK(!consumer.waiting());
   consumer.wait_began_ = now;

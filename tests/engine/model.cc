@@ -73,13 +73,12 @@ void Model::Forget(int observer) {
 
 Model::Reserved Model::Reserve(Time now, int consumer, Time deadline, JobId& taken) {
   consumers[consumer].needs_ttr = true;
-  bool any_ready = false;
-  if (Job* job = Best(consumer, any_ready)) {
+  if (Job* job = Best(consumer)) {
     taken = job->id;
     Take(now, *job, consumer);
     return Reserved::kTaken;
   }
-  if (!any_ready && FirstDeadline(consumer) - kMargin <= now) return Reserved::kDeadlineSoon;
+  if (FirstDeadline(consumer) - kMargin <= now) return Reserved::kDeadlineSoon;
   if (deadline <= now) return Reserved::kTimedOut;
   BeginWait(consumer, Wait::kReserving, deadline);
   return Reserved::kWaits;
@@ -97,8 +96,7 @@ JobId Model::Grab(Time now, int consumer) {
   EndWait(consumer);
   const std::string promised = consumers[consumer].promised;
   Forgo(consumer);
-  bool any_ready = false;
-  Job* job = Best(consumer, any_ready);
+  Job* job = Best(consumer);
   if (job != nullptr) Take(now, *job, consumer);
   const JobId id = job == nullptr ? 0 : job->id;
   if (!promised.empty()) Serve(now, promised, false);
@@ -109,8 +107,7 @@ void Model::Sleep(Time now, int consumer) {
   EndWait(consumer);
   DropPromise(now, consumer);
   BeginWait(consumer, Wait::kSleeping, kNever);
-  bool any_ready = false;
-  if (const Job* job = Best(consumer, any_ready)) Wake(now, consumer, job->tube);
+  if (const Job* job = Best(consumer)) Wake(now, consumer, job->tube);
 }
 
 void Model::Take(Time now, Job& job, int consumer) {

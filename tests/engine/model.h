@@ -137,7 +137,7 @@ class Model {
   Time FirstDeadline(int consumer) const;
   std::size_t ReadyIn(std::string_view tube) const;
   std::size_t PromisedIn(std::string_view tube) const;
-  Job* Best(int consumer, bool& any_ready);
+  Job* Best(int consumer);
   Job* BestIn(std::string_view tube);
   int LongestWaiting(std::string_view tube) const;
   void BeginWait(int consumer, Wait wait, Time until);

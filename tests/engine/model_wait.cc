@@ -52,13 +52,12 @@ Model::Job* Model::BestIn(std::string_view tube) {
   return best;
 }
 
-Model::Job* Model::Best(int consumer, bool& any_ready) {
+Model::Job* Model::Best(int consumer) {
   Job* best = nullptr;
   for (const Watched& watch : consumers[consumer].watched) {
+    if (paused.contains(watch.tube)) continue;
     Job* front = BestIn(watch.tube);
     if (front == nullptr) continue;
-    any_ready = true;
-    if (paused.contains(watch.tube)) continue;
     if (best == nullptr || Before(*front, *best)) best = front;
   }
   return best;
