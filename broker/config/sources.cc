@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <ios>
+#include <fstream>
 #include <set>
 
 namespace gearstalk {
@@ -140,8 +140,11 @@ Status SetOption(const Option& option, const std::vector<Given>& values, const C
 }
 
 Status ReadConfigFile(const std::string& file, const Checks& checks, Settings& settings) {
+  std::ifstream in(file);
+  in.peek();  // a directory can be opened
+  if (!in.is_open() || in.bad()) return Bad(fmt::format("--config: cannot read '{}'", file));
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAllFromFile(file);
+    const std::vector<YAML::Node> documents = YAML::LoadAll(in);
     if (documents.empty() || documents[0].IsNull()) return {};
     const YAML::Node& root = documents[0];
     if (!root.IsMap()) return Bad(fmt::format("{}:1: expected 'key: value' lines", file));
@@ -149,10 +152,6 @@ Status ReadConfigFile(const std::string& file, const Checks& checks, Settings& s
       return Bad(fmt::format("{}:{}: a second document", file, documents[1].Mark().line + 1));
     }
     return FileReader(file, checks, settings).ReadMap(root, "");
-  } catch (const YAML::BadFile&) {
-    return Bad(fmt::format("--config: cannot read '{}'", file));
-  } catch (const std::ios_base::failure&) {  // a directory
-    return Bad(fmt::format("--config: cannot read '{}'", file));
   } catch (const YAML::Exception& error) {
     return Bad(fmt::format("{}:{}: {}", file, error.mark.line + 1, error.msg));
   }
