@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <cstdlib>
 #include <new>
@@ -26,9 +27,11 @@ constexpr bool kUseSlabs = true;
 #endif
 
 constexpr std::size_t kPageSize =
-    256 * 1024;  // also its alignment: a block's page is found by masking
+    256 * 1024;                        // also its alignment: a block's page is found by masking
+constexpr std::size_t kFinest = 1024;  // up to here a size class every 8 bytes
 constexpr std::size_t kKeepBytes =
-    32 * 1024;  // an empty page that used no more is kept for the next job
+    32 * 1024;                          // an empty page that used no more is kept for the next job
+constexpr std::size_t kSparePages = 4;  // kept for whatever size wants one next
 
 struct Free {
   Free* next;
@@ -47,8 +50,29 @@ struct SizeClass {
   Page* open = nullptr;
 };
 
-std::array<SizeClass, kSlabLimit / 8 + 1> classes;
+// What a block of some size becomes.
+struct Fit {
+  std::size_t size_class;
+  std::size_t size;
+};
+
+constexpr Fit FitOf(std::size_t size) {
+  if (size <= kFinest) {
+    const std::size_t eights = (size + 7) / 8;
+    return {eights, eights * 8};
+  }
+  // A step is the eighth of a doubling; a size has 9 to 16 of its steps.
+  const std::size_t shift = std::bit_width(size - 1) - 4;
+  const std::size_t steps = ((size - 1) >> shift) + 1;
+  const std::size_t doublings = shift + 4 - std::bit_width(kFinest);
+  return {kFinest / 8 + doublings * 8 + steps - 8, steps << shift};
+}
+
+std::array<SizeClass, FitOf(kSlabLimit).size_class + 1> classes;
+std::array<Page*, kSparePages> spares;
+std::size_t spare_count = 0;
 std::size_t job_memory = 0;
+std::size_t heap_memory = 0;
 
 // Bytes from the last multiple of kPageSize to here.
 std::size_t OffsetInPage(const void* at) {
@@ -59,7 +83,7 @@ Page* PageOf(void* block) {
   return reinterpret_cast<Page*>(static_cast<char*>(block) - OffsetInPage(block));
 }
 
-Page* MapPage() {
+void* MapPage() {
   // Maps twice the size and cuts off what is not aligned.
   void* mapped =
       mmap(nullptr, 2 * kPageSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -68,9 +92,20 @@ Page* MapPage() {
   char* const aligned = static_cast<char*>(mapped) + before;
   if (before > 0) munmap(mapped, before);
   munmap(aligned + kPageSize, kPageSize - before);
-  auto* page = reinterpret_cast<Page*>(aligned);
-  *page = Page{nullptr, nullptr, nullptr, 0, sizeof(Page)};
-  return page;
+  return aligned;
+}
+
+Page* NewPage() {
+  void* const place = spare_count > 0 ? spares[--spare_count] : MapPage();
+  return new (place) Page{nullptr, nullptr, nullptr, 0, sizeof(Page)};
+}
+
+void Drop(Page* page) {
+  if (spare_count < kSparePages) {
+    spares[spare_count++] = page;
+  } else {
+    munmap(page, kPageSize);
+  }
 }
 
 bool Full(const Page& page, std::size_t size) {
@@ -89,15 +124,13 @@ void Close(SizeClass& size_class, Page* page) {
   if (page->next != nullptr) page->next->prev = page->prev;
 }
 
-std::size_t RoundUp(std::size_t size) { return (size + 7) & ~std::size_t{7}; }
-
 }  // namespace
 
-void* SlabAllocate(std::size_t size) {
-  size = RoundUp(size);
-  GS_DCHECK(size <= kSlabLimit);
-  SizeClass& size_class = classes[size / 8];
-  if (size_class.open == nullptr) Open(size_class, MapPage());
+void* SlabAllocate(std::size_t wanted) {
+  GS_DCHECK(wanted <= kSlabLimit);
+  const auto [index, size] = FitOf(wanted);
+  SizeClass& size_class = classes[index];
+  if (size_class.open == nullptr) Open(size_class, NewPage());
   Page* page = size_class.open;
   void* block = page->free;
   if (block != nullptr) {
@@ -111,9 +144,9 @@ void* SlabAllocate(std::size_t size) {
   return block;
 }
 
-void SlabFree(void* block, std::size_t size) {
-  size = RoundUp(size);
-  SizeClass& size_class = classes[size / 8];
+void SlabFree(void* block, std::size_t wanted) {
+  const auto [index, size] = FitOf(wanted);
+  SizeClass& size_class = classes[index];
   Page* page = PageOf(block);
   if (Full(*page, size)) Open(size_class, page);
   auto* freed = static_cast<Free*>(block);
@@ -126,13 +159,14 @@ void SlabFree(void* block, std::size_t size) {
     return;
   }
   Close(size_class, page);
-  munmap(page, kPageSize);
+  Drop(page);
 }
 
 void* BlockAllocate(std::size_t size) {
   if (kUseSlabs && size <= kSlabLimit) return SlabAllocate(size);
   void* block = std::malloc(size);
   if (block == nullptr) throw std::bad_alloc();
+  heap_memory += size;
   return block;
 }
 
@@ -140,9 +174,12 @@ void BlockFree(void* block, std::size_t size) {
   if (kUseSlabs && size <= kSlabLimit) {
     SlabFree(block, size);
   } else {
+    heap_memory -= size;
     std::free(block);
   }
 }
+
+std::size_t HeapMemory() { return heap_memory; }
 
 std::size_t JobMemory() { return job_memory; }
 

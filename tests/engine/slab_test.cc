@@ -39,8 +39,8 @@ Block Take(std::size_t size, unsigned char fill) {
 
 TEST(Slab, BlocksOfEverySizeAreAlignedAndApart) {
   std::vector<Block> blocks;
-  for (std::size_t size = 1; size <= kSlabLimit; ++size) {
-    for (int i = 0; i < 3; ++i) blocks.push_back(Take(size, static_cast<unsigned char>(size + 1)));
+  for (std::size_t size = 1; size <= kSlabLimit; size += 1 + size / 256) {
+    for (int i = 0; i < 5; ++i) blocks.push_back(Take(size, static_cast<unsigned char>(size + 1)));
   }
   for (const Block& block : blocks) {
     EXPECT_EQ(0u, reinterpret_cast<std::uintptr_t>(block.at) % 8);
@@ -68,16 +68,33 @@ TEST(Slab, SizesOfOneClassShareAPage) {
 }
 
 TEST(Slab, MemoryGoesBackToTheSystem) {
-  constexpr std::size_t kBlocks = 100'000;
-  constexpr std::size_t kSize = 512;
-  std::vector<void*> blocks;
-  blocks.reserve(kBlocks);
-  const std::size_t before = MappedPages();
-  for (std::size_t i = 0; i < kBlocks; ++i) blocks.push_back(SlabAllocate(kSize));
-  const std::size_t full = MappedPages();
-  EXPECT_GE(full, before + kBlocks * kSize / 4096 * 9 / 10);
-  for (void* block : blocks) SlabFree(block, kSize);
-  EXPECT_LE(MappedPages(), before + (full - before) / 10);
+  constexpr std::size_t kBytes = 50'000'000;
+  for (const std::size_t size : {std::size_t{512}, std::size_t{3'000}, kSlabLimit}) {
+    std::vector<void*> blocks;
+    blocks.reserve(kBytes / size);
+    const std::size_t before = MappedPages();
+    for (std::size_t i = 0; i < kBytes / size; ++i) blocks.push_back(SlabAllocate(size));
+    const std::size_t full = MappedPages();
+    EXPECT_GE(full, before + kBytes / 4096 * 9 / 10);
+    for (void* block : blocks) SlabFree(block, size);
+    EXPECT_LE(MappedPages(), before + (full - before) / 10);
+  }
+}
+
+TEST(Slab, NoMoreThanAnEighthIsWasted) {
+  for (const std::size_t size : {1'025, 1'500, 2'049, 9'000, 33'000, 65'600}) {
+    constexpr std::size_t kBlocks = 2'000;
+    std::vector<char*> blocks;
+    std::size_t together = 0;  // pairs whose distance is the room of one
+    for (std::size_t i = 0; i < kBlocks; ++i) {
+      blocks.push_back(static_cast<char*>(SlabAllocate(size)));
+      if (i == 0 || blocks[i] < blocks[i - 1]) continue;
+      const auto room = static_cast<std::size_t>(blocks[i] - blocks[i - 1]);
+      if (room <= size + size / 8) ++together;
+    }
+    EXPECT_GE(together, kBlocks / 2) << size;
+    for (char* block : blocks) SlabFree(block, size);
+  }
 }
 
 TEST(Slab, BlocksStayIntactOverRandomHistories) {
@@ -85,7 +102,7 @@ TEST(Slab, BlocksStayIntactOverRandomHistories) {
   std::vector<Block> blocks;
   for (int step = 0; step < 100'000; ++step) {
     if (blocks.empty() || random() % 16 < (step < 50'000 ? 9U : 7U)) {
-      const std::size_t size = 8 * (1 + random() % 4) + (random() % 4 == 0 ? 900 : 0);
+      const std::size_t size = 8 * (1 + random() % 4) << (random() % 8 == 0 ? random() % 12 : 0);
       blocks.push_back(Take(size, static_cast<unsigned char>(random())));
       continue;
     }
