@@ -13,15 +13,15 @@ void EngineWork::EndRound(Time now) {
   GiveMemoryBack(now);
 }
 
-// Most jobs live in slabs, which look after themselves. The largest bodies and tubes are the
-// allocator's, and that keeps what many of them needed until it is asked: when most are gone, and
-// once more when the rest may be gone, too.
+// Jobs live in slabs, which look after themselves. The largest bodies, the tubes and what knows
+// them are the allocator's, and that keeps what many of them needed until it is asked: when most
+// are gone, and once more when the rest may be gone, too.
 void EngineWork::GiveMemoryBack(Time now) {
   if (trim_again_ <= now) {
     malloc_trim(0);
     trim_again_ = kNever;
   }
-  const std::size_t used = HeapMemory() + engine_.TubeCount() * kTubeBytes;
+  const std::size_t used = JobMemory() + engine_.TubeCount() * kTubeBytes;
   peak_ = std::max(peak_, used);
   if (peak_ < kPeak || used > peak_ / 4) return;
   malloc_trim(0);

@@ -35,7 +35,7 @@ class EngineWork final : public Work {
   Engine& engine_;
   Journal& journal_;
   LoopLag* lag_ = nullptr;
-  std::size_t peak_ = 0;  // of the heap's blocks and tubes since memory was given back
+  std::size_t peak_ = 0;  // of jobs and tubes since memory was given back
   Time trim_again_ = kNever;
 };
 

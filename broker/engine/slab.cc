@@ -72,7 +72,6 @@ std::array<SizeClass, FitOf(kSlabLimit).size_class + 1> classes;
 std::array<Page*, kSparePages> spares;
 std::size_t spare_count = 0;
 std::size_t job_memory = 0;
-std::size_t heap_memory = 0;
 
 // Bytes from the last multiple of kPageSize to here.
 std::size_t OffsetInPage(const void* at) {
@@ -166,7 +165,6 @@ void* BlockAllocate(std::size_t size) {
   if (kUseSlabs && size <= kSlabLimit) return SlabAllocate(size);
   void* block = std::malloc(size);
   if (block == nullptr) throw std::bad_alloc();
-  heap_memory += size;
   return block;
 }
 
@@ -174,12 +172,9 @@ void BlockFree(void* block, std::size_t size) {
   if (kUseSlabs && size <= kSlabLimit) {
     SlabFree(block, size);
   } else {
-    heap_memory -= size;
     std::free(block);
   }
 }
-
-std::size_t HeapMemory() { return heap_memory; }
 
 std::size_t JobMemory() { return job_memory; }
 

@@ -17,9 +17,6 @@ void SlabFree(void* block, std::size_t size);
 void* BlockAllocate(std::size_t size);
 void BlockFree(void* block, std::size_t size);
 
-// Bytes of those that malloc has given.
-std::size_t HeapMemory();
-
 // Bytes that jobs of all sizes occupy now, for the memory metrics.
 std::size_t JobMemory();
 void CountJobMemory(std::ptrdiff_t change);
