@@ -135,6 +135,8 @@ def _run(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
     compared = chosen.of("compare", COMPARED)
     if not options.quick:
         compared = [with_floor(scenario) for scenario in compared]
+    elif not options.only:
+        compared = [scenario for scenario in compared if any(scenario.bounds.values())]
     results["compare"] = compare.run(bench, compared)
     if chosen("journal", JOURNAL.name):
         results["journal"] = compare.run_journal(bench)
