@@ -27,11 +27,9 @@ constexpr bool kUseSlabs = true;
 #endif
 
 constexpr std::size_t kPageSize =
-    256 * 1024;                        // also its alignment: a block's page is found by masking
-constexpr std::size_t kFinest = 1024;  // up to here a size class every 8 bytes
-constexpr std::size_t kKeepBytes =
-    32 * 1024;                          // an empty page that used no more is kept for the next job
-constexpr std::size_t kSparePages = 4;  // kept for whatever size wants one next
+    256 * 1024;                         // also its alignment: a block's page is found by masking
+constexpr std::size_t kFinest = 1024;   // up to here a size class every 8 bytes
+constexpr std::size_t kSparePages = 4;  // empty ones, kept for whatever size wants one next
 
 struct Free {
   Free* next;
@@ -152,11 +150,6 @@ void SlabFree(void* block, std::size_t wanted) {
   freed->next = page->free;
   page->free = freed;
   if (--page->used > 0) return;
-  if (page->top <= kKeepBytes) {
-    page->free = nullptr;
-    page->top = sizeof(Page);
-    return;
-  }
   Close(size_class, page);
   Drop(page);
 }
