@@ -216,6 +216,8 @@ void Sockets::OnJob() {
   Send(connection);
 }
 
+// What the socket does not take leaves with the next answer; the loads have less under way than it
+// holds.
 void Sockets::Send(Connection& connection) {
   std::string& answers = connection.answers;
   while (!answers.empty()) {
