@@ -4,18 +4,18 @@
 #include <xxhash.h>
 
 namespace gearstalk {
+namespace {
 
-std::size_t TubeTable::Hash::operator()(std::string_view name) const {
-  return XXH3_64bits(name.data(), name.size());
-}
+std::uint64_t Hash(std::string_view name) { return XXH3_64bits(name.data(), name.size()); }
+
+}  // namespace
 
 TubeTable::~TubeTable() {
   while (Tube* tube = by_id_.Next(0)) Erase(*tube);
 }
 
 Tube* TubeTable::Find(std::string_view name) const {
-  const auto found = by_name_.find(name);
-  return found == by_name_.end() ? nullptr : *found;
+  return by_name_.Find(Hash(name), [=](const Tube& tube) { return tube.name() == name; });
 }
 
 Tube& TubeTable::FindOrMake(std::string_view name) {
@@ -25,13 +25,13 @@ Tube& TubeTable::FindOrMake(std::string_view name) {
 
 Tube& TubeTable::Make(std::string_view name) {
   auto* tube = new Tube(std::string(name), ++last_id_);
-  by_name_.insert(tube);
+  by_name_.Insert(Hash(name), *tube);
   by_id_.Insert(tube->id(), tube);
   return *tube;
 }
 
 void TubeTable::Erase(Tube& tube) {
-  by_name_.erase(&tube);
+  by_name_.Remove(Hash(tube.name()), tube);
   by_id_.Erase(tube.id());
   delete &tube;
 }
