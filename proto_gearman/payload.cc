@@ -25,18 +25,17 @@ std::span<char> Payload::Space() {
 
 void Payload::Free::operator()(char* bytes) const {
   CountJobMemory(-static_cast<std::ptrdiff_t>(size));
-  delete[] bytes;
+  BlockFree(bytes, size);
 }
 
 void Payload::MakeRoom(std::size_t size) {
   if (size <= capacity_) return;
-  std::size_t room = std::max(kFirst, 2 * capacity_);
-  while (room < size) room *= 2;
-  capacity_ = std::min(room, size_);
-  std::unique_ptr<char[], Free> bytes(new char[capacity_], Free{capacity_});
-  CountJobMemory(static_cast<std::ptrdiff_t>(capacity_));
-  if (arrived_ > 0) std::memcpy(bytes.get(), bytes_.get(), arrived_);
-  bytes_ = std::move(bytes);
+  const std::size_t room = RoomToArrive(capacity_, size, size_);
+  void* const block =
+      capacity_ == 0 ? BlockAllocate(room) : BlockGrow(bytes_.release(), capacity_, room);
+  CountJobMemory(static_cast<std::ptrdiff_t>(room - capacity_));
+  capacity_ = room;
+  bytes_ = {static_cast<char*>(block), Free{room}};
 }
 
 }  // namespace gearstalk::gearman

@@ -8,8 +8,8 @@
 
 namespace gearstalk::gearman {
 
-// A payload that is gathered while it arrives. Its announced size reserves nothing: memory grows by
-// doubling with what has come.
+// A payload that is gathered while it arrives. It gets memory with its first byte, and more as
+// RoomToArrive says.
 class Payload {
  public:
   explicit Payload(std::uint32_t size) : size_(size) {}
@@ -25,8 +25,7 @@ class Payload {
   std::string_view view() const { return {bytes_.get(), arrived_}; }
 
  private:
-  static constexpr std::size_t kFirst = 64 * 1024;  // bytes
-  static constexpr std::size_t kLeastRead = 4096;   // a read into less is not worth its system call
+  static constexpr std::size_t kLeastRead = 4096;  // a read into less is not worth its system call
 
   void MakeRoom(std::size_t size);
 

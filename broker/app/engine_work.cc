@@ -4,27 +4,36 @@
 
 #include <algorithm>
 
+#include "broker/engine/mapped_blocks.h"
 #include "broker/engine/slab.h"
 
 namespace gearstalk {
+namespace {
+
+void Trim() {
+  DropSpareBlocks();
+  malloc_trim(0);
+}
+
+}  // namespace
 
 void EngineWork::EndRound(Time now) {
   journal_.Flush(now);
   GiveMemoryBack(now);
 }
 
-// Jobs live in slabs, which look after themselves. The largest bodies, the tubes and what knows
-// them are the allocator's, and that keeps what many of them needed until it is asked: when most
-// are gone, and once more when the rest may be gone, too.
+// Jobs and tubes live in blocks that look after themselves, but for a few that are kept. What knows
+// them is the allocator's, and that keeps what many of them needed until it is asked: when most are
+// gone, and once more when the rest may be gone, too.
 void EngineWork::GiveMemoryBack(Time now) {
   if (trim_again_ <= now) {
-    malloc_trim(0);
+    Trim();
     trim_again_ = kNever;
   }
   const std::size_t used = JobMemory() + engine_.TubeCount() * kTubeBytes;
   peak_ = std::max(peak_, used);
   if (peak_ < kPeak || used > peak_ / 4) return;
-  malloc_trim(0);
+  Trim();
   trim_again_ = now + kSecond;
   peak_ = used;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "broker/base/check.h"
+#include "broker/engine/slab.h"
 
 namespace gearstalk {
 namespace {
@@ -54,13 +55,12 @@ std::uint64_t IncomingJob::capacity() const {
 
 void IncomingJob::MakeRoom(std::uint64_t size) {
   if (size <= capacity()) return;
-  std::uint64_t room = std::max<std::uint64_t>(capacity(), kAtOnce);
-  while (room < size) room *= 2;
-  const auto body = static_cast<std::uint32_t>(std::min<std::uint64_t>(room, body_size_));
+  const auto body = static_cast<std::uint32_t>(
+      RoomToArrive(capacity(), std::min<std::uint64_t>(size, body_size_), body_size_));
   if (job_ == nullptr) {
     job_ = Job::New(body, unique());
   } else {
-    job_ = Job::Grown(*job_, body, static_cast<std::uint32_t>(arrived_));
+    job_ = Job::Grow(std::move(job_), body);
   }
 }
 

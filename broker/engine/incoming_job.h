@@ -9,13 +9,10 @@
 
 namespace gearstalk {
 
-// A job whose body is still arriving. The announced length reserves nothing: a body of up to
-// kAtOnce bytes gets its memory with the first byte, a larger one grows by doubling from there, so
-// that a sender costs at most twice what it sent.
+// A job whose body is still arriving. It gets memory with its first byte, and more as RoomToArrive
+// says: a sender costs about twice what it sent at most, whatever it announced.
 class IncomingJob {
  public:
-  static constexpr std::uint32_t kAtOnce = 64 * 1024;  // bytes
-
   // `trailing` bytes of the wire belong to the body's end: 2 where the sender adds a CRLF, else 0.
   IncomingJob(std::uint32_t body_size, std::string_view unique, std::uint32_t trailing);
 

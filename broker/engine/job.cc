@@ -31,19 +31,19 @@ JobPtr Job::New(std::uint32_t body_size, std::string_view unique) {
   job->unique_size_ = static_cast<std::uint8_t>(unique.size());
   if (!unique.empty())
     std::memcpy(const_cast<char*>(job->KeyBytes()), unique.data(), unique.size());
-  std::memcpy(job->BodyBytes() + body_size, "\r\n", 2);
+  job->EndBody();
   return JobPtr(job);
 }
 
-JobPtr Job::Grown(const Job& old, std::uint32_t body_size, std::uint32_t keep) {
-  GS_DCHECK(old.state_ == JobState::kGone && keep <= body_size);
-  JobPtr job = New(body_size, old.unique());
-  std::memcpy(job->BodyBytes(), old.BodyBytes(), keep);
-  job->priority = old.priority;
-  job->ttr_s = old.ttr_s;
-  job->delay_s = old.delay_s;
-  job->keep_on_failure_ = old.keep_on_failure_;
-  return job;
+JobPtr Job::Grow(JobPtr old, std::uint32_t body_size) {
+  GS_DCHECK(old->state_ == JobState::kGone && old->refs_ == 1 && body_size > old->body_size_);
+  const std::size_t size = old->AllocatedSize();
+  const std::size_t larger = size - old->body_size_ + body_size;
+  CountJobMemory(static_cast<std::ptrdiff_t>(larger - size));
+  auto* job = static_cast<Job*>(BlockGrow(old.release(), size, larger));
+  job->body_size_ = body_size;
+  job->EndBody();
+  return JobPtr(job);
 }
 
 JobPtr Job::Ref(Job& job) {

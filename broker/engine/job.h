@@ -2,10 +2,12 @@
 
 #include <boost/intrusive/list.hpp>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "broker/base/clock.h"
@@ -71,8 +73,8 @@ class Job {
   // Memory for a job with a key and room for `body_size` bytes, not yet known to the engine.
   // `unique` is at most kMaxUnique bytes; empty = none.
   static JobPtr New(std::uint32_t body_size, std::string_view unique = {});
-  // The same with the first `keep` body bytes of `old`, for a body that grows while it arrives.
-  static JobPtr Grown(const Job& old, std::uint32_t body_size, std::uint32_t keep);
+  // The same job with room for a larger body, for one that arrives. Nobody else may know it yet.
+  static JobPtr Grow(JobPtr job, std::uint32_t body_size);
   // One more reference, or nullptr if there are too many already (then copy the body instead).
   static JobPtr Ref(Job& job);
 
@@ -132,6 +134,7 @@ class Job {
   const char* KeyBytes() const { return reinterpret_cast<const char*>(this + 1); }
   const char* BodyBytes() const { return KeyBytes() + unique_size_; }
   char* BodyBytes() { return const_cast<char*>(std::as_const(*this).BodyBytes()); }
+  void EndBody() { std::memcpy(BodyBytes() + body_size_, "\r\n", 2); }
   std::size_t AllocatedSize() const { return sizeof(Job) + unique_size_ + body_size_ + 2; }
 
   JobId id_ = 0;
@@ -152,6 +155,7 @@ class Job {
   std::uint8_t unique_size_ = 0;
 };
 
+static_assert(std::is_trivially_copyable_v<Job>, "an arriving job moves as bytes");
 static_assert(sizeof(Job) == 72, "the memory budget of a queued job is 100 bytes beside its body");
 
 // A doubly linked list of jobs through their own links: a lane, or the buried ones.

@@ -1,14 +1,15 @@
 #include "broker/engine/slab.h"
 
-#include <sys/mman.h>
-
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 
 #include "broker/base/check.h"
+#include "broker/engine/mapped_blocks.h"
 
 namespace gearstalk {
 namespace {
@@ -82,13 +83,11 @@ Page* PageOf(void* block) {
 
 void* MapPage() {
   // Maps twice the size and cuts off what is not aligned.
-  void* mapped =
-      mmap(nullptr, 2 * kPageSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapped == MAP_FAILED) throw std::bad_alloc();
+  void* const mapped = MapMemory(2 * kPageSize);
   const std::size_t before = (kPageSize - OffsetInPage(mapped)) % kPageSize;
   char* const aligned = static_cast<char*>(mapped) + before;
-  if (before > 0) munmap(mapped, before);
-  munmap(aligned + kPageSize, kPageSize - before);
+  if (before > 0) UnmapMemory(mapped, before);
+  UnmapMemory(aligned + kPageSize, kPageSize - before);
   return aligned;
 }
 
@@ -101,7 +100,7 @@ void Drop(Page* page) {
   if (spare_count < kSparePages) {
     spares[spare_count++] = page;
   } else {
-    munmap(page, kPageSize);
+    UnmapMemory(page, kPageSize);
   }
 }
 
@@ -155,18 +154,30 @@ void SlabFree(void* block, std::size_t wanted) {
 }
 
 void* BlockAllocate(std::size_t size) {
-  if (kUseSlabs && size <= kSlabLimit) return SlabAllocate(size);
+  if (kUseSlabs) return size <= kSlabLimit ? SlabAllocate(size) : MapBlock(FitOf(size).size);
   void* block = std::malloc(size);
   if (block == nullptr) throw std::bad_alloc();
   return block;
 }
 
 void BlockFree(void* block, std::size_t size) {
-  if (kUseSlabs && size <= kSlabLimit) {
-    SlabFree(block, size);
-  } else {
-    std::free(block);
+  if (!kUseSlabs) return std::free(block);
+  return size <= kSlabLimit ? SlabFree(block, size) : UnmapBlock(block, FitOf(size).size);
+}
+
+void* BlockGrow(void* block, std::size_t size, std::size_t larger) {
+  if (kUseSlabs && size > kSlabLimit) {
+    return RemapBlock(block, FitOf(size).size, FitOf(larger).size);
   }
+  void* const grown = BlockAllocate(larger);
+  std::memcpy(grown, block, size);
+  BlockFree(block, size);
+  return grown;
+}
+
+std::size_t RoomToArrive(std::size_t size, std::size_t needed, std::size_t announced) {
+  if (announced <= kArrivesWhole || HaveSpareBlock(FitOf(announced).size)) return announced;
+  return std::min(announced, std::max({kArrivesWhole, 2 * size, needed}));
 }
 
 std::size_t JobMemory() { return job_memory; }

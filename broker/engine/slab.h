@@ -13,9 +13,19 @@ inline constexpr std::size_t kSlabLimit = 72 * 1024;
 void* SlabAllocate(std::size_t size);
 void SlabFree(void* block, std::size_t size);
 
-// Memory of any size: from slabs if it is small and no sanitizer is to see it, else from malloc.
+// Memory of any size: from slabs if it is small, else a mapping of its own; malloc's where a
+// sanitizer is to see it.
 void* BlockAllocate(std::size_t size);
 void BlockFree(void* block, std::size_t size);
+// The same bytes in a larger block, perhaps elsewhere.
+void* BlockGrow(void* block, std::size_t size, std::size_t larger);
+
+// How large to make the block of something that is still arriving, of which `size` bytes have a
+// place and `needed` must have one now. What is announced reserves next to nothing: up to
+// kArrivesWhole bytes get their place at once (pages that stay untouched cost nothing), what is
+// larger doubles with what has come, unless memory of its size lies ready.
+inline constexpr std::size_t kArrivesWhole = 256 * 1024;
+std::size_t RoomToArrive(std::size_t size, std::size_t needed, std::size_t announced);
 
 // Bytes that jobs of all sizes occupy now, for the memory metrics.
 std::size_t JobMemory();

@@ -13,6 +13,7 @@
 #include "broker/engine/job.h"
 #include "broker/engine/job_counts.h"
 #include "broker/engine/limits.h"
+#include "broker/engine/slab.h"
 #include "broker/engine/watch_list.h"
 
 namespace gearstalk {
@@ -93,6 +94,8 @@ class Tube : public Timer, public JobCounts {
   friend class Engine;
   friend class ReadyIndex;
   friend class TubeTable;
+  static void* operator new(std::size_t size) { return BlockAllocate(size); }
+  static void operator delete(void* tube, std::size_t size) { BlockFree(tube, size); }
   Tube(std::string name, std::uint64_t id) : Timer(Kind::kTube), name_(std::move(name)), id_(id) {}
 
   // What a consumer would get of it now.

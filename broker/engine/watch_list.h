@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "broker/base/clock.h"
+#include "broker/engine/slab.h"
 
 namespace gearstalk {
 
@@ -19,6 +20,8 @@ class Tube;
 // watchers all the time, or beginning to wait would cost as much as it watches.
 struct Watch {
   Watch(Tube& of, Consumer& by) : tube(of), consumer(by) {}
+  static void* operator new(std::size_t size) { return BlockAllocate(size); }
+  static void operator delete(void* watch, std::size_t size) { BlockFree(watch, size); }
   Tube& tube;
   Consumer& consumer;
   Time run_limit = 0;    // CAN_DO_TIMEOUT, 0 = none

@@ -42,17 +42,17 @@ TEST(Job, IsNobodysUntilTheEngineHasIt) {
   EXPECT_EQ(0u, job->extra().releases);
 }
 
-TEST(Job, GrownKeepsKeySettingsAndTheBytesThatAreThere) {
-  const JobPtr small = Job::New(3, "key");
+TEST(Job, GrowsWithKeySettingsAndTheBytesThatAreThere) {
+  JobPtr small = Job::New(3, "key");
   std::copy_n("abc", 3, small->space().begin());
   small->priority = 7;
   small->ttr_s = 8;
   small->delay_s = 9;
   small->set_keep_on_failure(true);
-  const JobPtr grown = Job::Grown(*small, 6, 2);
+  const JobPtr grown = Job::Grow(std::move(small), 6);
   EXPECT_EQ("key", grown->unique());
   EXPECT_EQ(6u, grown->body().size());
-  EXPECT_EQ("ab", grown->body().substr(0, 2));
+  EXPECT_EQ("abc", grown->body().substr(0, 3));
   EXPECT_EQ("\r\n", grown->body_crlf().substr(6));
   EXPECT_EQ(7u, grown->priority);
   EXPECT_EQ(8u, grown->ttr_s);

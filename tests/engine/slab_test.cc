@@ -5,8 +5,11 @@
 #include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <numeric>
 #include <random>
 #include <vector>
+
+#include "broker/engine/mapped_blocks.h"
 
 namespace gearstalk {
 namespace {
@@ -115,6 +118,58 @@ TEST(Slab, BlocksStayIntactOverRandomHistories) {
     ASSERT_TRUE(block.Intact());
     SlabFree(block.at, block.size);
   }
+}
+
+TEST(Slab, BlocksGrowOverEverySizeWithTheirBytes) {
+  for (const std::size_t from : {std::size_t{100}, kSlabLimit, std::size_t{100'000}}) {
+    std::size_t size = from;
+    auto* block = static_cast<unsigned char*>(BlockAllocate(size));
+    std::iota(block, block + size, static_cast<unsigned char>(0));
+    while (size < 3'000'000) {
+      const std::size_t larger = size + size / 3;
+      block = static_cast<unsigned char*>(BlockGrow(block, size, larger));
+      for (std::size_t i = 0; i < size; i += 7) ASSERT_EQ(static_cast<unsigned char>(i), block[i]);
+      for (; size < larger; ++size) block[size] = static_cast<unsigned char>(size);
+    }
+    BlockFree(block, size);
+  }
+}
+
+TEST(Slab, LargeBlocksGoBackToTheSystemButForAFew) {
+  constexpr std::size_t kBlocks = 1'000;
+  DropSpareBlocks();
+  for (const std::size_t size : {kSlabLimit + 1, std::size_t{300'000}}) {
+    const std::size_t before = MappedPages();
+    std::vector<void*> blocks(kBlocks);
+    for (void*& block : blocks) block = BlockAllocate(size);
+    EXPECT_GE(MappedPages(), before + kBlocks * size / 4096);
+    for (void* block : blocks) BlockFree(block, size);
+    EXPECT_LE(MappedPages(), before + (16 << 20) / 4096);
+    DropSpareBlocks();
+    EXPECT_EQ(before, MappedPages());
+  }
+}
+
+TEST(Slab, AFreedLargeBlockIsUsedAgainByOneOfItsSize) {
+  DropSpareBlocks();
+  void* const block = BlockAllocate(100'000);
+  BlockFree(block, 100'000);
+  void* const other = BlockAllocate(200'000);
+  EXPECT_NE(block, other);
+  EXPECT_EQ(block, BlockAllocate(100'001));
+  BlockFree(block, 100'001);
+  BlockFree(other, 200'000);
+}
+
+TEST(Slab, WhatArrivesDoublesUnlessItsSizeLiesReady) {
+  DropSpareBlocks();
+  EXPECT_EQ(kArrivesWhole, RoomToArrive(0, 1, kArrivesWhole));
+  EXPECT_EQ(kArrivesWhole, RoomToArrive(0, 1, 1'000'000));
+  EXPECT_EQ(2 * kArrivesWhole, RoomToArrive(kArrivesWhole, kArrivesWhole + 1, 1'000'000));
+  EXPECT_EQ(900'000U, RoomToArrive(kArrivesWhole, 900'000, 1'000'000));
+  EXPECT_EQ(1'000'000U, RoomToArrive(600'000, 600'001, 1'000'000));
+  BlockFree(BlockAllocate(1'000'000), 1'000'000);
+  EXPECT_EQ(1'000'000U, RoomToArrive(0, 1, 1'000'000));
 }
 
 TEST(Slab, JobMemoryIsCounted) {

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <string>
 
+#include "broker/engine/mapped_blocks.h"
+#include "broker/engine/slab.h"
+
 namespace gearstalk {
 namespace {
 
-constexpr std::uint32_t kAtOnce = IncomingJob::kAtOnce;
+constexpr std::uint32_t kAtOnce = kArrivesWhole;
 
 std::string Pattern(std::size_t size) {
   std::string text(size, '\0');
@@ -69,6 +72,7 @@ TEST(IncomingJob, ReservesASmallBodyWithTheFirstByte) {
 }
 
 TEST(IncomingJob, DoublesWithWhatArrived) {
+  DropSpareBlocks();
   IncomingJob incoming(10 * kAtOnce, {}, 2);
   const std::string body = Pattern(10 * kAtOnce) + "\r\n";
   std::string_view rest = body;

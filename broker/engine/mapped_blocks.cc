@@ -1,0 +1,80 @@
+#include "broker/engine/mapped_blocks.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <vector>
+
+namespace gearstalk {
+namespace {
+
+constexpr std::size_t kMostSpare = 16 << 20;    // bytes, all together
+constexpr std::size_t kLargestSpare = 4 << 20;  // bytes
+
+struct Spare {
+  void* block;
+  std::size_t size;
+};
+
+std::vector<Spare> spares;  // oldest first
+std::size_t spare_bytes = 0;
+
+std::vector<Spare>::iterator FindSpare(std::size_t size) {
+  return std::find_if(spares.begin(), spares.end(),
+                      [=](const Spare& spare) { return spare.size == size; });
+}
+
+void* TakeOut(std::vector<Spare>::iterator spare) {
+  void* const block = spare->block;
+  spare_bytes -= spare->size;
+  spares.erase(spare);
+  return block;
+}
+
+}  // namespace
+
+void* MapMemory(std::size_t size) {
+  void* const at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) throw std::bad_alloc();
+  return at;
+}
+
+void UnmapMemory(void* at, std::size_t size) {
+  if (munmap(at, size) != 0) madvise(at, size, MADV_DONTNEED);
+}
+
+void* MapBlock(std::size_t size) {
+  if (const auto spare = FindSpare(size); spare != spares.end()) return TakeOut(spare);
+  return MapMemory(size);
+}
+
+void UnmapBlock(void* block, std::size_t size) {
+  if (size > kLargestSpare) return UnmapMemory(block, size);
+  spares.push_back({block, size});
+  spare_bytes += size;
+  while (spare_bytes > kMostSpare) {
+    const std::size_t oldest = spares.front().size;
+    UnmapMemory(TakeOut(spares.begin()), oldest);
+  }
+}
+
+void* RemapBlock(void* block, std::size_t size, std::size_t larger) {
+  void* const moved = mremap(block, size, larger, MREMAP_MAYMOVE);
+  if (moved != MAP_FAILED) return moved;
+  void* const copy = MapMemory(larger);
+  std::memcpy(copy, block, size);
+  UnmapMemory(block, size);
+  return copy;
+}
+
+bool HaveSpareBlock(std::size_t size) { return FindSpare(size) != spares.end(); }
+
+void DropSpareBlocks() {
+  for (const Spare& spare : spares) UnmapMemory(spare.block, spare.size);
+  spares.clear();
+  spare_bytes = 0;
+}
+
+}  // namespace gearstalk

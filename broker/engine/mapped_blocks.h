@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstddef>
+
+namespace gearstalk {
+
+// Memory from the system. Where the address space has too many holes (vm.max_map_count), unmapping
+// gives back the memory but not its address.
+void* MapMemory(std::size_t size);
+void UnmapMemory(void* at, std::size_t size);
+
+// Blocks too large for slabs: each is a mapping of its own. New pages cost more than most of what
+// is done with them, so of the last blocks that were freed some megabytes are kept as they are, for
+// the next of the same size. Sizes are multiples of 4096 bytes; few different ones should be used.
+// Loop's thread only.
+void* MapBlock(std::size_t size);
+void UnmapBlock(void* block, std::size_t size);
+// The same bytes in a larger mapping, perhaps elsewhere; none is copied.
+void* RemapBlock(void* block, std::size_t size, std::size_t larger);
+
+bool HaveSpareBlock(std::size_t size);
+// Gives all that is kept back to the system.
+void DropSpareBlocks();
+
+}  // namespace gearstalk
