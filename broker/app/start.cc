@@ -1,7 +1,6 @@
 #include "broker/app/start.h"
 
 #include <fmt/format.h>
-#include <malloc.h>
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -36,13 +35,6 @@ void RaiseDescriptorLimit() {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-// Large bodies come and go in bursts: what one burst used is kept for the next, instead of going to
-// the system and coming back page by page. What a backlog leaves is given back by EngineWork.
-void KeepFreedMemory() {
-  mallopt(M_TRIM_THRESHOLD, 2 << 20);
-  mallopt(M_MMAP_THRESHOLD, 4 << 20);
 }
 
 int Serve(const Config& config, BrokerHooks hooks, Sockets sockets) {
@@ -92,7 +84,6 @@ int Start(const Config& config, std::function<Result<Config>()> reread) {
   // The latter two are heeded when it serves; a long replay should not end by them.
   for (const int ignored : {SIGPIPE, SIGXFSZ, SIGHUP, SIGUSR1}) signal(ignored, SIG_IGN);
   RaiseDescriptorLimit();
-  KeepFreedMemory();
   // Until the log is open where it is to be.
   LogSettings early = LogSettingsOf(config);
   if (early.to != "journald") early.to = "stderr";
