@@ -17,6 +17,7 @@ class Scenario:
     fresh: bool = False  # each measurement wants a server of its own
     ops: int = 0  # measured jobs, instead of a time
     quick_ops: int = 0
+    floor: bool = True  # whether a server that keeps nothing can play it, and as cheaply as can be
 
 
 BEANSTALKD = "beanstalkd"
@@ -55,6 +56,12 @@ COMPARED = [
         f"beanstalk cycle --producers 2 --consumers 2 --depth 4 --body 61440 {CLOSED}",
         {BEANSTALKD: 0.75},
     ),
+    Scenario(
+        "b-body-1m",
+        f"beanstalk cycle --producers 2 --consumers 2 --body 1000000 {CLOSED}",
+        {BEANSTALKD: None},
+        floor=False,
+    ),
     Scenario("b-churn", "beanstalk churn", {BEANSTALKD: 0.90}, fresh=True),
     Scenario("g-closed", f"gearman cycle {CLOSED}", {GEARMAND: 0.65, TUNED: None}),
     Scenario(
@@ -90,20 +97,31 @@ COMPARED = [
         ops=200_000,
         quick_ops=50_000,
     ),
-    Scenario("g-fg", f"gearman foreground {CLOSED}", {GEARMAND: 0.70, TUNED: None}),
-    Scenario("g-fg-pipe", f"gearman foreground {PIPELINED}", {GEARMAND: None, TUNED: None}),
+    Scenario("g-fg", f"gearman foreground {CLOSED}", {GEARMAND: 0.70, TUNED: None}, floor=False),
+    Scenario(
+        "g-fg-pipe",
+        f"gearman foreground {PIPELINED}",
+        {GEARMAND: None, TUNED: None},
+        floor=False,
+    ),
     Scenario(
         "g-body-8k",
         f"gearman cycle --producers 2 --consumers 2 --depth 16 --body 8192 {CLOSED}",
         {GEARMAND: None, TUNED: None},
+    ),
+    Scenario(
+        "g-body-1m",
+        f"gearman cycle --producers 2 --consumers 2 --body 1000000 {CLOSED}",
+        {GEARMAND: None, TUNED: None},
+        floor=False,
     ),
     Scenario("g-churn", "gearman churn", {GEARMAND: None, TUNED: None}, fresh=True),
 ]
 
 
 def with_floor(scenario: Scenario) -> Scenario:
-    """The same next to the floor, too, which answers everything but foreground jobs."""
-    if "foreground" in scenario.load:
+    """The same next to the floor, too, where there is one."""
+    if not scenario.floor:
         return scenario
     return replace(scenario, bounds={**scenario.bounds, FLOOR: None})
 

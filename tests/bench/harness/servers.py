@@ -13,6 +13,8 @@ from pathlib import Path
 
 Command = Callable[[int, Path], list[str]]
 
+LARGEST_BODY = str(1 << 20)  # bytes; the servers of beanstalk stop at 64 KB without being told
+
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -26,7 +28,7 @@ class Kind:
 
 def our_kinds(binary: Path) -> list[Kind]:
     def plain(port: int, _directory: Path) -> list[str]:
-        return [str(binary), "--listen", f"127.0.0.1:{port}"]
+        return [str(binary), "--listen", f"127.0.0.1:{port}", "--max-job-size", LARGEST_BODY]
 
     def journal(port: int, directory: Path) -> list[str]:
         return [*plain(port, directory), "--data-dir", str(directory), "--sync", "always"]
@@ -42,7 +44,9 @@ def our_kinds(binary: Path) -> list[Kind]:
 
 
 def _beanstalkd(*flags: str) -> Command:
-    return lambda port, _: ["beanstalkd", "-l", "127.0.0.1", "-p", str(port), *flags]
+    return lambda port, _: [
+        "beanstalkd", "-l", "127.0.0.1", "-p", str(port), "-z", LARGEST_BODY, *flags,
+    ]  # fmt: skip
 
 
 def _beanstalkd_binlog(*flags: str) -> Command:
