@@ -10,7 +10,7 @@
 namespace gearstalk {
 
 // A job whose body is still arriving. It gets memory with its first byte, and more as RoomToArrive
-// says: a sender costs about twice what it sent at most, whatever it announced.
+// says.
 class IncomingJob {
  public:
   // `trailing` bytes of the wire belong to the body's end: 2 where the sender adds a CRLF, else 0.
