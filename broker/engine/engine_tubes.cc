@@ -48,7 +48,7 @@ Code Engine::Watch(Time now, Consumer& consumer, std::string_view name, bool abl
   if (watch == nullptr) {
     if (waits) StandOutOfLine(consumer);
     watch = &consumer.watched_.Add(tube, consumer);
-    if (consumer.index_ != nullptr) consumer.index_->Forget();
+    if (consumer.index_ != nullptr) consumer.index_->Add(*watch);
     ++tube.watching_;
     if (consumer.watched_.size() == WatchList::kWide + 1) {
       for (const auto& each : consumer.watched_) each->tube.wide_.push_back(*each);
@@ -88,8 +88,8 @@ void Engine::RemoveWatch(Consumer& consumer, gearstalk::Watch& watch) {
   --tube.watching_;
   if (watch.counted) --tube.workers_;
   if (watch.able) --tube.able_;
+  if (consumer.index_ != nullptr) consumer.index_->Remove(watch);
   consumer.watched_.Remove(watch);
-  if (consumer.index_ != nullptr) consumer.index_->Forget();
   if (waits) StandInLine(consumer);
   ReleaseTube(tube);
 }

@@ -3,8 +3,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "broker/engine/indexed_heap.h"
 #include "broker/engine/tube.h"
 #include "broker/engine/watch_list.h"
 
@@ -27,28 +27,25 @@ class FreshTubes {
 };
 
 // How a consumer of many tubes finds the most urgent job without looking at all of them: a heap of
-// its tubes by what their front was. An entry is never less urgent than its tube: fronts that get
-// less urgent are noticed when their entry comes up, those that get more urgent are in FreshTubes.
+// its watches by what the front of their tube was. An entry is never less urgent than its tube:
+// fronts that get less urgent are noticed when their entry comes up, those that get more urgent are
+// in FreshTubes.
 class ReadyIndex {
  public:
   // The most urgent job of the tubes that are not paused, or nullptr.
   Job* Best(const WatchList& watched, const FreshTubes& fresh);
-  // The list has changed.
-  void Forget() { stale_ = true; }
+  // The list has one more. What it already had is not looked at again.
+  void Add(Watch& watch) { Refresh(watch); }
+  // The list is about to have one less.
+  void Remove(Watch& watch);
 
  private:
-  struct Entry {
-    std::uint32_t priority;
-    JobId id;
-    const Tube* tube;
-  };
-  static bool LessUrgent(const Entry& a, const Entry& b);
-  static bool Add(std::vector<Entry>& entries, const Tube& tube);
+  void Refresh(Watch& watch);
   void CatchUp(const WatchList& watched, const FreshTubes& fresh);
 
-  std::vector<Entry> heap_;
-  std::uint64_t seen_ = 0;  // position in FreshTubes
-  bool stale_ = true;
+  IndexedHeap<Watch> heap_;  // by priority and id of the front
+  std::uint64_t seen_ = 0;   // position in FreshTubes
+  bool built_ = false;
 };
 
 }  // namespace gearstalk

@@ -27,7 +27,14 @@ struct Watch {
   Time run_limit = 0;    // CAN_DO_TIMEOUT, 0 = none
   bool counted = false;  // in the tube's number of workers
   bool able = false;     // said CAN_DO
+  // In the consumer's ReadyIndex: its place there, and which job was the tube's front.
+  static constexpr std::uint32_t kNotIndexed = UINT32_MAX;
+  std::uint32_t slot = kNotIndexed;
+  std::uint64_t front = 0;
   boost::intrusive::list_member_hook<> tube_hook;
+
+  std::uint32_t& HeapSlot() { return slot; }
+  std::uint64_t HeapOrder() const { return front; }
 };
 
 using WatchRing = boost::intrusive::list<

@@ -86,6 +86,23 @@ TEST_F(ReadyIndexTest, CatchesUpAfterMoreThanTheRingHolds) {
   EXPECT_EQ(last, Take());
 }
 
+// It is shown no fresh tubes here, so that it finds only what it looks at by itself.
+TEST_F(ReadyIndexTest, LooksAtNoOtherTubeWhenTheListChanges) {
+  FreshTubes fresh;
+  ReadyIndex index;
+  const JobId first = PutInto("1", {.priority = 100});
+  EXPECT_EQ(first, index.Best(consumer_.watched(), fresh)->id());
+  PutInto("2", {.priority = 1});
+  const JobId added = PutInto("added", {.priority = 10});
+  engine.Watch(Now(), consumer_, "added");
+  gearstalk::Watch& watch = *consumer_.watched().Find(At("added"));
+  index.Add(watch);
+  EXPECT_EQ(added, index.Best(consumer_.watched(), fresh)->id());
+  index.Remove(watch);
+  engine.Ignore(Now(), consumer_, "added");
+  EXPECT_EQ(first, index.Best(consumer_.watched(), fresh)->id());
+}
+
 TEST_F(ReadyIndexTest, AgreesWithALookAtEveryTube) {
   std::mt19937 random(8);
   const auto number = [&](std::uint32_t below) {
