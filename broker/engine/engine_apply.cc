@@ -47,6 +47,7 @@ void Engine::EnterDelayed(Job& job, Time due) {
 
 void Engine::EnterBuried(Job& job, std::uint64_t burial) {
   job.state_ = JobState::kBuried;
+  if (job.unique_size_ > 0) uniques_.Remove(job);
   job.MakeExtra().burial = burial;
   next_burial_ = std::max(next_burial_, burial + 1);
   job.tube_->buried_.PushBack(&job);
@@ -87,6 +88,7 @@ void Engine::LeaveState(Job& job) {
       break;
     case JobState::kBuried:
       tube.buried_.Remove(&job);
+      if (job.unique_size_ > 0) uniques_.Insert(job);
       --tube.buried_size_;
       --totals_.buried;
       break;

@@ -68,7 +68,18 @@ class LinearHash {
   static constexpr std::size_t kMostBuckets = std::size_t{1} << (kSegmentBits + kTagBits);
   static constexpr std::size_t kPerBucket = 4;  // objects, on average
 
+  // With its overflow, which gets long when many objects have one hash. All are full but the one
+  // that is open.
   struct alignas(64) Bucket {
+    Bucket() = default;
+    Bucket(Bucket&&) = default;
+    Bucket& operator=(Bucket&&) = default;
+    ~Bucket() {
+      while (overflow != nullptr) DropOverflow();
+    }
+    Bucket& open() { return overflow == nullptr ? *this : *overflow; }
+    void DropOverflow() { overflow = std::move(overflow->overflow); }
+
     std::array<Entry, 7> entries{};  // filled from the front, 0 behind the last
     std::unique_ptr<Bucket> overflow;
   };
@@ -83,30 +94,25 @@ class LinearHash {
   }
 
   static void Add(Bucket& first, Entry entry) {
-    Bucket* bucket = &first;
-    while (bucket->overflow != nullptr) bucket = bucket->overflow.get();
-    for (Entry& place : bucket->entries) {
+    for (Entry& place : first.open().entries) {
       if (place != 0) continue;
       place = entry;
       return;
     }
-    bucket->overflow = std::make_unique<Bucket>();
-    bucket->overflow->entries[0] = entry;
+    auto more = std::make_unique<Bucket>();
+    more->entries[0] = entry;
+    more->overflow = std::move(first.overflow);
+    first.overflow = std::move(more);
   }
 
-  // The last entry, taken out; 0 if there is none.
+  // The last entry of the open bucket, taken out; 0 if there is none.
   static Entry TakeLast(Bucket& first) {
-    std::unique_ptr<Bucket>* link = nullptr;
-    Bucket* bucket = &first;
-    while (bucket->overflow != nullptr) {
-      link = &bucket->overflow;
-      bucket = link->get();
-    }
-    std::size_t used = bucket->entries.size();
-    while (used > 0 && bucket->entries[used - 1] == 0) --used;
+    auto& entries = first.open().entries;
+    std::size_t used = entries.size();
+    while (used > 0 && entries[used - 1] == 0) --used;
     if (used == 0) return 0;
-    const Entry last = std::exchange(bucket->entries[used - 1], 0);
-    if (used == 1 && link != nullptr) link->reset();
+    const Entry last = std::exchange(entries[used - 1], 0);
+    if (used == 1 && first.overflow != nullptr) first.DropOverflow();
     return last;
   }
 

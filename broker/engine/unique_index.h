@@ -8,8 +8,8 @@
 
 namespace gearstalk {
 
-// Finds the unfinished job of a tube with a unique key. Buried jobs are in it, but are not found:
-// they have failed, and their key is free until they are kicked.
+// Finds the unfinished job of a tube with a unique key. Buried jobs are not in it: they have
+// failed, and their key is free until they are kicked.
 class UniqueIndex {
  public:
   // What a job is found by: its key, or its body if the key is Gearman's "-".
@@ -17,7 +17,7 @@ class UniqueIndex {
     return job.unique_is_body() ? job.body() : job.unique();
   }
 
-  // The job with this key that is not buried (one of them, if another was kicked), or nullptr.
+  // The job with this key (one of them, if another was kicked), or nullptr.
   // `is_body` says what kind of key it is: a text and an equal body are two keys.
   Job* Find(const Tube& tube, std::string_view key, bool is_body = false) const;
   void Insert(Job& job);

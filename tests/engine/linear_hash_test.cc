@@ -49,6 +49,13 @@ TEST(LinearHash, HashesThatDifferOnlyInHighBitsAreFoundThroughEverySplitAndMerge
   EXPECT_EQ(0U, table.size());
 }
 
+TEST(LinearHash, AMillionOfOneHashAreTakenAndLetGoOneByOne) {
+  std::vector<Named> all(1'000'000);
+  LinearHash<Named> table;
+  for (Named& one : all) table.Insert(7, one);
+  EXPECT_EQ(all.size(), table.size());
+}
+
 TEST(LinearHash, AnotherHashFindsNothing) {
   Named one{1};
   LinearHash<Named> table;
