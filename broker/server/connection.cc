@@ -71,7 +71,7 @@ void Connection::SetReading(Reading reading) {
 }
 
 void Connection::OnReadable() {
-  if (closing_ || broken_) return;
+  if (closing_ || broken_ || Crowded()) return;
   if (reading_ == Reading::kWatchClose) return OnHangUp();
   Receive(router_.BodySpace());
 }
@@ -119,9 +119,14 @@ void Connection::OnReceived(std::string_view bytes) {
 
 void Connection::Run() {
   if (closing_ || broken_ || waits_ || stalled_) return;
+  if (Crowded()) return server_.RunLater(*this);
   const std::string left = std::exchange(input_, {});
   RunInput(left);
   GoOnReading();
+}
+
+bool Connection::Crowded() const {
+  return dirty_hook.is_linked() && out_.size() >= server_.limits().output;
 }
 
 void Connection::RunInput(std::string_view bytes) {

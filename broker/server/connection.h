@@ -95,6 +95,8 @@ class Connection final : public Wire {
   std::optional<bool> FlushTls();
   void CloseTls();
 
+  // Much waits for its turn to be sent: no more is read or run until then.
+  bool Crowded() const;
   void RunInput(std::string_view bytes);
   void OnEof();
   void OnHangUp();

@@ -184,8 +184,8 @@ void Server::Run() {
 }
 
 void Server::Turn(Time until) {
-  until = std::min({until, run_.empty() && leaving_.empty() ? kNever : Time{0}, next_tick_,
-                    accept_again_, look_for_idle_});
+  const bool busy = !run_.empty() || !leaving_.empty() || !dirty_.empty();
+  until = std::min({until, busy ? Time{0} : kNever, next_tick_, accept_again_, look_for_idle_});
   if (!undecided_.empty()) {
     until = std::min(until, undecided_.front().undecided_since + limits_.handshake_timeout);
   }
@@ -220,7 +220,8 @@ void Server::RunQueued() {
 
 void Server::FlushDirty() {
   bool closed = false;
-  while (!dirty_.empty()) {
+  const std::uint64_t enough = sent_ + kRoundSent;
+  for (std::size_t n = 0; n < kRoundFlushes && sent_ < enough && !dirty_.empty(); ++n) {
     Connection& connection = dirty_.front();
     dirty_.pop_front();
     if (!connection.Flush()) {
@@ -315,7 +316,8 @@ void Server::AbandonHeld(bool for_good) {
 
 // What they held may be given to others, who then wait for as long as it takes.
 void Server::CloseHeld() {
-  if (abandon_ == Abandon::kOnce) abandon_ = Abandon::kNone;
+  // Who has not had its turn to be sent to may wait for the journal as well.
+  if (abandon_ == Abandon::kOnce && dirty_.empty()) abandon_ = Abandon::kNone;
   if (held_.empty()) return;
   List<&Connection::held_hook> lost;
   lost.swap(held_);
@@ -344,7 +346,7 @@ void Server::SendRest() {
   work_.EndRound(Now());
   FlushDirty();
   while (waiting() && !hurry_ && Now() < limit) {
-    loop_.RunOnce(Now(), Now() + 10 * kMillisecond);
+    loop_.RunOnce(Now(), dirty_.empty() ? Now() + 10 * kMillisecond : Now());
     clock_.Refresh();
     work_.EndRound(Now());
     FlushDirty();

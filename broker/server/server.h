@@ -48,6 +48,10 @@ class Server final : public ConnectionList {
   // The most that is read from one connection before others get their turn, in bytes, besides the
   // body of a job.
   static constexpr std::size_t kReadSize = 128 * 1024;
+  // In one round: how many connections are sent to, or end, and how much is sent, in bytes. The
+  // others come first in the next.
+  static constexpr std::size_t kRoundFlushes = 256;
+  static constexpr std::uint64_t kRoundSent = 4 << 20;
   Server(EventLoop& loop, SystemClock& clock, Work& work);
   ~Server();
 
