@@ -48,13 +48,15 @@ bool Session::Leave() { return engine().Leave(now(), *this); }
 InputResult Session::OnInput(std::string_view bytes, Scope scope) {
   std::string_view rest = bytes;
   const std::size_t waiting = out().size();
+  const std::uint64_t much = engine().effort() + kRoundEffort;
   const auto result = [&](Then then) { return InputResult{bytes.size() - rest.size(), then}; };
   for (int messages = 1;; ++messages) {
     const Next next = Step(rest, scope);
     if (next != Next::kGoOn) return result(AsThen(next));
     if (state_ != State::kCommand) continue;
     if (scope != Scope::kAll || rest.empty()) return result(Then::kMore);
-    const bool enough = out().size() - waiting > kRoundOutput || messages >= kRoundMessages;
+    const bool enough = out().size() - waiting > kRoundOutput || messages >= kRoundMessages ||
+                        engine().effort() > much;
     if (enough) return result(Then::kYield);
   }
 }

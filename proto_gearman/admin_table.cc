@@ -1,16 +1,24 @@
 #include "proto_gearman/admin_table.h"
 
+#include <utility>
+
 #include "proto_gearman/numbers.h"
 #include "proto_gearman/printed_name.h"
+#include "proto_gearman/session.h"
 
 namespace gearstalk::gearman {
 
-bool AdminTable::Advance() {
+// Up to a slice of rows, or of what looking for them takes.
+bool AdminTable::Advance(GearmanSession& session) {
+  const std::uint64_t much = context_.engine.effort() + Session::kRoundEffort;
   bool whole = false;
-  for (int row = 0; row < kSlice && !whole; ++row) whole = !AddRow();
+  for (int row = 0; row < kSlice && !whole && context_.engine.effort() <= much; ++row) {
+    whole = !AddRow();
+  }
   if (whole) text_ += ".\n";
   rows_.Append(text_);
   text_.clear();
+  if (whole) session.out().Append(std::move(rows_));
   return whole;
 }
 

@@ -4,15 +4,15 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "proto_gearman/context.h"
+#include "proto_gearman/long_answer.h"
 
 namespace gearstalk::gearman {
 
 // An answer of many lines that is made in slices, so that others are served in between, and sent
 // when it is whole. What changes meanwhile may or may not be in it.
-class AdminTable {
+class AdminTable final : public LongAnswer {
  public:
   enum class Kind : std::uint8_t { kStatus, kPriorityStatus, kJobs, kUniqueJobs };
   static constexpr int kSlice = 512;  // rows
@@ -21,9 +21,7 @@ class AdminTable {
   AdminTable(Kind kind, const Context& context, const Peer& peer)
       : kind_(kind), context_(context), peer_(peer) {}
 
-  // Adds up to a slice of rows; true when the table is whole, final dot included.
-  bool Advance();
-  Output Take() { return std::move(rows_); }
+  bool Advance(GearmanSession& session) override;
 
  private:
   bool AddRow();

@@ -1,6 +1,8 @@
 #include "proto_gearman/cmd_client.h"
 
 #include <cstring>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "proto_gearman/numbers.h"
@@ -37,6 +39,32 @@ void Submit(GearmanSession& session, Request& request, Engine::Submission submis
 }
 
 std::string_view Flag(bool set) { return set ? "1" : "0"; }
+
+void ReplyStatusUnique(GearmanSession& session, std::string_view unique, const Job* job) {
+  const JobExtra none;
+  const JobExtra& extra = job == nullptr ? none : job->extra();
+  const std::size_t clients = job == nullptr ? 0 : session.engine().Waiters(*job);
+  session.Reply(PacketType::kStatusResUnique,
+                {unique, Flag(job != nullptr), Flag(job != nullptr && job->holder() != nullptr),
+                 Decimal(extra.numerator), Decimal(extra.denominator), Decimal(clients)});
+}
+
+// Looks for the key in all tubes.
+class UniqueStatus final : public LongAnswer {
+ public:
+  explicit UniqueStatus(std::string_view unique) : unique_(unique) {}
+
+  bool Advance(GearmanSession& session) override {
+    const Job* const job = session.engine().FindUnique(unique_, last_);
+    if (job == nullptr && last_ != 0) return false;
+    ReplyStatusUnique(session, unique_, job);
+    return true;
+  }
+
+ private:
+  const std::string unique_;
+  std::uint64_t last_ = 0;  // tube that was looked at
+};
 
 }  // namespace
 
@@ -79,15 +107,10 @@ void GetStatus(GearmanSession& session, Request& request) {
 
 void GetStatusUnique(GearmanSession& session, Request& request) {
   const std::string_view unique = UpToNul(request.arguments.at[0]);
-  const Job* job = unique.empty() || unique.size() > Job::kMaxUnique
-                       ? nullptr
-                       : session.engine().FindUnique(unique);
-  const JobExtra none;
-  const JobExtra& extra = job == nullptr ? none : job->extra();
-  const std::size_t clients = job == nullptr ? 0 : session.engine().Waiters(*job);
-  session.Reply(PacketType::kStatusResUnique,
-                {unique, Flag(job != nullptr), Flag(job != nullptr && job->holder() != nullptr),
-                 Decimal(extra.numerator), Decimal(extra.denominator), Decimal(clients)});
+  if (unique.empty() || unique.size() > Job::kMaxUnique) {
+    return ReplyStatusUnique(session, unique, nullptr);
+  }
+  session.Begin(std::make_unique<UniqueStatus>(unique));
 }
 
 void EchoReq(GearmanSession& session, Request& request) {

@@ -1,6 +1,8 @@
 #include "proto_gearman/cmd_worker.h"
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -66,6 +68,22 @@ void Report(GearmanSession& session, const Request& request, const Progress& pro
   AnswerReport(session, session.engine().Report(session.Now(), session, id, progress), not_found);
 }
 
+// What a worker gives up, which may be much.
+class Resignation final : public LongAnswer {
+ public:
+  // All of it without a function.
+  explicit Resignation(std::optional<std::string> function) : function_(std::move(function)) {}
+
+  bool Advance(GearmanSession& session) override {
+    Engine& engine = session.engine();
+    return function_ ? engine.Unable(session.Now(), session, *function_)
+                     : engine.ResetAbilities(session.Now(), session);
+  }
+
+ private:
+  const std::optional<std::string> function_;
+};
+
 std::uint32_t Bounded(std::string_view number) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(LeadingNumber(number), UINT32_MAX));
 }
@@ -81,11 +99,11 @@ void CanDoTimeout(GearmanSession& session, Request& request) {
 }
 
 void CantDo(GearmanSession& session, Request& request) {
-  session.engine().Unable(session.Now(), session, request.arguments.at[0]);
+  session.Begin(std::make_unique<Resignation>(std::string(request.arguments.at[0])));
 }
 
 void ResetAbilities(GearmanSession& session, Request& /*request*/) {
-  session.engine().ResetAbilities(session.Now(), session);
+  session.Begin(std::make_unique<Resignation>(std::nullopt));
 }
 
 // The protocol's document promises that nothing is answered; no server has made more of it.

@@ -66,11 +66,13 @@ InputResult GearmanSession::OnInput(std::string_view bytes, Scope scope) {
   JoinEngine();
   std::string_view rest = bytes;
   const std::size_t waiting = out().size();
+  const std::uint64_t much = engine().effort() + kRoundEffort;
   Step step = Step::kRan;
   int messages = 0;
   do {
     step = Advance(rest, scope);
-    const bool enough = out().size() - waiting > kRoundOutput || ++messages >= kRoundMessages;
+    const bool enough = out().size() - waiting > kRoundOutput || ++messages >= kRoundMessages ||
+                        engine().effort() > much;
     if (step == Step::kRan && scope == Scope::kAll && enough && !rest.empty()) step = Step::kYield;
   } while (step == Step::kRan && scope == Scope::kAll);
   yielded_ = step == Step::kYield;
@@ -83,7 +85,12 @@ InputResult GearmanSession::OnInput(std::string_view bytes, Scope scope) {
 
 // One message, or as much of it as there is.
 GearmanSession::Step GearmanSession::Advance(std::string_view& rest, Scope scope) {
-  if (table_ != nullptr) return ContinueTable();
+  if (answer_ != nullptr) return GoOnAnswering();
+  const Step step = TakeMessage(rest, scope);
+  return answer_ == nullptr ? step : GoOnAnswering();
+}
+
+GearmanSession::Step GearmanSession::TakeMessage(std::string_view& rest, Scope scope) {
   if (arriving_ != nullptr) return TakeArriving(rest);
   if (rest.empty()) return Step::kNeedMore;
   const bool packet = rest.front() == '\0' && scope != Scope::kUnknownLine;
@@ -102,13 +109,12 @@ GearmanSession::Step GearmanSession::TakeLine(std::string_view& rest, Scope scop
     RunAdminLine(*this, line);
   }
   rest.remove_prefix(line.size);
-  return table_ == nullptr ? Step::kRan : ContinueTable();
+  return Step::kRan;
 }
 
-GearmanSession::Step GearmanSession::ContinueTable() {
-  if (!table_->Advance()) return Step::kYield;
-  out().Append(table_->Take());
-  table_.reset();
+GearmanSession::Step GearmanSession::GoOnAnswering() {
+  if (!answer_->Advance(*this)) return Step::kYield;
+  answer_.reset();
   return Step::kRan;
 }
 
@@ -254,19 +260,30 @@ void GearmanSession::OnProgress(const Job& job, const Progress& progress) {
   PacketType type = PacketType::kWorkData;
   if (progress.kind == Progress::Kind::kWarning) type = PacketType::kWorkWarning;
   if (progress.kind == Progress::Kind::kStatus) type = PacketType::kWorkStatus;
-  Reply(type, {HandleOf(job.id()), progress.data});
+  Hand(type, job, progress.data, progress.copy);
 }
 
 void GearmanSession::OnFinished(const Job& job, const Finish& finish) {
   out().HoldUntil(finish.lsn);
-  const HandleText handle = HandleOf(job.id());
   if (finish.kind == Finish::Kind::kCompleted) {
-    Reply(PacketType::kWorkComplete, {handle, finish.data});
+    Hand(PacketType::kWorkComplete, job, finish.data, finish.copy);
   } else if (finish.kind == Finish::Kind::kException && exceptions_) {
-    Reply(PacketType::kWorkException, {handle, finish.data});
+    Hand(PacketType::kWorkException, job, finish.data, finish.copy);
   } else {
-    Reply(PacketType::kWorkFail, {handle});
+    Reply(PacketType::kWorkFail, {HandleOf(job.id())});
   }
+}
+
+// All who wait for a job send long data from one copy.
+void GearmanSession::Hand(PacketType type, const Job& job, std::string_view data,
+                          std::shared_ptr<const std::string>& copy) {
+  const HandleText handle = HandleOf(job.id());
+  if (data.size() < Output::kShareFrom) return Reply(type, {handle, data});
+  using Copy = std::shared_ptr<const std::string>;
+  if (copy == nullptr) copy = std::make_shared<const std::string>(data);
+  AppendPacketBeforeData(out(), type, {handle}, data.size());
+  out().AppendShared(*copy,
+                     Pin(new Copy(copy), [](void* held) { delete static_cast<Copy*>(held); }));
 }
 
 void GearmanSession::Reply(PacketType type, std::initializer_list<std::string_view> parts) {
@@ -275,10 +292,6 @@ void GearmanSession::Reply(PacketType type, std::initializer_list<std::string_vi
 
 void GearmanSession::ReplyError(const Error& error) {
   Reply(PacketType::kError, {error.code, error.text});
-}
-
-void GearmanSession::BeginTable(AdminTable::Kind kind) {
-  table_ = std::make_unique<AdminTable>(kind, context_, peer_);
 }
 
 bool GearmanSession::FailFollowsException(JobId id) {

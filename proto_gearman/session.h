@@ -7,13 +7,14 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "broker/engine/consumer.h"
 #include "broker/engine/job_observer.h"
 #include "broker/server/protocol.h"
-#include "proto_gearman/admin_table.h"
 #include "proto_gearman/commands.h"
 #include "proto_gearman/context.h"
+#include "proto_gearman/long_answer.h"
 
 namespace gearstalk::gearman {
 
@@ -53,7 +54,8 @@ class GearmanSession final : public Session, public Consumer, public JobObserver
   JobId IdOf(std::string_view handle) const { return context_.handles.Read(handle).value_or(0); }
   void Reply(PacketType type, std::initializer_list<std::string_view> parts);
   void ReplyError(const Error& error);
-  void BeginTable(AdminTable::Kind kind);
+  // The next message is looked at when `answer` is complete.
+  void Begin(std::unique_ptr<LongAnswer> answer) { answer_ = std::move(answer); }
   void SetClientId(std::string_view id);
   void WantExceptions() { exceptions_ = true; }
 
@@ -73,10 +75,11 @@ class GearmanSession final : public Session, public Consumer, public JobObserver
   };
 
   Step Advance(std::string_view& rest, Scope scope);
+  Step TakeMessage(std::string_view& rest, Scope scope);
   Step TakeLine(std::string_view& rest, Scope scope);
   Step TakePacket(std::string_view& rest);
   Step TakeArriving(std::string_view& rest);
-  Step ContinueTable();
+  Step GoOnAnswering();
   Parsed ParseHead(std::string_view bytes, Head& head);
   void BeginArriving(const Head& head, std::string_view& rest);
   bool MayNotGrow();
@@ -85,6 +88,8 @@ class GearmanSession final : public Session, public Consumer, public JobObserver
   void LeaveForbidden();
   void Run(Request& request, const Error* error);
   void Refuse(const Error& error);
+  void Hand(PacketType type, const Job& job, std::string_view data,
+            std::shared_ptr<const std::string>& copy);
   void JoinEngine();
 
   const Context& context_;
@@ -97,7 +102,7 @@ class GearmanSession final : public Session, public Consumer, public JobObserver
   JobId excepted_ = 0;
   std::string client_id_;
   std::unique_ptr<Arriving> arriving_;  // a packet that is not whole yet
-  std::unique_ptr<AdminTable> table_;   // an answer that is not whole yet
+  std::unique_ptr<LongAnswer> answer_;  // to the last message, not complete yet
 };
 
 }  // namespace gearstalk::gearman

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <string>
 
+#include "proto_gearman/admin_table.h"
 #include "proto_gearman/numbers.h"
 #include "proto_gearman/printed_name.h"
 #include "proto_gearman/session.h"
@@ -58,20 +60,24 @@ void Workers(GearmanSession& session, const TextLine&) {
   Say(session, table);
 }
 
+void BeginTable(GearmanSession& session, AdminTable::Kind kind) {
+  session.Begin(std::make_unique<AdminTable>(kind, session.context(), session.peer()));
+}
+
 void Status(GearmanSession& session, const TextLine&) {
-  session.BeginTable(AdminTable::Kind::kStatus);
+  BeginTable(session, AdminTable::Kind::kStatus);
 }
 
 void PriorityStatus(GearmanSession& session, const TextLine&) {
-  session.BeginTable(AdminTable::Kind::kPriorityStatus);
+  BeginTable(session, AdminTable::Kind::kPriorityStatus);
 }
 
 void Show(GearmanSession& session, const TextLine& line) {
   if (line.count == 2 && SameWord(line.words[1], "jobs")) {
-    session.BeginTable(AdminTable::Kind::kJobs);
+    BeginTable(session, AdminTable::Kind::kJobs);
   } else if (line.count == 3 && SameWord(line.words[1], "unique") &&
              SameWord(line.words[2], "jobs")) {
-    session.BeginTable(AdminTable::Kind::kUniqueJobs);
+    BeginTable(session, AdminTable::Kind::kUniqueJobs);
   } else {
     Say(session, "ERR UNKNOWN_SHOW_ARGUMENTS\r\n");
   }

@@ -1,16 +1,9 @@
 #include "broker/engine/engine.h"
 
-#include <algorithm>
-#include <utility>
-#include <vector>
-
 namespace gearstalk {
 namespace {
 
 constexpr std::string_view kDefaultTube = "default";
-
-// Jobs and watches given up in one call of Leave.
-constexpr std::size_t kLeaveSteps = 512;
 
 }  // namespace
 
@@ -38,13 +31,8 @@ bool Engine::Leave(Time now, Consumer& consumer) {
   if (!consumer.joined_) return true;
   EndWait(consumer);
   DropPromise(now, consumer);
-  std::vector<Job*> lost;
-  while (lost.size() < std::min(consumer.held_.size(), kLeaveSteps)) {
-    lost.push_back(consumer.held_.At(lost.size()));
-    Count(*lost.back()->tube_, &JobCounts::lost);
-  }
-  std::size_t steps = kLeaveSteps - lost.size();
-  GiveBackAll(now, std::move(lost), /*lost_try=*/true);
+  std::size_t steps = kSlice;
+  GiveBackHeld(now, consumer, steps, /*lost_try=*/true);
   if (!consumer.held_.empty()) return false;
   while (!consumer.watched_.empty()) {
     if (steps-- == 0) return false;

@@ -74,6 +74,9 @@ struct EngineStats : JobCounts {
 // or waiters, except where a comment says so.
 class Engine final : public LiveState {
  public:
+  // Jobs, watches or tubes that verbs which say so do in one call.
+  static constexpr std::size_t kSlice = 512;
+
   Engine(EngineOptions options, Journal& journal);
   ~Engine();
   Engine(const Engine&) = delete;
@@ -102,9 +105,10 @@ class Engine final : public LiveState {
              Time run_limit = 0);
   // kNotIgnored for the last one, unless `may_be_last`.
   Code Ignore(Time now, Consumer& consumer, std::string_view tube, bool may_be_last = false);
-  // Gearman's CANT_DO: Ignore, and what it runs of that function goes back.
-  void Unable(Time now, Consumer& consumer, std::string_view tube);
-  void ResetAbilities(Time now, Consumer& consumer);
+  // Gearman's CANT_DO: Ignore, and what it runs of that function goes back. A bounded number of
+  // steps a call, as ResetAbilities. False: there is more, call again.
+  bool Unable(Time now, Consumer& consumer, std::string_view tube);
+  bool ResetAbilities(Time now, Consumer& consumer);
 
   // --- Producing ---------------------------------------------------------------------------------
   // Put and Submit begin with it. For a session that refuses a job which the engine never sees.
@@ -178,8 +182,9 @@ class Engine final : public LiveState {
 
   // --- Questions ---------------------------------------------------------------------------------
   const Job* Find(JobId id) const { return jobs_.Find(id); }
-  // Some job with this key in any tube, or nullptr. O(tubes) at worst: Gearman's GET_STATUS_UNIQUE.
-  const Job* FindUnique(std::string_view unique) const;
+  // Some job with this key in the next kSlice tubes behind `last`, which moves along; begin with 0.
+  // nullptr: in none of these, and in none at all if `last` is 0 again.
+  const Job* FindUnique(std::string_view unique, std::uint64_t& last) const;
   const Tube* FindTube(std::string_view name) const { return tubes_.Find(name); }
   // In the order of creation; pass 0 first. For walks in slices: a cursor stays good across
   // changes.
@@ -195,7 +200,8 @@ class Engine final : public LiveState {
   // Whether `status` lists it: it has unfinished jobs, a worker, a waiting consumer, or was
   // created.
   bool Listed(const Tube& tube) const;
-  std::size_t Waiting(const Tube& tube) const;     // O(its watchers that watch many tubes)
+  // O(those who wait and watch many tubes), or such watchers of this tube if they are fewer.
+  std::size_t Waiting(const Tube& tube) const;
   std::size_t Waiters(const Job& job) const;       // O(result)
   std::uint32_t TtrSeconds(const Job& job) const;  // default_ttr_s where it has none
   // Until a delayed job is due or a reservation ends; 0 in other states or without an end.
@@ -204,6 +210,9 @@ class Engine final : public LiveState {
   std::uint32_t PauseSeconds(const Tube& tube) const { return tube.pause_s_; }
   Band BandOf(std::uint32_t priority) const;
   const Journal& journal() const { return journal_; }
+  // Steps so far of the loops that a caller cannot bound: over waiters, watchers, held jobs.
+  // Whoever shares the thread fairly makes a pause when verbs have taken many.
+  std::uint64_t effort() const { return effort_; }
 
   // --- Time --------------------------------------------------------------------------------------
   // Does what is due, a bounded number of steps a call, and returns when to call again: at once
@@ -275,7 +284,7 @@ class Engine final : public LiveState {
   Added JoinJob(Job& job, JobObserver* waiter);
   static void AddWaiter(Job& job, JobObserver& observer);
   static void DropWaiters(Job& job);
-  static void Tell(Job& job, Finish::Kind kind, std::string_view data, Lsn lsn);
+  void Tell(Job& job, Finish::Kind kind, std::string_view data, Lsn lsn);
 
   // engine_consume.cc
   Taken Take(Time now, Job& job, Consumer& consumer);
@@ -287,6 +296,7 @@ class Engine final : public LiveState {
   Lsn Finished(Job& job, Finish::Kind kind, std::string_view data);
   void GiveBack(Time now, Job& job, bool lost_try);
   void GiveBackAll(Time now, std::vector<Job*> jobs, bool lost_try);
+  void GiveBackHeld(Time now, Consumer& consumer, std::size_t& steps, bool lost_try);
   bool RunsAgain(Job& job, bool lost_try);
   // What has to be durable before anybody may hear of the job.
   Lsn VisibleFrom(const Job& job) const;
@@ -302,8 +312,11 @@ class Engine final : public LiveState {
   void EndWait(Consumer& consumer);
   void EndWaitForJob(Time now, Consumer& consumer);
   void StandInLine(Consumer& consumer);
-  static void StandInLineOf(gearstalk::Watch& watch);
+  void StandInLineOf(gearstalk::Watch& watch);
   void StandOutOfLine(Consumer& consumer);
+  static void StandOutOfLineOf(gearstalk::Watch& watch);
+  template <typename Visit>
+  void VisitWideWaiting(const Tube& tube, Visit visit) const;
   Consumer* LongestWaiting(const Tube& tube) const;
   Consumer* LongestWideWaiting(const Tube& tube) const;
   void Serve(Time now, Tube& tube, const Job* fresh = nullptr);
@@ -313,6 +326,7 @@ class Engine final : public LiveState {
   void DropPromise(Time now, Consumer& consumer);
   static bool Runnable(const Tube& tube) { return tube.ready() > 0 && !tube.paused(); }
   void BreakPromise(Time now, Consumer& consumer);
+  void BreakPromises(Time now);
 
   // engine_tick.cc
   void ArmTube(Tube& tube);
@@ -357,6 +371,7 @@ class Engine final : public LiveState {
   };
   std::deque<UnsyncedPut> unsynced_puts_;  // by id; those that are durable go with the next put
 
+  mutable std::uint64_t effort_ = 0;
   EngineStats totals_;
   TimeHistogram waits_, ages_;
 };

@@ -153,7 +153,10 @@ Outcome Engine::Report(Time now, Consumer& consumer, JobId id, const Progress& p
     job->extra_->denominator = progress.denominator;
   }
   if (job->extra_ != nullptr) {
-    for (Waiter& waiter : job->extra_->waiters) waiter.observer.OnProgress(*job, progress);
+    for (Waiter& waiter : job->extra_->waiters) {
+      ++effort_;
+      waiter.observer.OnProgress(*job, progress);
+    }
   }
   return {};
 }
@@ -201,6 +204,16 @@ void Engine::GiveBackAll(Time now, std::vector<Job*> jobs, bool lost_try) {
   std::erase_if(jobs, [&](Job* job) { return !RunsAgain(*job, lost_try); });
   std::sort(jobs.begin(), jobs.end(), [](Job* a, Job* b) { return MoreUrgent(*a, *b); });
   for (const Job* job : jobs) Serve(now, *job->tube_, job);
+}
+
+// Up to `steps` of what it holds; these steps are used up then.
+void Engine::GiveBackHeld(Time now, Consumer& consumer, std::size_t& steps, bool lost_try) {
+  std::vector<Job*> jobs;
+  for (; steps > 0 && jobs.size() < consumer.held_.size(); --steps) {
+    jobs.push_back(consumer.held_.At(jobs.size()));
+    if (lost_try) Count(*jobs.back()->tube_, &JobCounts::lost);
+  }
+  GiveBackAll(now, std::move(jobs), lost_try);
 }
 
 // Makes a held job ready; false if that was the end of it.

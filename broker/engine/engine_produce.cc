@@ -151,7 +151,10 @@ void Engine::DropWaiters(Job& job) {
 void Engine::Tell(Job& job, Finish::Kind kind, std::string_view data, Lsn lsn) {
   if (job.extra_ == nullptr || job.extra_->waiters.empty()) return;
   const Finish finish{kind, data, lsn};
-  for (Waiter& waiter : job.extra_->waiters) waiter.observer.OnFinished(job, finish);
+  for (Waiter& waiter : job.extra_->waiters) {
+    ++effort_;
+    waiter.observer.OnFinished(job, finish);
+  }
   DropWaiters(job);
 }
 

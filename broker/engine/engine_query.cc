@@ -12,8 +12,12 @@ EngineStats Engine::Stats() const {
   return stats;
 }
 
-const Job* Engine::FindUnique(std::string_view unique) const {
-  for (const Tube* tube = tubes_.Next(0); tube != nullptr; tube = tubes_.Next(tube->id())) {
+const Job* Engine::FindUnique(std::string_view unique, std::uint64_t& last) const {
+  for (std::size_t tubes = 0; tubes < kSlice; ++tubes) {
+    const Tube* const tube = tubes_.Next(last);
+    last = tube == nullptr ? 0 : tube->id();
+    if (tube == nullptr) break;
+    ++effort_;
     if (const Job* job = uniques_.Find(*tube, unique)) return job;
   }
   return nullptr;
@@ -24,13 +28,11 @@ bool Engine::Listed(const Tube& tube) const {
          Waiting(tube) > 0;
 }
 
-std::size_t Engine::Waiting(const Tube& tube) const {
-  std::size_t count = tube.line_.size();
-  for (const gearstalk::Watch& watch : tube.wide_) count += watch.consumer.waiting();
-  return count;
+std::size_t Engine::Waiters(const Job& job) const {
+  const std::size_t waiters = job.extra().waiters.size();
+  effort_ += waiters;
+  return waiters;
 }
-
-std::size_t Engine::Waiters(const Job& job) const { return job.extra().waiters.size(); }
 
 std::uint32_t Engine::TtrSeconds(const Job& job) const {
   return job.ttr_s > 0 ? job.ttr_s : options_.default_ttr_s;

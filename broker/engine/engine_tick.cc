@@ -9,12 +9,15 @@ namespace {
 
 // Jobs moved in one call of Tick: with 10^6 due at once others get their turn in between.
 constexpr int kSteps = 128;
+// What Engine::effort() may come to meanwhile.
+constexpr std::uint64_t kEffort = 512;
 
 }  // namespace
 
 Time Engine::Tick(Time now) {
   int steps = kSteps;
-  while (steps > 0) {
+  const std::uint64_t much = effort_ + kEffort;
+  while (steps > 0 && effort_ < much) {
     Timer* timer = deadlines_.PopDue(now);
     if (timer == nullptr) break;
     --steps;
@@ -24,9 +27,7 @@ Time Engine::Tick(Time now) {
       ConsumerDue(now, static_cast<Consumer&>(*timer), steps);
     }
   }
-  while (!promised_.empty() && promised_.front().promise_ends_ <= now) {
-    BreakPromise(now, promised_.front());
-  }
+  BreakPromises(now);
   const Time promise_ends = promised_.empty() ? kNever : promised_.front().promise_ends_;
   return std::max(now, std::min(deadlines_.next(), promise_ends));
 }

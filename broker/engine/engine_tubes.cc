@@ -46,16 +46,19 @@ Code Engine::Watch(Time now, Consumer& consumer, std::string_view name, bool abl
   gearstalk::Watch* watch = consumer.watched_.Find(tube);
   const bool waits = consumer.waiting();
   if (watch == nullptr) {
-    if (waits) StandOutOfLine(consumer);
+    const bool widens = consumer.watched_.size() == WatchList::kWide;
+    if (waits && widens) StandOutOfLine(consumer);
     watch = &consumer.watched_.Add(tube, consumer);
     if (consumer.index_ != nullptr) consumer.index_->Add(*watch);
     ++tube.watching_;
-    if (consumer.watched_.size() == WatchList::kWide + 1) {
+    if (widens) {
       for (const auto& each : consumer.watched_) each->tube.wide_.push_back(*each);
+      if (waits) StandInLine(consumer);
     } else if (consumer.watched_.wide()) {
       tube.wide_.push_back(*watch);
+    } else if (waits) {
+      StandInLineOf(*watch);
     }
-    if (waits) StandInLine(consumer);
   }
   watch->run_limit = run_limit;
   if (able && !watch->able) {
@@ -77,20 +80,23 @@ Code Engine::Watch(Time now, Consumer& consumer, std::string_view name, bool abl
 void Engine::RemoveWatch(Consumer& consumer, gearstalk::Watch& watch) {
   Tube& tube = watch.tube;
   const bool waits = consumer.waiting();
-  if (waits) StandOutOfLine(consumer);
-  if (consumer.watched_.size() == WatchList::kWide + 1) {
+  const bool narrows = consumer.watched_.size() == WatchList::kWide + 1;
+  if (narrows) {
+    if (waits) StandOutOfLine(consumer);
     for (const auto& each : consumer.watched_) {
       each->tube.wide_.erase(each->tube.wide_.iterator_to(*each));
     }
   } else if (consumer.watched_.wide()) {
     tube.wide_.erase(tube.wide_.iterator_to(watch));
+  } else if (waits) {
+    StandOutOfLineOf(watch);
   }
   --tube.watching_;
   if (watch.counted) --tube.workers_;
   if (watch.able) --tube.able_;
   if (consumer.index_ != nullptr) consumer.index_->Remove(watch);
   consumer.watched_.Remove(watch);
-  if (waits) StandInLine(consumer);
+  if (waits && narrows) StandInLine(consumer);
   ReleaseTube(tube);
 }
 
@@ -104,24 +110,31 @@ Code Engine::Ignore(Time now, Consumer& consumer, std::string_view name, bool ma
   return Code::kOk;
 }
 
-void Engine::Unable(Time now, Consumer& consumer, std::string_view name) {
+bool Engine::Unable(Time now, Consumer& consumer, std::string_view name) {
   Tube* tube = tubes_.Find(name);
-  if (tube == nullptr || consumer.watched_.Find(*tube) == nullptr) return;
+  if (tube == nullptr || consumer.watched_.Find(*tube) == nullptr) return true;
   std::vector<Job*> running;
-  for (std::size_t i = 0; i < consumer.held_.size(); ++i) {
+  const std::size_t held = tube->reserved() == 0 ? 0 : consumer.held_.size();
+  for (std::size_t i = 0; i < held && running.size() <= kSlice; ++i) {
+    ++effort_;
     if (&consumer.held_.At(i)->tube() == tube) running.push_back(consumer.held_.At(i));
   }
-  // Its wait for this function ends first, so that it is not handed its own jobs.
-  Ignore(now, consumer, name, /*may_be_last=*/true);
+  const bool all = running.size() <= kSlice;
+  // Its wait for this function ends first, so that it is not handed the last of its own jobs.
+  if (all) Ignore(now, consumer, name, /*may_be_last=*/true);
   GiveBackAll(now, std::move(running), /*lost_try=*/false);
+  return all;
 }
 
-void Engine::ResetAbilities(Time now, Consumer& consumer) {
+bool Engine::ResetAbilities(Time now, Consumer& consumer) {
   DropPromise(now, consumer);
-  while (!consumer.watched_.empty()) RemoveWatch(consumer, **(consumer.watched_.end() - 1));
-  std::vector<Job*> running;
-  for (std::size_t i = 0; i < consumer.held_.size(); ++i) running.push_back(consumer.held_.At(i));
-  GiveBackAll(now, std::move(running), /*lost_try=*/false);
+  std::size_t steps = kSlice;
+  while (!consumer.watched_.empty()) {
+    if (steps-- == 0) return false;
+    RemoveWatch(consumer, **(consumer.watched_.end() - 1));
+  }
+  GiveBackHeld(now, consumer, steps, /*lost_try=*/false);
+  return consumer.held_.empty();
 }
 
 void Engine::CountAsWorker(Consumer& consumer) {

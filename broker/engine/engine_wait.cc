@@ -7,6 +7,8 @@
 namespace gearstalk {
 namespace {
 
+// Steps after which broken promises let others go first.
+constexpr std::uint64_t kBreakEffort = 16'384;
 // How long a woken sleeper may take before everybody is woken in its place.
 constexpr Time kPromiseLasts = 100 * kMillisecond;
 // Up to this many tubes are looked at one by one for the best job.
@@ -32,7 +34,7 @@ void Engine::VisitReady(const Consumer& consumer, Visit visit) const {
 Job* Engine::BestFor(Consumer& consumer) {
   if (std::min(stirred_.size(), consumer.watched_.size()) > kVisited) {
     if (consumer.index_ == nullptr) consumer.index_ = std::make_unique<ReadyIndex>();
-    return consumer.index_->Best(consumer.watched_, fresh_);
+    return consumer.index_->Best(consumer.watched_, fresh_, effort_);
   }
   Job* best = nullptr;
   VisitReady(consumer, [&](const Tube& tube) {
@@ -78,15 +80,20 @@ void Engine::StandInLine(Consumer& consumer) {
     return;
   }
   auto at = wide_waiting_.end();
-  while (at != wide_waiting_.begin() && std::prev(at)->wait_since_ > consumer.wait_since_) --at;
+  while (at != wide_waiting_.begin() && std::prev(at)->wait_since_ > consumer.wait_since_) {
+    ++effort_;
+    --at;
+  }
   wide_waiting_.insert(at, consumer);
 }
 
 void Engine::StandInLineOf(gearstalk::Watch& watch) {
   WatchRing& line = watch.tube.line_;
   auto at = line.end();
-  while (at != line.begin() && std::prev(at)->consumer.wait_since_ > watch.consumer.wait_since_)
+  while (at != line.begin() && std::prev(at)->consumer.wait_since_ > watch.consumer.wait_since_) {
+    ++effort_;
     --at;
+  }
   line.insert(at, watch);
 }
 
@@ -95,10 +102,12 @@ void Engine::StandOutOfLine(Consumer& consumer) {
     wide_waiting_.erase(wide_waiting_.iterator_to(consumer));
     return;
   }
-  for (const auto& watch : consumer.watched_) {
-    WatchRing& line = watch->tube.line_;
-    line.erase(line.iterator_to(*watch));
-  }
+  for (const auto& watch : consumer.watched_) StandOutOfLineOf(*watch);
+}
+
+void Engine::StandOutOfLineOf(gearstalk::Watch& watch) {
+  WatchRing& line = watch.tube.line_;
+  line.erase(line.iterator_to(watch));
 }
 
 Consumer* Engine::LongestWaiting(const Tube& tube) const {
@@ -111,30 +120,55 @@ Consumer* Engine::LongestWaiting(const Tube& tube) const {
 // Looked for among all who watch many tubes and wait, longest first, but no further than there are
 // such watchers of this tube; then among these.
 Consumer* Engine::LongestWideWaiting(const Tube& tube) const {
-  std::size_t steps = tube.wide_.size();
+  std::size_t steps = 0;
   for (const Consumer& wide : wide_waiting_) {
-    if (steps-- == 0) break;
+    if (steps++ == tube.wide_.size()) break;
+    ++effort_;
     if (wide.watched_.Find(tube) != nullptr) return const_cast<Consumer*>(&wide);
   }
+  if (wide_waiting_.size() <= tube.wide_.size()) return nullptr;
   Consumer* longest = nullptr;
-  for (const gearstalk::Watch& watch : tube.wide_) {
-    Consumer& consumer = watch.consumer;
-    const bool longer = longest == nullptr || consumer.wait_since_ < longest->wait_since_;
-    if (consumer.waiting() && longer) longest = &consumer;
-  }
+  VisitWideWaiting(tube, [&longest](Consumer& consumer) {
+    if (longest == nullptr || consumer.wait_since_ < longest->wait_since_) longest = &consumer;
+  });
   return longest;
 }
 
+// Those who watch this tube and many others and wait, in no order: found among all such who wait or
+// among all such watchers of the tube, whichever are fewer.
+template <typename Visit>
+void Engine::VisitWideWaiting(const Tube& tube, Visit visit) const {
+  if (wide_waiting_.size() < tube.wide_.size()) {
+    effort_ += wide_waiting_.size();
+    for (const Consumer& consumer : wide_waiting_) {
+      if (consumer.watched_.Find(tube) != nullptr) visit(const_cast<Consumer&>(consumer));
+    }
+  } else {
+    effort_ += tube.wide_.size();
+    for (const gearstalk::Watch& watch : tube.wide_) {
+      if (watch.consumer.waiting()) visit(watch.consumer);
+    }
+  }
+}
+
+std::size_t Engine::Waiting(const Tube& tube) const {
+  std::size_t count = tube.line_.size();
+  VisitWideWaiting(tube, [&count](const Consumer&) { ++count; });
+  return count;
+}
+
 // Hands ready jobs to those who reserve and wakes those who sleep, first come first, until jobs or
-// waiters run out. A job for which somebody was woken is left for him. `fresh` is the job that
-// just got ready, if there is one.
+// waiters run out, or after a slice, which makes the tube due again. A job for which somebody was
+// woken is left for him. `fresh` is the job that just got ready, if there is one.
 void Engine::Serve(Time now, Tube& tube, const Job* fresh) {
   if (!Runnable(tube)) return;
   if (options_.wake_all && fresh != nullptr && fresh->state_ == JobState::kReady)
     WakeSleepers(now, tube);
-  while (tube.ready() > tube.promised_ && !tube.paused()) {
+  for (std::size_t served = 0; tube.ready() > tube.promised_; ++served) {
     Consumer* consumer = LongestWaiting(tube);
     if (consumer == nullptr) return;
+    if (served == kSlice) return deadlines_.Arm(tube, now);
+    ++effort_;
     if (consumer->wait_ == Consumer::Wait::kSleeping) {
       Wake(now, *consumer, tube);
       continue;
@@ -159,8 +193,9 @@ void Engine::WakeSleepers(Time now, Tube& tube) {
   const auto add = [&](Consumer& consumer) {
     if (consumer.wait_ == Consumer::Wait::kSleeping) sleepers.push_back(&consumer);
   };
+  effort_ += tube.line_.size();
   for (gearstalk::Watch& watch : tube.line_) add(watch.consumer);
-  for (gearstalk::Watch& watch : tube.wide_) add(watch.consumer);
+  VisitWideWaiting(tube, add);
   for (Consumer* sleeper : sleepers) {
     EndWaitForJob(now, *sleeper);
     sleeper->OnJobsAvailable();
@@ -185,6 +220,13 @@ void Engine::Sleep(Time now, Consumer& consumer) {
   DropPromise(now, consumer);
   BeginWait(now, consumer, Consumer::Wait::kSleeping, kNever);
   if (const Job* job = BestFor(consumer)) Wake(now, consumer, *job->tube_);
+}
+
+void Engine::BreakPromises(Time now) {
+  const std::uint64_t enough = effort_ + kBreakEffort;
+  while (!promised_.empty() && promised_.front().promise_ends_ <= now && effort_ < enough) {
+    BreakPromise(now, promised_.front());
+  }
 }
 
 // It did not come. Those who reserve get the job it was woken for, all others are woken.

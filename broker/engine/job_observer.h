@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <string_view>
 
 #include "broker/base/lsn.h"
@@ -15,6 +17,7 @@ struct Progress {
   std::string_view data;        // as the consumer wrote it
   std::uint32_t numerator = 0;  // kStatus
   std::uint32_t denominator = 0;
+  mutable std::shared_ptr<const std::string> copy = nullptr;  // of `data`, for those who keep it
 };
 
 // How a job ended for those who wait for it.
@@ -23,6 +26,7 @@ struct Finish {
   Kind kind;
   std::string_view data;  // result of kCompleted, text of kException
   Lsn lsn;                // tell nobody before this is durable
+  mutable std::shared_ptr<const std::string> copy = nullptr;  // of `data`, for those who keep it
 };
 
 // Whoever waits for the end of jobs: a Gearman client with foreground jobs. It hears of one job as

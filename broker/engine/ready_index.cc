@@ -23,12 +23,14 @@ void ReadyIndex::Refresh(Watch& watch) {
   }
 }
 
-void ReadyIndex::CatchUp(const WatchList& watched, const FreshTubes& fresh) {
+void ReadyIndex::CatchUp(const WatchList& watched, const FreshTubes& fresh, std::uint64_t& effort) {
   const std::uint64_t missed = fresh.end() - seen_;
   const std::uint64_t few = std::min<std::uint64_t>(FreshTubes::kKept, watched.size());
   if (!std::exchange(built_, true) || missed > few) {
+    effort += watched.size();
     for (const auto& watch : watched) Refresh(*watch);
   } else {
+    effort += missed;
     for (std::uint64_t at = seen_; at < fresh.end(); ++at) {
       if (Watch* watch = watched.Find(*fresh.At(at))) Refresh(*watch);
     }
@@ -36,14 +38,15 @@ void ReadyIndex::CatchUp(const WatchList& watched, const FreshTubes& fresh) {
   seen_ = fresh.end();
 }
 
-Job* ReadyIndex::Best(const WatchList& watched, const FreshTubes& fresh) {
-  CatchUp(watched, fresh);
+Job* ReadyIndex::Best(const WatchList& watched, const FreshTubes& fresh, std::uint64_t& effort) {
+  CatchUp(watched, fresh, effort);
   while (!heap_.empty()) {
     Watch& top = *heap_.top();
     Job* front = top.tube.FrontJob();
     const bool same =
         front != nullptr && front->id() == top.front && front->priority == heap_.top_time();
     if (same) return front;
+    ++effort;
     Refresh(top);
   }
   return nullptr;

@@ -33,7 +33,8 @@ class FreshTubes {
 class ReadyIndex {
  public:
   // The most urgent job of the tubes that are not paused, or nullptr.
-  Job* Best(const WatchList& watched, const FreshTubes& fresh);
+  // Counts in `effort` the tubes that it looks at.
+  Job* Best(const WatchList& watched, const FreshTubes& fresh, std::uint64_t& effort);
   // The list has one more. What it already had is not looked at again.
   void Add(Watch& watch) { Refresh(watch); }
   // The list is about to have one less.
@@ -41,7 +42,7 @@ class ReadyIndex {
 
  private:
   void Refresh(Watch& watch);
-  void CatchUp(const WatchList& watched, const FreshTubes& fresh);
+  void CatchUp(const WatchList& watched, const FreshTubes& fresh, std::uint64_t& effort);
 
   IndexedHeap<Watch> heap_;  // by priority and id of the front
   std::uint64_t seen_ = 0;   // position in FreshTubes

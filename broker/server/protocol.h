@@ -69,6 +69,8 @@ class Session {
   static constexpr std::size_t kRoundOutput = 256 * 1024;
   // Messages run in one round before the session yields: a fraction of a millisecond.
   static constexpr int kRoundMessages = 512;
+  // What Engine::effort() may come to meanwhile: as long.
+  static constexpr std::uint64_t kRoundEffort = 16'384;
 
   virtual ~Session() = default;
 

@@ -251,6 +251,46 @@ TEST_F(ConsumeTest, UnableGivesBackWhatRunsOfThatFunction) {
   EXPECT_TRUE(worker.watched().empty());
 }
 
+TEST_F(ConsumeTest, UnableGivesBackASliceACall) {
+  const std::size_t jobs = 2 * Engine::kSlice + 1;
+  for (std::size_t i = 0; i < jobs; ++i) Background("f");
+  const JobId other = Background("g");
+  RecordingConsumer& worker = Worker({"f", "g"});
+  for (std::size_t i = 0; i <= jobs; ++i) Grab(worker);
+  EXPECT_FALSE(engine.Unable(Now(), worker, "f"));
+  EXPECT_EQ(Engine::kSlice + 1, At("f").ready());
+  EXPECT_TRUE(engine.Unable(Now(), worker, "f"));
+  EXPECT_EQ(jobs, At("f").ready());
+  EXPECT_EQ("reserved", State(other));
+  EXPECT_EQ(1u, worker.watched().size());
+}
+
+TEST_F(ConsumeTest, UnableLooksForJobsOnlyIfSomebodyRunsSome) {
+  for (int i = 0; i < 100; ++i) Background("f");
+  RecordingConsumer& worker = Worker({"f", "g"});
+  for (int i = 0; i < 100; ++i) Grab(worker);
+  const std::uint64_t before = engine.effort();
+  EXPECT_TRUE(engine.Unable(Now(), worker, "g"));
+  EXPECT_EQ(before, engine.effort());
+}
+
+TEST_F(ConsumeTest, AbilitiesAreResetASliceACall) {
+  RecordingConsumer& worker = Worker({"f"});
+  for (std::size_t i = 0; i < 2 * Engine::kSlice; ++i) {
+    Background("f");
+    Grab(worker);
+  }
+  for (std::size_t i = 1; i < Engine::kSlice; ++i) {
+    engine.Watch(Now(), worker, std::to_string(i), true);
+  }
+  EXPECT_TRUE(!engine.ResetAbilities(Now(), worker) && worker.watched().empty());
+  EXPECT_EQ(2 * Engine::kSlice, worker.held());
+  EXPECT_FALSE(engine.ResetAbilities(Now(), worker));
+  EXPECT_EQ(Engine::kSlice, worker.held());
+  EXPECT_TRUE(engine.ResetAbilities(Now(), worker));
+  EXPECT_EQ(0u, worker.held());
+}
+
 TEST_F(ConsumeTest, WithoutALimitAJobIsTriedForEver) {
   const JobId id = Background("f");
   for (int i = 0; i < 300; ++i) {

@@ -14,6 +14,14 @@ JobPtr MakeJob(const Spec& spec) {
   return job;
 }
 
+const Job* FindUnique(const Engine& engine, std::string_view unique) {
+  std::uint64_t last = 0;
+  const Job* job = nullptr;
+  do job = engine.FindUnique(unique, last);
+  while (job == nullptr && last != 0);
+  return job;
+}
+
 std::string Word(ReserveResult result, const Taken& taken) {
   switch (result) {
     case ReserveResult::kTaken:

@@ -36,6 +36,9 @@ JobPtr MakeJob(const Spec& spec);
 // "timed out", "none".
 std::string Word(ReserveResult result, const Taken& taken);
 
+// As a caller does who has all the time.
+const Job* FindUnique(const Engine& engine, std::string_view unique);
+
 // An engine on a journal in memory, with a clock that only the test moves. Whatever a test did,
 // the engine's counts have to be right at its end.
 class EngineTest : public ::testing::Test {

@@ -109,14 +109,26 @@ TEST_F(ProduceTest, ABodyThatIsTheKeyIsNoTextOfTheSameBytes) {
   EXPECT_NE(text, body);
   EXPECT_EQ(text, Submit("f", {.body = "b", .unique = "k"}).id);
   EXPECT_EQ(body, Submit("f", {.body = "k", .unique = "-"}).id);
-  EXPECT_EQ(text, engine.FindUnique("k")->id());
+  EXPECT_EQ(text, FindUnique(engine, "k")->id());
 }
 
 TEST_F(ProduceTest, FindUniqueLooksInEveryTube) {
-  EXPECT_EQ(nullptr, engine.FindUnique("k"));
+  EXPECT_EQ(nullptr, FindUnique(engine, "k"));
   Background("e");
   const JobId id = Submit("f", {.unique = "k"}).id;
-  EXPECT_EQ(id, engine.FindUnique("k")->id());
+  EXPECT_EQ(id, FindUnique(engine, "k")->id());
+}
+
+TEST_F(ProduceTest, FindUniqueLooksAtASliceOfTubesACall) {
+  for (std::size_t i = 1; i < Engine::kSlice; ++i) Background(std::to_string(i));
+  const JobId id = Submit("behind", {.unique = "k"}).id;
+  std::uint64_t last = 0;
+  EXPECT_EQ(nullptr, engine.FindUnique("k", last));
+  EXPECT_NE(0u, last);
+  EXPECT_EQ(id, engine.FindUnique("k", last)->id());
+  const std::uint64_t before = engine.effort();
+  EXPECT_EQ(nullptr, FindUnique(engine, "no such key"));
+  EXPECT_EQ(Engine::kSlice + 1, engine.effort() - before);
 }
 
 TEST_F(ProduceTest, ABuriedJobIsFinishedForItsKey) {

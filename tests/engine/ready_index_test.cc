@@ -88,19 +88,23 @@ TEST_F(ReadyIndexTest, CatchesUpAfterMoreThanTheRingHolds) {
 
 // It is shown no fresh tubes here, so that it finds only what it looks at by itself.
 TEST_F(ReadyIndexTest, LooksAtNoOtherTubeWhenTheListChanges) {
-  FreshTubes fresh;
+  const FreshTubes fresh;
   ReadyIndex index;
+  std::uint64_t effort = 0;
+  const auto best = [&] { return index.Best(consumer_.watched(), fresh, effort)->id(); };
   const JobId first = PutInto("1", {.priority = 100});
-  EXPECT_EQ(first, index.Best(consumer_.watched(), fresh)->id());
+  EXPECT_EQ(first, best());
+  EXPECT_EQ(std::uint64_t{kTubes}, effort);
   PutInto("2", {.priority = 1});
   const JobId added = PutInto("added", {.priority = 10});
   engine.Watch(Now(), consumer_, "added");
   gearstalk::Watch& watch = *consumer_.watched().Find(At("added"));
   index.Add(watch);
-  EXPECT_EQ(added, index.Best(consumer_.watched(), fresh)->id());
+  EXPECT_EQ(added, best());
   index.Remove(watch);
   engine.Ignore(Now(), consumer_, "added");
-  EXPECT_EQ(first, index.Best(consumer_.watched(), fresh)->id());
+  EXPECT_EQ(first, best());
+  EXPECT_EQ(std::uint64_t{kTubes}, effort);
 }
 
 TEST_F(ReadyIndexTest, AgreesWithALookAtEveryTube) {

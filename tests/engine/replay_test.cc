@@ -163,7 +163,7 @@ TEST_F(ReplayTest, ForegroundJobsAreForgottenUnlessTheyBecameDurable) {
   ExpectSameAfterRestart();
   Restarted other(journal.records());
   EXPECT_EQ(nullptr, other.engine.Find(1));
-  EXPECT_EQ(2u, other.engine.FindUnique("k")->id());
+  EXPECT_EQ(2u, FindUnique(other.engine, "k")->id());
 }
 
 TEST_F(ReplayTest, FinishedJobsStayGoneAndTheirKeysFree) {
@@ -174,7 +174,7 @@ TEST_F(ReplayTest, FinishedJobsStayGoneAndTheirKeysFree) {
   ExpectSameAfterRestart();
   Restarted other(journal.records());
   EXPECT_EQ(nullptr, other.engine.Find(1));
-  EXPECT_EQ(nullptr, other.engine.FindUnique("k"));
+  EXPECT_EQ(nullptr, FindUnique(other.engine, "k"));
   EXPECT_EQ(nullptr, other.engine.FindTube("f"));
 }
 

@@ -114,6 +114,40 @@ TEST_F(WaitTest, ASleeperThatBecomesNarrowKeepsItsPlace) {
   EXPECT_THAT(second.Heard(), IsEmpty());
 }
 
+TEST_F(WaitTest, WatchersThatDoNotWaitAreNotLookedAt) {
+  for (int i = 0; i < 50; ++i) {
+    RecordingConsumer& busy = WaitingWide("a");
+    engine.StopWaiting(busy);
+  }
+  const std::uint64_t before = engine.effort();
+  PutInto("a");
+  EXPECT_EQ(0u, engine.Waiting(At("a")));
+  EXPECT_EQ(before, engine.effort());
+}
+
+TEST_F(WaitTest, ASleeperThatWatchesMoreKeepsItsPlaceWithoutLookingForIt) {
+  RecordingConsumer& narrow = Sleeping({"f"});
+  RecordingConsumer& wide = Worker({"g"});
+  for (std::size_t i = 0; i < WatchList::kWide; ++i) {
+    engine.Watch(Now(), wide, std::to_string(i), true);
+  }
+  Sleep(wide);
+  for (int i = 0; i < 50; ++i) {
+    Sleeping({"f"});
+    WaitingWide("g");
+  }
+  const std::uint64_t before = engine.effort();
+  for (RecordingConsumer* sleeper : {&narrow, &wide}) {
+    engine.Watch(Now(), *sleeper, "more", true);
+    engine.Unable(Now(), *sleeper, "more");
+  }
+  EXPECT_EQ(before, engine.effort());
+  Background("f");
+  Background("g");
+  EXPECT_THAT(narrow.Heard(), ElementsAre("noop"));
+  EXPECT_THAT(wide.Heard(), ElementsAre("noop"));
+}
+
 TEST_F(WaitTest, StoppingOrLeavingEndsAWait) {
   RecordingConsumer &stopped = Waiting({"a"}), &left = Waiting({"a"});
   EXPECT_EQ(2u, engine.Stats().waiting);
@@ -353,6 +387,40 @@ TEST_F(WakeAllTest, WhoReservesGetsTheJob) {
   Background("f");
   EXPECT_THAT(sleeper.Heard(), ElementsAre("noop"));
   EXPECT_THAT(consumer.Heard(), ElementsAre("reserved 1"));
+}
+
+TEST_F(WaitTest, ManyAreServedInSlices) {
+  const std::size_t many = 2 * Engine::kSlice + 1;
+  RecordingConsumer& producer = Connect("a");
+  Put(producer);
+  engine.Pause(Now(), "a", 1);
+  for (std::size_t i = 1; i < many; ++i) Put(producer);
+  for (std::size_t i = 0; i < many; ++i) Waiting({"a"});
+  engine.Pause(Now(), "a", 0);
+  EXPECT_EQ(Engine::kSlice + 1, At("a").ready());
+  EXPECT_EQ(Now(), engine.Tick(Now()));
+  EXPECT_EQ(1u, At("a").ready());
+  engine.Tick(Now());
+  EXPECT_EQ(0u, At("a").ready());
+  EXPECT_EQ(many, At("a").reserved());
+}
+
+TEST_F(WaitTest, ManyBrokenPromisesAreDealtWithInSlices) {
+  const int many = 200;
+  for (int i = 0; i < many; ++i) {
+    for (const std::string tube : {"a", "b"}) {
+      RecordingConsumer& worker = Worker({tube});
+      for (std::size_t n = 0; n < WatchList::kWide; ++n) {
+        engine.Watch(Now(), worker, tube + std::to_string(n), true);
+      }
+      Sleep(worker);
+    }
+  }
+  for (int i = 0; i < many; ++i) Background("a");
+  const Time later = Now() + kAnswerTime;
+  int slices = 1;
+  while (engine.Tick(later) <= later) ++slices;
+  EXPECT_GT(slices, 2);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 
 #include "tests/proto_gearman/world.h"
@@ -265,6 +266,51 @@ TEST_F(ClientTest, StatusByUniqueCountsClients) {
   worker.Say(Req(PacketType::kWorkStatus, {Handle(1), "1", "4"}));
   EXPECT_EQ(client.Say(ask), Res(PacketType::kWorkStatus, {Handle(1), "1", "4"}) +
                                  Res(PacketType::kStatusResUnique, {"u", "1", "1", "1", "4", "2"}));
+}
+
+TEST_F(ClientTest, StatusByUniqueLooksThroughManyFunctionsInSlices) {
+  std::string submits;
+  for (std::size_t i = 0; i < 3 * Engine::kSlice; ++i) {
+    submits += Req(PacketType::kSubmitJobBg, {std::to_string(i), "", ""});
+  }
+  client.Say(submits);
+  const int before = client.yields();
+  EXPECT_EQ(client.Say(Req(PacketType::kGetStatusUnique, {"u"}) + Req(PacketType::kEchoReq, {"e"})),
+            Res(PacketType::kStatusResUnique, {"u", "0", "0", "0", "0", "0"}) +
+                Res(PacketType::kEchoRes, {"e"}));
+  EXPECT_EQ(client.yields() - before, 3);
+}
+
+TEST_F(ClientTest, CommandsThatLookAtMuchLetOthersGoFirst) {
+  std::string asks;
+  for (int i = 0; i < 100; ++i) {
+    client.Say(Req(PacketType::kSubmitJobBg, {std::to_string(i), "", ""}));
+    asks += Req(PacketType::kGetStatusUnique, {"u"});
+  }
+  EXPECT_EQ(client.yields(), 0);
+  for (int i = 0; i < 4; ++i) client.Say(asks);
+  EXPECT_EQ(client.yields(), 0);
+  client.Say(asks + asks + asks + asks);
+  EXPECT_EQ(client.yields(), 2);
+}
+
+TEST_F(ClientTest, AllWhoWaitSendLongDataFromOneCopy) {
+  Submit("u", "d");
+  other.Say(Req(PacketType::kSubmitJob, {"f", "u", "d"}));
+  Grab();
+  const std::string data(Output::kShareFrom, 'x');
+  const auto last_piece = [](Connection& connection) {
+    std::array<iovec, 8> pieces;
+    const int count = connection.out().Gather(pieces.data(), pieces.size(), 0);
+    return pieces[static_cast<std::size_t>(count - 1)].iov_base;
+  };
+  worker.Say(Req(PacketType::kWorkData, {Handle(1), data}));
+  EXPECT_EQ(last_piece(client), last_piece(other));
+  EXPECT_EQ(client.Hear(), Res(PacketType::kWorkData, {Handle(1), data}));
+  EXPECT_EQ(other.Hear(), Res(PacketType::kWorkData, {Handle(1), data}));
+  worker.Say(Req(PacketType::kWorkComplete, {Handle(1), data}));
+  EXPECT_EQ(last_piece(client), last_piece(other));
+  EXPECT_EQ(other.Hear(), Res(PacketType::kWorkComplete, {Handle(1), data}));
 }
 
 TEST_F(ClientTest, StatusByOverlongUniqueIsUnknown) {

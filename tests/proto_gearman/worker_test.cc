@@ -37,6 +37,29 @@ class WorkerTest : public testing::Test {
   Connection& worker = Worker();
 };
 
+TEST_F(WorkerTest, GivesUpManyAbilitiesInSlices) {
+  std::string abilities;
+  for (std::size_t i = 0; i < 2 * Engine::kSlice; ++i) {
+    abilities += Req(PacketType::kCanDo, {std::to_string(i)});
+  }
+  worker.Say(abilities);
+  const int before = worker.yields();
+  EXPECT_EQ(worker.Say(Req(PacketType::kResetAbilities) + kGrab), kNoJob);
+  EXPECT_EQ(worker.yields() - before, 2);
+  EXPECT_EQ(client.Say("status\n"), ".\n");
+}
+
+TEST_F(WorkerTest, GivesUpManyJobsInSlices) {
+  for (std::size_t i = 0; i < 2 * Engine::kSlice; ++i) {
+    Submit();
+    worker.Say(kGrab);
+  }
+  const int before = worker.yields();
+  worker.Say(Req(PacketType::kCantDo, {"f"}));
+  EXPECT_EQ(worker.yields() - before, 1);
+  EXPECT_EQ(world.engine.FindTube("f")->ready(), 2 * Engine::kSlice);
+}
+
 TEST_F(WorkerTest, EveryKindOfGrab) {
   EXPECT_EQ(worker.Say(kGrab + Req(PacketType::kGrabJobUniq) + Req(PacketType::kGrabJobAll)),
             kNoJob + kNoJob + kNoJob);
