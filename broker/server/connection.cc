@@ -15,6 +15,9 @@
 namespace gearstalk {
 namespace {
 
+// Pieces of output that one call of Leave gives up.
+constexpr std::size_t kLeavePieces = 256;
+
 // A small reply is one piece, and send costs less than sendmsg.
 ssize_t Send(int fd, iovec* pieces, int count) {
   if (count == 1) return send(fd, pieces[0].iov_base, pieces[0].iov_len, MSG_NOSIGNAL);
@@ -203,7 +206,7 @@ bool Connection::Leave() {
   SetReading(Reading::kOff);
   StopWaitingForSpace();
   SetStalled(false);
-  return router_.Leave();
+  return router_.Leave() && out_.Discard(kLeavePieces);
 }
 
 bool Connection::Flush() {

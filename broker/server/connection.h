@@ -56,7 +56,7 @@ class Connection final : public Wire {
   // Ends at the end of the round, whatever is to be sent.
   void Break();
   // It is over: nothing is read or sent any more. False: its sessions still have something in the
-  // engine, call again.
+  // engine, or much was left to be sent; call again.
   bool Leave();
   const Session* session() const { return router_.Describing(); }
   bool sending() const { return !out_.empty() || (tls_ != nullptr && !tls_->pending().empty()); }

@@ -11,13 +11,18 @@
 namespace gearstalk {
 
 struct Output::Chunk {
-  std::array<char, 8192> bytes;
+  std::size_t size;
+  char* bytes() { return reinterpret_cast<char*>(this + 1); }
+  char* end() { return bytes() + size; }
 };
 
 namespace {
 
 // Chunks between two uses. A busy round of many connections takes and gives back the same few.
 constexpr std::size_t kPooled = 256;
+constexpr std::size_t kChunkSize = 8192;
+// What an output begins with while more chunks are in use than are pooled.
+constexpr std::size_t kSmallChunkSize = 1000;
 
 }  // namespace
 
@@ -34,23 +39,26 @@ Pin& Pin::operator=(Pin&& other) noexcept {
 class OutputPool {
  public:
   template <typename Chunk>
-  static Chunk* Take() {
-    if (pooled_ == 0) return new Chunk;
-    auto* chunk = static_cast<Chunk*>(pool_[--pooled_]);
-    return chunk;
+  static Chunk* Take(bool may_be_small) {
+    ++taken_;
+    if (pooled_ > 0) return static_cast<Chunk*>(pool_[--pooled_]);
+    const std::size_t size = may_be_small && taken_ > kPooled ? kSmallChunkSize : kChunkSize;
+    return new (::operator new(sizeof(Chunk) + size)) Chunk{size};
   }
   template <typename Chunk>
   static void Give(Chunk* chunk) {
-    if (pooled_ < kPooled) {
+    --taken_;
+    if (pooled_ < kPooled && chunk->size == kChunkSize) {
       pool_[pooled_++] = chunk;
     } else {
-      delete chunk;
+      ::operator delete(chunk);
     }
   }
 
  private:
   static inline std::array<void*, kPooled> pool_{};
   static inline std::size_t pooled_ = 0;
+  static inline std::size_t taken_ = 0;
 };
 
 Output::~Output() { Reset(); }
@@ -74,12 +82,12 @@ char* Output::Prepare(std::size_t size) {
     const Segment& last = segments_.back();
     if (last.chunk != nullptr) {
       char* end = const_cast<char*>(last.data) + last.size;
-      if (end + size <= last.chunk->bytes.end()) return end;
+      if (end + size <= last.chunk->end()) return end;
     }
   }
-  auto* chunk = OutputPool::Take<Chunk>();
-  segments_.push_back({chunk->bytes.data(), 0, chunk, {}});
-  return chunk->bytes.data();
+  auto* chunk = OutputPool::Take<Chunk>(size_ == 0 && size <= kSmallChunkSize);
+  segments_.push_back({chunk->bytes(), 0, chunk, {}});
+  return chunk->bytes();
 }
 
 void Output::Commit(std::size_t size) {
@@ -159,6 +167,12 @@ void Output::Consume(std::size_t size) {
     segments_.erase(segments_.begin(), segments_.begin() + static_cast<std::ptrdiff_t>(first_));
     first_ = 0;
   }
+}
+
+bool Output::Discard(std::size_t pieces) {
+  for (; pieces > 0 && !empty(); --pieces)
+    Consume(std::max<std::size_t>(segments_[first_].size, 1));
+  return empty();
 }
 
 std::string Output::TakeAll() {

@@ -72,6 +72,9 @@ class Output {
   // `size` bytes were sent.
   void Consume(std::size_t size);
 
+  // Gives up so many pieces that will never be sent; true when nothing is left.
+  bool Discard(std::size_t pieces);
+
   // Everything, gates ignored, taken out: for tests.
   std::string TakeAll();
 

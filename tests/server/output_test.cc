@@ -340,5 +340,28 @@ TEST(Pin, MovesItsDuty) {
   EXPECT_EQ(pinned.dropped(), 2);
 }
 
+TEST(Output, IsGivenUpPieceByPiece) {
+  Output out;
+  for (int i = 0; i < 10; ++i) out.AppendShared("shared", {});
+  EXPECT_FALSE(out.Discard(4));
+  EXPECT_EQ(36U, out.size());
+  EXPECT_TRUE(out.Discard(10));
+  EXPECT_TRUE(out.Discard(1));
+}
+
+TEST(Output, TakesLittleWhileManyOthersHaveSome) {
+  const auto pieces_of = [](Output& out) {
+    std::array<iovec, 8> pieces;
+    for (int i = 0; i < 3; ++i) out.Append(std::string(600, 'x'));
+    return out.Gather(pieces.data(), pieces.size(), 0);
+  };
+  std::vector<Output> others(2000);
+  EXPECT_EQ(1, pieces_of(others.front()));
+  for (Output& other : others) other.Append("x");
+  Output out;
+  EXPECT_EQ(2, pieces_of(out));
+  EXPECT_EQ(std::string(1800, 'x'), out.TakeAll());
+}
+
 }  // namespace
 }  // namespace gearstalk
