@@ -17,10 +17,7 @@ constexpr std::string_view kBodyIsKey = "-";
 
 JobPtr TakeJob(Request& request) {
   if (request.job != nullptr) return std::move(request.job);
-  const std::string_view unique = request.arguments.at[1];
-  const bool no_key = unique == kBodyIsKey && request.data.empty();
-  JobPtr job = Job::New(static_cast<std::uint32_t>(request.data.size()),
-                        no_key ? std::string_view{} : unique);
+  JobPtr job = Job::New(static_cast<std::uint32_t>(request.data.size()), request.arguments.at[1]);
   if (!request.data.empty()) {
     std::memcpy(job->space().data(), request.data.data(), request.data.size());
   }

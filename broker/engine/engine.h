@@ -121,7 +121,7 @@ class Engine final : public LiveState {
     JobObserver* waiter = nullptr;  // foreground: who waits; nullptr = background, durable
     Time due = 0;                   // not before (epoch)
     std::string_view reducer;
-    bool unique_is_body = false;  // Gearman's "-" with a body that is not empty
+    bool unique_is_body = false;  // Gearman's "-"
   };
   // Whether what is put there are answers to jobs, which are taken at all times.
   static bool TakesAnswers(std::string_view tube) { return tube.starts_with(kReplyPrefix); }

@@ -10,7 +10,7 @@ namespace gearstalk {
 
 void Engine::Insert(JobPtr job, Tube& tube) {
   job->tube_ = &tube;
-  if (job->unique_size_ > 0) uniques_.Insert(*job);
+  if (UniqueIndex::HasKey(*job)) uniques_.Insert(*job);
   Job* owned = job.release();
   jobs_.Insert(owned->id_, owned);
 }
@@ -47,7 +47,7 @@ void Engine::EnterDelayed(Job& job, Time due) {
 
 void Engine::EnterBuried(Job& job, std::uint64_t burial) {
   job.state_ = JobState::kBuried;
-  if (job.unique_size_ > 0) uniques_.Remove(job);
+  if (UniqueIndex::HasKey(job)) uniques_.Remove(job);
   job.MakeExtra().burial = burial;
   next_burial_ = std::max(next_burial_, burial + 1);
   job.tube_->buried_.PushBack(&job);
@@ -88,7 +88,7 @@ void Engine::LeaveState(Job& job) {
       break;
     case JobState::kBuried:
       tube.buried_.Remove(&job);
-      if (job.unique_size_ > 0) uniques_.Insert(job);
+      if (UniqueIndex::HasKey(job)) uniques_.Insert(job);
       --tube.buried_size_;
       --totals_.buried;
       break;
@@ -109,7 +109,7 @@ void Engine::LeaveState(Job& job) {
 
 void Engine::Erase(Job& job) {
   LeaveState(job);
-  if (job.unique_size_ > 0) uniques_.Remove(job);
+  if (UniqueIndex::HasKey(job)) uniques_.Remove(job);
   jobs_.Erase(job.id_);
   Tube& tube = *job.tube_;
   JobUnref()(&job);

@@ -28,7 +28,7 @@ class Engine::Audit {
     std::size_t keys = 0;
     for (const Job* job = jobs.Next(0); job != nullptr; job = jobs.Next(job->id())) {
       if (std::string wrong = State(*job); !wrong.empty()) return wrong;
-      if (job->unique_size_ == 0 || job->state_ == JobState::kBuried) continue;
+      if (!UniqueIndex::HasKey(*job) || job->state_ == JobState::kBuried) continue;
       ++keys;
       if (!engine_.uniques_.Find(*job->tube_, UniqueIndex::KeyOf(*job), job->unique_is_body_)) {
         return fmt::format("job {} is not found by its key", job->id());

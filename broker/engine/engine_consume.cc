@@ -61,7 +61,7 @@ Taken Engine::Take(Time now, Job& job, Consumer& consumer) {
     deadline = std::min(deadline, job.extra_->run_limit);
   }
   EnterReserved(deadline, job, consumer);
-  if (job.unique_size_ > 0) uniques_.Prefetch(job);
+  if (UniqueIndex::HasKey(job)) uniques_.Prefetch(job);
   return {&job, VisibleFrom(job)};
 }
 

@@ -81,7 +81,7 @@ Added Engine::Submit(Time now, Consumer& producer, JobPtr job, const Submission&
   if (found == nullptr) return Refused(Code::kTooManyTubes);
   Tube& tube = *found;
   job->unique_is_body_ = submission.unique_is_body;
-  if (job->unique_size_ > 0) {
+  if (UniqueIndex::HasKey(*job)) {
     if (Job* known = uniques_.Find(tube, UniqueIndex::KeyOf(*job), job->unique_is_body_)) {
       return JoinJob(*known, submission.waiter);
     }

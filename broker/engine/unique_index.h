@@ -16,6 +16,7 @@ class UniqueIndex {
   static std::string_view KeyOf(const Job& job) {
     return job.unique_is_body() ? job.body() : job.unique();
   }
+  static bool HasKey(const Job& job) { return !KeyOf(job).empty(); }
 
   // The job with this key (one of them, if another was kicked), or nullptr.
   // `is_body` says what kind of key it is: a text and an equal body are two keys.

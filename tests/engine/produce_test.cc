@@ -101,6 +101,8 @@ TEST_F(ProduceTest, ABodyThatIsTheKeyJoinsEqualBodies) {
   const JobId id = Submit("f", {.body = "same", .unique = "-"}).id;
   EXPECT_EQ(id, Submit("f", {.body = "same", .unique = "-"}).id);
   EXPECT_NE(id, Submit("f", {.body = "different", .unique = "-"}).id);
+  const JobId empty = Submit("f", {.body = "", .unique = "-"}).id;
+  EXPECT_NE(empty, Submit("f", {.body = "", .unique = "-"}).id);
 }
 
 TEST_F(ProduceTest, ABodyThatIsTheKeyIsNoTextOfTheSameBytes) {

@@ -143,6 +143,7 @@ TEST_F(ClientTest, DashMeansTheWorkloadIsTheKey) {
   EXPECT_EQ(Submit("-", ""), Res(PacketType::kJobCreated, {Handle(4)}));
   EXPECT_EQ(Grab(), Assign(1, "f", "-", "same"));
   EXPECT_EQ(Grab(), Assign(2, "f", "-", "other"));
+  EXPECT_EQ(Grab(), Assign(3, "f", "-", ""));
 }
 
 TEST_F(ClientTest, DashCoalescesWorkloadsThatComeInPieces) {
