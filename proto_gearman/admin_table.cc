@@ -12,9 +12,10 @@ namespace gearstalk::gearman {
 bool AdminTable::Advance(GearmanSession& session) {
   const std::uint64_t much = context_.engine.effort() + Session::kRoundEffort;
   bool whole = false;
-  for (int row = 0; row < kSlice && !whole && context_.engine.effort() <= much; ++row) {
-    whole = !AddRow();
-  }
+  const auto goes_on = [&] {
+    return !whole && text_.size() < kSliceBytes && context_.engine.effort() <= much;
+  };
+  for (int row = 0; row < kSlice && goes_on(); ++row) whole = !AddRow();
   if (whole) text_ += ".\n";
   rows_.Append(text_);
   text_.clear();
@@ -23,17 +24,40 @@ bool AdminTable::Advance(GearmanSession& session) {
 }
 
 bool AdminTable::AddRow() {
-  if (kind_ == Kind::kStatus || kind_ == Kind::kPriorityStatus) {
-    const Tube* tube = context_.engine.NextTube(cursor_);
-    if (tube == nullptr) return false;
-    cursor_ = tube->id();
-    if (context_.engine.Listed(*tube) && Shows(*tube)) AddTube(*tube);
-    return true;
+  switch (kind_) {
+    case Kind::kStatus:
+    case Kind::kPriorityStatus:
+      return AddNextTube();
+    case Kind::kJobs:
+    case Kind::kUniqueJobs:
+      return AddNextJob();
+    case Kind::kWorkers:
+      return AddNextConnection();
   }
+  return false;
+}
+
+bool AdminTable::AddNextTube() {
+  const Tube* tube = context_.engine.NextTube(cursor_);
+  if (tube == nullptr) return false;
+  cursor_ = tube->id();
+  if (context_.engine.Listed(*tube) && Shows(*tube)) AddTube(*tube);
+  return true;
+}
+
+bool AdminTable::AddNextJob() {
   const Job* job = context_.engine.NextJob(cursor_);
   if (job == nullptr) return false;
   cursor_ = job->id();
   if (Shows(job->tube())) AddJob(*job);
+  return true;
+}
+
+bool AdminTable::AddNextConnection() {
+  const auto [peer, session] = context_.connections.Next(static_cast<int>(cursor_));
+  if (peer == nullptr) return false;
+  cursor_ = static_cast<std::uint64_t>(peer->fd) + 1;
+  AddConnection(*peer, session);
   return true;
 }
 
@@ -64,6 +88,17 @@ void AdminTable::AddJob(const Job& job) {
     AddNumber(!job.durable() && job.extra().waiters.empty() ? 1 : 0);
     AddNumber(job.durable() ? 1 : 0);
   }
+  text_ += '\n';
+}
+
+void AdminTable::AddConnection(const Peer& peer, const Session* session) {
+  text_ += std::to_string(peer.fd);
+  text_ += ' ';
+  text_ += peer.address;
+  text_ += ' ';
+  text_ += session == nullptr ? "-" : session->ClientId();
+  text_ += " :";
+  if (session != nullptr) session->AppendQueues(text_);
   text_ += '\n';
 }
 

@@ -14,8 +14,9 @@ namespace gearstalk::gearman {
 // when it is whole. What changes meanwhile may or may not be in it.
 class AdminTable final : public LongAnswer {
  public:
-  enum class Kind : std::uint8_t { kStatus, kPriorityStatus, kJobs, kUniqueJobs };
-  static constexpr int kSlice = 512;  // rows
+  enum class Kind : std::uint8_t { kStatus, kPriorityStatus, kJobs, kUniqueJobs, kWorkers };
+  static constexpr int kSlice = 512;                      // rows
+  static constexpr std::size_t kSliceBytes = 128 * 1024;  // of them, about
 
   // Shows what `peer` may see.
   AdminTable(Kind kind, const Context& context, const Peer& peer)
@@ -25,15 +26,19 @@ class AdminTable final : public LongAnswer {
 
  private:
   bool AddRow();
+  bool AddNextTube();
+  bool AddNextJob();
+  bool AddNextConnection();
   bool Shows(const Tube& tube) const;
   void AddTube(const Tube& tube);
   void AddJob(const Job& job);
+  void AddConnection(const Peer& peer, const Session* session);
   void AddNumber(std::uint64_t number);
 
   const Kind kind_;
   const Context& context_;
   const Peer& peer_;
-  std::uint64_t cursor_ = 0;  // the last tube or job, by id
+  std::uint64_t cursor_ = 0;  // the last tube or job, by id, or the next descriptor
   std::string text_;          // of one slice
   Output rows_;
 };

@@ -44,24 +44,12 @@ void SayOutcome(GearmanSession& session, const Outcome& outcome, std::string_vie
 
 // --- One handler for each word -------------------------------------------------------------------
 
-void Workers(GearmanSession& session, const TextLine&) {
-  std::string table;
-  session.context().connections.ForEach([&table](const Peer& peer, const Session* other) {
-    table += std::to_string(peer.fd);
-    table += ' ';
-    table += peer.address;
-    table += ' ';
-    table += other == nullptr ? "-" : other->ClientId();
-    table += " :";
-    if (other != nullptr) other->AppendQueues(table);
-    table += '\n';
-  });
-  table += ".\n";
-  Say(session, table);
-}
-
 void BeginTable(GearmanSession& session, AdminTable::Kind kind) {
   session.Begin(std::make_unique<AdminTable>(kind, session.context(), session.peer()));
+}
+
+void Workers(GearmanSession& session, const TextLine&) {
+  BeginTable(session, AdminTable::Kind::kWorkers);
 }
 
 void Status(GearmanSession& session, const TextLine&) {

@@ -134,9 +134,18 @@ class Protocol {
 // server.
 class ConnectionList {
  public:
-  // `session` is nullptr while the protocol is undecided.
-  virtual void ForEach(
-      const std::function<void(const Peer& peer, const Session* session)>& visit) const = 0;
+  struct Entry {
+    const Peer* peer = nullptr;
+    const Session* session = nullptr;  // none while the protocol is undecided
+  };
+  // The connection with the lowest descriptor from `fd` on; its peer is nullptr if there is none.
+  virtual Entry Next(int fd) const = 0;
+  template <typename Visit>
+  void ForEach(Visit visit) const {
+    for (Entry each = Next(0); each.peer != nullptr; each = Next(each.peer->fd + 1)) {
+      visit(*each.peer, each.session);
+    }
+  }
   virtual std::size_t Count() const = 0;
   virtual std::uint64_t Total() const = 0;  // since the start
 

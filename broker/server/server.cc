@@ -355,10 +355,12 @@ void Server::SendRest() {
   admission_ = {};
 }
 
-void Server::ForEach(const std::function<void(const Peer&, const Session*)>& visit) const {
-  for (const auto& connection : connections_) {
-    if (connection != nullptr) visit(connection->peer(), connection->session());
+ConnectionList::Entry Server::Next(int fd) const {
+  for (auto place = static_cast<std::size_t>(fd); place < connections_.size(); ++place) {
+    const Connection* connection = connections_[place].get();
+    if (connection != nullptr) return {&connection->peer(), connection->session()};
   }
+  return {};
 }
 
 }  // namespace gearstalk

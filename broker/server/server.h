@@ -93,7 +93,7 @@ class Server final : public ConnectionList {
   void AbandonHeld(bool for_good);
 
   // --- ConnectionList
-  void ForEach(const std::function<void(const Peer&, const Session*)>& visit) const override;
+  Entry Next(int fd) const override;
   std::size_t Count() const override { return admission_.count(); }
   std::uint64_t Total() const override { return total_; }
 

@@ -10,7 +10,7 @@ namespace gearstalk {
 
 class NoConnections final : public ConnectionList {
  public:
-  void ForEach(const std::function<void(const Peer&, const Session*)>&) const override {}
+  Entry Next(int /*fd*/) const override { return {}; }
   std::size_t Count() const override { return 3; }
   std::uint64_t Total() const override { return 9; }
 };

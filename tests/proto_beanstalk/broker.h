@@ -18,9 +18,7 @@ namespace gearstalk::beanstalk {
 // The server's connections, as far as `stats` asks for them.
 class FakeConnections final : public ConnectionList {
  public:
-  void ForEach(
-      const std::function<void(const Peer&, const gearstalk::Session*)>& /*visit*/) const override {
-  }
+  Entry Next(int /*fd*/) const override { return {}; }
   std::size_t Count() const override { return 3; }
   std::uint64_t Total() const override { return 7; }
 };

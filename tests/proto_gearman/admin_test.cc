@@ -269,6 +269,20 @@ TEST_F(AdminTest, LongTablesComeInOnePiece) {
   EXPECT_EQ(admin.yields() - before, 3);
 }
 
+TEST_F(AdminTest, WorkersOfManyAbilitiesAreListedInSlices) {
+  const std::string suffix(200, 'f');
+  std::string abilities;
+  for (std::size_t i = 0; i < AdminTable::kSliceBytes / suffix.size(); ++i) {
+    abilities += Req(PacketType::kCanDo, {std::to_string(i) + suffix});
+  }
+  worker.Say(abilities);
+  const int before = admin.yields();
+  const std::string listed = Ask("workers\nversion\n");
+  EXPECT_TRUE(listed.starts_with("10 127.0.0.1 - :\n11 127.0.0.1 - :\n12 127.0.0.1 - : "));
+  EXPECT_TRUE(listed.ends_with(" 0" + suffix + "\n.\nOK 1.2.3\n"));
+  EXPECT_EQ(admin.yields() - before, 1);
+}
+
 TEST_F(AdminTest, LongTableIsFinishedForAHalfClosedConnection) {
   std::string submits;
   for (int i = 0; i < AdminTable::kSlice; ++i) {

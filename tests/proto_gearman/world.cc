@@ -131,9 +131,11 @@ void World::Pass(Time time) {
   engine.Tick(clock.Now());
 }
 
-void World::ForEach(
-    const std::function<void(const gearstalk::Peer& peer, const Session* session)>& visit) const {
-  for (const auto& connection : connections_) visit(connection->peer(), connection->session());
+ConnectionList::Entry World::Next(int fd) const {
+  for (const auto& connection : connections_) {
+    if (connection->peer().fd >= fd) return {&connection->peer(), connection->session()};
+  }
+  return {};
 }
 
 }  // namespace gearstalk::gearman

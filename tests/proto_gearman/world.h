@@ -98,8 +98,7 @@ class World final : public ConnectionList {
   void Pass(Time time);
 
   // ConnectionList
-  void ForEach(const std::function<void(const gearstalk::Peer& peer, const Session* session)>&
-                   visit) const override;
+  Entry Next(int fd) const override;
   std::size_t Count() const override { return connections_.size(); }
   std::uint64_t Total() const override { return connections_.size(); }
 

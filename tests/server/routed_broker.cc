@@ -187,16 +187,18 @@ std::string RoutedBroker::CheckInvariants() const {
   return engine.CheckInvariants(consumers);
 }
 
-void RoutedBroker::ForEach(const std::function<void(const Peer&, const Session*)>& visit) const {
+ConnectionList::Entry RoutedBroker::Next(int fd) const {
   for (const auto& client : clients_) {
-    if (client != nullptr && !client->closed()) visit(client->peer(), client->session());
+    const bool open = client != nullptr && !client->closed();
+    if (open && client->peer().fd >= fd) return {&client->peer(), client->session()};
   }
+  return {};
 }
 
 std::size_t RoutedBroker::Count() const {
-  std::size_t count = 0;
-  ForEach([&count](const Peer&, const Session*) { ++count; });
-  return count;
+  return static_cast<std::size_t>(
+      std::count_if(clients_.begin(), clients_.end(),
+                    [](const auto& client) { return client != nullptr && !client->closed(); }));
 }
 
 }  // namespace gearstalk

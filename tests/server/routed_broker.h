@@ -89,7 +89,7 @@ class RoutedBroker final : public ConnectionList {
   std::string CheckInvariants() const;
 
   // --- ConnectionList
-  void ForEach(const std::function<void(const Peer&, const Session*)>& visit) const override;
+  Entry Next(int fd) const override;
   std::size_t Count() const override;
   std::uint64_t Total() const override { return total_; }
 
