@@ -20,7 +20,7 @@ const Job* ReadyQueue::Oldest() const {
   return oldest;
 }
 
-std::vector<ReadyQueue::Lane>::iterator ReadyQueue::FindLane(std::uint32_t priority) {
+ReadyQueue::Lanes::iterator ReadyQueue::FindLane(std::uint32_t priority) {
   return std::find_if(lanes_.begin(), lanes_.end(),
                       [=](const Lane& lane) { return lane.priority >= priority; });
 }

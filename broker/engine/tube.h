@@ -1,11 +1,11 @@
 #pragma once
 
 #include <array>
+#include <boost/container/small_vector.hpp>
 #include <boost/intrusive/list.hpp>
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "broker/base/clock.h"
 #include "broker/engine/deadlines.h"
@@ -45,10 +45,13 @@ class ReadyQueue {
     JobList jobs;
   };
 
-  std::vector<Lane>::iterator FindLane(std::uint32_t priority);
+  // Most tubes need but one.
+  using Lanes = boost::container::small_vector<Lane, 1>;
+
+  Lanes::iterator FindLane(std::uint32_t priority);
   bool Append(Job* job);
 
-  std::vector<Lane> lanes_;  // by priority; none is empty but the last one left
+  Lanes lanes_;              // by priority; none is empty but the last one left
   IndexedHeap<Job> strays_;  // by priority and id
   std::size_t size_ = 0;
 };
