@@ -135,30 +135,31 @@ TEST(Slab, BlocksGrowOverEverySizeWithTheirBytes) {
   }
 }
 
-TEST(Slab, LargeBlocksGoBackToTheSystemButForAFew) {
+TEST(MappedBlocks, GoBackToTheSystemButForAFew) {
   constexpr std::size_t kBlocks = 1'000;
   DropSpareBlocks();
-  for (const std::size_t size : {kSlabLimit + 1, std::size_t{300'000}}) {
+  for (const std::size_t size : {std::size_t{80 << 10}, std::size_t{300 << 10}}) {
     const std::size_t before = MappedPages();
     std::vector<void*> blocks(kBlocks);
-    for (void*& block : blocks) block = BlockAllocate(size);
+    for (void*& block : blocks) block = MapBlock(size);
     EXPECT_GE(MappedPages(), before + kBlocks * size / 4096);
-    for (void* block : blocks) BlockFree(block, size);
+    for (void* block : blocks) UnmapBlock(block, size);
     EXPECT_LE(MappedPages(), before + (16 << 20) / 4096);
     DropSpareBlocks();
     EXPECT_EQ(before, MappedPages());
   }
 }
 
-TEST(Slab, AFreedLargeBlockIsUsedAgainByOneOfItsSize) {
+TEST(MappedBlocks, AreUsedAgainByOneOfTheirSize) {
+  constexpr std::size_t kSize = 100 << 10;
   DropSpareBlocks();
-  void* const block = BlockAllocate(100'000);
-  BlockFree(block, 100'000);
-  void* const other = BlockAllocate(200'000);
+  void* const block = MapBlock(kSize);
+  UnmapBlock(block, kSize);
+  void* const other = MapBlock(2 * kSize);
   EXPECT_NE(block, other);
-  EXPECT_EQ(block, BlockAllocate(100'001));
-  BlockFree(block, 100'001);
-  BlockFree(other, 200'000);
+  EXPECT_EQ(block, MapBlock(kSize));
+  UnmapBlock(block, kSize);
+  UnmapBlock(other, 2 * kSize);
 }
 
 TEST(Slab, WhatArrivesDoublesUnlessItsSizeLiesReady) {
@@ -168,7 +169,7 @@ TEST(Slab, WhatArrivesDoublesUnlessItsSizeLiesReady) {
   EXPECT_EQ(2 * kArrivesWhole, RoomToArrive(kArrivesWhole, kArrivesWhole + 1, 1'000'000));
   EXPECT_EQ(900'000U, RoomToArrive(kArrivesWhole, 900'000, 1'000'000));
   EXPECT_EQ(1'000'000U, RoomToArrive(600'000, 600'001, 1'000'000));
-  BlockFree(BlockAllocate(1'000'000), 1'000'000);
+  UnmapBlock(MapBlock(1 << 20), 1 << 20);
   EXPECT_EQ(1'000'000U, RoomToArrive(0, 1, 1'000'000));
 }
 
