@@ -72,8 +72,8 @@ class LinearHash {
   // that is open.
   struct alignas(64) Bucket {
     Bucket() = default;
-    Bucket(Bucket&&) = default;
-    Bucket& operator=(Bucket&&) = default;
+    Bucket(Bucket&&) noexcept = default;
+    Bucket& operator=(Bucket&&) noexcept = default;
     ~Bucket() {
       while (overflow != nullptr) DropOverflow();
     }
