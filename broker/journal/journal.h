@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "broker/base/clock.h"
 #include "broker/base/lsn.h"
@@ -15,7 +17,7 @@ namespace gearstalk {
 // Whoever knows the live state: the engine. The journal calls it on the loop's thread only.
 class LiveState {
  public:
-  // A record read back; called in log order during Replay. An error ends the replay.
+  // A record read back; called in log order. An error ends the replay.
   virtual Status Apply(const Record& record) = 0;
 
   // Calls `emit` with a kPut record that holds job `id` as it is now, if it lives and belongs in
@@ -49,37 +51,109 @@ struct SyncTimes {
   }
 };
 
-// What counts, counts since the start.
+// Counters count since the start.
 struct JournalStats {
   std::uint64_t appends = 0;  // records
   std::uint64_t appended_bytes = 0;
-  std::uint64_t batches = 0;  // writes to the disk
+  std::uint64_t batches = 0;  // writes
   std::uint64_t syncs = 0;
-  SyncTimes sync_times{};
-  std::uint64_t oldest_segment = 0;  // 0 where there are no segments
-  std::uint64_t current_segment = 0;
-  std::uint64_t segments = 0;
-  std::uint64_t disk_bytes = 0;
-  std::uint64_t live_bytes = 0;         // of records that still say something
-  std::uint64_t segment_size = 0;       // bytes
-  std::uint64_t migrated = 0;           // records carried forward by compaction
-  std::uint64_t migrated_bytes = 0;     // of them
-  std::uint64_t segments_released = 0;  // that left the log
-  bool failed = false;                  // for good: it needs a restart
-  bool full = false;                    // there is no space, until there is some
+  SyncTimes sync_times{};  // how long an acknowledgement waited for the disk or the network
+  bool failed = false;     // for good: it needs a restart
+  bool full = false;       // there is no space, until there is some
 };
 
+// Of a journal that keeps its log in segments; all zero for one that does not.
+struct SegmentStats {
+  std::uint64_t oldest = 0;  // numbers
+  std::uint64_t current = 0;
+  std::uint64_t count = 0;
+  std::uint64_t size = 0;            // of a new one, in bytes
+  std::uint64_t stored_bytes = 0;    // of them all
+  std::uint64_t live_bytes = 0;      // of records that still say something
+  std::uint64_t migrated = 0;        // records carried forward by compaction
+  std::uint64_t migrated_bytes = 0;  // of them
+  std::uint64_t released = 0;        // segments that left the log
+};
+
+// How far a journal that is read back, or followed, has been applied.
+struct FollowProgress {
+  std::uint64_t records = 0, bytes = 0;
+  std::uint64_t total_bytes = 0;  // of what is there to be read; 0: not known
+  bool caught_up = false;         // of a journal that others write: nothing is left to be read
+};
+
+// Of a journal that several brokers share.
+struct ReplicaStats {
+  enum class Role : std::uint8_t {
+    kStarting,
+    kReading,    // what was there at the start
+    kFollowing,  // what is written
+    kAcquiring,
+    kCatchingUp,  // leads, and reads the rest
+    kActive,
+    kOver,
+  };
+  struct Endpoint {
+    std::string name;
+    bool in_use = false;
+    std::uint64_t db_bytes = 0;  // 0: not known
+  };
+
+  Role role = Role::kStarting;
+  bool suspended = false;  // active, past its deadline
+  bool isolated = false;   // suspended for long
+  bool caught_up = false;  // it has been, once
+  bool leader_known = false;
+  std::string leader, leader_address;
+  std::uint64_t epoch = 0;
+  Time lease_left = 0;               // 0: not active
+  std::uint64_t behind_batches = 0;  // received, not applied
+  std::uint64_t takeovers = 0;
+  std::uint64_t suspensions = 0;
+  Time suspended_time = 0;
+  std::uint64_t append_retries = 0;
+  std::uint64_t log_bytes = 0, max_bytes = 0;
+  Time clock_skew = 0;  // of the active broker's clock to this one's
+  std::string trouble;  // why the store does not answer; empty: it does
+  std::vector<Endpoint> endpoints;
+};
+
+// What a journal tells the broker, on the loop's thread. A journal of this process alone calls
+// OnFollowing, OnActive and OnServing from within Start; a replicated one calls them when its turn
+// comes.
+class JournalEvents {
+ public:
+  // Every so often while the journal is read back or followed.
+  virtual void OnFollowing(const FollowProgress& progress) = 0;
+  // The state is whole and this broker may append; after it the journal asks the LiveState for
+  // settings and the next id.
+  virtual void OnActive() = 0;
+  // Clients may be served from now on.
+  virtual void OnServing() = 0;
+  // Nothing may be read from clients, run, or sent until OnResumed. `isolated`: this lasts long
+  // enough that clients should look for another broker.
+  virtual void OnSuspended(bool isolated) = 0;
+  virtual void OnResumed() = 0;
+  // Nothing may be served or sent any more: the process ends with this exit code.
+  virtual void OnOver(Status why, int exit_code) = 0;
+
+ protected:
+  ~JournalEvents() = default;
+};
+
+// Ids from here on are spare ones: see Journal::SpareIds.
+inline constexpr std::uint64_t kFirstSpareId = std::uint64_t{1} << 52U;
+
 // Where changes become durable. Everything is called, and calls back, on the loop's thread; what
-// waits for a disk or a network does so elsewhere. Implementations: memory_journal.h (nothing is
-// kept), wal_journal.h (segment files); later a replicated log: its sequence is the Lsn, its
-// batches are what lies between two Flush calls.
+// waits for a disk or a network does so elsewhere. Only broker/app/start.cc knows which journal a
+// broker has: memory_journal.h (nothing is kept) or wal/wal_journal.h (segment files).
 class Journal {
  public:
   virtual ~Journal() = default;
 
-  // Reads everything back into `state`, once, before the first Append. On return the journal is
-  // ready for appends; `state` must outlive it.
-  virtual Status Replay(LiveState& state) = 0;
+  // Once, before anything else: brings everything back into `state`. `state` and `events` must
+  // outlive the journal. An error means that the broker cannot run.
+  virtual Status Start(LiveState& state, JournalEvents& events) = 0;
 
   // Whether it keeps anything: if not, nobody needs to make records for it.
   virtual bool Persistent() const = 0;
@@ -92,11 +166,29 @@ class Journal {
   // Deletions are accepted longer than the rest, so that a full disk can be drained.
   virtual bool Accepts(Record::Kind kind) const = 0;
 
+  // Whether a job with a body of so many bytes fits; large ones need space that is not prepared.
+  virtual bool HasRoomFor(std::uint64_t /*body*/) const { return true; }
+
+  // The first of 2^30 ids that no broker before this one could give out: for jobs without a record
+  // while kNextId is not accepted. 0: there are none.
+  virtual std::uint64_t SpareIds() const { return 0; }
+
   // Why it does not accept everything; ok while it does.
   virtual Status Health() const = 0;
 
+  // Does what is due, and returns when to call again; kNever: nothing will be due.
+  virtual Time Tick(Time /*now*/) { return kNever; }
+
   // End of a round of the loop: what was appended goes to the disk as one batch.
   virtual void Flush(Time now) = 0;
+
+  // Becomes readable when OnNotify has something to do, in the same round before Flush. -1: never.
+  // Both from the end of Start on.
+  virtual int NotifyFd() const { return -1; }
+  virtual void OnNotify() {}
+
+  // Whether clients may be served at this moment; reads the clock.
+  virtual bool MayServe() const { return true; }
 
   // Everything up to here is durable. Grows; `on_durable` is called after each growth.
   virtual Lsn Durable() const = 0;
@@ -110,7 +202,18 @@ class Journal {
   // Bytes appended that are not yet written: whoever takes in jobs slows down when it gets large.
   virtual std::uint64_t WaitingBytes() const = 0;
 
+  // How many of them are so many that this is needed.
+  virtual std::uint64_t MostWaiting() const { return 32 << 20; }
+
   virtual JournalStats Stats() const = 0;
+  virtual SegmentStats Segments() const { return {}; }
+  // nullptr: no other broker shares it. Valid until the next call.
+  virtual const ReplicaStats* Replica() const { return nullptr; }
+
+  // Lets another broker take over at once, then calls `done`. Nothing is appended after it.
+  virtual void Leave(std::function<void()> done) { done(); }
+  // Makes everything durable that can be, and ends. Nothing may follow.
+  virtual Status Close() = 0;
 };
 
 }  // namespace gearstalk

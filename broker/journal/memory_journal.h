@@ -10,7 +10,11 @@ namespace gearstalk {
 // directory.
 class MemoryJournal final : public Journal {
  public:
-  Status Replay(LiveState& /*state*/) override { return {}; }
+  Status Start(LiveState& /*state*/, JournalEvents& events) override {
+    events.OnActive();
+    events.OnServing();
+    return {};
+  }
   bool Persistent() const override { return false; }
   Lsn Append(const Record& /*record*/) override { return 0; }
   bool Accepts(Record::Kind /*kind*/) const override { return true; }
@@ -20,6 +24,7 @@ class MemoryJournal final : public Journal {
   void SetOnDurable(std::function<void(Lsn)> /*on_durable*/) override {}
   std::uint64_t WaitingBytes() const override { return 0; }
   JournalStats Stats() const override { return {}; }
+  Status Close() override { return {}; }
 };
 
 }  // namespace gearstalk

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "broker/base/clock.h"
+#include "broker/journal/tube_settings.h"
 
 namespace gearstalk {
 
@@ -14,25 +16,65 @@ namespace gearstalk {
 // functions gives the state at the end of the log, with reserved jobs ready again.
 struct Record {
   enum class Kind : std::uint8_t {
-    kPut = 1,     // a job, whole; also written when a live job is carried forward. Uses everything
-                  // below but the settings.
-    kChange = 2,  // state, priority, delay, due and counters of a known job
-    kDelete = 3,  // a job is gone: id only
-    kTube = 4,    // settings of a tube: tube, pause_until, created, max_queue
-    kNextId = 5,  // ids below `id` are taken, also where no record names them
+    kPut = 1,       // a job, whole; also written when a live job is carried forward
+    kChange = 2,    // state, priority, delay, due, counters and failure of a known job; with a
+                    // tube: the job is in that tube now
+    kDelete = 3,    // a job is gone
+    kTube = 4,      // settings of a tube, all of them: tube, settings, policy
+    kNextId = 5,    // ids below `id` are taken, also where no record names them
+    kSchedule = 6,  // what is known of a schedule: `schedule`, with `id` of the last job it made
+    kSeen = 7,   // jobs with `put_key` are duplicates in `tube` until `seen_until`; `id`: the job
+                 // that had the key
+    kMark = 8,   // how far a transfer is: transfer.name, transfer.mark
+    kCount = 9,  // only the counters of a known job changed
+    kEnd = 10,   // the log ends here in order; ids below `id` are taken
   };
   // Stored states; a reserved job is stored as ready.
   enum class State : std::uint8_t { kReady = 1, kDelayed = 2, kBuried = 3 };
+  // How the last run of a job that went badly ended.
+  enum class Cause : std::uint8_t {
+    kNone = 0,
+    kFailed = 1,
+    kException = 2,
+    kTimeout = 3,
+    kLost = 4,
+    kReleased = 5,
+    kBuried = 6,
+    kExpired = 7,
+  };
+  enum class Held : std::uint8_t { kNot = 0, kFirstPhase = 1, kSecondPhase = 2 };
+
   struct Counters {
     std::uint32_t reserves = 0, timeouts = 0, releases = 0, buries = 0, kicks = 0;
     std::uint32_t lost_tries = 0;
+    bool operator==(const Counters&) const = default;
+  };
+  struct Failure {
+    std::uint32_t attempts = 0;   // that count against the limit of the tube's policy
+    bool waits = false;           // kDelayed: the delay is that before the next attempt
+    Cause cause = Cause::kNone;   // of the last bad end
+    std::string_view cause_text;  // of an exception
+    std::string_view origin;      // the tube that a dead job came from
+    Time ended = 0;               // kBuried: when it was buried; 0 = not known
+  };
+  struct Schedule {
+    std::string_view name;  // kPut: of the schedule that made the job
+    Time planned = 0;       // kPut: the time it was made for; kSchedule: the last such time
+    std::uint64_t runs = 0, skipped = 0, missed = 0;
+    bool off = false;
+  };
+  struct Transfer {
+    std::string_view name;        // of the transfer that brought the job
+    Held held = Held::kNot;       // stored, and in no queue
+    std::uint64_t source_id = 0;  // of the job where it came from
+    std::string_view mark;        // the serialized Mark of the transfer after this record
+    bool settled = false;         // held jobs are committed, or the transfer is forgotten
   };
 
   Kind kind = Kind::kPut;
   State state = State::kReady;
-  bool keep_on_failure = false;   // put by beanstalk: a failure buries it
-  bool unique_is_body = false;    // Gearman's "-": the body is the key
-  bool created_function = false;  // kTube: made by `create function`
+  bool keep_on_failure = false;  // put by beanstalk: a failure buries it
+  bool unique_is_body = false;   // Gearman's "-": the body is the key
   std::uint64_t id = 0;
   std::uint32_t priority = 0;
   std::uint32_t ttr_s = 0;    // 0: none
@@ -44,10 +86,17 @@ struct Record {
   std::string_view tube;
   std::string_view unique;
   std::string_view reducer;
-  std::string_view body;                  // without the CRLF that beanstalk adds
-  std::int64_t max_queue[3] = {0, 0, 0};  // kTube: high, normal, low; 0 = no limit
-  Time pause_until = 0;                   // kTube: 0 = not paused
-  std::uint32_t pause_s = 0;              // kTube: length of the pause as asked for
+  std::string_view body;  // without the CRLF that beanstalk adds
+  TubeSettings settings;  // kTube
+
+  // Not used by most records.
+  Failure failure;
+  Time expires = 0;                          // not handed out from then on; 0 = never
+  Time seen_until = 0;                       // kSeen
+  std::string_view put_key;                  // the key in the body, by which puts are duplicates
+  std::span<const std::string_view> policy;  // kTube: "KEY=VALUE", as set by an administrator
+  Schedule schedule;
+  Transfer transfer;
 };
 
 }  // namespace gearstalk

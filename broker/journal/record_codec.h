@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "broker/base/status.h"
 #include "broker/journal/byte_buffer.h"
@@ -26,11 +27,13 @@ class RecordCodec {
   std::size_t Encode(const Record& record, ByteBuffer& out);
 
   // The views of `record` lie in the codec, until its next call, and in `body`. kCorrupt for bytes
-  // that are no record, kInvalid for kinds, states and fields that this version does not know.
+  // that are no record or one that no broker writes, kInvalid for kinds, states and fields that
+  // this version does not know.
   Status Decode(std::string_view bytes, std::string_view body, Record& record);
 
  private:
   std::unique_ptr<stored::Record> message_;
+  std::vector<std::string_view> policy_;
 };
 
 }  // namespace gearstalk

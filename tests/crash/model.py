@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass, field, replace
 
 READY, DELAYED, BURIED, GONE = "ready", "delayed", "buried", "gone"
+FIRST_SPARE_ID = 1 << 52  # from there on: of foreground jobs when the journal has failed
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,8 @@ class Model:
             if number in self.ended or number in self.jobs or number <= self.floor:
                 self.fail(f"id {number} was given out before, now for a foreground job")
             self.ended.add(number)
-            self.top = max(self.top, number)
+            if number < FIRST_SPARE_ID:
+                self.top = max(self.top, number)
 
     def change(self, job: Job, kind: str, priority: int = 0, delay: int = 0) -> Change:
         change = Change(kind, priority, delay)

@@ -48,7 +48,8 @@ class FullDisk:
 
     def start(self) -> None:
         self.broker = Broker(self.binary, self.disk.path / "data", self.log,
-                             args=("--admin", "127.0.0.1:0")).wait_ready()
+                             args=("--admin", "127.0.0.1:0", "--max-job-size",
+                                   str(MEGABYTES << 20))).wait_ready()
         self.beanstalk = Beanstalk(self.broker.port)
         self.gearman = Gearman(self.broker.port)
         for tube in TUBES:
@@ -76,6 +77,18 @@ class FullDisk:
         else:
             self.model.refused(put)
         return word == "INSERTED"
+
+    def put_large(self, size: int) -> None:
+        put = self.model.put(Put(TUBES[0], b"large" * (size // 5), 9, ttr=600))
+        self.beanstalk.ask(f"use {put.tube}")
+        self.beanstalk.send(Beanstalk.put(9, 0, 600, put.body))
+        word, arguments, _ = self.beanstalk.reply()
+        expect(word in ("INSERTED", "OUT_OF_MEMORY"), f"put of {size} bytes", word)
+        if word == "INSERTED":
+            self.model.created(put, int(arguments[0]))
+        else:
+            self.model.refused(put)
+        print(f"{size >> 20} MB: {word}", flush=True)
 
     def submit(self) -> bool:
         unique = b"u%x" % self.rng.getrandbits(48)
@@ -206,6 +219,20 @@ def filled_by_another(full: FullDisk) -> None:
     full.restart_and_compare()
 
 
+def large_jobs(full: FullDisk) -> None:
+    """One of them fits, or is refused; either way everything else goes on."""
+    for megabytes in (20, 62, 44, 30, 56):
+        full.put_large(megabytes << 20)
+        for _ in range(3):
+            expect(full.put(), "a put beside a large one", full.broker.log()[-500:])
+            full.drain_one_by_beanstalk()
+        full.drain(0)
+        full.taken_again()
+        full.drain(0)
+    full.put()
+    full.restart_and_compare()
+
+
 def run(options: argparse.Namespace, make: type, scenario: object) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="gearstalk-diskfull-") as name:
         disk = make(Path(name), MEGABYTES)
@@ -235,7 +262,7 @@ def main() -> int:
     errors = []
     try:
         for make in (MemoryDisk, Disk):
-            for scenario in (fill_and_drain, filled_by_another):
+            for scenario in (fill_and_drain, filled_by_another, large_jobs):
                 errors += run(options, make, scenario)
     except (CannotMount, subprocess.CalledProcessError) as reason:
         print(f"skipped: {reason}")

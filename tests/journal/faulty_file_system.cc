@@ -116,6 +116,20 @@ int FaultyFileSystem::Enter() {
   return fails ? -fail_error_ : 0;
 }
 
+int FaultyFileSystem::EnterOpen() {
+  if (const int error = Enter()) return error;
+  if (fail_opens_ == 0 || calls_ < fail_opens_at_) return 0;
+  --fail_opens_;
+  return -fail_opens_error_;
+}
+
+void FaultyFileSystem::FailOpens(std::uint64_t call, int error, std::uint64_t times) {
+  const std::lock_guard lock(mutex_);
+  fail_opens_at_ = calls_ + call;
+  fail_opens_error_ = error;
+  fail_opens_ = times;
+}
+
 std::uint64_t FaultyFileSystem::Used() const {
   std::uint64_t used = 0;
   for (const auto& [name, node] : names_) used += node->allocated;
@@ -178,7 +192,7 @@ void FaultyFileSystem::Restart(Loss loss, std::uint32_t seed) {
 
 FileSystem::Opened FaultyFileSystem::Open(const std::string& path, Mode mode) {
   const std::lock_guard lock(mutex_);
-  if (const int error = Enter()) return {nullptr, error};
+  if (const int error = EnterOpen()) return {nullptr, error};
   auto found = names_.find(path);
   if (found == names_.end()) {
     if (mode != Mode::kCreate) return {nullptr, -ENOENT};
@@ -245,10 +259,29 @@ int FaultyFileSystem::RemoveDirectory(const std::string& path) {
 int FaultyFileSystem::SyncDirectory(const std::string& /*path*/) {
   const std::lock_guard lock(mutex_);
   ++syncs_;
-  if (const int error = Enter()) return error;
+  if (const int error = EnterOpen()) return error;
   synced_names_ = names_;
   unsynced_names_.clear();
   return 0;
+}
+
+std::uint64_t FaultyFileSystem::FreeBytes(const std::string& /*directory*/) {
+  const std::lock_guard lock(mutex_);
+  return capacity_ == UINT64_MAX ? capacity_ : capacity_ - std::min(capacity_, Used());
+}
+
+bool FaultyFileSystem::CopiesOnWrite(const std::string& /*directory*/) { return false; }
+
+int FaultyFileSystem::GiveToOwnerOf(const std::string& /*directory*/, const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  if (const int error = Enter()) return error;
+  given_.push_back(path);
+  return 0;
+}
+
+std::vector<std::string> FaultyFileSystem::given() const {
+  const std::lock_guard lock(mutex_);
+  return given_;
 }
 
 Time FaultyFileSystem::Now() {

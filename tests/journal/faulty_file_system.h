@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "broker/journal/file_system.h"
+#include "broker/journal/wal/file_system.h"
 
 namespace gearstalk {
 
@@ -36,6 +36,9 @@ class FaultyFileSystem final : public FileSystem {
   void WaitUntilSynced();
   // Call number `call` fails with `error`; `times` calls from there on do.
   void FailAt(std::uint64_t call, int error, std::uint64_t times = 1);
+  // After `call` more calls `times` opens fail with `error`, also those within syncs of
+  // directories.
+  void FailOpens(std::uint64_t call, int error, std::uint64_t times);
   // From call `call` on nothing happens any more, as if the process were dead; if it is a write,
   // its first `torn` bytes are still done.
   void StopAt(std::uint64_t call, std::size_t torn = 0);
@@ -50,6 +53,8 @@ class FaultyFileSystem final : public FileSystem {
   std::string Content(const std::string& path) const;
   void SetContent(const std::string& path, std::string content);
   std::vector<std::string> Names() const;
+  // What was given to the owner of its directory, in order.
+  std::vector<std::string> given() const;
   // A copy of all files as they are, and back.
   std::map<std::string, std::string> Image() const;
   void SetImage(const std::map<std::string, std::string>& image);
@@ -61,6 +66,10 @@ class FaultyFileSystem final : public FileSystem {
   int MakeDirectory(const std::string& path) override;
   int RemoveDirectory(const std::string& path) override;
   int SyncDirectory(const std::string& path) override;
+  std::uint64_t FreeBytes(const std::string& directory) override;
+  bool CopiesOnWrite(const std::string& directory) override;
+  // Notes the path; see `given`.
+  int GiveToOwnerOf(const std::string& directory, const std::string& path) override;
   // Every call of it is a microsecond later.
   Time Now() override;
   void Advance(Time by);
@@ -88,6 +97,8 @@ class FaultyFileSystem final : public FileSystem {
 
   // Counts a call. 0, or why it does not happen.
   int Enter();
+  // 0, or why nothing is opened in this call.
+  int EnterOpen();
   bool Stopped() const { return stop_at_ != 0 && calls_ >= stop_at_; }
   std::uint64_t Used() const;
   static void Apply(const Change& change, std::string& content);
@@ -102,11 +113,14 @@ class FaultyFileSystem final : public FileSystem {
   std::uint64_t calls_ = 0, syncs_ = 0, written_bytes_ = 0;
   std::uint64_t fail_at_ = 0, fail_times_ = 0;
   int fail_error_ = 0;
+  std::uint64_t fail_opens_at_ = 0, fail_opens_ = 0;
+  int fail_opens_error_ = 0;
   std::uint64_t stop_at_ = 0;
   std::size_t torn_ = 0;
   std::size_t write_limit_ = SIZE_MAX;
   std::uint64_t capacity_ = UINT64_MAX;
   std::uint64_t generation_ = 0;
+  std::vector<std::string> given_;
   Time now_ = 1;
 };
 

@@ -8,7 +8,8 @@
 #include <memory>
 
 #include "broker/journal/memory_journal.h"
-#include "broker/journal/wal_journal.h"
+#include "broker/journal/no_events.h"
+#include "broker/journal/wal/wal_journal.h"
 #include "tests/journal/model.h"
 
 namespace gearstalk {
@@ -45,12 +46,11 @@ class WalKind {
   }
 
   void WaitFor(Journal& journal, Lsn lsn) {
-    auto& wal = static_cast<WalJournal&>(journal);
-    while (wal.Durable() < lsn) {
-      pollfd readable{wal.NotifyFd(), POLLIN, 0};
+    while (journal.Durable() < lsn) {
+      pollfd readable{journal.NotifyFd(), POLLIN, 0};
       ASSERT_EQ(::poll(&readable, 1, 60'000), 1);
-      wal.OnNotify();
-      ASSERT_TRUE(wal.Health().ok()) << wal.Health().message();
+      journal.OnNotify();
+      ASSERT_TRUE(journal.Health().ok()) << journal.Health().message();
     }
   }
 
@@ -66,11 +66,12 @@ class JournalSuite : public testing::Test {
     journal_ = kind_.Open();
     ASSERT_NE(journal_, nullptr);
     model_ = std::make_unique<Model>();
-    ASSERT_TRUE(journal_->Replay(*model_).ok());
+    ASSERT_TRUE(journal_->Start(*model_, events_).ok());
   }
   void WaitFor(Lsn lsn) { kind_.WaitFor(*journal_, lsn); }
 
   T kind_;
+  NoEvents events_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<Journal> journal_;
 };

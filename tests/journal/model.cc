@@ -6,14 +6,18 @@
 namespace gearstalk {
 namespace {
 
+void TakeCounters(const Record& record, Model::Job& job) {
+  const Record::Counters& c = record.counters;
+  job.counters = {c.reserves, c.timeouts, c.releases, c.buries, c.kicks, c.lost_tries};
+}
+
 void TakeState(const Record& record, Model::Job& job) {
   job.state = record.state;
   job.priority = record.priority;
   job.delay_s = record.delay_s;
   job.due = record.due;
   job.burial = record.burial;
-  const Record::Counters& c = record.counters;
-  job.counters = {c.reserves, c.timeouts, c.releases, c.buries, c.kicks, c.lost_tries};
+  TakeCounters(record, job);
 }
 
 }  // namespace
@@ -45,10 +49,7 @@ Record Model::RecordOf(const std::string& name, const Tube& tube) {
   Record record;
   record.kind = Record::Kind::kTube;
   record.tube = name;
-  record.created_function = tube.created;
-  record.pause_until = tube.pause_until;
-  record.pause_s = tube.pause_s;
-  std::copy(tube.max_queue.begin(), tube.max_queue.end(), record.max_queue);
+  record.settings = tube;
   return record;
 }
 
@@ -134,13 +135,21 @@ Status Model::Apply(const Record& record) {
       state_.jobs.erase(record.id);
       break;
     case Record::Kind::kTube: {
-      Tube tube{record.created_function, {}, record.pause_until, record.pause_s};
-      std::copy(std::begin(record.max_queue), std::end(record.max_queue), tube.max_queue.begin());
       state_.tubes.erase(std::string(record.tube));
-      if (tube != Tube{}) state_.tubes[std::string(record.tube)] = tube;
+      if (record.settings != Tube{}) state_.tubes[std::string(record.tube)] = record.settings;
       break;
     }
+    case Record::Kind::kCount:
+      if (const auto job = state_.jobs.find(record.id); job != state_.jobs.end()) {
+        TakeCounters(record, job->second);
+      }
+      break;
+    case Record::Kind::kSchedule:
+    case Record::Kind::kSeen:
+    case Record::Kind::kMark:
+      break;
     case Record::Kind::kNextId:
+    case Record::Kind::kEnd:
       state_.next_id = std::max(state_.next_id, record.id);
       break;
   }

@@ -25,13 +25,7 @@ class Model final : public LiveState {
     std::array<std::uint32_t, 6> counters{};
     bool operator==(const Job&) const = default;
   };
-  struct Tube {
-    bool created = false;
-    std::array<std::int64_t, 3> max_queue{};
-    Time pause_until = 0;
-    std::uint32_t pause_s = 0;
-    bool operator==(const Tube&) const = default;
-  };
+  using Tube = TubeSettings;
   struct State {
     std::map<std::uint64_t, Job> jobs;
     std::map<std::string, Tube> tubes;  // those with settings

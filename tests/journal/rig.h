@@ -6,7 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "broker/journal/wal_journal.h"
+#include "broker/journal/no_events.h"
+#include "broker/journal/wal/wal_journal.h"
 #include "tests/journal/faulty_file_system.h"
 #include "tests/journal/model.h"
 
@@ -32,7 +33,7 @@ class Rig {
     if (!opened.ok()) return opened.status();
     journal = std::move(opened.value());
     model = std::make_unique<Model>();
-    if (Status status = journal->Replay(*model); !status.ok()) return status;
+    if (Status status = journal->Start(*model, events); !status.ok()) return status;
     journal->OnNotify();
     return {};
   }
@@ -56,6 +57,7 @@ class Rig {
 
   FaultyFileSystem disk;
   WalOptions options;
+  NoEvents events;
   std::unique_ptr<Model> model = std::make_unique<Model>();
   std::unique_ptr<WalJournal> journal;
 };

@@ -28,8 +28,8 @@ std::uint64_t CallsOfARun(std::size_t& changes) {
   script.Run(kRounds);
   changes = script.changes();
   EXPECT_EQ(script.acknowledged() + 1, script.changes());
-  EXPECT_GT(rig.journal->Stats().oldest_segment, 5U) << "the script has to compact";
-  EXPECT_GT(rig.journal->Stats().migrated, 10U) << "the script has to compact";
+  EXPECT_GT(rig.journal->Segments().oldest, 5U) << "the script has to compact";
+  EXPECT_GT(rig.journal->Segments().migrated, 10U) << "the script has to compact";
   return rig.disk.calls();
 }
 
@@ -48,7 +48,7 @@ void ExpectRecovery(Rig& rig, const Script& script, const std::string& where) {
   if (script.changes() > 0) {
     ASSERT_TRUE(script.Explains(rig.model->state())) << where;
   } else {
-    ASSERT_EQ(rig.model->state(), Model::State()) << where;
+    ASSERT_TRUE(SameJobs(rig.model->state(), Model::State())) << where;
   }
   Script more(rig, 2);
   more.Begin();

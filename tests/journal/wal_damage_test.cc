@@ -4,8 +4,8 @@
 
 #include <cstring>
 
-#include "broker/journal/wal_format.h"
-#include "broker/journal/wal_recovery.h"
+#include "broker/journal/wal/wal_format.h"
+#include "broker/journal/wal/wal_recovery.h"
 #include "tests/journal/rig.h"
 #include "tests/journal/script.h"
 
@@ -211,13 +211,15 @@ TEST(WalDamage, NewerVersionIsRefusedByName) {
   std::string content = rig.disk.Content(First(rig));
   SegmentHeader header;
   ASSERT_TRUE(DecodeSegmentHeader(content, header).ok());
-  header.version = 2;
+  header.version = kWalVersion + 1;
   EncodeSegmentHeader(header, content.data());
   rig.disk.SetContent(First(rig), content);
   const auto image = rig.disk.Image();
   const Status status = rig.Start();
   EXPECT_EQ(status.code(), Code::kInvalid);
-  EXPECT_NE(status.message().find("format version 2"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("format version " + std::to_string(kWalVersion + 1)),
+            std::string::npos)
+      << status.message();
   EXPECT_TRUE(rig.disk.Image() == image);
 }
 

@@ -217,6 +217,83 @@ TEST(WalFailure, FullDiskSurvivesARestart) {
   EXPECT_TRUE(SurvivesRestart(rig));
 }
 
+// A process without descriptors has no broken disk: what waits is written when there are some.
+TEST(WalFailure, NoDescriptorPasses) {
+  for (const int error : {EMFILE, ENFILE}) {
+    const std::uint64_t calls = CallsOfARun();
+    for (std::uint64_t call = 1; call <= calls; call += 3) {
+      Rig rig;
+      Script script(rig);
+      ASSERT_TRUE(rig.Start().ok());
+      script.Begin();
+      script.Run(10);
+      rig.disk.FailOpens(call, error, 40);
+      script.Run(kRounds);
+      rig.disk.Advance(10 * kSecond);
+      rig.disk.FailOpens(0, 0, 0);
+      rig.Settle();
+      ASSERT_TRUE(rig.journal->Health().ok()) << rig.journal->Health().message();
+      ASSERT_TRUE(rig.journal->Accepts(Kind::kPut));
+      ASSERT_TRUE(SurvivesRestart(rig));
+    }
+  }
+}
+
+// A job for which there is no space leaves the disk as it was.
+TEST(WalFailure, OneLargeJobDoesNotFillTheDisk) {
+  for (std::uint64_t size = 32; size < 400; size += 8) {
+    Rig rig;
+    rig.options.segment_size = 64 * 1024;
+    rig.disk.SetCapacity(6 * 64 * 1024);
+    ASSERT_TRUE(rig.Start().ok());
+    rig.model->Put(*rig.journal, "t", "small");
+    rig.Settle();
+    if (rig.journal->HasRoomFor(size * 1024)) {
+      const Lsn lsn = rig.model->Put(*rig.journal, "t", std::string(size * 1024, 'x'));
+      rig.Flush();
+      ASSERT_GE(rig.journal->Durable(), lsn) << size;
+    } else {
+      ASSERT_GT(size, 64U) << "there is space for that";
+    }
+    rig.Settle();
+    ASSERT_TRUE(rig.journal->Accepts(Kind::kPut)) << size << rig.journal->Health().message();
+    while (!rig.model->state().jobs.empty()) {
+      ASSERT_TRUE(rig.journal->Accepts(Kind::kDelete)) << size;
+      const Lsn lsn = rig.model->Delete(*rig.journal, rig.model->state().jobs.begin()->first);
+      rig.Flush();
+      ASSERT_GE(rig.journal->Durable(), lsn) << size;
+    }
+    rig.Settle();
+    ASSERT_TRUE(rig.journal->HasRoomFor(64 * 1024)) << size;
+    ASSERT_TRUE(SurvivesRestart(rig)) << size;
+  }
+}
+
+// Nobody asked whether there is room: it waits, and what it took of the disk is given back.
+TEST(WalFailure, ALargeJobThatDoesNotFitTakesNothing) {
+  Rig rig;
+  rig.options.segment_size = 64 * 1024;
+  rig.disk.SetCapacity(6 * 64 * 1024);
+  ASSERT_TRUE(rig.Start().ok());
+  rig.Settle();
+  const std::uint64_t used = rig.disk.UsedBytes();
+  const Lsn lsn = rig.model->Put(*rig.journal, "t", std::string(400 * 1024, 'x'));
+  for (int i = 0; i < 20; ++i) {
+    rig.Flush();
+    rig.disk.Advance(kSecond);
+  }
+  EXPECT_LE(rig.disk.UsedBytes(), used);
+  EXPECT_LT(rig.journal->Durable(), lsn);
+  rig.disk.SetCapacity(20 * 64 * 1024);
+  for (int i = 0; i < 20; ++i) {
+    rig.disk.Advance(kSecond);
+    rig.Flush();
+  }
+  EXPECT_GE(rig.journal->Durable(), lsn);
+  EXPECT_TRUE(rig.journal->Accepts(Kind::kPut));
+  EXPECT_TRUE(SurvivesRestart(rig));
+}
+
 // Somebody else makes room.
 TEST(WalFailure, GoesOnWhenSpaceIsBack) {
   Rig rig;

@@ -1,8 +1,8 @@
-#include "broker/journal/wal_format.h"
+#include "broker/journal/wal/wal_format.h"
 
 #include <gtest/gtest.h>
 
-#include "broker/journal/wal_reader.h"
+#include "broker/journal/wal/wal_reader.h"
 
 namespace gearstalk {
 namespace {
@@ -22,12 +22,15 @@ std::string FrameAt(std::uint64_t offset, const std::string& record, const std::
   return bytes;
 }
 
+// Records begin with their kind.
+constexpr char kOne[] = "\x08\x01one", kTwo[] = "\x08\x03two";
+
 std::string SomeSegment() {
   std::string bytes(kSegmentHeaderSize, '\0');
   EncodeSegmentHeader(kHeader, bytes.data());
   bytes += MarkAt(bytes.size(), {5, 4, 3});
-  bytes += FrameAt(bytes.size(), "one", "body");
-  bytes += FrameAt(bytes.size(), "two", "");
+  bytes += FrameAt(bytes.size(), kOne, "body");
+  bytes += FrameAt(bytes.size(), kTwo, "");
   bytes += MarkAt(bytes.size(), {7, 6, 3});
   return bytes;
 }
@@ -64,7 +67,7 @@ TEST(WalReader, WalksTheItems) {
   EXPECT_EQ(reader.mark().durable, 4U);
   EXPECT_EQ(reader.mark().oldest, 3U);
   EXPECT_EQ(reader.Next(), SegmentReader::Item::kRecord);
-  EXPECT_EQ(reader.frame().record, "one");
+  EXPECT_EQ(reader.frame().record, kOne);
   EXPECT_EQ(reader.frame().body, "body");
   EXPECT_EQ(reader.Next(), SegmentReader::Item::kRecord);
   EXPECT_EQ(reader.frame().body, "");
@@ -108,24 +111,51 @@ TEST(WalReader, NoCutAndNoFlippedBitIsMisread) {
   }
 }
 
-TEST(WalReader, GoesOnBehindDamage) {
-  std::string bytes = SomeSegment();
+// In the record, in the sizes, and in the tag of the mark.
+TEST(WalReader, GoesOnAtTheNextItemBehindDamage) {
   const std::size_t one = kSegmentHeaderSize + kMarkSize;
-  bytes[one + 20] ^= 1;
+  for (const std::size_t at : {one, one + 8, one + 11, one + 12, one + 15, one + 20}) {
+    std::string bytes = SomeSegment();
+    bytes[at] ^= 1;
+    SegmentReader reader(bytes, kHeader);
+    reader.Next();
+    ASSERT_EQ(reader.Next(), SegmentReader::Item::kBad) << at;
+    ASSERT_TRUE(reader.SkipToAny()) << at;
+    EXPECT_EQ(reader.Next(), SegmentReader::Item::kRecord);
+    EXPECT_EQ(reader.frame().record, kTwo);
+    EXPECT_EQ(reader.Next(), SegmentReader::Item::kMark);
+  }
+  std::string bytes = SomeSegment();
+  bytes[kSegmentHeaderSize + 8] ^= 1;
   SegmentReader reader(bytes, kHeader);
-  reader.Next();
   ASSERT_EQ(reader.Next(), SegmentReader::Item::kBad);
-  EXPECT_EQ(reader.Skip(), SegmentReader::Skipped::kRecord);
+  ASSERT_TRUE(reader.SkipToAny());
   EXPECT_EQ(reader.Next(), SegmentReader::Item::kRecord);
-  EXPECT_EQ(reader.frame().record, "two");
+  EXPECT_EQ(reader.frame().record, kOne);
+  reader.Next();
+  reader.Next();
+  ASSERT_EQ(reader.Next(), SegmentReader::Item::kEnd);
+  EXPECT_FALSE(reader.SkipToAny());
+}
 
-  bytes[one + 8] ^= 1;  // now its length is wrong, too
-  SegmentReader lost(bytes, kHeader);
-  lost.Next();
-  ASSERT_EQ(lost.Next(), SegmentReader::Item::kBad);
-  EXPECT_EQ(lost.Skip(), SegmentReader::Skipped::kUnknown);
-  EXPECT_EQ(lost.Next(), SegmentReader::Item::kMark);
-  EXPECT_EQ(lost.mark().next, 7U);
+TEST(WalFormat, StateComesBackOrIsDamaged) {
+  const JournalState state{7, 1234, 99, 3, true};
+  std::string bytes(kStateSize, '\0');
+  EncodeState(state, bytes.data());
+  JournalState read;
+  ASSERT_TRUE(DecodeState(bytes, read).ok());
+  EXPECT_EQ(read.segment, 7U);
+  EXPECT_EQ(read.lsn, 1234U);
+  EXPECT_EQ(read.next_id, 99U);
+  EXPECT_EQ(read.starts, 3U);
+  EXPECT_TRUE(read.ended);
+  EXPECT_EQ(DecodeState(bytes + "x", read).code(), Code::kCorrupt);
+  for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    std::string damaged = bytes;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
+    EXPECT_EQ(DecodeState(damaged, read).code(), Code::kCorrupt) << bit;
+    EXPECT_EQ(DecodeState(bytes.substr(0, bit / 8), read).code(), Code::kCorrupt);
+  }
 }
 
 TEST(WalReader, LaterMarksTellWhatWasDurable) {

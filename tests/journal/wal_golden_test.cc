@@ -1,5 +1,6 @@
-// The files of format version 1 that are committed in golden/v1 stay readable, and the same changes
-// still make the same bytes. GEARSTALK_WRITE_GOLDEN=1 writes those of a version for the first time.
+// The files of each released format version, committed in golden/vN, stay readable, and the same
+// changes still make the bytes of the newest. Version 2 was written without an end and a state
+// before it was with them. GEARSTALK_WRITE_GOLDEN=1 writes those of the newest for the first time.
 
 #include <gtest/gtest.h>
 
@@ -8,13 +9,19 @@
 #include <fstream>
 #include <iterator>
 
-#include "broker/journal/wal_format.h"
+#include "broker/journal/wal/state_file.h"
 #include "tests/journal/rig.h"
 
 namespace gearstalk {
 namespace {
 
-const std::filesystem::path kGolden = std::filesystem::path(GEARSTALK_GOLDEN_DIR) / "v1";
+constexpr const char* kVersions[] = {"v1", "v2", "v2-ended"};
+constexpr const char* kNewest = "v2-ended";
+static_assert(kWalVersion == 2);
+
+std::filesystem::path Golden(const char* version) {
+  return std::filesystem::path(GEARSTALK_GOLDEN_DIR) / version;
+}
 
 // Every kind of record, every state, every field, in three segments and one prepared ahead.
 void MakeChanges(Rig& rig) {
@@ -74,17 +81,30 @@ class WalGolden : public testing::Test {
     made_ = rig_.model->state();
     for (const auto& [path, content] : rig_.disk.Image()) {
       const std::string name = path.substr(path.find_last_of('/') + 1);
-      if (SegmentNumber(name) != 0) files_[name] = content;
+      if (SegmentNumber(name) != 0 || name == kStateName) files_[name] = content;
     }
     if (std::getenv("GEARSTALK_WRITE_GOLDEN") != nullptr) Write();
   }
 
   void Write() {
-    ASSERT_FALSE(std::filesystem::exists(kGolden)) << "released formats do not change";
-    std::filesystem::create_directories(kGolden);
+    const std::filesystem::path golden = Golden(kNewest);
+    ASSERT_FALSE(std::filesystem::exists(golden)) << "released formats do not change";
+    std::filesystem::create_directories(golden);
     for (const auto& [name, content] : files_) {
-      std::ofstream(kGolden / name, std::ios::binary) << content;
+      std::ofstream(golden / name, std::ios::binary) << content;
     }
+  }
+
+  void ExpectReadable(const char* version) {
+    std::map<std::string, std::string> image;
+    for (const auto& entry : std::filesystem::directory_iterator(Golden(version))) {
+      image["/data/" + entry.path().filename().string()] = Read(entry.path());
+    }
+    ASSERT_GE(image.size(), 3U);
+    rig_.disk.SetImage(image);
+    const Status status = rig_.Start();
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_TRUE(rig_.model->state() == made_);
   }
 
   Rig rig_;
@@ -92,21 +112,17 @@ class WalGolden : public testing::Test {
   std::map<std::string, std::string> files_;
 };
 
-TEST_F(WalGolden, VersionOneIsReadable) {
-  std::map<std::string, std::string> image;
-  for (const auto& entry : std::filesystem::directory_iterator(kGolden)) {
-    image["/data/" + entry.path().filename().string()] = Read(entry.path());
+TEST_F(WalGolden, EveryVersionIsReadable) {
+  for (const char* version : kVersions) {
+    SCOPED_TRACE(version);
+    ExpectReadable(version);
   }
-  ASSERT_GE(image.size(), 3U);
-  rig_.disk.SetImage(image);
-  const Status status = rig_.Start();
-  ASSERT_TRUE(status.ok()) << status.message();
-  EXPECT_TRUE(rig_.model->state() == made_);
 }
 
-TEST_F(WalGolden, VersionOneIsStillWrittenTheSame) {
+TEST_F(WalGolden, TheNewestVersionIsStillWrittenTheSame) {
+  ASSERT_GE(files_.size(), 3U);
   for (const auto& [name, content] : files_) {
-    EXPECT_TRUE(Read(kGolden / name) == content) << name;
+    EXPECT_TRUE(Read(Golden(kNewest) / name) == content) << name;
   }
 }
 

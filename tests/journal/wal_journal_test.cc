@@ -1,4 +1,4 @@
-#include "broker/journal/wal_journal.h"
+#include "broker/journal/wal/wal_journal.h"
 
 #include <gtest/gtest.h>
 
@@ -36,12 +36,12 @@ TEST(WalJournal, EveryFieldComesBack) {
   job.priority = UINT32_MAX;
   job.ttr_s = UINT32_MAX;
   job.delay_s = UINT32_MAX;
-  job.due = INT64_MAX;
-  job.created = INT64_MIN;
-  job.burial = UINT64_MAX;
+  job.due = 1'900'000'000 * kSecond;
+  job.created = 1'800'000'000 * kSecond;
+  job.burial = 7;
   job.counters = {1, 2, 3, 4, 5, UINT32_MAX};
   rig.model->Put(*rig.journal, job);
-  rig.model->Set(*rig.journal, "t", {true, {INT64_MAX, -1, 7}, INT64_MAX, 9});
+  rig.model->Set(*rig.journal, "t", {true, {1'000'000, -1, 7}, 1'900'000'000 * kSecond, 9});
   rig.Flush();
   const Model::State before = rig.model->state();
   ASSERT_TRUE(rig.Start().ok());
@@ -100,7 +100,7 @@ TEST(WalJournal, IdsAreNotReusedAfterAnEmptyQueue) {
     rig.Flush();
   }
   rig.Settle();
-  EXPECT_LE(rig.journal->Stats().segments, 2U);
+  EXPECT_LE(rig.journal->Segments().count, 2U);
   for (int restart = 0; restart < 5; ++restart) {
     ASSERT_TRUE(rig.Start().ok());
     EXPECT_TRUE(rig.model->state().jobs.empty());
@@ -209,9 +209,11 @@ TEST(WalJournal, CountsWhatItDoes) {
   Rig rig;
   ASSERT_TRUE(rig.Start().ok());
   const JournalStats before = rig.journal->Stats();
+  const std::uint64_t live_before = rig.journal->Segments().live_bytes;
   rig.model->Put(*rig.journal, "t", "x");
   rig.Flush();
   const JournalStats after = rig.journal->Stats();
+  const SegmentStats segments = rig.journal->Segments();
   EXPECT_EQ(after.appends, before.appends + 1);
   EXPECT_GT(after.appended_bytes, before.appended_bytes);
   EXPECT_EQ(after.batches, before.batches + 1);
@@ -219,10 +221,10 @@ TEST(WalJournal, CountsWhatItDoes) {
   EXPECT_GT(after.sync_times.sum, before.sync_times.sum);
   EXPECT_EQ(std::accumulate(after.sync_times.counts.begin(), after.sync_times.counts.end(), 0U),
             after.syncs);
-  EXPECT_EQ(after.current_segment, 1U);
-  EXPECT_EQ(after.segment_size, 2048U);
-  EXPECT_EQ(after.disk_bytes, rig.disk.UsedBytes());
-  EXPECT_GT(after.live_bytes, before.live_bytes);
+  EXPECT_EQ(segments.current, 1U);
+  EXPECT_EQ(segments.size, 2048U);
+  EXPECT_EQ(segments.stored_bytes + kStateSize, rig.disk.UsedBytes());
+  EXPECT_GT(segments.live_bytes, live_before);
   EXPECT_FALSE(after.failed || after.full);
 }
 
@@ -237,11 +239,11 @@ TEST(WalJournal, CountsWhatCompactionDoes) {
     rig.model->Delete(*rig.journal, rig.model->state().jobs.rbegin()->first);
   }
   rig.Settle();
-  const JournalStats stats = rig.journal->Stats();
+  const SegmentStats stats = rig.journal->Segments();
   EXPECT_GT(stats.migrated, 0U);
   EXPECT_GT(stats.migrated_bytes, stats.migrated * kFrameHeaderSize);
-  EXPECT_EQ(stats.segments_released, stats.oldest_segment - 1);
-  EXPECT_EQ(stats.segments, stats.current_segment - stats.oldest_segment + 1);
+  EXPECT_EQ(stats.released, stats.oldest - 1);
+  EXPECT_EQ(stats.count, stats.current - stats.oldest + 1);
 }
 
 TEST(WalJournal, StatsSayHowItFailed) {

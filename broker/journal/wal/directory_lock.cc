@@ -1,0 +1,38 @@
+#include "broker/journal/wal/directory_lock.h"
+
+#include <cerrno>
+#include <utility>
+
+#include "broker/journal/wal/fault.h"
+
+namespace gearstalk {
+namespace {
+
+constexpr char kLockName[] = "lock";
+
+Status InUse(const std::string& directory) {
+  return {Code::kInvalid, directory + " is in use by another process"};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<File>> LockDirectory(FileSystem& file_system, const std::string& directory) {
+  const std::string path = directory + "/" + kLockName;
+  auto opened = file_system.Open(path, FileSystem::Mode::kCreate);
+  if (opened.error != 0) return Fault{opened.error, "open", path}.ToStatus();
+  const int error = opened.file->Lock();
+  if (error == 0) return std::move(opened.file);
+  if (error != -EWOULDBLOCK) return Fault{error, "flock", path}.ToStatus();
+  return InUse(directory);
+}
+
+Result<std::unique_ptr<File>> LockForReading(FileSystem& file_system,
+                                             const std::string& directory) {
+  auto opened = file_system.Open(directory + "/" + kLockName, FileSystem::Mode::kRead);
+  if (opened.error != 0) return std::unique_ptr<File>();
+  const int error = opened.file->Lock();
+  if (error == -EWOULDBLOCK) return InUse(directory);
+  return std::move(opened.file);
+}
+
+}  // namespace gearstalk

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "broker/journal/wal/fault.h"
+#include "broker/journal/wal/file_system.h"
+#include "broker/journal/wal/state_file.h"
+#include "broker/journal/wal/wal_format.h"
+
+namespace gearstalk {
+
+// The files of a log that is being written: the current segment, the one prepared ahead, and the
+// older ones until they are released. Used by one thread.
+//
+// The next segment is prepared as kSpareName: zeros over its whole size, or an older segment that
+// is of no use any more, because a sync of blocks that were written before costs half. It gets its
+// header and its number when the rest of it is on disk, so that a segment with a damaged header
+// is always an error and never half-made.
+class SegmentFiles {
+ public:
+  SegmentFiles(FileSystem& file_system, std::string directory, std::uint64_t segment_size,
+               std::uint64_t journal_salt);
+
+  // Before anything else: a segment that exists, in rising order, and one that was prepared by an
+  // earlier process and not begun.
+  void Adopt(std::uint64_t number, std::uint64_t size);
+  // The number behind which the first new segment comes.
+  void SetCurrent(std::uint64_t number) { current_number_ = number; }
+  Fault AdoptPrepared(std::uint64_t number, std::uint64_t size);
+
+  // Makes `number` the current segment, once the one before is on disk; takes the prepared file if
+  // there is one. May be repeated after it failed for lack of space.
+  Fault Begin(std::uint64_t number, std::uint64_t size);
+  // What is kept beside the segments; on disk when it returns.
+  Fault Keep(const JournalState& state) { return WriteState(file_system_, directory_, state); }
+  // `used` is how much of it counts as content of the segment.
+  Fault Write(std::uint64_t offset, std::string_view bytes, std::size_t used);
+  Fault Sync();
+
+  // Segments below `oldest` go away, or one of them becomes the next spare.
+  Fault Release(std::uint64_t oldest);
+
+  // A step of preparing the next segment, of at most `step` bytes.
+  Fault Prepare(std::uint64_t step = kPrepareStep);
+  // All steps; on a full disk, of a smaller segment than asked for, if there is room for one.
+  Fault PrepareWhatFits();
+  bool Prepared() const { return spare_ == Spare::kReady; }
+  std::uint64_t prepared_size() const { return Prepared() ? spare_size_ : 0; }
+  // What Begin would take into use, and what it has on the disk.
+  std::uint64_t spare_bytes() const { return spare_ == Spare::kNone ? 0 : spare_size_; }
+
+  std::uint64_t current() const { return current_number_; }
+  SegmentHeader header() const {
+    return {kWalVersion, current_number_, SegmentSalt(journal_salt_, current_number_)};
+  }
+  std::uint64_t DiskBytes() const;
+
+  static constexpr std::uint64_t kPrepareStep = 512 * 1024;
+
+ private:
+  enum class Spare {
+    kNone,
+    kEmpty,    // kSpareName, new
+    kFilling,  // its blocks are allocated, zeros are written up to spare_filled_
+    kFilled,   // all its blocks are written
+    kNamed,    // it has a header and its number, which is not known to be on disk
+    kReady,    // it has a header and the number after the current one
+  };
+  struct Segment {
+    std::uint64_t number, size;
+  };
+
+  std::string Path(std::uint64_t number) const;
+  Fault SealCurrent();
+  Fault Recycle(const std::string& path);
+  Fault Remove(const std::string& path);
+  Fault OpenSpare(std::uint64_t size);
+  Fault AllocateSpare();
+  Fault FillSpare(std::uint64_t step);
+  Fault NameSpare(std::uint64_t number);
+  Fault SyncName();
+  Fault AllocateMore(std::uint64_t number, std::uint64_t size);
+
+  FileSystem& file_system_;
+  std::string directory_;
+  std::string spare_path_;
+  std::uint64_t segment_size_;
+  std::uint64_t journal_salt_;
+
+  std::deque<Segment> segments_;  // the last is the current one, once there is one
+  std::unique_ptr<File> current_;
+  std::uint64_t current_number_ = 0;
+  std::uint64_t current_used_ = 0;
+
+  Spare spare_ = Spare::kNone;
+  std::unique_ptr<File> spare_file_;
+  std::uint64_t spare_size_ = 0;
+  std::uint64_t spare_filled_ = 0;
+  std::uint64_t spare_blocks_ = 0;  // bytes for which it has blocks
+};
+
+inline constexpr char kSpareName[] = "spare.tmp";
+
+}  // namespace gearstalk

@@ -1,0 +1,362 @@
+#include "broker/journal/wal/wal_journal.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <random>
+#include <utility>
+
+#include "broker/journal/wal/directory_lock.h"
+#include "broker/journal/wal/state_file.h"
+#include "broker/journal/wal/wal_format.h"
+
+namespace gearstalk {
+namespace {
+
+std::uint64_t RandomSalt() {
+  std::random_device random;
+  return (std::uint64_t{random()} << 32U) | random();
+}
+
+Status MakeDirectory(FileSystem& file_system, const std::string& path) {
+  const int error = file_system.MakeDirectory(path);
+  if (error == -EEXIST) return {};
+  if (error != 0) return Fault{error, "mkdir", path}.ToStatus();
+  const std::size_t slash = path.find_last_of('/');
+  const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  return Fault{file_system.SyncDirectory(parent), "fsync", parent}.ToStatus();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<WalJournal>> WalJournal::Open(WalOptions options) {
+  FileSystem& file_system =
+      options.file_system != nullptr ? *options.file_system : SystemFileSystem();
+  options.segment_size = std::max(options.segment_size, kLeastSegmentSize);
+  while (options.directory.size() > 1 && options.directory.back() == '/') {
+    options.directory.pop_back();
+  }
+  if (Status status = MakeDirectory(file_system, options.directory); !status.ok()) return status;
+  auto lock = LockDirectory(file_system, options.directory);
+  if (!lock.ok()) return lock.status();
+  return std::unique_ptr<WalJournal>(new WalJournal(std::move(options), std::move(lock.value())));
+}
+
+WalJournal::WalJournal(WalOptions options, std::unique_ptr<File> lock)
+    : options_(std::move(options)),
+      file_system_(options_.file_system != nullptr ? *options_.file_system : SystemFileSystem()),
+      lock_(std::move(lock)),
+      journal_salt_(options_.salt ? *options_.salt : RandomSalt()) {}
+
+WalJournal::~WalJournal() = default;
+
+Lsn WalJournal::Append(const Record& record) {
+  NoteId(record);
+  if (!progress_.failure.ok()) return ++lsn_;
+  if (record.kind == Record::Kind::kNextId && Full() && !Accepts(Record::Kind::kDelete)) {
+    settings_missed_ = true;
+    return lsn_;
+  }
+  const std::size_t size = AppendFrame(record);
+  Account(record, size);
+  if (batch_.bytes.size() >= kHandOverBytes && !rolling_) HandOver();
+  return lsn_;
+}
+
+// Appends to the batch that gathers, in the next segment if there is no room in this one.
+std::size_t WalJournal::AppendFrame(const Record& record) {
+  if (batch_.bytes.empty()) BeginBatch();
+  ByteBuffer& bytes = batch_.bytes;
+  std::size_t at = bytes.size();
+  bytes.Extend(kFrameHeaderSize);
+  const std::size_t record_size = codec_.Encode(record, bytes);
+  const std::size_t body_size = record.body.size();
+  if (body_size > 0) std::memcpy(bytes.Extend(body_size), record.body.data(), body_size);
+  const std::size_t size = bytes.size() - at;
+  if (!rolling_ && offset_ + bytes.size() > Limit()) {
+    const std::string frame(bytes.data() + at, size);
+    bytes.Shrink(at);
+    Roll(options_.segment_size, size);
+    at = bytes.size();
+    std::memcpy(bytes.Extend(size), frame.data(), size);
+  }
+  SealFrame(bytes.data() + at, static_cast<std::uint32_t>(record_size),
+            static_cast<std::uint32_t>(body_size), salt_, offset_ + at);
+  batch_.last = ++lsn_;
+  ++stats_.appends;
+  stats_.appended_bytes += size;
+  return size;
+}
+
+void WalJournal::NoteId(const Record& record) {
+  const bool names = record.kind == Record::Kind::kNextId || record.kind == Record::Kind::kEnd;
+  const std::uint64_t next = names ? record.id : record.id + 1;
+  if (record.id < kFirstSpareId) kept_.next_id = std::max(kept_.next_id, next);
+}
+
+void WalJournal::Account(const Record& record, std::size_t size) {
+  switch (record.kind) {
+    case Record::Kind::kPut:
+    case Record::Kind::kSeen:
+      compactor_.OnPut(record.id, size);
+      break;
+    case Record::Kind::kDelete:
+      compactor_.OnDelete(record.id, size);
+      break;
+    case Record::Kind::kChange:
+    case Record::Kind::kTube:
+    case Record::Kind::kNextId:
+    case Record::Kind::kSchedule:
+    case Record::Kind::kMark:
+    case Record::Kind::kCount:
+    case Record::Kind::kEnd:
+      compactor_.OnOther(size);
+      break;
+  }
+}
+
+void WalJournal::BeginBatch() {
+  batch_ = writer_->NewBatch();
+  batch_.bytes.Clear();
+  batch_.bytes.Extend(kMarkSize);
+  batch_.first = lsn_ + 1;
+  batch_.last = lsn_;
+  batch_.barrier = false;
+}
+
+void WalJournal::HandOver() {
+  const bool has_content = batch_.last >= batch_.first || batch_.barrier;
+  if (!batch_.bytes.empty() && has_content) {
+    batch_.segment = segment_;
+    batch_.segment_size = segment_size_;
+    batch_.offset = offset_;
+    batch_.oldest = oldest_;
+    batch_.next_id = kept_.next_id;
+    offset_ += batch_.bytes.size();
+    handed_bytes_ += batch_.bytes.size();
+    writer_->Submit(std::move(batch_));
+  }
+  batch_ = {};
+}
+
+// A batch of nothing: that everything before is on disk is what it says.
+void WalJournal::HandOverMark() {
+  HandOver();
+  if (Room() < kMarkSize) Roll(options_.segment_size);
+  HandOver();
+  BeginBatch();
+  batch_.barrier = true;
+  HandOver();
+}
+
+// Goes on in the next segment, which begins with all settings, so that the older segments are not
+// needed for them, and is large enough for the frame that comes next.
+void WalJournal::Roll(std::uint64_t size, std::size_t frame_size) {
+  BeginSegment(size);
+  AddSettings(frame_size);
+}
+
+void WalJournal::BeginSegment(std::uint64_t size) {
+  HandOver();
+  if (segment_size_ != 0) compactor_.Resize(SealedSize(offset_, segment_size_));
+  ++segment_;
+  salt_ = SegmentSalt(journal_salt_, segment_);
+  offset_ = kSegmentHeaderSize;
+  segment_size_ = limit_ = size;
+  compactor_.Begin(segment_, segment_size_);
+  rolling_ = true;
+  BeginBatch();
+}
+
+void WalJournal::AddSettings(std::size_t frame_size) {
+  const std::size_t settings = AppendSettings();
+  rolling_ = false;
+  const std::uint64_t needed = offset_ + batch_.bytes.size() + frame_size + 2 * kMarkSize;
+  segment_size_ = limit_ = std::max({segment_size_, needed, std::uint64_t{4} * settings});
+  if (needed > options_.segment_size) segment_size_ += Slack();
+  compactor_.Resize(segment_size_);
+}
+
+std::size_t WalJournal::AppendSettings() {
+  std::size_t total = 0;
+  state_->CaptureSettings([this, &total](const Record& record) {
+    NoteId(record);
+    total += AppendFrame(record);
+  });
+  compactor_.OnSettings(total);
+  settings_bytes_ = total;
+  settings_missed_ = false;
+  return total;
+}
+
+bool WalJournal::Accepts(Record::Kind kind) const {
+  if (!progress_.failure.ok()) return false;
+  if (!Full()) return true;
+  const std::uint64_t kept = std::min<std::uint64_t>(4096, segment_size_ / 16);
+  return kind == Record::Kind::kDelete && !progress_.stalled && Room() > kept;
+}
+
+bool WalJournal::HasRoomFor(std::uint64_t body) const {
+  return HasRoomForFrame(body + kRecordRoom);
+}
+
+// A segment of its own for it must leave space to prepare the next one.
+bool WalJournal::HasRoomForFrame(std::uint64_t size) const {
+  const std::uint64_t needed = size + 2 * kMarkSize + kSegmentHeaderSize;
+  if (needed <= Room() || needed + settings_bytes_ <= options_.segment_size) return true;
+  const std::uint64_t free = file_system_.FreeBytes(options_.directory);
+  if (free == UINT64_MAX) return true;
+  const std::uint64_t beside = Slack() + options_.segment_size + settings_bytes_;
+  return free + progress_.spare_bytes >= needed + beside + WaitingBytes();
+}
+
+// A failure leaves none but these; on a full disk they are needed when kNextId is dropped.
+std::uint64_t WalJournal::SpareIds() const {
+  const bool needed = !progress_.failure.ok() || !Accepts(Record::Kind::kDelete);
+  return needed && start_is_kept_ ? kFirstSpareId + (kept_.starts << 30U) : 0;
+}
+
+Status WalJournal::Health() const {
+  return progress_.failure.ok() ? progress_.full : progress_.failure;
+}
+
+void WalJournal::Flush(Time /*now*/) {
+  if (!progress_.failure.ok()) return;
+  if (settings_missed_ && !Full()) AppendSettings();
+  if (options_.compact) Compact();
+  HandOver();
+  if (oldest_ != compactor_.oldest()) Release();
+  const bool wanted = compactor_.RoomForSpare();
+  if (wanted != spare_wanted_) writer_->WantSpare(wanted);
+  spare_wanted_ = wanted;
+  if (!options_.own_thread) Work();
+}
+
+void WalJournal::Compact() {
+  std::optional<std::uint64_t> room;
+  if (Full()) room = Room();
+  std::uint64_t allowance = progress_.stalled ? 0 : compactor_.Allowance(room);
+  int steps = kCompactSteps;
+  while (allowance > 0 && !compactor_.OldestIsDone()) {
+    const std::optional<std::uint64_t> id = NextToCarry(steps);
+    if (!id) {
+      if (!large_) writer_->Notify();  // the next round goes on looking
+      break;
+    }
+    std::size_t size = 1;
+    const bool lives = state_->Capture(*id, [this, &size](const Record& record) {
+      size = AppendFrame(record);
+      compactor_.OnCarried(record.id, size);
+      ++segments_.migrated;
+      segments_.migrated_bytes += size;
+    });
+    if (!lives) compactor_.Forget(*id);
+    allowance -= std::min<std::uint64_t>(allowance, size);
+  }
+  for (; compactor_.OldestIsDone(); compactor_.DropOldest()) ++segments_.released;
+}
+
+// nullopt: not found yet, or it waits for space.
+std::optional<std::uint64_t> WalJournal::NextToCarry(int& steps) {
+  if (!large_ || compactor_.InOldest(*large_) == 0) large_ = compactor_.NextLive(steps);
+  if (!large_ || !HasRoomForFrame(compactor_.InOldest(*large_))) return std::nullopt;
+  return std::exchange(large_, std::nullopt);
+}
+
+// The segments that are done with leave when all that was carried out of them is on disk, and when
+// the log says on disk that it begins behind them.
+void WalJournal::Release() {
+  oldest_ = compactor_.oldest();
+  HandOverMark();
+}
+
+// Without a thread of its own, the writer works here.
+void WalJournal::Work() {
+  while (writer_->Work() == 0) {
+  }
+}
+
+void WalJournal::SetOnDurable(std::function<void(Lsn)> on_durable) {
+  on_durable_ = std::move(on_durable);
+}
+
+void WalJournal::SetOnStuck(const std::function<void(bool for_good)>& on_stuck) {
+  on_stuck_ = on_stuck;
+}
+
+void WalJournal::OnNotify() {
+  const Lsn before = progress_.durable;
+  const bool had_failed = !progress_.failure.ok();
+  const bool was_stalled = progress_.stalled;
+  progress_ = writer_->Progress();
+  if (progress_.durable > before && on_durable_) on_durable_(progress_.durable);
+  const bool fails = !progress_.failure.ok() && !had_failed;
+  const bool stalls = progress_.stalled && !was_stalled;
+  if ((fails || stalls) && on_stuck_) on_stuck_(fails);
+}
+
+std::uint64_t WalJournal::WaitingBytes() const {
+  return handed_bytes_ - progress_.done_bytes + batch_.bytes.size();
+}
+
+JournalStats WalJournal::Stats() const {
+  JournalStats stats = stats_;
+  stats.batches = progress_.done_batches;
+  stats.syncs = progress_.syncs;
+  stats.sync_times = progress_.sync_times;
+  stats.failed = !progress_.failure.ok();
+  stats.full = Full();
+  return stats;
+}
+
+SegmentStats WalJournal::Segments() const {
+  SegmentStats stats = segments_;
+  stats.oldest = compactor_.oldest();
+  stats.current = segment_;
+  stats.count = compactor_.segments();
+  stats.size = options_.segment_size;
+  stats.stored_bytes = progress_.disk_bytes;
+  stats.live_bytes = compactor_.live_bytes();
+  return stats;
+}
+
+Status WalJournal::Close() {
+  if (writer_ == nullptr) return {};
+  Flush(0);
+  if (progress_.failure.ok()) {
+    AppendEnd();
+    HandOverMark();
+  }
+  if (options_.own_thread) {
+    writer_->Stop();
+  } else {
+    Work();
+  }
+  OnNotify();
+  const Status kept = KeepEnd();
+  return kept.ok() ? Health() : kept;
+}
+
+// On a full disk, if there is room.
+void WalJournal::AppendEnd() {
+  if (Full() && (progress_.stalled || Room() < 4 * kMarkSize)) return;
+  Record end;
+  end.kind = Record::Kind::kEnd;
+  end.id = kept_.next_id;
+  Append(end);
+  ended_ = true;
+}
+
+// Once nothing can follow.
+Status WalJournal::KeepEnd() {
+  const bool whole = progress_.failure.ok() && !progress_.stalled && WaitingBytes() == 0;
+  if (!ended_ || !whole) return {};
+  ended_ = false;
+  kept_.segment = segment_;
+  kept_.lsn = lsn_;
+  kept_.ended = true;
+  const Fault fault = WriteState(file_system_, options_.directory, kept_);
+  return fault.no_space() ? Status() : fault.ToStatus();
+}
+
+}  // namespace gearstalk

@@ -1,0 +1,142 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "broker/journal/compactor.h"
+#include "broker/journal/journal.h"
+#include "broker/journal/record_codec.h"
+#include "broker/journal/wal/file_system.h"
+#include "broker/journal/wal/wal_format.h"
+#include "broker/journal/wal/wal_recovery.h"
+#include "broker/journal/wal/wal_writer.h"
+
+namespace gearstalk {
+
+struct WalOptions {
+  std::string directory;  // made if it is not there, its parent must be
+  SyncMode sync = SyncMode::kAlways;
+  Time interval = 0;                                 // of SyncMode::kInterval
+  std::uint64_t segment_size = kDefaultSegmentSize;  // bytes; at least kLeastSegmentSize
+  // For tools and tests.
+  FileSystem* file_system = nullptr;  // nullptr: SystemFileSystem()
+  bool own_thread = true;             // false: Flush itself writes and syncs
+  bool compact = true;
+  std::uint64_t first_segment = 1;    // number of the first segment of a new journal
+  std::optional<std::uint64_t> salt;  // drawn at random if not given
+};
+
+// The journal in segment files of one directory. docs/journal-format.md has the files,
+// docs/durability.md what is promised.
+//
+// On the loop's thread: Append encodes into the batch that gathers, Flush hands it to the writer's
+// thread, and when NotifyFd gets readable OnNotify learns how far the disk is. Nothing here waits
+// for the disk but Start and Close.
+class WalJournal final : public Journal {
+ public:
+  // Takes the directory; kInvalid if another process has it.
+  static Result<std::unique_ptr<WalJournal>> Open(WalOptions options);
+  ~WalJournal() override;
+
+  Status Start(LiveState& state, JournalEvents& events) override;
+  bool Persistent() const override { return true; }
+  Lsn Append(const Record& record) override;
+  bool Accepts(Record::Kind kind) const override;
+  bool HasRoomFor(std::uint64_t body) const override;
+  std::uint64_t SpareIds() const override;
+  Status Health() const override;
+  void Flush(Time now) override;
+  Lsn Durable() const override { return progress_.durable; }
+  void SetOnDurable(std::function<void(Lsn)> on_durable) override;
+  void SetOnStuck(const std::function<void(bool for_good)>& on_stuck) override;
+  std::uint64_t WaitingBytes() const override;
+  JournalStats Stats() const override;
+  SegmentStats Segments() const override;
+  int NotifyFd() const override { return writer_->notify_fd(); }
+  void OnNotify() override;
+  // Writes and syncs everything, ends the thread. Health() at the end.
+  Status Close() override;
+
+  // What Start cut off at the end of the log, in words for a person; empty if nothing. It is in the
+  // log, too.
+  const std::string& torn() const { return torn_; }
+
+ private:
+  WalJournal(WalOptions options, std::unique_ptr<File> lock);
+
+  Status Recover(JournalEvents& events, WalRecovery& recovery);
+  Status KeepStart(const WalRecovery& recovery);
+  void AppendEnd();
+  Status KeepEnd();
+  Status Repair(const WalRecovery& recovery);
+  Status RewriteTail(const WalRecovery& recovery);
+  Status StartWriting(const WalRecovery& recovery, JournalEvents& events);
+  std::size_t AppendFrame(const Record& record);
+  // No id from kept_.next_id on is in a record.
+  void NoteId(const Record& record);
+  void Account(const Record& record, std::size_t size);
+  void BeginBatch();
+  void HandOver();
+  void HandOverMark();
+  void Roll(std::uint64_t size, std::size_t frame_size = 0);
+  void BeginSegment(std::uint64_t size);
+  void AddSettings(std::size_t frame_size);
+  std::size_t AppendSettings();
+  void Compact();
+  void Release();
+  void Work();
+  bool HasRoomForFrame(std::uint64_t size) const;
+  std::optional<std::uint64_t> NextToCarry(int& steps);
+  // Room behind a large record, for the deletions of a full disk alone.
+  std::uint64_t Slack() const { return options_.segment_size / 16; }
+  std::uint64_t Limit() const { return Full() ? segment_size_ : limit_; }
+  std::uint64_t Room() const {
+    const std::uint64_t used = offset_ + batch_.bytes.size();
+    return Limit() - std::min(Limit(), used);
+  }
+  bool Full() const { return !progress_.full.ok(); }
+
+  static constexpr std::size_t kHandOverBytes = 1 << 20;
+  static constexpr int kCompactSteps = 4096;
+  static constexpr std::uint64_t kRecordRoom = 64 * 1024;  // of a large job, beside its body
+
+  const WalOptions options_;
+  FileSystem& file_system_;
+  const std::unique_ptr<File> lock_;
+  const std::uint64_t journal_salt_;
+  LiveState* state_ = nullptr;
+  std::unique_ptr<WalWriter> writer_;
+  std::function<void(Lsn)> on_durable_;
+  std::function<void(bool)> on_stuck_;
+  WriterProgress progress_;
+  RecordCodec codec_;
+  Compactor compactor_;
+  JournalStats stats_;
+  SegmentStats segments_;
+  std::string torn_;
+
+  // The segment being written, as far as it was handed over, and the batch that gathers.
+  std::uint64_t segment_ = 0;
+  std::uint64_t segment_size_ = 0;
+  std::uint64_t limit_ = 0;  // of what is written while the disk is not full
+  std::uint64_t salt_ = 0;
+  std::uint64_t offset_ = 0;
+  Batch batch_;
+  Lsn lsn_ = 0;
+  std::uint64_t oldest_ = 0;  // as the last batch says
+  std::uint64_t handed_bytes_ = 0;
+  bool rolling_ = false;          // the segment takes whatever comes, and grows to hold it
+  bool settings_missed_ = false;  // there was no room for them
+  bool spare_wanted_ = false;
+  std::size_t settings_bytes_ = 0;      // that the segment begins with
+  std::optional<std::uint64_t> large_;  // the job to carry next, when there is space for it
+  JournalState kept_;                   // as of the start; next_id as of now
+  bool start_is_kept_ = false;
+  bool ended_ = false;
+};
+
+}  // namespace gearstalk

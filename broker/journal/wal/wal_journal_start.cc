@@ -1,0 +1,151 @@
+// What a start of the journal does: reads the log, makes the files what was read, and begins to
+// write behind it.
+
+#include <utility>
+
+#include "broker/base/check.h"
+#include "broker/base/log.h"
+#include "broker/journal/wal/state_file.h"
+#include "broker/journal/wal/wal_journal.h"
+
+namespace gearstalk {
+namespace {
+
+Status WithAdvice(Status status, const std::string& directory) {
+  if (status.code() != Code::kCorrupt) return status;
+  return {Code::kCorrupt, status.message() + "; gearstalkd --journal-check " + directory +
+                              " lists all damage, gearstalkd --journal-salvage " + directory +
+                              " starts a new journal from what can be read"};
+}
+
+}  // namespace
+
+Status WalJournal::Start(LiveState& state, JournalEvents& events) {
+  GS_CHECK(state_ == nullptr);
+  state_ = &state;
+  if (file_system_.CopiesOnWrite(options_.directory)) {
+    Log(LogLevel::kWarning,
+        options_.directory +
+            " is on a file system that copies on write: when it is full, deletions may be "
+            "refused like puts, and a start may fail; see \"When the disk is full\" in "
+            "durability.md");
+  }
+  WalRecovery recovery(file_system_, options_.directory);
+  if (Status status = Recover(events, recovery); !status.ok()) {
+    return WithAdvice(std::move(status), options_.directory);
+  }
+  if (Status status = Repair(recovery); !status.ok()) return status;
+  if (Status status = StartWriting(recovery, events); !status.ok()) return status;
+  events.OnServing();
+  return {};
+}
+
+Status WalJournal::Recover(JournalEvents& events, WalRecovery& recovery) {
+  Status status = recovery.Run(
+      [this](const WalRecovery::Segment& segment) {
+        compactor_.Begin(segment.number, segment.size);
+      },
+      [this](const Record& record, std::size_t size) {
+        Account(record, size);
+        NoteId(record);
+        return state_->Apply(record);
+      },
+      [&events](const FollowProgress& progress) { events.OnFollowing(progress); });
+  if (!status.ok()) return status;
+  torn_ = recovery.torn();
+  if (!torn_.empty()) Log(LogLevel::kWarning, torn_);
+  if (recovery.kept_ids() <= kept_.next_id) return {};
+  kept_.next_id = recovery.kept_ids();
+  Record taken;
+  taken.kind = Record::Kind::kNextId;
+  taken.id = kept_.next_id;
+  return state_->Apply(taken);
+}
+
+// Makes the files what was read: from here on the log ends where reading ended, on disk too.
+Status WalJournal::Repair(const WalRecovery& recovery) {
+  if (Status status = RewriteTail(recovery); !status.ok()) return status;
+  if (Status status = KeepStart(recovery); !status.ok()) return status;
+  for (const WalRecovery::Segment& segment : recovery.released()) {
+    if (const int error = file_system_.Unlink(segment.path)) {
+      return Fault{error, "unlink", segment.path}.ToStatus();
+    }
+  }
+  const std::string spare = options_.directory + "/" + kSpareName;
+  const int error = file_system_.Unlink(spare);
+  if (error != 0 && error != -ENOENT) return Fault{error, "unlink", spare}.ToStatus();
+  return Fault{file_system_.SyncDirectory(options_.directory), "fsync", options_.directory}
+      .ToStatus();
+}
+
+// From here on it is kept what was read, and that the log goes on; also before any file goes away
+// that is kept as being there.
+Status WalJournal::KeepStart(const WalRecovery& recovery) {
+  const auto& log = recovery.segments();
+  kept_.segment = log.empty() ? 0 : log.back().number;
+  kept_.lsn = recovery.last();
+  // A number that no start before had: where none is kept, no start had any.
+  kept_.starts = recovery.kept() ? recovery.kept()->starts + 1 : kept_.segment + 1;
+  JournalState state = kept_;
+  state.next_id += WalWriter::kKeptIds;
+  const Fault fault = WriteState(file_system_, options_.directory, state);
+  start_is_kept_ = !fault;
+  return fault.no_space() ? Status() : fault.ToStatus();
+}
+
+// What was read may be in memory only, and a sync that failed earlier would not be repeated for
+// it: so what is not known to be on disk is written once more.
+Status WalJournal::RewriteTail(const WalRecovery& recovery) {
+  if (recovery.segments().empty()) return {};
+  const std::string& path = recovery.segments().back().path;
+  const auto opened = file_system_.Open(path, FileSystem::Mode::kWrite);
+  if (opened.error != 0) return Fault{opened.error, "open", path}.ToStatus();
+  File& file = *opened.file;
+  ByteBuffer tail;
+  const std::size_t size = recovery.used() - recovery.synced();
+  const std::int64_t got = ReadFully(file, recovery.synced(), tail.Extend(size), size);
+  if (got < 0) return Fault{static_cast<int>(got), "read", path}.ToStatus();
+  if (const int error = WriteFully(file, recovery.synced(), tail.view())) {
+    return Fault{error, "pwrite", path}.ToStatus();
+  }
+  if (const int error = file.Truncate(recovery.used())) {
+    return Fault{error, "ftruncate", path}.ToStatus();
+  }
+  return Fault{file.Sync(), "fdatasync", path}.ToStatus();
+}
+
+Status WalJournal::StartWriting(const WalRecovery& recovery, JournalEvents& events) {
+  SegmentFiles files(file_system_, options_.directory, options_.segment_size, journal_salt_);
+  segment_ = options_.first_segment - 1;
+  for (const WalRecovery::Segment& segment : recovery.segments()) {
+    const bool last = &segment == &recovery.segments().back();
+    files.Adopt(segment.number, last ? recovery.used() : segment.size);
+    segment_ = segment.number;
+  }
+  for (const WalRecovery::Segment& segment : recovery.prepared()) {
+    if (!start_is_kept_) break;  // one of them may be kept as begun
+    if (Fault fault = files.AdoptPrepared(segment.number, segment.size)) return fault.ToStatus();
+  }
+  if (compactor_.current() > segment_) compactor_.DropCurrent();
+  if (segment_ != 0 && compactor_.segments() > 0) compactor_.Resize(recovery.used());
+  files.SetCurrent(segment_);
+  const Fault fault = files.PrepareWhatFits();
+  if (fault && !fault.no_space()) return fault.ToStatus();
+  const std::uint64_t size = files.Prepared() ? files.prepared_size() : options_.segment_size;
+  lsn_ = recovery.last();
+  JournalState kept = kept_;
+  kept.next_id += WalWriter::kKeptIds;
+  WalWriter::Options options{options_.sync, options_.interval, fault.ToStatus(), kept};
+  writer_ = std::make_unique<WalWriter>(file_system_, std::move(files), lsn_, options);
+  progress_ = writer_->Progress();
+  BeginSegment(size);
+  events.OnActive();
+  AddSettings(0);
+  oldest_ = compactor_.oldest();
+  compactor_.EarnFromStart();
+  if (options_.own_thread) writer_->Start();
+  Flush(0);
+  return {};
+}
+
+}  // namespace gearstalk

@@ -1,0 +1,252 @@
+#include "broker/journal/wal/wal_recovery.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "broker/journal/wal/fault.h"
+#include "broker/journal/wal/state_file.h"
+
+namespace gearstalk {
+namespace {
+
+constexpr std::uint64_t kProgressRecords = 65536;
+
+Status Damaged(const std::string& path, std::uint64_t offset, const std::string& what) {
+  return {Code::kCorrupt, path + " at offset " + std::to_string(offset) + ": " + what};
+}
+
+}  // namespace
+
+Status FindSegments(FileSystem& file_system, const std::string& directory,
+                    std::vector<FoundSegment>& found) {
+  std::vector<std::string> names;
+  if (const int error = file_system.List(directory, names)) {
+    return Fault{error, "list", directory}.ToStatus();
+  }
+  found.clear();
+  for (const std::string& name : names) {
+    if (const std::uint64_t number = SegmentNumber(name)) {
+      found.push_back({number, std::string(directory).append("/").append(name), 0, {}, {}});
+    }
+  }
+  std::sort(found.begin(), found.end(),
+            [](const FoundSegment& a, const FoundSegment& b) { return a.number < b.number; });
+  for (FoundSegment& segment : found) {
+    const auto opened = file_system.Open(segment.path, FileSystem::Mode::kRead);
+    if (opened.error != 0) return Fault{opened.error, "open", segment.path}.ToStatus();
+    const std::int64_t size = opened.file->Size();
+    char bytes[kSegmentHeaderSize];
+    const std::int64_t got = size < 0 ? size : ReadFully(*opened.file, 0, bytes, sizeof bytes);
+    if (got < 0) return Fault{static_cast<int>(got), "read", segment.path}.ToStatus();
+    segment.size = static_cast<std::uint64_t>(size);
+    segment.header_status =
+        DecodeSegmentHeader({bytes, static_cast<std::size_t>(got)}, segment.header);
+    if (segment.header_status.ok() && segment.header.number != segment.number) {
+      segment.header_status = {
+          Code::kCorrupt, "the header is that of segment " + std::to_string(segment.header.number)};
+    }
+  }
+  return {};
+}
+
+Status LoadSegment(FileSystem& file_system, const FoundSegment& segment, ByteBuffer& bytes) {
+  bytes.Clear();
+  const auto opened = file_system.Open(segment.path, FileSystem::Mode::kRead);
+  if (opened.error != 0) return Fault{opened.error, "open", segment.path}.ToStatus();
+  char* room = bytes.Extend(segment.size);
+  const std::int64_t got = ReadFully(*opened.file, 0, room, segment.size);
+  if (got < 0) return Fault{static_cast<int>(got), "read", segment.path}.ToStatus();
+  bytes.Shrink(static_cast<std::size_t>(got));
+  return {};
+}
+
+WalRecovery::WalRecovery(FileSystem& file_system, std::string directory)
+    : file_system_(file_system), directory_(std::move(directory)) {}
+
+Status WalRecovery::Run(const std::function<void(const Segment&)>& begin, const Visit& visit,
+                        const std::function<void(const FollowProgress&)>& on_progress) {
+  on_progress_ = on_progress;
+  std::vector<FoundSegment> found;
+  Status status = FindSegments(file_system_, directory_, found);
+  if (!status.ok()) return status;
+  Result<std::optional<JournalState>> kept = ReadState(file_system_, directory_);
+  if (!kept.ok()) return kept.status();
+  kept_ = kept.value();
+  if (status = Arrange(std::move(found)); !status.ok()) return status;
+  for (const FoundSegment& segment : log_) {
+    if (on_progress_) on_progress_(progress_);
+    segments_.push_back({segment.number, segment.path, segment.size});
+    begin(segments_.back());
+    status = ReadSegment(segment, &segment == &log_.back(), visit);
+    if (!status.ok()) return status;
+  }
+  bytes_.Free();
+  DropEmptyLast();
+  if (on_progress_) on_progress_(progress_);
+  return CheckKept();
+}
+
+// Damage behind what is kept as on disk looks like a write that was not finished; this tells.
+Status WalRecovery::CheckKept() {
+  if (!kept_) return {};
+  const std::uint64_t newest = segments_.empty() ? 0 : segments_.back().number;
+  if (last_ < kept_->lsn) {
+    const bool other = segments_.empty() || (kept_->ended && newest < kept_->segment);
+    const std::string path =
+        other ? directory_ + "/" + SegmentName(kept_->segment) : segments_.back().path;
+    return Damaged(path, other ? kSegmentHeaderSize : used_,
+                   "the log ends at record " + std::to_string(last_) + ", and records up to " +
+                       std::to_string(kept_->lsn) + " were on disk");
+  }
+  ended_ = kept_->ended && newest == kept_->segment && last_ == kept_->lsn;
+  if (!ended_ || torn_.empty()) return {};
+  return Damaged(torn_path_, torn_at_, "it was changed after the log had ended in order");
+}
+
+std::uint64_t WalRecovery::kept_ids() const {
+  if (!kept_) return 0;
+  const std::uint64_t newest = segments_.empty() ? 0 : segments_.back().number;
+  return ended_ || newest < kept_->segment ? kept_->next_id : 0;
+}
+
+// Which of the files are the log.
+Status WalRecovery::Arrange(std::vector<FoundSegment> found) {
+  for (const FoundSegment& segment : found) {
+    // A newer version may mean anything by its files: none of them is touched.
+    if (segment.header_status.code() == Code::kInvalid) {
+      return {Code::kInvalid, segment.path + " is of " + segment.header_status.message()};
+    }
+  }
+  if (Status status = FindEnd(found); !status.ok()) return status;
+  for (FoundSegment& segment : found) {
+    if (segment.number < oldest_) {
+      released_.push_back({segment.number, segment.path, segment.size});
+      continue;
+    }
+    if (!segment.header_status.ok()) {
+      return Damaged(segment.path, 0, segment.header_status.message());
+    }
+    const std::uint64_t expected = oldest_ + log_.size();
+    if (segment.number != expected) {
+      return Damaged(directory_ + "/" + SegmentName(expected), 0, "the file is missing");
+    }
+    progress_.total_bytes += segment.size;
+    log_.push_back(std::move(segment));
+  }
+  return CheckStart();
+}
+
+// A log that has not lost its last segments: what was prepared comes right behind them.
+Status WalRecovery::CheckStart() const {
+  const std::uint64_t expected = log_.empty() ? 0 : log_.back().number;
+  const auto is_kept = [this](const Segment& segment) { return segment.number == kept_->segment; };
+  if (kept_ && kept_->segment > expected &&
+      std::none_of(prepared_.begin(), prepared_.end(), is_kept)) {
+    return Damaged(directory_ + "/" + SegmentName(kept_->segment), 0, "the file is missing");
+  }
+  if (prepared_.empty()) return {};
+  const std::uint64_t before = prepared_.back().number - 1;
+  if (before == expected) return {};
+  return Damaged(directory_ + "/" + SegmentName(before), 0, "the file is missing");
+}
+
+// The last mark of the last segment says where the log begins. Behind that segment there can be one
+// that was prepared; before it one whose first batch never came to the disk.
+Status WalRecovery::FindEnd(std::vector<FoundSegment>& found) {
+  while (!found.empty()) {
+    const FoundSegment& last = found.back();
+    if (!last.header_status.ok()) return Damaged(last.path, 0, last.header_status.message());
+    if (Status status = LoadSegment(file_system_, last, bytes_); !status.ok()) return status;
+    Mark mark;
+    if (LastMark(bytes_.view(), last.header, mark)) {
+      oldest_ = mark.oldest;
+      return {};
+    }
+    if (prepared_.size() == 2) {
+      return Damaged(last.path, kSegmentHeaderSize, "nothing readable is in it");
+    }
+    SegmentReader reader(bytes_.view(), last.header);
+    if (reader.Next() == SegmentReader::Item::kBad) NoteTorn(last.path, kSegmentHeaderSize);
+    prepared_.push_back({last.number, last.path, last.size});
+    found.pop_back();
+  }
+  return {};
+}
+
+void WalRecovery::NoteTorn(const std::string& path, std::uint64_t offset) {
+  torn_path_ = path;
+  torn_at_ = offset;
+  torn_ =
+      path + ": cut off at offset " + std::to_string(offset) + ", where a write was not finished";
+}
+
+// If nothing of its first batch came to the disk in one piece, it counts as not begun.
+void WalRecovery::DropEmptyLast() {
+  if (segments_.empty() || used_ != kSegmentHeaderSize) return;
+  prepared_.push_back(segments_.back());
+  segments_.pop_back();
+  // The one before was complete on disk when this one was begun.
+  used_ = synced_ = segments_.empty() ? 0 : segments_.back().size;
+}
+
+Status WalRecovery::ReadSegment(const FoundSegment& segment, bool is_last, const Visit& visit) {
+  if (Status status = LoadSegment(file_system_, segment, bytes_); !status.ok()) return status;
+  SegmentReader reader(bytes_.view(), segment.header);
+  synced_ = kSegmentHeaderSize;
+  SegmentReader::Item item = reader.Next();
+  if (item != SegmentReader::Item::kMark && !is_last) {
+    return Damaged(segment.path, reader.offset(), "its first mark cannot be read");
+  }
+  for (bool first = true;; first = false, item = reader.Next()) {
+    if (item == SegmentReader::Item::kMark) {
+      if (Status status = AcceptMark(reader.mark(), reader, segment); !status.ok()) return status;
+    } else if (item == SegmentReader::Item::kRecord && !first) {
+      ++last_;
+      Record record;
+      Status status = codec_.Decode(reader.frame().record, reader.frame().body, record);
+      if (status.ok()) status = visit(record, reader.frame().size);
+      if (!status.ok()) return Damaged(segment.path, reader.offset(), status.message());
+      if (++progress_.records % kProgressRecords == 0 && on_progress_) {
+        FollowProgress progress = progress_;
+        progress.bytes += reader.offset();
+        on_progress_(progress);
+      }
+    } else {
+      progress_.bytes += segment.size;
+      return CheckEnd(reader, item, segment, is_last);
+    }
+  }
+}
+
+Status WalRecovery::AcceptMark(const Mark& mark, const SegmentReader& reader,
+                               const FoundSegment& segment) {
+  if (!started_) last_ = mark.next - 1;
+  started_ = true;
+  if (mark.next != last_ + 1) {
+    const std::string records =
+        "records " + std::to_string(last_ + 1) + " to " + std::to_string(mark.next - 1);
+    if (!stopped_.empty()) return {Code::kCorrupt, stopped_ + ": " + records + " are missing"};
+    return Damaged(segment.path, reader.offset(), records + " are missing before it");
+  }
+  stopped_.clear();
+  if (mark.durable == last_) synced_ = reader.offset();
+  return {};
+}
+
+// A batch that was being written when everything stopped leaves anything behind the last record.
+// What was on disk before that batch was begun cannot be missing, though.
+Status WalRecovery::CheckEnd(const SegmentReader& reader, SegmentReader::Item item,
+                             const FoundSegment& segment, bool is_last) {
+  const std::uint64_t offset = reader.offset();
+  stopped_ = segment.path + " at offset " + std::to_string(offset);
+  if (!is_last) return {};
+  used_ = offset;
+  if (KnownDurable(bytes_.view(), segment.header, offset, last_ + 1)) {
+    return Damaged(segment.path, offset,
+                   "record " + std::to_string(last_ + 1) + " was on disk and cannot be read");
+  }
+  if (item == SegmentReader::Item::kBad) NoteTorn(segment.path, offset);
+  return {};
+}
+
+}  // namespace gearstalk

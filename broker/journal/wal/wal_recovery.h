@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "broker/base/lsn.h"
+#include "broker/base/status.h"
+#include "broker/journal/byte_buffer.h"
+#include "broker/journal/journal.h"
+#include "broker/journal/record.h"
+#include "broker/journal/record_codec.h"
+#include "broker/journal/wal/file_system.h"
+#include "broker/journal/wal/wal_reader.h"
+
+namespace gearstalk {
+
+// A segment file as it is found.
+struct FoundSegment {
+  std::uint64_t number = 0;
+  std::string path;
+  std::uint64_t size = 0;
+  SegmentHeader header;
+  Status header_status;
+};
+
+// All segment files of a directory, by number. The Status is about the directory or a file that
+// cannot be read; a damaged header is said in the segment.
+Status FindSegments(FileSystem& file_system, const std::string& directory,
+                    std::vector<FoundSegment>& found);
+
+// The whole file.
+Status LoadSegment(FileSystem& file_system, const FoundSegment& segment, ByteBuffer& bytes);
+
+// Reads a log from its oldest segment to its end and says where that is. Strict: what is damaged,
+// missing or of a newer version is an error. What a crash leaves behind is none.
+class WalRecovery {
+ public:
+  // A record and the length of its frame.
+  using Visit = std::function<Status(const Record&, std::size_t size)>;
+  struct Segment {
+    std::uint64_t number = 0;
+    std::string path;
+    std::uint64_t size = 0;
+  };
+
+  WalRecovery(FileSystem& file_system, std::string directory);
+
+  // Calls `begin` before the records of each segment.
+  Status Run(const std::function<void(const Segment&)>& begin, const Visit& visit,
+             const std::function<void(const FollowProgress&)>& on_progress);
+
+  // What Run found.
+  const std::vector<Segment>& segments() const { return segments_; }  // of the log
+  const std::vector<Segment>& released() const { return released_; }  // left over, of no use
+  const std::vector<Segment>& prepared() const { return prepared_; }  // nothing is in them
+  Lsn last() const { return last_; }
+  std::uint64_t used() const { return used_; }      // bytes of the last segment that count
+  std::uint64_t synced() const { return synced_; }  // up to here it is known to be on disk
+  std::uint64_t records() const { return progress_.records; }
+  // What is kept beside the segments; nullopt: a version before wrote this log.
+  const std::optional<JournalState>& kept() const { return kept_; }
+  bool ended() const { return ended_; }  // in order
+  // No id from here on was given out, as far as the log itself does not say: 0 if it says all.
+  std::uint64_t kept_ids() const;
+  // Where something was cut off, or empty: a batch that was never acknowledged left it.
+  const std::string& torn() const { return torn_; }
+
+ private:
+  Status Arrange(std::vector<FoundSegment> found);
+  Status FindEnd(std::vector<FoundSegment>& found);
+  Status ReadSegment(const FoundSegment& segment, bool is_last, const Visit& visit);
+  Status ReadItems(SegmentReader& reader, const FoundSegment& segment, const Visit& visit);
+  Status CheckStart() const;
+  Status CheckKept();
+  void DropEmptyLast();
+  void NoteTorn(const std::string& path, std::uint64_t offset);
+  Status CheckEnd(const SegmentReader& reader, SegmentReader::Item item,
+                  const FoundSegment& segment, bool is_last);
+  Status AcceptMark(const Mark& mark, const SegmentReader& reader, const FoundSegment& segment);
+
+  FileSystem& file_system_;
+  const std::string directory_;
+  ByteBuffer bytes_;
+  RecordCodec codec_;
+  std::vector<FoundSegment> log_;
+  std::vector<Segment> segments_, released_;
+  std::vector<Segment> prepared_;
+  std::uint64_t oldest_ = 0;
+  bool started_ = false;
+  Lsn last_ = 0;
+  std::uint64_t used_ = 0, synced_ = 0;
+  std::string stopped_;  // where the segment before ended
+  std::string torn_;
+  std::string torn_path_;
+  std::uint64_t torn_at_ = 0;
+  std::optional<JournalState> kept_;
+  bool ended_ = false;
+  FollowProgress progress_;
+  std::function<void(const FollowProgress&)> on_progress_;
+};
+
+}  // namespace gearstalk

@@ -1,0 +1,266 @@
+#include "broker/journal/wal/wal_scan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "broker/journal/wal/state_file.h"
+
+namespace gearstalk {
+
+std::string WalGap::ToString() const {
+  std::string text = path;
+  if (to > 0) text += " at offset " + std::to_string(from) + " to " + std::to_string(to);
+  if (!why.empty()) text += ": " + why;
+  if (!counted) text += "; how many records are missing is not known";
+  if (lost == 0) return text;
+  if (first == 0) return text + "; records missing here and before: " + std::to_string(lost);
+  if (lost == 1) return text + "; record " + std::to_string(first) + " is missing";
+  return text + "; records " + std::to_string(first) + " to " + std::to_string(first + lost - 1) +
+         " are missing";
+}
+
+Result<bool> HasJournal(FileSystem& file_system, const std::string& directory) {
+  std::vector<std::string> names;
+  if (const int error = file_system.List(directory, names)) {
+    return Fault{error, "list", directory}.ToStatus();
+  }
+  return std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    return name == kStateName || SegmentNumber(name) != 0;
+  });
+}
+
+Status NoJournal(const std::string& directory) {
+  return {Code::kNotFound, directory + ": no journal here"};
+}
+
+WalScan::WalScan(FileSystem& file_system, std::string directory)
+    : file_system_(file_system), directory_(std::move(directory)) {}
+
+bool WalScan::damaged() const {
+  return std::any_of(gaps_.begin(), gaps_.end(), [](const WalGap& gap) { return !gap.torn; });
+}
+
+std::uint64_t WalScan::lost_records() const {
+  std::uint64_t records = 0;
+  for (const WalGap& gap : gaps_) records += gap.lost;
+  return records;
+}
+
+bool WalScan::lost_is_known() const {
+  return std::all_of(gaps_.begin(), gaps_.end(),
+                     [](const WalGap& gap) { return gap.counted || gap.torn; });
+}
+
+std::uint64_t WalScan::most_lost_records() const {
+  std::uint64_t records = 0;
+  for (const WalGap& gap : gaps_) {
+    records += std::max((gap.to - gap.from) / kFrameHeaderSize, gap.lost);
+  }
+  return records;
+}
+
+Status WalScan::Run(const Visit& visit) {
+  visit_ = visit;
+  const Result<bool> has = HasJournal(file_system_, directory_);
+  if (!has.ok()) return has.status();
+  if (!has.value()) return NoJournal(directory_);
+  std::vector<FoundSegment> found;
+  Status status = FindSegments(file_system_, directory_, found);
+  if (!status.ok()) return status;
+  for (const FoundSegment& segment : found) {
+    if (segment.header_status.code() == Code::kInvalid) {
+      return {Code::kInvalid, segment.path + " is of " + segment.header_status.message()};
+    }
+  }
+  if (status = ReadKept(); !status.ok()) return status;
+  if (status = FindEnds(found); !status.ok()) return status;
+  if (status = ReadAll(found); !status.ok()) return status;
+  Finish();
+  return Judge();
+}
+
+Status WalScan::ReadKept() {
+  Result<std::optional<JournalState>> kept = ReadState(file_system_, directory_);
+  if (kept.ok()) {
+    kept_ = kept.value();
+  } else if (kept.status().code() == Code::kCorrupt) {
+    gaps_.push_back({.path = kept.status().message(), .why = ""});
+  } else {
+    return kept.status();
+  }
+  return {};
+}
+
+// The last mark there is says where the log begins.
+Status WalScan::FindEnds(const std::vector<FoundSegment>& found) {
+  const std::uint64_t kept = kept_ ? kept_->segment : 0;
+  newest_ = std::max(kept, found.empty() ? 0 : found.back().number);
+  oldest_ = found.empty() ? newest_ : found.front().number;
+  for (auto segment = found.rbegin(); segment != found.rend(); ++segment) {
+    if (!segment->header_status.ok()) continue;
+    if (Status status = LoadSegment(file_system_, *segment, bytes_); !status.ok()) return status;
+    Mark mark;
+    if (!LastMark(bytes_.view(), segment->header, mark)) continue;
+    oldest_ = mark.oldest;
+    last_begun_ = segment->number;
+    break;
+  }
+  if (oldest_ <= 1) next_ = 1;  // nothing has left it
+  return {};
+}
+
+Status WalScan::ReadAll(const std::vector<FoundSegment>& found) {
+  std::uint64_t expected = oldest_;
+  for (const FoundSegment& segment : found) {
+    if (segment.number < oldest_) continue;
+    for (; expected < segment.number; ++expected) Missing(expected);
+    ++expected;
+    if (Status status = ReadSegment(segment); !status.ok()) return status;
+  }
+  for (; kept_ && expected != 0 && expected <= kept_->segment; ++expected) Missing(expected);
+  return {};
+}
+
+void WalScan::Missing(std::uint64_t segment) {
+  const std::string path = directory_ + "/" + SegmentName(segment);
+  stops_.push_back({{.path = path, .why = "the file is missing", .first = next_}, true, false});
+}
+
+Status WalScan::ReadSegment(const FoundSegment& segment) {
+  segments_.push_back({segment.path, segment.number, segment.size, 0});
+  if (!segment.header_status.ok()) {
+    stops_.push_back({{.path = segment.path,
+                       .to = segment.size,
+                       .why = segment.header_status.message(),
+                       .first = next_},
+                      true,
+                      false});
+    return {};
+  }
+  if (Status status = LoadSegment(file_system_, segment, bytes_); !status.ok()) return status;
+  SegmentReader reader(bytes_.view(), segment.header);
+  while (true) {
+    const SegmentReader::Item item = reader.Next();
+    if (item == SegmentReader::Item::kMark) {
+      TakeMark(reader.mark(), segment, reader.offset());
+    } else if (item == SegmentReader::Item::kRecord) {
+      ReadRecord(reader, segment);
+    } else if (!PassOver(reader, item, segment)) {
+      return {};
+    }
+  }
+}
+
+void WalScan::ReadRecord(const SegmentReader& reader, const FoundSegment& segment) {
+  const Lsn lsn = next_ == 0 ? 0 : next_++;
+  Record record;
+  const Frame& frame = reader.frame();
+  const Status status = codec_.Decode(frame.record, frame.body, record);
+  if (status.ok()) {
+    ++segments_.back().records;
+    visit_(record, segment.number);
+    return;
+  }
+  const std::uint64_t to = reader.offset() + frame.size;
+  gaps_.push_back(
+      {segment.path, reader.offset(), to, status.message(), false, 1, stops_.empty() ? lsn : 0});
+}
+
+// Goes on behind what cannot be read, if there is anything; notes what was passed over.
+bool WalScan::PassOver(SegmentReader& reader, SegmentReader::Item item,
+                       const FoundSegment& segment) {
+  Stop stop{{.path = segment.path,
+             .from = reader.offset(),
+             .to = segment.size,
+             .why = "it cannot be read",
+             .first = next_},
+            false,
+            item == SegmentReader::Item::kEnd};
+  if (reader.SkipToAny()) {
+    stop.gap.to = reader.next();
+    stop.certain = true;
+    stops_.push_back(std::move(stop));
+    return true;
+  }
+  if (reader.offset() == kSegmentHeaderSize && segment.number < last_begun_) {
+    stop.gap.why = "its first mark cannot be read";
+    stop.certain = true;
+  }
+  stops_.push_back(std::move(stop));
+  return false;
+}
+
+void WalScan::TakeMark(const Mark& mark, const FoundSegment& segment, std::uint64_t offset) {
+  const std::uint64_t missing = next_ != 0 && mark.next > next_ ? mark.next - next_ : 0;
+  if (missing > 0 && stops_.empty()) {
+    stops_.push_back({{.path = segment.path,
+                       .from = offset,
+                       .to = offset + kMarkSize,
+                       .why = "what should be before it is not there",
+                       .first = next_},
+                      true,
+                      false});
+  }
+  Settle(missing);
+  next_ = mark.next;
+}
+
+// So many records are missing in what was passed over since the last mark.
+void WalScan::Settle(std::uint64_t missing) {
+  const auto certain = [](const Stop& stop) { return stop.certain; };
+  if (std::any_of(stops_.begin(), stops_.end(), certain)) {
+    std::erase_if(stops_, [](const Stop& stop) { return !stop.certain; });
+  } else if (missing == 0) {
+    stops_.clear();
+  } else {
+    stops_.erase(stops_.begin(), stops_.end() - 1);
+  }
+  const bool one_each = stops_.size() == missing;
+  for (std::size_t i = 0; i < stops_.size(); ++i) {
+    WalGap& gap = stops_[i].gap;
+    const bool last = i + 1 == stops_.size();
+    gap.counted = next_ != 0;
+    if (one_each) {
+      gap.lost = 1;
+      gap.first += i;
+    } else if (last) {
+      gap.lost = missing;
+      if (stops_.size() > 1) gap.first = 0;
+    }
+    gaps_.push_back(std::move(gap));
+  }
+  stops_.clear();
+}
+
+// What is missing at the end is known if it is kept how far the log came.
+void WalScan::Finish() {
+  if (kept_ && next_ != 0 && kept_->lsn >= next_) Settle(kept_->lsn + 1 - next_);
+  ended_ = kept_ && kept_->ended && next_ == kept_->lsn + 1 && last_begun_ == kept_->segment;
+  for (Stop& stop : stops_) {
+    if (stop.readable && !stop.certain) continue;
+    stop.gap.torn = !stop.certain;
+    stop.gap.counted = !stop.certain || ended_;
+    if (stop.gap.torn) stop.gap.why = "a write was not finished";
+    gaps_.push_back(std::move(stop.gap));
+  }
+  stops_.clear();
+}
+
+// Of what follows the end at which a broker would begin, nothing was acknowledged.
+Status WalScan::Judge() {
+  WalRecovery recovery(file_system_, directory_);
+  const Status status = recovery.Run([](const WalRecovery::Segment&) {},
+                                     [](const Record&, std::size_t) { return Status(); }, nullptr);
+  if (status.ok()) {
+    for (WalGap& gap : gaps_) {
+      gap.torn = true;
+      gap.why = "a write was not finished";
+    }
+  } else if (!damaged()) {
+    if (status.code() != Code::kCorrupt) return status;
+    gaps_.push_back({.path = status.message(), .why = ""});
+  }
+  return {};
+}
+
+}  // namespace gearstalk
