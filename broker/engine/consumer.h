@@ -31,6 +31,8 @@ class Consumer : public Timer {
 
   const WatchList& watched() const { return watched_; }
   Tube* used() const { return used_; }
+  bool producer() const { return producer_; }  // has put or submitted
+  bool worker() const { return worker_; }      // has reserved, or can do a function
   bool waiting() const { return wait_ != Wait::kNone; }
   std::size_t held() const { return held_.size(); }
 
@@ -40,6 +42,8 @@ class Consumer : public Timer {
 
  private:
   friend class Engine;
+  friend class ReadyTubes;
+  friend class WaitingLine;
   enum class Wait : std::uint8_t { kNone, kReserving, kSleeping };
 
   using Hook = boost::intrusive::list_member_hook<>;
@@ -52,6 +56,7 @@ class Consumer : public Timer {
   bool joined_ = false;
   bool producer_ = false;         // has put or submitted
   bool worker_ = false;           // has reserved, or can do a function
+  bool limited_ = false;          // took a job under a CAN_DO_TIMEOUT since its last sleep
   bool needs_ttr_ = false;        // reserves (beanstalk): every job it takes has a deadline
   Time wait_until_ = kNever;      // reserve-with-timeout
   std::uint64_t wait_since_ = 0;  // rises with every new wait: the order of service

@@ -8,9 +8,19 @@ constexpr std::string_view kDefaultTube = "default";
 }  // namespace
 
 Engine::Engine(EngineOptions options, Journal& journal)
-    : options_(options), journal_(journal), persistent_(journal.Persistent()) {
+    : options_(options),
+      ready_tubes_(options.fair),
+      journal_(journal),
+      persistent_(journal.Persistent()),
+      idle_functions_(options.idle_functions) {
   // The default tube is permanent, as in beanstalkd.
   TubeNamed(kDefaultTube).permanent_ = true;
+}
+
+void Engine::SetOptions(const EngineOptions& options) {
+  options_ = options;
+  ready_tubes_.set_fair(options.fair);
+  idle_functions_.SetMost(options.idle_functions);
 }
 
 Engine::~Engine() {
@@ -32,7 +42,7 @@ bool Engine::Leave(Time now, Consumer& consumer) {
   EndWait(consumer);
   DropPromise(now, consumer);
   std::size_t steps = kSlice;
-  GiveBackHeld(now, consumer, steps, /*lost_try=*/true);
+  GiveBackHeld(now, consumer, steps, stopping_ ? BadEnd::kReturned : BadEnd::kLost);
   if (!consumer.held_.empty()) return false;
   while (!consumer.watched_.empty()) {
     if (steps-- == 0) return false;

@@ -1,69 +1,41 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <optional>
-#include <set>
+#include <random>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "broker/base/clock.h"
-#include "broker/base/status.h"
 #include "broker/base/time_histogram.h"
+#include "broker/base/wall_clock.h"
 #include "broker/engine/consumer.h"
 #include "broker/engine/deadlines.h"
 #include "broker/engine/id_table.h"
+#include "broker/engine/idle_functions.h"
 #include "broker/engine/job.h"
-#include "broker/engine/job_counts.h"
+#include "broker/engine/job_ids.h"
 #include "broker/engine/job_observer.h"
 #include "broker/engine/limits.h"
-#include "broker/engine/ready_index.h"
+#include "broker/engine/outcome.h"
+#include "broker/engine/ready_tubes.h"
+#include "broker/engine/records.h"
+#include "broker/engine/schedules.h"
+#include "broker/engine/seen_keys.h"
 #include "broker/engine/slab.h"
+#include "broker/engine/transfers.h"
 #include "broker/engine/tube.h"
 #include "broker/engine/tube_table.h"
 #include "broker/engine/unique_index.h"
+#include "broker/engine/verdict.h"
+#include "broker/engine/waiting_line.h"
 #include "broker/journal/journal.h"
+#include "broker/policy/policy_rules.h"
 
 namespace gearstalk {
-
-struct EngineOptions {
-  std::uint32_t default_ttr_s = 120;  // TTR of a job without one, for a consumer that needs one
-  std::uint32_t normal_to = 65536;    // highest priority that counts as Band::kNormal
-  std::uint32_t job_retries = 0;      // lost tries after which a job fails; 0 = no limit
-  bool wake_all = false;              // every new job wakes every sleeper, as gearmand does
-};
-
-// How a verb that changes something ended. Nobody may be told of it before `lsn` is durable.
-struct Outcome {
-  Code code = Code::kOk;
-  Lsn lsn = 0;
-  bool ok() const { return code == Code::kOk; }
-};
-
-struct Added {
-  Code code = Code::kOk;
-  JobId id = 0;
-  Lsn lsn = 0;
-  bool ok() const { return code == Code::kOk; }
-};
-
-struct Taken {
-  Job* job = nullptr;  // nullptr: none
-  Lsn lsn = 0;
-};
-
-// What `reserve` of a consumer came to at once.
-enum class ReserveResult : std::uint8_t { kTaken, kWaits, kDeadlineSoon, kTimedOut };
-
-struct EngineStats : JobCounts {
-  std::size_t urgent = 0, ready = 0, reserved = 0, delayed = 0, buried = 0;
-  std::size_t tubes = 0;
-  std::size_t producers = 0, workers = 0, waiting = 0;  // connections
-  std::array<std::uint64_t, kCodes> refused{};          // jobs and tubes, by Code
-};
 
 // The queue. One thread, no clock: everything that depends on time takes `now`, and Tick does what
 // is due. Every verb checks, appends at most one record to the journal, applies, and then serves
@@ -74,6 +46,7 @@ struct EngineStats : JobCounts {
 // or waiters, except where a comment says so.
 class Engine final : public LiveState {
  public:
+  using Kicked = gearstalk::Kicked;
   // Jobs, watches or tubes that verbs which say so do in one call.
   static constexpr std::size_t kSlice = 512;
 
@@ -83,11 +56,14 @@ class Engine final : public LiveState {
   Engine& operator=(const Engine&) = delete;
 
   // While it runs; all but `normal_to` may change.
-  void SetOptions(const EngineOptions& options) { options_ = options; }
-
+  void SetOptions(const EngineOptions& options);
   const EngineOptions& options() const { return options_; }
   void SetLimits(EngineLimits limits);
   const EngineLimits& limits() const { return limits_; }
+  // The entries of the configuration. O(tubes x entries), and no walk over jobs: what a policy says
+  // of an event holds from the next event on.
+  void SetPolicies(Time now, PolicyRules rules);
+  const PolicyRules& policies() const { return rules_; }
   // No job is taken: whoever receives a body may as well drop it, and says so with RefuseBody.
   bool MemoryFull() const { return limits_.memory > 0 && JobMemory() > limits_.memory; }
   Code RefuseBody() { return CountRefused(Code::kOutOfMemory); }
@@ -116,13 +92,7 @@ class Engine final : public LiveState {
   // beanstalk's put into the used tube. `job` has priority, ttr_s, delay_s and its body set.
   // A tube "$reply/<id>" sends the body to the waiters of the job that the consumer holds instead.
   Added Put(Time now, Consumer& producer, JobPtr job);
-  struct Submission {
-    std::string_view tube;
-    JobObserver* waiter = nullptr;  // foreground: who waits; nullptr = background, durable
-    Time due = 0;                   // not before (epoch)
-    std::string_view reducer;
-    bool unique_is_body = false;  // Gearman's "-"
-  };
+  using Submission = gearstalk::Submission;
   // Whether what is put there are answers to jobs, which are taken at all times.
   static bool TakesAnswers(std::string_view tube) { return tube.starts_with(kReplyPrefix); }
   static bool Answers(const Consumer& producer) { return TakesAnswers(producer.used_->name()); }
@@ -147,7 +117,6 @@ class Engine final : public LiveState {
   void StopWaiting(Consumer& consumer);
 
   // --- By the holder (Delete: also by anybody for a job that nobody holds)
-  // -------------------------
   Outcome Delete(Time now, Consumer& consumer, JobId id);
   Outcome Release(Time now, Consumer& consumer, JobId id, std::uint32_t priority,
                   std::uint32_t delay_s);
@@ -161,11 +130,6 @@ class Engine final : public LiveState {
   // --- Administration ----------------------------------------------------------------------------
   // Takes a job away, whatever its state; its waiters are told that it failed.
   Outcome Cancel(Time now, JobId id);
-  struct Kicked {
-    std::uint64_t count = 0;
-    Lsn lsn = 0;
-    Code code = Code::kOk;
-  };
   // Up to `bound` jobs of the used tube: buried ones in burial order if there are any, else delayed
   // ones by due time. O(bound log n): callers with a large bound call it in slices, and say so with
   // `delayed` (what the first slice chose), which is set on return.
@@ -177,8 +141,56 @@ class Engine final : public LiveState {
   // Makes the tube, which stays as long as its limit differs from that of EngineLimits. A limit
   // that does not, or none, is not remembered: the configuration decides at the next start.
   Outcome SetMaxQueue(std::string_view tube, const MaxQueue& limits);
-  void Drain() { draining_ = true; }
+  // An administrator's value for a key of PolicyKeys, above the configuration and over restarts; no
+  // value: the configuration decides again. No key: all of them. Makes and keeps the tube.
+  using PolicySet = gearstalk::PolicySet;
+  PolicySet SetPolicy(Time now, std::string_view tube, std::string_view key,
+                      std::optional<std::string_view> value);
+  // Body bytes that a tube's policy admits; 0: it says nothing.
+  std::uint32_t MaxJobSize(std::string_view tube) const;
+  std::size_t remembered_keys() const { return seen_.size(); }
+  // What holds for a tube, which need not exist, and who said so.
+  std::vector<PolicyRules::Line> ExplainPolicy(std::string_view tube) const;
+  // The schedules of the configuration. An error, and nothing changed: one whose plan is not good.
+  Status SetSchedules(Time now, const std::vector<Schedule>& entries,
+                      const std::string& default_zone);
+  const Schedules& schedules() const { return schedules_; }
+  Time WallTime(Time now) const;
+  // One job now; the plan stays. kInUse: the last run is not finished, and may not overlap.
+  Outcome RunSchedule(Time now, std::string_view name);
+  Outcome SwitchSchedule(Time now, std::string_view name, bool on);
+  void Drain() { SetDraining(true); }
+  void SetDraining(bool draining) { draining_ = draining; }
+  // The broker ends: what consumers hold from now on goes back unharmed, no try is lost.
+  void Stop() { stopping_ = true; }
   bool draining() const { return draining_; }
+
+  // --- Operators: acts on jobs that the caller neither put nor holds (engine_operator.cc)
+  // --------- As Put, without a consumer. A job with the same unique key is joined, as by Submit.
+  // kInvalid: the tube is one that takes answers.
+  Added PutInto(Time now, std::string_view tube, JobPtr job);
+  // As the kick of a consumer, into the tube named. kNotFound: there is no such tube.
+  Kicked Kick(Time now, std::string_view tube, std::uint64_t bound, std::optional<bool>& delayed);
+  // Puts a job that nobody holds into another tube. Id, counters, state and due time stay; a buried
+  // one becomes the last of the buried ones there. kNotFound also for a reserved job.
+  Outcome Move(Time now, JobId id, std::string_view tube);
+  // Buries a ready or a delayed job, with `force` also a reserved one. kNotFound for all others.
+  Outcome BuryAny(JobId id, std::optional<std::uint32_t> priority, bool force);
+  // Takes a reserved job from its holder, as a release: the holder's next word about it finds
+  // nothing, as after its TTR. kNotFound for all others.
+  Outcome TakeBack(Time now, JobId id, std::uint32_t delay_s);
+  // The limit that the configuration gives; kNotFound: there is no such tube.
+  Outcome ResetMaxQueue(std::string_view tube);
+  MaxQueue ConfiguredMaxQueue(std::string_view tube) const;
+  // The first `bound` jobs of a tube in a state, in the order in which they leave it. Not for
+  // reserved ones, which no tube lists. O(bound log bound).
+  void VisitNext(const Tube& tube, JobState state, std::size_t bound,
+                 const std::function<void(const Job&)>& visit) const;
+  // The last id given out.
+  JobId LastId() const { return ids_.next() - 1; }
+  // How often a job with an old id came into a tube: a walk by id may have missed one if it has
+  // changed.
+  std::uint64_t moves() const { return moves_; }
 
   // --- Questions ---------------------------------------------------------------------------------
   const Job* Find(JobId id) const { return jobs_.Find(id); }
@@ -190,6 +202,11 @@ class Engine final : public LiveState {
   // changes.
   const Tube* NextTube(std::uint64_t after) const { return tubes_.Next(after); }
   const Job* NextJob(JobId after) const { return jobs_.Next(after); }
+  // Ids below it were given out.
+  JobId next_id() const { return ids_.next(); }
+  // Jobs that move in and out.
+  Transfers& transfers() { return transfers_; }
+  const Transfers& transfers() const { return transfers_; }
   std::size_t TubeCount() const { return tubes_.size(); }
   EngineStats Stats() const;
   // How long consumers had waited for each job they got, 0 if it was there. A sleeping worker's
@@ -200,14 +217,15 @@ class Engine final : public LiveState {
   // Whether `status` lists it: it has unfinished jobs, a worker, a waiting consumer, or was
   // created.
   bool Listed(const Tube& tube) const;
+  // What gearmand would list besides.
+  const IdleFunctions& idle_functions() const { return idle_functions_; }
   // O(those who wait and watch many tubes), or such watchers of this tube if they are fewer.
-  std::size_t Waiting(const Tube& tube) const;
+  std::size_t Waiting(const Tube& tube) const { return waiting_.Count(tube); }
   std::size_t Waiters(const Job& job) const;       // O(result)
   std::uint32_t TtrSeconds(const Job& job) const;  // default_ttr_s where it has none
   // Until a delayed job is due or a reservation ends; 0 in other states or without an end.
   Time TimeLeft(Time now, const Job& job) const;
   Time PauseLeft(Time now, const Tube& tube) const;
-  std::uint32_t PauseSeconds(const Tube& tube) const { return tube.pause_s_; }
   Band BandOf(std::uint32_t priority) const;
   const Journal& journal() const { return journal_; }
   // Steps so far of the loops that a caller cannot bound: over waiters, watchers, held jobs.
@@ -220,13 +238,17 @@ class Engine final : public LiveState {
   Time Tick(Time now);
 
   // --- LiveState: replay and compaction
-  // ------------------------------------------------------------
-  Status Apply(const Record& record) override;
-  bool Capture(std::uint64_t id, const std::function<void(const Record&)>& emit) override;
-  void CaptureSettings(const std::function<void(const Record&)>& emit) override;
-  // After Journal::Replay, before anything else. Delayed jobs that became due meanwhile get ready
-  // at the first Tick.
-  void FinishReplay();
+  Status Apply(const Record& record) override { return records_.Apply(record); }
+  bool Capture(std::uint64_t id, const std::function<void(const Record&)>& emit) override {
+    return records_.Capture(id, emit);
+  }
+  void CaptureSettings(const std::function<void(const Record&)>& emit) override {
+    records_.CaptureSettings(emit);
+  }
+  // Once, when everything was applied and before any verb: O(tubes with settings), or O(jobs) if
+  // the clock is behind the times in the records: then no delay and no pause is longer from now on
+  // than what was asked for. Delayed jobs that became due meanwhile get ready at the first Tick.
+  void BecomeActive(Time now) { records_.BecomeActive(now); }
   // The journal has failed for good. Jobs that are not durable never will be, so that nobody could
   // be told of them: they go, unless a client waits for their end.
   void DropUndurable();
@@ -236,11 +258,16 @@ class Engine final : public LiveState {
   std::string CheckInvariants(const std::vector<const Consumer*>& consumers) const;
 
  private:
+  friend class Records;
+  friend class Transfers;
   // engine_check.cc
   class Audit;
 
   // engine_apply.cc
   void Insert(JobPtr job, Tube& tube);
+  void TakeKey(Job& job);
+  void FreeKey(Job& job);
+  void MoveTo(Job& job, Tube& tube, std::string_view origin);
   void CountQueued(const Job& job, int change);
   void EnterReady(Job& job);
   void EnterDelayed(Job& job, Time due);
@@ -248,15 +275,9 @@ class Engine final : public LiveState {
   void EnterReserved(Time deadline, Job& job, Consumer& consumer);
   void LeaveState(Job& job);
   void Erase(Job& job);
-  JobId TakeId(bool recorded);
-  Lsn Append(const Job& job, Record::Kind kind);
-  void NoteUnsynced(JobId id, Lsn lsn);
-  Lsn AppendSettings(const Tube& tube);
-  void FillRecord(const Job& job, Record& record) const;
-  void FillSettings(const Tube& tube, Record& record) const;
-  void ApplyPut(const Record& record);
-  void ApplyState(Job& job, const Record& record);
-  void ApplySettings(const Record& record);
+  Lsn Append(const Job& job, Record::Kind kind, const Records::Beside& beside = {}) {
+    return records_.Append(job, kind, beside);
+  }
 
   // engine_tubes.cc
   void ReleaseTube(Tube& tube);
@@ -269,17 +290,42 @@ class Engine final : public LiveState {
   }
 
   // engine_limits.cc
-  MaxQueue ConfiguredMaxQueue(std::string_view tube) const;
-  bool LimitedByAdmin(const Tube& tube) const;
+  MaxQueue ConfiguredMaxQueue(const Tube& tube) const;
+  TubeSettings OwnSettings(const Tube& tube) const;
   Tube& MakeTube(std::string_view name);
   Tube& TubeNamed(std::string_view name);
   Tube* TubeForUse(std::string_view name);
 
+  // engine_policy.cc
+  const Policy& PolicyOf(const Tube& tube) const;
+  void ResolvePolicy(Tube& tube);
+  void AdoptPolicy(Time now, Tube& tube);
+  const Policy* Shared(const Policy& policy);
+  static bool KeptByPolicy(const Tube& tube);
+  void CountPolicy(Tube& tube, std::uint64_t PolicyCounts::*what) {
+    ++(tube.MakeState().counts.*what);
+    ++(totals_.*what);
+  }
+
   // engine_produce.cc
   Code CountRefused(Code code);
   Added Refused(Code code) { return {CountRefused(code)}; }
-  Code AdmitsJob(const Tube& tube, std::uint32_t priority, bool durable) const;
-  Added Enqueue(Time now, JobPtr job, Tube& tube, Time due);
+  bool Full(const Tube& tube, std::uint32_t priority) const;
+  bool ExceedsBytes(Tube& tube, const Job& job);
+  Code AdmitsJob(const Tube& tube, const Job& job, bool durable) const;
+  // How a new job comes.
+  struct Arrival {
+    Time due = 0;
+    JobObserver* waiter = nullptr;
+    Record::Schedule schedule = {};  // that made it
+  };
+  Added Add(Time now, JobPtr job, Tube& tube, const Arrival& arrival);
+  Added Admit(Time now, JobPtr job, Tube& tube, const Arrival& arrival);
+  static void MakeKey(Job& job, const Policy& policy);
+  std::optional<Added> FindEqual(Time now, const Job& job, Tube& tube, JobObserver* waiter);
+  Code MakeCopies(Time now, const Job& job, const Tube& tube,
+                  std::vector<std::pair<Tube*, JobPtr>>& copies);
+  Added Enqueue(Time now, JobPtr job, Tube& tube, const Arrival& arrival);
   Added Reply(Time now, Consumer& producer, std::string_view body);
   Added JoinJob(Job& job, JobObserver* waiter);
   static void AddWaiter(Job& job, JobObserver& observer);
@@ -291,40 +337,79 @@ class Engine final : public LiveState {
   Job* HeldBy(const Consumer& consumer, JobId id) const;
   bool Accepts(const Job& job, Record::Kind kind) const;
   void RestartTtr(Time now, Job& job);
-  Lsn BuryJob(Job& job, Finish::Kind kind, std::string_view text);
-  Outcome FailJob(Job& job, Finish::Kind kind, std::string_view text);
+  Lsn AppendEnd(const Job& job, Finish::Kind kind);
   Lsn Finished(Job& job, Finish::Kind kind, std::string_view data);
-  void GiveBack(Time now, Job& job, bool lost_try);
-  void GiveBackAll(Time now, std::vector<Job*> jobs, bool lost_try);
-  void GiveBackHeld(Time now, Consumer& consumer, std::size_t& steps, bool lost_try);
-  bool RunsAgain(Job& job, bool lost_try);
+  void GiveBackAll(Time now, std::vector<Job*> jobs, BadEnd how);
+  void GiveBackHeld(Time now, Consumer& consumer, std::size_t& steps, BadEnd how);
+
+  // engine_retry.cc
+  struct Ended {
+    Outcome outcome;
+    bool ready = false;  // in its tube, which has not been served yet
+  };
+  Ended End(Time now, Job& job, const Ending& ending);
+  Outcome EndHeld(Time now, const Consumer& consumer, JobId id, const Ending& ending);
+  void NoteCause(Job& job, const Verdict& verdict, std::string_view text);
+  void CountEnd(Job& job, BadEnd how);
+  Lsn Carry(Time now, Job& job, const Verdict& verdict, Finish::Kind kind, std::string_view text);
+  Lsn RunAgain(Time now, Job& job, const Verdict& verdict, BadEnd how);
+  Lsn BuryJob(Time now, Job& job, Finish::Kind kind, std::string_view text);
+  Lsn MoveDead(Time now, Job& job, Finish::Kind kind, std::string_view text);
+  bool MoveBuries(const Job& job) const;
+  void LogFailure(const Job& job, const Verdict& verdict) const;
+
+  // engine_expire.cc
+  Lsn Remember(const Job& job, Time until);
+  void ForgetFirst();
+  void ForgetKeys(Time now, int& steps);
+  void SetExpiry(Job& job, Time from);
+  void AwaitExpiry(Job& job);
+  void ForgetExpiry(Job& job);
+  bool Expire(Time now, Job& job);
+  void ExpireDue(Time now, int& steps);
+  Time BurialTime(const Job& job) const;
+  Time RetentionDue(const Tube& tube) const;
+  bool Prune(Time now, Tube& tube, int& steps);
+
+  // engine_schedule.cc
+  void BeginSchedules(Time now);
+  void PlanNext(RunningSchedule& schedule);
+  void RunSchedules(Time now);
+  void RunDue(Time now, Time wall, RunningSchedule& schedule);
+  bool IsUnfinished(JobId id) const;
+  Code PutScheduled(Time now, RunningSchedule& schedule, Time planned);
+  static void FillSchedule(const RunningSchedule& schedule, Record& record);
+  Lsn AppendSchedule(const RunningSchedule& schedule);
+  void ApplySchedule(const Record& record);
+
+  // engine_pace.cc
+  void LimitPace(Time now, Tube& tube);
+  Time NextHandOut(const Tube& tube) const;
+  std::uint64_t Places(Time now, const Tube& tube) const;
+  void NoteHandOut(Time now, Tube& tube);
+  void ServeFreed(Time now);
   // What has to be durable before anybody may hear of the job.
   Lsn VisibleFrom(const Job& job) const;
 
   // engine_admin.cc
-  Lsn KickOne(Job& job);
+  Lsn KickOne(Time now, Job& job);
+  Kicked KickTube(Time now, Tube& tube, std::uint64_t bound, std::optional<bool>& delayed);
+
+  // engine_operator.cc
+  Lsn AppendWhole(const Job& job);
 
   // engine_wait.cc
-  Job* BestFor(Consumer& consumer);
-  template <typename Visit>
-  void VisitReady(const Consumer& consumer, Visit visit) const;
+  Job* BestFor(Time now, Consumer& consumer);
+  void EndRunLimits(Consumer& consumer);
   void BeginWait(Time now, Consumer& consumer, Consumer::Wait wait, Time until);
   void EndWait(Consumer& consumer);
   void EndWaitForJob(Time now, Consumer& consumer);
-  void StandInLine(Consumer& consumer);
-  void StandInLineOf(gearstalk::Watch& watch);
-  void StandOutOfLine(Consumer& consumer);
-  static void StandOutOfLineOf(gearstalk::Watch& watch);
-  template <typename Visit>
-  void VisitWideWaiting(const Tube& tube, Visit visit) const;
-  Consumer* LongestWaiting(const Tube& tube) const;
-  Consumer* LongestWideWaiting(const Tube& tube) const;
   void Serve(Time now, Tube& tube, const Job* fresh = nullptr);
   void Wake(Time now, Consumer& sleeper, Tube& tube);
   void WakeSleepers(Time now, Tube& tube);
   Tube* TakePromise(Consumer& consumer);
   void DropPromise(Time now, Consumer& consumer);
-  static bool Runnable(const Tube& tube) { return tube.ready() > 0 && !tube.paused(); }
+  static bool Runnable(const Tube& tube) { return tube.ready() > 0 && !tube.Stopped(); }
   void BreakPromise(Time now, Consumer& consumer);
   void BreakPromises(Time now);
 
@@ -334,7 +419,6 @@ class Engine final : public LiveState {
   void ArmConsumer(Consumer& consumer);
   void TubeDue(Time now, Tube& tube, int& steps);
   void ConsumerDue(Time now, Consumer& consumer, int& steps);
-  void Expire(Time now, Job& job);
 
   // Tubes whose jobs are answers.
   static constexpr std::string_view kReplyPrefix = "$reply/";
@@ -343,35 +427,38 @@ class Engine final : public LiveState {
 
   EngineOptions options_;
   EngineLimits limits_;
+  mutable std::uint64_t effort_ = 0;
+  ReadyTubes ready_tubes_;
+  WaitingLine waiting_{effort_};
   Journal& journal_;
   const bool persistent_;
   bool draining_ = false;
+  std::uint64_t moves_ = 0;
+  bool stopping_ = false;
+  PolicyRules rules_;
+  std::vector<std::unique_ptr<const Policy>> policies_;  // all different
+  IndexedHeap<Expiry> expiries_;                         // of ready and delayed jobs
+  std::vector<Tube*> freed_;  // held back until a place got free, just now
+  std::minstd_rand random_{std::random_device{}()};
+  Time started_ = 0;  // first Tick
+  Time ticked_ = 0;   // last
+  SeenKeys seen_;
+  Schedules schedules_;
+  Time schedules_due_ = kNever;
+  bool schedules_begun_ = false;
 
   TubeTable tubes_;
+  IdleFunctions idle_functions_;
   IdTable<Job> jobs_;
   UniqueIndex uniques_;
   Deadlines deadlines_;
 
-  JobId next_id_ = 1;
-  JobId ids_recorded_ = 1;                  // the journal knows that ids below are taken
-  Lsn ids_lsn_ = 0;                         // since when
-  Lsn settings_lsn_ = 0;                    // of the last settings of any tube
-  std::set<std::uint64_t> recorded_tubes_;  // those whose settings the journal knows, by id
+  JobIds ids_{journal_};
   std::uint64_t next_burial_ = 1;
-  std::uint64_t next_wait_ = 1;
-  std::vector<Tube*> stirred_;  // tubes with ready jobs, in no order
-  FreshTubes fresh_;
-  std::vector<Tube*> replayed_;
-  Consumer::WideList wide_waiting_;
   Consumer::PromisedList promised_;  // by time
-  struct UnsyncedPut {
-    JobId job;
-    Lsn lsn;
-    bool operator<(JobId id) const { return job < id; }
-  };
-  std::deque<UnsyncedPut> unsynced_puts_;  // by id; those that are durable go with the next put
+  Records records_{*this};
+  Transfers transfers_{*this};
 
-  mutable std::uint64_t effort_ = 0;
   EngineStats totals_;
   TimeHistogram waits_, ages_;
 };

@@ -1,30 +1,56 @@
 // What is done to jobs and tubes from outside.
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "broker/engine/engine.h"
 
 namespace gearstalk {
 
-Outcome Engine::Cancel(Time /*now*/, JobId id) {
+Outcome Engine::Cancel(Time now, JobId id) {
   Job* job = jobs_.Find(id);
   if (job == nullptr) return {Code::kNotFound};
   if (!Accepts(*job, Record::Kind::kDelete)) return {Code::kJournal};
   Count(*job->tube_, &JobCounts::cancelled);
-  return {Code::kOk, Finished(*job, Finish::Kind::kFailed, {})};
+  const Lsn lsn = Finished(*job, Finish::Kind::kFailed, {});
+  ServeFreed(now);
+  return {Code::kOk, lsn};
 }
 
-Lsn Engine::KickOne(Job& job) {
+// A buried job begins anew, a dead one in the tube that it came from. Of a delayed one only the
+// wait ends. The caller serves the tube where the job is then.
+Lsn Engine::KickOne(Time now, Job& job) {
+  const bool buried = job.state_ == JobState::kBuried;
   LeaveState(job);
-  ++job.MakeExtra().kicks;
-  Count(*job.tube_, &JobCounts::kicks);
+  JobExtra& extra = job.MakeExtra();
+  ++extra.kicks;
+  Tube& before = *job.tube_;
+  Count(before, &JobCounts::kicks);
+  const bool dead = buried && !job.origin().empty();
+  if (dead) MoveTo(job, TubeNamed(std::string(job.origin())), {});
+  if (buried) {
+    extra.attempts = extra.lost_tries = 0;
+    extra.cause = Cause::kNone;
+    if (extra.texts != nullptr) extra.texts->cause_text.clear();
+    SetExpiry(job, now);
+  }
   EnterReady(job);
-  return Append(job, Record::Kind::kChange);
+  const Lsn lsn = Append(job, Record::Kind::kChange, {.moved = dead});
+  if (dead) ReleaseTube(before);
+  return lsn;
 }
 
-Engine::Kicked Engine::Kick(Time now, Consumer& consumer, std::uint64_t bound,
-                            std::optional<bool>& delayed) {
-  Tube& tube = *consumer.used_;
+Kicked Engine::Kick(Time now, Consumer& consumer, std::uint64_t bound,
+                    std::optional<bool>& delayed) {
+  return KickTube(now, *consumer.used_, bound, delayed);
+}
+
+Kicked Engine::KickTube(Time now, Tube& tube, std::uint64_t bound, std::optional<bool>& delayed) {
   if (!delayed.has_value()) delayed = tube.buried_.empty();
   Kicked kicked;
+  ++tube.using_;
+  std::vector<const Job*> sent_home;
   while (kicked.count < bound) {
     Job* job = tube.buried_.front();
     if (*delayed) job = tube.delayed_.empty() ? nullptr : tube.delayed_.top();
@@ -33,10 +59,16 @@ Engine::Kicked Engine::Kick(Time now, Consumer& consumer, std::uint64_t bound,
       kicked.code = Code::kJournal;
       break;
     }
-    kicked.lsn = KickOne(*job);
+    kicked.lsn = KickOne(now, *job);
     ++kicked.count;
+    if (job->tube_ != &tube) sent_home.push_back(job);
   }
+  std::sort(sent_home.begin(), sent_home.end(),
+            [](const Job* a, const Job* b) { return MoreUrgent(*a, *b); });
+  for (const Job* job : sent_home) Serve(now, *job->tube_, job);
   Serve(now, tube);
+  --tube.using_;
+  ReleaseTube(tube);
   return kicked;
 }
 
@@ -47,7 +79,7 @@ Outcome Engine::KickJob(Time now, JobId id) {
     return {Code::kNotFound};
   }
   if (!Accepts(*job, Record::Kind::kChange)) return {Code::kJournal};
-  const Lsn lsn = KickOne(*job);
+  const Lsn lsn = KickOne(now, *job);
   Serve(now, *job->tube_, job);
   return {Code::kOk, lsn};
 }
@@ -59,45 +91,48 @@ Outcome Engine::Pause(Time now, std::string_view name, std::uint32_t seconds) {
   ++tube->pauses;
   EndPause(*tube);
   if (seconds > 0) {
-    tube->pause_s_ = seconds;
-    tube->pause_until_ = After(now, seconds);
+    tube->settings_.pause_s = seconds;
+    tube->settings_.pause_until = After(now, seconds);
   }
   ArmTube(*tube);
-  const Lsn lsn = AppendSettings(*tube);
+  const Lsn lsn = records_.AppendSettings(*tube);
   Serve(now, *tube);
   return {Code::kOk, lsn};
 }
 
 Outcome Engine::CreateFunction(std::string_view name) {
+  if (TakesAnswers(name)) return {CountRefused(Code::kInvalid)};
   if (!journal_.Accepts(Record::Kind::kTube)) return {Code::kJournal};
   Tube* const found = TubeForUse(name);
   if (found == nullptr) return {CountRefused(Code::kTooManyTubes)};
   Tube& tube = *found;
-  if (tube.created_function_) return {Code::kOk, settings_lsn_};
-  tube.created_function_ = true;
-  return {Code::kOk, AppendSettings(tube)};
+  if (tube.settings_.created_function) return {Code::kOk, records_.settings_lsn()};
+  tube.settings_.created_function = true;
+  return {Code::kOk, records_.AppendSettings(tube)};
 }
 
 Outcome Engine::DropFunction(std::string_view name) {
   Tube* tube = tubes_.Find(name);
-  if (tube == nullptr) return {Code::kNotFound};
+  if (tube == nullptr) return {idle_functions_.Remove(name) ? Code::kOk : Code::kNotFound};
   if (tube->workers() > 0 || tube->unfinished() > 0 || tube->buried() > 0 || !tube->line_.empty()) {
     return {Code::kInUse};
   }
   if (!journal_.Accepts(Record::Kind::kTube)) return {Code::kJournal};
-  tube->created_function_ = false;
-  tube->max_queue_ = ConfiguredMaxQueue(name);
-  const Lsn lsn = AppendSettings(*tube);
+  tube->function_ = false;
+  tube->settings_.created_function = false;
+  tube->settings_.max_queue = ConfiguredMaxQueue(*tube);
+  const Lsn lsn = records_.AppendSettings(*tube);
   ReleaseTube(*tube);
   return {Code::kOk, lsn};
 }
 
 Outcome Engine::SetMaxQueue(std::string_view name, const MaxQueue& limits) {
+  if (TakesAnswers(name)) return {CountRefused(Code::kInvalid)};
   if (!journal_.Accepts(Record::Kind::kTube)) return {Code::kJournal};
   Tube* const tube = TubeForUse(name);
   if (tube == nullptr) return {CountRefused(Code::kTooManyTubes)};
-  tube->max_queue_ = limits;
-  const Lsn lsn = AppendSettings(*tube);
+  tube->settings_.max_queue = limits;
+  const Lsn lsn = records_.AppendSettings(*tube);
   ReleaseTube(*tube);
   return {Code::kOk, lsn};
 }

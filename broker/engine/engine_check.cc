@@ -29,6 +29,7 @@ class Engine::Audit {
     for (const Job* job = jobs.Next(0); job != nullptr; job = jobs.Next(job->id())) {
       if (std::string wrong = State(*job); !wrong.empty()) return wrong;
       if (!UniqueIndex::HasKey(*job) || job->state_ == JobState::kBuried) continue;
+      if (job->extra().key_free) continue;
       ++keys;
       if (!engine_.uniques_.Find(*job->tube_, UniqueIndex::KeyOf(*job), job->unique_is_body_)) {
         return fmt::format("job {} is not found by its key", job->id());
@@ -47,7 +48,7 @@ class Engine::Audit {
         ++tube.watching;
         tube.wide_watching += consumer->watched_.wide();
         tube.in_line += consumer->waiting() && !consumer->watched_.wide();
-        if (consumer->waiting() && Runnable(watch->tube) &&
+        if (consumer->waiting() && Runnable(watch->tube) && watch->tube.policy_ == nullptr &&
             watch->tube.ready() > watch->tube.promised_) {
           return fmt::format("a consumer waits while tube {} has a job", watch->tube.name());
         }
@@ -64,12 +65,13 @@ class Engine::Audit {
     for (const Tube* tube = tubes.Next(0); tube != nullptr; tube = tubes.Next(tube->id())) {
       const Counted& is = counted_[tube];
       if (!Same(is, *tube)) return fmt::format("tube {} counts wrong", tube->name());
-      if ((is.ready > 0) != Stirred(*tube)) {
+      if ((is.ready > 0) != engine_.ready_tubes_.Has(*tube)) {
         return fmt::format("tube {} is among those with ready jobs by mistake", tube->name());
       }
-      const bool needed = is.ready + is.reserved + is.delayed + is.buried + is.watching > 0 ||
-                          tube->using_ > 0 || tube->permanent_ || tube->created_function_ ||
-                          tube->max_queue_ != engine_.ConfiguredMaxQueue(tube->name());
+      const bool needed =
+          is.ready + is.reserved + is.delayed + is.buried + is.watching > 0 || tube->using_ > 0 ||
+          tube->permanent_ || tube->settings_.created_function ||
+          tube->settings_.max_queue != engine_.ConfiguredMaxQueue(*tube) || KeptByPolicy(*tube);
       if (!needed) return fmt::format("tube {} should be gone", tube->name());
       sum_.ready += is.ready;
       sum_.reserved += is.reserved;
@@ -121,11 +123,6 @@ class Engine::Audit {
            is.in_line == tube.line_.size() && is.promised == tube.promised_;
   }
 
-  bool Stirred(const Tube& tube) const {
-    const auto& stirred = engine_.stirred_;
-    return tube.stirred_slot_ < stirred.size() && stirred[tube.stirred_slot_] == &tube;
-  }
-
   const Engine& engine_;
   std::map<const Tube*, Counted> counted_;
   EngineStats sum_;
@@ -136,6 +133,7 @@ std::string Engine::CheckInvariants(const std::vector<const Consumer*>& consumer
   std::string wrong = audit.Jobs();
   if (wrong.empty()) wrong = audit.Consumers(consumers);
   if (wrong.empty()) wrong = audit.Tubes();
+  if (wrong.empty()) wrong = transfers_.Check();
   return wrong;
 }
 

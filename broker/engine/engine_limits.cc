@@ -7,10 +7,11 @@
 namespace gearstalk {
 namespace {
 
-MaxQueue MaxQueueIn(const EngineLimits& limits, std::string_view tube) {
-  if (limits.max_queue.empty()) return {};
-  const auto found = limits.max_queue.find(tube);
-  return found == limits.max_queue.end() ? MaxQueue{} : found->second;
+// `limits.maxqueue` counts before the policy's max_jobs.
+MaxQueue MaxQueueIn(const EngineLimits& limits, const Tube& tube) {
+  const auto found = limits.max_queue.find(tube.name());
+  if (found != limits.max_queue.end()) return found->second;
+  return tube.policy() == nullptr ? MaxQueue{} : tube.policy()->max_jobs;
 }
 
 }  // namespace
@@ -21,25 +22,35 @@ void Engine::SetLimits(EngineLimits limits) {
   std::uint64_t last = 0;
   while (Tube* const tube = tubes_.Next(last)) {
     last = tube->id();
-    if (tube->max_queue_ == MaxQueueIn(before, tube->name())) {
-      tube->max_queue_ = ConfiguredMaxQueue(tube->name());
+    const MaxQueue configured = MaxQueueIn(before, *tube);
+    if (tube->settings_.max_queue == configured) {
+      tube->settings_.max_queue = ConfiguredMaxQueue(*tube);
     }
     ReleaseTube(*tube);
   }
 }
 
-MaxQueue Engine::ConfiguredMaxQueue(std::string_view tube) const {
-  return MaxQueueIn(limits_, tube);
+MaxQueue Engine::ConfiguredMaxQueue(std::string_view name) const {
+  if (const Tube* const tube = tubes_.Find(name)) return ConfiguredMaxQueue(*tube);
+  const auto found = limits_.max_queue.find(name);
+  if (found != limits_.max_queue.end()) return found->second;
+  return rules_.empty() ? MaxQueue{} : rules_.Of(name, {}).max_jobs;
 }
 
-// Whether its limit is one that the configuration does not know of.
-bool Engine::LimitedByAdmin(const Tube& tube) const {
-  return tube.max_queue_ != MaxQueue{} && tube.max_queue_ != ConfiguredMaxQueue(tube.name());
+MaxQueue Engine::ConfiguredMaxQueue(const Tube& tube) const { return MaxQueueIn(limits_, tube); }
+
+// What the configuration does not say: this is remembered.
+TubeSettings Engine::OwnSettings(const Tube& tube) const {
+  TubeSettings own = tube.settings_;
+  if (own.max_queue == ConfiguredMaxQueue(tube)) own.max_queue = {};
+  return own;
 }
 
 Tube& Engine::MakeTube(std::string_view name) {
   Tube& tube = tubes_.Make(name);
-  tube.max_queue_ = ConfiguredMaxQueue(name);
+  tube.settings_.max_queue = ConfiguredMaxQueue(tube);
+  tube.function_ = idle_functions_.Remove(name);
+  if (!rules_.empty()) ResolvePolicy(tube);
   return tube;
 }
 

@@ -1,8 +1,15 @@
 // New jobs, and the clients that wait for them.
 
+#include <algorithm>
 #include <charconv>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "broker/engine/engine.h"
+#include "broker/policy/body_key.h"
 
 namespace gearstalk {
 namespace {
@@ -12,12 +19,26 @@ constexpr std::size_t kForgetSteps = 512;
 
 }  // namespace
 
-Code Engine::AdmitsJob(const Tube& tube, std::uint32_t priority, bool durable) const {
+// Whether a job is too much for the tube's max_bytes; counts it if so.
+bool Engine::ExceedsBytes(Tube& tube, const Job& job) {
+  const std::uint64_t most = PolicyOf(tube).max_bytes;
+  if (most == 0 || tube.job_bytes_ + job.memory() <= most) return false;
+  CountPolicy(tube, &PolicyCounts::refused_memory);
+  return true;
+}
+
+bool Engine::Full(const Tube& tube, std::uint32_t priority) const {
+  const std::int64_t limit = tube.settings_.max_queue[static_cast<std::size_t>(BandOf(priority))];
+  return limit > 0 && tube.unfinished() >= static_cast<std::uint64_t>(limit);
+}
+
+Code Engine::AdmitsJob(const Tube& tube, const Job& job, bool durable) const {
   if (draining_) return Code::kDraining;
   if (MemoryFull()) return Code::kOutOfMemory;
-  const std::int64_t limit = tube.max_queue_[static_cast<std::size_t>(BandOf(priority))];
-  if (limit > 0 && tube.unfinished() >= static_cast<std::uint64_t>(limit)) return Code::kQueueFull;
-  if (durable && !journal_.Accepts(Record::Kind::kPut)) return Code::kJournal;
+  if (Full(tube, job.priority)) return Code::kQueueFull;
+  if (!durable) return Code::kOk;
+  if (!journal_.Accepts(Record::Kind::kPut)) return Code::kJournal;
+  if (!journal_.HasRoomFor(job.body().size())) return Code::kJournal;
   return Code::kOk;
 }
 
@@ -34,29 +55,132 @@ void Engine::CountAsProducer(Consumer& consumer) {
 
 Added Engine::Put(Time now, Consumer& producer, JobPtr job) {
   CountAsProducer(producer);
-  Tube& tube = *producer.used_;
   if (Answers(producer)) return Reply(now, producer, job->body());
-  if (const Code code = AdmitsJob(tube, job->priority, true); code != Code::kOk) {
-    return Refused(code);
-  }
-  job->durable_ = true;
-  job->keep_on_failure_ = true;
-  const Time due = job->delay_s == 0 ? 0 : After(now, job->delay_s);
-  return Enqueue(now, std::move(job), tube, due);
+  job->durable_ = job->keep_on_failure_ = true;
+  const Arrival arrival{.due = job->delay_s == 0 ? 0 : After(now, job->delay_s)};
+  return Add(now, std::move(job), *producer.used_, arrival);
 }
 
-Added Engine::Enqueue(Time now, JobPtr owned, Tube& tube, Time due) {
+// Every new job comes this way.
+Added Engine::Add(Time now, JobPtr job, Tube& tube, const Arrival& arrival) {
+  ++tube.using_;
+  const Added added =
+      draining_ ? Refused(Code::kDraining) : Admit(now, std::move(job), tube, arrival);
+  --tube.using_;
+  ReleaseTube(tube);
+  return added;
+}
+
+Added Engine::Admit(Time now, JobPtr job, Tube& tube, const Arrival& arrival) {
+  if (tube.policy_ != nullptr) MakeKey(*job, *tube.policy_);
+  if (UniqueIndex::HasKey(*job)) {
+    if (const std::optional<Added> known = FindEqual(now, *job, tube, arrival.waiter))
+      return *known;
+  }
+  if (ExceedsBytes(tube, *job)) return {Code::kOutOfMemory};
+  if (const Code code = AdmitsJob(tube, *job, job->durable_); code != Code::kOk) {
+    return Refused(code);
+  }
+  const bool copied = tube.policy_ != nullptr && !tube.policy_->copy_to.empty();
+  std::vector<std::pair<Tube*, JobPtr>> copies;
+  if (const Code code = copied ? MakeCopies(now, *job, tube, copies) : Code::kOk;
+      code != Code::kOk) {
+    return Refused(code);
+  }
+  if (arrival.waiter != nullptr) AddWaiter(*job, *arrival.waiter);
+  Added added = Enqueue(now, std::move(job), tube, arrival);
+  for (auto& [to, copy] : copies) {
+    const Added made = Enqueue(now, std::move(copy), *to, {.due = arrival.due});
+    CountPolicy(tube, &PolicyCounts::copies);
+    added.lsn = std::max(added.lsn, made.lsn);
+    --to->using_;
+    ReleaseTube(*to);
+  }
+  return added;
+}
+
+// The key that a tube makes of a body for a job that comes without one.
+void Engine::MakeKey(Job& job, const Policy& policy) {
+  if (!job.unique().empty()) return;
+  if (policy.unique == Policy::Unique::kBody) job.unique_is_body_ = !job.body().empty();
+  if (policy.unique != Policy::Unique::kJson) return;
+  std::string key = BodyKey(job.body(), policy.unique_pointer);
+  if (!key.empty()) job.MakeTexts().key = std::move(key);
+}
+
+// What a put or submit comes to whose key is taken.
+std::optional<Added> Engine::FindEqual(Time now, const Job& job, Tube& tube, JobObserver* waiter) {
+  const bool counts = PolicyOf(tube).unique != Policy::Unique::kNone;
+  Job* known = uniques_.Find(tube, UniqueIndex::KeyOf(job), job.unique_is_body_);
+  // What is past its expiry runs no more, so that nothing may join it.
+  if (known != nullptr && known->state_ != JobState::kReserved && known->ExpiredAt(now)) {
+    known = Expire(now, *known) ? nullptr : known;
+  }
+  if (known != nullptr) {
+    if (counts) CountPolicy(tube, &PolicyCounts::duplicates);
+    return JoinJob(*known, waiter);
+  }
+  // A foreground job has to run.
+  if (waiter != nullptr || seen_.size() == 0) return std::nullopt;
+  const SeenKeys::Seen* const seen = seen_.Find(tube.name(), SeenKeys::KeyOf(job));
+  if (seen == nullptr || seen->until <= now) return std::nullopt;
+  if (counts) CountPolicy(tube, &PolicyCounts::duplicates);
+  return Added{Code::kOk, seen->id, 0, /*joined=*/true};
+}
+
+// One for each tube of copy_to, all of which are asked before anything is put. They keep their
+// tubes.
+Code Engine::MakeCopies(Time now, const Job& job, const Tube& tube,
+                        std::vector<std::pair<Tube*, JobPtr>>& copies) {
+  Code code = Code::kOk;
+  for (const std::string& name : tube.policy_->copy_to) {
+    Tube* const to = TubeForUse(name);
+    if (to == nullptr) code = Code::kTooManyTubes;
+    if (to == nullptr) break;
+    if (to == &tube) continue;
+    JobPtr copy = Job::New(static_cast<std::uint32_t>(job.body().size()));
+    std::memcpy(copy->space().data(), job.body().data(), job.body().size());
+    copy->priority = job.priority;
+    copy->ttr_s = job.ttr_s;
+    copy->delay_s = job.delay_s;
+    copy->durable_ = true;
+    copy->keep_on_failure_ = job.keep_on_failure_;
+    ++to->using_;
+    if (to->policy_ != nullptr) MakeKey(*copy, *to->policy_);
+    const bool equal =
+        UniqueIndex::HasKey(*copy) && FindEqual(now, *copy, *to, nullptr).has_value();
+    if (!equal) code = AdmitsJob(*to, *copy, /*durable=*/true);
+    if (!equal && ExceedsBytes(*to, *copy)) code = Code::kOutOfMemory;
+    if (!equal && code == Code::kOk) {
+      copies.emplace_back(to, std::move(copy));
+      continue;
+    }
+    --to->using_;
+    ReleaseTube(*to);
+    if (code != Code::kOk) break;
+  }
+  if (code == Code::kOk) return code;
+  for (auto& [to, copy] : copies) {
+    --to->using_;
+    ReleaseTube(*to);
+  }
+  return code;
+}
+
+Added Engine::Enqueue(Time now, JobPtr owned, Tube& tube, const Arrival& arrival) {
   Job& job = *owned;
-  job.id_ = TakeId(job.durable_);
+  job.id_ = ids_.Take(job.durable_);
   job.created = now;
   Count(tube, &JobCounts::total_jobs);
+  if (tube.policy_ != nullptr) job.ttr_s = tube.policy_->TtrOf(job.ttr_s);
   Insert(std::move(owned), tube);
-  if (due > now) {
-    EnterDelayed(job, due);
+  if (tube.policy_ != nullptr) SetExpiry(job, std::max(arrival.due, now));
+  if (arrival.due > now) {
+    EnterDelayed(job, arrival.due);
   } else {
     EnterReady(job);
   }
-  Append(job, Record::Kind::kPut);
+  Append(job, Record::Kind::kPut, {.schedule = arrival.schedule});
   const Added added{Code::kOk, job.id_, VisibleFrom(job)};
   Serve(now, tube, &job);
   return added;
@@ -70,34 +194,24 @@ Added Engine::Reply(Time now, Consumer& producer, std::string_view body) {
   if (error != std::errc() || end != digits.end()) return {Code::kNotFound};
   const Progress answer{Progress::Kind::kData, body};
   if (!Report(now, producer, id, answer).ok()) return {Code::kNotFound};
-  const JobId unused = TakeId(/*recorded=*/false);
-  return {Code::kOk, unused, ids_lsn_};
+  const JobId unused = ids_.Take(/*recorded=*/false);
+  return {Code::kOk, unused, ids_.lsn()};
 }
 
 Added Engine::Submit(Time now, Consumer& producer, JobPtr job, const Submission& submission) {
   CountAsProducer(producer);
   if (draining_) return Refused(Code::kDraining);
-  Tube* const found = TubeForUse(submission.tube);
-  if (found == nullptr) return Refused(Code::kTooManyTubes);
-  Tube& tube = *found;
+  if (TakesAnswers(submission.tube)) return Refused(Code::kInvalid);
+  Tube* const tube = TubeForUse(submission.tube);
+  if (tube == nullptr) return Refused(Code::kTooManyTubes);
   job->unique_is_body_ = submission.unique_is_body;
-  if (UniqueIndex::HasKey(*job)) {
-    if (Job* known = uniques_.Find(tube, UniqueIndex::KeyOf(*job), job->unique_is_body_)) {
-      return JoinJob(*known, submission.waiter);
-    }
-  }
   job->durable_ = submission.waiter == nullptr;
-  if (const Code code = AdmitsJob(tube, job->priority, job->durable_); code != Code::kOk) {
-    ReleaseTube(tube);
-    return Refused(code);
-  }
   if (submission.due > now) {
     job->delay_s = static_cast<std::uint32_t>(
-        std::min<Time>((submission.due - now + kSecond - 1) / kSecond, UINT32_MAX));
+        std::min<Time>((submission.due - now - 1) / kSecond + 1, UINT32_MAX));
   }
   if (!submission.reducer.empty()) job->MakeExtra().reducer = submission.reducer;
-  if (submission.waiter != nullptr) AddWaiter(*job, *submission.waiter);
-  return Enqueue(now, std::move(job), tube, submission.due);
+  return Add(now, std::move(job), *tube, {.due = submission.due, .waiter = submission.waiter});
 }
 
 Added Engine::JoinJob(Job& job, JobObserver* waiter) {
@@ -109,7 +223,7 @@ Added Engine::JoinJob(Job& job, JobObserver* waiter) {
     job.unheard_ = false;
     Append(job, Record::Kind::kPut);
   }
-  return {Code::kOk, job.id_, VisibleFrom(job)};
+  return {Code::kOk, job.id_, VisibleFrom(job), /*joined=*/true};
 }
 
 void Engine::AddWaiter(Job& job, JobObserver& observer) {

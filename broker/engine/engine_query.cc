@@ -24,8 +24,8 @@ const Job* Engine::FindUnique(std::string_view unique, std::uint64_t& last) cons
 }
 
 bool Engine::Listed(const Tube& tube) const {
-  return tube.unfinished() > 0 || tube.buried() > 0 || tube.able() > 0 || tube.created_function() ||
-         Waiting(tube) > 0;
+  return tube.unfinished() > 0 || tube.buried() > 0 || tube.function_ ||
+         tube.settings().created_function || Waiting(tube) > 0;
 }
 
 std::size_t Engine::Waiters(const Job& job) const {
@@ -46,7 +46,7 @@ Time Engine::TimeLeft(Time now, const Job& job) const {
 }
 
 Time Engine::PauseLeft(Time now, const Tube& tube) const {
-  return tube.paused() ? std::max<Time>(tube.pause_until_ - now, 0) : 0;
+  return tube.paused() ? std::max<Time>(tube.settings_.pause_until - now, 0) : 0;
 }
 
 Band Engine::BandOf(std::uint32_t priority) const {
@@ -55,9 +55,8 @@ Band Engine::BandOf(std::uint32_t priority) const {
 }
 
 Lsn Engine::VisibleFrom(const Job& job) const {
-  if (!job.durable_) return ids_lsn_;
-  const auto at = std::lower_bound(unsynced_puts_.begin(), unsynced_puts_.end(), job.id_);
-  return at != unsynced_puts_.end() && at->job == job.id_ ? at->lsn : 0;
+  if (!job.durable_) return ids_.lsn();
+  return records_.PutLsn(job.id_);
 }
 
 }  // namespace gearstalk

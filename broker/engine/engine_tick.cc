@@ -15,8 +15,15 @@ constexpr std::uint64_t kEffort = 512;
 }  // namespace
 
 Time Engine::Tick(Time now) {
+  ticked_ = now;
+  if (started_ == 0) started_ = now;
   int steps = kSteps;
   const std::uint64_t much = effort_ + kEffort;
+  if (!schedules_begun_ && !records_.replaying()) BeginSchedules(now);
+  ExpireDue(now, steps);
+  ForgetKeys(now, steps);
+  idle_functions_.Tick(now);
+  RunSchedules(now);
   while (steps > 0 && effort_ < much) {
     Timer* timer = deadlines_.PopDue(now);
     if (timer == nullptr) break;
@@ -29,16 +36,18 @@ Time Engine::Tick(Time now) {
   }
   BreakPromises(now);
   const Time promise_ends = promised_.empty() ? kNever : promised_.front().promise_ends_;
-  return std::max(now, std::min(deadlines_.next(), promise_ends));
+  return std::max(now, std::min({deadlines_.next(), expiries_.top_time(), seen_.next(),
+                                 schedules_due_, promise_ends}));
 }
 
 void Engine::ArmTube(Tube& tube) {
   deadlines_.Arm(tube, tube.delayed_.top_time());
-  if (tube.paused()) deadlines_.Arm(tube, tube.pause_until_);
+  if (tube.paused()) deadlines_.Arm(tube, tube.settings_.pause_until);
 }
 
 void Engine::TubeDue(Time now, Tube& tube, int& steps) {
-  if (tube.paused() && tube.pause_until_ <= now) EndPause(tube);
+  ++tube.using_;
+  if (tube.paused() && tube.settings_.pause_until <= now) EndPause(tube);
   const Job* fresh = nullptr;
   while (steps > 0 && tube.delayed_.top_time() <= now) {
     --steps;
@@ -48,12 +57,18 @@ void Engine::TubeDue(Time now, Tube& tube, int& steps) {
     fresh = &job;
   }
   ArmTube(tube);
+  if (tube.held_back_ != HeldBack::kNone) LimitPace(now, tube);
   Serve(now, tube, fresh);
+  ServeFreed(now);
+  if (Prune(now, tube, steps)) deadlines_.Arm(tube, RetentionDue(tube));
+  if (tube.state_ != nullptr && tube.state_->paced <= now) tube.state_->paced = 0;
+  --tube.using_;
+  ReleaseTube(tube);
 }
 
 void Engine::EndPause(Tube& tube) {
-  tube.pause_until_ = tube.pause_s_ = 0;
-  fresh_.Note(tube);
+  tube.settings_.pause_until = tube.settings_.pause_s = 0;
+  ready_tubes_.Resume(tube);
 }
 
 void Engine::ArmConsumer(Consumer& consumer) {
@@ -75,16 +90,13 @@ void Engine::ConsumerDue(Time now, Consumer& consumer, int& steps) {
   }
   while (steps > 0 && consumer.held_.top_time() <= now) {
     --steps;
-    Expire(now, *consumer.held_.top());
+    Job& job = *consumer.held_.top();
+    const bool own_limit = job.extra().run_limit <= now;
+    const BadEnd how = own_limit ? BadEnd::kRunLimit : BadEnd::kTimeout;
+    if (End(now, job, {.how = how}).ready) Serve(now, *job.tube_, &job);
+    ServeFreed(now);
   }
   ArmConsumer(consumer);
-}
-
-void Engine::Expire(Time now, Job& job) {
-  JobExtra& extra = job.MakeExtra();
-  ++extra.timeouts;
-  Count(*job.tube_, &JobCounts::timeouts);
-  GiveBack(now, job, /*lost_try=*/extra.run_limit <= now);
 }
 
 }  // namespace gearstalk

@@ -11,15 +11,21 @@ void Engine::ReleaseTube(Tube& tube) {
   const bool holds_jobs = tube.unfinished() > 0 || tube.buried() > 0;
   const bool connected = tube.using_ > 0 || tube.watching_ > 0;
   if (connected || holds_jobs) return;
-  if (tube.permanent_ || tube.created_function_) return;
-  if (tube.max_queue_ != ConfiguredMaxQueue(tube.name())) return;
+  if (tube.permanent_ || tube.settings_.created_function) return;
+  if (tube.settings_.max_queue != ConfiguredMaxQueue(tube)) return;
+  if (KeptByPolicy(tube)) {
+    if (tube.state_->paced != 0) deadlines_.Arm(tube, tube.state_->paced);
+    return;
+  }
   if (tube.paused()) {
     // The pause ends with the tube; the journal must not bring it back.
-    tube.pause_until_ = 0;
-    AppendSettings(tube);
+    tube.settings_.pause_until = tube.settings_.pause_s = 0;
+    records_.AppendSettings(tube);
   }
   deadlines_.Cancel(tube);
-  recorded_tubes_.erase(tube.id());
+  std::erase(freed_, &tube);
+  records_.Forget(tube);
+  if (tube.function_) idle_functions_.Add(ticked_, tube.name());
   tubes_.Erase(tube);
 }
 
@@ -40,6 +46,7 @@ Code Engine::Use(Consumer& consumer, std::string_view name) {
 }
 
 Code Engine::Watch(Time now, Consumer& consumer, std::string_view name, bool able, Time run_limit) {
+  if (able && TakesAnswers(name)) return CountRefused(Code::kInvalid);
   Tube* const found = TubeForUse(name);
   if (found == nullptr) return CountRefused(Code::kTooManyTubes);
   Tube& tube = *found;
@@ -47,24 +54,21 @@ Code Engine::Watch(Time now, Consumer& consumer, std::string_view name, bool abl
   const bool waits = consumer.waiting();
   if (watch == nullptr) {
     const bool widens = consumer.watched_.size() == WatchList::kWide;
-    if (waits && widens) StandOutOfLine(consumer);
+    if (waits && widens) waiting_.Leave(consumer);
     watch = &consumer.watched_.Add(tube, consumer);
     if (consumer.index_ != nullptr) consumer.index_->Add(*watch);
     ++tube.watching_;
     if (widens) {
       for (const auto& each : consumer.watched_) each->tube.wide_.push_back(*each);
-      if (waits) StandInLine(consumer);
+      if (waits) waiting_.Enter(consumer);
     } else if (consumer.watched_.wide()) {
       tube.wide_.push_back(*watch);
     } else if (waits) {
-      StandInLineOf(*watch);
+      waiting_.Enter(*watch);
     }
   }
   watch->run_limit = run_limit;
-  if (able && !watch->able) {
-    watch->able = true;
-    ++tube.able_;
-  }
+  if (able) tube.function_ = true;
   if (able && !consumer.worker_) {
     consumer.worker_ = true;
     ++totals_.workers;
@@ -82,21 +86,20 @@ void Engine::RemoveWatch(Consumer& consumer, gearstalk::Watch& watch) {
   const bool waits = consumer.waiting();
   const bool narrows = consumer.watched_.size() == WatchList::kWide + 1;
   if (narrows) {
-    if (waits) StandOutOfLine(consumer);
+    if (waits) waiting_.Leave(consumer);
     for (const auto& each : consumer.watched_) {
       each->tube.wide_.erase(each->tube.wide_.iterator_to(*each));
     }
   } else if (consumer.watched_.wide()) {
     tube.wide_.erase(tube.wide_.iterator_to(watch));
   } else if (waits) {
-    StandOutOfLineOf(watch);
+    WaitingLine::Leave(watch);
   }
   --tube.watching_;
   if (watch.counted) --tube.workers_;
-  if (watch.able) --tube.able_;
   if (consumer.index_ != nullptr) consumer.index_->Remove(watch);
   consumer.watched_.Remove(watch);
-  if (waits && narrows) StandInLine(consumer);
+  if (waits && narrows) waiting_.Enter(consumer);
   ReleaseTube(tube);
 }
 
@@ -122,7 +125,7 @@ bool Engine::Unable(Time now, Consumer& consumer, std::string_view name) {
   const bool all = running.size() <= kSlice;
   // Its wait for this function ends first, so that it is not handed the last of its own jobs.
   if (all) Ignore(now, consumer, name, /*may_be_last=*/true);
-  GiveBackAll(now, std::move(running), /*lost_try=*/false);
+  GiveBackAll(now, std::move(running), BadEnd::kReturned);
   return all;
 }
 
@@ -133,7 +136,7 @@ bool Engine::ResetAbilities(Time now, Consumer& consumer) {
     if (steps-- == 0) return false;
     RemoveWatch(consumer, **(consumer.watched_.end() - 1));
   }
-  GiveBackHeld(now, consumer, steps, /*lost_try=*/false);
+  GiveBackHeld(now, consumer, steps, BadEnd::kReturned);
   return consumer.held_.empty();
 }
 

@@ -1,6 +1,24 @@
 // Ready jobs meet waiting consumers.
+//
+// Who waits: a consumer that reserves (beanstalk) is given its job at once when there is one
+// (OnReserved). One that sleeps (a Gearman worker after PRE_SLEEP) is only told that there is one
+// (OnJobsAvailable, the NOOP), and has to ask for it.
+//
+// What a promise is: the job for which a sleeper was woken is left for it, so that it does not wake
+// in vain; its tube counts it as promised. The promise ends when the sleeper asks (Grab), sleeps
+// again or leaves, or after 100 ms, when nobody counts on it any more: then all sleepers of the
+// tube are woken and those who reserve are served.
+//
+// What wakes whom: whatever makes a job ready, or lets a tube give again, ends with Serve: the one
+// who has waited longest first (WaitingLine), until jobs or waiters run out. A consumer that begins
+// to wait has looked for a job before (BestFor, ReadyTubes).
+//
+// What it costs: O(1) for a tube whose waiters watch few tubes, whatever waits elsewhere; for
+// waiters of many tubes as WaitingLine says. A slice of kSlice jobs at most is served at a time.
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "broker/engine/engine.h"
 
@@ -11,37 +29,19 @@ namespace {
 constexpr std::uint64_t kBreakEffort = 16'384;
 // How long a woken sleeper may take before everybody is woken in its place.
 constexpr Time kPromiseLasts = 100 * kMillisecond;
-// Up to this many tubes are looked at one by one for the best job.
-constexpr std::size_t kVisited = 64;
+// Expired jobs that one look for a job may remove.
+constexpr std::size_t kExpired = 4096;
 
 }  // namespace
 
-// The tubes it watches that have ready jobs: found among those it watches or among those with ready
-// jobs, whichever are fewer.
-template <typename Visit>
-void Engine::VisitReady(const Consumer& consumer, Visit visit) const {
-  if (stirred_.size() < consumer.watched_.size()) {
-    for (const Tube* tube : stirred_) {
-      if (consumer.watched_.Find(*tube) != nullptr) visit(*tube);
-    }
-  } else {
-    for (const auto& watch : consumer.watched_) {
-      if (!watch->tube.ready_.empty()) visit(watch->tube);
-    }
+// The most urgent job of the tubes it watches. One that is past its expiry goes first.
+Job* Engine::BestFor(Time now, Consumer& consumer) {
+  for (std::size_t steps = 0; steps < kExpired; ++steps) {
+    Job* const best = ready_tubes_.FrontFor(consumer, effort_);
+    if (best == nullptr || !best->ExpiredAt(now)) return best;
+    if (!Expire(now, *best)) break;
   }
-}
-
-Job* Engine::BestFor(Consumer& consumer) {
-  if (std::min(stirred_.size(), consumer.watched_.size()) > kVisited) {
-    if (consumer.index_ == nullptr) consumer.index_ = std::make_unique<ReadyIndex>();
-    return consumer.index_->Best(consumer.watched_, fresh_, effort_);
-  }
-  Job* best = nullptr;
-  VisitReady(consumer, [&](const Tube& tube) {
-    Job* front = tube.FrontJob();
-    if (front != nullptr && (best == nullptr || MoreUrgent(*front, *best))) best = front;
-  });
-  return best;
+  return nullptr;
 }
 
 void Engine::BeginWait(Time now, Consumer& consumer, Consumer::Wait wait, Time until) {
@@ -50,15 +50,14 @@ void Engine::BeginWait(Time now, Consumer& consumer, Consumer::Wait wait, Time u
   consumer.waited_ = 0;
   consumer.wait_ = wait;
   consumer.wait_until_ = until;
-  consumer.wait_since_ = next_wait_++;
   ++totals_.waiting;
-  StandInLine(consumer);
+  waiting_.Begin(consumer);
   ArmConsumer(consumer);
 }
 
 void Engine::EndWait(Consumer& consumer) {
   if (!consumer.waiting()) return;
-  StandOutOfLine(consumer);
+  waiting_.Leave(consumer);
   consumer.wait_ = Consumer::Wait::kNone;
   --totals_.waiting;
 }
@@ -71,92 +70,6 @@ void Engine::EndWaitForJob(Time now, Consumer& consumer) {
 
 void Engine::StopWaiting(Consumer& consumer) { EndWait(consumer); }
 
-// A consumer of few tubes stands in the line of each; one of many stands in one line for all such
-// consumers, or beginning to wait would cost as much as it watches. Lines are ordered by
-// wait_since_.
-void Engine::StandInLine(Consumer& consumer) {
-  if (!consumer.watched_.wide()) {
-    for (const auto& watch : consumer.watched_) StandInLineOf(*watch);
-    return;
-  }
-  auto at = wide_waiting_.end();
-  while (at != wide_waiting_.begin() && std::prev(at)->wait_since_ > consumer.wait_since_) {
-    ++effort_;
-    --at;
-  }
-  wide_waiting_.insert(at, consumer);
-}
-
-void Engine::StandInLineOf(gearstalk::Watch& watch) {
-  WatchRing& line = watch.tube.line_;
-  auto at = line.end();
-  while (at != line.begin() && std::prev(at)->consumer.wait_since_ > watch.consumer.wait_since_) {
-    ++effort_;
-    --at;
-  }
-  line.insert(at, watch);
-}
-
-void Engine::StandOutOfLine(Consumer& consumer) {
-  if (consumer.watched_.wide()) {
-    wide_waiting_.erase(wide_waiting_.iterator_to(consumer));
-    return;
-  }
-  for (const auto& watch : consumer.watched_) StandOutOfLineOf(*watch);
-}
-
-void Engine::StandOutOfLineOf(gearstalk::Watch& watch) {
-  WatchRing& line = watch.tube.line_;
-  line.erase(line.iterator_to(watch));
-}
-
-Consumer* Engine::LongestWaiting(const Tube& tube) const {
-  Consumer* narrow = tube.line_.empty() ? nullptr : &tube.line_.front().consumer;
-  Consumer* wide = tube.wide_.empty() ? nullptr : LongestWideWaiting(tube);
-  if (narrow == nullptr || wide == nullptr) return narrow == nullptr ? wide : narrow;
-  return narrow->wait_since_ < wide->wait_since_ ? narrow : wide;
-}
-
-// Looked for among all who watch many tubes and wait, longest first, but no further than there are
-// such watchers of this tube; then among these.
-Consumer* Engine::LongestWideWaiting(const Tube& tube) const {
-  std::size_t steps = 0;
-  for (const Consumer& wide : wide_waiting_) {
-    if (steps++ == tube.wide_.size()) break;
-    ++effort_;
-    if (wide.watched_.Find(tube) != nullptr) return const_cast<Consumer*>(&wide);
-  }
-  if (wide_waiting_.size() <= tube.wide_.size()) return nullptr;
-  Consumer* longest = nullptr;
-  VisitWideWaiting(tube, [&longest](Consumer& consumer) {
-    if (longest == nullptr || consumer.wait_since_ < longest->wait_since_) longest = &consumer;
-  });
-  return longest;
-}
-
-// Those who watch this tube and many others and wait, in no order: found among all such who wait or
-// among all such watchers of the tube, whichever are fewer.
-template <typename Visit>
-void Engine::VisitWideWaiting(const Tube& tube, Visit visit) const {
-  if (wide_waiting_.size() < tube.wide_.size()) {
-    effort_ += wide_waiting_.size();
-    for (const Consumer& consumer : wide_waiting_) {
-      if (consumer.watched_.Find(tube) != nullptr) visit(const_cast<Consumer&>(consumer));
-    }
-  } else {
-    effort_ += tube.wide_.size();
-    for (const gearstalk::Watch& watch : tube.wide_) {
-      if (watch.consumer.waiting()) visit(watch.consumer);
-    }
-  }
-}
-
-std::size_t Engine::Waiting(const Tube& tube) const {
-  std::size_t count = tube.line_.size();
-  VisitWideWaiting(tube, [&count](const Consumer&) { ++count; });
-  return count;
-}
-
 // Hands ready jobs to those who reserve and wakes those who sleep, first come first, until jobs or
 // waiters run out, or after a slice, which makes the tube due again. A job for which somebody was
 // woken is left for him. `fresh` is the job that just got ready, if there is one.
@@ -164,11 +77,15 @@ void Engine::Serve(Time now, Tube& tube, const Job* fresh) {
   if (!Runnable(tube)) return;
   if (options_.wake_all && fresh != nullptr && fresh->state_ == JobState::kReady)
     WakeSleepers(now, tube);
-  for (std::size_t served = 0; tube.ready() > tube.promised_; ++served) {
-    Consumer* consumer = LongestWaiting(tube);
-    if (consumer == nullptr) return;
+  for (std::size_t served = 0; Runnable(tube) && tube.ready() > tube.promised_; ++served) {
+    Consumer* consumer = waiting_.Longest(tube);
+    if (consumer == nullptr || tube.promised_ >= Places(now, tube)) return;
     if (served == kSlice) return deadlines_.Arm(tube, now);
     ++effort_;
+    if (tube.ready_.front()->ExpiredAt(now)) {
+      if (!Expire(now, *tube.ready_.front())) return;
+      continue;
+    }
     if (consumer->wait_ == Consumer::Wait::kSleeping) {
       Wake(now, *consumer, tube);
       continue;
@@ -190,12 +107,9 @@ void Engine::Wake(Time now, Consumer& sleeper, Tube& tube) {
 
 void Engine::WakeSleepers(Time now, Tube& tube) {
   std::vector<Consumer*> sleepers;
-  const auto add = [&](Consumer& consumer) {
+  waiting_.Visit(tube, [&](Consumer& consumer) {
     if (consumer.wait_ == Consumer::Wait::kSleeping) sleepers.push_back(&consumer);
-  };
-  effort_ += tube.line_.size();
-  for (gearstalk::Watch& watch : tube.line_) add(watch.consumer);
-  VisitWideWaiting(tube, add);
+  });
   for (Consumer* sleeper : sleepers) {
     EndWaitForJob(now, *sleeper);
     sleeper->OnJobsAvailable();
@@ -215,11 +129,27 @@ void Engine::DropPromise(Time now, Consumer& consumer) {
   if (Tube* tube = TakePromise(consumer)) Serve(now, *tube);
 }
 
+// Workers of libgearman that were put out of step by a JOB_NOT_FOUND sleep while they have a job:
+// its CAN_DO_TIMEOUT ends, as in gearmand. A TTR goes on.
+void Engine::EndRunLimits(Consumer& consumer) {
+  if (!std::exchange(consumer.limited_, false)) return;
+  std::vector<Job*> limited;
+  for (std::size_t i = 0; i < consumer.held_.size(); ++i) {
+    ++effort_;
+    if (consumer.held_.At(i)->extra().run_limit != kNever) limited.push_back(consumer.held_.At(i));
+  }
+  for (Job* job : limited) {
+    job->extra_->run_limit = kNever;
+    consumer.held_.Move(job, job->extra_->ttr_ends);
+  }
+}
+
 void Engine::Sleep(Time now, Consumer& consumer) {
   EndWait(consumer);
   DropPromise(now, consumer);
+  EndRunLimits(consumer);
   BeginWait(now, consumer, Consumer::Wait::kSleeping, kNever);
-  if (const Job* job = BestFor(consumer)) Wake(now, consumer, *job->tube_);
+  if (const Job* job = BestFor(now, consumer)) Wake(now, consumer, *job->tube_);
 }
 
 void Engine::BreakPromises(Time now) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <queue>
 #include <vector>
 
 #include "broker/base/check.h"
@@ -22,6 +23,23 @@ class IndexedHeap {
   Time top_time() const { return entries_.empty() ? kNever : entries_.front().time; }
   Time TimeAt(std::uint32_t slot) const { return entries_[slot].time; }
   T* At(std::size_t slot) const { return entries_[slot].item; }
+
+  // Visits the first `bound` in order and changes nothing. O(bound log bound).
+  template <typename Visit>
+  void VisitFirst(std::size_t bound, Visit visit) const {
+    const auto later = [this](std::size_t a, std::size_t b) {
+      return Before(entries_[b], entries_[a]);
+    };
+    std::priority_queue<std::size_t, std::vector<std::size_t>, decltype(later)> next(later);
+    if (!entries_.empty()) next.push(0);
+    for (; bound > 0 && !next.empty(); --bound) {
+      const std::size_t slot = next.top();
+      next.pop();
+      visit(*entries_[slot].item);
+      const std::size_t end = slot * 4 + 5 < entries_.size() ? slot * 4 + 5 : entries_.size();
+      for (std::size_t child = slot * 4 + 1; child < end; ++child) next.push(child);
+    }
+  }
 
   void Push(Time time, T* item) {
     entries_.push_back({time, item});

@@ -1,5 +1,6 @@
 #include "broker/engine/job.h"
 
+#include <array>
 #include <cstring>
 #include <new>
 
@@ -47,12 +48,19 @@ JobPtr Job::Grow(JobPtr old, std::uint32_t body_size) {
 }
 
 JobPtr Job::Ref(Job& job) {
-  if (job.refs_ == UINT16_MAX) return nullptr;
-  ++job.refs_;
+  if (job.refs_ == UINT16_MAX) {
+    ++job.MakeExtra().more_refs;
+  } else {
+    ++job.refs_;
+  }
   return JobPtr(&job);
 }
 
 void JobUnref::operator()(Job* job) const {
+  if (job->refs_ == UINT16_MAX && job->extra().more_refs > 0) {
+    --job->extra_->more_refs;
+    return;
+  }
   if (--job->refs_ > 0) return;
   GS_DCHECK(job->state_ == JobState::kGone);
   delete job->extra_;
@@ -64,8 +72,23 @@ void JobUnref::operator()(Job* job) const {
 const JobExtra& Job::extra() const { return extra_ == nullptr ? kNoExtra : *extra_; }
 
 JobExtra& Job::MakeExtra() {
-  if (extra_ == nullptr) extra_ = new JobExtra;
+  if (extra_ == nullptr) {
+    extra_ = new JobExtra;
+    extra_->expiry.job = this;
+  }
   return *extra_;
+}
+
+JobTexts& Job::MakeTexts() {
+  JobExtra& extra = MakeExtra();
+  if (extra.texts == nullptr) extra.texts = std::make_unique<JobTexts>();
+  return *extra.texts;
+}
+
+std::string_view NameOf(Cause cause) {
+  static constexpr std::array<std::string_view, 8> kNames = {
+      "", "failed", "exception", "timeout", "lost", "released", "buried", "expired"};
+  return kNames[static_cast<std::size_t>(cause)];
 }
 
 void JobList::PushBack(Job* job) {
@@ -78,6 +101,14 @@ void JobList::PushFront(Job* job) {
   job->link_.list = {nullptr, head_};
   (head_ == nullptr ? tail_ : head_->link_.list.prev) = job;
   head_ = job;
+}
+
+void JobList::Insert(Job* job, Job* next) {
+  if (next == nullptr) return PushBack(job);
+  Job* const prev = next->link_.list.prev;
+  if (prev == nullptr) return PushFront(job);
+  job->link_.list = {prev, next};
+  prev->link_.list.next = next->link_.list.prev = job;
 }
 
 void JobList::Remove(Job* job) {

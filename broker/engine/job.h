@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "broker/base/clock.h"
+#include "broker/journal/record.h"
 
 namespace gearstalk {
 
@@ -39,6 +40,29 @@ template <typename Tag>
 using WaiterList = boost::intrusive::list<Waiter, boost::intrusive::base_hook<WaiterHook<Tag>>,
                                           boost::intrusive::constant_time_size<false>>;
 
+// Why a job ended badly the last time.
+using Cause = Record::Cause;
+// "failed", "exception" and so on; empty for kNone.
+std::string_view NameOf(Cause cause);
+
+// When a job that waits is handed out no more. In the engine's heap while it is ready or delayed.
+struct Expiry {
+  static constexpr std::uint32_t kIdle = UINT32_MAX;
+  Time time = kNever;
+  Job* job = nullptr;
+  std::uint32_t slot = kIdle;
+
+  std::uint32_t& HeapSlot() { return slot; }
+  std::uint64_t HeapOrder() const { return 0; }
+};
+
+// Texts that policies give to few jobs.
+struct JobTexts {
+  std::string key;         // unique key that the tube made of the body
+  std::string origin;      // the tube that a dead job came from
+  std::string cause_text;  // of a WORK_EXCEPTION, its beginning
+};
+
 // What only some jobs have; made when first needed.
 struct JobExtra {
   std::uint32_t timeouts = 0;
@@ -50,6 +74,15 @@ struct JobExtra {
   std::uint32_t denominator = 0;
   std::uint64_t burial = 0;  // order of burial, while buried
   Time run_limit = kNever;   // when the holder's own limit (CAN_DO_TIMEOUT) ends
+  Time ttr_ends = kNever;    // kept only beside a run_limit
+  Time ended = 0;            // when it was buried; 0 = not known
+  Expiry expiry;
+  std::uint32_t attempts = 0;   // bad ends that its tube counts
+  std::uint32_t more_refs = 0;  // references beyond what the job itself can count
+  Cause cause = Cause::kNone;
+  bool retrying = false;  // delayed until its next attempt
+  bool key_free = false;  // others may have its key: it runs, or is dead
+  std::unique_ptr<JobTexts> texts;
   std::string reducer;
   WaiterList<ByJob> waiters;  // in the order of joining
 };
@@ -75,13 +108,18 @@ class Job {
   static JobPtr New(std::uint32_t body_size, std::string_view unique = {});
   // The same job with room for a larger body, for one that arrives. Nobody else may know it yet.
   static JobPtr Grow(JobPtr job, std::uint32_t body_size);
-  // One more reference, or nullptr if there are too many already (then copy the body instead).
+  // One more reference.
   static JobPtr Ref(Job& job);
 
   JobId id() const { return id_; }
   Tube& tube() const { return *tube_; }
   JobState state() const { return state_; }
-  std::string_view unique() const { return {KeyBytes(), unique_size_}; }
+  // The client's key, or else the one that its tube made of the body; "-" stands for the body.
+  std::string_view unique() const {
+    if (unique_size_ > 0) return {KeyBytes(), unique_size_};
+    if (unique_is_body_) return "-";
+    return extra_ == nullptr || extra_->texts == nullptr ? std::string_view() : extra_->texts->key;
+  }
   std::string_view body() const { return {BodyBytes(), body_size_}; }
   // Body and the CR LF behind it.
   std::string_view body_crlf() const { return {BodyBytes(), body_size_ + std::size_t{2}}; }
@@ -105,6 +143,16 @@ class Job {
   void set_keep_on_failure(bool keep) { keep_on_failure_ = keep; }
   // Gearman's unique "-": jobs with equal bodies are one.
   bool unique_is_body() const { return unique_is_body_; }
+  // Its last waiter left while it ran: it does not run again.
+  bool unheard() const { return unheard_; }
+  // The tube that a dead job came from; empty: it is not dead.
+  std::string_view origin() const {
+    return extra_ == nullptr || extra_->texts == nullptr ? std::string_view()
+                                                         : extra_->texts->origin;
+  }
+  bool ExpiredAt(Time now) const { return extra_ != nullptr && extra_->expiry.time <= now; }
+  // Bytes that it counts for in JobMemory.
+  std::size_t memory() const { return AllocatedSize(); }
 
   // IndexedHeap (delayed, reserved and stray ready jobs).
   std::uint32_t& HeapSlot() { return link_.held.slot; }
@@ -114,6 +162,8 @@ class Job {
   friend class Engine;
   friend class JobList;
   friend class ReadyQueue;
+  friend class Records;
+  friend class Transfers;
   friend class UniqueIndex;
   friend struct JobUnref;
   friend struct TEST_Job;
@@ -131,6 +181,7 @@ class Job {
   ~Job() = default;
 
   JobExtra& MakeExtra();
+  JobTexts& MakeTexts();
   const char* KeyBytes() const { return reinterpret_cast<const char*>(this + 1); }
   const char* BodyBytes() const { return KeyBytes() + unique_size_; }
   char* BodyBytes() { return const_cast<char*>(std::as_const(*this).BodyBytes()); }
@@ -164,8 +215,12 @@ class JobList {
   bool empty() const { return head_ == nullptr; }
   Job* front() const { return head_; }
   Job* back() const { return tail_; }
+  // Behind `job`, which is in this list; nullptr: it is the last.
+  static const Job* After(const Job& job) { return job.link_.list.next; }
   void PushBack(Job* job);
   void PushFront(Job* job);
+  // Before `next`; at the end if that is nullptr.
+  void Insert(Job* job, Job* next);
   void Remove(Job* job);
 
  private:

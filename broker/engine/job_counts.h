@@ -21,4 +21,15 @@ struct JobCounts {
   std::uint64_t kicks = 0;
 };
 
+// The same, of what only tubes with a policy do. See docs/policies.md.
+struct PolicyCounts {
+  std::uint64_t retries = 0;  // attempts that are followed by another
+  std::uint64_t dead = 0;     // moved out of the tube as dead
+  std::uint64_t expired = 0;
+  std::uint64_t pruned = 0;          // buried jobs removed by retention
+  std::uint64_t duplicates = 0;      // puts that joined a job with the same key
+  std::uint64_t refused_memory = 0;  // new jobs refused because of max_bytes
+  std::uint64_t copies = 0;          // made in other tubes of jobs that came into this one
+};
+
 }  // namespace gearstalk

@@ -1,16 +1,13 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
 
-namespace gearstalk {
+#include "broker/journal/tube_settings.h"
 
-// How many unfinished jobs a tube may have when one of each Band comes; 0 = no limit.
-using MaxQueue = std::array<std::int64_t, 3>;
+namespace gearstalk {
 
 // What the engine takes at most. Producers are refused beyond it; consumers go on.
 struct EngineLimits {

@@ -4,12 +4,20 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
+#include <random>
 #include <utility>
 #include <vector>
 
 #include "broker/base/check.h"
 
 namespace gearstalk {
+
+// Makes hashes of names that clients choose unpredictable: another number in each process.
+inline std::uint64_t HashSeed() {
+  static const std::uint64_t seed =
+      (std::uint64_t{std::random_device{}()} << 32U) | std::random_device{}();
+  return seed;
+}
 
 // Finds objects by a hash of 64 bits that the caller makes of what is unique about them. The
 // objects are somebody else's, at addresses that are multiples of 8.

@@ -15,7 +15,7 @@ void ReadyIndex::Remove(Watch& watch) {
 void ReadyIndex::Refresh(Watch& watch) {
   const Job* front = watch.tube.FrontJob();
   if (front == nullptr) return Remove(watch);
-  watch.front = front->id();
+  watch.front = OrderOf(watch.tube, *front);
   if (watch.slot == Watch::kNotIndexed) {
     heap_.Push(front->priority, &watch);
   } else {
@@ -38,13 +38,15 @@ void ReadyIndex::CatchUp(const WatchList& watched, const FreshTubes& fresh, std:
   seen_ = fresh.end();
 }
 
-Job* ReadyIndex::Best(const WatchList& watched, const FreshTubes& fresh, std::uint64_t& effort) {
+Job* ReadyIndex::Best(const WatchList& watched, const FreshTubes& fresh, bool fair,
+                      std::uint64_t& effort) {
+  fair_ = fair;
   CatchUp(watched, fresh, effort);
   while (!heap_.empty()) {
     Watch& top = *heap_.top();
     Job* front = top.tube.FrontJob();
-    const bool same =
-        front != nullptr && front->id() == top.front && front->priority == heap_.top_time();
+    const bool same = front != nullptr && OrderOf(top.tube, *front) == top.front &&
+                      front->priority == heap_.top_time();
     if (same) return front;
     ++effort;
     Refresh(top);

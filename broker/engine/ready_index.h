@@ -17,6 +17,8 @@ class FreshTubes {
   static constexpr std::uint64_t kKept = 4096;
 
   void Note(const Tube& tube) { ring_[end_++ % kKept] = &tube; }
+  // All tubes have to be looked at again.
+  void NoteAll() { end_ += kKept + 1; }
   std::uint64_t end() const { return end_; }
   // May be gone by now: good for comparing, not for use.
   const Tube* At(std::uint64_t position) const { return ring_[position % kKept]; }
@@ -34,7 +36,8 @@ class ReadyIndex {
  public:
   // The most urgent job of the tubes that are not paused, or nullptr.
   // Counts in `effort` the tubes that it looks at.
-  Job* Best(const WatchList& watched, const FreshTubes& fresh, std::uint64_t& effort);
+  // `fair`: among tubes with one priority the one that had least of its share, not the oldest job.
+  Job* Best(const WatchList& watched, const FreshTubes& fresh, bool fair, std::uint64_t& effort);
   // The list has one more. What it already had is not looked at again.
   void Add(Watch& watch) { Refresh(watch); }
   // The list is about to have one less.
@@ -44,8 +47,14 @@ class ReadyIndex {
   void Refresh(Watch& watch);
   void CatchUp(const WatchList& watched, const FreshTubes& fresh, std::uint64_t& effort);
 
-  IndexedHeap<Watch> heap_;  // by priority and id of the front
-  std::uint64_t seen_ = 0;   // position in FreshTubes
+  // What decides among fronts of one priority. It only grows while a front is the same.
+  std::uint64_t OrderOf(const Tube& tube, const Job& front) const {
+    return fair_ ? tube.pass_ : front.id();
+  }
+
+  IndexedHeap<Watch> heap_;  // by priority of the front and OrderOf
+  bool fair_ = false;
+  std::uint64_t seen_ = 0;  // position in FreshTubes
   bool built_ = false;
 };
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <vector>
 
 #include "broker/engine/tube.h"
 
@@ -18,6 +19,24 @@ const Job* ReadyQueue::Oldest() const {
     if (first != nullptr && (oldest == nullptr || first->id() < oldest->id())) oldest = first;
   }
   return oldest;
+}
+
+// Lanes are in order, one after the other; what lies in the heap is merged in.
+void ReadyQueue::VisitFirst(std::size_t bound, const std::function<void(const Job&)>& visit) const {
+  std::vector<const Job*> strays;
+  strays_.VisitFirst(bound, [&](const Job& job) { strays.push_back(&job); });
+  auto stray = strays.begin();
+  for (const Lane& lane : lanes_) {
+    for (const Job* job = lane.jobs.front(); job != nullptr; job = JobList::After(*job)) {
+      for (; stray != strays.end() && bound > 0 && MoreUrgent(**stray, *job); --bound) {
+        visit(**stray++);
+      }
+      if (bound == 0) return;
+      --bound;
+      visit(*job);
+    }
+  }
+  for (; stray != strays.end() && bound > 0; --bound) visit(**stray++);
 }
 
 ReadyQueue::Lanes::iterator ReadyQueue::FindLane(std::uint32_t priority) {

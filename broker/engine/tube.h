@@ -4,6 +4,8 @@
 #include <boost/container/small_vector.hpp>
 #include <boost/intrusive/list.hpp>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -15,6 +17,7 @@
 #include "broker/engine/limits.h"
 #include "broker/engine/slab.h"
 #include "broker/engine/watch_list.h"
+#include "broker/policy/policy_rules.h"
 
 namespace gearstalk {
 
@@ -35,6 +38,8 @@ class ReadyQueue {
   // The oldest of those that are next of a lane or next of the rest: the oldest of all while there
   // are no more priorities than lanes. The queue is not empty.
   const Job* Oldest() const;
+  // The first `bound` in order; changes nothing. O(bound log bound).
+  void VisitFirst(std::size_t bound, const std::function<void(const Job&)>& visit) const;
   void Push(Job* job);
   void Remove(Job* job);
 
@@ -60,6 +65,19 @@ class ReadyQueue {
 inline bool MoreUrgent(const Job& a, const Job& b) {
   return a.priority != b.priority ? a.priority < b.priority : a.id() < b.id();
 }
+
+// Why a tube with jobs hands out none.
+enum class HeldBack : std::uint8_t { kNone, kRunning, kRate };
+
+// What a tube remembers that has a policy, or jobs that had one.
+struct PolicyState {
+  PolicyValues set;  // by an administrator, in text form; outlives a restart
+  PolicyCounts counts;
+  std::uint32_t retrying = 0;  // delayed jobs that wait for their next attempt
+  // Of `rate`: when the hand-outs so far would have come at an even pace. The bucket is full at and
+  // before that time.
+  Time paced = 0;
+};
 
 // A queue of jobs: beanstalk's tube, Gearman's function. Read by everybody, changed by the engine
 // only. Lives while it is used, watched, holds a job or has settings to remember.
@@ -87,25 +105,43 @@ class Tube : public Timer, public JobCounts {
   std::uint32_t watching() const { return watching_; }  // both protocols
   // Of them: who can do it (Gearman) or has reserved at least once (beanstalk).
   std::uint32_t workers() const { return workers_; }
-  std::uint32_t able() const { return able_; }  // of these: Gearman's
-  bool created_function() const { return created_function_; }
-  bool paused() const { return pause_until_ != 0; }
+  const TubeSettings& settings() const { return settings_; }
+  bool paused() const { return settings_.pause_until != 0; }
+
+  // nullptr: no entry of the configuration and no administrator says anything of it.
+  const Policy* policy() const { return policy_; }
+  const PolicyState& policy_state() const;
+  HeldBack held_back() const { return held_back_; }
+  std::uint64_t job_bytes() const { return job_bytes_; }  // of all its jobs, as JobMemory counts
 
   std::uint64_t pauses = 0;  // pause-tube
 
  private:
   friend class Engine;
   friend class ReadyIndex;
+  friend class ReadyTubes;
+  friend class Records;
+  friend class Transfers;
   friend class TubeTable;
+  friend class WaitingLine;
   static void* operator new(std::size_t size) { return BlockAllocate(size); }
   static void operator delete(void* tube, std::size_t size) { BlockFree(tube, size); }
   Tube(std::string name, std::uint64_t id) : Timer(Kind::kTube), name_(std::move(name)), id_(id) {}
 
   // What a consumer would get of it now.
-  Job* FrontJob() const { return ready_.empty() || paused() ? nullptr : ready_.front(); }
+  Job* FrontJob() const { return Stopped() || ready_.empty() ? nullptr : ready_.front(); }
+  bool Stopped() const { return paused() || held_back_ != HeldBack::kNone; }
+  PolicyState& MakeState() {
+    if (state_ == nullptr) state_ = std::make_unique<PolicyState>();
+    return *state_;
+  }
 
   std::string name_;
   std::uint64_t id_;
+  const Policy* policy_ = nullptr;
+  std::unique_ptr<PolicyState> state_;
+  std::uint64_t job_bytes_ = 0;
+  std::uint64_t pass_ = 0;  // tube_order fair: how much of its share it had
   ReadyQueue ready_;
   std::uint32_t urgent_ = 0;
   std::array<std::uint32_t, 3> queued_by_band_{};
@@ -116,16 +152,14 @@ class Tube : public Timer, public JobCounts {
   std::uint32_t using_ = 0;
   std::uint32_t watching_ = 0;
   std::uint32_t workers_ = 0;
-  std::uint32_t able_ = 0;
+  bool function_ = false;   // a worker can or could do it
   bool permanent_ = false;  // the default tube
-  bool created_function_ = false;
-  std::uint32_t pause_s_ = 0;
-  Time pause_until_ = 0;        // 0 = not paused
+  HeldBack held_back_ = HeldBack::kNone;
+  TubeSettings settings_;       // with the limits that are in force, whoever set them
   WatchRing line_;              // who waits of those who watch few tubes, first come first
   WatchRing wide_;              // those who watch many, in no order
   std::uint32_t promised_ = 0;  // sleepers woken for a job of it that have not asked for it yet
-  MaxQueue max_queue_{};        // by Band
-  std::uint32_t stirred_slot_ = UINT32_MAX;  // place among the tubes with ready jobs
+  std::uint32_t ready_slot_ = UINT32_MAX;  // place among the tubes with ready jobs
 };
 
 }  // namespace gearstalk

@@ -6,7 +6,9 @@
 namespace gearstalk {
 namespace {
 
-std::uint64_t Hash(std::string_view name) { return XXH3_64bits(name.data(), name.size()); }
+std::uint64_t Hash(std::string_view name) {
+  return XXH3_64bits_withSeed(name.data(), name.size(), HashSeed());
+}
 
 }  // namespace
 

@@ -8,7 +8,7 @@
 namespace gearstalk {
 
 std::uint64_t UniqueIndex::Hash(const Tube& tube, std::string_view key) {
-  return XXH3_64bits_withSeed(key.data(), key.size(), tube.id());
+  return XXH3_64bits_withSeed(key.data(), key.size(), tube.id() ^ HashSeed());
 }
 
 Job* UniqueIndex::Find(const Tube& tube, std::string_view key, bool is_body) const {

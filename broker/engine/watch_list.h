@@ -26,7 +26,6 @@ struct Watch {
   Consumer& consumer;
   Time run_limit = 0;    // CAN_DO_TIMEOUT, 0 = none
   bool counted = false;  // in the tube's number of workers
-  bool able = false;     // said CAN_DO
   // In the consumer's ReadyIndex: its place there, and which job was the tube's front.
   static constexpr std::uint32_t kNotIndexed = UINT32_MAX;
   std::uint32_t slot = kNotIndexed;

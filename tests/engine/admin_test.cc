@@ -119,7 +119,7 @@ TEST_F(AdminTest, DropFunctionRefusesWhileThereAreJobs) {
   engine.Cancel(Now(), id);
   EXPECT_TRUE(engine.DropFunction("f").ok());
   // Somebody still uses the tube.
-  EXPECT_FALSE(At("f").created_function());
+  EXPECT_FALSE(At("f").settings().created_function);
 }
 
 TEST_F(AdminTest, MaxQueueKeepsATubeAndGoesWithIt) {

@@ -18,13 +18,14 @@ std::string Line(const Record& job) {
 }
 
 std::string SettingsLine(const Record& tube) {
+  const TubeSettings& settings = tube.settings;
   return fmt::format("tube {}: created {} pause {} until {} limits {} {} {}\n", tube.tube,
-                     tube.created_function, tube.pause_s, tube.pause_until, tube.max_queue[0],
-                     tube.max_queue[1], tube.max_queue[2]);
+                     settings.created_function, settings.pause_s, settings.pause_until,
+                     settings.max_queue[0], settings.max_queue[1], settings.max_queue[2]);
 }
 
 bool IsSet(const Record& tube) {
-  return tube.created_function || tube.max_queue[0] + tube.max_queue[1] + tube.max_queue[2] > 0;
+  return tube.settings.created_function || tube.settings.max_queue != MaxQueue{};
 }
 
 }  // namespace

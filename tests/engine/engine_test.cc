@@ -98,6 +98,25 @@ std::string EngineTest::ReserveUntil(RecordingConsumer& consumer, Time deadline)
   return Word(result, taken);
 }
 
+RecordingConsumer& EngineTest::Waiting(const std::vector<std::string>& tubes) {
+  RecordingConsumer& consumer = Connect(tubes.front());
+  for (const std::string& tube : tubes) engine.Watch(Now(), consumer, tube);
+  EXPECT_EQ("waits", Reserve(consumer));
+  return consumer;
+}
+
+RecordingConsumer& EngineTest::WaitingWide(const std::string& tube) {
+  std::vector<std::string> tubes{tube};
+  for (std::size_t i = 0; i < WatchList::kWide; ++i) tubes.push_back(tube + std::to_string(i));
+  return Waiting(tubes);
+}
+
+RecordingConsumer& EngineTest::Sleeping(std::initializer_list<std::string_view> functions) {
+  RecordingConsumer& worker = Worker(functions);
+  Sleep(worker);
+  return worker;
+}
+
 std::string EngineTest::Grab(RecordingConsumer& worker) {
   const Taken taken = engine.Grab(Now(), worker);
   return taken.job == nullptr ? "none" : Word(ReserveResult::kTaken, taken);

@@ -75,6 +75,11 @@ class EngineTest : public ::testing::Test {
   std::string ReserveUntil(RecordingConsumer& consumer, Time deadline);
   std::string Grab(RecordingConsumer& worker);
   void Sleep(RecordingConsumer& worker) { engine.Sleep(Now(), worker); }
+  // A beanstalk connection that waits on `tubes`.
+  RecordingConsumer& Waiting(const std::vector<std::string>& tubes);
+  // The same, on so many tubes more that it is no longer in the lines of the tubes.
+  RecordingConsumer& WaitingWide(const std::string& tube);
+  RecordingConsumer& Sleeping(std::initializer_list<std::string_view> functions);
   std::uint64_t Kick(RecordingConsumer& consumer, std::uint64_t bound);
 
   // Moves the clock, at once, and lets the engine do what is due.

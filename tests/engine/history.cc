@@ -4,6 +4,7 @@
 
 #include "tests/engine/durable_state.h"
 #include "tests/engine/engine_test.h"
+#include "tests/engine/restart.h"
 
 namespace gearstalk {
 
@@ -44,7 +45,7 @@ History::History(std::uint64_t seed, EngineOptions options)
       journal_(200),
       engine_(options, journal_),
       model_(kConsumers, options.wake_all, options.job_retries) {
-  EXPECT_TRUE(journal_.Replay(engine_).ok());
+  Restart(journal_, engine_);
   for (int i = 0; i < kConsumers; ++i) {
     connections_.push_back(std::make_unique<Connection>(i, told_));
     Connect(i);
@@ -391,8 +392,7 @@ bool History::Same(const Model::Job& expected) {
 void History::CompareRestarted() {
   KeptJournal journal(journal_.Log());
   Engine restarted(engine_.options(), journal);
-  ASSERT_TRUE(journal.Replay(restarted).ok());
-  restarted.FinishReplay();
+  Restart(journal, restarted);
   while (restarted.Tick(Now()) <= Now()) {
   }
   ASSERT_EQ(DurableState(engine_), DurableState(restarted)) << "step " << steps_;

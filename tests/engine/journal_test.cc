@@ -7,6 +7,7 @@
 #include "broker/journal/memory_journal.h"
 #include "tests/engine/durable_state.h"
 #include "tests/engine/engine_test.h"
+#include "tests/engine/restart.h"
 
 namespace gearstalk {
 namespace {
@@ -97,16 +98,18 @@ TEST_F(JournalTest, AJournalThatFailedTakesWhatItDidNotKeepWithIt) {
   EXPECT_LE(Submit("f", {}, &client).lsn, journal.Durable());
 }
 
-TEST_F(JournalTest, WhatARestartForgetsAnywayIsNotRecorded) {
+TEST_F(JournalTest, AReservationIsRecordedWhenItEndsBadly) {
   RecordingConsumer& consumer = Connect();
   Put(consumer, {.ttr_s = 5});
   const Lsn before = journal.last();
   Reserve(consumer);
   EXPECT_EQ(0u, engine.Touch(Now(), consumer, 1).lsn);
+  EXPECT_EQ(before, journal.last());
   Pass(5 * kSecond);
+  EXPECT_EQ(before + 1, journal.last());
   Reserve(consumer);
   Leave(consumer);
-  EXPECT_EQ(before, journal.last());
+  EXPECT_EQ(before + 2, journal.last());
 }
 
 TEST_F(JournalTest, TheEndOfAJobIsToldWithItsPosition) {
@@ -200,8 +203,7 @@ TEST_F(JournalTest, NoIdIsGivenTwiceOverARestart) {
   EXPECT_LT(journal.last(), 10u);
   KeptJournal same(journal.records());
   Engine restarted({}, same);
-  ASSERT_TRUE(same.Replay(restarted).ok());
-  restarted.FinishReplay();
+  Restart(same, restarted);
   RecordingConsumer consumer;
   restarted.Join(consumer);
   restarted.Use(consumer, "default");
@@ -226,8 +228,7 @@ TEST_F(JournalTest, NoAcknowledgedIdIsGivenTwiceAfterACrash) {
     const auto durable = static_cast<std::ptrdiff_t>(journal.Durable());
     KeptJournal disk({journal.records().begin(), journal.records().begin() + durable});
     Engine restarted({}, disk);
-    ASSERT_TRUE(disk.Replay(restarted).ok());
-    restarted.FinishReplay();
+    Restart(disk, restarted);
     const JobId next = NextId(restarted);
     for (const Added& each : added) {
       if (each.lsn <= journal.Durable()) {
@@ -243,7 +244,7 @@ TEST_F(JournalTest, ATubeThatGoesTakesItsPauseAlong) {
   const Lsn before = journal.last();
   Leave(consumer);
   EXPECT_THAT(Since(before), ElementsAre(kTube));
-  EXPECT_EQ(0, journal.records().back().View().pause_until);
+  EXPECT_EQ(0, journal.records().back().View().settings.pause_until);
 }
 
 TEST(MemoryJournal, NobodyWaitsForIt) {
@@ -293,8 +294,9 @@ class RefusalTest : public JournalTest {
     for (const Tube* tube = engine.NextTube(0); tube != nullptr;
          tube = engine.NextTube(tube->id())) {
       text += tube->name() + ' ' + std::to_string(tube->total_jobs + tube->deletes * 100) + ' ' +
-              std::to_string(tube->pauses) + ' ' + std::to_string(tube->created_function()) + ' ' +
-              std::to_string(engine.PauseSeconds(*tube)) + ' ';
+              std::to_string(tube->pauses) + ' ' +
+              std::to_string(tube->settings().created_function) + ' ' +
+              std::to_string(tube->settings().pause_s) + ' ';
     }
     return text + std::to_string(engine.Stats().total_jobs);
   }
@@ -374,7 +376,7 @@ TEST_F(RefusalTest, ForegroundJobsAskNoDisk) {
   RecordingConsumer& worker = Worker({"f"});
   EXPECT_LE(engine.Grab(Now(), worker).lsn, journal.Durable());
   EXPECT_TRUE(engine.Complete(Now(), worker, added.id, "x").ok());
-  EXPECT_THAT(client.Heard(), ElementsAre("1 completed x"));
+  EXPECT_THAT(client.Heard(), ElementsAre(std::to_string(added.id) + " completed x"));
 }
 
 TEST_F(RefusalTest, KickSaysHowFarItCame) {

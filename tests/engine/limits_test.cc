@@ -3,6 +3,7 @@
 #include <string>
 
 #include "tests/engine/engine_test.h"
+#include "tests/engine/restart.h"
 #include "tests/support/kept_journal.h"
 
 namespace gearstalk {
@@ -103,8 +104,7 @@ TEST_F(Limits, DoNotStandAgainstTheJournal) {
   PutInto("b");
   Engine again({}, journal);
   again.SetLimits({.memory = 1, .tubes = 1});
-  ASSERT_TRUE(journal.Replay(again).ok());
-  again.FinishReplay();
+  Restart(journal, again);
   EXPECT_EQ(again.Stats().ready, 2U);
   EXPECT_EQ(again.Stats().tubes, 3U);
 }
@@ -173,8 +173,7 @@ TEST_F(Limits, OfTheAdministrationAloneAreRecorded) {
   EXPECT_TRUE(engine.SetMaxQueue("g", {2, 2, 2}).ok());
   Engine again({}, journal);
   again.SetLimits({.max_queue = {{"f", {5, 5, 5}}, {"g", {5, 5, 5}}}});
-  ASSERT_TRUE(journal.Replay(again).ok());
-  again.FinishReplay();
+  Restart(journal, again);
   RecordingConsumer producer;
   again.Join(producer);
   const auto fills = [&](std::string_view tube) {

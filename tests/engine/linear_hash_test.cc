@@ -49,7 +49,7 @@ TEST(LinearHash, HashesThatDifferOnlyInHighBitsAreFoundThroughEverySplitAndMerge
   EXPECT_EQ(0U, table.size());
 }
 
-TEST(LinearHash, AMillionOfOneHashAreTakenAndLetGoOneByOne) {
+TEST(LinearHash, AMillionOfOneHashAreTaken) {
   std::vector<Named> all(1'000'000);
   LinearHash<Named> table;
   for (Named& one : all) table.Insert(7, one);

@@ -1,6 +1,7 @@
 #include "tests/engine/model.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace gearstalk {
 namespace {
@@ -106,6 +107,12 @@ JobId Model::Grab(Time now, int consumer) {
 void Model::Sleep(Time now, int consumer) {
   EndWait(consumer);
   DropPromise(now, consumer);
+  for (auto& [id, job] : jobs) {
+    if (job.state != JobState::kReserved || job.holder != consumer || job.run_limit == kNever)
+      continue;
+    job.until = job.ttr_ends;
+    job.run_limit = kNever;
+  }
   BeginWait(consumer, Wait::kSleeping, kNever);
   if (const Job* job = Best(consumer)) Wake(now, consumer, job->tube);
 }
@@ -115,6 +122,7 @@ void Model::Take(Time now, Job& job, int consumer) {
   job.holder = consumer;
   const std::uint32_t ttr_s = job.ttr_s > 0 ? job.ttr_s : kDefaultTtr;
   if (consumers[consumer].needs_ttr || job.ttr_s > 0) job.until = After(now, ttr_s);
+  job.ttr_ends = job.until;
   if (const Watched* watch = FindWatch(consumer, job.tube); watch && watch->run_limit > 0) {
     job.run_limit = now + watch->run_limit;
     job.until = std::min(job.until, job.run_limit);
@@ -193,7 +201,8 @@ bool Model::Fail(int consumer, JobId id, What what) {
 
 void Model::RestartTtr(Time now, Job& job) {
   if (job.ttr_s == 0 && !consumers[job.holder].needs_ttr) return;
-  job.until = std::min(After(now, job.ttr_s > 0 ? job.ttr_s : kDefaultTtr), job.run_limit);
+  job.ttr_ends = After(now, job.ttr_s > 0 ? job.ttr_s : kDefaultTtr);
+  job.until = std::min(job.ttr_ends, job.run_limit);
 }
 
 void Model::Become(Job& job, JobState state) {
@@ -208,15 +217,35 @@ void Model::GetReady(Time now, Job& job) {
 }
 
 void Model::GiveBack(Time now, Job& job, bool lost_try) {
+  if (ComesBack(job, lost_try)) GetReady(now, job);
+}
+
+bool Model::ComesBack(Job& job, bool lost_try) {
   if (job.unheard) {
     jobs.erase(job.id);
     Tidy();
-    return;
+    return false;
   }
   if (lost_try && ++job.lost_tries >= job_retries_ && job_retries_ > 0) {
-    return FailJob(job, What::kFailed);
+    FailJob(job, What::kFailed);
+    return false;
   }
-  GetReady(now, job);
+  return true;
+}
+
+// All are ready before anybody gets one; the most urgent leaves first.
+void Model::GiveBackAll(Time now, const std::vector<JobId>& ids, bool lost_try) {
+  std::vector<const Job*> ready;
+  for (const JobId id : ids) {
+    Job& job = jobs.at(id);
+    if (!ComesBack(job, lost_try)) continue;
+    Become(job, JobState::kReady);
+    ready.push_back(&job);
+  }
+  std::sort(ready.begin(), ready.end(), [](const Job* a, const Job* b) {
+    return std::tie(a->priority, a->id) < std::tie(b->priority, b->id);
+  });
+  for (const Job* job : ready) Serve(now, job->tube, job->state == JobState::kReady);
 }
 
 void Model::Tell(Job& job, What what) {
@@ -272,6 +301,7 @@ int Model::Kick(Time now, int consumer, int bound) {
   for (; count < bound; ++count) {
     Job* job = next(from);
     if (job == nullptr) break;
+    if (from == JobState::kBuried) job->lost_tries = 0;
     Become(*job, JobState::kReady);
   }
   Serve(now, tube, false);
@@ -283,6 +313,7 @@ bool Model::KickJob(Time now, JobId id) {
   if (found == jobs.end()) return false;
   const JobState state = found->second.state;
   if (state != JobState::kBuried && state != JobState::kDelayed) return false;
+  if (state == JobState::kBuried) found->second.lost_tries = 0;
   GetReady(now, found->second);
   return true;
 }
@@ -360,22 +391,22 @@ void Model::Unable(Time now, int consumer, std::string_view tube) {
   if (FindWatch(consumer, tube) == nullptr) return;
   const std::string name(tube);
   Ignore(now, consumer, name, true);
-  for (const JobId id : HeldInOrder(consumer)) {
-    if (jobs.at(id).tube == name) GiveBack(now, jobs.at(id), false);
-  }
+  std::vector<JobId> running = HeldInOrder(consumer);
+  std::erase_if(running, [&](JobId id) { return jobs.at(id).tube != name; });
+  GiveBackAll(now, running, false);
 }
 
 void Model::ResetAbilities(Time now, int consumer) {
   DropPromise(now, consumer);
   consumers[consumer].watched.clear();
   Tidy();
-  for (const JobId id : HeldInOrder(consumer)) GiveBack(now, jobs.at(id), false);
+  GiveBackAll(now, HeldInOrder(consumer), false);
 }
 
 void Model::Leave(Time now, int consumer) {
   EndWait(consumer);
   DropPromise(now, consumer);
-  for (const JobId id : HeldInOrder(consumer)) GiveBack(now, jobs.at(id), true);
+  GiveBackAll(now, HeldInOrder(consumer), true);
   consumers[consumer] = {};
   Tidy();
 }

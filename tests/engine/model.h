@@ -56,6 +56,7 @@ class Model {
     Key key = {};
     int holder = -1;
     Time until = kNever;  // end of the delay or of the reservation
+    Time ttr_ends = kNever;
     Time run_limit = kNever;
     std::uint64_t burial = 0;
     std::uint32_t lost_tries = 0;
@@ -150,6 +151,9 @@ class Model {
   void Become(Job& job, JobState state);
   void GetReady(Time now, Job& job);
   void GiveBack(Time now, Job& job, bool lost_try);
+  void GiveBackAll(Time now, const std::vector<JobId>& ids, bool lost_try);
+  // False: it is gone, or has failed.
+  bool ComesBack(Job& job, bool lost_try);
   void Finish(Job& job, What what);
   void BuryJob(Job& job, What what);
   void FailJob(Job& job, What what);

@@ -91,7 +91,9 @@ TEST_F(ReadyIndexTest, LooksAtNoOtherTubeWhenTheListChanges) {
   const FreshTubes fresh;
   ReadyIndex index;
   std::uint64_t effort = 0;
-  const auto best = [&] { return index.Best(consumer_.watched(), fresh, effort)->id(); };
+  const auto best = [&] {
+    return index.Best(consumer_.watched(), fresh, /*fair=*/false, effort)->id();
+  };
   const JobId first = PutInto("1", {.priority = 100});
   EXPECT_EQ(first, best());
   EXPECT_EQ(std::uint64_t{kTubes}, effort);

@@ -3,6 +3,7 @@
 
 #include "tests/engine/durable_state.h"
 #include "tests/engine/engine_test.h"
+#include "tests/engine/restart.h"
 
 namespace gearstalk {
 namespace {
@@ -13,8 +14,7 @@ class ReplayTest : public EngineTest {
   struct Restarted {
     explicit Restarted(std::vector<KeptRecord> records)
         : journal(std::move(records)), engine({}, journal) {
-      EXPECT_TRUE(journal.Replay(engine).ok());
-      engine.FinishReplay();
+      Restart(journal, engine);
     }
     KeptJournal journal;
     Engine engine;
@@ -189,10 +189,10 @@ TEST_F(ReplayTest, SettingsOfTubesComeBack) {
   engine.Cancel(Now(), 2);
   ExpectSameAfterRestart();
   Restarted other(journal.records());
-  EXPECT_TRUE(other.engine.FindTube("created")->created_function());
+  EXPECT_TRUE(other.engine.FindTube("created")->settings().created_function);
   EXPECT_EQ(nullptr, other.engine.FindTube("dropped"));
   EXPECT_EQ(100 * kSecond, other.engine.PauseLeft(Now(), *other.engine.FindTube("paused")));
-  EXPECT_EQ(100u, other.engine.PauseSeconds(*other.engine.FindTube("paused")));
+  EXPECT_EQ(100u, other.engine.FindTube("paused")->settings().pause_s);
   EXPECT_NE(nullptr, other.engine.FindTube("limited"));
   Pass(100 * kSecond);
   ExpectSameAfterRestart();
@@ -240,8 +240,8 @@ TEST_F(ReplayTest, ACarriedJobBringsItsCountersUpToDate) {
   RecordingConsumer& consumer = Connect();
   Put(consumer, {.ttr_s = 1});
   Reserve(consumer);
-  Pass(kSecond);
   EXPECT_EQ(0u, Restarted(journal.records()).engine.Find(1)->reserves);
+  Pass(kSecond);
   engine.Capture(1, [&](const Record& record) { journal.Append(record); });
   Restarted other(journal.records());
   EXPECT_EQ(1u, other.engine.Find(1)->reserves);

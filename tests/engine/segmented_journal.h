@@ -15,8 +15,9 @@ class SegmentedJournal final : public Journal {
   explicit SegmentedJournal(std::size_t segment_size) : segment_size_(segment_size) {}
 
   // Before the first Append; nothing is there to be read back.
-  Status Replay(LiveState& state) override {
+  Status Start(LiveState& state, JournalEvents& events) override {
     state_ = &state;
+    events.OnActive();
     Roll();
     return {};
   }
@@ -34,6 +35,7 @@ class SegmentedJournal final : public Journal {
   void SetOnDurable(std::function<void(Lsn)> /*on_durable*/) override {}
   std::uint64_t WaitingBytes() const override { return 0; }
   JournalStats Stats() const override { return {}; }
+  Status Close() override { return {}; }
 
   // Carries live jobs out of the oldest segment, `jobs` of them at most, and drops the segment once
   // they are all out.

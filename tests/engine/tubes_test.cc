@@ -101,7 +101,6 @@ TEST_F(TubesTest, ABeanstalkConsumerIsAWorkerFromItsFirstReservationOn) {
   ReserveFor(consumer, 0);
   EXPECT_EQ(1u, At("t").workers());
   EXPECT_EQ(1u, engine.Stats().workers);
-  EXPECT_EQ(0u, At("t").able());
   engine.Watch(Now(), consumer, "u");
   EXPECT_EQ(1u, At("u").workers());
   engine.Ignore(Now(), consumer, "t");
@@ -113,11 +112,10 @@ TEST_F(TubesTest, ABeanstalkConsumerIsAWorkerFromItsFirstReservationOn) {
 TEST_F(TubesTest, AGearmanWorkerCountsAtOnce) {
   RecordingConsumer& worker = Worker({"f"});
   EXPECT_EQ(1u, At("f").workers());
-  EXPECT_EQ(1u, At("f").able());
   EXPECT_EQ(1u, At("f").watching());
   EXPECT_EQ(1u, engine.Stats().workers);
   engine.Watch(Now(), worker, "f", true);
-  EXPECT_EQ(1u, At("f").able());
+  EXPECT_EQ(1u, At("f").workers());
   engine.Unable(Now(), worker, "f");
   EXPECT_FALSE(Exists("f"));
 }
@@ -133,6 +131,55 @@ TEST_F(TubesTest, ListedAreThoseWithJobsWorkersOrWaiters) {
   EXPECT_TRUE(engine.Listed(At("jobs")));
   Worker({"able"});
   EXPECT_TRUE(engine.Listed(At("able")));
+}
+
+std::vector<std::string> Names(const IdleFunctions& functions) {
+  std::vector<std::string> names;
+  std::uint64_t at = 0;
+  while (const IdleFunctions::Entry* entry = functions.Next(at)) names.push_back(entry->name);
+  return names;
+}
+
+TEST_F(TubesTest, AFunctionWithoutItsWorkerIsIdleForADay) {
+  Pass(kSecond);
+  RecordingConsumer& worker = Worker({"f", "g"});
+  engine.Unable(Now(), worker, "f");
+  EXPECT_FALSE(Exists("f"));
+  Leave(worker);
+  EXPECT_EQ(Names(engine.idle_functions()), (std::vector<std::string>{"f", "g"}));
+  Worker({"f"});
+  EXPECT_EQ(Names(engine.idle_functions()), (std::vector<std::string>{"g"}));
+  Pass(IdleFunctions::kKept - kSecond);
+  EXPECT_EQ(engine.idle_functions().size(), 1u);
+  Pass(kSecond);
+  EXPECT_EQ(engine.idle_functions().size(), 0u);
+}
+
+TEST_F(TubesTest, AnIdleFunctionThatIsUsedStaysListed) {
+  Leave(Worker({"f"}));
+  RecordingConsumer& producer = Connect("default");
+  engine.Use(producer, "f");
+  EXPECT_TRUE(engine.Listed(At("f")));
+  Leave(producer);
+  EXPECT_EQ(engine.idle_functions().size(), 1u);
+}
+
+TEST_F(TubesTest, DroppingAnIdleFunctionEndsIt) {
+  Leave(Worker({"f"}));
+  EXPECT_EQ(Code::kOk, engine.DropFunction("f").code);
+  EXPECT_EQ(engine.idle_functions().size(), 0u);
+  EXPECT_EQ(Code::kNotFound, engine.DropFunction("f").code);
+}
+
+TEST(IdleFunctions, TheOldestGoFirst) {
+  IdleFunctions functions(2);
+  for (const char* name : {"a", "b", "a", "c"}) functions.Add(0, name);
+  EXPECT_EQ(Names(functions), (std::vector<std::string>{"a", "c"}));
+  functions.SetMost(1);
+  EXPECT_EQ(Names(functions), (std::vector<std::string>{"c"}));
+  functions.SetMost(0);
+  functions.Add(0, "d");
+  EXPECT_EQ(functions.size(), 0u);
 }
 
 TEST_F(TubesTest, WhatIsUrgentReadyAndUnfinishedIsCounted) {

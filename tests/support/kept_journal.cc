@@ -7,7 +7,14 @@ KeptRecord::KeptRecord(const Record& record)
       tube_(record.tube),
       unique_(record.unique),
       reducer_(record.reducer),
-      body_(record.body) {}
+      body_(record.body),
+      cause_text_(record.failure.cause_text),
+      origin_(record.failure.origin),
+      put_key_(record.put_key),
+      schedule_(record.schedule.name),
+      transfer_(record.transfer.name),
+      mark_(record.transfer.mark),
+      policy_(record.policy.begin(), record.policy.end()) {}
 
 Record KeptRecord::View() const {
   Record record = record_;
@@ -15,13 +22,23 @@ Record KeptRecord::View() const {
   record.unique = unique_;
   record.reducer = reducer_;
   record.body = body_;
+  record.failure.cause_text = cause_text_;
+  record.failure.origin = origin_;
+  record.put_key = put_key_;
+  record.schedule.name = schedule_;
+  policy_views_.assign(policy_.begin(), policy_.end());
+  record.policy = policy_views_;
+  record.transfer.name = transfer_;
+  record.transfer.mark = mark_;
   return record;
 }
 
-Status KeptJournal::Replay(LiveState& state) {
+Status KeptJournal::Start(LiveState& state, JournalEvents& events) {
   for (const KeptRecord& record : records_) {
     if (Status status = state.Apply(record.View()); !status.ok()) return status;
   }
+  events.OnActive();
+  events.OnServing();
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,9 @@ class KeptRecord {
  private:
   Record record_;
   std::string tube_, unique_, reducer_, body_;
+  std::string cause_text_, origin_, put_key_, schedule_, transfer_, mark_;
+  std::vector<std::string> policy_;
+  mutable std::vector<std::string_view> policy_views_;
 };
 
 // A persistent journal whose disk is a vector. What is appended is durable at once, until
@@ -31,16 +35,18 @@ class KeptJournal final : public Journal {
   KeptJournal() = default;
   explicit KeptJournal(std::vector<KeptRecord> records) : records_(std::move(records)) {}
 
-  Status Replay(LiveState& state) override;
+  Status Start(LiveState& state, JournalEvents& events) override;
   bool Persistent() const override { return true; }
   Lsn Append(const Record& record) override;
   bool Accepts(Record::Kind kind) const override { return !refused_.contains(kind); }
+  std::uint64_t SpareIds() const override { return kFirstSpareId; }
   Status Health() const override;
   void Flush(Time now) override;
   Lsn Durable() const override { return holds_back_ ? durable_ : last(); }
   void SetOnDurable(std::function<void(Lsn)> on_durable) override;
   std::uint64_t WaitingBytes() const override { return 0; }
   JournalStats Stats() const override;
+  Status Close() override { return {}; }
 
   const std::vector<KeptRecord>& records() const { return records_; }
   // Position of the newest record.

@@ -1,0 +1,77 @@
+// How fast tubes hand out.
+//
+// max_running and rate: a tube that is held back hands out nothing, as if it were paused.
+//
+// A hand-out may hold its tube back (NoteHandOut). A place that gets free is noted by LeaveState in
+// `freed_`, and the verb that freed it ends with ServeFreed. A token that gets free is a deadline
+// of the tube.
+
+#include <algorithm>
+
+#include "broker/engine/engine.h"
+
+namespace gearstalk {
+
+// When the tube has saved up a hand-out.
+Time Engine::NextHandOut(const Tube& tube) const {
+  const Policy& policy = PolicyOf(tube);
+  if (policy.rate.jobs == 0) return 0;
+  const Time apart = policy.rate.per / policy.rate.jobs;
+  return tube.policy_state().paced - apart * (Time{policy.Burst()} - 1);
+}
+
+// Whether it is held back, from now on.
+void Engine::LimitPace(Time now, Tube& tube) {
+  const Policy& policy = PolicyOf(tube);
+  const HeldBack before = tube.held_back_;
+  tube.held_back_ = HeldBack::kNone;
+  if (policy.max_running > 0 && tube.reserved_ >= policy.max_running) {
+    tube.held_back_ = HeldBack::kRunning;
+  } else if (const Time next = NextHandOut(tube); next > now) {
+    tube.held_back_ = HeldBack::kRate;
+    deadlines_.Arm(tube, next);
+  }
+  if (before == HeldBack::kNone || tube.held_back_ != HeldBack::kNone) return;
+  ready_tubes_.Resume(tube);
+  freed_.push_back(&tube);
+}
+
+void Engine::NoteHandOut(Time now, Tube& tube) {
+  const Policy& policy = PolicyOf(tube);
+  ready_tubes_.NoteHandOut(tube, policy.weight);
+  if (tube.policy_ == nullptr) return;
+  if (policy.rate.jobs > 0) {
+    Time& paced = tube.MakeState().paced;
+    paced = Later(std::max(paced, now), policy.rate.per / policy.rate.jobs);
+  }
+  if (policy.max_running > 0 || policy.rate.jobs > 0) LimitPace(now, tube);
+}
+
+// Hand-outs that the tube could make at once.
+std::uint64_t Engine::Places(Time now, const Tube& tube) const {
+  if (tube.policy_ == nullptr) return UINT64_MAX;
+  const Policy& policy = *tube.policy_;
+  std::uint64_t places = UINT64_MAX;
+  if (policy.max_running > 0) {
+    places = policy.max_running - std::min(policy.max_running, tube.reserved_);
+  }
+  if (policy.rate.jobs > 0) {
+    const Time apart = policy.rate.per / policy.rate.jobs;
+    const Time saved = now - NextHandOut(tube);
+    const std::uint64_t tokens = saved < 0 ? 0 : static_cast<std::uint64_t>(saved / apart) + 1;
+    places = std::min({places, tokens, std::uint64_t{policy.Burst()}});
+  }
+  return places;
+}
+
+// First come, first served: those who waited get what a verb just made possible.
+void Engine::ServeFreed(Time now) {
+  while (!freed_.empty()) {
+    Tube& tube = *freed_.back();
+    freed_.pop_back();
+    if (tube.held_back_ != HeldBack::kNone) LimitPace(now, tube);
+    Serve(now, tube);
+  }
+}
+
+}  // namespace gearstalk

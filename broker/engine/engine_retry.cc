@@ -1,0 +1,199 @@
+// The only place that decides what becomes of a job that ends badly. Judge (verdict.h) says what;
+// Carry does it. The record of it is appended before anybody else may get the job.
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "broker/base/log.h"
+#include "broker/engine/engine.h"
+
+namespace gearstalk {
+namespace {
+
+// Bytes of a WORK_EXCEPTION that stay with the job.
+constexpr std::size_t kCauseText = 255;
+constexpr std::size_t kLongestTubeName = 200;
+
+using Fate = Verdict::Fate;
+
+bool ByHolder(BadEnd how) {
+  switch (how) {
+    case BadEnd::kFailed:
+    case BadEnd::kException:
+    case BadEnd::kReleased:
+    case BadEnd::kBuried:
+      return true;
+    case BadEnd::kTimeout:
+    case BadEnd::kRunLimit:
+    case BadEnd::kLost:
+    case BadEnd::kReturned:
+      break;
+  }
+  return false;
+}
+
+bool RunsAgain(Fate fate) { return fate == Fate::kReady || fate == Fate::kDelayed; }
+
+std::string_view NameOf(Fate fate) {
+  static constexpr std::array<std::string_view, 5> kNames = {"ready", "delayed", "buried",
+                                                             "deleted", "moved"};
+  return kNames[static_cast<std::size_t>(fate)];
+}
+
+}  // namespace
+
+// kJournal: the holder's verb is refused. What nobody asked for makes the job ready then: nothing
+// is lost or failed.
+Engine::Ended Engine::End(Time now, Job& job, const Ending& ending) {
+  Tube& tube = *job.tube_;
+  const double draw = static_cast<double>(random_()) / static_cast<double>(random_.max());
+  Verdict verdict = Judge(job, ending, now, PolicyOf(tube), options_.job_retries, draw);
+  const bool gone = verdict.fate == Fate::kGone;
+  if (!Accepts(job, gone ? Record::Kind::kDelete : Record::Kind::kChange)) {
+    if (ByHolder(ending.how)) return {{Code::kJournal}};
+    verdict = {};
+  }
+  if (job.unheard_ && gone && !verdict.failed) Count(tube, &JobCounts::dropped);
+  CountEnd(job, ending.how);
+  if (verdict.failed) {
+    Count(tube, &JobCounts::failed);
+    if (tube.policy_ != nullptr) LogFailure(job, verdict);
+  }
+  LeaveState(job);
+  if (ending.priority.has_value()) job.priority = *ending.priority;
+  if (ending.how == BadEnd::kReleased) job.delay_s = ending.delay_s;
+  if (verdict.fate != Fate::kGone) NoteCause(job, verdict, ending.text);
+  if (verdict.attempt && RunsAgain(verdict.fate)) CountPolicy(tube, &PolicyCounts::retries);
+  if (RunsAgain(verdict.fate)) {
+    return {{Code::kOk, RunAgain(now, job, verdict, ending.how)}, verdict.fate == Fate::kReady};
+  }
+  const bool exception = ending.how == BadEnd::kException;
+  const auto kind = exception ? Finish::Kind::kException : Finish::Kind::kFailed;
+  return {
+      {Code::kOk, Carry(now, job, verdict, kind, exception ? ending.text : std::string_view())}};
+}
+
+// What a holder says of its job.
+Outcome Engine::EndHeld(Time now, const Consumer& consumer, JobId id, const Ending& ending) {
+  Job* const job = HeldBy(consumer, id);
+  if (job == nullptr) return {Code::kNotFound};
+  const Ended ended = End(now, *job, ending);
+  if (ended.ready) Serve(now, *job->tube_, job);
+  ServeFreed(now);
+  return ended.outcome;
+}
+
+// What is counted whatever becomes of the job.
+void Engine::CountEnd(Job& job, BadEnd how) {
+  Tube& tube = *job.tube_;
+  switch (how) {
+    case BadEnd::kTimeout:
+    case BadEnd::kRunLimit:
+      Count(tube, &JobCounts::timeouts);
+      ++job.MakeExtra().timeouts;
+      if (how == BadEnd::kRunLimit) ++job.extra_->lost_tries;
+      break;
+    case BadEnd::kLost:
+      Count(tube, &JobCounts::lost);
+      ++job.MakeExtra().lost_tries;
+      break;
+    case BadEnd::kReleased:
+      Count(tube, &JobCounts::releases);
+      ++job.MakeExtra().releases;
+      break;
+    case BadEnd::kFailed:
+    case BadEnd::kException:
+    case BadEnd::kBuried:
+    case BadEnd::kReturned:
+      break;
+  }
+}
+
+void Engine::NoteCause(Job& job, const Verdict& verdict, std::string_view text) {
+  if (verdict.cause == Cause::kNone) return;
+  JobExtra& extra = job.MakeExtra();
+  extra.cause = verdict.cause;
+  if (verdict.attempt) ++extra.attempts;
+  if (extra.texts != nullptr) extra.texts->cause_text.clear();
+  if (verdict.cause == Cause::kException && !text.empty()) {
+    job.MakeTexts().cause_text = text.substr(0, kCauseText);
+  }
+}
+
+// Ready or delayed. An end that changes nothing but counters has a short record.
+Lsn Engine::RunAgain(Time now, Job& job, const Verdict& verdict, BadEnd how) {
+  if (verdict.fate == Fate::kReady) {
+    EnterReady(job);
+  } else {
+    const Time seconds = (verdict.wait - 1) / kSecond + 1;
+    job.delay_s = static_cast<std::uint32_t>(std::min<Time>(seconds, UINT32_MAX));
+    if (verdict.attempt) job.extra_->retrying = true;
+    EnterDelayed(job, Later(now, verdict.wait));
+  }
+  const bool counted_only = !verdict.attempt && how != BadEnd::kReleased;
+  return Append(job, counted_only ? Record::Kind::kCount : Record::Kind::kChange);
+}
+
+// Ends what was decided for a job in no state, and tells those who wait for it.
+Lsn Engine::Carry(Time now, Job& job, const Verdict& verdict, Finish::Kind kind,
+                  std::string_view text) {
+  if (verdict.expired) CountPolicy(*job.tube_, &PolicyCounts::expired);
+  if (verdict.fate == Fate::kGone) return Finished(job, kind, text);
+  const bool moves = verdict.fate == Fate::kMoved && !MoveBuries(job);
+  return moves ? MoveDead(now, job, kind, text) : BuryJob(now, job, kind, text);
+}
+
+Lsn Engine::BuryJob(Time now, Job& job, Finish::Kind kind, std::string_view text) {
+  job.unheard_ = false;
+  ++job.MakeExtra().buries;
+  job.extra_->ended = now;
+  Count(*job.tube_, &JobCounts::buries);
+  EnterBuried(job, next_burial_);
+  const Lsn lsn = Append(job, Record::Kind::kChange);
+  Tell(job, kind, text, lsn);
+  return lsn;
+}
+
+// A dead job is not moved again, nor is one whose dead tube is its own or cannot be.
+bool Engine::MoveBuries(const Job& job) const {
+  const std::string dead = PolicyOf(*job.tube_).DeadTubeOf(job.tube_->name());
+  return !job.origin().empty() || dead == job.tube_->name() || dead.size() > kLongestTubeName;
+}
+
+Lsn Engine::MoveDead(Time now, Job& job, Finish::Kind kind, std::string_view text) {
+  Tube& before = *job.tube_;
+  const Policy& policy = PolicyOf(before);
+  Tube& dead = TubeNamed(policy.DeadTubeOf(before.name()));
+  CountPolicy(before, &PolicyCounts::dead);
+  MoveTo(job, dead, before.name());
+  job.unheard_ = false;
+  if (policy.dead_ready) {
+    job.extra_->attempts = 0;
+    job.extra_->expiry.time = kNever;
+    EnterReady(job);
+  } else {
+    ++job.extra_->buries;
+    job.extra_->ended = now;
+    Count(dead, &JobCounts::buries);
+    EnterBuried(job, next_burial_);
+  }
+  const Lsn lsn = Append(job, Record::Kind::kChange, {.moved = true});
+  Tell(job, kind, text, lsn);
+  ReleaseTube(before);
+  Serve(now, dead, &job);
+  return lsn;
+}
+
+void Engine::LogFailure(const Job& job, const Verdict& verdict) const {
+  const bool buries = verdict.fate == Fate::kMoved && MoveBuries(job);
+  const std::string_view outcome = NameOf(buries ? Fate::kBuried : verdict.fate);
+  LogOfClient(LogLevel::kInfo, "job failed",
+              {{"tube", job.tube_->name()},
+               {"job", job.id_},
+               {"cause", gearstalk::NameOf(verdict.cause)},
+               {"attempts", std::uint64_t{job.extra().attempts} + (verdict.attempt ? 1 : 0)},
+               {"outcome", outcome}});
+}
+
+}  // namespace gearstalk

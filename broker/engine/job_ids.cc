@@ -1,0 +1,46 @@
+#include "broker/engine/job_ids.h"
+
+namespace gearstalk {
+namespace {
+
+constexpr JobId kBlock = 1024;
+
+}  // namespace
+
+JobId JobIds::Take(bool recorded) {
+  const bool needs_record = !recorded && persistent_ && next_ >= recorded_;
+  if (needs_record && journal_.SpareIds() != 0 && !journal_.Accepts(Record::Kind::kNextId)) {
+    return journal_.SpareIds() + spare_given_++;
+  }
+  const JobId id = next_++;
+  if (!needs_record) return id;
+  recorded_ = id + kBlock;
+  const Lsn lsn = journal_.Append(RecordOf(recorded_));
+  // A disk in trouble keeps nobody waiting whose job does not need it.
+  if (journal_.Accepts(Record::Kind::kNextId)) lsn_ = lsn;
+  return id;
+}
+
+void JobIds::TakeRecorded(JobId next) {
+  TakeBelow(next);
+  recorded_ = std::max(recorded_, next);
+}
+
+Record JobIds::RecordOf(JobId next) {
+  Record record;
+  record.kind = Record::Kind::kNextId;
+  record.id = next;
+  return record;
+}
+
+Record JobIds::Capture() {
+  recorded_ = std::max(recorded_, next_);
+  return RecordOf(recorded_);
+}
+
+void JobIds::DropUndurable(Lsn durable) {
+  if (lsn_ > durable) recorded_ = next_;  // the rest of that block is not known as taken
+  lsn_ = std::min(lsn_, durable);
+}
+
+}  // namespace gearstalk

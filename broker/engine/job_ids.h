@@ -1,0 +1,46 @@
+#pragma once
+
+#include <algorithm>
+
+#include "broker/base/lsn.h"
+#include "broker/engine/job.h"
+#include "broker/journal/journal.h"
+
+namespace gearstalk {
+
+// The ids of jobs: each is given out once, over restarts, too. Part of the engine.
+//
+// A replay learns ids from the records of jobs. An id that no record will name (of a foreground
+// job, or an answer) comes from a block that is recorded as taken as a whole.
+class JobIds {
+ public:
+  explicit JobIds(Journal& journal) : journal_(journal), persistent_(journal.Persistent()) {}
+
+  // `recorded`: a record that names it follows. A journal that takes no records any more gives
+  // others from its spare ids.
+  JobId Take(bool recorded);
+  // Ids below it were given out.
+  JobId next() const { return next_; }
+  // Ids below `next` were given out: a record, or another broker, says so.
+  void TakeBelow(JobId next) { next_ = std::max(next_, next); }
+  // The same, and the journal knows it.
+  void TakeRecorded(JobId next);
+  // A record that says it: Record::Kind::kNextId.
+  static Record RecordOf(JobId next);
+  // For a new beginning of the log.
+  Record Capture();
+  // Who gets an id without a record of its own may hear of it when this is durable.
+  Lsn lsn() const { return lsn_; }
+  // The journal has failed; records behind `durable` are lost.
+  void DropUndurable(Lsn durable);
+
+ private:
+  Journal& journal_;
+  const bool persistent_;
+  JobId next_ = 1;
+  JobId spare_given_ = 0;  // of Journal::SpareIds
+  JobId recorded_ = 1;     // the journal knows that ids below are taken
+  Lsn lsn_ = 0;            // since when
+};
+
+}  // namespace gearstalk

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "broker/base/clock.h"
+#include "broker/base/lsn.h"
+#include "broker/base/status.h"
+#include "broker/engine/job.h"
+#include "broker/engine/job_counts.h"
+
+namespace gearstalk {
+
+struct EngineOptions {
+  std::uint32_t default_ttr_s = 120;    // TTR of a job without one, for a consumer that needs one
+  std::uint32_t normal_to = 65536;      // highest priority that counts as Band::kNormal
+  std::uint32_t job_retries = 0;        // lost tries after which a job fails; 0 = no limit
+  bool fair = false;                    // tubes take turns among jobs of one priority
+  Time (*wall_clock)() = nullptr;       // of schedules; none: the time that verbs are given
+  std::size_t idle_functions = 10'000;  // names kept of functions without workers and jobs
+  bool wake_all = false;                // every new job wakes every sleeper, as gearmand does
+};
+
+// How a verb that changes something ended. Nobody may be told of it before `lsn` is durable.
+struct Outcome {
+  Code code = Code::kOk;
+  Lsn lsn = 0;
+  bool ok() const { return code == Code::kOk; }
+};
+
+// A submit of Gearman's, beside its job.
+struct Submission {
+  std::string_view tube;
+  JobObserver* waiter = nullptr;  // foreground: who waits; nullptr = background, durable
+  Time due = 0;                   // not before (epoch)
+  std::string_view reducer;
+  bool unique_is_body = false;  // Gearman's "-"
+};
+
+// How a change of a policy ended.
+struct PolicySet {
+  Status status;
+  Lsn lsn = 0;
+};
+
+struct Added {
+  Code code = Code::kOk;
+  JobId id = 0;
+  Lsn lsn = 0;
+  bool joined = false;  // there was one with the same unique key
+  bool ok() const { return code == Code::kOk; }
+};
+
+struct Taken {
+  Job* job = nullptr;  // nullptr: none
+  Lsn lsn = 0;
+};
+
+struct Kicked {
+  std::uint64_t count = 0;
+  Lsn lsn = 0;
+  Code code = Code::kOk;
+};
+
+// What `reserve` of a consumer came to at once.
+enum class ReserveResult : std::uint8_t { kTaken, kWaits, kDeadlineSoon, kTimedOut };
+
+struct EngineStats : JobCounts, PolicyCounts {
+  std::size_t urgent = 0, ready = 0, reserved = 0, delayed = 0, buried = 0;
+  std::size_t retrying = 0;  // of the delayed: they wait for their next attempt
+  std::size_t tubes = 0;
+  std::size_t producers = 0, workers = 0, waiting = 0;  // connections
+  std::array<std::uint64_t, kCodes> refused{};          // jobs and tubes, by Code
+};
+
+}  // namespace gearstalk

@@ -1,0 +1,84 @@
+#include "broker/engine/ready_tubes.h"
+
+#include <algorithm>
+#include <memory>
+
+namespace gearstalk {
+namespace {
+
+// Up to this many tubes are looked at one by one for the best job.
+constexpr std::size_t kVisited = 64;
+// What a hand-out adds to the pass of a tube of weight 1.
+constexpr std::uint64_t kTurn = 1U << 20U;
+
+}  // namespace
+
+void ReadyTubes::set_fair(bool fair) {
+  if (fair != fair_) fresh_.NoteAll();
+  fair_ = fair;
+}
+
+void ReadyTubes::Add(Tube& tube) {
+  JoinTurn(tube);
+  tube.ready_slot_ = static_cast<std::uint32_t>(tubes_.size());
+  tubes_.push_back(&tube);
+}
+
+void ReadyTubes::Remove(Tube& tube) {
+  tubes_[tube.ready_slot_] = tubes_.back();
+  tubes_[tube.ready_slot_]->ready_slot_ = tube.ready_slot_;
+  tubes_.pop_back();
+}
+
+void ReadyTubes::Resume(Tube& tube) {
+  JoinTurn(tube);
+  NoteFront(tube);
+}
+
+// A tube that had nothing to give has saved up nothing.
+void ReadyTubes::JoinTurn(Tube& tube) const {
+  if (fair_) tube.pass_ = std::max(tube.pass_, served_pass_);
+}
+
+void ReadyTubes::NoteHandOut(Tube& tube, std::uint32_t weight) {
+  if (!fair_) return;
+  tube.pass_ += kTurn / weight;
+  served_pass_ = tube.pass_;
+}
+
+// Of jobs of different tubes.
+bool ReadyTubes::LeavesBefore(const Job& a, const Job& b) const {
+  if (fair_ && a.priority == b.priority && a.tube().pass_ != b.tube().pass_) {
+    return a.tube().pass_ < b.tube().pass_;
+  }
+  return MoreUrgent(a, b);
+}
+
+// The tubes it watches that have ready jobs.
+template <typename Visitor>
+void ReadyTubes::Visit(const Consumer& consumer, Visitor visit) const {
+  if (tubes_.size() < consumer.watched_.size()) {
+    for (const Tube* tube : tubes_) {
+      if (consumer.watched_.Find(*tube) != nullptr) visit(*tube);
+    }
+  } else {
+    for (const auto& watch : consumer.watched_) {
+      if (!watch->tube.ready_.empty()) visit(watch->tube);
+    }
+  }
+}
+
+Job* ReadyTubes::FrontFor(Consumer& consumer, std::uint64_t& effort) const {
+  if (std::min(tubes_.size(), consumer.watched_.size()) > kVisited) {
+    if (consumer.index_ == nullptr) consumer.index_ = std::make_unique<ReadyIndex>();
+    return consumer.index_->Best(consumer.watched_, fresh_, fair_, effort);
+  }
+  Job* best = nullptr;
+  Visit(consumer, [&](const Tube& tube) {
+    Job* const front = tube.FrontJob();
+    if (front != nullptr && (best == nullptr || LeavesBefore(*front, *best))) best = front;
+  });
+  return best;
+}
+
+}  // namespace gearstalk

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "broker/engine/consumer.h"
+#include "broker/engine/ready_index.h"
+#include "broker/engine/tube.h"
+
+namespace gearstalk {
+
+// The tubes that have ready jobs, and which of their jobs a consumer gets. Part of the engine.
+//
+// The most urgent priority over all tubes of a consumer leaves first. Among equals it is the oldest
+// job, or, where tubes take turns (`tube_order: fair`), that of the tube which had least of its
+// share so far.
+class ReadyTubes {
+ public:
+  explicit ReadyTubes(bool fair) : fair_(fair) {}
+
+  void set_fair(bool fair);
+  // The tube gets its first ready job, or has lost its last one. O(1).
+  void Add(Tube& tube);
+  void Remove(Tube& tube);
+  // The front of the tube got more urgent.
+  void NoteFront(const Tube& tube) { fresh_.Note(tube); }
+  // A tube that was stopped gives its jobs again.
+  void Resume(Tube& tube);
+  // The tube has given a job. `weight` is its policy's.
+  void NoteHandOut(Tube& tube, std::uint32_t weight);
+
+  // The front of the tubes that the consumer watches and that are not stopped; nullptr: there is
+  // none. Looks at those it watches or at those with ready jobs, whichever are fewer; where both
+  // are many, at what has changed. Counts in `effort`.
+  Job* FrontFor(Consumer& consumer, std::uint64_t& effort) const;
+  bool Has(const Tube& tube) const {
+    return tube.ready_slot_ < tubes_.size() && tubes_[tube.ready_slot_] == &tube;
+  }
+
+ private:
+  void JoinTurn(Tube& tube) const;
+  bool LeavesBefore(const Job& a, const Job& b) const;
+  template <typename Visitor>
+  void Visit(const Consumer& consumer, Visitor visit) const;
+
+  bool fair_;
+  std::uint64_t served_pass_ = 0;  // of the tube that handed out last
+  std::vector<Tube*> tubes_;       // in no order
+  FreshTubes fresh_;
+};
+
+}  // namespace gearstalk

@@ -1,0 +1,166 @@
+#include "broker/engine/records.h"
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "broker/engine/engine.h"
+
+namespace gearstalk {
+namespace {
+
+// What an administrator set of a tube's policy, as a record has it.
+class SetTexts {
+ public:
+  explicit SetTexts(const PolicyValues& set) {
+    texts_.reserve(set.size());
+    for (const auto& [key, value] : set) texts_.push_back(key + "=" + value);
+    views_.assign(texts_.begin(), texts_.end());
+  }
+  std::span<const std::string_view> views() const { return views_; }
+
+ private:
+  std::vector<std::string> texts_;
+  std::vector<std::string_view> views_;
+};
+
+// `set` outlives it.
+Record SettingsOf(const Tube& tube, const TubeSettings& settings, const SetTexts& set) {
+  Record record;
+  record.kind = Record::Kind::kTube;
+  record.tube = tube.name();
+  record.settings = settings;
+  record.policy = set.views();
+  return record;
+}
+
+}  // namespace
+
+Lsn Records::Append(const Job& job, Record::Kind kind, const Beside& beside) {
+  if (!engine_.persistent_ || !job.durable_) return 0;
+  Record record;
+  record.kind = kind;
+  record.id = job.id_;
+  if (kind != Record::Kind::kDelete) Fill(job, record);
+  if (beside.moved) record.tube = job.tube_->name();
+  record.schedule = beside.schedule;
+  const Lsn lsn = engine_.journal_.Append(record);
+  if (kind == Record::Kind::kPut) NoteUnsynced(job.id_, lsn);
+  return lsn;
+}
+
+Lsn Records::AppendSettings(const Tube& tube) {
+  if (!engine_.persistent_) return 0;
+  const SetTexts set(tube.policy_state().set);
+  const Record record = SettingsOf(tube, engine_.OwnSettings(tube), set);
+  tubes_.insert(tube.id());
+  settings_lsn_ = engine_.journal_.Append(record);
+  return settings_lsn_;
+}
+
+void Records::NoteUnsynced(JobId id, Lsn lsn) {
+  const Lsn durable = engine_.journal_.Durable();
+  while (!unsynced_puts_.empty() && unsynced_puts_.front().lsn <= durable) {
+    unsynced_puts_.pop_front();
+  }
+  // Nearly always the last: only a foreground job that becomes durable is older.
+  const auto at = std::lower_bound(unsynced_puts_.begin(), unsynced_puts_.end(), id);
+  unsynced_puts_.insert(at, {id, lsn});
+}
+
+Lsn Records::PutLsn(JobId id) const {
+  const auto at = std::lower_bound(unsynced_puts_.begin(), unsynced_puts_.end(), id);
+  return at != unsynced_puts_.end() && at->job == id ? at->lsn : 0;
+}
+
+void Records::TakeUndurable(Lsn durable, const std::function<void(Job&)>& visit) {
+  for (const UnsyncedPut& put : std::exchange(unsynced_puts_, {})) {
+    Job* const job = put.lsn > durable ? engine_.jobs_.Find(put.job) : nullptr;
+    if (job != nullptr) visit(*job);
+  }
+}
+
+void Records::Forget(const Tube& tube) { tubes_.erase(tube.id()); }
+
+void Records::FillFailure(const JobExtra& extra, Record& record) {
+  record.failure.attempts = extra.attempts;
+  record.failure.waits = extra.retrying;
+  record.failure.cause = extra.cause;
+  if (extra.texts == nullptr) return;
+  record.failure.cause_text = extra.texts->cause_text;
+  record.failure.origin = extra.texts->origin;
+}
+
+void Records::Fill(const Job& job, Record& record) {
+  record.id = job.id_;
+  record.priority = job.priority;
+  record.delay_s = job.delay_s;
+  const JobExtra& extra = job.extra();
+  record.counters = {job.reserves, extra.timeouts, extra.releases,
+                     extra.buries, extra.kicks,    extra.lost_tries};
+  if (job.state_ == JobState::kDelayed) {
+    record.state = Record::State::kDelayed;
+    record.due = job.tube_->delayed_.TimeAt(job.link_.held.slot);
+  } else if (job.state_ == JobState::kBuried) {
+    record.state = Record::State::kBuried;
+    record.burial = extra.burial;
+    record.failure.ended = extra.ended;
+  }
+  FillFailure(extra, record);
+  record.expires = extra.expiry.time == kNever ? 0 : extra.expiry.time;
+  if (record.kind != Record::Kind::kPut) return;
+  record.tube = job.tube_->name();
+  record.ttr_s = job.ttr_s;
+  record.created = job.created;
+  record.keep_on_failure = job.keep_on_failure_;
+  record.unique_is_body = job.unique_is_body_;
+  record.unique = job.unique();
+  record.reducer = extra.reducer;
+  record.body = job.body();
+}
+
+void Records::Fill(const SeenKeys::Seen& seen, Record& record) {
+  record.kind = Record::Kind::kSeen;
+  record.id = seen.id;
+  record.tube = seen.tube;
+  record.put_key = seen.key;
+  record.seen_until = seen.until;
+}
+
+bool Records::Capture(JobId id, const std::function<void(const Record&)>& emit) const {
+  const Job* job = engine_.jobs_.Find(id);
+  Record record;
+  const SeenKeys::Seen* const seen = job == nullptr ? engine_.seen_.FindById(id) : nullptr;
+  if (seen != nullptr && seen->stored) {
+    Fill(*seen, record);
+    emit(record);
+    return true;
+  }
+  if (job == nullptr) return engine_.transfers_.Capture(id, emit);
+  if (!job->durable_) return false;
+  Fill(*job, record);
+  emit(record);
+  return true;
+}
+
+void Records::CaptureSettings(const std::function<void(const Record&)>& emit) {
+  emit(engine_.ids_.Capture());
+  for (const auto& [name, schedule] : engine_.schedules_.all()) {
+    Record record;
+    Engine::FillSchedule(*schedule, record);
+    emit(record);
+  }
+  engine_.transfers_.CaptureMarks(emit);
+  std::erase_if(tubes_, [&](std::uint64_t id) {
+    const Tube& tube = *engine_.tubes_.FindById(id);
+    const SetTexts set(tube.policy_state().set);
+    const Record record = SettingsOf(tube, engine_.OwnSettings(tube), set);
+    if (record.settings == TubeSettings{} && record.policy.empty()) return true;
+    emit(record);
+    return false;
+  });
+}
+
+}  // namespace gearstalk

@@ -1,0 +1,221 @@
+// What records change: the replay.
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "broker/engine/engine.h"
+#include "broker/engine/records.h"
+
+namespace gearstalk {
+
+Status Records::Apply(const Record& record) {
+  replaying_ = true;
+  if (engine_.transfers_.Apply(record)) return {};
+  switch (record.kind) {
+    case Record::Kind::kPut:
+      ApplyPut(record);
+      return {};
+    case Record::Kind::kTube:
+      ApplySettings(record);
+      return {};
+    case Record::Kind::kNextId:
+    case Record::Kind::kEnd:
+      engine_.ids_.TakeRecorded(record.id);
+      return {};
+    case Record::Kind::kSeen:
+      ApplySeen(record);
+      return {};
+    case Record::Kind::kSchedule:
+      engine_.ApplySchedule(record);
+      return {};
+    case Record::Kind::kChange:
+    case Record::Kind::kCount:
+    case Record::Kind::kDelete:
+      ApplyOfJob(record);
+      return {};
+    case Record::Kind::kMark:
+      break;
+  }
+  return {Code::kInvalid, "a record of a kind that this broker does not keep"};
+}
+
+// The job may be gone already: its deletion can lie in an older segment than a change that was
+// carried forward.
+void Records::ApplyOfJob(const Record& record) {
+  Job* const job = engine_.jobs_.Find(record.id);
+  if (job == nullptr) {
+    if (record.kind == Record::Kind::kDelete) engine_.seen_.Remove(record.id);
+    return;
+  }
+  if (record.kind == Record::Kind::kDelete) {
+    engine_.Erase(*job);
+  } else if (record.kind == Record::Kind::kCount) {
+    ApplyCounters(*job, record.counters);
+  } else {
+    ApplyState(*job, record);
+  }
+}
+
+void Records::ApplyPut(const Record& record) {
+  // Carried forward: the newer one counts.
+  if (Job* const known = engine_.jobs_.Find(record.id)) engine_.Erase(*known);
+  JobPtr job = Job::New(static_cast<std::uint32_t>(record.body.size()), record.unique);
+  std::copy(record.body.begin(), record.body.end(), job->space().begin());
+  job->id_ = record.id;
+  job->ttr_s = record.ttr_s;
+  job->created = record.created;
+  job->durable_ = true;
+  job->keep_on_failure_ = record.keep_on_failure;
+  job->unique_is_body_ = record.unique_is_body;
+  if (!record.reducer.empty()) job->MakeExtra().reducer = record.reducer;
+  if (record.id < kFirstSpareId) engine_.ids_.TakeBelow(record.id + 1);
+  Job& inserted = *job;
+  engine_.Insert(std::move(job), engine_.TubeNamed(record.tube));
+  ApplyState(inserted, record);
+  if (!record.schedule.name.empty()) engine_.ApplySchedule(record);
+}
+
+// A job was finished, and its key stays taken.
+void Records::ApplySeen(const Record& record) {
+  if (Job* const job = engine_.jobs_.Find(record.id)) engine_.Erase(*job);
+  if (record.id < kFirstSpareId) engine_.ids_.TakeBelow(record.id + 1);
+  engine_.seen_.Add({.id = record.id,
+                     .tube = std::string(record.tube),
+                     .key = std::string(record.put_key),
+                     .until = record.seen_until});
+}
+
+void Records::ApplyCounters(Job& job, const Record::Counters& counters) {
+  job.reserves = counters.reserves;
+  const bool others = (counters.timeouts | counters.releases | counters.buries | counters.kicks |
+                       counters.lost_tries) != 0;
+  if (job.extra_ == nullptr && !others) return;
+  JobExtra& extra = job.MakeExtra();
+  extra.timeouts = counters.timeouts;
+  extra.releases = counters.releases;
+  extra.buries = counters.buries;
+  extra.kicks = counters.kicks;
+  extra.lost_tries = counters.lost_tries;
+}
+
+void Records::ApplyState(Job& job, const Record& record) {
+  engine_.LeaveState(job);
+  if (!record.tube.empty() && record.tube != job.tube_->name()) {
+    Tube& before = *job.tube_;
+    engine_.MoveTo(job, engine_.TubeNamed(record.tube), record.failure.origin);
+    engine_.ReleaseTube(before);
+  }
+  job.priority = record.priority;
+  job.delay_s = record.delay_s;
+  ApplyCounters(job, record.counters);
+  ApplyFate(job, record);
+  switch (record.state) {
+    case Record::State::kReady:
+      engine_.EnterReady(job);
+      break;
+    case Record::State::kDelayed:
+      NoteBegin(record.due, record.delay_s);
+      engine_.EnterDelayed(job, record.due);
+      break;
+    case Record::State::kBuried:
+      engine_.EnterBuried(job, record.burial);
+      break;
+  }
+}
+
+// What policies have made of it.
+void Records::ApplyFate(Job& job, const Record& record) {
+  const Record::Failure& failure = record.failure;
+  const bool plain = failure.attempts == 0 && failure.cause == Cause::kNone && !failure.waits &&
+                     failure.origin.empty() && failure.ended == 0 && record.expires == 0;
+  if (plain && job.extra_ == nullptr) return;
+  JobExtra& extra = job.MakeExtra();
+  extra.attempts = failure.attempts;
+  extra.cause = failure.cause;
+  extra.ended = failure.ended;
+  extra.retrying = failure.waits && record.state == Record::State::kDelayed;
+  extra.expiry.time = record.expires == 0 ? kNever : record.expires;
+  if (extra.texts == nullptr && failure.origin.empty() && failure.cause_text.empty()) return;
+  job.MakeTexts().cause_text = failure.cause_text;
+  // Of a job that comes whole; one that changes its tube has its origin from MoveTo.
+  if (extra.texts->origin == failure.origin) return;
+  engine_.FreeKey(job);
+  extra.texts->origin = failure.origin;
+  extra.key_free = !failure.origin.empty();
+  engine_.TakeKey(job);
+}
+
+void Records::ApplySettings(const Record& record) {
+  Tube& tube = engine_.TubeNamed(record.tube);
+  tube.settings_ = record.settings;
+  NoteBegin(record.settings.pause_until, record.settings.pause_s);
+  if (tube.state_ != nullptr || !record.policy.empty()) {
+    tube.MakeState().set.clear();
+    for (const std::string_view text : record.policy) {
+      const std::size_t at = std::min(text.find('='), text.size());
+      tube.state_->set.emplace(text.substr(0, at), text.substr(std::min(at + 1, text.size())));
+    }
+    engine_.ResolvePolicy(tube);
+  }
+  MaxQueue& limits = tube.settings_.max_queue;
+  if (limits == MaxQueue{}) limits = engine_.ConfiguredMaxQueue(tube);
+  engine_.ArmTube(tube);
+  // Its jobs may come later in the log than its settings: it stays until BecomeActive.
+  if (tubes_.insert(tube.id()).second) ++tube.using_;
+}
+
+Records::BurialKey Records::BurialKeyOf(const Job& job) {
+  return {job.tube_->id(), job.extra_->burial, job.id_};
+}
+
+void Records::InsertBuried(Job& job) {
+  const auto at = burials_.emplace(BurialKeyOf(job), &job).first;
+  const auto next = std::next(at);
+  const bool last = next == burials_.end() || next->second->tube_ != job.tube_;
+  job.tube_->buried_.Insert(&job, last ? nullptr : next->second);
+}
+
+void Records::RemoveBuried(const Job& job) { burials_.erase(BurialKeyOf(job)); }
+
+void Records::BecomeActive(Time now) {
+  replaying_ = false;
+  burials_.clear();
+  if (now < newest_) ShortenTimes(now);
+  const std::vector<std::uint64_t> kept(tubes_.begin(), tubes_.end());
+  for (const std::uint64_t id : kept) {
+    Tube& tube = *engine_.tubes_.FindById(id);
+    --tube.using_;
+    engine_.ReleaseTube(tube);
+  }
+}
+
+void Records::NoteBegin(Time end, std::uint32_t seconds) {
+  if (seconds > 0) newest_ = std::max(newest_, end - Time{seconds} * kSecond);
+}
+
+// A job that Gearman submitted for a time, and nobody released since, keeps that time.
+void Records::ShortenTimes(Time now) {
+  std::vector<Job*> late;
+  for (Job* job = engine_.jobs_.Next(0); job != nullptr; job = engine_.jobs_.Next(job->id_)) {
+    const bool has_delay = job->keep_on_failure_ || job->extra().releases > 0;
+    if (job->state_ != JobState::kDelayed || !has_delay) continue;
+    const Time due = job->tube_->delayed_.TimeAt(job->link_.held.slot);
+    if (due > After(now, job->delay_s)) late.push_back(job);
+  }
+  for (Job* job : late) {
+    const bool retrying = job->extra().retrying;
+    engine_.LeaveState(*job);
+    if (retrying) job->extra_->retrying = true;
+    engine_.EnterDelayed(*job, After(now, job->delay_s));
+  }
+  for (const std::uint64_t id : tubes_) {
+    Tube& tube = *engine_.tubes_.FindById(id);
+    TubeSettings& settings = tube.settings_;
+    settings.pause_until = std::min(settings.pause_until, After(now, settings.pause_s));
+    engine_.ArmTube(tube);
+  }
+}
+
+}  // namespace gearstalk

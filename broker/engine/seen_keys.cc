@@ -1,0 +1,68 @@
+#include "broker/engine/seen_keys.h"
+
+#include <cstring>
+#include <utility>
+
+#include "broker/engine/unique_index.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace gearstalk {
+namespace {
+
+std::uint64_t HashOf(std::string_view tube, const SeenKeys::Key& key) {
+  return XXH3_64bits_withSeed(key.data(), key.size(),
+                              XXH3_64bits_withSeed(tube.data(), tube.size(), HashSeed()));
+}
+
+std::uint64_t HashOf(JobId id) { return XXH3_64bits(&id, sizeof(id)); }
+
+}  // namespace
+
+SeenKeys::~SeenKeys() {
+  while (by_time_.size() > 0) RemoveFirst();
+}
+
+// A text and an equal body are two keys.
+SeenKeys::Key SeenKeys::KeyOf(const Job& job) {
+  const std::string_view key = UniqueIndex::KeyOf(job);
+  const XXH128_hash_t hash =
+      XXH3_128bits_withSeed(key.data(), key.size(), job.unique_is_body() ? 1 : 0);
+  XXH128_canonical_t bytes;
+  XXH128_canonicalFromHash(&bytes, hash);
+  return {reinterpret_cast<const char*>(bytes.digest), sizeof(bytes.digest)};
+}
+
+const SeenKeys::Seen* SeenKeys::Find(std::string_view tube, const Key& key) const {
+  if (size() == 0) return nullptr;
+  return by_key_.Find(HashOf(tube, key),
+                      [&](const Seen& seen) { return seen.tube == tube && seen.key == key; });
+}
+
+const SeenKeys::Seen* SeenKeys::FindById(JobId id) const {
+  if (size() == 0) return nullptr;
+  return by_id_.Find(HashOf(id), [&](const Seen& seen) { return seen.id == id; });
+}
+
+void SeenKeys::Add(Seen seen) {
+  Remove(seen.id);
+  if (const Seen* const same = Find(seen.tube, seen.key)) Remove(same->id);
+  auto* const added = new Seen(std::move(seen));
+  by_key_.Insert(HashOf(added->tube, added->key), *added);
+  by_id_.Insert(HashOf(added->id), *added);
+  by_time_.Push(added->until, added);
+}
+
+void SeenKeys::Remove(JobId id) {
+  if (const Seen* const seen = FindById(id)) Remove(*const_cast<Seen*>(seen));
+}
+
+void SeenKeys::Remove(Seen& seen) {
+  by_key_.Remove(HashOf(seen.tube, seen.key), seen);
+  by_id_.Remove(HashOf(seen.id), seen);
+  by_time_.Remove(&seen);
+  delete &seen;
+}
+
+}  // namespace gearstalk

@@ -1,0 +1,313 @@
+#include "broker/engine/transfers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "broker/engine/engine.h"
+
+namespace gearstalk {
+
+using transfer::Mark;
+using transfer::MarkedJob;
+using transfer::OutcomeKind;
+
+namespace {
+
+// Ids and burials of the journal lie below it.
+constexpr std::uint64_t kMostId = std::uint64_t{1} << 61;
+
+// The kind of a transfer whose held jobs are the broker's own.
+constexpr std::string_view kHandBack = "hand-back";
+
+// The change of a job, of a record that has all of it.
+Record ChangeOf(Record record) {
+  record.kind = Record::Kind::kChange;
+  record.tube = record.unique = record.reducer = record.body = record.put_key = {};
+  return record;
+}
+
+}  // namespace
+
+const Mark* Transfers::Find(std::string_view name) const {
+  const auto found = marks_.find(name);
+  return found == marks_.end() ? nullptr : &found->second;
+}
+
+bool Transfers::CanKeepIds(std::uint64_t smallest, std::uint64_t next) const {
+  return engine_.ids_.next() <= smallest && next <= kMostId;
+}
+
+Code Transfers::Admits() const {
+  if (engine_.draining_) return Code::kDraining;
+  if (engine_.MemoryFull()) return Code::kOutOfMemory;
+  if (!engine_.journal_.Accepts(Record::Kind::kPut)) return Code::kJournal;
+  return Code::kOk;
+}
+
+Lsn Transfers::AppendMark(std::string_view name, const Mark& mark) {
+  if (!engine_.persistent_) return 0;
+  const std::string text = mark.Encode();
+  Record record;
+  record.kind = Record::Kind::kMark;
+  record.transfer.name = name;
+  record.transfer.mark = text;
+  return engine_.journal_.Append(record);
+}
+
+Transfers::Change Transfers::Begin(std::string_view name, Mark mark, std::uint64_t next_id,
+                                   std::uint64_t burials) {
+  if (!engine_.journal_.Accepts(Record::Kind::kPut)) return {Code::kJournal};
+  if (const Change raised = RaiseNextId(next_id); !raised.ok()) return raised;
+  mark.whole = true;
+  mark.burial_base = engine_.next_burial_ - 1;
+  engine_.next_burial_ += std::min(burials, kMostId);
+  const Lsn lsn = AppendMark(name, mark);
+  marks_.insert_or_assign(std::string(name), std::move(mark));
+  return {Code::kOk, 0, lsn};
+}
+
+Transfers::Change Transfers::Advance(std::string_view name, Mark change) {
+  const auto mark = marks_.find(name);
+  if (mark == marks_.end()) return {Code::kNotFound};
+  if (change.settled > 0 && change.settled != mark->second.settled + 1) {
+    return {Code::kNotIgnored};
+  }
+  if (!engine_.journal_.Accepts(Record::Kind::kPut)) return {Code::kJournal};
+  const Lsn lsn = AppendMark(name, change);
+  mark->second.Advance(std::move(change));
+  return {Code::kOk, 0, lsn};
+}
+
+// The job that a submit of this one would join.
+Job* Transfers::Known(const Record& job) const {
+  if (job.state == Record::State::kBuried) return nullptr;
+  const std::string_view key = job.unique_is_body ? job.body : job.unique;
+  const Tube* const tube = key.empty() ? nullptr : engine_.tubes_.Find(job.tube);
+  return tube == nullptr ? nullptr : engine_.uniques_.Find(*tube, key, job.unique_is_body);
+}
+
+Transfers::Change Transfers::Refuse(std::string_view name, const Record& job, Mark change,
+                                    std::string_view key, OutcomeKind kind, std::string text) {
+  change.jobs.clear();
+  change.jobs.push_back({.key = std::string(key),
+                         .tube = std::string(job.tube),
+                         .job = job.id,
+                         .kind = kind,
+                         .text = std::move(text)});
+  change.moved = 0;
+  return Advance(name, std::move(change));
+}
+
+Transfers::Change Transfers::Put(Time now, std::string_view name, const Record& given,
+                                 std::string_view key, Mark change) {
+  if (const Code code = Admits(); code != Code::kOk) return {engine_.CountRefused(code)};
+  const auto mark = marks_.find(name);
+  if (mark == marks_.end()) return {Code::kNotFound};
+  if (change.settled > 0 && change.settled != mark->second.settled + 1) return {Code::kNotIgnored};
+  Record job = given;
+  if (const Job* known = Known(job)) {
+    job.id = known->id();
+    return Refuse(name, job, std::move(change), key, OutcomeKind::kJoined,
+                  fmt::format("job {} has the same key", known->id()));
+  }
+  if (job.id > kMostId || engine_.jobs_.Find(job.id) != nullptr || held_.contains(job.id)) {
+    return Refuse(name, job, std::move(change), key, OutcomeKind::kRefused,
+                  fmt::format("the id {} is taken", job.id));
+  }
+  job.kind = Record::Kind::kPut;
+  if (job.id == 0) job.id = engine_.ids_.Take(true);
+  if (job.created == 0) job.created = now;
+  if (job.state == Record::State::kDelayed && job.due <= now) job.state = Record::State::kReady;
+  if (job.state != Record::State::kDelayed) job.due = 0;
+  if (job.state == Record::State::kBuried) {
+    job.burial = job.burial == 0 ? engine_.next_burial_ : mark->second.burial_base + job.burial;
+  }
+  change.moved = 1;
+  for (MarkedJob& marked : change.jobs) marked.job = job.id;
+  const std::string text = change.Encode();
+  job.transfer.name = name;
+  job.transfer.mark = text;
+  const Lsn lsn = engine_.persistent_ ? engine_.journal_.Append(job) : 0;
+  mark->second.Advance(std::move(change));
+  Appear(now, job);
+  if (engine_.persistent_) engine_.records_.NoteUnsynced(job.id, lsn);
+  return {Code::kOk, job.id, lsn};
+}
+
+// As a new job, served at once.
+void Transfers::Appear(Time now, const Record& record) {
+  engine_.records_.ApplyPut(record);
+  Job& job = *engine_.jobs_.Find(record.id);
+  Tube& tube = *job.tube_;
+  ++engine_.moves_;
+  engine_.Count(tube, &JobCounts::total_jobs);
+  if (job.state_ == JobState::kBuried) PlaceBuried(job);
+  if (job.state_ == JobState::kReady) engine_.Serve(now, tube, &job);
+}
+
+// EnterBuried put it last; jobs that were buried after it in the source may be there already.
+void Transfers::PlaceBuried(Job& job) {
+  const auto at =
+      imported_burials_.insert_or_assign({job.tube_->id(), job.extra_->burial}, job.id_).first;
+  for (auto next = std::next(at);
+       next != imported_burials_.end() && next->first.first == job.tube_->id();) {
+    Job* const later = engine_.jobs_.Find(next->second);
+    if (later != nullptr && later->state_ == JobState::kBuried &&
+        later->extra_->burial == next->first.second) {
+      job.tube_->buried_.Remove(&job);
+      job.tube_->buried_.Insert(&job, later);
+      return;
+    }
+    next = imported_burials_.erase(next);  // kicked or deleted meanwhile
+  }
+}
+
+Transfers::Change Transfers::Hold(std::string_view name, const Record& given) {
+  if (const Code code = Admits(); code != Code::kOk) return {code};
+  if (!marks_.contains(name)) return {Code::kNotFound};
+  Record job = given;
+  job.kind = Record::Kind::kPut;
+  if (job.id == 0 || engine_.jobs_.Find(job.id) != nullptr || held_.contains(job.id)) {
+    job.id = engine_.ids_.Take(true);
+  }
+  engine_.ids_.TakeBelow(job.id + 1);
+  job.transfer.name = name;
+  const Lsn lsn = engine_.persistent_ ? engine_.journal_.Append(job) : 0;
+  held_.emplace(job.id, Held{OwnedRecord(job), std::string(name)});
+  return {Code::kOk, job.id, lsn};
+}
+
+std::map<JobId, Transfers::Held>::iterator Transfers::FindHeld(std::string_view name, JobId id) {
+  const auto found = held_.find(id);
+  return found == held_.end() || found->second.transfer != name ? held_.end() : found;
+}
+
+Transfers::Change Transfers::Confirm(std::string_view name, JobId id) {
+  const auto held = FindHeld(name, id);
+  if (held == held_.end()) return {Code::kNotFound};
+  if (!engine_.journal_.Accepts(Record::Kind::kChange)) return {Code::kJournal};
+  held->second.record.values().transfer.held = Record::Held::kSecondPhase;
+  const Record record = ChangeOf(held->second.record.View());
+  return {Code::kOk, id, engine_.persistent_ ? engine_.journal_.Append(record) : 0};
+}
+
+Transfers::Change Transfers::Commit(Time now, std::string_view name, JobId id) {
+  const auto found = FindHeld(name, id);
+  if (found == held_.end()) return {Code::kNotFound};
+  if (!engine_.journal_.Accepts(Record::Kind::kChange)) return {Code::kJournal};
+  // A job of ours that was held back is kept whatever came meanwhile.
+  const Record held = found->second.record.View();
+  const Job* const known = marks_.at(std::string(name)).kind == kHandBack ? nullptr : Known(held);
+  if (known != nullptr) {
+    Record joined = held;
+    joined.id = known->id();
+    const Change refused =
+        Refuse(name, joined, {}, held.unique_is_body ? "-" : held.unique, OutcomeKind::kJoined,
+               fmt::format("job {} has the same key", known->id()));
+    return refused.ok() ? Drop(name, id) : refused;
+  }
+  const OwnedRecord owned = std::move(found->second.record);
+  held_.erase(found);
+  Record job = owned.View();
+  job.transfer.held = Record::Held::kNot;
+  job.transfer.settled = true;
+  if (job.state == Record::State::kDelayed && job.due <= now) {
+    job.state = Record::State::kReady;
+    job.due = 0;
+  }
+  if (job.state == Record::State::kBuried && job.burial == 0) job.burial = engine_.next_burial_;
+  const Lsn lsn = engine_.persistent_ ? engine_.journal_.Append(ChangeOf(job)) : 0;
+  job.transfer = {};
+  Appear(now, job);
+  return {Code::kOk, id, lsn};
+}
+
+Transfers::Change Transfers::Drop(std::string_view name, JobId id) {
+  const auto held = FindHeld(name, id);
+  if (held == held_.end()) return {Code::kNotFound};
+  if (!engine_.journal_.Accepts(Record::Kind::kDelete)) return {Code::kJournal};
+  held_.erase(held);
+  Record record;
+  record.kind = Record::Kind::kDelete;
+  record.id = id;
+  return {Code::kOk, id, engine_.persistent_ ? engine_.journal_.Append(record) : 0};
+}
+
+Transfers::Change Transfers::HoldBack(std::string_view name, JobId id) {
+  Job* const job = engine_.jobs_.Find(id);
+  if (job == nullptr || !job->durable_ || job->state_ == JobState::kReserved ||
+      engine_.Waiters(*job) > 0) {
+    return {Code::kNotFound};
+  }
+  if (!marks_.contains(name)) return {Code::kNotFound};
+  if (!engine_.journal_.Accepts(Record::Kind::kChange)) return {Code::kJournal};
+  TakeOut(*job, name, Record::Held::kFirstPhase);
+  const Record record = ChangeOf(held_.at(id).record.View());
+  return {Code::kOk, id, engine_.persistent_ ? engine_.journal_.Append(record) : 0};
+}
+
+Transfers::Change Transfers::RaiseNextId(JobId id) {
+  if (id <= engine_.ids_.next() || id > kMostId) return {};
+  if (!engine_.journal_.Accepts(Record::Kind::kNextId)) return {Code::kJournal};
+  engine_.ids_.TakeRecorded(id);
+  return {Code::kOk, 0, engine_.persistent_ ? engine_.journal_.Append(JobIds::RecordOf(id)) : 0};
+}
+
+Transfers::Change Transfers::SetTube(const Record& settings) {
+  if (!engine_.journal_.Accepts(Record::Kind::kTube)) return {Code::kJournal};
+  Tube& tube = engine_.TubeNamed(settings.tube);
+  tube.settings_ = settings.settings;
+  engine_.ArmTube(tube);
+  const Lsn lsn = engine_.records_.AppendSettings(tube);
+  engine_.ReleaseTube(tube);
+  return {Code::kOk, 0, lsn};
+}
+
+Transfers::Change Transfers::Forget(std::string_view name) {
+  const auto mark = marks_.find(name);
+  if (mark == marks_.end()) return {Code::kNotFound};
+  if (HeldOf(name) > 0) return {Code::kInUse};
+  if (!engine_.journal_.Accepts(Record::Kind::kDelete)) return {Code::kJournal};
+  marks_.erase(mark);
+  if (!engine_.persistent_) return {};
+  Record record;
+  record.kind = Record::Kind::kMark;
+  record.transfer.name = name;
+  record.transfer.settled = true;
+  return {Code::kOk, 0, engine_.journal_.Append(record)};
+}
+
+void Transfers::Describe(const Job& job, Record& record) const {
+  engine_.records_.Fill(job, record);
+}
+
+TubeSettings Transfers::SettingsOf(const Tube& tube) const { return engine_.OwnSettings(tube); }
+
+const Transfers::Held* Transfers::NextHeld(JobId after) const {
+  const auto next = held_.upper_bound(after);
+  return next == held_.end() ? nullptr : &next->second;
+}
+
+const Mark* Transfers::NextMark(std::string& name) const {
+  const auto next = marks_.upper_bound(name);
+  if (next == marks_.end()) return nullptr;
+  name = next->first;
+  return &next->second;
+}
+
+std::size_t Transfers::HeldOf(std::string_view name) const {
+  return static_cast<std::size_t>(std::count_if(
+      held_.begin(), held_.end(), [&](const auto& each) { return each.second.transfer == name; }));
+}
+
+std::string Transfers::Check() const {
+  for (const auto& [id, held] : held_) {
+    if (engine_.jobs_.Find(id) != nullptr) return fmt::format("job {} is held and queued", id);
+    if (!marks_.contains(held.transfer)) return fmt::format("held job {} has no transfer", id);
+  }
+  return "";
+}
+
+}  // namespace gearstalk

@@ -1,0 +1,128 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "broker/base/clock.h"
+#include "broker/base/lsn.h"
+#include "broker/base/status.h"
+#include "broker/engine/job.h"
+#include "broker/journal/record.h"
+#include "broker/transfer/mark.h"
+
+namespace gearstalk {
+
+class Engine;
+class Tube;
+
+// A record that owns its text.
+class OwnedRecord {
+ public:
+  explicit OwnedRecord(const Record& record);
+  // The views lie in this object.
+  Record View() const;
+  Record& values() { return record_; }
+  const Record& values() const { return record_; }
+
+ private:
+  Record record_;  // its views are not used
+  std::string tube_, unique_, reducer_, body_, cause_, origin_, put_key_, schedule_, transfer_;
+};
+
+// Jobs that move in or out: whole puts, the marks of transfers, and held jobs. Part of the engine.
+//
+// A held job is durable, in no queue and no count, and unseen by every client. A transfer puts it
+// in phase 1 (its source still has it) or 2 (its source is about to give it up). It ends by Commit
+// (it appears in its state, at its place by id) or Drop. A held job can also be a job of ours that
+// is on its way out (HoldBack).
+//
+// A mark says how far a transfer has come. A put and the advance of its mark are one record.
+class Transfers {
+ public:
+  explicit Transfers(Engine& engine) : engine_(engine) {}
+
+  struct Change {
+    Code code = Code::kOk;
+    JobId id = 0;  // of the job put or held; 0: it joined another, or was refused for good
+    Lsn lsn = 0;
+    bool ok() const { return code == Code::kOk; }
+  };
+  struct Held {
+    OwnedRecord record;
+    std::string transfer;
+  };
+
+  // nullptr: no transfer has this name.
+  const transfer::Mark* Find(std::string_view name) const;
+  // Whether the broker has given out no id from `smallest` on; `next` is above all ids of the
+  // source.
+  bool CanKeepIds(std::uint64_t smallest, std::uint64_t next) const;
+  // Makes the mark. `next_id`: ids below are taken from now on; `burials`: so are burial numbers.
+  Change Begin(std::string_view name, transfer::Mark mark, std::uint64_t next_id,
+               std::uint64_t burials);
+  Change Advance(std::string_view name, transfer::Mark change);
+  // The session that used the transfer is gone.
+  void Release() { imported_burials_.clear(); }
+
+  // A job with every field of `job`; id 0: a new one. `change` goes with it into the mark. A job
+  // whose key a live job has joins it, one whose id a live job has is refused: in the mark, too.
+  // There `key` names it. A change that settles another job than the next one is kNotIgnored.
+  Change Put(Time now, std::string_view name, const Record& job, std::string_view key,
+             transfer::Mark change);
+  // `job.held` is the phase.
+  Change Hold(std::string_view name, const Record& job);
+  Change Confirm(std::string_view name, JobId id);  // phase 2
+  Change Commit(Time now, std::string_view name, JobId id);
+  Change Drop(std::string_view name, JobId id);
+  // A job of ours that nobody has reserved becomes a held job of the transfer, in phase 1.
+  Change HoldBack(std::string_view name, JobId id);
+  // Ids below it are taken.
+  Change RaiseNextId(JobId id);
+  // Settings of a tube as a record has them.
+  Change SetTube(const Record& settings);
+  // kInUse while the transfer has held jobs.
+  Change Forget(std::string_view name);
+
+  // A job as a put record has it, and the settings of a tube that are its own.
+  void Describe(const Job& job, Record& record) const;
+  TubeSettings SettingsOf(const Tube& tube) const;
+
+  // Walks: by id, and by name ("" first). nullptr: no more.
+  const Held* NextHeld(JobId after) const;
+  const transfer::Mark* NextMark(std::string& name) const;
+  std::size_t held() const { return held_.size(); }
+  std::size_t HeldOf(std::string_view name) const;
+
+  // Replay and compaction: what concerns held jobs and marks.
+  // True: the record is done with. False: it is the engine's, too.
+  bool Apply(const Record& record);
+  bool Capture(JobId id, const std::function<void(const Record&)>& emit) const;
+  void CaptureMarks(const std::function<void(const Record&)>& emit) const;
+  // The first difference between what is kept here and the jobs, or "".
+  std::string Check() const;
+
+ private:
+  Code Admits() const;
+  Lsn AppendMark(std::string_view name, const transfer::Mark& mark);
+  Change Refuse(std::string_view name, const Record& job, transfer::Mark change,
+                std::string_view key, transfer::OutcomeKind kind, std::string text);
+  Job* Known(const Record& job) const;
+  void PlaceBuried(Job& job);
+  void Appear(Time now, const Record& record);
+  std::map<JobId, Held>::iterator FindHeld(std::string_view name, JobId id);
+  void ApplyMark(const Record::Transfer& of);
+  bool ApplyPut(const Record& record);
+  bool ApplyChange(const Record& record);
+  void TakeOut(Job& job, std::string_view name, Record::Held phase);
+
+  Engine& engine_;
+  std::map<std::string, transfer::Mark, std::less<>> marks_;
+  std::map<JobId, Held> held_;
+  // Buried jobs of the running transfers, by tube and order of burial: they come in order of id.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, JobId> imported_burials_;
+};
+
+}  // namespace gearstalk

@@ -1,0 +1,141 @@
+// Transfers over restarts: held jobs and marks as records.
+
+#include <utility>
+
+#include "broker/engine/engine.h"
+#include "broker/engine/transfers.h"
+
+namespace gearstalk {
+
+using transfer::Mark;
+
+OwnedRecord::OwnedRecord(const Record& record)
+    : record_(record),
+      tube_(record.tube),
+      unique_(record.unique),
+      reducer_(record.reducer),
+      body_(record.body),
+      cause_(record.failure.cause_text),
+      origin_(record.failure.origin),
+      put_key_(record.put_key),
+      schedule_(record.schedule.name),
+      transfer_(record.transfer.name) {}
+
+Record OwnedRecord::View() const {
+  Record record = record_;
+  record.tube = tube_;
+  record.unique = unique_;
+  record.reducer = reducer_;
+  record.body = body_;
+  record.failure.cause_text = cause_;
+  record.failure.origin = origin_;
+  record.put_key = put_key_;
+  record.schedule.name = schedule_;
+  record.transfer.name = transfer_;
+  record.transfer.mark = {};
+  return record;
+}
+
+// --- Replay and compaction
+
+void Transfers::ApplyMark(const Record::Transfer& of) {
+  Mark mark;
+  if (of.mark.empty() || !Mark::Decode(of.mark, mark)) return;
+  if (mark.whole) {
+    marks_.insert_or_assign(std::string(of.name), std::move(mark));
+  } else {
+    Mark& known = marks_[std::string(of.name)];
+    known.Advance(std::move(mark));
+    known.whole = true;
+  }
+}
+
+bool Transfers::Apply(const Record& record) {
+  switch (record.kind) {
+    case Record::Kind::kMark:
+      if (record.transfer.settled) {
+        marks_.erase(std::string(record.transfer.name));
+      } else {
+        ApplyMark(record.transfer);
+      }
+      return true;
+    case Record::Kind::kPut:
+      return ApplyPut(record);
+    case Record::Kind::kChange:
+      return ApplyChange(record);
+    case Record::Kind::kDelete:
+      return held_.erase(record.id) > 0;
+    default:
+      return false;
+  }
+}
+
+bool Transfers::ApplyPut(const Record& record) {
+  ApplyMark(record.transfer);
+  if (record.transfer.held == Record::Held::kNot) {
+    if (!held_.empty()) held_.erase(record.id);  // carried forward: the newer one counts
+    return false;
+  }
+  if (Job* const job = engine_.jobs_.Find(record.id)) engine_.Erase(*job);
+  if (record.id < kFirstSpareId) {
+    engine_.ids_.TakeBelow(record.id + 1);
+  }
+  held_.insert_or_assign(record.id, Held{OwnedRecord(record), std::string(record.transfer.name)});
+  return true;
+}
+
+bool Transfers::ApplyChange(const Record& record) {
+  const Record::Held phase = record.transfer.held;
+  const auto held = held_.find(record.id);
+  if (phase == Record::Held::kNot) {
+    if (held == held_.end()) return false;
+    const OwnedRecord owned = std::move(held->second.record);
+    held_.erase(held);
+    Record job = owned.View();  // committed
+    job.kind = Record::Kind::kPut;
+    job.transfer = {};
+    job.state = record.state;
+    job.due = record.due;
+    job.burial = record.burial;
+    engine_.records_.ApplyPut(job);
+    return true;
+  }
+  if (held != held_.end()) {
+    held->second.record.values().transfer.held = phase;
+  } else if (Job* const job = engine_.jobs_.Find(record.id)) {
+    TakeOut(*job, record.transfer.name, phase);
+  }
+  return true;
+}
+
+// Out of the queue and into the held jobs.
+void Transfers::TakeOut(Job& job, std::string_view name, Record::Held phase) {
+  Record record;
+  engine_.records_.Fill(job, record);
+  record.transfer.name = name;
+  record.transfer.held = phase;
+  held_.insert_or_assign(job.id_, Held{OwnedRecord(record), std::string(name)});
+  engine_.Erase(job);
+}
+
+bool Transfers::Capture(JobId id, const std::function<void(const Record&)>& emit) const {
+  const auto held = held_.find(id);
+  if (held == held_.end()) return false;
+  Record record = held->second.record.View();
+  record.kind = Record::Kind::kPut;
+  emit(record);
+  return true;
+}
+
+void Transfers::CaptureMarks(const std::function<void(const Record&)>& emit) const {
+  for (const auto& [name, mark] : marks_) {
+    const std::string text = mark.Encode();
+    Record record;
+    record.kind = Record::Kind::kMark;
+    record.transfer.name = name;
+    record.transfer.mark = text;
+    emit(record);
+  }
+}
+
+}  // namespace gearstalk

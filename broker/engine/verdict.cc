@@ -1,0 +1,138 @@
+#include "broker/engine/verdict.h"
+
+#include <algorithm>
+
+namespace gearstalk {
+namespace {
+
+using Fate = Verdict::Fate;
+
+// The word of `retry_on`; 0: none names it.
+std::uint8_t WordOf(BadEnd how) {
+  switch (how) {
+    case BadEnd::kTimeout:
+    case BadEnd::kRunLimit:
+      return bad_end::kTimeout;
+    case BadEnd::kLost:
+      return bad_end::kLost;
+    case BadEnd::kFailed:
+    case BadEnd::kException:
+      return bad_end::kFail;
+    case BadEnd::kReleased:
+      return bad_end::kRelease;
+    case BadEnd::kBuried:
+      return bad_end::kBury;
+    case BadEnd::kReturned:
+      break;
+  }
+  return 0;
+}
+
+Cause CauseOf(BadEnd how) {
+  switch (how) {
+    case BadEnd::kTimeout:
+    case BadEnd::kRunLimit:
+      return Cause::kTimeout;
+    case BadEnd::kLost:
+      return Cause::kLost;
+    case BadEnd::kFailed:
+      return Cause::kFailed;
+    case BadEnd::kException:
+      return Cause::kException;
+    case BadEnd::kReleased:
+      return Cause::kReleased;
+    case BadEnd::kBuried:
+      return Cause::kBuried;
+    case BadEnd::kReturned:
+      break;
+  }
+  return Cause::kNone;
+}
+
+Verdict Fails(const Job& job, Cause cause, const Policy& policy, bool attempt) {
+  Verdict verdict{.cause = cause, .attempt = attempt, .failed = true};
+  const auto kept = [&] {
+    switch (policy.on_failure) {
+      case Policy::OnFailure::kAuto:
+        return job.keep_on_failure() ? Fate::kBuried : Fate::kGone;
+      case Policy::OnFailure::kBury:
+        return Fate::kBuried;
+      case Policy::OnFailure::kDelete:
+        return Fate::kGone;
+      case Policy::OnFailure::kMove:
+        return Fate::kMoved;
+    }
+    return Fate::kGone;
+  };
+  // What only foreground clients submitted is never kept. Without a policy it is as gearmand has
+  // it.
+  verdict.fate =
+      job.durable() || policy.on_failure == Policy::OnFailure::kAuto ? kept() : Fate::kGone;
+  return verdict;
+}
+
+Verdict Delayed(Time wait, Verdict verdict) {
+  verdict.fate = wait > 0 ? Fate::kDelayed : Fate::kReady;
+  verdict.wait = wait;
+  return verdict;
+}
+
+Time Spread(Time wait, std::uint32_t jitter, double draw) {
+  const double factor = 1 + (2 * draw - 1) * static_cast<double>(jitter) / 100;
+  return jitter == 0 ? wait : static_cast<Time>(static_cast<double>(wait) * factor);
+}
+
+// The left column of the table in docs/policies.md: an end that the tube does not retry.
+Verdict NotRetried(const Job& job, const Ending& ending, const Policy& policy,
+                   std::uint32_t job_retries) {
+  const Cause cause = CauseOf(ending.how);
+  switch (ending.how) {
+    case BadEnd::kFailed:
+    case BadEnd::kException:
+      return Fails(job, cause, policy, /*attempt=*/false);
+    case BadEnd::kReleased:
+      return Delayed(After(0, ending.delay_s), {});
+    case BadEnd::kBuried:
+      return {.fate = Fate::kBuried, .cause = cause};
+    case BadEnd::kRunLimit:
+    case BadEnd::kLost:
+      if (!policy.Retries() && job_retries > 0 && job.extra().lost_tries + 1 >= job_retries) {
+        return Fails(job, cause, policy, /*attempt=*/false);
+      }
+      return {};
+    case BadEnd::kTimeout:
+    case BadEnd::kReturned:
+      break;
+  }
+  return {};
+}
+
+}  // namespace
+
+// The order is that of docs/policies.md, "Attempts".
+Verdict Judge(const Job& job, const Ending& ending, Time now, const Policy& policy,
+              std::uint32_t job_retries, double draw) {
+  const bool counts = policy.Retries() && (policy.retry_on & WordOf(ending.how)) != 0;
+  const bool fails = ending.how == BadEnd::kFailed || ending.how == BadEnd::kException;
+  const bool plain_bury = ending.how == BadEnd::kBuried && !counts;
+  if (job.unheard() && !plain_bury) return {.fate = Fate::kGone, .failed = fails};
+  if (!plain_bury && job.ExpiredAt(now)) return JudgeExpired(job, policy);
+  if (!counts) return NotRetried(job, ending, policy, job_retries);
+  const Cause cause = CauseOf(ending.how);
+  const std::uint32_t attempt = job.extra().attempts + 1;
+  if (policy.attempts > 0 && attempt >= policy.attempts) {
+    return Fails(job, cause, policy, /*attempt=*/true);
+  }
+  const Time wait = Spread(policy.backoff.After(attempt), policy.jitter, draw);
+  return Delayed(std::max(wait, After(0, ending.delay_s)), {.cause = cause, .attempt = true});
+}
+
+Verdict JudgeExpired(const Job& job, const Policy& policy) {
+  Verdict verdict{.fate = Fate::kGone, .cause = Cause::kExpired, .expired = true};
+  if (!job.durable()) return verdict;
+  if (policy.on_expiry == Policy::OnExpiry::kBury) verdict.fate = Fate::kBuried;
+  if (policy.on_expiry == Policy::OnExpiry::kMove) verdict.fate = Fate::kMoved;
+  return verdict;
+}
+
+}  // namespace gearstalk

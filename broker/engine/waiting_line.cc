@@ -1,0 +1,78 @@
+#include "broker/engine/waiting_line.h"
+
+#include <iterator>
+
+namespace gearstalk {
+
+void WaitingLine::Begin(Consumer& consumer) {
+  consumer.wait_since_ = ++last_;
+  Enter(consumer);
+}
+
+void WaitingLine::Enter(Consumer& consumer) {
+  if (!consumer.watched_.wide()) {
+    for (const auto& watch : consumer.watched_) Enter(*watch);
+    return;
+  }
+  auto at = wide_.end();
+  while (at != wide_.begin() && std::prev(at)->wait_since_ > consumer.wait_since_) {
+    ++effort_;
+    --at;
+  }
+  wide_.insert(at, consumer);
+}
+
+void WaitingLine::Leave(Consumer& consumer) {
+  if (consumer.watched_.wide()) {
+    wide_.erase(wide_.iterator_to(consumer));
+    return;
+  }
+  for (const auto& watch : consumer.watched_) Leave(*watch);
+}
+
+void WaitingLine::Enter(Watch& watch) {
+  WatchRing& line = watch.tube.line_;
+  auto at = line.end();
+  while (at != line.begin() && std::prev(at)->consumer.wait_since_ > watch.consumer.wait_since_) {
+    ++effort_;
+    --at;
+  }
+  line.insert(at, watch);
+}
+
+void WaitingLine::Leave(Watch& watch) {
+  WatchRing& line = watch.tube.line_;
+  line.erase(line.iterator_to(watch));
+}
+
+Consumer* WaitingLine::Longest(const Tube& tube) const {
+  Consumer* const narrow = tube.line_.empty() ? nullptr : &tube.line_.front().consumer;
+  Consumer* const wide = tube.wide_.empty() ? nullptr : LongestWide(tube);
+  if (narrow == nullptr || wide == nullptr) return narrow == nullptr ? wide : narrow;
+  return narrow->wait_since_ < wide->wait_since_ ? narrow : wide;
+}
+
+// Looked for among all who watch many tubes and wait, longest first, but no further than there are
+// such watchers of this tube; then among these.
+Consumer* WaitingLine::LongestWide(const Tube& tube) const {
+  std::size_t steps = 0;
+  for (const Consumer& wide : wide_) {
+    if (steps++ == tube.wide_.size()) break;
+    ++effort_;
+    if (wide.watched_.Find(tube) != nullptr) return const_cast<Consumer*>(&wide);
+  }
+  if (wide_.size() <= tube.wide_.size()) return nullptr;
+  Consumer* longest = nullptr;
+  VisitWide(tube, [&longest](Consumer& consumer) {
+    if (longest == nullptr || consumer.wait_since_ < longest->wait_since_) longest = &consumer;
+  });
+  return longest;
+}
+
+std::size_t WaitingLine::Count(const Tube& tube) const {
+  std::size_t count = tube.line_.size();
+  VisitWide(tube, [&count](const Consumer&) { ++count; });
+  return count;
+}
+
+}  // namespace gearstalk

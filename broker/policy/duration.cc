@@ -1,0 +1,48 @@
+#include "broker/policy/duration.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace gearstalk {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  Time length;
+};
+
+// Longest first.
+constexpr Unit kUnits[] = {
+    {"d", kDay}, {"h", 3'600 * kSecond}, {"m", 60 * kSecond}, {"s", kSecond}, {"ms", kMillisecond}};
+
+Time UnitNamed(std::string_view name) {
+  if (name.empty()) return kSecond;
+  for (const Unit& unit : kUnits) {
+    if (unit.name == name) return unit.length;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::optional<Time> ParseDuration(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc()) return std::nullopt;
+  const Time unit = UnitNamed(text.substr(static_cast<std::size_t>(end - text.data())));
+  if (unit == 0 || number > static_cast<std::uint64_t>(kLongestDuration / unit)) {
+    return std::nullopt;
+  }
+  return static_cast<Time>(number) * unit;
+}
+
+std::string PrintDuration(Time duration) {
+  if (duration == 0) return "0";
+  for (const Unit& unit : kUnits) {
+    if (duration % unit.length == 0) return fmt::format("{}{}", duration / unit.length, unit.name);
+  }
+  return fmt::format("{}ms", duration / kMillisecond);
+}
+
+}  // namespace gearstalk

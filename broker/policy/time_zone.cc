@@ -1,0 +1,40 @@
+#include "broker/policy/time_zone.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+namespace gearstalk {
+namespace {
+
+// absl::LoadTimeZone also takes paths and "file:", "libc:": parts of plain letters are names only.
+bool GoodName(std::string_view name) {
+  const auto plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '+' || c == '-';
+  };
+  while (true) {
+    const std::size_t end = std::min(name.find('/'), name.size());
+    if (end == 0 || !std::all_of(name.begin(), name.begin() + end, plain)) return false;
+    if (end == name.size()) return true;
+    name.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+Result<TimeZone> FindTimeZone(std::string_view name) {
+  TimeZone zone;
+  if (!GoodName(name) || !absl::LoadTimeZone(std::string(name), &zone)) {
+    return Status(
+        Code::kInvalid,
+        fmt::format("unknown time zone '{}': expected a name such as Europe/Berlin", name));
+  }
+  return zone;
+}
+
+std::string PrintTime(std::int64_t time, const TimeZone& zone) {
+  return absl::FormatTime(absl::RFC3339_sec, absl::FromUnixSeconds(time), zone);
+}
+
+}  // namespace gearstalk

@@ -1,0 +1,259 @@
+// Attempts and the waits between them, failure, dead letters, retention, expiry.
+
+#include <string>
+
+#include "tests/engine/policy_test.h"
+
+namespace gearstalk {
+namespace {
+
+using Attempts = PolicyTest;
+
+TEST_F(Attempts, ATimeoutWaitsAndTheLastOneFails) {
+  SetPolicy({{"attempts", "2"}, {"backoff", "10s"}});
+  RecordingConsumer& worker = Connect("t");
+  const JobId id = PutAndTake(worker, {.ttr_s = 5});
+  Pass(5 * kSecond);
+  EXPECT_EQ("delayed", State(id));
+  EXPECT_EQ(1u, JobOf(id).extra().attempts);
+  EXPECT_EQ(Cause::kTimeout, JobOf(id).extra().cause);
+  EXPECT_EQ(10u, JobOf(id).delay_s);
+  EXPECT_EQ(1u, At("t").policy_state().retrying);
+  Pass(10 * kSecond);
+  EXPECT_EQ("reserved " + std::to_string(id), Reserve(worker));
+  Pass(5 * kSecond);
+  EXPECT_EQ("buried", State(id));
+  EXPECT_EQ(1u, At("t").failed);
+  EXPECT_EQ(1u, At("t").policy_state().counts.retries);
+}
+
+TEST_F(Attempts, EveryBadEndCountsThatRetryOnNames) {
+  SetPolicy({{"attempts", "9"}, {"backoff", "1s"}, {"retry_on", "timeout,lost,fail,release,bury"}});
+  RecordingConsumer& worker = Connect("t");
+  const JobId id = PutAndTake(worker);
+  const auto again = [&](Cause cause, std::uint32_t attempts) {
+    EXPECT_EQ("delayed", State(id));
+    EXPECT_EQ(cause, JobOf(id).extra().cause);
+    EXPECT_EQ(attempts, JobOf(id).extra().attempts);
+    Pass(kSecond);
+    RecordingConsumer& next = Connect("t");
+    EXPECT_EQ("reserved " + std::to_string(id), Reserve(next));
+    return &next;
+  };
+  EXPECT_TRUE(engine.Release(Now(), worker, id, 7, 0).ok());
+  RecordingConsumer* holder = again(Cause::kReleased, 1);
+  EXPECT_EQ(7u, JobOf(id).priority);
+  EXPECT_TRUE(engine.Bury(Now(), *holder, id, 8).ok());
+  EXPECT_EQ(0u, JobOf(id).extra().buries);
+  holder = again(Cause::kBuried, 2);
+  EXPECT_TRUE(engine.Fail(Now(), *holder, id).ok());
+  holder = again(Cause::kFailed, 3);
+  EXPECT_TRUE(engine.Except(Now(), *holder, id, "why").ok());
+  EXPECT_EQ("why", JobOf(id).extra().texts->cause_text);
+  holder = again(Cause::kException, 4);
+  Leave(*holder);
+  again(Cause::kLost, 5);
+}
+
+TEST_F(Attempts, ARetryAcceptsALongerDelay) {
+  SetPolicy({{"backoff", "10s"}});
+  RecordingConsumer& worker = Connect("t");
+  const JobId id = PutAndTake(worker);
+  engine.Release(Now(), worker, id, 1, 30);
+  EXPECT_EQ(30 * kSecond, engine.TimeLeft(Now(), JobOf(id)));
+}
+
+TEST_F(Attempts, WhatRetryOnDoesNotNameIsAsWithoutPolicy) {
+  SetPolicy({{"attempts", "2"}, {"backoff", "10s"}, {"retry_on", "timeout"}});
+  RecordingConsumer& worker = Connect("t");
+  const JobId id = PutAndTake(worker);
+  engine.Release(Now(), worker, id, 1, 0);
+  EXPECT_EQ("ready", State(id));
+  EXPECT_EQ(0u, JobOf(id).extra().attempts);
+}
+
+TEST_F(Attempts, AKickOfABuriedJobBeginsAnewThatOfAWaitingOneEndsItsWait) {
+  SetPolicy({{"attempts", "2"}, {"backoff", "10s"}, {"retry_on", "release"}});
+  RecordingConsumer& worker = Connect("t");
+  const JobId id = PutAndTake(worker);
+  engine.Release(Now(), worker, id, 1, 0);
+  EXPECT_TRUE(engine.KickJob(Now(), id).ok());
+  EXPECT_EQ(1u, JobOf(id).extra().attempts);
+  Reserve(worker);
+  engine.Release(Now(), worker, id, 1, 0);
+  EXPECT_EQ("buried", State(id));
+  EXPECT_TRUE(engine.KickJob(Now(), id).ok());
+  EXPECT_EQ("ready", State(id));
+  EXPECT_EQ(0u, JobOf(id).extra().attempts);
+  EXPECT_EQ(Cause::kNone, JobOf(id).extra().cause);
+}
+
+TEST_F(Attempts, AForegroundJobIsRetriedAndThenGone) {
+  SetPolicy({{"attempts", "2"}, {"on_failure", "bury"}});
+  RecordingObserver& client = Client();
+  RecordingConsumer& worker = Worker({"t"});
+  const JobId id = Foreground("t", client);
+  Grab(worker);
+  engine.Fail(Now(), worker, id);
+  EXPECT_EQ("ready", State(id));
+  EXPECT_THAT(client.Heard(), IsEmpty());
+  Grab(worker);
+  engine.Fail(Now(), worker, id);
+  EXPECT_EQ("gone", State(id));
+  EXPECT_THAT(client.Heard(), ElementsAre(std::to_string(id) + " failed"));
+}
+
+TEST_F(Attempts, AStoppingBrokerLosesNoTry) {
+  SetPolicy({{"attempts", "2"}});
+  RecordingConsumer& worker = Connect("t");
+  const JobId id = PutAndTake(worker);
+  engine.Stop();
+  Leave(worker);
+  EXPECT_EQ("ready", State(id));
+  EXPECT_EQ(0u, JobOf(id).extra().attempts);
+}
+
+TEST_F(Attempts, ARefusingJournalLosesNothing) {
+  SetPolicy({{"attempts", "1"}, {"on_failure", "move"}});
+  RecordingConsumer& worker = Connect("t");
+  const JobId id = PutAndTake(worker, {.ttr_s = 1});
+  journal.RefuseAll();
+  Pass(kSecond);
+  EXPECT_EQ("ready", State(id));
+  EXPECT_EQ("t", JobOf(id).tube().name());
+}
+
+TEST_F(Attempts, ADeadJobMovesAndAKickSendsItHome) {
+  SetPolicy({{"attempts", "1"}, {"on_failure", "move"}});
+  RecordingConsumer& worker = Connect("t");
+  const JobId id = PutAndTake(worker);
+  Leave(worker);
+  EXPECT_EQ("buried", State(id));
+  EXPECT_EQ("t.dead", JobOf(id).tube().name());
+  EXPECT_EQ("t", JobOf(id).origin());
+  Restarted after(journal, engine.policies(), Now());
+  const Job& again = *after.engine.Find(id);
+  EXPECT_EQ("t.dead", again.tube().name());
+  EXPECT_EQ("t", again.origin());
+  EXPECT_EQ(Cause::kLost, again.extra().cause);
+  RecordingConsumer& operators = Connect("t.dead");
+  EXPECT_EQ(1u, Kick(operators, 5));
+  EXPECT_EQ("ready", State(id));
+  EXPECT_EQ("t", JobOf(id).tube().name());
+  EXPECT_EQ("", JobOf(id).origin());
+  Restarted home(journal, engine.policies(), Now());
+  EXPECT_EQ("t", home.engine.Find(id)->tube().name());
+  EXPECT_EQ(0u, home.engine.Find(id)->extra().attempts);
+}
+
+TEST_F(Attempts, ADeadJobIsNotMovedAgain) {
+  SetPolicies({{.match = "*",
+                .values = {{"attempts", "1"}, {"on_failure", "move"}, {"dead_state", "ready"}}}});
+  RecordingConsumer& worker = Connect("t");
+  const JobId id = PutAndTake(worker);
+  engine.Release(Now(), worker, id, 1, 0);
+  EXPECT_EQ("t.dead", JobOf(id).tube().name());
+  EXPECT_EQ("ready", State(id));
+  EXPECT_EQ(0u, JobOf(id).extra().attempts);
+  RecordingConsumer& second = Connect("t.dead");
+  Reserve(second);
+  engine.Release(Now(), second, id, 1, 0);
+  EXPECT_EQ("buried", State(id));
+  EXPECT_EQ("t.dead", JobOf(id).tube().name());
+}
+
+TEST_F(Attempts, WaitsSurviveARestart) {
+  SetPolicy({{"attempts", "3"}, {"backoff", "10s"}});
+  RecordingConsumer& worker = Connect("t");
+  const JobId id = PutAndTake(worker);
+  engine.Release(Now(), worker, id, 1, 0);
+  Restarted after(journal, engine.policies(), Now());
+  const Job& again = *after.engine.Find(id);
+  EXPECT_EQ(JobState::kDelayed, again.state());
+  EXPECT_EQ(1u, again.extra().attempts);
+  EXPECT_EQ(1u, after.engine.Stats().retrying);
+}
+
+TEST_F(Attempts, RetentionRemovesTheOldestBuried) {
+  SetPolicy({{"keep_buried", "10s"}, {"keep_buried_jobs", "2"}});
+  RecordingConsumer& worker = Connect("t");
+  std::vector<JobId> ids;
+  for (int i = 0; i < 3; ++i) {
+    ids.push_back(PutAndTake(worker));
+    engine.Bury(Now(), worker, ids.back(), 1);
+  }
+  Pass(0);
+  EXPECT_EQ("gone", State(ids[0]));
+  EXPECT_EQ("buried", State(ids[1]));
+  Pass(9 * kSecond);
+  EXPECT_EQ("buried", State(ids[1]));
+  Pass(kSecond);
+  EXPECT_EQ("gone", State(ids[1]));
+  EXPECT_EQ("gone", State(ids[2]));
+  EXPECT_EQ(3u, At("t").policy_state().counts.pruned);
+}
+
+TEST_F(Attempts, AWaitingJobExpiresAndIsHandedOutNoMore) {
+  SetPolicy({{"expire_after", "10s"}});
+  RecordingConsumer& worker = Connect("t");
+  const JobId ready = PutInto("t"), delayed = PutInto("t", {.delay_s = 5});
+  clock.Advance(10 * kSecond);  // no Tick yet
+  EXPECT_EQ("timed out", ReserveFor(worker, 0));
+  Pass(0);
+  EXPECT_EQ("gone", State(ready));
+  EXPECT_EQ("ready", State(delayed));
+  Pass(5 * kSecond);
+  EXPECT_EQ("gone", State(delayed));
+  EXPECT_EQ(2u, At("t").policy_state().counts.expired);
+}
+
+TEST_F(Attempts, AReservedJobExpiresWhenItWouldBeReadyAgain) {
+  SetPolicy({{"expire_after", "10s"}, {"on_expiry", "bury"}, {"attempts", "9"}});
+  RecordingConsumer& worker = Connect("t");
+  const JobId id = PutAndTake(worker, {.ttr_s = 60});
+  Pass(20 * kSecond);
+  EXPECT_EQ("reserved", State(id));
+  engine.Release(Now(), worker, id, 1, 0);
+  EXPECT_EQ("buried", State(id));
+  EXPECT_EQ(Cause::kExpired, JobOf(id).extra().cause);
+  EXPECT_EQ(0u, JobOf(id).extra().attempts);
+  EXPECT_TRUE(engine.KickJob(Now(), id).ok());
+  Pass(9 * kSecond);
+  EXPECT_EQ("ready", State(id));
+}
+
+TEST_F(Attempts, ExpirySurvivesARestart) {
+  SetPolicy({{"expire_after", "10s"}});
+  const JobId id = PutInto("t");
+  Restarted before(journal, PolicyRules(), Now() + 9 * kSecond);
+  EXPECT_NE(nullptr, before.engine.Find(id));
+  Restarted after(journal, PolicyRules(), Now() + 10 * kSecond);
+  EXPECT_EQ(nullptr, after.engine.Find(id));
+}
+
+TEST_F(Attempts, TheTubesLimitsAreApplied) {
+  SetPolicy({{"ttr", "7"}, {"ttr_max", "20"}, {"max_jobs", "3"}});
+  EXPECT_EQ(20u, JobOf(PutInto("t", {.ttr_s = 60})).ttr_s);
+  EXPECT_EQ(7u, JobOf(Background("t")).ttr_s);
+  PutInto("t");
+  EXPECT_EQ(Code::kQueueFull, Submit("t", {}).code);
+  SetPolicy({{"max_bytes", "100"}});
+  EXPECT_EQ(Code::kOutOfMemory, Submit("t", {}).code);
+  EXPECT_EQ(1u, At("t").policy_state().counts.refused_memory);
+}
+
+TEST_F(Attempts, WhatAnAdministratorSetsOutlivesARestart) {
+  EXPECT_TRUE(engine.SetPolicy(Now(), "t", "attempts", "5").status.ok());
+  EXPECT_EQ(Code::kNotFound, engine.SetPolicy(Now(), "t", "atempts", "5").status.code());
+  EXPECT_EQ(Code::kInvalid, engine.SetPolicy(Now(), "t", "attempts", "x").status.code());
+  Restarted after(journal, PolicyRules(), Now());
+  ASSERT_NE(nullptr, after.engine.FindTube("t"));
+  EXPECT_EQ(5u, after.engine.FindTube("t")->policy()->attempts);
+  EXPECT_TRUE(engine.SetPolicy(Now(), "t", "attempts", std::nullopt).status.ok());
+  EXPECT_EQ(nullptr, engine.FindTube("t"));
+  Restarted later(journal, PolicyRules(), Now());
+  EXPECT_EQ(nullptr, later.engine.FindTube("t"));
+}
+
+}  // namespace
+}  // namespace gearstalk

@@ -1,0 +1,205 @@
+// Unique puts, copies, the pace of a tube, turns, schedules.
+
+#include <string>
+
+#include "tests/engine/policy_test.h"
+
+namespace gearstalk {
+namespace {
+
+using UniquePuts = PolicyTest;
+
+TEST_F(UniquePuts, EqualBodiesAreOneJob) {
+  SetPolicy({{"unique", "body"}});
+  const JobId first = PutInto("t", {.body = "a"});
+  EXPECT_EQ(first, PutInto("t", {.body = "a"}));
+  EXPECT_NE(first, PutInto("t", {.body = "b"}));
+  EXPECT_EQ(1u, At("t").policy_state().counts.duplicates);
+  EXPECT_EQ(2u, At("t").total_jobs);
+  EXPECT_EQ("-", JobOf(first).unique());
+}
+
+TEST_F(UniquePuts, AKeyInJsonIsAGearmanKey) {
+  SetPolicy({{"unique", "json:/id"}});
+  const JobId first = PutInto("t", {.body = "{\"id\": 42}"});
+  EXPECT_EQ(first, Submit("t", {.body = "x", .unique = "42"}).id);
+  EXPECT_EQ("42", JobOf(first).unique());
+  EXPECT_NE(nullptr, FindUnique(engine, "42"));
+  const JobId other = PutInto("t", {.body = "no json"});
+  EXPECT_NE(other, PutInto("t", {.body = "no json"}));
+  Restarted after(journal, engine.policies(), Now());
+  EXPECT_NE(nullptr, FindUnique(after.engine, "42"));
+}
+
+TEST_F(UniquePuts, UntilStartARunningJobHasNoKey) {
+  SetPolicy({{"unique", "body"}, {"unique_until", "start"}});
+  RecordingConsumer& worker = Connect("t");
+  const JobId first = PutAndTake(worker, {.body = "a"});
+  const JobId second = PutInto("t", {.body = "a"});
+  EXPECT_NE(first, second);
+  engine.Release(Now(), worker, first, 1, 0);
+  EXPECT_EQ("ready", State(first));
+  EXPECT_EQ("ready", State(second));
+}
+
+TEST_F(UniquePuts, TheKeyOfAFinishedJobStaysTakenForATime) {
+  SetPolicy({{"unique", "body"}, {"unique_for", "10m"}});
+  RecordingConsumer& worker = Connect("t");
+  const JobId first = PutAndTake(worker, {.body = "a"});
+  Pass(60 * kSecond);
+  Reserve(worker);
+  EXPECT_TRUE(engine.Delete(Now(), worker, first).ok());
+  EXPECT_EQ(first, PutInto("t", {.body = "a"}));
+  EXPECT_NE(first, Submit("t", {.body = "a", .unique = "-"}, &Client()).id);
+  Restarted after(journal, engine.policies(), Now());
+  EXPECT_EQ(1u, after.engine.remembered_keys());
+  Pass(9 * 60 * kSecond);
+  EXPECT_EQ(0u, engine.remembered_keys());
+}
+
+TEST_F(UniquePuts, AnExpiredJobIsNotJoined) {
+  SetPolicy({{"unique", "body"}, {"expire_after", "1s"}});
+  const JobId first = PutInto("t", {.body = "a"});
+  clock.Advance(kSecond);
+  EXPECT_NE(first, PutInto("t", {.body = "a"}));
+}
+
+TEST_F(UniquePuts, CopiesGoIntoOtherTubes) {
+  SetPolicy({{"copy_to", "x,y"}});
+  const JobId id = PutInto("t", {.body = "a"});
+  EXPECT_EQ(1u, At("x").ready());
+  EXPECT_EQ(1u, At("y").ready());
+  EXPECT_EQ("a", At("x").NextReady()->body());
+  EXPECT_NE(id, At("x").NextReady()->id());
+  EXPECT_EQ(2u, At("t").policy_state().counts.copies);
+  engine.SetMaxQueue("y", {1, 1, 1});
+  EXPECT_EQ(Code::kQueueFull, Submit("t", {}).code);
+  EXPECT_EQ(1u, At("x").ready());
+}
+
+TEST_F(UniquePuts, MaxRunningHoldsATubeBackUntilAPlaceIsFree) {
+  SetPolicy({{"max_running", "1"}});
+  RecordingConsumer& first = Connect("t");
+  RecordingConsumer& second = Connect("t");
+  const JobId a = PutAndTake(first), b = PutInto("t");
+  EXPECT_EQ(HeldBack::kRunning, At("t").held_back());
+  EXPECT_EQ("waits", Reserve(second));
+  engine.Delete(Now(), first, a);
+  EXPECT_THAT(second.Heard(), ElementsAre("reserved " + std::to_string(b)));
+  const JobId c = PutInto("t");
+  RecordingConsumer& worker = Worker({"t"});
+  EXPECT_EQ("none", Grab(worker));
+  Sleep(worker);
+  EXPECT_THAT(worker.Heard(), IsEmpty());
+  Leave(second);
+  EXPECT_THAT(worker.Heard(), ElementsAre("noop"));
+  EXPECT_EQ("reserved " + std::to_string(b), Grab(worker));
+  EXPECT_EQ("ready", State(c));
+}
+
+TEST_F(UniquePuts, ARateHandsOutAtAnEvenPace) {
+  SetPolicy({{"rate", "2/s"}, {"burst", "1"}});
+  RecordingConsumer& worker = Connect("t");
+  for (int i = 0; i < 3; ++i) PutInto("t");
+  EXPECT_EQ("reserved 1", Reserve(worker));
+  EXPECT_EQ("waits", Reserve(worker));
+  Pass(500 * kMillisecond);
+  EXPECT_THAT(worker.Heard(), ElementsAre("reserved 2"));
+  EXPECT_EQ("timed out", ReserveFor(worker, 0));
+  Pass(500 * kMillisecond);
+  EXPECT_EQ("reserved 3", Reserve(worker));
+}
+
+TEST_F(UniquePuts, FairTubesTakeTurnsByWeight) {
+  engine.SetOptions({.fair = true});
+  SetPolicies({{.match = "heavy", .values = {{"weight", "3"}}}});
+  RecordingConsumer& worker = Connect("light");
+  engine.Watch(Now(), worker, "heavy");
+  for (int i = 0; i < 100; ++i) PutInto("light");
+  for (int i = 0; i < 100; ++i) PutInto("heavy");
+  int heavy = 0;
+  for (int i = 0; i < 100; ++i) {
+    Taken taken;
+    ASSERT_EQ(ReserveResult::kTaken, engine.Reserve(Now(), worker, 0, taken));
+    heavy += taken.job->tube().name() == "heavy";
+  }
+  EXPECT_EQ(75, heavy);
+}
+
+class SchedulesTest : public PolicyTest {
+ protected:
+  void SetUp() override { Set({}); }
+  void Set(Schedule schedule) {
+    schedule.name = "s";
+    schedule.tube = "t";
+    if (schedule.cron.empty()) schedule.every = kSecond * 60;
+    ASSERT_TRUE(engine.SetSchedules(Now(), {schedule}, "UTC").ok());
+    Pass(0);
+  }
+  const RunningSchedule& S() const { return *engine.schedules().all().at("s"); }
+  void Restart(Engine& other, Time now) {
+    ASSERT_TRUE(other.SetSchedules(now, {S().entry}, "UTC").ok());
+    again_ = std::make_unique<KeptJournal>(journal.records());
+    gearstalk::Restart(*again_, other);
+    while (other.Tick(now) <= now) continue;
+  }
+  std::unique_ptr<KeptJournal> again_;
+};
+
+TEST_F(SchedulesTest, AJobComesAtEachPlannedTime) {
+  Pass(60 * kSecond);
+  EXPECT_EQ(1u, At("t").ready());
+  EXPECT_EQ(1u, S().runs);
+  Pass(60 * kSecond);
+  EXPECT_EQ(1u, S().skipped);
+  RecordingConsumer& worker = Connect("t");
+  Reserve(worker);
+  engine.Delete(Now(), worker, 1);
+  Pass(60 * kSecond);
+  EXPECT_EQ(2u, S().runs);
+}
+
+TEST_F(SchedulesTest, NoPlannedTimeRunsTwiceAndAMissedOneIsMadeUpOnce) {
+  Pass(60 * kSecond);
+  EXPECT_EQ(1u, S().runs);
+  const Time planned = S().planned;
+  KeptJournal copy(journal.records());
+  {
+    Engine same({}, copy);
+    Restart(same, Now());
+    EXPECT_EQ(1u, same.schedules().all().at("s")->runs);
+    EXPECT_EQ(planned, same.schedules().all().at("s")->planned);
+  }
+  RecordingConsumer& worker = Connect("t");
+  Reserve(worker);
+  engine.Delete(Now(), worker, 1);
+  Engine later({}, copy);
+  Restart(later, Now() + 180 * kSecond);
+  EXPECT_EQ(2u, later.schedules().all().at("s")->runs);
+  EXPECT_EQ(2u, later.schedules().all().at("s")->missed);
+}
+
+TEST_F(SchedulesTest, OffRunsNothingAndNothingIsMadeUp) {
+  EXPECT_TRUE(engine.SwitchSchedule(Now(), "s", false).ok());
+  Pass(120 * kSecond);
+  EXPECT_EQ(nullptr, engine.FindTube("t"));
+  EXPECT_TRUE(engine.SwitchSchedule(Now(), "s", true).ok());
+  Pass(0);
+  EXPECT_EQ(nullptr, engine.FindTube("t"));
+  EXPECT_TRUE(engine.RunSchedule(Now(), "s").ok());
+  EXPECT_EQ(1u, At("t").ready());
+  EXPECT_EQ(Code::kInUse, engine.RunSchedule(Now(), "s").code);
+  EXPECT_EQ(Code::kNotFound, engine.RunSchedule(Now(), "x").code);
+}
+
+TEST_F(SchedulesTest, ADrainPutsTheRunOff) {
+  engine.Drain();
+  Pass(60 * kSecond);
+  EXPECT_EQ(0u, S().runs);
+  engine.SetDraining(false);
+  Pass(2 * kSecond);
+  EXPECT_EQ(1u, S().runs);
+}
+
+}  // namespace
+}  // namespace gearstalk
