@@ -1,0 +1,328 @@
+#include "broker/etcd/caller.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "broker/base/log.h"
+#include "broker/etcd/etcd.pb.h"
+
+namespace gearstalk::etcd {
+namespace {
+
+// An endpoint that just failed is left alone for so long.
+constexpr Time kFailedPause = 100 * kMillisecond;
+constexpr Time kRefusedPause = kSecond;
+std::string Bytes(const grpc::ByteBuffer& buffer) {
+  std::string bytes;
+  std::vector<grpc::Slice> slices;
+  if (!buffer.Dump(&slices).ok()) return bytes;
+  bytes.reserve(buffer.Length());
+  for (const grpc::Slice& slice : slices) {
+    bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  }
+  return bytes;
+}
+
+grpc::ByteBuffer Buffer(const std::string& bytes) {
+  const grpc::Slice slice(bytes);
+  return {&slice, 1};
+}
+
+// The cluster in the header that every response begins with; 0: there is none.
+std::uint64_t ClusterOf(const std::string& response) {
+  if (response.size() < 2 || response[0] != 0x0A) return 0;
+  const auto size = static_cast<std::uint8_t>(response[1]);
+  ResponseHeader header;
+  if (size >= 0x80 || response.size() < 2U + size) return 0;
+  return header.ParseFromArray(response.data() + 2, size) ? header.cluster_id() : 0;
+}
+
+bool Says(const std::string& message, std::string_view words) {
+  return message.find(words) != std::string::npos;
+}
+
+}  // namespace
+
+// A call that is not answered yet.
+struct Caller::Operation {
+  CallPlan plan;
+  grpc::ByteBuffer request;
+  Done done;
+  Time next_try = 0;
+  Time first_sent = 0;
+  std::vector<Try*> tries;   // under way, by time
+  std::vector<Time> failed;  // by endpoint: when a try failed there; 0: never
+};
+
+struct Caller::Try final : Completion {
+  explicit Try(Caller& the_caller) : caller(the_caller) {}
+  void OnComplete(bool ok) override { caller.OnTry(*this, ok); }
+
+  Caller& caller;
+  Operation* operation = nullptr;  // nullptr: another try was answered
+  std::size_t endpoint = 0;
+  Time sent = 0;
+  std::string token;
+  grpc::ClientContext context;
+  grpc::ByteBuffer response;
+  grpc::Status status;
+  std::unique_ptr<grpc::GenericClientAsyncResponseReader> reader;
+};
+
+Caller::Caller(const EtcdOptions& options, const EtcdSecrets& secrets, std::function<Time()> boot)
+    : options_(options), secrets_(secrets), boot_(std::move(boot)), endpoints_(options, secrets) {}
+
+Caller::~Caller() {
+  for (const auto& [tried, owner] : tries_) {
+    tried->operation = nullptr;
+    tried->context.TryCancel();
+  }
+}
+
+void Caller::Call(const CallPlan& plan, const std::string& request, Done done) {
+  auto operation = std::make_unique<Operation>();
+  operation->plan = plan;
+  operation->request = Buffer(request);
+  operation->done = std::move(done);
+  operation->failed.assign(endpoints_.size(), 0);
+  operations_.push_back(std::move(operation));
+  Start(*operations_.back(), boot_());
+}
+
+Time Caller::Tick(Time now) {
+  Time next = kNever;
+  // Start may begin to log in, which adds an operation.
+  for (auto at = operations_.begin(); at != operations_.end(); ++at) {
+    if ((*at)->next_try <= now) Start(**at, now);
+    next = std::min(next, (*at)->next_try);
+  }
+  return next;
+}
+
+void Caller::Prepare(grpc::ClientContext& context, Time limit) const {
+  if (limit > 0) context.set_deadline(gpr_time_from_nanos(limit, GPR_TIMESPAN));
+  if (!token_.empty()) context.AddMetadata("token", token_);
+}
+
+// Starts the next try, if there is an endpoint for it.
+void Caller::Start(Operation& operation, Time now) {
+  operation.next_try = kNever;
+  if (operation.plan.only) return StartTry(operation, *operation.plan.only);
+  if (MustLogIn() && !operation.plan.anonymous) return LogIn();
+  if (const std::optional<std::size_t> endpoint = FreeEndpoint(operation, now)) {
+    StartTry(operation, *endpoint);
+    operation.next_try = now + operation.plan.hedge;
+  } else {
+    operation.next_try = now + kFailedPause;
+  }
+}
+
+// The best endpoint that has neither just failed nor been tried of late. What a node passed on to a
+// leader that was dying is lost, so a try that waits for its answer does not keep the node from
+// being tried again.
+std::optional<std::size_t> Caller::FreeEndpoint(const Operation& operation, Time now) const {
+  for (const std::size_t endpoint : endpoints_.order()) {
+    if (endpoints_.at(endpoint).foreign) continue;
+    const Time failed = operation.failed[endpoint];
+    const bool busy =
+        std::any_of(operation.tries.begin(), operation.tries.end(), [&](const Try* each) {
+          return each->endpoint == endpoint && now < each->sent + 2 * operation.plan.hedge;
+        });
+    if (!busy && (failed == 0 || now >= failed + kFailedPause)) return endpoint;
+  }
+  return std::nullopt;
+}
+
+void Caller::StartTry(Operation& operation, std::size_t endpoint) {
+  auto owner = std::make_unique<Try>(*this);
+  Try& started = *owner;
+  tries_[&started] = std::move(owner);
+  operation.tries.push_back(&started);
+  started.operation = &operation;
+  started.endpoint = endpoint;
+  started.token = token_;
+  Prepare(started.context, operation.plan.limit);
+  started.sent = boot_();
+  if (operation.first_sent == 0) {
+    operation.first_sent = started.sent;
+  } else if (operation.plan.append) {
+    ++append_retries_;
+  }
+  started.reader = endpoints_.Stub(endpoint, operation.plan.lane)
+                       .PrepareUnaryCall(&started.context, operation.plan.method, operation.request,
+                                         &completions_.queue());
+  started.reader->StartCall();
+  started.reader->Finish(&started.response, &started.status, &started);
+}
+
+void Caller::OnTry(Try& finished, bool /*ok*/) {
+  const auto owner = tries_.extract(&finished);
+  if (finished.operation == nullptr) return;
+  Operation& operation = *finished.operation;
+  std::erase(operation.tries, &finished);
+  CallAnswer answer;
+  const Outcome outcome = Judge(finished, answer);
+  if (outcome == Outcome::kAnswered || operation.plan.only) {
+    if (outcome != Outcome::kAnswered)
+      answer.result = {StoreAnswer::kFailed, {Code::kIo, trouble_}};
+    return Answer(operation, finished, answer);
+  }
+  const Time now = boot_();
+  operation.failed[finished.endpoint] = now;
+  if (outcome == Outcome::kLater) {
+    operation.next_try = now + kRefusedPause;
+    return;
+  }
+  if (outcome == Outcome::kLogIn) {
+    if (token_ == finished.token) token_.clear();
+    operation.failed[finished.endpoint] = 0;
+  } else if (endpoints_.order().front() == finished.endpoint) {
+    endpoints_.PutLast(finished.endpoint);
+  }
+  if (operation.tries.empty()) Start(operation, now);
+}
+
+Caller::Outcome Caller::Judge(const Try& finished, CallAnswer& answer) {
+  answer.endpoint = finished.endpoint;
+  answer.sent = finished.sent;
+  answer.first_sent = finished.operation->first_sent;
+  if (!finished.status.ok()) return JudgeError(finished, answer.result);
+  answer.bytes = Bytes(finished.response);
+  if (!OfThisCluster(finished.endpoint, ClusterOf(answer.bytes))) {
+    trouble_ = foreign_;
+    if (settled_) return Outcome::kAgain;
+    answer.result = {StoreAnswer::kFailed, {Code::kInvalid, trouble_}};
+    return Outcome::kAnswered;
+  }
+  trouble_.clear();
+  return Outcome::kAnswered;
+}
+
+// Says what an error means. Outcomes that are not known are the rule, so that is the last.
+Caller::Outcome Caller::JudgeError(const Try& finished, StoreResult& result) {
+  const std::string& message = finished.status.error_message();
+  const grpc::StatusCode code = finished.status.error_code();
+  trouble_ = fmt::format("{}: {}", endpoints_.at(finished.endpoint).name.address, message);
+  if (Says(message, "space exceeded")) {
+    result = {StoreAnswer::kFull, {Code::kJournal, trouble_}};
+    return Outcome::kAnswered;
+  }
+  if (Says(message, "has been compacted")) {
+    result = {StoreAnswer::kTrimmed, {Code::kJournal, trouble_}};
+    return Outcome::kAnswered;
+  }
+  if (Says(message, "authentication is not enabled")) {
+    result = {StoreAnswer::kDone, {}};
+    return Outcome::kAnswered;
+  }
+  if (code == grpc::UNAUTHENTICATED || Says(message, "auth store is old") ||
+      Says(message, "invalid auth token")) {
+    return Outcome::kLogIn;
+  }
+  if (Says(message, "too large") || Says(message, "larger than max")) {
+    result = {StoreAnswer::kFailed,
+              {Code::kInvalid,
+               "etcd refuses a request for its size (raise --max-request-bytes): " + trouble_}};
+    return Outcome::kAnswered;
+  }
+  const bool refused = code == grpc::PERMISSION_DENIED || code == grpc::INVALID_ARGUMENT ||
+                       code == grpc::UNIMPLEMENTED || code == grpc::FAILED_PRECONDITION;
+  if (!refused) return Outcome::kAgain;
+  if (!settled_) {
+    result = {StoreAnswer::kFailed, {Code::kInvalid, "etcd refuses: " + trouble_}};
+    return Outcome::kAnswered;
+  }
+  Log(LogLevel::kError, "etcd refuses a request; it is repeated each second",
+      {{"error", trouble_}});
+  return Outcome::kLater;
+}
+
+void Caller::Answer(Operation& operation, const Try& winner, const CallAnswer& answer) {
+  if (answer.result.done()) endpoints_.OnAnswer(winner.endpoint);
+  for (Try* each : operation.tries) {
+    if (each->sent <= winner.sent && each->endpoint != winner.endpoint) {
+      endpoints_.OnOvertaken(each->endpoint);
+    }
+    each->operation = nullptr;
+    each->context.TryCancel();
+  }
+  const auto at = std::find_if(operations_.begin(), operations_.end(),
+                               [&](const auto& each) { return each.get() == &operation; });
+  const std::unique_ptr<Operation> owner = std::move(*at);
+  operations_.erase(at);
+  owner->done(answer);
+}
+
+bool Caller::OfThisCluster(std::size_t endpoint, std::uint64_t cluster_id) {
+  if (cluster_id == 0) return true;
+  if (cluster_id_ == 0) {
+    cluster_id_ = cluster_id;
+    cluster_of_ = endpoint;
+  }
+  const bool foreign = cluster_id != cluster_id_;
+  if (foreign) {
+    foreign_ =
+        fmt::format("etcd.endpoints: {} and {} belong to different clusters",
+                    endpoints_.at(cluster_of_).name.address, endpoints_.at(endpoint).name.address);
+  }
+  if (foreign && settled_ && !endpoints_.at(endpoint).foreign) {
+    Log(LogLevel::kError, "an endpoint belongs to another cluster and is not used",
+        {{"error", foreign_}});
+  }
+  endpoints_.at(endpoint).foreign = foreign;
+  return !foreign;
+}
+
+void Caller::LogIn() {
+  if (login_ != nullptr) return;
+  const CallPlan plan{.method = "/etcdserverpb.Auth/Authenticate",
+                      .hedge = kSecond,
+                      .limit = 5 * kSecond,
+                      .anonymous = true};
+  Call(plan, LoginRequest(), [this](const CallAnswer& answer) { OnLogIn(answer); });
+  login_ = operations_.back().get();
+}
+
+std::string Caller::LoginRequest() const {
+  AuthenticateRequest request;
+  request.set_name(options_.user);
+  request.set_password(secrets_.password);
+  return request.SerializeAsString();
+}
+
+void Caller::OnLogIn(const CallAnswer& answer) {
+  login_ = nullptr;
+  if (answer.result.done()) {
+    AuthenticateResponse response;
+    response.ParseFromString(answer.bytes);
+    token_ = response.token();
+    no_login_ = token_.empty();
+  }
+  const Time now = boot_();
+  // Those that have waited for it; what they do may add others.
+  std::vector<Operation*> waiting;
+  for (const auto& each : operations_) {
+    if (each->tries.empty() && each->next_try == kNever) waiting.push_back(each.get());
+  }
+  for (Operation* each : waiting) {
+    if (answer.result.done()) {
+      Start(*each, now);
+    } else {
+      Answer(*each, Try(*this), answer);
+    }
+  }
+}
+
+void Caller::Reconnect(const EtcdSecrets& secrets) {
+  secrets_ = secrets;
+  token_.clear();
+  endpoints_.Reconnect(secrets);
+  if (login_ == nullptr) return;
+  // With the old password it would be refused for ever.
+  login_->request = Buffer(LoginRequest());
+  login_->next_try = boot_();
+}
+
+}  // namespace gearstalk::etcd

@@ -1,0 +1,187 @@
+#include "broker/etcd/endpoints.h"
+
+#include <fmt/format.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/support/channel_arguments.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+namespace gearstalk::etcd {
+namespace {
+
+constexpr char kSystemCa[] = "/etc/ssl/certs/ca-certificates.crt";
+constexpr int kMaxReceive = 64 << 20;  // bytes: a watch of many events may be long
+
+Result<std::string> ReadFile(std::string_view option, const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (file) text << file.rdbuf();
+  if (file && file.good()) return std::move(text).str();
+  return Status(Code::kInvalid, fmt::format("{}: cannot read {}: {}", option, path,
+                                            std::strerror(errno != 0 ? errno : EIO)));
+}
+
+Status ReadPem(std::string_view option, const std::string& path, std::string& text) {
+  if (path.empty()) return {};
+  Result<std::string> read = ReadFile(option, path);
+  if (!read.ok()) return read.status();
+  text = std::move(read.value());
+  if (text.find("-----BEGIN ") != std::string::npos) return {};
+  return {Code::kInvalid, fmt::format("{}: {} is no PEM file", option, path)};
+}
+
+grpc::ChannelArguments Arguments() {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
+  // etcd closes connections that ping more often than every 5 s.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 2'000);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 500);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
+  arguments.SetMaxReceiveMessageSize(kMaxReceive);
+  arguments.SetMaxSendMessageSize(-1);
+  return arguments;
+}
+
+}  // namespace
+
+Result<EndpointName> EndpointName::Parse(std::string_view text) {
+  const auto bad = [text](std::string_view why) {
+    return Status(Code::kInvalid, fmt::format("etcd.endpoints: '{}': {}", text, why));
+  };
+  EndpointName name;
+  std::string_view address = text;
+  if (address.starts_with("https://")) {
+    name.tls = true;
+    address.remove_prefix(8);
+  } else if (address.find("//") != std::string_view::npos) {
+    return bad("expected HOST:PORT or https://HOST:PORT");
+  }
+  const std::size_t colon = address.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) {
+    return bad("expected HOST:PORT or https://HOST:PORT");
+  }
+  const std::string_view port = address.substr(colon + 1);
+  const bool digits = !port.empty() && port.size() <= 5 &&
+                      port.find_first_not_of("0123456789") == std::string_view::npos;
+  if (!digits || std::stoi(std::string(port)) < 1 || std::stoi(std::string(port)) > 65535) {
+    return bad("the port is a number from 1 to 65535");
+  }
+  const std::string_view host = address.substr(0, colon);
+  const bool brackets = host.starts_with('[') && host.ends_with(']');
+  if ((!brackets && host.find(':') != std::string_view::npos) ||
+      host.find_first_of(" /,") != std::string_view::npos) {
+    return bad("the host is a name, an IPv4 address, or an IPv6 address in brackets");
+  }
+  name.address = address;
+  return name;
+}
+
+Status CheckEndpoints(const EtcdOptions& options) {
+  bool tls = false;
+  std::vector<std::string> seen;
+  for (const std::string& text : options.endpoints) {
+    const Result<EndpointName> name = EndpointName::Parse(text);
+    if (!name.ok()) return name.status();
+    if (!seen.empty() && name.value().tls != tls) {
+      return {Code::kInvalid, "etcd.endpoints: either all begin with https:// or none"};
+    }
+    if (std::find(seen.begin(), seen.end(), name.value().address) != seen.end()) {
+      return {Code::kInvalid, fmt::format("etcd.endpoints: '{}' is there twice", text)};
+    }
+    tls = name.value().tls;
+    seen.push_back(name.value().address);
+  }
+  if (options.prefix.empty() || options.prefix.back() != '/') {
+    return {Code::kInvalid, fmt::format("etcd.prefix: '{}' must end with '/'", options.prefix)};
+  }
+  const bool files = !options.ca.empty() || !options.certificate.empty() || !options.key.empty();
+  if (files && !tls) {
+    return {Code::kInvalid, "etcd.ca, etcd.certificate and etcd.key need endpoints with https://"};
+  }
+  if (options.certificate.empty() && !options.key.empty()) {
+    return {Code::kInvalid, "etcd.key needs etcd.certificate"};
+  }
+  if (options.user.empty() != options.password_file.empty()) {
+    return {Code::kInvalid, "etcd.user and etcd.password_file go together"};
+  }
+  return {};
+}
+
+Result<EtcdSecrets> LoadSecrets(const EtcdOptions& options) {
+  EtcdSecrets secrets;
+  if (!options.password_file.empty()) {
+    Result<std::string> text = ReadFile("etcd.password_file", options.password_file);
+    if (!text.ok()) return text.status();
+    secrets.password = text.value().substr(0, text.value().find_first_of("\r\n"));
+    if (secrets.password.empty()) {
+      return Status(Code::kInvalid, fmt::format("etcd.password_file: the first line of {} is empty",
+                                                options.password_file));
+    }
+  }
+  if (options.endpoints.empty() || !options.endpoints.front().starts_with("https://")) {
+    return secrets;
+  }
+  const std::string& ca = options.ca.empty() ? kSystemCa : options.ca;
+  if (Status status = ReadPem("etcd.ca", ca, secrets.ca); !status.ok()) return status;
+  Status status = ReadPem("etcd.certificate", options.certificate, secrets.certificate);
+  if (!status.ok()) return status;
+  const std::string& key = options.key.empty() ? options.certificate : options.key;
+  if (status = ReadPem("etcd.key", key, secrets.key); !status.ok()) return status;
+  return secrets;
+}
+
+Endpoints::Endpoints(const EtcdOptions& options, const EtcdSecrets& secrets) : secrets_(secrets) {
+  for (const std::string& text : options.endpoints) {
+    order_.push_back(all_.size());
+    all_.emplace_back();
+    all_.back().name = std::move(EndpointName::Parse(text).value());
+    Connect(all_.back());
+  }
+}
+
+void Endpoints::Connect(Endpoint& endpoint) {
+  std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
+  if (endpoint.name.tls) {
+    credentials = grpc::SslCredentials({secrets_.ca, secrets_.key, secrets_.certificate});
+  }
+  const auto stub = [&] {
+    return std::make_unique<grpc::GenericStub>(
+        grpc::CreateCustomChannel(endpoint.name.address, credentials, Arguments()));
+  };
+  endpoint.data = stub();
+  endpoint.beats = stub();
+  endpoint.overtaken = 0;
+}
+
+void Endpoints::OnOvertaken(std::size_t endpoint) {
+  if (++all_[endpoint].overtaken < 2) return;
+  PutLast(endpoint);
+  Connect(all_[endpoint]);
+}
+
+void Endpoints::PutFirst(std::size_t endpoint) {
+  const auto at = std::find(order_.begin(), order_.end(), endpoint);
+  std::rotate(order_.begin(), at, at + 1);
+}
+
+void Endpoints::PutLast(std::size_t endpoint) {
+  const auto at = std::find(order_.begin(), order_.end(), endpoint);
+  std::rotate(at, at + 1, order_.end());
+}
+
+void Endpoints::Reconnect(const EtcdSecrets& secrets) {
+  secrets_ = secrets;
+  for (Endpoint& endpoint : all_) Connect(endpoint);
+}
+
+}  // namespace gearstalk::etcd

@@ -1,0 +1,326 @@
+#include "broker/etcd/etcd_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "broker/etcd/etcd.pb.h"
+#include "broker/etcd/transactions.h"
+#include "broker/etcd/values.h"
+#include "broker/replica/follower.h"
+
+namespace gearstalk::etcd {
+namespace {
+
+constexpr char kTxn[] = "/etcdserverpb.KV/Txn";
+constexpr char kRange[] = "/etcdserverpb.KV/Range";
+constexpr Time kAppendLimit = 10 * kSecond;
+constexpr Time kStatusPause = 10 * kSecond;
+constexpr std::int64_t kTrimKeys = 500;
+
+StoreResult Fenced() { return {StoreAnswer::kFenced, {}}; }
+StoreResult Unreadable(const Status& why) { return {StoreAnswer::kFailed, why}; }
+
+}  // namespace
+
+EtcdStore::EtcdStore(EtcdOptions options, EtcdSecrets secrets, std::function<Time()> boot)
+    : options_(std::move(options)), boot_(boot), caller_(options_, secrets, std::move(boot)) {}
+
+EtcdStore::~EtcdStore() = default;
+
+// Beats, acquires, releases and reads.
+CallPlan EtcdStore::QuickPlan(const char* method) const {
+  return {.method = method,
+          .lane = Lane::kBeats,
+          .hedge = std::max(options_.lease / 8, 200 * kMillisecond),
+          .limit = options_.lease};
+}
+
+void EtcdStore::Transact(const CallPlan& plan, const TxnRequest& txn, OnTxn done) {
+  caller_.Call(plan, txn.SerializeAsString(), [done = std::move(done)](const CallAnswer& answer) {
+    TxnResponse response;
+    if (!answer.result.done()) return done(answer.result, response, answer);
+    const bool parsed = response.ParseFromString(answer.bytes);
+    done(parsed ? StoreResult{} : Unreadable({Code::kCorrupt, "etcd sent an unreadable answer"}),
+         response, answer);
+  });
+}
+
+// Asks every endpoint once, so that those of two clusters are told before anything is done.
+void EtcdStore::Open(Done done) {
+  AskStatus([this, done = std::move(done)] {
+    const std::string& foreign = caller_.foreign();
+    if (!foreign.empty()) return done({StoreAnswer::kFailed, {Code::kInvalid, foreign}});
+    done({});
+  });
+}
+
+void EtcdStore::AskStatus(std::function<void()> done) {
+  const CallPlan plan{
+      .method = "/etcdserverpb.Maintenance/Status", .limit = kSecond, .anonymous = true};
+  ask_status_ = boot_() + kStatusPause;
+  const auto left = std::make_shared<std::size_t>(caller_.endpoints().size());
+  for (std::size_t i = 0; i < caller_.endpoints().size(); ++i) {
+    CallPlan there = plan;
+    there.only = i;
+    caller_.Call(there, {}, [this, i, left, done](const CallAnswer& answer) {
+      StatusResponse response;
+      if (answer.result.done() && response.ParseFromString(answer.bytes)) {
+        caller_.endpoints().at(i).db_bytes = static_cast<std::uint64_t>(response.db_size());
+      }
+      if (--*left == 0 && done) done();
+    });
+  }
+}
+
+Time EtcdStore::Tick(Time now) {
+  if (now >= ask_status_) AskStatus({});
+  return std::min(caller_.Tick(now), ask_status_);
+}
+
+void EtcdStore::Look(std::function<void(StoreResult, const LogView&)> done) {
+  TxnRequest txn;
+  for (const char* name : {"leader", "beat", "tail", "meta"}) ThenGet(txn, Key(name));
+  Transact(QuickPlan(kTxn), txn,
+           [this, done = std::move(done)](const StoreResult& result, const TxnResponse& response,
+                                          const CallAnswer&) {
+             LogView view;
+             if (!result.done()) return done(result, view);
+             const Status read = ReadView(response, options_.prefix, view);
+             if (view.meta_at != 0) caller_.Settle();
+             done(read.ok() ? StoreResult{} : Unreadable(read), view);
+           });
+}
+
+void EtcdStore::Found(const ShardMeta& meta, Done done) { ReplaceMeta(0, meta, std::move(done)); }
+
+void EtcdStore::ReplaceMeta(Revision seen, const ShardMeta& meta, Done done) {
+  TxnRequest txn;
+  RequireMod(txn, Key("meta"), seen);
+  ThenPut(txn, Key("meta"), ToJson(meta));
+  Transact(QuickPlan(kTxn), txn,
+           [done = std::move(done)](const StoreResult& result, const TxnResponse& response,
+                                    const CallAnswer&) {
+             done(result.done() && !response.succeeded() ? Fenced() : result);
+           });
+}
+
+void EtcdStore::Acquire(const LogView& seen, const Reign& reign,
+                        std::function<void(StoreResult, const Acquired&)> done) {
+  TxnRequest txn;
+  RequireMod(txn, Key("leader"), seen.leader_at);
+  const bool silent = seen.leader_at != 0 && !seen.leader.vacant;
+  if (silent) RequireMod(txn, Key("beat"), seen.beat_at);
+  ThenPut(txn, Key("leader"), ToJson(reign));
+  ThenPut(txn, Key("beat"), BeatJson(reign.epoch, 0));
+  ThenGet(txn, Key("tail"));
+  ElseGet(txn, Key("leader"));
+  ElseGet(txn, Key("tail"));
+  Transact(QuickPlan(kTxn), txn,
+           [this, reign, done = std::move(done)](
+               const StoreResult& result, const TxnResponse& response, const CallAnswer& answer) {
+             Acquired acquired;
+             if (!result.done()) return done(result, acquired);
+             LogView view;
+             const Status read = ReadView(response, options_.prefix, view);
+             if (!read.ok()) return done(Unreadable(read), acquired);
+             const bool mine = view.leader.id == reign.id && view.leader.attempt == reign.attempt &&
+                               !view.leader.vacant;
+             if (!response.succeeded() && !mine) return done(Fenced(), acquired);
+             acquired.fence = response.succeeded() ? view.at : view.leader_at;
+             acquired.last = view.last;
+             acquired.oldest = view.oldest;
+             acquired.sent = answer.first_sent;
+             tail_at_ = view.tail_at;
+             beats_ = 0;
+             caller_.endpoints().PutFirst(answer.endpoint);
+             done({}, acquired);
+           });
+}
+
+void EtcdStore::Append(Revision fence, std::uint64_t seq, const std::string& bytes,
+                       std::uint64_t oldest, Done done) {
+  const std::string part = Key(PartName(seq));
+  TxnRequest txn;
+  RequireMod(txn, Key("leader"), fence);
+  RequireMod(txn, Key("tail"), tail_at_);
+  ThenPut(txn, part, bytes);
+  ThenPut(txn, Key("tail"), TailJson(seq, oldest));
+  ElseGet(txn, Key("leader"));
+  ElseGet(txn, Key("tail"));
+  ElseGet(txn, part);
+  const CallPlan plan{.method = kTxn,
+                      .hedge = std::max(options_.lease / 4, 500 * kMillisecond),
+                      .limit = kAppendLimit,
+                      .append = true};
+  Transact(plan, txn,
+           [this, fence, seq, &bytes, done = std::move(done)](
+               const StoreResult& result, const TxnResponse& response, const CallAnswer&) {
+             done(result.done() ? JudgeAppend(response, fence, seq, bytes) : result);
+           });
+}
+
+// An append that was refused may have been written by an earlier try of the same bytes.
+StoreResult EtcdStore::JudgeAppend(const TxnResponse& response, Revision fence, std::uint64_t seq,
+                                   const std::string& bytes) {
+  if (response.succeeded()) {
+    tail_at_ = response.header().revision();
+    return {};
+  }
+  const KeyValue* leader = etcd::Found(response, 0);
+  const KeyValue* tail = etcd::Found(response, 1);
+  const KeyValue* part = etcd::Found(response, 2);
+  if (leader == nullptr || leader->mod_revision() != fence) return Fenced();
+  if (part != nullptr && tail != nullptr && part->value() == bytes) {
+    tail_at_ = tail->mod_revision();
+    return {};
+  }
+  return {StoreAnswer::kFailed,
+          {Code::kCorrupt,
+           fmt::format("{} was written by something that is no gearstalkd: found '{}' before {}",
+                       Key("tail"), tail == nullptr ? "nothing" : tail->value(), PartName(seq))}};
+}
+
+void EtcdStore::Beat(Revision fence, std::uint64_t epoch,
+                     std::function<void(StoreResult, Time sent)> done) {
+  TxnRequest txn;
+  RequireMod(txn, Key("leader"), fence);
+  ThenPut(txn, Key("beat"), BeatJson(epoch, ++beats_));
+  Transact(QuickPlan(kTxn), txn,
+           [this, fence, done = std::move(done)](
+               const StoreResult& result, const TxnResponse& response, const CallAnswer& answer) {
+             if (result.answer == StoreAnswer::kFull) return HoldOn(fence, done);
+             done(result.done() && !response.succeeded() ? Fenced() : result, answer.sent);
+           });
+}
+
+// etcd has no space for a beat but takes deletions. Without `beat` a standby knows that this broker
+// may act on its lease although no beats are seen.
+void EtcdStore::HoldOn(Revision fence, std::function<void(StoreResult, Time sent)> done) {
+  TxnRequest txn;
+  RequireMod(txn, Key("leader"), fence);
+  ThenDelete(txn, Key("beat"));
+  ElseGet(txn, Key("leader"));
+  Transact(QuickPlan(kTxn), txn,
+           [done = std::move(done)](const StoreResult& result, const TxnResponse& response,
+                                    const CallAnswer& answer) {
+             done(result.done() && !response.succeeded() ? Fenced() : result, answer.sent);
+           });
+}
+
+void EtcdStore::Release(Revision fence, const Reign& reign, Done done) {
+  Reign vacant = reign;
+  vacant.vacant = true;
+  TxnRequest txn;
+  RequireMod(txn, Key("leader"), fence);
+  ThenPut(txn, Key("leader"), ToJson(vacant));
+  Transact(QuickPlan(kTxn), txn,
+           [done = std::move(done)](const StoreResult& result, const TxnResponse&,
+                                    const CallAnswer&) { done(result); });
+}
+
+// Finds the oldest keys, then deletes as many as one transaction should.
+void EtcdStore::Trim(Revision fence, std::uint64_t below,
+                     std::function<void(StoreResult, bool more)> done) {
+  RangeRequest range;
+  range.set_key(Key(PartName(0)));
+  range.set_range_end(Key(PartName(below)));
+  range.set_limit(kTrimKeys);
+  range.set_keys_only(true);
+  CallPlan plan = QuickPlan(kRange);
+  plan.lane = Lane::kData;
+  caller_.Call(plan, range.SerializeAsString(),
+               [this, fence, done = std::move(done)](const CallAnswer& answer) {
+                 RangeResponse keys;
+                 if (!answer.result.done()) return done(answer.result, false);
+                 if (!keys.ParseFromString(answer.bytes)) {
+                   return done(Unreadable({Code::kCorrupt, "unreadable answer"}), false);
+                 }
+                 if (keys.kvs_size() > 0) return Delete(fence, keys, done);
+                 CompactAt(keys.header().revision());
+                 done({}, false);
+               });
+}
+
+void EtcdStore::Delete(Revision fence, const RangeResponse& keys,
+                       std::function<void(StoreResult, bool more)> done) {
+  TxnRequest txn;
+  RequireMod(txn, Key("leader"), fence);
+  DeleteRangeRequest& range = *txn.add_success()->mutable_request_delete_range();
+  range.set_key(keys.kvs(0).key());
+  range.set_range_end(keys.kvs(keys.kvs_size() - 1).key() + '\0');
+  ElseGet(txn, Key("leader"));
+  CallPlan plan = QuickPlan(kTxn);
+  plan.lane = Lane::kData;
+  const bool more = keys.more();
+  Transact(plan, txn,
+           [this, more, done = std::move(done)](const StoreResult& result,
+                                                const TxnResponse& response, const CallAnswer&) {
+             if (!result.done()) return done(result, false);
+             if (!response.succeeded()) return done(Fenced(), false);
+             if (!more) CompactAt(response.header().revision());
+             done({}, more);
+           });
+}
+
+// Compacts at the revision of the trim before this one: etcd 3.4 can lose track of a deletion whose
+// own revision is compacted (its issue 17780).
+void EtcdStore::CompactAt(Revision revision) {
+  const Revision before = std::exchange(trimmed_at_, revision);
+  if (before == 0 || before == revision || !options_.compact) return;
+  CompactionRequest request;
+  request.set_revision(before);
+  CallPlan plan = QuickPlan("/etcdserverpb.KV/Compact");
+  plan.lane = Lane::kData;
+  plan.only = caller_.endpoints().order().front();
+  caller_.Call(plan, request.SerializeAsString(), [](const CallAnswer&) {});
+}
+
+void EtcdStore::Read(std::uint64_t from, std::uint64_t count, Revision at,
+                     std::function<void(StoreResult, std::vector<LogPart>)> done) {
+  RangeRequest range;
+  range.set_key(Key(PartName(from)));
+  range.set_range_end(EndOf(Key("j/")));
+  range.set_limit(static_cast<std::int64_t>(count));
+  range.set_revision(at);
+  CallPlan plan = QuickPlan(kRange);
+  plan.lane = Lane::kData;
+  plan.limit = kAppendLimit;  // a page may have megabytes
+  caller_.Call(
+      plan, range.SerializeAsString(), [this, done = std::move(done)](const CallAnswer& answer) {
+        std::vector<LogPart> parts;
+        RangeResponse page;
+        if (!answer.result.done()) return done(answer.result, std::move(parts));
+        if (!page.ParseFromString(answer.bytes)) {
+          return done(Unreadable({Code::kCorrupt, "unreadable answer"}), std::move(parts));
+        }
+        for (KeyValue& kv : *page.mutable_kvs()) {
+          const std::string_view name = std::string_view(kv.key()).substr(options_.prefix.size());
+          parts.push_back({SeqOf(name), std::move(*kv.mutable_value())});
+        }
+        done({}, std::move(parts));
+      });
+}
+
+// Each time at the next endpoint.
+void EtcdStore::Follow(Revision from, LogWatcher& watcher) {
+  const std::vector<std::size_t>& order = caller_.endpoints().order();
+  watch_ = std::make_unique<Watch>(caller_, order[watched_++ % order.size()], options_.prefix, from,
+                                   watcher);
+}
+
+StoreStats EtcdStore::Stats() const {
+  StoreStats stats;
+  const Endpoints& endpoints = caller_.endpoints();
+  for (std::size_t i = 0; i < endpoints.size(); ++i) {
+    const Endpoints::Endpoint& endpoint = endpoints.at(i);
+    stats.endpoints.push_back(
+        {endpoint.name.address, endpoints.order().front() == i, endpoint.db_bytes});
+  }
+  stats.append_retries = caller_.append_retries();
+  stats.trouble = caller_.trouble();
+  return stats;
+}
+
+}  // namespace gearstalk::etcd

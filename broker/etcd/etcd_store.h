@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "broker/etcd/caller.h"
+#include "broker/etcd/endpoints.h"
+#include "broker/etcd/watch.h"
+#include "broker/replica/log_store.h"
+
+namespace gearstalk::etcd {
+
+class RangeResponse;
+class TxnRequest;
+class TxnResponse;
+
+// A shard in etcd v3.
+class EtcdStore final : public LogStore {
+ public:
+  // `options` passed CheckEndpoints. `boot` reads CLOCK_BOOTTIME.
+  EtcdStore(EtcdOptions options, EtcdSecrets secrets, std::function<Time()> boot);
+  ~EtcdStore() override;
+
+  void Open(Done done) override;
+  int NotifyFd() const override { return caller_.notify_fd(); }
+  void OnNotify() override { caller_.completions().Run(); }
+  Time Tick(Time now) override;
+
+  void Look(std::function<void(StoreResult, const LogView&)> done) override;
+  void Found(const ShardMeta& meta, Done done) override;
+  void ReplaceMeta(Revision seen, const ShardMeta& meta, Done done) override;
+  void Acquire(const LogView& seen, const Reign& reign,
+               std::function<void(StoreResult, const Acquired&)> done) override;
+  void Append(Revision fence, std::uint64_t seq, const std::string& bytes, std::uint64_t oldest,
+              Done done) override;
+  void Beat(Revision fence, std::uint64_t epoch,
+            std::function<void(StoreResult, Time sent)> done) override;
+  void Release(Revision fence, const Reign& reign, Done done) override;
+  void Trim(Revision fence, std::uint64_t below,
+            std::function<void(StoreResult, bool more)> done) override;
+  void Read(std::uint64_t from, std::uint64_t count, Revision at,
+            std::function<void(StoreResult, std::vector<LogPart>)> done) override;
+  void Follow(Revision from, LogWatcher& watcher) override;
+  void StopFollowing() override { watch_.reset(); }
+  StoreStats Stats() const override;
+
+  // At SIGHUP: connects anew with what is in the files now.
+  void Reconnect(const EtcdSecrets& secrets) { caller_.Reconnect(secrets); }
+
+ private:
+  using OnTxn = std::function<void(const StoreResult&, const TxnResponse&, const CallAnswer&)>;
+
+  std::string Key(std::string_view name) const { return options_.prefix + std::string(name); }
+  CallPlan QuickPlan(const char* method) const;  // reads, acquire, release
+  void Transact(const CallPlan& plan, const TxnRequest& txn, OnTxn done);
+  void HoldOn(Revision fence, std::function<void(StoreResult, Time sent)> done);
+  StoreResult JudgeAppend(const TxnResponse& response, Revision fence, std::uint64_t seq,
+                          const std::string& bytes);
+  void Delete(Revision fence, const RangeResponse& keys,
+              std::function<void(StoreResult, bool more)> done);
+  void CompactAt(Revision revision);
+  void AskStatus(std::function<void()> done);
+
+  const EtcdOptions options_;
+  const std::function<Time()> boot_;
+  Caller caller_;
+  std::unique_ptr<Watch> watch_;
+  std::size_t watched_ = 0;  // turn in the order of endpoints
+  Revision tail_at_ = 0;     // of this broker's last append, or as the acquire found it
+  std::uint64_t beats_ = 0;
+  Revision trimmed_at_ = 0;  // of the last trim
+  Time ask_status_ = 0;      // again
+};
+
+}  // namespace gearstalk::etcd

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "broker/base/status.h"
+#include "broker/replica/log_store.h"
+
+namespace gearstalk::etcd {
+
+// The values of the small keys, as JSON objects. Reading ignores members that it does not know.
+std::string ToJson(const Reign& reign);
+std::string ToJson(const ShardMeta& meta);
+std::string BeatJson(std::uint64_t epoch, std::uint64_t counter);
+std::string TailJson(std::uint64_t last, std::uint64_t oldest);
+
+// kCorrupt for what is no such object.
+Status FromJson(std::string_view text, Reign& reign);
+Status FromJson(std::string_view text, ShardMeta& meta);
+Status TailFromJson(std::string_view text, std::uint64_t& last, std::uint64_t& oldest);
+
+}  // namespace gearstalk::etcd

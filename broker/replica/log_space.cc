@@ -1,0 +1,82 @@
+#include "broker/replica/log_space.h"
+
+#include <algorithm>
+
+namespace gearstalk {
+
+void LogSpace::Begin(std::uint64_t segment) {
+  compactor_.Begin(segment, 0);
+  current_size_ = 0;
+  segments_.push_back({segment, 0, 0});
+}
+
+void LogSpace::Grow(std::size_t size) {
+  current_size_ += size;
+  compactor_.Resize(current_size_);
+}
+
+void LogSpace::OnRecord(const Record& record, std::size_t size) {
+  Grow(size);
+  switch (record.kind) {
+    case Record::Kind::kPut:
+      return compactor_.OnPut(record.id, size);
+    case Record::Kind::kDelete:
+      return compactor_.OnDelete(record.id, size);
+    default:
+      return compactor_.OnOther(size);
+  }
+}
+
+void LogSpace::OnCarried(std::uint64_t id, std::size_t size) {
+  Grow(size);
+  compactor_.OnCarried(id, size);
+}
+
+void LogSpace::OnStored(std::uint64_t segment, std::uint64_t seq, std::uint64_t bytes) {
+  bytes_ += bytes;
+  const auto found = std::find_if(segments_.begin(), segments_.end(),
+                                  [&](const Segment& each) { return each.number == segment; });
+  if (found == segments_.end()) return;
+  if (found->first == 0) found->first = seq;
+  found->bytes += bytes;
+}
+
+std::uint64_t LogSpace::Drop(Lsn last) {
+  std::uint64_t dropped = 0;
+  for (; compactor_.OldestIsDone(); compactor_.DropOldest()) ++dropped;
+  if (dropped == 0) return 0;
+  dropping_ = compactor_.oldest();
+  dropping_after_ = last;
+  return dropped;
+}
+
+bool LogSpace::Declare(Lsn durable) {
+  if (dropping_ == 0 || durable < dropping_after_) return false;
+  const auto found = std::find_if(segments_.begin(), segments_.end(),
+                                  [&](const Segment& each) { return each.number == dropping_; });
+  if (found == segments_.end() || found->first == 0) return false;
+  oldest_ = found->first;
+  dropping_ = 0;
+  return true;
+}
+
+// What lived in the segments before was carried forward, and that was applied.
+void LogSpace::OnOldest(std::uint64_t seq) {
+  oldest_ = declared_ = std::max(oldest_, seq);
+  while (segments_.size() > 1 && segments_[1].first != 0 && segments_[1].first <= seq) {
+    if (compactor_.oldest() == segments_.front().number && compactor_.OldestIsDone()) {
+      compactor_.DropOldest();
+    }
+    bytes_ -= std::min(bytes_, segments_.front().bytes);
+    segments_.pop_front();
+  }
+}
+
+void LogSpace::OnTrimmed(std::uint64_t seq) {
+  while (segments_.size() > 1 && segments_[1].first != 0 && segments_[1].first <= seq) {
+    bytes_ -= std::min(bytes_, segments_.front().bytes);
+    segments_.pop_front();
+  }
+}
+
+}  // namespace gearstalk

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+
+#include "broker/base/lsn.h"
+#include "broker/journal/compactor.h"
+#include "broker/journal/journal.h"
+#include "broker/journal/record.h"
+
+namespace gearstalk {
+
+// What the log of a shard occupies, and what of it is still needed. Segments are runs of batches;
+// the oldest one leaves when its live jobs were carried forward:
+//
+//   Drop      nothing in the segment is needed once everything appended so far is durable
+//   Declare   it is durable: batches say from now on that the log begins behind the segment
+//   Declared  one of those batches is durable: the keys below may be deleted
+//   Trimmed   they are gone
+class LogSpace {
+ public:
+  // Both while following and while writing.
+  void Begin(std::uint64_t segment);
+  void OnRecord(const Record& record, std::size_t size);
+  // A part, or the parts of a batch, of `segment` is in the log.
+  void OnStored(std::uint64_t segment, std::uint64_t seq, std::uint64_t bytes);
+  void OnCarried(std::uint64_t id, std::size_t size);
+  void OnSettings(std::size_t size) { compactor_.OnSettings(size); }
+  void OnSettingsRecord(std::size_t size) { Grow(size); }
+
+  // Drops segments that are done with; `last` is the position of the last record appended.
+  // Returns how many were dropped.
+  std::uint64_t Drop(Lsn last);
+  // Whether batches have something new to say about where the log begins.
+  bool Declare(Lsn durable);
+  // The log is needed from this sequence number on, as batches say.
+  std::uint64_t oldest() const { return oldest_; }
+  // While following: a batch says so.
+  void OnOldest(std::uint64_t seq);
+  // A part that said `oldest` is durable.
+  void OnDeclared(std::uint64_t oldest) { declared_ = oldest; }
+  // Keys below it may be deleted.
+  std::uint64_t declared() const { return declared_; }
+  // Keys below `seq` are gone.
+  void OnTrimmed(std::uint64_t seq);
+
+  std::uint64_t bytes() const { return bytes_; }  // of all parts in the store
+  std::uint64_t segment() const { return compactor_.current(); }
+  std::uint64_t segment_bytes() const { return current_size_; }
+  Compactor& compactor() { return compactor_; }
+  const Compactor& compactor() const { return compactor_; }
+
+ private:
+  struct Segment {
+    std::uint64_t number = 0;
+    std::uint64_t first = 0;  // sequence number; 0: not sent yet
+    std::uint64_t bytes = 0;  // of its parts
+  };
+
+  void Grow(std::size_t size);
+
+  Compactor compactor_;
+  std::deque<Segment> segments_;  // in the store, also those that are not needed any more
+  std::uint64_t bytes_ = 0;
+  std::uint64_t current_size_ = 0;  // of frames in the current segment
+  std::uint64_t oldest_ = 1, declared_ = 1;
+  std::uint64_t dropping_ = 0;  // number of the segment that the log will begin with; 0: none
+  Lsn dropping_after_ = 0;      // when this is durable
+};
+
+}  // namespace gearstalk

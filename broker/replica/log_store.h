@@ -1,0 +1,155 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "broker/base/clock.h"
+#include "broker/base/status.h"
+
+namespace gearstalk {
+
+// The revision of the whole store at which a key was written last; 0: there is no such key.
+using Revision = std::int64_t;
+
+// The value of `leader`.
+struct Reign {
+  std::string broker;   // replica.name
+  std::string address;  // replica.address
+  std::string id;       // of the process, drawn at random
+  std::uint64_t attempt = 0;
+  std::uint64_t epoch = 0;
+  Time lease = 0;
+  bool vacant = false;
+};
+
+// The value of `meta`.
+struct ShardMeta {
+  std::uint32_t format = 0;
+  std::uint32_t shard = 0;
+  std::string server_name;
+  std::string created;  // for people
+};
+
+// The small keys of a shard at one revision.
+struct LogView {
+  Revision at = 0;
+  // No beat although there is a leader: the store has no space, and the leader holds on.
+  Revision leader_at = 0, beat_at = 0, tail_at = 0, meta_at = 0;
+  Reign leader;                        // if leader_at is not 0
+  ShardMeta meta;                      // if meta_at is not 0
+  std::uint64_t last = 0, oldest = 1;  // sequence numbers out of `tail`
+};
+
+// One key of the log.
+struct LogPart {
+  std::uint64_t seq = 0;
+  std::string bytes;
+};
+
+enum class StoreAnswer : std::uint8_t {
+  kDone,
+  kFenced,   // another broker acquired the shard; of an acquire: it lost the race
+  kFull,     // not done: the store has no space
+  kTrimmed,  // what was asked for is not kept any more
+  kFailed,   // not done, and trying again would not help; the Status says why
+};
+
+struct StoreResult {
+  StoreAnswer answer = StoreAnswer::kDone;
+  Status why;  // of kFull and kFailed
+
+  bool done() const { return answer == StoreAnswer::kDone; }
+};
+
+// What changes in a shard, in the order of the store.
+class LogWatcher {
+ public:
+  virtual void OnPart(LogPart part) = 0;
+  virtual void OnReign(const Reign& reign, Revision at) = 0;
+  // `beat`: the revision that wrote it; 0: the leader deleted it, to hold on without space.
+  virtual void OnBeat(Revision beat, Revision at) = 0;
+  // Everything up to this revision was told.
+  virtual void OnSeen(Revision at) = 0;
+  // The watch is over; kDone: open another one behind the last revision that was seen.
+  virtual void OnWatchEnd(const StoreResult& result) = 0;
+
+ protected:
+  ~LogWatcher() = default;
+};
+
+struct EndpointStats {
+  std::string name;
+  bool in_use = false;         // the next call goes there first
+  std::uint64_t db_bytes = 0;  // size of the file of that node; 0: not known
+};
+
+struct StoreStats {
+  std::vector<EndpointStats> endpoints;
+  std::uint64_t append_retries = 0;  // tries of appends behind the first
+  std::string trouble;               // why the last call got no answer; empty: it got one
+};
+
+// A shard of a store that is shared by brokers: the keys of docs/replication.md. Everything is
+// called and calls back on the loop's thread. Every call is answered exactly once, never from
+// within the call. A call whose outcome is not known goes out again, with the same bytes, until it
+// is known: callers need no timeouts, and may wait for ever while the store is not there.
+//
+// Times are those of CLOCK_BOOTTIME.
+class LogStore {
+ public:
+  using Done = std::function<void(StoreResult)>;
+
+  virtual ~LogStore() = default;
+
+  // Before anything else. kFailed: the store cannot be used as it is configured. Answered also
+  // where the store cannot be reached.
+  virtual void Open(Done done) = 0;
+  // The loop calls OnNotify when the descriptor is readable; -1: never.
+  virtual int NotifyFd() const = 0;
+  virtual void OnNotify() = 0;
+  // Sends second tries that are due; returns when to call again.
+  virtual Time Tick(Time now) = 0;
+
+  virtual void Look(std::function<void(StoreResult, const LogView&)> done) = 0;
+  // Writes `meta` if there is none. kFenced: there is one.
+  virtual void Found(const ShardMeta& meta, Done done) = 0;
+  // Replaces `meta`, if it is still that of revision `seen`.
+  virtual void ReplaceMeta(Revision seen, const ShardMeta& meta, Done done) = 0;
+
+  // Becomes the leader if nothing happened since `seen`. `fence` is the revision that every later
+  // write names, `last` the end of the log, `sent` when the first try left.
+  struct Acquired {
+    Revision fence = 0;
+    std::uint64_t last = 0, oldest = 1;
+    Time sent = 0;
+  };
+  virtual void Acquire(const LogView& seen, const Reign& reign,
+                       std::function<void(StoreResult, const Acquired&)> done) = 0;
+  // One at a time, in rising order; `bytes` stays until the answer. `oldest`: the log is needed
+  // from there on. kFailed: something else writes to this log.
+  virtual void Append(Revision fence, std::uint64_t seq, const std::string& bytes,
+                      std::uint64_t oldest, Done done) = 0;
+  // Without space it deletes `beat` instead, which shows that the leader holds on. `sent`: when
+  // the try that worked left.
+  virtual void Beat(Revision fence, std::uint64_t epoch,
+                    std::function<void(StoreResult, Time sent)> done) = 0;
+  // Leaves the leader's key vacant.
+  virtual void Release(Revision fence, const Reign& reign, Done done) = 0;
+  // Deletes a slice of what is below `below`; `more`: there may be more.
+  virtual void Trim(Revision fence, std::uint64_t below,
+                    std::function<void(StoreResult, bool more)> done) = 0;
+
+  // `count` parts from `from` on, as they were at revision `at`; fewer at the end of the log.
+  virtual void Read(std::uint64_t from, std::uint64_t count, Revision at,
+                    std::function<void(StoreResult, std::vector<LogPart>)> done) = 0;
+  // Watches from the revision `from` on, instead of what was watched before.
+  virtual void Follow(Revision from, LogWatcher& watcher) = 0;
+  virtual void StopFollowing() = 0;
+
+  virtual StoreStats Stats() const = 0;
+};
+
+}  // namespace gearstalk

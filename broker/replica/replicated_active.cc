@@ -1,0 +1,355 @@
+// The part of a reign's life in which this broker leads: from the acquire to the end.
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "broker/base/log.h"
+#include "broker/replica/replicated_journal.h"
+
+namespace gearstalk {
+namespace {
+
+constexpr std::uint64_t kSegmentBytes = 4 << 20;
+constexpr Time kFullPause = kSecond;            // before a batch is sent again
+constexpr Time kTrimPause = 50 * kMillisecond;  // between deletions
+constexpr Time kIdleTrimPause = 300 * kSecond;  // beats make history, too
+constexpr int kCompactSteps = 4096;
+
+}  // namespace
+
+void ReplicatedJournal::Acquire() {
+  was_ = std::exchange(role_, Role::kAcquiring);
+  ++reign_.attempt;
+  reign_.epoch = std::max(seen_.leader.epoch, follower_.epoch()) + 1;
+  Log(LogLevel::kInfo, "acquiring the shard",
+      {{"epoch", reign_.epoch}, {"last_leader", seen_.leader_at == 0 ? "-" : seen_.leader.broker}});
+  // A leader that held on without beats may act for as long as its lease, which nobody has watched.
+  const bool held = seen_.leader_at != 0 && !seen_.leader.vacant && seen_.beat_at == 0;
+  const Time wait = held ? seen_.leader.lease : 0;
+  store_->Acquire(seen_, reign_,
+                  [this, wait](const StoreResult& result, const LogStore::Acquired& acquired) {
+                    OnAcquired(result, acquired, wait);
+                  });
+}
+
+void ReplicatedJournal::OnAcquired(const StoreResult& result, const LogStore::Acquired& acquired,
+                                   Time wait) {
+  if (role_ == Role::kOver) return;
+  if (!result.done()) {
+    role_ = was_;
+    must_look_ = true;
+    if (result.answer == StoreAnswer::kFull) {
+      silence_.OnRefused(boot());
+      Log(LogLevel::kError, "etcd has no space for a new leader",
+          {{"error", result.why.message()}});
+    } else if (result.answer != StoreAnswer::kFenced) {
+      Fail(result);
+    }
+    if (leave_done_) FinishLeaving();
+    return;
+  }
+  store_->StopFollowing();
+  watching_ = false;
+  watch_again_ = kNever;
+  fence_ = acquired.fence;
+  serve_from_ = boot() + wait;
+  tenure_ = Tenure(reign_.lease, acquired.sent);
+  read_at_ = acquired.fence;
+  read_to_ = acquired.last;
+  role_ = Role::kCatchingUp;
+  ++replica_.takeovers;
+  Log(LogLevel::kInfo, "this broker leads; reading the rest of the journal",
+      {{"epoch", reign_.epoch},
+       {"parts", acquired.last + 1 - std::min(acquired.last + 1, follower_.next())}});
+  if (leave_done_) return FinishLeaving();
+  ReadPage();
+}
+
+// The state is whole. The first batch of the reign makes it so for everybody: it says which ids are
+// taken and, with its epoch, that a batch without an end before it is void.
+void ReplicatedJournal::BecomeActive() {
+  role_ = Role::kActive;
+  writer_.Begin(reign_.epoch, follower_.next(), follower_.chain(), follower_.last());
+  events_->OnActive();
+  BeginSegment(true);
+  space_.compactor().EarnFromStart();
+  barrier_ = writer_.last();
+}
+
+// Each segment begins with the next id and all settings, so that older ones are not needed for
+// them.
+void ReplicatedJournal::BeginSegment(bool barrier) {
+  const std::uint64_t segment = space_.segment() + 1;
+  writer_.BeginSegment(segment, barrier);
+  space_.Begin(segment);
+  std::size_t settings = 0;
+  state_->CaptureSettings([&](const Record& record) {
+    const std::size_t size = writer_.Append(record);
+    space_.OnSettingsRecord(size);
+    settings += size;
+  });
+  space_.OnSettings(settings);
+}
+
+Lsn ReplicatedJournal::Append(const Record& record) {
+  // A batch may say that it is the last one.
+  if (role_ != Role::kActive || leave_done_) return writer_.last() + 1;  // never durable
+  const std::size_t size = writer_.Append(record);
+  space_.OnRecord(record, size);
+  ++stats_.appends;
+  stats_.appended_bytes += size;
+  return writer_.last();
+}
+
+bool ReplicatedJournal::Accepts(Record::Kind kind) const {
+  if (role_ != Role::kActive || releasing_ || !full_.ok()) return false;
+  const std::uint64_t bytes = space_.bytes() + writer_.waiting_bytes();
+  if (bytes < options_.max_bytes / 8 * 7) return true;
+  return kind == Record::Kind::kDelete && bytes < options_.max_bytes;
+}
+
+Status ReplicatedJournal::Health() const {
+  if (role_ == Role::kOver) return {Code::kJournal, "this broker does not lead any more"};
+  if (!full_.ok()) return full_;
+  if (role_ == Role::kActive && !releasing_ && !Accepts(Record::Kind::kPut)) {
+    return {Code::kJournal, "replica.max_bytes is reached"};
+  }
+  return {};
+}
+
+bool ReplicatedJournal::MayServe() const {
+  return role_ == Role::kActive && serving_ && !releasing_ &&
+         tenure_.At(boot()) == Tenure::State::kActive;
+}
+
+void ReplicatedJournal::ActiveTick(Time now) {
+  if (now >= tenure_.next_beat() && !beating_ && !releasing_) Beat(now);
+  NoteTenure(now);
+  if (role_ != Role::kActive) return;
+  if (now >= send_again_) {
+    send_again_ = kNever;
+    SendPart();
+  }
+  Trim(now);
+  if (leave_done_) FinishLeaving();
+}
+
+Time ReplicatedJournal::NextActiveTick() const {
+  if (!leads()) return kNever;
+  Time next = send_again_;
+  if (!serving_ && boot() < serve_from_) next = std::min(next, serve_from_);
+  if (!beating_ && !releasing_) next = std::min(next, tenure_.next_beat());
+  if (role_ == Role::kActive && !trimming_) next = std::min(next, next_trim());
+  if (told_ == Tenure::State::kActive) next = std::min(next, tenure_.deadline());
+  if (told_ == Tenure::State::kSuspended) next = std::min(next, tenure_.isolated_at());
+  return next;
+}
+
+void ReplicatedJournal::Beat(Time now) {
+  beating_ = true;
+  tenure_.NoteBeat(now);
+  store_->Beat(fence_, reign_.epoch, [this](const StoreResult& result, Time sent) {
+    beating_ = false;
+    OnBeatAnswer(result, sent);
+  });
+}
+
+void ReplicatedJournal::OnBeatAnswer(const StoreResult& result, Time sent) {
+  if (!leads()) return;
+  if (!result.done()) return Fail(result);
+  answered_ = boot();
+  tenure_.Confirm(sent);
+  NoteTenure(boot());
+}
+
+// Clients are served from when the first batch of the reign is durable.
+void ReplicatedJournal::ServeIfReady(Time now) {
+  told_ = tenure_.At(now);
+  if (told_ != Tenure::State::kActive || now < serve_from_ || writer_.durable() < barrier_) return;
+  serving_ = true;
+  events_->OnServing();
+}
+
+// Tells of deadlines that have passed, and of those that were moved.
+void ReplicatedJournal::NoteTenure(Time now) {
+  if (role_ != Role::kActive) return;
+  if (!serving_) return ServeIfReady(now);
+  const Tenure::State state = tenure_.At(now);
+  if (state == told_) return;
+  if (told_ == Tenure::State::kActive) {
+    ++replica_.suspensions;
+    suspended_at_ = now;
+    Log(LogLevel::kWarning, "suspended: no beat was confirmed in time",
+        {{"error", store_->Stats().trouble}});
+  }
+  if (state == Tenure::State::kIsolated) {
+    Log(LogLevel::kError, "isolated from etcd: closing all connections");
+  }
+  if (state == Tenure::State::kActive) {
+    past_suspended_ += now - suspended_at_;
+    suspended_at_ = 0;
+    Log(LogLevel::kInfo, "active again");
+  }
+  told_ = state;
+  state == Tenure::State::kActive ? events_->OnResumed()
+                                  : events_->OnSuspended(state == Tenure::State::kIsolated);
+}
+
+void ReplicatedJournal::Flush(Time now) {
+  wall_now_ = now;
+  if (role_ != Role::kActive || releasing_) return;
+  if (!leave_done_) Compact();
+  writer_.EndRound();
+  if (!writer_.in_flight()) Send();
+  const std::uint64_t most = std::min(kSegmentBytes, options_.max_bytes / 16);
+  if (space_.segment_bytes() >= most && !leave_done_) BeginSegment(false);
+}
+
+// Carries live jobs out of the oldest segment.
+void ReplicatedJournal::Compact() {
+  const std::uint64_t used = space_.bytes() + writer_.waiting_bytes();
+  std::optional<std::uint64_t> room;
+  if (used >= options_.max_bytes / 8 * 7) {
+    room = options_.max_bytes - std::min(options_.max_bytes, used);
+  }
+  Compactor& compactor = space_.compactor();
+  std::uint64_t allowance = full_.ok() ? compactor.Allowance(room) : 0;
+  int steps = kCompactSteps;
+  while (allowance > 0 && !compactor.OldestIsDone()) {
+    const std::optional<std::uint64_t> id = compactor.NextLive(steps);
+    if (!id) break;
+    std::size_t size = 1;
+    const bool lives = state_->Capture(*id, [&](const Record& record) {
+      size = writer_.Append(record);
+      space_.OnCarried(record.id, size);
+      ++migrated_;
+      migrated_bytes_ += size;
+    });
+    if (!lives) compactor.Forget(*id);
+    allowance -= std::min<std::uint64_t>(allowance, size);
+  }
+  released_ += space_.Drop(writer_.last());
+  if (space_.Declare(writer_.durable())) writer_.WantHeader();
+}
+
+void ReplicatedJournal::Send() {
+  if (!writer_.Ready() || send_again_ != kNever) return;
+  writer_.NextPart(wall_now_, space_.oldest(), leave_done_ != nullptr);
+  SendPart();
+}
+
+void ReplicatedJournal::SendPart() {
+  part_sent_ = boot();
+  store_->Append(fence_, writer_.seq(), writer_.part(), writer_.header().oldest,
+                 [this](const StoreResult& result) { OnAppended(result); });
+}
+
+void ReplicatedJournal::OnAppended(const StoreResult& result) {
+  if (role_ != Role::kActive) return;
+  answered_ = boot();
+  if (result.answer == StoreAnswer::kFull) return NoteFull(result.why);
+  if (!result.done()) return Fail(result);
+  if (!full_.ok()) {
+    full_ = {};
+    Log(LogLevel::kInfo, "etcd has space again");
+  }
+  OnPartCommitted();
+}
+
+void ReplicatedJournal::OnPartCommitted() {
+  ++stats_.syncs;
+  stats_.sync_times.Add(boot() - part_sent_);
+  const PartHeader header = writer_.header();
+  space_.OnStored(header.segment, header.seq, writer_.part().size());
+  space_.OnDeclared(header.oldest);
+  writer_.OnCommitted();
+  if (writer_.InBatch()) return Send();
+  ++stats_.batches;
+  if (!serving_) ServeIfReady(boot());
+  if (on_durable_) on_durable_(writer_.durable());
+}
+
+// The part in flight is known not to be in the store: it is kept, and sent again.
+void ReplicatedJournal::NoteFull(const Status& why) {
+  send_again_ = boot() + kFullPause;
+  if (!full_.ok()) return;
+  full_ = {Code::kJournal, "etcd has no space: " + why.message() +
+                               "; compact its history, defragment every node, then disarm the "
+                               "alarm (docs/replication.md)"};
+  Log(LogLevel::kError, full_.message());
+  if (on_stuck_) on_stuck_(false);
+}
+
+// Beats make history, too: it is compacted also while there is nothing to delete.
+Time ReplicatedJournal::next_trim() const {
+  return last_trim_ + (space_.declared() > trimmed_ ? kTrimPause : kIdleTrimPause);
+}
+
+// One deletion at a time, beside appends.
+void ReplicatedJournal::Trim(Time now) {
+  if (trimming_ || releasing_ || now < next_trim()) return;
+  trimming_ = true;
+  const std::uint64_t below = space_.declared();
+  store_->Trim(fence_, below, [this, below](const StoreResult& result, bool more) {
+    trimming_ = false;
+    OnTrimmed(result, more, below);
+  });
+}
+
+void ReplicatedJournal::OnTrimmed(const StoreResult& result, bool more, std::uint64_t below) {
+  if (role_ != Role::kActive) return;
+  if (!result.done()) return Fail(result);
+  last_trim_ = boot();
+  if (more) return;
+  trimmed_ = below;
+  space_.OnTrimmed(below);
+}
+
+// Appends nothing more; releases when everything is durable.
+void ReplicatedJournal::Leave(std::function<void()> done) {
+  leave_done_ = std::move(done);
+  FinishLeaving();
+}
+
+void ReplicatedJournal::FinishLeaving() {
+  if (releasing_ || role_ == Role::kAcquiring) return;
+  if (!leads()) return std::exchange(leave_done_, nullptr)();
+  if (role_ == Role::kActive) {
+    if (!writer_.in_flight()) Send();
+    if (writer_.in_flight() || writer_.durable() < writer_.last()) return;
+  }
+  releasing_ = true;
+  if (boot() < serve_from_) {
+    // A vacant shard is acquired at once, and the broker before this one may still act.
+    role_ = Role::kOver;
+    return std::exchange(leave_done_, nullptr)();
+  }
+  store_->Release(fence_, reign_, [this](const StoreResult&) {
+    role_ = Role::kOver;
+    std::exchange(leave_done_, nullptr)();
+  });
+}
+
+JournalStats ReplicatedJournal::Stats() const {
+  JournalStats stats = stats_;
+  stats.failed = role_ == Role::kOver;
+  stats.full = !Health().ok() && !stats.failed;
+  return stats;
+}
+
+SegmentStats ReplicatedJournal::Segments() const {
+  SegmentStats stats;
+  stats.oldest = space_.compactor().oldest();
+  stats.current = space_.segment();
+  stats.count = space_.compactor().segments();
+  stats.size = kSegmentBytes;
+  stats.stored_bytes = space_.bytes();
+  stats.live_bytes = space_.compactor().live_bytes();
+  stats.migrated = migrated_;
+  stats.migrated_bytes = migrated_bytes_;
+  stats.released = released_;
+  return stats;
+}
+
+}  // namespace gearstalk

@@ -1,0 +1,189 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "broker/journal/journal.h"
+#include "broker/replica/batch_writer.h"
+#include "broker/replica/follower.h"
+#include "broker/replica/log_space.h"
+#include "broker/replica/log_store.h"
+#include "broker/replica/reign.h"
+
+namespace gearstalk {
+
+struct ReplicaOptions {
+  std::string name;     // for people
+  std::string address;  // for people
+  std::string server_name;
+  Time lease = 2 * kSecond;
+  std::uint64_t max_bytes = 1 << 30;
+  std::function<Time()> boot;             // reads CLOCK_BOOTTIME
+  std::function<Time()> wall;             // reads CLOCK_REALTIME
+  std::function<std::uint64_t()> random;  // a number drawn at random
+};
+
+// The journal of a broker that shares a log with others. One of them is active and writes; the
+// others follow. docs/replication.md has the protocol. A broker goes through these roles:
+//
+//   starting -> reading -> following -> acquiring -> catching up -> active
+//                              ^------------'  lost the race
+//
+// An active broker whose deadline passed is suspended, and after another lease isolated; a
+// confirmed beat ends both. It is over when another broker has acquired the shard.
+//
+// The records of a round go to the store with Flush; nothing is sent but there and in OnNotify.
+class ReplicatedJournal final : public Journal, private LogWatcher, private Follower::Sink {
+ public:
+  ReplicatedJournal(ReplicaOptions options, std::unique_ptr<LogStore> store);
+  ~ReplicatedJournal() override;
+
+  Status Start(LiveState& state, JournalEvents& events) override;
+  bool Persistent() const override { return true; }
+  Lsn Append(const Record& record) override;
+  bool Accepts(Record::Kind kind) const override;
+  Status Health() const override;
+  Time Tick(Time now) override;
+  void Flush(Time now) override;
+  int NotifyFd() const override { return store_->NotifyFd(); }
+  void OnNotify() override { store_->OnNotify(); }
+  bool MayServe() const override;
+  Lsn Durable() const override { return writer_.durable(); }
+  void SetOnDurable(std::function<void(Lsn)> on_durable) override {
+    on_durable_ = std::move(on_durable);
+  }
+  void SetOnStuck(const std::function<void(bool for_good)>& on_stuck) override {
+    on_stuck_ = on_stuck;
+  }
+  std::uint64_t WaitingBytes() const override { return writer_.waiting_bytes(); }
+  std::uint64_t MostWaiting() const override { return 8 << 20; }
+  JournalStats Stats() const override;
+  SegmentStats Segments() const override;
+  const ReplicaStats* Replica() const override;
+  void Leave(std::function<void()> done) override;
+  Status Close() override { return {}; }
+
+  LogStore& store() { return *store_; }
+
+ private:
+  using Role = ReplicaStats::Role;
+
+  // replicated_journal.cc: from the start to the turn to acquire
+  void OnOpened(const StoreResult& result);
+  void FirstLook();
+  void OnFirstLook(const LogView& view);
+  Status CheckMeta(const ShardMeta& meta) const;
+  void WarnOfLargeFile() const;
+  void ReadPage();
+  void OnPage(const StoreResult& result, std::vector<LogPart> parts);
+  void OpenWatch();
+  void FollowTick(Time now);
+  Time NextFollowTick(Time now) const;
+  void Look(Time now);
+  void OnLook(const LogView& view);
+  void NoteReign(const Reign& reign, Revision at);
+  void NoteBeat(Revision beat, Revision at);
+  bool ApplySlice(Time now);
+  void TellProgress(Time now);
+  void TellTrouble(Time now);
+  void Take(LogPart part);
+
+  // --- LogWatcher
+  void OnPart(LogPart part) override;
+  void OnReign(const Reign& reign, Revision at) override;
+  void OnBeat(Revision beat, Revision at) override;
+  void OnSeen(Revision at) override { seen_at_ = std::max(seen_at_, at); }
+  void OnWatchEnd(const StoreResult& result) override;
+  // --- Follower::Sink
+  Status OnBatch(const PartHeader& first, std::uint64_t bytes) override;
+  Status OnRecord(const Record& record, std::size_t size) override;
+
+  // replicated_active.cc: from the acquire to the end
+  void Acquire();
+  void OnAcquired(const StoreResult& result, const LogStore::Acquired& acquired, Time wait);
+  void BecomeActive();
+  void BeginSegment(bool barrier);
+  void ActiveTick(Time now);
+  Time NextActiveTick() const;
+  void Beat(Time now);
+  void OnBeatAnswer(const StoreResult& result, Time sent);
+  void ServeIfReady(Time now);
+  void NoteTenure(Time now);
+  void Compact();
+  void Send();
+  void SendPart();
+  void OnAppended(const StoreResult& result);
+  void OnPartCommitted();
+  void NoteFull(const Status& why);
+  Time next_trim() const;
+  void Trim(Time now);
+  void OnTrimmed(const StoreResult& result, bool more, std::uint64_t below);
+  void FinishLeaving();
+
+  void Fail(const StoreResult& result);
+  void Over(Status why, int exit_code);
+  bool reading() const { return role_ == Role::kReading || role_ == Role::kCatchingUp; }
+  bool leads() const { return role_ == Role::kCatchingUp || role_ == Role::kActive; }
+  Time boot() const { return options_.boot(); }
+
+  const ReplicaOptions options_;
+  const std::unique_ptr<LogStore> store_;
+  LiveState* state_ = nullptr;
+  JournalEvents* events_ = nullptr;
+  std::function<void(Lsn)> on_durable_;
+  std::function<void(bool)> on_stuck_;
+  Role role_ = Role::kStarting;
+  Role was_ = Role::kStarting;  // before it began to acquire
+  mutable ReplicaStats replica_;
+  JournalStats stats_;
+  std::uint64_t migrated_ = 0, migrated_bytes_ = 0, released_ = 0;
+
+  // Following
+  Follower follower_{*this};
+  LogSpace space_;
+  Silence silence_;
+  LogView seen_;             // newest of each key
+  Revision beat_as_of_ = 0;  // at which seen_.beat_at was so
+  Revision read_at_ = 0;     // pages are read at this revision
+  std::uint64_t read_to_ = 0;
+  bool page_asked_ = false;
+  bool watching_ = false;
+  Revision seen_at_ = 0;  // the watch told everything up to here
+  Time last_event_ = 0;
+  Time watch_again_ = kNever;
+  bool looking_ = false;
+  bool must_look_ = false;  // before the next acquire
+  Time next_look_ = 0;
+  Time acquire_from_ = 0;  // several brokers do not acquire a vacant shard at the same moment
+  bool caught_up_ = false;
+  Time tell_again_ = 0;
+  Time answered_ = 0;  // when the store was last heard
+  Time tell_trouble_ = 0, trouble_since_ = 0;
+
+  // Leading
+  Reign reign_;
+  Revision fence_ = 0;
+  Tenure tenure_;
+  Tenure::State told_ = Tenure::State::kActive;
+  bool beating_ = false;
+  bool serving_ = false;
+  Time serve_from_ = 0;  // the one that led before may act until then
+  BatchWriter writer_;
+  Lsn barrier_ = 0;
+  Status full_;  // the store has no space
+  Time send_again_ = kNever;
+  Time part_sent_ = 0;
+  Time suspended_at_ = 0, past_suspended_ = 0;
+  bool trimming_ = false;
+  Time last_trim_ = 0;
+  std::uint64_t trimmed_ = 0;  // keys below are gone
+  std::function<void()> leave_done_;
+  bool releasing_ = false;
+  Time wall_now_ = 0;  // of the round, for headers
+};
+
+}  // namespace gearstalk

@@ -1,0 +1,76 @@
+#include "tests/etcd/etcd_process.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace gearstalk {
+namespace {
+
+constexpr char kEtcd[] = "/usr/bin/etcd";
+
+std::string FreeAddress() {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  bind(fd, reinterpret_cast<sockaddr*>(&address), size);
+  getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
+  close(fd);
+  return "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+}
+
+}  // namespace
+
+std::unique_ptr<EtcdProcess> EtcdProcess::Start(const std::vector<std::string>& more) {
+  if (access(kEtcd, X_OK) != 0) return nullptr;
+  std::unique_ptr<EtcdProcess> etcd(new EtcdProcess);
+  std::string pattern = std::filesystem::temp_directory_path() / "gearstalk-etcd-XXXXXX";
+  etcd->directory_ = mkdtemp(pattern.data());
+  etcd->endpoint_ = FreeAddress();
+  const std::string client = "http://" + etcd->endpoint_;
+  const std::string peer = "http://" + FreeAddress();
+  std::vector<std::string> words = {kEtcd,
+                                    "--name=n0",
+                                    "--data-dir=" + etcd->directory_ + "/data",
+                                    "--listen-client-urls=" + client,
+                                    "--advertise-client-urls=" + client,
+                                    "--listen-peer-urls=" + peer,
+                                    "--initial-advertise-peer-urls=" + peer,
+                                    "--initial-cluster=n0=" + peer,
+                                    "--log-level=error"};
+  words.insert(words.end(), more.begin(), more.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  etcd->pid_ = fork();
+  if (etcd->pid_ == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    dup2(null, 1);
+    dup2(null, 2);
+    execv(kEtcd, argv.data());
+    _exit(127);
+  }
+  return etcd;
+}
+
+void EtcdProcess::Signal(int signal) const { kill(pid_, signal); }
+
+EtcdProcess::~EtcdProcess() {
+  kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+  std::error_code ignored;
+  std::filesystem::remove_all(directory_, ignored);
+}
+
+}  // namespace gearstalk

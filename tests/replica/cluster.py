@@ -1,0 +1,333 @@
+"""Three nodes of etcd, and brokers that share a journal there."""
+
+import http.client
+import os
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+
+PATIENCE = 60.0  # seconds, for events that come at once on an idle machine
+ETCD = shutil.which("etcd")
+
+
+def eventually(what: str, holds: Callable[[], object], patience: float = PATIENCE) -> object:
+    """The first true answer of `holds`, which costs little to ask."""
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        if answer := holds():
+            return answer
+        time.sleep(0.01)
+    raise AssertionError(f"never came: {what}")
+
+
+def free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+def http_get(port: int, path: str) -> tuple[int, str]:
+    """Status and text; (0, why) without an answer."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+    except (OSError, http.client.HTTPException) as error:
+        return 0, str(error)
+
+
+class Node:
+    """A node of etcd."""
+
+    def __init__(self, directory: Path, name: str, client: int, peer: int, members: str,
+                 *more: str) -> None:
+        assert ETCD is not None
+        self.endpoint = f"127.0.0.1:{client}"
+        self.port = client
+        scheme = "https" if any(flag.startswith("--cert-file=") for flag in more) else "http"
+        self.url = self.endpoint if scheme == "http" else f"https://{self.endpoint}"
+        self.log = directory / f"{name}.log"
+        self._line = [
+            ETCD, f"--name={name}", f"--data-dir={directory / name}", "--pre-vote",
+            "--snapshot-count=2000", "--log-level=error",
+            f"--listen-client-urls={scheme}://{self.endpoint}",
+            f"--advertise-client-urls={scheme}://{self.endpoint}",
+            f"--listen-peer-urls=http://127.0.0.1:{peer}",
+            f"--initial-advertise-peer-urls=http://127.0.0.1:{peer}",
+            f"--initial-cluster={members}", *more]
+        self.process: subprocess.Popen | None = None
+        self.start()
+
+    def start(self) -> None:
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(self._line, stdin=subprocess.DEVNULL, stdout=log,
+                                            stderr=log)
+
+    def kill(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def ctl(self, *words: str, text: str = "") -> str:
+        done = subprocess.run(["etcdctl", f"--endpoints={self.endpoint}", *words], input=text,
+                              env={**os.environ, "ETCDCTL_API": "3"}, capture_output=True, text=True,
+                              timeout=PATIENCE, check=False)
+        if done.returncode != 0:
+            raise AssertionError(f"etcdctl {words}: {done.stderr}")
+        return done.stdout
+
+    def healthy(self) -> bool:
+        status, text = http_get(self.port, "/health")
+        return status == 200 and "true" in text
+
+
+class Etcd:
+    """Three nodes that form a cluster."""
+
+    def __init__(self, nodes: int = 3, *more: str, wait: bool = True) -> None:
+        self._directory = tempfile.TemporaryDirectory(prefix="gearstalk-etcd-")
+        ports = free_ports(2 * nodes)
+        clients, peers = ports[:nodes], ports[nodes:]
+        members = ",".join(f"n{i}=http://127.0.0.1:{port}" for i, port in enumerate(peers))
+        self.nodes = [Node(Path(self._directory.name), f"n{i}", clients[i], peers[i], members, *more)
+                      for i in range(nodes)]
+        if wait:
+            self.wait()
+
+    def wait(self) -> None:
+        try:
+            eventually("etcd is healthy", lambda: all(node.healthy() for node in self.nodes))
+        except AssertionError as error:
+            logs = "".join(node.log.read_text(errors="replace")[-2000:] for node in self.nodes)
+            raise AssertionError(f"{error}\n{logs}") from None
+
+    def leader(self) -> Node:
+        for node in self.nodes:
+            status = node.ctl("endpoint", "status", "-w", "fields")
+            found = dict(re.findall(r'"(\w+)" : (\d+)', status))
+            if found["Leader"] == found["MemberID"]:
+                return node
+        raise AssertionError("etcd has no leader")
+
+    def close(self) -> None:
+        for node in self.nodes:
+            node.kill()
+        self._directory.cleanup()
+
+
+class Shard:
+    """The brokers of one prefix."""
+
+    def __init__(self, program: str, etcd: Etcd, prefix: str, lease_ms: int = 3000) -> None:
+        self.program = program
+        self.lease = lease_ms / 1000
+        self.flags = ["--etcd-prefix", prefix, "--replica-lease", str(lease_ms)]
+        for node in etcd.nodes:
+            self.flags += ["--etcd-endpoints", node.url]
+        self.brokers: list[Broker] = []
+
+    def broker(self, name: str, *flags: str) -> "Broker":
+        self.brokers.append(Broker(self, name, *flags))
+        return self.brokers[-1]
+
+    def active(self) -> "Broker | None":
+        for broker in self.brokers:
+            if broker.running and not broker.stopped and broker.readyz()[0] == 200:
+                return broker
+        return None
+
+    def wait_active(self, but: "Broker | None" = None) -> "Broker":
+        def serving() -> "Broker | None":
+            active = self.active()
+            return active if active is not but else None
+        return eventually("a broker serves", serving)
+
+    def tool(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([self.program, *self.flags, *words], capture_output=True, text=True,
+                              timeout=PATIENCE, check=False)
+
+    def close(self) -> None:
+        for broker in self.brokers:
+            broker.close()
+
+    def __enter__(self) -> "Shard":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        if kind is not None:
+            for broker in self.brokers:
+                broker.read(0)
+                print(f"--- {broker.name}\n{broker.said}")
+        self.close()
+
+
+class Broker:
+    """One process after the other, at the same addresses."""
+
+    def __init__(self, shard: Shard, name: str, *flags: str) -> None:
+        self.shard = shard
+        self.name = name
+        self.port, self.admin = free_ports(2)
+        self.address = f"127.0.0.1:{self.port}"
+        self._line = [shard.program, *shard.flags, "--replica-name", name, "--listen", self.address,
+                      "--admin", f"127.0.0.1:{self.admin}", *flags]
+        self.said = ""
+        self.stopped = False
+        self.process: subprocess.Popen | None = None
+        self.start()
+
+    def start(self) -> None:
+        self.close()
+        self.said = ""
+        self.process = subprocess.Popen(self._line, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+    def close(self) -> None:
+        if self.process is None:
+            return
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.process.stderr.close()
+        self.process = None
+        self.stopped = False
+
+    @property
+    def running(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def read(self, seconds: float) -> bool:
+        """Takes in what it says; False at the end of it."""
+        if self.process is None:
+            return False
+        stream = self.process.stderr.fileno()
+        while select.select([stream], [], [], seconds)[0]:
+            got = os.read(stream, 65536)
+            if not got:
+                return False
+            self.said += got.decode(errors="replace")
+            seconds = 0
+        return True
+
+    def wait_for(self, pattern: str) -> None:
+        end = time.monotonic() + PATIENCE
+        while not re.search(pattern, self.said, re.M):
+            if time.monotonic() > end or not self.read(1.0):
+                raise AssertionError(f"{self.name} never said {pattern!r}, but:\n{self.said}")
+
+    def wait(self) -> int:
+        """For its end; its exit code."""
+        end = time.monotonic() + PATIENCE
+        while self.read(1.0):
+            if time.monotonic() > end:
+                raise AssertionError(f"{self.name} does not end:\n{self.said}")
+        return self.process.wait(PATIENCE)
+
+    def signal(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+        if number in (signal.SIGSTOP, signal.SIGCONT):
+            self.stopped = number == signal.SIGSTOP
+
+    def readyz(self, query: str = "") -> tuple[int, str]:
+        status, text = http_get(self.admin, f"/readyz{query}")
+        return status, text.rstrip("\n")
+
+    def wait_readyz(self, pattern: str, query: str = "") -> None:
+        last: list[object] = []
+
+        def says() -> bool:
+            last[:] = self.readyz(query)
+            return re.search(pattern, f"{last[0]} {last[1]}") is not None
+        try:
+            eventually(pattern, says)
+        except AssertionError as error:
+            self.read(0)
+            raise AssertionError(f"{error}; {self.name}'s last answer: {last}\n{self.said}") from None
+
+    def metric(self, name: str, labels: str = "") -> float:
+        _, text = http_get(self.admin, "/metrics")
+        found = re.search(rf"^{re.escape(name + labels)} (\S+)$", text, re.M)
+        if found is None:
+            raise AssertionError(f"no {name}{labels} in:\n{text}")
+        return float(found[1])
+
+    def refuses(self) -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", self.port), PATIENCE).close()
+        except ConnectionRefusedError:
+            return True
+        return False
+
+    def connect(self) -> "Client":
+        return Client(self.port)
+
+
+class Client:
+    """A connection that speaks beanstalk. Every call raises OSError when the broker is gone."""
+
+    def __init__(self, port: int) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port), PATIENCE)
+        self.file = self.socket.makefile("rb")
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.file.close()
+        self.socket.close()
+
+    def send(self, data: bytes) -> None:
+        self.socket.sendall(data)
+
+    def line(self) -> str:
+        line = self.file.readline()
+        if not line.endswith(b"\r\n"):
+            raise ConnectionResetError("the connection ended")
+        return line.decode().rstrip("\r\n")
+
+    def say(self, command: str) -> str:
+        self.send(command.encode() + b"\r\n")
+        return self.line()
+
+    def put(self, body: str, delay: int = 0) -> str:
+        return self.say(f"put 10 {delay} 120 {len(body)}\r\n{body}")
+
+    def reserve(self, timeout: int = 0) -> tuple[int, str] | None:
+        """Id and body; None: there was no job."""
+        words = self.say(f"reserve-with-timeout {timeout}").split()
+        if words[0] != "RESERVED":
+            if words[0] not in ("TIMED_OUT", "DEADLINE_SOON"):
+                raise AssertionError(f"reserve was answered {words}")
+            return None
+        body = self.file.read(int(words[2]) + 2)
+        if len(body) != int(words[2]) + 2:
+            raise ConnectionResetError("the connection ended")
+        return int(words[1]), body[:-2].decode()
+
+    def take_all(self) -> list[tuple[int, str]]:
+        jobs = []
+        while job := self.reserve():
+            jobs.append(job)
+        return jobs

@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""What etcd demands and what it lacks, passwords, certificates and space: demands_test.py BROKER."""
+
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from cluster import ETCD, Broker, Etcd, Shard
+
+BROKER = sys.argv.pop(1)
+
+
+def setUpModule() -> None:  # pylint: disable=invalid-name
+    if ETCD is None:
+        raise unittest.SkipTest("there is no etcd")
+
+
+class Demands(unittest.TestCase):
+    def setUp(self) -> None:
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.path = Path(directory.name)
+
+    def etcd(self, *flags: str, wait: bool = True) -> Etcd:
+        etcd = Etcd(1, *flags, wait=wait)
+        self.addCleanup(etcd.close)
+        return etcd
+
+    def put(self, broker: Broker, body: str) -> str:
+        with broker.connect() as client:
+            return client.put(body)
+
+
+class Password(Demands):
+    def setUp(self) -> None:
+        super().setUp()
+        self.one = self.etcd()
+        node = self.one.nodes[0]
+        node.ctl("user", "add", "root:secret")
+        node.ctl("user", "grant-role", "root", "root")
+        node.ctl("role", "add", "jobs")
+        node.ctl("role", "grant-permission", "jobs", "readwrite", "--prefix=true", "/jobs/")
+        node.ctl("user", "add", "broker:first")
+        node.ctl("user", "grant-role", "broker", "jobs")
+        node.ctl("auth", "enable")
+        self.password = self.path / "password"
+
+    def shard(self, password: str, prefix: str = "/jobs/") -> Shard:
+        self.password.write_text(f"{password}\nnot this line\n")
+        shard = Shard(BROKER, self.one, prefix, 10_000)
+        shard.flags += ["--etcd-user", "broker", "--etcd-password-file", str(self.password)]
+        return shard
+
+    def test_rights_to_the_prefix_are_enough(self) -> None:
+        with self.shard("first") as shard:
+            broker = shard.broker("b1")
+            broker.wait_for("^ready ")
+            standby = shard.broker("b2")
+            standby.wait_for("^standby$")
+            self.assertEqual(self.put(broker, "one"), "INSERTED 1")
+            # A node that comes back has forgotten all tokens.
+            self.one.nodes[0].kill()
+            self.one.nodes[0].start()
+            self.assertRegex(self.put(shard.wait_active(), "two"), "^INSERTED ")
+            done = shard.tool("--journal-check", "etcd")
+            self.assertEqual(done.returncode, 0, done)
+
+    def test_what_is_refused_at_the_start_is_the_configuration(self) -> None:
+        for password, prefix in (("wrong", "/jobs/"), ("first", "/others/")):
+            with self.subTest(password), self.shard(password, prefix) as shard:
+                broker = shard.broker("b1")
+                self.assertEqual(broker.wait(), 2)
+                self.assertIn("etcd refuses", broker.said)
+
+    def test_a_new_password_is_read_at_a_reload(self) -> None:
+        with self.shard("first") as shard:
+            broker = shard.broker("b1")
+            broker.wait_for("^ready ")
+            self.assertEqual(self.put(broker, "one"), "INSERTED 1")
+            self.one.nodes[0].ctl("--user=root:secret", "user", "passwd", "broker",
+                                  "--interactive=false", text="second")
+            self.password.write_text("second\n")
+            broker.signal(signal.SIGHUP)
+            broker.wait_for("reloaded|configuration")
+            self.assertEqual(self.put(shard.wait_active(), "two"), "INSERTED 2")
+            self.assertTrue(broker.running)
+
+
+class Certificates(Demands):
+    def openssl(self, *words: str) -> None:
+        subprocess.run(["openssl", *words], check=True, capture_output=True, cwd=self.path)
+
+    def authority(self, name: str) -> None:
+        self.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                     "-nodes", "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.pem")
+
+    def certificate(self, name: str) -> None:
+        self.openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                     "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.csr")
+        (self.path / "extensions").write_text("subjectAltName=IP:127.0.0.1\n")
+        self.openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key",
+                     "-CAcreateserial", "-extfile", "extensions", "-out", f"{name}.pem")
+
+    def test_both_sides_show_one(self) -> None:
+        self.authority("ca")
+        self.authority("other")
+        for name in ("node", "broker"):
+            self.certificate(name)
+        etcd = self.etcd(f"--cert-file={self.path}/node.pem", f"--key-file={self.path}/node.key",
+                         "--client-cert-auth", f"--trusted-ca-file={self.path}/ca.pem", wait=False)
+        with Shard(BROKER, etcd, "/tls/") as shard:
+            shard.flags += ["--etcd-certificate", f"{self.path}/broker.pem",
+                            "--etcd-key", f"{self.path}/broker.key"]
+            broker = shard.broker("b1", "--etcd-ca", f"{self.path}/ca.pem")
+            broker.wait_for("^ready ")
+            self.assertEqual(self.put(broker, "one"), "INSERTED 1")
+            stranger = shard.broker("b2", "--etcd-ca", f"{self.path}/other.pem")
+            stranger.wait_readyz("503 no answer from etcd: ")
+
+
+class Space(Demands):
+    def test_without_space_nothing_is_lost_and_it_comes_back(self) -> None:
+        etcd = self.etcd("--quota-backend-bytes=8000000")
+        node = etcd.nodes[0]
+        with Shard(BROKER, etcd, "/jobs/", 2000) as shard:
+            active = shard.broker("b1")
+            active.wait_for("^ready ")
+            standby = shard.broker("b2")
+            standby.wait_for("^standby$")
+            # What is deleted later makes the room.
+            for key in ("x", "y", "z"):
+                node.ctl("put", f"/filler/{key}", text="x" * 1_400_000)
+            acknowledged = self.fill(active)
+            active.wait_readyz("503 etcd has no space")
+            # It holds on: another one does not lead, and jobs are given out.
+            standby.wait_for("etcd has no space for a new leader")
+            with active.connect() as client:
+                self.assertEqual(client.put("more"), "OUT_OF_MEMORY")
+                job = client.reserve()
+                self.assertIsNotNone(job)
+                self.assertEqual(active.metric("gearstalkd_replica_active"), 1)
+            self.assertEqual(node.ctl("get", "/jobs/beat"), "")
+            node.ctl("del", "--prefix", "/filler/")
+            revision = node.ctl("endpoint", "status", "-w", "json").split('"revision":')[1]
+            node.ctl("compact", revision.split(",")[0].rstrip("}"))
+            node.ctl("defrag")
+            node.ctl("alarm", "disarm")
+            active.wait_readyz("200 ready")
+            self.assertRegex(self.put(active, "after"), "^INSERTED ")
+            active.signal(signal.SIGKILL)
+            active.wait()
+            with shard.wait_active().connect() as client:
+                bodies = {body[:8] for _, body in client.take_all()}
+            self.assertEqual(acknowledged - bodies, set())
+            self.assertIn("after", bodies)
+
+    def fill(self, broker: Broker) -> set[str]:
+        """Jobs until there is no space; those that were acknowledged."""
+        acknowledged = set()
+        for number in range(1000):
+            body = f"{number:08}" + "x" * 60_000
+            try:
+                with broker.connect() as client:
+                    answer = client.put(body)
+            except OSError:
+                return acknowledged  # it waited for the space
+            if answer == "OUT_OF_MEMORY":
+                return acknowledged
+            self.assertRegex(answer, "^INSERTED ")
+            acknowledged.add(body[:8])
+        raise AssertionError("it never fills")
+
+
+if __name__ == "__main__":
+    unittest.main()

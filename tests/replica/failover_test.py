@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Brokers on three nodes of etcd that are killed, stopped and cut off: failover_test.py BROKER."""
+
+import signal
+import sys
+import unittest
+
+from cluster import ETCD, Broker, Client, Etcd, Shard, eventually
+from ledger import Ledger, Traffic
+
+BROKER = sys.argv.pop(1)
+
+
+def setUpModule() -> None:  # pylint: disable=invalid-name
+    if ETCD is None:
+        raise unittest.SkipTest("there is no etcd")
+
+
+class Failover(unittest.TestCase):
+    etcd: Etcd
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.etcd = Etcd()
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.etcd.close()
+
+    def shard(self, lease_ms: int = 3000) -> Shard:
+        return Shard(BROKER, self.etcd, f"/{self.id()}/", lease_ms)
+
+    def two(self, shard: Shard) -> tuple[Broker, Broker]:
+        """The active one and its standby, which has caught up."""
+        first = shard.broker("b1")
+        first.wait_for("^ready ")
+        second = shard.broker("b2")
+        second.wait_for("^standby$")
+        return first, second
+
+    def jobs_of(self, broker: Broker) -> list[str]:
+        with broker.connect() as client:
+            return [body for _, body in client.take_all()]
+
+    def test_what_others_see_of_a_standby(self) -> None:
+        with self.shard() as shard:
+            active, standby = self.two(shard)
+            self.assertEqual(active.readyz(), (200, "ready"))
+            self.assertEqual(active.readyz("?role=standby"), (200, "ready"))
+            self.assertEqual(standby.readyz(), (503, f"standby of b1 at {active.address}"))
+            self.assertEqual(standby.readyz("?role=standby"), (200, "ready"))
+            self.assertTrue(standby.refuses())
+            for broker, values in ((active, (1, 0, 0)), (standby, (0, 1, 0))):
+                names = ("active", "caught_up", "suspended_total")
+                self.assertEqual(tuple(broker.metric(f"gearstalkd_replica_{name}") for name in names),
+                                 values)
+                self.assertEqual(broker.metric("gearstalkd_replica_epoch"), 1)
+                self.assertGreater(broker.metric("gearstalkd_replica_log_bytes"), 0)
+            self.assertGreater(active.metric("gearstalkd_replica_lease_left_seconds"), 0)
+            with active.connect() as client:
+                client.put("one")
+            eventually("its copy", lambda: standby.metric("gearstalkd_jobs", '{state="ready"}') == 1)
+            standby.signal(signal.SIGUSR2)
+            standby.wait_for("not stepping down")
+            self.assertEqual(standby.readyz()[0], 503)
+            standby.signal(signal.SIGTERM)
+            self.assertEqual(standby.wait(), 0)
+            self.assertEqual(active.readyz(), (200, "ready"))
+
+    def test_kill_loses_nothing(self) -> None:
+        ledger = Ledger()
+        with self.shard(2000) as shard:
+            self.two(shard)
+            shard.broker("b3").wait_for("^standby$")
+            with Traffic(shard, ledger):
+                for _ in range(5):
+                    active = shard.wait_active()
+                    before = len(ledger.put)
+                    eventually("some jobs", lambda n=before: len(ledger.put) > n + 50)
+                    active.signal(signal.SIGKILL)
+                    active.wait()
+                    shard.wait_active()
+                    active.start()
+                    active.wait_for("^standby$")
+            # Once more, so that what is reserved is ready again.
+            active = shard.wait_active()
+            active.signal(signal.SIGKILL)
+            active.wait()
+            self.assertEqual(ledger.faults(self.jobs_of(shard.wait_active())), [])
+            self.assertGreater(len(ledger.deleted), 0)
+
+    def test_hand_over(self) -> None:
+        ledger = Ledger()
+        with self.shard() as shard:
+            self.two(shard)
+            with Traffic(shard, ledger):
+                for number, code in ((signal.SIGUSR2, 3), (signal.SIGTERM, 0), (signal.SIGUSR2, 3)):
+                    active = shard.wait_active()
+                    before = len(ledger.put)
+                    eventually("some jobs", lambda n=before: len(ledger.put) > n + 20)
+                    active.signal(number)
+                    self.assertEqual(active.wait(), code, active.said)
+                    self.assertNotIn(" error ", active.said)
+                    shard.wait_active()
+                    active.start()
+                    active.wait_for("^standby$")
+            last = shard.wait_active()
+            last.signal(signal.SIGTERM)
+            self.assertEqual(last.wait(), 0)
+            self.assertEqual(ledger.faults(self.jobs_of(shard.wait_active())), [])
+
+    def test_a_frozen_broker_gives_nothing_out(self) -> None:
+        with self.shard(2000) as shard:
+            frozen, standby = self.two(shard)
+            with frozen.connect() as producer, frozen.connect() as worker:
+                self.assertEqual(producer.put("one"), "INSERTED 1")
+                frozen.signal(signal.SIGSTOP)
+                # It finds these when it goes on.
+                worker.send(b"reserve\r\n")
+                producer.send(b"put 10 0 60 3\r\ntwo\r\n")
+                standby.wait_for("^ready ")
+                self.assertEqual(self.jobs_of(standby), ["one"])
+                frozen.signal(signal.SIGCONT)
+                self.assertEqual(frozen.wait(), 3)
+                self.assertEqual([self.rest(producer), self.rest(worker)], [b"", b""])
+            self.assertIn("another broker leads", frozen.said)
+            frozen.start()
+            frozen.wait_readyz(f"503 standby of b2 at {standby.address}")
+
+    def rest(self, client: Client) -> bytes:
+        got = b""
+        try:
+            while part := client.socket.recv(4096):
+                got += part
+        except ConnectionResetError:
+            pass
+        return got
+
+    def test_a_short_stop_is_only_a_pause(self) -> None:
+        with self.shard(60_000) as shard:
+            active, standby = self.two(shard)
+            with active.connect() as client:
+                active.signal(signal.SIGSTOP)
+                client.send(b"put 10 0 60 3\r\none\r\n")
+                active.signal(signal.SIGCONT)
+                self.assertEqual(client.line(), "INSERTED 1")
+            self.assertEqual(standby.readyz()[0], 503)
+
+    def test_the_same_broker_goes_on_when_etcd_is_back(self) -> None:
+        with self.shard(2000) as shard:
+            active, standby = self.two(shard)
+            with active.connect() as client:
+                self.assertEqual(client.put("one"), "INSERTED 1")
+                for node in self.etcd.nodes[:2]:
+                    node.kill()
+                active.wait_readyz("503 suspended: ")
+                standby.wait_readyz("503 no answer from etcd: ")
+                standby.wait_readyz("503 no answer from etcd: ", "?role=standby")
+                # Clients look elsewhere after another lease.
+                self.assertEqual(self.rest(client), b"")
+            eventually("it refuses", active.refuses)
+            self.assertTrue(active.running)
+            self.assertEqual(active.metric("gearstalkd_replica_active"), 0)
+            self.assertEqual(active.metric("gearstalkd_replica_suspended_total"), 1)
+            for node in self.etcd.nodes[:2]:
+                node.start()
+            self.etcd.wait()
+            serving = shard.wait_active()
+            self.assertEqual(self.jobs_of(serving), ["one"])
+            self.assertTrue(standby.running)
+
+    def test_a_new_leader_of_etcd_is_only_a_pause(self) -> None:
+        ledger = Ledger()
+        with self.shard(8000) as shard:
+            active, standby = self.two(shard)
+            with Traffic(shard, ledger):
+                for _ in range(2):
+                    eventually("some jobs", lambda: len(ledger.put) > 20)
+                    leader = self.etcd.leader()
+                    leader.kill()
+                    before = len(ledger.put)
+                    eventually("more jobs", lambda n=before: len(ledger.put) > n + 100)
+                    leader.start()
+                    self.etcd.wait()
+            self.assertTrue(standby.refuses())
+            active.signal(signal.SIGTERM)
+            self.assertEqual(active.wait(), 0)
+            self.assertEqual(ledger.faults(self.jobs_of(shard.wait_active())), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,223 @@
+#include "tests/replica/fake_store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "broker/replica/follower.h"
+
+namespace gearstalk {
+
+bool Simulation::Step(Time until) {
+  if (queue_.empty() || queue_.begin()->first > until) return false;
+  const auto next = queue_.extract(queue_.begin());
+  now = std::max(now, next.key());
+  next.mapped()();
+  return true;
+}
+
+void Simulation::RunUntil(Time until) {
+  while (Step(until)) {
+  }
+  now = std::max(now, until);
+}
+
+void FakeShard::NotePart(LogPart part) {
+  Event& event = history.emplace_back();
+  event.kind = Event::Kind::kPart;
+  event.at = view.at;
+  event.part = std::move(part);
+}
+
+void FakeShard::NoteReign(const Reign& reign) {
+  Event& event = history.emplace_back();
+  event.kind = Event::Kind::kReign;
+  event.at = view.at;
+  event.reign = reign;
+}
+
+void FakeShard::NoteBeat() {
+  Event& event = history.emplace_back();
+  event.at = view.at;
+  event.beat = view.beat_at;
+}
+
+void FakeStore::Do(Execute execute) { Try(std::make_shared<bool>(false), execute); }
+
+// What is on its way arrives, also when the one who sent it is gone.
+void FakeStore::Try(const std::shared_ptr<bool>& answered, const Execute& execute) {
+  const Time sent = simulation_.now;
+  if (!link_.cut && !simulation_.Chance(link_.lose_request)) {
+    simulation_.After(Delay(), [this, alive = alive_, answered, execute, sent] {
+      const Answer answer = execute(sent);
+      if (!*alive || simulation_.Chance(link_.lose_answer)) return;
+      simulation_.After(Delay(), [this, alive, answered, answer] {
+        if (!*alive || link_.cut || *answered) return;
+        *answered = true;
+        link_.deliver([alive, answer] {
+          if (*alive) answer();
+        });
+      });
+    });
+  }
+  simulation_.After(link_.hedge, [this, alive = alive_, answered, execute] {
+    if (*alive && !*answered) Try(answered, execute);
+  });
+}
+
+void FakeStore::Open(Done done) {
+  simulation_.After(0, [this, alive = alive_, done] {
+    if (*alive) link_.deliver([done] { done({}); });
+  });
+}
+
+void FakeStore::Look(std::function<void(StoreResult, const LogView&)> done) {
+  Do([&shard = shard_, done](Time) -> Answer {
+    return [done, view = shard.view] { done({}, view); };
+  });
+}
+
+void FakeStore::ReplaceMeta(Revision seen, const ShardMeta& meta, Done done) {
+  Do([&shard = shard_, seen, meta, done](Time) -> Answer {
+    if (shard.view.meta_at != seen) return [done] { done({StoreAnswer::kFenced, {}}); };
+    shard.view.meta_at = shard.Begin();
+    shard.view.meta = meta;
+    return [done] { done({}); };
+  });
+}
+
+void FakeStore::Acquire(const LogView& seen, const Reign& reign,
+                        std::function<void(StoreResult, const Acquired&)> done) {
+  const Time first = simulation_.now;
+  Do([this, &shard = shard_, alive = alive_, seen, reign, done, first](Time) -> Answer {
+    LogView& view = shard.view;
+    const bool silent = seen.leader_at != 0 && !seen.leader.vacant;
+    const bool free = view.leader_at == seen.leader_at && (!silent || view.beat_at == seen.beat_at);
+    if (free && shard.full) return [done] { done({StoreAnswer::kFull, {}}, {}); };
+    if (free) {
+      view.leader_at = view.beat_at = shard.Begin();
+      view.leader = reign;
+      shard.NoteReign(reign);
+      shard.NoteBeat();
+    }
+    const bool mine = view.leader.id == reign.id && view.leader.attempt == reign.attempt;
+    if (!mine || view.leader.vacant) return [done] { done({StoreAnswer::kFenced, {}}, {}); };
+    const Acquired acquired{view.leader_at, view.last, view.oldest, first};
+    return [this, done, acquired, tail_at = view.tail_at] {
+      tail_at_ = tail_at;
+      done({}, acquired);
+    };
+  });
+}
+
+void FakeStore::Append(Revision fence, std::uint64_t seq, const std::string& bytes,
+                       std::uint64_t oldest, Done done) {
+  Do([this, &shard = shard_, fence, seq, bytes, oldest, done, tail_at = tail_at_](Time) -> Answer {
+    LogView& view = shard.view;
+    const auto worked = [&]() -> Answer {
+      return [this, done, at = view.tail_at] {
+        tail_at_ = at;
+        done({});
+      };
+    };
+    if (view.leader_at != fence) return [done] { done({StoreAnswer::kFenced, {}}); };
+    if (view.tail_at == tail_at) {
+      if (shard.full) return [done] { done({StoreAnswer::kFull, {Code::kJournal, "full"}}); };
+      view.tail_at = shard.Begin();
+      view.last = seq;
+      view.oldest = oldest;
+      shard.parts[seq] = bytes;
+      shard.NotePart({seq, bytes});
+      return worked();
+    }
+    const auto part = shard.parts.find(seq);
+    if (part != shard.parts.end() && part->second == bytes) return worked();
+    return [done] { done({StoreAnswer::kFailed, {Code::kCorrupt, "foreign writer"}}); };
+  });
+}
+
+void FakeStore::Beat(Revision fence, std::uint64_t /*epoch*/,
+                     std::function<void(StoreResult, Time sent)> done) {
+  Do([&shard = shard_, fence, done](Time sent) -> Answer {
+    LogView& view = shard.view;
+    if (view.leader_at != fence) return [done] { done({StoreAnswer::kFenced, {}}, 0); };
+    if (!shard.full || view.beat_at != 0) {
+      const Revision at = shard.Begin();
+      view.beat_at = shard.full ? 0 : at;
+      shard.NoteBeat();
+    }
+    return [done, sent] { done({}, sent); };
+  });
+}
+
+void FakeStore::Release(Revision fence, const Reign& reign, Done done) {
+  Do([&shard = shard_, fence, reign, done](Time) -> Answer {
+    LogView& view = shard.view;
+    if (view.leader_at == fence && !shard.full) {
+      view.leader_at = shard.Begin();
+      view.leader = reign;
+      view.leader.vacant = true;
+      shard.NoteReign(view.leader);
+    }
+    return [done] { done({}); };
+  });
+}
+
+void FakeStore::Trim(Revision fence, std::uint64_t below,
+                     std::function<void(StoreResult, bool more)> done) {
+  Do([&shard = shard_, fence, below, done](Time) -> Answer {
+    if (shard.view.leader_at != fence) return [done] { done({StoreAnswer::kFenced, {}}, false); };
+    constexpr int kSlice = 3;
+    for (int n = 0; n < kSlice && !shard.parts.empty(); ++n) {
+      if (shard.parts.begin()->first >= below) break;
+      shard.parts.erase(shard.parts.begin());
+    }
+    const bool more = !shard.parts.empty() && shard.parts.begin()->first < below;
+    return [done, more] { done({}, more); };
+  });
+}
+
+void FakeStore::Read(std::uint64_t from, std::uint64_t count, Revision /*at*/,
+                     std::function<void(StoreResult, std::vector<LogPart>)> done) {
+  Do([&shard = shard_, from, count, done](Time) -> Answer {
+    std::vector<LogPart> page;
+    for (auto at = shard.parts.lower_bound(from); at != shard.parts.end() && page.size() < count;
+         ++at) {
+      page.push_back({at->first, at->second});
+    }
+    const bool trimmed = from < shard.view.oldest;
+    return [done, page, trimmed] {
+      trimmed ? done({StoreAnswer::kTrimmed, {}}, {}) : done({}, page);
+    };
+  });
+}
+
+void FakeStore::Follow(Revision from, LogWatcher& watcher) {
+  const std::uint64_t watch = ++watch_;
+  const auto begin = std::find_if(shard_.history.begin(), shard_.history.end(),
+                                  [&](const FakeShard::Event& each) { return each.at >= from; });
+  Tell(watch, static_cast<std::size_t>(begin - shard_.history.begin()), watcher);
+}
+
+// Tells what happened since, and looks again a little later.
+void FakeStore::Tell(std::uint64_t watch, std::size_t next, LogWatcher& watcher) {
+  simulation_.After(Delay() + 2 * kMillisecond, [this, alive = alive_, watch, next, &watcher] {
+    if (!*alive || watch != watch_) return;
+    const std::size_t end = link_.cut ? next : shard_.history.size();
+    std::vector<FakeShard::Event> events(shard_.history.begin() + static_cast<std::ptrdiff_t>(next),
+                                         shard_.history.begin() + static_cast<std::ptrdiff_t>(end));
+    if (events.empty()) return Tell(watch, end, watcher);
+    link_.deliver([this, alive, watch, events, &watcher] {
+      for (const FakeShard::Event& event : events) {
+        if (!*alive || watch != watch_) return;
+        if (event.kind == FakeShard::Event::Kind::kPart) watcher.OnPart(event.part);
+        if (event.kind == FakeShard::Event::Kind::kReign) watcher.OnReign(event.reign, event.at);
+        if (event.kind == FakeShard::Event::Kind::kBeat) watcher.OnBeat(event.beat, event.at);
+        if (*alive && watch == watch_) watcher.OnSeen(event.at);
+      }
+    });
+    // What came may have ended the broker.
+    if (*alive) Tell(watch, end, watcher);
+  });
+}
+
+}  // namespace gearstalk

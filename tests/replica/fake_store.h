@@ -1,0 +1,119 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "broker/replica/log_store.h"
+
+namespace gearstalk {
+
+// Time that only tests move, and what happens at it.
+class Simulation {
+ public:
+  explicit Simulation(std::uint64_t seed) : random(seed) {}
+
+  void At(Time time, std::function<void()> what) { queue_.emplace(std::max(time, now), what); }
+  void After(Time delay, std::function<void()> what) { At(now + delay, std::move(what)); }
+  // Runs what happens next, unless that is after `until`.
+  bool Step(Time until);
+  void RunUntil(Time until);
+  std::uint64_t Below(std::uint64_t bound) { return random() % bound; }
+  bool Chance(unsigned percent) { return Below(100) < percent; }
+
+  Time now = 1000 * kSecond;
+  std::mt19937_64 random;
+
+ private:
+  std::multimap<Time, std::function<void()>> queue_;
+};
+
+// The keys of a shard, in memory.
+struct FakeShard {
+  struct Event {
+    enum class Kind : std::uint8_t { kPart, kReign, kBeat } kind = Kind::kBeat;
+    Revision at = 0, beat = 0;
+    LogPart part;
+    Reign reign;
+  };
+
+  LogView view;  // newest value of each small key
+  std::map<std::uint64_t, std::string> parts;
+  std::vector<Event> history;
+  bool full = false;
+
+  Revision Begin() { return ++view.at; }
+  void NotePart(LogPart part);
+  void NoteReign(const Reign& reign);
+  void NoteBeat();
+};
+
+// How a broker and the shard reach each other.
+struct FakeLink {
+  bool cut = false;
+  unsigned lose_request = 0, lose_answer = 0;  // percent
+  Time least = 200 * kMicrosecond, most = 3 * kMillisecond;
+  Time hedge = 250 * kMillisecond;
+  // Runs what comes to the broker; a stopped broker keeps it for later.
+  std::function<void(std::function<void()>)> deliver = [](const std::function<void()>& what) {
+    what();
+  };
+};
+
+// A LogStore whose calls are lost, late, and made twice: as long as a call has no answer it goes
+// out again, and every try that arrives is carried out.
+class FakeStore final : public LogStore {
+ public:
+  FakeStore(Simulation& simulation, FakeShard& shard, FakeLink& link)
+      : simulation_(simulation), shard_(shard), link_(link) {}
+  ~FakeStore() override { *alive_ = false; }
+
+  void Open(Done done) override;
+  int NotifyFd() const override { return -1; }
+  void OnNotify() override {}
+  Time Tick(Time) override { return kNever; }
+  void Look(std::function<void(StoreResult, const LogView&)> done) override;
+  void Found(const ShardMeta& meta, Done done) override { ReplaceMeta(0, meta, std::move(done)); }
+  void ReplaceMeta(Revision seen, const ShardMeta& meta, Done done) override;
+  void Acquire(const LogView& seen, const Reign& reign,
+               std::function<void(StoreResult, const Acquired&)> done) override;
+  void Append(Revision fence, std::uint64_t seq, const std::string& bytes, std::uint64_t oldest,
+              Done done) override;
+  void Beat(Revision fence, std::uint64_t epoch,
+            std::function<void(StoreResult, Time sent)> done) override;
+  void Release(Revision fence, const Reign& reign, Done done) override;
+  void Trim(Revision fence, std::uint64_t below,
+            std::function<void(StoreResult, bool more)> done) override;
+  void Read(std::uint64_t from, std::uint64_t count, Revision at,
+            std::function<void(StoreResult, std::vector<LogPart>)> done) override;
+  void Follow(Revision from, LogWatcher& watcher) override;
+  void StopFollowing() override { ++watch_; }
+  StoreStats Stats() const override { return {}; }
+
+ private:
+  using Answer = std::function<void()>;
+  // Carried out at the shard; `sent` is when the try left.
+  using Execute = std::function<Answer(Time sent)>;
+
+  void Do(Execute execute);
+  void Try(const std::shared_ptr<bool>& answered, const Execute& execute);
+  Time Delay() {
+    return link_.least + static_cast<Time>(simulation_.Below(
+                             static_cast<std::uint64_t>(link_.most - link_.least)));
+  }
+  void Tell(std::uint64_t watch, std::size_t next, LogWatcher& watcher);
+  bool Fenced(Revision fence) const { return shard_.view.leader_at != fence; }
+
+  Simulation& simulation_;
+  FakeShard& shard_;
+  FakeLink& link_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Revision tail_at_ = 0;
+  std::uint64_t watch_ = 0;  // number of the watch that is open
+};
+
+}  // namespace gearstalk

@@ -1,0 +1,200 @@
+#include "broker/replica/follower.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/replica/parts.h"
+
+namespace gearstalk {
+namespace {
+
+class Kept final : public Follower::Sink {
+ public:
+  Status OnBatch(const PartHeader& first, std::uint64_t bytes) override {
+    segments.push_back(first.segment);
+    stored += bytes;
+    return {};
+  }
+  Status OnRecord(const Record& record, std::size_t) override {
+    ids.push_back(record.id);
+    bodies += record.body;
+    return record.id == refused ? Status(Code::kInvalid, "refused") : Status();
+  }
+
+  std::vector<std::uint64_t> ids, segments;
+  std::string bodies;
+  std::uint64_t stored = 0, refused = 0;
+};
+
+class FollowerTest : public testing::Test {
+ protected:
+  Status ApplyAll() {
+    return follower.Apply([] { return false; });
+  }
+  void Good(LogPart part) {
+    const Status status = follower.Take(std::move(part));
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  std::string Bad(LogPart part) { return follower.Take(std::move(part)).message(); }
+
+  Kept kept;
+  Follower follower{kept};
+  PartMaker make;
+};
+
+using Ids = std::vector<std::uint64_t>;
+
+TEST_F(FollowerTest, AppliesBatchesInOrder) {
+  Good(make.Batch({1, 2}, PartHeader::kBarrier));
+  Good(make.Batch({3}));
+  EXPECT_TRUE(kept.ids.empty()) << "taken, not applied";
+  EXPECT_EQ(follower.behind(), 2U);
+  ASSERT_TRUE(ApplyAll().ok());
+  EXPECT_EQ(kept.ids, (Ids{1, 2, 3}));
+  EXPECT_EQ(kept.bodies, "bodybodybody");
+  EXPECT_EQ(follower.last(), 3U);
+  EXPECT_EQ(follower.next(), 3U);
+  EXPECT_EQ(follower.batches(), 2U);
+  EXPECT_EQ(follower.waiting_bytes(), 0U);
+  EXPECT_EQ(kept.stored, follower.stored_bytes());
+}
+
+TEST_F(FollowerTest, PartsThatWereThereBeforeAreIgnored) {
+  LogPart again = make.Batch({1});
+  Good(again);
+  Good(again);
+  Good(make.Batch({2}));
+  ASSERT_TRUE(ApplyAll().ok());
+  EXPECT_EQ(kept.ids, (Ids{1, 2}));
+}
+
+TEST_F(FollowerTest, AFrameMayLieAcrossParts) {
+  const std::string payload = FrameOf(PutOf(1, "long body")) + FrameOf(PutOf(2, "end"));
+  for (std::size_t at = 0; at < payload.size(); at += 3) {
+    const bool more = at + 3 < payload.size();
+    Good(make.Part(payload.substr(at, 3), 2, more ? PartHeader::kMore : 0));
+    ASSERT_TRUE(ApplyAll().ok());
+    EXPECT_EQ(kept.ids.empty(), more) << "whole batches only";
+  }
+  EXPECT_EQ(kept.bodies, "long bodyend");
+}
+
+TEST_F(FollowerTest, ABatchWithoutItsLastPartIsVoidWhenANewEpochComes) {
+  Good(make.Batch({1}, PartHeader::kBarrier));
+  Good(make.Part("half of", 5, PartHeader::kMore));
+  ++make.epoch;
+  ++make.segment;
+  Good(make.Batch({2}, PartHeader::kBarrier));
+  ASSERT_TRUE(ApplyAll().ok());
+  EXPECT_EQ(kept.ids, (Ids{1, 2}));
+  EXPECT_EQ(follower.voided(), 1U);
+  EXPECT_EQ(follower.last(), 2U);
+  EXPECT_EQ(kept.stored, follower.stored_bytes());
+  EXPECT_EQ(follower.waiting_bytes(), 0U);
+}
+
+TEST_F(FollowerTest, AVoidBatchMayBeFollowedByAnother) {
+  Good(make.Part("half", 5, PartHeader::kMore | PartHeader::kBarrier));
+  ++make.epoch;
+  Good(make.Part("half", 5, PartHeader::kMore | PartHeader::kBarrier));
+  ++make.epoch;
+  Good(make.Batch({9}, PartHeader::kBarrier));
+  ASSERT_TRUE(ApplyAll().ok());
+  EXPECT_EQ(kept.ids, (Ids{9}));
+  EXPECT_EQ(follower.voided(), 2U);
+}
+
+TEST_F(FollowerTest, StopsAtAHoleWithTheNameOfTheKey) {
+  make.seq = 255;
+  follower.Begin(255);
+  Good(make.Batch({1}));
+  make.Batch({2});
+  EXPECT_EQ(Bad(make.Batch({3})), "j/0000000000000100: is missing");
+}
+
+TEST_F(FollowerTest, ChecksTheChainButForTheFirstPart) {
+  make.chain = 12345;
+  Good(make.Batch({1}));
+  make.chain ^= 1;
+  EXPECT_EQ(Bad(make.Batch({2})), "j/0000000000000002: the checksum is wrong");
+}
+
+TEST_F(FollowerTest, PositionsHaveNoHoles) {
+  Good(make.Batch({1}));
+  ++make.position;
+  EXPECT_EQ(Bad(make.Batch({2})), "j/0000000000000002: its first record is number 3, not 2");
+}
+
+TEST_F(FollowerTest, EpochsRise) {
+  make.epoch = 5;
+  Good(make.Batch({1}));
+  make.epoch = 4;
+  EXPECT_EQ(Bad(make.Batch({2})), "j/0000000000000002: epoch 4 comes after 5");
+}
+
+TEST_F(FollowerTest, SegmentsRiseByOne) {
+  Good(make.Batch({1}));
+  make.segment = 3;
+  EXPECT_EQ(Bad(make.Batch({2})), "j/0000000000000002: segment 3 comes after 1");
+}
+
+TEST_F(FollowerTest, NothingFollowsTheLastBatchOfAnEpoch) {
+  Good(make.Batch({1}, PartHeader::kLast));
+  PartMaker late = make;
+  EXPECT_EQ(Bad(late.Batch({2})), "j/0000000000000002: follows the last batch of its epoch");
+  ++make.epoch;
+  Good(make.Batch({2}));
+}
+
+TEST_F(FollowerTest, AKeyHoldsItsOwnPart) {
+  LogPart part = make.Batch({1});
+  make.seq = 1;
+  make.chain = 0;
+  make.position = 1;
+  LogPart other = make.Batch({1});
+  other.seq = 2;
+  Good(part);
+  EXPECT_EQ(Bad(other), "j/0000000000000002: holds the part j/0000000000000001");
+}
+
+TEST_F(FollowerTest, WhatCannotBeReadStopsIt) {
+  Good(make.Part("no frame", 1, 0));
+  EXPECT_EQ(ApplyAll().message(), "j/0000000000000001: a record is cut off");
+}
+
+TEST_F(FollowerTest, ABatchHasAsManyRecordsAsItSays) {
+  Good(make.Part(FrameOf(PutOf(1, "")), 2, 0));
+  EXPECT_EQ(ApplyAll().message(), "j/0000000000000001: the batch has 1 records, not 2");
+}
+
+TEST_F(FollowerTest, AnErrorOfTheStateEndsIt) {
+  kept.refused = 2;
+  Good(make.Batch({1, 2, 3}));
+  EXPECT_EQ(ApplyAll().message(), "j/0000000000000001: refused");
+  EXPECT_EQ(kept.ids, (Ids{1, 2}));
+}
+
+TEST_F(FollowerTest, ABatchWithoutRecordsIsOne) {
+  Good(make.Batch({1}));
+  Good(make.Batch({}));
+  Good(make.Batch({2}));
+  ASSERT_TRUE(ApplyAll().ok());
+  EXPECT_EQ(kept.ids, (Ids{1, 2}));
+}
+
+TEST_F(FollowerTest, AppliesInSlices) {
+  std::vector<std::uint64_t> many;
+  for (std::uint64_t id = 1; id <= 1000; ++id) many.push_back(id);
+  Good(make.Batch(many));
+  int slices = 0;
+  while (!follower.idle()) {
+    ASSERT_TRUE(follower.Apply([] { return true; }).ok());
+    ++slices;
+  }
+  EXPECT_EQ(kept.ids, many);
+  EXPECT_GT(slices, 10);
+}
+
+}  // namespace
+}  // namespace gearstalk

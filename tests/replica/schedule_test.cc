@@ -1,0 +1,277 @@
+// Brokers over a store that is slow, cut off, and answers late, under seeded schedules of kills,
+// stops and cuts. Nothing that was acknowledged is lost or comes back, no two brokers may act at a
+// time, and only whole rounds are seen. GEARSTALK_SCHEDULES says how many seeds are tried.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "tests/replica/sim_broker.h"
+
+namespace gearstalk {
+namespace {
+
+class World {
+ public:
+  explicit World(std::uint64_t seed) : simulation(seed) {
+    for (int i = 0; i < 3; ++i) {
+      brokers.push_back(
+          std::make_unique<SimBroker>(simulation, shard, ledger, "b" + std::to_string(i)));
+    }
+  }
+  // The brokers' pending calls use the simulation.
+  ~World() {
+    for (auto& broker : brokers) broker->Kill();
+  }
+
+  void RunFor(Time span) {
+    const Time until = simulation.now + span;
+    while (simulation.Step(until)) CheckDeadlines();
+    simulation.now = std::max(simulation.now, until);
+  }
+  void CheckDeadlines() {
+    int open = 0;
+    for (const auto& broker : brokers) open += broker->may_serve() ? 1 : 0;
+    if (open > 1) ledger.Fault("two brokers with an open deadline");
+  }
+  SimBroker* Active() {
+    for (const auto& broker : brokers) {
+      if (broker->serving() && broker->may_serve()) return broker.get();
+    }
+    return nullptr;
+  }
+  // How long until a broker serves.
+  Time Outage(Time most) {
+    const Time from = simulation.now;
+    while (Active() == nullptr && simulation.now < from + most) RunFor(10 * kMillisecond);
+    return simulation.now - from;
+  }
+  void Restart() {
+    for (const auto& broker : brokers) {
+      if (!broker->running()) broker->Start();
+    }
+  }
+  std::string Faults() const {
+    std::string all;
+    for (const std::string& fault : ledger.faults) all += fault + "\n";
+    return all;
+  }
+
+  Simulation simulation;
+  FakeShard shard;
+  Ledger ledger;
+  std::vector<std::unique_ptr<SimBroker>> brokers;
+};
+
+void Disturb(World& world) {
+  Simulation& simulation = world.simulation;
+  SimBroker& broker = *world.brokers[simulation.Below(world.brokers.size())];
+  switch (simulation.Below(8)) {
+    case 0:
+      broker.Kill();
+      break;
+    case 1:
+      if (broker.running()) broker.Stop();
+      break;
+    case 2:
+      if (broker.stopped()) broker.Continue();
+      break;
+    case 3:
+      broker.link.cut = !broker.link.cut;
+      break;
+    case 4:
+      broker.link.lose_answer = static_cast<unsigned>(simulation.Below(60));
+      broker.link.lose_request = static_cast<unsigned>(simulation.Below(60));
+      break;
+    case 5:
+      broker.link.most = kMillisecond + static_cast<Time>(simulation.Below(800)) * kMillisecond;
+      break;
+    case 6:
+      if (!broker.stopped()) broker.Leave();
+      break;
+    case 7:
+      world.shard.full = simulation.Chance(30);
+      break;
+  }
+}
+
+void Heal(World& world) {
+  world.shard.full = false;
+  for (const auto& broker : world.brokers) {
+    broker->link.cut = false;
+    broker->link.lose_answer = broker->link.lose_request = 0;
+    broker->link.most = 3 * kMillisecond;
+    if (broker->stopped()) broker->Continue();
+  }
+  world.Restart();
+}
+
+// Whether a broker serves before long. Those that end are started again, as a service manager does.
+bool Serves(World& world) {
+  for (int second = 0; second < 60 && world.Active() == nullptr; ++second) {
+    world.Restart();
+    world.RunFor(kSecond);
+  }
+  return world.Active() != nullptr;
+}
+
+void RunSchedule(std::uint64_t seed) {
+  World world(seed);
+  for (const auto& broker : world.brokers) broker->max_bytes = 64 * 1024;
+  world.Restart();
+  for (int step = 0; step < 25; ++step) {
+    world.RunFor(static_cast<Time>(world.simulation.Below(1500)) * kMillisecond);
+    Disturb(world);
+    if (world.simulation.Chance(40)) world.Restart();
+  }
+  Heal(world);
+  EXPECT_TRUE(Serves(world)) << "nobody serves";
+  // Once more, so that what was acknowledged last is looked for, too.
+  world.RunFor(kSecond);
+  if (SimBroker* active = world.Active()) active->Kill();
+  EXPECT_TRUE(Serves(world)) << "nobody serves";
+  EXPECT_EQ(world.Faults(), "");
+  EXPECT_FALSE(world.ledger.put.empty());
+}
+
+TEST(Schedules, NothingIsLostDoubledOrBroughtBack) {
+  const char* wanted = std::getenv("GEARSTALK_SCHEDULES");
+  const std::uint64_t seeds = wanted == nullptr ? 60 : std::strtoull(wanted, nullptr, 10);
+  for (std::uint64_t seed = 1; seed <= seeds && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    RunSchedule(seed);
+  }
+}
+
+// Schedules that once went wrong.
+class Schedule : public testing::TestWithParam<std::uint64_t> {};
+TEST_P(Schedule, Of) { RunSchedule(GetParam()); }
+INSTANTIATE_TEST_SUITE_P(Seeds, Schedule, testing::Values(164, 774, 954, 959, 9489));
+
+TEST(Takeover, OfACrashedBrokerTakesALease) {
+  World world(1);
+  world.Restart();
+  world.RunFor(5 * kSecond);
+  SimBroker* active = world.Active();
+  ASSERT_NE(active, nullptr);
+  active->Kill();
+  const Time outage = world.Outage(10 * kSecond);
+  EXPECT_GT(outage, kSecond);
+  EXPECT_LT(outage, 2 * kSecond + 700 * kMillisecond);
+  EXPECT_EQ(world.Faults(), "");
+}
+
+TEST(Takeover, OfABrokerThatLeavesTakesNoTime) {
+  World world(2);
+  world.Restart();
+  world.RunFor(5 * kSecond);
+  SimBroker* active = world.Active();
+  ASSERT_NE(active, nullptr);
+  active->Leave();
+  EXPECT_LT(world.Outage(10 * kSecond), 100 * kMillisecond);
+  EXPECT_EQ(world.Faults(), "");
+}
+
+TEST(Takeover, AStoppedBrokerFindsItselfFenced) {
+  World world(3);
+  world.Restart();
+  world.RunFor(5 * kSecond);
+  SimBroker* first = world.Active();
+  ASSERT_NE(first, nullptr);
+  first->Stop();
+  world.RunFor(5 * kSecond);
+  SimBroker* second = world.Active();
+  ASSERT_NE(second, nullptr);
+  EXPECT_NE(first, second);
+  first->Continue();
+  EXPECT_FALSE(first->may_serve());
+  world.RunFor(kSecond);
+  EXPECT_EQ(first->exit_code(), 3);
+  EXPECT_EQ(world.Faults(), "");
+}
+
+// The store is away from everybody: its return finds the leader that was.
+TEST(Pause, OfTheStoreKeepsTheLeader) {
+  World world(4);
+  world.Restart();
+  world.RunFor(5 * kSecond);
+  SimBroker* active = world.Active();
+  ASSERT_NE(active, nullptr);
+  for (const auto& broker : world.brokers) broker->link.cut = true;
+  world.RunFor(10 * kSecond);
+  EXPECT_EQ(world.Active(), nullptr);
+  for (const auto& broker : world.brokers) broker->link.cut = false;
+  EXPECT_LT(world.Outage(10 * kSecond), kSecond);
+  EXPECT_EQ(world.Active(), active);
+  EXPECT_EQ(active->journal().Replica()->suspensions, 1U);
+  EXPECT_EQ(world.Faults(), "");
+}
+
+TEST(Space, OfAFullStoreComesBackAndNothingIsLost) {
+  World world(5);
+  world.Restart();
+  world.RunFor(5 * kSecond);
+  SimBroker* active = world.Active();
+  ASSERT_NE(active, nullptr);
+  world.shard.full = true;
+  world.RunFor(10 * kSecond);
+  EXPECT_EQ(world.Active(), active) << "nobody can take over either";
+  EXPECT_FALSE(active->journal().Health().ok());
+  EXPECT_FALSE(active->journal().Accepts(Record::Kind::kPut));
+  world.shard.full = false;
+  world.RunFor(3 * kSecond);
+  EXPECT_TRUE(active->journal().Health().ok());
+  active->Kill();
+  EXPECT_LT(world.Outage(10 * kSecond), 10 * kSecond);
+  EXPECT_EQ(world.Faults(), "");
+}
+
+// The leader holds on without beats; then there is space again, and it is cut off, at any moment.
+TEST(Space, OfALeaderThatHeldOnIsTakenOverAfterItsLease) {
+  for (int step = 0; step < 80; ++step) {
+    World world(7);
+    world.Restart();
+    world.RunFor(5 * kSecond);
+    SimBroker* active = world.Active();
+    ASSERT_NE(active, nullptr);
+    world.shard.full = true;
+    world.RunFor(step * 100 * kMillisecond);
+    active->link.cut = true;
+    world.shard.full = false;
+    world.RunFor(10 * kSecond);
+    EXPECT_NE(world.Active(), nullptr);
+    EXPECT_NE(world.Active(), active);
+    EXPECT_EQ(world.Faults(), "") << step;
+  }
+}
+
+TEST(Space, TheLogStaysBelowMaxBytesAndDeletionsMakeRoom) {
+  World world(6);
+  for (const auto& broker : world.brokers) {
+    broker->max_bytes = 256 * 1024;
+    broker->body_size = 2000;
+    broker->delete_percent = 0;
+  }
+  world.Restart();
+  for (int i = 0; i < 20; ++i) {
+    world.RunFor(kSecond);
+    std::uint64_t stored = 0;
+    for (const auto& [seq, bytes] : world.shard.parts) stored += bytes.size();
+    EXPECT_LT(stored, 256 * 1024U + 64 * 1024);
+  }
+  SimBroker* active = world.Active();
+  ASSERT_NE(active, nullptr);
+  EXPECT_FALSE(active->journal().Accepts(Record::Kind::kPut));
+  EXPECT_EQ(active->journal().Health().message(), "replica.max_bytes is reached");
+  active->delete_percent = 100;
+  active->put_percent = 0;
+  world.RunFor(20 * kSecond);
+  EXPECT_TRUE(active->journal().Accepts(Record::Kind::kPut));
+  EXPECT_GT(world.shard.view.oldest, 1U);
+  EXPECT_EQ(world.Faults(), "");
+}
+
+}  // namespace
+}  // namespace gearstalk

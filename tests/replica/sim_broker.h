@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "broker/journal/journal.h"
+#include "broker/replica/replicated_journal.h"
+#include "tests/replica/fake_store.h"
+
+namespace gearstalk {
+
+// What clients were told, by all brokers of a simulation together.
+struct Ledger {
+  std::set<std::uint64_t> put, deleted;          // acknowledged
+  std::set<std::uint64_t> ending;                // a deletion was asked for
+  std::map<std::uint64_t, std::uint64_t> group;  // of each job that was asked for: its round
+  std::vector<std::string> faults;               // what must not happen
+
+  void Fault(const std::string& what) { faults.push_back(what); }
+};
+
+// A broker process: a replicated journal, a state that is the set of live jobs, and clients that
+// put and delete while it serves. Killing it leaves what it sent on its way.
+class SimBroker final : private JournalEvents, private LiveState {
+ public:
+  SimBroker(Simulation& simulation, FakeShard& shard, Ledger& ledger, std::string name);
+
+  void Start();
+  void Kill();
+  // Stopped: nothing comes to it, and it does nothing; time goes on.
+  void Stop();
+  void Continue();
+  void Leave();
+
+  bool running() const { return journal_ != nullptr; }
+  bool stopped() const { return stopped_; }
+  bool serving() const { return journal_ != nullptr && serving_ && !suspended_; }
+  bool may_serve() const { return journal_ != nullptr && journal_->MayServe(); }
+  bool caught_up() const { return journal_ != nullptr && journal_->Replica()->caught_up; }
+  const std::set<std::uint64_t>& jobs() const { return jobs_; }
+  std::optional<int> exit_code() const { return exit_code_; }
+  const std::string& why() const { return why_; }
+  ReplicatedJournal& journal() { return *journal_; }
+
+  FakeLink link;
+  std::uint64_t max_bytes = 1 << 20;
+  std::size_t body_size = 20;
+  Time lease = 2 * kSecond;
+  unsigned put_percent = 50, delete_percent = 60;
+
+ private:
+  void OnFollowing(const FollowProgress&) override {}
+  void OnActive() override {}
+  void OnServing() override;
+  void OnSuspended(bool) override { suspended_ = true; }
+  void OnResumed() override { suspended_ = false; }
+  void OnOver(Status why, int exit_code) override;
+  Status Apply(const Record& record) override;
+  bool Capture(std::uint64_t id, const std::function<void(const Record&)>& emit) override;
+  void CaptureSettings(const std::function<void(const Record&)>& emit) override;
+
+  void Round();
+  void Serve();
+  void Acknowledge();
+  Record PutRecord(std::uint64_t id) const;
+
+  struct Waiting {
+    Lsn lsn;
+    std::uint64_t id;
+    bool is_put;
+  };
+
+  Simulation& simulation_;
+  FakeShard& shard_;
+  Ledger& ledger_;
+  const std::string name_;
+  std::unique_ptr<ReplicatedJournal> journal_;
+  std::set<std::uint64_t> jobs_;
+  std::uint64_t next_id_ = 1;
+  bool serving_ = false, suspended_ = false, stopped_ = false;
+  std::vector<std::function<void()>> kept_;  // came while it was stopped
+  std::uint64_t life_ = 0;                   // counts starts
+  std::uint64_t wake_ = 0;                   // number of the timer that is set
+  std::vector<Waiting> waiting_;             // for the journal
+  std::optional<int> exit_code_;
+  std::string why_;
+  std::string body_;
+};
+
+}  // namespace gearstalk

@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+"""What works on the replicated journal beside a broker, and how a broker starts:
+tools_test.py BROKER."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from cluster import ETCD, PATIENCE, Broker, Client, Etcd, Shard, eventually, free_ports
+
+BROKER = sys.argv.pop(1)
+
+
+def setUpModule() -> None:  # pylint: disable=invalid-name
+    if ETCD is None:
+        raise unittest.SkipTest("there is no etcd")
+
+
+class OnEtcd(unittest.TestCase):
+    etcd: Etcd
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.etcd = Etcd(1)
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.etcd.close()
+
+    def setUp(self) -> None:
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.path = Path(directory.name)
+
+    def shard(self, name: str = "") -> Shard:
+        return Shard(BROKER, self.etcd, f"/{self.id()}{name}/")
+
+
+class Tools(OnEtcd):
+    def fill(self, shard: Shard) -> Broker:
+        broker = shard.broker("b1")
+        broker.wait_for("^ready ")
+        with broker.connect() as client:
+            for body in ("one", "two", "three"):
+                client.put(body)
+            client.say("delete 2")
+        return broker
+
+    def local(self, directory: Path) -> tuple[subprocess.Popen, int]:
+        """A broker without etcd on a directory, and its port."""
+        port, = free_ports(1)
+        process = subprocess.Popen([BROKER, "--data-dir", str(directory), "--listen",
+                                    f"127.0.0.1:{port}"], stderr=subprocess.DEVNULL)
+
+        def listens() -> bool:
+            with socket.socket() as probe:
+                return probe.connect_ex(("127.0.0.1", port)) == 0
+        self.addCleanup(process.wait, PATIENCE)
+        self.addCleanup(process.kill)
+        eventually("it listens", listens)
+        return process, port
+
+    def take(self, port: int) -> list[tuple[int, str]]:
+        client = Client(port)
+        self.addCleanup(client.close)
+        return client.take_all()
+
+    def test_check_lists_what_is_there_while_it_is_in_use(self) -> None:
+        with self.shard() as shard:
+            self.fill(shard)
+            done = shard.tool("--journal-check", "etcd")
+            self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+            self.assertRegex(done.stdout, r"(?m)^reign: epoch 1, b1 at 127\.0\.0\.1:\d+, lease 3000 ms$")
+            self.assertRegex(done.stdout, r"(?m)^segment \d+ from j/0{15}1: \d+ batches, ")
+            self.assertIn("2 live jobs", done.stdout)
+
+    def test_check_names_what_is_damaged(self) -> None:
+        with self.shard() as shard:
+            self.fill(shard).close()
+            self.etcd.nodes[0].ctl("put", f"/{self.id()}/j/0000000000000002", "no part")
+            done = shard.tool("--journal-check", "etcd")
+            self.assertEqual(done.returncode, 1, done)
+            self.assertIn("j/0000000000000002", done.stdout)
+            broker = shard.broker("b2")
+            self.assertEqual(broker.wait(), 1)
+            self.assertIn("j/0000000000000002", broker.said)
+
+    def test_check_of_an_unused_prefix(self) -> None:
+        done = self.shard().tool("--journal-check", "etcd")
+        self.assertEqual(done.returncode, 1, done)
+        self.assertIn("there is no journal below this prefix", done.stderr)
+
+    def test_out_into_a_directory_and_back_into_another_shard(self) -> None:
+        out = self.path / "out"
+        with self.shard() as shard:
+            self.fill(shard)
+            done = shard.tool("--journal-export", str(out))
+            self.assertEqual(done.returncode, 0, done)
+            again = shard.tool("--journal-export", str(out))
+            self.assertEqual(again.returncode, 1, "the directory must not exist")
+            refused = shard.tool("--journal-import", str(out))
+            self.assertEqual(refused.returncode, 1, refused)
+            self.assertIn("this shard has a journal already", refused.stderr)
+        process, port = self.local(out)
+        self.assertEqual(self.take(port), [(1, "one"), (3, "three")])
+        other = self.shard(".other")
+        locked = other.tool("--journal-import", str(out))
+        self.assertEqual(locked.returncode, 1, "the directory is in use")
+        process.terminate()
+        process.wait(PATIENCE)
+        done = other.tool("--journal-import", str(out))
+        self.assertEqual(done.returncode, 0, done)
+        with other:
+            broker = other.broker("b1")
+            broker.wait_for("^ready ")
+            with broker.connect() as client:
+                self.assertEqual(client.take_all(), [(1, "one"), (3, "three")])
+                self.assertEqual(client.put("four"), "INSERTED 4")
+
+    def test_upgrade_of_the_format_there_is(self) -> None:
+        with self.shard() as shard:
+            self.fill(shard)
+            done = shard.tool("--journal-upgrade")
+            self.assertEqual((done.returncode, done.stdout),
+                             (0, "the journal has format 1 already\n"), done)
+
+
+class Starting(OnEtcd):
+    def refused(self, shard: Shard, *flags: str) -> str:
+        done = shard.tool("--listen", "127.0.0.1:0", *flags)
+        self.assertEqual(done.returncode, 2, done)
+        return done.stderr
+
+    def test_what_a_configuration_may_not_say(self) -> None:
+        shard = self.shard()
+        wrong = {
+            ("--data-dir", str(self.path)): "excludes etcd.endpoints",
+            ("--etcd-endpoints", "nowhere"): "etcd.endpoints: 'nowhere'",
+            ("--etcd-endpoints", "https://127.0.0.1:1"): "either all begin with https://",
+            ("--etcd-prefix", "/no-slash"): "etcd.prefix: '/no-slash'",
+            ("--etcd-user", "u", "--etcd-password-file", str(self.path / "none")):
+                "etcd.password_file",
+        }
+        for flags, words in wrong.items():
+            with self.subTest(flags):
+                self.assertIn(words, self.refused(shard, *flags))
+                self.assertIn(words, self.refused(shard, *flags, "--check-config"))
+
+    def test_a_socket_of_the_service_manager_is_refused(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            def inherit() -> None:
+                os.dup2(listening.fileno(), 3)
+                os.environ["LISTEN_PID"] = str(os.getpid())
+            line = ["/bin/sh", "-c", 'LISTEN_PID=$$ LISTEN_FDS=1 exec "$@"', "sh", BROKER,
+                    *self.shard().flags]
+            done = subprocess.run(line, preexec_fn=inherit, pass_fds=(3,), capture_output=True,
+                                  text=True, timeout=PATIENCE, check=False)
+        self.assertEqual(done.returncode, 2, done)
+        self.assertIn("socket", done.stderr)
+
+    def test_all_brokers_of_a_shard_have_one_server_name(self) -> None:
+        with self.shard() as shard:
+            shard.broker("b1").wait_for("^ready ")
+            other = shard.broker("b2", "--server-name", "other")
+            self.assertEqual(other.wait(), 2)
+            self.assertIn("server_name: this shard belongs to 'gearstalkd', not to 'other'",
+                          other.said)
+
+    def test_endpoints_of_two_clusters_are_refused(self) -> None:
+        other = Etcd(1)
+        self.addCleanup(other.close)
+        with self.shard() as shard:
+            broker = shard.broker("b1", "--etcd-endpoints", other.nodes[0].endpoint)
+            self.assertEqual(broker.wait(), 2)
+            self.assertIn("belong to different clusters", broker.said)
+
+    def test_it_waits_for_an_etcd_that_is_not_there(self) -> None:
+        etcd = Etcd(1)
+        self.addCleanup(etcd.close)
+        etcd.nodes[0].kill()
+        with Shard(BROKER, etcd, "/late/") as shard:
+            broker = shard.broker("b1")
+            broker.wait_readyz("503 no answer from etcd: ")
+            self.assertTrue(broker.refuses())
+            etcd.nodes[0].start()
+            broker.wait_for("^ready ")
+            self.assertEqual(broker.readyz(), (200, "ready"))
+            with broker.connect() as client:
+                self.assertEqual(client.put("one"), "INSERTED 1")
+
+    def test_a_large_file_of_etcd_is_told(self) -> None:
+        node = self.etcd.nodes[0]
+        for key in ("x", "y"):
+            node.ctl("put", f"/{self.id()}-{key}", text="x" * (1 << 20))
+        with self.shard() as shard:
+            broker = shard.broker("b1", "--replica-max-bytes", str(1 << 20))
+            broker.wait_for(r"the file of etcd is larger than replica\.max_bytes: .*" + node.endpoint)
+            broker.wait_for("^ready ")
+            self.assertGreater(
+                broker.metric("gearstalkd_etcd_db_bytes", f'{{endpoint="{node.endpoint}"}}'), 1 << 20)
+
+    def test_json_on_standard_error_stays_json(self) -> None:
+        with self.shard() as shard:
+            broker = shard.broker("b1", "--log-format", "json", "--log-level", "error")
+            broker.wait_for('"ready"')
+            lines = [json.loads(line) for line in broker.said.splitlines()]
+            self.assertEqual([line["event"] for line in lines], ["standby", "ready"])
+
+    def test_a_standby_ends_in_order_while_etcd_is_away(self) -> None:
+        etcd = Etcd(1)
+        self.addCleanup(etcd.close)
+        with Shard(BROKER, etcd, "/away/") as shard:
+            shard.broker("b1").wait_for("^ready ")
+            standby = shard.broker("b2")
+            standby.wait_for("^standby$")
+            etcd.nodes[0].kill()
+            standby.signal(signal.SIGTERM)
+            self.assertEqual(standby.wait(), 0)
+
+    def test_an_active_broker_ends_in_order_while_etcd_is_away(self) -> None:
+        for number, code in ((signal.SIGTERM, 0), (signal.SIGUSR2, 3)):
+            etcd = Etcd(1)
+            self.addCleanup(etcd.close)
+            with self.subTest(number.name), Shard(BROKER, etcd, "/away/", 1000) as shard:
+                # It waits for an answer until it is isolated, and longer.
+                broker = shard.broker("b1", "--limits-stop-timeout", "3")
+                broker.wait_for("^ready ")
+                etcd.nodes[0].kill()
+                broker.wait_readyz("503 suspended: ")
+                broker.signal(number)
+                self.assertEqual(broker.wait(), code, broker.said)
+
+    def test_a_taken_port_is_found_at_the_start(self) -> None:
+        with self.shard() as shard, socket.create_server(("127.0.0.1", 0)) as taken:
+            shard.broker("b1").wait_for("^ready ")
+            port = taken.getsockname()[1]
+            done = shard.tool("--listen", f"127.0.0.1:{port}", "--admin", "127.0.0.1:0")
+            self.assertEqual(done.returncode, 1, done)
+            self.assertIn(f"127.0.0.1:{port}", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
