@@ -1,0 +1,229 @@
+// The requests of the transfer speech. Each decodes, makes its calls of the engine's Transfers, and
+// notes what came of them.
+
+#include "admin/transfer/requests.h"
+
+#include <array>
+#include <string>
+
+#include "admin/transfer/convert.h"
+#include "admin/transfer/walk.h"
+
+namespace gearstalk::transfer {
+namespace {
+
+template <typename Message>
+bool Read(TransferSession& session, const Frame& frame, Message& message) {
+  if (ReadFields(frame.fields, message)) return true;
+  session.Fail(Problem::kBad, "a message that cannot be read");
+  return false;
+}
+
+void RefuseTube(TransferSession& session, std::string_view what, std::string_view tube) {
+  session.Fail(Problem::kNotAllowed, "transfers need the rights admin and " + std::string(what) +
+                                         " on tube " + std::string(tube));
+}
+
+void SendMark(TransferSession& session, const std::string& name, const Mark& mark, bool known) {
+  MarkOf of{.name = name,
+            .mark = mark.Encode(),
+            .held = session.transfers().HeldOf(name),
+            .known = known,
+            .persistent = session.engine().journal().Persistent(),
+            .next_id = session.engine().next_id(),
+            .class_high = session.classes().high,
+            .class_normal = session.classes().normal,
+            .class_low = session.classes().low};
+  session.Send(Type::kMark, of);
+}
+
+void Open(TransferSession& session, const Frame& frame) {
+  Opening opening;
+  if (!ReadFields(frame.fields, opening) || opening.name.empty()) {
+    return session.Refuse(Problem::kBad, "a transfer without a name");
+  }
+  if (!session.Use(opening.name)) {
+    return session.Refuse(Problem::kInUse,
+                          "another connection works on the transfer " + opening.name);
+  }
+  const Mark* known = session.transfers().Find(opening.name);
+  if (known != nullptr) {
+    const bool same = opening.any_fingerprint || known->fingerprint == opening.fingerprint;
+    if (same) return SendMark(session, opening.name, *known, true);
+    return session.Refuse(Problem::kOtherSource,
+                          "the transfer " + opening.name + " was of another content of the source");
+  }
+  Mark mark{.kind = opening.kind, .fingerprint = opening.fingerprint};
+  if (!opening.create) return SendMark(session, opening.name, mark, false);
+  const bool can_keep = opening.smallest_id > 0 &&
+                        session.transfers().CanKeepIds(opening.smallest_id, opening.next_id);
+  if (opening.ids == Ids::kKeep && !can_keep) {
+    return session.Refuse(Problem::kIdsTaken, "the broker has given out ids up to " +
+                                                  std::to_string(session.engine().next_id() - 1) +
+                                                  ": old ids cannot be kept, use --ids new");
+  }
+  mark.keep_ids = can_keep && opening.ids != Ids::kNew;
+  const Transfers::Change begun = session.transfers().Begin(
+      opening.name, mark, mark.keep_ids ? opening.next_id : 0, opening.burials);
+  if (!begun.ok()) return session.Refuse(Problem::kBusy, "the journal takes nothing");
+  session.out().HoldUntil(begun.lsn);
+  SendMark(session, opening.name, *session.transfers().Find(opening.name), false);
+}
+
+void Put(TransferSession& session, const Frame& frame) {
+  Job job;
+  if (!Read(session, frame, job)) return;
+  job.body = frame.body;
+  if (!session.May(right::kProduce, job.tube)) return RefuseTube(session, "produce", job.tube);
+  Mark change{.settled = job.settled};
+  if (!job.altered.empty()) {
+    change.jobs.push_back({.key = std::string(job.source_key),
+                           .tube = std::string(job.tube),
+                           .job = 0,
+                           .kind = OutcomeKind::kAltered,
+                           .text = std::string(job.altered)});
+  }
+  session.Note(session.transfers().Put(session.now(), session.transfer(), ToRecord(job),
+                                       job.source_key, std::move(change)),
+               true);
+}
+
+void Hold(TransferSession& session, const Frame& frame) {
+  Job job;
+  if (!Read(session, frame, job)) return;
+  job.body = frame.body;
+  if (job.held == 0) return session.Fail(Problem::kBad, "a job held in no phase");
+  if (!session.May(right::kProduce, job.tube)) return RefuseTube(session, "produce", job.tube);
+  session.Note(session.transfers().Hold(session.transfer(), ToRecord(job)), true);
+}
+
+template <typename Act>
+void ForEachId(TransferSession& session, const Frame& frame, Act act) {
+  IdList list;
+  if (!Read(session, frame, list)) return;
+  for (const std::uint64_t id : list.ids) {
+    if (!session.failed()) session.Note(act(id));
+  }
+}
+
+void Confirm(TransferSession& session, const Frame& frame) {
+  ForEachId(session, frame,
+            [&](std::uint64_t id) { return session.transfers().Confirm(session.transfer(), id); });
+}
+
+void Commit(TransferSession& session, const Frame& frame) {
+  ForEachId(session, frame, [&](std::uint64_t id) {
+    return session.transfers().Commit(session.now(), session.transfer(), id);
+  });
+}
+
+void Drop(TransferSession& session, const Frame& frame) {
+  ForEachId(session, frame,
+            [&](std::uint64_t id) { return session.transfers().Drop(session.transfer(), id); });
+}
+
+void Advance(TransferSession& session, const Frame& frame) {
+  Mark change;
+  if (!Read(session, frame, change)) return;
+  change.whole = false;
+  session.Note(session.transfers().Advance(session.transfer(), std::move(change)));
+}
+
+void SetTube(TransferSession& session, const Frame& frame) {
+  Tube tube;
+  if (!Read(session, frame, tube)) return;
+  if (!session.May(right::kAdmin, tube.tube)) return RefuseTube(session, "admin", tube.tube);
+  session.Note(session.transfers().SetTube(ToRecord(tube)));
+}
+
+void NextId(TransferSession& session, const Frame& frame) {
+  ForEachId(session, frame, [&](std::uint64_t id) { return session.transfers().RaiseNextId(id); });
+}
+
+// Held jobs first, then the mark: what a crash leaves in between can be forgotten again.
+void Forget(TransferSession& session, const Frame& frame) {
+  Forgetting forgetting;
+  if (!Read(session, frame, forgetting)) return;
+  if (!session.Use(forgetting.name)) {
+    return session.Fail(Problem::kInUse, "another connection works on the transfer");
+  }
+  Transfers& transfers = session.transfers();
+  JobId last = 0;
+  while (forgetting.held != Held::kRefuse && !session.failed()) {
+    const Transfers::Held* held = transfers.NextHeld(last);
+    if (held == nullptr) break;
+    last = held->record.values().id;
+    if (held->transfer != forgetting.name) continue;
+    session.Note(forgetting.held == Held::kCommit
+                     ? transfers.Commit(session.now(), forgetting.name, last)
+                     : transfers.Drop(forgetting.name, last));
+  }
+  if (!session.failed()) session.Note(transfers.Forget(forgetting.name));
+}
+
+void Sync(TransferSession& session, const Frame& /*frame*/) { session.Answer(); }
+
+void ListHeld(TransferSession& session, const Frame& /*frame*/) {
+  session.Begin(std::make_unique<HeldWalk>());
+}
+
+void Export(TransferSession& session, const Frame& frame) {
+  Selection selection;
+  if (!ReadFields(frame.fields, selection)) return session.Refuse(Problem::kBad, "no selection");
+  session.Begin(std::make_unique<ExportWalk>(std::move(selection), session.engine().next_id()));
+}
+
+void ListTransfers(TransferSession& session, const Frame& /*frame*/) {
+  std::string name;
+  while (const Mark* mark = session.transfers().NextMark(name)) {
+    SendMark(session, name, *mark, true);
+  }
+  session.Send(Type::kEnd, End{});
+}
+
+void HoldBack(TransferSession& session, const Frame& frame) {
+  Selection selection;
+  if (!ReadFields(frame.fields, selection)) return session.Refuse(Problem::kBad, "no selection");
+  session.Begin(std::make_unique<HoldBackWalk>(std::move(selection)));
+}
+
+struct Request {
+  Type type;
+  bool changes;  // not done after a failure, up to the next kSync
+  void (*handler)(TransferSession&, const Frame&);
+  bool in_transfer = true;  // needs a kOpen before it
+};
+
+constexpr std::array kRequests = {
+    Request{Type::kOpen, false, Open, false},
+    Request{Type::kPut, true, Put},
+    Request{Type::kHold, true, Hold},
+    Request{Type::kConfirm, true, Confirm},
+    Request{Type::kCommit, true, Commit},
+    Request{Type::kDrop, true, Drop},
+    Request{Type::kAdvance, true, Advance},
+    Request{Type::kTube, true, SetTube},
+    Request{Type::kNextId, true, NextId},
+    Request{Type::kForget, true, Forget, false},
+    Request{Type::kSync, false, Sync, false},
+    Request{Type::kListHeld, false, ListHeld},
+    Request{Type::kExport, false, Export, false},
+    Request{Type::kTransfers, false, ListTransfers, false},
+    Request{Type::kHoldBack, false, HoldBack},
+};
+
+}  // namespace
+
+void RunRequest(TransferSession& session, const Frame& frame) {
+  for (const Request& request : kRequests) {
+    if (request.type != frame.type) continue;
+    if (request.changes && session.failed()) return;
+    if (request.in_transfer && session.transfer().empty()) {
+      return session.Refuse(Problem::kBad, "no transfer is open");
+    }
+    return request.handler(session, frame);
+  }
+  session.Refuse(Problem::kBad, "an unknown request");
+}
+
+}  // namespace gearstalk::transfer

@@ -1,0 +1,146 @@
+#include "admin/transfer/session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "admin/transfer/requests.h"
+
+namespace gearstalk::transfer {
+
+TransferSession::~TransferSession() {
+  if (transfer_.empty()) return;
+  transfers().Release();
+  protocol_.GiveTransfer(transfer_);
+}
+
+bool TransferSession::May(std::uint8_t rights, std::string_view tube) const {
+  const auto& access = wire_.peer().access;
+  return access == nullptr || (access->Allows(rights, tube) && access->Allows(right::kAdmin, tube));
+}
+
+bool TransferSession::MayAdmin() const {
+  const auto& access = wire_.peer().access;
+  return access == nullptr || access->AllowsSome(right::kAdmin);
+}
+
+bool TransferSession::Use(const std::string& name) {
+  if (name == transfer_) return true;
+  if (!protocol_.TakeTransfer(name)) return false;
+  if (!transfer_.empty()) protocol_.GiveTransfer(transfer_);
+  transfer_ = name;
+  return true;
+}
+
+InputResult TransferSession::OnInput(std::string_view bytes, Scope /*scope*/) {
+  std::size_t used = 0;
+  if (!greeted_) {
+    if (bytes.size() < kGreeting.size()) return {0, Then::kMore};
+    if (!bytes.starts_with(kGreeting)) {
+      out().Append("expected 'gearstalk-transfer 1'\r\n");
+      return {bytes.size(), Then::kClose};
+    }
+    greeted_ = true;
+    used = kGreeting.size();
+    out().Append(kGreeting);
+    if (!MayAdmin()) {
+      wire_.OnRefused(Refusal::kRights, {.command = "transfer"});
+      Refuse(Problem::kNotAllowed, "transfers need the right admin");
+      return {bytes.size(), Then::kClose};
+    }
+  }
+  const InputResult result = Run(bytes.substr(used));
+  return {used + result.bytes, result.then};
+}
+
+InputResult TransferSession::Run(std::string_view bytes) {
+  const std::size_t all = bytes.size();
+  for (Turn turn(wire_.share(), out());; turn.Count()) {
+    if (broken_) return {all, Then::kClose};
+    if (turn.Over(out())) return {all - bytes.size(), Then::kYield};
+    if (walk_ != nullptr) {
+      if (walk_->Advance(*this)) walk_ = nullptr;
+      return {all - bytes.size(), Then::kYield};
+    }
+    Frame frame;
+    switch (Next(bytes, frame)) {
+      case Cut::kMore:
+        return {all - bytes.size(), Then::kMore};
+      case Cut::kBad:
+        broken_ = true;
+        Refuse(Problem::kBad, "bytes that are no frame");
+        break;
+      case Cut::kWhole:
+        RunRequest(*this, frame);
+        current_.clear();
+        break;
+    }
+  }
+}
+
+Cut TransferSession::Next(std::string_view& bytes, Frame& frame) {
+  std::size_t need = 0;
+  if (pending_.empty()) {
+    const Cut cut = TakeFrame(bytes, frame, need);
+    if (cut != Cut::kMore) return cut;
+    pending_ = bytes;
+    bytes = {};
+    return Cut::kMore;
+  }
+  for (;;) {
+    std::string_view whole = pending_;
+    const Cut cut = TakeFrame(whole, frame, need);
+    if (cut == Cut::kBad) return cut;
+    if (cut == Cut::kWhole) break;
+    if (bytes.empty()) return Cut::kMore;
+    const std::string_view part = bytes.substr(0, need - pending_.size());
+    pending_ += part;
+    bytes.remove_prefix(part.size());
+  }
+  current_ = std::exchange(pending_, {});
+  std::string_view whole = current_;
+  return TakeFrame(whole, frame, need);
+}
+
+void TransferSession::Note(const Transfers::Change& change, bool has_id) {
+  if (!change.ok()) {
+    switch (change.code) {
+      case Code::kDraining:
+        return Fail(Problem::kBusy, "the broker is draining");
+      case Code::kOutOfMemory:
+        return Fail(Problem::kBusy, "limits.memory of the broker is reached");
+      case Code::kJournal:
+        return Fail(Problem::kBusy,
+                    "the journal takes nothing: " + engine().journal().Health().message());
+      case Code::kNotIgnored:
+        return Fail(Problem::kBusy, "the job before it is not settled");
+      case Code::kInUse:
+        return Fail(Problem::kInUse, "the transfer has held jobs");
+      default:
+        return Fail(Problem::kBad, "there is no such job or transfer");
+    }
+  }
+  lsn_ = std::max(lsn_, change.lsn);
+  ++done_.requests;
+  if (has_id) done_.ids.push_back(change.id);
+}
+
+void TransferSession::Fail(Problem problem, std::string text) {
+  done_.problem = problem;
+  done_.text = std::move(text);
+}
+
+void TransferSession::Answer() {
+  if (const Mark* mark = transfers().Find(transfer_)) done_.settled = mark->settled;
+  out().HoldUntil(lsn_);
+  Send(Type::kAck, done_);
+  done_ = {};
+}
+
+void TransferSession::Refuse(Problem problem, std::string text) {
+  Ack refusal;
+  refusal.problem = problem;
+  refusal.text = std::move(text);
+  Send(Type::kRefused, refusal);
+}
+
+}  // namespace gearstalk::transfer

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "admin/transfer/protocol.h"
+#include "broker/engine/engine.h"
+#include "broker/server/protocol.h"
+#include "broker/transfer/frame.h"
+
+namespace gearstalk::transfer {
+
+class TransferSession;
+
+// An answer of many frames, made in slices.
+class Walk {
+ public:
+  static constexpr int kSlice = 512;  // jobs or tubes
+
+  virtual ~Walk() = default;
+  // Does one slice; true: it was the last one.
+  virtual bool Advance(TransferSession& session) = 0;
+};
+
+// One connection that speaks of transfers. Requests that change something are not answered one by
+// one: the next kSync is, when all of them are durable. After a request that could not be done, the
+// others up to the next kSync are not done either.
+class TransferSession final : public Session {
+ public:
+  TransferSession(TransferProtocol& protocol, Wire& wire) : protocol_(protocol), wire_(wire) {}
+  ~TransferSession() override;
+
+  InputResult OnInput(std::string_view bytes, Scope scope) override;
+  void OnEof() override {}
+  bool Idle() const override { return walk_ == nullptr && pending_.empty(); }
+  std::string_view ClientId() const override { return "transfer"; }
+
+  // --- For the requests
+  Engine& engine() { return protocol_.engine(); }
+  Transfers& transfers() { return engine().transfers(); }
+  Output& out() { return wire_.out(); }
+  Time now() const { return wire_.Now(); }
+  const TransferProtocol::Classes& classes() const { return protocol_.classes(); }
+  const std::string& transfer() const { return transfer_; }
+  bool May(std::uint8_t rights, std::string_view tube) const;
+  bool MayAdmin() const;
+  // Makes the connection the user of a transfer; false: another connection is.
+  bool Use(const std::string& name);
+  void Begin(std::unique_ptr<Walk> walk) { walk_ = std::move(walk); }
+  // A change was made, or could not be.
+  void Note(const Transfers::Change& change, bool has_id = false);
+  void Fail(Problem problem, std::string text);
+  bool failed() const { return done_.problem != Problem::kNone; }
+  void Answer();
+  void Refuse(Problem problem, std::string text);
+
+  template <typename Message>
+  void Send(Type type, const Message& message) {
+    std::string frame;
+    AppendFrame(frame, type, message);
+    out().Append(frame);
+  }
+
+ private:
+  InputResult Run(std::string_view bytes);
+  // Takes the first frame out of `pending_` and `bytes`.
+  Cut Next(std::string_view& bytes, Frame& frame);
+
+  TransferProtocol& protocol_;
+  Wire& wire_;
+  bool greeted_ = false;
+  bool broken_ = false;
+  std::string pending_;  // the beginning of a frame
+  std::string current_;  // the frame that is being run, if it was pending
+  std::string transfer_;
+  Ack done_;  // since the last kSync
+  Lsn lsn_ = 0;
+  std::unique_ptr<Walk> walk_;
+};
+
+}  // namespace gearstalk::transfer

@@ -1,0 +1,134 @@
+#include "broker/binlog/directory.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace gearstalk::binlog {
+namespace {
+
+Status Failed(const char* call, const std::string& path) {
+  return {Code::kIo, fmt::format("{} {}: {}", call, path, std::strerror(errno))};
+}
+
+// 0: it is not one of the log's.
+std::uint64_t NumberOf(std::string_view name) {
+  constexpr std::string_view kPrefix = "binlog.";
+  if (!name.starts_with(kPrefix)) return 0;
+  name.remove_prefix(kPrefix.size());
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(name.begin(), name.end(), number);
+  const bool whole = error == std::errc() && end == name.end() && name.front() != '0';
+  return whole ? number : 0;
+}
+
+Status SyncDirectory(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return Failed("open", path);
+  const int failed = ::fsync(fd);
+  const int error = errno;
+  ::close(fd);
+  errno = error;
+  return failed != 0 ? Failed("fsync", path) : Status();
+}
+
+}  // namespace
+
+Result<MappedFile> MappedFile::Open(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return Failed("open", path);
+  struct stat info {};
+  void* data = nullptr;
+  const bool known = ::fstat(fd, &info) == 0;
+  const auto size = static_cast<std::size_t>(known ? info.st_size : 0);
+  if (size > 0) data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+  const int error = errno;
+  ::close(fd);
+  errno = error;
+  if (!known) return Failed("fstat", path);
+  if (data == MAP_FAILED) return Failed("mmap", path);
+  return MappedFile(static_cast<const char*>(data), size);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (size_ > 0) ::munmap(const_cast<char*>(data_), size_);
+}
+
+void MappedFile::Forget() const {
+  if (size_ > 0) ::madvise(const_cast<char*>(data_), size_, MADV_DONTNEED);
+}
+
+Result<std::vector<NumberedFile>> FindFiles(const std::string& directory) {
+  DIR* const open = ::opendir(directory.c_str());
+  if (open == nullptr) return Failed("open", directory);
+  std::vector<NumberedFile> files;
+  while (const dirent* entry = ::readdir(open)) {
+    if (const std::uint64_t number = NumberOf(entry->d_name); number > 0) {
+      files.push_back({number, entry->d_name});
+    }
+  }
+  ::closedir(open);
+  std::sort(files.begin(), files.end(),
+            [](const NumberedFile& a, const NumberedFile& b) { return a.number < b.number; });
+  return files;
+}
+
+Result<Directory> Directory::Read(const std::string& directory, Time now) {
+  Result<std::vector<NumberedFile>> found = FindFiles(directory);
+  if (!found.ok()) return found.status();
+  if (found.value().empty()) {
+    return Status(Code::kNotFound, directory + " has no files binlog.N");
+  }
+  Directory log;
+  log.names_ = std::move(found.value());
+  std::uint64_t hash = 0;
+  for (const NumberedFile& file : log.names_) {
+    Result<MappedFile> mapped = MappedFile::Open(directory + "/" + file.name);
+    if (!mapped.ok()) return mapped.status();
+    const std::string_view bytes = mapped.value().bytes();
+    hash = XXH3_64bits_withSeed(bytes.data(), bytes.size(), hash ^ file.number);
+    log.index_.AddFile(file.name, file.number, bytes);
+    mapped.value().Forget();
+    log.files_.push_back(std::move(mapped.value()));
+  }
+  log.index_.Finish(now);
+  log.fingerprint_ = fmt::format("binlog {:016x} in {} files", hash, log.names_.size());
+  return log;
+}
+
+Status Retire(const std::string& directory) {
+  const Result<std::vector<NumberedFile>> files = FindFiles(directory);
+  if (!files.ok()) return files.status();
+  const std::string to = directory + "/imported-binlog";
+  if (::mkdir(to.c_str(), 0750) != 0 && errno != EEXIST) return Failed("mkdir", to);
+  for (const NumberedFile& file : files.value()) {
+    const std::string from = directory + "/" + file.name;
+    if (::rename(from.c_str(), (to + "/" + file.name).c_str()) != 0) return Failed("rename", from);
+  }
+  if (Status status = SyncDirectory(to); !status.ok()) return status;
+  return SyncDirectory(directory);
+}
+
+}  // namespace gearstalk::binlog

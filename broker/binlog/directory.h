@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "broker/base/status.h"
+#include "broker/binlog/job_index.h"
+
+namespace gearstalk::binlog {
+
+// A file of the log in memory, read from the disk as it is used.
+class MappedFile {
+ public:
+  static Result<MappedFile> Open(const std::string& path);
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  ~MappedFile();
+
+  std::string_view bytes() const { return {data_, size_}; }
+  // The pages that were read are of no use until they are read again.
+  void Forget() const;
+
+ private:
+  MappedFile(const char* data, std::size_t size) : data_(data), size_(size) {}
+
+  const char* data_;
+  std::size_t size_;
+};
+
+struct NumberedFile {
+  std::uint64_t number = 0;
+  std::string name;  // binlog.N
+};
+
+// The files binlog.N of a directory by ascending N; none where there are none.
+Result<std::vector<NumberedFile>> FindFiles(const std::string& directory);
+
+// A whole log: its jobs, and where their bodies lie. `now` decides which delayed jobs are due.
+class Directory {
+ public:
+  static Result<Directory> Read(const std::string& directory, Time now);
+
+  const JobIndex& index() const { return index_; }
+  std::string_view BodyOf(const Job& job) const {
+    return files_[job.file].bytes().substr(job.body_offset, job.body_size);
+  }
+  // Changes when a byte of the log does.
+  const std::string& fingerprint() const { return fingerprint_; }
+  const std::vector<NumberedFile>& files() const { return names_; }
+
+ private:
+  Directory() = default;
+
+  std::vector<NumberedFile> names_;
+  std::vector<MappedFile> files_;
+  JobIndex index_;
+  std::string fingerprint_;
+};
+
+// Moves binlog.N to DIRECTORY/imported-binlog/, durably.
+Status Retire(const std::string& directory);
+
+}  // namespace gearstalk::binlog

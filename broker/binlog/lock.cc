@@ -1,0 +1,57 @@
+#include "broker/binlog/lock.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace gearstalk::binlog {
+namespace {
+
+struct flock WholeFile() {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return lock;
+}
+
+// gearstalkd holds an flock besides the fcntl lock; beanstalkd does not.
+const char* HolderOf(int fd) {
+  const bool ours = ::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  return ours ? "gearstalkd" : "beanstalkd";
+}
+
+}  // namespace
+
+Result<Lock> Lock::Hold(const std::string& directory) {
+  const std::string path = directory + "/lock";
+  int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640);
+  const bool writable = fd >= 0;
+  if (!writable) fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    // Without a lock file, or a directory, nobody can have locked it.
+    if (errno == ENOENT || errno == EROFS || errno == EACCES) return Lock(-1);
+    return Status(Code::kIo, fmt::format("open {}: {}", path, std::strerror(errno)));
+  }
+  struct flock lock = WholeFile();
+  if (!writable || ::fcntl(fd, F_SETLK, &lock) != 0) {
+    lock = WholeFile();
+    ::fcntl(fd, F_GETLK, &lock);
+    if (lock.l_type != F_UNLCK) {
+      const std::string text =
+          fmt::format("{}, pid {}, uses {}", HolderOf(fd), lock.l_pid, directory);
+      ::close(fd);
+      return Status(Code::kInUse, text);
+    }
+  }
+  return Lock(fd);
+}
+
+Lock::~Lock() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+}  // namespace gearstalk::binlog

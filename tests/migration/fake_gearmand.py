@@ -1,0 +1,129 @@
+"""What take-over needs of a gearmand with a store."""
+
+import itertools
+import socket
+import struct
+
+from fake_server import FakeServer
+
+
+class Job:
+    def __init__(self, number: int, function: str, body: bytes, job_class: int) -> None:
+        self.number, self.function, self.body, self.job_class = number, function, body, job_class
+        self.holder: object = None
+
+    @property
+    def handle(self) -> bytes:
+        return b"H:fake:%d" % self.number
+
+
+class FakeGearmand(FakeServer):
+    def __init__(self) -> None:
+        self.jobs: dict[bytes, Job] = {}
+        self.numbers = itertools.count(1)
+        self.lives = 1
+        self.sessions: list[Session] = []
+        super().__init__()
+        self.url = f"gearman://127.0.0.1:{self.port}"
+
+    def add(self, function: str, body: str, job_class: int = 1) -> None:
+        job = Job(next(self.numbers), function, body.encode(), job_class)
+        self.jobs[job.handle] = job
+
+    def restart(self) -> None:
+        """As from a store: the jobs get other handles."""
+        self.lives += 1
+        self.sessions = []
+        left, self.jobs, self.numbers = self.jobs.values(), {}, itertools.count(1)
+        for job in left:
+            self.add(job.function, job.body.decode(), job.job_class)
+
+    def session(self, connection: socket.socket) -> "Session":
+        session = Session(self, connection)
+        with self.lock:
+            self.sessions.append(session)
+        return session
+
+
+class Session:
+    def __init__(self, server: FakeGearmand, connection: socket.socket) -> None:
+        self.server, self.connection = server, connection
+        self.bytes, self.client_id = b"", "-"
+        self.functions: list[str] = []
+
+    def feed(self, data: bytes) -> None:
+        self.bytes += data
+        while self.bytes:
+            if self.bytes[:1] != b"\0":
+                if b"\n" not in self.bytes:
+                    return
+                line, self.bytes = self.bytes.split(b"\n", 1)
+                self.server.send(self.connection, self.line(line.decode()))
+                continue
+            if len(self.bytes) < 12:
+                return
+            kind, size = struct.unpack(">II", self.bytes[4:12])
+            if len(self.bytes) < 12 + size:
+                return
+            body, self.bytes = self.bytes[12:12 + size], self.bytes[12 + size:]
+            for kind, arguments in self.packet(kind, body.split(b"\0")):
+                answer = b"\0".join(arguments)
+                self.server.send(self.connection,
+                                 b"\0RES" + struct.pack(">II", kind, len(answer)) + answer)
+
+    def leave(self) -> None:
+        if self in self.server.sessions:
+            self.server.sessions.remove(self)
+        for job in self.server.jobs.values():
+            if job.holder is self:
+                job.holder = None
+
+    def packet(self, kind: int, arguments: list[bytes]) -> list[tuple[int, list[bytes]]]:
+        jobs = self.server.jobs
+        if kind == 1:
+            self.functions.append(arguments[0].decode())
+        elif kind == 22:
+            self.client_id = arguments[0].decode()
+        elif kind == 16:
+            return [(17, arguments)]
+        elif kind == 30:
+            waiting = [job for job in jobs.values()
+                       if job.holder is None and job.function in self.functions]
+            if not waiting:
+                return [(10, [])]
+            job = min(waiting, key=lambda each: each.job_class)
+            job.holder = self
+            return [(31, [job.handle, job.function.encode(), b"", job.body])]
+        elif kind == 13:
+            job = jobs.get(arguments[0])
+            if job is None:
+                return [(19, [b"JOB_NOT_FOUND", b"no such job"])]
+            del jobs[job.handle]
+        elif kind == 15:
+            known = b"1" if arguments[0] in jobs else b"0"
+            return [(20, [arguments[0], known, b"0", b"0", b"0"])]
+        return []
+
+    def line(self, line: str) -> bytes:
+        jobs = list(self.server.jobs.values())
+        functions = sorted({job.function for job in jobs})
+        workers = lambda name: sum(name in each.functions for each in self.server.sessions)
+        rows = []
+        if line == "getpid":
+            return b"OK %d\n" % self.server.lives
+        if line == "status":
+            for name in functions:
+                mine = [job for job in jobs if job.function == name]
+                running = sum(job.holder is not None for job in mine)
+                rows.append(f"{name}\t{len(mine)}\t{running}\t{workers(name)}")
+        elif line == "prioritystatus":
+            for name in functions:
+                counts = [sum(job.function == name and job.holder is None
+                              and job.job_class == each for job in jobs) for each in range(3)]
+                rows.append("\t".join(map(str, [name, *counts, workers(name)])))
+        elif line == "show jobs":
+            rows = [f"{job.handle.decode()}\t0\t0\t1" for job in jobs]
+        elif line == "workers":
+            rows = [f"7 127.0.0.1 {each.client_id} : {' '.join(each.functions)}"
+                    for each in self.server.sessions]
+        return "".join(row + "\n" for row in rows).encode() + b".\n"

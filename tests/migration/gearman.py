@@ -1,0 +1,116 @@
+"""A Gearman client and worker, and the real gearmand."""
+
+import os
+import socket
+import struct
+import subprocess
+import time
+
+from tools import PATIENCE
+
+CAN_DO, SUBMIT, CREATED, GRAB_UNIQ, ASSIGN_UNIQ, NO_JOB = 1, 7, 8, 30, 31, 10
+STATUS, COMPLETE, FAIL, EXCEPTION, DATA, WARNING = 12, 13, 14, 25, 28, 29
+SUBMIT_BG, SUBMIT_HIGH_BG, SUBMIT_LOW_BG, SUBMIT_EPOCH = 18, 32, 34, 36
+OPTION, CLIENT_ID = 26, 22
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+class Peer:
+    """One connection to a Gearman server."""
+
+    def __init__(self, address: str) -> None:
+        host, port = address.rsplit(":", 1)
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                self.socket = socket.create_connection((host, int(port)), PATIENCE)
+                break
+            except OSError:
+                assert time.monotonic() < end
+                time.sleep(0.02)
+        self.file = self.socket.makefile("rb")
+
+    def send(self, kind: int, *arguments: bytes | str) -> None:
+        body = b"\0".join(each.encode() if isinstance(each, str) else each for each in arguments)
+        self.socket.sendall(b"\0REQ" + struct.pack(">II", kind, len(body)) + body)
+
+    def receive(self) -> tuple[int, list[bytes]]:
+        head = self.file.read(12)
+        kind, size = struct.unpack(">II", head[4:])
+        return kind, self.file.read(size).split(b"\0")
+
+    def ask(self, kind: int, *arguments: bytes | str) -> tuple[int, list[bytes]]:
+        self.send(kind, *arguments)
+        return self.receive()
+
+    def lines(self, command: str) -> list[str]:
+        self.socket.sendall(command.encode() + b"\n")
+        lines = []
+        while (line := self.file.readline().decode().rstrip("\n")) != ".":
+            lines.append(line)
+        return lines
+
+    def grab(self) -> list[bytes]:
+        """The next job: handle, function, unique, body. A worker that polls."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            kind, job = self.ask(GRAB_UNIQ)
+            if kind == ASSIGN_UNIQ:
+                return job
+            assert kind == NO_JOB and time.monotonic() < end
+            time.sleep(0.02)
+
+    def close(self) -> None:
+        self.file.close()
+        self.socket.close()
+
+    def __enter__(self) -> "Peer":
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.close()
+
+
+class Gearmand:
+    """The real one, on a free port."""
+
+    def __init__(self, *options: str) -> None:
+        self.address = f"127.0.0.1:{free_port()}"
+        self.url = f"gearman://{self.address}"
+        self.line = ["gearmand", "-L", "127.0.0.1", "-p", self.address.split(":")[1], "-l", "none",
+                     *options]
+        self.start()
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(self.line, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL)
+        Peer(self.address).close()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait(PATIENCE)
+
+    def functions(self) -> dict[str, tuple[int, int]]:
+        """Jobs and running jobs of each function."""
+        with Peer(self.address) as peer:
+            rows = [line.split("\t") for line in peer.lines("status")]
+        return {row[0]: (int(row[1]), int(row[2])) for row in rows}
+
+    def waiting(self) -> int:
+        return sum(total for total, _ in self.functions().values())
+
+    def __enter__(self) -> "Gearmand":
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.kill()
+
+
+def has_gearmand() -> bool:
+    return any(os.access(os.path.join(path, "gearmand"), os.X_OK)
+               for path in os.environ["PATH"].split(":") + ["/usr/sbin"])

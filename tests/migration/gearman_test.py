@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+"""Draining a running gearmand, and the bridge: gearman_test.py BROKER CTL."""
+
+import json
+import subprocess
+import sys
+import time
+import unittest
+
+from gearman import (CAN_DO, COMPLETE, CREATED, DATA, EXCEPTION, FAIL, OPTION, STATUS, SUBMIT,
+                     SUBMIT_BG, SUBMIT_EPOCH, SUBMIT_HIGH_BG, SUBMIT_LOW_BG, WARNING, Gearmand,
+                     Peer, has_gearmand)
+from tools import CTL, PATIENCE, Broker, Folder, ctl, exported, jobs
+
+
+def fill(old: Gearmand, count: int = 600) -> None:
+    """Background jobs of each class, with and without keys."""
+    with Peer(old.address) as client:
+        for number in range(count):
+            kind = (SUBMIT_HIGH_BG, SUBMIT_BG, SUBMIT_LOW_BG)[number % 3]
+            key = f"key {number}" if number % 2 else ""
+            assert client.ask(kind, f"f{number % 2}", key, f"body {number}\0rest")[0] == CREATED
+
+
+class Tool:
+    """A take-over or bridge that runs on."""
+
+    def __init__(self, *words: object) -> None:
+        self.process = subprocess.Popen([CTL, *map(str, words)], stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL)
+
+    def __enter__(self) -> "Tool":
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait(PATIENCE)
+
+    def end(self) -> int:
+        self.process.terminate()
+        return self.process.wait(PATIENCE)
+
+
+def carry(case: unittest.TestCase, client: Peer, worker: Peer) -> None:
+    """All that a worker may say comes back to the client, who has submitted three jobs."""
+    handles = {}
+    for number in range(3):
+        kind, (handle,) = client.ask(SUBMIT, "f", f"u{number}", f"job {number}")
+        case.assertEqual(kind, CREATED)
+        handles[f"job {number}".encode()] = handle
+    worker.send(CAN_DO, "f")
+    taken = {}
+    for number in range(3):
+        handle, function, unique, body = worker.grab()
+        case.assertEqual((function, unique), (b"f", b"u" + body[-1:]))
+        taken[body] = handle
+    worker.send(WARNING, taken[b"job 0"], b"care\0ful")
+    worker.send(DATA, taken[b"job 0"], b"part")
+    worker.send(STATUS, taken[b"job 0"], b"1", b"2")
+    worker.send(COMPLETE, taken[b"job 0"], b"the\0end")
+    worker.send(FAIL, taken[b"job 1"])
+    worker.send(EXCEPTION, taken[b"job 2"], b"why")
+    said = [client.receive() for _ in range(6)]
+    mine = lambda body: [each for each in said if each[1][0] == handles[body]]
+    case.assertEqual(mine(b"job 0"), [
+        (WARNING, [handles[b"job 0"], b"care", b"ful"]), (DATA, [handles[b"job 0"], b"part"]),
+        (STATUS, [handles[b"job 0"], b"1", b"2"]), (COMPLETE, [handles[b"job 0"], b"the", b"end"])])
+    case.assertEqual(mine(b"job 1"), [(FAIL, [handles[b"job 1"]])])
+    case.assertEqual(mine(b"job 2"), [(EXCEPTION, [handles[b"job 2"], b"why"])])
+
+
+@unittest.skipUnless(has_gearmand(), "needs gearmand")
+class TakeOver(unittest.TestCase):
+    def test_background_jobs_move_once(self) -> None:
+        with Folder() as folder, Gearmand() as old, Broker("--data-dir", folder / "d") as broker:
+            fill(old)
+            report = folder / "report.json"
+            ctl("take-over", old.url, "--to", broker.address, "--report", report)
+            found = json.loads(report.read_text())
+            self.assertEqual((found["moved"], found["left"], found["altered"], found["uncertain"]),
+                             (600, 0, 0, 0))
+            self.assertEqual(found["ids"], "new")
+            self.assertEqual(old.waiting(), 0)
+            moved = {job["body"]: job for job in jobs(exported("--from", broker.address))}
+            self.assertEqual(len(moved), 600)
+            for number in range(600):
+                job = moved[f"body {number}\0rest"]
+                self.assertEqual(job["priority"], (512, 65536, 131072)[number % 3])
+                self.assertEqual(job.get("unique", ""), f"key {number}" if number % 2 else "")
+                self.assertEqual((job["tube"], job["state"]), (f"f{number % 2}", "ready"))
+                self.assertFalse(job.get("keep_on_failure", False))
+            self.assertIn("0 held", ctl("transfers", "--to", broker.address))
+
+    def test_keys(self) -> None:
+        with Folder() as folder, Gearmand() as old, Broker("--data-dir", folder / "d") as broker:
+            with Peer(old.address) as client:
+                client.ask(SUBMIT_BG, "f", "-", "the body is the key")
+                client.ask(SUBMIT_BG, "f", "x" * 64, "long key")
+                client.ask(SUBMIT_BG, "f", "y" * 63, b"\0a NUL in front")
+            ctl("take-over", old.url, "--to", broker.address)
+            moved = {job["body"]: job for job in jobs(exported("--from", broker.address))}
+            self.assertTrue(moved["the body is the key"]["unique_is_body"])
+            self.assertEqual(moved["long key"]["unique"], "x" * 63)
+            self.assertEqual(moved["\0a NUL in front"]["unique"], "y" * 63)
+
+    def test_priorities_as_the_broker_has_them(self) -> None:
+        with Folder() as folder, Gearmand() as old, \
+                Broker("--data-dir", folder / "d", "--gearman-priority-high", 7,
+                       "--gearman-priority-normal", 8, "--gearman-priority-low", 9) as broker:
+            fill(old, 6)
+            ctl("take-over", old.url, "--to", broker.address)
+            self.assertEqual(sorted(job["priority"] for job in jobs(exported("--from", broker.address))),
+                             [7, 7, 8, 8, 9, 9])
+
+    def test_a_key_that_is_here_is_joined(self) -> None:
+        with Folder() as folder, Gearmand() as old, Broker("--data-dir", folder / "d") as broker:
+            for address in (old.address, broker.address):
+                with Peer(address) as client:
+                    client.ask(SUBMIT_BG, "f", "same", "of " + address)
+            report = folder / "report.json"
+            ctl("take-over", old.url, "--to", broker.address, "--report", report, code=3)
+            found = json.loads(report.read_text())
+            self.assertEqual((found["moved"], found["joined"]), (0, 1))
+            self.assertEqual([job["body"] for job in jobs(exported("--from", broker.address))],
+                             ["of " + broker.address])
+
+    def test_who_waits_gets_the_result(self) -> None:
+        with Folder() as folder, Gearmand() as old, Broker("--data-dir", folder / "d") as broker, \
+                Tool("take-over", old.url, "--to", broker.address, "--follow") as tool, \
+                Peer(old.address) as client, Peer(broker.address) as worker:
+            client.ask(OPTION, "exceptions")
+            carry(self, client, worker)
+            self.assertEqual(tool.end(), 0)
+            self.assertEqual(old.waiting(), 0)
+
+    def test_a_background_job_that_somebody_joined(self) -> None:
+        with Folder() as folder, Gearmand() as old, Broker("--data-dir", folder / "d") as broker, \
+                Peer(old.address) as first, Peer(old.address) as client, \
+                Peer(broker.address) as worker:
+            first.ask(SUBMIT_BG, "f", "u", "background")
+            client.ask(SUBMIT, "f", "u", "background")
+            worker.send(CAN_DO, "f")
+            with Tool("take-over", old.url, "--to", broker.address) as tool:
+                handle, *_ = worker.grab()
+                worker.send(COMPLETE, handle, b"result")
+                self.assertEqual(client.receive()[1][1], b"result")
+                self.assertEqual(tool.process.wait(PATIENCE), 0)
+
+    def test_no_worker_here(self) -> None:
+        with Folder() as folder, Gearmand() as old, Broker("--data-dir", folder / "d") as broker, \
+                Peer(old.address) as client:
+            client.ask(SUBMIT, "f", "u", "waits")
+            client.ask(SUBMIT_BG, "f", "v", "moves")
+            report = folder / "report.json"
+            ctl("take-over", old.url, "--to", broker.address, "--report", report, code=3)
+            found = json.loads(report.read_text())
+            self.assertEqual((found["moved"], found["left"]), (1, 1))
+            self.assertEqual(old.waiting(), 1)
+
+    def test_not_due_and_low_behind_it(self) -> None:
+        with Folder() as folder, Gearmand() as old, Broker("--data-dir", folder / "d") as broker:
+            with Peer(old.address) as client:
+                client.ask(SUBMIT_EPOCH, "f", "later", str(int(time.time()) + 100_000), "later")
+                client.ask(SUBMIT_LOW_BG, "f", "low", "low")
+                client.ask(SUBMIT_HIGH_BG, "f", "high", "high")
+            report = folder / "report.json"
+            ctl("take-over", old.url, "--to", broker.address, "--report", report, code=3)
+            found = json.loads(report.read_text())
+            self.assertEqual((found["moved"], found["left"]), (1, 2))
+            self.assertIn("import its store", found["jobs"][-1]["text"])
+
+    def test_another_worker(self) -> None:
+        with Folder() as folder, Gearmand() as old, Broker("--data-dir", folder / "d") as broker, \
+                Peer(old.address) as worker:
+            fill(old, 20)
+            worker.send(CAN_DO, "f0")
+            worker.grab()
+            report = folder / "report.json"
+            ctl("take-over", old.url, "--to", broker.address, "--report", report, code=3)
+            found = json.loads(report.read_text())
+            self.assertEqual((found["moved"], found["altered"], found["left"]), (19, 9, 1))
+
+    def test_functions_that_are_meant(self) -> None:
+        with Folder() as folder, Gearmand() as old, Broker("--data-dir", folder / "d") as broker:
+            fill(old, 20)
+            ctl("take-over", old.url, "--to", broker.address, "--except", "f0")
+            self.assertEqual(old.functions()["f0"][0], 10)
+            ctl("take-over", old.url, "--to", broker.address, "--tube", "f0")
+            self.assertEqual(old.waiting(), 0)
+
+    def test_wrong_calls(self) -> None:
+        ctl("take-over", "gearman://127.0.0.1:1", "--ids", "keep", code=2)
+        ctl("take-over", "http://127.0.0.1:1", code=2)
+        ctl("take-over", "gearman://127.0.0.1:1", code=1)
+
+
+@unittest.skipUnless(has_gearmand(), "needs gearmand")
+class Bridge(unittest.TestCase):
+    def check(self, old: str, new: str) -> None:
+        with Tool("bridge", "--from", f"gearman://{old}", "--to", f"gearman://{new}", "--function",
+                  "f") as tool, Peer(old) as client, Peer(new) as worker:
+            client.ask(OPTION, "exceptions")
+            carry(self, client, worker)
+            self.assertEqual(tool.end(), 0)
+
+    def test_from_gearmand_to_the_broker(self) -> None:
+        with Gearmand() as old, Broker() as broker:
+            self.check(old.address, broker.address)
+
+    def test_from_the_broker_to_gearmand(self) -> None:
+        with Gearmand() as old, Broker() as broker:
+            self.check(broker.address, old.address)
+
+    def test_from_gearmand_to_gearmand(self) -> None:
+        with Gearmand() as old, Gearmand() as new:
+            self.check(old.address, new.address)
+
+    def test_the_other_server_dies(self) -> None:
+        with Gearmand() as old, Gearmand() as new, Peer(old.address) as client, \
+                Tool("bridge", "--from", old.url, "--to", new.url, "--function", "f"):
+            client.ask(SUBMIT, "f", "u", "again")
+            with Peer(new.address) as worker:
+                worker.send(CAN_DO, "f")
+                self.assertEqual(worker.grab()[3], b"again")
+                new.kill()
+            new.start()
+            with Peer(new.address) as worker:
+                worker.send(CAN_DO, "f")
+                handle, *_ = worker.grab()
+                worker.send(COMPLETE, handle, b"done")
+            self.assertEqual(client.receive()[1][1], b"done")
+
+    def test_so_many_at_a_time(self) -> None:
+        with Gearmand() as old, Gearmand() as new, Peer(old.address) as client, \
+                Tool("bridge", "--from", old.url, "--to", new.url, "--function", "f", "--jobs", 3):
+            for number in range(9):
+                client.ask(SUBMIT_BG, "f", str(number), "x")
+            with Peer(new.address) as worker:
+                worker.send(CAN_DO, "f")
+                taken = [worker.grab()[0] for _ in range(3)]
+                self.assertEqual(new.waiting(), 3)
+                for handle in taken:
+                    worker.send(COMPLETE, handle, b"")
+                for _ in range(6):
+                    worker.send(COMPLETE, worker.grab()[0], b"")
+                end = time.monotonic() + PATIENCE
+                while old.waiting():
+                    self.assertLess(time.monotonic(), end)
+                    time.sleep(0.05)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Logs and stores of old servers, imported and exported: import_test.py BROKER CTL."""
+
+import json
+import os
+import pwd
+import shutil
+import sys
+import unittest
+
+from tools import (DAMAGED, FIXTURES, LOGS, Broker, Folder, copy, ctl, expected, exported, jobs,
+                   without_ids)
+
+
+def plain(many: list[dict]) -> list[dict]:
+    """As expected.json has them: with the fields that it always names."""
+    return [{"delay_s": 0, "priority": 0, **({} if "body_base64" in job else {"body": ""}), **job}
+            for job in many]
+
+
+class Logs(unittest.TestCase):
+    def check(self, name: str, *target: object) -> None:
+        want = expected(name)
+        with Folder() as folder:
+            log = copy(name, folder / "log")
+            report = folder / "report.json"
+            ctl("import", f"binlog:{log}", *target, "--report", report)
+            found = json.loads(report.read_text())
+            self.assertEqual(found["imported"], len(want["jobs"]))
+            self.assertEqual(found["ids"], "keep")
+            lines = exported(*(("--from", target[1]) if target[0] == "--to" else target))
+            self.assertEqual(plain(jobs(lines)), want["jobs"])
+            self.assertGreaterEqual(json.loads(lines[-1])["end"]["next_id"], want["next_id_at_least"])
+            self.assertIn("already imported", ctl("import", f"binlog:{log}", *target))
+
+    def test_into_a_directory(self) -> None:
+        for name in LOGS:
+            with self.subTest(name), Folder() as folder:
+                self.check(name, "--data-dir", folder / "new")
+
+    def test_into_a_broker(self) -> None:
+        for name in LOGS:
+            with self.subTest(name), Folder() as folder, Broker("--data-dir", folder) as broker:
+                self.check(name, "--to", broker.address)
+
+    def test_damaged(self) -> None:
+        for name in DAMAGED:
+            with self.subTest(name), Folder() as folder:
+                log = copy(name, folder / "log")
+                new, report = folder / "new", folder / "report.json"
+                ctl("import", f"binlog:{log}", "--data-dir", new, "--report", report, code=4)
+                note = expected(name)["notes"][0]
+                self.assertIn(f"{note['file']}:{note['offset']}",
+                              [each["where"] for each in json.loads(report.read_text())["notes"]])
+                self.assertFalse(new.exists())
+                ctl("import", f"binlog:{log}", "--data-dir", new, "--accept-damage", code=3)
+                self.assertEqual(plain(jobs(exported("--data-dir", new))), expected(name)["jobs"])
+
+    def test_round_trip(self) -> None:
+        with Folder() as folder:
+            log = copy("binlog-v7-states", folder / "log")
+            ctl("import", f"binlog:{log}", "--data-dir", folder / "one")
+            ctl("export", "--data-dir", folder / "one", "--out", folder / "jobs")
+            ctl("import", f"jobs:{folder / 'jobs'}", "--data-dir", folder / "two")
+            first = (folder / "jobs").read_text().splitlines()
+            self.assertEqual(exported("--data-dir", folder / "two")[1:], first[1:])
+
+    @unittest.skipIf(os.getuid() != 0, "only root makes files of others")
+    def test_files_are_of_the_owner_of_the_directory(self) -> None:
+        nobody = pwd.getpwnam("nobody")
+        with Folder() as folder, Folder() as old:
+            os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+            ctl("import", f"binlog:{copy(LOGS[0], old / 'log')}", "--data-dir", folder)
+            owners = {file.name: file.stat().st_uid for file in folder.iterdir()}
+            self.assertIn("state", owners)
+            self.assertEqual(set(owners.values()), {nobody.pw_uid}, owners)
+
+    def test_retire(self) -> None:
+        with Folder() as folder:
+            log = copy("binlog-v5", folder / "log")
+            ctl("import", f"binlog:{log}", "--data-dir", folder / "new", "--retire")
+            self.assertTrue((log / "imported-binlog" / "binlog.1").exists())
+            again = ctl("import", f"binlog:{log}", "--data-dir", folder / "new", "--retire")
+            self.assertIn("already imported", again)
+
+    def test_another_content_is_another_source(self) -> None:
+        with Folder() as folder:
+            log = copy("binlog-v5", folder / "log")
+            ctl("import", f"binlog:{log}", "--data-dir", folder / "new")
+            copy("binlog-v7-states", log)
+            ctl("import", f"binlog:{log}", "--data-dir", folder / "new", code=5)
+
+    def test_ids_that_are_taken(self) -> None:
+        with Folder() as folder:
+            log, other = copy("binlog-v5", folder / "a"), copy("binlog-v7-limit", folder / "b")
+            ctl("import", f"binlog:{log}", "--data-dir", folder / "new")
+            ctl("import", f"binlog:{other}", "--data-dir", folder / "new", "--ids", "keep", code=1)
+            ctl("import", f"binlog:{other}", "--data-dir", folder / "new", "--id-map", folder / "map")
+            self.assertEqual(len((folder / "map").read_text().splitlines()), 11)
+
+    def test_without_a_data_directory(self) -> None:
+        with Folder() as folder, Broker() as broker:
+            log = copy("binlog-v5", folder / "log")
+            said = ctl("import", f"binlog:{log}", "--to", broker.address, code=1)
+            self.assertIn("--volatile", said)
+            ctl("import", f"binlog:{log}", "--to", broker.address, "--volatile")
+
+    def test_dry_run_and_wrong_calls(self) -> None:
+        with Folder() as folder:
+            log = copy("binlog-v5", folder / "log")
+            self.assertIn("0 imported", ctl("import", f"binlog:{log}", "--dry-run"))
+        ctl("import", "nonsense:x", code=2)
+        ctl("import", code=2)
+
+    def test_tubes_and_names(self) -> None:
+        with Folder() as folder:
+            log = copy("binlog-v5", folder / "log")
+            ctl("import", f"binlog:{log}", "--data-dir", folder / "new", "--tube", "shop-mail",
+                "--rename", "shop-mail=letters")
+            self.assertEqual({job["tube"] for job in jobs(exported("--data-dir", folder / "new"))},
+                             {"letters"})
+
+    def test_transfers(self) -> None:
+        with Folder() as folder:
+            log = copy("binlog-v5", folder / "log")
+            ctl("import", f"binlog:{log}", "--data-dir", folder / "new", "--source", "mine")
+            self.assertIn("mine: import, finished", ctl("transfers", "--data-dir", folder / "new"))
+            ctl("transfers", "--data-dir", folder / "new", "--forget", "mine")
+            self.assertEqual("", ctl("transfers", "--data-dir", folder / "new"))
+
+
+class Stores(unittest.TestCase):
+    def test_sqlite(self) -> None:
+        for name in ("sqlite", "sqlite-old"):
+            with self.subTest(name), Folder() as folder:
+                queue = folder / "queue.db"
+                shutil.copy(FIXTURES / name / "queue.db", queue)
+                ctl("import", f"sqlite:{queue}", "--data-dir", folder / "new", "--retire")
+                found = jobs(exported("--data-dir", folder / "new"))
+                self.assertEqual(without_ids(found), without_ids(expected(name)["jobs"]))
+                ctl("import", f"sqlite:{queue}", "--data-dir", folder / "new", code=1)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""The broker in the directory of a beanstalkd: start_test.py BROKER CTL."""
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+
+from beanstalkd import NOTHING, Beanstalkd
+from tools import BROKER, DAMAGED, LOGS, PATIENCE, Broker, Folder, copy, expected, exported, jobs
+
+HOLDER = ("import fcntl, sys, time; file = open(sys.argv[1], 'w'); fcntl.lockf(file, fcntl.LOCK_EX); "
+          "print('held', flush=True); time.sleep(600)")
+
+
+class Process:
+    """A broker by another name; `said` is what it wrote until it was ready."""
+
+    def __init__(self, line: list[object]) -> None:
+        self.process = subprocess.Popen([*map(str, line)], stderr=subprocess.PIPE, text=True)
+        self.said = ""
+        for line in self.process.stderr:
+            self.said += line
+            if line.startswith("ready"):
+                break
+
+    def __enter__(self) -> "Process":
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.process.terminate()
+        self.process.wait(PATIENCE)
+        self.process.stderr.close()
+
+
+class Start(unittest.TestCase):
+    def test_refuses_by_default(self) -> None:
+        with Folder() as folder, Broker("--data-dir", copy("binlog-v5", folder / "d")) as broker:
+            self.assertEqual(broker.code, 1)
+            self.assertIn("--import-binlog yes", broker.said)
+            self.assertIn("--import-binlog no", broker.said)
+
+    def test_leaves_it_alone(self) -> None:
+        with Folder() as folder:
+            log = copy("binlog-v5", folder / "d")
+            with Broker("--data-dir", log, "--import-binlog", "no") as broker:
+                self.assertEqual(jobs(exported("--from", broker.address)), [])
+            self.assertTrue((log / "binlog.1").exists())
+
+    def test_imports(self) -> None:
+        for name in LOGS:
+            with self.subTest(name), Folder() as folder:
+                log, want = copy(name, folder / "d"), expected(name)["jobs"]
+                options = ("--data-dir", log, "--import-binlog", "yes")
+                with Broker(*options) as broker:
+                    self.assertIn(f"imported {len(want)} jobs of beanstalkd from {log} (", broker.said)
+                    self.assertEqual([job["job"] for job in jobs(exported("--from", broker.address))],
+                                     [job["job"] for job in want])
+                self.assertEqual([*log.glob("binlog.*")], [])
+                with Broker(*options) as broker:
+                    self.assertEqual(len(jobs(exported("--from", broker.address))), len(want))
+                    self.assertNotIn("imported", broker.said)
+
+    def test_a_damaged_log_stops_the_start(self) -> None:
+        for name in DAMAGED:
+            with self.subTest(name), Folder() as folder:
+                log = copy(name, folder / "d")
+                with Broker("--data-dir", log, "--import-binlog", "yes") as broker:
+                    self.assertEqual(broker.code, 1)
+                    self.assertIn("--accept-damage", broker.said)
+                self.assertNotEqual([*log.glob("binlog.*")], [])
+
+    def test_as_beanstalkd(self) -> None:
+        with Folder() as folder:
+            log = copy("binlog-v7-states", folder / "d")
+            link = folder / "beanstalkd"
+            os.symlink(BROKER, link)
+            with Process([link, "-b", log, "-l", "127.0.0.1", "-p", 0]) as broker:
+                self.assertIn("imported 49 jobs of beanstalkd", broker.said)
+
+    @unittest.skipUnless(shutil.which("beanstalkd"), "needs beanstalkd")
+    def test_one_restart_on_the_same_port_and_back(self) -> None:
+        """The first recipe of docs/migration.md, with the real old server."""
+        with Folder() as folder, Beanstalkd(folder / "log") as old:
+            wanted = [(old.put("mail", body, delay=delay), body)
+                      for body, delay in (("a", 0), ("b", 100_000), ("c", 0))]
+            old.kill()
+            link = folder / "beanstalkd"
+            os.symlink(BROKER, link)
+            with Process([link, "-b", folder / "log", "-l", "127.0.0.1", "-p", old.port]) as ours:
+                self.assertIn("imported 3 jobs of beanstalkd", ours.said)
+                found = jobs(exported("--from", f"127.0.0.1:{old.port}"))
+                self.assertEqual([(job["job"], job["body"]) for job in found], wanted)
+            for file in (folder / "log" / "imported-binlog").iterdir():
+                shutil.move(file, folder / "log")
+            old.start()
+            self.assertEqual(old.counts(), {**NOTHING, "ready": 2, "delayed": 1})
+
+    def test_keeps_out_of_a_running_beanstalkd(self) -> None:
+        with Folder() as folder:
+            holder = subprocess.Popen([sys.executable, "-c", HOLDER, folder / "lock"],
+                                      stdout=subprocess.PIPE)
+            holder.stdout.readline()
+            with Broker("--data-dir", folder) as broker:
+                self.assertEqual(broker.code, 1)
+                self.assertIn(f"beanstalkd, pid {holder.pid}, uses {folder}", broker.said)
+            holder.kill()
+            holder.wait(PATIENCE)
+            holder.stdout.close()
+
+    def test_beanstalkd_keeps_out_of_ours(self) -> None:
+        with Folder() as folder, Broker("--data-dir", folder):
+            with open(folder / "lock", "w") as file, self.assertRaises(OSError):
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""gearmand's stores in real database servers: stores_test.py BROKER CTL.
+
+Each part is skipped where its server is not installed."""
+
+import getpass
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+from pathlib import Path
+
+from gearman import free_port
+from tools import FIXTURES, PATIENCE, Folder, ctl, expected, exported, jobs, without_ids
+
+POSTGRES = next((path for path in ("/usr/lib/postgresql/15/bin", "/usr/lib/postgresql/16/bin",
+                                   "/usr/lib/postgresql/17/bin")
+                 if os.path.exists(f"{path}/initdb")), "")
+
+
+def as_nobody() -> dict:
+    """PostgreSQL does not start as root."""
+    return {"user": "nobody", "group": "nogroup"} if getpass.getuser() == "root" else {}
+
+
+def until(works: object) -> None:
+    end = time.monotonic() + PATIENCE
+    while not works():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+class Server:
+    """A process that ends with the test."""
+
+    def __init__(self, line: list[object], stop: int = signal.SIGTERM, **how: object) -> None:
+        self.stop = stop
+        self.process = subprocess.Popen([*map(str, line)], stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL, **how)
+
+    def __enter__(self) -> "Server":
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.process.send_signal(self.stop)
+        self.process.wait(PATIENCE)
+
+
+def succeeds(line: list[object], **how: object) -> bool:
+    return subprocess.run([*map(str, line)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                          check=False, **how).returncode == 0
+
+
+class Stores(unittest.TestCase):
+    def check(self, name: str, folder: Path, source: str, *words: object) -> None:
+        ctl("import", source, "--data-dir", folder / "new", *words,
+            code=expected(name).get("exit", 0))
+        found = jobs(exported("--data-dir", folder / "new"))
+        self.assertEqual(without_ids(found), without_ids(expected(name)["jobs"]))
+        self.assertIn("already imported", ctl("import", source, "--data-dir", folder / "new", *words))
+
+    @unittest.skipUnless(shutil.which("redis-server"), "needs redis-server")
+    def test_redis(self) -> None:
+        with Folder() as folder:
+            shutil.copy(FIXTURES / "redis" / "dump.rdb", folder)
+            port = free_port()
+            line = ["redis-server", "--port", port, "--bind", "127.0.0.1", "--dir", folder]
+            with Server(line):
+                until(lambda: succeeds(["redis-cli", "-p", port, "ping"]))
+                functions = [word for each in expected("redis")["functions"]
+                             for word in ("--function", each)]
+                self.check("redis", folder, f"redis://127.0.0.1:{port}/0", *functions)
+
+    @unittest.skipUnless(shutil.which("mariadbd"), "needs mariadbd")
+    def test_mariadb(self) -> None:
+        with Folder() as folder:
+            data, socket, port = folder / "data", folder / "s", free_port()
+            user = getpass.getuser()
+            self.assertTrue(succeeds(["mariadb-install-db", "--no-defaults", f"--datadir={data}",
+                                      f"--user={user}",
+                                      "--auth-root-authentication-method=normal",
+                                      "--skip-test-db"]))
+            line = ["mariadbd", "--no-defaults", f"--datadir={data}", f"--user={user}",
+                    f"--socket={socket}", f"--port={port}", "--bind-address=127.0.0.1"]
+            client = ["mariadb", "--no-defaults", f"--socket={socket}", "-u", "root"]
+            with Server(line):
+                until(lambda: succeeds([*client, "-e", "create database if not exists gearman"]))
+                dump = (FIXTURES / "mariadb" / "queue.sql").read_bytes()
+                subprocess.run([*map(str, client), "gearman"], check=True, input=dump)
+                source = f"mysql://root@127.0.0.1:{port}/gearman"
+                self.check("mariadb", folder, source)
+                ctl("import", source, "--data-dir", folder / "other", "--retire")
+                ctl("import", source, "--data-dir", folder / "third", code=1)
+
+    @unittest.skipUnless(POSTGRES, "needs PostgreSQL")
+    def test_postgres(self) -> None:
+        with Folder() as folder:
+            os.chmod(folder, 0o777)
+            data, port, how = folder / "data", free_port(), {**as_nobody(), "cwd": folder}
+            self.assertTrue(succeeds([f"{POSTGRES}/initdb", "-D", data, "-U", "gearman", "-A", "trust",
+                                      "-E", "UTF8", "--no-locale"], **how))
+            line = [f"{POSTGRES}/postgres", "-D", data, "-p", port, "-k", folder]
+            with Server(line, signal.SIGINT, **how):
+                address = f"host={folder} port={port} user=gearman dbname=postgres"
+                until(lambda: succeeds([f"{POSTGRES}/psql", address, "-c", "select 1"]))
+                self.assertTrue(succeeds([f"{POSTGRES}/psql", address, "-f",
+                                          FIXTURES / "postgres" / "queue.sql"]))
+                source = f"postgres:{address}"
+                self.check("postgres", folder, source)
+                ctl("import", source, "--data-dir", folder / "other", "--retire")
+                ctl("import", source, "--data-dir", folder / "third", code=1)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

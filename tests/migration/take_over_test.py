@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Moving between a running beanstalkd and a broker: take_over_test.py BROKER CTL."""
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+import unittest
+
+from beanstalkd import NOTHING, Beanstalkd
+from tools import CTL, PATIENCE, Broker, Folder, ctl, exported, jobs
+
+
+def fill(old: Beanstalkd) -> None:
+    """Jobs of every state: 300 ready, one delayed, two buried in another order than put."""
+    for number in range(300):
+        old.put("mail", f"ready {number}", priority=number % 3)
+    old.put("mail", "delayed", delay=100_000)
+    first, second = old.put("dead", "first"), old.put("dead", "second")
+    old.ask("watch dead")
+    for job in (second, first):
+        old.client.sendall(f"reserve-job {job}\r\n".encode())
+        size = int(old.file.readline().split()[2])
+        old.file.read(size + 2)
+        old.ask(f"bury {job} 7")
+
+
+@unittest.skipUnless(shutil.which("beanstalkd"), "needs beanstalkd")
+class TakeOver(unittest.TestCase):
+    def test_everything_moves_once(self) -> None:
+        with Folder() as folder, Beanstalkd(folder / "old") as old, \
+                Broker("--data-dir", folder / "new") as broker:
+            fill(old)
+            report = folder / "report.json"
+            ctl("take-over", old.url, "--to", broker.address, "--report", report)
+            found = json.loads(report.read_text())
+            self.assertEqual((found["moved"], found["left"], found["uncertain"]), (303, 0, 0))
+            self.assertEqual(old.counts(), NOTHING)
+            moved = jobs(exported("--from", broker.address))
+            self.assertEqual(sorted(job["body"] for job in moved if job["state"] == "ready"),
+                             sorted(f"ready {number}" for number in range(300)))
+            self.assertEqual([job["body"] for job in moved if job["state"] == "delayed"], ["delayed"])
+            buried = sorted((job["burial"], job["body"]) for job in moved if job["state"] == "buried")
+            self.assertEqual([body for _, body in buried], ["second", "first"])
+            self.assertIn("0 held", ctl("transfers", "--to", broker.address))
+
+    def test_a_reserved_job_is_left(self) -> None:
+        with Folder() as folder, Beanstalkd(folder / "old") as old, \
+                Broker("--data-dir", folder / "new") as broker:
+            old.put("default", "mine")
+            old.client.sendall(b"reserve\r\n")
+            old.file.readline()
+            old.file.readline()
+            ctl("take-over", old.url, "--to", broker.address, code=3)
+            self.assertEqual(jobs(exported("--from", broker.address)), [])
+
+    def test_killed_and_run_again(self) -> None:
+        with Folder() as folder, Beanstalkd(folder / "old") as old, \
+                Broker("--data-dir", folder / "new") as broker:
+            fill(old)
+            for delay in (0.02, 0.05, 0.08, 0.12):
+                tool = subprocess.Popen([CTL, "take-over", old.url, "--to", broker.address],
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                time.sleep(delay)
+                tool.kill()
+                tool.wait(PATIENCE)
+            ctl("take-over", old.url, "--to", broker.address)
+            self.assertEqual(old.counts(), NOTHING)
+            bodies = sorted(job["body"] for job in jobs(exported("--from", broker.address)))
+            self.assertEqual(len(bodies), 303)
+            self.assertEqual(len(set(bodies)), 303)
+
+    def test_there_and_back(self) -> None:
+        with Folder() as folder, Beanstalkd(folder / "old") as old, \
+                Broker("--data-dir", folder / "new") as broker:
+            fill(old)
+            ctl("take-over", old.url, "--to", broker.address)
+            ctl("hand-back", old.url, "--from", broker.address)
+            self.assertEqual(jobs(exported("--from", broker.address)), [])
+            self.assertEqual(old.counts(), {"ready": 300, "reserved": 0, "delayed": 1, "buried": 2})
+
+    def test_old_ids_stay_good(self) -> None:
+        with Folder() as folder, Beanstalkd(folder / "old") as old, \
+                Broker("--data-dir", folder / "new") as broker:
+            job = old.put("mail", "a")
+            ctl("take-over", old.url, "--to", broker.address, "--ids", "keep")
+            self.assertEqual([each["job"] for each in jobs(exported("--from", broker.address))], [job])
+
+    def test_two_at_a_time(self) -> None:
+        with Folder() as folder, Beanstalkd(folder / "old") as old, \
+                Broker("--data-dir", folder / "new") as broker:
+            tool = subprocess.Popen([CTL, "take-over", old.url, "--to", broker.address, "--follow"],
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            old.put("mail", "a")
+            end = time.monotonic() + PATIENCE
+            while not jobs(exported("--from", broker.address)):
+                self.assertLess(time.monotonic(), end)
+                time.sleep(0.1)
+            ctl("take-over", old.url, "--to", broker.address, code=1)
+            tool.terminate()
+            self.assertEqual(tool.wait(PATIENCE), 0)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,90 @@
+"""A broker, the tool, and the fixtures."""
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+BROKER, CTL = sys.argv[1:3]
+FIXTURES = Path(__file__).resolve().parent / "fixtures"
+PATIENCE = 60  # seconds
+LOGS = ("binlog-v5", "binlog-v5-v7", "binlog-v7-states", "binlog-v7-files", "binlog-v7-restarts",
+        "binlog-v7-limit", "binlog-v7-torn-1", "binlog-v7-torn-3")
+DAMAGED = ("binlog-v7-damaged", "binlog-v7-cut")
+
+
+class Folder:
+    """A directory of its own."""
+
+    def __enter__(self) -> Path:
+        self.path = tempfile.mkdtemp(prefix="migration-")
+        return Path(self.path)
+
+    def __exit__(self, *unused: object) -> None:
+        shutil.rmtree(self.path)
+
+
+class Broker:
+    """A broker on a free port; `said` is what it wrote until it was ready, or ended."""
+
+    def __init__(self, *options: object) -> None:
+        self.process = subprocess.Popen(
+            [BROKER, "--listen", "127.0.0.1:0", *map(str, options)], stderr=subprocess.PIPE,
+            text=True)
+        self.said = ""
+        for line in self.process.stderr:
+            self.said += line
+            if line.startswith("ready"):
+                self.address = line.split()[1]
+                return
+        self.code = self.process.wait(PATIENCE)
+
+    def __enter__(self) -> "Broker":
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        if self.process.poll() is None:
+            self.process.terminate()
+        self.process.wait(PATIENCE)
+        self.process.stderr.close()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait(PATIENCE)
+
+
+def ctl(*words: object, code: int = 0) -> str:
+    done = subprocess.run([CTL, *map(str, words)], capture_output=True, text=True,
+                          timeout=PATIENCE, check=False)
+    assert done.returncode == code, f"exit {done.returncode}: {words}\n{done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
+
+
+def copy(name: str, to: Path) -> Path:
+    """The log of a fixture in a directory that may change."""
+    to.mkdir(exist_ok=True)
+    for file in (FIXTURES / name).glob("binlog.*"):
+        shutil.copy(file, to)
+    return to
+
+
+def expected(name: str) -> dict:
+    return json.loads((FIXTURES / name / "expected.json").read_text())
+
+
+def exported(*target: object) -> list[str]:
+    return ctl("export", *target).splitlines()
+
+
+def jobs(lines: list[str]) -> list[dict]:
+    return [each for each in map(json.loads, lines) if "job" in each]
+
+
+def without_ids(many: list[dict]) -> list[dict]:
+    """What an import of a store has to bring, in any order."""
+    names = ("tube", "unique", "unique_is_body", "body", "body_base64", "priority", "state", "due_ns")
+    plain = [{name: job[name] for name in names if name in job and job[name] != ""}
+             for job in many]
+    return sorted(plain, key=lambda job: json.dumps(job, sort_keys=True))
