@@ -158,17 +158,16 @@ def changelog(version: str, maintainer: str) -> str:
             f" -- {maintainer}  {date}\n")
 
 
-# What the packaged service sets, and the default that it replaces.
-PACKAGED = {"#data_dir: /var/lib/gearstalkd\n": "data_dir: /var/lib/gearstalkd\n",
-            "log_to: stderr\n": "log_to: journald\n"}
+# The packaged file is the same in every version, so that an upgrade never meets the administrator's
+# own lines. The commented file with all options is a document of the package.
+CONFIGURATION = """\
+# gearstalkd's configuration. /usr/share/doc/gearstalkd/gearstalkd.yaml has every option with its default;
+# gearstalkd.yaml(5) describes them. Flags and GEARSTALKD_... variables override this file.
+# `gearstalkd --config /etc/gearstalkd/gearstalkd.yaml --check-config` tells what is wrong in it.
 
-
-def configuration(yaml: str) -> str:
-    for default, packaged in PACKAGED.items():
-        if yaml.count(default) != 1:
-            raise SystemExit(f"not once in gearstalkd.yaml: {default}")
-        yaml = yaml.replace(default, packaged)
-    return yaml
+data_dir: /var/lib/gearstalkd
+log_to: journald
+"""
 
 
 def main() -> None:
@@ -190,9 +189,10 @@ def main() -> None:
 
     write("gearstalkd.8.gz", man_page("gearstalkd.8.scd", "@OPTIONS@", man_flags(flags)))
     write("gearstalkd.yaml.5.gz", man_page("gearstalkd.yaml.5.scd", "@KEYS@", man_keys(keys)))
+    write("gearstalkctl.1.gz", man_page("gearstalkctl.1.scd", "@OPTIONS@", ""))
     write("gearstalkd.bash", bash_completion(flags).encode())
     write("_gearstalkd", zsh_completion(flags).encode())
-    write("gearstalkd.yaml", configuration(yaml).encode())
+    write("gearstalkd.yaml", CONFIGURATION.encode())
     write("changelog.gz", changelog(options.version, options.maintainer).encode())
 
 

@@ -24,7 +24,7 @@ class Broker:
             seen += line
             if line.startswith("ready"):
                 break
-        admin = re.search(r"admin (\S+:\d+)", seen)
+        admin = re.search(r"admin ([^\s:]+:\d+)", seen)
         ready = re.search(r"ready 127.0.0.1:(\d+)", seen)
         if admin is None or ready is None:
             self.process.kill()
@@ -87,8 +87,14 @@ class Metrics:
 class Client:
     """A connection that speaks either protocol."""
 
-    def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), SECONDS)
+    def __init__(self, address: int | str) -> None:
+        """A port of this machine, or the path of a Unix socket."""
+        if isinstance(address, int):
+            self.socket = socket.create_connection(("127.0.0.1", address), SECONDS)
+        else:
+            self.socket = socket.socket(socket.AF_UNIX)
+            self.socket.settimeout(SECONDS)
+            self.socket.connect(address)
         self.file = self.socket.makefile("rb")
         self.sent = self.received = 0
 

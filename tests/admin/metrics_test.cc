@@ -1,12 +1,12 @@
-#include "admin/metrics.h"
+#include "admin/metrics/metrics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
 
-#include "admin/tube_label.h"
-#include "admin/tube_metrics.h"
+#include "admin/metrics/tube_label.h"
+#include "admin/metrics/tube_metrics.h"
 #include "tests/admin/reading.h"
 
 namespace gearstalk {

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "admin/metrics.h"
+#include "admin/metrics/metrics.h"
 #include "broker/journal/memory_journal.h"
 
 namespace gearstalk {

@@ -1,0 +1,72 @@
+#include <fmt/format.h>
+
+#include "admin/api/fields.h"
+#include "admin/api/guard.h"
+#include "admin/api/handlers.h"
+#include "admin/api/routes.h"
+
+namespace gearstalk::api {
+namespace {
+
+Json SessionObject(const Caller& caller) {
+  constexpr std::string_view kVias[] = {"", "token", "cookie", "anonymous"};
+  const bool nobody = caller.grant.role == Role::kNone;
+  Json can = Json::array();
+  for (const std::string_view action : ActionsOf(caller.grant)) can.push_back(action);
+  Json tubes = Json::array();
+  if (!nobody) {
+    for (const std::string& pattern : caller.grant.tubes) tubes.push_back(TextOf(pattern));
+  }
+  return {{"user", caller.user.empty() ? Json() : Json(TextOf(caller.user))},
+          {"role", nobody ? Json() : Json(NameOf(caller.grant.role))},
+          {"bodies", !nobody && caller.grant.bodies},
+          {"tubes", tubes},
+          {"via", nobody ? Json() : Json(kVias[static_cast<std::size_t>(caller.via)])},
+          {"expires_at", caller.expires == 0 ? Json() : Json(Timestamp(caller.expires))},
+          {"can", can}};
+}
+
+std::string Cookie(const Call& call, std::string_view value, Time lasts) {
+  const std::string& base = call.services.guard.settings().base_path;
+  const std::string* const scheme = call.request.Header("x-forwarded-proto");
+  return fmt::format("gearstalk_session={}; Path={}; Max-Age={}; HttpOnly; SameSite=Strict{}",
+                     value, base.empty() ? "/" : base, lasts / kSecond,
+                     scheme != nullptr && *scheme == "https" ? "; Secure" : "");
+}
+
+}  // namespace
+
+Reply GetIndex(Call& call) {
+  Json paths = Json::array();
+  for (const Route& route : Routes()) {
+    const Json path = route.path;
+    if (std::find(paths.begin(), paths.end(), path) == paths.end()) paths.push_back(path);
+  }
+  return Reply::Of(
+      {{"api", 1}, {"version", call.services.host.Facts().version}, {"paths", std::move(paths)}});
+}
+
+Reply GetOpenApi(Call& call) { return Reply::Of(OpenApi(call.services.host.Facts().version)); }
+
+Reply GetSession(Call& call) { return Reply::Of(SessionObject(call.caller)); }
+
+Reply OpenSession(Call& call) {
+  Fields fields = Fields::OfObject(call.body);
+  const auto token = fields.Text("token");
+  if (fields.ok() && !token) fields.Fail("token", "is needed");
+  if (!fields.Finish()) return fields.problem();
+  Caller caller;
+  caller.address = call.caller.address;
+  if (auto problem = call.services.guard.OpenSession(*token, call.now, caller)) {
+    return std::move(*problem);
+  }
+  return Reply::Of(SessionObject(caller), 201)
+      .With("Set-Cookie", Cookie(call, caller.session, Guard::kSessionLasts));
+}
+
+Reply CloseSession(Call& call) {
+  if (!call.caller.session.empty()) call.services.guard.CloseSession(call.caller.session);
+  return Reply::Empty().With("Set-Cookie", Cookie(call, "", 0));
+}
+
+}  // namespace gearstalk::api

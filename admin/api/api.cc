@@ -1,0 +1,267 @@
+#include "admin/api/api.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "admin/api/names.h"
+
+namespace gearstalk::api {
+namespace {
+
+constexpr std::size_t kMaxBody = 2 << 20;          // bytes
+constexpr std::size_t kMaxBodyOfStrangers = 4096;  // bytes
+constexpr std::size_t kMaxKey = 64;
+
+bool GoodKey(std::string_view key) {
+  return !key.empty() && key.size() <= kMaxKey && std::all_of(key.begin(), key.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
+  });
+}
+
+// What an act is about, by its path.
+void DescribeAct(Call& call, const Match& match) {
+  call.act.action = match.route->action;
+  if (call.act.action.empty() || match.arguments.empty()) return;
+  if (match.route->path.starts_with("/tubes/")) {
+    call.act.tube = NameOfRef(match.arguments[0]).value_or("");
+  } else if (match.route->path.starts_with("/jobs/")) {
+    const std::string& id = match.arguments[0];
+    std::from_chars(id.data(), id.data() + id.size(), call.act.job);
+    if (const Job* job = call.engine().Find(call.act.job)) call.act.tube = job->tube().name();
+  }
+}
+
+}  // namespace
+
+// An answer that a task finds.
+class Api::SlicedAnswer final : public HttpTask {
+ public:
+  SlicedAnswer(Api& api, std::unique_ptr<Task> task, Ending ending)
+      : api_(api), task_(std::move(task)), ending_(std::move(ending)) {}
+  ~SlicedAnswer() override {
+    if (!done_ && !ending_.key.empty()) api_.idempotency_.Forget(ending_.key);
+  }
+
+  std::optional<HttpAnswer> Advance(Time now) override {
+    std::optional<Reply> reply = task_->Advance(now);
+    if (!reply) return std::nullopt;
+    done_ = true;
+    return api_.Finish(std::move(*reply), std::move(ending_), now);
+  }
+
+ private:
+  Api& api_;
+  const std::unique_ptr<Task> task_;
+  Ending ending_;
+  bool done_ = false;
+};
+
+Api::Api(Engine& engine, const ConnectionList& connections, Host& host, SliceQueue& slices,
+         std::string history_file)
+    : operations_(engine, slices, audit_),
+      history_(engine, connections, slices, std::move(history_file)),
+      services_{engine, connections, host, slices, guard_, audit_, operations_, history_, events_},
+      instance_(RandomText(6)) {
+  audit_.Tell([this](const Audit::Entry& entry) {
+    if (events_.Heard()) events_.OnAudit(ObjectOf(entry));
+  });
+}
+
+HttpAnswer::Headers Api::CommonHeaders() {
+  return {{"Cache-Control", "no-store"},
+          {"X-Content-Type-Options", "nosniff"},
+          {"Referrer-Policy", "no-referrer"}};
+}
+
+std::string Api::NewRequestId() { return fmt::format("{}-{}", instance_, ++requests_); }
+
+Time Api::Tick(Time now) {
+  operations_.Tick(now);
+  return std::min(history_.Tick(now), events_.Tick(now));
+}
+
+// Before it is known who asks, nobody sends much.
+std::size_t Api::MaxBody(const HttpRequest& head, Time now) {
+  if (head.Reads()) return kMaxBodyOfStrangers;
+  if (guard_.Admit(head)) return kMaxBodyOfStrangers;
+  std::optional<Problem> problem;
+  const Caller caller = guard_.Identify(head, now, problem);
+  return caller.grant.role >= Role::kOperator ? kMaxBody : kMaxBodyOfStrangers;
+}
+
+HttpAnswer Api::Refuse(int status, const HttpRequest& request) {
+  const bool large = status == 413 || status == 431;
+  Problem problem{status == 503 ? "busy"
+                  : large       ? "too-large"
+                                : "bad-request",
+                  status == 503 ? "too many answers are being made: ask again in a moment"
+                  : large       ? "a request has at most 8 KB of head and 2 MiB of body"
+                                : "the request is no HTTP/1.1 that is understood here"};
+  Ending ending;
+  ending.caller.address = request.peer.address;
+  ending.request_id = NewRequestId();
+  return Finish(Reply(std::move(problem)), std::move(ending), 0);
+}
+
+std::optional<HttpAnswer> Api::RefusesPage(const HttpRequest& request, Time now) {
+  std::optional<Problem> problem = guard_.Admit(request);
+  Ending ending;
+  if (!problem) {
+    std::optional<Problem> wrong;
+    ending.caller = guard_.Identify(request, now, wrong);
+    if (guard_.NotConfigured(ending.caller, request)) {
+      problem = Problem{"access-not-configured",
+                        "nobody has access from here: set console.users or console.anonymous"};
+    }
+  }
+  if (!problem) return std::nullopt;
+  ending.request_id = NewRequestId();
+  return Finish(Reply(std::move(*problem)), std::move(ending), now);
+}
+
+HttpAnswer Api::Answer(const HttpRequest& request, std::string_view path, Time now) {
+  Ending ending;
+  ending.request_id = NewRequestId();
+  ending.caller.address = request.peer.address;
+  std::optional<Problem> problem = guard_.Admit(request);
+  std::optional<Problem> wrong_token;
+  if (!problem) ending.caller = guard_.Identify(request, now, wrong_token);
+  Match match = FindRoute(request.method, path.empty() ? "/" : path);
+  Call call{services_, request, ending.caller, now, ending.request_id};
+  call.arguments = match.arguments;
+  if (match.route != nullptr) DescribeAct(call, match);
+  const bool anybody = match.route != nullptr && match.route->right == Right::kAny;
+  if (!problem && guard_.NotConfigured(ending.caller, request)) {
+    problem = Problem{"access-not-configured",
+                      "nobody has access from here: set console.users or console.anonymous"};
+  }
+  const bool barred = wrong_token && wrong_token->code == "too-many-requests";
+  if (!problem && (barred || !anybody)) problem = std::move(wrong_token);
+  if (!problem && !anybody && ending.caller.grant.role == Role::kNone) {
+    problem = Problem{"unauthenticated", "a token or a session is needed"};
+  }
+  if (!problem) problem = guard_.CountRequest(ending.caller, now);
+  if (!problem) problem = Permit(call, match);
+  Reply reply = problem ? Reply(std::move(*problem)) : Run(call, match, ending);
+  if (reply.status == 405) reply.headers.emplace_back("Allow", match.allow);
+  ending.act = std::move(call.act);
+  return Finish(std::move(reply), std::move(ending), now);
+}
+
+std::optional<Problem> Api::Permit(const Call& call, const Match& match) const {
+  if (match.route == nullptr) {
+    if (match.allow.empty()) return Problem{"not-found", "there is no such path"};
+    return Problem{"method-not-allowed", fmt::format("the path takes {}", match.allow)};
+  }
+  if (Allows(call.caller.grant, *match.route)) {
+    if (match.route->right == Right::kAny) return std::nullopt;
+    const std::string why = services_.host.WhyNotStarted();
+    if (!why.empty()) return Problem{"busy", why};
+    if (call.request.Reads()) return std::nullopt;
+    const Host::NoActs refused = services_.host.WhyNoActs();
+    if (refused.code.empty()) return std::nullopt;
+    return Problem{std::string(refused.code), refused.detail};
+  }
+  if (match.route->right == Right::kBodies) {
+    return Problem{"bodies-forbidden", "the right +bodies is needed"};
+  }
+  return Problem{"forbidden", match.route->server && !call.caller.grant.SeesAll()
+                                  ? "it concerns the server: access to all tubes (*) is needed"
+                                  : "the role does not allow it"};
+}
+
+std::optional<Problem> Api::ReadBody(Call& call) const {
+  if (call.request.method != "POST" && call.request.method != "PUT") return std::nullopt;
+  // An empty body is an empty object.
+  if (call.request.body.empty()) return std::nullopt;
+  std::optional<Json> json = ParseJson(call.request.body);
+  if (!json || !json->is_object()) return Problem{"bad-request", "the body is no JSON object"};
+  call.body = std::move(*json);
+  return std::nullopt;
+}
+
+Reply Api::Run(Call& call, const Match& match, Ending& ending) {
+  if (auto problem = ReadBody(call)) return std::move(*problem);
+  if (match.route->query.empty() && !call.request.query.empty()) {
+    const std::string& name = call.request.query[0].first;
+    return Problem{"bad-request", fmt::format("{}: unknown parameter", TextOf(name)), name};
+  }
+  if (auto replayed = Replay(call, ending)) return std::move(*replayed);
+  return match.route->handler(call);
+}
+
+std::optional<Reply> Api::Replay(const Call& call, Ending& ending) {
+  const std::string* const key = call.request.Header("idempotency-key");
+  if (key == nullptr || call.request.method != "POST") return std::nullopt;
+  if (!GoodKey(*key)) {
+    return Reply(Problem{"bad-request", "expected 1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-'",
+                         "Idempotency-Key"});
+  }
+  const std::string whole = call.caller.key() + '\n' + *key;
+  const Sha256 request = HashOf(call.request.path + '\n' + call.request.body);
+  const Idempotency::Entry* const known = idempotency_.Begin(whole, request, call.now);
+  if (known == nullptr) {
+    ending.key = whole;
+    return std::nullopt;
+  }
+  if (known->request != request) {
+    return Reply(Problem{"idempotency-conflict", "the key was used for another path or body"});
+  }
+  if (!known->done) return Reply(Problem{"busy", "the first request is still under way"});
+  Reply reply;
+  reply.status = known->status;
+  reply.type = known->type;
+  reply.body = known->body;
+  reply.headers = known->headers;
+  return std::move(reply).With("Idempotency-Replayed", "true");
+}
+
+HttpAnswer Api::Finish(Reply reply, Ending ending, Time now) {
+  HttpAnswer answer;
+  if (reply.task != nullptr) {
+    answer.task = std::make_unique<SlicedAnswer>(*this, std::move(reply.task), std::move(ending));
+    return answer;
+  }
+  if (reply.problem) {
+    const Json& more = reply.problem->more;
+    if (more.contains("retry_after_seconds")) {
+      answer.headers.emplace_back("Retry-After", more["retry_after_seconds"].dump());
+    } else if (reply.status == 503) {
+      answer.headers.emplace_back("Retry-After", "1");
+    }
+    if (reply.status == 401) answer.headers.emplace_back("WWW-Authenticate", "Bearer");
+    reply.type = "application/problem+json";
+    reply.body = Dump(DocumentOf(*reply.problem, ending.request_id));
+  }
+  const bool replayed = std::any_of(reply.headers.begin(), reply.headers.end(), [](auto& header) {
+    return header.first == "Idempotency-Replayed";
+  });
+  if (!ending.act.action.empty() && !replayed) {
+    if (reply.count) ending.act.count = reply.count;
+    audit_.Add(ending.caller, ending.act, reply.problem ? reply.problem->code : "ok",
+               ending.request_id, now);
+  }
+  if (!ending.key.empty()) {
+    // What may go better another time is tried anew.
+    if (reply.status >= 500) {
+      idempotency_.Forget(ending.key);
+    } else {
+      idempotency_.Finish(ending.key, reply.status, reply.type, reply.body, reply.headers);
+    }
+  }
+  answer.status = reply.status;
+  answer.type = std::move(reply.type);
+  answer.body = std::move(reply.body);
+  answer.lsn = reply.lsn;
+  answer.feed = std::move(reply.feed);
+  for (auto& header : CommonHeaders()) answer.headers.push_back(std::move(header));
+  answer.headers.emplace_back("X-Request-Id", ending.request_id);
+  for (auto& header : reply.headers) answer.headers.push_back(std::move(header));
+  return answer;
+}
+
+}  // namespace gearstalk::api

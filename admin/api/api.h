@@ -1,0 +1,68 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "admin/api/audit.h"
+#include "admin/api/call.h"
+#include "admin/api/events.h"
+#include "admin/api/guard.h"
+#include "admin/api/history.h"
+#include "admin/api/idempotency.h"
+#include "admin/api/operations.h"
+#include "admin/api/routes.h"
+
+namespace gearstalk::api {
+
+// /api/v1: decides who may ask, finds the handler, and turns what it says into an answer.
+class Api {
+ public:
+  // All of it outlives the API.
+  Api(Engine& engine, const ConnectionList& connections, Host& host, SliceQueue& slices,
+      std::string history_file);
+
+  Guard& guard() { return guard_; }
+  Audit& audit() { return audit_; }
+  Events& events() { return events_; }
+
+  // `path` is what stands behind /api/v1, as it was sent.
+  HttpAnswer Answer(const HttpRequest& request, std::string_view path, Time now);
+  // To a request that was not understood.
+  HttpAnswer Refuse(int status, const HttpRequest& request);
+  std::size_t MaxBody(const HttpRequest& head, Time now);
+  // Whoever may not see the console's pages gets this.
+  std::optional<HttpAnswer> RefusesPage(const HttpRequest& request, Time now);
+  // The headers of every answer, of pages, too.
+  static HttpAnswer::Headers CommonHeaders();
+  std::string NewRequestId();
+  // Every round; returns when the next one is wanted at latest.
+  Time Tick(Time now);
+
+ private:
+  class SlicedAnswer;
+  // What is needed to end a request, when it is answered later.
+  struct Ending {
+    Caller caller;
+    Act act;
+    std::string request_id;
+    std::string key;  // of idempotency; empty: none
+  };
+
+  Reply Run(Call& call, const Match& match, Ending& ending);
+  std::optional<Problem> Permit(const Call& call, const Match& match) const;
+  std::optional<Problem> ReadBody(Call& call) const;
+  std::optional<Reply> Replay(const Call& call, Ending& ending);
+  HttpAnswer Finish(Reply reply, Ending ending, Time now);
+
+  Guard guard_;
+  Audit audit_;
+  Operations operations_;
+  History history_;
+  const Services services_;
+  Events events_{services_};
+  Idempotency idempotency_;
+  const std::string instance_;  // of request ids
+  std::uint64_t requests_ = 0;
+};
+
+}  // namespace gearstalk::api

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "admin/api/caller.h"
+#include "admin/api/host.h"
+#include "admin/api/json.h"
+#include "admin/api/problem.h"
+#include "admin/http/answer.h"
+#include "admin/http/request.h"
+#include "admin/http/slices.h"
+#include "broker/engine/engine.h"
+#include "broker/server/protocol.h"
+
+namespace gearstalk::api {
+
+class Audit;
+class Events;
+class Guard;
+class History;
+class Operations;
+struct Reply;
+
+// A question that takes several slices. It outlives the call that began it.
+class Task {
+ public:
+  virtual ~Task() = default;
+  // One slice, below a millisecond. Nothing: there is more to do.
+  virtual std::optional<Reply> Advance(Time now) = 0;
+};
+
+struct Reply {
+  Reply() = default;
+  Reply(Problem why) : status(StatusOf(why.code)), problem(std::move(why)) {}
+  Reply(std::unique_ptr<Task> work) : task(std::move(work)) {}
+  static Reply Of(const Json& json, int status = 200) {
+    Reply reply;
+    reply.status = status;
+    reply.body = Dump(json);
+    return reply;
+  }
+  static Reply Empty() {
+    Reply reply;
+    reply.status = 204;
+    return reply;
+  }
+  Reply Durable(Lsn at) && {
+    lsn = at;
+    return std::move(*this);
+  }
+  Reply With(std::string name, std::string value) && {
+    headers.emplace_back(std::move(name), std::move(value));
+    return std::move(*this);
+  }
+
+  int status = 200;
+  std::string type = "application/json";
+  std::string body;
+  HttpAnswer::Headers headers;
+  Lsn lsn = 0;  // leaves when this is durable
+  std::optional<Problem> problem;
+  std::unique_ptr<Task> task;
+  std::unique_ptr<HttpFeed> feed;
+  std::optional<std::uint64_t> count;  // of an act, for the audit
+};
+
+// What an act is recorded as.
+struct Act {
+  std::string_view action;  // empty: no act
+  std::string tube;
+  JobId job = 0;
+  std::string filter;
+  std::optional<std::uint64_t> count;
+};
+
+// What handlers work with; all of it outlives them.
+struct Services {
+  Engine& engine;
+  const ConnectionList& connections;
+  Host& host;
+  SliceQueue& slices;
+  Guard& guard;
+  Audit& audit;
+  Operations& operations;
+  History& history;
+  Events& events;
+};
+
+// One request, understood and allowed.
+struct Call {
+  const Services& services;
+  const HttpRequest& request;
+  const Caller& caller;
+  Time now;
+  std::string request_id;
+  std::vector<std::string> arguments{};  // what stands in place of {...} in the path, as sent
+  Json body = Json::object();
+  Act act{};
+
+  Engine& engine() const { return services.engine; }
+};
+
+}  // namespace gearstalk::api

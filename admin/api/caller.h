@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "broker/base/clock.h"
+
+namespace gearstalk::api {
+
+enum class Role : std::uint8_t { kNone, kViewer, kOperator, kAdmin };
+// "" for kNone.
+std::string_view NameOf(Role role);
+// kNone: there is none of this name.
+Role RoleNamed(std::string_view name);
+
+// What somebody may do.
+struct Grant {
+  Role role = Role::kNone;
+  bool bodies = false;                     // sees bodies, raw and decoded
+  std::vector<std::string> tubes = {"*"};  // shell patterns
+
+  bool Sees(std::string_view tube) const;
+  // Whether it holds for all tubes, and so for what concerns the server.
+  bool SeesAll() const;
+  bool operator==(const Grant&) const = default;
+};
+
+bool MatchesPattern(const std::string& pattern, std::string_view name);
+
+// Who asks.
+struct Caller {
+  enum class Via : std::uint8_t { kNobody, kToken, kCookie, kAnonymous };
+
+  Grant grant;
+  std::string user;  // empty: anonymous
+  Via via = Via::kNobody;
+  std::string session;  // of a cookie
+  Time expires = 0;     // of the session; 0: does not
+  std::string address;
+
+  // For limits: a name, or an address without one.
+  std::string key() const { return user.empty() ? "@" + address : user; }
+};
+
+}  // namespace gearstalk::api

@@ -1,0 +1,46 @@
+#include "admin/api/cursor.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "admin/api/json.h"
+#include "admin/api/users.h"
+
+namespace gearstalk::api {
+namespace {
+
+constexpr std::size_t kCheck = 6;  // bytes of the query's hash
+
+std::string CheckOf(std::string_view query) {
+  const Sha256 hash = HashOf(query);
+  return {reinterpret_cast<const char*>(hash.data()), kCheck};
+}
+
+}  // namespace
+
+// Hash, numbers each with a blank behind it, text.
+std::string Cursor::Encode(std::string_view query) const {
+  std::string bytes = CheckOf(query);
+  for (const std::uint64_t number : numbers) bytes += fmt::format("{:x} ", number);
+  return Base64Url(bytes + text);
+}
+
+std::optional<Cursor> Cursor::Decode(std::string_view cursor, std::string_view query,
+                                     std::size_t numbers) {
+  const std::optional<std::string> bytes = Base64Decode(cursor);
+  if (!bytes || !bytes->starts_with(CheckOf(query))) return std::nullopt;
+  std::string_view rest = std::string_view(*bytes).substr(kCheck);
+  Cursor decoded;
+  while (decoded.numbers.size() < numbers) {
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(rest.begin(), rest.end(), number, 16);
+    if (error != std::errc() || end == rest.end() || *end != ' ') return std::nullopt;
+    decoded.numbers.push_back(number);
+    rest.remove_prefix(static_cast<std::size_t>(end - rest.begin()) + 1);
+  }
+  decoded.text = rest;
+  return decoded;
+}
+
+}  // namespace gearstalk::api

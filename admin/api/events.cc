@@ -1,0 +1,194 @@
+#include "admin/api/events.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "admin/api/audit.h"
+#include "admin/api/guard.h"
+#include "admin/api/names.h"
+#include "admin/api/objects.h"
+#include "admin/api/operations.h"
+#include "admin/api/server_object.h"
+#include "admin/metrics/job_metrics.h"
+
+namespace gearstalk::api {
+namespace {
+
+constexpr std::size_t kTooMuch = 256 * 1024;  // bytes unread, at which ticks are left out
+constexpr int kPingEvery = 5;                 // ticks
+
+// What changes when something happens to a tube, but not with time alone.
+std::size_t FingerprintOf(const Engine& engine, const Tube& tube) {
+  std::size_t print = tube.id();
+  const auto add = [&print](std::uint64_t number) {
+    print = print * 1099511628211U ^ std::hash<std::uint64_t>()(number);
+  };
+  for (const JobCounter& counter : JobCounters()) add(counter.Of(tube));
+  for (const std::size_t jobs :
+       {tube.ready(), tube.reserved(), tube.delayed(), tube.buried(), tube.urgent()}) {
+    add(jobs);
+  }
+  add(tube.workers());
+  add(tube.using_count());
+  add(tube.watching());
+  add(engine.Waiting(tube));
+  add(tube.paused());
+  add(tube.pauses);
+  add(tube.settings().created_function);
+  for (const std::int64_t limit : tube.settings().max_queue) add(static_cast<std::uint64_t>(limit));
+  return print;
+}
+
+}  // namespace
+
+// One stream.
+class Feed final : public HttpFeed {
+ public:
+  Feed(Events& events, Caller caller, Events::Topics topics)
+      : events_(events), caller_(std::move(caller)), topics_(std::move(topics)) {
+    ++events_.open_;
+    ++events_.open_of_[caller_.address];
+    prints_.resize(topics_.tubes.size());
+  }
+  ~Feed() override { events_.End(*this); }
+  Feed(const Feed&) = delete;
+  Feed& operator=(const Feed&) = delete;
+
+  void Begin(HttpSink& sink) override {
+    sink_ = &sink;
+    sink.Send("retry: 3000\n\n");
+    events_.Begin(*this);
+  }
+
+  const Caller& caller() const { return caller_; }
+  const Events::Topics& topics() const { return topics_; }
+
+  void Send(std::string_view event, std::string_view data) {
+    if (sink_->Waiting() > kTooMuch) return;
+    sink_->Send(fmt::format("id: {}\nevent: {}\ndata: {}\n\n", events_.NextId(), event, data));
+  }
+
+  // Its turn of this second.
+  void Serve(Time now, const std::string& server) {
+    if (!events_.services_.guard.Lasts(caller_, now)) return sink_->End();
+    if (++ticks_ % kPingEvery == 0 && sink_->Waiting() <= kTooMuch) sink_->Send(": ping\n\n");
+    if (topics_.server) Send("server", server);
+    if (!topics_.tube) return;
+    const Engine& engine = events_.services_.engine;
+    for (std::size_t i = 0; i < topics_.tubes.size(); ++i) ServeTube(engine, i, now);
+  }
+
+ private:
+  void ServeTube(const Engine& engine, std::size_t place, Time now) {
+    const std::string& name = topics_.tubes[place];
+    const Tube* const tube = engine.FindTube(name);
+    const std::size_t print = tube == nullptr ? 0 : FingerprintOf(engine, *tube);
+    if (std::exchange(prints_[place], print) == print) return;
+    const Json object = tube == nullptr ? Json{{"ref", RefOf(name)}, {"gone", true}}
+                                        : TubeObject(engine, *tube, now);
+    Send("tube", Dump(object));
+  }
+
+  Events& events_;
+  const Caller caller_;
+  const Events::Topics topics_;
+  HttpSink* sink_ = nullptr;
+  std::vector<std::optional<std::size_t>> prints_;  // of each tube when it was told
+  int ticks_ = 0;
+};
+
+Events::~Events() { services_.slices.Remove(*this); }
+
+std::unique_ptr<HttpFeed> Events::Open(const Caller& caller, Topics topics) {
+  if (open_ >= kStreams || open_of_[caller.address] >= kStreamsOfAddress) return nullptr;
+  return std::make_unique<Feed>(*this, caller, std::move(topics));
+}
+
+void Events::End(Feed& feed) {
+  std::erase(feeds_, &feed);
+  std::erase(turn_, &feed);
+  --open_;
+  if (--open_of_[feed.caller().address] == 0) open_of_.erase(feed.caller().address);
+}
+
+void Events::Notice(std::string_view level, std::string_view code, std::string_view text) {
+  const std::string data = Dump({{"level", level}, {"code", code}, {"text", text}});
+  for (Feed* const feed : feeds_) {
+    if (feed->topics().notice) feed->Send("notice", data);
+  }
+}
+
+void Events::OnAudit(const Json& entry) {
+  const std::string data = Dump(entry);
+  for (Feed* const feed : feeds_) {
+    if (feed->topics().audit) feed->Send("audit", data);
+  }
+}
+
+void Events::LookForNotices() {
+  const JournalStats journal = services_.engine.journal().Stats();
+  const bool draining = services_.engine.draining();
+  const bool told = std::exchange(looked_, true);
+  const bool failed = std::exchange(failed_, journal.failed) != journal.failed;
+  const bool full = std::exchange(full_, journal.full) != journal.full;
+  const bool drains = std::exchange(draining_, draining) != draining;
+  if (!told) return;
+  if (failed) Notice("error", "journal-failed", "the journal has failed: nothing more is durable");
+  if (full) {
+    Notice(full_ ? "error" : "info", "journal-full",
+           full_ ? "the disk of the journal is full" : "the journal is writable again");
+  }
+  if (drains) {
+    Notice(draining_ ? "warning" : "info", "draining",
+           draining_ ? "no new jobs are taken" : "new jobs are taken again");
+  }
+}
+
+void Events::SendOperations() {
+  std::map<std::uint64_t, std::uint64_t> versions;
+  for (const auto& operation : services_.operations.all()) {
+    const std::uint64_t version = operation->version();
+    versions[operation->id()] = version;
+    const auto told = operations_.find(operation->id());
+    if (told != operations_.end() && told->second == version) continue;
+    std::string data;
+    for (Feed* const feed : feeds_) {
+      const Caller& caller = feed->caller();
+      const bool sees = caller.grant.SeesAll() || caller.user == operation->order().caller.user;
+      if (!feed->topics().operation || !sees) continue;
+      if (data.empty()) data = Dump(operation->Object());
+      feed->Send("operation", data);
+    }
+  }
+  operations_ = std::move(versions);
+}
+
+Time Events::Tick(Time now) {
+  if (now < next_) return next_;
+  next_ = (now / kSecond + 1) * kSecond;
+  LookForNotices();
+  if (feeds_.empty()) return next_;
+  SendOperations();
+  const bool server = std::any_of(feeds_.begin(), feeds_.end(),
+                                  [](const Feed* feed) { return feed->topics().server; });
+  if (server) {
+    server_ = Dump(ServerObject(services_.engine, services_.connections, services_.host,
+                                services_.history, now));
+  }
+  turn_ = feeds_;
+  services_.slices.Add(*this);
+  return next_;
+}
+
+bool Events::RunSlice(Time now) {
+  if (turn_.empty()) return false;
+  Feed* const feed = turn_.back();
+  turn_.pop_back();
+  feed->Serve(now, server_);
+  return !turn_.empty();
+}
+
+}  // namespace gearstalk::api

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "admin/api/json.h"
+#include "admin/api/problem.h"
+#include "admin/http/request.h"
+
+namespace gearstalk::api {
+
+// The parameters of a query, or the members of an object: read one by one by their names. What is
+// wrong first is kept as a problem; whoever reads goes on with defaults and looks at the end.
+class Fields {
+ public:
+  static Fields OfQuery(const HttpRequest::Pairs& query);
+  // null is as good as left out.
+  static Fields OfObject(const Json& object);
+
+  bool Has(std::string_view name);
+  std::optional<std::string> Text(std::string_view name);
+  std::optional<std::uint64_t> Integer(std::string_view name, std::uint64_t least,
+                                       std::uint64_t most);
+  std::uint64_t IntegerOr(std::string_view name, std::uint64_t least, std::uint64_t most,
+                          std::uint64_t otherwise) {
+    return Integer(name, least, most).value_or(otherwise);
+  }
+  // Not negative, with fractions.
+  std::optional<double> Seconds(std::string_view name);
+  std::optional<bool> Truth(std::string_view name);
+  // One of `words`; "" if it is left out.
+  std::string Word(std::string_view name, std::initializer_list<std::string_view> words);
+  // Any of `words`: with commas in a query, a list or one of them in an object.
+  std::vector<std::string> Words(std::string_view name,
+                                 std::initializer_list<std::string_view> words);
+  // As it is; nullptr: left out.
+  const Json* Raw(std::string_view name);
+  // Bytes, as text under `name` or as base64 under `name`_base64; not both.
+  std::optional<std::string> Bytes(const std::string& name);
+
+  void Fail(std::string_view field, std::string detail);
+  bool ok() const { return !problem_.has_value(); }
+  // Whether all is well: nothing was wrong, and nothing was left unread.
+  bool Finish();
+  const Problem& problem() const { return *problem_; }
+
+ private:
+  const Json* Find(std::string_view name);
+
+  bool text_ = false;  // all values are texts
+  std::map<std::string, Json, std::less<>> values_;
+  std::set<std::string, std::less<>> read_;
+  std::optional<Problem> problem_;
+};
+
+}  // namespace gearstalk::api

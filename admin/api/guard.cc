@@ -1,0 +1,238 @@
+#include "admin/api/guard.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace gearstalk::api {
+namespace {
+
+constexpr std::size_t kMaxSessions = 1024;
+constexpr int kWrongTokens = 5;
+constexpr Time kWrongLasts = 60 * kSecond;
+constexpr std::size_t kRemembered = 4096;  // addresses and callers
+constexpr std::string_view kCookie = "gearstalk_session";
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  return lower;
+}
+
+bool IsAddress(const std::string& host) {
+  in6_addr address{};
+  if (host.starts_with('[') && host.ends_with(']')) {
+    return inet_pton(AF_INET6, host.substr(1, host.size() - 2).c_str(), &address) == 1;
+  }
+  return inet_pton(AF_INET, host.c_str(), &address) == 1;
+}
+
+std::string WithoutPort(std::string_view authority) {
+  const std::size_t bracket = authority.rfind(']');
+  const std::size_t colon = authority.rfind(':');
+  const bool port =
+      colon != std::string_view::npos && (bracket == std::string_view::npos || colon > bracket);
+  return Lower(port ? authority.substr(0, colon) : authority);
+}
+
+// The port that a scheme implies says nothing.
+std::string Authority(std::string_view text, std::string_view scheme) {
+  const std::string_view port = scheme == "https" ? ":443" : ":80";
+  return Lower(text.ends_with(port) ? text.substr(0, text.size() - port.size()) : text);
+}
+
+bool SameOrigin(const HttpRequest& request) {
+  if (const std::string* site = request.Header("sec-fetch-site");
+      site != nullptr && *site != "same-origin" && *site != "none") {
+    return false;
+  }
+  const std::string* origin = request.Header("origin");
+  if (origin == nullptr) return true;
+  const std::string* host = request.Header("host");
+  const std::size_t slashes = origin->find("://");
+  if (host == nullptr || slashes == std::string::npos) return false;
+  const std::string scheme = Lower(origin->substr(0, slashes));
+  return Authority(origin->substr(slashes + 3), scheme) == Authority(*host, scheme);
+}
+
+// Forgets what is over, and if that is not enough, everything.
+template <typename Map, typename Over>
+void Bound(Map& map, Over over) {
+  if (map.size() < kRemembered) return;
+  std::erase_if(map, [&](const auto& entry) { return over(entry.second); });
+  if (map.size() >= kRemembered) map.clear();
+}
+
+}  // namespace
+
+bool IsLocal(const HttpRequest& request) {
+  for (const std::string_view name : {"forwarded", "x-forwarded-for", "x-real-ip"}) {
+    if (request.Header(name) != nullptr) return false;
+  }
+  return request.peer.local;
+}
+
+std::string_view CookieOf(const HttpRequest& request, std::string_view name) {
+  for (const auto& [header, value] : request.headers) {
+    if (header != "cookie") continue;
+    std::string_view rest = value;
+    while (!rest.empty()) {
+      const std::size_t end = std::min(rest.find(';'), rest.size());
+      std::string_view pair = rest.substr(0, end);
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+      while (pair.starts_with(' ')) pair.remove_prefix(1);
+      if (pair.starts_with(name) && pair.substr(name.size()).starts_with('=')) {
+        return pair.substr(name.size() + 1);
+      }
+    }
+  }
+  return {};
+}
+
+bool Guard::AcceptsHost(const HttpRequest& request) const {
+  if (request.peer.unix) return true;
+  const std::string* header = request.Header("host");
+  if (header == nullptr) return false;
+  const std::string host = WithoutPort(*header);
+  return host == "localhost" || IsAddress(host) ||
+         std::any_of(settings_.hosts.begin(), settings_.hosts.end(),
+                     [&](const std::string& name) { return Lower(name) == host; });
+}
+
+std::optional<Problem> Guard::Admit(const HttpRequest& request) const {
+  if (!AcceptsHost(request)) {
+    const std::string* host = request.Header("host");
+    return Problem{"bad-host",
+                   fmt::format("the host name '{}' is not accepted: add it to console.hosts",
+                               host == nullptr ? "" : *host)};
+  }
+  if (request.Reads()) return std::nullopt;
+  if (!SameOrigin(request)) return Problem{"cross-site", "the request comes from another origin"};
+  if (request.method != "POST" && request.method != "PUT") return std::nullopt;
+  const std::string* type = request.Header("content-type");
+  const std::string kind = type == nullptr ? "" : Lower(type->substr(0, type->find(';')));
+  if (kind == "application/json" || kind == "application/json ") return std::nullopt;
+  return Problem{"unsupported-media-type", "the Content-Type must be application/json"};
+}
+
+std::optional<Problem> Guard::CheckToken(std::string_view token, const std::string& address,
+                                         Time now, const User*& user) {
+  Wrong& wrong = wrong_[address];
+  if (now - wrong.since >= kWrongLasts) wrong = {};
+  if (wrong.tokens >= kWrongTokens) {
+    const Time left = wrong.since + kWrongLasts - now;
+    return Problem{.code = "too-many-requests",
+                   .detail = "too many wrong tokens came from this address",
+                   .more = {{"retry_after_seconds", left / kSecond + 1}}};
+  }
+  user = FindUser(settings_.users, token);
+  if (user != nullptr) return std::nullopt;
+  if (wrong.tokens++ == 0) wrong.since = now;
+  Bound(wrong_, [&](const Wrong& each) { return now - each.since >= kWrongLasts; });
+  return Problem{"unauthenticated", "the token is unknown"};
+}
+
+const User* Guard::UserOf(const Session& session) const {
+  for (const User& user : settings_.users) {
+    if (user.name == session.user && user.token == session.token) return &user;
+  }
+  return nullptr;
+}
+
+Caller Guard::Identify(const HttpRequest& request, Time now, std::optional<Problem>& problem) {
+  Caller caller;
+  caller.address = request.peer.address;
+  if (const std::string* header = request.Header("authorization")) {
+    constexpr std::string_view kBearer = "bearer ";
+    const User* user = nullptr;
+    if (!Lower(*header).starts_with(kBearer)) {
+      problem = Problem{"unauthenticated", "expected Authorization: Bearer TOKEN"};
+    } else {
+      problem =
+          CheckToken(std::string_view(*header).substr(kBearer.size()), caller.address, now, user);
+    }
+    if (user == nullptr) return caller;
+    caller.grant = user->grant;
+    caller.user = user->name;
+    caller.via = Caller::Via::kToken;
+    return caller;
+  }
+  if (const auto found = sessions_.find(CookieOf(request, kCookie)); found != sessions_.end()) {
+    Session& session = found->second;
+    const User* const user = UserOf(session);
+    if (user != nullptr && session.expires > now) {
+      session.used = now;
+      caller.grant = user->grant;
+      caller.user = user->name;
+      caller.via = Caller::Via::kCookie;
+      caller.session = found->first;
+      caller.expires = session.expires;
+      return caller;
+    }
+    sessions_.erase(found);
+  }
+  if (settings_.anonymous) {
+    caller.grant = *settings_.anonymous;
+  } else if (settings_.users.empty() && IsLocal(request)) {
+    caller.grant = {.role = Role::kAdmin, .bodies = true};
+  }
+  if (caller.grant.role != Role::kNone) caller.via = Caller::Via::kAnonymous;
+  return caller;
+}
+
+bool Guard::NotConfigured(const Caller& caller, const HttpRequest& request) const {
+  return caller.grant.role == Role::kNone && settings_.users.empty() && !settings_.anonymous &&
+         !IsLocal(request);
+}
+
+std::optional<Problem> Guard::CountRequest(const Caller& caller, Time now) {
+  if (settings_.rate == 0) return std::nullopt;
+  const double most = 2.0 * settings_.rate;
+  Bound(buckets_, [&](const Bucket& each) { return now - each.at > 10 * kSecond; });
+  const auto [at, made] = buckets_.try_emplace(caller.key(), Bucket{most, now});
+  Bucket& bucket = at->second;
+  bucket.left = std::min(most, bucket.left + static_cast<double>(now - bucket.at) /
+                                                 static_cast<double>(kSecond) * settings_.rate);
+  bucket.at = now;
+  if (bucket.left >= 1) {
+    bucket.left -= 1;
+    return std::nullopt;
+  }
+  return Problem{.code = "too-many-requests",
+                 .detail = "more requests than console.rate allows",
+                 .more = {{"retry_after_seconds", 1}}};
+}
+
+std::optional<Problem> Guard::OpenSession(std::string_view token, Time now, Caller& caller) {
+  const User* user = nullptr;
+  if (auto problem = CheckToken(token, caller.address, now, user)) return problem;
+  std::erase_if(sessions_, [&](const auto& entry) { return entry.second.expires <= now; });
+  while (sessions_.size() >= kMaxSessions) {
+    sessions_.erase(std::min_element(
+        sessions_.begin(), sessions_.end(),
+        [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
+  }
+  caller.session = RandomText(32);
+  caller.user = user->name;
+  caller.grant = user->grant;
+  caller.via = Caller::Via::kCookie;
+  caller.expires = now + kSessionLasts;
+  sessions_[caller.session] = {user->name, user->token, caller.expires, now};
+  return std::nullopt;
+}
+
+bool Guard::Lasts(const Caller& caller, Time now) const {
+  if (caller.via == Caller::Via::kCookie) {
+    const auto found = sessions_.find(caller.session);
+    return found != sessions_.end() && found->second.expires > now &&
+           UserOf(found->second) != nullptr;
+  }
+  if (caller.via == Caller::Via::kAnonymous) return true;
+  return std::any_of(settings_.users.begin(), settings_.users.end(), [&](const User& user) {
+    return user.name == caller.user && user.grant == caller.grant;
+  });
+}
+
+}  // namespace gearstalk::api

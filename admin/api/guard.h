@@ -1,0 +1,79 @@
+#pragma once
+
+#include <list>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "admin/api/caller.h"
+#include "admin/api/problem.h"
+#include "admin/api/users.h"
+#include "admin/http/request.h"
+
+namespace gearstalk::api {
+
+struct AccessSettings {
+  bool enabled = true;
+  std::vector<User> users{};
+  std::optional<Grant> anonymous{};  // nothing: by where they come from
+  std::vector<std::string> hosts{};
+  std::string base_path{};   // "" or "/PATH"
+  std::uint32_t rate = 200;  // requests a second; 0: no limit
+};
+
+// Who may do what: accepted hosts and origins, tokens, sessions, and how many requests a second.
+class Guard {
+ public:
+  static constexpr Time kSessionLasts = 12 * 3600 * kSecond;
+
+  void SetAccess(AccessSettings settings) { settings_ = std::move(settings); }
+  const AccessSettings& settings() const { return settings_; }
+
+  // Whether the request may come from where it comes from.
+  std::optional<Problem> Admit(const HttpRequest& request) const;
+  // Who asks; a problem if a token is wrong, or too many were.
+  Caller Identify(const HttpRequest& request, Time now, std::optional<Problem>& problem);
+  // Nobody is allowed from there because nothing says who is.
+  bool NotConfigured(const Caller& caller, const HttpRequest& request) const;
+  std::optional<Problem> CountRequest(const Caller& caller, Time now);
+
+  // Begins a session for who knows a token; `caller` is who asks then.
+  std::optional<Problem> OpenSession(std::string_view token, Time now, Caller& caller);
+  void CloseSession(const std::string& session) { sessions_.erase(session); }
+  bool Lasts(const Caller& caller, Time now) const;
+
+ private:
+  struct Session {
+    std::string user;
+    Sha256 token;
+    Time expires = 0;
+    Time used = 0;
+  };
+  struct Wrong {
+    Time since = 0;
+    int tokens = 0;
+  };
+  struct Bucket {
+    double left = 0;
+    Time at = 0;
+  };
+
+  std::optional<Problem> CheckToken(std::string_view token, const std::string& address, Time now,
+                                    const User*& user);
+  const User* UserOf(const Session& session) const;
+  bool AcceptsHost(const HttpRequest& request) const;
+
+  AccessSettings settings_;
+  std::map<std::string, Session, std::less<>> sessions_;
+  std::map<std::string, Wrong, std::less<>> wrong_;     // by address
+  std::map<std::string, Bucket, std::less<>> buckets_;  // by caller
+};
+
+// Whether it comes from this machine itself, and not through a proxy here.
+bool IsLocal(const HttpRequest& request);
+// The value of a cookie; empty: there is none.
+std::string_view CookieOf(const HttpRequest& request, std::string_view name);
+
+}  // namespace gearstalk::api

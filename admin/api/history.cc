@@ -1,0 +1,318 @@
+#include "admin/api/history.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "admin/api/history_file.h"
+#include "admin/metrics/process_metrics.h"
+#include "broker/engine/slab.h"
+
+namespace gearstalk::api {
+namespace {
+
+constexpr Time kSurveyPeriod = 10 * kSecond;
+constexpr Time kLagPeriod = 100 * kMillisecond;
+constexpr std::size_t kLagSeconds = 60;
+constexpr std::size_t kPeaksFrom = 18;  // loop_lag_seconds_max and journal_sync_seconds_max
+
+// Of counts by bucket: the upper bound below which 99 in a hundred are.
+template <typename Counts, typename Bounds>
+Json P99(const Counts& counts, const Bounds& bounds) {
+  std::uint64_t all = 0;
+  for (const std::uint64_t count : counts) all += count;
+  if (all == 0) return {};
+  std::uint64_t seen = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    seen += counts[i];
+    if (seen * 100 >= all * 99) return Seconds(bounds[std::min(i, bounds.size() - 1)]);
+  }
+  return {};
+}
+
+float PerSecond(std::uint64_t now, std::uint64_t before, double seconds) {
+  return seconds <= 0 || now < before
+             ? 0
+             : static_cast<float>(static_cast<double>(now - before) / seconds);
+}
+
+// The six rates, behind the four numbers of jobs.
+void FillRates(const JobCounts& now, const JobCounts& before, double seconds,
+               std::span<float> sample) {
+  constexpr std::uint64_t JobCounts::*kRates[] = {&JobCounts::total_jobs, &JobCounts::reserves,
+                                                  &JobCounts::completed,  &JobCounts::deletes,
+                                                  &JobCounts::failed,     &JobCounts::timeouts};
+  for (std::size_t i = 0; i < std::size(kRates); ++i) {
+    sample[4 + i] = PerSecond(now.*kRates[i], before.*kRates[i], seconds);
+  }
+}
+
+float AsFloat(std::uint64_t number) { return static_cast<float>(number); }
+
+}  // namespace
+
+History::History(const Engine& engine, const ConnectionList& connections, SliceQueue& slices,
+                 std::string file)
+    : engine_(engine), connections_(connections), slices_(slices) {
+  hour_.KeepPeaks(kPeaksFrom);
+  month_.KeepPeaks(kPeaksFrom);
+  if (!file.empty()) OpenFile(file);
+}
+
+// Tubes have no ids yet: the next survey finds them by name.
+void History::OpenFile(const std::string& path) {
+  const auto place_of = [this](std::size_t place) -> TubeHistory& {
+    while (tubes_.size() <= place) tubes_.push_back(std::make_unique<TubeHistory>());
+    return *tubes_[place];
+  };
+  file_ = HistoryFile::Open(
+      path,
+      {.server = [this](std::int64_t step,
+                        std::span<const float> sample) { month_.Put(step, sample); },
+       .name = [&](std::size_t place, std::string_view name) { place_of(place).name = name; },
+       .tube = [&](std::size_t place, std::int64_t step,
+                   std::span<const float> sample) { place_of(place).month.Put(step, sample); }});
+  kept_step_ = month_.last();
+}
+
+// What is complete goes to the file.
+void History::Keep() {
+  if (file_ == nullptr) return;
+  if (month_.last() > kept_step_ && month_.last() >= month_.first()) {
+    kept_step_ = month_.last();
+    file_->PutServer(kept_step_, month_.Step(kept_step_));
+  }
+  std::int64_t hour = 0;
+  for (const auto& tube : tubes_) hour = std::max(hour, tube->month.last());
+  if (hour <= kept_hour_) return;
+  kept_hour_ = hour;
+  std::vector<float> samples(kTubesKept * kTubeSeries, std::numeric_limits<float>::quiet_NaN());
+  for (std::size_t place = 0; place < tubes_.size(); ++place) {
+    const Ring& month = tubes_[place]->month;
+    if (month.last() != hour) continue;
+    const std::span<const float> sample = month.Step(hour);
+    std::copy(sample.begin(), sample.end(),
+              samples.begin() + static_cast<std::ptrdiff_t>(place * kTubeSeries));
+  }
+  file_->PutTubes(hour, samples);
+}
+
+History::~History() { slices_.Remove(*this); }
+
+Time History::Tick(Time now) {
+  if (now >= due_) {
+    if (due_ > 0) {
+      lags_.Add(now - due_);
+      lag_max_ = std::max(lag_max_, now - due_);
+    }
+    due_ = now + kLagPeriod;
+  }
+  if (now >= next_sample_) {
+    SampleServer(now);
+    next_sample_ = (now / kSecond + 1) * kSecond;
+  }
+  if (now >= next_survey_ && survey_ == nullptr) {
+    next_survey_ = (now / kSurveyPeriod + 1) * kSurveyPeriod;
+    survey_ = std::make_unique<TubeSurvey>(engine_, kTubesKept, now, heat_);
+    slices_.Add(*this);
+  }
+  return std::min(due_, next_sample_);
+}
+
+void History::SampleServer(Time now) {
+  const EngineStats stats = engine_.Stats();
+  const double seconds = last_.at == 0 ? 0 : Seconds(now - last_.at);
+  ServerSample sample{AsFloat(stats.ready), AsFloat(stats.reserved), AsFloat(stats.delayed),
+                      AsFloat(stats.buried)};
+  FillRates(stats, last_.counts, seconds, sample);
+  const float others[] = {static_cast<float>(OldestReadyAge(now)),
+                          AsFloat(connections_.Count()),
+                          AsFloat(stats.workers),
+                          AsFloat(stats.waiting),
+                          AsFloat(stats.tubes),
+                          AsFloat(JobMemory()),
+                          AsFloat(ResidentBytes()),
+                          CpuRatio(now),
+                          static_cast<float>(Seconds(std::exchange(lag_max_, 0))),
+                          SyncMax()};
+  std::copy(std::begin(others), std::end(others), sample.begin() + 10);
+  last_ = {stats, now};
+  hour_.Add(now, sample);
+  month_.Add(now, sample);
+  Keep();
+  lag_minute_.push_back(lags_.counts());
+  if (lag_minute_.size() > kLagSeconds) lag_minute_.pop_front();
+}
+
+float History::CpuRatio(Time now) {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  const double used = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  const double before = std::exchange(cpu_seconds_, used);
+  const double passed = last_.at == 0 ? 0 : Seconds(now - last_.at);
+  return passed <= 0 ? 0 : static_cast<float>((used - before) / passed);
+}
+
+// The upper bound of the longest sync since the last sample.
+float History::SyncMax() {
+  const SyncTimes times = engine_.journal().Stats().sync_times;
+  float most = 0;
+  for (std::size_t i = 0; i < times.counts.size(); ++i) {
+    if (times.counts[i] == syncs_.counts[i]) continue;
+    most =
+        static_cast<float>(Seconds(SyncTimes::kBounds[std::min(i, SyncTimes::kBounds.size() - 1)]));
+  }
+  syncs_ = times;
+  return most;
+}
+
+bool History::RunSlice(Time now) {
+  if (survey_->Advance()) return true;
+  EndSurvey(now);
+  return false;
+}
+
+void History::EndSurvey(Time now) {
+  heat_ = survey_->heat();
+  const Time oldest = survey_->oldest_ready();
+  oldest_ready_ = engine_.Stats().ready == 0 ? 0 : oldest;
+  const std::vector<std::uint64_t> busiest = survey_->Busiest();
+  survey_.reset();
+  for (const auto& each : tubes_) {
+    each->busy = each->id != 0 && std::binary_search(busiest.begin(), busiest.end(), each->id);
+  }
+  for (const std::uint64_t id : busiest) {
+    const Tube* const tube = engine_.NextTube(id - 1);
+    if (tube != nullptr && tube->id() == id) HistoryOf(*tube).busy = true;
+  }
+  SampleTubes(now);
+}
+
+// That of a tube of the same name goes on; else a place that no busy tube has is taken.
+History::TubeHistory& History::HistoryOf(const Tube& tube) {
+  TubeHistory* place = nullptr;
+  for (const auto& each : tubes_) {
+    if (each->name == tube.name() && !each->name.empty()) {
+      if (each->id != tube.id()) each->last = {};
+      each->id = tube.id();
+      return *each;
+    }
+    if (!each->busy && place == nullptr) place = each.get();
+  }
+  if (tubes_.size() < kTubesKept || place == nullptr) {
+    tubes_.push_back(std::make_unique<TubeHistory>());
+    place = tubes_.back().get();
+  } else {
+    const auto at = std::find_if(tubes_.begin(), tubes_.end(),
+                                 [&](const auto& each) { return each.get() == place; });
+    *at = std::make_unique<TubeHistory>();
+    place = at->get();
+  }
+  place->id = tube.id();
+  place->name = tube.name();
+  if (file_ != nullptr) {
+    const auto at = std::find_if(tubes_.begin(), tubes_.end(),
+                                 [&](const auto& each) { return each.get() == place; });
+    file_->PutName(static_cast<std::size_t>(at - tubes_.begin()), month_.last() / 12, place->name);
+  }
+  return *place;
+}
+
+void History::SampleTubes(Time now) {
+  for (const auto& each : tubes_) {
+    const Tube* const tube = each->id == 0 ? nullptr : engine_.NextTube(each->id - 1);
+    if (tube == nullptr || tube->id() != each->id) continue;
+    TubeSample sample{AsFloat(tube->ready()), AsFloat(tube->reserved()), AsFloat(tube->delayed()),
+                      AsFloat(tube->buried())};
+    const double seconds = each->last.at == 0 ? 0 : Seconds(now - each->last.at);
+    FillRates(*tube, each->last.counts, seconds, sample);
+    const Job* const oldest = tube->OldestReady();
+    sample[10] = oldest == nullptr
+                     ? 0
+                     : static_cast<float>(Seconds(std::max<Time>(now - oldest->created, 0)));
+    each->last = {*tube, now};
+    each->hour.Add(now, sample);
+    each->month.Add(now, sample);
+  }
+}
+
+double History::OldestReadyAge(Time now) const {
+  return oldest_ready_ == 0 ? 0 : Seconds(std::max<Time>(now - oldest_ready_, 0));
+}
+
+Json History::LagP99() const {
+  if (lag_minute_.empty()) return {};
+  TimeHistogram::Counts counts = lags_.counts();
+  if (lag_minute_.size() == kLagSeconds) {
+    for (std::size_t i = 0; i < counts.size(); ++i) counts[i] -= lag_minute_.front()[i];
+  }
+  return P99(counts, TimeHistogram::kBounds);
+}
+
+Json History::SyncP99() const {
+  return P99(engine_.journal().Stats().sync_times.counts, SyncTimes::kBounds);
+}
+
+const History::TubeHistory* History::Find(std::string_view tube) const {
+  const auto found = std::find_if(tubes_.begin(), tubes_.end(),
+                                  [&](const auto& each) { return each->name == tube; });
+  return found == tubes_.end() ? nullptr : found->get();
+}
+
+namespace {
+
+// The mean of some steps, or the most; null where nothing is known.
+Json Combine(const Ring& ring, std::int64_t from, std::int64_t end, std::size_t series) {
+  double sum = 0;
+  double most = 0;
+  int known = 0;
+  for (std::int64_t step = from; step < end; ++step) {
+    const float value = ring.At(step, series);
+    if (std::isnan(value)) continue;
+    sum += static_cast<double>(value);
+    most = std::max(most, static_cast<double>(value));
+    ++known;
+  }
+  if (known == 0) return {};
+  return ring.IsPeak(series) ? most : sum / known;
+}
+
+}  // namespace
+
+Json History::Read(const Query& query, Time now) const {
+  const Ring none(query.month ? 3600 * kSecond : 10 * kSecond, 1, kTubeSeries);
+  const TubeHistory* const tube = query.tube ? Find(*query.tube) : nullptr;
+  const Ring& ring = !query.tube       ? (query.month ? month_ : hour_)
+                     : tube == nullptr ? none
+                                       : (query.month ? tube->month : tube->hour);
+  const std::int64_t newest = now / ring.step() - 1;
+  const auto steps = static_cast<std::int64_t>(ring.steps());
+  const std::int64_t each =
+      std::max<std::int64_t>(1, (steps + static_cast<std::int64_t>(query.points) - 1) /
+                                    static_cast<std::int64_t>(query.points));
+  const std::int64_t oldest = std::max(ring.first(), newest - steps + 1);
+  Json times = Json::array();
+  Json series = Json::object();
+  for (const std::size_t which : query.series) series[std::string(kSeries[which])] = Json::array();
+  if (ring.last() >= ring.first()) {
+    // Groups stand at multiples of their size, so that points do not move from call to call.
+    for (std::int64_t at = oldest / each * each; at <= newest; at += each) {
+      times.push_back(at * (ring.step() / kSecond));
+      for (const std::size_t which : query.series) {
+        series[std::string(kSeries[which])].push_back(Combine(ring, at, at + each, which));
+      }
+    }
+  }
+  return {{"range", query.month ? "30d" : "1h"},
+          {"step_seconds", each * (ring.step() / kSecond)},
+          {"tube", query.tube ? Json(TextOf(*query.tube)) : Json()},
+          {"times", std::move(times)},
+          {"series", std::move(series)}};
+}
+
+}  // namespace gearstalk::api

@@ -1,0 +1,129 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "admin/api/json.h"
+#include "admin/api/ring.h"
+#include "admin/http/slices.h"
+#include "admin/metrics/loop_lag.h"
+#include "admin/metrics/tube_survey.h"
+#include "broker/engine/engine.h"
+#include "broker/server/protocol.h"
+
+namespace gearstalk::api {
+
+class HistoryFile;
+
+// The series, in this order; the first kTubeSeries are kept of tubes, too.
+inline constexpr std::string_view kSeries[] = {"jobs_ready",
+                                               "jobs_reserved",
+                                               "jobs_delayed",
+                                               "jobs_buried",
+                                               "put_per_second",
+                                               "reserved_per_second",
+                                               "completed_per_second",
+                                               "deleted_per_second",
+                                               "failed_per_second",
+                                               "timed_out_per_second",
+                                               "oldest_ready_age_seconds",
+                                               "connections",
+                                               "workers",
+                                               "waiting",
+                                               "tubes",
+                                               "job_memory_bytes",
+                                               "resident_memory_bytes",
+                                               "cpu_ratio",
+                                               "loop_lag_seconds_max",
+                                               "journal_sync_seconds_max"};
+inline constexpr std::size_t kServerSeries = std::size(kSeries);
+inline constexpr std::size_t kTubeSeries = 11;
+inline constexpr std::size_t kTubesKept = 50;
+
+// What the server and its busiest tubes were like: an hour in detail, thirty days in outline.
+class History final : public SliceWork {
+ public:
+  // `file`: where the thirty days are kept; empty: nowhere.
+  History(const Engine& engine, const ConnectionList& connections, SliceQueue& slices,
+          std::string file);
+  ~History();
+  History(const History&) = delete;
+  History& operator=(const History&) = delete;
+
+  // Every round; returns when the next one is wanted at latest.
+  Time Tick(Time now);
+  // The survey of all tubes.
+  bool RunSlice(Time now) override;
+
+  struct Query {
+    std::vector<std::size_t> series;
+    bool month = false;  // 30 d instead of 1 h
+    std::optional<std::string> tube;
+    std::size_t points = 360;
+  };
+  Json Read(const Query& query, Time now) const;
+
+  // null: nothing was measured yet.
+  Json LagP99() const;
+  Json SyncP99() const;
+  // As of the last survey.
+  double OldestReadyAge(Time now) const;
+
+ private:
+  using TubeSample = std::array<float, kTubeSeries>;
+  using ServerSample = std::array<float, kServerSeries>;
+
+  struct Counters {
+    JobCounts counts;
+    Time at = 0;
+  };
+  struct TubeHistory {
+    std::uint64_t id = 0;  // of the tube
+    std::string name;
+    Ring hour{10 * kSecond, 360, kTubeSeries};
+    Ring month{3600 * kSecond, 720, kTubeSeries};
+    Counters last;
+    bool busy = false;
+  };
+
+  void OpenFile(const std::string& path);
+  void Keep();
+  void SampleServer(Time now);
+  void SampleTubes(Time now);
+  void EndSurvey(Time now);
+  TubeHistory& HistoryOf(const Tube& tube);
+  const TubeHistory* Find(std::string_view tube) const;
+  float CpuRatio(Time now);
+  float SyncMax();
+
+  const Engine& engine_;
+  const ConnectionList& connections_;
+  SliceQueue& slices_;
+  Time next_sample_ = 0;
+  Time next_survey_ = 0;
+  Time due_ = 0;  // the lag of the loop is measured against it
+  Time lag_max_ = 0;
+  std::unique_ptr<TubeSurvey> survey_;
+  std::shared_ptr<const TubeHeat> heat_;
+  Time oldest_ready_ = 0;  // 0: none was ready
+  Ring hour_{kSecond, 3600, kServerSeries};
+  Ring month_{300 * kSecond, 8640, kServerSeries};
+  std::vector<std::unique_ptr<TubeHistory>> tubes_;
+  Counters last_;
+  double cpu_seconds_ = 0;
+  SyncTimes syncs_{};
+  TimeHistogram lags_;
+  std::deque<TimeHistogram::Counts> lag_minute_;  // `lags_` in each of the last 60 seconds
+  std::unique_ptr<HistoryFile> file_;
+  std::int64_t kept_step_ = -1;  // of the server, and of tubes: the last ones in the file
+  std::int64_t kept_hour_ = -1;
+};
+
+}  // namespace gearstalk::api

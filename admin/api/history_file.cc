@@ -1,0 +1,240 @@
+#include "admin/api/history_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "admin/api/history.h"
+#include "broker/base/log.h"
+
+namespace gearstalk::api {
+namespace {
+
+constexpr std::string_view kMagic = "gearstalk-hist";
+constexpr std::uint16_t kVersion = 1;
+constexpr std::size_t kServerSteps = 8640;
+constexpr std::size_t kTubeSteps = 720;
+constexpr std::size_t kMaxName = 512;
+
+constexpr std::size_t kHeaderSize = 64;
+constexpr std::size_t kServerSlot = 8 + 4 * kServerSeries + 4;
+constexpr std::size_t kNameSlot = 8 + 2 + kMaxName + 4;
+constexpr std::size_t kTubeSlot = 8 + 2 * kTubeSeries * kTubesKept + 4;
+constexpr std::size_t kNames = kHeaderSize + kServerSlot * kServerSteps;
+constexpr std::size_t kTubes = kNames + kNameSlot * kTubesKept;
+constexpr std::size_t kFileSize = kTubes + kTubeSlot * kTubeSteps;
+static_assert(kFileSize < 2'000'000);
+
+std::uint32_t CheckOf(std::string_view bytes) {
+  return static_cast<std::uint32_t>(XXH3_64bits(bytes.data(), bytes.size()));
+}
+
+template <typename Number>
+void Append(std::string& bytes, Number number) {
+  bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
+}
+
+template <typename Number>
+Number Take(std::string_view& bytes) {
+  Number number{};
+  std::memcpy(&number, bytes.data(), sizeof number);
+  bytes.remove_prefix(sizeof number);
+  return number;
+}
+
+std::string Sealed(std::string bytes) {
+  Append(bytes, CheckOf(bytes));
+  return bytes;
+}
+
+// What is in a slot; nothing: it is empty or damaged.
+std::optional<std::string_view> Unsealed(std::string_view slot) {
+  std::string_view check = slot.substr(slot.size() - 4);
+  slot.remove_suffix(4);
+  if (Take<std::uint32_t>(check) != CheckOf(slot)) return std::nullopt;
+  return slot;
+}
+
+std::string Header() {
+  std::string header(kMagic);
+  Append(header, kVersion);
+  Append(header, static_cast<std::uint32_t>(kFileSize));
+  header.resize(kHeaderSize);
+  return header;
+}
+
+std::uint16_t Half(float number) {
+  return static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(number) + 0x8000U) >> 16);
+}
+
+float Whole(std::uint16_t half) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16);
+}
+
+std::size_t Place(std::int64_t step, std::size_t steps) {
+  return static_cast<std::size_t>(step) % steps;
+}
+
+void ReadServer(std::string_view file, const HistoryFile::Reader& reader) {
+  std::vector<std::pair<std::int64_t, std::vector<float>>> found;
+  for (std::size_t i = 0; i < kServerSteps; ++i) {
+    auto slot = Unsealed(file.substr(kHeaderSize + i * kServerSlot, kServerSlot));
+    if (!slot) continue;
+    const auto step = Take<std::int64_t>(*slot);
+    std::vector<float> sample;
+    while (!slot->empty()) sample.push_back(Take<float>(*slot));
+    found.emplace_back(step, std::move(sample));
+  }
+  std::sort(found.begin(), found.end(), [](auto& a, auto& b) { return a.first < b.first; });
+  for (const auto& [step, sample] : found) reader.server(step, sample);
+}
+
+void ReadTubes(std::string_view file, const HistoryFile::Reader& reader) {
+  std::array<std::int64_t, kTubesKept> first{};
+  for (std::size_t i = 0; i < kTubesKept; ++i) {
+    first[i] = std::numeric_limits<std::int64_t>::max();
+    auto slot = Unsealed(file.substr(kNames + i * kNameSlot, kNameSlot));
+    if (!slot) continue;
+    first[i] = Take<std::int64_t>(*slot);
+    const auto size = Take<std::uint16_t>(*slot);
+    reader.name(i, slot->substr(0, std::min<std::size_t>(size, kMaxName)));
+  }
+  std::vector<std::pair<std::int64_t, std::string_view>> hours;
+  for (std::size_t i = 0; i < kTubeSteps; ++i) {
+    auto slot = Unsealed(file.substr(kTubes + i * kTubeSlot, kTubeSlot));
+    if (slot) hours.emplace_back(Take<std::int64_t>(*slot), *slot);
+  }
+  std::sort(hours.begin(), hours.end());
+  for (auto& [step, bytes] : hours) {
+    for (std::size_t i = 0; i < kTubesKept; ++i) {
+      std::array<float, kTubeSeries> sample{};
+      for (float& number : sample) number = Whole(Take<std::uint16_t>(bytes));
+      if (step >= first[i] && !std::isnan(sample[0])) reader.tube(i, step, sample);
+    }
+  }
+}
+
+void Warn(std::string_view what, const std::string& path, std::string_view error) {
+  Log(LogLevel::kWarning, what, {{"file", path}, {"error", error}});
+}
+
+std::string ReadAll(int fd) {
+  std::string bytes(kFileSize + 1, '\0');
+  std::size_t size = 0;
+  while (size < bytes.size()) {
+    const ssize_t part =
+        pread(fd, bytes.data() + size, bytes.size() - size, static_cast<off_t>(size));
+    if (part <= 0) break;
+    size += static_cast<std::size_t>(part);
+  }
+  bytes.resize(size);
+  return bytes;
+}
+
+}  // namespace
+
+std::unique_ptr<HistoryFile> HistoryFile::Open(const std::string& path, const Reader& reader) {
+  constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
+  int fd = open(path.c_str(), kFlags, 0640);
+  if (fd < 0) {
+    Warn("the history cannot be kept", path, std::strerror(errno));
+    return nullptr;
+  }
+  std::string bytes = ReadAll(fd);
+  const bool good = bytes.size() == kFileSize && bytes.starts_with(Header());
+  if (!good && !bytes.empty()) {
+    const std::string aside = path + ".old";
+    close(fd);
+    Warn("the history was put aside: it is damaged, or of another version", aside, "-");
+    if (std::rename(path.c_str(), aside.c_str()) != 0 ||
+        (fd = open(path.c_str(), kFlags, 0640)) < 0) {
+      Warn("the history cannot be kept", path, std::strerror(errno));
+      return nullptr;
+    }
+  }
+  if (good) {
+    ReadServer(bytes, reader);
+    ReadTubes(bytes, reader);
+  } else if (ftruncate(fd, kFileSize) != 0 ||
+             pwrite(fd, Header().data(), kHeaderSize, 0) != static_cast<ssize_t>(kHeaderSize)) {
+    Warn("the history cannot be kept", path, std::strerror(errno));
+    close(fd);
+    return nullptr;
+  }
+  return std::unique_ptr<HistoryFile>(new HistoryFile(fd));
+}
+
+HistoryFile::HistoryFile(int fd) : fd_(fd), writer_([this] { Run(); }) {}
+
+HistoryFile::~HistoryFile() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  wakes_.notify_one();
+  writer_.join();
+  close(fd_);
+}
+
+void HistoryFile::Push(std::size_t offset, std::string bytes) {
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back({offset, std::move(bytes)});
+  }
+  wakes_.notify_one();
+}
+
+void HistoryFile::Run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wakes_.wait(lock, [this] { return ends_ || !waiting_.empty(); });
+    if (waiting_.empty()) return;
+    const Write write = std::move(waiting_.front());
+    waiting_.pop_front();
+    lock.unlock();
+    // A disk in trouble leaves a gap in the charts.
+    static_cast<void>(
+        !pwrite(fd_, write.bytes.data(), write.bytes.size(), static_cast<off_t>(write.offset)));
+    lock.lock();
+  }
+}
+
+void HistoryFile::PutServer(std::int64_t step, std::span<const float> sample) {
+  std::string bytes;
+  Append(bytes, step);
+  for (const float number : sample) Append(bytes, number);
+  Push(kHeaderSize + Place(step, kServerSteps) * kServerSlot, Sealed(std::move(bytes)));
+}
+
+void HistoryFile::PutName(std::size_t place, std::int64_t first_step, std::string_view name) {
+  std::string bytes;
+  Append(bytes, first_step);
+  Append(bytes, static_cast<std::uint16_t>(name.size()));
+  bytes += name.substr(0, kMaxName);
+  bytes.resize(kNameSlot - 4);
+  Push(kNames + place * kNameSlot, Sealed(std::move(bytes)));
+}
+
+void HistoryFile::PutTubes(std::int64_t step, std::span<const float> samples) {
+  std::string bytes;
+  Append(bytes, step);
+  for (const float number : samples)
+    Append(bytes,
+           std::isnan(number) ? Half(std::numeric_limits<float>::quiet_NaN()) : Half(number));
+  Push(kTubes + Place(step, kTubeSteps) * kTubeSlot, Sealed(std::move(bytes)));
+}
+
+}  // namespace gearstalk::api

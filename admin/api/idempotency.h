@@ -1,0 +1,40 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "admin/api/users.h"
+#include "admin/http/answer.h"
+
+namespace gearstalk::api {
+
+// The first answers to requests that carry a key, so that asking again does nothing again.
+class Idempotency {
+ public:
+  static constexpr Time kLasts = 600 * kSecond;
+  static constexpr std::size_t kKept = 1024;
+
+  struct Entry {
+    Sha256 request{};
+    bool done = false;
+    int status = 0;
+    std::string type, body;
+    HttpAnswer::Headers headers;
+    Time at = 0;
+  };
+
+  // nullptr: it is new, and begins now.
+  const Entry* Begin(const std::string& key, const Sha256& request, Time now);
+  void Finish(const std::string& key, int status, std::string type, std::string body,
+              HttpAnswer::Headers headers);
+  // It may be asked again as if it had not been.
+  void Forget(const std::string& key) { entries_.erase(key); }
+
+ private:
+  std::map<std::string, Entry, std::less<>> entries_;
+  std::deque<std::pair<Time, std::string>> order_;
+};
+
+}  // namespace gearstalk::api

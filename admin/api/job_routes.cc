@@ -1,0 +1,134 @@
+#include <fmt/format.h>
+
+#include "admin/api/fields.h"
+#include "admin/api/handlers.h"
+#include "admin/api/lookup.h"
+#include "admin/api/objects.h"
+
+namespace gearstalk::api {
+namespace {
+
+constexpr std::uint64_t kAny32 = UINT32_MAX;
+
+Problem WrongState(const Job& job, std::string_view needed) {
+  return {.code = "job-state",
+          .detail = fmt::format("the job is {}: it must be {}", NameOf(job.state()), needed),
+          .more = {{"state", NameOf(job.state())}}};
+}
+
+Problem Reserved(std::string_view how) {
+  return {.code = "job-reserved",
+          .detail = fmt::format("a consumer holds the job{}", how),
+          .more = {{"state", "reserved"}}};
+}
+
+Reply Refused(Code code, std::string_view tube) {
+  return code == Code::kNotFound ? NoJob() : RefusalOf(code, tube);
+}
+
+}  // namespace
+
+Reply GetJob(Call& call) {
+  const Job* const job = JobOf(call);
+  if (job == nullptr) return NoJob();
+  return JobReply(call, job->id(), 0);
+}
+
+Reply DeleteJob(Call& call) {
+  Fields fields = Fields::OfQuery(call.request.query);
+  const bool force = fields.Truth("force").value_or(false);
+  if (!fields.Finish()) return fields.problem();
+  const Job* const job = JobOf(call);
+  if (job == nullptr) return NoJob();
+  if (job->state() == JobState::kReserved && !force) {
+    return Reserved(": ask with force=true to take it away");
+  }
+  const Outcome outcome = call.engine().Cancel(call.now, job->id());
+  if (!outcome.ok()) return Refused(outcome.code, call.act.tube);
+  return Reply::Empty().Durable(outcome.lsn);
+}
+
+Reply KickJob(Call& call) {
+  Fields fields = Fields::OfObject(call.body);
+  if (!fields.Finish()) return fields.problem();
+  const Job* const job = JobOf(call);
+  if (job == nullptr) return NoJob();
+  if (job->state() != JobState::kBuried && job->state() != JobState::kDelayed) {
+    return WrongState(*job, "buried or delayed");
+  }
+  const JobId id = job->id();
+  const Outcome outcome = call.engine().KickJob(call.now, id);
+  if (!outcome.ok()) return Refused(outcome.code, call.act.tube);
+  return JobReply(call, id, outcome.lsn);
+}
+
+Reply BuryJob(Call& call) {
+  Fields fields = Fields::OfObject(call.body);
+  const auto given = fields.Integer("priority", 0, kAny32);
+  const bool force = fields.Truth("force").value_or(false);
+  if (!fields.Finish()) return fields.problem();
+  const Job* const job = JobOf(call);
+  if (job == nullptr) return NoJob();
+  if (job->state() == JobState::kBuried) return WrongState(*job, "ready, delayed or reserved");
+  if (job->state() == JobState::kReserved && !force) {
+    return Reserved(": ask with \"force\":true to take it away");
+  }
+  const JobId id = job->id();
+  std::optional<std::uint32_t> priority;
+  if (given) priority = static_cast<std::uint32_t>(*given);
+  const Outcome outcome = call.engine().BuryAny(id, priority, force);
+  if (!outcome.ok()) return Refused(outcome.code, call.act.tube);
+  return JobReply(call, id, outcome.lsn);
+}
+
+Reply ReleaseJob(Call& call) {
+  Fields fields = Fields::OfObject(call.body);
+  const auto delay = fields.IntegerOr("delay_seconds", 0, kAny32, 0);
+  if (!fields.Finish()) return fields.problem();
+  const Job* const job = JobOf(call);
+  if (job == nullptr) return NoJob();
+  if (job->state() != JobState::kReserved) return WrongState(*job, "reserved");
+  const JobId id = job->id();
+  const Outcome outcome = call.engine().TakeBack(call.now, id, static_cast<std::uint32_t>(delay));
+  if (!outcome.ok()) return Refused(outcome.code, call.act.tube);
+  return JobReply(call, id, outcome.lsn);
+}
+
+Reply MoveJob(Call& call) {
+  Fields fields = Fields::OfObject(call.body);
+  const auto to = fields.Bytes("to");
+  if (fields.ok() && !to) fields.Fail("to", "is needed");
+  if (!fields.Finish()) return fields.problem();
+  const Job* const job = JobOf(call);
+  if (job == nullptr) return NoJob();
+  if (auto problem = CheckTubeName(call, *to, "to")) return std::move(*problem);
+  if (job->state() == JobState::kReserved) return Reserved(": release or bury it first");
+  const JobId id = job->id();
+  const Outcome outcome = call.engine().Move(call.now, id, *to);
+  if (!outcome.ok()) return Refused(outcome.code, *to);
+  return JobReply(call, id, outcome.lsn);
+}
+
+Reply CopyJob(Call& call) {
+  Fields fields = Fields::OfObject(call.body);
+  const auto to = fields.Bytes("to");
+  const auto priority = fields.Integer("priority", 0, kAny32);
+  const auto delay = fields.IntegerOr("delay_seconds", 0, kAny32, 0);
+  const auto ttr = fields.Integer("ttr_seconds", 1, kAny32);
+  if (!fields.Finish()) return fields.problem();
+  const Job* const job = JobOf(call);
+  if (job == nullptr) return NoJob();
+  const std::string tube = to.value_or(job->tube().name());
+  if (auto problem = CheckTubeName(call, tube, "to")) return std::move(*problem);
+  JobPtr copy = CopyOf(*job);
+  if (priority) copy->priority = static_cast<std::uint32_t>(*priority);
+  if (ttr) copy->ttr_s = static_cast<std::uint32_t>(*ttr);
+  copy->delay_s = static_cast<std::uint32_t>(delay);
+  const Added added = call.engine().PutInto(call.now, tube, std::move(copy));
+  if (!added.ok()) return Refused(added.code, tube);
+  Reply reply = JobReply(call, added.id, added.lsn);
+  reply.status = 201;
+  return std::move(reply).With("Location", fmt::format("/api/v1/jobs/{}", added.id));
+}
+
+}  // namespace gearstalk::api

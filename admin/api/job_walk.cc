@@ -1,0 +1,53 @@
+#include "admin/api/job_walk.h"
+
+#include <algorithm>
+
+namespace gearstalk::api {
+
+JobWalk::Place JobWalk::Begin(const Engine& engine, const Filter& filter) {
+  Place place;
+  place.after = filter.from() == 0 ? 0 : filter.from() - 1;
+  place.as_of = std::min(engine.LastId(), filter.to());
+  place.left = UINT64_MAX;
+  place.moves = engine.moves();
+  // Jobs have no index by tube, but when all of a tube were seen the walk can end.
+  if (filter.tube() && filter.from() == 0) {
+    const Tube* const tube = engine.FindTube(*filter.tube());
+    place.left = tube == nullptr ? 0 : tube->unfinished() + tube->buried();
+  }
+  return place;
+}
+
+// Jobs that were moved into the tube were not counted at the beginning.
+bool JobWalk::NoneLeft() const { return place_.left == 0 && place_.moves == engine_.moves(); }
+
+void JobWalk::Slice(Time now, std::uint64_t most, const std::function<bool(const Job&)>& visit) {
+  std::uint64_t budget = kBodyBytes;
+  std::uint64_t matches = 0;
+  ended_ = NoneLeft();
+  for (std::uint64_t steps = std::min(most, kSteps); steps > 0 && !ended_; --steps) {
+    const Job* const job = engine_.NextJob(place_.after);
+    if (job == nullptr || job->id() > place_.as_of) {
+      place_.after = place_.as_of;
+      ended_ = true;
+      return;
+    }
+    const bool there = !filter_.tube() || job->tube().name() == *filter_.tube();
+    bool match = filter_.MatchesRecord(*job, now) && grant_.Sees(job->tube().name());
+    if (match && filter_.ReadsBody()) {
+      const std::uint64_t before = budget;
+      const BodyMatch::Found found = body_.Advance(*job, budget);
+      body_bytes_ += before - budget;
+      if (found == BodyMatch::Found::kNotYet) return;
+      match = found == BodyMatch::Found::kYes;
+    }
+    place_.after = job->id();
+    ++scanned_;
+    if (there && place_.left > 0 && place_.left != UINT64_MAX) --place_.left;
+    ended_ = NoneLeft() || place_.after == place_.as_of;
+    if (match && (!visit(*job) || ++matches == kRendered)) return;
+    if (budget == 0) return;
+  }
+}
+
+}  // namespace gearstalk::api

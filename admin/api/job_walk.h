@@ -1,0 +1,55 @@
+#pragma once
+
+#include <functional>
+
+#include "admin/api/body_match.h"
+#include "admin/api/caller.h"
+#include "admin/api/filter.h"
+#include "broker/engine/engine.h"
+
+namespace gearstalk::api {
+
+// Walks all jobs in the order of their ids, in slices, and finds those that a filter means. Jobs
+// may come, go and change between two slices.
+class JobWalk {
+ public:
+  static constexpr std::uint64_t kSteps = 1000;            // jobs looked at in a slice
+  static constexpr std::uint64_t kBodyBytes = 256 * 1024;  // of bodies read in a slice
+  static constexpr std::uint64_t kRendered = 64;           // matches in a slice
+
+  // Where it stands; what a cursor holds.
+  struct Place {
+    JobId after = 0;
+    JobId as_of = 0;          // later jobs are not looked at
+    std::uint64_t left = 0;   // jobs of the tube that were there at the beginning and are to come
+    std::uint64_t moves = 0;  // Engine::moves at the beginning
+  };
+  static Place Begin(const Engine& engine, const Filter& filter);
+
+  JobWalk(const Engine& engine, Filter filter, Grant grant, Place place)
+      : engine_(engine), filter_(std::move(filter)), grant_(std::move(grant)), place_(place) {}
+
+  // One slice, of `most` jobs at most. `visit` is called with each match, may change the job, and
+  // returns whether to go on.
+  void Slice(Time now, std::uint64_t most, const std::function<bool(const Job&)>& visit);
+
+  // Whether there is nothing behind.
+  bool ended() const { return ended_; }
+  const Place& place() const { return place_; }
+  std::uint64_t scanned() const { return scanned_; }
+  std::uint64_t body_bytes() const { return body_bytes_; }
+
+ private:
+  bool NoneLeft() const;
+
+  const Engine& engine_;
+  const Filter filter_;
+  const Grant grant_;
+  Place place_;
+  bool ended_ = false;
+  std::uint64_t scanned_ = 0;
+  std::uint64_t body_bytes_ = 0;
+  BodyMatch body_{filter_};
+};
+
+}  // namespace gearstalk::api

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "broker/base/clock.h"
+#include "broker/base/utf8.h"
+
+namespace gearstalk::api {
+
+// Members stay in the order in which they were added.
+using Json = nlohmann::ordered_json;
+
+// The bytes as a text: what is not UTF-8 becomes U+FFFD.
+std::string TextOf(std::string_view bytes);
+
+// Not a byte more than needed; what is not UTF-8 becomes U+FFFD.
+std::string Dump(const Json& json);
+// Nothing: it is none, or deeper than 128.
+std::optional<Json> ParseJson(std::string_view text);
+
+inline double Seconds(Time span) {
+  return static_cast<double>(span) / static_cast<double>(kSecond);
+}
+// RFC 3339 in UTC with milliseconds.
+std::string Timestamp(Time time);
+
+// The alphabet of URLs, without padding.
+std::string Base64Url(std::string_view bytes);
+std::string Base64(std::string_view bytes);
+// Either alphabet, with or without padding; nothing: it is none.
+std::optional<std::string> Base64Decode(std::string_view text);
+
+}  // namespace gearstalk::api

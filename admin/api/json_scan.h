@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "admin/api/json_path.h"
+
+namespace gearstalk::api {
+
+// Finds the value at a path in a JSON text, in slices and without a copy of the text. Takes and
+// refuses the same texts as ParseJson; of members with equal names the last counts, as there.
+class JsonScan {
+ public:
+  // `element` is called with each element of the list that the value is, in its text form.
+  // Both outlive the scan.
+  JsonScan(const JsonPath& path, const std::function<void(std::string_view)>& element)
+      : path_(path), element_(element) {}
+
+  // Reads about `bytes` more of `text`, which is the same in all calls. True: it has ended.
+  bool Read(std::string_view text, std::size_t bytes);
+
+  // When it has ended: the value as it stands in the text; empty: there is none.
+  std::string_view value() const { return valid_ && found_ ? value_ : std::string_view(); }
+  // Whether elements that were told were of another value, because its name came again.
+  std::uint64_t tells() const { return tells_; }
+
+ private:
+  enum class Expect : std::uint8_t {
+    kValue,
+    kFirstElement,  // or the end of the list
+    kFirstName,     // or the end of the object
+    kName,
+    kColon,
+    kNext,  // a comma, or the end of what is open
+    kEnd,
+    kString,      // the rest of a value
+    kNameString,  // the rest of a name
+  };
+  struct Open {
+    bool object;
+    bool on_path;  // the value of the path is in it, or is it
+    std::size_t index = 0;
+    std::size_t begin = 0;
+  };
+
+  bool Fail();
+  bool Step();
+  bool BeginValue();
+  bool ReadString();
+  bool ReadEscape();
+  bool ReadWord(std::string_view word);
+  bool ReadNumber();
+  void EndName();
+  void EndValue(std::size_t begin);
+  bool EndOpen();
+  bool ChildOnPath(std::string_view name) const;
+  char Front() const { return at_ < text_.size() ? text_[at_] : '\0'; }
+
+  const JsonPath& path_;
+  const std::function<void(std::string_view)>& element_;
+  std::string_view text_{};
+  std::size_t at_ = 0;
+  std::size_t until_ = 0;
+  std::vector<Open> open_{};
+  Expect expect_ = Expect::kValue;
+  bool on_path_ = true;    // the value that comes next, or is read
+  std::size_t begin_ = 0;  // of the string that is read
+  std::string_view value_{};
+  bool found_ = false;
+  bool valid_ = false;
+  std::uint64_t tells_ = 0;
+};
+
+// The text of a JSON string that is well-formed, quotes included.
+std::string TextOfJsonString(std::string_view quoted);
+
+}  // namespace gearstalk::api

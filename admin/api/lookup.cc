@@ -1,0 +1,64 @@
+#include "admin/api/lookup.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "admin/api/names.h"
+#include "admin/api/objects.h"
+
+namespace gearstalk::api {
+namespace {
+
+constexpr std::size_t kMaxTubeName = 512;  // bytes
+
+}  // namespace
+
+const Tube* TubeOf(Call& call) {
+  const std::optional<std::string> name = NameOfRef(call.arguments[0]);
+  if (!name || !call.caller.grant.Sees(*name)) return nullptr;
+  return call.engine().FindTube(*name);
+}
+
+Problem NoTube() { return {"not-found", "there is no such tube"}; }
+
+std::uint64_t NumberOf(std::string_view argument) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(argument.begin(), argument.end(), number);
+  return error == std::errc() && end == argument.end() ? number : 0;
+}
+
+const Job* JobOf(Call& call) {
+  const Job* const job = call.engine().Find(NumberOf(call.arguments[0]));
+  return job != nullptr && call.caller.grant.Sees(job->tube().name()) ? job : nullptr;
+}
+
+Problem NoJob() { return {"not-found", "there is no such job"}; }
+
+Reply JobReply(const Call& call, JobId id, Lsn lsn) {
+  const Job* const job = call.engine().Find(id);
+  if (job == nullptr) return NoJob();
+  return Reply::Of(JobObject(call.engine(), *job, call.now, false)).Durable(lsn);
+}
+
+JobPtr CopyOf(const Job& job) {
+  constexpr std::uint32_t kUsualTtr = 60;  // seconds
+  JobPtr copy = Job::New(static_cast<std::uint32_t>(job.body().size()));
+  std::copy(job.body().begin(), job.body().end(), copy->space().begin());
+  copy->priority = job.priority;
+  copy->ttr_s = job.ttr_s == 0 ? kUsualTtr : job.ttr_s;
+  return copy;
+}
+
+std::optional<Problem> CheckTubeName(const Call& call, std::string_view name,
+                                     std::string_view field) {
+  if (name.empty() || name.size() > kMaxTubeName) {
+    return Problem{"bad-request", "expected a name of 1 to 512 bytes", std::string(field)};
+  }
+  if (Engine::TakesAnswers(name)) {
+    return Problem{"bad-request", "tubes of this name take answers, not jobs", std::string(field)};
+  }
+  if (!call.caller.grant.Sees(name)) return NoTube();
+  return std::nullopt;
+}
+
+}  // namespace gearstalk::api

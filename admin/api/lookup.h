@@ -1,0 +1,25 @@
+#pragma once
+
+#include "admin/api/call.h"
+
+namespace gearstalk::api {
+
+// The tube that the first argument of the path names, if there is one that the caller may see.
+const Tube* TubeOf(Call& call);
+Problem NoTube();
+// The job that it names, likewise.
+const Job* JobOf(Call& call);
+Problem NoJob();
+
+// The number that an argument is; 0, which nothing has, if it is none.
+std::uint64_t NumberOf(std::string_view argument);
+
+// The answer to an act on a job: the job as it is now. It leaves when the act is durable.
+Reply JobReply(const Call& call, JobId id, Lsn lsn);
+// A new job with the same body, priority and TTR, and no key.
+JobPtr CopyOf(const Job& job);
+// Whether a name is one that a tube can have; a problem says what is wrong with `field`.
+std::optional<Problem> CheckTubeName(const Call& call, std::string_view name,
+                                     std::string_view field);
+
+}  // namespace gearstalk::api

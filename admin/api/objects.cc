@@ -1,0 +1,238 @@
+#include "admin/api/objects.h"
+
+#include <algorithm>
+#include <string>
+
+#include "admin/api/names.h"
+#include "admin/metrics/job_metrics.h"
+
+namespace gearstalk::api {
+namespace {
+
+constexpr std::size_t kPreview = 200;  // bytes
+constexpr std::size_t kWatchesShown = 20;
+constexpr std::string_view kCounterPrefix = "gearstalkd_jobs_";
+
+std::string_view SourceOf(const Engine& engine, std::string_view name, const MaxQueue& limits) {
+  if (limits != engine.ConfiguredMaxQueue(name)) return "admin";
+  return limits == MaxQueue{} ? "none" : "config";
+}
+
+Json MaxQueueObject(const Engine& engine, std::string_view name, const MaxQueue& limits) {
+  return {{"high", limits[0]},
+          {"normal", limits[1]},
+          {"low", limits[2]},
+          {"source", SourceOf(engine, name, limits)}};
+}
+
+double OldestReadyAge(const Tube& tube, Time now) {
+  const Job* const oldest = tube.OldestReady();
+  return oldest == nullptr ? 0 : Seconds(std::max<Time>(now - oldest->created, 0));
+}
+
+// Both sessions are consumers and know their peers.
+const Session* SessionOf(const Consumer* consumer) {
+  return dynamic_cast<const Session*>(consumer);
+}
+
+Json ClientId(const Session& session) {
+  const std::string_view id = session.ClientId();
+  return id == "-" || id.empty() ? Json() : Json(TextOf(id));
+}
+
+Json HolderObject(const Job& job) {
+  const Session* const session = SessionOf(job.holder());
+  const Peer* const peer = session == nullptr ? nullptr : session->Client();
+  if (peer == nullptr) return {};
+  return {{"connection", peer->id}, {"address", peer->address}, {"client_id", ClientId(*session)}};
+}
+
+Json ProgressObject(const JobExtra& extra) {
+  if (extra.numerator == 0 && extra.denominator == 0) return {};
+  return {{"numerator", extra.numerator}, {"denominator", extra.denominator}};
+}
+
+Json RolesOf(const Consumer* consumer) {
+  Json roles = Json::array();
+  if (consumer == nullptr) return roles;
+  if (consumer->producer()) roles.push_back("producer");
+  if (consumer->worker()) roles.push_back("worker");
+  return roles;
+}
+
+Json TextOrNull(std::string_view text) { return text.empty() ? Json() : Json(TextOf(text)); }
+
+Json HeldBackWord(HeldBack why) {
+  if (why == HeldBack::kNone) return {};
+  return why == HeldBack::kRunning ? "running" : "rate";
+}
+
+Json WatchesOf(const Consumer* consumer) {
+  Json names = Json::array();
+  if (consumer == nullptr) return names;
+  for (const auto& watch : consumer->watched()) {
+    if (names.size() == kWatchesShown) break;
+    names.push_back(TextOf(watch->tube.name()));
+  }
+  return names;
+}
+
+}  // namespace
+
+std::string_view NameOf(JobState state) {
+  switch (state) {
+    case JobState::kReady:
+      return "ready";
+    case JobState::kReserved:
+      return "reserved";
+    case JobState::kDelayed:
+      return "delayed";
+    case JobState::kBuried:
+      return "buried";
+    case JobState::kGone:
+      break;
+  }
+  return "gone";
+}
+
+std::string_view NameOf(Band band) {
+  constexpr std::string_view kNames[] = {"high", "normal", "low"};
+  return kNames[static_cast<std::size_t>(band)];
+}
+
+Json ObjectOf(const StateCounts& jobs) {
+  return {{"ready", jobs.ready},
+          {"reserved", jobs.reserved},
+          {"delayed", jobs.delayed},
+          {"buried", jobs.buried},
+          {"urgent", jobs.urgent}};
+}
+
+namespace {
+
+template <typename Counted>
+Json AllCountersOf(const Counted& counted) {
+  Json object = Json::object();
+  for (const JobCounter& counter : JobCounters()) {
+    object[std::string(counter.name.substr(kCounterPrefix.size()))] = counter.Of(counted);
+  }
+  return object;
+}
+
+}  // namespace
+
+Json CountersOf(const EngineStats& stats) { return AllCountersOf(stats); }
+Json CountersOf(const Tube& tube) { return AllCountersOf(tube); }
+
+Json TubeObject(const Engine& engine, const Tube& tube, Time now) {
+  const bool paused = tube.paused();
+  return {{"name", TextOf(tube.name())},
+          {"ref", RefOf(tube.name())},
+          {"id", tube.id()},
+          {"jobs", ObjectOf(StateCounts{tube.ready(), tube.reserved(), tube.delayed(),
+                                        tube.buried(), tube.urgent()})},
+          {"counters", CountersOf(tube)},
+          {"oldest_ready_age_seconds", OldestReadyAge(tube, now)},
+          {"workers", tube.workers()},
+          {"using", tube.using_count()},
+          {"watching", tube.watching()},
+          {"waiting", engine.Waiting(tube)},
+          {"paused", paused},
+          {"pause_seconds", paused ? Json(tube.settings().pause_s) : Json()},
+          {"pause_left_seconds", paused ? Json(Seconds(engine.PauseLeft(now, tube))) : Json()},
+          {"pauses_total", tube.pauses},
+          {"maxqueue", MaxQueueObject(engine, tube.name(), tube.settings().max_queue)},
+          {"created_function", tube.settings().created_function},
+          {"retrying", tube.policy_state().retrying},
+          {"held_back", HeldBackWord(tube.held_back())}};
+}
+
+Json EmptyTubeObject(const Engine& engine, std::string_view name) {
+  return {{"name", TextOf(name)},
+          {"ref", RefOf(name)},
+          {"id", nullptr},
+          {"jobs", ObjectOf(StateCounts{})},
+          {"counters", CountersOf(EngineStats())},
+          {"oldest_ready_age_seconds", 0},
+          {"workers", 0},
+          {"using", 0},
+          {"watching", 0},
+          {"waiting", 0},
+          {"paused", false},
+          {"pause_seconds", nullptr},
+          {"pause_left_seconds", nullptr},
+          {"pauses_total", 0},
+          {"maxqueue", MaxQueueObject(engine, name, engine.ConfiguredMaxQueue(name))},
+          {"created_function", false},
+          {"retrying", 0},
+          {"held_back", nullptr}};
+}
+
+Json JobObject(const Engine& engine, const Job& job, Time now, bool preview) {
+  const JobExtra& extra = job.extra();
+  const bool delayed = job.state() == JobState::kDelayed;
+  const Time left = engine.TimeLeft(now, job);
+  const Policy* const policy = job.tube().policy();
+  const bool concerned = policy != nullptr || !job.origin().empty();
+  const std::uint32_t most = policy == nullptr ? 0 : policy->attempts;
+  const Time expires = job.state() == JobState::kBuried ? kNever : extra.expiry.time;
+  const std::string_view cause = NameOf(extra.cause);
+  return {{"id", job.id()},
+          {"tube", TextOf(job.tube().name())},
+          {"tube_ref", RefOf(job.tube().name())},
+          {"state", NameOf(job.state())},
+          {"priority", job.priority},
+          {"class", NameOf(engine.BandOf(job.priority))},
+          {"size_bytes", job.body().size()},
+          {"created_at", Timestamp(job.created)},
+          {"age_seconds", Seconds(std::max<Time>(now - job.created, 0))},
+          {"delay_seconds", job.delay_s},
+          {"ttr_seconds", job.ttr_s == 0 ? Json() : Json(job.ttr_s)},
+          {"due_in_seconds", delayed ? Json(Seconds(left)) : Json()},
+          {"ttr_left_seconds",
+           job.state() == JobState::kReserved && left > 0 ? Json(Seconds(left)) : Json()},
+          {"reserves", job.reserves},
+          {"timeouts", extra.timeouts},
+          {"releases", extra.releases},
+          {"buries", extra.buries},
+          {"kicks", extra.kicks},
+          {"lost_tries", extra.lost_tries},
+          {"unique", job.unique().empty() ? Json() : Json(TextOf(job.unique()))},
+          {"waiters", extra.waiters.size()},
+          {"durable", job.durable()},
+          {"on_failure", job.keep_on_failure() ? "bury" : "remove"},
+          {"holder", HolderObject(job)},
+          {"progress", ProgressObject(extra)},
+          {"preview", preview ? Json(TextOf(job.body().substr(0, kPreview))) : Json()},
+          {"attempts", concerned ? Json(extra.attempts) : Json()},
+          {"max_attempts", most == 0 ? Json() : Json(most)},
+          {"expires_in_seconds",
+           expires == kNever ? Json() : Json(Seconds(std::max<Time>(expires - now, 0)))},
+          {"cause", cause.empty() ? Json() : Json(cause)},
+          {"cause_text", extra.texts == nullptr ? Json() : TextOrNull(extra.texts->cause_text)},
+          {"origin", TextOrNull(job.origin())}};
+}
+
+Json ConnectionObject(const ConnectionList::Entry& entry, Time now) {
+  const Peer& peer = *entry.peer;
+  const Session* const session = entry.session;
+  const auto* const consumer = dynamic_cast<const Consumer*>(session);
+  const Tube* const used = consumer == nullptr ? nullptr : consumer->used();
+  return {{"id", peer.id},
+          {"protocol", entry.protocol.empty() ? Json() : Json(entry.protocol)},
+          {"address", peer.address},
+          {"listen", peer.listen},
+          {"tls", peer.tls},
+          {"certificate", peer.certificate.empty() ? Json() : Json(TextOf(peer.certificate))},
+          {"client_id", session == nullptr ? Json() : ClientId(*session)},
+          {"roles", RolesOf(consumer)},
+          {"waiting", consumer != nullptr && consumer->waiting()},
+          {"uses", used == nullptr ? Json() : Json(TextOf(used->name()))},
+          {"watches", WatchesOf(consumer)},
+          {"watches_total", consumer == nullptr ? 0 : consumer->watched().size()},
+          {"holds", consumer == nullptr ? 0 : consumer->held()},
+          {"connected_at", Timestamp(peer.connected_at)},
+          {"idle_seconds", Seconds(std::max<Time>(now - entry.active_at, 0))}};
+}
+
+}  // namespace gearstalk::api

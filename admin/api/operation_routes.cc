@@ -1,0 +1,162 @@
+#include <fmt/format.h>
+
+#include "admin/api/fields.h"
+#include "admin/api/handlers.h"
+#include "admin/api/lookup.h"
+#include "admin/api/operations.h"
+#include "admin/api/page.h"
+
+namespace gearstalk::api {
+namespace {
+
+constexpr Time kWaitsForCount = 2 * kSecond;
+
+Problem NoOperation() { return {"not-found", "there is no such operation"}; }
+
+// Those who may not touch all tubes see their own.
+bool Sees(const Caller& caller, const Operation& operation) {
+  return caller.grant.SeesAll() || operation.order().caller.user == caller.user;
+}
+
+Operation* OperationOf(const Call& call) {
+  Operation* const found = call.services.operations.Find(NumberOf(call.arguments[0]));
+  return found != nullptr && Sees(call.caller, *found) ? found : nullptr;
+}
+
+Reply OperationReply(const Operation& operation, int status = 200) {
+  return Reply::Of(operation.Object(), status).Durable(operation.lsn());
+}
+
+// Answers when it is counted, or when that takes too long.
+class CountWait final : public Task {
+ public:
+  CountWait(const Operations& operations, std::uint64_t id, Time until)
+      : operations_(operations), id_(id), until_(until) {}
+
+  std::optional<Reply> Advance(Time now) override {
+    const Operation* const operation = operations_.Find(id_);
+    if (operation == nullptr) return Reply(NoOperation());
+    if (operation->state() == Operation::State::kCounting && now < until_) return std::nullopt;
+    return OperationReply(*operation, 201)
+        .With("Location", fmt::format("/api/v1/operations/{}", id_));
+  }
+
+ private:
+  const Operations& operations_;
+  const std::uint64_t id_;
+  const Time until_;
+};
+
+std::optional<Operation::Action> ActionNamed(std::string_view name) {
+  using enum Operation::Action;
+  for (const auto action : {kDelete, kKick, kBury, kRelease, kMove, kCopy}) {
+    if (NameOf(action) == name) return action;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Reply ListOperations(Call& call) {
+  Fields fields = Fields::OfQuery(call.request.query);
+  Page page;
+  page.limit = fields.IntegerOr("limit", 1, kMaxPage, kUsualPage);
+  const std::string query = QueryOf(call.request);
+  const auto cursor = CursorOf(fields, query, 1);
+  if (!fields.Finish()) return fields.problem();
+  const auto& all = call.services.operations.all();
+  for (auto each = all.rbegin(); each != all.rend(); ++each) {
+    ++page.scanned;
+    const Operation& operation = **each;
+    if (cursor && operation.id() >= cursor->numbers[0]) continue;
+    if (!Sees(call.caller, operation)) continue;
+    page.Add(operation.Object());
+    if (page.size < page.limit) continue;
+    if (std::next(each) != all.rend()) page.next = Cursor{{operation.id()}, ""}.Encode(query);
+    break;
+  }
+  return page.Finish();
+}
+
+Reply BeginOperation(Call& call) {
+  Fields fields = Fields::OfObject(call.body);
+  const auto action =
+      ActionNamed(fields.Word("action", {"delete", "kick", "bury", "release", "move", "copy"}));
+  const auto to = fields.Bytes("to");
+  const Json* const told = fields.Raw("filter");
+  if (fields.ok() && !action) fields.Fail("action", "is needed");
+  if (fields.ok() && told == nullptr) fields.Fail("filter", "is needed");
+  if (fields.ok() && !told->is_object()) fields.Fail("filter", "expected an object");
+  if (action == Operation::Action::kMove && !to) fields.Fail("to", "is needed to move");
+  const bool takes_to = action == Operation::Action::kMove || action == Operation::Action::kCopy;
+  if (to && !takes_to) fields.Fail("to", "is for move and copy");
+  if (!fields.Finish()) return fields.problem();
+  Fields members = Fields::OfObject(*told);
+  Filter filter = Filter::Read(members);
+  const bool everywhere = members.Truth("all_tubes").value_or(false);
+  if (!filter.NamesTubes() && !everywhere) {
+    members.Fail("tube", "tube, tube_match or \"all_tubes\":true is needed");
+  }
+  if (filter.NamesTubes() && everywhere) members.Fail("all_tubes", "cannot be given beside tubes");
+  if (!members.Finish()) return members.problem();
+  if (filter.ReadsBody() && !call.caller.grant.bodies) {
+    return Problem{"bodies-forbidden", "the right +bodies is needed to search in bodies"};
+  }
+  if (to) {
+    if (auto problem = CheckTubeName(call, *to, "to")) return std::move(*problem);
+  }
+  // A release is for reserved jobs only.
+  if (action != Operation::Action::kRelease) filter.LeaveReserved();
+  Operation* const operation = call.services.operations.Begin(
+      {*action, std::move(filter), *told, to.value_or(""), call.caller, call.request_id}, call.now);
+  if (operation == nullptr) return Problem{"busy", "four operations are under way"};
+  return Reply(std::make_unique<CountWait>(call.services.operations, operation->id(),
+                                           call.now + kWaitsForCount));
+}
+
+Reply GetOperation(Call& call) {
+  const Operation* const operation = OperationOf(call);
+  if (operation == nullptr) return NoOperation();
+  return OperationReply(*operation);
+}
+
+Reply StopOperation(Call& call) {
+  Operation* const operation = OperationOf(call);
+  if (operation == nullptr) return NoOperation();
+  if (operation->ended()) {
+    return Problem{.code = "operation-state",
+                   .detail = "it has ended",
+                   .more = {{"state", NameOf(operation->state())}}};
+  }
+  call.services.operations.Stop(*operation, call.now);
+  return OperationReply(*operation);
+}
+
+Reply ConfirmOperation(Call& call) {
+  Fields fields = Fields::OfObject(call.body);
+  const auto count = fields.Integer("count", 0, UINT64_MAX);
+  if (fields.ok() && !count) fields.Fail("count", "is needed");
+  if (!fields.Finish()) return fields.problem();
+  Operation* const operation = OperationOf(call);
+  if (operation == nullptr) return NoOperation();
+  if (operation->state() == Operation::State::kExpired) {
+    return Problem{"expired", "it was not confirmed within five minutes: begin a new one"};
+  }
+  if (operation->state() != Operation::State::kCounted) {
+    return Problem{.code = "operation-state",
+                   .detail = "only a counted operation can be confirmed",
+                   .more = {{"state", NameOf(operation->state())}}};
+  }
+  if (*count != operation->count()) {
+    return Problem{.code = "count-mismatch",
+                   .detail = fmt::format("it counted {} jobs", operation->count()),
+                   .field = "count",
+                   .more = {{"count", operation->count()}}};
+  }
+  if (!call.services.operations.Confirm(*operation, call.caller, call.request_id, call.now)) {
+    return Problem{"busy", "four operations are under way"};
+  }
+  return OperationReply(*operation, 202);
+}
+
+}  // namespace gearstalk::api

@@ -1,0 +1,207 @@
+#include "admin/api/operations.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "admin/api/lookup.h"
+
+namespace gearstalk::api {
+namespace {
+
+constexpr std::string_view kActions[] = {"delete", "kick", "bury", "release", "move", "copy"};
+constexpr std::string_view kAuditActions[] = {"job.delete",  "job.kick", "job.bury",
+                                              "job.release", "job.move", "job.copy"};
+constexpr std::string_view kStates[] = {"counting", "counted", "running", "done",
+                                        "stopped",  "failed",  "expired"};
+
+}  // namespace
+
+std::string_view NameOf(Operation::Action action) {
+  return kActions[static_cast<std::size_t>(action)];
+}
+
+std::string_view NameOf(Operation::State state) { return kStates[static_cast<std::size_t>(state)]; }
+
+Operation::Operation(Engine& engine, Audit& audit, std::uint64_t id, Order order, Time now)
+    : engine_(engine),
+      audit_(audit),
+      id_(id),
+      order_(std::move(order)),
+      walk_(std::in_place, engine, order_.filter, order_.caller.grant,
+            JobWalk::Begin(engine, order_.filter)),
+      as_of_(walk_->place().as_of),
+      created_(now),
+      changed_(now) {}
+
+bool Operation::RunSlice(Time now) {
+  ++version_;
+  if (state_ == State::kCounting) Count(now);
+  if (state_ == State::kRunning) Act(now);
+  return active();
+}
+
+void Operation::Count(Time now) {
+  walk_->Slice(now, UINT64_MAX, [this](const Job&) {
+    ++count_;
+    return true;
+  });
+  scanned_ = walk_->scanned();
+  if (!walk_->ended()) return;
+  state_ = State::kCounted;
+  changed_ = now;
+}
+
+void Operation::Confirm(const Caller& caller, std::string_view request_id, Time now) {
+  ++version_;
+  order_.caller = caller;
+  order_.request_id = request_id;
+  state_ = State::kRunning;
+  changed_ = now;
+  JobWalk::Place place = JobWalk::Begin(engine_, order_.filter);
+  place.as_of = as_of_;
+  walk_.emplace(engine_, order_.filter, order_.caller.grant, place);
+  Record("ok", count_, now);
+}
+
+void Operation::Act(Time now) {
+  walk_->Slice(now, UINT64_MAX, [&](const Job& job) {
+    switch (const Code code = Apply(job, now); code) {
+      case Code::kOk:
+        ++done_;
+        break;
+      case Code::kNotFound:
+        ++skipped_;
+        break;
+      default:
+        NoteRefusal(code, now);
+    }
+    return state_ == State::kRunning && done_ + skipped_ + failed_ < count_;
+  });
+  scanned_ = walk_->scanned();
+  const bool all = done_ + skipped_ + failed_ >= count_ || walk_->ended();
+  if (state_ == State::kRunning && all) End(State::kDone, now);
+}
+
+// Where every further job would be refused, too, it ends.
+void Operation::NoteRefusal(Code code, Time now) {
+  ++failed_;
+  if (!problem_) problem_ = RefusalOf(code, order_.to);
+  if (code != Code::kQueueFull) End(State::kFailed, now);
+}
+
+// kNotFound: it is nothing for a job in this state.
+Code Operation::Apply(const Job& job, Time now) {
+  Outcome outcome;
+  const JobId id = job.id();
+  switch (order_.action) {
+    case Action::kDelete:
+      outcome = engine_.Cancel(now, id);
+      break;
+    case Action::kKick:
+      outcome = engine_.KickJob(now, id);
+      break;
+    case Action::kBury:
+      outcome = engine_.BuryAny(id, std::nullopt, /*force=*/true);
+      break;
+    case Action::kRelease:
+      outcome = engine_.TakeBack(now, id, 0);
+      break;
+    case Action::kMove:
+      outcome = engine_.Move(now, id, order_.to);
+      break;
+    case Action::kCopy: {
+      const std::string to = order_.to.empty() ? job.tube().name() : order_.to;
+      const Added added = engine_.PutInto(now, to, CopyOf(job));
+      outcome = {added.code, added.lsn};
+      break;
+    }
+  }
+  lsn_ = std::max(lsn_, outcome.lsn);
+  return outcome.code;
+}
+
+void Operation::End(State state, Time now) {
+  const bool ran = state_ == State::kRunning;
+  ++version_;
+  state_ = state;
+  ended_at_ = changed_ = now;
+  if (!ran) return;
+  Record(state == State::kDone     ? "ok"
+         : state == State::kFailed ? problem_->code
+                                   : std::string_view("stopped"),
+         done_, now);
+}
+
+void Operation::Record(std::string_view result, std::uint64_t count, Time now) {
+  struct Act act {
+    .action = kAuditActions[static_cast<std::size_t>(order_.action)],
+    .tube = order_.filter.tube().value_or(""), .filter = Dump(order_.told), .count = count
+  };
+  audit_.Add(order_.caller, act, result, order_.request_id, now);
+}
+
+Json Operation::Object() const {
+  return {{"id", id_},
+          {"action", NameOf(order_.action)},
+          {"filter", order_.told},
+          {"to", order_.to.empty() ? Json() : Json(TextOf(order_.to))},
+          {"state", NameOf(state_)},
+          {"count", state_ == State::kCounting ? Json() : Json(count_)},
+          {"done", done_},
+          {"skipped", skipped_},
+          {"failed", failed_},
+          {"scanned", scanned_},
+          {"as_of_id", as_of_},
+          {"user", order_.caller.user.empty() ? Json() : Json(TextOf(order_.caller.user))},
+          {"created_at", Timestamp(created_)},
+          {"ended_at", ended() ? Json(Timestamp(ended_at_)) : Json()},
+          {"problem", problem_ ? DocumentOf(*problem_, order_.request_id) : Json()}};
+}
+
+bool Operations::Busy() const {
+  const auto active =
+      std::count_if(all_.begin(), all_.end(), [](const auto& each) { return each->active(); });
+  return static_cast<std::size_t>(active) >= kActive;
+}
+
+Operation* Operations::Begin(Operation::Order order, Time now) {
+  if (Busy()) return nullptr;
+  if (all_.size() >= kKept) {
+    const auto idle =
+        std::find_if(all_.begin(), all_.end(), [](const auto& each) { return !each->active(); });
+    all_.erase(idle);
+  }
+  all_.push_back(std::make_unique<Operation>(engine_, audit_, ++last_id_, std::move(order), now));
+  slices_.Add(*all_.back());
+  return all_.back().get();
+}
+
+bool Operations::Confirm(Operation& operation, const Caller& caller, std::string_view request_id,
+                         Time now) {
+  if (Busy()) return false;
+  operation.Confirm(caller, request_id, now);
+  slices_.Add(operation);
+  return true;
+}
+
+void Operations::Stop(Operation& operation, Time now) {
+  slices_.Remove(operation);
+  operation.End(Operation::State::kStopped, now);
+}
+
+Operation* Operations::Find(std::uint64_t id) const {
+  const auto found =
+      std::find_if(all_.begin(), all_.end(), [&](const auto& each) { return each->id() == id; });
+  return found == all_.end() ? nullptr : found->get();
+}
+
+void Operations::Tick(Time now) {
+  for (const auto& each : all_) {
+    if (each->state() != Operation::State::kCounted) continue;
+    if (each->changed() + kConfirmWithin <= now) each->End(Operation::State::kExpired, now);
+  }
+}
+
+}  // namespace gearstalk::api

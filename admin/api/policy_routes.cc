@@ -1,0 +1,70 @@
+#include "admin/api/fields.h"
+#include "admin/api/handlers.h"
+#include "admin/api/lookup.h"
+#include "admin/api/names.h"
+
+namespace gearstalk::api {
+namespace {
+
+Json ItemOf(const PolicyRules::Line& line) {
+  return {{"key", line.key}, {"value", TextOf(line.value)}, {"source", TextOf(line.source)}};
+}
+
+Reply ItemReply(const Call& call, std::string_view tube, std::string_view key, Lsn lsn) {
+  for (const PolicyRules::Line& line : call.engine().ExplainPolicy(tube)) {
+    if (line.key == key) return Reply::Of(ItemOf(line)).Durable(lsn);
+  }
+  return Problem{"not-found", "there is no such policy"};
+}
+
+// A policy holds for tubes that are still to come, too.
+std::optional<std::string> TubeNamed(const Call& call) {
+  std::optional<std::string> name = NameOfRef(call.arguments[0]);
+  if (!name || name->empty() || !call.caller.grant.Sees(*name)) return std::nullopt;
+  return name;
+}
+
+Reply Change(Call& call, const std::optional<std::string>& value) {
+  const std::optional<std::string> name = TubeNamed(call);
+  if (!name) return NoTube();
+  if (auto problem = CheckTubeName(call, *name, "tube")) return std::move(*problem);
+  const std::string key = NameOfRef(call.arguments[1]).value_or("");
+  if (FindPolicyKey(key) == nullptr) return Problem{"not-found", "there is no such policy"};
+  call.act.filter = Dump({{"policy", key}});
+  const Engine::PolicySet set = call.engine().SetPolicy(call.now, *name, key, value);
+  if (set.status.code() == Code::kInvalid) {
+    return Problem{"bad-request", set.status.message(), "value"};
+  }
+  if (!set.status.ok()) return RefusalOf(set.status.code(), *name);
+  return ItemReply(call, *name, key, set.lsn);
+}
+
+}  // namespace
+
+Reply GetPolicy(Call& call) {
+  const std::optional<std::string> name = TubeNamed(call);
+  if (!name) return NoTube();
+  Json items = Json::array();
+  for (const PolicyRules::Line& line : call.engine().ExplainPolicy(*name)) {
+    items.push_back(ItemOf(line));
+  }
+  return Reply::Of({{"items", std::move(items)}});
+}
+
+Reply SetPolicy(Call& call) {
+  Fields fields = Fields::OfObject(call.body);
+  const Json* const given = fields.Raw("value");
+  const bool number = given != nullptr && given->is_number_unsigned();
+  std::string value = number ? given->dump() : std::string();
+  if (!number) {
+    const auto text = fields.Text("value");
+    if (fields.ok() && !text) fields.Fail("value", "is needed");
+    value = text.value_or("");
+  }
+  if (!fields.Finish()) return fields.problem();
+  return Change(call, value);
+}
+
+Reply ResetPolicy(Call& call) { return Change(call, std::nullopt); }
+
+}  // namespace gearstalk::api

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "admin/api/call.h"
+
+namespace gearstalk::api {
+
+// What a caller needs.
+enum class Right : std::uint8_t { kAny, kViewer, kOperator, kAdmin, kBodies };
+
+// One row: `paths`, `Allow`, /openapi.json and who may do what come from the table.
+struct Route {
+  std::string_view method;
+  std::string_view path;  // behind /api/v1; "{...}" stands for one segment
+  Right right;
+  bool server;  // concerns the server: callers with a part of the tubes may not
+  Reply (*handler)(Call&);
+  std::string_view summary;
+  std::string_view action = {};  // recorded as
+  std::string_view query = {};   // names of parameters, separated by blanks
+  std::string_view body = {};    // schema of the request
+  std::string_view answer = {};  // schema of the answer; empty: no JSON
+  std::string_view statuses = "200";
+};
+
+std::span<const Route> Routes();
+
+struct Match {
+  const Route* route = nullptr;
+  std::vector<std::string> arguments;
+  std::string allow;  // other methods of the path, if no route is for this one
+};
+// HEAD is as good as GET.
+Match FindRoute(std::string_view method, std::string_view path);
+
+bool Allows(const Grant& grant, const Route& route);
+// The actions that a caller may do.
+std::vector<std::string_view> ActionsOf(const Grant& grant);
+
+Json OpenApi(std::string_view version);
+
+}  // namespace gearstalk::api

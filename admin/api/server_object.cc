@@ -1,0 +1,112 @@
+#include "admin/api/server_object.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "admin/api/history.h"
+#include "admin/api/objects.h"
+#include "admin/metrics/metrics.h"
+#include "admin/metrics/process_metrics.h"
+#include "broker/engine/slab.h"
+
+namespace gearstalk::api {
+namespace {
+
+Json ConnectionCounts(const ServerFacts& facts, const EngineStats& stats,
+                      const ConnectionList& connections) {
+  Json object = {{"open", connections.Count()}, {"limit", facts.connection_limit}};
+  std::uint64_t undecided = connections.Count();
+  for (const auto& [protocol, count] : facts.connections) {
+    object[std::string(protocol)] = count;
+    undecided -= std::min(undecided, count);
+  }
+  object.update({{"undecided", undecided},
+                 {"producers", stats.producers},
+                 {"workers", stats.workers},
+                 {"waiting", stats.waiting},
+                 {"stalled", facts.stalled},
+                 {"accepted_total", connections.Total()}});
+  return object;
+}
+
+Json JournalObject(const Journal& journal, const ServerFacts& facts, const History& history) {
+  const JournalStats stats = journal.Stats();
+  const SegmentStats segments = journal.Segments();
+  return {{"sync", facts.sync},
+          {"failed", stats.failed},
+          {"full", stats.full},
+          {"disk_bytes", segments.stored_bytes},
+          {"live_bytes", segments.live_bytes},
+          {"segments", segments.count},
+          {"waiting_bytes", journal.WaitingBytes()},
+          {"sync_seconds_p99", history.SyncP99()}};
+}
+
+Json ReplicaObject(const Journal& journal) {
+  const ReplicaStats* const replica = journal.Replica();
+  if (replica == nullptr) return {};
+  const bool active = replica->role == ReplicaStats::Role::kActive;
+  Json leader;
+  if (replica->leader_known) {
+    leader = {{"name", TextOf(replica->leader)}, {"address", TextOf(replica->leader_address)}};
+  }
+  return {{"role", !active              ? "standby"
+                   : replica->suspended ? "suspended"
+                                        : "active"},
+          {"epoch", replica->epoch},
+          {"leader", std::move(leader)},
+          {"behind_batches", replica->behind_batches},
+          {"lease_left_seconds", active ? Json(Seconds(replica->lease_left)) : Json()},
+          {"takeovers_total", replica->takeovers}};
+}
+
+Json RefusedObject(const ServerFacts& facts, const EngineStats& stats) {
+  Json object = Json::object();
+  for (const auto& [code, word] : kJobRefusals) {
+    object[std::string(word)] = stats.refused[static_cast<std::size_t>(code)];
+  }
+  for (const auto& [word, count] : facts.refused) object[std::string(word)] = count;
+  return object;
+}
+
+}  // namespace
+
+Json ServerObject(const Engine& engine, const ConnectionList& connections, const Host& host,
+                  const History& history, Time now) {
+  const ServerFacts facts = host.Facts();
+  const EngineStats stats = engine.Stats();
+  const std::string why = host.WhyNotReady();
+  return {{"version", facts.version},
+          {"commit", facts.commit},
+          {"server_name", TextOf(facts.server_name)},
+          {"pid", getpid()},
+          {"started_at", Timestamp(facts.started)},
+          {"now", Timestamp(now)},
+          {"uptime_seconds", Seconds(now - facts.started)},
+          {"listen", facts.listen},
+          {"admin", facts.admin},
+          {"ready", why.empty()},
+          {"not_ready_reason", why.empty() ? Json() : Json(TextOf(why))},
+          {"draining", engine.draining()},
+          {"log_level", host.LogLevelName()},
+          {"jobs", ObjectOf(StateCounts{stats.ready, stats.reserved, stats.delayed, stats.buried,
+                                        stats.urgent})},
+          {"counters", CountersOf(stats)},
+          {"tubes", stats.tubes},
+          {"connections", ConnectionCounts(facts, stats, connections)},
+          {"memory",
+           {{"job_bytes", JobMemory()},
+            {"job_limit_bytes", engine.limits().memory},
+            {"resident_bytes", ResidentBytes()}}},
+          {"journal", JournalObject(engine.journal(), facts, history)},
+          {"refused", RefusedObject(facts, stats)},
+          {"oldest_ready_age_seconds", history.OldestReadyAge(now)},
+          {"loop_lag_seconds_p99", history.LagP99()},
+          {"received_bytes_total", facts.received_bytes},
+          {"sent_bytes_total", facts.sent_bytes},
+          {"held_jobs", engine.transfers().held()},
+          {"replica", ReplicaObject(engine.journal())}};
+}
+
+}  // namespace gearstalk::api

@@ -1,0 +1,242 @@
+#include <algorithm>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "admin/api/handlers.h"
+#include "admin/api/id_set.h"
+#include "admin/api/objects.h"
+#include "admin/api/page.h"
+
+namespace gearstalk::api {
+namespace {
+
+constexpr std::size_t kSlice = 256;    // tubes looked at
+constexpr std::size_t kRendered = 64;  // tubes told
+// Of the tubes shown, in a cursor, which has to fit into the head of a request.
+constexpr std::size_t kMostShown = 4500;  // bytes
+
+// What tubes are sorted by, as a number.
+using KeyOf = std::uint64_t (*)(const Engine&, const Tube&);
+
+struct Order {
+  std::string_view name;
+  KeyOf key;
+  bool rises;  // the usual direction
+};
+
+std::uint64_t OldestFirst(const Engine&, const Tube& tube) {
+  const Job* const oldest = tube.OldestReady();
+  return oldest == nullptr ? 0 : UINT64_MAX - static_cast<std::uint64_t>(oldest->created);
+}
+
+constexpr Order kOrders[] = {
+    {"id", nullptr, true},
+    {"name", nullptr, true},
+    {"busy",
+     [](const Engine&, const Tube& tube) -> std::uint64_t {
+       return tube.unfinished() + tube.buried();
+     },
+     false},
+    {"ready", [](const Engine&, const Tube& tube) -> std::uint64_t { return tube.ready(); }, false},
+    {"reserved", [](const Engine&, const Tube& tube) -> std::uint64_t { return tube.reserved(); },
+     false},
+    {"delayed", [](const Engine&, const Tube& tube) -> std::uint64_t { return tube.delayed(); },
+     false},
+    {"buried", [](const Engine&, const Tube& tube) -> std::uint64_t { return tube.buried(); },
+     false},
+    {"workers", [](const Engine&, const Tube& tube) -> std::uint64_t { return tube.workers(); },
+     false},
+    {"waiting",
+     [](const Engine& engine, const Tube& tube) -> std::uint64_t { return engine.Waiting(tube); },
+     false},
+    {"oldest", OldestFirst, false},
+};
+
+struct TubeQuery {
+  std::string match;
+  std::string only;
+  const Order* order = &kOrders[0];
+  bool rises = true;
+  std::uint64_t limit = kUsualPage;
+  std::optional<Cursor> after;
+  IdSet shown{};        // on earlier pages; where they are sorted by what changes
+  std::string query{};  // that cursors belong to
+
+  bool ByWhatChanges() const { return order->key != nullptr; }
+};
+
+bool Passes(const Tube& tube, const TubeQuery& query, const Grant& grant) {
+  const std::size_t jobs = tube.unfinished() + tube.buried();
+  if (query.only == "jobs" && jobs == 0) return false;
+  if (query.only == "idle" && jobs > 0) return false;
+  if (query.only == "buried" && tube.buried() == 0) return false;
+  if (query.only == "paused" && !tube.paused()) return false;
+  return grant.Sees(tube.name()) &&
+         (query.match.empty() || MatchesPattern(query.match, tube.name()));
+}
+
+// Walks all tubes, and keeps as many as the page has places: the first ones behind the cursor.
+//
+// What is sorted by a number that changes has no place to go on from: a cursor names the tubes that
+// were shown, and the next page has the first ones of the rest. So each tube comes once, whatever
+// becomes of its number. When they are too many to be named, the rest comes in the order of ids.
+class TubeList final : public Task {
+ public:
+  TubeList(const Engine& engine, TubeQuery query, Grant grant)
+      : engine_(engine), query_(std::move(query)), grant_(std::move(grant)) {
+    page_.limit = query_.limit;
+    rest_ = query_.ByWhatChanges() && query_.after && query_.after->numbers[0] != 0;
+    // In the order of ids the walk begins behind the cursor.
+    if (ById() && query_.after) cursor_ = query_.after->numbers[1];
+  }
+
+  std::optional<Reply> Advance(Time now) override {
+    if (!walked_) {
+      walked_ = !Walk();
+      return std::nullopt;
+    }
+    if (next_.empty() && more_ && !places_.empty() && !MakeNext()) return std::nullopt;
+    if (!Render(now)) return std::nullopt;
+    page_.next = next_;
+    return page_.Finish({{"total", engine_.TubeCount()}});
+  }
+
+ private:
+  struct Place {
+    std::uint64_t key;
+    std::string name;
+    std::uint64_t id;
+  };
+
+  bool ById() const { return rest_ || (query_.order == &kOrders[0] && query_.rises); }
+  bool ByName() const { return query_.order == &kOrders[1]; }
+
+  // Ids break ties, and always rise.
+  bool Before(const Place& a, const Place& b) const {
+    if (rest_) return a.id < b.id;
+    if (ByName() && a.name != b.name) return (a.name < b.name) == query_.rises;
+    if (a.key != b.key) return (a.key < b.key) == query_.rises;
+    return a.id < b.id;
+  }
+
+  bool BehindCursor(const Place& place) const {
+    if (query_.ByWhatChanges()) return !query_.shown.Has(place.id);
+    if (!query_.after) return true;
+    const Place last{query_.after->numbers[0], query_.after->text, query_.after->numbers[1]};
+    return Before(last, place);
+  }
+
+  // False: the tubes shown do not fit into a cursor, so the page is made anew by ids.
+  bool MakeNext() {
+    const Place& last = places_.back();
+    if (!query_.ByWhatChanges()) {
+      next_ = Cursor{{last.key, last.id}, last.name}.Encode(query_.query);
+      return true;
+    }
+    IdSet shown = query_.shown;
+    if (rest_) {
+      shown.DropUpTo(last.id);
+    } else {
+      std::vector<std::uint64_t> ids;
+      for (const Place& place : places_) ids.push_back(place.id);
+      shown.Add(ids);
+    }
+    const std::string text = shown.Encode();
+    if (!rest_ && text.size() > kMostShown) {
+      rest_ = true;
+      walked_ = more_ = false;
+      cursor_ = 0;
+      places_.clear();
+      return false;
+    }
+    next_ = Cursor{{rest_ ? 1U : 0U, rest_ ? last.id : 0}, text}.Encode(query_.query);
+    return true;
+  }
+
+  bool Walk() {
+    const auto before = [this](const Place& a, const Place& b) { return Before(a, b); };
+    for (std::size_t i = 0; i < kSlice; ++i) {
+      const Tube* const tube = engine_.NextTube(cursor_);
+      if (tube == nullptr) {
+        std::sort_heap(places_.begin(), places_.end(), before);
+        return false;
+      }
+      cursor_ = tube->id();
+      ++page_.scanned;
+      if (!Passes(*tube, query_, grant_)) continue;
+      Place place{KeyOfTube(*tube), ByName() ? tube->name() : "", tube->id()};
+      if (!BehindCursor(place)) continue;
+      places_.push_back(std::move(place));
+      std::push_heap(places_.begin(), places_.end(), before);
+      if (places_.size() <= query_.limit) continue;
+      // The heap's front is the last of those kept.
+      std::pop_heap(places_.begin(), places_.end(), before);
+      places_.pop_back();
+      more_ = true;
+      if (!ById()) continue;
+      std::sort_heap(places_.begin(), places_.end(), before);
+      return false;
+    }
+    return true;
+  }
+
+  std::uint64_t KeyOfTube(const Tube& tube) const {
+    if (ByName()) return 0;
+    return query_.order->key == nullptr ? tube.id() : query_.order->key(engine_, tube);
+  }
+
+  // Tubes that have gone meanwhile are left out.
+  bool Render(Time now) {
+    const std::size_t end = std::min(rendered_ + kRendered, places_.size());
+    for (; rendered_ < end; ++rendered_) {
+      const std::uint64_t id = places_[rendered_].id;
+      const Tube* const tube = engine_.NextTube(id - 1);
+      if (tube != nullptr && tube->id() == id) page_.Add(TubeObject(engine_, *tube, now));
+    }
+    return rendered_ == places_.size();
+  }
+
+  const Engine& engine_;
+  const TubeQuery query_;
+  const Grant grant_;
+  Page page_;
+  std::uint64_t cursor_ = 0;
+  std::vector<Place> places_;
+  std::size_t rendered_ = 0;
+  std::string next_;
+  bool rest_ = false;  // by ids
+  bool walked_ = false;
+  bool more_ = false;
+};
+
+}  // namespace
+
+Reply ListTubes(Call& call) {
+  Fields fields = Fields::OfQuery(call.request.query);
+  TubeQuery query;
+  query.match = fields.Text("match").value_or("");
+  query.only = fields.Word("only", {"jobs", "idle", "buried", "paused"});
+  const std::string sort =
+      fields.Word("sort", {"id", "name", "busy", "ready", "reserved", "delayed", "buried",
+                           "workers", "waiting", "oldest"});
+  for (const Order& order : kOrders) {
+    if (order.name == sort) query.order = &order;
+  }
+  const std::string order = fields.Word("order", {"asc", "desc"});
+  query.rises = order.empty() ? query.order->rises : order == "asc";
+  query.limit = fields.IntegerOr("limit", 1, kMaxPage, kUsualPage);
+  query.query = QueryOf(call.request);
+  query.after = CursorOf(fields, query.query, 2);
+  if (query.after && query.ByWhatChanges()) {
+    if (auto shown = IdSet::Decode(query.after->text)) {
+      query.shown = std::move(*shown);
+    } else {
+      fields.Fail("cursor", "is none of this query");
+    }
+  }
+  if (!fields.Finish()) return fields.problem();
+  return Reply(std::make_unique<TubeList>(call.engine(), std::move(query), call.caller.grant));
+}
+
+}  // namespace gearstalk::api

@@ -1,0 +1,189 @@
+#include "admin/api/fields.h"
+#include "admin/api/handlers.h"
+#include "admin/api/lookup.h"
+#include "admin/api/names.h"
+#include "admin/api/objects.h"
+
+namespace gearstalk::api {
+namespace {
+
+constexpr std::uint64_t kAny32 = UINT32_MAX;
+constexpr std::uint64_t kMaxJobs = UINT32_MAX;  // of maxqueue
+constexpr std::uint64_t kMaxBody = 1 << 20;     // bytes of a job that is put here
+constexpr std::uint64_t kMaxKick = 1'000'000;
+constexpr std::uint32_t kUsualPriority = 65536;
+constexpr std::uint32_t kUsualTtr = 60;  // seconds
+
+// The tube after an act; it may have gone with it.
+Reply TubeReply(const Call& call, std::string_view name, Lsn lsn, int status = 200) {
+  const Tube* const tube = call.engine().FindTube(name);
+  const Json object = tube == nullptr ? EmptyTubeObject(call.engine(), name)
+                                      : TubeObject(call.engine(), *tube, call.now);
+  return Reply::Of(object, status).Durable(lsn);
+}
+
+// Kicks in slices.
+class KickTask final : public Task {
+ public:
+  KickTask(Engine& engine, std::string tube, std::uint64_t count, std::optional<bool> delayed)
+      : engine_(engine), tube_(std::move(tube)), wanted_(count), delayed_(delayed) {}
+
+  std::optional<Reply> Advance(Time now) override {
+    const std::uint64_t slice = std::min<std::uint64_t>(wanted_ - kicked_, kSlice);
+    const Engine::Kicked kicked = engine_.Kick(now, tube_, slice, delayed_);
+    kicked_ += kicked.count;
+    lsn_ = std::max(lsn_, kicked.lsn);
+    if (!kicked_ && !kicked.count && kicked.code != Code::kOk) {
+      return Reply(RefusalOf(kicked.code, "tube"));
+    }
+    if (kicked.code == Code::kOk && kicked.count == slice && kicked_ < wanted_) {
+      return std::nullopt;
+    }
+    Reply reply =
+        Reply::Of({{"kicked", kicked_}, {"state", *delayed_ ? "delayed" : "buried"}}).Durable(lsn_);
+    reply.count = kicked_;
+    return reply;
+  }
+
+ private:
+  static constexpr std::uint64_t kSlice = 256;  // jobs
+
+  Engine& engine_;
+  const std::string tube_;
+  const std::uint64_t wanted_;
+  std::optional<bool> delayed_;
+  std::uint64_t kicked_ = 0;
+  Lsn lsn_ = 0;
+};
+
+}  // namespace
+
+Reply CreateTube(Call& call) {
+  Fields fields = Fields::OfObject(call.body);
+  const auto name = fields.Bytes("name");
+  if (fields.ok() && !name) fields.Fail("name", "is needed");
+  if (!fields.Finish()) return fields.problem();
+  call.act.tube = *name;
+  if (auto problem = CheckTubeName(call, *name, "name")) return std::move(*problem);
+  const Tube* const known = call.engine().FindTube(*name);
+  const bool made = known != nullptr && known->settings().created_function;
+  const Outcome outcome = call.engine().CreateFunction(*name);
+  if (!outcome.ok()) return RefusalOf(outcome.code, *name);
+  return TubeReply(call, *name, outcome.lsn, made ? 200 : 201)
+      .With("Location", "/api/v1/tubes/" + RefOf(*name));
+}
+
+Reply GetTube(Call& call) {
+  const Tube* const tube = TubeOf(call);
+  if (tube == nullptr) return NoTube();
+  return Reply::Of(TubeObject(call.engine(), *tube, call.now));
+}
+
+Reply DropTube(Call& call) {
+  const Tube* const tube = TubeOf(call);
+  if (tube == nullptr) return NoTube();
+  const std::string name = tube->name();
+  const Outcome outcome = call.engine().DropFunction(name);
+  if (!outcome.ok()) return RefusalOf(outcome.code, name);
+  return Reply::Empty().Durable(outcome.lsn);
+}
+
+Reply PauseTube(Call& call) {
+  Fields fields = Fields::OfObject(call.body);
+  const auto seconds = fields.Integer("seconds", 1, kAny32);
+  if (fields.ok() && !seconds) fields.Fail("seconds", "is needed");
+  if (!fields.Finish()) return fields.problem();
+  const Tube* const tube = TubeOf(call);
+  if (tube == nullptr) return NoTube();
+  const std::string name = tube->name();
+  const Outcome outcome = call.engine().Pause(call.now, name, static_cast<std::uint32_t>(*seconds));
+  if (!outcome.ok()) return RefusalOf(outcome.code, name);
+  return TubeReply(call, name, outcome.lsn);
+}
+
+Reply ResumeTube(Call& call) {
+  Fields fields = Fields::OfObject(call.body);
+  if (!fields.Finish()) return fields.problem();
+  const Tube* const tube = TubeOf(call);
+  if (tube == nullptr) return NoTube();
+  const std::string name = tube->name();
+  const Outcome outcome = call.engine().Pause(call.now, name, 0);
+  if (!outcome.ok()) return RefusalOf(outcome.code, name);
+  return TubeReply(call, name, outcome.lsn);
+}
+
+Reply SetMaxQueue(Call& call) {
+  Fields fields = Fields::OfObject(call.body);
+  MaxQueue limits{};
+  const auto all = fields.Integer("all", 0, kMaxJobs);
+  if (all) {
+    limits.fill(static_cast<std::int64_t>(*all));
+  } else {
+    constexpr std::string_view kNames[] = {"high", "normal", "low"};
+    for (std::size_t band = 0; band < limits.size(); ++band) {
+      const auto limit = fields.Integer(kNames[band], 0, kMaxJobs);
+      if (fields.ok() && !limit) fields.Fail(kNames[band], "is needed, or all");
+      limits[band] = static_cast<std::int64_t>(limit.value_or(0));
+    }
+  }
+  if (!fields.Finish()) return fields.problem();
+  const std::optional<std::string> name = NameOfRef(call.arguments[0]);
+  if (!name) return NoTube();
+  if (auto problem = CheckTubeName(call, *name, "tube")) return std::move(*problem);
+  const Outcome outcome = call.engine().SetMaxQueue(*name, limits);
+  if (!outcome.ok()) return RefusalOf(outcome.code, *name);
+  return TubeReply(call, *name, outcome.lsn);
+}
+
+Reply ResetMaxQueue(Call& call) {
+  const Tube* const tube = TubeOf(call);
+  if (tube == nullptr) return NoTube();
+  const std::string name = tube->name();
+  const Outcome outcome = call.engine().ResetMaxQueue(name);
+  if (!outcome.ok()) return RefusalOf(outcome.code, name);
+  return TubeReply(call, name, outcome.lsn);
+}
+
+Reply KickTube(Call& call) {
+  Fields fields = Fields::OfObject(call.body);
+  const auto count = fields.Integer("count", 1, kMaxKick);
+  if (fields.ok() && !count) fields.Fail("count", "is needed");
+  const std::string state = fields.Word("state", {"buried", "delayed"});
+  if (!fields.Finish()) return fields.problem();
+  const Tube* const tube = TubeOf(call);
+  if (tube == nullptr) return NoTube();
+  std::optional<bool> delayed;
+  if (!state.empty()) delayed = state == "delayed";
+  return Reply(std::make_unique<KickTask>(call.engine(), tube->name(), *count, delayed));
+}
+
+Reply PutJob(Call& call) {
+  Fields fields = Fields::OfObject(call.body);
+  const auto body = fields.Bytes("body");
+  if (fields.ok() && !body) fields.Fail("body", "is needed, or body_base64");
+  const auto unique = fields.Text("unique").value_or("");
+  if (unique.size() > Job::kMaxUnique) fields.Fail("unique", "expected at most 64 bytes");
+  const auto priority = fields.IntegerOr("priority", 0, kAny32, kUsualPriority);
+  const auto delay = fields.IntegerOr("delay_seconds", 0, kAny32, 0);
+  const auto ttr = fields.IntegerOr("ttr_seconds", 1, kAny32, kUsualTtr);
+  if (!fields.Finish()) return fields.problem();
+  const std::optional<std::string> name = NameOfRef(call.arguments[0]);
+  if (!name) return NoTube();
+  if (auto problem = CheckTubeName(call, *name, "tube")) return std::move(*problem);
+  if (body->size() > std::min(kMaxBody, call.services.host.Facts().max_job_size)) {
+    return Problem{"too-large", "a body put here has at most 1 MiB, and max_job_size", "body"};
+  }
+  JobPtr job = Job::New(static_cast<std::uint32_t>(body->size()), unique);
+  std::copy(body->begin(), body->end(), job->space().begin());
+  job->priority = static_cast<std::uint32_t>(priority);
+  job->delay_s = static_cast<std::uint32_t>(delay);
+  job->ttr_s = static_cast<std::uint32_t>(ttr);
+  const Added added = call.engine().PutInto(call.now, *name, std::move(job));
+  if (!added.ok()) return RefusalOf(added.code, *name);
+  call.act.job = added.id;
+  Reply reply = JobReply(call, added.id, added.lsn);
+  if (!added.joined) reply.status = 201;
+  return std::move(reply).With("Location", "/api/v1/jobs/" + std::to_string(added.id));
+}
+
+}  // namespace gearstalk::api

@@ -1,0 +1,125 @@
+#include "admin/api/users.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+#include <openssl/crypto.h>
+#include <openssl/rand.h>
+#include <openssl/sha.h>
+
+#include <algorithm>
+
+#include "admin/api/json.h"
+#include "broker/base/check.h"
+
+namespace gearstalk::api {
+namespace {
+
+constexpr std::string_view kRoles[] = {"", "viewer", "operator", "admin"};
+constexpr std::string_view kHash = "sha256:";
+
+std::vector<std::string> Split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(separator), text.size());
+    if (end > 0) parts.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
+bool ParseHex(std::string_view text, Sha256& hash) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  if (text.size() != 2 * hash.size()) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i] >= 'A' && text[i] <= 'F' ? static_cast<char>(text[i] + 32) : text[i];
+    const std::size_t digit = kDigits.find(c);
+    if (digit == std::string_view::npos) return false;
+    hash[i / 2] = static_cast<unsigned char>(hash[i / 2] << 4 | digit);
+  }
+  return true;
+}
+
+Status Bad(std::string_view text, std::string_view why) {
+  return {Code::kInvalid,
+          fmt::format("'{}': {}: expected NAME ROLE[+bodies] sha256:HEX [TUBES]", text, why)};
+}
+
+}  // namespace
+
+std::string_view NameOf(Role role) { return kRoles[static_cast<std::size_t>(role)]; }
+
+Role RoleNamed(std::string_view name) {
+  for (const Role role : {Role::kViewer, Role::kOperator, Role::kAdmin}) {
+    if (NameOf(role) == name) return role;
+  }
+  return Role::kNone;
+}
+
+bool MatchesPattern(const std::string& pattern, std::string_view name) {
+  if (pattern == "*") return true;
+  // fnmatch ends at a NUL, and might take the front of a name for the whole of it.
+  if (name.find('\0') != std::string_view::npos) return false;
+  return fnmatch(pattern.c_str(), std::string(name).c_str(), 0) == 0;
+}
+
+bool Grant::Sees(std::string_view tube) const {
+  return std::any_of(tubes.begin(), tubes.end(),
+                     [&](const std::string& pattern) { return MatchesPattern(pattern, tube); });
+}
+
+bool Grant::SeesAll() const { return std::find(tubes.begin(), tubes.end(), "*") != tubes.end(); }
+
+Sha256 HashOf(std::string_view bytes) {
+  Sha256 hash{};
+  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), hash.data());
+  return hash;
+}
+
+std::string RandomText(std::size_t bytes) {
+  std::string random(bytes, '\0');
+  GS_CHECK(RAND_bytes(reinterpret_cast<unsigned char*>(random.data()),
+                      static_cast<int>(random.size())) == 1);
+  return Base64Url(random);
+}
+
+Result<Grant> ParseGrant(std::string_view text) {
+  if (text == "none") return Grant{};
+  Grant grant;
+  const std::size_t plus = std::min(text.find('+'), text.size());
+  grant.role = RoleNamed(text.substr(0, plus));
+  grant.bodies = plus < text.size();
+  const bool good = plus == text.size() || text.substr(plus) == "+bodies";
+  if (good && grant.role != Role::kNone) return grant;
+  return Status(Code::kInvalid,
+                fmt::format("'{}': expected viewer, operator or admin, each with +bodies or "
+                            "without, or none",
+                            text));
+}
+
+Result<User> User::Parse(std::string_view text) {
+  const std::vector<std::string> words = Split(text, ' ');
+  if (words.size() < 3 || words.size() > 4) return Bad(text, "three or four words are needed");
+  User user;
+  user.name = words[0];
+  const Result<Grant> grant = ParseGrant(words[1]);
+  if (!grant.ok() || grant.value().role == Role::kNone) {
+    return Bad(text, fmt::format("unknown role '{}'", words[1]));
+  }
+  user.grant = grant.value();
+  const bool hash = words[2].starts_with(kHash) &&
+                    ParseHex(std::string_view(words[2]).substr(kHash.size()), user.token);
+  if (!hash) return Bad(text, "the hash is 64 hexadecimal digits behind sha256:");
+  if (words.size() == 4) user.grant.tubes = Split(words[3], ',');
+  return user;
+}
+
+const User* FindUser(std::span<const User> users, std::string_view token) {
+  const Sha256 hash = HashOf(token);
+  const User* found = nullptr;
+  for (const User& user : users) {
+    if (CRYPTO_memcmp(user.token.data(), hash.data(), hash.size()) == 0) found = &user;
+  }
+  return found;
+}
+
+}  // namespace gearstalk::api

@@ -1,0 +1,58 @@
+// The filter of jobs: one row for each condition, for the form, the chips, the API and the shell.
+import { shellWord } from "./format.js";
+import { hasBodies } from "./session.js";
+import * as S from "./strings.js";
+
+// kind: text or number; body: needs the right `bodies`; flag: of `gearstalkctl jobs`.
+export const CONDITIONS = [
+  { name: "text", kind: "text", body: true, flag: "--text" },
+  { name: "min_reserves", kind: "number", flag: "--min-reserves" },
+  { name: "max_reserves", kind: "number", flag: "--max-reserves" },
+  { name: "min_age_seconds", kind: "number", flag: "--min-age" },
+  { name: "max_age_seconds", kind: "number", flag: "--max-age" },
+  { name: "min_priority", kind: "number", flag: "--min-priority" },
+  { name: "max_priority", kind: "number", flag: "--max-priority" },
+  { name: "id_from", kind: "number", flag: "--id-from" },
+  { name: "id_to", kind: "number", flag: "--id-to" },
+  { name: "unique", kind: "text", flag: "--unique" },
+  { name: "holder", kind: "number", flag: "--holder" },
+  { name: "json_path", kind: "text", body: true, flag: "--json-path" },
+  { name: "json_op", kind: "text", body: true, flag: "--json-op", with: "json_value" },
+  { name: "json_value", kind: "text", body: true, flag: "--json-value", with: "json_path" },
+];
+
+export const JSON_OPS = ["eq", "ne", "lt", "gt", "contains"];
+
+// The conditions that a query of the address holds.
+export function given(query) {
+  return CONDITIONS.filter((row) => query[row.name] && (!row.body || hasBodies()) && (!row.with || (query[row.with] && query.json_path)));
+}
+
+export const isFiltered = (query) => given(query).length > 0;
+export const readsBodies = (query) => given(query).some((row) => row.body);
+
+export function parametersOf(query) {
+  return Object.fromEntries(given(query).map((row) => [row.name, query[row.name]]));
+}
+
+// Members of an operation's filter: numbers are numbers there.
+export function membersOf(query) {
+  return Object.fromEntries(given(query).map((row) =>
+    [row.name, row.kind === "number" ? Number(query[row.name]) : query[row.name]]));
+}
+
+export function flagsOf(query) {
+  return given(query).map((row) => ` ${row.flag} ${shellWord(query[row.name])}`).join("");
+}
+
+// One chip a condition; the three of JSON are one.
+export function chipsOf(query) {
+  return given(query).filter((row) => !row.with).map((row) => ({
+    names: row.name === "json_path" ? ["json_path", "json_op", "json_value"] : [row.name],
+    text: row.name === "json_path" ? S.filterJson(query.json_path, query.json_op, query.json_value)
+      : S.filterChips[row.name](query[row.name]),
+  }));
+}
+
+export const cleared = Object.fromEntries([...CONDITIONS.map((row) => [row.name, null]), ["cursor", null]]);
+export const describe = (query) => chipsOf(query).map((chip) => chip.text).join(", ");

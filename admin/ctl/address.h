@@ -1,0 +1,33 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "broker/base/status.h"
+
+namespace gearstalk::ctl {
+
+// HOST:PORT or unix:/PATH.
+struct Address {
+  std::string host;  // empty: a Unix socket
+  std::string port;
+  std::string path;
+  std::string text;  // as given
+
+  static Result<Address> Parse(const std::string& text);
+};
+
+// Where a broker is and how it is reached: --to or --from, --data-dir, and TLS.
+struct Target {
+  std::string address;
+  std::string data_dir;  // not empty: no broker runs, its journal is opened
+  bool tls = false;
+  std::string tls_ca, tls_certificate, tls_key;
+
+  // `flag`: "--to" or "--from".
+  void AddOptions(CLI::App& app, const std::string& flag, bool with_data_dir = true);
+  // For people and reports.
+  std::string Name() const { return data_dir.empty() ? address : data_dir; }
+};
+
+}  // namespace gearstalk::ctl

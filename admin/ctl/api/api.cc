@@ -1,0 +1,154 @@
+#include "admin/ctl/api/api.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "admin/ctl/api/text.h"
+
+namespace gearstalk::ctl::api {
+namespace {
+
+constexpr std::size_t kPage = 500;  // what the API gives at most
+
+int ExitCodeOf(int status) {
+  switch (status) {
+    case 401:
+    case 403:
+      return kNotAllowed;
+    case 404:
+      return kNotFound;
+    default:
+      return kRefused;
+  }
+}
+
+}  // namespace
+
+bool Api::Complain(const HttpReply& reply) {
+  exit_code_ = ExitCodeOf(reply.status);
+  const Json problem = Json::parse(reply.body, nullptr, false);
+  if (problem.is_discarded() || !problem.is_object()) {
+    return Tell(
+        fmt::format("{}: the answer is HTTP {} and no API's", settings_.server, reply.status));
+  }
+  if (problem.value("code", "") == "count-mismatch") exit_code_ = kNotConfirmed;
+  if (settings_.json) return Tell(problem.dump());
+  return Tell(fmt::format("{} ({})", Visible(problem.value("detail", "refused")),
+                          problem.value("code", fmt::format("{}", reply.status))));
+}
+
+bool Api::Ask(HttpRequest request, Json* answer, std::string* bytes) {
+  exit_code_ = kDone;
+  request.path.insert(0, "/api/v1");
+  Result<HttpReply> reply = client_.Send(request);
+  if (!reply.ok()) {
+    exit_code_ = kNotReachable;
+    return Tell(reply.status().message());
+  }
+  if (reply->status < 200 || reply->status >= 300) return Complain(reply.value());
+  if (bytes != nullptr) *bytes = std::move(reply->body);
+  if (answer == nullptr || reply->body.empty()) return true;
+  *answer = Json::parse(reply->body, nullptr, false);
+  if (!answer->is_discarded()) return true;
+  exit_code_ = kRefused;
+  return Tell(fmt::format("{}: the answer is no JSON", settings_.server));
+}
+
+bool Api::Get(const std::string& path, Json& answer) {
+  return Ask({.path = path}, &answer, nullptr);
+}
+
+bool Api::Post(const std::string& path, const Json& body, Json& answer,
+               const std::string& idempotency_key) {
+  HttpRequest request{.method = "POST", .path = path, .body = body.dump()};
+  if (!idempotency_key.empty()) request.headers.push_back("Idempotency-Key: " + idempotency_key);
+  return Ask(std::move(request), &answer, nullptr);
+}
+
+bool Api::Put(const std::string& path, const Json& body, Json& answer) {
+  return Ask({.method = "PUT", .path = path, .body = body.dump()}, &answer, nullptr);
+}
+
+bool Api::Delete(const std::string& path, Json& answer) {
+  return Ask({.method = "DELETE", .path = path}, &answer, nullptr);
+}
+
+bool Api::GetBytes(const std::string& path, std::string& bytes) {
+  return Ask({.path = path}, nullptr, &bytes);
+}
+
+bool Api::Stream(const std::string& path, std::function<bool(std::string_view)> visit) {
+  return Ask({.path = path, .on_data = std::move(visit)}, nullptr, nullptr);
+}
+
+bool Api::List(const std::string& path, const Query& query, std::size_t limit, Json& items) {
+  items = Json::array();
+  std::string cursor;
+  while (items.size() < limit) {
+    Query page = query;
+    page.emplace_back("limit", fmt::format("{}", std::min(limit - items.size(), kPage)));
+    page.emplace_back("cursor", cursor);
+    Json answer;
+    if (!Get(WithQuery(path, page), answer)) return false;
+    for (Json& item : answer["items"]) items.push_back(std::move(item));
+    if (!answer["next"].is_string()) break;
+    cursor = answer["next"].get<std::string>();
+  }
+  return true;
+}
+
+int UseApi(const Settings& settings, const std::function<int(Api&)>& use) {
+  Settings complete = settings;
+  if (const Status status = Complete(complete); !status.ok()) {
+    Tell(status.message());
+    return kBadCall;
+  }
+  Api api(complete);
+  return use(api);
+}
+
+int Print(const Api& api, const Json& answer, const std::function<void(const Json&)>& show) {
+  if (api.settings().json) {
+    Say(answer.dump());
+  } else {
+    show(answer);
+  }
+  return kDone;
+}
+
+int PrintItems(const Api& api, const Json& items, const std::function<void(const Json&)>& show) {
+  if (!api.settings().json) {
+    show(items);
+    return kDone;
+  }
+  Json list;
+  list["items"] = items;
+  Say(list.dump());
+  return kDone;
+}
+
+std::string TubePath(std::string_view tube) {
+  const bool plain = tube != "." && tube != ".." && !tube.empty() &&
+                     std::all_of(tube.begin(), tube.end(), [](unsigned char c) {
+                       return c < 128 && (std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-');
+                     });
+  return "/tubes/" + (plain ? std::string(tube) : "~" + Base64Url(tube));
+}
+
+std::string JobPath(std::uint64_t id) { return fmt::format("/jobs/{}", id); }
+
+std::string WithQuery(const std::string& path, const Query& query) {
+  std::string text = path;
+  char before = '?';
+  for (const auto& [name, value] : query) {
+    if (value.empty()) continue;
+    text += before;
+    text += name + "=" + UrlEncoded(value);
+    before = '&';
+  }
+  return text;
+}
+
+}  // namespace gearstalk::ctl::api

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "admin/ctl/api/command.h"
+#include "admin/ctl/api/http_client.h"
+
+namespace gearstalk::ctl::api {
+
+using Json = nlohmann::ordered_json;
+using Query = std::vector<std::pair<std::string, std::string>>;
+
+// The broker's API as commands use it. A call that fails tells the user why on standard error, and
+// leaves the exit code in `exit_code`.
+class Api {
+ public:
+  explicit Api(const Settings& settings) : settings_(settings), client_(settings) {}
+
+  // Each returns whether the server did it. Paths begin behind /api/v1.
+  bool Get(const std::string& path, Json& answer);
+  bool Post(const std::string& path, const Json& body, Json& answer,
+            const std::string& idempotency_key = {});
+  bool Put(const std::string& path, const Json& body, Json& answer);
+  bool Delete(const std::string& path, Json& answer);
+  // The bytes of an answer that is no JSON.
+  bool GetBytes(const std::string& path, std::string& bytes);
+  // Calls `visit` with each piece of a stream until it returns false.
+  bool Stream(const std::string& path, std::function<bool(std::string_view)> visit);
+
+  // All items of a list, page after page, `limit` at most.
+  bool List(const std::string& path, const Query& query, std::size_t limit, Json& items);
+
+  int exit_code() const { return exit_code_; }
+  const Settings& settings() const { return settings_; }
+
+ private:
+  bool Ask(HttpRequest request, Json* answer, std::string* bytes);
+  bool Complain(const HttpReply& reply);
+
+  const Settings& settings_;
+  HttpClient client_;
+  int exit_code_ = kDone;
+};
+
+// Completes the settings and lets `use` speak to the server; returns its exit code.
+int UseApi(const Settings& settings, const std::function<int(Api&)>& use);
+
+// Prints an answer as it came with --json, else what `show` prints. Returns kDone.
+int Print(const Api& api, const Json& answer, const std::function<void(const Json&)>& show);
+// Prints a list: {"items":[...]} with --json, else what `show` prints of the items.
+int PrintItems(const Api& api, const Json& items, const std::function<void(const Json&)>& show);
+
+// "/tubes/NAME", where a name that proxies might rewrite is written as ~base64url.
+std::string TubePath(std::string_view tube);
+std::string JobPath(std::uint64_t id);
+// "PATH?a=b&c=d"; pairs without a value are left out.
+std::string WithQuery(const std::string& path, const Query& query);
+
+}  // namespace gearstalk::ctl::api

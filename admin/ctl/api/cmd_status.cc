@@ -1,0 +1,116 @@
+// The broker at a glance.
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "admin/ctl/api/api.h"
+#include "admin/ctl/api/fields.h"
+#include "admin/ctl/api/text.h"
+#include "admin/ctl/api/top.h"
+
+namespace gearstalk::ctl::api {
+namespace {
+
+// The mean of the last minute.
+double LastMinute(const Json& history, const char* series) {
+  const Json& values = history["series"][series];
+  double sum = 0, count = 0;
+  for (std::size_t i = values.size() > 60 ? values.size() - 60 : 0; i < values.size(); ++i) {
+    if (!values[i].is_number()) continue;
+    sum += values[i].get<double>();
+    ++count;
+  }
+  return count == 0 ? 0 : sum / count;
+}
+
+void ShowRates(Api& api) {
+  Json history;
+  const Query query = {
+      {"series", "put_per_second,reserved_per_second,completed_per_second,failed_per_second"},
+      {"range", "1h"},
+      {"points", "3600"}};
+  if (!api.Get(WithQuery("/history", query), history) || !history["series"].is_object()) return;
+  Say(fmt::format("rates    {:.1f} puts/s, {:.1f} reserves/s, {:.1f} completed/s, {:.1f} failed/s",
+                  LastMinute(history, "put_per_second"), LastMinute(history, "reserved_per_second"),
+                  LastMinute(history, "completed_per_second"),
+                  LastMinute(history, "failed_per_second")));
+}
+
+void ShowAttention(Api& api, const Json& server) {
+  const Json jobs = server.value("jobs", Json::object());
+  if (server.value("draining", false)) Say("! draining: `gearstalkctl drain --off` ends it");
+  if (Number(jobs, "buried") > 0) {
+    Say(fmt::format("! {} buried jobs: `gearstalkctl tubes --only buried`", Count(jobs, "buried")));
+  }
+  Json paused;
+  if (api.List("/tubes", {{"only", "paused"}}, 5, paused)) {
+    for (const Json& tube : paused) {
+      Say(fmt::format("! {} is paused for {}", Word(tube, "name"),
+                      Age(tube, "pause_left_seconds")));
+    }
+  }
+}
+
+void ShowServer(const Json& server) {
+  const Json jobs = server.value("jobs", Json::object());
+  const Json memory = server.value("memory", Json::object());
+  const Json journal = server.value("journal", Json::object());
+  const Json connections = server.value("connections", Json::object());
+  const bool ready = server.value("ready", false);
+  Say(fmt::format("{} {}, {}, up {}", Word(server, "server_name"), Word(server, "version"),
+                  ready ? "ready" : "not ready: " + Word(server, "not_ready_reason"),
+                  Age(server, "uptime_seconds")));
+  Say(fmt::format(
+      "jobs     {} ready, {} reserved, {} delayed, {} buried in {} tubes; oldest ready {}",
+      Count(jobs, "ready"), Count(jobs, "reserved"), Count(jobs, "delayed"), Count(jobs, "buried"),
+      Count(server, "tubes"), Age(server, "oldest_ready_age_seconds")));
+  Say(fmt::format("memory   {} of jobs, {} resident", Size(memory, "job_bytes"),
+                  Size(memory, "resident_bytes")));
+  Say(fmt::format("journal  sync {}, {} on disk, {} live{}{}", Word(journal, "sync"),
+                  Size(journal, "disk_bytes"), Size(journal, "live_bytes"),
+                  journal.value("failed", false) ? ", FAILED" : "",
+                  journal.value("full", false) ? ", FULL" : ""));
+  Say(fmt::format("clients  {} open, {} producers, {} workers, {} waiting",
+                  Count(connections, "open"), Count(connections, "producers"),
+                  Count(connections, "workers"), Count(connections, "waiting")));
+}
+
+Action DeclareStatus(CLI::App&) {
+  return [](const Settings& settings) {
+    return UseApi(settings, [](Api& api) {
+      Json server;
+      if (!api.Get("/server", server)) return api.exit_code();
+      Print(api, server, [&](const Json& object) {
+        ShowServer(object);
+        ShowRates(api);
+        ShowAttention(api, object);
+      });
+      return server.value("ready", false) ? kDone : kRefused;
+    });
+  };
+}
+
+Action DeclareTop(CLI::App& app) {
+  auto options = std::make_shared<TopOptions>();
+  app.add_option("--interval", options->interval_s, "Seconds between frames")
+      ->check(CLI::Range(0.1, 3600.0));
+  app.add_option("--sort", options->sort, "As `tubes --sort`");
+  app.add_flag("--once", options->once, "Print one frame as text");
+  return [options](const Settings& settings) {
+    return UseApi(settings, [&](Api& api) { return Top(api, *options); });
+  };
+}
+
+}  // namespace
+
+std::vector<Command> StatusCommands() {
+  return {
+      {"status", "Show the broker on one screen", "gearstalkctl status", DeclareStatus},
+      {"top", "Follow the busiest tubes", "gearstalkctl top --once --sort ready", DeclareTop},
+  };
+}
+
+}  // namespace gearstalk::ctl::api

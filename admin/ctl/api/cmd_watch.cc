@@ -1,0 +1,208 @@
+// What happened, and what happens now: history, events, audit.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "admin/ctl/api/api.h"
+#include "admin/ctl/api/fields.h"
+#include "admin/ctl/api/text.h"
+
+namespace gearstalk::ctl::api {
+namespace {
+
+struct HistoryOptions {
+  std::vector<std::string> series;
+  std::string range = "1h", tube;
+  bool csv = false;
+};
+
+std::string Joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) {
+    if (!text.empty()) text += ',';
+    text += word;
+  }
+  return text;
+}
+
+std::string CsvCell(const Json& value) {
+  return value.is_null()     ? ""
+         : value.is_number() ? fmt::format("{}", value.get<double>())
+                             : value.dump();
+}
+
+void PrintCsv(const Json& history) {
+  std::string line = "time";
+  for (const auto& [name, values] : history["series"].items()) {
+    line += ',';
+    line += name;
+  }
+  Say(line);
+  for (std::size_t i = 0; i < history["times"].size(); ++i) {
+    line = history["times"][i].dump();
+    for (const auto& [name, values] : history["series"].items()) {
+      line += ',';
+      line += CsvCell(values[i]);
+    }
+    Say(line);
+  }
+}
+
+// A line of blocks: the height of each is its share of the greatest value.
+std::string Blocks(const Json& values, std::size_t width) {
+  constexpr std::string_view kBlocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  double most = 0;
+  for (const Json& value : values)
+    most = std::max(most, value.is_number() ? value.get<double>() : 0);
+  std::string line;
+  const std::size_t count = std::min(width, values.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    double highest = 0;
+    for (std::size_t at = i * values.size() / count; at < (i + 1) * values.size() / count; ++at) {
+      if (values[at].is_number()) highest = std::max(highest, values[at].get<double>());
+    }
+    line += kBlocks[most == 0 ? 0 : static_cast<std::size_t>(std::ceil(highest / most * 8))];
+  }
+  return line;
+}
+
+void DrawHistory(const Json& history) {
+  for (const auto& [name, values] : history["series"].items()) {
+    double last = 0, most = 0;
+    for (const Json& value : values) {
+      if (!value.is_number()) continue;
+      last = value.get<double>();
+      most = std::max(most, last);
+    }
+    Say(fmt::format("{:<28} {} now {:.6g}, most {:.6g}", name, Blocks(values, 60), last, most));
+  }
+}
+
+Action DeclareHistory(CLI::App& app) {
+  auto options = std::make_shared<HistoryOptions>();
+  app.add_option("SERIES", options->series, "Such as jobs_ready or put_per_second");
+  app.add_option("--range", options->range, "1h or 30d")->check(CLI::IsMember({"1h", "30d"}));
+  app.add_option("--tube", options->tube, "Of one tube");
+  app.add_flag("--csv", options->csv, "Comma-separated values");
+  return [options](const Settings& settings) {
+    return UseApi(settings, [&](Api& api) {
+      Json history;
+      const Query query = {
+          {"series", Joined(options->series)}, {"range", options->range}, {"tube", options->tube}};
+      if (!api.Get(WithQuery("/history", query), history)) return api.exit_code();
+      return Print(api, history, options->csv ? PrintCsv : DrawHistory);
+    });
+  };
+}
+
+// --- events
+
+struct EventOptions {
+  std::string topics, tubes;
+  std::size_t count = 0;  // 0: until interrupted
+};
+
+// Takes server-sent events apart.
+class EventReader {
+ public:
+  explicit EventReader(std::function<bool(const std::string& event, const std::string& data)> visit)
+      : visit_(std::move(visit)) {}
+
+  bool Take(std::string_view piece) {
+    pending_ += piece;
+    for (std::size_t end; (end = pending_.find('\n')) != std::string::npos;) {
+      const std::string line = pending_.substr(0, end);
+      pending_.erase(0, end + 1);
+      if (!TakeLine(line)) return false;
+    }
+    return true;
+  }
+
+ private:
+  bool TakeLine(const std::string& line) {
+    if (line.starts_with("event: ")) event_ = line.substr(7);
+    if (line.starts_with("data: ")) data_ += line.substr(6);
+    if (!line.empty() || data_.empty()) return true;
+    return visit_(std::exchange(event_, ""), std::exchange(data_, ""));
+  }
+
+  std::function<bool(const std::string&, const std::string&)> visit_;
+  std::string pending_, event_, data_;
+};
+
+int Events(Api& api, const EventOptions& options) {
+  std::string refs;
+  // The API names tubes by what stands in a path.
+  for (std::size_t begin = 0; begin < options.tubes.size();) {
+    const std::size_t end = std::min(options.tubes.find(',', begin), options.tubes.size());
+    if (!refs.empty()) refs += ",";
+    refs += TubePath(options.tubes.substr(begin, end - begin)).substr(std::size("/tubes/") - 1);
+    begin = end + 1;
+  }
+  std::size_t seen = 0;
+  EventReader reader([&](const std::string& event, const std::string& data) {
+    if (api.settings().json) {
+      Json object = {{"event", event}};
+      object["data"] = Json::parse(data, nullptr, false);
+      Say(object.dump());
+    } else {
+      Say(fmt::format("{} {}", Visible(event), Visible(data)));
+    }
+    std::fflush(stdout);
+    return options.count == 0 || ++seen < options.count;
+  });
+  const std::string path = WithQuery("/events", {{"topics", options.topics}, {"tubes", refs}});
+  return api.Stream(path, [&](std::string_view piece) { return reader.Take(piece); })
+             ? kDone
+             : api.exit_code();
+}
+
+Action DeclareEvents(CLI::App& app) {
+  auto options = std::make_shared<EventOptions>();
+  app.add_option("--topics", options->topics, "Of server,tube,operation,audit,notice");
+  app.add_option("--tubes", options->tubes, "Tubes, with commas between them");
+  app.add_option("--count", options->count, "End after so many events");
+  app.alias("tail");
+  app.alias("watch");
+  return [options](const Settings& settings) {
+    return UseApi(settings, [&](Api& api) { return Events(api, *options); });
+  };
+}
+
+Action DeclareAudit(CLI::App& app) {
+  auto limit = std::make_shared<std::size_t>(50);
+  app.add_option("--limit", *limit, "Acts to list");
+  return [limit](const Settings& settings) {
+    return UseApi(settings, [&](Api& api) {
+      Json acts;
+      if (!api.List("/audit", {}, *limit, acts)) return api.exit_code();
+      return PrintItems(api, acts, [](const Json& items) {
+        Table table(
+            {"AT", "USER", "ROLE", "ADDRESS", "ACTION", "TUBE", ">JOB", ">COUNT", "RESULT"});
+        for (const Json& act : items) {
+          table.Add({Word(act, "at"), Word(act, "user"), Word(act, "role"), Word(act, "address"),
+                     Word(act, "action"), Word(act, "tube"), Word(act, "job"), Word(act, "count"),
+                     Word(act, "result")});
+        }
+        std::fputs(table.Text().c_str(), stdout);
+      });
+    });
+  };
+}
+
+}  // namespace
+
+std::vector<Command> WatchCommands() {
+  return {
+      {"history", "Draw numbers of the last hour or month",
+       "gearstalkctl history jobs_ready put_per_second --range 1h", DeclareHistory},
+      {"events", "Follow what happens", "gearstalkctl events --topics server,notice --count 1",
+       DeclareEvents},
+      {"audit", "List who did what", "gearstalkctl audit --limit 20", DeclareAudit},
+  };
+}
+
+}  // namespace gearstalk::ctl::api

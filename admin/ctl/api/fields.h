@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+
+#include "admin/ctl/api/api.h"
+
+// Fields of the API's objects as people read them.
+namespace gearstalk::ctl::api {
+
+// A field's number; 0 where it is null or not there.
+double Number(const Json& object, const char* field);
+// A field as text, escaped for a terminal; "-" where it is null or not there.
+std::string Word(const Json& object, const char* field);
+std::string Age(const Json& object, const char* field);   // of seconds
+std::string Size(const Json& object, const char* field);  // of bytes
+std::string Count(const Json& object, const char* field);
+// A list of texts with commas between them.
+std::string Words(const Json& list);
+
+void ShowTubes(const Json& tubes);
+void ShowTube(const Json& tube);
+void ShowJobs(const Json& jobs);
+void ShowJob(const Json& job);
+void ShowConnections(const Json& connections);
+
+}  // namespace gearstalk::ctl::api

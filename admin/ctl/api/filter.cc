@@ -1,0 +1,80 @@
+#include "admin/ctl/api/filter.h"
+
+#include <cstdlib>
+
+#include "admin/ctl/api/text.h"
+
+namespace gearstalk::ctl::api {
+namespace {
+
+enum class Form { kNumber, kText };
+
+struct Row {
+  const char* flag;
+  const char* parameter;
+  std::string Filter::*field;
+  Form form;
+  const char* help;
+};
+
+constexpr Row kRows[] = {
+    {"--id-from", "id_from", &Filter::id_from, Form::kNumber, "Ids from this one on"},
+    {"--id-to", "id_to", &Filter::id_to, Form::kNumber, "Ids up to this one"},
+    {"--min-age", "min_age_seconds", &Filter::min_age, Form::kNumber,
+     "Seconds since the put, at least"},
+    {"--max-age", "max_age_seconds", &Filter::max_age, Form::kNumber,
+     "Seconds since the put, at most"},
+    {"--min-priority", "min_priority", &Filter::min_priority, Form::kNumber, "Priority, at least"},
+    {"--max-priority", "max_priority", &Filter::max_priority, Form::kNumber, "Priority, at most"},
+    {"--min-reserves", "min_reserves", &Filter::min_reserves, Form::kNumber, "Reserves, at least"},
+    {"--max-reserves", "max_reserves", &Filter::max_reserves, Form::kNumber, "Reserves, at most"},
+    {"--unique", "unique", &Filter::unique, Form::kText, "Unique key"},
+    {"--holder", "holder", &Filter::holder, Form::kNumber,
+     "Number of the connection that holds it"},
+    {"--text", "text", &Filter::text, Form::kText, "Text in the body"},
+    {"--json-path", "json_path", &Filter::json_path, Form::kText, "Place in a JSON body: $.a.b[0]"},
+    {"--json-value", "json_value", &Filter::json_value, Form::kText, "What is there"},
+    {"--json-op", "json_op", &Filter::json_op, Form::kText, "eq, ne, lt, gt or contains"},
+};
+
+}  // namespace
+
+void Filter::AddTo(CLI::App& app) {
+  app.add_option("--state", state, "ready, reserved, delayed, buried; several with commas");
+  for (const Row& row : kRows) {
+    CLI::Option* option = app.add_option(row.flag, this->*row.field, row.help);
+    if (row.form == Form::kNumber) option->check(CLI::NonNegativeNumber);
+  }
+}
+
+Query Filter::AsQuery() const {
+  Query query = {{"state", state}};
+  for (const Row& row : kRows) query.emplace_back(row.parameter, this->*row.field);
+  return query;
+}
+
+Json Filter::AsJson() const {
+  Json filter = Json::object();
+  if (!tube.empty()) filter["tube"] = tube;
+  if (!state.empty()) {
+    Json states = Json::array();
+    for (std::size_t begin = 0; begin <= state.size();) {
+      const std::size_t end = std::min(state.find(',', begin), state.size());
+      states.push_back(state.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    filter["state"] = std::move(states);
+  }
+  for (const Row& row : kRows) {
+    const std::string& value = this->*row.field;
+    if (value.empty()) continue;
+    if (row.form == Form::kText) {
+      filter[row.parameter] = value;
+    } else {
+      filter[row.parameter] = Json::parse(value);  // checked when it was read
+    }
+  }
+  return filter;
+}
+
+}  // namespace gearstalk::ctl::api

@@ -1,0 +1,105 @@
+#include "admin/ctl/api/operation.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <iostream>
+#include <thread>
+
+#include "admin/ctl/api/fields.h"
+#include "admin/ctl/api/text.h"
+
+namespace gearstalk::ctl::api {
+namespace {
+
+volatile sig_atomic_t interrupted = 0;
+
+void OnInterrupt(int) { interrupted = 1; }
+
+bool Running(const Json& operation) {
+  const std::string state = operation.value("state", "");
+  return state == "counting" || state == "running";
+}
+
+// Asks for the operation until the server is done with counting or acting.
+bool Await(Api& api, const std::string& path, Json& operation, bool show_progress) {
+  bool stopped = false;
+  while (Running(operation)) {
+    if (interrupted != 0 && !stopped) {
+      stopped = true;
+      if (!api.Delete(path, operation)) return false;
+      continue;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    if (!api.Get(path, operation)) return false;
+    if (show_progress) {
+      std::fputs(
+          fmt::format("\r{} of {}", Count(operation, "done"), Count(operation, "count")).c_str(),
+          stderr);
+    }
+  }
+  if (show_progress) std::fputs("\n", stderr);
+  return true;
+}
+
+// Whether the user wants it done to so many jobs.
+bool Confirmed(Api& api, const Operation& operation, std::uint64_t count) {
+  if (operation.count.has_value()) {
+    if (*operation.count == count) return true;
+    return Tell(fmt::format("--count: {} jobs match, not {}", count, *operation.count));
+  }
+  if (api.settings().yes) return true;
+  if (isatty(STDIN_FILENO) != 1) {
+    return Tell(fmt::format("{} jobs match: confirm them with --count {} or --yes", count, count));
+  }
+  std::fputs(fmt::format("{} {} jobs? Type the number: ", operation.action, count).c_str(), stderr);
+  std::string line;
+  std::getline(std::cin, line);
+  return line == fmt::format("{}", count) || Tell("not confirmed");
+}
+
+int Show(Api& api, const Json& operation) {
+  Print(api, operation, [](const Json& ended) {
+    Say(fmt::format("{} {}, skipped {}, failed {}", Word(ended, "state"), Count(ended, "done"),
+                    Count(ended, "skipped"), Count(ended, "failed")));
+  });
+  return operation.value("state", "") == "done" && Number(operation, "failed") == 0 ? kDone
+                                                                                    : kRefused;
+}
+
+}  // namespace
+
+int RunOperation(Api& api, const Operation& operation) {
+  signal(SIGINT, OnInterrupt);
+  Json body = {{"action", operation.action}, {"filter", operation.filter}};
+  if (!operation.to.empty()) body["to"] = operation.to;
+  Json state;
+  if (!api.Post("/operations", body, state)) return api.exit_code();
+  const std::string path = "/operations/" + Word(state, "id");
+  if (!Await(api, path, state, false)) return api.exit_code();
+  if (state.value("state", "") != "counted") return Show(api, state);
+  const auto count = static_cast<std::uint64_t>(Number(state, "count"));
+  if (!Confirmed(api, operation, count)) {
+    Json ignored;
+    api.Delete(path, ignored);
+    return kNotConfirmed;
+  }
+  if (!api.Post(path + "/confirm", {{"count", count}}, state)) return api.exit_code();
+  const bool show = !api.settings().quiet && !api.settings().json && isatty(STDERR_FILENO) == 1;
+  return Await(api, path, state, show) ? Show(api, state) : api.exit_code();
+}
+
+void ShowOperations(const Json& operations) {
+  Table table(
+      {"ID", "ACTION", "STATE", ">COUNT", ">DONE", ">SKIPPED", ">FAILED", "USER", "CREATED"});
+  for (const Json& operation : operations) {
+    table.Add({Word(operation, "id"), Word(operation, "action"), Word(operation, "state"),
+               Count(operation, "count"), Count(operation, "done"), Count(operation, "skipped"),
+               Count(operation, "failed"), Word(operation, "user"), Word(operation, "created_at")});
+  }
+  std::fputs(table.Text().c_str(), stdout);
+}
+
+}  // namespace gearstalk::ctl::api

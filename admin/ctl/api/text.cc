@@ -1,0 +1,112 @@
+#include "admin/ctl/api/text.h"
+
+#include <absl/strings/escaping.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace gearstalk::ctl::api {
+namespace {
+
+// `text` is one character of UTF-8.
+char32_t CodeOf(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text[0]);
+  char32_t code = text.size() == 1 ? first : first & (0xFFU >> (text.size() + 1));
+  for (const char c : text.substr(1)) code = code << 6 | (static_cast<unsigned char>(c) & 0x3FU);
+  return code;
+}
+
+bool Hidden(char32_t c) {
+  return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x061C || (c >= 0x200B && c <= 0x200F) ||
+         (c >= 0x2028 && c <= 0x202E) || (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF;
+}
+
+std::size_t Width(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+}  // namespace
+
+bool Tell(const std::string& message) {
+  std::fputs(fmt::format("gearstalkctl: {}\n", message).c_str(), stderr);
+  return false;
+}
+
+void Say(const std::string& line) { std::fputs((line + "\n").c_str(), stdout); }
+
+std::string Visible(std::string_view text) {
+  std::string visible;
+  while (!text.empty()) {
+    const std::string_view character =
+        text.substr(0, std::max(CharacterSize(text), std::size_t{1}));
+    const bool none = CharacterSize(text) == 0;
+    const auto code =
+        static_cast<std::uint32_t>(none ? static_cast<unsigned char>(text[0]) : CodeOf(character));
+    if (!none && !Hidden(code)) {
+      visible += character;
+    } else {
+      visible += code < 0x100 ? fmt::format("\\x{:02x}", code) : fmt::format("\\u{:04x}", code);
+    }
+    text.remove_prefix(character.size());
+  }
+  return visible;
+}
+
+std::string SizeText(double bytes) {
+  constexpr std::string_view kUnits[] = {"B", "KB", "MB", "GB", "TB"};
+  std::size_t unit = 0;
+  for (; bytes >= 1000 && unit + 1 < std::size(kUnits); ++unit) bytes /= 1000;
+  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, kUnits[unit]);
+}
+
+std::string AgeText(double seconds) {
+  if (seconds < 10) return fmt::format("{:.1f}s", std::max(seconds, 0.0));
+  const auto whole = static_cast<std::uint64_t>(seconds);
+  if (whole < 60) return fmt::format("{}s", whole);
+  if (whole < 3'600) return fmt::format("{}m {}s", whole / 60, whole % 60);
+  if (whole < 86'400) return fmt::format("{}h {}m", whole / 3'600, whole / 60 % 60);
+  return fmt::format("{}d {}h", whole / 86'400, whole / 3'600 % 24);
+}
+
+std::string Table::Text() const {
+  std::vector<bool> right;
+  std::vector<std::string> heads;
+  std::vector<std::size_t> widths;
+  for (const std::string& heading : headings_) {
+    right.push_back(heading.starts_with('>'));
+    heads.push_back(heading.substr(right.back() ? 1 : 0));
+    widths.push_back(Width(heads.back()));
+  }
+  for (const auto& row : rows_) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], Width(row[i]));
+  }
+  std::string text;
+  const auto add = [&](const std::vector<std::string>& cells) {
+    std::string line;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      const std::string space(widths[i] - Width(cells[i]), ' ');
+      if (i > 0) line += "  ";
+      line += right[i] ? space + cells[i] : cells[i] + space;
+    }
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  };
+  add(heads);
+  for (const auto& row : rows_) add(row);
+  return text;
+}
+
+std::string Base64(std::string_view bytes) {
+  return absl::Base64Escape({bytes.data(), bytes.size()});
+}
+
+std::string Base64Url(std::string_view bytes) {
+  std::string text = absl::WebSafeBase64Escape({bytes.data(), bytes.size()});
+  while (text.ends_with('=')) text.pop_back();
+  return text;
+}
+
+}  // namespace gearstalk::ctl::api

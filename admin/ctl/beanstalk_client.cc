@@ -1,0 +1,131 @@
+#include "admin/ctl/beanstalk_client.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <utility>
+
+namespace gearstalk::ctl {
+namespace {
+
+std::uint64_t Number(std::string_view text) {
+  std::uint64_t value = 0;
+  std::from_chars(text.begin(), text.end(), value);
+  return value;
+}
+
+std::string_view Unquoted(std::string_view text) {
+  const bool quoted = text.size() >= 2 && text.front() == '"' && text.back() == '"';
+  return quoted ? text.substr(1, text.size() - 2) : text;
+}
+
+}  // namespace
+
+void BeanstalkClient::Add(std::string_view command) {
+  out_ += command;
+  out_ += "\r\n";
+}
+
+void BeanstalkClient::AddPut(std::uint32_t priority, std::uint64_t delay_s, std::uint32_t ttr_s,
+                             std::string_view body) {
+  Add(fmt::format("put {} {} {} {}", priority, delay_s, ttr_s, body.size()));
+  Add(body);
+}
+
+Status BeanstalkClient::Flush() {
+  if (out_.empty()) return {};
+  const Status status = channel_->Write(out_);
+  out_.clear();
+  return status;
+}
+
+Status BeanstalkClient::More() {
+  if (Status status = Flush(); !status.ok()) return status;
+  in_.erase(0, std::exchange(used_, 0));
+  const Status status = channel_->Read(in_, kSilenceMs);
+  if (status.code() == Code::kNotFound) return {Code::kIo, channel_->Name() + " is silent"};
+  return status;
+}
+
+Result<std::string> BeanstalkClient::Line() {
+  for (;;) {
+    const std::size_t end = in_.find("\r\n", used_);
+    if (end != std::string::npos) {
+      std::string line = in_.substr(used_, end - used_);
+      used_ = end + 2;
+      return line;
+    }
+    if (Status status = More(); !status.ok()) return status;
+  }
+}
+
+Result<std::string> BeanstalkClient::Ask(std::string_view command) {
+  Add(command);
+  return Line();
+}
+
+Result<BeanstalkClient::Answer> BeanstalkClient::Body() {
+  Result<std::string> line = Line();
+  if (!line.ok()) return line.status();
+  Answer answer;
+  answer.line = std::move(line.value());
+  const std::size_t space = answer.line.find(' ');
+  const std::string_view word = std::string_view(answer.line).substr(0, space);
+  if (word != "RESERVED" && word != "FOUND" && word != "OK") return answer;
+  answer.found = true;
+  std::string_view rest = std::string_view(answer.line).substr(space + 1);
+  if (word != "OK") {
+    answer.id = Number(rest);
+    rest.remove_prefix(std::min(rest.find(' ') + 1, rest.size()));
+  }
+  const std::size_t size = Number(rest);
+  while (in_.size() - used_ < size + 2) {
+    if (Status status = More(); !status.ok()) return status;
+  }
+  answer.body = in_.substr(used_, size);
+  used_ += size + 2;
+  return answer;
+}
+
+Result<BeanstalkClient::Yaml> BeanstalkClient::ReadYaml() {
+  const Result<Answer> answer = Body();
+  if (!answer.ok()) return answer.status();
+  Yaml yaml;
+  if (!answer.value().found) return yaml;
+  std::string_view text = answer.value().body;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const std::size_t colon = line.find(": ");
+    if (colon != std::string_view::npos) {
+      yaml.emplace(line.substr(0, colon), Unquoted(line.substr(colon + 2)));
+    }
+  }
+  return yaml;
+}
+
+Result<BeanstalkClient::Yaml> BeanstalkClient::AskYaml(std::string_view command) {
+  Add(command);
+  return ReadYaml();
+}
+
+Result<std::vector<std::string>> BeanstalkClient::AskList(std::string_view command) {
+  Add(command);
+  const Result<Answer> answer = Body();
+  if (!answer.ok()) return answer.status();
+  std::vector<std::string> list;
+  std::string_view text = answer.value().body;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (line.starts_with("- ")) list.emplace_back(Unquoted(line.substr(2)));
+  }
+  return list;
+}
+
+std::uint64_t NumberIn(const BeanstalkClient::Yaml& yaml, std::string_view key) {
+  const auto found = yaml.find(key);
+  return found == yaml.end() ? 0 : Number(found->second);
+}
+
+}  // namespace gearstalk::ctl

@@ -1,0 +1,115 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <optional>
+
+#include "admin/ctl/source.h"
+#include "broker/base/clock.h"
+#include "broker/binlog/directory.h"
+#include "broker/binlog/lock.h"
+
+namespace gearstalk::ctl {
+namespace {
+
+namespace fs = std::filesystem;
+
+transfer::JobState StateOf(binlog::State state) {
+  if (state == binlog::State::kDelayed) return transfer::JobState::kDelayed;
+  return state == binlog::State::kBuried ? transfer::JobState::kBuried : transfer::JobState::kReady;
+}
+
+class BinlogSource final : public Source {
+ public:
+  BinlogSource(std::string directory, bool accept_damage, binlog::Lock lock)
+      : directory_(std::move(directory)), accept_damage_(accept_damage), lock_(std::move(lock)) {}
+
+  Status Read(Survey& survey, const Visit& visit) override {
+    Result<binlog::Directory> log = binlog::Directory::Read(directory_, SystemClock().Now());
+    if (!log.ok() && log.status().code() == Code::kNotFound) return Retired(survey, log.status());
+    if (!log.ok()) return log.status();
+    log_.emplace(std::move(log.value()));
+    const binlog::JobIndex& index = log_->index();
+    for (const binlog::Note& note : index.notes()) {
+      survey.notes.push_back({note.damage ? "damage" : "crash", note.Where(), note.text});
+    }
+    survey.damaged = index.damaged();
+    if (survey.damaged && accept_damage_) {
+      survey.notes.push_back(
+          {"hint", directory_, "jobs whose deletion was in a lost record are back"});
+    }
+    survey.fingerprint = log_->fingerprint();
+    survey.next_id = index.next_id();
+    for (const binlog::Job& job : index.jobs()) {
+      if (survey.smallest_id == 0) survey.smallest_id = job.id;
+      survey.burials = std::max(survey.burials, job.burial);
+    }
+    if (survey.smallest_id == 0) survey.smallest_id = survey.next_id;
+    return ReadAgain(visit);
+  }
+
+  Status ReadAgain(const Visit& visit) override {
+    if (!log_.has_value()) return {};
+    SourceJob out;
+    for (const binlog::Job& job : log_->index().jobs()) {
+      Fill(job, out);
+      if (Status status = visit(out); !status.ok()) return status;
+    }
+    return {};
+  }
+
+  Status Retire() override { return binlog::Retire(directory_); }
+  bool CanRetire() const override { return true; }
+  std::string Name() const override { return "binlog:" + directory_; }
+
+ private:
+  // Its files were moved away by a run that is over: the mark may know it.
+  Status Retired(Survey& survey, const Status& otherwise) const {
+    const Result<std::vector<binlog::NumberedFile>> moved =
+        binlog::FindFiles(directory_ + "/imported-binlog");
+    if (!moved.ok() || moved.value().empty()) return otherwise;
+    survey.fingerprint = kRetired;
+    return {};
+  }
+
+  void Fill(const binlog::Job& job, SourceJob& out) const {
+    out.job = {.id = job.id,
+               .state = StateOf(job.state),
+               .priority = job.priority,
+               .ttr_s = job.ttr_s,
+               .delay_s = job.delay_s,
+               .due = job.due,
+               .created = job.created,
+               .burial = job.burial,
+               .reserves = job.reserves,
+               .timeouts = job.timeouts,
+               .releases = job.releases,
+               .buries = job.buries,
+               .kicks = job.kicks,
+               .lost_tries = 0,
+               .keep_on_failure = true,
+               .tube = log_->index().tube(job),
+               .body = log_->BodyOf(job)};
+    out.key = std::to_string(job.id);
+  }
+
+  const std::string directory_;
+  const bool accept_damage_;
+  binlog::Lock lock_;
+  std::optional<binlog::Directory> log_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Source>> OpenBinlog(const std::string& rest, const SourceOptions& options) {
+  std::error_code error;
+  const fs::path path = fs::weakly_canonical(fs::absolute(rest), error);
+  if (!fs::is_directory(path, error)) {
+    return Status(Code::kIo, "binlog:" + rest + ": no such directory");
+  }
+  Result<binlog::Lock> lock = binlog::Lock::Hold(path.string());
+  if (!lock.ok()) return lock.status();
+  return std::unique_ptr<Source>(std::make_unique<BinlogSource>(
+      path.string(), options.accept_damage, std::move(lock.value())));
+}
+
+}  // namespace gearstalk::ctl

@@ -1,0 +1,134 @@
+// bridge: a worker of one server that is a foreground client of another one. Results, progress and
+// failures go back as they come. If the other server dies, the worker's connection is closed: its
+// jobs run again.
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <memory>
+
+#include "admin/ctl/command.h"
+#include "admin/ctl/exit.h"
+#include "admin/ctl/relay.h"
+
+namespace gearstalk::ctl {
+namespace {
+
+volatile std::sig_atomic_t g_stop = 0;
+
+void Stop(int /*signal*/) { g_stop = 1; }
+
+struct Options {
+  std::string from, to;
+  std::vector<std::string> functions;
+  std::size_t jobs = 100;
+};
+
+std::string AddressIn(const std::string& url) { return url.substr(url.find("://") + 3); }
+
+class Bridge {
+ public:
+  explicit Bridge(const Options& options) : options_(options) {}
+
+  // Until an error or a signal; then jobs in flight run again.
+  Status Run() {
+    if (Status status = Begin(); !status.ok()) return status;
+    while (g_stop == 0) {
+      bool idle = true;
+      if (Status status = Pump(idle); !status.ok()) return status;
+      if (!idle) continue;
+      pollfd both[2] = {{.fd = worker_->fd(), .events = POLLIN, .revents = 0},
+                        {.fd = relay_->fd(), .events = POLLIN, .revents = 0}};
+      ::poll(both, 2, 500);
+    }
+    return {};
+  }
+
+ private:
+  Status Begin() {
+    Result<std::unique_ptr<Channel>> channel = Connect(AddressIn(options_.from));
+    if (!channel.ok()) return channel.status();
+    worker_ = std::make_unique<GearmanClient>(std::move(channel.value()));
+    relay_ = std::make_unique<Relay>(*worker_);
+    Target to;
+    to.address = AddressIn(options_.to);
+    if (Status status = relay_->Connect(to); !status.ok()) return status;
+    worker_->Add(packet::kSetClientId, {fmt::format("gearstalkctl-bridge-{}", getpid())});
+    for (const std::string& function : options_.functions) {
+      worker_->Add(packet::kCanDo, {function});
+    }
+    return {};
+  }
+
+  // Takes every packet that is there, of both sides.
+  Status Pump(bool& idle) {
+    Grab();
+    for (;;) {
+      const Result<Packet> next = worker_->Next(0);
+      if (!next.ok()) {
+        if (next.status().code() != Code::kNotFound) return next.status();
+        return relay_->Pump(idle);
+      }
+      idle = false;
+      OnPacket(next.value());
+      Grab();
+    }
+  }
+
+  void Grab() {
+    if (asked_ || relay_->in_flight() >= options_.jobs) return;
+    asked_ = true;
+    worker_->Add(packet::kGrabJobUniq, {});
+  }
+
+  void OnPacket(const Packet& packet) {
+    if (packet.type == packet::kNoJob) {
+      worker_->Add(packet::kPreSleep, {});
+    } else if (packet.type == packet::kNoop) {
+      asked_ = false;
+    } else if (packet.type == packet::kJobAssignUniq) {
+      asked_ = false;
+      std::string body = packet.arguments[3];
+      if (MayHaveCutKey(packet.arguments[2], body)) body.erase(0, 1);
+      relay_->Submit(packet.arguments[0], packet.arguments[1], packet.arguments[2], body);
+    }
+  }
+
+  const Options& options_;
+  std::unique_ptr<GearmanClient> worker_;
+  std::unique_ptr<Relay> relay_;
+  bool asked_ = false;  // a grab is under way, or it sleeps
+};
+
+}  // namespace
+
+std::function<int()> SetUpBridge(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  app.add_option("--from", options->from, "gearman://HOST:PORT to work for")->required();
+  app.add_option("--to", options->to, "gearman://HOST:PORT to submit to")->required();
+  app.add_option("--function", options->functions, "A function; may be repeated")
+      ->required()
+      ->allow_extra_args(false);
+  app.add_option("--jobs", options->jobs, "Jobs at a time")->check(CLI::PositiveNumber);
+  return [options] {
+    std::signal(SIGTERM, Stop);
+    std::signal(SIGINT, Stop);
+    if (!options->from.starts_with("gearman://") || !options->to.starts_with("gearman://")) {
+      fmt::print(stderr, "gearstalkctl: bridge: expected gearman://HOST:PORT\n");
+      return kBadUsage;
+    }
+    for (int pause = 1; g_stop == 0; pause = std::min(pause * 2, 50)) {
+      Bridge bridge(*options);
+      const Status status = bridge.Run();
+      if (g_stop != 0) break;
+      fmt::print(stderr, "gearstalkctl: {}; again in {} ms\n", status.message(), pause * 100);
+      for (int i = 0; i < pause && g_stop == 0; ++i) ::usleep(100'000);
+    }
+    return kDone;
+  };
+}
+
+}  // namespace gearstalk::ctl

@@ -1,0 +1,305 @@
+// import: a source is read twice. The first pass checks everything and makes the fingerprint, the
+// second one sends. The mark in the broker's journal says how far earlier runs came.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "admin/ctl/command.h"
+#include "admin/ctl/exit.h"
+#include "admin/ctl/put_window.h"
+#include "admin/ctl/report.h"
+#include "admin/ctl/source.h"
+#include "admin/ctl/transfer_client.h"
+
+namespace gearstalk::ctl {
+namespace {
+
+using transfer::Ids;
+using transfer::Type;
+
+struct Options {
+  std::string source, name, ids = "auto", id_map;
+  std::vector<std::string> tubes, renames;
+  bool dry_run = false, retire = false, is_volatile = false;
+  SourceOptions of_source;
+  Target target;
+};
+
+class Import {
+ public:
+  Import(Options& options, Report& report) : options_(options), report_(report) {}
+
+  Status Run();
+
+ private:
+  Status ReadOptions();
+  Status ReadSource();
+  bool Selected(const SourceJob& job) const;
+  void Rename(transfer::Job& job) const;
+  Status Begin(transfer::Mark& before);
+  Status SendAll(const transfer::Mark& before);
+  Status SendTubes();
+  Status SendOne(PutWindows& windows, const SourceJob& job);
+  Status Finish(const transfer::Mark& before);
+  Status RetireSource();
+  transfer::Opening OpeningOf() const;
+
+  Options& options_;
+  Report& report_;
+  std::map<std::string, std::string, std::less<>> renames_;
+  std::unique_ptr<Source> source_;
+  std::unique_ptr<TransferClient> client_;
+  Survey survey_;
+  std::uint64_t place_ = 0, bytes_ = 0;
+  bool keep_ids_ = false, finished_ = false;
+  std::vector<std::uint64_t> old_ids_;  // of the jobs, by place, for --id-map
+  std::FILE* id_map_ = nullptr;
+};
+
+Status Import::ReadOptions() {
+  for (const std::string& rename : options_.renames) {
+    const std::size_t sign = rename.find('=');
+    if (sign == std::string::npos || sign == 0 || sign + 1 == rename.size()) {
+      return {Code::kInvalid, "--rename '" + rename + "': expected OLD=NEW"};
+    }
+    if (rename.size() - sign - 1 > 200) {
+      return {Code::kInvalid, "--rename '" + rename + "': a tube has at most 200 bytes"};
+    }
+    renames_[rename.substr(0, sign)] = rename.substr(sign + 1);
+  }
+  Result<std::unique_ptr<Source>> source = OpenSource(options_.source, options_.of_source);
+  if (!source.ok()) return source.status();
+  source_ = std::move(source.value());
+  report_.source = options_.name.empty() ? source_->Name() : options_.name;
+  if (options_.retire && !source_->CanRetire()) return source_->Retire();
+  return {};
+}
+
+bool Import::Selected(const SourceJob& job) const {
+  return options_.tubes.empty() || std::find(options_.tubes.begin(), options_.tubes.end(),
+                                             job.job.tube) != options_.tubes.end();
+}
+
+void Import::Rename(transfer::Job& job) const {
+  const auto renamed = renames_.find(job.tube);
+  if (renamed != renames_.end()) job.tube = renamed->second;
+}
+
+Status Import::ReadSource() {
+  Status status = source_->Read(survey_, [&](const SourceJob& job) {
+    if (!Selected(job)) return Status();
+    SourceJob renamed = job;
+    Rename(renamed.job);
+    if (job.refused.empty()) report_.Found(renamed.job);
+    if (!options_.id_map.empty()) old_ids_.push_back(job.job.id);
+    return Status();
+  });
+  for (Note& note : survey_.notes) report_.AddNote(std::move(note));
+  if (!status.ok()) return status;
+  report_.damaged = survey_.damaged;
+  if (survey_.damaged && !options_.of_source.accept_damage) {
+    return {Code::kCorrupt, report_.source +
+                                " is damaged, see the notes; --accept-damage imports what can be "
+                                "read"};
+  }
+  // What is selected and how it is renamed belongs to the transfer.
+  if (survey_.fingerprint != kRetired) {
+    for (const std::string& tube : options_.tubes) survey_.fingerprint += " tube " + tube;
+    for (const std::string& rename : options_.renames) survey_.fingerprint += " rename " + rename;
+  }
+  return {};
+}
+
+transfer::Opening Import::OpeningOf() const {
+  transfer::Opening opening;
+  opening.name = report_.source;
+  opening.kind = "import";
+  opening.fingerprint = survey_.fingerprint;
+  opening.ids = options_.ids == "keep"  ? Ids::kKeep
+                : options_.ids == "new" ? Ids::kNew
+                                        : Ids::kAuto;
+  opening.smallest_id = survey_.smallest_id;
+  opening.next_id = survey_.next_id;
+  opening.burials = survey_.burials;
+  return opening;
+}
+
+Status Import::Begin(transfer::Mark& before) {
+  Result<std::unique_ptr<TransferClient>> client = TransferClient::Connect(options_.target);
+  if (!client.ok()) return client.status();
+  client_ = std::move(client.value());
+  transfer::Opening opening = OpeningOf();
+  opening.create = false;
+  opening.any_fingerprint = survey_.fingerprint == kRetired;
+  Result<transfer::MarkOf> known = client_->Open(opening);
+  if (!known.ok()) return known.status();
+  if (!known->persistent && !options_.is_volatile) {
+    return {Code::kIo, options_.target.Name() +
+                           " has no data directory: what is imported is lost when it ends; "
+                           "--volatile accepts that"};
+  }
+  if (!known->known) {
+    if (survey_.fingerprint == kRetired) {
+      return {Code::kIo, report_.source + " has no files binlog.N: they were imported elsewhere"};
+    }
+    if (options_.ids == "keep" && survey_.smallest_id == 0) {
+      return {Code::kInvalid, "--ids keep: the jobs of this source have no ids"};
+    }
+    opening.create = true;
+    known = client_->Open(opening);
+    if (!known.ok()) return known.status();
+  } else {
+    report_.resumed = true;
+  }
+  if (!transfer::Mark::Decode(known->mark, before)) return {Code::kIo, "a mark that is damaged"};
+  source_->SetClasses(client_->classes());
+  keep_ids_ = before.keep_ids;
+  finished_ = before.finished;
+  report_.ids = keep_ids_ ? "keep" : "new";
+  report_.already = before.settled;
+  return {};
+}
+
+Status Import::SendTubes() {
+  for (transfer::Tube& tube : survey_.tubes) {
+    const auto renamed = renames_.find(tube.tube);
+    const bool selected =
+        options_.tubes.empty() ||
+        std::find(options_.tubes.begin(), options_.tubes.end(), tube.tube) != options_.tubes.end();
+    if (!selected) continue;
+    if (renamed != renames_.end()) tube.tube = renamed->second;
+    client_->Add(Type::kTube, tube);
+  }
+  if (survey_.tubes.empty()) return {};
+  const Result<transfer::Ack> ack = client_->Sync();
+  return ack.ok() ? Status() : ack.status();
+}
+
+Status Import::SendOne(PutWindows& windows, const SourceJob& source) {
+  transfer::Job job = source.job;
+  Rename(job);
+  if (!source.refused.empty()) {
+    transfer::Mark change{.settled = place_};
+    change.jobs.push_back({.key = source.key,
+                           .tube = std::string(job.tube),
+                           .job = 0,
+                           .kind = transfer::OutcomeKind::kRefused,
+                           .text = source.refused});
+    return windows.Add(Type::kAdvance, change, {}, false);
+  }
+  if (!keep_ids_) job.id = 0;
+  job.settled = place_;
+  job.source_key = source.key;
+  job.altered = source.altered;
+  bytes_ += job.body.size();
+  return windows.Add(Type::kPut, job, job.body, true);
+}
+
+Status Import::SendAll(const transfer::Mark& before) {
+  if (before.settled == 0) {
+    if (Status status = SendTubes(); !status.ok()) return status;
+  }
+  if (!options_.id_map.empty()) {
+    id_map_ = std::fopen(options_.id_map.c_str(), before.settled > 0 ? "a" : "w");
+    if (id_map_ == nullptr) return {Code::kIo, "--id-map " + options_.id_map + ": cannot be made"};
+  }
+  PutWindows windows(*client_, before.settled, [&](std::uint64_t place, std::uint64_t id) {
+    if (id_map_ == nullptr || id == 0 || place > old_ids_.size()) return;
+    fmt::print(id_map_, "{} {}\n", old_ids_[place - 1], id);
+  });
+  Status status = source_->ReadAgain([&](const SourceJob& job) {
+    if (!Selected(job)) return Status();
+    if (++place_ <= before.settled) return Status();
+    report_.Progress(windows.acknowledged(), bytes_);
+    return SendOne(windows, job);
+  });
+  if (status.ok()) status = windows.Finish();
+  if (id_map_ != nullptr && std::fclose(id_map_) != 0 && status.ok()) {
+    status = {Code::kIo, "--id-map " + options_.id_map + ": cannot be written"};
+  }
+  return status;
+}
+
+Status Import::Finish(const transfer::Mark& before) {
+  if (!finished_) {
+    client_->Add(Type::kAdvance, transfer::Mark{.finished = true});
+    if (const Result<transfer::Ack> ack = client_->Sync(); !ack.ok()) return ack.status();
+  }
+  transfer::Opening opening = OpeningOf();
+  opening.create = false;
+  opening.any_fingerprint = true;
+  const Result<transfer::MarkOf> end = client_->Open(opening);
+  if (!end.ok()) return end.status();
+  transfer::Mark mark;
+  if (!transfer::Mark::Decode(end.value().mark, mark)) return {Code::kIo, "a mark that is damaged"};
+  report_.TakeMark(mark, before);
+  return client_->Close();
+}
+
+Status Import::RetireSource() {
+  if (!options_.retire || survey_.fingerprint == kRetired) return {};
+  return source_->Retire();
+}
+
+Status Import::Run() {
+  if (Status status = ReadOptions(); !status.ok()) return status;
+  if (Status status = ReadSource(); !status.ok()) return status;
+  if (options_.dry_run) return {};
+  transfer::Mark before;
+  if (Status status = Begin(before); !status.ok()) return status;
+  if (finished_) {
+    fmt::print("already imported\n");
+    report_.damaged = false;
+    if (Status status = RetireSource(); !status.ok()) return status;
+    return client_->Close();
+  }
+  Status status = SendAll(before);
+  if (!status.ok()) return status;
+  if (status = Finish(before); !status.ok()) return status;
+  return RetireSource();
+}
+
+}  // namespace
+
+std::function<int()> SetUpImport(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  const auto report = std::make_shared<Report>("import", "imported");
+  app.add_option("source", options->source,
+                 "binlog:DIR, sqlite:FILE, mysql://USER[:PW]@HOST[:PORT]/DB, postgres:CONNINFO, "
+                 "redis://[:PW@]HOST[:PORT]/N or jobs:FILE")
+      ->required();
+  options->target.AddOptions(app, "--to");
+  app.add_flag("--dry-run", options->dry_run, "Read and check the source, send nothing");
+  report->AddOptions(app);
+  app.add_option("--source", options->name, "Name of the transfer");
+  app.add_option("--ids", options->ids, "Whether jobs keep their ids")
+      ->check(CLI::IsMember({"auto", "keep", "new"}));
+  app.add_option("--id-map", options->id_map, "Write 'OLD NEW' for each job to a file");
+  app.add_option("--tube", options->tubes, "Only this tube; may be repeated")
+      ->allow_extra_args(false);
+  app.add_option("--rename", options->renames, "Another name for a tube: OLD=NEW")
+      ->allow_extra_args(false);
+  app.add_flag("--accept-damage", options->of_source.accept_damage, "Import what can be read");
+  app.add_flag("--retire", options->retire, "Take the source out of use after success");
+  app.add_flag("--volatile", options->is_volatile, "The target may have no data directory");
+  app.add_option("--table", options->of_source.table, "Table of the store");
+  app.add_option("--charset", options->of_source.charset, "Character set of a MySQL connection");
+  app.add_option("--prefix", options->of_source.prefix, "Prefix of redis keys");
+  app.add_option("--function", options->of_source.functions, "A function of redis keys")
+      ->allow_extra_args(false);
+  return [options, report] {
+    report->dry_run = options->dry_run;
+    report->to = options->target.Name();
+    report->Begin();
+    Import import(*options, *report);
+    const Status status = import.Run();
+    return report->End(ExitOf(status), status.message());
+  };
+}
+
+}  // namespace gearstalk::ctl

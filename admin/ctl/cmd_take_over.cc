@@ -1,0 +1,132 @@
+// take-over: moves the jobs of an old server that goes on serving.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <memory>
+
+#include "admin/ctl/command.h"
+#include "admin/ctl/exit.h"
+#include "admin/ctl/old_server.h"
+
+namespace gearstalk::ctl {
+namespace {
+
+volatile std::sig_atomic_t g_stop = 0;
+
+void Stop(int /*signal*/) { g_stop = 1; }
+
+// Sleeps in slices, so that a signal ends it.
+void Pause(int tenths) {
+  for (int i = 0; i < tenths && g_stop == 0; ++i) ::usleep(100'000);
+}
+
+// What is in flight ends before we leave.
+Status FinishAll(OldServer& old) {
+  for (;;) {
+    bool unfinished = false;
+    if (Status status = old.Finish(unfinished); !status.ok() || !unfinished) return status;
+    ::usleep(20'000);
+  }
+}
+
+// Until nothing moves any more; jobs that others have are waited for.
+Status RunOnce(const TakeOverOptions& options, Report& report) {
+  const std::unique_ptr<OldServer> old = MakeOldServer(options, report);
+  if (Status status = old->Begin(); !status.ok()) return status;
+  if (options.settle_only) return old->End();
+  for (int waited = 0; g_stop == 0;) {
+    bool moved = false, unfinished = false;
+    if (Status status = old->Round(moved); !status.ok()) return status;
+    if (moved) continue;
+    if (Status status = old->Finish(unfinished); !status.ok()) return status;
+    std::uint64_t waiting = 0;
+    if (Status status = old->CountLeft(false, waiting); !status.ok()) return status;
+    if (!unfinished && (waiting == 0 || waited >= options.wait_s * 10)) break;
+    Pause(1);
+    if (!unfinished) ++waited;
+  }
+  if (Status status = FinishAll(*old); !status.ok()) return status;
+  std::uint64_t waiting = 0;
+  if (Status status = old->CountLeft(true, waiting); !status.ok()) return status;
+  return old->End();
+}
+
+// Until a signal; either side may go away and come back.
+Status Follow(const TakeOverOptions& options, Report& report) {
+  int pause = 1;
+  while (g_stop == 0) {
+    const std::unique_ptr<OldServer> old = MakeOldServer(options, report);
+    Status status = old->Begin();
+    while (status.ok() && g_stop == 0) {
+      pause = 1;
+      bool moved = false;
+      status = old->Round(moved);
+      if (status.ok() && !moved) Pause(1);
+    }
+    if (status.ok()) status = FinishAll(*old);
+    if (status.ok()) return old->End();
+    fmt::print(stderr, "gearstalkctl: {}; again in {} ms\n", status.message(), pause * 100);
+    Pause(pause);
+    pause = std::min(pause * 2, 50);
+  }
+  return {};
+}
+
+// What the tool cannot see, and would break its promises.
+void Warn(const TakeOverOptions& options, Report& report) {
+  const std::string text =
+      options.source.starts_with("gearman://")
+          ? "a gearmand that was started with --job-retries counts each death of this command as a "
+            "try, and drops a job at the last one"
+          : "do not kick jobs of the old server while this runs: they would run there and here";
+  report.AddNote({"hint", options.source, text});
+  fmt::print(stderr, "gearstalkctl: {}\n", text);
+}
+
+}  // namespace
+
+std::function<int()> SetUpTakeOver(CLI::App& app) {
+  const auto options = std::make_shared<TakeOverOptions>();
+  const auto report = std::make_shared<Report>("take-over", "moved");
+  app.add_option("source", options->source, "beanstalk://HOST:PORT or gearman://HOST:PORT")
+      ->required();
+  options->target.AddOptions(app, "--to", false);
+  app.add_option("--tube", options->tubes, "Only this tube; may be repeated")
+      ->allow_extra_args(false);
+  app.add_option("--except", options->except, "Not this tube; may be repeated")
+      ->allow_extra_args(false);
+  app.add_flag("--follow", options->follow, "Go on until SIGTERM or SIGINT");
+  app.add_option("--wait", options->wait_s, "Seconds to wait for jobs that others have reserved");
+  app.add_option("--ids", options->ids, "Whether jobs keep their ids")
+      ->check(CLI::IsMember({"keep", "new"}));
+  app.add_option("--source", options->name, "Name of the transfer");
+  app.add_flag("--settle-only", options->settle_only, "Only resolve what an interrupted run left");
+  app.add_flag("--volatile", options->is_volatile, "The target may have no data directory");
+  report->AddOptions(app);
+  return [options, report] {
+    std::signal(SIGTERM, Stop);
+    std::signal(SIGINT, Stop);
+    report->source = options->name.empty() ? options->source : options->name;
+    report->to = options->target.Name();
+    report->Begin();
+    options->stopped = [] { return g_stop != 0; };
+    const bool is_gearman = options->source.starts_with("gearman://");
+    if (!is_gearman && !options->source.starts_with("beanstalk://")) {
+      return report->End(kBadUsage,
+                         "take-over: expected beanstalk://HOST:PORT or gearman://HOST:PORT");
+    }
+    if (is_gearman && options->ids == "keep") {
+      return report->End(kBadUsage, "--ids keep: the jobs of a gearmand have no ids");
+    }
+    Warn(*options, *report);
+    const Status status = options->follow ? Follow(*options, *report) : RunOnce(*options, *report);
+    const int exit = status.code() == Code::kInUse ? kFailed : ExitOf(status);
+    const int code = report->End(exit, status.message());
+    return options->follow && status.ok() ? static_cast<int>(kDone) : code;
+  };
+}
+
+}  // namespace gearstalk::ctl

@@ -1,0 +1,69 @@
+// transfers: what the journal knows of transfers.
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "admin/ctl/command.h"
+#include "admin/ctl/exit.h"
+#include "admin/ctl/transfer_client.h"
+
+namespace gearstalk::ctl {
+namespace {
+
+struct Options {
+  Target target;
+  std::string forget, held;
+};
+
+Status PrintMark(const transfer::Frame& frame) {
+  transfer::MarkOf of;
+  transfer::Mark mark;
+  if (!ReadFields(frame.fields, of) || !transfer::Mark::Decode(of.mark, mark)) {
+    return {Code::kIo, "a mark that cannot be read"};
+  }
+  fmt::print(
+      "{}: {}, {}, {} ids, {} settled, {} joined, {} refused, {} altered, {} uncertain, {} held\n",
+      of.name, mark.kind, mark.finished ? "finished" : "unfinished", mark.keep_ids ? "old" : "new",
+      mark.settled, mark.joined, mark.refused, mark.altered, mark.uncertain, of.held);
+  return {};
+}
+
+Status Run(const Options& options) {
+  if (!options.held.empty() && options.forget.empty()) {
+    return {Code::kInvalid, "--held goes with --forget"};
+  }
+  Result<std::unique_ptr<TransferClient>> client = TransferClient::Connect(options.target);
+  if (!client.ok()) return client.status();
+  if (options.forget.empty()) {
+    const Result<transfer::End> end =
+        client.value()->Ask(transfer::Type::kTransfers, transfer::End{}, PrintMark);
+    if (!end.ok()) return end.status();
+    return client.value()->Close();
+  }
+  transfer::Forgetting forgetting{.name = options.forget};
+  if (options.held == "commit") forgetting.held = transfer::Held::kCommit;
+  if (options.held == "drop") forgetting.held = transfer::Held::kDrop;
+  client.value()->Add(transfer::Type::kForget, forgetting);
+  const Result<transfer::Ack> ack = client.value()->Sync();
+  if (!ack.ok()) return ack.status();
+  fmt::print("forgotten: {}\n", options.forget);
+  return client.value()->Close();
+}
+
+}  // namespace
+
+std::function<int()> SetUpTransfers(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  options->target.AddOptions(app, "--to");
+  app.add_option("--forget", options->forget, "Forget a transfer by its name");
+  app.add_option("--held", options->held, "What becomes of its held jobs")
+      ->check(CLI::IsMember({"commit", "drop"}));
+  return [options] {
+    const Status status = Run(*options);
+    if (!status.ok()) fmt::print(stderr, "gearstalkctl: {}\n", status.message());
+    return status.code() == Code::kInUse ? kFailed : ExitOf(status);
+  };
+}
+
+}  // namespace gearstalk::ctl

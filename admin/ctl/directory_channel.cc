@@ -1,0 +1,144 @@
+// A data directory in which no broker runs: the tool opens the journal itself, and the broker's
+// side of the transfer speech runs here, on an engine of its own.
+
+#include <filesystem>
+
+#include "admin/ctl/channel.h"
+#include "admin/transfer/protocol.h"
+#include "broker/base/clock.h"
+#include "broker/binlog/lock.h"
+#include "broker/engine/engine.h"
+#include "broker/journal/wal/file_system.h"
+#include "broker/journal/wal/wal_journal.h"
+
+namespace gearstalk::ctl {
+namespace {
+
+class LocalWire final : public Wire {
+ public:
+  Output& out() override { return out_; }
+  const Peer& peer() const override { return peer_; }
+  Time Now() const override { return clock_.Now(); }
+  void Resume() override {}
+  void Refresh() { clock_.Refresh(); }
+
+ private:
+  Output out_;
+  Peer peer_;
+  SystemClock clock_;
+};
+
+// A journal of this process alone is active and serves as soon as it has started.
+class ActiveAtOnce final : public JournalEvents {
+ public:
+  ActiveAtOnce(Engine& engine, const LocalWire& wire) : engine_(engine), wire_(wire) {}
+  void OnFollowing(const FollowProgress& /*progress*/) override {}
+  void OnActive() override { engine_.BecomeActive(wire_.Now()); }
+  void OnServing() override {}
+  void OnSuspended(bool /*isolated*/) override {}
+  void OnResumed() override {}
+  void OnOver(Status /*why*/, int /*exit_code*/) override {}
+
+ private:
+  Engine& engine_;
+  const LocalWire& wire_;
+};
+
+class DirectoryChannel final : public Channel {
+ public:
+  DirectoryChannel(std::string directory, binlog::Lock lock, std::unique_ptr<WalJournal> journal)
+      : directory_(std::move(directory)),
+        lock_(std::move(lock)),
+        journal_(std::move(journal)),
+        engine_({}, *journal_),
+        protocol_(engine_) {}
+
+  ~DirectoryChannel() override { GiveFilesToOwner(); }
+
+  Status Start() {
+    GiveFilesToOwner();
+    if (Status status = journal_->Start(engine_, events_); !status.ok()) return status;
+    session_ = protocol_.NewSession(wire_);
+    return {};
+  }
+
+  Status Write(std::string_view bytes) override {
+    wire_.Refresh();
+    for (;;) {
+      const InputResult result = session_->OnInput(bytes, Session::Scope::kAll);
+      bytes.remove_prefix(result.bytes);
+      if (result.then == Then::kClose) return {Code::kIo, "the journal refuses to go on"};
+      if (result.then != Then::kYield) break;
+      // A long answer waits for whoever reads it.
+      if (bytes.empty()) break;
+    }
+    return {};
+  }
+
+  // Without a thread of its own, the journal is on disk when Flush returns.
+  Status Read(std::string& bytes, int /*timeout_ms*/) override {
+    for (;;) {
+      journal_->Flush(wire_.Now());
+      journal_->OnNotify();
+      if (Status health = journal_->Health(); !health.ok()) return health;
+      const std::string got = wire_.out().TakeAll();
+      if (!got.empty()) {
+        bytes += got;
+        return {};
+      }
+      const InputResult result = session_->OnInput({}, Session::Scope::kAll);
+      if (result.then != Then::kYield && wire_.out().empty()) {
+        return {Code::kIo, "the journal does not answer"};
+      }
+    }
+  }
+
+  Status Close() override {
+    session_ = nullptr;
+    const Status closed = journal_->Close();
+    GiveFilesToOwner();
+    return closed;
+  }
+
+ private:
+  // What root writes is for the broker, which runs as the directory's owner.
+  void GiveFilesToOwner() const {
+    std::error_code error;
+    for (const auto& file : std::filesystem::directory_iterator(directory_, error)) {
+      SystemFileSystem().GiveToOwnerOf(directory_, file.path());
+    }
+  }
+
+  const std::string directory_;
+  binlog::Lock lock_;
+  std::unique_ptr<WalJournal> journal_;
+  Engine engine_;
+  transfer::TransferProtocol protocol_;
+  LocalWire wire_;
+  ActiveAtOnce events_{engine_, wire_};
+  std::unique_ptr<Session> session_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Channel>> OpenDirectory(const std::string& directory) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error) return Status(Code::kIo, directory + ": " + error.message());
+  // The lock says who runs there; a broker's is no source in use.
+  Result<binlog::Lock> lock = binlog::Lock::Hold(directory);
+  if (!lock.ok()) return Status(Code::kIo, lock.status().message());
+  WalOptions options;
+  options.directory = directory;
+  options.own_thread = false;
+  Result<std::unique_ptr<WalJournal>> journal = WalJournal::Open(std::move(options));
+  if (!journal.ok()) return Status(Code::kIo, journal.status().message());
+  auto channel = std::make_unique<DirectoryChannel>(directory, std::move(lock.value()),
+                                                    std::move(journal.value()));
+  if (Status status = channel->Start(); !status.ok()) {
+    return Status(Code::kIo, status.message());
+  }
+  return std::unique_ptr<Channel>(std::move(channel));
+}
+
+}  // namespace gearstalk::ctl

@@ -1,0 +1,289 @@
+#include "admin/ctl/function_drain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "broker/base/clock.h"
+
+namespace gearstalk::ctl {
+namespace {
+
+using transfer::Type;
+
+constexpr std::size_t kLongestAsked = 63;  // GET_STATUS_UNIQUE has no answer to longer ones
+constexpr std::size_t kBatchBytes = 16 << 20;
+
+constexpr std::uint32_t kSubmits[] = {packet::kSubmitHigh, packet::kSubmit, packet::kSubmitLow};
+
+bool CanAsk(std::string_view unique) {
+  return !unique.empty() && unique != "-" && unique.size() <= kLongestAsked;
+}
+
+}  // namespace
+
+Status FunctionDrain::Begin() {
+  Result<std::unique_ptr<Channel>> channel = Connect(scope_.options.Address());
+  if (!channel.ok()) return channel.status();
+  worker_ = std::make_unique<GearmanClient>(std::move(channel.value()));
+  worker_->Add(packet::kSetClientId, {scope_.client_id});
+  worker_->Add(packet::kCanDo, {function_});
+  return Fence();
+}
+
+// All before it is done there.
+Status FunctionDrain::Fence() {
+  worker_->Add(packet::kEchoReq, {"fence"});
+  for (;;) {
+    const Result<Packet> packet = worker_->Next();
+    if (!packet.ok()) return packet.status();
+    if (packet.value().type == packet::kEchoRes) return {};
+  }
+}
+
+Status FunctionDrain::Drain(std::uint64_t waiting, bool& moved) {
+  while (waiting > 0 && !scope_.options.stopped() && in_flight() < kMostRelayed) {
+    std::size_t count = 0;
+    const std::size_t most = std::min<std::uint64_t>(batch_, waiting);
+    if (Status status = Batch(most, count); !status.ok()) return status;
+    if (count == 0) break;
+    moved = true;
+    waiting -= std::min<std::uint64_t>(waiting, count);
+    if (Status status = Pump(moved); !status.ok()) return status;
+    scope_.report.Progress(scope_.report.done, scope_.report.found_bytes);
+  }
+  return {};
+}
+
+Status FunctionDrain::Pump(bool& moved) {
+  if (relay_ == nullptr) return {};
+  bool idle = true;
+  if (Status status = relay_->Pump(idle); !status.ok()) return status;
+  if (!idle) moved = true;
+  const std::uint64_t ended = relay_->ended() - std::exchange(relayed_, relay_->ended());
+  for (std::uint64_t i = 0; i < ended; ++i) {
+    transfer::Job job;
+    job.tube = function_;
+    scope_.report.Moved(job);
+  }
+  return {};
+}
+
+Status FunctionDrain::Batch(std::size_t most, std::size_t& count) {
+  ClassCounts before;
+  bool counted = false;
+  if (Status status = ReadClasses(scope_.admin, function_, before, counted); !status.ok()) {
+    return status;
+  }
+  std::vector<Grabbed> jobs;
+  if (Status status = Grab(most, jobs); !status.ok()) return status;
+  count = jobs.size();
+  if (jobs.empty()) return {};
+  if (Status status = FixCutKeys(jobs); !status.ok()) return status;
+  if (Status status = Classify(before, counted, jobs); !status.ok()) return status;
+  if (Status status = RelayForeground(jobs); !status.ok()) return status;
+  if (jobs.empty()) return {};
+  if (Status status = HoldAll(jobs); !status.ok()) return status;
+  if (Status status = RelayAwaited(jobs); !status.ok()) return status;
+  if (Status status = CompleteAll(jobs); !status.ok()) return status;
+  return CommitAll(jobs);
+}
+
+Status FunctionDrain::AddGrabbed(Packet& packet, std::vector<Grabbed>& jobs) {
+  Handle handle;
+  if (!Handle::Parse(packet.arguments[0], handle) || handle.number > HeldHandle::kNumber) {
+    return {Code::kIo, "the old server gives the handle '" + packet.arguments[0] +
+                           "', expected H:HOST:NUMBER"};
+  }
+  scope_.prefix = handle.prefix;
+  Grabbed& job = jobs.emplace_back();
+  job.handle = std::move(packet.arguments[0]);
+  job.number = handle.number;
+  job.unique = std::move(packet.arguments[2]);
+  job.body = std::move(packet.arguments[3]);
+  return {};
+}
+
+Status FunctionDrain::Grab(std::size_t most, std::vector<Grabbed>& jobs) {
+  for (std::size_t i = 0; i < most; ++i) worker_->Add(packet::kGrabJobUniq, {});
+  std::size_t bytes = 0;
+  for (std::size_t answers = 0; answers < most;) {
+    Result<Packet> packet = worker_->Next();
+    if (!packet.ok()) return packet.status();
+    if (packet->type == packet::kNoJob) ++answers;
+    if (packet->type != packet::kJobAssignUniq) continue;
+    ++answers;
+    if (Status status = AddGrabbed(packet.value(), jobs); !status.ok()) return status;
+    bytes += jobs.back().body.size();
+  }
+  // Large bodies are taken a few at a time.
+  if (!jobs.empty()) {
+    const std::size_t each = bytes / jobs.size() + 1;
+    batch_ = std::clamp<std::size_t>(kBatchBytes / each, 1, kBatch);
+  }
+  return {};
+}
+
+Status FunctionDrain::AskUniques(const std::vector<Grabbed*>& jobs, std::vector<Packet>& answers) {
+  for (const Grabbed* job : jobs) scope_.admin.Add(packet::kGetStatusUnique, {job->unique});
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    Result<Packet> answer = scope_.admin.Next();
+    if (!answer.ok()) return answer.status();
+    if (answer->type != packet::kStatusResUnique) {
+      return {Code::kIo, "the old server does not answer GET_STATUS_UNIQUE"};
+    }
+    answers.push_back(std::move(answer.value()));
+  }
+  return {};
+}
+
+// A key of 63 bytes that is not known is one of 64, and the NUL in front of the body is its last
+// byte.
+Status FunctionDrain::FixCutKeys(std::vector<Grabbed>& jobs) {
+  std::vector<Grabbed*> doubtful;
+  for (Grabbed& job : jobs) {
+    if (MayHaveCutKey(job.unique, job.body)) doubtful.push_back(&job);
+  }
+  std::vector<Packet> answers;
+  if (Status status = AskUniques(doubtful, answers); !status.ok()) return status;
+  for (std::size_t i = 0; i < doubtful.size(); ++i) {
+    if (answers[i].arguments[1] == "0") doubtful[i]->body.erase(0, 1);
+  }
+  return {};
+}
+
+Status FunctionDrain::Classify(const ClassCounts& before, bool counted,
+                               std::vector<Grabbed>& jobs) {
+  ClassCounts after;
+  bool still_counted = false;
+  if (Status status = ReadClasses(scope_.admin, function_, after, still_counted); !status.ok()) {
+    return status;
+  }
+  const auto known = [&](const Grabbed& job) { return scope_.table.Knows(job.number); };
+  const bool none_new = std::all_of(jobs.begin(), jobs.end(), known);
+  if (!none_new) {
+    if (Status status = scope_.table.Read(scope_.admin); !status.ok()) return status;
+  }
+  const ClassGuess guess = GuessClasses(before, after, jobs.size(), none_new);
+  exact_ = guess.exact && counted && still_counted;
+  shared_ = before.workers > 1 || after.workers > 1 || !counted;
+  for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].job_class = guess.ClassOf(i);
+  return {};
+}
+
+Status FunctionDrain::RelayOne(Grabbed& job) {
+  if (relay_ == nullptr) {
+    relay_ = std::make_unique<Relay>(*worker_);
+    if (Status status = relay_->Connect(scope_.options.target); !status.ok()) return status;
+  }
+  relay_->Submit(job.handle, function_, job.unique, job.body, kSubmits[job.job_class]);
+  return {};
+}
+
+Status FunctionDrain::RelayForeground(std::vector<Grabbed>& jobs) {
+  for (Grabbed& job : jobs) {
+    if (!scope_.table.IsForeground(job.number)) continue;
+    if (Status status = RelayOne(job); !status.ok()) return status;
+  }
+  std::erase_if(jobs, [&](const Grabbed& job) { return scope_.table.IsForeground(job.number); });
+  return {};
+}
+
+Status FunctionDrain::HoldAll(std::vector<Grabbed>& jobs) {
+  // What a run that settles them needs goes before them.
+  const std::string state = fmt::format("{} {} {}", scope_.pid, scope_.client_id, scope_.prefix);
+  if (state != scope_.state) {
+    scope_.broker.Add(Type::kAdvance, transfer::Mark{.state = state});
+    scope_.state = state;
+  }
+  const Classes& classes = scope_.broker.classes();
+  const std::uint32_t priorities[] = {classes.high, classes.normal, classes.low};
+  const Time now = SystemClock().Now();
+  for (Grabbed& each : jobs) {
+    transfer::Job& job = each.job;
+    job.held = 1;
+    job.tube = function_;
+    job.unique_is_body = each.unique == "-";
+    job.unique = job.unique_is_body ? std::string_view() : std::string_view(each.unique);
+    job.body = each.body;
+    job.priority = priorities[each.job_class];
+    job.created = now;
+    job.source_id =
+        each.number | (exact_ ? 0 : HeldHandle::kGuessed) | (shared_ ? HeldHandle::kShared : 0);
+    scope_.broker.Add(Type::kHold, job, each.body);
+  }
+  const Result<transfer::Ack> ack = scope_.broker.Sync();
+  if (!ack.ok()) return ack.status();
+  if (ack.value().ids.size() != jobs.size()) return {Code::kIo, "the broker held other jobs"};
+  for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].here = ack.value().ids[i];
+  return {};
+}
+
+// Background jobs that a client has joined.
+Status FunctionDrain::RelayAwaited(std::vector<Grabbed>& jobs) {
+  std::vector<Grabbed*> asked;
+  for (Grabbed& job : jobs) {
+    if (CanAsk(job.unique)) asked.push_back(&job);
+  }
+  std::vector<Packet> answers;
+  if (Status status = AskUniques(asked, answers); !status.ok()) return status;
+  std::vector<std::uint64_t> dropped;
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    if (answers[i].arguments[5] == "0") continue;
+    dropped.push_back(asked[i]->here);
+    if (Status status = RelayOne(*asked[i]); !status.ok()) return status;
+  }
+  if (dropped.empty()) return {};
+  std::erase_if(jobs, [&](const Grabbed& job) {
+    return std::find(dropped.begin(), dropped.end(), job.here) != dropped.end();
+  });
+  scope_.broker.AddIds(Type::kDrop, std::move(dropped));
+  const Result<transfer::Ack> ack = scope_.broker.Sync();
+  return ack.ok() ? Status() : ack.status();
+}
+
+// WORK_COMPLETE has no answer but JOB_NOT_FOUND, so an echo follows each. An error before the first
+// echo is about a relayed job.
+Status FunctionDrain::CompleteAll(std::vector<Grabbed>& jobs) {
+  worker_->Add(packet::kEchoReq, {"fence"});
+  for (const Grabbed& job : jobs) {
+    worker_->Add(packet::kWorkComplete, {job.handle, ""});
+    worker_->Add(packet::kEchoReq, {job.handle});
+  }
+  bool fenced = false;
+  for (std::size_t done = 0; done < jobs.size();) {
+    const Result<Packet> packet = worker_->Next();
+    if (!packet.ok()) return packet.status();
+    if (packet.value().type == packet::kError) jobs[done].lost = jobs[done].lost || fenced;
+    if (packet.value().type == packet::kEchoRes && std::exchange(fenced, true)) ++done;
+  }
+  return {};
+}
+
+Status FunctionDrain::CommitAll(const std::vector<Grabbed>& jobs) {
+  transfer::Mark change;
+  std::vector<std::uint64_t> ids;
+  for (const Grabbed& job : jobs) {
+    ids.push_back(job.here);
+    const auto add = [&](transfer::OutcomeKind kind, std::string text) {
+      change.jobs.push_back({.key = job.unique.empty() ? job.handle : job.unique,
+                             .tube = function_,
+                             .job = job.here,
+                             .kind = kind,
+                             .text = std::move(text)});
+    };
+    if (job.lost)
+      add(transfer::OutcomeKind::kUncertain, "the old server forgot it: it may have run");
+    if (!exact_) add(transfer::OutcomeKind::kAltered, std::string(kGuessedText));
+  }
+  if (ids.empty()) return {};
+  if (!change.jobs.empty()) scope_.broker.Add(Type::kAdvance, change);
+  scope_.broker.AddIds(Type::kCommit, std::move(ids));
+  const Result<transfer::Ack> ack = scope_.broker.Sync();
+  if (!ack.ok()) return ack.status();
+  for (const Grabbed& job : jobs) scope_.report.Moved(job.job);
+  return {};
+}
+
+}  // namespace gearstalk::ctl

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "admin/ctl/gearman_table.h"
+#include "admin/ctl/old_server.h"
+#include "admin/ctl/relay.h"
+
+namespace gearstalk::ctl {
+
+// What all functions of one gearmand share while they are drained.
+struct DrainScope {
+  const TakeOverOptions& options;
+  Report& report;
+  TransferClient& broker;
+  GearmanClient& admin;
+  JobTable& table;
+  std::string pid{};        // of the old server
+  std::string client_id{};  // of our connections there
+  std::string prefix{};     // of the handles, once one was seen
+  std::string state{};      // what the mark says of these, for the run that settles
+};
+
+// What the held jobs of a take-over from gearmand have for a source id: the number of the handle,
+// and what a run that settles them has to know.
+struct HeldHandle {
+  static constexpr std::uint64_t kGuessed = std::uint64_t{1} << 62;  // the class is a guess
+  static constexpr std::uint64_t kShared = std::uint64_t{1} << 61;   // the function had workers
+  static constexpr std::uint64_t kNumber = kShared - 1;
+};
+inline constexpr std::string_view kGuessedText =
+    "its priority is a guess: the counts of the old server leave more than one answer";
+
+// The only worker of one function at the old server. Background jobs are held here, completed
+// there, and committed; jobs that somebody waits for run here as foreground jobs, and the results
+// go back. A connection of its own: CANT_DO would put the jobs in flight back.
+class FunctionDrain {
+ public:
+  static constexpr std::size_t kBatch = 256;
+  static constexpr std::size_t kMostRelayed = 10'000;
+
+  FunctionDrain(DrainScope& scope, std::string function)
+      : scope_(scope), function_(std::move(function)) {}
+
+  Status Begin();
+  // Takes at most `waiting` jobs, in batches, until none comes.
+  Status Drain(std::uint64_t waiting, bool& moved);
+  // Passes on what came of the relayed jobs.
+  Status Pump(bool& moved);
+  std::size_t in_flight() const { return relay_ == nullptr ? 0 : relay_->in_flight(); }
+
+ private:
+  struct Grabbed {
+    std::string handle{}, unique{}, body{};
+    std::uint64_t number = 0, here = 0;
+    int job_class = 1;
+    bool lost = false;  // the old server did not know it any more
+    transfer::Job job{};
+  };
+
+  Status Fence();
+  Status Batch(std::size_t most, std::size_t& count);
+  Status Grab(std::size_t most, std::vector<Grabbed>& jobs);
+  Status AddGrabbed(Packet& packet, std::vector<Grabbed>& jobs);
+  Status FixCutKeys(std::vector<Grabbed>& jobs);
+  Status Classify(const ClassCounts& before, bool counted, std::vector<Grabbed>& jobs);
+  Status RelayOne(Grabbed& job);
+  Status RelayForeground(std::vector<Grabbed>& jobs);
+  Status HoldAll(std::vector<Grabbed>& jobs);
+  Status RelayAwaited(std::vector<Grabbed>& jobs);
+  Status CompleteAll(std::vector<Grabbed>& jobs);
+  Status CommitAll(const std::vector<Grabbed>& jobs);
+  // Known jobs and waiting clients of unique keys, in their order.
+  Status AskUniques(const std::vector<Grabbed*>& jobs, std::vector<Packet>& answers);
+
+  DrainScope& scope_;
+  const std::string function_;
+  std::unique_ptr<GearmanClient> worker_{};
+  std::unique_ptr<Relay> relay_{};
+  std::uint64_t relayed_ = 0;  // that have ended
+  std::size_t batch_ = kBatch;
+  bool exact_ = false, shared_ = false;  // of the batch
+};
+
+}  // namespace gearstalk::ctl

@@ -1,0 +1,144 @@
+#include "admin/ctl/gearman_client.h"
+
+#include <utility>
+
+namespace gearstalk::ctl {
+namespace {
+
+constexpr std::size_t kHead = 12;
+
+void AppendNumber(std::string& out, std::size_t number) {
+  for (const int shift : {24, 16, 8, 0}) out += static_cast<char>(number >> shift & 0xff);
+}
+
+std::uint32_t NumberAt(std::string_view bytes, std::size_t offset) {
+  std::uint32_t number = 0;
+  for (std::size_t i = 0; i < 4; ++i) {
+    number = number << 8 | static_cast<unsigned char>(bytes[offset + i]);
+  }
+  return number;
+}
+
+// How many arguments a packet has that comes to a client or a worker.
+std::size_t ArgumentsOf(std::uint32_t type) {
+  switch (type) {
+    case packet::kNoop:
+    case packet::kNoJob:
+      return 0;
+    case packet::kJobAssignUniq:
+      return 4;
+    case packet::kStatusRes:
+      return 5;
+    case packet::kStatusResUnique:
+      return 6;
+    case packet::kWorkStatus:
+      return 3;
+    case packet::kWorkComplete:
+    case packet::kWorkException:
+    case packet::kWorkData:
+    case packet::kWorkWarning:
+    case packet::kError:
+      return 2;
+    default:
+      return 1;
+  }
+}
+
+}  // namespace
+
+void GearmanClient::Add(std::uint32_t type, const std::vector<std::string>& arguments) {
+  std::string data;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (i > 0) data += '\0';
+    data += arguments[i];
+  }
+  out_.append("\0REQ", 4);
+  AppendNumber(out_, type);
+  AppendNumber(out_, data.size());
+  out_ += data;
+}
+
+void GearmanClient::Add(std::uint32_t type, std::initializer_list<std::string_view> arguments) {
+  Add(type, std::vector<std::string>(arguments.begin(), arguments.end()));
+}
+
+Status GearmanClient::Flush() {
+  if (out_.empty()) return {};
+  const Status status = channel_->Write(out_);
+  out_.clear();
+  return status;
+}
+
+bool GearmanClient::TakePacket(Packet& packet, Status& status) {
+  const std::string_view rest = std::string_view(in_).substr(used_);
+  if (rest.size() < kHead) return false;
+  if (rest.substr(0, 4) != std::string_view("\0RES", 4)) {
+    status = {Code::kIo, "the server sent no packet"};
+    return true;
+  }
+  packet.type = NumberAt(rest, 4);
+  const std::size_t size = NumberAt(rest, 8);
+  if (rest.size() - kHead < size) return false;
+  std::string_view data = rest.substr(kHead, size);
+  packet.arguments.clear();
+  const std::size_t count = ArgumentsOf(packet.type);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t end = i + 1 < count ? data.find('\0') : std::string_view::npos;
+    packet.arguments.emplace_back(data.substr(0, end));
+    data = end == std::string_view::npos ? std::string_view() : data.substr(end + 1);
+  }
+  used_ += kHead + size;
+  return true;
+}
+
+Status GearmanClient::More(int timeout_ms) {
+  in_.erase(0, std::exchange(used_, 0));
+  Status status = channel_->Read(in_, timeout_ms < 0 ? kSilenceMs : timeout_ms);
+  if (timeout_ms < 0 && status.code() == Code::kNotFound) {
+    return {Code::kIo, channel_->Name() + " is silent"};
+  }
+  return status;
+}
+
+Result<Packet> GearmanClient::Next(int timeout_ms) {
+  if (Status status = Flush(); !status.ok()) return status;
+  for (;;) {
+    Packet packet;
+    Status status;
+    if (TakePacket(packet, status)) {
+      if (!status.ok()) return status;
+      return packet;
+    }
+    if (status = More(timeout_ms); !status.ok()) return status;
+  }
+}
+
+Result<std::vector<std::string>> GearmanClient::Admin(std::string_view line, bool table) {
+  out_ += line;
+  out_ += '\n';
+  if (Status status = Flush(); !status.ok()) return status;
+  std::vector<std::string> lines;
+  std::size_t seen = used_;
+  for (;;) {
+    for (std::size_t end = in_.find('\n', seen); end != std::string::npos;
+         end = in_.find('\n', used_)) {
+      std::string text = in_.substr(used_, end - used_);
+      if (!text.empty() && text.back() == '\r') text.pop_back();
+      used_ = end + 1;
+      if (table && text == ".") return lines;
+      const bool refused = table && lines.empty() && text.starts_with("ERR ");
+      lines.push_back(std::move(text));
+      if (refused) return Status(Code::kIo, std::string(line) + ": " + lines.front());
+      if (!table) return lines;
+    }
+    seen = in_.size() - used_;
+    if (Status status = More(-1); !status.ok()) return status;
+  }
+}
+
+bool MayHaveCutKey(std::string_view unique, std::string_view body) {
+  constexpr std::size_t kKept = 63;
+  return unique.size() == kKept && body.starts_with('\0');
+}
+
+}  // namespace gearstalk::ctl

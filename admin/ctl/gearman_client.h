@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "admin/ctl/channel.h"
+
+namespace gearstalk::ctl {
+
+// Types of packets that the tool uses.
+namespace packet {
+inline constexpr std::uint32_t kCanDo = 1, kCantDo = 2, kPreSleep = 4, kNoop = 6, kSubmit = 7,
+                               kJobCreated = 8, kNoJob = 10, kWorkStatus = 12, kWorkComplete = 13,
+                               kWorkFail = 14, kGetStatus = 15, kEchoReq = 16, kEchoRes = 17,
+                               kSubmitBg = 18, kError = 19, kStatusRes = 20, kSubmitHigh = 21,
+                               kSetClientId = 22, kWorkException = 25, kOptionReq = 26,
+                               kWorkData = 28, kWorkWarning = 29, kGrabJobUniq = 30,
+                               kJobAssignUniq = 31, kSubmitHighBg = 32, kSubmitLow = 33,
+                               kSubmitLowBg = 34, kSubmitEpoch = 36, kGetStatusUnique = 41,
+                               kStatusResUnique = 42;
+}  // namespace packet
+
+struct Packet {
+  std::uint32_t type = 0;
+  std::vector<std::string> arguments;  // the last one may hold NULs
+};
+
+// A client or worker of a gearmand. Packets gather and go with the first read or Flush.
+class GearmanClient {
+ public:
+  explicit GearmanClient(std::unique_ptr<Channel> channel) : channel_(std::move(channel)) {}
+
+  void Add(std::uint32_t type, std::initializer_list<std::string_view> arguments);
+  void Add(std::uint32_t type, const std::vector<std::string>& arguments);
+  Status Flush();
+  int fd() const { return channel_->fd(); }
+  // The next packet. kNotFound: none came in time. Without a time, silence for kSilenceMs is an
+  // error.
+  Result<Packet> Next(int timeout_ms = -1);
+  // An admin line, and what comes up to the line "." (or one line, if `table` is false).
+  Result<std::vector<std::string>> Admin(std::string_view line, bool table = true);
+
+ private:
+  bool TakePacket(Packet& packet, Status& status);
+  Status More(int timeout_ms);
+
+  std::unique_ptr<Channel> channel_;
+  std::string out_, in_;
+  std::size_t used_ = 0;  // of in_
+};
+
+// gearmand keeps 64 bytes of a unique key, of which the last is a NUL; in JOB_ASSIGN_UNIQ that one
+// cannot be told from the first byte of a body behind a key of 63 bytes.
+bool MayHaveCutKey(std::string_view unique, std::string_view body);
+
+}  // namespace gearstalk::ctl

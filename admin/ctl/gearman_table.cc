@@ -1,0 +1,92 @@
+#include "admin/ctl/gearman_table.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace gearstalk::ctl {
+namespace {
+
+bool Number(std::string_view text, std::uint64_t& number) {
+  const auto [end, error] = std::from_chars(text.begin(), text.end(), number);
+  return error == std::errc() && end == text.end();
+}
+
+// The numbers behind the last tabs of a line; what is before them is the name, which may have tabs.
+template <std::size_t kCount>
+bool Columns(std::string_view line, std::string& name, std::array<std::uint64_t, kCount>& numbers) {
+  for (std::size_t i = kCount; i-- > 0;) {
+    const std::size_t tab = line.rfind('\t');
+    if (tab == std::string_view::npos || !Number(line.substr(tab + 1), numbers[i])) return false;
+    line = line.substr(0, tab);
+  }
+  name = line;
+  return true;
+}
+
+Status Strange(std::string_view command, const std::string& line) {
+  return {Code::kIo, std::string(command) + " of the old server says '" + line + "'"};
+}
+
+}  // namespace
+
+bool Handle::Parse(std::string_view text, Handle& handle) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || !Number(text.substr(colon + 1), handle.number)) {
+    return false;
+  }
+  handle.prefix = text.substr(0, colon + 1);
+  return true;
+}
+
+Status JobTable::Read(GearmanClient& admin) {
+  const Result<std::vector<std::string>> lines = admin.Admin("show jobs");
+  if (!lines.ok()) return lines.status();
+  foreground_.clear();
+  for (const std::string& line : lines.value()) {
+    std::string name;
+    std::array<std::uint64_t, 3> columns{};  // retries, ignored, background
+    Handle handle;
+    if (!Columns(line, name, columns) || !Handle::Parse(name, handle)) {
+      return Strange("show jobs", line);
+    }
+    newest_ = std::max(newest_, handle.number);
+    if (columns[2] == 0) foreground_.insert(handle.number);
+  }
+  return {};
+}
+
+Result<std::vector<FunctionStatus>> ReadFunctions(GearmanClient& admin) {
+  const Result<std::vector<std::string>> lines = admin.Admin("status");
+  if (!lines.ok()) return lines.status();
+  std::vector<FunctionStatus> functions;
+  for (const std::string& line : lines.value()) {
+    FunctionStatus& each = functions.emplace_back();
+    std::array<std::uint64_t, 3> columns{};
+    if (!Columns(line, each.function, columns)) return Strange("status", line);
+    each.total = columns[0];
+    each.running = columns[1];
+    each.workers = columns[2];
+  }
+  return functions;
+}
+
+Status ReadClasses(GearmanClient& admin, std::string_view function, ClassCounts& counts,
+                   bool& known) {
+  known = false;
+  counts = {};
+  const Result<std::vector<std::string>> lines = admin.Admin("prioritystatus");
+  if (!lines.ok())
+    return lines.status().message().find("ERR ") == std::string::npos ? lines.status() : Status();
+  for (const std::string& line : lines.value()) {
+    std::string name;
+    std::array<std::uint64_t, 4> columns{};
+    if (!Columns(line, name, columns)) return Strange("prioritystatus", line);
+    if (name != function) continue;
+    known = true;
+    counts = {columns[0], columns[1], columns[2], columns[3]};
+  }
+  return {};
+}
+
+}  // namespace gearstalk::ctl

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "admin/ctl/class_guess.h"
+#include "admin/ctl/gearman_client.h"
+
+namespace gearstalk::ctl {
+
+// A handle of gearmand, "H:host:17": the number counts up.
+struct Handle {
+  std::string prefix{};  // "H:host:"
+  std::uint64_t number = 0;
+
+  // False: it is none of this form.
+  static bool Parse(std::string_view text, Handle& handle);
+};
+
+// Which jobs of a gearmand are in the foreground: what `show jobs` said last.
+class JobTable {
+ public:
+  Status Read(GearmanClient& admin);
+  // Whether a job was there, or is older than one that was.
+  bool Knows(std::uint64_t number) const { return number <= newest_; }
+  bool IsForeground(std::uint64_t number) const { return foreground_.contains(number); }
+
+ private:
+  std::uint64_t newest_ = 0;
+  std::set<std::uint64_t> foreground_{};
+};
+
+// A line of `status`.
+struct FunctionStatus {
+  std::string function{};
+  std::uint64_t total = 0, running = 0, workers = 0;
+};
+Result<std::vector<FunctionStatus>> ReadFunctions(GearmanClient& admin);
+
+// The line of `prioritystatus` of a function. `known` false: the server has no such line.
+Status ReadClasses(GearmanClient& admin, std::string_view function, ClassCounts& counts,
+                   bool& known);
+
+}  // namespace gearstalk::ctl

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "admin/ctl/function_drain.h"
+
+namespace gearstalk::ctl {
+
+// Moves the jobs of a gearmand that runs: function by function, as the only worker of each.
+class GearmanTakeOver final : public OldServer {
+ public:
+  using OldServer::OldServer;
+
+  Status Begin() override;
+  Status Round(bool& moved) override;
+  Status Finish(bool& unfinished) override;
+  Status CountLeft(bool in_report, std::uint64_t& waiting) override;
+
+ private:
+  Status SettleAll();
+  Status AwaitEndOf(const std::string& client_id);
+  Status SettleOne(const Held& held, const std::string& prefix, bool same_server);
+  Status IsKnown(const std::string& handle, bool& known);
+  Status PumpAll(bool& moved);
+  Status HasWorkers(const std::set<std::string>& functions, bool& any);
+
+  std::unique_ptr<GearmanClient> admin_{}, broker_admin_{};
+  std::unique_ptr<DrainScope> scope_{};
+  JobTable table_{};
+  std::map<std::string, std::uint64_t> workers_{};  // of functions, before ours
+  std::map<std::string, std::unique_ptr<FunctionDrain>> drains_{};
+};
+
+}  // namespace gearstalk::ctl

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "broker/base/status.h"
+#include "broker/transfer/messages.h"
+
+// Jobs as lines of JSON; docs/migration.md has the format.
+namespace gearstalk::ctl {
+
+std::string JobsHeadLine(Time made);
+std::string JobsEndLine(std::uint64_t jobs, std::uint64_t next_id);
+std::string JobLine(const transfer::Job& job);
+std::string TubeLine(const transfer::Tube& tube);
+
+// What a line of a jobs file holds; the views lie in the object.
+class JobsLine {
+ public:
+  enum class Kind : std::uint8_t { kHead, kTube, kJob, kEnd };
+  // kCorrupt: not a line of such a file.
+  Status Parse(std::string_view line);
+
+  Kind kind() const { return kind_; }
+  const transfer::Job& job() const { return job_; }
+  const transfer::Tube& tube() const { return tube_; }
+  std::uint64_t jobs() const { return jobs_; }        // kEnd
+  std::uint64_t next_id() const { return next_id_; }  // kEnd
+
+ private:
+  Status ParseJob(const nlohmann::json& line);
+  bool ParsePolicy(const nlohmann::json& line);
+  Status ParseTube(const nlohmann::json& line);
+
+  Kind kind_ = Kind::kHead;
+  transfer::Job job_;
+  transfer::Tube tube_;
+  std::string name_, unique_, reducer_, body_, cause_text_, origin_;
+  std::uint64_t jobs_ = 0, next_id_ = 0;
+};
+
+}  // namespace gearstalk::ctl

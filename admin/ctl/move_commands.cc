@@ -1,0 +1,42 @@
+#include "admin/ctl/move_commands.h"
+
+#include <csignal>
+#include <vector>
+
+#include "admin/ctl/command.h"
+
+namespace gearstalk::ctl {
+namespace {
+
+template <std::function<int()> (*SetUp)(CLI::App&)>
+api::Action Declare(CLI::App& app) {
+  return [run = SetUp(app)](const api::Settings& /*settings*/) {
+    // A server that goes away is an error of the write.
+    std::signal(SIGPIPE, SIG_IGN);
+    return run();
+  };
+}
+
+}  // namespace
+
+std::vector<api::Command> MoveCommands() {
+  return {
+      {"import", "Move the jobs of a log, a store or a file in.",
+       "gearstalkctl import binlog:/var/lib/beanstalkd --data-dir /var/lib/gearstalkd",
+       Declare<SetUpImport>},
+      {"export", "Write all jobs as JSON lines.", "gearstalkctl export --out jobs.json",
+       Declare<SetUpExport>},
+      {"transfers", "List transfers, or forget one.", "gearstalkctl transfers",
+       Declare<SetUpTransfers>},
+      {"take-over", "Move the jobs of an old server that goes on serving.",
+       "gearstalkctl take-over beanstalk://127.0.0.1:11300 --to 127.0.0.1:11400 --follow",
+       Declare<SetUpTakeOver>},
+      {"hand-back", "Move jobs to a beanstalkd or gearmand.",
+       "gearstalkctl hand-back beanstalk://127.0.0.1:11300", Declare<SetUpHandBack>},
+      {"bridge", "Work for one Gearman server by submitting to another.",
+       "gearstalkctl bridge --from gearman://old:4730 --to gearman://127.0.0.1:4730 --function f",
+       Declare<SetUpBridge>},
+  };
+}
+
+}  // namespace gearstalk::ctl

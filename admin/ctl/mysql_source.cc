@@ -1,0 +1,111 @@
+#include <fmt/format.h>
+#include <mysql.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <memory>
+
+#include "admin/ctl/database_url.h"
+#include "admin/ctl/table_source.h"
+
+namespace gearstalk::ctl {
+namespace {
+
+std::string Quoted(const std::string& name) {
+  std::string quoted = "`";
+  for (const char c : name) quoted += c == '`' ? std::string("``") : std::string(1, c);
+  return quoted + "`";
+}
+
+std::optional<std::int64_t> Number(std::optional<std::string_view> text) {
+  std::int64_t value = 0;
+  if (!text.has_value()) return std::nullopt;
+  const auto [end, error] = std::from_chars(text->begin(), text->end(), value);
+  return error == std::errc() ? std::optional(value) : std::nullopt;
+}
+
+class MysqlSource final : public TableSource {
+ public:
+  MysqlSource(DatabaseUrl url, const SourceOptions& options)
+      : TableSource(options),
+        url_(std::move(url)),
+        table_(options.table.empty() ? "gearman_queue" : options.table) {}
+  ~MysqlSource() override {
+    if (db_ != nullptr) mysql_close(db_);
+  }
+
+  Status Open() {
+    db_ = mysql_init(nullptr);
+    mysql_options(db_, MYSQL_SET_CHARSET_NAME, options().charset.c_str());
+    const unsigned port =
+        url_.port.empty() ? 0 : static_cast<unsigned>(std::atoi(url_.port.c_str()));
+    if (mysql_real_connect(db_, url_.host.c_str(), url_.user.c_str(), url_.password.c_str(),
+                           url_.rest.c_str(), port, nullptr, 0) == nullptr) {
+      return Failed();
+    }
+    return {};
+  }
+
+  std::string Name() const override {
+    return fmt::format("mysql:{}{}/{}/{}", url_.host, url_.port.empty() ? "" : ":" + url_.port,
+                       url_.rest, table_);
+  }
+  bool CanRetire() const override { return true; }
+  Status Retire() override {
+    const std::string rename =
+        "RENAME TABLE " + Quoted(table_) + " TO " + Quoted(table_ + "_imported");
+    return mysql_query(db_, rename.c_str()) == 0 ? Status() : Failed();
+  }
+
+ protected:
+  Status ReadRows(const VisitRow& visit) override {
+    const std::string query =
+        "SELECT * FROM " + Quoted(table_) + " ORDER BY function_name, unique_key";
+    if (mysql_query(db_, query.c_str()) != 0) return Failed();
+    const std::unique_ptr<MYSQL_RES, void (*)(MYSQL_RES*)> rows(mysql_use_result(db_),
+                                                                mysql_free_result);
+    if (rows == nullptr) return Failed();
+    const MYSQL_FIELD* const fields = mysql_fetch_fields(rows.get());
+    const unsigned count = mysql_num_fields(rows.get());
+    while (MYSQL_ROW values = mysql_fetch_row(rows.get())) {
+      const unsigned long* const sizes = mysql_fetch_lengths(rows.get());
+      const auto text = [&](std::string_view name) -> std::optional<std::string_view> {
+        for (unsigned i = 0; i < count; ++i) {
+          if (fields[i].name == name && values[i] != nullptr) {
+            return std::string_view(values[i], sizes[i]);
+          }
+        }
+        return std::nullopt;
+      };
+      const Row row{.unique = text("unique_key"),
+                    .function = text("function_name"),
+                    .data = text("data"),
+                    .priority = Number(text("priority")),
+                    .when_to_run = Number(text("when_to_run"))};
+      if (Status status = visit(row); !status.ok()) return status;
+    }
+    return mysql_errno(db_) == 0 ? Status() : Failed();
+  }
+
+ private:
+  Status Failed() const { return {Code::kIo, Name() + ": " + mysql_error(db_)}; }
+
+  const DatabaseUrl url_;
+  const std::string table_;
+  MYSQL* db_ = nullptr;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Source>> OpenMysql(const std::string& rest, const SourceOptions& options) {
+  Result<DatabaseUrl> url = DatabaseUrl::Parse(rest);
+  if (!url.ok()) return url.status();
+  if (url->user.empty() || url->rest.empty()) {
+    return Status(Code::kInvalid, "mysql: expected mysql://USER[:PW]@HOST[:PORT]/DB");
+  }
+  auto source = std::make_unique<MysqlSource>(std::move(url.value()), options);
+  if (Status status = source->Open(); !status.ok()) return status;
+  return std::unique_ptr<Source>(std::move(source));
+}
+
+}  // namespace gearstalk::ctl

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "admin/ctl/report.h"
+#include "admin/ctl/transfer_client.h"
+
+namespace gearstalk::ctl {
+
+struct TakeOverOptions {
+  std::string source, name, ids = "new";
+  std::vector<std::string> tubes, except;
+  bool follow = false, settle_only = false, is_volatile = false;
+  int wait_s = 0;
+  Target target;
+  std::function<bool()> stopped = [] { return false; };  // a signal came
+
+  bool Selected(const std::string& tube) const;
+  // HOST:PORT of `source`.
+  std::string Address() const { return source.substr(source.find("://") + 3); }
+};
+
+// A server that runs and whose jobs are taken over. One object is one set of connections; after an
+// error the next one settles what this one left.
+class OldServer {
+ public:
+  OldServer(const TakeOverOptions& options, Report& report) : options_(options), report_(report) {}
+  virtual ~OldServer() = default;
+
+  // Connects to both sides, and settles.
+  virtual Status Begin() = 0;
+  // Moves what can move now. `moved`: something did.
+  virtual Status Round(bool& moved) = 0;
+  // Finishes what is in flight, and takes nothing new. `unfinished`: some of it ends later.
+  virtual Status Finish(bool& unfinished) {
+    unfinished = false;
+    return {};
+  }
+  // Counts what is left there, and tells the report if `in_report`. `waiting`: jobs that may come
+  // to us when somebody else lets go of them.
+  virtual Status CountLeft(bool in_report, std::uint64_t& waiting) = 0;
+  Status End();
+
+ protected:
+  // A held job of an interrupted run. Its views lie in it.
+  struct Held {
+    transfer::Job job;
+    std::string tube, unique, body;
+  };
+
+  // Connects to the broker and opens the transfer. `prepare` may change the opening of a new one.
+  Status OpenTransfer(const std::function<Status(transfer::Opening&)>& prepare);
+  Status ReadHeld(std::vector<std::unique_ptr<Held>>& held);
+  Status Sync();
+  void AddLeft(const std::string& tube, std::uint64_t jobs, const std::string& why);
+
+  const TakeOverOptions& options_;
+  Report& report_;
+  std::unique_ptr<TransferClient> broker_;
+  transfer::Mark before_;  // the mark when this connection began
+};
+
+// A beanstalkd or a gearmand, by the scheme of options.source.
+std::unique_ptr<OldServer> MakeOldServer(const TakeOverOptions& options, Report& report);
+
+}  // namespace gearstalk::ctl

@@ -1,0 +1,119 @@
+#include <libpq-fe.h>
+
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "admin/ctl/table_source.h"
+
+namespace gearstalk::ctl {
+namespace {
+
+using Rows = std::unique_ptr<PGresult, void (*)(PGresult*)>;
+
+class PostgresSource final : public TableSource {
+ public:
+  PostgresSource(std::string conninfo, const SourceOptions& options)
+      : TableSource(options),
+        conninfo_(std::move(conninfo)),
+        table_(options.table.empty() ? "queue" : options.table) {}
+  ~PostgresSource() override { PQfinish(db_); }
+
+  Status Open() {
+    std::string conninfo = conninfo_;
+    const char* const password = std::getenv("GEARSTALK_SOURCE_PASSWORD");
+    if (password != nullptr && conninfo.find("password") == std::string::npos &&
+        conninfo.find("://") == std::string::npos) {
+      conninfo += std::string(" password='") + password + "'";
+    }
+    db_ = PQconnectdb(conninfo.c_str());
+    if (PQstatus(db_) != CONNECTION_OK) return Failed();
+    // Text as it lies in the database.
+    const Rows encoding(PQexec(db_,
+                               "SELECT pg_encoding_to_char(encoding) FROM pg_database WHERE "
+                               "datname = current_database()"),
+                        PQclear);
+    if (PQntuples(encoding.get()) == 1) {
+      PQsetClientEncoding(db_, PQgetvalue(encoding.get(), 0, 0));
+    }
+    return {};
+  }
+
+  std::string Name() const override {
+    if (db_ == nullptr) return "postgres";
+    const auto text = [](const char* value) { return std::string(value == nullptr ? "" : value); };
+    return "postgres:" + text(PQhost(db_)) + ":" + text(PQport(db_)) + "/" + text(PQdb(db_)) + "/" +
+           table_;
+  }
+  bool CanRetire() const override { return true; }
+  Status Retire() override {
+    const std::string rename =
+        "ALTER TABLE " + Quoted(table_) + " RENAME TO " + Quoted(table_ + "_imported");
+    const Rows done(PQexec(db_, rename.c_str()), PQclear);
+    return PQresultStatus(done.get()) == PGRES_COMMAND_OK ? Status() : Failed();
+  }
+
+ protected:
+  Status ReadRows(const VisitRow& visit) override {
+    // Binary results: data as it is, numbers in network order.
+    const std::string query = "SELECT * FROM " + Quoted(table_) + " ORDER BY ctid";
+    if (PQsendQueryParams(db_, query.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 1) != 1 ||
+        PQsetSingleRowMode(db_) != 1) {
+      return Failed();
+    }
+    Status status;
+    while (PGresult* raw = PQgetResult(db_)) {
+      const Rows rows(raw, PQclear);
+      const ExecStatusType state = PQresultStatus(raw);
+      if (state == PGRES_TUPLES_OK || !status.ok()) continue;
+      status = state == PGRES_SINGLE_TUPLE ? visit(RowOf(raw)) : Failed();
+    }
+    return status;
+  }
+
+ private:
+  static std::optional<std::string_view> Text(const PGresult* rows, const char* name) {
+    const int column = PQfnumber(rows, name);
+    if (column < 0 || PQgetisnull(rows, 0, column) == 1) return std::nullopt;
+    return std::string_view(PQgetvalue(rows, 0, column),
+                            static_cast<std::size_t>(PQgetlength(rows, 0, column)));
+  }
+
+  static std::optional<std::int64_t> Number(const PGresult* rows, const char* name) {
+    const std::optional<std::string_view> bytes = Text(rows, name);
+    if (!bytes.has_value() || bytes->empty()) return std::nullopt;
+    std::uint64_t value = static_cast<signed char>(bytes->front()) < 0 ? ~std::uint64_t{0} : 0;
+    for (const char byte : *bytes) value = value << 8 | static_cast<unsigned char>(byte);
+    return static_cast<std::int64_t>(value);
+  }
+
+  static Row RowOf(const PGresult* rows) {
+    return {.unique = Text(rows, "unique_key"),
+            .function = Text(rows, "function_name"),
+            .data = Text(rows, "data"),
+            .priority = Number(rows, "priority"),
+            .when_to_run = Number(rows, "when_to_run")};
+  }
+
+  static std::string Quoted(const std::string& name) {
+    std::string quoted = "\"";
+    for (const char c : name) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+    return quoted + "\"";
+  }
+
+  Status Failed() const { return {Code::kIo, Name() + ": " + PQerrorMessage(db_)}; }
+
+  const std::string conninfo_, table_;
+  PGconn* db_ = nullptr;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Source>> OpenPostgres(const std::string& rest,
+                                             const SourceOptions& options) {
+  auto source = std::make_unique<PostgresSource>(rest, options);
+  if (Status status = source->Open(); !status.ok()) return status;
+  return std::unique_ptr<Source>(std::move(source));
+}
+
+}  // namespace gearstalk::ctl

@@ -1,0 +1,87 @@
+#include "admin/ctl/put_window.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace gearstalk::ctl {
+
+PutWindows::Window& PutWindows::Current() {
+  if (windows_.empty() || windows_.back().sent) windows_.emplace_back();
+  return windows_.back();
+}
+
+Status PutWindows::Send(const Window& window) {
+  client_.AddBytes(window.frames);
+  return client_.SendSync();
+}
+
+Status PutWindows::SendLast() {
+  windows_.back().sent = true;
+  if (Status status = Send(windows_.back()); !status.ok()) return status;
+  return windows_.size() < kUnderWay ? Status() : ReadOldest();
+}
+
+Status PutWindows::Finish() {
+  if (!windows_.empty() && !windows_.back().sent) {
+    if (Status status = SendLast(); !status.ok()) return status;
+  }
+  while (!windows_.empty()) {
+    if (Status status = ReadOldest(); !status.ok()) return status;
+  }
+  return {};
+}
+
+// Takes what the broker has done of the window out of it.
+void PutWindows::Drop(Window& window, const transfer::Ack& ack) {
+  const std::size_t done = std::min<std::size_t>(ack.requests, window.ends.size());
+  if (done == 0) return;
+  std::size_t id = 0;
+  for (std::size_t i = 0; i < done; ++i) {
+    ++acknowledged_;
+    if (window.puts[i] && id < ack.ids.size()) on_put_(acknowledged_, ack.ids[id++]);
+  }
+  const std::size_t bytes = window.ends[done - 1];
+  window.frames.erase(0, bytes);
+  window.ends.erase(window.ends.begin(), window.ends.begin() + static_cast<std::ptrdiff_t>(done));
+  window.puts.erase(window.puts.begin(), window.puts.begin() + static_cast<std::ptrdiff_t>(done));
+  for (std::size_t& end : window.ends) end -= bytes;
+}
+
+Status PutWindows::ReadOldest() {
+  const Result<transfer::Ack> ack = client_.ReadAck();
+  if (!ack.ok()) return ack.status();
+  Drop(windows_.front(), ack.value());
+  if (ack.value().problem != transfer::Problem::kNone) return Again(ack.value());
+  windows_.pop_front();
+  return {};
+}
+
+// The windows behind the one that was not done were not done either: all are sent again, until the
+// broker takes them or has been busy for too long.
+Status PutWindows::Again(const transfer::Ack& problem) {
+  for (std::size_t i = 1; i < windows_.size(); ++i) {
+    if (!windows_[i].sent) continue;
+    if (const Result<transfer::Ack> ack = client_.ReadAck(); !ack.ok()) return ack.status();
+  }
+  transfer::Ack last = problem;
+  for (int tries = 0; last.problem == transfer::Problem::kBusy && tries < 2 * kPatience; ++tries) {
+    ::usleep(500'000);
+    while (true) {
+      Window& window = windows_.front();
+      if (Status status = Send(window); !status.ok()) return status;
+      Result<transfer::Ack> ack = client_.ReadAck();
+      if (!ack.ok()) return ack.status();
+      const bool some = ack->requests > 0;
+      Drop(window, ack.value());
+      if (some) tries = 0;
+      last = ack.value();
+      if (last.problem != transfer::Problem::kNone) break;
+      windows_.pop_front();
+      if (windows_.empty() || !windows_.front().sent) return {};
+    }
+  }
+  return AsStatus(last);
+}
+
+}  // namespace gearstalk::ctl

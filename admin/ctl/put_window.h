@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "admin/ctl/transfer_client.h"
+
+namespace gearstalk::ctl {
+
+// Sends requests that each settle one job of a source, in windows under way at the same time, and
+// sends again what the broker could not take for now.
+class PutWindows {
+ public:
+  // `settled`: what the mark says. `on_put`: place in the source (from 1), and the id here.
+  PutWindows(TransferClient& client, std::uint64_t settled,
+             std::function<void(std::uint64_t, std::uint64_t)> on_put)
+      : client_(client), acknowledged_(settled), on_put_(std::move(on_put)) {}
+
+  // The request that settles the next job; `put`: it is answered with an id.
+  template <typename Message>
+  Status Add(transfer::Type type, const Message& message, std::string_view body, bool put) {
+    Window& window = Current();
+    transfer::AppendFrame(window.frames, type, message, body);
+    window.ends.push_back(window.frames.size());
+    window.puts.push_back(put);
+    return window.ends.size() < kJobs && window.frames.size() < kBytes ? Status() : SendLast();
+  }
+  Status Finish();
+  std::uint64_t acknowledged() const { return acknowledged_; }
+
+ private:
+  static constexpr std::size_t kJobs = 1024, kBytes = 4 << 20, kUnderWay = 4;
+  static constexpr int kPatience = 60;  // seconds that the broker may be busy
+
+  struct Window {
+    std::string frames;
+    std::vector<std::size_t> ends;  // of each request in `frames`
+    std::vector<bool> puts;
+    bool sent = false;
+  };
+
+  Window& Current();
+  Status SendLast();
+  Status Send(const Window& window);
+  Status ReadOldest();
+  Status Again(const transfer::Ack& problem);
+  void Drop(Window& window, const transfer::Ack& ack);
+
+  TransferClient& client_;
+  std::uint64_t acknowledged_;
+  std::function<void(std::uint64_t, std::uint64_t)> on_put_;
+  std::deque<Window> windows_;  // not acknowledged
+};
+
+}  // namespace gearstalk::ctl

@@ -1,0 +1,84 @@
+#include "admin/ctl/relay.h"
+
+#include <utility>
+#include <vector>
+
+namespace gearstalk::ctl {
+
+Status Relay::Connect(const Target& target) {
+  name_ = target.Name();
+  Result<std::unique_ptr<Channel>> channel = ctl::Connect(target);
+  if (!channel.ok()) return channel.status();
+  client_ = std::make_unique<GearmanClient>(std::move(channel.value()));
+  client_->Add(packet::kOptionReq, {"exceptions"});
+  // A server that does not know the option answers, too.
+  const Result<Packet> answer = client_->Next();
+  return answer.ok() ? Status() : answer.status();
+}
+
+void Relay::Submit(const std::string& handle, const std::string& function,
+                   const std::string& unique, const std::string& body, std::uint32_t submit) {
+  submitted_.push_back(handle);
+  functions_[handle] = function;
+  client_->Add(submit, {function, unique, body});
+}
+
+std::set<std::string> Relay::Functions() const {
+  std::set<std::string> functions;
+  for (const auto& [handle, function] : functions_) functions.insert(function);
+  return functions;
+}
+
+Status Relay::Pump(bool& idle) {
+  for (;;) {
+    const Result<Packet> next = client_->Next(0);
+    if (!next.ok()) {
+      if (next.status().code() != Code::kNotFound) return next.status();
+      return worker_.Flush();
+    }
+    idle = false;
+    if (Status status = OnPacket(next.value()); !status.ok()) return status;
+  }
+}
+
+Status Relay::OnPacket(const Packet& packet) {
+  switch (packet.type) {
+    case packet::kJobCreated:
+      if (submitted_.empty()) return {Code::kIo, name_ + " created a job that nobody submitted"};
+      handles_[packet.arguments[0]] = std::move(submitted_.front());
+      submitted_.pop_front();
+      return {};
+    case packet::kError:
+      return {Code::kIo, name_ + " takes no job: " + packet.arguments[0]};
+    case packet::kWorkStatus:
+    case packet::kWorkData:
+    case packet::kWorkWarning:
+    case packet::kWorkException:
+    case packet::kWorkComplete:
+    case packet::kWorkFail:
+      Pass(packet);
+      return {};
+    default:
+      return {};
+  }
+}
+
+// The same packet under the handle that the job has at the other side. An exception ends a job.
+void Relay::Pass(const Packet& packet) {
+  std::string handle = packet.arguments[0];
+  // gearmand adds a NUL to it when an exception becomes a WORK_FAIL.
+  while (!handle.empty() && handle.back() == '\0') handle.pop_back();
+  const auto known = handles_.find(handle);
+  if (known == handles_.end()) return;
+  std::vector<std::string> arguments = packet.arguments;
+  arguments[0] = known->second;
+  worker_.Add(packet.type, arguments);
+  const bool ends = packet.type == packet::kWorkComplete || packet.type == packet::kWorkFail ||
+                    packet.type == packet::kWorkException;
+  if (!ends) return;
+  ++ended_;
+  functions_.erase(known->second);
+  handles_.erase(known);
+}
+
+}  // namespace gearstalk::ctl

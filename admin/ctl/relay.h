@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "admin/ctl/gearman_client.h"
+
+namespace gearstalk::ctl {
+
+// Jobs that a worker of one Gearman server has and that a foreground client submits to another
+// one. What comes of them goes back under the handles that they have at the first server.
+class Relay {
+ public:
+  // `worker` outlives it.
+  explicit Relay(GearmanClient& worker) : worker_(worker) {}
+
+  // Connects to the server that is to do the work; `name` is for messages.
+  Status Connect(const Target& target);
+  // `submit` is the type of the packet: kSubmit, kSubmitHigh or kSubmitLow.
+  void Submit(const std::string& handle, const std::string& function, const std::string& unique,
+              const std::string& body, std::uint32_t submit = packet::kSubmit);
+  // Passes on all that is there. `idle` stays as it is if nothing was.
+  Status Pump(bool& idle);
+
+  int fd() const { return client_->fd(); }
+  std::size_t in_flight() const { return functions_.size(); }
+  std::uint64_t ended() const { return ended_; }
+  // Functions of the jobs in flight.
+  std::set<std::string> Functions() const;
+
+ private:
+  Status OnPacket(const Packet& packet);
+  void Pass(const Packet& packet);
+
+  GearmanClient& worker_;
+  std::unique_ptr<GearmanClient> client_;
+  std::string name_{};
+  std::deque<std::string> submitted_{};  // handles of the worker, in the order of submission
+  std::map<std::string, std::string> functions_{};  // of the jobs in flight, by the same handles
+  std::map<std::string, std::string> handles_{};    // of the client -> of the worker
+  std::uint64_t ended_ = 0;
+};
+
+}  // namespace gearstalk::ctl

@@ -1,0 +1,151 @@
+#include "admin/ctl/report.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "admin/ctl/exit.h"
+#include "admin/ctl/text.h"
+#include "broker/base/clock.h"
+
+namespace gearstalk::ctl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Time Now() { return SystemClock().Now(); }
+
+std::string Printable(const std::string& bytes) {
+  return IsUtf8(bytes) ? bytes : "base64:" + ToBase64(bytes);
+}
+
+// Beside the file and renamed: it is whole or not there.
+bool WriteFile(const std::string& path, const std::string& text) {
+  const std::string beside = path + ".new";
+  std::FILE* const file = std::fopen(beside.c_str(), "w");
+  if (file == nullptr) return false;
+  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  return std::fclose(file) == 0 && written && std::rename(beside.c_str(), path.c_str()) == 0;
+}
+
+}  // namespace
+
+void Report::Counts::Add(transfer::JobState state) {
+  if (state == transfer::JobState::kDelayed) {
+    ++delayed;
+  } else if (state == transfer::JobState::kBuried) {
+    ++buried;
+  } else {
+    ++ready;
+  }
+}
+
+void Report::AddOptions(CLI::App& app) {
+  app.add_option("--report", file_, "Write what was done to a file, as JSON");
+  app.add_option("--progress", progress_s_, "Seconds between lines of progress; 0: none")
+      ->check(CLI::NonNegativeNumber);
+}
+
+void Report::Begin() {
+  if (progress_s_ < 0) progress_s_ = isatty(2) != 0 ? 1 : 10;
+  began_ = Now();
+  next_ = began_ + progress_s_ * kSecond;
+}
+
+void Report::Found(const transfer::Job& job) {
+  found.Add(job.state);
+  found_bytes += job.body.size();
+  const auto tube = tubes_.find(job.tube);
+  (tube == tubes_.end() ? tubes_[std::string(job.tube)] : tube->second).Add(job.state);
+}
+
+void Report::Moved(const transfer::Job& job) {
+  ++done;
+  Found(job);
+}
+
+void Report::TakeMark(const transfer::Mark& mark, const transfer::Mark& before) {
+  done = mark.moved - before.moved;
+  joined = mark.joined - before.joined;
+  refused = mark.refused - before.refused;
+  altered = mark.altered - before.altered;
+  uncertain = mark.uncertain;
+  for (const transfer::MarkedJob& job : mark.jobs) {
+    jobs.push_back({Printable(job.key), Printable(job.tube), job.job,
+                    std::string(transfer::kOutcomeNames[static_cast<std::size_t>(job.kind) % 5]),
+                    job.text});
+  }
+}
+
+void Report::Progress(std::uint64_t jobs_done, std::uint64_t bytes) {
+  if (progress_s_ == 0) return;
+  const Time now = Now();
+  if (now < next_) return;
+  next_ = now + progress_s_ * kSecond;
+  const double seconds = static_cast<double>(now - began_) / kSecond;
+  const std::string of = command_ == "import" ? fmt::format(" of {}", found.jobs()) : "";
+  fmt::print(stderr, "{}: {}{} jobs, {} MB, {:.0f} jobs/s\n", command_, jobs_done, of,
+             bytes / 1'000'000, seconds > 0 ? static_cast<double>(jobs_done) / seconds : 0.0);
+}
+
+int Report::End(int exit, const std::string& error) {
+  const bool rest = joined + refused + altered + uncertain + left > 0 || damaged;
+  if (exit == kDone && rest) exit = kDoneWithRest;
+  if (!error.empty()) fmt::print(stderr, "gearstalkctl: {}\n", error);
+  if (!file_.empty() && !Write(exit)) {
+    fmt::print(stderr, "gearstalkctl: --report {}: cannot be written\n", file_);
+    if (exit == kDone || exit == kDoneWithRest) exit = kFailed;
+  }
+  fmt::print("{}: {} {}, {} already there, {} joined, {} refused, {} uncertain, {} notes{}\n",
+             command_, done, verb_, already, joined, refused, uncertain, notes_.size(),
+             command_ == "import" ? "" : fmt::format(", {} left", left));
+  return exit;
+}
+
+bool Report::Write(int exit) const {
+  Json json = {{"command", command_},
+               {"source", source},
+               {"to", to},
+               {"dry_run", dry_run},
+               {"resumed", resumed}};
+  json["seconds"] = static_cast<double>((Now() - began_) / kMillisecond) / 1000.0;
+  json["exit"] = exit;
+  json["ids"] = ids;
+  json["found"] = {{"jobs", found.jobs()},
+                   {"ready", found.ready},
+                   {"delayed", found.delayed},
+                   {"buried", found.buried},
+                   {"bytes", found_bytes}};
+  json[verb_] = done;
+  json["already"] = already;
+  json["joined"] = joined;
+  json["refused"] = refused;
+  json["altered"] = altered;
+  json["uncertain"] = uncertain;
+  json["left"] = left;
+  json["tubes"] = Json::array();
+  for (const auto& [tube, counts] : tubes_) {
+    json["tubes"].push_back({{"tube", Printable(tube)},
+                             {"ready", counts.ready},
+                             {"delayed", counts.delayed},
+                             {"buried", counts.buried}});
+  }
+  json["notes"] = Json::array();
+  for (const Note& note : notes_) {
+    json["notes"].push_back(
+        {{"kind", note.kind}, {"where", note.where}, {"text", Printable(note.text)}});
+  }
+  json["jobs"] = Json::array();
+  for (const ReportedJob& job : jobs) {
+    json["jobs"].push_back({{"key", job.key},
+                            {"tube", job.tube},
+                            {"job", job.job},
+                            {"outcome", job.outcome},
+                            {"text", job.text}});
+  }
+  return WriteFile(file_, json.dump(1) + "\n");
+}
+
+}  // namespace gearstalk::ctl

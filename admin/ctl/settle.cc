@@ -1,0 +1,45 @@
+#include "admin/ctl/settle.h"
+
+namespace gearstalk::ctl {
+namespace {
+
+// Buried by us, and by nobody else since: who buries a job reserves it first. beanstalkd counts one
+// bury more each time that it starts.
+bool HasOurMark(const SettleFacts& held, const OldJob& there) {
+  return held.was == transfer::JobState::kReady && there.state == OldJob::State::kBuried &&
+         there.reserves == held.reserves + 1 && there.buries > held.buries;
+}
+
+// Delayed and buried jobs are not touched before they are deleted; a ready one is so again when the
+// old server died and had not stored our mark.
+bool IsAsItWas(const SettleFacts& held, const OldJob& there) {
+  const OldJob::State was = held.was == transfer::JobState::kDelayed  ? OldJob::State::kDelayed
+                            : held.was == transfer::JobState::kBuried ? OldJob::State::kBuried
+                                                                      : OldJob::State::kReady;
+  return there.state == was && there.reserves == held.reserves && there.buries == held.buries;
+}
+
+}  // namespace
+
+Settlement Settle(const SettleFacts& held, const OldJob& there) {
+  if (there.state == OldJob::State::kGone && held.server_lost_all) {
+    return held.connected ? Settlement::kCommit : Settlement::kCommitUncertain;
+  }
+  const bool dead_connection = held.was == transfer::JobState::kReady &&
+                               there.state == OldJob::State::kReserved &&
+                               there.reserves == held.reserves + 1;
+  if (dead_connection) return Settlement::kWait;
+  if (held.phase == 1) return HasOurMark(held, there) ? Settlement::kGoOn : Settlement::kDrop;
+  if (HasOurMark(held, there) || IsAsItWas(held, there)) return Settlement::kDelete;
+  if (there.state != OldJob::State::kGone) return Settlement::kDrop;
+  return held.due ? Settlement::kCommitUncertain : Settlement::kCommit;
+}
+
+Settlement SettleHandle(const HandleFacts& facts) {
+  // Another process gives the same handles to other jobs.
+  if (!facts.same_server) return Settlement::kCommitUncertain;
+  if (facts.known) return Settlement::kDrop;
+  return facts.shared ? Settlement::kCommitUncertain : Settlement::kCommit;
+}
+
+}  // namespace gearstalk::ctl

@@ -1,0 +1,208 @@
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "admin/ctl/channel.h"
+
+namespace gearstalk::ctl {
+namespace {
+
+Status Failed(const std::string& what, const Address& address, int error) {
+  return {Code::kIo, fmt::format("{} {}: {}", what, address.text, std::strerror(error))};
+}
+
+class SocketChannel : public Channel {
+ public:
+  SocketChannel(int fd, Address address) : fd_(fd), address_(std::move(address)) {}
+  ~SocketChannel() override { ::close(fd_); }
+
+  Status Write(std::string_view bytes) override {
+    while (!bytes.empty()) {
+      const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent < 0 && errno == EINTR) continue;
+      if (sent < 0) return Failed("sending to", address_, errno);
+      bytes.remove_prefix(static_cast<std::size_t>(sent));
+    }
+    return {};
+  }
+
+  Status Read(std::string& bytes, int timeout_ms) override {
+    if (Status status = Wait(timeout_ms); !status.ok()) return status;
+    constexpr std::size_t kMost = 256 * 1024;
+    const std::size_t before = bytes.size();
+    bytes.resize(before + kMost);
+    const ssize_t got = ::recv(fd_, bytes.data() + before, kMost, 0);
+    bytes.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    if (got > 0) return {};
+    if (got == 0) return {Code::kIo, address_.text + " closed the connection"};
+    return errno == EINTR ? Status(Code::kNotFound, "interrupted")
+                          : Failed("reading from", address_, errno);
+  }
+
+  std::string Name() const override { return address_.text; }
+  int fd() const override { return fd_; }
+
+ protected:
+  Status Wait(int timeout_ms) const {
+    pollfd each{.fd = fd_, .events = POLLIN, .revents = 0};
+    int ready = 0;
+    do {
+      ready = ::poll(&each, 1, timeout_ms);
+    } while (ready < 0 && errno == EINTR);
+    if (ready > 0) return {};
+    if (ready == 0) return {Code::kNotFound, "nothing came in time"};
+    return Failed("waiting for", address_, errno);
+  }
+
+  const int fd_;
+  const Address address_;
+};
+
+std::string TlsError() {
+  char text[256];
+  ERR_error_string_n(ERR_get_error(), text, sizeof text);
+  return text;
+}
+
+class TlsChannel final : public SocketChannel {
+ public:
+  TlsChannel(int fd, Address address) : SocketChannel(fd, std::move(address)) {}
+  ~TlsChannel() override {
+    SSL_free(ssl_);
+    SSL_CTX_free(context_);
+  }
+
+  Status Start(const Target& target) {
+    context_ = SSL_CTX_new(TLS_client_method());
+    SSL_CTX_set_min_proto_version(context_, TLS1_2_VERSION);
+    SSL_CTX_set_verify(context_, SSL_VERIFY_PEER, nullptr);
+    const bool trusted = target.tls_ca.empty() ? SSL_CTX_set_default_verify_paths(context_) == 1
+                                               : SSL_CTX_load_verify_locations(
+                                                     context_, target.tls_ca.c_str(), nullptr) == 1;
+    if (!trusted) return {Code::kInvalid, "--tls-ca " + target.tls_ca + ": " + TlsError()};
+    if (!target.tls_certificate.empty()) {
+      const std::string& key = target.tls_key.empty() ? target.tls_certificate : target.tls_key;
+      if (SSL_CTX_use_certificate_chain_file(context_, target.tls_certificate.c_str()) != 1 ||
+          SSL_CTX_use_PrivateKey_file(context_, key.c_str(), SSL_FILETYPE_PEM) != 1) {
+        return {Code::kInvalid, "--tls-certificate " + target.tls_certificate + ": " + TlsError()};
+      }
+    }
+    ssl_ = SSL_new(context_);
+    SSL_set_fd(ssl_, fd_);
+    SSL_set_tlsext_host_name(ssl_, address_.host.c_str());
+    if (!address_.host.empty()) {
+      in6_addr ip{};
+      const bool is_ip = inet_pton(AF_INET, address_.host.c_str(), &ip) == 1 ||
+                         inet_pton(AF_INET6, address_.host.c_str(), &ip) == 1;
+      if (is_ip) {
+        X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl_), address_.host.c_str());
+      } else {
+        SSL_set1_host(ssl_, address_.host.c_str());
+      }
+    }
+    if (SSL_connect(ssl_) == 1) return {};
+    return {Code::kIo, "TLS with " + address_.text + ": " + TlsError()};
+  }
+
+  Status Write(std::string_view bytes) override {
+    while (!bytes.empty()) {
+      std::size_t sent = 0;
+      if (SSL_write_ex(ssl_, bytes.data(), bytes.size(), &sent) != 1) {
+        return {Code::kIo, "sending to " + address_.text + ": " + TlsError()};
+      }
+      bytes.remove_prefix(sent);
+    }
+    return {};
+  }
+
+  Status Read(std::string& bytes, int timeout_ms) override {
+    if (SSL_pending(ssl_) == 0) {
+      if (Status status = Wait(timeout_ms); !status.ok()) return status;
+    }
+    constexpr std::size_t kMost = 64 * 1024;
+    const std::size_t before = bytes.size();
+    bytes.resize(before + kMost);
+    std::size_t got = 0;
+    const int read = SSL_read_ex(ssl_, bytes.data() + before, kMost, &got);
+    bytes.resize(before + got);
+    if (read == 1) return {};
+    return {Code::kIo, address_.text + " closed the connection"};
+  }
+
+ private:
+  SSL_CTX* context_ = nullptr;
+  SSL* ssl_ = nullptr;
+};
+
+Result<int> ConnectUnix(const Address& address) {
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  if (address.path.size() >= sizeof name.sun_path) {
+    return Status(Code::kInvalid, address.text + ": the path is too long");
+  }
+  std::memcpy(name.sun_path, address.path.data(), address.path.size());
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd >= 0 && ::connect(fd, reinterpret_cast<sockaddr*>(&name), sizeof name) == 0) return fd;
+  const int error = errno;
+  if (fd >= 0) ::close(fd);
+  return Failed("connecting to", address, error);
+}
+
+Result<int> ConnectTcp(const Address& address) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int failed = ::getaddrinfo(address.host.c_str(), address.port.c_str(), &hints, &found);
+  if (failed != 0) {
+    return Status(Code::kIo, fmt::format("{}: {}", address.text, ::gai_strerror(failed)));
+  }
+  int error = ECONNREFUSED, fd = -1;
+  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
+    fd = ::socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && ::connect(fd, each->ai_addr, each->ai_addrlen) == 0) break;
+    error = errno;
+    if (fd >= 0) ::close(fd);
+    fd = -1;
+  }
+  ::freeaddrinfo(found);
+  if (fd < 0) return Failed("connecting to", address, error);
+  const int on = 1;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  return fd;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Channel>> Connect(const Target& target) {
+  Result<Address> address = Address::Parse(target.address);
+  if (!address.ok()) return address.status();
+  const Result<int> fd =
+      address->host.empty() ? ConnectUnix(address.value()) : ConnectTcp(address.value());
+  if (!fd.ok()) return fd.status();
+  if (!target.tls) {
+    return std::unique_ptr<Channel>(
+        std::make_unique<SocketChannel>(fd.value(), std::move(address.value())));
+  }
+  auto channel = std::make_unique<TlsChannel>(fd.value(), std::move(address.value()));
+  if (Status status = channel->Start(target); !status.ok()) return status;
+  return std::unique_ptr<Channel>(std::move(channel));
+}
+
+Result<std::unique_ptr<Channel>> Connect(const std::string& address) {
+  Target target;
+  target.address = address;
+  return Connect(target);
+}
+
+}  // namespace gearstalk::ctl

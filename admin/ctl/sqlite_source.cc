@@ -1,0 +1,118 @@
+#include <sqlite3.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "admin/ctl/table_source.h"
+
+namespace gearstalk::ctl {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string Quoted(const std::string& name) {
+  std::string quoted = "\"";
+  for (const char c : name) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::optional<std::string_view> Text(sqlite3_stmt* row, int column) {
+  if (column < 0 || sqlite3_column_type(row, column) == SQLITE_NULL) return std::nullopt;
+  const void* const data = sqlite3_column_blob(row, column);
+  const auto size = static_cast<std::size_t>(sqlite3_column_bytes(row, column));
+  return std::string_view(static_cast<const char*>(data), data == nullptr ? 0 : size);
+}
+
+std::optional<std::int64_t> Number(sqlite3_stmt* row, int column) {
+  if (column < 0 || sqlite3_column_type(row, column) == SQLITE_NULL) return std::nullopt;
+  return sqlite3_column_int64(row, column);
+}
+
+class SqliteSource final : public TableSource {
+ public:
+  SqliteSource(std::string path, const SourceOptions& options)
+      : TableSource(options),
+        path_(std::move(path)),
+        table_(options.table.empty() ? "gearman_queue" : options.table) {}
+  ~SqliteSource() override { sqlite3_close(db_); }
+
+  Status Open() {
+    const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX;
+    if (sqlite3_open_v2(path_.c_str(), &db_, flags, nullptr) != SQLITE_OK) return Failed();
+    sqlite3_busy_timeout(db_, 5000);
+    return {};
+  }
+
+  std::string Name() const override { return "sqlite:" + path_; }
+  bool CanRetire() const override { return true; }
+
+  Status Retire() override {
+    sqlite3_close(db_);
+    db_ = nullptr;
+    if (sqlite3_open_v2(path_.c_str(), &db_, SQLITE_OPEN_READWRITE, nullptr) != SQLITE_OK) {
+      return Failed();
+    }
+    const std::string rename =
+        "ALTER TABLE " + Quoted(table_) + " RENAME TO " + Quoted(table_ + "_imported");
+    return sqlite3_exec(db_, rename.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK ? Status()
+                                                                                     : Failed();
+  }
+
+ protected:
+  Status ReadRows(const VisitRow& visit) override {
+    sqlite3_stmt* raw = nullptr;
+    const std::string query = "SELECT * FROM " + Quoted(table_) + " ORDER BY rowid";
+    if (sqlite3_prepare_v2(db_, query.c_str(), -1, &raw, nullptr) != SQLITE_OK) return Failed();
+    const std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)> rows(raw, sqlite3_finalize);
+    const auto column = [&](std::string_view name) {
+      for (int i = 0; i < sqlite3_column_count(raw); ++i) {
+        if (sqlite3_column_name(raw, i) == name) return i;
+      }
+      return -1;
+    };
+    const int unique = column("unique_key"), function = column("function_name"),
+              priority = column("priority"), data = column("data"), when = column("when_to_run");
+    if (unique < 0 || function < 0) {
+      return {Code::kIo, "table " + table_ + " of " + path_ + " is none of gearmand's"};
+    }
+    for (;;) {
+      const int step = sqlite3_step(raw);
+      if (step == SQLITE_DONE) return {};
+      if (step != SQLITE_ROW) return Failed();
+      const Row row{.unique = Text(raw, unique),
+                    .function = Text(raw, function),
+                    .data = Text(raw, data),
+                    .priority = Number(raw, priority),
+                    .when_to_run = Number(raw, when)};
+      if (Status status = visit(row); !status.ok()) return status;
+    }
+  }
+
+ private:
+  Status Failed() const {
+    std::string text = "sqlite:" + path_ + ": " + sqlite3_errmsg(db_);
+    const int code = sqlite3_extended_errcode(db_);
+    if (code == SQLITE_READONLY_ROLLBACK || code == SQLITE_CANTOPEN || code == SQLITE_READONLY ||
+        fs::exists(path_ + "-journal")) {
+      text += "; a hot journal beside the file needs its directory writable";
+    }
+    if ((code & 0xff) == SQLITE_BUSY) return {Code::kInUse, text + ": stop gearmand first"};
+    return {Code::kIo, text};
+  }
+
+  const std::string path_, table_;
+  sqlite3* db_ = nullptr;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Source>> OpenSqlite(const std::string& rest, const SourceOptions& options) {
+  std::error_code error;
+  const std::string path = fs::weakly_canonical(fs::absolute(rest), error).string();
+  if (!fs::exists(path, error)) return Status(Code::kIo, "sqlite:" + rest + ": no such file");
+  auto source = std::make_unique<SqliteSource>(path, options);
+  if (Status status = source->Open(); !status.ok()) return status;
+  return std::unique_ptr<Source>(std::move(source));
+}
+
+}  // namespace gearstalk::ctl

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "admin/ctl/channel.h"
+#include "broker/transfer/frame.h"
+
+namespace gearstalk::ctl {
+
+// Priorities of Gearman's classes HIGH, NORMAL and LOW.
+struct Classes {
+  std::uint32_t high = 512, normal = 65536, low = 131072;
+};
+
+// The tool's side of the transfer speech. Requests that change something gather and go with Sync.
+class TransferClient {
+ public:
+  // Connects to a broker or opens the directory of the target.
+  static Result<std::unique_ptr<TransferClient>> Connect(const Target& target);
+  explicit TransferClient(std::unique_ptr<Channel> channel) : channel_(std::move(channel)) {}
+
+  Result<transfer::MarkOf> Open(const transfer::Opening& opening);
+
+  template <typename Message>
+  void Add(transfer::Type type, const Message& message, std::string_view body = {}) {
+    transfer::AppendFrame(out_, type, message, body);
+  }
+  void AddIds(transfer::Type type, std::vector<std::uint64_t> ids);
+  void AddBytes(std::string_view frames) { out_ += frames; }
+  // Sends what was added and asks for its answer, which ReadAck waits for.
+  Status SendSync();
+  Result<transfer::Ack> ReadAck();
+  // Both. A problem is an error.
+  Result<transfer::Ack> Sync();
+
+  // Asks, and calls `visit` for each frame up to kEnd, which is returned. The views of a frame hold
+  // during the call.
+  using Visit = std::function<Status(const transfer::Frame&)>;
+  template <typename Message>
+  Result<transfer::End> Ask(transfer::Type type, const Message& message, const Visit& visit) {
+    transfer::AppendFrame(out_, type, message);
+    return ReadAll(visit);
+  }
+
+  // What Gearman's classes are at the broker, once a transfer was opened.
+  const Classes& classes() const { return classes_; }
+
+  Status Close() { return channel_->Close(); }
+
+ private:
+  Status Greet();
+  Status Send();
+  // The next frame; its views hold until the next call.
+  Result<transfer::Frame> Next();
+  Result<transfer::End> ReadAll(const Visit& visit);
+
+  std::unique_ptr<Channel> channel_;
+  std::string out_;
+  std::string in_;
+  std::size_t used_ = 0;  // of in_
+  Classes classes_{};
+};
+
+Status AsStatus(const transfer::Ack& refusal);
+
+}  // namespace gearstalk::ctl

@@ -1,0 +1,278 @@
+#include "admin/http/connection.h"
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <iterator>
+#include <utility>
+
+#include "admin/http/server.h"
+
+namespace gearstalk {
+namespace {
+
+constexpr std::size_t kReadAhead = 64 * 1024;  // bytes of later requests that are read
+
+}  // namespace
+
+HttpConnection::HttpConnection(HttpServer& server, int fd, HttpPeer peer)
+    : server_(server),
+      events_(bufferevent_socket_new(server.base(), fd, BEV_OPT_CLOSE_ON_FREE)),
+      peer_(std::move(peer)),
+      active_at_(server.hooks().now()),
+      request_since_(active_at_) {
+  bufferevent_setcb(
+      events_, [](bufferevent*, void* self) { static_cast<HttpConnection*>(self)->OnReadable(); },
+      [](bufferevent*, void* self) { static_cast<HttpConnection*>(self)->OnWritten(); },
+      [](bufferevent*, short what, void* self) {
+        static_cast<HttpConnection*>(self)->OnEvent(what);
+      },
+      this);
+  bufferevent_setwatermark(events_, EV_READ, 0, kReadAhead);
+  bufferevent_enable(events_, EV_READ | EV_WRITE);
+}
+
+HttpConnection::~HttpConnection() {
+  answer_ = {};
+  EndSlices();
+  bufferevent_free(events_);
+}
+
+bool HttpConnection::Overdue(Time now) const {
+  const HttpLimits& limits = server_.limits();
+  switch (state_) {
+    case State::kReading:
+      if (!parser_.begun()) return now - active_at_ > limits.idle;
+      return now - request_since_ > limits.request || now - active_at_ > limits.idle;
+    case State::kTask:
+    case State::kHeld:
+      return false;
+    case State::kFeeding:
+      return Waiting() > 0 && now - active_at_ > limits.feed_idle;
+    case State::kStreaming:
+      return Waiting() > 0 && now - active_at_ > limits.idle;
+    case State::kSending:
+      return Waiting() == 0 || now - active_at_ > limits.idle;
+    case State::kLingering:
+      return now - active_at_ > limits.idle || now - request_since_ > limits.request;
+  }
+  return false;
+}
+
+void HttpConnection::OnReadable() {
+  server_.hooks().begin_round();
+  active_at_ = server_.hooks().now();
+  if (draining_) {
+    evbuffer* input = bufferevent_get_input(events_);
+    evbuffer_drain(input, evbuffer_get_length(input));
+    return;
+  }
+  Read();
+}
+
+void HttpConnection::OnWritten() {
+  server_.hooks().begin_round();
+  active_at_ = server_.hooks().now();
+  if (state_ == State::kStreaming) return server_.slices().Add(*this);
+  if (state_ != State::kSending) return;
+  if (!draining_ || eof_) return Close();
+  // Closing with bytes unread would take the answer back from under the peer.
+  shutdown(bufferevent_getfd(events_), SHUT_WR);
+  state_ = State::kLingering;
+}
+
+// A peer that has said its last word has gone: nobody who speaks HTTP shuts down one half.
+void HttpConnection::OnEvent(short what) {
+  server_.hooks().begin_round();
+  const bool ended = (what & BEV_EVENT_EOF) != 0 && (what & BEV_EVENT_ERROR) == 0;
+  eof_ = true;
+  keep_alive_ = false;
+  if (ended && state_ == State::kReading && Waiting() > 0) state_ = State::kSending;
+  if (!ended || (state_ != State::kSending && state_ != State::kHeld)) Close();
+}
+
+// Also what came behind the last request meanwhile.
+void HttpConnection::Read() {
+  while (state_ == State::kReading && TakeRequest()) continue;
+}
+
+// Whether a request was whole; it has been answered then, or is being answered.
+bool HttpConnection::TakeRequest() {
+  evbuffer* const input = bufferevent_get_input(events_);
+  const bool begun = parser_.begun();
+  while (parser_.state() == HttpParser::State::kHead ||
+         parser_.state() == HttpParser::State::kBody) {
+    const std::size_t there = evbuffer_get_contiguous_space(input);
+    if (there == 0) break;
+    const char* const bytes =
+        reinterpret_cast<const char*>(evbuffer_pullup(input, static_cast<ev_ssize_t>(there)));
+    const bool in_head = parser_.state() == HttpParser::State::kHead;
+    const std::size_t used = parser_.Take({bytes, there});
+    evbuffer_drain(input, used);
+    if (!in_head || parser_.state() != HttpParser::State::kBody) continue;
+    parser_.request().peer = peer_;
+    parser_.set_max_body(server_.site().MaxBody(parser_.request()));
+    if (parser_.state() == HttpParser::State::kBody && parser_.expects_continue()) {
+      Write("HTTP/1.1 100 Continue\r\n\r\n");
+    }
+  }
+  if (!begun) request_since_ = server_.hooks().now();
+  if (parser_.state() == HttpParser::State::kBad) {
+    Refuse();
+    return true;
+  }
+  if (parser_.state() != HttpParser::State::kDone) return false;
+  Dispatch();
+  return true;
+}
+
+void HttpConnection::Dispatch() {
+  HttpRequest& request = parser_.request();
+  keep_alive_ = request.keep_alive && !eof_;
+  head_only_ = request.method == "HEAD";
+  chunked_ = request.chunked_answers;
+  Take(server_.site().Answer(request));
+}
+
+// What follows cannot be told from the request.
+void HttpConnection::Refuse() {
+  parser_.request().peer = peer_;
+  keep_alive_ = false;
+  draining_ = true;
+  head_only_ = parser_.request().method == "HEAD";
+  Take(server_.site().Refuse(parser_.status(), parser_.request()));
+}
+
+void HttpConnection::Take(HttpAnswer answer) {
+  if (answer.task != nullptr || answer.rest != nullptr) {
+    if (!sliced_ && !server_.TakeSlot()) {
+      answer = server_.site().Refuse(503, parser_.request());
+    } else {
+      sliced_ = true;
+    }
+  }
+  answer_ = std::move(answer);
+  if (answer_.task != nullptr) {
+    state_ = State::kTask;
+    return server_.slices().Add(*this);
+  }
+  if (answer_.lsn > server_.hooks().durable()) {
+    state_ = State::kHeld;
+    return;
+  }
+  Deliver();
+}
+
+void HttpConnection::OnDurable() {
+  if (state_ != State::kHeld || answer_.lsn > server_.hooks().durable()) return;
+  Deliver();
+  Read();
+}
+
+std::string HttpConnection::HeadOf(const HttpAnswer& answer, bool chunked, bool bodiless) const {
+  std::string head = fmt::format("HTTP/1.1 {} {}\r\n", answer.status, ReasonOf(answer.status));
+  const auto out = std::back_inserter(head);
+  if (!answer.type.empty() && !bodiless) {
+    fmt::format_to(out, "Content-Type: {}\r\n", answer.type);
+  }
+  for (const auto& [name, value] : answer.headers) {
+    fmt::format_to(out, "{}: {}\r\n", name, value);
+  }
+  if (chunked) {
+    head += "Transfer-Encoding: chunked\r\n";
+  } else if (!bodiless && answer.rest == nullptr && answer.feed == nullptr) {
+    fmt::format_to(out, "Content-Length: {}\r\n", answer.body.size());
+  }
+  head += keep_alive_ ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n";
+  return head;
+}
+
+void HttpConnection::Deliver() {
+  const bool bodiless = answer_.status == 204 || answer_.status == 304;
+  const bool grows = answer_.rest != nullptr || answer_.feed != nullptr;
+  // Without chunks only the end of the connection tells where the body ends.
+  if (grows && !chunked_) keep_alive_ = false;
+  chunked_ = chunked_ && grows && !bodiless;
+  Write(HeadOf(answer_, chunked_ && !head_only_, bodiless));
+  if (head_only_ || bodiless || !grows) {
+    if (!head_only_ && !bodiless) Write(answer_.body);
+    return Finish();
+  }
+  if (!answer_.body.empty()) WriteChunk(answer_.body);
+  if (answer_.feed != nullptr) {
+    state_ = State::kFeeding;
+    return answer_.feed->Begin(*this);
+  }
+  state_ = State::kStreaming;
+  server_.slices().Add(*this);
+}
+
+bool HttpConnection::RunSlice(Time now) {
+  if (state_ == State::kTask) {
+    std::optional<HttpAnswer> found = answer_.task->Advance(now);
+    if (!found) return true;
+    Take(std::move(*found));
+    Read();
+    return false;
+  }
+  // The last slice has not gone yet: OnWritten goes on.
+  if (state_ != State::kStreaming || Waiting() > 0) return false;
+  std::string slice;
+  const bool more = answer_.rest->Advance(slice);
+  if (!slice.empty()) WriteChunk(slice);
+  if (more) return slice.empty();
+  if (chunked_) Write("0\r\n\r\n");
+  Finish();
+  Read();
+  return false;
+}
+
+void HttpConnection::Write(std::string_view bytes) {
+  bufferevent_write(events_, bytes.data(), bytes.size());
+}
+
+void HttpConnection::WriteChunk(std::string_view bytes) {
+  if (chunked_) Write(fmt::format("{:x}\r\n", bytes.size()));
+  Write(bytes);
+  if (chunked_) Write("\r\n");
+}
+
+void HttpConnection::Send(std::string_view text) {
+  if (state_ == State::kFeeding && !text.empty()) WriteChunk(text);
+}
+
+std::size_t HttpConnection::Waiting() const {
+  return evbuffer_get_length(bufferevent_get_output(events_));
+}
+
+// The feed, which may be what calls, ends when what it wrote has left.
+void HttpConnection::End() {
+  if (state_ != State::kFeeding) return;
+  if (chunked_) Write("0\r\n\r\n");
+  keep_alive_ = false;
+  state_ = State::kSending;
+}
+
+void HttpConnection::Finish() {
+  EndSlices();
+  answer_ = {};
+  if (!keep_alive_) {
+    state_ = State::kSending;
+    return;
+  }
+  state_ = State::kReading;
+  parser_ = HttpParser();
+  request_since_ = active_at_ = server_.hooks().now();
+}
+
+void HttpConnection::EndSlices() {
+  server_.slices().Remove(*this);
+  if (std::exchange(sliced_, false)) server_.GiveSlot();
+}
+
+void HttpConnection::Close() { server_.Remove(*this); }
+
+}  // namespace gearstalk

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "admin/http/answer.h"
+#include "admin/http/parser.h"
+#include "admin/http/slices.h"
+
+struct bufferevent;
+struct evbuffer;
+
+namespace gearstalk {
+
+class HttpServer;
+
+// One peer: reads a request, has it answered, sends the answer, and then reads the next one. Owned
+// by the server.
+class HttpConnection final : public HttpSink, public SliceWork {
+ public:
+  HttpConnection(HttpServer& server, int fd, HttpPeer peer);
+  ~HttpConnection();
+  HttpConnection(const HttpConnection&) = delete;
+  HttpConnection& operator=(const HttpConnection&) = delete;
+
+  const HttpPeer& peer() const { return peer_; }
+  bool Overdue(Time now) const;
+
+  bool held() const { return state_ == State::kHeld; }
+  // Its answer leaves if it may.
+  void OnDurable();
+
+  // --- HttpSink
+  void Send(std::string_view text) override;
+  std::size_t Waiting() const override;
+  void End() override;
+
+  // --- SliceWork
+  bool RunSlice(Time now) override;
+
+ private:
+  enum class State : std::uint8_t {
+    kReading,    // a request, or the wait for one
+    kTask,       // the answer is being found
+    kHeld,       // the answer waits to be durable
+    kStreaming,  // more of the body is to be made
+    kFeeding,
+    kSending,    // the last of an answer, behind which the connection ends
+    kLingering,  // all is sent; what the peer still sends is dropped until it has read the answer
+  };
+
+  void OnReadable();
+  void OnWritten();
+  void OnEvent(short what);
+  void Read();
+  bool TakeRequest();
+  void Dispatch();
+  void Refuse();
+  void Take(HttpAnswer answer);
+  void Deliver();
+  std::string HeadOf(const HttpAnswer& answer, bool chunked, bool bodiless) const;
+  void Write(std::string_view bytes);
+  void WriteChunk(std::string_view bytes);
+  void Finish();
+  void EndSlices();
+  void Close();
+
+  HttpServer& server_;
+  bufferevent* const events_;
+  const HttpPeer peer_;
+  HttpParser parser_;
+  HttpAnswer answer_;
+  State state_ = State::kReading;
+  bool head_only_ = false;
+  bool keep_alive_ = true;
+  bool chunked_ = false;
+  bool sliced_ = false;  // has one of the server's slots
+  bool eof_ = false;
+  bool draining_ = false;  // reads and drops what a refused peer still sends
+  Time active_at_;         // last byte read or taken
+  Time request_since_;     // first byte of the request
+};
+
+}  // namespace gearstalk

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "admin/http/request.h"
+
+namespace gearstalk {
+
+// Reads one request of HTTP/1.0 or 1.1 from bytes that come piece by piece. Knows no socket.
+class HttpParser {
+ public:
+  static constexpr std::size_t kMaxHead = 8 * 1024;  // bytes, request line and headers
+
+  enum class State : std::uint8_t {
+    kHead,  // wants more of the head
+    kBody,  // the head is there: set_max_body, and go on
+    kDone,
+    kBad,  // `status` says why; nothing that follows can be understood
+  };
+
+  // Takes what it can from the front of `bytes` and returns how much that was. Stops at the end of
+  // the head and at the end of the request.
+  std::size_t Take(std::string_view bytes);
+
+  State state() const { return state_; }
+  int status() const { return status_; }
+  // The largest body that is taken; a larger one is 413.
+  void set_max_body(std::size_t bytes);
+  // The peer waits for a word before it sends the body.
+  bool expects_continue() const { return expects_continue_; }
+  // Whether a body was announced.
+  bool has_body() const { return chunked_ || length_ > 0; }
+  // Whether some of a request has come.
+  bool begun() const { return state_ != State::kHead || !head_.empty(); }
+
+  HttpRequest& request() { return request_; }
+
+ private:
+  enum class Part : std::uint8_t { kChunkSize, kChunk, kChunkEnd, kTrailer };
+
+  std::size_t TakeHead(std::string_view bytes);
+  std::size_t TakeBody(std::string_view bytes);
+  std::size_t TakeChunked(std::string_view bytes);
+  bool TakeLine(std::string_view bytes, std::size_t& used);
+  bool ParseHead();
+  bool ParseRequestLine(std::string_view line);
+  bool ParseTarget(std::string_view target);
+  bool ParseQuery(std::string_view query);
+  bool ParseHeader(std::string_view line);
+  bool Understand();
+  bool ParseChunkSize();
+  void EndLine();
+  bool Bad(int status);
+
+  State state_ = State::kHead;
+  int status_ = 0;
+  std::string head_;  // what has come of it; of a chunked body the line that has come so far
+  HttpRequest request_;
+  std::string_view authority_;  // of an absolute target, in head_
+  bool expects_continue_ = false;
+  bool chunked_ = false;
+  Part part_ = Part::kChunkSize;
+  std::uint64_t length_ = 0;  // of the body, or of what is left of a chunk
+  std::size_t trailers_ = 0;  // bytes
+  std::size_t max_body_ = 0;
+};
+
+}  // namespace gearstalk

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "admin/http/answer.h"
+#include "admin/http/request.h"
+#include "admin/http/slices.h"
+#include "broker/base/status.h"
+
+struct event;
+struct event_base;
+struct evconnlistener;
+
+namespace gearstalk {
+
+class HttpConnection;
+
+// What is served. Called on the loop's thread, inside a round.
+class HttpSite {
+ public:
+  // By its head: how large a body may be, in bytes.
+  virtual std::size_t MaxBody(const HttpRequest& head) = 0;
+  virtual HttpAnswer Answer(HttpRequest& request) = 0;
+  // To a request that was not understood, or is too much; `request` is what is known of it.
+  virtual HttpAnswer Refuse(int status, const HttpRequest& request) = 0;
+
+ protected:
+  ~HttpSite() = default;
+};
+
+// What the server asks of the loop around it.
+struct HttpHooks {
+  std::function<void()> begin_round;  // before anything else in every callback
+  std::function<Time()> now;
+  std::function<Lsn()> durable;
+};
+
+struct HttpLimits {
+  std::size_t tcp = 64;      // connections
+  std::size_t unix = 16;     // connections over Unix sockets
+  std::size_t sliced = 8;    // answers under way in slices
+  Time idle = 10 * kSecond;  // between two requests, or in which nothing is taken
+  Time request = 20 * kSecond;
+  Time feed_idle = 30 * kSecond;  // in which a feed's peer takes nothing
+};
+
+// HTTP/1.1 on the loop's thread. Limits hold before a request is understood: connections beyond
+// them wait in the backlog, a request has to be whole in time, and what is read of it is bounded.
+class HttpServer {
+ public:
+  HttpServer(event_base* base, HttpSite& site, HttpHooks hooks, SliceQueue& slices,
+             HttpLimits limits = {});
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  // Serves a listening socket, which outlives the server.
+  Status Listen(int fd, bool unix);
+
+  // The durable position has grown: answers that waited for it leave.
+  void OnDurable();
+  // What waits to be durable will not be, or not soon: those connections are closed, so that their
+  // peers know that nobody knows.
+  void AbandonHeld();
+  // Once a second or so: closes who has been silent for too long.
+  void CloseSilent();
+
+  std::size_t connections() const { return connections_.size(); }
+
+  // --- For connections
+  HttpSite& site() { return site_; }
+  const HttpHooks& hooks() const { return hooks_; }
+  const HttpLimits& limits() const { return limits_; }
+  SliceQueue& slices() { return slices_; }
+  event_base* base() { return base_; }
+  // Whether one more answer may be made in slices.
+  bool TakeSlot();
+  void GiveSlot() { --sliced_; }
+  // Destroys it.
+  void Remove(HttpConnection& connection);
+
+ private:
+  struct Listener;
+
+  void Accept(int fd, HttpPeer peer, bool unix);
+  void AdjustListeners();
+  bool Full(bool unix) const;
+  void PauseAccepting();
+
+  event_base* const base_;
+  HttpSite& site_;
+  const HttpHooks hooks_;
+  const HttpLimits limits_;
+  SliceQueue& slices_;
+  std::vector<std::unique_ptr<Listener>> listeners_;
+  std::vector<std::unique_ptr<HttpConnection>> connections_;
+  std::size_t sliced_ = 0;
+  event* again_;  // accepting goes on
+};
+
+}  // namespace gearstalk

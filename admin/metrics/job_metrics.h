@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "admin/metrics/metric_text.h"
+#include "broker/engine/engine.h"
+
+namespace gearstalk {
+
+// A counter that is kept of every tube and of all together.
+struct JobCounter {
+  std::string_view name;       // of all: "gearstalkd_..."
+  std::string_view tube_name;  // of a tube: "gearstalkd_tube_..."
+  std::string_view help;
+  std::uint64_t JobCounts::*count = nullptr;
+  std::uint64_t PolicyCounts::*policy_count = nullptr;  // instead of `count`
+
+  std::uint64_t Of(const EngineStats& stats) const {
+    return count == nullptr ? stats.*policy_count : stats.*count;
+  }
+  std::uint64_t Of(const Tube& tube) const {
+    return count == nullptr ? tube.policy_state().counts.*policy_count : tube.*count;
+  }
+};
+std::span<const JobCounter> JobCounters();
+
+// What jobs are counted by, in this order.
+inline constexpr std::string_view kJobStates[] = {"ready", "reserved", "delayed", "buried"};
+
+// What is counted of all jobs.
+void AddJobs(const Engine& engine, MetricText& text);
+void AddSchedules(const Engine& engine, MetricText& text);
+
+}  // namespace gearstalk

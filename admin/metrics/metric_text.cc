@@ -1,0 +1,62 @@
+#include "admin/metrics/metric_text.h"
+
+#include <prometheus/text_serializer.h>
+
+#include <limits>
+
+namespace gearstalk {
+
+using prometheus::ClientMetric;
+using prometheus::MetricType;
+
+MetricText& MetricText::Begin(MetricType type, std::string_view name, std::string_view help) {
+  families_.push_back({std::string(name), std::string(help), type, {}});
+  return *this;
+}
+
+MetricText& MetricText::Gauge(std::string_view name, std::string_view help) {
+  return Begin(MetricType::Gauge, name, help);
+}
+
+MetricText& MetricText::Counter(std::string_view name, std::string_view help) {
+  return Begin(MetricType::Counter, name, help);
+}
+
+MetricText& MetricText::Add(double value, Labels labels) {
+  prometheus::MetricFamily& family = families_.back();
+  ClientMetric& metric = family.metric.emplace_back();
+  for (const auto& [name, text] : labels) {
+    metric.label.push_back({std::string(name), std::string(text)});
+  }
+  (family.type == MetricType::Gauge ? metric.gauge.value : metric.counter.value) = value;
+  return *this;
+}
+
+MetricText& MetricText::Histogram(std::string_view name, std::string_view help,
+                                  std::span<const Time> bounds,
+                                  std::span<const std::uint64_t> counts, double sum_seconds) {
+  Begin(MetricType::Histogram, name, help);
+  ClientMetric::Histogram& histogram = families_.back().metric.emplace_back().histogram;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    histogram.sample_count += counts[i];
+    const double bound = i < bounds.size()
+                             ? static_cast<double>(bounds[i]) / static_cast<double>(kSecond)
+                             : std::numeric_limits<double>::infinity();
+    histogram.bucket.push_back({histogram.sample_count, bound});
+  }
+  histogram.sample_sum = sum_seconds;
+  return *this;
+}
+
+std::string MetricText::Take() {
+  std::string text = prometheus::TextSerializer().Serialize(families_);
+  if (!families_.empty() && families_.front().name == continued_) {
+    // "# HELP ..." and "# TYPE ..." were said.
+    for (int line = 0; line < 2; ++line) text.erase(0, text.find('\n') + 1);
+  }
+  families_.clear();
+  continued_.clear();
+  return text;
+}
+
+}  // namespace gearstalk

@@ -1,0 +1,183 @@
+#include "admin/metrics/metrics.h"
+
+#include <optional>
+
+#include "admin/metrics/job_metrics.h"
+#include "admin/metrics/metric_text.h"
+#include "admin/metrics/process_metrics.h"
+#include "admin/metrics/replica_metrics.h"
+#include "admin/metrics/tube_metrics.h"
+
+namespace gearstalk {
+namespace {
+
+void AddConnections(const MetricsSources& sources, const ServerCounts& server, MetricText& text) {
+  const EngineStats stats = sources.engine.Stats();
+  text.Gauge("gearstalkd_connections", "Open connections by the protocol they speak.");
+  std::size_t undecided = sources.connections.Count();
+  for (const Protocol* protocol : sources.protocols) {
+    text.Add(protocol->connections(), {{"protocol", protocol->name()}});
+    undecided -= std::min(undecided, protocol->connections());
+  }
+  text.Add(undecided, {{"protocol", "undecided"}});
+  text.Gauge("gearstalkd_connections_by_role",
+             "Open connections that have put (producer), that have reserved or can do a function "
+             "(worker), and that wait for a job now (waiting).")
+      .Add(stats.producers, {{"role", "producer"}})
+      .Add(stats.workers, {{"role", "worker"}})
+      .Add(stats.waiting, {{"role", "waiting"}});
+  text.Counter("gearstalkd_connections_accepted_total", "Connections since the start.")
+      .Add(sources.connections.Total());
+  text.Gauge("gearstalkd_connections_of_busiest_address",
+             "Open connections of the address that has the most; Unix sockets have none.")
+      .Add(server.connections_of_busiest_address);
+  text.Gauge("gearstalkd_connections_stalled",
+             "Open connections whose commands wait until what was answered has left.")
+      .Add(server.stalled_connections);
+  text.Counter("gearstalkd_log_lines_dropped_total",
+               "Lines that were not logged because the log was not read fast enough.")
+      .Add(server.dropped_log_lines);
+  text.Counter("gearstalkd_output_stalls_total",
+               "Times that a client's commands had to wait until it had read what was sent to it.")
+      .Add(server.output_stalls);
+  text.Counter("gearstalkd_received_bytes_total", "Bytes read from clients.")
+      .Add(server.received_bytes);
+  text.Counter("gearstalkd_sent_bytes_total", "Bytes sent to clients.").Add(server.sent_bytes);
+}
+
+void AddCommands(const MetricsSources& sources, MetricText& text) {
+  text.Counter("gearstalkd_commands_total", "Well-formed commands by protocol and verb.");
+  for (const Protocol* protocol : sources.protocols) {
+    protocol->VisitCounts([&](std::string_view verb, std::uint64_t count) {
+      text.Add(count, {{"protocol", protocol->name()}, {"verb", verb}});
+    });
+  }
+}
+
+void AddRefused(const EngineStats& stats, const ServerCounts& server, MetricText& text) {
+  text.Counter("gearstalkd_refused_total",
+               "Jobs, connections and commands that were refused, by reason.");
+  for (const auto& [code, reason] : kJobRefusals) {
+    text.Add(stats.refused[static_cast<std::size_t>(code)], {{"reason", reason}});
+  }
+  text.Add(stats.refused_memory, {{"reason", "tube_memory"}});
+  for (const auto& [reason, count] : server.refused) text.Add(count, {{"reason", reason}});
+}
+
+void AddLimits(const EngineLimits& limits, const ServerCounts& server, MetricText& text) {
+  text.Gauge("gearstalkd_job_memory_limit_bytes",
+             "Memory of all jobs at which new ones are refused; 0: no limit.")
+      .Add(limits.memory);
+  text.Gauge("gearstalkd_tubes_limit", "Most tubes; 0: no limit.").Add(std::uint64_t{limits.tubes});
+  text.Gauge("gearstalkd_connections_limit",
+             "Most connections, as configured or as descriptors allow.")
+      .Add(server.most_connections);
+  text.Gauge("gearstalkd_connections_per_address_limit",
+             "Most connections from one address; 0: no limit.")
+      .Add(server.connections_per_address_limit);
+  text.Gauge("gearstalkd_output_limit_bytes",
+             "What may wait for a client that does not read before its commands wait.")
+      .Add(server.output_limit);
+  if (server.certificate_end == 0) return;
+  text.Gauge("gearstalkd_tls_certificate_end_timestamp_seconds",
+             "End of the TLS certificate, in seconds since 1970.")
+      .Add(server.certificate_end);
+}
+
+void AddJournal(const Journal& journal, MetricText& text) {
+  if (!journal.Persistent()) return;
+  const JournalStats stats = journal.Stats();
+  const SegmentStats segments = journal.Segments();
+  text.Gauge("gearstalkd_journal_failed", "1 when the disk failed: a restart is needed.")
+      .Add(std::uint64_t{stats.failed});
+  text.Gauge("gearstalkd_journal_full", "1 while the disk has no space for new jobs.")
+      .Add(std::uint64_t{stats.full});
+  text.Counter("gearstalkd_journal_appended_records_total", "Records appended.").Add(stats.appends);
+  text.Counter("gearstalkd_journal_appended_bytes_total", "Bytes appended.")
+      .Add(stats.appended_bytes);
+  text.Counter("gearstalkd_journal_writes_total", "Writes to the disk.").Add(stats.batches);
+  text.Histogram("gearstalkd_journal_sync_seconds", "How long syncs of the disk took.",
+                 SyncTimes::kBounds, stats.sync_times.counts,
+                 static_cast<double>(stats.sync_times.sum) / static_cast<double>(kSecond));
+  text.Counter("gearstalkd_journal_compacted_records_total",
+               "Records carried forward out of old segments.")
+      .Add(segments.migrated);
+  text.Counter("gearstalkd_journal_compacted_bytes_total",
+               "Bytes carried forward out of old segments.")
+      .Add(segments.migrated_bytes);
+  text.Counter("gearstalkd_journal_released_segments_total", "Segments that were no longer needed.")
+      .Add(segments.released);
+  text.Gauge("gearstalkd_journal_segments", "Segment files.").Add(segments.count);
+  text.Gauge("gearstalkd_journal_disk_bytes", "Bytes of all segment files.")
+      .Add(segments.stored_bytes);
+  text.Gauge("gearstalkd_journal_live_bytes", "Bytes of records that still say something.")
+      .Add(segments.live_bytes);
+  text.Gauge("gearstalkd_journal_waiting_bytes", "Bytes appended and not yet written.")
+      .Add(journal.WaitingBytes());
+}
+
+}  // namespace
+
+// First all tubes are looked at, then the totals are said, then family after family of the tubes
+// that have a name.
+class Metrics::Reading final : public HttpBody {
+ public:
+  Reading(Metrics& metrics, bool all_tubes)
+      : metrics_(metrics),
+        now_(metrics.sources_.now()),
+        all_tubes_(all_tubes || engine().Stats().tubes <= metrics.tubes_),
+        survey_(engine(), all_tubes_ ? 0 : metrics.tubes_, now_, metrics.heat_) {}
+
+  bool Advance(std::string& out) override {
+    if (tubes_) {
+      MetricText text;
+      const bool more = tubes_->Advance(text);
+      out += text.Take();
+      return more;
+    }
+    if (survey_.Advance()) return true;
+    metrics_.heat_ = survey_.heat();
+    metrics_.AddTotals(survey_, now_, out);
+    tubes_.emplace(engine(), now_, all_tubes_ ? std::nullopt : std::optional(survey_.Busiest()));
+    return true;
+  }
+
+ private:
+  const Engine& engine() const { return metrics_.sources_.engine; }
+
+  Metrics& metrics_;
+  const Time now_;
+  const bool all_tubes_;
+  TubeSurvey survey_;
+  std::optional<TubeMetrics> tubes_;
+};
+
+std::unique_ptr<HttpBody> Metrics::Read(bool all_tubes) {
+  return std::make_unique<Reading>(*this, all_tubes);
+}
+
+void Metrics::AddTotals(const TubeSurvey& survey, Time now, std::string& out) const {
+  MetricText text;
+  const ServerCounts server = sources_.server();
+  text.Gauge("gearstalkd_build_info", "1, with what this broker is.")
+      .Add(std::uint64_t{1}, {{"version", sources_.version}, {"commit", sources_.commit}});
+  AddJobs(sources_.engine, text);
+  AddSchedules(sources_.engine, text);
+  text.Gauge("gearstalkd_oldest_ready_job_age_seconds",
+             "Time since the put of the oldest ready job; 0 if none is ready.")
+      .Add(static_cast<double>(now - survey.oldest_ready()) / static_cast<double>(kSecond));
+  AddCommands(sources_, text);
+  AddConnections(sources_, server, text);
+  AddRefused(sources_.engine.Stats(), server, text);
+  AddLimits(sources_.engine.limits(), server, text);
+  AddJournal(sources_.engine.journal(), text);
+  AddReplica(sources_.engine, text);
+  text.Histogram("gearstalkd_loop_lag_seconds",
+                 "How late the loop came to what was due, looked at ten times a second.",
+                 TimeHistogram::kBounds, sources_.lag.lags().counts(),
+                 sources_.lag.lags().sum_seconds());
+  AddProcess(sources_.started, text);
+  out += text.Take();
+}
+
+}  // namespace gearstalk

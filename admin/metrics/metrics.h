@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "admin/http/answer.h"
+#include "admin/metrics/loop_lag.h"
+#include "admin/metrics/tube_survey.h"
+#include "broker/engine/engine.h"
+#include "broker/server/protocol.h"
+
+namespace gearstalk {
+
+// What the server counts and bounds.
+struct ServerCounts {
+  std::uint64_t received_bytes = 0;
+  std::uint64_t sent_bytes = 0;
+  std::uint64_t output_stalls = 0;
+  std::uint64_t stalled_connections = 0;
+  std::uint64_t output_limit = 0;
+  std::uint64_t most_connections = 0;
+  std::uint64_t connections_of_busiest_address = 0;
+  std::uint64_t connections_per_address_limit = 0;
+  std::uint64_t dropped_log_lines = 0;
+  std::uint64_t certificate_end = 0;                                // seconds since 1970; 0: no TLS
+  std::vector<std::pair<std::string_view, std::uint64_t>> refused;  // by reason
+};
+
+// Where the numbers come from; all of it outlives the metrics.
+struct MetricsSources {
+  const Engine& engine;
+  const ConnectionList& connections;
+  const LoopLag& lag;
+  std::vector<const Protocol*> protocols;
+  std::function<ServerCounts()> server;
+  std::function<Time()> now;
+  Time started = 0;
+  std::string version;
+  std::string commit;
+};
+
+// The broker's numbers in Prometheus' text form, docs/operations.md says what they mean. Nothing
+// is walked but the tubes, and those in slices.
+class Metrics {
+ public:
+  explicit Metrics(MetricsSources sources) : sources_(std::move(sources)) {}
+
+  // How many tubes are named, the busiest ones.
+  void set_tubes(std::size_t tubes) { tubes_ = tubes; }
+
+  // A reading; it must not outlive the metrics. `all_tubes`: every tube is named.
+  std::unique_ptr<HttpBody> Read(bool all_tubes);
+
+ private:
+  class Reading;
+
+  void AddTotals(const TubeSurvey& survey, Time now, std::string& out) const;
+
+  const MetricsSources sources_;
+  std::size_t tubes_ = 20;
+  std::shared_ptr<const TubeHeat> heat_;  // of the last survey that ended
+};
+
+}  // namespace gearstalk

@@ -1,0 +1,58 @@
+#include "admin/metrics/replica_metrics.h"
+
+namespace gearstalk {
+namespace {
+
+double Seconds(Time time) { return static_cast<double>(time) / static_cast<double>(kSecond); }
+
+void AddEndpoints(const ReplicaStats& replica, MetricText& text) {
+  text.Gauge("gearstalkd_replica_endpoint", "1: the next call goes to this node of etcd first.");
+  for (const ReplicaStats::Endpoint& each : replica.endpoints) {
+    text.Add(std::uint64_t{each.in_use}, {{"endpoint", each.name}});
+  }
+  text.Gauge("gearstalkd_etcd_db_bytes", "Size of the file of a node of etcd; 0: not known.");
+  for (const ReplicaStats::Endpoint& each : replica.endpoints) {
+    text.Add(each.db_bytes, {{"endpoint", each.name}});
+  }
+}
+
+}  // namespace
+
+void AddReplica(const Engine& engine, MetricText& text) {
+  const Journal& journal = engine.journal();
+  const ReplicaStats* const stats = journal.Replica();
+  if (stats == nullptr) return;
+  const ReplicaStats& replica = *stats;
+  const bool follows = replica.role == ReplicaStats::Role::kFollowing;
+  text.Gauge("gearstalkd_replica_active", "1 while this broker serves.")
+      .Add(std::uint64_t{journal.MayServe()});
+  text.Gauge("gearstalkd_replica_caught_up",
+             "1 on a standby that has read everything and hears etcd.")
+      .Add(std::uint64_t{follows && replica.caught_up && replica.trouble.empty()});
+  text.Gauge("gearstalkd_replica_epoch", "Number of the reign: it rises with each takeover.")
+      .Add(replica.epoch);
+  text.Gauge("gearstalkd_replica_lease_left_seconds",
+             "How long the active broker may serve without another beat.")
+      .Add(Seconds(replica.lease_left));
+  text.Gauge("gearstalkd_replica_behind_batches", "Batches received and not applied.")
+      .Add(replica.behind_batches);
+  text.Counter("gearstalkd_replica_takeovers_total", "Times that this broker became active.")
+      .Add(replica.takeovers);
+  text.Counter("gearstalkd_replica_suspended_total",
+               "Times that this broker was active and had to stop serving for lack of a beat.")
+      .Add(replica.suspensions);
+  text.Counter("gearstalkd_replica_suspended_seconds_total", "Time that it did not serve so.")
+      .Add(Seconds(replica.suspended_time));
+  text.Counter("gearstalkd_replica_append_retries_total",
+               "Appends that were sent to another node of etcd as well.")
+      .Add(replica.append_retries);
+  text.Gauge("gearstalkd_replica_log_bytes", "Bytes of the journal in etcd.")
+      .Add(replica.log_bytes);
+  text.Gauge("gearstalkd_replica_max_bytes", "replica.max_bytes.").Add(replica.max_bytes);
+  text.Gauge("gearstalkd_replica_clock_skew_seconds",
+             "On a standby: the active broker's clock less this one's.")
+      .Add(follows ? Seconds(replica.clock_skew) : 0.0);
+  AddEndpoints(replica, text);
+}
+
+}  // namespace gearstalk

@@ -1,0 +1,114 @@
+#include "admin/metrics/tube_metrics.h"
+
+#include <algorithm>
+
+#include "admin/metrics/job_metrics.h"
+#include "admin/metrics/tube_label.h"
+
+namespace gearstalk {
+namespace {
+
+struct Gauge {
+  std::string_view name;
+  std::string_view help;
+};
+// Before the counters.
+enum : std::size_t { kJobs, kOldestReady, kWorkers, kRetrying, kHeldBack, kGauges };
+constexpr std::array<Gauge, kGauges> kTubeGauges = {
+    {{"gearstalkd_tube_jobs", "Jobs of a tube by state."},
+     {"gearstalkd_tube_oldest_ready_job_age_seconds",
+      "Time since the put of the oldest ready job of a tube; 0 if none is ready."},
+     {"gearstalkd_tube_workers",
+      "Workers that can do the function, and connections that watch the tube and have reserved."},
+     {"gearstalkd_tube_jobs_retrying", "Delayed jobs of a tube that wait for their next attempt."},
+     {"gearstalkd_tube_held_back",
+      "1 while max_running or rate keep a tube from handing out jobs."}}};
+
+std::array<std::uint64_t, 4> JobsOf(const Tube& tube) {
+  return {tube.ready(), tube.reserved(), tube.delayed(), tube.buried()};
+}
+
+void Begin(std::size_t family, MetricText& text) {
+  if (family < kGauges) {
+    text.Gauge(kTubeGauges[family].name, kTubeGauges[family].help);
+  } else {
+    const JobCounter& counter = JobCounters()[family - kGauges];
+    text.Counter(counter.tube_name, counter.help);
+  }
+}
+
+std::string_view NameOf(std::size_t family) {
+  return family < kGauges ? kTubeGauges[family].name : JobCounters()[family - kGauges].tube_name;
+}
+
+}  // namespace
+
+TubeMetrics::TubeMetrics(const Engine& engine, Time now,
+                         std::optional<std::vector<std::uint64_t>> named)
+    : engine_(engine), now_(now), named_(std::move(named)) {}
+
+// Tubes that went meanwhile are left out.
+const Tube* TubeMetrics::NextTube() {
+  if (!named_) {
+    const Tube* tube = engine_.NextTube(cursor_);
+    if (tube != nullptr) cursor_ = tube->id();
+    return tube;
+  }
+  while (place_ < named_->size()) {
+    const std::uint64_t id = (*named_)[place_++];
+    const Tube* tube = engine_.NextTube(id - 1);
+    if (tube != nullptr && tube->id() == id) return tube;
+  }
+  return nullptr;
+}
+
+bool TubeMetrics::Advance(MetricText& text) {
+  Begin(family_, text);
+  if (cursor_ > 0 || place_ > 0) text.GoOn(NameOf(family_));
+  for (std::size_t i = 0; i < kSlice; ++i) {
+    if (const Tube* tube = NextTube()) {
+      AddTube(*tube, text);
+      continue;
+    }
+    if (family_ == kJobs && named_) AddOthers(text);
+    cursor_ = place_ = 0;
+    return ++family_ < kGauges + JobCounters().size();
+  }
+  return true;
+}
+
+void TubeMetrics::AddTube(const Tube& tube, MetricText& text) {
+  const std::string label = TubeLabel(tube);
+  if (family_ >= kGauges) {
+    text.Add(JobCounters()[family_ - kGauges].Of(tube), {{"tube", label}});
+  } else if (family_ == kWorkers) {
+    text.Add(std::uint64_t{tube.workers()}, {{"tube", label}});
+  } else if (family_ == kRetrying) {
+    text.Add(std::uint64_t{tube.policy_state().retrying}, {{"tube", label}});
+  } else if (family_ == kHeldBack) {
+    text.Add(std::uint64_t{tube.held_back() != HeldBack::kNone}, {{"tube", label}});
+  } else if (family_ == kOldestReady) {
+    const Job* oldest = tube.OldestReady();
+    const Time age = oldest == nullptr ? 0 : std::max<Time>(now_ - oldest->created, 0);
+    text.Add(static_cast<double>(age) / static_cast<double>(kSecond), {{"tube", label}});
+  } else {
+    const auto jobs = JobsOf(tube);
+    for (std::size_t state = 0; state < jobs.size(); ++state) {
+      text.Add(jobs[state], {{"tube", label}, {"state", kJobStates[state]}});
+      jobs_[state] += jobs[state];
+    }
+  }
+}
+
+void TubeMetrics::AddOthers(MetricText& text) {
+  const EngineStats stats = engine_.Stats();
+  const std::array<std::uint64_t, 4> all = {stats.ready, stats.reserved, stats.delayed,
+                                            stats.buried};
+  for (std::size_t state = 0; state < all.size(); ++state) {
+    // Tubes of an earlier round of the loop may have had more.
+    text.Add(all[state] - std::min(all[state], jobs_[state]),
+             {{"tube", kOtherTubes}, {"state", kJobStates[state]}});
+  }
+}
+
+}  // namespace gearstalk

@@ -1,0 +1,317 @@
+// The parts of the API that are functions of values: names, cursors, decoders, paths, who may.
+
+#include <gtest/gtest.h>
+
+#include "admin/api/cursor.h"
+#include "admin/api/decode.h"
+#include "admin/api/guard.h"
+#include "admin/api/id_set.h"
+#include "admin/api/json_path.h"
+#include "admin/api/json_scan.h"
+#include "admin/api/names.h"
+#include "admin/api/ring.h"
+
+namespace gearstalk::api {
+namespace {
+
+using namespace std::string_literals;
+
+TEST(NamesTest, ARefSurvivesEveryName) {
+  for (const std::string& name : {"plain"s, "a b"s, "a/b"s, "100%"s, "~x"s, "."s, ".."s, "\\"s,
+                                  "\0\n"s, "\xff"s, "größe"s, "+"s}) {
+    EXPECT_EQ(name, NameOfRef(RefOf(name))) << name;
+    EXPECT_EQ(name, NameOfRef("~" + Base64Url(name))) << name;
+    EXPECT_EQ(std::string::npos, RefOf(name).find_first_of("/\\ ?#"));
+  }
+  EXPECT_EQ("a%20b", RefOf("a b"));
+  EXPECT_EQ(std::nullopt, NameOfRef("%4"));
+  EXPECT_EQ(std::nullopt, NameOfRef("~*"));
+}
+
+TEST(CursorTest, BelongsToItsQuery) {
+  const std::string cursor = Cursor{{1, UINT64_MAX}, "name \xff"}.Encode("q");
+  const auto decoded = Cursor::Decode(cursor, "q", 2);
+  ASSERT_TRUE(decoded.has_value());
+  EXPECT_EQ(UINT64_MAX, decoded->numbers[1]);
+  EXPECT_EQ("name \xff", decoded->text);
+  EXPECT_FALSE(Cursor::Decode(cursor, "r", 2).has_value());
+  EXPECT_FALSE(Cursor::Decode(cursor, "q", 3).has_value());
+  EXPECT_FALSE(Cursor::Decode("", "q", 0).has_value());
+}
+
+TEST(DecodeTest, SaysWhatABodyIs) {
+  EXPECT_EQ("json", Decode("[1]", "auto").as);
+  EXPECT_EQ("php", Decode("a:0:{}", "auto").as);
+  EXPECT_EQ("msgpack", Decode("\x81\xa1k\x01", "auto").as);
+  EXPECT_EQ("base64", Decode("eyJhIjogMTIzNDU2fQ==", "auto").as);
+  EXPECT_EQ("text", Decode("hello", "auto").as);
+  EXPECT_EQ("hex", Decode("\xff\x00"s, "auto").as);
+  EXPECT_EQ(Json({{"k", 1}}), Decode("\x81\xa1k\x01", "msgpack").value);
+  EXPECT_EQ("9007199254740993", Decode("9007199254740993", "json").value);
+  EXPECT_EQ("123456789012345678901234567890",
+            Decode("123456789012345678901234567890", "json").value);
+  EXPECT_FALSE(Decode("{", "json").ok());
+  EXPECT_FALSE(Decode(std::string(300'000, ' '), "text").ok());
+}
+
+TEST(DecodeTest, PhpMakesNothingButValues) {
+  const Json value = Decode("O:3:\"Foo\":2:{s:1:\"a\";b:1;s:6:\"\0Foo\0b\";d:0.5;}"s, "php").value;
+  EXPECT_EQ(Json({{"__class", "Foo"}, {"a", true}, {"b", 0.5}}), value);
+  EXPECT_EQ(Json::array({1, nullptr}), Decode("a:2:{i:0;i:1;i:1;N;}", "php").value);
+  EXPECT_EQ(Json({{"5", "x"}}), Decode("a:1:{i:5;s:1:\"x\";}", "php").value);
+  for (const char* bad :
+       {"", "i:5", "i:5;x", "s:9:\"x\";", "s:1:\"xx\";", "a:1:{i:0;}", "a:9:{}",
+        "O:1:\"x\":", "b:2;", "x:1;", "a:4294967295:{", "i:99999999999999999999;"}) {
+    EXPECT_FALSE(Decode(bad, "php").ok()) << bad;
+  }
+}
+
+TEST(DecodeTest, BoundsDepthAndNumber) {
+  for (const std::string_view as : {"json", "msgpack", "php"}) {
+    std::string deep;
+    for (int i = 0; i < 70; ++i)
+      deep += as == "json" ? "[" : as == "msgpack" ? "\x91" : "a:1:{i:0;";
+    EXPECT_FALSE(Decode(deep, as).ok()) << as;
+  }
+  std::string many = "[0";
+  for (int i = 0; i < 10'000; ++i) many += ",0";
+  EXPECT_FALSE(Decode(many + "]", "json").ok());
+}
+
+// The value at a path, read in slices of so many bytes.
+std::string ValueAt(std::string_view path, std::string_view text, std::size_t slice) {
+  const JsonPath steps = JsonPath::Parse(path).value();
+  const std::function<void(std::string_view)> no_matter = [](std::string_view) {};
+  JsonScan scan(steps, no_matter);
+  while (!scan.Read(text, slice)) continue;
+  return std::string(scan.value());
+}
+
+TEST(JsonScanTest, FindsValues) {
+  const std::string text =
+      R"( {"a" : {"b": [10, {"c": "x\"]", "\u0064": [ ] }], "e": 1e3}, "a2":null} )";
+  const std::pair<std::string_view, std::string_view> cases[] = {
+      {"$.a.b[0]", "10"},
+      {"$.a.b[1].c", R"("x\"]")"},
+      {"$['a'].b[1][\"c\"]", R"("x\"]")"},
+      {"$.a.b[1].d", "[ ]"},
+      {"$.a.e", "1e3"},
+      {"$.a2", "null"},
+      {"$.b", ""},
+      {"$.a.b[2]", ""},
+      {"$.a[0]", ""},
+      {"$.a.b.c", ""},
+      {"$.a.b[0].c", ""},
+      {"$[0]", ""}};
+  for (const std::size_t slice : {1U, 7U, 1000U}) {
+    for (const auto& [path, value] : cases) EXPECT_EQ(value, ValueAt(path, text, slice)) << path;
+    EXPECT_EQ(text.substr(1, text.size() - 2), ValueAt("$", text, slice));
+    EXPECT_EQ("3", ValueAt("$.a", R"({"a":1,"b":2,"a":3})", slice));
+    EXPECT_EQ("", ValueAt("$.a.b", R"({"a":{"b":1},"a":{}})", slice));
+  }
+}
+
+TEST(JsonScanTest, TakesWhatTheParserTakes) {
+  const std::string deep(128, '[');
+  const std::string closed(128, ']');
+  const std::string texts[] = {"",
+                               " ",
+                               "1",
+                               "-",
+                               "-0",
+                               "01",
+                               "1.",
+                               "1.5",
+                               ".5",
+                               "1e",
+                               "1e+5",
+                               "1e999",
+                               "-1e999",
+                               "tru",
+                               "true",
+                               "nul",
+                               "\"",
+                               "\"a",
+                               "\"a\"",
+                               "\"\\x\"",
+                               "\"\\u12\"",
+                               "\"\\ud800\"",
+                               "\"\\udc00\"",
+                               "\"\\ud83d\\ude00\"",
+                               "\"\\ud83dx\"",
+                               "\"\xff\"",
+                               "\"\xc3\xa4\"",
+                               "\"\n\"",
+                               "[",
+                               "[]",
+                               "[1,]",
+                               "[,1]",
+                               "[1 2]",
+                               "[1,2]",
+                               "{",
+                               "{}",
+                               "{\"a\"}",
+                               "{\"a\":}",
+                               "{\"a\":1,}",
+                               "{\"a\":1}",
+                               "{a:1}",
+                               "{\"a\":1}x",
+                               "[1]]",
+                               "\xEF\xBB\xBF[1]",
+                               "null \t\r\n",
+                               "[\"a\" , {\"b\":[]}]",
+                               deep + closed,
+                               deep + "1" + closed,
+                               deep + "[]" + closed,
+                               deep + "[1]" + closed,
+                               deep + "{}" + closed,
+                               deep + "{\"a\":1}" + closed,
+                               std::string(400, '9'),
+                               "\0"s,
+                               "1\0"s};
+  for (const std::string& text : texts) {
+    for (const std::size_t slice : {1U, 1000U}) {
+      EXPECT_EQ(ParseJson(text).has_value(), !ValueAt("$", text, slice).empty()) << text;
+    }
+  }
+}
+
+TEST(JsonScanTest, TextsAreTheParsers) {
+  for (const char* quoted :
+       {R"("")", R"("plain")", R"("\"\\\/\b\f\n\r\t")", R"("\u00e4\u20ac\u0041")",
+        R"("\ud83d\ude00 and \u0000")", R"("a\\u0041")"}) {
+    EXPECT_EQ(ParseJson(quoted)->get<std::string>(), TextOfJsonString(quoted));
+  }
+}
+
+TEST(IdSetTest, ComesBack) {
+  std::vector<std::uint64_t> dense, sparse;
+  for (std::uint64_t i = 0; i < 5000; ++i) {
+    dense.push_back(1000 + i + i / 9);
+    sparse.push_back(1 + i * 1'000'003);
+  }
+  for (const auto& ids : {std::vector<std::uint64_t>{}, {7}, {1, UINT64_MAX >> 1}, dense, sparse}) {
+    IdSet set;
+    set.Add(ids);
+    set.Add(ids);
+    const auto decoded = IdSet::Decode(set.Encode());
+    ASSERT_TRUE(decoded.has_value());
+    for (const std::uint64_t id : ids) EXPECT_TRUE(decoded->Has(id));
+    EXPECT_EQ(set.Encode(), decoded->Encode());
+    EXPECT_FALSE(decoded->Has(999));
+  }
+  IdSet set;
+  set.Add(dense);
+  EXPECT_LT(set.Encode().size(), 800U);
+  set.DropUpTo(dense[4998]);
+  EXPECT_FALSE(set.Has(dense[4998]));
+  EXPECT_TRUE(set.Has(dense[4999]));
+  for (const std::string& bad : {"x"s, "g\x80"s, "g\0"s, "b"s, "b\0\1"s}) {
+    EXPECT_FALSE(IdSet::Decode(bad).has_value());
+  }
+}
+
+TEST(JsonPathTest, IsRefused) {
+  for (const char* bad : {"", "a", "$.", "$a", "$[", "$[x]", "$..a"}) {
+    EXPECT_FALSE(JsonPath::Parse(bad).has_value()) << bad;
+  }
+}
+
+TEST(UsersTest, AreReadFromTheirLines) {
+  const std::string hash(64, 'a');
+  const auto user = User::Parse("anna operator+bodies sha256:" + hash + " mail-*,x");
+  ASSERT_TRUE(user.ok());
+  EXPECT_EQ(Role::kOperator, user.value().grant.role);
+  EXPECT_TRUE(user.value().grant.bodies);
+  EXPECT_TRUE(user.value().grant.Sees("mail-1"));
+  EXPECT_FALSE(user.value().grant.Sees("mail"));
+  EXPECT_FALSE(user.value().grant.Sees("mail-\0x"s));
+  EXPECT_FALSE(user.value().grant.SeesAll());
+  for (const std::string& bad :
+       {""s, "anna"s, "anna boss sha256:" + hash, "anna admin " + hash, "anna admin sha256:aa"s,
+        "anna admin+ sha256:" + hash, "anna none sha256:" + hash}) {
+    EXPECT_FALSE(User::Parse(bad).ok()) << bad;
+  }
+}
+
+HttpRequest Request(HttpRequest::Pairs headers, bool local = true) {
+  HttpRequest request;
+  request.method = "GET";
+  request.headers = std::move(headers);
+  request.peer = {.address = "127.0.0.1", .local = local, .unix = false};
+  return request;
+}
+
+TEST(GuardTest, WrongTokensAreCountedByAddress) {
+  Guard guard;
+  AccessSettings settings;
+  settings.users.push_back({"u", {.role = Role::kViewer}, HashOf("right")});
+  guard.SetAccess(settings);
+  const auto ask = [&](std::string token, Time now) {
+    std::optional<Problem> problem;
+    guard.Identify(Request({{"authorization", "Bearer " + token}}), now, problem);
+    return problem ? std::string(problem->code) : "";
+  };
+  Time now = 1000 * kSecond;
+  EXPECT_EQ("", ask("right", now));
+  for (int i = 0; i < 5; ++i) EXPECT_EQ("unauthenticated", ask("wrong", now));
+  EXPECT_EQ("too-many-requests", ask("wrong", now));
+  EXPECT_EQ("too-many-requests", ask("right", now + 59 * kSecond));
+  EXPECT_EQ("", ask("right", now + 60 * kSecond));
+}
+
+TEST(GuardTest, ASessionEnds) {
+  Guard guard;
+  AccessSettings settings;
+  settings.users.push_back({"u", {.role = Role::kViewer}, HashOf("right")});
+  guard.SetAccess(settings);
+  Caller caller;
+  ASSERT_FALSE(guard.OpenSession("right", kSecond, caller).has_value());
+  const auto who = [&](Time now) {
+    std::optional<Problem> problem;
+    return guard.Identify(Request({{"cookie", "x=y; gearstalk_session=" + caller.session}}), now,
+                          problem);
+  };
+  EXPECT_EQ("u", who(2 * kSecond).user);
+  EXPECT_EQ(Caller::Via::kNobody, who(Guard::kSessionLasts + kSecond).via);
+  ASSERT_FALSE(guard.OpenSession("right", kSecond, caller).has_value());
+  settings.users.clear();
+  guard.SetAccess(settings);
+  EXPECT_EQ("", who(2 * kSecond).user) << "there is no such user any more";
+}
+
+TEST(GuardTest, RatesAreByCaller) {
+  Guard guard;
+  guard.SetAccess({.rate = 10});
+  Caller a, b;
+  a.user = "a";
+  b.user = "b";
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(guard.CountRequest(a, kSecond).has_value());
+  EXPECT_TRUE(guard.CountRequest(a, kSecond).has_value());
+  EXPECT_FALSE(guard.CountRequest(b, kSecond).has_value());
+  EXPECT_FALSE(guard.CountRequest(a, kSecond + kSecond / 10).has_value());
+}
+
+TEST(RingTest, KeepsMeansAndPeaks) {
+  Ring ring(10, 3, 2);
+  ring.KeepPeaks(1);
+  const auto add = [&](Time at, float number) {
+    const float sample[] = {number, number};
+    ring.Add(at, sample);
+  };
+  add(0, 1);
+  add(9, 3);
+  add(10, 7);
+  EXPECT_EQ(0, ring.last());
+  EXPECT_EQ(2, ring.At(0, 0));
+  EXPECT_EQ(3, ring.At(0, 1));
+  add(50, 1);
+  EXPECT_EQ(1, ring.last());
+  add(60, 1);
+  EXPECT_EQ(5, ring.last());
+  EXPECT_EQ(3, ring.first());
+  EXPECT_NE(ring.At(4, 0), ring.At(4, 0)) << "nothing is known";
+}
+
+}  // namespace
+}  // namespace gearstalk::api

@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""gearstalkctl against a real broker: ctl_test.py BROKER GEARSTALKCTL."""
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+
+from broker import Broker, Client
+
+CTL = sys.argv.pop(2)
+BINARY = sys.argv.pop(1)
+
+DONE, REFUSED, BAD_CALL, NOT_REACHABLE, NOT_ALLOWED, NOT_FOUND, NOT_CONFIRMED = range(7)
+
+
+class WithBroker(unittest.TestCase):
+    OPTIONS: tuple[str, ...] = ()
+
+    def setUp(self) -> None:
+        self.broker = Broker(BINARY, *self.OPTIONS)
+
+    def tearDown(self) -> None:
+        self.assertEqual(self.broker.stop(), 0)
+
+    def ctl(self, *arguments: str, expect: int = DONE, text: bytes = b"") -> str:
+        """What the command prints on standard output."""
+        done = subprocess.run([CTL, "--server", f"http://{self.broker.admin}", *arguments],
+                              input=text, capture_output=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, expect, (arguments, done.stdout, done.stderr))
+        return done.stdout.decode()
+
+    def json(self, *arguments: str, **options: Any) -> Any:
+        return json.loads(self.ctl("--json", *arguments, **options))
+
+    def put(self, tube: str, body: str, *options: str) -> str:
+        return self.ctl("put", tube, body, *options).strip()
+
+
+class Jobs(WithBroker):
+    def test_a_put_job_is_listed_with_its_body(self) -> None:
+        number = self.put("mail", '{"to": "ann"}', "--priority", "7")
+        self.assertEqual(self.json("jobs", "mail")["items"][0]["id"], int(number))
+        self.assertIn('"to": "ann"', self.ctl("peek", number))
+        self.assertEqual(self.ctl("peek", number, "--raw"), '{"to": "ann"}')
+        self.assertEqual(self.json("job", number)["priority"], 7)
+
+    def test_a_body_of_any_bytes_comes_from_standard_input(self) -> None:
+        body = bytes(range(256))
+        number = self.ctl("put", "mail", "--file", "-", text=body).strip()
+        done = subprocess.run([CTL, "--server", f"http://{self.broker.admin}", "peek",
+                               number, "--raw"], capture_output=True, timeout=60, check=True)
+        self.assertEqual(done.stdout, body)
+
+    def test_acts_tell_to_how_many_they_were_done(self) -> None:
+        numbers = [self.put("mail", "x") for _ in range(3)]
+        self.assertEqual(self.ctl("bury", *numbers), "buried 3\n")
+        self.assertEqual(self.ctl("kick-job", numbers[0]), "kicked 1\n")
+        self.assertEqual(self.ctl("kick", "mail"), "kicked 2\n")
+        self.assertEqual(self.ctl("delete", *numbers), "deleted 3\n")
+        self.assertEqual(self.ctl("delete", numbers[0], expect=NOT_FOUND), "deleted 0\n")
+
+    def test_move_takes_jobs_to_another_tube(self) -> None:
+        number = self.put("mail", "x")
+        self.ctl("move", number, "--to", "other")
+        self.assertEqual(self.json("job", number)["tube"], "other")
+
+    def test_lists_go_over_pages(self) -> None:
+        client = Client(self.broker.port)
+        self.addCleanup(client.close)
+        client.say("use many")
+        for _ in range(510):
+            client.put("x")
+        self.assertEqual(len(self.json("jobs", "many", "--limit", "505")["items"]), 505)
+
+
+class Operations(WithBroker):
+    def setUp(self) -> None:
+        super().setUp()
+        for _ in range(3):
+            self.put("mail", "x")
+
+    def test_a_number_confirms(self) -> None:
+        self.ctl("clear", "mail", "--count", "2", expect=NOT_CONFIRMED)
+        self.ctl("clear", "mail", expect=NOT_CONFIRMED)
+        self.assertIn("done 3", self.ctl("clear", "mail", "--count", "3"))
+        self.assertEqual(self.json("jobs")["items"], [])
+
+    def test_yes_confirms_any_number(self) -> None:
+        self.ctl("move", "--tube", "mail", "--to", "other", "--yes")
+        self.assertEqual(self.json("tube", "other")["jobs"]["ready"], 3)
+        self.assertEqual(self.json("operations")["items"][0]["action"], "move")
+
+
+class Tubes(WithBroker):
+    def test_the_state_of_a_tube_changes(self) -> None:
+        self.ctl("create", "mail")
+        self.ctl("pause", "mail", "600")
+        self.assertTrue(self.json("tube", "mail")["paused"])
+        self.assertEqual([tube["name"] for tube in self.json("tubes", "--only", "paused")["items"]],
+                         ["mail"])
+        self.ctl("resume", "mail")
+        self.ctl("maxqueue", "mail", "5")
+        self.assertEqual(self.json("tube", "mail")["maxqueue"]["normal"], 5)
+        self.ctl("maxqueue", "mail", "default")
+        self.ctl("drop", "mail")
+        self.ctl("tube", "mail", expect=NOT_FOUND)
+
+    def test_names_cannot_change_a_terminal(self) -> None:
+        self.ctl("create", "a\x1b[31m\u202eb")
+        shown = self.ctl("tubes")
+        self.assertIn("a\\x1b[31m\\u202eb", shown)
+        self.assertNotIn("\x1b", shown)
+
+
+class Server(WithBroker):
+    def test_status_tells_what_needs_attention(self) -> None:
+        number = self.put("mail", "x")
+        self.ctl("bury", number)
+        self.ctl("drain")
+        shown = self.ctl("status", expect=REFUSED)
+        self.assertIn("draining", shown)
+        self.assertIn("1 buried", shown)
+        self.ctl("drain", "--off")
+        self.assertIn("ready", self.ctl("status"))
+
+    def test_a_drain_can_wait_for_the_reserved_jobs(self) -> None:
+        self.ctl("drain", "--wait", "5")
+
+    def test_top_prints_one_frame_where_there_is_no_terminal(self) -> None:
+        self.put("mail", "x")
+        self.assertIn("mail", self.ctl("top", "--once"))
+
+    def test_events_end_after_a_number(self) -> None:
+        lines = self.ctl("--json", "events", "--count", "2").splitlines()
+        self.assertEqual(len(lines), 2)
+        self.assertEqual(json.loads(lines[0])["event"], "server")
+
+    def test_audit_tells_who_did_what(self) -> None:
+        self.put("mail", "x")
+        self.assertEqual(self.json("audit")["items"][0]["action"], "job.put")
+
+    def test_history_is_a_line_of_blocks_or_csv(self) -> None:
+        self.assertIn("jobs_ready", self.ctl("history", "jobs_ready"))
+        self.assertTrue(self.ctl("history", "jobs_ready", "--csv").startswith("time,jobs_ready"))
+
+
+class Calls(WithBroker):
+    def test_wrong_calls_are_told(self) -> None:
+        self.ctl("nonsense", expect=BAD_CALL)
+        self.ctl("peek", expect=BAD_CALL)
+        self.ctl("pause", "mail", "0", expect=BAD_CALL)
+        self.ctl("--at", "nowhere", "status", expect=BAD_CALL)
+        self.ctl("--help")
+        self.ctl("jobs", "--help")
+
+    def test_a_server_that_is_not_there_is_told(self) -> None:
+        done = subprocess.run([CTL, "--server", "http://127.0.0.1:1", "status"], timeout=60,
+                              capture_output=True, check=False)
+        self.assertEqual(done.returncode, NOT_REACHABLE)
+
+    def test_a_new_token_opens_what_its_line_allows(self) -> None:
+        token, line = self.ctl("token", "ann", "viewer").splitlines()
+        self.assertRegex(token, r"^gst_[A-Za-z0-9_-]{43}$")
+        broker = Broker(BINARY, "--console-users", line)
+        self.addCleanup(broker.stop)
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "token")
+            file.write_text(token + "\n")
+            call = [CTL, "--server", f"http://{broker.admin}", "--json"]
+            run = lambda *words: subprocess.run([*call, *words], capture_output=True, timeout=60,
+                                                check=False)
+            self.assertEqual(run("status").returncode, NOT_ALLOWED)
+            with_token = run("--token-file", str(file), "whoami")
+            self.assertEqual(json.loads(with_token.stdout)["user"], "ann")
+            self.assertEqual(run("--token-file", str(file), "put", "t", "x").returncode, NOT_ALLOWED)
+
+    def test_completions_are_read_by_bash(self) -> None:
+        script = self.ctl("completion", "bash")
+        check = subprocess.run(["bash", "-n"], input=script.encode(), timeout=60, check=False)
+        self.assertEqual(check.returncode, 0)
+        self.assertTrue(re.search(r"^#compdef gearstalkctl", self.ctl("completion", "zsh")))
+        self.ctl("completion", "fish")
+
+
+if __name__ == "__main__":
+    unittest.main()

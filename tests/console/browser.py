@@ -1,0 +1,168 @@
+"""Debian's chromium with the console of a broker, for the time of a test."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+PATIENCE = 120.0  # seconds, for what comes at once on an idle machine
+SHOTS = Path(os.environ.get("CONSOLE_SHOTS", "console-shots"))  # where pictures are kept
+SKIPPED = 77
+
+try:
+    from selenium import webdriver
+    from selenium.common.exceptions import WebDriverException
+    from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.remote.webelement import WebElement
+    from selenium.webdriver.support.ui import WebDriverWait
+except ImportError:
+    webdriver = None
+
+CHROMIUM = "/usr/bin/chromium"
+DRIVER = "/usr/bin/chromedriver"
+
+
+def missing() -> str | None:
+    """What of the browser is not installed."""
+    if webdriver is None:
+        return "python3-selenium"
+    return next((path for path in (CHROMIUM, DRIVER) if not shutil.which(path)), None)
+
+
+class Browser:
+    """One window. Everything waits until it can be done."""
+
+    def __init__(self, base: str) -> None:
+        options = webdriver.ChromeOptions()
+        options.binary_location = CHROMIUM
+        for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu",
+                         "--hide-scrollbars", "--disable-background-networking", "--disable-component-update"):
+            options.add_argument(argument)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        self.driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+        self.driver.set_page_load_timeout(PATIENCE)
+        self.driver.set_script_timeout(PATIENCE)
+        self.base = base
+
+    def close(self) -> None:
+        self.driver.quit()
+
+    # --- The window
+
+    def size(self, width: int, height: int = 900) -> None:
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                                    {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
+
+    def system_theme(self, theme: str) -> None:
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia",
+                                    {"features": [{"name": "prefers-color-scheme", "value": theme}]})
+
+    def open(self, address: str, page: str) -> None:
+        """Loads the console anew at a fragment, and waits for its page."""
+        self.driver.get("about:blank")
+        self.driver.get(f"{self.base}/console/{address}")
+        self.on(page)
+
+    def on(self, page: str) -> None:
+        """Waits for a page and its data."""
+        self.until(f"page {page}", lambda: self.css(f'main[data-page="{page}"]') and not self.css('[aria-busy="true"]'))
+
+    def shot(self, name: str) -> None:
+        SHOTS.mkdir(parents=True, exist_ok=True)
+        self.driver.save_screenshot(str(SHOTS / f"{name}.png"))
+
+    def script(self, text: str, *arguments: object) -> object:
+        return self.driver.execute_script(text, *arguments)
+
+    # --- Elements, by data-testid
+
+    def until(self, what: str, holds: Callable[[], object]) -> object:
+        def tried(_: object) -> object:
+            try:
+                return holds()
+            except WebDriverException:
+                return False  # drawn again meanwhile, or not there yet
+        try:
+            return WebDriverWait(self.driver, PATIENCE, 0.1).until(tried)
+        except WebDriverException as error:
+            self.shot("failed")
+            raise AssertionError(f"never came: {what}; the page says: {self.said()}") from error
+
+    def css(self, selector: str) -> list["WebElement"]:
+        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+
+    def all(self, testid: str) -> list["WebElement"]:
+        return self.css(f'[data-testid="{testid}"]')
+
+    def there(self, testid: str) -> bool:
+        return bool(self.all(testid))
+
+    def find(self, testid: str) -> "WebElement":
+        found = self.until(testid, lambda: [element for element in self.all(testid) if element.is_displayed()])
+        return found[0]
+
+    def gone(self, testid: str) -> None:
+        self.until(f"{testid} is gone", lambda: not self.there(testid))
+
+    def text(self, testid: str) -> str:
+        return self.until(f"the text of {testid}", lambda: (self.find(testid).text or " "))
+
+    def says(self, testid: str, part: str) -> None:
+        self.until(f"{testid} says {part!r}", lambda: any(part in element.text for element in self.all(testid)))
+
+    def click(self, testid: str, index: int = 0) -> None:
+        def clicked() -> bool:
+            element = [one for one in self.all(testid) if one.is_displayed() and one.is_enabled()][index]
+            element.click()
+            return True
+        self.until_possible(testid, clicked)
+
+    def until_possible(self, what: str, act: Callable[[], bool]) -> None:
+        def tried() -> bool:
+            try:
+                return act()
+            except IndexError:
+                return False
+        self.until(f"{what} can be used", tried)
+
+    def fill(self, testid: str, text: str) -> None:
+        def filled() -> bool:
+            element = self.find(testid)
+            element.clear()
+            element.send_keys(text)
+            return element.get_attribute("value") == text
+        self.until(f"{testid} holds {text!r}", filled)
+
+    def keys(self, *keys: str) -> None:
+        """Types to whatever has the focus."""
+        for key in keys:
+            self.driver.switch_to.active_element.send_keys(key)
+
+    def focused(self) -> str:
+        """The data-testid of what has the focus."""
+        return self.script("return document.activeElement?.dataset.testid ?? ''")
+
+    def said(self) -> str:
+        return str(self.script("return document.body.innerText"))[:2000]
+
+    # --- What went on
+
+    def complaints(self) -> list[str]:
+        """Errors and policy violations of the browser's log since the last question."""
+        return [entry["message"] for entry in self.driver.get_log("browser")
+                if entry["level"] == "SEVERE" or "Content Security Policy" in entry["message"]]
+
+    def foreign_requests(self) -> list[str]:
+        requested = []
+        for entry in self.driver.get_log("performance"):
+            message = json.loads(entry["message"])["message"]
+            if message["method"] == "Network.requestWillBeSent":
+                requested.append(message["params"]["request"]["url"])
+        return [url for url in requested if not url.startswith((f"{self.base}/", "data:", "about:", "chrome:", "blob:"))]
+
+
+def key(name: str) -> str:
+    return getattr(Keys, name)
