@@ -1,3 +1,5 @@
+#include <string>
+
 #include "proto_beanstalk/handlers.h"
 #include "proto_beanstalk/reply.h"
 #include "proto_beanstalk/session.h"
@@ -49,7 +51,18 @@ Next ReserveJob(Session& session, const Arguments& arguments) {
 }
 
 Next Delete(Session& session, const Arguments& arguments) {
+  // A worker's delete ends the job that it holds.
+  const Job* const job = session.engine().Find(arguments.id);
+  const bool by_operator =
+      job != nullptr && job->holder() != &session && session.OfOperators(job->tube().name());
+  const std::string tube = by_operator ? job->tube().name() : std::string();
   const Outcome outcome = session.engine().Delete(session.now(), session, arguments.id);
+  if (by_operator) {
+    session.NoteAct({.action = "job.delete",
+                     .tube = tube,
+                     .job = arguments.id,
+                     .result = ResultOf(outcome.code)});
+  }
   WriteOutcome(session.out(), outcome, kDeleted);
   return Next::kGoOn;
 }

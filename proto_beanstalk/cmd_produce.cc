@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "proto_beanstalk/handlers.h"
@@ -6,8 +7,20 @@
 
 namespace gearstalk::beanstalk {
 
+namespace {
+
+// The option's limit, or that of the tube if it is smaller.
+std::uint32_t MaxJobSize(Session& session) {
+  const std::uint32_t most = session.protocol().max_job_size();
+  const Policy* const policy = session.used()->policy();
+  return policy == nullptr || policy->max_job_size == 0 ? most
+                                                        : std::min(most, policy->max_job_size);
+}
+
+}  // namespace
+
 Next Put(Session& session, const Arguments& arguments) {
-  if (arguments.body_size > session.protocol().max_job_size()) {
+  if (arguments.body_size > MaxJobSize(session)) {
     session.NoteTooBig();
     return session.SkipBody(std::uint64_t{arguments.body_size} + 2, kJobTooBig);
   }
@@ -19,7 +32,10 @@ Next Put(Session& session, const Arguments& arguments) {
 Next PutBody(Session& session, JobPtr job) {
   if (!job->body_crlf().ends_with("\r\n")) return session.Reply(kExpectedCrlf);
   const Added added = session.engine().Put(session.now(), session, std::move(job));
-  if (!added.ok()) return session.Reply(ErrorReply(added.code));
+  if (!added.ok()) {
+    session.NoteRefused(added.code);
+    return session.Reply(ErrorReply(added.code));
+  }
   session.out().HoldUntil(added.lsn);
   WriteNumber(session.out(), "INSERTED", added.id);
   return Next::kGoOn;

@@ -62,19 +62,20 @@ void Process(Yaml& yaml, const Identity& identity, Time now) {
   yaml.Number("uptime", Seconds(now - identity.started));
 }
 
-void Binlog(Yaml& yaml, const JournalStats& stats) {
-  yaml.Number("binlog-oldest-index", stats.oldest_segment);
-  yaml.Number("binlog-current-index", stats.current_segment);
-  yaml.Number("binlog-records-migrated", stats.migrated);
-  yaml.Number("binlog-records-written", stats.appends);
-  yaml.Number("binlog-max-size", stats.segment_size);
+void Binlog(Yaml& yaml, const Journal& journal) {
+  const SegmentStats segments = journal.Segments();
+  yaml.Number("binlog-oldest-index", segments.oldest);
+  yaml.Number("binlog-current-index", segments.current);
+  yaml.Number("binlog-records-migrated", segments.migrated);
+  yaml.Number("binlog-records-written", journal.Stats().appends);
+  yaml.Number("binlog-max-size", segments.size);
 }
 
 void Machine(Yaml& yaml, const Identity& identity) {
-  yaml.Word("id", identity.instance);
-  yaml.Quoted("hostname", identity.hostname);
-  yaml.Quoted("os", identity.os);
-  yaml.Quoted("platform", identity.platform);
+  yaml.Text("id", identity.instance);
+  yaml.Text("hostname", identity.hostname);
+  yaml.Text("os", identity.os);
+  yaml.Text("platform", identity.platform);
 }
 
 std::string_view StateName(JobState state) {
@@ -93,6 +94,47 @@ std::string_view StateName(JobState state) {
   return "invalid";
 }
 
+// Of a job whose tube has a policy, or that is dead.
+void PolicyOfJob(Yaml& yaml, const Job& job, Time now) {
+  const Policy* const policy = job.tube().policy();
+  if (policy == nullptr && job.origin().empty()) return;
+  const JobExtra& extra = job.extra();
+  const Time expires = job.state() == JobState::kBuried ? kNever : extra.expiry.time;
+  yaml.Number("attempts", extra.attempts);
+  yaml.Number("max-attempts", policy == nullptr ? 0 : policy->attempts);
+  yaml.Number("expires-in", expires == kNever ? 0 : Seconds(expires - now + kSecond - 1));
+  yaml.Quoted("cause", NameOf(extra.cause));
+  yaml.Quoted("origin", job.origin());
+}
+
+std::string_view NameOf(HeldBack why) {
+  switch (why) {
+    case HeldBack::kRunning:
+      return "running";
+    case HeldBack::kRate:
+      return "rate";
+    case HeldBack::kNone:
+      break;
+  }
+  return "none";
+}
+
+void PolicyOfTube(Yaml& yaml, const Tube& tube) {
+  const Policy* const policy = tube.policy();
+  if (policy == nullptr) return;
+  const PolicyState& state = tube.policy_state();
+  yaml.Number("current-jobs-retrying", state.retrying);
+  yaml.Number("total-retries", state.counts.retries);
+  yaml.Number("total-failed", tube.failed);
+  yaml.Number("total-dead", state.counts.dead);
+  yaml.Number("total-expired", state.counts.expired);
+  yaml.Number("total-pruned", state.counts.pruned);
+  yaml.Number("total-duplicates", state.counts.duplicates);
+  yaml.Number("total-copies", state.counts.copies);
+  yaml.Number("max-running", policy->max_running);
+  yaml.Word("held-back", NameOf(tube.held_back()));
+}
+
 }  // namespace
 
 Next Stats(Session& session, const Arguments& /*arguments*/) {
@@ -107,7 +149,7 @@ Next Stats(Session& session, const Arguments& /*arguments*/) {
   yaml.Number("current-tubes", stats.tubes);
   Connections(yaml, stats, protocol.connections());
   Process(yaml, protocol.identity(), session.now());
-  Binlog(yaml, session.engine().journal().Stats());
+  Binlog(yaml, session.engine().journal());
   yaml.Word("draining", session.engine().draining() ? "true" : "false");
   Machine(yaml, protocol.identity());
   WriteYaml(session.out(), yaml.Take());
@@ -121,7 +163,7 @@ Next StatsJob(Session& session, const Arguments& arguments) {
   const JobExtra& extra = job->extra();
   Yaml yaml;
   yaml.Number("id", job->id());
-  yaml.Quoted("tube", job->tube().name());
+  yaml.Text("tube", job->tube().name());
   yaml.Word("state", StateName(job->state()));
   yaml.Number("pri", job->priority);
   yaml.Number("age", Seconds(session.now() - job->created));
@@ -134,6 +176,7 @@ Next StatsJob(Session& session, const Arguments& arguments) {
   yaml.Number("releases", extra.releases);
   yaml.Number("buries", extra.buries);
   yaml.Number("kicks", extra.kicks);
+  PolicyOfJob(yaml, *job, session.now());
   WriteYaml(session.out(), yaml.Take());
   return Next::kGoOn;
 }
@@ -143,7 +186,7 @@ Next StatsTube(Session& session, const Arguments& arguments) {
   const Tube* const tube = engine.FindTube(arguments.tube);
   if (tube == nullptr) return session.Reply(kNotFound);
   Yaml yaml;
-  yaml.Quoted("name", tube->name());
+  yaml.Text("name", tube->name());
   yaml.Number("current-jobs-urgent", tube->urgent());
   yaml.Number("current-jobs-ready", tube->ready());
   yaml.Number("current-jobs-reserved", tube->reserved());
@@ -155,8 +198,9 @@ Next StatsTube(Session& session, const Arguments& arguments) {
   yaml.Number("current-waiting", engine.Waiting(*tube));
   yaml.Number("cmd-delete", tube->deletes);
   yaml.Number("cmd-pause-tube", tube->pauses);
-  yaml.Number("pause", engine.PauseSeconds(*tube));
+  yaml.Number("pause", tube->settings().pause_s);
   yaml.Number("pause-time-left", Seconds(engine.PauseLeft(session.now(), *tube)));
+  PolicyOfTube(yaml, *tube);
   WriteYaml(session.out(), yaml.Take());
   return Next::kGoOn;
 }

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <optional>
+#include <string>
 
 #include "proto_beanstalk/handlers.h"
 #include "proto_beanstalk/reply.h"
@@ -8,6 +9,13 @@
 
 namespace gearstalk::beanstalk {
 namespace {
+
+// What is done to a job; `tube` outlives it.
+OperatorAct ActOnJob(Session& session, std::string_view action, JobId id, std::string& tube) {
+  const Job* const job = session.engine().Find(id);
+  if (job != nullptr) tube = job->tube().name();
+  return {.action = action, .tube = tube, .job = id};
+}
 
 class KickAnswer final : public LongAnswer {
  public:
@@ -30,7 +38,12 @@ class KickAnswer final : public LongAnswer {
  private:
   void Finish(Session& session, Code code) const {
     session.out().HoldUntil(lsn_);
-    if (code != Code::kOk && count_ == 0) {
+    const bool refused = code != Code::kOk && count_ == 0;
+    session.NoteAct({.action = "tube.kick",
+                     .tube = session.used()->name(),
+                     .count = count_,
+                     .result = ResultOf(refused ? code : Code::kOk)});
+    if (refused) {
       session.Reply(ErrorReply(code));
     } else {
       WriteNumber(session.out(), "KICKED", count_);
@@ -53,7 +66,7 @@ class TubesAnswer final : public LongAnswer {
         WriteYaml(session.out(), std::move(rows_));
         return true;
       }
-      if (session.May(right::kAny, tube->name())) list_.TubeItem(tube->name());
+      if (session.May(right::kAny, tube->name())) list_.Item(tube->name());
       last_ = tube->id();
     }
     rows_.Append(list_.Take());
@@ -74,7 +87,7 @@ class WatchedAnswer final : public LongAnswer {
     const std::size_t end = std::min(watched.size(), at_ + kSlice);
     for (; at_ < end; ++at_) {
       const auto& watch = *(watched.begin() + static_cast<std::ptrdiff_t>(at_));
-      list_.TubeItem(watch->tube.name());
+      list_.Item(watch->tube.name());
     }
     rows_.Append(list_.Take());
     if (at_ < watched.size()) return false;
@@ -95,7 +108,11 @@ Next Kick(Session& session, const Arguments& arguments) {
 }
 
 Next KickJob(Session& session, const Arguments& arguments) {
+  std::string tube;
+  OperatorAct act = ActOnJob(session, "job.kick", arguments.id, tube);
   const Outcome outcome = session.engine().KickJob(session.now(), arguments.id);
+  act.result = ResultOf(outcome.code);
+  session.NoteAct(act);
   WriteOutcome(session.out(), outcome, kKicked);
   return Next::kGoOn;
 }
@@ -103,6 +120,9 @@ Next KickJob(Session& session, const Arguments& arguments) {
 Next PauseTube(Session& session, const Arguments& arguments) {
   if (!IsTubeName(arguments.tube)) return session.Reply(kBadFormat);
   const Outcome outcome = session.engine().Pause(session.now(), arguments.tube, arguments.delay_s);
+  session.NoteAct({.action = arguments.delay_s == 0 ? "tube.resume" : "tube.pause",
+                   .tube = arguments.tube,
+                   .result = ResultOf(outcome.code)});
   WriteOutcome(session.out(), outcome, kPaused);
   return Next::kGoOn;
 }

@@ -36,17 +36,46 @@ bool Session::Permitted(const Command& command, const Arguments& arguments) {
   return true;
 }
 
+std::string_view Session::TubeConcerned(const Command& command, const Arguments& arguments) {
+  switch (command.about) {
+    case About::kTube:
+    case About::kWatchedTube:
+      return arguments.tube;
+    case About::kUsed:
+      return used()->name();
+    case About::kJob: {
+      const Job* const job = engine().Find(arguments.id);
+      return job == nullptr ? std::string_view() : job->tube().name();
+    }
+    default:
+      return {};
+  }
+}
+
 // The protocol has no word for it. Every client takes this one for an error of the command, after
 // which the connection can be used.
 Next Session::Refuse(const Command& command, const Arguments& arguments) {
-  wire_.OnRefused(Refusal::kRights);
+  wire_.OnRefused(Refusal::kRights,
+                  {.command = command.name(), .tube = TubeConcerned(command, arguments)});
+  if (command.rights == right::kAdmin) {
+    const std::string_view action = command.verb == Verb::kKickJob ? "job.kick"
+                                    : command.verb == Verb::kKick  ? "tube.kick"
+                                                                   : "tube.pause";
+    NoteAct({.action = action,
+             .tube = TubeConcerned(command, arguments),
+             .job = command.verb == Verb::kKickJob ? arguments.id : 0,
+             .result = "forbidden"});
+  }
   if (command.verb != Verb::kPut) return Reply(kUnknownCommand);
   if (arguments.tail) return Reply(kBadFormat);
   return SkipBody(std::uint64_t{arguments.body_size} + 2, kUnknownCommand);
 }
 
-// Every connection begins with watching "default", and rights may be taken away.
+// Every connection begins with watching "default", and rights may be taken away: they come anew
+// then. What is watched later was allowed when it came.
 void Session::LeaveForbidden() {
+  if (watched_under_ == peer_.access) return;
+  watched_under_ = peer_.access;
   std::vector<std::string> forbidden;
   for (const auto& watch : watched()) {
     if (!May(right::kConsume, watch->tube.name())) forbidden.push_back(watch->tube.name());

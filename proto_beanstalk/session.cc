@@ -47,17 +47,15 @@ bool Session::Leave() { return engine().Leave(now(), *this); }
 
 InputResult Session::OnInput(std::string_view bytes, Scope scope) {
   std::string_view rest = bytes;
-  const std::size_t waiting = out().size();
-  const std::uint64_t much = engine().effort() + kRoundEffort;
+  Turn turn(wire_.share(), out(), engine().effort());
   const auto result = [&](Then then) { return InputResult{bytes.size() - rest.size(), then}; };
-  for (int messages = 1;; ++messages) {
+  for (;;) {
     const Next next = Step(rest, scope);
+    turn.Count();
     if (next != Next::kGoOn) return result(AsThen(next));
     if (state_ != State::kCommand) continue;
     if (scope != Scope::kAll || rest.empty()) return result(Then::kMore);
-    const bool enough = out().size() - waiting > kRoundOutput || messages >= kRoundMessages ||
-                        engine().effort() > much;
-    if (enough) return result(Then::kYield);
+    if (turn.Over(out(), engine().effort())) return result(Then::kYield);
   }
 }
 
@@ -107,6 +105,7 @@ Next Session::RunCommand(std::string_view& rest, Scope scope) {
     return Refuse(*command, arguments);
   }
   protocol_.Count(command->verb);
+  if (Logs(LogLevel::kTrace)) wire_.OnCommand(command->name(), line.text);
   return command->handler(*this, arguments);
 }
 
@@ -225,11 +224,14 @@ Next Session::GoOnAnswering() {
   return Next::kGoOn;
 }
 
-void Session::AppendQueues(std::string& out) const {
-  for (const auto& watch : watched()) {
+std::size_t Session::AppendQueues(std::string& out, std::size_t from, std::size_t most) const {
+  const std::size_t all = watched().size();
+  const std::size_t count = std::min(most, all - std::min(from, all));
+  for (std::size_t i = from; i < from + count; ++i) {
     out += ' ';
-    out += watch->tube.name();
+    out += watched().begin()[static_cast<std::ptrdiff_t>(i)]->tube.name();
   }
+  return count;
 }
 
 }  // namespace gearstalk::beanstalk

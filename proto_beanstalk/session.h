@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "broker/base/log.h"
 #include "broker/engine/consumer.h"
 #include "broker/engine/incoming_job.h"
 #include "broker/server/protocol.h"
@@ -40,7 +41,8 @@ class Session final : public gearstalk::Session, public Consumer {
   void OnEof() override;
   bool Leave() override;
   bool Idle() const override { return !waiting() && held() == 0 && state_ != State::kAnswering; }
-  void AppendQueues(std::string& out) const override;
+  const Peer* Client() const override { return &peer_; }
+  std::size_t AppendQueues(std::string& out, std::size_t from, std::size_t most) const override;
 
   // --- For the engine ----------------------------------------------------------------------------
   void OnReserved(Job& job, Lsn lsn) override;
@@ -60,7 +62,15 @@ class Session final : public gearstalk::Session, public Consumer {
   }
 
   // The body of a put is larger than allowed.
-  void NoteTooBig() { wire_.OnRefused(Refusal::kJobSize); }
+  void NoteTooBig() {
+    wire_.OnRefused(Refusal::kJobSize, {.command = "put", .tube = used()->name()});
+  }
+  void NoteRefused(Code code) { wire_.OnJobRefused(code, used()->name()); }
+  void NoteAct(const OperatorAct& act) { wire_.OnOperatorAct(act); }
+  // Whether the connection is one of operators: rules give it the right `admin` on the tube.
+  bool OfOperators(std::string_view tube) const {
+    return peer_.access != nullptr && peer_.access->Allows(right::kAdmin, tube);
+  }
 
   // Writes a whole reply of one line, CRLF included.
   Next Reply(std::string_view line);
@@ -105,6 +115,8 @@ class Session final : public gearstalk::Session, public Consumer {
   // rights.cc
   bool Permitted(const Command& command, const Arguments& arguments);
   Next Refuse(const Command& command, const Arguments& arguments);
+  // The tube that a refused command is about; empty if it is about none.
+  std::string_view TubeConcerned(const Command& command, const Arguments& arguments);
   void LeaveForbidden();
 
   Next ReadBody(std::string_view& rest);
@@ -124,6 +136,7 @@ class Session final : public gearstalk::Session, public Consumer {
   std::uint64_t to_skip_ = 0;  // bytes of a body
   std::string_view skip_reply_;
   std::unique_ptr<LongAnswer> answer_;
+  std::shared_ptr<const Access> watched_under_;  // the rights that its watches were last held to
 };
 
 }  // namespace gearstalk::beanstalk

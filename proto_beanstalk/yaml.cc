@@ -1,9 +1,8 @@
 #include "proto_beanstalk/yaml.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
-
-#include "proto_beanstalk/parser.h"
 
 namespace gearstalk::beanstalk {
 namespace {
@@ -55,9 +54,56 @@ void AppendEscaped(std::string& out, char c) {
   }
 }
 
+// What a scalar may begin with but has a meaning for YAML there.
+constexpr std::string_view kIndicators = "-?:,[]{}#&*!|>'\"%@`";
+
+// Words that YAML 1.1, YAML 1.2 or a widely used reader takes for something else, in lower case.
+constexpr std::array<std::string_view, 16> kWords = {"~",    "null", "true",  "false", "yes", "no",
+                                                     "on",   "off",  "y",     "n",     "=",   "<<",
+                                                     ".inf", ".nan", "+.inf", "-.inf"};
+
+bool IsWord(std::string_view text) {
+  return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) {
+    return std::equal(word.begin(), word.end(), text.begin(), text.end(), [](char a, char b) {
+      return a == (b >= 'A' && b <= 'Z' ? b - 'A' + 'a' : b);
+    });
+  });
+}
+
+constexpr std::string_view kDigits = "0123456789";
+
+// Decimal, octal, binary, hexadecimal and sexagesimal numbers, floats, and dates. It takes some
+// more texts of the same characters for numbers, such as "1.2.3".
+bool LooksLikeNumber(std::string_view text) {
+  if (text[0] == '+' || text[0] == '-') text.remove_prefix(1);
+  if (text.find_first_of(kDigits) == text.npos) return false;
+  if (text.starts_with("0x") || text.starts_with("0b") || text.starts_with("0o")) {
+    return text.find_first_not_of("0123456789abcdefABCDEF_", 2) == text.npos;
+  }
+  if (text[0] != '.' && kDigits.find(text[0]) == kDigits.npos) return false;
+  if (text.find_first_of(",:+-eE", text.size() - 1) != text.npos) return false;
+  const bool date = text.size() > 4 && text.find_first_not_of(kDigits) == 4 && text[4] == '-';
+  return text.find_first_not_of(date ? "0123456789-+.:TtZz " : "0123456789_,.:+-eE") == text.npos;
+}
+
 bool PlainAscii(char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; }
 
 }  // namespace
+
+bool IsPlainScalar(std::string_view text) {
+  if (text.empty() || text.front() == ' ' || text.back() == ' ' || text.back() == ':') return false;
+  if (kIndicators.find(text[0]) != kIndicators.npos || IsWord(text) || LooksLikeNumber(text)) {
+    return false;
+  }
+  for (std::size_t i = 0; i < text.size();) {
+    const bool ascii = text[i] >= ' ' && text[i] <= '~';
+    const std::size_t size = ascii ? 1 : PrintableSequence(text.substr(i));
+    if (size == 0 || (text[i] == ' ' && text[i + 1] == '#')) return false;
+    if (text[i] == ':' && text[i + 1] == ' ') return false;
+    i += size;
+  }
+  return true;
+}
 
 void AppendQuoted(std::string& out, std::string_view text) {
   out += '"';
@@ -96,12 +142,21 @@ void Yaml::Quoted(std::string_view key, std::string_view text) {
   text_ += '\n';
 }
 
-void Yaml::TubeItem(std::string_view tube) {
+void Yaml::Text(std::string_view key, std::string_view text) {
+  Key(key);
+  Scalar(text);
+}
+
+void Yaml::Item(std::string_view text) {
   text_ += "- ";
-  if (IsTubeName(tube)) {
-    text_ += tube;
+  Scalar(text);
+}
+
+void Yaml::Scalar(std::string_view text) {
+  if (IsPlainScalar(text)) {
+    text_ += text;
   } else {
-    AppendQuoted(text_, tube);
+    AppendQuoted(text_, text);
   }
   text_ += '\n';
 }

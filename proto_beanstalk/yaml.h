@@ -16,8 +16,10 @@ class Yaml {
   // A plain scalar: `word` needs no quotes.
   void Word(std::string_view key, std::string_view word);
   void Quoted(std::string_view key, std::string_view text);
-  // A row of a list: plain if it is a beanstalk tube name, else quoted.
-  void TubeItem(std::string_view tube);
+  // A plain scalar where a YAML reader takes it for this text, else a quoted one.
+  void Text(std::string_view key, std::string_view text);
+  // A row of a list, written like Text.
+  void Item(std::string_view text);
 
   const std::string& text() const { return text_; }
   // What there is; rows that follow go on behind it.
@@ -25,9 +27,14 @@ class Yaml {
 
  private:
   void Key(std::string_view key);
+  void Scalar(std::string_view text);
 
   std::string text_;
 };
+
+// Whether a YAML reader of version 1.1 or 1.2 takes `text` for a string when it stands alone behind
+// "key: " or "- ". Others take it for a number, a date, a truth value, null or syntax.
+bool IsPlainScalar(std::string_view text);
 
 // Appends `text` as a double-quoted scalar. Printable UTF-8 stays as it is, every other byte beyond
 // ASCII becomes \xNN.

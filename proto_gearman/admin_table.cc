@@ -10,7 +10,7 @@ namespace gearstalk::gearman {
 
 // Up to a slice of rows, or of what looking for them takes.
 bool AdminTable::Advance(GearmanSession& session) {
-  const std::uint64_t much = context_.engine.effort() + Session::kRoundEffort;
+  const std::uint64_t much = context_.engine.effort() + TurnShare::kEffort;
   bool whole = false;
   const auto goes_on = [&] {
     return !whole && text_.size() < kSliceBytes && context_.engine.effort() <= much;
@@ -39,9 +39,18 @@ bool AdminTable::AddRow() {
 
 bool AdminTable::AddNextTube() {
   const Tube* tube = context_.engine.NextTube(cursor_);
-  if (tube == nullptr) return false;
+  if (tube == nullptr) return AddNextIdleFunction();
   cursor_ = tube->id();
-  if (context_.engine.Listed(*tube) && Shows(*tube)) AddTube(*tube);
+  if (context_.engine.Listed(*tube) && Shows(tube->name())) AddTube(*tube);
+  return true;
+}
+
+bool AdminTable::AddNextIdleFunction() {
+  const IdleFunctions::Entry* const idle = context_.engine.idle_functions().Next(idle_cursor_);
+  if (idle == nullptr) return false;
+  if (!Shows(idle->name)) return true;
+  AppendName(text_, idle->name);
+  text_ += kind_ == Kind::kStatus ? "\t0\t0\t0\n" : "\t0\t0\t0\t0\n";
   return true;
 }
 
@@ -49,21 +58,29 @@ bool AdminTable::AddNextJob() {
   const Job* job = context_.engine.NextJob(cursor_);
   if (job == nullptr) return false;
   cursor_ = job->id();
-  if (Shows(job->tube())) AddJob(*job);
+  if (Shows(job->tube().name())) AddJob(*job);
   return true;
 }
 
+// A connection may have so many queues that its line takes several slices.
 bool AdminTable::AddNextConnection() {
-  const auto [peer, session] = context_.connections.Next(static_cast<int>(cursor_));
-  if (peer == nullptr) return false;
-  cursor_ = static_cast<std::uint64_t>(peer->fd) + 1;
-  AddConnection(*peer, session);
+  const ConnectionList::Entry next = context_.connections.Next(static_cast<int>(cursor_));
+  const bool ended = listed_.has_value() && (next.peer == nullptr || next.peer->id != *listed_);
+  if (ended) EndConnection();
+  if (next.peer == nullptr) return false;
+  cursor_ = static_cast<std::uint64_t>(next.peer->fd);
+  if (!listed_.has_value()) BeginConnection(*next.peer, next.session);
+  const std::size_t added =
+      next.session == nullptr ? 0 : next.session->AppendQueues(text_, queues_, kSlice);
+  queues_ += added;
+  if (added == kSlice) return true;
+  EndConnection();
+  ++cursor_;
   return true;
 }
 
-bool AdminTable::Shows(const Tube& tube) const {
-  return peer_.access == nullptr ||
-         peer_.access->Allows(right::kObserve | right::kAdmin, tube.name());
+bool AdminTable::Shows(std::string_view tube) const {
+  return peer_.access == nullptr || peer_.access->Allows(right::kObserve | right::kAdmin, tube);
 }
 
 void AdminTable::AddTube(const Tube& tube) {
@@ -91,14 +108,20 @@ void AdminTable::AddJob(const Job& job) {
   text_ += '\n';
 }
 
-void AdminTable::AddConnection(const Peer& peer, const Session* session) {
-  text_ += std::to_string(peer.fd);
+void AdminTable::BeginConnection(const Peer& peer, const Session* session) {
+  listed_ = peer.id;
+  queues_ = 0;
+  // gearmand prints the descriptor. This number is not given out again, and the log has it, too.
+  text_ += std::to_string(peer.id);
   text_ += ' ';
   text_ += peer.address;
   text_ += ' ';
   text_ += session == nullptr ? "-" : session->ClientId();
   text_ += " :";
-  if (session != nullptr) session->AppendQueues(text_);
+}
+
+void AdminTable::EndConnection() {
+  listed_.reset();
   text_ += '\n';
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,19 +28,24 @@ class AdminTable final : public LongAnswer {
  private:
   bool AddRow();
   bool AddNextTube();
+  bool AddNextIdleFunction();
   bool AddNextJob();
   bool AddNextConnection();
-  bool Shows(const Tube& tube) const;
+  bool Shows(std::string_view tube) const;
   void AddTube(const Tube& tube);
   void AddJob(const Job& job);
-  void AddConnection(const Peer& peer, const Session* session);
+  void BeginConnection(const Peer& peer, const Session* session);
+  void EndConnection();
   void AddNumber(std::uint64_t number);
 
   const Kind kind_;
   const Context& context_;
   const Peer& peer_;
-  std::uint64_t cursor_ = 0;  // the last tube or job, by id, or the next descriptor
-  std::string text_;          // of one slice
+  std::uint64_t cursor_ = 0;             // the last tube or job, by id, or the next descriptor
+  std::uint64_t idle_cursor_ = 0;        // the last idle function
+  std::optional<std::uint64_t> listed_;  // id of the connection whose line is not whole yet
+  std::size_t queues_ = 0;               // in that line
+  std::string text_;                     // of one slice
   Output rows_;
 };
 

@@ -2,10 +2,14 @@
 
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "broker/base/wall_clock.h"
+#include "broker/policy/cron.h"
 #include "proto_gearman/numbers.h"
+#include "proto_gearman/payload.h"
 #include "proto_gearman/session.h"
 #include "proto_gearman/text_line.h"
 
@@ -30,7 +34,10 @@ void Submit(GearmanSession& session, Request& request, Engine::Submission submis
   submission.tube = request.arguments.at[0];
   submission.unique_is_body = job->unique() == kBodyIsKey;
   const Added added = session.engine().Submit(session.Now(), session, std::move(job), submission);
-  if (!added.ok()) return session.ReplyError(ErrorOf(added.code));
+  if (!added.ok()) {
+    session.NoteJobRefused(added.code, submission.tube);
+    return session.ReplyError(ErrorOf(added.code));
+  }
   session.out().HoldUntil(added.lsn);
   session.Reply(PacketType::kJobCreated, {session.HandleOf(added.id)});
 }
@@ -79,6 +86,21 @@ void SubmitJobEpoch(GearmanSession& session, Request& request) {
   Submit(session, request, submission);
 }
 
+void SubmitJobSched(GearmanSession& session, Request& request) {
+  const auto& at = request.arguments.at;
+  const Result<Cron> cron = Cron::ParseSched(
+      {.minute = at[2], .hour = at[3], .day = at[4], .month = at[5], .weekday = at[6]});
+  if (!cron.ok()) return session.ReplyError(kInvalidArguments);
+  // The wall clock decides when; from then on the job follows the steady time, as EPOCH does.
+  const Result<TimeZone> zone = FindTimeZone(session.context().options.time_zone);
+  const Time wall = session.engine().WallTime(session.Now());
+  const auto next = zone.ok() ? cron.value().Next(wall / kSecond, zone.value()) : std::nullopt;
+  if (!next.has_value()) return session.ReplyError(kInvalidArguments);
+  Engine::Submission submission;
+  submission.due = Later(session.Now(), *next * kSecond - wall);
+  Submit(session, request, submission);
+}
+
 void SubmitReduceJob(GearmanSession& session, Request& request) {
   Engine::Submission submission;
   submission.waiter = &session;
@@ -111,7 +133,12 @@ void GetStatusUnique(GearmanSession& session, Request& request) {
 }
 
 void EchoReq(GearmanSession& session, Request& request) {
-  session.Reply(PacketType::kEchoRes, {request.data});
+  const bool copies = request.gathered == nullptr || request.data.size() < Output::kShareFrom;
+  if (copies) return session.Reply(PacketType::kEchoRes, {request.data});
+  AppendPacketBeforeData(session.out(), PacketType::kEchoRes, {}, request.data.size());
+  auto* const kept = new Payload(std::move(*request.gathered));
+  session.out().AppendShared(request.data,
+                             Pin(kept, [](void* held) { delete static_cast<Payload*>(held); }));
 }
 
 void OptionReq(GearmanSession& session, Request& request) {

@@ -9,6 +9,7 @@ namespace gearstalk::gearman {
 void SubmitJob(GearmanSession& session, Request& request);
 void SubmitJobBg(GearmanSession& session, Request& request);
 void SubmitJobEpoch(GearmanSession& session, Request& request);
+void SubmitJobSched(GearmanSession& session, Request& request);
 void SubmitReduceJob(GearmanSession& session, Request& request);
 void SubmitReduceJobBackground(GearmanSession& session, Request& request);
 

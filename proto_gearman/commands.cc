@@ -56,7 +56,7 @@ constexpr std::array<Command, kPacketTypes> kCommands{{
     {"SUBMIT_JOB_HIGH_BG", WithData(2), kWorkload, SubmitJobBg, right::kProduce},
     {"SUBMIT_JOB_LOW", WithData(2), kWorkload, SubmitJob, right::kProduce},
     {"SUBMIT_JOB_LOW_BG", WithData(2), kWorkload, SubmitJobBg, right::kProduce},
-    {"SUBMIT_JOB_SCHED", {}},
+    {"SUBMIT_JOB_SCHED", WithData(7), kWorkload, SubmitJobSched, right::kProduce},
     {"SUBMIT_JOB_EPOCH", WithData(3), kWorkload, SubmitJobEpoch, right::kProduce},
     {"SUBMIT_REDUCE_JOB", WithData(4), kWorkload, SubmitReduceJob, right::kProduce},
     {"SUBMIT_REDUCE_JOB_BACKGROUND", WithData(4), kWorkload, SubmitReduceJobBackground,
@@ -66,6 +66,8 @@ constexpr std::array<Command, kPacketTypes> kCommands{{
     {"GET_STATUS_UNIQUE", Plain(1), false, GetStatusUnique},
     {"STATUS_RES_UNIQUE", {}},
 }};
+
+constexpr std::size_t kMaxFunctionName = 512;  // bytes
 
 bool IsReduce(PacketType type) {
   return type == PacketType::kSubmitReduceJob || type == PacketType::kSubmitReduceJobBackground;
@@ -78,6 +80,9 @@ const Command& CommandOf(PacketType type) { return kCommands[static_cast<std::ui
 const Error* Refusal(PacketType type, const Arguments& arguments, std::uint32_t data,
                      const Options& options) {
   const Command& command = CommandOf(type);
+  const bool names_function =
+      (command.right & (right::kProduce | right::kConsume)) != 0 && command.shape.arguments > 0;
+  if (names_function && arguments.at[0].size() > kMaxFunctionName) return &kFunctionTooLarge;
   if (!command.workload) return command.shape.data && data > kMaxData ? &kDataTooLarge : nullptr;
   if (arguments.at[1].size() > Job::kMaxUnique) return &kUniqueTooLarge;
   if (IsReduce(type) && arguments.at[kReducer].size() > Job::kMaxUnique) return &kUniqueTooLarge;

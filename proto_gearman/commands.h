@@ -11,6 +11,8 @@
 
 namespace gearstalk::gearman {
 
+class Payload;
+
 class GearmanSession;
 
 // Bounds what is not a workload but may be long: results, progress, echoes.
@@ -20,8 +22,9 @@ inline constexpr std::uint32_t kMaxData = 64 * 1024 * 1024;
 struct Request {
   PacketType type;
   Arguments arguments;
-  std::string_view data;  // what stands behind the arguments
-  JobPtr job;             // a submit whose data arrived in pieces: they are here instead
+  std::string_view data;        // what stands behind the arguments
+  JobPtr job;                   // a submit whose data arrived in pieces: they are here instead
+  Payload* gathered = nullptr;  // what `data` lies in, if it arrived in pieces and may be taken
 };
 
 // One row for each packet type.

@@ -20,6 +20,7 @@ struct Options {
   std::uint32_t max_workload = 64 * 1024 * 1024;  // bytes, at most 1 GiB
   bool exceptions = false;                        // every client gets WORK_EXCEPTION unasked
   Priorities priorities;
+  std::string time_zone = "UTC";  // of SUBMIT_JOB_SCHED; a known one
   // What `verbose` answers: gearmand's word for the log level.
   std::function<std::string()> log_level = [] { return std::string("ERROR"); };
   // `shutdown` was asked for from this host. It is called from inside a round of the loop and must

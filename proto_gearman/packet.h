@@ -59,7 +59,7 @@ inline constexpr std::uint32_t kPacketTypes = 43;  // one more than the highest
 inline constexpr std::size_t kHeaderSize = 12;
 // All arguments with their NULs, as in gearmand; data behind them does not count.
 inline constexpr std::size_t kMaxArgumentBytes = 8192;
-inline constexpr std::size_t kMaxArguments = 4;
+inline constexpr std::size_t kMaxArguments = 7;  // of SUBMIT_JOB_SCHED
 
 enum class Parsed : std::uint8_t { kComplete, kNeedMore, kMalformed };
 

@@ -21,6 +21,7 @@ class GearmanProtocol final : public Protocol {
 
   void set_max_workload(std::uint32_t bytes) { context_.options.max_workload = bytes; }
   // For clients that connect from now on.
+  void set_time_zone(const std::string& name) { context_.options.time_zone = name; }
   void set_exceptions(bool to_all) { context_.options.exceptions = to_all; }
 
  private:

@@ -17,8 +17,10 @@ const Error* GearmanSession::Denial(const Command& command, const Arguments& arg
   return peer_.access->Allows(command.right, arguments.at[0]) ? nullptr : &kNotAllowed;
 }
 
-// Rights may be taken away.
+// Rights may be taken away: they come anew then. What it can do was allowed when it said so.
 void GearmanSession::LeaveForbidden() {
+  if (watched_under_ == peer_.access) return;
+  watched_under_ = peer_.access;
   std::vector<std::string> forbidden;
   for (const auto& watch : watched()) {
     const std::string& function = watch->tube.name();

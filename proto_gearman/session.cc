@@ -65,14 +65,12 @@ bool GearmanSession::Leave() {
 InputResult GearmanSession::OnInput(std::string_view bytes, Scope scope) {
   JoinEngine();
   std::string_view rest = bytes;
-  const std::size_t waiting = out().size();
-  const std::uint64_t much = engine().effort() + kRoundEffort;
+  Turn turn(wire_.share(), out(), engine().effort());
   Step step = Step::kRan;
-  int messages = 0;
   do {
     step = Advance(rest, scope);
-    const bool enough = out().size() - waiting > kRoundOutput || ++messages >= kRoundMessages ||
-                        engine().effort() > much;
+    turn.Count();
+    const bool enough = turn.Over(out(), engine().effort());
     if (step == Step::kRan && scope == Scope::kAll && enough && !rest.empty()) step = Step::kYield;
   } while (step == Step::kRan && scope == Scope::kAll);
   yielded_ = step == Step::kYield;
@@ -131,12 +129,20 @@ Parsed GearmanSession::ParseHead(std::string_view bytes, Head& head) {
   const std::string_view shown = bytes.substr(kHeaderSize);
   const Parsed cut = ParseArguments(shown, size, command.shape, head.arguments);
   if (cut == Parsed::kComplete) {
-    head.error = Refusal(type, head.arguments, size - head.arguments.size, context_.options);
+    const std::uint32_t data = size - head.arguments.size;
+    head.error = Refusal(type, head.arguments, data, context_.options);
+    if (head.error == nullptr && command.workload) head.error = TubeRefusal(head.arguments, data);
     if (peer_.access != nullptr && head.error == nullptr) {
       head.error = Denial(command, head.arguments);
     }
   }
   return cut;
+}
+
+// Why the function takes no such job.
+const Error* GearmanSession::TubeRefusal(const Arguments& arguments, std::uint32_t data) const {
+  const std::uint32_t most = context_.engine.MaxJobSize(arguments.at[0]);
+  return most > 0 && data > most ? &kWorkloadTooLarge : nullptr;
 }
 
 GearmanSession::Step GearmanSession::TakePacket(std::string_view& rest) {
@@ -197,7 +203,8 @@ GearmanSession::Step GearmanSession::TakeArriving(std::string_view& rest) {
   Request request{.type = arrived->type, .arguments = {}, .data = {}, .job = nullptr};
   std::string_view payload = arrived->arguments;
   if (auto* job = std::get_if<IncomingJob>(&arrived->data)) request.job = job->Take();
-  if (auto* gathered = std::get_if<Payload>(&arrived->data)) payload = gathered->view();
+  request.gathered = std::get_if<Payload>(&arrived->data);
+  if (request.gathered != nullptr) payload = request.gathered->view();
   const auto size = static_cast<std::uint32_t>(payload.size());
   if (size > 0) ParseArguments(payload, size, CommandOf(arrived->type).shape, request.arguments);
   request.data = payload.substr(request.arguments.size);
@@ -209,14 +216,16 @@ GearmanSession::Step GearmanSession::TakeArriving(std::string_view& rest) {
 bool GearmanSession::MayNotGrow() { return engine().MemoryFull() && held() == 0; }
 
 void GearmanSession::Run(Request& request, const Error* error) {
-  if (error != nullptr) return Refuse(*error);
+  if (error != nullptr) return Refuse(request, *error);
   ++context_.counts.packets[static_cast<std::uint32_t>(request.type)];
+  NoteCommand(CommandOf(request.type).name, request.arguments.at[0]);
   CommandOf(request.type).handler(*this, request);
 }
 
-void GearmanSession::Refuse(const Error& error) {
-  if (&error == &kNotAllowed) wire_.OnRefused(gearstalk::Refusal::kRights);
-  if (&error == &kWorkloadTooLarge) wire_.OnRefused(gearstalk::Refusal::kJobSize);
+void GearmanSession::Refuse(const Request& request, const Error& error) {
+  const Refused what{.command = CommandOf(request.type).name, .tube = request.arguments.at[0]};
+  if (&error == &kNotAllowed) wire_.OnRefused(gearstalk::Refusal::kRights, what);
+  if (&error == &kWorkloadTooLarge) wire_.OnRefused(gearstalk::Refusal::kJobSize, what);
   ReplyError(error);
 }
 
@@ -246,12 +255,15 @@ void GearmanSession::SetClientId(std::string_view id) {
 }
 
 // The newest first, as gearmand prints them.
-void GearmanSession::AppendQueues(std::string& out) const {
-  for (auto watch = std::make_reverse_iterator(watched().end());
-       watch != std::make_reverse_iterator(watched().begin()); ++watch) {
+std::size_t GearmanSession::AppendQueues(std::string& out, std::size_t from,
+                                         std::size_t most) const {
+  const std::size_t all = watched().size();
+  const std::size_t count = std::min(most, all - std::min(from, all));
+  for (std::size_t i = from; i < from + count; ++i) {
     out += ' ';
-    AppendWord(out, (*watch)->tube.name());
+    AppendWord(out, watched().begin()[static_cast<std::ptrdiff_t>(all - 1 - i)]->tube.name());
   }
+  return count;
 }
 
 void GearmanSession::OnJobsAvailable() { Reply(PacketType::kNoop, {}); }

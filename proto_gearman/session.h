@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "broker/base/log.h"
 #include "broker/engine/consumer.h"
 #include "broker/engine/job_observer.h"
 #include "broker/server/protocol.h"
@@ -31,8 +32,9 @@ class GearmanSession final : public Session, public Consumer, public JobObserver
   void OnEof() override;
   bool Leave() override;
   bool Idle() const override { return !waiting() && held() == 0 && !awaits() && !yielded_; }
+  const Peer* Client() const override { return &peer_; }
   std::string_view ClientId() const override;
-  void AppendQueues(std::string& out) const override;
+  std::size_t AppendQueues(std::string& out, std::size_t from, std::size_t most) const override;
 
   // Consumer
   void OnJobsAvailable() override;
@@ -47,7 +49,14 @@ class GearmanSession final : public Session, public Consumer, public JobObserver
   Output& out() { return wire_.out(); }
   const Peer& peer() const { return peer_; }
   // A text line was refused for want of a right.
-  void NoteRefused() { wire_.OnRefused(gearstalk::Refusal::kRights); }
+  void NoteRefused(std::string_view command, std::string_view tube) {
+    wire_.OnRefused(gearstalk::Refusal::kRights, {.command = command, .tube = tube});
+  }
+  void NoteJobRefused(Code code, std::string_view tube) { wire_.OnJobRefused(code, tube); }
+  void NoteCommand(std::string_view command, std::string_view about) {
+    if (Logs(LogLevel::kTrace)) wire_.OnCommand(command, about);
+  }
+  void NoteAct(const OperatorAct& act) { wire_.OnOperatorAct(act); }
   Time Now() const { return wire_.Now(); }
   HandleText HandleOf(JobId id) const { return context_.handles.Write(id); }
   // 0, which no job has, for what is no handle of this broker.
@@ -81,13 +90,14 @@ class GearmanSession final : public Session, public Consumer, public JobObserver
   Step TakeArriving(std::string_view& rest);
   Step GoOnAnswering();
   Parsed ParseHead(std::string_view bytes, Head& head);
+  const Error* TubeRefusal(const Arguments& arguments, std::uint32_t data) const;
   void BeginArriving(const Head& head, std::string_view& rest);
   bool MayNotGrow();
   // rights.cc
   const Error* Denial(const Command& command, const Arguments& arguments);
   void LeaveForbidden();
   void Run(Request& request, const Error* error);
-  void Refuse(const Error& error);
+  void Refuse(const Request& request, const Error& error);
   void Hand(PacketType type, const Job& job, std::string_view data,
             std::shared_ptr<const std::string>& copy);
   void JoinEngine();
@@ -101,8 +111,9 @@ class GearmanSession final : public Session, public Consumer, public JobObserver
   bool eof_ = false;
   JobId excepted_ = 0;
   std::string client_id_;
-  std::unique_ptr<Arriving> arriving_;  // a packet that is not whole yet
-  std::unique_ptr<LongAnswer> answer_;  // to the last message, not complete yet
+  std::unique_ptr<Arriving> arriving_;           // a packet that is not whole yet
+  std::unique_ptr<LongAnswer> answer_;           // to the last message, not complete yet
+  std::shared_ptr<const Access> watched_under_;  // the rights that its functions were last held to
 };
 
 }  // namespace gearstalk::gearman

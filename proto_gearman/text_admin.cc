@@ -5,17 +5,21 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "proto_gearman/admin_table.h"
 #include "proto_gearman/numbers.h"
 #include "proto_gearman/printed_name.h"
 #include "proto_gearman/session.h"
+#include "proto_gearman/text_policy.h"
 
 namespace gearstalk::gearman {
 namespace {
 
 constexpr std::string_view kOk = "OK\r\n";
+constexpr std::string_view kShutdown = "server.shutdown";
+constexpr std::string_view kForbidden = "forbidden";
 constexpr std::string_view kNotStored = "ERR QUEUE_ERROR QUEUE_ERROR\r\n";
 
 void Say(GearmanSession& session, std::string_view text) { session.out().Append(text); }
@@ -37,98 +41,119 @@ void SayIncomplete(GearmanSession& session, const TextLine& line) {
           line.words[0]);
 }
 
-void SayOutcome(GearmanSession& session, const Outcome& outcome, std::string_view not_found) {
+Code SayOutcome(GearmanSession& session, const Outcome& outcome, std::string_view not_found) {
   if (outcome.ok()) session.out().HoldUntil(outcome.lsn);
   Say(session, outcome.ok() ? kOk : outcome.code == Code::kNotFound ? not_found : kNotStored);
+  return outcome.code;
 }
 
-// --- One handler for each word -------------------------------------------------------------------
+// --- One handler for each word: those that change something return how that ended ----------------
 
-void BeginTable(GearmanSession& session, AdminTable::Kind kind) {
+// How an act ended; nothing: the line is none.
+using Ended = std::optional<Code>;
+
+Ended BeginTable(GearmanSession& session, AdminTable::Kind kind) {
   session.Begin(std::make_unique<AdminTable>(kind, session.context(), session.peer()));
+  return std::nullopt;
 }
 
-void Workers(GearmanSession& session, const TextLine&) {
-  BeginTable(session, AdminTable::Kind::kWorkers);
+Ended Workers(GearmanSession& session, const TextLine&) {
+  return BeginTable(session, AdminTable::Kind::kWorkers);
 }
 
-void Status(GearmanSession& session, const TextLine&) {
-  BeginTable(session, AdminTable::Kind::kStatus);
+Ended Status(GearmanSession& session, const TextLine&) {
+  return BeginTable(session, AdminTable::Kind::kStatus);
 }
 
-void PriorityStatus(GearmanSession& session, const TextLine&) {
-  BeginTable(session, AdminTable::Kind::kPriorityStatus);
+Ended PriorityStatus(GearmanSession& session, const TextLine&) {
+  return BeginTable(session, AdminTable::Kind::kPriorityStatus);
 }
 
-void Show(GearmanSession& session, const TextLine& line) {
+Ended Show(GearmanSession& session, const TextLine& line) {
   if (line.count == 2 && SameWord(line.words[1], "jobs")) {
-    BeginTable(session, AdminTable::Kind::kJobs);
-  } else if (line.count == 3 && SameWord(line.words[1], "unique") &&
-             SameWord(line.words[2], "jobs")) {
-    BeginTable(session, AdminTable::Kind::kUniqueJobs);
-  } else {
-    Say(session, "ERR UNKNOWN_SHOW_ARGUMENTS\r\n");
+    return BeginTable(session, AdminTable::Kind::kJobs);
   }
+  if (line.count == 3 && SameWord(line.words[1], "unique") && SameWord(line.words[2], "jobs")) {
+    return BeginTable(session, AdminTable::Kind::kUniqueJobs);
+  }
+  Say(session, "ERR UNKNOWN_SHOW_ARGUMENTS\r\n");
+  return std::nullopt;
 }
 
-void Cancel(GearmanSession& session, const TextLine& line) {
+Ended Cancel(GearmanSession& session, const TextLine& line) {
   if (line.count != 3 || !SameWord(line.words[1], "job")) {
-    return Say(session, "ERR UNKNOWN_ERROR\r\n");
+    Say(session, "ERR UNKNOWN_ERROR\r\n");
+    return Code::kInvalid;
   }
   const JobId id = session.IdOf(line.words[2]);
-  SayOutcome(session, session.engine().Cancel(session.Now(), id), "ERR UNKNOWN_JOB\r\n");
+  return SayOutcome(session, session.engine().Cancel(session.Now(), id), "ERR UNKNOWN_JOB\r\n");
 }
 
 bool NamesFunction(const TextLine& line) {
   return line.count == 3 && SameWord(line.words[1], "function");
 }
 
-void Create(GearmanSession& session, const TextLine& line) {
-  if (!NamesFunction(line)) return SayIncomplete(session, line);
-  SayOutcome(session, session.engine().CreateFunction(line.words[2]), kNotStored);
+Code SayNamesNone(GearmanSession& session, const TextLine& line) {
+  SayIncomplete(session, line);
+  return Code::kInvalid;
 }
 
-void Drop(GearmanSession& session, const TextLine& line) {
-  if (!NamesFunction(line)) return SayIncomplete(session, line);
+Ended Create(GearmanSession& session, const TextLine& line) {
+  if (!NamesFunction(line)) return SayNamesNone(session, line);
+  return SayOutcome(session, session.engine().CreateFunction(line.words[2]), kNotStored);
+}
+
+Ended Drop(GearmanSession& session, const TextLine& line) {
+  if (!NamesFunction(line)) return SayNamesNone(session, line);
   const Outcome outcome = session.engine().DropFunction(line.words[2]);
   if (outcome.code == Code::kInUse) {
-    return Say(session, "ERR there are still connected workers or executing clients\r\n");
+    Say(session, "ERR there are still connected workers or executing clients\r\n");
+    return outcome.code;
   }
-  SayOutcome(session, outcome, "ERR function not found\r\n");
+  return SayOutcome(session, outcome, "ERR function not found\r\n");
 }
 
-void MaxQueue(GearmanSession& session, const TextLine& line) {
+Ended MaxQueue(GearmanSession& session, const TextLine& line) {
   std::array<std::int64_t, 3> limits{};  // high, normal, low
   for (std::size_t i = 0; i < limits.size() && i + 2 < line.count; ++i) {
     limits[i] = static_cast<std::int64_t>(
         std::min<std::uint64_t>(LeadingNumber(line.words[i + 2]), INT64_MAX));
   }
   if (line.count == 3) limits.fill(limits[0]);
-  SayOutcome(session, session.engine().SetMaxQueue(line.words[1], limits), kNotStored);
+  return SayOutcome(session, session.engine().SetMaxQueue(line.words[1], limits), kNotStored);
 }
 
-void Version(GearmanSession& session, const TextLine&) {
+Ended Version(GearmanSession& session, const TextLine&) {
   SayValue(session, session.context().options.version);
+  return std::nullopt;
 }
 
-void GetPid(GearmanSession& session, const TextLine&) {
+Ended GetPid(GearmanSession& session, const TextLine&) {
   SayValue(session, Decimal(static_cast<std::uint64_t>(getpid())));
+  return std::nullopt;
 }
 
-void Verbose(GearmanSession& session, const TextLine&) {
+Ended Verbose(GearmanSession& session, const TextLine&) {
   SayValue(session, session.context().options.log_level());
+  return std::nullopt;
 }
 
-void Shutdown(GearmanSession& session, const TextLine& line) {
+Ended Shutdown(GearmanSession& session, const TextLine& line) {
   const bool graceful = line.count == 2 && SameWord(line.words[1], "graceful");
-  if (line.count > 1 && !graceful) return Say(session, "ERR UNKNOWN_SHUTDOWN_ARGUMENTS\r\n");
+  if (line.count > 1 && !graceful) {
+    Say(session, "ERR UNKNOWN_SHUTDOWN_ARGUMENTS\r\n");
+    return Code::kInvalid;
+  }
   const Options& options = session.context().options;
   if (!options.shutdown || !options.may_shut_down(session.peer())) {
-    session.NoteRefused();
-    return Say(session, "ERR NOT_ALLOWED Shutdown+is+taken+from+this+host+only\r\n");
+    session.NoteRefused("shutdown", {});
+    session.NoteAct({.action = kShutdown, .result = kForbidden});
+    Say(session, "ERR NOT_ALLOWED Shutdown+is+taken+from+this+host+only\r\n");
+    return std::nullopt;
   }
   Say(session, kOk);
   options.shutdown(graceful, session.peer());
+  return Code::kOk;
 }
 
 // --- The table -----------------------------------------------------------------------------------
@@ -140,10 +165,14 @@ struct AdminCommand {
   std::string_view word;
   std::size_t words;  // that a line has at least
   void (*too_few)(GearmanSession&, const TextLine&);
-  void (*handler)(GearmanSession&, const TextLine&);
+  Ended (*handler)(GearmanSession&, const TextLine&);
   About about = About::kNothing;
   std::uint8_t rights = right::kNone;
   std::size_t named = 0;  // which of its words names the function or the job
+  // Lines with more words than these change something, for which the right `admin` is needed.
+  std::size_t asks = SIZE_MAX;
+  // What a line that changes something is recorded as.
+  std::string_view action = {};
 };
 
 constexpr std::uint8_t kSee = right::kObserve | right::kAdmin;
@@ -153,39 +182,98 @@ constexpr std::array<AdminCommand, kAdminWords> kAdminCommands{{
     {"status", 1, nullptr, Status, About::kSomeTube, kSee},
     {"prioritystatus", 1, nullptr, PriorityStatus, About::kSomeTube, kSee},
     {"show", 2, AnswerUnknownLine, Show, About::kSomeTube, kSee},
-    {"cancel", 3, AnswerUnknownLine, Cancel, About::kJob, right::kAdmin, 2},
-    {"create", 3, SayIncomplete, Create, About::kFunction, right::kAdmin, 2},
-    {"drop", 3, SayIncomplete, Drop, About::kFunction, right::kAdmin, 2},
-    {"maxqueue", 2, SayIncomplete, MaxQueue, About::kFunction, right::kAdmin, 1},
+    {"cancel", 3, AnswerUnknownLine, Cancel, About::kJob, right::kAdmin, 2, SIZE_MAX, "job.delete"},
+    {"create", 3, SayIncomplete, Create, About::kFunction, right::kAdmin, 2, SIZE_MAX,
+     "tube.create"},
+    {"drop", 3, SayIncomplete, Drop, About::kFunction, right::kAdmin, 2, SIZE_MAX, "tube.drop"},
+    {"maxqueue", 2, SayIncomplete, MaxQueue, About::kFunction, right::kAdmin, 1, SIZE_MAX,
+     "tube.maxqueue"},
+    {"policy", 2, SayIncomplete, PolicyLine, About::kFunction, kSee, 1, 2, "tube.policy"},
+    {"schedules", 1, nullptr, SchedulesLine, About::kBroker, kSee},
+    {"schedule", 3, SayIncomplete, ScheduleLine, About::kBroker, right::kAdmin, 0, SIZE_MAX,
+     "schedule.enabled"},
     {"version", 1, nullptr, Version},
     {"getpid", 1, nullptr, GetPid, About::kBroker, kSee},
     {"verbose", 1, nullptr, Verbose, About::kBroker, right::kAdmin},
-    {"shutdown", 1, nullptr, Shutdown, About::kBroker, right::kAdmin},
+    {"shutdown", 1, nullptr, Shutdown, About::kBroker, right::kAdmin, 0, SIZE_MAX, kShutdown},
 }};
 constexpr std::size_t kLongestWord = 14;  // prioritystatus
 
 bool Permitted(GearmanSession& session, const AdminCommand& command, const TextLine& line) {
   const Access& access = *session.peer().access;
+  const std::uint8_t rights = line.count > command.asks ? right::kAdmin : command.rights;
   switch (command.about) {
     case About::kNothing:
       break;
     case About::kBroker:
-      return access.AllowsAll(command.rights);
+      return access.AllowsAll(rights);
     case About::kSomeTube:
-      return access.AllowsSome(command.rights);
+      return access.AllowsSome(rights);
     case About::kFunction:
-      return access.Allows(command.rights, line.words[command.named]);
+      return access.Allows(rights, line.words[command.named]);
     case About::kJob: {
       const Job* const job = session.engine().Find(session.IdOf(line.words[command.named]));
-      return job == nullptr || access.Allows(command.rights, job->tube().name());
+      return job == nullptr || access.Allows(rights, job->tube().name());
     }
   }
   return true;
 }
 
-void SayNotAllowed(GearmanSession& session) {
-  session.NoteRefused();
+// The words behind the first one; views into one line.
+std::string_view Rest(const TextLine& line) {
+  if (line.count < 2) return {};
+  const std::string_view last = line.words[line.count - 1];
+  return {line.words[1].data(), last.data() + last.size()};
+}
+
+bool Changes(const AdminCommand& command, const TextLine& line) {
+  return !command.action.empty() && (command.rights == right::kAdmin || line.count > command.asks);
+}
+
+// What a line does, before it is done. Views into the line and into `tube`.
+OperatorAct ActOf(GearmanSession& session, const AdminCommand& command, const TextLine& line,
+                  std::string& tube) {
+  OperatorAct act{.action = command.action};
+  if (command.about == About::kFunction) act.tube = line.words[command.named];
+  if (command.handler == ScheduleLine) {
+    if (SameWord(line.words[2], "run")) act.action = "schedule.run";
+    act.subject = "schedule";
+    act.name = line.words[1];
+    const RunningSchedule* const schedule = session.engine().schedules().Find(line.words[1]);
+    if (schedule != nullptr) act.tube = tube = schedule->entry.tube;
+  }
+  if (command.handler == PolicyLine && line.count > 3) {
+    act.subject = "policy";
+    act.name = line.words[2];
+  }
+  if (command.about != About::kJob) return act;
+  act.job = session.IdOf(line.words[command.named]);
+  if (const Job* const job = session.engine().Find(act.job)) act.tube = tube = job->tube().name();
+  return act;
+}
+
+void SayNotAllowed(GearmanSession& session, const AdminCommand& command, const TextLine& line) {
+  if (Changes(command, line)) {
+    std::string tube;
+    OperatorAct act = ActOf(session, command, line, tube);
+    act.result = kForbidden;
+    session.NoteAct(act);
+  }
+  session.NoteRefused(command.word, Rest(line));
   Say(session, "ERR NOT_ALLOWED This+connection+may+not+do+that\r\n");
+}
+
+void Run(GearmanSession& session, const AdminCommand& command, const TextLine& line) {
+  if (!Changes(command, line)) {
+    command.handler(session, line);
+    return;
+  }
+  std::string tube;
+  OperatorAct act = ActOf(session, command, line, tube);
+  if (const Ended ended = command.handler(session, line)) {
+    act.result = ResultOf(*ended);
+    session.NoteAct(act);
+  }
 }
 
 }  // namespace
@@ -212,10 +300,11 @@ void RunAdminLine(GearmanSession& session, const TextLine& line) {
     if (!SameWord(line.words[0], command.word)) continue;
     if (line.count < command.words) return command.too_few(session, line);
     if (session.peer().access != nullptr && !Permitted(session, command, line)) {
-      return SayNotAllowed(session);
+      return SayNotAllowed(session, command, line);
     }
     ++session.context().counts.lines[row];
-    return command.handler(session, line);
+    session.NoteCommand(command.word, Rest(line));
+    return Run(session, command, line);
   }
   AnswerUnknownLine(session, line);
 }

@@ -15,7 +15,7 @@ class GearmanSession;
 Claim ClaimOfWord(std::string_view bytes);
 
 // The words that lines begin with, in the order of their table.
-inline constexpr std::size_t kAdminWords = 12;
+inline constexpr std::size_t kAdminWords = 15;
 std::string_view AdminWord(std::size_t row);
 
 // Runs a line. Tables are only begun: the session goes on with them.

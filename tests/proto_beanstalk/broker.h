@@ -73,7 +73,9 @@ class Client final : private Wire {
   const Peer& peer() const override { return peer_; }
   Time Now() const override { return broker_.clock.Now(); }
   void Resume() override { resumed_ = true; }
-  void OnRefused(gearstalk::Refusal why) override { refused_.Count(why); }
+  void OnRefused(gearstalk::Refusal why, const gearstalk::Refused& /*what*/) override {
+    refused_.Count(why);
+  }
 
   void Run();
   // The line is no beanstalk command: as the router does when no other protocol knows it either.

@@ -179,7 +179,7 @@ TEST_F(ConsumeTest, AWaitingSessionCanEnd) {
 TEST_F(ConsumeTest, QueuesOfASessionAreItsWatchList) {
   a_.Say("watch one\r\nwatch two\r\n");
   std::string queues;
-  a_.session().AppendQueues(queues);
+  a_.session().AppendQueues(queues, 0, 100);
   EXPECT_EQ(queues, " default one two");
   EXPECT_EQ(a_.session().ClientId(), "-");
 }

@@ -12,7 +12,7 @@ namespace {
 // Numbers its records, and syncs only when a test says so.
 class SlowJournal final : public Journal {
  public:
-  Status Replay(LiveState& /*state*/) override { return {}; }
+  Status Start(LiveState& /*state*/, JournalEvents& /*events*/) override { return {}; }
   bool Persistent() const override { return true; }
   Lsn Append(const Record& /*record*/) override { return ++appended; }
   bool Accepts(Record::Kind /*kind*/) const override { return accepts; }
@@ -21,13 +21,11 @@ class SlowJournal final : public Journal {
   Lsn Durable() const override { return durable; }
   void SetOnDurable(std::function<void(Lsn)> /*on_durable*/) override {}
   std::uint64_t WaitingBytes() const override { return 0; }
-  JournalStats Stats() const override {
-    return {.appends = appended,
-            .oldest_segment = 3,
-            .current_segment = 5,
-            .segment_size = 1024,
-            .migrated = 7};
+  JournalStats Stats() const override { return {.appends = appended}; }
+  SegmentStats Segments() const override {
+    return {.oldest = 3, .current = 5, .size = 1024, .migrated = 7};
   }
+  Status Close() override { return {}; }
 
   Lsn appended = 0;
   Lsn durable = 0;

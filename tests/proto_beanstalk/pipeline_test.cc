@@ -43,9 +43,9 @@ TEST(Pipeline, AnswersEveryCommandInOrder) {
       "RESERVED 1 5\r\nhello\r\nBURIED\r\nKICKED 1\r\nINSERTED 3\r\nFOUND 3 3\r\n\r\n\r\r\n"
       "NOT_FOUND\r\nNOT_FOUND\r\nPAUSED\r\nOK 20\r\n---\n- default\n- foo\n\r\nUSING foo\r\n"
       "OK 20\r\n---\n- default\n- foo\n\r\nWATCHING 1\r\nNOT_IGNORED\r\nDELETED\r\nNOT_FOUND\r\n"
-      "OK 142\r\n---\nid: 2\ntube: \"foo\"\nstate: ready\npri: 9\nage: 0\ndelay: 0\nttr: 60\n"
+      "OK 140\r\n---\nid: 2\ntube: foo\nstate: ready\npri: 9\nage: 0\ndelay: 0\nttr: 60\n"
       "time-left: 0\nfile: 0\nreserves: 1\ntimeouts: 0\nreleases: 1\nburies: 0\nkicks: 0\n\r\n"
-      "OK 263\r\n---\nname: \"foo\"\ncurrent-jobs-urgent: 1\ncurrent-jobs-ready: 1\n"
+      "OK 261\r\n---\nname: foo\ncurrent-jobs-urgent: 1\ncurrent-jobs-ready: 1\n"
       "current-jobs-reserved: 0\ncurrent-jobs-delayed: 1\ncurrent-jobs-buried: 0\ntotal-jobs: 3\n"
       "current-using: 1\ncurrent-watching: 0\ncurrent-waiting: 0\ncmd-delete: 1\n"
       "cmd-pause-tube: 1\npause: 0\npause-time-left: 0\n\r\n"
@@ -92,8 +92,8 @@ TEST(Pipeline, YieldsWhenMuchOutputWaits) {
   for (int i = 0; i < 20; ++i) peeks += "peek 1\r\n";
   EXPECT_EQ(client.Step(peeks), Then::kYield);
   const std::size_t waiting = client.out().size();
-  EXPECT_GT(waiting, gearstalk::Session::kRoundOutput);
-  EXPECT_LT(waiting, gearstalk::Session::kRoundOutput + 61000);
+  EXPECT_GT(waiting, gearstalk::TurnShare::kOutput);
+  EXPECT_LT(waiting, gearstalk::TurnShare::kOutput + 61000);
   const std::string all = client.Say("");
   EXPECT_EQ(all.size(), 20 * (std::string("FOUND 1 60000\r\n").size() + 60002));
 }

@@ -59,7 +59,7 @@ TEST_F(ProduceTest, UsedTubes) {
   EXPECT_EQ(a_.Say("use a/b\r\n"), "USING a/b\r\n");
   EXPECT_EQ(a_.Say("list-tube-used\r\n"), "USING a/b\r\n");
   a_.Say("put 0 0 60 1\r\nx\r\n");
-  EXPECT_EQ(ValueOf(a_.Say("stats-job 1\r\n"), "tube"), "\"a/b\"");
+  EXPECT_EQ(ValueOf(a_.Say("stats-job 1\r\n"), "tube"), "a/b");
   EXPECT_EQ(b_.Say("list-tube-used\r\n"), "USING default\r\n");
 }
 

@@ -16,7 +16,7 @@ TEST_F(StatsTest, OfAJob) {
   a_.Say("put 5 0 10 3\r\nabc\r\n");
   broker_.Pass(2 * kSecond + kSecond / 2);
   EXPECT_EQ(a_.Say("stats-job 1\r\n"),
-            "OK 146\r\n---\nid: 1\ntube: \"default\"\nstate: ready\npri: 5\nage: 2\ndelay: 0\n"
+            "OK 144\r\n---\nid: 1\ntube: default\nstate: ready\npri: 5\nage: 2\ndelay: 0\n"
             "ttr: 10\ntime-left: 0\nfile: 0\nreserves: 0\ntimeouts: 0\nreleases: 0\n"
             "buries: 0\nkicks: 0\n\r\n");
   EXPECT_EQ(a_.Say("stats-job 2\r\n"), "NOT_FOUND\r\n");
@@ -46,7 +46,7 @@ TEST_F(StatsTest, OfATube) {
   b_.Say("pause-tube t 30\r\n");
   broker_.Pass(kSecond / 2);
   EXPECT_EQ(a_.Say("stats-tube t\r\n"),
-            Framed("---\nname: \"t\"\ncurrent-jobs-urgent: 1\ncurrent-jobs-ready: 2\n"
+            Framed("---\nname: t\ncurrent-jobs-urgent: 1\ncurrent-jobs-ready: 2\n"
                    "current-jobs-reserved: 1\ncurrent-jobs-delayed: 1\ncurrent-jobs-buried: 1\n"
                    "total-jobs: 6\ncurrent-using: 1\ncurrent-watching: 1\ncurrent-waiting: 0\n"
                    "cmd-delete: 1\ncmd-pause-tube: 1\npause: 30\npause-time-left: 29\n"));
@@ -81,8 +81,8 @@ TEST_F(StatsTest, OfTheServer) {
             "total-connections: 7\npid: 4321\nversion: \"1.2.3\"\nrusage-utime: 0.000000\n"
             "rusage-stime: 0.000000\nuptime: 5\nbinlog-oldest-index: 0\n"
             "binlog-current-index: 0\nbinlog-records-migrated: 0\nbinlog-records-written: 0\n"
-            "binlog-max-size: 0\ndraining: false\nid: 0123456789abcdef\nhostname: \"host\"\n"
-            "os: \"#1 SMP\"\nplatform: \"x86_64\"\n\r\n");
+            "binlog-max-size: 0\ndraining: false\nid: 0123456789abcdef\nhostname: host\n"
+            "os: \"#1 SMP\"\nplatform: x86_64\n\r\n");
   const std::size_t size = reply.size() - reply.find("---") - 2;
   EXPECT_EQ(reply.substr(0, reply.find("---")), "OK " + std::to_string(size) + "\r\n");
 }

@@ -106,9 +106,9 @@ TEST_F(TubeTest, APauseOfZeroEndsOne) {
 
 TEST_F(TubeTest, ListTubesShowsThemAsTheyWereMade) {
   a_.Say("watch zebra\r\nwatch 12\r\nuse apple\r\n");
-  EXPECT_EQ(b_.Say("list-tubes\r\n"), "OK 35\r\n---\n- default\n- zebra\n- 12\n- apple\n\r\n");
+  EXPECT_EQ(b_.Say("list-tubes\r\n"), "OK 37\r\n---\n- default\n- zebra\n- \"12\"\n- apple\n\r\n");
   a_.Say("ignore zebra\r\nuse default\r\n");
-  EXPECT_EQ(b_.Say("list-tubes\r\n"), "OK 19\r\n---\n- default\n- 12\n\r\n");
+  EXPECT_EQ(b_.Say("list-tubes\r\n"), "OK 21\r\n---\n- default\n- \"12\"\n\r\n");
 }
 
 TEST_F(TubeTest, ListTubesQuotesNamesThatOnlyGearmanKnows) {

@@ -19,10 +19,104 @@ TEST(Yaml, WritesRows) {
   EXPECT_EQ(yaml.text(), "---\nn: 18446744073709551615\nw: true\nq: \"#1 SMP\"\n");
 }
 
-TEST(Yaml, QuotesOnlyTheTubesThatBeanstalkCannotName) {
+TEST(Yaml, QuotesOnlyWhatAReaderWouldTakeForSomethingElse) {
   Yaml yaml;
-  for (const std::string_view tube : {"default", "12", "a b", "-x", ""}) yaml.TubeItem(tube);
-  EXPECT_EQ(yaml.text(), "---\n- default\n- 12\n- \"a b\"\n- \"-x\"\n- \"\"\n");
+  for (const std::string_view tube : {"default", "12", "a b", "-x", ""}) yaml.Item(tube);
+  yaml.Text("name", "mail");
+  yaml.Text("os", "#1 SMP");
+  EXPECT_EQ(yaml.text(),
+            "---\n- default\n- \"12\"\n- a b\n- \"-x\"\n- \"\"\nname: mail\nos: \"#1 SMP\"\n");
+}
+
+TEST(Yaml, NamesArePlain) {
+  for (const std::string_view name : {"mail",
+                                      "a",
+                                      "mail-2",
+                                      "2fast",
+                                      "1e",
+                                      "a:b",
+                                      "a#b",
+                                      "a, b",
+                                      "$reply/7",
+                                      "(x)",
+                                      "/x;y",
+                                      "_",
+                                      "e10",
+                                      "trueish",
+                                      "nope",
+                                      "v1.2.3",
+                                      "10.example",
+                                      "\xc3\xbc",
+                                      "4-mails",
+                                      "0xyz",
+                                      "a\"b",
+                                      "it's",
+                                      "0123456789abcdef"}) {
+    EXPECT_TRUE(IsPlainScalar(name)) << name;
+  }
+}
+
+TEST(Yaml, WhatIsNoStringForSomeReaderIsNotPlain) {
+  for (const std::string_view text : {"12",
+                                      "-1",
+                                      "+1",
+                                      "1.5",
+                                      ".5",
+                                      "1e3",
+                                      "1_000",
+                                      "1,000",
+                                      "0x1F",
+                                      "0o17",
+                                      "0b1",
+                                      "1:30",
+                                      "190:20:30.15",
+                                      "2026-11-22",
+                                      "2001-12-14t21:59:43.10-05:00",
+                                      "~",
+                                      "null",
+                                      "Null",
+                                      "true",
+                                      "FALSE",
+                                      "yes",
+                                      "No",
+                                      "on",
+                                      "OFF",
+                                      "y",
+                                      "N",
+                                      ".inf",
+                                      "-.INF",
+                                      ".NaN",
+                                      "=",
+                                      "<<",
+                                      "a: b",
+                                      "a:",
+                                      "a #b",
+                                      " a",
+                                      "a ",
+                                      "- a",
+                                      "? a",
+                                      "[a",
+                                      "{a",
+                                      "&a",
+                                      "*a",
+                                      "!a",
+                                      "|",
+                                      ">",
+                                      "'a",
+                                      "\"a",
+                                      "%a",
+                                      "@a",
+                                      "`a",
+                                      "#a",
+                                      "a\tb",
+                                      "a\nb",
+                                      "\xff",
+                                      "\xc2\x85",
+                                      ",a",
+                                      "]",
+                                      ""}) {
+    EXPECT_FALSE(IsPlainScalar(text)) << text;
+  }
 }
 
 TEST(Yaml, EscapesWhatWouldEndTheScalar) {

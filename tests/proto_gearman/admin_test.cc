@@ -91,6 +91,16 @@ TEST_F(AdminTest, WorkersListsEveryConnection) {
             ".\n");
 }
 
+TEST_F(AdminTest, WorkersListsManyFunctionsInSlices) {
+  constexpr int kFunctions = 2 * AdminTable::kSlice + 3;
+  std::string expected = "10 127.0.0.1 - :\n11 127.0.0.1 - :\n12 127.0.0.1 - :";
+  for (int i = 0; i < kFunctions; ++i) {
+    worker.Say(Req(PacketType::kCanDo, {"f" + std::to_string(i)}));
+    expected += " f" + std::to_string(kFunctions - 1 - i);
+  }
+  EXPECT_EQ(Ask("workers\n"), expected + "\n.\n");
+}
+
 TEST_F(AdminTest, ClientIdIsCut) {
   admin.Say(Req(PacketType::kSetClientId, {std::string(200, 'a')}));
   client.Say(Req(PacketType::kSetClientId, {"x"}) + Req(PacketType::kSetClientId));
@@ -110,7 +120,7 @@ TEST_F(AdminTest, StatusCountsJobsAndWorkers) {
   EXPECT_EQ(Ask("Status\r\n"), "b\t3\t1\t1\na\t0\t0\t1\n.\n");
   EXPECT_EQ(Ask("PriorityStatus\r\n"), "b\t0\t1\t1\t1\na\t0\t0\t0\t1\n.\n");
   world.Disconnect(worker);
-  EXPECT_EQ(Ask("status\n"), "b\t3\t0\t0\n.\n");
+  EXPECT_EQ(Ask("status\n"), "b\t3\t0\t0\na\t0\t0\t0\n.\n");
 }
 
 TEST_F(AdminTest, DelayedJobsWaitToo) {

@@ -83,12 +83,18 @@ TEST_F(ClientTest, PrioritiesLeaveInOrder) {
 }
 
 TEST_F(ClientTest, PrioritiesAreThoseOfTheOptions) {
-  client.Say(Req(PacketType::kSubmitJobHigh, {"f", "", ""}) +
-             Req(PacketType::kSubmitJob, {"f", "", ""}) +
-             Req(PacketType::kSubmitJobLow, {"f", "", ""}));
-  EXPECT_EQ(world.engine.Find(1)->priority, 512U);
-  EXPECT_EQ(world.engine.Find(2)->priority, 65536U);
-  EXPECT_EQ(world.engine.Find(3)->priority, 131072U);
+  const auto priorities = [](World& of) {
+    of.Connect().Say(Req(PacketType::kSubmitJobHigh, {"f", "", ""}) +
+                     Req(PacketType::kSubmitJob, {"f", "", ""}) +
+                     Req(PacketType::kSubmitJobLow, {"f", "", ""}));
+    return std::array{of.engine.Find(1)->priority, of.engine.Find(2)->priority,
+                      of.engine.Find(3)->priority};
+  };
+  EXPECT_EQ(priorities(world), (std::array{512U, 65536U, 131072U}));
+  Options options = World::DefaultOptions();
+  options.priorities = {1, 2, 3};
+  World changed(options);
+  EXPECT_EQ(priorities(changed), (std::array{1U, 2U, 3U}));
 }
 
 TEST_F(ClientTest, EmptyNamesAndWorkloadsAreLegal) {
@@ -379,12 +385,26 @@ TEST_F(ClientTest, ReduceJobCarriesItsReducer) {
   EXPECT_EQ(Grab(), Assign(2, "f", "u", "data"));
 }
 
-TEST_F(ClientTest, SchedIsRefusedWithoutArguments) {
-  const std::string refused = ErrorRes("INVALID_COMMAND", "Command not expected");
-  EXPECT_EQ(
-      client.Say(Req(PacketType::kSubmitJobSched, {"f", "u", "1", "2", "3", "4", "5", "data"})),
-      refused);
-  EXPECT_EQ(client.Say(Req(PacketType::kSubmitJobSched, {"f"})), refused);
+// The clock begins on a Tuesday at 22:13:20 UTC; 0 is Monday.
+TEST_F(ClientTest, SchedJobWaitsForTheNextMatchingMinute) {
+  EXPECT_EQ(client.Say(Req(PacketType::kSubmitJobSched, {"f", "u", "15", "22", "", "", "1", "d"})),
+            kCreated);
+  world.Pass(99 * kSecond);
+  EXPECT_EQ(Grab(), Res(PacketType::kNoJob));
+  world.Pass(kSecond);
+  EXPECT_EQ(Grab(), Assign(1, "f", "u", "d"));
+}
+
+TEST_F(ClientTest, SchedWithABadFieldIsRefused) {
+  const auto say = [this](std::string_view minute, std::string_view day, std::string_view month) {
+    return client.Say(
+        Req(PacketType::kSubmitJobSched, {"f", "u", minute, "0", day, month, "", "data"}));
+  };
+  const std::string refused = ErrorRes("INVALID_ARGUMENTS", "No such time");
+  EXPECT_EQ(say("60", "1", "1"), refused);
+  EXPECT_EQ(say("soon", "1", "1"), refused);
+  EXPECT_EQ(say("0", "30", "2"), refused);
+  EXPECT_EQ(Grab(), Res(PacketType::kNoJob));
 }
 
 TEST_F(ClientTest, CancelledJobFails) {

@@ -27,7 +27,7 @@ inline std::string Conversation() {
          Req(PacketType::kWorkException, {Handle(4), "what"}) +
          Req(PacketType::kWorkFail, {Handle(4)}) + Req(PacketType::kWorkFail, {Handle(4)}) +
          Raw(kResponse, 16, 5, "wrong") + Req(PacketType::kNoop, {"not yours"}) +
-         Req(PacketType::kSubmitJobSched, {"f"}) + Req(PacketType::kAllYours) +
+         Req(PacketType::kStatusResUnique, {"f"}) + Req(PacketType::kAllYours) +
          Req(PacketType::kSetClientId, {"me"}) + "show jobs\r\nnonsense\nworkers\n" +
          Req(PacketType::kEchoReq, {"end"}) + Raw(kRequest, 99, 0) +
          Req(PacketType::kEchoReq, {"unheard"});

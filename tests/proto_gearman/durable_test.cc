@@ -102,7 +102,7 @@ TEST_F(DurableTest, RefusalOfTheJournal) {
   const std::string refused = ErrorRes("QUEUE_ERROR", "QUEUE_ERROR");
   EXPECT_EQ(client.Say(Req(PacketType::kSubmitJobBg, {"f", "", "d"})), refused);
   EXPECT_EQ(client.Say(Req(PacketType::kSubmitJob, {"g", "", "d"})),
-            Res(PacketType::kJobCreated, {Handle(2)}));
+            Res(PacketType::kJobCreated, {Handle(kFirstSpareId)}));
   EXPECT_EQ(worker.Say(Req(PacketType::kCanDo, {"f"}) + Req(PacketType::kGrabJob) +
                        Req(PacketType::kWorkComplete, {Handle(1), "r"})),
             Res(PacketType::kJobAssign, {Handle(1), "f", "d"}) + refused);

@@ -54,9 +54,9 @@ class Damage {
 
 std::string Invariants(const World& world) {
   std::vector<const Consumer*> consumers;
-  world.ForEach([&](const gearstalk::Peer&, const Session* session) {
-    consumers.push_back(dynamic_cast<const Consumer*>(session));
-  });
+  for (auto next = world.Next(0); next.peer != nullptr; next = world.Next(next.peer->fd + 1)) {
+    consumers.push_back(dynamic_cast<const Consumer*>(next.session));
+  }
   return world.engine.CheckInvariants(consumers);
 }
 

@@ -1,10 +1,10 @@
-// What workers send and hear: abilities, sleep, jobs, reports.
+// What workers send and hear: abilities, sleep, jobs.
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "tests/proto_gearman/world.h"
+#include "tests/proto_gearman/worker_fixture.h"
 
 namespace gearstalk::gearman {
 namespace {
@@ -12,30 +12,11 @@ namespace {
 using namespace std::string_literals;
 
 const std::string kNoop = Res(PacketType::kNoop);
-const std::string kNoJob = Res(PacketType::kNoJob);
 const std::string kSleep = Req(PacketType::kPreSleep);
-const std::string kGrab = Req(PacketType::kGrabJob);
-const std::string kJobNotFound = ErrorRes("JOB_NOT_FOUND", "Job given in work result not found");
 
 std::string Assign(std::uint64_t id, std::string_view function = "f", std::string_view data = "d") {
   return Res(PacketType::kJobAssign, {Handle(id), function, data});
 }
-
-class WorkerTest : public testing::Test {
- protected:
-  void Submit(std::string_view function = "f", std::string_view data = "d") {
-    client.Say(Req(PacketType::kSubmitJob, {function, "", data}));
-  }
-  Connection& Worker(std::string_view function = "f") {
-    Connection& connection = world.Connect();
-    connection.Say(Req(PacketType::kCanDo, {function}));
-    return connection;
-  }
-
-  World world;
-  Connection& client = world.Connect();
-  Connection& worker = Worker();
-};
 
 TEST_F(WorkerTest, GivesUpManyAbilitiesInSlices) {
   std::string abilities;
@@ -46,7 +27,7 @@ TEST_F(WorkerTest, GivesUpManyAbilitiesInSlices) {
   const int before = worker.yields();
   EXPECT_EQ(worker.Say(Req(PacketType::kResetAbilities) + kGrab), kNoJob);
   EXPECT_EQ(worker.yields() - before, 2);
-  EXPECT_EQ(client.Say("status\n"), ".\n");
+  EXPECT_EQ(world.engine.TubeCount(), 1U);
 }
 
 TEST_F(WorkerTest, GivesUpManyJobsInSlices) {
@@ -288,123 +269,6 @@ TEST(WorkerTries, UsedUpTriesFailTheJob) {
     world.Disconnect(lost);
   }
   EXPECT_EQ(client.Hear(), Res(PacketType::kWorkFail, {Handle(1)}));
-}
-
-TEST_F(WorkerTest, ReportsOnWhatItDoesNotHold) {
-  Submit();
-  Connection& holder = Worker();
-  holder.Say(kGrab);
-  for (const std::string& handle : {Handle(1), Handle(2), "x"s, ""s, Handle(1) + "0"}) {
-    EXPECT_EQ(worker.Say(Req(PacketType::kWorkData, {handle, "d"}) +
-                         Req(PacketType::kWorkWarning, {handle, "d"})),
-              ErrorRes("JOB_NOT_FOUND", "Job does not exist on server") +
-                  ErrorRes("JOB_NOT_FOUND", "Job does not exist on server"));
-    EXPECT_EQ(worker.Say(Req(PacketType::kWorkStatus, {handle, "1", "2"}) +
-                         Req(PacketType::kWorkComplete, {handle, "d"}) +
-                         Req(PacketType::kWorkFail, {handle})),
-              kJobNotFound + kJobNotFound + kJobNotFound);
-    EXPECT_EQ(worker.Say(Req(PacketType::kWorkException, {handle, "d"})),
-              ErrorRes("JOB_NOT_FOUND", "An exception was received for a job that does not exist"));
-  }
-  EXPECT_EQ(client.Hear(), "");
-}
-
-TEST_F(WorkerTest, FailOfAnOverlongHandle) {
-  EXPECT_EQ(worker.Say(Req(PacketType::kWorkFail, {std::string(64, 'H')})),
-            ErrorRes("ARGUMENT_TOO_LARGE",
-                     "Error occurred due to GEARMAND_JOB_HANDLE_SIZE being too small from "
-                     "snprintf"));
-}
-
-TEST_F(WorkerTest, FailTellsTheClient) {
-  Submit();
-  worker.Say(kGrab);
-  EXPECT_EQ(worker.Say(Req(PacketType::kWorkFail, {Handle(1)})), "");
-  EXPECT_EQ(client.Hear(), Res(PacketType::kWorkFail, {Handle(1)}));
-}
-
-TEST_F(WorkerTest, FailWithMoreBehindItsHandleIsForgiven) {
-  Submit();
-  Submit();
-  worker.Say(kGrab + kGrab);
-  EXPECT_EQ(worker.Say(Req(PacketType::kWorkFail, {Handle(1) + "\0"s}) +
-                       Req(PacketType::kWorkFail, {Handle(2), "more"})),
-            "");
-  EXPECT_EQ(client.Hear(),
-            Res(PacketType::kWorkFail, {Handle(1)}) + Res(PacketType::kWorkFail, {Handle(2)}));
-}
-
-TEST_F(WorkerTest, FailBehindAnExceptionIsSwallowedOnce) {
-  Submit();
-  worker.Say(kGrab);
-  EXPECT_EQ(worker.Say(Req(PacketType::kWorkException, {Handle(1), "what"}) +
-                       Req(PacketType::kWorkFail, {Handle(1)})),
-            "");
-  EXPECT_EQ(client.Hear(), Res(PacketType::kWorkFail, {Handle(1)}));
-  EXPECT_EQ(worker.Say(Req(PacketType::kWorkFail, {Handle(1)})), kJobNotFound);
-}
-
-TEST_F(WorkerTest, FailOfAnotherJobBehindAnExceptionCounts) {
-  Submit();
-  Submit();
-  worker.Say(kGrab + kGrab);
-  EXPECT_EQ(worker.Say(Req(PacketType::kWorkException, {Handle(1), "what"}) +
-                       Req(PacketType::kWorkFail, {Handle(2)})),
-            "");
-  EXPECT_EQ(client.Hear(),
-            Res(PacketType::kWorkFail, {Handle(1)}) + Res(PacketType::kWorkFail, {Handle(2)}));
-}
-
-TEST_F(WorkerTest, FailLongAfterAnExceptionIsAnError) {
-  Submit();
-  worker.Say(kGrab);
-  EXPECT_EQ(worker.Say(Req(PacketType::kWorkException, {Handle(1), "what"}) + kGrab +
-                       Req(PacketType::kWorkFail, {Handle(1)})),
-            kNoJob + kJobNotFound);
-}
-
-TEST_F(WorkerTest, CompleteAfterAnExceptionIsAnError) {
-  Submit();
-  worker.Say(kGrab);
-  EXPECT_EQ(worker.Say(Req(PacketType::kWorkException, {Handle(1), "what"}) +
-                       Req(PacketType::kWorkComplete, {Handle(1), "r"})),
-            kJobNotFound);
-}
-
-TEST_F(WorkerTest, MissingDataCountsAsEmpty) {
-  Submit();
-  Submit();
-  worker.Say(kGrab + kGrab);
-  EXPECT_EQ(worker.Say(Req(PacketType::kWorkData, {Handle(1)}) +
-                       Req(PacketType::kWorkWarning, {Handle(1)}) +
-                       Req(PacketType::kWorkComplete, {Handle(1)}) +
-                       Req(PacketType::kWorkException, {Handle(2)})),
-            "");
-  EXPECT_EQ(client.Hear(), Res(PacketType::kWorkData, {Handle(1), ""}) +
-                               Res(PacketType::kWorkWarning, {Handle(1), ""}) +
-                               Res(PacketType::kWorkComplete, {Handle(1), ""}) +
-                               Res(PacketType::kWorkFail, {Handle(2)}));
-}
-
-TEST_F(WorkerTest, NumbersThatAStatusLacksAreZero) {
-  Submit();
-  worker.Say(kGrab);
-  EXPECT_EQ(worker.Say(Req(PacketType::kWorkStatus, {Handle(1), "5"}) +
-                       Req(PacketType::kWorkStatus, {Handle(1), "6", ""}) +
-                       Req(PacketType::kWorkStatus, {Handle(1)})),
-            "");
-  EXPECT_EQ(client.Hear(), Res(PacketType::kWorkStatus, {Handle(1), "5", "0"}) +
-                               Res(PacketType::kWorkStatus, {Handle(1), "6", "0"}) +
-                               Res(PacketType::kWorkStatus, {Handle(1), "0", "0"}));
-}
-
-TEST_F(WorkerTest, StatusIsForwardedAsWritten) {
-  Submit();
-  worker.Say(kGrab);
-  EXPECT_EQ(worker.Say(Req(PacketType::kWorkStatus, {Handle(1), "1.5", "99999999999"})), "");
-  EXPECT_EQ(client.Hear(), Res(PacketType::kWorkStatus, {Handle(1), "1.5", "99999999999"}));
-  EXPECT_EQ(client.Say(Req(PacketType::kGetStatus, {Handle(1)})),
-            Res(PacketType::kStatusRes, {Handle(1), "1", "1", "1", "4294967295"}));
 }
 
 }  // namespace

@@ -117,6 +117,7 @@ World::~World() { connections_.clear(); }
 Connection& World::Connect(std::string_view address, bool local) {
   gearstalk::Peer peer;
   peer.fd = next_fd_++;
+  peer.id = static_cast<std::uint64_t>(peer.fd);
   peer.address = address;
   peer.local = local;
   return *connections_.emplace_back(std::make_unique<Connection>(*this, std::move(peer)));

@@ -40,7 +40,9 @@ class Connection final : public Wire {
   const gearstalk::Peer& peer() const override { return peer_; }
   Time Now() const override;
   void Resume() override {}
-  void OnRefused(gearstalk::Refusal why) override { refused_.Count(why); }
+  void OnRefused(gearstalk::Refusal why, const gearstalk::Refused& /*what*/) override {
+    refused_.Count(why);
+  }
 
   void set_access(std::shared_ptr<const Access> access) { peer_.access = std::move(access); }
   // How often it was refused something.
