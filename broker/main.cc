@@ -1,6 +1,8 @@
 // What the command line asks for is done here, or by the part that can.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -9,13 +11,17 @@
 #include <utility>
 #include <vector>
 
-#include "admin/http_address.h"
+#include "admin/api/users.h"
+#include "broker/app/config_problems.h"
+#include "broker/app/replica_setup.h"
 #include "broker/app/security.h"
+#include "broker/app/sockets.h"
 #include "broker/app/start.h"
 #include "broker/config/command_line.h"
 #include "broker/config/foreign.h"
-#include "broker/journal/wal_check.h"
-#include "broker/journal/wal_salvage.h"
+#include "broker/journal/wal/wal_check.h"
+#include "broker/journal/wal/wal_salvage.h"
+#include "broker/process/standard_streams.h"
 #include "broker/server/listener.h"
 #include "broker/version.h"
 
@@ -28,15 +34,31 @@ int InspectJournal(const CommandLine& line) {
   const Status status = line.action == CommandLine::Action::kCheckJournal
                             ? CheckJournal(SystemFileSystem(), line.text, report)
                             : SalvageJournal(SystemFileSystem(), line.text, report);
-  fmt::print("{}", report);
+  Print(stdout, "{}", report);
   if (status.ok()) return kExitDone;
-  fmt::print(stderr, "gearstalkd: {}\n", status.message());
+  Print(stderr, "gearstalkd: {}\n", status.message());
   return kExitFailed;
 }
 
+// --journal-check etcd, --journal-export, --journal-import and --journal-upgrade.
+int ReplicaTool(const CommandLine& line) {
+  std::string report;
+  const Status status = RunReplicaTool(line, report);
+  Print(stdout, "{}", report);
+  if (status.ok()) return kExitDone;
+  Print(stderr, "gearstalkd: {}\n", status.message());
+  return kExitFailed;
+}
+
+// A status may have several lines.
 int Refuse(const std::string& program, const Status& status) {
-  fmt::print(stderr, "{}: {}\n", program, status.message());
-  return kExitBadUsage;
+  std::string_view rest = status.message();
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    Print(stderr, "{}: {}\n", program, rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return BadUsageExitOf(program);
 }
 
 // What the table of options does not know of their values.
@@ -51,32 +73,82 @@ Checks ValueChecks() {
              const Result<AccessRules> rules = AccessRules::Parse({&text, 1});
              return rules.ok() ? Status() : rules.status();
            }},
-          {"admin", [](const std::string& text) {
-             const Result<HttpAddress> address = HttpAddress::Parse(text);
-             return text.empty() || address.ok() ? Status() : address.status();
+          {"admin",
+           [](const std::string& text) {
+             const Result<ListenAddress> address = ParseAdminAddress(text);
+             return address.ok() ? Status() : address.status();
+           }},
+          {"console.users",
+           [](const std::string& text) {
+             const Result<api::User> user = api::User::Parse(text);
+             return user.ok() ? Status() : user.status();
+           }},
+          {"console.anonymous", [](const std::string& text) {
+             const Result<api::Grant> grant = api::ParseGrant(text);
+             return text.empty() || grant.ok() ? Status() : grant.status();
            }}};
 }
 
-// With all that the configuration names: certificates, too.
-Result<CommandLine> Read(const std::vector<std::string>& arguments) {
+// The command line of gearstalkd, or what another server's was translated to.
+Result<CommandLine> Read(const Translation& asked) {
   std::vector<const char*> argv = {"gearstalkd"};
-  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
-  Result<CommandLine> line =
-      ReadCommandLine(static_cast<int>(argv.size()), argv.data(), ValueChecks());
-  if (!line.ok()) return line;
-  const Settings& settings = line.value().settings;
+  for (const std::string& argument : asked.arguments) argv.push_back(argument.c_str());
+  return ReadCommandLine(static_cast<int>(argv.size()), argv.data(), ValueChecks(), asked.names);
+}
+
+// For a broker that is to run: the first problem of the files that it needs is an error, too.
+Result<Config> Usable(const Settings& settings) {
+  if (!settings.errors.empty()) {
+    return Status(Code::kInvalid, fmt::format("{}", fmt::join(settings.errors, "\n")));
+  }
   const Result<Security> security = LoadSecurity(settings.config);
-  if (security.ok()) return line;
-  return Status(Code::kInvalid, Located(settings, security.status().message()));
+  const Status good = security.ok() ? CheckReplication(settings.config) : security.status();
+  if (good.ok()) return settings.config;
+  return Status(Code::kInvalid, Located(settings, good.message()));
 }
 
 void Warn(const std::string& program, const std::vector<std::string>& warnings) {
-  for (const std::string& warning : warnings) fmt::print(stderr, "{}: {}\n", program, warning);
+  for (const std::string& warning : warnings) Print(stderr, "{}: {}\n", program, warning);
 }
 
-void WarnOf(const std::string& program, const Config& config) {
+// --check-config: everything that is wrong, or that it is good.
+int CheckConfig(const std::string& program, const Settings& settings) {
   Warn(program, UnknownVariables());
-  Warn(program, DoubtsAbout(config));
+  std::vector<std::string> errors = settings.errors;
+  for (const std::string& problem : ProblemsOf(settings.config)) {
+    errors.push_back(Located(settings, problem));
+  }
+  if (const Status replica = CheckReplication(settings.config); !replica.ok()) {
+    errors.push_back(Located(settings, replica.message()));
+  }
+  if (errors.empty() && settings.origins.empty() && settings.file.empty()) {
+    errors.emplace_back(
+        "--check-config: nothing to check: name a file with --config FILE, or give flags or "
+        "variables");
+  }
+  Warn(program, errors);
+  Warn(program, DoubtsAbout(settings.config));
+  if (!errors.empty()) return BadUsageExitOf(program);
+  Print(stdout, "the configuration is good\n");
+  return kExitDone;
+}
+
+// What the operator should know of a configuration with which the broker starts.
+std::vector<std::string> WarningsAbout(const Config& config) {
+  std::vector<std::string> warnings = UnknownVariables();
+  for (std::string& doubt : DoubtsAbout(config)) warnings.push_back(std::move(doubt));
+  for (std::string& useless : UselessSettings(config)) warnings.push_back(std::move(useless));
+  return warnings;
+}
+
+int Serve(const std::string& program, const Translation& asked, const Settings& settings) {
+  const Result<Config> config = Usable(settings);
+  if (!config.ok()) return Refuse(program, config.status());
+  const StartNotes notes{.config_file = settings.file, .warnings = WarningsAbout(config.value())};
+  return Start(config.value(), notes, [asked]() -> Result<Config> {
+    const Result<CommandLine> again = Read(asked);
+    return again.ok() ? Usable(again.value().settings) : again.status();
+  });
 }
 
 int Main(const std::string& program, const std::vector<std::string>& arguments) {
@@ -84,40 +156,41 @@ int Main(const std::string& program, const std::vector<std::string>& arguments) 
   if (!ours.ok()) return Refuse(program, ours.status());
   Warn(program, ours.value().warnings);
   if (!ours.value().help.empty()) {
-    fmt::print("{}", ours.value().help);
+    Print(stdout, "{}", ours.value().help);
     return kExitDone;
   }
-  const Result<CommandLine> line = Read(ours.value().arguments);
+  const Result<CommandLine> line = Read(ours.value());
   if (!line.ok()) return Refuse(program, line.status());
   switch (line.value().action) {
     case CommandLine::Action::kPrintAndExit:
-      fmt::print("{}", line.value().text);
+      Print(stdout, "{}", line.value().text);
       return kExitDone;
     case CommandLine::Action::kPrintVersion:
-      fmt::print("gearstalkd {}\ncommit {}\n{}", kVersion, kCommit, kLibraries);
+      Print(stdout, "gearstalkd {}\ncommit {}\n{}", kVersion, kCommit, kLibraries);
       return kExitDone;
     case CommandLine::Action::kCheckJournal:
     case CommandLine::Action::kSalvageJournal:
       return InspectJournal(line.value());
+    case CommandLine::Action::kCheckReplica:
+    case CommandLine::Action::kExportReplica:
+    case CommandLine::Action::kImportReplica:
+    case CommandLine::Action::kUpgradeReplica:
+      return ReplicaTool(line.value());
     case CommandLine::Action::kCheckConfig:
-      WarnOf(program, line.value().settings.config);
-      fmt::print("the configuration is good\n");
-      return kExitDone;
+      return CheckConfig(program, line.value().settings);
     case CommandLine::Action::kServe:
-      WarnOf(program, line.value().settings.config);
       break;
   }
-  return Start(line.value().settings.config, [&]() -> Result<Config> {
-    Result<CommandLine> again = Read(ours.value().arguments);
-    if (!again.ok()) return again.status();
-    return std::move(again.value().settings.config);
-  });
+  return Serve(program, ours.value(), line.value().settings);
 }
 
 }  // namespace
 }  // namespace gearstalk
 
 int main(int argc, char** argv) {
+  gearstalk::OpenStandardStreams();
+  // A reader of our output that goes away ends nothing.
+  signal(SIGPIPE, SIG_IGN);
   const std::string program = argc > 0 ? std::filesystem::path(argv[0]).filename() : "gearstalkd";
   return gearstalk::Main(program, {argv + std::min(argc, 1), argv + argc});
 }

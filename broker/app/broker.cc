@@ -1,11 +1,13 @@
 #include "broker/app/broker.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 
 #include <algorithm>
-#include <array>
+#include <utility>
 
+#include "broker/app/import_binlog.h"
 #include "broker/app/settings.h"
 #include "broker/base/log.h"
 #include "broker/process/log.h"
@@ -15,20 +17,26 @@
 
 namespace gearstalk {
 
-Broker::Broker(Config config, BrokerHooks hooks, Journal& journal, WalJournal* wal)
+Broker::Broker(Config config, BrokerHooks hooks, Journal& journal)
     : config_(std::move(config)),
       hooks_(std::move(hooks)),
       journal_(journal),
-      wal_(wal),
       engine_(EngineOptionsOf(config_), journal),
-      work_(engine_, journal),
+      work_(clock_, engine_, journal),
       server_(loop_, clock_, work_),
       beanstalk_(BeanstalkOptionsOf(config_),
-                 beanstalk::Identity::OfThisProcess(kVersion, clock_.Now()), engine_, server_),
+                 beanstalk::Identity::OfThisProcess(BeanstalkVersionOf(config_), clock_.Now()),
+                 engine_, server_),
       gearman_(GearmanOptions(), engine_, server_),
-      admin_(engine_, server_, {&beanstalk_, &gearman_}, [this] { return WhyNotReady(); }) {}
+      transfer_(engine_),
+      admin_(config_, engine_, server_, loop_.base(), {&beanstalk_, &gearman_}, PageHooks()) {
+  server_.SetOnOperatorAct([this](const Peer& peer, const OperatorAct& act) {
+    admin_.audit().Add(peer, act, server_.Now());
+  });
+}
 
-int Broker::Run(std::vector<std::unique_ptr<ListenSocket>> sockets) {
+int Broker::Run(std::vector<std::unique_ptr<ListenSocket>> sockets,
+                std::vector<std::unique_ptr<ListenSocket>> admin_sockets) {
   ApplyAll();
   Result<Security> security = LoadSecurity(config_);
   if (!security.ok()) {
@@ -36,60 +44,43 @@ int Broker::Run(std::vector<std::unique_ptr<ListenSocket>> sockets) {
     return EXIT_FAILURE;
   }
   ApplySecurity(std::move(security.value()));
-  if (!OpenAdmin() || !Recover() || !Listen(std::move(sockets))) return EXIT_FAILURE;
-  Serve();
-  const Status closed = wal_ == nullptr ? Status() : wal_->Close();
+  sockets_ = std::move(sockets);
+  if (!OpenAdmin(std::move(admin_sockets)) || !StartJournal()) return EXIT_FAILURE;
+  server_.Run();
+  LeaveJournal();
+  return CloseJournal();
+}
+
+int Broker::CloseJournal() {
+  const Status closed = journal_.Close();
   if (!closed.ok()) {
-    Log(LogLevel::kCritical, "the journal did not end well", {{"error", closed.message()}});
+    Log(LogLevel::kCritical, "closing the journal failed", {{"error", closed.message()}});
+    exit_code_ = std::max(exit_code_, EXIT_FAILURE);
   }
   Log(LogLevel::kInfo, "stopped");
-  return closed.ok() ? EXIT_SUCCESS : EXIT_FAILURE;
+  return exit_code_;
 }
 
-void Broker::Serve() {
-  std::function<void()> terminate = [this] { Stop("SIGTERM"); };
-  std::function<void()> interrupt = [this] { Stop("SIGINT"); };
-  std::function<void()> drain = [this] { Drain("SIGUSR1"); };
-  std::function<void()> reload = [this] { Reload(); };
-  std::function<void()> every_second = [this] {
-    LogRefusedJobs();
-    RefillLog();
-  };
-  std::function<void()> watchdog = systemd::NotifyWatchdog;
-  const std::array signals = {loop_.OnSignal(SIGTERM, terminate), loop_.OnSignal(SIGINT, interrupt),
-                              loop_.OnSignal(SIGUSR1, drain), loop_.OnSignal(SIGHUP, reload)};
-  const Event second = loop_.Every(kSecond, every_second);
-  Event alive;
+// From then on a signal ends the process in order; before, there is nothing to be put in order.
+void Broker::HandleSignals() {
+  if (!events_.empty()) return;
+  events_.push_back(loop_.OnSignal(SIGTERM, on_terminate_));
+  events_.push_back(loop_.OnSignal(SIGINT, on_interrupt_));
+  events_.push_back(loop_.OnSignal(SIGUSR1, on_drain_));
+  events_.push_back(loop_.OnSignal(SIGHUP, on_reload_));
+  events_.push_back(loop_.OnSignal(SIGUSR2, on_step_down_));
+  events_.push_back(loop_.Every(kSecond, every_second_));
   if (const Time interval = systemd::WatchdogInterval(); interval > 0) {
-    alive = loop_.Every(interval / 2, watchdog);
+    events_.push_back(loop_.Every(interval / 2, on_watchdog_));
   }
-  not_ready_.clear();
-  hooks_.ready(addresses_);
-  systemd::NotifyReady(StatusText());
-  server_.Run();
-}
-
-void Broker::OnReplay(const ReplayProgress& progress) {
-  not_ready_ = fmt::format("replaying the journal: {} records, {} of {} bytes", progress.records,
-                           progress.bytes, progress.total_bytes);
-  clock_.Refresh();
-  if (clock_.Now() >= tell_replay_) {
-    tell_replay_ = clock_.Now() + kSecond;
-    Log(LogLevel::kInfo, "replaying the journal",
-        {{"records", progress.records},
-         {"bytes", progress.bytes},
-         {"total_bytes", progress.total_bytes}});
-  }
-  systemd::NotifyStarting(not_ready_);
-  loop_.RunOnce(0, 0);
 }
 
 gearman::Options Broker::GearmanOptions() {
   gearman::Options options = GearmanOptionsOf(config_);
   options.log_level = [] { return std::string(GearmandNameOf(LeastLogLevel())); };
   options.shutdown = [this](bool graceful, const Peer& peer) {
-    Log(LogLevel::kInfo, "shutdown", {{"client", peer.address}, {"connection", peer.id}});
-    graceful ? Drain("shutdown graceful") : Stop("shutdown");
+    Log(LogLevel::kInfo, "shutdown", {{"client", peer.Name()}, {"connection", peer.id}});
+    graceful ? StopGracefully() : Stop("shutdown");
   };
   options.may_shut_down = [this](const Peer& peer) { return MayShutDown(peer); };
   return options;
@@ -111,18 +102,44 @@ bool Broker::MayShutDown(const Peer& peer) const {
 void Broker::Stop(std::string_view asked_by) {
   Log(LogLevel::kInfo, stopping_ ? "stopping at once" : "stopping", {{"asked_by", asked_by}});
   stopping_ = true;
+  engine_.Stop();
   systemd::NotifyStopping();
+  work_.set_stopping();
   server_.Stop();
 }
 
-void Broker::Drain(std::string_view asked_by) {
-  engine_.Drain();
-  Log(LogLevel::kInfo, "draining: no new jobs are taken", {{"asked_by", asked_by}});
+void Broker::SetDraining(bool draining, std::string_view asked_by) {
+  engine_.SetDraining(draining);
+  if (!draining) stop_when_done_ = false;
+  Log(LogLevel::kInfo, draining ? "draining: no new jobs are taken" : "new jobs are taken again",
+      {{"asked_by", asked_by}});
   systemd::NotifyStatus(StatusText());
+}
+
+void Broker::StopGracefully() {
+  SetDraining(true, "shutdown graceful");
+  stop_when_done_ = true;
+  StopWhenDone();
+}
+
+// What a journal keeps runs after the next start. Buried jobs wait for a person, not for a worker.
+void Broker::StopWhenDone() {
+  if (!stop_when_done_ || stopping_) return;
+  const EngineStats stats = engine_.Stats();
+  if (stats.reserved > 0 || (!journal_.Persistent() && stats.ready + stats.delayed > 0)) return;
+  Stop("shutdown graceful");
 }
 
 std::string Broker::StatusText() const {
   return fmt::format("{} on{}", engine_.draining() ? "draining" : "serving", addresses_);
+}
+
+void Broker::EverySecond() {
+  LogRefusedJobs();
+  RefillLog();
+  StopWhenDone();
+  // Not at once: who asked is answered first.
+  if (std::exchange(step_down_, false)) StepDown();
 }
 
 // The server tells of every connection and command that it refuses; jobs are too many for that.
@@ -136,62 +153,89 @@ void Broker::LogRefusedJobs() {
   }
 }
 
-bool Broker::OpenAdmin() {
-  if (config_.admin.empty()) return true;
-  if (const Status opened = admin_.Open(loop_.base(), config_.admin); !opened.ok()) {
+AdminHooks Broker::PageHooks() {
+  return {.why_not_ready = [this](bool as_standby) { return WhyNotReady(as_standby); },
+          .why_not_started = [this] { return WhyNotStarted(); },
+          .why_no_acts = [this] { return WhyNoActs(); },
+          .step_down = [this] { step_down_ = true; },
+          .take_transfer = [this](const std::string& name) { return transfer_.TakeTransfer(name); },
+          .give_transfer = [this](const std::string& name) { transfer_.GiveTransfer(name); },
+          .set_draining = [this](bool draining,
+                                 std::string_view asked_by) { SetDraining(draining, asked_by); },
+          .addresses = [this] { return addresses_; }};
+}
+
+bool Broker::OpenAdmin(std::vector<std::unique_ptr<ListenSocket>> sockets) {
+  if (const Status opened = admin_.Listen(std::move(sockets)); !opened.ok()) {
     Log(LogLevel::kCritical, opened.message());
     return false;
   }
-  admin_.set_tubes(config_.metrics_tubes);
-  work_.Watch(admin_.lag());
-  Log(LogLevel::kInfo, fmt::format("admin {}", admin_.name()));
+  if (!admin_.names().empty()) work_.CallLast([this](Time now) { return admin_.Tick(now); });
+  for (const std::string& name : admin_.names())
+    Log(LogLevel::kInfo, fmt::format("admin {}", name));
   return true;
 }
 
-std::string Broker::WhyNotReady() const {
-  if (!not_ready_.empty()) return not_ready_;
-  return engine_.draining() ? "draining" : journal_.Health().message();
-}
-
-// Brings the jobs back from the journal.
-bool Broker::Recover() {
-  if (wal_ == nullptr) {
-    Log(LogLevel::kWarning, "no --data-dir: jobs live in memory and end with the process");
-    return true;
-  }
-  if (const Status status = journal_.Replay(engine_); !status.ok()) {
-    Log(LogLevel::kCritical, status.message());
-    return false;
-  }
-  engine_.FinishReplay();
-  if (!wal_->torn().empty()) Log(LogLevel::kWarning, wal_->torn());
-  const EngineStats stats = engine_.Stats();
-  Log(LogLevel::kInfo, "the journal is read",
-      {{"data_dir", config_.data_dir}, {"jobs", stats.ready + stats.delayed + stats.buried}});
-  journal_.SetOnDurable([this](Lsn) { server_.OnDurable(); });
+bool Broker::StartJournal() {
+  journal_.SetOnDurable([this](Lsn) {
+    server_.OnDurable();
+    admin_.OnDurable();
+  });
   journal_.SetOnStuck([this](bool for_good) {
     if (for_good) engine_.DropUndurable();
     server_.AbandonHeld(for_good);
+    admin_.AbandonHeld();
   });
+  // A standby is ended in order, too.
+  if (journal_.Replica() != nullptr) HandleSignals();
+  if (const Status status = journal_.Start(engine_, *this); !status.ok()) {
+    Log(LogLevel::kCritical, status.message());
+    return false;
+  }
+  if (journal_.NotifyFd() < 0) return true;
   on_notify_ = [this] { OnJournal(); };
-  server_.Watch(wal_->NotifyFd(), on_notify_);
+  server_.OnReadable(journal_.NotifyFd(), on_notify_);
   return true;
 }
 
+// Jobs that a beanstalkd left in data_dir.
+bool Broker::ImportOldLog() {
+  const Result<bool> found = HasBinlogToImport(config_);
+  if (!found.ok() || !found.value()) return true;
+  not_ready_ = "importing the log of beanstalkd";
+  clock_.Refresh();
+  const Status imported = ImportBinlog(engine_, config_.data_dir, clock_.Now(), [this] {
+    journal_.Flush(clock_.Now());
+    while (journal_.WaitingBytes() > 0 && journal_.Health().ok()) {
+      pollfd written{.fd = journal_.NotifyFd(), .events = POLLIN, .revents = 0};
+      ::poll(&written, 1, 1000);
+      journal_.OnNotify();
+    }
+    clock_.Refresh();
+    loop_.RunOnce(0, 0);
+    return journal_.Health();
+  });
+  if (!imported.ok()) Log(LogLevel::kCritical, imported.message());
+  return imported.ok();
+}
+
 void Broker::OnJournal() {
-  wal_->OnNotify();
+  journal_.OnNotify();
+  if (over_ || stopping_) return;
   const std::string health = journal_.Health().message();
   if (health == health_) return;
   health_ = health;
   if (health.empty()) {
-    Log(LogLevel::kInfo, "the journal takes everything again");
+    Log(LogLevel::kInfo, "journal writable again");
   } else {
-    Log(LogLevel::kError, "the journal does not take new jobs", {{"error", health}});
+    Log(LogLevel::kError, "the journal takes no new jobs", {{"error", health}});
   }
 }
 
-bool Broker::Listen(std::vector<std::unique_ptr<ListenSocket>> sockets) {
-  for (auto& socket : sockets) {
+bool Broker::Listen() {
+  transfer_.SetClasses({config_.gearman.priority_high, config_.gearman.priority_normal,
+                        config_.gearman.priority_low});
+  for (auto& socket : std::exchange(sockets_, {})) {
     std::vector<Protocol*> speakers = Speakers(socket->address());
     const Result<std::string> name = server_.Listen(std::move(socket), std::move(speakers));
     if (!name.ok()) {
@@ -211,6 +255,8 @@ std::vector<Protocol*> Broker::Speakers(const ListenAddress& address) {
       speakers.push_back(protocol);
     }
   }
+  // Where one protocol alone is spoken, it gets everything.
+  if (speakers.size() > 1) speakers.push_back(&transfer_);
   return speakers;
 }
 

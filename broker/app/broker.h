@@ -1,19 +1,22 @@
 #pragma once
 
 #include <array>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "admin/transfer/protocol.h"
 #include "broker/app/admin_pages.h"
 #include "broker/app/engine_work.h"
 #include "broker/app/security.h"
 #include "broker/base/clock.h"
 #include "broker/config/config.h"
 #include "broker/engine/engine.h"
-#include "broker/journal/wal_journal.h"
+#include "broker/journal/journal.h"
+#include "broker/process/systemd.h"
 #include "broker/server/server.h"
 #include "proto_beanstalk/protocol.h"
 #include "proto_gearman/protocol.h"
@@ -26,39 +29,62 @@ struct BrokerHooks {
   std::function<Result<Config>()> reread;
   // It serves; `addresses` are those it listens on, a blank before each.
   std::function<void(const std::string& addresses)> ready;
+  // It follows a journal that another broker writes, and could take over.
+  std::function<void()> standby = [] {};
+  // Reads the files again that the journal needs to reach its store.
+  std::function<Status(const Config&)> reload_journal = [](const Config&) { return Status(); };
 };
 
 // All parts of a running broker, and the wires between them.
-class Broker {
+class Broker final : private JournalEvents {
  public:
-  // `wal` is `journal` if that is a write-ahead log, else nullptr.
-  Broker(Config config, BrokerHooks hooks, Journal& journal, WalJournal* wal);
+  Broker(Config config, BrokerHooks hooks, Journal& journal);
 
-  // Brings the jobs back, listens on `sockets` and serves until it is told to stop. Says what went
-  // wrong in the log, and returns the exit code.
-  int Run(std::vector<std::unique_ptr<ListenSocket>> sockets);
-
-  // Called by the journal every so often: /readyz answers during a long replay, too.
-  void OnReplay(const ReplayProgress& progress);
+  // Starts the journal, listens on `sockets` when that says so, and serves until it is told to
+  // stop. Says what went wrong in the log, and returns the exit code.
+  int Run(std::vector<std::unique_ptr<ListenSocket>> sockets,
+          std::vector<std::unique_ptr<ListenSocket>> admin_sockets);
 
  private:
+  // /readyz answers during a long replay, too.
+  void OnFollowing(const FollowProgress& progress) override;
+  void OnActive() override;
+  void OnServing() override;
+  void OnSuspended(bool isolated) override;
+  void OnResumed() override;
+  void OnOver(Status why, int exit_code) override;
+
+  // broker_role.cc
+  void FollowReplica(const FollowProgress& progress);
+  void StepDown();
+  void LeaveJournal();
+
   gearman::Options GearmanOptions();
-  void Serve();
+  void HandleSignals();
+  bool StartJournal();
+  int CloseJournal();
   void Stop(std::string_view asked_by);
-  void Drain(std::string_view asked_by);
+  void SetDraining(bool draining, std::string_view asked_by);
+  void StopGracefully();
+  void StopWhenDone();
   std::string StatusText() const;
-  bool OpenAdmin();
-  std::string WhyNotReady() const;
+  AdminHooks PageHooks();
+  bool OpenAdmin(std::vector<std::unique_ptr<ListenSocket>> sockets);
+  std::string WhyNotReady(bool as_standby) const;
+  std::string WhyNotStarted() const;
+  api::Host::NoActs WhyNoActs() const;
+  void EverySecond();
   void LogRefusedJobs();
-  bool Recover();
   void OnJournal();
-  bool Listen(std::vector<std::unique_ptr<ListenSocket>> sockets);
+  bool Listen();
+  bool ImportOldLog();
   std::vector<Protocol*> Speakers(const ListenAddress& address);
 
   // broker_reload.cc
   void ApplyAll();
   void ApplyJobSize();
   void ApplyLimits();
+  void ApplyPolicies();
   void ApplySecurity(Security security);
   bool MayShutDown(const Peer& peer) const;
   void ApplyGearman();
@@ -69,21 +95,36 @@ class Broker {
   const BrokerHooks hooks_;
   SystemClock clock_;
   Journal& journal_;
-  WalJournal* const wal_;
   Engine engine_;
   EngineWork work_;
   EventLoop loop_;
   Server server_;
   beanstalk::Protocol beanstalk_;
   gearman::GearmanProtocol gearman_;
+  transfer::TransferProtocol transfer_;
   std::function<void()> on_notify_;
+  std::function<void()> on_terminate_ = [this] { Stop("SIGTERM"); };
+  std::function<void()> on_interrupt_ = [this] { Stop("SIGINT"); };
+  std::function<void()> on_drain_ = [this] { SetDraining(!engine_.draining(), "SIGUSR1"); };
+  std::function<void()> on_reload_ = [this] { Reload(); };
+  std::function<void()> on_step_down_ = [this] { StepDown(); };
+  std::function<void()> every_second_ = [this] { EverySecond(); };
+  std::function<void()> on_watchdog_ = systemd::NotifyWatchdog;
+  std::vector<Event> events_;           // signals and timers
+  std::string addresses_;               // that it listens on, a blank before each
+  std::string not_ready_ = "starting";  // empty: serving
   AdminPages admin_;
-  std::string addresses_;                     // that it listens on, a blank before each
-  std::string health_;                        // of the journal, as last logged
+  std::vector<std::unique_ptr<ListenSocket>> sockets_;  // until it listens on them
+  std::string health_;                                  // of the journal, as last logged
   std::array<std::uint64_t, kCodes> told_{};  // refused jobs that the log knows of, by Code
   bool stopping_ = false;
-  Time tell_replay_ = 0;                // to the log, again
-  std::string not_ready_ = "starting";  // empty: serving
+  bool stop_when_done_ = false;  // `shutdown graceful` was asked for
+  int exit_code_ = EXIT_SUCCESS;
+  bool standing_by_ = false;  // and said so
+  bool listens_ = true;       // false: isolated
+  bool step_down_ = false;    // the API was asked to
+  bool over_ = false;         // the journal is another broker's
+  Time tell_replay_ = 0;      // to the log, again
 };
 
 }  // namespace gearstalk

@@ -15,13 +15,24 @@ namespace gearstalk {
 void Broker::ApplyAll() {
   ApplyJobSize();
   ApplyLimits();
+  ApplyPolicies();
+}
+
+// Reading the configuration has checked all of it.
+void Broker::ApplyPolicies() {
+  engine_.SetOptions(EngineOptionsOf(config_));
+  engine_.SetPolicies(clock_.Now(), PolicyRules(config_.tubes));
+  gearman_.set_time_zone(config_.time_zone);
+  const Status planned = engine_.SetSchedules(clock_.Now(), config_.schedules, config_.time_zone);
+  if (!planned.ok())
+    Log(LogLevel::kError, "no schedule was changed", {{"error", planned.message()}});
 }
 
 void Broker::ApplyJobSize() {
   const std::uint32_t largest = GearmanOptionsOf(config_).max_workload;
   beanstalk_.set_max_job_size(BeanstalkOptionsOf(config_).max_job_size);
   gearman_.set_max_workload(largest);
-  server_.set_hopeless_output(std::max<std::size_t>(256 << 20, std::size_t{4} * largest));
+  server_.set_hopeless_output((std::size_t{16} << 20) + largest);
 }
 
 void Broker::ApplyLimits() {
@@ -60,6 +71,7 @@ Status Broker::Adopt(const Config& fresh) {
   // Also when no option changed: the files may have.
   Result<Security> security = LoadSecurity(plan.config);
   if (!security.ok()) return security.status();
+  if (Status status = hooks_.reload_journal(plan.config); !status.ok()) return status;
   if (Status status = OpenLog(LogSettingsOf(plan.config)); !status.ok()) return status;
   config_ = std::move(plan.config);
   ApplySecurity(std::move(security.value()));
@@ -76,9 +88,14 @@ Status Broker::Adopt(const Config& fresh) {
         ApplyGearman();
         break;
       case Apply::kMetrics:
-        admin_.set_tubes(config_.metrics_tubes);
+      case Apply::kConsole:
+        admin_.Adopt();
+        break;
+      case Apply::kPolicies:
+        ApplyPolicies();
         break;
       case Apply::kTls:  // were applied
+      case Apply::kEtcd:
       case Apply::kRights:
       case Apply::kLog:           // was opened
       case Apply::kShutdownFrom:  // read from config_ whenever it matters
@@ -90,6 +107,7 @@ Status Broker::Adopt(const Config& fresh) {
     Log(LogLevel::kWarning, "some changes need a restart",
         {{"options", fmt::format("{}", fmt::join(plan.restart, ","))}});
   }
+  admin_.NoteReload();
   Log(LogLevel::kInfo, "the configuration was reloaded",
       {{"changed", fmt::format("{}", fmt::join(plan.changed, ","))}});
   return {};

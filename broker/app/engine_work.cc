@@ -17,7 +17,10 @@ void Trim() {
 
 }  // namespace
 
+Time EngineWork::Fresh() const { return clock_.Fresh(); }
+
 void EngineWork::EndRound(Time now) {
+  if (stopping_) journal_.Tick(now);
   journal_.Flush(now);
   GiveMemoryBack(now);
 }
@@ -30,7 +33,7 @@ void EngineWork::GiveMemoryBack(Time now) {
     Trim();
     trim_again_ = kNever;
   }
-  const std::size_t used = JobMemory() + engine_.TubeCount() * kTubeBytes;
+  const std::size_t used = JobMemory() + engine_.TubeCount() * kTubeBytes + Output::Memory();
   peak_ = std::max(peak_, used);
   if (peak_ < kPeak || used > peak_ / 4) return;
   Trim();

@@ -1,8 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
-#include "admin/loop_lag.h"
 #include "broker/engine/engine.h"
 #include "broker/journal/journal.h"
 #include "broker/server/server.h"
@@ -10,31 +11,40 @@
 namespace gearstalk {
 
 // What the loop does for engine and journal.
-class EngineWork final : public Work {
+class EngineWork final : public RoundHooks {
  public:
-  EngineWork(Engine& engine, Journal& journal) : engine_(engine), journal_(journal) {}
+  EngineWork(SystemClock& clock, Engine& engine, Journal& journal)
+      : clock_(clock), engine_(engine), journal_(journal) {}
 
-  // Tells it of every round from now on.
-  void Watch(LoopLag& lag) { lag_ = &lag; }
+  // Calls it in every round, after the clients' work; it returns when to be called again.
+  void CallLast(std::function<Time(Time)> last) { last_ = std::move(last); }
 
+  void BeginRound() override { clock_.Refresh(); }
+  Time Fresh() const override;
+  // A broker that may not serve runs no delays.
   Time Tick(Time now) override {
-    const Time next = std::min(engine_.Tick(now), std::max(now, trim_again_));
-    return lag_ == nullptr ? next : std::min(next, lag_->Note(now));
+    Time next = std::min(journal_.Tick(now), std::max(now, trim_again_));
+    if (journal_.MayServe()) next = std::min(next, engine_.Tick(now));
+    return last_ == nullptr ? next : std::min(next, last_(now));
   }
   void EndRound(Time now) override;
   Lsn Durable() const override { return journal_.Durable(); }
-  bool Behind() const override { return journal_.WaitingBytes() > kMaxWaiting; }
+  bool Behind() const override { return journal_.WaitingBytes() > journal_.MostWaiting(); }
+  bool MaySend() const override { return journal_.MayServe(); }
+  // While the rest is sent, no round ticks.
+  void set_stopping() { stopping_ = true; }
 
  private:
-  static constexpr std::uint64_t kMaxWaiting = 32 << 20;  // bytes
-  static constexpr std::size_t kPeak = 32 << 20;          // bytes
-  static constexpr std::size_t kTubeBytes = 512;          // about what a tube occupies
+  static constexpr std::size_t kPeak = 32 << 20;  // bytes
+  static constexpr std::size_t kTubeBytes = 512;  // about what a tube occupies
 
   void GiveMemoryBack(Time now);
 
+  SystemClock& clock_;
   Engine& engine_;
   Journal& journal_;
-  LoopLag* lag_ = nullptr;
+  bool stopping_ = false;
+  std::function<Time(Time)> last_;
   std::size_t peak_ = 0;  // of jobs and tubes since memory was given back
   Time trim_again_ = kNever;
 };

@@ -13,6 +13,12 @@ ReloadPlan PlanReload(const Config& running, const Config& fresh) {
       plan.changed.emplace_back(option->key);
     }
   }
+  const auto changed = [&](const char* key) {
+    plan.groups.insert(Apply::kPolicies);
+    plan.changed.emplace_back(key);
+  };
+  if (running.tubes != fresh.tubes) changed("tubes");
+  if (running.schedules != fresh.schedules) changed("schedules");
   return plan;
 }
 

@@ -26,8 +26,7 @@ TlsFiles FilesOf(const Config::Tls& tls) {
 Status NeedsNoTls(const Config& config) {
   for (const std::string& text : config.listen) {
     const Result<ListenAddress> address = ListenAddress::Parse(text);
-    if (!address.ok()) return address.status();
-    if (address.value().tls != ListenAddress::Tls::kRequired) continue;
+    if (!address.ok() || address.value().tls != ListenAddress::Tls::kRequired) continue;
     return {Code::kInvalid,
             fmt::format("listen address '{}': tls=required needs tls.certificate", text)};
   }
@@ -40,10 +39,41 @@ Status NeedsNoTls(const Config& config) {
   return {};
 }
 
+// Whether others than this machine may reach an address of `admin`.
+bool IsOpen(std::string_view admin) {
+  const std::string_view host = admin.substr(0, admin.rfind(':'));
+  return admin.find(':') != std::string_view::npos && !host.empty() && host != "unix" &&
+         host != "localhost" && host != "[::1]" && !host.starts_with("127.");
+}
+
+void DoubtAccess(const Config& config, std::vector<std::string>& doubts) {
+  const Config::Console& console = config.console;
+  if (!console.enabled || !console.users.empty() || !console.anonymous.empty()) return;
+  for (const std::string& text : config.admin) {
+    if (!IsOpen(text.substr(0, text.find(',')))) continue;
+    doubts.push_back(
+        fmt::format("admin address '{}': API and console refuse everybody there: set "
+                    "console.users or console.anonymous, or console.enabled to false",
+                    text));
+  }
+}
+
+// Without TLS: loopback addresses and Unix sockets are out of reach.
+bool OthersReach(const std::string& text) {
+  const Result<ListenAddress> address = ListenAddress::Parse(text);
+  if (!address.ok() || !address.value().path.empty()) return false;
+  const std::string& host = address.value().host;
+  const bool local = host == "localhost" || host == "::1" || host.starts_with("127.");
+  return !local && address.value().tls != ListenAddress::Tls::kRequired;
+}
+
 }  // namespace
 
 std::vector<std::string> DoubtsAbout(const Config& config) {
   std::vector<std::string> doubts;
+  if (!config.etcd.endpoints.empty() && config.sync != Config().sync) {
+    doubts.push_back("sync has no meaning with etcd.endpoints: etcd syncs every change");
+  }
   for (const std::string& rule : config.rights) {
     const std::string who = rule.substr(0, rule.find(' '));
     if (!who.starts_with("listen=")) continue;
@@ -52,6 +82,14 @@ std::vector<std::string> DoubtsAbout(const Config& config) {
         [&](const std::string& text) { return "listen=" + text.substr(0, text.find(',')) == who; });
     if (served) continue;
     doubts.push_back(fmt::format("rights '{}': no entry of listen has this address", rule));
+  }
+  DoubtAccess(config, doubts);
+  for (const std::string& text : config.listen) {
+    if (!config.rights.empty() || !OthersReach(text)) continue;
+    doubts.push_back(fmt::format(
+        "listen address '{}': other hosts reach it without TLS, and everybody may do everything: "
+        "use tls=required, rights or a firewall",
+        text));
   }
   if (config.tls.client_certificates != Config::ClientCertificates::kRequired) return doubts;
   for (const std::string& text : config.listen) {
@@ -64,15 +102,17 @@ std::vector<std::string> DoubtsAbout(const Config& config) {
   return doubts;
 }
 
+Result<std::shared_ptr<const TlsContext>> LoadTls(const Config& config) {
+  if (!config.tls.certificate.empty()) return TlsContext::Load(FilesOf(config.tls));
+  if (Status status = NeedsNoTls(config); !status.ok()) return status;
+  return std::shared_ptr<const TlsContext>();
+}
+
 Result<Security> LoadSecurity(const Config& config) {
   Security security;
-  if (config.tls.certificate.empty()) {
-    if (Status status = NeedsNoTls(config); !status.ok()) return status;
-  } else {
-    auto tls = TlsContext::Load(FilesOf(config.tls));
-    if (!tls.ok()) return tls.status();
-    security.tls = std::move(tls.value());
-  }
+  auto tls = LoadTls(config);
+  if (!tls.ok()) return tls.status();
+  security.tls = std::move(tls.value());
   Result<AccessRules> access = AccessRules::Parse(config.rights);
   if (!access.ok()) return access.status();
   security.access = std::move(access.value());

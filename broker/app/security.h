@@ -20,7 +20,10 @@ struct Security {
 // Warnings of what is good and protects less than it seems to.
 std::vector<std::string> DoubtsAbout(const Config& config);
 
-// Reads the files. Errors name the option, the file, and what is wrong.
+// Reads the files of TLS; nullptr: no TLS. Errors name the option, the file, and what is wrong.
+Result<std::shared_ptr<const TlsContext>> LoadTls(const Config& config);
+
+// The same, with the rules.
 Result<Security> LoadSecurity(const Config& config);
 
 }  // namespace gearstalk

@@ -1,15 +1,25 @@
 #include "broker/app/settings.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <array>
 #include <string>
 
+#include "broker/base/wall_clock.h"
 #include "broker/process/log_line.h"
+#include "broker/process/machine_memory.h"
 #include "broker/version.h"
 
 namespace gearstalk {
 namespace {
+
+std::size_t MemoryLimit(const Config& config) {
+  const std::uint64_t given = config.limits.memory;
+  return given == Config::Limits::kMostOfMachine ? MachineMemory() / 4 * 3 : given;
+}
+
+}  // namespace
 
 // As much of it as has place in a handle.
 std::string HostName() {
@@ -20,14 +30,15 @@ std::string HostName() {
   return host.empty() ? "localhost" : host;
 }
 
-}  // namespace
-
 EngineOptions EngineOptionsOf(const Config& config) {
   EngineOptions options;
   options.default_ttr_s = config.gearman.default_ttr;
   options.normal_to = config.gearman.priority_normal;
   options.job_retries = config.gearman.job_retries;
+  options.idle_functions = config.gearman.idle_functions;
   options.wake_all = config.gearman.wake_all;
+  options.fair = config.fair;
+  options.wall_clock = WallClock;
   return options;
 }
 
@@ -47,6 +58,10 @@ beanstalk::Options BeanstalkOptionsOf(const Config& config) {
   return options;
 }
 
+std::string BeanstalkVersionOf(const Config& config) {
+  return config.beanstalk.version.empty() ? kVersion : config.beanstalk.version;
+}
+
 ServerLimits ServerLimitsOf(const Config& config) {
   const Config::Limits& limits = config.limits;
   return {.connections = limits.connections,
@@ -58,7 +73,7 @@ ServerLimits ServerLimitsOf(const Config& config) {
 }
 
 EngineLimits EngineLimitsOf(const Config& config) {
-  EngineLimits limits{.memory = config.limits.memory, .tubes = config.limits.tubes};
+  EngineLimits limits{.memory = MemoryLimit(config), .tubes = config.limits.tubes};
   for (const Config::MaxQueue& each : config.limits.maxqueue) {
     limits.max_queue[each.tube] = each.jobs;
   }
@@ -71,10 +86,49 @@ LogSettings LogSettingsOf(const Config& config) {
           .to = config.log_to};
 }
 
+// The texts were looked at when the configuration was read.
+api::AccessSettings AccessSettingsOf(const Config& config) {
+  api::AccessSettings settings{.enabled = config.console.enabled,
+                               .users = {},
+                               .anonymous = {},
+                               .hosts = config.console.hosts,
+                               .base_path = config.console.base_path,
+                               .rate = config.console.rate};
+  for (const std::string& text : config.console.users) {
+    if (Result<api::User> user = api::User::Parse(text); user.ok()) {
+      settings.users.push_back(std::move(user.value()));
+    }
+  }
+  if (config.console.anonymous.empty()) return settings;
+  const Result<api::Grant> grant = api::ParseGrant(config.console.anonymous);
+  settings.anonymous = grant.ok() ? grant.value() : api::Grant{};
+  return settings;
+}
+
+std::string HistoryFileOf(const Config& config) {
+  if (!config.console.history_file.empty() || config.data_dir.empty()) {
+    return config.console.history_file;
+  }
+  return config.data_dir + "/history";
+}
+
+std::string ServerNameOf(const Config& config) {
+  if (!config.server_name.empty()) return config.server_name;
+  // Handles stay good at whichever broker serves.
+  return config.etcd.endpoints.empty() ? HostName() : "gearstalkd";
+}
+
+std::string SyncNameOf(const Config& config) {
+  if (config.data_dir.empty()) return "memory";
+  if (config.sync == Config::Sync::kAlways) return "always";
+  if (config.sync == Config::Sync::kSystem) return "never";
+  return fmt::format("{}ms", config.sync_interval / kMillisecond);
+}
+
 gearman::Options GearmanOptionsOf(const Config& config) {
   gearman::Options options;
-  options.server_name = config.server_name.empty() ? HostName() : config.server_name;
-  options.version = kVersion;
+  options.server_name = ServerNameOf(config);
+  options.version = config.gearman.version.empty() ? kVersion : config.gearman.version;
   if (config.max_job_size > 0) options.max_workload = config.max_job_size;
   options.exceptions = config.gearman.exceptions;
   options.priorities = {config.gearman.priority_high, config.gearman.priority_normal,

@@ -13,6 +13,7 @@ using Sockets = std::vector<std::unique_ptr<ListenSocket>>;
 // else by its name, "beanstalk" or "gearman", else in all protocols.
 Result<ListenAddress> AddressOf(const systemd::PassedSocket& passed, const Config& config) {
   const std::string bound = ListenSocket::NameOf(passed.fd);
+  if (bound == "unix:") return ListenAddress();  // refused when it is adopted
   for (const std::string& text : config.listen) {
     if (text.substr(0, text.find(',')) == bound) return ListenAddress::Parse(text);
   }
@@ -35,10 +36,47 @@ Result<Sockets> Adopt(const std::vector<systemd::PassedSocket>& all, const Confi
 }  // namespace
 
 Result<Sockets> OpenSockets(const Config& config) {
-  if (const auto passed = systemd::PassedSockets(); !passed.empty()) return Adopt(passed, config);
+  if (const auto passed = systemd::PassedSockets(); !passed.empty()) {
+    if (!config.etcd.endpoints.empty()) {
+      return Status(Code::kInUse,
+                    fmt::format("etcd.endpoints: a socket unit passed {}, which takes clients also "
+                                "while this broker is a standby; disable the socket unit",
+                                ListenSocket::NameOf(passed.front().fd)));
+    }
+    return Adopt(passed, config);
+  }
   Sockets sockets;
   for (const std::string& text : config.listen) {
-    const Result<ListenAddress> address = ListenAddress::Parse(text);
+    Result<ListenAddress> address = ListenAddress::Parse(text);
+    if (!address.ok()) return address.status();
+    // It may be an address that moves to whichever broker serves.
+    address.value().not_here_yet = !config.etcd.endpoints.empty();
+    auto bound = ListenSocket::OpenAll(address.value());
+    if (!bound.ok()) return bound.status();
+    for (auto& socket : bound.value()) sockets.push_back(std::move(socket));
+  }
+  return sockets;
+}
+
+Result<ListenAddress> ParseAdminAddress(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  const bool port_alone = !text.starts_with("unix:") && (colon == 0 || colon == std::string::npos);
+  const bool number = text.find_first_not_of("0123456789", colon == 0 ? 1 : 0) == std::string::npos;
+  Result<ListenAddress> address = ListenAddress::Parse(
+      port_alone && number ? "127.0.0.1:" + text.substr(colon == 0 ? 1 : 0) : text);
+  const bool options = address.ok() && (text.find(",tls=") != std::string::npos ||
+                                        text.find(",protocols=") != std::string::npos);
+  if (address.ok() && !options) return address;
+  const std::string why = options ? "what follows a comma is owner=, group= or mode="
+                                  : "expected HOST:PORT, the port a number from 0 to 65535, or "
+                                    "unix:/PATH";
+  return Status(Code::kInvalid, fmt::format("admin address '{}': {}", text, why));
+}
+
+Result<Sockets> OpenAdminSockets(const Config& config) {
+  Sockets sockets;
+  for (const std::string& text : config.admin) {
+    const Result<ListenAddress> address = ParseAdminAddress(text);
     if (!address.ok()) return address.status();
     auto bound = ListenSocket::OpenAll(address.value());
     if (!bound.ok()) return bound.status();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "broker/base/status.h"
@@ -12,5 +13,9 @@ namespace gearstalk {
 // The sockets to serve, bound and not yet listened on: those that the service manager passed, or
 // else those of `listen`.
 Result<std::vector<std::unique_ptr<ListenSocket>>> OpenSockets(const Config& config);
+// Those of `admin`.
+Result<std::vector<std::unique_ptr<ListenSocket>>> OpenAdminSockets(const Config& config);
+// An entry of `admin`: as one of `listen`, and a port alone is on loopback.
+Result<ListenAddress> ParseAdminAddress(const std::string& text);
 
 }  // namespace gearstalk

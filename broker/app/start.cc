@@ -1,23 +1,31 @@
 #include "broker/app/start.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "broker/app/broker.h"
+#include "broker/app/import_binlog.h"
+#include "broker/app/replica_setup.h"
 #include "broker/app/settings.h"
 #include "broker/app/sockets.h"
 #include "broker/base/log.h"
+#include "broker/binlog/lock.h"
 #include "broker/journal/memory_journal.h"
 #include "broker/process/daemon.h"
 #include "broker/process/log.h"
 #include "broker/process/pid_file.h"
+#include "broker/process/standard_streams.h"
 #include "broker/process/user.h"
+#include "broker/version.h"
 
 namespace gearstalk {
 namespace {
@@ -37,27 +45,54 @@ void RaiseDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-int Serve(const Config& config, BrokerHooks hooks, Sockets sockets) {
-  if (config.data_dir.empty()) {
-    MemoryJournal journal;
-    return Broker(config, std::move(hooks), journal, nullptr).Run(std::move(sockets));
+int Serve(const Config& config, BrokerHooks hooks, Sockets sockets, Sockets admin_sockets) {
+  if (IsReplicated(config)) {
+    Result<ReplicaSetup> replica = OpenReplica(config);
+    if (!replica.ok()) return Failed(replica.status());
+    hooks.reload_journal = replica.value().reload;
+    return Broker(config, std::move(hooks), *replica.value().journal)
+        .Run(std::move(sockets), std::move(admin_sockets));
   }
-  Broker* broker = nullptr;
-  WalOptions options = WalOptionsOf(config);
-  options.on_progress = [&](const ReplayProgress& progress) { broker->OnReplay(progress); };
-  Result<std::unique_ptr<WalJournal>> journal = WalJournal::Open(std::move(options));
+  if (config.data_dir.empty()) {
+    Log(LogLevel::kWarning, "no --data-dir: jobs live in memory and end with the process");
+    MemoryJournal journal;
+    return Broker(config, std::move(hooks), journal)
+        .Run(std::move(sockets), std::move(admin_sockets));
+  }
+  // Before the journal's own lock, which beanstalkd does not see. Held while the broker serves.
+  const Result<binlog::Lock> lock = binlog::Lock::Hold(config.data_dir);
+  if (!lock.ok()) return Failed(lock.status());
+  if (const Result<bool> binlog = HasBinlogToImport(config); !binlog.ok()) {
+    return Failed(binlog.status());
+  }
+  Result<std::unique_ptr<WalJournal>> journal = WalJournal::Open(WalOptionsOf(config));
   if (!journal.ok()) return Failed(journal.status());
-  Broker durable(config, std::move(hooks), *journal.value(), journal.value().get());
-  broker = &durable;
-  return durable.Run(std::move(sockets));
+  return Broker(config, std::move(hooks), *journal.value())
+      .Run(std::move(sockets), std::move(admin_sockets));
+}
+
+void LogStart(const Config& config, const StartNotes& notes) {
+  Log(LogLevel::kInfo, "starting",
+      {{"version", kVersion},
+       {"commit", kCommit},
+       {"config", notes.config_file.empty() ? "none" : notes.config_file},
+       {"data_dir", config.data_dir.empty() ? "none" : config.data_dir},
+       {"listen", fmt::format("{}", fmt::join(config.listen, " "))},
+       {"admin", fmt::format("{}", fmt::join(config.admin, " "))}});
+  for (const std::string& warning : notes.warnings) Log(LogLevel::kWarning, warning);
 }
 
 // The order matters: addresses and the pid file may need root, the journal and the log's file must
 // belong to the user that is served as.
-int StartHere(const Config& config, std::function<Result<Config>()> reread,
+int StartHere(const Config& config, std::function<Result<Config>()> reread, const StartNotes& notes,
               std::optional<Daemon>& daemon) {
   Result<Sockets> sockets = OpenSockets(config);
-  if (!sockets.ok()) return Failed(sockets.status());
+  if (!sockets.ok()) {
+    Failed(sockets.status());
+    return sockets.status().code() == Code::kInUse ? kExitBadUsage : kExitFailed;
+  }
+  Result<Sockets> admin_sockets = OpenAdminSockets(config);
+  if (!admin_sockets.ok()) return Failed(admin_sockets.status());
   std::unique_ptr<PidFile> pid_file;
   if (!config.pid_file.empty()) {
     Result<std::unique_ptr<PidFile>> created = PidFile::Create(config.pid_file);
@@ -68,21 +103,45 @@ int StartHere(const Config& config, std::function<Result<Config>()> reread,
     if (Status status = BecomeUser(config.user); !status.ok()) return Failed(status);
   }
   if (Status status = OpenLog(LogSettingsOf(config)); !status.ok()) return Failed(status);
+  StartLogThread();
+  LogStart(config, notes);
+  const bool says_json = config.log_format == Config::LogFormat::kJson && config.log_to == "stderr";
   const auto ready = [&](const std::string& addresses) {
     const Status written = pid_file == nullptr ? Status() : pid_file->Write();
     if (!written.ok()) Log(LogLevel::kError, written.message());
-    // Tools wait for this line, so it ignores what is said about the log.
-    fmt::print(stderr, "ready{}\n", addresses);
+    DrainLog();
+    // Tools wait for this line, so it is written whatever the log's level is.
+    if (says_json) {
+      LogAlways(LogLevel::kInfo, "ready",
+                {{"addresses", addresses.substr(std::min<std::size_t>(addresses.size(), 1))}});
+    } else {
+      Print(stderr, "ready{}\n", addresses);
+    }
     if (daemon.has_value()) daemon->Ready();
   };
-  return Serve(config, {std::move(reread), ready}, std::move(sockets.value()));
+  BrokerHooks hooks;
+  hooks.reread = std::move(reread);
+  hooks.ready = ready;
+  hooks.standby = [&] {
+    const Status written = pid_file == nullptr ? Status() : pid_file->Write();
+    if (!written.ok()) Log(LogLevel::kError, written.message());
+    DrainLog();
+    if (says_json) {
+      LogAlways(LogLevel::kInfo, "standby", {});
+    } else {
+      Print(stderr, "standby\n");
+    }
+    if (daemon.has_value()) daemon->Ready();
+  };
+  return Serve(config, std::move(hooks), std::move(sockets.value()),
+               std::move(admin_sockets.value()));
 }
 
 }  // namespace
 
-int Start(const Config& config, std::function<Result<Config>()> reread) {
-  // The latter two are heeded when it serves; a long replay should not end by them.
-  for (const int ignored : {SIGPIPE, SIGXFSZ, SIGHUP, SIGUSR1}) signal(ignored, SIG_IGN);
+int Start(const Config& config, const StartNotes& notes, std::function<Result<Config>()> reread) {
+  // All but the first are heeded when it serves; a long replay should not end by them.
+  for (const int ignored : {SIGXFSZ, SIGHUP, SIGUSR1, SIGUSR2}) signal(ignored, SIG_IGN);
   RaiseDescriptorLimit();
   // Until the log is open where it is to be.
   LogSettings early = LogSettingsOf(config);
@@ -97,8 +156,11 @@ int Start(const Config& config, std::function<Result<Config>()> reread) {
       Log(LogLevel::kWarning, "log lines go nowhere from the background: set log_to");
     }
   }
-  const int exit_code = StartHere(config, std::move(reread), daemon);
+  const int exit_code = StartHere(config, std::move(reread), notes, daemon);
+  const bool logged = DrainLog();
   if (daemon.has_value()) daemon->Failed(exit_code);
+  // exit() would wait for a thread that hangs in a write to standard error.
+  if (!logged) _exit(exit_code);
   return exit_code;
 }
 

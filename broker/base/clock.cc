@@ -13,7 +13,16 @@ Time Read(clockid_t id) {
 
 }  // namespace
 
+Time BootTime() { return Read(CLOCK_BOOTTIME); }
+
 SystemClock::SystemClock() : offset_(Read(CLOCK_REALTIME) - Read(CLOCK_BOOTTIME)) { Refresh(); }
+
+void SystemClock::Resync() {
+  offset_ = Read(CLOCK_REALTIME) - Read(CLOCK_BOOTTIME);
+  Refresh();
+}
+
+Time SystemClock::Fresh() const { return Read(CLOCK_BOOTTIME); }
 
 void SystemClock::Refresh() { now_ = Read(CLOCK_BOOTTIME) + offset_; }
 

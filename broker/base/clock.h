@@ -31,11 +31,19 @@ class Clock {
   Time now_ = 0;
 };
 
+// A reading of CLOCK_BOOTTIME as it is at the moment: for what has to be right
+// also when the process was stopped in the middle of a round.
+Time BootTime();
+
 // The only reader of the system's clocks.
 class SystemClock final : public Clock {
  public:
   SystemClock();
   void Refresh();
+  // The time now, which Now() does not follow.
+  Time Fresh() const;
+  // Reads the wall clock anew: the time may step. Only where no deadline counts on it yet.
+  void Resync();
 
  private:
   Time offset_;

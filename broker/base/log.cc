@@ -22,6 +22,8 @@ void SetLogSink(LogSink sink, LogLevel least) {
   least_level = least;
 }
 
+void SetLeastLogLevel(LogLevel least) { least_level = least; }
+
 LogLevel LeastLogLevel() { return least_level; }
 
 bool Logs(LogLevel level) {

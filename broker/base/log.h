@@ -49,6 +49,8 @@ using LogSink = void (*)(LogLevel level, LogCause cause, std::string_view event,
 // nullptr: none. `least` is the least level that the sink is called for.
 void SetLogSink(LogSink sink, LogLevel least);
 LogLevel LeastLogLevel();
+// Until the sink is set again.
+void SetLeastLogLevel(LogLevel least);
 
 // Whether a line of this level would be written; for what is costly to say.
 bool Logs(LogLevel level);

@@ -75,21 +75,22 @@ Result<Translation> TranslateBeanstalkd(std::span<const std::string> arguments) 
   }
   const Result<std::string> sync = SyncOf(given);
   if (!sync.ok()) return sync.status();
-  translation.arguments = {"--listen", ListenOf(given), "--sync", sync.value()};
+  AddFlag(translation, "--listen", ListenOf(given), given.contains("-l") ? "-l" : "-p");
+  AddFlag(translation, "--sync", sync.value(), "-f");
+  AddFlag(translation, "--beanstalk-version", std::string(kBeanstalkdVersion), "");
+  AddFlag(translation, "--gearman-version", std::string(kGearmandVersion), "");
   const auto pass = [&](const char* name, const char* flag) {
     const auto found = given.find(name);
-    if (found == given.end()) return;
-    translation.arguments.insert(translation.arguments.end(), {flag, found->second});
+    if (found != given.end()) AddFlag(translation, flag, found->second, name);
   };
   pass("-b", "--data-dir");
+  if (given.contains("-b")) AddFlag(translation, "--import-binlog", "yes", "-b");
   pass("-u", "--user");
   if (const auto size = given.find("-z"); size != given.end()) {
     size->second = JobSizeOf(size->second, translation.warnings);
   }
   pass("-z", "--max-job-size");
-  if (given.contains("-V")) {
-    translation.arguments.insert(translation.arguments.end(), {"--log-level", "debug"});
-  }
+  if (given.contains("-V")) AddFlag(translation, "--log-level", "debug", "-V");
   for (std::string& warning : WarningsOf(kOptions, given)) {
     translation.warnings.push_back(std::move(warning));
   }

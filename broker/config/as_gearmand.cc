@@ -38,9 +38,9 @@ constexpr std::array kOptions = {
     ForeignOption{'h', "help", false, "this text"},
     ForeignOption{'b', "backlog", true, ""},
     ForeignOption{'t', "threads", true, ""},
-    ForeignOption{'R', "round-robin", false, ""},
+    ForeignOption{'R', "round-robin", false, "tube_order"},
     ForeignOption{'r', "protocol", true, ""},
-    ForeignOption{'q', "queue-type", true, "builtin only"},
+    ForeignOption{'q', "queue-type", true, "builtin only, others are refused"},
     ForeignOption{'\0', "hashtable-buckets", true, ""},
     ForeignOption{'\0', "keepalive", false, ""},
     ForeignOption{'\0', "keepalive-idle", true, ""},
@@ -82,21 +82,34 @@ class Translator {
     Pass("--user", "--user");
     Pass("--pid-file", "--pid-file");
     Pass("--file-descriptors", "--limits-connections");
-    if (Has("--daemon")) Add("--daemon", "true");
-    if (Has("--exceptions")) Add("--gearman-exceptions", "true");
+    if (Has("--daemon")) Add("--daemon", "true", "--daemon");
+    if (Has("--round-robin")) Add("--tube-order", "fair", "--round-robin");
+    if (Has("--exceptions")) Add("--gearman-exceptions", "true", "--exceptions");
     if (Has("--check-args")) out_.arguments.emplace_back("--check-config");
     AddServerName();
+    Add("--beanstalk-version", std::string(kBeanstalkdVersion), "");
+    Add("--gearman-version", std::string(kGearmandVersion), "");
     for (std::string& warning : WarningsOf(kOptions, given_)) {
       out_.warnings.push_back(std::move(warning));
     }
+    return CheckQueue();
+  }
+
+  // Jobs in a store of gearmand's would silently never run.
+  Status CheckQueue() {
     const std::string queue = Value("--queue-type", "builtin");
-    if (queue != "builtin") {
-      out_.warnings.push_back(
-          fmt::format("no queue of type '{}': jobs live in memory, unless GEARSTALKD_DATA_DIR "
-                      "names a directory",
-                      queue));
+    if (queue == "builtin") return {};
+    const std::string unread = fmt::format(
+        "--queue-type: '{}': gearstalkd does not read or write this store; the jobs in it stay "
+        "there and do not run",
+        queue);
+    if (std::getenv("GEARSTALKD_DATA_DIR") != nullptr) {
+      out_.warnings.push_back(unread + "; new jobs go to the journal in GEARSTALKD_DATA_DIR");
+      return {};
     }
-    return {};
+    return {Code::kInvalid, unread +
+                                ". Let gearmand finish them, then leave the option out and set "
+                                "GEARSTALKD_DATA_DIR=DIR for a journal"};
   }
 
   Translation Take() { return std::move(out_); }
@@ -109,13 +122,13 @@ class Translator {
     return found == given_.end() ? std::string(otherwise) : found->second;
   }
 
-  void Add(std::string flag, std::string value) {
-    out_.arguments.push_back(std::move(flag));
-    out_.arguments.push_back(std::move(value));
+  // `name` is the option of gearmand that is behind it.
+  void Add(std::string flag, std::string value, std::string_view name) {
+    AddFlag(out_, std::move(flag), std::move(value), name);
   }
 
   void Pass(std::string_view name, const char* flag) {
-    if (Has(name)) Add(flag, Value(name, ""));
+    if (Has(name)) Add(flag, Value(name, ""), name);
   }
 
   void AddListen() {
@@ -130,7 +143,8 @@ class Translator {
       if (access("/proc/net/if_inet6", F_OK) == 0) hosts.emplace_back("::");
     }
     for (const std::string& host : hosts) {
-      Add("--listen", fmt::format("{}{}", AddressText(host, port), tls));
+      Add("--listen", fmt::format("{}{}", AddressText(host, port), tls),
+          Has("--listen") ? "--listen" : "--port");
     }
   }
 
@@ -147,11 +161,12 @@ class Translator {
                           verbose)};
     }
     const std::string file = Value("--log-file", "stderr");
-    Add("--log-level", file == "none" && !Has("--syslog") ? "off" : level->second);
+    Add("--log-level", file == "none" && !Has("--syslog") ? "off" : level->second, "--verbose");
     if (Has("--syslog")) {
-      Add("--log-to", "syslog");
+      Add("--log-to", "syslog", "--syslog");
     } else if (file != "stderr" && file != "none") {
-      Add("--log-to", fmt::format("file:{}", std::filesystem::absolute(file).string()));
+      Add("--log-to", fmt::format("file:{}", std::filesystem::absolute(file).string()),
+          "--log-file");
     }
     return {};
   }
@@ -162,28 +177,34 @@ class Translator {
     if (!kinds::ParseNumber(wakeup, workers)) {
       return {Code::kInvalid, fmt::format("--worker-wakeup: '{}': expected a number", wakeup)};
     }
-    Add("--gearman-worker-wakeup", workers == 1 ? "one" : "all");
+    Add("--gearman-worker-wakeup", workers == 1 ? "one" : "all", "--worker-wakeup");
     return {};
   }
 
   void AddTls() {
     if (!Has("--ssl")) return;
-    AddTlsFile("--ssl-certificate", "GEARMAND_SERVER_PEM", "--tls-certificate");
-    AddTlsFile("--ssl-key", "GEARMAND_SERVER_KEY", "--tls-key");
-    AddTlsFile("--ssl-ca-file", "GEARMAND_CA_CERTIFICATE", "--tls-client-ca");
+    AddTlsFile("--ssl-certificate", "GEARMAND_SERVER_PEM", "/etc/ssl/certs/gearmand.pem",
+               "--tls-certificate");
+    AddTlsFile("--ssl-key", "GEARMAND_SERVER_KEY", "/etc/ssl/certs/gearmand.key", "--tls-key");
+    AddTlsFile("--ssl-ca-file", "GEARMAND_CA_CERTIFICATE", "/etc/ssl/certs/gearmand-ca.pem",
+               "--tls-client-ca");
   }
 
-  void AddTlsFile(std::string_view name, const char* variable, const char* flag) {
-    const char* usual = std::getenv(variable);
-    const std::string file = Value(name, usual == nullptr ? "" : usual);
-    if (!file.empty()) Add(flag, file);
+  // The option, else the variable, else the path that Debian's gearmand takes.
+  void AddTlsFile(std::string_view name, const char* variable, const char* usual,
+                  const char* flag) {
+    const char* set = std::getenv(variable);
+    const std::string given_by = Has(name)        ? std::string(name)
+                                 : set != nullptr ? variable
+                                                  : "--ssl";
+    Add(flag, Value(name, set != nullptr ? set : usual), given_by);
   }
 
   void AddServerName() {
     if (!Has("--job-handle-prefix")) return;
     const std::string prefix = Value("--job-handle-prefix", "");
     if (prefix.starts_with("H:")) {
-      Add("--server-name", prefix.substr(2));
+      Add("--server-name", prefix.substr(2), "--job-handle-prefix");
     } else {
       out_.warnings.push_back(fmt::format(
           "'--job-handle-prefix': '{}' has no effect: handles begin with 'H:'", prefix));

@@ -9,6 +9,9 @@
 namespace gearstalk {
 namespace {
 
+// --journal-check of what is no directory.
+constexpr std::string_view kReplica = "etcd";
+
 Status Bad(std::string message) { return {Code::kInvalid, std::move(message)}; }
 
 // What is on the command line, as CLI11 takes it apart.
@@ -19,6 +22,9 @@ struct Flags {
   bool version = false;
   std::string journal_to_check;
   std::string journal_to_salvage;
+  std::string export_to;
+  std::string import_from;
+  bool upgrade = false;
   std::string print_as;
   std::vector<std::vector<std::string>> values{Options().size()};  // by option
 
@@ -28,18 +34,29 @@ struct Flags {
 Flags::Flags() {
   app.add_option("--config", file, "Configuration file (YAML).")->type_name("FILE");
   app.add_flag("--check-config", check,
-               "Read the configuration, say whether it is good, and exit.");
+               "Check the configuration and all that it names, print every error, and exit.");
   app.add_flag("--version", version, "Print the version, and those of the libraries; exit.");
   app.add_option("--journal-check", journal_to_check,
-                 "List what is in a journal, and all damage; exit.")
-      ->type_name("DIR");
+                 "List what is in a journal, and all damage; exit. `etcd`: in the replicated one.")
+      ->type_name("DIR|etcd");
   app.add_option("--journal-salvage", journal_to_salvage,
                  "Make a new journal from all that can be read of a damaged one; exit.")
       ->type_name("DIR")
       ->excludes("--journal-check");
+  app.add_option("--journal-export", export_to,
+                 "Write the replicated journal into a new journal directory; exit.")
+      ->type_name("DIR")
+      ->excludes("--journal-check");
+  app.add_option("--journal-import", import_from,
+                 "Write a journal directory into a replicated journal that is not used yet; exit.")
+      ->type_name("DIR")
+      ->excludes("--journal-check")
+      ->excludes("--journal-export");
+  app.add_flag("--journal-upgrade", upgrade,
+               "Raise the format of the replicated journal, when all brokers know it; exit.");
   // For scripts/generate.
   app.add_option("--print-options", print_as)
-      ->check(CLI::IsMember({"markdown", "yaml", "man"}))
+      ->check(CLI::IsMember({"markdown", "yaml"}))
       ->group("");
   for (std::size_t i = 0; i < Options().size(); ++i) {
     const Option& option = Options()[i];
@@ -51,15 +68,18 @@ Flags::Flags() {
   }
 }
 
-Status SetFlags(const Flags& flags, const Checks& checks, Settings& settings) {
+void SetFlags(const Flags& flags, const Checks& checks, const FlagNames& names,
+              Settings& settings) {
   for (std::size_t i = 0; i < Options().size(); ++i) {
     if (flags.values[i].empty()) continue;
     const Option& option = Options()[i];
     std::vector<Given> values;
-    for (const std::string& text : flags.values[i]) values.push_back({text, FlagOf(option)});
-    if (Status status = SetOption(option, values, checks, settings); !status.ok()) return status;
+    const auto name = names.find(FlagOf(option));
+    for (const std::string& text : flags.values[i]) {
+      values.push_back({text, name == names.end() ? FlagOf(option) : name->second});
+    }
+    SetOption(option, values, checks, settings);
   }
-  return {};
 }
 
 Status Unexpected(const CLI::App& app) {
@@ -75,7 +95,8 @@ Status Unexpected(const CLI::App& app) {
 
 }  // namespace
 
-Result<CommandLine> ReadCommandLine(int argc, const char* const* argv, const Checks& checks) {
+Result<CommandLine> ReadCommandLine(int argc, const char* const* argv, const Checks& checks,
+                                    const FlagNames& names) {
   using Action = CommandLine::Action;
   Flags flags;
   CommandLine line;
@@ -96,12 +117,10 @@ Result<CommandLine> ReadCommandLine(int argc, const char* const* argv, const Che
   }
   if (!flags.print_as.empty()) {
     line.action = Action::kPrintAndExit;
-    line.text = flags.print_as == "markdown" ? OptionsAsMarkdown()
-                : flags.print_as == "yaml"   ? OptionsAsYaml()
-                                             : OptionsAsMan();
+    line.text = flags.print_as == "markdown" ? OptionsAsMarkdown() : OptionsAsYaml();
     return line;
   }
-  if (!flags.journal_to_check.empty()) {
+  if (!flags.journal_to_check.empty() && flags.journal_to_check != kReplica) {
     line.action = Action::kCheckJournal;
     line.text = flags.journal_to_check;
     return line;
@@ -111,12 +130,16 @@ Result<CommandLine> ReadCommandLine(int argc, const char* const* argv, const Che
     line.text = flags.journal_to_salvage;
     return line;
   }
-  Status status;
-  if (!flags.file.empty()) status = ReadConfigFile(flags.file, checks, line.settings);
-  if (status.ok()) status = ReadEnvironment(checks, line.settings);
-  if (status.ok()) status = SetFlags(flags, checks, line.settings);
-  if (!status.ok()) return status;
+  line.settings.file = flags.file;
+  if (!flags.file.empty()) ReadConfigFile(flags.file, checks, line.settings);
+  ReadEnvironment(checks, line.settings);
+  SetFlags(flags, checks, names, line.settings);
   if (flags.check) line.action = Action::kCheckConfig;
+  if (flags.journal_to_check == kReplica) line.action = Action::kCheckReplica;
+  if (!flags.export_to.empty()) line.action = Action::kExportReplica;
+  if (!flags.import_from.empty()) line.action = Action::kImportReplica;
+  if (flags.upgrade) line.action = Action::kUpgradeReplica;
+  line.text = flags.export_to + flags.import_from;
   return line;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -19,12 +20,22 @@ struct CommandLine {
     kPrintVersion,
     kCheckJournal,
     kSalvageJournal,
+    // With the options of `etcd`.
+    kCheckReplica,
+    kExportReplica,
+    kImportReplica,
+    kUpgradeReplica,
   } action = Action::kServe;
-  // kPrintAndExit: what; kCheckJournal, kSalvageJournal: the directory
+  // kPrintAndExit: what; kCheckJournal, kSalvageJournal, kExportReplica, kImportReplica: the
+  // directory
   std::string text;
 };
 
-// Reads all sources. Errors name the option and where it was set: flag, variable, or file and line.
-Result<CommandLine> ReadCommandLine(int argc, const char* const* argv, const Checks& checks = {});
+// What a flag is called in errors, by flag, where it is not by its own name.
+using FlagNames = std::map<std::string, std::string, std::less<>>;
+
+// Reads all sources. An error is wrong usage; what is wrong with the values is in Settings::errors.
+Result<CommandLine> ReadCommandLine(int argc, const char* const* argv, const Checks& checks = {},
+                                    const FlagNames& names = {});
 
 }  // namespace gearstalk

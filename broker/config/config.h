@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "broker/base/clock.h"
+#include "broker/policy/policy_rules.h"
+#include "broker/policy/schedule.h"
 
 namespace gearstalk {
 
@@ -16,6 +18,7 @@ struct Config {
   enum class Sync : std::uint8_t { kAlways, kInterval, kSystem };
   enum class LogFormat : std::uint8_t { kText, kJson };
   enum class ClientCertificates : std::uint8_t { kOff, kOptional, kRequired };
+  enum class ImportBinlog : std::uint8_t { kRefuse, kYes, kNo };
   enum class ShutdownFrom : std::uint8_t { kLoopback, kAnywhere, kNowhere };
 
   struct MaxQueue {
@@ -27,10 +30,11 @@ struct Config {
   struct Limits {
     std::uint32_t connections = 0;              // 0: as many as descriptors allow
     std::uint32_t connections_per_address = 0;  // 0: none
-    std::uint64_t memory = 0;                   // bytes of jobs; 0: none
-    std::uint32_t tubes = 0;                    // 0: none
-    std::uint64_t output = 1024 * 1024;         // bytes for a connection that does not read
-    Time idle_timeout = 0;                      // 0: never
+    static constexpr std::uint64_t kMostOfMachine = UINT64_MAX;
+    std::uint64_t memory = kMostOfMachine;  // bytes of jobs; 0: none
+    std::uint32_t tubes = 0;                // 0: none
+    std::uint64_t output = 1024 * 1024;     // bytes for a connection that does not read
+    Time idle_timeout = 0;                  // 0: never
     Time handshake_timeout = 30 * kSecond;
     std::vector<MaxQueue> maxqueue;
     Time stop_timeout = kSecond;
@@ -44,9 +48,15 @@ struct Config {
     ClientCertificates client_certificates = ClientCertificates::kOff;
   };
 
+  struct Beanstalk {
+    std::string version;  // in `stats`; empty: the broker's own
+  };
+
   struct Gearman {
-    std::uint32_t default_ttr = 120;  // seconds
-    std::uint32_t job_retries = 0;    // 0: no limit
+    std::string version;                    // answers `version`; empty: the broker's own
+    std::uint32_t default_ttr = 120;        // seconds
+    std::uint32_t job_retries = 0;          // 0: no limit
+    std::uint32_t idle_functions = 10'000;  // names kept of functions without workers and jobs
     bool wake_all = false;
     bool exceptions = false;
     std::uint32_t priority_high = 512;
@@ -54,9 +64,37 @@ struct Config {
     std::uint32_t priority_low = 131072;
   };
 
+  // The API and the console.
+  struct Console {
+    bool enabled = true;
+    std::vector<std::string> users;  // "NAME ROLE[+bodies] sha256:HEX [TUBES]"
+    std::string anonymous;           // "ROLE[+bodies]" or "none"; empty: by address
+    std::vector<std::string> hosts;  // accepted in Host
+    std::string base_path;           // empty: none
+    std::uint32_t rate = 200;        // requests a second; 0: no limit
+    std::string history_file;        // empty: `history` in data_dir
+  };
+
+  // Where the replicated journal is kept.
+  struct Etcd {
+    std::vector<std::string> endpoints;  // none: the journal is not replicated
+    std::string prefix = "/gearstalkd/0/";
+    std::string user, password_file;
+    std::string ca, certificate, key;  // PEM files
+    bool compact = true;
+  };
+
+  struct Replica {
+    Time lease = 2 * kSecond;
+    std::string name;     // empty: the host's
+    std::string address;  // empty: the first of `listen`
+    std::uint64_t max_bytes = 1 << 30;
+  };
+
   std::vector<std::string> listen = {"127.0.0.1:11300", "127.0.0.1:4730"};
-  std::string admin;     // HOST:PORT of /metrics, /healthz, /readyz; empty: none
-  std::string data_dir;  // empty: jobs live in memory
+  std::vector<std::string> admin;  // of the operators' pages: ADDR:PORT or unix:/PATH; none
+  std::string data_dir;            // empty: jobs live in memory
+  ImportBinlog import_binlog = ImportBinlog::kRefuse;
   Sync sync = Sync::kAlways;
   Time sync_interval = 0;          // kInterval
   std::uint32_t max_job_size = 0;  // bytes; 0: 65535 for put, 64 MiB for a Gearman workload
@@ -72,7 +110,16 @@ struct Config {
   std::string user;      // empty: as it was started
   std::string pid_file;  // empty: none
   bool daemon = false;
+  Etcd etcd;
+  Replica replica;
+  Beanstalk beanstalk;
   Gearman gearman;
+  Console console;
+  std::string time_zone = "UTC";  // of schedules that name none, and of SUBMIT_JOB_SCHED
+  bool fair = false;              // tubes take turns among jobs of one priority
+  // In the configuration file only.
+  std::vector<PolicyEntry> tubes;
+  std::vector<Schedule> schedules;
 };
 
 }  // namespace gearstalk

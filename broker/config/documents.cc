@@ -96,7 +96,6 @@ std::string Escaped(std::string_view text, std::string_view special) {
 }
 
 std::string InTable(std::string_view text) { return Escaped(text, "|"); }
-std::string InMan(std::string_view text) { return Escaped(text, "\\-"); }
 
 }  // namespace
 
@@ -131,21 +130,6 @@ std::string OptionsAsYaml() {
     group = prefix;
     if (!prefix.empty()) name.remove_prefix(dot + 1);
     text += YamlEntry(option, prefix.empty() ? "" : "  ", name);
-  }
-  return text;
-}
-
-std::string OptionsAsMan() {
-  std::string text;
-  const auto out = std::back_inserter(text);
-  for (const Option& option : Options()) {
-    fmt::format_to(out, ".TP\n\\fB{}\\fR: \\fI{}\\fR\n{}\n", InMan(option.key),
-                   InMan(option.kind.shape), InMan(option.help));
-    if (const std::string range = RangeText(option); !range.empty()) {
-      fmt::format_to(out, "Range: {}.\n", InMan(range));
-    }
-    fmt::format_to(out, "Default: {}.\nChanged at SIGHUP: {}.\n", InMan(DefaultText(option, "")),
-                   WhenChanged(option));
   }
   return text;
 }

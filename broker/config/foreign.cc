@@ -1,99 +1,95 @@
 #include "broker/config/foreign.h"
 
 #include <fmt/format.h>
+#include <getopt.h>
+
+#include <algorithm>
 
 namespace gearstalk {
 namespace {
 
 Status Bad(std::string message) { return {Code::kInvalid, std::move(message)}; }
 
+std::string_view BaseName(std::string_view program) {
+  const std::size_t slash = program.rfind('/');
+  return slash == std::string_view::npos ? program : program.substr(slash + 1);
+}
+
 std::string NameOf(const ForeignOption& option) {
   return option.name.empty() ? fmt::format("-{}", option.letter) : fmt::format("--{}", option.name);
 }
 
-class Reader {
- public:
-  Reader(std::span<const ForeignOption> options, std::span<const std::string> arguments,
-         ForeignValues& values)
-      : options_(options), arguments_(arguments), values_(values) {}
+// What getopt_long takes. An option without a letter is told by its place, beyond all letters.
+struct Grammar {
+  static constexpr int kFirstLong = 256;
 
-  Status Read() {
-    while (!arguments_.empty()) {
-      const std::string_view argument = arguments_.front();
-      arguments_ = arguments_.subspan(1);
-      Status status;
-      if (argument.starts_with("--") && argument.size() > 2) {
-        status = ReadLong(argument.substr(2));
-      } else if (argument.starts_with("-") && argument.size() > 1) {
-        status = ReadLetters(argument.substr(1));
-      } else {
-        status = Bad(fmt::format("unexpected argument '{}'", argument));
+  explicit Grammar(std::span<const ForeignOption> options) {
+    for (std::size_t i = 0; i < options.size(); ++i) {
+      const ForeignOption& option = options[i];
+      if (option.letter != '\0') {
+        letters += option.letter;
+        if (option.takes_value) letters += ':';
       }
-      if (!status.ok()) return status;
+      if (option.name.empty()) continue;
+      longs.push_back({option.name.data(), option.takes_value ? required_argument : no_argument,
+                       nullptr, kFirstLong + static_cast<int>(i)});
     }
-    return {};
+    longs.push_back({});
   }
 
- private:
-  Status ReadLong(std::string_view text) {
-    const std::size_t equals = text.find('=');
-    const std::string_view name = text.substr(0, equals);
-    const ForeignOption* found = nullptr;
-    for (const ForeignOption& option : options_) {
-      if (option.name == name) {
-        found = &option;
-        break;
-      }
-      if (option.name.empty() || !option.name.starts_with(name)) continue;
-      if (found != nullptr) return Bad(fmt::format("option '--{}' is ambiguous", name));
-      found = &option;
-    }
-    if (found == nullptr) return Bad(fmt::format("unknown option '--{}'", name));
-    if (equals == std::string_view::npos) return Take(*found, "");
-    if (!found->takes_value) return Bad(fmt::format("option '--{}' takes no value", name));
-    values_[NameOf(*found)] = text.substr(equals + 1);
-    return {};
-  }
-
-  Status ReadLetters(std::string_view letters) {
-    while (!letters.empty()) {
-      const ForeignOption* found = nullptr;
-      for (const ForeignOption& option : options_) {
-        if (option.letter == letters[0]) found = &option;
-      }
-      if (found == nullptr) return Bad(fmt::format("unknown option '-{}'", letters[0]));
-      letters.remove_prefix(1);
-      if (Status status = Take(*found, letters); !status.ok()) return status;
-      if (found->takes_value) return {};
-    }
-    return {};
-  }
-
-  // `glued` is what follows the letter directly.
-  Status Take(const ForeignOption& option, std::string_view glued) {
-    std::string& value = values_[NameOf(option)];
-    if (!option.takes_value) return {};
-    if (!glued.empty()) {
-      value = glued;
-    } else if (arguments_.empty()) {
-      return Bad(fmt::format("option '{}' needs a value", NameOf(option)));
-    } else {
-      value = arguments_.front();
-      arguments_ = arguments_.subspan(1);
-    }
-    return {};
-  }
-
-  const std::span<const ForeignOption> options_;
-  std::span<const std::string> arguments_;
-  ForeignValues& values_;
+  std::string letters = "+:";  // stops at the first argument that is no option
+  std::vector<::option> longs;
 };
+
+const ForeignOption* Found(std::span<const ForeignOption> options, int code) {
+  if (code == 0) return nullptr;  // getopt_long found no option at all
+  if (code >= Grammar::kFirstLong) {
+    return &options[static_cast<std::size_t>(code - Grammar::kFirstLong)];
+  }
+  const auto at = std::find_if(options.begin(), options.end(),
+                               [&](const ForeignOption& option) { return option.letter == code; });
+  return at == options.end() ? nullptr : &*at;
+}
+
+// Why getopt_long did not take `word`. `known` is the option that it stands for, if it is one.
+Status NotTaken(std::span<const ForeignOption> options, const ForeignOption* known,
+                std::string_view word) {
+  if (!word.starts_with("--")) {
+    return Bad(fmt::format("unknown option '-{}'", static_cast<char>(optopt)));
+  }
+  word = word.substr(0, word.find('='));
+  if (known != nullptr) return Bad(fmt::format("option '{}' takes no value", word));
+  const auto begins = [&](const ForeignOption& option) {
+    return option.name.starts_with(word.substr(2));
+  };
+  const bool several = std::count_if(options.begin(), options.end(), begins) > 1;
+  return Bad(several ? fmt::format("option '{}' is ambiguous", word)
+                     : fmt::format("unknown option '{}'", word));
+}
 
 }  // namespace
 
 Status ReadForeign(std::span<const ForeignOption> options, std::span<const std::string> arguments,
                    ForeignValues& values) {
-  return Reader(options, arguments, values).Read();
+  const Grammar grammar(options);
+  std::vector<std::string> words(arguments.begin(), arguments.end());
+  std::vector<char*> argv = {const_cast<char*>("")};
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  const int count = static_cast<int>(argv.size()) - 1;
+  optind = 0;  // glibc: begins anew
+  for (;;) {
+    const int at = std::max(optind, 1);
+    const int code =
+        getopt_long(count, argv.data(), grammar.letters.c_str(), grammar.longs.data(), nullptr);
+    if (code == -1) break;
+    const ForeignOption* const found = Found(options, code == '?' || code == ':' ? optopt : code);
+    if (code == ':') return Bad(fmt::format("option '{}' needs a value", NameOf(*found)));
+    if (code == '?') return NotTaken(options, found, argv[static_cast<std::size_t>(at)]);
+    values[NameOf(*found)] = found->takes_value ? optarg : "";
+  }
+  if (optind == count) return {};
+  return Bad(fmt::format("unexpected argument '{}'", argv[static_cast<std::size_t>(optind)]));
 }
 
 std::vector<std::string> WarningsOf(std::span<const ForeignOption> options,
@@ -129,10 +125,16 @@ std::string AddressText(std::string_view host, std::string_view port) {
   return v6 ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
 }
 
+void AddFlag(Translation& translation, std::string flag, std::string value, std::string_view name) {
+  translation.names[flag] = name;
+  translation.arguments.push_back(std::move(flag));
+  translation.arguments.push_back(std::move(value));
+}
+
+int BadUsageExitOf(std::string_view program) { return BaseName(program) == "gearmand" ? 1 : 2; }
+
 Result<Translation> TranslateAs(std::string_view program, std::span<const std::string> arguments) {
-  if (const std::size_t slash = program.rfind('/'); slash != std::string_view::npos) {
-    program.remove_prefix(slash + 1);
-  }
+  program = BaseName(program);
   if (program == "beanstalkd") return TranslateBeanstalkd(arguments);
   if (program == "gearmand") return TranslateGearmand(arguments);
   Translation same;

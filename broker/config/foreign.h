@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "broker/base/status.h"
+#include "broker/config/command_line.h"
 
 namespace gearstalk {
 
@@ -29,9 +30,15 @@ Status ReadForeign(std::span<const ForeignOption> options, std::span<const std::
 // What that server was asked, in our words.
 struct Translation {
   std::vector<std::string> arguments;  // without the program's name
+  FlagNames names;                     // the option that was given, by our flag
   std::vector<std::string> warnings;   // one for each option that has no effect
   std::string help;                    // asked for: to be printed
 };
+
+// The versions that clients of those servers are told: those of the servers whose behaviour is
+// followed.
+inline constexpr std::string_view kBeanstalkdVersion = "1.13";
+inline constexpr std::string_view kGearmandVersion = "1.1.20";
 
 Result<Translation> TranslateBeanstalkd(std::span<const std::string> arguments);
 Result<Translation> TranslateGearmand(std::span<const std::string> arguments);
@@ -40,7 +47,12 @@ Result<Translation> TranslateGearmand(std::span<const std::string> arguments);
 // changes nothing.
 Result<Translation> TranslateAs(std::string_view program, std::span<const std::string> arguments);
 
-// For those two: one warning for each of `values` without a counterpart, and the help.
+// The exit code of that server after wrong usage.
+int BadUsageExitOf(std::string_view program);
+
+// For those two: sets a flag of ours; `name` is the option that asked for it.
+void AddFlag(Translation& translation, std::string flag, std::string value, std::string_view name);
+// One warning for each of `values` without a counterpart, and the help.
 std::vector<std::string> WarningsOf(std::span<const ForeignOption> options,
                                     const ForeignValues& values);
 std::string HelpOf(std::string_view program, std::span<const ForeignOption> options);

@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <concepts>
+#include <functional>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -15,6 +16,8 @@
 // The kinds of values that options have. `field` is a function object that gives the field of a
 // Config, const or not.
 namespace gearstalk::kinds {
+
+inline constexpr std::uint64_t kAnySize = std::uint64_t{1} << 50;
 
 inline Status Expected(std::string_view what) {
   return {Code::kInvalid, fmt::format("expected {}", what)};
@@ -130,6 +133,17 @@ Kind List(Field field, std::string_view shape, char separator) {
           .copy = Copy(field),
           .clear = [=](Config& config) { field(config).clear(); },
           .separator = separator};
+}
+
+template <typename Field>
+Kind Truth(Field field) {
+  return Choice<Field, bool>(field, {{"true", true}, {"false", false}});
+}
+
+// One whose values are looked at in another way.
+inline Kind Checked(Kind kind, std::function<Status(Config&, std::string_view)> set) {
+  kind.set = std::move(set);
+  return kind;
 }
 
 }  // namespace gearstalk::kinds

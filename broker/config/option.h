@@ -20,10 +20,13 @@ enum class Apply : std::uint8_t {
   kLimits,
   kMaxQueue,
   kTls,
+  kEtcd,
   kRights,
   kShutdownFrom,
   kMetrics,
   kGearman,
+  kConsole,
+  kPolicies,
 };
 
 // How an option's value is written, read and printed.

@@ -7,20 +7,23 @@
 
 #include "broker/config/kinds.h"
 #include "broker/config/option.h"
+#include "broker/config/option_tables.h"
 
 namespace gearstalk {
 namespace {
 
+using kinds::Checked;
 using kinds::Choice;
 using kinds::Expected;
+using kinds::kAnySize;
 using kinds::List;
 using kinds::Number;
 using kinds::ParseNumber;
 using kinds::Seconds;
 using kinds::Text;
+using kinds::Truth;
 
 constexpr std::uint64_t kAny32 = std::numeric_limits<std::uint32_t>::max();
-constexpr std::uint64_t kAnySize = std::uint64_t{1} << 50;
 constexpr std::uint64_t kLongest = 10 * 365 * 86400ULL;
 
 Status SetSync(Config& config, std::string_view text) {
@@ -49,10 +52,25 @@ Status SetServerName(Config& config, std::string_view name) {
   const bool clean = name.find_first_of(std::string_view(" \t\r\n\0", 5)) == std::string::npos &&
                      name.find("//") == std::string::npos;
   if (name.empty() || name.size() > 40 || !clean) {
-    return Expected("1 to 40 bytes without blanks and without '//'");
+    return Expected("1 to 40 bytes without spaces and without '//'");
   }
   config.server_name = name;
   return {};
+}
+
+// A word that every reader of a reply takes as it is.
+template <typename Field>
+auto SetVersion(Field field) {
+  return [=](Config& config, std::string_view text) -> Status {
+    const bool clean = std::all_of(text.begin(), text.end(), [](char c) {
+      return c > ' ' && c < 0x7F && c != '"' && c != '\\';
+    });
+    if (text.empty() || text.size() > 40 || !clean) {
+      return Expected("1 to 40 printable ASCII characters without spaces, quotes and backslashes");
+    }
+    field(config) = text;
+    return {};
+  };
 }
 
 Status SetLogTo(Config& config, std::string_view text) {
@@ -61,6 +79,13 @@ Status SetLogTo(Config& config, std::string_view text) {
     return Expected("stderr, journald, syslog or file:/PATH");
   }
   config.log_to = text;
+  return {};
+}
+
+Status SetTimeZone(Config& config, std::string_view name) {
+  const Result<TimeZone> zone = FindTimeZone(name);
+  if (!zone.ok()) return zone.status();
+  config.time_zone = name;
   return {};
 }
 
@@ -109,8 +134,18 @@ Kind Sync() {
           .clear = nullptr};
 }
 
-Kind Checked(Kind kind, Status (*set)(Config&, std::string_view)) {
-  kind.set = set;
+template <typename Field>
+Kind Version(Field field) {
+  return Checked(Text(field, "VERSION"), SetVersion(field));
+}
+
+template <typename Field>
+Kind Memory(Field field) {
+  Kind kind = Number(field, "bytes", 0, kAnySize);
+  kind.get = [field, number = kind.get](const Config& config) {
+    const bool unset = field(config) == Config::Limits::kMostOfMachine;
+    return unset ? std::vector<std::string>() : number(config);
+  };
   return kind;
 }
 
@@ -123,11 +158,6 @@ Kind MaxQueue() {
           .copy = kinds::Copy(FIELD(limits.maxqueue)),
           .clear = [](Config& config) { config.limits.maxqueue.clear(); },
           .separator = ';'};
-}
-
-template <typename Field>
-Kind Truth(Field field) {
-  return Choice<Field, bool>(field, {{"true", true}, {"false", false}});
 }
 
 template <typename Field>
@@ -147,6 +177,11 @@ Kind WakeUp(Field field) {
 }
 
 template <typename Field>
+Kind TubeOrder(Field field) {
+  return Choice<Field, bool>(field, {{"job", false}, {"fair", true}});
+}
+
+template <typename Field>
 Kind Format(Field field) {
   using enum Config::LogFormat;
   return Choice<Field, Config::LogFormat>(field, {{"text", kText}, {"json", kJson}});
@@ -157,6 +192,13 @@ Kind Certificates(Field field) {
   using enum Config::ClientCertificates;
   return Choice<Field, Config::ClientCertificates>(
       field, {{"off", kOff}, {"optional", kOptional}, {"required", kRequired}});
+}
+
+template <typename Field>
+Kind Import(Field field) {
+  using enum Config::ImportBinlog;
+  return Choice<Field, Config::ImportBinlog>(field,
+                                             {{"yes", kYes}, {"no", kNo}, {"refuse", kRefuse}});
 }
 
 template <typename Field>
@@ -172,11 +214,18 @@ std::vector<Option> Service() {
        "Address to listen on: ADDR:PORT[,protocols=auto|beanstalk|gearman]"
        "[,tls=allowed|required|off], or unix:/PATH[,owner=USER][,group=GROUP][,mode=0660]; port 0 "
        "takes a free one. May be repeated."},
-      {"admin", Apply::kRestart, Text(FIELD(admin), "ADDR:PORT"),
-       "Address of /metrics, /healthz and /readyz over HTTP; a port alone is on loopback.",
+      {"admin", Apply::kRestart, List(FIELD(admin), "ADDRESS", ' '),
+       "Address of /metrics, /healthz, /readyz, of the API and of the console over HTTP: "
+       "ADDR:PORT, "
+       "a port alone is on loopback; or unix:/PATH[,owner=USER][,group=GROUP][,mode=0660]. May be "
+       "repeated.",
        "no such address", "127.0.0.1:11380"},
       {"data_dir", Apply::kRestart, Text(FIELD(data_dir), "DIR"), "Directory of the journal.",
        "jobs live in memory and end with the process", "/var/lib/gearstalkd"},
+      {"import_binlog", Apply::kRestart, Import(FIELD(import_binlog)),
+       "What to do with the log of a beanstalkd in data_dir: import it before serving, leave it "
+       "alone, "
+       "or refuse to start."},
       {"sync", Apply::kRestart, Sync(),
        "When a change is on disk: before it is acknowledged, up to the system, or at latest N "
        "milliseconds after it."},
@@ -189,7 +238,7 @@ std::vector<Option> Service() {
 
 std::vector<Option> Logging() {
   return {
-      {"log_level", Apply::kLog, Level(FIELD(log_level)), "Least weight of what is logged."},
+      {"log_level", Apply::kLog, Level(FIELD(log_level)), "Minimum level to log."},
       {"log_format", Apply::kLog, Format(FIELD(log_format)),
        "Lines for people, or one JSON object a line."},
       {"log_to", Apply::kLog,
@@ -206,8 +255,10 @@ std::vector<Option> Limits() {
       {"limits.connections_per_address", Apply::kLimits,
        Number(FIELD(limits.connections_per_address), "connections", 0, kAny32),
        "Most connections at a time from one address; 0: no limit."},
-      {"limits.memory", Apply::kLimits, Number(FIELD(limits.memory), "bytes", 0, kAnySize),
-       "Memory of all jobs at which puts and submits are refused; 0: no limit."},
+      {"limits.memory", Apply::kLimits, Memory(FIELD(limits.memory)),
+       "Memory of all jobs at which puts and submits are refused; 0: no limit.",
+       "three quarters of the memory of the machine, the control group or the ulimit",
+       "1073741824"},
       {"limits.tubes", Apply::kLimits, Number(FIELD(limits.tubes), "tubes", 0, kAny32),
        "Most tubes at a time; 0: no limit."},
       {"limits.output", Apply::kLimits, Number(FIELD(limits.output), "bytes", 4096, 1U << 30),
@@ -219,7 +270,7 @@ std::vector<Option> Limits() {
        Seconds(FIELD(limits.handshake_timeout), 1, 3600),
        "Time for a TLS handshake and for a first word."},
       {"limits.maxqueue", Apply::kMaxQueue, MaxQueue(),
-       "Most jobs in a tube, for all priorities alike or for each class; 0: no limit. May be "
+       "Most jobs in a tube, in all or for each class of priority; 0: no limit. May be "
        "repeated.",
        "no limits", "thumbnails 10000"},
       {"limits.stop_timeout", Apply::kLimits, Seconds(FIELD(limits.stop_timeout), 0, 3600),
@@ -243,7 +294,7 @@ std::vector<Option> TlsAndRights() {
        "Rules in order, the first that fits decides. WHO: *, listen=ADDR:PORT, listen=unix:/PATH "
        "or "
        "cert=NAME; ALLOWED: all, none, or of produce,consume,admin,observe; TUBES: shell patterns, "
-       "parted by commas. May be repeated.",
+       "separated by commas. May be repeated.",
        "everything is allowed", "cert=worker-* consume,observe"},
       {"shutdown_from", Apply::kShutdownFrom, From(FIELD(shutdown_from)),
        "Who may send `shutdown`: loopback addresses and Unix sockets, anybody, or nobody."},
@@ -265,14 +316,28 @@ std::vector<Option> Process() {
   };
 }
 
-std::vector<Option> Gearman() {
+std::vector<Option> Protocols() {
   return {
+      {"beanstalk.version", Apply::kRestart, Version(FIELD(beanstalk.version)),
+       "Version that `stats` reports, for clients that ask for a least version of beanstalkd. "
+       "Logs, "
+       "metrics and --version keep to the real one.",
+       "the version of gearstalkd", "1.13"},
+      {"gearman.version", Apply::kRestart, Version(FIELD(gearman.version)),
+       "Version that the admin line `version` reports, for monitors that ask for a least version "
+       "of "
+       "gearmand.",
+       "the version of gearstalkd", "1.1.20"},
       {"gearman.default_ttr", Apply::kGearman,
        Number(FIELD(gearman.default_ttr), "seconds", 1, kAny32),
        "Time to run of a Gearman job that a beanstalk consumer reserves."},
       {"gearman.job_retries", Apply::kGearman,
        Number(FIELD(gearman.job_retries), "tries", 0, kAny32),
        "Lost tries after which a job fails; 0 is no limit."},
+      {"gearman.idle_functions", Apply::kGearman,
+       Number(FIELD(gearman.idle_functions), "functions", 0, kAny32),
+       "Functions without workers and jobs that `status` still lists, each for a day; the oldest "
+       "go."},
       {"gearman.worker_wakeup", Apply::kGearman, WakeUp(FIELD(gearman.wake_all)),
        "Sleeping workers woken for a new job: the one asleep longest, or all as gearmand does."},
       {"gearman.exceptions", Apply::kGearman, Truth(FIELD(gearman.exceptions)),
@@ -289,6 +354,16 @@ std::vector<Option> Gearman() {
   };
 }
 
+std::vector<Option> Policies() {
+  return {
+      {"time_zone", Apply::kPolicies, Checked(Text(FIELD(time_zone), "AREA/CITY"), SetTimeZone),
+       "Time zone of schedules that name none, and of SUBMIT_JOB_SCHED."},
+      {"tube_order", Apply::kPolicies, TubeOrder(FIELD(fair)),
+       "Which job of one priority leaves first: the oldest of all tubes, or tubes take turns by "
+       "weight."},
+  };
+}
+
 #undef FIELD
 
 }  // namespace
@@ -296,38 +371,13 @@ std::vector<Option> Gearman() {
 std::span<const Option> Options() {
   static const std::vector<Option> options = [] {
     std::vector<Option> all;
-    for (auto group : {Service, Logging, Limits, TlsAndRights, Process, Gearman}) {
+    for (auto group : {Service, Logging, Limits, TlsAndRights, Process, ReplicationOptions,
+                       Protocols, ConsoleOptions, Policies}) {
       for (Option& option : group()) all.push_back(std::move(option));
     }
     return all;
   }();
   return options;
-}
-
-const Option* FindOption(std::string_view key) {
-  const auto found = std::find_if(Options().begin(), Options().end(),
-                                  [&](const Option& option) { return option.key == key; });
-  return found == Options().end() ? nullptr : &*found;
-}
-
-std::string FlagOf(const Option& option) {
-  std::string flag = "--" + std::string(option.key);
-  for (char& c : flag) c = c == '.' || c == '_' ? '-' : c;
-  return flag;
-}
-
-std::string VariableOf(const Option& option) {
-  std::string name = std::string(kVariablePrefix) + std::string(option.key);
-  for (char& c : name) c = c == '.' ? '_' : static_cast<char>(std::toupper(c));
-  return name;
-}
-
-std::vector<const Option*> Difference(const Config& a, const Config& b) {
-  std::vector<const Option*> changed;
-  for (const Option& option : Options()) {
-    if (option.kind.get(a) != option.kind.get(b)) changed.push_back(&option);
-  }
-  return changed;
 }
 
 }  // namespace gearstalk

@@ -9,10 +9,10 @@
 #include <fstream>
 #include <set>
 
+#include "broker/config/policies.h"
+
 namespace gearstalk {
 namespace {
-
-Status Bad(std::string message) { return {Code::kInvalid, std::move(message)}; }
 
 // Edits that turn one word into the other.
 std::size_t Distance(std::string_view a, std::string_view b) {
@@ -29,7 +29,7 @@ std::size_t Distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-Status UnknownKey(const std::string& where, const std::string& key) {
+std::string UnknownKey(const std::string& where, const std::string& key) {
   // The name alone, without its group, is nearly right.
   const auto distance = [&key](const Option& option) {
     const std::string_view name = option.key.substr(option.key.find('.') + 1);
@@ -38,7 +38,7 @@ Status UnknownKey(const std::string& where, const std::string& key) {
   const auto nearest =
       std::min_element(Options().begin(), Options().end(),
                        [&](const Option& a, const Option& b) { return distance(a) < distance(b); });
-  return Bad(fmt::format("{}: unknown key '{}'; did you mean '{}'?", where, key, nearest->key));
+  return fmt::format("{}: unknown key '{}'; did you mean '{}'?", where, key, nearest->key);
 }
 
 bool IsGroup(std::string_view key) {
@@ -53,14 +53,15 @@ class FileReader {
   FileReader(const std::string& file, const Checks& checks, Settings& settings)
       : file_(file), checks_(checks), settings_(settings) {}
 
-  Status ReadMap(const YAML::Node& map, const std::string& prefix) {
+  void ReadMap(const YAML::Node& map, const std::string& prefix) {
     for (const auto& entry : map) {
       const std::string key = prefix + entry.first.Scalar();
-      Status status = entry.second.IsMap() ? ReadMap(entry.second, key + ".")
-                                           : ReadEntry(key, entry.first, entry.second);
-      if (!status.ok()) return status;
+      if (entry.second.IsMap()) {
+        ReadMap(entry.second, key + ".");
+      } else {
+        ReadEntry(key, entry.first, entry.second);
+      }
     }
-    return {};
   }
 
  private:
@@ -68,13 +69,17 @@ class FileReader {
     return fmt::format("{}:{}", file_, node.Mark().line + 1);
   }
 
-  Status ReadEntry(const std::string& key, const YAML::Node& name, const YAML::Node& node) {
+  void Bad(const YAML::Node& node, std::string_view what) {
+    settings_.errors.push_back(fmt::format("{}: {}", Line(node), what));
+  }
+
+  void ReadEntry(const std::string& key, const YAML::Node& name, const YAML::Node& node) {
+    if (key == "tubes") return ReadRows(node, ReadTubes);
+    if (key == "schedules") return ReadRows(node, ReadSchedules);
     const Option* option = FindOption(key);
     if (option == nullptr && IsGroup(key)) return ReadNoMap(key, name, node);
-    if (option == nullptr) return UnknownKey(Line(name), key);
-    if (!seen_.insert(key).second) {
-      return Bad(fmt::format("{}: {}: is there twice", Line(name), key));
-    }
+    if (option == nullptr) return settings_.errors.push_back(UnknownKey(Line(name), key));
+    if (!seen_.insert(key).second) return Bad(name, key + ": is there twice");
     std::vector<Given> values;
     const auto add = [&](const YAML::Node& value, const YAML::Node& line) {
       if (!value.IsScalar()) return false;
@@ -86,20 +91,26 @@ class FileReader {
       // An empty list is a value where the default is one.
       good = node.size() > 0 || option->kind.get(Config()).empty();
       for (const YAML::Node& value : node) {
-        if (!add(value, value))
-          return Bad(fmt::format("{}: {}: expected a text", Line(value), key));
+        if (!add(value, value)) return Bad(value, key + ": expected a text");
       }
     } else {
       good = add(node, name);
     }
-    if (!good) return Bad(fmt::format("{}: {}: expected a value", Line(name), key));
-    return SetOption(*option, values, checks_, settings_);
+    if (!good) return Bad(name, key + ": expected a value");
+    SetOption(*option, values, checks_, settings_);
+  }
+
+  void ReadRows(const YAML::Node& node,
+                void (*read)(const YAML::Node&, const BlameNode&, Config&)) {
+    const auto blame = [&](const YAML::Node& at, const std::string& key, const std::string& what) {
+      Bad(at, fmt::format("{}: {}", key, what));
+    };
+    read(node, blame, settings_.config);
   }
 
   // A group of which all is commented out says nothing.
-  Status ReadNoMap(const std::string& group, const YAML::Node& name, const YAML::Node& node) {
-    if (node.IsNull()) return {};
-    return Bad(fmt::format("{}: {}: expected 'key: value' lines below it", Line(name), group));
+  void ReadNoMap(const std::string& group, const YAML::Node& name, const YAML::Node& node) {
+    if (!node.IsNull()) Bad(name, group + ": expected 'key: value' lines below it");
   }
 
   const std::string& file_;
@@ -124,40 +135,41 @@ std::vector<std::string> Split(std::string_view text, char separator) {
 
 }  // namespace
 
-Status SetOption(const Option& option, const std::vector<Given>& values, const Checks& checks,
-                 Settings& settings) {
+void SetOption(const Option& option, const std::vector<Given>& values, const Checks& checks,
+               Settings& settings) {
   const auto check = checks.find(option.key);
   if (option.list()) option.kind.clear(settings.config);
   for (const auto& [text, where] : values) {
     settings.origins.push_back({std::string(option.key), text, where});
-    Status status = option.kind.set(settings.config, text);
-    if (!status.ok()) return Bad(fmt::format("{}: '{}': {}", where, text, status.message()));
-    if (check == checks.end()) continue;
-    status = check->second(text);
-    if (!status.ok()) return Bad(fmt::format("{}: {}", where, status.message()));
+    if (const Status set = option.kind.set(settings.config, text); !set.ok()) {
+      settings.errors.push_back(fmt::format("{}: '{}': {}", where, text, set.message()));
+    } else if (check != checks.end()) {
+      const Status good = check->second(text);
+      if (!good.ok()) settings.errors.push_back(fmt::format("{}: {}", where, good.message()));
+    }
   }
-  return {};
 }
 
-Status ReadConfigFile(const std::string& file, const Checks& checks, Settings& settings) {
+void ReadConfigFile(const std::string& file, const Checks& checks, Settings& settings) {
+  const auto bad = [&](std::string error) { settings.errors.push_back(std::move(error)); };
   std::ifstream in(file);
   in.peek();  // a directory can be opened
-  if (!in.is_open() || in.bad()) return Bad(fmt::format("--config: cannot read '{}'", file));
+  if (!in.is_open() || in.bad()) return bad(fmt::format("--config: cannot read '{}'", file));
   try {
     const std::vector<YAML::Node> documents = YAML::LoadAll(in);
-    if (documents.empty() || documents[0].IsNull()) return {};
+    if (documents.empty() || documents[0].IsNull()) return;
     const YAML::Node& root = documents[0];
-    if (!root.IsMap()) return Bad(fmt::format("{}:1: expected 'key: value' lines", file));
+    if (!root.IsMap()) return bad(fmt::format("{}:1: expected 'key: value' lines", file));
     if (documents.size() > 1) {
-      return Bad(fmt::format("{}:{}: a second document", file, documents[1].Mark().line + 1));
+      return bad(fmt::format("{}:{}: a second document", file, documents[1].Mark().line + 1));
     }
-    return FileReader(file, checks, settings).ReadMap(root, "");
+    FileReader(file, checks, settings).ReadMap(root, "");
   } catch (const YAML::Exception& error) {
-    return Bad(fmt::format("{}:{}: {}", file, error.mark.line + 1, error.msg));
+    bad(fmt::format("{}:{}: {}", file, error.mark.line + 1, error.msg));
   }
 }
 
-Status ReadEnvironment(const Checks& checks, Settings& settings) {
+void ReadEnvironment(const Checks& checks, Settings& settings) {
   for (const Option& option : Options()) {
     const std::string name = VariableOf(option);
     const char* text = std::getenv(name.c_str());
@@ -170,9 +182,8 @@ Status ReadEnvironment(const Checks& checks, Settings& settings) {
     } else {
       values.push_back({text, name});
     }
-    if (Status status = SetOption(option, values, checks, settings); !status.ok()) return status;
+    SetOption(option, values, checks, settings);
   }
-  return {};
 }
 
 std::vector<std::string> UnknownVariables() {

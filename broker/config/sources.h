@@ -24,21 +24,23 @@ struct Given {
 // What was set last outweighs what was set before.
 struct Settings {
   Config config;
+  std::string file;  // that was read; empty: none
   struct Origin {
     std::string key, text, where;
   };
   std::vector<Origin> origins;  // in the order in which they were set
+  // All that is wrong with the values. Each begins with the place where the value was given.
+  std::vector<std::string> errors;
 };
 
-// Errors begin with the `where` of the value that is bad.
-Status SetOption(const Option& option, const std::vector<Given>& values, const Checks& checks,
-                 Settings& settings);
+void SetOption(const Option& option, const std::vector<Given>& values, const Checks& checks,
+               Settings& settings);
 
 // A YAML file of keys and values; groups are maps, or dotted keys.
-Status ReadConfigFile(const std::string& file, const Checks& checks, Settings& settings);
+void ReadConfigFile(const std::string& file, const Checks& checks, Settings& settings);
 
 // The variables GEARSTALKD_...
-Status ReadEnvironment(const Checks& checks, Settings& settings);
+void ReadEnvironment(const Checks& checks, Settings& settings);
 // A warning for each that is none of them: whoever runs the broker may have set it for himself.
 std::vector<std::string> UnknownVariables();
 

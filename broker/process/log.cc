@@ -1,12 +1,16 @@
 #include "broker/process/log.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <spdlog/details/os.h>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/sinks/syslog_sink.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
 #include <iterator>
 #include <memory>
 #include <mutex>
@@ -14,6 +18,7 @@
 
 #include "broker/process/log_limiter.h"
 #include "broker/process/log_line.h"
+#include "broker/process/log_queue.h"
 
 namespace gearstalk {
 namespace {
@@ -77,7 +82,7 @@ class LineFormatter final : public spdlog::formatter {
 };
 
 struct Output {
-  std::unique_ptr<spdlog::logger> logger;
+  std::unique_ptr<LogQueue> queue;
   bool json = false;
 };
 
@@ -85,19 +90,32 @@ struct State {
   std::mutex mutex;
   Output output;
   LogLimiter limiter;
+  bool threads = false;  // outputs have threads of their own
+  std::atomic<std::uint64_t> dropped = 0;
 };
 
+// Never destroyed: a thread may still write when the process ends.
 State& TheLog() {
-  static State state;
+  static State& state = *new State;
   return state;
 }
 
+constexpr std::string_view kFile = "file:";
+
+// spdlog would make the directories that are missing, as whoever starts the broker, and a file that
+// everybody may read.
+spdlog::sink_ptr OpenFile(const std::string& path) {
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+  if (fd < 0) throw spdlog::spdlog_ex("cannot write", errno);
+  close(fd);
+  return std::make_shared<spdlog::sinks::basic_file_sink_st>(path);
+}
+
 Output Open(const LogSettings& settings) {
-  constexpr std::string_view kFile = "file:";
   spdlog::sink_ptr sink;
   Head head = Head::kTimeAndLevel;
   if (settings.to.starts_with(kFile)) {
-    sink = std::make_shared<spdlog::sinks::basic_file_sink_st>(settings.to.substr(kFile.size()));
+    sink = OpenFile(settings.to.substr(kFile.size()));
   } else if (settings.to == "syslog") {
     sink = std::make_shared<spdlog::sinks::syslog_sink_st>("gearstalkd", LOG_PID, LOG_DAEMON, true);
     head = Head::kNone;
@@ -105,18 +123,31 @@ Output Open(const LogSettings& settings) {
     sink = std::make_shared<spdlog::sinks::stderr_sink_st>();
     if (settings.to == "journald") head = Head::kPriority;
   }
-  auto logger = std::make_unique<spdlog::logger>("gearstalkd", std::move(sink));
+  auto logger = std::make_shared<spdlog::logger>("gearstalkd", std::move(sink));
   logger->set_formatter(std::make_unique<LineFormatter>(head, settings.json));
   logger->set_level(spdlog::level::trace);
   logger->flush_on(spdlog::level::trace);
-  return {std::move(logger), settings.json};
+  const auto write = [logger](const LogQueue::Line& line) {
+    logger->log(line.time, spdlog::source_loc(), static_cast<spdlog::level::level_enum>(line.level),
+                spdlog::string_view_t(line.text.data(), line.text.size()));
+  };
+  return {std::make_unique<LogQueue>(write), settings.json};
+}
+
+void Push(Output& output, LogLevel level, std::string_view event,
+          std::span<const LogField> fields) {
+  std::string text = output.json ? JsonMembers(event, fields) : TextLine(event, fields);
+  if (output.queue->Push({spdlog::details::os::now(), level, std::move(text)})) return;
+  TheLog().dropped.fetch_add(1, std::memory_order_relaxed);
 }
 
 void WriteLine(Output& output, LogLevel level, std::string_view event,
                std::span<const LogField> fields) {
-  const std::string line = output.json ? JsonMembers(event, fields) : TextLine(event, fields);
-  output.logger->log(static_cast<spdlog::level::level_enum>(level),
-                     spdlog::string_view_t(line.data(), line.size()));
+  if (const std::uint64_t dropped = output.queue->TakeDropped(); dropped > 0) {
+    const LogField lost[] = {{"lines", dropped}};
+    Push(output, LogLevel::kWarning, "lines dropped: the log is not read fast enough", lost);
+  }
+  Push(output, level, event, fields);
 }
 
 // What has reasons is as many kinds: much of one does not hide the others.
@@ -129,7 +160,7 @@ void Sink(LogLevel level, LogCause cause, std::string_view event,
           std::span<const LogField> fields) {
   State& log = TheLog();
   const std::lock_guard lock(log.mutex);
-  if (log.output.logger == nullptr) return;
+  if (log.output.queue == nullptr) return;
   if (cause == LogCause::kClient && !log.limiter.Admit(KindOf(event, fields))) return;
   WriteLine(log.output, level, event, fields);
 }
@@ -144,6 +175,7 @@ Status OpenLog(const LogSettings& settings) {
   const std::lock_guard lock(log.mutex);
   try {
     log.output = Open(settings);
+    if (log.threads) log.output.queue->Start();
   } catch (const spdlog::spdlog_ex& error) {
     return {Code::kIo, fmt::format("log_to: '{}': {}", settings.to, error.what())};
   }
@@ -151,12 +183,36 @@ Status OpenLog(const LogSettings& settings) {
   return {};
 }
 
+void LogAlways(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
+  State& log = TheLog();
+  const std::lock_guard lock(log.mutex);
+  if (log.output.queue != nullptr) {
+    WriteLine(log.output, level, event, {fields.begin(), fields.size()});
+  }
+}
+
+void StartLogThread() {
+  State& log = TheLog();
+  const std::lock_guard lock(log.mutex);
+  log.threads = true;
+  log.output.queue->Start();
+}
+
+bool DrainLog() {
+  constexpr std::chrono::milliseconds kPatience{1000};
+  State& log = TheLog();
+  const std::lock_guard lock(log.mutex);
+  return log.output.queue == nullptr || log.output.queue->Drain(kPatience);
+}
+
+std::uint64_t DroppedLogLines() { return TheLog().dropped.load(std::memory_order_relaxed); }
+
 void RefillLog() {
   State& log = TheLog();
   const std::lock_guard lock(log.mutex);
   for (const auto& [kind, lines] : log.limiter.Refill()) {
     const LogField fields[] = {{"lines", lines}, {"of", kind}};
-    if (log.output.logger != nullptr) {
+    if (log.output.queue != nullptr) {
       WriteLine(log.output, LogLevel::kWarning, "more suppressed", fields);
     }
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <grp.h>
 #include <pwd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -29,6 +30,25 @@ Status BecomeUser(const std::string& name) {
   }
   if (user != 0 && setuid(0) == 0) return Failed(name, "root could be had back");
   return {};
+}
+
+bool UserExists(const std::string& name) { return getpwnam(name.c_str()) != nullptr; }
+
+bool GroupExists(const std::string& name) { return getgrnam(name.c_str()) != nullptr; }
+
+std::string UserName(unsigned id) {
+  const passwd* entry = getpwuid(id);
+  return entry == nullptr ? "" : entry->pw_name;
+}
+
+bool MayAccess(const std::string& name, const std::string& path, int how) {
+  if (name.empty() || geteuid() != 0) return access(path.c_str(), how) == 0;
+  const pid_t child = fork();
+  if (child == 0) _exit(BecomeUser(name).ok() && access(path.c_str(), how) == 0 ? 0 : 1);
+  int status = 1;
+  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status == 0;
 }
 
 }  // namespace gearstalk

@@ -41,7 +41,7 @@ Status ParseRights(std::string_view text, std::uint8_t& rights) {
         std::find_if(kWords.begin(), kWords.end(), [&](auto& row) { return row.first == word; });
     if (known == kWords.end()) {
       return Bad(fmt::format(
-          "'{}' is no right: all, none, or some of produce,consume,admin,observe", word));
+          "unknown right '{}': use all, none, or some of produce,consume,admin,observe", word));
     }
     rights |= known->second;
   }
@@ -65,11 +65,11 @@ Status AccessRules::ParseLine(std::string_view text, Line& line) {
     line.name = who.substr(kCertificate.size());
   }
   if (line.who == Line::Who::kEverybody ? who != "*" : line.name.empty()) {
-    return Bad(fmt::format("'{}' is nobody: *, listen=ADDRESS or cert=NAME", who));
+    return Bad(fmt::format("unknown subject '{}': use *, listen=ADDRESS or cert=NAME", who));
   }
   if (Status status = ParseRights(words[1], line.rule.rights); !status.ok()) return status;
   for (const std::string_view tube : Split(words.size() > 2 ? words[2] : "*", ',')) {
-    if (tube.empty()) return Bad("a tube has no name");
+    if (tube.empty()) return Bad("a tube name is empty");
     line.rule.tubes.emplace_back(tube);
   }
   return {};
@@ -109,12 +109,15 @@ std::shared_ptr<const Access> AccessRules::For(std::string_view listen,
   const auto [made, is_new] = made_.try_emplace(concerns);
   if (!is_new) return made->second;
   std::vector<Access::Rule> rules;
+  bool all_alike = false;  // everybody may do everything
   for (std::size_t i = 0; i < lines_.size(); ++i) {
-    if (concerns[i]) rules.push_back(lines_[i].rule);
+    if (!concerns[i]) continue;
+    all_alike = all_alike || (rules.empty() && lines_[i].who == Line::Who::kEverybody &&
+                              lines_[i].rule.rights == kAll &&
+                              lines_[i].rule.tubes == std::vector<std::string>{"*"});
+    rules.push_back(lines_[i].rule);
   }
-  const bool everything =
-      !rules.empty() && rules[0].rights == kAll && rules[0].tubes == std::vector<std::string>{"*"};
-  if (!everything) made->second = std::make_shared<const Access>(std::move(rules));
+  if (!all_alike) made->second = std::make_shared<const Access>(std::move(rules));
   return made->second;
 }
 

@@ -24,8 +24,8 @@ class AccessRules {
   // Errors name the line and what is wrong with it.
   static Result<AccessRules> Parse(std::span<const std::string> lines);
 
-  // What a connection may do that came to `listen`; nullptr: everything. `certificate` is empty
-  // without one.
+  // What a connection may do that came to `listen`; nullptr: everything, as everybody, or as a rule
+  // for everybody says. `certificate` is empty without one.
   std::shared_ptr<const Access> For(std::string_view listen, std::string_view certificate);
 
  private:

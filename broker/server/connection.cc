@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "broker/base/log.h"
 #include "broker/server/server.h"
 
 namespace gearstalk {
@@ -35,8 +36,8 @@ Connection::Connection(Server& server, Peer peer, std::span<Protocol* const> pro
 }
 
 Connection::~Connection() {
+  SetReading(Reading::kOff);
   if (tls_ != nullptr && !broken_) CloseTls();
-  readable_.reset();
   writable_.reset();
   close(peer_.fd);
 }
@@ -48,22 +49,43 @@ Output& Connection::out() {
 
 Time Connection::Now() const { return server_.Now(); }
 
+TurnShare Connection::share() const { return server_.share(); }
+
 void Connection::Resume() {
   waits_ = false;
   if (!input_.empty() || eof_) server_.RunLater(*this);
 }
 
-void Connection::OnRefused(Refusal why) { server_.Refuse(why, peer_); }
+void Connection::OnRefused(Refusal why, const Refused& what) { server_.Refuse(why, peer_, what); }
+
+// How many of each kind are refused says the log once a second, whoever they come from.
+void Connection::OnJobRefused(Code why, std::string_view tube) {
+  if (!Logs(LogLevel::kWarning)) return;
+  for (const auto& [code, reason] : kJobRefusals) {
+    if (code != why) continue;
+    LogOfClient(
+        LogLevel::kWarning, "job refused",
+        {{"reason", reason}, {"tube", tube}, {"client", peer_.Name()}, {"connection", peer_.id}});
+  }
+}
+
+// Not limited as other lines of clients are: who traces wants each of them.
+void Connection::OnCommand(std::string_view command, std::string_view about) {
+  Log(LogLevel::kTrace, "command",
+      {{"client", peer_.Name()}, {"connection", peer_.id}, {"command", command}, {"about", about}});
+}
+
+void Connection::OnOperatorAct(const OperatorAct& act) { server_.NoteOperatorAct(peer_, act); }
 
 void Connection::SetReading(Reading reading) {
   if (reading_ == reading) return;
+  if (reading_ == Reading::kWatchClose) server_.hang_ups().Forget(peer_.fd);
   reading_ = reading;
   readable_.reset();
   if (reading == Reading::kOff) return;
-  const auto interest =
-      reading == Reading::kOn ? EventLoop::Interest::kRead : EventLoop::Interest::kClosed;
+  if (reading == Reading::kWatchClose) return server_.hang_ups().Watch(peer_.fd, this);
   readable_ = server_.loop().OnReady(
-      peer_.fd, interest,
+      peer_.fd, EventLoop::Interest::kRead,
       [](int, short, void* self) {
         auto& connection = *static_cast<Connection*>(self);
         connection.server_.BeginRound();
@@ -75,8 +97,23 @@ void Connection::SetReading(Reading reading) {
 
 void Connection::OnReadable() {
   if (closing_ || broken_ || Crowded()) return;
-  if (reading_ == Reading::kWatchClose) return OnHangUp();
+  if (server_.frozen()) {
+    EventLoop::Disable(readable_);
+    return server_.NoteFrozen(*this);
+  }
+  if (unread_ && run_hook.is_linked()) return;
+  if (!server_.TakeTurn()) {
+    unread_ = !run_hook.is_linked();
+    return server_.RunLater(*this);
+  }
   Receive(router_.BodySpace());
+}
+
+void Connection::Wake() {
+  if (reading_ == Reading::kOn) EventLoop::Enable(readable_);
+  if (reading_ != Reading::kWatchClose) return;
+  SetReading(Reading::kOff);
+  SetReading(Reading::kWatchClose);
 }
 
 // Reads once. The body of a job under way is read into its place; everything else goes through the
@@ -121,7 +158,11 @@ void Connection::OnReceived(std::string_view bytes) {
 }
 
 void Connection::Run() {
-  if (closing_ || broken_ || waits_ || stalled_) return;
+  if (closing_ || broken_) return;
+  if (std::exchange(unread_, false) && reading_ == Reading::kOn)
+    return Receive(router_.BodySpace());
+  if (security_ == Security::kTls && tls_ == nullptr) return ReceiveHello({});
+  if (waits_ || stalled_) return;
   if (Crowded()) return server_.RunLater(*this);
   const std::string left = std::exchange(input_, {});
   RunInput(left);
@@ -150,6 +191,8 @@ void Connection::RunInput(std::string_view bytes) {
       CloseWhenSent();
       break;
   }
+  // A word that begins behind one that was answered has all its time.
+  if (!undecided() || result.bytes > 0) undecided_hook.unlink();
   if (undecided()) server_.NoteUndecided(*this);
 }
 
@@ -175,6 +218,8 @@ void Connection::GoOnReading() {
 // The peer ended its side while nothing was read from it. What it sent before still counts and is
 // read as there is room for it, but nobody is there to wait for.
 void Connection::OnHangUp() {
+  if (reading_ != Reading::kWatchClose) return;
+  if (server_.frozen()) return server_.NoteFrozen(*this);
   hung_up_ = true;
   if (std::exchange(waits_, false)) router_.OnEof();
   PauseReading();
@@ -193,6 +238,8 @@ void Connection::OnEof() {
 void Connection::CloseWhenSent() {
   closing_ = true;
   SetReading(Reading::kOff);
+  // Its jobs are not to wait until the peer has read everything.
+  if (!LeaveEngine()) server_.NoteLeaving(*this);
   server_.NoteDirty(*this);
 }
 
@@ -212,15 +259,20 @@ bool Connection::Leave() {
 bool Connection::Flush() {
   if (broken_) return false;
   std::array<iovec, 64> pieces;
+  const std::size_t most = server_.send_share();
   std::size_t sent_in_round = 0;
   while (!out_.empty()) {
-    if (sent_in_round >= Output::kMaxGather) {
+    if (sent_in_round >= most) {
       // The others first.
       WaitForSpace();
       return !Hopeless();
     }
+    if (!server_.MaySend()) {
+      server_.NoteDirty(*this);
+      return true;
+    }
     const int count =
-        out_.Gather(pieces.data(), static_cast<int>(pieces.size()), server_.Durable());
+        out_.Gather(pieces.data(), static_cast<int>(pieces.size()), server_.Durable(), most);
     if (count == 0) {
       if (tls_ != nullptr) {
         if (const std::optional<bool> over = FlushTls()) return *over;
@@ -262,6 +314,7 @@ void Connection::WaitForSpace() {
         [](int, short, void* self) {
           auto& connection = *static_cast<Connection*>(self);
           connection.server_.BeginRound();
+          if (connection.server_.frozen()) connection.StopWaitingForSpace();
           connection.active_at_ = connection.server_.Now();
           connection.server_.NoteDirty(connection);
         },

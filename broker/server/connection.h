@@ -36,8 +36,12 @@ class Connection final : public Wire {
   Output& out() override;
   const Peer& peer() const override { return peer_; }
   Time Now() const override;
+  TurnShare share() const override;
   void Resume() override;
-  void OnRefused(Refusal why) override;
+  void OnRefused(Refusal why, const Refused& what) override;
+  void OnJobRefused(Code why, std::string_view tube) override;
+  void OnCommand(std::string_view command, std::string_view about) override;
+  void OnOperatorAct(const OperatorAct& act) override;
 
   // --- For the server
   // The peer may, or has to, begin with a TLS handshake. Before anything is read.
@@ -47,23 +51,31 @@ class Connection final : public Wire {
   void set_certificate(std::string name) { peer_.certificate = std::move(name); }
   // The socket is readable.
   void OnReadable();
+  // The peer has hung up while nothing was read from it.
+  void OnHangUp();
+  // The server is no longer frozen.
+  void Wake();
   // Runs input that was left over when the session had to wait or to let others go first.
   void Run();
   // Sends what may leave. False: the connection is over.
   bool Flush();
-  // Nothing more is read; it ends when everything has been sent.
+  // Nothing more is read; its sessions leave the engine, and it ends when everything has been sent.
   void CloseWhenSent();
+  // Goes on with what CloseWhenSent began. False: call again.
+  bool LeaveEngine() { return router_.Leave(); }
   // Ends at the end of the round, whatever is to be sent.
   void Break();
   // It is over: nothing is read or sent any more. False: its sessions still have something in the
   // engine, or much was left to be sent; call again.
   bool Leave();
+  bool broken() const { return broken_; }
   const Session* session() const { return router_.Describing(); }
+  std::string_view protocol() const { return router_.protocol(); }
   bool sending() const { return !out_.empty() || (tls_ != nullptr && !tls_->pending().empty()); }
   // Whether it owes the end of its handshake or first word; not while its input waits for us.
   bool undecided() const {
     if (security_ == Security::kTlsOnly) return true;
-    if (tls_ != nullptr && !tls_->open()) return true;
+    if (security_ == Security::kTls && (tls_ == nullptr || !tls_->open())) return true;
     return router_.owner() == nullptr && !input_.empty() && !stalled_ && !run_hook.is_linked();
   }
   // Whether nothing is under way but the peer's next word.
@@ -76,12 +88,13 @@ class Connection final : public Wire {
   // Lists of the server that it stands in.
   using Hook = boost::intrusive::list_member_hook<
       boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
-  Hook dirty_hook, run_hook, held_hook, undecided_hook, idle_hook, leave_hook;
+  Hook dirty_hook, run_hook, held_hook, undecided_hook, idle_hook, leave_hook, frozen_hook;
   Time undecided_since = 0;
 
  private:
   enum class Reading : std::uint8_t { kOn, kOff, kWatchClose };
-  // kEither and kTlsOnly until the first byte has told.
+  // kEither and kTlsOnly until the first byte has told. There is no stream before the client's
+  // first record is whole.
   enum class Security : std::uint8_t { kPlain, kEither, kTlsOnly, kTls };
 
   void Receive(std::span<char> body);
@@ -89,6 +102,7 @@ class Connection final : public Wire {
   // connection_tls.cc
   void ReceiveSecurely(std::span<char> body);
   bool DecideSecurity(char first);
+  void ReceiveHello(std::string_view received);
   void ReceiveTls(std::string_view received, std::span<char> body);
   void FailTls(bool was_open);
   ssize_t SendTls(const iovec* pieces, int count);
@@ -99,7 +113,6 @@ class Connection final : public Wire {
   bool Crowded() const;
   void RunInput(std::string_view bytes);
   void OnEof();
-  void OnHangUp();
   void WaitForSpace();
   void StopWaitingForSpace();
   // More waits for the peer than it will ever take.
@@ -126,6 +139,7 @@ class Connection final : public Wire {
   Security security_ = Security::kPlain;
   bool writing_ = false;  // waits for the socket to take more
   bool stalled_ = false;  // no commands are run until the peer has read some
+  bool unread_ = false;   // its socket is read when its turn comes
   bool waits_ = false;    // the session waits for the engine
   bool hung_up_ = false;  // the peer will send no more; what it sent may not be read yet
   bool eof_ = false;      // all that the peer sent was read

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "broker/base/log.h"
 #include "broker/server/connection.h"
@@ -33,6 +34,10 @@ void Connection::ExpectTls(bool required) {
 }
 
 void Connection::ReceiveSecurely(std::span<char> body) {
+  if (tls_ != nullptr && !tls_->open() && !server_.TakeHandshake()) {
+    unread_ = true;
+    return server_.RunLater(*this);
+  }
   const std::span<char> buffer = server_.tls_buffer();
   const ssize_t got = recv(peer_.fd, buffer.data(), buffer.size(), 0);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
@@ -42,19 +47,31 @@ void Connection::ReceiveSecurely(std::span<char> body) {
   server_.CountReceived(received.size());
   active_at_ = server_.Now();
   if (security_ != Security::kTls && !DecideSecurity(received.front())) return;
-  security_ == Security::kTls ? ReceiveTls(received, body) : OnReceived(received);
+  if (security_ != Security::kTls) return OnReceived(received);
+  tls_ == nullptr ? ReceiveHello(received) : ReceiveTls(received, body);
+}
+
+// A stream costs tens of kilobytes: a client gets one when its first record is whole.
+void Connection::ReceiveHello(std::string_view received) {
+  if (eof_) return Break();
+  input_ += received;
+  if (input_.size() < TlsStream::SizeOfRecord(input_)) return;
+  if (!server_.TakeHandshake()) return server_.RunLater(*this);
+  tls_ = std::make_unique<TlsStream>(server_.tls());
+  const std::string hello = std::exchange(input_, {});
+  ReceiveTls(hello, {});
 }
 
 // By its first byte; false if the peer is sent away.
 bool Connection::DecideSecurity(char first) {
   if (first == TlsStream::kFirstByte && server_.tls() != nullptr) {
     security_ = Security::kTls;
-    tls_ = std::make_unique<TlsStream>(server_.tls());
+    peer_.tls = true;
     server_.NoteUndecided(*this);
     return true;
   }
   if (security_ == Security::kTlsOnly) {
-    server_.Refuse(Refusal::kTls, peer_, "plain text where TLS is required");
+    server_.Refuse(Refusal::kTls, peer_, {.error = "plain text where TLS is required"});
     Break();
     return false;
   }
@@ -81,9 +98,9 @@ void Connection::ReceiveTls(std::string_view received, std::span<char> body) {
 void Connection::FailTls(bool was_open) {
   if (was_open) {
     LogOfClient(LogLevel::kInfo, "TLS failed",
-                {{"error", tls_->error()}, {"client", peer_.address}, {"connection", peer_.id}});
+                {{"error", tls_->error()}, {"client", peer_.Name()}, {"connection", peer_.id}});
   } else {
-    server_.Refuse(Refusal::kTls, peer_, tls_->error());
+    server_.Refuse(Refusal::kTls, peer_, {.error = tls_->error()});
   }
   CloseWhenSent();
 }
@@ -102,6 +119,10 @@ ssize_t Connection::SendTls(const iovec* pieces, int count) {
     const std::size_t part = tls_->Write(piece);
     taken += part;
     full = part < piece.size() || taken >= TlsStream::kMaxWrite;
+  }
+  if (taken == 0 && tls_->pending().empty()) {
+    errno = EPIPE;  // the stream has ended
+    return -1;
   }
   const ssize_t sent = SendPending(peer_.fd, *tls_);
   return taken > 0 || sent >= 0 ? static_cast<ssize_t>(taken) : -1;

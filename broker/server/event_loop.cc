@@ -33,9 +33,7 @@ EventLoop::~EventLoop() {
 }
 
 Event EventLoop::OnReady(int fd, Interest interest, Callback callback, void* context) {
-  const short what = interest == Interest::kRead    ? EV_READ
-                     : interest == Interest::kWrite ? EV_WRITE
-                                                    : EV_CLOSED;
+  const short what = interest == Interest::kRead ? EV_READ : EV_WRITE;
   return Event(event_new(base_, fd, static_cast<short>(what | EV_PERSIST), callback, context));
 }
 

@@ -20,7 +20,7 @@ using Event = std::unique_ptr<event, FreeEvent>;
 // libevent, owned and made safe to use. One loop, one thread.
 class EventLoop {
  public:
-  enum class Interest { kRead, kWrite, kClosed };
+  enum class Interest { kRead, kWrite };
   using Callback = void (*)(int fd, short what, void* context);
 
   EventLoop();

@@ -17,6 +17,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstddef>
 #include <cstring>
 
 namespace gearstalk {
@@ -136,15 +137,24 @@ bool LeftBehind(const sockaddr_un& address) {
   return left;
 }
 
+// A name that is no file: unix(7).
+bool IsAbstract(const std::string& path) { return path.starts_with('@'); }
+
 Result<int> OpenUnix(const std::string& path) {
   const std::string name = "unix:" + path;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path, path.data(), path.size());
-  if (LeftBehind(address)) unlink(path.c_str());
+  socklen_t size = sizeof address;
+  if (IsAbstract(path)) {
+    address.sun_path[0] = '\0';
+    size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size());
+  } else if (LeftBehind(address)) {
+    unlink(path.c_str());
+  }
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return Failed(name, "socket");
-  if (bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return fd;
+  if (bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0) return fd;
   Status failed = Failed(name, "bind");
   close(fd);
   return failed;
@@ -209,29 +219,53 @@ Result<int> OpenTcp(const ListenAddress& address, const addrinfo& at) {
   Set(fd, SOL_SOCKET, SO_REUSEADDR);
   SetTcpOptions(fd);
   if (at.ai_family == AF_INET6) Set(fd, IPPROTO_IPV6, IPV6_V6ONLY);
+  if (address.not_here_yet) Set(fd, IPPROTO_IP, IP_FREEBIND);
   if (bind(fd, at.ai_addr, at.ai_addrlen) == 0) return fd;
   Status failed = Failed(name, "bind");
   close(fd);
   return failed;
 }
 
+std::string NameOfAddress(const sockaddr_storage& address, socklen_t size) {
+  if (address.ss_family == AF_UNIX) {
+    const auto& local = reinterpret_cast<const sockaddr_un&>(address);
+    const std::size_t length = size - offsetof(sockaddr_un, sun_path);
+    const bool is_abstract = length > 1 && local.sun_path[0] == '\0';
+    return is_abstract ? fmt::format("unix:@{}", std::string_view(local.sun_path + 1, length - 1))
+                       : fmt::format("unix:{}", std::string_view(local.sun_path,
+                                                                 strnlen(local.sun_path, length)));
+  }
+  std::array<char, NI_MAXHOST> host{};
+  std::array<char, NI_MAXSERV> port{};
+  getnameinfo(reinterpret_cast<const sockaddr*>(&address), size, host.data(), host.size(),
+              port.data(), port.size(), NI_NUMERICHOST | NI_NUMERICSERV);
+  const bool v6 = address.ss_family == AF_INET6;
+  return v6 ? fmt::format("[{}]:{}", host.data(), port.data())
+            : fmt::format("{}:{}", host.data(), port.data());
+}
+
 }  // namespace
+
+Result<std::vector<std::string>> ResolveHost(const std::string& host, const std::string& port) {
+  ListenAddress address;
+  address.host = host;
+  address.port = port;
+  const Result<Addresses> found = Resolve(address);
+  if (!found.ok()) return found.status();
+  std::vector<std::string> names;
+  for (const addrinfo* at = found.value().get(); at != nullptr; at = at->ai_next) {
+    sockaddr_storage storage{};
+    std::memcpy(&storage, at->ai_addr, at->ai_addrlen);
+    names.push_back(NameOfAddress(storage, at->ai_addrlen));
+  }
+  return names;
+}
 
 std::string ListenSocket::NameOf(int fd) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
   getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
-  std::array<char, NI_MAXHOST> host{};
-  std::array<char, NI_MAXSERV> port{};
-  getnameinfo(reinterpret_cast<sockaddr*>(&address), size, host.data(), host.size(), port.data(),
-              port.size(), NI_NUMERICHOST | NI_NUMERICSERV);
-  if (address.ss_family == AF_UNIX) {
-    const auto& local = reinterpret_cast<const sockaddr_un&>(address);
-    return fmt::format("unix:{}", local.sun_path);
-  }
-  const bool v6 = address.ss_family == AF_INET6;
-  return v6 ? fmt::format("[{}]:{}", host.data(), port.data())
-            : fmt::format("{}:{}", host.data(), port.data());
+  return NameOfAddress(address, size);
 }
 
 Result<std::unique_ptr<ListenSocket>> ListenSocket::Open(const ListenAddress& address) {
@@ -251,6 +285,7 @@ Result<std::vector<std::unique_ptr<ListenSocket>>> ListenSocket::OpenAll(
     const Result<int> fd = OpenUnix(address.path);
     if (!fd.ok()) return fd.status();
     add(fd.value());
+    if (IsAbstract(address.path)) return sockets;
     sockets.back()->owns_file_ = true;
     if (Status status = SetPermissions(address); !status.ok()) return status;
     return sockets;
@@ -273,9 +308,22 @@ Result<std::unique_ptr<ListenSocket>> ListenSocket::Adopt(int fd, ListenAddress 
   if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM) {
     return Status(Code::kInvalid, fmt::format("descriptor {} is no stream socket", fd));
   }
+  sockaddr_storage peer{};
+  size = sizeof peer;
+  if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) == 0) {
+    return Status(Code::kInvalid,
+                  fmt::format("descriptor {} is a connection, not a socket to listen on: a socket "
+                              "unit needs Accept=no",
+                              fd));
+  }
   fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
   fcntl(fd, F_SETFD, FD_CLOEXEC);
   socket->name_ = NameOf(fd);
+  if (socket->name_ == "unix:") {
+    return Status(
+        Code::kInvalid,
+        fmt::format("descriptor {} is a socket without an address: nobody can connect to it", fd));
+  }
   if (socket->address_.text.empty()) socket->address_.text = socket->name_;
   if (!socket->name_.starts_with("unix:")) SetTcpOptions(fd);
   return socket;
@@ -287,7 +335,18 @@ bool ListenSocket::SomebodyWaits() const {
 }
 
 Status ListenSocket::Start() {
+  if (bound_.ss_family != AF_UNSPEC) {
+    // The kernel took back a port that it had chosen; otherwise this fails and changes nothing.
+    bind(fd_, reinterpret_cast<const sockaddr*>(&bound_), sizeof bound_);
+  }
   return listen(fd_, kBacklog) == 0 ? Status() : Failed(name_, "listen");
+}
+
+bool ListenSocket::Stop() {
+  if (name_.starts_with("unix:")) return false;
+  socklen_t size = sizeof bound_;
+  getsockname(fd_, reinterpret_cast<sockaddr*>(&bound_), &size);
+  return shutdown(fd_, SHUT_RD) == 0;
 }
 
 ListenSocket::~ListenSocket() {

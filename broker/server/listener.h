@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/socket.h>
+
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -12,7 +14,8 @@
 namespace gearstalk {
 
 // Where to listen: "127.0.0.1:11300", "[::1]:4730", "localhost:0", "unix:/run/gearstalkd.sock",
-// each optionally followed by options, ",protocols=auto|beanstalk|gearman",
+// "unix:@NAME" (abstract), each optionally followed by options,
+// ",protocols=auto|beanstalk|gearman",
 // ",tls=allowed|required|off", and for Unix sockets ",owner=USER", ",group=GROUP", ",mode=0660".
 struct ListenAddress {
   enum class Tls : std::uint8_t {
@@ -27,11 +30,15 @@ struct ListenAddress {
   std::string path;       // of a Unix socket
   std::string protocols;  // "auto" or the name of one
   Tls tls = Tls::kAllowed;
-  std::string owner, group;  // of a Unix socket; empty: as the system makes it
+  bool not_here_yet = false;  // bind also where the host does not have the address
+  std::string owner, group;   // of a Unix socket; empty: as the system makes it
   std::optional<unsigned> permissions;
 
   static Result<ListenAddress> Parse(std::string_view text);
 };
+
+// The addresses that a host stands for, as ADDR:PORT. Errors name the host and the port.
+Result<std::vector<std::string>> ResolveHost(const std::string& host, const std::string& port);
 
 // A socket to listen on, non-blocking; closed (and its Unix socket file removed) with its owner.
 class ListenSocket {
@@ -49,8 +56,11 @@ class ListenSocket {
   // The address that a socket is bound to: ADDR:PORT, or unix:/PATH.
   static std::string NameOf(int fd);
 
-  // From now on clients can connect.
+  // From now on clients can connect; also again, after Stop.
   Status Start();
+  // From now on the kernel refuses clients. False: it cannot, as for Unix sockets, which would
+  // never listen again.
+  bool Stop();
 
   int fd() const { return fd_; }
   // Whether somebody is there to be accepted. An accept that finds nobody costs eight times as
@@ -66,7 +76,8 @@ class ListenSocket {
   int fd_;
   ListenAddress address_;
   std::string name_;
-  bool owns_file_ = false;  // of a Unix socket
+  sockaddr_storage bound_{};  // set by Stop: what to listen on again
+  bool owns_file_ = false;    // of a Unix socket
 };
 
 }  // namespace gearstalk

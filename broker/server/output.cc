@@ -43,6 +43,7 @@ class OutputPool {
     ++taken_;
     if (pooled_ > 0) return static_cast<Chunk*>(pool_[--pooled_]);
     const std::size_t size = may_be_small && taken_ > kPooled ? kSmallChunkSize : kChunkSize;
+    bytes_ += size;
     return new (::operator new(sizeof(Chunk) + size)) Chunk{size};
   }
   template <typename Chunk>
@@ -51,15 +52,20 @@ class OutputPool {
     if (pooled_ < kPooled && chunk->size == kChunkSize) {
       pool_[pooled_++] = chunk;
     } else {
+      bytes_ -= chunk->size;
       ::operator delete(chunk);
     }
   }
+  static std::size_t bytes() { return bytes_; }
 
  private:
   static inline std::array<void*, kPooled> pool_{};
   static inline std::size_t pooled_ = 0;
   static inline std::size_t taken_ = 0;
+  static inline std::size_t bytes_ = 0;  // of all chunks
 };
+
+std::size_t Output::Memory() { return OutputPool::bytes(); }
 
 Output::~Output() { Reset(); }
 
@@ -125,7 +131,7 @@ void Output::HoldUntil(Lsn lsn) {
   gates_.push_back({sent_ + size_, lsn});
 }
 
-int Output::Gather(iovec* pieces, int max, Lsn durable) {
+int Output::Gather(iovec* pieces, int max, Lsn durable, std::size_t bytes) {
   while (first_gate_ < gates_.size() && gates_[first_gate_].lsn <= durable) ++first_gate_;
   std::uint64_t may_leave = size_;
   if (first_gate_ < gates_.size()) {
@@ -134,7 +140,11 @@ int Output::Gather(iovec* pieces, int max, Lsn durable) {
     gates_.clear();
     first_gate_ = 0;
   }
-  may_leave = std::min<std::uint64_t>(may_leave, kMaxGather);
+  if (first_gate_ > 64 && first_gate_ > gates_.size() / 2) {
+    gates_.erase(gates_.begin(), gates_.begin() + static_cast<std::ptrdiff_t>(first_gate_));
+    first_gate_ = 0;
+  }
+  may_leave = std::min<std::uint64_t>(may_leave, bytes);
   int count = 0;
   for (std::size_t i = first_; i < segments_.size() && count < max && may_leave > 0; ++i) {
     const std::size_t part = std::min<std::uint64_t>(segments_[i].size, may_leave);

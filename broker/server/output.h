@@ -67,13 +67,19 @@ class Output {
   std::size_t size() const { return size_; }
 
   // Up to `max` pieces that may leave now, given what is durable; their number. The pieces have no
-  // more than kMaxGather bytes.
-  int Gather(iovec* pieces, int max, Lsn durable);
+  // more than `bytes` bytes.
+  int Gather(iovec* pieces, int max, Lsn durable, std::size_t bytes = kMaxGather);
   // `size` bytes were sent.
   void Consume(std::size_t size);
 
   // Gives up so many pieces that will never be sent; true when nothing is left.
   bool Discard(std::size_t pieces);
+
+  // Bytes of memory that all outputs have for what was copied to them.
+  static std::size_t Memory();
+
+  // Gates that are kept, some of them open.
+  std::size_t gates() const { return gates_.size(); }
 
   // Everything, gates ignored, taken out: for tests.
   std::string TakeAll();

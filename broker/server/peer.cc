@@ -43,12 +43,24 @@ Peer DescribeIpv6(int fd, const in6_addr& address) {
 
 }  // namespace
 
+std::string Peer::Name() const {
+  if (port == 0) return address;
+  const bool v6 = address.find(':') != std::string::npos;
+  return v6 ? fmt::format("[{}]:{}", address, port) : fmt::format("{}:{}", address, port);
+}
+
 Peer DescribePeer(int fd, const sockaddr_storage& from) {
   if (from.ss_family == AF_INET) {
-    return DescribeIpv4(fd, reinterpret_cast<const sockaddr_in&>(from).sin_addr);
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(from);
+    Peer peer = DescribeIpv4(fd, v4.sin_addr);
+    peer.port = ntohs(v4.sin_port);
+    return peer;
   }
   if (from.ss_family == AF_INET6) {
-    return DescribeIpv6(fd, reinterpret_cast<const sockaddr_in6&>(from).sin6_addr);
+    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(from);
+    Peer peer = DescribeIpv6(fd, v6.sin6_addr);
+    peer.port = ntohs(v6.sin6_port);
+    return peer;
   }
   return {.fd = fd, .address = "unix", .local = true};
 }

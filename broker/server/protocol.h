@@ -9,8 +9,10 @@
 
 #include "broker/base/clock.h"
 #include "broker/server/access.h"
+#include "broker/server/operator_act.h"
 #include "broker/server/output.h"
 #include "broker/server/refusal.h"
+#include "broker/server/turn.h"
 
 namespace gearstalk {
 
@@ -20,11 +22,17 @@ struct Peer {
   std::string address;        // "127.0.0.1", "::1", or "unix"
   bool local = false;         // loopback or a Unix socket
   std::uint64_t id = 0;       // rises with every connection
+  std::uint16_t port = 0;     // 0: a Unix socket
   std::uint64_t network = 0;  // one IPv4 address or IPv6 /64; 0: a Unix socket
   std::string_view listen{};  // the address it came to, as it was asked to be listened on
+  Time connected_at = 0;
+  bool tls = false;           // speaks TLS
   std::string certificate{};  // common name of its verified certificate; empty without one
   // What it may do; nullptr: everything. May change at any time.
   std::shared_ptr<const Access> access{};
+
+  // As logs name it: "127.0.0.1:40312", "[::1]:40312", "unix".
+  std::string Name() const;
 };
 
 // A session's way back to its connection. Outlives the session.
@@ -34,11 +42,20 @@ class Wire {
   virtual Output& out() = 0;
   virtual const Peer& peer() const = 0;
   virtual Time Now() const = 0;
+  // What the session may take in this turn.
+  virtual TurnShare share() const { return {}; }
   // A session that said kBlocked can go on: OnInput is called again in this or the next round, also
   // with no bytes. Safe to call from inside engine callbacks.
   virtual void Resume() = 0;
   // The session has refused a command.
-  virtual void OnRefused(Refusal /*why*/) {}
+  virtual void OnRefused(Refusal /*why*/, const Refused& /*what*/) {}
+  // The engine has refused a job for this tube.
+  virtual void OnJobRefused(Code /*why*/, std::string_view /*tube*/) {}
+  // The session runs a command, and `about` is the rest of its line or its first argument. Called
+  // only while traces are logged.
+  virtual void OnCommand(std::string_view /*command*/, std::string_view /*about*/) {}
+  // The session did, or refused, what an operator asked for.
+  virtual void OnOperatorAct(const OperatorAct& /*act*/) {}
 
  protected:
   ~Wire() = default;
@@ -65,13 +82,6 @@ class Session {
     kOneMessage,   // run one message, then return (kMore if it ran)
     kUnknownLine,  // answer one line whose first word nobody knows; do not say kForeign
   };
-  // How much output may wait in one round before the session yields, in bytes.
-  static constexpr std::size_t kRoundOutput = 256 * 1024;
-  // Messages run in one round before the session yields: a fraction of a millisecond.
-  static constexpr int kRoundMessages = 512;
-  // What Engine::effort() may come to meanwhile: as long.
-  static constexpr std::uint64_t kRoundEffort = 16'384;
-
   virtual ~Session() = default;
 
   virtual InputResult OnInput(std::string_view bytes, Scope scope) = 0;
@@ -94,10 +104,15 @@ class Session {
   // Whether it holds nothing and waits for nothing but its peer's next word.
   virtual bool Idle() const { return false; }
 
-  // For `workers`: the client's name ("-" if none), and each queue it takes jobs from, after a
-  // blank.
+  // Who is at the other end; nullptr: nobody that is known.
+  virtual const Peer* Client() const { return nullptr; }
+  // For `workers`: the client's name ("-" if none), and up to `most` of the queues it takes jobs
+  // from, from the one at `from` on, after a blank each. Returns how many it appended.
   virtual std::string_view ClientId() const { return "-"; }
-  virtual void AppendQueues(std::string& /*out*/) const {}
+  virtual std::size_t AppendQueues(std::string& /*out*/, std::size_t /*from*/,
+                                   std::size_t /*most*/) const {
+    return 0;
+  }
 };
 
 // Whether a protocol wants a message, by its first bytes (there is at least one).
@@ -137,15 +152,11 @@ class ConnectionList {
   struct Entry {
     const Peer* peer = nullptr;
     const Session* session = nullptr;  // none while the protocol is undecided
+    std::string_view protocol{};       // empty while it is undecided
+    Time active_at = 0;                // when the peer was last heard, or took something
   };
   // The connection with the lowest descriptor from `fd` on; its peer is nullptr if there is none.
   virtual Entry Next(int fd) const = 0;
-  template <typename Visit>
-  void ForEach(Visit visit) const {
-    for (Entry each = Next(0); each.peer != nullptr; each = Next(each.peer->fd + 1)) {
-      visit(*each.peer, each.session);
-    }
-  }
   virtual std::size_t Count() const = 0;
   virtual std::uint64_t Total() const = 0;  // since the start
 

@@ -4,6 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
+
+#include "broker/base/status.h"
 
 namespace gearstalk {
 
@@ -17,6 +20,7 @@ enum class Refusal : std::uint8_t {
   kIdleTimeout,
   kOutput,  // too much to send to a peer that reads nothing
   kTls,     // a failed handshake, or plain text where TLS is required
+  kHttp,    // its first word was one of HTTP
   // The connection stays.
   kRights,   // a command that is not allowed
   kJobSize,  // the body of a job is larger than allowed
@@ -28,8 +32,21 @@ inline constexpr std::array<std::string_view, kRefusals> kRefusalNames = {
     "connections",  "connections_per_address",
     "descriptors",  "handshake_timeout",
     "idle_timeout", "output",
-    "tls",          "rights",
-    "job_size"};
+    "tls",          "http",
+    "rights",       "job_size"};
+
+// Why the engine refuses jobs, and what logs and metrics call it.
+inline constexpr std::pair<Code, std::string_view> kJobRefusals[] = {
+    {Code::kDraining, "draining"},  {Code::kQueueFull, "maxqueue"}, {Code::kOutOfMemory, "memory"},
+    {Code::kTooManyTubes, "tubes"}, {Code::kJournal, "journal"},
+};
+
+// What was refused, as far as it is known. Texts live until the call that takes it is over.
+struct Refused {
+  std::string_view command{};
+  std::string_view tube{};
+  std::string_view error{};
+};
 
 class RefusalCounts {
  public:

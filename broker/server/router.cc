@@ -1,10 +1,27 @@
 #include "broker/server/router.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "broker/base/check.h"
 
 namespace gearstalk {
+namespace {
+
+// Words that begin what a browser sends, and that no protocol here knows.
+constexpr std::array<std::string_view, 10> kHttpWords = {
+    "GET", "POST", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH", "CONNECT", "TRACE", "Host:"};
+
+// No target of HTTP begins with a digit: `PUT 0 0 1 1` is a beanstalk client that writes capitals.
+bool IsHttp(std::string_view line) {
+  const std::string_view word = line.substr(0, line.find_first_of(" \r\n"));
+  if (std::find(kHttpWords.begin(), kHttpWords.end(), word) == kHttpWords.end()) return false;
+  const std::string_view rest = line.substr(word.size());
+  if (!rest.starts_with(' ')) return !rest.empty();
+  return rest.size() > 1 && (rest[1] < '0' || rest[1] > '9');
+}
+
+}  // namespace
 
 Router::Router(std::span<Protocol* const> protocols, Wire& wire)
     : protocols_(protocols), wire_(wire) {
@@ -59,8 +76,9 @@ bool Router::Leave() {
 
 InputResult Router::OnInput(std::string_view bytes) {
   std::size_t used = 0;
-  std::size_t waiting = 0;
-  for (int messages = 0;; ++messages) {
+  // Most of what is run here is run by one call; then no turn is begun.
+  std::optional<Turn> turn;
+  for (;;) {
     InputResult result{0, Then::kMore};
     if (busy_guest_ >= 0) {
       result = RunGuest(busy_guest_, {}, Session::Scope::kOneMessage);
@@ -74,10 +92,9 @@ InputResult Router::OnInput(std::string_view bytes) {
     // kForeign from here means: one message was answered, look again.
     if (result.then != Then::kForeign) return {used, result.then};
     if (bytes.empty() && owner_ < 0) return {used, Then::kMore};
-    if (messages == 0) waiting = wire_.out().size();
-    const bool enough =
-        wire_.out().size() - waiting > Session::kRoundOutput || messages >= Session::kRoundMessages;
-    if (enough && !bytes.empty()) return {used, Then::kYield};
+    if (!turn) turn.emplace(wire_.share(), wire_.out());
+    if (turn->Over(wire_.out()) && !bytes.empty()) return {used, Then::kYield};
+    turn->Count();
   }
 }
 
@@ -86,8 +103,7 @@ InputResult Router::RunOwner(std::string_view bytes) {
   InputResult result = owner()->OnInput(bytes, Session::Scope::kAll);
   if (result.then != Then::kForeign) return result;
   bytes.remove_prefix(result.bytes);
-  const InputResult other =
-      alone ? RunGuest(owner_, bytes, Session::Scope::kUnknownLine) : Foreign(bytes);
+  const InputResult other = alone ? Unknown(bytes) : Foreign(bytes);
   return {result.bytes + other.bytes, other.then};
 }
 
@@ -101,6 +117,7 @@ InputResult Router::Foreign(std::string_view bytes) {
         SetOwner(i);
         return {0, Then::kForeign};
       case Claim::kOneMessage:
+        guest_ = i;
         return RunGuest(i, bytes, Session::Scope::kOneMessage);
       case Claim::kMaybe:
         maybe = true;
@@ -112,10 +129,19 @@ InputResult Router::Foreign(std::string_view bytes) {
   return maybe ? InputResult{0, Then::kMore} : Unknown(bytes);
 }
 
-// Nobody knows the word: whoever answers such lines does, the owner first.
+// Nobody knows the word. The owner answers if it answers such lines, else another protocol that
+// does. A connection without an owner whose words so far were one protocol's administration counts
+// as that protocol's.
 InputResult Router::Unknown(std::string_view bytes) {
+  if (IsHttp(bytes)) {
+    // A web page must not be able to speak to the broker from its reader's machine.
+    wire_.OnRefused(Refusal::kHttp, {});
+    return {0, Then::kClose};
+  }
+  if (Count() == 1) return RunGuest(0, bytes, Session::Scope::kUnknownLine);
+  if (owner_ < 0 && guest_ >= 0) return RunGuest(guest_, bytes, Session::Scope::kUnknownLine);
   bool maybe = false;
-  const int first = owner_ >= 0 ? owner_ : 0;
+  const int first = std::max(owner_, 0);
   for (int i = 0; i < Count(); ++i) {
     const int index = (first + i) % Count();
     const Claim claim = protocols_[static_cast<std::size_t>(index)]->SniffUnknown(bytes);

@@ -33,6 +33,10 @@ class Router {
 
   // The session that the connection belongs to, or nullptr while that is undecided.
   Session* owner() const { return owner_ < 0 ? nullptr : At(owner_); }
+  // The name of the protocol that the connection belongs to; empty while that is undecided.
+  std::string_view protocol() const {
+    return owner_ < 0 ? std::string_view() : protocols_[static_cast<std::size_t>(owner_)]->name();
+  }
   // The owner, or whichever guest there is: somebody who can describe the connection.
   const Session* Describing() const;
   // Whether all its sessions are idle.
@@ -52,6 +56,7 @@ class Router {
   Wire& wire_;
   std::array<std::unique_ptr<Session>, kMaxProtocols> sessions_;
   int owner_ = -1;
+  int guest_ = -1;       // answered the latest line of administration of an undecided connection
   int busy_guest_ = -1;  // a guest that has not finished its answer
 };
 

@@ -16,30 +16,16 @@
 #include "broker/server/access_rules.h"
 #include "broker/server/connection.h"
 #include "broker/server/event_loop.h"
+#include "broker/server/hang_ups.h"
 #include "broker/server/limits.h"
 #include "broker/server/listener.h"
 #include "broker/server/protocol.h"
 #include "broker/server/refusal.h"
+#include "broker/server/round_hooks.h"
 #include "broker/server/time_wheel.h"
 #include "broker/server/tls.h"
 
 namespace gearstalk {
-
-// What has to be done beside the connections; called on the loop's thread.
-class Work {
- public:
-  // Does what is due and says when to call again.
-  virtual Time Tick(Time now) = 0;
-  // All commands of this round were run: what they changed goes to the journal.
-  virtual void EndRound(Time now) = 0;
-  // Replies up to here may leave.
-  virtual Lsn Durable() const = 0;
-  // The journal lags so far behind that those who wait for it should not be read from.
-  virtual bool Behind() const = 0;
-
- protected:
-  ~Work() = default;
-};
 
 // The loop and everything on it. It turns in rounds: read what there is and run it, do what is due,
 // then send each connection's replies with one write.
@@ -52,7 +38,21 @@ class Server final : public ConnectionList {
   // others come first in the next.
   static constexpr std::size_t kRoundFlushes = 256;
   static constexpr std::uint64_t kRoundSent = 4 << 20;
-  Server(EventLoop& loop, SystemClock& clock, Work& work);
+  // How long a round reads and runs what arrives, goes on with what waits, and sends. What is left
+  // comes in the next round, in the order in which it came.
+  static constexpr Time kReadTime = 3 * kMillisecond;
+  static constexpr Time kRunTime = 2 * kMillisecond;
+  static constexpr Time kSendTime = 2 * kMillisecond;
+  // In one round: steps of TLS handshakes, each up to a millisecond of public-key cryptography.
+  static constexpr int kRoundHandshakes = 4;
+  // The loop woke so much later than it was asked to: before anything expires, what clients have
+  // sent meanwhile is read, in so many rounds at most.
+  static constexpr Time kLate = 50 * kMillisecond;
+  static constexpr int kCatchUpRounds = 8;
+  // In one round: how many connections an idle timeout looks at.
+  static constexpr std::size_t kRoundIdle = 1024;
+
+  Server(EventLoop& loop, const Clock& clock, RoundHooks& hooks);
   ~Server();
 
   // For connections that are there, too.
@@ -75,6 +75,18 @@ class Server final : public ConnectionList {
   Result<std::string> Listen(std::unique_ptr<ListenSocket> socket,
                              std::vector<Protocol*> protocols);
 
+  // While frozen, the server reads, runs and sends nothing, accepts nobody, and enforces no
+  // timeouts. The hooks and descriptors of OnReadable go on.
+  void Freeze(bool frozen);
+  // Closes every connection that there is, in slices, also while frozen.
+  void CloseAll();
+  // Refuses new connections: TCP clients are refused by the kernel, clients of a Unix socket get a
+  // connection that ends at once, because a Unix socket cannot listen again.
+  void StopListening();
+  Status ListenAgain();
+  // Closes the connection at descriptor `fd` if it still has this id. Its jobs go back in slices.
+  bool Disconnect(int fd, std::uint64_t id);
+
   // Turns until Stop. Then accepts nobody, sends what is waiting, for limits().stop_timeout at
   // most, and returns.
   void Run();
@@ -84,13 +96,20 @@ class Server final : public ConnectionList {
   void Turn(Time until);
 
   // Calls `handler` in the round in which `fd` gets readable. It must outlive the server.
-  void Watch(int fd, std::function<void()>& handler);
+  void OnReadable(int fd, std::function<void()>& handler);
   // The journal has got on: replies that waited for it may leave.
   void OnDurable();
   // The journal will not get on, for good or until the disk has space. Connections that wait for it
   // at the end of the round, or for good of every round, are closed: so their clients know that
   // nobody knows.
   void AbandonHeld(bool for_good);
+
+  // Called with each act of an operator over a client's connection.
+  using OnOperatorAct = std::function<void(const Peer& peer, const OperatorAct& act)>;
+  void SetOnOperatorAct(OnOperatorAct hook) { on_operator_act_ = std::move(hook); }
+  void NoteOperatorAct(const Peer& peer, const OperatorAct& act) const {
+    if (on_operator_act_) on_operator_act_(peer, act);
+  }
 
   // --- ConnectionList
   Entry Next(int fd) const override;
@@ -113,22 +132,40 @@ class Server final : public ConnectionList {
   // --- For connections and events on the loop
   EventLoop& loop() { return loop_; }
   Time Now() const { return clock_.Now(); }
-  Lsn Durable() const { return work_.Durable(); }
-  bool Behind() const { return work_.Behind(); }
+  HangUps& hang_ups() { return hang_ups_; }
+  Lsn Durable() const { return hooks_.Durable(); }
+  bool Behind() const { return hooks_.Behind(); }
+  bool MaySend() const { return !frozen_ && hooks_.MaySend(); }
+  bool frozen() const { return frozen_; }
   std::span<char> read_buffer() { return read_buffer_; }
   std::span<char> tls_buffer() { return tls_buffer_; }
   // Every callback of the loop calls it first: the first one of a round reads the clock.
   void BeginRound();
   void NoteDirty(Connection& connection) { Link(dirty_, connection, connection.dirty_hook); }
   void NoteHeld(Connection& connection) { Link(held_, connection, connection.held_hook); }
-  void RunLater(Connection& connection) { Link(run_, connection, connection.run_hook); }
+  void RunLater(Connection& connection) {
+    if (connection.run_hook.is_linked()) return;
+    ++queued_;
+    run_.push_back(connection);
+  }
+  // A connection has something to be read: false if the time of the round is over.
+  bool TakeTurn();
+  // What each session may take in its turn.
+  const TurnShare& share() const { return share_; }
+  // What each connection may be sent in this round, in bytes.
+  std::size_t send_share() const;
+  // Whether one more step of a handshake may be done in this round.
+  bool TakeHandshake() { return handshakes_++ < kRoundHandshakes; }
   void NoteUndecided(Connection& connection);
+  void NoteLeaving(Connection& connection) { Link(leaving_, connection, connection.leave_hook); }
+  // Its events are off until the server is no longer frozen.
+  void NoteFrozen(Connection& connection) { Link(asleep_, connection, connection.frozen_hook); }
   void CountReceived(std::size_t bytes) { received_ += bytes; }
   void CountSent(std::size_t bytes) { sent_ += bytes; }
   void CountStall() { ++stalls_; }
   void NoteStalled(bool stalled) { stalled ? ++stalled_ : --stalled_; }
   // Counts it and tells the log.
-  void Refuse(Refusal refusal, const Peer& peer, std::string_view error = {});
+  void Refuse(Refusal refusal, const Peer& peer, const Refused& what = {});
   // Its TLS handshake is done.
   void OnSecured(Connection& connection);
 
@@ -139,12 +176,13 @@ class Server final : public ConnectionList {
                              boost::intrusive::member_hook<Connection, Connection::Hook, hook>,
                              boost::intrusive::constant_time_size<false>>;
 
-  struct Gate {
+  struct Acceptor {
     Server& server;
     std::unique_ptr<ListenSocket> socket;
     ListenAddress address;
     std::vector<Protocol*> protocols;
     Event readable;
+    enum class State : std::uint8_t { kOpen, kClosed, kTurnsAway } state = State::kOpen;
   };
 
   template <typename L>
@@ -158,11 +196,17 @@ class Server final : public ConnectionList {
     Event readable;
   };
 
-  void Accept(Gate& gate);
-  void Welcome(Gate& gate, Peer peer);
+  void Accept(Acceptor& acceptor);
+  void Welcome(Acceptor& acceptor, Peer peer);
+  // What the state of the server and of the descriptors says.
+  void UpdateAccepting();
   void PauseAccepting(int error);
   void GoOnAccepting();
   void EndRound();
+  // When something expires.
+  Time NextDue() const;
+  bool CatchingUp();
+  void CloseOverdue();
   void RunQueued();
   void FlushDirty();
   void CloseHeld();
@@ -173,13 +217,14 @@ class Server final : public ConnectionList {
   void SendRest();
 
   EventLoop& loop_;
-  SystemClock& clock_;
-  Work& work_;
+  const Clock& clock_;
+  RoundHooks& hooks_;
+  HangUps hang_ups_;
   std::vector<char> read_buffer_;
   std::vector<char> tls_buffer_;  // for what is still to be decrypted
   std::shared_ptr<const TlsContext> tls_;
   AccessRules access_;
-  std::vector<std::unique_ptr<Gate>> gates_;
+  std::vector<std::unique_ptr<Acceptor>> acceptors_;
   std::vector<std::unique_ptr<Watched>> watched_;
   // By descriptor; free descriptors are empty places.
   std::vector<std::unique_ptr<Connection>> connections_;
@@ -187,14 +232,23 @@ class Server final : public ConnectionList {
   std::size_t room_;  // connections that descriptors allow, some left for the journal and others
   Admission admission_;
   RefusalCounts refusals_;
-  List<&Connection::dirty_hook> dirty_;          // have something to send
-  List<&Connection::held_hook> held_;            // wait for the journal before they may send
-  List<&Connection::run_hook> run_;              // have input to run
-  List<&Connection::leave_hook> leaving_;        // are over, but not out of the engine
+  OnOperatorAct on_operator_act_;
+  List<&Connection::dirty_hook> dirty_;    // have something to send
+  List<&Connection::held_hook> held_;      // wait for the journal before they may send
+  List<&Connection::run_hook> run_;        // have input to run
+  List<&Connection::leave_hook> leaving_;  // are over or about to be, but not out of the engine
+  List<&Connection::frozen_hook> asleep_;  // had something to read while frozen
   List<&Connection::undecided_hook> undecided_;  // by time: their first word is incomplete
   TimeWheel<Connection, Connection::Hook, &Connection::idle_hook> idle_;  // with an idle timeout
-  std::size_t hopeless_output_ = 256 << 20;
+  std::size_t hopeless_output_ = 80 << 20;
+  TurnShare share_;
+  std::size_t queued_ = 0;  // in run_
+  std::size_t turns_ = 0;   // in this round
+  int handshakes_ = 0;      // in this round
+  int catch_up_ = 0;        // rounds in which nothing expires yet
+  Time round_began_ = 0;    // by RoundHooks::Fresh
   bool in_round_ = false;
+  bool frozen_ = false;
   bool stopping_ = false;
   bool hurry_ = false;
   enum class Abandon : std::uint8_t { kNone, kOnce, kAlways } abandon_ = Abandon::kNone;

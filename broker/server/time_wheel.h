@@ -18,35 +18,38 @@ class TimeWheel {
  public:
   // Nothing may be put further ahead than `span`. Takes out what was there.
   void Start(Time now, Time span) {
+    due_.clear();
     for (List& list : slots_) list.clear();
     width_ = std::max<Time>(span / static_cast<Time>(kSlots / 2), kMillisecond);
     next_ = now / width_;
   }
-  void Put(T& thing, Time at) { SlotOf(at / width_).push_back(thing); }
+  void Put(T& thing, Time at) { SlotOf(std::max(at / width_, next_)).push_back(thing); }
 
-  // One whose time has come, out of the wheel; nullptr if there is none.
+  // One whose time has come, out of the wheel; nullptr if there is none. What is put back for a
+  // time after `now` does not come out again, however long nobody asked.
   T* Pop(Time now) {
-    const std::int64_t current = now / width_;
-    next_ = std::max(next_, current - static_cast<std::int64_t>(kSlots));
-    for (; next_ < current; ++next_) {
-      List& list = SlotOf(next_);
-      if (list.empty()) continue;
-      T* thing = &list.front();
-      list.pop_front();
-      return thing;
-    }
-    return nullptr;
+    if (due_.empty()) Collect(now / width_);
+    if (due_.empty()) return nullptr;
+    T* thing = &due_.front();
+    due_.pop_front();
+    return thing;
   }
   // When to ask again.
-  Time NextLook() const { return (next_ + 1) * width_; }
+  Time NextLook() const { return due_.empty() ? (next_ + 1) * width_ : 0; }
 
  private:
   static constexpr std::size_t kSlots = 64;
   using List = boost::intrusive::list<T, boost::intrusive::member_hook<T, Hook, hook>,
                                       boost::intrusive::constant_time_size<false>>;
 
+  // Takes the slots before `current` out first: their places are those of later times as well.
+  void Collect(std::int64_t current) {
+    next_ = std::max(next_, current - static_cast<std::int64_t>(kSlots));
+    for (; next_ < current; ++next_) due_.splice(due_.end(), SlotOf(next_));
+  }
   List& SlotOf(std::int64_t slot) { return slots_[static_cast<std::size_t>(slot) % kSlots]; }
 
+  List due_;
   std::array<List, kSlots> slots_;
   Time width_ = kSecond;
   std::int64_t next_ = 0;  // the first slot that has not been emptied

@@ -71,6 +71,8 @@ Status AskClients(SSL_CTX* context, const TlsFiles& files) {
 }
 
 void Harden(SSL_CTX* context) {
+  // TLS 1.2 with forward secrecy and authenticated encryption only; all of TLS 1.3 has both.
+  SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20");
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION |
                                    SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_IGNORE_UNEXPECTED_EOF);
@@ -81,13 +83,11 @@ void Harden(SSL_CTX* context) {
                                 SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 }
 
-std::uint64_t EndOf(const SSL_CTX* context) {
-  const X509* certificate = SSL_CTX_get0_certificate(context);
-  std::tm end{};
-  if (certificate == nullptr || ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &end) != 1) {
-    return 0;
-  }
-  return static_cast<std::uint64_t>(std::max<std::time_t>(timegm(&end), 1));
+// In seconds since 1970; 0 for a time that OpenSSL cannot read.
+std::uint64_t SecondsOf(const ASN1_TIME* time) {
+  std::tm parts{};
+  if (ASN1_TIME_to_tm(time, &parts) != 1) return 0;
+  return static_cast<std::uint64_t>(std::max<std::time_t>(timegm(&parts), 1));
 }
 
 }  // namespace
@@ -105,7 +105,10 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::Load(const TlsFiles& files
     return Bad("tls.key", key, Reason());
   }
   if (Status status = AskClients(context, files); !status.ok()) return status;
-  owned->expires_ = EndOf(context);
+  if (const X509* certificate = SSL_CTX_get0_certificate(context); certificate != nullptr) {
+    owned->begins_ = SecondsOf(X509_get0_notBefore(certificate));
+    owned->expires_ = SecondsOf(X509_get0_notAfter(certificate));
+  }
   return std::shared_ptr<const TlsContext>(std::move(owned));
 }
 

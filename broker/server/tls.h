@@ -30,7 +30,8 @@ class TlsContext {
   TlsContext(const TlsContext&) = delete;
   TlsContext& operator=(const TlsContext&) = delete;
 
-  // When the certificate ends, in seconds since 1970.
+  // When the certificate begins to be valid and when it ends, in seconds since 1970.
+  std::uint64_t begins() const { return begins_; }
   std::uint64_t expires() const { return expires_; }
   ssl_ctx_st* native() const { return context_; }
 
@@ -38,6 +39,7 @@ class TlsContext {
   explicit TlsContext(ssl_ctx_st* context) : context_(context) {}
 
   ssl_ctx_st* context_;
+  std::uint64_t begins_ = 0;
   std::uint64_t expires_ = 0;
 };
 

@@ -68,6 +68,15 @@ TlsStream::TlsStream(std::shared_ptr<const TlsContext> context)
   SSL_set_accept_state(ssl_);
 }
 
+std::size_t TlsStream::SizeOfRecord(std::string_view received) {
+  constexpr std::size_t kHead = 5;
+  constexpr std::size_t kMost = 16 * 1024;
+  if (received.size() < kHead) return kHead;
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(received[i]); };
+  if (byte(1) != 3) return kHead;  // no version of TLS: nothing worth waiting for
+  return kHead + std::min<std::size_t>(std::size_t{byte(3)} << 8 | byte(4), kMost);
+}
+
 TlsStream::~TlsStream() { SSL_free(ssl_); }
 
 void TlsStream::Feed(std::string_view received) {

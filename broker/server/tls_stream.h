@@ -21,6 +21,10 @@ class TlsStream {
   // Bytes that Write takes at most at once.
   static constexpr std::size_t kMaxWrite = 64 * 1024;
 
+  // How many bytes the first record of `received` has, as far as that can be said; never more than
+  // a record may have.
+  static std::size_t SizeOfRecord(std::string_view received);
+
   explicit TlsStream(std::shared_ptr<const TlsContext> context);
   ~TlsStream();
   TlsStream(const TlsStream&) = delete;

@@ -2,6 +2,8 @@
 """What --check-config says of files, and its exit codes: check_test.py BROKER."""
 
 import os
+import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -32,8 +34,8 @@ BAD = {
         "FILE:1: log_to: 'file:relative': expected stderr, journald, syslog or file:/PATH",
     "tls:\n  client_certificates: maybe\n":
         "FILE:2: tls.client_certificates: 'maybe': expected off, optional or required",
-    "rights:\n  - '* all'\n  - '* dance'\n":
-        "FILE:3: rights: rights '* dance': 'dance' is no right: all, none, or some of "
+    "rights:\n  - '* dance'\n":
+        "FILE:2: rights: rights '* dance': unknown right 'dance': use all, none, or some of "
         "produce,consume,admin,observe",
     "rights: everybody\n":
         "FILE:1: rights: rights 'everybody': expected WHO ALLOWED [TUBES]",
@@ -47,11 +49,11 @@ BAD = {
     "tls:\n  certificate: /no/such/file\n":
         "FILE:2: tls.certificate: '/no/such/file': No such file or directory",
     "tls:\n  key: /no/such/file\n": "FILE:2: tls.key: '/no/such/file': needs tls.certificate",
-    "tls:\n  client_certificates: required\n":
-        "FILE:2: tls.client_certificates: 'required': needs tls.certificate",
+    "tls:\n  client_certificates: optional\n":
+        "FILE:2: tls.client_certificates: 'optional': needs tls.certificate",
     "admin: 11380x\n":
         "FILE:1: admin: admin address '11380x': "
-        "expected HOST:PORT, the port a number from 0 to 65535",
+        "expected HOST:PORT, the port a number from 0 to 65535, or unix:/PATH",
     "just words\n": "FILE:1: expected 'key: value' lines",
 }
 
@@ -111,11 +113,132 @@ class CheckConfig(unittest.TestCase):
                          (0, "gearstalkd: rights 'listen=127.0.0.1:1,tls=off none': "
                              "no entry of listen has this address\n"))
 
-    def test_nothing_is_opened(self) -> None:
-        """It may be asked beside a broker that runs."""
-        done = check("--data-dir", "/no/such/directory", "--log-to", "file:/no/such/log",
-                     "--pid-file", "/no/such/pid", "--user", "no-such-user")
-        self.assertEqual(done.returncode, 0, done.stderr)
+    def test_every_error_is_told(self) -> None:
+        path = self.file("listen: nowhere\nlimts: 5\nlimits:\n  tubes: x\n  output: 1\n"
+                         "data_dir: /no/such/directory\n")
+        done = check("--config", path, "--sync", "soon", GEARSTALKD_DAEMON="maybe")
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual([re.sub("^gearstalkd: ", "", line).replace(path, "FILE")
+                          for line in done.stderr.splitlines()], [
+            "FILE:1: listen: listen address 'nowhere': expected HOST:PORT or unix:/PATH",
+            "FILE:2: unknown key 'limts'; did you mean 'listen'?",
+            "FILE:4: limits.tubes: 'x': expected a number from 0 to 4294967295",
+            "FILE:5: limits.output: '1': expected a number from 4096 to 1073741824",
+            "GEARSTALKD_DAEMON: 'maybe': expected true or false",
+            "--sync: 'soon': expected always, never, or an interval from 1ms to 3600000ms",
+            "FILE:6: data_dir: '/no/such/directory': does not exist: create it, owned by the user "
+            "of the broker"])
+
+    def test_what_the_file_names_is_looked_at(self) -> None:
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        plain = Path(directory.name, "plain")
+        plain.write_text("")
+        for text, message in {
+                "listen: no-such-host.invalid:1\n":
+                    "FILE:1: listen: 'no-such-host.invalid:1': cannot resolve the host: ",
+                "listen: unix:relative\n":
+                    "FILE:1: listen: 'unix:relative': the path is relative: begin it with '/'",
+                "listen: unix:/tmp/s,owner=no-such-user\n":
+                    "FILE:1: listen: 'unix:/tmp/s,owner=no-such-user': there is no user "
+                    "'no-such-user'",
+                "listen: ['127.0.0.1:9', '127.0.0.1:9']\n":
+                    "FILE:1: listen: '127.0.0.1:9': '127.0.0.1:9' of listen takes the same address",
+                "listen: ['0.0.0.0:9', '127.0.0.1:9']\n":
+                    "FILE:1: listen: '127.0.0.1:9': '0.0.0.0:9' of listen takes the same address",
+                "listen: 127.0.0.1:9\nadmin: 127.0.0.1:9\n":
+                    "FILE:2: admin: '127.0.0.1:9': '127.0.0.1:9' of listen takes the same address",
+                "user: no-such-user\n": "FILE:1: user: 'no-such-user': there is no such user",
+                f"data_dir: {plain}\n": f"FILE:1: data_dir: '{plain}': is not a directory",
+                "log_to: file:/no/such/log\n":
+                    "FILE:1: log_to: 'file:/no/such/log': '/no/such' is not a directory",
+                "pid_file: /no/such/pid\n":
+                    "FILE:1: pid_file: '/no/such/pid': '/no/such' is not a directory",
+                "gearman:\n  priority_high: 70000\n":
+                    "FILE:2: gearman.priority_high: '70000': is above gearman.priority_normal "
+                    "65536: a lower number runs first",
+                "rights: cert=x all\n":
+                    "FILE:1: rights: 'cert=x all': no client has a certificate: set "
+                    "tls.client_certificates",
+                "rights:\n  - '* none'\n  - listen=127.0.0.1:11300 all\n":
+                    "FILE:3: rights: 'listen=127.0.0.1:11300 all': never applies: the rule "
+                    "'* none' before it decides for all its tubes",
+        }.items():
+            with self.subTest(text):
+                path = self.file(text)
+                done = check("--config", path)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(f"gearstalkd: {message}", done.stderr.replace(path, "FILE"))
+
+    def certificate(self, directory: str, *dates: str) -> str:
+        both = f"{directory}/both.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                        "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=x", "-keyout",
+                        f"{directory}/key", "-out", f"{directory}/cert", *dates],
+                       check=True, capture_output=True)
+        Path(both).write_text(Path(directory, "key").read_text()
+                              + Path(directory, "cert").read_text())
+        return both
+
+    def expired_certificate(self, directory: str) -> str:
+        folder = Path(directory)
+        (folder / "index.txt").touch()
+        (folder / "serial").write_text("01\n")
+        (folder / "ca.conf").write_text(
+            f"[ca]\ndefault_ca=d\n[d]\ndatabase={folder}/index.txt\nnew_certs_dir={folder}\n"
+            f"serial={folder}/serial\ndefault_md=sha256\npolicy=p\n[p]\ncommonName=supplied\n")
+        for command in (
+                "req -new -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=x "
+                "-keyout key -out request",
+                "ca -batch -selfsign -notext -config ca.conf -keyfile key -in request -out cert "
+                "-startdate 20200101000000Z -enddate 20200102000000Z"):
+            subprocess.run(["openssl", *command.split()], cwd=folder, check=True, capture_output=True)
+        both = folder / "both.pem"
+        both.write_text((folder / "key").read_text() + (folder / "cert").read_text())
+        return str(both)
+
+    def test_a_certificate_has_to_be_valid_now(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            path = self.file(f"tls.certificate: {self.expired_certificate(directory)}\n")
+            done = check("--config", path)
+            self.assertEqual(done.returncode, 2)
+            self.assertRegex(done.stderr, r":1: tls\.certificate: '.*': has expired\n")
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can become another user")
+    def test_the_user_of_the_service_has_to_read_the_key(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            certificate = self.certificate(directory)
+            os.chmod(directory, 0o755)
+            os.chmod(certificate, 0o600)
+            flags = ("--tls-certificate", certificate, "--user", "nobody")
+            done = check(*flags)
+            self.assertEqual((done.returncode, done.stderr),
+                             (2, f"gearstalkd: --tls-certificate: '{certificate}': the user "
+                                 "'nobody' may not read it\n"))
+            os.chmod(certificate, 0o644)
+            self.assertEqual(check(*flags).returncode, 0)
+
+    def test_without_a_file_it_says_so(self) -> None:
+        done = check()
+        self.assertEqual((done.returncode, done.stderr),
+                         (2, "gearstalkd: --check-config: nothing to check: name a file with "
+                             "--config FILE, or give flags or variables\n"))
+
+    def test_an_open_address_is_told(self) -> None:
+        done = check("--listen", "0.0.0.0:0")
+        self.assertEqual((done.returncode, done.stderr),
+                         (0, "gearstalkd: listen address '0.0.0.0:0': other hosts reach it without "
+                             "TLS, and everybody may do everything: use tls=required, rights or a "
+                             "firewall\n"))
+        self.assertEqual(check("--listen", "0.0.0.0:0", "--rights", "* produce").stderr, "")
+
+    def test_it_may_be_asked_beside_a_broker_that_runs(self) -> None:
+        with tempfile.TemporaryDirectory() as directory, socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            done = check("--listen", f"127.0.0.1:{taken.getsockname()[1]}", "--data-dir", directory)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(os.listdir(directory), [])
 
 
 if __name__ == "__main__":

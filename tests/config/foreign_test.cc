@@ -200,17 +200,66 @@ TEST(Gearmand, ReadsItsFile) {
 }
 
 TEST(Gearmand, WarnsOfWhatHasNoCounterpart) {
-  EXPECT_EQ(As("gearmand", {"-t", "8", "-R", "--keepalive", "-b", "64"}).warnings,
+  EXPECT_EQ(As("gearmand", {"-t", "8", "--keepalive", "-b", "64"}).warnings,
             (Texts{"'--backlog' has no counterpart in gearstalkd and no effect",
                    "'--threads' has no counterpart in gearstalkd and no effect",
-                   "'--round-robin' has no counterpart in gearstalkd and no effect",
                    "'--keepalive' has no counterpart in gearstalkd and no effect"}));
-  EXPECT_EQ(As("gearmand", {"-q", "libsqlite3"}).warnings,
-            Texts{"no queue of type 'libsqlite3': jobs live in memory, unless GEARSTALKD_DATA_DIR "
-                  "names a directory"});
+  EXPECT_TRUE(ConfigAs("gearmand", {"--round-robin"}).fair);
   EXPECT_TRUE(As("gearmand", {"-q", "builtin"}).warnings.empty());
   EXPECT_EQ(As("gearmand", {"--job-handle-prefix", "X"}).warnings,
             Texts{"'--job-handle-prefix': 'X' has no effect: handles begin with 'H:'"});
+}
+
+TEST(Gearmand, RefusesAStoreThatItCannotRead) {
+  const std::string unread =
+      "--queue-type: 'libsqlite3': gearstalkd does not read or write this store; the jobs in it "
+      "stay there and do not run";
+  EXPECT_EQ(ComplaintAs("gearmand", {"-q", "libsqlite3", "--libsqlite3-db", "/jobs.db"}),
+            unread +
+                ". Let gearmand finish them, then leave the option out and set "
+                "GEARSTALKD_DATA_DIR=DIR for a journal");
+  const Variable directory("GEARSTALKD_DATA_DIR", "/jobs");
+  EXPECT_EQ(As("gearmand", {"-q", "libsqlite3"}).warnings,
+            Texts{unread + "; new jobs go to the journal in GEARSTALKD_DATA_DIR"});
+}
+
+TEST(Gearmand, TakesItsUsualFilesForTls) {
+  const Config config = ConfigAs("gearmand", {"--ssl"});
+  EXPECT_EQ(config.tls.certificate, "/etc/ssl/certs/gearmand.pem");
+  EXPECT_EQ(config.tls.key, "/etc/ssl/certs/gearmand.key");
+  EXPECT_EQ(config.tls.client_ca, "/etc/ssl/certs/gearmand-ca.pem");
+}
+
+TEST(Foreign, TellsClientsTheVersionThatIsFollowed) {
+  for (const char* program : {"beanstalkd", "gearmand"}) {
+    EXPECT_EQ(ConfigAs(program, {}).beanstalk.version, "1.13");
+    EXPECT_EQ(ConfigAs(program, {}).gearman.version, "1.1.20");
+  }
+  EXPECT_EQ(Good({}).gearman.version, "");
+  EXPECT_EQ(Complaint({"--gearman-version", "1 2"}),
+            "--gearman-version: '1 2': expected 1 to 40 printable ASCII characters without spaces, "
+            "quotes and backslashes");
+}
+
+TEST(Foreign, ErrorsNameTheOptionThatWasGiven) {
+  const auto complaint = [](const char* program, Texts arguments) {
+    const Translation asked = As(program, std::move(arguments));
+    std::vector<const char*> argv = {program};
+    for (const std::string& argument : asked.arguments) argv.push_back(argument.c_str());
+    const Result<CommandLine> line =
+        ReadCommandLine(static_cast<int>(argv.size()), argv.data(), {}, asked.names);
+    return line.ok() ? line.value().settings.errors.at(0) : line.status().message();
+  };
+  EXPECT_EQ(complaint("beanstalkd", {"-z", "1G"}),
+            "-z: '1G': expected a number from 1 to 1073741824");
+  EXPECT_EQ(complaint("gearmand", {"-j", "many"}),
+            "--job-retries: 'many': expected a number from 0 to 4294967295");
+}
+
+TEST(Foreign, WrongUsageExitsAsThere) {
+  EXPECT_EQ(BadUsageExitOf("/usr/sbin/gearmand"), 1);
+  EXPECT_EQ(BadUsageExitOf("beanstalkd"), 2);
+  EXPECT_EQ(BadUsageExitOf("gearstalkd"), 2);
 }
 
 TEST(Gearmand, RefusesWhatGearmandRefuses) {

@@ -1,5 +1,6 @@
 #include "tests/config/source.h"
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -28,12 +29,17 @@ Result<CommandLine> Read(std::vector<std::string> arguments, const Checks& check
 Config Good(std::vector<std::string> arguments) {
   const Result<CommandLine> line = Read(std::move(arguments));
   EXPECT_TRUE(line.ok()) << line.status().message();
-  return line.ok() ? line.value().settings.config : Config();
+  if (!line.ok()) return {};
+  EXPECT_EQ(line.value().settings.errors, std::vector<std::string>());
+  return line.value().settings.config;
 }
 
 std::string Complaint(std::vector<std::string> arguments, const Checks& checks) {
   const Result<CommandLine> line = Read(std::move(arguments), checks);
-  if (line.ok()) return "good";
+  if (line.ok()) {
+    const std::vector<std::string>& errors = line.value().settings.errors;
+    return errors.empty() ? "good" : fmt::format("{}", fmt::join(errors, "\n"));
+  }
   EXPECT_EQ(line.status().code(), Code::kInvalid);
   return line.status().message();
 }
@@ -41,8 +47,10 @@ std::string Complaint(std::vector<std::string> arguments, const Checks& checks) 
 std::string FileComplaint(std::string_view content) {
   const ConfigFile file(content);
   std::string message = Complaint({"--config", file.path()});
-  const std::size_t at = message.find(file.path());
-  return at == std::string::npos ? message : message.replace(at, file.path().size(), "FILE");
+  for (std::size_t at = 0; (at = message.find(file.path(), at)) != std::string::npos;) {
+    message.replace(at, file.path().size(), "FILE");
+  }
+  return message;
 }
 
 }  // namespace gearstalk

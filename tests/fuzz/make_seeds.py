@@ -21,6 +21,21 @@ TYPES = {
     "GRAB_JOB_ALL": 39, "GET_STATUS_UNIQUE": 41,
 }
 
+POLICY_TEXTS = {
+    "cron": "*/15 9-17 1,15,L jan-jun mon-fri",
+    "cron-seconds": "10/20 59 2 29 2 7",
+    "cron-daily": "@daily",
+    "duration": "1h30m",
+    "backoff": "backoff\n1s,10s,1m",
+    "backoff-doubled": "backoff\n10s..1h",
+    "retry-on": "retry_on\ntimeout,lost",
+    "rate": "rate\n100/m",
+    "unique": "unique\njson:/a/0/b~1c",
+    "copy-to": "copy_to\na,b",
+    "body": '/a/0\n{"a": ["\\u00e9", 1.5e3, true, null]}',
+    "whole-body": "\n{}",
+}
+
 BEANSTALK_LINES = {
     "put": "put 10 0 60 5\r\nhello\r\n",
     "put-delayed": "put 4294967295 3600 1 0\r\n\r\n",
@@ -200,8 +215,48 @@ SEGMENTS = {
     "header": b"GSTKWAL\n\x01" + bytes(55),
 }
 
+# The first byte says how large the pieces are that it comes in.
+REQUESTS = {
+    "get": b"\x03GET /api/v1/tubes?limit=5&match=a%2A HTTP/1.1\r\nHost: a\r\n\r\n",
+    "post": b"\x07POST /api/v1/tubes HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 12\r\n\r\n{\"name\":\"a\"}",
+    "chunked": b"\x01PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+               b"5;x=y\r\nhello\r\n0\r\nTrailer: t\r\n\r\n",
+    "absolute": b"\x1fGET http://b:80/x HTTP/1.1\r\nHost: a\r\n\r\n",
+    "old": b"\x00HEAD / HTTP/1.0\r\n\r\n",
+    "two": b"\x05GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
+    "expect": b"\x09POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nx",
+    "both-lengths": b"\x02POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n"
+                    b"Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+    "endless": b"\x10GET /" + b"x" * 8300,
+}
+
+# The size of slices; a path, a query, a text.
+QUERIES = {
+    "tube": b"\x01/tubes/a%2Fb/policy/ttr\nmatch=a%2A&sort=name\na/b",
+    "jobs": b"\x04/jobs\ntube=t&state=ready,buried&id_from=1&min_age_seconds=1.5&holder=3\n~YWI",
+    "text": b"\x00/tubes/~YS9i/jobs\ntext_base64=YWI%3D&unique=k\n..",
+    "json": b"\x03/jobs\njson_path=%24.a.b%5B0%5D&json_value=1&json_op=gt\n{\"a\":{\"b\":[1,\"\\u0041\"]}}",
+    "same-names": b"\x02/jobs\njson_path=%24.a\n{\"a\":[1,2],\"a\":{\"b\":null}}",
+    "filter": b"\x05/operations\n\n{\"tube\":\"t\",\"state\":[\"ready\"],\"json_path\":\"$\",\"json_value\":1e5}",
+    "shown": b"\x06/tubes\ncursor=x\ng\x01\x02\x80\x01",
+    "shown-bits": b"\x06/tubes\ncursor=x\nb\x10\xff\x01",
+}
+
+BODIES = {
+    "json": b'{"a":[1,2.5,true,null,"\xc3\xa4\\ud83d\\ude00"],"n":18446744073709551615}',
+    "text": "größe".encode(),
+    "php": b'a:2:{s:1:"k";O:3:"Foo":1:{s:6:"\x00Foo\x00b";d:0.5;}i:5;N;}',
+    "msgpack": b"\x83\xa1a\x93\x01\xcb\x3f\xe0\x00\x00\x00\x00\x00\x00\xc0\xa1b\xc4\x02\xff\x00\xa1c\xd4\x05x",
+    "base64": b"eyJhIjogMTIzNDU2fQ==",
+    "bytes": bytes(range(256)),
+    "nested": b"[" * 70 + b"]" * 70,
+}
+
 # Inputs that once broke something: target -> name -> bytes.
 FOUND: dict[str, dict[str, bytes]] = {
+    # A set of shown tubes with the number 0, which none has.
+    "api_query_fuzz": {"found-shown-zero": b"\x06/tubes\ncursor=x\nb\x00\x01"},
     "router_fuzz": {
         # An unknown line that begins with NUL was run as a packet.
         "found-packet-in-beanstalk": script(
@@ -212,13 +267,27 @@ FOUND: dict[str, dict[str, bytes]] = {
 }
 
 
+FIXTURES = Path(__file__).resolve().parents[1] / "migration" / "fixtures"
+
+
+def logs() -> dict[str, bytes]:
+    """The first 4 KB of real logs, and of what a crash and a damage leave."""
+    return {name: next(iter(sorted((FIXTURES / name).glob("binlog.*")))).read_bytes()[:4096]
+            for name in ("binlog-v5", "binlog-v7-states", "binlog-v7-torn-1", "binlog-v7-cut")}
+
+
 def seeds() -> dict[str, dict[str, bytes]]:
     return {
+        "api_query_fuzz": QUERIES,
+        "binlog_fuzz": logs(),
         "beanstalk_parser_fuzz": {name: line.encode() for name, line in BEANSTALK_LINES.items()},
         "gearman_line_fuzz": {name: line.encode() for name, line in ADMIN_LINES.items()},
+        "decode_fuzz": BODIES,
         "gearman_packet_fuzz": PACKETS,
+        "http_request_fuzz": REQUESTS,
         "router_fuzz": SCRIPTS,
         "segment_fuzz": SEGMENTS,
+        "policy_fuzz": {name: text.encode() for name, text in POLICY_TEXTS.items()},
     }
 
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "broker/journal/record_codec.h"
-#include "broker/journal/wal_format.h"
-#include "broker/journal/wal_reader.h"
+#include "broker/journal/wal/wal_format.h"
+#include "broker/journal/wal/wal_reader.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace gearstalk {

@@ -34,8 +34,8 @@ class Service:
         self.data = directory / "jobs"
         text = (ROOT / "admin/packaging/gearstalkd.yaml").read_text()
         for line, ours in (("  - 127.0.0.1:11300\n  - 127.0.0.1:4730\n", "  - 127.0.0.1:0\n"),
-                           ("#admin: 127.0.0.1:11380", "admin: 127.0.0.1:0"),
-                           ("  memory: 0", "  memory: 1000000000"),
+                           ('#admin:\n#  - "127.0.0.1:11380"', "admin: 127.0.0.1:0"),
+                           ("  #memory: 1073741824", "  memory: 1000000000"),
                            ("#data_dir: /var/lib/gearstalkd", f"data_dir: {self.data}")):
             assert text.count(line) == 1, line
             text = text.replace(line, ours)

@@ -87,8 +87,46 @@ class Stopping(unittest.TestCase):
         with Broker() as broker:
             self.assertEqual(broker.ask(b"shutdown\r\n"), b"OK\r\n")
             self.assertEqual(broker.wait(), 0)
-            self.assertRegex(broker.said, r"shutdown client=127\.0\.0\.1 connection=1\n"
+            self.assertRegex(broker.said, r"shutdown client=127\.0\.0\.1:\d+ connection=1\n"
                                           r".* stopping asked_by=shutdown\n")
+
+
+class StandardError(unittest.TestCase):
+    """What nobody can read does not keep the broker from serving."""
+
+    def setUp(self) -> None:
+        self.directory = Directory()
+        self.addCleanup(self.directory.close)
+
+    def serves(self, redirection: str) -> None:
+        path = self.directory.path / "socket"
+        data = self.directory.path / "data"
+        line = (f'exec "$0" --listen unix:{path} --data-dir {data} --log-level debug {redirection}')
+        process = subprocess.Popen(["/bin/bash", "-c", line, BROKER], close_fds=False)
+        self.addCleanup(process.wait, PATIENCE)
+        self.addCleanup(process.kill)
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(PATIENCE)
+            eventually("it listens", lambda: client.connect_ex(str(path)) == 0)
+            client.sendall(b"put 0 0 60 1\r\nx\r\n")
+            self.assertEqual(client.recv(100), b"INSERTED 1\r\n")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(PATIENCE), 0)
+        for segment in data.glob("*.wal"):
+            self.assertNotIn(b"disconnected", segment.read_bytes())
+
+    def test_closed(self) -> None:
+        self.serves("<&- >&- 2>&-")
+
+    def test_full(self) -> None:
+        self.serves("2>/dev/full")
+
+    def test_a_reader_that_has_gone(self) -> None:
+        reading, writing = os.pipe()
+        os.set_inheritable(writing, True)
+        os.close(reading)
+        self.addCleanup(os.close, writing)
+        self.serves(f"2>&{writing}")
 
 
 class Draining(unittest.TestCase):
@@ -109,7 +147,55 @@ class Draining(unittest.TestCase):
                 while not got.endswith(b"DELETED\r\n"):
                     got += client.recv(100)
                 self.assertEqual(got, b"RESERVED 1 2\r\nhi\r\nDELETED\r\n")
-                self.assertIsNone(broker.process.poll())
+                if ask == "signal":
+                    self.assertIsNone(broker.process.poll())
+                else:
+                    self.assertEqual(broker.wait(), 0)
+
+    def test_a_second_signal_ends_it(self) -> None:
+        with Broker() as broker:
+            broker.signal(signal.SIGUSR1)
+            broker.wait_for("draining.*SIGUSR1")
+            self.assertEqual(broker.ask(b"put 0 0 60 2\r\nhi\r\n"), b"DRAINING\r\n")
+            broker.signal(signal.SIGUSR1)
+            broker.wait_for("new jobs are taken again asked_by=SIGUSR1")
+            self.assertEqual(broker.ask(b"put 0 0 60 2\r\nhi\r\n"), b"INSERTED 1\r\n")
+
+
+class GracefulShutdown(unittest.TestCase):
+    def test_an_idle_broker_ends_at_once(self) -> None:
+        with Broker() as broker:
+            self.assertEqual(broker.ask(b"shutdown graceful\r\n"), b"OK\r\n")
+            self.assertEqual(broker.wait(), 0)
+            self.assertIn("stopping asked_by=\"shutdown graceful\"", broker.said)
+
+    def test_without_a_journal_queued_jobs_run_first(self) -> None:
+        with Broker() as broker, broker.connect() as worker:
+            self.assertEqual(broker.ask(b"put 0 0 60 2\r\nhi\r\n"), b"INSERTED 1\r\n")
+            self.assertEqual(broker.ask(b"shutdown graceful\r\n"), b"OK\r\n")
+            worker.sendall(b"reserve\r\n")
+            self.assertEqual(worker.recv(100), b"RESERVED 1 2\r\nhi\r\n")
+            self.assertIsNone(broker.process.poll())
+            worker.sendall(b"delete 1\r\n")
+            self.assertEqual(worker.recv(100), b"DELETED\r\n")
+            self.assertEqual(broker.wait(), 0)
+
+    def test_with_a_journal_running_jobs_end_and_queued_ones_stay(self) -> None:
+        directory = Directory()
+        self.addCleanup(directory.close)
+        data = ("--data-dir", str(directory.path / "journal"))
+        with Broker(*data) as broker, broker.connect() as worker:
+            worker.sendall(b"put 0 0 60 2\r\nhi\r\nput 9 0 60 2\r\nho\r\nreserve\r\n")
+            expected = b"INSERTED 1\r\nINSERTED 2\r\nRESERVED 1 2\r\nhi\r\n"
+            self.assertEqual(worker.recv(len(expected), socket.MSG_WAITALL), expected)
+            self.assertEqual(broker.ask(b"shutdown graceful\r\n"), b"OK\r\n")
+            broker.wait_for("draining")
+            self.assertIsNone(broker.process.poll())
+            worker.sendall(b"delete 1\r\n")
+            self.assertEqual(worker.recv(100), b"DELETED\r\n")
+            self.assertEqual(broker.wait(), 0)
+        with Broker(*data) as broker:
+            self.assertEqual(broker.ask(b"peek 2\r\n"), b"FOUND 2 2\r\nho\r\n")
 
 
 class Files(unittest.TestCase):

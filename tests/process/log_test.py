@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import socket
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -25,24 +26,26 @@ def stopped(*flags: str) -> str:
 class Lines(unittest.TestCase):
     def test_text(self) -> None:
         lines = stopped().splitlines()
-        self.assertRegex(lines[0], rf"^{TIME} warn  no --data-dir: ")
-        self.assertRegex(lines[1], r"^ready 127\.0\.0\.1:\d+$")
-        self.assertRegex(lines[2], rf"^{TIME} info  stopping asked_by=SIGTERM$")
-        self.assertRegex(lines[3], rf"^{TIME} info  stopped$")
+        self.assertRegex(lines[0], rf"^{TIME} info  starting version=")
+        self.assertRegex(lines[1], rf"^{TIME} warn  no --data-dir: ")
+        self.assertRegex(lines[2], r"^ready 127\.0\.0\.1:\d+$")
+        self.assertRegex(lines[3], rf"^{TIME} info  stopping asked_by=SIGTERM$")
+        self.assertRegex(lines[4], rf"^{TIME} info  stopped$")
 
     def test_json(self) -> None:
-        lines = stopped("--log-format", "json").splitlines()
-        self.assertRegex(lines[1], r"^ready 127\.0\.0\.1:\d+$")
-        objects = [json.loads(line) for line in lines if not line.startswith("ready")]
-        self.assertEqual([each["level"] for each in objects], ["warn", "info", "info"])
-        self.assertEqual(objects[1]["event"], "stopping")
-        self.assertEqual(objects[1]["asked_by"], "SIGTERM")
-        self.assertRegex(objects[1]["time"], f"^{TIME}$")
+        with tempfile.TemporaryDirectory() as directory:
+            log = Path(directory, "log")
+            self.assertRegex(stopped("--log-format", "json", "--log-to", f"file:{log}"), r"^ready ")
+            objects = [json.loads(line) for line in log.read_text().splitlines()]
+        self.assertEqual([each["level"] for each in objects], ["info", "warn", "info", "info"])
+        self.assertEqual(objects[2]["event"], "stopping")
+        self.assertEqual(objects[2]["asked_by"], "SIGTERM")
+        self.assertRegex(objects[2]["time"], f"^{TIME}$")
 
     def test_journald(self) -> None:
         lines = stopped("--log-to", "journald").splitlines()
-        self.assertRegex(lines[0], r"^<4>no --data-dir: ")
-        self.assertEqual(lines[2:], ["<6>stopping asked_by=SIGTERM", "<6>stopped"])
+        self.assertRegex(lines[1], r"^<4>no --data-dir: ")
+        self.assertEqual(lines[3:], ["<6>stopping asked_by=SIGTERM", "<6>stopped"])
 
     def test_levels(self) -> None:
         self.assertRegex(stopped("--log-level", "warn"), rf"^{TIME} warn  [^\n]*\nready [^\n]*\n$")
@@ -58,7 +61,7 @@ class Files(unittest.TestCase):
 
     def test_file(self) -> None:
         self.assertRegex(stopped("--log-to", f"file:{self.log}"), r"^ready [^\n]*\n$")
-        self.assertEqual(len(self.log.read_text().splitlines()), 3)
+        self.assertEqual(len(self.log.read_text().splitlines()), 4)
 
     def test_opened_anew_at_sighup(self) -> None:
         old = self.directory.path / "old"
@@ -103,21 +106,64 @@ class Syslog(unittest.TestCase):
             system.bind(str(SYSLOG))
             self.addCleanup(SYSLOG.unlink)
             self.assertRegex(stopped("--log-to", "syslog"), r"^ready [^\n]*\n$")
-            lines = [system.recv(4096).decode() for _ in range(3)]
+            lines = [system.recv(4096).decode() for _ in range(4)]
         # The facility daemon is 3: 8 * 3 and the severity.
-        for line, severity, text in zip(lines, (4, 6, 6),
-                                        ("no --data-dir", "stopping asked_by=SIGTERM", "stopped")):
+        for line, severity, text in zip(lines, (6, 4, 6, 6),
+                                        ("starting version=", "no --data-dir", "stopping asked_by=SIGTERM", "stopped")):
             self.assertRegex(line, rf"^<{24 + severity}>.* gearstalkd\[\d+\]: {text}")
 
 
 class OfClients(unittest.TestCase):
     def test_every_line_names_the_connection(self) -> None:
-        with Broker("--log-level", "debug", "--log-format", "json") as broker:
+        with Broker("--log-level", "debug") as broker:
             self.assertEqual(broker.ask(b"getpid\r\n"), b"OK %d\n" % broker.process.pid)
-            broker.wait_for('"disconnected"')
-        lines = [json.loads(line) for line in broker.said.splitlines() if '"connection"' in line]
-        self.assertEqual([(each["event"], each["client"], each["connection"]) for each in lines],
-                         [("connected", "127.0.0.1", 1), ("disconnected", "127.0.0.1", 1)])
+            broker.wait_for("disconnected")
+        told = re.findall(r"debug (\w+) client=127\.0\.0\.1:\d+ connection=(\d+)", broker.said)
+        self.assertEqual(told, [("connected", "1"), ("disconnected", "1")])
+
+    def test_a_trace_has_every_command(self) -> None:
+        with Broker("--log-level", "trace") as broker, broker.connect() as client:
+            client.sendall(b"use mail\r\nput 0 0 60 2\r\nhi\r\nworkers\r\n")
+            broker.wait_for("command=workers")
+            name = re.escape(f"127.0.0.1:{client.getsockname()[1]}")
+        told = re.findall(rf"trace command client={name} connection=1 command=(\S+) about=(.*)",
+                          broker.said)
+        self.assertEqual(told, [("use", '"use mail"'), ("put", '"put 0 0 60 2"'), ("workers", '""')])
+
+    def test_workers_and_the_log_have_one_number(self) -> None:
+        with Broker("--log-level", "debug") as broker, broker.connect() as first, \
+                broker.connect() as second:
+            first.sendall(b"workers\r\n")
+            self.assertIn(b"1 127.0.0.1 - :\n", first.recv(4096))
+            second.sendall(b"workers\r\n")
+            self.assertIn(b"2 127.0.0.1 - :\n", second.recv(4096))
+            broker.wait_for(rf"connected client=127\.0\.0\.1:{second.getsockname()[1]} connection=2")
+
+    def test_refused_jobs_name_tube_and_client(self) -> None:
+        with Broker("--limits-maxqueue", "mail 1") as broker, broker.connect() as client:
+            client.sendall(b"use mail\r\n" + b"put 0 0 60 2\r\nhi\r\n" * 2)
+            name = re.escape(f"127.0.0.1:{client.getsockname()[1]}")
+            broker.wait_for(rf"job refused reason=maxqueue tube=mail client={name} connection=1\n")
+
+    def test_refusals_by_rights_name_what_was_refused(self) -> None:
+        with Broker("--rights", "* produce mail") as broker, broker.connect() as client:
+            client.sendall(b"use spam\r\n")
+            self.assertEqual(client.recv(100), b"UNKNOWN_COMMAND\r\n")
+            broker.wait_for(r"refused reason=rights error=- command=use tube=spam certificate=- "
+                            r"client=127\.0\.0\.1:\d+ connection=1\n")
+            client.sendall(b"cancel job H:x:1\r\nmaxqueue spam 1\r\n")
+            broker.wait_for(r"refused reason=rights error=- command=maxqueue tube=\"spam 1\"")
+
+    def test_what_operators_do_is_a_line(self) -> None:
+        with Broker() as broker, broker.connect() as client:
+            client.sendall(b"create function mail\r\nmaxqueue mail 5\r\ndrop function mail\r\n"
+                           b"pause-tube default 0\r\nkick 5\r\n")
+            for action, tube, count in (("tube.create", "mail", "-"), ("tube.maxqueue", "mail", "-"),
+                                        ("tube.drop", "mail", "-"), ("tube.resume", "default", "-"),
+                                        ("tube.kick", "default", "0")):
+                broker.wait_for(rf"info  operator act user=- role=admin address=127\.0\.0\.1 "
+                                rf"action={action} tube={tube} job=- filter=- count={count} "
+                                r"result=ok request=connection-1\n")
 
     def test_too_many_of_a_kind_are_counted(self) -> None:
         lines, burst = 60, 20
@@ -131,7 +177,7 @@ class OfClients(unittest.TestCase):
 
             def told() -> bool:
                 broker.read(0.1)
-                written = len(re.findall(r" refused reason=connections .*client=127\.0\.0\.1 "
+                written = len(re.findall(r" refused reason=connections .*client=127\.0\.0\.1:\d+ "
                                          r"connection=\d+\n", broker.said))
                 suppressed = re.findall(
                     r'more suppressed lines=(\d+) of="refused connections"\n', broker.said)
@@ -139,6 +185,24 @@ class OfClients(unittest.TestCase):
                     and written >= burst
 
             eventually("all lines, written or counted", told)
+
+
+class Unread(unittest.TestCase):
+    def test_a_reader_that_stops_stops_nobody(self) -> None:
+        with Broker("--log-level", "debug", pipesize=4096) as broker:
+            for _ in range(100):
+                self.assertEqual(broker.ask(b"list-tube-used\r\n"), b"USING default\r\n")
+            broker.signal(signal.SIGTERM)
+            self.assertEqual(broker.process.wait(PATIENCE), 0)
+
+
+class Mode(unittest.TestCase):
+    def test_a_new_file_is_not_for_all(self) -> None:
+        directory = Directory()
+        self.addCleanup(directory.close)
+        log = directory.path / "log"
+        stopped("--log-to", f"file:{log}")
+        self.assertEqual(log.stat().st_mode & 0o007, 0)
 
 
 class Verbose(unittest.TestCase):

@@ -44,8 +44,33 @@ class Names(unittest.TestCase):
     def test_unknown_options_are_refused(self) -> None:
         for name, flag in (("beanstalkd", "-q"), ("gearmand", "--no-such")):
             done = self.run_as(name, flag)
+            code = 1 if name == "gearmand" else 2
             self.assertEqual((done.returncode, done.stderr),
-                             (2, f"{name}: unknown option '{flag}'\n"))
+                             (code, f"{name}: unknown option '{flag}'\n"))
+
+    def test_errors_name_the_option_that_was_given(self) -> None:
+        done = self.run_as("beanstalkd", "-z", "1G")
+        self.assertEqual((done.returncode, done.stderr),
+                         (2, "beanstalkd: -z: '1G': expected a number from 1 to 1073741824\n"))
+        missing = str(self.directory.path / "none.pem")
+        done = self.run_as("gearmand", "--ssl", "--ssl-certificate", missing)
+        self.assertEqual((done.returncode, done.stderr),
+                         (1, f"gearmand: --ssl-certificate: '{missing}': "
+                             "No such file or directory\n"))
+
+    def test_a_store_of_gearmand_is_refused(self) -> None:
+        done = self.run_as("gearmand", "-q", "libsqlite3")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("--queue-type: 'libsqlite3': gearstalkd does not read", done.stderr)
+
+    def test_clients_are_told_the_version_that_is_followed(self) -> None:
+        with Broker("-L", "127.0.0.1", "--port=0", listen=(),
+                    program=self.link("gearmand")) as broker:
+            self.assertEqual(broker.ask(b"version\r\n"), b"OK 1.1.20\n")
+            self.assertIn(b'version: "1.13"\n', broker.ask(b"stats\r\n"))
+        with Broker("--gearman-version", "2.0", "--beanstalk-version", "9") as broker:
+            self.assertEqual(broker.ask(b"version\r\n"), b"OK 2.0\n")
+            self.assertIn(b'version: "9"\n', broker.ask(b"stats\r\n"))
 
     def test_help_and_version(self) -> None:
         self.assertIn("-b VALUE", self.run_as("beanstalkd", "-h").stdout)

@@ -1,14 +1,25 @@
 // How log lines are written, and how many.
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "broker/process/json_text.h"
 #include "broker/process/log_limiter.h"
 #include "broker/process/log_line.h"
+#include "broker/process/log_queue.h"
+#include "broker/process/machine_memory.h"
 
 namespace gearstalk {
 namespace {
@@ -17,6 +28,51 @@ std::string Json(std::string_view text) {
   std::string out;
   AppendJsonText(out, text);
   return out;
+}
+
+class MachineMemoryTest : public testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::create_directories(groups_ / "memory/service/broker"); }
+  void TearDown() override { std::filesystem::remove_all(groups_); }
+  std::uint64_t Memory(std::string_view groups_of_process) {
+    Write("process", groups_of_process);
+    return MachineMemory(groups_ / "process", groups_);
+  }
+  void Write(const std::filesystem::path& file, std::string_view text) {
+    std::filesystem::create_directories((groups_ / file).parent_path());
+    std::ofstream(groups_ / file) << text;
+  }
+
+  const std::filesystem::path groups_ = testing::TempDir() + "groups" + std::to_string(getpid());
+};
+
+TEST_F(MachineMemoryTest, IsThatOfTheMachineWithoutALimit) {
+  const std::uint64_t machine = Memory("");
+  EXPECT_GT(machine, 1U << 20U);
+  Write("service/memory.max", "max\n");
+  EXPECT_EQ(Memory("0::/service\n"), machine);
+}
+
+TEST_F(MachineMemoryTest, IsTheLeastOfTheGroupsThatTheProcessIsIn) {
+  Write("service/memory.max", "4096\n");
+  Write("service/broker/memory.max", "8192\n");
+  EXPECT_EQ(Memory("1:cpu:/\n0::/service/broker\n"), 4096U);
+  Write("memory.max", "1024\n");
+  EXPECT_EQ(Memory("0::/\n"), 1024U);
+}
+
+TEST_F(MachineMemoryTest, IsNoMoreThanAResourceLimitGives) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_DATA, &before), 0);
+  const rlimit less{.rlim_cur = 1U << 30U, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_DATA, &less), 0);
+  EXPECT_EQ(Memory(""), 1U << 30U);
+  setrlimit(RLIMIT_DATA, &before);
+}
+
+TEST_F(MachineMemoryTest, KnowsVersionOne) {
+  Write("memory/service/broker/memory.limit_in_bytes", "2048\n");
+  EXPECT_EQ(Memory("4:memory:/service/broker\n0::/\n"), 2048U);
 }
 
 TEST(JsonText, EscapesWhatJsonDoesNotTake) {
@@ -103,6 +159,45 @@ TEST(LogLimiter, RefillsUpToABurst) {
   EXPECT_EQ(Admitted(limiter, "a", 1000), LogLimiter::kRefill);
   for (int i = 0; i < 1000; ++i) limiter.Refill();
   EXPECT_EQ(Admitted(limiter, "a", 1000), LogLimiter::kBurst);
+}
+
+// --- LogQueue ------------------------------------------------------------------------------------
+
+LogQueue::Line LineOf(std::string text) {
+  return {std::chrono::system_clock::now(), LogLevel::kInfo, std::move(text)};
+}
+
+TEST(LogQueue, WritesAtOnceUntilItIsStarted) {
+  std::string written;
+  LogQueue queue([&](const LogQueue::Line& line) { written += line.text; });
+  EXPECT_TRUE(queue.Push(LineOf("a")));
+  EXPECT_EQ(written, "a");
+}
+
+TEST(LogQueue, NobodyWaitsForAWriterThatHangs) {
+  const auto hangs = std::make_shared<std::mutex>();
+  const auto written = std::make_shared<std::atomic<std::size_t>>(0);
+  LogQueue queue([hangs, written](const LogQueue::Line& line) {
+    const std::lock_guard lock(*hangs);
+    *written += line.text.size();
+  });
+  std::size_t pushed = 0, dropped = 0;
+  {
+    const std::lock_guard hang(*hangs);
+    queue.Start();
+    for (int i = 0; i < 100; ++i) {
+      (queue.Push(LineOf(std::string(100'000, 'x'))) ? pushed : dropped) += 1;
+    }
+    queue.Drain(std::chrono::milliseconds(1));
+    EXPECT_GT(pushed, 10U);
+    EXPECT_LE(pushed, LogQueue::kMaxBytes / 100'000 + 1);
+    EXPECT_EQ(pushed + dropped, 100U);
+  }
+  queue.Drain(std::chrono::minutes(1));
+  EXPECT_EQ(*written, pushed * 100'000);
+  EXPECT_EQ(queue.TakeDropped(), dropped);
+  EXPECT_EQ(queue.TakeDropped(), 0U);
+  EXPECT_TRUE(queue.Push(LineOf("more")));
 }
 
 }  // namespace

@@ -145,7 +145,7 @@ class Activation(unittest.TestCase):
                 client.sendall(b"shutdown\r\n")
                 self.assertEqual(client.recv(100), b"OK\r\n")
             self.assertEqual(broker.wait(), 0)
-            self.assertIn("shutdown client=127.0.0.1 connection=1\n", broker.said)
+            self.assertRegex(broker.said, r"shutdown client=127\.0\.0\.1:\d+ connection=1\n")
 
     def test_unix_socket_stays_with_the_manager(self) -> None:
         path = self.directory.path / "socket"
@@ -170,6 +170,37 @@ class Activation(unittest.TestCase):
         self.addCleanup(broker.__exit__, None, None, None)
         self.assertEqual(broker.wait(), 1)
         self.assertIn("descriptor 3 is no stream socket", broker.said)
+
+    def refused(self, passed: socket.socket) -> str:
+        broker = Activated({"any": passed}).broker
+        self.addCleanup(broker.__exit__, None, None, None)
+        self.assertEqual(broker.wait(), 1)
+        return broker.said
+
+    def test_abstract_unix_socket(self) -> None:
+        name = f"gearstalkd-{os.getpid()}"
+        server = socket.socket(socket.AF_UNIX)
+        self.addCleanup(server.close)
+        server.bind("\0" + name)
+        with Activated({"any": server}).broker as broker:
+            self.assertIn(f"ready unix:@{name}\n", broker.said)
+            with socket.socket(socket.AF_UNIX) as client:
+                client.settimeout(PATIENCE)
+                client.connect("\0" + name)
+                client.sendall(b"list-tube-used\r\n")
+                self.assertEqual(client.recv(100), b"USING default\r\n")
+
+    def test_a_connection_is_refused(self) -> None:
+        one, other = socket.socketpair()
+        self.addCleanup(one.close)
+        self.addCleanup(other.close)
+        self.assertIn("descriptor 3 is a connection, not a socket to listen on: a socket unit needs "
+                      "Accept=no", self.refused(one))
+
+    def test_a_socket_without_an_address_is_refused(self) -> None:
+        server = socket.socket(socket.AF_UNIX)
+        self.addCleanup(server.close)
+        self.assertIn("descriptor 3 is a socket without an address", self.refused(server))
 
 
 if __name__ == "__main__":

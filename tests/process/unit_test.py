@@ -65,6 +65,11 @@ class Units(unittest.TestCase):
             capture_output=True, text=True, timeout=PATIENCE, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
+    def test_a_broker_that_steps_down_comes_back_as_a_standby(self) -> None:
+        for key, wanted in (("Restart", "on-failure"), ("RestartSec", "1"),
+                            ("StartLimitIntervalSec", "0")):
+            self.assertEqual(value(self.service, key), [wanted])
+
     def test_a_bad_configuration_is_not_tried_again(self) -> None:
         self.assertEqual(value(self.service, "RestartPreventExitStatus"), ["2"])
 

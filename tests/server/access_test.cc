@@ -32,7 +32,10 @@ TEST(AccessRules, AllForEverybodyCostsNothing) {
 
 TEST(AccessRules, WhoeverIsInNoRuleMayDoNothing) {
   AccessRules rules = Rules({"listen=unix:/s all"});
-  EXPECT_EQ(rules.For("unix:/s", ""), nullptr);
+  const auto operators = rules.For("unix:/s", "");
+  ASSERT_NE(operators, nullptr);  // so that they can be told from everybody
+  EXPECT_TRUE(operators->Allows(right::kAdmin, "t"));
+  EXPECT_TRUE(operators->AllowsAll(right::kAny));
   const auto access = rules.For("127.0.0.1:1", "");
   ASSERT_NE(access, nullptr);
   EXPECT_FALSE(access->Allows(right::kAny, "t"));
@@ -86,13 +89,14 @@ TEST(AccessRules, SayWhatIsWrong) {
   EXPECT_EQ(Refusal(""), "rights '': expected WHO ALLOWED [TUBES]");
   EXPECT_EQ(Refusal("*"), "rights '*': expected WHO ALLOWED [TUBES]");
   EXPECT_EQ(Refusal("* all a b"), "rights '* all a b': expected WHO ALLOWED [TUBES]");
-  EXPECT_EQ(Refusal("me all"), "rights 'me all': 'me' is nobody: *, listen=ADDRESS or cert=NAME");
+  EXPECT_EQ(Refusal("me all"),
+            "rights 'me all': unknown subject 'me': use *, listen=ADDRESS or cert=NAME");
   EXPECT_EQ(Refusal("cert= all"),
-            "rights 'cert= all': 'cert=' is nobody: *, listen=ADDRESS or cert=NAME");
+            "rights 'cert= all': unknown subject 'cert=': use *, listen=ADDRESS or cert=NAME");
   EXPECT_EQ(Refusal("* put"),
-            "rights '* put': 'put' is no right: all, none, or some of "
+            "rights '* put': unknown right 'put': use all, none, or some of "
             "produce,consume,admin,observe");
-  EXPECT_EQ(Refusal("* all a,,b"), "rights '* all a,,b': a tube has no name");
+  EXPECT_EQ(Refusal("* all a,,b"), "rights '* all a,,b': a tube name is empty");
 }
 
 }  // namespace

@@ -50,6 +50,7 @@ TEST_F(Descriptors, AcceptingPausesWhenTheyRunOut) {
   // Without its own end and the server's, there is room for those that wait.
   clients[0]->Close();
   clients[1]->Close();
+  Pass(kSecond);
   ExpectHears(*clients[2], "2\n");
   ExpectHears(*clients[3], "3\n");
   EXPECT_EQ(server_.Count(), 2U);

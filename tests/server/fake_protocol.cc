@@ -29,13 +29,13 @@ class FakeSession final : public Session {
 
   InputResult OnInput(std::string_view bytes, Scope scope) override {
     const std::size_t size = bytes.size();
-    const std::size_t waiting = wire_.out().size();
+    Turn turn(wire_.share(), wire_.out());
     for (;;) {
       const Then then = Step(bytes, scope);
       if (then != Then::kMore) return {size - bytes.size(), then};
       if (!ran_ || scope != Scope::kAll) return {size - bytes.size(), Then::kMore};
-      const bool enough = wire_.out().size() - waiting > kRoundOutput;
-      if (enough && !bytes.empty()) return {size - bytes.size(), Then::kYield};
+      turn.Count();
+      if (turn.Over(wire_.out()) && !bytes.empty()) return {size - bytes.size(), Then::kYield};
     }
   }
 
@@ -55,7 +55,13 @@ class FakeSession final : public Session {
     waits_ = false;
   }
 
-  bool Leave() override { return steps_to_leave_-- <= 0; }
+  bool Leave() override {
+    if (!left_ && steps_to_leave_-- <= 0) {
+      left_ = true;
+      ++protocol_.left;
+    }
+    return left_;
+  }
   bool Idle() const override { return !waits_; }
 
   void Release() {
@@ -165,6 +171,7 @@ class FakeSession final : public Session {
   bool in_body_ = false;
   int yields_ = 0;
   int steps_to_leave_ = 0;
+  bool left_ = false;
   std::size_t missing_ = 0;
   std::size_t direct_ = 0;
   char last_ = '-';

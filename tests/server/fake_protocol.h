@@ -48,6 +48,7 @@ class FakeProtocol final : public Protocol {
   // Of all sessions.
   int commands = 0;
   int created = 0;
+  int left = 0;  // the engine, as far as there is one
   std::function<void()> on_echo = [] {};
 
  private:

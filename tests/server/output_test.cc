@@ -363,5 +363,28 @@ TEST(Output, TakesLittleWhileManyOthersHaveSome) {
   EXPECT_EQ(std::string(1800, 'x'), out.TakeAll());
 }
 
+TEST(Output, ForgetsGatesThatAreOpen) {
+  Output out;
+  iovec pieces[4];
+  for (Lsn lsn = 1; lsn <= 10'000; ++lsn) {
+    out.HoldUntil(lsn);
+    out.Append("held");
+    // The journal is always two behind, so there is always a gate that is shut.
+    out.Gather(pieces, 4, lsn > 2 ? lsn - 2 : 0);
+    if (lsn > 2) out.Consume(4);
+  }
+  EXPECT_LT(out.gates(), 200U);
+}
+
+TEST(Output, KnowsTheMemoryOfAll) {
+  const std::size_t before = Output::Memory();
+  {
+    Output out;
+    out.Append(std::string(10'000'000, 'x'));
+    EXPECT_GE(Output::Memory() - before, 7'000'000U) << "some was pooled";
+  }
+  EXPECT_LT(Output::Memory(), before + 3'000'000U) << "but for what is pooled";
+}
+
 }  // namespace
 }  // namespace gearstalk

@@ -46,7 +46,9 @@ class CountedSession final : public Session {
   void OnEof() override { session_->OnEof(); }
   bool Leave() override { return session_->Leave(); }
   std::string_view ClientId() const override { return session_->ClientId(); }
-  void AppendQueues(std::string& out) const override { session_->AppendQueues(out); }
+  std::size_t AppendQueues(std::string& out, std::size_t from, std::size_t most) const override {
+    return session_->AppendQueues(out, from, most);
+  }
 
  private:
   std::vector<const Session*>& sessions_;
@@ -76,7 +78,9 @@ class RoutedBroker::Counted final : public Protocol {
 RoutedClient::RoutedClient(RoutedBroker& broker, int fd)
     : broker_(broker),
       peer_{fd, "127.0.0.1", true},
-      router_(std::make_unique<Router>(broker.counted_, *this)) {}
+      router_(std::make_unique<Router>(broker.counted_, *this)) {
+  peer_.id = static_cast<std::uint64_t>(fd);
+}
 
 RoutedClient::~RoutedClient() = default;
 
@@ -190,7 +194,8 @@ std::string RoutedBroker::CheckInvariants() const {
 ConnectionList::Entry RoutedBroker::Next(int fd) const {
   for (const auto& client : clients_) {
     const bool open = client != nullptr && !client->closed();
-    if (open && client->peer().fd >= fd) return {&client->peer(), client->session()};
+    if (open && client->peer().fd >= fd)
+      return {.peer = &client->peer(), .session = client->session()};
   }
   return {};
 }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,14 +19,17 @@ class FakeWire final : public Wire {
   const Peer& peer() const override { return peer_; }
   Time Now() const override { return 0; }
   void Resume() override { ++resumed_; }
+  void OnRefused(Refusal why, const Refused& /*what*/) override { refused_ = why; }
 
   std::string Hear() { return out_.TakeAll(); }
   int resumed() const { return resumed_; }
+  std::optional<Refusal> refused() const { return refused_; }
 
  private:
   Output out_;
   Peer peer_;
   int resumed_ = 0;
+  std::optional<Refusal> refused_;
 };
 
 class RouterTest : public ::testing::Test {
@@ -71,6 +75,35 @@ TEST_F(RouterTest, WaitsForTheWholeWord) {
   EXPECT_EQ(left_, "b");
   EXPECT_FALSE(Owned());
   EXPECT_EQ(Say(" echo 1\n"), "1\n");
+}
+
+TEST_F(RouterTest, AWordOfHttpEndsTheConnection) {
+  for (const std::string line : {"GET / HTTP/1.1\r\n", "POST /", "Host: x\r\n", "PUT\n"}) {
+    for (const bool owned : {false, true}) {
+      FakeWire wire;
+      Router router(both_, wire);
+      if (owned) router.OnInput("a echo 1\n");
+      const InputResult result = router.OnInput(line + "\r\na echo 2\n");
+      EXPECT_EQ(result.then, Then::kClose) << line;
+      EXPECT_EQ(wire.refused(), Refusal::kHttp);
+      EXPECT_EQ(wire.Hear(), owned ? "1\n" : "");
+    }
+  }
+}
+
+TEST_F(RouterTest, AWordOfHttpEndsAConnectionOfASingleProtocol) {
+  const std::vector<Protocol*> one{&a_};
+  Router router(one, wire_);
+  EXPECT_EQ(router.OnInput("POST / HTTP/1.1\r\n").then, Then::kClose);
+  EXPECT_EQ(wire_.refused(), Refusal::kHttp);
+}
+
+TEST_F(RouterTest, WhatOnlyBeginsLikeHttpDoesNot) {
+  EXPECT_EQ(Say("POSTS x\r\n"), "a?POSTS x\r\n");
+  EXPECT_EQ(Say("PUT 0 0 1 1\r\n"), "a?PUT 0 0 1 1\r\n");
+  EXPECT_EQ(Say("get x\r\n"), "a?get x\r\n");
+  EXPECT_EQ(Say("GET"), "");
+  EXPECT_EQ(then_, Then::kMore);
 }
 
 TEST_F(RouterTest, OneMessageLeavesTheConnectionUndecided) {
@@ -155,7 +188,7 @@ TEST_F(RouterTest, AYieldingGuestOfNobodyFinishesFirst) {
 }
 
 TEST_F(RouterTest, ManyMessagesOfGuestsLetOthersGoFirst) {
-  const std::size_t round = static_cast<std::size_t>(Session::kRoundMessages) + 1;
+  const std::size_t round = static_cast<std::size_t>(TurnShare::kMessages) + 1;
   for (const std::string first : {"", "a echo 0\n"}) {
     if (!first.empty()) Say(first);
     std::string lines;
@@ -168,10 +201,10 @@ TEST_F(RouterTest, ManyMessagesOfGuestsLetOthersGoFirst) {
 }
 
 TEST_F(RouterTest, MuchOutputOfGuestsLetsOthersGoFirst) {
-  const std::string big = "B echo " + std::string(Session::kRoundOutput, 'x') + "\n";
-  EXPECT_EQ(Say(big + big + big).size(), 2 * Session::kRoundOutput + 2);
+  const std::string big = "B echo " + std::string(TurnShare::kOutput, 'x') + "\n";
+  EXPECT_EQ(Say(big + big + big).size(), 2 * TurnShare::kOutput + 2);
   EXPECT_EQ(then_, Then::kYield);
-  EXPECT_EQ(Say("").size(), Session::kRoundOutput + 1);
+  EXPECT_EQ(Say("").size(), TurnShare::kOutput + 1);
 }
 
 TEST_F(RouterTest, CloseEndsIt) {
@@ -260,7 +293,7 @@ TEST(EveryCut, GivesTheSameAnswers) {
     return wire.Hear() + "(open)";
   };
   const std::string whole = answers(bytes.size(), 1);
-  EXPECT_EQ(whole, "1\na?x\r\n2\n3\nslow\nb?b\nslow\na?y y\r\nbody 0 5\nb?z\n4\nbody 0 i\nbye\n");
+  EXPECT_EQ(whole, "1\nb?x\r\n2\n3\nslow\nb?b\nslow\na?y y\r\nbody 0 5\nb?z\n4\nbody 0 i\nbye\n");
   for (std::size_t cut = 1; cut < bytes.size(); ++cut) {
     EXPECT_EQ(answers(cut, bytes.size()), whole) << "cut at " << cut;
     EXPECT_EQ(answers(cut, 1), whole) << "cut at " << cut << ", then byte by byte";

@@ -103,6 +103,13 @@ TEST_F(Routing, UnknownWordsOfAnUndecidedConnection) {
   EXPECT_EQ(Say(Echo("x")), Echoed("x"));
 }
 
+TEST_F(Routing, UnknownWordsBehindAdminWordsAreGearmans) {
+  EXPECT_EQ(Say("version\r\n"), "OK 1.2.3\n");
+  EXPECT_EQ(Say("no-such-command\r\n"), kUnknown + "no-such-command\r\n"s);
+  EXPECT_EQ(Say("use f\r\n"), "USING f\r\n");
+  EXPECT_EQ(Say("no-such-command\r\n"), "UNKNOWN_COMMAND\r\n");
+}
+
 TEST_F(Routing, UnknownWordsOfABeanstalkSession) {
   EXPECT_EQ(Say("use f\r\n"), "USING f\r\n");
   EXPECT_EQ(Say("foo\n"), kUnknown + "foo\r\n"s);
@@ -198,7 +205,7 @@ TEST(RoutingCut, EveryCutGivesTheSameAnswers) {
   };
   const std::string whole = answers(kStream.size(), 0);
   const std::string expected =
-      "OK 1.2.3\n"s + kUnknown + "foo\r\nUNKNOWN_COMMAND\r\n.\nUSING f\r\nINSERTED 1\r\n" +
+      "OK 1.2.3\n"s + kUnknown + "foo\r\n" + kUnknown + "bar\r\n.\nUSING f\r\nINSERTED 1\r\n" +
       "f\t1\t0\t0\n.\nUNKNOWN_COMMAND\r\n" + kUnknown + "\r\nTIMED_OUT\r\nWATCHING 2\r\n" +
       "RESERVED 1 8\r\nversion\n\r\nOK 1.2.3\nBURIED\r\n";
   EXPECT_TRUE(whole.starts_with(expected)) << whole;

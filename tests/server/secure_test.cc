@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tests/server/server_fixture.h"
 #include "tests/server/tls_client.h"
@@ -79,7 +80,7 @@ TEST_F(Secure, KnowsItsPeersName) {
   }));
   tls.Say("a echo 1\n");
   EXPECT_EQ(HearSecurely(socket, tls, 2), "1\n");
-  server_.ForEach([](const Peer& peer, const Session*) { EXPECT_EQ(peer.certificate, "worker"); });
+  ForEach([](const Peer& peer, const Session*) { EXPECT_EQ(peer.certificate, "worker"); });
 }
 
 TEST_F(Secure, RightsComeWithTheName) {
@@ -93,12 +94,12 @@ TEST_F(Secure, RightsComeWithTheName) {
   }));
   tls.Say("a echo 1\n");
   EXPECT_EQ(HearSecurely(socket, tls, 2), "1\n");
-  server_.ForEach([](const Peer& peer, const Session*) {
+  ForEach([](const Peer& peer, const Session*) {
     ASSERT_NE(peer.access, nullptr);
     EXPECT_EQ(peer.access->AllowsAll(right::kConsume), peer.certificate == "worker");
   });
   server_.SetAccess({});
-  server_.ForEach([](const Peer& peer, const Session*) { EXPECT_EQ(peer.access, nullptr); });
+  ForEach([](const Peer& peer, const Session*) { EXPECT_EQ(peer.access, nullptr); });
 }
 
 TEST_F(Secure, CarriesABodyIntoItsPlace) {
@@ -142,7 +143,7 @@ TEST_F(Secure, HoldsRepliesUntilTheyAreDurable) {
   EXPECT_EQ(HearSecurely(socket, tls, 2), "1\n");
   for (int i = 0; i < 20; ++i) Carry(socket, tls);
   EXPECT_EQ(tls.Hear(), "");
-  work_.durable = 5;
+  hooks_.durable = 5;
   server_.OnDurable();
   EXPECT_EQ(HearSecurely(socket, tls, 7), "held 5\n");
 }
@@ -161,11 +162,63 @@ TEST_F(Secure, AnswersWhoSaysHisEnd) {
 }
 
 TEST_F(Secure, HandshakesHaveTheirTime) {
-  server_.SetLimits({.handshake_timeout = 20 * kMillisecond});
+  server_.SetLimits({.handshake_timeout = 20 * kSecond});
   Client half(path_);
   half.Send("\x16\x03\x01");
+  Pass(19 * kSecond);
+  EXPECT_EQ(server_.Count(), 1U);
+  Pass(2 * kSecond);
   EXPECT_TRUE(Ends(half));
   EXPECT_EQ(server_.refusals().of(Refusal::kHandshakeTimeout), 1U);
+}
+
+TEST_F(Secure, HalfAHelloCostsWhatWasSent) {
+  server_.SetLimits({.handshake_timeout = 20 * kSecond});
+  TlsClient tls;
+  const std::string hello = tls.Outgoing(1 << 20);
+  Client slow(path_), ended(path_);
+  ended.Send(hello.substr(0, 20));
+  ended.HalfClose();
+  EXPECT_TRUE(Ends(ended));
+  for (const char byte : hello) {
+    slow.Send({&byte, 1});
+    server_.Turn(0);
+  }
+  ASSERT_TRUE(Until([&] {
+    Carry(slow, tls);
+    return tls.open();
+  }));
+  tls.Say("a echo 1\n");
+  EXPECT_EQ(HearSecurely(slow, tls, 2), "1\n");
+}
+
+TEST_F(Secure, ARoundHasFewHandshakes) {
+  constexpr std::size_t kClients = 20;
+  std::vector<std::unique_ptr<Client>> sockets;
+  std::vector<std::unique_ptr<TlsClient>> clients;
+  for (std::size_t i = 0; i < kClients; ++i) {
+    sockets.push_back(std::make_unique<Client>(path_));
+    server_.Turn(0);
+  }
+  ASSERT_TRUE(Until([&] { return server_.Count() == kClients; }));
+  for (const auto& socket : sockets) {
+    clients.push_back(std::make_unique<TlsClient>());
+    socket->Send(clients.back()->Outgoing(1 << 20));
+  }
+  server_.Turn(0);
+  std::size_t answered = 0;
+  for (std::size_t i = 0; i < kClients; ++i) {
+    const std::string answer = sockets[i]->Read();
+    answered += !answer.empty();
+    clients[i]->Take(answer);
+  }
+  EXPECT_LE(answered, static_cast<std::size_t>(Server::kRoundHandshakes));
+  for (std::size_t i = 0; i < kClients; ++i) {
+    ASSERT_TRUE(Until([&] {
+      Carry(*sockets[i], *clients[i]);
+      return clients[i]->open();
+    }));
+  }
 }
 
 TEST_F(Secure, OnlyWhereItIsRequired) {

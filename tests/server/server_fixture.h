@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,9 +24,13 @@ namespace gearstalk {
 
 inline constexpr std::chrono::seconds kLimit{20};
 
-class FakeWork final : public Work {
+class FakeHooks final : public RoundHooks {
  public:
-  Time Tick(Time /*now*/) override { return kNever; }
+  Time Tick(Time /*now*/) override {
+    ++ticks;
+    on_tick();
+    return next_tick;
+  }
   void EndRound(Time /*now*/) override {}
   Lsn Durable() const override {
     ++asked;
@@ -33,8 +38,18 @@ class FakeWork final : public Work {
   }
   bool Behind() const override { return behind; }
 
+  bool MaySend() const override { return may_send; }
+  // Every look at the clock takes `step`.
+  Time Fresh() const override { return fresh += step; }
+
   Lsn durable = 0;
+  bool may_send = true;
   bool behind = false;
+  Time next_tick = kNever;
+  std::function<void()> on_tick = [] {};
+  Time step = 0;
+  mutable Time fresh = 0;
+  int ticks = 0;
   mutable int asked = 0;  // how often somebody had something to send
 };
 
@@ -69,6 +84,12 @@ class Client {
     return sent < 0 ? 0 : static_cast<std::size_t>(sent);
   }
   void HalfClose() { shutdown(fd_, SHUT_WR); }
+  // Over TCP: the other side is told of an error.
+  void Reset() {
+    const linger at_once{.l_onoff = 1, .l_linger = 0};
+    setsockopt(fd_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    Close();
+  }
   void Close() {
     if (fd_ >= 0) close(fd_);
     fd_ = -1;
@@ -117,9 +138,29 @@ class ServerTest : public ::testing::Test {
     }
     return true;
   }
+  // Time passes, and what is due then is done.
+  void Pass(Time by) {
+    TurnAll();
+    clock_.Advance(by);
+    TurnAll();
+  }
   // Does all there is to do now.
   void TurnAll() {
     for (int i = 0; i < 20; ++i) server_.Turn(0);
+  }
+  // Whether a round waits when there is nothing to do. A busy machine only makes it wait longer.
+  bool WaitsForEvents() {
+    const auto before = std::chrono::steady_clock::now();
+    server_.Turn(server_.Now() + 20 * kMillisecond);
+    return std::chrono::steady_clock::now() - before >= std::chrono::milliseconds(10);
+  }
+  // Shows every connection.
+  template <typename Visit>
+  void ForEach(Visit visit) {
+    for (auto next = server_.Next(0); next.peer != nullptr;
+         next = server_.Next(next.peer->fd + 1)) {
+      visit(*next.peer, next.session);
+    }
   }
   // Turns until the client has heard as much as `expected`, and returns that.
   std::string Hear(Client& client, std::string_view expected) {
@@ -142,11 +183,11 @@ class ServerTest : public ::testing::Test {
 
   const std::string path_ = ::testing::TempDir() + "gs-server-" + std::to_string(getpid());
   EventLoop loop_;
-  SystemClock clock_;
-  FakeWork work_;
+  FakeClock clock_;
+  FakeHooks hooks_;
   FakeProtocol a_{'a', FakeProtocol::Answers::kCrLf};
   FakeProtocol b_{'b', FakeProtocol::Answers::kLf};
-  Server server_{loop_, clock_, work_};
+  Server server_{loop_, clock_, hooks_};
 };
 
 }  // namespace gearstalk

@@ -75,11 +75,11 @@ TEST_F(ServerTest, HoldsRepliesUntilTheyAreDurable) {
   TurnAll();
   EXPECT_EQ(client.Read(), "");
   EXPECT_EQ(a_.commands, 3);
-  work_.durable = 4;
+  hooks_.durable = 4;
   server_.OnDurable();
   TurnAll();
   EXPECT_EQ(client.Read(), "");
-  work_.durable = 5;
+  hooks_.durable = 5;
   server_.OnDurable();
   ExpectHears(client, "held 5\n2\n");
 }
@@ -91,7 +91,7 @@ TEST_F(ServerTest, HoldsOnlyTheConnectionsThatWait) {
   ExpectHears(other, "1\n");
   TurnAll();
   EXPECT_EQ(one.Read(), "");
-  work_.durable = 5;
+  hooks_.durable = 5;
   server_.OnDurable();
   ExpectHears(one, "held 5\n");
 }
@@ -101,7 +101,7 @@ TEST_F(ServerTest, GatesOpenOneByOne) {
   client.Send("a hold 1\na hold 2\na hold 3\n");
   ASSERT_TRUE(Until([&] { return a_.commands == 3; }));
   for (Lsn lsn = 1; lsn <= 3; ++lsn) {
-    work_.durable = lsn;
+    hooks_.durable = lsn;
     server_.OnDurable();
     TurnAll();
     EXPECT_EQ(client.Read(), "held " + std::to_string(lsn) + "\n");
@@ -126,7 +126,7 @@ TEST_F(ServerTest, ClosesThoseWhoWaitInVain) {
   ExpectHears(idle, "2\n");
   TurnAll();
   EXPECT_FALSE(idle.ended());
-  work_.durable = 5;
+  hooks_.durable = 5;
   server_.OnDurable();
   ExpectHears(idle, "held 5\n");
 }
@@ -142,14 +142,14 @@ TEST_F(ServerTest, ClosesWhoeverComesToWaitForAFailedJournal) {
 }
 
 TEST_F(ServerTest, DoesNotReadForTheJournalWhenItIsFarBehind) {
-  work_.behind = true;
+  hooks_.behind = true;
   Client client(path_);
   client.Send("a hold 5\n");
   ASSERT_TRUE(Until([&] { return a_.commands == 1; }));
   client.Send("a echo 1\n");
   TurnAll();
   EXPECT_EQ(a_.commands, 1);
-  work_.durable = 5;
+  hooks_.durable = 5;
   server_.OnDurable();
   ExpectHears(client, "held 5\n1\n");
 }
@@ -163,10 +163,10 @@ TEST_F(ServerTest, DoesNothingWhileTheJournalIsWaitedFor) {
     return heard.size() == 600'001;
   }));
   TurnAll();
-  const int asked = work_.asked;
+  const int asked = hooks_.asked;
   TurnAll();
-  EXPECT_EQ(work_.asked, asked);
-  work_.durable = 5;
+  EXPECT_EQ(hooks_.asked, asked);
+  hooks_.durable = 5;
   server_.OnDurable();
   ExpectHears(client, "held 5\n");
 }
@@ -255,6 +255,19 @@ TEST_F(ServerTest, ClosesWhenTheSessionSaysSo) {
   EXPECT_EQ(a_.commands, 1);
 }
 
+TEST_F(ServerTest, WhoIsToEndLeavesTheEngineAtOnce) {
+  Client client(path_);
+  client.Send("a stay 3\na big 250000\na close\n");
+  ASSERT_TRUE(Until([&] { return a_.left == 1; }));
+  EXPECT_EQ(server_.Count(), 1U) << "it has not read everything";
+  std::size_t heard = 0;
+  ASSERT_TRUE(Until([&] {
+    heard += client.Read().size();
+    return client.ended();
+  }));
+  EXPECT_EQ(heard, 5U + 250'001U + 4);
+}
+
 TEST_F(ServerTest, ClosesBehindWhatIsStillToBeSent) {
   Client client(path_);
   client.Send("a big 3000000\na close\n");
@@ -292,7 +305,7 @@ TEST_F(ServerTest, DescribesItsConnections) {
   speaking.Send("a echo 1\n");
   ExpectHears(speaking, "1\n");
   int described = 0, all = 0;
-  server_.ForEach([&](const Peer& peer, const Session* session) {
+  ForEach([&](const Peer& peer, const Session* session) {
     EXPECT_EQ(peer.address, "unix");
     EXPECT_TRUE(peer.local);
     ++all;
@@ -317,7 +330,7 @@ TEST_F(ServerTest, SpeaksTcp) {
   ASSERT_TRUE(client.connected());
   client.Send("a echo 1\n");
   ExpectHears(client, "1\n");
-  server_.ForEach([](const Peer& peer, const Session*) {
+  ForEach([](const Peer& peer, const Session*) {
     EXPECT_EQ(peer.address, "127.0.0.1");
     EXPECT_TRUE(peer.local);
   });
@@ -354,47 +367,6 @@ TEST_F(ServerTest, StopSendsWhatItHas) {
   EXPECT_TRUE(waiting.ended());
   EXPECT_EQ(server_.Count(), 0U);
   EXPECT_FALSE(Client(path_).connected());
-}
-
-// As many as are sent to in one round, and some that have something to hear as well.
-class CrowdTest : public ServerTest {
- protected:
-  CrowdTest() {
-    for (std::size_t i = 0; i < Server::kRoundFlushes + 10; ++i) {
-      clients_.push_back(std::make_unique<Client>(path_));
-      clients_.back()->Send("a hold 5\n");
-      server_.Turn(0);
-    }
-    EXPECT_TRUE(Until([this] { return a_.commands == static_cast<int>(clients_.size()); }));
-    work_.durable = 5;
-    server_.OnDurable();
-  }
-  std::size_t Hearing() {
-    for (const auto& client : clients_) heard_ += client->Read() == "held 5\n";
-    return heard_;
-  }
-
-  std::vector<std::unique_ptr<Client>> clients_;
-  std::size_t heard_ = 0;
-};
-
-TEST_F(CrowdTest, IsSentToInSeveralRounds) {
-  server_.Turn(0);
-  EXPECT_EQ(Hearing(), Server::kRoundFlushes);
-  server_.Turn(kNever);
-  EXPECT_EQ(Hearing(), clients_.size());
-}
-
-TEST_F(CrowdTest, NobodyRunsMoreWhileMuchWaitsForItsTurn) {
-  Client& last = *clients_.back();
-  const int before = a_.commands;
-  last.Send("a big 2000000\n");
-  server_.Turn(0);
-  EXPECT_EQ(a_.commands - before, 1);
-  last.Send("a echo 1\n");
-  server_.Turn(0);
-  EXPECT_EQ(a_.commands - before, 1);
-  ASSERT_TRUE(Until([&] { return last.Read().ends_with("1\n"); }));
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ def run(bench: Bench, growths: Iterable[Growth], with_peers: bool, plots: Path |
     results = []
     for growth in growths:
         points: list[Point] = []
-        for name in ["ours", *(growth.peers if with_peers else [])]:
+        for name in [growth.server, *(growth.peers if with_peers else [])]:
             points += _measure(bench, growth, name)
         results.append({"name": growth.name, "points": points})
         title = f"{growth.name}: {growth.axis}"
@@ -36,6 +36,8 @@ def _measure(bench: Bench, growth: Growth, name: str) -> list[Point]:
     points = []
     for size in sizes:
         sides = [(name, _load(growth, growth.base)), (name, _load(growth, size))]
+        if growth.against:
+            sides = [(growth.against, _load(growth, size)), (name, _load(growth, size))]
         what = f"{growth.name}, {name}, {size:,}"
         reports = attempt(what, lambda: bench.interleaved(sides))
         if reports is None:
@@ -52,7 +54,7 @@ def _load(growth: Growth, size: int) -> str:
 def _row(growth: Growth, point: Point) -> table.Row:
     beside, alone = cpu_of(point["beside"]), cpu_of(point["alone"])
     ratio = beside.median / alone.median
-    bound = growth.bound if point["server"] == "ours" else None
+    bound = growth.bound if point["server"] == growth.server else None
     return [
         growth.name, point["server"], _size(growth, point), str(beside), str(alone), short(ratio),
         short(bound) if bound else "", verdict(ratio, bound),

@@ -188,6 +188,8 @@ class Growth:
     bound: float | None
     base: int = 0  # `{n}` of the server to compare with; 0: nothing beside the load
     peers: list[str] = field(default_factory=list)
+    server: str = "ours"
+    against: str = ""  # another kind of ours with the same `{n}`, instead of less of it
 
 
 B_PEERS = [BEANSTALKD]
@@ -229,6 +231,12 @@ GROWING = [
            [10, 100, 1_000, 5_000], 1.5, base=1, peers=G_PEERS),
     Growth("g-epoch", "future jobs of the function", "gearman cycle", "--delayed {n}",
            [1_000, 10_000, 50_000], 1.5, peers=G_PEERS),
+    Growth("p-expires", "jobs of the tube that expire and are tried again", "beanstalk cycle",
+           "--backlog {n}", [100_000, 1_000_000], 1.2, base=1_000, server="ours with policies"),
+    Growth("p-waits", "jobs of the tube that wait and expire", "beanstalk cycle",
+           "--delayed {n}", [100_000, 1_000_000], 1.2, base=1_000, server="ours with policies"),
+    Growth("p-fair", "tubes that take turns, against the order of jobs", "beanstalk cycle",
+           "--tubes {n}", [1_000, 10_000], 1.2, server="ours in turns", against="ours"),
 ]  # fmt: skip
 
 

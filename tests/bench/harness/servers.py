@@ -15,6 +15,15 @@ Command = Callable[[int, Path], list[str]]
 
 LARGEST_BODY = str(1 << 20)  # bytes; the servers of beanstalk stop at 64 KB without being told
 
+POLICIES = """
+tubes:
+  - match: "*"
+    attempts: 5
+    backoff: 1h
+    expire_after: 1d
+    keep_buried: 7d
+"""
+
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -36,8 +45,18 @@ def our_kinds(binary: Path) -> list[Kind]:
     def lazy_journal(port: int, directory: Path) -> list[str]:
         return [*plain(port, directory), "--data-dir", str(directory), "--sync", "50ms"]
 
+    def with_policies(port: int, directory: Path) -> list[str]:
+        config = directory / "policies.yaml"
+        config.write_text(POLICIES)
+        return [*plain(port, directory), "--config", str(config)]
+
+    def in_turns(port: int, directory: Path) -> list[str]:
+        return [*plain(port, directory), "--tube-order", "fair"]
+
     return [
         Kind("ours", plain),
+        Kind("ours with policies", with_policies),
+        Kind("ours in turns", in_turns),
         Kind("ours --sync always", journal),
         Kind("ours --sync 50ms", lazy_journal),
     ]

@@ -1,0 +1,180 @@
+// What becomes of the broker as its journal starts, suspends it and ends it.
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "broker/app/broker.h"
+#include "broker/app/start.h"
+#include "broker/base/log.h"
+#include "broker/process/systemd.h"
+
+namespace gearstalk {
+namespace {
+
+using Role = ReplicaStats::Role;
+
+// Why a broker that shares its journal does not serve; empty: it serves.
+std::string WhyNotServing(const ReplicaStats& replica) {
+  const std::string trouble =
+      replica.trouble.empty() ? "" : fmt::format("no answer from etcd: {}", replica.trouble);
+  if (replica.suspended) {
+    return fmt::format("suspended: {}", trouble.empty() ? "no beat was confirmed" : trouble);
+  }
+  if (replica.role == Role::kActive) return "";
+  if (!trouble.empty()) return trouble;
+  if (replica.role == Role::kFollowing && replica.caught_up) {
+    return replica.leader_known
+               ? fmt::format("standby of {} at {}", replica.leader, replica.leader_address)
+               : "standby: nobody leads";
+  }
+  return fmt::format("reading the journal: {} bytes", replica.log_bytes);
+}
+
+}  // namespace
+
+std::string Broker::WhyNotReady(bool as_standby) const {
+  const ReplicaStats* replica = journal_.Replica();
+  if (replica == nullptr) {
+    if (!not_ready_.empty()) return not_ready_;
+  } else {
+    if (as_standby && replica->role == Role::kFollowing && replica->caught_up &&
+        replica->trouble.empty()) {
+      return "";
+    }
+    const std::string why = WhyNotServing(*replica);
+    if (!why.empty()) return why;
+    if (!not_ready_.empty()) return not_ready_;
+  }
+  return engine_.draining() ? "draining" : journal_.Health().message();
+}
+
+// A standby shows the pages of its copy once it has all of it.
+std::string Broker::WhyNotStarted() const {
+  const ReplicaStats* replica = journal_.Replica();
+  if (replica == nullptr || replica->role == Role::kActive) return not_ready_;
+  return replica->caught_up ? "" : WhyNotServing(*replica);
+}
+
+api::Host::NoActs Broker::WhyNoActs() const {
+  const ReplicaStats* replica = journal_.Replica();
+  if (replica == nullptr) return {};
+  if (replica->role != Role::kActive) {
+    return {"standby", replica->leader_known ? fmt::format("{} leads at {}: ask there",
+                                                           replica->leader, replica->leader_address)
+                                             : "nobody leads at the moment"};
+  }
+  if (replica->suspended || over_) return {"journal", WhyNotServing(*replica)};
+  return {};
+}
+
+void Broker::OnFollowing(const FollowProgress& progress) {
+  if (journal_.Replica() != nullptr) return FollowReplica(progress);
+  not_ready_ = fmt::format("replaying the journal: {} records, {} of {} bytes", progress.records,
+                           progress.bytes, progress.total_bytes);
+  clock_.Refresh();
+  if (clock_.Now() >= tell_replay_) {
+    tell_replay_ = clock_.Now() + kSecond;
+    Log(LogLevel::kInfo, "replaying the journal",
+        {{"records", progress.records},
+         {"bytes", progress.bytes},
+         {"total_bytes", progress.total_bytes}});
+  }
+  systemd::NotifyStarting(not_ready_);
+  loop_.RunOnce(0, 0);
+  admin_.Tick(clock_.Now());
+}
+
+// It runs on the loop as it is, unlike a replay.
+void Broker::FollowReplica(const FollowProgress& progress) {
+  const std::string why = WhyNotServing(*journal_.Replica());
+  if (!progress.caught_up) return systemd::NotifyStarting(why);
+  if (std::exchange(standing_by_, true)) return systemd::NotifyStatus(why);
+  Log(LogLevel::kInfo, "caught up", {{"leader", journal_.Replica()->leader}});
+  hooks_.standby();
+  systemd::NotifyReady(why);
+}
+
+void Broker::OnActive() {
+  // A step of the wall clock while this broker was a standby moves no deadline any more.
+  if (journal_.Replica() != nullptr) {
+    clock_.Resync();
+  } else {
+    clock_.Refresh();
+  }
+  engine_.BecomeActive(clock_.Now());
+  HandleSignals();
+  if (!journal_.Persistent()) return;
+  const EngineStats stats = engine_.Stats();
+  Log(LogLevel::kInfo, "journal replayed", {{"jobs", stats.ready + stats.delayed + stats.buried}});
+}
+
+void Broker::OnServing() {
+  if (!ImportOldLog() || !Listen()) {
+    exit_code_ = EXIT_FAILURE;
+    return server_.Stop();
+  }
+  not_ready_.clear();
+  hooks_.ready(addresses_);
+  systemd::NotifyReady(StatusText());
+}
+
+void Broker::OnSuspended(bool isolated) {
+  server_.Freeze(true);
+  systemd::NotifyStatus(isolated ? "isolated from etcd" : "suspended: no answer from etcd");
+  // A broker that stops has no listeners any more.
+  if (!isolated || stopping_) return;
+  server_.CloseAll();
+  server_.StopListening();
+  listens_ = false;
+}
+
+void Broker::OnResumed() {
+  if (!stopping_ && !std::exchange(listens_, true)) {
+    if (const Status status = server_.ListenAgain(); !status.ok()) {
+      return OnOver(status, EXIT_FAILURE);
+    }
+  }
+  server_.Freeze(false);
+  systemd::NotifyStatus(StatusText());
+}
+
+void Broker::OnOver(Status why, int exit_code) {
+  Log(LogLevel::kCritical, why.message());
+  exit_code_ = exit_code;
+  over_ = true;
+  // The second time: nothing of what waits to be sent may leave.
+  server_.Stop();
+  server_.Stop();
+}
+
+// SIGUSR2: another broker is to lead.
+void Broker::StepDown() {
+  const ReplicaStats* replica = journal_.Replica();
+  if (replica == nullptr || replica->role != Role::kActive) {
+    Log(LogLevel::kWarning, "not stepping down: this broker does not lead a shared journal");
+    return;
+  }
+  exit_code_ = kExitStandby;
+  Stop("SIGUSR2");
+}
+
+// Everything was sent: lets another broker take over at once. A store that does not answer is not
+// waited for: then the others wait for the lease.
+void Broker::LeaveJournal() {
+  if (over_) return;
+  bool left = false;
+  journal_.Leave([&left] { left = true; });
+  clock_.Refresh();
+  const Time limit = clock_.Now() + std::max(config_.limits.stop_timeout, kSecond);
+  while (!left && !over_ && clock_.Now() < limit) {
+    const Time next = journal_.Tick(clock_.Now());
+    journal_.Flush(clock_.Now());
+    loop_.RunOnce(clock_.Now(), std::min(next, clock_.Now() + 10 * kMillisecond));
+    clock_.Refresh();
+  }
+}
+
+}  // namespace gearstalk

@@ -1,0 +1,144 @@
+#include "broker/app/import_binlog.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "broker/base/log.h"
+#include "broker/binlog/directory.h"
+
+namespace gearstalk {
+namespace {
+
+constexpr std::uint64_t kJobsBetweenSyncs = 4096;
+
+Record::State StateOf(binlog::State state) {
+  if (state == binlog::State::kDelayed) return Record::State::kDelayed;
+  return state == binlog::State::kBuried ? Record::State::kBuried : Record::State::kReady;
+}
+
+Record RecordOf(const binlog::Directory& log, const binlog::Job& job) {
+  Record record;
+  record.id = job.id;
+  record.state = StateOf(job.state);
+  record.priority = job.priority;
+  record.ttr_s = job.ttr_s;
+  record.delay_s = job.delay_s;
+  record.due = job.due;
+  record.created = job.created;
+  record.burial = job.burial;
+  record.counters = {job.reserves, job.timeouts, job.releases, job.buries, job.kicks, 0};
+  record.keep_on_failure = true;
+  record.tube = log.index().tube(job);
+  record.body = log.BodyOf(job);
+  return record;
+}
+
+Status DamageIn(const binlog::Directory& log, const std::string& directory) {
+  for (const binlog::Note& note : log.index().notes()) {
+    if (!note.damage) continue;
+    return {Code::kCorrupt,
+            fmt::format("the log of beanstalkd in {} is damaged at {}: {}; import what can be read "
+                        "with `gearstalkctl import binlog:{} --data-dir NEW --accept-damage`",
+                        directory, note.Where(), note.text, directory)};
+  }
+  return {};
+}
+
+// Finds the transfer's mark, or makes it: with the old ids if none of them was given out here.
+Result<const transfer::Mark*> Begin(Transfers& transfers, const std::string& name,
+                                    const binlog::Directory& log) {
+  if (const transfer::Mark* known = transfers.Find(name)) {
+    if (known->fingerprint == log.fingerprint()) return known;
+    return Status(Code::kInUse,
+                  fmt::format("{} was imported before, with another content; `gearstalkctl "
+                              "transfers --data-dir DIR --forget {}` lets it be "
+                              "imported again",
+                              name, name));
+  }
+  const binlog::JobIndex& index = log.index();
+  const std::uint64_t smallest = index.jobs().empty() ? index.next_id() : index.jobs().front().id;
+  transfer::Mark mark;
+  mark.kind = "import";
+  mark.fingerprint = log.fingerprint();
+  mark.keep_ids = transfers.CanKeepIds(smallest, index.next_id());
+  std::uint64_t burials = 0;
+  for (const binlog::Job& job : index.jobs()) burials = std::max(burials, job.burial);
+  const Transfers::Change begun =
+      transfers.Begin(name, mark, mark.keep_ids ? index.next_id() : 0, burials);
+  if (!begun.ok()) return Status(Code::kJournal, "the journal takes no jobs");
+  return transfers.Find(name);
+}
+
+Status PutAll(Transfers& transfers, const std::string& name, const transfer::Mark& mark,
+              const binlog::Directory& log, Time now, const std::function<Status()>& sync) {
+  std::uint64_t place = 0;
+  for (const binlog::Job& job : log.index().jobs()) {
+    if (++place <= mark.settled) continue;
+    Record record = RecordOf(log, job);
+    if (!mark.keep_ids) record.id = 0;
+    transfer::Mark change;
+    change.settled = place;
+    const Transfers::Change put =
+        transfers.Put(now, name, record, std::to_string(job.id), std::move(change));
+    if (!put.ok()) {
+      return {put.code, fmt::format("job {} of the log of beanstalkd cannot be taken: the memory "
+                                    "limit is reached or the journal is full",
+                                    job.id)};
+    }
+    if (place % kJobsBetweenSyncs != 0) continue;
+    if (Status status = sync(); !status.ok()) return status;
+  }
+  transfer::Mark finished;
+  finished.finished = true;
+  if (!transfers.Advance(name, std::move(finished)).ok()) {
+    return {Code::kJournal, "the journal takes no jobs"};
+  }
+  transfers.Release();
+  return sync();
+}
+
+}  // namespace
+
+Result<bool> HasBinlogToImport(const Config& config) {
+  const Result<std::vector<binlog::NumberedFile>> files = binlog::FindFiles(config.data_dir);
+  if (!files.ok() || files.value().empty()) return false;
+  if (config.import_binlog != Config::ImportBinlog::kRefuse) {
+    return config.import_binlog == Config::ImportBinlog::kYes;
+  }
+  return Status(
+      Code::kInvalid,
+      fmt::format("{} holds the log of a beanstalkd ({}): start with --import-binlog yes to "
+                  "import its jobs, or with --import-binlog no to leave it alone",
+                  config.data_dir, files.value().front().name));
+}
+
+Status ImportBinlog(Engine& engine, const std::string& directory, Time now,
+                    const std::function<Status()>& sync) {
+  const Result<binlog::Directory> log = binlog::Directory::Read(directory, now);
+  if (!log.ok()) return log.status();
+  if (log.value().index().damaged()) return DamageIn(log.value(), directory);
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::weakly_canonical(directory, error);
+  const std::string name = "binlog:" + (error ? directory : path.string());
+  const Result<const transfer::Mark*> mark = Begin(engine.transfers(), name, log.value());
+  if (!mark.ok()) return mark.status();
+  if (!mark.value()->finished) {
+    const Status put = PutAll(engine.transfers(), name, *mark.value(), log.value(), now, sync);
+    if (!put.ok()) return put;
+  }
+  std::size_t ready = 0, delayed = 0, buried = 0;
+  for (const binlog::Job& job : log.value().index().jobs()) {
+    ++(job.state == binlog::State::kDelayed  ? delayed
+       : job.state == binlog::State::kBuried ? buried
+                                             : ready);
+  }
+  Log(LogLevel::kInfo,
+      fmt::format("imported {} jobs of beanstalkd from {} ({} ready, {} delayed, {} buried)",
+                  ready + delayed + buried, directory, ready, delayed, buried));
+  return binlog::Retire(directory);
+}
+
+}  // namespace gearstalk

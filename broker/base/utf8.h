@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace gearstalk {
+
+// Bytes of the character of UTF-8 that `text`, which is not empty, begins with; 0: it begins with
+// none. Overlong forms, surrogates and what is beyond U+10FFFF are none (RFC 3629, section 4).
+std::size_t CharacterSize(std::string_view text);
+bool IsUtf8(std::string_view text);
+
+}  // namespace gearstalk

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <vector>
+
+#include "broker/config/option.h"
+
+namespace gearstalk {
+
+// Parts of the table of options that have files of their own.
+std::vector<Option> ReplicationOptions();
+std::vector<Option> ConsoleOptions();
+
+}  // namespace gearstalk

@@ -1,0 +1,58 @@
+#include "broker/config/kinds.h"
+#include "broker/config/option_tables.h"
+
+namespace gearstalk {
+
+using kinds::kAnySize;
+using kinds::List;
+using kinds::Number;
+using kinds::Text;
+using kinds::Truth;
+
+#define FIELD(path) ([](auto& config) -> auto& { return config.path; })
+
+std::vector<Option> ReplicationOptions() {
+  return {
+      {"etcd.endpoints", Apply::kRestart, List(FIELD(etcd.endpoints), "HOST:PORT", ' '),
+       "Node of the etcd cluster that keeps the journal, which several brokers then share; "
+       "https://HOST:PORT for TLS. Excludes data_dir. May be repeated.",
+       "the journal is not replicated", "10.0.0.1:2379"},
+      {"etcd.prefix", Apply::kRestart, Text(FIELD(etcd.prefix), "TEXT"),
+       "What all keys of this shard begin with; ends with '/'."},
+      {"etcd.user", Apply::kRestart, Text(FIELD(etcd.user), "TEXT"),
+       "User of etcd, with the right to read and write the keys below the prefix.",
+       "etcd asks for none", "gearstalkd"},
+      {"etcd.password_file", Apply::kEtcd, Text(FIELD(etcd.password_file), "FILE"),
+       "File whose first line is the user's password; read again at SIGHUP.", "none",
+       "/etc/gearstalkd/etcd-password"},
+      {"etcd.ca", Apply::kEtcd, Text(FIELD(etcd.ca), "FILE"),
+       "Authorities that sign the certificates of etcd (PEM); read again at SIGHUP.",
+       "those of the system", "/etc/gearstalkd/etcd-ca.pem"},
+      {"etcd.certificate", Apply::kEtcd, Text(FIELD(etcd.certificate), "FILE"),
+       "This broker's certificate for etcd (PEM); read again at SIGHUP.", "none",
+       "/etc/gearstalkd/etcd.pem"},
+      {"etcd.key", Apply::kEtcd, Text(FIELD(etcd.key), "FILE"),
+       "Key of that certificate (PEM); read again at SIGHUP.", "the file of the certificate",
+       "/etc/gearstalkd/etcd.key"},
+      {"etcd.compact", Apply::kRestart, Truth(FIELD(etcd.compact)),
+       "Compact etcd's history after old parts of the journal were deleted. It is the history of "
+       "the whole cluster: false where others use it, too."},
+      {"replica.lease", Apply::kRestart,
+       Number(FIELD(replica.lease), "ms", 500, 60'000, kMillisecond),
+       "Time without a sign of life of the active broker, after which another one takes over."},
+      {"replica.name", Apply::kRestart, Text(FIELD(replica.name), "TEXT"),
+       "What this broker is called in etcd, in logs and on /readyz.", "the host's name",
+       "broker-1"},
+      {"replica.address", Apply::kRestart, Text(FIELD(replica.address), "TEXT"),
+       "Where people find this broker, as the others tell them.", "the first address of listen",
+       "10.0.0.11:11300"},
+      {"replica.max_bytes", Apply::kRestart,
+       Number(FIELD(replica.max_bytes), "bytes", 1 << 20, kAnySize),
+       "Size of the journal in etcd at which new jobs are refused; etcd's quota should be twice "
+       "that and 1 GiB."},
+  };
+}
+
+#undef FIELD
+
+}  // namespace gearstalk

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "broker/server/event_loop.h"
+
+namespace gearstalk {
+
+// Reports peers that hang up or reset their connection while nothing is read from them. libevent
+// cannot: it reports an error only to those who want to read or write, and epoll then returns at
+// once for ever. So these descriptors are in an epoll instance of their own, each for one report.
+class HangUps {
+ public:
+  using Callback = void (*)(void* context);
+
+  // Calls `callback` with the context of the descriptor.
+  HangUps(EventLoop& loop, Callback callback);
+  ~HangUps();
+  HangUps(const HangUps&) = delete;
+  HangUps& operator=(const HangUps&) = delete;
+
+  void Watch(int fd, void* context);
+  void Forget(int fd);
+
+ private:
+  void Report();
+
+  const Callback callback_;
+  const int epoll_;
+  Event readable_;
+};
+
+}  // namespace gearstalk

@@ -1,0 +1,151 @@
+// Listening, and the first moments of a connection.
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "broker/base/log.h"
+#include "broker/server/peer.h"
+#include "broker/server/server.h"
+
+namespace gearstalk {
+namespace {
+
+// Connections accepted before others get their turn.
+constexpr int kAcceptBatch = 64;
+// Accepting pauses this long when descriptors have run out.
+constexpr Time kAcceptPause = 100 * kMillisecond;
+
+}  // namespace
+
+Result<std::string> Server::Listen(const ListenAddress& address, std::vector<Protocol*> protocols) {
+  auto socket = ListenSocket::Open(address);
+  if (!socket.ok()) return socket.status();
+  return Listen(std::move(socket.value()), std::move(protocols));
+}
+
+Result<std::string> Server::Listen(std::unique_ptr<ListenSocket> socket,
+                                   std::vector<Protocol*> protocols) {
+  if (socket->address().tls == ListenAddress::Tls::kRequired && tls_ == nullptr) {
+    return Status(Code::kInvalid, "listen address '" + socket->address().text +
+                                      "': tls=required needs tls.certificate");
+  }
+  if (Status status = socket->Start(); !status.ok()) return status;
+  ListenAddress address = socket->address();
+  auto acceptor = std::make_unique<Acceptor>(
+      Acceptor{*this, std::move(socket), std::move(address), std::move(protocols), nullptr});
+  acceptor->readable = loop_.OnReady(
+      acceptor->socket->fd(), EventLoop::Interest::kRead,
+      [](int, short, void* context) {
+        auto& self = *static_cast<Acceptor*>(context);
+        self.server.BeginRound();
+        self.server.Accept(self);
+      },
+      acceptor.get());
+  EventLoop::Enable(acceptor->readable);
+  acceptors_.push_back(std::move(acceptor));
+  return acceptors_.back()->socket->name();
+}
+
+void Server::StopListening() {
+  for (const auto& acceptor : acceptors_) {
+    acceptor->state =
+        acceptor->socket->Stop() ? Acceptor::State::kClosed : Acceptor::State::kTurnsAway;
+  }
+  UpdateAccepting();
+}
+
+Status Server::ListenAgain() {
+  for (const auto& acceptor : acceptors_) {
+    if (Status status = acceptor->socket->Start(); !status.ok()) return status;
+    acceptor->state = Acceptor::State::kOpen;
+  }
+  UpdateAccepting();
+  return {};
+}
+
+void Server::Accept(Acceptor& acceptor) {
+  for (int i = 0; i < kAcceptBatch; ++i) {
+    if (Count() >= room_) return PauseAccepting(EMFILE);
+    sockaddr_storage address{};
+    socklen_t size = sizeof address;
+    const int fd = accept4(acceptor.socket->fd(), reinterpret_cast<sockaddr*>(&address), &size,
+                           SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0) {
+      const bool exhausted =
+          errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+      if (exhausted) PauseAccepting(errno);
+      return;
+    }
+    if (acceptor.state == Acceptor::State::kTurnsAway) {
+      close(fd);
+      continue;
+    }
+    Peer peer = DescribePeer(fd, address);
+    peer.id = ++total_;
+    peer.connected_at = Now();
+    Welcome(acceptor, std::move(peer));
+    if (!acceptor.socket->SomebodyWaits()) return;
+  }
+}
+
+void Server::Welcome(Acceptor& acceptor, Peer peer) {
+  if (const auto refusal = admission_.Enter(limits_, peer.network)) {
+    Refuse(*refusal, peer);
+    close(peer.fd);
+    return;
+  }
+  peer.listen = acceptor.address.text;
+  peer.access = access_.For(peer.listen, {});
+  const auto place = static_cast<std::size_t>(peer.fd);
+  if (connections_.size() <= place) connections_.resize(place + 1);
+  connections_[place] = std::make_unique<Connection>(*this, std::move(peer), acceptor.protocols);
+  Connection& connection = *connections_[place];
+  if (Logs(LogLevel::kDebug)) {
+    LogOfClient(LogLevel::kDebug, "connected",
+                {{"client", connection.peer().Name()}, {"connection", connection.peer().id}});
+  }
+  if (limits_.idle_timeout > 0) idle_.Put(connection, Now() + limits_.idle_timeout);
+  const ListenAddress::Tls tls = acceptor.address.tls;
+  const bool required = tls == ListenAddress::Tls::kRequired;
+  if (required || (tls_ != nullptr && tls == ListenAddress::Tls::kAllowed)) {
+    connection.ExpectTls(required);
+  }
+  // A client that connects usually has something to say, and it is here already.
+  connection.OnReadable();
+}
+
+// Whoever comes waits in the backlog meanwhile.
+void Server::PauseAccepting(int error) {
+  if (accept_again_ != kNever) return;
+  refusals_.Count(Refusal::kDescriptors);
+  LogOfClient(LogLevel::kWarning, "accepting paused",
+              {{"error", std::strerror(error)}, {"connections", Count()}});
+  accept_again_ = Now() + kAcceptPause;
+  UpdateAccepting();
+}
+
+void Server::GoOnAccepting() {
+  accept_again_ = kNever;
+  UpdateAccepting();
+}
+
+void Server::UpdateAccepting() {
+  const bool open = !frozen_ && accept_again_ == kNever;
+  for (const auto& acceptor : acceptors_) {
+    const bool wanted = acceptor->state == Acceptor::State::kOpen
+                            ? open
+                            : acceptor->state == Acceptor::State::kTurnsAway;
+    wanted ? EventLoop::Enable(acceptor->readable) : EventLoop::Disable(acceptor->readable);
+  }
+}
+
+void Server::OnSecured(Connection& connection) {
+  connection.set_certificate(connection.tls()->ClientName());
+  const Peer& peer = connection.peer();
+  connection.set_access(access_.For(peer.listen, peer.certificate));
+}
+
+}  // namespace gearstalk

@@ -1,0 +1,153 @@
+// The end of connections: what is due, abandoned or asked for.
+
+#include "broker/base/log.h"
+#include "broker/server/server.h"
+
+namespace gearstalk {
+
+void Server::Refuse(Refusal refusal, const Peer& peer, const Refused& what) {
+  refusals_.Count(refusal);
+  if (!Logs(LogLevel::kWarning)) return;
+  const auto or_dash = [](std::string_view text) { return text.empty() ? "-" : text; };
+  LogOfClient(LogLevel::kWarning, "refused",
+              {{"reason", kRefusalNames[static_cast<std::size_t>(refusal)]},
+               {"error", or_dash(what.error)},
+               {"command", or_dash(what.command)},
+               {"tube", or_dash(what.tube)},
+               {"certificate", or_dash(peer.certificate)},
+               {"client", peer.Name()},
+               {"connection", peer.id}});
+}
+
+void Server::NoteUndecided(Connection& connection) {
+  if (connection.undecided_hook.is_linked()) return;
+  connection.undecided_since = Now();
+  undecided_.push_back(connection);
+}
+
+void Server::CloseUndecided() {
+  while (!undecided_.empty()) {
+    Connection& first = undecided_.front();
+    if (first.undecided() && first.undecided_since + limits_.handshake_timeout > Now()) return;
+    undecided_.pop_front();
+    if (!first.undecided()) continue;
+    Refuse(Refusal::kHandshakeTimeout, first.peer());
+    first.CloseWhenSent();
+  }
+}
+
+void Server::CloseIdle() {
+  for (std::size_t looks = 0; looks < kRoundIdle; ++looks) {
+    Connection* const connection = idle_.Pop(Now());
+    if (connection == nullptr) break;
+    const Time over = connection->active_at() + limits_.idle_timeout;
+    if (over > Now()) {
+      idle_.Put(*connection, over);
+    } else if (!connection->Idle()) {
+      idle_.Put(*connection, Now() + limits_.idle_timeout);
+    } else {
+      Refuse(Refusal::kIdleTimeout, connection->peer());
+      connection->Break();
+    }
+  }
+  look_for_idle_ = idle_.NextLook();
+}
+
+void Server::CloseAll() {
+  for (const auto& connection : connections_) {
+    if (connection == nullptr) continue;
+    connection->Break();
+    NoteLeaving(*connection);
+  }
+}
+
+bool Server::Disconnect(int fd, std::uint64_t id) {
+  const auto place = static_cast<std::size_t>(fd);
+  if (fd < 0 || place >= connections_.size()) return false;
+  Connection* const connection = connections_[place].get();
+  if (connection == nullptr || connection->peer().id != id || connection->broken()) return false;
+  connection->Break();
+  return true;
+}
+
+void Server::Close(Connection& connection) {
+  if (!connection.Leave()) {
+    Link(leaving_, connection, connection.leave_hook);
+    return;
+  }
+  if (connection.run_hook.is_linked()) {
+    connection.run_hook.unlink();
+    --queued_;
+  }
+  // It stays in its place until its session has left the engine and the descriptor is closed.
+  std::unique_ptr<Connection> last =
+      std::move(connections_[static_cast<std::size_t>(connection.peer().fd)]);
+  admission_.Leave(connection.peer().network);
+  if (!Logs(LogLevel::kDebug)) return;
+  LogOfClient(LogLevel::kDebug, "disconnected",
+              {{"client", connection.peer().Name()}, {"connection", connection.peer().id}});
+}
+
+// One more step of each, of so many a round.
+void Server::CloseLeaving() {
+  List<&Connection::leave_hook> turn;
+  turn.swap(leaving_);
+  for (std::size_t n = 0; n < kRoundFlushes && !turn.empty(); ++n) {
+    Connection& connection = turn.front();
+    turn.pop_front();
+    if (connection.broken()) {
+      Close(connection);
+    } else if (!connection.LeaveEngine()) {
+      NoteLeaving(connection);
+    }
+  }
+  leaving_.splice(leaving_.begin(), turn);
+}
+
+void Server::AbandonHeld(bool for_good) {
+  if (abandon_ != Abandon::kAlways) abandon_ = for_good ? Abandon::kAlways : Abandon::kOnce;
+}
+
+// What they held may be given to others, who then wait for as long as it takes.
+void Server::CloseHeld() {
+  // Who has not had its turn to be sent to may wait for the journal as well.
+  if (abandon_ == Abandon::kOnce && dirty_.empty()) abandon_ = Abandon::kNone;
+  if (held_.empty()) return;
+  List<&Connection::held_hook> lost;
+  lost.swap(held_);
+  while (!lost.empty()) {
+    Connection& connection = lost.front();
+    lost.pop_front();
+    Close(connection);
+  }
+  hooks_.EndRound(Now());
+  FlushDirty();
+}
+
+void Server::SendRest() {
+  for (const auto& acceptor : acceptors_) {
+    acceptor->readable.reset();
+    acceptor->socket.reset();
+  }
+  hooks_.BeginRound();
+  const Time limit = Now() + limits_.stop_timeout;
+  const auto waiting = [this] {
+    for (const auto& connection : connections_) {
+      if (connection != nullptr && connection->sending()) return true;
+    }
+    return false;
+  };
+  hooks_.EndRound(Now());
+  FlushDirty();
+  while (waiting() && !hurry_ && Now() < limit) {
+    loop_.RunOnce(Now(), dirty_.empty() ? Now() + 10 * kMillisecond : Now());
+    hooks_.BeginRound();
+    CloseLeaving();
+    hooks_.EndRound(Now());
+    FlushDirty();
+  }
+  connections_.clear();
+  admission_ = {};
+}
+
+}  // namespace gearstalk

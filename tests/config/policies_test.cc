@@ -1,0 +1,106 @@
+// `tubes:` and `schedules:` of the configuration file.
+
+#include <gtest/gtest.h>
+
+#include "tests/config/source.h"
+
+namespace gearstalk {
+namespace {
+
+Config FileConfig(std::string_view content) {
+  const ConfigFile file(content);
+  return Good({"--config", file.path()});
+}
+
+TEST(Tubes, EntriesKeepTheirOrder) {
+  const Config config = FileConfig(
+      "tubes:\n"
+      "  - match: mail\n"
+      "    attempts: 5\n"
+      "    backoff: 10s..1h\n"
+      "  - match: [\"thumb.*\", img]\n"
+      "    max_running: 8\n"
+      "    copy_to: [a, b]\n");
+  ASSERT_EQ(config.tubes.size(), 2U);
+  EXPECT_EQ(config.tubes[0].match, "mail");
+  EXPECT_EQ(config.tubes[0].values, (PolicyValues{{"attempts", "5"}, {"backoff", "10s..1h"}}));
+  EXPECT_EQ(config.tubes[1].match, "thumb.*,img");
+  EXPECT_EQ(config.tubes[1].values, (PolicyValues{{"max_running", "8"}, {"copy_to", "a,b"}}));
+}
+
+TEST(Tubes, AreNoneByDefault) {
+  EXPECT_TRUE(Good({}).tubes.empty());
+  EXPECT_TRUE(FileConfig("tubes:\n").tubes.empty());
+}
+
+TEST(Tubes, ErrorsNameFileLineAndKey) {
+  EXPECT_EQ(FileComplaint("tubes:\n  - match: a\n    attempt: 5\n"),
+            "FILE:3: tubes: unknown key 'attempt'; did you mean 'attempts'?");
+  EXPECT_EQ(FileComplaint("tubes:\n  - match: a\n    jitter: 200\n"),
+            "FILE:3: tubes.jitter: '200': expected a number from 0 to 100");
+  EXPECT_EQ(FileComplaint("tubes:\n  - attempts: 5\n"), "FILE:2: tubes: an entry without 'match'");
+  EXPECT_EQ(FileComplaint("tubes:\n  - match: \"\"\n    attempts: 5\n"),
+            "FILE:2: tubes.match: '': expected patterns with commas between them");
+  EXPECT_EQ(FileComplaint("tubes:\n  - match: a\n"), "FILE:2: tubes.a: sets nothing");
+  EXPECT_EQ(FileComplaint("tubes: 5\n"), "FILE:1: tubes: expected a list");
+  EXPECT_EQ(FileComplaint("tubes:\n  - match: a\n    ttr_min: 9\n    ttr_max: 8\n"),
+            "FILE:2: tubes.a: ttr_min 9 is above ttr_max 8");
+}
+
+TEST(Tubes, AllErrorsAreNamed) {
+  EXPECT_EQ(FileComplaint("tubes:\n  - match: a\n    jitter: 200\n    weight: 0\n"),
+            "FILE:3: tubes.jitter: '200': expected a number from 0 to 100\n"
+            "FILE:4: tubes.weight: '0': expected a number from 1 to 1000");
+}
+
+TEST(Schedules, HaveDefaults) {
+  const Config config = FileConfig(
+      "schedules:\n"
+      "  - name: nightly\n"
+      "    cron: \"30 2 * * *\"\n"
+      "    tube: reports\n"
+      "    body: '{\"at\": \"{time}\"}'\n"
+      "  - {name: often, every: 10s, tube: t, overlap: allow, catch_up: 0, priority: 7}\n");
+  ASSERT_EQ(config.schedules.size(), 2U);
+  EXPECT_EQ(config.schedules[0], (Schedule{.name = "nightly",
+                                           .cron = "30 2 * * *",
+                                           .tube = "reports",
+                                           .body = "{\"at\": \"{time}\"}"}));
+  EXPECT_EQ(config.schedules[1], (Schedule{.name = "often",
+                                           .every = 10 * kSecond,
+                                           .tube = "t",
+                                           .priority = 7,
+                                           .overlap = true,
+                                           .catch_up = 0}));
+}
+
+TEST(Schedules, ErrorsNameFileLineAndKey) {
+  const auto complaint = [](const std::string& entry) {
+    return FileComplaint("schedules:\n  - {" + entry + "}\n");
+  };
+  EXPECT_EQ(complaint("cron: '* * * * *', tube: t"), "FILE:2: schedules: an entry without 'name'");
+  EXPECT_EQ(complaint("name: a, tube: t"),
+            "FILE:2: schedules: 'a' needs one of 'cron' and 'every'");
+  EXPECT_EQ(complaint("name: a, tube: t, every: 5, cron: '* * * * *'"),
+            "FILE:2: schedules: 'a' needs one of 'cron' and 'every'");
+  EXPECT_EQ(complaint("name: a, every: 5"), "FILE:2: schedules: 'a' has no 'tube'");
+  EXPECT_EQ(complaint("name: a, tube: t, cron: '0 0 30 2 *'"),
+            "FILE:2: schedules: '0 0 30 2 *' is not due in the next 8 years");
+  EXPECT_EQ(
+      complaint("name: a, tube: t, every: 5, time_zone: /etc/passwd"),
+      "FILE:2: schedules.time_zone: '/etc/passwd': unknown time zone '/etc/passwd': expected a "
+      "name such as Europe/Berlin");
+  EXPECT_EQ(FileComplaint("schedules:\n  - {name: a, tube: t, every: 5}\n"
+                          "  - {name: a, tube: t, every: 6}\n"),
+            "FILE:3: schedules: two schedules are called 'a'");
+}
+
+TEST(TimeZoneOption, IsChecked) {
+  EXPECT_EQ(Good({"--time-zone", "Europe/Berlin", "--tube-order", "fair"}).time_zone,
+            "Europe/Berlin");
+  EXPECT_NE(Complaint({"--time-zone", "Mars"}), "good");
+  EXPECT_NE(Complaint({"--tube-order", "random"}), "good");
+}
+
+}  // namespace
+}  // namespace gearstalk
