@@ -15,15 +15,18 @@ RUN apt-get update -q && DEBIAN_FRONTEND=noninteractive \
     apt-get install -y -q --no-install-recommends curl libabsl20220623 libevent-core-2.1-7 \
     libevent-extra-2.1-7 libevent-openssl-2.1-7 libfmt9 libprometheus-cpp-core1.0 \
     libprotobuf-lite32 libspdlog1.10 libssl3 libsystemd0 libyaml-cpp0.7 \
+    libc-ares2 libgrpc++1.51 libgrpc29 libre2-9 zlib1g \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --home-dir /var/lib/gearstalkd --shell /usr/sbin/nologin gearstalkd \
     && install -d -o gearstalkd -g gearstalkd /var/lib/gearstalkd
 COPY --from=build /build/gearstalkd /usr/sbin/gearstalkd
 USER gearstalkd
 VOLUME /var/lib/gearstalkd
-EXPOSE 11300 4730
+EXPOSE 11300 4730 11380
+# Defaults that `docker run -e`, and flags behind the image's name, outweigh.
+ENV GEARSTALKD_LISTEN="0.0.0.0:11300 0.0.0.0:4730" \
+    GEARSTALKD_ADMIN=0.0.0.0:11380 \
+    GEARSTALKD_DATA_DIR=/var/lib/gearstalkd
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s \
-  CMD ["curl", "-fsS", "-o", "/dev/null", "http://127.0.0.1:11380/healthz"]
+  CMD curl -fsS -o /dev/null "http://127.0.0.1:${GEARSTALKD_ADMIN##*:}/healthz"
 ENTRYPOINT ["/usr/sbin/gearstalkd"]
-CMD ["--listen", "0.0.0.0:11300", "--listen", "0.0.0.0:4730", "--admin", "127.0.0.1:11380", \
-     "--data-dir", "/var/lib/gearstalkd"]
