@@ -21,6 +21,18 @@ std::string_view Unquoted(std::string_view text) {
 
 }  // namespace
 
+std::string_view Yaml::Get(std::string_view key) const {
+  const std::string_view text = text_;
+  for (std::size_t at = text.find(key); at != text.npos; at = text.find(key, at + 1)) {
+    const std::string_view rest = text.substr(at + key.size());
+    if ((at > 0 && text[at - 1] != '\n') || !rest.starts_with(": ")) continue;
+    return Unquoted(rest.substr(2, rest.find('\n') - 2));
+  }
+  return {};
+}
+
+std::uint64_t Yaml::Number(std::string_view key) const { return ctl::Number(Get(key)); }
+
 void BeanstalkClient::Add(std::string_view command) {
   out_ += command;
   out_ += "\r\n";
@@ -87,24 +99,13 @@ Result<BeanstalkClient::Answer> BeanstalkClient::Body() {
   return answer;
 }
 
-Result<BeanstalkClient::Yaml> BeanstalkClient::ReadYaml() {
-  const Result<Answer> answer = Body();
+Result<Yaml> BeanstalkClient::ReadYaml() {
+  Result<Answer> answer = Body();
   if (!answer.ok()) return answer.status();
-  Yaml yaml;
-  if (!answer.value().found) return yaml;
-  std::string_view text = answer.value().body;
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-    const std::size_t colon = line.find(": ");
-    if (colon != std::string_view::npos) {
-      yaml.emplace(line.substr(0, colon), Unquoted(line.substr(colon + 2)));
-    }
-  }
-  return yaml;
+  return answer->found ? Yaml(std::move(answer->body)) : Yaml();
 }
 
-Result<BeanstalkClient::Yaml> BeanstalkClient::AskYaml(std::string_view command) {
+Result<Yaml> BeanstalkClient::AskYaml(std::string_view command) {
   Add(command);
   return ReadYaml();
 }
@@ -123,9 +124,20 @@ Result<std::vector<std::string>> BeanstalkClient::AskList(std::string_view comma
   return list;
 }
 
-std::uint64_t NumberIn(const BeanstalkClient::Yaml& yaml, std::string_view key) {
-  const auto found = yaml.find(key);
-  return found == yaml.end() ? 0 : Number(found->second);
+Result<std::uint64_t> BeanstalkClient::ProbeId() {
+  Add(fmt::format("use {}", kProbeTube));
+  AddPut(0, 3600, 60, "");
+  if (const Result<std::string> used = Line(); !used.ok()) return used.status();
+  const Result<std::string> inserted = Line();
+  if (!inserted.ok()) return inserted.status();
+  if (!inserted.value().starts_with("INSERTED ")) return std::uint64_t{0};
+  const std::string id = inserted.value().substr(9);
+  Add("delete " + id);
+  Add("use default");
+  for (int i = 0; i < 2; ++i) {
+    if (const Result<std::string> line = Line(); !line.ok()) return line.status();
+  }
+  return ctl::Number(id);
 }
 
 }  // namespace gearstalk::ctl

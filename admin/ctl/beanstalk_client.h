@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,10 +10,27 @@
 
 namespace gearstalk::ctl {
 
-// A client of a beanstalkd. Commands gather and go with the first read; answers come in order.
+// What beanstalkd says of a server, tube or job: `key: value` in lines.
+class Yaml {
+ public:
+  Yaml() = default;
+  explicit Yaml(std::string text) : text_(std::move(text)) {}
+
+  bool empty() const { return text_.empty(); }
+  // Without quotes; empty if there is no such key.
+  std::string_view Get(std::string_view key) const;
+  std::uint64_t Number(std::string_view key) const;
+
+ private:
+  std::string text_;
+};
+
+// A client of a beanstalkd. Commands gather and go with Flush, or when a read has to wait; answers
+// come in order.
 class BeanstalkClient {
  public:
-  using Yaml = std::map<std::string, std::string, std::less<>>;
+  // Of a probe that ProbeId could not delete.
+  static constexpr std::string_view kProbeTube = "gearstalkctl-probe";
 
   explicit BeanstalkClient(std::unique_ptr<Channel> channel) : channel_(std::move(channel)) {}
 
@@ -38,16 +54,17 @@ class BeanstalkClient {
   Result<Yaml> ReadYaml();
   Result<Yaml> AskYaml(std::string_view command);
   Result<std::vector<std::string>> AskList(std::string_view command);
+  // The id of a job that is put and deleted again: ids of jobs that were there before lie below it.
+  // 0: the server takes none.
+  Result<std::uint64_t> ProbeId();
+  Status Flush();
 
  private:
-  Status Flush();
   Status More();
 
   std::unique_ptr<Channel> channel_;
   std::string out_, in_;
   std::size_t used_ = 0;
 };
-
-std::uint64_t NumberIn(const BeanstalkClient::Yaml& yaml, std::string_view key);
 
 }  // namespace gearstalk::ctl

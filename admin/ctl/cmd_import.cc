@@ -201,9 +201,7 @@ Status Import::SendOne(PutWindows& windows, const SourceJob& source) {
 }
 
 Status Import::SendAll(const transfer::Mark& before) {
-  if (before.settled == 0) {
-    if (Status status = SendTubes(); !status.ok()) return status;
-  }
+  if (Status status = SendTubes(); !status.ok()) return status;
   if (!options_.id_map.empty()) {
     id_map_ = std::fopen(options_.id_map.c_str(), before.settled > 0 ? "a" : "w");
     if (id_map_ == nullptr) return {Code::kIo, "--id-map " + options_.id_map + ": cannot be made"};

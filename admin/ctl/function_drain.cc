@@ -14,6 +14,7 @@ using transfer::Type;
 
 constexpr std::size_t kLongestAsked = 63;  // GET_STATUS_UNIQUE has no answer to longer ones
 constexpr std::size_t kBatchBytes = 16 << 20;
+constexpr std::uint64_t kMany = 1000;  // jobs, from which on counting them takes its time
 
 constexpr std::uint32_t kSubmits[] = {packet::kSubmitHigh, packet::kSubmit, packet::kSubmitLow};
 
@@ -43,6 +44,7 @@ Status FunctionDrain::Fence() {
 }
 
 Status FunctionDrain::Drain(std::uint64_t waiting, bool& moved) {
+  newest_alike_ = 0;
   while (waiting > 0 && !scope_.options.stopped() && in_flight() < kMostRelayed) {
     std::size_t count = 0;
     const std::size_t most = std::min<std::uint64_t>(batch_, waiting);
@@ -71,17 +73,18 @@ Status FunctionDrain::Pump(bool& moved) {
 }
 
 Status FunctionDrain::Batch(std::size_t most, std::size_t& count) {
-  ClassCounts before;
-  bool counted = false;
-  if (Status status = ReadClasses(scope_.admin, function_, before, counted); !status.ok()) {
-    return status;
+  if (scope_.table.newest() == 0) {
+    if (Status status = scope_.table.Read(scope_.admin); !status.ok()) return status;
+  }
+  if (newest_alike_ == 0) {
+    if (Status status = Count(in_flight()); !status.ok()) return status;
   }
   std::vector<Grabbed> jobs;
   if (Status status = Grab(most, jobs); !status.ok()) return status;
   count = jobs.size();
   if (jobs.empty()) return {};
   if (Status status = FixCutKeys(jobs); !status.ok()) return status;
-  if (Status status = Classify(before, counted, jobs); !status.ok()) return status;
+  if (Status status = Classify(jobs); !status.ok()) return status;
   if (Status status = RelayForeground(jobs); !status.ok()) return status;
   if (jobs.empty()) return {};
   if (Status status = HoldAll(jobs); !status.ok()) return status;
@@ -107,7 +110,6 @@ Status FunctionDrain::AddGrabbed(Packet& packet, std::vector<Grabbed>& jobs) {
 
 Status FunctionDrain::Grab(std::size_t most, std::vector<Grabbed>& jobs) {
   for (std::size_t i = 0; i < most; ++i) worker_->Add(packet::kGrabJobUniq, {});
-  std::size_t bytes = 0;
   for (std::size_t answers = 0; answers < most;) {
     Result<Packet> packet = worker_->Next();
     if (!packet.ok()) return packet.status();
@@ -115,14 +117,20 @@ Status FunctionDrain::Grab(std::size_t most, std::vector<Grabbed>& jobs) {
     if (packet->type != packet::kJobAssignUniq) continue;
     ++answers;
     if (Status status = AddGrabbed(packet.value(), jobs); !status.ok()) return status;
-    bytes += jobs.back().body.size();
   }
-  // Large bodies are taken a few at a time.
-  if (!jobs.empty()) {
-    const std::size_t each = bytes / jobs.size() + 1;
-    batch_ = std::clamp<std::size_t>(kBatchBytes / each, 1, kBatch);
-  }
+  ChooseBatch(jobs, most);
   return {};
+}
+
+// Batches grow while jobs come; large bodies are taken a few at a time.
+void FunctionDrain::ChooseBatch(const std::vector<Grabbed>& jobs, std::size_t asked) {
+  if (jobs.empty()) return;
+  std::size_t bytes = 0;
+  for (const Grabbed& job : jobs) bytes += job.body.size();
+  const std::size_t fits =
+      std::clamp<std::size_t>(kBatchBytes / (bytes / jobs.size() + 1), 1, kMostBatch);
+  if (jobs.size() == asked) batch_ *= 2;
+  batch_ = std::min(batch_, fits);
 }
 
 Status FunctionDrain::AskUniques(const std::vector<Grabbed*>& jobs, std::vector<Packet>& answers) {
@@ -153,22 +161,60 @@ Status FunctionDrain::FixCutKeys(std::vector<Grabbed>& jobs) {
   return {};
 }
 
-Status FunctionDrain::Classify(const ClassCounts& before, bool counted,
-                               std::vector<Grabbed>& jobs) {
-  ClassCounts after;
-  bool still_counted = false;
-  if (Status status = ReadClasses(scope_.admin, function_, after, still_counted); !status.ok()) {
+// Reads how many jobs wait in which class; `ours`: jobs of the function that we have. gearmand
+// looks at every job for that. Where many wait, all in one class, and nobody else has any, all jobs
+// of the table are of it, and it need not be asked again.
+Status FunctionDrain::Count(std::uint64_t ours) {
+  if (Status status = ReadClasses(scope_.admin, function_, counts_, counted_); !status.ok()) {
     return status;
   }
+  const std::uint64_t most = std::max({counts_.high, counts_.normal, counts_.low});
+  const bool one_class = most == counts_.high + counts_.normal + counts_.low;
+  if (!counted_ || counts_.workers > 1 || !one_class || most < kMany) return {};
+  FunctionStatus now;
+  if (Status status = ReadFunction(scope_.admin, function_, now); !status.ok()) return status;
+  if (now.running != ours) return {};
+  newest_alike_ = scope_.table.newest();
+  class_alike_ = most == counts_.high ? 0 : most == counts_.normal ? 1 : 2;
+  return {};
+}
+
+Status FunctionDrain::Classify(std::vector<Grabbed>& jobs) {
+  const std::uint64_t newest = std::exchange(newest_alike_, 0);
+  const auto alike = [&](const Grabbed& job) { return job.number <= newest; };
+  if (!std::all_of(jobs.begin(), jobs.end(), alike)) {
+    if (Status status = ClassifyByCounts(jobs); !status.ok()) return status;
+  } else {
+    FunctionStatus now;
+    if (Status status = ReadFunction(scope_.admin, function_, now); !status.ok()) return status;
+    shared_ = now.workers > 1;
+    if (now.total > kMany) newest_alike_ = newest;
+  }
+  for (Grabbed& job : jobs) {
+    if (!alike(job)) continue;
+    job.job_class = class_alike_;
+    job.exact = true;
+  }
+  return {};
+}
+
+Status FunctionDrain::ClassifyByCounts(std::vector<Grabbed>& jobs) {
   const auto known = [&](const Grabbed& job) { return scope_.table.Knows(job.number); };
   const bool none_new = std::all_of(jobs.begin(), jobs.end(), known);
   if (!none_new) {
     if (Status status = scope_.table.Read(scope_.admin); !status.ok()) return status;
   }
-  const ClassGuess guess = GuessClasses(before, after, jobs.size(), none_new);
-  exact_ = guess.exact && counted && still_counted;
-  shared_ = before.workers > 1 || after.workers > 1 || !counted;
-  for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].job_class = guess.ClassOf(i);
+  ClassCounts after;
+  bool still_counted = false;
+  if (Status status = ReadClasses(scope_.admin, function_, after, still_counted); !status.ok()) {
+    return status;
+  }
+  const ClassGuess guess = GuessClasses(counts_, after, jobs.size(), none_new);
+  shared_ = counts_.workers > 1 || after.workers > 1 || !counted_;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    jobs[i].job_class = guess.ClassOf(i);
+    jobs[i].exact = guess.exact && counted_ && still_counted;
+  }
   return {};
 }
 
@@ -210,7 +256,7 @@ Status FunctionDrain::HoldAll(std::vector<Grabbed>& jobs) {
     job.priority = priorities[each.job_class];
     job.created = now;
     job.source_id =
-        each.number | (exact_ ? 0 : HeldHandle::kGuessed) | (shared_ ? HeldHandle::kShared : 0);
+        each.number | (each.exact ? 0 : HeldHandle::kGuessed) | (shared_ ? HeldHandle::kShared : 0);
     scope_.broker.Add(Type::kHold, job, each.body);
   }
   const Result<transfer::Ack> ack = scope_.broker.Sync();
@@ -220,8 +266,21 @@ Status FunctionDrain::HoldAll(std::vector<Grabbed>& jobs) {
   return {};
 }
 
-// Background jobs that a client has joined.
+// Whether somebody else is connected to the old server.
+Status FunctionDrain::SeesOthers(bool& others) {
+  const Result<std::vector<std::string>> lines = scope_.admin.Admin("workers");
+  if (!lines.ok()) return lines.status();
+  const std::string ours = " " + scope_.client_id + " :";
+  others = !std::all_of(lines.value().begin(), lines.value().end(), [&](const std::string& line) {
+    return line.find(ours) != std::string::npos;
+  });
+  return {};
+}
+
+// Background jobs that a client has joined. gearmand takes long to find a key among many.
 Status FunctionDrain::RelayAwaited(std::vector<Grabbed>& jobs) {
+  bool others = false;
+  if (Status status = SeesOthers(others); !status.ok() || !others) return status;
   std::vector<Grabbed*> asked;
   for (Grabbed& job : jobs) {
     if (CanAsk(job.unique)) asked.push_back(&job);
@@ -275,7 +334,7 @@ Status FunctionDrain::CommitAll(const std::vector<Grabbed>& jobs) {
     };
     if (job.lost)
       add(transfer::OutcomeKind::kUncertain, "the old server forgot it: it may have run");
-    if (!exact_) add(transfer::OutcomeKind::kAltered, std::string(kGuessedText));
+    if (!job.exact) add(transfer::OutcomeKind::kAltered, std::string(kGuessedText));
   }
   if (ids.empty()) return {};
   if (!change.jobs.empty()) scope_.broker.Add(Type::kAdvance, change);

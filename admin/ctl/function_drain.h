@@ -39,7 +39,7 @@ inline constexpr std::string_view kGuessedText =
 // go back. A connection of its own: CANT_DO would put the jobs in flight back.
 class FunctionDrain {
  public:
-  static constexpr std::size_t kBatch = 256;
+  static constexpr std::size_t kFirstBatch = 256, kMostBatch = 2048;
   static constexpr std::size_t kMostRelayed = 10'000;
 
   FunctionDrain(DrainScope& scope, std::string function)
@@ -57,6 +57,7 @@ class FunctionDrain {
     std::string handle{}, unique{}, body{};
     std::uint64_t number = 0, here = 0;
     int job_class = 1;
+    bool exact = true;  // the class
     bool lost = false;  // the old server did not know it any more
     transfer::Job job{};
   };
@@ -66,7 +67,11 @@ class FunctionDrain {
   Status Grab(std::size_t most, std::vector<Grabbed>& jobs);
   Status AddGrabbed(Packet& packet, std::vector<Grabbed>& jobs);
   Status FixCutKeys(std::vector<Grabbed>& jobs);
-  Status Classify(const ClassCounts& before, bool counted, std::vector<Grabbed>& jobs);
+  void ChooseBatch(const std::vector<Grabbed>& jobs, std::size_t asked);
+  Status Count(std::uint64_t ours);
+  Status Classify(std::vector<Grabbed>& jobs);
+  Status ClassifyByCounts(std::vector<Grabbed>& jobs);
+  Status SeesOthers(bool& others);
   Status RelayOne(Grabbed& job);
   Status RelayForeground(std::vector<Grabbed>& jobs);
   Status HoldAll(std::vector<Grabbed>& jobs);
@@ -81,8 +86,13 @@ class FunctionDrain {
   std::unique_ptr<GearmanClient> worker_{};
   std::unique_ptr<Relay> relay_{};
   std::uint64_t relayed_ = 0;  // that have ended
-  std::size_t batch_ = kBatch;
-  bool exact_ = false, shared_ = false;  // of the batch
+  std::size_t batch_ = kFirstBatch;
+  bool shared_ = false;   // of the batch: the function has other workers
+  ClassCounts counts_{};  // of the waiting jobs
+  bool counted_ = false;
+  // Jobs up to this number have one class.
+  std::uint64_t newest_alike_ = 0;
+  int class_alike_ = 1;
 };
 
 }  // namespace gearstalk::ctl

@@ -71,6 +71,15 @@ Result<std::vector<FunctionStatus>> ReadFunctions(GearmanClient& admin) {
   return functions;
 }
 
+Status ReadFunction(GearmanClient& admin, std::string_view function, FunctionStatus& status) {
+  Result<std::vector<FunctionStatus>> all = ReadFunctions(admin);
+  if (!all.ok()) return all.status();
+  for (FunctionStatus& each : all.value()) {
+    if (each.function == function) status = std::move(each);
+  }
+  return {};
+}
+
 Status ReadClasses(GearmanClient& admin, std::string_view function, ClassCounts& counts,
                    bool& known) {
   known = false;

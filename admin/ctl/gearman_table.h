@@ -26,6 +26,7 @@ class JobTable {
   Status Read(GearmanClient& admin);
   // Whether a job was there, or is older than one that was.
   bool Knows(std::uint64_t number) const { return number <= newest_; }
+  std::uint64_t newest() const { return newest_; }
   bool IsForeground(std::uint64_t number) const { return foreground_.contains(number); }
 
  private:
@@ -39,6 +40,8 @@ struct FunctionStatus {
   std::uint64_t total = 0, running = 0, workers = 0;
 };
 Result<std::vector<FunctionStatus>> ReadFunctions(GearmanClient& admin);
+// That of one function; all zero if it has none.
+Status ReadFunction(GearmanClient& admin, std::string_view function, FunctionStatus& status);
 
 // The line of `prioritystatus` of a function. `known` false: the server has no such line.
 Status ReadClasses(GearmanClient& admin, std::string_view function, ClassCounts& counts,

@@ -43,6 +43,7 @@ Status GearmanTakeOver::Begin() {
   scope_->pid = pid.value().front();
   std::replace(scope_->pid.begin(), scope_->pid.end(), ' ', '-');
   scope_->client_id = fmt::format("gearstalkctl-take-over-{}-{}", getpid(), SystemClock().Now());
+  admin_->Add(packet::kSetClientId, {scope_->client_id});
   return SettleAll();
 }
 
@@ -74,7 +75,8 @@ Status GearmanTakeOver::IsKnown(const std::string& handle, bool& known) {
   return {};
 }
 
-Status GearmanTakeOver::SettleOne(const Held& held, const std::string& prefix, bool same_server) {
+Status GearmanTakeOver::SettleOne(const HeldJob& held, const std::string& prefix,
+                                  bool same_server) {
   const std::uint64_t id = held.job.source_id;
   const std::string handle = prefix + std::to_string(id & HeldHandle::kNumber);
   bool known = false;
@@ -112,8 +114,8 @@ Status GearmanTakeOver::SettleOne(const Held& held, const std::string& prefix, b
 }
 
 Status GearmanTakeOver::SettleAll() {
-  std::vector<std::unique_ptr<Held>> held;
-  if (Status status = ReadHeld(held); !status.ok()) return status;
+  std::vector<std::unique_ptr<HeldJob>> held;
+  if (Status status = ReadHeldJobs(*broker_, held); !status.ok()) return status;
   if (held.empty()) return {};
   const FormerRun former(before_.state);
   const bool same_server = former.pid == scope_->pid;

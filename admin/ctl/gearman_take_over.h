@@ -21,7 +21,7 @@ class GearmanTakeOver final : public OldServer {
  private:
   Status SettleAll();
   Status AwaitEndOf(const std::string& client_id);
-  Status SettleOne(const Held& held, const std::string& prefix, bool same_server);
+  Status SettleOne(const HeldJob& held, const std::string& prefix, bool same_server);
   Status IsKnown(const std::string& handle, bool& known);
   Status PumpAll(bool& moved);
   Status HasWorkers(const std::set<std::string>& functions, bool& any);

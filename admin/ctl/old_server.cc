@@ -17,6 +17,23 @@ bool TakeOverOptions::Selected(const std::string& tube) const {
   return (tubes.empty() || in(tubes)) && !in(except);
 }
 
+Status ReadHeldJobs(TransferClient& broker, std::vector<std::unique_ptr<HeldJob>>& held) {
+  const Result<transfer::End> end =
+      broker.Ask(Type::kListHeld, transfer::End{}, [&](const transfer::Frame& frame) {
+        auto each = std::make_unique<HeldJob>();
+        if (!ReadFields(frame.fields, each->job)) return Status(Code::kIo, "no held job");
+        each->tube = each->job.tube;
+        each->unique = each->job.unique;
+        each->body = frame.body;
+        each->job.tube = each->tube;
+        each->job.unique = each->unique;
+        each->job.body = each->body;
+        held.push_back(std::move(each));
+        return Status();
+      });
+  return end.ok() ? Status() : end.status();
+}
+
 Status OldServer::Sync() {
   const Result<transfer::Ack> ack = broker_->Sync();
   return ack.ok() ? Status() : ack.status();
@@ -53,23 +70,6 @@ Status OldServer::OpenTransfer(const std::function<Status(transfer::Opening&)>& 
   report_.ids = before_.keep_ids ? "keep" : "new";
   report_.uncertain = before_.uncertain;
   return {};
-}
-
-Status OldServer::ReadHeld(std::vector<std::unique_ptr<Held>>& held) {
-  const Result<transfer::End> end =
-      broker_->Ask(Type::kListHeld, transfer::End{}, [&](const transfer::Frame& frame) {
-        auto each = std::make_unique<Held>();
-        if (!ReadFields(frame.fields, each->job)) return Status(Code::kIo, "no held job");
-        each->tube = each->job.tube;
-        each->unique = each->job.unique;
-        each->body = frame.body;
-        each->job.tube = each->tube;
-        each->job.unique = each->unique;
-        each->job.body = each->body;
-        held.push_back(std::move(each));
-        return Status();
-      });
-  return end.ok() ? Status() : end.status();
 }
 
 void OldServer::AddLeft(const std::string& tube, std::uint64_t jobs, const std::string& why) {

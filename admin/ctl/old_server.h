@@ -24,6 +24,15 @@ struct TakeOverOptions {
   std::string Address() const { return source.substr(source.find("://") + 3); }
 };
 
+// A held job of an interrupted run. Its views lie in it.
+struct HeldJob {
+  transfer::Job job;
+  std::string tube, unique, body;
+};
+
+// The held jobs of the transfer that is open.
+Status ReadHeldJobs(TransferClient& broker, std::vector<std::unique_ptr<HeldJob>>& held);
+
 // A server that runs and whose jobs are taken over. One object is one set of connections; after an
 // error the next one settles what this one left.
 class OldServer {
@@ -46,15 +55,8 @@ class OldServer {
   Status End();
 
  protected:
-  // A held job of an interrupted run. Its views lie in it.
-  struct Held {
-    transfer::Job job;
-    std::string tube, unique, body;
-  };
-
   // Connects to the broker and opens the transfer. `prepare` may change the opening of a new one.
   Status OpenTransfer(const std::function<Status(transfer::Opening&)>& prepare);
-  Status ReadHeld(std::vector<std::unique_ptr<Held>>& held);
   Status Sync();
   void AddLeft(const std::string& tube, std::uint64_t jobs, const std::string& why);
 

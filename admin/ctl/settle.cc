@@ -25,7 +25,7 @@ Settlement Settle(const SettleFacts& held, const OldJob& there) {
   if (there.state == OldJob::State::kGone && held.server_lost_all) {
     return held.connected ? Settlement::kCommit : Settlement::kCommitUncertain;
   }
-  const bool dead_connection = held.was == transfer::JobState::kReady &&
+  const bool dead_connection = held.same_server && held.was == transfer::JobState::kReady &&
                                there.state == OldJob::State::kReserved &&
                                there.reserves == held.reserves + 1;
   if (dead_connection) return Settlement::kWait;

@@ -28,6 +28,7 @@ struct SettleFacts {
   transfer::JobState was = transfer::JobState::kReady;  // there, when it was read
   std::uint64_t reserves = 0, buries = 0;               // there, when it was read, less our own
   bool due = false;                                     // it was delayed, and is due by now
+  bool same_server = true;       // it is the process from which the job was read
   bool server_lost_all = false;  // another life of the old server, without a log
   bool connected = true;         // the tool was connected when that life ended
 };

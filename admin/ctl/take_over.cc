@@ -1,21 +1,18 @@
 #include "admin/ctl/take_over.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
+#include "admin/ctl/leftovers.h"
 #include "broker/base/clock.h"
 
 namespace gearstalk::ctl {
 namespace {
 
-using transfer::JobState;
 using transfer::Type;
-
-constexpr std::size_t kWindow = 256;
-constexpr int kSettleTries = 600;  // tenths of a second
 
 Time Now() { return SystemClock().Now(); }
 
@@ -31,119 +28,58 @@ Status TakeOver::Begin() {
     return options_.ids == "keep" ? RaiseIds(opening) : Status();
   };
   if (Status status = OpenTransfer(prepare); !status.ok()) return status;
-  keep_ids_ = before_.keep_ids;
+  scope_ = std::make_unique<MoveScope>(
+      MoveScope{options_, report_, *old_, *broker_, before_.keep_ids, 0});
+  quiet_ = std::make_unique<QuietJobs>(*scope_);
   if (Status status = ReadInstance(); !status.ok()) return status;
-  return SettleAll();
+  if (Status status = SettleAll(); !status.ok() || options_.stopped()) return status;
+  broker_->Add(Type::kAdvance, transfer::Mark{.state = instance_});
+  before_.state = instance_;
+  return Sync();
 }
 
 // A probe there says how far its ids are; ours begin far above them.
 Status TakeOver::RaiseIds(transfer::Opening& opening) {
-  old_->Add("use gearstalkctl-probe");
-  old_->AddPut(0, 3600, 60, "");
-  if (const Result<std::string> used = old_->Line(); !used.ok()) return used.status();
-  const Result<std::string> inserted = old_->Line();
-  if (!inserted.ok()) return inserted.status();
-  if (!inserted.value().starts_with("INSERTED ")) {
-    return {Code::kIo, options_.source + " takes no probe: " + inserted.value()};
-  }
-  const std::string id = inserted.value().substr(9);
-  if (const Result<std::string> deleted = old_->Ask("delete " + id); !deleted.ok()) {
-    return deleted.status();
-  }
+  const Result<std::uint64_t> probe = old_->ProbeId();
+  if (!probe.ok()) return probe.status();
+  if (probe.value() == 0) return {Code::kIo, options_.source + " takes no probe"};
   opening.ids = transfer::Ids::kKeep;
   opening.smallest_id = 1;
-  opening.next_id = std::stoull(id) + (std::uint64_t{1} << 32);
+  opening.next_id = probe.value() + (std::uint64_t{1} << 32);
   return {};
 }
 
 Status TakeOver::ReadInstance() {
-  const Result<BeanstalkClient::Yaml> stats = old_->AskYaml("stats");
+  const Result<Yaml> stats = old_->AskYaml("stats");
   if (!stats.ok()) return stats.status();
-  const auto id = stats.value().find("id");
-  instance_ = id == stats.value().end() ? "" : id->second;
-  server_lost_all_ = !before_.state.empty() && before_.state != instance_ &&
-                     NumberIn(stats.value(), "binlog-current-index") == 0;
+  instance_ = stats.value().Get("id");
+  has_log_ = stats.value().Number("binlog-current-index") != 0;
   return {};
 }
 
-// --- What an interrupted run left
-Result<OldJob> TakeOver::LookUp(std::uint64_t id, const std::string& body) {
-  old_->Add(fmt::format("stats-job {}", id));
-  old_->Add(fmt::format("peek {}", id));
-  const Result<BeanstalkClient::Yaml> stats = old_->ReadYaml();
-  if (!stats.ok()) return stats.status();
-  const Result<BeanstalkClient::Answer> peeked = old_->Body();
-  if (!peeked.ok()) return peeked.status();
-  OldJob job;
-  if (stats.value().empty() || !peeked.value().found || peeked.value().body != body) return job;
-  const std::string& state = stats.value().find("state")->second;
-  job.state = state == "ready"      ? OldJob::State::kReady
-              : state == "reserved" ? OldJob::State::kReserved
-              : state == "delayed"  ? OldJob::State::kDelayed
-                                    : OldJob::State::kBuried;
-  job.reserves = NumberIn(stats.value(), "reserves");
-  job.buries = NumberIn(stats.value(), "buries");
-  return job;
-}
-
-Status TakeOver::SettleOne(const transfer::Job& held, const std::string& body, bool& waits) {
-  const Result<OldJob> there = LookUp(held.source_id, body);
-  if (!there.ok()) return there.status();
-  const SettleFacts facts{.phase = held.held,
-                          .was = held.state,
-                          .reserves = held.reserves,
-                          .buries = held.buries,
-                          .due = held.state == JobState::kDelayed && held.due <= Now(),
-                          .server_lost_all = server_lost_all_,
-                          .connected = was_connected_};
-  Settlement settlement = Settle(facts, there.value());
-  waits = settlement == Settlement::kWait;
-  if (waits) return {};
-  if (settlement == Settlement::kDrop) {
-    broker_->AddIds(Type::kDrop, {held.id});
-    const Result<transfer::Ack> ack = broker_->Sync();
-    return ack.ok() ? Status() : ack.status();
-  }
-  if (settlement == Settlement::kGoOn) {
-    broker_->AddIds(Type::kConfirm, {held.id});
-    if (const Result<transfer::Ack> ack = broker_->Sync(); !ack.ok()) return ack.status();
-  }
-  if (settlement == Settlement::kGoOn || settlement == Settlement::kDelete) {
-    const Result<std::string> gone = old_->Ask(fmt::format("delete {}", held.source_id));
-    if (!gone.ok()) return gone.status();
-  }
-  if (settlement == Settlement::kCommitUncertain) {
-    transfer::Mark change;
-    change.jobs.push_back({.key = std::to_string(held.source_id),
-                           .tube = std::string(held.tube),
-                           .job = held.id,
-                           .kind = transfer::OutcomeKind::kUncertain,
-                           .text = "it was gone from the old server, where it may have run"});
-    broker_->Add(Type::kAdvance, change);
-  }
-  broker_->AddIds(Type::kCommit, {held.id});
-  if (const Result<transfer::Ack> ack = broker_->Sync(); !ack.ok()) return ack.status();
-  report_.Moved(held);
-  return {};
-}
-
+// What an interrupted run left, or what somebody else got hold of there.
 Status TakeOver::SettleAll() {
-  for (int tries = 0; tries < kSettleTries && !options_.stopped(); ++tries) {
-    std::vector<std::unique_ptr<Held>> left;
-    if (Status status = ReadHeld(left); !status.ok()) return status;
-    bool waiting = false;
-    for (const auto& each : left) {
-      bool waits = false;
-      if (Status status = SettleOne(each->job, each->body, waits); !status.ok()) return status;
-      waiting = waiting || waits;
-    }
-    if (!waiting) {
-      broker_->Add(Type::kAdvance, transfer::Mark{.state = instance_});
-      return Sync();
-    }
-    ::usleep(100'000);
+  const bool same = before_.state.empty() || before_.state == instance_;
+  Leftovers leftovers(
+      *scope_,
+      {.same_server = same, .server_lost_all = !same && !has_log_, .connected = was_connected_});
+  return leftovers.Settle();
+}
+
+// A run that was killed may have left its probe.
+Status TakeOver::DeleteProbe() {
+  const Result<std::string> used = old_->Ask(fmt::format("use {}", BeanstalkClient::kProbeTube));
+  if (!used.ok()) return used.status();
+  for (const char* const peek : {"peek-delayed", "peek-ready"}) {
+    old_->Add(peek);
+    const Result<BeanstalkClient::Answer> probe = old_->Body();
+    if (!probe.ok()) return probe.status();
+    if (!probe.value().found) continue;
+    const Result<std::string> deleted = old_->Ask(fmt::format("delete {}", probe.value().id));
+    if (!deleted.ok()) return deleted.status();
   }
-  return {Code::kIo, "jobs of a connection that is dead stay reserved in " + options_.source};
+  const Result<std::string> left = old_->Ask("use default");
+  return left.ok() ? Status() : left.status();
 }
 
 // --- Moving
@@ -152,7 +88,11 @@ Status TakeOver::FindTubes() {
   if (!all.ok()) return all.status();
   tubes_.clear();
   for (std::string& tube : all.value()) {
-    if (options_.Selected(tube)) tubes_.push_back(std::move(tube));
+    if (tube == BeanstalkClient::kProbeTube) {
+      if (Status status = DeleteProbe(); !status.ok()) return status;
+    } else if (options_.Selected(tube)) {
+      tubes_.push_back(std::move(tube));
+    }
   }
   std::vector<std::string> commands;
   for (const std::string& tube : tubes_) {
@@ -170,186 +110,79 @@ Status TakeOver::FindTubes() {
   return {};
 }
 
-Status TakeOver::Describe(std::vector<InFlight>& jobs) {
-  for (const InFlight& each : jobs) old_->Add(fmt::format("stats-job {}", each.job.source_id));
-  const Time now = Now();
-  for (InFlight& each : jobs) {
-    const Result<BeanstalkClient::Yaml> stats = old_->ReadYaml();
-    if (!stats.ok()) return stats.status();
-    const BeanstalkClient::Yaml& yaml = stats.value();
-    const auto number = [&](const char* name) {
-      return static_cast<std::uint32_t>(NumberIn(yaml, name));
-    };
-    each.dropped = yaml.empty();
-    if (each.dropped) continue;
-    const std::string state = yaml.find("state")->second;
-    each.tube = yaml.find("tube")->second;
-    transfer::Job& job = each.job;
-    job.state = state == "delayed"  ? JobState::kDelayed
-                : state == "buried" ? JobState::kBuried
-                                    : JobState::kReady;
-    job.priority = number("pri");
-    job.ttr_s = number("ttr");
-    job.delay_s = number("delay");
-    job.created = now - static_cast<Time>(NumberIn(yaml, "age")) * kSecond;
-    job.reserves = number("reserves") - (state == "reserved" ? 1 : 0);
-    job.timeouts = number("timeouts");
-    job.releases = number("releases");
-    job.buries = number("buries");
-    job.kicks = number("kicks");
-    job.keep_on_failure = true;
-    if (job.state == JobState::kDelayed) {
-      job.due = now + static_cast<Time>(NumberIn(yaml, "time-left") + 1) * kSecond;
-    }
+// While jobs come, windows grow, but not beyond what their bodies allow.
+void TakeOver::ChooseWindow(const JobWindow& last, std::size_t asked) {
+  full_ = asked > 0 && last.size() == asked;
+  if (!full_) {
+    window_ = kFirstWindow;
+    return;
   }
-  std::erase_if(jobs, [](const InFlight& each) { return each.dropped; });
-  return {};
+  const std::size_t each = last.bytes() / last.size() + 1;
+  const std::size_t most = std::clamp<std::size_t>(kWindowBytes / each, 1, kMostWindow);
+  window_ = std::min(window_ * 4, most);
 }
 
-Status TakeOver::HoldAll(std::vector<InFlight>& jobs, std::uint32_t phase) {
-  for (InFlight& each : jobs) {
-    each.job.held = phase;
-    each.job.id = keep_ids_ ? each.job.source_id : 0;
-    each.job.tube = each.tube;
-    each.job.body = each.body;
-    broker_->Add(Type::kHold, each.job, each.body);
-  }
-  const Result<transfer::Ack> ack = broker_->Sync();
-  if (!ack.ok()) return ack.status();
-  if (ack.value().ids.size() != jobs.size()) return {Code::kIo, "the broker held other jobs"};
-  for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].here = ack.value().ids[i];
-  return {};
+Status TakeOver::Reserve(JobWindow& window, std::size_t asked) {
+  if (Status status = window.ReadReserved(); !status.ok()) return status;
+  ChooseWindow(window, asked);
+  return old_->Flush();
 }
 
-Status TakeOver::BuryAll(std::vector<InFlight>& jobs) {
-  for (const InFlight& each : jobs) {
-    old_->Add(fmt::format("bury {} {}", each.job.source_id, each.job.priority));
-  }
-  std::vector<std::uint64_t> lost, ours;
-  for (InFlight& each : jobs) {
-    const Result<std::string> line = old_->Line();
-    if (!line.ok()) return line.status();
-    each.dropped = line.value() != "BURIED";  // its ttr ran out
-    (each.dropped ? lost : ours).push_back(each.here);
-  }
-  if (!lost.empty()) broker_->AddIds(Type::kDrop, lost);
-  if (!ours.empty()) broker_->AddIds(Type::kConfirm, ours);
-  const Result<transfer::Ack> ack = broker_->Sync();
-  if (!ack.ok()) return ack.status();
-  std::erase_if(jobs, [](const InFlight& each) { return each.dropped; });
-  return {};
-}
-
-Status TakeOver::DeleteAll(std::vector<InFlight>& jobs) {
-  for (const InFlight& each : jobs) old_->Add(fmt::format("delete {}", each.job.source_id));
-  std::vector<InFlight*> missed;
-  for (InFlight& each : jobs) {
-    const Result<std::string> line = old_->Line();
-    if (!line.ok()) return line.status();
-    if (line.value() != "DELETED") missed.push_back(&each);
-  }
-  // Taken by somebody there before we came: the rules of an interruption decide.
-  for (InFlight* each : missed) {
-    transfer::Job held = each->job;
-    held.id = each->here;
-    held.tube = each->tube;
-    held.held = 2;
-    bool waits = false;
-    each->dropped = true;
-    if (Status status = SettleOne(held, each->body, waits); !status.ok()) return status;
-    if (waits) return {Code::kIo, "a job changed hands in the old server"};
-  }
-  std::erase_if(jobs, [](const InFlight& each) { return each.dropped; });
-  return {};
-}
-
-Status TakeOver::CommitAll(std::vector<InFlight>& jobs) {
-  std::vector<std::uint64_t> ids;
-  for (const InFlight& each : jobs) ids.push_back(each.here);
-  if (ids.empty()) return {};
-  broker_->AddIds(Type::kCommit, ids);
-  const Result<transfer::Ack> ack = broker_->Sync();
-  if (!ack.ok()) return ack.status();
-  for (InFlight& each : jobs) {
-    each.job.tube = each.tube;
-    each.job.body = each.body;
-    report_.Moved(each.job);
-  }
-  report_.Progress(report_.done, report_.found_bytes);
-  return {};
-}
-
-// Jobs that are reserved by us.
-Status TakeOver::MoveWindow(std::vector<InFlight>& jobs) {
-  if (Status status = Describe(jobs); !status.ok()) return status;
-  if (jobs.empty()) return {};
-  if (Status status = HoldAll(jobs, 1); !status.ok()) return status;
-  if (Status status = BuryAll(jobs); !status.ok()) return status;
-  if (Status status = DeleteAll(jobs); !status.ok()) return status;
-  return CommitAll(jobs);
+// One window is marked and deleted there while the next one is read and held here. Jobs of the next
+// one are reserved behind the marks, so none is in two windows.
+Status TakeOver::Overlap(JobWindow& before, JobWindow& now, JobWindow& next) {
+  const std::size_t asked = full_ && !options_.stopped() ? window_ : 0;
+  if (Status status = now.ReadHeld(); !status.ok()) return status;
+  now.Bury();
+  next.Reserve(asked);
+  if (Status status = old_->Flush(); !status.ok()) return status;
+  if (Status status = before.ReadCommitted(); !status.ok()) return status;
+  if (Status status = now.ReadBuried(); !status.ok()) return status;
+  if (Status status = now.Confirm(); !status.ok()) return status;
+  if (Status status = Reserve(next, asked); !status.ok()) return status;
+  if (Status status = now.ReadConfirmed(); !status.ok()) return status;
+  now.Delete();
+  if (Status status = old_->Flush(); !status.ok()) return status;
+  if (Status status = next.ReadDescribed("reserved"); !status.ok()) return status;
+  if (Status status = next.Hold(1); !status.ok()) return status;
+  if (Status status = now.ReadDeleted(); !status.ok()) return status;
+  return now.Commit();
 }
 
 Status TakeOver::MoveReady(bool& moved) {
   if (tubes_.empty()) return {};
-  while (!options_.stopped()) {
-    for (std::size_t i = 0; i < kWindow; ++i) old_->Add("reserve-with-timeout 0");
-    std::vector<InFlight> jobs;
-    for (std::size_t i = 0; i < kWindow; ++i) {
-      Result<BeanstalkClient::Answer> answer = old_->Body();
-      if (!answer.ok()) return answer.status();
-      if (!answer->found) continue;
-      InFlight& job = jobs.emplace_back();
-      job.job.source_id = answer->id;
-      job.body = std::move(answer->body);
-    }
-    if (jobs.empty()) return {};
+  auto before = std::make_unique<JobWindow>(*scope_), next = std::make_unique<JobWindow>(*scope_);
+  const std::size_t asked = window_;
+  next->Reserve(asked);
+  if (Status status = Reserve(*next, asked); !status.ok()) return status;
+  if (Status status = next->ReadDescribed("reserved"); !status.ok()) return status;
+  if (Status status = next->Hold(1); !status.ok()) return status;
+  while (!next->empty()) {
     moved = true;
-    const bool full = jobs.size() == kWindow;
-    if (Status status = MoveWindow(jobs); !status.ok()) return status;
-    if (!full) return {};
+    auto now = std::exchange(next, std::make_unique<JobWindow>(*scope_));
+    if (Status status = Overlap(*before, *now, *next); !status.ok()) return status;
+    before = std::move(now);
   }
-  return {};
+  return before->ReadCommitted();
 }
 
-// Delayed and buried jobs are never reserved: they are held in phase 2 and deleted as they lie
-// there.
-Status TakeOver::MoveQuiet(const std::string& tube, const char* peek, bool& moved) {
-  while (!options_.stopped()) {
-    old_->Add("use " + tube);
-    old_->Add(peek);
-    if (const Result<std::string> used = old_->Line(); !used.ok()) return used.status();
-    Result<BeanstalkClient::Answer> found = old_->Body();
-    if (!found.ok()) return found.status();
-    if (!found->found) return {};
-    std::vector<InFlight> jobs(1);
-    jobs[0].job.source_id = found->id;
-    jobs[0].body = std::move(found->body);
-    if (Status status = Describe(jobs); !status.ok()) return status;
-    if (jobs.empty() || jobs[0].job.state == JobState::kReady) return {};
-    moved = true;
-    if (Status status = HoldAll(jobs, 2); !status.ok()) return status;
-    if (Status status = DeleteAll(jobs); !status.ok()) return status;
-    if (Status status = CommitAll(jobs); !status.ok()) return status;
-  }
-  return {};
+// The rest of a pause is set here, once for each.
+Status TakeOver::SetPause(const std::string& tube, const Yaml& stats) {
+  const Time end = Now() + static_cast<Time>(stats.Number("pause-time-left")) * kSecond;
+  Time& known = pauses_[tube];
+  if (std::abs(end - known) <= 2 * kSecond) return {};
+  known = end;
+  broker_->Add(Type::kTube,
+               transfer::Tube{.tube = tube,
+                              .pause_until = end,
+                              .pause_s = static_cast<std::uint32_t>(stats.Number("pause"))});
+  return Sync();
 }
 
-// Of a paused tube `reserve` gives nothing; the rest of the pause is set here.
-Status TakeOver::MovePaused(const std::string& tube, bool& moved) {
-  const Result<BeanstalkClient::Yaml> stats = old_->AskYaml("stats-tube " + tube);
-  if (!stats.ok()) return stats.status();
-  const std::uint64_t left = NumberIn(stats.value(), "pause-time-left");
-  if (left == 0) return {};
-  broker_->Add(
-      Type::kTube,
-      transfer::Tube{.tube = tube,
-                     .pause_until = Now() + static_cast<Time>(left) * kSecond,
-                     .pause_s = static_cast<std::uint32_t>(NumberIn(stats.value(), "pause"))});
-  if (const Result<transfer::Ack> ack = broker_->Sync(); !ack.ok()) return ack.status();
-  while (can_reserve_job_ && !options_.stopped()) {
-    old_->Add("use " + tube);
+// Of a paused tube `reserve` gives nothing.
+Status TakeOver::ReservePaused(JobWindow& window) {
+  for (std::size_t i = 0; i < kMostWindow && window.bytes() < kWindowBytes; ++i) {
     old_->Add("peek-ready");
-    if (const Result<std::string> used = old_->Line(); !used.ok()) return used.status();
     const Result<BeanstalkClient::Answer> found = old_->Body();
     if (!found.ok()) return found.status();
     if (!found.value().found) return {};
@@ -358,11 +191,29 @@ Status TakeOver::MovePaused(const std::string& tube, bool& moved) {
     if (!reserved.ok()) return reserved.status();
     can_reserve_job_ = reserved->line != "UNKNOWN_COMMAND";
     if (!reserved->found) return {};
-    std::vector<InFlight> jobs(1);
-    jobs[0].job.source_id = reserved->id;
-    jobs[0].body = std::move(reserved->body);
+    window.Add(reserved->id, std::move(reserved->body));
+  }
+  return {};
+}
+
+Status TakeOver::MovePaused(const std::string& tube, bool& moved) {
+  if (const Result<std::string> used = old_->Ask("use " + tube); !used.ok()) return used.status();
+  while (can_reserve_job_ && !options_.stopped()) {
+    JobWindow window(*scope_);
+    if (Status status = ReservePaused(window); !status.ok()) return status;
+    if (window.empty()) return {};
+    if (Status status = window.MoveReserved(); !status.ok()) return status;
     moved = true;
-    if (Status status = MoveWindow(jobs); !status.ok()) return status;
+  }
+  return {};
+}
+
+Status TakeOver::ReadStats(std::vector<Yaml>& of_tubes) {
+  for (const std::string& tube : tubes_) old_->Add("stats-tube " + tube);
+  for (std::size_t i = 0; i < tubes_.size(); ++i) {
+    Result<Yaml> stats = old_->ReadYaml();
+    if (!stats.ok()) return stats.status();
+    of_tubes.push_back(std::move(stats.value()));
   }
   return {};
 }
@@ -371,27 +222,33 @@ Status TakeOver::Round(bool& moved) {
   moved = false;
   if (Status status = FindTubes(); !status.ok()) return status;
   if (Status status = MoveReady(moved); !status.ok()) return status;
-  for (const std::string& tube : tubes_) {
-    if (Status status = MovePaused(tube, moved); !status.ok()) return status;
-    if (Status status = MoveQuiet(tube, "peek-buried", moved); !status.ok()) return status;
-    if (Status status = MoveQuiet(tube, "peek-delayed", moved); !status.ok()) return status;
+  std::vector<Yaml> stats;
+  if (Status status = ReadStats(stats); !status.ok()) return status;
+  std::vector<QuietJobs::Tube> quiet;
+  for (std::size_t i = 0; i < tubes_.size(); ++i) {
+    quiet.push_back({tubes_[i], stats[i].Number("current-jobs-delayed"),
+                     stats[i].Number("current-jobs-buried")});
+    if (stats[i].Number("pause-time-left") == 0) continue;
+    if (Status status = SetPause(tubes_[i], stats[i]); !status.ok()) return status;
+    if (Status status = MovePaused(tubes_[i], moved); !status.ok()) return status;
   }
-  return {};
+  if (Status status = quiet_->Move(quiet, moved); !status.ok()) return status;
+  return scope_->missed > 0 ? SettleAll() : Status();
 }
 
 Status TakeOver::CountLeft(bool in_report, std::uint64_t& waiting) {
   waiting = 0;
-  for (const std::string& tube : tubes_) {
-    const Result<BeanstalkClient::Yaml> stats = old_->AskYaml("stats-tube " + tube);
-    if (!stats.ok()) return stats.status();
-    const std::uint64_t reserved = NumberIn(stats.value(), "current-jobs-reserved");
+  std::vector<Yaml> stats;
+  if (Status status = ReadStats(stats); !status.ok()) return status;
+  for (std::size_t i = 0; i < tubes_.size(); ++i) {
+    const std::uint64_t reserved = stats[i].Number("current-jobs-reserved");
     waiting += reserved;
     if (!in_report) continue;
-    AddLeft(tube, reserved, "are reserved by others");
-    const std::uint64_t others = NumberIn(stats.value(), "current-jobs-ready") +
-                                 NumberIn(stats.value(), "current-jobs-delayed") +
-                                 NumberIn(stats.value(), "current-jobs-buried");
-    AddLeft(tube, others, "cannot be moved now");
+    AddLeft(tubes_[i], reserved, "are reserved by others");
+    const std::uint64_t others = stats[i].Number("current-jobs-ready") +
+                                 stats[i].Number("current-jobs-delayed") +
+                                 stats[i].Number("current-jobs-buried");
+    AddLeft(tubes_[i], others, "cannot be moved now");
   }
   return {};
 }

@@ -1,13 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "admin/ctl/beanstalk_client.h"
+#include "admin/ctl/job_window.h"
 #include "admin/ctl/old_server.h"
-#include "admin/ctl/settle.h"
+#include "admin/ctl/quiet_jobs.h"
 
 namespace gearstalk::ctl {
 
@@ -21,35 +23,33 @@ class TakeOver final : public OldServer {
   Status CountLeft(bool in_report, std::uint64_t& waiting) override;
 
  private:
-  // A job in flight. Its body lives until the window is over.
-  struct InFlight {
-    transfer::Job job;
-    std::string tube, body;
-    std::uint64_t here = 0;  // id of the held job
-    bool dropped = false;
-  };
+  static constexpr std::size_t kFirstWindow = 4, kMostWindow = 256;
+  static constexpr std::size_t kWindowBytes = 16 << 20;
 
   Status ReadInstance();
   Status RaiseIds(transfer::Opening& opening);
   Status SettleAll();
-  Status SettleOne(const transfer::Job& held, const std::string& body, bool& waits);
-  Result<OldJob> LookUp(std::uint64_t id, const std::string& body);
   Status FindTubes();
+  Status DeleteProbe();
+  Status ReadStats(std::vector<Yaml>& of_tubes);
 
   Status MoveReady(bool& moved);
-  Status Describe(std::vector<InFlight>& jobs);
-  Status HoldAll(std::vector<InFlight>& jobs, std::uint32_t phase);
-  Status BuryAll(std::vector<InFlight>& jobs);
-  Status DeleteAll(std::vector<InFlight>& jobs);
-  Status CommitAll(std::vector<InFlight>& jobs);
-  Status MoveQuiet(const std::string& tube, const char* peek, bool& moved);
+  Status Overlap(JobWindow& before, JobWindow& now, JobWindow& next);
+  Status Reserve(JobWindow& window, std::size_t asked);
+  void ChooseWindow(const JobWindow& last, std::size_t asked);
+  Status SetPause(const std::string& tube, const Yaml& stats);
+  Status ReservePaused(JobWindow& window);
   Status MovePaused(const std::string& tube, bool& moved);
-  Status MoveWindow(std::vector<InFlight>& jobs);
 
   std::unique_ptr<BeanstalkClient> old_;
+  std::unique_ptr<MoveScope> scope_;
+  std::unique_ptr<QuietJobs> quiet_;
   std::vector<std::string> tubes_, watched_;
+  std::map<std::string, Time> pauses_;  // ends of those that were set here
   std::string instance_;
-  bool keep_ids_ = false, server_lost_all_ = false, was_connected_ = false, can_reserve_job_ = true;
+  std::size_t window_ = kFirstWindow;
+  bool full_ = false;  // the last window was: there may be more
+  bool has_log_ = true, was_connected_ = false, can_reserve_job_ = true;
 };
 
 }  // namespace gearstalk::ctl

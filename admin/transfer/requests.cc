@@ -133,6 +133,7 @@ void SetTube(TransferSession& session, const Frame& frame) {
   Tube tube;
   if (!Read(session, frame, tube)) return;
   if (!session.May(right::kAdmin, tube.tube)) return RefuseTube(session, "admin", tube.tube);
+  session.UseTube(tube.tube);
   session.Note(session.transfers().SetTube(ToRecord(tube)));
 }
 

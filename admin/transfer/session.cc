@@ -7,6 +7,14 @@
 
 namespace gearstalk::transfer {
 
+TubeUse::TubeUse(Engine& engine, const Wire& wire, std::string_view tube)
+    : engine_(engine), wire_(wire) {
+  engine_.Join(*this);
+  engine_.Use(*this, tube);
+}
+
+TubeUse::~TubeUse() { engine_.Leave(wire_.Now(), *this); }
+
 TransferSession::~TransferSession() {
   if (transfer_.empty()) return;
   transfers().Release();
@@ -29,6 +37,10 @@ bool TransferSession::Use(const std::string& name) {
   if (!transfer_.empty()) protocol_.GiveTransfer(transfer_);
   transfer_ = name;
   return true;
+}
+
+void TransferSession::UseTube(const std::string& tube) {
+  tubes_.try_emplace(tube, engine(), wire_, tube);
 }
 
 InputResult TransferSession::OnInput(std::string_view bytes, Scope /*scope*/) {

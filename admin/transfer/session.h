@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,6 +22,17 @@ class Walk {
   virtual ~Walk() = default;
   // Does one slice; true: it was the last one.
   virtual bool Advance(TransferSession& session) = 0;
+};
+
+// Keeps a tube whose settings came before its jobs: a pause would end with an empty tube.
+class TubeUse final : public Consumer {
+ public:
+  TubeUse(Engine& engine, const Wire& wire, std::string_view tube);
+  ~TubeUse() override;
+
+ private:
+  Engine& engine_;
+  const Wire& wire_;
 };
 
 // One connection that speaks of transfers. Requests that change something are not answered one by
@@ -47,6 +59,7 @@ class TransferSession final : public Session {
   bool MayAdmin() const;
   // Makes the connection the user of a transfer; false: another connection is.
   bool Use(const std::string& name);
+  void UseTube(const std::string& tube);
   void Begin(std::unique_ptr<Walk> walk) { walk_ = std::move(walk); }
   // A change was made, or could not be.
   void Note(const Transfers::Change& change, bool has_id = false);
@@ -77,6 +90,7 @@ class TransferSession final : public Session {
   Ack done_;  // since the last kSync
   Lsn lsn_ = 0;
   std::unique_ptr<Walk> walk_;
+  std::map<std::string, TubeUse, std::less<>> tubes_;
 };
 
 }  // namespace gearstalk::transfer

@@ -20,6 +20,14 @@ TEST(Settle, WaitsWhileTheDeadConnectionHasTheJob) {
   }
 }
 
+TEST(Settle, TheConnectionsOfAnotherLifeAreGone) {
+  for (const std::uint32_t phase : {1U, 2U}) {
+    SettleFacts held = Held(phase);
+    held.same_server = false;
+    EXPECT_EQ(Settle(held, {State::kReserved, 4, 1}), Settlement::kDrop);
+  }
+}
+
 TEST(Settle, PhaseOneGoesOnWithOurMarkOnly) {
   EXPECT_EQ(Settle(Held(1), {State::kBuried, 4, 2}), Settlement::kGoOn);
   EXPECT_EQ(Settle(Held(1), {State::kBuried, 5, 2}), Settlement::kDrop);

@@ -68,21 +68,30 @@ def fill_beanstalkd(old: FakeBeanstalkd, tube: str) -> None:
         old.add(tube, body, state)
 
 
+def fill_beanstalkd_with_many(old: FakeBeanstalkd, tube: str) -> None:
+    for body, state in MANY.items():
+        old.add(tube, body, state)
+
+
 def fill_gearmand(old: FakeGearmand, function: str) -> None:
     for number, body in enumerate(JOBS):
         old.add(function, body, number % 3)
 
 
 JOBS = {"a": "ready", "b": "ready", "c": "delayed", "d": "buried", "e": "ready", "f": "buried"}
+# Windows that overlap, and a walk over all ids.
+MANY = {name: state for state, names in {"ready": "abcdefg", "delayed": "hi", "buried": "jklm"}.items()
+        for name in names}
 
 
 class Dying(unittest.TestCase):
-    def rounds(self, make: type, fill: object, death: str) -> tuple[dict[str, list[dict]], list]:
-        """All jobs at the broker by tube, and the rounds."""
+    def rounds(self, make: type, fill: object, death: str,
+               within: bool = True) -> tuple[dict[str, list[dict]], list]:
+        """All jobs at the broker by tube, and the rounds. It dies behind each reply, and `within`."""
         with Folder() as folder, Broker("--data-dir", folder / "d") as broker:
             whole = Round(make, fill, death, None).run(broker, folder)
             ends = range(whole.sent) if EVERY else sorted(
-                {place for mark in whole.marks for place in (mark - 1, mark)})
+                {mark - back for mark in whole.marks for back in range(1 + within)})
             rounds = [Round(make, fill, death, budget) for budget in ends]
             waiting = list(rounds)
 
@@ -100,20 +109,23 @@ class Dying(unittest.TestCase):
                 tubes.setdefault(job["tube"], []).append(job)
             return tubes, rounds
 
-    def check_beanstalkd(self, death: str) -> None:
-        tubes, rounds = self.rounds(FakeBeanstalkd, fill_beanstalkd, death)
+    def check_beanstalkd(self, death: str, want: dict[str, str], fill: object,
+                         within: bool = True) -> None:
+        tubes, rounds = self.rounds(FakeBeanstalkd, fill, death, within)
         for each in rounds:
             self.assertEqual(each.problem, "", each.name)
             self.assertEqual(each.uncertain, [], each.name)
             here = tubes[each.name]
             self.assertEqual(sorted((job["body"], job["state"]) for job in here),
-                             sorted(JOBS.items()), each.name)
+                             sorted(want.items()), each.name)
 
     def test_a_beanstalkd_dies(self) -> None:
-        self.check_beanstalkd("server")
+        self.check_beanstalkd("server", JOBS, fill_beanstalkd)
+        self.check_beanstalkd("server", MANY, fill_beanstalkd_with_many, within=False)
 
     def test_a_connection_to_a_beanstalkd_dies(self) -> None:
-        self.check_beanstalkd("connection")
+        self.check_beanstalkd("connection", JOBS, fill_beanstalkd)
+        self.check_beanstalkd("connection", MANY, fill_beanstalkd_with_many, within=False)
 
     def check_gearmand(self, death: str) -> int:
         tubes, rounds = self.rounds(FakeGearmand, fill_gearmand, death)

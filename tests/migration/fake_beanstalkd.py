@@ -53,6 +53,8 @@ class Session:
         self.bytes += data
         while b"\r\n" in self.bytes:
             line, self.bytes = self.bytes.split(b"\r\n", 1)
+            if not line:
+                continue  # the body of a probe
             word, *arguments = line.decode().split(" ")
             answer = getattr(self, word.replace("-", "_"), self.unknown)(*arguments)
             self.server.send(self.connection, answer)
@@ -89,6 +91,10 @@ class Session:
         self.used = tube
         return b"USING %s\r\n" % tube.encode()
 
+    def put(self, *_: str) -> bytes:
+        self.server.add(self.used, "", "delayed")
+        return b"INSERTED %d\r\n" % max(self.server.jobs)
+
     def found(self, word: bytes, job: Job | None) -> bytes:
         if job is None:
             return b"NOT_FOUND\r\n"
@@ -111,6 +117,9 @@ class Session:
 
     def peek_delayed(self) -> bytes:
         return self.found(b"FOUND", self.first("delayed", {self.used}))
+
+    def peek_ready(self) -> bytes:
+        return self.found(b"FOUND", self.first("ready", {self.used}))
 
     def peek(self, number: str) -> bytes:
         return self.found(b"FOUND", self.server.jobs.get(int(number)))

@@ -120,6 +120,18 @@ class Logs(unittest.TestCase):
             self.assertEqual({job["tube"] for job in jobs(exported("--data-dir", folder / "new"))},
                              {"letters"})
 
+    def test_a_pause_comes_along(self) -> None:
+        lines = ['{"gearstalk_jobs":1,"made_ns":1}',
+                 '{"tube":"slow","settings":{"pause_until_ns":4102444800000000000,"pause_s":9}}',
+                 '{"job":1,"tube":"slow","state":"ready","created_ns":7,"body":"x"}',
+                 '{"end":{"jobs":1,"next_id":2}}']
+        with Folder() as folder, Broker("--data-dir", folder / "new") as broker:
+            file = folder / "jobs"
+            file.write_text("\n".join(lines) + "\n")
+            ctl("import", f"jobs:{file}", "--to", broker.address)
+            self.assertEqual([json.loads(line) for line in exported("--from", broker.address)][1],
+                             json.loads(lines[1]))
+
     def test_transfers(self) -> None:
         with Folder() as folder:
             log = copy("binlog-v5", folder / "log")

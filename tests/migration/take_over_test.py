@@ -18,8 +18,12 @@ def fill(old: Beanstalkd) -> None:
         old.put("mail", f"ready {number}", priority=number % 3)
     old.put("mail", "delayed", delay=100_000)
     first, second = old.put("dead", "first"), old.put("dead", "second")
-    old.ask("watch dead")
-    for job in (second, first):
+    bury(old, "dead", [second, first])
+
+
+def bury(old: Beanstalkd, tube: str, order: list[int]) -> None:
+    old.ask(f"watch {tube}")
+    for job in order:
         old.client.sendall(f"reserve-job {job}\r\n".encode())
         size = int(old.file.readline().split()[2])
         old.file.read(size + 2)
@@ -44,6 +48,49 @@ class TakeOver(unittest.TestCase):
             buried = sorted((job["burial"], job["body"]) for job in moved if job["state"] == "buried")
             self.assertEqual([body for _, body in buried], ["second", "first"])
             self.assertIn("0 held", ctl("transfers", "--to", broker.address))
+
+    def test_many_delayed_and_buried_jobs(self) -> None:
+        with Folder() as folder, Beanstalkd(folder / "old") as old, \
+                Broker("--data-dir", folder / "new") as broker:
+            for number in range(300):
+                old.put("later", f"later {number}", delay=100_000 + number)
+            buried = [old.put("dead", f"dead {number}") for number in range(300)]
+            order = buried[100:] + buried[:100]
+            bury(old, "dead", order)
+            ctl("take-over", old.url, "--to", broker.address)
+            self.assertEqual(old.counts(), NOTHING)
+            moved = jobs(exported("--from", broker.address))
+            self.assertEqual(sum(job["state"] == "delayed" for job in moved), 300)
+            dead = sorted((job for job in moved if job["state"] == "buried"),
+                          key=lambda job: job["burial"])
+            self.assertEqual([job["body"] for job in dead],
+                             [f"dead {buried.index(job)}" for job in order])
+
+    def test_jobs_that_are_nearly_due_come_last(self) -> None:
+        """They get the last ids."""
+        with Folder() as folder, Beanstalkd(folder / "old") as old, \
+                Broker("--data-dir", folder / "new") as broker:
+            old.put("a", "near", delay=50)
+            for number in range(3):
+                old.put("a", "far", delay=100_000)
+            bury(old, "b", [old.put("b", "dead")])
+            ctl("take-over", old.url, "--to", broker.address)
+            self.assertEqual([job["body"] for job in jobs(exported("--from", broker.address))][-1],
+                             "near")
+
+    def test_a_paused_tube(self) -> None:
+        with Folder() as folder, Beanstalkd(folder / "old") as old, \
+                Broker("--data-dir", folder / "new") as broker:
+            for number in range(20):
+                old.put("slow", f"job {number}", priority=number % 2)
+            self.assertEqual(old.ask("pause-tube slow 1000"), ["PAUSED"])
+            ctl("take-over", old.url, "--to", broker.address)
+            self.assertEqual(old.counts(), NOTHING)
+            lines = [json.loads(line) for line in exported("--from", broker.address)]
+            settings = [line["settings"] for line in lines if "settings" in line]
+            self.assertEqual([each["pause_s"] for each in settings], [1000])
+            self.assertEqual({job["state"] for job in lines if "job" in job}, {"ready"})
+            self.assertEqual(len(jobs(exported("--from", broker.address))), 20)
 
     def test_a_reserved_job_is_left(self) -> None:
         with Folder() as folder, Beanstalkd(folder / "old") as old, \

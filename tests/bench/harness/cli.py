@@ -12,9 +12,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from . import compare, growth, journal, latency, memory, syscalls
+from . import compare, growth, journal, latency, memory, moving, syscalls
 from .bench import Bench
 from .load import Load
+from .moving import MOVING
 from .scenarios import COMPARED, DURABLE, GROWING, JOURNAL, LATENCIES, QUEUED, with_floor
 from .servers import PEERS, ROOT, floor_kind, install_packages, our_kinds
 
@@ -83,6 +84,8 @@ def _parse_arguments() -> argparse.Namespace:
     parser.add_argument("--floor", type=Path, metavar="BINARY", help="instead of build/floor")
     parser.add_argument("--sockets", type=Path, metavar="BINARY",
                         help="instead of build/socket_floor")  # fmt: skip
+    parser.add_argument("--tool", type=Path, metavar="BINARY",
+                        help="instead of build/gearstalkctl")  # fmt: skip
     parser.add_argument("--pin", choices=["split", "none"], default="split",
                         help="server and load on a CPU of their own, or anywhere")  # fmt: skip
     return parser.parse_args()
@@ -101,6 +104,7 @@ def _sections() -> dict[str, list[str]]:
         "growth": [scenario.name for scenario in GROWING],
         "memory": [*(scenario.name for scenario in QUEUED), "connections"],
         "latency": [scenario.name for scenario in LATENCIES],
+        "moving": [scenario.name for scenario in MOVING],
     }
 
 
@@ -156,4 +160,7 @@ def _run(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
         results["connections"] = memory.run_connections(bench)
     if not (options.quick and not options.only):
         results["latency"] = latency.run(bench, chosen.of("latency", LATENCIES))
+    cases = chosen.of("moving", MOVING)
+    if cases and not (options.quick and not options.only):
+        results["moving"] = moving.run(bench, options.tool or _build("gearstalkctl"), cases)
     return results

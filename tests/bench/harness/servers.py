@@ -122,8 +122,9 @@ class Server:
     def __init__(self, kind: Kind, scratch: Path) -> None:
         self.kind = kind
         self._directory = tempfile.TemporaryDirectory(dir=scratch, ignore_cleanup_errors=True)
+        self.directory = Path(self._directory.name)
         self.port = _free_port()
-        self._command = kind.command(self.port, Path(self._directory.name))
+        self._command = kind.command(self.port, self.directory)
         self._command[0] = find(self._command[0]) or self._command[0]
         self.start()
 

@@ -1,0 +1,230 @@
+#include "admin/ctl/job_window.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "broker/base/clock.h"
+
+namespace gearstalk::ctl {
+
+using transfer::JobState;
+using transfer::Type;
+
+void JobWindow::Add(std::uint64_t id, std::string body) {
+  InFlight& job = jobs_.emplace_back();
+  job.job.source_id = id;
+  job.body = std::move(body);
+}
+
+std::size_t JobWindow::bytes() const {
+  std::size_t sum = 0;
+  for (const InFlight& each : jobs_) sum += each.body.size();
+  return sum;
+}
+
+void JobWindow::Forget() {
+  std::erase_if(jobs_, [](const InFlight& each) { return each.dropped; });
+}
+
+Status JobWindow::ReadAck() {
+  if (!std::exchange(awaits_ack_, false)) return {};
+  Result<transfer::Ack> ack = scope_.broker.ReadAck();
+  if (!ack.ok()) return ack.status();
+  ack_ = std::move(ack.value());
+  return AsStatus(ack_);
+}
+
+void JobWindow::Reserve(std::size_t most) {
+  asked_ = most;
+  for (std::size_t i = 0; i < most; ++i) scope_.old.Add("reserve-with-timeout 0");
+}
+
+Status JobWindow::ReadReserved() {
+  for (std::size_t i = 0; i < asked_; ++i) {
+    Result<BeanstalkClient::Answer> answer = scope_.old.Body();
+    if (!answer.ok()) return answer.status();
+    if (!answer->found) continue;
+    Add(answer->id, std::move(answer->body));
+    scope_.old.Add(fmt::format("stats-job {}", answer->id));
+  }
+  return {};
+}
+
+void JobWindow::Describe() {
+  for (const InFlight& each : jobs_) {
+    scope_.old.Add(fmt::format("stats-job {}", each.job.source_id));
+  }
+}
+
+void JobWindow::TakeDescription(InFlight& each, const Yaml& yaml, Time now) {
+  const auto number = [&](const char* name) {
+    return static_cast<std::uint32_t>(yaml.Number(name));
+  };
+  const std::string_view state = yaml.Get("state");
+  each.tube = yaml.Get("tube");
+  transfer::Job& job = each.job;
+  job.state = state == "delayed"  ? JobState::kDelayed
+              : state == "buried" ? JobState::kBuried
+                                  : JobState::kReady;
+  job.priority = number("pri");
+  job.ttr_s = number("ttr");
+  job.delay_s = number("delay");
+  job.created = now - static_cast<Time>(yaml.Number("age")) * kSecond;
+  job.reserves = number("reserves") - (state == "reserved" ? 1 : 0);
+  job.timeouts = number("timeouts");
+  job.releases = number("releases");
+  job.buries = number("buries");
+  job.kicks = number("kicks");
+  job.keep_on_failure = true;
+  if (job.state == JobState::kDelayed) {
+    job.due = now + static_cast<Time>(yaml.Number("time-left") + 1) * kSecond;
+  }
+}
+
+Status JobWindow::ReadDescribed(std::string_view states) {
+  const Time now = SystemClock().Now();
+  for (InFlight& each : jobs_) {
+    const Result<Yaml> yaml = scope_.old.ReadYaml();
+    if (!yaml.ok()) return yaml.status();
+    const std::string_view state = yaml.value().Get("state");
+    each.dropped = state.empty() || states.find(state) == std::string_view::npos;
+    if (!each.dropped) TakeDescription(each, yaml.value(), now);
+  }
+  Forget();
+  return {};
+}
+
+void JobWindow::Peek() {
+  for (const InFlight& each : jobs_) scope_.old.Add(fmt::format("peek {}", each.job.source_id));
+}
+
+Status JobWindow::ReadPeeked() {
+  for (InFlight& each : jobs_) {
+    Result<BeanstalkClient::Answer> answer = scope_.old.Body();
+    if (!answer.ok()) return answer.status();
+    each.dropped = !answer->found;
+    each.body = std::move(answer->body);
+  }
+  Forget();
+  return {};
+}
+
+Status JobWindow::Hold(std::uint32_t phase) {
+  if (jobs_.empty()) return {};
+  for (InFlight& each : jobs_) {
+    each.job.held = phase;
+    each.job.id = scope_.keep_ids ? each.job.source_id : 0;
+    each.job.tube = each.tube;
+    each.job.body = each.body;
+    scope_.broker.Add(Type::kHold, each.job, each.body);
+  }
+  awaits_ack_ = true;
+  return scope_.broker.SendSync();
+}
+
+Status JobWindow::ReadHeld() {
+  if (jobs_.empty()) return {};
+  if (Status status = ReadAck(); !status.ok()) return status;
+  if (ack_.ids.size() != jobs_.size()) return {Code::kIo, "the broker held other jobs"};
+  for (std::size_t i = 0; i < jobs_.size(); ++i) jobs_[i].here = ack_.ids[i];
+  return {};
+}
+
+void JobWindow::Bury() {
+  for (const InFlight& each : jobs_) {
+    scope_.old.Add(fmt::format("bury {} {}", each.job.source_id, each.job.priority));
+  }
+}
+
+// A job that is not buried was not ours any more: its ttr ran out.
+Status JobWindow::ReadBuried() {
+  for (InFlight& each : jobs_) {
+    const Result<std::string> line = scope_.old.Line();
+    if (!line.ok()) return line.status();
+    each.dropped = line.value() != "BURIED";
+    if (each.dropped) lost_.push_back(each.here);
+  }
+  Forget();
+  return {};
+}
+
+Status JobWindow::Confirm() {
+  std::vector<std::uint64_t> ids;
+  for (const InFlight& each : jobs_) ids.push_back(each.here);
+  if (lost_.empty() && ids.empty()) return {};
+  if (!lost_.empty()) scope_.broker.AddIds(Type::kDrop, std::exchange(lost_, {}));
+  if (!ids.empty()) scope_.broker.AddIds(Type::kConfirm, std::move(ids));
+  awaits_ack_ = true;
+  return scope_.broker.SendSync();
+}
+
+Status JobWindow::ReadConfirmed() { return ReadAck(); }
+
+void JobWindow::Delete() {
+  for (const InFlight& each : jobs_) {
+    scope_.old.Add(fmt::format("delete {}", each.job.source_id));
+  }
+}
+
+Status JobWindow::ReadDeleted() {
+  for (InFlight& each : jobs_) {
+    const Result<std::string> line = scope_.old.Line();
+    if (!line.ok()) return line.status();
+    each.dropped = line.value() != "DELETED";
+    if (each.dropped) ++scope_.missed;
+  }
+  Forget();
+  return {};
+}
+
+Status JobWindow::Commit() {
+  if (jobs_.empty()) return {};
+  std::vector<std::uint64_t> ids;
+  for (const InFlight& each : jobs_) ids.push_back(each.here);
+  scope_.broker.AddIds(Type::kCommit, std::move(ids));
+  awaits_ack_ = true;
+  return scope_.broker.SendSync();
+}
+
+Status JobWindow::ReadCommitted() {
+  if (Status status = ReadAck(); !status.ok()) return status;
+  for (InFlight& each : jobs_) {
+    each.job.tube = each.tube;
+    each.job.body = each.body;
+    scope_.report.Moved(each.job);
+  }
+  scope_.report.Progress(scope_.report.done, scope_.report.found_bytes);
+  return {};
+}
+
+Status JobWindow::MoveReserved() {
+  Describe();
+  if (Status status = ReadDescribed("reserved"); !status.ok()) return status;
+  if (Status status = Hold(1); !status.ok()) return status;
+  if (Status status = ReadHeld(); !status.ok()) return status;
+  Bury();
+  if (Status status = ReadBuried(); !status.ok()) return status;
+  if (Status status = Confirm(); !status.ok()) return status;
+  if (Status status = ReadConfirmed(); !status.ok()) return status;
+  return DeleteAndCommit();
+}
+
+Status JobWindow::DeleteAndCommit() {
+  Delete();
+  if (Status status = ReadDeleted(); !status.ok()) return status;
+  if (Status status = Commit(); !status.ok()) return status;
+  return ReadCommitted();
+}
+
+Status JobWindow::MoveQuiet(std::string_view states) {
+  Describe();
+  if (Status status = ReadDescribed(states); !status.ok()) return status;
+  Peek();
+  if (Status status = ReadPeeked(); !status.ok()) return status;
+  if (Status status = Hold(2); !status.ok()) return status;
+  if (Status status = ReadHeld(); !status.ok()) return status;
+  return DeleteAndCommit();
+}
+
+}  // namespace gearstalk::ctl

@@ -1,0 +1,151 @@
+#include "admin/ctl/leftovers.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "broker/base/clock.h"
+
+namespace gearstalk::ctl {
+namespace {
+
+using transfer::JobState;
+using transfer::Type;
+
+constexpr std::size_t kWindow = 256;
+constexpr std::size_t kWindowBytes = 16 << 20;
+constexpr int kTries = 600;  // tenths of a second
+
+OldJob::State StateOf(std::string_view name) {
+  if (name == "ready") return OldJob::State::kReady;
+  if (name == "reserved") return OldJob::State::kReserved;
+  return name == "delayed" ? OldJob::State::kDelayed : OldJob::State::kBuried;
+}
+
+}  // namespace
+
+Status Leftovers::Sync() {
+  const Result<transfer::Ack> ack = scope_.broker.Sync();
+  return ack.ok() ? Status() : ack.status();
+}
+
+// The same job is the same id and body: ids come again after restarts.
+Status Leftovers::LookUp(Jobs jobs, std::vector<OldJob>& there) {
+  for (const auto& held : jobs) {
+    scope_.old.Add(fmt::format("stats-job {}", held->job.source_id));
+    scope_.old.Add(fmt::format("peek {}", held->job.source_id));
+  }
+  for (const auto& held : jobs) {
+    const Result<Yaml> stats = scope_.old.ReadYaml();
+    if (!stats.ok()) return stats.status();
+    const Result<BeanstalkClient::Answer> peeked = scope_.old.Body();
+    if (!peeked.ok()) return peeked.status();
+    OldJob& job = there.emplace_back();
+    const bool same = peeked.value().found && peeked.value().body == held->body;
+    if (stats.value().empty() || !same) continue;
+    job.state = StateOf(stats.value().Get("state"));
+    job.reserves = stats.value().Number("reserves");
+    job.buries = stats.value().Number("buries");
+  }
+  return {};
+}
+
+Settlement Leftovers::Decide(const HeldJob& held, const OldJob& there) const {
+  const transfer::Job& job = held.job;
+  const Time now = SystemClock().Now();
+  return ctl::Settle({.phase = job.held,
+                      .was = job.state,
+                      .reserves = job.reserves,
+                      .buries = job.buries,
+                      .due = job.state == JobState::kDelayed && job.due <= now,
+                      .same_server = facts_.same_server,
+                      .server_lost_all = facts_.server_lost_all,
+                      .connected = facts_.connected},
+                     there);
+}
+
+// Those that are deleted here and now go to `gone`; the others stay held.
+Status Leftovers::DeleteAll(std::vector<const HeldJob*>& jobs, std::vector<const HeldJob*>& gone) {
+  for (const HeldJob* job : jobs) scope_.old.Add(fmt::format("delete {}", job->job.source_id));
+  for (const HeldJob* job : jobs) {
+    const Result<std::string> line = scope_.old.Line();
+    if (!line.ok()) return line.status();
+    if (line.value() == "DELETED") gone.push_back(job);
+  }
+  return {};
+}
+
+Status Leftovers::Commit(const std::vector<const HeldJob*>& gone,
+                         const std::vector<const HeldJob*>& uncertain) {
+  transfer::Mark change;
+  std::vector<std::uint64_t> ids;
+  for (const HeldJob* job : gone) ids.push_back(job->job.id);
+  for (const HeldJob* job : uncertain) {
+    ids.push_back(job->job.id);
+    change.jobs.push_back({.key = std::to_string(job->job.source_id),
+                           .tube = job->tube,
+                           .job = job->job.id,
+                           .kind = transfer::OutcomeKind::kUncertain,
+                           .text = "it was gone from the old server, where it may have run"});
+  }
+  if (ids.empty()) return {};
+  if (!change.jobs.empty()) scope_.broker.Add(Type::kAdvance, change);
+  scope_.broker.AddIds(Type::kCommit, std::move(ids));
+  if (Status status = Sync(); !status.ok()) return status;
+  for (const HeldJob* job : gone) scope_.report.Moved(job->job);
+  for (const HeldJob* job : uncertain) scope_.report.Moved(job->job);
+  return {};
+}
+
+// `again`: some of them stay held for now.
+Status Leftovers::SettleWindow(Jobs jobs, bool& again) {
+  std::vector<OldJob> there;
+  if (Status status = LookUp(jobs, there); !status.ok()) return status;
+  std::vector<std::uint64_t> drop, confirm;
+  std::vector<const HeldJob*> erase, gone, uncertain;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const HeldJob& job = *jobs[i];
+    const Settlement settlement = Decide(job, there[i]);
+    if (settlement == Settlement::kWait) again = true;
+    if (settlement == Settlement::kDrop) drop.push_back(job.job.id);
+    if (settlement == Settlement::kGoOn) confirm.push_back(job.job.id);
+    if (settlement == Settlement::kGoOn || settlement == Settlement::kDelete) erase.push_back(&job);
+    if (settlement == Settlement::kCommit) gone.push_back(&job);
+    if (settlement == Settlement::kCommitUncertain) uncertain.push_back(&job);
+  }
+  if (!drop.empty()) scope_.broker.AddIds(Type::kDrop, std::move(drop));
+  if (!confirm.empty()) scope_.broker.AddIds(Type::kConfirm, std::move(confirm));
+  if (Status status = Sync(); !status.ok()) return status;
+  const std::size_t before = gone.size();
+  if (Status status = DeleteAll(erase, gone); !status.ok()) return status;
+  again = again || gone.size() - before < erase.size();
+  return Commit(gone, uncertain);
+}
+
+Status Leftovers::Settle() {
+  for (int tries = 0; tries < kTries && !scope_.options.stopped(); ++tries) {
+    std::vector<std::unique_ptr<HeldJob>> held;
+    if (Status status = ReadHeldJobs(scope_.broker, held); !status.ok()) return status;
+    bool again = false;
+    for (std::size_t from = 0; from < held.size();) {
+      std::size_t to = from, bytes = 0;
+      while (to < held.size() && to - from < kWindow && bytes < kWindowBytes) {
+        bytes += held[to++]->body.size();
+      }
+      if (Status status = SettleWindow(Jobs(held).subspan(from, to - from), again); !status.ok()) {
+        return status;
+      }
+      from = to;
+    }
+    if (!again) {
+      scope_.missed = 0;
+      return {};
+    }
+    ::usleep(100'000);
+  }
+  if (scope_.options.stopped()) return {};
+  return {Code::kIo, "jobs of a connection that is dead stay reserved in " + scope_.options.source};
+}
+
+}  // namespace gearstalk::ctl

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "admin/ctl/job_window.h"
+#include "admin/ctl/settle.h"
+
+namespace gearstalk::ctl {
+
+// What an interrupted take-over from beanstalkd has left: held jobs, about each of which the rules
+// of settle.h decide.
+class Leftovers {
+ public:
+  // What is the same for all of them.
+  struct Facts {
+    bool same_server = true, server_lost_all = false, connected = true;
+  };
+
+  Leftovers(MoveScope& scope, const Facts& facts) : scope_(scope), facts_(facts) {}
+
+  // Decides about all; waits for what a dead connection may still do there.
+  Status Settle();
+
+ private:
+  using Jobs = std::span<const std::unique_ptr<HeldJob>>;
+
+  Status SettleWindow(Jobs jobs, bool& again);
+  Status LookUp(Jobs jobs, std::vector<OldJob>& there);
+  Status DeleteAll(std::vector<const HeldJob*>& jobs, std::vector<const HeldJob*>& gone);
+  Status Commit(const std::vector<const HeldJob*>& gone,
+                const std::vector<const HeldJob*>& uncertain);
+  Settlement Decide(const HeldJob& held, const OldJob& there) const;
+  Status Sync();
+
+  MoveScope& scope_;
+  const Facts facts_;
+};
+
+}  // namespace gearstalk::ctl
