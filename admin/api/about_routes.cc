@@ -4,6 +4,7 @@
 #include "admin/api/guard.h"
 #include "admin/api/handlers.h"
 #include "admin/api/routes.h"
+#include "admin/api/side_thread.h"
 
 namespace gearstalk::api {
 namespace {
@@ -46,7 +47,11 @@ Reply GetIndex(Call& call) {
       {{"api", 1}, {"version", call.services.host.Facts().version}, {"paths", std::move(paths)}});
 }
 
-Reply GetOpenApi(Call& call) { return Reply::Of(OpenApi(call.services.host.Facts().version)); }
+Reply GetOpenApi(Call& call) {
+  return Reply(std::make_unique<SideTask>(
+      call.services.side,
+      [version = call.services.host.Facts().version] { return Dump(OpenApi(version)); }));
+}
 
 Reply GetSession(Call& call) { return Reply::Of(SessionObject(call.caller)); }
 

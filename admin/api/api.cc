@@ -14,6 +14,9 @@ namespace {
 constexpr std::size_t kMaxBody = 2 << 20;          // bytes
 constexpr std::size_t kMaxBodyOfStrangers = 4096;  // bytes
 constexpr std::size_t kMaxKey = 64;
+// Bytes of a request's body that are read on the loop, in much less than a millisecond.
+constexpr std::size_t kReadAtOnce = 16 * 1024;
+constexpr std::size_t kMostValues = 1000;  // in it
 
 bool GoodKey(std::string_view key) {
   return !key.empty() && key.size() <= kMaxKey && std::all_of(key.begin(), key.end(), [](char c) {
@@ -36,6 +39,40 @@ void DescribeAct(Call& call, const Match& match) {
 }
 
 }  // namespace
+
+// What the body of a request says.
+struct Api::Document {
+  std::optional<Json> body;  // nothing: it is no JSON object
+  Sha256 hash{};             // of path and body, if there is a key of idempotency
+};
+
+// An answer to a request with a large body, which is read on the side.
+class Api::ReadAnswer final : public HttpTask {
+ public:
+  // `request` stays as it is as long as its answer is looked for.
+  ReadAnswer(Api& api, const HttpRequest& request, Match match, Ending ending)
+      : api_(api),
+        request_(request),
+        match_(std::move(match)),
+        ending_(std::move(ending)),
+        document_(api.side_, [copy = request] { return Read(copy); }) {}
+
+  std::optional<HttpAnswer> Advance(Time now) override {
+    if (!document_.done()) return std::nullopt;
+    Call call{api_.services_, request_, ending_.caller, now, ending_.request_id};
+    call.arguments = match_.arguments;
+    DescribeAct(call, match_);
+    // What it was allowed to do may have changed meanwhile.
+    return api_.Respond(call, match_, api_.Permit(call, match_), std::move(*document_), ending_);
+  }
+
+ private:
+  Api& api_;
+  const HttpRequest& request_;
+  const Match match_;
+  Ending ending_;
+  SideResult<Document> document_;
+};
 
 // An answer that a task finds.
 class Api::SlicedAnswer final : public HttpTask {
@@ -64,7 +101,8 @@ Api::Api(Engine& engine, const ConnectionList& connections, Host& host, SliceQue
          std::string history_file)
     : operations_(engine, slices, audit_),
       history_(engine, connections, slices, std::move(history_file)),
-      services_{engine, connections, host, slices, guard_, audit_, operations_, history_, events_},
+      services_{engine, connections, host,     slices,  guard_,
+                audit_, operations_, history_, events_, side_},
       instance_(RandomText(6)) {
   audit_.Tell([this](const Audit::Entry& entry) {
     if (events_.Heard()) events_.OnAudit(ObjectOf(entry));
@@ -146,10 +184,21 @@ HttpAnswer Api::Answer(const HttpRequest& request, std::string_view path, Time n
   }
   if (!problem) problem = guard_.CountRequest(ending.caller, now);
   if (!problem) problem = Permit(call, match);
-  Reply reply = problem ? Reply(std::move(*problem)) : Run(call, match, ending);
+  if (!problem && request.body.size() > kReadAtOnce) {
+    HttpAnswer answer;
+    answer.task = std::make_unique<ReadAnswer>(*this, request, std::move(match), std::move(ending));
+    return answer;
+  }
+  Document document = problem ? Document() : Read(request);
+  return Respond(call, match, std::move(problem), std::move(document), ending);
+}
+
+HttpAnswer Api::Respond(Call& call, const Match& match, std::optional<Problem> problem,
+                        Document document, Ending& ending) {
+  Reply reply = problem ? Reply(std::move(*problem)) : Run(call, match, document, ending);
   if (reply.status == 405) reply.headers.emplace_back("Allow", match.allow);
   ending.act = std::move(call.act);
-  return Finish(std::move(reply), std::move(ending), now);
+  return Finish(std::move(reply), std::move(ending), call.now);
 }
 
 std::optional<Problem> Api::Permit(const Call& call, const Match& match) const {
@@ -174,27 +223,34 @@ std::optional<Problem> Api::Permit(const Call& call, const Match& match) const {
                                   : "the role does not allow it"};
 }
 
-std::optional<Problem> Api::ReadBody(Call& call) const {
-  if (call.request.method != "POST" && call.request.method != "PUT") return std::nullopt;
+// A pure function, of the side thread, too.
+Api::Document Api::Read(const HttpRequest& request) {
+  Document document;
+  if (request.Header("idempotency-key") != nullptr) {
+    document.hash = HashOf(request.path + '\n' + request.body);
+  }
+  const bool acts = request.method == "POST" || request.method == "PUT";
   // An empty body is an empty object.
-  if (call.request.body.empty()) return std::nullopt;
-  std::optional<Json> json = ParseJson(call.request.body);
-  if (!json || !json->is_object()) return Problem{"bad-request", "the body is no JSON object"};
-  call.body = std::move(*json);
-  return std::nullopt;
+  document.body =
+      !acts || request.body.empty() ? Json::object() : ParseJson(request.body, kMostValues);
+  if (document.body && !document.body->is_object()) document.body.reset();
+  if (document.body) DecodeLongBase64(*document.body);
+  return document;
 }
 
-Reply Api::Run(Call& call, const Match& match, Ending& ending) {
-  if (auto problem = ReadBody(call)) return std::move(*problem);
+Reply Api::Run(Call& call, const Match& match, Document& document, Ending& ending) {
+  if (!document.body)
+    return Problem{"bad-request", "the body is no JSON object, or a very large one"};
+  call.body = std::move(*document.body);
   if (match.route->query.empty() && !call.request.query.empty()) {
     const std::string& name = call.request.query[0].first;
     return Problem{"bad-request", fmt::format("{}: unknown parameter", TextOf(name)), name};
   }
-  if (auto replayed = Replay(call, ending)) return std::move(*replayed);
+  if (auto replayed = Replay(call, document, ending)) return std::move(*replayed);
   return match.route->handler(call);
 }
 
-std::optional<Reply> Api::Replay(const Call& call, Ending& ending) {
+std::optional<Reply> Api::Replay(const Call& call, const Document& document, Ending& ending) {
   const std::string* const key = call.request.Header("idempotency-key");
   if (key == nullptr || call.request.method != "POST") return std::nullopt;
   if (!GoodKey(*key)) {
@@ -202,13 +258,12 @@ std::optional<Reply> Api::Replay(const Call& call, Ending& ending) {
                          "Idempotency-Key"});
   }
   const std::string whole = call.caller.key() + '\n' + *key;
-  const Sha256 request = HashOf(call.request.path + '\n' + call.request.body);
-  const Idempotency::Entry* const known = idempotency_.Begin(whole, request, call.now);
+  const Idempotency::Entry* const known = idempotency_.Begin(whole, document.hash, call.now);
   if (known == nullptr) {
     ending.key = whole;
     return std::nullopt;
   }
-  if (known->request != request) {
+  if (known->request != document.hash) {
     return Reply(Problem{"idempotency-conflict", "the key was used for another path or body"});
   }
   if (!known->done) return Reply(Problem{"busy", "the first request is still under way"});
@@ -257,6 +312,7 @@ HttpAnswer Api::Finish(Reply reply, Ending ending, Time now) {
   answer.type = std::move(reply.type);
   answer.body = std::move(reply.body);
   answer.lsn = reply.lsn;
+  answer.rest = std::move(reply.rest);
   answer.feed = std::move(reply.feed);
   for (auto& header : CommonHeaders()) answer.headers.push_back(std::move(header));
   answer.headers.emplace_back("X-Request-Id", ending.request_id);

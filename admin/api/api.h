@@ -11,6 +11,7 @@
 #include "admin/api/idempotency.h"
 #include "admin/api/operations.h"
 #include "admin/api/routes.h"
+#include "admin/api/side_thread.h"
 
 namespace gearstalk::api {
 
@@ -40,6 +41,8 @@ class Api {
 
  private:
   class SlicedAnswer;
+  class ReadAnswer;
+  struct Document;
   // What is needed to end a request, when it is answered later.
   struct Ending {
     Caller caller;
@@ -48,16 +51,19 @@ class Api {
     std::string key;  // of idempotency; empty: none
   };
 
-  Reply Run(Call& call, const Match& match, Ending& ending);
+  HttpAnswer Respond(Call& call, const Match& match, std::optional<Problem> problem,
+                     Document document, Ending& ending);
+  Reply Run(Call& call, const Match& match, Document& document, Ending& ending);
   std::optional<Problem> Permit(const Call& call, const Match& match) const;
-  std::optional<Problem> ReadBody(Call& call) const;
-  std::optional<Reply> Replay(const Call& call, Ending& ending);
+  static Document Read(const HttpRequest& request);
+  std::optional<Reply> Replay(const Call& call, const Document& document, Ending& ending);
   HttpAnswer Finish(Reply reply, Ending ending, Time now);
 
   Guard guard_;
   Audit audit_;
   Operations operations_;
   History history_;
+  SideThread side_;
   const Services services_;
   Events events_{services_};
   Idempotency idempotency_;

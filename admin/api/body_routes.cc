@@ -6,12 +6,14 @@
 #include "admin/api/fields.h"
 #include "admin/api/handlers.h"
 #include "admin/api/lookup.h"
+#include "admin/api/side_thread.h"
 
 namespace gearstalk::api {
 namespace {
 
 constexpr std::uint64_t kUsualShown = 65536;       // bytes
 constexpr std::uint64_t kMostShown = kMaxDecoded;  // bytes
+constexpr std::size_t kAtOnce = 4096;              // bytes that are decoded on the loop
 
 // Cut between two characters.
 std::string_view WholeCharacters(std::string_view text) {
@@ -32,6 +34,62 @@ Json TextFor(const Decoded& decoded) {
   return decoded.value.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
+// What a view needs of a job, which may go meanwhile.
+struct Look {
+  JobId id;
+  std::string as;
+  std::size_t size, offset;  // of the body, and of what is shown of it
+  std::string part;          // as much as `limit` lets be shown
+  std::string front;         // as much as is decoded as a whole
+};
+
+// Structured kinds need the whole body; `limit` bounds what is shown of the others.
+std::string View(const Look& look) {
+  const std::string_view front = look.front;
+  std::string_view part = look.part;
+  const Decoded detected = Decode(front.substr(0, kMaxDecoded), "auto");
+  const std::string& kind = look.as == "auto" ? detected.as : look.as;
+  const bool whole = kind != "text" && kind != "hex";
+  if (kind == "text" && look.offset + part.size() < look.size) part = WholeCharacters(part);
+  const Decoded decoded = Decode(whole ? front : part, kind);
+  const std::size_t shown = whole && decoded.ok() ? look.size : part.size();
+  return Dump({{"id", look.id},
+               {"size_bytes", look.size},
+               {"offset", look.offset},
+               {"shown_bytes", shown},
+               {"truncated", look.offset + shown < look.size},
+               {"as", look.as},
+               {"detected", detected.as},
+               {"value", decoded.ok() ? decoded.value : Json()},
+               {"text", TextFor(decoded)},
+               {"error", decoded.ok() ? Json() : Json(decoded.error)}});
+}
+
+// A body in pieces. The job may go meanwhile, and then the answer breaks off.
+class BodyPieces final : public HttpBody {
+ public:
+  static constexpr std::size_t kPiece = 128 * 1024;  // bytes
+
+  BodyPieces(const Engine& engine, JobId id) : engine_(engine), id_(id) {}
+
+  bool Advance(std::string& out) override {
+    const Job* const job = engine_.Find(id_);
+    broken_ = job == nullptr;
+    if (broken_) return false;
+    const std::string_view piece = job->body().substr(sent_, kPiece);
+    out += piece;
+    sent_ += piece.size();
+    return sent_ < job->body().size();
+  }
+  bool broken() const override { return broken_; }
+
+ private:
+  const Engine& engine_;
+  const JobId id_;
+  std::size_t sent_ = 0;
+  bool broken_ = false;
+};
+
 }  // namespace
 
 Reply GetBody(Call& call) {
@@ -39,7 +97,11 @@ Reply GetBody(Call& call) {
   if (job == nullptr) return NoJob();
   Reply reply;
   reply.type = "application/octet-stream";
-  reply.body = job->body();
+  if (job->body().size() <= BodyPieces::kPiece) {
+    reply.body = job->body();
+  } else {
+    reply.rest = std::make_unique<BodyPieces>(call.engine(), job->id());
+  }
   return std::move(reply)
       .With("Content-Disposition", fmt::format("attachment; filename=\"job-{}.bin\"", job->id()))
       .With("Content-Security-Policy", "sandbox");
@@ -56,25 +118,19 @@ Reply ViewBody(Call& call) {
   const Job* const job = JobOf(call);
   if (job == nullptr) return NoJob();
   const std::string_view body = job->body();
-  std::string_view part = body.substr(std::min<std::size_t>(offset, body.size()), limit);
-  // Structured kinds need the whole body; `limit` bounds what is shown of the others.
-  const Decoded detected = Decode(body.substr(0, kMaxDecoded), "auto");
-  const std::string& kind = as == "auto" ? detected.as : as;
-  const bool whole = kind != "text" && kind != "hex";
-  if (kind == "text" && offset + part.size() < body.size()) part = WholeCharacters(part);
-  const Decoded decoded = Decode(whole ? body.substr(0, kMaxDecoded + 1) : part, kind);
-  if (whole && decoded.ok()) part = body;
-  const Json& value = decoded.value;
-  return Reply::Of({{"id", job->id()},
-                    {"size_bytes", body.size()},
-                    {"offset", offset},
-                    {"shown_bytes", part.size()},
-                    {"truncated", offset + part.size() < body.size()},
-                    {"as", as},
-                    {"detected", detected.as},
-                    {"value", decoded.ok() ? value : Json()},
-                    {"text", TextFor(decoded)},
-                    {"error", decoded.ok() ? Json() : Json(decoded.error)}});
+  Look look{.id = job->id(),
+            .as = as,
+            .size = body.size(),
+            .offset = offset,
+            .part = std::string(body.substr(std::min<std::size_t>(offset, body.size()), limit)),
+            .front = std::string(body.substr(0, kMaxDecoded + 1))};
+  if (body.size() <= kAtOnce) {
+    Reply reply;
+    reply.body = View(look);
+    return reply;
+  }
+  return Reply(std::make_unique<SideTask>(call.services.side,
+                                          [look = std::move(look)] { return View(look); }));
 }
 
 }  // namespace gearstalk::api

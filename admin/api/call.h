@@ -24,13 +24,14 @@ class Events;
 class Guard;
 class History;
 class Operations;
+class SideThread;
 struct Reply;
 
 // A question that takes several slices. It outlives the call that began it.
 class Task {
  public:
   virtual ~Task() = default;
-  // One slice, below a millisecond. Nothing: there is more to do.
+  // One slice. Nothing: there is more to do.
   virtual std::optional<Reply> Advance(Time now) = 0;
 };
 
@@ -65,6 +66,7 @@ struct Reply {
   Lsn lsn = 0;  // leaves when this is durable
   std::optional<Problem> problem;
   std::unique_ptr<Task> task;
+  std::unique_ptr<HttpBody> rest;  // what comes behind `body`
   std::unique_ptr<HttpFeed> feed;
   std::optional<std::uint64_t> count;  // of an act, for the audit
 };
@@ -89,6 +91,7 @@ struct Services {
   Operations& operations;
   History& history;
   Events& events;
+  SideThread& side;
 };
 
 // One request, understood and allowed.

@@ -7,8 +7,8 @@
 namespace gearstalk::api {
 namespace {
 
-constexpr int kSlice = 256;  // connections looked at
-constexpr int kRendered = 64;
+constexpr int kSlice = 128;   // connections looked at
+constexpr int kRendered = 4;  // connections told
 
 struct ConnectionFilter {
   std::string role, protocol, tube, address;

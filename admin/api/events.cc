@@ -19,6 +19,8 @@ namespace {
 
 constexpr std::size_t kTooMuch = 256 * 1024;  // bytes unread, at which ticks are left out
 constexpr int kPingEvery = 5;                 // ticks
+constexpr std::size_t kLookedAt = 32;         // tubes in a slice
+constexpr int kTold = 2;
 
 // What changes when something happens to a tube, but not with time alone.
 std::size_t FingerprintOf(const Engine& engine, const Tube& tube) {
@@ -71,25 +73,40 @@ class Feed final : public HttpFeed {
     sink_->Send(fmt::format("id: {}\nevent: {}\ndata: {}\n\n", events_.NextId(), event, data));
   }
 
-  // Its turn of this second.
-  void Serve(Time now, const std::string& server) {
-    if (!events_.services_.guard.Lasts(caller_, now)) return sink_->End();
-    if (++ticks_ % kPingEvery == 0 && sink_->Waiting() <= kTooMuch) sink_->Send(": ping\n\n");
-    if (topics_.server) Send("server", server);
-    if (!topics_.tube) return;
+  // A part of its turn of this second. True: there is more of it.
+  bool Serve(Time now, const std::string& server) {
+    if (tube_ == 0 && !BeginTurn(now, server)) return false;
     const Engine& engine = events_.services_.engine;
-    for (std::size_t i = 0; i < topics_.tubes.size(); ++i) ServeTube(engine, i, now);
+    int told = 0;
+    const std::size_t end = std::min(tube_ + kLookedAt, topics_.tubes.size());
+    while (tube_ < end && told < kTold) told += ServeTube(engine, tube_++, now) ? 1 : 0;
+    if (tube_ < topics_.tubes.size()) return true;
+    tube_ = 0;
+    return false;
   }
 
  private:
-  void ServeTube(const Engine& engine, std::size_t place, Time now) {
+  // Whether there are tubes to look at.
+  bool BeginTurn(Time now, const std::string& server) {
+    if (!events_.services_.guard.Lasts(caller_, now)) {
+      sink_->End();
+      return false;
+    }
+    if (++ticks_ % kPingEvery == 0 && sink_->Waiting() <= kTooMuch) sink_->Send(": ping\n\n");
+    if (topics_.server) Send("server", server);
+    return topics_.tube;
+  }
+
+  // Whether it was told.
+  bool ServeTube(const Engine& engine, std::size_t place, Time now) {
     const std::string& name = topics_.tubes[place];
     const Tube* const tube = engine.FindTube(name);
     const std::size_t print = tube == nullptr ? 0 : FingerprintOf(engine, *tube);
-    if (std::exchange(prints_[place], print) == print) return;
+    if (std::exchange(prints_[place], print) == print) return false;
     const Json object = tube == nullptr ? Json{{"ref", RefOf(name)}, {"gone", true}}
                                         : TubeObject(engine, *tube, now);
     Send("tube", Dump(object));
+    return true;
   }
 
   Events& events_;
@@ -97,6 +114,7 @@ class Feed final : public HttpFeed {
   const Events::Topics topics_;
   HttpSink* sink_ = nullptr;
   std::vector<std::optional<std::size_t>> prints_;  // of each tube when it was told
+  std::size_t tube_ = 0;                            // that is looked at next
   int ticks_ = 0;
 };
 
@@ -186,8 +204,9 @@ Time Events::Tick(Time now) {
 bool Events::RunSlice(Time now) {
   if (turn_.empty()) return false;
   Feed* const feed = turn_.back();
-  turn_.pop_back();
-  feed->Serve(now, server_);
+  // It may end with that.
+  const bool more = feed->Serve(now, server_);
+  if (!more) std::erase(turn_, feed);
   return !turn_.empty();
 }
 

@@ -18,15 +18,9 @@ Fields Fields::OfQuery(const HttpRequest::Pairs& query) {
   return fields;
 }
 
-Fields Fields::OfObject(const Json& object) {
+Fields Fields::OfObject(Json&& object) {
   Fields fields;
-  for (const auto& [name, value] : object.items()) {
-    if (!value.is_null()) {
-      fields.values_.emplace(name, value);
-    } else {
-      fields.values_.emplace(name, Json());
-    }
-  }
+  for (auto& [name, value] : object.items()) fields.values_.emplace(name, std::move(value));
   return fields;
 }
 
@@ -53,6 +47,12 @@ std::optional<std::string> Fields::Text(std::string_view name) {
   if (const auto* text = value->get_ptr<const Json::string_t*>()) return *text;
   Fail(name, "expected a text");
   return std::nullopt;
+}
+
+std::optional<std::string> Fields::TakeText(std::string_view name) {
+  const Json* const value = Find(name);
+  if (value == nullptr || !value->is_string()) return Text(name);
+  return std::move(values_.find(name)->second.get_ref<Json::string_t&>());
 }
 
 std::optional<std::uint64_t> Fields::Integer(std::string_view name, std::uint64_t least,
@@ -144,7 +144,7 @@ std::vector<std::string> Fields::Words(std::string_view name,
 }
 
 std::optional<std::string> Fields::Bytes(const std::string& name) {
-  std::optional<std::string> bytes = Text(name);
+  std::optional<std::string> bytes = TakeText(name);
   const std::optional<std::string> encoded = Text(name + "_base64");
   if (!encoded) return bytes;
   if (bytes) Fail(name + "_base64", fmt::format("cannot be given beside {}", name));

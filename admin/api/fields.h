@@ -20,11 +20,14 @@ namespace gearstalk::api {
 class Fields {
  public:
   static Fields OfQuery(const HttpRequest::Pairs& query);
-  // null is as good as left out.
-  static Fields OfObject(const Json& object);
+  // null is as good as left out. The second form takes the values out of the object.
+  static Fields OfObject(const Json& object) { return OfObject(Json(object)); }
+  static Fields OfObject(Json&& object);
 
   bool Has(std::string_view name);
   std::optional<std::string> Text(std::string_view name);
+  // The same, and leaves nothing behind: for what is long.
+  std::optional<std::string> TakeText(std::string_view name);
   std::optional<std::uint64_t> Integer(std::string_view name, std::uint64_t least,
                                        std::uint64_t most);
   std::uint64_t IntegerOr(std::string_view name, std::uint64_t least, std::uint64_t most,

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -68,7 +69,8 @@ class History final : public SliceWork {
     std::optional<std::string> tube;
     std::size_t points = 360;
   };
-  Json Read(const Query& query, Time now) const;
+  // Makes the JSON text of what there is now, on any thread.
+  std::function<std::string()> Read(Query query, Time now) const;
 
   // null: nothing was measured yet.
   Json LagP99() const;

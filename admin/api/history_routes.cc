@@ -5,6 +5,7 @@
 #include "admin/api/history.h"
 #include "admin/api/lookup.h"
 #include "admin/api/names.h"
+#include "admin/api/side_thread.h"
 
 namespace gearstalk::api {
 namespace {
@@ -48,7 +49,8 @@ Reply GetHistory(Call& call) {
     const bool seen = call.caller.grant.Sees(*query.tube);
     if (!seen || call.engine().FindTube(*query.tube) == nullptr) return NoTube();
   }
-  return Reply::Of(call.services.history.Read(query, call.now));
+  return Reply(std::make_unique<SideTask>(call.services.side,
+                                          call.services.history.Read(std::move(query), call.now)));
 }
 
 }  // namespace gearstalk::api

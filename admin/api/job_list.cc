@@ -64,9 +64,10 @@ class JobList final : public Task {
         walk_(engine, query_.filter, query_.grant, place) {}
 
   std::optional<Reply> Advance(Time now) override {
+    std::uint64_t told = 0;
     walk_.Slice(now, query_.max_scan - walk_.scanned(), [&](const Job& job) {
       page_.Add(JobObject(engine_, job, now, query_.preview));
-      return page_.size < query_.limit;
+      return page_.size < query_.limit && ++told < JobWalk::kRendered;
     });
     const bool spent = walk_.scanned() >= query_.max_scan || walk_.body_bytes() >= kPageBodies;
     if (!walk_.ended() && page_.size < query_.limit && !spent) return std::nullopt;
@@ -96,6 +97,7 @@ class ReservedList final : public Task {
         walk_(engine, query_.filter, query_.grant, JobWalk::Begin(engine, query_.filter)) {}
 
   std::optional<Reply> Advance(Time now) override {
+    if (page_) return Tell(now);
     walk_.Slice(now, UINT64_MAX, [&](const Job& job) {
       const Time left = engine_.TimeLeft(now, job);
       first_.emplace_back(left == 0 ? kNever : now + left, job.id());
@@ -108,23 +110,30 @@ class ReservedList final : public Task {
     });
     const bool spent = walk_.scanned() >= query_.max_scan || walk_.body_bytes() >= kPageBodies;
     if (!walk_.ended() && !spent) return std::nullopt;
-    Page page;
-    page.scanned = walk_.scanned();
-    page.complete = walk_.ended();
+    page_.emplace();
+    page_->scanned = walk_.scanned();
+    page_->complete = walk_.ended();
     std::sort_heap(first_.begin(), first_.end());
-    for (const auto& [ends, id] : first_) {
-      const Job* const job = engine_.Find(id);
-      if (job == nullptr || job->state() != JobState::kReserved) continue;
-      page.Add(JobObject(engine_, *job, now, query_.preview));
-    }
-    return FinishPage(engine_, query_, page, walk_.place().as_of);
+    return std::nullopt;
   }
 
  private:
+  std::optional<Reply> Tell(Time now) {
+    for (std::uint64_t told = 0; at_ < first_.size(); ++at_) {
+      if (told++ == JobWalk::kRendered) return std::nullopt;
+      const Job* const job = engine_.Find(first_[at_].second);
+      if (job == nullptr || job->state() != JobState::kReserved) continue;
+      page_->Add(JobObject(engine_, *job, now, query_.preview));
+    }
+    return FinishPage(engine_, query_, *page_, walk_.place().as_of);
+  }
+
   const Engine& engine_;
   const JobQuery query_;
   JobWalk walk_;
-  std::vector<std::pair<Time, JobId>> first_;  // a heap, the last of them in front
+  std::vector<std::pair<Time, JobId>> first_;  // a heap, the last of them in front; sorted to tell
+  std::optional<Page> page_;                   // when all are found
+  std::size_t at_ = 0;                         // that is told next
 };
 
 // In the order in which they leave, of the first ones: those that match, in slices if their bodies

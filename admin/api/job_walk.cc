@@ -23,7 +23,6 @@ bool JobWalk::NoneLeft() const { return place_.left == 0 && place_.moves == engi
 
 void JobWalk::Slice(Time now, std::uint64_t most, const std::function<bool(const Job&)>& visit) {
   std::uint64_t budget = kBodyBytes;
-  std::uint64_t matches = 0;
   ended_ = NoneLeft();
   for (std::uint64_t steps = std::min(most, kSteps); steps > 0 && !ended_; --steps) {
     const Job* const job = engine_.NextJob(place_.after);
@@ -45,7 +44,7 @@ void JobWalk::Slice(Time now, std::uint64_t most, const std::function<bool(const
     ++scanned_;
     if (there && place_.left > 0 && place_.left != UINT64_MAX) --place_.left;
     ended_ = NoneLeft() || place_.after == place_.as_of;
-    if (match && (!visit(*job) || ++matches == kRendered)) return;
+    if (match && !visit(*job)) return;
     if (budget == 0) return;
   }
 }

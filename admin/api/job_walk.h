@@ -13,9 +13,9 @@ namespace gearstalk::api {
 // may come, go and change between two slices.
 class JobWalk {
  public:
-  static constexpr std::uint64_t kSteps = 1000;            // jobs looked at in a slice
-  static constexpr std::uint64_t kBodyBytes = 256 * 1024;  // of bodies read in a slice
-  static constexpr std::uint64_t kRendered = 64;           // matches in a slice
+  static constexpr std::uint64_t kSteps = 128;            // jobs looked at in a slice
+  static constexpr std::uint64_t kBodyBytes = 32 * 1024;  // of bodies read in a slice
+  static constexpr std::uint64_t kRendered = 4;           // jobs told in a slice
 
   // Where it stands; what a cursor holds.
   struct Place {
@@ -30,7 +30,7 @@ class JobWalk {
       : engine_(engine), filter_(std::move(filter)), grant_(std::move(grant)), place_(place) {}
 
   // One slice, of `most` jobs at most. `visit` is called with each match, may change the job, and
-  // returns whether to go on.
+  // returns whether the slice goes on.
   void Slice(Time now, std::uint64_t most, const std::function<bool(const Job&)>& visit);
 
   // Whether there is nothing behind.

@@ -32,12 +32,16 @@ std::string Encode(std::string_view bytes, std::string_view alphabet, bool pad) 
   return text;
 }
 
-int Digit(char c) {
-  if (c == '+' || c == '-') return 62;
-  if (c == '/' || c == '_') return 63;
-  const std::size_t at = kStandard.find(c);
-  return at == std::string_view::npos ? -1 : static_cast<int>(at);
-}
+constexpr std::uint8_t kNoDigit = 64;
+
+constexpr std::array<std::uint8_t, 256> kDigits = [] {
+  std::array<std::uint8_t, 256> digits{};
+  digits.fill(kNoDigit);
+  for (const std::string_view alphabet : {kStandard, kUrl}) {
+    for (std::uint8_t i = 0; i < kNoDigit; ++i) digits[static_cast<std::uint8_t>(alphabet[i])] = i;
+  }
+  return digits;
+}();
 
 }  // namespace
 
@@ -56,15 +60,20 @@ std::string Dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::optional<Json> ParseJson(std::string_view text) {
-  bool deep = false;
-  const auto watch = [&deep](int depth, Json::parse_event_t, Json&) {
-    deep = deep || depth > kDeepest;
-    return !deep;
+std::optional<Json> ParseJson(std::string_view text, std::size_t most) {
+  bool large = false;
+  std::size_t events = 0;
+  const auto watch = [&](int depth, Json::parse_event_t event, Json&) {
+    const bool begins = event == Json::parse_event_t::value ||
+                        event == Json::parse_event_t::object_start ||
+                        event == Json::parse_event_t::array_start;
+    events += begins ? 1 : 0;
+    large = large || depth > kDeepest || events > most;
+    return !large;
   };
   // A parser that recurses not, but what it makes is destroyed recursively.
   Json json = Json::parse(text, watch, /*allow_exceptions=*/false);
-  if (json.is_discarded() || deep) return std::nullopt;
+  if (json.is_discarded() || large) return std::nullopt;
   return json;
 }
 
@@ -84,18 +93,35 @@ std::optional<std::string> Base64Decode(std::string_view text) {
   while (!text.empty() && text.back() == '=') text.remove_suffix(1);
   if (text.size() % 4 == 1) return std::nullopt;
   std::string bytes;
+  bytes.reserve(text.size() * 3 / 4);
   std::uint32_t bits = 0;
   int held = 0;
   for (const char c : text) {
-    const int digit = Digit(c);
-    if (digit < 0) return std::nullopt;
-    bits = bits << 6 | static_cast<std::uint32_t>(digit);
+    const std::uint8_t digit = kDigits[static_cast<std::uint8_t>(c)];
+    if (digit == kNoDigit) return std::nullopt;
+    bits = bits << 6 | digit;
     held += 6;
     if (held < 8) continue;
     held -= 8;
-    bytes += static_cast<char>(bits >> held & 0xFF);
+    bytes.push_back(static_cast<char>(bits >> held & 0xFF));
   }
   return bytes;
+}
+
+void DecodeLongBase64(Json& object) {
+  constexpr std::size_t kLong = 4096;  // bytes
+  constexpr std::string_view kEnd = "_base64";
+  for (auto& [name, value] : object.get_ref<Json::object_t&>()) {
+    const auto* const text = value.get_ptr<const Json::string_t*>();
+    if (text == nullptr || text->size() < kLong || !name.ends_with(kEnd)) continue;
+    const std::string full = name;
+    const std::string plain = full.substr(0, full.size() - kEnd.size());
+    std::optional<std::string> decoded = Base64Decode(*text);
+    if (!decoded || object.contains(plain)) continue;
+    object.erase(full);
+    object[plain] = std::move(*decoded);
+    return DecodeLongBase64(object);
+  }
 }
 
 }  // namespace gearstalk::api

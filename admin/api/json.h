@@ -18,8 +18,8 @@ std::string TextOf(std::string_view bytes);
 
 // Not a byte more than needed; what is not UTF-8 becomes U+FFFD.
 std::string Dump(const Json& json);
-// Nothing: it is none, or deeper than 128.
-std::optional<Json> ParseJson(std::string_view text);
+// Nothing: it is none, deeper than 128, or of more than `most` values.
+std::optional<Json> ParseJson(std::string_view text, std::size_t most = SIZE_MAX);
 
 inline double Seconds(Time span) {
   return static_cast<double>(span) / static_cast<double>(kSecond);
@@ -32,5 +32,7 @@ std::string Base64Url(std::string_view bytes);
 std::string Base64(std::string_view bytes);
 // Either alphabet, with or without padding; nothing: it is none.
 std::optional<std::string> Base64Decode(std::string_view text);
+// Long members X_base64 of an object become X, the bytes themselves, where there is no X.
+void DecodeLongBase64(Json& object);
 
 }  // namespace gearstalk::api

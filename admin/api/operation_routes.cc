@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "admin/api/fields.h"
 #include "admin/api/handlers.h"
 #include "admin/api/lookup.h"
@@ -9,6 +11,7 @@
 namespace gearstalk::api {
 namespace {
 
+constexpr std::size_t kMaxFilter = 16 * 1024;  // bytes of JSON
 constexpr Time kWaitsForCount = 2 * kSecond;
 
 Problem NoOperation() { return {"not-found", "there is no such operation"}; }
@@ -47,6 +50,40 @@ class CountWait final : public Task {
   const Time until_;
 };
 
+// Newest first.
+class OperationPage final : public Task {
+ public:
+  OperationPage(const Operations& operations, Caller caller, std::uint64_t limit, std::string query,
+                std::uint64_t before)
+      : all_(operations.all()),
+        caller_(std::move(caller)),
+        query_(std::move(query)),
+        before_(before) {
+    page_.limit = limit;
+  }
+
+  std::optional<Reply> Advance(Time) override {
+    const auto next = std::find_if(all_.rbegin(), all_.rend(),
+                                   [this](const auto& each) { return each->id() < before_; });
+    if (next == all_.rend()) return page_.Finish();
+    const Operation& operation = **next;
+    before_ = operation.id();
+    ++page_.scanned;
+    if (!Sees(caller_, operation)) return std::nullopt;
+    page_.Add(operation.Object());
+    if (page_.size < page_.limit) return std::nullopt;
+    if (std::next(next) != all_.rend()) page_.next = Cursor{{before_}, ""}.Encode(query_);
+    return page_.Finish();
+  }
+
+ private:
+  const std::deque<std::unique_ptr<Operation>>& all_;
+  const Caller caller_;
+  const std::string query_;
+  std::uint64_t before_;  // ids to come are lower
+  Page page_;
+};
+
 std::optional<Operation::Action> ActionNamed(std::string_view name) {
   using enum Operation::Action;
   for (const auto action : {kDelete, kKick, kBury, kRelease, kMove, kCopy}) {
@@ -59,23 +96,13 @@ std::optional<Operation::Action> ActionNamed(std::string_view name) {
 
 Reply ListOperations(Call& call) {
   Fields fields = Fields::OfQuery(call.request.query);
-  Page page;
-  page.limit = fields.IntegerOr("limit", 1, kMaxPage, kUsualPage);
-  const std::string query = QueryOf(call.request);
+  const auto limit = fields.IntegerOr("limit", 1, kMaxPage, kUsualPage);
+  std::string query = QueryOf(call.request);
   const auto cursor = CursorOf(fields, query, 1);
   if (!fields.Finish()) return fields.problem();
-  const auto& all = call.services.operations.all();
-  for (auto each = all.rbegin(); each != all.rend(); ++each) {
-    ++page.scanned;
-    const Operation& operation = **each;
-    if (cursor && operation.id() >= cursor->numbers[0]) continue;
-    if (!Sees(call.caller, operation)) continue;
-    page.Add(operation.Object());
-    if (page.size < page.limit) continue;
-    if (std::next(each) != all.rend()) page.next = Cursor{{operation.id()}, ""}.Encode(query);
-    break;
-  }
-  return page.Finish();
+  return Reply(std::make_unique<OperationPage>(call.services.operations, call.caller, limit,
+                                               std::move(query),
+                                               cursor ? cursor->numbers[0] : UINT64_MAX));
 }
 
 Reply BeginOperation(Call& call) {
@@ -87,6 +114,8 @@ Reply BeginOperation(Call& call) {
   if (fields.ok() && !action) fields.Fail("action", "is needed");
   if (fields.ok() && told == nullptr) fields.Fail("filter", "is needed");
   if (fields.ok() && !told->is_object()) fields.Fail("filter", "expected an object");
+  // It is kept, logged, and told each second.
+  if (fields.ok() && Dump(*told).size() > kMaxFilter) fields.Fail("filter", "is too long");
   if (action == Operation::Action::kMove && !to) fields.Fail("to", "is needed to move");
   const bool takes_to = action == Operation::Action::kMove || action == Operation::Action::kCopy;
   if (to && !takes_to) fields.Fail("to", "is for move and copy");

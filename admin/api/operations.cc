@@ -10,6 +10,8 @@
 namespace gearstalk::api {
 namespace {
 
+constexpr int kActs = 16;  // in a slice
+constexpr std::uint64_t kPartOfJournal = 8;
 constexpr std::string_view kActions[] = {"delete", "kick", "bury", "release", "move", "copy"};
 constexpr std::string_view kAuditActions[] = {"job.delete",  "job.kick", "job.bury",
                                               "job.release", "job.move", "job.copy"};
@@ -35,7 +37,14 @@ Operation::Operation(Engine& engine, Audit& audit, std::uint64_t id, Order order
       created_(now),
       changed_(now) {}
 
+// Clients wait when more waits to be written than the journal says: an operation does long before.
+bool Operation::JournalIsBehind() const {
+  const Journal& journal = engine_.journal();
+  return journal.WaitingBytes() > journal.MostWaiting() / kPartOfJournal;
+}
+
 bool Operation::RunSlice(Time now) {
+  if (state_ == State::kRunning && JournalIsBehind()) return true;
   ++version_;
   if (state_ == State::kCounting) Count(now);
   if (state_ == State::kRunning) Act(now);
@@ -66,7 +75,11 @@ void Operation::Confirm(const Caller& caller, std::string_view request_id, Time 
 }
 
 void Operation::Act(Time now) {
+  int acts = 0;
+  std::size_t bytes = 0;  // of jobs that are copied, or written anew
   walk_->Slice(now, UINT64_MAX, [&](const Job& job) {
+    const bool whole = order_.action == Action::kMove || order_.action == Action::kCopy;
+    bytes += whole ? job.body().size() : 0;
     switch (const Code code = Apply(job, now); code) {
       case Code::kOk:
         ++done_;
@@ -77,7 +90,8 @@ void Operation::Act(Time now) {
       default:
         NoteRefusal(code, now);
     }
-    return state_ == State::kRunning && done_ + skipped_ + failed_ < count_;
+    return state_ == State::kRunning && done_ + skipped_ + failed_ < count_ && ++acts < kActs &&
+           bytes < JobWalk::kBodyBytes;
   });
   scanned_ = walk_->scanned();
   const bool all = done_ + skipped_ + failed_ >= count_ || walk_->ended();

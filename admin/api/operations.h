@@ -58,6 +58,7 @@ class Operation final : public SliceWork {
  private:
   void Count(Time now);
   void Act(Time now);
+  bool JournalIsBehind() const;
   Code Apply(const Job& job, Time now);
   void NoteRefusal(Code code, Time now);
   void Record(std::string_view result, std::uint64_t count, Time now);

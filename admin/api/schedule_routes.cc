@@ -20,44 +20,69 @@ Json ScheduleObject(const RunningSchedule& schedule) {
           {"enabled", !schedule.off}};
 }
 
-bool Sees(const Call& call, const RunningSchedule& schedule) {
-  return schedule.configured && call.caller.grant.Sees(schedule.entry.tube);
+bool Sees(const Grant& grant, const RunningSchedule& schedule) {
+  return schedule.configured && grant.Sees(schedule.entry.tube);
 }
 
 // The one that the path names.
 const RunningSchedule* ScheduleOf(Call& call) {
   const std::string name = NameOfRef(call.arguments[0]).value_or("");
   const RunningSchedule* const schedule = call.engine().schedules().Find(name);
-  if (schedule == nullptr || !Sees(call, *schedule)) return nullptr;
+  if (schedule == nullptr || !Sees(call.caller.grant, *schedule)) return nullptr;
   call.act.tube = schedule->entry.tube;
   call.act.filter = Dump({{"schedule", TextOf(name)}});
   return schedule;
 }
 
+// By name.
+class SchedulePage final : public Task {
+ public:
+  SchedulePage(const Schedules& schedules, Grant grant, std::uint64_t limit, std::string query,
+               std::string after)
+      : all_(schedules.all()),
+        grant_(std::move(grant)),
+        query_(std::move(query)),
+        after_(std::move(after)) {
+    page_.limit = limit;
+  }
+
+  std::optional<Reply> Advance(Time) override {
+    auto at = all_.upper_bound(after_);
+    for (int looked = 0; looked < kLookedAt; ++looked, ++at) {
+      if (at == all_.end()) return page_.Finish();
+      if (page_.size == page_.limit) {
+        page_.next = Cursor{{}, after_}.Encode(query_);
+        return page_.Finish();
+      }
+      ++page_.scanned;
+      after_ = at->first;
+      if (Sees(grant_, *at->second)) page_.Add(ScheduleObject(*at->second));
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static constexpr int kLookedAt = 8;  // in a slice
+
+  const Schedules::Map& all_;
+  const Grant grant_;
+  const std::string query_;
+  std::string after_;
+  Page page_;
+};
+
 Problem NoSchedule() { return {"not-found", "there is no such schedule"}; }
 
 }  // namespace
 
-// There are 1,000 at most.
 Reply ListSchedules(Call& call) {
   Fields fields = Fields::OfQuery(call.request.query);
-  Page page;
-  page.limit = fields.IntegerOr("limit", 1, kMaxPage, kUsualPage);
-  const std::string query = QueryOf(call.request);
+  const auto limit = fields.IntegerOr("limit", 1, kMaxPage, kUsualPage);
+  std::string query = QueryOf(call.request);
   const auto cursor = CursorOf(fields, query, 0);
   if (!fields.Finish()) return fields.problem();
-  const Schedules::Map& all = call.engine().schedules().all();
-  std::string last;
-  for (auto at = cursor ? all.upper_bound(cursor->text) : all.begin(); at != all.end(); ++at) {
-    if (page.size == page.limit) {
-      page.next = Cursor{{}, last}.Encode(query);
-      break;
-    }
-    ++page.scanned;
-    last = at->first;
-    if (Sees(call, *at->second)) page.Add(ScheduleObject(*at->second));
-  }
-  return page.Finish();
+  return Reply(std::make_unique<SchedulePage>(call.engine().schedules(), call.caller.grant, limit,
+                                              std::move(query), cursor ? cursor->text : ""));
 }
 
 Reply RunSchedule(Call& call) {

@@ -7,6 +7,43 @@
 #include "admin/api/server_object.h"
 
 namespace gearstalk::api {
+namespace {
+
+// Newest first. What is forgotten meanwhile is left out.
+class AuditPage final : public Task {
+ public:
+  AuditPage(const Audit& audit, std::uint64_t limit, std::string query, std::uint64_t before)
+      : entries_(audit.entries()), query_(std::move(query)), before_(before) {
+    page_.limit = limit;
+  }
+
+  std::optional<Reply> Advance(Time) override {
+    for (std::uint64_t told = 0; told < kTold; ++told) {
+      // Their ids have no gaps.
+      const std::uint64_t first = entries_.empty() ? before_ : entries_.front().id;
+      if (before_ <= first) return page_.Finish();
+      const std::size_t behind = std::min<std::uint64_t>(before_ - first, entries_.size());
+      const Audit::Entry& entry = entries_[behind - 1];
+      before_ = entry.id;
+      ++page_.scanned;
+      page_.Add(ObjectOf(entry));
+      if (page_.size < page_.limit) continue;
+      if (entry.id > first) page_.next = Cursor{{entry.id}, ""}.Encode(query_);
+      return page_.Finish();
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static constexpr std::uint64_t kTold = 4;  // in a slice
+
+  const std::deque<Audit::Entry>& entries_;
+  const std::string query_;
+  std::uint64_t before_;  // ids to come are lower
+  Page page_;
+};
+
+}  // namespace
 
 Reply GetServer(Call& call) {
   return Reply::Of(ServerObject(call.engine(), call.services.connections, call.services.host,
@@ -46,22 +83,12 @@ Reply StepDown(Call& call) {
 
 Reply GetAudit(Call& call) {
   Fields fields = Fields::OfQuery(call.request.query);
-  Page page;
-  page.limit = fields.IntegerOr("limit", 1, kMaxPage, kUsualPage);
-  const std::string query = QueryOf(call.request);
+  const auto limit = fields.IntegerOr("limit", 1, kMaxPage, kUsualPage);
+  std::string query = QueryOf(call.request);
   const auto cursor = CursorOf(fields, query, 1);
   if (!fields.Finish()) return fields.problem();
-  const auto& entries = call.services.audit.entries();
-  const std::uint64_t before = cursor ? cursor->numbers[0] : UINT64_MAX;
-  for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
-    ++page.scanned;
-    if (entry->id >= before) continue;
-    page.Add(ObjectOf(*entry));
-    if (page.size < page.limit) continue;
-    if (std::next(entry) != entries.rend()) page.next = Cursor{{entry->id}, ""}.Encode(query);
-    break;
-  }
-  return page.Finish();
+  return Reply(std::make_unique<AuditPage>(call.services.audit, limit, std::move(query),
+                                           cursor ? cursor->numbers[0] : UINT64_MAX));
 }
 
 }  // namespace gearstalk::api

@@ -8,7 +8,8 @@
 namespace gearstalk::api {
 namespace {
 
-constexpr int kSlice = 512;  // held jobs looked at, or ended
+constexpr int kSlice = 64;  // held jobs looked at, or ended
+constexpr int kTold = 8;    // transfers told
 
 Json TransferObject(const std::string& name, const transfer::Mark& mark, std::uint64_t held) {
   return {{"name", TextOf(name)},        {"ref", RefOf(name)},
@@ -29,9 +30,13 @@ class TransferList final : public Task {
   }
 
   std::optional<Reply> Advance(Time) override {
+    if (counted_) return List();
     for (int i = 0; i < kSlice; ++i) {
       const Transfers::Held* const held = transfers_.NextHeld(last_);
-      if (held == nullptr) return List();
+      if (held == nullptr) {
+        counted_ = true;
+        return std::nullopt;
+      }
       last_ = held->record.values().id;
       ++held_[held->transfer];
     }
@@ -39,18 +44,20 @@ class TransferList final : public Task {
   }
 
  private:
-  Reply List() {
-    std::string last = name_;
-    while (const transfer::Mark* const mark = transfers_.NextMark(name_)) {
+  std::optional<Reply> List() {
+    for (int told = 0; told < kTold; ++told) {
+      std::string name = name_;
+      const transfer::Mark* const mark = transfers_.NextMark(name);
+      if (mark == nullptr) return page_.Finish();
       if (page_.size == page_.limit) {
-        page_.next = Cursor{{}, last}.Encode(query_);
-        break;
+        page_.next = Cursor{{}, name_}.Encode(query_);
+        return page_.Finish();
       }
-      last = name_;
+      name_ = std::move(name);
       ++page_.scanned;
       page_.Add(TransferObject(name_, *mark, held_[name_]));
     }
-    return page_.Finish();
+    return std::nullopt;
   }
 
   const Transfers& transfers_;
@@ -58,6 +65,7 @@ class TransferList final : public Task {
   std::string name_;
   std::map<std::string, std::uint64_t> held_;
   JobId last_ = 0;
+  bool counted_ = false;
   Page page_;
 };
 

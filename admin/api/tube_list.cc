@@ -11,8 +11,8 @@
 namespace gearstalk::api {
 namespace {
 
-constexpr std::size_t kSlice = 256;    // tubes looked at
-constexpr std::size_t kRendered = 64;  // tubes told
+constexpr std::size_t kSlice = 128;   // tubes looked at
+constexpr std::size_t kRendered = 4;  // tubes told
 // Of the tubes shown, in a cursor, which has to fit into the head of a request.
 constexpr std::size_t kMostShown = 4500;  // bytes
 

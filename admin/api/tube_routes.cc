@@ -46,7 +46,7 @@ class KickTask final : public Task {
   }
 
  private:
-  static constexpr std::uint64_t kSlice = 256;  // jobs
+  static constexpr std::uint64_t kSlice = 32;  // jobs
 
   Engine& engine_;
   const std::string tube_;
@@ -158,7 +158,7 @@ Reply KickTube(Call& call) {
 }
 
 Reply PutJob(Call& call) {
-  Fields fields = Fields::OfObject(call.body);
+  Fields fields = Fields::OfObject(std::move(call.body));
   const auto body = fields.Bytes("body");
   if (fields.ok() && !body) fields.Fail("body", "is needed, or body_base64");
   const auto unique = fields.Text("unique").value_or("");

@@ -18,6 +18,8 @@ class HttpBody {
   virtual ~HttpBody() = default;
   // Appends the next slice to `out`, which may be nothing. False: that was the last.
   virtual bool Advance(std::string& out) = 0;
+  // There is no rest any more: the connection ends before the answer does.
+  virtual bool broken() const { return false; }
 };
 
 struct HttpAnswer;

@@ -47,6 +47,7 @@ bool HttpConnection::Overdue(Time now) const {
     case State::kReading:
       if (!parser_.begun()) return now - active_at_ > limits.idle;
       return now - request_since_ > limits.request || now - active_at_ > limits.idle;
+    case State::kQueued:
     case State::kTask:
     case State::kHeld:
       return false;
@@ -91,7 +92,9 @@ void HttpConnection::OnEvent(short what) {
   eof_ = true;
   keep_alive_ = false;
   if (ended && state_ == State::kReading && Waiting() > 0) state_ = State::kSending;
-  if (!ended || (state_ != State::kSending && state_ != State::kHeld)) Close();
+  const bool answered =
+      state_ == State::kQueued || state_ == State::kSending || state_ == State::kHeld;
+  if (!ended || !answered) Close();
 }
 
 // Also what came behind the last request meanwhile.
@@ -99,7 +102,7 @@ void HttpConnection::Read() {
   while (state_ == State::kReading && TakeRequest()) continue;
 }
 
-// Whether a request was whole; it has been answered then, or is being answered.
+// Whether a request was whole; its answer comes in a slice then.
 bool HttpConnection::TakeRequest() {
   evbuffer* const input = bufferevent_get_input(events_);
   const bool begun = parser_.begun();
@@ -125,7 +128,8 @@ bool HttpConnection::TakeRequest() {
     return true;
   }
   if (parser_.state() != HttpParser::State::kDone) return false;
-  Dispatch();
+  state_ = State::kQueued;
+  server_.slices().Add(*this);
   return true;
 }
 
@@ -147,6 +151,8 @@ void HttpConnection::Refuse() {
 }
 
 void HttpConnection::Take(HttpAnswer answer) {
+  const bool lasts = answer.task != nullptr || answer.rest != nullptr || answer.feed != nullptr;
+  if (lasts && eof_) return Finish();
   if (answer.task != nullptr || answer.rest != nullptr) {
     if (!sliced_ && !server_.TakeSlot()) {
       answer = server_.site().Refuse(503, parser_.request());
@@ -211,6 +217,11 @@ void HttpConnection::Deliver() {
 }
 
 bool HttpConnection::RunSlice(Time now) {
+  if (state_ == State::kQueued) {
+    Dispatch();
+    Read();
+    return false;
+  }
   if (state_ == State::kTask) {
     std::optional<HttpAnswer> found = answer_.task->Advance(now);
     if (!found) return true;
@@ -222,6 +233,11 @@ bool HttpConnection::RunSlice(Time now) {
   if (state_ != State::kStreaming || Waiting() > 0) return false;
   std::string slice;
   const bool more = answer_.rest->Advance(slice);
+  if (answer_.rest->broken()) {
+    keep_alive_ = false;
+    Finish();
+    return false;
+  }
   if (!slice.empty()) WriteChunk(slice);
   if (more) return slice.empty();
   if (chunked_) Write("0\r\n\r\n");

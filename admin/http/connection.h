@@ -16,8 +16,8 @@ namespace gearstalk {
 
 class HttpServer;
 
-// One peer: reads a request, has it answered, sends the answer, and then reads the next one. Owned
-// by the server.
+// One peer: reads a request, has it answered, sends the answer, and then reads the next one. Each
+// answer is a slice at least, so that no burst of requests holds the loop. Owned by the server.
 class HttpConnection final : public HttpSink, public SliceWork {
  public:
   HttpConnection(HttpServer& server, int fd, HttpPeer peer);
@@ -43,6 +43,7 @@ class HttpConnection final : public HttpSink, public SliceWork {
  private:
   enum class State : std::uint8_t {
     kReading,    // a request, or the wait for one
+    kQueued,     // the request is whole; its answer is the next slice's
     kTask,       // the answer is being found
     kHeld,       // the answer waits to be durable
     kStreaming,  // more of the body is to be made

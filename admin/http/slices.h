@@ -6,7 +6,8 @@
 
 namespace gearstalk {
 
-// Long work beside the clients': at most one slice of it in a round of the loop, in turn.
+// Long work beside the clients': slice by slice at the end of rounds of the loop, in turn. What a
+// slice takes, a client's command may have to wait: some ten microseconds are a good size.
 class SliceWork {
  public:
   // Does one slice, below a millisecond. False: there is nothing more to do; it may be destroyed.

@@ -13,7 +13,7 @@ namespace gearstalk {
 // The numbers of tubes, family by family, in slices of tubes.
 class TubeMetrics {
  public:
-  static constexpr std::size_t kSlice = 256;  // tubes in one Advance
+  static constexpr std::size_t kSlice = 64;  // tubes in one Advance
 
   // Of the tubes `named`, by id, with the jobs of all others in one sum; of all tubes without it.
   TubeMetrics(const Engine& engine, Time now, std::optional<std::vector<std::uint64_t>> named);

@@ -25,7 +25,7 @@ struct TubeHeat {
 // there now and jobs that came lately. A job that came loses half of its weight in ten minutes.
 class TubeSurvey {
  public:
-  static constexpr std::size_t kSlice = 256;  // tubes looked at in one Advance
+  static constexpr std::size_t kSlice = 128;  // tubes looked at in one Advance
   static constexpr Time kHalfLife = 600 * kSecond;
 
   // `before` is what the last survey remembered, or nullptr.

@@ -14,6 +14,8 @@
 namespace gearstalk {
 namespace {
 
+constexpr Time kShareOfSlices = 4;
+constexpr Time kMostForSlices = 500 * kMicrosecond;
 constexpr std::size_t kMaxPageBody = 1024;  // bytes; nobody has anything to say
 constexpr std::string_view kApi = "/api/v1";
 constexpr std::string_view kConsole = "/console/";
@@ -97,8 +99,18 @@ Time AdminPages::Tick(Time now) {
     next_look_ = now + kSecond;
     http_.CloseSilent();
   }
-  slices_.Run(now);
-  return slices_.empty() ? next : now;
+  return next;
+}
+
+// One slice, and more of them while they take less than a part of what the round took before, which
+// began at `now`: a loop that is busy with clients has few rounds.
+bool AdminPages::RunSlices(Time now) {
+  if (slices_.empty()) return false;
+  const Time began = hooks_.fresh();
+  const Time share = std::min((began - now) / kShareOfSlices, kMostForSlices);
+  do slices_.Run(now);
+  while (!slices_.empty() && hooks_.fresh() - began < share);
+  return true;
 }
 
 // "/base" is the folder itself without its slash, and becomes "".

@@ -29,6 +29,7 @@ struct AdminHooks {
   std::function<bool(const std::string&)> take_transfer;
   std::function<void(const std::string&)> give_transfer;
   std::function<void(bool, std::string_view asked_by)> set_draining;
+  std::function<Time()> fresh;             // a clock read anew
   std::function<std::string()> addresses;  // of clients, a blank before each
 };
 
@@ -48,8 +49,10 @@ class AdminPages final : private HttpSite, private api::Host {
   void NoteReload() { api_.events().Notice("info", "reload", "the configuration was reloaded"); }
   api::Audit& audit() { return api_.audit(); }
 
-  // What is due, in every round, and one slice of what takes long; returns when to call again.
+  // What is due, in every round; returns when to call again.
   Time Tick(Time now);
+  // At the end of every round: a slice of what takes long. False: there is nothing of the kind.
+  bool RunSlices(Time now);
   void OnDurable() { http_.OnDurable(); }
   void AbandonHeld() { http_.AbandonHeld(); }
 

@@ -162,6 +162,7 @@ AdminHooks Broker::PageHooks() {
           .give_transfer = [this](const std::string& name) { transfer_.GiveTransfer(name); },
           .set_draining = [this](bool draining,
                                  std::string_view asked_by) { SetDraining(draining, asked_by); },
+          .fresh = [this] { return work_.Fresh(); },
           .addresses = [this] { return addresses_; }};
 }
 
@@ -170,7 +171,10 @@ bool Broker::OpenAdmin(std::vector<std::unique_ptr<ListenSocket>> sockets) {
     Log(LogLevel::kCritical, opened.message());
     return false;
   }
-  if (!admin_.names().empty()) work_.CallLast([this](Time now) { return admin_.Tick(now); });
+  if (!admin_.names().empty()) {
+    work_.CallLast([this](Time now) { return admin_.Tick(now); });
+    work_.CallIdle([this](Time now) { return admin_.RunSlices(now); });
+  }
   for (const std::string& name : admin_.names())
     Log(LogLevel::kInfo, fmt::format("admin {}", name));
   return true;

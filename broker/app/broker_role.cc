@@ -16,6 +16,8 @@ namespace {
 
 using Role = ReplicaStats::Role;
 
+constexpr int kSlicesOfReplay = 8;  // behind each part of a replay
+
 // Why a broker that shares its journal does not serve; empty: it serves.
 std::string WhyNotServing(const ReplicaStats& replica) {
   const std::string trouble =
@@ -85,6 +87,8 @@ void Broker::OnFollowing(const FollowProgress& progress) {
   systemd::NotifyStarting(not_ready_);
   loop_.RunOnce(0, 0);
   admin_.Tick(clock_.Now());
+  for (int slices = 0; slices < kSlicesOfReplay && admin_.RunSlices(clock_.Now()); ++slices)
+    continue;
 }
 
 // It runs on the loop as it is, unlike a replay.

@@ -19,6 +19,9 @@ class EngineWork final : public RoundHooks {
   // Calls it in every round, after the clients' work; it returns when to be called again.
   void CallLast(std::function<Time(Time)> last) { last_ = std::move(last); }
 
+  // Calls it at the end of every round; it returns whether the next one is to come at once.
+  void CallIdle(std::function<bool(Time)> idle) { idle_ = std::move(idle); }
+
   void BeginRound() override { clock_.Refresh(); }
   Time Fresh() const override;
   // A broker that may not serve runs no delays.
@@ -28,6 +31,7 @@ class EngineWork final : public RoundHooks {
     return last_ == nullptr ? next : std::min(next, last_(now));
   }
   void EndRound(Time now) override;
+  bool AfterRound(Time now) override { return idle_ != nullptr && idle_(now); }
   Lsn Durable() const override { return journal_.Durable(); }
   bool Behind() const override { return journal_.WaitingBytes() > journal_.MostWaiting(); }
   bool MaySend() const override { return journal_.MayServe(); }
@@ -45,6 +49,7 @@ class EngineWork final : public RoundHooks {
   Journal& journal_;
   bool stopping_ = false;
   std::function<Time(Time)> last_;
+  std::function<bool(Time)> idle_;
   std::size_t peak_ = 0;  // of jobs and tubes since memory was given back
   Time trim_again_ = kNever;
 };

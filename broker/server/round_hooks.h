@@ -16,6 +16,9 @@ class RoundHooks {
   virtual Time Tick(Time now) = 0;
   // All commands of this round were run: hand their changes to the journal.
   virtual void EndRound(Time now) = 0;
+  // All that the round had to say was sent: work that nobody's reply waits for. True: there is
+  // more of it, or what it did is to be journalled, so the next round comes at once.
+  virtual bool AfterRound(Time) { return false; }
   // Replies up to this position may leave.
   virtual Lsn Durable() const = 0;
   // The journal lags so far behind that connections which wait for it should not be read from.

@@ -108,6 +108,7 @@ void Server::EndRound() {
   FlushDirty();
   if (abandon_ != Abandon::kNone) CloseHeld();
   if (accept_again_ <= Now()) GoOnAccepting();
+  if (hooks_.AfterRound(Now())) next_tick_ = Now();
 }
 
 // After the loop was away, a word that has come in time counts before its time is over.

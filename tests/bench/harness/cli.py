@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from . import compare, growth, journal, latency, memory, moving, syscalls
+from . import compare, growth, journal, latency, memory, moving, operators, syscalls
 from .bench import Bench
 from .load import Load
 from .moving import MOVING
-from .scenarios import COMPARED, DURABLE, GROWING, JOURNAL, LATENCIES, QUEUED, with_floor
+from .scenarios import COMPARED, DURABLE, GROWING, JOURNAL, LATENCIES, OPERATORS, QUEUED, with_floor
 from .servers import PEERS, ROOT, floor_kind, install_packages, our_kinds
 
 BUILD = ROOT / "build"
@@ -103,7 +103,7 @@ def _sections() -> dict[str, list[str]]:
         "journal": [JOURNAL.name, *(scenario.name for scenario in DURABLE), "recovery"],
         "growth": [scenario.name for scenario in GROWING],
         "memory": [*(scenario.name for scenario in QUEUED), "connections"],
-        "latency": [scenario.name for scenario in LATENCIES],
+        "latency": [*(scenario.name for scenario in LATENCIES), OPERATORS.name],
         "moving": [scenario.name for scenario in MOVING],
     }
 
@@ -160,6 +160,8 @@ def _run(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
         results["connections"] = memory.run_connections(bench)
     if not (options.quick and not options.only):
         results["latency"] = latency.run(bench, chosen.of("latency", LATENCIES))
+    if chosen("latency", OPERATORS.name):
+        results["operators"] = operators.run(bench)
     cases = chosen.of("moving", MOVING)
     if cases and not (options.quick and not options.only):
         results["moving"] = moving.run(bench, options.tool or _build("gearstalkctl"), cases)

@@ -294,3 +294,17 @@ LATENCIES = [
     Latency("g-due", G_PACED, TUNED, "--due 200000 --due-in 15 --seconds 4"),
     Latency("g-burst", G_PACED, TUNED, "--burst 100000"),
 ]
+
+
+@dataclass(frozen=True)
+class Operators:
+    """A client's load while all that an operator can ask for is asked for."""
+
+    name: str
+    load: str
+    server: str
+
+
+OPERATORS = Operators(
+    "operators", "beanstalk cycle --producers 1 --consumers 1", "ours with operators"
+)

@@ -24,6 +24,8 @@ tubes:
     keep_buried: 7d
 """
 
+ADMIN_PORT = "{admin port}"  # stands in a command for a free port
+
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -53,8 +55,12 @@ def our_kinds(binary: Path) -> list[Kind]:
     def in_turns(port: int, directory: Path) -> list[str]:
         return [*plain(port, directory), "--tube-order", "fair"]
 
+    def with_operators(port: int, directory: Path) -> list[str]:
+        return [*plain(port, directory), "--admin", f"127.0.0.1:{ADMIN_PORT}", "--console-rate", "0"]
+
     return [
         Kind("ours", plain),
+        Kind("ours with operators", with_operators),
         Kind("ours with policies", with_policies),
         Kind("ours in turns", in_turns),
         Kind("ours --sync always", journal),
@@ -123,8 +129,9 @@ class Server:
         self.kind = kind
         self._directory = tempfile.TemporaryDirectory(dir=scratch, ignore_cleanup_errors=True)
         self.directory = Path(self._directory.name)
-        self.port = _free_port()
+        self.port, self.admin_port = _free_port(), _free_port()
         self._command = kind.command(self.port, self.directory)
+        self._command = [word.replace(ADMIN_PORT, str(self.admin_port)) for word in self._command]
         self._command[0] = find(self._command[0]) or self._command[0]
         self.start()
 
