@@ -40,6 +40,13 @@ class Broker:
             file.seek(self._log_start)
             return file.read().decode(errors="replace")
 
+    def logs(self, text: str) -> bool:
+        """Whether the log has this text, now or soon: a thread of its own writes it."""
+        deadline = time.monotonic() + REPLY_SECONDS
+        while text not in self.log() and time.monotonic() < deadline:
+            time.sleep(0.003)
+        return text in self.log()
+
     def is_ready(self) -> bool:
         ready = re.search(r"^ready\b.*?127\.0\.0\.1:(\d+)\n", self.log(), re.MULTILINE)
         if ready:

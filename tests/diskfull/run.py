@@ -111,7 +111,7 @@ class FullDisk:
             refusals += not self.submit()
         status, text = self.broker.readiness()
         expect(status == 503 and "No space left" in text, "/readyz of a full disk", (status, text))
-        expect("No space left" in self.broker.log(), "the log", self.broker.log()[-300:])
+        expect(self.broker.logs("No space left"), "the log", self.broker.log()[-300:])
         # A foreground job needs no disk.
         kind, arguments = self.gearman.ask(wire.SUBMIT_JOB, b"none", b"", b"foreground")
         expect(kind == wire.JOB_CREATED, "submit of a foreground job", arguments)
