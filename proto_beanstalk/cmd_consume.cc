@@ -50,20 +50,28 @@ Next ReserveJob(Session& session, const Arguments& arguments) {
   return WriteReserved(session, taken);
 }
 
-Next Delete(Session& session, const Arguments& arguments) {
-  // A worker's delete ends the job that it holds.
-  const Job* const job = session.engine().Find(arguments.id);
-  const bool by_operator =
-      job != nullptr && job->holder() != &session && session.OfOperators(job->tube().name());
-  const std::string tube = by_operator ? job->tube().name() : std::string();
-  const Outcome outcome = session.engine().Delete(session.now(), session, arguments.id);
-  if (by_operator) {
-    session.NoteAct({.action = "job.delete",
-                     .tube = tube,
-                     .job = arguments.id,
-                     .result = ResultOf(outcome.code)});
-  }
+namespace {
+
+void DeleteByOperator(Session& session, const Job& job) {
+  const std::string tube = job.tube().name();
+  const JobId id = job.id();
+  const Outcome outcome = session.engine().Delete(session.now(), session, id);
+  session.NoteAct(
+      {.action = "job.delete", .tube = tube, .job = id, .result = ResultOf(outcome.code)});
   WriteOutcome(session.out(), outcome, kDeleted);
+}
+
+}  // namespace
+
+Next Delete(Session& session, const Arguments& arguments) {
+  const Job* const job = session.HasRules() ? session.engine().Find(arguments.id) : nullptr;
+  // A worker's delete ends the job that it holds.
+  if (job != nullptr && job->holder() != &session && session.OfOperators(job->tube().name())) {
+    DeleteByOperator(session, *job);
+  } else {
+    WriteOutcome(session.out(), session.engine().Delete(session.now(), session, arguments.id),
+                 kDeleted);
+  }
   return Next::kGoOn;
 }
 

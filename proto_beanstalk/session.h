@@ -67,9 +67,11 @@ class Session final : public gearstalk::Session, public Consumer {
   }
   void NoteRefused(Code code) { wire_.OnJobRefused(code, used()->name()); }
   void NoteAct(const OperatorAct& act) { wire_.OnOperatorAct(act); }
+  // Whether rules say what the connection may.
+  bool HasRules() const { return peer_.access != nullptr; }
   // Whether the connection is one of operators: rules give it the right `admin` on the tube.
   bool OfOperators(std::string_view tube) const {
-    return peer_.access != nullptr && peer_.access->Allows(right::kAdmin, tube);
+    return HasRules() && peer_.access->Allows(right::kAdmin, tube);
   }
 
   // Writes a whole reply of one line, CRLF included.

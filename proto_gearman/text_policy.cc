@@ -107,9 +107,9 @@ std::optional<Code> ScheduleLine(GearmanSession& session, const TextLine& line) 
   Engine& engine = session.engine();
   Outcome outcome;
   if (line.count == 3 && SameWord(act, "run")) {
-    outcome = engine.RunSchedule(session.Now(), name);
+    outcome = engine.schedules().Run(session.Now(), name);
   } else if (line.count == 3 && (SameWord(act, "on") || SameWord(act, "off"))) {
-    outcome = engine.SwitchSchedule(session.Now(), name, SameWord(act, "on"));
+    outcome = engine.schedules().Switch(session.Now(), name, SameWord(act, "on"));
   } else {
     return SayInvalid(session, "Expected: schedule NAME run|on|off");
   }

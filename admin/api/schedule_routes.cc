@@ -90,7 +90,7 @@ Reply RunSchedule(Call& call) {
   if (!fields.Finish()) return fields.problem();
   const RunningSchedule* const schedule = ScheduleOf(call);
   if (schedule == nullptr) return NoSchedule();
-  const Outcome outcome = call.engine().RunSchedule(call.now, schedule->entry.name);
+  const Outcome outcome = call.engine().schedules().Run(call.now, schedule->entry.name);
   if (outcome.code == Code::kInUse) {
     return Problem{"in-use", "the job of the last run is not finished, and runs may not overlap"};
   }
@@ -108,7 +108,7 @@ Reply EnableSchedule(Call& call) {
   if (!fields.Finish()) return fields.problem();
   const RunningSchedule* const schedule = ScheduleOf(call);
   if (schedule == nullptr) return NoSchedule();
-  const Outcome outcome = call.engine().SwitchSchedule(call.now, schedule->entry.name, *enabled);
+  const Outcome outcome = call.engine().schedules().Switch(call.now, schedule->entry.name, *enabled);
   if (!outcome.ok()) return RefusalOf(outcome.code, schedule->entry.name);
   return Reply::Of(ScheduleObject(*schedule)).Durable(outcome.lsn);
 }

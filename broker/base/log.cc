@@ -1,12 +1,12 @@
 #include "broker/base/log.h"
 
-#include <atomic>
-
 namespace gearstalk {
+
+std::atomic<LogLevel> least_log_level = LogLevel::kOff;
+
 namespace {
 
 std::atomic<LogSink> log_sink = nullptr;
-std::atomic<LogLevel> least_level = LogLevel::kOff;
 
 void Write(LogLevel level, LogCause cause, std::string_view event,
            std::initializer_list<LogField> fields) {
@@ -19,16 +19,12 @@ void Write(LogLevel level, LogCause cause, std::string_view event,
 
 void SetLogSink(LogSink sink, LogLevel least) {
   log_sink = sink;
-  least_level = least;
+  least_log_level = least;
 }
 
-void SetLeastLogLevel(LogLevel least) { least_level = least; }
+void SetLeastLogLevel(LogLevel least) { least_log_level = least; }
 
-LogLevel LeastLogLevel() { return least_level; }
-
-bool Logs(LogLevel level) {
-  return level >= least_level.load(std::memory_order_relaxed) && level != LogLevel::kOff;
-}
+LogLevel LeastLogLevel() { return least_log_level; }
 
 void Log(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
   Write(level, LogCause::kBroker, event, fields);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -52,8 +53,13 @@ LogLevel LeastLogLevel();
 // Until the sink is set again.
 void SetLeastLogLevel(LogLevel least);
 
+// Set by the functions above.
+extern std::atomic<LogLevel> least_log_level;
+
 // Whether a line of this level would be written; for what is costly to say.
-bool Logs(LogLevel level);
+inline bool Logs(LogLevel level) {
+  return level >= least_log_level.load(std::memory_order_relaxed) && level != LogLevel::kOff;
+}
 
 void Log(LogLevel level, std::string_view event, std::initializer_list<LogField> fields = {});
 // What a client can cause as often as it likes.

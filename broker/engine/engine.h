@@ -151,14 +151,10 @@ class Engine final : public LiveState {
   std::size_t remembered_keys() const { return seen_.size(); }
   // What holds for a tube, which need not exist, and who said so.
   std::vector<PolicyRules::Line> ExplainPolicy(std::string_view tube) const;
-  // The schedules of the configuration. An error, and nothing changed: one whose plan is not good.
-  Status SetSchedules(Time now, const std::vector<Schedule>& entries,
-                      const std::string& default_zone);
+  // Jobs that come by the calendar.
+  Schedules& schedules() { return schedules_; }
   const Schedules& schedules() const { return schedules_; }
   Time WallTime(Time now) const;
-  // One job now; the plan stays. kInUse: the last run is not finished, and may not overlap.
-  Outcome RunSchedule(Time now, std::string_view name);
-  Outcome SwitchSchedule(Time now, std::string_view name, bool on);
   void Drain() { SetDraining(true); }
   void SetDraining(bool draining) { draining_ = draining; }
   // The broker ends: what consumers hold from now on goes back unharmed, no try is lost.
@@ -259,14 +255,23 @@ class Engine final : public LiveState {
 
  private:
   friend class Records;
+  friend class Schedules;
   friend class Transfers;
   // engine_check.cc
   class Audit;
 
   // engine_apply.cc
   void Insert(JobPtr job, Tube& tube);
-  void TakeKey(Job& job);
-  void FreeKey(Job& job);
+  void TakeKey(Job& job) {
+    if (OwnsKey(job)) uniques_.Insert(job);
+  }
+  void FreeKey(Job& job) {
+    if (OwnsKey(job)) uniques_.Remove(job);
+  }
+  // A job has its key while it is unfinished. JobExtra::key_free: not even then.
+  static bool OwnsKey(const Job& job) {
+    return UniqueIndex::HasKey(job) && !job.extra().key_free;
+  }
   void MoveTo(Job& job, Tube& tube, std::string_view origin);
   void CountQueued(const Job& job, int change);
   void EnterReady(Job& job);
@@ -275,8 +280,9 @@ class Engine final : public LiveState {
   void EnterReserved(Time deadline, Job& job, Consumer& consumer);
   void LeaveState(Job& job);
   void Erase(Job& job);
+  // 0: no record, as the job is not durable or nothing is kept.
   Lsn Append(const Job& job, Record::Kind kind, const Records::Beside& beside = {}) {
-    return records_.Append(job, kind, beside);
+    return persistent_ && job.durable_ ? records_.Append(job, kind, beside) : 0;
   }
 
   // engine_tubes.cc
@@ -317,7 +323,7 @@ class Engine final : public LiveState {
   struct Arrival {
     Time due = 0;
     JobObserver* waiter = nullptr;
-    Record::Schedule schedule = {};  // that made it
+    const Record::Schedule* schedule = nullptr;  // that made it
   };
   Added Add(Time now, JobPtr job, Tube& tube, const Arrival& arrival);
   Added Admit(Time now, JobPtr job, Tube& tube, const Arrival& arrival);
@@ -325,6 +331,7 @@ class Engine final : public LiveState {
   std::optional<Added> FindEqual(Time now, const Job& job, Tube& tube, JobObserver* waiter);
   Code MakeCopies(Time now, const Job& job, const Tube& tube,
                   std::vector<std::pair<Tube*, JobPtr>>& copies);
+  Added EnqueueAndCopy(Time now, JobPtr job, Tube& tube, const Arrival& arrival);
   Added Enqueue(Time now, JobPtr job, Tube& tube, const Arrival& arrival);
   Added Reply(Time now, Consumer& producer, std::string_view body);
   Added JoinJob(Job& job, JobObserver* waiter);
@@ -371,25 +378,19 @@ class Engine final : public LiveState {
   Time RetentionDue(const Tube& tube) const;
   bool Prune(Time now, Tube& tube, int& steps);
 
-  // engine_schedule.cc
-  void BeginSchedules(Time now);
-  void PlanNext(RunningSchedule& schedule);
-  void RunSchedules(Time now);
-  void RunDue(Time now, Time wall, RunningSchedule& schedule);
-  bool IsUnfinished(JobId id) const;
-  Code PutScheduled(Time now, RunningSchedule& schedule, Time planned);
-  static void FillSchedule(const RunningSchedule& schedule, Record& record);
-  Lsn AppendSchedule(const RunningSchedule& schedule);
-  void ApplySchedule(const Record& record);
-
   // engine_pace.cc
   void LimitPace(Time now, Tube& tube);
   Time NextHandOut(const Tube& tube) const;
   std::uint64_t Places(Time now, const Tube& tube) const;
   void NoteHandOut(Time now, Tube& tube);
-  void ServeFreed(Time now);
+  void ServeFreed(Time now) {
+    if (!freed_.empty()) ServeAllFreed(now);
+  }
+  void ServeAllFreed(Time now);
   // What has to be durable before anybody may hear of the job.
-  Lsn VisibleFrom(const Job& job) const;
+  Lsn VisibleFrom(const Job& job) const {
+    return job.durable_ ? records_.PutLsn(job.id_) : ids_.lsn();
+  }
 
   // engine_admin.cc
   Lsn KickOne(Time now, Job& job);
@@ -443,9 +444,7 @@ class Engine final : public LiveState {
   Time started_ = 0;  // first Tick
   Time ticked_ = 0;   // last
   SeenKeys seen_;
-  Schedules schedules_;
-  Time schedules_due_ = kNever;
-  bool schedules_begun_ = false;
+  Schedules schedules_{*this};
 
   TubeTable tubes_;
   IdleFunctions idle_functions_;

@@ -7,21 +7,13 @@
 #include "broker/engine/engine.h"
 
 namespace gearstalk {
+
 void Engine::Insert(JobPtr job, Tube& tube) {
   job->tube_ = &tube;
   tube.job_bytes_ += job->memory();
   TakeKey(*job);
   Job* owned = job.release();
   jobs_.Insert(owned->id_, owned);
-}
-
-// A job has its key while it is unfinished. JobExtra::key_free: not even then.
-void Engine::TakeKey(Job& job) {
-  if (UniqueIndex::HasKey(job) && !job.extra().key_free) uniques_.Insert(job);
-}
-
-void Engine::FreeKey(Job& job) {
-  if (UniqueIndex::HasKey(job) && !job.extra().key_free) uniques_.Remove(job);
 }
 
 // A job in no state changes its tube. With an origin it is dead, and its key is free.

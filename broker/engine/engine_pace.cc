@@ -65,7 +65,7 @@ std::uint64_t Engine::Places(Time now, const Tube& tube) const {
 }
 
 // First come, first served: those who waited get what a verb just made possible.
-void Engine::ServeFreed(Time now) {
+void Engine::ServeAllFreed(Time now) {
   while (!freed_.empty()) {
     Tube& tube = *freed_.back();
     freed_.pop_back();

@@ -19,9 +19,9 @@ constexpr std::size_t kForgetSteps = 512;
 
 }  // namespace
 
-// Whether a job is too much for the tube's max_bytes; counts it if so.
+// Whether a job is too much for the max_bytes of a tube with a policy; counts it if so.
 bool Engine::ExceedsBytes(Tube& tube, const Job& job) {
-  const std::uint64_t most = PolicyOf(tube).max_bytes;
+  const std::uint64_t most = tube.policy_->max_bytes;
   if (most == 0 || tube.job_bytes_ + job.memory() <= most) return false;
   CountPolicy(tube, &PolicyCounts::refused_memory);
   return true;
@@ -36,7 +36,7 @@ Code Engine::AdmitsJob(const Tube& tube, const Job& job, bool durable) const {
   if (draining_) return Code::kDraining;
   if (MemoryFull()) return Code::kOutOfMemory;
   if (Full(tube, job.priority)) return Code::kQueueFull;
-  if (!durable) return Code::kOk;
+  if (!durable || !persistent_) return Code::kOk;
   if (!journal_.Accepts(Record::Kind::kPut)) return Code::kJournal;
   if (!journal_.HasRoomFor(job.body().size())) return Code::kJournal;
   return Code::kOk;
@@ -77,17 +77,20 @@ Added Engine::Admit(Time now, JobPtr job, Tube& tube, const Arrival& arrival) {
     if (const std::optional<Added> known = FindEqual(now, *job, tube, arrival.waiter))
       return *known;
   }
-  if (ExceedsBytes(tube, *job)) return {Code::kOutOfMemory};
+  if (tube.policy_ != nullptr && ExceedsBytes(tube, *job)) return {Code::kOutOfMemory};
   if (const Code code = AdmitsJob(tube, *job, job->durable_); code != Code::kOk) {
     return Refused(code);
   }
-  const bool copied = tube.policy_ != nullptr && !tube.policy_->copy_to.empty();
-  std::vector<std::pair<Tube*, JobPtr>> copies;
-  if (const Code code = copied ? MakeCopies(now, *job, tube, copies) : Code::kOk;
-      code != Code::kOk) {
-    return Refused(code);
+  if (tube.policy_ != nullptr && !tube.policy_->copy_to.empty()) {
+    return EnqueueAndCopy(now, std::move(job), tube, arrival);
   }
-  if (arrival.waiter != nullptr) AddWaiter(*job, *arrival.waiter);
+  return Enqueue(now, std::move(job), tube, arrival);
+}
+
+Added Engine::EnqueueAndCopy(Time now, JobPtr job, Tube& tube, const Arrival& arrival) {
+  std::vector<std::pair<Tube*, JobPtr>> copies;
+  const Code code = MakeCopies(now, *job, tube, copies);
+  if (code != Code::kOk) return Refused(code);
   Added added = Enqueue(now, std::move(job), tube, arrival);
   for (auto& [to, copy] : copies) {
     const Added made = Enqueue(now, std::move(copy), *to, {.due = arrival.due});
@@ -150,7 +153,7 @@ Code Engine::MakeCopies(Time now, const Job& job, const Tube& tube,
     const bool equal =
         UniqueIndex::HasKey(*copy) && FindEqual(now, *copy, *to, nullptr).has_value();
     if (!equal) code = AdmitsJob(*to, *copy, /*durable=*/true);
-    if (!equal && ExceedsBytes(*to, *copy)) code = Code::kOutOfMemory;
+    if (!equal && to->policy_ != nullptr && ExceedsBytes(*to, *copy)) code = Code::kOutOfMemory;
     if (!equal && code == Code::kOk) {
       copies.emplace_back(to, std::move(copy));
       continue;
@@ -169,6 +172,7 @@ Code Engine::MakeCopies(Time now, const Job& job, const Tube& tube,
 
 Added Engine::Enqueue(Time now, JobPtr owned, Tube& tube, const Arrival& arrival) {
   Job& job = *owned;
+  if (arrival.waiter != nullptr) AddWaiter(job, *arrival.waiter);
   job.id_ = ids_.Take(job.durable_);
   job.created = now;
   Count(tube, &JobCounts::total_jobs);

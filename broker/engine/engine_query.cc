@@ -54,9 +54,4 @@ Band Engine::BandOf(std::uint32_t priority) const {
   return priority <= options_.normal_to ? Band::kNormal : Band::kLow;
 }
 
-Lsn Engine::VisibleFrom(const Job& job) const {
-  if (!job.durable_) return ids_.lsn();
-  return records_.PutLsn(job.id_);
-}
-
 }  // namespace gearstalk

@@ -19,11 +19,10 @@ Time Engine::Tick(Time now) {
   if (started_ == 0) started_ = now;
   int steps = kSteps;
   const std::uint64_t much = effort_ + kEffort;
-  if (!schedules_begun_ && !records_.replaying()) BeginSchedules(now);
   ExpireDue(now, steps);
   ForgetKeys(now, steps);
   idle_functions_.Tick(now);
-  RunSchedules(now);
+  const Time schedules_due = schedules_.Tick(now);
   while (steps > 0 && effort_ < much) {
     Timer* timer = deadlines_.PopDue(now);
     if (timer == nullptr) break;
@@ -37,7 +36,7 @@ Time Engine::Tick(Time now) {
   BreakPromises(now);
   const Time promise_ends = promised_.empty() ? kNever : promised_.front().promise_ends_;
   return std::max(now, std::min({deadlines_.next(), expiries_.top_time(), seen_.next(),
-                                 schedules_due_, promise_ends}));
+                                 schedules_due, promise_ends}));
 }
 
 void Engine::ArmTube(Tube& tube) {

@@ -163,6 +163,7 @@ class Job {
   friend class JobList;
   friend class ReadyQueue;
   friend class Records;
+  friend class Schedules;
   friend class Transfers;
   friend class UniqueIndex;
   friend struct JobUnref;

@@ -18,26 +18,14 @@ void ReadyTubes::set_fair(bool fair) {
   fair_ = fair;
 }
 
-void ReadyTubes::Add(Tube& tube) {
-  JoinTurn(tube);
-  tube.ready_slot_ = static_cast<std::uint32_t>(tubes_.size());
-  tubes_.push_back(&tube);
-}
-
-void ReadyTubes::Remove(Tube& tube) {
-  tubes_[tube.ready_slot_] = tubes_.back();
-  tubes_[tube.ready_slot_]->ready_slot_ = tube.ready_slot_;
-  tubes_.pop_back();
-}
-
 void ReadyTubes::Resume(Tube& tube) {
-  JoinTurn(tube);
+  if (fair_) JoinTurn(tube);
   NoteFront(tube);
 }
 
 // A tube that had nothing to give has saved up nothing.
 void ReadyTubes::JoinTurn(Tube& tube) const {
-  if (fair_) tube.pass_ = std::max(tube.pass_, served_pass_);
+  tube.pass_ = std::max(tube.pass_, served_pass_);
 }
 
 void ReadyTubes::NoteHandOut(Tube& tube, std::uint32_t weight) {
@@ -69,6 +57,7 @@ void ReadyTubes::Visit(const Consumer& consumer, Visitor visit) const {
 }
 
 Job* ReadyTubes::FrontFor(Consumer& consumer, std::uint64_t& effort) const {
+  if (consumer.watched_.size() == 1) return (*consumer.watched_.begin())->tube.FrontJob();
   if (std::min(tubes_.size(), consumer.watched_.size()) > kVisited) {
     if (consumer.index_ == nullptr) consumer.index_ = std::make_unique<ReadyIndex>();
     return consumer.index_->Best(consumer.watched_, fresh_, fair_, effort);

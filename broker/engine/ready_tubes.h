@@ -20,8 +20,16 @@ class ReadyTubes {
 
   void set_fair(bool fair);
   // The tube gets its first ready job, or has lost its last one. O(1).
-  void Add(Tube& tube);
-  void Remove(Tube& tube);
+  void Add(Tube& tube) {
+    if (fair_) JoinTurn(tube);
+    tube.ready_slot_ = static_cast<std::uint32_t>(tubes_.size());
+    tubes_.push_back(&tube);
+  }
+  void Remove(Tube& tube) {
+    tubes_[tube.ready_slot_] = tubes_.back();
+    tubes_[tube.ready_slot_]->ready_slot_ = tube.ready_slot_;
+    tubes_.pop_back();
+  }
   // The front of the tube got more urgent.
   void NoteFront(const Tube& tube) { fresh_.Note(tube); }
   // A tube that was stopped gives its jobs again.

@@ -39,13 +39,12 @@ Record SettingsOf(const Tube& tube, const TubeSettings& settings, const SetTexts
 }  // namespace
 
 Lsn Records::Append(const Job& job, Record::Kind kind, const Beside& beside) {
-  if (!engine_.persistent_ || !job.durable_) return 0;
   Record record;
   record.kind = kind;
   record.id = job.id_;
   if (kind != Record::Kind::kDelete) Fill(job, record);
   if (beside.moved) record.tube = job.tube_->name();
-  record.schedule = beside.schedule;
+  if (beside.schedule != nullptr) record.schedule = *beside.schedule;
   const Lsn lsn = engine_.journal_.Append(record);
   if (kind == Record::Kind::kPut) NoteUnsynced(job.id_, lsn);
   return lsn;
@@ -70,7 +69,7 @@ void Records::NoteUnsynced(JobId id, Lsn lsn) {
   unsynced_puts_.insert(at, {id, lsn});
 }
 
-Lsn Records::PutLsn(JobId id) const {
+Lsn Records::FindUnsynced(JobId id) const {
   const auto at = std::lower_bound(unsynced_puts_.begin(), unsynced_puts_.end(), id);
   return at != unsynced_puts_.end() && at->job == id ? at->lsn : 0;
 }
@@ -147,11 +146,7 @@ bool Records::Capture(JobId id, const std::function<void(const Record&)>& emit) 
 
 void Records::CaptureSettings(const std::function<void(const Record&)>& emit) {
   emit(engine_.ids_.Capture());
-  for (const auto& [name, schedule] : engine_.schedules_.all()) {
-    Record record;
-    Engine::FillSchedule(*schedule, record);
-    emit(record);
-  }
+  engine_.schedules_.Capture(emit);
   engine_.transfers_.CaptureMarks(emit);
   std::erase_if(tubes_, [&](std::uint64_t id) {
     const Tube& tube = *engine_.tubes_.FindById(id);

@@ -33,9 +33,9 @@ class Records {
   // What a record says beside the state of its job.
   struct Beside {
     bool moved = false;  // the job has changed its tube
-    Record::Schedule schedule = {};
+    const Record::Schedule* schedule = nullptr;  // that made it
   };
-  // The change that a job has just had. 0: no record, as the job is not durable or nothing is kept.
+  // The change that a durable job has just had.
   Lsn Append(const Job& job, Record::Kind kind, const Beside& beside);
   Lsn AppendSettings(const Tube& tube);
   // Of the last settings of any tube.
@@ -43,7 +43,7 @@ class Records {
   // A put whose record is under way.
   void NoteUnsynced(JobId id, Lsn lsn);
   // What has to be durable before anybody may hear of the put; 0: nothing.
-  Lsn PutLsn(JobId id) const;
+  Lsn PutLsn(JobId id) const { return unsynced_puts_.empty() ? 0 : FindUnsynced(id); }
   // The journal has failed. Visits the jobs whose puts were never durable.
   void TakeUndurable(Lsn durable, const std::function<void(Job&)>& visit);
   // The tube goes.
@@ -76,6 +76,7 @@ class Records {
   };
 
   static void FillFailure(const JobExtra& extra, Record& record);
+  Lsn FindUnsynced(JobId id) const;
   void ApplyOfJob(const Record& record);
   static void ApplyCounters(Job& job, const Record::Counters& counters);
   void ApplyState(Job& job, const Record& record);

@@ -28,7 +28,7 @@ Status Records::Apply(const Record& record) {
       ApplySeen(record);
       return {};
     case Record::Kind::kSchedule:
-      engine_.ApplySchedule(record);
+      engine_.schedules_.Apply(record);
       return {};
     case Record::Kind::kChange:
     case Record::Kind::kCount:
@@ -74,7 +74,7 @@ void Records::ApplyPut(const Record& record) {
   Job& inserted = *job;
   engine_.Insert(std::move(job), engine_.TubeNamed(record.tube));
   ApplyState(inserted, record);
-  if (!record.schedule.name.empty()) engine_.ApplySchedule(record);
+  if (!record.schedule.name.empty()) engine_.schedules_.Apply(record);
 }
 
 // A job was finished, and its key stays taken.

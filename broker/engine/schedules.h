@@ -1,16 +1,24 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "broker/base/lsn.h"
+#include "broker/base/status.h"
 #include "broker/engine/indexed_heap.h"
 #include "broker/engine/job.h"
+#include "broker/engine/outcome.h"
+#include "broker/journal/record.h"
 #include "broker/policy/schedule.h"
 
 namespace gearstalk {
+
+class Engine;
 
 // A schedule as it runs. Its times are those of the wall clock.
 struct RunningSchedule {
@@ -30,28 +38,45 @@ struct RunningSchedule {
   std::uint64_t HeapOrder() const { return 0; }
 };
 
-// The schedules by name, and by when they are due.
+// Jobs that come by the calendar. Part of the engine.
 class Schedules {
  public:
   using Map = std::map<std::string, std::unique_ptr<RunningSchedule>, std::less<>>;
 
-  const Map& all() const { return by_name_; }
-  RunningSchedule* Find(std::string_view name) const {
-    const auto found = by_name_.find(name);
-    return found == by_name_.end() ? nullptr : found->second.get();
-  }
-  RunningSchedule& FindOrMake(std::string_view name);
-  // Those that are not configured are forgotten.
-  void DropUnknown();
+  explicit Schedules(Engine& engine) : engine_(engine) {}
 
-  // Has it come up at `time`, or not at all (kNever).
-  void Await(RunningSchedule& schedule, Time time);
-  RunningSchedule* Due(Time wall) const { return due_.top_time() <= wall ? due_.top() : nullptr; }
-  Time next() const { return due_.top_time(); }
+  const Map& all() const { return by_name_; }
+  const RunningSchedule* Find(std::string_view name) const;
+  // Those of the configuration. An error, and nothing changed: one whose plan is not good.
+  Status Set(Time now, const std::vector<Schedule>& entries, const std::string& default_zone);
+  // One job now; the plan stays. kInUse: the last run is not finished, and may not overlap.
+  Outcome Run(Time now, std::string_view name);
+  Outcome Switch(Time now, std::string_view name, bool on);
+
+  // Puts the jobs that are due, a bounded number, and returns when to call again. Begins with the
+  // first call after a replay.
+  Time Tick(Time now) { return now < tick_ ? tick_ : RunDue(now); }
+  // From a record of the schedule itself, or of a job that it made.
+  void Apply(const Record& record);
+  void Capture(const std::function<void(const Record&)>& emit) const;
 
  private:
+  RunningSchedule& FindOrMake(std::string_view name);
+  RunningSchedule* FindConfigured(std::string_view name);
+  void Begin(Time now);
+  void PlanNext(RunningSchedule& schedule);
+  void Await(RunningSchedule& schedule, Time time);
+  Time RunDue(Time now);
+  void Settle(Time now, Time wall, RunningSchedule& schedule);
+  bool IsUnfinished(JobId id) const;
+  Code Put(Time now, RunningSchedule& schedule, Time planned);
+  Lsn Append(const RunningSchedule& schedule);
+
+  Engine& engine_;
   Map by_name_;
   IndexedHeap<RunningSchedule> due_;
+  Time tick_ = 0;  // when to run next
+  bool begun_ = false;
 };
 
 }  // namespace gearstalk

@@ -45,9 +45,9 @@ void WaitingLine::Leave(Watch& watch) {
   line.erase(line.iterator_to(watch));
 }
 
-Consumer* WaitingLine::Longest(const Tube& tube) const {
+Consumer* WaitingLine::LongestOfAll(const Tube& tube) const {
   Consumer* const narrow = tube.line_.empty() ? nullptr : &tube.line_.front().consumer;
-  Consumer* const wide = tube.wide_.empty() ? nullptr : LongestWide(tube);
+  Consumer* const wide = LongestWide(tube);
   if (narrow == nullptr || wide == nullptr) return narrow == nullptr ? wide : narrow;
   return narrow->wait_since_ < wide->wait_since_ ? narrow : wide;
 }

@@ -28,7 +28,10 @@ class WaitingLine {
   static void Leave(Watch& watch);
 
   // Who has waited longest for a job of the tube; nullptr: nobody waits.
-  Consumer* Longest(const Tube& tube) const;
+  Consumer* Longest(const Tube& tube) const {
+    if (tube.wide_.empty()) return tube.line_.empty() ? nullptr : &tube.line_.front().consumer;
+    return LongestOfAll(tube);
+  }
   std::size_t Count(const Tube& tube) const;
   // All who wait for a job of the tube. The visitor must not change the line.
   template <typename Visitor>
@@ -39,6 +42,7 @@ class WaitingLine {
   }
 
  private:
+  Consumer* LongestOfAll(const Tube& tube) const;
   Consumer* LongestWide(const Tube& tube) const;
 
   // Those who watch this tube and many others and wait, in no order.

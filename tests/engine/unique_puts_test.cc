@@ -133,12 +133,12 @@ class SchedulesTest : public PolicyTest {
     schedule.name = "s";
     schedule.tube = "t";
     if (schedule.cron.empty()) schedule.every = kSecond * 60;
-    ASSERT_TRUE(engine.SetSchedules(Now(), {schedule}, "UTC").ok());
+    ASSERT_TRUE(engine.schedules().Set(Now(), {schedule}, "UTC").ok());
     Pass(0);
   }
   const RunningSchedule& S() const { return *engine.schedules().all().at("s"); }
   void Restart(Engine& other, Time now) {
-    ASSERT_TRUE(other.SetSchedules(now, {S().entry}, "UTC").ok());
+    ASSERT_TRUE(other.schedules().Set(now, {S().entry}, "UTC").ok());
     again_ = std::make_unique<KeptJournal>(journal.records());
     gearstalk::Restart(*again_, other);
     while (other.Tick(now) <= now) continue;
@@ -180,16 +180,16 @@ TEST_F(SchedulesTest, NoPlannedTimeRunsTwiceAndAMissedOneIsMadeUpOnce) {
 }
 
 TEST_F(SchedulesTest, OffRunsNothingAndNothingIsMadeUp) {
-  EXPECT_TRUE(engine.SwitchSchedule(Now(), "s", false).ok());
+  EXPECT_TRUE(engine.schedules().Switch(Now(), "s", false).ok());
   Pass(120 * kSecond);
   EXPECT_EQ(nullptr, engine.FindTube("t"));
-  EXPECT_TRUE(engine.SwitchSchedule(Now(), "s", true).ok());
+  EXPECT_TRUE(engine.schedules().Switch(Now(), "s", true).ok());
   Pass(0);
   EXPECT_EQ(nullptr, engine.FindTube("t"));
-  EXPECT_TRUE(engine.RunSchedule(Now(), "s").ok());
+  EXPECT_TRUE(engine.schedules().Run(Now(), "s").ok());
   EXPECT_EQ(1u, At("t").ready());
-  EXPECT_EQ(Code::kInUse, engine.RunSchedule(Now(), "s").code);
-  EXPECT_EQ(Code::kNotFound, engine.RunSchedule(Now(), "x").code);
+  EXPECT_EQ(Code::kInUse, engine.schedules().Run(Now(), "s").code);
+  EXPECT_EQ(Code::kNotFound, engine.schedules().Run(Now(), "x").code);
 }
 
 TEST_F(SchedulesTest, ADrainPutsTheRunOff) {

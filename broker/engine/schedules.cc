@@ -1,0 +1,257 @@
+// Jobs that come by the calendar.
+//
+// A schedule has one planned time after the other. `planned` is the last one that is settled: its
+// job was put, or it was skipped or missed. The record of a scheduled put names schedule and
+// planned time, so that the job and "has run" are one record; everything else that settles a time
+// has a record of the schedule. No planned time at or before the last one is ever run, so neither a
+// restart nor a step of the clock runs one twice. The wall clock is read at least each minute.
+
+#include "broker/engine/schedules.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "broker/base/log.h"
+#include "broker/engine/engine.h"
+
+namespace gearstalk {
+namespace {
+
+constexpr Time kReadClock = 60 * kSecond;  // at least this often
+constexpr Time kTryAgain = kSecond;        // after a refusal
+constexpr int kRuns = 64;                  // in one call of Tick
+// Missed times that are counted one by one.
+constexpr std::uint64_t kCounted = 10'000;
+
+void Fill(const RunningSchedule& schedule, Record& record) {
+  record.kind = Record::Kind::kSchedule;
+  record.id = schedule.last_job;
+  record.schedule = {.name = schedule.entry.name,
+                     .planned = schedule.planned,
+                     .runs = schedule.runs,
+                     .skipped = schedule.skipped,
+                     .missed = schedule.missed,
+                     .off = schedule.off};
+}
+
+JobPtr MakeJob(const RunningSchedule& schedule, Time planned) {
+  const Schedule& entry = schedule.entry;
+  const std::string body = ScheduledBody(entry, planned, schedule.plan.zone());
+  JobPtr job = Job::New(static_cast<std::uint32_t>(body.size()));
+  std::memcpy(job->space().data(), body.data(), body.size());
+  job->priority = entry.priority;
+  job->ttr_s = std::max(entry.ttr_s, 1U);
+  job->delay_s = entry.delay_s;
+  return job;
+}
+
+}  // namespace
+
+Time Engine::WallTime(Time now) const {
+  return options_.wall_clock == nullptr ? now : options_.wall_clock();
+}
+
+const RunningSchedule* Schedules::Find(std::string_view name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : found->second.get();
+}
+
+RunningSchedule* Schedules::FindConfigured(std::string_view name) {
+  const auto found = by_name_.find(name);
+  const bool configured = found != by_name_.end() && found->second->configured;
+  return configured ? found->second.get() : nullptr;
+}
+
+RunningSchedule& Schedules::FindOrMake(std::string_view name) {
+  std::unique_ptr<RunningSchedule>& place = by_name_[std::string(name)];
+  if (place == nullptr) {
+    place = std::make_unique<RunningSchedule>();
+    place->entry.name = name;
+  }
+  return *place;
+}
+
+// It comes up at `time`, or not at all (kNever).
+void Schedules::Await(RunningSchedule& schedule, Time time) {
+  if (schedule.slot != RunningSchedule::kIdle) {
+    due_.Remove(&schedule);
+    schedule.slot = RunningSchedule::kIdle;
+  }
+  if (time != kNever) due_.Push(time, &schedule);
+}
+
+// What the journal says of a schedule may come later: the first Tick begins with new ones.
+Status Schedules::Set(Time now, const std::vector<Schedule>& entries,
+                      const std::string& default_zone) {
+  std::vector<Plan> plans;
+  for (const Schedule& entry : entries) {
+    Result<Plan> plan = Plan::Of(entry, default_zone);
+    if (!plan.ok()) return plan.status();
+    plans.push_back(std::move(plan.value()));
+  }
+  for (const auto& [name, schedule] : by_name_) {
+    schedule->configured = false;
+    Await(*schedule, kNever);
+  }
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    RunningSchedule& schedule = FindOrMake(entries[i].name);
+    schedule.entry = entries[i];
+    schedule.plan = std::move(plans[i]);
+    schedule.configured = true;
+  }
+  if (begun_) Begin(now);
+  return {};
+}
+
+void Schedules::Begin(Time now) {
+  begun_ = true;
+  std::erase_if(by_name_, [](const auto& each) { return !each.second->configured; });
+  const Time wall = engine_.WallTime(now);
+  for (const auto& [name, schedule] : by_name_) {
+    if (schedule->planned == 0) {
+      schedule->planned = wall;
+      Append(*schedule);
+    }
+    PlanNext(*schedule);
+  }
+  tick_ = by_name_.empty() ? kNever : now;
+}
+
+void Schedules::PlanNext(RunningSchedule& schedule) {
+  schedule.next = schedule.plan.Next(schedule.planned);
+  Await(schedule, schedule.next);
+}
+
+Time Schedules::RunDue(Time now) {
+  if (!begun_) {
+    if (engine_.records_.replaying()) return kNever;
+    Begin(now);
+    if (tick_ > now) return tick_;
+  }
+  const Time wall = engine_.WallTime(now);
+  int runs = kRuns;
+  for (; runs > 0 && due_.top_time() <= wall; --runs) Settle(now, wall, *due_.top());
+  const Time next = due_.top_time();
+  const Time wait = runs == 0 ? 0 : next == kNever ? kReadClock : std::min(next - wall, kReadClock);
+  tick_ = now + std::max<Time>(wait, 0);
+  return tick_;
+}
+
+// Of several times that passed only the latest is run.
+void Schedules::Settle(Time now, Time wall, RunningSchedule& schedule) {
+  const Schedule& entry = schedule.entry;
+  Time planned = schedule.next;
+  std::uint64_t passed = 0;
+  for (Time next = schedule.plan.Next(planned); next <= wall; next = schedule.plan.Next(next)) {
+    planned = next;
+    if (++passed == kCounted) next = std::max(next, wall - std::max(entry.catch_up, kSecond));
+  }
+  const bool late = wall - planned > std::max(entry.catch_up, kSecond);
+  if (!schedule.off && !late) {
+    const bool overlaps = !entry.overlap && IsUnfinished(schedule.last_job);
+    if (overlaps) {
+      ++schedule.skipped;
+    } else if (Put(now, schedule, planned) != Code::kOk) {
+      return Await(schedule, wall + kTryAgain);
+    }
+    schedule.missed += passed;
+    schedule.planned = planned;
+    if (overlaps || passed > 0) Append(schedule);
+  } else {
+    if (!schedule.off) {
+      schedule.missed += passed + 1;
+      Log(LogLevel::kWarning, "a scheduled run was missed",
+          {{"schedule", entry.name}, {"planned", static_cast<std::uint64_t>(planned / kSecond)}});
+    }
+    schedule.planned = planned;
+    Append(schedule);
+  }
+  PlanNext(schedule);
+}
+
+bool Schedules::IsUnfinished(JobId id) const {
+  const Job* const job = engine_.Find(id);
+  return job != nullptr && job->state() != JobState::kBuried;
+}
+
+Code Schedules::Put(Time now, RunningSchedule& schedule, Time planned) {
+  const Schedule& entry = schedule.entry;
+  Tube* const tube = engine_.TubeForUse(entry.tube);
+  if (tube == nullptr) return engine_.CountRefused(Code::kTooManyTubes);
+  JobPtr job = MakeJob(schedule, planned);
+  job->durable_ = job->keep_on_failure_ = true;
+  const JobId before = engine_.next_id();
+  const Record::Schedule made_by{.name = entry.name, .planned = planned};
+  const Added added =
+      engine_.Add(now, std::move(job), *tube,
+                  {.due = entry.delay_s == 0 ? 0 : After(now, entry.delay_s), .schedule = &made_by});
+  if (!added.ok()) return added.code;
+  schedule.last_job = added.id;
+  schedule.planned = schedule.ran = planned;
+  ++schedule.runs;
+  // A duplicate has no record of its own.
+  if (added.id < before) Append(schedule);
+  return Code::kOk;
+}
+
+Outcome Schedules::Run(Time now, std::string_view name) {
+  RunningSchedule* const schedule = FindConfigured(name);
+  if (schedule == nullptr) return {Code::kNotFound};
+  if (!schedule->entry.overlap && IsUnfinished(schedule->last_job)) return {Code::kInUse};
+  const Time planned = schedule->planned, ran = schedule->ran;
+  // Its record must not say that a planned time has run.
+  const Code put = Put(now, *schedule, std::min(engine_.WallTime(now), planned));
+  if (put != Code::kOk) return {put};
+  schedule->planned = planned;
+  schedule->ran = ran;
+  return {Code::kOk, Append(*schedule)};
+}
+
+Outcome Schedules::Switch(Time now, std::string_view name, bool on) {
+  RunningSchedule* const schedule = FindConfigured(name);
+  if (schedule == nullptr) return {Code::kNotFound};
+  if (!engine_.journal_.Accepts(Record::Kind::kSchedule)) return {Code::kJournal};
+  // What came while it was off is not made up.
+  if (on && schedule->off) schedule->planned = std::max(schedule->planned, engine_.WallTime(now));
+  schedule->off = !on;
+  const Lsn lsn = Append(*schedule);
+  PlanNext(*schedule);
+  tick_ = now;
+  return {Code::kOk, lsn};
+}
+
+Lsn Schedules::Append(const RunningSchedule& schedule) {
+  if (!engine_.persistent_) return 0;
+  Record record;
+  Fill(schedule, record);
+  return engine_.journal_.Append(record);
+}
+
+void Schedules::Capture(const std::function<void(const Record&)>& emit) const {
+  for (const auto& [name, schedule] : by_name_) {
+    Record record;
+    Fill(*schedule, record);
+    emit(record);
+  }
+}
+
+void Schedules::Apply(const Record& record) {
+  RunningSchedule& schedule = FindOrMake(record.schedule.name);
+  if (record.kind == Record::Kind::kPut) {
+    if (record.id <= schedule.last_job) return;  // carried forward
+    ++schedule.runs;
+    schedule.ran = record.schedule.planned;
+    schedule.planned = std::max(schedule.planned, record.schedule.planned);
+  } else {
+    schedule.runs = record.schedule.runs;
+    schedule.skipped = record.schedule.skipped;
+    schedule.missed = record.schedule.missed;
+    schedule.off = record.schedule.off;
+    schedule.planned = record.schedule.planned;
+    if (schedule.runs > 0 && schedule.ran == 0) schedule.ran = schedule.planned;
+  }
+  schedule.last_job = std::max(schedule.last_job, record.id);
+}
+
+}  // namespace gearstalk
