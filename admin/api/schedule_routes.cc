@@ -108,7 +108,8 @@ Reply EnableSchedule(Call& call) {
   if (!fields.Finish()) return fields.problem();
   const RunningSchedule* const schedule = ScheduleOf(call);
   if (schedule == nullptr) return NoSchedule();
-  const Outcome outcome = call.engine().schedules().Switch(call.now, schedule->entry.name, *enabled);
+  const Outcome outcome =
+      call.engine().schedules().Switch(call.now, schedule->entry.name, *enabled);
   if (!outcome.ok()) return RefusalOf(outcome.code, schedule->entry.name);
   return Reply::Of(ScheduleObject(*schedule)).Durable(outcome.lsn);
 }

@@ -23,7 +23,8 @@ void Broker::ApplyPolicies() {
   engine_.SetOptions(EngineOptionsOf(config_));
   engine_.SetPolicies(clock_.Now(), PolicyRules(config_.tubes));
   gearman_.set_time_zone(config_.time_zone);
-  const Status planned = engine_.schedules().Set(clock_.Now(), config_.schedules, config_.time_zone);
+  const Status planned =
+      engine_.schedules().Set(clock_.Now(), config_.schedules, config_.time_zone);
   if (!planned.ok())
     Log(LogLevel::kError, "no schedule was changed", {{"error", planned.message()}});
 }

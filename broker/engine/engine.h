@@ -269,9 +269,7 @@ class Engine final : public LiveState {
     if (OwnsKey(job)) uniques_.Remove(job);
   }
   // A job has its key while it is unfinished. JobExtra::key_free: not even then.
-  static bool OwnsKey(const Job& job) {
-    return UniqueIndex::HasKey(job) && !job.extra().key_free;
-  }
+  static bool OwnsKey(const Job& job) { return UniqueIndex::HasKey(job) && !job.extra().key_free; }
   void MoveTo(Job& job, Tube& tube, std::string_view origin);
   void CountQueued(const Job& job, int change);
   void EnterReady(Job& job);

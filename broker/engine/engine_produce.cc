@@ -72,16 +72,17 @@ Added Engine::Add(Time now, JobPtr job, Tube& tube, const Arrival& arrival) {
 }
 
 Added Engine::Admit(Time now, JobPtr job, Tube& tube, const Arrival& arrival) {
-  if (tube.policy_ != nullptr) MakeKey(*job, *tube.policy_);
+  const Policy* const policy = tube.policy_;
+  if (policy != nullptr) MakeKey(*job, *policy);
   if (UniqueIndex::HasKey(*job)) {
     if (const std::optional<Added> known = FindEqual(now, *job, tube, arrival.waiter))
       return *known;
   }
-  if (tube.policy_ != nullptr && ExceedsBytes(tube, *job)) return {Code::kOutOfMemory};
+  if (policy != nullptr && ExceedsBytes(tube, *job)) return {Code::kOutOfMemory};
   if (const Code code = AdmitsJob(tube, *job, job->durable_); code != Code::kOk) {
     return Refused(code);
   }
-  if (tube.policy_ != nullptr && !tube.policy_->copy_to.empty()) {
+  if (policy != nullptr && !policy->copy_to.empty()) {
     return EnqueueAndCopy(now, std::move(job), tube, arrival);
   }
   return Enqueue(now, std::move(job), tube, arrival);

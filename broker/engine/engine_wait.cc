@@ -36,12 +36,12 @@ constexpr std::size_t kExpired = 4096;
 
 // The most urgent job of the tubes it watches. One that is past its expiry goes first.
 Job* Engine::BestFor(Time now, Consumer& consumer) {
-  for (std::size_t steps = 0; steps < kExpired; ++steps) {
-    Job* const best = ready_tubes_.FrontFor(consumer, effort_);
-    if (best == nullptr || !best->ExpiredAt(now)) return best;
-    if (!Expire(now, *best)) break;
+  Job* best = ready_tubes_.FrontFor(consumer, effort_);
+  for (std::size_t steps = 0; best != nullptr && best->ExpiredAt(now); ++steps) {
+    if (steps == kExpired || !Expire(now, *best)) return nullptr;
+    best = ready_tubes_.FrontFor(consumer, effort_);
   }
-  return nullptr;
+  return best;
 }
 
 void Engine::BeginWait(Time now, Consumer& consumer, Consumer::Wait wait, Time until) {

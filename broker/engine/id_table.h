@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <new>
+#include <utility>
 
 #include "broker/base/check.h"
 #include "broker/engine/slab.h"
@@ -20,6 +21,7 @@ class IdTable {
   IdTable& operator=(const IdTable&) = delete;
   ~IdTable() {
     if (root_ != nullptr) Free(root_, height_);
+    if (spare_ != nullptr) FreeNode(spare_);
   }
 
   std::size_t size() const { return size_; }
@@ -65,7 +67,7 @@ class IdTable {
       node = path[static_cast<std::size_t>(level)];
       node->slots[Digit(id, level)] = nullptr;
       if (--node->used > 0) return;
-      if (level < height_) FreeNode(node);
+      if (level < height_) Keep(node);
     }
   }
 
@@ -83,7 +85,15 @@ class IdTable {
     std::uint32_t used = 0;
   };
 
-  static Node* MakeNode() { return new (BlockAllocate(sizeof(Node))) Node; }
+  Node* MakeNode() {
+    if (spare_ != nullptr) return std::exchange(spare_, nullptr);
+    return new (BlockAllocate(sizeof(Node))) Node;
+  }
+  // The node is empty. One is kept: a queue that is mostly empty needs it again at once.
+  void Keep(Node* node) {
+    if (spare_ != nullptr) return FreeNode(node);
+    spare_ = node;
+  }
   static void FreeNode(Node* node) { BlockFree(node, sizeof(Node)); }
 
   static std::size_t Digit(std::uint64_t id, int level) {
@@ -126,6 +136,7 @@ class IdTable {
   }
 
   Node* root_ = nullptr;
+  Node* spare_ = nullptr;
   int height_ = 0;  // level of the root; leaves are level 0
   std::size_t size_ = 0;
 };

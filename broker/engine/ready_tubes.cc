@@ -24,9 +24,7 @@ void ReadyTubes::Resume(Tube& tube) {
 }
 
 // A tube that had nothing to give has saved up nothing.
-void ReadyTubes::JoinTurn(Tube& tube) const {
-  tube.pass_ = std::max(tube.pass_, served_pass_);
-}
+void ReadyTubes::JoinTurn(Tube& tube) const { tube.pass_ = std::max(tube.pass_, served_pass_); }
 
 void ReadyTubes::NoteHandOut(Tube& tube, std::uint32_t weight) {
   if (!fair_) return;
@@ -56,8 +54,7 @@ void ReadyTubes::Visit(const Consumer& consumer, Visitor visit) const {
   }
 }
 
-Job* ReadyTubes::FrontFor(Consumer& consumer, std::uint64_t& effort) const {
-  if (consumer.watched_.size() == 1) return (*consumer.watched_.begin())->tube.FrontJob();
+Job* ReadyTubes::FrontOfMany(Consumer& consumer, std::uint64_t& effort) const {
   if (std::min(tubes_.size(), consumer.watched_.size()) > kVisited) {
     if (consumer.index_ == nullptr) consumer.index_ = std::make_unique<ReadyIndex>();
     return consumer.index_->Best(consumer.watched_, fresh_, fair_, effort);

@@ -40,12 +40,17 @@ class ReadyTubes {
   // The front of the tubes that the consumer watches and that are not stopped; nullptr: there is
   // none. Looks at those it watches or at those with ready jobs, whichever are fewer; where both
   // are many, at what has changed. Counts in `effort`.
-  Job* FrontFor(Consumer& consumer, std::uint64_t& effort) const;
+  Job* FrontFor(Consumer& consumer, std::uint64_t& effort) const {
+    const WatchList& watched = consumer.watched_;
+    return watched.size() == 1 ? (*watched.begin())->tube.FrontJob()
+                               : FrontOfMany(consumer, effort);
+  }
   bool Has(const Tube& tube) const {
     return tube.ready_slot_ < tubes_.size() && tubes_[tube.ready_slot_] == &tube;
   }
 
  private:
+  Job* FrontOfMany(Consumer& consumer, std::uint64_t& effort) const;
   void JoinTurn(Tube& tube) const;
   bool LeavesBefore(const Job& a, const Job& b) const;
   template <typename Visitor>

@@ -32,7 +32,7 @@ class Records {
 
   // What a record says beside the state of its job.
   struct Beside {
-    bool moved = false;  // the job has changed its tube
+    bool moved = false;                          // the job has changed its tube
     const Record::Schedule* schedule = nullptr;  // that made it
   };
   // The change that a durable job has just had.
