@@ -80,9 +80,8 @@ const Command& CommandOf(PacketType type) { return kCommands[static_cast<std::ui
 const Error* Refusal(PacketType type, const Arguments& arguments, std::uint32_t data,
                      const Options& options) {
   const Command& command = CommandOf(type);
-  const bool names_function =
-      (command.right & (right::kProduce | right::kConsume)) != 0 && command.shape.arguments > 0;
-  if (names_function && arguments.at[0].size() > kMaxFunctionName) return &kFunctionTooLarge;
+  const bool named = (command.right & (right::kProduce | right::kConsume)) != 0;
+  if (arguments.at[0].size() > kMaxFunctionName && named) return &kFunctionTooLarge;
   if (!command.workload) return command.shape.data && data > kMaxData ? &kDataTooLarge : nullptr;
   if (arguments.at[1].size() > Job::kMaxUnique) return &kUniqueTooLarge;
   if (IsReduce(type) && arguments.at[kReducer].size() > Job::kMaxUnique) return &kUniqueTooLarge;

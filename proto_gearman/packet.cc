@@ -1,6 +1,7 @@
 #include "proto_gearman/packet.h"
 
 #include <algorithm>
+#include <boost/endian/conversion.hpp>
 #include <cstring>
 
 namespace gearstalk::gearman {
@@ -10,16 +11,12 @@ constexpr std::string_view kRequestMagic{"\0REQ", 4};
 constexpr std::string_view kResponseMagic{"\0RES", 4};
 
 std::uint32_t ReadBigEndian(const char* bytes) {
-  std::uint32_t value = 0;
-  for (int i = 0; i < 4; ++i) value = value << 8 | static_cast<unsigned char>(bytes[i]);
-  return value;
+  return boost::endian::load_big_u32(reinterpret_cast<const unsigned char*>(bytes));
 }
 
 void WriteBigEndian(char* to, std::size_t value) {
-  for (int i = 3; i >= 0; --i) {
-    to[i] = static_cast<char>(value & 0xff);
-    value >>= 8;
-  }
+  boost::endian::store_big_u32(reinterpret_cast<unsigned char*>(to),
+                               static_cast<std::uint32_t>(value));
 }
 
 // Small packets are laid out in one piece, long parts are handed on one by one.

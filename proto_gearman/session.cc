@@ -218,8 +218,9 @@ bool GearmanSession::MayNotGrow() { return engine().MemoryFull() && held() == 0;
 void GearmanSession::Run(Request& request, const Error* error) {
   if (error != nullptr) return Refuse(request, *error);
   ++context_.counts.packets[static_cast<std::uint32_t>(request.type)];
-  NoteCommand(CommandOf(request.type).name, request.arguments.at[0]);
-  CommandOf(request.type).handler(*this, request);
+  const Command& command = CommandOf(request.type);
+  NoteCommand(command.name, request.arguments.at[0]);
+  command.handler(*this, request);
 }
 
 void GearmanSession::Refuse(const Request& request, const Error& error) {

@@ -147,7 +147,9 @@ class Engine final : public LiveState {
   PolicySet SetPolicy(Time now, std::string_view tube, std::string_view key,
                       std::optional<std::string_view> value);
   // Body bytes that a tube's policy admits; 0: it says nothing.
-  std::uint32_t MaxJobSize(std::string_view tube) const;
+  std::uint32_t MaxJobSize(std::string_view tube) const {
+    return rules_.empty() && policies_.empty() ? 0 : MaxJobSizeByPolicy(tube);
+  }
   std::size_t remembered_keys() const { return seen_.size(); }
   // What holds for a tube, which need not exist, and who said so.
   std::vector<PolicyRules::Line> ExplainPolicy(std::string_view tube) const;
@@ -302,6 +304,7 @@ class Engine final : public LiveState {
 
   // engine_policy.cc
   const Policy& PolicyOf(const Tube& tube) const;
+  std::uint32_t MaxJobSizeByPolicy(std::string_view tube) const;
   void ResolvePolicy(Tube& tube);
   void AdoptPolicy(Time now, Tube& tube);
   const Policy* Shared(const Policy& policy);

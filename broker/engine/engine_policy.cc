@@ -101,8 +101,7 @@ Engine::PolicySet Engine::SetPolicy(Time now, std::string_view name, std::string
   return {.status = {}, .lsn = lsn};
 }
 
-std::uint32_t Engine::MaxJobSize(std::string_view name) const {
-  if (rules_.empty() && policies_.empty()) return 0;
+std::uint32_t Engine::MaxJobSizeByPolicy(std::string_view name) const {
   if (const Tube* const tube = tubes_.Find(name)) return PolicyOf(*tube).max_job_size;
   return rules_.empty() ? 0 : rules_.Of(name, kNothingSet).max_job_size;
 }

@@ -8,9 +8,8 @@
 namespace gearstalk {
 
 void Engine::ReleaseTube(Tube& tube) {
-  const bool holds_jobs = tube.unfinished() > 0 || tube.buried() > 0;
-  const bool connected = tube.using_ > 0 || tube.watching_ > 0;
-  if (connected || holds_jobs) return;
+  if (tube.using_ > 0 || tube.watching_ > 0) return;
+  if (tube.unfinished() > 0 || tube.buried() > 0) return;
   if (tube.permanent_ || tube.settings_.created_function) return;
   if (tube.settings_.max_queue != ConfiguredMaxQueue(tube)) return;
   if (KeptByPolicy(tube)) {

@@ -7,13 +7,12 @@ constexpr JobId kBlock = 1024;
 
 }  // namespace
 
-JobId JobIds::Take(bool recorded) {
-  const bool needs_record = !recorded && persistent_ && next_ >= recorded_;
-  if (needs_record && journal_.SpareIds() != 0 && !journal_.Accepts(Record::Kind::kNextId)) {
+// The first of a new block.
+JobId JobIds::TakeOfBlock() {
+  if (journal_.SpareIds() != 0 && !journal_.Accepts(Record::Kind::kNextId)) {
     return journal_.SpareIds() + spare_given_++;
   }
   const JobId id = next_++;
-  if (!needs_record) return id;
   recorded_ = id + kBlock;
   const Lsn lsn = journal_.Append(RecordOf(recorded_));
   // A disk in trouble keeps nobody waiting whose job does not need it.

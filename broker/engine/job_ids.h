@@ -18,7 +18,10 @@ class JobIds {
 
   // `recorded`: a record that names it follows. A journal that takes no records any more gives
   // others from its spare ids.
-  JobId Take(bool recorded);
+  JobId Take(bool recorded) {
+    const bool known = recorded || !persistent_ || next_ < recorded_;
+    return known ? next_++ : TakeOfBlock();
+  }
   // Ids below it were given out.
   JobId next() const { return next_; }
   // Ids below `next` were given out: a record, or another broker, says so.
@@ -35,6 +38,8 @@ class JobIds {
   void DropUndurable(Lsn durable);
 
  private:
+  JobId TakeOfBlock();
+
   Journal& journal_;
   const bool persistent_;
   JobId next_ = 1;
