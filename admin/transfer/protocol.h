@@ -19,6 +19,7 @@ class TransferProtocol final : public Protocol {
   std::string_view name() const override { return "transfer"; }
   Claim Sniff(std::string_view bytes) const override;
   Claim SniffUnknown(std::string_view /*bytes*/) const override { return Claim::kNo; }
+  bool NeedsGreeting() const override { return true; }
   std::unique_ptr<Session> NewSession(Wire& wire) override;
 
   Engine& engine() { return engine_; }

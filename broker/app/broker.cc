@@ -259,8 +259,7 @@ std::vector<Protocol*> Broker::Speakers(const ListenAddress& address) {
       speakers.push_back(protocol);
     }
   }
-  // Where one protocol alone is spoken, it gets everything.
-  if (speakers.size() > 1) speakers.push_back(&transfer_);
+  speakers.push_back(&transfer_);
   return speakers;
 }
 

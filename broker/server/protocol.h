@@ -132,6 +132,9 @@ class Protocol {
   // The word was nobody's: would this protocol answer the line (kOneMessage)? kMaybe until its end
   // is there.
   virtual Claim SniffUnknown(std::string_view bytes) const = 0;
+  // Whether it is spoken on connections alone that begin with its greeting, and then on those, too,
+  // that otherwise belong to one protocol from the start.
+  virtual bool NeedsGreeting() const { return false; }
   virtual std::unique_ptr<Session> NewSession(Wire& wire) = 0;
 
   // Well-formed commands since the start, each kind once.

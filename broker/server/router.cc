@@ -26,7 +26,11 @@ bool IsHttp(std::string_view line) {
 Router::Router(std::span<Protocol* const> protocols, Wire& wire)
     : protocols_(protocols), wire_(wire) {
   GS_CHECK(!protocols.empty() && protocols.size() <= kMaxProtocols);
-  if (protocols.size() == 1) SetOwner(0);
+  const auto greeted = std::count_if(protocols.begin(), protocols.end(),
+                                     [](const Protocol* each) { return each->NeedsGreeting(); });
+  alone_ = Count() - greeted == 1 && !protocols.front()->NeedsGreeting();
+  greets_ = alone_ && greeted > 0;
+  if (alone_) SetOwner(0);
 }
 
 Router::~Router() {
@@ -37,6 +41,20 @@ void Router::SetOwner(int index) {
   SessionOf(index);
   owner_ = index;
   ++protocols_[static_cast<std::size_t>(index)]->connections_;
+}
+
+// The first bytes of a connection may give it to another protocol than the one that has it alone.
+Claim Router::SniffGreeting(std::string_view bytes) {
+  for (int i = 1; i < Count(); ++i) {
+    const Claim claim = protocols_[static_cast<std::size_t>(i)]->Sniff(bytes);
+    if (claim == Claim::kMaybe) return claim;
+    if (claim != Claim::kYes) continue;
+    --protocols_[static_cast<std::size_t>(owner_)]->connections_;
+    sessions_[static_cast<std::size_t>(owner_)] = nullptr;
+    SetOwner(i);
+    return claim;
+  }
+  return Claim::kNo;
 }
 
 Session& Router::SessionOf(int index) {
@@ -75,6 +93,10 @@ bool Router::Leave() {
 }
 
 InputResult Router::OnInput(std::string_view bytes) {
+  if (greets_ && !bytes.empty()) {
+    if (SniffGreeting(bytes) == Claim::kMaybe) return {0, Then::kMore};
+    greets_ = false;
+  }
   std::size_t used = 0;
   // Most of what is run here is run by one call; then no turn is begun.
   std::optional<Turn> turn;
@@ -99,11 +121,10 @@ InputResult Router::OnInput(std::string_view bytes) {
 }
 
 InputResult Router::RunOwner(std::string_view bytes) {
-  const bool alone = protocols_.size() == 1;
   InputResult result = owner()->OnInput(bytes, Session::Scope::kAll);
   if (result.then != Then::kForeign) return result;
   bytes.remove_prefix(result.bytes);
-  const InputResult other = alone ? Unknown(bytes) : Foreign(bytes);
+  const InputResult other = alone_ ? Unknown(bytes) : Foreign(bytes);
   return {result.bytes + other.bytes, other.then};
 }
 
@@ -138,7 +159,7 @@ InputResult Router::Unknown(std::string_view bytes) {
     wire_.OnRefused(Refusal::kHttp, {});
     return {0, Then::kClose};
   }
-  if (Count() == 1) return RunGuest(0, bytes, Session::Scope::kUnknownLine);
+  if (alone_) return RunGuest(0, bytes, Session::Scope::kUnknownLine);
   if (owner_ < 0 && guest_ >= 0) return RunGuest(guest_, bytes, Session::Scope::kUnknownLine);
   bool maybe = false;
   const int first = std::max(owner_, 0);

@@ -18,7 +18,8 @@ class Router {
  public:
   static constexpr std::size_t kMaxProtocols = 4;
 
-  // `protocols` outlives the router. A single one gets everything without being asked.
+  // `protocols` outlives the router. A single one, apart from those that need a greeting, gets
+  // everything else without being asked.
   Router(std::span<Protocol* const> protocols, Wire& wire);
   ~Router();
   Router(const Router&) = delete;
@@ -46,6 +47,7 @@ class Router {
   Session* At(int index) const { return sessions_[static_cast<std::size_t>(index)].get(); }
   Session& SessionOf(int index);
   void SetOwner(int index);
+  Claim SniffGreeting(std::string_view bytes);
   InputResult RunOwner(std::string_view bytes);
   InputResult RunGuest(int index, std::string_view bytes, Session::Scope scope);
   InputResult Foreign(std::string_view bytes);
@@ -55,6 +57,8 @@ class Router {
   std::span<Protocol* const> protocols_;
   Wire& wire_;
   std::array<std::unique_ptr<Session>, kMaxProtocols> sessions_;
+  bool alone_ = false;   // one protocol gets everything
+  bool greets_ = false;  // a greeting may come yet that changes that
   int owner_ = -1;
   int guest_ = -1;       // answered the latest line of administration of an undecided connection
   int busy_guest_ = -1;  // a guest that has not finished its answer

@@ -132,6 +132,16 @@ class Logs(unittest.TestCase):
             self.assertEqual([json.loads(line) for line in exported("--from", broker.address)][1],
                              json.loads(lines[1]))
 
+    def test_an_address_of_one_protocol(self) -> None:
+        for protocol in ("beanstalk", "gearman"):
+            with self.subTest(protocol), Folder() as folder:
+                log = copy("binlog-v5", folder / "log")
+                address = f"127.0.0.1:0,protocols={protocol}"
+                with Broker("--data-dir", folder / "new", "--listen", address) as broker:
+                    alone = broker.said.splitlines()[-1].split()[2]
+                    ctl("import", f"binlog:{log}", "--to", alone)
+                    self.assertEqual(len(jobs(exported("--from", alone))), len(expected("binlog-v5")["jobs"]))
+
     def test_transfers(self) -> None:
         with Folder() as folder:
             log = copy("binlog-v5", folder / "log")

@@ -31,12 +31,14 @@ class FakeProtocol final : public Protocol {
  public:
   enum class Answers { kNothing, kCrLf, kLf };
 
-  explicit FakeProtocol(char letter, Answers unknown = Answers::kNothing)
-      : name_(1, letter), unknown_(unknown) {}
+  explicit FakeProtocol(char letter, Answers unknown = Answers::kNothing,
+                        bool needs_greeting = false)
+      : name_(1, letter), unknown_(unknown), needs_greeting_(needs_greeting) {}
 
   std::string_view name() const override { return name_; }
   Claim Sniff(std::string_view bytes) const override;
   Claim SniffUnknown(std::string_view bytes) const override;
+  bool NeedsGreeting() const override { return needs_greeting_; }
   std::unique_ptr<Session> NewSession(Wire& wire) override;
 
   // Whether a line begins with one of its two words.
@@ -56,6 +58,7 @@ class FakeProtocol final : public Protocol {
 
   const std::string name_;
   const Answers unknown_;
+  const bool needs_greeting_;
   std::vector<FakeSession*> sessions_;
 };
 

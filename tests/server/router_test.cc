@@ -269,6 +269,35 @@ TEST(SingleProtocol, GetsEverything) {
   EXPECT_EQ(wire.Hear(), "1\n1\na?x\na?\n");
 }
 
+class GreetedProtocol : public ::testing::Test {
+ protected:
+  FakeProtocol a_{'a'};
+  FakeProtocol b_{'b', FakeProtocol::Answers::kNothing, true};
+  std::vector<Protocol*> both_{&a_, &b_};
+  FakeWire wire_;
+};
+
+TEST_F(GreetedProtocol, TakesAConnectionThatBeginsWithItsWord) {
+  Router router(both_, wire_);
+  EXPECT_EQ(a_.connections(), 1U);
+  EXPECT_EQ(router.OnInput("b").then, Then::kMore);
+  const std::string_view bytes = "b echo 1\n";
+  EXPECT_EQ(router.OnInput(bytes).bytes, bytes.size());
+  EXPECT_EQ(wire_.Hear(), "1\n");
+  EXPECT_EQ(router.protocol(), "b");
+  EXPECT_EQ(a_.connections(), 0U);
+  EXPECT_EQ(b_.connections(), 1U);
+}
+
+TEST_F(GreetedProtocol, LeavesAllElseToTheOther) {
+  Router router(both_, wire_);
+  for (const std::string_view bytes : {"a echo 1\n", "A echo 1\n", "x\n", "b echo 1\n"}) {
+    EXPECT_EQ(router.OnInput(bytes).bytes, bytes.size());
+  }
+  EXPECT_EQ(wire_.Hear(), "1\n1\na?x\na?b echo 1\n");
+  EXPECT_EQ(b_.created, 0);
+}
+
 TEST(EveryCut, GivesTheSameAnswers) {
   const std::string bytes =
       "B echo 1\nx\r\nA echo 2\na echo 3\nB slow 2\nb\na slow 2\ny y\r\na body 5\n12345z\n"
