@@ -32,6 +32,10 @@ void Target::AddOptions(CLI::App& app, const std::string& flag, bool with_data_d
   if (with_data_dir) {
     app.add_option("--data-dir", data_dir, "Data directory in which no broker runs")->excludes(to);
   }
+  AddTlsOptions(app);
+}
+
+void Target::AddTlsOptions(CLI::App& app) {
   app.add_flag("--tls", tls, "Speak TLS");
   app.add_option("--tls-ca", tls_ca, "Authorities that sign the broker's certificate (PEM)");
   app.add_option("--tls-certificate", tls_certificate, "Certificate of this client (PEM)");

@@ -26,6 +26,7 @@ struct Target {
 
   // `flag`: "--to" or "--from".
   void AddOptions(CLI::App& app, const std::string& flag, bool with_data_dir = true);
+  void AddTlsOptions(CLI::App& app);
   // For people and reports.
   std::string Name() const { return data_dir.empty() ? address : data_dir; }
 };

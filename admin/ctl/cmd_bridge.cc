@@ -25,6 +25,8 @@ struct Options {
   std::string from, to;
   std::vector<std::string> functions;
   std::size_t jobs = 100;
+  Target tls;  // how `to` is reached, and `from` with --tls-from
+  bool tls_from = false;
 };
 
 std::string AddressIn(const std::string& url) { return url.substr(url.find("://") + 3); }
@@ -49,11 +51,14 @@ class Bridge {
 
  private:
   Status Begin() {
-    Result<std::unique_ptr<Channel>> channel = Connect(AddressIn(options_.from));
+    Target from = options_.tls;
+    from.address = AddressIn(options_.from);
+    from.tls = options_.tls_from;
+    Result<std::unique_ptr<Channel>> channel = Connect(from);
     if (!channel.ok()) return channel.status();
     worker_ = std::make_unique<GearmanClient>(std::move(channel.value()));
     relay_ = std::make_unique<Relay>(*worker_);
-    Target to;
+    Target to = options_.tls;
     to.address = AddressIn(options_.to);
     if (Status status = relay_->Connect(to); !status.ok()) return status;
     worker_->Add(packet::kSetClientId, {fmt::format("gearstalkctl-bridge-{}", getpid())});
@@ -67,7 +72,7 @@ class Bridge {
   Status Pump(bool& idle) {
     Grab();
     for (;;) {
-      const Result<Packet> next = worker_->Next(0);
+      Result<Packet> next = worker_->Next(0);
       if (!next.ok()) {
         if (next.status().code() != Code::kNotFound) return next.status();
         return relay_->Pump(idle);
@@ -81,19 +86,19 @@ class Bridge {
   void Grab() {
     if (asked_ || relay_->in_flight() >= options_.jobs) return;
     asked_ = true;
-    worker_->Add(packet::kGrabJobUniq, {});
+    worker_->Add(packet::kGrabJobAll, {});
   }
 
-  void OnPacket(const Packet& packet) {
+  void OnPacket(Packet& packet) {
+    Assigned job;
     if (packet.type == packet::kNoJob) {
       worker_->Add(packet::kPreSleep, {});
     } else if (packet.type == packet::kNoop) {
       asked_ = false;
-    } else if (packet.type == packet::kJobAssignUniq) {
+    } else if (TakeAssigned(packet, job)) {
       asked_ = false;
-      std::string body = packet.arguments[3];
-      if (MayHaveCutKey(packet.arguments[2], body)) body.erase(0, 1);
-      relay_->Submit(packet.arguments[0], packet.arguments[1], packet.arguments[2], body);
+      if (job.reducer.empty() && MayHaveCutKey(job.unique, job.body)) job.body.erase(0, 1);
+      relay_->Submit(job);
     }
   }
 
@@ -112,6 +117,8 @@ std::function<int()> SetUpBridge(CLI::App& app) {
   app.add_option("--function", options->functions, "A function; may be repeated")
       ->required()
       ->allow_extra_args(false);
+  options->tls.AddTlsOptions(app);
+  app.add_flag("--tls-from", options->tls_from, "Speak TLS with the server to work for, too");
   app.add_option("--jobs", options->jobs, "Jobs at a time")->check(CLI::PositiveNumber);
   return [options] {
     std::signal(SIGTERM, Stop);

@@ -31,7 +31,7 @@ struct Options {
 
 struct Moving {
   transfer::Job job;
-  std::string tube, unique, body;
+  std::string tube, unique, reducer, body;
   std::string left;  // not empty: why it cannot go
 };
 
@@ -110,7 +110,8 @@ class ToBeanstalkd final : public Destination {
 
 class ToGearmand final : public Destination {
  public:
-  explicit ToGearmand(std::unique_ptr<Channel> channel) : old_(std::move(channel)) {}
+  ToGearmand(std::unique_ptr<Channel> channel, const Classes& classes)
+      : old_(std::move(channel)), classes_(classes) {}
 
   Status Put(std::vector<std::unique_ptr<Moving>>& jobs) override {
     std::vector<Moving*> sent;
@@ -119,14 +120,12 @@ class ToGearmand final : public Destination {
         each->left = "gearmand has no buried jobs";
         continue;
       }
-      const std::string unique = each->job.unique_is_body ? "-" : each->unique;
       const std::uint64_t delay = DelayLeft(each->job);
-      if (delay > 0) {
-        const auto due = static_cast<std::uint64_t>(SystemClock().Now() / kSecond) + delay;
-        old_.Add(packet::kSubmitEpoch, {each->tube, unique, std::to_string(due), each->body});
-      } else {
-        old_.Add(ClassOf(each->job.priority), {each->tube, unique, each->body});
+      if (delay > 0 && !each->reducer.empty()) {
+        each->left = "gearmand has no delayed reduce jobs";
+        continue;
       }
+      Add(*each, delay);
       sent.push_back(each.get());
     }
     for (Moving* each : sent) {
@@ -138,13 +137,27 @@ class ToGearmand final : public Destination {
   }
 
  private:
-  // The class whose number is nearest.
-  static std::uint32_t ClassOf(std::uint32_t priority) {
-    if (priority < 1024) return packet::kSubmitHighBg;
-    return priority <= 65536 ? packet::kSubmitBg : packet::kSubmitLowBg;
+  void Add(const Moving& job, std::uint64_t delay) {
+    const std::string unique = job.job.unique_is_body ? "-" : job.unique;
+    if (delay > 0) {
+      const auto due = static_cast<std::uint64_t>(SystemClock().Now() / kSecond) + delay;
+      old_.Add(packet::kSubmitEpoch, {job.tube, unique, std::to_string(due), job.body});
+    } else if (!job.reducer.empty()) {
+      old_.Add(packet::kSubmitReduceBg, {job.tube, unique, job.reducer, "", job.body});
+    } else {
+      old_.Add(ClassOf(job.job.priority), {job.tube, unique, job.body});
+    }
+  }
+
+  // As the broker reads a priority where it needs a class.
+  std::uint32_t ClassOf(std::uint32_t priority) const {
+    constexpr std::uint32_t kUrgent = 1024;
+    if (priority < kUrgent || priority == classes_.high) return packet::kSubmitHighBg;
+    return priority <= classes_.normal ? packet::kSubmitBg : packet::kSubmitLowBg;
   }
 
   GearmanClient old_;
+  const Classes classes_;
 };
 
 class HandBack {
@@ -170,14 +183,6 @@ class HandBack {
 
  private:
   Status Begin() {
-    const std::size_t place = options_.to.find("://") + 3;
-    Result<std::unique_ptr<Channel>> channel = Connect(options_.to.substr(place));
-    if (!channel.ok()) return channel.status();
-    if (options_.to.starts_with("gearman://")) {
-      there_ = std::make_unique<ToGearmand>(std::move(channel.value()));
-    } else {
-      there_ = std::make_unique<ToBeanstalkd>(std::move(channel.value()));
-    }
     Result<std::unique_ptr<TransferClient>> broker = TransferClient::Connect(options_.target);
     if (!broker.ok()) return broker.status();
     broker_ = std::move(broker.value());
@@ -189,7 +194,20 @@ class HandBack {
     const Result<transfer::MarkOf> mark = broker_->Open(opening_);
     if (!mark.ok()) return mark.status();
     report_.resumed = mark.value().known;
+    if (Status status = ConnectThere(); !status.ok()) return status;
     return Settle();
+  }
+
+  Status ConnectThere() {
+    Result<std::unique_ptr<Channel>> channel =
+        Connect(options_.to.substr(options_.to.find("://") + 3));
+    if (!channel.ok()) return channel.status();
+    if (options_.to.starts_with("gearman://")) {
+      there_ = std::make_unique<ToGearmand>(std::move(channel.value()), broker_->classes());
+    } else {
+      there_ = std::make_unique<ToBeanstalkd>(std::move(channel.value()));
+    }
+    return {};
   }
 
   Result<transfer::End> Collect(Type type, const transfer::Selection& selection,
@@ -199,6 +217,7 @@ class HandBack {
       if (!ReadFields(frame.fields, each->job)) return Status(Code::kIo, "no job");
       each->tube = each->job.tube;
       each->unique = each->job.unique;
+      each->reducer = each->job.reducer;
       each->body = frame.body;
       each->job.tube = each->tube;
       each->job.body = each->body;

@@ -54,6 +54,20 @@ Status RunOnce(const TakeOverOptions& options, Report& report) {
   return old->End();
 }
 
+// While the broker takes nothing (memory, drain, a full disk), for a minute at most. A gearmand
+// would count each end of a connection as a try of its jobs.
+Status RunPatiently(const TakeOverOptions& options, Report& report) {
+  constexpr int kTries = 120;
+  for (int tries = 1;; ++tries) {
+    const std::uint64_t before = report.done;
+    Status status = RunOnce(options, report);
+    if (report.done > before) tries = 1;
+    const bool again = status.code() == Code::kDraining && options.source.starts_with("beanstalk");
+    if (!again || tries == kTries || g_stop != 0) return status;
+    Pause(5);
+  }
+}
+
 // Until a signal; either side may go away and come back.
 Status Follow(const TakeOverOptions& options, Report& report) {
   int pause = 1;
@@ -122,7 +136,8 @@ std::function<int()> SetUpTakeOver(CLI::App& app) {
       return report->End(kBadUsage, "--ids keep: the jobs of a gearmand have no ids");
     }
     Warn(*options, *report);
-    const Status status = options->follow ? Follow(*options, *report) : RunOnce(*options, *report);
+    const Status status =
+        options->follow ? Follow(*options, *report) : RunPatiently(*options, *report);
     const int exit = status.code() == Code::kInUse ? kFailed : ExitOf(status);
     const int code = report->End(exit, status.message());
     return options->follow && status.ok() ? static_cast<int>(kDone) : code;

@@ -1,6 +1,7 @@
 #include "admin/ctl/function_drain.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -14,6 +15,7 @@ using transfer::Type;
 
 constexpr std::size_t kLongestAsked = 63;  // GET_STATUS_UNIQUE has no answer to longer ones
 constexpr std::size_t kBatchBytes = 16 << 20;
+constexpr int kBusyTries = 120;        // half a second apart
 constexpr std::uint64_t kMany = 1000;  // jobs, from which on counting them takes its time
 
 constexpr std::uint32_t kSubmits[] = {packet::kSubmitHigh, packet::kSubmit, packet::kSubmitLow};
@@ -93,30 +95,28 @@ Status FunctionDrain::Batch(std::size_t most, std::size_t& count) {
   return CommitAll(jobs);
 }
 
-Status FunctionDrain::AddGrabbed(Packet& packet, std::vector<Grabbed>& jobs) {
+Status FunctionDrain::AddGrabbed(Grabbed grabbed, std::vector<Grabbed>& jobs) {
   Handle handle;
-  if (!Handle::Parse(packet.arguments[0], handle) || handle.number > HeldHandle::kNumber) {
-    return {Code::kIo, "the old server gives the handle '" + packet.arguments[0] +
-                           "', expected H:HOST:NUMBER"};
+  if (!Handle::Parse(grabbed.handle, handle) || handle.number > HeldHandle::kNumber) {
+    return {Code::kIo,
+            "the old server gives the handle '" + grabbed.handle + "', expected H:HOST:NUMBER"};
   }
   scope_.prefix = handle.prefix;
-  Grabbed& job = jobs.emplace_back();
-  job.handle = std::move(packet.arguments[0]);
-  job.number = handle.number;
-  job.unique = std::move(packet.arguments[2]);
-  job.body = std::move(packet.arguments[3]);
+  grabbed.number = handle.number;
+  jobs.push_back(std::move(grabbed));
   return {};
 }
 
 Status FunctionDrain::Grab(std::size_t most, std::vector<Grabbed>& jobs) {
-  for (std::size_t i = 0; i < most; ++i) worker_->Add(packet::kGrabJobUniq, {});
+  for (std::size_t i = 0; i < most; ++i) worker_->Add(packet::kGrabJobAll, {});
   for (std::size_t answers = 0; answers < most;) {
     Result<Packet> packet = worker_->Next();
     if (!packet.ok()) return packet.status();
     if (packet->type == packet::kNoJob) ++answers;
-    if (packet->type != packet::kJobAssignUniq) continue;
+    Grabbed job;
+    if (!TakeAssigned(packet.value(), job)) continue;
     ++answers;
-    if (Status status = AddGrabbed(packet.value(), jobs); !status.ok()) return status;
+    if (Status status = AddGrabbed(std::move(job), jobs); !status.ok()) return status;
   }
   ChooseBatch(jobs, most);
   return {};
@@ -151,7 +151,7 @@ Status FunctionDrain::AskUniques(const std::vector<Grabbed*>& jobs, std::vector<
 Status FunctionDrain::FixCutKeys(std::vector<Grabbed>& jobs) {
   std::vector<Grabbed*> doubtful;
   for (Grabbed& job : jobs) {
-    if (MayHaveCutKey(job.unique, job.body)) doubtful.push_back(&job);
+    if (job.reducer.empty() && MayHaveCutKey(job.unique, job.body)) doubtful.push_back(&job);
   }
   std::vector<Packet> answers;
   if (Status status = AskUniques(doubtful, answers); !status.ok()) return status;
@@ -223,7 +223,7 @@ Status FunctionDrain::RelayOne(Grabbed& job) {
     relay_ = std::make_unique<Relay>(*worker_);
     if (Status status = relay_->Connect(scope_.options.target); !status.ok()) return status;
   }
-  relay_->Submit(job.handle, function_, job.unique, job.body, kSubmits[job.job_class]);
+  relay_->Submit(job, kSubmits[job.job_class]);
   return {};
 }
 
@@ -252,18 +252,36 @@ Status FunctionDrain::HoldAll(std::vector<Grabbed>& jobs) {
     job.tube = function_;
     job.unique_is_body = each.unique == "-";
     job.unique = job.unique_is_body ? std::string_view() : std::string_view(each.unique);
+    job.reducer = each.reducer;
     job.body = each.body;
     job.priority = priorities[each.job_class];
     job.created = now;
     job.source_id =
         each.number | (each.exact ? 0 : HeldHandle::kGuessed) | (shared_ ? HeldHandle::kShared : 0);
-    scope_.broker.Add(Type::kHold, job, each.body);
   }
-  const Result<transfer::Ack> ack = scope_.broker.Sync();
-  if (!ack.ok()) return ack.status();
-  if (ack.value().ids.size() != jobs.size()) return {Code::kIo, "the broker held other jobs"};
-  for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].here = ack.value().ids[i];
-  return {};
+  return SendHolds(jobs);
+}
+
+// Again for a minute while the broker takes nothing: a gearmand would count the end of this
+// connection as a try of its jobs.
+Status FunctionDrain::SendHolds(std::vector<Grabbed>& jobs) {
+  std::size_t held = 0;
+  for (int tries = 1;; ++tries) {
+    for (std::size_t i = held; i < jobs.size(); ++i) {
+      scope_.broker.Add(Type::kHold, jobs[i].job, jobs[i].body);
+    }
+    if (Status status = scope_.broker.SendSync(); !status.ok()) return status;
+    const Result<transfer::Ack> ack = scope_.broker.ReadAck();
+    if (!ack.ok()) return ack.status();
+    for (const std::uint64_t id : ack.value().ids) {
+      if (held < jobs.size()) jobs[held++].here = id;
+    }
+    if (ack.value().problem == transfer::Problem::kNone) break;
+    const bool busy = ack.value().problem == transfer::Problem::kBusy;
+    if (!busy || tries == kBusyTries || scope_.options.stopped()) return AsStatus(ack.value());
+    ::usleep(500'000);
+  }
+  return held == jobs.size() ? Status() : Status(Code::kIo, "the broker held other jobs");
 }
 
 // Whether somebody else is connected to the old server.

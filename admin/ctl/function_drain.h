@@ -53,8 +53,7 @@ class FunctionDrain {
   std::size_t in_flight() const { return relay_ == nullptr ? 0 : relay_->in_flight(); }
 
  private:
-  struct Grabbed {
-    std::string handle{}, unique{}, body{};
+  struct Grabbed : Assigned {
     std::uint64_t number = 0, here = 0;
     int job_class = 1;
     bool exact = true;  // the class
@@ -65,7 +64,7 @@ class FunctionDrain {
   Status Fence();
   Status Batch(std::size_t most, std::size_t& count);
   Status Grab(std::size_t most, std::vector<Grabbed>& jobs);
-  Status AddGrabbed(Packet& packet, std::vector<Grabbed>& jobs);
+  Status AddGrabbed(Grabbed grabbed, std::vector<Grabbed>& jobs);
   Status FixCutKeys(std::vector<Grabbed>& jobs);
   void ChooseBatch(const std::vector<Grabbed>& jobs, std::size_t asked);
   Status Count(std::uint64_t ours);
@@ -75,6 +74,7 @@ class FunctionDrain {
   Status RelayOne(Grabbed& job);
   Status RelayForeground(std::vector<Grabbed>& jobs);
   Status HoldAll(std::vector<Grabbed>& jobs);
+  Status SendHolds(std::vector<Grabbed>& jobs);
   Status RelayAwaited(std::vector<Grabbed>& jobs);
   Status CompleteAll(std::vector<Grabbed>& jobs);
   Status CommitAll(const std::vector<Grabbed>& jobs);

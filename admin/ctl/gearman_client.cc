@@ -28,6 +28,7 @@ std::size_t ArgumentsOf(std::uint32_t type) {
     case packet::kJobAssignUniq:
       return 4;
     case packet::kStatusRes:
+    case packet::kJobAssignAll:
       return 5;
     case packet::kStatusResUnique:
       return 6;
@@ -45,6 +46,17 @@ std::size_t ArgumentsOf(std::uint32_t type) {
 }
 
 }  // namespace
+
+bool TakeAssigned(Packet& packet, Assigned& job) {
+  const bool reduces = packet.type == packet::kJobAssignAll;
+  if (packet.type != packet::kJobAssignUniq && !reduces) return false;
+  job.handle = std::move(packet.arguments[0]);
+  job.function = std::move(packet.arguments[1]);
+  job.unique = std::move(packet.arguments[2]);
+  job.reducer = reduces ? std::move(packet.arguments[3]) : std::string();
+  job.body = std::move(packet.arguments.back());
+  return true;
+}
 
 void GearmanClient::Add(std::uint32_t type, const std::vector<std::string>& arguments) {
   std::string data;

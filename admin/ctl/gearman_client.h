@@ -20,14 +20,23 @@ inline constexpr std::uint32_t kCanDo = 1, kCantDo = 2, kPreSleep = 4, kNoop = 6
                                kSetClientId = 22, kWorkException = 25, kOptionReq = 26,
                                kWorkData = 28, kWorkWarning = 29, kGrabJobUniq = 30,
                                kJobAssignUniq = 31, kSubmitHighBg = 32, kSubmitLow = 33,
-                               kSubmitLowBg = 34, kSubmitEpoch = 36, kGetStatusUnique = 41,
-                               kStatusResUnique = 42;
+                               kSubmitLowBg = 34, kSubmitEpoch = 36, kSubmitReduce = 37,
+                               kSubmitReduceBg = 38, kGrabJobAll = 39, kJobAssignAll = 40,
+                               kGetStatusUnique = 41, kStatusResUnique = 42;
 }  // namespace packet
 
 struct Packet {
   std::uint32_t type = 0;
   std::vector<std::string> arguments;  // the last one may hold NULs
 };
+
+// A job that a worker got.
+struct Assigned {
+  std::string handle{}, function{}, unique{}, body{};
+  std::string reducer{};  // empty: it is no reduce job
+};
+// What GRAB_JOB_ALL brought. False: no job.
+bool TakeAssigned(Packet& packet, Assigned& job);
 
 // A client or worker of a gearmand. Packets gather and go with the first read or Flush.
 class GearmanClient {

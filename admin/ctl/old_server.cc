@@ -58,7 +58,7 @@ Status OldServer::OpenTransfer(const std::function<Status(transfer::Opening&)>& 
                            "accepts that"};
   }
   if (known->known) {
-    report_.resumed = true;
+    report_.resumed = report_.resumed || !report_.mark_before.has_value();
   } else {
     if (Status status = prepare(opening); !status.ok()) return status;
     opening.create = true;

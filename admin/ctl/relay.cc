@@ -16,11 +16,14 @@ Status Relay::Connect(const Target& target) {
   return answer.ok() ? Status() : answer.status();
 }
 
-void Relay::Submit(const std::string& handle, const std::string& function,
-                   const std::string& unique, const std::string& body, std::uint32_t submit) {
-  submitted_.push_back(handle);
-  functions_[handle] = function;
-  client_->Add(submit, {function, unique, body});
+void Relay::Submit(const Assigned& job, std::uint32_t submit) {
+  submitted_.push_back(job.handle);
+  functions_[job.handle] = job.function;
+  if (job.reducer.empty()) {
+    client_->Add(submit, {job.function, job.unique, job.body});
+  } else {
+    client_->Add(packet::kSubmitReduce, {job.function, job.unique, job.reducer, "", job.body});
+  }
 }
 
 std::set<std::string> Relay::Functions() const {

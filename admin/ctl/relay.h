@@ -20,9 +20,9 @@ class Relay {
 
   // Connects to the server that is to do the work; `name` is for messages.
   Status Connect(const Target& target);
-  // `submit` is the type of the packet: kSubmit, kSubmitHigh or kSubmitLow.
-  void Submit(const std::string& handle, const std::string& function, const std::string& unique,
-              const std::string& body, std::uint32_t submit = packet::kSubmit);
+  // `submit` is the type of the packet: kSubmit, kSubmitHigh or kSubmitLow. Reduce jobs have no
+  // class.
+  void Submit(const Assigned& job, std::uint32_t submit = packet::kSubmit);
   // Passes on all that is there. `idle` stays as it is if nothing was.
   Status Pump(bool& idle);
 

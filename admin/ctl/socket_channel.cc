@@ -100,6 +100,7 @@ class TlsChannel final : public SocketChannel {
     }
     ssl_ = SSL_new(context_);
     SSL_set_fd(ssl_, fd_);
+    SSL_clear_mode(ssl_, SSL_MODE_AUTO_RETRY);
     SSL_set_tlsext_host_name(ssl_, address_.host.c_str());
     if (!address_.host.empty()) {
       in6_addr ip{};
@@ -126,18 +127,23 @@ class TlsChannel final : public SocketChannel {
     return {};
   }
 
+  // A record that has no data, such as a ticket, is not waited behind.
   Status Read(std::string& bytes, int timeout_ms) override {
-    if (SSL_pending(ssl_) == 0) {
-      if (Status status = Wait(timeout_ms); !status.ok()) return status;
-    }
     constexpr std::size_t kMost = 64 * 1024;
     const std::size_t before = bytes.size();
-    bytes.resize(before + kMost);
-    std::size_t got = 0;
-    const int read = SSL_read_ex(ssl_, bytes.data() + before, kMost, &got);
-    bytes.resize(before + got);
-    if (read == 1) return {};
-    return {Code::kIo, address_.text + " closed the connection"};
+    for (;;) {
+      if (SSL_pending(ssl_) == 0) {
+        if (Status status = Wait(timeout_ms); !status.ok()) return status;
+      }
+      bytes.resize(before + kMost);
+      std::size_t got = 0;
+      const int read = SSL_read_ex(ssl_, bytes.data() + before, kMost, &got);
+      bytes.resize(before + got);
+      if (read == 1) return {};
+      if (SSL_get_error(ssl_, read) != SSL_ERROR_WANT_READ) {
+        return {Code::kIo, address_.text + " closed the connection"};
+      }
+    }
   }
 
  private:

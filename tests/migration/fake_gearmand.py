@@ -86,7 +86,7 @@ class Session:
             self.client_id = arguments[0].decode()
         elif kind == 16:
             return [(17, arguments)]
-        elif kind == 30:
+        elif kind == 39:
             waiting = [job for job in jobs.values()
                        if job.holder is None and job.function in self.functions]
             if not waiting:

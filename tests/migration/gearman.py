@@ -12,6 +12,7 @@ CAN_DO, SUBMIT, CREATED, GRAB_UNIQ, ASSIGN_UNIQ, NO_JOB = 1, 7, 8, 30, 31, 10
 STATUS, COMPLETE, FAIL, EXCEPTION, DATA, WARNING = 12, 13, 14, 25, 28, 29
 SUBMIT_BG, SUBMIT_HIGH_BG, SUBMIT_LOW_BG, SUBMIT_EPOCH = 18, 32, 34, 36
 OPTION, CLIENT_ID = 26, 22
+SUBMIT_REDUCE, SUBMIT_REDUCE_BG, GRAB_ALL, ASSIGN_ALL = 37, 38, 39, 40
 
 
 def free_port() -> int:
@@ -55,12 +56,12 @@ class Peer:
             lines.append(line)
         return lines
 
-    def grab(self) -> list[bytes]:
+    def grab(self, grab: int = GRAB_UNIQ, assign: int = ASSIGN_UNIQ) -> list[bytes]:
         """The next job: handle, function, unique, body. A worker that polls."""
         end = time.monotonic() + PATIENCE
         while True:
-            kind, job = self.ask(GRAB_UNIQ)
-            if kind == ASSIGN_UNIQ:
+            kind, job = self.ask(grab)
+            if kind == assign:
                 return job
             assert kind == NO_JOB and time.monotonic() < end
             time.sleep(0.02)

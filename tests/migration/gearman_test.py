@@ -8,8 +8,8 @@ import time
 import unittest
 
 from gearman import (CAN_DO, COMPLETE, CREATED, DATA, EXCEPTION, FAIL, OPTION, STATUS, SUBMIT,
-                     SUBMIT_BG, SUBMIT_EPOCH, SUBMIT_HIGH_BG, SUBMIT_LOW_BG, WARNING, Gearmand,
-                     Peer, has_gearmand)
+                     SUBMIT_BG, SUBMIT_EPOCH, SUBMIT_HIGH_BG, SUBMIT_LOW_BG, SUBMIT_REDUCE,
+                     SUBMIT_REDUCE_BG, WARNING, ASSIGN_ALL, GRAB_ALL, Gearmand, Peer, has_gearmand)
 from tools import CTL, PATIENCE, Broker, Folder, ctl, exported, jobs
 
 
@@ -104,6 +104,34 @@ class TakeOver(unittest.TestCase):
             self.assertEqual(moved["long key"]["unique"], "x" * 63)
             self.assertEqual(moved["\0a NUL in front"]["unique"], "y" * 63)
 
+    def test_a_reducer_comes_along_and_goes_back(self) -> None:
+        with Folder() as folder, Gearmand() as old, Broker("--data-dir", folder / "d") as broker:
+            with Peer(old.address) as client:
+                client.ask(SUBMIT_REDUCE_BG, "f", "u", "sum", "", "1\0002")
+                client.ask(SUBMIT_BG, "f", "v", "plain")
+            ctl("take-over", old.url, "--to", broker.address)
+            moved = {job["body"]: job for job in jobs(exported("--from", broker.address))}
+            self.assertEqual(moved["1\0002"]["reducer"], "sum")
+            self.assertNotIn("reducer", moved["plain"])
+            ctl("hand-back", old.url, "--from", broker.address)
+            with Peer(old.address) as worker:
+                worker.send(CAN_DO, "f")
+                job = worker.grab(GRAB_ALL, ASSIGN_ALL)
+                self.assertEqual(job[1:], [b"f", b"u", b"sum", b"1", b"2"])
+
+    def test_many_of_one_class_are_exact(self) -> None:
+        """gearmand is not asked for counts while they last; a job that comes in between is new."""
+        with Folder() as folder, Gearmand() as old, Broker("--data-dir", folder / "d") as broker:
+            with Peer(old.address) as client:
+                for number in range(3000):
+                    client.ask(SUBMIT_LOW_BG, "f", "", f"low {number}")
+            report = folder / "report.json"
+            ctl("take-over", old.url, "--to", broker.address, "--report", report)
+            self.assertEqual(json.loads(report.read_text())["altered"], 0)
+            moved = jobs(exported("--from", broker.address))
+            self.assertEqual({job["priority"] for job in moved}, {131072})
+            self.assertEqual(len(moved), 3000)
+
     def test_priorities_as_the_broker_has_them(self) -> None:
         with Folder() as folder, Gearmand() as old, \
                 Broker("--data-dir", folder / "d", "--gearman-priority-high", 7,
@@ -112,6 +140,17 @@ class TakeOver(unittest.TestCase):
             ctl("take-over", old.url, "--to", broker.address)
             self.assertEqual(sorted(job["priority"] for job in jobs(exported("--from", broker.address))),
                              [7, 7, 8, 8, 9, 9])
+
+    def test_the_way_back_has_the_same_classes(self) -> None:
+        with Folder() as folder, Gearmand() as old, \
+                Broker("--data-dir", folder / "d", "--gearman-priority-high", 2000,
+                       "--gearman-priority-normal", 3000, "--gearman-priority-low", 4000) as broker:
+            fill(old, 6)
+            ctl("take-over", old.url, "--to", broker.address)
+            ctl("hand-back", old.url, "--from", broker.address)
+            with Peer(old.address) as peer:
+                counts = [line.split("\t")[1:4] for line in peer.lines("prioritystatus")]
+            self.assertEqual(counts, [["1", "1", "1"]] * 2)
 
     def test_a_key_that_is_here_is_joined(self) -> None:
         with Folder() as folder, Gearmand() as old, Broker("--data-dir", folder / "d") as broker:
@@ -215,6 +254,33 @@ class Bridge(unittest.TestCase):
     def test_from_gearmand_to_gearmand(self) -> None:
         with Gearmand() as old, Gearmand() as new:
             self.check(old.address, new.address)
+
+    def test_a_reducer(self) -> None:
+        with Gearmand() as old, Broker() as broker, Peer(old.address) as client, \
+                Tool("bridge", "--from", old.url, "--to", f"gearman://{broker.address}",
+                     "--function", "f"), Peer(broker.address) as worker:
+            client.ask(SUBMIT_REDUCE, "f", "u", "sum", "", "data")
+            worker.send(CAN_DO, "f")
+            self.assertEqual(worker.grab(GRAB_ALL, ASSIGN_ALL)[1:], [b"f", b"u", b"sum", b"data"])
+
+    def test_with_tls(self) -> None:
+        """Both ways: the broker is whom the jobs go to, and where they come from."""
+        with Folder() as folder:
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                            "ec_paramgen_curve:prime256v1", "-nodes", "-days", "9", "-subj", "/CN=b",
+                            "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", folder / "key",
+                            "-out", folder / "pem"], check=True, capture_output=True)
+            tls = ("--tls-certificate", folder / "pem", "--tls-key", folder / "key")
+            for to_broker in (True, False):
+                with self.subTest(to_broker=to_broker), Gearmand() as old, Broker(*tls) as broker:
+                    ends = (old.address, broker.address)
+                    one, other = ends if to_broker else ends[::-1]
+                    flags = ["--tls"] if to_broker else ["--tls-from"]
+                    with Tool("bridge", "--from", f"gearman://{one}", "--to", f"gearman://{other}",
+                              "--function", "f", "--tls-ca", folder / "pem", *flags), \
+                            Peer(one) as client, Peer(other) as worker:
+                        client.ask(OPTION, "exceptions")
+                        carry(self, client, worker)
 
     def test_the_other_server_dies(self) -> None:
         with Gearmand() as old, Gearmand() as new, Peer(old.address) as client, \
