@@ -6,6 +6,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "broker/replica/log_store.h"
@@ -17,7 +18,9 @@ class Simulation {
  public:
   explicit Simulation(std::uint64_t seed) : random(seed) {}
 
-  void At(Time time, std::function<void()> what) { queue_.emplace(std::max(time, now), what); }
+  void At(Time time, std::function<void()> what) {
+    queue_.emplace(std::max(time, now), std::move(what));
+  }
   void After(Time delay, std::function<void()> what) { At(now + delay, std::move(what)); }
   // Runs what happens next, unless that is after `until`.
   bool Step(Time until);
