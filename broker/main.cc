@@ -40,16 +40,6 @@ int InspectJournal(const CommandLine& line) {
   return kExitFailed;
 }
 
-// --journal-check etcd, --journal-export, --journal-import and --journal-upgrade.
-int ReplicaTool(const CommandLine& line) {
-  std::string report;
-  const Status status = RunReplicaTool(line, report);
-  Print(stdout, "{}", report);
-  if (status.ok()) return kExitDone;
-  Print(stderr, "gearstalkd: {}\n", status.message());
-  return kExitFailed;
-}
-
 // A status may have several lines.
 int Refuse(const std::string& program, const Status& status) {
   std::string_view rest = status.message();
@@ -59,6 +49,24 @@ int Refuse(const std::string& program, const Status& status) {
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return BadUsageExitOf(program);
+}
+
+// --journal-check etcd, --journal-export, --journal-import and --journal-upgrade.
+int ReplicaTool(const std::string& program, const CommandLine& line) {
+  const Settings& settings = line.settings;
+  Status usage = CheckReplicaTool(settings.config);
+  if (!settings.errors.empty()) {
+    usage = {Code::kInvalid, fmt::format("{}", fmt::join(settings.errors, "\n"))};
+  } else if (!usage.ok()) {
+    usage = {Code::kInvalid, Located(settings, usage.message())};
+  }
+  if (!usage.ok()) return Refuse(program, usage);
+  std::string report;
+  const Status status = RunReplicaTool(line, report);
+  Print(stdout, "{}", report);
+  if (status.ok()) return kExitDone;
+  Print(stderr, "gearstalkd: {}\n", status.message());
+  return kExitFailed;
 }
 
 // What the table of options does not know of their values.
@@ -175,7 +183,7 @@ int Main(const std::string& program, const std::vector<std::string>& arguments) 
     case CommandLine::Action::kExportReplica:
     case CommandLine::Action::kImportReplica:
     case CommandLine::Action::kUpgradeReplica:
-      return ReplicaTool(line.value());
+      return ReplicaTool(program, line.value());
     case CommandLine::Action::kCheckConfig:
       return CheckConfig(program, line.value().settings);
     case CommandLine::Action::kServe:

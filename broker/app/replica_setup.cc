@@ -72,6 +72,12 @@ ReplicaOptions ReplicaOptionsOf(const Config& config) {
   return options;
 }
 
+Status CheckOptions(const etcd::EtcdOptions& options) {
+  if (Status status = etcd::CheckEndpoints(options); !status.ok()) return status;
+  const Result<etcd::EtcdSecrets> secrets = etcd::LoadSecrets(options);
+  return secrets.ok() ? Status() : secrets.status();
+}
+
 Result<std::unique_ptr<etcd::EtcdStore>> OpenStore(const Config& config) {
   const etcd::EtcdOptions options = EtcdOptionsOf(config);
   if (Status status = etcd::CheckEndpoints(options); !status.ok()) return status;
@@ -91,10 +97,14 @@ Status CheckReplication(const Config& config) {
                         "journal from a directory into etcd, --journal-export DIR back",
                         config.data_dir)};
   }
-  const etcd::EtcdOptions options = EtcdOptionsOf(config);
-  if (Status status = etcd::CheckEndpoints(options); !status.ok()) return status;
-  const Result<etcd::EtcdSecrets> secrets = etcd::LoadSecrets(options);
-  return secrets.ok() ? Status() : secrets.status();
+  return CheckOptions(EtcdOptionsOf(config));
+}
+
+Status CheckReplicaTool(const Config& config) {
+  if (!IsReplicated(config)) {
+    return {Code::kInvalid, "etcd.endpoints: missing; it says where the journal is"};
+  }
+  return CheckOptions(EtcdOptionsOf(config));
 }
 
 Result<ReplicaSetup> OpenReplica(const Config& config) {
@@ -114,7 +124,6 @@ Result<ReplicaSetup> OpenReplica(const Config& config) {
 
 Status RunReplicaTool(const CommandLine& line, std::string& report) {
   const Config& config = line.settings.config;
-  if (!IsReplicated(config)) return {Code::kInvalid, "etcd.endpoints is missing"};
   Result<std::unique_ptr<etcd::EtcdStore>> store = OpenStore(config);
   if (!store.ok()) return store.status();
   switch (line.action) {
@@ -142,6 +151,7 @@ Status NotBuilt() {
 Status CheckReplication(const Config& config) {
   return IsReplicated(config) ? NotBuilt() : CheckWithout(config);
 }
+Status CheckReplicaTool(const Config&) { return NotBuilt(); }
 Result<ReplicaSetup> OpenReplica(const Config&) { return NotBuilt(); }
 Status RunReplicaTool(const CommandLine&, std::string&) { return NotBuilt(); }
 

@@ -18,6 +18,9 @@ inline bool IsReplicated(const Config& config) { return !config.etcd.endpoints.e
 // what is wrong.
 Status CheckReplication(const Config& config);
 
+// The same of a tool that works on the journal in etcd.
+Status CheckReplicaTool(const Config& config);
+
 struct ReplicaSetup {
   std::unique_ptr<Journal> journal;
   // At SIGHUP: reads password and certificates again.

@@ -93,7 +93,6 @@ void ReplicatedJournal::OnFirstLook(const LogView& view) {
   if (Status status = CheckMeta(view.meta); !status.ok()) {
     return Over(status, status.code() == Code::kInvalid ? 2 : 1);
   }
-  WarnOfLargeFile();
   const Time now = boot();
   role_ = Role::kReading;
   answered_ = now;
@@ -109,9 +108,12 @@ void ReplicatedJournal::OnFirstLook(const LogView& view) {
   ReadPage();
 }
 
-void ReplicatedJournal::WarnOfLargeFile() const {
-  for (const EndpointStats& each : store_->Stats().endpoints) {
+// Once; a node tells the size of its file as soon as it is reached.
+void ReplicatedJournal::WarnOfLargeFile(const StoreStats& store) {
+  if (large_told_) return;
+  for (const EndpointStats& each : store.endpoints) {
     if (each.db_bytes <= options_.max_bytes) continue;
+    large_told_ = true;
     Log(LogLevel::kWarning,
         "the file of etcd is larger than replica.max_bytes: its quota should be twice that and "
         "1 GiB; defragmenting makes the file smaller",
@@ -254,7 +256,7 @@ Time ReplicatedJournal::Tick(Time now) {
     TellProgress(begun);
     next = std::min(next, tell_again_);
   }
-  TellTrouble(begun);
+  TellOfStore(begun);
   if (busy) return now;
   return next == kNever ? kNever : now + std::max<Time>(next - begun, 0);
 }
@@ -318,11 +320,13 @@ void ReplicatedJournal::TellProgress(Time now) {
                         .caught_up = caught_up_});
 }
 
-// A line each 10 s while etcd does not answer.
-void ReplicatedJournal::TellTrouble(Time now) {
-  if (now < tell_trouble_) return;
-  tell_trouble_ = now + kTellPause;
-  const std::string trouble = store_->Stats().trouble;
+// A line each 10 s while etcd does not answer, and one about its files.
+void ReplicatedJournal::TellOfStore(Time now) {
+  if (now < tell_of_store_) return;
+  tell_of_store_ = now + kTellPause;
+  const StoreStats store = store_->Stats();
+  WarnOfLargeFile(store);
+  const std::string& trouble = store.trouble;
   if (trouble.empty()) {
     trouble_since_ = 0;
   } else if (trouble_since_ == 0) {

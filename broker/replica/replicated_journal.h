@@ -77,7 +77,7 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
   void FirstLook();
   void OnFirstLook(const LogView& view);
   Status CheckMeta(const ShardMeta& meta) const;
-  void WarnOfLargeFile() const;
+  void WarnOfLargeFile(const StoreStats& store);
   void ReadPage();
   void OnPage(const StoreResult& result, std::vector<LogPart> parts);
   void OpenWatch();
@@ -89,7 +89,7 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
   void NoteBeat(Revision beat, Revision at);
   bool ApplySlice(Time now);
   void TellProgress(Time now);
-  void TellTrouble(Time now);
+  void TellOfStore(Time now);
   void Take(LogPart part);
 
   // --- LogWatcher
@@ -162,7 +162,8 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
   bool caught_up_ = false;
   Time tell_again_ = 0;
   Time answered_ = 0;  // when the store was last heard
-  Time tell_trouble_ = 0, trouble_since_ = 0;
+  Time tell_of_store_ = 0, trouble_since_ = 0;
+  bool large_told_ = false;
 
   // Leading
   Reign reign_;

@@ -39,7 +39,8 @@ class OnEtcd(unittest.TestCase):
         self.path = Path(directory.name)
 
     def shard(self, name: str = "") -> Shard:
-        return Shard(BROKER, self.etcd, f"/{self.id()}{name}/")
+        # Nobody takes over here; on a busy machine a short lease would run out.
+        return Shard(BROKER, self.etcd, f"/{self.id()}{name}/", 60_000)
 
 
 class Tools(OnEtcd):
@@ -76,7 +77,7 @@ class Tools(OnEtcd):
             self.fill(shard)
             done = shard.tool("--journal-check", "etcd")
             self.assertEqual((done.returncode, done.stderr), (0, ""), done)
-            self.assertRegex(done.stdout, r"(?m)^reign: epoch 1, b1 at 127\.0\.0\.1:\d+, lease 3000 ms$")
+            self.assertRegex(done.stdout, r"(?m)^reign: epoch 1, b1 at 127\.0\.0\.1:\d+, lease 60000 ms$")
             self.assertRegex(done.stdout, r"(?m)^segment \d+ from j/0{15}1: \d+ batches, ")
             self.assertIn("2 live jobs", done.stdout)
 
@@ -122,6 +123,17 @@ class Tools(OnEtcd):
             with broker.connect() as client:
                 self.assertEqual(client.take_all(), [(1, "one"), (3, "three")])
                 self.assertEqual(client.put("four"), "INSERTED 4")
+
+    def test_without_a_place_they_are_used_wrongly(self) -> None:
+        for words in (("--journal-check", "etcd"), ("--journal-export", str(self.path / "out")),
+                      ("--journal-import", str(self.path)), ("--journal-upgrade",)):
+            for more, why in (((), "etcd.endpoints: missing"),
+                              (("--etcd-endpoints", "nowhere"), "etcd.endpoints: 'nowhere'")):
+                with self.subTest(words + more):
+                    done = subprocess.run([BROKER, *words, *more], capture_output=True, text=True,
+                                          timeout=PATIENCE, check=False)
+                    self.assertEqual((done.returncode, done.stdout), (2, ""), done)
+                    self.assertIn(why, done.stderr)
 
     def test_upgrade_of_the_format_there_is(self) -> None:
         with self.shard() as shard:
@@ -184,7 +196,7 @@ class Starting(OnEtcd):
         etcd = Etcd(1)
         self.addCleanup(etcd.close)
         etcd.nodes[0].kill()
-        with Shard(BROKER, etcd, "/late/") as shard:
+        with Shard(BROKER, etcd, "/late/", 60_000) as shard:
             broker = shard.broker("b1")
             broker.wait_readyz("503 no answer from etcd: ")
             self.assertTrue(broker.refuses())
@@ -215,7 +227,7 @@ class Starting(OnEtcd):
     def test_a_standby_ends_in_order_while_etcd_is_away(self) -> None:
         etcd = Etcd(1)
         self.addCleanup(etcd.close)
-        with Shard(BROKER, etcd, "/away/") as shard:
+        with Shard(BROKER, etcd, "/away/", 60_000) as shard:
             shard.broker("b1").wait_for("^ready ")
             standby = shard.broker("b2")
             standby.wait_for("^standby$")
