@@ -206,10 +206,13 @@ Status Import::SendAll(const transfer::Mark& before) {
     id_map_ = std::fopen(options_.id_map.c_str(), before.settled > 0 ? "a" : "w");
     if (id_map_ == nullptr) return {Code::kIo, "--id-map " + options_.id_map + ": cannot be made"};
   }
-  PutWindows windows(*client_, before.settled, [&](std::uint64_t place, std::uint64_t id) {
-    if (id_map_ == nullptr || id == 0 || place > old_ids_.size()) return;
-    fmt::print(id_map_, "{} {}\n", old_ids_[place - 1], id);
-  });
+  const std::size_t under_way =
+      options_.target.data_dir.empty() ? PutWindows::kToBroker : PutWindows::kToJournal;
+  PutWindows windows(*client_, under_way, before.settled,
+                     [&](std::uint64_t place, std::uint64_t id) {
+                       if (id_map_ == nullptr || id == 0 || place > old_ids_.size()) return;
+                       fmt::print(id_map_, "{} {}\n", old_ids_[place - 1], id);
+                     });
   Status status = source_->ReadAgain([&](const SourceJob& job) {
     if (!Selected(job)) return Status();
     if (++place_ <= before.settled) return Status();

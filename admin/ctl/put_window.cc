@@ -19,7 +19,8 @@ Status PutWindows::Send(const Window& window) {
 Status PutWindows::SendLast() {
   windows_.back().sent = true;
   if (Status status = Send(windows_.back()); !status.ok()) return status;
-  return windows_.size() < kUnderWay ? Status() : ReadOldest();
+  const bool room = windows_.size() < most_ && bytes_ < kBytesUnderWay;
+  return room ? Status() : ReadOldest();
 }
 
 Status PutWindows::Finish() {
@@ -43,6 +44,7 @@ void PutWindows::Drop(Window& window, const transfer::Ack& ack) {
   }
   const std::size_t bytes = window.ends[done - 1];
   window.frames.erase(0, bytes);
+  bytes_ -= bytes;
   window.ends.erase(window.ends.begin(), window.ends.begin() + static_cast<std::ptrdiff_t>(done));
   window.puts.erase(window.puts.begin(), window.puts.begin() + static_cast<std::ptrdiff_t>(done));
   for (std::size_t& end : window.ends) end -= bytes;

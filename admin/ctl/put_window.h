@@ -14,16 +14,23 @@ namespace gearstalk::ctl {
 // sends again what the broker could not take for now.
 class PutWindows {
  public:
+  // So many windows are under way at most. A broker has other clients, who wait for the disk, too;
+  // a journal that this process has opened itself is written the faster the less often it is
+  // synced.
+  static constexpr std::size_t kToBroker = 4, kToJournal = 32;
+
   // `settled`: what the mark says. `on_put`: place in the source (from 1), and the id here.
-  PutWindows(TransferClient& client, std::uint64_t settled,
+  PutWindows(TransferClient& client, std::size_t most, std::uint64_t settled,
              std::function<void(std::uint64_t, std::uint64_t)> on_put)
-      : client_(client), acknowledged_(settled), on_put_(std::move(on_put)) {}
+      : client_(client), most_(most), acknowledged_(settled), on_put_(std::move(on_put)) {}
 
   // The request that settles the next job; `put`: it is answered with an id.
   template <typename Message>
   Status Add(transfer::Type type, const Message& message, std::string_view body, bool put) {
     Window& window = Current();
+    const std::size_t before = window.frames.size();
     transfer::AppendFrame(window.frames, type, message, body);
+    bytes_ += window.frames.size() - before;
     window.ends.push_back(window.frames.size());
     window.puts.push_back(put);
     return window.ends.size() < kJobs && window.frames.size() < kBytes ? Status() : SendLast();
@@ -32,7 +39,8 @@ class PutWindows {
   std::uint64_t acknowledged() const { return acknowledged_; }
 
  private:
-  static constexpr std::size_t kJobs = 1024, kBytes = 4 << 20, kUnderWay = 4;
+  static constexpr std::size_t kJobs = 1024, kBytes = 4 << 20;
+  static constexpr std::size_t kBytesUnderWay = 16 << 20;
   static constexpr int kPatience = 60;  // seconds that the broker may be busy
 
   struct Window {
@@ -50,6 +58,8 @@ class PutWindows {
   void Drop(Window& window, const transfer::Ack& ack);
 
   TransferClient& client_;
+  const std::size_t most_;
+  std::size_t bytes_ = 0;  // of the windows
   std::uint64_t acknowledged_;
   std::function<void(std::uint64_t, std::uint64_t)> on_put_;
   std::deque<Window> windows_;  // not acknowledged

@@ -70,8 +70,14 @@ class Moves:
         return self.bench.scratch / name
 
 
-def _puts_during(port: int, work: Callable[[], float]) -> tuple[float, list[float]]:
-    """The seconds of `work`, and those of the puts of a client meanwhile."""
+def _puts_during(port: int, work: Callable[[], float]) -> Result:
+    """The seconds of `work`, and those of the puts of a client meanwhile and before."""
+    alone = _puts(port, lambda: time.sleep(1))[1]
+    seconds, puts = _puts(port, work)
+    return {"seconds": seconds, "puts": puts, "alone": alone}
+
+
+def _puts(port: int, work: Callable[[], Any]) -> tuple[Any, list[float]]:
     stop, times = threading.Event(), list[float]()
     client = threading.Thread(target=Beanstalk(port).put_for, args=(stop, times))
     client.start()
@@ -85,16 +91,15 @@ def _puts_during(port: int, work: Callable[[], float]) -> tuple[float, list[floa
 def _import_to_broker(moves: Moves) -> Result:
     log, broker, bare = moves.log(), moves.server(OURS), moves.server(OURS)
     line = ("import", f"binlog:{log}", "--to", f"127.0.0.1:{broker.port}", "--ids", "new")
-    seconds, puts = _puts_during(broker.port, lambda: moves.tool(*line))
+    moved = _puts_during(broker.port, lambda: moves.tool(*line))
     began = time.monotonic()
     Beanstalk(bare.port).fill(moves.jobs, BODY)
-    return {"rate": moves.jobs / seconds, "bare": moves.jobs / (time.monotonic() - began),
-            "puts": puts}  # fmt: skip
+    return {**moved, "jobs": moves.jobs, "bare": moves.jobs / (time.monotonic() - began)}
 
 
 def _import_to_directory(moves: Moves) -> Result:
     line = ("import", f"binlog:{moves.log()}", "--data-dir", moves.folder("imported"))
-    return {"rate": moves.jobs / moves.tool(*line)}
+    return {"seconds": moves.tool(*line), "jobs": moves.jobs}
 
 
 def _import_sqlite(moves: Moves) -> Result:
@@ -108,16 +113,14 @@ def _import_sqlite(moves: Moves) -> Result:
         database.executemany("INSERT INTO gearman_queue VALUES (?, ?, ?, ?, ?)", rows)
     database.close()
     line = ("import", f"sqlite:{store}", "--to", f"127.0.0.1:{broker.port}")
-    seconds, puts = _puts_during(broker.port, lambda: moves.tool(*line))
-    return {"rate": moves.jobs / seconds, "puts": puts}
+    return {**_puts_during(broker.port, lambda: moves.tool(*line)), "jobs": moves.jobs}
 
 
 def _export(moves: Moves) -> Result:
     broker = moves.server(OURS)
     Beanstalk(broker.port).fill(moves.jobs, BODY)
     line = ("export", "--from", f"127.0.0.1:{broker.port}", "--out", moves.folder("exported"))
-    seconds, puts = _puts_during(broker.port, lambda: moves.tool(*line))
-    return {"rate": moves.jobs / seconds, "puts": puts}
+    return {**_puts_during(broker.port, lambda: moves.tool(*line)), "jobs": moves.jobs}
 
 
 def _take_over(moves: Moves, kind: str, scheme: str, client: type[Beanstalk | Gearman],
@@ -130,8 +133,8 @@ def _take_over(moves: Moves, kind: str, scheme: str, client: type[Beanstalk | Ge
         raise LoadError("the bare client did not get all jobs")
     alone = time.monotonic() - began
     line = ("take-over", f"{scheme}://127.0.0.1:{old.port}", "--to", f"127.0.0.1:{broker.port}")
-    seconds, puts = _puts_during(broker.port, lambda: moves.tool(*line))
-    return {"rate": jobs / seconds, "bare": jobs / alone, "puts": puts}
+    moved = _puts_during(broker.port, lambda: moves.tool(*line))
+    return {**moved, "jobs": jobs, "bare": jobs / alone}
 
 
 def _take_over_beanstalkd(moves: Moves) -> Result:
@@ -161,19 +164,24 @@ def run(bench: Bench, tool: Path, cases: list[Moving]) -> list[Result]:
                 results.append({"name": case.name, "bound": case.bound, **result})
     rows = [_row(case, result) for result in results for case in cases if case.name == result["name"]]
     header = ["command", "jobs a second", "bare client", "ratio", "bound", "met", "p99 of a put, ms",
-              "bound", "met"]  # fmt: skip
+              "bound", "met", "alone"]  # fmt: skip
     table.show(f"Moving jobs of {BODY} bytes", header, rows)
     return results
 
 
 def _row(case: Moving, result: Result) -> table.Row:
     bare = result.get("bare")
-    ratio = result["rate"] / bare if bare else 0.0
-    value = ratio if case.peer else result["rate"]
-    row = [case.name, short(result["rate"]), short(bare) if bare else "",
-           short(ratio) if bare else "", f">= {short(case.bound)}", verdict(-value, -case.bound)]  # fmt: skip
-    puts = result.get("puts")
-    if not puts or len(puts) < 100:
-        return [*row, "", "", ""]
-    late = statistics.quantiles(puts, n=100)[98]
-    return [*row, short(late * 1000), short(LONGEST_PUT * 1000), verdict(late, LONGEST_PUT)]
+    rate = result["jobs"] / result["seconds"]
+    ratio = rate / bare if bare else 0.0
+    value = ratio if case.peer else rate
+    row = [case.name, short(rate), short(bare) if bare else "", short(ratio) if bare else "",
+           f">= {short(case.bound)}", verdict(-value, -case.bound)]  # fmt: skip
+    if len(result.get("puts", ())) < 100:
+        return [*row, "", "", "", ""]
+    late = _late(result["puts"])
+    return [*row, short(late * 1000), short(LONGEST_PUT * 1000), verdict(late, LONGEST_PUT),
+            short(_late(result["alone"]) * 1000)]  # fmt: skip
+
+
+def _late(times: list[float]) -> float:
+    return statistics.quantiles(times, n=100)[98] if len(times) > 1 else 0.0
