@@ -41,12 +41,14 @@ HttpConnection::~HttpConnection() {
   bufferevent_free(events_);
 }
 
-bool HttpConnection::Overdue(Time now) const {
+bool HttpConnection::Overdue(Time now, bool crowded) const {
   const HttpLimits& limits = server_.limits();
   switch (state_) {
-    case State::kReading:
-      if (!parser_.begun()) return now - active_at_ > limits.idle;
-      return now - request_since_ > limits.request || now - active_at_ > limits.idle;
+    case State::kReading: {
+      const Time idle = crowded ? limits.crowded_idle : limits.idle;
+      const Time request = crowded ? limits.crowded_request : limits.request;
+      return now - active_at_ > idle || (parser_.begun() && now - request_since_ > request);
+    }
     case State::kQueued:
     case State::kTask:
     case State::kHeld:

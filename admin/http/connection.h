@@ -26,7 +26,8 @@ class HttpConnection final : public HttpSink, public SliceWork {
   HttpConnection& operator=(const HttpConnection&) = delete;
 
   const HttpPeer& peer() const { return peer_; }
-  bool Overdue(Time now) const;
+  // `crowded`: others wait for its place.
+  bool Overdue(Time now, bool crowded) const;
 
   bool held() const { return state_ == State::kHeld; }
   // Its answer leaves if it may.

@@ -130,7 +130,11 @@ void HttpServer::AbandonHeld() {
 
 void HttpServer::CloseSilent() {
   const Time now = hooks_.now();
-  std::erase_if(connections_, [&](const auto& each) { return each->Overdue(now); });
+  const bool tcp_full = Full(/*unix=*/false);
+  const bool unix_full = Full(/*unix=*/true);
+  std::erase_if(connections_, [&](const auto& each) {
+    return each->Overdue(now, each->peer().unix ? unix_full : tcp_full);
+  });
   AdjustListeners();
 }
 

@@ -45,6 +45,9 @@ struct HttpLimits {
   std::size_t sliced = 8;    // answers under way in slices
   Time idle = 10 * kSecond;  // between two requests, or in which nothing is taken
   Time request = 20 * kSecond;
+  // The same while others wait in the backlog.
+  Time crowded_idle = kSecond / 2;
+  Time crowded_request = 5 * kSecond;
   Time feed_idle = 30 * kSecond;  // in which a feed's peer takes nothing
 };
 
@@ -66,7 +69,7 @@ class HttpServer {
   // What waits to be durable will not be, or not soon: those connections are closed, so that their
   // peers know that nobody knows.
   void AbandonHeld();
-  // Once a second or so: closes who has been silent for too long.
+  // A few times a second: closes who has been silent for too long.
   void CloseSilent();
 
   std::size_t connections() const { return connections_.size(); }
@@ -88,6 +91,7 @@ class HttpServer {
 
   void Accept(int fd, HttpPeer peer, bool unix);
   void AdjustListeners();
+  // Whether there are as many connections as allowed.
   bool Full(bool unix) const;
   void PauseAccepting();
 

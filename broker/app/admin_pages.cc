@@ -96,7 +96,7 @@ void AdminPages::Adopt() {
 Time AdminPages::Tick(Time now) {
   Time next = std::min(lag_.Note(now), api_.Tick(now));
   if (now >= next_look_) {
-    next_look_ = now + kSecond;
+    next_look_ = now + kSecond / 4;
     http_.CloseSilent();
   }
   return next;

@@ -12,7 +12,8 @@ import unittest
 from typing import Any
 
 from api_case import WithBroker
-from broker import SECONDS, Client
+from broker import SECONDS
+from transfer_speech import hold
 
 MEGABYTE = 1 << 20
 
@@ -192,45 +193,11 @@ class SlowPeers(WithBroker):
         self.assertLessEqual(self.descriptors(), before)
 
 
-def varint(number: int) -> bytes:
-    encoded = b""
-    while number > 0x7F:
-        encoded += bytes([number & 0x7F | 0x80])
-        number >>= 7
-    return encoded + bytes([number])
-
-
-def frame(kind: int, fields: dict[int, int | bytes], body: bytes = b"") -> bytes:
-    """A message of the transfer speech; see docs/transfer-protocol.md."""
-    encoded = b""
-    for number, value in fields.items():
-        encoded += varint(number)
-        encoded += varint(value) if isinstance(value, int) else varint(len(value)) + value
-    rest = bytes([kind]) + varint(len(encoded)) + encoded + body
-    return len(rest).to_bytes(4, "little") + rest
-
-
 class HeldJobs(WithBroker):
-    OPEN, HOLD, SYNC = 1, 3, 11
-
-    def hold(self, name: bytes, jobs: int) -> None:
-        """Jobs that came in with a transfer and wait for its word."""
-        client = Client(self.broker.port)
-        client.send(b"gearstalk-transfer 1\r\n")
-        self.assertEqual(client.line(), "gearstalk-transfer 1")
-        client.send(frame(self.OPEN, {1: name, 3: b"test", 5: b"print", 2: 3, 10: 1}))
-        for i in range(jobs):
-            job = {4: 1, 6: 5, 8: 60, 14: 1, 34: 2, 36: i + 1, 1: b"in", 7: b"%d" % i}
-            client.send(frame(self.HOLD, job, b"body"))
-        client.send(frame(self.SYNC, {}))
-        for _ in range(2):  # the mark, and the word that all is done
-            client.body(int.from_bytes(client.body(4), "little"))
-        client.close()
-
     def test_committed_or_dropped(self) -> None:
         for held, ready in (("commit", 70), ("drop", 70)):
             name = f"{held}-it"
-            self.hold(name.encode(), 70)
+            hold(self.broker.port, name, 70)
             self.assertEqual(self.api.get("/server")["held_jobs"], 70)
             shown = [each for each in self.api.get("/transfers")["items"] if each["name"] == name]
             self.assertEqual(shown[0]["held"], 70)

@@ -50,7 +50,7 @@ bool Confirmed(Api& api, const Operation& operation, std::uint64_t count) {
     if (*operation.count == count) return true;
     return Tell(fmt::format("--count: {} jobs match, not {}", count, *operation.count));
   }
-  if (api.settings().yes) return true;
+  if (api.settings().yes || count == 0) return true;
   if (isatty(STDIN_FILENO) != 1) {
     return Tell(fmt::format("{} jobs match: confirm them with --count {} or --yes", count, count));
   }
@@ -65,6 +65,11 @@ int Show(Api& api, const Json& operation) {
     Say(fmt::format("{} {}, skipped {}, failed {}", Word(ended, "state"), Count(ended, "done"),
                     Count(ended, "skipped"), Count(ended, "failed")));
   });
+  const auto problem = operation.find("problem");
+  if (problem != operation.end() && problem->is_object() && !api.settings().json) {
+    Tell(fmt::format("{} ({})", Visible(problem->value("detail", "refused")),
+                     Word(*problem, "code")));
+  }
   return operation.value("state", "") == "done" && Number(operation, "failed") == 0 ? kDone
                                                                                     : kRefused;
 }

@@ -23,13 +23,51 @@ bool Hidden(char32_t c) {
          (c >= 0x2028 && c <= 0x202E) || (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF;
 }
 
-std::size_t Width(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
+struct Range {
+  char32_t first, last;
+};
+// East Asian and pictures; those that stand on the character before.
+constexpr Range kWide[] = {{0x1100, 0x115F}, {0x2E80, 0xA4CF},   {0xAC00, 0xD7A3},
+                           {0xF900, 0xFAFF}, {0xFE30, 0xFE6F},   {0xFF00, 0xFF60},
+                           {0xFFE0, 0xFFE6}, {0x1F300, 0x1FAFF}, {0x20000, 0x3FFFD}};
+constexpr Range kCombining[] = {{0x0300, 0x036F}, {0x1AB0, 0x1AFF}, {0x20D0, 0x20FF}};
+
+template <std::size_t Count>
+bool Within(const Range (&ranges)[Count], char32_t code) {
+  return std::any_of(std::begin(ranges), std::end(ranges), [code](const Range& range) {
+    return code >= range.first && code <= range.last;
+  });
+}
+
+std::size_t ColumnsOf(char32_t code) {
+  return Within(kCombining, code) ? 0 : Within(kWide, code) ? 2 : 1;
 }
 
 }  // namespace
+
+std::size_t Width(std::string_view text) {
+  std::size_t columns = 0;
+  while (!text.empty()) {
+    const std::size_t size = CharacterSize(text);
+    columns += size == 0 ? 1 : ColumnsOf(CodeOf(text.substr(0, size)));
+    text.remove_prefix(std::max(size, std::size_t{1}));
+  }
+  return columns;
+}
+
+std::string Cut(std::string_view text, std::size_t columns) {
+  if (Width(text) <= columns) return std::string(text);
+  std::string cut;
+  for (std::size_t used = 0; !text.empty();) {
+    const std::string_view character =
+        text.substr(0, std::max(CharacterSize(text), std::size_t{1}));
+    used += Width(character);
+    if (used + 1 > columns) break;
+    cut += character;
+    text.remove_prefix(character.size());
+  }
+  return columns == 0 ? cut : cut + "…";
+}
 
 bool Tell(const std::string& message) {
   std::fputs(fmt::format("gearstalkctl: {}\n", message).c_str(), stderr);

@@ -20,6 +20,11 @@ void Say(const std::string& line);
 // written as escapes, so that no name can change a terminal.
 std::string Visible(std::string_view text);
 
+// Columns of a terminal that it takes.
+std::size_t Width(std::string_view text);
+// As much as so many columns hold; "…" at the end says that there is more.
+std::string Cut(std::string_view text, std::size_t columns);
+
 std::string SizeText(double bytes);   // "1.2 MB"
 std::string AgeText(double seconds);  // "3m 4s"
 

@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "admin/ctl/api/fields.h"
+#include "admin/ctl/api/screen.h"
 #include "admin/ctl/api/text.h"
 
 namespace gearstalk::ctl::api {
@@ -70,29 +71,46 @@ class LiveTable {
   }
 
  private:
-  void Draw() {
-    erase();
-    mvaddstr(0, 0,
-             fmt::format("{} tubes by {}{}   s sort  / match  p pause  q quit", tubes_.size(),
-                         sort_, match_.empty() ? "" : " like " + Visible(match_))
-                 .c_str());
-    Table table(
-        {"TUBE", ">READY", ">RESERVED", ">DELAYED", ">BURIED", ">WORKERS", ">OLDEST", "PAUSED"});
+  // As many columns as the terminal has room for; names give way to numbers.
+  std::string Lines() const {
+    constexpr std::size_t kNumbers = 60, kFewNumbers = 26, kLeastName = 8;
+    const auto columns = static_cast<std::size_t>(COLS);
+    const bool all = columns >= kNumbers + 2 * kLeastName;
+    const std::size_t numbers = all ? kNumbers : kFewNumbers;
+    const std::size_t name = std::max(kLeastName, columns - std::min(columns, numbers));
+    std::vector<std::string> heads = {"TUBE", ">READY", ">RESERVED", ">BURIED"};
+    if (all) heads.insert(heads.end(), {">DELAYED", ">WORKERS", ">OLDEST", "PAUSED"});
+    Table table(heads);
     for (const Json& tube : tubes_) {
       const Json jobs = tube.value("jobs", Json::object());
-      table.Add({Word(tube, "name"), Count(jobs, "ready"), Count(jobs, "reserved"),
-                 Count(jobs, "delayed"), Count(jobs, "buried"), Count(tube, "workers"),
-                 Age(tube, "oldest_ready_age_seconds"),
-                 tube.value("paused", false) ? Age(tube, "pause_left_seconds") : "-"});
+      std::vector<std::string> cells = {Cut(Word(tube, "name"), name), Count(jobs, "ready"),
+                                        Count(jobs, "reserved"), Count(jobs, "buried")};
+      if (all) {
+        cells.insert(
+            cells.end(),
+            {Count(jobs, "delayed"), Count(tube, "workers"), Age(tube, "oldest_ready_age_seconds"),
+             tube.value("paused", false) ? Age(tube, "pause_left_seconds") : "-"});
+      }
+      table.Add(std::move(cells));
     }
+    return table.Text();
+  }
+
+  void Draw() {
+    erase();
+    const auto columns = static_cast<std::size_t>(COLS);
+    const std::string head =
+        fmt::format("{} tubes by {}{}   s sort  / match  p pause  q quit", tubes_.size(), sort_,
+                    match_.empty() ? "" : " like " + Visible(match_));
+    mvaddstr(0, 0, Cut(head, columns).c_str());
     marked_ = std::min(marked_, tubes_.empty() ? 0 : tubes_.size() - 1);
-    const std::string text = table.Text();
+    const std::string text = Lines();
     int line = 1;
     for (std::size_t begin = 0; begin < text.size() && line < LINES; ++line) {
       const std::size_t end = text.find('\n', begin);
       const bool mark = line == static_cast<int>(marked_) + 2;
       if (mark) attron(A_REVERSE);
-      mvaddnstr(line, 0, text.c_str() + begin, static_cast<int>(end - begin));
+      mvaddstr(line, 0, Cut(text.substr(begin, end - begin), columns).c_str());
       if (mark) attroff(A_REVERSE);
       begin = end + 1;
     }
@@ -147,7 +165,7 @@ class LiveTable {
 }  // namespace
 
 int Top(Api& api, const TopOptions& options) {
-  if (options.once || isatty(STDOUT_FILENO) != 1) {
+  if (options.once || !HasScreen()) {
     Json tubes;
     if (!FetchTubes(api, options.sort, "", tubes)) return api.exit_code();
     return PrintItems(api, tubes, ShowTubes);
