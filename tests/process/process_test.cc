@@ -85,11 +85,19 @@ TEST(JsonText, EscapesWhatJsonDoesNotTake) {
 
 TEST(JsonText, LeavesUtf8Alone) {
   for (const char* text :
-       {"\xc2\x80", "\xc3\xa9", "\xe0\xa0\x80", "\xe2\x82\xac", "\xed\x9f\xbf", "\xee\x80\x80",
+       {"\xc2\xa0", "\xc3\xa9", "\xe0\xa0\x80", "\xe2\x82\xac", "\xed\x9f\xbf", "\xee\x80\x80",
         "\xf0\x90\x80\x80", "\xf0\x9f\x90\x87", "\xf4\x8f\xbf\xbf"}) {
     const std::string quoted = Json(text);
     EXPECT_EQ(quoted.substr(1, quoted.size() - 2), text);
   }
+}
+
+TEST(JsonText, EscapesWhatChangesATerminal) {
+  EXPECT_EQ(Json("a\xc2\x9b"
+                 "2J"),
+            R"("a\u009b2J")");
+  EXPECT_EQ(Json("evil\xe2\x80\xaegpj\xe2\x81\xa9"), R"("evil\u202egpj\u2069")");
+  EXPECT_EQ(Json("\xd8\x9c\xe2\x80\xa8\xef\xbb\xbf"), R"("\u061c\u2028\ufeff")");
 }
 
 TEST(JsonText, ReplacesWhatIsNoUtf8ByteByByte) {
