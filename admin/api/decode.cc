@@ -36,7 +36,8 @@ std::string HexOf(std::string_view bytes) {
   return hex;
 }
 
-Decoded DecodeBase64(std::string_view bytes) {
+// `readable`: only if it holds more than bytes. Many words and numbers are base64, too.
+Decoded DecodeBase64(std::string_view bytes, bool readable) {
   std::string compact;
   std::copy_if(bytes.begin(), bytes.end(), std::back_inserter(compact),
                [](char c) { return c != '\n' && c != '\r'; });
@@ -47,6 +48,7 @@ Decoded DecodeBase64(std::string_view bytes) {
     if (!inner.ok()) continue;
     return {"base64", std::move(inner.value), ""};
   }
+  if (readable) return Undecodable("base64", "it holds nothing readable");
   return {"base64", HexOf(*decoded), ""};
 }
 
@@ -60,7 +62,7 @@ Decoded Detect(std::string_view bytes) {
     // Any byte is a number in msgpack.
     if (found.ok() && !found.value.is_structured()) found.error = "no map or array";
   }
-  if (!found.ok() && bytes.size() >= kLeastBase64) found = DecodeBase64(bytes);
+  if (!found.ok() && bytes.size() >= kLeastBase64) found = DecodeBase64(bytes, true);
   if (!found.ok()) found = DecodeText(bytes);
   if (!found.ok()) found = DecodeHex(bytes);
   return found;
@@ -92,7 +94,7 @@ Decoded Decode(std::string_view bytes, std::string_view as) {
   if (as == "json") return DecodeJson(bytes);
   if (as == "php") return DecodePhp(bytes);
   if (as == "msgpack") return DecodeMsgpack(bytes);
-  if (as == "base64") return DecodeBase64(bytes);
+  if (as == "base64") return DecodeBase64(bytes, false);
   if (as == "hex") return DecodeHex(bytes);
   return Detect(bytes);
 }

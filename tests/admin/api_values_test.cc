@@ -45,6 +45,8 @@ TEST(DecodeTest, SaysWhatABodyIs) {
   EXPECT_EQ("msgpack", Decode("\x81\xa1k\x01", "auto").as);
   EXPECT_EQ("base64", Decode("eyJhIjogMTIzNDU2fQ==", "auto").as);
   EXPECT_EQ("text", Decode("hello", "auto").as);
+  EXPECT_EQ("text", Decode("550e8400e29b41d4a716446655440000", "auto").as);
+  EXPECT_EQ("ffffff", Decode("////", "base64").value);
   EXPECT_EQ("hex", Decode("\xff\x00"s, "auto").as);
   EXPECT_EQ(Json({{"k", 1}}), Decode("\x81\xa1k\x01", "msgpack").value);
   EXPECT_EQ("9007199254740993", Decode("9007199254740993", "json").value);
