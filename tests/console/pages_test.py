@@ -7,6 +7,10 @@ import unittest
 from browser import SKIPPED, Browser, missing
 from served import Served
 
+CONFIGURATION = """
+tubes: [{match: mail, attempts: 3, backoff: 1h}]
+schedules: [{name: nightly, tube: reports, cron: "0 3 * * *", body: x}]
+"""
 MARKUP = "<script>document.title='broken'</script>"
 HOSTILE = ["<img src=x onerror=\"document.title='broken'\">", "</script><script>document.title='broken'</script>",
            "evil\u202egpj.exe", "tab\tbell\x07", "a/b%2Fc", "..", "\u05e2\u05d1\u05e8\u05d9\u05ea", "& ; ' \" ` ${x}"]
@@ -16,7 +20,7 @@ PAGES = {
     "overview": ["#/"], "tubes": ["#/tubes", "#/tubes?only=buried&sort=name"],
     "tube": ["#/tubes/mail?state=ready", "#/tubes/mail?state=buried", "#/tubes/mail?state=buried&text=nothing-has-this"],
     "search": ["#/jobs", "#/jobs?text=welcome"], "job": ["#/jobs/{job}"], "connections": ["#/connections"],
-    "server": ["#/server"], "audit": ["#/audit"], "login": ["#/login"], "missing": ["#/nothing"],
+    "server": ["#/server"], "schedules": ["#/schedules"], "audit": ["#/audit"], "login": ["#/login"], "missing": ["#/nothing"],
 }
 
 # Text with too little contrast (WCAG 2.1 AA), fields and buttons without a name, ids that come twice.
@@ -73,7 +77,7 @@ class Pages(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.served = Served()
+        cls.served = Served(CONFIGURATION)
         for number in range(60):
             cls.served.put("mail", f'{{"to": "a@example.net", "template": "welcome", "number": {number}}}')
         cls.served.put("mail", "later", delay_seconds=3600)

@@ -70,6 +70,9 @@ export const counters = {
   failed_total: "failed",
   timed_out_total: "timed out",
   buried_total: "buried",
+  retried_total: "tried again",
+  dead_total: "dead",
+  expired_total: "expired",
 };
 export const refusals = {
   maxqueue: "a tube was full",
@@ -133,9 +136,9 @@ export const journalSyncText = (mode, p99) => `${mode}, p99 ${p99}`;
 export const journalDiskText = (size, segments) => `${size} in ${segments} ${plural(segments, "segment", "segments")}`;
 export const journalMemory = "Jobs are kept in memory only: data_dir is not set.";
 export const journalFailedTitle = "The journal failed.";
-export const journalFailedText = "The broker refuses changes until it can write again. The log names the file and the error.";
+export const journalFailedText = "The broker refuses changes until it can write again. The log says why.";
 export const journalFullTitle = "The journal’s disk is full.";
-export const journalFullText = "New jobs are refused, deletions are taken. The broker goes on by itself when there is space.";
+export const journalFullText = "New jobs are refused until there is space; deletions are taken.";
 
 export const drainTitle = "The broker drains:";
 export const drainText = (running) => `it takes no new jobs, ${running} ${plural(running, "is", "are")} still reserved.`;
@@ -144,7 +147,7 @@ export const drainButton = "Drain";
 export const drainDone = "The broker drains";
 export const drainUndone = "The broker takes jobs again";
 export const drainAskTitle = "Stop taking new jobs?";
-export const drainAskText = (running) => `Producers are refused until you take jobs again. Workers go on; ${jobs(running)} ${plural(running, "is", "are")} reserved now.`;
+export const drainAskText = (running) => `Producers are refused. Workers go on; ${jobs(running)} ${plural(running, "is", "are")} reserved now.`;
 
 export const overviewBusiest = "Busiest tubes";
 export const overviewAll = (count) => `All ${count}`;
@@ -269,7 +272,7 @@ export const moveOk = "Move the job";
 export const moveDone = (id, tube) => `Job ${id} is in ${tube} now`;
 
 export const createTitle = "Create a tube";
-export const createText = "The tube stays when it is empty. Tubes of jobs come by themselves with their first job.";
+export const createText = "The tube stays when it is empty. Others come with their first job.";
 export const createName = "Name";
 export const createOk = "Create";
 export const createDone = (name) => `Tube ${name} is there`;
@@ -434,6 +437,7 @@ export const jobBury = "Bury";
 export const jobAgain = "Put again…";
 export const jobCopy = "Copy…";
 export const jobMove = "Move…";
+export const jobHome = "Send home";
 export const jobDelete = "Delete…";
 export const jobDone = {
   kick: (id) => `Job ${id} is kicked`,
@@ -449,7 +453,7 @@ export const jobTakeTitle = {
   release: (id) => `Take job ${id} from its worker?`,
   bury: (id) => `Bury job ${id}, which a worker holds?`,
 };
-export const jobTakeText = (holder) => `${holder} holds it, and hears of it as of a time to run that is over. What it did may be done twice.`;
+export const jobTakeText = (holder) => `${holder} holds it, and hears that its time is over. What it did may be done twice.`;
 
 export const bodyTitle = "Body";
 export const bodyAs = "Show as";
@@ -460,7 +464,7 @@ export const bodyMore = "Show more";
 export const bodyTruncated = (shown, size) => `The first ${shown} of ${size}`;
 export const bodyError = (as, error) => `Not shown as ${as}: ${error}`;
 export const bodyForbidden = "Bodies are hidden";
-export const bodyForbiddenText = (user) => `${user ? `User ${user}` : "Your role"} is without the right “bodies”. An administrator grants it in console.users as ROLE+bodies.`;
+export const bodyForbiddenText = (user) => `${user ? `User ${user}` : "Your role"} is without the right “bodies”. console.users grants it: ROLE+bodies.`;
 
 export const searchText = "Text in the body, or a job’s id";
 export const searchId = "A job’s id";
@@ -535,6 +539,14 @@ export const serverReason = "Reason";
 export const serverTimes = "Times";
 export const serverMeaning = "Meaning";
 
+export const transfersHeading = "Transfers";
+export const transfersColumns = ["Name", "Moved", "Held"];
+export const transferEnds = { commit: "Commit", drop: "Drop", "": "Forget" };
+export const transferTexts = {
+  commit: "Its jobs appear in their tubes.",
+  drop: "Its jobs are deleted.",
+  "": "What it moved stays.",
+};
 export const replicaHeading = "Replication";
 export const replicaRole = { active: "active", standby: "standby", suspended: "suspended" };
 export const replicaTitle = (replica) => `epoch ${replica.epoch}, leader ${replica.leader?.name ?? "unknown"}`;

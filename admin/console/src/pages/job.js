@@ -56,6 +56,7 @@ function Acts({ job, done }) {
   return html`${can("job.kick") && ["buried", "delayed"].includes(job.state) &&
       button("job-kick", "kick", S.jobKick, () => post(job, "kick", {}, S.jobDone.kick(job.id), done), "main")}
     ${can("job.release") && held && button("job-release", "kick", S.jobRelease, () => askTake(job, "release", {}, done))}
+    ${can("job.move") && job.origin && !held && button("job-home", null, S.jobHome, () => post(job, "move", { to: job.origin }, S.moveDone(job.id, job.origin), done))}
     ${can("job.bury") && job.state !== "buried" && button("job-bury", null, S.jobBury, () => (held
       ? askTake(job, "bury", { force: true }, done) : post(job, "bury", {}, S.jobDone.bury(job.id), done)))}
     ${can("job.put") && hasBodies() && button("job-again", null, S.jobAgain, () => putAgain(job))}

@@ -1,5 +1,5 @@
 // The broker itself: versions, limits, journal, refusals; drain and log level.
-import { ask } from "../api.js";
+import { ask, useAsk } from "../api.js";
 import { openDialog } from "../dialogs.js";
 import { bytes, count, duration, instant } from "../format.js";
 import { html } from "../html.js";
@@ -7,11 +7,12 @@ import { server } from "../live_state.js";
 import { Confirm } from "../parts/dialog.js";
 import { Page, setDraining } from "../parts/page.js";
 import { Loading, Meter, Name, Record } from "../parts/small.js";
-import { can, hasPath, hasRole } from "../session.js";
+import { can, hasPath, hasRole, seesAll } from "../session.js";
 import { useStore } from "../store.js";
 import * as S from "../strings.js";
 import { act } from "../toast.js";
 
+const EVERY = 10;  // seconds
 const LEVELS = ["trace", "debug", "info", "warn", "error", "critical", "off"];
 
 const setLevel = (level) => act(() => ask("PUT", "server/log-level", { body: { level } }).then(() => server.patch({ log_level: level })), S.serverLevelDone(level));
@@ -68,6 +69,20 @@ function Replica({ replica }) {
       [S.replicaBehind, count(replica.behind_batches)], [S.replicaLease, duration(replica.lease_left_seconds)], [S.replicaTakeovers, count(replica.takeovers_total)]]} /></section>`;
 }
 
+const endTransfer = ({ name, ref, held: jobs }, held, done) => openDialog(Confirm, {
+  title: `${S.transferEnds[held]} ${name}?`, text: S.transferTexts[held], ok: S.transferEnds[held], count: jobs,
+  run: () => act(() => ask("DELETE", `transfers/${ref}${held && `?held=${held}`}`).then(done), `${S.transferEnds[held]}: ${name}`) });
+
+function Transfers() {
+  const { data, reload } = useAsk(hasPath("/transfers") && seesAll() ? "transfers" : null, { every: EVERY });
+  const button = (one, held) => html` <button type="button" class="btn small" onClick=${() => endTransfer(one, held, reload)}>${S.transferEnds[held]}…</button>`;
+  return data?.items.length ? html`<section class="panel" data-testid="transfers"><header><h2>${S.transfersHeading}</h2></header><table><thead><tr>
+      ${S.transfersColumns.map((text, place) => html`<th scope="col" class=${place ? "n" : ""}>${text}</th>`)}<th scope="col"><span class="sr">${S.acts}</span></th></tr></thead>
+    <tbody>${data.items.map((one) => html`<tr><td><${Name} text=${one.name} class="name mono" /></td>
+      <td class="n">${count(one.moved)}</td><td class=${one.held ? "n" : "n zero"}>${count(one.held)}</td>
+      <td class="acts">${hasRole("admin") && (one.held ? ["commit", "drop"] : [""]).map((held) => button(one, held))}</td></tr>`)}</tbody></table></section>` : null;
+}
+
 export function Server() {
   const now = useStore(server);
   if (!now) return html`<${Page} name="server" title=${S.nav.server} api="server" ctl="status --json"><${Loading} /><//>`;
@@ -78,5 +93,5 @@ export function Server() {
         ${levels.map((level) => html`<option key=${level} value=${level}>${level}</option>`)}</select></label>`}
       ${can("server.drain") && !now.draining && html`<button type="button" class="btn bad" data-testid="drain" onClick=${() => askDrain(now)}>${S.drainButton}…</button>`}</div>
     <div class="two"><div class="stack"><${Broker} now=${now} /><${Limits} now=${now} /></div>
-      <div class="stack"><${Journal} journal=${now.journal} /><${Replica} replica=${now.replica} /><${Refused} refused=${now.refused} /></div></div><//>`;
+      <div class="stack"><${Journal} journal=${now.journal} /><${Replica} replica=${now.replica} /><${Transfers} /><${Refused} refused=${now.refused} /></div></div><//>`;
 }

@@ -92,6 +92,7 @@ function Numbers({ tube, done }) {
       [S.counters.put_total, html`${count(tube.counters.put_total)}${perSecond("put_total")}`],
       [S.tubeEnded, html`${count(ENDS.reduce((sum, name) => sum + tube.counters[name], 0))}${perSecond(...ENDS)}`],
       ...["completed_total", "failed_total", "timed_out_total", "buried_total"].map((name) => [S.counters[name], count(tube.counters[name])]),
+      ...["retried_total", "dead_total", "expired_total"].map((name) => tube.counters[name] && [S.counters[name], count(tube.counters[name])]),
       [S.tubeOldest, tube.jobs.ready ? duration(tube.oldest_ready_age_seconds) : S.none], [S.tubeLimit, limit],
       [S.tubeWatching, S.tubeWatchers(count(tube.watching), count(tube.using), count(tube.waiting))],
       tube.retrying ? [S.tubeRetrying, count(tube.retrying)] : null, tube.held_back ? [S.tubeHeldBack, tube.held_back] : null]} /></section>`;

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Policies, dead jobs, schedules and transfers in the console: policies_test.py BROKER."""
+
+import sys
+import unittest
+from pathlib import Path
+
+from browser import SKIPPED, Browser, missing
+from served import Served
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "admin"))
+from broker import Client  # noqa: E402
+from transfer_speech import hold  # noqa: E402
+
+CONFIGURATION = """
+tubes: [{match: frail, attempts: 1, on_failure: move, retry_on: "release,timeout"}]
+schedules: [{name: nightly, tube: reports, cron: "0 3 * * *", body: x}]
+"""
+
+
+class Policies(unittest.TestCase):
+    served: Served
+    browser: Browser
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.served = Served(CONFIGURATION)
+        cls.browser = Browser(cls.served.base)
+        cls.browser.size(1280, 1000)
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.browser.close()
+        cls.served.stop()
+
+    def tearDown(self) -> None:
+        self.assertEqual(self.browser.complaints(), [])
+        self.assertEqual(self.browser.foreign_requests(), [])
+
+    def dead(self) -> int:
+        """A job that its tube sent away after its only attempt."""
+        job = self.served.put("frail", "x")
+        client = Client(self.served.port)
+        client.say("watch frail")
+        while int(client.say("reserve").split()[1]) != job:
+            pass
+        self.assertEqual(client.say(f"release {job} 0 0"), "RELEASED")
+        client.close()
+        self.assertEqual(self.served.ask("GET", f"jobs/{job}")["origin"], "frail")
+        return job
+
+    def test_a_dead_job_goes_home(self) -> None:
+        job = self.dead()
+        self.browser.open(f"#/jobs/{job}", "job")
+        self.browser.click("job-home")
+        self.browser.says("toast", f"Job {job} is in frail now")
+        self.assertEqual(self.served.ask("GET", f"jobs/{job}")["tube"], "frail")
+
+    def test_a_tube_shows_its_policy_and_what_became_of_its_jobs(self) -> None:
+        self.dead()
+        self.served.put("frail", "x")
+        self.browser.open("#/tubes/frail?state=ready", "tube")
+        self.browser.until("the policy", lambda: "attempts" in self.browser.text("policy"))
+        self.browser.until("the number of dead jobs", lambda: "dead" in [
+            each.text for each in self.browser.css("dl.record dt")])
+        self.browser.shot("policy-1280")
+
+    def test_a_schedule_is_switched_and_run(self) -> None:
+        self.browser.open("#/schedules", "schedules")
+        row = self.browser.find("schedule-row")
+        run, switch = row.find_elements("css selector", "button")
+        run.click()
+        self.browser.until("the job", lambda: self.served.count("reports", "ready") == 1)
+        switch.click()
+        self.browser.until("off", lambda: not self.served.ask("GET", "schedules")["items"][0]["enabled"])
+
+    def test_a_transfer_is_committed(self) -> None:
+        hold(self.served.port, "beanstalk://10.0.0.7:11300", 3)
+        self.browser.open("#/server", "server")
+        self.browser.until("the transfer", lambda: self.browser.css('[data-testid="transfers"] button'))
+        self.browser.shot("transfers-1280")
+        self.browser.css('[data-testid="transfers"] button')[0].click()
+        self.browser.fill("confirm-count", "3")
+        self.browser.click("confirm-ok")
+        self.browser.until("the jobs", lambda: self.served.count("in", "ready") == 3)
+        self.browser.until("no transfer", lambda: not self.browser.css('[data-testid="transfers"]'))
+
+
+if __name__ == "__main__":
+    if part := missing():
+        print(f"skipped: {part} is not installed")
+        sys.exit(SKIPPED)
+    unittest.main()
