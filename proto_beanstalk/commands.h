@@ -6,21 +6,12 @@
 #include <string_view>
 
 #include "broker/server/access.h"
+#include "broker/server/protocol.h"
 #include "proto_beanstalk/parser.h"
 
 namespace gearstalk::beanstalk {
 
 class Session;
-
-// What a session does after a step.
-enum class Next : std::uint8_t {
-  kGoOn,     // the next step: a command, or the body of this one
-  kBytes,    // nothing to do before more bytes come
-  kWait,     // for the engine
-  kYield,    // an answer is half made
-  kForeign,  // the line is nobody's here
-  kClose,
-};
 
 // Every verb, in the order of their counters in `stats`; those behind kPauseTube are not shown
 // there.

@@ -1,7 +1,6 @@
 // What a connection may do whose rights are limited.
 
-#include <string>
-#include <vector>
+#include <string_view>
 
 #include "proto_beanstalk/reply.h"
 #include "proto_beanstalk/session.h"
@@ -69,20 +68,6 @@ Next Session::Refuse(const Command& command, const Arguments& arguments) {
   if (command.verb != Verb::kPut) return Reply(kUnknownCommand);
   if (arguments.tail) return Reply(kBadFormat);
   return SkipBody(std::uint64_t{arguments.body_size} + 2, kUnknownCommand);
-}
-
-// Every connection begins with watching "default", and rights may be taken away: they come anew
-// then. What is watched later was allowed when it came.
-void Session::LeaveForbidden() {
-  if (watched_under_ == peer_.access) return;
-  watched_under_ = peer_.access;
-  std::vector<std::string> forbidden;
-  for (const auto& watch : watched()) {
-    if (!May(right::kConsume, watch->tube.name())) forbidden.push_back(watch->tube.name());
-  }
-  for (const std::string& tube : forbidden) {
-    engine().Ignore(now(), *this, tube, /*may_be_last=*/true);
-  }
 }
 
 }  // namespace gearstalk::beanstalk

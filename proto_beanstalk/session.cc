@@ -13,23 +13,6 @@ constexpr std::string_view kDefaultTube = "default";
 // A body of which less is missing is not worth a read of its own.
 constexpr std::uint64_t kReadDirectFrom = 16 * 1024;
 
-Then AsThen(Next next) {
-  switch (next) {
-    case Next::kWait:
-      return Then::kBlocked;
-    case Next::kYield:
-      return Then::kYield;
-    case Next::kForeign:
-      return Then::kForeign;
-    case Next::kClose:
-      return Then::kClose;
-    case Next::kGoOn:
-    case Next::kBytes:
-      break;
-  }
-  return Then::kMore;
-}
-
 }  // namespace
 
 Session::Session(Protocol& protocol, Wire& wire)
@@ -48,14 +31,14 @@ bool Session::Leave() { return engine().Leave(now(), *this); }
 InputResult Session::OnInput(std::string_view bytes, Scope scope) {
   std::string_view rest = bytes;
   Turn turn(wire_.share(), out(), engine().effort());
-  const auto result = [&](Then then) { return InputResult{bytes.size() - rest.size(), then}; };
+  const auto result = [&](Next next) { return InputResult{bytes.size() - rest.size(), next}; };
   for (;;) {
     const Next next = Step(rest, scope);
     turn.Count();
-    if (next != Next::kGoOn) return result(AsThen(next));
+    if (next != Next::kGoOn) return result(next);
     if (state_ != State::kCommand) continue;
-    if (scope != Scope::kAll || rest.empty()) return result(Then::kMore);
-    if (turn.Over(out(), engine().effort())) return result(Then::kYield);
+    if (scope != Scope::kAll || rest.empty()) return result(Next::kBytes);
+    if (turn.Over(out(), engine().effort())) return result(Next::kYield);
   }
 }
 

@@ -13,20 +13,14 @@
 #include "broker/engine/consumer.h"
 #include "broker/engine/incoming_job.h"
 #include "broker/server/protocol.h"
+#include "broker/session/long_answer.h"
+#include "broker/session/watch_rights.h"
 #include "proto_beanstalk/commands.h"
 #include "proto_beanstalk/protocol.h"
 
 namespace gearstalk::beanstalk {
 
-// An answer that is made in slices, so that it delays nobody else for long.
-class LongAnswer {
- public:
-  static constexpr std::size_t kSlice = 512;  // jobs or tubes
-
-  virtual ~LongAnswer() = default;
-  // Does one slice; the last one writes the reply and returns true.
-  virtual bool Advance(Session& session) = 0;
-};
+using LongAnswer = gearstalk::LongAnswer<Session>;
 
 // One connection that speaks beanstalk: where it stands in its stream of commands.
 class Session final : public gearstalk::Session, public Consumer {
@@ -119,7 +113,7 @@ class Session final : public gearstalk::Session, public Consumer {
   Next Refuse(const Command& command, const Arguments& arguments);
   // The tube that a refused command is about; empty if it is about none.
   std::string_view TubeConcerned(const Command& command, const Arguments& arguments);
-  void LeaveForbidden();
+  void LeaveForbidden() { watch_rights_.Apply(peer_.access, engine(), now(), *this); }
 
   Next ReadBody(std::string_view& rest);
   Next StoreBody();
@@ -138,7 +132,7 @@ class Session final : public gearstalk::Session, public Consumer {
   std::uint64_t to_skip_ = 0;  // bytes of a body
   std::string_view skip_reply_;
   std::unique_ptr<LongAnswer> answer_;
-  std::shared_ptr<const Access> watched_under_;  // the rights that its watches were last held to
+  WatchRights watch_rights_;
 };
 
 }  // namespace gearstalk::beanstalk

@@ -66,54 +66,52 @@ InputResult GearmanSession::OnInput(std::string_view bytes, Scope scope) {
   JoinEngine();
   std::string_view rest = bytes;
   Turn turn(wire_.share(), out(), engine().effort());
-  Step step = Step::kRan;
+  Next next = Next::kGoOn;
   do {
-    step = Advance(rest, scope);
+    next = Advance(rest, scope);
     turn.Count();
     const bool enough = turn.Over(out(), engine().effort());
-    if (step == Step::kRan && scope == Scope::kAll && enough && !rest.empty()) step = Step::kYield;
-  } while (step == Step::kRan && scope == Scope::kAll);
-  yielded_ = step == Step::kYield;
-  if (eof_ && !yielded_ && !Leave()) step = Step::kYield;
-  const Then then = step == Step::kYield   ? Then::kYield
-                    : step == Step::kClose ? Then::kClose
-                                           : Then::kMore;
-  return {bytes.size() - rest.size(), then};
+    if (next == Next::kGoOn && scope == Scope::kAll && enough && !rest.empty()) next = Next::kYield;
+  } while (next == Next::kGoOn && scope == Scope::kAll);
+  if (next == Next::kGoOn) next = Next::kBytes;
+  yielded_ = next == Next::kYield;
+  if (eof_ && !yielded_ && !Leave()) next = Next::kYield;
+  return {bytes.size() - rest.size(), next};
 }
 
 // One message, or as much of it as there is.
-GearmanSession::Step GearmanSession::Advance(std::string_view& rest, Scope scope) {
+Next GearmanSession::Advance(std::string_view& rest, Scope scope) {
   if (answer_ != nullptr) return GoOnAnswering();
-  const Step step = TakeMessage(rest, scope);
-  return answer_ == nullptr ? step : GoOnAnswering();
+  const Next next = TakeMessage(rest, scope);
+  return answer_ == nullptr ? next : GoOnAnswering();
 }
 
-GearmanSession::Step GearmanSession::TakeMessage(std::string_view& rest, Scope scope) {
+Next GearmanSession::TakeMessage(std::string_view& rest, Scope scope) {
   if (arriving_ != nullptr) return TakeArriving(rest);
-  if (rest.empty()) return Step::kNeedMore;
+  if (rest.empty()) return Next::kBytes;
   const bool packet = rest.front() == '\0' && scope != Scope::kUnknownLine;
   return packet ? TakePacket(rest) : TakeLine(rest, scope);
 }
 
-GearmanSession::Step GearmanSession::TakeLine(std::string_view& rest, Scope scope) {
+Next GearmanSession::TakeLine(std::string_view& rest, Scope scope) {
   TextLine line;
   const Parsed parsed = ParseLine(rest, line);
-  if (parsed == Parsed::kNeedMore) return Step::kNeedMore;
+  if (parsed == Parsed::kNeedMore) return Next::kBytes;
   if (scope == Scope::kUnknownLine && line.size > 0) {
     AnswerUnknownLine(*this, line);
   } else if (parsed == Parsed::kMalformed) {
-    return Step::kClose;
+    return Next::kClose;
   } else {
     RunAdminLine(*this, line);
   }
   rest.remove_prefix(line.size);
-  return Step::kRan;
+  return Next::kGoOn;
 }
 
-GearmanSession::Step GearmanSession::GoOnAnswering() {
-  if (!answer_->Advance(*this)) return Step::kYield;
+Next GearmanSession::GoOnAnswering() {
+  if (!answer_->Advance(*this)) return Next::kYield;
   answer_.reset();
-  return Step::kRan;
+  return Next::kGoOn;
 }
 
 // Header and arguments of a packet, and why it is not taken, if it is not.
@@ -145,11 +143,11 @@ const Error* GearmanSession::TubeRefusal(const Arguments& arguments, std::uint32
   return most > 0 && data > most ? &kWorkloadTooLarge : nullptr;
 }
 
-GearmanSession::Step GearmanSession::TakePacket(std::string_view& rest) {
+Next GearmanSession::TakePacket(std::string_view& rest) {
   Head head;
   const Parsed parsed = ParseHead(rest, head);
-  if (parsed == Parsed::kNeedMore) return Step::kNeedMore;
-  if (parsed == Parsed::kMalformed) return Step::kClose;
+  if (parsed == Parsed::kNeedMore) return Next::kBytes;
+  if (parsed == Parsed::kMalformed) return Next::kClose;
   rest.remove_prefix(kHeaderSize);
   const std::string_view payload = rest.substr(0, head.header.size);
   if (payload.size() < head.header.size) {
@@ -162,7 +160,7 @@ GearmanSession::Step GearmanSession::TakePacket(std::string_view& rest) {
                   .job = nullptr};
   Run(request, head.error);
   rest.remove_prefix(head.header.size);
-  return Step::kRan;
+  return Next::kGoOn;
 }
 
 // Decides where the payload goes. `rest` begins with it; the arguments of a submit are taken from
@@ -182,7 +180,7 @@ void GearmanSession::BeginArriving(const Head& head, std::string_view& rest) {
   arriving_->data.emplace<IncomingJob>(size - head.arguments.size, head.arguments.at[1], 0U);
 }
 
-GearmanSession::Step GearmanSession::TakeArriving(std::string_view& rest) {
+Next GearmanSession::TakeArriving(std::string_view& rest) {
   const auto take = [&rest](auto& data) {
     rest.remove_prefix(data.Add(rest));
     return data.complete();
@@ -198,7 +196,7 @@ GearmanSession::Step GearmanSession::TakeArriving(std::string_view& rest) {
                                             .arguments = {},
                                             .data = Dropped(static_cast<std::uint32_t>(missing))});
   }
-  if (!std::visit(take, arriving_->data)) return Step::kNeedMore;
+  if (!std::visit(take, arriving_->data)) return Next::kBytes;
   const std::unique_ptr<Arriving> arrived = std::exchange(arriving_, nullptr);
   Request request{.type = arrived->type, .arguments = {}, .data = {}, .job = nullptr};
   std::string_view payload = arrived->arguments;
@@ -209,7 +207,7 @@ GearmanSession::Step GearmanSession::TakeArriving(std::string_view& rest) {
   if (size > 0) ParseArguments(payload, size, CommandOf(arrived->type).shape, request.arguments);
   request.data = payload.substr(request.arguments.size);
   Run(request, arrived->error);
-  return Step::kRan;
+  return Next::kGoOn;
 }
 
 // What workers say of the jobs they run is taken at all times.

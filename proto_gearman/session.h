@@ -13,6 +13,7 @@
 #include "broker/engine/consumer.h"
 #include "broker/engine/job_observer.h"
 #include "broker/server/protocol.h"
+#include "broker/session/watch_rights.h"
 #include "proto_gearman/commands.h"
 #include "proto_gearman/context.h"
 #include "proto_gearman/long_answer.h"
@@ -75,7 +76,6 @@ class GearmanSession final : public Session, public Consumer, public JobObserver
   bool FailFollowsException(JobId id);
 
  private:
-  enum class Step : std::uint8_t { kRan, kNeedMore, kYield, kClose };
   struct Arriving;
   struct Head {
     Header header;
@@ -83,19 +83,18 @@ class GearmanSession final : public Session, public Consumer, public JobObserver
     const Error* error = nullptr;
   };
 
-  Step Advance(std::string_view& rest, Scope scope);
-  Step TakeMessage(std::string_view& rest, Scope scope);
-  Step TakeLine(std::string_view& rest, Scope scope);
-  Step TakePacket(std::string_view& rest);
-  Step TakeArriving(std::string_view& rest);
-  Step GoOnAnswering();
+  Next Advance(std::string_view& rest, Scope scope);
+  Next TakeMessage(std::string_view& rest, Scope scope);
+  Next TakeLine(std::string_view& rest, Scope scope);
+  Next TakePacket(std::string_view& rest);
+  Next TakeArriving(std::string_view& rest);
+  Next GoOnAnswering();
   Parsed ParseHead(std::string_view bytes, Head& head);
   const Error* TubeRefusal(const Arguments& arguments, std::uint32_t data) const;
   void BeginArriving(const Head& head, std::string_view& rest);
   bool MayNotGrow();
   // rights.cc
   const Error* Denial(const Command& command, const Arguments& arguments);
-  void LeaveForbidden();
   void Run(Request& request, const Error* error);
   void Refuse(const Request& request, const Error& error);
   void Hand(PacketType type, const Job& job, std::string_view data,
@@ -111,9 +110,9 @@ class GearmanSession final : public Session, public Consumer, public JobObserver
   bool eof_ = false;
   JobId excepted_ = 0;
   std::string client_id_;
-  std::unique_ptr<Arriving> arriving_;           // a packet that is not whole yet
-  std::unique_ptr<LongAnswer> answer_;           // to the last message, not complete yet
-  std::shared_ptr<const Access> watched_under_;  // the rights that its functions were last held to
+  std::unique_ptr<Arriving> arriving_;  // a packet that is not whole yet
+  std::unique_ptr<LongAnswer> answer_;  // to the last message, not complete yet
+  WatchRights watch_rights_;
 };
 
 }  // namespace gearstalk::gearman

@@ -67,8 +67,8 @@ class DirectoryChannel final : public Channel {
     for (;;) {
       const InputResult result = session_->OnInput(bytes, Session::Scope::kAll);
       bytes.remove_prefix(result.bytes);
-      if (result.then == Then::kClose) return {Code::kIo, "the journal refuses to go on"};
-      if (result.then != Then::kYield) break;
+      if (result.next == Next::kClose) return {Code::kIo, "the journal refuses to go on"};
+      if (result.next != Next::kYield) break;
       // A long answer waits for whoever reads it.
       if (bytes.empty()) break;
     }
@@ -87,7 +87,7 @@ class DirectoryChannel final : public Channel {
         return {};
       }
       const InputResult result = session_->OnInput({}, Session::Scope::kAll);
-      if (result.then != Then::kYield && wire_.out().empty()) {
+      if (result.next != Next::kYield && wire_.out().empty()) {
         return {Code::kIo, "the journal does not answer"};
       }
     }

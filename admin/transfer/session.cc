@@ -46,10 +46,10 @@ void TransferSession::UseTube(const std::string& tube) {
 InputResult TransferSession::OnInput(std::string_view bytes, Scope /*scope*/) {
   std::size_t used = 0;
   if (!greeted_) {
-    if (bytes.size() < kGreeting.size()) return {0, Then::kMore};
+    if (bytes.size() < kGreeting.size()) return {0, Next::kBytes};
     if (!bytes.starts_with(kGreeting)) {
       out().Append("expected 'gearstalk-transfer 1'\r\n");
-      return {bytes.size(), Then::kClose};
+      return {bytes.size(), Next::kClose};
     }
     greeted_ = true;
     used = kGreeting.size();
@@ -57,26 +57,26 @@ InputResult TransferSession::OnInput(std::string_view bytes, Scope /*scope*/) {
     if (!MayAdmin()) {
       wire_.OnRefused(Refusal::kRights, {.command = "transfer"});
       Refuse(Problem::kNotAllowed, "transfers need the right admin");
-      return {bytes.size(), Then::kClose};
+      return {bytes.size(), Next::kClose};
     }
   }
   const InputResult result = Run(bytes.substr(used));
-  return {used + result.bytes, result.then};
+  return {used + result.bytes, result.next};
 }
 
 InputResult TransferSession::Run(std::string_view bytes) {
   const std::size_t all = bytes.size();
   for (Turn turn(wire_.share(), out());; turn.Count()) {
-    if (broken_) return {all, Then::kClose};
-    if (turn.Over(out())) return {all - bytes.size(), Then::kYield};
+    if (broken_) return {all, Next::kClose};
+    if (turn.Over(out())) return {all - bytes.size(), Next::kYield};
     if (walk_ != nullptr) {
       if (walk_->Advance(*this)) walk_ = nullptr;
-      return {all - bytes.size(), Then::kYield};
+      return {all - bytes.size(), Next::kYield};
     }
     Frame frame;
     switch (Next(bytes, frame)) {
       case Cut::kMore:
-        return {all - bytes.size(), Then::kMore};
+        return {all - bytes.size(), Next::kBytes};
       case Cut::kBad:
         broken_ = true;
         Refuse(Problem::kBad, "bytes that are no frame");

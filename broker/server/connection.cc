@@ -176,18 +176,18 @@ bool Connection::Crowded() const {
 void Connection::RunInput(std::string_view bytes) {
   const InputResult result = router_.OnInput(bytes);
   Keep(bytes.substr(result.bytes));
-  switch (result.then) {
-    case Then::kMore:
-    case Then::kForeign:
+  switch (result.next) {
+    case Next::kBytes:
+    case Next::kForeign:
       if (eof_) CloseWhenSent();
       break;
-    case Then::kBlocked:
+    case Next::kWait:
       waits_ = !run_hook.is_linked();
       break;
-    case Then::kYield:
+    case Next::kYield:
       server_.RunLater(*this);
       break;
-    case Then::kClose:
+    case Next::kClose:
       CloseWhenSent();
       break;
   }

@@ -44,7 +44,7 @@ class Wire {
   virtual Time Now() const = 0;
   // What the session may take in this turn.
   virtual TurnShare share() const { return {}; }
-  // A session that said kBlocked can go on: OnInput is called again in this or the next round, also
+  // A session that said kWait can go on: OnInput is called again in this or the next round, also
   // with no bytes. Safe to call from inside engine callbacks.
   virtual void Resume() = 0;
   // The session has refused a command.
@@ -61,17 +61,18 @@ class Wire {
   ~Wire() = default;
 };
 
-// What became of the bytes that a session was shown.
-enum class Then : std::uint8_t {
-  kMore,     // all complete messages were run; what is left needs more bytes
-  kBlocked,  // it waits for the engine; Resume when it can go on
-  kYield,    // there is more to run, or a long answer is half made: others first, then call again
-  kForeign,  // the next message is none of this protocol's
-  kClose,    // close when what is in the output has left
+// What comes next for a session.
+enum class Next : std::uint8_t {
+  kGoOn,     // its next step: a message, or the rest of this one; within a session only
+  kBytes,    // more bytes: all complete messages were run
+  kWait,     // for the engine; Resume when it can go on
+  kYield,    // others first: there is more to run, or a long answer is half made; then call again
+  kForeign,  // another protocol: the next message is none of this one's
+  kClose,    // the end, when what is in the output has left
 };
 struct InputResult {
   std::size_t bytes;  // used, from the front
-  Then then;
+  Next next;
 };
 
 // One connection's state in one protocol. A message is a command line with its body, or a packet.
@@ -79,7 +80,7 @@ class Session {
  public:
   enum class Scope : std::uint8_t {
     kAll,          // run all complete messages
-    kOneMessage,   // run one message, then return (kMore if it ran)
+    kOneMessage,   // run one message, then return (kBytes if it ran)
     kUnknownLine,  // answer one line whose first word nobody knows; do not say kForeign
   };
   virtual ~Session() = default;
@@ -92,7 +93,7 @@ class Session {
   // `size` bytes were read into BodySpace. OnInput is called next, also when no bytes follow.
   virtual void OnBody(std::size_t /*size*/) {}
 
-  // The peer will send no more, and all that it sent was shown; to a session that said kBlocked the
+  // The peer will send no more, and all that it sent was shown; to a session that said kWait the
   // rest may still be shown. Answer what waits; the connection closes when the output has left,
   // unless the session still says kYield.
   virtual void OnEof() = 0;

@@ -94,14 +94,14 @@ bool Router::Leave() {
 
 InputResult Router::OnInput(std::string_view bytes) {
   if (greets_ && !bytes.empty()) {
-    if (SniffGreeting(bytes) == Claim::kMaybe) return {0, Then::kMore};
+    if (SniffGreeting(bytes) == Claim::kMaybe) return {0, Next::kBytes};
     greets_ = false;
   }
   std::size_t used = 0;
   // Most of what is run here is run by one call; then no turn is begun.
   std::optional<Turn> turn;
   for (;;) {
-    InputResult result{0, Then::kMore};
+    InputResult result{0, Next::kBytes};
     if (busy_guest_ >= 0) {
       result = RunGuest(busy_guest_, {}, Session::Scope::kOneMessage);
     } else if (owner_ >= 0) {
@@ -112,20 +112,20 @@ InputResult Router::OnInput(std::string_view bytes) {
     used += result.bytes;
     bytes.remove_prefix(result.bytes);
     // kForeign from here means: one message was answered, look again.
-    if (result.then != Then::kForeign) return {used, result.then};
-    if (bytes.empty() && owner_ < 0) return {used, Then::kMore};
+    if (result.next != Next::kForeign) return {used, result.next};
+    if (bytes.empty() && owner_ < 0) return {used, Next::kBytes};
     if (!turn) turn.emplace(wire_.share(), wire_.out());
-    if (turn->Over(wire_.out()) && !bytes.empty()) return {used, Then::kYield};
+    if (turn->Over(wire_.out()) && !bytes.empty()) return {used, Next::kYield};
     turn->Count();
   }
 }
 
 InputResult Router::RunOwner(std::string_view bytes) {
   InputResult result = owner()->OnInput(bytes, Session::Scope::kAll);
-  if (result.then != Then::kForeign) return result;
+  if (result.next != Next::kForeign) return result;
   bytes.remove_prefix(result.bytes);
   const InputResult other = alone_ ? Unknown(bytes) : Foreign(bytes);
-  return {result.bytes + other.bytes, other.then};
+  return {result.bytes + other.bytes, other.next};
 }
 
 InputResult Router::Foreign(std::string_view bytes) {
@@ -136,7 +136,7 @@ InputResult Router::Foreign(std::string_view bytes) {
       case Claim::kYes:
         if (owner_ >= 0) break;  // it has an owner: only lines of administration are let in
         SetOwner(i);
-        return {0, Then::kForeign};
+        return {0, Next::kForeign};
       case Claim::kOneMessage:
         guest_ = i;
         return RunGuest(i, bytes, Session::Scope::kOneMessage);
@@ -147,7 +147,7 @@ InputResult Router::Foreign(std::string_view bytes) {
         break;
     }
   }
-  return maybe ? InputResult{0, Then::kMore} : Unknown(bytes);
+  return maybe ? InputResult{0, Next::kBytes} : Unknown(bytes);
 }
 
 // Nobody knows the word. The owner answers if it answers such lines, else another protocol that
@@ -157,7 +157,7 @@ InputResult Router::Unknown(std::string_view bytes) {
   if (IsHttp(bytes)) {
     // A web page must not be able to speak to the broker from its reader's machine.
     wire_.OnRefused(Refusal::kHttp, {});
-    return {0, Then::kClose};
+    return {0, Next::kClose};
   }
   if (alone_) return RunGuest(0, bytes, Session::Scope::kUnknownLine);
   if (owner_ < 0 && guest_ >= 0) return RunGuest(guest_, bytes, Session::Scope::kUnknownLine);
@@ -172,7 +172,7 @@ InputResult Router::Unknown(std::string_view bytes) {
     }
     maybe = maybe || claim == Claim::kMaybe;
   }
-  if (maybe) return {0, Then::kMore};
+  if (maybe) return {0, Next::kBytes};
   return RunGuest(first, bytes, Session::Scope::kUnknownLine);
 }
 
@@ -180,10 +180,10 @@ InputResult Router::Unknown(std::string_view bytes) {
 InputResult Router::RunGuest(int index, std::string_view bytes, Session::Scope scope) {
   const bool was_busy = busy_guest_ == index;
   const InputResult result = SessionOf(index).OnInput(bytes, scope);
-  const bool busy = result.then == Then::kYield || result.then == Then::kBlocked;
+  const bool busy = result.next == Next::kYield || result.next == Next::kWait;
   busy_guest_ = busy ? index : -1;
-  const bool ran = result.then == Then::kMore && (result.bytes > 0 || was_busy);
-  return ran ? InputResult{result.bytes, Then::kForeign} : result;
+  const bool ran = result.next == Next::kBytes && (result.bytes > 0 || was_busy);
+  return ran ? InputResult{result.bytes, Next::kForeign} : result;
 }
 
 }  // namespace gearstalk

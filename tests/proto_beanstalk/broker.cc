@@ -70,28 +70,28 @@ std::string Client::Eof() {
   return out_.TakeAll();
 }
 
-Then Client::Step(std::string_view bytes) {
+Next Client::Step(std::string_view bytes) {
   input_ += bytes;
   const InputResult result = session_->OnInput(input_, gearstalk::Session::Scope::kAll);
   EXPECT_LE(result.bytes, input_.size());
   input_.erase(0, result.bytes);
-  return result.then;
+  return result.next;
 }
 
 void Client::Run() {
   while (!closed_) {
     switch (Step({})) {
-      case Then::kYield:
+      case Next::kYield:
         ++yields_;
         break;
-      case Then::kForeign:
+      case Next::kForeign:
         if (!AnswerUnknown()) return;
         break;
-      case Then::kClose:
+      case Next::kClose:
         closed_ = true;
         return;
-      case Then::kMore:
-      case Then::kBlocked:
+      case Next::kBytes:
+      case Next::kWait:
         return;
     }
   }

@@ -55,7 +55,7 @@ class Client final : private Wire {
   std::string Eof();
 
   // One call of OnInput with what was not used yet.
-  Then Step(std::string_view bytes);
+  Next Step(std::string_view bytes);
 
   bool closed() const { return closed_; }
   // How often the session let others go first.

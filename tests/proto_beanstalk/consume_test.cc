@@ -22,8 +22,8 @@ TEST_F(ConsumeTest, ReserveWaits) {
 }
 
 TEST_F(ConsumeTest, WhatIsSentToAWaitingSessionStaysWhereItIs) {
-  EXPECT_EQ(b_.Step("reserve\r\nuse x\r\n"), Then::kBlocked);
-  EXPECT_EQ(b_.Step("use y\r\n"), Then::kBlocked);
+  EXPECT_EQ(b_.Step("reserve\r\nuse x\r\n"), Next::kWait);
+  EXPECT_EQ(b_.Step("use y\r\n"), Next::kWait);
   a_.Say("put 0 0 60 1\r\nx\r\n");
   EXPECT_EQ(b_.Hear(), "RESERVED 1 1\r\nx\r\nUSING x\r\nUSING y\r\n");
 }

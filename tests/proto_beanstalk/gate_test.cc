@@ -96,8 +96,8 @@ TEST_F(GateTest, AKickOfManyIsHeldByItsLastRecord) {
   constexpr int kSlice = LongAnswer::kSlice;
   for (int i = 0; i <= kSlice; ++i) a_.Say("put 0 9 60 1\r\nx\r\n");
   const Lsn before = journal_.appended;
-  EXPECT_EQ(a_.Step("kick 2000\r\n"), Then::kYield);
-  EXPECT_EQ(a_.Step(""), Then::kMore);
+  EXPECT_EQ(a_.Step("kick 2000\r\n"), Next::kYield);
+  EXPECT_EQ(a_.Step(""), Next::kBytes);
   EXPECT_EQ(Leaving(a_, before + kSlice), "");
   EXPECT_EQ(Leaving(a_, before + kSlice + 1), "KICKED " + std::to_string(kSlice + 1) + "\r\n");
 }

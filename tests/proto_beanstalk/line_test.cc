@@ -105,13 +105,13 @@ TEST_F(LineTest, ALoneCrDoesNotStall) {
 }
 
 TEST_F(LineTest, AnUnknownLineWithABareLfIsLeftToOthers) {
-  EXPECT_EQ(a_.Step("foo\n"), Then::kForeign);
-  EXPECT_EQ(a_.Step(""), Then::kForeign);
+  EXPECT_EQ(a_.Step("foo\n"), Next::kForeign);
+  EXPECT_EQ(a_.Step(""), Next::kForeign);
 }
 
 TEST_F(LineTest, AWordThatMayBecomeAVerbWaits) {
-  EXPECT_EQ(a_.Step("stat"), Then::kMore);
-  EXPECT_EQ(a_.Step("us"), Then::kForeign);
+  EXPECT_EQ(a_.Step("stat"), Next::kBytes);
+  EXPECT_EQ(a_.Step("us"), Next::kForeign);
 }
 
 TEST_F(LineTest, AnOverLongLineCostsOneBadFormat) {
@@ -155,7 +155,7 @@ TEST_F(LineTest, QuitClosesAndIgnoresTheRest) {
   a_.Say("put 0 0 60 1\r\nx\r\nreserve\r\n");
   EXPECT_EQ(a_.Say("list-tube-used\r\nquitnow\r\nlist-tube-used\r\n"), "USING default\r\n");
   EXPECT_TRUE(a_.closed());
-  EXPECT_EQ(a_.Step("list-tube-used\r\n"), Then::kClose);
+  EXPECT_EQ(a_.Step("list-tube-used\r\n"), Next::kClose);
   EXPECT_EQ(b_.Say("reserve-with-timeout 0\r\n"), "RESERVED 1 1\r\nx\r\n");
 }
 
@@ -163,7 +163,7 @@ TEST_F(LineTest, OneMessageAtATimeWhenAsked) {
   const std::string bytes = "put 0 0 1 3\r\nabc\r\nlist-tube-used\r\n";
   const InputResult result = a_.session().OnInput(bytes, gearstalk::Session::Scope::kOneMessage);
   EXPECT_EQ(result.bytes, 18U);
-  EXPECT_EQ(result.then, Then::kMore);
+  EXPECT_EQ(result.next, Next::kBytes);
   EXPECT_EQ(a_.Hear(), "INSERTED 1\r\n");
 }
 
@@ -171,7 +171,7 @@ TEST_F(LineTest, AnUnknownLineIsAnsweredAlone) {
   const std::string bytes = "foo\r\nlist-tube-used\r\n";
   const InputResult result = a_.session().OnInput(bytes, gearstalk::Session::Scope::kUnknownLine);
   EXPECT_EQ(result.bytes, 5U);
-  EXPECT_EQ(result.then, Then::kMore);
+  EXPECT_EQ(result.next, Next::kBytes);
   EXPECT_EQ(a_.Hear(), "UNKNOWN_COMMAND\r\n");
   EXPECT_EQ(a_.session().OnInput("fo", gearstalk::Session::Scope::kUnknownLine).bytes, 0U);
 }

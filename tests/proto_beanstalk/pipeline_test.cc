@@ -90,7 +90,7 @@ TEST(Pipeline, YieldsWhenMuchOutputWaits) {
   client.Say("put 0 0 60 60000\r\n" + std::string(60000, 'b') + "\r\n");
   std::string peeks;
   for (int i = 0; i < 20; ++i) peeks += "peek 1\r\n";
-  EXPECT_EQ(client.Step(peeks), Then::kYield);
+  EXPECT_EQ(client.Step(peeks), Next::kYield);
   const std::size_t waiting = client.out().size();
   EXPECT_GT(waiting, gearstalk::TurnShare::kOutput);
   EXPECT_LT(waiting, gearstalk::TurnShare::kOutput + 61000);

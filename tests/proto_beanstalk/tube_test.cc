@@ -44,16 +44,16 @@ TEST_F(TubeTest, KickStaysInTheUsedTube) {
 
 TEST_F(TubeTest, KickOfManyJobsLetsOthersGoFirst) {
   a_.Say(Repeat("put 0 99 60 1\r\nx\r\n", 2 * kSlice + 1));
-  EXPECT_EQ(a_.Step("kick 4000\r\n"), Then::kYield);
+  EXPECT_EQ(a_.Step("kick 4000\r\n"), Next::kYield);
   EXPECT_EQ(ValueOf(b_.Say("stats\r\n"), "current-jobs-ready"), std::to_string(kSlice));
-  EXPECT_EQ(a_.Step("list-tube-used\r\n"), Then::kYield);
-  EXPECT_EQ(a_.Step(""), Then::kMore);
+  EXPECT_EQ(a_.Step("list-tube-used\r\n"), Next::kYield);
+  EXPECT_EQ(a_.Step(""), Next::kBytes);
   EXPECT_EQ(a_.Hear(), Kicked(2 * kSlice + 1) + "USING default\r\n");
 }
 
 TEST_F(TubeTest, KickOfExactlyASliceIsDone) {
   a_.Say(Repeat("put 0 99 60 1\r\nx\r\n", kSlice));
-  EXPECT_EQ(a_.Step("kick 9999\r\n"), Then::kMore);
+  EXPECT_EQ(a_.Step("kick 9999\r\n"), Next::kBytes);
   EXPECT_EQ(a_.Hear(), Kicked(kSlice));
 }
 
@@ -63,9 +63,9 @@ TEST_F(TubeTest, KickCountsWhatItFoundAlthoughJobsAreBuriedAgain) {
     const std::string text = std::to_string(id);
     a_.Say("reserve-job " + text + "\r\nbury " + text + " 0\r\n");
   }
-  EXPECT_EQ(a_.Step("kick 4000000000\r\n"), Then::kYield);
+  EXPECT_EQ(a_.Step("kick 4000000000\r\n"), Next::kYield);
   b_.Say("reserve\r\nbury 1 0\r\n");
-  EXPECT_EQ(a_.Step(""), Then::kMore);
+  EXPECT_EQ(a_.Step(""), Next::kBytes);
   EXPECT_EQ(a_.Hear(), Kicked(kSlice + 1));
   EXPECT_EQ(a_.Say("peek-buried\r\n"), "FOUND 1 1\r\nx\r\n");
 }
@@ -147,7 +147,7 @@ TEST_F(ManyTubes, AreListedInSlicesToTheirWatcher) {
 }
 
 TEST_F(ManyTubes, MayComeAndGoMeanwhile) {
-  EXPECT_EQ(b_.Step("list-tubes\r\n"), Then::kYield);
+  EXPECT_EQ(b_.Step("list-tubes\r\n"), Next::kYield);
   const auto tube = [](int number) { return "tube-" + std::to_string(number); };
   // The last one of the first slice, and of all.
   a_.Say("ignore " + tube(kSlice - 2) + "\r\nignore " + tube(kTubes - 1) + "\r\nwatch late\r\n");
@@ -159,7 +159,7 @@ TEST_F(ManyTubes, MayComeAndGoMeanwhile) {
 
 TEST_F(ManyTubes, DoNotMindAListenerThatLeaves) {
   Client c(broker_);
-  EXPECT_EQ(c.Step("list-tubes\r\n"), Then::kYield);
+  EXPECT_EQ(c.Step("list-tubes\r\n"), Next::kYield);
 }
 
 }  // namespace

@@ -55,15 +55,15 @@ TEST_F(AdminTest, UnknownCommands) {
 
 TEST_F(AdminTest, TooManyWordsClose) {
   EXPECT_EQ(Ask("version\na b c d e f\nversion\n"), "OK 1.2.3\n");
-  EXPECT_EQ(admin.then(), Then::kClose);
+  EXPECT_EQ(admin.next(), Next::kClose);
 }
 
 TEST_F(AdminTest, OverlongLinesClose) {
   EXPECT_EQ(Ask(std::string(8191, 'x') + "\n"), Unknown(std::string(8191, 'x')));
   EXPECT_EQ(Ask(std::string(8191, 'x')), "");
-  EXPECT_EQ(admin.then(), Then::kMore);
+  EXPECT_EQ(admin.next(), Next::kBytes);
   EXPECT_EQ(Ask("x"), "");
-  EXPECT_EQ(admin.then(), Then::kClose);
+  EXPECT_EQ(admin.next(), Next::kClose);
 }
 
 TEST_F(AdminTest, LinesAndPacketsMix) {
@@ -301,11 +301,11 @@ TEST_F(AdminTest, LongTableIsFinishedForAHalfClosedConnection) {
   client.Say(submits);
   std::unique_ptr<Session> session = world.protocol.NewSession(admin);
   const InputResult first = session->OnInput("show jobs\n", Session::Scope::kAll);
-  EXPECT_EQ(first.then, Then::kYield);
+  EXPECT_EQ(first.then, Next::kYield);
   EXPECT_EQ(first.bytes, 10U);
   EXPECT_EQ(admin.Hear(), "");
   session->OnEof();
-  EXPECT_EQ(session->OnInput("", Session::Scope::kAll).then, Then::kMore);
+  EXPECT_EQ(session->OnInput("", Session::Scope::kAll).then, Next::kBytes);
   const std::string heard = admin.Hear();
   EXPECT_TRUE(heard.starts_with("H:test:1\t"));
   EXPECT_TRUE(heard.ends_with("\n.\n"));

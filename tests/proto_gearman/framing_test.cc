@@ -29,7 +29,7 @@ TEST(Framing, OtherMagicCloses) {
     World world;
     Connection& client = world.Connect();
     EXPECT_EQ(client.Say(kEcho + Raw(magic, kEchoReq, 2, "hi") + kEcho), kEchoed);
-    EXPECT_EQ(client.then(), Then::kClose);
+    EXPECT_EQ(client.next(), Next::kClose);
   }
 }
 
@@ -38,7 +38,7 @@ TEST(Framing, UnknownTypesClose) {
     World world;
     Connection& client = world.Connect();
     EXPECT_EQ(client.Say(Raw(kRequest, type, 0) + kEcho), "") << type;
-    EXPECT_EQ(client.then(), Then::kClose) << type;
+    EXPECT_EQ(client.next(), Next::kClose) << type;
   }
 }
 
@@ -49,7 +49,7 @@ TEST(Framing, TypesOfServersAndUnusedOnesAreRefused) {
     Connection& client = world.Connect();
     EXPECT_EQ(client.Say(Raw(kRequest, type, 0)), refused) << type;
     EXPECT_EQ(client.Say(Raw(kRequest, type, 5, "a\0b\0c"s) + kEcho), refused + kEchoed) << type;
-    EXPECT_EQ(client.then(), Then::kMore) << type;
+    EXPECT_EQ(client.next(), Next::kBytes) << type;
   }
 }
 
@@ -60,7 +60,7 @@ TEST(Framing, MissingNulsCloseAndSwallowNothing) {
     Connection& client = world.Connect();
     const auto size = static_cast<std::uint32_t>(payload.size());
     EXPECT_EQ(client.Say(Raw(kRequest, kSubmitJobBg, size, payload)), "");
-    EXPECT_EQ(client.then(), Then::kClose);
+    EXPECT_EQ(client.next(), Next::kClose);
     EXPECT_EQ(client.Say(following), "");
     EXPECT_EQ(world.engine.Stats().ready, 0U);
   }
@@ -73,13 +73,13 @@ TEST(Framing, ArgumentsBeyondTheLimitClose) {
   EXPECT_EQ(worker.Say(Raw(kRequest, kCanDo, 512, std::string(512, 'f'))), "");
   EXPECT_EQ(worker.Say(Raw(kRequest, kCanDo, 513, std::string(513, 'f'))), too_large);
   EXPECT_EQ(worker.Say(Raw(kRequest, kCanDo, 8192, std::string(8192, 'f'))), too_large);
-  EXPECT_EQ(worker.then(), Then::kMore);
+  EXPECT_EQ(worker.next(), Next::kBytes);
   EXPECT_EQ(worker.Say(Raw(kRequest, kCanDo, 8193)), "");
-  EXPECT_EQ(worker.then(), Then::kClose);
+  EXPECT_EQ(worker.next(), Next::kClose);
 
   Connection& client = world.Connect();
   EXPECT_EQ(client.Say(Raw(kRequest, kSubmitJobBg, 1'000'000, std::string(8192, 'f'))), "");
-  EXPECT_EQ(client.then(), Then::kClose);
+  EXPECT_EQ(client.next(), Next::kClose);
 }
 
 TEST(Framing, PayloadOfArgumentlessRequestsIsIgnored) {

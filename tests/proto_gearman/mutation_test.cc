@@ -65,7 +65,7 @@ void Send(Connection& connection, std::string_view bytes, Damage& damage) {
   while (!bytes.empty()) {
     const std::size_t size = std::min(bytes.size(), 1 + damage.Below(700));
     connection.Say(bytes.substr(0, size));
-    if (connection.then() == Then::kClose) return;
+    if (connection.next() == Next::kClose) return;
     bytes.remove_prefix(size);
   }
 }

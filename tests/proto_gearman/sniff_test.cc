@@ -59,7 +59,7 @@ TEST(Scope, OneMessageIsOneMessage) {
   World world;
   Connection& connection = world.Connect();
   EXPECT_EQ(connection.Say("version\nversion\nput", Session::Scope::kOneMessage), "OK 1.2.3\n");
-  EXPECT_EQ(connection.then(), Then::kMore);
+  EXPECT_EQ(connection.next(), Next::kBytes);
   EXPECT_EQ(connection.unused(), 11U);
   EXPECT_EQ(connection.Say("", Session::Scope::kOneMessage), "OK 1.2.3\n");
   EXPECT_EQ(connection.unused(), 3U);
@@ -77,7 +77,7 @@ TEST(Scope, OneMessageMayComeInPieces) {
   World world;
   Connection& connection = world.Connect();
   EXPECT_EQ(connection.Say("version", Session::Scope::kOneMessage), "");
-  EXPECT_EQ(connection.then(), Then::kMore);
+  EXPECT_EQ(connection.next(), Next::kBytes);
   EXPECT_EQ(connection.Say("\n", Session::Scope::kOneMessage), "OK 1.2.3\n");
 }
 
@@ -89,7 +89,7 @@ TEST(Scope, UnknownLineGetsItsErrorWhateverItSays) {
   EXPECT_EQ(connection.unused(), 8U);
   EXPECT_EQ(connection.Say("", Session::Scope::kOneMessage), "OK 1.2.3\n");
   EXPECT_EQ(connection.Say("put 1 2 3 4 5 6\n", Session::Scope::kUnknownLine), error + "put\r\n");
-  EXPECT_EQ(connection.then(), Then::kMore);
+  EXPECT_EQ(connection.next(), Next::kBytes);
   EXPECT_EQ(connection.unused(), 0U);
 }
 

@@ -39,7 +39,7 @@ TEST(Split, OneReadGivesTheExpectedAnswers) {
           "ERR UNKNOWN_COMMAND Unknown+server+commandnonsense\r\n"
           "10 127.0.0.1 me : g f\n.\n" +
           Res(PacketType::kEchoRes, {"end"}));
-  EXPECT_EQ(connection.then(), Then::kClose);
+  EXPECT_EQ(connection.next(), Next::kClose);
 }
 
 TEST(Split, EveryCutGivesTheSameAnswers) {
@@ -51,7 +51,7 @@ TEST(Split, EveryCutGivesTheSameAnswers) {
     World world;
     Connection& connection = world.Connect();
     ASSERT_EQ(connection.SayCut(conversation, cut), answers) << "cut at " << cut;
-    ASSERT_EQ(connection.then(), Then::kClose) << "cut at " << cut;
+    ASSERT_EQ(connection.next(), Next::kClose) << "cut at " << cut;
   }
 }
 
@@ -64,7 +64,7 @@ TEST(Split, ByteByByteGivesTheSameAnswers) {
   std::string heard;
   for (char byte : conversation) {
     heard += connection.Say(std::string(1, byte));
-    if (connection.then() == Then::kClose) break;
+    if (connection.next() == Next::kClose) break;
   }
   EXPECT_EQ(heard, answers);
 }

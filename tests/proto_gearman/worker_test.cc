@@ -234,7 +234,7 @@ TEST_F(WorkerTest, OddTimeLimitsAreNone) {
     EXPECT_NE(odd.Say(kGrab), kNoJob);
     world.Pass(1'000'000 * kSecond);
     EXPECT_EQ(worker.Say(kGrab), kNoJob);
-    EXPECT_EQ(odd.then(), Then::kMore);
+    EXPECT_EQ(odd.next(), Next::kBytes);
   }
 }
 

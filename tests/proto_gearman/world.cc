@@ -83,9 +83,9 @@ void Connection::RunInput(Session::Scope scope) {
   do {
     const InputResult result = session_->OnInput(buffer_, scope);
     buffer_.erase(0, result.bytes);
-    then_ = result.then;
-    yields_ += then_ == Then::kYield;
-  } while (then_ == Then::kYield);
+    next_ = result.next;
+    yields_ += next_ == Next::kYield;
+  } while (next_ == Next::kYield);
 }
 
 std::string Connection::HearDurable() {

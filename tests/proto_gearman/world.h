@@ -62,7 +62,7 @@ class Connection final : public Wire {
   void Close() { session_.reset(); }
 
   // What the last call of OnInput came to.
-  Then then() const { return then_; }
+  Next next() const { return next_; }
   int yields() const { return yields_; }
   std::size_t unused() const { return buffer_.size(); }
   // How many bytes went straight from the socket into a body.
@@ -78,7 +78,7 @@ class Connection final : public Wire {
   Output out_;
   std::unique_ptr<Session> session_;
   std::string buffer_;
-  Then then_ = Then::kMore;
+  Next next_ = Next::kBytes;
   int yields_ = 0;
   std::size_t direct_ = 0;
   RefusalCounts refused_;

@@ -31,11 +31,11 @@ class FakeSession final : public Session {
     const std::size_t size = bytes.size();
     Turn turn(wire_.share(), wire_.out());
     for (;;) {
-      const Then then = Step(bytes, scope);
-      if (then != Then::kMore) return {size - bytes.size(), then};
-      if (!ran_ || scope != Scope::kAll) return {size - bytes.size(), Then::kMore};
+      const Next next = Step(bytes, scope);
+      if (next != Next::kBytes) return {size - bytes.size(), next};
+      if (!ran_ || scope != Scope::kAll) return {size - bytes.size(), Next::kBytes};
       turn.Count();
-      if (turn.Over(wire_.out()) && !bytes.empty()) return {size - bytes.size(), Then::kYield};
+      if (turn.Over(wire_.out()) && !bytes.empty()) return {size - bytes.size(), Next::kYield};
     }
   }
 
@@ -73,38 +73,38 @@ class FakeSession final : public Session {
 
  private:
   // Sets ran_ if a message was run.
-  Then Step(std::string_view& bytes, Scope scope) {
+  Next Step(std::string_view& bytes, Scope scope) {
     ran_ = false;
-    if (waits_) return Then::kBlocked;
+    if (waits_) return Next::kWait;
     if (yields_ > 0) return GoOnYielding();
     if (in_body_) return TakeBody(bytes);
-    if (bytes.empty()) return Then::kMore;
+    if (bytes.empty()) return Next::kBytes;
     const std::size_t end = bytes.find('\n');
     const std::string_view line = bytes.substr(0, end);
-    if (scope != Scope::kUnknownLine && !protocol_.Knows(line)) return Then::kForeign;
-    if (end == std::string_view::npos) return Then::kMore;
+    if (scope != Scope::kUnknownLine && !protocol_.Knows(line)) return Next::kForeign;
+    if (end == std::string_view::npos) return Next::kBytes;
     bytes.remove_prefix(end + 1);
     ran_ = true;
     ++protocol_.commands;
     if (scope == Scope::kUnknownLine) {
       Say(std::string(protocol_.name()) + "?" + std::string(line));
-      return Then::kMore;
+      return Next::kBytes;
     }
     return Run(line.substr(std::min<std::size_t>(line.size(), 2)));
   }
 
-  Then Run(std::string_view command) {
+  Next Run(std::string_view command) {
     const std::size_t blank = std::min(command.find(' '), command.size());
     const std::string_view verb = command.substr(0, blank);
     const std::string_view rest = command.substr(std::min(blank + 1, command.size()));
     if (verb == "close") {
       Say("bye");
-      return Then::kClose;
+      return Next::kClose;
     }
     if (verb == "wait" && eof_) Say("end");
     if (verb == "wait" && !eof_) {
       waits_ = true;
-      return Then::kBlocked;
+      return Next::kWait;
     }
     if (verb == "stay") {
       steps_to_leave_ = static_cast<int>(Number(rest));
@@ -112,7 +112,7 @@ class FakeSession final : public Session {
     }
     if (verb == "slow") {
       yields_ = static_cast<int>(Number(rest));
-      return Then::kYield;
+      return Next::kYield;
     }
     if (verb == "echo") {
       protocol_.on_echo();
@@ -127,27 +127,27 @@ class FakeSession final : public Session {
       in_body_ = true;
       missing_ = Number(rest);
     }
-    return Then::kMore;
+    return Next::kBytes;
   }
 
-  Then GoOnYielding() {
-    if (--yields_ > 0) return Then::kYield;
+  Next GoOnYielding() {
+    if (--yields_ > 0) return Next::kYield;
     Say("slow");
     ran_ = true;
-    return Then::kMore;
+    return Next::kBytes;
   }
 
-  Then TakeBody(std::string_view& bytes) {
+  Next TakeBody(std::string_view& bytes) {
     const std::size_t part = std::min(bytes.size(), missing_);
     if (part > 0) last_ = bytes[part - 1];
     bytes.remove_prefix(part);
     missing_ -= part;
-    if (missing_ > 0) return Then::kMore;
+    if (missing_ > 0) return Next::kBytes;
     Say("body " + std::to_string(direct_) + " " + last_);
     in_body_ = false;
     direct_ = 0;
     ran_ = true;
-    return Then::kMore;
+    return Next::kBytes;
   }
 
   void Say(std::string_view text) {

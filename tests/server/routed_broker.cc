@@ -118,12 +118,12 @@ void RoutedClient::RunInput() {
     resumed_ = false;
     const InputResult result = router_->OnInput(input_);
     GS_CHECK(result.bytes <= input_.size());
-    GS_CHECK(result.then != Then::kForeign);
+    GS_CHECK(result.next != Next::kForeign);
     input_.erase(0, result.bytes);
-    if (result.then == Then::kYield) continue;
-    if (result.then == Then::kClose || (eof_ && result.then == Then::kMore)) return Disconnect();
-    if (result.then == Then::kBlocked) waits_ = !resumed_;
-    if (result.then == Then::kMore || waits_) return;
+    if (result.next == Next::kYield) continue;
+    if (result.next == Next::kClose || (eof_ && result.next == Next::kBytes)) return Disconnect();
+    if (result.next == Next::kWait) waits_ = !resumed_;
+    if (result.next == Next::kBytes || waits_) return;
   }
 }
 

@@ -40,7 +40,7 @@ class RouterTest : public ::testing::Test {
     const InputResult result = router_.OnInput(left_);
     EXPECT_LE(result.bytes, left_.size());
     left_.erase(0, result.bytes);
-    then_ = result.then;
+    next_ = result.next;
     return wire_.Hear();
   }
   bool Owned() const { return router_.owner() != nullptr; }
@@ -51,7 +51,7 @@ class RouterTest : public ::testing::Test {
   FakeWire wire_;
   Router router_{both_, wire_};
   std::string left_;
-  Then then_ = Then::kMore;
+  Next next_ = Next::kBytes;
 };
 
 TEST_F(RouterTest, MakesNoSessionBeforeItIsNeeded) {
@@ -66,12 +66,12 @@ TEST_F(RouterTest, TheFirstWordDecides) {
   EXPECT_EQ(Say("b echo 2\nb echo 3\n"), "2\n3\n");
   EXPECT_EQ(a_.created, 0);
   EXPECT_EQ(b_.created, 1);
-  EXPECT_EQ(then_, Then::kMore);
+  EXPECT_EQ(next_, Next::kBytes);
 }
 
 TEST_F(RouterTest, WaitsForTheWholeWord) {
   EXPECT_EQ(Say("b"), "");
-  EXPECT_EQ(then_, Then::kMore);
+  EXPECT_EQ(next_, Next::kBytes);
   EXPECT_EQ(left_, "b");
   EXPECT_FALSE(Owned());
   EXPECT_EQ(Say(" echo 1\n"), "1\n");
@@ -84,7 +84,7 @@ TEST_F(RouterTest, AWordOfHttpEndsTheConnection) {
       Router router(both_, wire);
       if (owned) router.OnInput("a echo 1\n");
       const InputResult result = router.OnInput(line + "\r\na echo 2\n");
-      EXPECT_EQ(result.then, Then::kClose) << line;
+      EXPECT_EQ(result.next, Next::kClose) << line;
       EXPECT_EQ(wire.refused(), Refusal::kHttp);
       EXPECT_EQ(wire.Hear(), owned ? "1\n" : "");
     }
@@ -94,7 +94,7 @@ TEST_F(RouterTest, AWordOfHttpEndsTheConnection) {
 TEST_F(RouterTest, AWordOfHttpEndsAConnectionOfASingleProtocol) {
   const std::vector<Protocol*> one{&a_};
   Router router(one, wire_);
-  EXPECT_EQ(router.OnInput("POST / HTTP/1.1\r\n").then, Then::kClose);
+  EXPECT_EQ(router.OnInput("POST / HTTP/1.1\r\n").then, Next::kClose);
   EXPECT_EQ(wire_.refused(), Refusal::kHttp);
 }
 
@@ -103,7 +103,7 @@ TEST_F(RouterTest, WhatOnlyBeginsLikeHttpDoesNot) {
   EXPECT_EQ(Say("PUT 0 0 1 1\r\n"), "a?PUT 0 0 1 1\r\n");
   EXPECT_EQ(Say("get x\r\n"), "a?get x\r\n");
   EXPECT_EQ(Say("GET"), "");
-  EXPECT_EQ(then_, Then::kMore);
+  EXPECT_EQ(next_, Next::kBytes);
 }
 
 TEST_F(RouterTest, OneMessageLeavesTheConnectionUndecided) {
@@ -146,14 +146,14 @@ TEST_F(RouterTest, UnknownLinesGoToWhoeverAnswersTheirEnd) {
 TEST_F(RouterTest, UnknownLinesWaitForTheirEnd) {
   EXPECT_EQ(Say("xyz"), "");
   EXPECT_EQ(Say("\r"), "");
-  EXPECT_EQ(then_, Then::kMore);
+  EXPECT_EQ(next_, Next::kBytes);
   EXPECT_EQ(left_, "xyz\r");
   EXPECT_EQ(Say("\n"), "a?xyz\r\n");
 }
 
 TEST_F(RouterTest, ABlockedOwnerIsNotAskedForGuests) {
   EXPECT_EQ(Say("a wait\nB echo 1\n"), "");
-  EXPECT_EQ(then_, Then::kBlocked);
+  EXPECT_EQ(next_, Next::kWait);
   EXPECT_EQ(left_, "B echo 1\n");
   a_.Release();
   EXPECT_EQ(wire_.resumed(), 1);
@@ -162,22 +162,22 @@ TEST_F(RouterTest, ABlockedOwnerIsNotAskedForGuests) {
 
 TEST_F(RouterTest, ABlockedGuestStopsItsConnection) {
   EXPECT_EQ(Say("a echo 1\nB wait\na echo 2\n"), "1\n");
-  EXPECT_EQ(then_, Then::kBlocked);
+  EXPECT_EQ(next_, Next::kWait);
   EXPECT_EQ(Say(""), "");
-  EXPECT_EQ(then_, Then::kBlocked);
+  EXPECT_EQ(next_, Next::kWait);
   b_.Release();
   EXPECT_EQ(Say(""), "released\n2\n");
-  EXPECT_EQ(then_, Then::kMore);
+  EXPECT_EQ(next_, Next::kBytes);
 }
 
 TEST_F(RouterTest, AYieldingGuestFinishesFirst) {
   EXPECT_EQ(Say("a echo 1\nB slow 3\na echo 2\n"), "1\n");
-  EXPECT_EQ(then_, Then::kYield);
+  EXPECT_EQ(next_, Next::kYield);
   EXPECT_EQ(Say(""), "");
-  EXPECT_EQ(then_, Then::kYield);
+  EXPECT_EQ(next_, Next::kYield);
   EXPECT_EQ(Say("a echo 3\n"), "");
   EXPECT_EQ(Say(""), "slow\n2\n3\n");
-  EXPECT_EQ(then_, Then::kMore);
+  EXPECT_EQ(next_, Next::kBytes);
 }
 
 TEST_F(RouterTest, AYieldingGuestOfNobodyFinishesFirst) {
@@ -194,27 +194,27 @@ TEST_F(RouterTest, ManyMessagesOfGuestsLetOthersGoFirst) {
     std::string lines;
     for (std::size_t i = 0; i < round + 1; ++i) lines += "B echo 1\n";
     EXPECT_EQ(Say(lines).size(), 2 * round);
-    EXPECT_EQ(then_, Then::kYield);
+    EXPECT_EQ(next_, Next::kYield);
     EXPECT_EQ(Say(""), "1\n");
-    EXPECT_EQ(then_, Then::kMore);
+    EXPECT_EQ(next_, Next::kBytes);
   }
 }
 
 TEST_F(RouterTest, MuchOutputOfGuestsLetsOthersGoFirst) {
   const std::string big = "B echo " + std::string(TurnShare::kOutput, 'x') + "\n";
   EXPECT_EQ(Say(big + big + big).size(), 2 * TurnShare::kOutput + 2);
-  EXPECT_EQ(then_, Then::kYield);
+  EXPECT_EQ(next_, Next::kYield);
   EXPECT_EQ(Say("").size(), TurnShare::kOutput + 1);
 }
 
 TEST_F(RouterTest, CloseEndsIt) {
   EXPECT_EQ(Say("a echo 1\na close\na echo 2\n"), "1\nbye\n");
-  EXPECT_EQ(then_, Then::kClose);
+  EXPECT_EQ(next_, Next::kClose);
 }
 
 TEST_F(RouterTest, AGuestMayClose) {
   EXPECT_EQ(Say("a echo 1\nB close\na echo 2\n"), "1\nbye\n");
-  EXPECT_EQ(then_, Then::kClose);
+  EXPECT_EQ(next_, Next::kClose);
 }
 
 TEST_F(RouterTest, BodiesBelongToTheOwner) {
@@ -264,7 +264,7 @@ TEST(SingleProtocol, GetsEverything) {
   for (const std::string_view bytes : {"a echo 1\n", "A echo 1\n", "x\n", "\n"}) {
     const InputResult result = router.OnInput(bytes);
     EXPECT_EQ(result.bytes, bytes.size());
-    EXPECT_EQ(result.then, Then::kMore);
+    EXPECT_EQ(result.next, Next::kBytes);
   }
   EXPECT_EQ(wire.Hear(), "1\n1\na?x\na?\n");
 }
@@ -312,12 +312,12 @@ TEST(EveryCut, GivesTheSameAnswers) {
       const std::size_t size = at == 0 ? first : then;
       left += bytes.substr(at, size);
       at += size;
-      InputResult result{0, Then::kYield};
-      while (result.then == Then::kYield) {
+      InputResult result{0, Next::kYield};
+      while (result.next == Next::kYield) {
         result = router.OnInput(left);
         left.erase(0, result.bytes);
       }
-      if (result.then == Then::kClose) return wire.Hear();
+      if (result.next == Next::kClose) return wire.Hear();
     }
     return wire.Hear() + "(open)";
   };
