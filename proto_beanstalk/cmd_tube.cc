@@ -25,8 +25,7 @@ class KickAnswer final : public LongAnswer {
 
   bool Advance(Session& session) override {
     const std::uint64_t slice = std::min<std::uint64_t>(left_, kSlice);
-    const Engine::Kicked kicked =
-        session.engine().Kick(session.now(), session, slice, from_delayed_);
+    const Kicked kicked = session.engine().Kick(session.now(), session, slice, from_delayed_);
     left_ -= kicked.count;
     count_ += kicked.count;
     lsn_ = std::max(lsn_, kicked.lsn);

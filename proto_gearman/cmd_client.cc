@@ -28,7 +28,7 @@ JobPtr TakeJob(Request& request) {
   return job;
 }
 
-void Submit(GearmanSession& session, Request& request, Engine::Submission submission) {
+void Submit(GearmanSession& session, Request& request, Submission submission) {
   JobPtr job = TakeJob(request);
   job->priority = session.context().options.priorities.Of(request.type);
   submission.tube = request.arguments.at[0];
@@ -73,7 +73,7 @@ class UniqueStatus final : public LongAnswer {
 }  // namespace
 
 void SubmitJob(GearmanSession& session, Request& request) {
-  Engine::Submission submission;
+  Submission submission;
   submission.waiter = &session;
   Submit(session, request, submission);
 }
@@ -81,7 +81,7 @@ void SubmitJob(GearmanSession& session, Request& request) {
 void SubmitJobBg(GearmanSession& session, Request& request) { Submit(session, request, {}); }
 
 void SubmitJobEpoch(GearmanSession& session, Request& request) {
-  Engine::Submission submission;
+  Submission submission;
   submission.due = EpochTime(request.arguments.at[2]);
   Submit(session, request, submission);
 }
@@ -96,20 +96,20 @@ void SubmitJobSched(GearmanSession& session, Request& request) {
   const Time wall = session.engine().WallTime(session.Now());
   const auto next = zone.ok() ? cron.value().Next(wall / kSecond, zone.value()) : std::nullopt;
   if (!next.has_value()) return session.ReplyError(kInvalidArguments);
-  Engine::Submission submission;
+  Submission submission;
   submission.due = Later(session.Now(), *next * kSecond - wall);
   Submit(session, request, submission);
 }
 
 void SubmitReduceJob(GearmanSession& session, Request& request) {
-  Engine::Submission submission;
+  Submission submission;
   submission.waiter = &session;
   submission.reducer = request.arguments.at[2];
   Submit(session, request, submission);
 }
 
 void SubmitReduceJobBackground(GearmanSession& session, Request& request) {
-  Engine::Submission submission;
+  Submission submission;
   submission.reducer = request.arguments.at[2];
   Submit(session, request, submission);
 }

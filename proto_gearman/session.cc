@@ -139,7 +139,7 @@ Parsed GearmanSession::ParseHead(std::string_view bytes, Head& head) {
 
 // Why the function takes no such job.
 const Error* GearmanSession::TubeRefusal(const Arguments& arguments, std::uint32_t data) const {
-  const std::uint32_t most = context_.engine.MaxJobSize(arguments.at[0]);
+  const std::uint32_t most = context_.engine.policies().MaxJobSize(arguments.at[0]);
   return most > 0 && data > most ? &kWorkloadTooLarge : nullptr;
 }
 

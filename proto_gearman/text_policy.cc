@@ -34,7 +34,7 @@ Code SayInvalid(GearmanSession& session, std::string text) {
 
 void ShowPolicy(GearmanSession& session, std::string_view tube) {
   std::string table;
-  for (const PolicyRules::Line& line : session.engine().ExplainPolicy(tube)) {
+  for (const PolicyRules::Line& line : session.engine().policies().Explain(tube)) {
     table.append(line.key).append("\t").append(line.value).append("\t");
     AppendName(table, line.source);
     table += '\n';
@@ -45,7 +45,7 @@ void ShowPolicy(GearmanSession& session, std::string_view tube) {
 // Without a key: all of them.
 Code SetPolicy(GearmanSession& session, std::string_view tube, std::string_view key,
                std::optional<std::string_view> value) {
-  const Engine::PolicySet set = session.engine().SetPolicy(session.Now(), tube, key, value);
+  const PolicySet set = session.engine().policies().Set(session.Now(), tube, key, value);
   switch (set.status.code()) {
     case Code::kOk:
       SayDone(session, set.lsn);

@@ -67,8 +67,9 @@ CLOCK = re.compile(r"_clock::now\b|\b(clock_gettime|gettimeofday|timespec_get)\s
 # The journal's seam to the system measures how long a sync takes; gearstalkctl is a client without a loop.
 CLOCK_READERS = ["broker/base/clock.cc", "broker/base/wall_clock.cc", "broker/journal/wal/file_system.cc", "admin/ctl/"]
 
-MAX_FILE = 400      # lines
-MAX_FUNCTION = 60   # lines
+MAX_FILE = 400       # lines of the product
+MAX_TEST_FILE = 450  # lines
+MAX_FUNCTION = 60    # lines
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
@@ -175,9 +176,11 @@ class Layers(unittest.TestCase):
 
 class Sizes(unittest.TestCase):
     def test_files_are_short(self) -> None:
-        for path in sources("broker", "proto_beanstalk", "proto_gearman", "admin/transfer", "admin", "tests"):
-            with self.subTest(name_of(path)):
-                self.assertLessEqual(len(path.read_text().splitlines()), MAX_FILE)
+        for most, folders in ((MAX_FILE, ("broker", "proto_beanstalk", "proto_gearman", "admin")),
+                              (MAX_TEST_FILE, ("tests",))):
+            for path in sources(*folders):
+                with self.subTest(name_of(path)):
+                    self.assertLessEqual(len(path.read_text().splitlines()), most)
 
     def test_functions_are_short(self) -> None:
         for path in products():

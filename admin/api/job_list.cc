@@ -171,7 +171,7 @@ class NextList final : public Task {
       }
     }
     page_.complete = page_.complete || page_.size == query_.limit;
-    return FinishPage(engine_, query_, page_, engine_.LastId());
+    return FinishPage(engine_, query_, page_, engine_.next_id() - 1);
   }
 
  private:

@@ -76,7 +76,7 @@ Reply BuryJob(Call& call) {
   const JobId id = job->id();
   std::optional<std::uint32_t> priority;
   if (given) priority = static_cast<std::uint32_t>(*given);
-  const Outcome outcome = call.engine().BuryAny(id, priority, force);
+  const Outcome outcome = call.engine().acts().Bury(id, priority, force);
   if (!outcome.ok()) return Refused(outcome.code, call.act.tube);
   return JobReply(call, id, outcome.lsn);
 }
@@ -89,7 +89,8 @@ Reply ReleaseJob(Call& call) {
   if (job == nullptr) return NoJob();
   if (job->state() != JobState::kReserved) return WrongState(*job, "reserved");
   const JobId id = job->id();
-  const Outcome outcome = call.engine().TakeBack(call.now, id, static_cast<std::uint32_t>(delay));
+  const Outcome outcome =
+      call.engine().acts().TakeBack(call.now, id, static_cast<std::uint32_t>(delay));
   if (!outcome.ok()) return Refused(outcome.code, call.act.tube);
   return JobReply(call, id, outcome.lsn);
 }
@@ -104,7 +105,7 @@ Reply MoveJob(Call& call) {
   if (auto problem = CheckTubeName(call, *to, "to")) return std::move(*problem);
   if (job->state() == JobState::kReserved) return Reserved(": release or bury it first");
   const JobId id = job->id();
-  const Outcome outcome = call.engine().Move(call.now, id, *to);
+  const Outcome outcome = call.engine().acts().Move(call.now, id, *to);
   if (!outcome.ok()) return Refused(outcome.code, *to);
   return JobReply(call, id, outcome.lsn);
 }
@@ -124,7 +125,7 @@ Reply CopyJob(Call& call) {
   if (priority) copy->priority = static_cast<std::uint32_t>(*priority);
   if (ttr) copy->ttr_s = static_cast<std::uint32_t>(*ttr);
   copy->delay_s = static_cast<std::uint32_t>(delay);
-  const Added added = call.engine().PutInto(call.now, tube, std::move(copy));
+  const Added added = call.engine().acts().PutInto(call.now, tube, std::move(copy));
   if (!added.ok()) return Refused(added.code, tube);
   Reply reply = JobReply(call, added.id, added.lsn);
   reply.status = 201;

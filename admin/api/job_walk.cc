@@ -7,7 +7,7 @@ namespace gearstalk::api {
 JobWalk::Place JobWalk::Begin(const Engine& engine, const Filter& filter) {
   Place place;
   place.after = filter.from() == 0 ? 0 : filter.from() - 1;
-  place.as_of = std::min(engine.LastId(), filter.to());
+  place.as_of = std::min(engine.next_id() - 1, filter.to());
   place.left = UINT64_MAX;
   place.moves = engine.moves();
   // Jobs have no index by tube, but when all of a tube were seen the walk can end.

@@ -117,17 +117,17 @@ Code Operation::Apply(const Job& job, Time now) {
       outcome = engine_.KickJob(now, id);
       break;
     case Action::kBury:
-      outcome = engine_.BuryAny(id, std::nullopt, /*force=*/true);
+      outcome = engine_.acts().Bury(id, std::nullopt, /*force=*/true);
       break;
     case Action::kRelease:
-      outcome = engine_.TakeBack(now, id, 0);
+      outcome = engine_.acts().TakeBack(now, id, 0);
       break;
     case Action::kMove:
-      outcome = engine_.Move(now, id, order_.to);
+      outcome = engine_.acts().Move(now, id, order_.to);
       break;
     case Action::kCopy: {
       const std::string to = order_.to.empty() ? job.tube().name() : order_.to;
-      const Added added = engine_.PutInto(now, to, CopyOf(job));
+      const Added added = engine_.acts().PutInto(now, to, CopyOf(job));
       outcome = {added.code, added.lsn};
       break;
     }

@@ -11,7 +11,7 @@ Json ItemOf(const PolicyRules::Line& line) {
 }
 
 Reply ItemReply(const Call& call, std::string_view tube, std::string_view key, Lsn lsn) {
-  for (const PolicyRules::Line& line : call.engine().ExplainPolicy(tube)) {
+  for (const PolicyRules::Line& line : call.engine().policies().Explain(tube)) {
     if (line.key == key) return Reply::Of(ItemOf(line)).Durable(lsn);
   }
   return Problem{"not-found", "there is no such policy"};
@@ -31,7 +31,7 @@ Reply Change(Call& call, const std::optional<std::string>& value) {
   const std::string key = NameOfRef(call.arguments[1]).value_or("");
   if (FindPolicyKey(key) == nullptr) return Problem{"not-found", "there is no such policy"};
   call.act.filter = Dump({{"policy", key}});
-  const Engine::PolicySet set = call.engine().SetPolicy(call.now, *name, key, value);
+  const PolicySet set = call.engine().policies().Set(call.now, *name, key, value);
   if (set.status.code() == Code::kInvalid) {
     return Problem{"bad-request", set.status.message(), "value"};
   }
@@ -45,7 +45,7 @@ Reply GetPolicy(Call& call) {
   const std::optional<std::string> name = TubeNamed(call);
   if (!name) return NoTube();
   Json items = Json::array();
-  for (const PolicyRules::Line& line : call.engine().ExplainPolicy(*name)) {
+  for (const PolicyRules::Line& line : call.engine().policies().Explain(*name)) {
     items.push_back(ItemOf(line));
   }
   return Reply::Of({{"items", std::move(items)}});

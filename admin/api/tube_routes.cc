@@ -30,7 +30,7 @@ class KickTask final : public Task {
 
   std::optional<Reply> Advance(Time now) override {
     const std::uint64_t slice = std::min<std::uint64_t>(wanted_ - kicked_, kSlice);
-    const Engine::Kicked kicked = engine_.Kick(now, tube_, slice, delayed_);
+    const Kicked kicked = engine_.acts().Kick(now, tube_, slice, delayed_);
     kicked_ += kicked.count;
     lsn_ = std::max(lsn_, kicked.lsn);
     if (!kicked_ && !kicked.count && kicked.code != Code::kOk) {
@@ -139,7 +139,7 @@ Reply ResetMaxQueue(Call& call) {
   const Tube* const tube = TubeOf(call);
   if (tube == nullptr) return NoTube();
   const std::string name = tube->name();
-  const Outcome outcome = call.engine().ResetMaxQueue(name);
+  const Outcome outcome = call.engine().acts().ResetMaxQueue(name);
   if (!outcome.ok()) return RefusalOf(outcome.code, name);
   return TubeReply(call, name, outcome.lsn);
 }
@@ -178,7 +178,7 @@ Reply PutJob(Call& call) {
   job->priority = static_cast<std::uint32_t>(priority);
   job->delay_s = static_cast<std::uint32_t>(delay);
   job->ttr_s = static_cast<std::uint32_t>(ttr);
-  const Added added = call.engine().PutInto(call.now, *name, std::move(job));
+  const Added added = call.engine().acts().PutInto(call.now, *name, std::move(job));
   if (!added.ok()) return RefusalOf(added.code, *name);
   call.act.job = added.id;
   Reply reply = JobReply(call, added.id, added.lsn);

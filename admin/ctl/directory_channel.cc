@@ -33,7 +33,7 @@ class ActiveAtOnce final : public JournalEvents {
  public:
   ActiveAtOnce(Engine& engine, const LocalWire& wire) : engine_(engine), wire_(wire) {}
   void OnFollowing(const FollowProgress& /*progress*/) override {}
-  void OnActive() override { engine_.BecomeActive(wire_.Now()); }
+  void OnActive() override { engine_.records().BecomeActive(wire_.Now()); }
   void OnServing() override {}
   void OnSuspended(bool /*isolated*/) override {}
   void OnResumed() override {}
@@ -57,7 +57,7 @@ class DirectoryChannel final : public Channel {
 
   Status Start() {
     GiveFilesToOwner();
-    if (Status status = journal_->Start(engine_, events_); !status.ok()) return status;
+    if (Status status = journal_->Start(engine_.records(), events_); !status.ok()) return status;
     session_ = protocol_.NewSession(wire_);
     return {};
   }

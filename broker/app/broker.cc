@@ -192,7 +192,7 @@ bool Broker::StartJournal() {
   });
   // A standby is ended in order, too.
   if (journal_.Replica() != nullptr) HandleSignals();
-  if (const Status status = journal_.Start(engine_, *this); !status.ok()) {
+  if (const Status status = journal_.Start(engine_.records(), *this); !status.ok()) {
     Log(LogLevel::kCritical, status.message());
     return false;
   }

@@ -108,7 +108,7 @@ void Broker::OnActive() {
   } else {
     clock_.Refresh();
   }
-  engine_.BecomeActive(clock_.Now());
+  engine_.records().BecomeActive(clock_.Now());
   HandleSignals();
   if (!journal_.Persistent()) return;
   const EngineStats stats = engine_.Stats();

@@ -12,8 +12,10 @@
 #include "broker/base/clock.h"
 #include "broker/base/time_histogram.h"
 #include "broker/base/wall_clock.h"
+#include "broker/engine/acts.h"
 #include "broker/engine/consumer.h"
 #include "broker/engine/deadlines.h"
+#include "broker/engine/expiries.h"
 #include "broker/engine/id_table.h"
 #include "broker/engine/idle_functions.h"
 #include "broker/engine/job.h"
@@ -21,6 +23,7 @@
 #include "broker/engine/job_observer.h"
 #include "broker/engine/limits.h"
 #include "broker/engine/outcome.h"
+#include "broker/engine/pace.h"
 #include "broker/engine/ready_tubes.h"
 #include "broker/engine/records.h"
 #include "broker/engine/schedules.h"
@@ -28,12 +31,12 @@
 #include "broker/engine/slab.h"
 #include "broker/engine/transfers.h"
 #include "broker/engine/tube.h"
+#include "broker/engine/tube_policies.h"
 #include "broker/engine/tube_table.h"
 #include "broker/engine/unique_index.h"
 #include "broker/engine/verdict.h"
 #include "broker/engine/waiting_line.h"
 #include "broker/journal/journal.h"
-#include "broker/policy/policy_rules.h"
 
 namespace gearstalk {
 
@@ -44,9 +47,8 @@ namespace gearstalk {
 //
 // Costs are O(1) or O(log n) in the jobs of a tube; nothing here walks all tubes, jobs, consumers
 // or waiters, except where a comment says so.
-class Engine final : public LiveState {
+class Engine {
  public:
-  using Kicked = gearstalk::Kicked;
   // Jobs, watches or tubes that verbs which say so do in one call.
   static constexpr std::size_t kSlice = 512;
 
@@ -60,10 +62,6 @@ class Engine final : public LiveState {
   const EngineOptions& options() const { return options_; }
   void SetLimits(EngineLimits limits);
   const EngineLimits& limits() const { return limits_; }
-  // The entries of the configuration. O(tubes x entries), and no walk over jobs: what a policy says
-  // of an event holds from the next event on.
-  void SetPolicies(Time now, PolicyRules rules);
-  const PolicyRules& policies() const { return rules_; }
   // No job is taken: whoever receives a body may as well drop it, and says so with RefuseBody.
   bool MemoryFull() const { return limits_.memory > 0 && JobMemory() > limits_.memory; }
   Code RefuseBody() { return CountRefused(Code::kOutOfMemory); }
@@ -82,7 +80,7 @@ class Engine final : public LiveState {
   // kNotIgnored for the last one, unless `may_be_last`.
   Code Ignore(Time now, Consumer& consumer, std::string_view tube, bool may_be_last = false);
   // Gearman's CANT_DO: Ignore, and what it runs of that function goes back. A bounded number of
-  // steps a call, as ResetAbilities. False: there is more, call again.
+  // steps a call, as ResetAbilities; false: there is more, call again.
   bool Unable(Time now, Consumer& consumer, std::string_view tube);
   bool ResetAbilities(Time now, Consumer& consumer);
 
@@ -92,7 +90,6 @@ class Engine final : public LiveState {
   // beanstalk's put into the used tube. `job` has priority, ttr_s, delay_s and its body set.
   // A tube "$reply/<id>" sends the body to the waiters of the job that the consumer holds instead.
   Added Put(Time now, Consumer& producer, JobPtr job);
-  using Submission = gearstalk::Submission;
   // Whether what is put there are answers to jobs, which are taken at all times.
   static bool TakesAnswers(std::string_view tube) { return tube.starts_with(kReplyPrefix); }
   static bool Answers(const Consumer& producer) { return TakesAnswers(producer.used_->name()); }
@@ -105,8 +102,7 @@ class Engine final : public LiveState {
 
   // --- Taking ------------------------------------------------------------------------------------
   // beanstalk's reserve: takes the most urgent ready job, or waits until `deadline` (kNever: for
-  // ever;
-  // <= now: not at all), or says why it cannot. kTaken fills `taken`.
+  // ever; <= now: not at all), or says why it cannot. kTaken fills `taken`.
   ReserveResult Reserve(Time now, Consumer& consumer, Time deadline, Taken& taken);
   Taken ReserveJob(Time now, Consumer& consumer, JobId id);
   // Gearman's GRAB_JOB: takes or not, never waits; ends a sleep.
@@ -141,56 +137,26 @@ class Engine final : public LiveState {
   // Makes the tube, which stays as long as its limit differs from that of EngineLimits. A limit
   // that does not, or none, is not remembered: the configuration decides at the next start.
   Outcome SetMaxQueue(std::string_view tube, const MaxQueue& limits);
-  // An administrator's value for a key of PolicyKeys, above the configuration and over restarts; no
-  // value: the configuration decides again. No key: all of them. Makes and keeps the tube.
-  using PolicySet = gearstalk::PolicySet;
-  PolicySet SetPolicy(Time now, std::string_view tube, std::string_view key,
-                      std::optional<std::string_view> value);
-  // Body bytes that a tube's policy admits; 0: it says nothing.
-  std::uint32_t MaxJobSize(std::string_view tube) const {
-    return rules_.empty() && policies_.empty() ? 0 : MaxJobSizeByPolicy(tube);
-  }
-  std::size_t remembered_keys() const { return seen_.size(); }
-  // What holds for a tube, which need not exist, and who said so.
-  std::vector<PolicyRules::Line> ExplainPolicy(std::string_view tube) const;
-  // Jobs that come by the calendar.
+  // Each says what it is in a header of its own.
+  TubePolicies& policies() { return policies_; }
+  const TubePolicies& policies() const { return policies_; }
+  Acts& acts() { return acts_; }
   Schedules& schedules() { return schedules_; }
   const Schedules& schedules() const { return schedules_; }
+  Transfers& transfers() { return transfers_; }
+  const Transfers& transfers() const { return transfers_; }
   Time WallTime(Time now) const;
-  void Drain() { SetDraining(true); }
   void SetDraining(bool draining) { draining_ = draining; }
   // The broker ends: what consumers hold from now on goes back unharmed, no try is lost.
   void Stop() { stopping_ = true; }
   bool draining() const { return draining_; }
 
-  // --- Operators: acts on jobs that the caller neither put nor holds (engine_operator.cc)
-  // --------- As Put, without a consumer. A job with the same unique key is joined, as by Submit.
-  // kInvalid: the tube is one that takes answers.
-  Added PutInto(Time now, std::string_view tube, JobPtr job);
-  // As the kick of a consumer, into the tube named. kNotFound: there is no such tube.
-  Kicked Kick(Time now, std::string_view tube, std::uint64_t bound, std::optional<bool>& delayed);
-  // Puts a job that nobody holds into another tube. Id, counters, state and due time stay; a buried
-  // one becomes the last of the buried ones there. kNotFound also for a reserved job.
-  Outcome Move(Time now, JobId id, std::string_view tube);
-  // Buries a ready or a delayed job, with `force` also a reserved one. kNotFound for all others.
-  Outcome BuryAny(JobId id, std::optional<std::uint32_t> priority, bool force);
-  // Takes a reserved job from its holder, as a release: the holder's next word about it finds
-  // nothing, as after its TTR. kNotFound for all others.
-  Outcome TakeBack(Time now, JobId id, std::uint32_t delay_s);
-  // The limit that the configuration gives; kNotFound: there is no such tube.
-  Outcome ResetMaxQueue(std::string_view tube);
-  MaxQueue ConfiguredMaxQueue(std::string_view tube) const;
+  // --- Questions ---------------------------------------------------------------------------------
   // The first `bound` jobs of a tube in a state, in the order in which they leave it. Not for
   // reserved ones, which no tube lists. O(bound log bound).
   void VisitNext(const Tube& tube, JobState state, std::size_t bound,
                  const std::function<void(const Job&)>& visit) const;
-  // The last id given out.
-  JobId LastId() const { return ids_.next() - 1; }
-  // How often a job with an old id came into a tube: a walk by id may have missed one if it has
-  // changed.
-  std::uint64_t moves() const { return moves_; }
-
-  // --- Questions ---------------------------------------------------------------------------------
+  MaxQueue ConfiguredMaxQueue(std::string_view tube) const;
   const Job* Find(JobId id) const { return jobs_.Find(id); }
   // Some job with this key in the next kSlice tubes behind `last`, which moves along; begin with 0.
   // nullptr: in none of these, and in none at all if `last` is 0 again.
@@ -200,11 +166,11 @@ class Engine final : public LiveState {
   // changes.
   const Tube* NextTube(std::uint64_t after) const { return tubes_.Next(after); }
   const Job* NextJob(JobId after) const { return jobs_.Next(after); }
+  // How often a job with an old id came into a tube: a walk by id may have missed one if it has
+  // changed.
+  std::uint64_t moves() const { return moves_; }
   // Ids below it were given out.
   JobId next_id() const { return ids_.next(); }
-  // Jobs that move in and out.
-  Transfers& transfers() { return transfers_; }
-  const Transfers& transfers() const { return transfers_; }
   std::size_t TubeCount() const { return tubes_.size(); }
   EngineStats Stats() const;
   // How long consumers had waited for each job they got, 0 if it was there. A sleeping worker's
@@ -235,18 +201,9 @@ class Engine final : public LiveState {
   // (`now`) if more is due, kNever if nothing will be.
   Time Tick(Time now);
 
-  // --- LiveState: replay and compaction
-  Status Apply(const Record& record) override { return records_.Apply(record); }
-  bool Capture(std::uint64_t id, const std::function<void(const Record&)>& emit) override {
-    return records_.Capture(id, emit);
-  }
-  void CaptureSettings(const std::function<void(const Record&)>& emit) override {
-    records_.CaptureSettings(emit);
-  }
-  // Once, when everything was applied and before any verb: O(tubes with settings), or O(jobs) if
-  // the clock is behind the times in the records: then no delay and no pause is longer from now on
-  // than what was asked for. Delayed jobs that became due meanwhile get ready at the first Tick.
-  void BecomeActive(Time now) { records_.BecomeActive(now); }
+  // --- Durability --------------------------------------------------------------------------------
+  // For the journal, which reads them back and carries them forward.
+  Records& records() { return records_; }
   // The journal has failed for good. Jobs that are not durable never will be, so that nobody could
   // be told of them: they go, unless a client waits for their end.
   void DropUndurable();
@@ -256,9 +213,13 @@ class Engine final : public LiveState {
   std::string CheckInvariants(const std::vector<const Consumer*>& consumers) const;
 
  private:
+  friend class Acts;
+  friend class Expiries;
+  friend class Pace;
   friend class Records;
   friend class Schedules;
   friend class Transfers;
+  friend class TubePolicies;
   // engine_check.cc
   class Audit;
 
@@ -302,13 +263,6 @@ class Engine final : public LiveState {
   Tube& TubeNamed(std::string_view name);
   Tube* TubeForUse(std::string_view name);
 
-  // engine_policy.cc
-  const Policy& PolicyOf(const Tube& tube) const;
-  std::uint32_t MaxJobSizeByPolicy(std::string_view tube) const;
-  void ResolvePolicy(Tube& tube);
-  void AdoptPolicy(Time now, Tube& tube);
-  const Policy* Shared(const Policy& policy);
-  static bool KeptByPolicy(const Tube& tube);
   void CountPolicy(Tube& tube, std::uint64_t PolicyCounts::*what) {
     ++(tube.MakeState().counts.*what);
     ++(totals_.*what);
@@ -366,28 +320,11 @@ class Engine final : public LiveState {
   bool MoveBuries(const Job& job) const;
   void LogFailure(const Job& job, const Verdict& verdict) const;
 
-  // engine_expire.cc
-  Lsn Remember(const Job& job, Time until);
-  void ForgetFirst();
-  void ForgetKeys(Time now, int& steps);
-  void SetExpiry(Job& job, Time from);
-  void AwaitExpiry(Job& job);
-  void ForgetExpiry(Job& job);
-  bool Expire(Time now, Job& job);
-  void ExpireDue(Time now, int& steps);
+  // engine_retain.cc
   Time BurialTime(const Job& job) const;
   Time RetentionDue(const Tube& tube) const;
   bool Prune(Time now, Tube& tube, int& steps);
 
-  // engine_pace.cc
-  void LimitPace(Time now, Tube& tube);
-  Time NextHandOut(const Tube& tube) const;
-  std::uint64_t Places(Time now, const Tube& tube) const;
-  void NoteHandOut(Time now, Tube& tube);
-  void ServeFreed(Time now) {
-    if (!freed_.empty()) ServeAllFreed(now);
-  }
-  void ServeAllFreed(Time now);
   // What has to be durable before anybody may hear of the job.
   Lsn VisibleFrom(const Job& job) const {
     return job.durable_ ? records_.PutLsn(job.id_) : ids_.lsn();
@@ -396,9 +333,6 @@ class Engine final : public LiveState {
   // engine_admin.cc
   Lsn KickOne(Time now, Job& job);
   Kicked KickTube(Time now, Tube& tube, std::uint64_t bound, std::optional<bool>& delayed);
-
-  // engine_operator.cc
-  Lsn AppendWhole(const Job& job);
 
   // engine_wait.cc
   Job* BestFor(Time now, Consumer& consumer);
@@ -429,35 +363,35 @@ class Engine final : public LiveState {
 
   EngineOptions options_;
   EngineLimits limits_;
-  mutable std::uint64_t effort_ = 0;
-  ReadyTubes ready_tubes_;
-  WaitingLine waiting_{effort_};
   Journal& journal_;
   const bool persistent_;
-  bool draining_ = false;
-  std::uint64_t moves_ = 0;
-  bool stopping_ = false;
-  PolicyRules rules_;
-  std::vector<std::unique_ptr<const Policy>> policies_;  // all different
-  IndexedHeap<Expiry> expiries_;                         // of ready and delayed jobs
-  std::vector<Tube*> freed_;  // held back until a place got free, just now
-  std::minstd_rand random_{std::random_device{}()};
+  bool draining_ = false, stopping_ = false;
   Time started_ = 0;  // first Tick
   Time ticked_ = 0;   // last
-  SeenKeys seen_;
-  Schedules schedules_{*this};
 
   TubeTable tubes_;
   IdleFunctions idle_functions_;
   IdTable<Job> jobs_;
   UniqueIndex uniques_;
-  Deadlines deadlines_;
-
+  SeenKeys seen_{journal_};
   JobIds ids_{journal_};
   std::uint64_t next_burial_ = 1;
+  std::uint64_t moves_ = 0;
+
+  mutable std::uint64_t effort_ = 0;
+  ReadyTubes ready_tubes_;
+  WaitingLine waiting_{effort_};
   Consumer::PromisedList promised_;  // by time
+  Deadlines deadlines_;
+  std::minstd_rand random_{std::random_device{}()};
+
   Records records_{*this};
+  TubePolicies policies_{*this};
+  Pace pace_{*this};
+  Expiries expiries_{*this};
+  Schedules schedules_{*this};
   Transfers transfers_{*this};
+  Acts acts_{*this};
 
   EngineStats totals_;
   TimeHistogram waits_, ages_;

@@ -14,7 +14,7 @@ Outcome Engine::Cancel(Time now, JobId id) {
   if (!Accepts(*job, Record::Kind::kDelete)) return {Code::kJournal};
   Count(*job->tube_, &JobCounts::cancelled);
   const Lsn lsn = Finished(*job, Finish::Kind::kFailed, {});
-  ServeFreed(now);
+  pace_.ServeFreed(now);
   return {Code::kOk, lsn};
 }
 
@@ -33,7 +33,7 @@ Lsn Engine::KickOne(Time now, Job& job) {
     extra.attempts = extra.lost_tries = 0;
     extra.cause = Cause::kNone;
     if (extra.texts != nullptr) extra.texts->cause_text.clear();
-    SetExpiry(job, now);
+    expiries_.Set(job, now);
   }
   EnterReady(job);
   const Lsn lsn = Append(job, Record::Kind::kChange, {.moved = dead});

@@ -47,7 +47,7 @@ void Engine::EnterReady(Job& job) {
     ++tube.urgent_;
     ++totals_.urgent;
   }
-  if (job.extra_ != nullptr) AwaitExpiry(job);
+  if (job.extra_ != nullptr) expiries_.Await(job);
 }
 
 void Engine::EnterDelayed(Job& job, Time due) {
@@ -56,7 +56,7 @@ void Engine::EnterDelayed(Job& job, Time due) {
   CountQueued(job, 1);
   ++totals_.delayed;
   if (job.extra_ != nullptr) {
-    AwaitExpiry(job);
+    expiries_.Await(job);
     if (job.extra_->retrying) {
       ++job.tube_->MakeState().retrying;
       ++totals_.retrying;
@@ -106,14 +106,14 @@ void Engine::LeaveState(Job& job) {
         --totals_.urgent;
       }
       if (tube.ready_.empty()) ready_tubes_.Remove(tube);
-      if (job.extra_ != nullptr) ForgetExpiry(job);
+      if (job.extra_ != nullptr) expiries_.Forget(job);
       break;
     case JobState::kDelayed:
       tube.delayed_.Remove(&job);
       CountQueued(job, -1);
       --totals_.delayed;
       if (job.extra_ == nullptr) break;
-      ForgetExpiry(job);
+      expiries_.Forget(job);
       if (std::exchange(job.extra_->retrying, false)) {
         --tube.state_->retrying;
         --totals_.retrying;
@@ -138,7 +138,7 @@ void Engine::LeaveState(Job& job) {
           TakeKey(job);
         }
       }
-      if (tube.held_back_ == HeldBack::kRunning) freed_.push_back(&tube);
+      if (tube.held_back_ == HeldBack::kRunning) pace_.NoteFreed(tube);
       break;
     case JobState::kGone:
       break;

@@ -68,10 +68,11 @@ class Engine::Audit {
       if ((is.ready > 0) != engine_.ready_tubes_.Has(*tube)) {
         return fmt::format("tube {} is among those with ready jobs by mistake", tube->name());
       }
-      const bool needed =
-          is.ready + is.reserved + is.delayed + is.buried + is.watching > 0 || tube->using_ > 0 ||
-          tube->permanent_ || tube->settings_.created_function ||
-          tube->settings_.max_queue != engine_.ConfiguredMaxQueue(*tube) || KeptByPolicy(*tube);
+      const bool needed = is.ready + is.reserved + is.delayed + is.buried + is.watching > 0 ||
+                          tube->using_ > 0 || tube->permanent_ ||
+                          tube->settings_.created_function ||
+                          tube->settings_.max_queue != engine_.ConfiguredMaxQueue(*tube) ||
+                          TubePolicies::Keeps(*tube);
       if (!needed) return fmt::format("tube {} should be gone", tube->name());
       sum_.ready += is.ready;
       sum_.reserved += is.reserved;

@@ -64,7 +64,7 @@ Taken Engine::Take(Time now, Job& job, Consumer& consumer) {
     deadline = std::min(deadline, job.extra_->run_limit);
   }
   EnterReserved(deadline, job, consumer);
-  if (job.tube_->policy_ != nullptr || options_.fair) NoteHandOut(now, *job.tube_);
+  if (job.tube_->policy_ != nullptr || options_.fair) pace_.NoteHandOut(now, *job.tube_);
   if (UniqueIndex::HasKey(job)) uniques_.Prefetch(job);
   return {&job, VisibleFrom(job)};
 }
@@ -88,7 +88,7 @@ Outcome Engine::Delete(Time now, Consumer& consumer, JobId id) {
   if (held) Count(*job->tube_, &JobCounts::completed);
   const auto kind = held ? Finish::Kind::kCompleted : Finish::Kind::kFailed;
   const Lsn lsn = Finished(*job, kind, {});
-  ServeFreed(now);
+  pace_.ServeFreed(now);
   return {Code::kOk, lsn};
 }
 
@@ -143,7 +143,7 @@ Outcome Engine::Complete(Time now, Consumer& consumer, JobId id, std::string_vie
   if (!Accepts(*job, Record::Kind::kDelete)) return {Code::kJournal};
   Count(*job->tube_, &JobCounts::completed);
   const Lsn lsn = Finished(*job, Finish::Kind::kCompleted, result);
-  ServeFreed(now);
+  pace_.ServeFreed(now);
   return {Code::kOk, lsn};
 }
 
@@ -161,7 +161,7 @@ Lsn Engine::AppendEnd(const Job& job, Finish::Kind kind) {
                          policy->unique != Policy::Unique::kNone && policy->unique_for > 0 &&
                          UniqueIndex::HasKey(job);
   if (!remembers) return Append(job, Record::Kind::kDelete);
-  return Remember(job, Later(job.created, policy->unique_for));
+  return seen_.Remember(job, Later(job.created, policy->unique_for));
 }
 
 Lsn Engine::Finished(Job& job, Finish::Kind kind, std::string_view data) {
@@ -176,7 +176,7 @@ void Engine::GiveBackAll(Time now, std::vector<Job*> jobs, BadEnd how) {
   std::erase_if(jobs, [&](Job* job) { return !End(now, *job, {.how = how}).ready; });
   std::sort(jobs.begin(), jobs.end(), [](Job* a, Job* b) { return MoreUrgent(*a, *b); });
   for (const Job* job : jobs) Serve(now, *job->tube_, job);
-  ServeFreed(now);
+  pace_.ServeFreed(now);
 }
 
 // Up to `steps` of what it holds; these steps are used up then.

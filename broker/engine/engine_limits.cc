@@ -34,7 +34,8 @@ MaxQueue Engine::ConfiguredMaxQueue(std::string_view name) const {
   if (const Tube* const tube = tubes_.Find(name)) return ConfiguredMaxQueue(*tube);
   const auto found = limits_.max_queue.find(name);
   if (found != limits_.max_queue.end()) return found->second;
-  return rules_.empty() ? MaxQueue{} : rules_.Of(name, {}).max_jobs;
+  const PolicyRules& rules = policies_.rules();
+  return rules.empty() ? MaxQueue{} : rules.Of(name, {}).max_jobs;
 }
 
 MaxQueue Engine::ConfiguredMaxQueue(const Tube& tube) const { return MaxQueueIn(limits_, tube); }
@@ -50,7 +51,7 @@ Tube& Engine::MakeTube(std::string_view name) {
   Tube& tube = tubes_.Make(name);
   tube.settings_.max_queue = ConfiguredMaxQueue(tube);
   tube.function_ = idle_functions_.Remove(name);
-  if (!rules_.empty()) ResolvePolicy(tube);
+  if (!policies_.rules().empty()) policies_.Resolve(tube);
   return tube;
 }
 

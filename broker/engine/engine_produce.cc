@@ -118,7 +118,7 @@ std::optional<Added> Engine::FindEqual(Time now, const Job& job, Tube& tube, Job
   Job* known = uniques_.Find(tube, UniqueIndex::KeyOf(job), job.unique_is_body_);
   // What is past its expiry runs no more, so that nothing may join it.
   if (known != nullptr && known->state_ != JobState::kReserved && known->ExpiredAt(now)) {
-    known = Expire(now, *known) ? nullptr : known;
+    known = expiries_.Expire(now, *known) ? nullptr : known;
   }
   if (known != nullptr) {
     if (counts) CountPolicy(tube, &PolicyCounts::duplicates);
@@ -179,7 +179,7 @@ Added Engine::Enqueue(Time now, JobPtr owned, Tube& tube, const Arrival& arrival
   Count(tube, &JobCounts::total_jobs);
   if (tube.policy_ != nullptr) job.ttr_s = tube.policy_->TtrOf(job.ttr_s);
   Insert(std::move(owned), tube);
-  if (tube.policy_ != nullptr) SetExpiry(job, std::max(arrival.due, now));
+  if (tube.policy_ != nullptr) expiries_.Set(job, std::max(arrival.due, now));
   if (arrival.due > now) {
     EnterDelayed(job, arrival.due);
   } else {

@@ -54,4 +54,13 @@ Band Engine::BandOf(std::uint32_t priority) const {
   return priority <= options_.normal_to ? Band::kNormal : Band::kLow;
 }
 
+void Engine::VisitNext(const Tube& tube, JobState state, std::size_t bound,
+                       const std::function<void(const Job&)>& visit) const {
+  if (state == JobState::kReady) tube.ready_.VisitFirst(bound, visit);
+  if (state == JobState::kDelayed) tube.delayed_.VisitFirst(bound, visit);
+  if (state != JobState::kBuried) return;
+  const Job* job = tube.buried_.front();
+  for (; job != nullptr && bound > 0; --bound, job = JobList::After(*job)) visit(*job);
+}
+
 }  // namespace gearstalk

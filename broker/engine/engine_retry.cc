@@ -80,7 +80,7 @@ Outcome Engine::EndHeld(Time now, const Consumer& consumer, JobId id, const Endi
   if (job == nullptr) return {Code::kNotFound};
   const Ended ended = End(now, *job, ending);
   if (ended.ready) Serve(now, *job->tube_, job);
-  ServeFreed(now);
+  pace_.ServeFreed(now);
   return ended.outcome;
 }
 

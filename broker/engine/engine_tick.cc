@@ -19,8 +19,8 @@ Time Engine::Tick(Time now) {
   if (started_ == 0) started_ = now;
   int steps = kSteps;
   const std::uint64_t much = effort_ + kEffort;
-  ExpireDue(now, steps);
-  ForgetKeys(now, steps);
+  expiries_.Tick(now, steps);
+  seen_.Tick(now, steps);
   idle_functions_.Tick(now);
   const Time schedules_due = schedules_.Tick(now);
   while (steps > 0 && effort_ < much) {
@@ -35,8 +35,8 @@ Time Engine::Tick(Time now) {
   }
   BreakPromises(now);
   const Time promise_ends = promised_.empty() ? kNever : promised_.front().promise_ends_;
-  return std::max(now, std::min({deadlines_.next(), expiries_.top_time(), seen_.next(),
-                                 schedules_due, promise_ends}));
+  return std::max(now, std::min({deadlines_.next(), expiries_.next(), seen_.next(), schedules_due,
+                                 promise_ends}));
 }
 
 void Engine::ArmTube(Tube& tube) {
@@ -56,9 +56,9 @@ void Engine::TubeDue(Time now, Tube& tube, int& steps) {
     fresh = &job;
   }
   ArmTube(tube);
-  if (tube.held_back_ != HeldBack::kNone) LimitPace(now, tube);
+  if (tube.held_back_ != HeldBack::kNone) pace_.Limit(now, tube);
   Serve(now, tube, fresh);
-  ServeFreed(now);
+  pace_.ServeFreed(now);
   if (Prune(now, tube, steps)) deadlines_.Arm(tube, RetentionDue(tube));
   if (tube.state_ != nullptr && tube.state_->paced <= now) tube.state_->paced = 0;
   --tube.using_;
@@ -93,7 +93,7 @@ void Engine::ConsumerDue(Time now, Consumer& consumer, int& steps) {
     const bool own_limit = job.extra().run_limit <= now;
     const BadEnd how = own_limit ? BadEnd::kRunLimit : BadEnd::kTimeout;
     if (End(now, job, {.how = how}).ready) Serve(now, *job.tube_, &job);
-    ServeFreed(now);
+    pace_.ServeFreed(now);
   }
   ArmConsumer(consumer);
 }

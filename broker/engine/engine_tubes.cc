@@ -12,7 +12,7 @@ void Engine::ReleaseTube(Tube& tube) {
   if (tube.unfinished() > 0 || tube.buried() > 0) return;
   if (tube.permanent_ || tube.settings_.created_function) return;
   if (tube.settings_.max_queue != ConfiguredMaxQueue(tube)) return;
-  if (KeptByPolicy(tube)) {
+  if (TubePolicies::Keeps(tube)) {
     if (tube.state_->paced != 0) deadlines_.Arm(tube, tube.state_->paced);
     return;
   }
@@ -22,7 +22,7 @@ void Engine::ReleaseTube(Tube& tube) {
     records_.AppendSettings(tube);
   }
   deadlines_.Cancel(tube);
-  std::erase(freed_, &tube);
+  pace_.Forget(tube);
   records_.Forget(tube);
   if (tube.function_) idle_functions_.Add(ticked_, tube.name());
   tubes_.Erase(tube);

@@ -38,7 +38,7 @@ constexpr std::size_t kExpired = 4096;
 Job* Engine::BestFor(Time now, Consumer& consumer) {
   Job* best = ready_tubes_.FrontFor(consumer, effort_);
   for (std::size_t steps = 0; best != nullptr && best->ExpiredAt(now); ++steps) {
-    if (steps == kExpired || !Expire(now, *best)) return nullptr;
+    if (steps == kExpired || !expiries_.Expire(now, *best)) return nullptr;
     best = ready_tubes_.FrontFor(consumer, effort_);
   }
   return best;
@@ -79,11 +79,11 @@ void Engine::Serve(Time now, Tube& tube, const Job* fresh) {
     WakeSleepers(now, tube);
   for (std::size_t served = 0; Runnable(tube) && tube.ready() > tube.promised_; ++served) {
     Consumer* consumer = waiting_.Longest(tube);
-    if (consumer == nullptr || tube.promised_ >= Places(now, tube)) return;
+    if (consumer == nullptr || tube.promised_ >= pace_.Places(now, tube)) return;
     if (served == kSlice) return deadlines_.Arm(tube, now);
     ++effort_;
     if (tube.ready_.front()->ExpiredAt(now)) {
-      if (!Expire(now, *tube.ready_.front())) return;
+      if (!expiries_.Expire(now, *tube.ready_.front())) return;
       continue;
     }
     if (consumer->wait_ == Consumer::Wait::kSleeping) {

@@ -159,7 +159,9 @@ class Job {
   std::uint64_t HeapOrder() const { return id_; }
 
  private:
+  friend class Acts;
   friend class Engine;
+  friend class Expiries;
   friend class JobList;
   friend class ReadyQueue;
   friend class Records;

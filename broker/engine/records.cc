@@ -120,20 +120,12 @@ void Records::Fill(const Job& job, Record& record) {
   record.body = job.body();
 }
 
-void Records::Fill(const SeenKeys::Seen& seen, Record& record) {
-  record.kind = Record::Kind::kSeen;
-  record.id = seen.id;
-  record.tube = seen.tube;
-  record.put_key = seen.key;
-  record.seen_until = seen.until;
-}
-
-bool Records::Capture(JobId id, const std::function<void(const Record&)>& emit) const {
+bool Records::Capture(JobId id, const std::function<void(const Record&)>& emit) {
   const Job* job = engine_.jobs_.Find(id);
   Record record;
   const SeenKeys::Seen* const seen = job == nullptr ? engine_.seen_.FindById(id) : nullptr;
   if (seen != nullptr && seen->stored) {
-    Fill(*seen, record);
+    SeenKeys::Fill(*seen, record);
     emit(record);
     return true;
   }

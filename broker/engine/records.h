@@ -13,7 +13,7 @@
 #include "broker/base/lsn.h"
 #include "broker/base/status.h"
 #include "broker/engine/job.h"
-#include "broker/engine/seen_keys.h"
+#include "broker/journal/journal.h"
 #include "broker/journal/record.h"
 
 namespace gearstalk {
@@ -26,7 +26,7 @@ class Tube;
 // A verb changes the state and then appends what the state is now. A replay meets the records of a
 // job in their order, but those that were carried forward may come again and late: the newer one
 // counts, and a record of a job that is gone says nothing.
-class Records {
+class Records final : public LiveState {
  public:
   explicit Records(Engine& engine) : engine_(engine) {}
 
@@ -50,14 +50,15 @@ class Records {
   void Forget(const Tube& tube);
 
   static void Fill(const Job& job, Record& record);
-  static void Fill(const SeenKeys::Seen& seen, Record& record);
-  bool Capture(JobId id, const std::function<void(const Record&)>& emit) const;
-  void CaptureSettings(const std::function<void(const Record&)>& emit);
+  bool Capture(JobId id, const std::function<void(const Record&)>& emit) override;
+  void CaptureSettings(const std::function<void(const Record&)>& emit) override;
 
   // records_apply.cc
-  Status Apply(const Record& record);
+  Status Apply(const Record& record) override;
   void ApplyPut(const Record& record);
-  // The end of a replay. O(tubes with settings), O(jobs) if the clock is behind the records.
+  // Once, when everything was applied and before any verb: O(tubes with settings), or O(jobs) if
+  // the clock is behind the times in the records: then no delay and no pause is longer from now on
+  // than what was asked for. Delayed jobs that became due meanwhile get ready at the first Tick.
   void BecomeActive(Time now);
   bool replaying() const { return replaying_; }
   // Buried jobs find their place by burial, as a replay meets burials in another order than they

@@ -157,7 +157,7 @@ void Records::ApplySettings(const Record& record) {
       const std::size_t at = std::min(text.find('='), text.size());
       tube.state_->set.emplace(text.substr(0, at), text.substr(std::min(at + 1, text.size())));
     }
-    engine_.ResolvePolicy(tube);
+    engine_.policies_.Resolve(tube);
   }
   MaxQueue& limits = tube.settings_.max_queue;
   if (limits == MaxQueue{}) limits = engine_.ConfiguredMaxQueue(tube);

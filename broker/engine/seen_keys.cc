@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "broker/engine/tube.h"
 #include "broker/engine/unique_index.h"
 
 #define XXH_INLINE_ALL
@@ -21,7 +22,7 @@ std::uint64_t HashOf(JobId id) { return XXH3_64bits(&id, sizeof(id)); }
 }  // namespace
 
 SeenKeys::~SeenKeys() {
-  while (by_time_.size() > 0) RemoveFirst();
+  while (by_time_.size() > 0) Remove(*by_time_.top());
 }
 
 // A text and an equal body are two keys.
@@ -43,6 +44,42 @@ const SeenKeys::Seen* SeenKeys::Find(std::string_view tube, const Key& key) cons
 const SeenKeys::Seen* SeenKeys::FindById(JobId id) const {
   if (size() == 0) return nullptr;
   return by_id_.Find(HashOf(id), [&](const Seen& seen) { return seen.id == id; });
+}
+
+void SeenKeys::Fill(const Seen& seen, Record& record) {
+  record.kind = Record::Kind::kSeen;
+  record.id = seen.id;
+  record.tube = seen.tube;
+  record.put_key = seen.key;
+  record.seen_until = seen.until;
+}
+
+Lsn SeenKeys::Remember(const Job& job, Time until) {
+  while (size() >= kMost) ForgetFirst();
+  Seen seen{.id = job.id(),
+            .tube = job.tube().name(),
+            .key = KeyOf(job),
+            .until = until,
+            .stored = journal_.Persistent() && job.durable()};
+  Record record;
+  Fill(seen, record);
+  const Lsn lsn = seen.stored ? journal_.Append(record) : 0;
+  Add(std::move(seen));
+  return lsn;
+}
+
+void SeenKeys::ForgetFirst() {
+  Seen& first = *by_time_.top();
+  Record record;
+  record.kind = Record::Kind::kDelete;
+  record.id = first.id;
+  const bool stored = first.stored;
+  Remove(first);
+  if (stored) journal_.Append(record);
+}
+
+void SeenKeys::Tick(Time now, int& steps) {
+  for (; steps > 0 && next() <= now; --steps) ForgetFirst();
 }
 
 void SeenKeys::Add(Seen seen) {

@@ -117,11 +117,15 @@ class Tube : public Timer, public JobCounts {
   std::uint64_t pauses = 0;  // pause-tube
 
  private:
+  friend class Acts;
   friend class Engine;
+  friend class Expiries;
+  friend class Pace;
   friend class ReadyIndex;
   friend class ReadyTubes;
   friend class Records;
   friend class Transfers;
+  friend class TubePolicies;
   friend class TubeTable;
   friend class WaitingLine;
   static void* operator new(std::size_t size) { return BlockAllocate(size); }
@@ -161,5 +165,11 @@ class Tube : public Timer, public JobCounts {
   std::uint32_t promised_ = 0;  // sleepers woken for a job of it that have not asked for it yet
   std::uint32_t ready_slot_ = UINT32_MAX;  // place among the tubes with ready jobs
 };
+
+// What holds for it: its policy, or one that says nothing.
+extern const Policy kNoPolicy;
+inline const Policy& PolicyOf(const Tube& tube) {
+  return tube.policy() == nullptr ? kNoPolicy : *tube.policy();
+}
 
 }  // namespace gearstalk

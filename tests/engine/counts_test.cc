@@ -114,7 +114,7 @@ TEST_F(CountsTest, RefusalsByReason) {
   Put(producer);
   Submit("t", {});
   EXPECT_EQ(Code::kQueueFull, engine.Put(Now(), producer, MakeJob({})).code);
-  engine.Drain();
+  engine.SetDraining(true);
   Submit("t", {});
   const auto refused = engine.Stats().refused;
   EXPECT_EQ(2u, refused.at(static_cast<std::size_t>(Code::kQueueFull)));

@@ -34,12 +34,12 @@ std::string DurableState(Engine& engine) {
   std::string text;
   std::set<std::string> filled, settings;
   for (const Job* job = engine.NextJob(0); job != nullptr; job = engine.NextJob(job->id())) {
-    engine.Capture(job->id(), [&](const Record& record) {
+    engine.records().Capture(job->id(), [&](const Record& record) {
       text += Line(record);
       filled.emplace(record.tube);
     });
   }
-  engine.CaptureSettings([&](const Record& record) {
+  engine.records().CaptureSettings([&](const Record& record) {
     if (record.kind != Record::Kind::kTube) return;
     if (IsSet(record) || filled.contains(std::string(record.tube))) {
       settings.insert(SettingsLine(record));
@@ -51,7 +51,7 @@ std::string DurableState(Engine& engine) {
 
 JobId NextId(Engine& engine) {
   JobId next = 0;
-  engine.CaptureSettings([&](const Record& record) {
+  engine.records().CaptureSettings([&](const Record& record) {
     if (record.kind == Record::Kind::kNextId) next = record.id;
   });
   return next;

@@ -84,7 +84,7 @@ JobId EngineTest::PutInto(std::string_view tube, const Spec& spec) {
 Added EngineTest::Submit(std::string_view tube, const Spec& spec, RecordingObserver* waiter,
                          Time due) {
   if (producer_ == nullptr) producer_ = &Worker({});
-  Engine::Submission submission;
+  Submission submission;
   submission.tube = tube;
   submission.waiter = waiter;
   submission.due = due;

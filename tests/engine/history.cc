@@ -204,7 +204,7 @@ void History::Submit(int consumer) {
   const int waiter = OneIn(2) ? -1 : static_cast<int>(Below(kObservers));
   const std::string tube = SomeTube();
   const std::uint32_t priority = SomePriority();
-  Engine::Submission submission;
+  Submission submission;
   submission.tube = tube;
   submission.waiter = waiter < 0 ? nullptr : callers_[waiter].get();
   submission.due = OneIn(5) ? After(Now(), SomeSeconds()) : 0;
@@ -323,7 +323,7 @@ void History::Administrate(int consumer) {
       if (!IsBeanstalk(consumer)) return;
       const int bound = static_cast<int>(Below(3));
       std::optional<bool> delayed;
-      const Engine::Kicked kicked =
+      const Kicked kicked =
           engine_.Kick(Now(), At(consumer), static_cast<std::uint64_t>(bound), delayed);
       ASSERT_EQ(model_.Kick(Now(), consumer, bound), static_cast<int>(kicked.count));
       return;

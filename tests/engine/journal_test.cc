@@ -257,7 +257,7 @@ TEST(MemoryJournal, NobodyWaitsForIt) {
   engine.Use(consumer, "t");
   engine.Watch(clock.Now(), consumer, "t");
   EXPECT_EQ(0u, engine.Put(clock.Now(), consumer, MakeJob({})).lsn);
-  Engine::Submission submission;
+  Submission submission;
   submission.tube = "t";
   submission.waiter = &client;
   EXPECT_EQ(0u, engine.Submit(clock.Now(), consumer, MakeJob({}), submission).lsn);
@@ -384,7 +384,7 @@ TEST_F(RefusalTest, KickSaysHowFarItCame) {
   for (int i = 0; i < 2; ++i) Put(consumer, {.delay_s = 9});
   journal.Refuse(kChange);
   std::optional<bool> delayed;
-  const Engine::Kicked kicked = engine.Kick(Now(), consumer, 9, delayed);
+  const Kicked kicked = engine.Kick(Now(), consumer, 9, delayed);
   EXPECT_EQ(Code::kJournal, kicked.code);
   EXPECT_EQ(0u, kicked.count);
 }

@@ -177,7 +177,7 @@ TEST_F(Limits, OfTheAdministrationAloneAreRecorded) {
   RecordingConsumer producer;
   again.Join(producer);
   const auto fills = [&](std::string_view tube) {
-    Engine::Submission submission;
+    Submission submission;
     submission.tube = tube;
     std::size_t taken = 1;
     while (again.Submit(Now(), producer, MakeJob({}), submission).ok()) ++taken;

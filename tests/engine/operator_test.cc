@@ -7,11 +7,11 @@ namespace {
 class OperatorTest : public EngineTest {
  protected:
   Added Put(std::string_view tube, const Spec& spec = {}) {
-    return engine.PutInto(Now(), tube, MakeJob(spec));
+    return engine.acts().PutInto(Now(), tube, MakeJob(spec));
   }
   JobId Buried(std::string_view tube) {
     const JobId id = Put(tube).id;
-    EXPECT_TRUE(engine.BuryAny(id, std::nullopt, false).ok());
+    EXPECT_TRUE(engine.acts().Bury(id, std::nullopt, false).ok());
     return id;
   }
   std::vector<JobId> Next(std::string_view tube, JobState state, std::size_t bound = 100) {
@@ -63,15 +63,15 @@ TEST_F(OperatorTest, AKickNamesItsTube) {
   Buried("t");
   Buried("t");
   std::optional<bool> delayed;
-  EXPECT_EQ(2u, engine.Kick(Now(), "t", 9, delayed).count);
-  EXPECT_EQ(Code::kNotFound, engine.Kick(Now(), "none", 9, delayed).code);
+  EXPECT_EQ(2u, engine.acts().Kick(Now(), "t", 9, delayed).count);
+  EXPECT_EQ(Code::kNotFound, engine.acts().Kick(Now(), "none", 9, delayed).code);
 }
 
 TEST_F(OperatorTest, AMovedJobKeepsWhatItIs) {
   const JobId ready = Put("a").id, delayed = Put("a", {.delay_s = 20}).id, buried = Buried("a");
   Pass(5 * kSecond);
   for (const JobId id : {ready, delayed, buried}) {
-    EXPECT_TRUE(engine.Move(Now(), id, "b").ok());
+    EXPECT_TRUE(engine.acts().Move(Now(), id, "b").ok());
     EXPECT_EQ("b", engine.Find(id)->tube().name());
   }
   EXPECT_EQ(nullptr, engine.FindTube("a"));
@@ -88,14 +88,14 @@ TEST_F(OperatorTest, AMoveServesWhoWaits) {
   RecordingConsumer& waiter = Connect("b");
   Reserve(waiter);
   const JobId id = Put("a").id;
-  EXPECT_TRUE(engine.Move(Now(), id, "b").ok());
+  EXPECT_TRUE(engine.acts().Move(Now(), id, "b").ok());
   EXPECT_THAT(waiter.Heard(), ElementsAre("reserved 1"));
-  EXPECT_EQ(Code::kNotFound, engine.Move(Now(), id, "a").code) << "it is reserved";
+  EXPECT_EQ(Code::kNotFound, engine.acts().Move(Now(), id, "a").code) << "it is reserved";
 }
 
 TEST_F(OperatorTest, AMovedJobTakesItsKeyAlong) {
   const JobId id = Put("a", {.unique = "k"}).id;
-  EXPECT_TRUE(engine.Move(Now(), id, "b").ok());
+  EXPECT_TRUE(engine.acts().Move(Now(), id, "b").ok());
   EXPECT_FALSE(Put("a", {.unique = "k"}).joined);
   EXPECT_EQ(id, Put("b", {.unique = "k"}).id);
 }
@@ -103,20 +103,20 @@ TEST_F(OperatorTest, AMovedJobTakesItsKeyAlong) {
 TEST_F(OperatorTest, AMoveHeedsLimits) {
   engine.SetMaxQueue("b", {1, 1, 1});
   const JobId first = Put("a").id, second = Put("a").id, buried = Buried("a");
-  EXPECT_TRUE(engine.Move(Now(), first, "b").ok());
-  EXPECT_EQ(Code::kQueueFull, engine.Move(Now(), second, "b").code);
-  EXPECT_TRUE(engine.Move(Now(), buried, "b").ok()) << "buried jobs do not count";
-  EXPECT_EQ(Code::kInvalid, engine.Move(Now(), second, "$reply/1").code);
+  EXPECT_TRUE(engine.acts().Move(Now(), first, "b").ok());
+  EXPECT_EQ(Code::kQueueFull, engine.acts().Move(Now(), second, "b").code);
+  EXPECT_TRUE(engine.acts().Move(Now(), buried, "b").ok()) << "buried jobs do not count";
+  EXPECT_EQ(Code::kInvalid, engine.acts().Move(Now(), second, "$reply/1").code);
   journal.Refuse(Record::Kind::kPut);
-  EXPECT_EQ(Code::kJournal, engine.Move(Now(), second, "c").code);
+  EXPECT_EQ(Code::kJournal, engine.acts().Move(Now(), second, "c").code);
   EXPECT_EQ(nullptr, engine.FindTube("c"));
   EXPECT_EQ("a", engine.Find(second)->tube().name());
 }
 
 TEST_F(OperatorTest, AMovedJobIsInOneTubeAfterARestart) {
   const JobId id = Put("a", {.delay_s = 30}).id, buried = Buried("a");
-  engine.Move(Now(), id, "b");
-  engine.Move(Now(), buried, "b");
+  engine.acts().Move(Now(), id, "b");
+  engine.acts().Move(Now(), buried, "b");
   const auto again = Restarted();
   EXPECT_EQ("b", again->Find(id)->tube().name());
   EXPECT_EQ(JobState::kDelayed, again->Find(id)->state());
@@ -128,7 +128,7 @@ TEST_F(OperatorTest, AMovedJobIsInOneTubeAfterARestart) {
 TEST_F(OperatorTest, AJobWhoseMoveIsLostIsNotLost) {
   const JobId id = Put("a").id;
   journal.HoldBack();
-  engine.Move(Now(), id, "b");
+  engine.acts().Move(Now(), id, "b");
   engine.DropUndurable();
   EXPECT_EQ("ready", State(id));
 }
@@ -138,11 +138,11 @@ TEST_F(OperatorTest, AnybodysJobCanBeBuried) {
   RecordingConsumer& consumer = Connect("u");
   const JobId held = Put("u").id;
   Reserve(consumer);
-  EXPECT_TRUE(engine.BuryAny(ready, 3, false).ok());
-  EXPECT_TRUE(engine.BuryAny(delayed, std::nullopt, false).ok());
-  EXPECT_EQ(Code::kNotFound, engine.BuryAny(held, std::nullopt, false).code);
-  EXPECT_TRUE(engine.BuryAny(held, std::nullopt, true).ok());
-  EXPECT_EQ(Code::kNotFound, engine.BuryAny(held, std::nullopt, true).code) << "it is buried";
+  EXPECT_TRUE(engine.acts().Bury(ready, 3, false).ok());
+  EXPECT_TRUE(engine.acts().Bury(delayed, std::nullopt, false).ok());
+  EXPECT_EQ(Code::kNotFound, engine.acts().Bury(held, std::nullopt, false).code);
+  EXPECT_TRUE(engine.acts().Bury(held, std::nullopt, true).ok());
+  EXPECT_EQ(Code::kNotFound, engine.acts().Bury(held, std::nullopt, true).code) << "it is buried";
   EXPECT_EQ(3u, engine.Find(ready)->priority);
   EXPECT_EQ(3u, engine.Stats().buries);
   EXPECT_EQ(0u, consumer.held());
@@ -155,13 +155,13 @@ TEST_F(OperatorTest, AReservedJobIsTakenBack) {
   const JobId id = Put("t").id;
   Reserve(holder);
   Reserve(waiter);
-  EXPECT_TRUE(engine.TakeBack(Now(), id, 0).ok());
+  EXPECT_TRUE(engine.acts().TakeBack(Now(), id, 0).ok());
   EXPECT_THAT(waiter.Heard(), ElementsAre("reserved 1"));
   EXPECT_EQ(Code::kNotFound, engine.Touch(Now(), holder, id).code);
   EXPECT_EQ(1u, engine.Stats().releases);
-  EXPECT_TRUE(engine.TakeBack(Now(), id, 60).ok());
+  EXPECT_TRUE(engine.acts().TakeBack(Now(), id, 60).ok());
   EXPECT_EQ("delayed", State(id));
-  EXPECT_EQ(Code::kNotFound, engine.TakeBack(Now(), id, 0).code);
+  EXPECT_EQ(Code::kNotFound, engine.acts().TakeBack(Now(), id, 0).code);
 }
 
 TEST_F(OperatorTest, AResetLimitIsTheConfiguredOne) {
@@ -171,9 +171,9 @@ TEST_F(OperatorTest, AResetLimitIsTheConfiguredOne) {
   engine.SetMaxQueue("t", {1, 1, 1});
   EXPECT_TRUE(Put("t").ok());
   EXPECT_EQ(Code::kQueueFull, Put("t").code);
-  EXPECT_TRUE(engine.ResetMaxQueue("t").ok());
+  EXPECT_TRUE(engine.acts().ResetMaxQueue("t").ok());
   EXPECT_TRUE(Put("t").ok());
-  EXPECT_EQ(Code::kNotFound, engine.ResetMaxQueue("none").code);
+  EXPECT_EQ(Code::kNotFound, engine.acts().ResetMaxQueue("none").code);
 }
 
 TEST_F(OperatorTest, JobsAreSeenInTheOrderInWhichTheyLeave) {
@@ -191,7 +191,7 @@ TEST_F(OperatorTest, DelayedAndBuriedJobsAreSeenInOrder) {
   for (std::uint32_t delay : {30, 10, 50, 20, 40, 60}) Put("t", {.delay_s = delay});
   EXPECT_THAT(Next("t", JobState::kDelayed), ElementsAre(2, 4, 1, 5, 3, 6));
   EXPECT_THAT(Next("t", JobState::kDelayed, 2), ElementsAre(2, 4));
-  for (const JobId id : {5, 2, 6}) engine.BuryAny(id, std::nullopt, false);
+  for (const JobId id : {5, 2, 6}) engine.acts().Bury(id, std::nullopt, false);
   EXPECT_THAT(Next("t", JobState::kBuried), ElementsAre(5, 2, 6));
   EXPECT_THAT(Next("t", JobState::kReady), IsEmpty());
 }

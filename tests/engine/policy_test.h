@@ -15,7 +15,9 @@ class PolicyTest : public EngineTest {
  protected:
   using Entries = std::vector<PolicyEntry>;
 
-  void SetPolicies(Entries entries) { engine.SetPolicies(Now(), PolicyRules(std::move(entries))); }
+  void SetPolicies(Entries entries) {
+    engine.policies().SetRules(Now(), PolicyRules(std::move(entries)));
+  }
   void SetPolicy(PolicyValues values) {
     SetPolicies({{.match = "t", .values = std::move(values)}});
   }
@@ -40,7 +42,7 @@ class PolicyTest : public EngineTest {
 struct Restarted {
   explicit Restarted(const KeptJournal& before, const PolicyRules& rules, Time now)
       : journal(before.records()), engine({}, journal) {
-    engine.SetPolicies(now, rules);
+    engine.policies().SetRules(now, rules);
     Restart(journal, engine);
     while (engine.Tick(now) <= now) continue;
   }

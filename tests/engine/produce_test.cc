@@ -58,7 +58,7 @@ TEST_F(ProduceTest, AnEpochJobWaitsForItsTime) {
 }
 
 TEST_F(ProduceTest, AReducerComesWithTheJob) {
-  Engine::Submission submission;
+  Submission submission;
   submission.tube = "f";
   submission.reducer = "sum";
   const Added added = engine.Submit(Now(), Connect(), MakeJob({}), submission);
@@ -320,7 +320,7 @@ TEST_F(ProduceTest, MaxQueueDoesNotRefuseWhoJoins) {
 TEST_F(ProduceTest, DrainingRefusesNewJobsAndLetsWorkGoOn) {
   RecordingConsumer& consumer = Connect();
   const JobId id = Put(consumer);
-  engine.Drain();
+  engine.SetDraining(true);
   EXPECT_TRUE(engine.draining());
   EXPECT_EQ(Code::kDraining, engine.Put(Now(), consumer, MakeJob({})).code);
   EXPECT_EQ(Code::kDraining, Submit("f", {}).code);
@@ -382,7 +382,7 @@ TEST_F(ReplyTest, WorksWhileDraining) {
   Foreground("f", client);
   RecordingConsumer& consumer = Connect("f");
   Reserve(consumer);
-  engine.Drain();
+  engine.SetDraining(true);
   EXPECT_EQ(Code::kOk, Reply(consumer, "$reply/1", "answer"));
   EXPECT_THAT(client.Heard(), ElementsAre("1 data answer"));
 }

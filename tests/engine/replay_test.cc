@@ -33,7 +33,7 @@ class ReplayTest : public EngineTest {
 
 TEST_F(ReplayTest, AJobComesBackWhole) {
   Put(Connect("t"), {.priority = 7, .ttr_s = 9, .body = std::string_view("a\0\r\n", 4)});
-  Engine::Submission submission;
+  Submission submission;
   submission.tube = "f";
   submission.reducer = "sum";
   submission.unique_is_body = true;
@@ -112,7 +112,7 @@ TEST_F(ReplayTest, TheOrderOfBurialDoesNotHangOnTheOrderOfRecords) {
     engine.Bury(Now(), consumer, id, 0);
   }
   for (const JobId id : {2, 3}) {
-    engine.Capture(id, [&](const Record& record) { journal.Append(record); });
+    engine.records().Capture(id, [&](const Record& record) { journal.Append(record); });
   }
   Restarted other(journal.records());
   for (const JobId id : {2, 3, 1}) {
@@ -226,7 +226,8 @@ TEST_F(ReplayTest, AJobThatWasCarriedForwardIsThereOnce) {
   Reserve(consumer);
   engine.Bury(Now(), consumer, 1, 5);
   for (const JobId id : {1, 2}) {
-    EXPECT_TRUE(engine.Capture(id, [&](const Record& record) { journal.Append(record); }));
+    EXPECT_TRUE(
+        engine.records().Capture(id, [&](const Record& record) { journal.Append(record); }));
   }
   ExpectSameAfterRestart();
   EXPECT_EQ(1u, Restarted(journal.records()).engine.Find(1)->reserves);
@@ -242,7 +243,7 @@ TEST_F(ReplayTest, ACarriedJobBringsItsCountersUpToDate) {
   Reserve(consumer);
   EXPECT_EQ(0u, Restarted(journal.records()).engine.Find(1)->reserves);
   Pass(kSecond);
-  engine.Capture(1, [&](const Record& record) { journal.Append(record); });
+  engine.records().Capture(1, [&](const Record& record) { journal.Append(record); });
   Restarted other(journal.records());
   EXPECT_EQ(1u, other.engine.Find(1)->reserves);
   EXPECT_EQ(1u, other.engine.Find(1)->extra().timeouts);
@@ -252,8 +253,8 @@ TEST_F(ReplayTest, OnlyDurableJobsAreCarriedForward) {
   RecordingObserver& client = Client();
   const JobId id = Foreground("f", client);
   const auto emit = [](const Record&) { FAIL(); };
-  EXPECT_FALSE(engine.Capture(id, emit));
-  EXPECT_FALSE(engine.Capture(id + 1, emit));
+  EXPECT_FALSE(engine.records().Capture(id, emit));
+  EXPECT_FALSE(engine.records().Capture(id + 1, emit));
 }
 
 }  // namespace

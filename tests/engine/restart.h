@@ -12,13 +12,13 @@ inline void Restart(Journal& journal, Engine& engine, Time now = kNever) {
   class Events final : public NoEvents {
    public:
     Events(Engine& engine, Time now) : engine_(engine), now_(now) {}
-    void OnActive() override { engine_.BecomeActive(now_); }
+    void OnActive() override { engine_.records().BecomeActive(now_); }
 
    private:
     Engine& engine_;
     const Time now_;
   } events(engine, now);
-  const Status status = journal.Start(engine, events);
+  const Status status = journal.Start(engine.records(), events);
   ASSERT_TRUE(status.ok()) << status.message();
 }
 

@@ -135,8 +135,8 @@ TEST_F(TransfersTest, CompactionCarriesHeldJobsAndMarks) {
   const JobId id = Hold();
   std::vector<KeptRecord> carried;
   const auto keep = [&](const Record& record) { carried.emplace_back(record); };
-  engine.CaptureSettings(keep);
-  EXPECT_TRUE(engine.Capture(id, keep));
+  engine.records().CaptureSettings(keep);
+  EXPECT_TRUE(engine.records().Capture(id, keep));
   Restarted other(std::move(carried));
   EXPECT_EQ(1u, other.engine.transfers().HeldOf("t"));
   EXPECT_EQ("import", other.engine.transfers().Find("t")->kind);

@@ -193,7 +193,7 @@ TEST_F(SchedulesTest, OffRunsNothingAndNothingIsMadeUp) {
 }
 
 TEST_F(SchedulesTest, ADrainPutsTheRunOff) {
-  engine.Drain();
+  engine.SetDraining(true);
   Pass(60 * kSecond);
   EXPECT_EQ(0u, S().runs);
   engine.SetDraining(false);

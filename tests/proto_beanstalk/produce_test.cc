@@ -64,7 +64,7 @@ TEST_F(ProduceTest, UsedTubes) {
 }
 
 TEST_F(ProduceTest, DrainingRefusesAfterTheBody) {
-  broker_.engine.Drain();
+  broker_.engine.SetDraining(true);
   EXPECT_EQ(a_.Say("put 0 0 60 4\r\nquit\r\n"), "DRAINING\r\n");
   EXPECT_EQ(a_.Say("put 0 0 60 1\r\nxyz"), "EXPECTED_CRLF\r\n");
   EXPECT_EQ(ValueOf(a_.Say("\r\nstats\r\n"), "draining"), "true");

@@ -368,7 +368,7 @@ TEST_F(ClientTest, FullQueueRefuses) {
 }
 
 TEST_F(ClientTest, DrainingRefuses) {
-  world.engine.Drain();
+  world.engine.SetDraining(true);
   const std::string refused = ErrorRes("QUEUE_ERROR", "Server is draining and takes no new jobs");
   EXPECT_EQ(Submit("u", "d"), refused);
   EXPECT_EQ(client.Say(Req(PacketType::kSubmitJobBg, {"f", "u", "d"})), refused);

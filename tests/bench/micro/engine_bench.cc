@@ -57,7 +57,7 @@ BENCHMARK(PutReserveDelete)->ArgNames({"queued", "random"})->ArgsProduct({{0, 1'
 void SubmitGrabComplete(benchmark::State& state) {
   Broker broker;
   std::uint64_t serial = 0;
-  Engine::Submission submission;
+  Submission submission;
   submission.tube = "tube";
   const auto submit = [&] {
     JobPtr job = Job::New(100, fmt::format("{:016x}", ++serial * 0x9e3779b97f4a7c15));

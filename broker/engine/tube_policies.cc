@@ -2,6 +2,8 @@
 // to one Policy a tube when it is made and whenever either changes. Equal policies are one object,
 // so that a tube costs a pointer; a tube that nobody says anything of has none.
 
+#include "broker/engine/tube_policies.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -10,19 +12,16 @@
 namespace gearstalk {
 namespace {
 
-const Policy kNoPolicy{};
 const PolicyState kNoState{};
 const PolicyValues kNothingSet{};
 
 }  // namespace
 
+const Policy kNoPolicy{};
+
 const PolicyState& Tube::policy_state() const { return state_ == nullptr ? kNoState : *state_; }
 
-const Policy& Engine::PolicyOf(const Tube& tube) const {
-  return tube.policy_ == nullptr ? kNoPolicy : *tube.policy_;
-}
-
-const Policy* Engine::Shared(const Policy& policy) {
+const Policy* TubePolicies::Shared(const Policy& policy) {
   const auto same = std::find_if(policies_.begin(), policies_.end(),
                                  [&](const auto& each) { return *each == policy; });
   if (same != policies_.end()) return same->get();
@@ -30,52 +29,53 @@ const Policy* Engine::Shared(const Policy& policy) {
   return policies_.back().get();
 }
 
-void Engine::ResolvePolicy(Tube& tube) {
-  const MaxQueue before = ConfiguredMaxQueue(tube);
+void TubePolicies::Resolve(Tube& tube) {
+  const MaxQueue before = engine_.ConfiguredMaxQueue(tube);
   const PolicyValues& set = tube.policy_state().set;
   const bool concerned = !set.empty() || rules_.Concerns(tube.name());
   tube.policy_ = concerned ? Shared(rules_.Of(tube.name(), set)) : nullptr;
-  if (tube.settings_.max_queue == before) tube.settings_.max_queue = ConfiguredMaxQueue(tube);
+  if (tube.settings_.max_queue == before)
+    tube.settings_.max_queue = engine_.ConfiguredMaxQueue(tube);
 }
 
 // What is due by the new policy comes with the next Tick.
-void Engine::AdoptPolicy(Time now, Tube& tube) {
-  ResolvePolicy(tube);
-  if (tube.policy_ != nullptr) deadlines_.Arm(tube, now);
-  if (tube.policy_ != nullptr || tube.held_back_ != HeldBack::kNone) LimitPace(now, tube);
+void TubePolicies::Adopt(Time now, Tube& tube) {
+  Resolve(tube);
+  if (tube.policy_ != nullptr) engine_.deadlines_.Arm(tube, now);
+  if (tube.policy_ != nullptr || tube.held_back_ != HeldBack::kNone) engine_.pace_.Limit(now, tube);
 }
 
-void Engine::SetPolicies(Time now, PolicyRules rules) {
+void TubePolicies::SetRules(Time now, PolicyRules rules) {
   const auto before = std::exchange(policies_, {});
   rules_ = std::move(rules);
   std::uint64_t last = 0;
-  while (Tube* const tube = tubes_.Next(last)) {
+  while (Tube* const tube = engine_.tubes_.Next(last)) {
     last = tube->id();
     // Its limit stays one that the configuration says if it was.
-    const bool configured = tube->settings_.max_queue == ConfiguredMaxQueue(*tube);
+    const bool configured = tube->settings_.max_queue == engine_.ConfiguredMaxQueue(*tube);
     tube->policy_ = nullptr;
-    if (configured) tube->settings_.max_queue = ConfiguredMaxQueue(*tube);
-    AdoptPolicy(now, *tube);
-    ReleaseTube(*tube);
+    if (configured) tube->settings_.max_queue = engine_.ConfiguredMaxQueue(*tube);
+    Adopt(now, *tube);
+    engine_.ReleaseTube(*tube);
   }
-  ServeFreed(now);
+  engine_.pace_.ServeFreed(now);
 }
 
 // A tube with values of an administrator stays, and one whose rate would be forgotten with it.
-bool Engine::KeptByPolicy(const Tube& tube) {
+bool TubePolicies::Keeps(const Tube& tube) {
   return tube.state_ != nullptr && (!tube.state_->set.empty() || tube.state_->paced != 0);
 }
 
-Engine::PolicySet Engine::SetPolicy(Time now, std::string_view name, std::string_view key,
-                                    std::optional<std::string_view> value) {
-  if (TakesAnswers(name)) return {.status = {Code::kInvalid, "it holds answers, not jobs"}};
+PolicySet TubePolicies::Set(Time now, std::string_view name, std::string_view key,
+                            std::optional<std::string_view> value) {
+  if (Engine::TakesAnswers(name)) return {.status = {Code::kInvalid, "it holds answers, not jobs"}};
   if (!key.empty() && FindPolicyKey(key) == nullptr) {
     return {.status = {Code::kNotFound, "there is no such policy"}};
   }
-  if (!journal_.Accepts(Record::Kind::kTube)) {
+  if (!engine_.journal_.Accepts(Record::Kind::kTube)) {
     return {.status = {Code::kJournal, "the journal takes no settings"}};
   }
-  const Tube* const known = tubes_.Find(name);
+  const Tube* const known = engine_.tubes_.Find(name);
   PolicyValues set = known == nullptr ? kNothingSet : known->policy_state().set;
   if (key.empty()) {
     set.clear();
@@ -89,25 +89,26 @@ Engine::PolicySet Engine::SetPolicy(Time now, std::string_view name, std::string
     set[std::string(key)] = *value;
   }
   if (known == nullptr && set.empty()) return {};
-  Tube* const tube = TubeForUse(name);
+  Tube* const tube = engine_.TubeForUse(name);
   if (tube == nullptr) {
-    return {.status = {CountRefused(Code::kTooManyTubes), "there are as many tubes as allowed"}};
+    return {.status = {engine_.CountRefused(Code::kTooManyTubes),
+                       "there are as many tubes as allowed"}};
   }
   tube->MakeState().set = std::move(set);
-  AdoptPolicy(now, *tube);
-  const Lsn lsn = records_.AppendSettings(*tube);
-  ReleaseTube(*tube);
-  ServeFreed(now);
+  Adopt(now, *tube);
+  const Lsn lsn = engine_.records_.AppendSettings(*tube);
+  engine_.ReleaseTube(*tube);
+  engine_.pace_.ServeFreed(now);
   return {.status = {}, .lsn = lsn};
 }
 
-std::uint32_t Engine::MaxJobSizeByPolicy(std::string_view name) const {
-  if (const Tube* const tube = tubes_.Find(name)) return PolicyOf(*tube).max_job_size;
+std::uint32_t TubePolicies::FindMaxJobSize(std::string_view name) const {
+  if (const Tube* const tube = engine_.tubes_.Find(name)) return PolicyOf(*tube).max_job_size;
   return rules_.empty() ? 0 : rules_.Of(name, kNothingSet).max_job_size;
 }
 
-std::vector<PolicyRules::Line> Engine::ExplainPolicy(std::string_view name) const {
-  const Tube* const tube = tubes_.Find(name);
+std::vector<PolicyRules::Line> TubePolicies::Explain(std::string_view name) const {
+  const Tube* const tube = engine_.tubes_.Find(name);
   return rules_.Explain(name, tube == nullptr ? kNothingSet : tube->policy_state().set);
 }
 

@@ -1,10 +1,4 @@
-// How fast tubes hand out.
-//
-// max_running and rate: a tube that is held back hands out nothing, as if it were paused.
-//
-// A hand-out may hold its tube back (NoteHandOut). A place that gets free is noted by LeaveState in
-// `freed_`, and the verb that freed it ends with ServeFreed. A token that gets free is a deadline
-// of the tube.
+#include "broker/engine/pace.h"
 
 #include <algorithm>
 
@@ -13,15 +7,14 @@
 namespace gearstalk {
 
 // When the tube has saved up a hand-out.
-Time Engine::NextHandOut(const Tube& tube) const {
+Time Pace::NextHandOut(const Tube& tube) const {
   const Policy& policy = PolicyOf(tube);
   if (policy.rate.jobs == 0) return 0;
   const Time apart = policy.rate.per / policy.rate.jobs;
   return tube.policy_state().paced - apart * (Time{policy.Burst()} - 1);
 }
 
-// Whether it is held back, from now on.
-void Engine::LimitPace(Time now, Tube& tube) {
+void Pace::Limit(Time now, Tube& tube) {
   const Policy& policy = PolicyOf(tube);
   const HeldBack before = tube.held_back_;
   tube.held_back_ = HeldBack::kNone;
@@ -29,26 +22,25 @@ void Engine::LimitPace(Time now, Tube& tube) {
     tube.held_back_ = HeldBack::kRunning;
   } else if (const Time next = NextHandOut(tube); next > now) {
     tube.held_back_ = HeldBack::kRate;
-    deadlines_.Arm(tube, next);
+    engine_.deadlines_.Arm(tube, next);
   }
   if (before == HeldBack::kNone || tube.held_back_ != HeldBack::kNone) return;
-  ready_tubes_.Resume(tube);
+  engine_.ready_tubes_.Resume(tube);
   freed_.push_back(&tube);
 }
 
-void Engine::NoteHandOut(Time now, Tube& tube) {
+void Pace::NoteHandOut(Time now, Tube& tube) {
   const Policy& policy = PolicyOf(tube);
-  ready_tubes_.NoteHandOut(tube, policy.weight);
+  engine_.ready_tubes_.NoteHandOut(tube, policy.weight);
   if (tube.policy_ == nullptr) return;
   if (policy.rate.jobs > 0) {
     Time& paced = tube.MakeState().paced;
     paced = Later(std::max(paced, now), policy.rate.per / policy.rate.jobs);
   }
-  if (policy.max_running > 0 || policy.rate.jobs > 0) LimitPace(now, tube);
+  if (policy.max_running > 0 || policy.rate.jobs > 0) Limit(now, tube);
 }
 
-// Hand-outs that the tube could make at once.
-std::uint64_t Engine::Places(Time now, const Tube& tube) const {
+std::uint64_t Pace::Places(Time now, const Tube& tube) const {
   if (tube.policy_ == nullptr) return UINT64_MAX;
   const Policy& policy = *tube.policy_;
   std::uint64_t places = UINT64_MAX;
@@ -64,13 +56,12 @@ std::uint64_t Engine::Places(Time now, const Tube& tube) const {
   return places;
 }
 
-// First come, first served: those who waited get what a verb just made possible.
-void Engine::ServeAllFreed(Time now) {
+void Pace::ServeAllFreed(Time now) {
   while (!freed_.empty()) {
     Tube& tube = *freed_.back();
     freed_.pop_back();
-    if (tube.held_back_ != HeldBack::kNone) LimitPace(now, tube);
-    Serve(now, tube);
+    if (tube.held_back_ != HeldBack::kNone) Limit(now, tube);
+    engine_.Serve(now, tube);
   }
 }
 

@@ -1,0 +1,85 @@
+#include "broker/engine/acts.h"
+
+#include <utility>
+
+#include "broker/engine/engine.h"
+
+namespace gearstalk {
+
+Added Acts::PutInto(Time now, std::string_view name, JobPtr job) {
+  if (Engine::TakesAnswers(name)) return {Code::kInvalid};
+  Tube* const tube = engine_.TubeForUse(name);
+  if (tube == nullptr) return engine_.Refused(Code::kTooManyTubes);
+  job->durable_ = job->keep_on_failure_ = true;
+  const Engine::Arrival arrival{.due = job->delay_s == 0 ? 0 : After(now, job->delay_s)};
+  return engine_.Add(now, std::move(job), *tube, arrival);
+}
+
+Kicked Acts::Kick(Time now, std::string_view name, std::uint64_t bound,
+                  std::optional<bool>& delayed) {
+  Tube* const tube = engine_.tubes_.Find(name);
+  if (tube == nullptr) return {.code = Code::kNotFound};
+  return engine_.KickTube(now, *tube, bound, delayed);
+}
+
+Outcome Acts::Move(Time now, JobId id, std::string_view name) {
+  Job* const job = engine_.jobs_.Find(id);
+  if (job == nullptr || job->state_ == JobState::kReserved) return {Code::kNotFound};
+  if (Engine::TakesAnswers(name)) return {Code::kInvalid};
+  Tube& from = *job->tube_;
+  if (from.name() == name) return {Code::kOk, engine_.VisibleFrom(*job)};
+  if (!engine_.Accepts(*job, Record::Kind::kPut)) return {engine_.CountRefused(Code::kJournal)};
+  Tube* const to = engine_.TubeForUse(name);
+  if (to == nullptr) return {engine_.CountRefused(Code::kTooManyTubes)};
+  const JobState state = job->state_;
+  if (state != JobState::kBuried && engine_.Full(*to, job->priority)) {
+    engine_.ReleaseTube(*to);
+    return {engine_.CountRefused(Code::kQueueFull)};
+  }
+  const Time due = state == JobState::kDelayed ? from.delayed_.TimeAt(job->link_.held.slot) : 0;
+  engine_.LeaveState(*job);
+  engine_.MoveTo(*job, *to, {});
+  if (state == JobState::kReady) engine_.EnterReady(*job);
+  if (state == JobState::kDelayed) engine_.EnterDelayed(*job, due);
+  if (state == JobState::kBuried) engine_.EnterBuried(*job, engine_.next_burial_);
+  const Lsn lsn = AppendWhole(*job);
+  engine_.ReleaseTube(from);
+  engine_.Serve(now, *to, job);
+  return {Code::kOk, lsn};
+}
+
+// A replay lets the newer of two such records count. The put of the job is as durable as it was.
+Lsn Acts::AppendWhole(const Job& job) {
+  if (!engine_.persistent_ || !job.durable_) return 0;
+  Record record;
+  record.kind = Record::Kind::kPut;
+  engine_.records_.Fill(job, record);
+  return engine_.journal_.Append(record);
+}
+
+Outcome Acts::Bury(JobId id, std::optional<std::uint32_t> priority, bool force) {
+  Job* const job = engine_.jobs_.Find(id);
+  if (job == nullptr || job->state_ == JobState::kBuried) return {Code::kNotFound};
+  if (job->state_ == JobState::kReserved && !force) return {Code::kNotFound};
+  if (!engine_.Accepts(*job, Record::Kind::kChange)) return {Code::kJournal};
+  engine_.LeaveState(*job);
+  job->priority = priority.value_or(job->priority);
+  if (job->extra_ != nullptr) job->extra_->cause = Cause::kBuried;
+  const Lsn lsn = engine_.BuryJob(engine_.ticked_, *job, Finish::Kind::kFailed, {});
+  engine_.pace_.ServeFreed(engine_.ticked_);
+  return {Code::kOk, lsn};
+}
+
+Outcome Acts::TakeBack(Time now, JobId id, std::uint32_t delay_s) {
+  const Job* const job = engine_.jobs_.Find(id);
+  if (job == nullptr || job->holder() == nullptr) return {Code::kNotFound};
+  return engine_.Release(now, *job->holder(), id, job->priority, delay_s);
+}
+
+Outcome Acts::ResetMaxQueue(std::string_view name) {
+  const Tube* const tube = engine_.tubes_.Find(name);
+  if (tube == nullptr) return {Code::kNotFound};
+  return engine_.SetMaxQueue(name, engine_.ConfiguredMaxQueue(*tube));
+}
+
+}  // namespace gearstalk

@@ -1,0 +1,52 @@
+#include "broker/engine/expiries.h"
+
+#include "broker/engine/engine.h"
+
+namespace gearstalk {
+namespace {
+
+// When the journal takes no record of it, the job stays, and is tried again so much later.
+constexpr Time kTryAgain = kSecond;
+
+}  // namespace
+
+void Expiries::Set(Job& job, Time from) {
+  const Time after = PolicyOf(*job.tube_).expire_after;
+  if (after > 0) {
+    job.MakeExtra().expiry.time = Later(from, after);
+  } else if (job.extra_ != nullptr) {
+    job.extra_->expiry.time = kNever;
+  }
+}
+
+void Expiries::Await(Job& job) {
+  Expiry& expiry = job.extra_->expiry;
+  if (expiry.time != kNever) heap_.Push(expiry.time, &expiry);
+}
+
+void Expiries::Forget(Job& job) {
+  Expiry& expiry = job.extra_->expiry;
+  if (expiry.slot == Expiry::kIdle) return;
+  heap_.Remove(&expiry);
+  expiry.slot = Expiry::kIdle;
+}
+
+bool Expiries::Expire(Time now, Job& job) {
+  const Verdict verdict = JudgeExpired(job, PolicyOf(*job.tube_));
+  const bool gone = verdict.fate == Verdict::Fate::kGone;
+  if (!engine_.Accepts(job, gone ? Record::Kind::kDelete : Record::Kind::kChange)) {
+    heap_.Move(&job.extra_->expiry, now + kTryAgain);
+    return false;
+  }
+  engine_.LeaveState(job);
+  job.extra_->cause = verdict.cause;
+  if (job.extra_->texts != nullptr) job.extra_->texts->cause_text.clear();
+  engine_.Carry(now, job, verdict, Finish::Kind::kFailed, {});
+  return true;
+}
+
+void Expiries::Tick(Time now, int& steps) {
+  for (; steps > 0 && heap_.top_time() <= now; --steps) Expire(now, *heap_.top()->job);
+}
+
+}  // namespace gearstalk
