@@ -9,10 +9,10 @@ constexpr std::string_view kDefaultTube = "default";
 
 Engine::Engine(EngineOptions options, Journal& journal)
     : options_(options),
-      ready_tubes_(options.fair),
       journal_(journal),
       persistent_(journal.Persistent()),
-      idle_functions_(options.idle_functions) {
+      idle_functions_(options.idle_functions),
+      ready_tubes_(options.fair) {
   // The default tube is permanent, as in beanstalkd.
   TubeNamed(kDefaultTube).permanent_ = true;
 }
