@@ -79,13 +79,13 @@ void AddJobs(const Engine& engine, MetricText& text) {
           "Jobs that move in or out: stored, in no queue, and not among those of gearstalkd_jobs.")
       .Add(engine.transfers().held());
   text.Gauge("gearstalkd_tubes", "Tubes, which are functions.").Add(stats.tubes);
+  text.Gauge("gearstalkd_remembered_keys", "Keys of finished jobs that stay taken.")
+      .Add(stats.remembered_keys);
   text.Gauge("gearstalkd_draining", "1 while no new jobs are taken.")
       .Add(std::uint64_t{engine.draining()});
 }
 
 void AddSchedules(const Engine& engine, MetricText& text) {
-  text.Gauge("gearstalkd_remembered_keys", "Keys of finished jobs that stay taken.")
-      .Add(engine.remembered_keys());
   const Schedules::Map& schedules = engine.schedules().all();
   if (schedules.empty()) return;
   text.Counter("gearstalkd_schedule_runs_total",

@@ -9,6 +9,7 @@ namespace gearstalk {
 EngineStats Engine::Stats() const {
   EngineStats stats = totals_;
   stats.tubes = tubes_.size();
+  stats.remembered_keys = seen_.size();
   return stats;
 }
 

@@ -177,6 +177,7 @@ void Connection::RunInput(std::string_view bytes) {
   const InputResult result = router_.OnInput(bytes);
   Keep(bytes.substr(result.bytes));
   switch (result.next) {
+    case Next::kGoOn:
     case Next::kBytes:
     case Next::kForeign:
       if (eof_) CloseWhenSent();

@@ -131,7 +131,7 @@ TEST_F(Attempts, ADeadJobMovesAndAKickSendsItHome) {
   EXPECT_EQ("buried", State(id));
   EXPECT_EQ("t.dead", JobOf(id).tube().name());
   EXPECT_EQ("t", JobOf(id).origin());
-  Restarted after(journal, engine.policies(), Now());
+  Restarted after(journal, engine.policies().rules(), Now());
   const Job& again = *after.engine.Find(id);
   EXPECT_EQ("t.dead", again.tube().name());
   EXPECT_EQ("t", again.origin());
@@ -141,7 +141,7 @@ TEST_F(Attempts, ADeadJobMovesAndAKickSendsItHome) {
   EXPECT_EQ("ready", State(id));
   EXPECT_EQ("t", JobOf(id).tube().name());
   EXPECT_EQ("", JobOf(id).origin());
-  Restarted home(journal, engine.policies(), Now());
+  Restarted home(journal, engine.policies().rules(), Now());
   EXPECT_EQ("t", home.engine.Find(id)->tube().name());
   EXPECT_EQ(0u, home.engine.Find(id)->extra().attempts);
 }
@@ -167,7 +167,7 @@ TEST_F(Attempts, WaitsSurviveARestart) {
   RecordingConsumer& worker = Connect("t");
   const JobId id = PutAndTake(worker);
   engine.Release(Now(), worker, id, 1, 0);
-  Restarted after(journal, engine.policies(), Now());
+  Restarted after(journal, engine.policies().rules(), Now());
   const Job& again = *after.engine.Find(id);
   EXPECT_EQ(JobState::kDelayed, again.state());
   EXPECT_EQ(1u, again.extra().attempts);

@@ -27,7 +27,7 @@ TEST_F(UniquePuts, AKeyInJsonIsAGearmanKey) {
   EXPECT_NE(nullptr, FindUnique(engine, "42"));
   const JobId other = PutInto("t", {.body = "no json"});
   EXPECT_NE(other, PutInto("t", {.body = "no json"}));
-  Restarted after(journal, engine.policies(), Now());
+  Restarted after(journal, engine.policies().rules(), Now());
   EXPECT_NE(nullptr, FindUnique(after.engine, "42"));
 }
 
@@ -51,10 +51,10 @@ TEST_F(UniquePuts, TheKeyOfAFinishedJobStaysTakenForATime) {
   EXPECT_TRUE(engine.Delete(Now(), worker, first).ok());
   EXPECT_EQ(first, PutInto("t", {.body = "a"}));
   EXPECT_NE(first, Submit("t", {.body = "a", .unique = "-"}, &Client()).id);
-  Restarted after(journal, engine.policies(), Now());
-  EXPECT_EQ(1u, after.engine.remembered_keys());
+  Restarted after(journal, engine.policies().rules(), Now());
+  EXPECT_EQ(1u, after.engine.Stats().remembered_keys);
   Pass(9 * 60 * kSecond);
-  EXPECT_EQ(0u, engine.remembered_keys());
+  EXPECT_EQ(0u, engine.Stats().remembered_keys);
 }
 
 TEST_F(UniquePuts, AnExpiredJobIsNotJoined) {
