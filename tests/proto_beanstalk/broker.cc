@@ -90,6 +90,7 @@ void Client::Run() {
       case Next::kClose:
         closed_ = true;
         return;
+      case Next::kGoOn:
       case Next::kBytes:
       case Next::kWait:
         return;

@@ -301,11 +301,11 @@ TEST_F(AdminTest, LongTableIsFinishedForAHalfClosedConnection) {
   client.Say(submits);
   std::unique_ptr<Session> session = world.protocol.NewSession(admin);
   const InputResult first = session->OnInput("show jobs\n", Session::Scope::kAll);
-  EXPECT_EQ(first.then, Next::kYield);
+  EXPECT_EQ(first.next, Next::kYield);
   EXPECT_EQ(first.bytes, 10U);
   EXPECT_EQ(admin.Hear(), "");
   session->OnEof();
-  EXPECT_EQ(session->OnInput("", Session::Scope::kAll).then, Next::kBytes);
+  EXPECT_EQ(session->OnInput("", Session::Scope::kAll).next, Next::kBytes);
   const std::string heard = admin.Hear();
   EXPECT_TRUE(heard.starts_with("H:test:1\t"));
   EXPECT_TRUE(heard.ends_with("\n.\n"));

@@ -94,7 +94,7 @@ TEST_F(RouterTest, AWordOfHttpEndsTheConnection) {
 TEST_F(RouterTest, AWordOfHttpEndsAConnectionOfASingleProtocol) {
   const std::vector<Protocol*> one{&a_};
   Router router(one, wire_);
-  EXPECT_EQ(router.OnInput("POST / HTTP/1.1\r\n").then, Next::kClose);
+  EXPECT_EQ(router.OnInput("POST / HTTP/1.1\r\n").next, Next::kClose);
   EXPECT_EQ(wire_.refused(), Refusal::kHttp);
 }
 
