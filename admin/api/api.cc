@@ -213,7 +213,7 @@ std::optional<Problem> Api::Permit(const Call& call, const Match& match) const {
     if (call.request.Reads()) return std::nullopt;
     const Host::NoActs refused = services_.host.WhyNoActs();
     if (refused.code.empty()) return std::nullopt;
-    return Problem{std::string(refused.code), refused.detail};
+    return Problem{refused.code, refused.detail};
   }
   if (match.route->right == Right::kBodies) {
     return Problem{"bodies-forbidden", "the right +bodies is needed"};
