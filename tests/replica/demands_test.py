@@ -131,7 +131,7 @@ class Space(Demands):
             standby = shard.broker("b2")
             standby.wait_for("^standby$")
             # What is deleted later makes the room.
-            for key in ("x", "y", "z"):
+            for key in ("x", "y"):
                 node.ctl("put", f"/filler/{key}", text="x" * 1_400_000)
             acknowledged = self.fill(active)
             active.wait_readyz("503 etcd has no space")
