@@ -280,7 +280,7 @@ class GreetedProtocol : public ::testing::Test {
 TEST_F(GreetedProtocol, TakesAConnectionThatBeginsWithItsWord) {
   Router router(both_, wire_);
   EXPECT_EQ(a_.connections(), 1U);
-  EXPECT_EQ(router.OnInput("b").then, Then::kMore);
+  EXPECT_EQ(router.OnInput("b").next, Next::kBytes);
   const std::string_view bytes = "b echo 1\n";
   EXPECT_EQ(router.OnInput(bytes).bytes, bytes.size());
   EXPECT_EQ(wire_.Hear(), "1\n");
