@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "admin/ctl/command.h"
@@ -63,6 +64,11 @@ Status WriteFrame(const transfer::Frame& frame, Lines& lines) {
 }
 
 Status Run(const Options& options) {
+  std::error_code error;
+  const std::string& directory = options.target.data_dir;
+  if (!directory.empty() && !std::filesystem::is_directory(directory, error)) {
+    return {Code::kIo, directory + ": no such directory"};
+  }
   Result<std::unique_ptr<TransferClient>> client = TransferClient::Connect(options.target);
   if (!client.ok()) return client.status();
   Lines lines(options.out);

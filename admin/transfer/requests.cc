@@ -39,6 +39,7 @@ void SendMark(TransferSession& session, const std::string& name, const Mark& mar
 
 void Open(TransferSession& session, const Frame& frame) {
   Opening opening;
+  opening.create = false;  // absent on the wire is false
   if (!ReadFields(frame.fields, opening) || opening.name.empty()) {
     return session.Refuse(Problem::kBad, "a transfer without a name");
   }

@@ -112,6 +112,11 @@ class Logs(unittest.TestCase):
         ctl("import", "nonsense:x", code=2)
         ctl("import", code=2)
 
+    def test_no_export_of_nothing(self) -> None:
+        with Folder() as folder:
+            self.assertIn("no such directory", ctl("export", "--data-dir", folder / "x", code=1))
+            self.assertFalse((folder / "x").exists())
+
     def test_tubes_and_names(self) -> None:
         with Folder() as folder:
             log = copy("binlog-v5", folder / "log")

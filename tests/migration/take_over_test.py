@@ -130,9 +130,16 @@ class TakeOver(unittest.TestCase):
     def test_old_ids_stay_good(self) -> None:
         with Folder() as folder, Beanstalkd(folder / "old") as old, \
                 Broker("--data-dir", folder / "new") as broker:
-            job = old.put("mail", "a")
-            ctl("take-over", old.url, "--to", broker.address, "--ids", "keep")
-            self.assertEqual([each["job"] for each in jobs(exported("--from", broker.address))], [job])
+            first = old.put("mail", "done")
+            self.assertEqual(old.ask(f"delete {first}"), ["DELETED"])
+            ids = [old.put("mail", "a"), old.put("mail", "b", delay=100_000)]
+            line = ("take-over", old.url, "--to", broker.address, "--ids", "keep")
+            ctl(*line)
+            lines = exported("--from", broker.address)
+            self.assertEqual([each["job"] for each in jobs(lines)], ids)
+            self.assertGreater(json.loads(lines[-1])["end"]["next_id"], 1 << 32)
+            ctl(*line)  # the mark knows that ids are kept
+            self.assertIn("given out", ctl(*line, "--source", "another", code=1))
 
     def test_two_at_a_time(self) -> None:
         with Folder() as folder, Beanstalkd(folder / "old") as old, \
