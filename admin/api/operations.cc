@@ -38,8 +38,11 @@ Operation::Operation(Engine& engine, Audit& audit, std::uint64_t id, Order order
       changed_(now) {}
 
 // Clients wait when more waits to be written than the journal says: an operation does long before.
+// One that writes nothing refuses, and that ends the operation.
 bool Operation::JournalIsBehind() const {
   const Journal& journal = engine_.journal();
+  const JournalStats stats = journal.Stats();
+  if (stats.failed || stats.full) return false;
   return journal.WaitingBytes() > journal.MostWaiting() / kPartOfJournal;
 }
 
