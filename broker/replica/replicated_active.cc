@@ -163,8 +163,10 @@ void ReplicatedJournal::OnBeatAnswer(const StoreResult& result, Time sent) {
   NoteTenure(boot());
 }
 
-// Clients are served from when the first batch of the reign is durable.
+// Clients are served from when the first batch of the reign is durable; no more by a broker that
+// leaves, whose last beat may be confirmed when another one leads already.
 void ReplicatedJournal::ServeIfReady(Time now) {
+  if (leave_done_ || releasing_) return;
   told_ = tenure_.At(now);
   if (told_ != Tenure::State::kActive || now < serve_from_ || writer_.durable() < barrier_) return;
   serving_ = true;

@@ -170,7 +170,7 @@ TEST(Schedules, NothingIsLostDoubledOrBroughtBack) {
 // Schedules that once went wrong.
 class Schedule : public testing::TestWithParam<std::uint64_t> {};
 TEST_P(Schedule, Of) { RunSchedule(GetParam()); }
-INSTANTIATE_TEST_SUITE_P(Seeds, Schedule, testing::Values(164, 774, 954, 959, 9489));
+INSTANTIATE_TEST_SUITE_P(Seeds, Schedule, testing::Values(164, 774, 954, 959, 9489, 67464));
 
 TEST(Takeover, OfACrashedBrokerTakesALease) {
   World world(1);
