@@ -106,6 +106,25 @@ class FaultyFileSystem::OpenFile final : public File {
   bool locked_ = false;
 };
 
+class FaultyFileSystem::NamesOnDisk final : public Directory {
+ public:
+  explicit NamesOnDisk(FaultyFileSystem& disk) : disk_(disk), generation_(disk.generation_) {}
+
+  int Sync() override {
+    const std::lock_guard lock(disk_.mutex_);
+    ++disk_.syncs_;
+    if (generation_ != disk_.generation_) return -EIO;
+    if (const int error = disk_.Enter()) return error;
+    disk_.synced_names_ = disk_.names_;
+    disk_.unsynced_names_.clear();
+    return 0;
+  }
+
+ private:
+  FaultyFileSystem& disk_;
+  const std::uint64_t generation_;
+};
+
 FaultyFileSystem::FaultyFileSystem() = default;
 FaultyFileSystem::~FaultyFileSystem() = default;
 
@@ -256,13 +275,10 @@ int FaultyFileSystem::RemoveDirectory(const std::string& path) {
   return directories_.erase(path) > 0 ? 0 : -ENOENT;
 }
 
-int FaultyFileSystem::SyncDirectory(const std::string& /*path*/) {
+FileSystem::OpenedDirectory FaultyFileSystem::OpenDirectory(const std::string& /*path*/) {
   const std::lock_guard lock(mutex_);
-  ++syncs_;
-  if (const int error = EnterOpen()) return error;
-  synced_names_ = names_;
-  unsynced_names_.clear();
-  return 0;
+  if (const int error = EnterOpen()) return {nullptr, error};
+  return {std::make_unique<NamesOnDisk>(*this), 0};
 }
 
 std::uint64_t FaultyFileSystem::FreeBytes(const std::string& /*directory*/) {

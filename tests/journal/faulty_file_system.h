@@ -36,8 +36,7 @@ class FaultyFileSystem final : public FileSystem {
   void WaitUntilSynced();
   // Call number `call` fails with `error`; `times` calls from there on do.
   void FailAt(std::uint64_t call, int error, std::uint64_t times = 1);
-  // After `call` more calls `times` opens fail with `error`, also those within syncs of
-  // directories.
+  // After `call` more calls `times` opens fail with `error`, also those of directories.
   void FailOpens(std::uint64_t call, int error, std::uint64_t times);
   // From call `call` on nothing happens any more, as if the process were dead; if it is a write,
   // its first `torn` bytes are still done.
@@ -65,7 +64,7 @@ class FaultyFileSystem final : public FileSystem {
   int List(const std::string& directory, std::vector<std::string>& names) override;
   int MakeDirectory(const std::string& path) override;
   int RemoveDirectory(const std::string& path) override;
-  int SyncDirectory(const std::string& path) override;
+  OpenedDirectory OpenDirectory(const std::string& path) override;
   std::uint64_t FreeBytes(const std::string& directory) override;
   bool CopiesOnWrite(const std::string& directory) override;
   // Notes the path; see `given`.
@@ -94,6 +93,7 @@ class FaultyFileSystem final : public FileSystem {
     std::shared_ptr<Node> node;
   };
   class OpenFile;
+  class NamesOnDisk;
 
   // Counts a call. 0, or why it does not happen.
   int Enter();

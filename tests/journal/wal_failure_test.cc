@@ -60,6 +60,7 @@ TEST(WalFailure, NoSpaceOnce) { ExpectNothingLost(ENOSPC, 1); }
 TEST(WalFailure, NoSpaceForTenCalls) { ExpectNothingLost(ENOSPC, 10); }
 TEST(WalFailure, NoSpaceFromThereOn) { ExpectNothingLost(ENOSPC, 1'000'000); }
 TEST(WalFailure, Interrupted) { ExpectNothingLost(EINTR, 1); }
+TEST(WalFailure, NoMemoryForTenCalls) { ExpectNothingLost(ENOMEM, 10); }
 
 TEST(WalFailure, ShortWrites) {
   for (const std::size_t most : {1, 7, 100}) {
@@ -237,6 +238,24 @@ TEST(WalFailure, NoDescriptorPasses) {
       ASSERT_TRUE(SurvivesRestart(rig));
     }
   }
+}
+
+// What was prepared ahead needs no descriptor: neither does its name, nor what is kept of it.
+TEST(WalFailure, WithoutDescriptorsThePreparedSegmentIsUsed) {
+  Rig rig;
+  ASSERT_TRUE(rig.Start().ok());
+  rig.Settle();
+  const std::uint64_t before = rig.journal->Segments().current;
+  rig.disk.FailOpens(0, EMFILE, 1'000'000);
+  Lsn lsn = 0;
+  while (rig.journal->Segments().current == before) {
+    lsn = rig.model->Put(*rig.journal, "t", std::string(100, 'x'));
+    rig.Flush();
+    ASSERT_TRUE(rig.journal->Health().ok()) << rig.journal->Health().message();
+  }
+  EXPECT_GE(rig.journal->Durable(), lsn);
+  rig.disk.FailOpens(0, 0, 0);
+  EXPECT_TRUE(SurvivesRestart(rig));
 }
 
 // A job for which there is no space leaves the disk as it was.

@@ -22,11 +22,11 @@ struct Fault {
     const bool full = error == -ENOSPC || error == -EDQUOT;
     return full && !std::string_view(call).ends_with("sync");
   }
-  // The process or the system had no descriptor left: nothing happened. Only an open can say so,
-  // also the one within the sync of a directory.
+  // The process or the system had no descriptor left: nothing happened. Only an open can say so.
   bool no_descriptor() const { return error == -EMFILE || error == -ENFILE; }
   // Nothing is wrong with the disk: the same call may be tried again.
-  bool passes() const { return no_space() || no_descriptor(); }
+  bool passes() const { return no_space() || no_descriptor() || no_memory(); }
+  bool no_memory() const { return error == -ENOMEM && !std::string_view(call).ends_with("sync"); }
   Status ToStatus() const {
     if (error == 0) return {};
     return {Code::kIo, std::string(call) + " " + path + ": " + std::strerror(-error)};

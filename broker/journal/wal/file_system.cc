@@ -22,6 +22,16 @@ constexpr std::array<std::uint32_t, 4> kCopyOnWrite = {0x9123683E, 0x2FC12FC1, 0
 
 int Outcome(int result) { return result == 0 ? 0 : -errno; }
 
+// Signals interrupt calls of slow file systems.
+template <typename Call>
+int Repeated(Call call) {
+  int outcome = 0;
+  do {
+    outcome = Outcome(call());
+  } while (outcome == -EINTR);
+  return outcome;
+}
+
 class SystemFile final : public File {
  public:
   explicit SystemFile(int fd) : fd_(fd) {}
@@ -39,10 +49,12 @@ class SystemFile final : public File {
     return put < 0 ? -errno : put;
   }
 
-  int Sync() override { return Outcome(::fdatasync(fd_)); }
+  int Sync() override {
+    return Repeated([this] { return ::fdatasync(fd_); });
+  }
 
   int Allocate(std::uint64_t size) override {
-    return Outcome(::fallocate(fd_, 0, 0, static_cast<off_t>(size)));
+    return Repeated([this, size] { return ::fallocate(fd_, 0, 0, static_cast<off_t>(size)); });
   }
 
   int Truncate(std::uint64_t size) override {
@@ -55,6 +67,21 @@ class SystemFile final : public File {
   }
 
   int Lock() override { return Outcome(::flock(fd_, LOCK_EX | LOCK_NB)); }
+
+ private:
+  const int fd_;
+};
+
+class SystemDirectory final : public Directory {
+ public:
+  explicit SystemDirectory(int fd) : fd_(fd) {}
+  ~SystemDirectory() override { ::close(fd_); }
+  SystemDirectory(const SystemDirectory&) = delete;
+  SystemDirectory& operator=(const SystemDirectory&) = delete;
+
+  int Sync() override {
+    return Repeated([this] { return ::fsync(fd_); });
+  }
 
  private:
   const int fd_;
@@ -98,12 +125,10 @@ class RealFileSystem final : public FileSystem {
 
   int RemoveDirectory(const std::string& path) override { return Outcome(::rmdir(path.c_str())); }
 
-  int SyncDirectory(const std::string& path) override {
+  OpenedDirectory OpenDirectory(const std::string& path) override {
     const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return -errno;
-    const int outcome = Outcome(::fsync(fd));
-    ::close(fd);
-    return outcome;
+    if (fd < 0) return {nullptr, -errno};
+    return {std::make_unique<SystemDirectory>(fd), 0};
   }
 
   std::uint64_t FreeBytes(const std::string& directory) override {
@@ -140,6 +165,11 @@ class RealFileSystem final : public FileSystem {
 FileSystem& SystemFileSystem() {
   static RealFileSystem file_system;
   return file_system;
+}
+
+int SyncDirectory(FileSystem& file_system, const std::string& path) {
+  const auto opened = file_system.OpenDirectory(path);
+  return opened.error != 0 ? opened.error : opened.directory->Sync();
 }
 
 std::int64_t ReadFully(File& file, std::uint64_t offset, char* data, std::size_t size) {

@@ -33,12 +33,25 @@ class File {
   virtual int Lock() = 0;
 };
 
+// An open directory.
+class Directory {
+ public:
+  virtual ~Directory() = default;  // closes it
+
+  // Creations, renames and removals in it are on disk when it returns 0.
+  virtual int Sync() = 0;
+};
+
 class FileSystem {
  public:
   enum class Mode { kRead, kWrite, kCreate };  // kWrite and kCreate also read
   struct Opened {
     std::unique_ptr<File> file;  // nullptr on failure
     int error = 0;               // -errno
+  };
+  struct OpenedDirectory {
+    std::unique_ptr<Directory> directory;  // nullptr on failure
+    int error = 0;                         // -errno
   };
 
   virtual ~FileSystem() = default;
@@ -49,8 +62,7 @@ class FileSystem {
   virtual int List(const std::string& directory, std::vector<std::string>& names) = 0;
   virtual int MakeDirectory(const std::string& path) = 0;  // -EEXIST when it is there
   virtual int RemoveDirectory(const std::string& path) = 0;
-  // Creations, renames and removals in it are on disk when it returns 0.
-  virtual int SyncDirectory(const std::string& path) = 0;
+  virtual OpenedDirectory OpenDirectory(const std::string& path) = 0;
   // What a file can still take; UINT64_MAX: not known.
   virtual std::uint64_t FreeBytes(const std::string& directory) = 0;
   // Writes to blocks that a file has take new ones there: they need space, too.
@@ -63,6 +75,9 @@ class FileSystem {
 
 // The real one. It has no state; everybody may share it.
 FileSystem& SystemFileSystem();
+
+// Opens the directory for one sync. 0 or -errno.
+int SyncDirectory(FileSystem& file_system, const std::string& path);
 
 // Repeats until all is done. 0 or -errno; ReadFully returns what there was up to the end of file.
 std::int64_t ReadFully(File& file, std::uint64_t offset, char* data, std::size_t size);

@@ -13,10 +13,12 @@ Fault Check(int error, const char* call, const std::string& path) {
 
 }  // namespace
 
-SegmentFiles::SegmentFiles(FileSystem& file_system, std::string directory,
-                           std::uint64_t segment_size, std::uint64_t journal_salt)
+SegmentFiles::SegmentFiles(FileSystem& file_system, std::string directory, Directory& opened,
+                           StateFile& state, std::uint64_t segment_size, std::uint64_t journal_salt)
     : file_system_(file_system),
       directory_(std::move(directory)),
+      opened_(opened),
+      state_(state),
       spare_path_(directory_ + "/" + kSpareName),
       segment_size_(segment_size),
       journal_salt_(journal_salt) {}
@@ -214,7 +216,7 @@ Fault SegmentFiles::NameSpare(std::uint64_t number) {
 }
 
 Fault SegmentFiles::SyncName() {
-  const int error = file_system_.SyncDirectory(directory_);
+  const int error = opened_.Sync();
   if (error != 0) return {error, "fsync", directory_};
   spare_ = Spare::kReady;
   return {};

@@ -22,8 +22,9 @@ namespace gearstalk {
 // is always an error and never half-made.
 class SegmentFiles {
  public:
-  SegmentFiles(FileSystem& file_system, std::string directory, std::uint64_t segment_size,
-               std::uint64_t journal_salt);
+  // `opened` is the directory, `state` what is kept in it beside the segments. Both outlive this.
+  SegmentFiles(FileSystem& file_system, std::string directory, Directory& opened, StateFile& state,
+               std::uint64_t segment_size, std::uint64_t journal_salt);
 
   // Before anything else: a segment that exists, in rising order, and one that was prepared by an
   // earlier process and not begun.
@@ -36,7 +37,7 @@ class SegmentFiles {
   // there is one. May be repeated after it failed for lack of space.
   Fault Begin(std::uint64_t number, std::uint64_t size);
   // What is kept beside the segments; on disk when it returns.
-  Fault Keep(const JournalState& state) { return WriteState(file_system_, directory_, state); }
+  Fault Keep(const JournalState& state) { return state_.Keep(state); }
   // `used` is how much of it counts as content of the segment.
   Fault Write(std::uint64_t offset, std::string_view bytes, std::size_t used);
   Fault Sync();
@@ -87,6 +88,8 @@ class SegmentFiles {
 
   FileSystem& file_system_;
   std::string directory_;
+  Directory& opened_;
+  StateFile& state_;
   std::string spare_path_;
   std::uint64_t segment_size_;
   std::uint64_t journal_salt_;

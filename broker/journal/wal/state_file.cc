@@ -3,6 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <string_view>
+#include <utility>
 
 namespace gearstalk {
 namespace {
@@ -11,31 +12,6 @@ Fault WriteAndSync(File& file, const std::string& path, std::string_view bytes) 
   if (const int error = WriteFully(file, 0, bytes)) return {error, "pwrite", path};
   if (const int error = file.Sync()) return {error, "fdatasync", path};
   return {};
-}
-
-Fault WriteNew(FileSystem& file_system, const std::string& path, std::string_view bytes) {
-  const auto opened = file_system.Open(path, FileSystem::Mode::kCreate);
-  if (opened.error != 0) return {opened.error, "open", path};
-  return WriteAndSync(*opened.file, path, bytes);
-}
-
-Fault Replace(FileSystem& file_system, const std::string& directory, const std::string& path,
-              std::string_view bytes) {
-  const std::string next = path + ".tmp";
-  if (const Fault fault = WriteNew(file_system, next, bytes)) {
-    if (fault.no_space()) file_system.Unlink(next);
-    return fault;
-  }
-  if (const int error = file_system.Rename(next, path)) return {error, "rename", next};
-  if (const int error = file_system.SyncDirectory(directory)) return {error, "fsync", directory};
-  return {};
-}
-
-// All of it is within one sector, which comes to the disk whole or not at all.
-Fault Overwrite(FileSystem& file_system, const std::string& path, std::string_view bytes) {
-  const auto opened = file_system.Open(path, FileSystem::Mode::kWrite);
-  if (opened.error != 0) return {opened.error, "open", path};
-  return WriteAndSync(*opened.file, path, bytes);
 }
 
 }  // namespace
@@ -57,15 +33,50 @@ Result<std::optional<JournalState>> ReadState(FileSystem& file_system,
   return Status(Code::kCorrupt, path + " at offset 0: " + status.message());
 }
 
-Fault WriteState(FileSystem& file_system, const std::string& directory, const JournalState& state) {
+StateFile::StateFile(FileSystem& file_system, const std::string& directory, Directory& opened)
+    : file_system_(file_system),
+      opened_(opened),
+      directory_(directory),
+      path_(directory + "/" + kStateName) {}
+
+Fault StateFile::Keep(const JournalState& state) {
   std::array<char, kStateSize> bytes{};
   EncodeState(state, bytes.data());
   const std::string_view content(bytes.data(), bytes.size());
-  const std::string path = directory + "/" + kStateName;
-  const Fault fault = Replace(file_system, directory, path, content);
-  if (!fault.no_space()) return fault;
-  const Fault again = Overwrite(file_system, path, content);
+  const Fault fault = Replace(content);
+  if (!fault.no_space() && !fault.no_descriptor()) return fault;
+  const Fault again = Overwrite(content);
   return again.error == -ENOENT ? fault : again;
+}
+
+Fault StateFile::Replace(std::string_view bytes) {
+  const std::string next = path_ + ".tmp";
+  auto opened = file_system_.Open(next, FileSystem::Mode::kCreate);
+  if (opened.error != 0) return {opened.error, "open", next};
+  if (const Fault fault = WriteAndSync(*opened.file, next, bytes)) {
+    if (fault.no_space()) file_system_.Unlink(next);
+    return fault;
+  }
+  if (const int error = file_system_.Rename(next, path_)) return {error, "rename", next};
+  file_ = std::move(opened.file);
+  if (const int error = opened_.Sync()) return {error, "fsync", directory_};
+  return {};
+}
+
+// All of it is within one sector, which comes to the disk whole or not at all.
+Fault StateFile::Overwrite(std::string_view bytes) {
+  if (file_ == nullptr) {
+    auto opened = file_system_.Open(path_, FileSystem::Mode::kWrite);
+    if (opened.error != 0) return {opened.error, "open", path_};
+    file_ = std::move(opened.file);
+  }
+  return WriteAndSync(*file_, path_, bytes);
+}
+
+Fault WriteState(FileSystem& file_system, const std::string& directory, const JournalState& state) {
+  const auto opened = file_system.OpenDirectory(directory);
+  if (opened.error != 0) return {opened.error, "open", directory};
+  return StateFile(file_system, directory, *opened.directory).Keep(state);
 }
 
 }  // namespace gearstalk

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "broker/base/status.h"
 #include "broker/journal/wal/fault.h"
@@ -17,8 +19,27 @@ inline constexpr char kStateName[] = "state";
 Result<std::optional<JournalState>> ReadState(FileSystem& file_system,
                                               const std::string& directory);
 
-// It is on disk when it returns no fault; after one, it is as it was before. Needs no space if
-// there is a state already.
+// The state of a journal that is open. One thread at a time.
+class StateFile {
+ public:
+  // `opened` is the directory, and outlives this.
+  StateFile(FileSystem& file_system, const std::string& directory, Directory& opened);
+
+  // It is on disk when it returns no fault; after one, it is as it was before. Needs no space if
+  // there is a state already, and no descriptor once one was kept.
+  Fault Keep(const JournalState& state);
+
+ private:
+  Fault Replace(std::string_view bytes);
+  Fault Overwrite(std::string_view bytes);
+
+  FileSystem& file_system_;
+  Directory& opened_;
+  const std::string directory_, path_;
+  std::unique_ptr<File> file_;  // of this name; nullptr: not opened yet
+};
+
+// Keep for a directory that is not open.
 Fault WriteState(FileSystem& file_system, const std::string& directory, const JournalState& state);
 
 }  // namespace gearstalk

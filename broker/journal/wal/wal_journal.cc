@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <random>
 #include <utility>
 
 #include "broker/journal/wal/directory_lock.h"
-#include "broker/journal/wal/state_file.h"
 #include "broker/journal/wal/wal_format.h"
 
 namespace gearstalk {
@@ -18,13 +18,20 @@ std::uint64_t RandomSalt() {
   return (std::uint64_t{random()} << 32U) | random();
 }
 
+bool HasMemoryFor(std::uint64_t size) {
+  void* volatile const probe = std::malloc(size);
+  const bool has = probe != nullptr;
+  std::free(probe);
+  return has;
+}
+
 Status MakeDirectory(FileSystem& file_system, const std::string& path) {
   const int error = file_system.MakeDirectory(path);
   if (error == -EEXIST) return {};
   if (error != 0) return Fault{error, "mkdir", path}.ToStatus();
   const std::size_t slash = path.find_last_of('/');
   const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  return Fault{file_system.SyncDirectory(parent), "fsync", parent}.ToStatus();
+  return Fault{SyncDirectory(file_system, parent), "fsync", parent}.ToStatus();
 }
 
 }  // namespace
@@ -39,13 +46,19 @@ Result<std::unique_ptr<WalJournal>> WalJournal::Open(WalOptions options) {
   if (Status status = MakeDirectory(file_system, options.directory); !status.ok()) return status;
   auto lock = LockDirectory(file_system, options.directory);
   if (!lock.ok()) return lock.status();
-  return std::unique_ptr<WalJournal>(new WalJournal(std::move(options), std::move(lock.value())));
+  auto opened = file_system.OpenDirectory(options.directory);
+  if (opened.error != 0) return Fault{opened.error, "open", options.directory}.ToStatus();
+  return std::unique_ptr<WalJournal>(
+      new WalJournal(std::move(options), std::move(lock.value()), std::move(opened.directory)));
 }
 
-WalJournal::WalJournal(WalOptions options, std::unique_ptr<File> lock)
+WalJournal::WalJournal(WalOptions options, std::unique_ptr<File> lock,
+                       std::unique_ptr<Directory> directory)
     : options_(std::move(options)),
       file_system_(options_.file_system != nullptr ? *options_.file_system : SystemFileSystem()),
       lock_(std::move(lock)),
+      directory_(std::move(directory)),
+      state_file_(file_system_, options_.directory, *directory_),
       journal_salt_(options_.salt ? *options_.salt : RandomSalt()) {}
 
 WalJournal::~WalJournal() = default;
@@ -200,8 +213,10 @@ bool WalJournal::HasRoomFor(std::uint64_t body) const {
   return HasRoomForFrame(body + kRecordRoom);
 }
 
-// A segment of its own for it must leave space to prepare the next one.
+// A segment of its own for it must leave space to prepare the next one. Until it is handed over, a
+// large record may lie in the batch, beside it, and in the next batch.
 bool WalJournal::HasRoomForFrame(std::uint64_t size) const {
+  if (size > kHandOverBytes && !HasMemoryFor(3 * size)) return false;
   const std::uint64_t needed = size + 2 * kMarkSize + kSegmentHeaderSize;
   if (needed <= Room() || needed + settings_bytes_ <= options_.segment_size) return true;
   const std::uint64_t free = file_system_.FreeBytes(options_.directory);
@@ -355,7 +370,7 @@ Status WalJournal::KeepEnd() {
   kept_.segment = segment_;
   kept_.lsn = lsn_;
   kept_.ended = true;
-  const Fault fault = WriteState(file_system_, options_.directory, kept_);
+  const Fault fault = state_file_.Keep(kept_);
   return fault.no_space() ? Status() : fault.ToStatus();
 }
 

@@ -11,6 +11,7 @@
 #include "broker/journal/journal.h"
 #include "broker/journal/record_codec.h"
 #include "broker/journal/wal/file_system.h"
+#include "broker/journal/wal/state_file.h"
 #include "broker/journal/wal/wal_format.h"
 #include "broker/journal/wal/wal_recovery.h"
 #include "broker/journal/wal/wal_writer.h"
@@ -66,7 +67,7 @@ class WalJournal final : public Journal {
   const std::string& torn() const { return torn_; }
 
  private:
-  WalJournal(WalOptions options, std::unique_ptr<File> lock);
+  WalJournal(WalOptions options, std::unique_ptr<File> lock, std::unique_ptr<Directory> directory);
 
   Status Recover(JournalEvents& events, WalRecovery& recovery);
   Status KeepStart(const WalRecovery& recovery);
@@ -107,6 +108,8 @@ class WalJournal final : public Journal {
   const WalOptions options_;
   FileSystem& file_system_;
   const std::unique_ptr<File> lock_;
+  const std::unique_ptr<Directory> directory_;
+  StateFile state_file_;  // of the writer's thread while that runs
   const std::uint64_t journal_salt_;
   LiveState* state_ = nullptr;
   std::unique_ptr<WalWriter> writer_;

@@ -5,7 +5,6 @@
 
 #include "broker/base/check.h"
 #include "broker/base/log.h"
-#include "broker/journal/wal/state_file.h"
 #include "broker/journal/wal/wal_journal.h"
 
 namespace gearstalk {
@@ -74,8 +73,7 @@ Status WalJournal::Repair(const WalRecovery& recovery) {
   const std::string spare = options_.directory + "/" + kSpareName;
   const int error = file_system_.Unlink(spare);
   if (error != 0 && error != -ENOENT) return Fault{error, "unlink", spare}.ToStatus();
-  return Fault{file_system_.SyncDirectory(options_.directory), "fsync", options_.directory}
-      .ToStatus();
+  return Fault{directory_->Sync(), "fsync", options_.directory}.ToStatus();
 }
 
 // From here on it is kept what was read, and that the log goes on; also before any file goes away
@@ -88,7 +86,7 @@ Status WalJournal::KeepStart(const WalRecovery& recovery) {
   kept_.starts = recovery.kept() ? recovery.kept()->starts + 1 : kept_.segment + 1;
   JournalState state = kept_;
   state.next_id += WalWriter::kKeptIds;
-  const Fault fault = WriteState(file_system_, options_.directory, state);
+  const Fault fault = state_file_.Keep(state);
   start_is_kept_ = !fault;
   return fault.no_space() ? Status() : fault.ToStatus();
 }
@@ -115,7 +113,8 @@ Status WalJournal::RewriteTail(const WalRecovery& recovery) {
 }
 
 Status WalJournal::StartWriting(const WalRecovery& recovery, JournalEvents& events) {
-  SegmentFiles files(file_system_, options_.directory, options_.segment_size, journal_salt_);
+  SegmentFiles files(file_system_, options_.directory, *directory_, state_file_,
+                     options_.segment_size, journal_salt_);
   segment_ = options_.first_segment - 1;
   for (const WalRecovery::Segment& segment : recovery.segments()) {
     const bool last = &segment == &recovery.segments().back();

@@ -194,7 +194,7 @@ class Salvage {
       }
       if (const int error = file_system_.Unlink(path)) return Failed(error, "unlink", path);
     }
-    return Failed(file_system_.SyncDirectory(copy_), "fsync", copy_);
+    return Failed(SyncDirectory(file_system_, copy_), "fsync", copy_);
   }
 
   Status TakeOver() {
@@ -233,7 +233,7 @@ class Salvage {
       return Failed(error, "rename", from);
     }
     for (const std::string& changed : {directory_, copy_}) {
-      if (const int error = file_system_.SyncDirectory(changed)) {
+      if (const int error = SyncDirectory(file_system_, changed)) {
         return Failed(error, "fsync", changed);
       }
     }
@@ -251,7 +251,7 @@ class Salvage {
       }
     }
     report_ += "the old segments are kept as " + directory_ + "/*.wal.damaged\n";
-    return Failed(file_system_.SyncDirectory(directory_), "fsync", directory_);
+    return Failed(SyncDirectory(file_system_, directory_), "fsync", directory_);
   }
 
   static Status Failed(int error, const char* call, const std::string& path) {
