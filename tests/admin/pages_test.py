@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 from pathlib import Path
@@ -253,6 +254,28 @@ class WithAFailedJournal(unittest.TestCase):
             client.close()
         finally:
             self.assertEqual(broker.stop(), 1)
+
+
+class ReadAhead(unittest.TestCase):
+    def test_requests_behind_a_long_answer_do_not_stop_the_loop(self) -> None:
+        broker = Broker(BINARY)
+        try:
+            host, port = broker.admin.split(":")
+            with socket.create_connection((host, int(port)), SECONDS) as client:
+                head = b"Host: localhost\r\n"
+                many = 5000
+                requests = (b"GET /metrics HTTP/1.1\r\n" + head + b"\r\n"
+                            + (b"GET /healthz HTTP/1.1\r\n" + head + b"\r\n") * many
+                            + b"GET /readyz HTTP/1.1\r\nConnection: close\r\n" + head + b"\r\n")
+                sender = threading.Thread(target=client.sendall, args=(requests,))
+                sender.start()
+                answers = b""
+                while part := client.recv(1 << 18):
+                    answers += part
+                sender.join()
+                self.assertEqual(answers.count(b"HTTP/1.1 200 "), many + 2)
+        finally:
+            self.assertEqual(broker.stop(), 0)
 
 
 class WithoutDescriptors(unittest.TestCase):
