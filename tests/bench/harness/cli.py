@@ -12,7 +12,18 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from . import compare, growth, journal, latency, memory, moving, operators, syscalls
+from . import (
+    compare,
+    growth,
+    hostile,
+    journal,
+    latency,
+    memory,
+    moving,
+    operators,
+    syscalls,
+)
+from .attacks import ATTACKS
 from .bench import Bench
 from .load import Load
 from .moving import MOVING
@@ -105,6 +116,7 @@ def _sections() -> dict[str, list[str]]:
         "memory": [*(scenario.name for scenario in QUEUED), "connections"],
         "latency": [*(scenario.name for scenario in LATENCIES), OPERATORS.name],
         "moving": [scenario.name for scenario in MOVING],
+        "hostile": [attack.name for attack in ATTACKS],
     }
 
 
@@ -165,4 +177,6 @@ def _run(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
     cases = chosen.of("moving", MOVING)
     if cases and not (options.quick and not options.only):
         results["moving"] = moving.run(bench, options.tool or _build("gearstalkctl"), cases)
+    if not (options.quick and not options.only):
+        results["hostile"] = hostile.run(bench, chosen.of("hostile", ATTACKS))
     return results

@@ -58,9 +58,26 @@ def our_kinds(binary: Path) -> list[Kind]:
     def with_operators(port: int, directory: Path) -> list[str]:
         return [*plain(port, directory), "--admin", f"127.0.0.1:{ADMIN_PORT}", "--console-rate", "0"]
 
+    def with_rights(port: int, directory: Path) -> list[str]:
+        config = directory / "rights.yaml"
+        config.write_text('rights: ["* all tube-*", "* all"]\n')
+        return [*plain(port, directory), "--config", str(config)]
+
+    def with_tls(port: int, directory: Path) -> list[str]:
+        pem = directory / "server.pem"
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+             "-subj", "/CN=localhost", "-keyout", str(pem), "-out", str(directory / "cert")],
+            check=True, capture_output=True)  # fmt: skip
+        with pem.open("a") as file:
+            file.write((directory / "cert").read_text())
+        return [*plain(port, directory), "--tls-certificate", str(pem)]
+
     return [
         Kind("ours", plain),
         Kind("ours with operators", with_operators),
+        Kind("ours with rights", with_rights),
+        Kind("ours with TLS", with_tls),
         Kind("ours with policies", with_policies),
         Kind("ours in turns", in_turns),
         Kind("ours --sync always", journal),
