@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Random clients against a real broker: states_test.py BROKER [--steps N] [--seconds S] [--seed N].
 
-Many connections at a time speak both protocols in any state: half commands, unread answers, resets,
-half-closes, words of the other protocol, HTTP, pauses of the process, reloads. Jobs have a TTR of a
-second. The broker must answer a well-behaved client after every few steps, be idle when nothing is
+Many connections at a time speak both protocols in any state, in plain text and over TLS: half
+commands, unread answers, resets, half-closes, words of the other protocol, HTTP, pauses of the
+process, reloads. Others speak HTTP with the operators' pages. Jobs have a TTR of a second. The broker
+must answer a well-behaved client after every few steps, be idle when nothing is
 said, close all their connections, and stop when it is told to. A failure names its seed.
 """
 
@@ -12,7 +13,9 @@ import contextlib
 import os
 import random
 import signal
+import re
 import socket
+import ssl
 import struct
 import subprocess
 import sys
@@ -23,6 +26,8 @@ from pathlib import Path
 PATIENCE = 60.0  # seconds; a busy machine is slow
 CONNECTIONS = 40
 TUBES = [b"default", b"a", b"b", b"$reply/1"]
+# A socket that is not ready; the one of TLS is an OSError, too.
+NOT_NOW = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 HTTP = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 20\r\n\r\nput 0 0 1 1\r\nx\r\n"
 
 
@@ -71,10 +76,35 @@ def rubbish(choose: random.Random) -> bytes:
                           b"GET / HTTP/1.0\r\n\r\n", b"\x16\x03\x01\x02\x00\x01", b"\0", b"p"])
 
 
+def http(choose: random.Random) -> bytes:
+    tube = choose.choice(["default", "a", "b", "%24reply%2F1"])
+    body = choose.choice(['{"body": "x", "ttr_seconds": 1}', '{"count": 10}', "{", "[]", ""])
+    path = choose.choice([
+        "/metrics", "/metrics?tubes=a", "/healthz", "/readyz", "/api/v1/tubes", "/api/v1/server",
+        f"/api/v1/tubes/{tube}", f"/api/v1/tubes/{tube}/jobs", "/api/v1/events",
+        "/api/v1/connections", f"/api/v1/jobs/{choose.randrange(1, 200)}", "/console/", "/%", "*"])
+    method = choose.choice(["GET", "GET", "GET", "POST", "DELETE", "HEAD", "PATCH"])
+    return (f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n{body}").encode()
+
+
+def certificate(folder: Path) -> Path:
+    key, own = folder / "server.key", folder / "server.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                    "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+                    "-keyout", key, "-out", own], check=True, capture_output=True)
+    own.write_text(own.read_text() + key.read_text())
+    return own
+
+
 class Storm:
     def __init__(self, binary: str, seed: int, folder: Path) -> None:
         self.choose = random.Random(seed)
         self.config = folder / "gearstalkd.yaml"
+        self.certificate = certificate(folder)
+        self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self.tls.check_hostname = False
+        self.tls.verify_mode = ssl.CERT_NONE
         self.log = folder / "log"
         self.configure(0)
         with self.log.open("wb") as log:
@@ -85,13 +115,19 @@ class Storm:
         self.wait("ready", lambda: "\nready " in "\n" + self.log.read_text(errors="replace"))
         ready = self.log.read_text(errors="replace").split("\nready ")[-1].splitlines()[0]
         self.port = int(ready.removeprefix("ready ").split()[0].rpartition(":")[2])
+        admin = re.search(r"admin 127\.0\.0\.1:(\d+)", self.log.read_text(errors="replace"))
+        if admin is None:
+            raise AssertionError("no line in the log names the operators' address")
+        self.admin = int(admin[1])
         self.connections: list[socket.socket] = []
+        self.operators: set[socket.socket] = set()  # of them: who speak HTTP
         self.sockets = self.open_sockets()
         self.check()
 
     def configure(self, timeout: int) -> None:
         new = self.config.with_suffix(".new")
         new.write_text("listen: 127.0.0.1:0\nserver_name: gearstalkd\nmax_job_size: 1000000\n"
+                       f"admin: 127.0.0.1:0\ntls:\n  certificate: {self.certificate}\n"
                        f"limits:\n  idle_timeout: {timeout}\n  memory: 50000000\n"
                        f"  output: {65536 << timeout}\n")
         new.rename(self.config)
@@ -123,18 +159,26 @@ class Storm:
         client = socket.socket()
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.settimeout(PATIENCE)
-        client.connect(("127.0.0.1", self.port))
+        kind = self.choose.choices(["plain", "tls", "operator"], [8, 2, 2])[0]
+        client.connect(("127.0.0.1", self.admin if kind == "operator" else self.port))
+        if kind == "tls":
+            client = self.tls.wrap_socket(client)
         client.setblocking(False)
         self.connections.append(client)
+        if kind == "operator":
+            self.operators.add(client)
 
     def say(self, client: socket.socket) -> None:
-        kinds = [beanstalk, gearman, admin, rubbish]
-        kind = self.choose.choices(kinds, [6, 6, 2, 1])[0]
+        kinds = [beanstalk, gearman, admin, rubbish, http]
+        shares = [0, 0, 0, 1, 9] if client in self.operators else [6, 6, 2, 1, 0]
+        kind = self.choose.choices(kinds, shares)[0]
         words = b"".join(kind(self.choose) for _ in range(self.choose.choice([1, 1, 2, 20])))
         if self.choose.random() < 0.1:
             words = words[:self.choose.randrange(len(words)) + 1]
         try:
             client.send(words)
+        except NOT_NOW:
+            pass
         except OSError:
             self.end(client)
 
@@ -142,7 +186,7 @@ class Storm:
         try:
             if client.recv(1 << 20) == b"":
                 self.end(client)
-        except BlockingIOError:
+        except NOT_NOW:
             pass
         except OSError:
             self.end(client)
@@ -159,6 +203,7 @@ class Storm:
 
     def end(self, client: socket.socket) -> None:
         client.close()
+        self.operators.discard(client)
         if client in self.connections:
             self.connections.remove(client)
 
@@ -194,6 +239,10 @@ class Storm:
             client.sendall(b"list-tube-used\r\n" + packet(16, b"hello"))
             if client.recv(100) != b"USING default\r\n":
                 raise AssertionError("a good client is not answered")
+        with socket.create_connection(("127.0.0.1", self.admin), PATIENCE) as operator:
+            operator.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+            if not operator.recv(100).startswith(b"HTTP/1.1 200"):
+                raise AssertionError("an operator is not answered")
 
     def settle(self) -> None:
         while self.connections:
