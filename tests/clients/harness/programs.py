@@ -40,6 +40,7 @@ SUITES: dict[str, tuple[Program, ...]] = {
             Program("php/pheanstalk_test.php", "beanstalk")),
     "node": (Program("node/jackd_test.js", "beanstalk"),
              Program("node/fivebeans_test.js", "beanstalk"),
+             Program("node/fivebeans_own_test.js", "beanstalk"),
              Program("node/abraxas_test.js", "gearman"),
              Program("node/gearmanode_test.js", "gearman")),
 }
