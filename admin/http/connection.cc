@@ -100,12 +100,13 @@ void HttpConnection::OnEvent(short what) {
 }
 
 // Also what came behind the last request meanwhile. While an answer is made, that waits; behind a
-// feed it is dropped, since nothing is answered there. Once it is as much as may be read ahead,
-// reading has to stop: libevent would call OnReadable again and again, within one turn of its loop.
+// feed or a refusal it is dropped: nothing is answered there. Once it is as much as may be read
+// ahead, reading has to stop: libevent would call OnReadable again and again, within one turn of
+// its loop.
 void HttpConnection::Read() {
   while (state_ == State::kReading && TakeRequest()) continue;
   evbuffer* const input = bufferevent_get_input(events_);
-  if (state_ == State::kFeeding) evbuffer_drain(input, evbuffer_get_length(input));
+  if (state_ == State::kFeeding || draining_) evbuffer_drain(input, evbuffer_get_length(input));
   const bool reads = state_ == State::kReading || evbuffer_get_length(input) < kReadAhead;
   if (reads == ((bufferevent_get_enabled(events_) & EV_READ) != 0)) return;
   reads ? bufferevent_enable(events_, EV_READ) : bufferevent_disable(events_, EV_READ);
