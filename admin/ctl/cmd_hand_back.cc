@@ -172,7 +172,11 @@ class HandBack {
     for (;;) {
       std::vector<std::unique_ptr<Moving>> jobs;
       const Result<transfer::End> end = Collect(Type::kHoldBack, selection, jobs);
-      if (!end.ok()) return end.status();
+      if (!end.ok()) {
+        // What is held back already goes to its queues again.
+        const Status settled = Settle();
+        return settled.ok() ? end.status() : settled;
+      }
       if (jobs.empty()) break;
       selection.after = end.value().next_id;
       if (Status status = Move(jobs); !status.ok()) return status;

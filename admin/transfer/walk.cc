@@ -98,7 +98,12 @@ bool HoldBackWalk::Advance(TransferSession& session) {
     }
     last_ = job->id();
     const std::string& tube = job->tube().name();
-    if (!Has(selection_, tube) || !session.May(right::kConsume, tube)) continue;
+    if (!Has(selection_, tube)) continue;
+    if (!session.May(right::kConsume, tube)) {
+      session.Refuse(Problem::kNotAllowed,
+                     "transfers need the rights admin and consume on tube " + tube);
+      return true;
+    }
     const Transfers::Change change = session.transfers().HoldBack(session.transfer(), last_);
     if (change.code == Code::kNotFound) continue;  // reserved, or a client waits for it
     if (!change.ok()) {

@@ -141,6 +141,16 @@ class TakeOver(unittest.TestCase):
             ctl(*line)  # the mark knows that ids are kept
             self.assertIn("given out", ctl(*line, "--source", "another", code=1))
 
+    def test_rights(self) -> None:
+        """A tube that may not be moved is never passed over without a word."""
+        for rights, there, back in (("admin,produce", 0, 1), ("admin,consume", 1, 0)):
+            with self.subTest(rights), Folder() as folder, Beanstalkd(folder / "old") as old, \
+                    Broker("--data-dir", folder / "new", "--rights", f"* {rights}") as broker:
+                old.put("mail", "a")
+                ctl("take-over", old.url, "--to", broker.address, code=there)
+                ctl("hand-back", old.url, "--from", broker.address, code=back)
+                self.assertIn(" 0 held", ctl("transfers", "--to", broker.address))
+
     def test_two_at_a_time(self) -> None:
         with Folder() as folder, Beanstalkd(folder / "old") as old, \
                 Broker("--data-dir", folder / "new") as broker:
