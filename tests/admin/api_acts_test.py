@@ -2,7 +2,6 @@
 """What operators do leaves a trace, and outlives a kill: api_acts_test.py BROKER."""
 
 import re
-import signal
 import tempfile
 import unittest
 from pathlib import Path
@@ -22,9 +21,9 @@ def acts(api: Api) -> list[Any]:
 
 def lines(broker: Broker) -> list[dict[str, str]]:
     """The acts in the log of a broker that has ended."""
-    broker.process.send_signal(signal.SIGTERM)
-    logged = broker.process.stderr.read().splitlines()
-    return [dict(re.findall(r"(\w+)=(\S+)", line)) for line in logged if "operator act" in line]
+    broker.stop()
+    return [dict(re.findall(r"(\w+)=(\S+)", line)) for line in broker.said.splitlines()
+            if "operator act" in line]
 
 
 class ByTextLines(WithBroker):
@@ -137,9 +136,7 @@ class Durable(unittest.TestCase):
         return broker
 
     def kill(self) -> None:
-        self.broker.process.kill()
-        self.broker.process.wait()
-        self.broker.process.stderr.close()
+        self.broker.kill()
         self.broker = self.start()
 
     def operation(self, action: str, **more: Any) -> None:

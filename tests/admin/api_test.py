@@ -3,7 +3,6 @@
 
 import base64
 import json
-import re
 import tempfile
 import unittest
 from typing import Any

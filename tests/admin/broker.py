@@ -1,44 +1,27 @@
 """The real broker with its pages, and what it says of itself."""
 
 import re
-import signal
 import socket
 import struct
-import subprocess
+import sys
 import urllib.error
 import urllib.request
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from launched import Launched  # noqa: E402
 
 SECONDS = 30  # for whatever should come at once
 
 Labels = frozenset[tuple[str, str]]
 
 
-class Broker:
+class Broker(Launched):
     def __init__(self, binary: str, *options: str, descriptors: int | None = None) -> None:
-        limit = ["prlimit", f"--nofile={descriptors}"] if descriptors else []
-        self.process = subprocess.Popen(
-            [*limit, binary, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", *options],
-            stderr=subprocess.PIPE, text=True)
-        seen = ""
-        for line in self.process.stderr:
-            seen += line
-            if line.startswith("ready"):
-                break
-        admin = re.search(r"admin ([^\s:]+:\d+)", seen)
-        ready = re.search(r"ready 127.0.0.1:(\d+)", seen)
-        if admin is None or ready is None:
-            self.process.kill()
-            raise RuntimeError(f"the broker did not start:\n{seen}")
-        self.admin = admin[1]
-        self.port = int(ready[1])
-
-    def stop(self) -> int:
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            return self.process.wait(SECONDS)
-        finally:
-            self.process.kill()
-            self.process.stderr.close()
+        before = ("prlimit", f"--nofile={descriptors}") if descriptors else ()
+        super().__init__(binary, "--admin", "127.0.0.1:0", *options, before=before)
+        self.wait_ready()
+        self.port = self.ports[0]
 
     def get(self, path: str, method: str = "GET", data: bytes | None = None) -> tuple[int, str]:
         request = urllib.request.Request(f"http://{self.admin}{path}", data, method=method)

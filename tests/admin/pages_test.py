@@ -2,12 +2,9 @@
 """The pages for operators, asked of the real broker: pages_test.py BROKER."""
 
 import http.client
-import os
-import re
 import resource
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import threading
@@ -15,7 +12,7 @@ import time
 import unittest
 from pathlib import Path
 
-from broker import SECONDS, Broker, Client
+from broker import SECONDS, Broker, Client, Launched
 
 BINARY = sys.argv.pop(1) if len(sys.argv) > 1 else "build/gearstalkd"
 
@@ -192,33 +189,26 @@ class Replaying(unittest.TestCase):
 
     def asked_early(self) -> tuple[int, str, int]:
         """What /readyz and /healthz say to requests that lay there when it was stopped."""
-        process = subprocess.Popen([BINARY, "--data-dir", self.data, "--listen", "127.0.0.1:0",
-                                    "--admin", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True)
+        broker = Launched(BINARY, "--data-dir", self.data, "--admin", "127.0.0.1:0")
         try:
-            said = ""
-            while not (admin := re.search(r"admin (\S+):(\d+)$", said.strip())):
-                said = process.stderr.readline()
-            process.send_signal(signal.SIGSTOP)
+            host, port = broker.admin.split(":")
+            broker.signal(signal.SIGSTOP)
             pages = []
             for path in ("/readyz", "/healthz"):
-                pages.append(http.client.HTTPConnection(admin[1], int(admin[2]), SECONDS))
+                pages.append(http.client.HTTPConnection(host, int(port), SECONDS))
                 pages[-1].request("GET", path)
-            process.send_signal(signal.SIGCONT)
+            broker.signal(signal.SIGCONT)
             ready, healthy = (page.getresponse() for page in pages)
             said = ready.status, ready.read().decode(), healthy.status
-            while not process.stderr.readline().startswith("ready "):
-                pass
+            broker.wait_ready()
             pages[0].request("GET", "/readyz")
             self.assertEqual(pages[0].getresponse().status, 200)
             for page in pages:
                 page.close()
-            process.send_signal(signal.SIGTERM)
-            self.assertEqual(process.wait(SECONDS), 0)
+            self.assertEqual(broker.stop(), 0)
             return said
         finally:
-            process.kill()
-            process.wait()
-            process.stderr.close()
+            broker.kill()
 
     def test_not_ready_and_healthy(self) -> None:
         for _ in range(self.TRIES):

@@ -3,14 +3,14 @@
 import http.client
 import json
 import os
-import re
 import socket
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from urllib.parse import quote, urlsplit
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from launched import Launched  # noqa: E402
 
 BROKER = sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else "build/gearstalkd"
 # The base of a server that runs already, for work on the console.
@@ -23,39 +23,26 @@ class Served:
 
     def __init__(self, configuration: str = "", data: Path | None = None, admin: str = "127.0.0.1:0",
                  listen: str = "127.0.0.1:0") -> None:
-        self.process: subprocess.Popen[bytes] | None = None
+        self.broker: Launched | None = None
         self.base = AT or ""
         if AT:
             return
         self.directory = tempfile.TemporaryDirectory()
         file = Path(self.directory.name) / "gearstalkd.yaml"
         file.write_text(configuration)
-        line = [BROKER, "--config", str(file), "--listen", listen, "--admin", admin]
+        line = [BROKER, "--config", str(file), "--admin", admin]
         if data:
             line += ["--data-dir", str(data)]
-        self.log = Path(self.directory.name) / "log"
-        with self.log.open("wb") as log:
-            self.process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log)
-        said = self.wait_until_ready()
-        self.port = int(re.search(r"^ready .*?:(\d+)", said, re.M)[1])
-        self.admin = re.search(r"admin (\S+:\d+)", said)[1]
+        self.broker = Launched(*line, listen=(listen,))
+        self.broker.wait_ready()
+        self.port, self.admin = self.broker.ports[0], self.broker.admin
         self.base = f"http://{self.admin}"
 
-    def wait_until_ready(self) -> str:
-        """What it said until then."""
-        assert self.process is not None
-        end = time.monotonic() + SECONDS
-        while not re.search(r"^ready .*\n", said := self.log.read_text(errors="replace"), re.M):
-            assert self.process.poll() is None and time.monotonic() < end, f"the broker is not ready:\n{said}"
-            time.sleep(0.05)
-        return said
-
     def stop(self) -> None:
-        if not self.process:
+        if not self.broker:
             return
-        self.process.kill()
-        self.process.wait()
-        self.process = None
+        self.broker.kill()
+        self.broker = None
         self.directory.cleanup()
 
     def ask(self, method: str, path: str, body: object = None, token: str | None = None) -> dict:

@@ -80,7 +80,7 @@ class Edges(unittest.TestCase):
                      if connection.ask(f"peek {number}") == ("FOUND", [str(number)],
                                                              body_of(number))]
             self.assertEqual(there, list(range(1, whole + 1)), f"cut at {cut}")
-            report = re.search(r"(\S+): cut off at offset (\d+)", broker.log())
+            report = re.search(r"(\S+): cut off at offset (\d+)", broker.said)
             if report:
                 self.assertEqual(Path(report[1]).name, segment.name)
                 self.assertLessEqual(int(report[2]), cut)
@@ -97,8 +97,8 @@ class Edges(unittest.TestCase):
             damaged[at] ^= 0x10
             (data / segment.name).write_bytes(damaged)
             broker = self.start(data)
-            self.assertEqual(broker.wait_exit(), 1, f"byte {at}")
-            self.assertRegex(broker.log(), re.escape(segment.name) + r".* offset \d+")
+            self.assertEqual(broker.wait(), 1, f"byte {at}")
+            self.assertRegex(broker.said, re.escape(segment.name) + r".* offset \d+")
             self.assertEqual((data / segment.name).read_bytes(), damaged, "it was changed")
 
     def test_salvage_of_a_damaged_journal(self) -> None:
@@ -126,8 +126,8 @@ class Edges(unittest.TestCase):
     def test_two_brokers_cannot_open_one_directory(self) -> None:
         _, connection = self.ready()
         second = self.start()
-        self.assertEqual(second.wait_exit(), 1)
-        self.assertIn("in use", second.log())
+        self.assertEqual(second.wait(), 1)
+        self.assertIn("in use", second.said)
         self.put(connection, b"the first goes on")
 
     def test_an_id_is_never_given_again(self) -> None:

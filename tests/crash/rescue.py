@@ -68,9 +68,9 @@ class Rescue(unittest.TestCase):
 
     def expect_rescue(self, last: int, at_least: int) -> None:
         broker = self.start(self.data)
-        self.assertEqual(broker.wait_exit(), 1)
-        self.assertRegex(broker.log(), r"at offset \d+")
-        self.assertIn(f"--journal-salvage {self.data}", broker.log())
+        self.assertEqual(broker.wait(), 1)
+        self.assertRegex(broker.said, r"at offset \d+")
+        self.assertIn(f"--journal-salvage {self.data}", broker.said)
         code, report = self.tool("--journal-check")
         self.assertEqual(code, 1)
         self.assertIn("damaged: ", report)

@@ -15,7 +15,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from broker import Broker, BrokerError
+from broker import Broker, NotReady
 from checker import Checker
 from model import Model
 from traffic import Traffic
@@ -44,7 +44,7 @@ class Life:
             if self.rng.random() < 0.6:
                 return broker.wait_ready()
             time.sleep(self.rng.uniform(0.0, 0.15))
-            self.seen["killed before it was ready" if not broker.is_ready() else
+            self.seen["killed before it was ready" if not broker.has_said(r"^ready .*\n") else
                       "killed just when ready"] += 1
             broker.kill()
 
@@ -97,7 +97,7 @@ class Life:
 
     def note(self, broker: Broker, connection: Beanstalk) -> None:
         stats = fields(connection.ask("stats")[2])
-        self.seen["torn tails"] += "cut off" in broker.log()
+        self.seen["torn tails"] += "cut off" in broker.said
         segments = int(stats["binlog-current-index"]) - int(stats["binlog-oldest-index"]) + 1
         self.seen["most segments"] = max(self.seen["most segments"], segments)
         self.seen["oldest segment"] = int(stats["binlog-oldest-index"])
@@ -110,7 +110,7 @@ def live(binary: str, seed: str, rounds: int, seen: Counter[str]) -> bool:
     while done < rounds and not life.model.errors:
         try:
             life.round()
-        except BrokerError as error:
+        except NotReady as error:
             life.model.fail(str(error))
         done += 1
     seen["rounds"] += done

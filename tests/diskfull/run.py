@@ -17,7 +17,7 @@ for part in ("crash", "powercut"):
     sys.path.insert(0, str(Path(__file__).parents[1] / part))
 
 import wire  # noqa: E402
-from broker import SERVER_NAME, Broker, BrokerError  # noqa: E402
+from broker import SERVER_NAME, Broker, NotReady  # noqa: E402
 from checker import Checker  # noqa: E402
 from disk import CannotMount, Disk, MemoryDisk  # noqa: E402
 from model import Job, Model, Put  # noqa: E402
@@ -111,7 +111,7 @@ class FullDisk:
             refusals += not self.submit()
         status, text = self.broker.readiness()
         expect(status == 503 and "No space left" in text, "/readyz of a full disk", (status, text))
-        expect(self.broker.logs("No space left"), "the log", self.broker.log()[-300:])
+        expect(self.broker.logs("No space left"), "the log", self.broker.said[-300:])
         # A foreground job needs no disk.
         kind, arguments = self.gearman.ask(wire.SUBMIT_JOB, b"none", b"", b"foreground")
         expect(kind == wire.JOB_CREATED, "submit of a foreground job", arguments)
@@ -175,7 +175,7 @@ class FullDisk:
         deadline = time.monotonic() + TAKEN_AGAIN_SECONDS
         while not (self.put() and self.submit() and self.broker.readiness()[0] == 200):
             if time.monotonic() > deadline:
-                raise Failed(f"nothing is taken after draining:\n{self.broker.log()[-2000:]}")
+                raise Failed(f"nothing is taken after draining:\n{self.broker.said[-2000:]}")
             time.sleep(0.05)
 
 
@@ -224,7 +224,7 @@ def large_jobs(full: FullDisk) -> None:
     for megabytes in (20, 62, 44, 30, 56):
         full.put_large(megabytes << 20)
         for _ in range(3):
-            expect(full.put(), "a put beside a large one", full.broker.log()[-500:])
+            expect(full.put(), "a put beside a large one", full.broker.said[-500:])
             full.drain_one_by_beanstalk()
         full.drain(0)
         full.taken_again()
@@ -241,8 +241,8 @@ def run(options: argparse.Namespace, make: type, scenario: object) -> list[str]:
         try:
             full = FullDisk(options.broker, disk, Path(name, "log"), random.Random(options.seed))
             scenario(full)
-        except (Failed, BrokerError, wire.Silent, wire.Gone) as error:
-            log = full.broker.log()[-1500:] if full else ""
+        except (Failed, NotReady, wire.Silent, wire.Gone) as error:
+            log = full.broker.said[-1500:] if full else ""
             return [f"{make.__name__}, {scenario.__name__}: {error!r}\n{log}"]
         finally:
             if full:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from beanstalkd import NOTHING, Beanstalkd
 from gearman import CREATED, SUBMIT_BG, Gearmand, Peer, free_port, has_gearmand
-from tools import BROKER, CTL, PATIENCE, Folder, ctl, exported, jobs
+from tools import BROKER, CTL, PATIENCE, Folder, Launched, ctl, exported, jobs
 
 ROUNDS = int(sys.argv[3]) if len(sys.argv) > 3 else 4
 MOST = 0.4  # seconds until the kill
@@ -27,21 +27,16 @@ class Broker:
 
     def __init__(self, directory: Path) -> None:
         self.address = f"127.0.0.1:{free_port()}"
-        self.line = [BROKER, "--listen", self.address, "--data-dir", str(directory), "--sync",
-                     "always"]
+        self.directory = directory
         self.start()
 
     def start(self) -> None:
-        self.process = subprocess.Popen(self.line, stderr=subprocess.PIPE, text=True)
-        for line in self.process.stderr:
-            if line.startswith("ready"):
-                return
-        raise AssertionError("the broker did not start")
+        self.running = Launched(BROKER, "--data-dir", self.directory, "--sync", "always",
+                                listen=(self.address,))
+        self.running.wait_ready()
 
     def kill(self) -> None:
-        self.process.kill()
-        self.process.wait(PATIENCE)
-        self.process.stderr.close()
+        self.running.kill()
 
     def __enter__(self) -> "Broker":
         return self

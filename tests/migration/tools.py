@@ -7,6 +7,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from launched import Launched, NotReady  # noqa: E402
+
 BROKER, CTL = sys.argv[1:3]
 FIXTURES = Path(__file__).resolve().parent / "fixtures"
 PATIENCE = 60  # seconds
@@ -26,33 +29,22 @@ class Folder:
         shutil.rmtree(self.path)
 
 
-class Broker:
-    """A broker on a free port; `said` is what it wrote until it was ready, or ended."""
+class Broker(Launched):
+    """A broker at `address`, or one that has ended with `code`."""
 
     def __init__(self, *options: object) -> None:
-        self.process = subprocess.Popen(
-            [BROKER, "--listen", "127.0.0.1:0", *map(str, options)], stderr=subprocess.PIPE,
-            text=True)
-        self.said = ""
-        for line in self.process.stderr:
-            self.said += line
-            if line.startswith("ready"):
-                self.address = line.split()[1]
-                return
-        self.code = self.process.wait(PATIENCE)
+        super().__init__(BROKER, *options)
+        try:
+            self.wait_ready()
+            self.address = self.addresses[0]
+        except NotReady:
+            self.code = self.wait()
 
     def __enter__(self) -> "Broker":
         return self
 
     def __exit__(self, *unused: object) -> None:
-        if self.process.poll() is None:
-            self.process.terminate()
-        self.process.wait(PATIENCE)
-        self.process.stderr.close()
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait(PATIENCE)
+        self.stop()
 
 
 def ctl(*words: object, code: int = 0) -> str:

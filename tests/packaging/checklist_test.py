@@ -8,9 +8,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import unittest
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from launched import Launched  # noqa: E402
 
 BINARY = Path(sys.argv.pop(1) if len(sys.argv) > 1 else "build/gearstalkd").resolve()
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,31 +45,13 @@ class Service:
         self.start()
 
     def start(self) -> None:
-        self.log = ""
-        self.said = threading.Condition()
-        self.process = subprocess.Popen([BINARY, "--config", self.config], text=True,
-                                        stderr=subprocess.PIPE)
-        self.listener = threading.Thread(target=self.listen)
-        self.listener.start()
-        self.wait_for("ready ")
-        self.port = re.search(r"^ready \S+:(\d+)$", self.log, re.M)[1]
-        self.admin = re.search(r"admin (\S+)$", self.log, re.M)[1]
-
-    def listen(self) -> None:
-        for line in self.process.stderr:
-            with self.said:
-                self.log += line
-                self.said.notify_all()
-
-    def wait_for(self, text: str) -> None:
-        with self.said:
-            assert self.said.wait_for(lambda: text in self.log, PATIENCE), self.log
+        self.broker = Launched(BINARY, "--config", self.config, listen=())
+        self.broker.wait_ready()
+        self.port = str(self.broker.ports[0])
+        self.admin = self.broker.admin
 
     def stop(self) -> None:
-        self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(PATIENCE) == 0
-        self.listener.join()
-        self.process.stderr.close()
+        assert self.broker.stop() == 0
 
 
 class Checklist(unittest.TestCase):
@@ -85,11 +69,11 @@ class Checklist(unittest.TestCase):
             self.service.start()
             return ""
         if command.startswith("systemctl reload"):
-            self.service.process.send_signal(signal.SIGHUP)
-            self.service.wait_for("reloaded")
+            self.service.broker.signal(signal.SIGHUP)
+            self.service.broker.wait_for("reloaded")
             return ""
         if command.startswith("journalctl"):
-            return self.service.log
+            return self.service.broker.said
         if "COPY" in command:
             shutil.copytree(self.service.data, self.directory / "copy")
         for theirs, ours in (

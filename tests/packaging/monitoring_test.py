@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Alert rules and dashboard, against the metrics of the real broker: monitoring_test.py BROKER."""
 
+import contextlib
 import json
 import re
 import shutil
@@ -13,6 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "admin"))
 from broker import Broker, Client, Metrics
+from launched import Launched, NotReady
 
 BINARY = sys.argv.pop(1) if len(sys.argv) > 1 else "build/gearstalkd"
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,20 +61,13 @@ class Monitoring(unittest.TestCase):
     @classmethod
     def add_replica(cls) -> None:
         """What a broker says whose journal is in an etcd that does not answer."""
-        broker = subprocess.Popen([BINARY, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0",
-                                   "--etcd-endpoints", "127.0.0.1:1"], stderr=subprocess.PIPE, text=True)
-        admin = None
-        for line in broker.stderr:
-            if admin := re.search(r" admin (\S+)$", line):
-                break
-        if admin is not None:
-            with urllib.request.urlopen(f"http://{admin[1]}/metrics", timeout=30) as page:
+        broker = Launched(BINARY, "--admin", "127.0.0.1:0", "--etcd-endpoints", "127.0.0.1:1")
+        with contextlib.suppress(NotReady):  # it was built without etcd
+            with urllib.request.urlopen(f"http://{broker.admin}/metrics", timeout=30) as page:
                 more = Metrics(page.read().decode())
             cls.metrics.values = more.values | cls.metrics.values
             cls.metrics.types |= more.types
         broker.kill()
-        broker.wait()
-        broker.stderr.close()
 
     def test_expressions_are_found(self) -> None:
         self.assertGreater(len(expressions()), 50)

@@ -176,9 +176,7 @@ class Meetings(unittest.TestCase):
         self.broker = self.start()
 
     def tearDown(self) -> None:
-        self.broker.process.kill()
-        self.broker.process.wait()
-        self.broker.process.stderr.close()
+        self.broker.kill()
 
     def start(self) -> Broker:
         return Broker(BINARY, "--config", str(self.config), "--data-dir", f"{self.data}/journal")
@@ -296,10 +294,8 @@ class Meetings(unittest.TestCase):
     def test_what_is_past_its_time_is_handed_out_no_more(self) -> None:
         tube = Tube(self, self.broker, "t", expire_after="1s")
         job = tube.add("background")
-        self.broker.process.kill()
-        self.broker.process.wait()
+        self.broker.kill()
         time.sleep(1.1)
-        self.broker.process.stderr.close()
         self.broker = self.start()
         tube = Tube(self, self.broker, "t")
         taker = tube.connect()

@@ -183,7 +183,6 @@ def main() -> None:
             killer.join()
             client.close()
             broker.process.wait()
-            broker.process.stderr.close()
         broker = Broker(BINARY, *options)
         client = Client(broker.port)
         work.check(client)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "crash"))
 
-from broker import Broker, BrokerError  # noqa: E402
+from broker import Broker, NotReady  # noqa: E402
 from checker import Checker, describe  # noqa: E402
 from disk import CannotMount, Disk  # noqa: E402
 from model import Model  # noqa: E402
@@ -66,7 +66,7 @@ class Bench:
         self.disk.unmount()
         self.disk.mount(self.rng.choice(MODES))
         broker = self.start(sync)
-        self.torn += "cut off" in broker.log()
+        self.torn += "cut off" in broker.said
         return broker, ended
 
     def look_at_failed(self, broker: Broker) -> None:
@@ -102,7 +102,7 @@ class Bench:
             if word not in ("FOUND", "NOT_FOUND", "RESERVED", "TIMED_OUT"):
                 self.model.fail(f"a look at a job after the cut is answered by {word}")
         if not broker.logs("takes no new jobs"):
-            self.model.fail(f"the log does not say why: {broker.log()[-500:]}")
+            self.model.fail(f"the log does not say why: {broker.said[-500:]}")
         connection.close()
         status, text = broker.readiness()
         if status != 503 or str(self.disk.path) not in text:
@@ -141,7 +141,7 @@ def run(options: argparse.Namespace) -> list[str]:
                 bench.cut_and_compare()
         print(f"--sync always: {options.cuts} cuts, {bench.model.acknowledged} acknowledged "
               f"changes, {bench.torn} torn tails, {len(bench.model.errors)} errors", flush=True)
-    except BrokerError as error:
+    except NotReady as error:
         bench.model.fail(str(error))
     finally:
         bench.remove()
@@ -155,7 +155,7 @@ def look(options: argparse.Namespace, sync: str) -> list[str]:
     bench = Bench(options.broker, random.Random(f"{options.seed}/{sync}"))
     try:
         bench.cut_and_look(sync)
-    except BrokerError as error:
+    except NotReady as error:
         bench.model.fail(str(error))
     finally:
         bench.remove()

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-import re
 import select
 import signal
 import socket
 import ssl
 import struct
-import subprocess
 import sys
 import tempfile
 import time
 import unittest
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from launched import Launched  # noqa: E402
 
 BROKER = sys.argv.pop(1) if len(sys.argv) > 1 else "build/gearstalkd"
 SECONDS = 60.0  # for what has to happen; it takes much less
@@ -98,7 +99,7 @@ class BrokerTest(unittest.TestCase):
 
     def setUp(self) -> None:
         self.folder = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="gearstalk-")))
-        self.process: subprocess.Popen | None = None
+        self.process = None
         self.clients: list[Client] = []
 
     def tearDown(self) -> None:
@@ -115,18 +116,13 @@ class BrokerTest(unittest.TestCase):
 
     def start(self, *arguments: str, listen: tuple[str, ...] = ("127.0.0.1:0",),
               before: tuple[str, ...] = ()) -> None:
-        command = [*before, "setpriv", "--pdeathsig", "KILL", BROKER, *arguments]
-        for address in listen:
-            command += ["--listen", address]
-        with (self.folder / "log").open("wb") as log:
-            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=log)
-        until(lambda: self.process.poll() is not None or "\nready " in "\n" + self.log(), "ready")
-        ready = re.search(r"^ready (.*)$", self.log(), re.MULTILINE)
-        self.assertIsNotNone(ready, self.log())
-        self.addresses = ready[1].split(" ")
+        self.broker = Launched(BROKER, *arguments, listen=listen, before=before)
+        self.process = self.broker.process
+        self.broker.wait_ready()
+        self.addresses = self.broker.addresses
 
     def log(self) -> str:
-        return (self.folder / "log").read_text(errors="replace")
+        return self.broker.said
 
     def connect(self, address: int = 0) -> Client:
         name = self.addresses[address]

@@ -13,7 +13,6 @@ import contextlib
 import os
 import random
 import signal
-import re
 import socket
 import ssl
 import struct
@@ -22,6 +21,9 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from launched import Launched  # noqa: E402
 
 PATIENCE = 60.0  # seconds; a busy machine is slow
 CONNECTIONS = 40
@@ -105,20 +107,13 @@ class Storm:
         self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self.tls.check_hostname = False
         self.tls.verify_mode = ssl.CERT_NONE
-        self.log = folder / "log"
         self.configure(0)
-        with self.log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [binary, "--config", str(self.config), "--data-dir", str(folder / "data")],
-                stdin=subprocess.DEVNULL, stderr=log)
-        self.address = folder / "socket"
-        self.wait("ready", lambda: "\nready " in "\n" + self.log.read_text(errors="replace"))
-        ready = self.log.read_text(errors="replace").split("\nready ")[-1].splitlines()[0]
-        self.port = int(ready.removeprefix("ready ").split()[0].rpartition(":")[2])
-        admin = re.search(r"admin 127\.0\.0\.1:(\d+)", self.log.read_text(errors="replace"))
-        if admin is None:
-            raise AssertionError("no line in the log names the operators' address")
-        self.admin = int(admin[1])
+        self.broker = Launched(binary, "--config", self.config, "--data-dir", folder / "data",
+                               listen=())
+        self.broker.wait_ready()
+        self.process = self.broker.process
+        self.port = self.broker.ports[0]
+        self.admin = int(self.broker.admin.rpartition(":")[2])
         self.connections: list[socket.socket] = []
         self.operators: set[socket.socket] = set()  # of them: who speak HTTP
         self.sockets = self.open_sockets()
@@ -274,11 +269,9 @@ def storm(binary: str, seed: int, steps: int) -> None:
             running.settle()
             running.stop()
         except (AssertionError, OSError) as error:
-            tail = running.log.read_text(errors="replace")[-2000:]
-            sys.exit(f"seed {seed}: {error}\n{tail}")
+            sys.exit(f"seed {seed}: {error}\n{running.broker.said[-2000:]}")
         finally:
-            running.process.kill()
-            running.process.wait()
+            running.broker.kill()
             for client in running.connections:
                 client.close()
 

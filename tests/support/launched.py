@@ -1,0 +1,109 @@
+"""The broker as a process of a test: the one place that starts it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+PATIENCE = 120.0  # seconds, for what comes at once on an idle machine
+
+
+class NotReady(RuntimeError):
+    """It did not start, or did not end, as it should."""
+
+
+def eventually(what: str, holds: Callable[[], object]) -> object:
+    """The first true answer of `holds`, which costs little to ask: for what no event tells."""
+    end = time.monotonic() + PATIENCE
+    while not (answer := holds()):
+        if time.monotonic() > end:
+            raise AssertionError(f"never came: {what}")
+        time.sleep(0.01)
+    return answer
+
+
+class Launched:
+    """A broker on a free port, which ends with the test whatever happens to the test. What it says
+    comes from a thread of its own, so that a line may be there a little later: wait_for."""
+
+    def __init__(self, binary: str | Path, *options: object, listen: tuple[str, ...] = ("127.0.0.1:0",),
+                 log: Path | None = None, before: tuple[str, ...] = (), **popen: object) -> None:
+        """`log` keeps what it says, behind what is there; `before` is a command that starts it."""
+        self.addresses: list[str] = []
+        self.ports: list[int] = []
+        line = [*before, "setpriv", "--pdeathsig", "KILL", str(binary), *map(str, options)]
+        for address in listen:
+            line += ["--listen", address]
+        with log.open("ab+") if log else tempfile.TemporaryFile() as file:
+            self._log = os.dup(file.fileno())
+        self._begin = os.fstat(self._log).st_size
+        self.process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                        stderr=self._log, **popen)
+
+    def __del__(self) -> None:
+        os.close(self._log)
+
+    @property
+    def said(self) -> str:
+        size = os.fstat(self._log).st_size - self._begin
+        return os.pread(self._log, size, self._begin).decode(errors="replace")
+
+    def has_said(self, pattern: str, times: int = 1) -> bool:
+        return len(re.findall(pattern, self.said, re.M)) >= times
+
+    def wait_for(self, pattern: str, times: int = 1) -> None:
+        """Raises NotReady when it ends without having said so."""
+        end = time.monotonic() + PATIENCE
+        while not self.has_said(pattern, times):
+            over = self.process.poll() is not None or time.monotonic() > end
+            if over and not self.has_said(pattern, times):
+                code = self.process.poll()
+                raise NotReady(f"it never said {pattern!r} (exit code {code}), but:\n{self.said}")
+            time.sleep(0.003)
+
+    def wait_ready(self) -> None:
+        try:
+            self.wait_for(r"^ready .*\n")
+        except NotReady:
+            self.kill()
+            raise
+        self.addresses = re.search(r"^ready (.*)$", self.said, re.M)[1].split(" ")
+        self.ports = [int(each.rpartition(":")[2]) for each in self.addresses
+                      if not each.startswith("unix:")]
+
+    @property
+    def admin(self) -> str:
+        """HOST:PORT of its first page address; it is there before the broker is ready."""
+        self.wait_for(r"\badmin \S+:\d+$")
+        return re.search(r"\badmin (\S+:\d+)$", self.said, re.M)[1]
+
+    @property
+    def running(self) -> bool:
+        return self.process.poll() is None
+
+    def signal(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    def wait(self) -> int:
+        """For its end; its exit code, or -N for a signal."""
+        try:
+            return self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise NotReady(f"it does not end:\n{self.said}") from None
+
+    def stop(self) -> int:
+        """Asks it to end; its exit code."""
+        if self.running:
+            self.signal(signal.SIGTERM)
+        return self.wait()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
