@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 
 PATIENCE = 120.0  # seconds, for what comes at once on an idle machine
@@ -77,7 +78,7 @@ class Launched:
         self.ports = [int(each.rpartition(":")[2]) for each in self.addresses
                       if not each.startswith("unix:")]
 
-    @property
+    @cached_property
     def admin(self) -> str:
         """HOST:PORT of its first page address; it is there before the broker is ready."""
         self.wait_for(r"\badmin \S+:\d+$")
