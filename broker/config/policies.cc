@@ -171,7 +171,9 @@ Status SetCron(std::string_view text, std::string& field) {
   const Result<Cron> cron = Cron::Parse(text);
   if (!cron.ok()) return cron.status();
   field = text;
-  return {};
+  // One that never comes does so in every zone.
+  const Result<Plan> plan = Plan::Of({.cron = field}, "UTC");
+  return plan.ok() ? Status() : plan.status();
 }
 
 Status SetOverlap(std::string_view text, bool& field) {

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
 #define XXH_INLINE_ALL
@@ -36,9 +39,16 @@ std::vector<std::string> PartsOf(std::string_view pointer) {
   return parts;
 }
 
+// Its numbers are as wide as they get: what does not fit ends the parsing.
+using Json = nlohmann::basic_json<std::map, std::vector, std::string, bool, std::int64_t,
+                                  std::uint64_t, long double>;
+
+// What nlohmann says of a number that does not fit.
+constexpr int kNumberTooGreat = 406;
+
 // Follows the pointer while the parser goes through the text; a handler that returns false ends the
 // parsing.
-class Finder : public nlohmann::json_sax<nlohmann::json> {
+class Finder : public nlohmann::json_sax<Json> {
  public:
   explicit Finder(std::vector<std::string> parts) : parts_(std::move(parts)) {}
 
@@ -46,7 +56,10 @@ class Finder : public nlohmann::json_sax<nlohmann::json> {
 
   bool null() override { return Scalar({}); }
   bool boolean(bool value) override { return Scalar(value ? "true" : "false"); }
-  bool number_integer(number_integer_t value) override { return Scalar(fmt::format("{}", value)); }
+  // A 0 comes here only with its sign.
+  bool number_integer(number_integer_t value) override {
+    return Scalar(value == 0 ? "-0" : fmt::format("{}", value));
+  }
   bool number_unsigned(number_unsigned_t value) override {
     return Scalar(fmt::format("{}", value));
   }
@@ -67,8 +80,9 @@ class Finder : public nlohmann::json_sax<nlohmann::json> {
   bool start_array(std::size_t) override { return Open(true); }
   bool end_array() override { return Close(); }
 
-  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
-    return false;
+  bool parse_error(std::size_t, const std::string& token,
+                   const nlohmann::detail::exception& error) override {
+    return error.id == kNumberTooGreat && Scalar(token);
   }
 
  private:
@@ -119,9 +133,11 @@ class Finder : public nlohmann::json_sax<nlohmann::json> {
 
 std::string BodyKey(std::string_view body, std::string_view pointer) {
   Finder finder(PartsOf(pointer));
-  nlohmann::json::sax_parse(body.begin(), body.end(), &finder);
+  Json::sax_parse(body.begin(), body.end(), &finder);
   const std::string& key = finder.found();
-  if (key.size() <= kLongestKey) return key;
+  // A NUL would end it in Gearman's packets.
+  const bool fits = key.size() <= kLongestKey && key.find('\0') == std::string::npos;
+  if (fits) return key;
   const XXH128_hash_t hash = XXH3_128bits(key.data(), key.size());
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }

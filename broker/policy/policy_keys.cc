@@ -43,6 +43,9 @@ bool ParseNumber(std::string_view text, std::uint64_t& number) {
   return error == std::errc() && end == text.data() + text.size() && !text.empty();
 }
 
+// The empty list.
+bool IsNone(std::string_view text) { return text.empty() || text == "none"; }
+
 template <auto Field, std::uint64_t Least, std::uint64_t Most>
 Status SetNumber(Policy& policy, std::string_view text) {
   std::uint64_t number = 0;
@@ -145,7 +148,7 @@ constexpr Word<std::uint8_t> kBadEnds[] = {{"timeout", bad_end::kTimeout},
 
 Status SetRetryOn(Policy& policy, std::string_view text) {
   std::uint8_t ends = 0;
-  if (text != "none") {
+  if (!IsNone(text)) {
     for (const std::string_view part : Split(text)) {
       std::uint8_t end = 0;
       if (!SetWord(kBadEnds, end, part).ok()) {
@@ -193,7 +196,7 @@ bool ParseWaits(std::string_view text, Backoff& backoff) {
 Status SetBackoff(Policy& policy, std::string_view text) {
   Backoff backoff;
   const bool range = text.find("..") != std::string_view::npos;
-  if (text != "none" && !(range ? ParseRange(text, backoff) : ParseWaits(text, backoff))) {
+  if (!IsNone(text) && !(range ? ParseRange(text, backoff) : ParseWaits(text, backoff))) {
     return Expected("a duration, up to 32 durations with commas, or FIRST..MAX");
   }
   policy.backoff = std::move(backoff);
@@ -229,7 +232,7 @@ std::string PrintDeadTube(const Policy& policy) { return policy.dead_tube; }
 
 Status SetCopyTo(Policy& policy, std::string_view text) {
   std::vector<std::string> names;
-  if (text != "none") {
+  if (!IsNone(text)) {
     for (const std::string_view part : Split(text)) {
       if (!GoodName(part) || names.size() == kMostCopies) {
         return Expected("up to 8 tube names with commas, or none");
@@ -254,7 +257,7 @@ bool GoodPointer(std::string_view pointer) {
     if (at + 1 == pointer.size() || (pointer[at + 1] != '0' && pointer[at + 1] != '1'))
       return false;
   }
-  return pointer.find_first_of(std::string_view(" \t\r\n\0", 5)) == std::string_view::npos;
+  return pointer.find_first_of(std::string_view("\t\r\n\0", 4)) == std::string_view::npos;
 }
 
 Status SetUnique(Policy& policy, std::string_view text) {

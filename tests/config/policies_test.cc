@@ -33,6 +33,14 @@ TEST(Tubes, AreNoneByDefault) {
   EXPECT_TRUE(FileConfig("tubes:\n").tubes.empty());
 }
 
+TEST(Tubes, TakeEmptyLists) {
+  const Config config =
+      FileConfig("tubes:\n  - match: a\n    retry_on: []\n    copy_to: []\n    backoff: []\n");
+  ASSERT_EQ(config.tubes.size(), 1U);
+  EXPECT_EQ(FileComplaint("tubes:\n  - match: []\n    attempts: 5\n"),
+            "FILE:2: tubes.match: '': expected patterns with commas between them");
+}
+
 TEST(Tubes, ErrorsNameFileLineAndKey) {
   EXPECT_EQ(FileComplaint("tubes:\n  - match: a\n    attempt: 5\n"),
             "FILE:3: tubes: unknown key 'attempt'; did you mean 'attempts'?");
@@ -85,7 +93,7 @@ TEST(Schedules, ErrorsNameFileLineAndKey) {
             "FILE:2: schedules: 'a' needs one of 'cron' and 'every'");
   EXPECT_EQ(complaint("name: a, every: 5"), "FILE:2: schedules: 'a' has no 'tube'");
   EXPECT_EQ(complaint("name: a, tube: t, cron: '0 0 30 2 *'"),
-            "FILE:2: schedules: '0 0 30 2 *' is not due in the next 8 years");
+            "FILE:2: schedules.cron: '0 0 30 2 *': '0 0 30 2 *' is not due in the next 8 years");
   EXPECT_EQ(
       complaint("name: a, tube: t, every: 5, time_zone: /etc/passwd"),
       "FILE:2: schedules.time_zone: '/etc/passwd': unknown time zone '/etc/passwd': expected a "

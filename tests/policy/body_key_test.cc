@@ -20,6 +20,12 @@ TEST(BodyKey, KeepsNumbersAsWritten) {
   EXPECT_EQ(BodyKey(R"({"n":1.0})", "/n"), "1.0");
   EXPECT_EQ(BodyKey(R"({"n":123456789012345678901234567890})", "/n"),
             "123456789012345678901234567890");
+  EXPECT_EQ(BodyKey(R"({"n":-0})", "/n"), "-0");
+  EXPECT_EQ(BodyKey(R"({"n":0})", "/n"), "0");
+  EXPECT_EQ(BodyKey(R"({"n":1e999})", "/n"), "1e999");
+  EXPECT_EQ(BodyKey(R"({"n":1e99999})", "/n"), "1e99999");
+  EXPECT_EQ(BodyKey(R"({"m":1e999,"n":5})", "/n"), "5");
+  EXPECT_EQ(BodyKey(std::string(400, '9'), "").size(), 32U);
 }
 
 TEST(BodyKey, ReadsEscapesInPointerAndText) {
@@ -42,6 +48,7 @@ TEST(BodyKey, OfALongTextIsItsHash) {
   const std::string key = BodyKey("\"" + std::string(65, 'x') + "\"", "");
   EXPECT_EQ(key.size(), 32U);
   EXPECT_EQ(key.find_first_not_of("0123456789abcdef"), std::string::npos);
+  EXPECT_EQ(BodyKey(R"("a\u0000b")", "").size(), 32U) << "a NUL ends it in a packet";
   EXPECT_EQ(BodyKey("\"" + std::string(64, 'x') + "\"", ""), std::string(64, 'x'));
 }
 

@@ -45,7 +45,11 @@ TEST(PolicyKeys, PrintTheShortestForm) {
   EXPECT_EQ(Set("keep_buried", "720h"), "30d");
   EXPECT_EQ(Set("ttr", "2m"), "120");
   EXPECT_EQ(Set("unique", "json:/a/0/b"), "json:/a/0/b");
+  EXPECT_EQ(Set("unique", "json:/first name"), "json:/first name");
   EXPECT_EQ(Set("copy_to", "a, b,a"), "a,b");
+  EXPECT_EQ(Set("copy_to", ""), "none");
+  EXPECT_EQ(Set("retry_on", ""), "none");
+  EXPECT_EQ(Set("backoff", ""), "0");
 }
 
 TEST(PolicyKeys, RefuseWhatIsOutOfRange) {
