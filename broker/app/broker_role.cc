@@ -120,6 +120,8 @@ void Broker::OnServing() {
     exit_code_ = EXIT_FAILURE;
     return server_.Stop();
   }
+  // Whoever asks first finds done what became due before.
+  engine_.Tick(clock_.Now());
   not_ready_.clear();
   hooks_.ready(addresses_);
   systemd::NotifyReady(StatusText());

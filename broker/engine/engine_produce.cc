@@ -19,8 +19,11 @@ constexpr std::size_t kForgetSteps = 512;
 
 }  // namespace
 
-// Whether a job is too much for the max_bytes of a tube with a policy; counts it if so.
+// Whether a job is too much for the max_bytes of a tube with a policy, which counts it then, or
+// too large for its max_job_size, as copies and scheduled jobs may be.
 bool Engine::ExceedsBytes(Tube& tube, const Job& job) {
+  const std::uint32_t largest = tube.policy_->max_job_size;
+  if (largest > 0 && job.body().size() > largest) return true;
   const std::uint64_t most = tube.policy_->max_bytes;
   if (most == 0 || tube.job_bytes_ + job.memory() <= most) return false;
   CountPolicy(tube, &PolicyCounts::refused_memory);

@@ -5,13 +5,19 @@
 #include "broker/engine/engine.h"
 
 namespace gearstalk {
+namespace {
+
+// What a bucket may save up or owe at most, so that its time stamp fits.
+constexpr Time kFullest = kNever / 4;
+
+}  // namespace
 
 // When the tube has saved up a hand-out.
 Time Pace::NextHandOut(const Tube& tube) const {
   const Policy& policy = PolicyOf(tube);
   if (policy.rate.jobs == 0) return 0;
   const Time apart = policy.rate.per / policy.rate.jobs;
-  return tube.policy_state().paced - apart * (Time{policy.Burst()} - 1);
+  return tube.policy_state().paced - apart * std::min(Time{policy.Burst()} - 1, kFullest / apart);
 }
 
 void Pace::Limit(Time now, Tube& tube) {

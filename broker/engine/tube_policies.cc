@@ -15,6 +15,13 @@ namespace {
 const PolicyState kNoState{};
 const PolicyValues kNothingSet{};
 
+// When a bucket of the policy's rate is full that is empty now.
+Time FullAt(Time now, const Policy& policy) {
+  if (policy.rate.jobs == 0) return 0;
+  const Time apart = policy.rate.per / policy.rate.jobs;
+  return now + apart * std::min(Time{policy.Burst()}, (kNever - now) / apart);
+}
+
 }  // namespace
 
 const Policy kNoPolicy{};
@@ -38,9 +45,14 @@ void TubePolicies::Resolve(Tube& tube) {
     tube.settings_.max_queue = engine_.ConfiguredMaxQueue(tube);
 }
 
-// What is due by the new policy comes with the next Tick.
+// What is due by the new policy comes with the next Tick. What was handed out at another rate holds
+// the tube back no longer than an empty bucket of the new one.
 void TubePolicies::Adopt(Time now, Tube& tube) {
   Resolve(tube);
+  if (tube.state_ != nullptr) {
+    Time& paced = tube.state_->paced;
+    paced = std::min(paced, FullAt(now, PolicyOf(tube)));
+  }
   if (tube.policy_ != nullptr) engine_.deadlines_.Arm(tube, now);
   if (tube.policy_ != nullptr || tube.held_back_ != HeldBack::kNone) engine_.pace_.Limit(now, tube);
 }

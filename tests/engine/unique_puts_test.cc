@@ -110,6 +110,39 @@ TEST_F(UniquePuts, ARateHandsOutAtAnEvenPace) {
   EXPECT_EQ("reserved 3", Reserve(worker));
 }
 
+TEST_F(UniquePuts, AFasterRateDoesNotWaitForTheSlowerOne) {
+  SetPolicy({{"rate", "1/h"}});
+  RecordingConsumer& worker = Connect("t");
+  for (int i = 0; i < 4; ++i) PutInto("t");
+  EXPECT_EQ("reserved 1", Reserve(worker));
+  EXPECT_EQ("waits", Reserve(worker));
+  SetPolicy({{"rate", "2/s"}, {"burst", "1"}});
+  EXPECT_THAT(worker.Heard(), IsEmpty());
+  Pass(500 * kMillisecond);
+  EXPECT_THAT(worker.Heard(), ElementsAre("reserved 2"));
+  SetPolicy({{"max_running", "0"}});
+  EXPECT_EQ("reserved 3", Reserve(worker));
+  SetPolicy({{"rate", "1/h"}});
+  EXPECT_EQ("reserved 4", Reserve(worker)) << "a bucket is full at start";
+}
+
+TEST_F(UniquePuts, TheSlowestRateSavesUpAndLimits) {
+  SetPolicy({{"rate", "1/d"}, {"burst", "1000000"}});
+  RecordingConsumer& worker = Connect("t");
+  for (int i = 0; i < 2; ++i) PutInto("t");
+  EXPECT_EQ("reserved 1", Reserve(worker));
+  EXPECT_EQ("reserved 2", Reserve(worker));
+  EXPECT_EQ(HeldBack::kNone, At("t").held_back());
+}
+
+TEST_F(UniquePuts, WhatIsTooLargeForATubeOfItsCopiesIsRefused) {
+  SetPolicies({{.match = "t", .values = {{"copy_to", "x,y"}}},
+               {.match = "y", .values = {{"max_job_size", "3"}}}});
+  EXPECT_FALSE(Submit("t", {.body = "four"}).ok());
+  EXPECT_EQ(nullptr, engine.FindTube("x"));
+  EXPECT_TRUE(Submit("t", {.body = "few"}).ok());
+}
+
 TEST_F(UniquePuts, FairTubesTakeTurnsByWeight) {
   engine.SetOptions({.fair = true});
   SetPolicies({{.match = "heavy", .values = {{"weight", "3"}}}});

@@ -303,6 +303,16 @@ class Meetings(unittest.TestCase):
         self.assertEqual(taker.say("reserve-with-timeout 0"), "TIMED_OUT")
         self.assertEqual(tube.job(job), {})
 
+    def test_schedules_are_planned_when_the_broker_is_ready(self) -> None:
+        self.config.write_text("schedules:\n  - {name: s, every: 1h, tube: t}\n")
+        for _ in range(5):
+            self.restart()
+            admin = Client(self.broker.port)
+            next_time = int(admin.admin("schedules", table=True)[0].split("\t")[2])
+            admin.close()
+            self.assertEqual(next_time % 3600, 0)
+            self.assertGreater(next_time, 0)
+
     def test_an_entry_that_goes_leaves_its_jobs(self) -> None:
         self.config.write_text("tubes:\n  - match: t\n    attempts: 1\n    on_failure: move\n"
                                "  - match: waits\n    attempts: 3\n    backoff: 1h\n")
