@@ -114,6 +114,11 @@ Next Session::ReadBody(std::string_view& rest) {
     return SkipBody(missing, ErrorReply(engine().RefuseBody()));
   }
   rest.remove_prefix(draft_->job.Add(rest));
+  if (draft_->job.failed()) {
+    const std::uint64_t missing = draft_->job.missing();
+    draft_.reset();
+    return SkipBody(missing, ErrorReply(engine().RefuseBody()));
+  }
   return draft_->job.complete() ? StoreBody() : Next::kBytes;
 }
 

@@ -19,10 +19,12 @@ namespace {
 // The key that says: jobs with equal bodies are one.
 constexpr std::string_view kBodyIsKey = "-";
 
+// nullptr: there is no memory for it.
 JobPtr TakeJob(Request& request) {
   if (request.job != nullptr) return std::move(request.job);
-  JobPtr job = Job::New(static_cast<std::uint32_t>(request.data.size()), request.arguments.at[1]);
-  if (!request.data.empty()) {
+  JobPtr job =
+      Job::TryNew(static_cast<std::uint32_t>(request.data.size()), request.arguments.at[1]);
+  if (job != nullptr && !request.data.empty()) {
     std::memcpy(job->space().data(), request.data.data(), request.data.size());
   }
   return job;
@@ -30,6 +32,7 @@ JobPtr TakeJob(Request& request) {
 
 void Submit(GearmanSession& session, Request& request, Submission submission) {
   JobPtr job = TakeJob(request);
+  if (job == nullptr) return session.ReplyError(ErrorOf(session.engine().RefuseBody()));
   job->priority = session.context().options.priorities.Of(request.type);
   submission.tube = request.arguments.at[0];
   submission.unique_is_body = job->unique() == kBodyIsKey;

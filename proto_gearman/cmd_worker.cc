@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "proto_gearman/numbers.h"
+#include "proto_gearman/payload.h"
 #include "proto_gearman/session.h"
 
 namespace gearstalk::gearman {
@@ -54,6 +55,12 @@ Job* Grab(GearmanSession& session) {
     session.out().HoldUntil(taken.lsn);
   }
   return taken.job;
+}
+
+// What a long packet was gathered in goes on to those who wait, uncopied.
+ReportData DataOf(Request& request) {
+  if (request.gathered == nullptr || request.data.size() < Output::kShareFrom) return request.data;
+  return {request.data, std::make_shared<const Payload>(std::move(*request.gathered))};
 }
 
 void AnswerReport(GearmanSession& session, const Outcome& outcome, const Error& not_found) {
@@ -142,7 +149,7 @@ void WorkStatus(GearmanSession& session, Request& request) {
                     .denominator = Bounded(denominator)};
   std::string filled;
   if (!numerator.empty() && !denominator.empty()) {
-    progress.data = {numerator.data(), numerator.size() + 1 + denominator.size()};
+    progress.data = std::string_view(numerator.data(), numerator.size() + 1 + denominator.size());
   } else {
     filled.append(numerator.empty() ? "0" : numerator).append(1, '\0');
     progress.data = filled.append(denominator.empty() ? "0" : denominator);
@@ -151,16 +158,17 @@ void WorkStatus(GearmanSession& session, Request& request) {
 }
 
 void WorkData(GearmanSession& session, Request& request) {
-  Report(session, request, {.kind = Progress::Kind::kData, .data = request.data}, kNoJobForData);
+  Report(session, request, {.kind = Progress::Kind::kData, .data = DataOf(request)}, kNoJobForData);
 }
 
 void WorkWarning(GearmanSession& session, Request& request) {
-  Report(session, request, {.kind = Progress::Kind::kWarning, .data = request.data}, kNoJobForData);
+  Report(session, request, {.kind = Progress::Kind::kWarning, .data = DataOf(request)},
+         kNoJobForData);
 }
 
 void WorkComplete(GearmanSession& session, Request& request) {
   const JobId id = session.IdOf(request.arguments.at[0]);
-  AnswerReport(session, session.engine().Complete(session.Now(), session, id, request.data),
+  AnswerReport(session, session.engine().Complete(session.Now(), session, id, DataOf(request)),
                kNoJobForResult);
 }
 
@@ -174,7 +182,7 @@ void WorkFail(GearmanSession& session, Request& request) {
 
 void WorkException(GearmanSession& session, Request& request) {
   const JobId id = session.IdOf(request.arguments.at[0]);
-  const Outcome outcome = session.engine().Except(session.Now(), session, id, request.data);
+  const Outcome outcome = session.engine().Except(session.Now(), session, id, DataOf(request));
   AnswerReport(session, outcome, kNoJobForException);
   if (outcome.ok()) session.RememberException(id);
 }

@@ -9,7 +9,8 @@
 namespace gearstalk::gearman {
 
 // A payload that is gathered while it arrives. It gets memory with its first byte, and more as
-// RoomToArrive says.
+// RoomToArrive says. When there is none it has failed, and takes nothing more: drop what is
+// missing.
 class Payload {
  public:
   explicit Payload(std::uint32_t size) : size_(size) {}
@@ -22,12 +23,13 @@ class Payload {
 
   std::size_t missing() const { return size_ - arrived_; }
   bool complete() const { return missing() == 0; }
+  bool failed() const { return failed_; }
   std::string_view view() const { return {bytes_.get(), arrived_}; }
 
  private:
   static constexpr std::size_t kLeastRead = 4096;  // a read into less is not worth its system call
 
-  void MakeRoom(std::size_t size);
+  bool MakeRoom(std::size_t size);
 
   // Counted as memory of jobs.
   struct Free {
@@ -41,6 +43,7 @@ class Payload {
   std::size_t size_;
   std::size_t capacity_ = 0;
   std::size_t arrived_ = 0;
+  bool failed_ = false;
 };
 
 }  // namespace gearstalk::gearman

@@ -15,6 +15,13 @@ namespace gearstalk::gearman {
 namespace {
 
 constexpr std::size_t kMaxClientId = 127;  // bytes, as in gearmand
+// Data that is repeated in blocks, and about the size of such a block; in bytes.
+constexpr std::size_t kRepeated = 64 * 1024;
+
+Pin PinOf(std::shared_ptr<const void> kept) {
+  using Kept = std::shared_ptr<const void>;
+  return {new Kept(std::move(kept)), [](void* held) { delete static_cast<Kept*>(held); }};
+}
 
 // A payload that nobody wants.
 class Dropped {
@@ -28,6 +35,7 @@ class Dropped {
   std::span<char> Space() { return {}; }
   void Filled(std::size_t size) { missing_ -= size; }
   bool complete() const { return missing_ == 0; }
+  static bool failed() { return false; }
   std::size_t missing() const { return missing_; }
 
  private:
@@ -42,6 +50,13 @@ struct GearmanSession::Arriving {
   const Error* error;     // what it will be answered with; nullptr: it will be run
   std::string arguments;  // of a submit, with their NULs
   std::variant<Dropped, IncomingJob, Payload> data;
+
+  std::size_t missing() const {
+    return std::visit([](const auto& part) -> std::size_t { return part.missing(); }, data);
+  }
+  bool failed() const {
+    return std::visit([](const auto& part) { return part.failed(); }, data);
+  }
 };
 
 GearmanSession::GearmanSession(const Context& context, Wire& wire)
@@ -185,18 +200,14 @@ Next GearmanSession::TakeArriving(std::string_view& rest) {
     rest.remove_prefix(data.Add(rest));
     return data.complete();
   };
-  const std::size_t missing =
-      std::visit([](const auto& data) -> std::size_t { return data.missing(); }, arriving_->data);
-  if (missing > rest.size() && arriving_->error == nullptr && MayNotGrow()) {
-    const PacketType type = arriving_->type;
-    const Error& full = ErrorOf(engine().RefuseBody());
-    arriving_ =
-        std::make_unique<Arriving>(Arriving{.type = type,
-                                            .error = &full,
-                                            .arguments = {},
-                                            .data = Dropped(static_cast<std::uint32_t>(missing))});
+  const bool taken = arriving_->error == nullptr;
+  if (taken && arriving_->missing() > rest.size() && MayNotGrow()) DropArriving();
+  bool complete = std::visit(take, arriving_->data);
+  if (arriving_->failed()) {
+    DropArriving();
+    complete = std::visit(take, arriving_->data);
   }
-  if (!std::visit(take, arriving_->data)) return Next::kBytes;
+  if (!complete) return Next::kBytes;
   const std::unique_ptr<Arriving> arrived = std::exchange(arriving_, nullptr);
   Request request{.type = arrived->type, .arguments = {}, .data = {}, .job = nullptr};
   std::string_view payload = arrived->arguments;
@@ -208,6 +219,15 @@ Next GearmanSession::TakeArriving(std::string_view& rest) {
   request.data = payload.substr(request.arguments.size);
   Run(request, arrived->error);
   return Next::kGoOn;
+}
+
+// There is no room for the rest of the packet.
+void GearmanSession::DropArriving() {
+  const PacketType type = arriving_->type;
+  const Error& full = ErrorOf(engine().RefuseBody());
+  const auto missing = static_cast<std::uint32_t>(arriving_->missing());
+  arriving_ = std::make_unique<Arriving>(
+      Arriving{.type = type, .error = &full, .arguments = {}, .data = Dropped(missing)});
 }
 
 // What workers say of the jobs they run is taken at all times.
@@ -267,34 +287,64 @@ std::size_t GearmanSession::AppendQueues(std::string& out, std::size_t from,
 
 void GearmanSession::OnJobsAvailable() { Reply(PacketType::kNoop, {}); }
 
-void GearmanSession::OnProgress(const Job& job, const Progress& progress) {
+void GearmanSession::OnProgress(const Job& job, const Progress& progress, std::uint64_t times) {
   PacketType type = PacketType::kWorkData;
   if (progress.kind == Progress::Kind::kWarning) type = PacketType::kWorkWarning;
   if (progress.kind == Progress::Kind::kStatus) type = PacketType::kWorkStatus;
-  Hand(type, job, progress.data, progress.copy);
+  Hand(type, job, progress.data, times);
 }
 
-void GearmanSession::OnFinished(const Job& job, const Finish& finish) {
+void GearmanSession::OnFinished(const Job& job, const Finish& finish, std::uint64_t times) {
   out().HoldUntil(finish.lsn);
   if (finish.kind == Finish::Kind::kCompleted) {
-    Hand(PacketType::kWorkComplete, job, finish.data, finish.copy);
+    Hand(PacketType::kWorkComplete, job, finish.data, times);
   } else if (finish.kind == Finish::Kind::kException && exceptions_) {
-    Hand(PacketType::kWorkException, job, finish.data, finish.copy);
-  } else {
+    Hand(PacketType::kWorkException, job, finish.data, times);
+  } else if (times == 1) {
     Reply(PacketType::kWorkFail, {HandleOf(job.id())});
+  } else {
+    HandOften(PacketType::kWorkFail, {HandleOf(job.id())}, times);
   }
 }
 
-// All who wait for a job send long data from one copy.
-void GearmanSession::Hand(PacketType type, const Job& job, std::string_view data,
-                          std::shared_ptr<const std::string>& copy) {
+// `times` over to who joined the job so often.
+void GearmanSession::Hand(PacketType type, const Job& job, const ReportData& data,
+                          std::uint64_t times) {
   const HandleText handle = HandleOf(job.id());
+  const std::size_t before = out().size();
+  if (times > 1 && data.size() < kRepeated) {
+    HandOften(type, {handle, data}, times);
+  } else {
+    for (; times > 0 && out().size() < wire_.MostOutput(); --times) HandOnce(type, handle, data);
+  }
+  out().NoteUnasked(out().size() - before);
+}
+
+// All who wait for a job send long data from one copy.
+void GearmanSession::HandOnce(PacketType type, std::string_view handle, const ReportData& data) {
   if (data.size() < Output::kShareFrom) return Reply(type, {handle, data});
-  using Copy = std::shared_ptr<const std::string>;
-  if (copy == nullptr) copy = std::make_shared<const std::string>(data);
+  const auto& kept = data.Keep();
   AppendPacketBeforeData(out(), type, {handle}, data.size());
-  out().AppendShared(*copy,
-                     Pin(new Copy(copy), [](void* held) { delete static_cast<Copy*>(held); }));
+  out().AppendShared(data, PinOf(kept));
+}
+
+// Sent from one block of some copies. Beyond what the connection may have to send there is no sense
+// in more: it is cut off.
+void GearmanSession::HandOften(PacketType type, std::initializer_list<std::string_view> parts,
+                               std::uint64_t times) {
+  Output packet;
+  AppendPacket(packet, type, parts);
+  const std::string once = packet.TakeAll();
+  const std::uint64_t copies = std::min<std::uint64_t>(kRepeated / once.size() + 1, times);
+  std::string block;
+  block.reserve(copies * once.size());
+  for (std::uint64_t i = 0; i < copies; ++i) block += once;
+  const auto kept = KeepText(block);
+  while (times > 0 && out().size() < wire_.MostOutput()) {
+    const std::uint64_t some = std::min(copies, times);
+    out().AppendShared(kept->substr(0, some * once.size()), PinOf(kept));
+    times -= some;
+  }
 }
 
 void GearmanSession::Reply(PacketType type, std::initializer_list<std::string_view> parts) {

@@ -41,8 +41,8 @@ class GearmanSession final : public Session, public Consumer, public JobObserver
   void OnJobsAvailable() override;
 
   // JobObserver
-  void OnProgress(const Job& job, const Progress& progress) override;
-  void OnFinished(const Job& job, const Finish& finish) override;
+  void OnProgress(const Job& job, const Progress& progress, std::uint64_t times) override;
+  void OnFinished(const Job& job, const Finish& finish, std::uint64_t times) override;
 
   // For the handlers.
   const Context& context() const { return context_; }
@@ -93,12 +93,15 @@ class GearmanSession final : public Session, public Consumer, public JobObserver
   const Error* TubeRefusal(const Arguments& arguments, std::uint32_t data) const;
   void BeginArriving(const Head& head, std::string_view& rest);
   bool MayNotGrow();
+  void DropArriving();
   // rights.cc
   const Error* Denial(const Command& command, const Arguments& arguments);
   void Run(Request& request, const Error* error);
   void Refuse(const Request& request, const Error& error);
-  void Hand(PacketType type, const Job& job, std::string_view data,
-            std::shared_ptr<const std::string>& copy);
+  void Hand(PacketType type, const Job& job, const ReportData& data, std::uint64_t times);
+  void HandOnce(PacketType type, std::string_view handle, const ReportData& data);
+  void HandOften(PacketType type, std::initializer_list<std::string_view> parts,
+                 std::uint64_t times);
   void JoinEngine();
 
   const Context& context_;

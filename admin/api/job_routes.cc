@@ -122,6 +122,7 @@ Reply CopyJob(Call& call) {
   const std::string tube = to.value_or(job->tube().name());
   if (auto problem = CheckTubeName(call, tube, "to")) return std::move(*problem);
   JobPtr copy = CopyOf(*job);
+  if (copy == nullptr) return Refused(call.engine().RefuseBody(), tube);
   if (priority) copy->priority = static_cast<std::uint32_t>(*priority);
   if (ttr) copy->ttr_s = static_cast<std::uint32_t>(*ttr);
   copy->delay_s = static_cast<std::uint32_t>(delay);

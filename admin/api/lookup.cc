@@ -42,7 +42,8 @@ Reply JobReply(const Call& call, JobId id, Lsn lsn) {
 
 JobPtr CopyOf(const Job& job) {
   constexpr std::uint32_t kUsualTtr = 60;  // seconds
-  JobPtr copy = Job::New(static_cast<std::uint32_t>(job.body().size()));
+  JobPtr copy = Job::TryNew(static_cast<std::uint32_t>(job.body().size()));
+  if (copy == nullptr) return nullptr;
   std::copy(job.body().begin(), job.body().end(), copy->space().begin());
   copy->priority = job.priority;
   copy->ttr_s = job.ttr_s == 0 ? kUsualTtr : job.ttr_s;

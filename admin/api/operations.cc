@@ -130,7 +130,9 @@ Code Operation::Apply(const Job& job, Time now) {
       break;
     case Action::kCopy: {
       const std::string to = order_.to.empty() ? job.tube().name() : order_.to;
-      const Added added = engine_.acts().PutInto(now, to, CopyOf(job));
+      JobPtr copy = CopyOf(job);
+      if (copy == nullptr) return engine_.RefuseBody();
+      const Added added = engine_.acts().PutInto(now, to, std::move(copy));
       outcome = {added.code, added.lsn};
       break;
     }

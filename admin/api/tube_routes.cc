@@ -173,7 +173,8 @@ Reply PutJob(Call& call) {
   if (body->size() > std::min(kMaxBody, call.services.host.Facts().max_job_size)) {
     return Problem{"too-large", "a body put here has at most 1 MiB, and max_job_size", "body"};
   }
-  JobPtr job = Job::New(static_cast<std::uint32_t>(body->size()), unique);
+  JobPtr job = Job::TryNew(static_cast<std::uint32_t>(body->size()), unique);
+  if (job == nullptr) return RefusalOf(call.engine().RefuseBody(), *name);
   std::copy(body->begin(), body->end(), job->space().begin());
   job->priority = static_cast<std::uint32_t>(priority);
   job->delay_s = static_cast<std::uint32_t>(delay);

@@ -74,6 +74,9 @@ void AddJobs(const Engine& engine, MetricText& text) {
                "Time from the put of a job until a consumer got it.", engine.ages());
   text.Gauge("gearstalkd_job_memory_bytes", "Memory of all jobs with their bodies.")
       .Add(JobMemory());
+  text.Gauge("gearstalkd_table_memory_bytes",
+             "Memory of tubes, watches and those who wait for jobs.")
+      .Add(TableMemory());
   text.Gauge(
           "gearstalkd_transfer_held_jobs",
           "Jobs that move in or out: stored, in no queue, and not among those of gearstalkd_jobs.")

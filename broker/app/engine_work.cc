@@ -6,6 +6,7 @@
 
 #include "broker/engine/mapped_blocks.h"
 #include "broker/engine/slab.h"
+#include "broker/process/memory_reserve.h"
 
 namespace gearstalk {
 namespace {
@@ -16,6 +17,13 @@ void Trim() {
 }
 
 }  // namespace
+
+// What lies in outputs now, nobody took since the last round.
+void EngineWork::BeginRound() {
+  clock_.Refresh();
+  if (MemoryReserveUsed()) RefillMemoryReserve();
+  engine_.NoteMemory(Output::MemoryInUse(), MemoryReserveUsed());
+}
 
 Time EngineWork::Fresh() const { return clock_.Fresh(); }
 

@@ -22,7 +22,8 @@ class EngineWork final : public RoundHooks {
   // Calls it at the end of every round; it returns whether the next one is to come at once.
   void CallIdle(std::function<bool(Time)> idle) { idle_ = std::move(idle); }
 
-  void BeginRound() override { clock_.Refresh(); }
+  void BeginRound() override;
+  bool MemoryFull() const override { return engine_.MemoryFull(); }
   Time Fresh() const override;
   // A broker that may not serve runs no delays.
   Time Tick(Time now) override {

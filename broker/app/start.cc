@@ -22,6 +22,8 @@
 #include "broker/journal/memory_journal.h"
 #include "broker/process/daemon.h"
 #include "broker/process/log.h"
+#include "broker/process/machine_memory.h"
+#include "broker/process/memory_reserve.h"
 #include "broker/process/pid_file.h"
 #include "broker/process/standard_streams.h"
 #include "broker/process/user.h"
@@ -31,6 +33,8 @@ namespace gearstalk {
 namespace {
 
 using Sockets = std::vector<std::unique_ptr<ListenSocket>>;
+
+constexpr std::size_t kMemoryReserve = 64 << 20;  // bytes, at most; no page of it is touched
 
 int Failed(const Status& status) {
   Log(LogLevel::kCritical, status.message());
@@ -46,6 +50,7 @@ void RaiseDescriptorLimit() {
 }
 
 int Serve(const Config& config, BrokerHooks hooks, Sockets sockets, Sockets admin_sockets) {
+  KeepMemoryReserve(std::min<std::size_t>(kMemoryReserve, MachineMemory() / 16));
   if (IsReplicated(config)) {
     Result<ReplicaSetup> replica = OpenReplica(config);
     if (!replica.ok()) return Failed(replica.status());

@@ -256,7 +256,9 @@ std::vector<Option> Limits() {
        Number(FIELD(limits.connections_per_address), "connections", 0, kAny32),
        "Most connections at a time from one address; 0: no limit."},
       {"limits.memory", Apply::kLimits, Memory(FIELD(limits.memory)),
-       "Memory of all jobs at which puts and submits are refused; 0: no limit.",
+       "Memory of jobs, tubes, watches, waiting clients and unsent replies at which puts and "
+       "submits "
+       "are refused; 0: no limit. A quarter of it is for tubes, watches and waiting clients.",
        "three quarters of the memory of the machine, the control group or the ulimit",
        "1073741824"},
       {"limits.tubes", Apply::kLimits, Number(FIELD(limits.tubes), "tubes", 0, kAny32),

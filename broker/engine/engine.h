@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,6 +36,7 @@
 #include "broker/engine/tube_table.h"
 #include "broker/engine/unique_index.h"
 #include "broker/engine/verdict.h"
+#include "broker/engine/waiter_index.h"
 #include "broker/engine/waiting_line.h"
 #include "broker/journal/journal.h"
 
@@ -63,7 +65,15 @@ class Engine {
   void SetLimits(EngineLimits limits);
   const EngineLimits& limits() const { return limits_; }
   // No job is taken: whoever receives a body may as well drop it, and says so with RefuseBody.
-  bool MemoryFull() const { return limits_.memory > 0 && JobMemory() > limits_.memory; }
+  bool MemoryFull() const {
+    if (memory_short_) return true;
+    return limits_.memory > 0 && JobMemory() + TableMemory() + memory_beside_ > limits_.memory;
+  }
+  // Bytes that others occupy for clients, and whether allocations have failed.
+  void NoteMemory(std::size_t beside, bool is_short) {
+    memory_beside_ = beside;
+    memory_short_ = is_short;
+  }
   Code RefuseBody() { return CountRefused(Code::kOutOfMemory); }
 
   // --- Connections -------------------------------------------------------------------------------
@@ -71,7 +81,8 @@ class Engine {
   // Its reservations go back (a lost try each), its waits and watches end: a bounded number of
   // steps a call. False: there is more, call again. Does nothing for one that has not joined.
   bool Leave(Time now, Consumer& consumer);
-  // kTooManyTubes if the tube would be one too many; so says Watch.
+  // kTooManyTubes if the tube would be one too many; so says Watch, and kOutOfMemory if there are
+  // too many watches.
   Code Use(Consumer& consumer, std::string_view tube);
   // Idempotent. `able` counts the consumer as one of the tube's workers at once (Gearman's CAN_DO);
   // otherwise it counts from its first reservation on. `run_limit` is CAN_DO_TIMEOUT, 0 = none.
@@ -119,9 +130,9 @@ class Engine {
   Outcome Bury(Time now, Consumer& consumer, JobId id, std::uint32_t priority);
   Outcome Touch(Time now, Consumer& consumer, JobId id);
   Outcome Report(Time now, Consumer& consumer, JobId id, const Progress& progress);
-  Outcome Complete(Time now, Consumer& consumer, JobId id, std::string_view result);
+  Outcome Complete(Time now, Consumer& consumer, JobId id, const ReportData& result);
   Outcome Fail(Time now, Consumer& consumer, JobId id);
-  Outcome Except(Time now, Consumer& consumer, JobId id, std::string_view text);
+  Outcome Except(Time now, Consumer& consumer, JobId id, const ReportData& text);
 
   // --- Administration ----------------------------------------------------------------------------
   // Takes a job away, whatever its state; its waiters are told that it failed.
@@ -185,7 +196,7 @@ class Engine {
   const IdleFunctions& idle_functions() const { return idle_functions_; }
   // O(those who wait and watch many tubes), or such watchers of this tube if they are fewer.
   std::size_t Waiting(const Tube& tube) const { return waiting_.Count(tube); }
-  std::size_t Waiters(const Job& job) const;       // O(result)
+  std::size_t Waiters(const Job& job) const;       // O(different ones)
   std::uint32_t TtrSeconds(const Job& job) const;  // default_ttr_s where it has none
   // Until a delayed job is due or a reservation ends; 0 in other states or without an end.
   Time TimeLeft(Time now, const Job& job) const;
@@ -262,6 +273,11 @@ class Engine {
   Tube& MakeTube(std::string_view name);
   Tube& TubeNamed(std::string_view name);
   Tube* TubeForUse(std::string_view name);
+  // Tubes, watches and waiters have their share of the memory: no more of them, but for the few of
+  // an ordinary client.
+  bool TablesFull() const {
+    return limits_.memory > 0 && TableMemory() > limits_.memory / EngineLimits::kTableShare;
+  }
 
   void CountPolicy(Tube& tube, std::uint64_t PolicyCounts::*what) {
     ++(tube.MakeState().counts.*what);
@@ -288,11 +304,11 @@ class Engine {
                   std::vector<std::pair<Tube*, JobPtr>>& copies);
   Added EnqueueAndCopy(Time now, JobPtr job, Tube& tube, const Arrival& arrival);
   Added Enqueue(Time now, JobPtr job, Tube& tube, const Arrival& arrival);
-  Added Reply(Time now, Consumer& producer, std::string_view body);
+  Added Reply(Time now, Consumer& producer, JobPtr job);
   Added JoinJob(Job& job, JobObserver* waiter);
-  static void AddWaiter(Job& job, JobObserver& observer);
-  static void DropWaiters(Job& job);
-  void Tell(Job& job, Finish::Kind kind, std::string_view data, Lsn lsn);
+  void AddWaiter(Job& job, JobObserver& observer);
+  void DropWaiters(Job& job);
+  void Tell(Job& job, Finish::Kind kind, const ReportData& data, Lsn lsn);
 
   // engine_consume.cc
   Taken Take(Time now, Job& job, Consumer& consumer);
@@ -300,7 +316,7 @@ class Engine {
   bool Accepts(const Job& job, Record::Kind kind) const;
   void RestartTtr(Time now, Job& job);
   Lsn AppendEnd(const Job& job, Finish::Kind kind);
-  Lsn Finished(Job& job, Finish::Kind kind, std::string_view data);
+  Lsn Finished(Job& job, Finish::Kind kind, const ReportData& data);
   void GiveBackAll(Time now, std::vector<Job*> jobs, BadEnd how);
   void GiveBackHeld(Time now, Consumer& consumer, std::size_t& steps, BadEnd how);
 
@@ -313,10 +329,10 @@ class Engine {
   Outcome EndHeld(Time now, const Consumer& consumer, JobId id, const Ending& ending);
   void NoteCause(Job& job, const Verdict& verdict, std::string_view text);
   void CountEnd(Job& job, BadEnd how);
-  Lsn Carry(Time now, Job& job, const Verdict& verdict, Finish::Kind kind, std::string_view text);
+  Lsn Carry(Time now, Job& job, const Verdict& verdict, Finish::Kind kind, const ReportData& text);
   Lsn RunAgain(Time now, Job& job, const Verdict& verdict, BadEnd how);
-  Lsn BuryJob(Time now, Job& job, Finish::Kind kind, std::string_view text);
-  Lsn MoveDead(Time now, Job& job, Finish::Kind kind, std::string_view text);
+  Lsn BuryJob(Time now, Job& job, Finish::Kind kind, const ReportData& text);
+  Lsn MoveDead(Time now, Job& job, Finish::Kind kind, const ReportData& text);
   bool MoveBuries(const Job& job) const;
   void LogFailure(const Job& job, const Verdict& verdict) const;
 
@@ -340,7 +356,9 @@ class Engine {
   void BeginWait(Time now, Consumer& consumer, Consumer::Wait wait, Time until);
   void EndWait(Consumer& consumer);
   void EndWaitForJob(Time now, Consumer& consumer);
-  void Serve(Time now, Tube& tube, const Job* fresh = nullptr);
+  // The most jobs, or wakeups; false: it gave none.
+  bool Serve(Time now, Tube& tube, const Job* fresh = nullptr, std::size_t most = kSlice);
+  void ServeTogether(Time now, std::vector<Tube*> tubes);
   void Wake(Time now, Consumer& sleeper, Tube& tube);
   void WakeSleepers(Time now, Tube& tube);
   Tube* TakePromise(Consumer& consumer);
@@ -351,7 +369,9 @@ class Engine {
 
   // engine_tick.cc
   void ArmTube(Tube& tube);
+  void NotePause(Tube& tube);
   void EndPause(Tube& tube);
+  void EndPauses(Time now);
   void ArmConsumer(Consumer& consumer);
   void TubeDue(Time now, Tube& tube, int& steps);
   void ConsumerDue(Time now, Consumer& consumer, int& steps);
@@ -373,6 +393,7 @@ class Engine {
   IdleFunctions idle_functions_;
   IdTable<Job> jobs_;
   UniqueIndex uniques_;
+  WaiterIndex waiters_;
   SeenKeys seen_{journal_};
   JobIds ids_{journal_};
   std::uint64_t next_burial_ = 1;
@@ -383,6 +404,10 @@ class Engine {
   WaitingLine waiting_{effort_};
   Consumer::PromisedList promised_;  // by time
   Deadlines deadlines_;
+  std::set<std::pair<Time, std::uint64_t>> pauses_;  // when they end, of which tube
+  Time next_pause_end_ = kNever;
+  std::size_t memory_beside_ = 0;
+  bool memory_short_ = false;
   std::minstd_rand random_{std::random_device{}()};
 
   Records records_{*this};

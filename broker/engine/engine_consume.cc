@@ -131,13 +131,13 @@ Outcome Engine::Report(Time now, Consumer& consumer, JobId id, const Progress& p
   if (job->extra_ != nullptr) {
     for (Waiter& waiter : job->extra_->waiters) {
       ++effort_;
-      waiter.observer.OnProgress(*job, progress);
+      waiter.observer.OnProgress(*job, progress, waiter.times);
     }
   }
   return {};
 }
 
-Outcome Engine::Complete(Time now, Consumer& consumer, JobId id, std::string_view result) {
+Outcome Engine::Complete(Time now, Consumer& consumer, JobId id, const ReportData& result) {
   Job* job = HeldBy(consumer, id);
   if (job == nullptr) return {Code::kNotFound};
   if (!Accepts(*job, Record::Kind::kDelete)) return {Code::kJournal};
@@ -151,7 +151,7 @@ Outcome Engine::Fail(Time now, Consumer& consumer, JobId id) {
   return EndHeld(now, consumer, id, {.how = BadEnd::kFailed});
 }
 
-Outcome Engine::Except(Time now, Consumer& consumer, JobId id, std::string_view text) {
+Outcome Engine::Except(Time now, Consumer& consumer, JobId id, const ReportData& text) {
   return EndHeld(now, consumer, id, {.how = BadEnd::kException, .text = text});
 }
 
@@ -164,7 +164,7 @@ Lsn Engine::AppendEnd(const Job& job, Finish::Kind kind) {
   return seen_.Remember(job, Later(job.created, policy->unique_for));
 }
 
-Lsn Engine::Finished(Job& job, Finish::Kind kind, std::string_view data) {
+Lsn Engine::Finished(Job& job, Finish::Kind kind, const ReportData& data) {
   const Lsn lsn = AppendEnd(job, kind);
   Tell(job, kind, data, lsn);
   Erase(job);

@@ -65,6 +65,7 @@ Tube& Engine::TubeNamed(std::string_view name) {
 Tube* Engine::TubeForUse(std::string_view name) {
   if (Tube* found = tubes_.Find(name)) return found;
   if (limits_.tubes > 0 && tubes_.size() >= limits_.tubes) return nullptr;
+  if (TablesFull()) return nullptr;
   return &MakeTube(name);
 }
 

@@ -58,7 +58,7 @@ void Engine::CountAsProducer(Consumer& consumer) {
 
 Added Engine::Put(Time now, Consumer& producer, JobPtr job) {
   CountAsProducer(producer);
-  if (Answers(producer)) return Reply(now, producer, job->body());
+  if (Answers(producer)) return Reply(now, producer, std::move(job));
   job->durable_ = job->keep_on_failure_ = true;
   const Arrival arrival{.due = job->delay_s == 0 ? 0 : After(now, job->delay_s)};
   return Add(now, std::move(job), *producer.used_, arrival);
@@ -82,6 +82,7 @@ Added Engine::Admit(Time now, JobPtr job, Tube& tube, const Arrival& arrival) {
       return *known;
   }
   if (policy != nullptr && ExceedsBytes(tube, *job)) return {Code::kOutOfMemory};
+  if (arrival.waiter != nullptr && TablesFull()) return Refused(Code::kOutOfMemory);
   if (const Code code = AdmitsJob(tube, *job, job->durable_); code != Code::kOk) {
     return Refused(code);
   }
@@ -145,7 +146,9 @@ Code Engine::MakeCopies(Time now, const Job& job, const Tube& tube,
     if (to == nullptr) code = Code::kTooManyTubes;
     if (to == nullptr) break;
     if (to == &tube) continue;
-    JobPtr copy = Job::New(static_cast<std::uint32_t>(job.body().size()));
+    JobPtr copy = Job::TryNew(static_cast<std::uint32_t>(job.body().size()));
+    if (copy == nullptr) code = Code::kOutOfMemory;
+    if (copy == nullptr) break;
     std::memcpy(copy->space().data(), job.body().data(), job.body().size());
     copy->priority = job.priority;
     copy->ttr_s = job.ttr_s;
@@ -194,13 +197,14 @@ Added Engine::Enqueue(Time now, JobPtr owned, Tube& tube, const Arrival& arrival
   return added;
 }
 
-Added Engine::Reply(Time now, Consumer& producer, std::string_view body) {
+Added Engine::Reply(Time now, Consumer& producer, JobPtr job) {
   const std::string_view digits =
       std::string_view(producer.used_->name()).substr(kReplyPrefix.size());
   JobId id = 0;
   const auto [end, error] = std::from_chars(digits.begin(), digits.end(), id);
   if (error != std::errc() || end != digits.end()) return {Code::kNotFound};
-  const Progress answer{Progress::Kind::kData, body};
+  const std::string_view body = job->body();
+  const Progress answer{Progress::Kind::kData, {body, std::shared_ptr<const Job>(std::move(job))}};
   if (!Report(now, producer, id, answer).ok()) return {Code::kNotFound};
   const JobId unused = ids_.Take(/*recorded=*/false);
   return {Code::kOk, unused, ids_.lsn()};
@@ -224,6 +228,7 @@ Added Engine::Submit(Time now, Consumer& producer, JobPtr job, const Submission&
 
 Added Engine::JoinJob(Job& job, JobObserver* waiter) {
   if (waiter != nullptr) {
+    if (TablesFull()) return Refused(Code::kOutOfMemory);
     AddWaiter(job, *waiter);
   } else if (!job.durable_) {
     if (!journal_.Accepts(Record::Kind::kPut)) return Refused(Code::kJournal);
@@ -234,10 +239,22 @@ Added Engine::JoinJob(Job& job, JobObserver* waiter) {
   return {Code::kOk, job.id_, VisibleFrom(job), /*joined=*/true};
 }
 
+// Who joins a job again waits more times over: what it hears is the same each time, and made once.
 void Engine::AddWaiter(Job& job, JobObserver& observer) {
-  auto* waiter = new Waiter(job, observer);
-  job.MakeExtra().waiters.push_back(*waiter);
+  WaiterList<ByJob>& waiters = job.MakeExtra().waiters;
   job.unheard_ = false;
+  const bool first = waiters.empty();
+  if (!first) {
+    Waiter* const known =
+        &waiters.front().observer == &observer ? &waiters.front() : waiters_.Find(job, observer);
+    if (known != nullptr) {
+      ++known->times;
+      return;
+    }
+  }
+  auto* const waiter = new Waiter(job, observer);
+  if (!first) waiters_.Insert(*waiter);
+  waiters.push_back(*waiter);
   observer.waits_.push_back(*waiter);
 }
 
@@ -249,6 +266,7 @@ bool Engine::Forget(JobObserver& observer) {
     Job& job = waiter.job;
     observer.waits_.pop_front();
     job.extra_->waiters.erase(job.extra_->waiters.iterator_to(waiter));
+    waiters_.Remove(waiter);
     delete &waiter;
     if (job.durable_ || !job.extra_->waiters.empty()) continue;
     if (job.state_ == JobState::kReserved) {
@@ -263,19 +281,20 @@ bool Engine::Forget(JobObserver& observer) {
 
 void Engine::DropWaiters(Job& job) {
   if (job.extra_ == nullptr) return;
-  job.extra_->waiters.clear_and_dispose([](Waiter* waiter) {
+  job.extra_->waiters.clear_and_dispose([this](Waiter* waiter) {
+    waiters_.Remove(*waiter);
     WaiterList<ByObserver>& others = waiter->observer.waits_;
     others.erase(others.iterator_to(*waiter));
     delete waiter;
   });
 }
 
-void Engine::Tell(Job& job, Finish::Kind kind, std::string_view data, Lsn lsn) {
+void Engine::Tell(Job& job, Finish::Kind kind, const ReportData& data, Lsn lsn) {
   if (job.extra_ == nullptr || job.extra_->waiters.empty()) return;
   const Finish finish{kind, data, lsn};
   for (Waiter& waiter : job.extra_->waiters) {
     ++effort_;
-    waiter.observer.OnFinished(job, finish);
+    waiter.observer.OnFinished(job, finish, waiter.times);
   }
   DropWaiters(job);
 }

@@ -30,8 +30,11 @@ bool Engine::Listed(const Tube& tube) const {
 }
 
 std::size_t Engine::Waiters(const Job& job) const {
-  const std::size_t waiters = job.extra().waiters.size();
-  effort_ += waiters;
+  std::size_t waiters = 0;
+  for (const Waiter& waiter : job.extra().waiters) {
+    ++effort_;
+    waiters += waiter.times;
+  }
   return waiters;
 }
 

@@ -70,8 +70,7 @@ Engine::Ended Engine::End(Time now, Job& job, const Ending& ending) {
   }
   const bool exception = ending.how == BadEnd::kException;
   const auto kind = exception ? Finish::Kind::kException : Finish::Kind::kFailed;
-  return {
-      {Code::kOk, Carry(now, job, verdict, kind, exception ? ending.text : std::string_view())}};
+  return {{Code::kOk, Carry(now, job, verdict, kind, exception ? ending.text : ReportData())}};
 }
 
 // What a holder says of its job.
@@ -137,14 +136,14 @@ Lsn Engine::RunAgain(Time now, Job& job, const Verdict& verdict, BadEnd how) {
 
 // Ends what was decided for a job in no state, and tells those who wait for it.
 Lsn Engine::Carry(Time now, Job& job, const Verdict& verdict, Finish::Kind kind,
-                  std::string_view text) {
+                  const ReportData& text) {
   if (verdict.expired) CountPolicy(*job.tube_, &PolicyCounts::expired);
   if (verdict.fate == Fate::kGone) return Finished(job, kind, text);
   const bool moves = verdict.fate == Fate::kMoved && !MoveBuries(job);
   return moves ? MoveDead(now, job, kind, text) : BuryJob(now, job, kind, text);
 }
 
-Lsn Engine::BuryJob(Time now, Job& job, Finish::Kind kind, std::string_view text) {
+Lsn Engine::BuryJob(Time now, Job& job, Finish::Kind kind, const ReportData& text) {
   job.unheard_ = false;
   ++job.MakeExtra().buries;
   job.extra_->ended = now;
@@ -161,7 +160,7 @@ bool Engine::MoveBuries(const Job& job) const {
   return !job.origin().empty() || dead == job.tube_->name() || dead.size() > kLongestTubeName;
 }
 
-Lsn Engine::MoveDead(Time now, Job& job, Finish::Kind kind, std::string_view text) {
+Lsn Engine::MoveDead(Time now, Job& job, Finish::Kind kind, const ReportData& text) {
   Tube& before = *job.tube_;
   const Policy& policy = PolicyOf(before);
   Tube& dead = TubeNamed(policy.DeadTubeOf(before.name()));

@@ -19,6 +19,7 @@ Time Engine::Tick(Time now) {
   if (started_ == 0) started_ = now;
   int steps = kSteps;
   const std::uint64_t much = effort_ + kEffort;
+  if (next_pause_end_ <= now) EndPauses(now);
   expiries_.Tick(now, steps);
   seen_.Tick(now, steps);
   idle_functions_.Tick(now);
@@ -42,6 +43,17 @@ Time Engine::Tick(Time now) {
 void Engine::ArmTube(Tube& tube) {
   deadlines_.Arm(tube, tube.delayed_.top_time());
   if (tube.paused()) deadlines_.Arm(tube, tube.settings_.pause_until);
+  NotePause(tube);
+}
+
+// Whenever settings_.pause_until may have changed.
+void Engine::NotePause(Tube& tube) {
+  const Time until = tube.paused() ? tube.settings_.pause_until : kNever;
+  if (until == tube.pause_noted_) return;
+  if (tube.pause_noted_ != kNever) pauses_.erase({tube.pause_noted_, tube.id()});
+  if (until != kNever) pauses_.emplace(until, tube.id());
+  tube.pause_noted_ = until;
+  next_pause_end_ = pauses_.empty() ? kNever : pauses_.begin()->first;
 }
 
 void Engine::TubeDue(Time now, Tube& tube, int& steps) {
@@ -67,7 +79,21 @@ void Engine::TubeDue(Time now, Tube& tube, int& steps) {
 
 void Engine::EndPause(Tube& tube) {
   tube.settings_.pause_until = tube.settings_.pause_s = 0;
+  NotePause(tube);
   ready_tubes_.Resume(tube);
+}
+
+// As in beanstalkd, a pause is over at its time and not when somebody notices: whoever looks for a
+// job then ends all that are over, and what they kept back counts by its priority. Those who waited
+// are served first.
+void Engine::EndPauses(Time now) {
+  std::vector<Tube*> tubes;
+  while (next_pause_end_ <= now) {
+    Tube& tube = *tubes_.FindById(pauses_.begin()->second);
+    EndPause(tube);
+    tubes.push_back(&tube);
+  }
+  ServeTogether(now, std::move(tubes));
 }
 
 void Engine::ArmConsumer(Consumer& consumer) {

@@ -19,6 +19,7 @@ void Engine::ReleaseTube(Tube& tube) {
   if (tube.paused()) {
     // The pause ends with the tube; the journal must not bring it back.
     tube.settings_.pause_until = tube.settings_.pause_s = 0;
+    NotePause(tube);
     records_.AppendSettings(tube);
   }
   deadlines_.Cancel(tube);
@@ -51,6 +52,10 @@ Code Engine::Watch(Time now, Consumer& consumer, std::string_view name, bool abl
   Tube& tube = *found;
   gearstalk::Watch* watch = consumer.watched_.Find(tube);
   const bool waits = consumer.waiting();
+  if (watch == nullptr && consumer.watched_.size() >= WatchList::kWide && TablesFull()) {
+    ReleaseTube(tube);
+    return CountRefused(Code::kOutOfMemory);
+  }
   if (watch == nullptr) {
     const bool widens = consumer.watched_.size() == WatchList::kWide;
     if (waits && widens) waiting_.Leave(consumer);

@@ -36,6 +36,7 @@ constexpr std::size_t kExpired = 4096;
 
 // The most urgent job of the tubes it watches. One that is past its expiry goes first.
 Job* Engine::BestFor(Time now, Consumer& consumer) {
+  if (next_pause_end_ <= now) EndPauses(now);
   Job* best = ready_tubes_.FrontFor(consumer, effort_);
   for (std::size_t steps = 0; best != nullptr && best->ExpiredAt(now); ++steps) {
     if (steps == kExpired || !expiries_.Expire(now, *best)) return nullptr;
@@ -73,17 +74,22 @@ void Engine::StopWaiting(Consumer& consumer) { EndWait(consumer); }
 // Hands ready jobs to those who reserve and wakes those who sleep, first come first, until jobs or
 // waiters run out, or after a slice, which makes the tube due again. A job for which somebody was
 // woken is left for him. `fresh` is the job that just got ready, if there is one.
-void Engine::Serve(Time now, Tube& tube, const Job* fresh) {
-  if (!Runnable(tube)) return;
+bool Engine::Serve(Time now, Tube& tube, const Job* fresh, std::size_t most) {
+  if (next_pause_end_ <= now) EndPauses(now);
+  if (!Runnable(tube)) return false;
   if (options_.wake_all && fresh != nullptr && fresh->state_ == JobState::kReady)
     WakeSleepers(now, tube);
-  for (std::size_t served = 0; Runnable(tube) && tube.ready() > tube.promised_; ++served) {
+  std::size_t served = 0;
+  for (; Runnable(tube) && tube.ready() > tube.promised_; ++served) {
     Consumer* consumer = waiting_.Longest(tube);
-    if (consumer == nullptr || tube.promised_ >= pace_.Places(now, tube)) return;
-    if (served == kSlice) return deadlines_.Arm(tube, now);
+    if (consumer == nullptr || tube.promised_ >= pace_.Places(now, tube)) break;
+    if (served == most) {
+      deadlines_.Arm(tube, now);
+      break;
+    }
     ++effort_;
     if (tube.ready_.front()->ExpiredAt(now)) {
-      if (!expiries_.Expire(now, *tube.ready_.front())) return;
+      if (!expiries_.Expire(now, *tube.ready_.front())) break;
       continue;
     }
     if (consumer->wait_ == Consumer::Wait::kSleeping) {
@@ -93,6 +99,36 @@ void Engine::Serve(Time now, Tube& tube, const Job* fresh) {
     EndWaitForJob(now, *consumer);
     const Taken taken = Take(now, *tube.ready_.front(), *consumer);
     consumer->OnReserved(*taken.job, taken.lsn);
+  }
+  return served > 0;
+}
+
+// Tubes that give again all at once: the most urgent job of them all leaves first. Those that the
+// slice does not reach are due at once.
+void Engine::ServeTogether(Time now, std::vector<Tube*> tubes) {
+  if (tubes.size() == 1) {
+    Serve(now, *tubes.front());
+    return;
+  }
+  for (Tube* tube : tubes) ++tube->using_;
+  const std::vector<Tube*> all = tubes;
+  std::erase_if(tubes, [](const Tube* tube) { return !Runnable(*tube); });
+  const auto later = [this](const Tube* a, const Tube* b) {
+    return ready_tubes_.LeavesBefore(*b->FrontJob(), *a->FrontJob());
+  };
+  std::make_heap(tubes.begin(), tubes.end(), later);
+  for (std::size_t served = 0; !tubes.empty() && served < kSlice; ++served) {
+    std::pop_heap(tubes.begin(), tubes.end(), later);
+    if (Serve(now, *tubes.back(), nullptr, 1) && Runnable(*tubes.back())) {
+      std::push_heap(tubes.begin(), tubes.end(), later);
+    } else {
+      tubes.pop_back();
+    }
+  }
+  for (Tube* tube : tubes) deadlines_.Arm(*tube, now);
+  for (Tube* tube : all) {
+    --tube->using_;
+    ReleaseTube(*tube);
   }
 }
 

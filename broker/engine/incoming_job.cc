@@ -26,8 +26,7 @@ IncomingJob::IncomingJob(std::uint32_t body_size, std::string_view unique, std::
 
 std::size_t IncomingJob::Add(std::string_view bytes) {
   const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), missing()));
-  if (size == 0) return 0;
-  MakeRoom(arrived_ + size);
+  if (size == 0 || !MakeRoom(arrived_ + size)) return 0;
   std::memcpy(job_->space().data() + arrived_, bytes.data(), size);
   arrived_ += size;
   return size;
@@ -35,13 +34,14 @@ std::size_t IncomingJob::Add(std::string_view bytes) {
 
 std::span<char> IncomingJob::Space() {
   if (job_ == nullptr || complete()) return {};
-  MakeRoom(arrived_ + std::min(missing(), kLeastRead));
+  if (!MakeRoom(arrived_ + std::min(missing(), kLeastRead))) return {};
   return job_->space().subspan(arrived_, capacity() - arrived_);
 }
 
 JobPtr IncomingJob::Take() {
   GS_CHECK(complete());
-  if (job_ == nullptr) job_ = Job::New(body_size_, unique());
+  if (job_ == nullptr) job_ = Job::TryNew(body_size_, unique());
+  if (job_ == nullptr) return nullptr;
   if (trailing_ == 0) std::memcpy(job_->space().data() + body_size_, "\r\n", 2);
   return std::move(job_);
 }
@@ -53,15 +53,17 @@ std::uint64_t IncomingJob::capacity() const {
   return body == body_size_ ? total() : body;
 }
 
-void IncomingJob::MakeRoom(std::uint64_t size) {
-  if (size <= capacity()) return;
+bool IncomingJob::MakeRoom(std::uint64_t size) {
+  if (failed_ || size <= capacity()) return !failed_;
   const auto body = static_cast<std::uint32_t>(
       RoomToArrive(capacity(), std::min<std::uint64_t>(size, body_size_), body_size_));
   if (job_ == nullptr) {
-    job_ = Job::New(body, unique());
+    job_ = Job::TryNew(body, unique());
   } else {
-    job_ = Job::Grow(std::move(job_), body);
+    job_ = Job::TryGrow(std::move(job_), body);
   }
+  failed_ = job_ == nullptr;
+  return !failed_;
 }
 
 }  // namespace gearstalk

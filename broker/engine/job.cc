@@ -11,8 +11,16 @@ namespace gearstalk {
 namespace {
 
 void* Allocate(std::size_t size) {
+  void* const block = BlockAllocate(size);
   CountJobMemory(static_cast<std::ptrdiff_t>(size));
-  return BlockAllocate(size);
+  return block;
+}
+
+// nullptr: there is no memory.
+void* TryAllocate(std::size_t size) {
+  void* const block = TryBlockAllocate(size);
+  if (block != nullptr) CountJobMemory(static_cast<std::ptrdiff_t>(size));
+  return block;
 }
 
 void Free(void* block, std::size_t size) {
@@ -20,14 +28,40 @@ void Free(void* block, std::size_t size) {
   BlockFree(block, size);
 }
 
+std::size_t SizeOf(std::uint32_t body_size, std::string_view unique) {
+  return sizeof(Job) + unique.size() + body_size + std::size_t{2};
+}
+
 const JobExtra kNoExtra{};
 
 }  // namespace
 
+void* Waiter::operator new(std::size_t size) {
+  CountTableMemory(static_cast<std::ptrdiff_t>(size));
+  return BlockAllocate(size);
+}
+
+void Waiter::operator delete(void* waiter, std::size_t size) {
+  CountTableMemory(-static_cast<std::ptrdiff_t>(size));
+  BlockFree(waiter, size);
+}
+
+void* JobExtra::operator new(std::size_t size) { return Allocate(size); }
+
+void JobExtra::operator delete(void* extra, std::size_t size) { Free(extra, size); }
+
 JobPtr Job::New(std::uint32_t body_size, std::string_view unique) {
+  return At(Allocate(SizeOf(body_size, unique)), body_size, unique);
+}
+
+JobPtr Job::TryNew(std::uint32_t body_size, std::string_view unique) {
+  void* const block = TryAllocate(SizeOf(body_size, unique));
+  return block == nullptr ? nullptr : At(block, body_size, unique);
+}
+
+JobPtr Job::At(void* block, std::uint32_t body_size, std::string_view unique) {
   GS_CHECK(unique.size() <= kMaxUnique);
-  const std::size_t size = sizeof(Job) + unique.size() + body_size + std::size_t{2};
-  Job* job = new (Allocate(size)) Job;
+  Job* job = new (block) Job;
   job->body_size_ = body_size;
   job->unique_size_ = static_cast<std::uint8_t>(unique.size());
   if (!unique.empty())
@@ -36,12 +70,15 @@ JobPtr Job::New(std::uint32_t body_size, std::string_view unique) {
   return JobPtr(job);
 }
 
-JobPtr Job::Grow(JobPtr old, std::uint32_t body_size) {
+JobPtr Job::TryGrow(JobPtr old, std::uint32_t body_size) {
   GS_DCHECK(old->state_ == JobState::kGone && old->refs_ == 1 && body_size > old->body_size_);
   const std::size_t size = old->AllocatedSize();
   const std::size_t larger = size - old->body_size_ + body_size;
+  void* const grown = TryBlockGrow(old.get(), size, larger);
+  if (grown == nullptr) return nullptr;
   CountJobMemory(static_cast<std::ptrdiff_t>(larger - size));
-  auto* job = static_cast<Job*>(BlockGrow(old.release(), size, larger));
+  old.release();
+  auto* job = static_cast<Job*>(grown);
   job->body_size_ = body_size;
   job->EndBody();
   return JobPtr(job);

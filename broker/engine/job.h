@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/intrusive/list.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -29,11 +30,15 @@ struct ByObserver;
 template <typename Tag>
 using WaiterHook = boost::intrusive::list_base_hook<boost::intrusive::tag<Tag>>;
 
-// One observer's wait for one job: stands in the list of both.
+// One observer's wait for one job, however often it joined that: stands in the list of both.
 struct Waiter : WaiterHook<ByJob>, WaiterHook<ByObserver> {
   Waiter(Job& of, JobObserver& by) : job(of), observer(by) {}
+  static void* operator new(std::size_t size);
+  static void operator delete(void* waiter, std::size_t size);
   Job& job;
   JobObserver& observer;
+  std::uint64_t times = 1;  // it joined, and hears of each event
+  bool indexed = false;     // in the engine's WaiterIndex
 };
 
 template <typename Tag>
@@ -85,6 +90,9 @@ struct JobExtra {
   std::unique_ptr<JobTexts> texts;
   std::string reducer;
   WaiterList<ByJob> waiters;  // in the order of joining
+
+  static void* operator new(std::size_t size);
+  static void operator delete(void* extra, std::size_t size);
 };
 
 // Drops one reference; the last one frees the memory.
@@ -106,8 +114,11 @@ class Job {
   // Memory for a job with a key and room for `body_size` bytes, not yet known to the engine.
   // `unique` is at most kMaxUnique bytes; empty = none.
   static JobPtr New(std::uint32_t body_size, std::string_view unique = {});
+  // nullptr: there is no memory for it.
+  static JobPtr TryNew(std::uint32_t body_size, std::string_view unique = {});
   // The same job with room for a larger body, for one that arrives. Nobody else may know it yet.
-  static JobPtr Grow(JobPtr job, std::uint32_t body_size);
+  // nullptr: there is no memory for it, and the job is gone.
+  static JobPtr TryGrow(JobPtr job, std::uint32_t body_size);
   // One more reference.
   static JobPtr Ref(Job& job);
 
@@ -182,6 +193,7 @@ class Job {
 
   Job() = default;
   ~Job() = default;
+  static JobPtr At(void* block, std::uint32_t body_size, std::string_view unique);
 
   JobExtra& MakeExtra();
   JobTexts& MakeTexts();

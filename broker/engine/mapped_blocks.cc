@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 #include <vector>
 
 namespace gearstalk {
@@ -37,8 +36,7 @@ void* TakeOut(std::vector<Spare>::iterator spare) {
 
 void* MapMemory(std::size_t size) {
   void* const at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (at == MAP_FAILED) throw std::bad_alloc();
-  return at;
+  return at == MAP_FAILED ? nullptr : at;
 }
 
 void UnmapMemory(void* at, std::size_t size) {
@@ -47,6 +45,9 @@ void UnmapMemory(void* at, std::size_t size) {
 
 void* MapBlock(std::size_t size) {
   if (const auto spare = FindSpare(size); spare != spares.end()) return TakeOut(spare);
+  void* const block = MapMemory(size);
+  if (block != nullptr || spares.empty()) return block;
+  DropSpareBlocks();
   return MapMemory(size);
 }
 
@@ -63,7 +64,8 @@ void UnmapBlock(void* block, std::size_t size) {
 void* RemapBlock(void* block, std::size_t size, std::size_t larger) {
   void* const moved = mremap(block, size, larger, MREMAP_MAYMOVE);
   if (moved != MAP_FAILED) return moved;
-  void* const copy = MapMemory(larger);
+  void* const copy = MapBlock(larger);
+  if (copy == nullptr) return nullptr;
   std::memcpy(copy, block, size);
   UnmapMemory(block, size);
   return copy;

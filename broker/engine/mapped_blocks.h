@@ -5,7 +5,7 @@
 namespace gearstalk {
 
 // Memory from the system. Where the address space has too many holes (vm.max_map_count), unmapping
-// gives back the memory but not its address.
+// gives back the memory but not its address. nullptr: there is none.
 void* MapMemory(std::size_t size);
 void UnmapMemory(void* at, std::size_t size);
 
@@ -13,9 +13,11 @@ void UnmapMemory(void* at, std::size_t size);
 // is done with them, so of the last blocks that were freed some megabytes are kept as they are, for
 // the next of the same size. Sizes are multiples of 4096 bytes; few different ones should be used.
 // Loop's thread only.
+// nullptr: there is no memory.
 void* MapBlock(std::size_t size);
 void UnmapBlock(void* block, std::size_t size);
-// The same bytes in a larger mapping, perhaps elsewhere; none is copied.
+// The same bytes in a larger mapping, perhaps elsewhere; none is copied. nullptr: there is no
+// memory, and the block stays.
 void* RemapBlock(void* block, std::size_t size, std::size_t larger);
 
 bool HaveSpareBlock(std::size_t size);

@@ -49,10 +49,12 @@ class ReadyTubes {
     return tube.ready_slot_ < tubes_.size() && tubes_[tube.ready_slot_] == &tube;
   }
 
+  // Of the fronts of different tubes.
+  bool LeavesBefore(const Job& a, const Job& b) const;
+
  private:
   Job* FrontOfMany(Consumer& consumer, std::uint64_t& effort) const;
   void JoinTurn(Tube& tube) const;
-  bool LeavesBefore(const Job& a, const Job& b) const;
   template <typename Visitor>
   void Visit(const Consumer& consumer, Visitor visit) const;
 

@@ -71,6 +71,7 @@ std::array<SizeClass, FitOf(kSlabLimit).size_class + 1> classes;
 std::array<Page*, kSparePages> spares;
 std::size_t spare_count = 0;
 std::size_t job_memory = 0;
+std::size_t table_memory = 0;
 
 // Bytes from the last multiple of kPageSize to here.
 std::size_t OffsetInPage(const void* at) {
@@ -84,6 +85,7 @@ Page* PageOf(void* block) {
 void* MapPage() {
   // Maps twice the size and cuts off what is not aligned.
   void* const mapped = MapMemory(2 * kPageSize);
+  if (mapped == nullptr) return nullptr;
   const std::size_t before = (kPageSize - OffsetInPage(mapped)) % kPageSize;
   char* const aligned = static_cast<char*>(mapped) + before;
   if (before > 0) UnmapMemory(mapped, before);
@@ -93,6 +95,7 @@ void* MapPage() {
 
 Page* NewPage() {
   void* const place = spare_count > 0 ? spares[--spare_count] : MapPage();
+  if (place == nullptr) return nullptr;
   return new (place) Page{nullptr, nullptr, nullptr, 0, sizeof(Page)};
 }
 
@@ -126,7 +129,11 @@ void* SlabAllocate(std::size_t wanted) {
   GS_DCHECK(wanted <= kSlabLimit);
   const auto [index, size] = FitOf(wanted);
   SizeClass& size_class = classes[index];
-  if (size_class.open == nullptr) Open(size_class, NewPage());
+  if (size_class.open == nullptr) {
+    Page* const page = NewPage();
+    if (page == nullptr) return nullptr;
+    Open(size_class, page);
+  }
   Page* page = size_class.open;
   void* block = page->free;
   if (block != nullptr) {
@@ -153,11 +160,19 @@ void SlabFree(void* block, std::size_t wanted) {
   Drop(page);
 }
 
+void* TryBlockAllocate(std::size_t size) {
+  if (!kUseSlabs) return std::malloc(size);
+  return size <= kSlabLimit ? SlabAllocate(size) : MapBlock(FitOf(size).size);
+}
+
+// As operator new.
 void* BlockAllocate(std::size_t size) {
-  if (kUseSlabs) return size <= kSlabLimit ? SlabAllocate(size) : MapBlock(FitOf(size).size);
-  void* block = std::malloc(size);
-  if (block == nullptr) throw std::bad_alloc();
-  return block;
+  while (true) {
+    if (void* const block = TryBlockAllocate(size)) return block;
+    const std::new_handler handler = std::get_new_handler();
+    if (handler == nullptr) throw std::bad_alloc();
+    handler();
+  }
 }
 
 void BlockFree(void* block, std::size_t size) {
@@ -165,11 +180,12 @@ void BlockFree(void* block, std::size_t size) {
   return size <= kSlabLimit ? SlabFree(block, size) : UnmapBlock(block, FitOf(size).size);
 }
 
-void* BlockGrow(void* block, std::size_t size, std::size_t larger) {
+void* TryBlockGrow(void* block, std::size_t size, std::size_t larger) {
   if (kUseSlabs && size > kSlabLimit) {
     return RemapBlock(block, FitOf(size).size, FitOf(larger).size);
   }
-  void* const grown = BlockAllocate(larger);
+  void* const grown = TryBlockAllocate(larger);
+  if (grown == nullptr) return nullptr;
   std::memcpy(grown, block, size);
   BlockFree(block, size);
   return grown;
@@ -183,5 +199,9 @@ std::size_t RoomToArrive(std::size_t size, std::size_t needed, std::size_t annou
 std::size_t JobMemory() { return job_memory; }
 
 void CountJobMemory(std::ptrdiff_t change) { job_memory += static_cast<std::size_t>(change); }
+
+std::size_t TableMemory() { return table_memory; }
+
+void CountTableMemory(std::ptrdiff_t change) { table_memory += static_cast<std::size_t>(change); }
 
 }  // namespace gearstalk

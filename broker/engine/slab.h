@@ -10,6 +10,7 @@ namespace gearstalk {
 // thread only.
 inline constexpr std::size_t kSlabLimit = 72 * 1024;
 
+// nullptr: there is no memory.
 void* SlabAllocate(std::size_t size);
 void SlabFree(void* block, std::size_t size);
 
@@ -17,8 +18,11 @@ void SlabFree(void* block, std::size_t size);
 // sanitizer is to see it.
 void* BlockAllocate(std::size_t size);
 void BlockFree(void* block, std::size_t size);
-// The same bytes in a larger block, perhaps elsewhere.
-void* BlockGrow(void* block, std::size_t size, std::size_t larger);
+// nullptr: there is no memory.
+void* TryBlockAllocate(std::size_t size);
+// The same bytes in a larger block, perhaps elsewhere. nullptr: there is no memory, and the block
+// stays.
+void* TryBlockGrow(void* block, std::size_t size, std::size_t larger);
 
 // How large to make the block of something that is still arriving, of which `size` bytes have a
 // place and `needed` must have one now. What is announced reserves next to nothing: up to
@@ -30,5 +34,8 @@ std::size_t RoomToArrive(std::size_t size, std::size_t needed, std::size_t annou
 // Bytes that jobs of all sizes occupy now, for the memory metrics.
 std::size_t JobMemory();
 void CountJobMemory(std::ptrdiff_t change);
+// The same for tubes, watches and those who wait for jobs.
+std::size_t TableMemory();
+void CountTableMemory(std::ptrdiff_t change);
 
 }  // namespace gearstalk

@@ -156,8 +156,9 @@ class Tube : public Timer, public JobCounts {
   std::uint32_t using_ = 0;
   std::uint32_t watching_ = 0;
   std::uint32_t workers_ = 0;
-  bool function_ = false;   // a worker can or could do it
-  bool permanent_ = false;  // the default tube
+  bool function_ = false;      // a worker can or could do it
+  bool permanent_ = false;     // the default tube
+  Time pause_noted_ = kNever;  // its place in the engine's pauses_
   HeldBack held_back_ = HeldBack::kNone;
   TubeSettings settings_;       // with the limits that are in force, whoever set them
   WatchRing line_;              // who waits of those who watch few tubes, first come first

@@ -10,6 +10,12 @@ std::uint64_t Hash(std::string_view name) {
   return XXH3_64bits_withSeed(name.data(), name.size(), HashSeed());
 }
 
+// With what finds it, about.
+std::ptrdiff_t MemoryOf(const Tube& tube) {
+  constexpr std::size_t kAround = 64;
+  return static_cast<std::ptrdiff_t>(sizeof(Tube) + tube.name().size() + kAround);
+}
+
 }  // namespace
 
 TubeTable::~TubeTable() {
@@ -27,6 +33,7 @@ Tube& TubeTable::FindOrMake(std::string_view name) {
 
 Tube& TubeTable::Make(std::string_view name) {
   auto* tube = new Tube(std::string(name), ++last_id_);
+  CountTableMemory(MemoryOf(*tube));
   by_name_.Insert(Hash(name), *tube);
   by_id_.Insert(tube->id(), tube);
   return *tube;
@@ -35,6 +42,7 @@ Tube& TubeTable::Make(std::string_view name) {
 void TubeTable::Erase(Tube& tube) {
   by_name_.Remove(Hash(tube.name()), tube);
   by_id_.Erase(tube.id());
+  CountTableMemory(-MemoryOf(tube));
   delete &tube;
 }
 

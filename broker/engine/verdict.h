@@ -2,10 +2,10 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
 #include "broker/base/clock.h"
 #include "broker/engine/job.h"
+#include "broker/engine/report_data.h"
 #include "broker/policy/policy.h"
 
 namespace gearstalk {
@@ -25,7 +25,7 @@ enum class BadEnd : std::uint8_t {
 // A bad end with what the holder asked for.
 struct Ending {
   BadEnd how;
-  std::string_view text = {};                            // kException: what the worker said
+  ReportData text = {};                                  // kException: what the worker said
   std::optional<std::uint32_t> priority = std::nullopt;  // kReleased, kBuried
   std::uint32_t delay_s = 0;                             // kReleased
 };

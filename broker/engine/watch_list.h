@@ -20,8 +20,16 @@ class Tube;
 // watchers all the time, or beginning to wait would cost as much as it watches.
 struct Watch {
   Watch(Tube& of, Consumer& by) : tube(of), consumer(by) {}
-  static void* operator new(std::size_t size) { return BlockAllocate(size); }
-  static void operator delete(void* watch, std::size_t size) { BlockFree(watch, size); }
+  static void* operator new(std::size_t size) {
+    CountTableMemory(static_cast<std::ptrdiff_t>(size + kAround));
+    return BlockAllocate(size);
+  }
+  static void operator delete(void* watch, std::size_t size) {
+    CountTableMemory(-static_cast<std::ptrdiff_t>(size + kAround));
+    BlockFree(watch, size);
+  }
+  // What its consumer needs to find it, about.
+  static constexpr std::size_t kAround = 40;
   Tube& tube;
   Consumer& consumer;
   Time run_limit = 0;    // CAN_DO_TIMEOUT, 0 = none

@@ -16,6 +16,9 @@
 namespace gearstalk {
 namespace {
 
+// The part of limits.output that results of others may take while memory is full.
+constexpr std::size_t kUnaskedShare = 16;
+
 // Pieces of output that one call of Leave gives up.
 constexpr std::size_t kLeavePieces = 256;
 
@@ -48,6 +51,10 @@ Output& Connection::out() {
 }
 
 Time Connection::Now() const { return server_.Now(); }
+
+std::size_t Connection::MostOutput() const {
+  return server_.hopeless_output() + 2 * Output::kMaxGather;
+}
 
 TurnShare Connection::share() const { return server_.share(); }
 
@@ -126,7 +133,7 @@ void Connection::Receive(std::span<char> body) {
   std::memcpy(buffer.data(), input_.data(), left);
   std::array<iovec, 2> pieces{
       {{body.data(), body.size()},
-       {buffer.data() + left, std::min(buffer.size() - left, Server::kReadSize)}}};
+       {buffer.data() + left, std::min(buffer.size() - left, server_.read_share())}}};
   const ssize_t got = body.empty() ? recv(peer_.fd, pieces[1].iov_base, pieces[1].iov_len, 0)
                                    : readv(peer_.fd, pieces.data(), 2);
   if (got < 0) {
@@ -326,8 +333,12 @@ void Connection::WaitForSpace() {
   if (out_.size() >= server_.limits().output) Stall();
 }
 
+// While memory is full, results that wait for a peer that does not read are too much much sooner.
 bool Connection::Hopeless() const {
-  if (out_.size() < server_.hopeless_output()) return false;
+  const std::size_t unasked = std::min(out_.unasked(), out_.size());
+  const bool wastes =
+      writing_ && unasked > server_.limits().output / kUnaskedShare && server_.MemoryFull();
+  if (!wastes && out_.size() < server_.hopeless_output()) return false;
   server_.Refuse(Refusal::kOutput, peer_);
   return true;
 }

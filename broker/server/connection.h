@@ -36,6 +36,7 @@ class Connection final : public Wire {
   Output& out() override;
   const Peer& peer() const override { return peer_; }
   Time Now() const override;
+  std::size_t MostOutput() const override;
   TurnShare share() const override;
   void Resume() override;
   void OnRefused(Refusal why, const Refused& what) override;

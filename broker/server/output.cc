@@ -41,14 +41,19 @@ class OutputPool {
   template <typename Chunk>
   static Chunk* Take(bool may_be_small) {
     ++taken_;
-    if (pooled_ > 0) return static_cast<Chunk*>(pool_[--pooled_]);
+    if (pooled_ > 0) {
+      used_ += kChunkSize;
+      return static_cast<Chunk*>(pool_[--pooled_]);
+    }
     const std::size_t size = may_be_small && taken_ > kPooled ? kSmallChunkSize : kChunkSize;
     bytes_ += size;
+    used_ += size;
     return new (::operator new(sizeof(Chunk) + size)) Chunk{size};
   }
   template <typename Chunk>
   static void Give(Chunk* chunk) {
     --taken_;
+    used_ -= chunk->size;
     if (pooled_ < kPooled && chunk->size == kChunkSize) {
       pool_[pooled_++] = chunk;
     } else {
@@ -57,15 +62,19 @@ class OutputPool {
     }
   }
   static std::size_t bytes() { return bytes_; }
+  static std::size_t used() { return used_; }
 
  private:
   static inline std::array<void*, kPooled> pool_{};
   static inline std::size_t pooled_ = 0;
   static inline std::size_t taken_ = 0;
   static inline std::size_t bytes_ = 0;  // of all chunks
+  static inline std::size_t used_ = 0;   // of those that are taken
 };
 
 std::size_t Output::Memory() { return OutputPool::bytes(); }
+
+std::size_t Output::MemoryInUse() { return OutputPool::used(); }
 
 Output::~Output() { Reset(); }
 
@@ -79,7 +88,7 @@ void Output::Reset() {
   if (segments_.capacity() > 64) segments_.shrink_to_fit();
   first_ = 0;
   sent_ += size_;
-  size_ = 0;
+  size_ = unasked_ = 0;
 }
 
 char* Output::Prepare(std::size_t size) {

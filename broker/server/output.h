@@ -63,6 +63,12 @@ class Output {
   // reply that acknowledges the change. Positions that are not above an earlier one cost nothing.
   void HoldUntil(Lsn lsn);
 
+  // `size` bytes of what was appended are the results of others: no command asked for them now, so
+  // that no command can be kept waiting for them.
+  void NoteUnasked(std::size_t size) { unasked_ += size; }
+  // Such bytes since everything had been sent.
+  std::size_t unasked() const { return unasked_; }
+
   bool empty() const { return size_ == 0; }
   std::size_t size() const { return size_; }
 
@@ -75,13 +81,15 @@ class Output {
   // Gives up so many pieces that will never be sent; true when nothing is left.
   bool Discard(std::size_t pieces);
 
-  // Bytes of memory that all outputs have for what was copied to them.
+  // Bytes of memory that all outputs have for what was copied to them, and those of them that hold
+  // something.
   static std::size_t Memory();
+  static std::size_t MemoryInUse();
 
   // Gates that are kept, some of them open.
   std::size_t gates() const { return gates_.size(); }
 
-  // Everything, gates ignored, taken out: for tests.
+  // Everything, gates ignored, taken out.
   std::string TakeAll();
 
  private:
@@ -106,6 +114,7 @@ class Output {
   std::size_t first_gate_ = 0;  // gates before it are open
   std::uint64_t sent_ = 0;
   std::size_t size_ = 0;
+  std::size_t unasked_ = 0;
   Lsn held_ = 0;  // highest position asked for
 };
 

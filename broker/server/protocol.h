@@ -42,6 +42,8 @@ class Wire {
   virtual Output& out() = 0;
   virtual const Peer& peer() const = 0;
   virtual Time Now() const = 0;
+  // Bytes of output at which the connection is cut off, with some to spare.
+  virtual std::size_t MostOutput() const { return SIZE_MAX; }
   // What the session may take in this turn.
   virtual TurnShare share() const { return {}; }
   // A session that said kWait can go on: OnInput is called again in this or the next round, also

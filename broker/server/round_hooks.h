@@ -23,6 +23,8 @@ class RoundHooks {
   virtual Lsn Durable() const = 0;
   // The journal lags so far behind that connections which wait for it should not be read from.
   virtual bool Behind() const = 0;
+  // Whether clients have as much memory as they may.
+  virtual bool MemoryFull() const { return false; }
   // Whether anything may be sent now; asked before each send.
   virtual bool MaySend() const { return true; }
 

@@ -68,6 +68,11 @@ bool Server::TakeTurn() {
   return hooks_.Fresh() - round_began_ < kReadTime;
 }
 
+std::size_t Server::read_share() const {
+  const std::size_t many = std::max<std::size_t>(turns_ + queued_, 1);
+  return std::clamp<std::size_t>(kRoundRead / many, 16 * 1024, kReadSize);
+}
+
 std::size_t Server::send_share() const {
   const std::size_t many = std::max<std::size_t>(turns_ + queued_, 1);
   return std::clamp<std::size_t>(kRoundSent / many, 16 * 1024, Output::kMaxGather);

@@ -38,6 +38,8 @@ class Server final : public ConnectionList {
   // others come first in the next.
   static constexpr std::size_t kRoundFlushes = 256;
   static constexpr std::uint64_t kRoundSent = 4 << 20;
+  // In one round, about: how much is read besides the bodies of jobs, in bytes.
+  static constexpr std::size_t kRoundRead = 2 << 20;
   // How long a round reads and runs what arrives, goes on with what waits, and sends. What is left
   // comes in the next round, in the order in which it came.
   static constexpr Time kReadTime = 3 * kMillisecond;
@@ -135,6 +137,7 @@ class Server final : public ConnectionList {
   HangUps& hang_ups() { return hang_ups_; }
   Lsn Durable() const { return hooks_.Durable(); }
   bool Behind() const { return hooks_.Behind(); }
+  bool MemoryFull() const { return hooks_.MemoryFull(); }
   bool MaySend() const { return !frozen_ && hooks_.MaySend(); }
   bool frozen() const { return frozen_; }
   std::span<char> read_buffer() { return read_buffer_; }
@@ -152,6 +155,8 @@ class Server final : public ConnectionList {
   bool TakeTurn();
   // What each session may take in its turn.
   const TurnShare& share() const { return share_; }
+  // What may be read from a connection now, besides the body of a job, in bytes.
+  std::size_t read_share() const;
   // What each connection may be sent in this round, in bytes.
   std::size_t send_share() const;
   // Whether one more step of a handshake may be done in this round.

@@ -20,7 +20,7 @@ struct TurnShare {
 
   // An equal part of a few milliseconds for each of so many sessions.
   static TurnShare OfOne(std::size_t sessions) {
-    const std::size_t parts = std::max<std::size_t>(sessions / 8, 1);
+    const std::size_t parts = std::max<std::size_t>(sessions / 4, 1);
     return {.output = std::max<std::size_t>(kOutput / parts, 4096),
             .messages =
                 std::max(kMessages / static_cast<int>(std::min<std::size_t>(parts, kMessages)), 1),

@@ -25,17 +25,20 @@ class History::Connection final : public Consumer {
 class History::Caller final : public JobObserver {
  public:
   Caller(int number, std::vector<Model::Told>& told) : number_(number), told_(told) {}
-  void OnProgress(const Job& job, const Progress& /*progress*/) override {
-    told_.push_back({number_, Model::What::kProgress, job.id()});
+  void OnProgress(const Job& job, const Progress& /*progress*/, std::uint64_t times) override {
+    Note(Model::What::kProgress, job.id(), times);
   }
-  void OnFinished(const Job& job, const Finish& finish) override {
+  void OnFinished(const Job& job, const Finish& finish, std::uint64_t times) override {
     const auto what = finish.kind == Finish::Kind::kCompleted ? Model::What::kCompleted
                       : finish.kind == Finish::Kind::kFailed  ? Model::What::kFailed
                                                               : Model::What::kException;
-    told_.push_back({number_, what, job.id()});
+    Note(what, job.id(), times);
   }
 
  private:
+  void Note(Model::What what, JobId id, std::uint64_t times) {
+    for (; times > 0; --times) told_.push_back({number_, what, id});
+  }
   const int number_;
   std::vector<Model::Told>& told_;
 };

@@ -49,7 +49,7 @@ TEST(Job, GrowsWithKeySettingsAndTheBytesThatAreThere) {
   small->ttr_s = 8;
   small->delay_s = 9;
   small->set_keep_on_failure(true);
-  const JobPtr grown = Job::Grow(std::move(small), 6);
+  const JobPtr grown = Job::TryGrow(std::move(small), 6);
   EXPECT_EQ("key", grown->unique());
   EXPECT_EQ(6u, grown->body().size());
   EXPECT_EQ("abc", grown->body().substr(0, 3));

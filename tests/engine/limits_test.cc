@@ -1,6 +1,8 @@
 #include "broker/engine/limits.h"
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "tests/engine/engine_test.h"
 #include "tests/engine/restart.h"
@@ -61,6 +63,52 @@ TEST_F(Limits, OfMemoryLetAnswersThrough) {
   engine.SetLimits({.memory = 1});
   EXPECT_TRUE(Engine::Answers(consumer));
   EXPECT_TRUE(engine.Put(Now(), consumer, MakeJob({.body = "answer"})).ok());
+}
+
+TEST_F(Limits, OfMemoryCountWhatOthersOccupy) {
+  RecordingConsumer& consumer = Connect();
+  engine.SetLimits({.memory = JobMemory() + TableMemory() + 5'000});
+  engine.NoteMemory(5'001, /*is_short=*/false);
+  EXPECT_EQ(engine.Put(Now(), consumer, MakeJob({})).code, Code::kOutOfMemory);
+  engine.NoteMemory(0, /*is_short=*/true);
+  EXPECT_EQ(engine.Put(Now(), consumer, MakeJob({})).code, Code::kOutOfMemory);
+  engine.NoteMemory(0, /*is_short=*/false);
+  EXPECT_EQ(Put(consumer), 1U);
+}
+
+// Tubes, watches and waits have a share of it; what an ordinary consumer needs it always gets.
+TEST_F(Limits, OfMemoryHoldForTubesWatchesAndWaits) {
+  const JobId id = Submit("f", {.unique = "u"}, &Client()).id;
+  std::vector<std::string> tubes;
+  for (int i = 0; i < 30; ++i) tubes.push_back("t" + std::to_string(i));
+  for (const std::string& tube : tubes) PutInto(tube);
+  RecordingConsumer& consumer = Connect();
+  engine.SetLimits({.memory = EngineLimits::kTableShare * (TableMemory() - 1)});
+  EXPECT_FALSE(engine.MemoryFull());
+  EXPECT_EQ(engine.Use(consumer, "new"), Code::kTooManyTubes);
+  EXPECT_EQ(engine.Watch(Now(), consumer, "new"), Code::kTooManyTubes);
+  EXPECT_EQ(Submit("new", {}).code, Code::kTooManyTubes);
+  EXPECT_EQ(Submit("f", {.unique = "u"}, &Client()).code, Code::kOutOfMemory);
+  EXPECT_EQ(Submit("f", {}, &Client()).code, Code::kOutOfMemory);
+  EXPECT_EQ(engine.Waiters(*engine.Find(id)), 1U);
+  EXPECT_TRUE(Submit("f", {}).ok());
+  std::size_t watched = 1;
+  while (engine.Watch(Now(), consumer, tubes[watched - 1]) == Code::kOk) ++watched;
+  EXPECT_EQ(watched, WatchList::kWide);
+  EXPECT_EQ(engine.Watch(Now(), consumer, tubes[watched]), Code::kOutOfMemory);
+  EXPECT_EQ(Connect("f").watched().size(), 1U);
+}
+
+TEST_F(Limits, TableMemoryGoesWithWhatItIsOf) {
+  const std::size_t before = TableMemory();
+  RecordingObserver &client = Client(), &other = Client();
+  Submit("f", {.unique = "u"}, &client);
+  Submit("f", {.unique = "u"}, &other);
+  RecordingConsumer& worker = Worker({"f", "g", "h"});
+  EXPECT_GT(TableMemory(), before + 500);
+  while (!engine.Forget(client) || !engine.Forget(other)) continue;
+  Leave(worker);
+  EXPECT_EQ(before, TableMemory());
 }
 
 // --- Tubes ---------------------------------------------------------------------------------------

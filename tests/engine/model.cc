@@ -53,7 +53,9 @@ void Model::Join(JobId id, int waiter) {
   Job& job = jobs.at(id);
   job.unheard = false;
   if (waiter >= 0) {
-    job.waiters.push_back(waiter);
+    // All its waits come one after the other.
+    const auto last = std::find(job.waiters.rbegin(), job.waiters.rend(), waiter);
+    job.waiters.insert(last == job.waiters.rend() ? job.waiters.end() : last.base(), waiter);
   } else {
     job.durable = true;
   }

@@ -92,6 +92,33 @@ TEST_F(ProduceTest, AnEqualKeyJoinsTheUnfinishedJob) {
   EXPECT_NE(id, Submit("f", {.unique = "k"}, &first).id);
 }
 
+// Waits of one client for one job are one wait, however they mix with those of others.
+TEST_F(ProduceTest, WhoJoinsOftenHearsAsOften) {
+  RecordingObserver &first = Client(), &second = Client(), &third = Client();
+  const JobId a = Submit("f", {.unique = "a"}, &first).id;
+  const JobId b = Submit("f", {.unique = "b"}, &second).id;
+  for (int i = 0; i < 100; ++i) {
+    for (RecordingObserver* client : {&second, &third, &first}) {
+      EXPECT_EQ(a, Submit("f", {.unique = "a"}, client).id);
+      EXPECT_EQ(b, Submit("f", {.unique = "b"}, client).id);
+    }
+  }
+  EXPECT_EQ(301u, engine.Waiters(*engine.Find(a)));
+  EXPECT_EQ(301u, engine.Waiters(*engine.Find(b)));
+  while (!engine.Forget(first)) continue;
+  EXPECT_EQ(200u, engine.Waiters(*engine.Find(a)));
+  EXPECT_EQ(a, Submit("f", {.unique = "a"}, &third).id);
+  RecordingConsumer& worker = Worker({"f"});
+  Grab(worker);
+  const std::uint64_t before = engine.effort();
+  EXPECT_TRUE(engine.Complete(Now(), worker, a, "done").ok());
+  EXPECT_LT(engine.effort() - before, 5u);
+  EXPECT_THAT(first.Heard(), IsEmpty());
+  EXPECT_THAT(second.Heard(),
+              ::testing::AllOf(::testing::SizeIs(100), ::testing::Each("1 completed done")));
+  EXPECT_THAT(third.Heard(), ::testing::SizeIs(101));
+}
+
 TEST_F(ProduceTest, KeysAreATubesOwn) {
   EXPECT_NE(Submit("f", {.unique = "k"}).id, Submit("g", {.unique = "k"}).id);
   EXPECT_NE(Submit("f", {}).id, Submit("f", {}).id);

@@ -127,7 +127,7 @@ TEST(Slab, BlocksGrowOverEverySizeWithTheirBytes) {
     std::iota(block, block + size, static_cast<unsigned char>(0));
     while (size < 3'000'000) {
       const std::size_t larger = size + size / 3;
-      block = static_cast<unsigned char*>(BlockGrow(block, size, larger));
+      block = static_cast<unsigned char*>(TryBlockGrow(block, size, larger));
       for (std::size_t i = 0; i < size; i += 7) ASSERT_EQ(static_cast<unsigned char>(i), block[i]);
       for (; size < larger; ++size) block[size] = static_cast<unsigned char>(size);
     }

@@ -29,7 +29,7 @@ class RoundTest : public ServerTest {
 
 TEST(TurnShare, ShrinksWithTheNumberOfSessions) {
   EXPECT_EQ(TurnShare::OfOne(0).messages, TurnShare::kMessages);
-  EXPECT_EQ(TurnShare::OfOne(8).output, TurnShare::kOutput);
+  EXPECT_EQ(TurnShare::OfOne(4).output, TurnShare::kOutput);
   EXPECT_LT(TurnShare::OfOne(100).output, TurnShare::kOutput / 10);
   const TurnShare least = TurnShare::OfOne(1'000'000);
   EXPECT_EQ(least.messages, 1);
@@ -93,6 +93,17 @@ TEST_F(RoundTest, GreedyConnectionsShareIt) {
     for (const auto& client : clients_) heard += client->Read().size();
     return heard == 100 * 2000 * 2;
   }));
+}
+
+TEST_F(RoundTest, OfManyWhoSendMuchEachIsReadLess) {
+  Connect(200);
+  std::string much;
+  for (int i = 0; i < 10'000; ++i) much += "a echo 1\n";
+  AllSay(much);
+  const std::uint64_t before = server_.received_bytes();
+  server_.Turn(0);
+  EXPECT_GT(server_.received_bytes(), before);
+  EXPECT_LT(server_.received_bytes() - before, 200 * much.size() / 2);
 }
 
 TEST_F(RoundTest, WhatCameInTimeCountsBeforeAnythingExpires) {

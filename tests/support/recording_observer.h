@@ -18,7 +18,17 @@ class RecordingObserver final : public JobObserver {
   // What has to be durable before the last end of a job may be told.
   Lsn lsn() const { return lsn_; }
 
-  void OnProgress(const Job& job, const Progress& progress) override {
+  void OnProgress(const Job& job, const Progress& progress, std::uint64_t times) override {
+    for (; times > 0; --times) Hear(job, progress);
+  }
+
+  void OnFinished(const Job& job, const Finish& finish, std::uint64_t times) override {
+    lsn_ = finish.lsn;
+    for (; times > 0; --times) Hear(job, finish);
+  }
+
+ private:
+  void Hear(const Job& job, const Progress& progress) {
     switch (progress.kind) {
       case Progress::Kind::kData:
         return Hear(job, "data", progress.data);
@@ -31,8 +41,7 @@ class RecordingObserver final : public JobObserver {
     }
   }
 
-  void OnFinished(const Job& job, const Finish& finish) override {
-    lsn_ = finish.lsn;
+  void Hear(const Job& job, const Finish& finish) {
     switch (finish.kind) {
       case Finish::Kind::kCompleted:
         return Hear(job, "completed", finish.data);
@@ -43,7 +52,6 @@ class RecordingObserver final : public JobObserver {
     }
   }
 
- private:
   void Hear(const Job& job, std::string_view what, std::string_view text) {
     std::string line = std::to_string(job.id()) + ' ' + std::string(what);
     if (!text.empty()) line.append(1, ' ').append(text);
