@@ -85,7 +85,7 @@ void SubmitJobBg(GearmanSession& session, Request& request) { Submit(session, re
 
 void SubmitJobEpoch(GearmanSession& session, Request& request) {
   Submission submission;
-  submission.due = EpochTime(request.arguments.at[2]);
+  submission.due = ByEveryClock(EpochTime(request.arguments.at[2]));
   Submit(session, request, submission);
 }
 
@@ -94,13 +94,12 @@ void SubmitJobSched(GearmanSession& session, Request& request) {
   const Result<Cron> cron = Cron::ParseSched(
       {.minute = at[2], .hour = at[3], .day = at[4], .month = at[5], .weekday = at[6]});
   if (!cron.ok()) return session.ReplyError(kInvalidArguments);
-  // The wall clock decides when; from then on the job follows the steady time, as EPOCH does.
   const Result<TimeZone> zone = FindTimeZone(session.context().options.time_zone);
   const Time wall = session.engine().WallTime(session.Now());
   const auto next = zone.ok() ? cron.value().Next(wall / kSecond, zone.value()) : std::nullopt;
   if (!next.has_value()) return session.ReplyError(kInvalidArguments);
   Submission submission;
-  submission.due = Later(session.Now(), *next * kSecond - wall);
+  submission.due = ByEveryClock(*next * kSecond);
   Submit(session, request, submission);
 }
 

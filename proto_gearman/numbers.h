@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "broker/base/clock.h"
+#include "broker/base/wall_clock.h"
 
 namespace gearstalk::gearman {
 
@@ -20,6 +21,11 @@ Time RunLimit(std::string_view milliseconds);
 
 // SUBMIT_JOB_EPOCH's seconds since 1970; what is no number is 0, what does not fit is kNever.
 Time EpochTime(std::string_view seconds);
+// When that time has come for whoever asks time(2), which is up to a tick of the kernel behind.
+inline Time ByEveryClock(Time epoch) {
+  constexpr Time kTick = 10 * kMillisecond;
+  return epoch == 0 ? 0 : Later(epoch, kTick);
+}
 
 // A number as decimal text.
 class Decimal {

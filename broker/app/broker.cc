@@ -5,11 +5,14 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <string>
 #include <utility>
 
 #include "broker/app/import_binlog.h"
 #include "broker/app/settings.h"
 #include "broker/base/log.h"
+#include "broker/base/wall_clock.h"
 #include "broker/process/log.h"
 #include "broker/process/log_line.h"
 #include "broker/process/systemd.h"
@@ -134,7 +137,20 @@ std::string Broker::StatusText() const {
   return fmt::format("{} on{}", engine_.draining() ? "draining" : "serving", addresses_);
 }
 
+// Corrections of some milliseconds are no step: the steady clock follows the rate of the wall
+// clock.
+void Broker::FollowWallClock() {
+  constexpr Time kStep = 20 * kMillisecond;
+  clock_.Refresh();
+  const Time ahead = WallClock() - clock_.Now();
+  if (std::abs(ahead - engine_.wall_ahead()) < kStep) return;
+  Log(LogLevel::kInfo, "the wall clock was set",
+      {{"milliseconds", std::to_string((ahead - engine_.wall_ahead()) / kMillisecond)}});
+  engine_.SetWallAhead(ahead);
+}
+
 void Broker::EverySecond() {
+  FollowWallClock();
   LogRefusedJobs();
   RefillLog();
   StopWhenDone();

@@ -74,6 +74,7 @@ class Broker final : private JournalEvents {
   std::string WhyNotStarted() const;
   api::Host::NoActs WhyNoActs() const;
   void EverySecond();
+  void FollowWallClock();
   void LogRefusedJobs();
   void OnJournal();
   bool Listen();

@@ -157,6 +157,10 @@ class Engine {
   Transfers& transfers() { return transfers_; }
   const Transfers& transfers() const { return transfers_; }
   Time WallTime(Time now) const;
+  // How far the wall clock is ahead of the time that verbs are given. Jobs that were submitted for
+  // a time of the wall clock keep it. O(jobs): when the clock of the machine was set.
+  void SetWallAhead(Time ahead);
+  Time wall_ahead() const { return wall_ahead_; }
   void SetDraining(bool draining) { draining_ = draining; }
   // The broker ends: what consumers hold from now on goes back unharmed, no try is lost.
   void Stop() { stopping_ = true; }
@@ -406,6 +410,7 @@ class Engine {
   Deadlines deadlines_;
   std::set<std::pair<Time, std::uint64_t>> pauses_;  // when they end, of which tube
   Time next_pause_end_ = kNever;
+  Time wall_ahead_ = 0;
   std::size_t memory_beside_ = 0;
   bool memory_short_ = false;
   std::minstd_rand random_{std::random_device{}()};

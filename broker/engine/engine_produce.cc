@@ -218,12 +218,13 @@ Added Engine::Submit(Time now, Consumer& producer, JobPtr job, const Submission&
   if (tube == nullptr) return Refused(Code::kTooManyTubes);
   job->unique_is_body_ = submission.unique_is_body;
   job->durable_ = submission.waiter == nullptr;
-  if (submission.due > now) {
-    job->delay_s = static_cast<std::uint32_t>(
-        std::min<Time>((submission.due - now - 1) / kSecond + 1, UINT32_MAX));
+  const Time due = submission.due == kNever ? kNever : Later(submission.due, -wall_ahead_);
+  if (due > now) {
+    job->delay_s =
+        static_cast<std::uint32_t>(std::min<Time>((due - now - 1) / kSecond + 1, UINT32_MAX));
   }
   if (!submission.reducer.empty()) job->MakeExtra().reducer = submission.reducer;
-  return Add(now, std::move(job), *tube, {.due = submission.due, .waiter = submission.waiter});
+  return Add(now, std::move(job), *tube, {.due = due, .waiter = submission.waiter});
 }
 
 Added Engine::JoinJob(Job& job, JobObserver* waiter) {

@@ -83,6 +83,20 @@ void Engine::EndPause(Tube& tube) {
   ready_tubes_.Resume(tube);
 }
 
+void Engine::SetWallAhead(Time ahead) {
+  const Time step = ahead - wall_ahead_;
+  wall_ahead_ = ahead;
+  std::vector<Job*> moved;
+  for (Job* job = jobs_.Next(0); step != 0 && job != nullptr; job = jobs_.Next(job->id_)) {
+    if (job->state_ == JobState::kDelayed && job->IsForATime()) moved.push_back(job);
+  }
+  for (Job* job : moved) {
+    const Time due = job->tube_->delayed_.TimeAt(job->link_.held.slot);
+    LeaveState(*job);
+    EnterDelayed(*job, due == kNever ? due : Later(due, -step));
+  }
+}
+
 // As in beanstalkd, a pause is over at its time and not when somebody notices: whoever looks for a
 // job then ends all that are over, and what they kept back counts by its priority. Those who waited
 // are served first.

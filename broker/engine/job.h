@@ -161,6 +161,12 @@ class Job {
     return extra_ == nullptr || extra_->texts == nullptr ? std::string_view()
                                                          : extra_->texts->origin;
   }
+  // Gearman submitted it for a time, and nobody released it since: its delay, if it has one, ends
+  // then by the wall clock.
+  bool IsForATime() const {
+    const JobExtra* const extra = extra_;
+    return !keep_on_failure_ && (extra == nullptr || (extra->releases == 0 && !extra->retrying));
+  }
   bool ExpiredAt(Time now) const { return extra_ != nullptr && extra_->expiry.time <= now; }
   // Bytes that it counts for in JobMemory.
   std::size_t memory() const { return AllocatedSize(); }

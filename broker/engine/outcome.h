@@ -34,7 +34,7 @@ struct Outcome {
 struct Submission {
   std::string_view tube;
   JobObserver* waiter = nullptr;  // foreground: who waits; nullptr = background, durable
-  Time due = 0;                   // not before (epoch)
+  Time due = 0;                   // not before, by the wall clock (epoch)
   std::string_view reducer;
   bool unique_is_body = false;  // Gearman's "-"
 };

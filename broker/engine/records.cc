@@ -92,7 +92,7 @@ void Records::FillFailure(const JobExtra& extra, Record& record) {
   record.failure.origin = extra.texts->origin;
 }
 
-void Records::Fill(const Job& job, Record& record) {
+void Records::Fill(const Job& job, Record& record) const {
   record.id = job.id_;
   record.priority = job.priority;
   record.delay_s = job.delay_s;
@@ -102,6 +102,7 @@ void Records::Fill(const Job& job, Record& record) {
   if (job.state_ == JobState::kDelayed) {
     record.state = Record::State::kDelayed;
     record.due = job.tube_->delayed_.TimeAt(job.link_.held.slot);
+    if (job.IsForATime()) record.due = Later(record.due, engine_.wall_ahead_);
   } else if (job.state_ == JobState::kBuried) {
     record.state = Record::State::kBuried;
     record.burial = extra.burial;

@@ -49,7 +49,7 @@ class Records final : public LiveState {
   // The tube goes.
   void Forget(const Tube& tube);
 
-  static void Fill(const Job& job, Record& record);
+  void Fill(const Job& job, Record& record) const;
   bool Capture(JobId id, const std::function<void(const Record&)>& emit) override;
   void CaptureSettings(const std::function<void(const Record&)>& emit) override;
 

@@ -117,7 +117,8 @@ void Records::ApplyState(Job& job, const Record& record) {
       break;
     case Record::State::kDelayed:
       NoteBegin(record.due, record.delay_s);
-      engine_.EnterDelayed(job, record.due);
+      engine_.EnterDelayed(job,
+                           job.IsForATime() ? Later(record.due, -engine_.wall_ahead_) : record.due);
       break;
     case Record::State::kBuried:
       engine_.EnterBuried(job, record.burial);
@@ -195,12 +196,10 @@ void Records::NoteBegin(Time end, std::uint32_t seconds) {
   if (seconds > 0) newest_ = std::max(newest_, end - Time{seconds} * kSecond);
 }
 
-// A job that Gearman submitted for a time, and nobody released since, keeps that time.
 void Records::ShortenTimes(Time now) {
   std::vector<Job*> late;
   for (Job* job = engine_.jobs_.Next(0); job != nullptr; job = engine_.jobs_.Next(job->id_)) {
-    const bool has_delay = job->keep_on_failure_ || job->extra().releases > 0;
-    if (job->state_ != JobState::kDelayed || !has_delay) continue;
+    if (job->state_ != JobState::kDelayed || job->IsForATime()) continue;
     const Time due = job->tube_->delayed_.TimeAt(job->link_.held.slot);
     if (due > After(now, job->delay_s)) late.push_back(job);
   }

@@ -264,6 +264,25 @@ TEST_F(TimeTest, TickExpiresManyReservationsInSlices) {
   EXPECT_EQ(kJobs, engine.Stats().timeouts);
 }
 
+TEST_F(TimeTest, AJobForATimeFollowsTheWallClock) {
+  constexpr Time kStep = 3600 * kSecond;
+  const JobId epoch = Submit("f", {.ttr_s = 0}, nullptr, Now() + kStep + 10 * kSecond).id;
+  const JobId delayed = PutInto("f", {.delay_s = 100});
+  engine.SetWallAhead(kStep);
+  EXPECT_EQ(10 * kSecond, engine.TimeLeft(Now(), *engine.Find(epoch)));
+  EXPECT_EQ(100 * kSecond, engine.TimeLeft(Now(), *engine.Find(delayed)));
+  const Time wall = Now() + kStep;
+  const JobId later = Submit("f", {.ttr_s = 0}, nullptr, wall + 20 * kSecond).id;
+  EXPECT_EQ(20 * kSecond, engine.TimeLeft(Now(), *engine.Find(later)));
+  EXPECT_EQ(wall + 20 * kSecond, journal.records().back().View().due);
+  Pass(10 * kSecond);
+  EXPECT_EQ("ready", State(epoch));
+  EXPECT_EQ("delayed", State(later));
+  engine.SetWallAhead(0);
+  EXPECT_EQ(kStep + 10 * kSecond, engine.TimeLeft(Now(), *engine.Find(later)));
+  EXPECT_EQ(90 * kSecond, engine.TimeLeft(Now(), *engine.Find(delayed)));
+}
+
 // --- Pause
 
 TEST_F(TimeTest, NobodyGetsAJobOfAPausedTube) {
