@@ -215,7 +215,7 @@ Added Engine::Submit(Time now, Consumer& producer, JobPtr job, const Submission&
   if (draining_) return Refused(Code::kDraining);
   if (TakesAnswers(submission.tube)) return Refused(Code::kInvalid);
   Tube* const tube = TubeForUse(submission.tube);
-  if (tube == nullptr) return Refused(Code::kTooManyTubes);
+  if (tube == nullptr) return Refused(MemoryFull() ? Code::kOutOfMemory : Code::kTooManyTubes);
   job->unique_is_body_ = submission.unique_is_body;
   job->durable_ = submission.waiter == nullptr;
   const Time due = submission.due == kNever ? kNever : Later(submission.due, -wall_ahead_);
