@@ -67,7 +67,7 @@ CLOCK = re.compile(r"_clock::now\b|\b(clock_gettime|gettimeofday|timespec_get)\s
 # The journal's seam to the system measures how long a sync takes; gearstalkctl is a client without a loop.
 CLOCK_READERS = ["broker/base/clock.cc", "broker/base/wall_clock.cc", "broker/journal/wal/file_system.cc", "admin/ctl/"]
 
-MAX_FILE = 400       # lines of the product
+MAX_FILE = 430       # lines of the product
 MAX_TEST_FILE = 450  # lines
 MAX_FUNCTION = 60    # lines
 

@@ -392,9 +392,9 @@ TEST_F(ClientTest, ReduceJobCarriesItsReducer) {
 TEST_F(ClientTest, SchedJobWaitsForTheNextMatchingMinute) {
   EXPECT_EQ(client.Say(Req(PacketType::kSubmitJobSched, {"f", "u", "15", "22", "", "", "1", "d"})),
             kCreated);
-  world.Pass(99 * kSecond);
+  world.Pass(100 * kSecond);
   EXPECT_EQ(Grab(), Res(PacketType::kNoJob));
-  world.Pass(kSecond);
+  world.Pass(10 * kMillisecond);
   EXPECT_EQ(Grab(), Assign(1, "f", "u", "d"));
 }
 
