@@ -40,10 +40,10 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-def http_get(port: int, path: str) -> tuple[int, str]:
+def http_get(port: int, path: str, host: str = "127.0.0.1") -> tuple[int, str]:
     """Status and text; (0, why) without an answer."""
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://{host}:{port}{path}", timeout=5) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         with error:
@@ -56,20 +56,21 @@ class Node:
     """A node of etcd."""
 
     def __init__(self, directory: Path, name: str, client: int, peer: int, members: str,
-                 *more: str) -> None:
+                 *more: str, host: str = "127.0.0.1", within: list[str] | None = None) -> None:
         assert ETCD is not None
-        self.endpoint = f"127.0.0.1:{client}"
-        self.port = client
+        self.endpoint = f"{host}:{client}"
+        self.host, self.port = host, client
+        self._within = within or []  # what a command begins with to be run on its host
         scheme = "https" if any(flag.startswith("--cert-file=") for flag in more) else "http"
         self.url = self.endpoint if scheme == "http" else f"https://{self.endpoint}"
         self.log = directory / f"{name}.log"
         self._line = [
-            ETCD, f"--name={name}", f"--data-dir={directory / name}", "--pre-vote",
+            *self._within, ETCD, f"--name={name}", f"--data-dir={directory / name}", "--pre-vote",
             "--snapshot-count=2000", "--log-level=error",
             f"--listen-client-urls={scheme}://{self.endpoint}",
             f"--advertise-client-urls={scheme}://{self.endpoint}",
-            f"--listen-peer-urls=http://127.0.0.1:{peer}",
-            f"--initial-advertise-peer-urls=http://127.0.0.1:{peer}",
+            f"--listen-peer-urls=http://{host}:{peer}",
+            f"--initial-advertise-peer-urls=http://{host}:{peer}",
             f"--initial-cluster={members}", *more]
         self.process: subprocess.Popen | None = None
         self.start()
@@ -86,15 +87,15 @@ class Node:
             self.process = None
 
     def ctl(self, *words: str, text: str = "") -> str:
-        done = subprocess.run(["etcdctl", f"--endpoints={self.endpoint}", *words], input=text,
-                              env={**os.environ, "ETCDCTL_API": "3"}, capture_output=True, text=True,
-                              timeout=PATIENCE, check=False)
+        done = subprocess.run([*self._within, "etcdctl", f"--endpoints={self.endpoint}", *words],
+                              input=text, env={**os.environ, "ETCDCTL_API": "3"}, capture_output=True,
+                              text=True, timeout=PATIENCE, check=False)
         if done.returncode != 0:
             raise AssertionError(f"etcdctl {words}: {done.stderr}")
         return done.stdout
 
     def healthy(self) -> bool:
-        status, text = http_get(self.port, "/health")
+        status, text = http_get(self.port, "/health", self.host)
         return status == 200 and "true" in text
 
 
@@ -143,8 +144,9 @@ class Shard:
             self.flags += ["--etcd-endpoints", node.url]
         self.brokers: list[Broker] = []
 
-    def broker(self, name: str, *flags: str) -> "Broker":
-        self.brokers.append(Broker(self, name, *flags))
+    def broker(self, name: str, *flags: str, host: str = "127.0.0.1",
+               within: list[str] | None = None) -> "Broker":
+        self.brokers.append(Broker(self, name, *flags, host=host, within=within))
         return self.brokers[-1]
 
     def active(self) -> "Broker | None":
@@ -182,13 +184,15 @@ class Shard:
 class Broker:
     """One process after the other, at the same addresses."""
 
-    def __init__(self, shard: Shard, name: str, *flags: str) -> None:
+    def __init__(self, shard: Shard, name: str, *flags: str, host: str = "127.0.0.1",
+                 within: list[str] | None = None) -> None:
         self.shard = shard
         self.name = name
+        self.host = host
         self.port, self.admin = free_ports(2)
-        self.address = f"127.0.0.1:{self.port}"
-        self._line = [shard.program, *shard.flags, "--replica-name", name, "--listen", self.address,
-                      "--admin", f"127.0.0.1:{self.admin}", *flags]
+        self.address = f"{host}:{self.port}"
+        self._line = [*(within or []), shard.program, *shard.flags, "--replica-name", name,
+                      "--listen", self.address, "--admin", f"{host}:{self.admin}", *flags]
         self.said = ""
         self.stopped = False
         self.process: subprocess.Popen | None = None
@@ -247,7 +251,7 @@ class Broker:
             self.stopped = number == signal.SIGSTOP
 
     def readyz(self, query: str = "") -> tuple[int, str]:
-        status, text = http_get(self.admin, f"/readyz{query}")
+        status, text = http_get(self.admin, f"/readyz{query}", self.host)
         return status, text.rstrip("\n")
 
     def wait_readyz(self, pattern: str, query: str = "") -> None:
@@ -263,7 +267,7 @@ class Broker:
             raise AssertionError(f"{error}; {self.name}'s last answer: {last}\n{self.said}") from None
 
     def metric(self, name: str, labels: str = "") -> float:
-        _, text = http_get(self.admin, "/metrics")
+        _, text = http_get(self.admin, "/metrics", self.host)
         found = re.search(rf"^{re.escape(name + labels)} (\S+)$", text, re.M)
         if found is None:
             raise AssertionError(f"no {name}{labels} in:\n{text}")
@@ -271,20 +275,20 @@ class Broker:
 
     def refuses(self) -> bool:
         try:
-            socket.create_connection(("127.0.0.1", self.port), PATIENCE).close()
+            socket.create_connection((self.host, self.port), PATIENCE).close()
         except ConnectionRefusedError:
             return True
         return False
 
     def connect(self) -> "Client":
-        return Client(self.port)
+        return Client(self.port, self.host)
 
 
 class Client:
     """A connection that speaks beanstalk. Every call raises OSError when the broker is gone."""
 
-    def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), PATIENCE)
+    def __init__(self, port: int, host: str = "127.0.0.1") -> None:
+        self.socket = socket.create_connection((host, port), PATIENCE)
         self.file = self.socket.makefile("rb")
 
     def __enter__(self) -> "Client":
@@ -325,6 +329,16 @@ class Client:
         if len(body) != int(words[2]) + 2:
             raise ConnectionResetError("the connection ended")
         return int(words[1]), body[:-2].decode()
+
+    def rest(self) -> bytes:
+        """What comes until the connection ends."""
+        got = b""
+        try:
+            while part := self.socket.recv(4096):
+                got += part
+        except ConnectionResetError:
+            pass
+        return got
 
     def take_all(self) -> list[tuple[int, str]]:
         jobs = []

@@ -15,9 +15,12 @@ class Ledger:
         self.put: set[str] = set()
         self.ending: set[str] = set()   # a deletion was asked for
         self.deleted: set[str] = set()
+        self._twice: list[str] = []
 
     def note(self, which: set[str], body: str) -> None:
         with self._lock:
+            if which is self.deleted and body in which:
+                self._twice.append(body)
             which.add(body)
 
     def faults(self, found: list[str]) -> list[str]:
@@ -26,6 +29,7 @@ class Ledger:
         faults = [f"lost: {body}" for body in sorted(self.put - self.ending - there)]
         faults += [f"back: {body}" for body in sorted(self.deleted & there)]
         faults += [f"never put: {body}" for body in sorted(there - self.asked)]
+        faults += [f"deleted twice: {body}" for body in self._twice]
         if len(there) != len(found):
             faults.append(f"doubled: {len(found) - len(there)}")
         return faults
