@@ -57,10 +57,14 @@ constexpr std::string_view kNul{"\0", 1};
 }  // namespace
 
 Parsed ParseHeader(std::string_view bytes, Header& header) {
-  const std::string_view magic = bytes.substr(0, kRequestMagic.size());
-  header.request = kRequestMagic.starts_with(magic);
-  if (!header.request && !kResponseMagic.starts_with(magic)) return Parsed::kMalformed;
-  if (bytes.size() < kHeaderSize) return Parsed::kNeedMore;
+  if (bytes.size() < kHeaderSize) {
+    const std::string_view magic = bytes.substr(0, kRequestMagic.size());
+    const bool may_become = kRequestMagic.starts_with(magic) || kResponseMagic.starts_with(magic);
+    return may_become ? Parsed::kNeedMore : Parsed::kMalformed;
+  }
+  const std::uint32_t magic = ReadBigEndian(bytes.data());
+  header.request = magic == ReadBigEndian(kRequestMagic.data());
+  if (!header.request && magic != ReadBigEndian(kResponseMagic.data())) return Parsed::kMalformed;
   const std::uint32_t type = ReadBigEndian(bytes.data() + 4);
   if (type == 0 || type >= kPacketTypes) return Parsed::kMalformed;
   header.type = static_cast<PacketType>(type);
