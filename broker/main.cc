@@ -104,14 +104,18 @@ Result<CommandLine> Read(const Translation& asked) {
   return ReadCommandLine(static_cast<int>(argv.size()), argv.data(), ValueChecks(), asked.names);
 }
 
-// For a broker that is to run: the first problem of the files that it needs is an error, too.
+// For a broker that is to run: what it cannot start with is an error, too; the first is told.
 Result<Config> Usable(const Settings& settings) {
   if (!settings.errors.empty()) {
     return Status(Code::kInvalid, fmt::format("{}", fmt::join(settings.errors, "\n")));
   }
   const Result<Security> security = LoadSecurity(settings.config);
-  const Status good = security.ok() ? CheckReplication(settings.config) : security.status();
-  if (good.ok()) return settings.config;
+  Status good = security.ok() ? CheckReplication(settings.config) : security.status();
+  if (good.ok()) {
+    const std::vector<std::string> large = LargeBodies(settings.config);
+    if (large.empty()) return settings.config;
+    good = {Code::kInvalid, large.front()};
+  }
   return Status(Code::kInvalid, Located(settings, good.message()));
 }
 

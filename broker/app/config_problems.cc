@@ -10,8 +10,10 @@
 #include <utility>
 
 #include "broker/app/security.h"
+#include "broker/app/settings.h"
 #include "broker/app/sockets.h"
 #include "broker/base/clock.h"
+#include "broker/policy/policy_rules.h"
 #include "broker/process/user.h"
 #include "broker/server/listener.h"
 
@@ -239,6 +241,21 @@ void FindUselessRules(const Config& config, std::vector<std::string>& problems) 
 
 }  // namespace
 
+std::vector<std::string> LargeBodies(const Config& config) {
+  std::vector<std::string> problems;
+  const PolicyRules rules(config.tubes);
+  const std::uint32_t most = BeanstalkOptionsOf(config).max_job_size;
+  for (const Schedule& schedule : config.schedules) {
+    const std::uint32_t own = rules.Of(schedule.tube, {}).max_job_size;
+    const std::uint32_t bound = own == 0 ? most : std::min(own, most);
+    if (schedule.body.size() <= bound) continue;
+    problems.push_back(
+        fmt::format("schedules '{}': the body has {} bytes, and jobs of tube '{}' {}",
+                    schedule.name, schedule.body.size(), schedule.tube, bound));
+  }
+  return problems;
+}
+
 std::vector<std::string> UselessSettings(const Config& config) {
   std::vector<std::string> problems;
   FindUselessRules(config, problems);
@@ -258,6 +275,7 @@ std::vector<std::string> UselessSettings(const Config& config) {
 
 std::vector<std::string> ProblemsOf(const Config& config) {
   std::vector<std::string> problems = Inspection(config).Run();
+  for (std::string& large : LargeBodies(config)) problems.push_back(std::move(large));
   for (std::string& useless : UselessSettings(config)) problems.push_back(std::move(useless));
   return problems;
 }

@@ -13,6 +13,9 @@ namespace gearstalk {
 // "KEY 'VALUE'" (see Located).
 std::vector<std::string> ProblemsOf(const Config& config);
 
+// Those of schedules whose job would be refused for its size; a broker does not start with one.
+std::vector<std::string> LargeBodies(const Config& config);
+
 // Those of them with which a broker can start: rules that never apply, priorities out of order.
 std::vector<std::string> UselessSettings(const Config& config);
 

@@ -75,7 +75,7 @@ class FileReader {
 
   void ReadEntry(const std::string& key, const YAML::Node& name, const YAML::Node& node) {
     if (key == "tubes") return ReadRows(node, ReadTubes);
-    if (key == "schedules") return ReadRows(node, ReadSchedules);
+    if (key == "schedules") return ReadScheduleRows(node);
     const Option* option = FindOption(key);
     if (option == nullptr && IsGroup(key)) return ReadNoMap(key, name, node);
     if (option == nullptr) return settings_.errors.push_back(UnknownKey(Line(name), key));
@@ -106,6 +106,16 @@ class FileReader {
       Bad(at, fmt::format("{}: {}", key, what));
     };
     read(node, blame, settings_.config);
+  }
+
+  // What is wrong with one beside other options is found later, and names it.
+  void ReadScheduleRows(const YAML::Node& node) {
+    ReadRows(node, ReadSchedules);
+    for (const YAML::Node& entry : node) {
+      if (!entry.IsMap() || !entry["name"] || !entry["name"].IsScalar()) continue;
+      settings_.origins.push_back(
+          {"schedules", entry["name"].Scalar(), Line(entry) + ": schedules"});
+    }
   }
 
   // A group of which all is commented out says nothing.

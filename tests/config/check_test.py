@@ -54,6 +54,11 @@ BAD = {
     "admin: 11380x\n":
         "FILE:1: admin: admin address '11380x': "
         "expected HOST:PORT, the port a number from 0 to 65535, or unix:/PATH",
+    "schedules:\n  - name: s\n    every: 1h\n    tube: t\n    body: '123456'\nmax_job_size: 5\n":
+        "FILE:2: schedules: 's': the body has 6 bytes, and jobs of tube 't' 5",
+    "tubes:\n  - match: t\n    max_job_size: 3\n"
+    "schedules:\n  - name: s\n    every: 1h\n    tube: t\n    body: '1234'\n":
+        "FILE:5: schedules: 's': the body has 4 bytes, and jobs of tube 't' 3",
     "just words\n": "FILE:1: expected 'key: value' lines",
 }
 
