@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <string>
 
+#include "broker/engine/names.h"
 #include "proto_beanstalk/handlers.h"
 #include "proto_beanstalk/reply.h"
 #include "proto_beanstalk/session.h"
@@ -78,22 +79,6 @@ void Machine(Yaml& yaml, const Identity& identity) {
   yaml.Text("platform", identity.platform);
 }
 
-std::string_view StateName(JobState state) {
-  switch (state) {
-    case JobState::kReady:
-      return "ready";
-    case JobState::kReserved:
-      return "reserved";
-    case JobState::kDelayed:
-      return "delayed";
-    case JobState::kBuried:
-      return "buried";
-    case JobState::kGone:
-      break;
-  }
-  return "invalid";
-}
-
 // Of a job whose tube has a policy, or that is dead.
 void PolicyOfJob(Yaml& yaml, const Job& job, Time now) {
   const Policy* const policy = job.tube().policy();
@@ -105,18 +90,6 @@ void PolicyOfJob(Yaml& yaml, const Job& job, Time now) {
   yaml.Number("expires-in", expires == kNever ? 0 : Seconds(expires - now + kSecond - 1));
   yaml.Quoted("cause", NameOf(extra.cause));
   yaml.Quoted("origin", job.origin());
-}
-
-std::string_view NameOf(HeldBack why) {
-  switch (why) {
-    case HeldBack::kRunning:
-      return "running";
-    case HeldBack::kRate:
-      return "rate";
-    case HeldBack::kNone:
-      break;
-  }
-  return "none";
 }
 
 void PolicyOfTube(Yaml& yaml, const Tube& tube) {
@@ -164,7 +137,7 @@ Next StatsJob(Session& session, const Arguments& arguments) {
   Yaml yaml;
   yaml.Number("id", job->id());
   yaml.Text("tube", job->tube().name());
-  yaml.Word("state", StateName(job->state()));
+  yaml.Word("state", NameOf(job->state()));
   yaml.Number("pri", job->priority);
   yaml.Number("age", Seconds(session.now() - job->created));
   yaml.Number("delay", job->delay_s);

@@ -62,10 +62,7 @@ Json RolesOf(const Consumer* consumer) {
 
 Json TextOrNull(std::string_view text) { return text.empty() ? Json() : Json(TextOf(text)); }
 
-Json HeldBackWord(HeldBack why) {
-  if (why == HeldBack::kNone) return {};
-  return why == HeldBack::kRunning ? "running" : "rate";
-}
+Json HeldBackWord(HeldBack why) { return why == HeldBack::kNone ? Json() : Json(NameOf(why)); }
 
 Json WatchesOf(const Consumer* consumer) {
   Json names = Json::array();
@@ -78,22 +75,6 @@ Json WatchesOf(const Consumer* consumer) {
 }
 
 }  // namespace
-
-std::string_view NameOf(JobState state) {
-  switch (state) {
-    case JobState::kReady:
-      return "ready";
-    case JobState::kReserved:
-      return "reserved";
-    case JobState::kDelayed:
-      return "delayed";
-    case JobState::kBuried:
-      return "buried";
-    case JobState::kGone:
-      break;
-  }
-  return "gone";
-}
 
 std::string_view NameOf(Band band) {
   constexpr std::string_view kNames[] = {"high", "normal", "low"};

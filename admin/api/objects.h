@@ -5,12 +5,12 @@
 #include "admin/api/json.h"
 #include "broker/base/clock.h"
 #include "broker/engine/engine.h"
+#include "broker/engine/names.h"
 #include "broker/server/protocol.h"
 
 // Jobs, tubes and connections as JSON. Every number is taken from where /metrics takes it.
 namespace gearstalk::api {
 
-std::string_view NameOf(JobState state);
 std::string_view NameOf(Band band);
 
 struct StateCounts {
