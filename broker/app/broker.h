@@ -121,11 +121,12 @@ class Broker final : private JournalEvents {
   bool stopping_ = false;
   bool stop_when_done_ = false;  // `shutdown graceful` was asked for
   int exit_code_ = EXIT_SUCCESS;
-  bool standing_by_ = false;  // and said so
-  bool listens_ = true;       // false: isolated
-  bool step_down_ = false;    // the API was asked to
-  bool over_ = false;         // the journal is another broker's
-  Time tell_replay_ = 0;      // to the log, again
+  bool standing_by_ = false;    // and said so
+  std::string standby_status_;  // that the service manager was told
+  bool listens_ = true;         // false: isolated
+  bool step_down_ = false;      // the API was asked to
+  bool over_ = false;           // the journal is another broker's
+  Time tell_replay_ = 0;        // to the log, again
 };
 
 }  // namespace gearstalk

@@ -95,7 +95,11 @@ void Broker::OnFollowing(const FollowProgress& progress) {
 void Broker::FollowReplica(const FollowProgress& progress) {
   const std::string why = WhyNotServing(*journal_.Replica());
   if (!progress.caught_up) return systemd::NotifyStarting(why);
-  if (std::exchange(standing_by_, true)) return systemd::NotifyStatus(why);
+  if (std::exchange(standing_by_, true)) {
+    if (std::exchange(standby_status_, why) != why) systemd::NotifyStatus(why);
+    return;
+  }
+  standby_status_ = why;
   Log(LogLevel::kInfo, "caught up", {{"leader", journal_.Replica()->leader}});
   hooks_.standby();
   systemd::NotifyReady(why);

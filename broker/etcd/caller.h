@@ -67,6 +67,8 @@ class Caller {
   void Settle() { settled_ = true; }
   bool settled() const { return settled_; }
   void Reconnect(const EtcdSecrets& secrets);
+  // Whether an answer with this id comes from the cluster that is used; 0: nothing is known.
+  bool OfThisCluster(std::size_t endpoint, std::uint64_t cluster_id);
 
   Endpoints& endpoints() { return endpoints_; }
   const Endpoints& endpoints() const { return endpoints_; }
@@ -93,7 +95,6 @@ class Caller {
   Outcome Judge(const Try& finished, CallAnswer& answer);
   Outcome JudgeError(const Try& finished, StoreResult& result);
   void Answer(Operation& operation, const Try& winner, const CallAnswer& answer);
-  bool OfThisCluster(std::size_t endpoint, std::uint64_t cluster_id);
   void LogIn();
   std::string LoginRequest() const;
   void OnLogIn(const CallAnswer& answer);

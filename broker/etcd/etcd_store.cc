@@ -284,6 +284,9 @@ void EtcdStore::Read(std::uint64_t from, std::uint64_t count, Revision at,
   range.set_range_end(EndOf(Key("j/")));
   range.set_limit(static_cast<std::int64_t>(count));
   range.set_revision(at);
+  // What is there at a revision never changes, so that the node need not ask the others; one that
+  // has not come so far yet refuses.
+  range.set_serializable(true);
   CallPlan plan = QuickPlan(kRange);
   plan.lane = Lane::kData;
   plan.limit = kAppendLimit;  // a page may have megabytes
@@ -305,9 +308,13 @@ void EtcdStore::Read(std::uint64_t from, std::uint64_t count, Revision at,
 
 // Each time at the next endpoint.
 void EtcdStore::Follow(Revision from, LogWatcher& watcher) {
-  const std::vector<std::size_t>& order = caller_.endpoints().order();
-  watch_ = std::make_unique<Watch>(caller_, order[watched_++ % order.size()], options_.prefix, from,
-                                   watcher);
+  const Endpoints& endpoints = caller_.endpoints();
+  std::size_t endpoint = 0;
+  for (std::size_t tried = 0; tried < endpoints.size(); ++tried) {
+    endpoint = endpoints.order()[watched_++ % endpoints.size()];
+    if (!endpoints.at(endpoint).foreign) break;
+  }
+  watch_ = std::make_unique<Watch>(caller_, endpoint, options_.prefix, from, watcher);
 }
 
 StoreStats EtcdStore::Stats() const {

@@ -17,7 +17,11 @@ class Watch::Stream final : public Completion {
  public:
   Stream(Watch& owner, Caller& caller, std::size_t endpoint, std::string prefix, Revision from,
          LogWatcher& watcher)
-      : prefix_(std::move(prefix)), owner_(&owner), watcher_(&watcher) {
+      : caller_(caller),
+        endpoint_(endpoint),
+        prefix_(std::move(prefix)),
+        owner_(&owner),
+        watcher_(&watcher) {
     WatchRequest request;
     WatchCreateRequest& create = *request.mutable_create_request();
     create.set_key(prefix_);
@@ -66,6 +70,9 @@ class Watch::Stream final : public Completion {
   void Handle() {
     WatchResponse response;
     if (!Parse(message_, response)) return Tell({StoreAnswer::kDone, {}});
+    if (!caller_.OfThisCluster(endpoint_, response.header().cluster_id())) {
+      return Tell({StoreAnswer::kDone, {Code::kInvalid, caller_.foreign()}});
+    }
     for (const etcd::Event& event : response.events()) {
       if (watcher_ == nullptr) return;
       if (event.type() == etcd::Event::PUT) {
@@ -110,6 +117,8 @@ class Watch::Stream final : public Completion {
     delete this;
   }
 
+  Caller& caller_;
+  const std::size_t endpoint_;
   const std::string prefix_;
   Watch* owner_;         // nullptr: detached
   LogWatcher* watcher_;  // nullptr: the end was told, or nobody listens

@@ -44,6 +44,13 @@ std::string EncodePart(PartHeader& header, std::string_view payload, std::uint64
   return part;
 }
 
+Status CheckFormat(std::uint32_t format) {
+  if (format <= kReplicaFormat) return {};
+  return {Code::kCorrupt, "the replicated journal has format " + std::to_string(format) +
+                              "; this gearstalkd knows formats up to " +
+                              std::to_string(kReplicaFormat) + ": upgrade it"};
+}
+
 Status DecodePart(std::string_view bytes, PartHeader& header, std::string_view& payload) {
   if (bytes.size() < kPartHeaderSize || !bytes.starts_with(kMagic)) {
     return {Code::kCorrupt, "bytes that are no part of a batch"};

@@ -35,7 +35,9 @@ class BatchWriter {
   void WantHeader() { header_wanted_ = true; }
 
   // Whether a whole batch waits to be sent.
-  bool Ready() const { return !closed_.empty() || gathering_.records > 0 || header_wanted_; }
+  bool Ready() const {
+    return in_batch_ || !closed_.empty() || gathering_.records > 0 || header_wanted_;
+  }
   bool in_flight() const { return !part_.empty(); }
   // Whether the batch under way has more parts.
   bool InBatch() const { return in_batch_; }

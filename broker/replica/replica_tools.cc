@@ -39,11 +39,27 @@ std::string Described(const LogView& view) {
   return text + "parts " + PartName(view.oldest) + " to " + PartName(view.last) + "\n";
 }
 
-// Goes over all parts of a log at one revision.
+Status CheckMeta(const LogView& view) {
+  if (view.meta_at == 0) return {Code::kNotFound, "there is no journal below this prefix"};
+  return CheckFormat(view.meta.format);
+}
+
+// The revision at which the log from `next` on can be read, when that at which it was read was
+// compacted; 0: it was trimmed.
+Revision LaterRevision(StoreCalls& calls, std::uint64_t next, Revision at) {
+  const Result<LogView> now = calls.Look();
+  return now.ok() && now.value().oldest <= next && now.value().at > at ? now.value().at : 0;
+}
+
+// Goes over all parts of a log up to what was its end; parts never change.
 Status ForEachPart(StoreCalls& calls, const LogView& view,
                    const std::function<Status(LogPart)>& visit) {
+  Revision at = view.at;
   for (std::uint64_t next = view.oldest; next <= view.last;) {
-    Result<std::vector<LogPart>> page = calls.Read(next, view.at);
+    Result<std::vector<LogPart>> page = calls.Read(next, at);
+    if (!page.ok() && page.status().code() == Code::kJournal) {
+      if (at = LaterRevision(calls, next, at); at != 0) continue;
+    }
     if (!page.ok()) return page.status();
     if (page.value().empty()) return {Code::kCorrupt, PartName(next) + ": is missing"};
     next = page.value().back().seq + 1;
@@ -138,7 +154,7 @@ Status CheckReplica(LogStore& store, std::string& report) {
   if (Status status = calls.Open(); !status.ok()) return status;
   const Result<LogView> view = calls.Look();
   if (!view.ok()) return view.status();
-  if (view.value().meta_at == 0) return {Code::kNotFound, "there is no journal below this prefix"};
+  if (Status status = CheckMeta(view.value()); !status.ok()) return status;
   report += Described(view.value());
   Inspection inspection(view.value().oldest);
   std::uint64_t end = view.value().oldest;
@@ -192,7 +208,7 @@ Status ExportReplica(LogStore& store, const std::string& directory, std::string&
   if (Status status = calls.Open(); !status.ok()) return status;
   const Result<LogView> view = calls.Look();
   if (!view.ok()) return view.status();
-  if (view.value().meta_at == 0) return {Code::kNotFound, "there is no journal below this prefix"};
+  if (Status status = CheckMeta(view.value()); !status.ok()) return status;
   if (const int error = SystemFileSystem().MakeDirectory(directory); error != 0) {
     return Fault{error, "mkdir", directory}.ToStatus();
   }
@@ -300,6 +316,7 @@ Result<LogView> UnusedShard(StoreCalls& calls, const ReplicaOptions& options) {
     return Status(Code::kInvalid, "the broker " + view.value().leader.broker +
                                       " leads this shard; stop all of its brokers");
   }
+  if (Status status = CheckFormat(view.value().meta.format); !status.ok()) return status;
   if (view.value().meta.server_name != options.server_name) {
     return Status(Code::kInvalid,
                   "server_name: this shard belongs to '" + view.value().meta.server_name + "'");

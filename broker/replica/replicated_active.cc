@@ -10,7 +10,6 @@
 namespace gearstalk {
 namespace {
 
-constexpr std::uint64_t kSegmentBytes = 4 << 20;
 constexpr Time kFullPause = kSecond;            // before a batch is sent again
 constexpr Time kTrimPause = 50 * kMillisecond;  // between deletions
 constexpr Time kIdleTrimPause = 300 * kSecond;  // beats make history, too
@@ -55,6 +54,7 @@ void ReplicatedJournal::OnAcquired(const StoreResult& result, const LogStore::Ac
   fence_ = acquired.fence;
   serve_from_ = boot() + wait;
   tenure_ = Tenure(reign_.lease, acquired.sent);
+  read_again_ = false;
   read_at_ = acquired.fence;
   read_to_ = acquired.last;
   role_ = Role::kCatchingUp;
@@ -331,27 +331,6 @@ void ReplicatedJournal::FinishLeaving() {
     role_ = Role::kOver;
     std::exchange(leave_done_, nullptr)();
   });
-}
-
-JournalStats ReplicatedJournal::Stats() const {
-  JournalStats stats = stats_;
-  stats.failed = role_ == Role::kOver;
-  stats.full = !Health().ok() && !stats.failed;
-  return stats;
-}
-
-SegmentStats ReplicatedJournal::Segments() const {
-  SegmentStats stats;
-  stats.oldest = space_.compactor().oldest();
-  stats.current = space_.segment();
-  stats.count = space_.compactor().segments();
-  stats.size = kSegmentBytes;
-  stats.stored_bytes = space_.bytes();
-  stats.live_bytes = space_.compactor().live_bytes();
-  stats.migrated = migrated_;
-  stats.migrated_bytes = migrated_bytes_;
-  stats.released = released_;
-  return stats;
 }
 
 }  // namespace gearstalk

@@ -11,13 +11,13 @@
 namespace gearstalk {
 namespace {
 
-constexpr std::uint64_t kPage = 16;               // keys
+constexpr std::uint64_t kMostKeys = 128;          // of a page; parts have up to 256 KiB
+constexpr std::uint64_t kPageBytes = 1 << 20;     // smaller pages are followed by longer ones
+constexpr int kMostBarren = 3;                    // doublings of a watch's patience
 constexpr std::uint64_t kReadAhead = 16 << 20;    // bytes read and not applied
 constexpr Time kSlice = 2 * kMillisecond;         // of a round, for applying
 constexpr Time kWatchPause = 100 * kMillisecond;  // before a watch that ended is opened again
 constexpr Time kJitter = 20 * kMillisecond;       // before a vacant shard is acquired
-constexpr Time kTellPause = kSecond;
-constexpr Time kTellTroublePause = 10 * kSecond;
 constexpr Time kSkewWarning = kSecond;
 
 std::string TimeText(Time wall) {
@@ -76,11 +76,7 @@ void ReplicatedJournal::FirstLook() {
 }
 
 Status ReplicatedJournal::CheckMeta(const ShardMeta& meta) const {
-  if (meta.format > kReplicaFormat) {
-    return {Code::kCorrupt, "the replicated journal has format " + std::to_string(meta.format) +
-                                "; this gearstalkd knows formats up to " +
-                                std::to_string(kReplicaFormat) + ": upgrade it"};
-  }
+  if (Status status = CheckFormat(meta.format); !status.ok()) return status;
   if (meta.server_name != options_.server_name) {
     return {Code::kInvalid, "server_name: this shard belongs to '" + meta.server_name +
                                 "', not to '" + options_.server_name +
@@ -108,25 +104,12 @@ void ReplicatedJournal::OnFirstLook(const LogView& view) {
   ReadPage();
 }
 
-// Once; a node tells the size of its file as soon as it is reached.
-void ReplicatedJournal::WarnOfLargeFile(const StoreStats& store) {
-  if (large_told_) return;
-  for (const EndpointStats& each : store.endpoints) {
-    if (each.db_bytes <= options_.max_bytes) continue;
-    large_told_ = true;
-    Log(LogLevel::kWarning,
-        "the file of etcd is larger than replica.max_bytes: its quota should be twice that and "
-        "1 GiB; defragmenting makes the file smaller",
-        {{"endpoint", each.name}, {"bytes", each.db_bytes}, {"max_bytes", options_.max_bytes}});
-  }
-}
-
 // Asks for the next page, unless there is enough to do.
 void ReplicatedJournal::ReadPage() {
-  if (page_asked_ || !reading() || follower_.next() > read_to_) return;
+  if (page_asked_ || read_again_ || !reading() || follower_.next() > read_to_) return;
   if (follower_.waiting_bytes() > kReadAhead) return;
   page_asked_ = true;
-  store_->Read(follower_.next(), kPage, read_at_,
+  store_->Read(follower_.next(), page_, read_at_,
                [this](const StoreResult& result, std::vector<LogPart> parts) {
                  page_asked_ = false;
                  OnPage(result, std::move(parts));
@@ -136,11 +119,35 @@ void ReplicatedJournal::ReadPage() {
 void ReplicatedJournal::OnPage(const StoreResult& result, std::vector<LogPart> parts) {
   answered_ = boot();
   if (!reading()) return;
+  if (result.answer == StoreAnswer::kTrimmed && role_ == Role::kReading) return ReadAgain();
   if (!result.done()) return Fail(result);
   if (parts.empty()) {
     return Over({Code::kCorrupt, PartName(follower_.next()) + ": is missing"}, 1);
   }
-  for (LogPart& part : parts) Take(std::move(part));
+  std::uint64_t bytes = 0;
+  for (LogPart& part : parts) {
+    bytes += part.bytes.size();
+    Take(std::move(part));
+  }
+  // Small batches are many: one at a time, each page would be a round trip for little.
+  if (bytes <= kPageBytes / 2) page_ = std::min(2 * page_, kMostKeys);
+  if (bytes > 2 * kPageBytes) page_ = std::max(page_ / 2, std::uint64_t{1});
+  ReadPage();
+}
+
+// The revision at which this broker reads was compacted. What it needs next may still be there: a
+// long journal under load would otherwise never be read to its end.
+void ReplicatedJournal::ReadAgain() {
+  read_again_ = must_look_ = true;
+  watch_again_ = kNever;
+}
+
+void ReplicatedJournal::ReadOn(const LogView& view) {
+  read_again_ = false;
+  if (view.oldest > follower_.next()) return Fail({StoreAnswer::kTrimmed, {}});
+  role_ = Role::kReading;
+  read_at_ = seen_at_ = view.at;
+  read_to_ = view.last;
   ReadPage();
 }
 
@@ -185,12 +192,24 @@ void ReplicatedJournal::OpenWatch() {
   watching_ = true;
   watch_again_ = kNever;
   last_event_ = boot();
+  ++barren_;
   store_->Follow(seen_at_ + 1, *this);
 }
 
+void ReplicatedJournal::NoteEvent() {
+  answered_ = last_event_ = boot();
+  followed_ = true;
+  barren_ = 0;
+}
+
+// When the watch has told nothing for so long that it is opened elsewhere. On a machine that is
+// slower than that, each further one gets more time.
+Time ReplicatedJournal::silent_at() const {
+  return last_event_ + (silence_.lease() / 2 << std::clamp(barren_ - 1, 0, kMostBarren));
+}
+
 void ReplicatedJournal::OnPart(LogPart part) {
-  answered_ = boot();
-  last_event_ = boot();
+  NoteEvent();
   Take(std::move(part));
   const Time skew = follower_.wall() - options_.wall();
   const bool was_large = std::abs(replica_.clock_skew) > kSkewWarning;
@@ -202,19 +221,18 @@ void ReplicatedJournal::OnPart(LogPart part) {
 }
 
 void ReplicatedJournal::OnReign(const Reign& reign, Revision at) {
-  answered_ = boot();
-  last_event_ = boot();
+  NoteEvent();
   NoteReign(reign, at);
 }
 
 void ReplicatedJournal::OnBeat(Revision beat, Revision at) {
-  answered_ = boot();
-  last_event_ = boot();
+  NoteEvent();
   NoteBeat(beat, at);
 }
 
 void ReplicatedJournal::OnWatchEnd(const StoreResult& result) {
   watching_ = false;
+  if (result.answer == StoreAnswer::kTrimmed && !followed_) return ReadAgain();
   if (!result.done()) return Fail(result);
   watch_again_ = boot() + kWatchPause;
 }
@@ -262,9 +280,8 @@ Time ReplicatedJournal::Tick(Time now) {
 }
 
 void ReplicatedJournal::FollowTick(Time now) {
-  const Time lease = silence_.lease();
   if (role_ == Role::kFollowing) {
-    const bool silent = watching_ && !silence_.vacant() && now >= last_event_ + lease / 2;
+    const bool silent = watching_ && !silence_.vacant() && now >= silent_at();
     if (silent || now >= watch_again_) OpenWatch();
   }
   if ((silence_.MustLook(now) || must_look_) && !looking_ && now >= next_look_) Look(now);
@@ -275,7 +292,7 @@ Time ReplicatedJournal::NextFollowTick(Time now) const {
   if (role_ != Role::kReading && role_ != Role::kFollowing) return kNever;
   Time next = watch_again_;
   if (!silence_.vacant()) {
-    if (watching_) next = std::min(next, last_event_ + silence_.lease() / 2);
+    if (watching_) next = std::min(next, silent_at());
     if (!looking_) next = std::min(next, std::max(silence_.look_at(), next_look_));
     next = std::min(next, std::max(now + silence_.Pace(), silence_.beat() + silence_.lease()));
   } else {
@@ -303,38 +320,11 @@ void ReplicatedJournal::Look(Time now) {
 void ReplicatedJournal::OnLook(const LogView& view) {
   must_look_ = false;
   answered_ = boot();
-  if (view.meta.format > kReplicaFormat) return Over(CheckMeta(view.meta), 1);
+  if (Status status = CheckFormat(view.meta.format); !status.ok()) return Over(status, 1);
   NoteReign(view.leader, view.leader_at);
   NoteBeat(view.beat_at, view.at);
   silence_.OnLook(boot());
-}
-
-void ReplicatedJournal::TellProgress(Time now) {
-  const bool caught_up = role_ == Role::kFollowing && follower_.idle();
-  const bool first = caught_up && !std::exchange(caught_up_, caught_up_ || caught_up);
-  if (!first && now < tell_again_) return;
-  tell_again_ = now + kTellPause;
-  events_->OnFollowing({.records = follower_.last(),
-                        .bytes = follower_.stored_bytes(),
-                        .total_bytes = 0,
-                        .caught_up = caught_up_});
-}
-
-// A line each 10 s while etcd does not answer, and one about its files.
-void ReplicatedJournal::TellOfStore(Time now) {
-  if (now < tell_of_store_) return;
-  tell_of_store_ = now + kTellPause;
-  const StoreStats store = store_->Stats();
-  WarnOfLargeFile(store);
-  const std::string& trouble = store.trouble;
-  if (trouble.empty()) {
-    trouble_since_ = 0;
-  } else if (trouble_since_ == 0) {
-    trouble_since_ = now - kTellTroublePause + kTellPause;
-  } else if (now >= trouble_since_ + kTellTroublePause) {
-    trouble_since_ = now;
-    Log(LogLevel::kWarning, "no answer from etcd", {{"error", trouble}});
-  }
+  if (read_again_) ReadOn(view);
 }
 
 void ReplicatedJournal::Fail(const StoreResult& result) {
@@ -359,35 +349,6 @@ void ReplicatedJournal::Over(Status why, int exit_code) {
   role_ = Role::kOver;
   store_->StopFollowing();
   events_->OnOver(std::move(why), exit_code);
-}
-
-const ReplicaStats* ReplicatedJournal::Replica() const {
-  const StoreStats store = store_->Stats();
-  const Time now = boot();
-  replica_.role = role_;
-  replica_.suspended =
-      role_ == Role::kActive && serving_ && tenure_.At(now) != Tenure::State::kActive;
-  replica_.isolated = replica_.suspended && tenure_.At(now) == Tenure::State::kIsolated;
-  replica_.caught_up = caught_up_;
-  replica_.leader = leads() ? options_.name : seen_.leader.broker;
-  replica_.leader_address = leads() ? options_.address : seen_.leader.address;
-  replica_.leader_known = leads() || (seen_.leader_at != 0 && !seen_.leader.vacant);
-  replica_.epoch = leads() ? reign_.epoch : seen_.leader.epoch;
-  replica_.lease_left = leads() ? std::max<Time>(0, tenure_.deadline() - now) : 0;
-  replica_.behind_batches = follower_.behind();
-  replica_.append_retries = store.append_retries;
-  replica_.log_bytes = space_.bytes();
-  replica_.max_bytes = options_.max_bytes;
-  const bool unanswered = now > answered_ + std::max(silence_.lease(), options_.lease) / 2;
-  replica_.trouble = !unanswered             ? ""
-                     : store.trouble.empty() ? "no call is answered"
-                                             : store.trouble;
-  replica_.suspended_time = past_suspended_ + (suspended_at_ != 0 ? now - suspended_at_ : 0);
-  replica_.endpoints.clear();
-  for (const EndpointStats& each : store.endpoints) {
-    replica_.endpoints.push_back({each.name, each.in_use, each.db_bytes});
-  }
-  return &replica_;
 }
 
 }  // namespace gearstalk

@@ -72,14 +72,17 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
  private:
   using Role = ReplicaStats::Role;
 
+  static constexpr std::uint64_t kSegmentBytes = 4 << 20;
+
   // replicated_journal.cc: from the start to the turn to acquire
   void OnOpened(const StoreResult& result);
   void FirstLook();
   void OnFirstLook(const LogView& view);
   Status CheckMeta(const ShardMeta& meta) const;
-  void WarnOfLargeFile(const StoreStats& store);
   void ReadPage();
   void OnPage(const StoreResult& result, std::vector<LogPart> parts);
+  void ReadAgain();
+  void ReadOn(const LogView& view);
   void OpenWatch();
   void FollowTick(Time now);
   Time NextFollowTick(Time now) const;
@@ -88,9 +91,9 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
   void NoteReign(const Reign& reign, Revision at);
   void NoteBeat(Revision beat, Revision at);
   bool ApplySlice(Time now);
-  void TellProgress(Time now);
-  void TellOfStore(Time now);
   void Take(LogPart part);
+  void NoteEvent();
+  Time silent_at() const;
 
   // --- LogWatcher
   void OnPart(LogPart part) override;
@@ -101,6 +104,11 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
   // --- Follower::Sink
   Status OnBatch(const PartHeader& first, std::uint64_t bytes) override;
   Status OnRecord(const Record& record, std::size_t size) override;
+
+  // replicated_report.cc: what others are told
+  void TellProgress(Time now);
+  void TellOfStore(Time now);
+  void WarnOfLargeFile(const StoreStats& store);
 
   // replicated_active.cc: from the acquire to the end
   void Acquire();
@@ -150,9 +158,13 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
   Revision beat_as_of_ = 0;  // at which seen_.beat_at was so
   Revision read_at_ = 0;     // pages are read at this revision
   std::uint64_t read_to_ = 0;
+  std::uint64_t page_ = 16;  // keys of the next one
   bool page_asked_ = false;
+  bool read_again_ = false;  // from the next look on: history was compacted
   bool watching_ = false;
-  Revision seen_at_ = 0;  // the watch told everything up to here
+  bool followed_ = false;  // a watch has told something
+  int barren_ = 0;         // watches in a row that told nothing
+  Revision seen_at_ = 0;   // the watch told everything up to here
   Time last_event_ = 0;
   Time watch_again_ = kNever;
   bool looking_ = false;

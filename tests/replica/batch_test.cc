@@ -4,6 +4,8 @@
 
 #include <cstdio>
 
+#include "broker/replica/batch_writer.h"
+
 namespace gearstalk {
 namespace {
 
@@ -88,6 +90,29 @@ TEST(Part, OfANewerFormatIsRefusedByName) {
   const Status status = DecodePart(part, header, payload);
   EXPECT_EQ(status.code(), Code::kInvalid);
   EXPECT_EQ(status.message(), "batch format 2; this gearstalkd reads up to 1");
+}
+
+TEST(BatchWriter, IsReadyUntilTheLastPartOfABatchIsCommitted) {
+  BatchWriter writer;
+  writer.Begin(1, 1, 0, 0);
+  writer.BeginSegment(1, true);
+  Record record;
+  record.kind = Record::Kind::kPut;
+  record.id = 1;
+  record.tube = "t";
+  const std::string body(700'000, 'b');
+  record.body = body;
+  writer.Append(record);
+  writer.EndRound();
+  for (int part = 1; part <= 3; ++part) {
+    ASSERT_TRUE(writer.Ready()) << part;
+    EXPECT_EQ(writer.durable(), 0U);
+    EXPECT_LE(writer.NextPart(0, 1, false).size(), 256U * 1024);
+    writer.OnCommitted();
+  }
+  EXPECT_FALSE(writer.Ready());
+  EXPECT_EQ(writer.durable(), 1U);
+  EXPECT_EQ(writer.waiting_bytes(), 0U);
 }
 
 TEST(Frame, IsWholeOrNothing) {

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
-PATIENCE = 60.0  # seconds, for events that come at once on an idle machine
+PATIENCE = 120.0  # seconds, for events that come at once on an idle machine
 ETCD = shutil.which("etcd")
 
 
@@ -287,8 +287,13 @@ class Broker:
 class Client:
     """A connection that speaks beanstalk. Every call raises OSError when the broker is gone."""
 
-    def __init__(self, port: int, host: str = "127.0.0.1") -> None:
-        self.socket = socket.create_connection((host, port), PATIENCE)
+    def __init__(self, port: int, host: str = "127.0.0.1", path: str = "") -> None:
+        if path:
+            self.socket = socket.socket(socket.AF_UNIX)
+            self.socket.settimeout(PATIENCE)
+            self.socket.connect(path)
+        else:
+            self.socket = socket.create_connection((host, port), PATIENCE)
         self.file = self.socket.makefile("rb")
 
     def __enter__(self) -> "Client":

@@ -172,19 +172,21 @@ void FakeStore::Trim(Revision fence, std::uint64_t below,
       shard.parts.erase(shard.parts.begin());
     }
     const bool more = !shard.parts.empty() && shard.parts.begin()->first < below;
+    // As in etcd: at the revision of the trim before.
+    if (!more) shard.compacted = std::exchange(shard.trimmed_at, shard.view.at);
     return [done, more] { done({}, more); };
   });
 }
 
-void FakeStore::Read(std::uint64_t from, std::uint64_t count, Revision /*at*/,
+void FakeStore::Read(std::uint64_t from, std::uint64_t count, Revision at,
                      std::function<void(StoreResult, std::vector<LogPart>)> done) {
-  Do([&shard = shard_, from, count, done](Time) -> Answer {
+  Do([&shard = shard_, from, count, at, done](Time) -> Answer {
     std::vector<LogPart> page;
-    for (auto at = shard.parts.lower_bound(from); at != shard.parts.end() && page.size() < count;
-         ++at) {
-      page.push_back({at->first, at->second});
+    for (auto part = shard.parts.lower_bound(from);
+         part != shard.parts.end() && page.size() < count; ++part) {
+      page.push_back({part->first, part->second});
     }
-    const bool trimmed = from < shard.view.oldest;
+    const bool trimmed = from < shard.view.oldest || at < shard.compacted;
     return [done, page, trimmed] {
       trimmed ? done({StoreAnswer::kTrimmed, {}}, {}) : done({}, page);
     };
@@ -193,6 +195,15 @@ void FakeStore::Read(std::uint64_t from, std::uint64_t count, Revision /*at*/,
 
 void FakeStore::Follow(Revision from, LogWatcher& watcher) {
   const std::uint64_t watch = ++watch_;
+  if (from < shard_.compacted) {
+    simulation_.After(Delay(), [this, alive = alive_, watch, &watcher] {
+      if (!*alive || watch != watch_) return;
+      link_.deliver([this, alive, watch, &watcher] {
+        if (*alive && watch == watch_) watcher.OnWatchEnd({StoreAnswer::kTrimmed, {}});
+      });
+    });
+    return;
+  }
   const auto begin = std::find_if(shard_.history.begin(), shard_.history.end(),
                                   [&](const FakeShard::Event& each) { return each.at >= from; });
   Tell(watch, static_cast<std::size_t>(begin - shard_.history.begin()), watcher);

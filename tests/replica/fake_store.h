@@ -48,6 +48,8 @@ struct FakeShard {
   std::map<std::uint64_t, std::string> parts;
   std::vector<Event> history;
   bool full = false;
+  Revision compacted = 0;   // there is no history before
+  Revision trimmed_at = 0;  // the last trim
 
   Revision Begin() { return ++view.at; }
   void NotePart(LogPart part);

@@ -6,6 +6,9 @@ import time
 from cluster import Client, Shard
 
 
+MOST = 5000  # jobs that are there: with more, every start of a broker would take longer
+
+
 class Ledger:
     """What was asked for and what was acknowledged, by body; every body is put once."""
 
@@ -87,6 +90,8 @@ class Traffic:
             self.errors.append(error)
 
     def _produce(self, client: Client, index: int) -> None:
+        if len(self._ledger.put) - len(self._ledger.deleted) > MOST:
+            time.sleep(0.02)
         self._numbers[index] += 1
         body = f"p{index}-{self._numbers[index]}"
         self._ledger.note(self._ledger.asked, body)

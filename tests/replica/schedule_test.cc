@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -143,7 +144,7 @@ void RunSchedule(std::uint64_t seed) {
   Heal(world);
   EXPECT_TRUE(Serves(world)) << "nobody serves";
   // Once more, so that what was acknowledged last is looked for, too.
-  world.RunFor(kSecond);
+  world.RunFor(5 * kSecond);
   if (SimBroker* active = world.Active()) active->Kill();
   EXPECT_TRUE(Serves(world)) << "nobody serves";
   EXPECT_EQ(world.Faults(), "");
@@ -211,6 +212,66 @@ TEST(Takeover, AStoppedBrokerFindsItselfFenced) {
   EXPECT_FALSE(first->may_serve());
   world.RunFor(kSecond);
   EXPECT_EQ(first->exit_code(), 3);
+  EXPECT_EQ(world.Faults(), "");
+}
+
+// A standby that reads slowly while history is compacted again and again.
+TEST(Reading, GoesOnAtANewerRevisionWhereHistoryWasCompacted) {
+  World world(8);
+  SimBroker& active = *world.brokers[0];
+  SimBroker& standby = *world.brokers[1];
+  active.delete_percent = 0;
+  active.Start();
+  world.RunFor(300 * kSecond);
+  ASSERT_GT(world.shard.parts.size(), 500U);
+  standby.link.least = 150 * kMillisecond;
+  standby.link.most = 200 * kMillisecond;
+  standby.Start();
+  for (int i = 0; i < 30 && !standby.caught_up(); ++i) {
+    world.RunFor(kSecond);
+    world.shard.compacted = world.shard.view.at;
+  }
+  EXPECT_TRUE(standby.caught_up());
+  world.RunFor(5 * kSecond);
+  EXPECT_EQ(standby.exit_code(), std::nullopt) << standby.why();
+  EXPECT_GT(standby.jobs().size(), active.jobs().size() / 2);
+  EXPECT_EQ(world.Faults(), "");
+}
+
+TEST(Reading, EndsWhereWhatIsNeededNextWasTrimmed) {
+  World world(9);
+  SimBroker& active = *world.brokers[0];
+  SimBroker& standby = *world.brokers[1];
+  active.Start();
+  world.RunFor(300 * kSecond);
+  active.Kill();
+  standby.link.least = 150 * kMillisecond;
+  standby.link.most = 200 * kMillisecond;
+  standby.Start();
+  world.RunFor(kSecond);
+  ASSERT_FALSE(standby.caught_up());
+  world.shard.view.oldest = world.shard.view.last;
+  world.shard.compacted = world.shard.view.at;
+  world.RunFor(5 * kSecond);
+  EXPECT_EQ(standby.exit_code(), 3);
+}
+
+// Every watch would be given up before it tells the first event.
+TEST(Following, AStoreThatTellsLateIsFollowed) {
+  World world(10);
+  SimBroker& active = *world.brokers[0];
+  SimBroker& standby = *world.brokers[1];
+  active.Start();
+  standby.Start();
+  world.RunFor(5 * kSecond);
+  SimBroker& late = active.serving() ? standby : active;
+  SimBroker& serving = active.serving() ? active : standby;
+  late.link.least = 1400 * kMillisecond;
+  late.link.most = 1500 * kMillisecond;
+  world.RunFor(5 * kSecond);
+  const std::uint64_t before = *serving.jobs().rbegin();
+  world.RunFor(20 * kSecond);
+  EXPECT_GT(*late.jobs().rbegin(), before);
   EXPECT_EQ(world.Faults(), "");
 }
 

@@ -92,6 +92,65 @@ class Tools(OnEtcd):
             self.assertEqual(broker.wait(), 1)
             self.assertIn("j/0000000000000002", broker.said)
 
+    def test_a_newer_format_is_refused(self) -> None:
+        node = self.etcd.nodes[0]
+        with self.shard() as shard:
+            broker = self.fill(shard)
+            broker.signal(signal.SIGTERM)
+            self.assertEqual(broker.wait(), 0)
+            meta = json.loads(node.ctl("get", "--print-value-only", f"/{self.id()}/meta"))
+            node.ctl("put", f"/{self.id()}/meta", json.dumps({**meta, "format": 2}))
+            broker.start()
+            self.assertEqual(broker.wait(), 1)
+            self.assertIn("has format 2; this gearstalkd knows formats up to 1", broker.said)
+            for words in (("--journal-check", "etcd"), ("--journal-export", str(self.path / "out")),
+                          ("--journal-upgrade",)):
+                done = shard.tool(*words)
+                self.assertEqual(done.returncode, 1, done)
+                self.assertIn("format 2", done.stderr)
+            self.assertFalse((self.path / "out").exists())
+            node.ctl("put", f"/{self.id()}/meta", json.dumps(meta))
+            broker.start()
+            broker.wait_for("^ready ")
+
+    def test_a_hole_is_damage(self) -> None:
+        with self.shard() as shard:
+            broker = self.fill(shard)
+            broker.signal(signal.SIGTERM)
+            self.assertEqual(broker.wait(), 0)
+            self.etcd.nodes[0].ctl("del", f"/{self.id()}/j/0000000000000003")
+            for _ in range(2):  # it changes nothing
+                done = shard.tool("--journal-check", "etcd")
+                self.assertEqual(done.returncode, 1, done)
+                self.assertIn("damaged: j/0000000000000003", done.stdout)
+            broker.start()
+            self.assertEqual(broker.wait(), 1)
+            self.assertIn("j/0000000000000003: is missing", broker.said)
+
+    def test_a_foreign_writer_ends_it(self) -> None:
+        node = self.etcd.nodes[0]
+        with self.shard() as shard:
+            broker = self.fill(shard)
+            node.ctl("put", f"/{self.id()}/tail", '{"seq":99,"oldest":1}')
+            with broker.connect() as client:
+                client.send(b"put 1 0 60 1\r\nx\r\n")
+                self.assertEqual(client.rest(), b"")
+            self.assertEqual(broker.wait(), 1)
+            self.assertIn(f"/{self.id()}/tail", broker.said)
+
+    def test_a_broker_whose_fence_is_gone_ends_with_3(self) -> None:
+        node = self.etcd.nodes[0]
+        with self.shard() as shard:
+            broker = self.fill(shard)
+            leader = json.loads(node.ctl("get", "--print-value-only", f"/{self.id()}/leader"))
+            node.ctl("put", f"/{self.id()}/leader", json.dumps({**leader, "broker": "other", "epoch": 2}))
+            with broker.connect() as client:
+                client.send(b"put 1 0 60 1\r\nx\r\n")
+                self.assertEqual(client.rest(), b"")
+            self.assertEqual(broker.wait(), 3)
+            broker.start()
+            broker.wait_readyz("^503 standby of other at ")
+
     def test_check_of_an_unused_prefix(self) -> None:
         done = self.shard().tool("--journal-check", "etcd")
         self.assertEqual(done.returncode, 1, done)
@@ -191,6 +250,20 @@ class Starting(OnEtcd):
             broker = shard.broker("b1", "--etcd-endpoints", other.nodes[0].endpoint)
             self.assertEqual(broker.wait(), 2)
             self.assertIn("belong to different clusters", broker.said)
+
+    def test_an_endpoint_of_another_cluster_that_comes_later_is_not_used(self) -> None:
+        other = Etcd(1)
+        self.addCleanup(other.close)
+        other.nodes[0].kill()
+        with self.shard() as shard:
+            broker = shard.broker("b1", "--etcd-endpoints", other.nodes[0].endpoint)
+            broker.wait_for("^ready ")
+            other.nodes[0].start()
+            broker.wait_for("an endpoint belongs to another cluster and is not used")
+            with broker.connect() as client:
+                self.assertEqual(client.put("one"), "INSERTED 1")
+            self.assertEqual(other.nodes[0].ctl("get", "--prefix", "--keys-only", "/"), "")
+            self.assertEqual(broker.readyz(), (200, "ready"))
 
     def test_it_waits_for_an_etcd_that_is_not_there(self) -> None:
         etcd = Etcd(1)

@@ -1,0 +1,108 @@
+// What the log, events and metrics are told of a broker that shares its journal.
+
+#include <algorithm>
+#include <utility>
+
+#include "broker/base/log.h"
+#include "broker/replica/replicated_journal.h"
+
+namespace gearstalk {
+namespace {
+
+constexpr Time kTellPause = kSecond;
+constexpr Time kTellTroublePause = 10 * kSecond;
+
+}  // namespace
+
+// Once; a node tells the size of its file as soon as it is reached.
+void ReplicatedJournal::WarnOfLargeFile(const StoreStats& store) {
+  if (large_told_) return;
+  for (const EndpointStats& each : store.endpoints) {
+    if (each.db_bytes <= options_.max_bytes) continue;
+    large_told_ = true;
+    Log(LogLevel::kWarning,
+        "the file of etcd is larger than replica.max_bytes: its quota should be twice that and "
+        "1 GiB; defragmenting makes the file smaller",
+        {{"endpoint", each.name}, {"bytes", each.db_bytes}, {"max_bytes", options_.max_bytes}});
+  }
+}
+
+void ReplicatedJournal::TellProgress(Time now) {
+  const bool caught_up = role_ == Role::kFollowing && follower_.idle();
+  const bool first = caught_up && !std::exchange(caught_up_, caught_up_ || caught_up);
+  if (!first && now < tell_again_) return;
+  tell_again_ = now + kTellPause;
+  events_->OnFollowing({.records = follower_.last(),
+                        .bytes = follower_.stored_bytes(),
+                        .total_bytes = 0,
+                        .caught_up = caught_up_});
+}
+
+// A line each 10 s while etcd does not answer, and one about its files.
+void ReplicatedJournal::TellOfStore(Time now) {
+  if (now < tell_of_store_) return;
+  tell_of_store_ = now + kTellPause;
+  const StoreStats store = store_->Stats();
+  WarnOfLargeFile(store);
+  const std::string& trouble = store.trouble;
+  if (trouble.empty()) {
+    trouble_since_ = 0;
+  } else if (trouble_since_ == 0) {
+    trouble_since_ = now - kTellTroublePause + kTellPause;
+  } else if (now >= trouble_since_ + kTellTroublePause) {
+    trouble_since_ = now;
+    Log(LogLevel::kWarning, "no answer from etcd", {{"error", trouble}});
+  }
+}
+
+const ReplicaStats* ReplicatedJournal::Replica() const {
+  const StoreStats store = store_->Stats();
+  const Time now = boot();
+  replica_.role = role_;
+  replica_.suspended =
+      role_ == Role::kActive && serving_ && tenure_.At(now) != Tenure::State::kActive;
+  replica_.isolated = replica_.suspended && tenure_.At(now) == Tenure::State::kIsolated;
+  replica_.caught_up = caught_up_;
+  replica_.leader = leads() ? options_.name : seen_.leader.broker;
+  replica_.leader_address = leads() ? options_.address : seen_.leader.address;
+  replica_.leader_known = leads() || (seen_.leader_at != 0 && !seen_.leader.vacant);
+  replica_.epoch = leads() ? reign_.epoch : seen_.leader.epoch;
+  replica_.lease_left = leads() ? std::max<Time>(0, tenure_.deadline() - now) : 0;
+  replica_.behind_batches = follower_.behind();
+  replica_.append_retries = store.append_retries;
+  replica_.log_bytes = space_.bytes();
+  replica_.max_bytes = options_.max_bytes;
+  const bool unanswered = now > answered_ + std::max(silence_.lease(), options_.lease) / 2;
+  replica_.trouble = !unanswered             ? ""
+                     : store.trouble.empty() ? "no call is answered"
+                                             : store.trouble;
+  replica_.suspended_time = past_suspended_ + (suspended_at_ != 0 ? now - suspended_at_ : 0);
+  replica_.endpoints.clear();
+  for (const EndpointStats& each : store.endpoints) {
+    replica_.endpoints.push_back({each.name, each.in_use, each.db_bytes});
+  }
+  return &replica_;
+}
+
+JournalStats ReplicatedJournal::Stats() const {
+  JournalStats stats = stats_;
+  stats.failed = role_ == Role::kOver;
+  stats.full = !Health().ok() && !stats.failed;
+  return stats;
+}
+
+SegmentStats ReplicatedJournal::Segments() const {
+  SegmentStats stats;
+  stats.oldest = space_.compactor().oldest();
+  stats.current = space_.segment();
+  stats.count = space_.compactor().segments();
+  stats.size = kSegmentBytes;
+  stats.stored_bytes = space_.bytes();
+  stats.live_bytes = space_.compactor().live_bytes();
+  stats.migrated = migrated_;
+  stats.migrated_bytes = migrated_bytes_;
+  stats.released = released_;
+  return stats;
+}
+
+}  // namespace gearstalk
