@@ -84,7 +84,7 @@ void PolicyOfJob(Yaml& yaml, const Job& job, Time now) {
   const Policy* const policy = job.tube().policy();
   if (policy == nullptr && job.origin().empty()) return;
   const JobExtra& extra = job.extra();
-  const Time expires = job.state() == JobState::kBuried ? kNever : extra.expiry.time;
+  const Time expires = job.state() == JobState::kBuried ? kNever : job.rest().expiry.time;
   yaml.Number("attempts", extra.attempts);
   yaml.Number("max-attempts", policy == nullptr ? 0 : policy->attempts);
   yaml.Number("expires-in", expires == kNever ? 0 : Seconds(expires - now + kSecond - 1));

@@ -101,8 +101,8 @@ void AdminTable::AddJob(const Job& job) {
     AppendName(text_, job.unique());
   } else {
     text_ += context_.handles.Write(job.id()).view();
-    AddNumber(job.extra().lost_tries);
-    AddNumber(!job.durable() && job.extra().waiters.empty() ? 1 : 0);
+    AddNumber(job.rest().lost_tries);
+    AddNumber(!job.durable() && job.rest().waiters.empty() ? 1 : 0);
     AddNumber(job.durable() ? 1 : 0);
   }
   text_ += '\n';

@@ -48,12 +48,12 @@ void Submit(GearmanSession& session, Request& request, Submission submission) {
 std::string_view Flag(bool set) { return set ? "1" : "0"; }
 
 void ReplyStatusUnique(GearmanSession& session, std::string_view unique, const Job* job) {
-  const JobExtra none;
-  const JobExtra& extra = job == nullptr ? none : job->extra();
+  const JobRest none;
+  const JobRest& rest = job == nullptr ? none : job->rest();
   const std::size_t clients = job == nullptr ? 0 : session.engine().Waiters(*job);
   session.Reply(PacketType::kStatusResUnique,
                 {unique, Flag(job != nullptr), Flag(job != nullptr && job->holder() != nullptr),
-                 Decimal(extra.numerator), Decimal(extra.denominator), Decimal(clients)});
+                 Decimal(rest.numerator), Decimal(rest.denominator), Decimal(clients)});
 }
 
 // Looks for the key in all tubes.
@@ -119,11 +119,11 @@ void SubmitReduceJobBackground(GearmanSession& session, Request& request) {
 void GetStatus(GearmanSession& session, Request& request) {
   const std::string_view handle = UpToNul(request.arguments.at[0]);
   const Job* job = session.engine().Find(session.IdOf(handle));
-  const JobExtra none;
-  const JobExtra& extra = job == nullptr ? none : job->extra();
+  const JobRest none;
+  const JobRest& rest = job == nullptr ? none : job->rest();
   session.Reply(PacketType::kStatusRes,
                 {handle, Flag(job != nullptr), Flag(job != nullptr && job->holder() != nullptr),
-                 Decimal(extra.numerator), Decimal(extra.denominator)});
+                 Decimal(rest.numerator), Decimal(rest.denominator)});
 }
 
 void GetStatusUnique(GearmanSession& session, Request& request) {

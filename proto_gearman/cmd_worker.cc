@@ -41,7 +41,7 @@ void AppendAssign(GearmanSession& session, PacketType type, Job& job) {
   } else if (type == PacketType::kJobAssignUniq) {
     AppendPacketBeforeData(out, type, {handle, function, job.unique()}, size);
   } else {
-    AppendPacketBeforeData(out, type, {handle, function, job.unique(), job.extra().reducer}, size);
+    AppendPacketBeforeData(out, type, {handle, function, job.unique(), job.rest().reducer}, size);
   }
   AppendBody(out, job);
 }
@@ -135,7 +135,7 @@ void GrabJobUniq(GearmanSession& session, Request& /*request*/) {
 void GrabJobAll(GearmanSession& session, Request& /*request*/) {
   Job* job = Grab(session);
   if (job == nullptr) return;
-  const bool reduces = !job->extra().reducer.empty();
+  const bool reduces = !job->rest().reducer.empty();
   AppendAssign(session, reduces ? PacketType::kJobAssignAll : PacketType::kJobAssignUniq, *job);
 }
 

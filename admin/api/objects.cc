@@ -47,9 +47,9 @@ Json HolderObject(const Job& job) {
   return {{"connection", peer->id}, {"address", peer->address}, {"client_id", ClientId(*session)}};
 }
 
-Json ProgressObject(const JobExtra& extra) {
-  if (extra.numerator == 0 && extra.denominator == 0) return {};
-  return {{"numerator", extra.numerator}, {"denominator", extra.denominator}};
+Json ProgressObject(const JobRest& rest) {
+  if (rest.numerator == 0 && rest.denominator == 0) return {};
+  return {{"numerator", rest.numerator}, {"denominator", rest.denominator}};
 }
 
 Json RolesOf(const Consumer* consumer) {
@@ -156,7 +156,7 @@ Json JobObject(const Engine& engine, const Job& job, Time now, bool preview) {
   const Policy* const policy = job.tube().policy();
   const bool concerned = policy != nullptr || !job.origin().empty();
   const std::uint32_t most = policy == nullptr ? 0 : policy->attempts;
-  const Time expires = job.state() == JobState::kBuried ? kNever : extra.expiry.time;
+  const Time expires = job.state() == JobState::kBuried ? kNever : job.rest().expiry.time;
   const std::string_view cause = NameOf(extra.cause);
   return {{"id", job.id()},
           {"tube", TextOf(job.tube().name())},
@@ -177,20 +177,20 @@ Json JobObject(const Engine& engine, const Job& job, Time now, bool preview) {
           {"releases", extra.releases},
           {"buries", extra.buries},
           {"kicks", extra.kicks},
-          {"lost_tries", extra.lost_tries},
+          {"lost_tries", job.rest().lost_tries},
           {"unique", job.unique().empty() ? Json() : Json(TextOf(job.unique()))},
-          {"waiters", extra.waiters.size()},
+          {"waiters", job.rest().waiters.size()},
           {"durable", job.durable()},
           {"on_failure", job.keep_on_failure() ? "bury" : "remove"},
           {"holder", HolderObject(job)},
-          {"progress", ProgressObject(extra)},
+          {"progress", ProgressObject(job.rest())},
           {"preview", preview ? Json(TextOf(job.body().substr(0, kPreview))) : Json()},
           {"attempts", concerned ? Json(extra.attempts) : Json()},
           {"max_attempts", most == 0 ? Json() : Json(most)},
           {"expires_in_seconds",
            expires == kNever ? Json() : Json(Seconds(std::max<Time>(expires - now, 0)))},
           {"cause", cause.empty() ? Json() : Json(cause)},
-          {"cause_text", extra.texts == nullptr ? Json() : TextOrNull(extra.texts->cause_text)},
+          {"cause_text", job.texts() == nullptr ? Json() : TextOrNull(job.texts()->cause_text)},
           {"origin", TextOrNull(job.origin())}};
 }
 
@@ -202,7 +202,7 @@ Json ConnectionObject(const ConnectionList::Entry& entry, Time now) {
   return {{"id", peer.id},
           {"protocol", entry.protocol.empty() ? Json() : Json(entry.protocol)},
           {"address", peer.address},
-          {"listen", peer.listen},
+          {"listen", peer.bound},
           {"tls", peer.tls},
           {"certificate", peer.certificate.empty() ? Json() : Json(TextOf(peer.certificate))},
           {"client_id", session == nullptr ? Json() : ClientId(*session)},

@@ -11,7 +11,7 @@ namespace gearstalk::api {
 namespace {
 
 constexpr int kActs = 16;  // in a slice
-constexpr std::uint64_t kPartOfJournal = 8;
+constexpr std::uint64_t kPartOfJournal = 32;
 constexpr std::string_view kActions[] = {"delete", "kick", "bury", "release", "move", "copy"};
 constexpr std::string_view kAuditActions[] = {"job.delete",  "job.kick", "job.bury",
                                               "job.release", "job.move", "job.copy"};

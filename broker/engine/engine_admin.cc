@@ -30,9 +30,10 @@ Lsn Engine::KickOne(Time now, Job& job) {
   const bool dead = buried && !job.origin().empty();
   if (dead) MoveTo(job, TubeNamed(std::string(job.origin())), {});
   if (buried) {
-    extra.attempts = extra.lost_tries = 0;
+    extra.attempts = 0;
+    if (extra.rest != nullptr) extra.rest->lost_tries = 0;
     extra.cause = Cause::kNone;
-    if (extra.texts != nullptr) extra.texts->cause_text.clear();
+    job.ForgetCauseText();
     expiries_.Set(job, now);
   }
   EnterReady(job);

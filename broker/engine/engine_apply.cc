@@ -47,7 +47,7 @@ void Engine::EnterReady(Job& job) {
     ++tube.urgent_;
     ++totals_.urgent;
   }
-  if (job.extra_ != nullptr) expiries_.Await(job);
+  if (job.OwnRest() != nullptr) expiries_.Await(job);
 }
 
 void Engine::EnterDelayed(Job& job, Time due) {
@@ -55,12 +55,10 @@ void Engine::EnterDelayed(Job& job, Time due) {
   job.tube_->delayed_.Push(due, &job);
   CountQueued(job, 1);
   ++totals_.delayed;
-  if (job.extra_ != nullptr) {
-    expiries_.Await(job);
-    if (job.extra_->retrying) {
-      ++job.tube_->MakeState().retrying;
-      ++totals_.retrying;
-    }
+  if (job.OwnRest() != nullptr) expiries_.Await(job);
+  if (job.extra().retrying) {
+    ++job.tube_->MakeState().retrying;
+    ++totals_.retrying;
   }
   ArmTube(*job.tube_);
 }
@@ -106,15 +104,14 @@ void Engine::LeaveState(Job& job) {
         --totals_.urgent;
       }
       if (tube.ready_.empty()) ready_tubes_.Remove(tube);
-      if (job.extra_ != nullptr) expiries_.Forget(job);
+      if (job.OwnRest() != nullptr) expiries_.Forget(job);
       break;
     case JobState::kDelayed:
       tube.delayed_.Remove(&job);
       CountQueued(job, -1);
       --totals_.delayed;
-      if (job.extra_ == nullptr) break;
-      expiries_.Forget(job);
-      if (std::exchange(job.extra_->retrying, false)) {
+      if (job.OwnRest() != nullptr) expiries_.Forget(job);
+      if (job.extra_ != nullptr && std::exchange(job.extra_->retrying, false)) {
         --tube.state_->retrying;
         --totals_.retrying;
       }
@@ -131,8 +128,10 @@ void Engine::LeaveState(Job& job) {
       --tube.reserved_;
       --totals_.reserved;
       if (job.extra_ != nullptr) {
-        job.extra_->run_limit = kNever;
-        job.extra_->numerator = job.extra_->denominator = 0;
+        if (JobRest* const rest = job.OwnRest()) {
+          rest->run_limit = kNever;
+          rest->numerator = rest->denominator = 0;
+        }
         if (job.extra_->key_free && job.origin().empty()) {
           job.extra_->key_free = false;
           TakeKey(job);

@@ -63,10 +63,11 @@ Taken Engine::Take(Time now, Job& job, Consumer& consumer) {
   if (ttr_s > 0) deadline = After(now, ttr_s);
   if (const gearstalk::Watch* watch = consumer.watched_.Find(*job.tube_);
       watch != nullptr && watch->run_limit > 0) {
-    job.MakeExtra().run_limit = Later(now, watch->run_limit);
-    job.extra_->ttr_ends = deadline;
+    JobRest& rest = job.MakeRest();
+    rest.run_limit = Later(now, watch->run_limit);
+    rest.ttr_ends = deadline;
     consumer.limited_ = true;
-    deadline = std::min(deadline, job.extra_->run_limit);
+    deadline = std::min(deadline, rest.run_limit);
   }
   EnterReserved(deadline, job, consumer);
   if (job.tube_->policy_ != nullptr || options_.fair) pace_.NoteHandOut(now, *job.tube_);
@@ -119,8 +120,8 @@ void Engine::RestartTtr(Time now, Job& job) {
   const std::uint32_t ttr_s = holder.needs_ttr_ ? TtrSeconds(job) : job.ttr_s;
   if (ttr_s == 0) return;
   const Time ttr_ends = After(now, ttr_s);
-  const Time run_limit = job.extra().run_limit;
-  if (run_limit != kNever) job.extra_->ttr_ends = ttr_ends;
+  const Time run_limit = job.rest().run_limit;
+  if (run_limit != kNever) job.extra_->rest->ttr_ends = ttr_ends;
   holder.held_.Move(&job, std::min(ttr_ends, run_limit));
   ArmConsumer(holder);
 }
@@ -130,11 +131,11 @@ Outcome Engine::Report(Time now, Consumer& consumer, JobId id, const Progress& p
   if (job == nullptr) return {Code::kNotFound};
   RestartTtr(now, *job);
   if (progress.kind == Progress::Kind::kStatus) {
-    job->MakeExtra().numerator = progress.numerator;
-    job->extra_->denominator = progress.denominator;
+    job->MakeRest().numerator = progress.numerator;
+    job->MakeRest().denominator = progress.denominator;
   }
-  if (job->extra_ != nullptr) {
-    for (Waiter& waiter : job->extra_->waiters) {
+  if (JobRest* const rest = job->OwnRest()) {
+    for (Waiter& waiter : rest->waiters) {
       ++effort_;
       waiter.observer.OnProgress(*job, progress, waiter.times);
     }

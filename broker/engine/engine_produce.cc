@@ -223,7 +223,7 @@ Added Engine::Submit(Time now, Consumer& producer, JobPtr job, const Submission&
     job->delay_s =
         static_cast<std::uint32_t>(std::min<Time>((due - now - 1) / kSecond + 1, UINT32_MAX));
   }
-  if (!submission.reducer.empty()) job->MakeExtra().reducer = submission.reducer;
+  if (!submission.reducer.empty()) job->MakeRest().reducer = submission.reducer;
   return Add(now, std::move(job), *tube, {.due = due, .waiter = submission.waiter});
 }
 
@@ -242,7 +242,7 @@ Added Engine::JoinJob(Job& job, JobObserver* waiter) {
 
 // Who joins a job again waits more times over: what it hears is the same each time, and made once.
 void Engine::AddWaiter(Job& job, JobObserver& observer) {
-  WaiterList<ByJob>& waiters = job.MakeExtra().waiters;
+  WaiterList<ByJob>& waiters = job.MakeRest().waiters;
   job.unheard_ = false;
   const bool first = waiters.empty();
   if (!first) {
@@ -266,10 +266,11 @@ bool Engine::Forget(JobObserver& observer) {
     Waiter& waiter = observer.waits_.front();
     Job& job = waiter.job;
     observer.waits_.pop_front();
-    job.extra_->waiters.erase(job.extra_->waiters.iterator_to(waiter));
+    WaiterList<ByJob>& others = job.extra_->rest->waiters;
+    others.erase(others.iterator_to(waiter));
     waiters_.Remove(waiter);
     delete &waiter;
-    if (job.durable_ || !job.extra_->waiters.empty()) continue;
+    if (job.durable_ || !others.empty()) continue;
     if (job.state_ == JobState::kReserved) {
       job.unheard_ = true;
     } else {
@@ -281,8 +282,8 @@ bool Engine::Forget(JobObserver& observer) {
 }
 
 void Engine::DropWaiters(Job& job) {
-  if (job.extra_ == nullptr) return;
-  job.extra_->waiters.clear_and_dispose([this](Waiter* waiter) {
+  if (job.OwnRest() == nullptr) return;
+  job.OwnRest()->waiters.clear_and_dispose([this](Waiter* waiter) {
     waiters_.Remove(*waiter);
     WaiterList<ByObserver>& others = waiter->observer.waits_;
     others.erase(others.iterator_to(*waiter));
@@ -291,9 +292,9 @@ void Engine::DropWaiters(Job& job) {
 }
 
 void Engine::Tell(Job& job, Finish::Kind kind, const ReportData& data, Lsn lsn) {
-  if (job.extra_ == nullptr || job.extra_->waiters.empty()) return;
+  if (job.rest().waiters.empty()) return;
   const Finish finish{kind, data, lsn};
-  for (Waiter& waiter : job.extra_->waiters) {
+  for (Waiter& waiter : job.extra_->rest->waiters) {
     ++effort_;
     waiter.observer.OnFinished(job, finish, waiter.times);
   }

@@ -31,7 +31,7 @@ bool Engine::Listed(const Tube& tube) const {
 
 std::size_t Engine::Waiters(const Job& job) const {
   std::size_t waiters = 0;
-  for (const Waiter& waiter : job.extra().waiters) {
+  for (const Waiter& waiter : job.rest().waiters) {
     ++effort_;
     waiters += waiter.times;
   }

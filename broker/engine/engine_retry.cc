@@ -91,11 +91,11 @@ void Engine::CountEnd(Job& job, BadEnd how) {
     case BadEnd::kRunLimit:
       Count(tube, &JobCounts::timeouts);
       ++job.MakeExtra().timeouts;
-      if (how == BadEnd::kRunLimit) ++job.extra_->lost_tries;
+      if (how == BadEnd::kRunLimit) ++job.MakeRest().lost_tries;
       break;
     case BadEnd::kLost:
       Count(tube, &JobCounts::lost);
-      ++job.MakeExtra().lost_tries;
+      ++job.MakeRest().lost_tries;
       break;
     case BadEnd::kReleased:
       Count(tube, &JobCounts::releases);
@@ -114,7 +114,7 @@ void Engine::NoteCause(Job& job, const Verdict& verdict, std::string_view text) 
   JobExtra& extra = job.MakeExtra();
   extra.cause = verdict.cause;
   if (verdict.attempt) ++extra.attempts;
-  if (extra.texts != nullptr) extra.texts->cause_text.clear();
+  job.ForgetCauseText();
   if (verdict.cause == Cause::kException && !text.empty()) {
     job.MakeTexts().cause_text = text.substr(0, kCauseText);
   }
@@ -169,7 +169,7 @@ Lsn Engine::MoveDead(Time now, Job& job, Finish::Kind kind, const ReportData& te
   job.unheard_ = false;
   if (policy.dead_ready) {
     job.extra_->attempts = 0;
-    job.extra_->expiry.time = kNever;
+    job.MakeRest().expiry.time = kNever;
     EnterReady(job);
   } else {
     ++job.extra_->buries;

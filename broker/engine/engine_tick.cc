@@ -130,7 +130,7 @@ void Engine::ConsumerDue(Time now, Consumer& consumer, int& steps) {
   while (steps > 0 && consumer.held_.top_time() <= now) {
     --steps;
     Job& job = *consumer.held_.top();
-    const bool own_limit = job.extra().run_limit <= now;
+    const bool own_limit = job.rest().run_limit <= now;
     const BadEnd how = own_limit ? BadEnd::kRunLimit : BadEnd::kTimeout;
     if (End(now, job, {.how = how}).ready) Serve(now, *job.tube_, &job);
     pace_.ServeFreed(now);

@@ -172,11 +172,11 @@ void Engine::EndRunLimits(Consumer& consumer) {
   std::vector<Job*> limited;
   for (std::size_t i = 0; i < consumer.held_.size(); ++i) {
     ++effort_;
-    if (consumer.held_.At(i)->extra().run_limit != kNever) limited.push_back(consumer.held_.At(i));
+    if (consumer.held_.At(i)->rest().run_limit != kNever) limited.push_back(consumer.held_.At(i));
   }
   for (Job* job : limited) {
-    job->extra_->run_limit = kNever;
-    consumer.held_.Move(job, job->extra_->ttr_ends);
+    job->extra_->rest->run_limit = kNever;
+    consumer.held_.Move(job, job->extra_->rest->ttr_ends);
   }
 }
 

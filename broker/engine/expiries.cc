@@ -13,19 +13,19 @@ constexpr Time kTryAgain = kSecond;
 void Expiries::Set(Job& job, Time from) {
   const Time after = PolicyOf(*job.tube_).expire_after;
   if (after > 0) {
-    job.MakeExtra().expiry.time = Later(from, after);
-  } else if (job.extra_ != nullptr) {
-    job.extra_->expiry.time = kNever;
+    job.MakeRest().expiry.time = Later(from, after);
+  } else if (JobRest* const rest = job.OwnRest()) {
+    rest->expiry.time = kNever;
   }
 }
 
 void Expiries::Await(Job& job) {
-  Expiry& expiry = job.extra_->expiry;
+  Expiry& expiry = job.extra_->rest->expiry;
   if (expiry.time != kNever) heap_.Push(expiry.time, &expiry);
 }
 
 void Expiries::Forget(Job& job) {
-  Expiry& expiry = job.extra_->expiry;
+  Expiry& expiry = job.extra_->rest->expiry;
   if (expiry.slot == Expiry::kIdle) return;
   heap_.Remove(&expiry);
   expiry.slot = Expiry::kIdle;
@@ -35,12 +35,12 @@ bool Expiries::Expire(Time now, Job& job) {
   const Verdict verdict = JudgeExpired(job, PolicyOf(*job.tube_));
   const bool gone = verdict.fate == Verdict::Fate::kGone;
   if (!engine_.Accepts(job, gone ? Record::Kind::kDelete : Record::Kind::kChange)) {
-    heap_.Move(&job.extra_->expiry, now + kTryAgain);
+    heap_.Move(&job.extra_->rest->expiry, now + kTryAgain);
     return false;
   }
   engine_.LeaveState(job);
   job.extra_->cause = verdict.cause;
-  if (job.extra_->texts != nullptr) job.extra_->texts->cause_text.clear();
+  job.ForgetCauseText();
   engine_.Carry(now, job, verdict, Finish::Kind::kFailed, {});
   return true;
 }

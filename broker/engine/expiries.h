@@ -19,7 +19,7 @@ class Expiries {
 
   // As the policy of its tube has it, counted from then.
   void Set(Job& job, Time from);
-  // The job gets ready or delayed, or is so no more. It has a JobExtra.
+  // The job gets ready or delayed, or is so no more. It has a JobRest.
   void Await(Job& job);
   void Forget(Job& job);
   // False: the journal takes no record of it, and the job may not be handed out.

@@ -33,6 +33,7 @@ std::size_t SizeOf(std::uint32_t body_size, std::string_view unique) {
 }
 
 const JobExtra kNoExtra{};
+const JobRest kNoRest{};
 
 }  // namespace
 
@@ -49,6 +50,10 @@ void Waiter::operator delete(void* waiter, std::size_t size) {
 void* JobExtra::operator new(std::size_t size) { return Allocate(size); }
 
 void JobExtra::operator delete(void* extra, std::size_t size) { Free(extra, size); }
+
+void* JobRest::operator new(std::size_t size) { return Allocate(size); }
+
+void JobRest::operator delete(void* rest, std::size_t size) { Free(rest, size); }
 
 JobPtr Job::New(std::uint32_t body_size, std::string_view unique) {
   return At(Allocate(SizeOf(body_size, unique)), body_size, unique);
@@ -86,7 +91,7 @@ JobPtr Job::TryGrow(JobPtr old, std::uint32_t body_size) {
 
 JobPtr Job::Ref(Job& job) {
   if (job.refs_ == UINT16_MAX) {
-    ++job.MakeExtra().more_refs;
+    ++job.MakeRest().more_refs;
   } else {
     ++job.refs_;
   }
@@ -94,8 +99,8 @@ JobPtr Job::Ref(Job& job) {
 }
 
 void JobUnref::operator()(Job* job) const {
-  if (job->refs_ == UINT16_MAX && job->extra().more_refs > 0) {
-    --job->extra_->more_refs;
+  if (job->refs_ == UINT16_MAX && job->rest().more_refs > 0) {
+    --job->extra_->rest->more_refs;
     return;
   }
   if (--job->refs_ > 0) return;
@@ -108,18 +113,30 @@ void JobUnref::operator()(Job* job) const {
 
 const JobExtra& Job::extra() const { return extra_ == nullptr ? kNoExtra : *extra_; }
 
+const JobRest& Job::rest() const { return OwnRest() == nullptr ? kNoRest : *OwnRest(); }
+
 JobExtra& Job::MakeExtra() {
-  if (extra_ == nullptr) {
-    extra_ = new JobExtra;
-    extra_->expiry.job = this;
-  }
+  if (extra_ == nullptr) extra_ = new JobExtra;
   return *extra_;
 }
 
-JobTexts& Job::MakeTexts() {
+JobRest& Job::MakeRest() {
   JobExtra& extra = MakeExtra();
-  if (extra.texts == nullptr) extra.texts = std::make_unique<JobTexts>();
-  return *extra.texts;
+  if (extra.rest == nullptr) {
+    extra.rest = std::make_unique<JobRest>();
+    extra.rest->expiry.job = this;
+  }
+  return *extra.rest;
+}
+
+JobTexts& Job::MakeTexts() {
+  JobRest& rest = MakeRest();
+  if (rest.texts == nullptr) rest.texts = std::make_unique<JobTexts>();
+  return *rest.texts;
+}
+
+void Job::ForgetCauseText() {
+  if (texts() != nullptr) MakeTexts().cause_text.clear();
 }
 
 std::string_view NameOf(Cause cause) {

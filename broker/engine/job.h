@@ -68,32 +68,41 @@ struct JobTexts {
   std::string cause_text;  // of a WORK_EXCEPTION, its beginning
 };
 
-// What only some jobs have; made when first needed.
-struct JobExtra {
-  std::uint32_t timeouts = 0;
-  std::uint32_t releases = 0;
-  std::uint32_t buries = 0;
-  std::uint32_t kicks = 0;
+// What few jobs have: who waits, limits of a hand-out, policies; made when first needed.
+struct JobRest {
   std::uint32_t lost_tries = 0;  // consumers that went away or ran out of CAN_DO_TIMEOUT
   std::uint32_t numerator = 0;   // progress as last reported
   std::uint32_t denominator = 0;
-  std::uint64_t burial = 0;  // order of burial, while buried
-  Time run_limit = kNever;   // when the holder's own limit (CAN_DO_TIMEOUT) ends
-  Time ttr_ends = kNever;    // kept only beside a run_limit
-  Time ended = 0;            // when it was buried; 0 = not known
-  Expiry expiry;
-  std::uint32_t attempts = 0;   // bad ends that its tube counts
   std::uint32_t more_refs = 0;  // references beyond what the job itself can count
-  Cause cause = Cause::kNone;
-  bool retrying = false;  // delayed until its next attempt
-  bool key_free = false;  // others may have its key: it runs, or is dead
+  Time run_limit = kNever;      // when the holder's own limit (CAN_DO_TIMEOUT) ends
+  Time ttr_ends = kNever;       // kept only beside a run_limit
+  Expiry expiry;
   std::unique_ptr<JobTexts> texts;
   std::string reducer;
   WaiterList<ByJob> waiters;  // in the order of joining
 
   static void* operator new(std::size_t size);
+  static void operator delete(void* rest, std::size_t size);
+};
+
+// What only some jobs have; made when first needed. Millions may be buried at once.
+struct JobExtra {
+  std::uint32_t timeouts = 0;
+  std::uint32_t releases = 0;
+  std::uint32_t buries = 0;
+  std::uint32_t kicks = 0;
+  std::uint64_t burial = 0;    // order of burial, while buried
+  Time ended = 0;              // when it was buried; 0 = not known
+  std::uint32_t attempts = 0;  // bad ends that its tube counts
+  Cause cause = Cause::kNone;
+  bool retrying = false;  // delayed until its next attempt
+  bool key_free = false;  // others may have its key: it runs, or is dead
+  std::unique_ptr<JobRest> rest;
+
+  static void* operator new(std::size_t size);
   static void operator delete(void* extra, std::size_t size);
 };
+static_assert(sizeof(JobExtra) == 48, "the memory budget of burying half of 10^6 jobs is 32 MB");
 
 // Drops one reference; the last one frees the memory.
 struct JobUnref {
@@ -129,7 +138,7 @@ class Job {
   std::string_view unique() const {
     if (unique_size_ > 0) return {KeyBytes(), unique_size_};
     if (unique_is_body_) return "-";
-    return extra_ == nullptr || extra_->texts == nullptr ? std::string_view() : extra_->texts->key;
+    return texts() == nullptr ? std::string_view() : texts()->key;
   }
   std::string_view body() const { return {BodyBytes(), body_size_}; }
   // Body and the CR LF behind it.
@@ -141,6 +150,7 @@ class Job {
   Consumer* holder() const { return state_ == JobState::kReserved ? link_.held.holder : nullptr; }
   // Zeroes where nothing was counted.
   const JobExtra& extra() const;
+  const JobRest& rest() const;
 
   // Set by whoever makes the job; the engine reads and changes them from then on.
   std::uint32_t priority = 0;
@@ -156,10 +166,11 @@ class Job {
   bool unique_is_body() const { return unique_is_body_; }
   // Its last waiter left while it ran: it does not run again.
   bool unheard() const { return unheard_; }
+  // What policies said of it; nullptr: nothing.
+  const JobTexts* texts() const { return OwnRest() == nullptr ? nullptr : OwnRest()->texts.get(); }
   // The tube that a dead job came from; empty: it is not dead.
   std::string_view origin() const {
-    return extra_ == nullptr || extra_->texts == nullptr ? std::string_view()
-                                                         : extra_->texts->origin;
+    return texts() == nullptr ? std::string_view() : texts()->origin;
   }
   // Gearman submitted it for a time, and nobody released it since: its delay, if it has one, ends
   // then by the wall clock.
@@ -167,7 +178,7 @@ class Job {
     const JobExtra* const extra = extra_;
     return !keep_on_failure_ && (extra == nullptr || (extra->releases == 0 && !extra->retrying));
   }
-  bool ExpiredAt(Time now) const { return extra_ != nullptr && extra_->expiry.time <= now; }
+  bool ExpiredAt(Time now) const { return OwnRest() != nullptr && OwnRest()->expiry.time <= now; }
   // Bytes that it counts for in JobMemory.
   std::size_t memory() const { return AllocatedSize(); }
 
@@ -202,7 +213,11 @@ class Job {
   static JobPtr At(void* block, std::uint32_t body_size, std::string_view unique);
 
   JobExtra& MakeExtra();
+  JobRest& MakeRest();
   JobTexts& MakeTexts();
+  void ForgetCauseText();
+  // nullptr: there is none yet.
+  JobRest* OwnRest() const { return extra_ == nullptr ? nullptr : extra_->rest.get(); }
   const char* KeyBytes() const { return reinterpret_cast<const char*>(this + 1); }
   const char* BodyBytes() const { return KeyBytes() + unique_size_; }
   char* BodyBytes() { return const_cast<char*>(std::as_const(*this).BodyBytes()); }

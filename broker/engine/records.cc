@@ -83,13 +83,14 @@ void Records::TakeUndurable(Lsn durable, const std::function<void(Job&)>& visit)
 
 void Records::Forget(const Tube& tube) { tubes_.erase(tube.id()); }
 
-void Records::FillFailure(const JobExtra& extra, Record& record) {
+void Records::FillFailure(const Job& job, Record& record) {
+  const JobExtra& extra = job.extra();
   record.failure.attempts = extra.attempts;
   record.failure.waits = extra.retrying;
   record.failure.cause = extra.cause;
-  if (extra.texts == nullptr) return;
-  record.failure.cause_text = extra.texts->cause_text;
-  record.failure.origin = extra.texts->origin;
+  if (job.texts() == nullptr) return;
+  record.failure.cause_text = job.texts()->cause_text;
+  record.failure.origin = job.texts()->origin;
 }
 
 void Records::Fill(const Job& job, Record& record) const {
@@ -98,7 +99,7 @@ void Records::Fill(const Job& job, Record& record) const {
   record.delay_s = job.delay_s;
   const JobExtra& extra = job.extra();
   record.counters = {job.reserves, extra.timeouts, extra.releases,
-                     extra.buries, extra.kicks,    extra.lost_tries};
+                     extra.buries, extra.kicks,    job.rest().lost_tries};
   if (job.state_ == JobState::kDelayed) {
     record.state = Record::State::kDelayed;
     record.due = job.tube_->delayed_.TimeAt(job.link_.held.slot);
@@ -108,8 +109,8 @@ void Records::Fill(const Job& job, Record& record) const {
     record.burial = extra.burial;
     record.failure.ended = extra.ended;
   }
-  FillFailure(extra, record);
-  record.expires = extra.expiry.time == kNever ? 0 : extra.expiry.time;
+  FillFailure(job, record);
+  record.expires = job.rest().expiry.time == kNever ? 0 : job.rest().expiry.time;
   if (record.kind != Record::Kind::kPut) return;
   record.tube = job.tube_->name();
   record.ttr_s = job.ttr_s;
@@ -117,7 +118,7 @@ void Records::Fill(const Job& job, Record& record) const {
   record.keep_on_failure = job.keep_on_failure_;
   record.unique_is_body = job.unique_is_body_;
   record.unique = job.unique();
-  record.reducer = extra.reducer;
+  record.reducer = job.rest().reducer;
   record.body = job.body();
 }
 

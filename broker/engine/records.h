@@ -76,7 +76,7 @@ class Records final : public LiveState {
     bool operator<(JobId id) const { return job < id; }
   };
 
-  static void FillFailure(const JobExtra& extra, Record& record);
+  static void FillFailure(const Job& job, Record& record);
   Lsn FindUnsynced(JobId id) const;
   void ApplyOfJob(const Record& record);
   static void ApplyCounters(Job& job, const Record::Counters& counters);

@@ -69,7 +69,7 @@ void Records::ApplyPut(const Record& record) {
   job->durable_ = true;
   job->keep_on_failure_ = record.keep_on_failure;
   job->unique_is_body_ = record.unique_is_body;
-  if (!record.reducer.empty()) job->MakeExtra().reducer = record.reducer;
+  if (!record.reducer.empty()) job->MakeRest().reducer = record.reducer;
   if (record.id < kFirstSpareId) engine_.ids_.TakeBelow(record.id + 1);
   Job& inserted = *job;
   engine_.Insert(std::move(job), engine_.TubeNamed(record.tube));
@@ -97,7 +97,9 @@ void Records::ApplyCounters(Job& job, const Record::Counters& counters) {
   extra.releases = counters.releases;
   extra.buries = counters.buries;
   extra.kicks = counters.kicks;
-  extra.lost_tries = counters.lost_tries;
+  if (extra.rest != nullptr || counters.lost_tries > 0) {
+    job.MakeRest().lost_tries = counters.lost_tries;
+  }
 }
 
 void Records::ApplyState(Job& job, const Record& record) {
@@ -137,13 +139,16 @@ void Records::ApplyFate(Job& job, const Record& record) {
   extra.cause = failure.cause;
   extra.ended = failure.ended;
   extra.retrying = failure.waits && record.state == Record::State::kDelayed;
-  extra.expiry.time = record.expires == 0 ? kNever : record.expires;
-  if (extra.texts == nullptr && failure.origin.empty() && failure.cause_text.empty()) return;
-  job.MakeTexts().cause_text = failure.cause_text;
+  if (extra.rest != nullptr || record.expires != 0) {
+    job.MakeRest().expiry.time = record.expires == 0 ? kNever : record.expires;
+  }
+  if (job.texts() == nullptr && failure.origin.empty() && failure.cause_text.empty()) return;
+  JobTexts& texts = job.MakeTexts();
+  texts.cause_text = failure.cause_text;
   // Of a job that comes whole; one that changes its tube has its origin from MoveTo.
-  if (extra.texts->origin == failure.origin) return;
+  if (texts.origin == failure.origin) return;
   engine_.FreeKey(job);
-  extra.texts->origin = failure.origin;
+  texts.origin = failure.origin;
   extra.key_free = !failure.origin.empty();
   engine_.TakeKey(job);
 }

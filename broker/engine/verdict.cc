@@ -96,7 +96,7 @@ Verdict NotRetried(const Job& job, const Ending& ending, const Policy& policy,
       return {.fate = Fate::kBuried, .cause = cause};
     case BadEnd::kRunLimit:
     case BadEnd::kLost:
-      if (!policy.Retries() && job_retries > 0 && job.extra().lost_tries + 1 >= job_retries) {
+      if (!policy.Retries() && job_retries > 0 && job.rest().lost_tries + 1 >= job_retries) {
         return Fails(job, cause, policy, /*attempt=*/false);
       }
       return {};

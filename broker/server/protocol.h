@@ -25,6 +25,7 @@ struct Peer {
   std::uint16_t port = 0;     // 0: a Unix socket
   std::uint64_t network = 0;  // one IPv4 address or IPv6 /64; 0: a Unix socket
   std::string_view listen{};  // the address it came to, as it was asked to be listened on
+  std::string_view bound{};   // the same with the port that was taken for 0
   Time connected_at = 0;
   bool tls = false;           // speaks TLS
   std::string certificate{};  // common name of its verified certificate; empty without one

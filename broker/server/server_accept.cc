@@ -98,6 +98,7 @@ void Server::Welcome(Acceptor& acceptor, Peer peer) {
     return;
   }
   peer.listen = acceptor.address.text;
+  peer.bound = acceptor.socket->name();
   peer.access = access_.For(peer.listen, {});
   const auto place = static_cast<std::size_t>(peer.fd);
   if (connections_.size() <= place) connections_.resize(place + 1);

@@ -49,7 +49,7 @@ TEST_F(Attempts, EveryBadEndCountsThatRetryOnNames) {
   EXPECT_TRUE(engine.Fail(Now(), *holder, id).ok());
   holder = again(Cause::kFailed, 3);
   EXPECT_TRUE(engine.Except(Now(), *holder, id, "why").ok());
-  EXPECT_EQ("why", JobOf(id).extra().texts->cause_text);
+  EXPECT_EQ("why", JobOf(id).texts()->cause_text);
   holder = again(Cause::kException, 4);
   Leave(*holder);
   again(Cause::kLost, 5);

@@ -219,7 +219,7 @@ TEST_F(ConsumeTest, DisconnectIsNeitherAReleaseNorATimeout) {
     EXPECT_EQ("ready", State(id));
     EXPECT_EQ(0u, engine.Find(id)->extra().releases);
     EXPECT_EQ(0u, engine.Find(id)->extra().timeouts);
-    EXPECT_EQ(1u, engine.Find(id)->extra().lost_tries);
+    EXPECT_EQ(1u, engine.Find(id)->rest().lost_tries);
   }
   EXPECT_EQ(0u, engine.Stats().timeouts);
 }
@@ -229,10 +229,10 @@ TEST_F(ConsumeTest, ProgressIsForgottenWhenTheJobRunsAgain) {
   RecordingConsumer& worker = Worker({"f"});
   Grab(worker);
   engine.Report(Now(), worker, id, {Progress::Kind::kStatus, {}, 3, 4});
-  EXPECT_EQ(3u, engine.Find(id)->extra().numerator);
+  EXPECT_EQ(3u, engine.Find(id)->rest().numerator);
   Leave(worker);
-  EXPECT_EQ(0u, engine.Find(id)->extra().numerator);
-  EXPECT_EQ(0u, engine.Find(id)->extra().denominator);
+  EXPECT_EQ(0u, engine.Find(id)->rest().numerator);
+  EXPECT_EQ(0u, engine.Find(id)->rest().denominator);
 }
 
 TEST_F(ConsumeTest, UnableGivesBackWhatRunsOfThatFunction) {
@@ -242,7 +242,7 @@ TEST_F(ConsumeTest, UnableGivesBackWhatRunsOfThatFunction) {
   Grab(worker);
   engine.Unable(Now(), worker, "f");
   EXPECT_EQ("ready", State(f));
-  EXPECT_EQ(0u, engine.Find(f)->extra().lost_tries);
+  EXPECT_EQ(0u, engine.Find(f)->rest().lost_tries);
   EXPECT_EQ("reserved", State(g));
   EXPECT_EQ("none", Grab(worker));
   engine.Unable(Now(), worker, "nowhere");
@@ -299,7 +299,7 @@ TEST_F(ConsumeTest, WithoutALimitAJobIsTriedForEver) {
     Leave(worker);
   }
   EXPECT_EQ("ready", State(id));
-  EXPECT_EQ(300u, engine.Find(id)->extra().lost_tries);
+  EXPECT_EQ(300u, engine.Find(id)->rest().lost_tries);
 }
 
 }  // namespace

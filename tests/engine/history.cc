@@ -385,7 +385,7 @@ bool History::Same(const Model::Job& expected) {
   const Time time_left = expected.until == kNever ? 0 : expected.until - Now();
   return job->state() == expected.state && job->tube().name() == expected.tube &&
          job->priority == expected.priority && job->durable() == expected.durable &&
-         job->extra().lost_tries == expected.lost_tries &&
+         job->rest().lost_tries == expected.lost_tries &&
          job->holder() == (expected.holder < 0 ? nullptr : &At(expected.holder)) &&
          engine_.Waiters(*job) == expected.waiters.size() &&
          engine_.TimeLeft(Now(), *job) == time_left &&

@@ -62,7 +62,7 @@ TEST_F(ProduceTest, AReducerComesWithTheJob) {
   submission.tube = "f";
   submission.reducer = "sum";
   const Added added = engine.Submit(Now(), Connect(), MakeJob({}), submission);
-  EXPECT_EQ("sum", engine.Find(added.id)->extra().reducer);
+  EXPECT_EQ("sum", engine.Find(added.id)->rest().reducer);
 }
 
 TEST_F(ProduceTest, ProducersAreCountedOnce) {
@@ -306,8 +306,8 @@ TEST_F(ProduceTest, WaitersHearInTheOrderOfJoining) {
   engine.Report(Now(), worker, two, {Progress::Kind::kData, "x"});
   engine.Report(Now(), worker, one, {Progress::Kind::kWarning, "y"});
   engine.Report(Now(), worker, one, {Progress::Kind::kStatus, {}, 1, 2});
-  EXPECT_EQ(1u, engine.Find(one)->extra().numerator);
-  EXPECT_EQ(2u, engine.Find(one)->extra().denominator);
+  EXPECT_EQ(1u, engine.Find(one)->rest().numerator);
+  EXPECT_EQ(2u, engine.Find(one)->rest().denominator);
   engine.Complete(Now(), worker, two, "");
   EXPECT_THAT(client.Heard(),
               ElementsAre("2 data x", "1 warning y", "1 status 1/2", "2 completed"));

@@ -40,11 +40,11 @@ TEST_F(RetriesTest, TheWorkersOwnLimitIsALostTryATtrIsNot) {
   RecordingConsumer& patient = Worker({"f"});
   Grab(patient);
   Pass(10 * kSecond);
-  EXPECT_EQ(0u, engine.Find(id)->extra().lost_tries);
+  EXPECT_EQ(0u, engine.Find(id)->rest().lost_tries);
   RecordingConsumer& limited = Worker({"f"}, 2 * kSecond);
   Grab(limited);
   Pass(2 * kSecond);
-  EXPECT_EQ(1u, engine.Find(id)->extra().lost_tries);
+  EXPECT_EQ(1u, engine.Find(id)->rest().lost_tries);
   EXPECT_EQ(2u, engine.Find(id)->extra().timeouts);
   Grab(limited);
   Pass(2 * kSecond);

@@ -95,7 +95,7 @@ TEST_F(TimeTest, NoReportMovesTheWorkersOwnLimit) {
   Pass(2 * kSecond);
   EXPECT_EQ("ready", State(id));
   EXPECT_EQ(1u, engine.Find(id)->extra().timeouts);
-  EXPECT_EQ(1u, engine.Find(id)->extra().lost_tries);
+  EXPECT_EQ(1u, engine.Find(id)->rest().lost_tries);
 }
 
 TEST_F(TimeTest, CanDoWithoutALimitTakesItAway) {
