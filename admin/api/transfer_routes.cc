@@ -1,5 +1,3 @@
-#include <map>
-
 #include "admin/api/fields.h"
 #include "admin/api/handlers.h"
 #include "admin/api/names.h"
@@ -8,7 +6,7 @@
 namespace gearstalk::api {
 namespace {
 
-constexpr int kSlice = 64;  // held jobs looked at, or ended
+constexpr int kSlice = 64;  // held jobs looked at
 constexpr int kTold = 8;    // transfers told
 
 Json TransferObject(const std::string& name, const transfer::Mark& mark, std::uint64_t held) {
@@ -20,7 +18,6 @@ Json TransferObject(const std::string& name, const transfer::Mark& mark, std::ui
           {"uncertain", mark.uncertain}, {"held", held}};
 }
 
-// Held jobs have no index by transfer: they are counted in slices first.
 class TransferList final : public Task {
  public:
   TransferList(const Transfers& transfers, std::uint64_t limit, std::string query,
@@ -30,21 +27,6 @@ class TransferList final : public Task {
   }
 
   std::optional<Reply> Advance(Time) override {
-    if (counted_) return List();
-    for (int i = 0; i < kSlice; ++i) {
-      const Transfers::Held* const held = transfers_.NextHeld(last_);
-      if (held == nullptr) {
-        counted_ = true;
-        return std::nullopt;
-      }
-      last_ = held->record.values().id;
-      ++held_[held->transfer];
-    }
-    return std::nullopt;
-  }
-
- private:
-  std::optional<Reply> List() {
     for (int told = 0; told < kTold; ++told) {
       std::string name = name_;
       const transfer::Mark* const mark = transfers_.NextMark(name);
@@ -55,17 +37,15 @@ class TransferList final : public Task {
       }
       name_ = std::move(name);
       ++page_.scanned;
-      page_.Add(TransferObject(name_, *mark, held_[name_]));
+      page_.Add(TransferObject(name_, *mark, transfers_.HeldOf(name_)));
     }
     return std::nullopt;
   }
 
+ private:
   const Transfers& transfers_;
   const std::string query_;
   std::string name_;
-  std::map<std::string, std::uint64_t> held_;
-  JobId last_ = 0;
-  bool counted_ = false;
   Page page_;
 };
 
@@ -128,7 +108,7 @@ Reply ForgetTransfer(Call& call) {
   call.act.filter = Dump({{"transfer", TextOf(name)}});
   const Transfers& transfers = call.engine().transfers();
   if (transfers.Find(name) == nullptr) return Problem{"not-found", "there is no such transfer"};
-  if (held.empty() && transfers.held() > 0 && transfers.HeldOf(name) > 0) {
+  if (held.empty() && transfers.HeldOf(name) > 0) {
     return Problem{"in-use", "it holds jobs: say held=commit or held=drop"};
   }
   if (!call.services.host.TakeTransfer(name)) {

@@ -175,13 +175,28 @@ Transfers::Change Transfers::Hold(std::string_view name, const Record& given) {
   engine_.ids_.TakeBelow(job.id + 1);
   job.transfer.name = name;
   const Lsn lsn = engine_.persistent_ ? engine_.journal_.Append(job) : 0;
-  held_.emplace(job.id, Held{OwnedRecord(job), std::string(name)});
+  Keep(job.id, job, name);
   return {Code::kOk, job.id, lsn};
 }
 
 std::map<JobId, Transfers::Held>::iterator Transfers::FindHeld(std::string_view name, JobId id) {
   const auto found = held_.find(id);
   return found == held_.end() || found->second.transfer != name ? held_.end() : found;
+}
+
+void Transfers::Keep(JobId id, const Record& record, std::string_view name) {
+  Held held{OwnedRecord(record), std::string(name)};
+  Lose(held_.find(id));
+  ++held_of_[held.transfer];
+  held_.emplace(id, std::move(held));
+}
+
+bool Transfers::Lose(std::map<JobId, Held>::iterator held) {
+  if (held == held_.end()) return false;
+  const auto count = held_of_.find(held->second.transfer);
+  if (--count->second == 0) held_of_.erase(count);
+  held_.erase(held);
+  return true;
 }
 
 Transfers::Change Transfers::Confirm(std::string_view name, JobId id) {
@@ -209,7 +224,7 @@ Transfers::Change Transfers::Commit(Time now, std::string_view name, JobId id) {
     return refused.ok() ? Drop(name, id) : refused;
   }
   const OwnedRecord owned = std::move(found->second.record);
-  held_.erase(found);
+  Lose(found);
   Record job = owned.View();
   job.transfer.held = Record::Held::kNot;
   job.transfer.settled = true;
@@ -228,7 +243,7 @@ Transfers::Change Transfers::Drop(std::string_view name, JobId id) {
   const auto held = FindHeld(name, id);
   if (held == held_.end()) return {Code::kNotFound};
   if (!engine_.journal_.Accepts(Record::Kind::kDelete)) return {Code::kJournal};
-  held_.erase(held);
+  Lose(held);
   Record record;
   record.kind = Record::Kind::kDelete;
   record.id = id;
@@ -298,15 +313,18 @@ const Mark* Transfers::NextMark(std::string& name) const {
 }
 
 std::size_t Transfers::HeldOf(std::string_view name) const {
-  return static_cast<std::size_t>(std::count_if(
-      held_.begin(), held_.end(), [&](const auto& each) { return each.second.transfer == name; }));
+  const auto count = held_of_.find(name);
+  return count == held_of_.end() ? 0 : count->second;
 }
 
 std::string Transfers::Check() const {
+  std::map<std::string, std::size_t, std::less<>> counted;
   for (const auto& [id, held] : held_) {
     if (engine_.jobs_.Find(id) != nullptr) return fmt::format("job {} is held and queued", id);
     if (!marks_.contains(held.transfer)) return fmt::format("held job {} has no transfer", id);
+    ++counted[held.transfer];
   }
+  if (counted != held_of_) return "held jobs are counted wrong";
   return "";
 }
 

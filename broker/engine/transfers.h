@@ -113,6 +113,9 @@ class Transfers {
   void PlaceBuried(Job& job);
   void Appear(Time now, const Record& record);
   std::map<JobId, Held>::iterator FindHeld(std::string_view name, JobId id);
+  void Keep(JobId id, const Record& record, std::string_view name);
+  // False: there is none.
+  bool Lose(std::map<JobId, Held>::iterator held);
   void ApplyMark(const Record::Transfer& of);
   bool ApplyPut(const Record& record);
   bool ApplyChange(const Record& record);
@@ -121,6 +124,7 @@ class Transfers {
   Engine& engine_;
   std::map<std::string, transfer::Mark, std::less<>> marks_;
   std::map<JobId, Held> held_;
+  std::map<std::string, std::size_t, std::less<>> held_of_;  // transfers that hold jobs
   // Buried jobs of the running transfers, by tube and order of burial: they come in order of id.
   std::map<std::pair<std::uint64_t, std::uint64_t>, JobId> imported_burials_;
 };

@@ -64,7 +64,7 @@ bool Transfers::Apply(const Record& record) {
     case Record::Kind::kChange:
       return ApplyChange(record);
     case Record::Kind::kDelete:
-      return held_.erase(record.id) > 0;
+      return Lose(held_.find(record.id));
     default:
       return false;
   }
@@ -73,14 +73,14 @@ bool Transfers::Apply(const Record& record) {
 bool Transfers::ApplyPut(const Record& record) {
   ApplyMark(record.transfer);
   if (record.transfer.held == Record::Held::kNot) {
-    if (!held_.empty()) held_.erase(record.id);  // carried forward: the newer one counts
+    if (!held_.empty()) Lose(held_.find(record.id));  // carried forward: the newer one counts
     return false;
   }
   if (Job* const job = engine_.jobs_.Find(record.id)) engine_.Erase(*job);
   if (record.id < kFirstSpareId) {
     engine_.ids_.TakeBelow(record.id + 1);
   }
-  held_.insert_or_assign(record.id, Held{OwnedRecord(record), std::string(record.transfer.name)});
+  Keep(record.id, record, record.transfer.name);
   return true;
 }
 
@@ -90,7 +90,7 @@ bool Transfers::ApplyChange(const Record& record) {
   if (phase == Record::Held::kNot) {
     if (held == held_.end()) return false;
     const OwnedRecord owned = std::move(held->second.record);
-    held_.erase(held);
+    Lose(held);
     Record job = owned.View();  // committed
     job.kind = Record::Kind::kPut;
     job.transfer = {};
@@ -114,7 +114,7 @@ void Transfers::TakeOut(Job& job, std::string_view name, Record::Held phase) {
   engine_.records_.Fill(job, record);
   record.transfer.name = name;
   record.transfer.held = phase;
-  held_.insert_or_assign(job.id_, Held{OwnedRecord(record), std::string(name)});
+  Keep(job.id_, record, name);
   engine_.Erase(job);
 }
 
