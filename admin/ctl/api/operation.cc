@@ -1,6 +1,7 @@
 #include "admin/ctl/api/operation.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -44,6 +45,17 @@ bool Await(Api& api, const std::string& path, Json& operation, bool show_progres
   return true;
 }
 
+// A line that the user types. Where nobody sits in front of it, it is waited for no longer than for
+// the server.
+std::string Typed(const Settings& settings) {
+  pollfd input = {STDIN_FILENO, POLLIN, 0};
+  std::string line;
+  const bool typed =
+      isatty(STDIN_FILENO) == 1 || poll(&input, 1, static_cast<int>(settings.timeout_s * 1000)) > 0;
+  if (typed) std::getline(std::cin, line);
+  return line;
+}
+
 // Whether the user wants it done to so many jobs.
 bool Confirmed(Api& api, const Operation& operation, std::uint64_t count) {
   if (operation.count.has_value()) {
@@ -51,13 +63,11 @@ bool Confirmed(Api& api, const Operation& operation, std::uint64_t count) {
     return Tell(fmt::format("--count: {} jobs match, not {}", count, *operation.count));
   }
   if (api.settings().yes || count == 0) return true;
-  if (isatty(STDIN_FILENO) != 1) {
-    return Tell(fmt::format("{} jobs match: confirm them with --count {} or --yes", count, count));
-  }
   std::fputs(fmt::format("{} {} jobs? Type the number: ", operation.action, count).c_str(), stderr);
-  std::string line;
-  std::getline(std::cin, line);
-  return line == fmt::format("{}", count) || Tell("not confirmed");
+  if (Typed(api.settings()) == fmt::format("{}", count)) return true;
+  std::fputs("\n", stderr);
+  return Tell(
+      fmt::format("not confirmed: {} jobs match; --count {} or --yes confirm them", count, count));
 }
 
 int Show(Api& api, const Json& operation) {
