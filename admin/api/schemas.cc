@@ -93,7 +93,7 @@ constexpr std::string_view kObjects[] = {
     "job:integer? filter:any count:integer? result:text request_id:text?",
     "AuditPage items:*Act next:text? complete:truth scanned:integer",
     "Problem type:text title:text status:integer code:text detail:text field:text? "
-    "request_id:text",
+    "request_id:text state:text~ count:integer~ retry_after_seconds:integer~",
 };
 
 Json TypeOf(std::string_view type) {

@@ -1,5 +1,6 @@
 """What the tests of the API have in common. They are run as: TEST BROKER."""
 
+import re
 import sys
 import unittest
 from typing import Any
@@ -20,6 +21,8 @@ class WithBroker(unittest.TestCase):
 
     def tearDown(self) -> None:
         self.client.close()
+        if self.broker.process.poll() is None:
+            check_recorded(self, self.api)
         self.assertEqual(self.broker.stop(), 0)
 
     def refused(self, code: str, method: str, path: str, body: Any = None, api: Api | None = None,
@@ -54,7 +57,33 @@ def check(test: unittest.TestCase, document: Any, schema: Any, value: Any, at: s
         for i, item in enumerate(value):
             check(test, document, schema["items"], item, f"{at}[{i}]")
     if schema.get("type") == "object":
-        test.assertEqual(set(value) ^ set(schema.get("required", [])), set(), at)
+        test.assertEqual(set(schema.get("required", [])) - set(value), set(), at)
+        test.assertEqual(set(value) - set(schema["properties"]), set(), at)
         for name, item in value.items():
             check(test, document, schema["properties"][name], item, f"{at}.{name}")
     return None
+
+
+def check_recorded(test: unittest.TestCase, api: Api) -> None:
+    """Whether all answers so far are as OpenAPI says: status, type, and value."""
+    if not api.recorded:
+        return
+    answer = api.ask("GET", "/openapi.json")
+    if answer.status != 200:  # it is switched off
+        return
+    document = answer.json
+    templates = {re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(path))): methods
+                 for path, methods in document["paths"].items()}
+    for method, path, answer in api.recorded:
+        methods = next((of for pattern, of in templates.items() if pattern.fullmatch(path or "/")), {})
+        operation = methods.get("get" if method == "HEAD" else method.lower())
+        with test.subTest(f"OpenAPI: {method} {path} {answer.status}"):
+            if answer.status >= 400:
+                if method != "HEAD":
+                    check(test, document, {"$ref": "#/components/schemas/Problem"}, answer.json)
+                continue
+            content = operation["responses"][str(answer.status)].get("content", {})
+            kind = answer.headers.get("Content-Type")
+            test.assertEqual(set(content), {kind} if kind else set())
+            if kind == "application/json" and method != "HEAD":
+                check(test, document, content[kind]["schema"], answer.json)

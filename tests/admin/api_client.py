@@ -43,6 +43,7 @@ class Api:
         self.address = address
         self.token = token
         self.prefix = prefix
+        self.recorded: list[tuple[str, str, Answer]] = []  # methods, paths, and what they got
 
     def connection(self) -> http.client.HTTPConnection:
         if self.address.startswith("unix:"):
@@ -62,8 +63,11 @@ class Api:
         try:
             connection.request(method, (self.prefix if prefix is None else prefix) + path, data,
                                {name: value for name, value in sent.items() if value is not None})
-            answer = connection.getresponse()
-            return Answer(answer.status, answer.headers, answer.read())
+            response = connection.getresponse()
+            answer = Answer(response.status, response.headers, response.read())
+            if prefix is None:
+                self.recorded.append((method, path.split("?")[0], answer))
+            return answer
         finally:
             connection.close()
 

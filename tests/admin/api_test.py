@@ -8,7 +8,7 @@ import unittest
 from typing import Any
 from urllib.parse import quote
 
-from api_case import BINARY, WithBroker, check
+from api_case import BINARY, WithBroker, check, check_recorded
 from api_client import Api, user
 from broker import Broker, Client
 
@@ -381,6 +381,7 @@ class TheServer(WithBroker):
             pass
         waiting = self.api.get("/connections?role=waiting")["items"]
         self.assertEqual([each["watches"] for each in waiting], [["default", "work"]])
+        self.assertEqual([each["listen"] for each in waiting], self.api.get("/server")["listen"])
         worker = self.api.get("/connections?tube=resize")["items"][0]
         self.assertEqual((worker["client_id"], worker["protocol"]), ("<b>me</b>", "gearman"))
         self.assertEqual(len(self.api.pages("/connections?limit=1")), 2)
@@ -451,6 +452,8 @@ class Access(unittest.TestCase):
         self.nobody = Api(self.broker.admin)
 
     def tearDown(self) -> None:
+        for api in self.apis.values():
+            check_recorded(self, api)
         self.assertEqual(self.broker.stop(), 0)
 
     def code(self, api: Api, method: str, path: str, body: Any = None, **headers: str) -> str:
@@ -514,6 +517,7 @@ class Access(unittest.TestCase):
                         else:
                             self.assertEqual(answer.code, "bodies-forbidden" if right == "b"
                                              else "forbidden")
+                check_recorded(self, api)
         for right, method, path in rows:
             answer = self.nobody.ask(method, path, {})
             self.assertEqual(answer.status, 200 if right == "0" else 401, (method, path))

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -87,8 +88,12 @@ class Operations(WithBroker):
     def test_a_number_confirms(self) -> None:
         self.ctl("clear", "mail", "--count", "2", expect=NOT_CONFIRMED)
         self.ctl("clear", "mail", expect=NOT_CONFIRMED)
+        self.ctl("clear", "mail", text=b"2\n", expect=NOT_CONFIRMED)
+        self.assertIn("done 0", self.ctl("clear", "other"))
         self.assertIn("done 3", self.ctl("clear", "mail", "--count", "3"))
         self.assertEqual(self.json("jobs")["items"], [])
+        self.put("mail", "x")
+        self.assertIn("done 1", self.ctl("clear", "mail", text=b"1\n"))
 
     def test_yes_confirms_any_number(self) -> None:
         self.ctl("move", "--tube", "mail", "--to", "other", "--yes")
@@ -109,6 +114,32 @@ class Tubes(WithBroker):
         self.ctl("maxqueue", "mail", "default")
         self.ctl("drop", "mail")
         self.ctl("tube", "mail", expect=NOT_FOUND)
+
+    def test_the_numbers_are_those_of_all_others(self) -> None:
+        client = Client(self.broker.port)
+        self.addCleanup(client.close)
+        client.say("use mail")
+        for delay in (0, 0, 0, 0, 100):
+            client.put("x", delay=delay)
+        client.say("watch mail")
+        for _ in range(2):
+            number = client.say("reserve").split()[1]
+        client.say(f"bury {number} 5")
+        tube = self.json("tube", "mail")
+        with urllib.request.urlopen(f"http://{self.broker.admin}/api/v1/tubes/mail") as answer:
+            shown = json.load(answer)
+        for each in (tube, shown):
+            del each["oldest_ready_age_seconds"]
+        self.assertEqual(tube, shown)
+        stats, metrics = client.yaml("stats-tube mail"), self.broker.metrics("?tubes=all")
+        for state, count in (("ready", 2), ("reserved", 1), ("delayed", 1), ("buried", 1)):
+            self.assertEqual([tube["jobs"][state], int(stats[f"current-jobs-{state}"]),
+                              metrics.get("gearstalkd_tube_jobs", tube="mail", state=state)],
+                             [count] * 3)
+        asker = Client(self.broker.port)
+        self.addCleanup(asker.close)
+        status = dict(line.split("\t", 1) for line in asker.admin("status", table=True)[:-1])
+        self.assertEqual(status["mail"], f"4\t1\t{tube['workers']}")
 
     def test_names_cannot_change_a_terminal(self) -> None:
         self.ctl("create", "a\x1b[31m\u202eb")
