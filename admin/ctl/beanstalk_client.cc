@@ -124,9 +124,9 @@ Result<std::vector<std::string>> BeanstalkClient::AskList(std::string_view comma
   return list;
 }
 
-Result<std::uint64_t> BeanstalkClient::ProbeId() {
+Result<std::uint64_t> BeanstalkClient::ProbeId(bool delayed) {
   Add(fmt::format("use {}", kProbeTube));
-  AddPut(0, 3600, 60, "");
+  AddPut(0, delayed ? 3600 : 0, 60, "");
   if (const Result<std::string> used = Line(); !used.ok()) return used.status();
   const Result<std::string> inserted = Line();
   if (!inserted.ok()) return inserted.status();

@@ -54,9 +54,9 @@ class BeanstalkClient {
   Result<Yaml> ReadYaml();
   Result<Yaml> AskYaml(std::string_view command);
   Result<std::vector<std::string>> AskList(std::string_view command);
-  // The id of a job that is put and deleted again: ids of jobs that were there before lie below it.
-  // 0: the server takes none.
-  Result<std::uint64_t> ProbeId();
+  // The id of a job that is put (delayed or ready) and deleted again: ids of jobs that were there
+  // before lie below it. 0: the server takes none.
+  Result<std::uint64_t> ProbeId(bool delayed);
   Status Flush();
 
  private:

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <tuple>
 
 #include "admin/ctl/command.h"
 #include "admin/ctl/exit.h"
@@ -46,6 +47,7 @@ class Import {
   Status SendTubes();
   Status SendOne(PutWindows& windows, const SourceJob& job);
   Status Finish(const transfer::Mark& before);
+  Status ReportMark(const transfer::Mark& before);
   Status RetireSource();
   transfer::Opening OpeningOf() const;
 
@@ -95,7 +97,11 @@ Status Import::ReadSource() {
     if (!Selected(job)) return Status();
     SourceJob renamed = job;
     Rename(renamed.job);
-    if (job.refused.empty()) report_.Found(renamed.job);
+    if (job.refused.empty()) {
+      report_.Found(renamed.job);
+    } else {
+      report_.FoundRefused();
+    }
     if (!options_.id_map.empty()) old_ids_.push_back(job.job.id);
     return Status();
   });
@@ -107,6 +113,7 @@ Status Import::ReadSource() {
                                 " is damaged, see the notes; --accept-damage imports what can be "
                                 "read"};
   }
+  report_.ids = options_.ids == "new" || survey_.smallest_id == 0 ? "new" : "keep";
   // What is selected and how it is renamed belongs to the transfer.
   if (survey_.fingerprint != kRetired) {
     for (const std::string& tube : options_.tubes) survey_.fingerprint += " tube " + tube;
@@ -145,7 +152,7 @@ Status Import::Begin(transfer::Mark& before) {
   }
   if (!known->known) {
     if (survey_.fingerprint == kRetired) {
-      return {Code::kIo, report_.source + " has no files binlog.N: they were imported elsewhere"};
+      return {Code::kIo, report_.source + " was taken out of use by an import into another broker"};
     }
     if (options_.ids == "keep" && survey_.smallest_id == 0) {
       return {Code::kInvalid, "--ids keep: the jobs of this source have no ids"};
@@ -220,6 +227,7 @@ Status Import::SendAll(const transfer::Mark& before) {
     return SendOne(windows, job);
   });
   if (status.ok()) status = windows.Finish();
+  if (!status.ok()) report_.done = windows.acknowledged() - before.settled;
   if (id_map_ != nullptr && std::fclose(id_map_) != 0 && status.ok()) {
     status = {Code::kIo, "--id-map " + options_.id_map + ": cannot be written"};
   }
@@ -231,6 +239,11 @@ Status Import::Finish(const transfer::Mark& before) {
     client_->Add(Type::kAdvance, transfer::Mark{.finished = true});
     if (const Result<transfer::Ack> ack = client_->Sync(); !ack.ok()) return ack.status();
   }
+  if (Status status = ReportMark(before); !status.ok()) return status;
+  return client_->Close();
+}
+
+Status Import::ReportMark(const transfer::Mark& before) {
   transfer::Opening opening = OpeningOf();
   opening.create = false;
   opening.any_fingerprint = true;
@@ -239,7 +252,7 @@ Status Import::Finish(const transfer::Mark& before) {
   transfer::Mark mark;
   if (!transfer::Mark::Decode(end.value().mark, mark)) return {Code::kIo, "a mark that is damaged"};
   report_.TakeMark(mark, before);
-  return client_->Close();
+  return {};
 }
 
 Status Import::RetireSource() {
@@ -256,11 +269,16 @@ Status Import::Run() {
   if (finished_) {
     fmt::print("already imported\n");
     report_.damaged = false;
+    report_.TakeMark(before, before);
     if (Status status = RetireSource(); !status.ok()) return status;
     return client_->Close();
   }
   Status status = SendAll(before);
-  if (!status.ok()) return status;
+  if (!status.ok()) {
+    // A broker that still answers knows what was joined and refused, too.
+    std::ignore = ReportMark(before);
+    return status;
+  }
   if (status = Finish(before); !status.ok()) return status;
   return RetireSource();
 }

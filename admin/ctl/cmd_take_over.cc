@@ -68,12 +68,26 @@ Status RunPatiently(const TakeOverOptions& options, Report& report) {
   }
 }
 
+// The signal came while one side was away. What was in flight ends now, or in the next run.
+void EndInFlight(TakeOverOptions options, Report& report) {
+  options.stopped = [] { return false; };
+  const std::unique_ptr<OldServer> old = MakeOldServer(options, report);
+  Status status = old->Begin();
+  if (status.ok()) status = FinishAll(*old);
+  if (status.ok()) status = old->End();
+  if (!status.ok()) fmt::print(stderr, "gearstalkctl: {}\n", status.message());
+}
+
 // Until a signal; either side may go away and come back.
 Status Follow(const TakeOverOptions& options, Report& report) {
   int pause = 1;
+  bool began = false;
   while (g_stop == 0) {
     const std::unique_ptr<OldServer> old = MakeOldServer(options, report);
     Status status = old->Begin();
+    began = began || status.ok();
+    const bool hopeless = status.code() == Code::kInvalid || (!began && old->refused());
+    if (!status.ok() && hopeless) return status;
     while (status.ok() && g_stop == 0) {
       pause = 1;
       bool moved = false;
@@ -81,11 +95,13 @@ Status Follow(const TakeOverOptions& options, Report& report) {
       if (status.ok() && !moved) Pause(1);
     }
     if (status.ok()) status = FinishAll(*old);
-    if (status.ok()) return old->End();
+    if (status.ok()) status = old->End();
+    if (status.ok()) return {};
     fmt::print(stderr, "gearstalkctl: {}; again in {} ms\n", status.message(), pause * 100);
     Pause(pause);
     pause = std::min(pause * 2, 50);
   }
+  if (began) EndInFlight(options, report);
   return {};
 }
 
@@ -113,7 +129,8 @@ std::function<int()> SetUpTakeOver(CLI::App& app) {
   app.add_option("--except", options->except, "Not this tube; may be repeated")
       ->allow_extra_args(false);
   app.add_flag("--follow", options->follow, "Go on until SIGTERM or SIGINT");
-  app.add_option("--wait", options->wait_s, "Seconds to wait for jobs that others have reserved");
+  app.add_option("--wait", options->wait_s, "Seconds to wait for jobs that others have reserved")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--ids", options->ids, "Whether jobs keep their ids")
       ->check(CLI::IsMember({"keep", "new"}));
   app.add_option("--source", options->name, "Name of the transfer");
@@ -136,11 +153,10 @@ std::function<int()> SetUpTakeOver(CLI::App& app) {
       return report->End(kBadUsage, "--ids keep: the jobs of a gearmand have no ids");
     }
     Warn(*options, *report);
+    report->goes_on = options->follow && !options->settle_only;
     const Status status =
-        options->follow ? Follow(*options, *report) : RunPatiently(*options, *report);
-    const int exit = status.code() == Code::kInUse ? kFailed : ExitOf(status);
-    const int code = report->End(exit, status.message());
-    return options->follow && status.ok() ? static_cast<int>(kDone) : code;
+        report->goes_on ? Follow(*options, *report) : RunPatiently(*options, *report);
+    return report->End(status.code() == Code::kInUse ? kFailed : ExitOf(status), status.message());
   };
 }
 

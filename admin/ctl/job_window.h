@@ -16,6 +16,7 @@ struct MoveScope {
   BeanstalkClient& old;
   TransferClient& broker;
   bool keep_ids = false;
+  bool deletes_delayed = true;  // the old server
   // Held jobs that could not be deleted there: the rules of an interruption decide about them.
   std::uint64_t missed = 0;
 };

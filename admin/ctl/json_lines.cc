@@ -2,6 +2,7 @@
 
 #include <array>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "admin/ctl/text.h"
 
@@ -40,7 +41,12 @@ bool Get(const nlohmann::json& json, const char* name, Value& value) {
   if constexpr (std::is_same_v<Value, bool>) {
     if (!found->is_boolean()) return false;
   } else {
+    // JSON has no limits; ours hold.
     if (!found->is_number_integer()) return false;
+    const bool fits = found->is_number_unsigned()
+                          ? std::in_range<Value>(found->template get<std::uint64_t>())
+                          : std::in_range<Value>(found->template get<std::int64_t>());
+    if (!fits) return false;
   }
   value = found->template get<Value>();
   return true;

@@ -107,6 +107,10 @@ Status Leftovers::SettleWindow(Jobs jobs, bool& again) {
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const HeldJob& job = *jobs[i];
     const Settlement settlement = Decide(job, there[i]);
+    if (settlement == Settlement::kDelete && job.job.state == JobState::kBuried) {
+      buried_[job.tube].emplace(job.job.source_id, &job);
+      continue;
+    }
     if (settlement == Settlement::kWait) again = true;
     if (settlement == Settlement::kDrop) drop.push_back(job.job.id);
     if (settlement == Settlement::kGoOn) confirm.push_back(job.job.id);
@@ -123,11 +127,42 @@ Status Leftovers::SettleWindow(Jobs jobs, bool& again) {
   return Commit(gone, uncertain);
 }
 
+// In the order in which they were buried, which shows one by one; behind a job that is not ours, by
+// id.
+Status Leftovers::DeleteBuried(const std::string& tube,
+                               std::map<std::uint64_t, const HeldJob*>& jobs, bool& again) {
+  const Result<std::string> used = scope_.old.Ask("use " + tube);
+  if (!used.ok()) return used.status();
+  std::vector<const HeldJob*> next, gone;
+  while (!jobs.empty()) {
+    scope_.old.Add("peek-buried");
+    const Result<BeanstalkClient::Answer> oldest = scope_.old.Body();
+    if (!oldest.ok()) return oldest.status();
+    const auto job = oldest.value().found ? jobs.find(oldest.value().id) : jobs.end();
+    next.clear();
+    if (job != jobs.end()) {
+      next.push_back(job->second);
+      jobs.erase(job);
+    } else {
+      for (const auto& [id, each] : jobs) next.push_back(each);
+      jobs.clear();
+    }
+    const std::size_t before = gone.size();
+    if (Status status = DeleteAll(next, gone); !status.ok()) return status;
+    again = again || gone.size() - before < next.size();
+    if (gone.size() < kWindow) continue;
+    if (Status status = Commit(gone, {}); !status.ok()) return status;
+    gone.clear();
+  }
+  return Commit(gone, {});
+}
+
 Status Leftovers::Settle() {
   for (int tries = 0; tries < kTries && !scope_.options.stopped(); ++tries) {
     std::vector<std::unique_ptr<HeldJob>> held;
     if (Status status = ReadHeldJobs(scope_.broker, held); !status.ok()) return status;
     bool again = false;
+    buried_.clear();
     for (std::size_t from = 0; from < held.size();) {
       std::size_t to = from, bytes = 0;
       while (to < held.size() && to - from < kWindow && bytes < kWindowBytes) {
@@ -137,6 +172,9 @@ Status Leftovers::Settle() {
         return status;
       }
       from = to;
+    }
+    for (auto& [tube, jobs] : buried_) {
+      if (Status status = DeleteBuried(tube, jobs, again); !status.ok()) return status;
     }
     if (!again) {
       scope_.missed = 0;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -33,10 +35,14 @@ class Leftovers {
   Status Commit(const std::vector<const HeldJob*>& gone,
                 const std::vector<const HeldJob*>& uncertain);
   Settlement Decide(const HeldJob& held, const OldJob& there) const;
+  Status DeleteBuried(const std::string& tube, std::map<std::uint64_t, const HeldJob*>& jobs,
+                      bool& again);
   Status Sync();
 
   MoveScope& scope_;
   const Facts facts_;
+  // Jobs that lie buried there as they lay, by tube and id there.
+  std::map<std::string, std::map<std::uint64_t, const HeldJob*>> buried_;
 };
 
 }  // namespace gearstalk::ctl

@@ -58,6 +58,8 @@ class MysqlSource final : public TableSource {
   }
 
  protected:
+  bool IsRetired() override { return !Has(table_) && Has(table_ + "_imported"); }
+
   Status ReadRows(const VisitRow& visit) override {
     const std::string query =
         "SELECT * FROM " + Quoted(table_) + " ORDER BY function_name, unique_key";
@@ -88,6 +90,13 @@ class MysqlSource final : public TableSource {
   }
 
  private:
+  bool Has(const std::string& table) const {
+    const std::string query = "SELECT 1 FROM " + Quoted(table) + " LIMIT 0";
+    if (mysql_query(db_, query.c_str()) != 0) return false;
+    mysql_free_result(mysql_store_result(db_));
+    return true;
+  }
+
   Status Failed() const { return {Code::kIo, Name() + ": " + mysql_error(db_)}; }
 
   const DatabaseUrl url_;

@@ -53,6 +53,7 @@ Status OldServer::OpenTransfer(const std::function<Status(transfer::Opening&)>& 
   Result<transfer::MarkOf> known = broker_->Open(opening);
   if (!known.ok()) return known.status();
   if (!known->persistent && !options_.is_volatile) {
+    refused_ = true;
     return {Code::kIo, options_.target.Name() +
                            " has no data directory: what is moved is lost when it ends; --volatile "
                            "accepts that"};

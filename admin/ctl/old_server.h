@@ -53,6 +53,8 @@ class OldServer {
   // to us when somebody else lets go of them.
   virtual Status CountLeft(bool in_report, std::uint64_t& waiting) = 0;
   Status End();
+  // What kept Begin from beginning: the broker refuses this transfer, whenever it is asked.
+  bool refused() const { return refused_ || (broker_ != nullptr && broker_->refused()); }
 
  protected:
   // Connects to the broker and opens the transfer. `prepare` may change the opening of a new one.
@@ -64,6 +66,7 @@ class OldServer {
   Report& report_;
   std::unique_ptr<TransferClient> broker_;
   transfer::Mark before_;  // the mark when this connection began
+  bool refused_ = false;
 };
 
 // A beanstalkd or a gearmand, by the scheme of options.source.

@@ -20,13 +20,17 @@ class PostgresSource final : public TableSource {
   ~PostgresSource() override { PQfinish(db_); }
 
   Status Open() {
-    std::string conninfo = conninfo_;
-    const char* const password = std::getenv("GEARSTALK_SOURCE_PASSWORD");
-    if (password != nullptr && conninfo.find("password") == std::string::npos &&
-        conninfo.find("://") == std::string::npos) {
-      conninfo += std::string(" password='") + password + "'";
+    // Its complaint would repeat what may be a password.
+    PQconninfoOption* const parts = PQconninfoParse(conninfo_.c_str(), nullptr);
+    if (parts == nullptr) {
+      return {Code::kInvalid, "postgres: CONNINFO cannot be read: use KEY=VALUE ... or a URI"};
     }
-    db_ = PQconnectdb(conninfo.c_str());
+    PQconninfoFree(parts);
+    // What CONNINFO says comes later and goes before.
+    const char* const names[] = {"password", "dbname", nullptr};
+    const char* const values[] = {std::getenv("GEARSTALK_SOURCE_PASSWORD"), conninfo_.c_str(),
+                                  nullptr};
+    db_ = PQconnectdbParams(names, values, 1);
     if (PQstatus(db_) != CONNECTION_OK) return Failed();
     // Text as it lies in the database.
     const Rows encoding(PQexec(db_,
@@ -54,6 +58,8 @@ class PostgresSource final : public TableSource {
   }
 
  protected:
+  bool IsRetired() override { return !Has(table_) && Has(table_ + "_imported"); }
+
   Status ReadRows(const VisitRow& visit) override {
     // Binary results: data as it is, numbers in network order.
     const std::string query = "SELECT * FROM " + Quoted(table_) + " ORDER BY ctid";
@@ -72,6 +78,11 @@ class PostgresSource final : public TableSource {
   }
 
  private:
+  bool Has(const std::string& table) const {
+    const Rows found(PQexec(db_, ("SELECT 1 FROM " + Quoted(table) + " LIMIT 0").c_str()), PQclear);
+    return PQresultStatus(found.get()) == PGRES_TUPLES_OK;
+  }
+
   static std::optional<std::string_view> Text(const PGresult* rows, const char* name) {
     const int column = PQfnumber(rows, name);
     if (column < 0 || PQgetisnull(rows, 0, column) == 1) return std::nullopt;
@@ -111,7 +122,9 @@ class PostgresSource final : public TableSource {
 
 Result<std::unique_ptr<Source>> OpenPostgres(const std::string& rest,
                                              const SourceOptions& options) {
-  auto source = std::make_unique<PostgresSource>(rest, options);
+  // postgres://... is a URI of libpq as it stands.
+  auto source =
+      std::make_unique<PostgresSource>(rest.starts_with("//") ? "postgres:" + rest : rest, options);
   if (Status status = source->Open(); !status.ok()) return status;
   return std::unique_ptr<Source>(std::move(source));
 }

@@ -92,7 +92,7 @@ Status QuietJobs::PeekAndMove(const std::string& tube, const char* peek, bool ne
 // Not done if there are more ids than `most`.
 Status QuietJobs::Walk(const std::vector<Tube>& tubes, std::uint64_t most, bool& walked,
                        bool& moved) {
-  const Result<std::uint64_t> probe = scope_.old.ProbeId();
+  const Result<std::uint64_t> probe = scope_.old.ProbeId(scope_.deletes_delayed);
   if (!probe.ok()) return probe.status();
   const std::uint64_t end = probe.value();
   walked = end > 0 && end <= most;
@@ -120,7 +120,8 @@ Status QuietJobs::Find(const std::vector<Tube>& tubes, std::uint64_t from, std::
     const Result<Yaml> stats = scope_.old.ReadYaml();
     if (!stats.ok()) return stats.status();
     const std::string_view state = stats.value().Get("state");
-    if (state != "delayed" && state != "buried") continue;
+    const bool delayed = state == "delayed" && scope_.deletes_delayed;
+    if (!delayed && state != "buried") continue;
     const std::string_view tube = stats.value().Get("tube");
     const bool selected = std::any_of(tubes.begin(), tubes.end(),
                                       [&](const Tube& each) { return each.name == tube; });

@@ -122,7 +122,9 @@ class RedisSource final : public TableSource {
     if (values != nullptr && values->type == REDIS_REPLY_ERROR) {
       // Before gearmand 1.1.16: a string.
       values = Ask({"GET", key});
-      if (Bad(values)) return Failed(values.get());
+      if (values == nullptr) return Failed(nullptr);
+      if (values->type == REDIS_REPLY_ERROR) row.refused = "neither a hash nor a string";
+      if (values->type == REDIS_REPLY_ERROR) return visit(row);
       if (values->type != REDIS_REPLY_STRING) return {};
       row.data = TextOf(*values);
       row.priority = 1;

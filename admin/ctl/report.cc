@@ -73,7 +73,7 @@ void Report::TakeMark(const transfer::Mark& mark, const transfer::Mark& before) 
   altered = mark.altered - before.altered;
   uncertain = mark.uncertain;
   for (const transfer::MarkedJob& job : mark.jobs) {
-    jobs.push_back({Printable(job.key), Printable(job.tube), job.job,
+    jobs.push_back({job.key, job.tube, job.job,
                     std::string(transfer::kOutcomeNames[static_cast<std::size_t>(job.kind) % 5]),
                     job.text});
   }
@@ -92,7 +92,7 @@ void Report::Progress(std::uint64_t jobs_done, std::uint64_t bytes) {
 
 int Report::End(int exit, const std::string& error) {
   const bool rest = joined + refused + altered + uncertain + left > 0 || damaged;
-  if (exit == kDone && rest) exit = kDoneWithRest;
+  if (exit == kDone && rest && !goes_on) exit = kDoneWithRest;
   if (!error.empty()) fmt::print(stderr, "gearstalkctl: {}\n", error);
   if (!file_.empty() && !Write(exit)) {
     fmt::print(stderr, "gearstalkctl: --report {}: cannot be written\n", file_);
@@ -106,8 +106,8 @@ int Report::End(int exit, const std::string& error) {
 
 bool Report::Write(int exit) const {
   Json json = {{"command", command_},
-               {"source", source},
-               {"to", to},
+               {"source", Printable(source)},
+               {"to", Printable(to)},
                {"dry_run", dry_run},
                {"resumed", resumed}};
   json["seconds"] = static_cast<double>((Now() - began_) / kMillisecond) / 1000.0;
@@ -135,15 +135,15 @@ bool Report::Write(int exit) const {
   json["notes"] = Json::array();
   for (const Note& note : notes_) {
     json["notes"].push_back(
-        {{"kind", note.kind}, {"where", note.where}, {"text", Printable(note.text)}});
+        {{"kind", note.kind}, {"where", Printable(note.where)}, {"text", Printable(note.text)}});
   }
   json["jobs"] = Json::array();
   for (const ReportedJob& job : jobs) {
-    json["jobs"].push_back({{"key", job.key},
-                            {"tube", job.tube},
+    json["jobs"].push_back({{"key", Printable(job.key)},
+                            {"tube", Printable(job.tube)},
                             {"job", job.job},
                             {"outcome", job.outcome},
-                            {"text", job.text}});
+                            {"text", Printable(job.text)}});
   }
   return WriteFile(file_, json.dump(1) + "\n");
 }

@@ -35,6 +35,8 @@ class Report {
   // Starts the clock.
   void Begin();
   void Found(const transfer::Job& job);
+  // A row that cannot be a job.
+  void FoundRefused() { ++found.ready; }
   void Moved(const transfer::Job& job);
   void AddNote(Note note) { notes_.push_back(std::move(note)); }
   // Counts and jobs of the whole transfer; what the mark had before this run.
@@ -52,6 +54,7 @@ class Report {
   std::uint64_t done = 0, already = 0, joined = 0, refused = 0, altered = 0, uncertain = 0,
                 left = 0;
   bool damaged = false;
+  bool goes_on = false;  // it ends when it is told to: what it leaves is no failure
   std::vector<ReportedJob> jobs{};
   std::optional<transfer::Mark> mark_before{};  // the mark of a take-over when this run began
 

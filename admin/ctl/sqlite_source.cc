@@ -59,6 +59,8 @@ class SqliteSource final : public TableSource {
   }
 
  protected:
+  bool IsRetired() override { return !Has(table_) && Has(table_ + "_imported"); }
+
   Status ReadRows(const VisitRow& visit) override {
     sqlite3_stmt* raw = nullptr;
     const std::string query = "SELECT * FROM " + Quoted(table_) + " ORDER BY rowid";
@@ -89,6 +91,11 @@ class SqliteSource final : public TableSource {
   }
 
  private:
+  bool Has(const std::string& table) const {
+    const std::string query = "SELECT 1 FROM " + Quoted(table) + " LIMIT 1";
+    return sqlite3_exec(db_, query.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK;
+  }
+
   Status Failed() const {
     std::string text = "sqlite:" + path_ + ": " + sqlite3_errmsg(db_);
     const int code = sqlite3_extended_errcode(db_);

@@ -33,6 +33,10 @@ Status TableSource::Read(Survey& survey, const Visit& visit) {
   Pass pass;
   const Status status = Run(pass, visit);
   survey_ = nullptr;
+  if (!status.ok() && IsRetired()) {
+    survey.fingerprint = kRetired;
+    return {};
+  }
   survey.fingerprint = fingerprint_ = pass.Fingerprint();
   return status;
 }
@@ -102,6 +106,10 @@ void TableSource::SetKey(const Row& row, Pass& pass, SourceJob& out) {
 
 void TableSource::Convert(const Row& row, Pass& pass, SourceJob& out) {
   out.key = std::string(row.unique.value_or(""));
+  if (*row.refused != '\0') {
+    out.refused = row.refused;
+    return;
+  }
   if (!row.function.has_value() || row.function->empty()) {
     out.refused = "a row without a function";
     return;

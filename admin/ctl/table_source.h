@@ -15,6 +15,7 @@ namespace gearstalk::ctl {
 struct Row {
   std::optional<std::string_view> unique, function, data;
   std::optional<std::int64_t> priority, when_to_run;
+  const char* refused = "";  // not empty: why it cannot be a job
 };
 
 // What the stores have in common: rows become jobs, and two passes have to find the same.
@@ -30,6 +31,8 @@ class TableSource : public Source {
   using VisitRow = std::function<Status(const Row&)>;
   // All rows in an order that stays the same.
   virtual Status ReadRows(const VisitRow& visit) = 0;
+  // Whether the table has the name that Retire gives it.
+  virtual bool IsRetired() { return false; }
   void AddNote(Note note) {
     if (survey_ != nullptr) survey_->notes.push_back(std::move(note));
   }

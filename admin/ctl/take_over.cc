@@ -24,14 +24,14 @@ Status TakeOver::Begin() {
   old_ = std::make_unique<BeanstalkClient>(std::move(channel.value()));
   // An earlier connection of this process ended with that life of the old server.
   was_connected_ = report_.mark_before.has_value();
+  if (Status status = ReadInstance(); !status.ok()) return status;
   const auto prepare = [&](transfer::Opening& opening) {
     return options_.ids == "keep" ? RaiseIds(opening) : Status();
   };
   if (Status status = OpenTransfer(prepare); !status.ok()) return status;
   scope_ = std::make_unique<MoveScope>(
-      MoveScope{options_, report_, *old_, *broker_, before_.keep_ids, 0});
+      MoveScope{options_, report_, *old_, *broker_, before_.keep_ids, deletes_delayed_, 0});
   quiet_ = std::make_unique<QuietJobs>(*scope_);
-  if (Status status = ReadInstance(); !status.ok()) return status;
   if (Status status = SettleAll(); !status.ok() || options_.stopped()) return status;
   broker_->Add(Type::kAdvance, transfer::Mark{.state = instance_});
   before_.state = instance_;
@@ -40,7 +40,7 @@ Status TakeOver::Begin() {
 
 // A probe there says how far its ids are; ours begin far above them.
 Status TakeOver::RaiseIds(transfer::Opening& opening) {
-  const Result<std::uint64_t> probe = old_->ProbeId();
+  const Result<std::uint64_t> probe = old_->ProbeId(deletes_delayed_);
   if (!probe.ok()) return probe.status();
   if (probe.value() == 0) return {Code::kIo, options_.source + " takes no probe"};
   opening.ids = transfer::Ids::kKeep;
@@ -53,6 +53,10 @@ Status TakeOver::ReadInstance() {
   const Result<Yaml> stats = old_->AskYaml("stats");
   if (!stats.ok()) return stats.status();
   instance_ = stats.value().Get("id");
+  // Before 1.9 there is none.
+  if (instance_.empty()) instance_ = fmt::format("pid {}", stats.value().Get("pid"));
+  const std::string_view version = stats.value().Get("version");
+  deletes_delayed_ = version != "1.4" && !version.starts_with("1.4.");
   has_log_ = stats.value().Number("binlog-current-index") != 0;
   return {};
 }
@@ -226,7 +230,7 @@ Status TakeOver::Round(bool& moved) {
   if (Status status = ReadStats(stats); !status.ok()) return status;
   std::vector<QuietJobs::Tube> quiet;
   for (std::size_t i = 0; i < tubes_.size(); ++i) {
-    quiet.push_back({tubes_[i], stats[i].Number("current-jobs-delayed"),
+    quiet.push_back({tubes_[i], deletes_delayed_ ? stats[i].Number("current-jobs-delayed") : 0,
                      stats[i].Number("current-jobs-buried")});
     if (stats[i].Number("pause-time-left") == 0) continue;
     if (Status status = SetPause(tubes_[i], stats[i]); !status.ok()) return status;
@@ -245,10 +249,14 @@ Status TakeOver::CountLeft(bool in_report, std::uint64_t& waiting) {
     waiting += reserved;
     if (!in_report) continue;
     AddLeft(tubes_[i], reserved, "are reserved by others");
-    const std::uint64_t others = stats[i].Number("current-jobs-ready") +
-                                 stats[i].Number("current-jobs-delayed") +
-                                 stats[i].Number("current-jobs-buried");
-    AddLeft(tubes_[i], others, "cannot be moved now");
+    const std::uint64_t delayed = stats[i].Number("current-jobs-delayed");
+    AddLeft(tubes_[i], stats[i].Number("current-jobs-ready"),
+            can_reserve_job_ ? "are ready and were not moved"
+                             : "are in a paused tube: beanstalkd gives them out since 1.12");
+    AddLeft(tubes_[i], delayed,
+            deletes_delayed_ ? "are delayed and were not moved"
+                             : "are delayed: beanstalkd deletes such jobs since 1.5");
+    AddLeft(tubes_[i], stats[i].Number("current-jobs-buried"), "are buried and were not moved");
   }
   return {};
 }

@@ -50,6 +50,7 @@ class TakeOver final : public OldServer {
   std::size_t window_ = kFirstWindow;
   bool full_ = false;  // the last window was: there may be more
   bool has_log_ = true, was_connected_ = false, can_reserve_job_ = true;
+  bool deletes_delayed_ = true;  // beanstalkd 1.4 refuses to
 };
 
 }  // namespace gearstalk::ctl

@@ -94,6 +94,7 @@ Result<transfer::MarkOf> TransferClient::Open(const transfer::Opening& opening) 
       return Status(Code::kIo, "the target answers something else");
     }
     if (refusal.problem != transfer::Problem::kInUse || tries == kOpenTries) {
+      refused_ = refusal.problem != transfer::Problem::kBusy;
       return AsStatus(refusal);
     }
     ::usleep(kOpenPause);

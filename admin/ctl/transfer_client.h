@@ -49,6 +49,8 @@ class TransferClient {
 
   // What Gearman's classes are at the broker, once a transfer was opened.
   const Classes& classes() const { return classes_; }
+  // The last Open was refused for good.
+  bool refused() const { return refused_; }
 
   Status Close() { return channel_->Close(); }
 
@@ -64,6 +66,7 @@ class TransferClient {
   std::string in_;
   std::size_t used_ = 0;  // of in_
   Classes classes_{};
+  bool refused_ = false;
 };
 
 Status AsStatus(const transfer::Ack& refusal);

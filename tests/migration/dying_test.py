@@ -35,6 +35,7 @@ class Round:
         self.name = f"{make.__name__}-{death}-{budget}"
         self.problem = ""
         self.uncertain: list[int] = []
+        self.deleted: list[str] = []  # buried jobs, before the death
 
     def run(self, broker: Broker, folder: Path) -> FakeServer:
         old = self.make()
@@ -51,6 +52,8 @@ class Round:
                 self.problem += f"exit {code} of run {life}, report {found['exit']}; "
             if code == 3 and not self.uncertain:
                 self.problem += "exit 3 without uncertain jobs; "
+            if life == 0:
+                self.deleted = list(old.deleted)
             old.live()
         if old.jobs:
             self.problem += f"{len(old.jobs)} jobs left there; "
@@ -118,6 +121,15 @@ class Dying(unittest.TestCase):
             here = tubes[each.name]
             self.assertEqual(sorted((job["body"], job["state"]) for job in here),
                              sorted(want.items()), each.name)
+            self.check_order(each, [body for body, state in want.items() if state == "buried"],
+                             [job["body"] for job in sorted(here, key=lambda job: job.get("burial", 0))
+                              if job["state"] == "buried"])
+
+    def check_order(self, each: Round, put: list[str], here: list[str]) -> None:
+        """Buried jobs keep their order; of those that were gone at the death, nobody knows it."""
+        order = put[::-1]
+        gone = [body for body in put if body in each.deleted]
+        self.assertIn(here, [order, gone + [body for body in order if body not in gone]], each.name)
 
     def test_a_beanstalkd_dies(self) -> None:
         self.check_beanstalkd("server", JOBS, fill_beanstalkd)

@@ -10,6 +10,7 @@ class Job:
     def __init__(self, number: int, tube: str, body: bytes, state: str) -> None:
         self.id, self.tube, self.body, self.state = number, tube, body, state
         self.reserves = self.buries = 0
+        self.burial = -number  # what was put later was buried before it
         self.holder: object = None
         self.logged = (state, 0, 0)
 
@@ -20,7 +21,8 @@ class Job:
 class FakeBeanstalkd(FakeServer):
     def __init__(self) -> None:
         self.jobs: dict[int, Job] = {}
-        self.numbers = itertools.count(1)
+        self.numbers, self.burials = itertools.count(1), itertools.count(1)
+        self.deleted: list[str] = []  # bodies of buried jobs
         self.lives = 1
         super().__init__()
         self.url = f"beanstalk://127.0.0.1:{self.port}"
@@ -101,8 +103,11 @@ class Session:
         return b"%s %d %d\r\n%s\r\n" % (word, job.id, len(job.body), job.body)
 
     def first(self, state: str, tubes: set[str]) -> Job | None:
-        return next((job for job in self.server.jobs.values()
-                     if job.state == state and job.tube in tubes), None)
+        jobs = (job for job in self.server.jobs.values()
+                if job.state == state and job.tube in tubes)
+        if state == "buried":
+            return min(jobs, key=lambda job: job.burial, default=None)
+        return next(jobs, None)
 
     def reserve_with_timeout(self, _: str) -> bytes:
         job = self.first("ready", self.watched)
@@ -142,7 +147,7 @@ class Session:
         job = self.server.jobs.get(int(number))
         if job is None or job.holder is not self:
             return b"NOT_FOUND\r\n"
-        job.state, job.holder = "buried", None
+        job.state, job.holder, job.burial = "buried", None, next(self.server.burials)
         job.buries += 1
         job.log()
         return b"BURIED\r\n"
@@ -151,5 +156,7 @@ class Session:
         job = self.server.jobs.get(int(number))
         if job is None or (job.state == "reserved" and job.holder is not self):
             return b"NOT_FOUND\r\n"
+        if job.state == "buried":
+            self.server.deleted.append(job.body.decode())
         del self.server.jobs[job.id]
         return b"DELETED\r\n"

@@ -55,7 +55,8 @@ class Client:
 
     def lose(self) -> None:
         try:
-            self.file.close()
+            if self.file is not None:
+                self.file.close()
         except OSError:
             pass
         self.file = None
