@@ -2,6 +2,7 @@
 // second one sends. The mark in the broker's journal says how far earlier runs came.
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -22,6 +23,10 @@ namespace {
 
 using transfer::Ids;
 using transfer::Type;
+
+// While the broker takes nothing: a minute.
+constexpr int kBusyTries = 120;
+constexpr unsigned kBusyPause = 500'000;  // microseconds
 
 struct Options {
   std::string source, name, ids = "auto", id_map;
@@ -159,6 +164,11 @@ Status Import::Begin(transfer::Mark& before) {
     }
     opening.create = true;
     known = client_->Open(opening);
+    for (int tries = 0; tries < kBusyTries && !known.ok(); ++tries) {
+      if (known.status().code() != Code::kDraining) break;
+      ::usleep(kBusyPause);
+      known = client_->Open(opening);
+    }
     if (!known.ok()) return known.status();
   } else {
     report_.resumed = true;
@@ -212,13 +222,14 @@ Status Import::SendAll(const transfer::Mark& before) {
   if (!options_.id_map.empty()) {
     id_map_ = std::fopen(options_.id_map.c_str(), before.settled > 0 ? "a" : "w");
     if (id_map_ == nullptr) return {Code::kIo, "--id-map " + options_.id_map + ": cannot be made"};
+    std::setvbuf(id_map_, nullptr, _IOLBF, BUFSIZ);  // what is told is there after a kill
   }
   const std::size_t under_way =
       options_.target.data_dir.empty() ? PutWindows::kToBroker : PutWindows::kToJournal;
   PutWindows windows(*client_, under_way, before.settled,
                      [&](std::uint64_t place, std::uint64_t id) {
                        if (id_map_ == nullptr || id == 0 || place > old_ids_.size()) return;
-                       fmt::print(id_map_, "{} {}\n", old_ids_[place - 1], id);
+                       std::fputs(fmt::format("{} {}\n", old_ids_[place - 1], id).c_str(), id_map_);
                      });
   Status status = source_->ReadAgain([&](const SourceJob& job) {
     if (!Selected(job)) return Status();
@@ -228,8 +239,11 @@ Status Import::SendAll(const transfer::Mark& before) {
   });
   if (status.ok()) status = windows.Finish();
   if (!status.ok()) report_.done = windows.acknowledged() - before.settled;
-  if (id_map_ != nullptr && std::fclose(id_map_) != 0 && status.ok()) {
-    status = {Code::kIo, "--id-map " + options_.id_map + ": cannot be written"};
+  if (id_map_ != nullptr) {
+    const bool whole = std::ferror(id_map_) == 0;
+    if ((std::fclose(id_map_) != 0 || !whole) && status.ok()) {
+      status = {Code::kIo, "--id-map " + options_.id_map + ": cannot be written"};
+    }
   }
   return status;
 }

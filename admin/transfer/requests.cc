@@ -66,7 +66,10 @@ void Open(TransferSession& session, const Frame& frame) {
   mark.keep_ids = can_keep && opening.ids != Ids::kNew;
   const Transfers::Change begun = session.transfers().Begin(
       opening.name, mark, mark.keep_ids ? opening.next_id : 0, opening.burials);
-  if (!begun.ok()) return session.Refuse(Problem::kBusy, "the journal takes nothing");
+  if (!begun.ok()) {
+    return session.Refuse(Problem::kBusy, "the journal takes nothing: " +
+                                              session.engine().journal().Health().message());
+  }
   session.out().HoldUntil(begun.lsn);
   SendMark(session, opening.name, *session.transfers().Find(opening.name), false);
 }

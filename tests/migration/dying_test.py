@@ -53,7 +53,7 @@ class Round:
             if code == 3 and not self.uncertain:
                 self.problem += "exit 3 without uncertain jobs; "
             if life == 0:
-                self.deleted = list(old.deleted)
+                self.deleted = list(getattr(old, "deleted", []))
             old.live()
         if old.jobs:
             self.problem += f"{len(old.jobs)} jobs left there; "

@@ -19,10 +19,10 @@ from beanstalkd import NOTHING, Beanstalkd  # noqa: E402
 from disk import CannotMount, MemoryDisk  # noqa: E402
 from tools import CTL, Broker, Folder, ctl, exported, jobs  # noqa: E402
 
-MEGABYTES = 96
-BALLAST = 70
-COUNT = 1500
-BODY = "x" * 20_000
+MEGABYTES = 300
+BALLAST = 150  # leaves the journal room to begin, and not for all
+COUNT = 3000
+BODY = "x" * 60_000
 PATIENCE = 600  # seconds; the tool waits for a minute
 
 
