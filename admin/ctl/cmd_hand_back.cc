@@ -88,7 +88,8 @@ class ToBeanstalkd final : public Destination {
     const Result<std::string> line = old_.Ask("reserve-job 0");
     if (!line.ok()) return line.status();
     asked_ = true;
-    can_reserve_job_ = line.value() != "UNKNOWN_COMMAND";
+    // Before 1.12 it is taken for a malformed "reserve".
+    can_reserve_job_ = line.value() == "NOT_FOUND";
     return {};
   }
 

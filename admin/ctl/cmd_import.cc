@@ -115,7 +115,7 @@ Status Import::ReadSource() {
   report_.damaged = survey_.damaged;
   if (survey_.damaged && !options_.of_source.accept_damage) {
     return {Code::kCorrupt, report_.source +
-                                " is damaged, see the notes; --accept-damage imports what can be "
+                                " is damaged; --accept-damage imports what can be "
                                 "read"};
   }
   report_.ids = options_.ids == "new" || survey_.smallest_id == 0 ? "new" : "keep";

@@ -93,6 +93,7 @@ void Report::Progress(std::uint64_t jobs_done, std::uint64_t bytes) {
 int Report::End(int exit, const std::string& error) {
   const bool rest = joined + refused + altered + uncertain + left > 0 || damaged;
   if (exit == kDone && rest && !goes_on) exit = kDoneWithRest;
+  PrintNotes();
   if (!error.empty()) fmt::print(stderr, "gearstalkctl: {}\n", error);
   if (!file_.empty() && !Write(exit)) {
     fmt::print(stderr, "gearstalkctl: --report {}: cannot be written\n", file_);
@@ -102,6 +103,19 @@ int Report::End(int exit, const std::string& error) {
              command_, done, verb_, already, joined, refused, uncertain, notes_.size(),
              command_ == "import" ? "" : fmt::format(", {} left", left));
   return exit;
+}
+
+// take-over prints its hints when it begins.
+void Report::PrintNotes() const {
+  constexpr std::size_t kMost = 20;
+  std::size_t printed = 0;
+  for (const Note& note : notes_) {
+    const bool known = note.kind == "hint" && command_ == "take-over";
+    if (known || ++printed > kMost) continue;
+    fmt::print(stderr, "gearstalkctl: {} at {}: {}\n", note.kind, Printable(note.where),
+               Printable(note.text));
+  }
+  if (printed > kMost) fmt::print(stderr, "gearstalkctl: and {} more\n", printed - kMost);
 }
 
 bool Report::Write(int exit) const {

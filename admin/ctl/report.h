@@ -60,6 +60,7 @@ class Report {
 
  private:
   bool Write(int exit) const;
+  void PrintNotes() const;
 
   const std::string command_, verb_;
   std::string file_{};

@@ -193,7 +193,8 @@ Status TakeOver::ReservePaused(JobWindow& window) {
     old_->Add(fmt::format("reserve-job {}", found.value().id));
     Result<BeanstalkClient::Answer> reserved = old_->Body();
     if (!reserved.ok()) return reserved.status();
-    can_reserve_job_ = reserved->line != "UNKNOWN_COMMAND";
+    // Before 1.12 it is taken for a malformed "reserve".
+    can_reserve_job_ = reserved->found || reserved->line == "NOT_FOUND";
     if (!reserved->found) return {};
     window.Add(reserved->id, std::move(reserved->body));
   }
