@@ -136,7 +136,7 @@ class Etcd:
 class Shard:
     """The brokers of one prefix."""
 
-    def __init__(self, program: str, etcd: Etcd, prefix: str, lease_ms: int = 3000) -> None:
+    def __init__(self, program: str, etcd: Etcd, prefix: str, lease_ms: int = 30_000) -> None:
         self.program = program
         self.lease = lease_ms / 1000
         self.flags = ["--etcd-prefix", prefix, "--replica-lease", str(lease_ms)]

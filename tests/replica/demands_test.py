@@ -50,7 +50,7 @@ class Password(Demands):
 
     def shard(self, password: str, prefix: str = "/jobs/") -> Shard:
         self.password.write_text(f"{password}\nnot this line\n")
-        shard = Shard(BROKER, self.one, prefix, 10_000)
+        shard = Shard(BROKER, self.one, prefix, 30_000)
         shard.flags += ["--etcd-user", "broker", "--etcd-password-file", str(self.password)]
         return shard
 
@@ -111,7 +111,7 @@ class Certificates(Demands):
             self.certificate(name)
         etcd = self.etcd(f"--cert-file={self.path}/node.pem", f"--key-file={self.path}/node.key",
                          "--client-cert-auth", f"--trusted-ca-file={self.path}/ca.pem", wait=False)
-        with Shard(BROKER, etcd, "/tls/") as shard:
+        with Shard(BROKER, etcd, "/tls/", 30_000) as shard:
             shard.flags += ["--etcd-certificate", f"{self.path}/broker.pem",
                             "--etcd-key", f"{self.path}/broker.key"]
             broker = shard.broker("b1", "--etcd-ca", f"{self.path}/ca.pem")
@@ -125,7 +125,7 @@ class Space(Demands):
     def test_without_space_nothing_is_lost_and_it_comes_back(self) -> None:
         etcd = self.etcd("--quota-backend-bytes=8000000")
         node = etcd.nodes[0]
-        with Shard(BROKER, etcd, "/jobs/", 2000) as shard:
+        with Shard(BROKER, etcd, "/jobs/", 4000) as shard:
             active = shard.broker("b1")
             active.wait_for("^ready ")
             standby = shard.broker("b2")
@@ -145,7 +145,7 @@ class Space(Demands):
             self.assertEqual(node.ctl("get", "/jobs/beat"), "")
             node.ctl("del", "--prefix", "/filler/")
             revision = node.ctl("endpoint", "status", "-w", "json").split('"revision":')[1]
-            node.ctl("compact", revision.split(",")[0].rstrip("}"))
+            node.ctl("compact", "--physical", revision.split(",")[0].rstrip("}"))
             node.ctl("defrag")
             node.ctl("alarm", "disarm")
             active.wait_readyz("200 ready")

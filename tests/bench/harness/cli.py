@@ -21,6 +21,7 @@ from . import (
     memory,
     moving,
     operators,
+    replica,
     syscalls,
 )
 from .attacks import ATTACKS
@@ -93,6 +94,8 @@ def _parse_arguments() -> argparse.Namespace:
     parser.add_argument("--ours", type=Path, metavar="BINARY", help="instead of build/gearstalkd")
     parser.add_argument("--load", type=Path, metavar="BINARY", help="instead of build/load")
     parser.add_argument("--floor", type=Path, metavar="BINARY", help="instead of build/floor")
+    parser.add_argument("--etcd-floor", type=Path, metavar="BINARY",
+                        help="instead of build/etcd_floor")  # fmt: skip
     parser.add_argument("--sockets", type=Path, metavar="BINARY",
                         help="instead of build/socket_floor")  # fmt: skip
     parser.add_argument("--tool", type=Path, metavar="BINARY",
@@ -115,6 +118,7 @@ def _sections() -> dict[str, list[str]]:
         "growth": [scenario.name for scenario in GROWING],
         "memory": [*(scenario.name for scenario in QUEUED), "connections"],
         "latency": [*(scenario.name for scenario in LATENCIES), OPERATORS.name],
+        "replica": [case.name for case in replica.REPLICATED],
         "moving": [scenario.name for scenario in MOVING],
         "hostile": [attack.name for attack in ATTACKS],
     }
@@ -174,6 +178,10 @@ def _run(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
         results["latency"] = latency.run(bench, chosen.of("latency", LATENCIES))
     if chosen("latency", OPERATORS.name):
         results["operators"] = operators.run(bench)
+    replicated = chosen.of("replica", replica.REPLICATED)
+    if replicated and not (options.quick and not options.only):
+        floor = options.etcd_floor or _build("etcd_floor")
+        results["replica"] = replica.run(bench, floor, replicated)
     cases = chosen.of("moving", MOVING)
     if cases and not (options.quick and not options.only):
         results["moving"] = moving.run(bench, options.tool or _build("gearstalkctl"), cases)

@@ -1,0 +1,181 @@
+"""Durable jobs a second with a journal in etcd, next to a bare client that appends the same bytes."""
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from . import table
+from .bench import Bench, Spread, attempt, short, verdict
+from .load import LIMIT_SECONDS, LoadError
+from .servers import ADMIN_PORT, Kind, Server, ServerError, die_with_parent
+
+Result = dict[str, Any]
+
+CONNECTIONS = 64
+LOCAL = "ours --sync always"
+OURS = "ours on etcd"
+FLOOR = "bare client"
+NODES = 3
+PART_HEADER = 64  # bytes
+WARM_UP = 0.3  # seconds
+RATE_BOUND = 0.8  # bytes a second to those of the bare client, at least
+CPU_BOUND = 2.0  # microseconds a job to those with the local journal, at most
+
+
+@dataclass(frozen=True)
+class Replicated:
+    name: str
+    workload: str
+
+    @property
+    def load(self) -> str:
+        return f"{self.workload} --producers {CONNECTIONS} --consumers {CONNECTIONS}"
+
+
+REPLICATED = [
+    Replicated("b-put-64", "beanstalk store"),
+    Replicated("b-put-64-8k", "beanstalk store --body 8000"),
+    Replicated("b-cycle-64", "beanstalk cycle"),
+    Replicated("g-submit-64", "gearman store --unique-keys"),
+]
+
+
+class Etcd:
+    """Three nodes on loopback, whose files are on the disk of the measurements."""
+
+    def __init__(self, stack: ExitStack, scratch: Path) -> None:
+        directory = stack.enter_context(tempfile.TemporaryDirectory(dir=scratch))
+        ports = [_free_port() for _ in range(2 * NODES)]
+        self.endpoints = [f"127.0.0.1:{port}" for port in ports[:NODES]]
+        peers = [f"http://127.0.0.1:{port}" for port in ports[NODES:]]
+        members = ",".join(f"n{i}={peer}" for i, peer in enumerate(peers))
+        for i, (endpoint, peer) in enumerate(zip(self.endpoints, peers)):
+            process = subprocess.Popen(
+                ["etcd", f"--name=n{i}", f"--data-dir={directory}/n{i}", "--pre-vote",
+                 "--snapshot-count=2000", "--log-level=error", "--quota-backend-bytes=8589934592",
+                 f"--listen-client-urls=http://{endpoint}",
+                 f"--advertise-client-urls=http://{endpoint}", f"--listen-peer-urls={peer}",
+                 f"--initial-advertise-peer-urls={peer}", f"--initial-cluster={members}"],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                preexec_fn=die_with_parent,
+            )  # fmt: skip
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+        for endpoint in self.endpoints:
+            _await_health(endpoint)
+
+    def kind(self, plain: Kind) -> Kind:
+        def command(port: int, directory: Path) -> list[str]:
+            words = [*plain.command(port, directory), "--admin", f"127.0.0.1:{ADMIN_PORT}",
+                     "--etcd-prefix", f"/bench/{port}/", "--replica-max-bytes", str(1 << 32)]
+            for endpoint in self.endpoints:
+                words += ["--etcd-endpoints", endpoint]
+            return words
+
+        return Kind(OURS, command)
+
+
+def run(bench: Bench, floor: Path, cases: list[Replicated]) -> list[Result]:
+    results = []
+    if shutil.which("etcd") is None:
+        print("replica: no result: there is no etcd", flush=True)
+        return results
+    for number, case in enumerate(cases):
+        if result := attempt(f"replica/{case.name}", lambda: _measure(bench, floor, case, number)):
+            results.append(result)
+    header = ["scenario", "jobs a second", "bytes an append", "MB/s", "bare client, MB/s", "ratio",
+              "bound", "met", "CPU a job, us", "local journal, us", "ratio", "bound", "met"]  # fmt: skip
+    table.show("A journal in etcd", header, [_row(result) for result in results])
+    return results
+
+
+def _measure(bench: Bench, floor: Path, case: Replicated, number: int) -> Result:
+    result: Result = {"name": case.name, "rates": [], "cpu": [], "local_cpu": [], "append_bytes": [],
+                      "bytes": [], "floor_bytes": []}  # fmt: skip
+    arguments = f"{case.load} --seconds {bench.seconds} --warm-up {WARM_UP}"
+    with ExitStack() as stack:
+        etcd = Etcd(stack, bench.scratch)
+        # Nodes and brokers share all CPUs.
+        bench = replace(bench, kinds={**bench.kinds, OURS: etcd.kind(bench.kinds["ours"])},
+                        load=replace(bench.load, flags=()))  # fmt: skip
+        for turn in range(bench.rounds):
+            with bench.server(LOCAL) as local:
+                result["local_cpu"].append(bench.load.measure(local, arguments)["cpu_us_per_op"])
+            with bench.server(OURS) as ours, ThreadPoolExecutor(1) as thread:
+                report = thread.submit(bench.load.measure, ours, arguments)
+                time.sleep(WARM_UP + bench.seconds / 5)
+                before = _appended(ours)
+                time.sleep(bench.seconds / 2)
+                after = _appended(ours)
+                result["rates"].append(report.result()["ops_per_second"])
+                result["cpu"].append(report.result()["cpu_us_per_op"])
+            seconds, appends, data = (late - early for late, early in zip(after, before))
+            size = data / max(appends, 1) + PART_HEADER
+            result["append_bytes"].append(size)
+            result["bytes"].append(size * appends / seconds)
+            prefix = f"/floor/{number}/{turn}/"
+            result["floor_bytes"].append(_floor(bench, floor, etcd, prefix, round(size)))
+    return result
+
+
+def _appended(server: Server) -> tuple[float, float, float]:
+    """When it was asked, and how many appends and bytes of records there were until then."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{server.admin_port}/metrics") as answer:
+        text = answer.read().decode()
+    numbers = [re.search(rf"^gearstalkd_journal_{name} (\S+)$", text, re.M)
+               for name in ("sync_seconds_count", "appended_bytes_total")]  # fmt: skip
+    if None in numbers:
+        raise ServerError("the metrics of the journal are not there")
+    return (time.monotonic(), *(float(number[1]) for number in numbers if number))
+
+
+def _floor(bench: Bench, floor: Path, etcd: Etcd, prefix: str, size: int) -> float:
+    done = subprocess.run(
+        [str(floor), *etcd.endpoints, "--prefix", prefix, "--record", str(size),
+         "--seconds", str(bench.seconds)],
+        capture_output=True, text=True, preexec_fn=die_with_parent, timeout=LIMIT_SECONDS,
+        check=False,
+    )  # fmt: skip
+    if done.returncode != 0:
+        raise LoadError(f"etcd_floor: {done.stderr.strip()}")
+    rate: float = json.loads(done.stdout)["bytes_per_second"]
+    return rate
+
+
+def _row(result: Result) -> table.Row:
+    rates, cpu, local = (Spread.of(result[name]) for name in ("rates", "cpu", "local_cpu"))
+    ours = Spread.of([value / 2**20 for value in result["bytes"]])
+    bare = Spread.of([value / 2**20 for value in result["floor_bytes"]])
+    rate, cost = ours.median / bare.median, cpu.median / local.median
+    return [result["name"], str(rates), short(Spread.of(result["append_bytes"]).median), str(ours),
+            str(bare), short(rate), f">= {short(RATE_BOUND)}", verdict(-rate, -RATE_BOUND), str(cpu),
+            str(local), short(cost), short(CPU_BOUND), verdict(cost, CPU_BOUND)]  # fmt: skip
+
+
+def _await_health(endpoint: str) -> None:
+    deadline = time.monotonic() + LIMIT_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(f"http://{endpoint}/health", timeout=5) as answer:
+                if b"true" in answer.read():
+                    return
+        except OSError:
+            time.sleep(0.05)
+    raise ServerError("etcd is not healthy")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

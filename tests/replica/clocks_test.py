@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""Brokers whose clocks are wrong, run at different speeds, and step: clocks_test.py BROKER CLOCKS."""
+
+import signal
+import struct
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+from cluster import ETCD, PATIENCE, Broker, Client, Etcd, Shard, eventually
+from gearman import ASSIGNED, CAN_DO, CREATED, GRAB, NO_JOB, SUBMIT_EPOCH, Gearman
+
+BROKER, CLOCKS = sys.argv.pop(1), sys.argv.pop(1)
+HOUR = 3600
+
+
+def setUpModule() -> None:  # pylint: disable=invalid-name
+    if ETCD is None:
+        raise unittest.SkipTest("there is no etcd")
+
+
+class Clocks(unittest.TestCase):
+    etcd: Etcd
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.etcd = Etcd(1)
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.etcd.close()
+
+    def setUp(self) -> None:
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.path = Path(directory.name)
+
+    def shard(self, lease_ms: int) -> Shard:
+        return self.enterContext(Shard(BROKER, self.etcd, f"/{self.id()}/", lease_ms))
+
+    def set_clock(self, name: str, wall: int = 0, boot: int = 0, percent: int = 0) -> None:
+        """How far a broker's clocks are from this host's, in seconds, and by how much they run fast."""
+        with (self.path / name).open("r+b" if (self.path / name).exists() else "wb") as file:
+            file.write(struct.pack("=qqq", wall * 10**9, boot * 10**9, percent * 10_000))
+
+    def broker(self, shard: Shard, name: str) -> Broker:
+        return shard.broker(name, within=["env", f"LD_PRELOAD={CLOCKS}",
+                                          f"GEARSTALK_CLOCKS={self.path / name}"])
+
+    def client(self, broker: Broker) -> Client:
+        client = broker.connect()
+        self.addCleanup(client.close)
+        return client
+
+    def gearman(self, broker: Broker) -> Gearman:
+        client = Gearman(broker)
+        self.addCleanup(client.close)
+        return client
+
+    def test_brokers_whose_clocks_differ_take_over_from_each_other(self) -> None:
+        self.set_clock("b1", wall=HOUR, boot=HOUR, percent=1)
+        self.set_clock("b2", wall=-HOUR, boot=-HOUR, percent=-1)
+        shard = self.shard(4000)
+        fast = self.broker(shard, "b1")
+        fast.wait_for("^ready ")
+        slow = self.broker(shard, "b2")
+        slow.wait_for("^standby$")
+        client = self.client(fast)
+        self.assertEqual([client.put("one"), client.put("two"), client.put("late", 1)],
+                         ["INSERTED 1", "INSERTED 2", "INSERTED 3"])
+        self.assertEqual(client.say("delete 1"), "DELETED")
+        slow.wait_for("the clock of the active broker differs")
+        self.assertAlmostEqual(slow.metric("gearstalkd_replica_clock_skew_seconds"), 2 * HOUR,
+                               delta=PATIENCE)
+        fast.signal(signal.SIGKILL)
+        fast.wait()
+        self.assertIs(shard.wait_active(), slow)
+        client = self.client(slow)
+        # What the fast clock had delayed comes when the slow one is there, too.
+        self.assertEqual(client.take_all(), [(2, "two")])
+        self.assertEqual(client.say("delete 2"), "DELETED")
+        new = client.put("new").split()[1]
+        fast.start()
+        fast.wait_for("^standby$")
+        slow.signal(signal.SIGKILL)
+        slow.wait()
+        self.assertIs(shard.wait_active(), fast)
+        self.assertEqual(self.client(fast).take_all(), [(3, "late"), (int(new), "new")])
+
+    def test_a_step_of_the_wall_clock_moves_no_deadline(self) -> None:
+        for name in ("b1", "b2"):
+            self.set_clock(name)
+        shard = self.shard(30_000)
+        active = self.broker(shard, "b1")
+        active.wait_for("^ready ")
+        standby = self.broker(shard, "b2")
+        standby.wait_for("^standby$")
+        client = self.client(active)
+        self.assertEqual(client.put("reserved"), "INSERTED 1")
+        self.assertEqual(client.reserve(), (1, "reserved"))
+        self.assertEqual(client.put("delayed", HOUR // 2), "INSERTED 2")
+        for hours in (1, -2, 2):
+            self.set_clock("b1", wall=hours * HOUR)
+            self.assertRegex(self.client(active).put("more", 2), "^INSERTED ")
+            self.assertEqual(client.reserve(int(PATIENCE))[1], "more")
+            self.assertEqual(active.metric("gearstalkd_jobs", '{state="delayed"}'), 1)
+        self.assertEqual(active.metric("gearstalkd_replica_suspended_total"), 0)
+        self.assertEqual(standby.readyz(), (503, f"standby of b1 at {active.address}"))
+
+    def test_a_job_for_a_time_waits_for_the_wall_clock(self) -> None:
+        self.set_clock("b1")
+        shard = self.shard(30_000)
+        active = self.broker(shard, "b1")
+        active.wait_for("^ready ")
+        worker = self.gearman(active)
+        worker.send(CAN_DO, "f")
+        self.assertEqual(self.gearman(active).ask(SUBMIT_EPOCH, "f", "", str(int(time.time()) + 2), "x")[0],
+                         CREATED)
+        self.set_clock("b1", wall=-HOUR)
+        # As much time has passed, when this one comes.
+        client = self.client(active)
+        self.assertRegex(client.put("later", 3), "^INSERTED ")
+        self.assertEqual(client.reserve(int(PATIENCE))[1], "later")
+        self.assertEqual(worker.ask(GRAB)[0], NO_JOB)
+        self.set_clock("b1")
+        eventually("its time", lambda: worker.ask(GRAB)[0] == ASSIGNED)
+
+
+if __name__ == "__main__":
+    unittest.main()
