@@ -6,6 +6,7 @@
 
 #include "admin/api/json.h"
 #include "admin/api/users.h"
+#include "broker/base/base64.h"
 
 namespace gearstalk::api {
 namespace {
@@ -23,12 +24,12 @@ std::string CheckOf(std::string_view query) {
 std::string Cursor::Encode(std::string_view query) const {
   std::string bytes = CheckOf(query);
   for (const std::uint64_t number : numbers) bytes += fmt::format("{:x} ", number);
-  return Base64Url(bytes + text);
+  return ToBase64Url(bytes + text);
 }
 
 std::optional<Cursor> Cursor::Decode(std::string_view cursor, std::string_view query,
                                      std::size_t numbers) {
-  const std::optional<std::string> bytes = Base64Decode(cursor);
+  const std::optional<std::string> bytes = FromBase64(cursor);
   if (!bytes || !bytes->starts_with(CheckOf(query))) return std::nullopt;
   std::string_view rest = std::string_view(*bytes).substr(kCheck);
   Cursor decoded;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "broker/base/base64.h"
+
 namespace gearstalk::api {
 namespace {
 
@@ -41,7 +43,7 @@ Decoded DecodeBase64(std::string_view bytes, bool readable) {
   std::string compact;
   std::copy_if(bytes.begin(), bytes.end(), std::back_inserter(compact),
                [](char c) { return c != '\n' && c != '\r'; });
-  const std::optional<std::string> decoded = Base64Decode(compact);
+  const std::optional<std::string> decoded = FromBase64(compact);
   if (!decoded || decoded->empty()) return Undecodable("base64", "it is no base64");
   for (const auto decode : {DecodeJson, DecodePhp, DecodeMsgpack, DecodeText}) {
     Decoded inner = decode(*decoded);
@@ -81,7 +83,7 @@ Json NumberOf(std::int64_t number) {
 }
 
 Json BytesValue(std::string_view bytes) {
-  return IsUtf8(bytes) ? Json(std::string(bytes)) : Json{{"__base64", Base64(bytes)}};
+  return IsUtf8(bytes) ? Json(std::string(bytes)) : Json{{"__base64", ToBase64(bytes)}};
 }
 
 Decoded Undecodable(std::string_view as, std::string error) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "admin/api/decode.h"
+#include "broker/base/base64.h"
 
 namespace gearstalk::api {
 namespace {
@@ -32,7 +33,7 @@ class Builder final : public nlohmann::json_sax<Json> {
   bool string(string_t& value) override { return Add(BytesValue(value)); }
   bool binary(binary_t& value) override {
     Json object = {
-        {"__base64", Base64({reinterpret_cast<const char*>(value.data()), value.size()})}};
+        {"__base64", ToBase64({reinterpret_cast<const char*>(value.data()), value.size()})}};
     if (value.has_subtype()) object["__ext"] = static_cast<std::int64_t>(value.subtype());
     return Add(std::move(object));
   }

@@ -7,6 +7,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "broker/base/base64.h"
+
 namespace gearstalk::api {
 
 Fields Fields::OfQuery(const HttpRequest::Pairs& query) {
@@ -148,7 +150,7 @@ std::optional<std::string> Fields::Bytes(const std::string& name) {
   const std::optional<std::string> encoded = Text(name + "_base64");
   if (!encoded) return bytes;
   if (bytes) Fail(name + "_base64", fmt::format("cannot be given beside {}", name));
-  std::optional<std::string> decoded = Base64Decode(*encoded);
+  std::optional<std::string> decoded = FromBase64(*encoded);
   if (!decoded) Fail(name + "_base64", "expected base64");
   return decoded;
 }

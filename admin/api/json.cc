@@ -2,46 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <ctime>
+
+#include "broker/base/base64.h"
 
 namespace gearstalk::api {
 namespace {
 
 constexpr int kDeepest = 128;
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
-constexpr std::string_view kStandard =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-constexpr std::string_view kUrl =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-std::uint8_t Byte(std::string_view text, std::size_t at) {
-  return at < text.size() ? static_cast<std::uint8_t>(text[at]) : 0;
-}
-
-std::string Encode(std::string_view bytes, std::string_view alphabet, bool pad) {
-  std::string text;
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    const std::uint32_t three = static_cast<std::uint32_t>(Byte(bytes, at)) << 16 |
-                                static_cast<std::uint32_t>(Byte(bytes, at + 1)) << 8 |
-                                Byte(bytes, at + 2);
-    const std::size_t digits = std::min<std::size_t>(bytes.size() - at, 3) + 1;
-    for (std::size_t i = 0; i < digits; ++i) text += alphabet[three >> (18 - 6 * i) & 0x3F];
-    if (pad) text.append(4 - digits, '=');
-  }
-  return text;
-}
-
-constexpr std::uint8_t kNoDigit = 64;
-
-constexpr std::array<std::uint8_t, 256> kDigits = [] {
-  std::array<std::uint8_t, 256> digits{};
-  digits.fill(kNoDigit);
-  for (const std::string_view alphabet : {kStandard, kUrl}) {
-    for (std::uint8_t i = 0; i < kNoDigit; ++i) digits[static_cast<std::uint8_t>(alphabet[i])] = i;
-  }
-  return digits;
-}();
 
 }  // namespace
 
@@ -86,28 +55,6 @@ std::string Timestamp(Time time) {
                      time % kSecond / kMillisecond);
 }
 
-std::string Base64Url(std::string_view bytes) { return Encode(bytes, kUrl, false); }
-std::string Base64(std::string_view bytes) { return Encode(bytes, kStandard, true); }
-
-std::optional<std::string> Base64Decode(std::string_view text) {
-  while (!text.empty() && text.back() == '=') text.remove_suffix(1);
-  if (text.size() % 4 == 1) return std::nullopt;
-  std::string bytes;
-  bytes.reserve(text.size() * 3 / 4);
-  std::uint32_t bits = 0;
-  int held = 0;
-  for (const char c : text) {
-    const std::uint8_t digit = kDigits[static_cast<std::uint8_t>(c)];
-    if (digit == kNoDigit) return std::nullopt;
-    bits = bits << 6 | digit;
-    held += 6;
-    if (held < 8) continue;
-    held -= 8;
-    bytes.push_back(static_cast<char>(bits >> held & 0xFF));
-  }
-  return bytes;
-}
-
 void DecodeLongBase64(Json& object) {
   constexpr std::size_t kLong = 4096;  // bytes
   constexpr std::string_view kEnd = "_base64";
@@ -116,7 +63,7 @@ void DecodeLongBase64(Json& object) {
     if (text == nullptr || text->size() < kLong || !name.ends_with(kEnd)) continue;
     const std::string full = name;
     const std::string plain = full.substr(0, full.size() - kEnd.size());
-    std::optional<std::string> decoded = Base64Decode(*text);
+    std::optional<std::string> decoded = FromBase64(*text);
     if (!decoded || object.contains(plain)) continue;
     object.erase(full);
     object[plain] = std::move(*decoded);

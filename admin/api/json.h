@@ -27,11 +27,6 @@ inline double Seconds(Time span) {
 // RFC 3339 in UTC with milliseconds.
 std::string Timestamp(Time time);
 
-// The alphabet of URLs, without padding.
-std::string Base64Url(std::string_view bytes);
-std::string Base64(std::string_view bytes);
-// Either alphabet, with or without padding; nothing: it is none.
-std::optional<std::string> Base64Decode(std::string_view text);
 // Long members X_base64 of an object become X, the bytes themselves, where there is no X.
 void DecodeLongBase64(Json& object);
 

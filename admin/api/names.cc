@@ -4,6 +4,7 @@
 
 #include "admin/api/json.h"
 #include "admin/http/request.h"
+#include "broker/base/base64.h"
 
 namespace gearstalk::api {
 namespace {
@@ -20,14 +21,14 @@ bool Awkward(std::string_view name) {
 }  // namespace
 
 std::string RefOf(std::string_view name) {
-  return Awkward(name) ? "~" + Base64Url(name) : PercentEncode(name);
+  return Awkward(name) ? "~" + ToBase64Url(name) : PercentEncode(name);
 }
 
 std::optional<std::string> NameOfRef(std::string_view ref) {
   std::string name;
   if (!PercentDecode(ref, false, name) || name.empty()) return std::nullopt;
   if (!ref.starts_with('~')) return name;
-  return Base64Decode(std::string_view(name).substr(1));
+  return FromBase64(std::string_view(name).substr(1));
 }
 
 }  // namespace gearstalk::api

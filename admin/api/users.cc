@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "admin/api/json.h"
+#include "broker/base/base64.h"
 #include "broker/base/check.h"
 
 namespace gearstalk::api {
@@ -79,7 +80,7 @@ std::string RandomText(std::size_t bytes) {
   std::string random(bytes, '\0');
   GS_CHECK(RAND_bytes(reinterpret_cast<unsigned char*>(random.data()),
                       static_cast<int>(random.size())) == 1);
-  return Base64Url(random);
+  return ToBase64Url(random);
 }
 
 Result<Grant> ParseGrant(std::string_view text) {

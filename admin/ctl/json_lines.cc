@@ -4,7 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "admin/ctl/text.h"
+#include "broker/base/base64.h"
+#include "broker/base/utf8.h"
 
 namespace gearstalk::ctl {
 namespace {
@@ -61,7 +62,10 @@ bool GetBytes(const nlohmann::json& json, const char* name, std::string& bytes) 
   }
   const auto coded = json.find(std::string(name) + "_base64");
   if (coded == json.end()) return true;
-  return coded->is_string() && FromBase64(coded->get<std::string>(), bytes);
+  const auto* const text = coded->get_ptr<const std::string*>();
+  std::optional<std::string> decoded = text == nullptr ? std::nullopt : FromBase64(*text);
+  if (decoded) bytes = std::move(*decoded);
+  return decoded.has_value();
 }
 
 }  // namespace

@@ -7,8 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "admin/ctl/exit.h"
-#include "admin/ctl/text.h"
+#include "broker/base/base64.h"
 #include "broker/base/clock.h"
+#include "broker/base/utf8.h"
 
 namespace gearstalk::ctl {
 namespace {

@@ -10,6 +10,7 @@
 #include "admin/api/json_scan.h"
 #include "admin/api/names.h"
 #include "admin/api/ring.h"
+#include "broker/base/base64.h"
 
 namespace gearstalk::api {
 namespace {
@@ -20,7 +21,7 @@ TEST(NamesTest, ARefSurvivesEveryName) {
   for (const std::string& name : {"plain"s, "a b"s, "a/b"s, "100%"s, "~x"s, "."s, ".."s, "\\"s,
                                   "\0\n"s, "\xff"s, "größe"s, "+"s}) {
     EXPECT_EQ(name, NameOfRef(RefOf(name))) << name;
-    EXPECT_EQ(name, NameOfRef("~" + Base64Url(name))) << name;
+    EXPECT_EQ(name, NameOfRef("~" + ToBase64Url(name))) << name;
     EXPECT_EQ(std::string::npos, RefOf(name).find_first_of("/\\ ?#"));
   }
   EXPECT_EQ("a%20b", RefOf("a b"));

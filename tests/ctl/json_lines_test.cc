@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "admin/ctl/text.h"
-
 namespace gearstalk::ctl {
 namespace {
 
@@ -58,22 +56,6 @@ TEST(JsonLines, DamagedLinesAreNamed) {
         "{\"job\":1,\"state\":\"ready\",\"tube\":\"t\",\"body_base64\":\"?\"}",
         "{\"gearstalk_jobs\":2}", "{\"end\":3}"}) {
     EXPECT_EQ(line.Parse(text).code(), Code::kCorrupt) << text;
-  }
-}
-
-TEST(Text, Base64OfEveryLength) {
-  std::string bytes, back;
-  for (int i = 0; i < 20; ++i) {
-    EXPECT_TRUE(FromBase64(ToBase64(bytes), back));
-    EXPECT_EQ(back, bytes);
-    bytes += static_cast<char>(250 + i);
-  }
-}
-
-TEST(Text, Utf8) {
-  EXPECT_TRUE(IsUtf8("a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"));
-  for (const char* bad : {"\xff", "\xc3", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80"}) {
-    EXPECT_FALSE(IsUtf8(bad));
   }
 }
 

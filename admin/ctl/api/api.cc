@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "admin/ctl/api/text.h"
+#include "broker/base/base64.h"
 
 namespace gearstalk::ctl::api {
 namespace {
@@ -134,7 +135,7 @@ std::string TubePath(std::string_view tube) {
                      std::all_of(tube.begin(), tube.end(), [](unsigned char c) {
                        return c < 128 && (std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-');
                      });
-  return "/tubes/" + (plain ? std::string(tube) : "~" + Base64Url(tube));
+  return "/tubes/" + (plain ? std::string(tube) : "~" + ToBase64Url(tube));
 }
 
 std::string JobPath(std::uint64_t id) { return fmt::format("/jobs/{}", id); }

@@ -13,6 +13,7 @@
 #include "admin/ctl/api/fields.h"
 #include "admin/ctl/api/filter.h"
 #include "admin/ctl/api/text.h"
+#include "broker/base/base64.h"
 
 namespace gearstalk::ctl::api {
 namespace {
@@ -173,7 +174,7 @@ int Put(Api& api, const PutOptions& options) {
   const std::optional<std::string> body = ReadBody(options);
   if (!body.has_value()) return kBadCall;
   Json job;
-  IsUtf8(*body) ? job["body"] = *body : job["body_base64"] = Base64(*body);
+  IsUtf8(*body) ? job["body"] = *body : job["body_base64"] = ToBase64(*body);
   job["priority"] = options.priority;
   job["delay_seconds"] = options.delay;
   job["ttr_seconds"] = options.ttr;

@@ -11,6 +11,7 @@
 #include "admin/ctl/api/completion.h"
 #include "admin/ctl/api/fields.h"
 #include "admin/ctl/api/text.h"
+#include "broker/base/base64.h"
 #include "broker/version.h"
 
 namespace gearstalk::ctl::api {
@@ -40,7 +41,7 @@ struct TokenOptions {
 std::string NewToken() {
   std::array<unsigned char, 32> bytes{};
   GS_CHECK(RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) == 1);
-  return "gst_" + Base64Url({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  return "gst_" + ToBase64Url({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 std::string Sha256Hex(std::string_view text) {

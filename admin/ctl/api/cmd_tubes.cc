@@ -7,6 +7,7 @@
 #include "admin/ctl/api/api.h"
 #include "admin/ctl/api/fields.h"
 #include "admin/ctl/api/text.h"
+#include "broker/base/base64.h"
 
 namespace gearstalk::ctl::api {
 namespace {
@@ -112,7 +113,7 @@ Action DeclareMaxQueue(CLI::App& app) {
 Action DeclareCreate(CLI::App& app) {
   return OnTube(app, [](Api& api, const std::string& tube) {
     Json answer;
-    const Json body = IsUtf8(tube) ? Json{{"name", tube}} : Json{{"name_base64", Base64(tube)}};
+    const Json body = IsUtf8(tube) ? Json{{"name", tube}} : Json{{"name_base64", ToBase64(tube)}};
     if (!api.Post("/tubes", body, answer)) return api.exit_code();
     return Print(api, answer, [&](const Json&) { Say(Visible(tube) + " is there"); });
   });

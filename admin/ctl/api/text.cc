@@ -1,6 +1,5 @@
 #include "admin/ctl/api/text.h"
 
-#include <absl/strings/escaping.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -134,16 +133,6 @@ std::string Table::Text() const {
   };
   add(heads);
   for (const auto& row : rows_) add(row);
-  return text;
-}
-
-std::string Base64(std::string_view bytes) {
-  return absl::Base64Escape({bytes.data(), bytes.size()});
-}
-
-std::string Base64Url(std::string_view bytes) {
-  std::string text = absl::WebSafeBase64Escape({bytes.data(), bytes.size()});
-  while (text.ends_with('=')) text.pop_back();
   return text;
 }
 

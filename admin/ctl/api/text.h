@@ -42,7 +42,5 @@ class Table {
 };
 
 // RFC 4648: base64 with padding, base64url without.
-std::string Base64(std::string_view bytes);
-std::string Base64Url(std::string_view bytes);
 
 }  // namespace gearstalk::ctl::api
