@@ -24,32 +24,34 @@ Broker::Broker(Config config, BrokerHooks hooks, Journal& journal)
     : config_(std::move(config)),
       hooks_(std::move(hooks)),
       journal_(journal),
-      engine_(EngineOptionsOf(config_), journal),
-      work_(clock_, engine_, journal),
-      server_(loop_, clock_, work_),
-      beanstalk_(BeanstalkOptionsOf(config_),
-                 beanstalk::Identity::OfThisProcess(BeanstalkVersionOf(config_), clock_.Now()),
-                 engine_, server_),
-      gearman_(GearmanOptions(), engine_, server_),
-      transfer_(engine_),
-      admin_(config_, engine_, server_, loop_.base(), {&beanstalk_, &gearman_}, PageHooks()) {
-  server_.SetOnOperatorAct([this](const Peer& peer, const OperatorAct& act) {
-    admin_.audit().Add(peer, act, server_.Now());
-  });
+      serving_(std::make_unique<Serving>(config_, clock_, loop_, journal_, HooksOfServing())) {}
+
+ServingHooks Broker::HooksOfServing() {
+  return {
+      .shutdown =
+          [this](bool graceful, const Peer& peer) {
+            Log(LogLevel::kInfo, "shutdown", {{"client", peer.Name()}, {"connection", peer.id}});
+            graceful ? StopGracefully() : Stop("shutdown");
+          },
+      .why_not_ready = [this](bool as_standby) { return WhyNotReady(as_standby); },
+      .why_not_started = [this] { return WhyNotStarted(); },
+      .why_no_acts = [this] { return WhyNoActs(); },
+      .step_down = [this] { step_down_ = true; },
+      .set_draining = [this](bool draining,
+                             std::string_view asked_by) { SetDraining(draining, asked_by); }};
 }
 
 int Broker::Run(std::vector<std::unique_ptr<ListenSocket>> sockets,
                 std::vector<std::unique_ptr<ListenSocket>> admin_sockets) {
-  ApplyAll();
   Result<Security> security = LoadSecurity(config_);
   if (!security.ok()) {
     Log(LogLevel::kCritical, security.status().message());
     return EXIT_FAILURE;
   }
-  ApplySecurity(std::move(security.value()));
+  serving_->SetSecurity(std::move(security.value()));
   sockets_ = std::move(sockets);
-  if (!OpenAdmin(std::move(admin_sockets)) || !StartJournal()) return EXIT_FAILURE;
-  server_.Run();
+  if (!OpenPages(std::move(admin_sockets)) || !StartJournal()) return EXIT_FAILURE;
+  serving_->server().Run();
   LeaveJournal();
   return CloseJournal();
 }
@@ -60,6 +62,7 @@ int Broker::CloseJournal() {
     Log(LogLevel::kCritical, "closing the journal failed", {{"error", closed.message()}});
     exit_code_ = std::max(exit_code_, EXIT_FAILURE);
   }
+  serving_.reset();
   Log(LogLevel::kInfo, "stopped");
   return exit_code_;
 }
@@ -78,41 +81,16 @@ void Broker::HandleSignals() {
   }
 }
 
-gearman::Options Broker::GearmanOptions() {
-  gearman::Options options = GearmanOptionsOf(config_);
-  options.log_level = [] { return std::string(GearmandNameOf(LeastLogLevel())); };
-  options.shutdown = [this](bool graceful, const Peer& peer) {
-    Log(LogLevel::kInfo, "shutdown", {{"client", peer.Name()}, {"connection", peer.id}});
-    graceful ? StopGracefully() : Stop("shutdown");
-  };
-  options.may_shut_down = [this](const Peer& peer) { return MayShutDown(peer); };
-  return options;
-}
-
-bool Broker::MayShutDown(const Peer& peer) const {
-  switch (config_.shutdown_from) {
-    case Config::ShutdownFrom::kLoopback:
-      return peer.local;
-    case Config::ShutdownFrom::kAnywhere:
-      return true;
-    case Config::ShutdownFrom::kNowhere:
-      break;
-  }
-  return false;
-}
-
 // A second time: at once.
 void Broker::Stop(std::string_view asked_by) {
   Log(LogLevel::kInfo, stopping_ ? "stopping at once" : "stopping", {{"asked_by", asked_by}});
   stopping_ = true;
-  engine_.Stop();
   systemd::NotifyStopping();
-  work_.set_stopping();
-  server_.Stop();
+  serving_->Stop();
 }
 
 void Broker::SetDraining(bool draining, std::string_view asked_by) {
-  engine_.SetDraining(draining);
+  serving_->engine().SetDraining(draining);
   if (!draining) stop_when_done_ = false;
   Log(LogLevel::kInfo, draining ? "draining: no new jobs are taken" : "new jobs are taken again",
       {{"asked_by", asked_by}});
@@ -128,13 +106,14 @@ void Broker::StopGracefully() {
 // What a journal keeps runs after the next start. Buried jobs wait for a person, not for a worker.
 void Broker::StopWhenDone() {
   if (!stop_when_done_ || stopping_) return;
-  const EngineStats stats = engine_.Stats();
+  const EngineStats stats = serving_->engine().Stats();
   if (stats.reserved > 0 || (!journal_.Persistent() && stats.ready + stats.delayed > 0)) return;
   Stop("shutdown graceful");
 }
 
 std::string Broker::StatusText() const {
-  return fmt::format("{} on{}", engine_.draining() ? "draining" : "serving", addresses_);
+  return fmt::format("{} on{}", serving_->engine().draining() ? "draining" : "serving",
+                     serving_->addresses());
 }
 
 // Corrections of some milliseconds are no step: the steady clock follows the rate of the wall
@@ -143,10 +122,10 @@ void Broker::FollowWallClock() {
   constexpr Time kStep = 20 * kMillisecond;
   clock_.Refresh();
   const Time ahead = WallClock() - clock_.Now();
-  if (std::abs(ahead - engine_.wall_ahead()) < kStep) return;
+  if (std::abs(ahead - serving_->engine().wall_ahead()) < kStep) return;
   Log(LogLevel::kInfo, "the wall clock was set",
-      {{"milliseconds", std::to_string((ahead - engine_.wall_ahead()) / kMillisecond)}});
-  engine_.SetWallAhead(ahead);
+      {{"milliseconds", std::to_string((ahead - serving_->engine().wall_ahead()) / kMillisecond)}});
+  serving_->engine().SetWallAhead(ahead);
 }
 
 void Broker::EverySecond() {
@@ -160,7 +139,7 @@ void Broker::EverySecond() {
 
 // The server tells of every connection and command that it refuses; jobs are too many for that.
 void Broker::LogRefusedJobs() {
-  const EngineStats stats = engine_.Stats();
+  const EngineStats stats = serving_->engine().Stats();
   for (const auto& [code, reason] : kJobRefusals) {
     const auto place = static_cast<std::size_t>(code);
     const std::uint64_t jobs =
@@ -169,52 +148,28 @@ void Broker::LogRefusedJobs() {
   }
 }
 
-AdminHooks Broker::PageHooks() {
-  return {.why_not_ready = [this](bool as_standby) { return WhyNotReady(as_standby); },
-          .why_not_started = [this] { return WhyNotStarted(); },
-          .why_no_acts = [this] { return WhyNoActs(); },
-          .step_down = [this] { step_down_ = true; },
-          .take_transfer = [this](const std::string& name) { return transfer_.TakeTransfer(name); },
-          .give_transfer = [this](const std::string& name) { transfer_.GiveTransfer(name); },
-          .set_draining = [this](bool draining,
-                                 std::string_view asked_by) { SetDraining(draining, asked_by); },
-          .fresh = [this] { return work_.Fresh(); },
-          .addresses = [this] { return addresses_; }};
-}
-
-bool Broker::OpenAdmin(std::vector<std::unique_ptr<ListenSocket>> sockets) {
-  if (const Status opened = admin_.Listen(std::move(sockets)); !opened.ok()) {
+bool Broker::OpenPages(std::vector<std::unique_ptr<ListenSocket>> sockets) {
+  if (const Status opened = serving_->OpenPages(std::move(sockets)); !opened.ok()) {
     Log(LogLevel::kCritical, opened.message());
     return false;
   }
-  if (!admin_.names().empty()) {
-    work_.CallLast([this](Time now) { return admin_.Tick(now); });
-    work_.CallIdle([this](Time now) { return admin_.RunSlices(now); });
-  }
-  for (const std::string& name : admin_.names())
+  for (const std::string& name : serving_->pages().names())
     Log(LogLevel::kInfo, fmt::format("admin {}", name));
   return true;
 }
 
 bool Broker::StartJournal() {
-  journal_.SetOnDurable([this](Lsn) {
-    server_.OnDurable();
-    admin_.OnDurable();
-  });
-  journal_.SetOnStuck([this](bool for_good) {
-    if (for_good) engine_.DropUndurable();
-    server_.AbandonHeld(for_good);
-    admin_.AbandonHeld();
-  });
+  journal_.SetOnDurable([this](Lsn) { serving_->OnDurable(); });
+  journal_.SetOnStuck([this](bool for_good) { serving_->OnStuck(for_good); });
   // A standby is ended in order, too.
   if (journal_.Replica() != nullptr) HandleSignals();
-  if (const Status status = journal_.Start(engine_.records(), *this); !status.ok()) {
+  if (const Status status = journal_.Start(serving_->engine().records(), *this); !status.ok()) {
     Log(LogLevel::kCritical, status.message());
     return false;
   }
   if (journal_.NotifyFd() < 0) return true;
   on_notify_ = [this] { OnJournal(); };
-  server_.OnReadable(journal_.NotifyFd(), on_notify_);
+  serving_->server().OnReadable(journal_.NotifyFd(), on_notify_);
   return true;
 }
 
@@ -224,7 +179,7 @@ bool Broker::ImportOldLog() {
   if (!found.ok() || !found.value()) return true;
   not_ready_ = "importing the log of beanstalkd";
   clock_.Refresh();
-  const Status imported = ImportBinlog(engine_, config_.data_dir, clock_.Now(), [this] {
+  const Status imported = ImportBinlog(serving_->engine(), config_.data_dir, clock_.Now(), [this] {
     journal_.Flush(clock_.Now());
     while (journal_.WaitingBytes() > 0 && journal_.Health().ok()) {
       pollfd written{.fd = journal_.NotifyFd(), .events = POLLIN, .revents = 0};
@@ -253,30 +208,9 @@ void Broker::OnJournal() {
 }
 
 bool Broker::Listen() {
-  transfer_.SetClasses({config_.gearman.priority_high, config_.gearman.priority_normal,
-                        config_.gearman.priority_low});
-  for (auto& socket : std::exchange(sockets_, {})) {
-    std::vector<Protocol*> speakers = Speakers(socket->address());
-    const Result<std::string> name = server_.Listen(std::move(socket), std::move(speakers));
-    if (!name.ok()) {
-      Log(LogLevel::kCritical, name.status().message());
-      return false;
-    }
-    addresses_ += " " + name.value();
-  }
-  return true;
-}
-
-std::vector<Protocol*> Broker::Speakers(const ListenAddress& address) {
-  std::vector<Protocol*> speakers;
-  for (Protocol* protocol :
-       {static_cast<Protocol*>(&beanstalk_), static_cast<Protocol*>(&gearman_)}) {
-    if (address.protocols == "auto" || address.protocols == protocol->name()) {
-      speakers.push_back(protocol);
-    }
-  }
-  speakers.push_back(&transfer_);
-  return speakers;
+  const Status listens = serving_->Listen(std::exchange(sockets_, {}));
+  if (!listens.ok()) Log(LogLevel::kCritical, listens.message());
+  return listens.ok();
 }
 
 }  // namespace gearstalk

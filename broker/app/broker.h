@@ -8,18 +8,12 @@
 #include <string_view>
 #include <vector>
 
-#include "admin/transfer/protocol.h"
-#include "broker/app/admin_pages.h"
-#include "broker/app/engine_work.h"
-#include "broker/app/security.h"
+#include "broker/app/serving.h"
 #include "broker/base/clock.h"
 #include "broker/config/config.h"
-#include "broker/engine/engine.h"
 #include "broker/journal/journal.h"
 #include "broker/process/systemd.h"
-#include "broker/server/server.h"
-#include "proto_beanstalk/protocol.h"
-#include "proto_gearman/protocol.h"
+#include "broker/server/event_loop.h"
 
 namespace gearstalk {
 
@@ -35,7 +29,8 @@ struct BrokerHooks {
   std::function<Status(const Config&)> reload_journal = [](const Config&) { return Status(); };
 };
 
-// All parts of a running broker, and the wires between them.
+// A process that serves: its signals, its journal, and what becomes of what it serves as the
+// journal starts, is suspended and ends.
 class Broker final : private JournalEvents {
  public:
   Broker(Config config, BrokerHooks hooks, Journal& journal);
@@ -59,7 +54,6 @@ class Broker final : private JournalEvents {
   void StepDown();
   void LeaveJournal();
 
-  gearman::Options GearmanOptions();
   void HandleSignals();
   bool StartJournal();
   int CloseJournal();
@@ -68,8 +62,8 @@ class Broker final : private JournalEvents {
   void StopGracefully();
   void StopWhenDone();
   std::string StatusText() const;
-  AdminHooks PageHooks();
-  bool OpenAdmin(std::vector<std::unique_ptr<ListenSocket>> sockets);
+  ServingHooks HooksOfServing();
+  bool OpenPages(std::vector<std::unique_ptr<ListenSocket>> sockets);
   std::string WhyNotReady(bool as_standby) const;
   std::string WhyNotStarted() const;
   api::Host::NoActs WhyNoActs() const;
@@ -79,16 +73,8 @@ class Broker final : private JournalEvents {
   void OnJournal();
   bool Listen();
   bool ImportOldLog();
-  std::vector<Protocol*> Speakers(const ListenAddress& address);
 
   // broker_reload.cc
-  void ApplyAll();
-  void ApplyJobSize();
-  void ApplyLimits();
-  void ApplyPolicies();
-  void ApplySecurity(Security security);
-  bool MayShutDown(const Peer& peer) const;
-  void ApplyGearman();
   void Reload();
   Status Adopt(const Config& fresh);
 
@@ -96,25 +82,20 @@ class Broker final : private JournalEvents {
   const BrokerHooks hooks_;
   SystemClock clock_;
   Journal& journal_;
-  Engine engine_;
-  EngineWork work_;
   EventLoop loop_;
-  Server server_;
-  beanstalk::Protocol beanstalk_;
-  gearman::GearmanProtocol gearman_;
-  transfer::TransferProtocol transfer_;
+  std::unique_ptr<Serving> serving_;
   std::function<void()> on_notify_;
   std::function<void()> on_terminate_ = [this] { Stop("SIGTERM"); };
   std::function<void()> on_interrupt_ = [this] { Stop("SIGINT"); };
-  std::function<void()> on_drain_ = [this] { SetDraining(!engine_.draining(), "SIGUSR1"); };
+  std::function<void()> on_drain_ = [this] {
+    SetDraining(!serving_->engine().draining(), "SIGUSR1");
+  };
   std::function<void()> on_reload_ = [this] { Reload(); };
   std::function<void()> on_step_down_ = [this] { StepDown(); };
   std::function<void()> every_second_ = [this] { EverySecond(); };
   std::function<void()> on_watchdog_ = systemd::NotifyWatchdog;
-  std::vector<Event> events_;           // signals and timers
-  std::string addresses_;               // that it listens on, a blank before each
-  std::string not_ready_ = "starting";  // empty: serving
-  AdminPages admin_;
+  std::vector<Event> events_;                           // signals and timers
+  std::string not_ready_ = "starting";                  // empty: serving
   std::vector<std::unique_ptr<ListenSocket>> sockets_;  // until it listens on them
   std::string health_;                                  // of the journal, as last logged
   std::array<std::uint64_t, kCodes> told_{};  // refused jobs that the log knows of, by Code

@@ -50,7 +50,7 @@ std::string Broker::WhyNotReady(bool as_standby) const {
     if (!why.empty()) return why;
     if (!not_ready_.empty()) return not_ready_;
   }
-  return engine_.draining() ? "draining" : journal_.Health().message();
+  return serving_->engine().draining() ? "draining" : journal_.Health().message();
 }
 
 // A standby shows the pages of its copy once it has all of it.
@@ -86,8 +86,9 @@ void Broker::OnFollowing(const FollowProgress& progress) {
   }
   systemd::NotifyStarting(not_ready_);
   loop_.RunOnce(0, 0);
-  admin_.Tick(clock_.Now());
-  for (int slices = 0; slices < kSlicesOfReplay && admin_.RunSlices(clock_.Now()); ++slices)
+  serving_->pages().Tick(clock_.Now());
+  for (int slices = 0; slices < kSlicesOfReplay && serving_->pages().RunSlices(clock_.Now());
+       ++slices)
     continue;
 }
 
@@ -112,42 +113,42 @@ void Broker::OnActive() {
   } else {
     clock_.Refresh();
   }
-  engine_.records().BecomeActive(clock_.Now());
+  serving_->engine().records().BecomeActive(clock_.Now());
   HandleSignals();
   if (!journal_.Persistent()) return;
-  const EngineStats stats = engine_.Stats();
+  const EngineStats stats = serving_->engine().Stats();
   Log(LogLevel::kInfo, "journal replayed", {{"jobs", stats.ready + stats.delayed + stats.buried}});
 }
 
 void Broker::OnServing() {
   if (!ImportOldLog() || !Listen()) {
     exit_code_ = EXIT_FAILURE;
-    return server_.Stop();
+    return serving_->server().Stop();
   }
   // Whoever asks first finds done what became due before.
-  engine_.Tick(clock_.Now());
+  serving_->engine().Tick(clock_.Now());
   not_ready_.clear();
-  hooks_.ready(addresses_);
+  hooks_.ready(serving_->addresses());
   systemd::NotifyReady(StatusText());
 }
 
 void Broker::OnSuspended(bool isolated) {
-  server_.Freeze(true);
+  serving_->server().Freeze(true);
   systemd::NotifyStatus(isolated ? "isolated from etcd" : "suspended: no answer from etcd");
   // A broker that stops has no listeners any more.
   if (!isolated || stopping_) return;
-  server_.CloseAll();
-  server_.StopListening();
+  serving_->server().CloseAll();
+  serving_->server().StopListening();
   listens_ = false;
 }
 
 void Broker::OnResumed() {
   if (!stopping_ && !std::exchange(listens_, true)) {
-    if (const Status status = server_.ListenAgain(); !status.ok()) {
+    if (const Status status = serving_->server().ListenAgain(); !status.ok()) {
       return OnOver(status, EXIT_FAILURE);
     }
   }
-  server_.Freeze(false);
+  serving_->server().Freeze(false);
   systemd::NotifyStatus(StatusText());
 }
 
@@ -156,8 +157,8 @@ void Broker::OnOver(Status why, int exit_code) {
   exit_code_ = exit_code;
   over_ = true;
   // The second time: nothing of what waits to be sent may leave.
-  server_.Stop();
-  server_.Stop();
+  serving_->server().Stop();
+  serving_->server().Stop();
 }
 
 // SIGUSR2: another broker is to lead.

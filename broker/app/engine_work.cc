@@ -33,9 +33,8 @@ void EngineWork::EndRound(Time now) {
   GiveMemoryBack(now);
 }
 
-// Jobs and tubes live in blocks that look after themselves, but for a few that are kept. What knows
-// them is the allocator's, and that keeps what many of them needed until it is asked: when most are
-// gone, and once more when the rest may be gone, too.
+// The slab returns the pages of jobs and tubes itself, but for a few; malloc keeps what indexes of
+// them needed. Trims when usage falls to a quarter of its peak, and again a second later.
 void EngineWork::GiveMemoryBack(Time now) {
   if (trim_again_ <= now) {
     Trim();

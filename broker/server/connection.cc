@@ -53,7 +53,7 @@ Output& Connection::out() {
 Time Connection::Now() const { return server_.Now(); }
 
 std::size_t Connection::MostOutput() const {
-  return server_.hopeless_output() + 2 * Output::kMaxGather;
+  return server_.most_unread_output() + 2 * Output::kMaxGather;
 }
 
 TurnShare Connection::share() const { return server_.share(); }
@@ -285,7 +285,7 @@ bool Connection::Flush() {
       if (tls_ != nullptr) {
         if (const std::optional<bool> over = FlushTls()) return *over;
       }
-      // It waits for the journal; the server comes back when that has got on.
+      // It waits for the journal; the server returns to it when the durable position advances.
       StopWaitingForSpace();
       server_.NoteHeld(*this);
       if (server_.Behind() || out_.size() >= server_.limits().output) Stall();
@@ -338,7 +338,7 @@ bool Connection::Hopeless() const {
   const std::size_t unasked = std::min(out_.unasked(), out_.size());
   const bool wastes =
       writing_ && unasked > server_.limits().output / kUnaskedShare && server_.MemoryFull();
-  if (!wastes && out_.size() < server_.hopeless_output()) return false;
+  if (!wastes && out_.size() < server_.most_unread_output()) return false;
   server_.Refuse(Refusal::kOutput, peer_);
   return true;
 }

@@ -68,8 +68,8 @@ class Server final : public ConnectionList {
 
   // Output, in bytes, at which a peer that is sent the results of others and reads none of them is
   // cut off. Several times the largest message.
-  void set_hopeless_output(std::size_t bytes) { hopeless_output_ = bytes; }
-  std::size_t hopeless_output() const { return hopeless_output_; }
+  void set_most_unread_output(std::size_t bytes) { most_unread_output_ = bytes; }
+  std::size_t most_unread_output() const { return most_unread_output_; }
 
   // Listens; every connection there may speak any of `protocols`, which outlive the server. Returns
   // the name of the address, with the port that was taken.
@@ -82,6 +82,8 @@ class Server final : public ConnectionList {
   void Freeze(bool frozen);
   // Closes every connection that there is, in slices, also while frozen.
   void CloseAll();
+  // Drops every connection at once, with what was to be sent: before what it serves goes.
+  void DropAll();
   // Refuses new connections: TCP clients are refused by the kernel, clients of a Unix socket get a
   // connection that ends at once, because a Unix socket cannot listen again.
   void StopListening();
@@ -99,7 +101,7 @@ class Server final : public ConnectionList {
 
   // Calls `handler` in the round in which `fd` gets readable. It must outlive the server.
   void OnReadable(int fd, std::function<void()>& handler);
-  // The journal has got on: replies that waited for it may leave.
+  // The durable position advanced: releases held replies.
   void OnDurable();
   // The journal will not get on, for good or until the disk has space. Connections that wait for it
   // at the end of the round, or for good of every round, are closed: so their clients know that
@@ -245,7 +247,7 @@ class Server final : public ConnectionList {
   List<&Connection::frozen_hook> asleep_;  // had something to read while frozen
   List<&Connection::undecided_hook> undecided_;  // by time: their first word is incomplete
   TimeWheel<Connection, Connection::Hook, &Connection::idle_hook> idle_;  // with an idle timeout
-  std::size_t hopeless_output_ = 80 << 20;
+  std::size_t most_unread_output_ = 80 << 20;
   TurnShare share_;
   std::size_t queued_ = 0;  // in run_
   std::size_t turns_ = 0;   // in this round

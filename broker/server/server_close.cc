@@ -124,6 +124,11 @@ void Server::CloseHeld() {
   FlushDirty();
 }
 
+void Server::DropAll() {
+  connections_.clear();
+  admission_ = {};
+}
+
 void Server::SendRest() {
   for (const auto& acceptor : acceptors_) {
     acceptor->readable.reset();
@@ -146,8 +151,7 @@ void Server::SendRest() {
     hooks_.EndRound(Now());
     FlushDirty();
   }
-  connections_.clear();
-  admission_ = {};
+  DropAll();
 }
 
 }  // namespace gearstalk

@@ -1,0 +1,168 @@
+#include "broker/app/serving.h"
+
+#include <utility>
+
+#include "broker/app/settings.h"
+#include "broker/base/log.h"
+#include "broker/process/log_line.h"
+
+namespace gearstalk {
+
+Serving::Serving(const Config& config, SystemClock& clock, EventLoop& loop, Journal& journal,
+                 ServingHooks hooks)
+    : config_(config),
+      clock_(clock),
+      hooks_(std::move(hooks)),
+      engine_(EngineOptionsOf(config), journal),
+      work_(clock, engine_, journal),
+      server_(loop, clock, work_),
+      beanstalk_(BeanstalkOptionsOf(config),
+                 beanstalk::Identity::OfThisProcess(BeanstalkVersionOf(config), clock.Now()),
+                 engine_, server_),
+      gearman_(GearmanOptions(), engine_, server_),
+      transfer_(engine_),
+      pages_(config, engine_, server_, loop.base(), {&beanstalk_, &gearman_}, PageHooks()) {
+  server_.SetOnOperatorAct([this](const Peer& peer, const OperatorAct& act) {
+    pages_.audit().Add(peer, act, server_.Now());
+  });
+  for (const Apply group : {Apply::kJobSize, Apply::kLimits, Apply::kPolicies}) Adopt(group);
+}
+
+// Sessions end before the protocols that made them.
+Serving::~Serving() { server_.DropAll(); }
+
+gearman::Options Serving::GearmanOptions() {
+  gearman::Options options = GearmanOptionsOf(config_);
+  options.log_level = [] { return std::string(GearmandNameOf(LeastLogLevel())); };
+  options.shutdown = hooks_.shutdown;
+  options.may_shut_down = [this](const Peer& peer) { return MayShutDown(peer); };
+  return options;
+}
+
+bool Serving::MayShutDown(const Peer& peer) const {
+  switch (config_.shutdown_from) {
+    case Config::ShutdownFrom::kLoopback:
+      return peer.local;
+    case Config::ShutdownFrom::kAnywhere:
+      return true;
+    case Config::ShutdownFrom::kNowhere:
+      break;
+  }
+  return false;
+}
+
+AdminHooks Serving::PageHooks() {
+  return {.why_not_ready = hooks_.why_not_ready,
+          .why_not_started = hooks_.why_not_started,
+          .why_no_acts = hooks_.why_no_acts,
+          .step_down = hooks_.step_down,
+          .take_transfer = [this](const std::string& name) { return transfer_.TakeTransfer(name); },
+          .give_transfer = [this](const std::string& name) { transfer_.GiveTransfer(name); },
+          .set_draining = hooks_.set_draining,
+          .fresh = [this] { return work_.Fresh(); },
+          .addresses = [this] { return addresses_; }};
+}
+
+Status Serving::OpenPages(std::vector<std::unique_ptr<ListenSocket>> sockets) {
+  if (const Status opened = pages_.Listen(std::move(sockets)); !opened.ok()) return opened;
+  if (pages_.names().empty()) return {};
+  work_.CallLast([this](Time now) { return pages_.Tick(now); });
+  work_.CallIdle([this](Time now) { return pages_.RunSlices(now); });
+  return {};
+}
+
+Status Serving::Listen(std::vector<std::unique_ptr<ListenSocket>> sockets) {
+  transfer_.SetClasses({config_.gearman.priority_high, config_.gearman.priority_normal,
+                        config_.gearman.priority_low});
+  for (auto& socket : sockets) {
+    std::vector<Protocol*> speakers = Speakers(socket->address());
+    const Result<std::string> name = server_.Listen(std::move(socket), std::move(speakers));
+    if (!name.ok()) return name.status();
+    addresses_ += " " + name.value();
+  }
+  return {};
+}
+
+std::vector<Protocol*> Serving::Speakers(const ListenAddress& address) {
+  std::vector<Protocol*> speakers;
+  for (Protocol* protocol :
+       {static_cast<Protocol*>(&beanstalk_), static_cast<Protocol*>(&gearman_)}) {
+    if (address.protocols == "auto" || address.protocols == protocol->name()) {
+      speakers.push_back(protocol);
+    }
+  }
+  speakers.push_back(&transfer_);
+  return speakers;
+}
+
+void Serving::SetSecurity(Security security) {
+  server_.SetTls(std::move(security.tls));
+  server_.SetAccess(std::move(security.access));
+}
+
+void Serving::Adopt(Apply group) {
+  switch (group) {
+    case Apply::kJobSize:
+      return ApplyJobSize();
+    case Apply::kLimits:
+    case Apply::kMaxQueue:
+      server_.SetLimits(ServerLimitsOf(config_));
+      return engine_.SetLimits(EngineLimitsOf(config_));
+    case Apply::kGearman:
+      return ApplyGearman();
+    case Apply::kMetrics:
+    case Apply::kConsole:
+      return pages_.Adopt();
+    case Apply::kPolicies:
+      return ApplyPolicies();
+    case Apply::kTls:  // SetSecurity
+    case Apply::kRights:
+    case Apply::kEtcd:  // the journal's
+    case Apply::kLog:
+    case Apply::kShutdownFrom:  // read from config_ whenever it matters
+    case Apply::kRestart:
+      break;
+  }
+}
+
+void Serving::ApplyJobSize() {
+  const std::uint32_t largest = GearmanOptionsOf(config_).max_workload;
+  beanstalk_.set_max_job_size(BeanstalkOptionsOf(config_).max_job_size);
+  gearman_.set_max_workload(largest);
+  server_.set_most_unread_output((std::size_t{16} << 20) + largest);
+}
+
+void Serving::ApplyGearman() {
+  engine_.SetOptions(EngineOptionsOf(config_));
+  gearman_.set_exceptions(config_.gearman.exceptions);
+}
+
+// Reading the configuration has checked all of it.
+void Serving::ApplyPolicies() {
+  engine_.SetOptions(EngineOptionsOf(config_));
+  engine_.policies().SetRules(clock_.Now(), PolicyRules(config_.tubes));
+  gearman_.set_time_zone(config_.time_zone);
+  const Status planned =
+      engine_.schedules().Set(clock_.Now(), config_.schedules, config_.time_zone);
+  if (!planned.ok())
+    Log(LogLevel::kError, "no schedule was changed", {{"error", planned.message()}});
+}
+
+void Serving::OnDurable() {
+  server_.OnDurable();
+  pages_.OnDurable();
+}
+
+void Serving::OnStuck(bool for_good) {
+  if (for_good) engine_.DropUndurable();
+  server_.AbandonHeld(for_good);
+  pages_.AbandonHeld();
+}
+
+void Serving::Stop() {
+  engine_.Stop();
+  work_.set_stopping();
+  server_.Stop();
+}
+
+}  // namespace gearstalk

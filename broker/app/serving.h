@@ -1,0 +1,90 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "admin/transfer/protocol.h"
+#include "broker/app/admin_pages.h"
+#include "broker/app/engine_work.h"
+#include "broker/app/security.h"
+#include "broker/base/clock.h"
+#include "broker/config/config.h"
+#include "broker/config/option.h"
+#include "broker/engine/engine.h"
+#include "broker/journal/journal.h"
+#include "broker/server/server.h"
+#include "proto_beanstalk/protocol.h"
+#include "proto_gearman/protocol.h"
+
+namespace gearstalk {
+
+// What those who are served ask of the broker, and have it do.
+struct ServingHooks {
+  // `shutdown` of a client that may say so.
+  std::function<void(bool graceful, const Peer& peer)> shutdown;
+  // Empty: it serves, or could take over if it is asked as a standby.
+  std::function<std::string(bool as_standby)> why_not_ready;
+  std::function<std::string()> why_not_started;  // empty: the jobs are back
+  std::function<api::Host::NoActs()> why_no_acts;
+  std::function<void()> step_down;
+  std::function<void(bool, std::string_view asked_by)> set_draining;
+};
+
+// All that serves: the engine, the server, the protocols and the pages, and the wires between them.
+// It is made for a journal that has not started, and can be dropped at any time between two rounds
+// of the loop, with every connection, and made anew for another journal.
+class Serving final {
+ public:
+  // All of it outlives the object; `config` is the one that is in force, and has been checked.
+  Serving(const Config& config, SystemClock& clock, EventLoop& loop, Journal& journal,
+          ServingHooks hooks);
+  ~Serving();
+
+  Engine& engine() { return engine_; }
+  const Engine& engine() const { return engine_; }
+  Server& server() { return server_; }
+  AdminPages& pages() { return pages_; }
+
+  // The pages are served from now on. Errors name the address.
+  Status OpenPages(std::vector<std::unique_ptr<ListenSocket>> sockets);
+  // Clients are served from now on.
+  Status Listen(std::vector<std::unique_ptr<ListenSocket>> sockets);
+  // Those that it listens on, a blank before each.
+  const std::string& addresses() const { return addresses_; }
+
+  // The options of a group are as `config` has them now.
+  void Adopt(Apply group);
+  void SetSecurity(Security security);
+
+  // What the journal tells: see Server.
+  void OnDurable();
+  void OnStuck(bool for_good);
+  // The broker ends: the rest is sent.
+  void Stop();
+
+ private:
+  gearman::Options GearmanOptions();
+  AdminHooks PageHooks();
+  bool MayShutDown(const Peer& peer) const;
+  std::vector<Protocol*> Speakers(const ListenAddress& address);
+  void ApplyJobSize();
+  void ApplyGearman();
+  void ApplyPolicies();
+
+  const Config& config_;
+  SystemClock& clock_;
+  const ServingHooks hooks_;
+  Engine engine_;
+  EngineWork work_;
+  Server server_;
+  beanstalk::Protocol beanstalk_;
+  gearman::Protocol gearman_;
+  transfer::TransferProtocol transfer_;
+  AdminPages pages_;
+  std::string addresses_;
+};
+
+}  // namespace gearstalk
