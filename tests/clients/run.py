@@ -19,7 +19,7 @@ from typing import Callable
 
 from bridge import suite as bridge_suite
 from harness import packages, programs
-from harness.server import Address, Broker, ReferenceServers, RunningServers, Server, ServerError
+from harness.server import Address, Broker, NotReady, ReferenceServers, RunningServers, Server
 
 SUITES = (*programs.SUITES, "bridge")
 
@@ -78,7 +78,7 @@ def run_suite(suite: str, start: Callable[[], Server], workshop: programs.Worksh
         if suite == "bridge":
             return bridge_suite.run(start, workshop, options.only, options.verbose)
         return programs.run(suite, start, workshop, options.only, options.verbose)
-    except (packages.MissingPackage, ServerError) as error:
+    except (packages.MissingPackage, NotReady) as error:
         print(f"{suite}: {error}", file=sys.stderr)
         return False
 

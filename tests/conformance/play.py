@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 
 from connection import Connection
@@ -50,7 +51,7 @@ class Player:
         if step.op == "pause":
             return time.sleep(float(step.text or 0))
         if step.op == "signal":
-            return self._server.signal(step.text or "")
+            return self._server.signal(signal.Signals["SIG" + (step.text or "")])
         if step.op in (">", ">1", ">?"):
             return self._send(step)
         if step.op == "half-close":

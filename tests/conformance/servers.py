@@ -8,13 +8,14 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 from pathlib import Path
 
-START_SECONDS = 20.0
-STOP_SECONDS = 10.0
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from launched import PATIENCE, NotReady, Process  # noqa: E402
 
 SERVER_NAME = "conf"
 HANDLE_PREFIX = f"H:{SERVER_NAME}"
@@ -45,41 +46,24 @@ def find_real(name: str) -> str:
     return path
 
 
-class Server:
-    """A running server process; ends with the runner whatever happens to the runner."""
+class Server(Process):
+    """A running server process, in a directory of its own."""
 
     def __init__(self, command: list[str]) -> None:
         self.directory = tempfile.TemporaryDirectory(prefix="conformance-")
-        self._stderr = Path(self.directory.name, "stderr")
-        with self._stderr.open("wb") as stderr:
-            self._process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", *command], cwd=self.directory.name,
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr)
+        super().__init__(command, cwd=self.directory.name)
         self.port = 0
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    def log(self) -> str:
-        return self._stderr.read_text(errors="replace")
-
-    def signal(self, name: str) -> None:
-        self._process.send_signal(signal.Signals["SIG" + name])
 
     def fate(self) -> str:
         """How the process fares at the end of a case."""
-        code = self._process.poll()
+        code = self.process.poll()
         if code is None:
             return "(running)"
         return f"(exit {code})" if code >= 0 else f"(killed by {signal.Signals(-code).name})"
 
-    def exited(self) -> bool:
-        return self._process.poll() is not None
-
     def wait_exit(self) -> str:
         try:
-            self._process.wait(STOP_SECONDS)
+            self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             pass
         return self.fate()
@@ -95,16 +79,15 @@ class Server:
         return bool(sockets) and not sockets.isdisjoint(_listening_inodes(port))
 
     def kill(self) -> None:
-        self._process.kill()
-        self._process.wait()
+        super().kill()
         self.directory.cleanup()
 
     def terminate(self) -> str:
         """Asks the process to stop and tells how it did."""
-        if not self.exited():
-            self._process.terminate()
+        if self.running:
+            self.process.terminate()
         fate = self.wait_exit()
-        log = self.log()
+        log = self.said
         self.kill()
         return fate if fate == "(exit 0)" else f"{fate}\n{log[-2000:]}"
 
@@ -134,13 +117,13 @@ def start_real(kind: str, args: list[str]) -> Server:
             command = [binary, "-L", "127.0.0.1", "-p", str(port), "--job-handle-prefix",
                        HANDLE_PREFIX, "-l", "none", "-P", "gearmand.pid", *args]
         server = Server(command)
-        deadline = time.monotonic() + START_SECONDS
-        while not server.exited() and time.monotonic() < deadline:
+        deadline = time.monotonic() + PATIENCE
+        while server.running and time.monotonic() < deadline:
             if server.listens_on(port):
                 server.port = port
                 return server
             time.sleep(0.002)
-        log = server.log()
+        log = server.said
         server.kill()
     raise ServerError(f"{kind} does not start: {log}")
 
@@ -161,19 +144,13 @@ def start_ours(binary: str, args: list[str], config: list[tuple[str, str]]) -> S
 
 
 def _await_ready(server: Server) -> Server:
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
-        ready = re.search(r"^ready\b.*127\.0\.0\.1:(\d+)", server.log(), re.MULTILINE)
-        if ready:
-            server.port = int(ready[1])
-            return server
-        if server.exited():
-            break
-        time.sleep(0.002)
-    log = server.log()
-    fate = server.fate()
-    server.kill()
-    raise ServerError(f"the broker is not ready {fate}: {log}")
+    try:
+        server.wait_for(r"^ready\b.*127\.0\.0\.1:\d+")
+    except NotReady as error:
+        server.kill()
+        raise ServerError(str(error)) from None
+    server.port = int(re.search(r"^ready\b.*127\.0\.0\.1:(\d+)", server.said, re.MULTILINE)[1])
+    return server
 
 
 def _yaml(config: list[tuple[str, str]]) -> str:

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import tempfile
 import unittest
 from pathlib import Path
@@ -176,7 +177,6 @@ class OfClients(unittest.TestCase):
                         pass
 
             def told() -> bool:
-                broker.read(0.1)
                 written = len(re.findall(r" refused reason=connections .*client=127\.0\.0\.1:\d+ "
                                          r"connection=\d+\n", broker.said))
                 suppressed = re.findall(
@@ -189,11 +189,21 @@ class OfClients(unittest.TestCase):
 
 class Unread(unittest.TestCase):
     def test_a_reader_that_stops_stops_nobody(self) -> None:
-        with Broker("--log-level", "debug", pipesize=4096) as broker:
-            for _ in range(100):
-                self.assertEqual(broker.ask(b"list-tube-used\r\n"), b"USING default\r\n")
-            broker.signal(signal.SIGTERM)
-            self.assertEqual(broker.process.wait(PATIENCE), 0)
+        directory = Directory()
+        self.addCleanup(directory.close)
+        path = str(directory.path / "socket")
+        broker = Broker("--log-level", "debug", listen=(f"unix:{path}",), stderr=subprocess.PIPE,
+                        pipesize=4096)
+        self.addCleanup(broker.process.stderr.close)
+        self.addCleanup(broker.kill)
+        for _ in range(100):
+            with socket.socket(socket.AF_UNIX) as client:
+                client.settimeout(PATIENCE)
+                eventually("it listens", lambda: client.connect_ex(path) == 0)
+                client.sendall(b"list-tube-used\r\n")
+                self.assertEqual(client.recv(100), b"USING default\r\n")
+        broker.signal(signal.SIGTERM)
+        self.assertEqual(broker.wait(), 0)
 
 
 class Mode(unittest.TestCase):

@@ -1,4 +1,4 @@
-"""The broker as a process of a test: the one place that starts it."""
+"""Servers as processes of a test: the one place that starts the broker."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -29,26 +29,25 @@ def eventually(what: str, holds: Callable[[], object]) -> object:
     return answer
 
 
-class Launched:
-    """A broker on a free port, which ends with the test whatever happens to the test. What it says
+class Process:
+    """A server that ends with the test whatever happens to the test. What it says on standard error
     comes from a thread of its own, so that a line may be there a little later: wait_for."""
 
-    def __init__(self, binary: str | Path, *options: object, listen: tuple[str, ...] = ("127.0.0.1:0",),
-                 log: Path | None = None, before: tuple[str, ...] = (), **popen: object) -> None:
-        """`log` keeps what it says, behind what is there; `before` is a command that starts it."""
-        self.addresses: list[str] = []
-        self.ports: list[int] = []
-        line = [*before, "setpriv", "--pdeathsig", "KILL", str(binary), *map(str, options)]
-        for address in listen:
-            line += ["--listen", address]
+    def __init__(self, line: Sequence[object], log: Path | None = None, **popen: object) -> None:
+        """`log` keeps what it says, behind what is there."""
         with log.open("ab+") if log else tempfile.TemporaryFile() as file:
             self._log = os.dup(file.fileno())
         self._begin = os.fstat(self._log).st_size
-        self.process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                        stderr=self._log, **popen)
+        self.process = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", *map(str, line)],
+            **{"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": self._log, **popen})
 
     def __del__(self) -> None:
         os.close(self._log)
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
 
     @property
     def said(self) -> str:
@@ -67,22 +66,6 @@ class Launched:
                 code = self.process.poll()
                 raise NotReady(f"it never said {pattern!r} (exit code {code}), but:\n{self.said}")
             time.sleep(0.003)
-
-    def wait_ready(self) -> None:
-        try:
-            self.wait_for(r"^ready .*\n")
-        except NotReady:
-            self.kill()
-            raise
-        self.addresses = re.search(r"^ready (.*)$", self.said, re.M)[1].split(" ")
-        self.ports = [int(each.rpartition(":")[2]) for each in self.addresses
-                      if not each.startswith("unix:")]
-
-    @cached_property
-    def admin(self) -> str:
-        """HOST:PORT of its first page address; it is there before the broker is ready."""
-        self.wait_for(r"\badmin \S+:\d+$")
-        return re.search(r"\badmin (\S+:\d+)$", self.said, re.M)[1]
 
     @property
     def running(self) -> bool:
@@ -108,3 +91,33 @@ class Launched:
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()
+
+
+class Launched(Process):
+    """A broker, on a free port where `listen` says nothing else."""
+
+    def __init__(self, binary: str | Path, *options: object, listen: tuple[str, ...] = ("127.0.0.1:0",),
+                 log: Path | None = None, before: tuple[str, ...] = (), **popen: object) -> None:
+        """`before` is a command that starts it."""
+        self.addresses: list[str] = []
+        self.ports: list[int] = []
+        line = [*before, binary, *options]
+        for address in listen:
+            line += ["--listen", address]
+        super().__init__(line, log, **popen)
+
+    def wait_ready(self) -> None:
+        try:
+            self.wait_for(r"^ready .*\n")
+        except NotReady:
+            self.kill()
+            raise
+        self.addresses = re.search(r"^ready (.*)$", self.said, re.M)[1].split(" ")
+        self.ports = [int(each.rpartition(":")[2]) for each in self.addresses
+                      if not each.startswith("unix:")]
+
+    @cached_property
+    def admin(self) -> str:
+        """HOST:PORT of its first page address; it is there before the broker is ready."""
+        self.wait_for(r"\badmin \S+:\d+$")
+        return re.search(r"\badmin (\S+:\d+)$", self.said, re.M)[1]
