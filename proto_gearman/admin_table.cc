@@ -9,7 +9,7 @@
 namespace gearstalk::gearman {
 
 // Up to a slice of rows, or of what looking for them takes.
-bool AdminTable::Advance(GearmanSession& session) {
+bool AdminTable::Advance(Session& session) {
   const std::uint64_t much = context_.engine.effort() + TurnShare::kEffort;
   bool whole = false;
   const auto goes_on = [&] {
@@ -108,7 +108,7 @@ void AdminTable::AddJob(const Job& job) {
   text_ += '\n';
 }
 
-void AdminTable::BeginConnection(const Peer& peer, const Session* session) {
+void AdminTable::BeginConnection(const Peer& peer, const gearstalk::Session* session) {
   listed_ = peer.id;
   queues_ = 0;
   // gearmand prints the descriptor. This number is not given out again, and the log has it, too.

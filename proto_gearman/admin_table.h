@@ -23,7 +23,7 @@ class AdminTable final : public LongAnswer {
   AdminTable(Kind kind, const Context& context, const Peer& peer)
       : kind_(kind), context_(context), peer_(peer) {}
 
-  bool Advance(GearmanSession& session) override;
+  bool Advance(Session& session) override;
 
  private:
   bool AddRow();
@@ -34,7 +34,7 @@ class AdminTable final : public LongAnswer {
   bool Shows(std::string_view tube) const;
   void AddTube(const Tube& tube);
   void AddJob(const Job& job);
-  void BeginConnection(const Peer& peer, const Session* session);
+  void BeginConnection(const Peer& peer, const gearstalk::Session* session);
   void EndConnection();
   void AddNumber(std::uint64_t number);
 

@@ -30,7 +30,7 @@ JobPtr TakeJob(Request& request) {
   return job;
 }
 
-void Submit(GearmanSession& session, Request& request, Submission submission) {
+void Submit(Session& session, Request& request, Submission submission) {
   JobPtr job = TakeJob(request);
   if (job == nullptr) return session.ReplyError(ErrorOf(session.engine().RefuseBody()));
   job->priority = session.context().options.priorities.Of(request.type);
@@ -47,7 +47,7 @@ void Submit(GearmanSession& session, Request& request, Submission submission) {
 
 std::string_view Flag(bool set) { return set ? "1" : "0"; }
 
-void ReplyStatusUnique(GearmanSession& session, std::string_view unique, const Job* job) {
+void ReplyStatusUnique(Session& session, std::string_view unique, const Job* job) {
   const JobRest none;
   const JobRest& rest = job == nullptr ? none : job->rest();
   const std::size_t clients = job == nullptr ? 0 : session.engine().Waiters(*job);
@@ -61,7 +61,7 @@ class UniqueStatus final : public LongAnswer {
  public:
   explicit UniqueStatus(std::string_view unique) : unique_(unique) {}
 
-  bool Advance(GearmanSession& session) override {
+  bool Advance(Session& session) override {
     const Job* const job = session.engine().FindUnique(unique_, last_);
     if (job == nullptr && last_ != 0) return false;
     ReplyStatusUnique(session, unique_, job);
@@ -75,21 +75,21 @@ class UniqueStatus final : public LongAnswer {
 
 }  // namespace
 
-void SubmitJob(GearmanSession& session, Request& request) {
+void SubmitJob(Session& session, Request& request) {
   Submission submission;
   submission.waiter = &session;
   Submit(session, request, submission);
 }
 
-void SubmitJobBg(GearmanSession& session, Request& request) { Submit(session, request, {}); }
+void SubmitJobBg(Session& session, Request& request) { Submit(session, request, {}); }
 
-void SubmitJobEpoch(GearmanSession& session, Request& request) {
+void SubmitJobEpoch(Session& session, Request& request) {
   Submission submission;
   submission.due = ByEveryClock(EpochTime(request.arguments.at[2]));
   Submit(session, request, submission);
 }
 
-void SubmitJobSched(GearmanSession& session, Request& request) {
+void SubmitJobSched(Session& session, Request& request) {
   const auto& at = request.arguments.at;
   const Result<Cron> cron = Cron::ParseSched(
       {.minute = at[2], .hour = at[3], .day = at[4], .month = at[5], .weekday = at[6]});
@@ -103,20 +103,20 @@ void SubmitJobSched(GearmanSession& session, Request& request) {
   Submit(session, request, submission);
 }
 
-void SubmitReduceJob(GearmanSession& session, Request& request) {
+void SubmitReduceJob(Session& session, Request& request) {
   Submission submission;
   submission.waiter = &session;
   submission.reducer = request.arguments.at[2];
   Submit(session, request, submission);
 }
 
-void SubmitReduceJobBackground(GearmanSession& session, Request& request) {
+void SubmitReduceJobBackground(Session& session, Request& request) {
   Submission submission;
   submission.reducer = request.arguments.at[2];
   Submit(session, request, submission);
 }
 
-void GetStatus(GearmanSession& session, Request& request) {
+void GetStatus(Session& session, Request& request) {
   const std::string_view handle = UpToNul(request.arguments.at[0]);
   const Job* job = session.engine().Find(session.IdOf(handle));
   const JobRest none;
@@ -126,7 +126,7 @@ void GetStatus(GearmanSession& session, Request& request) {
                  Decimal(rest.numerator), Decimal(rest.denominator)});
 }
 
-void GetStatusUnique(GearmanSession& session, Request& request) {
+void GetStatusUnique(Session& session, Request& request) {
   const std::string_view unique = UpToNul(request.arguments.at[0]);
   if (unique.empty() || unique.size() > Job::kMaxUnique) {
     return ReplyStatusUnique(session, unique, nullptr);
@@ -134,7 +134,7 @@ void GetStatusUnique(GearmanSession& session, Request& request) {
   session.Begin(std::make_unique<UniqueStatus>(unique));
 }
 
-void EchoReq(GearmanSession& session, Request& request) {
+void EchoReq(Session& session, Request& request) {
   const bool copies = request.gathered == nullptr || request.data.size() < Output::kShareFrom;
   if (copies) return session.Reply(PacketType::kEchoRes, {request.data});
   AppendPacketBeforeData(session.out(), PacketType::kEchoRes, {}, request.data.size());
@@ -143,7 +143,7 @@ void EchoReq(GearmanSession& session, Request& request) {
                              Pin(kept, [](void* held) { delete static_cast<Payload*>(held); }));
 }
 
-void OptionReq(GearmanSession& session, Request& request) {
+void OptionReq(Session& session, Request& request) {
   const std::string_view option = request.arguments.at[0];
   if (!SameWord(UpToNul(option), "exceptions")) return session.ReplyError(kUnknownOption);
   session.WantExceptions();

@@ -6,17 +6,17 @@
 namespace gearstalk::gearman {
 
 // The three kinds of priority are told apart by the packet's type.
-void SubmitJob(GearmanSession& session, Request& request);
-void SubmitJobBg(GearmanSession& session, Request& request);
-void SubmitJobEpoch(GearmanSession& session, Request& request);
-void SubmitJobSched(GearmanSession& session, Request& request);
-void SubmitReduceJob(GearmanSession& session, Request& request);
-void SubmitReduceJobBackground(GearmanSession& session, Request& request);
+void SubmitJob(Session& session, Request& request);
+void SubmitJobBg(Session& session, Request& request);
+void SubmitJobEpoch(Session& session, Request& request);
+void SubmitJobSched(Session& session, Request& request);
+void SubmitReduceJob(Session& session, Request& request);
+void SubmitReduceJobBackground(Session& session, Request& request);
 
-void GetStatus(GearmanSession& session, Request& request);
-void GetStatusUnique(GearmanSession& session, Request& request);
+void GetStatus(Session& session, Request& request);
+void GetStatusUnique(Session& session, Request& request);
 
-void EchoReq(GearmanSession& session, Request& request);
-void OptionReq(GearmanSession& session, Request& request);
+void EchoReq(Session& session, Request& request);
+void OptionReq(Session& session, Request& request);
 
 }  // namespace gearstalk::gearman

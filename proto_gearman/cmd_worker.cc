@@ -17,7 +17,7 @@ namespace {
 // takes it as one more function; a worker of it never gets a job there either.
 bool NamesTube(std::string_view function) { return function.find('\0') == std::string_view::npos; }
 
-void Watch(GearmanSession& session, std::string_view function, Time run_limit) {
+void Watch(Session& session, std::string_view function, Time run_limit) {
   if (!NamesTube(function)) return;
   const Code code = session.engine().Watch(session.Now(), session, function, true, run_limit);
   if (code != Code::kOk) session.ReplyError(ErrorOf(code));
@@ -31,7 +31,7 @@ void AppendBody(Output& out, Job& job) {
                    Pin(ref.release(), [](void* held) { JobUnref{}(static_cast<Job*>(held)); }));
 }
 
-void AppendAssign(GearmanSession& session, PacketType type, Job& job) {
+void AppendAssign(Session& session, PacketType type, Job& job) {
   Output& out = session.out();
   const HandleText handle = session.HandleOf(job.id());
   const std::string_view function = job.tube().name();
@@ -46,7 +46,7 @@ void AppendAssign(GearmanSession& session, PacketType type, Job& job) {
   AppendBody(out, job);
 }
 
-Job* Grab(GearmanSession& session) {
+Job* Grab(Session& session) {
   const Taken taken = session.engine().Grab(session.Now(), session);
   session.ForgetException();
   if (taken.job == nullptr) {
@@ -63,16 +63,17 @@ ReportData DataOf(Request& request) {
   return {request.data, std::make_shared<const Payload>(std::move(*request.gathered))};
 }
 
-void AnswerReport(GearmanSession& session, const Outcome& outcome, const Error& not_found) {
+void AnswerReport(Session& session, const Outcome& outcome, const Error& not_found) {
   if (!outcome.ok()) return session.ReplyError(ErrorOf(outcome.code, not_found));
   // There is no reply to a report: whatever the worker hears next tells it that the change is safe.
   session.out().HoldUntil(outcome.lsn);
 }
 
-void Report(GearmanSession& session, const Request& request, const Progress& progress,
+void Report(Session& session, const Request& request, const Progress& progress,
             const Error& not_found) {
   const JobId id = session.IdOf(request.arguments.at[0]);
-  AnswerReport(session, session.engine().Report(session.Now(), session, id, progress), not_found);
+  AnswerReport(session, session.engine().WorkProgress(session.Now(), session, id, progress),
+               not_found);
 }
 
 // What a worker gives up, which may be much.
@@ -81,9 +82,9 @@ class Resignation final : public LongAnswer {
   // All of it without a function.
   explicit Resignation(std::optional<std::string> function) : function_(std::move(function)) {}
 
-  bool Advance(GearmanSession& session) override {
+  bool Advance(Session& session) override {
     Engine& engine = session.engine();
-    return function_ ? engine.Unable(session.Now(), session, *function_)
+    return function_ ? engine.CantDo(session.Now(), session, *function_)
                      : engine.ResetAbilities(session.Now(), session);
   }
 
@@ -97,42 +98,40 @@ std::uint32_t Bounded(std::string_view number) {
 
 }  // namespace
 
-void CanDo(GearmanSession& session, Request& request) {
-  Watch(session, request.arguments.at[0], 0);
-}
+void CanDo(Session& session, Request& request) { Watch(session, request.arguments.at[0], 0); }
 
-void CanDoTimeout(GearmanSession& session, Request& request) {
+void CanDoTimeout(Session& session, Request& request) {
   Watch(session, request.arguments.at[0], RunLimit(request.arguments.at[1]));
 }
 
-void CantDo(GearmanSession& session, Request& request) {
+void CantDo(Session& session, Request& request) {
   session.Begin(std::make_unique<Resignation>(std::string(request.arguments.at[0])));
 }
 
-void ResetAbilities(GearmanSession& session, Request& /*request*/) {
+void ResetAbilities(Session& session, Request& /*request*/) {
   session.Begin(std::make_unique<Resignation>(std::nullopt));
 }
 
 // The protocol's document promises that nothing is answered; no server has made more of it.
-void AllYours(GearmanSession& /*session*/, Request& /*request*/) {}
+void AllYours(Session& /*session*/, Request& /*request*/) {}
 
-void SetClientId(GearmanSession& session, Request& request) {
+void SetClientId(Session& session, Request& request) {
   session.SetClientId(request.arguments.at[0]);
 }
 
-void PreSleep(GearmanSession& session, Request& /*request*/) {
+void PreSleep(Session& session, Request& /*request*/) {
   session.engine().Sleep(session.Now(), session);
 }
 
-void GrabJob(GearmanSession& session, Request& /*request*/) {
+void GrabJob(Session& session, Request& /*request*/) {
   if (Job* job = Grab(session)) AppendAssign(session, PacketType::kJobAssign, *job);
 }
 
-void GrabJobUniq(GearmanSession& session, Request& /*request*/) {
+void GrabJobUniq(Session& session, Request& /*request*/) {
   if (Job* job = Grab(session)) AppendAssign(session, PacketType::kJobAssignUniq, *job);
 }
 
-void GrabJobAll(GearmanSession& session, Request& /*request*/) {
+void GrabJobAll(Session& session, Request& /*request*/) {
   Job* job = Grab(session);
   if (job == nullptr) return;
   const bool reduces = !job->rest().reducer.empty();
@@ -140,7 +139,7 @@ void GrabJobAll(GearmanSession& session, Request& /*request*/) {
 }
 
 // What the worker wrote goes on as it is; numbers that it left out become 0.
-void WorkStatus(GearmanSession& session, Request& request) {
+void WorkStatus(Session& session, Request& request) {
   const std::string_view numerator = request.arguments.at[1];
   const std::string_view denominator = request.arguments.at[2];
   Progress progress{.kind = Progress::Kind::kStatus,
@@ -157,32 +156,33 @@ void WorkStatus(GearmanSession& session, Request& request) {
   Report(session, request, progress, kNoJobForResult);
 }
 
-void WorkData(GearmanSession& session, Request& request) {
+void WorkData(Session& session, Request& request) {
   Report(session, request, {.kind = Progress::Kind::kData, .data = DataOf(request)}, kNoJobForData);
 }
 
-void WorkWarning(GearmanSession& session, Request& request) {
+void WorkWarning(Session& session, Request& request) {
   Report(session, request, {.kind = Progress::Kind::kWarning, .data = DataOf(request)},
          kNoJobForData);
 }
 
-void WorkComplete(GearmanSession& session, Request& request) {
+void WorkComplete(Session& session, Request& request) {
   const JobId id = session.IdOf(request.arguments.at[0]);
-  AnswerReport(session, session.engine().Complete(session.Now(), session, id, DataOf(request)),
+  AnswerReport(session, session.engine().WorkComplete(session.Now(), session, id, DataOf(request)),
                kNoJobForResult);
 }
 
-void WorkFail(GearmanSession& session, Request& request) {
+void WorkFail(Session& session, Request& request) {
   const std::string_view handle = UpToNul(request.arguments.at[0]);
   if (handle.size() > HandleText::kMaxSize) return session.ReplyError(kHandleTooLarge);
   const JobId id = session.IdOf(handle);
   if (session.FailFollowsException(id)) return;
-  AnswerReport(session, session.engine().Fail(session.Now(), session, id), kNoJobForResult);
+  AnswerReport(session, session.engine().WorkFail(session.Now(), session, id), kNoJobForResult);
 }
 
-void WorkException(GearmanSession& session, Request& request) {
+void WorkException(Session& session, Request& request) {
   const JobId id = session.IdOf(request.arguments.at[0]);
-  const Outcome outcome = session.engine().Except(session.Now(), session, id, DataOf(request));
+  const Outcome outcome =
+      session.engine().WorkException(session.Now(), session, id, DataOf(request));
   AnswerReport(session, outcome, kNoJobForException);
   if (outcome.ok()) session.RememberException(id);
 }

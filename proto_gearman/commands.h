@@ -13,7 +13,7 @@ namespace gearstalk::gearman {
 
 class Payload;
 
-class GearmanSession;
+class Session;
 
 // Bounds what is not a workload but may be long: results, progress, echoes.
 inline constexpr std::uint32_t kMaxData = 64 * 1024 * 1024;
@@ -31,8 +31,8 @@ struct Request {
 struct Command {
   std::string_view name;  // as in the protocol's document
   Shape shape;
-  bool workload = false;  // the data is the body of a job
-  void (*handler)(GearmanSession& session, Request& request) = nullptr;  // none: refused
+  bool workload = false;                                          // the data is the body of a job
+  void (*handler)(Session& session, Request& request) = nullptr;  // none: refused
   std::uint8_t right = right::kNone;  // needed for the function it names, or those it can do
 };
 

@@ -4,8 +4,8 @@
 
 namespace gearstalk::gearman {
 
-class GearmanSession;
+class Session;
 
-using LongAnswer = gearstalk::LongAnswer<GearmanSession>;
+using LongAnswer = gearstalk::LongAnswer<Session>;
 
 }  // namespace gearstalk::gearman

@@ -9,14 +9,14 @@
 namespace gearstalk::gearman {
 
 // The Gearman protocol: binary packets and gearmand's admin lines.
-class GearmanProtocol final : public Protocol {
+class Protocol final : public gearstalk::Protocol {
  public:
-  GearmanProtocol(const Options& options, Engine& engine, const ConnectionList& connections);
+  Protocol(const Options& options, Engine& engine, const ConnectionList& connections);
 
   std::string_view name() const override { return "gearman"; }
   Claim Sniff(std::string_view bytes) const override;
   Claim SniffUnknown(std::string_view bytes) const override;
-  std::unique_ptr<Session> NewSession(Wire& wire) override;
+  std::unique_ptr<gearstalk::Session> NewSession(Wire& wire) override;
   void VisitCounts(const CountVisitor& visit) const override;
 
   void set_max_workload(std::uint32_t bytes) { context_.options.max_workload = bytes; }

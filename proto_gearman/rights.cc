@@ -5,7 +5,7 @@
 namespace gearstalk::gearman {
 
 // Why a packet is refused; nullptr if it is not.
-const Error* GearmanSession::Denial(const Command& command, const Arguments& arguments) {
+const Error* Session::Denial(const Command& command, const Arguments& arguments) {
   if (command.right == right::kNone) return nullptr;
   if (command.shape.arguments == 0) {
     watch_rights_.Apply(peer_.access, engine(), Now(), *this);

@@ -45,7 +45,7 @@ class Dropped {
 }  // namespace
 
 // A packet under way. Its header and arguments are known; its data goes where it belongs.
-struct GearmanSession::Arriving {
+struct Session::Arriving {
   PacketType type;
   const Error* error;     // what it will be answered with; nullptr: it will be run
   std::string arguments;  // of a submit, with their NULs
@@ -59,25 +59,25 @@ struct GearmanSession::Arriving {
   }
 };
 
-GearmanSession::GearmanSession(const Context& context, Wire& wire)
+Session::Session(const Context& context, Wire& wire)
     : context_(context), wire_(wire), peer_(wire.peer()), exceptions_(context.options.exceptions) {}
 
-GearmanSession::~GearmanSession() {
+Session::~Session() {
   while (!Leave()) continue;
 }
 
-void GearmanSession::JoinEngine() {
+void Session::JoinEngine() {
   if (joined_) return;
   joined_ = true;
   engine().Join(*this);
 }
 
-bool GearmanSession::Leave() {
+bool Session::Leave() {
   if (joined_ && engine().Forget(*this) && engine().Leave(Now(), *this)) joined_ = false;
   return !joined_;
 }
 
-InputResult GearmanSession::OnInput(std::string_view bytes, Scope scope) {
+InputResult Session::OnInput(std::string_view bytes, Scope scope) {
   JoinEngine();
   std::string_view rest = bytes;
   Turn turn(wire_.share(), out(), engine().effort());
@@ -95,20 +95,20 @@ InputResult GearmanSession::OnInput(std::string_view bytes, Scope scope) {
 }
 
 // One message, or as much of it as there is.
-Next GearmanSession::Advance(std::string_view& rest, Scope scope) {
+Next Session::Advance(std::string_view& rest, Scope scope) {
   if (answer_ != nullptr) return GoOnAnswering();
   const Next next = TakeMessage(rest, scope);
   return answer_ == nullptr ? next : GoOnAnswering();
 }
 
-Next GearmanSession::TakeMessage(std::string_view& rest, Scope scope) {
+Next Session::TakeMessage(std::string_view& rest, Scope scope) {
   if (arriving_ != nullptr) return TakeArriving(rest);
   if (rest.empty()) return Next::kBytes;
   const bool packet = rest.front() == '\0' && scope != Scope::kUnknownLine;
   return packet ? TakePacket(rest) : TakeLine(rest, scope);
 }
 
-Next GearmanSession::TakeLine(std::string_view& rest, Scope scope) {
+Next Session::TakeLine(std::string_view& rest, Scope scope) {
   TextLine line;
   const Parsed parsed = ParseLine(rest, line);
   if (parsed == Parsed::kNeedMore) return Next::kBytes;
@@ -123,14 +123,14 @@ Next GearmanSession::TakeLine(std::string_view& rest, Scope scope) {
   return Next::kGoOn;
 }
 
-Next GearmanSession::GoOnAnswering() {
+Next Session::GoOnAnswering() {
   if (!answer_->Advance(*this)) return Next::kYield;
   answer_.reset();
   return Next::kGoOn;
 }
 
 // Header and arguments of a packet, and why it is not taken, if it is not.
-Parsed GearmanSession::ParseHead(std::string_view bytes, Head& head) {
+Parsed Session::ParseHead(std::string_view bytes, Head& head) {
   const Parsed parsed = ParseHeader(bytes, head.header);
   if (parsed != Parsed::kComplete) return parsed;
   const auto [is_request, type, size] = head.header;
@@ -153,12 +153,12 @@ Parsed GearmanSession::ParseHead(std::string_view bytes, Head& head) {
 }
 
 // Why the function takes no such job.
-const Error* GearmanSession::TubeRefusal(const Arguments& arguments, std::uint32_t data) const {
+const Error* Session::TubeRefusal(const Arguments& arguments, std::uint32_t data) const {
   const std::uint32_t most = context_.engine.policies().MaxJobSize(arguments.at[0]);
   return most > 0 && data > most ? &kWorkloadTooLarge : nullptr;
 }
 
-Next GearmanSession::TakePacket(std::string_view& rest) {
+Next Session::TakePacket(std::string_view& rest) {
   Head head;
   const Parsed parsed = ParseHead(rest, head);
   if (parsed == Parsed::kNeedMore) return Next::kBytes;
@@ -180,7 +180,7 @@ Next GearmanSession::TakePacket(std::string_view& rest) {
 
 // Decides where the payload goes. `rest` begins with it; the arguments of a submit are taken from
 // there.
-void GearmanSession::BeginArriving(const Head& head, std::string_view& rest) {
+void Session::BeginArriving(const Head& head, std::string_view& rest) {
   const auto [type, size] = std::pair(head.header.type, head.header.size);
   const Command& command = CommandOf(type);
   arriving_ = std::make_unique<Arriving>(
@@ -195,7 +195,7 @@ void GearmanSession::BeginArriving(const Head& head, std::string_view& rest) {
   arriving_->data.emplace<IncomingJob>(size - head.arguments.size, head.arguments.at[1], 0U);
 }
 
-Next GearmanSession::TakeArriving(std::string_view& rest) {
+Next Session::TakeArriving(std::string_view& rest) {
   const auto take = [&rest](auto& data) {
     rest.remove_prefix(data.Add(rest));
     return data.complete();
@@ -222,7 +222,7 @@ Next GearmanSession::TakeArriving(std::string_view& rest) {
 }
 
 // There is no room for the rest of the packet.
-void GearmanSession::DropArriving() {
+void Session::DropArriving() {
   const PacketType type = arriving_->type;
   const Error& full = ErrorOf(engine().RefuseBody());
   const auto missing = static_cast<std::uint32_t>(arriving_->missing());
@@ -231,9 +231,9 @@ void GearmanSession::DropArriving() {
 }
 
 // What workers say of the jobs they run is taken at all times.
-bool GearmanSession::MayNotGrow() { return engine().MemoryFull() && held() == 0; }
+bool Session::MayNotGrow() { return engine().MemoryFull() && held() == 0; }
 
-void GearmanSession::Run(Request& request, const Error* error) {
+void Session::Run(Request& request, const Error* error) {
   if (error != nullptr) return Refuse(request, *error);
   ++context_.counts.packets[static_cast<std::uint32_t>(request.type)];
   const Command& command = CommandOf(request.type);
@@ -241,41 +241,40 @@ void GearmanSession::Run(Request& request, const Error* error) {
   command.handler(*this, request);
 }
 
-void GearmanSession::Refuse(const Request& request, const Error& error) {
+void Session::Refuse(const Request& request, const Error& error) {
   const Refused what{.command = CommandOf(request.type).name, .tube = request.arguments.at[0]};
   if (&error == &kNotAllowed) wire_.OnRefused(gearstalk::Refusal::kRights, what);
   if (&error == &kWorkloadTooLarge) wire_.OnRefused(gearstalk::Refusal::kJobSize, what);
   ReplyError(error);
 }
 
-std::span<char> GearmanSession::BodySpace() {
+std::span<char> Session::BodySpace() {
   if (arriving_ == nullptr || MayNotGrow()) return {};
   return std::visit([](auto& data) { return data.Space(); }, arriving_->data);
 }
 
-void GearmanSession::OnBody(std::size_t size) {
+void Session::OnBody(std::size_t size) {
   std::visit([size](auto& data) { data.Filled(size); }, arriving_->data);
 }
 
 // As in gearmand a client that will say nothing more is gone: what it runs is for others, what it
 // waits for is not for it.
-void GearmanSession::OnEof() {
+void Session::OnEof() {
   eof_ = true;
   if (!yielded_) Leave();
 }
 
-std::string_view GearmanSession::ClientId() const {
+std::string_view Session::ClientId() const {
   return client_id_.empty() ? std::string_view("-") : client_id_;
 }
 
-void GearmanSession::SetClientId(std::string_view id) {
+void Session::SetClientId(std::string_view id) {
   client_id_.clear();
   AppendWord(client_id_, id.substr(0, kMaxClientId));
 }
 
 // The newest first, as gearmand prints them.
-std::size_t GearmanSession::AppendQueues(std::string& out, std::size_t from,
-                                         std::size_t most) const {
+std::size_t Session::AppendQueues(std::string& out, std::size_t from, std::size_t most) const {
   const std::size_t all = watched().size();
   const std::size_t count = std::min(most, all - std::min(from, all));
   for (std::size_t i = from; i < from + count; ++i) {
@@ -285,16 +284,16 @@ std::size_t GearmanSession::AppendQueues(std::string& out, std::size_t from,
   return count;
 }
 
-void GearmanSession::OnJobsAvailable() { Reply(PacketType::kNoop, {}); }
+void Session::OnJobsAvailable() { Reply(PacketType::kNoop, {}); }
 
-void GearmanSession::OnProgress(const Job& job, const Progress& progress, std::uint64_t times) {
+void Session::OnProgress(const Job& job, const Progress& progress, std::uint64_t times) {
   PacketType type = PacketType::kWorkData;
   if (progress.kind == Progress::Kind::kWarning) type = PacketType::kWorkWarning;
   if (progress.kind == Progress::Kind::kStatus) type = PacketType::kWorkStatus;
   Hand(type, job, progress.data, times);
 }
 
-void GearmanSession::OnFinished(const Job& job, const Finish& finish, std::uint64_t times) {
+void Session::OnFinished(const Job& job, const Finish& finish, std::uint64_t times) {
   out().HoldUntil(finish.lsn);
   if (finish.kind == Finish::Kind::kCompleted) {
     Hand(PacketType::kWorkComplete, job, finish.data, times);
@@ -308,8 +307,7 @@ void GearmanSession::OnFinished(const Job& job, const Finish& finish, std::uint6
 }
 
 // `times` over to who joined the job so often.
-void GearmanSession::Hand(PacketType type, const Job& job, const ReportData& data,
-                          std::uint64_t times) {
+void Session::Hand(PacketType type, const Job& job, const ReportData& data, std::uint64_t times) {
   const HandleText handle = HandleOf(job.id());
   const std::size_t before = out().size();
   if (times > 1 && data.size() < kRepeated) {
@@ -321,7 +319,7 @@ void GearmanSession::Hand(PacketType type, const Job& job, const ReportData& dat
 }
 
 // All who wait for a job send long data from one copy.
-void GearmanSession::HandOnce(PacketType type, std::string_view handle, const ReportData& data) {
+void Session::HandOnce(PacketType type, std::string_view handle, const ReportData& data) {
   if (data.size() < Output::kShareFrom) return Reply(type, {handle, data});
   const auto& kept = data.Keep();
   AppendPacketBeforeData(out(), type, {handle}, data.size());
@@ -330,8 +328,8 @@ void GearmanSession::HandOnce(PacketType type, std::string_view handle, const Re
 
 // Sent from one block of some copies. Beyond what the connection may have to send there is no sense
 // in more: it is cut off.
-void GearmanSession::HandOften(PacketType type, std::initializer_list<std::string_view> parts,
-                               std::uint64_t times) {
+void Session::HandOften(PacketType type, std::initializer_list<std::string_view> parts,
+                        std::uint64_t times) {
   Output packet;
   AppendPacket(packet, type, parts);
   const std::string once = packet.TakeAll();
@@ -347,15 +345,15 @@ void GearmanSession::HandOften(PacketType type, std::initializer_list<std::strin
   }
 }
 
-void GearmanSession::Reply(PacketType type, std::initializer_list<std::string_view> parts) {
+void Session::Reply(PacketType type, std::initializer_list<std::string_view> parts) {
   AppendPacket(out(), type, parts);
 }
 
-void GearmanSession::ReplyError(const Error& error) {
+void Session::ReplyError(const Error& error) {
   Reply(PacketType::kError, {error.code, error.text});
 }
 
-bool GearmanSession::FailFollowsException(JobId id) {
+bool Session::FailFollowsException(JobId id) {
   return id != 0 && id == std::exchange(excepted_, 0);
 }
 

@@ -21,10 +21,10 @@
 namespace gearstalk::gearman {
 
 // A connection that speaks Gearman: client, worker and admin in one, message by message.
-class GearmanSession final : public Session, public Consumer, public JobObserver {
+class Session final : public gearstalk::Session, public Consumer, public JobObserver {
  public:
-  GearmanSession(const Context& context, Wire& wire);
-  ~GearmanSession() override;
+  Session(const Context& context, Wire& wire);
+  ~Session() override;
 
   // Session
   InputResult OnInput(std::string_view bytes, Scope scope) override;

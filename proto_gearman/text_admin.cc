@@ -22,26 +22,26 @@ constexpr std::string_view kShutdown = "server.shutdown";
 constexpr std::string_view kForbidden = "forbidden";
 constexpr std::string_view kNotStored = "ERR QUEUE_ERROR QUEUE_ERROR\r\n";
 
-void Say(GearmanSession& session, std::string_view text) { session.out().Append(text); }
+void Say(Session& session, std::string_view text) { session.out().Append(text); }
 
-void SayValue(GearmanSession& session, std::string_view value) {
+void SayValue(Session& session, std::string_view value) {
   Say(session, "OK ");
   Say(session, value);
   Say(session, "\n");
 }
 
-void SayWith(GearmanSession& session, std::string_view text, std::string_view word) {
+void SayWith(Session& session, std::string_view text, std::string_view word) {
   Say(session, text);
   Say(session, word);
   Say(session, "\r\n");
 }
 
-void SayIncomplete(GearmanSession& session, const TextLine& line) {
+void SayIncomplete(Session& session, const TextLine& line) {
   SayWith(session, "ERR INVALID_ARGUMENTS An+incomplete+set+of+arguments+was+sent+to+this+command+",
           line.words[0]);
 }
 
-Code SayOutcome(GearmanSession& session, const Outcome& outcome, std::string_view not_found) {
+Code SayOutcome(Session& session, const Outcome& outcome, std::string_view not_found) {
   if (outcome.ok()) session.out().HoldUntil(outcome.lsn);
   Say(session, outcome.ok() ? kOk : outcome.code == Code::kNotFound ? not_found : kNotStored);
   return outcome.code;
@@ -52,24 +52,24 @@ Code SayOutcome(GearmanSession& session, const Outcome& outcome, std::string_vie
 // How an act ended; nothing: the line is none.
 using Ended = std::optional<Code>;
 
-Ended BeginTable(GearmanSession& session, AdminTable::Kind kind) {
+Ended BeginTable(Session& session, AdminTable::Kind kind) {
   session.Begin(std::make_unique<AdminTable>(kind, session.context(), session.peer()));
   return std::nullopt;
 }
 
-Ended Workers(GearmanSession& session, const TextLine&) {
+Ended Workers(Session& session, const TextLine&) {
   return BeginTable(session, AdminTable::Kind::kWorkers);
 }
 
-Ended Status(GearmanSession& session, const TextLine&) {
+Ended Status(Session& session, const TextLine&) {
   return BeginTable(session, AdminTable::Kind::kStatus);
 }
 
-Ended PriorityStatus(GearmanSession& session, const TextLine&) {
+Ended PriorityStatus(Session& session, const TextLine&) {
   return BeginTable(session, AdminTable::Kind::kPriorityStatus);
 }
 
-Ended Show(GearmanSession& session, const TextLine& line) {
+Ended Show(Session& session, const TextLine& line) {
   if (line.count == 2 && SameWord(line.words[1], "jobs")) {
     return BeginTable(session, AdminTable::Kind::kJobs);
   }
@@ -80,7 +80,7 @@ Ended Show(GearmanSession& session, const TextLine& line) {
   return std::nullopt;
 }
 
-Ended Cancel(GearmanSession& session, const TextLine& line) {
+Ended Cancel(Session& session, const TextLine& line) {
   if (line.count != 3 || !SameWord(line.words[1], "job")) {
     Say(session, "ERR UNKNOWN_ERROR\r\n");
     return Code::kInvalid;
@@ -93,17 +93,17 @@ bool NamesFunction(const TextLine& line) {
   return line.count == 3 && SameWord(line.words[1], "function");
 }
 
-Code SayNamesNone(GearmanSession& session, const TextLine& line) {
+Code SayNamesNone(Session& session, const TextLine& line) {
   SayIncomplete(session, line);
   return Code::kInvalid;
 }
 
-Ended Create(GearmanSession& session, const TextLine& line) {
+Ended Create(Session& session, const TextLine& line) {
   if (!NamesFunction(line)) return SayNamesNone(session, line);
   return SayOutcome(session, session.engine().CreateFunction(line.words[2]), kNotStored);
 }
 
-Ended Drop(GearmanSession& session, const TextLine& line) {
+Ended Drop(Session& session, const TextLine& line) {
   if (!NamesFunction(line)) return SayNamesNone(session, line);
   const Outcome outcome = session.engine().DropFunction(line.words[2]);
   if (outcome.code == Code::kInUse) {
@@ -113,7 +113,7 @@ Ended Drop(GearmanSession& session, const TextLine& line) {
   return SayOutcome(session, outcome, "ERR function not found\r\n");
 }
 
-Ended MaxQueue(GearmanSession& session, const TextLine& line) {
+Ended MaxQueue(Session& session, const TextLine& line) {
   std::array<std::int64_t, 3> limits{};  // high, normal, low
   for (std::size_t i = 0; i < limits.size() && i + 2 < line.count; ++i) {
     limits[i] = static_cast<std::int64_t>(
@@ -123,22 +123,22 @@ Ended MaxQueue(GearmanSession& session, const TextLine& line) {
   return SayOutcome(session, session.engine().SetMaxQueue(line.words[1], limits), kNotStored);
 }
 
-Ended Version(GearmanSession& session, const TextLine&) {
+Ended Version(Session& session, const TextLine&) {
   SayValue(session, session.context().options.version);
   return std::nullopt;
 }
 
-Ended GetPid(GearmanSession& session, const TextLine&) {
+Ended GetPid(Session& session, const TextLine&) {
   SayValue(session, Decimal(static_cast<std::uint64_t>(getpid())));
   return std::nullopt;
 }
 
-Ended Verbose(GearmanSession& session, const TextLine&) {
+Ended Verbose(Session& session, const TextLine&) {
   SayValue(session, session.context().options.log_level());
   return std::nullopt;
 }
 
-Ended Shutdown(GearmanSession& session, const TextLine& line) {
+Ended Shutdown(Session& session, const TextLine& line) {
   const bool graceful = line.count == 2 && SameWord(line.words[1], "graceful");
   if (line.count > 1 && !graceful) {
     Say(session, "ERR UNKNOWN_SHUTDOWN_ARGUMENTS\r\n");
@@ -164,8 +164,8 @@ enum class About : std::uint8_t { kNothing, kBroker, kSomeTube, kFunction, kJob 
 struct AdminCommand {
   std::string_view word;
   std::size_t words;  // that a line has at least
-  void (*too_few)(GearmanSession&, const TextLine&);
-  Ended (*handler)(GearmanSession&, const TextLine&);
+  void (*too_few)(Session&, const TextLine&);
+  Ended (*handler)(Session&, const TextLine&);
   About about = About::kNothing;
   std::uint8_t rights = right::kNone;
   std::size_t named = 0;  // which of its words names the function or the job
@@ -199,7 +199,7 @@ constexpr std::array<AdminCommand, kAdminWords> kAdminCommands{{
 }};
 constexpr std::size_t kLongestWord = 14;  // prioritystatus
 
-bool Permitted(GearmanSession& session, const AdminCommand& command, const TextLine& line) {
+bool Permitted(Session& session, const AdminCommand& command, const TextLine& line) {
   const Access& access = *session.peer().access;
   const std::uint8_t rights = line.count > command.asks ? right::kAdmin : command.rights;
   switch (command.about) {
@@ -231,7 +231,7 @@ bool Changes(const AdminCommand& command, const TextLine& line) {
 }
 
 // What a line does, before it is done. Views into the line and into `tube`.
-OperatorAct ActOf(GearmanSession& session, const AdminCommand& command, const TextLine& line,
+OperatorAct ActOf(Session& session, const AdminCommand& command, const TextLine& line,
                   std::string& tube) {
   OperatorAct act{.action = command.action};
   if (command.about == About::kFunction) act.tube = line.words[command.named];
@@ -252,7 +252,7 @@ OperatorAct ActOf(GearmanSession& session, const AdminCommand& command, const Te
   return act;
 }
 
-void SayNotAllowed(GearmanSession& session, const AdminCommand& command, const TextLine& line) {
+void SayNotAllowed(Session& session, const AdminCommand& command, const TextLine& line) {
   if (Changes(command, line)) {
     std::string tube;
     OperatorAct act = ActOf(session, command, line, tube);
@@ -263,7 +263,7 @@ void SayNotAllowed(GearmanSession& session, const AdminCommand& command, const T
   Say(session, "ERR NOT_ALLOWED This+connection+may+not+do+that\r\n");
 }
 
-void Run(GearmanSession& session, const AdminCommand& command, const TextLine& line) {
+void Run(Session& session, const AdminCommand& command, const TextLine& line) {
   if (!Changes(command, line)) {
     command.handler(session, line);
     return;
@@ -294,7 +294,7 @@ Claim ClaimOfWord(std::string_view bytes) {
 
 std::string_view AdminWord(std::size_t row) { return kAdminCommands[row].word; }
 
-void RunAdminLine(GearmanSession& session, const TextLine& line) {
+void RunAdminLine(Session& session, const TextLine& line) {
   for (std::size_t row = 0; row < kAdminWords; ++row) {
     const AdminCommand& command = kAdminCommands[row];
     if (!SameWord(line.words[0], command.word)) continue;
@@ -309,7 +309,7 @@ void RunAdminLine(GearmanSession& session, const TextLine& line) {
   AnswerUnknownLine(session, line);
 }
 
-void AnswerUnknownLine(GearmanSession& session, const TextLine& line) {
+void AnswerUnknownLine(Session& session, const TextLine& line) {
   SayWith(session, "ERR UNKNOWN_COMMAND Unknown+server+command", line.words[0]);
 }
 

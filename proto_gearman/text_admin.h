@@ -9,7 +9,7 @@
 // The admin lines of gearmand.
 namespace gearstalk::gearman {
 
-class GearmanSession;
+class Session;
 
 // Whether a message that begins with `bytes` is an admin line, by its first word.
 Claim ClaimOfWord(std::string_view bytes);
@@ -19,7 +19,7 @@ inline constexpr std::size_t kAdminWords = 15;
 std::string_view AdminWord(std::size_t row);
 
 // Runs a line. Tables are only begun: the session goes on with them.
-void RunAdminLine(GearmanSession& session, const TextLine& line);
-void AnswerUnknownLine(GearmanSession& session, const TextLine& line);
+void RunAdminLine(Session& session, const TextLine& line);
+void AnswerUnknownLine(Session& session, const TextLine& line);
 
 }  // namespace gearstalk::gearman

@@ -13,26 +13,26 @@ namespace {
 constexpr std::string_view kTableEnd = ".\n";
 
 // "ERR <code> <text>", with a plus for each blank of the text.
-void SayError(GearmanSession& session, std::string_view code, std::string text) {
+void SayError(Session& session, std::string_view code, std::string text) {
   std::replace(text.begin(), text.end(), ' ', '+');
   std::string line = "ERR ";
   line.append(code).append(" ").append(text).append("\r\n");
   session.out().Append(line);
 }
 
-void SayDone(GearmanSession& session, Lsn lsn) {
+void SayDone(Session& session, Lsn lsn) {
   session.out().HoldUntil(lsn);
   session.out().Append("OK\r\n");
 }
 
-void SayNotStored(GearmanSession& session) { SayError(session, "QUEUE_ERROR", "QUEUE_ERROR"); }
+void SayNotStored(Session& session) { SayError(session, "QUEUE_ERROR", "QUEUE_ERROR"); }
 
-Code SayInvalid(GearmanSession& session, std::string text) {
+Code SayInvalid(Session& session, std::string text) {
   SayError(session, "INVALID_ARGUMENTS", std::move(text));
   return Code::kInvalid;
 }
 
-void ShowPolicy(GearmanSession& session, std::string_view tube) {
+void ShowPolicy(Session& session, std::string_view tube) {
   std::string table;
   for (const PolicyRules::Line& line : session.engine().policies().Explain(tube)) {
     table.append(line.key).append("\t").append(line.value).append("\t");
@@ -43,7 +43,7 @@ void ShowPolicy(GearmanSession& session, std::string_view tube) {
 }
 
 // Without a key: all of them.
-Code SetPolicy(GearmanSession& session, std::string_view tube, std::string_view key,
+Code SetPolicy(Session& session, std::string_view tube, std::string_view key,
                std::optional<std::string_view> value) {
   const PolicySet set = session.engine().policies().Set(session.Now(), tube, key, value);
   switch (set.status.code()) {
@@ -78,7 +78,7 @@ void AppendSchedule(std::string& table, const RunningSchedule& schedule) {
 
 }  // namespace
 
-std::optional<Code> PolicyLine(GearmanSession& session, const TextLine& line) {
+std::optional<Code> PolicyLine(Session& session, const TextLine& line) {
   const std::string_view tube = line.words[1];
   if (line.count == 2) {
     ShowPolicy(session, tube);
@@ -93,7 +93,7 @@ std::optional<Code> PolicyLine(GearmanSession& session, const TextLine& line) {
   return SetPolicy(session, tube, line.words[2], value);
 }
 
-std::optional<Code> SchedulesLine(GearmanSession& session, const TextLine&) {
+std::optional<Code> SchedulesLine(Session& session, const TextLine&) {
   std::string table;
   for (const auto& [name, schedule] : session.engine().schedules().all()) {
     AppendSchedule(table, *schedule);
@@ -102,7 +102,7 @@ std::optional<Code> SchedulesLine(GearmanSession& session, const TextLine&) {
   return std::nullopt;
 }
 
-std::optional<Code> ScheduleLine(GearmanSession& session, const TextLine& line) {
+std::optional<Code> ScheduleLine(Session& session, const TextLine& line) {
   const std::string_view name = line.words[1], act = line.words[2];
   Engine& engine = session.engine();
   Outcome outcome;

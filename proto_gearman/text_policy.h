@@ -8,11 +8,11 @@
 // The admin lines of policies and schedules, which gearmand does not have; docs/policies.md.
 namespace gearstalk::gearman {
 
-class GearmanSession;
+class Session;
 
 // Those that change something return how that ended.
-std::optional<Code> PolicyLine(GearmanSession& session, const TextLine& line);
-std::optional<Code> SchedulesLine(GearmanSession& session, const TextLine& line);
-std::optional<Code> ScheduleLine(GearmanSession& session, const TextLine& line);
+std::optional<Code> PolicyLine(Session& session, const TextLine& line);
+std::optional<Code> SchedulesLine(Session& session, const TextLine& line);
+std::optional<Code> ScheduleLine(Session& session, const TextLine& line);
 
 }  // namespace gearstalk::gearman

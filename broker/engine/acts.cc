@@ -44,7 +44,7 @@ Outcome Acts::Move(Time now, JobId id, std::string_view name) {
   if (state == JobState::kBuried) engine_.EnterBuried(*job, engine_.next_burial_);
   const Lsn lsn = AppendWhole(*job);
   engine_.ReleaseTube(from);
-  engine_.Serve(now, *to, job);
+  engine_.dispatch_.Serve(now, *to, job);
   return {Code::kOk, lsn};
 }
 
@@ -65,7 +65,7 @@ Outcome Acts::Bury(JobId id, std::optional<std::uint32_t> priority, bool force) 
   engine_.LeaveState(*job);
   job->priority = priority.value_or(job->priority);
   if (job->extra_ != nullptr) job->extra_->cause = Cause::kBuried;
-  const Lsn lsn = engine_.BuryJob(engine_.ticked_, *job, Finish::Kind::kFailed, {});
+  const Lsn lsn = engine_.bad_ends_.Bury(engine_.ticked_, *job, Finish::Kind::kFailed, {});
   engine_.pace_.ServeFreed(engine_.ticked_);
   return {Code::kOk, lsn};
 }

@@ -1,5 +1,4 @@
-// The only place that decides what becomes of a job that ends badly. Judge (verdict.h) says what;
-// Carry does it. The record of it is appended before anybody else may get the job.
+#include "broker/engine/bad_ends.h"
 
 #include <algorithm>
 #include <array>
@@ -43,28 +42,26 @@ std::string_view NameOf(Fate fate) {
 
 }  // namespace
 
-// kJournal: the holder's verb is refused. What nobody asked for makes the job ready then: nothing
-// is lost or failed.
-Engine::Ended Engine::End(Time now, Job& job, const Ending& ending) {
+BadEnds::Ended BadEnds::End(Time now, Job& job, const Ending& ending) {
   Tube& tube = *job.tube_;
   const double draw = static_cast<double>(random_()) / static_cast<double>(random_.max());
-  Verdict verdict = Judge(job, ending, now, PolicyOf(tube), options_.job_retries, draw);
+  Verdict verdict = Judge(job, ending, now, PolicyOf(tube), engine_.options_.job_retries, draw);
   const bool gone = verdict.fate == Fate::kGone;
-  if (!Accepts(job, gone ? Record::Kind::kDelete : Record::Kind::kChange)) {
+  if (!engine_.Accepts(job, gone ? Record::Kind::kDelete : Record::Kind::kChange)) {
     if (ByHolder(ending.how)) return {{Code::kJournal}};
     verdict = {};
   }
-  if (job.unheard_ && gone && !verdict.failed) Count(tube, &JobCounts::dropped);
+  if (job.abandoned_ && gone && !verdict.failed) engine_.Count(tube, &JobCounts::dropped);
   CountEnd(job, ending.how);
   if (verdict.failed) {
-    Count(tube, &JobCounts::failed);
+    engine_.Count(tube, &JobCounts::failed);
     if (tube.policy_ != nullptr) LogFailure(job, verdict);
   }
-  LeaveState(job);
+  engine_.LeaveState(job);
   if (ending.priority.has_value()) job.priority = *ending.priority;
   if (ending.how == BadEnd::kReleased) job.delay_s = ending.delay_s;
   if (verdict.fate != Fate::kGone) NoteCause(job, verdict, ending.text);
-  if (verdict.attempt && RunsAgain(verdict.fate)) CountPolicy(tube, &PolicyCounts::retries);
+  if (verdict.attempt && RunsAgain(verdict.fate)) engine_.CountPolicy(tube, &PolicyCounts::retries);
   if (RunsAgain(verdict.fate)) {
     return {{Code::kOk, RunAgain(now, job, verdict, ending.how)}, verdict.fate == Fate::kReady};
   }
@@ -73,32 +70,31 @@ Engine::Ended Engine::End(Time now, Job& job, const Ending& ending) {
   return {{Code::kOk, Carry(now, job, verdict, kind, exception ? ending.text : ReportData())}};
 }
 
-// What a holder says of its job.
-Outcome Engine::EndHeld(Time now, const Consumer& consumer, JobId id, const Ending& ending) {
-  Job* const job = HeldBy(consumer, id);
+Outcome BadEnds::EndHeld(Time now, const Consumer& consumer, JobId id, const Ending& ending) {
+  Job* const job = engine_.HeldBy(consumer, id);
   if (job == nullptr) return {Code::kNotFound};
   const Ended ended = End(now, *job, ending);
-  if (ended.ready) Serve(now, *job->tube_, job);
-  pace_.ServeFreed(now);
+  if (ended.ready) engine_.dispatch_.Serve(now, *job->tube_, job);
+  engine_.pace_.ServeFreed(now);
   return ended.outcome;
 }
 
 // What is counted whatever becomes of the job.
-void Engine::CountEnd(Job& job, BadEnd how) {
+void BadEnds::CountEnd(Job& job, BadEnd how) {
   Tube& tube = *job.tube_;
   switch (how) {
     case BadEnd::kTimeout:
     case BadEnd::kRunLimit:
-      Count(tube, &JobCounts::timeouts);
+      engine_.Count(tube, &JobCounts::timeouts);
       ++job.MakeExtra().timeouts;
       if (how == BadEnd::kRunLimit) ++job.MakeRest().lost_tries;
       break;
     case BadEnd::kLost:
-      Count(tube, &JobCounts::lost);
+      engine_.Count(tube, &JobCounts::lost);
       ++job.MakeRest().lost_tries;
       break;
     case BadEnd::kReleased:
-      Count(tube, &JobCounts::releases);
+      engine_.Count(tube, &JobCounts::releases);
       ++job.MakeExtra().releases;
       break;
     case BadEnd::kFailed:
@@ -109,7 +105,7 @@ void Engine::CountEnd(Job& job, BadEnd how) {
   }
 }
 
-void Engine::NoteCause(Job& job, const Verdict& verdict, std::string_view text) {
+void BadEnds::NoteCause(Job& job, const Verdict& verdict, std::string_view text) {
   if (verdict.cause == Cause::kNone) return;
   JobExtra& extra = job.MakeExtra();
   extra.cause = verdict.cause;
@@ -121,70 +117,69 @@ void Engine::NoteCause(Job& job, const Verdict& verdict, std::string_view text) 
 }
 
 // Ready or delayed. An end that changes nothing but counters has a short record.
-Lsn Engine::RunAgain(Time now, Job& job, const Verdict& verdict, BadEnd how) {
+Lsn BadEnds::RunAgain(Time now, Job& job, const Verdict& verdict, BadEnd how) {
   if (verdict.fate == Fate::kReady) {
-    EnterReady(job);
+    engine_.EnterReady(job);
   } else {
     const Time seconds = (verdict.wait - 1) / kSecond + 1;
     job.delay_s = static_cast<std::uint32_t>(std::min<Time>(seconds, UINT32_MAX));
     if (verdict.attempt) job.extra_->retrying = true;
-    EnterDelayed(job, Later(now, verdict.wait));
+    engine_.EnterDelayed(job, Later(now, verdict.wait));
   }
   const bool counted_only = !verdict.attempt && how != BadEnd::kReleased;
-  return Append(job, counted_only ? Record::Kind::kCount : Record::Kind::kChange);
+  return engine_.Append(job, counted_only ? Record::Kind::kCount : Record::Kind::kChange);
 }
 
-// Ends what was decided for a job in no state, and tells those who wait for it.
-Lsn Engine::Carry(Time now, Job& job, const Verdict& verdict, Finish::Kind kind,
-                  const ReportData& text) {
-  if (verdict.expired) CountPolicy(*job.tube_, &PolicyCounts::expired);
-  if (verdict.fate == Fate::kGone) return Finished(job, kind, text);
+Lsn BadEnds::Carry(Time now, Job& job, const Verdict& verdict, Finish::Kind kind,
+                   const ReportData& text) {
+  if (verdict.expired) engine_.CountPolicy(*job.tube_, &PolicyCounts::expired);
+  if (verdict.fate == Fate::kGone) return engine_.Finished(job, kind, text);
   const bool moves = verdict.fate == Fate::kMoved && !MoveBuries(job);
-  return moves ? MoveDead(now, job, kind, text) : BuryJob(now, job, kind, text);
+  return moves ? MoveDead(now, job, kind, text) : Bury(now, job, kind, text);
 }
 
-Lsn Engine::BuryJob(Time now, Job& job, Finish::Kind kind, const ReportData& text) {
-  job.unheard_ = false;
+Lsn BadEnds::Bury(Time now, Job& job, Finish::Kind kind, const ReportData& text) {
+  job.abandoned_ = false;
   ++job.MakeExtra().buries;
   job.extra_->ended = now;
-  Count(*job.tube_, &JobCounts::buries);
-  EnterBuried(job, next_burial_);
-  const Lsn lsn = Append(job, Record::Kind::kChange);
-  Tell(job, kind, text, lsn);
+  engine_.Count(*job.tube_, &JobCounts::buries);
+  engine_.EnterBuried(job, engine_.next_burial_);
+  const Lsn lsn = engine_.Append(job, Record::Kind::kChange);
+  engine_.Tell(job, kind, text, lsn);
   return lsn;
 }
 
 // A dead job is not moved again, nor is one whose dead tube is its own or cannot be.
-bool Engine::MoveBuries(const Job& job) const {
+bool BadEnds::MoveBuries(const Job& job) const {
   const std::string dead = PolicyOf(*job.tube_).DeadTubeOf(job.tube_->name());
   return !job.origin().empty() || dead == job.tube_->name() || dead.size() > kLongestTubeName;
 }
 
-Lsn Engine::MoveDead(Time now, Job& job, Finish::Kind kind, const ReportData& text) {
+Lsn BadEnds::MoveDead(Time now, Job& job, Finish::Kind kind, const ReportData& text) {
   Tube& before = *job.tube_;
   const Policy& policy = PolicyOf(before);
-  Tube& dead = TubeNamed(policy.DeadTubeOf(before.name()));
-  CountPolicy(before, &PolicyCounts::dead);
-  MoveTo(job, dead, before.name());
-  job.unheard_ = false;
+  Tube& dead = engine_.TubeNamed(policy.DeadTubeOf(before.name()));
+  engine_.CountPolicy(before, &PolicyCounts::dead);
+  engine_.MoveTo(job, dead, before.name());
+  job.abandoned_ = false;
   if (policy.dead_ready) {
     job.extra_->attempts = 0;
     job.MakeRest().expiry.time = kNever;
-    EnterReady(job);
+    engine_.EnterReady(job);
   } else {
     ++job.extra_->buries;
     job.extra_->ended = now;
-    Count(dead, &JobCounts::buries);
-    EnterBuried(job, next_burial_);
+    engine_.Count(dead, &JobCounts::buries);
+    engine_.EnterBuried(job, engine_.next_burial_);
   }
-  const Lsn lsn = Append(job, Record::Kind::kChange, {.moved = true});
-  Tell(job, kind, text, lsn);
-  ReleaseTube(before);
-  Serve(now, dead, &job);
+  const Lsn lsn = engine_.Append(job, Record::Kind::kChange, {.moved = true});
+  engine_.Tell(job, kind, text, lsn);
+  engine_.ReleaseTube(before);
+  engine_.dispatch_.Serve(now, dead, &job);
   return lsn;
 }
 
-void Engine::LogFailure(const Job& job, const Verdict& verdict) const {
+void BadEnds::LogFailure(const Job& job, const Verdict& verdict) const {
   const bool buries = verdict.fate == Fate::kMoved && MoveBuries(job);
   const std::string_view outcome = NameOf(buries ? Fate::kBuried : verdict.fate);
   LogOfClient(LogLevel::kInfo, "job failed",

@@ -41,6 +41,8 @@ class Consumer : public Timer {
   virtual ~Consumer();
 
  private:
+  friend class BadEnds;
+  friend class Dispatch;
   friend class Engine;
   friend class ReadyTubes;
   friend class WaitingLine;

@@ -12,14 +12,14 @@ Engine::Engine(EngineOptions options, Journal& journal)
       journal_(journal),
       persistent_(journal.Persistent()),
       idle_functions_(options.idle_functions),
-      ready_tubes_(options.fair) {
+      dispatch_(*this, options.fair, effort_) {
   // The default tube is permanent, as in beanstalkd.
   TubeNamed(kDefaultTube).permanent_ = true;
 }
 
 void Engine::SetOptions(const EngineOptions& options) {
   options_ = options;
-  ready_tubes_.set_fair(options.fair);
+  dispatch_.ready().set_fair(options.fair);
   idle_functions_.SetMost(options.idle_functions);
 }
 
@@ -39,8 +39,8 @@ void Engine::Join(Consumer& consumer) {
 
 bool Engine::Leave(Time now, Consumer& consumer) {
   if (!consumer.joined_) return true;
-  EndWait(consumer);
-  DropPromise(now, consumer);
+  dispatch_.EndWait(consumer);
+  dispatch_.DropPromise(now, consumer);
   std::size_t steps = kSlice;
   GiveBackHeld(now, consumer, steps, stopping_ ? BadEnd::kReturned : BadEnd::kLost);
   if (!consumer.held_.empty()) return false;

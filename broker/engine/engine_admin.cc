@@ -66,8 +66,8 @@ Kicked Engine::KickTube(Time now, Tube& tube, std::uint64_t bound, std::optional
   }
   std::sort(sent_home.begin(), sent_home.end(),
             [](const Job* a, const Job* b) { return MoreUrgent(*a, *b); });
-  for (const Job* job : sent_home) Serve(now, *job->tube_, job);
-  Serve(now, tube);
+  for (const Job* job : sent_home) dispatch_.Serve(now, *job->tube_, job);
+  dispatch_.Serve(now, tube);
   --tube.using_;
   ReleaseTube(tube);
   return kicked;
@@ -81,7 +81,7 @@ Outcome Engine::KickJob(Time now, JobId id) {
   }
   if (!Accepts(*job, Record::Kind::kChange)) return {Code::kJournal};
   const Lsn lsn = KickOne(now, *job);
-  Serve(now, *job->tube_, job);
+  dispatch_.Serve(now, *job->tube_, job);
   return {Code::kOk, lsn};
 }
 
@@ -90,14 +90,14 @@ Outcome Engine::Pause(Time now, std::string_view name, std::uint32_t seconds) {
   if (tube == nullptr) return {Code::kNotFound};
   if (!journal_.Accepts(Record::Kind::kTube)) return {Code::kJournal};
   ++tube->pauses;
-  EndPause(*tube);
+  pauses_.End(*tube);
   if (seconds > 0) {
     tube->settings_.pause_s = seconds;
     tube->settings_.pause_until = After(now, seconds);
   }
   ArmTube(*tube);
   const Lsn lsn = records_.AppendSettings(*tube);
-  Serve(now, *tube);
+  dispatch_.Serve(now, *tube);
   return {Code::kOk, lsn};
 }
 

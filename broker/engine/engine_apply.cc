@@ -38,9 +38,9 @@ void Engine::CountQueued(const Job& job, int change) {
 void Engine::EnterReady(Job& job) {
   Tube& tube = *job.tube_;
   job.state_ = JobState::kReady;
-  if (tube.ready_.empty()) ready_tubes_.Add(tube);
+  if (tube.ready_.empty()) dispatch_.ready().Add(tube);
   tube.ready_.Push(&job);
-  if (tube.ready_.front() == &job) ready_tubes_.NoteFront(tube);
+  if (tube.ready_.front() == &job) dispatch_.ready().NoteFront(tube);
   CountQueued(job, 1);
   ++totals_.ready;
   if (job.priority < kNormalFrom) {
@@ -75,7 +75,7 @@ void Engine::EnterBuried(Job& job, std::uint64_t burial) {
   }
   ++job.tube_->buried_size_;
   ++totals_.buried;
-  if (job.tube_->policy_ != nullptr) deadlines_.Arm(*job.tube_, RetentionDue(*job.tube_));
+  retention_.Note(*job.tube_);
 }
 
 void Engine::EnterReserved(Time deadline, Job& job, Consumer& consumer) {
@@ -103,7 +103,7 @@ void Engine::LeaveState(Job& job) {
         --tube.urgent_;
         --totals_.urgent;
       }
-      if (tube.ready_.empty()) ready_tubes_.Remove(tube);
+      if (tube.ready_.empty()) dispatch_.ready().Remove(tube);
       if (job.OwnRest() != nullptr) expiries_.Forget(job);
       break;
     case JobState::kDelayed:

@@ -48,8 +48,8 @@ class Engine::Audit {
         ++tube.watching;
         tube.wide_watching += consumer->watched_.wide();
         tube.in_line += consumer->waiting() && !consumer->watched_.wide();
-        if (consumer->waiting() && Runnable(watch->tube) && watch->tube.policy_ == nullptr &&
-            watch->tube.ready() > watch->tube.promised_) {
+        if (consumer->waiting() && Dispatch::Runnable(watch->tube) &&
+            watch->tube.policy_ == nullptr && watch->tube.ready() > watch->tube.promised_) {
           return fmt::format("a consumer waits while tube {} has a job", watch->tube.name());
         }
       }
@@ -65,7 +65,7 @@ class Engine::Audit {
     for (const Tube* tube = tubes.Next(0); tube != nullptr; tube = tubes.Next(tube->id())) {
       const Counted& is = counted_[tube];
       if (!Same(is, *tube)) return fmt::format("tube {} counts wrong", tube->name());
-      if ((is.ready > 0) != engine_.ready_tubes_.Has(*tube)) {
+      if ((is.ready > 0) != engine_.dispatch_.ready().Has(*tube)) {
         return fmt::format("tube {} is among those with ready jobs by mistake", tube->name());
       }
       const bool needed = is.ready + is.reserved + is.delayed + is.buried + is.watching > 0 ||

@@ -16,7 +16,7 @@ const ReportData kNoData;
 ReserveResult Engine::Reserve(Time now, Consumer& consumer, Time deadline, Taken& taken) {
   consumer.needs_ttr_ = true;
   CountAsWorker(consumer);
-  if (Job* job = BestFor(now, consumer)) {
+  if (Job* job = dispatch_.BestFor(now, consumer)) {
     taken = Take(now, *job, consumer);
     return ReserveResult::kTaken;
   }
@@ -24,7 +24,7 @@ ReserveResult Engine::Reserve(Time now, Consumer& consumer, Time deadline, Taken
     return ReserveResult::kDeadlineSoon;
   }
   if (deadline <= now) return ReserveResult::kTimedOut;
-  BeginWait(now, consumer, Consumer::Wait::kReserving, deadline);
+  dispatch_.BeginWait(now, consumer, Consumer::Wait::kReserving, deadline);
   return ReserveResult::kWaits;
 }
 
@@ -44,12 +44,36 @@ Taken Engine::ReserveJob(Time now, Consumer& consumer, JobId id) {
 }
 
 Taken Engine::Grab(Time now, Consumer& consumer) {
-  EndWait(consumer);
-  Tube* promised = TakePromise(consumer);
-  Job* job = BestFor(now, consumer);
+  dispatch_.EndWait(consumer);
+  Tube* promised = dispatch_.TakePromise(consumer);
+  Job* job = dispatch_.BestFor(now, consumer);
   const Taken taken = job == nullptr ? Taken{} : Take(now, *job, consumer);
-  if (promised != nullptr) Serve(now, *promised);
+  if (promised != nullptr) dispatch_.Serve(now, *promised);
   return taken;
+}
+
+void Engine::Sleep(Time now, Consumer& consumer) {
+  dispatch_.EndWait(consumer);
+  dispatch_.DropPromise(now, consumer);
+  EndRunLimits(consumer);
+  dispatch_.Sleep(now, consumer);
+}
+
+void Engine::StopWaiting(Consumer& consumer) { dispatch_.EndWait(consumer); }
+
+// Workers of libgearman that were put out of step by a JOB_NOT_FOUND sleep while they have a job:
+// its CAN_DO_TIMEOUT ends, as in gearmand. A TTR goes on.
+void Engine::EndRunLimits(Consumer& consumer) {
+  if (!std::exchange(consumer.limited_, false)) return;
+  std::vector<Job*> limited;
+  for (std::size_t i = 0; i < consumer.held_.size(); ++i) {
+    ++effort_;
+    if (consumer.held_.At(i)->rest().run_limit != kNever) limited.push_back(consumer.held_.At(i));
+  }
+  for (Job* job : limited) {
+    job->extra_->rest->run_limit = kNever;
+    consumer.held_.Move(job, job->extra_->rest->ttr_ends);
+  }
 }
 
 Taken Engine::Take(Time now, Job& job, Consumer& consumer) {
@@ -61,7 +85,7 @@ Taken Engine::Take(Time now, Job& job, Consumer& consumer) {
   Time deadline = kNever;
   const std::uint32_t ttr_s = consumer.needs_ttr_ ? TtrSeconds(job) : job.ttr_s;
   if (ttr_s > 0) deadline = After(now, ttr_s);
-  if (const gearstalk::Watch* watch = consumer.watched_.Find(*job.tube_);
+  if (const WatchEntry* watch = consumer.watched_.Find(*job.tube_);
       watch != nullptr && watch->run_limit > 0) {
     JobRest& rest = job.MakeRest();
     rest.run_limit = Later(now, watch->run_limit);
@@ -100,12 +124,12 @@ Outcome Engine::Delete(Time now, Consumer& consumer, JobId id) {
 
 Outcome Engine::Release(Time now, Consumer& consumer, JobId id, std::uint32_t priority,
                         std::uint32_t delay_s) {
-  return EndHeld(now, consumer, id,
-                 {.how = BadEnd::kReleased, .priority = priority, .delay_s = delay_s});
+  return bad_ends_.EndHeld(now, consumer, id,
+                           {.how = BadEnd::kReleased, .priority = priority, .delay_s = delay_s});
 }
 
 Outcome Engine::Bury(Time now, Consumer& consumer, JobId id, std::uint32_t priority) {
-  return EndHeld(now, consumer, id, {.how = BadEnd::kBuried, .priority = priority});
+  return bad_ends_.EndHeld(now, consumer, id, {.how = BadEnd::kBuried, .priority = priority});
 }
 
 Outcome Engine::Touch(Time now, Consumer& consumer, JobId id) {
@@ -126,7 +150,7 @@ void Engine::RestartTtr(Time now, Job& job) {
   ArmConsumer(holder);
 }
 
-Outcome Engine::Report(Time now, Consumer& consumer, JobId id, const Progress& progress) {
+Outcome Engine::WorkProgress(Time now, Consumer& consumer, JobId id, const Progress& progress) {
   Job* job = HeldBy(consumer, id);
   if (job == nullptr) return {Code::kNotFound};
   RestartTtr(now, *job);
@@ -143,7 +167,7 @@ Outcome Engine::Report(Time now, Consumer& consumer, JobId id, const Progress& p
   return {};
 }
 
-Outcome Engine::Complete(Time now, Consumer& consumer, JobId id, const ReportData& result) {
+Outcome Engine::WorkComplete(Time now, Consumer& consumer, JobId id, const ReportData& result) {
   Job* job = HeldBy(consumer, id);
   if (job == nullptr) return {Code::kNotFound};
   if (!Accepts(*job, Record::Kind::kDelete)) return {Code::kJournal};
@@ -153,12 +177,12 @@ Outcome Engine::Complete(Time now, Consumer& consumer, JobId id, const ReportDat
   return {Code::kOk, lsn};
 }
 
-Outcome Engine::Fail(Time now, Consumer& consumer, JobId id) {
-  return EndHeld(now, consumer, id, {.how = BadEnd::kFailed});
+Outcome Engine::WorkFail(Time now, Consumer& consumer, JobId id) {
+  return bad_ends_.EndHeld(now, consumer, id, {.how = BadEnd::kFailed});
 }
 
-Outcome Engine::Except(Time now, Consumer& consumer, JobId id, const ReportData& text) {
-  return EndHeld(now, consumer, id, {.how = BadEnd::kException, .text = text});
+Outcome Engine::WorkException(Time now, Consumer& consumer, JobId id, const ReportData& text) {
+  return bad_ends_.EndHeld(now, consumer, id, {.how = BadEnd::kException, .text = text});
 }
 
 Lsn Engine::AppendEnd(const Job& job, Finish::Kind kind) {
@@ -179,9 +203,9 @@ Lsn Engine::Finished(Job& job, Finish::Kind kind, const ReportData& data) {
 
 // All are ready before anybody gets one, and the most urgent finds its consumer first.
 void Engine::GiveBackAll(Time now, std::vector<Job*> jobs, BadEnd how) {
-  std::erase_if(jobs, [&](Job* job) { return !End(now, *job, {.how = how}).ready; });
+  std::erase_if(jobs, [&](Job* job) { return !bad_ends_.End(now, *job, {.how = how}).ready; });
   std::sort(jobs.begin(), jobs.end(), [](Job* a, Job* b) { return MoreUrgent(*a, *b); });
-  for (const Job* job : jobs) Serve(now, *job->tube_, job);
+  for (const Job* job : jobs) dispatch_.Serve(now, *job->tube_, job);
   pace_.ServeFreed(now);
 }
 

@@ -193,7 +193,7 @@ Added Engine::Enqueue(Time now, JobPtr owned, Tube& tube, const Arrival& arrival
   }
   Append(job, Record::Kind::kPut, {.schedule = arrival.schedule});
   const Added added{Code::kOk, job.id_, VisibleFrom(job)};
-  Serve(now, tube, &job);
+  dispatch_.Serve(now, tube, &job);
   return added;
 }
 
@@ -205,7 +205,7 @@ Added Engine::Reply(Time now, Consumer& producer, JobPtr job) {
   if (error != std::errc() || end != digits.end()) return {Code::kNotFound};
   const std::string_view body = job->body();
   const Progress answer{Progress::Kind::kData, {body, std::shared_ptr<const Job>(std::move(job))}};
-  if (!Report(now, producer, id, answer).ok()) return {Code::kNotFound};
+  if (!WorkProgress(now, producer, id, answer).ok()) return {Code::kNotFound};
   const JobId unused = ids_.Take(/*recorded=*/false);
   return {Code::kOk, unused, ids_.lsn()};
 }
@@ -234,7 +234,7 @@ Added Engine::JoinJob(Job& job, JobObserver* waiter) {
   } else if (!job.durable_) {
     if (!journal_.Accepts(Record::Kind::kPut)) return Refused(Code::kJournal);
     job.durable_ = true;
-    job.unheard_ = false;
+    job.abandoned_ = false;
     Append(job, Record::Kind::kPut);
   }
   return {Code::kOk, job.id_, VisibleFrom(job), /*joined=*/true};
@@ -243,7 +243,7 @@ Added Engine::JoinJob(Job& job, JobObserver* waiter) {
 // Who joins a job again waits more times over: what it hears is the same each time, and made once.
 void Engine::AddWaiter(Job& job, JobObserver& observer) {
   WaiterList<ByJob>& waiters = job.MakeRest().waiters;
-  job.unheard_ = false;
+  job.abandoned_ = false;
   const bool first = waiters.empty();
   if (!first) {
     Waiter* const known =
@@ -272,7 +272,7 @@ bool Engine::Forget(JobObserver& observer) {
     delete &waiter;
     if (job.durable_ || !others.empty()) continue;
     if (job.state_ == JobState::kReserved) {
-      job.unheard_ = true;
+      job.abandoned_ = true;
     } else {
       Count(*job.tube_, &JobCounts::dropped);
       Erase(job);

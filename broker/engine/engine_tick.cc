@@ -19,7 +19,7 @@ Time Engine::Tick(Time now) {
   if (started_ == 0) started_ = now;
   int steps = kSteps;
   const std::uint64_t much = effort_ + kEffort;
-  if (next_pause_end_ <= now) EndPauses(now);
+  pauses_.EndDue(now);
   expiries_.Tick(now, steps);
   seen_.Tick(now, steps);
   idle_functions_.Tick(now);
@@ -34,8 +34,7 @@ Time Engine::Tick(Time now) {
       ConsumerDue(now, static_cast<Consumer&>(*timer), steps);
     }
   }
-  BreakPromises(now);
-  const Time promise_ends = promised_.empty() ? kNever : promised_.front().promise_ends_;
+  const Time promise_ends = dispatch_.BreakPromises(now);
   return std::max(now, std::min({deadlines_.next(), expiries_.next(), seen_.next(), schedules_due,
                                  promise_ends}));
 }
@@ -43,22 +42,12 @@ Time Engine::Tick(Time now) {
 void Engine::ArmTube(Tube& tube) {
   deadlines_.Arm(tube, tube.delayed_.top_time());
   if (tube.paused()) deadlines_.Arm(tube, tube.settings_.pause_until);
-  NotePause(tube);
-}
-
-// Whenever settings_.pause_until may have changed.
-void Engine::NotePause(Tube& tube) {
-  const Time until = tube.paused() ? tube.settings_.pause_until : kNever;
-  if (until == tube.pause_noted_) return;
-  if (tube.pause_noted_ != kNever) pauses_.erase({tube.pause_noted_, tube.id()});
-  if (until != kNever) pauses_.emplace(until, tube.id());
-  tube.pause_noted_ = until;
-  next_pause_end_ = pauses_.empty() ? kNever : pauses_.begin()->first;
+  pauses_.Note(tube);
 }
 
 void Engine::TubeDue(Time now, Tube& tube, int& steps) {
   ++tube.using_;
-  if (tube.paused() && tube.settings_.pause_until <= now) EndPause(tube);
+  if (tube.paused() && tube.settings_.pause_until <= now) pauses_.End(tube);
   const Job* fresh = nullptr;
   while (steps > 0 && tube.delayed_.top_time() <= now) {
     --steps;
@@ -69,18 +58,12 @@ void Engine::TubeDue(Time now, Tube& tube, int& steps) {
   }
   ArmTube(tube);
   if (tube.held_back_ != HeldBack::kNone) pace_.Limit(now, tube);
-  Serve(now, tube, fresh);
+  dispatch_.Serve(now, tube, fresh);
   pace_.ServeFreed(now);
-  if (Prune(now, tube, steps)) deadlines_.Arm(tube, RetentionDue(tube));
+  retention_.Prune(now, tube, steps);
   if (tube.state_ != nullptr && tube.state_->paced <= now) tube.state_->paced = 0;
   --tube.using_;
   ReleaseTube(tube);
-}
-
-void Engine::EndPause(Tube& tube) {
-  tube.settings_.pause_until = tube.settings_.pause_s = 0;
-  NotePause(tube);
-  ready_tubes_.Resume(tube);
 }
 
 void Engine::SetWallAhead(Time ahead) {
@@ -97,19 +80,6 @@ void Engine::SetWallAhead(Time ahead) {
   }
 }
 
-// As in beanstalkd, a pause is over at its time and not when somebody notices: whoever looks for a
-// job then ends all that are over, and what they kept back counts by its priority. Those who waited
-// are served first.
-void Engine::EndPauses(Time now) {
-  std::vector<Tube*> tubes;
-  while (next_pause_end_ <= now) {
-    Tube& tube = *tubes_.FindById(pauses_.begin()->second);
-    EndPause(tube);
-    tubes.push_back(&tube);
-  }
-  ServeTogether(now, std::move(tubes));
-}
-
 void Engine::ArmConsumer(Consumer& consumer) {
   const Time expiry = consumer.held_.top_time();
   deadlines_.Arm(consumer, expiry);
@@ -121,10 +91,10 @@ void Engine::ArmConsumer(Consumer& consumer) {
 void Engine::ConsumerDue(Time now, Consumer& consumer, int& steps) {
   const bool reserves = consumer.wait_ == Consumer::Wait::kReserving;
   if (reserves && consumer.held_.top_time() - kSafetyMargin <= now) {
-    EndWait(consumer);
+    dispatch_.EndWait(consumer);
     consumer.OnDeadlineSoon();
   } else if (reserves && consumer.wait_until_ <= now) {
-    EndWait(consumer);
+    dispatch_.EndWait(consumer);
     consumer.OnTimedOut();
   }
   while (steps > 0 && consumer.held_.top_time() <= now) {
@@ -132,7 +102,7 @@ void Engine::ConsumerDue(Time now, Consumer& consumer, int& steps) {
     Job& job = *consumer.held_.top();
     const bool own_limit = job.rest().run_limit <= now;
     const BadEnd how = own_limit ? BadEnd::kRunLimit : BadEnd::kTimeout;
-    if (End(now, job, {.how = how}).ready) Serve(now, *job.tube_, &job);
+    if (bad_ends_.End(now, job, {.how = how}).ready) dispatch_.Serve(now, *job.tube_, &job);
     pace_.ServeFreed(now);
   }
   ArmConsumer(consumer);

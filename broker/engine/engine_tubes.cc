@@ -19,7 +19,7 @@ void Engine::ReleaseTube(Tube& tube) {
   if (tube.paused()) {
     // The pause ends with the tube; the journal must not bring it back.
     tube.settings_.pause_until = tube.settings_.pause_s = 0;
-    NotePause(tube);
+    pauses_.Note(tube);
     records_.AppendSettings(tube);
   }
   deadlines_.Cancel(tube);
@@ -50,7 +50,7 @@ Code Engine::Watch(Time now, Consumer& consumer, std::string_view name, bool abl
   Tube* const found = TubeForUse(name);
   if (found == nullptr) return CountRefused(Code::kTooManyTubes);
   Tube& tube = *found;
-  gearstalk::Watch* watch = consumer.watched_.Find(tube);
+  WatchEntry* watch = consumer.watched_.Find(tube);
   const bool waits = consumer.waiting();
   if (watch == nullptr && consumer.watched_.size() >= WatchList::kWide && TablesFull()) {
     ReleaseTube(tube);
@@ -58,17 +58,17 @@ Code Engine::Watch(Time now, Consumer& consumer, std::string_view name, bool abl
   }
   if (watch == nullptr) {
     const bool widens = consumer.watched_.size() == WatchList::kWide;
-    if (waits && widens) waiting_.Leave(consumer);
+    if (waits && widens) dispatch_.line().Leave(consumer);
     watch = &consumer.watched_.Add(tube, consumer);
     if (consumer.index_ != nullptr) consumer.index_->Add(*watch);
     ++tube.watching_;
     if (widens) {
       for (const auto& each : consumer.watched_) each->tube.wide_.push_back(*each);
-      if (waits) waiting_.Enter(consumer);
+      if (waits) dispatch_.line().Enter(consumer);
     } else if (consumer.watched_.wide()) {
       tube.wide_.push_back(*watch);
     } else if (waits) {
-      waiting_.Enter(*watch);
+      dispatch_.line().Enter(*watch);
     }
   }
   watch->run_limit = run_limit;
@@ -81,16 +81,16 @@ Code Engine::Watch(Time now, Consumer& consumer, std::string_view name, bool abl
     watch->counted = true;
     ++tube.workers_;
   }
-  if (waits) Serve(now, tube);
+  if (waits) dispatch_.Serve(now, tube);
   return Code::kOk;
 }
 
-void Engine::RemoveWatch(Consumer& consumer, gearstalk::Watch& watch) {
+void Engine::RemoveWatch(Consumer& consumer, WatchEntry& watch) {
   Tube& tube = watch.tube;
   const bool waits = consumer.waiting();
   const bool narrows = consumer.watched_.size() == WatchList::kWide + 1;
   if (narrows) {
-    if (waits) waiting_.Leave(consumer);
+    if (waits) dispatch_.line().Leave(consumer);
     for (const auto& each : consumer.watched_) {
       each->tube.wide_.erase(each->tube.wide_.iterator_to(*each));
     }
@@ -103,21 +103,21 @@ void Engine::RemoveWatch(Consumer& consumer, gearstalk::Watch& watch) {
   if (watch.counted) --tube.workers_;
   if (consumer.index_ != nullptr) consumer.index_->Remove(watch);
   consumer.watched_.Remove(watch);
-  if (waits && narrows) waiting_.Enter(consumer);
+  if (waits && narrows) dispatch_.line().Enter(consumer);
   ReleaseTube(tube);
 }
 
 Code Engine::Ignore(Time now, Consumer& consumer, std::string_view name, bool may_be_last) {
   Tube* tube = tubes_.Find(name);
-  gearstalk::Watch* watch = tube == nullptr ? nullptr : consumer.watched_.Find(*tube);
+  WatchEntry* watch = tube == nullptr ? nullptr : consumer.watched_.Find(*tube);
   if (watch == nullptr) return Code::kOk;
   if (consumer.watched_.size() == 1 && !may_be_last) return Code::kNotIgnored;
-  if (consumer.promised_ == tube) DropPromise(now, consumer);
+  if (consumer.promised_ == tube) dispatch_.DropPromise(now, consumer);
   RemoveWatch(consumer, *watch);
   return Code::kOk;
 }
 
-bool Engine::Unable(Time now, Consumer& consumer, std::string_view name) {
+bool Engine::CantDo(Time now, Consumer& consumer, std::string_view name) {
   Tube* tube = tubes_.Find(name);
   if (tube == nullptr || consumer.watched_.Find(*tube) == nullptr) return true;
   std::vector<Job*> running;
@@ -134,7 +134,7 @@ bool Engine::Unable(Time now, Consumer& consumer, std::string_view name) {
 }
 
 bool Engine::ResetAbilities(Time now, Consumer& consumer) {
-  DropPromise(now, consumer);
+  dispatch_.DropPromise(now, consumer);
   std::size_t steps = kSlice;
   while (!consumer.watched_.empty()) {
     if (steps-- == 0) return false;

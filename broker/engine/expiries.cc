@@ -41,7 +41,7 @@ bool Expiries::Expire(Time now, Job& job) {
   engine_.LeaveState(job);
   job.extra_->cause = verdict.cause;
   job.ForgetCauseText();
-  engine_.Carry(now, job, verdict, Finish::Kind::kFailed, {});
+  engine_.bad_ends_.Carry(now, job, verdict, Finish::Kind::kFailed, {});
   return true;
 }
 

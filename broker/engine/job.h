@@ -30,14 +30,14 @@ struct ByObserver;
 template <typename Tag>
 using WaiterHook = boost::intrusive::list_base_hook<boost::intrusive::tag<Tag>>;
 
-// One observer's wait for one job, however often it joined that: stands in the list of both.
+// One observer's wait for one job, however often it joined the job. In the lists of both.
 struct Waiter : WaiterHook<ByJob>, WaiterHook<ByObserver> {
   Waiter(Job& of, JobObserver& by) : job(of), observer(by) {}
   static void* operator new(std::size_t size);
   static void operator delete(void* waiter, std::size_t size);
   Job& job;
   JobObserver& observer;
-  std::uint64_t times = 1;  // it joined, and hears of each event
+  std::uint64_t times = 1;  // it joined; it hears of each event as often
   bool indexed = false;     // in the engine's WaiterIndex
 };
 
@@ -50,7 +50,8 @@ using Cause = Record::Cause;
 // "failed", "exception" and so on; empty for kNone.
 std::string_view NameOf(Cause cause);
 
-// When a job that waits is handed out no more. In the engine's heap while it is ready or delayed.
+// The time from which a waiting job is no longer handed out. In the heap of Expiries while the job
+// is ready or delayed.
 struct Expiry {
   static constexpr std::uint32_t kIdle = UINT32_MAX;
   Time time = kNever;
@@ -61,14 +62,14 @@ struct Expiry {
   std::uint64_t HeapOrder() const { return 0; }
 };
 
-// Texts that policies give to few jobs.
+// Texts that only a few jobs have, from policies.
 struct JobTexts {
   std::string key;         // unique key that the tube made of the body
   std::string origin;      // the tube that a dead job came from
   std::string cause_text;  // of a WORK_EXCEPTION, its beginning
 };
 
-// What few jobs have: who waits, limits of a hand-out, policies; made when first needed.
+// Fields that few jobs have: waiters, limits of a hand-out, policies; allocated when first needed.
 struct JobRest {
   std::uint32_t lost_tries = 0;  // consumers that went away or ran out of CAN_DO_TIMEOUT
   std::uint32_t numerator = 0;   // progress as last reported
@@ -85,7 +86,7 @@ struct JobRest {
   static void operator delete(void* rest, std::size_t size);
 };
 
-// What only some jobs have; made when first needed. Millions may be buried at once.
+// Fields that only some jobs have; allocated when first needed. Millions may be buried at once.
 struct JobExtra {
   std::uint32_t timeouts = 0;
   std::uint32_t releases = 0;
@@ -96,7 +97,7 @@ struct JobExtra {
   std::uint32_t attempts = 0;  // bad ends that its tube counts
   Cause cause = Cause::kNone;
   bool retrying = false;  // delayed until its next attempt
-  bool key_free = false;  // others may have its key: it runs, or is dead
+  bool key_free = false;  // another job may take its key: this one runs, or is dead
   std::unique_ptr<JobRest> rest;
 
   static void* operator new(std::size_t size);
@@ -112,10 +113,11 @@ using JobPtr = std::unique_ptr<Job, JobUnref>;
 
 // A job: record, unique key and body in ONE allocation, laid out as
 //   Job | unique key | body | CR LF
-// The CR LF is always there, so that a beanstalk reply takes body and end from one place.
+// The CR LF is always there, so that a beanstalk reply sends body and CR LF from one place.
 //
-// The engine owns every job that has an id; replies under way share it by reference (Ref), so a
-// body is sent from where it lies even if the job is deleted meanwhile. Loop's thread only.
+// The engine owns every job that has an id. Replies that are not sent yet share it by reference
+// (Ref), so that a body is sent without a copy even if the job is deleted meanwhile. Loop's thread
+// only.
 class Job {
  public:
   static constexpr std::size_t kMaxUnique = 64;  // bytes, Gearman's limit
@@ -125,7 +127,7 @@ class Job {
   static JobPtr New(std::uint32_t body_size, std::string_view unique = {});
   // nullptr: there is no memory for it.
   static JobPtr TryNew(std::uint32_t body_size, std::string_view unique = {});
-  // The same job with room for a larger body, for one that arrives. Nobody else may know it yet.
+  // The same job with room for a larger body, while its body arrives. It has one reference.
   // nullptr: there is no memory for it, and the job is gone.
   static JobPtr TryGrow(JobPtr job, std::uint32_t body_size);
   // One more reference.
@@ -143,16 +145,16 @@ class Job {
   std::string_view body() const { return {BodyBytes(), body_size_}; }
   // Body and the CR LF behind it.
   std::string_view body_crlf() const { return {BodyBytes(), body_size_ + std::size_t{2}}; }
-  // Writable, also the two bytes behind the body: for whoever fills a new job.
+  // Writable, with the two bytes after the body: for the session that fills a new job.
   std::span<char> space() { return {BodyBytes(), body_size_ + std::size_t{2}}; }
 
-  // Who holds it while it is reserved.
+  // The consumer that has reserved it; nullptr in other states.
   Consumer* holder() const { return state_ == JobState::kReserved ? link_.held.holder : nullptr; }
-  // Zeroes where nothing was counted.
+  // All zero if nothing was counted.
   const JobExtra& extra() const;
   const JobRest& rest() const;
 
-  // Set by whoever makes the job; the engine reads and changes them from then on.
+  // The session that makes the job sets them; from then on the engine reads and changes them.
   std::uint32_t priority = 0;
   std::uint32_t ttr_s = 0;    // 0 = none
   std::uint32_t delay_s = 0;  // of the put or the last release, for statistics
@@ -165,34 +167,37 @@ class Job {
   // Gearman's unique "-": jobs with equal bodies are one.
   bool unique_is_body() const { return unique_is_body_; }
   // Its last waiter left while it ran: it does not run again.
-  bool unheard() const { return unheard_; }
-  // What policies said of it; nullptr: nothing.
+  bool abandoned() const { return abandoned_; }
+  // Texts from policies; nullptr: there are none.
   const JobTexts* texts() const { return OwnRest() == nullptr ? nullptr : OwnRest()->texts.get(); }
   // The tube that a dead job came from; empty: it is not dead.
   std::string_view origin() const {
     return texts() == nullptr ? std::string_view() : texts()->origin;
   }
-  // Gearman submitted it for a time, and nobody released it since: its delay, if it has one, ends
-  // then by the wall clock.
+  // A Gearman client submitted it for a time, and nobody has released it since: its delay, if it
+  // has one, ends at that time by the wall clock.
   bool IsForATime() const {
     const JobExtra* const extra = extra_;
     return !keep_on_failure_ && (extra == nullptr || (extra->releases == 0 && !extra->retrying));
   }
   bool ExpiredAt(Time now) const { return OwnRest() != nullptr && OwnRest()->expiry.time <= now; }
-  // Bytes that it counts for in JobMemory.
+  // Its bytes in JobMemory.
   std::size_t memory() const { return AllocatedSize(); }
 
-  // IndexedHeap (delayed, reserved and stray ready jobs).
+  // IndexedHeap (delayed and reserved jobs, ready ones that came out of order).
   std::uint32_t& HeapSlot() { return link_.held.slot; }
   std::uint64_t HeapOrder() const { return id_; }
 
  private:
   friend class Acts;
+  friend class BadEnds;
+  friend class Dispatch;
   friend class Engine;
   friend class Expiries;
   friend class JobList;
   friend class ReadyQueue;
   friend class Records;
+  friend class Retention;
   friend class Schedules;
   friend class Transfers;
   friend class UniqueIndex;
@@ -228,7 +233,7 @@ class Job {
   Tube* tube_ = nullptr;
   union {
     Neighbours list;  // ready (in a lane) or buried
-    Held held;        // reserved; delayed and stray ones use the slot alone
+    Held held;        // reserved; delayed and out-of-order ones use the slot alone
   } link_ = {.list = {nullptr, nullptr}};
   JobExtra* extra_ = nullptr;
   std::uint32_t body_size_ = 0;
@@ -237,8 +242,8 @@ class Job {
   bool durable_ : 1 = false;          // journalled: put by beanstalk or submitted in background
   bool keep_on_failure_ : 1 = false;  // put by beanstalk: a failure buries it
   bool unique_is_body_ : 1 = false;
-  bool stray_ : 1 = false;    // ready, and in the heap of the queue instead of a lane
-  bool unheard_ : 1 = false;  // its last waiter left while it ran: it does not run again
+  bool out_of_order_ : 1 = false;  // ready, and in the heap of the queue instead of a lane
+  bool abandoned_ : 1 = false;     // its last waiter left while it ran: it does not run again
   std::uint8_t unique_size_ = 0;
 };
 
@@ -251,7 +256,7 @@ class JobList {
   bool empty() const { return head_ == nullptr; }
   Job* front() const { return head_; }
   Job* back() const { return tail_; }
-  // Behind `job`, which is in this list; nullptr: it is the last.
+  // The job after `job`, which is in this list; nullptr: it is the last.
   static const Job* After(const Job& job) { return job.link_.list.next; }
   void PushBack(Job* job);
   void PushFront(Job* job);

@@ -31,13 +31,13 @@ void Pace::Limit(Time now, Tube& tube) {
     engine_.deadlines_.Arm(tube, next);
   }
   if (before == HeldBack::kNone || tube.held_back_ != HeldBack::kNone) return;
-  engine_.ready_tubes_.Resume(tube);
+  engine_.dispatch_.ready().Resume(tube);
   freed_.push_back(&tube);
 }
 
 void Pace::NoteHandOut(Time now, Tube& tube) {
   const Policy& policy = PolicyOf(tube);
-  engine_.ready_tubes_.NoteHandOut(tube, policy.weight);
+  engine_.dispatch_.ready().NoteHandOut(tube, policy.weight);
   if (tube.policy_ == nullptr) return;
   if (policy.rate.jobs > 0) {
     Time& paced = tube.MakeState().paced;
@@ -67,7 +67,7 @@ void Pace::ServeAllFreed(Time now) {
     Tube& tube = *freed_.back();
     freed_.pop_back();
     if (tube.held_back_ != HeldBack::kNone) Limit(now, tube);
-    engine_.Serve(now, tube);
+    engine_.dispatch_.Serve(now, tube);
   }
 }
 

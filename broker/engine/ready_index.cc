@@ -5,18 +5,18 @@
 
 namespace gearstalk {
 
-void ReadyIndex::Remove(Watch& watch) {
-  if (watch.slot == Watch::kNotIndexed) return;
+void ReadyIndex::Remove(WatchEntry& watch) {
+  if (watch.slot == WatchEntry::kNotIndexed) return;
   heap_.Remove(&watch);
-  watch.slot = Watch::kNotIndexed;
+  watch.slot = WatchEntry::kNotIndexed;
 }
 
 // Puts it where the front of its tube belongs now.
-void ReadyIndex::Refresh(Watch& watch) {
+void ReadyIndex::Refresh(WatchEntry& watch) {
   const Job* front = watch.tube.FrontJob();
   if (front == nullptr) return Remove(watch);
   watch.front = OrderOf(watch.tube, *front);
-  if (watch.slot == Watch::kNotIndexed) {
+  if (watch.slot == WatchEntry::kNotIndexed) {
     heap_.Push(front->priority, &watch);
   } else {
     heap_.Move(&watch, front->priority);
@@ -32,7 +32,7 @@ void ReadyIndex::CatchUp(const WatchList& watched, const FreshTubes& fresh, std:
   } else {
     effort += missed;
     for (std::uint64_t at = seen_; at < fresh.end(); ++at) {
-      if (Watch* watch = watched.Find(*fresh.At(at))) Refresh(*watch);
+      if (WatchEntry* watch = watched.Find(*fresh.At(at))) Refresh(*watch);
     }
   }
   seen_ = fresh.end();
@@ -43,7 +43,7 @@ Job* ReadyIndex::Best(const WatchList& watched, const FreshTubes& fresh, bool fa
   fair_ = fair;
   CatchUp(watched, fresh, effort);
   while (!heap_.empty()) {
-    Watch& top = *heap_.top();
+    WatchEntry& top = *heap_.top();
     Job* front = top.tube.FrontJob();
     const bool same = front != nullptr && OrderOf(top.tube, *front) == top.front &&
                       front->priority == heap_.top_time();

@@ -39,12 +39,12 @@ class ReadyIndex {
   // `fair`: among tubes with one priority the one that had least of its share, not the oldest job.
   Job* Best(const WatchList& watched, const FreshTubes& fresh, bool fair, std::uint64_t& effort);
   // The list has one more. What it already had is not looked at again.
-  void Add(Watch& watch) { Refresh(watch); }
+  void Add(WatchEntry& watch) { Refresh(watch); }
   // The list is about to have one less.
-  void Remove(Watch& watch);
+  void Remove(WatchEntry& watch);
 
  private:
-  void Refresh(Watch& watch);
+  void Refresh(WatchEntry& watch);
   void CatchUp(const WatchList& watched, const FreshTubes& fresh, std::uint64_t& effort);
 
   // What decides among fronts of one priority. It only grows while a front is the same.
@@ -52,7 +52,7 @@ class ReadyIndex {
     return fair_ ? tube.pass_ : front.id();
   }
 
-  IndexedHeap<Watch> heap_;  // by priority of the front and OrderOf
+  IndexedHeap<WatchEntry> heap_;  // by priority of the front and OrderOf
   bool fair_ = false;
   std::uint64_t seen_ = 0;  // position in FreshTubes
   bool built_ = false;

@@ -7,13 +7,13 @@ namespace gearstalk {
 
 Job* ReadyQueue::front() const {
   Job* lane = lanes_.empty() ? nullptr : lanes_.front().jobs.front();
-  if (strays_.empty()) return lane;
-  Job* stray = strays_.top();
-  return lane == nullptr || MoreUrgent(*stray, *lane) ? stray : lane;
+  if (out_of_order_.empty()) return lane;
+  Job* next = out_of_order_.top();
+  return lane == nullptr || MoreUrgent(*next, *lane) ? next : lane;
 }
 
 const Job* ReadyQueue::Oldest() const {
-  const Job* oldest = strays_.empty() ? nullptr : strays_.top();
+  const Job* oldest = out_of_order_.empty() ? nullptr : out_of_order_.top();
   for (const Lane& lane : lanes_) {
     const Job* first = lane.jobs.front();
     if (first != nullptr && (oldest == nullptr || first->id() < oldest->id())) oldest = first;
@@ -23,20 +23,20 @@ const Job* ReadyQueue::Oldest() const {
 
 // Lanes are in order, one after the other; what lies in the heap is merged in.
 void ReadyQueue::VisitFirst(std::size_t bound, const std::function<void(const Job&)>& visit) const {
-  std::vector<const Job*> strays;
-  strays_.VisitFirst(bound, [&](const Job& job) { strays.push_back(&job); });
-  auto stray = strays.begin();
+  std::vector<const Job*> later;
+  out_of_order_.VisitFirst(bound, [&](const Job& job) { later.push_back(&job); });
+  auto next = later.begin();
   for (const Lane& lane : lanes_) {
     for (const Job* job = lane.jobs.front(); job != nullptr; job = JobList::After(*job)) {
-      for (; stray != strays.end() && bound > 0 && MoreUrgent(**stray, *job); --bound) {
-        visit(**stray++);
+      for (; next != later.end() && bound > 0 && MoreUrgent(**next, *job); --bound) {
+        visit(**next++);
       }
       if (bound == 0) return;
       --bound;
       visit(*job);
     }
   }
-  for (; stray != strays.end() && bound > 0; --bound) visit(**stray++);
+  for (; next != later.end() && bound > 0; --bound) visit(**next++);
 }
 
 ReadyQueue::Lanes::iterator ReadyQueue::FindLane(std::uint32_t priority) {
@@ -46,8 +46,8 @@ ReadyQueue::Lanes::iterator ReadyQueue::FindLane(std::uint32_t priority) {
 
 void ReadyQueue::Push(Job* job) {
   ++size_;
-  job->stray_ = !Append(job);
-  if (job->stray_) strays_.Push(job->priority, job);
+  job->out_of_order_ = !Append(job);
+  if (job->out_of_order_) out_of_order_.Push(job->priority, job);
 }
 
 // Whether it found a place at one end of a lane.
@@ -75,9 +75,9 @@ bool ReadyQueue::Append(Job* job) {
 
 void ReadyQueue::Remove(Job* job) {
   --size_;
-  if (job->stray_) {
-    strays_.Remove(job);
-    job->stray_ = false;
+  if (job->out_of_order_) {
+    out_of_order_.Remove(job);
+    job->out_of_order_ = false;
     return;
   }
   const auto lane = FindLane(job->priority);

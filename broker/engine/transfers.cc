@@ -144,7 +144,7 @@ void Transfers::Appear(Time now, const Record& record) {
   ++engine_.moves_;
   engine_.Count(tube, &JobCounts::total_jobs);
   if (job.state_ == JobState::kBuried) PlaceBuried(job);
-  if (job.state_ == JobState::kReady) engine_.Serve(now, tube, &job);
+  if (job.state_ == JobState::kReady) engine_.dispatch_.Serve(now, tube, &job);
 }
 
 // EnterBuried put it last; jobs that were buried after it in the source may be there already.

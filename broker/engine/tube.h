@@ -35,8 +35,8 @@ class ReadyQueue {
   std::size_t size() const { return size_; }
   // The most urgent job; the queue is not empty.
   Job* front() const;
-  // The oldest of those that are next of a lane or next of the rest: the oldest of all while there
-  // are no more priorities than lanes. The queue is not empty.
+  // The oldest among the heads of the lanes and the top of the heap; exact while there are at most
+  // kLanes priorities. The queue is not empty.
   const Job* Oldest() const;
   // The first `bound` in order; changes nothing. O(bound log bound).
   void VisitFirst(std::size_t bound, const std::function<void(const Job&)>& visit) const;
@@ -50,14 +50,14 @@ class ReadyQueue {
     JobList jobs;
   };
 
-  // Most tubes need but one.
+  // Most tubes need one.
   using Lanes = boost::container::small_vector<Lane, 1>;
 
   Lanes::iterator FindLane(std::uint32_t priority);
   bool Append(Job* job);
 
-  Lanes lanes_;              // by priority; none is empty but the last one left
-  IndexedHeap<Job> strays_;  // by priority and id
+  Lanes lanes_;                    // by priority; none is empty but the last one left
+  IndexedHeap<Job> out_of_order_;  // by priority and id
   std::size_t size_ = 0;
 };
 
@@ -69,18 +69,18 @@ inline bool MoreUrgent(const Job& a, const Job& b) {
 // Why a tube with jobs hands out none.
 enum class HeldBack : std::uint8_t { kNone, kRunning, kRate };
 
-// What a tube remembers that has a policy, or jobs that had one.
+// State of a tube that has a policy, or has jobs that had one.
 struct PolicyState {
   PolicyValues set;  // by an administrator, in text form; outlives a restart
   PolicyCounts counts;
   std::uint32_t retrying = 0;  // delayed jobs that wait for their next attempt
-  // Of `rate`: when the hand-outs so far would have come at an even pace. The bucket is full at and
-  // before that time.
+  // For `rate`: the time at which an even pace would have made the hand-outs so far. The bucket is
+  // full at and before that time.
   Time paced = 0;
 };
 
-// A queue of jobs: beanstalk's tube, Gearman's function. Read by everybody, changed by the engine
-// only. Lives while it is used, watched, holds a job or has settings to remember.
+// A queue of jobs: beanstalk's tube, Gearman's function. Only the engine changes it. It lives while
+// somebody uses or watches it, or while it holds a job or settings to remember.
 class Tube : public Timer, public JobCounts {
  public:
   const std::string& name() const { return name_; }
@@ -103,12 +103,12 @@ class Tube : public Timer, public JobCounts {
 
   std::uint32_t using_count() const { return using_; }
   std::uint32_t watching() const { return watching_; }  // both protocols
-  // Of them: who can do it (Gearman) or has reserved at least once (beanstalk).
+  // Those of them that can do it (Gearman) or have reserved at least once (beanstalk).
   std::uint32_t workers() const { return workers_; }
   const TubeSettings& settings() const { return settings_; }
   bool paused() const { return settings_.pause_until != 0; }
 
-  // nullptr: no entry of the configuration and no administrator says anything of it.
+  // nullptr: neither the configuration nor an administrator has set one.
   const Policy* policy() const { return policy_; }
   const PolicyState& policy_state() const;
   HeldBack held_back() const { return held_back_; }
@@ -118,12 +118,16 @@ class Tube : public Timer, public JobCounts {
 
  private:
   friend class Acts;
+  friend class BadEnds;
+  friend class Dispatch;
   friend class Engine;
   friend class Expiries;
   friend class Pace;
+  friend class Pauses;
   friend class ReadyIndex;
   friend class ReadyTubes;
   friend class Records;
+  friend class Retention;
   friend class Transfers;
   friend class TubePolicies;
   friend class TubeTable;
@@ -132,7 +136,7 @@ class Tube : public Timer, public JobCounts {
   static void operator delete(void* tube, std::size_t size) { BlockFree(tube, size); }
   Tube(std::string name, std::uint64_t id) : Timer(Kind::kTube), name_(std::move(name)), id_(id) {}
 
-  // What a consumer would get of it now.
+  // The job that a consumer would get from it now; nullptr: none.
   Job* FrontJob() const { return Stopped() || ready_.empty() ? nullptr : ready_.front(); }
   bool Stopped() const { return paused() || held_back_ != HeldBack::kNone; }
   PolicyState& MakeState() {
@@ -145,7 +149,7 @@ class Tube : public Timer, public JobCounts {
   const Policy* policy_ = nullptr;
   std::unique_ptr<PolicyState> state_;
   std::uint64_t job_bytes_ = 0;
-  std::uint64_t pass_ = 0;  // tube_order fair: how much of its share it had
+  std::uint64_t pass_ = 0;  // tube_order fair: how much of its share it has used
   ReadyQueue ready_;
   std::uint32_t urgent_ = 0;
   std::array<std::uint32_t, 3> queued_by_band_{};
@@ -158,16 +162,16 @@ class Tube : public Timer, public JobCounts {
   std::uint32_t workers_ = 0;
   bool function_ = false;      // a worker can or could do it
   bool permanent_ = false;     // the default tube
-  Time pause_noted_ = kNever;  // its place in the engine's pauses_
+  Time pause_noted_ = kNever;  // its end in Pauses
   HeldBack held_back_ = HeldBack::kNone;
   TubeSettings settings_;       // with the limits that are in force, whoever set them
-  WatchRing line_;              // who waits of those who watch few tubes, first come first
-  WatchRing wide_;              // those who watch many, in no order
+  WatchRing line_;              // waiting consumers that watch few tubes, in the order of waiting
+  WatchRing wide_;              // consumers that watch many, waiting or not, in no order
   std::uint32_t promised_ = 0;  // sleepers woken for a job of it that have not asked for it yet
   std::uint32_t ready_slot_ = UINT32_MAX;  // place among the tubes with ready jobs
 };
 
-// What holds for it: its policy, or one that says nothing.
+// A tube's policy, or kNoPolicy.
 extern const Policy kNoPolicy;
 inline const Policy& PolicyOf(const Tube& tube) {
   return tube.policy() == nullptr ? kNoPolicy : *tube.policy();

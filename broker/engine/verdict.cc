@@ -115,7 +115,7 @@ Verdict Judge(const Job& job, const Ending& ending, Time now, const Policy& poli
   const bool counts = policy.Retries() && (policy.retry_on & WordOf(ending.how)) != 0;
   const bool fails = ending.how == BadEnd::kFailed || ending.how == BadEnd::kException;
   const bool plain_bury = ending.how == BadEnd::kBuried && !counts;
-  if (job.unheard() && !plain_bury) return {.fate = Fate::kGone, .failed = fails};
+  if (job.abandoned() && !plain_bury) return {.fate = Fate::kGone, .failed = fails};
   if (!plain_bury && job.ExpiredAt(now)) return JudgeExpired(job, policy);
   if (!counts) return NotRetried(job, ending, policy, job_retries);
   const Cause cause = CauseOf(ending.how);

@@ -30,7 +30,7 @@ void WaitingLine::Leave(Consumer& consumer) {
   for (const auto& watch : consumer.watched_) Leave(*watch);
 }
 
-void WaitingLine::Enter(Watch& watch) {
+void WaitingLine::Enter(WatchEntry& watch) {
   WatchRing& line = watch.tube.line_;
   auto at = line.end();
   while (at != line.begin() && std::prev(at)->consumer.wait_since_ > watch.consumer.wait_since_) {
@@ -40,7 +40,7 @@ void WaitingLine::Enter(Watch& watch) {
   line.insert(at, watch);
 }
 
-void WaitingLine::Leave(Watch& watch) {
+void WaitingLine::Leave(WatchEntry& watch) {
   WatchRing& line = watch.tube.line_;
   line.erase(line.iterator_to(watch));
 }

@@ -24,8 +24,8 @@ class WaitingLine {
   void Enter(Consumer& consumer);
   void Leave(Consumer& consumer);
   // The same for one tube of a consumer of few.
-  void Enter(Watch& watch);
-  static void Leave(Watch& watch);
+  void Enter(WatchEntry& watch);
+  static void Leave(WatchEntry& watch);
 
   // Who has waited longest for a job of the tube; nullptr: nobody waits.
   Consumer* Longest(const Tube& tube) const {
@@ -37,7 +37,7 @@ class WaitingLine {
   template <typename Visitor>
   void Visit(const Tube& tube, Visitor visit) const {
     effort_ += tube.line_.size();
-    for (const Watch& watch : tube.line_) visit(watch.consumer);
+    for (const WatchEntry& watch : tube.line_) visit(watch.consumer);
     VisitWide(tube, visit);
   }
 
@@ -55,7 +55,7 @@ class WaitingLine {
       }
     } else {
       effort_ += tube.wide_.size();
-      for (const Watch& watch : tube.wide_) {
+      for (const WatchEntry& watch : tube.wide_) {
         if (watch.consumer.waiting()) visit(watch.consumer);
       }
     }

@@ -6,7 +6,7 @@
 
 namespace gearstalk {
 
-Watch* WatchList::Find(const Tube& tube) const {
+WatchEntry* WatchList::Find(const Tube& tube) const {
   if (wide()) {
     const auto found = index_.find(&tube);
     return found == index_.end() ? nullptr : watches_[found->second].get();
@@ -17,8 +17,8 @@ Watch* WatchList::Find(const Tube& tube) const {
   return nullptr;
 }
 
-Watch& WatchList::Add(Tube& tube, Consumer& consumer) {
-  watches_.push_back(std::make_unique<Watch>(tube, consumer));
+WatchEntry& WatchList::Add(Tube& tube, Consumer& consumer) {
+  watches_.push_back(std::make_unique<WatchEntry>(tube, consumer));
   if (wide()) {
     // Crossing the bound indexes all of them once.
     for (std::size_t i = index_.size(); i < watches_.size(); ++i) {
@@ -28,7 +28,7 @@ Watch& WatchList::Add(Tube& tube, Consumer& consumer) {
   return *watches_.back();
 }
 
-void WatchList::Remove(Watch& watch) {
+void WatchList::Remove(WatchEntry& watch) {
   std::size_t at = 0;
   if (wide()) {
     at = index_.find(&watch.tube)->second;

@@ -15,11 +15,11 @@ namespace gearstalk {
 class Consumer;
 class Tube;
 
-// One consumer's interest in one tube. Of a consumer that watches few tubes it stands in the tube's
-// line of waiters, while that waits; of one that watches many it stands among the tube's wide
-// watchers all the time, or beginning to wait would cost as much as it watches.
-struct Watch {
-  Watch(Tube& of, Consumer& by) : tube(of), consumer(by) {}
+// One tube that one consumer watches. While its consumer waits, it is in the tube's wait queue
+// (`line_`). Consumers of more than kWide tubes are kept in `wide_` all the time, so that starting
+// to wait is O(1).
+struct WatchEntry {
+  WatchEntry(Tube& of, Consumer& by) : tube(of), consumer(by) {}
   static void* operator new(std::size_t size) {
     CountTableMemory(static_cast<std::ptrdiff_t>(size + kAround));
     return BlockAllocate(size);
@@ -28,7 +28,7 @@ struct Watch {
     CountTableMemory(-static_cast<std::ptrdiff_t>(size + kAround));
     BlockFree(watch, size);
   }
-  // What its consumer needs to find it, about.
+  // About what its consumer needs to find it, in bytes.
   static constexpr std::size_t kAround = 40;
   Tube& tube;
   Consumer& consumer;
@@ -45,8 +45,9 @@ struct Watch {
 };
 
 using WatchRing = boost::intrusive::list<
-    Watch,
-    boost::intrusive::member_hook<Watch, boost::intrusive::list_member_hook<>, &Watch::tube_hook>,
+    WatchEntry,
+    boost::intrusive::member_hook<WatchEntry, boost::intrusive::list_member_hook<>,
+                                  &WatchEntry::tube_hook>,
     boost::intrusive::constant_time_size<true>>;
 
 // The tubes a consumer takes jobs from, in the order in which they were added; removing one moves
@@ -62,13 +63,13 @@ class WatchList {
   auto begin() const { return watches_.begin(); }
   auto end() const { return watches_.end(); }
 
-  Watch* Find(const Tube& tube) const;
+  WatchEntry* Find(const Tube& tube) const;
   // `tube` must not be watched yet.
-  Watch& Add(Tube& tube, Consumer& consumer);
-  void Remove(Watch& watch);
+  WatchEntry& Add(Tube& tube, Consumer& consumer);
+  void Remove(WatchEntry& watch);
 
  private:
-  boost::container::small_vector<std::unique_ptr<Watch>, 1> watches_;
+  boost::container::small_vector<std::unique_ptr<WatchEntry>, 1> watches_;
   absl::flat_hash_map<const Tube*, std::uint32_t> index_;  // filled only while wide
 };
 

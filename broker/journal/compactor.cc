@@ -18,19 +18,19 @@ void Compactor::Resize(std::uint64_t size) {
   segments_.back().size = size;
 }
 
-void Compactor::OnPut(std::uint64_t id, std::uint64_t bytes) { rubbish_ += Settle(id, bytes); }
+void Compactor::OnPut(std::uint64_t id, std::uint64_t bytes) { garbage_ += Settle(id, bytes); }
 
 void Compactor::OnCarried(std::uint64_t id, std::uint64_t bytes) {
   Settle(id, bytes);
-  earned_ -= std::min(earned_, bytes);
+  allowed_ -= std::min(allowed_, bytes);
 }
 
 void Compactor::OnDelete(std::uint64_t id, std::uint64_t bytes) {
-  rubbish_ += bytes + Remove(jobs_.Erase(id));
+  garbage_ += bytes + Remove(jobs_.Erase(id));
 }
 
 void Compactor::OnSettings(std::uint64_t bytes) {
-  rubbish_ += settings_;
+  garbage_ += settings_;
   settings_ = bytes;
 }
 
@@ -68,18 +68,18 @@ void Compactor::DropCurrent() {
 }
 
 std::uint64_t Compactor::Allowance(std::optional<std::uint64_t> room) {
-  earned_ += kPace * rubbish_;
-  rubbish_ = 0;
+  allowed_ += kPace * garbage_;
+  garbage_ = 0;
   if (segments_.size() == 1) {
-    earned_ = 0;
+    allowed_ = 0;
   } else if (room) {
     const Segment& oldest = segments_.front();
     const bool pays = oldest.live < oldest.size / 8 * 7 && oldest.live < *room / 8 * 7;
-    earned_ = pays ? oldest.live + oldest.live / 8 : 0;
+    allowed_ = pays ? oldest.live + oldest.live / 8 : 0;
   } else if (!Wanted()) {
-    earned_ = 0;
+    allowed_ = 0;
   }
-  return std::min(earned_, std::clamp(earned_ / 4, kLeastShare, kMostShare));
+  return std::min(allowed_, std::clamp(allowed_ / 4, kLeastShare, kMostShare));
 }
 
 std::optional<std::uint64_t> Compactor::NextLive(int& steps) {
@@ -113,8 +113,8 @@ void Compactor::DropOldest() {
 }
 
 void Compactor::EarnFromStart() {
-  rubbish_ = 0;
-  earned_ = Wanted() ? total_ : 0;
+  garbage_ = 0;
+  allowed_ = Wanted() ? total_ : 0;
 }
 
 }  // namespace gearstalk

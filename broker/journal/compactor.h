@@ -14,8 +14,8 @@ namespace gearstalk {
 // Segments leave the log oldest first: then a deletion never leaves before the put it belongs to,
 // nor cleared settings before the set ones. The sealed segments are kept below kMost times the
 // live records: once they are above kWanted times, every byte that becomes useless pays for
-// carrying kPace bytes forward. Carrying all L live bytes takes L/kPace bytes of new rubbish, by
-// when at least (1 - 1/kPace) L are still live, and all rubbish there was at the start is gone:
+// carrying kPace bytes forward. Carrying all L live bytes takes L/kPace bytes of new garbage, by
+// when at least (1 - 1/kPace) L are still live, and all garbage there was at the start is gone:
 // the sealed segments never exceed kWanted / (1 - 1/kPace) = 2.7 times the live records.
 class Compactor {
  public:
@@ -30,11 +30,11 @@ class Compactor {
   void OnPut(std::uint64_t id, std::uint64_t bytes);
   void OnCarried(std::uint64_t id, std::uint64_t bytes);
   void OnDelete(std::uint64_t id, std::uint64_t bytes);
-  void OnOther(std::uint64_t bytes) { rubbish_ += bytes; }
+  void OnOther(std::uint64_t bytes) { garbage_ += bytes; }
   // The settings that every segment begins with.
   void OnSettings(std::uint64_t bytes);
 
-  // How many bytes may be carried forward now; 0: none need to be. A part of what was earned, so
+  // How many bytes may be carried forward now; 0: none need to be. A part of what is allowed, so
   // that no call takes long. `room`: the disk is full and this much is left, so that the oldest
   // segment is to be set free if what lives in it fits there.
   std::uint64_t Allowance(std::optional<std::uint64_t> room);
@@ -87,8 +87,8 @@ class Compactor {
   std::uint64_t total_ = 0;       // bytes of all segments
   std::uint64_t live_ = 0;
   std::uint64_t settings_ = 0;
-  std::uint64_t earned_ = 0;
-  std::uint64_t rubbish_ = 0;  // since the last Allowance
+  std::uint64_t allowed_ = 0;
+  std::uint64_t garbage_ = 0;  // since the last Allowance
   std::size_t walk_ = 0;       // where NextLive is in the ids of the oldest segment
   std::uint64_t walk_id_ = 0;
 };

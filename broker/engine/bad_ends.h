@@ -1,0 +1,52 @@
+#pragma once
+
+#include <random>
+#include <string_view>
+
+#include "broker/base/clock.h"
+#include "broker/base/lsn.h"
+#include "broker/engine/consumer.h"
+#include "broker/engine/job_observer.h"
+#include "broker/engine/outcome.h"
+#include "broker/engine/verdict.h"
+
+namespace gearstalk {
+
+class Engine;
+
+// The only place that decides what becomes of a job that ends badly. Part of the engine.
+//
+// Judge (verdict.h) says what, Carry does it. The record of it is appended before anybody else may
+// get the job.
+class BadEnds {
+ public:
+  struct Ended {
+    Outcome outcome;
+    bool ready = false;  // in its tube, which has not been served yet
+  };
+
+  explicit BadEnds(Engine& engine) : engine_(engine) {}
+
+  // kJournal: the holder's verb is refused. What nobody asked for makes the job ready then: nothing
+  // is lost or failed.
+  Ended End(Time now, Job& job, const Ending& ending);
+  // What a holder says of its job; the tube is served.
+  Outcome EndHeld(Time now, const Consumer& consumer, JobId id, const Ending& ending);
+  // Ends what was decided for a job in no state, and tells those who wait for it.
+  Lsn Carry(Time now, Job& job, const Verdict& verdict, Finish::Kind kind, const ReportData& text);
+  // Buries a job in no state.
+  Lsn Bury(Time now, Job& job, Finish::Kind kind, const ReportData& text);
+
+ private:
+  void NoteCause(Job& job, const Verdict& verdict, std::string_view text);
+  void CountEnd(Job& job, BadEnd how);
+  Lsn RunAgain(Time now, Job& job, const Verdict& verdict, BadEnd how);
+  Lsn MoveDead(Time now, Job& job, Finish::Kind kind, const ReportData& text);
+  bool MoveBuries(const Job& job) const;
+  void LogFailure(const Job& job, const Verdict& verdict) const;
+
+  Engine& engine_;
+  std::minstd_rand random_{std::random_device{}()};  // jitter of waits
+};
+
+}  // namespace gearstalk

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "broker/base/clock.h"
+#include "broker/engine/consumer.h"
+#include "broker/engine/ready_tubes.h"
+#include "broker/engine/tube.h"
+#include "broker/engine/waiting_line.h"
+
+namespace gearstalk {
+
+class Engine;
+
+// Ready jobs meet waiting consumers. Part of the engine.
+//
+// Who waits: a consumer that reserves (beanstalk) is given its job at once when there is one
+// (OnReserved). One that sleeps (a Gearman worker after PRE_SLEEP) is only told that there is one
+// (OnJobsAvailable, the NOOP), and has to ask for it.
+//
+// What a promise is: the job for which a sleeper was woken is left for it, so that it does not wake
+// in vain; its tube counts it as promised. The promise ends when the sleeper asks (Grab), sleeps
+// again or leaves, or after 100 ms, when nobody counts on it any more: then all sleepers of the
+// tube are woken and those who reserve are served.
+//
+// What wakes whom: whatever makes a job ready, or lets a tube give again, ends with Serve: the one
+// who has waited longest first (WaitingLine), until jobs or waiters run out. A consumer that begins
+// to wait has looked for a job before (BestFor, ReadyTubes).
+//
+// What it costs: O(1) for a tube whose waiters watch few tubes, whatever waits elsewhere; for
+// waiters of many tubes as WaitingLine says. A slice of Engine::kSlice jobs at most is served at a
+// time.
+class Dispatch {
+ public:
+  // `effort` outlives it.
+  Dispatch(Engine& engine, bool fair, std::uint64_t& effort)
+      : engine_(engine), ready_(fair), line_(effort) {}
+
+  ReadyTubes& ready() { return ready_; }
+  const ReadyTubes& ready() const { return ready_; }
+  WaitingLine& line() { return line_; }
+  const WaitingLine& line() const { return line_; }
+
+  // The most urgent job of the tubes that the consumer watches; nullptr: it has to wait. Jobs that
+  // are past their expiry go first.
+  Job* BestFor(Time now, Consumer& consumer);
+  void BeginWait(Time now, Consumer& consumer, Consumer::Wait wait, Time until);
+  void EndWait(Consumer& consumer);
+  // Gearman's PRE_SLEEP, of a consumer that does not wait and has no promise.
+  void Sleep(Time now, Consumer& consumer);
+
+  // Hands ready jobs to those who reserve and wakes those who sleep, first come first, until jobs
+  // or waiters run out, or after a slice, which makes the tube due again. A job for which somebody
+  // was woken is left for him. `fresh` is the job that just got ready, if there is one.
+  void Serve(Time now, Tube& tube, const Job* fresh = nullptr);
+  // Tubes that give again all at once: the most urgent job of them all leaves first. Those that the
+  // slice does not reach are due at once.
+  void ServeTogether(Time now, std::vector<Tube*> tubes);
+
+  // Ends the consumer's promise. The tube, which has to be served then; nullptr: there was none.
+  Tube* TakePromise(Consumer& consumer);
+  void DropPromise(Time now, Consumer& consumer);
+  // Ends promises that are over, a bounded number of steps a call; the time of the next.
+  Time BreakPromises(Time now);
+
+  static bool Runnable(const Tube& tube) { return tube.ready() > 0 && !tube.Stopped(); }
+
+ private:
+  // At most so many jobs or wakeups; false: it gave none.
+  bool ServeSome(Time now, Tube& tube, const Job* fresh, std::size_t most);
+  void EndWaitForJob(Time now, Consumer& consumer);
+  void Wake(Time now, Consumer& sleeper, Tube& tube);
+  void WakeSleepers(Time now, Tube& tube);
+  void BreakPromise(Time now, Consumer& consumer);
+
+  Engine& engine_;
+  ReadyTubes ready_;
+  WaitingLine line_;
+  Consumer::PromisedList promised_;  // by time
+};
+
+}  // namespace gearstalk
