@@ -56,7 +56,7 @@ OUTSIDE: dict[str, list[str]] = {
     r"CLI/": ["broker/config/", "admin/ctl/"],
     r"spdlog/": ["broker/process/"],
     r"sys/socket\.h|netinet/|arpa/|netdb\.h|sys/un\.h": ["broker/server/", "broker/process/", "admin/"],
-    r"boost/|absl/|fmt/|xxhash": ["broker/binlog/", "broker/policy/", "broker/config/", "broker/engine/", "broker/journal/",
+    r"boost/|absl/|fmt/|xxhash": ["broker/base/base64.cc", "broker/binlog/", "broker/policy/", "broker/config/", "broker/engine/", "broker/journal/",
                                   "broker/replica/", "broker/etcd/",
                                   "broker/server/", "broker/process/", "broker/app/", "proto_", "admin/",
                                   "broker/main.cc"],
@@ -67,7 +67,7 @@ CLOCK = re.compile(r"_clock::now\b|\b(clock_gettime|gettimeofday|timespec_get)\s
 # The journal's seam to the system measures how long a sync takes; gearstalkctl is a client without a loop.
 CLOCK_READERS = ["broker/base/clock.cc", "broker/base/wall_clock.cc", "broker/journal/wal/file_system.cc", "admin/ctl/"]
 
-MAX_FILE = 430       # lines of the product
+MAX_FILE = 400       # lines of the product
 MAX_TEST_FILE = 450  # lines
 MAX_FUNCTION = 60    # lines
 

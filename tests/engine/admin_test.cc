@@ -90,7 +90,7 @@ TEST_F(AdminTest, CancelTellsTheWaitersAndTakesTheJobFromItsHolder) {
   EXPECT_TRUE(engine.Cancel(Now(), waiting).ok());
   EXPECT_THAT(client.Heard(), ElementsAre("1 failed", "2 failed"));
   EXPECT_EQ(0u, worker.held());
-  EXPECT_EQ(Code::kNotFound, engine.Complete(Now(), worker, running, "").code);
+  EXPECT_EQ(Code::kNotFound, engine.WorkComplete(Now(), worker, running, "").code);
   EXPECT_EQ(Code::kNotFound, engine.Cancel(Now(), waiting).code);
 }
 

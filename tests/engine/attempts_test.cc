@@ -46,9 +46,9 @@ TEST_F(Attempts, EveryBadEndCountsThatRetryOnNames) {
   EXPECT_TRUE(engine.Bury(Now(), *holder, id, 8).ok());
   EXPECT_EQ(0u, JobOf(id).extra().buries);
   holder = again(Cause::kBuried, 2);
-  EXPECT_TRUE(engine.Fail(Now(), *holder, id).ok());
+  EXPECT_TRUE(engine.WorkFail(Now(), *holder, id).ok());
   holder = again(Cause::kFailed, 3);
-  EXPECT_TRUE(engine.Except(Now(), *holder, id, "why").ok());
+  EXPECT_TRUE(engine.WorkException(Now(), *holder, id, "why").ok());
   EXPECT_EQ("why", JobOf(id).texts()->cause_text);
   holder = again(Cause::kException, 4);
   Leave(*holder);
@@ -94,11 +94,11 @@ TEST_F(Attempts, AForegroundJobIsRetriedAndThenGone) {
   RecordingConsumer& worker = Worker({"t"});
   const JobId id = Foreground("t", client);
   Grab(worker);
-  engine.Fail(Now(), worker, id);
+  engine.WorkFail(Now(), worker, id);
   EXPECT_EQ("ready", State(id));
   EXPECT_THAT(client.Heard(), IsEmpty());
   Grab(worker);
-  engine.Fail(Now(), worker, id);
+  engine.WorkFail(Now(), worker, id);
   EXPECT_EQ("gone", State(id));
   EXPECT_THAT(client.Heard(), ElementsAre(std::to_string(id) + " failed"));
 }

@@ -113,7 +113,7 @@ TEST_F(ConsumeTest, CompleteCarriesTheResult) {
   const JobId id = Foreground("f", client);
   RecordingConsumer& worker = Worker({"f"});
   Grab(worker);
-  EXPECT_TRUE(engine.Complete(Now(), worker, id, "42").ok());
+  EXPECT_TRUE(engine.WorkComplete(Now(), worker, id, "42").ok());
   EXPECT_THAT(client.Heard(), ElementsAre("1 completed 42"));
 }
 
@@ -123,8 +123,8 @@ TEST_F(ConsumeTest, FailBuriesWhatBeanstalkPutAndRemovesWhatGearmanSubmitted) {
   const JobId put = PutInto("f"), submitted = Foreground("f", client);
   Grab(worker);
   Grab(worker);
-  EXPECT_TRUE(engine.Fail(Now(), worker, put).ok());
-  EXPECT_TRUE(engine.Fail(Now(), worker, submitted).ok());
+  EXPECT_TRUE(engine.WorkFail(Now(), worker, put).ok());
+  EXPECT_TRUE(engine.WorkFail(Now(), worker, submitted).ok());
   EXPECT_EQ("buried", State(put));
   EXPECT_EQ(1u, engine.Find(put)->extra().buries);
   EXPECT_EQ("gone", State(submitted));
@@ -137,12 +137,12 @@ TEST_F(ConsumeTest, ExceptionIsFinalAndCarriesItsText) {
   const JobId put = PutInto("f"), submitted = Foreground("f", client);
   Grab(worker);
   Grab(worker);
-  EXPECT_TRUE(engine.Except(Now(), worker, put, "boom").ok());
-  EXPECT_TRUE(engine.Except(Now(), worker, submitted, "boom").ok());
+  EXPECT_TRUE(engine.WorkException(Now(), worker, put, "boom").ok());
+  EXPECT_TRUE(engine.WorkException(Now(), worker, submitted, "boom").ok());
   EXPECT_EQ("buried", State(put));
   EXPECT_EQ("gone", State(submitted));
   EXPECT_THAT(client.Heard(), ElementsAre("2 exception boom"));
-  EXPECT_EQ(Code::kNotFound, engine.Fail(Now(), worker, submitted).code);
+  EXPECT_EQ(Code::kNotFound, engine.WorkFail(Now(), worker, submitted).code);
 }
 
 TEST_F(ConsumeTest, BuryTellsTheWaitersAndTheyLeave) {
@@ -228,7 +228,7 @@ TEST_F(ConsumeTest, ProgressIsForgottenWhenTheJobRunsAgain) {
   const JobId id = Background("f");
   RecordingConsumer& worker = Worker({"f"});
   Grab(worker);
-  engine.Report(Now(), worker, id, {Progress::Kind::kStatus, {}, 3, 4});
+  engine.WorkProgress(Now(), worker, id, {Progress::Kind::kStatus, {}, 3, 4});
   EXPECT_EQ(3u, engine.Find(id)->rest().numerator);
   Leave(worker);
   EXPECT_EQ(0u, engine.Find(id)->rest().numerator);
@@ -240,12 +240,12 @@ TEST_F(ConsumeTest, UnableGivesBackWhatRunsOfThatFunction) {
   RecordingConsumer& worker = Worker({"f", "g"});
   Grab(worker);
   Grab(worker);
-  engine.Unable(Now(), worker, "f");
+  engine.CantDo(Now(), worker, "f");
   EXPECT_EQ("ready", State(f));
   EXPECT_EQ(0u, engine.Find(f)->rest().lost_tries);
   EXPECT_EQ("reserved", State(g));
   EXPECT_EQ("none", Grab(worker));
-  engine.Unable(Now(), worker, "nowhere");
+  engine.CantDo(Now(), worker, "nowhere");
   engine.ResetAbilities(Now(), worker);
   EXPECT_EQ("ready", State(g));
   EXPECT_TRUE(worker.watched().empty());
@@ -257,9 +257,9 @@ TEST_F(ConsumeTest, UnableGivesBackASliceACall) {
   const JobId other = Background("g");
   RecordingConsumer& worker = Worker({"f", "g"});
   for (std::size_t i = 0; i <= jobs; ++i) Grab(worker);
-  EXPECT_FALSE(engine.Unable(Now(), worker, "f"));
+  EXPECT_FALSE(engine.CantDo(Now(), worker, "f"));
   EXPECT_EQ(Engine::kSlice + 1, At("f").ready());
-  EXPECT_TRUE(engine.Unable(Now(), worker, "f"));
+  EXPECT_TRUE(engine.CantDo(Now(), worker, "f"));
   EXPECT_EQ(jobs, At("f").ready());
   EXPECT_EQ("reserved", State(other));
   EXPECT_EQ(1u, worker.watched().size());
@@ -270,7 +270,7 @@ TEST_F(ConsumeTest, UnableLooksForJobsOnlyIfSomebodyRunsSome) {
   RecordingConsumer& worker = Worker({"f", "g"});
   for (int i = 0; i < 100; ++i) Grab(worker);
   const std::uint64_t before = engine.effort();
-  EXPECT_TRUE(engine.Unable(Now(), worker, "g"));
+  EXPECT_TRUE(engine.CantDo(Now(), worker, "g"));
   EXPECT_EQ(before, engine.effort());
 }
 

@@ -80,9 +80,9 @@ TEST_F(CountsTest, EndsOfGearmanJobs) {
   const JobId cancelled = Background("t");
   Foreground("t", client);
   for (int i = 0; i < 3; ++i) Grab(worker);
-  engine.Complete(Now(), worker, done, "");
-  engine.Fail(Now(), worker, failed);
-  engine.Except(Now(), worker, kept, "");
+  engine.WorkComplete(Now(), worker, done, "");
+  engine.WorkFail(Now(), worker, failed);
+  engine.WorkException(Now(), worker, kept, "");
   engine.Cancel(Now(), cancelled);
   engine.Forget(client);
   EXPECT_EQ(1u, Count(&JobCounts::completed));
@@ -103,7 +103,7 @@ TEST_F(CountsTest, JobsThatNobodyHearsOfAreDroppedWhenTheyWouldComeBack) {
   Grab(worker);
   engine.Forget(client);
   engine.Release(Now(), consumer, released, 0, 0);
-  engine.Unable(Now(), worker, "t");
+  engine.CantDo(Now(), worker, "t");
   EXPECT_EQ(2u, Count(&JobCounts::dropped));
   EXPECT_EQ(1u, Count(&JobCounts::releases));
 }

@@ -263,7 +263,7 @@ void History::Tubes(int consumer) {
 void History::Abilities(int consumer) {
   std::string tube = SomeTube();
   if (OneIn(5) && model_.RunningOf(consumer, tube) <= 1) {
-    engine_.Unable(Now(), At(consumer), tube);
+    engine_.CantDo(Now(), At(consumer), tube);
     return model_.Unable(Now(), consumer, tube);
   }
   bool few = true;  // the order in which several jobs of one function go back is not promised
@@ -303,14 +303,15 @@ void History::WithJob(int consumer, JobId id) {
       return same(model_.Touch(now, consumer, id), engine_.Touch(now, it, id).code);
     case 4:
       return same(model_.Report(now, consumer, id),
-                  engine_.Report(now, it, id, {Progress::Kind::kStatus, {}, 1, 2}).code);
+                  engine_.WorkProgress(now, it, id, {Progress::Kind::kStatus, {}, 1, 2}).code);
     case 5:
-      return same(model_.Complete(consumer, id), engine_.Complete(now, it, id, "x").code);
+      return same(model_.Complete(consumer, id), engine_.WorkComplete(now, it, id, "x").code);
     case 6:
-      return same(model_.Fail(consumer, id, Model::What::kFailed), engine_.Fail(now, it, id).code);
+      return same(model_.Fail(consumer, id, Model::What::kFailed),
+                  engine_.WorkFail(now, it, id).code);
     case 7:
       return same(model_.Fail(consumer, id, Model::What::kException),
-                  engine_.Except(now, it, id, "x").code);
+                  engine_.WorkException(now, it, id, "x").code);
     default:
       if (!IsBeanstalk(consumer)) return;
       id = SomeJob();

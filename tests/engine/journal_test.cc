@@ -92,8 +92,8 @@ TEST_F(JournalTest, AJournalThatFailedTakesWhatItDidNotKeepWithIt) {
   EXPECT_NE(nullptr, engine.Find(3));
   EXPECT_EQ(nullptr, engine.Find(4));
   EXPECT_EQ("reserved 1", Reserve(consumer));
-  EXPECT_TRUE(engine.Complete(Now(), worker, 3, "x").ok());
-  EXPECT_EQ(Code::kNotFound, engine.Complete(Now(), worker, 4, "x").code);
+  EXPECT_TRUE(engine.WorkComplete(Now(), worker, 3, "x").ok());
+  EXPECT_EQ(Code::kNotFound, engine.WorkComplete(Now(), worker, 4, "x").code);
   // What needs no journal waits for none.
   EXPECT_LE(Submit("f", {}, &client).lsn, journal.Durable());
 }
@@ -118,7 +118,7 @@ TEST_F(JournalTest, TheEndOfAJobIsToldWithItsPosition) {
   Submit("f", {.unique = "k"}, &client);
   RecordingConsumer& worker = Worker({"f"});
   Grab(worker);
-  const Outcome outcome = engine.Complete(Now(), worker, 1, "x");
+  const Outcome outcome = engine.WorkComplete(Now(), worker, 1, "x");
   EXPECT_EQ(journal.last(), outcome.lsn);
   EXPECT_EQ(journal.last(), client.lsn());
   EXPECT_EQ(kDelete, journal.records().back().kind());
@@ -192,7 +192,7 @@ TEST_F(JournalTest, AForegroundJobNeedsNoDiskOnceItsIdIsTaken) {
   EXPECT_EQ(1u, engine.Grab(Now(), worker).lsn);
   journal.MakeDurable(1);
   EXPECT_LE(Submit("f", {}, &client).lsn, journal.Durable());
-  EXPECT_EQ(0u, engine.Complete(Now(), worker, first.id, "").lsn);
+  EXPECT_EQ(0u, engine.WorkComplete(Now(), worker, first.id, "").lsn);
   EXPECT_EQ(1u, journal.last());
 }
 
@@ -320,12 +320,13 @@ TEST_F(RefusalTest, ARefusedVerbChangesNothing) {
       {"delete held", kDelete, [&] { return engine.Delete(Now(), consumer, held).code; }},
       {"delete ready", kDelete, [&] { return engine.Delete(Now(), consumer, ready).code; }},
       {"cancel", kDelete, [&] { return engine.Cancel(Now(), ready).code; }},
-      {"complete", kDelete, [&] { return engine.Complete(Now(), consumer, held, "").code; }},
+      {"complete", kDelete, [&] { return engine.WorkComplete(Now(), consumer, held, "").code; }},
       {"release", kChange, [&] { return engine.Release(Now(), consumer, held, 1, 1).code; }},
       {"bury", kChange, [&] { return engine.Bury(Now(), consumer, held, 1).code; }},
-      {"fail put", kChange, [&] { return engine.Fail(Now(), consumer, held).code; }},
-      {"fail submitted", kDelete, [&] { return engine.Fail(Now(), consumer, submitted).code; }},
-      {"except", kDelete, [&] { return engine.Except(Now(), consumer, submitted, "").code; }},
+      {"fail put", kChange, [&] { return engine.WorkFail(Now(), consumer, held).code; }},
+      {"fail submitted", kDelete, [&] { return engine.WorkFail(Now(), consumer, submitted).code; }},
+      {"except", kDelete,
+       [&] { return engine.WorkException(Now(), consumer, submitted, "").code; }},
       {"kick-job", kChange, [&] { return engine.KickJob(Now(), buried).code; }},
       {"kick", kChange,
        [&] {
@@ -375,7 +376,7 @@ TEST_F(RefusalTest, ForegroundJobsAskNoDisk) {
   EXPECT_LE(added.lsn, journal.Durable());
   RecordingConsumer& worker = Worker({"f"});
   EXPECT_LE(engine.Grab(Now(), worker).lsn, journal.Durable());
-  EXPECT_TRUE(engine.Complete(Now(), worker, added.id, "x").ok());
+  EXPECT_TRUE(engine.WorkComplete(Now(), worker, added.id, "x").ok());
   EXPECT_THAT(client.Heard(), ElementsAre(std::to_string(added.id) + " completed x"));
 }
 

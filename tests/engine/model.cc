@@ -51,7 +51,7 @@ void Model::Submit(Time now, JobId id, std::string_view tube, const Key& key,
 
 void Model::Join(JobId id, int waiter) {
   Job& job = jobs.at(id);
-  job.unheard = false;
+  job.abandoned = false;
   if (waiter >= 0) {
     // All its waits come one after the other.
     const auto last = std::find(job.waiters.rbegin(), job.waiters.rend(), waiter);
@@ -66,7 +66,7 @@ void Model::Forget(int observer) {
     Job& job = at->second;
     const bool left = std::erase(job.waiters, observer) > 0;
     const bool alone = left && job.waiters.empty() && !job.durable;
-    if (alone && job.state == JobState::kReserved) job.unheard = true;
+    if (alone && job.state == JobState::kReserved) job.abandoned = true;
     at = alone && job.state != JobState::kReserved ? jobs.erase(at) : std::next(at);
   }
   Tidy();
@@ -153,7 +153,7 @@ bool Model::Release(Time now, int consumer, JobId id, std::uint32_t priority,
                     std::uint32_t delay_s) {
   Job* job = HeldBy(consumer, id);
   if (job == nullptr) return false;
-  if (job->unheard) {
+  if (job->abandoned) {
     Finish(*job, What::kFailed);
     return true;
   }
@@ -223,7 +223,7 @@ void Model::GiveBack(Time now, Job& job, bool lost_try) {
 }
 
 bool Model::ComesBack(Job& job, bool lost_try) {
-  if (job.unheard) {
+  if (job.abandoned) {
     jobs.erase(job.id);
     Tidy();
     return false;
@@ -264,7 +264,7 @@ void Model::Finish(Job& job, What what) {
 void Model::BuryJob(Job& job, What what) {
   Become(job, JobState::kBuried);
   job.burial = next_burial_++;
-  job.unheard = false;
+  job.abandoned = false;
   Tell(job, what);
 }
 

@@ -52,7 +52,7 @@ class Model {
     JobState state = JobState::kReady;
     bool durable = true;
     bool keep_on_failure = false;
-    bool unheard = false;
+    bool abandoned = false;
     Key key = {};
     int holder = -1;
     Time until = kNever;  // end of the delay or of the reservation
@@ -133,7 +133,7 @@ class Model {
   Job* HeldBy(int consumer, JobId id);
   Watched* FindWatch(int consumer, std::string_view tube);
   const Watched* FindWatch(int consumer, std::string_view tube) const;
-  void Forgo(int consumer);  // its promise ends, unheard
+  void Forgo(int consumer);  // its promise ends, abandoned
   std::vector<JobId> HeldInOrder(int consumer) const;
   Time FirstDeadline(int consumer) const;
   std::size_t ReadyIn(std::string_view tube) const;

@@ -35,7 +35,7 @@ TEST_F(ProduceTest, SubmitInBackgroundIsDurableAndRemovedOnFailure) {
   EXPECT_TRUE(engine.Find(id)->durable());
   RecordingConsumer& worker = Worker({"f"});
   Grab(worker);
-  EXPECT_TRUE(engine.Fail(Now(), worker, id).ok());
+  EXPECT_TRUE(engine.WorkFail(Now(), worker, id).ok());
   EXPECT_EQ("gone", State(id));
 }
 
@@ -86,7 +86,7 @@ TEST_F(ProduceTest, AnEqualKeyJoinsTheUnfinishedJob) {
   RecordingConsumer& worker = Worker({"f"});
   Grab(worker);
   EXPECT_EQ(id, Submit("f", {.unique = "k"}, &first).id);
-  EXPECT_TRUE(engine.Complete(Now(), worker, id, "done").ok());
+  EXPECT_TRUE(engine.WorkComplete(Now(), worker, id, "done").ok());
   EXPECT_THAT(first.Heard(), ElementsAre("1 completed done", "1 completed done"));
   EXPECT_THAT(second.Heard(), ElementsAre("1 completed done"));
   EXPECT_NE(id, Submit("f", {.unique = "k"}, &first).id);
@@ -111,7 +111,7 @@ TEST_F(ProduceTest, WhoJoinsOftenHearsAsOften) {
   RecordingConsumer& worker = Worker({"f"});
   Grab(worker);
   const std::uint64_t before = engine.effort();
-  EXPECT_TRUE(engine.Complete(Now(), worker, a, "done").ok());
+  EXPECT_TRUE(engine.WorkComplete(Now(), worker, a, "done").ok());
   EXPECT_LT(engine.effort() - before, 5u);
   EXPECT_THAT(first.Heard(), IsEmpty());
   EXPECT_THAT(second.Heard(),
@@ -207,7 +207,7 @@ TEST_F(ProduceTest, ARunningForegroundJobRunsToItsEndUnheard) {
   Grab(worker);
   engine.Forget(client);
   EXPECT_EQ("reserved", State(id));
-  EXPECT_TRUE(engine.Complete(Now(), worker, id, "x").ok());
+  EXPECT_TRUE(engine.WorkComplete(Now(), worker, id, "x").ok());
   EXPECT_EQ("gone", State(id));
   EXPECT_THAT(client.Heard(), IsEmpty());
 }
@@ -303,12 +303,12 @@ TEST_F(ProduceTest, WaitersHearInTheOrderOfJoining) {
   const JobId one = Foreground("f", client), two = Foreground("f", client);
   Grab(worker);
   Grab(worker);
-  engine.Report(Now(), worker, two, {Progress::Kind::kData, "x"});
-  engine.Report(Now(), worker, one, {Progress::Kind::kWarning, "y"});
-  engine.Report(Now(), worker, one, {Progress::Kind::kStatus, {}, 1, 2});
+  engine.WorkProgress(Now(), worker, two, {Progress::Kind::kData, "x"});
+  engine.WorkProgress(Now(), worker, one, {Progress::Kind::kWarning, "y"});
+  engine.WorkProgress(Now(), worker, one, {Progress::Kind::kStatus, {}, 1, 2});
   EXPECT_EQ(1u, engine.Find(one)->rest().numerator);
   EXPECT_EQ(2u, engine.Find(one)->rest().denominator);
-  engine.Complete(Now(), worker, two, "");
+  engine.WorkComplete(Now(), worker, two, "");
   EXPECT_THAT(client.Heard(),
               ElementsAre("2 data x", "1 warning y", "1 status 1/2", "2 completed"));
 }

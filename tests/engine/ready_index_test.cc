@@ -100,7 +100,7 @@ TEST_F(ReadyIndexTest, LooksAtNoOtherTubeWhenTheListChanges) {
   PutInto("2", {.priority = 1});
   const JobId added = PutInto("added", {.priority = 10});
   engine.Watch(Now(), consumer_, "added");
-  gearstalk::Watch& watch = *consumer_.watched().Find(At("added"));
+  WatchEntry& watch = *consumer_.watched().Find(At("added"));
   index.Add(watch);
   EXPECT_EQ(added, best());
   index.Remove(watch);

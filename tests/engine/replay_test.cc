@@ -170,7 +170,7 @@ TEST_F(ReplayTest, FinishedJobsStayGoneAndTheirKeysFree) {
   Submit("f", {.unique = "k"});
   RecordingConsumer& worker = Worker({"f"});
   Grab(worker);
-  engine.Complete(Now(), worker, 1, "");
+  engine.WorkComplete(Now(), worker, 1, "");
   ExpectSameAfterRestart();
   Restarted other(journal.records());
   EXPECT_EQ(nullptr, other.engine.Find(1));

@@ -52,7 +52,7 @@ TEST_F(SleepTest, WhoCannotDoItAnyMorePassesItsWakeupOn) {
   RecordingConsumer &first = Sleeping({"f"}), &second = Sleeping({"f"});
   RecordingConsumer& third = Sleeping({"f"});
   Background("f");
-  engine.Unable(Now(), first, "f");
+  engine.CantDo(Now(), first, "f");
   EXPECT_THAT(second.Heard(), ElementsAre("noop"));
   engine.ResetAbilities(Now(), second);
   EXPECT_THAT(third.Heard(), ElementsAre("noop"));

@@ -50,17 +50,17 @@ const std::vector<Verb>& Verbs() {
        {"", "reserved", "", "", "", ""}},
       {"report",
        [](Engine& e, Time t, Consumer& c, JobId id) {
-         return e.Report(t, c, id, {Progress::Kind::kData, "x"}).code;
+         return e.WorkProgress(t, c, id, {Progress::Kind::kData, "x"}).code;
        },
        {"", "reserved", "", "", "", ""}},
       {"complete",
-       [](Engine& e, Time t, Consumer& c, JobId id) { return e.Complete(t, c, id, "x").code; },
+       [](Engine& e, Time t, Consumer& c, JobId id) { return e.WorkComplete(t, c, id, "x").code; },
        {"", "gone", "", "", "", ""}},
       {"fail",
-       [](Engine& e, Time t, Consumer& c, JobId id) { return e.Fail(t, c, id).code; },
+       [](Engine& e, Time t, Consumer& c, JobId id) { return e.WorkFail(t, c, id).code; },
        {"", "buried", "", "", "", ""}},
       {"exception",
-       [](Engine& e, Time t, Consumer& c, JobId id) { return e.Except(t, c, id, "x").code; },
+       [](Engine& e, Time t, Consumer& c, JobId id) { return e.WorkException(t, c, id, "x").code; },
        {"", "buried", "", "", "", ""}},
       {"kick-job",
        [](Engine& e, Time t, Consumer&, JobId id) { return e.KickJob(t, id).code; },

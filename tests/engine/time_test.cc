@@ -45,7 +45,7 @@ TEST_F(TimeTest, AReportStartsTheTtrAnew) {
   for (const auto kind :
        {Progress::Kind::kData, Progress::Kind::kWarning, Progress::Kind::kStatus}) {
     Pass(9 * kSecond);
-    EXPECT_TRUE(engine.Report(Now(), worker, id, {kind, "x"}).ok());
+    EXPECT_TRUE(engine.WorkProgress(Now(), worker, id, {kind, "x"}).ok());
   }
   Pass(9 * kSecond);
   EXPECT_EQ("reserved", State(id));
@@ -90,7 +90,7 @@ TEST_F(TimeTest, NoReportMovesTheWorkersOwnLimit) {
   RecordingConsumer& worker = Worker({"f"}, 5 * kSecond);
   Grab(worker);
   Pass(3 * kSecond);
-  engine.Report(Now(), worker, id, {Progress::Kind::kData, "x"});
+  engine.WorkProgress(Now(), worker, id, {Progress::Kind::kData, "x"});
   EXPECT_EQ(2 * kSecond, engine.TimeLeft(Now(), *engine.Find(id)));
   Pass(2 * kSecond);
   EXPECT_EQ("ready", State(id));

@@ -116,7 +116,7 @@ TEST_F(TubesTest, AGearmanWorkerCountsAtOnce) {
   EXPECT_EQ(1u, engine.Stats().workers);
   engine.Watch(Now(), worker, "f", true);
   EXPECT_EQ(1u, At("f").workers());
-  engine.Unable(Now(), worker, "f");
+  engine.CantDo(Now(), worker, "f");
   EXPECT_FALSE(Exists("f"));
 }
 
@@ -143,7 +143,7 @@ std::vector<std::string> Names(const IdleFunctions& functions) {
 TEST_F(TubesTest, AFunctionWithoutItsWorkerIsIdleForADay) {
   Pass(kSecond);
   RecordingConsumer& worker = Worker({"f", "g"});
-  engine.Unable(Now(), worker, "f");
+  engine.CantDo(Now(), worker, "f");
   EXPECT_FALSE(Exists("f"));
   Leave(worker);
   EXPECT_EQ(Names(engine.idle_functions()), (std::vector<std::string>{"f", "g"}));

@@ -83,7 +83,7 @@ TEST_F(WaitTest, ASleeperThatBecomesNarrowKeepsItsPlace) {
   }
   Sleep(first);
   RecordingConsumer& second = Sleeping({"a"});
-  engine.Unable(Now(), first, "3");
+  engine.CantDo(Now(), first, "3");
   ASSERT_FALSE(first.watched().wide());
   PutInto("a");
   EXPECT_THAT(first.Heard(), ElementsAre("noop"));
@@ -115,7 +115,7 @@ TEST_F(WaitTest, ASleeperThatWatchesMoreKeepsItsPlaceWithoutLookingForIt) {
   const std::uint64_t before = engine.effort();
   for (RecordingConsumer* sleeper : {&narrow, &wide}) {
     engine.Watch(Now(), *sleeper, "more", true);
-    engine.Unable(Now(), *sleeper, "more");
+    engine.CantDo(Now(), *sleeper, "more");
   }
   EXPECT_EQ(before, engine.effort());
   Background("f");

@@ -75,7 +75,7 @@ TEST_F(WatchListTest, AgreesWithAVectorAroundTheBound) {
     for (const int each : expected) names.push_back(std::to_string(each));
     ASSERT_EQ(names, Names());
     const int probe = static_cast<int>(random() % 34);
-    const Watch* found = list_.Find(Named(probe));
+    const WatchEntry* found = list_.Find(Named(probe));
     ASSERT_EQ(std::count(expected.begin(), expected.end(), probe), found != nullptr);
     if (found != nullptr) {
       ASSERT_EQ(&Named(probe), &found->tube);

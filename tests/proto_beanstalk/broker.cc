@@ -1,6 +1,5 @@
 #include "tests/proto_beanstalk/broker.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace gearstalk::beanstalk {
@@ -31,85 +30,44 @@ void Broker::Pass(Time by) {
   }
 }
 
-Client::Client(Broker& broker) : broker_(broker), session_(broker.protocol.NewSession(*this)) {}
-
-Client::~Client() = default;
+Client::Client(Broker& broker) : Socketless(broker.clock, {}), broker_(broker) {
+  set_session(broker.protocol.NewSession(*this));
+}
 
 std::string Client::Say(std::string_view bytes) {
-  input_ += bytes;
-  Run();
-  return out_.TakeAll();
+  Receive(bytes);
+  return out().TakeAll();
 }
 
 std::string Client::Hear() {
-  if (std::exchange(resumed_, false)) Run();
-  return out_.TakeAll();
+  if (resumed()) Run();
+  return out().TakeAll();
 }
 
 std::string Client::Stream(std::string_view bytes, std::size_t read) {
   while (!bytes.empty()) {
-    const std::span<char> space = session_->BodySpace();
-    const std::size_t room = space.empty() ? read : std::min(read, space.size());
-    const std::string_view piece = bytes.substr(0, room);
+    const std::string_view piece = bytes.substr(0, read);
     bytes.remove_prefix(piece.size());
-    if (space.empty()) {
-      input_ += piece;
-    } else {
-      std::copy(piece.begin(), piece.end(), space.begin());
-      session_->OnBody(piece.size());
-      ++direct_reads_;
-    }
-    Run();
+    Receive(piece);
   }
-  return out_.TakeAll();
+  return out().TakeAll();
 }
 
 std::string Client::Eof() {
-  session_->OnEof();
-  Run();
-  return out_.TakeAll();
+  ReceiveEof();
+  return out().TakeAll();
 }
 
-Next Client::Step(std::string_view bytes) {
-  input_ += bytes;
-  const InputResult result = session_->OnInput(input_, gearstalk::Session::Scope::kAll);
-  EXPECT_LE(result.bytes, input_.size());
-  input_.erase(0, result.bytes);
-  return result.next;
-}
-
-void Client::Run() {
-  while (!closed_) {
-    switch (Step({})) {
-      case Next::kYield:
-        ++yields_;
-        break;
-      case Next::kForeign:
-        if (!AnswerUnknown()) return;
-        break;
-      case Next::kClose:
-        closed_ = true;
-        return;
-      case Next::kGoOn:
-      case Next::kBytes:
-      case Next::kWait:
-        return;
-    }
-  }
-}
-
-bool Client::AnswerUnknown() {
-  switch (broker_.protocol.SniffUnknown(input_)) {
+bool Client::OnForeign() {
+  switch (broker_.protocol.SniffUnknown(input())) {
     case Claim::kOneMessage:
-    case Claim::kYes: {
-      const InputResult result = session_->OnInput(input_, gearstalk::Session::Scope::kUnknownLine);
-      input_.erase(0, result.bytes);
+    case Claim::kYes:
+      Step({}, Scope::kUnknownLine);
       return true;
-    }
     case Claim::kNo:
-      out_.Append("ERR\n");
-      input_.erase(0, input_.find('\n') + 1);
-      return !input_.empty();
+      out().Append("ERR\n");
+      input().erase(0, input().find('\n') + 1);
+      return !input().empty();
     case Claim::kMaybe:
       break;
   }

@@ -78,7 +78,7 @@ TEST_F(ConsumeTest, HalfCloseTimesOutAWaitingReserve) {
 
 TEST_F(ConsumeTest, HalfCloseStillTakesAReadyJob) {
   a_.Say("put 0 0 60 1\r\nx\r\n");
-  EXPECT_EQ(b_.Eof(), "");
+  b_.session()->OnEof();
   EXPECT_EQ(b_.Say("reserve\r\n"), "RESERVED 1 1\r\nx\r\n");
 }
 
@@ -179,9 +179,9 @@ TEST_F(ConsumeTest, AWaitingSessionCanEnd) {
 TEST_F(ConsumeTest, QueuesOfASessionAreItsWatchList) {
   a_.Say("watch one\r\nwatch two\r\n");
   std::string queues;
-  a_.session().AppendQueues(queues, 0, 100);
+  a_.session()->AppendQueues(queues, 0, 100);
   EXPECT_EQ(queues, " default one two");
-  EXPECT_EQ(a_.session().ClientId(), "-");
+  EXPECT_EQ(a_.session()->ClientId(), "-");
 }
 
 }  // namespace

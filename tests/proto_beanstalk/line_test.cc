@@ -161,7 +161,7 @@ TEST_F(LineTest, QuitClosesAndIgnoresTheRest) {
 
 TEST_F(LineTest, OneMessageAtATimeWhenAsked) {
   const std::string bytes = "put 0 0 1 3\r\nabc\r\nlist-tube-used\r\n";
-  const InputResult result = a_.session().OnInput(bytes, gearstalk::Session::Scope::kOneMessage);
+  const InputResult result = a_.session()->OnInput(bytes, gearstalk::Session::Scope::kOneMessage);
   EXPECT_EQ(result.bytes, 18U);
   EXPECT_EQ(result.next, Next::kBytes);
   EXPECT_EQ(a_.Hear(), "INSERTED 1\r\n");
@@ -169,11 +169,11 @@ TEST_F(LineTest, OneMessageAtATimeWhenAsked) {
 
 TEST_F(LineTest, AnUnknownLineIsAnsweredAlone) {
   const std::string bytes = "foo\r\nlist-tube-used\r\n";
-  const InputResult result = a_.session().OnInput(bytes, gearstalk::Session::Scope::kUnknownLine);
+  const InputResult result = a_.session()->OnInput(bytes, gearstalk::Session::Scope::kUnknownLine);
   EXPECT_EQ(result.bytes, 5U);
   EXPECT_EQ(result.next, Next::kBytes);
   EXPECT_EQ(a_.Hear(), "UNKNOWN_COMMAND\r\n");
-  EXPECT_EQ(a_.session().OnInput("fo", gearstalk::Session::Scope::kUnknownLine).bytes, 0U);
+  EXPECT_EQ(a_.session()->OnInput("fo", gearstalk::Session::Scope::kUnknownLine).bytes, 0U);
 }
 
 }  // namespace

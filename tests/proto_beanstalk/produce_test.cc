@@ -130,7 +130,7 @@ TEST_F(SizeLimit, AnswersOnlyAfterTheBody) {
   EXPECT_EQ(a_.Say("put 0 0 60 11\r\n0123456789A\r"), "");
   EXPECT_EQ(a_.Say("\n"), "JOB_TOO_BIG\r\n");
   EXPECT_EQ(a_.Say("put 0 0 60 4294967295\r\nabc"), "");
-  EXPECT_TRUE(a_.session().BodySpace().empty());
+  EXPECT_TRUE(a_.session()->BodySpace().empty());
 }
 
 TEST_F(SizeLimit, CanBeChanged) {

@@ -81,7 +81,7 @@ TEST_F(AdminTest, WorkersListsEveryConnection) {
             "11 127.0.0.1 - :\n"
             "12 127.0.0.1 my\\x20id : .third\\t second\\x20one first\n"
             ".\n");
-  client.Close();
+  client.DropSession();
   world.Connect("unix");
   EXPECT_EQ(Ask("workers\n"),
             "10 127.0.0.1 - :\n"
@@ -299,13 +299,13 @@ TEST_F(AdminTest, LongTableIsFinishedForAHalfClosedConnection) {
     submits += Req(PacketType::kSubmitJobBg, {"f", "", ""});
   }
   client.Say(submits);
-  std::unique_ptr<Session> session = world.protocol.NewSession(admin);
-  const InputResult first = session->OnInput("show jobs\n", Session::Scope::kAll);
+  std::unique_ptr<gearstalk::Session> session = world.protocol.NewSession(admin);
+  const InputResult first = session->OnInput("show jobs\n", gearstalk::Session::Scope::kAll);
   EXPECT_EQ(first.next, Next::kYield);
   EXPECT_EQ(first.bytes, 10U);
   EXPECT_EQ(admin.Hear(), "");
   session->OnEof();
-  EXPECT_EQ(session->OnInput("", Session::Scope::kAll).next, Next::kBytes);
+  EXPECT_EQ(session->OnInput("", gearstalk::Session::Scope::kAll).next, Next::kBytes);
   const std::string heard = admin.Hear();
   EXPECT_TRUE(heard.starts_with("H:test:1\t"));
   EXPECT_TRUE(heard.ends_with("\n.\n"));

@@ -196,7 +196,7 @@ TEST_F(ClientTest, ForegroundJobOutlivesItsClientOnceSubmittedInBackground) {
 
 TEST_F(ClientTest, HalfClosedClientIsGone) {
   Submit("u", "d");
-  client.HalfClose();
+  client.ReceiveEof();
   EXPECT_EQ(Grab(), Res(PacketType::kNoJob));
 }
 

@@ -30,7 +30,7 @@ inline std::string Conversation() {
          Req(PacketType::kStatusResUnique, {"f"}) + Req(PacketType::kAllYours) +
          Req(PacketType::kSetClientId, {"me"}) + "show jobs\r\nnonsense\nworkers\n" +
          Req(PacketType::kEchoReq, {"end"}) + Raw(kRequest, 99, 0) +
-         Req(PacketType::kEchoReq, {"unheard"});
+         Req(PacketType::kEchoReq, {"abandoned"});
 }
 
 }  // namespace gearstalk::gearman

@@ -161,7 +161,7 @@ TEST(Framing, LargeWorkloadGoesStraightIntoTheJob) {
     heard += client.Say(packet.substr(at, 65536));
   }
   EXPECT_EQ(heard, Res(PacketType::kJobCreated, {Handle(1)}));
-  EXPECT_GT(client.direct(), 2'900'000U);
+  EXPECT_GT(client.direct_bytes(), 2'900'000U);
   EXPECT_EQ(worker.Say(Req(PacketType::kCanDo, {"f"}) + Req(PacketType::kGrabJobUniq)),
             Res(PacketType::kJobAssignUniq, {Handle(1), "f", "u", workload}));
 }

@@ -58,37 +58,42 @@ TEST(SniffUnknown, BareLfIsOurs) {
 TEST(Scope, OneMessageIsOneMessage) {
   World world;
   Connection& connection = world.Connect();
-  EXPECT_EQ(connection.Say("version\nversion\nput", Session::Scope::kOneMessage), "OK 1.2.3\n");
+  EXPECT_EQ(connection.Say("version\nversion\nput", gearstalk::Session::Scope::kOneMessage),
+            "OK 1.2.3\n");
   EXPECT_EQ(connection.next(), Next::kBytes);
   EXPECT_EQ(connection.unused(), 11U);
-  EXPECT_EQ(connection.Say("", Session::Scope::kOneMessage), "OK 1.2.3\n");
+  EXPECT_EQ(connection.Say("", gearstalk::Session::Scope::kOneMessage), "OK 1.2.3\n");
   EXPECT_EQ(connection.unused(), 3U);
 }
 
 TEST(Scope, OneMessageMayBeATable) {
   World world;
   Connection& connection = world.Connect();
-  EXPECT_EQ(connection.Say("create function f\n", Session::Scope::kOneMessage), "OK\r\n");
-  EXPECT_EQ(connection.Say("status\nstatus\n", Session::Scope::kOneMessage), "f\t0\t0\t0\n.\n");
+  EXPECT_EQ(connection.Say("create function f\n", gearstalk::Session::Scope::kOneMessage),
+            "OK\r\n");
+  EXPECT_EQ(connection.Say("status\nstatus\n", gearstalk::Session::Scope::kOneMessage),
+            "f\t0\t0\t0\n.\n");
   EXPECT_EQ(connection.unused(), 7U);
 }
 
 TEST(Scope, OneMessageMayComeInPieces) {
   World world;
   Connection& connection = world.Connect();
-  EXPECT_EQ(connection.Say("version", Session::Scope::kOneMessage), "");
+  EXPECT_EQ(connection.Say("version", gearstalk::Session::Scope::kOneMessage), "");
   EXPECT_EQ(connection.next(), Next::kBytes);
-  EXPECT_EQ(connection.Say("\n", Session::Scope::kOneMessage), "OK 1.2.3\n");
+  EXPECT_EQ(connection.Say("\n", gearstalk::Session::Scope::kOneMessage), "OK 1.2.3\n");
 }
 
 TEST(Scope, UnknownLineGetsItsErrorWhateverItSays) {
   World world;
   Connection& connection = world.Connect();
   const std::string error = "ERR UNKNOWN_COMMAND Unknown+server+command";
-  EXPECT_EQ(connection.Say("jobs\nversion\n", Session::Scope::kUnknownLine), error + "jobs\r\n");
+  EXPECT_EQ(connection.Say("jobs\nversion\n", gearstalk::Session::Scope::kUnknownLine),
+            error + "jobs\r\n");
   EXPECT_EQ(connection.unused(), 8U);
-  EXPECT_EQ(connection.Say("", Session::Scope::kOneMessage), "OK 1.2.3\n");
-  EXPECT_EQ(connection.Say("put 1 2 3 4 5 6\n", Session::Scope::kUnknownLine), error + "put\r\n");
+  EXPECT_EQ(connection.Say("", gearstalk::Session::Scope::kOneMessage), "OK 1.2.3\n");
+  EXPECT_EQ(connection.Say("put 1 2 3 4 5 6\n", gearstalk::Session::Scope::kUnknownLine),
+            error + "put\r\n");
   EXPECT_EQ(connection.next(), Next::kBytes);
   EXPECT_EQ(connection.unused(), 0U);
 }

@@ -46,7 +46,7 @@ TEST(Split, EveryCutGivesTheSameAnswers) {
   const std::string conversation = Conversation();
   World whole_world;
   const std::string answers = whole_world.Connect().Say(conversation);
-  const std::size_t last = conversation.size() - Req(PacketType::kEchoReq, {"unheard"}).size();
+  const std::size_t last = conversation.size() - Req(PacketType::kEchoReq, {"abandoned"}).size();
   for (std::size_t cut = 1; cut < last; ++cut) {
     World world;
     Connection& connection = world.Connect();

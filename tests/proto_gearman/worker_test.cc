@@ -253,7 +253,7 @@ TEST_F(WorkerTest, HalfClosedWorkerIsLost) {
   Submit();
   Connection& lost = Worker();
   lost.Say(kGrab);
-  lost.HalfClose();
+  lost.ReceiveEof();
   EXPECT_EQ(worker.Say(kGrab), Assign(1));
 }
 

@@ -1,8 +1,6 @@
 #include "tests/proto_gearman/world.h"
 
-#include <algorithm>
 #include <array>
-#include <cstring>
 #include <utility>
 
 namespace gearstalk::gearman {
@@ -47,15 +45,12 @@ std::string ErrorRes(std::string_view code, std::string_view text) {
 std::string Handle(std::uint64_t id) { return std::string("H:test:").append(std::to_string(id)); }
 
 Connection::Connection(World& world, gearstalk::Peer peer)
-    : world_(world), peer_(std::move(peer)), session_(world.protocol.NewSession(*this)) {}
+    : Socketless(world.clock, std::move(peer)), world_(world) {
+  set_session(world.protocol.NewSession(*this));
+}
 
-Connection::~Connection() { Close(); }
-
-Time Connection::Now() const { return world_.clock.Now(); }
-
-std::string Connection::Say(std::string_view bytes, Session::Scope scope) {
-  if (!ReadIntoBody(bytes)) buffer_ += bytes;
-  RunInput(scope);
+std::string Connection::Say(std::string_view bytes, Scope scope) {
+  Receive(bytes, scope);
   return Hear();
 }
 
@@ -64,39 +59,15 @@ std::string Connection::SayCut(std::string_view bytes, std::size_t cut) {
   return heard += Say(bytes.substr(cut));
 }
 
-// As the server: once nothing is buffered, the next bytes go where the session wants them.
-bool Connection::ReadIntoBody(std::string_view& incoming) {
-  while (buffer_.empty() && !incoming.empty()) {
-    const std::span<char> space = session_->BodySpace();
-    if (space.empty()) return false;
-    const std::size_t size = std::min(space.size(), incoming.size());
-    std::memcpy(space.data(), incoming.data(), size);
-    incoming.remove_prefix(size);
-    direct_ += size;
-    session_->OnBody(size);
-    RunInput(Session::Scope::kAll);
-  }
-  return incoming.empty();
-}
-
-void Connection::RunInput(Session::Scope scope) {
-  do {
-    const InputResult result = session_->OnInput(buffer_, scope);
-    buffer_.erase(0, result.bytes);
-    next_ = result.next;
-    yields_ += next_ == Next::kYield;
-  } while (next_ == Next::kYield);
-}
-
 std::string Connection::HearDurable() {
   std::string heard;
   std::array<iovec, 64> pieces;
-  const int count = out_.Gather(pieces.data(), pieces.size(), world_.journal->Durable());
+  const int count = out().Gather(pieces.data(), pieces.size(), world_.journal->Durable());
   for (int i = 0; i < count; ++i) {
     const iovec& piece = pieces[static_cast<std::size_t>(i)];
     heard.append(static_cast<const char*>(piece.iov_base), piece.iov_len);
   }
-  if (!heard.empty()) out_.Consume(heard.size());
+  if (!heard.empty()) out().Consume(heard.size());
   return heard;
 }
 

@@ -12,6 +12,7 @@
 #include "broker/server/protocol.h"
 #include "proto_gearman/packet.h"
 #include "proto_gearman/protocol.h"
+#include "tests/support/socketless.h"
 
 namespace gearstalk::gearman {
 
@@ -29,59 +30,20 @@ inline constexpr std::string_view kResponse{"\0RES", 4};
 
 class World;
 
-// One connection: shows bytes to its session as the server does, and collects what it says.
-class Connection final : public Wire {
+class Connection final : public Socketless {
  public:
   Connection(World& world, gearstalk::Peer peer);
-  ~Connection();
-
-  // Wire
-  Output& out() override { return out_; }
-  const gearstalk::Peer& peer() const override { return peer_; }
-  Time Now() const override;
-  void Resume() override {}
-  void OnRefused(gearstalk::Refusal why, const gearstalk::Refused& /*what*/) override {
-    refused_.Count(why);
-  }
-
-  void set_access(std::shared_ptr<const Access> access) { peer_.access = std::move(access); }
-  // How often it was refused something.
-  std::uint64_t refused(gearstalk::Refusal why = gearstalk::Refusal::kRights) const {
-    return refused_.of(why);
-  }
 
   // Sends bytes; returns everything that it has got to hear by then.
-  std::string Say(std::string_view bytes, Session::Scope scope = Session::Scope::kAll);
+  std::string Say(std::string_view bytes, Scope scope = Scope::kAll);
   // The same in two reads.
   std::string SayCut(std::string_view bytes, std::size_t cut);
-  std::string Hear() { return out_.TakeAll(); }
+  std::string Hear() { return out().TakeAll(); }
   // What could leave now, and leaves.
   std::string HearDurable();
-  // The peer closes its side.
-  void HalfClose() { session_->OnEof(); }
-  void Close() { session_.reset(); }
-
-  // What the last call of OnInput came to.
-  Next next() const { return next_; }
-  int yields() const { return yields_; }
-  std::size_t unused() const { return buffer_.size(); }
-  // How many bytes went straight from the socket into a body.
-  std::size_t direct() const { return direct_; }
-  const Session* session() const { return session_.get(); }
 
  private:
-  bool ReadIntoBody(std::string_view& incoming);
-  void RunInput(Session::Scope scope);
-
   World& world_;
-  gearstalk::Peer peer_;
-  Output out_;
-  std::unique_ptr<Session> session_;
-  std::string buffer_;
-  Next next_ = Next::kBytes;
-  int yields_ = 0;
-  std::size_t direct_ = 0;
-  RefusalCounts refused_;
 };
 
 // A broker without sockets and without a clock of its own.
@@ -107,7 +69,7 @@ class World final : public ConnectionList {
   FakeClock clock;
   const std::unique_ptr<Journal> journal;
   Engine engine;
-  GearmanProtocol protocol;
+  Protocol protocol;
 
  private:
   int next_fd_ = 10;

@@ -1,10 +1,8 @@
 #include "tests/server/routed_broker.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
-#include "broker/base/check.h"
 #include "broker/engine/consumer.h"
 
 namespace gearstalk {
@@ -28,6 +26,25 @@ gearman::Options GearmanOptions() {
   options.version = "1.2.3";
   return options;
 }
+
+Peer PeerOf(int fd) {
+  return {.fd = fd, .address = "127.0.0.1", .local = true, .id = static_cast<std::uint64_t>(fd)};
+}
+
+// A router in the place of a session.
+class RoutedSession final : public Session {
+ public:
+  RoutedSession(std::span<Protocol* const> protocols, Wire& wire) : router(protocols, wire) {}
+
+  InputResult OnInput(std::string_view bytes, Scope /*scope*/) override {
+    return router.OnInput(bytes);
+  }
+  std::span<char> BodySpace() override { return router.BodySpace(); }
+  void OnBody(std::size_t size) override { router.OnBody(size); }
+  void OnEof() override { router.OnEof(); }
+
+  Router router;
+};
 
 // A session that strikes itself off a list when it ends.
 class CountedSession final : public Session {
@@ -75,20 +92,10 @@ class RoutedBroker::Counted final : public Protocol {
   Protocol& protocol_;
 };
 
-RoutedClient::RoutedClient(RoutedBroker& broker, int fd)
-    : broker_(broker),
-      peer_{fd, "127.0.0.1", true},
-      router_(std::make_unique<Router>(broker.counted_, *this)) {
-  peer_.id = static_cast<std::uint64_t>(fd);
-}
-
-RoutedClient::~RoutedClient() = default;
-
-Time RoutedClient::Now() const { return broker_.clock.Now(); }
-
-void RoutedClient::Resume() {
-  waits_ = false;
-  resumed_ = true;
+RoutedClient::RoutedClient(RoutedBroker& broker, int fd) : Socketless(broker.clock, PeerOf(fd)) {
+  auto session = std::make_unique<RoutedSession>(broker.counted_, *this);
+  router_ = &session->router;
+  set_session(std::move(session));
 }
 
 void RoutedClient::Send(std::string_view bytes, std::size_t piece) {
@@ -97,53 +104,26 @@ void RoutedClient::Send(std::string_view bytes, std::size_t piece) {
     bytes.remove_prefix(part.size());
     Receive(part);
   } while (!bytes.empty());
-}
-
-void RoutedClient::Receive(std::string_view bytes) {
-  if (closed() || eof_) return;
-  const std::span<char> body = router_->BodySpace();
-  if (!body.empty()) {
-    GS_CHECK(input_.empty());
-    const std::size_t filled = std::min(body.size(), bytes.size());
-    std::memcpy(body.data(), bytes.data(), filled);
-    router_->OnBody(filled);
-    bytes.remove_prefix(filled);
-  }
-  input_ += bytes;
-  if (!waits_ && !resumed_) RunInput();
-}
-
-void RoutedClient::RunInput() {
-  while (!closed()) {
-    resumed_ = false;
-    const InputResult result = router_->OnInput(input_);
-    GS_CHECK(result.bytes <= input_.size());
-    GS_CHECK(result.next != Next::kForeign);
-    input_.erase(0, result.bytes);
-    if (result.next == Next::kYield) continue;
-    if (result.next == Next::kClose || (eof_ && result.next == Next::kBytes)) return Disconnect();
-    if (result.next == Next::kWait) waits_ = !resumed_;
-    if (result.next == Next::kBytes || waits_) return;
-  }
+  Settle();
 }
 
 void RoutedClient::HalfClose() {
-  if (closed() || eof_) return;
-  eof_ = true;
-  router_->OnEof();
-  waits_ = false;
-  RunInput();
+  ReceiveEof();
+  Settle();
+}
+
+// Its session leaves the engine at once.
+void RoutedClient::Settle() {
+  if (closed()) Disconnect();
 }
 
 void RoutedClient::Disconnect() {
-  heard_ += out_.TakeAll();
-  router_.reset();
-  waits_ = resumed_ = false;
-  input_.clear();
+  heard_ += out().TakeAll();
+  DropSession();
 }
 
 std::string RoutedClient::Hear() {
-  heard_ += out_.TakeAll();
+  heard_ += out().TakeAll();
   return std::exchange(heard_, {});
 }
 
@@ -170,8 +150,9 @@ void RoutedBroker::Reconnect(std::size_t index) {
 void RoutedBroker::Settle() {
   for (std::size_t i = 0; i < kClients;) {
     RoutedClient& client = *clients_[i++];
-    if (client.closed() || !client.resumed_) continue;
-    client.RunInput();
+    if (client.closed() || !client.resumed()) continue;
+    client.Run();
+    client.Settle();
     i = 0;
   }
 }
@@ -195,7 +176,7 @@ ConnectionList::Entry RoutedBroker::Next(int fd) const {
   for (const auto& client : clients_) {
     const bool open = client != nullptr && !client->closed();
     if (open && client->peer().fd >= fd)
-      return {.peer = &client->peer(), .session = client->session()};
+      return {.peer = &client->peer(), .session = client->Describing()};
   }
   return {};
 }

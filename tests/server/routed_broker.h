@@ -16,22 +16,19 @@
 #include "broker/server/router.h"
 #include "proto_beanstalk/protocol.h"
 #include "proto_gearman/protocol.h"
+#include "tests/support/socketless.h"
 
 namespace gearstalk {
 
 class RoutedBroker;
 
-// One connection without a socket: shows what is sent to its router as the server does, and
-// collects what comes back.
-class RoutedClient final : public Wire {
+// One connection without a socket, read by a router.
+class RoutedClient final : public Socketless {
  public:
   RoutedClient(RoutedBroker& broker, int fd);
-  ~RoutedClient();
-  RoutedClient(const RoutedClient&) = delete;
-  RoutedClient& operator=(const RoutedClient&) = delete;
 
-  // Reads `bytes` in pieces of `piece` bytes (0: in one), straight into a body where the session
-  // offers its space. Input that has to wait is run by RoutedBroker::Settle.
+  // Reads `bytes` in pieces of `piece` bytes (0: in one). Input that has to wait is run by
+  // RoutedBroker::Settle.
   void Send(std::string_view bytes, std::size_t piece = 0);
   // The peer closes its side; what still waits is run, then the connection ends.
   void HalfClose();
@@ -39,32 +36,17 @@ class RoutedClient final : public Wire {
   // What it has heard since the last call.
   std::string Hear();
 
-  bool closed() const { return router_ == nullptr; }
   bool owned() const { return !closed() && router_->owner() != nullptr; }
-  const Session* session() const { return closed() ? nullptr : router_->Describing(); }
-  std::size_t waiting_input() const { return input_.size(); }
-
-  // --- Wire
-  Output& out() override { return out_; }
-  const Peer& peer() const override { return peer_; }
-  Time Now() const override;
-  void Resume() override;
+  // Who can describe the connection.
+  const Session* Describing() const { return closed() ? nullptr : router_->Describing(); }
 
  private:
   friend class RoutedBroker;
 
-  void Receive(std::string_view bytes);
-  void RunInput();
+  void Settle();
 
-  RoutedBroker& broker_;
-  Peer peer_;
-  Output out_;
-  std::unique_ptr<Router> router_;
-  std::string input_;
+  Router* router_;
   std::string heard_;
-  bool waits_ = false;
-  bool resumed_ = false;
-  bool eof_ = false;
 };
 
 // Everything behind the sockets, with both protocols: a clock that only tests move, an engine that
@@ -97,7 +79,7 @@ class RoutedBroker final : public ConnectionList {
   MemoryJournal journal;
   Engine engine;
   beanstalk::Protocol beanstalk;
-  gearman::GearmanProtocol gearman;
+  gearman::Protocol gearman;
   const std::array<Protocol*, 2> protocols;
 
  private:

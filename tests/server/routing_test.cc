@@ -128,7 +128,7 @@ TEST_F(Routing, UnknownWordsOfAGearmanSession) {
 TEST_F(Routing, TheEndOfAnUnknownLineIsWaitedFor) {
   EXPECT_EQ(Say("foo"), "");
   EXPECT_EQ(Say(" bar\r"), "");
-  EXPECT_EQ(broker_.client(0).waiting_input(), 8U);
+  EXPECT_EQ(broker_.client(0).unused(), 8U);
   EXPECT_EQ(Say("\nlist-tube-used\r\n"), "UNKNOWN_COMMAND\r\nUSING default\r\n");
 }
 
@@ -137,7 +137,7 @@ TEST_F(Routing, AnOverlongUnknownLineCostsOneError) {
     broker_.Reconnect(0);
     EXPECT_EQ(Say(std::string(size, 'x')), "");
     EXPECT_EQ(Say("\r\nlist-tube-used\r\n"), "BAD_FORMAT\r\nUSING default\r\n") << size;
-    EXPECT_LT(broker_.client(0).waiting_input(), 10'000U);
+    EXPECT_LT(broker_.client(0).unused(), 10'000U);
   }
 }
 

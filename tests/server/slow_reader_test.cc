@@ -82,7 +82,7 @@ TEST_F(SlowReader, MayHalfClose) {
 }
 
 TEST_F(SlowReader, IsCutOffWhenItIsHopeless) {
-  server_.set_hopeless_output(5'000'000);
+  server_.set_most_unread_output(5'000'000);
   Client client(path_);
   client.Send("a big 4000000\n");
   ASSERT_TRUE(Until([&] { return a_.commands == 1; }));

@@ -68,7 +68,7 @@ void SubmitGrabComplete(benchmark::State& state) {
   for (auto _ : state) {
     submit();
     const Taken taken = broker.engine.Grab(broker.now, broker.client);
-    broker.engine.Complete(broker.now, broker.client, taken.job->id(), {});
+    broker.engine.WorkComplete(broker.now, broker.client, taken.job->id(), {});
   }
 }
 BENCHMARK(SubmitGrabComplete)->ArgName("queued")->Arg(0)->Arg(1'000'000);
