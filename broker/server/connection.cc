@@ -108,9 +108,14 @@ void Connection::OnReadable() {
     EventLoop::Disable(readable_);
     return server_.NoteFrozen(*this);
   }
-  if (unread_ && run_hook.is_linked()) return;
+  if (run_hook.is_linked()) {
+    // What it sent before comes first, which takes a while unless its turn is the next.
+    if (!unread_) EventLoop::Disable(readable_);
+    deaf_ = !unread_;
+    return;
+  }
   if (!server_.TakeTurn()) {
-    unread_ = !run_hook.is_linked();
+    unread_ = true;
     return server_.RunLater(*this);
   }
   Receive(router_.BodySpace());
@@ -130,7 +135,7 @@ void Connection::Receive(std::span<char> body) {
     return ReceiveSecurely(body);
   const std::span<char> buffer = server_.read_buffer();
   const std::size_t left = body.empty() ? input_.size() : 0;
-  std::memcpy(buffer.data(), input_.data(), left);
+  std::memcpy(buffer.data(), input_.view().data(), left);
   std::array<iovec, 2> pieces{
       {{body.data(), body.size()},
        {buffer.data() + left, std::min(buffer.size() - left, server_.read_share())}}};
@@ -157,22 +162,31 @@ void Connection::Receive(std::span<char> body) {
 
 void Connection::OnReceived(std::string_view bytes) {
   if (waits_ || run_hook.is_linked()) {
-    Keep(bytes);
+    input_.Assign(bytes);
     if (input_.size() >= kMaxInput) PauseReading();
     return;
   }
-  RunInput(bytes);
+  const InputResult result = router_.OnInput(bytes);
+  input_.Assign(bytes.substr(result.bytes));
+  AfterInput(result);
 }
 
 void Connection::Run() {
+  TakeTurn();
+  if (run_hook.is_linked() || !std::exchange(deaf_, false)) return;
+  if (reading_ == Reading::kOn) EventLoop::Enable(readable_);
+}
+
+void Connection::TakeTurn() {
   if (closing_ || broken_) return;
   if (std::exchange(unread_, false) && reading_ == Reading::kOn)
     return Receive(router_.BodySpace());
   if (security_ == Security::kTls && tls_ == nullptr) return ReceiveHello({});
   if (waits_ || stalled_) return;
   if (Crowded()) return server_.RunLater(*this);
-  const std::string left = std::exchange(input_, {});
-  RunInput(left);
+  const InputResult result = router_.OnInput(input_.view());
+  input_.Consume(result.bytes);
+  AfterInput(result);
   GoOnReading();
 }
 
@@ -180,9 +194,7 @@ bool Connection::Crowded() const {
   return dirty_hook.is_linked() && out_.size() >= server_.limits().output;
 }
 
-void Connection::RunInput(std::string_view bytes) {
-  const InputResult result = router_.OnInput(bytes);
-  Keep(bytes.substr(result.bytes));
+void Connection::AfterInput(const InputResult& result) {
   switch (result.next) {
     case Next::kGoOn:
     case Next::kBytes:
@@ -193,7 +205,7 @@ void Connection::RunInput(std::string_view bytes) {
       waits_ = !run_hook.is_linked();
       break;
     case Next::kYield:
-      server_.RunLater(*this);
+      server_.RunAgain(*this);
       break;
     case Next::kClose:
       CloseWhenSent();
@@ -202,14 +214,6 @@ void Connection::RunInput(std::string_view bytes) {
   // A word that begins behind one that was answered has all its time.
   if (!undecided() || result.bytes > 0) undecided_hook.unlink();
   if (undecided()) server_.NoteUndecided(*this);
-}
-
-void Connection::Keep(std::string_view rest) {
-  if (!rest.empty()) {
-    input_.assign(rest);
-  } else if (!input_.empty()) {
-    std::string().swap(input_);
-  }
 }
 
 // A wait ends when the peer does; for the rest a hang-up that was seen needs no more watching.

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "broker/server/event_loop.h"
+#include "broker/server/held_input.h"
 #include "broker/server/output.h"
 #include "broker/server/protocol.h"
 #include "broker/server/router.h"
@@ -100,6 +101,7 @@ class Connection final : public Wire {
 
   void Receive(std::span<char> body);
   void OnReceived(std::string_view bytes);
+  void TakeTurn();
   // connection_tls.cc
   void ReceiveSecurely(std::span<char> body);
   bool DecideSecurity(char first);
@@ -112,7 +114,8 @@ class Connection final : public Wire {
 
   // Much waits for its turn to be sent: no more is read or run until then.
   bool Crowded() const;
-  void RunInput(std::string_view bytes);
+  // Its sessions took some input: what comes next.
+  void AfterInput(const InputResult& result);
   void OnEof();
   void WaitForSpace();
   void StopWaitingForSpace();
@@ -125,13 +128,12 @@ class Connection final : public Wire {
   // If there is room.
   void GoOnReading();
   void SetReading(Reading reading);
-  void Keep(std::string_view rest);
 
   Server& server_;
   Peer peer_;
   Output out_;
   Router router_;
-  std::string input_;  // received, not run
+  HeldInput input_;
   Event readable_;
   Event writable_;  // made when a peer reads slower than it is sent to
   Time active_at_;
@@ -141,6 +143,7 @@ class Connection final : public Wire {
   bool writing_ = false;  // waits for the socket to take more
   bool stalled_ = false;  // no commands are run until the peer has read some
   bool unread_ = false;   // its socket is read when its turn comes
+  bool deaf_ = false;     // its socket is not watched until its input was run
   bool waits_ = false;    // the session waits for the engine
   bool hung_up_ = false;  // the peer will send no more; what it sent may not be read yet
   bool eof_ = false;      // all that the peer sent was read

@@ -54,11 +54,12 @@ void Connection::ReceiveSecurely(std::span<char> body) {
 // A stream costs tens of kilobytes: a client gets one when its first record is whole.
 void Connection::ReceiveHello(std::string_view received) {
   if (eof_) return Break();
-  input_ += received;
-  if (input_.size() < TlsStream::SizeOfRecord(input_)) return;
+  input_.Append(received);
+  if (input_.size() < TlsStream::SizeOfRecord(input_.view())) return;
   if (!server_.TakeHandshake()) return server_.RunLater(*this);
   tls_ = std::make_unique<TlsStream>(server_.tls());
-  const std::string hello = std::exchange(input_, {});
+  const std::string hello(input_.view());
+  input_.Assign({});
   ReceiveTls(hello, {});
 }
 
@@ -86,7 +87,7 @@ void Connection::ReceiveTls(std::string_view received, std::span<char> body) {
   const std::span<char> buffer = server_.read_buffer();
   const std::size_t filled = ReadAll(*tls_, body);
   const std::size_t left = body.empty() ? input_.size() : 0;
-  std::memcpy(buffer.data(), input_.data(), left);
+  std::memcpy(buffer.data(), input_.view().data(), left);
   const std::size_t size = ReadAll(*tls_, buffer.subspan(left));
   if (!tls_->pending().empty()) server_.NoteDirty(*this);
   if (tls_->failed()) return FailTls(was_open);

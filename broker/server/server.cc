@@ -68,9 +68,18 @@ bool Server::TakeTurn() {
   return hooks_.Fresh() - round_began_ < kReadTime;
 }
 
+bool Server::TakeHandshake() {
+  if (handshakes_ == kRoundHandshakes) return false;
+  const Time now = hooks_.Fresh();
+  if (handshakes_ == 0) first_handshake_ = now;
+  if (handshakes_ > 0 && now - first_handshake_ >= kHandshakeTime) return false;
+  ++handshakes_;
+  return true;
+}
+
 std::size_t Server::read_share() const {
   const std::size_t many = std::max<std::size_t>(turns_ + queued_, 1);
-  return std::clamp<std::size_t>(kRoundRead / many, 16 * 1024, kReadSize);
+  return std::clamp<std::size_t>(kRoundRead / many, 4 * 1024, kReadSize);
 }
 
 std::size_t Server::send_share() const {
@@ -101,7 +110,9 @@ Time Server::NextDue() const {
 }
 
 void Server::EndRound() {
-  if (!frozen_) RunQueued();
+  turns_ += queued_;
+  if (!frozen_) RunQueued(run_.few);
+  if (!frozen_) RunQueued(run_.many);
   if (!leaving_.empty()) CloseLeaving();
   if (CatchingUp()) {
     next_tick_ = Now();
@@ -128,11 +139,17 @@ void Server::CloseOverdue() {
   if (look_for_idle_ <= Now()) CloseIdle();
 }
 
+void Server::RunAgain(Connection& connection) {
+  Queue(run_.many, connection);
+  if (!connection.dirty_hook.is_linked()) return;
+  connection.dirty_hook.unlink();
+  dirty_.many.push_back(connection);
+}
+
 // Runs each connection that was waiting to be run once; what they leave comes in the next round.
-void Server::RunQueued() {
+void Server::RunQueued(List<&Connection::run_hook>& line) {
   List<&Connection::run_hook> turn;
-  turn.swap(run_);
-  turns_ += queued_;
+  turn.swap(line);
   const Time began = hooks_.Fresh();
   while (!turn.empty()) {
     Connection& connection = turn.front();
@@ -141,25 +158,29 @@ void Server::RunQueued() {
     connection.Run();
     if (hooks_.Fresh() - began >= kRunTime) break;
   }
-  run_.splice(run_.begin(), turn);
+  line.splice(line.begin(), turn);
 }
 
 void Server::FlushDirty() {
+  const bool closed = FlushDirty(dirty_.few);
+  // What they held went back, and that may have to be recorded.
+  if (FlushDirty(dirty_.many) || closed) hooks_.EndRound(Now());
+}
+
+bool Server::FlushDirty(List<&Connection::dirty_hook>& line) {
   bool closed = false;
-  const std::uint64_t enough = sent_ + kRoundSent;
+  const std::uint64_t enough = sent_ + kRoundSent / 2;
   const Time began = hooks_.Fresh();
-  for (std::size_t n = 0; n < kRoundFlushes && sent_ < enough && !dirty_.empty() && MaySend();
-       ++n) {
-    Connection& connection = dirty_.front();
-    dirty_.pop_front();
+  for (std::size_t n = 0; n < kRoundFlushes && sent_ < enough && !line.empty() && MaySend(); ++n) {
+    Connection& connection = line.front();
+    line.pop_front();
     if (!connection.Flush()) {
       Close(connection);
       closed = true;
     }
     if (hooks_.Fresh() - began >= kSendTime) break;
   }
-  // What they held went back, and that may have to be recorded.
-  if (closed) hooks_.EndRound(Now());
+  return closed;
 }
 
 void Server::Freeze(bool frozen) {

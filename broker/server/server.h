@@ -41,12 +41,16 @@ class Server final : public ConnectionList {
   // In one round, about: how much is read besides the bodies of jobs, in bytes.
   static constexpr std::size_t kRoundRead = 2 << 20;
   // How long a round reads and runs what arrives, goes on with what waits, and sends. What is left
-  // comes in the next round, in the order in which it came.
-  static constexpr Time kReadTime = 3 * kMillisecond;
-  static constexpr Time kRunTime = 2 * kMillisecond;
-  static constexpr Time kSendTime = 2 * kMillisecond;
-  // In one round: steps of TLS handshakes, each up to a millisecond of public-key cryptography.
+  // comes in the next round, in the order in which it came. Running and sending take so long once
+  // for those who say a little now and then, and once for those who never stop.
+  static constexpr Time kReadTime = 2 * kMillisecond;
+  static constexpr Time kRunTime = kMillisecond;
+  static constexpr Time kSendTime = kMillisecond;
+  // In one round: steps of TLS handshakes, each some tenths of a millisecond of public-key
+  // cryptography, or several with a long key. The first of a round is always done, the others while
+  // there is time.
   static constexpr int kRoundHandshakes = 4;
+  static constexpr Time kHandshakeTime = kMillisecond;
   // The loop woke so much later than it was asked to: before anything expires, what clients have
   // sent meanwhile is read, in so many rounds at most.
   static constexpr Time kLate = 50 * kMillisecond;
@@ -146,13 +150,11 @@ class Server final : public ConnectionList {
   std::span<char> tls_buffer() { return tls_buffer_; }
   // Every callback of the loop calls it first: the first one of a round reads the clock.
   void BeginRound();
-  void NoteDirty(Connection& connection) { Link(dirty_, connection, connection.dirty_hook); }
+  void NoteDirty(Connection& connection) { Link(dirty_.few, connection, connection.dirty_hook); }
   void NoteHeld(Connection& connection) { Link(held_, connection, connection.held_hook); }
-  void RunLater(Connection& connection) {
-    if (connection.run_hook.is_linked()) return;
-    ++queued_;
-    run_.push_back(connection);
-  }
+  void RunLater(Connection& connection) { Queue(run_.few, connection); }
+  // Its turn is over, and it has more to say.
+  void RunAgain(Connection& connection);
   // A connection has something to be read: false if the time of the round is over.
   bool TakeTurn();
   // What each session may take in its turn.
@@ -162,7 +164,7 @@ class Server final : public ConnectionList {
   // What each connection may be sent in this round, in bytes.
   std::size_t send_share() const;
   // Whether one more step of a handshake may be done in this round.
-  bool TakeHandshake() { return handshakes_++ < kRoundHandshakes; }
+  bool TakeHandshake();
   void NoteUndecided(Connection& connection);
   void NoteLeaving(Connection& connection) { Link(leaving_, connection, connection.leave_hook); }
   // Its events are off until the server is no longer frozen.
@@ -183,6 +185,14 @@ class Server final : public ConnectionList {
                              boost::intrusive::member_hook<Connection, Connection::Hook, hook>,
                              boost::intrusive::constant_time_size<false>>;
 
+  // Greedy connections stand apart, so that the others need not wait for a turn of each of them.
+  template <Connection::Hook Connection::*hook>
+  struct Line {
+    bool empty() const { return few.empty() && many.empty(); }
+    List<hook> few;
+    List<hook> many;  // of connections that had more to say than one turn takes
+  };
+
   struct Acceptor {
     Server& server;
     std::unique_ptr<ListenSocket> socket;
@@ -195,6 +205,12 @@ class Server final : public ConnectionList {
   template <typename L>
   static void Link(L& list, Connection& connection, Connection::Hook& hook) {
     if (!hook.is_linked()) list.push_back(connection);
+  }
+
+  void Queue(List<&Connection::run_hook>& line, Connection& connection) {
+    if (connection.run_hook.is_linked()) return;
+    ++queued_;
+    line.push_back(connection);
   }
 
   struct Watched {
@@ -214,8 +230,10 @@ class Server final : public ConnectionList {
   Time NextDue() const;
   bool CatchingUp();
   void CloseOverdue();
-  void RunQueued();
+  void RunQueued(List<&Connection::run_hook>& line);
   void FlushDirty();
+  // Whether connections were closed.
+  bool FlushDirty(List<&Connection::dirty_hook>& line);
   void CloseHeld();
   void CloseUndecided();
   void CloseIdle();
@@ -240,20 +258,21 @@ class Server final : public ConnectionList {
   Admission admission_;
   RefusalCounts refusals_;
   OnOperatorAct on_operator_act_;
-  List<&Connection::dirty_hook> dirty_;    // have something to send
+  Line<&Connection::dirty_hook> dirty_;    // have something to send
   List<&Connection::held_hook> held_;      // wait for the journal before they may send
-  List<&Connection::run_hook> run_;        // have input to run
+  Line<&Connection::run_hook> run_;        // have input to run
   List<&Connection::leave_hook> leaving_;  // are over or about to be, but not out of the engine
   List<&Connection::frozen_hook> asleep_;  // had something to read while frozen
   List<&Connection::undecided_hook> undecided_;  // by time: their first word is incomplete
   TimeWheel<Connection, Connection::Hook, &Connection::idle_hook> idle_;  // with an idle timeout
   std::size_t most_unread_output_ = 80 << 20;
   TurnShare share_;
-  std::size_t queued_ = 0;  // in run_
-  std::size_t turns_ = 0;   // in this round
-  int handshakes_ = 0;      // in this round
-  int catch_up_ = 0;        // rounds in which nothing expires yet
-  Time round_began_ = 0;    // by RoundHooks::Fresh
+  std::size_t queued_ = 0;    // in run_
+  std::size_t turns_ = 0;     // in this round
+  int handshakes_ = 0;        // in this round
+  Time first_handshake_ = 0;  // of this round, by RoundHooks::Fresh
+  int catch_up_ = 0;          // rounds in which nothing expires yet
+  Time round_began_ = 0;      // by RoundHooks::Fresh
   bool in_round_ = false;
   bool frozen_ = false;
   bool stopping_ = false;

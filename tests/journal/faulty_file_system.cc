@@ -36,6 +36,7 @@ class FaultyFileSystem::OpenFile final : public File {
     const int error = Enter();
     const bool torn = error != 0 && disk_.calls_ == disk_.stop_at_ && disk_.torn_ > 0;
     if (error != 0 && !torn) return error;
+    if (disk_.full_) return -ENOSPC;
     std::size_t count = std::min(data.size(), torn ? disk_.torn_ : disk_.write_limit_);
     const std::uint64_t free = disk_.capacity_ - std::min(disk_.capacity_, disk_.Used());
     const std::uint64_t fits = node_->allocated + free;
@@ -64,7 +65,7 @@ class FaultyFileSystem::OpenFile final : public File {
     const std::lock_guard lock(disk_.mutex_);
     if (const int error = Enter()) return error;
     const std::uint64_t more = size > node_->allocated ? size - node_->allocated : 0;
-    if (disk_.Used() + more > disk_.capacity_) return -ENOSPC;
+    if (disk_.full_ || disk_.Used() + more > disk_.capacity_) return -ENOSPC;
     if (size > node_->content.size()) Do({true, size, {}});
     return 0;
   }
@@ -286,7 +287,13 @@ std::uint64_t FaultyFileSystem::FreeBytes(const std::string& /*directory*/) {
   return capacity_ == UINT64_MAX ? capacity_ : capacity_ - std::min(capacity_, Used());
 }
 
-bool FaultyFileSystem::CopiesOnWrite(const std::string& /*directory*/) { return false; }
+bool FaultyFileSystem::CopiesOnWrite(const std::string& /*directory*/) { return copies_on_write_; }
+
+void FaultyFileSystem::CopyOnWrite(bool full) {
+  const std::lock_guard lock(mutex_);
+  copies_on_write_ = true;
+  full_ = full;
+}
 
 int FaultyFileSystem::GiveToOwnerOf(const std::string& /*directory*/, const std::string& path) {
   const std::lock_guard lock(mutex_);

@@ -45,6 +45,8 @@ class FaultyFileSystem final : public FileSystem {
   void LimitWrites(std::size_t bytes);
   // How much fits on the disk.
   void SetCapacity(std::uint64_t bytes);
+  // Every write takes new blocks, and there are some or none.
+  void CopyOnWrite(bool full);
   std::uint64_t UsedBytes() const;
   // The machine comes up again: open files are gone, StopAt and FailAt are over.
   void Restart(Loss loss, std::uint32_t seed = 0);
@@ -119,6 +121,7 @@ class FaultyFileSystem final : public FileSystem {
   std::size_t torn_ = 0;
   std::size_t write_limit_ = SIZE_MAX;
   std::uint64_t capacity_ = UINT64_MAX;
+  bool copies_on_write_ = false, full_ = false;
   std::uint64_t generation_ = 0;
   std::vector<std::string> given_;
   Time now_ = 1;

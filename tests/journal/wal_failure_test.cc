@@ -218,6 +218,47 @@ TEST(WalFailure, FullDiskSurvivesARestart) {
   EXPECT_TRUE(SurvivesRestart(rig));
 }
 
+// Blocks that were allocated before are of no use where every write takes new ones.
+TEST(WalFailure, WhereWritesTakeNewBlocksAFullDiskRefusesDeletionsAndLosesNothing) {
+  Rig rig;
+  rig.disk.CopyOnWrite(false);
+  ASSERT_TRUE(rig.Start().ok());
+  for (int i = 0; i < 20; ++i) rig.model->Put(*rig.journal, "t", "x");
+  rig.Settle();
+  const Model::State acknowledged = rig.model->state();
+
+  rig.disk.CopyOnWrite(true);
+  const Lsn lsn = rig.model->Delete(*rig.journal, acknowledged.jobs.begin()->first);
+  rig.Flush();
+  EXPECT_LT(rig.journal->Durable(), lsn);
+  for (const Kind kind : {Kind::kPut, Kind::kChange, Kind::kDelete}) {
+    EXPECT_FALSE(rig.journal->Accepts(kind));
+  }
+  EXPECT_NE(rig.journal->Health().message().find("No space"), std::string::npos);
+  EXPECT_FALSE(rig.Restart(Loss::kAll).ok());
+  rig.disk.CopyOnWrite(false);
+  ASSERT_TRUE(rig.Restart(Loss::kAll).ok());
+  EXPECT_TRUE(SameJobs(rig.model->state(), acknowledged));
+}
+
+TEST(WalFailure, WhereWritesTakeNewBlocksItGoesOnWhenThereAreSome) {
+  Rig rig;
+  rig.disk.CopyOnWrite(false);
+  ASSERT_TRUE(rig.Start().ok());
+  for (int i = 0; i < 20; ++i) rig.model->Put(*rig.journal, "t", "x");
+  rig.Settle();
+  rig.disk.CopyOnWrite(true);
+  const Lsn lsn = rig.model->Delete(*rig.journal, rig.model->state().jobs.begin()->first);
+  rig.Flush();
+  ASSERT_LT(rig.journal->Durable(), lsn);
+  rig.disk.CopyOnWrite(false);
+  rig.disk.Advance(kSecond);
+  rig.Settle();
+  EXPECT_GE(rig.journal->Durable(), lsn);
+  EXPECT_TRUE(rig.journal->Accepts(Kind::kPut)) << rig.journal->Health().message();
+  EXPECT_TRUE(SurvivesRestart(rig));
+}
+
 // A process without descriptors has no broken disk: what waits is written when there are some.
 TEST(WalFailure, NoDescriptorPasses) {
   for (const int error : {EMFILE, ENFILE}) {

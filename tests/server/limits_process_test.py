@@ -179,6 +179,20 @@ class Crowds(BrokerTest):
         readers[0].send(b"quit\r\n")
         self.assertEqual(readers[0].rest().count(b"FOUND 1 60000\r\n"), 500)
 
+    def test_slow_readers_that_went(self) -> None:
+        # A Unix socket takes little for a peer that does not read.
+        path = f"unix:{self.folder}/socket"
+        self.start(listen=(path,))
+        self.assertEqual(self.connect().ask(put(b"x" * 1000)), b"INSERTED 1\r\n")
+        before = self.resident()
+        readers = [self.connect() for _ in range(200)]
+        for reader in readers:
+            reader.send(b"peek 1\r\n" * 2000)
+        until(lambda: self.resident() - before > 100 * MEGABYTE, "unread answers")
+        for reader in readers:
+            reader.close()
+        until(lambda: self.grown_less(before, 30 * MEGABYTE), "the memory of unread answers")
+
     def test_tubes_that_went(self) -> None:
         self.start()
         before = self.resident()

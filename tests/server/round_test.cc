@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "broker/server/held_input.h"
 #include "tests/server/server_fixture.h"
 
 namespace gearstalk {
@@ -95,6 +96,39 @@ TEST_F(RoundTest, GreedyConnectionsShareIt) {
   }));
 }
 
+TEST_F(RoundTest, WhoSaysLittleNeedNotWaitForATurnOfEachGreedyConnection) {
+  Connect(Server::kRoundFlushes * 3 / 2);
+  Client victim(path_);
+  ASSERT_TRUE(Until([&] { return server_.Count() == clients_.size() + 1; }));
+  std::string much;
+  for (int i = 0; i < 10'000; ++i) much += "a echo 1\n";
+  AllSay(much);
+  for (int i = 0; i < 5; ++i) server_.Turn(0);
+  // More of them wait to be sent to than the next rounds have time for.
+  hooks_.step = Server::kSendTime / 10;
+  for (int i = 0; i < 3; ++i) {
+    victim.Send("a echo 1\n");
+    server_.Turn(0);
+    EXPECT_EQ(victim.Read(), "1\n");
+  }
+}
+
+TEST_F(RoundTest, WhoSaysLittleDoesNotHoldUpGreedyConnectionsForEver) {
+  Connect(50);
+  Client greedy(path_);
+  ASSERT_TRUE(Until([&] { return server_.Count() == clients_.size() + 1; }));
+  std::string much;
+  for (int i = 0; i < 2000; ++i) much += "a echo 1\n";
+  greedy.Send(much);
+  hooks_.step = Server::kRunTime / 10;
+  std::size_t heard = 0;
+  EXPECT_TRUE(Until([&] {
+    AllSay("a echo 1\n");
+    heard += greedy.Read().size();
+    return heard == 2000 * 2;
+  }));
+}
+
 TEST_F(RoundTest, OfManyWhoSendMuchEachIsReadLess) {
   Connect(200);
   std::string much;
@@ -129,6 +163,36 @@ TEST_F(RoundTest, CatchingUpEnds) {
     server_.Turn(0);
   }
   EXPECT_GT(hooks_.ticks, before);
+}
+
+TEST(HeldInput, GivesItsFrontAwayPieceByPiece) {
+  HeldInput input;
+  EXPECT_TRUE(input.empty());
+  input.Assign("abcdefghijkl");
+  std::string all;
+  while (!input.empty()) {
+    all += input.view().front();
+    input.Consume(1);
+  }
+  EXPECT_EQ(all, "abcdefghijkl");
+  input.Append("m");
+  EXPECT_EQ(input.view(), "m");
+  input.Assign({});
+  EXPECT_TRUE(input.empty());
+}
+
+TEST(HeldInput, IsMovedAFewTimesHoweverManyTurnsTakeIt) {
+  HeldInput input;
+  input.Assign(std::string(64 * 1024, 'x'));
+  int moves = 0;
+  const char* end = input.view().data() + input.size();
+  while (!input.empty()) {
+    input.Consume(1);
+    const char* const now = input.view().data() + input.size();
+    moves += now != end;
+    end = now;
+  }
+  EXPECT_LE(moves, 17);
 }
 
 }  // namespace
