@@ -7,8 +7,8 @@
 namespace gearstalk {
 
 // What a connection received and has not run yet. A turn takes a little from its front and leaves
-// the rest where it is: the bytes are moved when half of them are gone, so each is moved a few times
-// at most, however many turns it takes. Empty, it has no memory.
+// the rest where it is: the bytes are moved when half of them are gone, so each is moved a few
+// times at most, however many turns it takes. Empty, it has no memory.
 class HeldInput {
  public:
   std::string_view view() const { return std::string_view(bytes_).substr(begin_); }

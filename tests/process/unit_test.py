@@ -49,8 +49,9 @@ class Units(unittest.TestCase):
     def test_the_configuration_is_what_the_file_says(self) -> None:
         command = "/usr/sbin/gearstalkd --config /etc/gearstalkd/gearstalkd.yaml"
         self.assertEqual(value(self.service, "ExecStart"), [command])
+        # /bin/kill is in a package that a small system lacks.
         self.assertEqual(value(self.service, "ExecReload"),
-                         [f"{command} --check-config", "/bin/kill -HUP $MAINPID"])
+                         [f"{command} --check-config", '/bin/sh -c "kill -HUP $MAINPID"'])
 
     def test_where_logrotate_looks_may_be_written(self) -> None:
         rotated = (PACKAGING / "gearstalkd.logrotate").read_text()

@@ -16,8 +16,8 @@ namespace {
 constexpr std::int64_t kSecond = 1'000'000'000;
 
 struct Clocks {
-  volatile std::int64_t wall, boot;      // nanoseconds
-  volatile std::int64_t drift;           // of both, millionths since the process began
+  volatile std::int64_t wall, boot;  // nanoseconds
+  volatile std::int64_t drift;       // of both, millionths since the process began
 };
 
 std::int64_t Read(clockid_t id) {
@@ -44,8 +44,7 @@ extern "C" int clock_gettime(clockid_t id, timespec* ts) noexcept {
     return static_cast<int>(syscall(SYS_clock_gettime, id, ts));
   }
   const std::int64_t drift = (Read(CLOCK_BOOTTIME) - begun) / 1'000'000 * clocks->drift;
-  const std::int64_t now =
-      Read(id) + drift + (id == CLOCK_REALTIME ? clocks->wall : clocks->boot);
+  const std::int64_t now = Read(id) + drift + (id == CLOCK_REALTIME ? clocks->wall : clocks->boot);
   ts->tv_sec = now / kSecond;
   ts->tv_nsec = now % kSecond;
   return 0;
