@@ -123,6 +123,17 @@ void Warn(const std::string& program, const std::vector<std::string>& warnings) 
   for (const std::string& warning : warnings) Print(stderr, "{}: {}\n", program, warning);
 }
 
+// What the operator should know of a configuration that is not wrong.
+std::vector<std::string> DoubtsAbout(const Settings& settings) {
+  std::vector<std::string> doubts = gearstalk::DoubtsAbout(settings.config);
+  const bool has_sync = std::any_of(settings.origins.begin(), settings.origins.end(),
+                                    [](const auto& origin) { return origin.key == "sync"; });
+  if (has_sync && !settings.config.etcd.endpoints.empty()) {
+    doubts.emplace_back("sync has no meaning with etcd.endpoints: etcd syncs every change");
+  }
+  return doubts;
+}
+
 // --check-config: everything that is wrong, or that it is good.
 int CheckConfig(const std::string& program, const Settings& settings) {
   Warn(program, UnknownVariables());
@@ -139,16 +150,16 @@ int CheckConfig(const std::string& program, const Settings& settings) {
         "variables");
   }
   Warn(program, errors);
-  Warn(program, DoubtsAbout(settings.config));
+  Warn(program, DoubtsAbout(settings));
   if (!errors.empty()) return BadUsageExitOf(program);
   Print(stdout, "the configuration is good\n");
   return kExitDone;
 }
 
 // What the operator should know of a configuration with which the broker starts.
-std::vector<std::string> WarningsAbout(const Config& config) {
+std::vector<std::string> WarningsAbout(const Settings& settings, const Config& config) {
   std::vector<std::string> warnings = UnknownVariables();
-  for (std::string& doubt : DoubtsAbout(config)) warnings.push_back(std::move(doubt));
+  for (std::string& doubt : DoubtsAbout(settings)) warnings.push_back(std::move(doubt));
   for (std::string& useless : UselessSettings(config)) warnings.push_back(std::move(useless));
   return warnings;
 }
@@ -156,7 +167,8 @@ std::vector<std::string> WarningsAbout(const Config& config) {
 int Serve(const std::string& program, const Translation& asked, const Settings& settings) {
   const Result<Config> config = Usable(settings);
   if (!config.ok()) return Refuse(program, config.status());
-  const StartNotes notes{.config_file = settings.file, .warnings = WarningsAbout(config.value())};
+  const StartNotes notes{.config_file = settings.file,
+                         .warnings = WarningsAbout(settings, config.value())};
   return Start(config.value(), notes, [asked]() -> Result<Config> {
     const Result<CommandLine> again = Read(asked);
     return again.ok() ? Usable(again.value().settings) : again.status();

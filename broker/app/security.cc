@@ -71,9 +71,6 @@ bool OthersReach(const std::string& text) {
 
 std::vector<std::string> DoubtsAbout(const Config& config) {
   std::vector<std::string> doubts;
-  if (!config.etcd.endpoints.empty() && config.sync != Config().sync) {
-    doubts.push_back("sync has no meaning with etcd.endpoints: etcd syncs every change");
-  }
   for (const std::string& rule : config.rights) {
     const std::string who = rule.substr(0, rule.find(' '));
     if (!who.starts_with("listen=")) continue;

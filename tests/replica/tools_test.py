@@ -223,6 +223,29 @@ class Starting(OnEtcd):
                 self.assertIn(words, self.refused(shard, *flags))
                 self.assertIn(words, self.refused(shard, *flags, "--check-config"))
 
+    def test_sync_has_no_meaning(self) -> None:
+        for value in ("always", "50ms"):
+            done = self.shard().tool("--listen", "127.0.0.1:0", "--sync", value, "--check-config")
+            self.assertEqual(done.returncode, 0, done)
+            self.assertIn("sync has no meaning with etcd.endpoints", done.stderr)
+        self.assertEqual(self.shard().tool("--listen", "127.0.0.1:0", "--check-config").stderr, "")
+
+    def test_without_etcd_there_are_no_threads_of_grpc(self) -> None:
+        def threads(process: subprocess.Popen) -> list[str]:
+            return [path.read_text().strip() for path in Path(f"/proc/{process.pid}/task").glob("*/comm")]
+        with self.shard() as shard:
+            broker = shard.broker("b1")
+            broker.wait_for("^ready ")
+            named = [name for name in threads(broker.process) if name.startswith("grpc")]
+            self.assertNotEqual(named, [])
+        with subprocess.Popen([BROKER, "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE) as plain:
+            while not plain.stderr.readline().startswith(b"ready "):
+                self.assertIsNone(plain.poll())
+            alone = threads(plain)
+            plain.terminate()
+        self.assertEqual([name for name in alone if name.startswith("grpc")], [])
+        self.assertLessEqual(len(alone), 2)
+
     def test_a_socket_of_the_service_manager_is_refused(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as listening:
             def inherit() -> None:
