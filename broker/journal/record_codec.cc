@@ -142,10 +142,6 @@ Status Senseless(const char* what, const std::string& value) {
   return {Code::kCorrupt, std::string("a record with ") + what + " " + value};
 }
 
-bool NeedsTube(Record::Kind kind) {
-  return kind == Record::Kind::kPut || kind == Record::Kind::kTube || kind == Record::Kind::kSeen;
-}
-
 // What no broker writes, and what the engine could not take: damage under a good checksum.
 Status CheckSense(const R& message) {
   const auto kind = static_cast<Record::Kind>(message.kind());
@@ -160,7 +156,6 @@ Status CheckSense(const R& message) {
   if (message.unique().size() > kMostUnique) {
     return Senseless("a unique key of", std::to_string(message.unique().size()) + " bytes");
   }
-  if (NeedsTube(kind) && message.tube().empty()) return Senseless("no", "tube");
   return {};
 }
 

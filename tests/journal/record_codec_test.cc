@@ -204,13 +204,20 @@ TEST(RecordCodec, WhatNoBrokerWritesIsDamage) {
   record = SomePut();
   record.burial = UINT64_MAX;
   EXPECT_TRUE(refused(record));
-  record = SomePut();
-  record.tube = {};
-  EXPECT_TRUE(refused(record));
   Record next;
   next.kind = Record::Kind::kNextId;
   next.id = UINT64_MAX;
   EXPECT_TRUE(refused(next));
+}
+
+// Gearman clients may submit to a function whose name is empty.
+TEST(RecordCodec, AnEmptyNameOfATubeComesBack) {
+  Record record = SomePut();
+  record.tube = {};
+  Record decoded;
+  ASSERT_TRUE(RecordCodec().Decode(Encoded(record), record.body, decoded).ok());
+  EXPECT_EQ(decoded.tube, "");
+  EXPECT_EQ(decoded.id, record.id);
 }
 
 TEST(RecordCodec, OtherBytesAreNoRecord) {
