@@ -178,6 +178,7 @@ class HandBack {
         const Status settled = Settle();
         return settled.ok() ? end.status() : settled;
       }
+      busy_ += end.value().busy;
       if (jobs.empty()) break;
       selection.after = end.value().next_id;
       if (Status status = Move(jobs); !status.ok()) return status;
@@ -283,6 +284,11 @@ class HandBack {
     if (!end.ok()) return end.status();
     transfer::Mark mark;
     if (!transfer::Mark::Decode(end.value().mark, mark)) return {Code::kIo, "a damaged mark"};
+    if (busy_ > 0) {
+      report_.left += busy_;
+      report_.jobs.push_back(
+          {"", "", 0, "left", fmt::format("{} are reserved, or a client waits for them", busy_)});
+    }
     const std::uint64_t done = report_.done;
     report_.TakeMark(mark, mark);
     report_.done = done;
@@ -292,6 +298,7 @@ class HandBack {
   const Options& options_;
   Report& report_;
   transfer::Opening opening_;
+  std::uint64_t busy_ = 0;  // jobs that stay because somebody has them
   std::unique_ptr<Destination> there_;
   std::unique_ptr<TransferClient> broker_;
 };

@@ -58,7 +58,8 @@ Settlement Leftovers::Decide(const HeldJob& held, const OldJob& there) const {
                       .was = job.state,
                       .reserves = job.reserves,
                       .buries = job.buries,
-                      .due = job.state == JobState::kDelayed && job.due <= now,
+                      // `time-left` is in whole seconds, and was rounded up.
+                      .due = job.state == JobState::kDelayed && job.due - kSecond <= now,
                       .same_server = facts_.same_server,
                       .server_lost_all = facts_.server_lost_all,
                       .connected = facts_.connected},

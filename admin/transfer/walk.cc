@@ -93,7 +93,7 @@ bool HoldBackWalk::Advance(TransferSession& session) {
   for (int step = 0; step < kSlice; ++step) {
     const gearstalk::Job* const job = session.engine().NextJob(last_);
     if (job == nullptr || jobs_ >= selection_.most) {
-      session.Send(Type::kEnd, End{.jobs = jobs_, .next_id = last_});
+      session.Send(Type::kEnd, End{.jobs = jobs_, .next_id = last_, .busy = busy_});
       return true;
     }
     last_ = job->id();
@@ -105,7 +105,10 @@ bool HoldBackWalk::Advance(TransferSession& session) {
       return true;
     }
     const Transfers::Change change = session.transfers().HoldBack(session.transfer(), last_);
-    if (change.code == Code::kNotFound) continue;  // reserved, or a client waits for it
+    if (change.code == Code::kNotFound) {  // reserved, or a client waits for it
+      ++busy_;
+      continue;
+    }
     if (!change.ok()) {
       session.Refuse(Problem::kBusy, "the journal takes nothing");
       return true;

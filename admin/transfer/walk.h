@@ -42,7 +42,7 @@ class HoldBackWalk final : public Walk {
 
  private:
   const Selection selection_;
-  std::uint64_t last_, jobs_ = 0;
+  std::uint64_t last_, jobs_ = 0, busy_ = 0;
 };
 
 }  // namespace gearstalk::transfer

@@ -233,12 +233,14 @@ void Fields(Self& ack, Visitor& visit) {
 
 struct End {
   std::uint64_t jobs = 0, next_id = 0;
+  std::uint64_t busy = 0;  // of kHoldBack: jobs that somebody has, or waits for
 };
 template <typename Self, typename Visitor>
 requires std::is_same_v<std::remove_const_t<Self>, End>
 void Fields(Self& end, Visitor& visit) {
   visit(2, end.jobs);
   visit(4, end.next_id);
+  visit(6, end.busy);
 }
 
 }  // namespace gearstalk::transfer

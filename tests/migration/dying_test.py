@@ -5,13 +5,14 @@ A fake server dies when it has sent so many bytes: before, within and behind eac
 `every` at each byte. Then the command runs again."""
 
 import json
+import socket
 import subprocess
 import sys
 import threading
 import unittest
 from pathlib import Path
 
-from fake_beanstalkd import FakeBeanstalkd
+from fake_beanstalkd import FakeBeanstalkd, Session
 from fake_gearmand import FakeGearmand
 from fake_server import FakeServer
 from tools import CTL, PATIENCE, Broker, Folder, exported, jobs
@@ -157,6 +158,36 @@ class Dying(unittest.TestCase):
 
     def test_a_connection_to_a_gearmand_dies(self) -> None:
         self.assertEqual(self.check_gearmand("connection"), 0)
+
+
+class DueSession(Session):
+    """A delayed job is due within the second, and runs there before it is deleted."""
+
+    def stats_job(self, number: str) -> bytes:
+        text = super().stats_job(number).split(b"\r\n", 1)[1][4:-2].decode()
+        return self.yaml(text.replace("time-left: 9000", "time-left: 0"))
+
+    def delete(self, number: str) -> bytes:
+        job = self.server.jobs.get(int(number))
+        ran = job is not None and job.body != b"" and job.state == "delayed"
+        answer = super().delete(number)
+        return b"NOT_FOUND\r\n" if ran else answer
+
+
+class DueBeanstalkd(FakeBeanstalkd):
+    def session(self, connection: socket.socket) -> DueSession:
+        return DueSession(self, connection)
+
+
+class Due(unittest.TestCase):
+    def test_a_job_that_ran_there_is_uncertain(self) -> None:
+        with Folder() as folder, Broker("--data-dir", folder / "d") as broker:
+            old = DueBeanstalkd()
+            old.add("mail", "a", "delayed")
+            self.assertEqual(take_over(old, broker, "due", folder / "report"), 3)
+            report = json.loads((folder / "report").read_text())
+            self.assertEqual((report["moved"], report["uncertain"]), (1, 1))
+            old.close()
 
 
 class Hanging(unittest.TestCase):

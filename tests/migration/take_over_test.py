@@ -3,6 +3,7 @@
 
 import json
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -126,6 +127,24 @@ class TakeOver(unittest.TestCase):
             ctl("hand-back", old.url, "--from", broker.address)
             self.assertEqual(jobs(exported("--from", broker.address)), [])
             self.assertEqual(old.counts(), {"ready": 300, "reserved": 0, "delayed": 1, "buried": 2})
+
+    def test_a_job_that_somebody_has_stays_here(self) -> None:
+        with Folder() as folder, Beanstalkd(folder / "old") as old, \
+                Broker("--data-dir", folder / "new") as broker:
+            host, port = broker.address.rsplit(":", 1)
+            with socket.create_connection((host, int(port)), PATIENCE) as client:
+                answers = client.makefile("rb")
+                client.sendall(b"put 1 0 600 1\r\na\r\nput 2 0 600 1\r\nb\r\nreserve\r\n")
+                for _ in range(4):
+                    answers.readline()
+                line = ("hand-back", old.url, "--from", broker.address)
+                said = ctl(*line, code=3)
+                self.assertIn("1 moved", said)
+                self.assertIn("1 left", said)
+                client.sendall(b"release 1 1 0\r\n")
+                answers.readline()
+                ctl(*line)
+            self.assertEqual(old.counts(), {**NOTHING, "ready": 2})
 
     def test_old_ids_stay_good(self) -> None:
         with Folder() as folder, Beanstalkd(folder / "old") as old, \
