@@ -19,6 +19,7 @@ constexpr Time kMostForSlices = 500 * kMicrosecond;
 constexpr std::size_t kMaxPageBody = 1024;  // bytes; nobody has anything to say
 constexpr std::string_view kApi = "/api/v1";
 constexpr std::string_view kConsole = "/console/";
+constexpr std::string_view kRequestId = "X-Request-Id";
 
 std::vector<std::string> Split(std::string_view words) {
   std::vector<std::string> list;
@@ -140,15 +141,19 @@ HttpAnswer AdminPages::Refuse(int status, const HttpRequest& request) {
 HttpAnswer AdminPages::Answer(HttpRequest& request) {
   const std::string_view path = WithoutBase(request.path);
   if (Serves(path)) return api_.Answer(request, path.substr(kApi.size()), server_.Now());
+  HttpAnswer answer = Page(request, path);
+  const bool named = std::any_of(answer.headers.begin(), answer.headers.end(),
+                                 [](const auto& header) { return header.first == kRequestId; });
+  if (!named) answer.headers.emplace_back(kRequestId, api_.NewRequestId());
+  return answer;
+}
+
+HttpAnswer AdminPages::Page(const HttpRequest& request, std::string_view path) {
   if (!request.Reads()) {
     HttpAnswer answer = Plain(405, "only GET and HEAD\n");
     answer.headers.emplace_back("Allow", "GET, HEAD");
     return answer;
   }
-  return Page(request, path);
-}
-
-HttpAnswer AdminPages::Page(const HttpRequest& request, std::string_view path) {
   if (path == "/healthz") return Plain(200, "ok\n");
   if (path == "/readyz") return Readiness(request);
   if (path == "/metrics") return MetricsPage(request);
@@ -164,9 +169,7 @@ HttpAnswer AdminPages::Page(const HttpRequest& request, std::string_view path) {
 HttpAnswer AdminPages::ConsolePage(const HttpRequest& request, std::string_view name) {
   if (auto refused = api_.RefusesPage(request, server_.Now())) return std::move(*refused);
   const HttpAsset* const asset = FindAsset(console_, name == "index.html" ? "" : name);
-  HttpAnswer answer = asset == nullptr ? Plain(404, "not found\n") : AnswerAsset(*asset, request);
-  answer.headers.emplace_back("X-Request-Id", api_.NewRequestId());
-  return answer;
+  return asset == nullptr ? Plain(404, "not found\n") : AnswerAsset(*asset, request);
 }
 
 HttpAnswer AdminPages::Readiness(const HttpRequest& request) const {

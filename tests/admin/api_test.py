@@ -58,8 +58,11 @@ class About(WithBroker):
                          "b")
 
     def test_every_page_names_its_request(self) -> None:
-        for path in ("/console/", "/console/nothing", "/api/v1/nothing", "/api/v1/tubes"):
-            self.assertTrue(self.api.ask("GET", path, prefix="").headers["X-Request-Id"], path)
+        for path in ("/", "/console", "/console/", "/console/nothing", "/nothing", "/healthz",
+                     "/api/v1/nothing", "/api/v1/tubes"):
+            for method in ("GET", "HEAD", "PUT"):
+                answer = self.api.ask(method, path, prefix="")
+                self.assertEqual(len(answer.headers.get_all("X-Request-Id", [])), 1, path)
 
     def test_the_front_page_leads_to_the_console(self) -> None:
         answer = self.api.ask("GET", "/", prefix="")

@@ -33,20 +33,22 @@ function axis(element, more) {
 function optionsOf(element, { lines, log, height, long }, onCursor) {
   const scale = log ? { distr: 4, asinh: 1, range: (_, low, high) => [0, Math.max(10, high)] }
     : { range: (_, low, high) => [0, Math.max(1, high * 1.1)] };
-  const decades = () => [0, 1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8];
+  const decades = [0, 1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8];
+  // A minute at least: uPlot would show a single point in a day.
+  const span = (plot, low, high) => (plot.data[0].length > 1 ? [low, high] : [low - 60, low]);
   return {
     width: Math.max(120, element.clientWidth), height, legend: { show: false }, padding: [8, 8, 0, 0],
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
-    scales: { x: { time: true }, y: scale },
+    scales: { x: { time: true, range: span }, y: scale },
     axes: [
       axis(element, { size: 26, space: 90, values: (_, splits) => splits.map((at) => timeText(at, long)) }),
-      axis(element, { size: 44, gap: 4, space: 26, ...(log && { splits: (plot) => decades().filter((at) => at <= plot.scales.y.max) }),
+      axis(element, { size: 44, gap: 4, space: 26, ...(log && { splits: (plot) => decades.filter((at) => at <= plot.scales.y.max) }),
         values: (_, splits) => splits.map((value) => short(value)) }),
     ],
     series: [{}, ...lines.map((line) => {
       const stroke = colourOf(element, line.colour);
       return { label: line.name, stroke, width: 1.6, points: { show: false }, spanGaps: false,
-        fill: line.area && !log ? colourOf(element, line.colour).replace(")", " / 10%)").replace("rgb(", "rgb(").replaceAll(",", "") : undefined };
+        fill: line.area && !log ? colourOf(element, line.colour).replace(")", " / 10%)").replaceAll(",", "") : undefined };
     })],
     hooks: { setCursor: [(plot) => onCursor(plot.cursor.idx ?? null)] },
   };
