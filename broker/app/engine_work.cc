@@ -33,6 +33,11 @@ void EngineWork::EndRound(Time now) {
   GiveMemoryBack(now);
 }
 
+bool EngineWork::AfterRound(Time now) {
+  const bool unmapped = UnmapSome();
+  return (idle_ != nullptr && idle_(now)) || unmapped;
+}
+
 // The slab returns the pages of jobs and tubes itself, but for a few; malloc keeps what indexes of
 // them needed. Trims when usage falls to a quarter of its peak, and again a second later.
 void EngineWork::GiveMemoryBack(Time now) {

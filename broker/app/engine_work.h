@@ -32,7 +32,7 @@ class EngineWork final : public RoundHooks {
     return last_ == nullptr ? next : std::min(next, last_(now));
   }
   void EndRound(Time now) override;
-  bool AfterRound(Time now) override { return idle_ != nullptr && idle_(now); }
+  bool AfterRound(Time now) override;
   Lsn Durable() const override { return journal_.Durable(); }
   bool Behind() const override { return journal_.WaitingBytes() > journal_.MostWaiting(); }
   bool MaySend() const override { return journal_.MayServe(); }

@@ -20,6 +20,9 @@ struct Spare {
 std::vector<Spare> spares;  // oldest first
 std::size_t spare_bytes = 0;
 
+constexpr std::size_t kPiece = 2 << 20;  // bytes that go back at once
+std::vector<Spare> leaving;              // go back piece by piece
+
 std::vector<Spare>::iterator FindSpare(std::size_t size) {
   return std::find_if(spares.begin(), spares.end(),
                       [=](const Spare& spare) { return spare.size == size; });
@@ -46,19 +49,30 @@ void UnmapMemory(void* at, std::size_t size) {
 void* MapBlock(std::size_t size) {
   if (const auto spare = FindSpare(size); spare != spares.end()) return TakeOut(spare);
   void* const block = MapMemory(size);
-  if (block != nullptr || spares.empty()) return block;
+  if (block != nullptr || (spares.empty() && leaving.empty())) return block;
   DropSpareBlocks();
+  while (UnmapSome()) continue;
   return MapMemory(size);
 }
 
 void UnmapBlock(void* block, std::size_t size) {
-  if (size > kLargestSpare) return UnmapMemory(block, size);
+  if (size > kLargestSpare) return leaving.push_back({block, size});
   spares.push_back({block, size});
   spare_bytes += size;
   while (spare_bytes > kMostSpare) {
     const std::size_t oldest = spares.front().size;
     UnmapMemory(TakeOut(spares.begin()), oldest);
   }
+}
+
+bool UnmapSome() {
+  if (leaving.empty()) return false;
+  Spare& last = leaving.back();
+  const std::size_t piece = std::min(last.size, kPiece);
+  last.size -= piece;
+  UnmapMemory(static_cast<char*>(last.block) + last.size, piece);
+  if (last.size == 0) leaving.pop_back();
+  return true;
 }
 
 void* RemapBlock(void* block, std::size_t size, std::size_t larger) {

@@ -15,7 +15,11 @@ void UnmapMemory(void* at, std::size_t size);
 // Loop's thread only.
 // nullptr: there is no memory.
 void* MapBlock(std::size_t size);
+// The pages of a large block go back to the system piece by piece, by UnmapSome: the kernel needs
+// some 10 ms for those of 64 MB.
 void UnmapBlock(void* block, std::size_t size);
+// One piece; false: nothing is left to go back.
+bool UnmapSome();
 // The same bytes in a larger mapping, perhaps elsewhere; none is copied. nullptr: there is no
 // memory, and the block stays.
 void* RemapBlock(void* block, std::size_t size, std::size_t larger);

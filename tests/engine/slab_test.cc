@@ -148,6 +148,19 @@ TEST(MappedBlocks, GoBackToTheSystemButForAFew) {
   }
 }
 
+TEST(MappedBlocks, LargeOnesGoBackPieceByPiece) {
+  constexpr std::size_t kSize = 9 << 20;
+  while (UnmapSome()) continue;
+  const std::vector<void*> blocks{MapBlock(kSize)};
+  UnmapBlock(blocks.front(), kSize);
+  for (int piece = 0; piece < 5; ++piece) {
+    EXPECT_EQ(1U, CountMapped(blocks, 4096));
+    EXPECT_TRUE(UnmapSome());
+  }
+  EXPECT_EQ(0U, CountMapped(blocks, 4096));
+  EXPECT_FALSE(UnmapSome());
+}
+
 TEST(MappedBlocks, AreUsedAgainByOneOfTheirSize) {
   constexpr std::size_t kSize = 100 << 10;
   DropSpareBlocks();
