@@ -9,17 +9,9 @@ import unittest
 from collections.abc import Callable
 
 from broker import BROKER, PATIENCE, Broker, Directory
+from launched import PASS_SOCKETS
 
 # Takes the place of the service manager's child: LISTEN_PID must be the broker's own.
-PASS_SOCKETS = """
-import os, sys
-for place, fd in enumerate(map(int, sys.argv[1].split(","))):
-    os.dup2(fd, 3 + place, inheritable=True)
-os.environ["LISTEN_PID"] = str(os.getpid())
-os.execv(sys.argv[2], sys.argv[2:])
-"""
-
-
 class Manager:
     """Hears what is told to the service manager."""
 

@@ -15,6 +15,17 @@ from pathlib import Path
 PATIENCE = 120.0  # seconds, for what comes at once on an idle machine
 
 
+# Begins a program as a service manager does that passes it sockets: descriptors, with a comma between
+# two, and the program with its arguments. LISTEN_FDS is the caller's.
+PASS_SOCKETS = """
+import os, sys
+for place, fd in enumerate(map(int, sys.argv[1].split(","))):
+    os.dup2(fd, 3 + place, inheritable=True)
+os.environ["LISTEN_PID"] = str(os.getpid())
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
 class NotReady(RuntimeError):
     """It did not start, or did not end, as it should."""
 
