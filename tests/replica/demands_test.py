@@ -123,15 +123,16 @@ class Certificates(Demands):
 
 class Space(Demands):
     def test_without_space_nothing_is_lost_and_it_comes_back(self) -> None:
-        etcd = self.etcd("--quota-backend-bytes=8000000")
+        etcd = self.etcd("--quota-backend-bytes=20000000")
         node = etcd.nodes[0]
         with Shard(BROKER, etcd, "/jobs/", 4000) as shard:
             active = shard.broker("b1")
             active.wait_for("^ready ")
             standby = shard.broker("b2")
             standby.wait_for("^standby$")
-            # What is deleted later makes the room.
-            for key in ("x", "y"):
+            # What is deleted later makes the room. It is more than the megabytes by which jobs exceed
+            # the quota before etcd notices.
+            for key in range(9):
                 node.ctl("put", f"/filler/{key}", text="x" * 1_400_000)
             acknowledged = self.fill(active)
             active.wait_readyz("503 etcd has no space")
