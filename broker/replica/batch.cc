@@ -38,7 +38,7 @@ std::string EncodePart(PartHeader& header, std::string_view payload, std::uint64
   Store(out + 36, header.segment);
   Store(out + 40, header.wall);
   Store(out + 48, header.oldest);
-  std::memcpy(out + kPartHeaderSize, payload.data(), payload.size());
+  payload.copy(out + kPartHeaderSize, payload.size());
   header.chain = ChainOf(part, before);
   Store(out + kChainAt, header.chain);
   return part;
