@@ -20,8 +20,10 @@ struct Spare {
 std::vector<Spare> spares;  // oldest first
 std::size_t spare_bytes = 0;
 
-constexpr std::size_t kPiece = 2 << 20;  // bytes that go back at once
-std::vector<Spare> leaving;              // go back piece by piece
+constexpr std::size_t kPiece = 2 << 20;           // bytes that go back at once
+constexpr std::size_t kMostLeaving = 256U << 20;  // bytes, all together
+std::vector<Spare> leaving;                       // go back piece by piece
+std::size_t leaving_bytes = 0;
 
 std::vector<Spare>::iterator FindSpare(std::size_t size) {
   return std::find_if(spares.begin(), spares.end(),
@@ -56,7 +58,12 @@ void* MapBlock(std::size_t size) {
 }
 
 void UnmapBlock(void* block, std::size_t size) {
-  if (size > kLargestSpare) return leaving.push_back({block, size});
+  if (size > kLargestSpare) {
+    if (size > kMostLeaving - leaving_bytes) return UnmapMemory(block, size);
+    leaving.push_back({block, size});
+    leaving_bytes += size;
+    return;
+  }
   spares.push_back({block, size});
   spare_bytes += size;
   while (spare_bytes > kMostSpare) {
@@ -70,6 +77,7 @@ bool UnmapSome() {
   Spare& last = leaving.back();
   const std::size_t piece = std::min(last.size, kPiece);
   last.size -= piece;
+  leaving_bytes -= piece;
   UnmapMemory(static_cast<char*>(last.block) + last.size, piece);
   if (last.size == 0) leaving.pop_back();
   return true;

@@ -161,6 +161,17 @@ TEST(MappedBlocks, LargeOnesGoBackPieceByPiece) {
   EXPECT_FALSE(UnmapSome());
 }
 
+TEST(MappedBlocks, NoMoreThanSomeWaitToGoBack) {
+  constexpr std::size_t kSize = 64 << 20;
+  while (UnmapSome()) continue;
+  std::vector<void*> blocks(10);
+  for (void*& block : blocks) block = MapBlock(kSize);
+  for (void* block : blocks) UnmapBlock(block, kSize);
+  EXPECT_EQ(4U, CountMapped(blocks, 4096));
+  while (UnmapSome()) continue;
+  EXPECT_EQ(0U, CountMapped(blocks, 4096));
+}
+
 TEST(MappedBlocks, AreUsedAgainByOneOfTheirSize) {
   constexpr std::size_t kSize = 100 << 10;
   DropSpareBlocks();
