@@ -27,9 +27,7 @@ std::optional<std::int64_t> Number(std::optional<std::string_view> text) {
 class MysqlSource final : public TableSource {
  public:
   MysqlSource(DatabaseUrl url, const SourceOptions& options)
-      : TableSource(options),
-        url_(std::move(url)),
-        table_(options.table.empty() ? "gearman_queue" : options.table) {}
+      : TableSource(options, "gearman_queue"), url_(std::move(url)) {}
   ~MysqlSource() override {
     if (db_ != nullptr) mysql_close(db_);
   }
@@ -48,21 +46,18 @@ class MysqlSource final : public TableSource {
 
   std::string Name() const override {
     return fmt::format("mysql:{}{}/{}/{}", url_.host, url_.port.empty() ? "" : ":" + url_.port,
-                       url_.rest, table_);
+                       url_.rest, table());
   }
   bool CanRetire() const override { return true; }
   Status Retire() override {
-    const std::string rename =
-        "RENAME TABLE " + Quoted(table_) + " TO " + Quoted(table_ + "_imported");
+    const std::string rename = "RENAME TABLE " + Quoted(table()) + " TO " + Quoted(RetiredTable());
     return mysql_query(db_, rename.c_str()) == 0 ? Status() : Failed();
   }
 
  protected:
-  bool IsRetired() override { return !Has(table_) && Has(table_ + "_imported"); }
-
   Status ReadRows(const VisitRow& visit) override {
     const std::string query =
-        "SELECT * FROM " + Quoted(table_) + " ORDER BY function_name, unique_key";
+        "SELECT * FROM " + Quoted(table()) + " ORDER BY function_name, unique_key";
     if (mysql_query(db_, query.c_str()) != 0) return Failed();
     const std::unique_ptr<MYSQL_RES, void (*)(MYSQL_RES*)> rows(mysql_use_result(db_),
                                                                 mysql_free_result);
@@ -90,8 +85,8 @@ class MysqlSource final : public TableSource {
   }
 
  private:
-  bool Has(const std::string& table) const {
-    const std::string query = "SELECT 1 FROM " + Quoted(table) + " LIMIT 0";
+  bool Has(const std::string& name) const override {
+    const std::string query = "SELECT 1 FROM " + Quoted(name) + " LIMIT 0";
     if (mysql_query(db_, query.c_str()) != 0) return false;
     mysql_free_result(mysql_store_result(db_));
     return true;
@@ -100,7 +95,6 @@ class MysqlSource final : public TableSource {
   Status Failed() const { return {Code::kIo, Name() + ": " + mysql_error(db_)}; }
 
   const DatabaseUrl url_;
-  const std::string table_;
   MYSQL* db_ = nullptr;
 };
 

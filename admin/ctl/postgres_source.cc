@@ -14,9 +14,7 @@ using Rows = std::unique_ptr<PGresult, void (*)(PGresult*)>;
 class PostgresSource final : public TableSource {
  public:
   PostgresSource(std::string conninfo, const SourceOptions& options)
-      : TableSource(options),
-        conninfo_(std::move(conninfo)),
-        table_(options.table.empty() ? "queue" : options.table) {}
+      : TableSource(options, "queue"), conninfo_(std::move(conninfo)) {}
   ~PostgresSource() override { PQfinish(db_); }
 
   Status Open() {
@@ -47,22 +45,20 @@ class PostgresSource final : public TableSource {
     if (db_ == nullptr) return "postgres";
     const auto text = [](const char* value) { return std::string(value == nullptr ? "" : value); };
     return "postgres:" + text(PQhost(db_)) + ":" + text(PQport(db_)) + "/" + text(PQdb(db_)) + "/" +
-           table_;
+           table();
   }
   bool CanRetire() const override { return true; }
   Status Retire() override {
     const std::string rename =
-        "ALTER TABLE " + Quoted(table_) + " RENAME TO " + Quoted(table_ + "_imported");
+        "ALTER TABLE " + Quoted(table()) + " RENAME TO " + Quoted(RetiredTable());
     const Rows done(PQexec(db_, rename.c_str()), PQclear);
     return PQresultStatus(done.get()) == PGRES_COMMAND_OK ? Status() : Failed();
   }
 
  protected:
-  bool IsRetired() override { return !Has(table_) && Has(table_ + "_imported"); }
-
   Status ReadRows(const VisitRow& visit) override {
     // Binary results: data as it is, numbers in network order.
-    const std::string query = "SELECT * FROM " + Quoted(table_) + " ORDER BY ctid";
+    const std::string query = "SELECT * FROM " + Quoted(table()) + " ORDER BY ctid";
     if (PQsendQueryParams(db_, query.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 1) != 1 ||
         PQsetSingleRowMode(db_) != 1) {
       return Failed();
@@ -78,8 +74,8 @@ class PostgresSource final : public TableSource {
   }
 
  private:
-  bool Has(const std::string& table) const {
-    const Rows found(PQexec(db_, ("SELECT 1 FROM " + Quoted(table) + " LIMIT 0").c_str()), PQclear);
+  bool Has(const std::string& name) const override {
+    const Rows found(PQexec(db_, ("SELECT 1 FROM " + Quoted(name) + " LIMIT 0").c_str()), PQclear);
     return PQresultStatus(found.get()) == PGRES_TUPLES_OK;
   }
 
@@ -114,7 +110,7 @@ class PostgresSource final : public TableSource {
 
   Status Failed() const { return {Code::kIo, Name() + ": " + PQerrorMessage(db_)}; }
 
-  const std::string conninfo_, table_;
+  const std::string conninfo_;
   PGconn* db_ = nullptr;
 };
 

@@ -31,9 +31,7 @@ std::optional<std::int64_t> Number(sqlite3_stmt* row, int column) {
 class SqliteSource final : public TableSource {
  public:
   SqliteSource(std::string path, const SourceOptions& options)
-      : TableSource(options),
-        path_(std::move(path)),
-        table_(options.table.empty() ? "gearman_queue" : options.table) {}
+      : TableSource(options, "gearman_queue"), path_(std::move(path)) {}
   ~SqliteSource() override { sqlite3_close(db_); }
 
   Status Open() {
@@ -53,17 +51,15 @@ class SqliteSource final : public TableSource {
       return Failed();
     }
     const std::string rename =
-        "ALTER TABLE " + Quoted(table_) + " RENAME TO " + Quoted(table_ + "_imported");
+        "ALTER TABLE " + Quoted(table()) + " RENAME TO " + Quoted(RetiredTable());
     return sqlite3_exec(db_, rename.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK ? Status()
                                                                                      : Failed();
   }
 
  protected:
-  bool IsRetired() override { return !Has(table_) && Has(table_ + "_imported"); }
-
   Status ReadRows(const VisitRow& visit) override {
     sqlite3_stmt* raw = nullptr;
-    const std::string query = "SELECT * FROM " + Quoted(table_) + " ORDER BY rowid";
+    const std::string query = "SELECT * FROM " + Quoted(table()) + " ORDER BY rowid";
     if (sqlite3_prepare_v2(db_, query.c_str(), -1, &raw, nullptr) != SQLITE_OK) return Failed();
     const std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)> rows(raw, sqlite3_finalize);
     const auto column = [&](std::string_view name) {
@@ -75,7 +71,7 @@ class SqliteSource final : public TableSource {
     const int unique = column("unique_key"), function = column("function_name"),
               priority = column("priority"), data = column("data"), when = column("when_to_run");
     if (unique < 0 || function < 0) {
-      return {Code::kIo, "table " + table_ + " of " + path_ + " is none of gearmand's"};
+      return {Code::kIo, "table " + table() + " of " + path_ + " is none of gearmand's"};
     }
     for (;;) {
       const int step = sqlite3_step(raw);
@@ -91,8 +87,8 @@ class SqliteSource final : public TableSource {
   }
 
  private:
-  bool Has(const std::string& table) const {
-    const std::string query = "SELECT 1 FROM " + Quoted(table) + " LIMIT 1";
+  bool Has(const std::string& name) const override {
+    const std::string query = "SELECT 1 FROM " + Quoted(name) + " LIMIT 1";
     return sqlite3_exec(db_, query.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK;
   }
 
@@ -107,7 +103,7 @@ class SqliteSource final : public TableSource {
     return {Code::kIo, text};
   }
 
-  const std::string path_, table_;
+  const std::string path_;
   sqlite3* db_ = nullptr;
 };
 

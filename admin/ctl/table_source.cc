@@ -33,7 +33,7 @@ Status TableSource::Read(Survey& survey, const Visit& visit) {
   Pass pass;
   const Status status = Run(pass, visit);
   survey_ = nullptr;
-  if (!status.ok() && IsRetired()) {
+  if (!status.ok() && !Has(table_) && Has(RetiredTable())) {
     survey.fingerprint = kRetired;
     return {};
   }

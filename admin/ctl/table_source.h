@@ -21,7 +21,9 @@ struct Row {
 // What the stores have in common: rows become jobs, and two passes have to find the same.
 class TableSource : public Source {
  public:
-  explicit TableSource(const SourceOptions& options) : options_(options) {}
+  // `usual_table` is read if the options name none; empty: the store has no tables.
+  explicit TableSource(const SourceOptions& options, std::string_view usual_table = {})
+      : options_(options), table_(options.table.empty() ? usual_table : options.table) {}
 
   Status Read(Survey& survey, const Visit& visit) final;
   Status ReadAgain(const Visit& visit) final;
@@ -31,8 +33,11 @@ class TableSource : public Source {
   using VisitRow = std::function<Status(const Row&)>;
   // All rows in an order that stays the same.
   virtual Status ReadRows(const VisitRow& visit) = 0;
-  // Whether the table has the name that Retire gives it.
-  virtual bool IsRetired() { return false; }
+  // Whether the store has a table of this name.
+  virtual bool Has(const std::string& /*table*/) const { return true; }
+  const std::string& table() const { return table_; }
+  // What Retire renames the table to.
+  std::string RetiredTable() const { return table_ + "_imported"; }
   void AddNote(Note note) {
     if (survey_ != nullptr) survey_->notes.push_back(std::move(note));
   }
@@ -50,6 +55,7 @@ class TableSource : public Source {
   std::uint32_t PriorityOf(const Row& row, const SourceJob& out);
 
   const SourceOptions options_;
+  const std::string table_;
   Classes classes_{};
   Survey* survey_ = nullptr;
   Time now_ = 0;
