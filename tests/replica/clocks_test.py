@@ -4,39 +4,18 @@
 import signal
 import struct
 import sys
-import tempfile
 import time
 import unittest
-from pathlib import Path
 
-from cluster import ETCD, PATIENCE, Broker, Client, Etcd, Shard, eventually
+from cluster import PATIENCE, Broker, Client, Shard, eventually
 from gearman import ASSIGNED, CAN_DO, CREATED, GRAB, NO_JOB, SUBMIT_EPOCH, Gearman
+from on_etcd import OnEtcd, setUpModule  # noqa: F401
 
 BROKER, CLOCKS = sys.argv.pop(1), sys.argv.pop(1)
 HOUR = 3600
 
 
-def setUpModule() -> None:  # pylint: disable=invalid-name
-    if ETCD is None:
-        raise unittest.SkipTest("there is no etcd")
-
-
-class Clocks(unittest.TestCase):
-    etcd: Etcd
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.etcd = Etcd(1)
-
-    @classmethod
-    def tearDownClass(cls) -> None:
-        cls.etcd.close()
-
-    def setUp(self) -> None:
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.path = Path(directory.name)
-
+class Clocks(OnEtcd):
     def shard(self, lease_ms: int) -> Shard:
         return self.enterContext(Shard(BROKER, self.etcd, f"/{self.id()}/", lease_ms))
 

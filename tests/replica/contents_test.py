@@ -6,11 +6,10 @@ import base64
 import json
 import signal
 import sys
-import tempfile
 import time
 import unittest
 
-from cluster import ETCD, PATIENCE, Broker, Client, Etcd, Shard, eventually
+from cluster import PATIENCE, Broker, Client, Shard, eventually
 from gearman import (
     ASSIGNED,
     CAN_DO,
@@ -29,13 +28,9 @@ from gearman import (
     SUBMIT_LOW_BG,
     Gearman,
 )
+from on_etcd import OnEtcd, setUpModule  # noqa: F401
 
 BROKER = sys.argv.pop(1)
-
-
-def setUpModule() -> None:  # pylint: disable=invalid-name
-    if ETCD is None:
-        raise unittest.SkipTest("there is no etcd")
 
 
 def about(client: Client, command: str) -> dict[str, str]:
@@ -46,23 +41,12 @@ def about(client: Client, command: str) -> dict[str, str]:
     return dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
 
 
-class Contents(unittest.TestCase):
-    etcd: Etcd
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.etcd = Etcd(1)
-
-    @classmethod
-    def tearDownClass(cls) -> None:
-        cls.etcd.close()
-
+class Contents(OnEtcd):
     def setUp(self) -> None:
+        super().setUp()
         # Whoever leaves in order is followed at once, whatever the lease is.
         self.shard = self.enterContext(Shard(BROKER, self.etcd, f"/{self.id()}/", 60_000))
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.local = f"{directory.name}/socket"
+        self.local = f"{self.path}/socket"
         self.first = self.shard.broker("b1", "--max-job-size", "2000000", "--listen",
                                        f"unix:{self.local}")
         self.first.wait_for("^ready ")

@@ -8,42 +8,22 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 
-from cluster import ETCD, PATIENCE, Broker, Client, Etcd, Shard, eventually, free_ports
+from cluster import PATIENCE, Broker, Client, Etcd, Shard, eventually, free_ports
+from on_etcd import OnEtcd, setUpModule  # noqa: F401
 
 BROKER = sys.argv.pop(1)
 
 
-def setUpModule() -> None:  # pylint: disable=invalid-name
-    if ETCD is None:
-        raise unittest.SkipTest("there is no etcd")
-
-
-class OnEtcd(unittest.TestCase):
-    etcd: Etcd
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.etcd = Etcd(1)
-
-    @classmethod
-    def tearDownClass(cls) -> None:
-        cls.etcd.close()
-
-    def setUp(self) -> None:
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.path = Path(directory.name)
-
+class OnePrefix(OnEtcd):
     def shard(self, name: str = "") -> Shard:
         # Nobody takes over here; on a busy machine a short lease would run out.
         return Shard(BROKER, self.etcd, f"/{self.id()}{name}/", 60_000)
 
 
-class Tools(OnEtcd):
+class Tools(OnePrefix):
     def fill(self, shard: Shard) -> Broker:
         broker = shard.broker("b1")
         broker.wait_for("^ready ")
@@ -202,7 +182,7 @@ class Tools(OnEtcd):
                              (0, "the journal has format 1 already\n"), done)
 
 
-class Starting(OnEtcd):
+class Starting(OnePrefix):
     def refused(self, shard: Shard, *flags: str) -> str:
         done = shard.tool("--listen", "127.0.0.1:0", *flags)
         self.assertEqual(done.returncode, 2, done)
