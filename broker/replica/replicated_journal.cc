@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kMostKeys = 128;          // of a page; parts have up to 256 KiB
 constexpr std::uint64_t kPageBytes = 1 << 20;     // smaller pages are followed by longer ones
-constexpr int kMostBarren = 3;                    // doublings of a watch's patience
+constexpr int kMostDoublings = 3;                 // doublings of a watch's patience
 constexpr std::uint64_t kReadAhead = 16 << 20;    // bytes read and not applied
 constexpr Time kSlice = 2 * kMillisecond;         // of a round, for applying
 constexpr Time kWatchPause = 100 * kMillisecond;  // before a watch that ended is opened again
@@ -192,20 +192,20 @@ void ReplicatedJournal::OpenWatch() {
   watching_ = true;
   watch_again_ = kNever;
   last_event_ = boot();
-  ++barren_;
+  ++silent_watches_;
   store_->Follow(seen_at_ + 1, *this);
 }
 
 void ReplicatedJournal::NoteEvent() {
   answered_ = last_event_ = boot();
   followed_ = true;
-  barren_ = 0;
+  silent_watches_ = 0;
 }
 
 // When the watch has told nothing for so long that it is opened elsewhere. On a machine that is
 // slower than that, each further one gets more time.
 Time ReplicatedJournal::silent_at() const {
-  return last_event_ + (silence_.lease() / 2 << std::clamp(barren_ - 1, 0, kMostBarren));
+  return last_event_ + (silence_.lease() / 2 << std::clamp(silent_watches_ - 1, 0, kMostDoublings));
 }
 
 void ReplicatedJournal::OnPart(LogPart part) {

@@ -162,9 +162,9 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
   bool page_asked_ = false;
   bool read_again_ = false;  // from the next look on: history was compacted
   bool watching_ = false;
-  bool followed_ = false;  // a watch has told something
-  int barren_ = 0;         // watches in a row that told nothing
-  Revision seen_at_ = 0;   // the watch told everything up to here
+  bool followed_ = false;   // a watch has told something
+  int silent_watches_ = 0;  // watches in a row that told nothing
+  Revision seen_at_ = 0;    // the watch told everything up to here
   Time last_event_ = 0;
   Time watch_again_ = kNever;
   bool looking_ = false;
