@@ -68,7 +68,8 @@ Status RunPatiently(const TakeOverOptions& options, Report& report) {
   }
 }
 
-// The signal came while one side was away. What was in flight ends now, or in the next run.
+// The signal came while one server was away: tries once more to end the moves that had begun. What
+// cannot be ended now is ended by the next run.
 void EndInFlight(TakeOverOptions options, Report& report) {
   options.stopped = [] { return false; };
   const std::unique_ptr<OldServer> old = MakeOldServer(options, report);

@@ -128,8 +128,8 @@ Status Leftovers::SettleWindow(Jobs jobs, bool& again) {
   return Commit(gone, uncertain);
 }
 
-// In the order in which they were buried, which shows one by one; behind a job that is not ours, by
-// id.
+// Deletes them in the order in which they were buried: peek-buried shows the oldest. When that one
+// is not held here, the order of the others cannot be seen, and they go by id.
 Status Leftovers::DeleteBuried(const std::string& tube,
                                std::map<std::uint64_t, const HeldJob*>& jobs, bool& again) {
   const Result<std::string> used = scope_.old.Ask("use " + tube);

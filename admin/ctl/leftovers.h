@@ -41,7 +41,7 @@ class Leftovers {
 
   MoveScope& scope_;
   const Facts facts_;
-  // Jobs that lie buried there as they lay, by tube and id there.
+  // Held jobs that are still buried there, by tube and by their id there.
   std::map<std::string, std::map<std::uint64_t, const HeldJob*>> buried_;
 };
 

@@ -45,7 +45,7 @@ struct PartHeader {
 // The stored part; fills in `header.chain`. `before` is the chain of the part before.
 std::string EncodePart(PartHeader& header, std::string_view payload, std::uint64_t before);
 
-// Of `meta`: kCorrupt for one that this version does not know.
+// Checks the format that `meta` names. kCorrupt: this version does not know it.
 Status CheckFormat(std::uint32_t format);
 
 // kCorrupt for what is no part, kInvalid for a format that this version does not know.

@@ -45,8 +45,8 @@ bool Await(Api& api, const std::string& path, Json& operation, bool show_progres
   return true;
 }
 
-// A line that the user types. Where nobody sits in front of it, it is waited for no longer than for
-// the server.
+// Reads the line that the user types. Without a terminal it waits at most as long as for the
+// server.
 std::string Typed(const Settings& settings) {
   pollfd input = {STDIN_FILENO, POLLIN, 0};
   std::string line;
