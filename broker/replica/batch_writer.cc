@@ -29,12 +29,14 @@ std::size_t BatchWriter::Append(const Record& record) {
   WriteFrameHeader(bytes.data() + at, record_size, body_size);
   ++gathering_.records;
   ++last_;
+  in_round_ = true;
   const std::size_t size = bytes.size() - at;
   waiting_ += size;
   return size;
 }
 
 void BatchWriter::EndRound() {
+  in_round_ = false;
   if (gathering_.bytes.size() >= kPayload) Close();
 }
 

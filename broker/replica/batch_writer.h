@@ -29,6 +29,8 @@ class BatchWriter {
   std::size_t Append(const Record& record);
   // What was appended since then is a whole round.
   void EndRound();
+  // Whether something was appended since the last round's end.
+  bool InRound() const { return in_round_; }
   // The records from here on belong to this segment. `barrier`: they are the first of the reign.
   void BeginSegment(std::uint64_t segment, bool barrier);
   // Sends a batch without records if there is no other: for what its header says.
@@ -75,6 +77,7 @@ class BatchWriter {
   std::size_t sent_ = 0;  // bytes of `sending_` in parts that were made
   bool in_batch_ = false;
   bool header_wanted_ = false;
+  bool in_round_ = false;
   std::string part_;  // in flight
   PartHeader header_;
   std::uint64_t epoch_ = 0, seq_ = 1, chain_ = 0;

@@ -266,7 +266,10 @@ void ReplicatedJournal::OnPartCommitted() {
   space_.OnStored(header.segment, header.seq, writer_.part().size());
   space_.OnDeclared(header.oldest);
   writer_.OnCommitted();
-  if (writer_.InBatch()) return Send();
+  const bool whole = !writer_.InBatch();
+  // The store works on the next part while the replies that waited for this one are sent.
+  if (!whole || !writer_.InRound()) Send();
+  if (!whole) return;
   ++stats_.batches;
   if (!serving_) ServeIfReady(boot());
   if (on_durable_) on_durable_(writer_.durable());

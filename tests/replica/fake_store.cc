@@ -111,6 +111,7 @@ void FakeStore::Acquire(const LogView& seen, const Reign& reign,
 
 void FakeStore::Append(Revision fence, std::uint64_t seq, const std::string& bytes,
                        std::uint64_t oldest, Done done) {
+  ++link_.appends;
   Do([this, &shard = shard_, fence, seq, bytes, oldest, done, tail_at = tail_at_](Time) -> Answer {
     LogView& view = shard.view;
     const auto worked = [&]() -> Answer {

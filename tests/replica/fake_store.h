@@ -60,6 +60,7 @@ struct FakeShard {
 // How a broker and the shard reach each other.
 struct FakeLink {
   bool cut = false;
+  std::uint64_t appends = 0;                   // that were asked for
   unsigned lose_request = 0, lose_answer = 0;  // percent
   Time least = 200 * kMicrosecond, most = 3 * kMillisecond;
   Time hedge = 250 * kMillisecond;

@@ -292,6 +292,18 @@ TEST(Pause, OfTheStoreKeepsTheLeader) {
   EXPECT_EQ(world.Faults(), "");
 }
 
+// The store does not idle while the replies of a batch are sent.
+TEST(Sending, TheNextBatchIsUnderWayBeforeReplies) {
+  World world(6);
+  world.Restart();
+  world.RunFor(5 * kSecond);
+  SimBroker* active = world.Active();
+  ASSERT_NE(active, nullptr);
+  EXPECT_GT(active->batches, 100U);
+  EXPECT_GT(active->followed, active->batches / 4);
+  EXPECT_EQ(world.Faults(), "");
+}
+
 TEST(Space, OfAFullStoreComesBackAndNothingIsLost) {
   World world(5);
   world.Restart();

@@ -120,6 +120,7 @@ void SimBroker::Serve() {
 
 // Replies leave only while it may serve.
 void SimBroker::Acknowledge() {
+  if (link.appends > ++batches) ++followed;
   if (!journal_->MayServe()) return;
   const Lsn durable = journal_->Durable();
   for (const Waiting& each : waiting_) {

@@ -54,6 +54,9 @@ class SimBroker final : private JournalEvents, private LiveState {
   std::size_t body_size = 20;
   Time lease = 2 * kSecond;
   unsigned put_percent = 50, delete_percent = 60;
+  // Batches, each of one part, that became durable, and those behind which the next was sent by
+  // then.
+  std::uint64_t batches = 0, followed = 0;
 
  private:
   void OnFollowing(const FollowProgress&) override {}
