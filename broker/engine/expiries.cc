@@ -1,15 +1,9 @@
 #include "broker/engine/expiries.h"
 
 #include "broker/engine/engine.h"
+#include "broker/engine/try_again.h"
 
 namespace gearstalk {
-namespace {
-
-// When the journal takes no record of it, the job stays, and is tried again so much later.
-constexpr Time kTryAgain = kSecond;
-
-}  // namespace
-
 void Expiries::Set(Job& job, Time from) {
   const Time after = PolicyOf(*job.tube_).expire_after;
   if (after > 0) {

@@ -1,15 +1,9 @@
 #include "broker/engine/retention.h"
 
 #include "broker/engine/engine.h"
+#include "broker/engine/try_again.h"
 
 namespace gearstalk {
-namespace {
-
-// When the journal takes no deletion, the job stays, and is tried again so much later.
-constexpr Time kTryAgain = kSecond;
-
-}  // namespace
-
 // One of which no time is known counts from the start of the broker.
 Time Retention::BurialTime(const Job& job) const {
   return job.extra().ended == 0 ? engine_.started_ : job.extra().ended;

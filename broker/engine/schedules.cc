@@ -14,12 +14,12 @@
 
 #include "broker/base/log.h"
 #include "broker/engine/engine.h"
+#include "broker/engine/try_again.h"
 
 namespace gearstalk {
 namespace {
 
 constexpr Time kReadClock = 60 * kSecond;  // at least this often
-constexpr Time kTryAgain = kSecond;        // after a refusal
 constexpr int kRuns = 64;                  // in one call of Tick
 // Missed times that are counted one by one.
 constexpr std::uint64_t kCounted = 10'000;

@@ -32,14 +32,14 @@ constexpr std::size_t kPageSize =
 constexpr std::size_t kFinest = 1024;   // up to here a size class every 8 bytes
 constexpr std::size_t kSparePages = 4;  // empty ones, kept for whatever size wants one next
 
-struct Free {
-  Free* next;
+struct FreeBlock {
+  FreeBlock* next;
 };
 
 struct Page {
   Page* prev;
   Page* next;
-  Free* free;          // blocks that were given back
+  FreeBlock* free;     // blocks that were given back
   std::uint32_t used;  // blocks in use
   std::uint32_t top;   // offset of the first byte that was never used
 };
@@ -68,7 +68,7 @@ constexpr Fit FitOf(std::size_t size) {
 }
 
 std::array<SizeClass, FitOf(kSlabLimit).size_class + 1> classes;
-std::array<Page*, kSparePages> spares;
+std::array<Page*, kSparePages> spare_pages;
 std::size_t spare_count = 0;
 std::size_t job_memory = 0;
 std::size_t table_memory = 0;
@@ -94,14 +94,14 @@ void* MapPage() {
 }
 
 Page* NewPage() {
-  void* const place = spare_count > 0 ? spares[--spare_count] : MapPage();
+  void* const place = spare_count > 0 ? spare_pages[--spare_count] : MapPage();
   if (place == nullptr) return nullptr;
   return new (place) Page{nullptr, nullptr, nullptr, 0, sizeof(Page)};
 }
 
 void Drop(Page* page) {
   if (spare_count < kSparePages) {
-    spares[spare_count++] = page;
+    spare_pages[spare_count++] = page;
   } else {
     UnmapMemory(page, kPageSize);
   }
@@ -152,7 +152,7 @@ void SlabFree(void* block, std::size_t wanted) {
   SizeClass& size_class = classes[index];
   Page* page = PageOf(block);
   if (Full(*page, size)) Open(size_class, page);
-  auto* freed = static_cast<Free*>(block);
+  auto* freed = static_cast<FreeBlock*>(block);
   freed->next = page->free;
   page->free = freed;
   if (--page->used > 0) return;
