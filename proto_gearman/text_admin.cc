@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view kOk = "OK\r\n";
 constexpr std::string_view kShutdown = "server.shutdown";
 constexpr std::string_view kForbidden = "forbidden";
-constexpr std::string_view kNotStored = "ERR QUEUE_ERROR QUEUE_ERROR\r\n";
+constexpr std::string_view kNotStoredLine = "ERR QUEUE_ERROR QUEUE_ERROR\r\n";
 
 void Say(Session& session, std::string_view text) { session.out().Append(text); }
 
@@ -43,7 +43,7 @@ void SayIncomplete(Session& session, const TextLine& line) {
 
 Code SayOutcome(Session& session, const Outcome& outcome, std::string_view not_found) {
   if (outcome.ok()) session.out().HoldUntil(outcome.lsn);
-  Say(session, outcome.ok() ? kOk : outcome.code == Code::kNotFound ? not_found : kNotStored);
+  Say(session, outcome.ok() ? kOk : outcome.code == Code::kNotFound ? not_found : kNotStoredLine);
   return outcome.code;
 }
 
@@ -100,7 +100,7 @@ Code SayNamesNone(Session& session, const TextLine& line) {
 
 Ended Create(Session& session, const TextLine& line) {
   if (!NamesFunction(line)) return SayNamesNone(session, line);
-  return SayOutcome(session, session.engine().CreateFunction(line.words[2]), kNotStored);
+  return SayOutcome(session, session.engine().CreateFunction(line.words[2]), kNotStoredLine);
 }
 
 Ended Drop(Session& session, const TextLine& line) {
@@ -120,7 +120,7 @@ Ended MaxQueue(Session& session, const TextLine& line) {
         std::min<std::uint64_t>(LeadingNumber(line.words[i + 2]), INT64_MAX));
   }
   if (line.count == 3) limits.fill(limits[0]);
-  return SayOutcome(session, session.engine().SetMaxQueue(line.words[1], limits), kNotStored);
+  return SayOutcome(session, session.engine().SetMaxQueue(line.words[1], limits), kNotStoredLine);
 }
 
 Ended Version(Session& session, const TextLine&) {

@@ -14,10 +14,10 @@ constexpr std::uint64_t kElementCost = 256;
 // Reading JSON takes so much longer than searching a text.
 constexpr std::uint64_t kScanCost = 2;
 
-bool IsText(std::string_view value) { return value.starts_with('"'); }
+bool IsJsonString(std::string_view value) { return value.starts_with('"'); }
 
 Json ValueOf(std::string_view value) {
-  if (IsText(value)) return TextOfJsonString(value);
+  if (IsJsonString(value)) return TextOfJsonString(value);
   return ParseJson(value).value_or(Json());
 }
 
@@ -85,9 +85,9 @@ void BodyMatch::OnElement(std::string_view element) {
   if (!filter_.LooksInLists()) return;
   if (scan_->tells() != tells_) contained_ = false;
   tells_ = scan_->tells();
-  if (contained_ || IsText(element) != filter_.value().is_string()) return;
+  if (contained_ || IsJsonString(element) != filter_.value().is_string()) return;
   ++elements_;
-  if (!IsText(element) && element.size() > kMostCompared) return;
+  if (!IsJsonString(element) && element.size() > kMostCompared) return;
   contained_ = ValueOf(element) == filter_.value();
 }
 
@@ -96,7 +96,7 @@ bool BodyMatch::Compare(std::string_view value) const {
   if (value.starts_with('[') && filter_.LooksInLists()) {
     return contained_ && scan_->tells() == tells_;
   }
-  if (!IsText(value) && value.size() > kMostCompared) return filter_.AsksForAnother();
+  if (!IsJsonString(value) && value.size() > kMostCompared) return filter_.AsksForAnother();
   return filter_.Compare(ValueOf(value));
 }
 

@@ -7,8 +7,8 @@
 namespace gearstalk::api {
 namespace {
 
-constexpr int kSlice = 128;   // connections looked at
-constexpr int kRendered = 4;  // connections told
+constexpr int kConnectionSlice = 128;  // connections looked at
+constexpr int kConnectionsTold = 4;    // connections told
 
 struct ConnectionFilter {
   std::string role, protocol, tube, address;
@@ -43,7 +43,7 @@ class ConnectionPage final : public Task {
 
   std::optional<Reply> Advance(Time now) override {
     int rendered = 0;
-    for (int i = 0; i < kSlice && rendered < kRendered; ++i) {
+    for (int i = 0; i < kConnectionSlice && rendered < kConnectionsTold; ++i) {
       const ConnectionList::Entry entry = services_.connections.Next(fd_);
       if (entry.peer == nullptr) return Finish();
       if (page_.size == page_.limit) {
@@ -79,7 +79,7 @@ class ConnectionSearch final : public Task {
       : services_(services), id_(id), found_(found) {}
 
   std::optional<Reply> Advance(Time now) override {
-    for (int i = 0; i < kSlice; ++i) {
+    for (int i = 0; i < kConnectionSlice; ++i) {
       const ConnectionList::Entry entry = services_.connections.Next(fd_);
       if (entry.peer == nullptr) return Reply(Problem{"not-found", "there is no such connection"});
       fd_ = entry.peer->fd + 1;

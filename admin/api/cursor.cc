@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kCheck = 6;  // bytes of the query's hash
 
-std::string CheckOf(std::string_view query) {
+std::string CheckOfQuery(std::string_view query) {
   const Sha256 hash = HashOf(query);
   return {reinterpret_cast<const char*>(hash.data()), kCheck};
 }
@@ -22,7 +22,7 @@ std::string CheckOf(std::string_view query) {
 
 // Hash, numbers each with a blank behind it, text.
 std::string Cursor::Encode(std::string_view query) const {
-  std::string bytes = CheckOf(query);
+  std::string bytes = CheckOfQuery(query);
   for (const std::uint64_t number : numbers) bytes += fmt::format("{:x} ", number);
   return ToBase64Url(bytes + text);
 }
@@ -30,7 +30,7 @@ std::string Cursor::Encode(std::string_view query) const {
 std::optional<Cursor> Cursor::Decode(std::string_view cursor, std::string_view query,
                                      std::size_t numbers) {
   const std::optional<std::string> bytes = FromBase64(cursor);
-  if (!bytes || !bytes->starts_with(CheckOf(query))) return std::nullopt;
+  if (!bytes || !bytes->starts_with(CheckOfQuery(query))) return std::nullopt;
   std::string_view rest = std::string_view(*bytes).substr(kCheck);
   Cursor decoded;
   while (decoded.numbers.size() < numbers) {

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kTooMuch = 256 * 1024;  // bytes unread, at which ticks are left out
 constexpr int kPingEvery = 5;                 // ticks
 constexpr std::size_t kLookedAt = 32;         // tubes in a slice
-constexpr int kTold = 2;
+constexpr int kEventsTold = 2;
 
 // What changes when something happens to a tube, but not with time alone.
 std::size_t FingerprintOf(const Engine& engine, const Tube& tube) {
@@ -79,7 +79,7 @@ class Feed final : public HttpFeed {
     const Engine& engine = events_.services_.engine;
     int told = 0;
     const std::size_t end = std::min(tube_ + kLookedAt, topics_.tubes.size());
-    while (tube_ < end && told < kTold) told += ServeTube(engine, tube_++, now) ? 1 : 0;
+    while (tube_ < end && told < kEventsTold) told += ServeTube(engine, tube_++, now) ? 1 : 0;
     if (tube_ < topics_.tubes.size()) return true;
     tube_ = 0;
     return false;

@@ -15,6 +15,9 @@
 
 namespace gearstalk::api {
 
+// The most that a field of 32 bits holds: priorities, seconds, counts of a job.
+constexpr std::uint64_t kMost32 = UINT32_MAX;
+
 // The parameters of a query, or the members of an object: read one by one by their names. What is
 // wrong first is kept as a problem; whoever reads goes on with defaults and looks at the end.
 class Fields {

@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::array kStates = {JobState::kReady, JobState::kReserved, JobState::kDelayed,
                                 JobState::kBuried};
-constexpr std::uint64_t kAny32 = UINT32_MAX;
 constexpr std::uint64_t kAnyId = (std::uint64_t{1} << 53) - 1;
 
 // A text holds a JSON literal, or is a word by itself.
@@ -60,12 +59,12 @@ void Filter::ReadNumbers(Fields& fields) {
   };
   read("id_from", kAnyId, id_from_);
   read("id_to", kAnyId, id_to_);
-  read("min_priority", kAny32, min_priority_);
-  read("max_priority", kAny32, max_priority_);
-  read("min_reserves", kAny32, min_reserves_);
-  read("max_reserves", kAny32, max_reserves_);
-  read("min_timeouts", kAny32, min_timeouts_);
-  read("min_buries", kAny32, min_buries_);
+  read("min_priority", kMost32, min_priority_);
+  read("max_priority", kMost32, max_priority_);
+  read("min_reserves", kMost32, min_reserves_);
+  read("max_reserves", kMost32, max_reserves_);
+  read("min_timeouts", kMost32, min_timeouts_);
+  read("min_buries", kMost32, min_buries_);
   min_age_ = fields.Seconds("min_age_seconds");
   max_age_ = fields.Seconds("max_age_seconds");
   unique_ = fields.Text("unique");

@@ -184,7 +184,7 @@ class NextList final : public Task {
   Page page_;
 };
 
-Reply ListJobs(Call& call, std::optional<std::string> tube) {
+Reply ListJobsIn(Call& call, std::optional<std::string> tube) {
   Fields fields = Fields::OfQuery(call.request.query);
   if (tube && fields.Has("tube")) fields.Fail("tube", "the path names it");
   JobQuery query{.filter = Filter::Read(fields), .grant = call.caller.grant};
@@ -217,12 +217,12 @@ Reply ListJobs(Call& call, std::optional<std::string> tube) {
 
 }  // namespace
 
-Reply ListJobs(Call& call) { return ListJobs(call, std::nullopt); }
+Reply ListJobs(Call& call) { return ListJobsIn(call, std::nullopt); }
 
 Reply ListJobsOfTube(Call& call) {
   const Tube* const tube = TubeOf(call);
   if (tube == nullptr) return NoTube();
-  return ListJobs(call, tube->name());
+  return ListJobsIn(call, tube->name());
 }
 
 }  // namespace gearstalk::api

@@ -8,8 +8,6 @@
 namespace gearstalk::api {
 namespace {
 
-constexpr std::uint64_t kAny32 = UINT32_MAX;
-
 Problem WrongState(const Job& job, std::string_view needed) {
   return {.code = "job-state",
           .detail = fmt::format("the job is {}: it must be {}", NameOf(job.state()), needed),
@@ -64,7 +62,7 @@ Reply KickJob(Call& call) {
 
 Reply BuryJob(Call& call) {
   Fields fields = Fields::OfObject(call.body);
-  const auto given = fields.Integer("priority", 0, kAny32);
+  const auto given = fields.Integer("priority", 0, kMost32);
   const bool force = fields.Truth("force").value_or(false);
   if (!fields.Finish()) return fields.problem();
   const Job* const job = JobOf(call);
@@ -83,7 +81,7 @@ Reply BuryJob(Call& call) {
 
 Reply ReleaseJob(Call& call) {
   Fields fields = Fields::OfObject(call.body);
-  const auto delay = fields.IntegerOr("delay_seconds", 0, kAny32, 0);
+  const auto delay = fields.IntegerOr("delay_seconds", 0, kMost32, 0);
   if (!fields.Finish()) return fields.problem();
   const Job* const job = JobOf(call);
   if (job == nullptr) return NoJob();
@@ -113,9 +111,9 @@ Reply MoveJob(Call& call) {
 Reply CopyJob(Call& call) {
   Fields fields = Fields::OfObject(call.body);
   const auto to = fields.Bytes("to");
-  const auto priority = fields.Integer("priority", 0, kAny32);
-  const auto delay = fields.IntegerOr("delay_seconds", 0, kAny32, 0);
-  const auto ttr = fields.Integer("ttr_seconds", 1, kAny32);
+  const auto priority = fields.Integer("priority", 0, kMost32);
+  const auto delay = fields.IntegerOr("delay_seconds", 0, kMost32, 0);
+  const auto ttr = fields.Integer("ttr_seconds", 1, kMost32);
   if (!fields.Finish()) return fields.problem();
   const Job* const job = JobOf(call);
   if (job == nullptr) return NoJob();

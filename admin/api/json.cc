@@ -9,7 +9,6 @@
 namespace gearstalk::api {
 namespace {
 
-constexpr int kDeepest = 128;
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
 }  // namespace
@@ -37,7 +36,7 @@ std::optional<Json> ParseJson(std::string_view text, std::size_t most) {
                         event == Json::parse_event_t::object_start ||
                         event == Json::parse_event_t::array_start;
     events += begins ? 1 : 0;
-    large = large || depth > kDeepest || events > most;
+    large = large || depth > static_cast<int>(kDeepestJson) || events > most;
     return !large;
   };
   // A parser that recurses not, but what it makes is destroyed recursively.

@@ -18,7 +18,9 @@ std::string TextOf(std::string_view bytes);
 
 // Not a byte more than needed; what is not UTF-8 becomes U+FFFD.
 std::string Dump(const Json& json);
-// Nothing: it is none, deeper than 128, or of more than `most` values.
+constexpr std::size_t kDeepestJson = 128;
+
+// Nothing: it is none, deeper than kDeepestJson, or of more than `most` values.
 std::optional<Json> ParseJson(std::string_view text, std::size_t most = SIZE_MAX);
 
 inline double Seconds(Time span) {

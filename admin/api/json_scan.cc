@@ -9,7 +9,6 @@
 namespace gearstalk::api {
 namespace {
 
-constexpr std::size_t kDeepest = 128;  // as ParseJson
 constexpr std::string_view kBlanks = " \t\n\r";
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
@@ -119,7 +118,7 @@ bool JsonScan::Step() {
       if (c == '}') return EndOpen();
       [[fallthrough]];
     case Expect::kName:
-      if (c != '"' || open_.size() > kDeepest) return Fail();
+      if (c != '"' || open_.size() > kDeepestJson) return Fail();
       begin_ = at_++;
       expect_ = Expect::kNameString;
       return true;
@@ -147,7 +146,7 @@ bool JsonScan::Step() {
 
 bool JsonScan::BeginValue() {
   const char c = Front();
-  if (open_.size() > kDeepest) return Fail();
+  if (open_.size() > kDeepestJson) return Fail();
   if (on_path_) found_ = false;
   if (on_path_ && open_.size() == path_.steps().size()) ++tells_;
   begin_ = at_;

@@ -77,8 +77,8 @@ Json WatchesOf(const Consumer* consumer) {
 }  // namespace
 
 std::string_view NameOf(Band band) {
-  constexpr std::string_view kNames[] = {"high", "normal", "low"};
-  return kNames[static_cast<std::size_t>(band)];
+  constexpr std::string_view kBandNames[] = {"high", "normal", "low"};
+  return kBandNames[static_cast<std::size_t>(band)];
 }
 
 Json ObjectOf(const StateCounts& jobs) {

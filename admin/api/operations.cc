@@ -12,19 +12,21 @@ namespace {
 
 constexpr int kActs = 16;  // in a slice
 constexpr std::uint64_t kPartOfJournal = 32;
-constexpr std::string_view kActions[] = {"delete", "kick", "bury", "release", "move", "copy"};
+constexpr std::string_view kActionNames[] = {"delete", "kick", "bury", "release", "move", "copy"};
 constexpr std::string_view kAuditActions[] = {"job.delete",  "job.kick", "job.bury",
                                               "job.release", "job.move", "job.copy"};
-constexpr std::string_view kStates[] = {"counting", "counted", "running", "done",
-                                        "stopped",  "failed",  "expired"};
+constexpr std::string_view kStateNames[] = {"counting", "counted", "running", "done",
+                                            "stopped",  "failed",  "expired"};
 
 }  // namespace
 
 std::string_view NameOf(Operation::Action action) {
-  return kActions[static_cast<std::size_t>(action)];
+  return kActionNames[static_cast<std::size_t>(action)];
 }
 
-std::string_view NameOf(Operation::State state) { return kStates[static_cast<std::size_t>(state)]; }
+std::string_view NameOf(Operation::State state) {
+  return kStateNames[static_cast<std::size_t>(state)];
+}
 
 Operation::Operation(Engine& engine, Audit& audit, std::uint64_t id, Order order, Time now)
     : engine_(engine),

@@ -108,7 +108,7 @@ const Route kRoutes[] = {
 };
 
 // In the order of the documentation. Other acts follow from the role alone.
-constexpr std::string_view kActions[] = {
+constexpr std::string_view kNamedActs[] = {
     "job.put",          "job.delete",  "job.kick",      "job.bury",     "job.release",
     "job.move",         "job.copy",    "tube.create",   "tube.drop",    "tube.pause",
     "tube.resume",      "tube.kick",   "tube.maxqueue", "server.drain", "server.log_level",
@@ -171,7 +171,7 @@ bool Allows(const Grant& grant, const Route& route) {
 std::vector<std::string_view> ActionsOf(const Grant& grant) {
   std::vector<std::string_view> allowed;
   if (grant.role == Role::kNone) return allowed;
-  for (const std::string_view action : kActions) {
+  for (const std::string_view action : kNamedActs) {
     const auto route = std::find_if(std::begin(kRoutes), std::end(kRoutes),
                                     [&](const Route& each) { return each.action == action; });
     if (Allows(grant, *route)) allowed.push_back(action);

@@ -6,8 +6,8 @@
 namespace gearstalk::api {
 namespace {
 
-constexpr int kSlice = 64;  // held jobs looked at
-constexpr int kTold = 8;    // transfers told
+constexpr int kHeldSlice = 64;     // held jobs looked at
+constexpr int kTransfersTold = 8;  // transfers told
 
 Json TransferObject(const std::string& name, const transfer::Mark& mark, std::uint64_t held) {
   return {{"name", TextOf(name)},        {"ref", RefOf(name)},
@@ -27,7 +27,7 @@ class TransferList final : public Task {
   }
 
   std::optional<Reply> Advance(Time) override {
-    for (int told = 0; told < kTold; ++told) {
+    for (int told = 0; told < kTransfersTold; ++told) {
       std::string name = name_;
       const transfer::Mark* const mark = transfers_.NextMark(name);
       if (mark == nullptr) return page_.Finish();
@@ -58,7 +58,7 @@ class Forgetting final : public Task {
 
   std::optional<Reply> Advance(Time now) override {
     Transfers& transfers = services_.engine.transfers();
-    for (int i = 0; i < kSlice; ++i) {
+    for (int i = 0; i < kHeldSlice; ++i) {
       const Transfers::Held* const held = transfers.NextHeld(last_);
       if (held == nullptr) return Finish(transfers.Forget(name_));
       last_ = held->record.values().id;

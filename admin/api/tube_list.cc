@@ -11,10 +11,10 @@
 namespace gearstalk::api {
 namespace {
 
-constexpr std::size_t kSlice = 128;   // tubes looked at
-constexpr std::size_t kRendered = 4;  // tubes told
+constexpr std::size_t kTubeSlice = 128;  // tubes looked at
+constexpr std::size_t kTubesTold = 4;    // tubes told
 // Of the tubes shown, in a cursor, which has to fit into the head of a request.
-constexpr std::size_t kMostShown = 4500;  // bytes
+constexpr std::size_t kLongestPage = 4500;  // bytes
 
 // What tubes are sorted by, as a number.
 using KeyOf = std::uint64_t (*)(const Engine&, const Tube&);
@@ -143,7 +143,7 @@ class TubeList final : public Task {
       shown.Add(ids);
     }
     const std::string text = shown.Encode();
-    if (!rest_ && text.size() > kMostShown) {
+    if (!rest_ && text.size() > kLongestPage) {
       rest_ = true;
       walked_ = more_ = false;
       cursor_ = 0;
@@ -156,7 +156,7 @@ class TubeList final : public Task {
 
   bool Walk() {
     const auto before = [this](const Place& a, const Place& b) { return Before(a, b); };
-    for (std::size_t i = 0; i < kSlice; ++i) {
+    for (std::size_t i = 0; i < kTubeSlice; ++i) {
       const Tube* const tube = engine_.NextTube(cursor_);
       if (tube == nullptr) {
         std::sort_heap(places_.begin(), places_.end(), before);
@@ -188,7 +188,7 @@ class TubeList final : public Task {
 
   // Tubes that have gone meanwhile are left out.
   bool Render(Time now) {
-    const std::size_t end = std::min(rendered_ + kRendered, places_.size());
+    const std::size_t end = std::min(rendered_ + kTubesTold, places_.size());
     for (; rendered_ < end; ++rendered_) {
       const std::uint64_t id = places_[rendered_].id;
       const Tube* const tube = engine_.NextTube(id - 1);

@@ -7,9 +7,8 @@
 namespace gearstalk::api {
 namespace {
 
-constexpr std::uint64_t kAny32 = UINT32_MAX;
 constexpr std::uint64_t kMaxJobs = UINT32_MAX;  // of maxqueue
-constexpr std::uint64_t kMaxBody = 1 << 20;     // bytes of a job that is put here
+constexpr std::uint64_t kMaxPutBody = 1 << 20;  // bytes of a job that is put here
 constexpr std::uint64_t kMaxKick = 1'000'000;
 constexpr std::uint32_t kUsualPriority = 65536;
 constexpr std::uint32_t kUsualTtr = 60;  // seconds
@@ -29,7 +28,7 @@ class KickTask final : public Task {
       : engine_(engine), tube_(std::move(tube)), wanted_(count), delayed_(delayed) {}
 
   std::optional<Reply> Advance(Time now) override {
-    const std::uint64_t slice = std::min<std::uint64_t>(wanted_ - kicked_, kSlice);
+    const std::uint64_t slice = std::min<std::uint64_t>(wanted_ - kicked_, kKickSlice);
     const Kicked kicked = engine_.acts().Kick(now, tube_, slice, delayed_);
     kicked_ += kicked.count;
     lsn_ = std::max(lsn_, kicked.lsn);
@@ -46,7 +45,7 @@ class KickTask final : public Task {
   }
 
  private:
-  static constexpr std::uint64_t kSlice = 32;  // jobs
+  static constexpr std::uint64_t kKickSlice = 32;  // jobs
 
   Engine& engine_;
   const std::string tube_;
@@ -90,7 +89,7 @@ Reply DropTube(Call& call) {
 
 Reply PauseTube(Call& call) {
   Fields fields = Fields::OfObject(call.body);
-  const auto seconds = fields.Integer("seconds", 1, kAny32);
+  const auto seconds = fields.Integer("seconds", 1, kMost32);
   if (fields.ok() && !seconds) fields.Fail("seconds", "is needed");
   if (!fields.Finish()) return fields.problem();
   const Tube* const tube = TubeOf(call);
@@ -119,10 +118,10 @@ Reply SetMaxQueue(Call& call) {
   if (all) {
     limits.fill(static_cast<std::int64_t>(*all));
   } else {
-    constexpr std::string_view kNames[] = {"high", "normal", "low"};
+    constexpr std::string_view kBandNames[] = {"high", "normal", "low"};
     for (std::size_t band = 0; band < limits.size(); ++band) {
-      const auto limit = fields.Integer(kNames[band], 0, kMaxJobs);
-      if (fields.ok() && !limit) fields.Fail(kNames[band], "is needed, or all");
+      const auto limit = fields.Integer(kBandNames[band], 0, kMaxJobs);
+      if (fields.ok() && !limit) fields.Fail(kBandNames[band], "is needed, or all");
       limits[band] = static_cast<std::int64_t>(limit.value_or(0));
     }
   }
@@ -163,14 +162,14 @@ Reply PutJob(Call& call) {
   if (fields.ok() && !body) fields.Fail("body", "is needed, or body_base64");
   const auto unique = fields.Text("unique").value_or("");
   if (unique.size() > Job::kMaxUnique) fields.Fail("unique", "expected at most 64 bytes");
-  const auto priority = fields.IntegerOr("priority", 0, kAny32, kUsualPriority);
-  const auto delay = fields.IntegerOr("delay_seconds", 0, kAny32, 0);
-  const auto ttr = fields.IntegerOr("ttr_seconds", 1, kAny32, kUsualTtr);
+  const auto priority = fields.IntegerOr("priority", 0, kMost32, kUsualPriority);
+  const auto delay = fields.IntegerOr("delay_seconds", 0, kMost32, 0);
+  const auto ttr = fields.IntegerOr("ttr_seconds", 1, kMost32, kUsualTtr);
   if (!fields.Finish()) return fields.problem();
   const std::optional<std::string> name = NameOfRef(call.arguments[0]);
   if (!name) return NoTube();
   if (auto problem = CheckTubeName(call, *name, "tube")) return std::move(*problem);
-  if (body->size() > std::min(kMaxBody, call.services.host.Facts().max_job_size)) {
+  if (body->size() > std::min(kMaxPutBody, call.services.host.Facts().max_job_size)) {
     return Problem{"too-large", "a body put here has at most 1 MiB, and max_job_size", "body"};
   }
   JobPtr job = Job::TryNew(static_cast<std::uint32_t>(body->size()), unique);

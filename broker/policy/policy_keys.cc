@@ -216,14 +216,14 @@ std::string PrintBackoff(const Policy& policy) {
 
 // --- Names of tubes
 
-bool GoodName(std::string_view name) {
+bool IsTubeName(std::string_view name) {
   return !name.empty() && name.size() <= kLongestName &&
          name.find_first_of(std::string_view(" \t\r\n,\0", 6)) == std::string_view::npos &&
          !name.starts_with("$reply/");
 }
 
 Status SetDeadTube(Policy& policy, std::string_view text) {
-  if (!GoodName(text)) return Expected("a tube name of 1 to 200 bytes, where {tube} may stand");
+  if (!IsTubeName(text)) return Expected("a tube name of 1 to 200 bytes, where {tube} may stand");
   policy.dead_tube = text;
   return {};
 }
@@ -234,7 +234,7 @@ Status SetCopyTo(Policy& policy, std::string_view text) {
   std::vector<std::string> names;
   if (!IsNone(text)) {
     for (const std::string_view part : Split(text)) {
-      if (!GoodName(part) || names.size() == kMostCopies) {
+      if (!IsTubeName(part) || names.size() == kMostCopies) {
         return Expected("up to 8 tube names with commas, or none");
       }
       if (std::find(names.begin(), names.end(), part) == names.end()) names.emplace_back(part);

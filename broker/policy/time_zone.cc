@@ -9,7 +9,7 @@ namespace gearstalk {
 namespace {
 
 // absl::LoadTimeZone also takes paths and "file:", "libc:": parts of plain letters are names only.
-bool GoodName(std::string_view name) {
+bool IsZoneName(std::string_view name) {
   const auto plain = [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '_' || c == '+' || c == '-';
   };
@@ -25,7 +25,7 @@ bool GoodName(std::string_view name) {
 
 Result<TimeZone> FindTimeZone(std::string_view name) {
   TimeZone zone;
-  if (!GoodName(name) || !absl::LoadTimeZone(std::string(name), &zone)) {
+  if (!IsZoneName(name) || !absl::LoadTimeZone(std::string(name), &zone)) {
     return Status(
         Code::kInvalid,
         fmt::format("unknown time zone '{}': expected a name such as Europe/Berlin", name));
