@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -165,6 +166,9 @@ std::vector<std::string> WarningsAbout(const Settings& settings, const Config& c
 }
 
 int Serve(const std::string& program, const Translation& asked, const Settings& settings) {
+  // While it starts there is nothing to put in order: it ends at once, with the exit code that it
+  // has later.
+  for (const int number : {SIGTERM, SIGINT}) signal(number, [](int) { _exit(kExitDone); });
   const Result<Config> config = Usable(settings);
   if (!config.ok()) return Refuse(program, config.status());
   const StartNotes notes{.config_file = settings.file,

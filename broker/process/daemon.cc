@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +21,8 @@ Status Failure(std::string_view call) {
 
 // In the process that was called: ends it with what the other one says.
 [[noreturn]] void WaitForWord(int from) {
+  // Ended now, it has not seen the other one start.
+  for (const int number : {SIGTERM, SIGINT}) signal(number, SIG_DFL);
   unsigned char code = 1;
   while (read(from, &code, 1) < 0 && errno == EINTR) {
   }

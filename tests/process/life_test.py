@@ -46,6 +46,20 @@ class Stopping(unittest.TestCase):
                 self.assertIn(f"stopping asked_by={number.name}", broker.said)
                 self.assertIn("stopped\n", broker.said)
 
+    def test_terminated_while_it_starts(self) -> None:
+        directory = Directory()
+        self.addCleanup(directory.close)
+        certificate = directory.path / "certificate"
+        os.mkfifo(certificate)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with self.subTest(number.name):
+                broker = Broker("--tls-certificate", str(certificate))
+                self.addCleanup(broker.kill)
+                # Opened by both, the pipe keeps it reading.
+                with certificate.open("w"):
+                    broker.signal(number)
+                    self.assertEqual(broker.wait(), 0)
+
     def test_what_waits_is_sent(self) -> None:
         with Broker(*NO_LIMIT, "--limits-stop-timeout", "600") as broker, full_pipe(broker) as client:
             broker.signal(signal.SIGTERM)
