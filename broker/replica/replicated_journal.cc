@@ -107,7 +107,8 @@ void ReplicatedJournal::OnFirstLook(const LogView& view) {
 // Asks for the next page, unless there is enough to do.
 void ReplicatedJournal::ReadPage() {
   if (page_asked_ || read_again_ || !reading() || follower_.next() > read_to_) return;
-  if (follower_.waiting_bytes() > kReadAhead) return;
+  // A batch that is not whole yet, however large, is not waiting to be applied.
+  if (follower_.waiting_bytes() - follower_.open_bytes() > kReadAhead) return;
   page_asked_ = true;
   store_->Read(follower_.next(), page_, read_at_,
                [this](const StoreResult& result, std::vector<LogPart> parts) {

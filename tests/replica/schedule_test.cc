@@ -238,6 +238,26 @@ TEST(Reading, GoesOnAtANewerRevisionWhereHistoryWasCompacted) {
   EXPECT_EQ(world.Faults(), "");
 }
 
+// A batch is never split, so it may be larger than all that is read ahead of applying.
+TEST(Reading, ABatchOfAnySizeIsReadToItsEnd) {
+  World world(11);
+  SimBroker& active = *world.brokers[0];
+  SimBroker& standby = *world.brokers[1];
+  active.max_bytes = 1 << 30;
+  active.body_size = 20 << 20;
+  active.put_percent = 100;
+  active.delete_percent = 0;
+  active.Start();
+  while (world.ledger.put.empty()) world.RunFor(10 * kMillisecond);
+  active.put_percent = 0;
+  world.RunFor(10 * kSecond);
+  standby.Start();
+  world.RunFor(10 * kSecond);
+  EXPECT_TRUE(standby.caught_up());
+  EXPECT_EQ(standby.jobs(), active.jobs());
+  EXPECT_EQ(world.Faults(), "");
+}
+
 TEST(Reading, EndsWhereWhatIsNeededNextWasTrimmed) {
   World world(9);
   SimBroker& active = *world.brokers[0];
