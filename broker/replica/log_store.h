@@ -43,6 +43,13 @@ struct LogView {
   std::uint64_t last = 0, oldest = 1;  // sequence numbers out of `tail`
 };
 
+// Of a log without `meta`, which an import writes last.
+inline Status Unfinished() {
+  return {Code::kCorrupt,
+          "the import of this journal was not finished: delete all keys below the prefix, and "
+          "import again"};
+}
+
 // One key of the log.
 struct LogPart {
   std::uint64_t seq = 0;

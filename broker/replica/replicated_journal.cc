@@ -66,6 +66,7 @@ void ReplicatedJournal::FirstLook() {
     if (role_ != Role::kStarting) return;
     if (!result.done()) return Fail(result);
     if (view.meta_at != 0) return OnFirstLook(view);
+    if (view.last != 0) return Over(Unfinished(), 1);
     const ShardMeta meta{kReplicaFormat, 0, options_.server_name, TimeText(options_.wall())};
     store_->Found(meta, [this](const StoreResult& founded) {
       // Another broker may have been faster.
@@ -212,9 +213,9 @@ Time ReplicatedJournal::silent_at() const {
 void ReplicatedJournal::OnPart(LogPart part) {
   NoteEvent();
   Take(std::move(part));
-  const Time skew = follower_.wall() - options_.wall();
-  const bool was_large = std::abs(replica_.clock_skew) > kSkewWarning;
-  replica_.clock_skew = skew;
+  skew_.OnPart(follower_.wall() - options_.wall(), boot());
+  const Time skew = skew_.ahead();
+  const bool was_large = std::abs(std::exchange(replica_.clock_skew, skew)) > kSkewWarning;
   if (std::abs(skew) > kSkewWarning && !was_large) {
     Log(LogLevel::kWarning, "the clock of the active broker differs from this host's",
         {{"milliseconds", std::to_string(skew / kMillisecond)}, {"leader", seen_.leader.broker}});
@@ -240,6 +241,7 @@ void ReplicatedJournal::OnWatchEnd(const StoreResult& result) {
 
 void ReplicatedJournal::NoteReign(const Reign& reign, Revision at) {
   if (at < seen_.leader_at || (at == seen_.leader_at && at != 0)) return;
+  if (reign.id != seen_.leader.id) skew_.Forget();
   seen_.leader = reign;
   seen_.leader_at = at;
   const Time now = boot();

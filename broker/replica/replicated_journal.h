@@ -9,6 +9,7 @@
 
 #include "broker/journal/journal.h"
 #include "broker/replica/batch_writer.h"
+#include "broker/replica/clock_skew.h"
 #include "broker/replica/follower.h"
 #include "broker/replica/log_space.h"
 #include "broker/replica/log_store.h"
@@ -154,6 +155,7 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
   Follower follower_{*this};
   LogSpace space_;
   Silence silence_;
+  ClockSkew skew_;
   LogView seen_;             // newest of each key
   Revision beat_as_of_ = 0;  // at which seen_.beat_at was so
   Revision read_at_ = 0;     // pages are read at this revision

@@ -67,6 +67,7 @@ const ReplicaStats* ReplicatedJournal::Replica() const {
   replica_.leader_address = leads() ? options_.address : seen_.leader.address;
   replica_.leader_known = leads() || (seen_.leader_at != 0 && !seen_.leader.vacant);
   replica_.epoch = leads() ? reign_.epoch : seen_.leader.epoch;
+  if (leads()) replica_.clock_skew = 0;
   replica_.lease_left = leads() ? std::max<Time>(0, tenure_.deadline() - now) : 0;
   replica_.behind_batches = follower_.behind();
   replica_.append_retries = store.append_retries;
