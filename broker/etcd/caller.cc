@@ -165,8 +165,6 @@ void Caller::OnTry(Try& finished, bool /*ok*/) {
   CallAnswer answer;
   const Outcome outcome = Judge(finished, answer);
   if (outcome == Outcome::kAnswered || operation.plan.only) {
-    if (outcome != Outcome::kAnswered)
-      answer.result = {StoreAnswer::kFailed, {Code::kIo, trouble_}};
     return Answer(operation, finished, answer);
   }
   const Time now = boot_();
@@ -191,26 +189,33 @@ Caller::Outcome Caller::Judge(const Try& finished, CallAnswer& answer) {
   if (!finished.status.ok()) return JudgeError(finished, answer.result);
   answer.bytes = Bytes(finished.response);
   if (!OfThisCluster(finished.endpoint, ClusterOf(answer.bytes))) {
-    trouble_ = foreign_;
-    if (settled_) return Outcome::kAgain;
-    answer.result = {StoreAnswer::kFailed, {Code::kInvalid, trouble_}};
-    return Outcome::kAnswered;
+    NoteTrouble(finished, foreign_);
+    answer.result = {StoreAnswer::kFailed, {Code::kInvalid, foreign_}};
+    return settled_ ? Outcome::kAgain : Outcome::kAnswered;
   }
-  trouble_.clear();
+  NoteTrouble(finished, {});
   return Outcome::kAnswered;
+}
+
+// What one node says of itself is nothing that the others cannot answer.
+void Caller::NoteTrouble(const Try& finished, std::string trouble) {
+  if (!finished.operation->plan.only) trouble_ = std::move(trouble);
 }
 
 // Says what an error means. Outcomes that are not known are the rule, so that is the last.
 Caller::Outcome Caller::JudgeError(const Try& finished, StoreResult& result) {
   const std::string& message = finished.status.error_message();
   const grpc::StatusCode code = finished.status.error_code();
-  trouble_ = fmt::format("{}: {}", endpoints_.at(finished.endpoint).name.address, message);
+  const std::string error =
+      fmt::format("{}: {}", endpoints_.at(finished.endpoint).name.address, message);
+  NoteTrouble(finished, error);
+  result = {StoreAnswer::kFailed, {Code::kIo, error}};
   if (Says(message, "space exceeded")) {
-    result = {StoreAnswer::kFull, {Code::kJournal, trouble_}};
+    result = {StoreAnswer::kFull, {Code::kJournal, error}};
     return Outcome::kAnswered;
   }
   if (Says(message, "has been compacted")) {
-    result = {StoreAnswer::kTrimmed, {Code::kJournal, trouble_}};
+    result = {StoreAnswer::kTrimmed, {Code::kJournal, error}};
     return Outcome::kAnswered;
   }
   if (Says(message, "authentication is not enabled")) {
@@ -224,18 +229,17 @@ Caller::Outcome Caller::JudgeError(const Try& finished, StoreResult& result) {
   if (Says(message, "too large") || Says(message, "larger than max")) {
     result = {StoreAnswer::kFailed,
               {Code::kInvalid,
-               "etcd refuses a request for its size (raise --max-request-bytes): " + trouble_}};
+               "etcd refuses a request for its size (raise --max-request-bytes): " + error}};
     return Outcome::kAnswered;
   }
   const bool refused = code == grpc::PERMISSION_DENIED || code == grpc::INVALID_ARGUMENT ||
                        code == grpc::UNIMPLEMENTED || code == grpc::FAILED_PRECONDITION;
   if (!refused) return Outcome::kAgain;
   if (!settled_) {
-    result = {StoreAnswer::kFailed, {Code::kInvalid, "etcd refuses: " + trouble_}};
+    result = {StoreAnswer::kFailed, {Code::kInvalid, "etcd refuses: " + error}};
     return Outcome::kAnswered;
   }
-  Log(LogLevel::kError, "etcd refuses a request; it is repeated each second",
-      {{"error", trouble_}});
+  Log(LogLevel::kError, "etcd refuses a request; it is repeated each second", {{"error", error}});
   return Outcome::kLater;
 }
 

@@ -57,7 +57,7 @@ class Caller {
   // Starts the tries that are due; returns when the next one is.
   Time Tick(Time now);
 
-  // Why the newest try failed; empty: it did not.
+  // Why the newest try failed of those that any endpoint could answer; empty: it did not.
   const std::string& trouble() const { return trouble_; }
   std::uint64_t append_retries() const { return append_retries_; }
   // Which endpoints belong to two clusters; empty: none do.
@@ -94,6 +94,7 @@ class Caller {
   void OnTry(Try& finished, bool ok);
   Outcome Judge(const Try& finished, CallAnswer& answer);
   Outcome JudgeError(const Try& finished, StoreResult& result);
+  void NoteTrouble(const Try& finished, std::string trouble);
   void Answer(Operation& operation, const Try& winner, const CallAnswer& answer);
   void LogIn();
   std::string LoginRequest() const;

@@ -17,6 +17,8 @@ namespace {
 
 constexpr char kEtcd[] = "/usr/bin/etcd";
 
+}  // namespace
+
 std::string FreeAddress() {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
@@ -28,8 +30,6 @@ std::string FreeAddress() {
   close(fd);
   return "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
 }
-
-}  // namespace
 
 std::unique_ptr<EtcdProcess> EtcdProcess::Start(const std::vector<std::string>& more) {
   if (access(kEtcd, X_OK) != 0) return nullptr;

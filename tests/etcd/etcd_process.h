@@ -8,6 +8,9 @@
 
 namespace gearstalk {
 
+// An address of loopback that nobody listens on.
+std::string FreeAddress();
+
 // One etcd node of its own cluster, on loopback, in a directory that goes away with it.
 class EtcdProcess {
  public:

@@ -54,9 +54,12 @@ class EtcdPlace final : public Place {
  public:
   explicit EtcdPlace(std::unique_ptr<EtcdProcess> etcd) : etcd_(std::move(etcd)) {}
 
-  std::unique_ptr<LogStore> NewStore() override {
+  std::unique_ptr<LogStore> NewStore() override { return NewStore(""); }
+  // `second`: another endpoint.
+  std::unique_ptr<LogStore> NewStore(const std::string& second) {
     etcd::EtcdOptions options;
     options.endpoints = {etcd_->endpoint()};
+    if (!second.empty()) options.endpoints.push_back(second);
     options.prefix = "/test/";
     return std::make_unique<etcd::EtcdStore>(options, etcd::EtcdSecrets{}, Boot);
   }
@@ -401,6 +404,21 @@ class EtcdOnly : public StoreSuite {};
 TEST_P(EtcdOnly, APartThatIsTooLargeIsRefused) {
   const Revision fence = Lead(*a, "a");
   EXPECT_EQ(Append(*a, fence, 1, std::string(2 << 20, 'x')), StoreAnswer::kFailed);
+}
+
+TEST_P(EtcdOnly, ANodeThatIsAwayIsNoTroubleAsLongAsAnotherAnswers) {
+  Look(*a);  // answered when the node is up
+  const std::string away = FreeAddress();
+  auto store = static_cast<EtcdPlace&>(*place_).NewStore(away);
+  EXPECT_TRUE(Wait(*store, [&](LogStore::Done done) { store->Open(std::move(done)); }).done());
+  EXPECT_EQ(store->Stats().trouble, "");
+  Look(*store);
+  EXPECT_EQ(store->Stats().trouble, "");
+  const std::vector<EndpointStats> endpoints = store->Stats().endpoints;
+  ASSERT_EQ(endpoints.size(), 2U);
+  EXPECT_EQ(endpoints[1].name, away);
+  EXPECT_EQ(endpoints[1].db_bytes, 0U);
+  EXPECT_GT(endpoints[0].db_bytes, 0U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Etcd, EtcdOnly, testing::Values("etcd"));
