@@ -181,7 +181,7 @@ void ReplicatedJournal::NoteTenure(Time now) {
   if (state == told_) return;
   if (told_ == Tenure::State::kActive) {
     ++replica_.suspensions;
-    suspended_at_ = now;
+    suspended_at_ = tenure_.deadline();
     Log(LogLevel::kWarning, "suspended: no beat was confirmed in time",
         {{"error", store_->Stats().trouble}});
   }

@@ -324,6 +324,21 @@ TEST(Sending, TheNextBatchIsUnderWayBeforeReplies) {
   EXPECT_EQ(world.Faults(), "");
 }
 
+// It was suspended from its deadline on, whenever it finds out.
+TEST(Pause, OfTheBrokerItselfIsCounted) {
+  World world(12);
+  SimBroker& broker = *world.brokers[0];
+  broker.Start();
+  world.RunFor(5 * kSecond);
+  broker.Stop();
+  world.RunFor(10 * kSecond);
+  broker.Continue();
+  world.RunFor(kSecond);
+  EXPECT_TRUE(broker.may_serve());
+  EXPECT_EQ(broker.journal().Replica()->suspensions, 1U);
+  EXPECT_GT(broker.journal().Replica()->suspended_time, 8 * kSecond);
+}
+
 TEST(Space, OfAFullStoreComesBackAndNothingIsLost) {
   World world(5);
   world.Restart();
