@@ -144,6 +144,13 @@ class JournalEvents {
 // Ids from here on are spare ones: see Journal::SpareIds.
 inline constexpr std::uint64_t kFirstSpareId = std::uint64_t{1} << 52U;
 
+// Ids below it are taken, by what a record says.
+inline std::uint64_t NextIdAfter(const Record& record) {
+  if (record.id >= kFirstSpareId) return 0;
+  const bool names = record.kind == Record::Kind::kNextId || record.kind == Record::Kind::kEnd;
+  return names ? record.id : record.id + 1;
+}
+
 // Where changes become durable. Everything is called, and calls back, on the loop's thread; what
 // waits for a disk or a network does so elsewhere. Only broker/app/start.cc knows which journal a
 // broker has: memory_journal.h (nothing is kept) or wal/wal_journal.h (segment files).

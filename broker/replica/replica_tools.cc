@@ -2,27 +2,21 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
 
-#include "broker/base/wall_clock.h"
 #include "broker/journal/live_jobs.h"
 #include "broker/journal/no_events.h"
-#include "broker/journal/wal/directory_lock.h"
 #include "broker/journal/wal/file_system.h"
 #include "broker/journal/wal/wal_journal.h"
-#include "broker/journal/wal/wal_recovery.h"
-#include "broker/replica/batch_writer.h"
 #include "broker/replica/follower.h"
 #include "broker/replica/store_call.h"
 
 namespace gearstalk {
 namespace {
-
-constexpr std::uint64_t kSegmentBytes = 4 << 20;
 
 std::string Count(std::uint64_t number, const char* what) {
   return std::to_string(number) + " " + what;
@@ -40,8 +34,9 @@ std::string Described(const LogView& view) {
 }
 
 Status CheckMeta(const LogView& view) {
-  if (view.meta_at == 0) return {Code::kNotFound, "there is no journal below this prefix"};
-  return CheckFormat(view.meta.format);
+  if (view.meta_at != 0) return CheckFormat(view.meta.format);
+  if (view.last != 0) return Unfinished();
+  return {Code::kNotFound, "there is no journal below this prefix"};
 }
 
 // The revision at which the log from `next` on can be read, when that at which it was read was
@@ -203,15 +198,10 @@ class Exporter final : public Follower::Sink, public LiveState {
 
 }  // namespace
 
-Status ExportReplica(LogStore& store, const std::string& directory, std::string& report) {
-  StoreCalls calls(store);
-  if (Status status = calls.Open(); !status.ok()) return status;
-  const Result<LogView> view = calls.Look();
-  if (!view.ok()) return view.status();
-  if (Status status = CheckMeta(view.value()); !status.ok()) return status;
-  if (const int error = SystemFileSystem().MakeDirectory(directory); error != 0) {
-    return Fault{error, "mkdir", directory}.ToStatus();
-  }
+namespace {
+
+Status ExportInto(const std::string& directory, StoreCalls& calls, const LogView& view,
+                  std::string& report) {
   WalOptions options;
   options.directory = directory;
   options.own_thread = false;
@@ -223,137 +213,34 @@ Status ExportReplica(LogStore& store, const std::string& directory, std::string&
   NoEvents events;
   if (Status status = journal.value()->Start(exporter, events); !status.ok()) return status;
   Follower follower(exporter);
-  follower.Begin(view.value().oldest);
-  const Status read = ForEachPart(calls, view.value(), [&](LogPart part) {
+  follower.Begin(view.oldest);
+  const Status read = ForEachPart(calls, view, [&](LogPart part) {
     Status status = follower.Take(std::move(part));
     return status.ok() ? follower.Apply([] { return false; }) : status;
   });
   if (!read.ok()) return read;
   if (Status status = journal.value()->Close(); !status.ok()) return status;
-  report += "exported " + Count(exporter.records(), "records up to ") +
-            PartName(view.value().last) + " into " + directory + "\n";
+  report += "exported " + Count(exporter.records(), "records up to ") + PartName(view.last) +
+            " into " + directory + "\n";
   return {};
-}
-
-namespace {
-
-// Sends records as a broker would.
-class Importer {
- public:
-  Importer(StoreCalls& calls, const LogStore::Acquired& acquired, std::uint64_t epoch)
-      : calls_(calls), fence_(acquired.fence) {
-    writer_.Begin(epoch, 1, 0, 0);
-    writer_.BeginSegment(segment_, true);
-  }
-  Status Add(const Record& record) {
-    bytes_ += writer_.Append(record);
-    writer_.EndRound();
-    if (bytes_ >= kSegmentBytes) {
-      writer_.BeginSegment(++segment_, false);
-      bytes_ = 0;
-    }
-    return writer_.waiting_bytes() < kSegmentBytes ? Status() : Send();
-  }
-  Status Send() {
-    while (writer_.Ready() || writer_.InBatch()) {
-      writer_.NextPart(WallClock(), 1, false);
-      Status status = calls_.Append(fence_, writer_.seq(), writer_.part(), 1);
-      if (!status.ok()) return status;
-      writer_.OnCommitted();
-    }
-    return {};
-  }
-  Lsn records() const { return writer_.last(); }
-
- private:
-  StoreCalls& calls_;
-  const Revision fence_;
-  BatchWriter writer_;
-  std::uint64_t segment_ = 1, bytes_ = 0;
-};
-
-bool IsOfOneJob(const Record& record) {
-  return record.kind == Record::Kind::kPut || record.kind == Record::Kind::kChange ||
-         record.kind == Record::Kind::kDelete || record.kind == Record::Kind::kCount;
-}
-
-// The ids that live at the end of a write-ahead log.
-Status FindLive(const std::string& directory, LiveJobs& live) {
-  WalRecovery recovery(SystemFileSystem(), directory);
-  return recovery.Run([](const WalRecovery::Segment&) {},
-                      [&live](const Record& record, std::size_t) -> Status {
-                        if (record.kind == Record::Kind::kPut) live.Set(record.id, 1, 1);
-                        if (record.kind == Record::Kind::kDelete) live.Erase(record.id);
-                        return {};
-                      },
-                      [](const FollowProgress&) {});
-}
-
-Status CopyLive(const std::string& directory, const LiveJobs& live, Importer& importer) {
-  WalRecovery recovery(SystemFileSystem(), directory);
-  return recovery.Run([](const WalRecovery::Segment&) {},
-                      [&](const Record& record, std::size_t) -> Status {
-                        const bool dead = IsOfOneJob(record) && live.Find(record.id).segment == 0;
-                        return dead || record.kind == Record::Kind::kEnd ? Status()
-                                                                         : importer.Add(record);
-                      },
-                      [](const FollowProgress&) {});
-}
-
-// A shard without a journal: founds it if nobody has.
-Result<LogView> UnusedShard(StoreCalls& calls, const ReplicaOptions& options) {
-  Result<LogView> view = calls.Look();
-  if (view.ok() && view.value().meta_at == 0) {
-    const Status founded = calls.ReplaceMeta(0, {kReplicaFormat, 0, options.server_name, "import"});
-    if (!founded.ok()) return founded;
-    view = calls.Look();
-  }
-  if (!view.ok()) return view;
-  if (view.value().last != 0) {
-    return Status(Code::kInvalid, "this shard has a journal already; choose another etcd.prefix");
-  }
-  if (view.value().leader_at != 0 && !view.value().leader.vacant) {
-    return Status(Code::kInvalid, "the broker " + view.value().leader.broker +
-                                      " leads this shard; stop all of its brokers");
-  }
-  if (Status status = CheckFormat(view.value().meta.format); !status.ok()) return status;
-  if (view.value().meta.server_name != options.server_name) {
-    return Status(Code::kInvalid,
-                  "server_name: this shard belongs to '" + view.value().meta.server_name + "'");
-  }
-  return view;
 }
 
 }  // namespace
 
-Status ImportReplica(LogStore& store, const ReplicaOptions& options, const std::string& directory,
-                     std::string& report) {
-  auto lock = LockDirectory(SystemFileSystem(), directory);
-  if (!lock.ok()) return lock.status();
-  LiveJobs live;
-  if (Status status = FindLive(directory, live); !status.ok()) return status;
+// Half a journal looks like a whole one: what failed leaves nothing.
+Status ExportReplica(LogStore& store, const std::string& directory, std::string& report) {
   StoreCalls calls(store);
   if (Status status = calls.Open(); !status.ok()) return status;
-  const Result<LogView> view = UnusedShard(calls, options);
+  const Result<LogView> view = calls.Look();
   if (!view.ok()) return view.status();
-  Reign reign;
-  reign.broker = options.name + " (import)";
-  reign.address = options.address;
-  reign.id = std::to_string(options.random());
-  reign.attempt = 1;
-  reign.epoch = view.value().leader.epoch + 1;
-  reign.lease = options.lease;
-  const Result<LogStore::Acquired> acquired = calls.Acquire(view.value(), reign);
-  if (!acquired.ok()) return acquired.status();
-  calls.BeatFor(acquired.value().fence, reign);
-  Importer importer(calls, acquired.value(), reign.epoch);
-  Status status = CopyLive(directory, live, importer);
-  if (status.ok()) status = importer.Send();
-  if (!status.ok()) return status;
-  if (status = calls.Release(acquired.value().fence, reign); !status.ok()) return status;
-  report += "imported " + Count(live.size(), "live jobs in ") +
-            Count(importer.records(), "records from ") + directory + "\n";
-  return {};
+  if (Status status = CheckMeta(view.value()); !status.ok()) return status;
+  if (const int error = SystemFileSystem().MakeDirectory(directory); error != 0) {
+    return Fault{error, "mkdir", directory}.ToStatus();
+  }
+  Status status = ExportInto(directory, calls, view.value(), report);
+  std::error_code ignored;
+  if (!status.ok()) std::filesystem::remove_all(directory, ignored);
+  return status;
 }
 
 Status UpgradeReplica(LogStore& store, std::string& report) {

@@ -163,6 +163,66 @@ class Tools(OnePrefix):
                 self.assertEqual(client.take_all(), [(1, "one"), (3, "three")])
                 self.assertEqual(client.put("four"), "INSERTED 4")
 
+    def directory(self, bodies: list[str]) -> Path:
+        """A journal directory of jobs that were put, and of which the first one was deleted."""
+        process, port = self.local(self.path / "in")
+        with Client(port) as client:
+            for body in bodies:
+                self.assertRegex(client.put(body), "^INSERTED ")
+            self.assertEqual(client.say("delete 1"), "DELETED")
+        process.terminate()
+        self.assertEqual(process.wait(PATIENCE), 0)
+        return self.path / "in"
+
+    def test_ids_that_were_given_out_are_not_given_again(self) -> None:
+        done = self.shard().tool("--journal-import", str(self.directory(["one"])))
+        self.assertEqual(done.returncode, 0, done)
+        out = self.path / "out"
+        with self.shard() as shard:
+            broker = shard.broker("b1")
+            broker.wait_for("^ready ")
+            with broker.connect() as client:
+                self.assertEqual((client.put("two"), client.say("delete 2")), ("INSERTED 2", "DELETED"))
+            done = shard.tool("--journal-export", str(out))
+            self.assertEqual(done.returncode, 0, done)
+        _, port = self.local(out)
+        with Client(port) as client:
+            self.assertEqual(client.put("three"), "INSERTED 3")
+
+    def test_what_leaves_no_room_is_not_imported(self) -> None:
+        directory = self.directory(["x" * 60_000] * 20)
+        shard = self.shard()
+        done = shard.tool("--journal-import", str(directory), "--replica-max-bytes", "1200000")
+        self.assertEqual((done.returncode, done.stdout), (1, ""), done)
+        self.assertRegex(done.stderr, r"the live jobs have 114\d{4} bytes; .* replica\.max_bytes 1200000")
+        self.assertEqual(self.etcd.nodes[0].ctl("get", "--prefix", f"/{self.id()}/"), "")
+        done = shard.tool("--journal-import", str(directory), "--replica-max-bytes", "1500000")
+        self.assertEqual(done.returncode, 0, done)
+
+    def test_nobody_starts_from_an_import_that_was_interrupted(self) -> None:
+        directory = self.directory(["one", "two"])
+        node = self.etcd.nodes[0]
+        with self.shard() as shard:
+            self.assertEqual(shard.tool("--journal-import", str(directory)).returncode, 0)
+            node.ctl("del", f"/{self.id()}/meta")  # it comes last
+            for words in (("--journal-import", str(directory)), ("--journal-check", "etcd"),
+                          ("--listen", "127.0.0.1:0")):
+                done = shard.tool(*words)
+                self.assertEqual(done.returncode, 1, done)
+                self.assertIn("the import of this journal was not finished", done.stderr)
+            node.ctl("del", "--prefix", f"/{self.id()}/")
+            self.assertEqual(shard.tool("--journal-import", str(directory)).returncode, 0)
+
+    def test_an_export_that_fails_leaves_nothing(self) -> None:
+        out = self.path / "out"
+        with self.shard() as shard:
+            self.fill(shard)
+            self.etcd.nodes[0].ctl("put", f"/{self.id()}/j/0000000000000004", "no part")
+            done = shard.tool("--journal-export", str(out))
+            self.assertEqual(done.returncode, 1, done)
+            self.assertIn("j/0000000000000004: ", done.stderr)
+        self.assertFalse(out.exists())
+
     def test_without_a_place_they_are_used_wrongly(self) -> None:
         for words in (("--journal-check", "etcd"), ("--journal-export", str(self.path / "out")),
                       ("--journal-import", str(self.path)), ("--journal-upgrade",)):

@@ -102,9 +102,7 @@ std::size_t WalJournal::AppendFrame(const Record& record) {
 }
 
 void WalJournal::NoteId(const Record& record) {
-  const bool names = record.kind == Record::Kind::kNextId || record.kind == Record::Kind::kEnd;
-  const std::uint64_t next = names ? record.id : record.id + 1;
-  if (record.id < kFirstSpareId) kept_.next_id = std::max(kept_.next_id, next);
+  kept_.next_id = std::max(kept_.next_id, NextIdAfter(record));
 }
 
 void WalJournal::Account(const Record& record, std::size_t size) {

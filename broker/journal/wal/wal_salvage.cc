@@ -22,7 +22,7 @@ constexpr std::uint64_t kIdBlock = 1024;  // ids that one record takes, at most
 class Settings final : public LiveState {
  public:
   void Note(const Record& record) {
-    if (record.id < kFirstSpareId) next_id_ = std::max(next_id_, NextIdAfter(record));
+    next_id_ = std::max(next_id_, NextIdAfter(record));
     if (record.kind != Record::Kind::kTube) return;
     const auto tube = tubes_.insert_or_assign(std::string(record.tube), record).first;
     tube->second.tube = tube->first;
@@ -46,11 +46,6 @@ class Settings final : public LiveState {
   }
 
  private:
-  static std::uint64_t NextIdAfter(const Record& record) {
-    const bool names = record.kind == Record::Kind::kNextId || record.kind == Record::Kind::kEnd;
-    return names ? record.id : record.id + 1;
-  }
-
   std::map<std::string, Record> tubes_;
   std::uint64_t next_id_ = 1;
 };

@@ -1,0 +1,177 @@
+// From a directory into a shard that has no journal yet.
+
+#include <string>
+#include <utility>
+
+#include "broker/base/wall_clock.h"
+#include "broker/journal/live_jobs.h"
+#include "broker/journal/wal/directory_lock.h"
+#include "broker/journal/wal/file_system.h"
+#include "broker/journal/wal/wal_recovery.h"
+#include "broker/replica/batch_writer.h"
+#include "broker/replica/replica_tools.h"
+#include "broker/replica/store_call.h"
+
+namespace gearstalk {
+namespace {
+
+constexpr std::uint64_t kSegmentBytes = 4 << 20;
+
+// Sends records as a broker would.
+class Importer {
+ public:
+  Importer(StoreCalls& calls, const LogStore::Acquired& acquired, std::uint64_t epoch)
+      : calls_(calls), fence_(acquired.fence) {
+    writer_.Begin(epoch, 1, 0, 0);
+    writer_.BeginSegment(segment_, true);
+  }
+  Status Add(const Record& record) {
+    bytes_ += writer_.Append(record);
+    writer_.EndRound();
+    if (bytes_ >= kSegmentBytes) {
+      writer_.BeginSegment(++segment_, false);
+      bytes_ = 0;
+    }
+    return writer_.waiting_bytes() < kSegmentBytes ? Status() : Send();
+  }
+  Status Send() {
+    while (writer_.Ready() || writer_.InBatch()) {
+      writer_.NextPart(WallClock(), 1, false);
+      Status status = calls_.Append(fence_, writer_.seq(), writer_.part(), 1);
+      if (!status.ok()) return status;
+      writer_.OnCommitted();
+    }
+    return {};
+  }
+  Lsn records() const { return writer_.last(); }
+
+ private:
+  StoreCalls& calls_;
+  const Revision fence_;
+  BatchWriter writer_;
+  std::uint64_t segment_ = 1, bytes_ = 0;
+};
+
+bool IsOfOneJob(const Record& record) {
+  return record.kind == Record::Kind::kPut || record.kind == Record::Kind::kChange ||
+         record.kind == Record::Kind::kDelete || record.kind == Record::Kind::kCount;
+}
+
+// What is to be imported of a write-ahead log.
+struct Live {
+  LiveJobs jobs;
+  std::uint64_t bytes = 0;    // about, of their records
+  std::uint64_t next_id = 1;  // no id from here on was given out
+
+  void Note(const Record& record, std::size_t size) {
+    if (record.kind == Record::Kind::kPut) {
+      bytes += LiveJobs::Rounded(size);
+      bytes -= jobs.Set(record.id, 1, size).bytes;
+    }
+    if (record.kind == Record::Kind::kDelete) bytes -= jobs.Erase(record.id).bytes;
+    next_id = std::max(next_id, NextIdAfter(record));
+  }
+};
+
+Status FindLive(const std::string& directory, Live& live) {
+  WalRecovery recovery(SystemFileSystem(), directory);
+  Status status = recovery.Run([](const WalRecovery::Segment&) {},
+                               [&live](const Record& record, std::size_t size) -> Status {
+                                 live.Note(record, size);
+                                 return {};
+                               },
+                               [](const FollowProgress&) {});
+  live.next_id = std::max(live.next_id, recovery.kept_ids());
+  return status;
+}
+
+// Above this a broker would refuse all that makes room.
+Status CheckSize(std::uint64_t bytes, std::uint64_t max_bytes) {
+  if (bytes < max_bytes / 8 * 7) return {};
+  return {Code::kInvalid, "the live jobs have " + std::to_string(bytes) +
+                              " bytes; a broker with replica.max_bytes " +
+                              std::to_string(max_bytes) + " would take no others"};
+}
+
+Status CopyLive(const std::string& directory, const Live& live, Importer& importer) {
+  WalRecovery recovery(SystemFileSystem(), directory);
+  Status status = recovery.Run([](const WalRecovery::Segment&) {},
+                      [&](const Record& record, std::size_t) -> Status {
+                        const bool dead = IsOfOneJob(record) && live.jobs.Find(record.id).segment == 0;
+                        return dead || record.kind == Record::Kind::kEnd ? Status()
+                                                                         : importer.Add(record);
+                      },
+                      [](const FollowProgress&) {});
+  if (!status.ok()) return status;
+  Record next_id;
+  next_id.kind = Record::Kind::kNextId;
+  next_id.id = live.next_id;
+  return importer.Add(next_id);
+}
+
+// A shard without a journal.
+Result<LogView> UnusedShard(StoreCalls& calls, const ReplicaOptions& options) {
+  Result<LogView> view = calls.Look();
+  if (!view.ok()) return view;
+  if (view.value().last != 0) {
+    return view.value().meta_at == 0
+               ? Unfinished()
+               : Status(Code::kInvalid,
+                        "this shard has a journal already; choose another etcd.prefix");
+  }
+  if (view.value().leader_at != 0 && !view.value().leader.vacant) {
+    return Status(Code::kInvalid, "the broker " + view.value().leader.broker +
+                                      " leads this shard; stop all of its brokers");
+  }
+  if (view.value().meta_at == 0) return view;
+  if (Status status = CheckFormat(view.value().meta.format); !status.ok()) return status;
+  if (view.value().meta.server_name != options.server_name) {
+    return Status(Code::kInvalid,
+                  "server_name: this shard belongs to '" + view.value().meta.server_name + "'");
+  }
+  return view;
+}
+
+Status FoundShard(StoreCalls& calls, const ReplicaOptions& options) {
+  Status founded = calls.ReplaceMeta(0, {kReplicaFormat, 0, options.server_name, "import"});
+  // An earlier try may have done it.
+  const Result<LogView> view = calls.Look();
+  return view.ok() && view.value().meta_at != 0 ? Status() : founded;
+}
+
+}  // namespace
+
+Status ImportReplica(LogStore& store, const ReplicaOptions& options, const std::string& directory,
+                     std::string& report) {
+  auto lock = LockDirectory(SystemFileSystem(), directory);
+  if (!lock.ok()) return lock.status();
+  Live live;
+  if (Status status = FindLive(directory, live); !status.ok()) return status;
+  if (Status status = CheckSize(live.bytes, options.max_bytes); !status.ok()) return status;
+  StoreCalls calls(store);
+  if (Status status = calls.Open(); !status.ok()) return status;
+  const Result<LogView> view = UnusedShard(calls, options);
+  if (!view.ok()) return view.status();
+  Reign reign;
+  reign.broker = options.name + " (import)";
+  reign.address = options.address;
+  reign.id = std::to_string(options.random());
+  reign.attempt = 1;
+  reign.epoch = view.value().leader.epoch + 1;
+  reign.lease = options.lease;
+  const Result<LogStore::Acquired> acquired = calls.Acquire(view.value(), reign);
+  if (!acquired.ok()) return acquired.status();
+  calls.BeatFor(acquired.value().fence, reign);
+  Importer importer(calls, acquired.value(), reign.epoch);
+  Status status = CopyLive(directory, live, importer);
+  if (status.ok()) status = importer.Send();
+  // The last, so that no broker starts from half a journal.
+  if (status.ok() && view.value().meta_at == 0) status = FoundShard(calls, options);
+  if (!status.ok()) return status;
+  if (status = calls.Release(acquired.value().fence, reign); !status.ok()) return status;
+  report += "imported " + std::to_string(live.jobs.size()) + " live jobs in " +
+            std::to_string(importer.records()) + " records from " + directory + "\n";
+  return {};
+}
+
+}  // namespace gearstalk
