@@ -100,14 +100,16 @@ class Node:
 
 
 class Etcd:
-    """Three nodes that form a cluster."""
+    """Three nodes that form a cluster. `directories`: where each keeps its data."""
 
-    def __init__(self, nodes: int = 3, *more: str, wait: bool = True) -> None:
+    def __init__(self, nodes: int = 3, *more: str, wait: bool = True,
+                 directories: list[Path] | None = None) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="gearstalk-etcd-")
+        within = directories or [Path(self._directory.name)] * nodes
         ports = free_ports(2 * nodes)
         clients, peers = ports[:nodes], ports[nodes:]
         members = ",".join(f"n{i}=http://127.0.0.1:{port}" for i, port in enumerate(peers))
-        self.nodes = [Node(Path(self._directory.name), f"n{i}", clients[i], peers[i], members, *more)
+        self.nodes = [Node(within[i], f"n{i}", clients[i], peers[i], members, *more)
                       for i in range(nodes)]
         if wait:
             self.wait()
