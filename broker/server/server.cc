@@ -2,11 +2,16 @@
 
 #include <sys/resource.h>
 
+#include <bit>
+
 namespace gearstalk {
 namespace {
 
 // Descriptors that connections leave to the journal, the pages for operators and the logs.
 constexpr std::size_t kSpareDescriptors = 64;
+
+// What libevent asks the kernel for at first, in events.
+constexpr std::size_t kFirstEvents = 32;
 
 std::size_t DescriptorLimit() {
   rlimit limit{};
@@ -54,6 +59,7 @@ void Server::SetAccess(AccessRules rules) {
 }
 
 void Server::BeginRound() {
+  ++events_;
   if (in_round_) return;
   in_round_ = true;
   hooks_.BeginRound();
@@ -64,9 +70,11 @@ void Server::BeginRound() {
 }
 
 bool Server::TakeTurn() {
-  ++turns_;
-  return hooks_.Fresh() - round_began_ < kReadTime;
+  if (++turns_ % kTurnsOfAShare == 0) share_ = TurnShare::OfOne(turns_ + queued_);
+  return TimeToRead();
 }
+
+bool Server::TimeToRead() const { return hooks_.Fresh() - round_began_ < kReadTime; }
 
 bool Server::TakeHandshake() {
   if (handshakes_ == kRoundHandshakes) return false;
@@ -95,11 +103,24 @@ void Server::Run() {
 void Server::Turn(Time until) {
   const bool busy = !leaving_.empty() || (!frozen_ && (!run_.empty() || !dirty_.empty()));
   const Time due = NextDue();
-  loop_.RunOnce(Now(), std::min({until, due, busy ? Time{0} : kNever, accept_again_}));
+  WaitForEvents(std::min({until, due, busy ? Time{0} : kNever, accept_again_}));
   BeginRound();
   if (catch_up_ == 0 && due > 0 && due < Now() - kLate) catch_up_ = kCatchUpRounds;
   EndRound();
   in_round_ = false;
+}
+
+// libevent asks for kFirstEvents, and for twice as many from then on whenever it got as many as it
+// asked for. Until it has, those whom it did not see would wait for several rounds of the others'
+// work, so it is asked again at once.
+void Server::WaitForEvents(Time until) {
+  std::size_t got = 0, got_before = 0;
+  do {
+    got_before = std::max(got, kFirstEvents - 1);
+    events_ = 0;
+    loop_.RunOnce(Now(), got == 0 ? until : 0);
+    got = events_;
+  } while (got > got_before && std::has_single_bit(got));
 }
 
 Time Server::NextDue() const {
@@ -111,8 +132,7 @@ Time Server::NextDue() const {
 
 void Server::EndRound() {
   turns_ += queued_;
-  if (!frozen_) RunQueued(run_.few);
-  if (!frozen_) RunQueued(run_.many);
+  if (!frozen_) RunQueued();
   if (!leaving_.empty()) CloseLeaving();
   if (CatchingUp()) {
     next_tick_ = Now();
@@ -146,8 +166,17 @@ void Server::RunAgain(Connection& connection) {
   dirty_.many.push_back(connection);
 }
 
+// While there are more of those who say little than there is time for, they get nearly all of it:
+// somebody who asks one question stands behind them.
+void Server::RunQueued() {
+  const Time left = round_began_ + kReadTime + kRunTime - hooks_.Fresh();
+  RunQueued(run_.few, std::max(left, kRunTime));
+  RunQueued(run_.many, run_.few.empty() ? kRunTime : kRunTime / 4);
+}
+
 // Runs each connection that was waiting to be run once; what they leave comes in the next round.
-void Server::RunQueued(List<&Connection::run_hook>& line) {
+void Server::RunQueued(List<&Connection::run_hook>& line, Time most) {
+  if (line.empty()) return;
   List<&Connection::run_hook> turn;
   turn.swap(line);
   const Time began = hooks_.Fresh();
@@ -156,18 +185,23 @@ void Server::RunQueued(List<&Connection::run_hook>& line) {
     turn.pop_front();
     --queued_;
     connection.Run();
-    if (hooks_.Fresh() - began >= kRunTime) break;
+    if (hooks_.Fresh() - began >= most) break;
   }
   line.splice(line.begin(), turn);
 }
 
 void Server::FlushDirty() {
-  const bool closed = FlushDirty(dirty_.few);
+  const bool closed = FlushDirty(dirty_.few, kSendTime);
+  const bool hurried = !run_.few.empty() || !dirty_.few.empty();
   // What they held went back, and that may have to be recorded.
-  if (FlushDirty(dirty_.many) || closed) hooks_.EndRound(Now());
+  if (FlushDirty(dirty_.many, hurried ? kSendTime / 4 : kSendTime) || closed) {
+    hooks_.EndRound(Now());
+  }
 }
 
-bool Server::FlushDirty(List<&Connection::dirty_hook>& line) {
+// Returns whether connections were closed.
+bool Server::FlushDirty(List<&Connection::dirty_hook>& line, Time most) {
+  if (line.empty()) return false;
   bool closed = false;
   const std::uint64_t enough = sent_ + kRoundSent / 2;
   const Time began = hooks_.Fresh();
@@ -178,7 +212,7 @@ bool Server::FlushDirty(List<&Connection::dirty_hook>& line) {
       Close(connection);
       closed = true;
     }
-    if (hooks_.Fresh() - began >= kSendTime) break;
+    if (hooks_.Fresh() - began >= most) break;
   }
   return closed;
 }

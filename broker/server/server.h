@@ -40,12 +40,15 @@ class Server final : public ConnectionList {
   static constexpr std::uint64_t kRoundSent = 4 << 20;
   // In one round, about: how much is read besides the bodies of jobs, in bytes.
   static constexpr std::size_t kRoundRead = 2 << 20;
-  // How long a round reads and runs what arrives, goes on with what waits, and sends. What is left
-  // comes in the next round, in the order in which it came. Running and sending take so long once
-  // for those who say a little now and then, and once for those who never stop.
+  // How long a round accepts, reads and runs what arrives, goes on with what waits, and sends. What
+  // is left comes in the next round, in the order in which it came. Running and sending take so
+  // long once for those who say a little now and then, and once for those who never stop, or a
+  // quarter of that while not all of the former have had their turn.
   static constexpr Time kReadTime = 2 * kMillisecond;
   static constexpr Time kRunTime = kMillisecond;
   static constexpr Time kSendTime = kMillisecond;
+  // Turns of a round after which each of the following is given less.
+  static constexpr std::size_t kTurnsOfAShare = 16;
   // In one round: steps of TLS handshakes, each some tenths of a millisecond of public-key
   // cryptography, or several with a long key. The first of a round is always done, the others while
   // there is time.
@@ -230,10 +233,12 @@ class Server final : public ConnectionList {
   Time NextDue() const;
   bool CatchingUp();
   void CloseOverdue();
-  void RunQueued(List<&Connection::run_hook>& line);
+  void WaitForEvents(Time until);
+  bool TimeToRead() const;
+  void RunQueued();
+  void RunQueued(List<&Connection::run_hook>& line, Time most);
   void FlushDirty();
-  // Whether connections were closed.
-  bool FlushDirty(List<&Connection::dirty_hook>& line);
+  bool FlushDirty(List<&Connection::dirty_hook>& line, Time most);
   void CloseHeld();
   void CloseUndecided();
   void CloseIdle();
@@ -269,6 +274,7 @@ class Server final : public ConnectionList {
   TurnShare share_;
   std::size_t queued_ = 0;    // in run_
   std::size_t turns_ = 0;     // in this round
+  std::size_t events_ = 0;    // that libevent had when it was asked last
   int handshakes_ = 0;        // in this round
   Time first_handshake_ = 0;  // of this round, by RoundHooks::Fresh
   int catch_up_ = 0;          // rounds in which nothing expires yet

@@ -87,7 +87,7 @@ void Server::Accept(Acceptor& acceptor) {
     peer.id = ++total_;
     peer.connected_at = Now();
     Welcome(acceptor, std::move(peer));
-    if (!acceptor.socket->SomebodyWaits()) return;
+    if (!TimeToRead() || !acceptor.socket->SomebodyWaits()) return;
   }
 }
 

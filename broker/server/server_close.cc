@@ -92,7 +92,9 @@ void Server::Close(Connection& connection) {
 void Server::CloseLeaving() {
   List<&Connection::leave_hook> turn;
   turn.swap(leaving_);
+  const Time began = hooks_.Fresh();
   for (std::size_t n = 0; n < kRoundFlushes && !turn.empty(); ++n) {
+    if (n > 0 && hooks_.Fresh() - began >= kRunTime) break;
     Connection& connection = turn.front();
     turn.pop_front();
     if (connection.broken()) {

@@ -129,6 +129,46 @@ TEST_F(RoundTest, WhoSaysLittleDoesNotHoldUpGreedyConnectionsForEver) {
   }));
 }
 
+TEST_F(RoundTest, WhoAsksBehindManyThatBeginAtOnceIsAnsweredSoon) {
+  Connect(500);
+  Client victim(path_);
+  ASSERT_TRUE(Until([&] { return server_.Count() == clients_.size() + 1; }));
+  std::string much;
+  for (int i = 0; i < 600; ++i) much += "a echo 1\n";
+  hooks_.step = Server::kRunTime / 100;
+  AllSay(much);
+  victim.Send("a echo 1\n");
+  for (int i = 0; i < 3; ++i) server_.Turn(0);
+  EXPECT_EQ(victim.Read(), "1\n");
+}
+
+TEST_F(RoundTest, OfManyThatBeginAtOnceTheLaterOnesAreRunLess) {
+  Connect(100);
+  std::string much;
+  for (int i = 0; i < 600; ++i) much += "a echo 1\n";
+  AllSay(much);
+  server_.Turn(0);
+  EXPECT_LT(a_.commands, 40 * TurnShare::kMessages);
+}
+
+TEST_F(RoundTest, AcceptingEndsWithItsTime) {
+  for (int i = 0; i < 20; ++i) clients_.push_back(std::make_unique<Client>(path_));
+  hooks_.step = kMillisecond;
+  server_.Turn(0);
+  EXPECT_GT(server_.Count(), 0U);
+  EXPECT_LT(server_.Count(), 10U);
+  EXPECT_TRUE(Until([&] { return server_.Count() == 20; }));
+}
+
+TEST_F(RoundTest, ClosingEndsWithItsTime) {
+  Connect(50);
+  server_.CloseAll();
+  hooks_.step = kMillisecond;
+  server_.Turn(0);
+  EXPECT_GT(server_.Count(), 40U);
+  EXPECT_TRUE(Until([&] { return server_.Count() == 0; }));
+}
+
 TEST_F(RoundTest, OfManyWhoSendMuchEachIsReadLess) {
   Connect(200);
   std::string much;
