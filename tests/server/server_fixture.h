@@ -26,6 +26,7 @@ inline constexpr std::chrono::seconds kLimit{20};
 
 class FakeHooks final : public RoundHooks {
  public:
+  void BeginRound() override { on_begin(); }
   Time Tick(Time /*now*/) override {
     ++ticks;
     on_tick();
@@ -46,6 +47,7 @@ class FakeHooks final : public RoundHooks {
   bool may_send = true;
   bool behind = false;
   Time next_tick = kNever;
+  std::function<void()> on_begin = [] {};
   std::function<void()> on_tick = [] {};
   Time step = 0;
   mutable Time fresh = 0;

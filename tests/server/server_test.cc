@@ -369,5 +369,23 @@ TEST_F(ServerTest, StopSendsWhatItHas) {
   EXPECT_FALSE(Client(path_).connected());
 }
 
+TEST_F(ServerTest, WhileItSendsTheRestSessionsLeaveTheEngine) {
+  Client slow(path_), leaving(path_);
+  slow.Send("a big 3000000\n");
+  leaving.Send("a stay 100\n");
+  ASSERT_TRUE(Until([&] { return a_.commands == 2; }));
+  a_.on_echo = [this] { server_.Stop(); };
+  int rounds = 0;
+  // It goes on until the slow one has read everything.
+  hooks_.on_begin = [&] {
+    if (a_.left == 0 && ++rounds < 1000) return;
+    slow.Read();
+  };
+  leaving.Send("a echo 1\na close\n");
+  server_.Run();
+  EXPECT_LT(rounds, 1000);
+  EXPECT_EQ(leaving.Read(), "stay\n1\nbye\n");
+}
+
 }  // namespace
 }  // namespace gearstalk
