@@ -66,15 +66,14 @@ void Server::BeginRound() {
   round_began_ = hooks_.Fresh();
   share_ = TurnShare::OfOne(queued_);
   turns_ = 0;
+  backlog_ = false;
   handshakes_ = 0;
 }
 
 bool Server::TakeTurn() {
   if (++turns_ % kTurnsOfAShare == 0) share_ = TurnShare::OfOne(turns_ + queued_);
-  return TimeToRead();
+  return hooks_.Fresh() - round_began_ < kReadTime;
 }
-
-bool Server::TimeToRead() const { return hooks_.Fresh() - round_began_ < kReadTime; }
 
 bool Server::TakeHandshake() {
   if (handshakes_ == kRoundHandshakes) return false;
@@ -87,7 +86,7 @@ bool Server::TakeHandshake() {
 
 std::size_t Server::read_share() const {
   const std::size_t many = std::max<std::size_t>(turns_ + queued_, 1);
-  return std::clamp<std::size_t>(kRoundRead / many, 4 * 1024, kReadSize);
+  return std::clamp<std::size_t>(kRoundRead / many, 1024, kReadSize);
 }
 
 std::size_t Server::send_share() const {
@@ -166,12 +165,12 @@ void Server::RunAgain(Connection& connection) {
   dirty_.many.push_back(connection);
 }
 
-// While there are more of those who say little than there is time for, they get nearly all of it:
-// somebody who asks one question stands behind them.
+// While more connections wait for a turn than there is time for, those who never stop get little of
+// it: somebody who asks one question stands behind the others.
 void Server::RunQueued() {
   const Time left = round_began_ + kReadTime + kRunTime - hooks_.Fresh();
   RunQueued(run_.few, std::max(left, kRunTime));
-  RunQueued(run_.many, run_.few.empty() ? kRunTime : kRunTime / 4);
+  RunQueued(run_.many, hurried() ? kRunTime / 4 : kRunTime);
 }
 
 // Runs each connection that was waiting to be run once; what they leave comes in the next round.
@@ -192,11 +191,9 @@ void Server::RunQueued(List<&Connection::run_hook>& line, Time most) {
 
 void Server::FlushDirty() {
   const bool closed = FlushDirty(dirty_.few, kSendTime);
-  const bool hurried = !run_.few.empty() || !dirty_.few.empty();
   // What they held went back, and that may have to be recorded.
-  if (FlushDirty(dirty_.many, hurried ? kSendTime / 4 : kSendTime) || closed) {
-    hooks_.EndRound(Now());
-  }
+  const bool much = hurried() || !dirty_.few.empty();
+  if (FlushDirty(dirty_.many, much ? kSendTime / 4 : kSendTime) || closed) hooks_.EndRound(Now());
 }
 
 // Returns whether connections were closed.

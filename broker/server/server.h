@@ -44,6 +44,7 @@ class Server final : public ConnectionList {
   // is left comes in the next round, in the order in which it came. Running and sending take so
   // long once for those who say a little now and then, and once for those who never stop, or a
   // quarter of that while not all of the former have had their turn.
+  static constexpr Time kAcceptTime = 2 * kMillisecond;
   static constexpr Time kReadTime = 2 * kMillisecond;
   static constexpr Time kRunTime = kMillisecond;
   static constexpr Time kSendTime = kMillisecond;
@@ -223,7 +224,7 @@ class Server final : public ConnectionList {
   };
 
   void Accept(Acceptor& acceptor);
-  void Welcome(Acceptor& acceptor, Peer peer);
+  Connection* Welcome(Acceptor& acceptor, int fd, const sockaddr_storage& address);
   // What the state of the server and of the descriptors says.
   void UpdateAccepting();
   void PauseAccepting(int error);
@@ -234,7 +235,8 @@ class Server final : public ConnectionList {
   bool CatchingUp();
   void CloseOverdue();
   void WaitForEvents(Time until);
-  bool TimeToRead() const;
+  // Whether more connections wait for a turn than this round had time for.
+  bool hurried() const { return backlog_ || !run_.few.empty(); }
   void RunQueued();
   void RunQueued(List<&Connection::run_hook>& line, Time most);
   void FlushDirty();
@@ -275,6 +277,7 @@ class Server final : public ConnectionList {
   std::size_t queued_ = 0;    // in run_
   std::size_t turns_ = 0;     // in this round
   std::size_t events_ = 0;    // that libevent had when it was asked last
+  bool backlog_ = false;      // this round left somebody waiting to be accepted
   int handshakes_ = 0;        // in this round
   Time first_handshake_ = 0;  // of this round, by RoundHooks::Fresh
   int catch_up_ = 0;          // rounds in which nothing expires yet

@@ -13,8 +13,8 @@
 namespace gearstalk {
 namespace {
 
-// Connections accepted before others get their turn.
-constexpr int kAcceptBatch = 64;
+// Of the connections that a round accepts, so many are read from at once.
+constexpr int kHeardAtOnce = 16;
 // Accepting pauses this long when descriptors have run out.
 constexpr Time kAcceptPause = 100 * kMillisecond;
 
@@ -66,8 +66,11 @@ Status Server::ListenAgain() {
   return {};
 }
 
+// A client that connects usually has something to say, and it is here already. Behind many others
+// in the backlog, it is first accepted.
 void Server::Accept(Acceptor& acceptor) {
-  for (int i = 0; i < kAcceptBatch; ++i) {
+  const Time began = hooks_.Fresh();
+  for (int accepted = 1;; ++accepted) {
     if (Count() >= room_) return PauseAccepting(EMFILE);
     sockaddr_storage address{};
     socklen_t size = sizeof address;
@@ -79,23 +82,28 @@ void Server::Accept(Acceptor& acceptor) {
       if (exhausted) PauseAccepting(errno);
       return;
     }
-    if (acceptor.state == Acceptor::State::kTurnsAway) {
-      close(fd);
-      continue;
-    }
-    Peer peer = DescribePeer(fd, address);
-    peer.id = ++total_;
-    peer.connected_at = Now();
-    Welcome(acceptor, std::move(peer));
-    if (!TimeToRead() || !acceptor.socket->SomebodyWaits()) return;
+    Connection* const connection = Welcome(acceptor, fd, address);
+    if (connection != nullptr && accepted <= kHeardAtOnce) connection->OnReadable();
+    if (!acceptor.socket->SomebodyWaits()) return;
+    if (hooks_.Fresh() - began < kAcceptTime) continue;
+    backlog_ = true;
+    return;
   }
 }
 
-void Server::Welcome(Acceptor& acceptor, Peer peer) {
+// Returns nullptr if it is refused.
+Connection* Server::Welcome(Acceptor& acceptor, int fd, const sockaddr_storage& address) {
+  if (acceptor.state == Acceptor::State::kTurnsAway) {
+    close(fd);
+    return nullptr;
+  }
+  Peer peer = DescribePeer(fd, address);
+  peer.id = ++total_;
+  peer.connected_at = Now();
   if (const auto refusal = admission_.Enter(limits_, peer.network)) {
     Refuse(*refusal, peer);
     close(peer.fd);
-    return;
+    return nullptr;
   }
   peer.listen = acceptor.address.text;
   peer.bound = acceptor.socket->name();
@@ -114,8 +122,7 @@ void Server::Welcome(Acceptor& acceptor, Peer peer) {
   if (required || (tls_ != nullptr && tls == ListenAddress::Tls::kAllowed)) {
     connection.ExpectTls(required);
   }
-  // A client that connects usually has something to say, and it is here already.
-  connection.OnReadable();
+  return &connection;
 }
 
 // Whoever comes waits in the backlog meanwhile.

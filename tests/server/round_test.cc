@@ -160,6 +160,17 @@ TEST_F(RoundTest, AcceptingEndsWithItsTime) {
   EXPECT_TRUE(Until([&] { return server_.Count() == 20; }));
 }
 
+TEST_F(RoundTest, WhoComesBehindManyInTheBacklogIsAcceptedBeforeTheyAreHeard) {
+  for (int i = 0; i < 200; ++i) {
+    clients_.push_back(std::make_unique<Client>(path_));
+    clients_.back()->Send("a echo 1\n");
+  }
+  server_.Turn(0);
+  EXPECT_EQ(server_.Count(), 200U);
+  EXPECT_LT(a_.commands, 100);
+  EXPECT_TRUE(Until([&] { return a_.commands == 200; }));
+}
+
 TEST_F(RoundTest, ClosingEndsWithItsTime) {
   Connect(50);
   server_.CloseAll();
