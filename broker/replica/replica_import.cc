@@ -95,13 +95,13 @@ Status CheckSize(std::uint64_t bytes, std::uint64_t max_bytes) {
 
 Status CopyLive(const std::string& directory, const Live& live, Importer& importer) {
   WalRecovery recovery(SystemFileSystem(), directory);
-  Status status = recovery.Run([](const WalRecovery::Segment&) {},
-                      [&](const Record& record, std::size_t) -> Status {
-                        const bool dead = IsOfOneJob(record) && live.jobs.Find(record.id).segment == 0;
-                        return dead || record.kind == Record::Kind::kEnd ? Status()
-                                                                         : importer.Add(record);
-                      },
-                      [](const FollowProgress&) {});
+  Status status = recovery.Run(
+      [](const WalRecovery::Segment&) {},
+      [&](const Record& record, std::size_t) -> Status {
+        const bool dead = IsOfOneJob(record) && live.jobs.Find(record.id).segment == 0;
+        return dead || record.kind == Record::Kind::kEnd ? Status() : importer.Add(record);
+      },
+      [](const FollowProgress&) {});
   if (!status.ok()) return status;
   Record next_id;
   next_id.kind = Record::Kind::kNextId;

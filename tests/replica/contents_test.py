@@ -215,6 +215,71 @@ class Contents(OnEtcd):
         with self.shard.wait_active().connect() as again:
             self.assertEqual(again.take_all(), [(1, "kept")])
 
+    def test_a_job_of_many_parts_is_read_back(self) -> None:
+        body = "x" * 20_000_000  # more than a broker reads ahead
+        flags = ("--max-job-size", str(len(body)))
+        with Shard(BROKER, self.etcd, f"/{self.id()}/large/", 60_000) as shard:
+            first = shard.broker("b1", *flags)
+            first.wait_for("^ready ")
+            self.assertEqual(self.client(first).put(body), "INSERTED 1")
+            second = shard.broker("b2", *flags)
+            second.wait_for("^standby$")
+            first.signal(signal.SIGUSR2)
+            self.assertEqual(first.wait(), 3)
+            second.wait_for("^ready ")
+            job = self.client(second).reserve()
+            self.assertIsNotNone(job)
+            self.assertEqual((job[0], job[1] == body), (1, True))
+
+    def test_a_standby_that_is_behind_a_trim_ends_with_3_and_reads_anew(self) -> None:
+        node = self.etcd.nodes[0]
+        client = self.client(self.first)
+        self.assertEqual(client.put("kept"), "INSERTED 1")
+        self.second.signal(signal.SIGSTOP)
+        for number in range(2, 602):  # more than what is on its way to it holds
+            client.send(b"put 1 0 60 60000\r\n" + b"x" * 60_000 + b"\r\ndelete %d\r\n" % number)
+            self.assertEqual((client.line(), client.line()), (f"INSERTED {number}", "DELETED"))
+        revision = json.loads(node.ctl("endpoint", "status", "-w", "json"))[0]["Status"]["header"]["revision"]
+        node.ctl("compact", str(revision))
+        self.second.signal(signal.SIGCONT)
+        self.assertEqual(self.second.wait(), 3, self.second.said)
+        self.assertIn("what is to be read next has been trimmed", self.second.said)
+        self.second.start()
+        self.second.wait_for("^standby$")
+        self.hand_over()
+        self.assertEqual(self.client(self.second).take_all(), [(1, "kept")])
+
+    def test_brokers_of_one_name_are_two(self) -> None:
+        third = self.shard.broker("b1")
+        third.wait_for("^standby$")
+        self.assertEqual(self.first.readyz(), (200, "ready"))
+        self.assertEqual(third.readyz(), (503, f"standby of b1 at {self.first.address}"))
+        self.second.close()
+        self.first.signal(signal.SIGUSR2)
+        self.assertEqual(self.first.wait(), 3)
+        third.wait_for("^ready ")
+        self.assertEqual(third.metric("gearstalkd_replica_epoch"), 2)
+
+    def test_history_is_kept_where_others_share_it(self) -> None:
+        node = self.etcd.nodes[0]
+        with Shard(BROKER, self.etcd, f"/{self.id()}/kept/", 60_000) as shard:
+            broker = shard.broker("b1", "--etcd-compact", "false")
+            broker.wait_for("^ready ")
+            client = self.client(broker)
+            revision = json.loads(node.ctl("get", "-w", "json", "x"))["header"]["revision"]
+            key = f"/{self.id()}/kept/j/"
+
+            def trimmed() -> bool:
+                for _ in range(20):
+                    job = client.put("x" * 60_000).split()[1]
+                    self.assertEqual(client.say(f"delete {job}"), "DELETED")
+                return node.ctl("get", "--prefix", "--limit=1", "--keys-only", key) != first
+            first = node.ctl("get", "--prefix", "--limit=1", "--keys-only", key)
+            for _ in range(3):
+                eventually("a trim", trimmed)
+                first = node.ctl("get", "--prefix", "--limit=1", "--keys-only", key)
+            node.ctl("get", f"--rev={revision}", "x")
+
     def test_shards_of_one_etcd_know_nothing_of_each_other(self) -> None:
         with Shard(BROKER, self.etcd, f"/{self.id()}/other/", 60_000) as other:
             third = other.broker("b3")

@@ -75,6 +75,27 @@ class Password(Demands):
                 self.assertEqual(broker.wait(), 2)
                 self.assertIn("etcd refuses", broker.said)
 
+    def test_without_a_user_it_does_not_start(self) -> None:
+        with Shard(BROKER, self.one, "/jobs/", 30_000) as shard:
+            broker = shard.broker("b1")
+            self.assertEqual(broker.wait(), 2)
+            self.assertIn("etcd refuses: ", broker.said)
+
+    def test_rights_that_are_taken_and_given_back_are_a_pause(self) -> None:
+        node = self.one.nodes[0]
+        right = ("jobs", "--prefix=true", "/jobs/")
+        with self.shard("first") as shard:
+            shard.flags[shard.flags.index("--replica-lease") + 1] = "3000"
+            broker = shard.broker("b1")
+            broker.wait_for("^ready ")
+            self.assertEqual(self.put(broker, "one"), "INSERTED 1")
+            node.ctl("--user=root:secret", "role", "revoke-permission", *right)
+            broker.wait_readyz("503 suspended: no answer from etcd: .*permission denied")
+            broker.wait_for("etcd refuses a request; it is repeated each second")
+            node.ctl("--user=root:secret", "role", "grant-permission", right[0], "readwrite", *right[1:])
+            broker.wait_readyz("200 ready")
+            self.assertEqual(self.put(broker, "two"), "INSERTED 2")
+
     def test_a_new_password_is_read_at_a_reload(self) -> None:
         with self.shard("first") as shard:
             broker = shard.broker("b1")
@@ -119,6 +140,13 @@ class Certificates(Demands):
             self.assertEqual(self.put(broker, "one"), "INSERTED 1")
             stranger = shard.broker("b2", "--etcd-ca", f"{self.path}/other.pem")
             stranger.wait_readyz("503 no answer from etcd: ")
+            # What it trusts now is read at a reload.
+            (self.path / "trusted.pem").write_bytes((self.path / "other.pem").read_bytes())
+            learner = shard.broker("b3", "--etcd-ca", f"{self.path}/trusted.pem")
+            learner.wait_readyz("503 no answer from etcd: ")
+            (self.path / "trusted.pem").write_bytes((self.path / "ca.pem").read_bytes())
+            learner.signal(signal.SIGHUP)
+            learner.wait_readyz("503 standby of b1 ")
 
 
 class Space(Demands):

@@ -2,10 +2,12 @@
 """Brokers on three nodes of etcd that are killed, stopped and cut off: failover_test.py BROKER."""
 
 import signal
+import socket
 import sys
+import tempfile
 import unittest
 
-from cluster import ETCD, Broker, Etcd, Shard, eventually
+from cluster import ETCD, Broker, Client, Etcd, Shard, eventually
 from ledger import Ledger, Traffic
 
 BROKER = sys.argv.pop(1)
@@ -68,6 +70,33 @@ class Failover(unittest.TestCase):
             standby.signal(signal.SIGTERM)
             self.assertEqual(standby.wait(), 0)
             self.assertEqual(active.readyz(), (200, "ready"))
+
+    def test_addresses_of_a_standby_are_bound_and_refuse(self) -> None:
+        with tempfile.TemporaryDirectory() as directory, self.shard() as shard:
+            active = shard.broker("b1")
+            active.wait_for("^ready ")
+            path = f"{directory}/socket"
+            # The second one is not there until it is moved to this host.
+            standby = shard.broker("b2", "--listen", f"unix:{path}", "--listen", "192.0.2.7:4730")
+            standby.wait_for("^standby$")
+            with socket.socket(socket.AF_UNIX) as probe:
+                self.assertRaises(ConnectionRefusedError, probe.connect, path)
+            active.signal(signal.SIGUSR2)
+            self.assertEqual(active.wait(), 3)
+            standby.wait_for(r"^ready 127\.0\.0\.1:\d+ unix:\S+ 192\.0\.2\.7:4730$")
+            with Client(0, path=path) as client:
+                self.assertEqual(client.put("one"), "INSERTED 1")
+
+    def test_without_its_keys_nobody_goes_on(self) -> None:
+        with self.shard() as shard:
+            active, standby = self.two(shard)
+            self.etcd.nodes[0].ctl("del", "--prefix", f"/{self.id()}/")
+            with active.connect() as client:
+                client.send(b"put 10 0 60 3\r\none\r\n")
+                self.assertEqual(client.rest(), b"")
+            self.assertEqual(active.wait(), 3)
+            self.assertEqual(standby.wait(), 3, standby.said)
+            self.assertIn("the journal in etcd was replaced by another one", standby.said)
 
     def test_kill_loses_nothing(self) -> None:
         ledger = Ledger()

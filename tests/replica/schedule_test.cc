@@ -186,6 +186,28 @@ TEST(Takeover, OfACrashedBrokerTakesALease) {
   EXPECT_EQ(world.Faults(), "");
 }
 
+// The lease of the leader counts, not that of who takes over.
+TEST(Takeover, TakesTheLeaseOfTheLeader) {
+  for (const auto& [first, second] : {std::pair<Time, Time>{2, 60}, {60, 2}}) {
+    World world(13);
+    SimBroker& active = *world.brokers[0];
+    SimBroker& standby = *world.brokers[1];
+    active.lease = first * kSecond;
+    standby.lease = second * kSecond;
+    active.Start();
+    world.RunFor(kSecond);
+    standby.Start();
+    world.RunFor(5 * kSecond);
+    ASSERT_EQ(world.Active(), &active);
+    active.Kill();
+    const Time outage = world.Outage(200 * kSecond);
+    EXPECT_GT(outage, first * kSecond / 2);
+    EXPECT_LT(outage, first * kSecond + 700 * kMillisecond);
+    EXPECT_EQ(standby.journal().Replica()->epoch, 2U);
+    EXPECT_EQ(world.shard.view.leader.lease, second * kSecond);
+  }
+}
+
 TEST(Takeover, OfABrokerThatLeavesTakesNoTime) {
   World world(2);
   world.Restart();
