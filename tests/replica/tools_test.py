@@ -298,6 +298,32 @@ class Starting(OnePrefix):
         self.assertEqual(done.returncode, 2, done)
         self.assertIn("socket", done.stderr)
 
+    def test_the_service_manager_is_told_who_it_is(self) -> None:
+        etcd = Etcd(1)
+        self.addCleanup(etcd.close)
+        manager = self.enterContext(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+        manager.settimeout(PATIENCE)
+        manager.bind(f"{self.path}/notify")
+
+        def hear(what: str) -> None:
+            while what not in manager.recv(4096).decode():
+                pass
+        with Shard(BROKER, etcd, "/told/", 3000) as shard:
+            active = shard.broker("b1")
+            active.wait_for("^ready ")
+            broker = shard.broker("b2", within=["env", f"NOTIFY_SOCKET={self.path}/notify"])
+            hear(f"READY=1\nSTATUS=standby of b1 at {active.address}")
+            active.signal(signal.SIGKILL)
+            hear(f"READY=1\nSTATUS=serving on {broker.address}")
+            etcd.nodes[0].kill()
+            hear("STATUS=suspended: no answer from etcd")
+            hear("STATUS=isolated from etcd")
+            etcd.nodes[0].start()
+            hear(f"STATUS=serving on {broker.address}")
+            broker.signal(signal.SIGUSR2)
+            hear("STOPPING=1")
+            self.assertEqual(broker.wait(), 3)
+
     def test_all_brokers_of_a_shard_have_one_server_name(self) -> None:
         with self.shard() as shard:
             shard.broker("b1").wait_for("^ready ")
