@@ -174,7 +174,10 @@ void Caller::OnTry(Try& finished, bool /*ok*/) {
     return;
   }
   if (outcome == Outcome::kLogIn) {
-    if (token_ == finished.token) token_.clear();
+    if (token_ == finished.token) {
+      token_.clear();
+      no_login_ = false;
+    }
     operation.failed[finished.endpoint] = 0;
   } else if (endpoints_.order().front() == finished.endpoint) {
     endpoints_.PutLast(finished.endpoint);
@@ -222,7 +225,9 @@ Caller::Outcome Caller::JudgeError(const Try& finished, StoreResult& result) {
     result = {StoreAnswer::kDone, {}};
     return Outcome::kAnswered;
   }
-  if (code == grpc::UNAUTHENTICATED || Says(message, "auth store is old") ||
+  // Authentication may have been enabled since.
+  const bool nameless = !options_.user.empty() && Says(message, "user name is empty");
+  if (code == grpc::UNAUTHENTICATED || nameless || Says(message, "auth store is old") ||
       Says(message, "invalid auth token")) {
     return Outcome::kLogIn;
   }

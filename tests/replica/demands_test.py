@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from cluster import ETCD, Broker, Etcd, Shard
+from cluster import ETCD, Broker, Etcd, Shard, eventually
 
 BROKER = sys.argv.pop(1)
 
@@ -45,8 +45,11 @@ class Password(Demands):
         node.ctl("role", "grant-permission", "jobs", "readwrite", "--prefix=true", "/jobs/")
         node.ctl("user", "add", "broker:first")
         node.ctl("user", "grant-role", "broker", "jobs")
-        node.ctl("auth", "enable")
+        self.enable(True)
         self.password = self.path / "password"
+
+    def enable(self, on: bool) -> None:
+        self.one.nodes[0].ctl(*([] if on else ["--user=root:secret"]), "auth", "enable" if on else "disable")
 
     def shard(self, password: str, prefix: str = "/jobs/") -> Shard:
         self.password.write_text(f"{password}\nnot this line\n")
@@ -74,6 +77,18 @@ class Password(Demands):
                 broker = shard.broker("b1")
                 self.assertEqual(broker.wait(), 2)
                 self.assertIn("etcd refuses", broker.said)
+
+    def test_it_may_be_asked_for_and_not_while_brokers_run(self) -> None:
+        with self.shard("first") as shard:
+            broker = shard.broker("b1")
+            broker.wait_for("^ready ")
+            standby = shard.broker("b2")
+            standby.wait_for("^standby$")
+            for number, on in enumerate((False, True, False, True)):
+                self.enable(on)
+                self.assertEqual(self.put(broker, "x"), f"INSERTED {number + 1}")
+                eventually("its copy", lambda n=number: standby.metric(
+                    "gearstalkd_jobs", '{state="ready"}') == n + 1)
 
     def test_without_a_user_it_does_not_start(self) -> None:
         with Shard(BROKER, self.one, "/jobs/", 30_000) as shard:
