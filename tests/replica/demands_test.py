@@ -9,6 +9,7 @@ import unittest
 from pathlib import Path
 
 from cluster import ETCD, Broker, Etcd, Shard, eventually
+from gearman import ERROR, SUBMIT_BG, Gearman
 
 BROKER = sys.argv.pop(1)
 
@@ -200,6 +201,25 @@ class Space(Demands):
                 bodies = {body[:8] for _, body in client.take_all()}
             self.assertEqual(acknowledged - bodies, set())
             self.assertIn("after", bodies)
+
+    def test_above_its_limit_only_deletions_are_taken(self) -> None:
+        with Shard(BROKER, self.etcd(), "/jobs/", 30_000) as shard:
+            broker = shard.broker("b1", "--replica-max-bytes", "2000000")
+            broker.wait_for("^ready ")
+            there = len(self.fill(broker))
+            self.assertEqual(broker.readyz(), (503, "replica.max_bytes is reached"))
+            self.assertEqual(broker.readyz("?role=standby")[0], 503)
+            self.assertLess(broker.metric("gearstalkd_replica_log_bytes"), 2_000_000)
+            self.assertEqual(broker.metric("gearstalkd_replica_max_bytes"), 2_000_000)
+            client = Gearman(broker)
+            self.addCleanup(client.close)
+            self.assertEqual(client.ask(SUBMIT_BG, "f", "", "x")[0], ERROR)
+            with broker.connect() as client:
+                self.assertEqual(client.put("x"), "OUT_OF_MEMORY")
+                for job in range(1, there + 1):
+                    self.assertEqual(client.say(f"delete {job}"), "DELETED")
+                broker.wait_readyz("200 ready")
+                self.assertRegex(client.put("x"), "^INSERTED ")
 
     def fill(self, broker: Broker) -> set[str]:
         """Jobs until there is no space; those that were acknowledged."""

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import unittest
 
-from cluster import ETCD, Broker, Client, Etcd, Shard, eventually
+from cluster import ETCD, Broker, Client, Etcd, Shard, eventually, http_get
 from ledger import Ledger, Traffic
 
 BROKER = sys.argv.pop(1)
@@ -54,6 +54,8 @@ class Failover(unittest.TestCase):
             self.assertEqual(standby.readyz(), (503, f"standby of b1 at {active.address}"))
             self.assertEqual(standby.readyz("?role=standby"), (200, "ready"))
             self.assertTrue(standby.refuses())
+            for broker in (active, standby):
+                self.assertEqual(http_get(broker.admin, "/healthz")[0], 200)
             for broker, values in ((active, (1, 0, 0)), (standby, (0, 1, 0))):
                 names = ("active", "caught_up", "suspended_total")
                 self.assertEqual(tuple(broker.metric(f"gearstalkd_replica_{name}") for name in names),
@@ -181,6 +183,7 @@ class Failover(unittest.TestCase):
                 # Clients look elsewhere after another lease.
                 self.assertEqual(client.rest(), b"")
             eventually("it refuses", active.refuses)
+            self.assertEqual(http_get(active.admin, "/healthz")[0], 200)
             self.assertTrue(active.running)
             self.assertEqual(active.metric("gearstalkd_replica_active"), 0)
             self.assertEqual(active.metric("gearstalkd_replica_suspended_total"), 1)
