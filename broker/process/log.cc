@@ -134,20 +134,22 @@ Output Open(const LogSettings& settings) {
   return {std::make_unique<LogQueue>(write), settings.json};
 }
 
-void Push(Output& output, LogLevel level, std::string_view event,
-          std::span<const LogField> fields) {
-  std::string text = output.json ? JsonMembers(event, fields) : TextLine(event, fields);
-  if (output.queue->Push({spdlog::details::os::now(), level, std::move(text)})) return;
-  TheLog().dropped.fetch_add(1, std::memory_order_relaxed);
+LogQueue::Line LineOf(const Output& output, LogLevel level, std::string_view event,
+                      std::span<const LogField> fields) {
+  return {spdlog::details::os::now(), level,
+          output.json ? JsonMembers(event, fields) : TextLine(event, fields)};
 }
 
 void WriteLine(Output& output, LogLevel level, std::string_view event,
                std::span<const LogField> fields) {
   if (const std::uint64_t dropped = output.queue->TakeDropped(); dropped > 0) {
     const LogField lost[] = {{"lines", dropped}};
-    Push(output, LogLevel::kWarning, "lines dropped: the log is not read fast enough", lost);
+    const bool told = output.queue->TryPush(
+        LineOf(output, LogLevel::kWarning, "lines dropped: the log is not read fast enough", lost));
+    if (!told) output.queue->NoteDropped(dropped);
   }
-  Push(output, level, event, fields);
+  if (output.queue->Push(LineOf(output, level, event, fields))) return;
+  TheLog().dropped.fetch_add(1, std::memory_order_relaxed);
 }
 
 // What has reasons is as many kinds: much of one does not hide the others.

@@ -40,15 +40,18 @@ void LogQueue::Start() {
 }
 
 bool LogQueue::Push(Line line) {
+  if (TryPush(std::move(line))) return true;
+  NoteDropped(1);
+  return false;
+}
+
+bool LogQueue::TryPush(Line line) {
   std::unique_lock lock(state_->mutex);
   if (!state_->started) {
     state_->write(line);
     return true;
   }
-  if (state_->bytes + line.text.size() > kMaxBytes) {
-    ++state_->dropped;
-    return false;
-  }
+  if (state_->bytes + line.text.size() > kMaxBytes) return false;
   state_->bytes += line.text.size();
   state_->lines.push_back(std::move(line));
   state_->changed.notify_all();
@@ -59,6 +62,11 @@ bool LogQueue::Drain(std::chrono::milliseconds most) {
   std::unique_lock lock(state_->mutex);
   return state_->changed.wait_for(lock, most,
                                   [this] { return state_->lines.empty() && !state_->writing; });
+}
+
+void LogQueue::NoteDropped(std::uint64_t lines) {
+  const std::lock_guard lock(state_->mutex);
+  state_->dropped += lines;
 }
 
 std::uint64_t LogQueue::TakeDropped() {

@@ -35,10 +35,14 @@ class LogQueue {
   void Start();
   // False: the line was dropped.
   bool Push(Line line);
+  // The same, but a line that does not fit is not counted.
+  bool TryPush(Line line);
   // Waits until everything is written, for `most`; whether it was.
   bool Drain(std::chrono::milliseconds most);
   // Lines dropped since the last call.
   std::uint64_t TakeDropped();
+  // Takes back what TakeDropped gave, if nobody could be told.
+  void NoteDropped(std::uint64_t lines);
 
  private:
   struct State;

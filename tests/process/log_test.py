@@ -43,6 +43,22 @@ class Lines(unittest.TestCase):
         self.assertEqual(objects[2]["asked_by"], "SIGTERM")
         self.assertRegex(objects[2]["time"], f"^{TIME}$")
 
+    def test_json_on_standard_error_has_no_other_line(self) -> None:
+        directory = Directory()
+        self.addCleanup(directory.close)
+        directory.configure("log_format: json\n")
+        broker = Broker("--config", str(directory.file))
+        self.addCleanup(broker.kill)
+        broker.wait_for('"ready"')
+        broker.signal(signal.SIGTERM)
+        self.assertEqual(broker.wait(), 0)
+        objects = [json.loads(line) for line in broker.said.splitlines()]
+        self.assertEqual([each["event"] for each in objects if each["level"] == "info"],
+                         ["starting", "ready", "stopping", "stopped"])
+        self.assertEqual((objects[0]["config"], objects[0]["listen"]),
+                         (str(directory.file), "127.0.0.1:0"))
+        self.assertRegex(objects[2]["addresses"], r"^127\.0\.0\.1:\d+$")
+
     def test_journald(self) -> None:
         lines = stopped("--log-to", "journald").splitlines()
         self.assertRegex(lines[1], r"^<4>no --data-dir: ")
@@ -87,6 +103,14 @@ class Files(unittest.TestCase):
             self.assertEqual(broker.wait(), 0)
         self.assertIn("unknown key 'nonsense'", old.read_text())
         self.assertIn("stopped", self.log.read_text())
+
+    def test_no_directory_is_made_for_it(self) -> None:
+        directory = self.directory.path / "none"
+        broker = Broker("--log-to", f"file:{directory}/log")
+        self.addCleanup(broker.kill)
+        self.assertNotEqual(broker.wait(), 0)
+        self.assertIn(f"log_to: 'file:{directory}/log': cannot write", broker.said)
+        self.assertFalse(directory.exists())
 
     def test_that_cannot_be_written(self) -> None:
         broker = Broker("--log-to", f"file:{self.directory.path}")
@@ -204,6 +228,45 @@ class Unread(unittest.TestCase):
                 self.assertEqual(client.recv(100), b"USING default\r\n")
         broker.signal(signal.SIGTERM)
         self.assertEqual(broker.wait(), 0)
+
+    def test_lines_that_it_missed_are_counted(self) -> None:
+        directory = Directory()
+        self.addCleanup(directory.close)
+        path, admin = str(directory.path / "socket"), str(directory.path / "admin")
+        broker = Broker("--log-level", "trace", "--admin", f"unix:{admin}",
+                        listen=(f"unix:{path}",), stderr=subprocess.PIPE, pipesize=4096)
+        self.addCleanup(broker.process.stderr.close)
+        self.addCleanup(broker.kill)
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(PATIENCE)
+            eventually("it listens", lambda: client.connect_ex(path) == 0)
+            question, answer = b"use %s\r\n" % (b"t" * 200), b"USING %s\r\n" % (b"t" * 200)
+
+            def ask(times: int) -> None:
+                client.sendall(question * times)
+                left = len(answer) * times
+                while left > 0:
+                    left -= len(client.recv(left))
+
+            # A trace is not limited: more than the queue of lines takes.
+            for _ in range(200):
+                ask(100)
+            with socket.socket(socket.AF_UNIX) as operator:
+                operator.settimeout(PATIENCE)
+                operator.connect(admin)
+                operator.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+                page = b"".join(iter(lambda: operator.recv(65536), b"")).decode()
+            lines = int(re.search(r"^gearstalkd_log_lines_dropped_total (\d+)$", page, re.M)[1])
+            self.assertGreater(lines, 0)
+            told = 0
+            for _ in range(50_000):
+                if told >= lines:
+                    break
+                ask(1)
+                line = broker.process.stderr.readline()
+                if lost := re.search(rb" lines dropped: .* lines=(\d+)$", line):
+                    told += int(lost[1])
+            self.assertGreaterEqual(told, lines)
 
 
 class Mode(unittest.TestCase):
