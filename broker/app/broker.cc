@@ -116,10 +116,11 @@ std::string Broker::StatusText() const {
                      serving_->addresses());
 }
 
-// Corrections of some milliseconds are no step: the steady clock follows the rate of the wall
-// clock.
+// The steady clock follows the rate of the wall clock, so that what is left are steps. Those that
+// are not followed have to be well below the tick that jobs for a time wait
+// (gearman::ByEveryClock).
 void Broker::FollowWallClock() {
-  constexpr Time kStep = 20 * kMillisecond;
+  constexpr Time kStep = 3 * kMillisecond;
   clock_.Refresh();
   const Time ahead = WallClock() - clock_.Now();
   if (std::abs(ahead - serving_->engine().wall_ahead()) < kStep) return;
