@@ -253,6 +253,7 @@ class Counts(unittest.TestCase):
         self.assertRegex(dict(labels)["commit"], r"^([0-9a-f]{12}|unknown)$")
         self.assertGreater(metrics.get("process_resident_memory_bytes"), 1 << 20)
         self.assertGreater(metrics.get("process_start_time_seconds"), 1.6e9)
+        self.assertGreater(metrics.get("process_open_fds"), 3)
         self.assertGreater(metrics.get("gearstalkd_job_memory_bytes"), -1)
 
     def test_limits_are_told(self) -> None:

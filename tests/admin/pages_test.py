@@ -91,6 +91,10 @@ class Pages(unittest.TestCase):
                         pass
         self.assertEqual(self.broker.get("/healthz"), (200, "ok\n"))
 
+    def test_one_tube_cannot_be_asked_for(self) -> None:
+        status, text = self.broker.get("/metrics?tubes=default")
+        self.assertEqual((status, "only tubes=all is known" in text), (400, True))
+
     def test_http_1_0_gets_it_in_one_piece(self) -> None:
         answer = self.raw(b"GET /metrics HTTP/1.0\r\n\r\n")
         self.assertNotIn("chunked", answer)

@@ -185,7 +185,7 @@ class CheckConfig(unittest.TestCase):
                               + Path(directory, "cert").read_text())
         return both
 
-    def expired_certificate(self, directory: str) -> str:
+    def certificate_of(self, begin: str, end: str, directory: str) -> str:
         folder = Path(directory)
         (folder / "index.txt").touch()
         (folder / "serial").write_text("01\n")
@@ -196,18 +196,20 @@ class CheckConfig(unittest.TestCase):
                 "req -new -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=x "
                 "-keyout key -out request",
                 "ca -batch -selfsign -notext -config ca.conf -keyfile key -in request -out cert "
-                "-startdate 20200101000000Z -enddate 20200102000000Z"):
+                f"-startdate {begin}000000Z -enddate {end}000000Z"):
             subprocess.run(["openssl", *command.split()], cwd=folder, check=True, capture_output=True)
         both = folder / "both.pem"
         both.write_text((folder / "key").read_text() + (folder / "cert").read_text())
         return str(both)
 
     def test_a_certificate_has_to_be_valid_now(self) -> None:
-        with tempfile.TemporaryDirectory() as directory:
-            path = self.file(f"tls.certificate: {self.expired_certificate(directory)}\n")
-            done = check("--config", path)
-            self.assertEqual(done.returncode, 2)
-            self.assertRegex(done.stderr, r":1: tls\.certificate: '.*': has expired\n")
+        for begin, end, what in (("20200101", "20200102", "has expired"),
+                                 ("20450101", "20450102", "is not valid yet")):
+            with self.subTest(what), tempfile.TemporaryDirectory() as directory:
+                certificate = self.certificate_of(begin, end, directory)
+                done = check("--config", self.file(f"tls.certificate: {certificate}\n"))
+                self.assertEqual(done.returncode, 2)
+                self.assertRegex(done.stderr, rf":1: tls\.certificate: '.*': {what}\n")
 
     @unittest.skipIf(os.geteuid() != 0, "only root can become another user")
     def test_the_user_of_the_service_has_to_read_the_key(self) -> None:

@@ -12,9 +12,9 @@ class ReplayTest : public EngineTest {
  protected:
   // A broker that starts with what the journal of this one holds.
   struct Restarted {
-    explicit Restarted(std::vector<KeptRecord> records)
+    explicit Restarted(std::vector<KeptRecord> records, Time now = kNever)
         : journal(std::move(records)), engine({}, journal) {
-      Restart(journal, engine);
+      Restart(journal, engine, now);
     }
     KeptJournal journal;
     Engine engine;
@@ -82,6 +82,60 @@ TEST_F(ReplayTest, ADelayGoesOn) {
   EXPECT_EQ(JobState::kReady, other.engine.Find(1)->state());
   EXPECT_EQ(10u, other.engine.Find(1)->delay_s);
   EXPECT_EQ(20u, other.engine.Find(2)->delay_s);
+}
+
+TEST_F(ReplayTest, NoDelayOrPauseIsLongerThanItWasWhenTheClockWasSetBack) {
+  RecordingConsumer& consumer = Connect();
+  Put(consumer, {.delay_s = 5});
+  const Time epoch = Now() + 100 * kSecond;
+  Submit("f", {.ttr_s = 0}, nullptr, epoch);
+  engine.Pause(Now(), "default", 7);
+  const Time back = Now() - 3600 * kSecond;
+  Restarted other(journal.records(), back);
+  EXPECT_EQ(5 * kSecond, other.engine.TimeLeft(back, *other.engine.Find(1)));
+  EXPECT_EQ(epoch - back, other.engine.TimeLeft(back, *other.engine.Find(2)));
+  EXPECT_EQ(back + 7 * kSecond, other.engine.FindTube("default")->settings().pause_until);
+}
+
+// A worker may see a job before the record of its kick or release is on disk (docs/durability.md).
+TEST_F(ReplayTest, AJobThatRanBeforeItsKickOrReleaseWasDurableIsAsItWasBefore) {
+  RecordingConsumer &first = Connect(), &second = Connect();
+  Put(first);
+  Put(first);
+  Reserve(first);
+  Reserve(first);
+  engine.Bury(Now(), first, 1, 0);
+  const Lsn before = journal.last();
+  journal.HoldBack();
+  const Lsn kicked = engine.KickJob(Now(), 1).lsn;
+  const Lsn released = engine.Release(Now(), first, 2, 5, 0).lsn;
+  Taken taken;
+  for (const JobId id : {1, 2}) {
+    engine.Reserve(Now(), second, kNever, taken);
+    ASSERT_EQ(id, taken.job->id());
+    EXPECT_LE(taken.lsn, journal.Durable()) << "it is shown at once";
+  }
+  const Lsn first_gone = engine.Delete(Now(), second, 1).lsn;
+  const Lsn second_gone = engine.Delete(Now(), second, 2).lsn;
+  EXPECT_LT(released, first_gone);
+
+  const auto after_a_cut_at = [&](Lsn lsn) {
+    const auto end = journal.records().begin() + static_cast<std::ptrdiff_t>(lsn);
+    const Restarted other({journal.records().begin(), end});
+    EXPECT_EQ("", other.engine.CheckInvariants({}));
+    std::string states;
+    for (const JobId id : {1, 2}) {
+      const Job* const job = other.engine.Find(id);
+      states += job == nullptr ? "gone " : job->state() == JobState::kBuried ? "buried " : "ready ";
+    }
+    return states;
+  };
+  EXPECT_EQ("buried ready ", after_a_cut_at(before));
+  EXPECT_EQ("ready ready ", after_a_cut_at(kicked));
+  EXPECT_EQ("ready ready ", after_a_cut_at(released));
+  // A deletion that was acknowledged is behind what made the job ready.
+  EXPECT_EQ("gone ready ", after_a_cut_at(first_gone));
+  EXPECT_EQ("gone gone ", after_a_cut_at(second_gone));
 }
 
 TEST_F(ReplayTest, BuriedJobsKeepTheOrderOfBurial) {

@@ -114,6 +114,32 @@ class Monitoring(unittest.TestCase):
                               text=True, timeout=60, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
+    def test_alerts_fire_as_long_as_their_reason_lasts(self) -> None:
+        if shutil.which("promtool") is None:
+            self.skipTest("promtool is missing: apt-get install prometheus")
+        series = {'gearstalkd_jobs{state="buried"}': "0 3x120",  # a value a minute
+                  "gearstalkd_draining": "1x120",
+                  "gearstalkd_jobs_failed_total": "0x60 1x60"}
+        firing = {65: ["JobsBuried", "JobsFail", "Drains"], 110: ["JobsBuried", "Drains"]}
+        tests = {
+            "rule_files": [str(ALERTS)], "evaluation_interval": "1m",
+            "tests": [{
+                "interval": "1m",
+                "input_series": [{"series": name, "values": values}
+                                 for name, values in series.items()],
+                "promql_expr_test": [{
+                    "expr": 'count by (alertname) (ALERTS{alertstate="firing"})',
+                    "eval_time": f"{minute}m",
+                    "exp_samples": [{"labels": f'{{alertname="Gearstalkd{alert}"}}', "value": 1}
+                                    for alert in alerts],
+                } for minute, alerts in firing.items()]}]}
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump(tests, file)
+            file.flush()
+            done = subprocess.run(["promtool", "test", "rules", file.name], capture_output=True,
+                                  text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def test_every_metric_is_explained(self) -> None:
         text = OPERATIONS.read_text()
         families = set(self.metrics.types)
