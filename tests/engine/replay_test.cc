@@ -1,6 +1,9 @@
+#include <random>
 #include <string>
 #include <vector>
 
+#include "broker/journal/byte_buffer.h"
+#include "broker/journal/record_codec.h"
 #include "tests/engine/durable_state.h"
 #include "tests/engine/engine_test.h"
 #include "tests/engine/restart.h"
@@ -309,6 +312,55 @@ TEST_F(ReplayTest, OnlyDurableJobsAreCarriedForward) {
   const auto emit = [](const Record&) { FAIL(); };
   EXPECT_FALSE(engine.records().Capture(id, emit));
   EXPECT_FALSE(engine.records().Capture(id + 1, emit));
+}
+
+// What the codec takes may be senseless: a replay ends with a sound engine all the same.
+TEST_F(ReplayTest, AnyRecordsThatTheCodecTakesLeaveASoundEngine) {
+  std::mt19937_64 random(11);
+  const auto number = [&]() -> std::uint64_t {
+    constexpr std::uint64_t kEdges[] = {0, 1, 2, 3, 5, UINT32_MAX, INT64_MAX, UINT64_MAX};
+    return random() % 4 == 0 ? kEdges[random() % 8] : random() % 8;
+  };
+  const auto moment = [&]() -> Time {
+    const Time kTimes[] = {0, Now(), Now() - kSecond, Now() + kSecond, kNever, kNever - 1, 1};
+    return kTimes[random() % 7];
+  };
+  RecordCodec codec;
+  std::size_t taken = 0;
+  for (int round = 0; round < 3000; ++round) {
+    std::vector<KeptRecord> records;
+    for (int i = 0; i < 12; ++i) {
+      Record record;
+      record.kind = static_cast<Record::Kind>(1 + random() % 10);
+      record.state = static_cast<Record::State>(1 + random() % 3);
+      record.keep_on_failure = random() % 2 == 0;
+      record.unique_is_body = random() % 8 == 0;
+      record.id = number();
+      record.priority = static_cast<std::uint32_t>(number());
+      record.ttr_s = static_cast<std::uint32_t>(number());
+      record.delay_s = static_cast<std::uint32_t>(number());
+      record.due = moment();
+      record.created = moment();
+      record.burial = number();
+      record.counters.reserves = static_cast<std::uint32_t>(number());
+      if (record.kind == Record::Kind::kPut || random() % 2 == 0) record.tube = i % 2 ? "t" : "u";
+      if (random() % 3 == 0) record.unique = "k";
+      if (record.kind == Record::Kind::kPut) record.body = "body";
+      record.settings.pause_until = moment();
+      record.settings.pause_s = static_cast<std::uint32_t>(number());
+      ByteBuffer bytes;
+      codec.Encode(record, bytes);
+      Record decoded;
+      if (codec.Decode(bytes.view(), record.body, decoded).ok()) records.emplace_back(decoded);
+    }
+    taken += records.size();
+    Restarted other(std::move(records), random() % 2 == 0 ? Now() : Now() - 3600 * kSecond);
+    ASSERT_EQ("", other.engine.CheckInvariants({})) << round;
+    for (int i = 0; i < 4 && other.engine.Tick(Now()) <= Now(); ++i) {
+    }
+    ASSERT_EQ("", other.engine.CheckInvariants({})) << round;
+  }
+  EXPECT_GT(taken, 10'000u);
 }
 
 }  // namespace
