@@ -81,6 +81,7 @@ Status Leftovers::Commit(const std::vector<const HeldJob*>& gone,
                          const std::vector<const HeldJob*>& uncertain) {
   transfer::Mark change;
   std::vector<std::uint64_t> ids;
+  ids.reserve(gone.size() + uncertain.size());
   for (const HeldJob* job : gone) ids.push_back(job->job.id);
   for (const HeldJob* job : uncertain) {
     ids.push_back(job->job.id);

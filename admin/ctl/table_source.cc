@@ -31,7 +31,7 @@ Status TableSource::Read(Survey& survey, const Visit& visit) {
   now_ = SystemClock().Now();
   survey_ = &survey;
   Pass pass;
-  const Status status = Run(pass, visit);
+  Status status = Run(pass, visit);
   survey_ = nullptr;
   if (!status.ok() && !Has(table_) && Has(RetiredTable())) {
     survey.fingerprint = kRetired;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "broker/base/clock.h"
@@ -218,7 +219,7 @@ class Journal {
   virtual const ReplicaStats* Replica() const { return nullptr; }
 
   // Lets another broker take over at once, then calls `done`. Nothing is appended after it.
-  virtual void Leave(std::function<void()> done) { done(); }
+  virtual void Leave(std::function<void()> done) { std::move(done)(); }
   // Makes everything durable that can be, and ends. Nothing may follow.
   virtual Status Close() = 0;
 };

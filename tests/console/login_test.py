@@ -2,14 +2,13 @@
 """Users, roles and lost connections in the console: login_test.py BROKER."""
 
 import hashlib
-import socket
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
 from browser import SKIPPED, Browser, missing
-from served import AT, Served
+from served import AT, Served, free_port
 
 TOKENS = {name: f"gst_{name:_<43}" for name in ("viewer", "operator", "admin", "narrow")}
 
@@ -96,11 +95,6 @@ class Login(unittest.TestCase):
         self.browser.open("#/tubes", "tubes")
         self.browser.until("one tube", lambda: [row.get_attribute("data-ref") for row in self.browser.all("tube-row")] == ["open.a"])
         self.assertNotIn("secret", self.browser.said())
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 @unittest.skipIf(AT, "needs its own broker")

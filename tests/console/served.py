@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from launched import Launched  # noqa: E402
+from launched import Launched, free_port  # noqa: E402, F401
 
 BROKER = sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else "build/gearstalkd"
 # The base of a server that runs already, for work on the console.

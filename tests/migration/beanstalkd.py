@@ -1,36 +1,25 @@
 """The real beanstalkd."""
 
 import socket
-import subprocess
-import time
 from pathlib import Path
 
-from tools import PATIENCE
+from tools import PATIENCE, Process, free_port
 
 
-class Beanstalkd:
+class Beanstalkd(Process):
     """The real one, on a free port, with a log."""
 
     def __init__(self, directory: Path) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
+        self.url = f"beanstalk://127.0.0.1:{self.port}"
         directory.mkdir(exist_ok=True)
-        self.line = ["beanstalkd", "-l", "127.0.0.1", "-p", str(self.port), "-b", str(directory)]
-        self.start()
+        super().__init__(["beanstalkd", "-l", "127.0.0.1", "-p", self.port, "-b", directory])
 
     def start(self) -> None:
-        self.process = subprocess.Popen(self.line)
-        end = time.monotonic() + PATIENCE
-        while True:
-            try:
-                self.client = socket.create_connection(("127.0.0.1", self.port), PATIENCE)
-                break
-            except OSError:
-                assert time.monotonic() < end
-                time.sleep(0.02)
+        super().start()
+        self.wait_for_port(self.port)
+        self.client = socket.create_connection(("127.0.0.1", self.port), PATIENCE)
         self.file = self.client.makefile("rb")
-        self.url = f"beanstalk://127.0.0.1:{self.port}"
 
     def ask(self, *lines: str) -> list[str]:
         self.client.sendall("".join(line + "\r\n" for line in lines).encode())
@@ -54,14 +43,7 @@ class Beanstalkd:
     def kill(self) -> None:
         self.file.close()
         self.client.close()
-        self.process.kill()
-        self.process.wait(PATIENCE)
-
-    def __enter__(self) -> "Beanstalkd":
-        return self
-
-    def __exit__(self, *unused: object) -> None:
-        self.kill()
+        super().kill()
 
 
 NOTHING = {"ready": 0, "reserved": 0, "delayed": 0, "buried": 0}

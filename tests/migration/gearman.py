@@ -3,10 +3,9 @@
 import os
 import socket
 import struct
-import subprocess
 import time
 
-from tools import PATIENCE
+from tools import PATIENCE, Process, free_port
 
 CAN_DO, SUBMIT, CREATED, GRAB_UNIQ, ASSIGN_UNIQ, NO_JOB = 1, 7, 8, 30, 31, 10
 STATUS, COMPLETE, FAIL, EXCEPTION, DATA, WARNING = 12, 13, 14, 25, 28, 29
@@ -15,25 +14,12 @@ OPTION, CLIENT_ID = 26, 22
 SUBMIT_REDUCE, SUBMIT_REDUCE_BG, GRAB_ALL, ASSIGN_ALL = 37, 38, 39, 40
 
 
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
 class Peer:
     """One connection to a Gearman server."""
 
     def __init__(self, address: str) -> None:
         host, port = address.rsplit(":", 1)
-        end = time.monotonic() + PATIENCE
-        while True:
-            try:
-                self.socket = socket.create_connection((host, int(port)), PATIENCE)
-                break
-            except OSError:
-                assert time.monotonic() < end
-                time.sleep(0.02)
+        self.socket = socket.create_connection((host, int(port)), PATIENCE)
         self.file = self.socket.makefile("rb")
 
     def send(self, kind: int, *arguments: bytes | str) -> None:
@@ -77,24 +63,18 @@ class Peer:
         self.close()
 
 
-class Gearmand:
+class Gearmand(Process):
     """The real one, on a free port."""
 
     def __init__(self, *options: str) -> None:
-        self.address = f"127.0.0.1:{free_port()}"
+        self.port = free_port()
+        self.address = f"127.0.0.1:{self.port}"
         self.url = f"gearman://{self.address}"
-        self.line = ["gearmand", "-L", "127.0.0.1", "-p", self.address.split(":")[1], "-l", "none",
-                     *options]
-        self.start()
+        super().__init__(["gearmand", "-L", "127.0.0.1", "-p", self.port, "-l", "none", *options])
 
     def start(self) -> None:
-        self.process = subprocess.Popen(self.line, stdout=subprocess.DEVNULL,
-                                        stderr=subprocess.DEVNULL)
-        Peer(self.address).close()
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait(PATIENCE)
+        super().start()
+        self.wait_for_port(self.port)
 
     def functions(self) -> dict[str, tuple[int, int]]:
         """Jobs and running jobs of each function."""
@@ -104,12 +84,6 @@ class Gearmand:
 
     def waiting(self) -> int:
         return sum(total for total, _ in self.functions().values())
-
-    def __enter__(self) -> "Gearmand":
-        return self
-
-    def __exit__(self, *unused: object) -> None:
-        self.kill()
 
 
 def has_gearmand() -> bool:

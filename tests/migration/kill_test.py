@@ -14,35 +14,24 @@ import unittest
 from pathlib import Path
 
 from beanstalkd import NOTHING, Beanstalkd
-from gearman import CREATED, SUBMIT_BG, Gearmand, Peer, free_port, has_gearmand
-from tools import BROKER, CTL, PATIENCE, Folder, Launched, ctl, exported, jobs
+from gearman import CREATED, SUBMIT_BG, Gearmand, Peer, has_gearmand
+from tools import BROKER, CTL, PATIENCE, Folder, Launched, ctl, exported, free_port, jobs
 
 ROUNDS = int(sys.argv[3]) if len(sys.argv) > 3 else 4
 MOST = 0.4  # seconds until the kill
 JOBS = 4000
 
 
-class Broker:
+class Broker(Launched):
     """A broker that starts again on its port."""
 
     def __init__(self, directory: Path) -> None:
         self.address = f"127.0.0.1:{free_port()}"
-        self.directory = directory
-        self.start()
+        super().__init__(BROKER, "--data-dir", directory, "--sync", "always", listen=(self.address,))
 
     def start(self) -> None:
-        self.running = Launched(BROKER, "--data-dir", self.directory, "--sync", "always",
-                                listen=(self.address,))
-        self.running.wait_ready()
-
-    def kill(self) -> None:
-        self.running.kill()
-
-    def __enter__(self) -> "Broker":
-        return self
-
-    def __exit__(self, *unused: object) -> None:
-        self.kill()
+        super().start()
+        self.wait_ready()
 
 
 class Kills(unittest.TestCase):

@@ -7,35 +7,23 @@ import shutil
 import subprocess
 import sys
 import unittest
+from pathlib import Path
 
 from beanstalkd import NOTHING, Beanstalkd
-from tools import BROKER, DAMAGED, LOGS, PATIENCE, Broker, Folder, copy, expected, exported, jobs
+from tools import (BROKER, DAMAGED, LOGS, PATIENCE, Broker, Folder, Launched, copy, expected,
+                   exported, jobs)
 
 HOLDER = ("import fcntl, sys, time; file = open(sys.argv[1], 'w'); fcntl.lockf(file, fcntl.LOCK_EX); "
           "print('held', flush=True); time.sleep(600)")
 
 
-class Process:
-    """A broker by another name; `said` is what it wrote until it was ready."""
-
-    def __init__(self, line: list[object]) -> None:
-        self.process = subprocess.Popen([*map(str, line)], stderr=subprocess.PIPE, text=True)
-        self.said = ""
-        for line in self.process.stderr:
-            self.said += line
-            if line.startswith("ready"):
-                break
-
-    def __enter__(self) -> "Process":
-        return self
-
-    def __exit__(self, *unused: object) -> None:
-        self.process.terminate()
-        self.process.wait(PATIENCE)
-        self.process.stderr.close()
-
-
 class Start(unittest.TestCase):
+    def as_beanstalkd(self, folder: Path, log: Path, port: int) -> Launched:
+        """The broker by another name, with the flags of that."""
+        link = folder / "beanstalkd"
+        os.symlink(BROKER, link)
+        return Launched(link, "-b", log, "-l", "127.0.0.1", "-p", port, listen=())
+
     def test_refuses_by_default(self) -> None:
         with Folder() as folder, Broker("--data-dir", copy("binlog-v5", folder / "d")) as broker:
             self.assertEqual(broker.code, 1)
@@ -75,9 +63,7 @@ class Start(unittest.TestCase):
     def test_as_beanstalkd(self) -> None:
         with Folder() as folder:
             log = copy("binlog-v7-states", folder / "d")
-            link = folder / "beanstalkd"
-            os.symlink(BROKER, link)
-            with Process([link, "-b", log, "-l", "127.0.0.1", "-p", 0]) as broker:
+            with self.as_beanstalkd(folder, log, 0) as broker:
                 self.assertIn("imported 49 jobs of beanstalkd", broker.said)
 
     @unittest.skipUnless(shutil.which("beanstalkd"), "needs beanstalkd")
@@ -87,12 +73,11 @@ class Start(unittest.TestCase):
             wanted = [(old.put("mail", body, delay=delay), body)
                       for body, delay in (("a", 0), ("b", 100_000), ("c", 0))]
             old.kill()
-            link = folder / "beanstalkd"
-            os.symlink(BROKER, link)
-            with Process([link, "-b", folder / "log", "-l", "127.0.0.1", "-p", old.port]) as ours:
+            with self.as_beanstalkd(folder, folder / "log", old.port) as ours:
                 self.assertIn("imported 3 jobs of beanstalkd", ours.said)
                 found = jobs(exported("--from", f"127.0.0.1:{old.port}"))
                 self.assertEqual([(job["job"], job["body"]) for job in found], wanted)
+                ours.stop()
             for file in (folder / "log" / "imported-binlog").iterdir():
                 shutil.move(file, folder / "log")
             old.start()

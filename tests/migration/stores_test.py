@@ -6,15 +6,13 @@ Each part is skipped where its server is not installed."""
 import getpass
 import os
 import shutil
-import signal
 import subprocess
 import sys
-import time
 import unittest
 from pathlib import Path
 
-from gearman import free_port
-from tools import FIXTURES, PATIENCE, Folder, ctl, expected, exported, jobs, without_ids
+from tools import (FIXTURES, Folder, Process, ctl, eventually, expected, exported, free_port, jobs,
+                   without_ids)
 
 POSTGRES = next((path for path in ("/usr/lib/postgresql/15/bin", "/usr/lib/postgresql/16/bin",
                                    "/usr/lib/postgresql/17/bin")
@@ -24,29 +22,6 @@ POSTGRES = next((path for path in ("/usr/lib/postgresql/15/bin", "/usr/lib/postg
 def as_nobody() -> dict:
     """PostgreSQL does not start as root."""
     return {"user": "nobody", "group": "nogroup"} if getpass.getuser() == "root" else {}
-
-
-def until(works: object) -> None:
-    end = time.monotonic() + PATIENCE
-    while not works():
-        assert time.monotonic() < end
-        time.sleep(0.1)
-
-
-class Server:
-    """A process that ends with the test."""
-
-    def __init__(self, line: list[object], stop: int = signal.SIGTERM, **how: object) -> None:
-        self.stop = stop
-        self.process = subprocess.Popen([*map(str, line)], stdout=subprocess.DEVNULL,
-                                        stderr=subprocess.DEVNULL, **how)
-
-    def __enter__(self) -> "Server":
-        return self
-
-    def __exit__(self, *unused: object) -> None:
-        self.process.send_signal(self.stop)
-        self.process.wait(PATIENCE)
 
 
 def succeeds(line: list[object], **how: object) -> bool:
@@ -68,8 +43,8 @@ class Stores(unittest.TestCase):
             shutil.copy(FIXTURES / "redis" / "dump.rdb", folder)
             port = free_port()
             line = ["redis-server", "--port", port, "--bind", "127.0.0.1", "--dir", folder]
-            with Server(line):
-                until(lambda: succeeds(["redis-cli", "-p", port, "ping"]))
+            with Process(line):
+                eventually("it answers", lambda: succeeds(["redis-cli", "-p", port, "ping"]))
                 functions = [word for each in expected("redis")["functions"]
                              for word in ("--function", each)]
                 self.check("redis", folder, f"redis://127.0.0.1:{port}/0", *functions)
@@ -86,8 +61,9 @@ class Stores(unittest.TestCase):
             line = ["mariadbd", "--no-defaults", f"--datadir={data}", f"--user={user}",
                     f"--socket={socket}", f"--port={port}", "--bind-address=127.0.0.1"]
             client = ["mariadb", "--no-defaults", f"--socket={socket}", "-u", "root"]
-            with Server(line):
-                until(lambda: succeeds([*client, "-e", "create database if not exists gearman"]))
+            with Process(line):
+                eventually("it has a database", lambda: succeeds(
+                    [*client, "-e", "create database if not exists gearman"]))
                 dump = (FIXTURES / "mariadb" / "queue.sql").read_bytes()
                 subprocess.run([*map(str, client), "gearman"], check=True, input=dump)
                 source = f"mysql://root@127.0.0.1:{port}/gearman"
@@ -103,9 +79,10 @@ class Stores(unittest.TestCase):
             self.assertTrue(succeeds([f"{POSTGRES}/initdb", "-D", data, "-U", "gearman", "-A", "trust",
                                       "-E", "UTF8", "--no-locale"], **how))
             line = [f"{POSTGRES}/postgres", "-D", data, "-p", port, "-k", folder]
-            with Server(line, signal.SIGINT, **how):
+            with Process(line, **how):
                 address = f"host={folder} port={port} user=gearman dbname=postgres"
-                until(lambda: succeeds([f"{POSTGRES}/psql", address, "-c", "select 1"]))
+                eventually("it answers", lambda: succeeds(
+                    [f"{POSTGRES}/psql", address, "-c", "select 1"]))
                 self.assertTrue(succeeds([f"{POSTGRES}/psql", address, "-f",
                                           FIXTURES / "postgres" / "queue.sql"]))
                 source = f"postgres:{address}"

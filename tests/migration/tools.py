@@ -8,11 +8,11 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from launched import Launched, NotReady  # noqa: E402
+from launched import (PATIENCE, Launched, NotReady, Process, eventually,  # noqa: E402, F401
+                      free_port)
 
 BROKER, CTL = sys.argv[1:3]
 FIXTURES = Path(__file__).resolve().parent / "fixtures"
-PATIENCE = 60  # seconds
 LOGS = ("binlog-v5", "binlog-v5-v7", "binlog-v7-states", "binlog-v7-files", "binlog-v7-restarts",
         "binlog-v7-limit", "binlog-v7-torn-1", "binlog-v7-torn-3")
 DAMAGED = ("binlog-v7-damaged", "binlog-v7-cut")

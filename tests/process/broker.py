@@ -4,12 +4,11 @@ import socket
 import sys
 import tempfile
 from pathlib import Path
-from types import TracebackType
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from launched import PATIENCE, Launched, eventually  # noqa: E402
+from launched import PATIENCE, Launched, Process, eventually  # noqa: E402
 
-__all__ = ["BROKER", "PATIENCE", "Broker", "Directory", "eventually"]
+__all__ = ["BROKER", "PATIENCE", "Broker", "Directory", "Process", "eventually"]
 
 BROKER = sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") \
     else "build/gearstalkd"
@@ -20,14 +19,6 @@ class Broker(Launched):
 
     def __init__(self, *flags: str, program: str = BROKER, **how: object) -> None:
         super().__init__(program, *flags, **how)
-
-    def __enter__(self) -> "Broker":
-        self.wait_ready()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
-        self.kill()
 
     def connect(self, index: int = 0) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.ports[index]), PATIENCE)

@@ -9,7 +9,7 @@ import subprocess
 import unittest
 from pathlib import Path
 
-from broker import BROKER, PATIENCE, Broker, Directory, eventually
+from broker import BROKER, PATIENCE, Broker, Directory, Process, eventually
 
 
 BODY = b"x" * 60000
@@ -116,16 +116,14 @@ class StandardError(unittest.TestCase):
         path = self.directory.path / "socket"
         data = self.directory.path / "data"
         line = (f'exec "$0" --listen unix:{path} --data-dir {data} --log-level debug {redirection}')
-        process = subprocess.Popen(["/bin/bash", "-c", line, BROKER], close_fds=False)
-        self.addCleanup(process.wait, PATIENCE)
+        process = Process(["/bin/bash", "-c", line, BROKER], close_fds=False)
         self.addCleanup(process.kill)
         with socket.socket(socket.AF_UNIX) as client:
             client.settimeout(PATIENCE)
             eventually("it listens", lambda: client.connect_ex(str(path)) == 0)
             client.sendall(b"put 0 0 60 1\r\nx\r\n")
             self.assertEqual(client.recv(100), b"INSERTED 1\r\n")
-        process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(PATIENCE), 0)
+        self.assertEqual(process.stop(), 0)
         for segment in data.glob("*.wal"):
             self.assertNotIn(b"disconnected", segment.read_bytes())
 

@@ -3,41 +3,21 @@
 import http.client
 import os
 import re
-import select
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
-PATIENCE = 120.0  # seconds, for events that come at once on an idle machine
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from launched import PATIENCE, Process, eventually, free_ports  # noqa: E402
+
 ETCD = shutil.which("etcd")
-
-
-def eventually(what: str, holds: Callable[[], object], patience: float = PATIENCE) -> object:
-    """The first true answer of `holds`, which costs little to ask."""
-    end = time.monotonic() + patience
-    while time.monotonic() < end:
-        if answer := holds():
-            return answer
-        time.sleep(0.01)
-    raise AssertionError(f"never came: {what}")
-
-
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 def http_get(port: int, path: str, host: str = "127.0.0.1") -> tuple[int, str]:
@@ -52,7 +32,7 @@ def http_get(port: int, path: str, host: str = "127.0.0.1") -> tuple[int, str]:
         return 0, str(error)
 
 
-class Node:
+class Node(Process):
     """A node of etcd."""
 
     def __init__(self, directory: Path, name: str, client: int, peer: int, members: str,
@@ -63,28 +43,14 @@ class Node:
         self._within = within or []  # what a command begins with to be run on its host
         scheme = "https" if any(flag.startswith("--cert-file=") for flag in more) else "http"
         self.url = self.endpoint if scheme == "http" else f"https://{self.endpoint}"
-        self.log = directory / f"{name}.log"
-        self._line = [
+        super().__init__([
             *self._within, ETCD, f"--name={name}", f"--data-dir={directory / name}", "--pre-vote",
             "--snapshot-count=2000", "--log-level=error",
             f"--listen-client-urls={scheme}://{self.endpoint}",
             f"--advertise-client-urls={scheme}://{self.endpoint}",
             f"--listen-peer-urls=http://{host}:{peer}",
             f"--initial-advertise-peer-urls=http://{host}:{peer}",
-            f"--initial-cluster={members}", *more]
-        self.process: subprocess.Popen | None = None
-        self.start()
-
-    def start(self) -> None:
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(self._line, stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=log)
-
-    def kill(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-            self.process = None
+            f"--initial-cluster={members}", *more])
 
     def ctl(self, *words: str, text: str = "") -> str:
         done = subprocess.run([*self._within, "etcdctl", f"--endpoints={self.endpoint}", *words],
@@ -103,8 +69,9 @@ class Etcd:
     """Three nodes that form a cluster. `directories`: where each keeps its data."""
 
     def __init__(self, nodes: int = 3, *more: str, wait: bool = True,
-                 directories: list[Path] | None = None) -> None:
-        self._directory = tempfile.TemporaryDirectory(prefix="gearstalk-etcd-")
+                 directories: list[Path] | None = None, place: Path | None = None) -> None:
+        """`place` is where its files are otherwise, in a directory of their own."""
+        self._directory = tempfile.TemporaryDirectory(prefix="gearstalk-etcd-", dir=place)
         within = directories or [Path(self._directory.name)] * nodes
         ports = free_ports(2 * nodes)
         clients, peers = ports[:nodes], ports[nodes:]
@@ -118,7 +85,7 @@ class Etcd:
         try:
             eventually("etcd is healthy", lambda: all(node.healthy() for node in self.nodes))
         except AssertionError as error:
-            logs = "".join(node.log.read_text(errors="replace")[-2000:] for node in self.nodes)
+            logs = "".join(node.said[-2000:] for node in self.nodes)
             raise AssertionError(f"{error}\n{logs}") from None
 
     def leader(self) -> Node:
@@ -169,7 +136,7 @@ class Shard:
 
     def close(self) -> None:
         for broker in self.brokers:
-            broker.close()
+            broker.kill()
 
     def __enter__(self) -> "Shard":
         return self
@@ -178,12 +145,11 @@ class Shard:
                  trace: TracebackType | None) -> None:
         if kind is not None:
             for broker in self.brokers:
-                broker.read(0)
                 print(f"--- {broker.name}\n{broker.said}")
         self.close()
 
 
-class Broker:
+class Broker(Process):
     """One process after the other, at the same addresses."""
 
     def __init__(self, shard: Shard, name: str, *flags: str, host: str = "127.0.0.1",
@@ -193,62 +159,16 @@ class Broker:
         self.host = host
         self.port, self.admin = free_ports(2)
         self.address = f"{host}:{self.port}"
-        self._line = [*(within or []), shard.program, *shard.flags, "--replica-name", name,
-                      "--listen", self.address, "--admin", f"{host}:{self.admin}", *flags]
-        self.said = ""
-        self.stopped = False
-        self.process: subprocess.Popen | None = None
-        self.start()
+        super().__init__([
+            *(within or []), shard.program, *shard.flags, "--replica-name", name, "--listen",
+            self.address, "--admin", f"{host}:{self.admin}", *flags])
 
     def start(self) -> None:
-        self.close()
-        self.said = ""
-        self.process = subprocess.Popen(self._line, stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-
-    def close(self) -> None:
-        if self.process is None:
-            return
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-        self.process.stderr.close()
-        self.process = None
         self.stopped = False
-
-    @property
-    def running(self) -> bool:
-        return self.process is not None and self.process.poll() is None
-
-    def read(self, seconds: float) -> bool:
-        """Takes in what it says; False at the end of it."""
-        if self.process is None:
-            return False
-        stream = self.process.stderr.fileno()
-        while select.select([stream], [], [], seconds)[0]:
-            got = os.read(stream, 65536)
-            if not got:
-                return False
-            self.said += got.decode(errors="replace")
-            seconds = 0
-        return True
-
-    def wait_for(self, pattern: str) -> None:
-        end = time.monotonic() + PATIENCE
-        while not re.search(pattern, self.said, re.M):
-            if time.monotonic() > end or not self.read(1.0):
-                raise AssertionError(f"{self.name} never said {pattern!r}, but:\n{self.said}")
-
-    def wait(self) -> int:
-        """For its end; its exit code."""
-        end = time.monotonic() + PATIENCE
-        while self.read(1.0):
-            if time.monotonic() > end:
-                raise AssertionError(f"{self.name} does not end:\n{self.said}")
-        return self.process.wait(PATIENCE)
+        super().start()
 
     def signal(self, number: signal.Signals) -> None:
-        self.process.send_signal(number)
+        super().signal(number)
         if number in (signal.SIGSTOP, signal.SIGCONT):
             self.stopped = number == signal.SIGSTOP
 
@@ -265,7 +185,6 @@ class Broker:
         try:
             eventually(pattern, says)
         except AssertionError as error:
-            self.read(0)
             raise AssertionError(f"{error}; {self.name}'s last answer: {last}\n{self.said}") from None
 
     def metric(self, name: str, labels: str = "") -> float:

@@ -47,8 +47,7 @@ class Cuts(unittest.TestCase):
         """Hands over, so that what is reserved is ready again, and takes everything."""
         last = self.shard.wait_active()
         self.stand_by(self.islands.other(last))
-        last.process.kill()
-        last.wait()
+        last.kill()
         serving = self.shard.wait_active(but=last)
         last.start()
         with serving.connect() as client:

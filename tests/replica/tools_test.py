@@ -11,7 +11,8 @@ import sys
 import unittest
 from pathlib import Path
 
-from cluster import PATIENCE, Broker, Client, Etcd, Shard, eventually, free_ports
+from cluster import PATIENCE, Broker, Client, Etcd, Shard
+from launched import Launched, Process
 from on_etcd import OnEtcd, setUpModule  # noqa: F401
 
 BROKER = sys.argv.pop(1)
@@ -33,20 +34,6 @@ class Tools(OnePrefix):
             client.say("delete 2")
         return broker
 
-    def local(self, directory: Path) -> tuple[subprocess.Popen, int]:
-        """A broker without etcd on a directory, and its port."""
-        port, = free_ports(1)
-        process = subprocess.Popen([BROKER, "--data-dir", str(directory), "--listen",
-                                    f"127.0.0.1:{port}"], stderr=subprocess.DEVNULL)
-
-        def listens() -> bool:
-            with socket.socket() as probe:
-                return probe.connect_ex(("127.0.0.1", port)) == 0
-        self.addCleanup(process.wait, PATIENCE)
-        self.addCleanup(process.kill)
-        eventually("it listens", listens)
-        return process, port
-
     def take(self, port: int) -> list[tuple[int, str]]:
         client = Client(port)
         self.addCleanup(client.close)
@@ -63,7 +50,7 @@ class Tools(OnePrefix):
 
     def test_check_names_what_is_damaged(self) -> None:
         with self.shard() as shard:
-            self.fill(shard).close()
+            self.fill(shard).kill()
             self.etcd.nodes[0].ctl("put", f"/{self.id()}/j/0000000000000002", "no part")
             done = shard.tool("--journal-check", "etcd")
             self.assertEqual(done.returncode, 1, done)
@@ -147,13 +134,12 @@ class Tools(OnePrefix):
             refused = shard.tool("--journal-import", str(out))
             self.assertEqual(refused.returncode, 1, refused)
             self.assertIn("this shard has a journal already", refused.stderr)
-        process, port = self.local(out)
-        self.assertEqual(self.take(port), [(1, "one"), (3, "three")])
         other = self.shard(".other")
-        locked = other.tool("--journal-import", str(out))
-        self.assertEqual(locked.returncode, 1, "the directory is in use")
-        process.terminate()
-        process.wait(PATIENCE)
+        with Launched(BROKER, "--data-dir", out) as local:
+            self.assertEqual(self.take(local.ports[0]), [(1, "one"), (3, "three")])
+            locked = other.tool("--journal-import", str(out))
+            self.assertEqual(locked.returncode, 1, "the directory is in use")
+            local.stop()
         done = other.tool("--journal-import", str(out))
         self.assertEqual(done.returncode, 0, done)
         with other:
@@ -271,18 +257,15 @@ class Starting(OnePrefix):
         self.assertEqual(self.shard().tool("--listen", "127.0.0.1:0", "--check-config").stderr, "")
 
     def test_without_etcd_there_are_no_threads_of_grpc(self) -> None:
-        def threads(process: subprocess.Popen) -> list[str]:
-            return [path.read_text().strip() for path in Path(f"/proc/{process.pid}/task").glob("*/comm")]
+        def threads(broker: Process) -> list[str]:
+            return [path.read_text().strip() for path in Path(f"/proc/{broker.pid}/task").glob("*/comm")]
         with self.shard() as shard:
             broker = shard.broker("b1")
             broker.wait_for("^ready ")
-            named = [name for name in threads(broker.process) if name.startswith("grpc")]
+            named = [name for name in threads(broker) if name.startswith("grpc")]
             self.assertNotEqual(named, [])
-        with subprocess.Popen([BROKER, "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE) as plain:
-            while not plain.stderr.readline().startswith(b"ready "):
-                self.assertIsNone(plain.poll())
+        with Launched(BROKER) as plain:
             alone = threads(plain)
-            plain.terminate()
         self.assertEqual([name for name in alone if name.startswith("grpc")], [])
         self.assertLessEqual(len(alone), 2)
 

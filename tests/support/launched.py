@@ -1,16 +1,19 @@
-"""Servers as processes of a test: the one place that starts the broker."""
+"""Servers as processes of a test: the one place that starts them."""
 
 from __future__ import annotations
 
 import os
 import re
 import signal
+import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 PATIENCE = 120.0  # seconds, for what comes at once on an idle machine
 
@@ -26,8 +29,8 @@ os.execv(sys.argv[2], sys.argv[2:])
 """
 
 
-class NotReady(RuntimeError):
-    """It did not start, or did not end, as it should."""
+class NotReady(AssertionError):
+    """A server did not start, answer or end as it should."""
 
 
 def eventually(what: str, holds: Callable[[], object]) -> object:
@@ -35,9 +38,22 @@ def eventually(what: str, holds: Callable[[], object]) -> object:
     end = time.monotonic() + PATIENCE
     while not (answer := holds()):
         if time.monotonic() > end:
-            raise AssertionError(f"never came: {what}")
+            raise NotReady(f"never came: {what}")
         time.sleep(0.01)
     return answer
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of this machine that nobody listens on, for servers that cannot choose one."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def free_port() -> int:
+    return free_ports(1)[0]
 
 
 class Process:
@@ -46,19 +62,38 @@ class Process:
 
     def __init__(self, line: Sequence[object], log: Path | None = None, **popen: object) -> None:
         """`log` keeps what it says, behind what is there."""
+        self._line = ["setpriv", "--pdeathsig", "KILL", *map(str, line)]
+        self._popen = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, **popen}
         with log.open("ab+") if log else tempfile.TemporaryFile() as file:
             self._log = os.dup(file.fileno())
+        self.start()
+
+    def start(self) -> None:
+        """Begins a process; another one when the last has ended."""
         self._begin = os.fstat(self._log).st_size
-        self.process = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", *map(str, line)],
-            **{"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": self._log, **popen})
+        self.process = subprocess.Popen(self._line, **{"stderr": self._log, **self._popen})
 
     def __del__(self) -> None:
         os.close(self._log)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
     @property
     def pid(self) -> int:
         return self.process.pid
+
+    def wait_for_port(self, port: int) -> None:
+        """Raises NotReady when it ends without listening there."""
+        def listens() -> bool:
+            if not self.running:
+                raise NotReady(f"exit code {self.process.returncode}:\n{self.said}")
+            with socket.socket() as probe:
+                return probe.connect_ex(("127.0.0.1", port)) == 0
+        eventually(f"{self._line} listens", listens)
 
     @property
     def said(self) -> str:
@@ -116,6 +151,10 @@ class Launched(Process):
         for address in listen:
             line += ["--listen", address]
         super().__init__(line, log, **popen)
+
+    def __enter__(self) -> Self:
+        self.wait_ready()
+        return self
 
     def wait_ready(self) -> None:
         try:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from .load import Load, LoadError, Report, Stepper
-from .servers import Kind, Server, ServerError
+from .servers import Kind, NotReady, Server
 
 T = TypeVar("T")
 
@@ -66,7 +66,7 @@ def attempt(what: str, measure: Callable[[], T]) -> T | None:
     print(f"{what} ...", flush=True)
     try:
         return measure()
-    except (LoadError, ServerError) as error:
+    except (LoadError, NotReady) as error:
         print(f"{what}: no result: {error}", flush=True)
         return None
 

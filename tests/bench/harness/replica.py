@@ -3,9 +3,8 @@
 import json
 import re
 import shutil
-import socket
 import subprocess
-import tempfile
+import sys
 import time
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +18,9 @@ from .bench import Bench, Spread, attempt, short, verdict
 from .load import LIMIT_SECONDS, LoadError
 from .servers import ADMIN_PORT, Kind, Server, ServerError, die_with_parent
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "replica"))
+from cluster import Etcd  # noqa: E402
+
 Result = dict[str, Any]
 
 CONNECTIONS = 64
@@ -26,6 +28,7 @@ LOCAL = "ours --sync always"
 OURS = "ours on etcd"
 FLOOR = "bare client"
 NODES = 3
+QUOTA = 8 << 30  # bytes
 PART_HEADER = 64  # bytes
 WARM_UP = 0.3  # seconds
 RATE_BOUND = 0.8  # bytes a second to those of the bare client, at least
@@ -50,39 +53,15 @@ REPLICATED = [
 ]
 
 
-class Etcd:
-    """Three nodes on loopback, whose files are on the disk of the measurements."""
+def _on_etcd(etcd: Etcd, plain: Kind) -> Kind:
+    def command(port: int, directory: Path) -> list[str]:
+        words = [*plain.command(port, directory), "--admin", f"127.0.0.1:{ADMIN_PORT}",
+                 "--etcd-prefix", f"/bench/{port}/", "--replica-max-bytes", str(1 << 32)]
+        for node in etcd.nodes:
+            words += ["--etcd-endpoints", node.endpoint]
+        return words
 
-    def __init__(self, stack: ExitStack, scratch: Path) -> None:
-        directory = stack.enter_context(tempfile.TemporaryDirectory(dir=scratch))
-        ports = [_free_port() for _ in range(2 * NODES)]
-        self.endpoints = [f"127.0.0.1:{port}" for port in ports[:NODES]]
-        peers = [f"http://127.0.0.1:{port}" for port in ports[NODES:]]
-        members = ",".join(f"n{i}={peer}" for i, peer in enumerate(peers))
-        for i, (endpoint, peer) in enumerate(zip(self.endpoints, peers)):
-            process = subprocess.Popen(
-                ["etcd", f"--name=n{i}", f"--data-dir={directory}/n{i}", "--pre-vote",
-                 "--snapshot-count=2000", "--log-level=error", "--quota-backend-bytes=8589934592",
-                 f"--listen-client-urls=http://{endpoint}",
-                 f"--advertise-client-urls=http://{endpoint}", f"--listen-peer-urls={peer}",
-                 f"--initial-advertise-peer-urls={peer}", f"--initial-cluster={members}"],
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                preexec_fn=die_with_parent,
-            )  # fmt: skip
-            stack.callback(process.wait)
-            stack.callback(process.kill)
-        for endpoint in self.endpoints:
-            _await_health(endpoint)
-
-    def kind(self, plain: Kind) -> Kind:
-        def command(port: int, directory: Path) -> list[str]:
-            words = [*plain.command(port, directory), "--admin", f"127.0.0.1:{ADMIN_PORT}",
-                     "--etcd-prefix", f"/bench/{port}/", "--replica-max-bytes", str(1 << 32)]
-            for endpoint in self.endpoints:
-                words += ["--etcd-endpoints", endpoint]
-            return words
-
-        return Kind(OURS, command)
+    return Kind(OURS, command)
 
 
 def run(bench: Bench, floor: Path, cases: list[Replicated]) -> list[Result]:
@@ -104,9 +83,10 @@ def _measure(bench: Bench, floor: Path, case: Replicated, number: int) -> Result
                       "bytes": [], "floor_bytes": []}  # fmt: skip
     arguments = f"{case.load} --seconds {bench.seconds} --warm-up {WARM_UP}"
     with ExitStack() as stack:
-        etcd = Etcd(stack, bench.scratch)
+        etcd = Etcd(NODES, f"--quota-backend-bytes={QUOTA}", place=bench.scratch)
+        stack.callback(etcd.close)
         # Nodes and brokers share all CPUs.
-        bench = replace(bench, kinds={**bench.kinds, OURS: etcd.kind(bench.kinds["ours"])},
+        bench = replace(bench, kinds={**bench.kinds, OURS: _on_etcd(etcd, bench.kinds["ours"])},
                         load=replace(bench.load, flags=()))  # fmt: skip
         for turn in range(bench.rounds):
             with bench.server(LOCAL) as local:
@@ -141,7 +121,7 @@ def _appended(server: Server) -> tuple[float, float, float]:
 
 def _floor(bench: Bench, floor: Path, etcd: Etcd, prefix: str, size: int) -> float:
     done = subprocess.run(
-        [str(floor), *etcd.endpoints, "--prefix", prefix, "--record", str(size),
+        [str(floor), *(node.endpoint for node in etcd.nodes), "--prefix", prefix, "--record", str(size),
          "--seconds", str(bench.seconds)],
         capture_output=True, text=True, preexec_fn=die_with_parent, timeout=LIMIT_SECONDS,
         check=False,
@@ -160,22 +140,3 @@ def _row(result: Result) -> table.Row:
     return [result["name"], str(rates), short(Spread.of(result["append_bytes"]).median), str(ours),
             str(bare), short(rate), f">= {short(RATE_BOUND)}", verdict(-rate, -RATE_BOUND), str(cpu),
             str(local), short(cost), short(CPU_BOUND), verdict(cost, CPU_BOUND)]  # fmt: skip
-
-
-def _await_health(endpoint: str) -> None:
-    deadline = time.monotonic() + LIMIT_SECONDS
-    while time.monotonic() < deadline:
-        try:
-            with urllib.request.urlopen(f"http://{endpoint}/health", timeout=5) as answer:
-                if b"true" in answer.read():
-                    return
-        except OSError:
-            time.sleep(0.05)
-    raise ServerError("etcd is not healthy")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

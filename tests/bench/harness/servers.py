@@ -3,13 +3,15 @@
 import ctypes
 import shutil
 import signal
-import socket
 import subprocess
+import sys
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
+from launched import NotReady, Process, free_ports  # noqa: E402
 
 Command = Callable[[int, Path], list[str]]
 
@@ -135,56 +137,32 @@ def find(program: str) -> str | None:
     return shutil.which(program) or shutil.which(program, path="/usr/sbin:/sbin")
 
 
-class ServerError(RuntimeError):
-    """A server did not start."""
+class ServerError(NotReady):
+    """A server did not do what is measured."""
 
 
-class Server:
+class Server(Process):
     """A running server with a directory of its own; a context manager that ends it."""
 
     def __init__(self, kind: Kind, scratch: Path) -> None:
         self.kind = kind
         self._directory = tempfile.TemporaryDirectory(dir=scratch, ignore_cleanup_errors=True)
         self.directory = Path(self._directory.name)
-        self.port, self.admin_port = _free_port(), _free_port()
-        self._command = kind.command(self.port, self.directory)
-        self._command = [word.replace(ADMIN_PORT, str(self.admin_port)) for word in self._command]
-        self._command[0] = find(self._command[0]) or self._command[0]
-        self.start()
+        self.port, self.admin_port = free_ports(2)
+        program, *words = [word.replace(ADMIN_PORT, str(self.admin_port))
+                           for word in kind.command(self.port, self.directory)]  # fmt: skip
+        super().__init__([find(program) or program, *words])
 
     def __enter__(self) -> "Server":
         try:
-            self._await_listening()
+            self.wait_for_port(self.port)
         except BaseException:
-            self.stop()
+            self.__exit__()
             raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def start(self) -> None:
-        """Begins a process; again, after `kill`."""
-        self._process = subprocess.Popen(
-            self._command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            preexec_fn=die_with_parent,
-        )
-        self.pid = self._process.pid
-
-    def kill(self) -> None:
-        self._process.kill()
-        self._process.wait()
-
-    def stop(self) -> None:
-        self._process.terminate()
-        try:
-            self._process.wait(timeout=10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        self.kill()
         self._directory.cleanup()
 
     def resident_bytes(self) -> int:
@@ -197,25 +175,6 @@ class Server:
         status = Path(f"/proc/{self.pid}/status").read_text()
         line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
         return int(line.split()[1]) * 1024
-
-    def _await_listening(self) -> None:
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline:
-            if self._process.poll() is not None:
-                raise ServerError(f"{self.kind.name} ended with {self._process.returncode}")
-            try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-                return
-            except OSError:
-                time.sleep(0.01)
-        raise ServerError(f"{self.kind.name} does not listen")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def die_with_parent() -> None:

@@ -2,15 +2,13 @@
 
 import os
 import shutil
-import socket
 import sys
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
-from launched import PATIENCE, Launched, NotReady, Process  # noqa: E402
+from launched import Launched, NotReady, Process, free_port  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ class ReferenceServers:
         address = Address("127.0.0.1", free_port())
         filled = [option.format(host=address.host, port=address.port) for option in options]
         self._processes.append(Process([program, *filled]))
-        wait_for_port(address)
+        self._processes[-1].wait_for_port(address.port)
         return address
 
     def log(self) -> str:
@@ -101,21 +99,3 @@ class RunningServers:
 
 
 Server = Broker | ReferenceServers | RunningServers
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def wait_for_port(address: Address) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            socket.create_connection((address.host, address.port)).close()
-            return
-        except OSError:
-            if time.monotonic() > deadline:
-                raise NotReady(f"nobody listens on {address}") from None
-            time.sleep(0.02)
