@@ -2,33 +2,13 @@
 
 #include <utility>
 
+#include "tests/support/identity.h"
+
 namespace gearstalk::beanstalk {
-namespace {
 
-Identity TestIdentity(Time started) {
-  return {.version = "1.2.3",
-          .instance = "0123456789abcdef",
-          .hostname = "host",
-          .os = "#1 SMP",
-          .platform = "x86_64",
-          .pid = 4321,
-          .started = started};
-}
-
-}  // namespace
-
-Broker::Broker(Options options) : Broker(options, std::make_unique<MemoryJournal>()) {}
-
-Broker::Broker(Options options, std::unique_ptr<Journal> the_journal)
-    : journal(std::move(the_journal)),
-      engine({}, *journal),
+Broker::Broker(Options options, std::unique_ptr<Journal> kept_in)
+    : SocketlessBroker({}, std::move(kept_in)),
       protocol(options, TestIdentity(clock.Now()), engine, connections) {}
-
-void Broker::Pass(Time by) {
-  clock.Advance(by);
-  while (engine.Tick(clock.Now()) <= clock.Now()) {
-  }
-}
 
 Client::Client(Broker& broker) : Socketless(broker.clock, {}), broker_(broker) {
   set_session(broker.protocol.NewSession(*this));

@@ -7,12 +7,10 @@
 #include <string>
 #include <string_view>
 
-#include "broker/base/clock.h"
-#include "broker/engine/engine.h"
-#include "broker/journal/memory_journal.h"
 #include "broker/server/protocol.h"
 #include "proto_beanstalk/protocol.h"
 #include "tests/support/socketless.h"
+#include "tests/support/socketless_broker.h"
 
 namespace gearstalk::beanstalk {
 
@@ -24,17 +22,11 @@ class FakeConnections final : public ConnectionList {
   std::uint64_t Total() const override { return 7; }
 };
 
-// Everything behind the sockets: a clock that only tests move, an engine, the protocol.
-struct Broker {
-  explicit Broker(Options options = {});
-  Broker(Options options, std::unique_ptr<Journal> journal);
+// A broker with this protocol only.
+struct Broker : SocketlessBroker {
+  explicit Broker(Options options = {},
+                  std::unique_ptr<Journal> kept_in = std::make_unique<MemoryJournal>());
 
-  // Moves the clock and lets the engine do what is due.
-  void Pass(Time by);
-
-  FakeClock clock;
-  std::unique_ptr<Journal> journal;
-  Engine engine;
   FakeConnections connections;
   Protocol protocol;
 };

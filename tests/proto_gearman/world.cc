@@ -79,8 +79,7 @@ Options World::DefaultOptions() {
 }
 
 World::World(Options options, EngineOptions engine_options, std::unique_ptr<Journal> kept_in)
-    : journal(std::move(kept_in)),
-      engine(engine_options, *journal),
+    : SocketlessBroker(engine_options, std::move(kept_in)),
       protocol(std::move(options), engine, *this) {}
 
 World::~World() { connections_.clear(); }
@@ -96,11 +95,6 @@ Connection& World::Connect(std::string_view address, bool local) {
 
 void World::Disconnect(Connection& connection) {
   std::erase_if(connections_, [&](const auto& each) { return each.get() == &connection; });
-}
-
-void World::Pass(Time time) {
-  clock.Advance(time);
-  engine.Tick(clock.Now());
 }
 
 ConnectionList::Entry World::Next(int fd) const {

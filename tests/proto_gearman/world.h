@@ -6,13 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "broker/base/clock.h"
-#include "broker/engine/engine.h"
-#include "broker/journal/memory_journal.h"
 #include "broker/server/protocol.h"
 #include "proto_gearman/packet.h"
 #include "proto_gearman/protocol.h"
 #include "tests/support/socketless.h"
+#include "tests/support/socketless_broker.h"
 
 namespace gearstalk::gearman {
 
@@ -46,8 +44,8 @@ class Connection final : public Socketless {
   World& world_;
 };
 
-// A broker without sockets and without a clock of its own.
-class World final : public ConnectionList {
+// A broker with this protocol only, and its connections.
+class World final : public SocketlessBroker, public ConnectionList {
  public:
   explicit World(Options options = DefaultOptions(), EngineOptions engine_options = {},
                  std::unique_ptr<Journal> kept_in = std::make_unique<MemoryJournal>());
@@ -58,17 +56,12 @@ class World final : public ConnectionList {
   Connection& Connect(std::string_view address = "127.0.0.1", bool local = true);
   // Ends a connection as a server does when its peer is gone.
   void Disconnect(Connection& connection);
-  // Time passes, and what is due is done.
-  void Pass(Time time);
 
   // ConnectionList
   Entry Next(int fd) const override;
   std::size_t Count() const override { return connections_.size(); }
   std::uint64_t Total() const override { return connections_.size(); }
 
-  FakeClock clock;
-  const std::unique_ptr<Journal> journal;
-  Engine engine;
   Protocol protocol;
 
  private:

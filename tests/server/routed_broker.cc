@@ -4,21 +4,12 @@
 #include <utility>
 
 #include "broker/engine/consumer.h"
+#include "tests/support/identity.h"
 
 namespace gearstalk {
 namespace {
 
 constexpr int kFirstFd = 10;
-
-beanstalk::Identity TestIdentity(Time started) {
-  return {.version = "1.2.3",
-          .instance = "0123456789abcdef",
-          .hostname = "host",
-          .os = "#1 SMP",
-          .platform = "x86_64",
-          .pid = 4321,
-          .started = started};
-}
 
 gearman::Options GearmanOptions() {
   gearman::Options options;
@@ -128,8 +119,7 @@ std::string RoutedClient::Hear() {
 }
 
 RoutedBroker::RoutedBroker()
-    : engine({}, journal),
-      beanstalk({}, TestIdentity(clock.Now()), engine, *this),
+    : beanstalk({}, beanstalk::TestIdentity(clock.Now()), engine, *this),
       gearman(GearmanOptions(), engine, *this),
       protocols{&beanstalk, &gearman},
       counted_beanstalk_(std::make_unique<Counted>(sessions_, beanstalk)),
@@ -158,9 +148,7 @@ void RoutedBroker::Settle() {
 }
 
 void RoutedBroker::Pass(Time by) {
-  clock.Advance(by);
-  while (engine.Tick(clock.Now()) <= clock.Now()) {
-  }
+  SocketlessBroker::Pass(by);
   Settle();
 }
 

@@ -10,13 +10,12 @@
 #include <vector>
 
 #include "broker/base/clock.h"
-#include "broker/engine/engine.h"
-#include "broker/journal/memory_journal.h"
 #include "broker/server/protocol.h"
 #include "broker/server/router.h"
 #include "proto_beanstalk/protocol.h"
 #include "proto_gearman/protocol.h"
 #include "tests/support/socketless.h"
+#include "tests/support/socketless_broker.h"
 
 namespace gearstalk {
 
@@ -49,9 +48,8 @@ class RoutedClient final : public Socketless {
   std::string heard_;
 };
 
-// Everything behind the sockets, with both protocols: a clock that only tests move, an engine that
-// keeps nothing, and clients.
-class RoutedBroker final : public ConnectionList {
+// A broker with both protocols, and clients.
+class RoutedBroker final : public SocketlessBroker, public ConnectionList {
  public:
   static constexpr std::size_t kClients = 3;
 
@@ -65,7 +63,7 @@ class RoutedBroker final : public ConnectionList {
   void Reconnect(std::size_t index);
   // Runs what waited for others, in the order of the clients, until nothing is left to run.
   void Settle();
-  // Moves the clock and does what is due.
+  // Moves the clock, does what is due, and settles.
   void Pass(Time by);
   // The first difference that the engine finds in its books, or "".
   std::string CheckInvariants() const;
@@ -75,9 +73,6 @@ class RoutedBroker final : public ConnectionList {
   std::size_t Count() const override;
   std::uint64_t Total() const override { return total_; }
 
-  FakeClock clock;
-  MemoryJournal journal;
-  Engine engine;
   beanstalk::Protocol beanstalk;
   gearman::Protocol gearman;
   const std::array<Protocol*, 2> protocols;
