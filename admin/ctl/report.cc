@@ -125,7 +125,8 @@ bool Report::Write(int exit) const {
                {"to", Printable(to)},
                {"dry_run", dry_run},
                {"resumed", resumed}};
-  json["seconds"] = static_cast<double>((Now() - began_) / kMillisecond) / 1000.0;
+  const Time milliseconds = (Now() - began_) / kMillisecond;
+  json["seconds"] = static_cast<double>(milliseconds) / 1000.0;
   json["exit"] = exit;
   json["ids"] = ids;
   json["found"] = {{"jobs", found.jobs()},

@@ -20,7 +20,7 @@ constexpr int kSlicesOfReplay = 8;  // behind each part of a replay
 
 // Why a broker that shares its journal does not serve; empty: it serves.
 std::string WhyNotServing(const ReplicaStats& replica) {
-  const std::string trouble =
+  std::string trouble =
       replica.trouble.empty() ? "" : fmt::format("no answer from etcd: {}", replica.trouble);
   if (replica.suspended) {
     return fmt::format("suspended: {}", trouble.empty() ? "no beat was confirmed" : trouble);
@@ -46,7 +46,7 @@ std::string Broker::WhyNotReady(bool as_standby) const {
         replica->trouble.empty()) {
       return "";
     }
-    const std::string why = WhyNotServing(*replica);
+    std::string why = WhyNotServing(*replica);
     if (!why.empty()) return why;
     if (!not_ready_.empty()) return not_ready_;
   }

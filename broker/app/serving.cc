@@ -64,7 +64,7 @@ AdminHooks Serving::PageHooks() {
 }
 
 Status Serving::OpenPages(std::vector<std::unique_ptr<ListenSocket>> sockets) {
-  if (const Status opened = pages_.Listen(std::move(sockets)); !opened.ok()) return opened;
+  if (Status opened = pages_.Listen(std::move(sockets)); !opened.ok()) return opened;
   if (pages_.names().empty()) return {};
   work_.CallLast([this](Time now) { return pages_.Tick(now); });
   work_.CallIdle([this](Time now) { return pages_.RunSlices(now); });
