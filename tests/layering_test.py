@@ -136,6 +136,21 @@ def functions(source: str) -> Iterator[tuple[int, int, str]]:
 
 
 class Layers(unittest.TestCase):
+    def test_no_file_includes_itself_by_way_of_others(self) -> None:
+        graph = {name_of(path): [header for _, _, header in includes(path)] for path in products()}
+        done: set[str] = set()
+
+        def walk(name: str, way: tuple[str, ...]) -> None:
+            self.assertNotIn(name, way, f"a circle: {way}")
+            if name in done:
+                return
+            for header in graph.get(name, ()):
+                walk(header, (*way, name))
+            done.add(name)
+
+        for name in graph:
+            walk(name, ())
+
     def test_every_folder_is_a_layer(self) -> None:
         for path in products():
             name = name_of(path)
