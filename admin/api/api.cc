@@ -315,7 +315,7 @@ HttpAnswer Api::Finish(Reply reply, Ending ending, Time now) {
   answer.rest = std::move(reply.rest);
   answer.feed = std::move(reply.feed);
   for (auto& header : CommonHeaders()) answer.headers.push_back(std::move(header));
-  answer.headers.emplace_back("X-Request-Id", ending.request_id);
+  answer.request_id = std::move(ending.request_id);
   for (auto& header : reply.headers) answer.headers.push_back(std::move(header));
   return answer;
 }

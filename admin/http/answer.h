@@ -18,13 +18,13 @@ class HttpBody {
   virtual ~HttpBody() = default;
   // Appends the next slice to `out`, which may be nothing. False: that was the last.
   virtual bool Advance(std::string& out) = 0;
-  // There is no rest any more: the connection ends before the answer does.
+  // Whether the rest is lost: the connection ends before the answer is complete.
   virtual bool broken() const { return false; }
 };
 
 struct HttpAnswer;
 
-// An answer that takes several slices to find. Dropped when its peer has gone.
+// An answer that takes several slices to make. Destroyed when its peer has gone.
 class HttpTask {
  public:
   virtual ~HttpTask() = default;
@@ -45,7 +45,7 @@ class HttpSink {
   ~HttpSink() = default;
 };
 
-// An answer without an end, written by whoever has news. Destroyed when its peer has gone.
+// An answer without an end. Destroyed when its peer has gone.
 class HttpFeed {
  public:
   virtual ~HttpFeed() = default;
@@ -59,6 +59,7 @@ struct HttpAnswer {
   int status = 200;
   std::string type = "text/plain; charset=utf-8";  // empty: no such header
   std::string body{};
+  std::string request_id{};  // the X-Request-Id
   Headers headers{};
   Lsn lsn = 0;                       // leaves when this is durable
   std::unique_ptr<HttpBody> rest{};  // what comes behind `body`

@@ -197,6 +197,9 @@ std::string HttpConnection::HeadOf(const HttpAnswer& answer, bool chunked, bool 
   for (const auto& [name, value] : answer.headers) {
     fmt::format_to(out, "{}: {}\r\n", name, value);
   }
+  if (!answer.request_id.empty()) {
+    fmt::format_to(out, "X-Request-Id: {}\r\n", answer.request_id);
+  }
   if (chunked) {
     head += "Transfer-Encoding: chunked\r\n";
   } else if (!bodiless && answer.rest == nullptr && answer.feed == nullptr) {

@@ -19,7 +19,6 @@ constexpr Time kMostForSlices = 500 * kMicrosecond;
 constexpr std::size_t kMaxPageBody = 1024;  // bytes; nobody has anything to say
 constexpr std::string_view kApi = "/api/v1";
 constexpr std::string_view kConsole = "/console/";
-constexpr std::string_view kRequestId = "X-Request-Id";
 
 std::vector<std::string> Split(std::string_view words) {
   std::vector<std::string> list;
@@ -135,17 +134,18 @@ HttpAnswer AdminPages::Refuse(int status, const HttpRequest& request) {
   // A head that was not understood names no path.
   const bool unknown = !request.path.starts_with('/') && config_.console.enabled;
   if (unknown || Serves(WithoutBase(request.path))) return api_.Refuse(status, request);
-  return Plain(status, fmt::format("{}\n", ReasonOf(status)));
+  return Named(Plain(status, fmt::format("{}\n", ReasonOf(status))));
+}
+
+HttpAnswer AdminPages::Named(HttpAnswer answer) {
+  if (answer.request_id.empty()) answer.request_id = api_.NewRequestId();
+  return answer;
 }
 
 HttpAnswer AdminPages::Answer(HttpRequest& request) {
   const std::string_view path = WithoutBase(request.path);
   if (Serves(path)) return api_.Answer(request, path.substr(kApi.size()), server_.Now());
-  HttpAnswer answer = Page(request, path);
-  const bool named = std::any_of(answer.headers.begin(), answer.headers.end(),
-                                 [](const auto& header) { return header.first == kRequestId; });
-  if (!named) answer.headers.emplace_back(kRequestId, api_.NewRequestId());
-  return answer;
+  return Named(Page(request, path));
 }
 
 HttpAnswer AdminPages::Page(const HttpRequest& request, std::string_view path) {

@@ -77,6 +77,8 @@ class AdminPages final : private HttpSite, private api::Host {
 
   std::string_view WithoutBase(std::string_view path) const;
   bool Serves(std::string_view path) const;
+  // With a request id, unless it has one.
+  HttpAnswer Named(HttpAnswer answer);
   HttpAnswer Page(const HttpRequest& request, std::string_view path);
   HttpAnswer ConsolePage(const HttpRequest& request, std::string_view name);
   HttpAnswer Readiness(const HttpRequest& request) const;
