@@ -45,15 +45,15 @@ enum class Verb : std::uint8_t {
 inline constexpr std::size_t kVerbs = static_cast<std::size_t>(Verb::kQuit) + 1;
 inline constexpr std::size_t kVerbsInStats = static_cast<std::size_t>(Verb::kPauseTube) + 1;
 
-// What a command is about: where one of its rights is needed.
+// The object of a command: where it needs one of its rights.
 enum class About : std::uint8_t {
   kNothing,
-  kBroker,       // everything there is
-  kSomeTube,     // whatever there is that the connection may know
-  kTube,         // the one it names
-  kWatchedTube,  // the one it names, and what was watched before
-  kUsed,         // the one in use
-  kWatched,      // what is watched
+  kBroker,       // the whole broker
+  kSomeTube,     // any tube that the connection may see
+  kTube,         // the tube it names
+  kWatchedTube,  // the tube it names, and those watched before
+  kUsed,         // the tube in use
+  kWatched,      // the tubes it watches
   kJob,          // the tube of the job it names
 };
 
@@ -61,9 +61,9 @@ enum class About : std::uint8_t {
 struct Command {
   using Handler = Next (*)(Session&, const Arguments&);
 
-  std::string_view word;  // what a line has to begin with
-  Verb verb;              // under which it is counted
-  Shape shape;            // of what follows the word
+  std::string_view word;  // the beginning of the line
+  Verb verb;              // the counter of it
+  Shape shape;            // of the rest of the line
   Handler handler;
   About about = About::kNothing;
   std::uint8_t rights = right::kNone;  // one of them is needed

@@ -5,8 +5,8 @@
 
 namespace gearstalk::beanstalk {
 
-// One function a verb, named as on the wire: takes the decoded arguments, calls the engine once and
-// writes the reply.
+// One function for each verb, named as on the wire: takes the decoded arguments, calls the engine
+// once and writes the reply.
 
 // cmd_produce.cc
 Next Put(Session& session, const Arguments& arguments);

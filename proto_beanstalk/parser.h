@@ -6,7 +6,7 @@
 
 namespace gearstalk::beanstalk {
 
-// A command line may have this many bytes, CRLF included.
+// The most bytes of a command line, CRLF included.
 inline constexpr std::size_t kMaxLine = 224;
 inline constexpr std::size_t kMaxTubeName = 200;
 
@@ -18,15 +18,15 @@ struct Line {
 };
 Line NextLine(std::string_view bytes);
 
-// What is left of the rest of an over-long line: bytes up to and including its CRLF, or what may be
-// forgotten of a part without one (`ended` says which).
+// How many bytes to discard of an over-long line: up to and including its CRLF, or of a part
+// without one (`ended` says which).
 struct Excess {
   std::size_t size;
   bool ended;
 };
 Excess SkipLine(std::string_view bytes);
 
-// What follows a verb on its line.
+// The arguments of a verb.
 enum class Shape : std::uint8_t {
   kNone,
   kAnything,  // ignored
@@ -52,11 +52,11 @@ struct Arguments {
   bool tail = false;
 };
 
-// Whether `text` has this shape; fills what belongs to it. Numbers are decimal, may have blanks
-// and zeros in front, and must fit.
+// Whether `text` has this shape; fills in the arguments of it. Numbers are decimal, may begin with
+// spaces and zeros, and must fit.
 bool ParseArguments(Shape shape, std::string_view text, Arguments& arguments);
 
-// 1 to 200 bytes of beanstalk's alphabet, no '-' in front.
+// 1 to 200 bytes of beanstalk's alphabet, not beginning with '-'.
 bool IsTubeName(std::string_view name);
 
 }  // namespace gearstalk::beanstalk

@@ -17,7 +17,7 @@ struct Options {
   std::uint32_t max_job_size = 65535;  // bytes, without the CRLF
 };
 
-// What `stats` says of the process and its machine.
+// Facts about the process and its machine, for `stats`.
 struct Identity {
   std::string version;
   std::string instance;  // 16 hexadecimal digits, new with every start
@@ -31,7 +31,7 @@ struct Identity {
   static Identity OfThisProcess(std::string version, Time started);
 };
 
-// beanstalk on the wire, and what all its sessions share. Outlives them.
+// The beanstalk protocol, and what all its sessions share. Outlives them.
 class Protocol final : public gearstalk::Protocol {
  public:
   Protocol(const Options& options, Identity identity, Engine& engine,

@@ -25,7 +25,7 @@ inline constexpr std::string_view kTimedOut = "TIMED_OUT\r\n";
 inline constexpr std::string_view kTouched = "TOUCHED\r\n";
 inline constexpr std::string_view kUnknownCommand = "UNKNOWN_COMMAND\r\n";
 
-// What answers a verb that the engine refused with `code`.
+// The reply to a verb that the engine refused with `code`.
 std::string_view ErrorReply(Code code);
 
 // `reply` if the engine agreed, held until the change is durable; else the word of its refusal.
@@ -35,10 +35,10 @@ void WriteOutcome(Output& out, const Outcome& outcome, std::string_view reply);
 void WriteNumber(Output& out, std::string_view word, std::uint64_t number);
 void WriteName(Output& out, std::string_view word, std::string_view name);
 
-// "<word> <id> <bytes>", the body, and CRLF behind both. Large bodies are sent from the job itself.
+// "<word> <id> <bytes>" CRLF body CRLF. Large bodies are sent uncopied.
 void WriteJob(Output& out, std::string_view word, const Job& job);
 
-// "OK <bytes>", the text, and CRLF behind both.
+// "OK <bytes>" CRLF text CRLF.
 void WriteYaml(Output& out, std::string_view yaml);
 void WriteYaml(Output& out, Output yaml);
 

@@ -22,7 +22,7 @@ namespace gearstalk::beanstalk {
 
 using LongAnswer = gearstalk::LongAnswer<Session>;
 
-// One connection that speaks beanstalk: where it stands in its stream of commands.
+// A connection that speaks beanstalk: runs its stream of commands.
 class Session final : public gearstalk::Session, public Consumer {
  public:
   Session(Protocol& protocol, Wire& wire);
@@ -48,7 +48,7 @@ class Session final : public gearstalk::Session, public Consumer {
   Engine& engine() { return protocol_.engine(); }
   Output& out() { return wire_.out(); }
   Time now() const { return wire_.Now(); }
-  // The peer sends no more: nobody would wait for a job with it.
+  // The peer sends no more: it does not wait for jobs.
   bool at_eof() const { return at_eof_; }
   // Whether the connection has one of `rights` on the tube.
   bool May(std::uint8_t rights, std::string_view tube) const {
@@ -61,7 +61,7 @@ class Session final : public gearstalk::Session, public Consumer {
   }
   void NoteRefused(Code code) { wire_.OnJobRefused(code, used()->name()); }
   void NoteAct(const OperatorAct& act) { wire_.OnOperatorAct(act); }
-  // Whether rules say what the connection may.
+  // Whether rules restrict the connection.
   bool HasRules() const { return peer_.access != nullptr; }
   // Whether the connection is one of operators: rules give it the right `admin` on the tube.
   bool OfOperators(std::string_view tube) const {
@@ -72,9 +72,9 @@ class Session final : public gearstalk::Session, public Consumer {
   Next Reply(std::string_view line);
   // The body of a put comes next, and its job is put when it is there.
   Next AwaitBody(const Arguments& put);
-  // The next `size` bytes are of no interest, then `reply` answers, a text that lasts.
+  // Discards the next `size` bytes, then replies with `reply`, a static text.
   Next SkipBody(std::uint64_t size, std::string_view reply);
-  // The engine answers later.
+  // Waits for the engine, which answers later.
   Next AwaitJob();
   // Leaves the engine and does nothing any more.
   Next Close();
@@ -98,7 +98,7 @@ class Session final : public gearstalk::Session, public Consumer {
     kAnswering,
     kClosed,
   };
-  // A put whose body is under way.
+  // A put whose body is arriving.
   struct Draft {
     IncomingJob job;
     std::uint32_t priority;

@@ -22,7 +22,7 @@ class Yaml {
   void Item(std::string_view text);
 
   const std::string& text() const { return text_; }
-  // What there is; rows that follow go on behind it.
+  // The text so far; later rows are appended to it.
   std::string Take() { return std::exchange(text_, {}); }
 
  private:
@@ -32,8 +32,8 @@ class Yaml {
   std::string text_;
 };
 
-// Whether a YAML reader of version 1.1 or 1.2 takes `text` for a string when it stands alone behind
-// "key: " or "- ". Others take it for a number, a date, a truth value, null or syntax.
+// Whether YAML 1.1 and 1.2 read `text`, unquoted behind "key: " or "- ", as a string, and not as a
+// number, a date, a truth value, null or syntax.
 bool IsPlainScalar(std::string_view text);
 
 // Appends `text` as a double-quoted scalar. Printable UTF-8 stays as it is, every other byte beyond

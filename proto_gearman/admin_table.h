@@ -11,15 +11,15 @@
 
 namespace gearstalk::gearman {
 
-// An answer of many lines that is made in slices, so that others are served in between, and sent
-// when it is whole. What changes meanwhile may or may not be in it.
+// An answer of many lines, made in slices so that other connections are served in between, and sent
+// when it is complete. It may or may not show what changes meanwhile.
 class AdminTable final : public LongAnswer {
  public:
   enum class Kind : std::uint8_t { kStatus, kPriorityStatus, kJobs, kUniqueJobs, kWorkers };
   static constexpr int kSlice = 512;                      // rows
   static constexpr std::size_t kSliceBytes = 128 * 1024;  // of them, about
 
-  // Shows what `peer` may see.
+  // Shows only what `peer` has the rights to see.
   AdminTable(Kind kind, const Context& context, const Peer& peer)
       : kind_(kind), context_(context), peer_(peer) {}
 

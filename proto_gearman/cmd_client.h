@@ -2,10 +2,10 @@
 
 #include "proto_gearman/commands.h"
 
-// Packets of clients: submissions, questions, options.
+// Packets of clients: submitting jobs, asking for their status, options.
 namespace gearstalk::gearman {
 
-// The three kinds of priority are told apart by the packet's type.
+// The packet's type gives the priority.
 void SubmitJob(Session& session, Request& request);
 void SubmitJobBg(Session& session, Request& request);
 void SubmitJobEpoch(Session& session, Request& request);

@@ -2,7 +2,7 @@
 
 #include "proto_gearman/commands.h"
 
-// Packets of workers: abilities, taking jobs, reports.
+// Packets of workers: functions, grabbing jobs, reports on jobs.
 namespace gearstalk::gearman {
 
 void CanDo(Session& session, Request& request);

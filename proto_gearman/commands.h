@@ -18,13 +18,13 @@ class Session;
 // Bounds what is not a workload but may be long: results, progress, echoes.
 inline constexpr std::uint32_t kMaxData = 64 * 1024 * 1024;
 
-// A packet, ready to be run. Views are valid during the call.
+// A whole packet. Views are valid during the call.
 struct Request {
   PacketType type;
   Arguments arguments;
-  std::string_view data;        // what stands behind the arguments
-  JobPtr job;                   // a submit whose data arrived in pieces: they are here instead
-  Payload* gathered = nullptr;  // what `data` lies in, if it arrived in pieces and may be taken
+  std::string_view data;        // the bytes behind the arguments
+  JobPtr job;                   // holds the data instead, if a submitted job arrived in pieces
+  Payload* gathered = nullptr;  // owns `data`, if it arrived in pieces; may be moved from
 };
 
 // One row for each packet type.
@@ -38,7 +38,7 @@ struct Command {
 
 const Command& CommandOf(PacketType type);
 
-// Why a packet is refused before its data is taken in; nullptr if it is not. `data` in bytes.
+// Why a packet is refused before its data arrives; nullptr: it is not. `data` in bytes.
 const Error* Refusal(PacketType type, const Arguments& arguments, std::uint32_t data,
                      const Options& options);
 

@@ -18,13 +18,13 @@ struct Options {
   std::string server_name = "localhost";          // in handles
   std::string version;                            // what `version` answers
   std::uint32_t max_workload = 64 * 1024 * 1024;  // bytes, at most 1 GiB
-  bool exceptions = false;                        // every client gets WORK_EXCEPTION unasked
+  bool exceptions = false;  // all clients get WORK_EXCEPTION, without OPTION_REQ
   Priorities priorities;
   std::string time_zone = "UTC";  // of SUBMIT_JOB_SCHED; a known one
   // What `verbose` answers: gearmand's word for the log level.
   std::function<std::string()> log_level = [] { return std::string("ERROR"); };
-  // `shutdown` was asked for from this host. It is called from inside a round of the loop and must
-  // let that round end. Empty: `shutdown` is refused.
+  // Called for `shutdown` from this host, inside a round of the loop, which must end normally.
+  // Empty: `shutdown` is refused.
   std::function<void(bool graceful, const Peer& peer)> shutdown;
   std::function<bool(const Peer&)> may_shut_down = [](const Peer& peer) { return peer.local; };
 };

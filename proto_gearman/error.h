@@ -6,7 +6,7 @@
 
 namespace gearstalk::gearman {
 
-// What an ERROR packet says.
+// Code and text of an ERROR packet.
 struct Error {
   std::string_view code;
   std::string_view text;
@@ -30,7 +30,7 @@ inline constexpr Error kNoJobForResult{"JOB_NOT_FOUND", "Job given in work resul
 inline constexpr Error kNoJobForException{
     "JOB_NOT_FOUND", "An exception was received for a job that does not exist"};
 
-// The words for why the engine refused. `not_found` are those for kNotFound.
+// The error for a refusal of the engine; `not_found` is that for kNotFound.
 const Error& ErrorOf(Code code, const Error& not_found = kNoJobForResult);
 
 }  // namespace gearstalk::gearman

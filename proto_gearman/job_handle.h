@@ -10,10 +10,10 @@
 
 namespace gearstalk::gearman {
 
-// A handle as text.
+// The text of a handle.
 class HandleText {
  public:
-  // With the NUL that C clients put behind it, 64.
+  // 64 with the NUL that C clients append.
   static constexpr std::size_t kMaxSize = 63;
 
   std::string_view view() const { return {text_.data(), size_}; }
@@ -33,7 +33,7 @@ class HandleFormat {
   explicit HandleFormat(std::string_view server_name);
 
   HandleText Write(JobId id) const;
-  // Takes exactly what Write gives.
+  // Accepts exactly the texts that Write makes.
   std::optional<JobId> Read(std::string_view text) const;
 
  private:

@@ -11,17 +11,17 @@
 
 namespace gearstalk::gearman {
 
-// The number that `text` begins with, after blanks; 0 if there is none or it is negative, the
-// largest one if it does not fit. Clients send numbers as C's atoi reads them.
+// Reads a number as C's atoi does: leading blanks and anything behind the digits are ignored. 0: no
+// number, or negative; the largest number if it does not fit.
 std::uint64_t LeadingNumber(std::string_view text);
 
-// CAN_DO_TIMEOUT's milliseconds: at least a second, 0 (no limit) for everything that is no plain
-// decimal number or does not fit. One NUL behind the number is forgiven.
+// Reads CAN_DO_TIMEOUT's milliseconds: at least a second; 0 (no limit) unless it is a plain decimal
+// number that fits. One NUL behind the number is ignored.
 Time RunLimit(std::string_view milliseconds);
 
-// SUBMIT_JOB_EPOCH's seconds since 1970; what is no number is 0, what does not fit is kNever.
+// Reads SUBMIT_JOB_EPOCH's seconds since 1970; 0: not a number; kNever: it does not fit.
 Time EpochTime(std::string_view seconds);
-// When that time has come for whoever asks time(2), which is up to a tick of the kernel behind.
+// When time(2), which is up to a kernel tick late, shows that time.
 inline Time ByEveryClock(Time epoch) {
   constexpr Time kTick = 10 * kMillisecond;
   return epoch == 0 ? 0 : Later(epoch, kTick);

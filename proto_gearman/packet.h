@@ -69,16 +69,16 @@ struct Header {
   std::uint32_t size;  // of the payload
 };
 
-// Reads a header from the front of `bytes`. kMalformed as soon as the magic is none, and for
-// types that the protocol does not have.
+// Reads a header from the front of `bytes`. kMalformed: a wrong magic, as soon as one byte shows
+// it, or an unknown type.
 Parsed ParseHeader(std::string_view bytes, Header& header);
 
-// How a payload is cut: `arguments` of them, each ended by a NUL; without `data` behind them, the
-// last one takes what is left instead.
+// The layout of a payload: `arguments`, each ended by a NUL, then `data`; without `data`, the last
+// argument takes the rest and has no NUL.
 struct Shape {
   std::uint8_t arguments = 0;
   bool data = false;
-  // What is missing at the end of the payload counts as empty.
+  // Arguments missing at the end of the payload are empty.
   bool lenient = false;
 };
 
@@ -87,17 +87,17 @@ struct Arguments {
   std::uint32_t size = 0;  // their bytes and NULs: where data begins
 };
 
-// Cuts the arguments of a payload of `declared` bytes, of which `shown` have arrived (what follows
-// them is not looked at). Data need not be there yet; a last argument without NUL must be whole.
+// Reads the arguments of a payload of `declared` bytes, of which `shown` have arrived (bytes behind
+// them are ignored). Data may still be missing; a last argument without NUL must be complete.
 Parsed ParseArguments(std::string_view shown, std::uint32_t declared, const Shape& shape,
                       Arguments& arguments);
 
 // A last argument as a C string: some clients send its NUL, too.
 inline std::string_view UpToNul(std::string_view text) { return text.substr(0, text.find('\0')); }
 
-// Writes a response: the parts with a NUL between two.
+// Writes a response: the parts, separated by NULs.
 void AppendPacket(Output& out, PacketType type, std::initializer_list<std::string_view> parts);
-// Writes a response up to its data: each part with a NUL behind it. The caller appends the data.
+// Writes a response without its data: each part ends with a NUL. The caller appends the data.
 void AppendPacketBeforeData(Output& out, PacketType type,
                             std::initializer_list<std::string_view> parts, std::size_t data_size);
 

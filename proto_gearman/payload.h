@@ -8,16 +8,15 @@
 
 namespace gearstalk::gearman {
 
-// A payload that is gathered while it arrives. It gets memory with its first byte, and more as
-// RoomToArrive says. When there is none it has failed, and takes nothing more: drop what is
-// missing.
+// Gathers a payload while it arrives. It allocates with the first byte, and more as RoomToArrive
+// says. Without memory it fails and takes no more bytes: the caller discards the rest.
 class Payload {
  public:
   explicit Payload(std::uint32_t size) : size_(size) {}
 
-  // Takes what belongs to it from the front of `bytes` and returns how much that was.
+  // Takes its missing bytes from the front of `bytes` and returns their number.
   std::size_t Add(std::string_view bytes);
-  // Where the next bytes may be written directly, and how many were. Empty when nothing is missing.
+  // The space for the next bytes (empty: it is complete), and how many were written there.
   std::span<char> Space();
   void Filled(std::size_t size) { arrived_ += size; }
 

@@ -6,7 +6,7 @@
 
 namespace gearstalk::gearman {
 
-// What HIGH, NORMAL and LOW are as priorities of the engine (0 leaves first).
+// The engine's priorities for HIGH, NORMAL and LOW (0 is the most urgent).
 struct Priorities {
   std::uint32_t high = 512;
   std::uint32_t normal = 65536;

@@ -49,7 +49,7 @@ class Session final : public gearstalk::Session, public Consumer, public JobObse
   Engine& engine() { return context_.engine; }
   Output& out() { return wire_.out(); }
   const Peer& peer() const { return peer_; }
-  // A text line was refused for want of a right.
+  // Refuses a text line: a right is missing.
   void NoteRefused(std::string_view command, std::string_view tube) {
     wire_.OnRefused(gearstalk::Refusal::kRights, {.command = command, .tube = tube});
   }
@@ -60,11 +60,11 @@ class Session final : public gearstalk::Session, public Consumer, public JobObse
   void NoteAct(const OperatorAct& act) { wire_.OnOperatorAct(act); }
   Time Now() const { return wire_.Now(); }
   HandleText HandleOf(JobId id) const { return context_.handles.Write(id); }
-  // 0, which no job has, for what is no handle of this broker.
+  // 0, which no job has: not a handle of this broker.
   JobId IdOf(std::string_view handle) const { return context_.handles.Read(handle).value_or(0); }
   void Reply(PacketType type, std::initializer_list<std::string_view> parts);
   void ReplyError(const Error& error);
-  // The next message is looked at when `answer` is complete.
+  // The next message waits until `answer` is complete.
   void Begin(std::unique_ptr<LongAnswer> answer) { answer_ = std::move(answer); }
   void SetClientId(std::string_view id);
   void WantExceptions() { exceptions_ = true; }

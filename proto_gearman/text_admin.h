@@ -18,7 +18,7 @@ Claim ClaimOfWord(std::string_view bytes);
 inline constexpr std::size_t kAdminWords = 15;
 std::string_view AdminWord(std::size_t row);
 
-// Runs a line. Tables are only begun: the session goes on with them.
+// Runs a line. It only begins tables: the session continues them.
 void RunAdminLine(Session& session, const TextLine& line);
 void AnswerUnknownLine(Session& session, const TextLine& line);
 

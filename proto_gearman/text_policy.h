@@ -10,7 +10,7 @@ namespace gearstalk::gearman {
 
 class Session;
 
-// Those that change something return how that ended.
+// Those that change something return their outcome.
 std::optional<Code> PolicyLine(Session& session, const TextLine& line);
 std::optional<Code> SchedulesLine(Session& session, const TextLine& line);
 std::optional<Code> ScheduleLine(Session& session, const TextLine& line);

@@ -15,7 +15,7 @@
 
 namespace gearstalk::api {
 
-// /api/v1: decides who may ask, finds the handler, and turns what it says into an answer.
+// /api/v1: checks the caller's rights, calls the handler, and makes an HTTP answer of its reply.
 class Api {
  public:
   // All of it outlives the API.
@@ -26,14 +26,14 @@ class Api {
   Audit& audit() { return audit_; }
   Events& events() { return events_; }
 
-  // `path` is what stands behind /api/v1, as it was sent.
+  // `path` is the part behind /api/v1, as sent.
   HttpAnswer Answer(const HttpRequest& request, std::string_view path, Time now);
-  // To a request that was not understood.
+  // The answer to a request that could not be parsed.
   HttpAnswer Refuse(int status, const HttpRequest& request);
   std::size_t MaxBody(const HttpRequest& head, Time now);
-  // Whoever may not see the console's pages gets this.
+  // The answer to a caller who may not see the console's pages; nothing: the caller may.
   std::optional<HttpAnswer> RefusesPage(const HttpRequest& request, Time now);
-  // The headers of every answer, of pages, too.
+  // The headers of every answer, pages included.
   static HttpAnswer::Headers CommonHeaders();
   std::string NewRequestId();
   // Every round; returns when the next one is wanted at latest.
@@ -43,7 +43,7 @@ class Api {
   class SlicedAnswer;
   class ReadAnswer;
   struct Document;
-  // What is needed to end a request, when it is answered later.
+  // What Finish needs, for requests that are answered later, too.
   struct Ending {
     Caller caller;
     Act act;

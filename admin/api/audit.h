@@ -10,7 +10,7 @@
 
 namespace gearstalk::api {
 
-// Who did what: a line in the log for each act, and the last ones for a page.
+// Records acts of operators: each in a line of the log, the last ones in memory for a page.
 class Audit {
  public:
   static constexpr std::size_t kKept = 1000;
@@ -30,7 +30,7 @@ class Audit {
 
   void Add(const Caller& caller, const Act& act, std::string_view result, std::string_view request,
            Time now);
-  // Over a client's protocol: by who has the right `admin` there.
+  // An act over a client's protocol, by a connection with the right `admin`.
   void Add(const Peer& peer, const OperatorAct& act, Time now);
   void Add(Entry entry);
   // The newest is the last.

@@ -9,7 +9,7 @@
 
 namespace gearstalk::api {
 
-// Whether a job's body is what a filter asks for, found out in slices.
+// Checks a job's body against a filter, in slices.
 class BodyMatch {
  public:
   explicit BodyMatch(const Filter& filter) : filter_(filter) {}
@@ -17,8 +17,8 @@ class BodyMatch {
   BodyMatch& operator=(const BodyMatch&) = delete;
 
   enum class Found : std::uint8_t { kYes, kNo, kNotYet };
-  // Reads about `budget` bytes at most, and takes what it read out of it. Another job than in the
-  // last call begins anew.
+  // Reads at most about `budget` bytes and subtracts them from it. A job other than that of the
+  // last call starts again.
   Found Advance(const Job& job, std::uint64_t& budget);
 
  private:

@@ -27,7 +27,7 @@ class Operations;
 class SideThread;
 struct Reply;
 
-// A question that takes several slices. It outlives the call that began it.
+// A reply that takes several slices to make. It outlives the call that began it.
 class Task {
  public:
   virtual ~Task() = default;
@@ -71,7 +71,7 @@ struct Reply {
   std::optional<std::uint64_t> count;  // of an act, for the audit
 };
 
-// What an act is recorded as.
+// What the audit records of an act.
 struct Act {
   std::string_view action;  // empty: no act
   std::string tube;
@@ -80,7 +80,7 @@ struct Act {
   std::optional<std::uint64_t> count;
 };
 
-// What handlers work with; all of it outlives them.
+// The objects that handlers use; they outlive the handlers.
 struct Services {
   Engine& engine;
   const ConnectionList& connections;
@@ -94,14 +94,14 @@ struct Services {
   SideThread& side;
 };
 
-// One request, understood and allowed.
+// One request, parsed and permitted.
 struct Call {
   const Services& services;
   const HttpRequest& request;
   const Caller& caller;
   Time now;
   std::string request_id;
-  std::vector<std::string> arguments{};  // what stands in place of {...} in the path, as sent
+  std::vector<std::string> arguments{};  // the values of {...} in the path, as sent
   Json body = Json::object();
   Act act{};
 

@@ -15,21 +15,21 @@ std::string_view NameOf(Role role);
 // kNone: there is none of this name.
 Role RoleNamed(std::string_view name);
 
-// What somebody may do.
+// The rights of a caller.
 struct Grant {
   Role role = Role::kNone;
   bool bodies = false;                     // sees bodies, raw and decoded
   std::vector<std::string> tubes = {"*"};  // shell patterns
 
   bool Sees(std::string_view tube) const;
-  // Whether it holds for all tubes, and so for what concerns the server.
+  // Whether it includes all tubes, and so requests that concern the server.
   bool SeesAll() const;
   bool operator==(const Grant&) const = default;
 };
 
 bool MatchesPattern(const std::string& pattern, std::string_view name);
 
-// Who asks.
+// The caller of a request.
 struct Caller {
   enum class Via : std::uint8_t { kNobody, kToken, kCookie, kAnonymous };
 

@@ -8,13 +8,13 @@
 
 namespace gearstalk::api {
 
-// Where a walk goes on: numbers, perhaps a text, and which query they belong to.
+// Where the next page begins: numbers, perhaps a text, and the query that they belong to.
 struct Cursor {
   std::vector<std::uint64_t> numbers;
   std::string text;
 
   std::string Encode(std::string_view query) const;
-  // Nothing: it is none, or one of another query, or does not have so many numbers.
+  // Nothing: not a cursor, or one of another query, or with another number of numbers.
   static std::optional<Cursor> Decode(std::string_view cursor, std::string_view query,
                                       std::size_t numbers);
 };

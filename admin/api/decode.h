@@ -6,8 +6,8 @@
 
 #include "admin/api/json.h"
 
-// What the bytes of a body say, as JSON. Pure functions of bytes; nothing is ever executed or made
-// but JSON. Bounds: depth 64, 10,000 values, 256 KiB of input.
+// Decodes the bytes of a body to JSON. Pure functions of bytes: they execute nothing and make
+// nothing but JSON. Limits: depth 64, 10,000 values, 256 KiB of input.
 namespace gearstalk::api {
 
 inline constexpr int kMaxDepth = 64;

@@ -16,7 +16,7 @@ namespace gearstalk::api {
 
 class Feed;
 
-// Server-sent events: what has changed, once a second for each stream, in slices.
+// Server-sent events: sends each stream the changes of the last second, in slices.
 class Events final : public SliceWork {
  public:
   static constexpr std::size_t kStreams = 32;
@@ -30,16 +30,16 @@ class Events final : public SliceWork {
   explicit Events(const Services& services) : services_(services) {}
   ~Events();
 
-  // nullptr: there are as many as allowed.
+  // nullptr: too many streams are open.
   std::unique_ptr<HttpFeed> Open(const Caller& caller, Topics topics);
-  // Something that all streams should hear of.
+  // Sends a notice to all streams.
   void Notice(std::string_view level, std::string_view code, std::string_view text);
   bool Heard() const { return !feeds_.empty(); }  // whether there are streams
   void OnAudit(const Json& entry);
 
   // Every round; returns when the next one is wanted at latest.
   Time Tick(Time now);
-  // One stream's turn.
+  // Serves one stream.
   bool RunSlice(Time now) override;
 
   // --- For feeds

@@ -18,12 +18,12 @@ namespace gearstalk::api {
 // The most that a field of 32 bits holds: priorities, seconds, counts of a job.
 constexpr std::uint64_t kMost32 = UINT32_MAX;
 
-// The parameters of a query, or the members of an object: read one by one by their names. What is
-// wrong first is kept as a problem; whoever reads goes on with defaults and looks at the end.
+// Reads the parameters of a query, or the members of an object, by name. The first error is kept as
+// a problem; later reads return defaults, and the caller checks for a problem at the end.
 class Fields {
  public:
   static Fields OfQuery(const HttpRequest::Pairs& query);
-  // null is as good as left out. The second form takes the values out of the object.
+  // null counts as missing. The second form moves the values out of the object.
   static Fields OfObject(const Json& object) { return OfObject(Json(object)); }
   static Fields OfObject(Json&& object);
 
@@ -52,7 +52,7 @@ class Fields {
 
   void Fail(std::string_view field, std::string detail);
   bool ok() const { return !problem_.has_value(); }
-  // Whether all is well: nothing was wrong, and nothing was left unread.
+  // Whether there was no error, and no member is left unread.
   bool Finish();
   const Problem& problem() const { return *problem_; }
 

@@ -11,7 +11,7 @@
 
 namespace gearstalk::api {
 
-// Which jobs are meant; all conditions hold together.
+// Selects jobs: those that meet all conditions.
 class Filter {
  public:
   // Bodies beyond it have no JSON, in bytes.
@@ -19,7 +19,7 @@ class Filter {
   // Of a value to compare with, in bytes.
   static constexpr std::size_t kMaxValue = 4096;
 
-  // Takes its members out of the fields; what is wrong is noted there.
+  // Reads its members from the fields, which keep the first error.
   static Filter Read(Fields& fields);
 
   // All conditions but those on the body.

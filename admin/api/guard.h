@@ -23,7 +23,7 @@ struct AccessSettings {
   std::uint32_t rate = 200;  // requests a second; 0: no limit
 };
 
-// Who may do what: accepted hosts and origins, tokens, sessions, and how many requests a second.
+// Identifies and limits callers: accepted hosts and origins, tokens, sessions, requests a second.
 class Guard {
  public:
   static constexpr Time kSessionLasts = 12 * 3600 * kSecond;
@@ -31,15 +31,15 @@ class Guard {
   void SetAccess(AccessSettings settings) { settings_ = std::move(settings); }
   const AccessSettings& settings() const { return settings_; }
 
-  // Whether the request may come from where it comes from.
+  // Checks the host and origin of a request.
   std::optional<Problem> Admit(const HttpRequest& request) const;
-  // Who asks; a problem if a token is wrong, or too many were.
+  // Identifies the caller; a problem: the token is wrong, or too many were.
   Caller Identify(const HttpRequest& request, Time now, std::optional<Problem>& problem);
-  // Nobody is allowed from there because nothing says who is.
+  // Whether the caller has no access only because no access is configured.
   bool NotConfigured(const Caller& caller, const HttpRequest& request) const;
   std::optional<Problem> CountRequest(const Caller& caller, Time now);
 
-  // Begins a session for who knows a token; `caller` is who asks then.
+  // Begins a session for the owner of a token, which becomes `caller`.
   std::optional<Problem> OpenSession(std::string_view token, Time now, Caller& caller);
   void CloseSession(const std::string& session) { sessions_.erase(session); }
   bool Lasts(const Caller& caller, Time now) const;
@@ -71,7 +71,7 @@ class Guard {
   std::map<std::string, Bucket, std::less<>> buckets_;  // by caller
 };
 
-// Whether it comes from this machine itself, and not through a proxy here.
+// Whether the request comes from this machine, and not through a proxy on it.
 bool IsLocal(const HttpRequest& request);
 // The value of a cookie; empty: there is none.
 std::string_view CookieOf(const HttpRequest& request, std::string_view name);

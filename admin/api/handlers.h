@@ -2,7 +2,7 @@
 
 #include "admin/api/call.h"
 
-// One handler for each row of the route table: decode, one call of the engine, encode.
+// The handlers of the route table, one a row: each decodes, calls the engine once, and encodes.
 namespace gearstalk::api {
 
 // about_routes.cc

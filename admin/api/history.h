@@ -23,7 +23,7 @@ namespace gearstalk::api {
 
 class HistoryFile;
 
-// The series, in this order; the first kTubeSeries are kept of tubes, too.
+// The series, in this order; the first kTubeSeries are kept for tubes, too.
 inline constexpr std::string_view kSeries[] = {"jobs_ready",
                                                "jobs_reserved",
                                                "jobs_delayed",
@@ -48,7 +48,7 @@ inline constexpr std::size_t kServerSeries = std::size(kSeries);
 inline constexpr std::size_t kTubeSeries = 11;
 inline constexpr std::size_t kTubesKept = 50;
 
-// What the server and its busiest tubes were like: an hour in detail, thirty days in outline.
+// The history of the server and of its busiest tubes: an hour in detail, thirty days in outline.
 class History final : public SliceWork {
  public:
   // `file`: where the thirty days are kept; empty: nowhere.

@@ -10,7 +10,7 @@
 
 namespace gearstalk::api {
 
-// What the parts around the engine know of themselves.
+// Facts about the parts around the engine.
 struct ServerFacts {
   std::string version, commit, server_name;
   std::vector<std::string> listen, admin;
@@ -24,13 +24,13 @@ struct ServerFacts {
   std::vector<std::pair<std::string_view, std::uint64_t>> refused;      // by the server
 };
 
-// What the API asks of the broker around it.
+// What the API needs of the broker around it.
 class Host {
  public:
   virtual ServerFacts Facts() const = 0;
-  // Empty: it serves.
+  // Empty: the broker serves.
   virtual std::string WhyNotReady() const = 0;
-  // Not before it is empty can the engine be asked: the jobs are not all back yet.
+  // Why the engine must not be asked: the jobs are not all back. Empty: it may.
   virtual std::string WhyNotStarted() const = 0;
   // Why the engine may not be changed here. Code "": it may.
   struct NoActs {
@@ -38,14 +38,14 @@ class Host {
     std::string detail;
   };
   virtual NoActs WhyNoActs() const = 0;
-  // Of a journal that is shared: lets another broker lead, soon.
+  // With a shared journal: lets another broker take over soon.
   virtual void StepDown() = 0;
-  // Nobody else may use a transfer until it is given back. False: somebody does.
+  // Reserves a transfer until GiveTransfer. False: it is in use.
   virtual bool TakeTransfer(const std::string& name) = 0;
   virtual void GiveTransfer(const std::string& name) = 0;
   virtual void SetDraining(bool draining, std::string_view asked_by) = 0;
   virtual std::string_view LogLevelName() const = 0;
-  // Until the configuration is read again.
+  // Holds until the configuration is read again.
   virtual void SetLogLevel(std::string_view level) = 0;
   // Closes a client's connection at the end of the round, if it is this one.
   virtual void CloseConnection(int fd, std::uint64_t id) = 0;

@@ -17,9 +17,9 @@ class IdSet {
   // Forgets those up to `id`.
   void DropUpTo(std::uint64_t id);
 
-  // In the shorter of two forms: the gaps between them, or a bit for each number there is.
+  // Uses the shorter of two forms: the gaps between numbers, or a bit for each number.
   std::string Encode() const;
-  // Nothing: the bytes are none.
+  // Nothing: the bytes are not a set.
   static std::optional<IdSet> Decode(std::string_view bytes);
 
  private:

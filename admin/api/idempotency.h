@@ -10,7 +10,7 @@
 
 namespace gearstalk::api {
 
-// The first answers to requests that carry a key, so that asking again does nothing again.
+// Keeps the answers to requests with a key, so that a repeated request has no second effect.
 class Idempotency {
  public:
   static constexpr Time kLasts = 600 * kSecond;
@@ -25,11 +25,11 @@ class Idempotency {
     Time at = 0;
   };
 
-  // nullptr: it is new, and begins now.
+  // nullptr: the key is new, and its request begins now.
   const Entry* Begin(const std::string& key, const Sha256& request, Time now);
   void Finish(const std::string& key, int status, std::string type, std::string body,
               HttpAnswer::Headers headers);
-  // It may be asked again as if it had not been.
+  // Removes the key, as if there had been no request.
   void Forget(const std::string& key) { entries_.erase(key); }
 
  private:

@@ -9,8 +9,8 @@
 
 namespace gearstalk::api {
 
-// Walks all jobs in the order of their ids, in slices, and finds those that a filter means. Jobs
-// may come, go and change between two slices.
+// Finds the jobs that a filter selects, in the order of their ids, in slices. Jobs may come, go and
+// change between two slices.
 class JobWalk {
  public:
   static constexpr std::uint64_t kSteps = 128;            // jobs looked at in a slice

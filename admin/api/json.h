@@ -13,14 +13,14 @@ namespace gearstalk::api {
 // Members stay in the order in which they were added.
 using Json = nlohmann::ordered_json;
 
-// The bytes as a text: what is not UTF-8 becomes U+FFFD.
+// The bytes as a text: invalid UTF-8 becomes U+FFFD.
 std::string TextOf(std::string_view bytes);
 
-// Not a byte more than needed; what is not UTF-8 becomes U+FFFD.
+// Without optional spaces; invalid UTF-8 becomes U+FFFD.
 std::string Dump(const Json& json);
 constexpr std::size_t kDeepestJson = 128;
 
-// Nothing: it is none, deeper than kDeepestJson, or of more than `most` values.
+// Nothing: not JSON, deeper than kDeepestJson, or more than `most` values.
 std::optional<Json> ParseJson(std::string_view text, std::size_t most = SIZE_MAX);
 
 inline double Seconds(Time span) {

@@ -11,7 +11,7 @@ namespace gearstalk::api {
 // "$.a.b[0]": where a value stands in a JSON text.
 class JsonPath {
  public:
-  // Nothing: it is none.
+  // Nothing: not a path.
   static std::optional<JsonPath> Parse(std::string_view text);
 
   // The name of a member, or the place of an element.

@@ -4,14 +4,14 @@
 
 namespace gearstalk::api {
 
-// The tube that the first argument of the path names, if there is one that the caller may see.
+// The tube named by the first argument of the path, if it exists and the caller may see it.
 const Tube* TubeOf(Call& call);
 Problem NoTube();
 // The job that it names, likewise.
 const Job* JobOf(Call& call);
 Problem NoJob();
 
-// The number that an argument is; 0, which nothing has, if it is none.
+// The number in an argument; 0, which is no id: not a number.
 std::uint64_t NumberOf(std::string_view argument);
 
 // The answer to an act on a job: the job as it is now. It leaves when the act is durable.

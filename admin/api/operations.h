@@ -12,7 +12,7 @@
 
 namespace gearstalk::api {
 
-// One act on all jobs that a filter means: counted first, and done when the count was confirmed.
+// One act on all jobs that a filter selects: counts them first, acts once the count is confirmed.
 class Operation final : public SliceWork {
  public:
   enum class State : std::uint8_t {
@@ -46,7 +46,7 @@ class Operation final : public SliceWork {
   Time changed() const { return changed_; }
   bool ended() const { return state_ > State::kRunning; }
   bool active() const { return state_ == State::kCounting || state_ == State::kRunning; }
-  // What it did is durable from here on.
+  // When this is durable, all that it did is.
   Lsn lsn() const { return lsn_; }
 
   void Confirm(const Caller& caller, std::string_view request_id, Time now);

@@ -13,7 +13,7 @@ namespace gearstalk::api {
 inline constexpr std::uint64_t kMaxPage = 500;
 inline constexpr std::uint64_t kUsualPage = 50;
 
-// A page while it is made: items are texts already.
+// A page under construction; items are JSON texts.
 struct Page {
   std::uint64_t limit = kUsualPage;
   std::size_t size = 0;

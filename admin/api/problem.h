@@ -9,7 +9,7 @@
 
 namespace gearstalk::api {
 
-// Why a request was not done; the closed list of codes is in problem.cc.
+// Why a request failed; the closed list of codes is in problem.cc.
 struct Problem {
   std::string_view code;
   std::string detail;

@@ -8,14 +8,14 @@
 
 namespace gearstalk::api {
 
-// Numbers of several series at equal steps of time, the last so many of them. A step's numbers are
-// the means of what was added during it, or the most where `peaks` says so.
+// The last numbers of several series, at equal steps of time. The number of a step is the mean of
+// the samples in it, or their maximum for the series in `peaks`.
 class Ring {
  public:
   Ring(Time step, std::size_t steps, std::size_t series)
       : step_(step), steps_(steps), series_(series) {}
 
-  // Series whose most matters, by place.
+  // The series that keep the maximum, by index.
   void KeepPeaks(std::size_t from) { peaks_from_ = from; }
 
   // Times rise.

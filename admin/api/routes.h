@@ -12,16 +12,16 @@ namespace gearstalk::api {
 // What a caller needs.
 enum class Right : std::uint8_t { kAny, kViewer, kOperator, kAdmin, kBodies };
 
-// One row: `paths`, `Allow`, /openapi.json and who may do what come from the table.
+// One row. The checks of methods and rights, `Allow` and /openapi.json come from the table.
 struct Route {
   std::string_view method;
   std::string_view path;  // behind /api/v1; "{...}" stands for one segment
   Right right;
-  bool server;  // concerns the server: callers with a part of the tubes may not
+  bool server;  // concerns the server: refused to callers with only some tubes
   Reply (*handler)(Call&);
   std::string_view summary;
   std::string_view action = {};  // recorded as
-  std::string_view query = {};   // names of parameters, separated by blanks
+  std::string_view query = {};   // names of parameters, separated by spaces
   std::string_view body = {};    // schema of the request
   std::string_view answer = {};  // schema of the answer; empty: no JSON
   std::string_view statuses = "200";
@@ -34,11 +34,11 @@ struct Match {
   std::vector<std::string> arguments;
   std::string allow;  // other methods of the path, if no route is for this one
 };
-// HEAD is as good as GET.
+// HEAD finds the route of GET.
 Match FindRoute(std::string_view method, std::string_view path);
 
 bool Allows(const Grant& grant, const Route& route);
-// The actions that a caller may do.
+// The actions that a caller has the rights to do.
 std::vector<std::string_view> ActionsOf(const Grant& grant);
 
 Json OpenApi(std::string_view version);

@@ -4,7 +4,7 @@
 
 namespace gearstalk::api {
 
-// Every object that requests and answers hold, by name.
+// The schemas of all objects in requests and answers, by name.
 Json Schemas();
 
 }  // namespace gearstalk::api

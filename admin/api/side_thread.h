@@ -14,12 +14,12 @@
 
 namespace gearstalk::api {
 
-// Does what cannot be cut into slices and needs nothing but what it is given: one after the other,
-// on a thread of its own, which begins with the first of it.
+// Runs work that cannot be cut into slices and shares no state, one piece after the other, on a
+// thread of its own, which starts with the first piece.
 class SideThread {
  public:
   SideThread() = default;
-  // Ends what it does; what waits is dropped.
+  // Finishes the current piece, and drops those that wait.
   ~SideThread();
   SideThread(const SideThread&) = delete;
   SideThread& operator=(const SideThread&) = delete;
@@ -36,7 +36,7 @@ class SideThread {
   std::thread thread_;
 };
 
-// What the side thread makes; the loop looks whether it is there.
+// A result of the side thread; the loop polls it.
 template <typename Result>
 class SideResult {
  public:

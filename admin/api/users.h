@@ -13,10 +13,10 @@ namespace gearstalk::api {
 
 using Sha256 = std::array<unsigned char, 32>;
 Sha256 HashOf(std::string_view bytes);
-// Bytes that nobody can guess, as base64url.
+// Bytes of a secure random source, as base64url.
 std::string RandomText(std::size_t bytes);
 
-// Who may, by the hash of a token. Tokens are random, so that a fast hash is enough.
+// The users, found by the hash of their token. Tokens are random, so a fast hash is enough.
 struct User {
   std::string name;
   Grant grant;

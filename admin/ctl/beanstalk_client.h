@@ -10,7 +10,7 @@
 
 namespace gearstalk::ctl {
 
-// What beanstalkd says of a server, tube or job: `key: value` in lines.
+// The statistics of a server, tube or job: lines `key: value`.
 class Yaml {
  public:
   Yaml() = default;
@@ -25,7 +25,7 @@ class Yaml {
   std::string text_;
 };
 
-// A client of a beanstalkd. Commands gather and go with Flush, or when a read has to wait; answers
+// A client of a beanstalkd. Commands are buffered until Flush, or until a read has to wait; answers
 // come in order.
 class BeanstalkClient {
  public:

@@ -9,10 +9,10 @@
 
 namespace gearstalk::ctl {
 
-// A server that says nothing for so long when it is asked counts as dead.
+// A server that does not answer for so long counts as dead.
 inline constexpr int kSilenceMs = 30'000;
 
-// Bytes to and from whoever speaks: a server, or a journal that this process has opened itself.
+// A stream of bytes to and from a server, or a journal that this process has opened itself.
 class Channel {
  public:
   virtual ~Channel() = default;
@@ -20,18 +20,18 @@ class Channel {
   // Appends what there is to `bytes`, at least one byte; waits for it at most `timeout_ms` (-1: for
   // ever). kNotFound: nothing came in time.
   virtual Status Read(std::string& bytes, int timeout_ms = -1) = 0;
-  // Of the other side, for messages.
+  // The name of the other side, for messages.
   virtual std::string Name() const { return "the journal"; }
   // Readable when Read has something; -1: there is no descriptor.
   virtual int fd() const { return -1; }
-  // Everything is done. Tells whether it lasts.
+  // Ends it. Tells whether everything is durable.
   virtual Status Close() { return {}; }
 };
 
 // A connection, with TLS where the target wants it.
 Result<std::unique_ptr<Channel>> Connect(const Target& target);
 Result<std::unique_ptr<Channel>> Connect(const std::string& address);
-// The journal of a directory, which is made if need be. kInUse is a broker that runs there.
+// The journal of a directory, which is created if missing. kInUse: a broker runs there.
 Result<std::unique_ptr<Channel>> OpenDirectory(const std::string& directory);
 
 }  // namespace gearstalk::ctl

@@ -1,5 +1,5 @@
 // A data directory in which no broker runs: the tool opens the journal itself, and the broker's
-// side of the transfer speech runs here, on an engine of its own.
+// side of the transfer protocol runs here, on an engine of its own.
 
 #include <filesystem>
 

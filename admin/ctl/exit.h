@@ -4,10 +4,10 @@
 
 namespace gearstalk::ctl {
 
-// How a command ends; docs/migration.md lists them.
+// The exit codes; docs/migration.md lists them.
 enum Exit : int {
   kDone = 0,
-  kFailed = 1,  // connection, disk, refusal: the same command goes on
+  kFailed = 1,  // connection, disk, refusal: the same command continues it
   kBadUsage = 2,
   kDoneWithRest = 3,  // some jobs were left, refused, joined, altered or are uncertain
   kDamaged = 4,       // the source is damaged; nothing was done

@@ -11,7 +11,7 @@
 
 namespace gearstalk::ctl {
 
-// What all functions of one gearmand share while they are drained.
+// What the drains of all functions of one gearmand share.
 struct DrainScope {
   const TakeOverOptions& options;
   Report& report;

@@ -12,18 +12,18 @@
 
 namespace gearstalk::ctl {
 
-// What an interrupted take-over from beanstalkd has left: held jobs, about each of which the rules
-// of settle.h decide.
+// The held jobs that an interrupted take-over from beanstalkd has left. The rules of settle.h
+// decide what becomes of each.
 class Leftovers {
  public:
-  // What is the same for all of them.
+  // The facts that are the same for all of them.
   struct Facts {
     bool same_server = true, server_lost_all = false, connected = true;
   };
 
   Leftovers(MoveScope& scope, const Facts& facts) : scope_(scope), facts_(facts) {}
 
-  // Decides about all; waits for what a dead connection may still do there.
+  // Decides about all of them; waits for commands that a dead connection may still run there.
   Status Settle();
 
  private:

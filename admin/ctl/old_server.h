@@ -53,7 +53,7 @@ class OldServer {
   // to us when somebody else lets go of them.
   virtual Status CountLeft(bool in_report, std::uint64_t& waiting) = 0;
   Status End();
-  // What kept Begin from beginning: the broker refuses this transfer, whenever it is asked.
+  // Why Begin failed for good: the broker refuses this transfer.
   bool refused() const { return refused_ || (broker_ != nullptr && broker_->refused()); }
 
  protected:

@@ -10,8 +10,8 @@
 
 namespace gearstalk::ctl {
 
-// Sends requests that each settle one job of a source, in windows under way at the same time, and
-// sends again what the broker could not take for now.
+// Sends requests that each settle one job of a source, several windows at the same time, and
+// repeats those that the broker could not take for now.
 class PutWindows {
  public:
   // So many windows are under way at most. A broker has other clients, who wait for the disk, too;

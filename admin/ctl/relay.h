@@ -11,8 +11,8 @@
 
 namespace gearstalk::ctl {
 
-// Jobs that a worker of one Gearman server has and that a foreground client submits to another
-// one. What comes of them goes back under the handles that they have at the first server.
+// Relays jobs of a worker at one Gearman server to another server, as a foreground client. Results
+// go back under the handles of the first server.
 class Relay {
  public:
   // `worker` outlives it.

@@ -18,7 +18,7 @@ struct ReportedJob {
   std::string outcome{}, text{};
 };
 
-// What a command has done: the last line on standard output, the file of --report, and progress.
+// Reports what a command has done: progress, the last line on standard output, and --report's file.
 class Report {
  public:
   struct Counts {

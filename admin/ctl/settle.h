@@ -7,7 +7,7 @@
 
 namespace gearstalk::ctl {
 
-// What a beanstalkd says of a job that an interrupted take-over had in flight.
+// The state at the beanstalkd of a job that an interrupted take-over had in flight.
 struct OldJob {
   enum class State : std::uint8_t { kGone, kReady, kReserved, kDelayed, kBuried };
   State state = State::kGone;  // also when another job has the id: its body differs

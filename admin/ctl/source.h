@@ -20,7 +20,7 @@ struct Note {
   std::string text{};
 };
 
-// What may be said about a source besides its name.
+// Options of a source besides its name.
 struct SourceOptions {
   bool accept_damage = false;
   std::string table, charset = "utf8mb4", prefix = "_gear_";
@@ -35,7 +35,7 @@ struct SourceJob {
   std::string refused{};  // not empty: why it cannot be a job
 };
 
-// The fingerprint of a source that a finished transfer took out of use: any mark fits.
+// The fingerprint of a source that a finished transfer took out of use: it fits any mark.
 inline constexpr std::string_view kRetired = "retired";
 
 // What the first pass over a source found.
@@ -68,7 +68,7 @@ class Source {
   virtual std::string Name() const = 0;
 };
 
-// By the scheme of `text`. kInvalid names what this build was made without.
+// Chooses the source by the scheme of `text`. kInvalid: this build lacks the library for it.
 Result<std::unique_ptr<Source>> OpenSource(const std::string& text, const SourceOptions& options);
 
 // One maker for each scheme; nullptr where the library is left out of the build.

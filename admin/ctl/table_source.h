@@ -18,7 +18,7 @@ struct Row {
   const char* refused = "";  // not empty: why it cannot be a job
 };
 
-// What the stores have in common: rows become jobs, and two passes have to find the same.
+// The common part of all stores: makes jobs of rows, and checks that two passes find the same.
 class TableSource : public Source {
  public:
   // `usual_table` is read if the options name none; empty: the store has no tables.

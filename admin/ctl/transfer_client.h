@@ -17,7 +17,7 @@ struct Classes {
   std::uint32_t high = 512, normal = 65536, low = 131072;
 };
 
-// The tool's side of the transfer speech. Requests that change something gather and go with Sync.
+// The tool's side of the transfer protocol. Requests that change something are buffered until Sync.
 class TransferClient {
  public:
   // Connects to a broker or opens the directory of the target.

@@ -18,7 +18,7 @@ struct HttpAsset {
 
 // nullptr: there is none.
 const HttpAsset* FindAsset(std::span<const HttpAsset> assets, std::string_view name);
-// The page is fetched anew each time and says what it may do; the others stay as they are for ever.
+// Browsers fetch the page each time, and keep the others for ever; the page carries the policy.
 HttpAnswer AnswerAsset(const HttpAsset& asset, const HttpRequest& request);
 
 }  // namespace gearstalk

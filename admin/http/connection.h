@@ -16,8 +16,9 @@ namespace gearstalk {
 
 class HttpServer;
 
-// One peer: reads a request, has it answered, sends the answer, and then reads the next one. Each
-// answer is a slice at least, so that no burst of requests holds the loop. Owned by the server.
+// One connection: reads a request, gets the answer from the site, sends it, and reads the next
+// request. Each answer takes a slice at least, so that no burst of requests holds the loop. Owned
+// by the server.
 class HttpConnection final : public HttpSink, public SliceWork {
  public:
   HttpConnection(HttpServer& server, int fd, HttpPeer peer);
@@ -30,7 +31,7 @@ class HttpConnection final : public HttpSink, public SliceWork {
   bool Overdue(Time now, bool crowded) const;
 
   bool held() const { return state_ == State::kHeld; }
-  // Its answer leaves if it may.
+  // Sends an answer that waited for the durable position.
   void OnDurable();
 
   // --- HttpSink

@@ -8,27 +8,27 @@
 
 namespace gearstalk {
 
-// Reads one request of HTTP/1.0 or 1.1 from bytes that come piece by piece. Knows no socket.
+// Parses one request of HTTP/1.0 or 1.1, which arrives in pieces. Knows no socket.
 class HttpParser {
  public:
   static constexpr std::size_t kMaxHead = 8 * 1024;  // bytes, request line and headers
 
   enum class State : std::uint8_t {
     kHead,  // wants more of the head
-    kBody,  // the head is there: set_max_body, and go on
+    kBody,  // the head is complete: call set_max_body, and continue
     kDone,
-    kBad,  // `status` says why; nothing that follows can be understood
+    kBad,  // `status` says why; the bytes that follow cannot be parsed
   };
 
-  // Takes what it can from the front of `bytes` and returns how much that was. Stops at the end of
-  // the head and at the end of the request.
+  // Consumes bytes from the front of `bytes` and returns their number. Stops at the end of the head
+  // and at the end of the request.
   std::size_t Take(std::string_view bytes);
 
   State state() const { return state_; }
   int status() const { return status_; }
-  // The largest body that is taken; a larger one is 413.
+  // The largest body that is accepted; a larger one gets status 413.
   void set_max_body(std::size_t bytes);
-  // The peer waits for a word before it sends the body.
+  // Whether the peer waits for "100 Continue" before it sends the body.
   bool expects_continue() const { return expects_continue_; }
   // Whether a body was announced.
   bool has_body() const { return chunked_ || length_ > 0; }

@@ -19,20 +19,21 @@ namespace gearstalk {
 
 class HttpConnection;
 
-// What is served. Called on the loop's thread, inside a round.
+// Answers requests. Called on the loop's thread, inside a round.
 class HttpSite {
  public:
-  // By its head: how large a body may be, in bytes.
+  // The largest body of a request with this head, in bytes.
   virtual std::size_t MaxBody(const HttpRequest& head) = 0;
   virtual HttpAnswer Answer(HttpRequest& request) = 0;
-  // To a request that was not understood, or is too much; `request` is what is known of it.
+  // The answer to a request that could not be parsed, or exceeds a limit; `request` is what is
+  // known of it.
   virtual HttpAnswer Refuse(int status, const HttpRequest& request) = 0;
 
  protected:
   ~HttpSite() = default;
 };
 
-// What the server asks of the loop around it.
+// What the server needs of the loop around it.
 struct HttpHooks {
   std::function<void()> begin_round;  // before anything else in every callback
   std::function<Time()> now;
@@ -51,8 +52,9 @@ struct HttpLimits {
   Time feed_idle = 30 * kSecond;  // in which a feed's peer takes nothing
 };
 
-// HTTP/1.1 on the loop's thread. Limits hold before a request is understood: connections beyond
-// them wait in the backlog, a request has to be whole in time, and what is read of it is bounded.
+// An HTTP/1.1 server on the loop's thread. Limits apply before a request is parsed: connections
+// beyond the limit wait in the backlog; the size of a request and the time until it is complete are
+// bounded.
 class HttpServer {
  public:
   HttpServer(event_base* base, HttpSite& site, HttpHooks hooks, SliceQueue& slices,
@@ -64,12 +66,12 @@ class HttpServer {
   // Serves a listening socket, which outlives the server.
   Status Listen(int fd, bool unix);
 
-  // The durable position has grown: answers that waited for it leave.
+  // The durable position advanced: sends answers that waited for it.
   void OnDurable();
-  // What waits to be durable will not be, or not soon: those connections are closed, so that their
-  // peers know that nobody knows.
+  // The durable position will not advance, or not soon: closes the connections whose answers wait
+  // for it, so that their clients know that the outcome is unknown.
   void AbandonHeld();
-  // A few times a second: closes who has been silent for too long.
+  // To be called a few times a second: closes connections that have been silent for too long.
   void CloseSilent();
 
   std::size_t connections() const { return connections_.size(); }

@@ -6,11 +6,11 @@
 
 namespace gearstalk {
 
-// Long work beside the clients': slice by slice at the end of rounds of the loop, in turn. What a
-// slice takes, a client's command may have to wait: some ten microseconds are a good size.
+// Runs long work in slices at the end of rounds of the loop, each piece in turn. A client's command
+// may wait for a slice, so a slice should take some ten microseconds.
 class SliceWork {
  public:
-  // Does one slice, below a millisecond. False: there is nothing more to do; it may be destroyed.
+  // Does one slice, below a millisecond. False: the work is done, and may be destroyed.
   virtual bool RunSlice(Time now) = 0;
 
  protected:
@@ -19,7 +19,7 @@ class SliceWork {
 
 class SliceQueue {
  public:
-  // It is run in the next rounds, until it says that there is nothing more.
+  // Runs it in the next rounds, until it is done.
   void Add(SliceWork& work) {
     Remove(work);
     queue_.push_back(&work);

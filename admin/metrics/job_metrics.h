@@ -26,7 +26,7 @@ struct JobCounter {
 };
 std::span<const JobCounter> JobCounters();
 
-// What jobs are counted by, in this order.
+// The counters of jobs, in this order.
 inline constexpr std::string_view kJobStates[] = {"ready", "reserved", "delayed", "buried"};
 
 // What is counted of all jobs.

@@ -5,13 +5,13 @@
 
 namespace gearstalk {
 
-// How late the loop is: something is due every so often, and this is how long after that its round
-// came. Reads no clock.
+// Measures how late the loop is: the time between a moment at which a round was due and the round.
+// Reads no clock.
 class LoopLag {
  public:
   static constexpr Time kPeriod = 100 * kMillisecond;
 
-  // Called in every round; returns when the next one is wanted at latest.
+  // Called in every round; returns when the next round is due.
   Time Note(Time now) {
     if (now >= due_) {
       if (due_ > 0) lags_.Add(now - due_);

@@ -16,7 +16,7 @@ namespace gearstalk {
 
 using MetricLabel = std::pair<std::string_view, std::string_view>;
 
-// Numbers in Prometheus' text form. A family is begun, and then gets its values.
+// Writes numbers in Prometheus' text format: begins a family, then adds its values.
 class MetricText {
  public:
   using Labels = std::initializer_list<MetricLabel>;

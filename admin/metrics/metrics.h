@@ -16,7 +16,7 @@
 
 namespace gearstalk {
 
-// What the server counts and bounds.
+// Counters and limits of the server.
 struct ServerCounts {
   std::uint64_t received_bytes = 0;
   std::uint64_t sent_bytes = 0;
@@ -31,7 +31,7 @@ struct ServerCounts {
   std::vector<std::pair<std::string_view, std::uint64_t>> refused;  // by reason
 };
 
-// Where the numbers come from; all of it outlives the metrics.
+// The sources of the numbers; they outlive the metrics.
 struct MetricsSources {
   const Engine& engine;
   const ConnectionList& connections;
@@ -44,13 +44,13 @@ struct MetricsSources {
   std::string commit;
 };
 
-// The broker's numbers in Prometheus' text form, docs/operations.md says what they mean. Nothing
-// is walked but the tubes, and those in slices.
+// The metrics of the broker in Prometheus' text format; docs/operations.md explains them. They walk
+// nothing but the tubes, and these in slices.
 class Metrics {
  public:
   explicit Metrics(MetricsSources sources) : sources_(std::move(sources)) {}
 
-  // How many tubes are named, the busiest ones.
+  // How many tubes have metrics of their own: the busiest.
   void set_tubes(std::size_t tubes) { tubes_ = tubes; }
 
   // A reading; it must not outlive the metrics. `all_tubes`: every tube is named.

@@ -5,11 +5,11 @@
 
 namespace gearstalk {
 
-// What the system says of this process, under the names that all exporters use. What it does not
-// say is left out.
+// The system's numbers of this process, under the usual names of exporters. Unknown ones are left
+// out.
 void AddProcess(Time started, MetricText& text);
 
-// 0: the system does not say.
+// 0: not known.
 std::uint64_t ResidentBytes();
 
 }  // namespace gearstalk

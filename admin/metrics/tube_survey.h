@@ -10,7 +10,7 @@
 
 namespace gearstalk {
 
-// What a survey remembers of every tube for the next one, in the order of their ids.
+// What a survey keeps of every tube for the next one, in the order of their ids.
 struct TubeHeat {
   struct Entry {
     std::uint64_t tube;
@@ -21,8 +21,8 @@ struct TubeHeat {
   std::vector<Entry> entries;
 };
 
-// Walks all tubes in slices and finds the busiest: those with the most jobs, counting jobs that are
-// there now and jobs that came lately. A job that came loses half of its weight in ten minutes.
+// Walks all tubes in slices and finds the busiest. Tubes are ranked by current jobs plus recent
+// arrivals; arrivals lose half their weight every ten minutes.
 class TubeSurvey {
  public:
   static constexpr std::size_t kSlice = 128;  // tubes looked at in one Advance
@@ -32,7 +32,7 @@ class TubeSurvey {
   TubeSurvey(const Engine& engine, std::size_t wanted, Time now,
              std::shared_ptr<const TubeHeat> before);
 
-  // False: it is done, and what follows can be asked for.
+  // False: it is done, and the results below are valid.
   bool Advance();
 
   // Ids, in the order of creation.

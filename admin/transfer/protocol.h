@@ -11,7 +11,7 @@
 
 namespace gearstalk::transfer {
 
-// The transfer speech, and what all its sessions share. Outlives them.
+// The transfer protocol, and what all its sessions share. Outlives them.
 class TransferProtocol final : public Protocol {
  public:
   explicit TransferProtocol(Engine& engine) : engine_(engine) {}

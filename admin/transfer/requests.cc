@@ -1,5 +1,5 @@
-// The requests of the transfer speech. Each decodes, makes its calls of the engine's Transfers, and
-// notes what came of them.
+// The requests of the transfer protocol. Each decodes, makes its calls of the engine's Transfers,
+// and notes what came of them.
 
 #include "admin/transfer/requests.h"
 

@@ -35,9 +35,9 @@ class TubeUse final : public Consumer {
   const Wire& wire_;
 };
 
-// One connection that speaks of transfers. Requests that change something are not answered one by
-// one: the next kSync is, when all of them are durable. After a request that could not be done, the
-// others up to the next kSync are not done either.
+// A connection that speaks the transfer protocol. Requests that change something get no answers of
+// their own: the next kSync is answered when all of them are durable. After a request that failed,
+// the others up to the next kSync are not run.
 class TransferSession final : public Session {
  public:
   TransferSession(TransferProtocol& protocol, Wire& wire) : protocol_(protocol), wire_(wire) {}

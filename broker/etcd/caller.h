@@ -23,7 +23,7 @@ namespace gearstalk::etcd {
 struct CallPlan {
   const char* method;
   Lane lane = Lane::kData;
-  Time hedge = 0;  // without an answer for so long, the next endpoint gets the same bytes as well
+  Time hedge = 0;  // after so long without an answer, the next endpoint gets the same bytes, too
   Time limit = 0;  // of one try
   bool append = false;     // for the statistics
   bool anonymous = false;  // carries no token
@@ -31,7 +31,7 @@ struct CallPlan {
   std::optional<std::size_t> only = {};
 };
 
-// What an endpoint said in the end.
+// The final answer of an endpoint.
 struct CallAnswer {
   StoreResult result;
   std::string bytes;         // of the response, if done
@@ -40,8 +40,8 @@ struct CallAnswer {
   Time first_sent = 0;
 };
 
-// Makes calls to a cluster until they are answered. No call is waited for alone: after `hedge` the
-// same bytes go to the next endpoint as well, in turn, and the first answer counts. Tries whose
+// Repeats calls to a cluster until they are answered. After `hedge` without an answer, the same
+// bytes go to the next endpoint as well, in turn, and the first answer counts. Tries whose
 // outcome is not known (timeouts, lost connections, a change of etcd's leader) are repeated for
 // ever, with the same bytes. Logs in when there is a user.
 //
@@ -67,7 +67,7 @@ class Caller {
   void Settle() { settled_ = true; }
   bool settled() const { return settled_; }
   void Reconnect(const EtcdSecrets& secrets);
-  // Whether an answer with this id comes from the cluster that is used; 0: nothing is known.
+  // Whether an answer with this id comes from the cluster in use; 0: not known.
   bool OfThisCluster(std::size_t endpoint, std::uint64_t cluster_id);
 
   Endpoints& endpoints() { return endpoints_; }

@@ -26,7 +26,7 @@ struct EtcdOptions {
   Time lease = 2 * kSecond;          // of this broker: how long tries may take
 };
 
-// What of them is in files.
+// The contents of the files.
 struct EtcdSecrets {
   std::string password;
   std::string ca, certificate, key;  // PEM
@@ -44,7 +44,7 @@ struct EndpointName {
 Status CheckEndpoints(const EtcdOptions& options);
 Result<EtcdSecrets> LoadSecrets(const EtcdOptions& options);
 
-// Beats have a connection of their own, so that no batch stands before them.
+// Beats have a connection of their own, so that they never wait behind a batch.
 enum class Lane : std::uint8_t { kData, kBeats };
 
 // The nodes of one cluster, in the order in which they are tried.

@@ -2,7 +2,7 @@
 
 namespace gearstalk::etcd {
 
-// From now on what gRPC has to say goes to our log, at level debug: calls have errors of their own.
+// Sends gRPC's messages to our log, at level debug: errors of calls are reported by the calls.
 void LogThroughUs();
 
 }  // namespace gearstalk::etcd

@@ -12,11 +12,11 @@
 
 namespace gearstalk::etcd {
 
-// Requests over the keys of one shard, and what their responses say. Pure.
+// Makes requests over the keys of one shard, and reads their responses. Pure.
 
 // The end of the range of all keys that begin with `prefix`.
 std::string EndOf(std::string prefix);
-// Of "j/" and 16 hex digits; 0 for other names.
+// The sequence number of a key "j/" with 16 hex digits; 0 for other names.
 std::uint64_t SeqOf(std::string_view name);
 bool Parse(const grpc::ByteBuffer& buffer, google::protobuf::MessageLite& message);
 

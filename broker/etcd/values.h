@@ -15,7 +15,7 @@ std::string ToJson(const ShardMeta& meta);
 std::string BeatJson(std::uint64_t epoch, std::uint64_t counter);
 std::string TailJson(std::uint64_t last, std::uint64_t oldest);
 
-// kCorrupt for what is no such object.
+// kCorrupt: the text is not such an object.
 Status FromJson(std::string_view text, Reign& reign);
 Status FromJson(std::string_view text, ShardMeta& meta);
 Status TailFromJson(std::string_view text, std::uint64_t& last, std::uint64_t& oldest);

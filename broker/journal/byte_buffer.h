@@ -8,8 +8,8 @@
 
 namespace gearstalk {
 
-// Bytes that grow at the end and are never cleared before they are written: what a batch of
-// records is gathered in, and what a segment is read into. Keeps its memory when emptied.
+// A growing buffer that leaves new bytes uninitialized: for gathering a batch of records, and for
+// reading a segment. Keeps its memory when it is emptied.
 class ByteBuffer {
  public:
   char* data() { return data_.get(); }
@@ -19,7 +19,7 @@ class ByteBuffer {
   bool empty() const { return size_ == 0; }
   std::string_view view() const { return {data_.get(), size_}; }
 
-  // Room for `count` more bytes at the end; what lies in them is not defined. Moves the data.
+  // Room for `count` more bytes at the end, uninitialized. Invalidates pointers to the data.
   char* Extend(std::size_t count) {
     if (capacity_ - size_ < count) Grow(size_ + count);
     char* room = data_.get() + size_;

@@ -9,24 +9,24 @@
 
 namespace gearstalk {
 
-// Decides what is carried forward and when a segment is done with; the journal does it.
+// Decides which records are carried forward and when a segment is released; the journal does it.
 //
 // Segments leave the log oldest first: then a deletion never leaves before the put it belongs to,
 // nor cleared settings before the set ones. The sealed segments are kept below kMost times the
-// live records: once they are above kWanted times, every byte that becomes useless pays for
-// carrying kPace bytes forward. Carrying all L live bytes takes L/kPace bytes of new garbage, by
-// when at least (1 - 1/kPace) L are still live, and all garbage there was at the start is gone:
-// the sealed segments never exceed kWanted / (1 - 1/kPace) = 2.7 times the live records.
+// live records: above kWanted times, every byte that becomes garbage allows carrying kPace bytes
+// forward. To carry all L live bytes takes L/kPace bytes of new garbage. By then at least
+// (1 - 1/kPace) L are still live, and the garbage of the start is gone: so the sealed segments
+// never exceed kWanted / (1 - 1/kPace) = 2.7 times the live records.
 class Compactor {
  public:
   // A new segment is written from now on. Sizes count the whole file.
   void Begin(std::uint64_t segment, std::uint64_t size);
-  // The size of the current segment, if it turns out to be another one.
+  // Corrects the size of the current segment.
   void Resize(std::uint64_t size);
-  // The current segment turns out to be empty and is no part of the log.
+  // Removes the current segment, which is empty, from the log.
   void DropCurrent();
 
-  // What was appended to the current segment, and how long the frame is.
+  // Notes a record appended to the current segment, and the length of its frame.
   void OnPut(std::uint64_t id, std::uint64_t bytes);
   void OnCarried(std::uint64_t id, std::uint64_t bytes);
   void OnDelete(std::uint64_t id, std::uint64_t bytes);
@@ -35,8 +35,8 @@ class Compactor {
   void OnSettings(std::uint64_t bytes);
 
   // How many bytes may be carried forward now; 0: none need to be. A part of what is allowed, so
-  // that no call takes long. `room`: the disk is full and this much is left, so that the oldest
-  // segment is to be set free if what lives in it fits there.
+  // that no call takes long. `room`: the disk is full and has so many bytes left; the oldest
+  // segment is released if its live records fit there.
   std::uint64_t Allowance(std::optional<std::uint64_t> room);
   // The next job to carry out of the oldest segment, which must not be the current one; looks at
   // `steps` records at most and counts them down. nullopt when it has run out of steps.
@@ -46,10 +46,10 @@ class Compactor {
   // The job that NextLive named is not live after all.
   void Forget(std::uint64_t id);
 
-  // Whether nothing of the oldest segment is needed any more.
+  // Whether the oldest segment can be released.
   bool OldestIsDone() const { return segments_.size() > 1 && segments_.front().live == 0; }
   void DropOldest();
-  // Lets the whole log be carried once if it is too large, after a restart.
+  // After a restart: allows carrying the whole log once if it is too large.
   void EarnFromStart();
 
   std::uint64_t current() const { return segments_.empty() ? 0 : segments_.back().number; }
@@ -57,7 +57,7 @@ class Compactor {
   std::uint64_t live_bytes() const { return live_ + settings_; }
   std::uint64_t live_jobs() const { return jobs_.size(); }
   std::size_t segments() const { return segments_.size(); }
-  // Whether a segment more on the disk leaves it below the bound.
+  // Whether the log stays below the bound with one more segment.
   bool RoomForSpare() const { return SealedBytes() <= kMost * live_bytes(); }
 
  private:
@@ -77,7 +77,7 @@ class Compactor {
   }
   std::uint64_t SealedBytes() const { return total_ - segments_.back().size; }
   bool Wanted() const { return SealedBytes() > kWanted * live_bytes(); }
-  // Both return the bytes that this makes useless.
+  // Both return the bytes that become garbage.
   std::uint64_t Settle(std::uint64_t id, std::uint64_t bytes);
   std::uint64_t Remove(const LiveJobs::Place& place);
   static void NoteId(Segment& segment, std::uint64_t id);

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "broker/base/clock.h"
@@ -15,7 +14,7 @@
 
 namespace gearstalk {
 
-// Whoever knows the live state: the engine. The journal calls it on the loop's thread only.
+// The live state: the engine's. The journal calls it on the loop's thread only.
 class LiveState {
  public:
   // A record read back; called in log order. An error ends the replay.
@@ -33,9 +32,9 @@ class LiveState {
   ~LiveState() = default;
 };
 
-// How many syncs took how long.
+// A histogram of the durations of syncs.
 struct SyncTimes {
-  // Upper bounds, inclusive; what took longer than the last is counted behind it.
+  // Upper bounds, inclusive; longer syncs are counted behind the last.
   static constexpr std::array<Time, 14> kBounds = {
       50 * kMicrosecond,  100 * kMicrosecond, 200 * kMicrosecond, 500 * kMicrosecond,
       1 * kMillisecond,   2 * kMillisecond,   5 * kMillisecond,   10 * kMillisecond,
@@ -58,7 +57,7 @@ struct JournalStats {
   std::uint64_t appended_bytes = 0;
   std::uint64_t batches = 0;  // writes
   std::uint64_t syncs = 0;
-  SyncTimes sync_times{};  // how long an acknowledgement waited for the disk or the network
+  SyncTimes sync_times{};  // how long acknowledgements waited for the disk or the network
   bool failed = false;     // for good: it needs a restart
   bool full = false;       // there is no space, until there is some
 };
@@ -70,27 +69,27 @@ struct SegmentStats {
   std::uint64_t count = 0;
   std::uint64_t size = 0;            // of a new one, in bytes
   std::uint64_t stored_bytes = 0;    // of them all
-  std::uint64_t live_bytes = 0;      // of records that still say something
+  std::uint64_t live_bytes = 0;      // of live records
   std::uint64_t migrated = 0;        // records carried forward by compaction
   std::uint64_t migrated_bytes = 0;  // of them
   std::uint64_t released = 0;        // segments that left the log
 };
 
-// How far a journal that is read back, or followed, has been applied.
+// How much of a journal that is replayed, or followed, has been applied.
 struct FollowProgress {
   std::uint64_t records = 0, bytes = 0;
-  std::uint64_t total_bytes = 0;  // of what is there to be read; 0: not known
-  bool caught_up = false;         // of a journal that others write: nothing is left to be read
+  std::uint64_t total_bytes = 0;  // to replay; 0: not known
+  bool caught_up = false;         // of a journal that others write: nothing is left to read
 };
 
 // Of a journal that several brokers share.
 struct ReplicaStats {
   enum class Role : std::uint8_t {
     kStarting,
-    kReading,    // what was there at the start
-    kFollowing,  // what is written
+    kReading,    // replays what was there at the start
+    kFollowing,  // applies what the active broker writes
     kAcquiring,
-    kCatchingUp,  // leads, and reads the rest
+    kCatchingUp,  // leads, and replays the rest
     kActive,
     kOver,
   };
@@ -114,7 +113,7 @@ struct ReplicaStats {
   Time suspended_time = 0;
   std::uint64_t append_retries = 0;
   std::uint64_t log_bytes = 0, max_bytes = 0;
-  Time clock_skew = 0;  // of the active broker's clock to this one's
+  Time clock_skew = 0;  // the active broker's clock less this one's
   std::string trouble;  // why the store does not answer; empty: it does
   std::vector<Endpoint> endpoints;
 };
@@ -124,7 +123,7 @@ struct ReplicaStats {
 // comes.
 class JournalEvents {
  public:
-  // Every so often while the journal is read back or followed.
+  // Now and then while the journal is replayed or followed.
   virtual void OnFollowing(const FollowProgress& progress) = 0;
   // The state is whole and this broker may append; after it the journal asks the LiveState for
   // settings and the next id.
@@ -152,18 +151,18 @@ inline std::uint64_t NextIdAfter(const Record& record) {
   return names ? record.id : record.id + 1;
 }
 
-// Where changes become durable. Everything is called, and calls back, on the loop's thread; what
-// waits for a disk or a network does so elsewhere. Only broker/app/start.cc knows which journal a
+// Makes changes durable. All calls and callbacks are on the loop's thread; other threads wait for
+// the disk or the network. Only broker/app/start.cc knows which journal a
 // broker has: memory_journal.h (nothing is kept) or wal/wal_journal.h (segment files).
 class Journal {
  public:
   virtual ~Journal() = default;
 
-  // Once, before anything else: brings everything back into `state`. `state` and `events` must
+  // Called once and first: replays the journal into `state`. `state` and `events` must
   // outlive the journal. An error means that the broker cannot run.
   virtual Status Start(LiveState& state, JournalEvents& events) = 0;
 
-  // Whether it keeps anything: if not, nobody needs to make records for it.
+  // Whether it keeps anything. If not, callers need not make records.
   virtual bool Persistent() const = 0;
 
   // Takes one record and returns its position. Never blocks. A journal that keeps nothing returns
@@ -174,53 +173,54 @@ class Journal {
   // Deletions are accepted longer than the rest, so that a full disk can be drained.
   virtual bool Accepts(Record::Kind kind) const = 0;
 
-  // Whether a job with a body of so many bytes fits; large ones need space that is not prepared.
+  // Whether there is space for a job with a body of so many bytes.
   virtual bool HasRoomFor(std::uint64_t /*body*/) const { return true; }
 
-  // The first of 2^30 ids that no broker before this one could give out: for jobs without a record
+  // The first of 2^30 ids that no earlier broker can have given out: for jobs without a record
   // while kNextId is not accepted. 0: there are none.
   virtual std::uint64_t SpareIds() const { return 0; }
 
-  // Why it does not accept everything; ok while it does.
+  // ok while it accepts all records; otherwise, why it does not.
   virtual Status Health() const = 0;
 
   // Does what is due, and returns when to call again; kNever: nothing will be due.
   virtual Time Tick(Time /*now*/) { return kNever; }
 
-  // End of a round of the loop: what was appended goes to the disk as one batch.
+  // The end of a round: writes the records appended in it as one batch.
   virtual void Flush(Time now) = 0;
 
-  // Becomes readable when OnNotify has something to do, in the same round before Flush. -1: never.
-  // Both from the end of Start on.
+  // A descriptor, readable when OnNotify is to be called in the round, before Flush. -1: none.
+  // Valid once Start has returned.
   virtual int NotifyFd() const { return -1; }
   virtual void OnNotify() {}
 
   // Whether clients may be served at this moment; reads the clock.
   virtual bool MayServe() const { return true; }
 
-  // Everything up to here is durable. Grows; `on_durable` is called after each growth.
+  // The durable position. It only grows; `on_durable` is called each time.
   virtual Lsn Durable() const = 0;
   virtual void SetOnDurable(std::function<void(Lsn)> on_durable) = 0;
 
-  // `on_stuck` is called when the journal learns that what was appended and is not durable will
-  // not be: never any more (for_good), or not before there is space again. Who waits for it waits
-  // in vain.
+  // `on_stuck` is called when the journal learns that records that were appended and are not
+  // durable will never be (for_good), or not before there is space. Replies that wait for them have
+  // to be given up.
   virtual void SetOnStuck(const std::function<void(bool for_good)>& /*on_stuck*/) {}
 
-  // Bytes appended that are not yet written: whoever takes in jobs slows down when it gets large.
+  // Bytes appended and not yet written. Above MostWaiting, no more jobs should be taken in.
   virtual std::uint64_t WaitingBytes() const = 0;
 
-  // How many of them are so many that this is needed.
+  // The limit of that, in bytes.
   virtual std::uint64_t MostWaiting() const { return 32 << 20; }
 
   virtual JournalStats Stats() const = 0;
   virtual SegmentStats Segments() const { return {}; }
-  // nullptr: no other broker shares it. Valid until the next call.
+  // nullptr: the journal is not shared with other brokers. Valid until the next call.
   virtual const ReplicaStats* Replica() const { return nullptr; }
 
   // Lets another broker take over at once, then calls `done`. Nothing is appended after it.
-  virtual void Leave(std::function<void()> done) { std::move(done)(); }
-  // Makes everything durable that can be, and ends. Nothing may follow.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): others keep it.
+  virtual void Leave(std::function<void()> done) { done(); }
+  // Makes durable what it can, and ends. No other call may follow.
   virtual Status Close() = 0;
 };
 

@@ -8,8 +8,8 @@
 
 namespace gearstalk {
 
-// Which segment holds the record of each live job, and about how long that record is: 6 bytes a
-// job, and a ninth of that for finding it.
+// For each live job, the segment of its record and about the length of the record: 6 bytes a job,
+// and a ninth of that for the index.
 class LiveJobs {
  public:
   struct Place {

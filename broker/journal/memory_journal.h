@@ -6,8 +6,7 @@
 
 namespace gearstalk {
 
-// Keeps nothing and therefore never makes anybody wait: the journal of a broker without a data
-// directory.
+// The journal of a broker without a data directory: keeps nothing, so no reply waits for it.
 class MemoryJournal final : public Journal {
  public:
   Status Start(LiveState& /*state*/, JournalEvents& events) override {

@@ -4,7 +4,7 @@
 
 namespace gearstalk {
 
-// For those who use a journal without serving anybody: tools and tests.
+// Ignores all events: for tools and tests, which serve no clients.
 class NoEvents : public JournalEvents {
  public:
   virtual ~NoEvents() = default;

@@ -15,9 +15,9 @@ namespace stored {
 class Record;
 }
 
-// Record <-> its stored bytes, without the body, which lies behind them as it is. The only place
-// that knows protobuf. Keeps a message between calls, so that neither way allocates once names
-// have been seen; one thread at a time.
+// Encodes and decodes records, without the body, which is stored behind them unchanged. Nothing
+// else knows protobuf. Reuses one message, so that neither direction allocates for names of known
+// length; one thread at a time.
 class RecordCodec {
  public:
   RecordCodec();

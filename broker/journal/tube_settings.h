@@ -7,13 +7,13 @@
 
 namespace gearstalk {
 
-// How many unfinished jobs a tube may have when one of high, normal or low priority comes;
+// The most unfinished jobs of a tube at which it takes one of high, normal or low priority;
 // 0 = no limit.
 using MaxQueue = std::array<std::int64_t, 3>;
 
-// What administrators and clients have set of a tube, and what outlives a restart. Copied as a
-// whole between the tube and its record; a field that is added here needs its place in
-// record_codec.cc and nothing else.
+// The settings of a tube by administrators and clients, which outlive a restart. Copied as a whole
+// between the tube and its record: a new field needs its place in record_codec.cc and nothing
+// else.
 struct TubeSettings {
   bool created_function = false;  // made by `create function`
   MaxQueue max_queue{};

@@ -11,7 +11,7 @@
 
 namespace gearstalk {
 
-// The newest format of batches and keys that this version reads and, told so by `meta`, writes.
+// The newest format of batches and keys that this version reads, and writes where `meta` says so.
 inline constexpr std::uint32_t kReplicaFormat = 1;
 
 inline constexpr std::size_t kPartHeaderSize = 64;
@@ -48,7 +48,7 @@ std::string EncodePart(PartHeader& header, std::string_view payload, std::uint64
 // Checks the format that `meta` names. kCorrupt: this version does not know it.
 Status CheckFormat(std::uint32_t format);
 
-// kCorrupt for what is no part, kInvalid for a format that this version does not know.
+// kCorrupt: the bytes are not a part; kInvalid: this version does not know the format.
 Status DecodePart(std::string_view bytes, PartHeader& header, std::string_view& payload);
 
 // Whether `bytes`, a decoded part, follow a part with the chain `before`.

@@ -16,9 +16,9 @@ namespace gearstalk {
 // Gathers records into batches and cuts the batch that is being sent into parts, one of which is
 // under way at a time.
 //
-// A batch consists of whole rounds of the loop. While a part is under way the rounds that end join
-// one batch until it fills a part; then the next batch begins. So a batch is one round when the
-// store is fast, and many under load.
+// A batch consists of whole rounds of the loop. While a part is in flight, rounds that end are
+// added to one batch until it fills a part; then the next batch begins. So a batch is one round
+// when the store is fast, and many under load.
 class BatchWriter {
  public:
   // Goes on behind a log whose last part has the sequence number `seq` - 1 and the chain `chain`,
@@ -27,7 +27,7 @@ class BatchWriter {
 
   // Returns the length of the frame; the record's position is then last().
   std::size_t Append(const Record& record);
-  // What was appended since then is a whole round.
+  // Ends a round: it consists of what was appended since the last call.
   void EndRound();
   // Whether something was appended since the last round's end.
   bool InRound() const { return in_round_; }
@@ -50,7 +50,7 @@ class BatchWriter {
   const std::string& part() const { return part_; }
   std::uint64_t seq() const { return seq_; }  // of the part in flight, or else of the next
   const PartHeader& header() const { return header_; }
-  // The part in flight is committed.
+  // Notes that the part in flight is committed.
   void OnCommitted();
 
   Lsn last() const { return last_; }

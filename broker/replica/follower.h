@@ -18,8 +18,8 @@ namespace gearstalk {
 // Takes the parts of a log in order, checks them, and applies whole batches only. A batch is void,
 // and dropped, when a part of a newer epoch comes before its last part.
 //
-// Applying is done in slices, between which nothing reads the state: Apply returns in the middle of
-// a batch when its time is over.
+// Apply works in slices and may return in the middle of a batch; nothing reads the state until the
+// batch is whole.
 class Follower {
  public:
   class Sink {
@@ -39,9 +39,9 @@ class Follower {
   // The log begins with this sequence number, whose chain is not checked.
   void Begin(std::uint64_t oldest) { next_ = first_ = oldest; }
 
-  // The next part; those that were there before are ignored. Errors name the key and the damage.
+  // Takes the next part and ignores parts that it has seen. Errors name the key and the damage.
   Status Take(LogPart part);
-  // Applies until `over` says true, which is asked every few records. An error ends it.
+  // Applies records until `over`, called every few records, returns true. An error ends it.
   Status Apply(const std::function<bool()>& over);
 
   std::uint64_t next() const { return next_; }  // the sequence number that Take expects

@@ -12,8 +12,8 @@
 
 namespace gearstalk {
 
-// What the log of a shard occupies, and what of it is still needed. Segments are runs of batches;
-// the oldest one leaves when its live jobs were carried forward:
+// The segments of a shard's log, their size, and which are still needed. A segment is a run of
+// batches; the oldest one is removed once its live jobs were carried forward:
 //
 //   Drop      nothing in the segment is needed once everything appended so far is durable
 //   Declare   it is durable: batches say from now on that the log begins behind the segment
@@ -33,7 +33,7 @@ class LogSpace {
   // Drops segments that are done with; `last` is the position of the last record appended.
   // Returns how many were dropped.
   std::uint64_t Drop(Lsn last);
-  // Whether batches have something new to say about where the log begins.
+  // Moves the beginning of the log if `durable` allows it. True: a batch has to announce it.
   bool Declare(Lsn durable);
   // The log is needed from this sequence number on, as batches say.
   std::uint64_t oldest() const { return oldest_; }

@@ -9,8 +9,8 @@
 
 namespace gearstalk {
 
-// What an operator does to a replicated journal beside its brokers. Each waits for the store, and
-// writes into `report` what it did, in lines for a person.
+// The operator's tools for a replicated journal. Each waits for the store, and writes a readable
+// report to `report`.
 
 // Lists the reign, the segments with their batches, and all damage. Changes nothing. kCorrupt if a
 // broker would not start from it.
@@ -20,8 +20,8 @@ Status CheckReplica(LogStore& store, std::string& report);
 // not exist.
 Status ExportReplica(LogStore& store, const std::string& directory, std::string& report);
 
-// Writes what is live in the write-ahead log of `directory` into a shard that has no journal yet.
-// Leads the shard meanwhile, as a broker would.
+// Writes the live jobs and settings of the write-ahead log in `directory` into a shard without a
+// journal. Leads the shard meanwhile, as a broker does.
 Status ImportReplica(LogStore& store, const ReplicaOptions& options, const std::string& directory,
                      std::string& report);
 

@@ -37,7 +37,7 @@ struct ReplicaOptions {
 // An active broker whose deadline passed is suspended, and after another lease isolated; a
 // confirmed beat ends both. It is over when another broker has acquired the shard.
 //
-// The records of a round go to the store with Flush; nothing is sent but there and in OnNotify.
+// Flush sends the records of a round to the store; only it and OnNotify send anything.
 class ReplicatedJournal final : public Journal, private LogWatcher, private Follower::Sink {
  public:
   ReplicatedJournal(ReplicaOptions options, std::unique_ptr<LogStore> store);

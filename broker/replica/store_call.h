@@ -10,7 +10,7 @@
 
 namespace gearstalk {
 
-// Calls a store and waits for the answer: for tools, which have no loop.
+// Calls a store and blocks until the answer: for tools, which have no loop.
 class StoreCalls {
  public:
   explicit StoreCalls(LogStore& store) : store_(store) {}
@@ -27,7 +27,7 @@ class StoreCalls {
   void BeatFor(Revision fence, const Reign& reign);
 
  private:
-  // `call` is given what it has to answer with. An error says that there was no answer in time.
+  // `call` gets the callback for the answer. An error: there was no answer in time.
   Status Wait(const std::function<void(LogStore::Done)>& call);
   void BeatIfDue(Time now);
 

@@ -7,17 +7,17 @@
 
 namespace gearstalk {
 
-// What there is to be allowed; a set of them is their sum.
+// The rights; a set of rights is their bitwise or.
 namespace right {
 inline constexpr std::uint8_t kNone = 0;
 inline constexpr std::uint8_t kProduce = 1;  // put and submit jobs
 inline constexpr std::uint8_t kConsume = 2;  // take jobs, and end them
-inline constexpr std::uint8_t kAdmin = 4;    // change what others do; see whatever kObserve sees
+inline constexpr std::uint8_t kAdmin = 4;    // change what others do; includes kObserve
 inline constexpr std::uint8_t kObserve = 8;  // see numbers and names, no bodies
 inline constexpr std::uint8_t kAny = kProduce | kConsume | kAdmin | kObserve;
 }  // namespace right
 
-// What a connection may do, by tube. A connection that may do everything has none.
+// The rights of a connection, by tube. A connection with all rights has no Access.
 class Access {
  public:
   struct Rule {
@@ -26,9 +26,9 @@ class Access {
   };
   explicit Access(std::vector<Rule> rules) : rules_(std::move(rules)) {}
 
-  // Whether it has one of `rights` on the tube: the first rule with a pattern for it decides.
+  // Whether it has one of `rights` on the tube: the first rule with a matching pattern decides.
   bool Allows(std::uint8_t rights, std::string_view tube) const;
-  // The same for what concerns all tubes, or none: the first rule for all tubes ("*") decides.
+  // The same for commands about all tubes, or none: the first rule for all tubes ("*") decides.
   bool AllowsAll(std::uint8_t rights) const;
   // Whether there is a tube on which it may have one of `rights`.
   bool AllowsSome(std::uint8_t rights) const;

@@ -12,20 +12,20 @@
 
 namespace gearstalk {
 
-// Who may do what: lines "WHO ALLOWED [TUBES]". The first one for a connection and a tube decides;
-// where none does, nothing is allowed. Without lines everything is.
+// Rules "WHO ALLOWED [TUBES]", one a line. The first rule that matches connection and tube decides;
+// where no rule matches, nothing is allowed. Without rules everything is allowed.
 //
-//   WHO      *, or listen=ADDRESS (as it is listened on), or cert=PATTERN (the common name of a
+//   WHO      *, or listen=ADDRESS (as configured), or cert=PATTERN (the common name of a
 //            verified client certificate)
 //   ALLOWED  all, none, or some of produce,consume,admin,observe
-//   TUBES    shell patterns with commas between them; * if left out
+//   TUBES    shell patterns, separated by commas; * if left out
 class AccessRules {
  public:
   // Errors name the line and what is wrong with it.
   static Result<AccessRules> Parse(std::span<const std::string> lines);
 
-  // What a connection may do that came to `listen`; nullptr: everything, as everybody, or as a rule
-  // for everybody says. `certificate` is empty without one.
+  // The rights of a connection that was accepted at `listen`; nullptr: all rights. `certificate` is
+  // the common name of the client's certificate, empty without one.
   std::shared_ptr<const Access> For(std::string_view listen, std::string_view certificate);
 
  private:

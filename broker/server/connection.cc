@@ -111,7 +111,7 @@ void Connection::OnReadable() {
   if (run_hook.is_linked()) {
     // What it sent before comes first, which takes a while unless its turn is the next.
     if (!unread_) EventLoop::Disable(readable_);
-    deaf_ = !unread_;
+    unwatched_ = !unread_;
     return;
   }
   if (!server_.TakeTurn()) {
@@ -173,7 +173,7 @@ void Connection::OnReceived(std::string_view bytes) {
 
 void Connection::Run() {
   TakeTurn();
-  if (run_hook.is_linked() || !std::exchange(deaf_, false)) return;
+  if (run_hook.is_linked() || !std::exchange(unwatched_, false)) return;
   if (reading_ == Reading::kOn) EventLoop::Enable(readable_);
 }
 
@@ -277,7 +277,7 @@ bool Connection::Flush() {
     if (sent_in_round >= most) {
       // The others first.
       WaitForSpace();
-      return !Hopeless();
+      return !LeavesTooMuchUnread();
     }
     if (!server_.MaySend()) {
       server_.NoteDirty(*this);
@@ -293,7 +293,7 @@ bool Connection::Flush() {
       StopWaitingForSpace();
       server_.NoteHeld(*this);
       if (server_.Behind() || out_.size() >= server_.limits().output) Stall();
-      return !Hopeless();
+      return !LeavesTooMuchUnread();
     }
     const ssize_t sent =
         tls_ == nullptr ? Send(peer_.fd, pieces.data(), count) : SendTls(pieces.data(), count);
@@ -301,7 +301,7 @@ bool Connection::Flush() {
     if (sent < 0 && errno != EAGAIN) return false;
     if (sent < 0) {
       WaitForSpace();
-      return !Hopeless();
+      return !LeavesTooMuchUnread();
     }
     server_.CountSent(static_cast<std::size_t>(sent));
     out_.Consume(static_cast<std::size_t>(sent));
@@ -337,8 +337,8 @@ void Connection::WaitForSpace() {
   if (out_.size() >= server_.limits().output) Stall();
 }
 
-// While memory is full, results that wait for a peer that does not read are too much much sooner.
-bool Connection::Hopeless() const {
+// While memory is full, far less is allowed of results that wait for a peer that does not read.
+bool Connection::LeavesTooMuchUnread() const {
   const std::size_t unasked = std::min(out_.unasked(), out_.size());
   const bool wastes =
       writing_ && unasked > server_.limits().output / kUnaskedShare && server_.MemoryFull();

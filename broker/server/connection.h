@@ -119,8 +119,9 @@ class Connection final : public Wire {
   void OnEof();
   void WaitForSpace();
   void StopWaitingForSpace();
-  // More waits for the peer than it will ever take.
-  bool Hopeless() const;
+  // Whether more waits for the peer than it may leave unread: counts the refusal, and the
+  // connection has to end.
+  bool LeavesTooMuchUnread() const;
   void Stall();
   void SetStalled(bool stalled);
   // Nothing is read, but a hang-up is seen.
@@ -140,15 +141,15 @@ class Connection final : public Wire {
   std::unique_ptr<TlsStream> tls_;
   Reading reading_ = Reading::kOff;
   Security security_ = Security::kPlain;
-  bool writing_ = false;  // waits for the socket to take more
-  bool stalled_ = false;  // no commands are run until the peer has read some
-  bool unread_ = false;   // its socket is read when its turn comes
-  bool deaf_ = false;     // its socket is not watched until its input was run
-  bool waits_ = false;    // the session waits for the engine
-  bool hung_up_ = false;  // the peer will send no more; what it sent may not be read yet
-  bool eof_ = false;      // all that the peer sent was read
-  bool closing_ = false;  // ends when the output has left
-  bool broken_ = false;   // ends now
+  bool writing_ = false;    // waits for the socket to take more
+  bool stalled_ = false;    // no commands are run until the peer has read some
+  bool unread_ = false;     // its socket is read when its turn comes
+  bool unwatched_ = false;  // its socket is not watched until its input has run
+  bool waits_ = false;      // the session waits for the engine
+  bool hung_up_ = false;    // the peer will send no more; what it sent may not be read yet
+  bool eof_ = false;        // all that the peer sent was read
+  bool closing_ = false;    // ends when the output has left
+  bool broken_ = false;     // ends now
 };
 
 }  // namespace gearstalk

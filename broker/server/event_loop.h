@@ -17,7 +17,7 @@ struct FreeEvent {
 // An event of libevent that calls a function; it ends with its owner.
 using Event = std::unique_ptr<event, FreeEvent>;
 
-// libevent, owned and made safe to use. One loop, one thread.
+// An event loop of libevent, for one thread.
 class EventLoop {
  public:
   enum class Interest { kRead, kWrite };
@@ -34,14 +34,14 @@ class EventLoop {
   // `handler` must outlive the event.
   Event OnSignal(int signal, std::function<void()>& handler);
 
-  // Calls `handler` again and again; it must outlive the event.
+  // Calls `handler` after each interval; it must outlive the event.
   Event Every(Time interval, std::function<void()>& handler);
 
   static void Enable(const Event& event);
   static void Disable(const Event& event);
 
-  // Waits for events until `until` at most (<= now: not at all, kNever: for ever), and runs them.
-  // May return earlier.
+  // Waits for events, at most until `until` (<= now: does not wait; kNever: for ever), and runs
+  // them. May return earlier.
   void RunOnce(Time now, Time until);
 
   event_base* base() { return base_; }
@@ -49,7 +49,7 @@ class EventLoop {
  private:
   event_base* base_;
   Event timeout_;
-  Time timeout_at_ = 0;  // when it is set for; in the past: it is not set
+  Time timeout_at_ = 0;  // when the timer fires; in the past: no timer is set
 };
 
 }  // namespace gearstalk

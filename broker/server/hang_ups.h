@@ -5,13 +5,13 @@
 namespace gearstalk {
 
 // Reports peers that hang up or reset their connection while nothing is read from them. libevent
-// cannot: it reports an error only to those who want to read or write, and epoll then returns at
-// once for ever. So these descriptors are in an epoll instance of their own, each for one report.
+// cannot: it reports an error only for events of reading or writing, and epoll then never waits
+// again. So these descriptors are in an epoll instance of their own, each for one report.
 class HangUps {
  public:
   using Callback = void (*)(void* context);
 
-  // Calls `callback` with the context of the descriptor.
+  // `callback` is called with the context of the descriptor.
   HangUps(EventLoop& loop, Callback callback);
   ~HangUps();
   HangUps(const HangUps&) = delete;

@@ -6,16 +6,16 @@
 
 namespace gearstalk {
 
-// What a connection received and has not run yet. A turn takes a little from its front and leaves
-// the rest where it is: the bytes are moved when half of them are gone, so each is moved a few
-// times at most, however many turns it takes. Empty, it has no memory.
+// Input that a connection has received and not yet run. A turn consumes some bytes at the front;
+// the rest is moved only when half of the buffer is consumed, so each byte is moved a few times at
+// most, however many turns it takes. An empty buffer has no memory.
 class HeldInput {
  public:
   std::string_view view() const { return std::string_view(bytes_).substr(begin_); }
   bool empty() const { return size() == 0; }
   std::size_t size() const { return bytes_.size() - begin_; }
 
-  // Holds `bytes` instead, which do not lie in here.
+  // Replaces the content. `bytes` must not point into it.
   void Assign(std::string_view bytes) {
     begin_ = 0;
     bytes.empty() ? std::string().swap(bytes_) : void(bytes_.assign(bytes));

@@ -12,31 +12,31 @@
 
 namespace gearstalk {
 
-// What the server grants its peers. May change while it runs.
+// The limits of connections. They may change while the server runs.
 struct ServerLimits {
   std::size_t connections = 0;              // 0: as many as descriptors allow
   std::size_t connections_per_address = 0;  // 0: no limit; Unix sockets are never limited by it
   // Bytes waiting for one peer at which no more of its commands are run until it has read them.
   std::size_t output = 1 << 20;
-  Time idle_timeout = 0;  // without a byte, of a session that is idle; 0: none
-  // How long a connection may leave its first word, or its TLS handshake, unfinished.
+  Time idle_timeout = 0;  // closes an idle session after so long without a byte; 0: never
+  // The most time for the first word of a connection, and for its TLS handshake.
   Time handshake_timeout = 30 * kSecond;
-  Time stop_timeout = kSecond;  // for what is waiting to be sent when the server stops
+  Time stop_timeout = kSecond;  // to send what is waiting when the server stops
 };
 
-// Who is connected, by address.
+// Counts connections, by network.
 class Admission {
  public:
-  // Counts a connection in, or says why it may not come in. `network` is Peer::network.
+  // Counts a new connection, or says why it is refused. `network` is Peer::network.
   std::optional<Refusal> Enter(const ServerLimits& limits, std::uint64_t network);
   void Leave(std::uint64_t network);
   std::size_t count() const { return count_; }
-  // Connections of the network that has the most.
+  // The number of connections of the network with the most.
   std::size_t most_of_network() const { return networks_with_more_than_.size(); }
 
  private:
   std::size_t count_ = 0;
-  std::vector<std::size_t> networks_with_more_than_;  // so many connections; none is 0
+  std::vector<std::size_t> networks_with_more_than_;  // by number of connections
   absl::flat_hash_map<std::uint64_t, std::size_t> by_network_;
 };
 

@@ -22,7 +22,7 @@ struct ListenAddress {
     kAllowed,
     kRequired,
     kOff
-  };  // allowed: if there is a certificate
+  };  // kAllowed: TLS if there is a certificate
 
   std::string text;  // as it was written, without the options
   std::string host;  // empty for a Unix socket
@@ -30,24 +30,24 @@ struct ListenAddress {
   std::string path;       // of a Unix socket
   std::string protocols;  // "auto" or the name of one
   Tls tls = Tls::kAllowed;
-  bool not_here_yet = false;  // bind also where the host does not have the address
-  std::string owner, group;   // of a Unix socket; empty: as the system makes it
+  bool not_here_yet = false;  // bind even if the host does not have the address yet
+  std::string owner, group;   // of a Unix socket; empty: the default of the system
   std::optional<unsigned> permissions;
 
   static Result<ListenAddress> Parse(std::string_view text);
 };
 
-// The addresses that a host stands for, as ADDR:PORT. Errors name the host and the port.
+// Resolves a host to addresses, as ADDR:PORT. Errors name the host and the port.
 Result<std::vector<std::string>> ResolveHost(const std::string& host, const std::string& port);
 
 // A socket to listen on, non-blocking; closed (and its Unix socket file removed) with its owner.
 class ListenSocket {
  public:
-  // Binds, on each address that a name has. Errors name the address.
+  // Binds each address of a host name. Errors name the address.
   static Result<std::vector<std::unique_ptr<ListenSocket>>> OpenAll(const ListenAddress& address);
   // The first of them.
   static Result<std::unique_ptr<ListenSocket>> Open(const ListenAddress& address);
-  // Takes a stream socket that somebody else has bound; `address` says how it is served.
+  // Adopts a stream socket that another process has bound; `address` says how it is served.
   static Result<std::unique_ptr<ListenSocket>> Adopt(int fd, ListenAddress address);
   ~ListenSocket();
   ListenSocket(const ListenSocket&) = delete;
@@ -56,18 +56,18 @@ class ListenSocket {
   // The address that a socket is bound to: ADDR:PORT, or unix:/PATH.
   static std::string NameOf(int fd);
 
-  // From now on clients can connect; also again, after Stop.
+  // Clients can connect from now on. May be called again after Stop.
   Status Start();
-  // From now on the kernel refuses clients. False: it cannot, as for Unix sockets, which would
-  // never listen again.
+  // The kernel refuses clients from now on. False: not possible for a Unix socket, which could not
+  // listen again.
   bool Stop();
 
   int fd() const { return fd_; }
-  // Whether somebody is there to be accepted. An accept that finds nobody costs eight times as
-  // much: the kernel makes the new socket and its descriptor before it looks.
+  // Whether a client waits to be accepted. An accept without a client costs eight times as much:
+  // the kernel makes the new socket and its descriptor before it looks.
   bool SomebodyWaits() const;
   const ListenAddress& address() const { return address_; }
-  // What it really listens on: the port that was taken for 0.
+  // The address with the port that the system chose for port 0.
   const std::string& name() const { return name_; }
 
  private:

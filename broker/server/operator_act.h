@@ -8,8 +8,8 @@
 
 namespace gearstalk {
 
-// What an operator did, or was refused, over a client's protocol. It lives as long as the call that
-// tells of it.
+// What an operator did, or was refused, over a client's protocol. Valid during the call that
+// reports it.
 struct OperatorAct {
   std::string_view action;  // as the API calls it: "job.kick"
   std::string_view tube{};

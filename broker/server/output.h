@@ -13,7 +13,7 @@
 
 namespace gearstalk {
 
-// Keeps bytes that belong to somebody else alive until they are sent.
+// Keeps bytes of another owner alive until they are sent.
 class Pin {
  public:
   using Drop = void (*)(void*);
@@ -32,12 +32,12 @@ class Pin {
   Drop drop_ = nullptr;
 };
 
-// What a connection still has to send, in order. Small replies are gathered in chunks, large bodies
-// are sent from where they lie. Bytes behind a gate leave when the journal has got that far; later
-// bytes stay behind them. An empty output owns next to no memory. Loop's thread only.
+// The bytes that a connection still has to send, in order. Small replies are gathered in chunks;
+// large bodies are sent from where they are, uncopied. A gate holds all bytes behind it until its
+// journal position is durable. An empty output has almost no memory. Loop's thread only.
 class Output {
  public:
-  // From this size on, bytes are better shared than copied.
+  // From this size on, sharing bytes is cheaper than copying them.
   static constexpr std::size_t kShareFrom = 4096;
   // The most that Prepare gives.
   static constexpr std::size_t kMaxPrepare = 4096;
@@ -51,22 +51,22 @@ class Output {
   ~Output();
 
   void Append(std::string_view bytes);
-  // All of `other`, uncopied. It has held nothing back.
+  // Appends all of `other`, uncopied. `other` has no gates.
   void Append(Output&& other);
-  // At least `size` writable bytes at the end; Commit says how many were used.
+  // Returns at least `size` writable bytes at the end; Commit appends those that were written.
   char* Prepare(std::size_t size);
   void Commit(std::size_t size);
-  // Sends `bytes` from where they are; `pin` keeps them alive.
+  // Appends `bytes` uncopied; `pin` keeps them alive.
   void AppendShared(std::string_view bytes, Pin pin);
 
-  // Everything appended from here on waits until `lsn` is durable. Call it before appending the
-  // reply that acknowledges the change. Positions that are not above an earlier one cost nothing.
+  // Adds a gate: everything appended from now on waits until `lsn` is durable. Call it before
+  // appending the reply that acknowledges the change. A position below an earlier one is free.
   void HoldUntil(Lsn lsn);
 
-  // `size` bytes of what was appended are the results of others: no command asked for them now, so
-  // that no command can be kept waiting for them.
+  // Notes that `size` of the bytes appended were not asked for by a command of this connection (a
+  // job's results for its clients), so that no command of it can be stalled for them.
   void NoteUnasked(std::size_t size) { unasked_ += size; }
-  // Such bytes since everything had been sent.
+  // The number of such bytes since the output was last empty.
   std::size_t unasked() const { return unasked_; }
 
   bool empty() const { return size_ == 0; }
@@ -78,18 +78,17 @@ class Output {
   // `size` bytes were sent.
   void Consume(std::size_t size);
 
-  // Gives up so many pieces that will never be sent; true when nothing is left.
+  // Frees at most so many pieces that will never be sent. True: nothing is left.
   bool Discard(std::size_t pieces);
 
-  // Bytes of memory that all outputs have for what was copied to them, and those of them that hold
-  // something.
+  // The memory of all outputs' chunks, in bytes, and how much of it is in use.
   static std::size_t Memory();
   static std::size_t MemoryInUse();
 
-  // Gates that are kept, some of them open.
+  // The number of gates in memory, some of them open.
   std::size_t gates() const { return gates_.size(); }
 
-  // Everything, gates ignored, taken out.
+  // Takes out all bytes and ignores gates.
   std::string TakeAll();
 
  private:

@@ -6,8 +6,8 @@
 
 namespace gearstalk {
 
-// Who has connected, by what accept said. A socket for both families shows who came by IPv4 in a
-// form of IPv6; that is an IPv4 peer here, too.
+// The peer of an accepted socket. A socket for both families shows IPv4 addresses as IPv6 addresses
+// (::ffff:1.2.3.4); these are IPv4 peers here.
 Peer DescribePeer(int fd, const sockaddr_storage& from);
 
 }  // namespace gearstalk

@@ -16,7 +16,7 @@
 
 namespace gearstalk {
 
-// Who is at the other end.
+// The other end of a connection.
 struct Peer {
   int fd = -1;
   std::string address;        // "127.0.0.1", "::1", or "unix"
@@ -24,22 +24,22 @@ struct Peer {
   std::uint64_t id = 0;       // rises with every connection
   std::uint16_t port = 0;     // 0: a Unix socket
   std::uint64_t network = 0;  // one IPv4 address or IPv6 /64; 0: a Unix socket
-  std::string_view listen{};  // the address it came to, as it was asked to be listened on
-  std::string_view bound{};   // the same with the port that was taken for 0
+  std::string_view listen{};  // the address it connected to, as configured
+  std::string_view bound{};   // the same, with the port chosen for port 0
   Time connected_at = 0;
-  bool tls = false;           // speaks TLS
+  bool tls = false;           // uses TLS
   std::string certificate{};  // common name of its verified certificate; empty without one
-  // What it may do; nullptr: everything. May change at any time.
+  // Its rights; nullptr: all rights. May change at any time.
   std::shared_ptr<const Access> access{};
 
-  // As logs name it: "127.0.0.1:40312", "[::1]:40312", "unix".
+  // Its name in logs: "127.0.0.1:40312", "[::1]:40312", "unix".
   std::string Name() const;
 };
 
-// A session's way back to its connection. Outlives the session.
+// The connection as its sessions see it. Outlives them.
 class Wire {
  public:
-  // What is appended here leaves in one write at the end of the round.
+  // Its bytes leave in one write at the end of the round.
   virtual Output& out() = 0;
   virtual const Peer& peer() const = 0;
   virtual Time Now() const = 0;
@@ -47,8 +47,8 @@ class Wire {
   virtual std::size_t MostOutput() const { return SIZE_MAX; }
   // What the session may take in this turn.
   virtual TurnShare share() const { return {}; }
-  // A session that said kWait can go on: OnInput is called again in this or the next round, also
-  // with no bytes. Safe to call from inside engine callbacks.
+  // Ends a kWait: OnInput is called again in this or the next round, even without bytes. Safe to
+  // call from inside engine callbacks.
   virtual void Resume() = 0;
   // The session has refused a command.
   virtual void OnRefused(Refusal /*why*/, const Refused& /*what*/) {}
@@ -64,14 +64,14 @@ class Wire {
   ~Wire() = default;
 };
 
-// What comes next for a session.
+// What a session needs next.
 enum class Next : std::uint8_t {
-  kGoOn,     // its next step: a message, or the rest of this one; within a session only
-  kBytes,    // more bytes: all complete messages were run
+  kGoOn,     // another step: a message, or the rest of this one; only within a session
+  kBytes,    // more bytes: it has run all complete messages
   kWait,     // for the engine; Resume when it can go on
-  kYield,    // others first: there is more to run, or a long answer is half made; then call again
-  kForeign,  // another protocol: the next message is none of this one's
-  kClose,    // the end, when what is in the output has left
+  kYield,    // a turn for others, then another call: there is more to run, or to answer
+  kForeign,  // another protocol: the next message does not belong to this one
+  kClose,    // the end of the connection, once the output is sent
 };
 struct InputResult {
   std::size_t bytes;  // used, from the front
@@ -84,34 +84,34 @@ class Session {
   enum class Scope : std::uint8_t {
     kAll,          // run all complete messages
     kOneMessage,   // run one message, then return (kBytes if it ran)
-    kUnknownLine,  // answer one line whose first word nobody knows; do not say kForeign
+    kUnknownLine,  // answer one line whose first word no protocol knows; never kForeign
   };
   virtual ~Session() = default;
 
   virtual InputResult OnInput(std::string_view bytes, Scope scope) = 0;
 
-  // While a body is under way: where its next bytes go, so that they are read from the socket into
-  // the job. Empty when none is, or when the session would rather be shown the bytes.
+  // While a body is arriving: the space for its next bytes, so that they are read from the socket
+  // into the job. Empty: no body is arriving, or the session wants the bytes through OnInput.
   virtual std::span<char> BodySpace() { return {}; }
-  // `size` bytes were read into BodySpace. OnInput is called next, also when no bytes follow.
+  // `size` bytes were read into BodySpace. OnInput is called next, even if no bytes follow.
   virtual void OnBody(std::size_t /*size*/) {}
 
-  // The peer will send no more, and all that it sent was shown; to a session that said kWait the
-  // rest may still be shown. Answer what waits; the connection closes when the output has left,
-  // unless the session still says kYield.
+  // The peer will send no more, and OnInput has seen all of it (after kWait, the rest may still
+  // come). Answer what waits; the connection closes once the output is sent, unless the session
+  // still returns kYield.
   virtual void OnEof() = 0;
 
-  // The connection is over: gives up what the session has in the engine, a bounded number of steps
-  // a call. False: there is more, call again. A session that is destroyed first does all of it.
+  // The connection is over: removes the session from the engine, a bounded number of steps a call.
+  // False: there is more, call again. Destroying the session earlier does all the rest at once.
   virtual bool Leave() { return true; }
 
-  // Whether it holds nothing and waits for nothing but its peer's next word.
+  // Whether it holds no jobs and waits for nothing but its peer's next message.
   virtual bool Idle() const { return false; }
 
-  // Who is at the other end; nullptr: nobody that is known.
+  // The peer; nullptr: not known.
   virtual const Peer* Client() const { return nullptr; }
   // For `workers`: the client's name ("-" if none), and up to `most` of the queues it takes jobs
-  // from, from the one at `from` on, after a blank each. Returns how many it appended.
+  // from, from the one at `from` on, each after a space. Returns how many it appended.
   virtual std::string_view ClientId() const { return "-"; }
   virtual std::size_t AppendQueues(std::string& /*out*/, std::size_t /*from*/,
                                    std::size_t /*most*/) const {
@@ -119,29 +119,29 @@ class Session {
   }
 };
 
-// Whether a protocol wants a message, by its first bytes (there is at least one).
+// Whether a message belongs to a protocol, by its first bytes (at least one).
 enum class Claim : std::uint8_t {
   kNo,
-  kMaybe,       // more bytes will tell
+  kMaybe,       // more bytes are needed to tell
   kOneMessage,  // answers this one; the connection stays undecided
-  kYes,         // it is this protocol's connection
+  kYes,         // the connection belongs to this protocol
 };
 
 class Protocol {
  public:
   virtual ~Protocol() = default;
   virtual std::string_view name() const = 0;
-  // By the first word (or byte) of a message.
+  // Looks at the first word (or byte) of a message.
   virtual Claim Sniff(std::string_view bytes) const = 0;
-  // The word was nobody's: would this protocol answer the line (kOneMessage)? kMaybe until its end
-  // is there.
+  // For a line that no protocol claimed: whether this one answers it (kOneMessage). kMaybe until
+  // the line is complete.
   virtual Claim SniffUnknown(std::string_view bytes) const = 0;
-  // Whether it is spoken on connections alone that begin with its greeting, and then on those, too,
-  // that otherwise belong to one protocol from the start.
+  // Whether a connection speaks it only after its greeting. A greeting is accepted even where a
+  // single other protocol is configured.
   virtual bool NeedsGreeting() const { return false; }
   virtual std::unique_ptr<Session> NewSession(Wire& wire) = 0;
 
-  // Well-formed commands since the start, each kind once.
+  // The number of well-formed commands since the start, by kind.
   using CountVisitor = std::function<void(std::string_view command, std::uint64_t count)>;
   virtual void VisitCounts(const CountVisitor& /*visit*/) const {}
   // Connections that belong to it now.
@@ -160,7 +160,7 @@ class ConnectionList {
     const Peer* peer = nullptr;
     const Session* session = nullptr;  // none while the protocol is undecided
     std::string_view protocol{};       // empty while it is undecided
-    Time active_at = 0;                // when the peer was last heard, or took something
+    Time active_at = 0;                // when the peer last sent or took bytes
   };
   // The connection with the lowest descriptor from `fd` on; its peer is nullptr if there is none.
   virtual Entry Next(int fd) const = 0;

@@ -10,24 +10,24 @@
 
 namespace gearstalk {
 
-// Why the server sent a peer away, or did not let it in, and why a session refused a command.
-// (Why the engine does not take a job says Code, counted there.)
+// Why the server refused or closed a connection, and why a session refused a command. (Why the
+// engine refuses a job is a Code, counted there.)
 enum class Refusal : std::uint8_t {
   kConnections,            // as many as allowed
   kConnectionsPerAddress,  // as many as allowed of one address
-  kDescriptors,            // none left: accepting paused
+  kDescriptors,            // none left: accepting is paused
   kHandshakeTimeout,       // the first word or the TLS handshake took too long
   kIdleTimeout,
-  kOutput,  // too much to send to a peer that reads nothing
+  kOutput,  // too much waits for a peer that does not read
   kTls,     // a failed handshake, or plain text where TLS is required
-  kHttp,    // its first word was one of HTTP
+  kHttp,    // it began with a word of HTTP
   // The connection stays.
   kRights,   // a command that is not allowed
   kJobSize,  // the body of a job is larger than allowed
 };
 inline constexpr std::size_t kRefusals = static_cast<std::size_t>(Refusal::kJobSize) + 1;
 
-// As the metrics name them, in the order of Refusal.
+// Their names in metrics, in the order of Refusal.
 inline constexpr std::array<std::string_view, kRefusals> kRefusalNames = {
     "connections",  "connections_per_address",
     "descriptors",  "handshake_timeout",
@@ -35,13 +35,13 @@ inline constexpr std::array<std::string_view, kRefusals> kRefusalNames = {
     "tls",          "http",
     "rights",       "job_size"};
 
-// Why the engine refuses jobs, and what logs and metrics call it.
+// Why the engine refuses jobs, with the names in logs and metrics.
 inline constexpr std::pair<Code, std::string_view> kJobRefusals[] = {
     {Code::kDraining, "draining"},  {Code::kQueueFull, "maxqueue"}, {Code::kOutOfMemory, "memory"},
     {Code::kTooManyTubes, "tubes"}, {Code::kJournal, "journal"},
 };
 
-// What was refused, as far as it is known. Texts live until the call that takes it is over.
+// What was refused, as far as it is known. Texts are valid during the call.
 struct Refused {
   std::string_view command{};
   std::string_view tube{};

@@ -11,15 +11,15 @@
 
 namespace gearstalk {
 
-// Decides which protocol gets which message of one connection (semantics.md, "Which words arrive on
+// Decides which protocol gets which message of a connection (semantics.md, "Which words arrive on
 // which port"). A connection belongs to the first protocol that claims it; a line of another
 // protocol's administration is answered by a guest session and changes nothing.
 class Router {
  public:
   static constexpr std::size_t kMaxProtocols = 4;
 
-  // `protocols` outlives the router. A single one, apart from those that need a greeting, gets
-  // everything else without being asked.
+  // `protocols` outlives the router. If only one of them needs no greeting, it gets every
+  // connection that begins without one.
   Router(std::span<Protocol* const> protocols, Wire& wire);
   ~Router();
   Router(const Router&) = delete;
@@ -38,7 +38,7 @@ class Router {
   std::string_view protocol() const {
     return owner_ < 0 ? std::string_view() : protocols_[static_cast<std::size_t>(owner_)]->name();
   }
-  // The owner, or whichever guest there is: somebody who can describe the connection.
+  // The session that can describe the connection: the owner, or else a guest.
   const Session* Describing() const;
   // Whether all its sessions are idle.
   bool Idle() const;
@@ -57,11 +57,11 @@ class Router {
   std::span<Protocol* const> protocols_;
   Wire& wire_;
   std::array<std::unique_ptr<Session>, kMaxProtocols> sessions_;
-  bool alone_ = false;   // one protocol gets everything
-  bool greets_ = false;  // a greeting may come yet that changes that
+  bool alone_ = false;   // a single protocol gets everything
+  bool greets_ = false;  // a greeting may still change that
   int owner_ = -1;
   int guest_ = -1;       // answered the latest line of administration of an undecided connection
-  int busy_guest_ = -1;  // a guest that has not finished its answer
+  int busy_guest_ = -1;  // a guest whose answer is not complete
 };
 
 }  // namespace gearstalk

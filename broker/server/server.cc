@@ -85,13 +85,13 @@ bool Server::TakeHandshake() {
 }
 
 std::size_t Server::read_share() const {
-  const std::size_t many = std::max<std::size_t>(turns_ + queued_, 1);
-  return std::clamp<std::size_t>(kRoundRead / many, 1024, kReadSize);
+  const std::size_t sharing = std::max<std::size_t>(turns_ + queued_, 1);
+  return std::clamp<std::size_t>(kRoundRead / sharing, 1024, kReadSize);
 }
 
 std::size_t Server::send_share() const {
-  const std::size_t many = std::max<std::size_t>(turns_ + queued_, 1);
-  return std::clamp<std::size_t>(kRoundSent / many, 16 * 1024, Output::kMaxGather);
+  const std::size_t sharing = std::max<std::size_t>(turns_ + queued_, 1);
+  return std::clamp<std::size_t>(kRoundSent / sharing, 16 * 1024, Output::kMaxGather);
 }
 
 void Server::Run() {
@@ -159,25 +159,25 @@ void Server::CloseOverdue() {
 }
 
 void Server::RunAgain(Connection& connection) {
-  Queue(run_.many, connection);
+  Queue(run_.greedy, connection);
   if (!connection.dirty_hook.is_linked()) return;
   connection.dirty_hook.unlink();
-  dirty_.many.push_back(connection);
+  dirty_.greedy.push_back(connection);
 }
 
-// While more connections wait for a turn than there is time for, those who never stop get little of
-// it: somebody who asks one question stands behind the others.
+// While more connections wait for a turn than there is time for, greedy ones get a quarter of their
+// time, so that a single request does not wait behind them.
 void Server::RunQueued() {
   const Time left = round_began_ + kReadTime + kRunTime - hooks_.Fresh();
-  RunQueued(run_.few, std::max(left, kRunTime));
-  RunQueued(run_.many, hurried() ? kRunTime / 4 : kRunTime);
+  RunQueued(run_.ordinary, std::max(left, kRunTime));
+  RunQueued(run_.greedy, hurried() ? kRunTime / 4 : kRunTime);
 }
 
 // Runs each connection that was waiting to be run once; what they leave comes in the next round.
-void Server::RunQueued(List<&Connection::run_hook>& line, Time most) {
-  if (line.empty()) return;
+void Server::RunQueued(List<&Connection::run_hook>& queue, Time most) {
+  if (queue.empty()) return;
   List<&Connection::run_hook> turn;
-  turn.swap(line);
+  turn.swap(queue);
   const Time began = hooks_.Fresh();
   while (!turn.empty()) {
     Connection& connection = turn.front();
@@ -186,25 +186,25 @@ void Server::RunQueued(List<&Connection::run_hook>& line, Time most) {
     connection.Run();
     if (hooks_.Fresh() - began >= most) break;
   }
-  line.splice(line.begin(), turn);
+  queue.splice(queue.begin(), turn);
 }
 
 void Server::FlushDirty() {
-  const bool closed = FlushDirty(dirty_.few, kSendTime);
+  const bool closed = FlushDirty(dirty_.ordinary, kSendTime);
   // What they held went back, and that may have to be recorded.
-  const bool much = hurried() || !dirty_.few.empty();
-  if (FlushDirty(dirty_.many, much ? kSendTime / 4 : kSendTime) || closed) hooks_.EndRound(Now());
+  const bool much = hurried() || !dirty_.ordinary.empty();
+  if (FlushDirty(dirty_.greedy, much ? kSendTime / 4 : kSendTime) || closed) hooks_.EndRound(Now());
 }
 
 // Returns whether connections were closed.
-bool Server::FlushDirty(List<&Connection::dirty_hook>& line, Time most) {
-  if (line.empty()) return false;
+bool Server::FlushDirty(List<&Connection::dirty_hook>& queue, Time most) {
+  if (queue.empty()) return false;
   bool closed = false;
   const std::uint64_t enough = sent_ + kRoundSent / 2;
   const Time began = hooks_.Fresh();
-  for (std::size_t n = 0; n < kRoundFlushes && sent_ < enough && !line.empty() && MaySend(); ++n) {
-    Connection& connection = line.front();
-    line.pop_front();
+  for (std::size_t n = 0; n < kRoundFlushes && sent_ < enough && !queue.empty() && MaySend(); ++n) {
+    Connection& connection = queue.front();
+    queue.pop_front();
     if (!connection.Flush()) {
       Close(connection);
       closed = true;

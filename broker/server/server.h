@@ -102,7 +102,7 @@ class Server final : public ConnectionList {
   // Turns until Stop. Then accepts nobody, sends what is waiting, for limits().stop_timeout at
   // most, and returns.
   void Run();
-  // Asked again while it sends what is waiting, it returns at once.
+  // A second call ends Run without sending what is waiting.
   void Stop() { hurry_ = std::exchange(stopping_, true); }
   // One round; it waits until `until` at most for something to do.
   void Turn(Time until);
@@ -154,9 +154,11 @@ class Server final : public ConnectionList {
   std::span<char> tls_buffer() { return tls_buffer_; }
   // Every callback of the loop calls it first: the first one of a round reads the clock.
   void BeginRound();
-  void NoteDirty(Connection& connection) { Link(dirty_.few, connection, connection.dirty_hook); }
+  void NoteDirty(Connection& connection) {
+    Link(dirty_.ordinary, connection, connection.dirty_hook);
+  }
   void NoteHeld(Connection& connection) { Link(held_, connection, connection.held_hook); }
-  void RunLater(Connection& connection) { Queue(run_.few, connection); }
+  void RunLater(Connection& connection) { Queue(run_.ordinary, connection); }
   // Its turn is over, and it has more to say.
   void RunAgain(Connection& connection);
   // A connection has something to be read: false if the time of the round is over.
@@ -189,12 +191,13 @@ class Server final : public ConnectionList {
                              boost::intrusive::member_hook<Connection, Connection::Hook, hook>,
                              boost::intrusive::constant_time_size<false>>;
 
-  // Greedy connections stand apart, so that the others need not wait for a turn of each of them.
+  // Two queues, so that a connection that sends now and then does not wait for a turn of each
+  // connection that never stops.
   template <Connection::Hook Connection::*hook>
-  struct Line {
-    bool empty() const { return few.empty() && many.empty(); }
-    List<hook> few;
-    List<hook> many;  // of connections that had more to say than one turn takes
+  struct Queues {
+    bool empty() const { return ordinary.empty() && greedy.empty(); }
+    List<hook> ordinary;
+    List<hook> greedy;  // their last turn ended before their input did
   };
 
   struct Acceptor {
@@ -211,10 +214,10 @@ class Server final : public ConnectionList {
     if (!hook.is_linked()) list.push_back(connection);
   }
 
-  void Queue(List<&Connection::run_hook>& line, Connection& connection) {
+  void Queue(List<&Connection::run_hook>& queue, Connection& connection) {
     if (connection.run_hook.is_linked()) return;
     ++queued_;
-    line.push_back(connection);
+    queue.push_back(connection);
   }
 
   struct Watched {
@@ -236,11 +239,11 @@ class Server final : public ConnectionList {
   void CloseOverdue();
   void WaitForEvents(Time until);
   // Whether more connections wait for a turn than this round had time for.
-  bool hurried() const { return backlog_ || !run_.few.empty(); }
+  bool hurried() const { return backlog_ || !run_.ordinary.empty(); }
   void RunQueued();
-  void RunQueued(List<&Connection::run_hook>& line, Time most);
+  void RunQueued(List<&Connection::run_hook>& queue, Time most);
   void FlushDirty();
-  bool FlushDirty(List<&Connection::dirty_hook>& line, Time most);
+  bool FlushDirty(List<&Connection::dirty_hook>& queue, Time most);
   void CloseHeld();
   void CloseUndecided();
   void CloseIdle();
@@ -265,9 +268,9 @@ class Server final : public ConnectionList {
   Admission admission_;
   RefusalCounts refusals_;
   OnOperatorAct on_operator_act_;
-  Line<&Connection::dirty_hook> dirty_;    // have something to send
+  Queues<&Connection::dirty_hook> dirty_;  // have something to send
   List<&Connection::held_hook> held_;      // wait for the journal before they may send
-  Line<&Connection::run_hook> run_;        // have input to run
+  Queues<&Connection::run_hook> run_;      // have input to run
   List<&Connection::leave_hook> leaving_;  // are over or about to be, but not out of the engine
   List<&Connection::frozen_hook> asleep_;  // had something to read while frozen
   List<&Connection::undecided_hook> undecided_;  // by time: their first word is incomplete

@@ -10,13 +10,12 @@
 
 namespace gearstalk {
 
-// Things by the time at which they are to be looked at, roughly: in lists of a 32nd of `span` each.
-// Nothing comes out before its time; it comes out that much later at most, if it is asked often
-// enough. O(1) in the number of things.
+// A timer wheel: its slots are a 32nd of `span` long. An entry never comes out before its time, and
+// at most one slot later if the wheel is asked often enough. O(1) in the number of entries.
 template <typename T, typename Hook, Hook T::*hook>
 class TimeWheel {
  public:
-  // Nothing may be put further ahead than `span`. Takes out what was there.
+  // Removes all entries. Nothing may be put further ahead than `span` from now on.
   void Start(Time now, Time span) {
     due_.clear();
     for (List& list : slots_) list.clear();
@@ -25,8 +24,8 @@ class TimeWheel {
   }
   void Put(T& thing, Time at) { SlotOf(std::max(at / width_, next_)).push_back(thing); }
 
-  // One whose time has come, out of the wheel; nullptr if there is none. What is put back for a
-  // time after `now` does not come out again, however long nobody asked.
+  // Removes and returns an entry that is due; nullptr if there is none. An entry that is put back
+  // for a time after `now` does not come out in the same pass.
   T* Pop(Time now) {
     if (due_.empty()) Collect(now / width_);
     if (due_.empty()) return nullptr;
@@ -34,7 +33,7 @@ class TimeWheel {
     due_.pop_front();
     return thing;
   }
-  // When to ask again.
+  // When to call it again.
   Time NextLook() const { return due_.empty() ? (next_ + 1) * width_ : 0; }
 
  private:
@@ -42,7 +41,7 @@ class TimeWheel {
   using List = boost::intrusive::list<T, boost::intrusive::member_hook<T, Hook, hook>,
                                       boost::intrusive::constant_time_size<false>>;
 
-  // Takes the slots before `current` out first: their places are those of later times as well.
+  // Empties the slots before `current` first: they are reused for later times.
   void Collect(std::int64_t current) {
     next_ = std::max(next_, current - static_cast<std::int64_t>(kSlots));
     for (; next_ < current; ++next_) due_.splice(due_.end(), SlotOf(next_));

@@ -10,18 +10,18 @@ struct ssl_ctx_st;
 
 namespace gearstalk {
 
-// PEM files that make a server speak TLS.
+// The PEM files of a TLS server.
 struct TlsFiles {
   enum class ClientCertificates : std::uint8_t { kOff, kOptional, kRequired };
 
-  std::string certificate;  // with its chain behind it
-  std::string key;          // empty: in the certificate's file
-  std::string client_ca;    // whose client certificates are taken
+  std::string certificate;  // with its chain
+  std::string key;          // empty: in the file of the certificate
+  std::string client_ca;    // the CA of accepted client certificates
   ClientCertificates client_certificates = ClientCertificates::kOff;
 };
 
-// What connections need to speak TLS: TLS 1.2 or later, no renegotiation, no resumption (so that
-// every connection's certificate is looked at anew). Connections keep the one they began with.
+// The TLS settings of connections: TLS 1.2 or later, no renegotiation, no resumption (so that the
+// certificate of every connection is verified). A connection keeps the context it began with.
 class TlsContext {
  public:
   // Reads the files. Errors name the file and what is wrong with it.
@@ -30,7 +30,7 @@ class TlsContext {
   TlsContext(const TlsContext&) = delete;
   TlsContext& operator=(const TlsContext&) = delete;
 
-  // When the certificate begins to be valid and when it ends, in seconds since 1970.
+  // The validity of the certificate, in seconds since 1970.
   std::uint64_t begins() const { return begins_; }
   std::uint64_t expires() const { return expires_; }
   ssl_ctx_st* native() const { return context_; }

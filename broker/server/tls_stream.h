@@ -12,17 +12,17 @@ struct ssl_st;
 
 namespace gearstalk {
 
-// One connection's TLS, without its socket: what was received goes in by Feed and comes out by
-// Read; what is to be sent goes in by Write and comes out as `pending`. Never waits for anything.
+// The TLS of one connection, without its socket. Feed takes received bytes and Read decrypts them;
+// Write encrypts, and `pending` is what to send. Never blocks.
 class TlsStream {
  public:
-  // The bytes that a connection begins with that speaks TLS.
+  // The first byte of a connection that speaks TLS.
   static constexpr char kFirstByte = 0x16;
-  // Bytes that Write takes at most at once.
+  // The most bytes that one Write takes.
   static constexpr std::size_t kMaxWrite = 64 * 1024;
 
-  // How many bytes the first record of `received` has, as far as that can be said; never more than
-  // a record may have.
+  // The size of the first record of `received`, as far as it is known; never more than a record may
+  // have.
   static std::size_t SizeOfRecord(std::string_view received);
 
   explicit TlsStream(std::shared_ptr<const TlsContext> context);
@@ -30,23 +30,23 @@ class TlsStream {
   TlsStream(const TlsStream&) = delete;
   TlsStream& operator=(const TlsStream&) = delete;
 
-  // Takes all of what was received, and goes on with the handshake. Call Read until it returns 0
+  // Takes received bytes, all of them, and continues the handshake. Call Read until it returns 0
   // before the next Feed.
   void Feed(std::string_view received);
-  // What the peer has said: how much of it was written to `space`, 0 if there is no more.
+  // Writes decrypted bytes to `space` and returns how many; 0: there are no more.
   std::size_t Read(std::span<char> space);
-  // How much of `bytes` was taken: all of it up to kMaxWrite once the handshake is done.
+  // Returns how much of `bytes` it took: once the handshake is done, up to kMaxWrite.
   std::size_t Write(std::string_view bytes);
-  // Says that nothing more will be written.
+  // Tells the peer that nothing more will be written.
   void Close();
 
-  // What has to be sent; Sent says how much was.
+  // The bytes to send; Sent removes those that were sent.
   std::string_view pending() const { return std::string_view(out_).substr(sent_); }
   void Sent(std::size_t size);
 
   bool open() const { return state_ == State::kOpen; }
   bool failed() const { return state_ == State::kFailed; }
-  // The peer will say nothing more.
+  // Whether the peer has ended the stream.
   bool ended() const { return ended_; }
   // Why it failed.
   const std::string& error() const { return error_; }

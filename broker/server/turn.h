@@ -8,7 +8,7 @@
 
 namespace gearstalk {
 
-// What one session may take before others get their turn. Alone, it is a fraction of a millisecond.
+// The most that one session does in a turn: a fraction of a millisecond.
 struct TurnShare {
   static constexpr std::size_t kOutput = 256 * 1024;
   static constexpr int kMessages = 512;
@@ -18,7 +18,7 @@ struct TurnShare {
   int messages = kMessages;        // messages run
   std::uint64_t effort = kEffort;  // what Engine::effort() counts
 
-  // An equal part of a few milliseconds for each of so many sessions.
+  // Divides a few milliseconds equally among so many sessions.
   static TurnShare OfOne(std::size_t sessions) {
     const std::size_t parts = std::max<std::size_t>(sessions / 4, 1);
     return {.output = std::max<std::size_t>(kOutput / parts, 4096),
@@ -36,9 +36,9 @@ class Turn {
         output_(out.size() + share.output),
         effort_(effort + share.effort) {}
 
-  // A message was run.
+  // Counts a message that was run.
   void Count() { --messages_; }
-  // Whether others come first now.
+  // Whether the turn is over.
   bool Over(const Output& out, std::uint64_t effort = 0) const {
     return messages_ <= 0 || out.size() > output_ || effort > effort_;
   }

@@ -4,7 +4,7 @@
 
 namespace gearstalk {
 
-// What a message asks for, done in slices, so that it delays nobody else for long.
+// A request that is answered in slices, so that it does not delay other connections.
 template <typename Session>
 class LongAnswer {
  public:

@@ -8,8 +8,8 @@
 
 namespace gearstalk {
 
-// Whether a connection may take jobs from what it watches. Looked at when its rights have changed,
-// not for each job: what is watched later is allowed or refused when it comes.
+// Whether a connection may take jobs from the tubes it watches. Checked when its rights change, not
+// for each job; a new watch is checked when it is made.
 class WatchRights {
  public:
   // Ends the watches that `access` does not allow.

@@ -6,9 +6,9 @@
 #include <type_traits>
 #include <vector>
 
-// The encoding of the transfer speech and of marks. A message is a row of fields: a number (varint)
-// that says which field, then its value: a varint, or for odd numbers a length (varint) and bytes.
-// A field that is absent is zero, empty or false; a field that is not known is skipped.
+// The encoding of the transfer protocol and of marks. A message is a row of fields: a number
+// (varint) that says which field, then its value: a varint, or for odd numbers a length (varint)
+// and bytes. A field that is absent is zero, empty or false; a field that is not known is skipped.
 //
 // A struct lists its fields once, in a function `Fields(struct, visitor)` that calls
 // `visitor(number, field)` for each: even numbers for integers, enums and bools, odd numbers for

@@ -11,6 +11,11 @@
 // source did not simply move.
 namespace gearstalk::transfer {
 
+// T or const T. A message has one list of its fields, Fields, which is read by the encoder and
+// written to by the decoder; the number of a field is its number on the wire.
+template <typename T, typename Message>
+concept Is = std::is_same_v<std::remove_const_t<T>, Message>;
+
 enum class OutcomeKind : std::uint8_t { kJoined = 1, kRefused, kAltered, kUncertain };
 inline constexpr std::array<std::string_view, 5> kOutcomeNames = {"", "joined", "refused",
                                                                   "altered", "uncertain"};
@@ -24,9 +29,7 @@ struct MarkedJob {
   std::string text{};
 };
 
-template <typename Self, typename Visitor>
-requires std::is_same_v<std::remove_const_t<Self>, MarkedJob>
-void Fields(Self& job, Visitor& visit) {
+void Fields(Is<MarkedJob> auto& job, auto& visit) {
   visit(1, job.key);
   visit(3, job.tube);
   visit(2, job.job);
@@ -59,9 +62,7 @@ struct Mark {
   static bool Decode(std::string_view bytes, Mark& mark);
 };
 
-template <typename Self, typename Visitor>
-requires std::is_same_v<std::remove_const_t<Self>, Mark>
-void Fields(Self& mark, Visitor& visit) {
+void Fields(Is<Mark> auto& mark, auto& visit) {
   visit(1, mark.kind);
   visit(3, mark.fingerprint);
   visit(5, mark.state);

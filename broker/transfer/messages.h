@@ -4,13 +4,12 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 #include "broker/base/clock.h"
 #include "broker/transfer/mark.h"
 
-// The transfer speech: what gearstalkctl and the broker say on a connection that begins with the
+// The transfer protocol: what gearstalkctl and the broker say on a connection that begins with the
 // line kGreeting. docs/transfer-protocol.md describes it.
 namespace gearstalk::transfer {
 
@@ -66,9 +65,7 @@ struct Job {
   std::string_view cause_text{}, origin{};
 };
 
-template <typename Self, typename Visitor>
-requires std::is_same_v<std::remove_const_t<Self>, Job>
-void Fields(Self& job, Visitor& visit) {
+void Fields(Is<Job> auto& job, auto& visit) {
   visit(2, job.id);
   visit(4, job.state);
   visit(6, job.priority);
@@ -114,9 +111,7 @@ struct Opening {
   bool any_fingerprint = false;   // the mark's may differ
 };
 
-template <typename Self, typename Visitor>
-requires std::is_same_v<std::remove_const_t<Self>, Opening>
-void Fields(Self& opening, Visitor& visit) {
+void Fields(Is<Opening> auto& opening, auto& visit) {
   visit(1, opening.name);
   visit(3, opening.kind);
   visit(5, opening.fingerprint);
@@ -131,9 +126,7 @@ void Fields(Self& opening, Visitor& visit) {
 struct IdList {
   std::vector<std::uint64_t> ids{};
 };
-template <typename Self, typename Visitor>
-requires std::is_same_v<std::remove_const_t<Self>, IdList>
-void Fields(Self& list, Visitor& visit) { visit(1, list.ids); }
+void Fields(Is<IdList> auto& list, auto& visit) { visit(1, list.ids); }
 
 struct Tube {
   std::string tube{};
@@ -142,9 +135,7 @@ struct Tube {
   std::int64_t high = 0, normal = 0, low = 0;  // maxqueue
   bool created_function = false;
 };
-template <typename Self, typename Visitor>
-requires std::is_same_v<std::remove_const_t<Self>, Tube>
-void Fields(Self& tube, Visitor& visit) {
+void Fields(Is<Tube> auto& tube, auto& visit) {
   visit(1, tube.tube);
   visit(2, tube.pause_until);
   visit(4, tube.pause_s);
@@ -159,9 +150,7 @@ struct Selection {
   std::uint64_t most = 0;            // kHoldBack: so many jobs
   std::uint64_t after = 0;           // kHoldBack: with ids above it
 };
-template <typename Self, typename Visitor>
-requires std::is_same_v<std::remove_const_t<Self>, Selection>
-void Fields(Self& selection, Visitor& visit) {
+void Fields(Is<Selection> auto& selection, auto& visit) {
   visit(1, selection.tubes);
   visit(2, selection.most);
   visit(4, selection.after);
@@ -172,9 +161,7 @@ struct Forgetting {
   std::string name{};
   Held held = Held::kRefuse;
 };
-template <typename Self, typename Visitor>
-requires std::is_same_v<std::remove_const_t<Self>, Forgetting>
-void Fields(Self& forgetting, Visitor& visit) {
+void Fields(Is<Forgetting> auto& forgetting, auto& visit) {
   visit(1, forgetting.name);
   visit(2, forgetting.held);
 }
@@ -190,9 +177,7 @@ struct MarkOf {
   // What Gearman's classes are as priorities of the broker; 0: not known.
   std::uint32_t class_high = 0, class_normal = 0, class_low = 0;
 };
-template <typename Self, typename Visitor>
-requires std::is_same_v<std::remove_const_t<Self>, MarkOf>
-void Fields(Self& of, Visitor& visit) {
+void Fields(Is<MarkOf> auto& of, auto& visit) {
   visit(1, of.name);
   visit(3, of.mark);
   visit(2, of.held);
@@ -221,9 +206,7 @@ struct Ack {
   std::vector<std::uint64_t> ids{};  // of the jobs put or held since the last kSync; 0: joined
   std::uint64_t requests = 0;        // those done since the last kSync
 };
-template <typename Self, typename Visitor>
-requires std::is_same_v<std::remove_const_t<Self>, Ack>
-void Fields(Self& ack, Visitor& visit) {
+void Fields(Is<Ack> auto& ack, auto& visit) {
   visit(2, ack.problem);
   visit(1, ack.text);
   visit(4, ack.settled);
@@ -235,9 +218,7 @@ struct End {
   std::uint64_t jobs = 0, next_id = 0;
   std::uint64_t busy = 0;  // of kHoldBack: jobs that somebody has, or waits for
 };
-template <typename Self, typename Visitor>
-requires std::is_same_v<std::remove_const_t<Self>, End>
-void Fields(Self& end, Visitor& visit) {
+void Fields(Is<End> auto& end, auto& visit) {
   visit(2, end.jobs);
   visit(4, end.next_id);
   visit(6, end.busy);

@@ -13,7 +13,7 @@ from typing import Any
 
 from api_case import WithBroker
 from broker import SECONDS
-from transfer_speech import hold
+from transfer_protocol import hold
 
 MEGABYTE = 1 << 20
 

@@ -10,7 +10,7 @@ from served import Served
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "admin"))
 from broker import Client  # noqa: E402
-from transfer_speech import hold  # noqa: E402
+from transfer_protocol import hold  # noqa: E402
 
 CONFIGURATION = """
 tubes: [{match: frail, attempts: 1, on_failure: move, retry_on: "release,timeout"}]

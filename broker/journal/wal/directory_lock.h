@@ -8,11 +8,11 @@
 
 namespace gearstalk {
 
-// The directory belongs to this process while the file is open. kInvalid if it is another's.
+// Locks the directory while the file is open. kInvalid if another process has locked it.
 Result<std::unique_ptr<File>> LockDirectory(FileSystem& file_system, const std::string& directory);
 
-// The same for somebody who writes nothing there, not even a lock: nullptr if there is no lock, or
-// none that can be taken.
+// The same for readers, who create no file: nullptr if there is no lock file, or it cannot be
+// locked.
 Result<std::unique_ptr<File>> LockForReading(FileSystem& file_system, const std::string& directory);
 
 }  // namespace gearstalk

@@ -11,25 +11,25 @@
 
 namespace gearstalk {
 
-// What the journal asks of the operating system, call by call: the seam where tests put a file
-// system that fails, tears writes and forgets what was not synced.
+// The calls of the operating system that the journal makes. Tests replace it by a file system that
+// fails, tears writes and forgets what was not synced.
 //
-// Results are 0 (or a count) on success and -errno on failure, as of the system calls beneath.
+// Results are 0 (or a count) on success and -errno on failure, as those of the system calls.
 class File {
  public:
   virtual ~File() = default;  // closes it
 
-  // Both may do less than asked for, as pread and pwrite may. Read returns 0 at the end of file.
+  // Both may do less than asked, as pread and pwrite. Read returns 0 at the end of file.
   virtual std::int64_t Read(std::uint64_t offset, char* data, std::size_t size) = 0;
   virtual std::int64_t Write(std::uint64_t offset, std::string_view data) = 0;
 
-  // Content and size are on disk when it returns 0; after a failure nobody knows.
+  // Content and size are on disk when it returns 0; after a failure that is not known.
   virtual int Sync() = 0;
   // Reserves blocks for [0, size). -EOPNOTSUPP where the file system cannot.
   virtual int Allocate(std::uint64_t size) = 0;
   virtual int Truncate(std::uint64_t size) = 0;
   virtual std::int64_t Size() = 0;
-  // Of this process alone, until the file is closed. -EWOULDBLOCK when somebody else has it.
+  // Locks the file for this process until it is closed. -EWOULDBLOCK: another process has it.
   virtual int Lock() = 0;
 };
 
@@ -63,17 +63,17 @@ class FileSystem {
   virtual int MakeDirectory(const std::string& path) = 0;  // -EEXIST when it is there
   virtual int RemoveDirectory(const std::string& path) = 0;
   virtual OpenedDirectory OpenDirectory(const std::string& path) = 0;
-  // What a file can still take; UINT64_MAX: not known.
+  // Free space for files, in bytes; UINT64_MAX: not known.
   virtual std::uint64_t FreeBytes(const std::string& directory) = 0;
-  // Writes to blocks that a file has take new ones there: they need space, too.
+  // Whether overwriting needs space, too: a copy-on-write file system.
   virtual bool CopiesOnWrite(const std::string& directory) = 0;
-  // `path` belongs to whom `directory` belongs, if this process may give it away.
+  // Gives `path` the owner of `directory`, if this process may do that.
   virtual int GiveToOwnerOf(const std::string& directory, const std::string& path) = 0;
   // A steady clock, in nanoseconds, for durations.
   virtual Time Now() = 0;
 };
 
-// The real one. It has no state; everybody may share it.
+// The real file system. It has no state.
 FileSystem& SystemFileSystem();
 
 // Opens the directory for one sync. 0 or -errno.

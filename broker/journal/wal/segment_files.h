@@ -16,33 +16,33 @@ namespace gearstalk {
 // The files of a log that is being written: the current segment, the one prepared ahead, and the
 // older ones until they are released. Used by one thread.
 //
-// The next segment is prepared as kSpareName: zeros over its whole size, or an older segment that
-// is of no use any more, because a sync of blocks that were written before costs half. It gets its
-// header and its number when the rest of it is on disk, so that a segment with a damaged header
-// is always an error and never half-made.
+// The next segment is prepared as kSpareName: a file of zeros, or a released segment, because a
+// sync of blocks that were written before costs half. It gets its header and its number when the
+// rest of it is on disk: so a segment with a damaged header is always damage, never a segment that
+// was being made.
 class SegmentFiles {
  public:
-  // `opened` is the directory, `state` what is kept in it beside the segments. Both outlive this.
+  // `opened` is the directory, `state` the state file in it. Both outlive this.
   SegmentFiles(FileSystem& file_system, std::string directory, Directory& opened, StateFile& state,
                std::uint64_t segment_size, std::uint64_t journal_salt);
 
-  // Before anything else: a segment that exists, in rising order, and one that was prepared by an
-  // earlier process and not begun.
+  // Called first: adds the existing segments, in rising order, and the segment that an earlier
+  // process had prepared and not begun.
   void Adopt(std::uint64_t number, std::uint64_t size);
-  // The number behind which the first new segment comes.
+  // The first new segment gets the next number.
   void SetCurrent(std::uint64_t number) { current_number_ = number; }
   Fault AdoptPrepared(std::uint64_t number, std::uint64_t size);
 
-  // Makes `number` the current segment, once the one before is on disk; takes the prepared file if
-  // there is one. May be repeated after it failed for lack of space.
+  // Makes `number` the current segment, once the one before is on disk; uses the prepared file if
+  // there is one. May be called again after a failure for lack of space.
   Fault Begin(std::uint64_t number, std::uint64_t size);
-  // What is kept beside the segments; on disk when it returns.
+  // Writes the state file; it is on disk when this returns.
   Fault Keep(const JournalState& state) { return state_.Keep(state); }
   // `used` is how much of it counts as content of the segment.
   Fault Write(std::uint64_t offset, std::string_view bytes, std::size_t used);
   Fault Sync();
 
-  // Segments below `oldest` go away, or one of them becomes the next spare.
+  // Removes the segments below `oldest`; one of them may become the next spare.
   Fault Release(std::uint64_t oldest);
 
   // A step of preparing the next segment, of at most `step` bytes.
@@ -51,7 +51,7 @@ class SegmentFiles {
   Fault PrepareWhatFits();
   bool Prepared() const { return spare_ == Spare::kReady; }
   std::uint64_t prepared_size() const { return Prepared() ? spare_size_ : 0; }
-  // What Begin would take into use, and what it has on the disk.
+  // The segment that Begin would use, and its space on the disk.
   std::uint64_t spare_bytes() const { return spare_ == Spare::kNone ? 0 : spare_size_; }
 
   std::uint64_t current() const { return current_number_; }

@@ -14,8 +14,8 @@ namespace gearstalk {
 
 inline constexpr char kStateName[] = "state";
 
-// nullopt: there is none, as in what a version before wrote. kCorrupt names the file, kInvalid the
-// version that is not known.
+// nullopt: there is no state file, as in directories of format 1. kCorrupt: the message names the
+// file; kInvalid: it names the unknown version.
 Result<std::optional<JournalState>> ReadState(FileSystem& file_system,
                                               const std::string& directory);
 
@@ -25,8 +25,8 @@ class StateFile {
   // `opened` is the directory, and outlives this.
   StateFile(FileSystem& file_system, const std::string& directory, Directory& opened);
 
-  // It is on disk when it returns no fault; after one, it is as it was before. Needs no space if
-  // there is a state already, and no descriptor once one was kept.
+  // The state is on disk when it returns no fault; after a fault the old one is. Needs no space if
+  // there was a state already, and no descriptor after the first call.
   Fault Keep(const JournalState& state);
 
  private:
@@ -39,7 +39,7 @@ class StateFile {
   std::unique_ptr<File> file_;  // of this name; nullptr: not opened yet
 };
 
-// Keep for a directory that is not open.
+// Keep, for a directory that is not open.
 Fault WriteState(FileSystem& file_system, const std::string& directory, const JournalState& state);
 
 }  // namespace gearstalk

@@ -63,12 +63,12 @@ struct Frame {
 };
 std::optional<Frame> DecodeFrame(std::string_view bytes, std::uint64_t salt, std::uint64_t offset);
 
-// How long the frame or mark says that it is, whether or not its checksum is right; 0 if it cannot
-// be one.
+// The length of a frame or mark by its own header, whatever its checksum; 0: the bytes cannot begin
+// one.
 std::size_t ClaimedSize(std::string_view bytes);
 bool IsMark(std::string_view bytes);
 
-// What is kept beside the segments, so that a loss of the newest ones is known as one.
+// The content of the state file. It shows when the newest segments are lost.
 struct JournalState {
   std::uint64_t segment = 0;  // the newest that was begun; 0: none
   Lsn lsn = 0;                // records up to here were on disk
@@ -86,12 +86,12 @@ Status DecodeState(std::string_view bytes, JournalState& state);
 // The salt of a segment; `journal_salt` is drawn anew at each start.
 std::uint64_t SegmentSalt(std::uint64_t journal_salt, std::uint64_t number);
 
-// 7 -> "0000000007.wal" and back; 0 for a name that is no segment's.
+// 7 -> "0000000007.wal" and back; 0: not the name of a segment.
 std::string SegmentName(std::uint64_t number);
 std::uint64_t SegmentNumber(std::string_view name);
 
-// How large a file is after the log went on to the next one: what was left over is cut off if it
-// is worth it.
+// The size of a file after the log has moved on to the next: an unused end is cut off if it is
+// large enough.
 inline std::uint64_t SealedSize(std::uint64_t used, std::uint64_t size) {
   return size - used > size / 16 ? used : size;
 }

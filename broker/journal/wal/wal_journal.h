@@ -19,7 +19,7 @@
 namespace gearstalk {
 
 struct WalOptions {
-  std::string directory;  // made if it is not there, its parent must be
+  std::string directory;  // created if missing; its parent must exist
   SyncMode sync = SyncMode::kAlways;
   Time interval = 0;                                 // of SyncMode::kInterval
   std::uint64_t segment_size = kDefaultSegmentSize;  // bytes; at least kLeastSegmentSize
@@ -34,12 +34,12 @@ struct WalOptions {
 // The journal in segment files of one directory. docs/journal-format.md has the files,
 // docs/durability.md what is promised.
 //
-// On the loop's thread: Append encodes into the batch that gathers, Flush hands it to the writer's
-// thread, and when NotifyFd gets readable OnNotify learns how far the disk is. Nothing here waits
-// for the disk but Start and Close.
+// On the loop's thread: Append encodes a record into the next batch, Flush hands the batch to the
+// writer's thread, and OnNotify, called when NotifyFd is readable, takes over the durable position.
+// Only Start and Close wait for the disk.
 class WalJournal final : public Journal {
  public:
-  // Takes the directory; kInvalid if another process has it.
+  // Locks the directory; kInvalid if another process has locked it.
   static Result<std::unique_ptr<WalJournal>> Open(WalOptions options);
   ~WalJournal() override;
 
@@ -59,11 +59,11 @@ class WalJournal final : public Journal {
   SegmentStats Segments() const override;
   int NotifyFd() const override { return writer_->notify_fd(); }
   void OnNotify() override;
-  // Writes and syncs everything, ends the thread. Health() at the end.
+  // Writes and syncs everything, and ends the thread. Returns Health().
   Status Close() override;
 
-  // What Start cut off at the end of the log, in words for a person; empty if nothing. It is in the
-  // log, too.
+  // A message about what Start cut off at the end of the journal; empty: nothing. It is logged,
+  // too.
   const std::string& torn() const { return torn_; }
 
  private:
@@ -77,7 +77,7 @@ class WalJournal final : public Journal {
   Status RewriteTail(const WalRecovery& recovery);
   Status StartWriting(const WalRecovery& recovery, JournalEvents& events);
   std::size_t AppendFrame(const Record& record);
-  // No id from kept_.next_id on is in a record.
+  // All ids in records are below kept_.next_id.
   void NoteId(const Record& record);
   void Account(const Record& record, std::size_t size);
   void BeginBatch();
@@ -92,7 +92,7 @@ class WalJournal final : public Journal {
   void Work();
   bool HasRoomForFrame(std::uint64_t size) const;
   std::optional<std::uint64_t> NextToCarry(int& steps);
-  // Room behind a large record, for the deletions of a full disk alone.
+  // Room behind a large record, reserved for deletions while the disk is full.
   std::uint64_t Slack() const { return options_.segment_size / 16; }
   std::uint64_t Limit() const { return Full() ? segment_size_ : limit_; }
   std::uint64_t Room() const {
@@ -132,7 +132,7 @@ class WalJournal final : public Journal {
   Lsn lsn_ = 0;
   std::uint64_t oldest_ = 0;  // as the last batch says
   std::uint64_t handed_bytes_ = 0;
-  bool rolling_ = false;          // the segment takes whatever comes, and grows to hold it
+  bool rolling_ = false;          // the segment takes any record, and grows to hold it
   bool settings_missed_ = false;  // there was no room for them
   bool spare_wanted_ = false;
   std::size_t settings_bytes_ = 0;      // that the segment begins with

@@ -17,7 +17,7 @@
 
 namespace gearstalk {
 
-// A segment file as it is found.
+// A segment file as found on disk.
 struct FoundSegment {
   std::uint64_t number = 0;
   std::string path;
@@ -27,15 +27,15 @@ struct FoundSegment {
 };
 
 // All segment files of a directory, by number. The Status is about the directory or a file that
-// cannot be read; a damaged header is said in the segment.
+// cannot be read; a damaged header is noted in the segment.
 Status FindSegments(FileSystem& file_system, const std::string& directory,
                     std::vector<FoundSegment>& found);
 
 // The whole file.
 Status LoadSegment(FileSystem& file_system, const FoundSegment& segment, ByteBuffer& bytes);
 
-// Reads a log from its oldest segment to its end and says where that is. Strict: what is damaged,
-// missing or of a newer version is an error. What a crash leaves behind is none.
+// Replays a log from its oldest segment to its end, and finds that end. Strict: anything damaged,
+// missing or of a newer version is an error. What a crash leaves behind is not.
 class WalRecovery {
  public:
   // A record and the length of its frame.
@@ -65,7 +65,7 @@ class WalRecovery {
   bool ended() const { return ended_; }  // in order
   // No id from here on was given out, as far as the log itself does not say: 0 if it says all.
   std::uint64_t kept_ids() const;
-  // Where something was cut off, or empty: a batch that was never acknowledged left it.
+  // Where the end was cut off: a batch that was never acknowledged. Empty: nothing was.
   const std::string& torn() const { return torn_; }
 
  private:

@@ -14,12 +14,12 @@ namespace gearstalk {
 // stay, as NNNNNNNNNN.wal.damaged.
 //
 // The new segments are written beside the old ones and have higher numbers; they take over one by
-// one, the last one first, whose marks say that the log begins behind the old ones, and at last
-// what is kept beside them. If that is interrupted, a broker refuses to start for want of the
-// others, or starts from the new segments, and salvaging goes on with them.
+// one: first the last one, whose marks say that the log begins behind the old ones, and the state
+// file at the end. If that is interrupted, a broker starts from the new segments or refuses to
+// start because some are missing, and another salvage continues with them.
 //
-// kNotFound, and nothing is touched, if there is no journal. The new files belong to whom the
-// directory belongs.
+// kNotFound, and nothing changes, if there is no journal. The new files get the owner of the
+// directory.
 Status SalvageJournal(FileSystem& file_system, const std::string& directory, std::string& report,
                       std::uint64_t segment_size = kDefaultSegmentSize);
 

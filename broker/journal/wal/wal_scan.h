@@ -14,16 +14,16 @@
 
 namespace gearstalk {
 
-// Something of a log that cannot be read.
+// A part of a log that cannot be read.
 struct WalGap {
   std::string path;
   std::uint64_t from = 0, to = 0;  // offsets; both 0: the file is missing
-  std::string why;                 // empty: `path` is all that there is to say
+  std::string why;                 // empty: only `path` is known
   bool torn = false;  // the end of the log, where a write was not finished: a crash leaves that
   // How many records are missing, as far as the log tells, and the first of them; 0: not known.
   std::uint64_t lost = 0;
   Lsn first = 0;
-  bool counted = true;  // false: nothing tells how many
+  bool counted = true;  // false: the number is not known
 
   // "0000000003.wal at offset 100 to 200: why; records 7 to 9 are missing"
   std::string ToString() const;
@@ -34,9 +34,9 @@ struct WalScanSegment {
   std::uint64_t number = 0, size = 0, records = 0;
 };
 
-// Reads all of a log that can be read, damaged or not, and lists what cannot. WalRecovery is the
-// strict reader, and has the last word on whether a log is damaged; this one is for looking and
-// for rescue.
+// Reads all readable parts of a log, and lists the unreadable ones. WalRecovery is the strict
+// reader and decides whether a log is damaged; this one serves --journal-check and
+// --journal-salvage.
 class WalScan {
  public:
   using Visit = std::function<void(const Record&, std::uint64_t segment)>;
@@ -96,7 +96,7 @@ class WalScan {
   std::vector<WalGap> gaps_;
 };
 
-// Whether there is anything of a journal in the directory. Not ok if that cannot be looked at.
+// Whether the directory has any file of a journal. Not ok if it cannot be read.
 Result<bool> HasJournal(FileSystem& file_system, const std::string& directory);
 Status NoJournal(const std::string& directory);
 

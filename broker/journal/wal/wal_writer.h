@@ -18,12 +18,12 @@
 namespace gearstalk {
 
 enum class SyncMode : std::uint8_t {
-  kAlways,    // durable is what is on disk
-  kInterval,  // durable is what is written; on disk at latest an interval later
-  kOff,       // durable is what is written; on disk when the system sees fit
+  kAlways,    // durable: on disk
+  kInterval,  // durable: written; on disk an interval later at the latest
+  kOff,       // durable: written; the system decides when it is on disk
 };
 
-// Records on their way to one place in one segment.
+// Records to be written to one place in one segment.
 struct Batch {
   std::uint64_t segment = 0;
   std::uint64_t segment_size = 0;
@@ -31,8 +31,8 @@ struct Batch {
   Lsn first = 1, last = 0;    // the records in it; none if last < first
   std::uint64_t oldest = 0;   // segments below are not needed once what was before is on disk
   std::uint64_t next_id = 1;  // ids from here on are in no record up to these
-  // Everything before is on disk when this one is written, and this one right after. A batch with
-  // an `oldest` that rose is one, and empty.
+  // A barrier: everything before it is on disk when it is written, and it is synced at once. A
+  // batch with a higher `oldest` is one, and empty.
   bool barrier = false;
   ByteBuffer bytes;  // room for a mark, then frames
 };
@@ -50,11 +50,11 @@ struct WriterProgress {
   std::uint64_t spare_bytes = 0;  // of them, of the segment that is prepared
 };
 
-// Writes batches and syncs, one group while the next gathers. The thread is its own; everything
-// public is for the thread of the loop, and takes no more than a short lock.
+// Writes batches and syncs them in groups, on a thread of its own; while one group is synced, the
+// next gathers. All public functions are for the loop's thread and take a short lock at most.
 class WalWriter {
  public:
-  // So many ids more than were given out are kept as taken, so that this is seldom written.
+  // The state file keeps an id so far above the last one given out, so that it is seldom written.
   static constexpr std::uint64_t kKeptIds = 1U << 18U;
 
   struct Options {
@@ -74,17 +74,17 @@ class WalWriter {
   void Submit(Batch batch);
   // Whether there is room on the disk for a segment prepared ahead.
   void WantSpare(bool wanted);
-  // Readable when Progress has news, or after Notify; Progress makes it silent again.
+  // Readable when Progress has news, or after Notify; Progress resets it.
   int notify_fd() const { return notify_fd_; }
   void Notify();
   WriterProgress Progress();
 
   void Start();
-  // Writes and syncs what was submitted, as far as that is possible, and ends the thread.
+  // Writes and syncs all submitted batches, as far as possible, and ends the thread.
   void Stop();
 
-  // One round of the work, for whoever has not called Start. Returns after how long the next is
-  // due if nothing is submitted: 0 for at once.
+  // One round of the work, for callers that did not call Start. Returns when the next one is due if
+  // nothing is submitted, from now; 0: at once.
   Time Work();
 
  private:
@@ -107,7 +107,7 @@ class WalWriter {
   static constexpr std::size_t kKeptBytes = 8 << 20;  // of buffers for reuse
   static constexpr Time kLongestGather = 2 * kMillisecond;
   static constexpr int kMostGathersLeftOut = 63;
-  // Records, and a batch of none counts as one.
+  // The number of records; an empty batch counts as one.
   static std::uint64_t Weight(const Batch& batch) {
     return std::max<std::uint64_t>(batch.last + 1 - batch.first, 1);
   }
