@@ -138,7 +138,7 @@ HttpAnswer Api::Refuse(int status, const HttpRequest& request) {
                                 : "bad-request",
                   status == 503 ? "too many answers are being made: ask again in a moment"
                   : large       ? "a request has at most 8 KB of head and 2 MiB of body"
-                                : "the request is no HTTP/1.1 that is understood here"};
+                                : "the request is not valid HTTP/1.1"};
   Ending ending;
   ending.caller.address = request.peer.address;
   ending.request_id = NewRequestId();
@@ -240,7 +240,7 @@ Api::Document Api::Read(const HttpRequest& request) {
 
 Reply Api::Run(Call& call, const Match& match, Document& document, Ending& ending) {
   if (!document.body)
-    return Problem{"bad-request", "the body is no JSON object, or a very large one"};
+    return Problem{"bad-request", "the body is not a JSON object, or is too large"};
   call.body = std::move(*document.body);
   if (match.route->query.empty() && !call.request.query.empty()) {
     const std::string& name = call.request.query[0].first;

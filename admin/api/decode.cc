@@ -44,7 +44,7 @@ Decoded DecodeBase64(std::string_view bytes, bool readable) {
   std::copy_if(bytes.begin(), bytes.end(), std::back_inserter(compact),
                [](char c) { return c != '\n' && c != '\r'; });
   const std::optional<std::string> decoded = FromBase64(compact);
-  if (!decoded || decoded->empty()) return Undecodable("base64", "it is no base64");
+  if (!decoded || decoded->empty()) return Undecodable("base64", "it is not base64");
   for (const auto decode : {DecodeJson, DecodePhp, DecodeMsgpack, DecodeText}) {
     Decoded inner = decode(*decoded);
     if (!inner.ok()) continue;
@@ -62,7 +62,7 @@ Decoded Detect(std::string_view bytes) {
   if (!found.ok()) {
     found = DecodeMsgpack(bytes);
     // Any byte is a number in msgpack.
-    if (found.ok() && !found.value.is_structured()) found.error = "no map or array";
+    if (found.ok() && !found.value.is_structured()) found.error = "not a map or an array";
   }
   if (!found.ok() && bytes.size() >= kLeastBase64) found = DecodeBase64(bytes, true);
   if (!found.ok()) found = DecodeText(bytes);

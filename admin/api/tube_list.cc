@@ -232,7 +232,7 @@ Reply ListTubes(Call& call) {
     if (auto shown = IdSet::Decode(query.after->text)) {
       query.shown = std::move(*shown);
     } else {
-      fields.Fail("cursor", "is none of this query");
+      fields.Fail("cursor", "belongs to another query");
     }
   }
   if (!fields.Finish()) return fields.problem();

@@ -79,7 +79,7 @@ InputResult TransferSession::Run(std::string_view bytes) {
         return {all - bytes.size(), Next::kBytes};
       case Cut::kBad:
         broken_ = true;
-        Refuse(Problem::kBad, "bytes that are no frame");
+        Refuse(Problem::kBad, "bytes that are not a frame");
         break;
       case Cut::kWhole:
         RunRequest(*this, frame);

@@ -52,7 +52,7 @@ void DoubtAccess(const Config& config, std::vector<std::string>& doubts) {
   for (const std::string& text : config.admin) {
     if (!IsOpen(text.substr(0, text.find(',')))) continue;
     doubts.push_back(
-        fmt::format("admin address '{}': API and console refuse everybody there: set "
+        fmt::format("admin address '{}': API and console refuse all callers there: set "
                     "console.users or console.anonymous, or console.enabled to false",
                     text));
   }

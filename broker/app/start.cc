@@ -158,7 +158,7 @@ int Start(const Config& config, const StartNotes& notes, std::function<Result<Co
     if (!forked.ok()) return Failed(forked.status());
     daemon.emplace(std::move(forked.value()));
     if (config.log_to == "stderr" || config.log_to == "journald") {
-      Log(LogLevel::kWarning, "log lines go nowhere from the background: set log_to");
+      Log(LogLevel::kWarning, "log lines are lost in the background: set log_to");
     }
   }
   const int exit_code = StartHere(config, std::move(reread), notes, daemon);

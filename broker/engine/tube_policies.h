@@ -30,7 +30,7 @@ class TubePolicies {
   // value: the configuration decides again. No key: all of them. Makes and keeps the tube.
   PolicySet Set(Time now, std::string_view tube, std::string_view key,
                 std::optional<std::string_view> value);
-  // What holds for a tube, which need not exist, and who said so.
+  // What holds for a tube, which need not exist, and where each value comes from.
   std::vector<PolicyRules::Line> Explain(std::string_view tube) const;
   // Body bytes that a tube's policy admits; 0: it says nothing.
   std::uint32_t MaxJobSize(std::string_view tube) const {

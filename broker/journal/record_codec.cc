@@ -252,7 +252,7 @@ std::size_t RecordCodec::Encode(const Record& record, ByteBuffer& out) {
 Status RecordCodec::Decode(std::string_view bytes, std::string_view body, Record& record) {
   stored::Record& message = *message_;
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return {Code::kCorrupt, "bytes that are no record"};
+    return {Code::kCorrupt, "bytes that are not a record"};
   }
   if (Status known = CheckKnown(message); !known.ok()) return known;
   if (Status sense = CheckSense(message); !sense.ok()) return sense;

@@ -28,7 +28,7 @@ Status BecomeUser(const std::string& name) {
   if (initgroups(name.c_str(), group) != 0 || setgid(group) != 0 || setuid(user) != 0) {
     return Failed(name, std::strerror(errno));
   }
-  if (user != 0 && setuid(0) == 0) return Failed(name, "root could be had back");
+  if (user != 0 && setuid(0) == 0) return Failed(name, "the process could become root again");
   return {};
 }
 

@@ -53,7 +53,7 @@ Status CheckFormat(std::uint32_t format) {
 
 Status DecodePart(std::string_view bytes, PartHeader& header, std::string_view& payload) {
   if (bytes.size() < kPartHeaderSize || !bytes.starts_with(kMagic)) {
-    return {Code::kCorrupt, "bytes that are no part of a batch"};
+    return {Code::kCorrupt, "bytes that are not a part of a batch"};
   }
   header.format = Load<std::uint16_t>(bytes, 4);
   if (header.format == 0 || header.format > kReplicaFormat) {

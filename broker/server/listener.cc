@@ -306,7 +306,7 @@ Result<std::unique_ptr<ListenSocket>> ListenSocket::Adopt(int fd, ListenAddress 
   int type = 0;
   socklen_t size = sizeof type;
   if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM) {
-    return Status(Code::kInvalid, fmt::format("descriptor {} is no stream socket", fd));
+    return Status(Code::kInvalid, fmt::format("descriptor {} is not a stream socket", fd));
   }
   sockaddr_storage peer{};
   size = sizeof peer;

@@ -161,7 +161,7 @@ class Activation(unittest.TestCase):
         broker = Activated({"any": server}).broker
         self.addCleanup(broker.__exit__, None, None, None)
         self.assertEqual(broker.wait(), 1)
-        self.assertIn("descriptor 3 is no stream socket", broker.said)
+        self.assertIn("descriptor 3 is not a stream socket", broker.said)
 
     def refused(self, passed: socket.socket) -> str:
         broker = Activated({"any": passed}).broker
