@@ -253,7 +253,7 @@ class Contents(OnEtcd):
         third.wait_for("^standby$")
         self.assertEqual(self.first.readyz(), (200, "ready"))
         self.assertEqual(third.readyz(), (503, f"standby of b1 at {self.first.address}"))
-        self.second.close()
+        self.second.kill()
         self.first.signal(signal.SIGUSR2)
         self.assertEqual(self.first.wait(), 3)
         third.wait_for("^ready ")

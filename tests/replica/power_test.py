@@ -57,7 +57,7 @@ class Power(unittest.TestCase):
     def check(self) -> None:
         """By a broker that knows only what is in etcd."""
         for broker in self.shard.brokers:
-            broker.close()
+            broker.kill()
         for broker in self.shard.brokers:
             broker.start()
         with self.shard.wait_active().connect() as client:
@@ -75,7 +75,7 @@ class Power(unittest.TestCase):
                 for disk in self.disks:
                     disk.cut_power()
                 for broker in self.shard.brokers:
-                    broker.close()
+                    broker.kill()
             for number in range(3):
                 self.restore(number, options)
             self.etcd.wait()

@@ -151,13 +151,12 @@ class Tools(OnePrefix):
 
     def directory(self, bodies: list[str]) -> Path:
         """A journal directory of jobs that were put, and of which the first one was deleted."""
-        process, port = self.local(self.path / "in")
-        with Client(port) as client:
-            for body in bodies:
-                self.assertRegex(client.put(body), "^INSERTED ")
-            self.assertEqual(client.say("delete 1"), "DELETED")
-        process.terminate()
-        self.assertEqual(process.wait(PATIENCE), 0)
+        with Launched(BROKER, "--data-dir", self.path / "in") as local:
+            with Client(local.ports[0]) as client:
+                for body in bodies:
+                    self.assertRegex(client.put(body), "^INSERTED ")
+                self.assertEqual(client.say("delete 1"), "DELETED")
+            self.assertEqual(local.stop(), 0)
         return self.path / "in"
 
     def test_ids_that_were_given_out_are_not_given_again(self) -> None:
@@ -171,8 +170,7 @@ class Tools(OnePrefix):
                 self.assertEqual((client.put("two"), client.say("delete 2")), ("INSERTED 2", "DELETED"))
             done = shard.tool("--journal-export", str(out))
             self.assertEqual(done.returncode, 0, done)
-        _, port = self.local(out)
-        with Client(port) as client:
+        with Launched(BROKER, "--data-dir", out) as local, Client(local.ports[0]) as client:
             self.assertEqual(client.put("three"), "INSERTED 3")
 
     def test_what_leaves_no_room_is_not_imported(self) -> None:

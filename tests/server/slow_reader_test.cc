@@ -81,7 +81,7 @@ TEST_F(SlowReader, MayHalfClose) {
   EXPECT_EQ(server_.Count(), 0U);
 }
 
-TEST_F(SlowReader, IsCutOffWhenItIsHopeless) {
+TEST_F(SlowReader, IsCutOffWhenItLeavesTooMuchUnread) {
   server_.set_most_unread_output(5'000'000);
   Client client(path_);
   client.Send("a big 4000000\n");
