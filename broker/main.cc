@@ -166,8 +166,8 @@ std::vector<std::string> WarningsAbout(const Settings& settings, const Config& c
 }
 
 int Serve(const std::string& program, const Translation& asked, const Settings& settings) {
-  // While it starts there is nothing to put in order: it ends at once, with the exit code that it
-  // has later.
+  // A signal during the start ends the process at once: nothing has to be put in order yet. The
+  // exit code is that of a later SIGTERM. Broker::HandleSignals replaces these handlers.
   for (const int number : {SIGTERM, SIGINT}) signal(number, [](int) { _exit(kExitDone); });
   const Result<Config> config = Usable(settings);
   if (!config.ok()) return Refuse(program, config.status());

@@ -116,13 +116,17 @@ std::string Broker::StatusText() const {
                      serving_->addresses());
 }
 
-// The steady clock follows the rate of the wall clock, so that what is left are steps. Those that
-// are not followed have to be well below the tick that jobs for a time wait
-// (gearman::ByEveryClock).
+// Both clocks run at the same rate, so a difference that changes is a step of the wall clock.
+// Ignored steps must be shorter than the margin of gearman::ByEveryClock, or a job would run before
+// its second. The process may lose its CPU between the readings; then the next call follows.
 void Broker::FollowWallClock() {
   constexpr Time kStep = 3 * kMillisecond;
   clock_.Refresh();
-  const Time ahead = WallClock() - clock_.Now();
+  const Time before = clock_.Now();
+  const Time wall = WallClock();
+  clock_.Refresh();
+  if (clock_.Now() - before > kMillisecond) return;
+  const Time ahead = wall - before;
   if (std::abs(ahead - serving_->engine().wall_ahead()) < kStep) return;
   Log(LogLevel::kInfo, "the wall clock was set",
       {{"milliseconds", std::to_string((ahead - serving_->engine().wall_ahead()) / kMillisecond)}});

@@ -16,8 +16,8 @@ void UnmapMemory(void* at, std::size_t size);
 // nullptr: there is no memory.
 void* MapBlock(std::size_t size);
 // The pages of a large block go back to the system piece by piece, by UnmapSome: the kernel needs
-// some 10 ms for those of 64 MB. At most 256 MB wait for that, as nobody calls it during a replay;
-// what is more goes back at once.
+// some 10 ms for those of 64 MB. At most 256 MB wait for that, since UnmapSome is not called during
+// a replay; larger amounts go back at once.
 void UnmapBlock(void* block, std::size_t size);
 // One piece; false: nothing is left to go back.
 bool UnmapSome();

@@ -4,8 +4,8 @@
 
 namespace gearstalk {
 
-// A job that is due for something that the journal does not record now stays, and is tried again so
-// much later.
+// When the journal refuses the record of a change that is due, the engine leaves the job as it is
+// and tries again after this time.
 constexpr Time kTryAgain = kSecond;
 
 }  // namespace gearstalk

@@ -200,7 +200,7 @@ Caller::Outcome Caller::Judge(const Try& finished, CallAnswer& answer) {
   return Outcome::kAnswered;
 }
 
-// What one node says of itself is nothing that the others cannot answer.
+// A call to one node alone says nothing about the cluster.
 void Caller::NoteTrouble(const Try& finished, std::string trouble) {
   if (!finished.operation->plan.only) trouble_ = std::move(trouble);
 }

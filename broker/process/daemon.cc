@@ -21,7 +21,7 @@ Status Failure(std::string_view call) {
 
 // In the process that was called: ends it with what the other one says.
 [[noreturn]] void WaitForWord(int from) {
-  // Ended now, it has not seen the other one start.
+  // A signal here is not a successful start: the process ends by it, not with exit code 0.
   for (const int number : {SIGTERM, SIGINT}) signal(number, SIG_DFL);
   unsigned char code = 1;
   while (read(from, &code, 1) < 0 && errno == EINTR) {

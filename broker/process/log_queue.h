@@ -41,7 +41,7 @@ class LogQueue {
   bool Drain(std::chrono::milliseconds most);
   // Lines dropped since the last call.
   std::uint64_t TakeDropped();
-  // Takes back what TakeDropped gave, if nobody could be told.
+  // Counts lines as dropped, again if the line that reports them did not fit either.
   void NoteDropped(std::uint64_t lines);
 
  private:

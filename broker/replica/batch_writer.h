@@ -29,7 +29,7 @@ class BatchWriter {
   std::size_t Append(const Record& record);
   // Ends a round: it consists of what was appended since the last call.
   void EndRound();
-  // Whether something was appended since the last round's end.
+  // Whether records were appended since EndRound: sending them now would split a round.
   bool InRound() const { return in_round_; }
   // The records from here on belong to this segment. `barrier`: they are the first of the reign.
   void BeginSegment(std::uint64_t segment, bool barrier);

@@ -8,9 +8,10 @@
 
 namespace gearstalk {
 
-// How far the clock of the active broker is ahead of this host's, judged by the times of what it
-// writes. A part that comes late, after a pause of the store or of this process, makes that clock
-// look behind: so the largest of what the last two seconds in which parts came have shown counts.
+// Estimates how far the clock of the active broker is ahead of this host's, from the times in the
+// parts that it writes. A part that arrives late, after a pause of the store or of this process,
+// makes that clock look behind; so the estimate is the largest difference of the last two seconds
+// in which parts arrived.
 class ClockSkew {
  public:
   // `ahead`: the time that a part names, less the wall clock when it came. `now` is steady.

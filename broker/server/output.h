@@ -60,7 +60,8 @@ class Output {
   void AppendShared(std::string_view bytes, Pin pin);
 
   // Adds a gate: everything appended from now on waits until `lsn` is durable. Call it before
-  // appending the reply that acknowledges the change. A position below an earlier one is free.
+  // appending the reply that acknowledges the change. A position at or below an earlier one costs
+  // nothing.
   void HoldUntil(Lsn lsn);
 
   // Notes that `size` of the bytes appended were not asked for by a command of this connection (a

@@ -109,9 +109,9 @@ void Server::Turn(Time until) {
   in_round_ = false;
 }
 
-// libevent asks for kFirstEvents, and for twice as many from then on whenever it got as many as it
-// asked for. Until it has, those whom it did not see would wait for several rounds of the others'
-// work, so it is asked again at once.
+// libevent asks the kernel for kFirstEvents events. Whenever it gets as many as it asked for, it
+// doubles the number for the next call. A connection beyond that number would wait for several
+// rounds of work of the others, so the round asks again at once until libevent has seen everybody.
 void Server::WaitForEvents(Time until) {
   std::size_t got = 0, got_before = 0;
   do {

@@ -13,7 +13,7 @@
 namespace gearstalk {
 namespace {
 
-// Of the connections that a round accepts, so many are read from at once.
+// A round reads at once from so many of the connections that it accepts.
 constexpr int kHeardAtOnce = 16;
 // Accepting pauses this long when descriptors have run out.
 constexpr Time kAcceptPause = 100 * kMillisecond;
@@ -66,8 +66,8 @@ Status Server::ListenAgain() {
   return {};
 }
 
-// A client that connects usually has something to say, and it is here already. Behind many others
-// in the backlog, it is first accepted.
+// A new client usually has sent its first command already, so it is read from at once. With many in
+// the backlog, the rest are accepted first and read from when the loop reports them.
 void Server::Accept(Acceptor& acceptor) {
   const Time began = hooks_.Fresh();
   for (int accepted = 1;; ++accepted) {

@@ -19,10 +19,10 @@ class Clocks(OnEtcd):
     def shard(self, lease_ms: int) -> Shard:
         return self.enterContext(Shard(BROKER, self.etcd, f"/{self.id()}/", lease_ms))
 
-    def set_clock(self, name: str, wall: int = 0, boot: int = 0, percent: int = 0) -> None:
+    def set_clock(self, name: str, wall: float = 0, boot: int = 0, percent: int = 0) -> None:
         """How far a broker's clocks are from this host's, in seconds, and by how much they run fast."""
         with (self.path / name).open("r+b" if (self.path / name).exists() else "wb") as file:
-            file.write(struct.pack("=qqq", wall * 10**9, boot * 10**9, percent * 10_000))
+            file.write(struct.pack("=qqq", round(wall * 10**9), boot * 10**9, percent * 10_000))
 
     def broker(self, shard: Shard, name: str) -> Broker:
         return shard.broker(name, within=["env", f"LD_PRELOAD={CLOCKS}",
@@ -67,6 +67,13 @@ class Clocks(OnEtcd):
         slow.wait()
         self.assertIs(shard.wait_active(), fast)
         self.assertEqual(self.client(fast).take_all(), [(3, "late"), (int(new), "new")])
+
+    def test_a_small_step_of_the_wall_clock_is_followed(self) -> None:
+        self.set_clock("b1")
+        broker = self.broker(self.shard(30_000), "b1")
+        broker.wait_for("^ready ")
+        self.set_clock("b1", wall=0.01)
+        broker.wait_for('the wall clock was set milliseconds="?(9|10|11)"?$')
 
     def test_a_step_of_the_wall_clock_moves_no_deadline(self) -> None:
         for name in ("b1", "b2"):

@@ -58,12 +58,17 @@ class Password(Demands):
         shard.flags += ["--etcd-user", "broker", "--etcd-password-file", str(self.password)]
         return shard
 
+    def pair(self, shard: Shard) -> tuple[Broker, Broker]:
+        """An active broker and a standby."""
+        active = shard.broker("b1")
+        active.wait_for("^ready ")
+        standby = shard.broker("b2")
+        standby.wait_for("^standby$")
+        return active, standby
+
     def test_rights_to_the_prefix_are_enough(self) -> None:
         with self.shard("first") as shard:
-            broker = shard.broker("b1")
-            broker.wait_for("^ready ")
-            standby = shard.broker("b2")
-            standby.wait_for("^standby$")
+            broker, _ = self.pair(shard)
             self.assertEqual(self.put(broker, "one"), "INSERTED 1")
             # A node that comes back has forgotten all tokens.
             self.one.nodes[0].kill()
@@ -81,10 +86,7 @@ class Password(Demands):
 
     def test_it_may_be_asked_for_and_not_while_brokers_run(self) -> None:
         with self.shard("first") as shard:
-            broker = shard.broker("b1")
-            broker.wait_for("^ready ")
-            standby = shard.broker("b2")
-            standby.wait_for("^standby$")
+            broker, standby = self.pair(shard)
             for number, on in enumerate((False, True, False, True)):
                 self.enable(on)
                 self.assertEqual(self.put(broker, "x"), f"INSERTED {number + 1}")

@@ -7,27 +7,15 @@ import sys
 import tempfile
 import unittest
 
-from cluster import ETCD, Broker, Client, Etcd, Shard, eventually, http_get
+from cluster import Broker, Client, Shard, eventually, http_get
 from ledger import Ledger, Traffic
+from on_etcd import OnEtcd, setUpModule  # noqa: F401
 
 BROKER = sys.argv.pop(1)
 
 
-def setUpModule() -> None:  # pylint: disable=invalid-name
-    if ETCD is None:
-        raise unittest.SkipTest("there is no etcd")
-
-
-class Failover(unittest.TestCase):
-    etcd: Etcd
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.etcd = Etcd()
-
-    @classmethod
-    def tearDownClass(cls) -> None:
-        cls.etcd.close()
+class Failover(OnEtcd):
+    nodes = 3
 
     # Where a test waits for the end of a lease it is short, otherwise so long that no broker is
     # suspended on a machine that has other things to do.

@@ -1,4 +1,4 @@
-"""Tests that share one node of etcd."""
+"""Tests that share an etcd."""
 
 import tempfile
 import unittest
@@ -16,11 +16,12 @@ def setUpModule() -> None:  # pylint: disable=invalid-name
 class OnEtcd(unittest.TestCase):
     """`path` is a directory for the time of a test."""
 
+    nodes = 1  # of etcd
     etcd: Etcd
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.etcd = Etcd(1)
+        cls.etcd = Etcd(cls.nodes)
 
     @classmethod
     def tearDownClass(cls) -> None:

@@ -54,6 +54,13 @@ class World {
     }
     return nullptr;
   }
+
+  // Starts all brokers; the one that leads five seconds later.
+  SimBroker* Lead() {
+    Restart();
+    RunFor(5 * kSecond);
+    return Active();
+  }
   // How long until a broker serves.
   Time Outage(Time most) {
     const Time from = simulation.now;
@@ -175,9 +182,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, Schedule, testing::Values(164, 774, 954, 959, 94
 
 TEST(Takeover, OfACrashedBrokerTakesALease) {
   World world(1);
-  world.Restart();
-  world.RunFor(5 * kSecond);
-  SimBroker* active = world.Active();
+  SimBroker* active = world.Lead();
   ASSERT_NE(active, nullptr);
   active->Kill();
   const Time outage = world.Outage(10 * kSecond);
@@ -210,9 +215,7 @@ TEST(Takeover, TakesTheLeaseOfTheLeader) {
 
 TEST(Takeover, OfABrokerThatLeavesTakesNoTime) {
   World world(2);
-  world.Restart();
-  world.RunFor(5 * kSecond);
-  SimBroker* active = world.Active();
+  SimBroker* active = world.Lead();
   ASSERT_NE(active, nullptr);
   active->Leave();
   EXPECT_LT(world.Outage(10 * kSecond), 100 * kMillisecond);
@@ -221,9 +224,7 @@ TEST(Takeover, OfABrokerThatLeavesTakesNoTime) {
 
 TEST(Takeover, AStoppedBrokerFindsItselfFenced) {
   World world(3);
-  world.Restart();
-  world.RunFor(5 * kSecond);
-  SimBroker* first = world.Active();
+  SimBroker* first = world.Lead();
   ASSERT_NE(first, nullptr);
   first->Stop();
   world.RunFor(5 * kSecond);
@@ -320,9 +321,7 @@ TEST(Following, AStoreThatTellsLateIsFollowed) {
 // The store is away from everybody: its return finds the leader that was.
 TEST(Pause, OfTheStoreKeepsTheLeader) {
   World world(4);
-  world.Restart();
-  world.RunFor(5 * kSecond);
-  SimBroker* active = world.Active();
+  SimBroker* active = world.Lead();
   ASSERT_NE(active, nullptr);
   for (const auto& broker : world.brokers) broker->link.cut = true;
   world.RunFor(10 * kSecond);
@@ -337,9 +336,7 @@ TEST(Pause, OfTheStoreKeepsTheLeader) {
 // The store does not idle while the replies of a batch are sent.
 TEST(Sending, TheNextBatchIsUnderWayBeforeReplies) {
   World world(6);
-  world.Restart();
-  world.RunFor(5 * kSecond);
-  SimBroker* active = world.Active();
+  SimBroker* active = world.Lead();
   ASSERT_NE(active, nullptr);
   EXPECT_GT(active->batches, 100U);
   EXPECT_GT(active->followed, active->batches / 4);
@@ -363,9 +360,7 @@ TEST(Pause, OfTheBrokerItselfIsCounted) {
 
 TEST(Space, OfAFullStoreComesBackAndNothingIsLost) {
   World world(5);
-  world.Restart();
-  world.RunFor(5 * kSecond);
-  SimBroker* active = world.Active();
+  SimBroker* active = world.Lead();
   ASSERT_NE(active, nullptr);
   world.shard.full = true;
   world.RunFor(10 * kSecond);
@@ -384,9 +379,7 @@ TEST(Space, OfAFullStoreComesBackAndNothingIsLost) {
 TEST(Space, OfALeaderThatHeldOnIsTakenOverAfterItsLease) {
   for (int step = 0; step < 80; ++step) {
     World world(7);
-    world.Restart();
-    world.RunFor(5 * kSecond);
-    SimBroker* active = world.Active();
+    SimBroker* active = world.Lead();
     ASSERT_NE(active, nullptr);
     world.shard.full = true;
     world.RunFor(step * 100 * kMillisecond);
