@@ -197,7 +197,7 @@ class Broker(Process):
     def refuses(self) -> bool:
         try:
             socket.create_connection((self.host, self.port), PATIENCE).close()
-        except ConnectionRefusedError:
+        except (ConnectionRefusedError, ConnectionResetError):  # reset: its handshake met the close
             return True
         return False
 
