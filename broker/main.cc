@@ -1,4 +1,4 @@
-// What the command line asks for is done here, or by the part that can.
+// Runs what the command line asks for.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -70,7 +70,7 @@ int ReplicaTool(const std::string& program, const CommandLine& line) {
   return kExitFailed;
 }
 
-// What the table of options does not know of their values.
+// The checks of values that the table of options cannot do.
 Checks ValueChecks() {
   return {{"listen",
            [](const std::string& text) {
@@ -98,14 +98,15 @@ Checks ValueChecks() {
            }}};
 }
 
-// The command line of gearstalkd, or what another server's was translated to.
+// The command line of gearstalkd, or the translation of another server's.
 Result<CommandLine> Read(const Translation& asked) {
   std::vector<const char*> argv = {"gearstalkd"};
   for (const std::string& argument : asked.arguments) argv.push_back(argument.c_str());
   return ReadCommandLine(static_cast<int>(argv.size()), argv.data(), ValueChecks(), asked.names);
 }
 
-// For a broker that is to run: what it cannot start with is an error, too; the first is told.
+// The configuration for a broker that is to run. Values with which it cannot start are errors, too;
+// returns the first.
 Result<Config> Usable(const Settings& settings) {
   if (!settings.errors.empty()) {
     return Status(Code::kInvalid, fmt::format("{}", fmt::join(settings.errors, "\n")));
@@ -124,7 +125,7 @@ void Warn(const std::string& program, const std::vector<std::string>& warnings) 
   for (const std::string& warning : warnings) Print(stderr, "{}: {}\n", program, warning);
 }
 
-// What the operator should know of a configuration that is not wrong.
+// Warnings about a configuration that is valid.
 std::vector<std::string> DoubtsAbout(const Settings& settings) {
   std::vector<std::string> doubts = gearstalk::DoubtsAbout(settings.config);
   const bool has_sync = std::any_of(settings.origins.begin(), settings.origins.end(),
@@ -135,7 +136,7 @@ std::vector<std::string> DoubtsAbout(const Settings& settings) {
   return doubts;
 }
 
-// --check-config: everything that is wrong, or that it is good.
+// --check-config: prints every error, or that there is none.
 int CheckConfig(const std::string& program, const Settings& settings) {
   Warn(program, UnknownVariables());
   std::vector<std::string> errors = settings.errors;
@@ -157,7 +158,7 @@ int CheckConfig(const std::string& program, const Settings& settings) {
   return kExitDone;
 }
 
-// What the operator should know of a configuration with which the broker starts.
+// Warnings about the configuration with which the broker starts.
 std::vector<std::string> WarningsAbout(const Settings& settings, const Config& config) {
   std::vector<std::string> warnings = UnknownVariables();
   for (std::string& doubt : DoubtsAbout(settings)) warnings.push_back(std::move(doubt));
@@ -217,7 +218,7 @@ int Main(const std::string& program, const std::vector<std::string>& arguments) 
 
 int main(int argc, char** argv) {
   gearstalk::OpenStandardStreams();
-  // A reader of our output that goes away ends nothing.
+  // A reader of our output that goes away must not end the process.
   signal(SIGPIPE, SIG_IGN);
   const std::string program = argc > 0 ? std::filesystem::path(argv[0]).filename() : "gearstalkd";
   return gearstalk::Main(program, {argv + std::min(argc, 1), argv + argc});

@@ -65,7 +65,7 @@ void DeleteByOperator(Session& session, const Job& job) {
 
 Next Delete(Session& session, const Arguments& arguments) {
   const Job* const job = session.HasRules() ? session.engine().Find(arguments.id) : nullptr;
-  // A worker's delete ends the job that it holds.
+  // A delete of a job that the session holds is a worker's, not an operator's.
   if (job != nullptr && job->holder() != &session && session.OfOperators(job->tube().name())) {
     DeleteByOperator(session, *job);
   } else {

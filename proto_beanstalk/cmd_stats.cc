@@ -79,7 +79,7 @@ void Machine(Yaml& yaml, const Identity& identity) {
   yaml.Text("platform", identity.platform);
 }
 
-// Of a job whose tube has a policy, or that is dead.
+// Lines of a job that is dead or whose tube has a policy.
 void PolicyOfJob(Yaml& yaml, const Job& job, Time now) {
   const Policy* const policy = job.tube().policy();
   if (policy == nullptr && job.origin().empty()) return;

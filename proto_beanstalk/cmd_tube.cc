@@ -10,7 +10,7 @@
 namespace gearstalk::beanstalk {
 namespace {
 
-// What is done to a job; `tube` outlives it.
+// The audit entry of an act on a job; `tube` must outlive it.
 OperatorAct ActOnJob(Session& session, std::string_view action, JobId id, std::string& tube) {
   const Job* const job = session.engine().Find(id);
   if (job != nullptr) tube = job->tube().name();
@@ -19,7 +19,8 @@ OperatorAct ActOnJob(Session& session, std::string_view action, JobId id, std::s
 
 class KickAnswer final : public LongAnswer {
  public:
-  // No more than what lies there now: what is buried again meanwhile waits for the next kick.
+  // Kicks no more jobs than there are now: jobs that are buried again meanwhile wait for the next
+  // kick.
   KickAnswer(const Tube& tube, std::uint64_t bound)
       : left_(std::min<std::uint64_t>(bound, tube.buried() > 0 ? tube.buried() : tube.delayed())) {}
 

@@ -50,7 +50,8 @@ Claim Protocol::Sniff(std::string_view bytes) const {
 
 Claim Protocol::SniffUnknown(std::string_view bytes) const {
   const std::size_t end = bytes.substr(0, kLongestUnknown).find('\n');
-  // Its end says whose it is; who sends none for so long gets beanstalk's word for it.
+  // Only the end of the line shows which protocol it belongs to. A line without an end up to this
+  // bound gets beanstalk's error.
   if (end == std::string_view::npos) {
     return bytes.size() < kLongestUnknown ? Claim::kMaybe : Claim::kYes;
   }

@@ -16,7 +16,7 @@ char* Put(char* at, std::string_view text) { return std::copy(text.begin(), text
 
 char* Put(char* at, std::uint64_t number) { return std::to_chars(at, at + kMaxDigits, number).ptr; }
 
-// Writes the parts, with blanks between them and CRLF behind, in place.
+// Writes the parts, separated by spaces and followed by CRLF, in place.
 template <typename... Parts>
 void WriteLine(Output& out, std::string_view word, const Parts&... parts) {
   char* const begin = out.Prepare(kLineRoom);

@@ -1,4 +1,4 @@
-// What a connection may do whose rights are limited.
+// The commands of connections with limited rights.
 
 #include <string_view>
 
@@ -51,8 +51,8 @@ std::string_view Session::TubeConcerned(const Command& command, const Arguments&
   }
 }
 
-// The protocol has no word for it. Every client takes this one for an error of the command, after
-// which the connection can be used.
+// The protocol has no error for missing rights. Every client takes this one for an error of the
+// command, and can go on using the connection.
 Next Session::Refuse(const Command& command, const Arguments& arguments) {
   wire_.OnRefused(Refusal::kRights,
                   {.command = command.name(), .tube = TubeConcerned(command, arguments)});

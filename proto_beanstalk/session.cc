@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kDefaultTube = "default";
 
-// A body of which less is missing is not worth a read of its own.
+// Bytes; the rest of a body is read into its place only if it is at least this long.
 constexpr std::uint64_t kReadDirectFrom = 16 * 1024;
 
 }  // namespace

@@ -54,10 +54,10 @@ void AppendEscaped(std::string& out, char c) {
   }
 }
 
-// What a scalar may begin with but has a meaning for YAML there.
+// Characters that have a meaning for YAML at the beginning of a scalar.
 constexpr std::string_view kIndicators = "-?:,[]{}#&*!|>'\"%@`";
 
-// Words that YAML 1.1, YAML 1.2 or a widely used reader takes for something else, in lower case.
+// Words, in lower case, that YAML 1.1, YAML 1.2 or a widely used reader does not read as strings.
 constexpr std::array<std::string_view, 16> kWords = {"~",    "null", "true",  "false", "yes", "no",
                                                      "on",   "off",  "y",     "n",     "=",   "<<",
                                                      ".inf", ".nan", "+.inf", "-.inf"};

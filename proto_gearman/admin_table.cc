@@ -8,7 +8,7 @@
 
 namespace gearstalk::gearman {
 
-// Up to a slice of rows, or of what looking for them takes.
+// Adds up to a slice of rows, and looks at no more than a slice of candidates.
 bool AdminTable::Advance(Session& session) {
   const std::uint64_t much = context_.engine.effort() + TurnShare::kEffort;
   bool whole = false;
@@ -95,7 +95,8 @@ void AdminTable::AddTube(const Tube& tube) {
   text_ += '\n';
 }
 
-// Handle, lost tries, whether nobody waits for it any more, whether it is kept in the journal.
+// Columns: handle, lost tries, whether it is a foreground job for which no client waits any more,
+// whether it is a background job.
 void AdminTable::AddJob(const Job& job) {
   if (kind_ == Kind::kUniqueJobs) {
     AppendName(text_, job.unique());
@@ -111,7 +112,7 @@ void AdminTable::AddJob(const Job& job) {
 void AdminTable::BeginConnection(const Peer& peer, const gearstalk::Session* session) {
   listed_ = peer.id;
   queues_ = 0;
-  // gearmand prints the descriptor. This number is not given out again, and the log has it, too.
+  // gearmand prints the descriptor. The connection's id is never reused, and the log has it, too.
   text_ += std::to_string(peer.id);
   text_ += ' ';
   text_ += peer.address;

@@ -16,7 +16,7 @@
 namespace gearstalk::gearman {
 namespace {
 
-// The key that says: jobs with equal bodies are one.
+// The unique key for "jobs with equal bodies are one job".
 constexpr std::string_view kBodyIsKey = "-";
 
 // nullptr: there is no memory for it.
@@ -70,7 +70,7 @@ class UniqueStatus final : public LongAnswer {
 
  private:
   const std::string unique_;
-  std::uint64_t last_ = 0;  // tube that was looked at
+  std::uint64_t last_ = 0;  // id of the last tube searched
 };
 
 }  // namespace

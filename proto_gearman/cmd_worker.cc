@@ -57,7 +57,7 @@ Job* Grab(Session& session) {
   return taken.job;
 }
 
-// What a long packet was gathered in goes on to those who wait, uncopied.
+// The buffer in which a long packet was gathered goes to the waiting clients without a copy.
 ReportData DataOf(Request& request) {
   if (request.gathered == nullptr || request.data.size() < Output::kShareFrom) return request.data;
   return {request.data, std::make_shared<const Payload>(std::move(*request.gathered))};
@@ -65,7 +65,7 @@ ReportData DataOf(Request& request) {
 
 void AnswerReport(Session& session, const Outcome& outcome, const Error& not_found) {
   if (!outcome.ok()) return session.ReplyError(ErrorOf(outcome.code, not_found));
-  // There is no reply to a report: whatever the worker hears next tells it that the change is safe.
+  // A report has no reply, so the next packet to the worker waits until the change is durable.
   session.out().HoldUntil(outcome.lsn);
 }
 
@@ -76,10 +76,10 @@ void Report(Session& session, const Request& request, const Progress& progress,
                not_found);
 }
 
-// What a worker gives up, which may be much.
+// Gives up the jobs of a worker in slices, because they may be many.
 class Resignation final : public LongAnswer {
  public:
-  // All of it without a function.
+  // Without a function: gives up all of them.
   explicit Resignation(std::optional<std::string> function) : function_(std::move(function)) {}
 
   bool Advance(Session& session) override {
@@ -112,7 +112,7 @@ void ResetAbilities(Session& session, Request& /*request*/) {
   session.Begin(std::make_unique<Resignation>(std::nullopt));
 }
 
-// The protocol's document promises that nothing is answered; no server has made more of it.
+// The protocol's document says that nothing is answered, and no server does anything with it.
 void AllYours(Session& /*session*/, Request& /*request*/) {}
 
 void SetClientId(Session& session, Request& request) {
@@ -138,7 +138,7 @@ void GrabJobAll(Session& session, Request& /*request*/) {
   AppendAssign(session, reduces ? PacketType::kJobAssignAll : PacketType::kJobAssignUniq, *job);
 }
 
-// What the worker wrote goes on as it is; numbers that it left out become 0.
+// Passes on the worker's text unchanged; numbers that it left out become 0.
 void WorkStatus(Session& session, Request& request) {
   const std::string_view numerator = request.arguments.at[1];
   const std::string_view denominator = request.arguments.at[2];

@@ -3,7 +3,7 @@
 namespace gearstalk::gearman {
 namespace {
 
-// Clients know the code: the job was not queued.
+// Clients know this code for a job that was not queued.
 constexpr Error kQueueFull{"QUEUE_ERROR", "Job queue is full"};
 constexpr Error kDraining{"QUEUE_ERROR", "Server is draining and takes no new jobs"};
 constexpr Error kOutOfMemory{"QUEUE_ERROR", "Server is out of memory"};

@@ -19,7 +19,7 @@ void WriteBigEndian(char* to, std::size_t value) {
                                static_cast<std::uint32_t>(value));
 }
 
-// Small packets are laid out in one piece, long parts are handed on one by one.
+// Writes small packets in one piece, and the long parts of others one by one.
 class Writer {
  public:
   Writer(Output& out, PacketType type, std::size_t written, std::size_t payload)

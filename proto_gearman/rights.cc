@@ -1,10 +1,10 @@
-// What a connection may do whose rights are limited.
+// The packets of connections with limited rights.
 
 #include "proto_gearman/session.h"
 
 namespace gearstalk::gearman {
 
-// Why a packet is refused; nullptr if it is not.
+// The error with which a packet is refused; nullptr if it is allowed.
 const Error* Session::Denial(const Command& command, const Arguments& arguments) {
   if (command.right == right::kNone) return nullptr;
   if (command.shape.arguments == 0) {

@@ -15,7 +15,7 @@ namespace gearstalk::gearman {
 namespace {
 
 constexpr std::size_t kMaxClientId = 127;  // bytes, as in gearmand
-// Data that is repeated in blocks, and about the size of such a block; in bytes.
+// The size from which repeated data is sent in blocks, and the size of a block, in bytes.
 constexpr std::size_t kRepeated = 64 * 1024;
 
 Pin PinOf(std::shared_ptr<const void> kept) {
@@ -23,7 +23,7 @@ Pin PinOf(std::shared_ptr<const void> kept) {
   return {new Kept(std::move(kept)), [](void* held) { delete static_cast<Kept*>(held); }};
 }
 
-// A payload that nobody wants.
+// A payload that is discarded.
 class Dropped {
  public:
   explicit Dropped(std::uint32_t size) : missing_(size) {}
@@ -44,7 +44,8 @@ class Dropped {
 
 }  // namespace
 
-// A packet under way. Its header and arguments are known; its data goes where it belongs.
+// A packet that is still arriving. Its header and arguments are known; its data is read into its
+// place.
 struct Session::Arriving {
   PacketType type;
   const Error* error;     // what it will be answered with; nullptr: it will be run
@@ -94,7 +95,7 @@ InputResult Session::OnInput(std::string_view bytes, Scope scope) {
   return {bytes.size() - rest.size(), next};
 }
 
-// One message, or as much of it as there is.
+// Handles one message, or as much of it as has arrived.
 Next Session::Advance(std::string_view& rest, Scope scope) {
   if (answer_ != nullptr) return GoOnAnswering();
   const Next next = TakeMessage(rest, scope);
@@ -129,7 +130,7 @@ Next Session::GoOnAnswering() {
   return Next::kGoOn;
 }
 
-// Header and arguments of a packet, and why it is not taken, if it is not.
+// Reads header and arguments of a packet; sets the error if the packet is refused.
 Parsed Session::ParseHead(std::string_view bytes, Head& head) {
   const Parsed parsed = ParseHeader(bytes, head.header);
   if (parsed != Parsed::kComplete) return parsed;
@@ -152,7 +153,7 @@ Parsed Session::ParseHead(std::string_view bytes, Head& head) {
   return cut;
 }
 
-// Why the function takes no such job.
+// The error if the function accepts no such job; nullptr if it does.
 const Error* Session::TubeRefusal(const Arguments& arguments, std::uint32_t data) const {
   const std::uint32_t most = context_.engine.policies().MaxJobSize(arguments.at[0]);
   return most > 0 && data > most ? &kWorkloadTooLarge : nullptr;
@@ -230,7 +231,7 @@ void Session::DropArriving() {
       Arriving{.type = type, .error = &full, .arguments = {}, .data = Dropped(missing)});
 }
 
-// What workers say of the jobs they run is taken at all times.
+// Reports of workers about jobs that they hold are accepted even while memory is full.
 bool Session::MayNotGrow() { return engine().MemoryFull() && held() == 0; }
 
 void Session::Run(Request& request, const Error* error) {
@@ -257,8 +258,8 @@ void Session::OnBody(std::size_t size) {
   std::visit([size](auto& data) { data.Filled(size); }, arriving_->data);
 }
 
-// As in gearmand a client that will say nothing more is gone: what it runs is for others, what it
-// waits for is not for it.
+// As in gearmand a client that shut down its sending side is gone: others get the jobs it runs, and
+// it gets no more results.
 void Session::OnEof() {
   eof_ = true;
   if (!yielded_) Leave();
@@ -306,7 +307,7 @@ void Session::OnFinished(const Job& job, const Finish& finish, std::uint64_t tim
   }
 }
 
-// `times` over to who joined the job so often.
+// Sends the packet `times` times, as often as the client joined the job.
 void Session::Hand(PacketType type, const Job& job, const ReportData& data, std::uint64_t times) {
   const HandleText handle = HandleOf(job.id());
   const std::size_t before = out().size();
@@ -318,7 +319,7 @@ void Session::Hand(PacketType type, const Job& job, const ReportData& data, std:
   out().NoteUnasked(out().size() - before);
 }
 
-// All who wait for a job send long data from one copy.
+// All waiting clients share one copy of long data.
 void Session::HandOnce(PacketType type, std::string_view handle, const ReportData& data) {
   if (data.size() < Output::kShareFrom) return Reply(type, {handle, data});
   const auto& kept = data.Keep();
@@ -326,8 +327,8 @@ void Session::HandOnce(PacketType type, std::string_view handle, const ReportDat
   out().AppendShared(data, PinOf(kept));
 }
 
-// Sent from one block of some copies. Beyond what the connection may have to send there is no sense
-// in more: it is cut off.
+// Sends from one block with several copies. Stops at the limit of unsent output, at which the
+// connection is closed.
 void Session::HandOften(PacketType type, std::initializer_list<std::string_view> parts,
                         std::uint64_t times) {
   Output packet;

@@ -49,7 +49,7 @@ Code SayOutcome(Session& session, const Outcome& outcome, std::string_view not_f
 
 // --- One handler for each word: those that change something return how that ended ----------------
 
-// How an act ended; nothing: the line is none.
+// The result of an act; nullopt: the line is not an act.
 using Ended = std::optional<Code>;
 
 Ended BeginTable(Session& session, AdminTable::Kind kind) {
@@ -158,7 +158,7 @@ Ended Shutdown(Session& session, const TextLine& line) {
 
 // --- The table -----------------------------------------------------------------------------------
 
-// What a line is about: where one of its rights is needed.
+// What a line is about, which decides where a right is needed.
 enum class About : std::uint8_t { kNothing, kBroker, kSomeTube, kFunction, kJob };
 
 struct AdminCommand {
@@ -169,9 +169,9 @@ struct AdminCommand {
   About about = About::kNothing;
   std::uint8_t rights = right::kNone;
   std::size_t named = 0;  // which of its words names the function or the job
-  // Lines with more words than these change something, for which the right `admin` is needed.
+  // A line with more words than these changes something and needs the right `admin`.
   std::size_t asks = SIZE_MAX;
-  // What a line that changes something is recorded as.
+  // The action of the audit entry for a line that changes something.
   std::string_view action = {};
 };
 
@@ -230,7 +230,7 @@ bool Changes(const AdminCommand& command, const TextLine& line) {
   return !command.action.empty() && (command.rights == right::kAdmin || line.count > command.asks);
 }
 
-// What a line does, before it is done. Views into the line and into `tube`.
+// The audit entry of a line that is about to run. Has views into the line and into `tube`.
 OperatorAct ActOf(Session& session, const AdminCommand& command, const TextLine& line,
                   std::string& tube) {
   OperatorAct act{.action = command.action};

@@ -42,7 +42,7 @@ void ShowPolicy(Session& session, std::string_view tube) {
   session.out().Append(table.append(kTableEnd));
 }
 
-// Without a key: all of them.
+// An empty key stands for all keys.
 Code SetPolicy(Session& session, std::string_view tube, std::string_view key,
                std::optional<std::string_view> value) {
   const PolicySet set = session.engine().policies().Set(session.Now(), tube, key, value);

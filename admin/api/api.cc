@@ -40,16 +40,16 @@ void DescribeAct(Call& call, const Match& match) {
 
 }  // namespace
 
-// What the body of a request says.
+// The parsed body of a request.
 struct Api::Document {
   std::optional<Json> body;  // nothing: it is no JSON object
   Sha256 hash{};             // of path and body, if there is a key of idempotency
 };
 
-// An answer to a request with a large body, which is read on the side.
+// An answer to a request with a large body, which the side thread parses.
 class Api::ReadAnswer final : public HttpTask {
  public:
-  // `request` stays as it is as long as its answer is looked for.
+  // `request` must not change while its answer is being made.
   ReadAnswer(Api& api, const HttpRequest& request, Match match, Ending ending)
       : api_(api),
         request_(request),
@@ -62,7 +62,7 @@ class Api::ReadAnswer final : public HttpTask {
     Call call{api_.services_, request_, ending_.caller, now, ending_.request_id};
     call.arguments = match_.arguments;
     DescribeAct(call, match_);
-    // What it was allowed to do may have changed meanwhile.
+    // The caller's rights may have changed meanwhile.
     return api_.Respond(call, match_, api_.Permit(call, match_), std::move(*document_), ending_);
   }
 
@@ -74,7 +74,7 @@ class Api::ReadAnswer final : public HttpTask {
   SideResult<Document> document_;
 };
 
-// An answer that a task finds.
+// An answer that a task makes in slices.
 class Api::SlicedAnswer final : public HttpTask {
  public:
   SlicedAnswer(Api& api, std::unique_ptr<Task> task, Ending ending)
@@ -122,7 +122,7 @@ Time Api::Tick(Time now) {
   return std::min(history_.Tick(now), events_.Tick(now));
 }
 
-// Before it is known who asks, nobody sends much.
+// Callers that have not been identified may send only small bodies.
 std::size_t Api::MaxBody(const HttpRequest& head, Time now) {
   if (head.Reads()) return kMaxBodyOfStrangers;
   if (guard_.Admit(head)) return kMaxBodyOfStrangers;
@@ -223,7 +223,7 @@ std::optional<Problem> Api::Permit(const Call& call, const Match& match) const {
                                   : "the role does not allow it"};
 }
 
-// A pure function, of the side thread, too.
+// A pure function; the side thread calls it, too.
 Api::Document Api::Read(const HttpRequest& request) {
   Document document;
   if (request.Header("idempotency-key") != nullptr) {
@@ -301,7 +301,7 @@ HttpAnswer Api::Finish(Reply reply, Ending ending, Time now) {
                ending.request_id, now);
   }
   if (!ending.key.empty()) {
-    // What may go better another time is tried anew.
+    // A repeated request with the same key may succeed later, so server errors are not remembered.
     if (reply.status >= 500) {
       idempotency_.Forget(ending.key);
     } else {

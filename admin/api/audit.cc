@@ -12,7 +12,8 @@ std::string_view OrDash(std::string_view text) { return text.empty() ? "-" : tex
 void WriteLine(const Audit::Entry& entry) {
   const std::string job = entry.job == 0 ? "-" : fmt::format("{}", entry.job);
   const std::string count = entry.count ? fmt::format("{}", *entry.count) : "-";
-  // Refused ones, and those of clients, anybody can cause as often as he likes.
+  // Clients can cause refused acts, and acts over the old protocols, at any rate: the log limits
+  // those.
   const auto log = entry.result == "ok" && !entry.of_client ? Log : LogOfClient;
   log(LogLevel::kInfo, "operator act",
       {{"user", OrDash(entry.user)},

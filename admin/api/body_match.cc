@@ -7,11 +7,11 @@
 namespace gearstalk::api {
 namespace {
 
-// Bytes of JSON text that are made a value at once; beyond, only texts are compared.
+// Bytes of JSON text that are parsed into a value; longer elements are compared as text only.
 constexpr std::size_t kMostCompared = 32 * 1024;
-// What comparing an element costs, in bytes that could be read meanwhile.
+// The cost of comparing an element, in bytes that could be read meanwhile.
 constexpr std::uint64_t kElementCost = 256;
-// Reading JSON takes so much longer than searching a text.
+// Reading JSON takes this many times longer than searching text.
 constexpr std::uint64_t kScanCost = 2;
 
 bool IsJsonString(std::string_view value) { return value.starts_with('"'); }
@@ -36,7 +36,7 @@ BodyMatch::Found BodyMatch::Advance(const Job& job, std::uint64_t& budget) {
   return found;
 }
 
-// In pieces, each with what the text may have begun in the last one.
+// Searches in pieces that overlap by the length of the text.
 BodyMatch::Found BodyMatch::Search(std::string_view body, std::uint64_t& budget) {
   const auto& text = filter_.text();
   if (has_text_ || !text || text->empty()) return Found::kYes;

@@ -27,14 +27,14 @@ std::string_view WholeCharacters(std::string_view text) {
   return text;
 }
 
-// For people: the value itself if it is a text, else indented.
+// For people to read: a string as it is, any other value as indented JSON.
 Json TextFor(const Decoded& decoded) {
   if (!decoded.ok()) return {};
   if (decoded.value.is_string()) return decoded.value;
   return decoded.value.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
-// What a view needs of a job, which may go meanwhile.
+// A copy of what a view needs of a job, because the job may go meanwhile.
 struct Look {
   JobId id;
   std::string as;
@@ -65,7 +65,7 @@ std::string View(const Look& look) {
                {"error", decoded.ok() ? Json() : Json(decoded.error)}});
 }
 
-// A body in pieces. The job may go meanwhile, and then the answer breaks off.
+// A body in pieces. If the job goes meanwhile, the answer is cut off.
 class BodyPieces final : public HttpBody {
  public:
   static constexpr std::size_t kPiece = 128 * 1024;  // bytes

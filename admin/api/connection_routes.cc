@@ -27,8 +27,8 @@ struct ConnectionFilter {
   }
 };
 
-// By descriptor, of which new connections take the lowest: those that were accepted after the walk
-// began are left out, so that none comes twice.
+// Walks connections by descriptor. New connections take the lowest free descriptors, so those that
+// were accepted after the walk began are left out, and none comes twice.
 class ConnectionPage final : public Task {
  public:
   ConnectionPage(const Services& services, ConnectionFilter filter, std::uint64_t limit,
@@ -70,7 +70,7 @@ class ConnectionPage final : public Task {
   Page page_;
 };
 
-// Finds one connection by its id, and does something with it.
+// Finds one connection by its id, and acts on it.
 class ConnectionSearch final : public Task {
  public:
   using Found = Reply (*)(const Services& services, const ConnectionList::Entry& entry, Time now);

@@ -38,7 +38,8 @@ std::string HexOf(std::string_view bytes) {
   return hex;
 }
 
-// `readable`: only if it holds more than bytes. Many words and numbers are base64, too.
+// `readable`: refuses base64 of other bytes than a known format, because many words and numbers are
+// valid base64, too.
 Decoded DecodeBase64(std::string_view bytes, bool readable) {
   std::string compact;
   std::copy_if(bytes.begin(), bytes.end(), std::back_inserter(compact),
@@ -61,7 +62,7 @@ Decoded Detect(std::string_view bytes) {
   if (!found.ok()) found = DecodePhp(bytes);
   if (!found.ok()) {
     found = DecodeMsgpack(bytes);
-    // Any byte is a number in msgpack.
+    // In msgpack any byte is a number, so a number alone proves nothing.
     if (found.ok() && !found.value.is_structured()) found.error = "not a map or an array";
   }
   if (!found.ok() && bytes.size() >= kLeastBase64) found = DecodeBase64(bytes, true);

@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::size_t kMaxTubes = 100;
 
-// Names for refs; what the caller may not see is left out, as a tube that is not there.
+// The names behind the refs. Tubes that the caller may not see are left out, as tubes that do not
+// exist are.
 std::vector<std::string> TubesOf(Fields& fields, const Grant& grant) {
   std::vector<std::string> names;
   const std::string text = fields.Text("tubes").value_or("");

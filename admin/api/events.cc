@@ -22,7 +22,7 @@ constexpr int kPingEvery = 5;                 // ticks
 constexpr std::size_t kLookedAt = 32;         // tubes in a slice
 constexpr int kEventsTold = 2;
 
-// What changes when something happens to a tube, but not with time alone.
+// A hash that changes when something happens to a tube, but not with time alone.
 std::size_t FingerprintOf(const Engine& engine, const Tube& tube) {
   std::size_t print = tube.id();
   const auto add = [&print](std::uint64_t number) {
@@ -46,7 +46,7 @@ std::size_t FingerprintOf(const Engine& engine, const Tube& tube) {
 
 }  // namespace
 
-// One stream.
+// One event stream.
 class Feed final : public HttpFeed {
  public:
   Feed(Events& events, Caller caller, Events::Topics topics)
@@ -73,7 +73,7 @@ class Feed final : public HttpFeed {
     sink_->Send(fmt::format("id: {}\nevent: {}\ndata: {}\n\n", events_.NextId(), event, data));
   }
 
-  // A part of its turn of this second. True: there is more of it.
+  // Serves a part of this second's turn. True: there is more to serve.
   bool Serve(Time now, const std::string& server) {
     if (tube_ == 0 && !BeginTurn(now, server)) return false;
     const Engine& engine = events_.services_.engine;
@@ -97,7 +97,7 @@ class Feed final : public HttpFeed {
     return topics_.tube;
   }
 
-  // Whether it was told.
+  // Returns whether an event was written.
   bool ServeTube(const Engine& engine, std::size_t place, Time now) {
     const std::string& name = topics_.tubes[place];
     const Tube* const tube = engine.FindTube(name);
@@ -204,7 +204,7 @@ Time Events::Tick(Time now) {
 bool Events::RunSlice(Time now) {
   if (turn_.empty()) return false;
   Feed* const feed = turn_.back();
-  // It may end with that.
+  // Serving may end the feed.
   const bool more = feed->Serve(now, server_);
   if (!more) std::erase(turn_, feed);
   return !turn_.empty();

@@ -37,7 +37,7 @@ std::string WithoutPort(std::string_view authority) {
   return Lower(port ? authority.substr(0, colon) : authority);
 }
 
-// The port that a scheme implies says nothing.
+// Leaves out the default port of the scheme.
 std::string Authority(std::string_view text, std::string_view scheme) {
   const std::string_view port = scheme == "https" ? ":443" : ":80";
   return Lower(text.ends_with(port) ? text.substr(0, text.size() - port.size()) : text);
@@ -57,7 +57,7 @@ bool SameOrigin(const HttpRequest& request) {
   return Authority(origin->substr(slashes + 3), scheme) == Authority(*host, scheme);
 }
 
-// Forgets what is over, and if that is not enough, everything.
+// Forgets the entries that are over, and all of them if that does not make room.
 template <typename Map, typename Over>
 void Bound(Map& map, Over over) {
   if (map.size() < kRemembered) return;

@@ -18,7 +18,7 @@ constexpr Time kLagPeriod = 100 * kMillisecond;
 constexpr std::size_t kLagSeconds = 60;
 constexpr std::size_t kPeaksFrom = 18;  // loop_lag_seconds_max and journal_sync_seconds_max
 
-// Of counts by bucket: the upper bound below which 99 in a hundred are.
+// The 99th percentile of counts by bucket: the upper bound of its bucket.
 template <typename Counts, typename Bounds>
 Json P99(const Counts& counts, const Bounds& bounds) {
   std::uint64_t all = 0;
@@ -77,7 +77,7 @@ void History::OpenFile(const std::string& path) {
   kept_step_ = month_.last();
 }
 
-// What is complete goes to the file.
+// Writes the steps that are complete to the file.
 void History::Keep() {
   if (file_ == nullptr) return;
   if (month_.last() > kept_step_ && month_.last() >= month_.first()) {
@@ -193,7 +193,8 @@ void History::EndSurvey(Time now) {
   SampleTubes(now);
 }
 
-// That of a tube of the same name goes on; else a place that no busy tube has is taken.
+// Continues the history of a tube of the same name; else takes the place of a tube that is not
+// busy.
 History::TubeHistory& History::HistoryOf(const Tube& tube) {
   TubeHistory* place = nullptr;
   for (const auto& each : tubes_) {
@@ -266,7 +267,7 @@ const History::TubeHistory* History::Find(std::string_view tube) const {
 
 namespace {
 
-// The mean of some steps, or the most; null where nothing is known.
+// The mean or the maximum of some steps; null where no step has a value.
 Json Combine(const Ring& ring, std::int64_t from, std::int64_t end, std::size_t series) {
   double sum = 0;
   double most = 0;
@@ -310,7 +311,7 @@ std::string ChartOf(const Ring& ring, const History::Query& query, Time now) {
 
 }  // namespace
 
-// The copy of a ring, 700 KB at most, is all that the loop has to do.
+// The loop only copies a ring, 700 KB at most; the side thread does the rest.
 std::function<std::string()> History::Read(Query query, Time now) const {
   const Ring none(query.month ? 3600 * kSecond : 10 * kSecond, 1, kTubeSeries);
   const TubeHistory* const tube = query.tube ? Find(*query.tube) : nullptr;

@@ -60,7 +60,7 @@ std::string Sealed(std::string bytes) {
   return bytes;
 }
 
-// What is in a slot; nothing: it is empty or damaged.
+// The content of a slot; nullopt: it is empty or damaged.
 std::optional<std::string_view> Unsealed(std::string_view slot) {
   std::string_view check = slot.substr(slot.size() - 4);
   slot.remove_suffix(4);

@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kMaxPoints = 3600;
 constexpr std::uint64_t kUsualPoints = 360;
 
-// Words with commas; the four numbers of jobs without any.
+// Words separated by commas; without any, the four numbers of jobs.
 std::vector<std::size_t> SeriesOf(Fields& fields, bool of_tube) {
   const std::string text =
       fields.Text("series").value_or("jobs_ready,jobs_reserved,jobs_delayed,jobs_buried");

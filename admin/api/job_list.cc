@@ -36,7 +36,7 @@ std::uint64_t CountOf(std::size_t ready, std::size_t reserved, std::size_t delay
          (filter.Wants(JobState::kBuried) ? buried : 0);
 }
 
-// Exact, as long as nothing but the tube and states is asked for.
+// Exact if the query names nothing but a tube and states.
 Json CountOf(const Engine& engine, const JobQuery& query) {
   const Filter& filter = query.filter;
   if (!filter.IsPlain()) return {};
@@ -136,8 +136,8 @@ class ReservedList final : public Task {
   std::size_t at_ = 0;                         // that is told next
 };
 
-// In the order in which they leave, of the first ones: those that match, in slices if their bodies
-// must be read.
+// The matching ones of the first jobs, in the order in which they leave; in slices if bodies must
+// be read.
 class NextList final : public Task {
  public:
   NextList(const Engine& engine, JobQuery query, JobState state, Time now)

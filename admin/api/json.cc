@@ -39,7 +39,7 @@ std::optional<Json> ParseJson(std::string_view text, std::size_t most) {
     large = large || depth > static_cast<int>(kDeepestJson) || events > most;
     return !large;
   };
-  // A parser that recurses not, but what it makes is destroyed recursively.
+  // The parser does not recurse, but the value that it makes is destroyed recursively.
   Json json = Json::parse(text, watch, /*allow_exceptions=*/false);
   if (json.is_discarded() || large) return std::nullopt;
   return json;

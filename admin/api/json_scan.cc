@@ -96,7 +96,7 @@ bool JsonScan::Read(std::string_view text, std::size_t bytes) {
       }
     }
     if (expect_ == Expect::kEnd) {
-      // For the parser a NUL ends the text, too.
+      // The parser, too, takes a NUL for the end of the text.
       valid_ = Front() == '\0' && valid_;
       return true;
     }
@@ -105,7 +105,7 @@ bool JsonScan::Read(std::string_view text, std::size_t bytes) {
   }
 }
 
-// False: it failed, or a string goes on behind this slice.
+// False: it failed, or a string continues beyond this slice.
 bool JsonScan::Step() {
   const char c = Front();
   switch (expect_) {
@@ -207,7 +207,7 @@ bool JsonScan::ReadNumber() {
   return std::isfinite(std::strtod(number.c_str(), nullptr)) || Fail();
 }
 
-// Up to the closing quote, or as far as the slice goes.
+// Reads up to the closing quote or the end of the slice.
 bool JsonScan::ReadString() {
   while (at_ < text_.size()) {
     if (at_ >= until_) return false;
@@ -254,7 +254,8 @@ void JsonScan::EndName() {
   expect_ = Expect::kColon;
 }
 
-// Whether the next child of what is open is a step of the path. `name`: with its quotes.
+// Whether the next child of the open container is the next step of the path. `name`: with its
+// quotes.
 bool JsonScan::ChildOnPath(std::string_view name) const {
   const Open& open = open_.back();
   const auto& steps = path_.steps();

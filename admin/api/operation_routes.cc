@@ -16,7 +16,7 @@ constexpr Time kWaitsForCount = 2 * kSecond;
 
 Problem NoOperation() { return {"not-found", "there is no such operation"}; }
 
-// Those who may not touch all tubes see their own.
+// Callers whose rights are limited to some tubes see their own operations only.
 bool Sees(const Caller& caller, const Operation& operation) {
   return caller.grant.SeesAll() || operation.order().caller.user == caller.user;
 }
@@ -30,7 +30,7 @@ Reply OperationReply(const Operation& operation, int status = 200) {
   return Reply::Of(operation.Object(), status).Durable(operation.lsn());
 }
 
-// Answers when it is counted, or when that takes too long.
+// Answers when the count is complete, or when it takes too long.
 class CountWait final : public Task {
  public:
   CountWait(const Operations& operations, std::uint64_t id, Time until)
@@ -114,7 +114,8 @@ Reply BeginOperation(Call& call) {
   if (fields.ok() && !action) fields.Fail("action", "is needed");
   if (fields.ok() && told == nullptr) fields.Fail("filter", "is needed");
   if (fields.ok() && !told->is_object()) fields.Fail("filter", "expected an object");
-  // It is kept, logged, and told each second.
+  // The operation is remembered, logged, and sent to event streams each second, so its filter is
+  // bounded.
   if (fields.ok() && Dump(*told).size() > kMaxFilter) fields.Fail("filter", "is too long");
   if (action == Operation::Action::kMove && !to) fields.Fail("to", "is needed to move");
   const bool takes_to = action == Operation::Action::kMove || action == Operation::Action::kCopy;

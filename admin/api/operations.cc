@@ -39,8 +39,8 @@ Operation::Operation(Engine& engine, Audit& audit, std::uint64_t id, Order order
       created_(now),
       changed_(now) {}
 
-// Clients wait when more waits to be written than the journal says: an operation does long before.
-// One that writes nothing refuses, and that ends the operation.
+// Clients have to wait when too much waits to be written; an operation waits long before that. A
+// journal that accepts nothing refuses the act, which ends the operation.
 bool Operation::JournalIsBehind() const {
   const Journal& journal = engine_.journal();
   const JournalStats stats = journal.Stats();
@@ -103,14 +103,14 @@ void Operation::Act(Time now) {
   if (state_ == State::kRunning && all) End(State::kDone, now);
 }
 
-// Where every further job would be refused, too, it ends.
+// Ends the operation if every further job would be refused, too.
 void Operation::NoteRefusal(Code code, Time now) {
   ++failed_;
   if (!problem_) problem_ = RefusalOf(code, order_.to);
   if (code != Code::kQueueFull) End(State::kFailed, now);
 }
 
-// kNotFound: it is nothing for a job in this state.
+// kNotFound: the action does not apply to a job in this state.
 Code Operation::Apply(const Job& job, Time now) {
   Outcome outcome;
   const JobId id = job.id();

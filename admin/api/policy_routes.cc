@@ -17,7 +17,7 @@ Reply ItemReply(const Call& call, std::string_view tube, std::string_view key, L
   return Problem{"not-found", "there is no such policy"};
 }
 
-// A policy holds for tubes that are still to come, too.
+// A policy also applies to tubes that do not exist yet.
 std::optional<std::string> TubeNamed(const Call& call) {
   std::optional<std::string> name = NameOfRef(call.arguments[0]);
   if (!name || name->empty() || !call.caller.grant.Sees(*name)) return std::nullopt;

@@ -26,7 +26,7 @@ void Ring::Add(Time at, std::span<const float> sample) {
   }
 }
 
-// The step that is over gets its numbers.
+// Fills in the numbers of the step that has ended.
 void Ring::Close() {
   if (open_ < 0) return;
   for (std::size_t i = 0; i < std::min(peaks_from_, series_); ++i) {

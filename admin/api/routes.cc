@@ -107,14 +107,14 @@ const Route kRoutes[] = {
      "AuditPage"},
 };
 
-// In the order of the documentation. Other acts follow from the role alone.
+// The acts of ActionsOf, in the order of the documentation. All other acts follow from the role.
 constexpr std::string_view kNamedActs[] = {
     "job.put",          "job.delete",  "job.kick",      "job.bury",     "job.release",
     "job.move",         "job.copy",    "tube.create",   "tube.drop",    "tube.pause",
     "tube.resume",      "tube.kick",   "tube.maxqueue", "server.drain", "server.log_level",
     "connection.close", "session.open"};
 
-// Whether the path is of this pattern; fills what stands in place of {...}.
+// Whether the path matches the pattern; fills `arguments` with the parts that stand for {...}.
 bool Matches(std::string_view pattern, std::string_view path, std::vector<std::string>& arguments) {
   arguments.clear();
   while (!pattern.empty() && !path.empty()) {

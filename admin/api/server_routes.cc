@@ -9,7 +9,7 @@
 namespace gearstalk::api {
 namespace {
 
-// Newest first. What is forgotten meanwhile is left out.
+// Newest first. Entries that are forgotten meanwhile are left out.
 class AuditPage final : public Task {
  public:
   AuditPage(const Audit& audit, std::uint64_t limit, std::string query, std::uint64_t before)

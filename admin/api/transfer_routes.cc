@@ -49,7 +49,7 @@ class TransferList final : public Task {
   Page page_;
 };
 
-// Held jobs first, then the mark: what a crash leaves in between can be forgotten again.
+// Forgets the held jobs first, then the mark, so that after a crash in between it can be repeated.
 class Forgetting final : public Task {
  public:
   Forgetting(const Services& services, std::string name, bool commit)

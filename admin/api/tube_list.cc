@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kTubeSlice = 128;  // tubes looked at
 constexpr std::size_t kTubesTold = 4;    // tubes told
-// Of the tubes shown, in a cursor, which has to fit into the head of a request.
+// The tubes shown so far, in a cursor, which has to fit into the head of a request.
 constexpr std::size_t kLongestPage = 4500;  // bytes
 
 // What tubes are sorted by, as a number.
@@ -76,18 +76,17 @@ bool Passes(const Tube& tube, const TubeQuery& query, const Grant& grant) {
          (query.match.empty() || MatchesPattern(query.match, tube.name()));
 }
 
-// Walks all tubes, and keeps as many as the page has places: the first ones behind the cursor.
-//
-// What is sorted by a number that changes has no place to go on from: a cursor names the tubes that
-// were shown, and the next page has the first ones of the rest. So each tube comes once, whatever
-// becomes of its number. When they are too many to be named, the rest comes in the order of ids.
+// Walks all tubes and keeps the first ones behind the cursor, as many as fit on the page. A sort by
+// a number that changes has no fixed position to continue from. So the cursor names the tubes that
+// were shown, and the next page has the first of the others: each tube comes once, however its
+// number changes. When the shown tubes are too many to name, the rest comes in the order of ids.
 class TubeList final : public Task {
  public:
   TubeList(const Engine& engine, TubeQuery query, Grant grant)
       : engine_(engine), query_(std::move(query)), grant_(std::move(grant)) {
     page_.limit = query_.limit;
     rest_ = query_.ByWhatChanges() && query_.after && query_.after->numbers[0] != 0;
-    // In the order of ids the walk begins behind the cursor.
+    // A walk in the order of ids begins behind the cursor.
     if (ById() && query_.after) cursor_ = query_.after->numbers[1];
   }
 
@@ -170,7 +169,7 @@ class TubeList final : public Task {
       places_.push_back(std::move(place));
       std::push_heap(places_.begin(), places_.end(), before);
       if (places_.size() <= query_.limit) continue;
-      // The heap's front is the last of those kept.
+      // The front of the heap is the last of the tubes kept.
       std::pop_heap(places_.begin(), places_.end(), before);
       places_.pop_back();
       more_ = true;
@@ -186,7 +185,7 @@ class TubeList final : public Task {
     return query_.order->key == nullptr ? tube.id() : query_.order->key(engine_, tube);
   }
 
-  // Tubes that have gone meanwhile are left out.
+  // Leaves out tubes that are gone.
   bool Render(Time now) {
     const std::size_t end = std::min(rendered_ + kTubesTold, places_.size());
     for (; rendered_ < end; ++rendered_) {

@@ -58,7 +58,7 @@ Role RoleNamed(std::string_view name) {
 
 bool MatchesPattern(const std::string& pattern, std::string_view name) {
   if (pattern == "*") return true;
-  // fnmatch ends at a NUL, and might take the front of a name for the whole of it.
+  // fnmatch stops at a NUL and would match the front of such a name only.
   if (name.find('\0') != std::string_view::npos) return false;
   return fnmatch(pattern.c_str(), std::string(name).c_str(), 0) == 0;
 }

@@ -62,7 +62,7 @@ class BinlogSource final : public Source {
   std::string Name() const override { return "binlog:" + directory_; }
 
  private:
-  // Its files were moved away by a run that is over: the mark may know it.
+  // An earlier run moved the files away: its mark may know the transfer.
   Status Retired(Survey& survey, const Status& otherwise) const {
     const Result<std::vector<binlog::NumberedFile>> moved =
         binlog::FindFiles(directory_ + "/imported-binlog");

@@ -5,7 +5,7 @@
 namespace gearstalk::ctl {
 namespace {
 
-// What left the queue between the two counts is exactly what was grabbed.
+// Whether exactly as many jobs left the queue between the two counts as were grabbed.
 bool DifferenceFits(const ClassCounts& before, const ClassCounts& after, std::uint64_t grabbed) {
   const bool shrank =
       after.high <= before.high && after.normal <= before.normal && after.low <= before.low;
@@ -26,7 +26,7 @@ ClassGuess GuessClasses(const ClassCounts& before, const ClassCounts& after, std
     guess.exact = true;
     return guess;
   }
-  // Jobs beyond those that were counted are new: most jobs are NORMAL.
+  // Jobs beyond the counted ones are new, and taken for NORMAL, as most jobs are.
   guess.high = std::min(before.high, grabbed);
   const std::uint64_t others = grabbed - guess.high;
   const std::uint64_t normal = std::min(before.normal, others);

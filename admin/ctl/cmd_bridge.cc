@@ -35,7 +35,7 @@ class Bridge {
  public:
   explicit Bridge(const Options& options) : options_(options) {}
 
-  // Until an error or a signal; then jobs in flight run again.
+  // Runs until an error or a signal; then jobs in flight run again.
   Status Run() {
     if (Status status = Begin(); !status.ok()) return status;
     while (g_stop == 0) {
@@ -68,7 +68,7 @@ class Bridge {
     return {};
   }
 
-  // Takes every packet that is there, of both sides.
+  // Handles every packet that has arrived from either side.
   Status Pump(bool& idle) {
     Grab();
     for (;;) {

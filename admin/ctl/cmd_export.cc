@@ -35,7 +35,7 @@ class Lines {
     if (std::fwrite(line.data(), 1, line.size(), file_) == line.size()) return {};
     return {Code::kIo, "the output cannot be written"};
   }
-  // The file appears under its name.
+  // Renames the finished file to its name.
   Status Close() {
     const bool flushed = std::fflush(file_) == 0;
     if (!flushed) return {Code::kIo, "the output cannot be written"};

@@ -44,7 +44,8 @@ std::uint64_t DelayLeft(const transfer::Job& job) {
 class Destination {
  public:
   virtual ~Destination() = default;
-  // Puts all; sets `left` of those that it does not take. An error: nobody knows which arrived.
+  // Puts all jobs and sets `left` of those that the server refuses. After an error it is unknown
+  // which arrived.
   virtual Status Put(std::vector<std::unique_ptr<Moving>>& jobs) = 0;
 };
 
@@ -71,7 +72,7 @@ class ToBeanstalkd final : public Destination {
       if (!line.ok()) return line.status();
       if (!line.value().starts_with("INSERTED ")) {
         each->left = "the old server says " + line.value();
-        // The body of a job that is too large may be taken for a command.
+        // The server may take the body of a job that is too large for commands.
         if (line.value() != "JOB_TOO_BIG") return {Code::kIo, each->left};
       } else if (each->job.state == JobState::kBuried) {
         buried.emplace_back(each.get(), line.value().substr(9));
@@ -88,7 +89,7 @@ class ToBeanstalkd final : public Destination {
     const Result<std::string> line = old_.Ask("reserve-job 0");
     if (!line.ok()) return line.status();
     asked_ = true;
-    // Before 1.12 it is taken for a malformed "reserve".
+    // beanstalkd before 1.12 takes it for a malformed "reserve".
     can_reserve_job_ = line.value() == "NOT_FOUND";
     return {};
   }
@@ -150,7 +151,7 @@ class ToGearmand final : public Destination {
     }
   }
 
-  // As the broker reads a priority where it needs a class.
+  // The class by the same bounds as in the broker.
   std::uint32_t ClassOf(std::uint32_t priority) const {
     constexpr std::uint32_t kUrgent = 1024;
     if (priority < kUrgent || priority == classes_.high) return packet::kSubmitHighBg;
@@ -174,7 +175,7 @@ class HandBack {
       std::vector<std::unique_ptr<Moving>> jobs;
       const Result<transfer::End> end = Collect(Type::kHoldBack, selection, jobs);
       if (!end.ok()) {
-        // What is held back already goes to its queues again.
+        // Jobs that are held back go to their queues again.
         const Status settled = Settle();
         return settled.ok() ? end.status() : settled;
       }

@@ -24,7 +24,7 @@ namespace {
 using transfer::Ids;
 using transfer::Type;
 
-// While the broker takes nothing: a minute.
+// While the broker accepts nothing, tries for a minute.
 constexpr int kBusyTries = 120;
 constexpr unsigned kBusyPause = 500'000;  // microseconds
 
@@ -119,7 +119,7 @@ Status Import::ReadSource() {
                                 "read"};
   }
   report_.ids = options_.ids == "new" || survey_.smallest_id == 0 ? "new" : "keep";
-  // What is selected and how it is renamed belongs to the transfer.
+  // The selection and the renames are part of the transfer's identity.
   if (survey_.fingerprint != kRetired) {
     for (const std::string& tube : options_.tubes) survey_.fingerprint += " tube " + tube;
     for (const std::string& rename : options_.renames) survey_.fingerprint += " rename " + rename;
@@ -289,7 +289,7 @@ Status Import::Run() {
   }
   Status status = SendAll(before);
   if (!status.ok()) {
-    // A broker that still answers knows what was joined and refused, too.
+    // A broker that still answers also knows which jobs were joined or refused.
     std::ignore = ReportMark(before);
     return status;
   }

@@ -23,7 +23,7 @@ void Pause(int tenths) {
   for (int i = 0; i < tenths && g_stop == 0; ++i) ::usleep(100'000);
 }
 
-// What is in flight ends before we leave.
+// Waits until the moves in flight have ended.
 Status FinishAll(OldServer& old) {
   for (;;) {
     bool unfinished = false;
@@ -32,7 +32,7 @@ Status FinishAll(OldServer& old) {
   }
 }
 
-// Until nothing moves any more; jobs that others have are waited for.
+// Moves jobs until none is left; waits for the jobs that other workers hold.
 Status RunOnce(const TakeOverOptions& options, Report& report) {
   const std::unique_ptr<OldServer> old = MakeOldServer(options, report);
   if (Status status = old->Begin(); !status.ok()) return status;
@@ -54,8 +54,8 @@ Status RunOnce(const TakeOverOptions& options, Report& report) {
   return old->End();
 }
 
-// While the broker takes nothing (memory, drain, a full disk), for a minute at most. A gearmand
-// would count each end of a connection as a try of its jobs.
+// Tries again while the broker accepts nothing (memory, drain, a full disk), for a minute at most.
+// Not with a gearmand, which counts each closed connection as a try of its jobs.
 Status RunPatiently(const TakeOverOptions& options, Report& report) {
   constexpr int kTries = 120;
   for (int tries = 1;; ++tries) {
@@ -68,8 +68,8 @@ Status RunPatiently(const TakeOverOptions& options, Report& report) {
   }
 }
 
-// The signal came while one server was away: tries once more to end the moves that had begun. What
-// cannot be ended now is ended by the next run.
+// The signal came while one server was away: tries once more to end the moves that had begun. The
+// next run ends the others.
 void EndInFlight(TakeOverOptions options, Report& report) {
   options.stopped = [] { return false; };
   const std::unique_ptr<OldServer> old = MakeOldServer(options, report);
@@ -79,7 +79,7 @@ void EndInFlight(TakeOverOptions options, Report& report) {
   if (!status.ok()) fmt::print(stderr, "gearstalkctl: {}\n", status.message());
 }
 
-// Until a signal; either side may go away and come back.
+// Runs until a signal; reconnects when either side has gone away.
 Status Follow(const TakeOverOptions& options, Report& report) {
   int pause = 1;
   bool began = false;
@@ -106,7 +106,7 @@ Status Follow(const TakeOverOptions& options, Report& report) {
   return {};
 }
 
-// What the tool cannot see, and would break its promises.
+// Warns of what would break the tool's promises and it cannot see.
 void Warn(const TakeOverOptions& options, Report& report) {
   const std::string text =
       options.source.starts_with("gearman://")

@@ -69,7 +69,7 @@ class DirectoryChannel final : public Channel {
       bytes.remove_prefix(result.bytes);
       if (result.next == Next::kClose) return {Code::kIo, "the journal refuses to go on"};
       if (result.next != Next::kYield) break;
-      // A long answer waits for whoever reads it.
+      // A long answer is made as it is read.
       if (bytes.empty()) break;
     }
     return {};
@@ -101,7 +101,7 @@ class DirectoryChannel final : public Channel {
   }
 
  private:
-  // What root writes is for the broker, which runs as the directory's owner.
+  // The broker runs as the owner of the directory and must be able to use files that root wrote.
   void GiveFilesToOwner() const {
     std::error_code error;
     for (const auto& file : std::filesystem::directory_iterator(directory_, error)) {
@@ -125,7 +125,8 @@ Result<std::unique_ptr<Channel>> OpenDirectory(const std::string& directory) {
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error) return Status(Code::kIo, directory + ": " + error.message());
-  // The lock says who runs there; a broker's is no source in use.
+  // The lock tells which program runs there; a broker's lock does not mean that the source is in
+  // use.
   Result<binlog::Lock> lock = binlog::Lock::Hold(directory);
   if (!lock.ok()) return Status(Code::kIo, lock.status().message());
   WalOptions options;

@@ -35,7 +35,7 @@ Status FunctionDrain::Begin() {
   return Fence();
 }
 
-// All before it is done there.
+// After its answer, the server has done everything before it.
 Status FunctionDrain::Fence() {
   worker_->Add(packet::kEchoReq, {"fence"});
   for (;;) {
@@ -161,9 +161,9 @@ Status FunctionDrain::FixCutKeys(std::vector<Grabbed>& jobs) {
   return {};
 }
 
-// Reads how many jobs wait in which class; `ours`: jobs of the function that we have. gearmand
-// looks at every job for that. Where many wait, all in one class, and nobody else has any, all jobs
-// of the table are of it, and it need not be asked again.
+// Reads how many jobs wait in each class; `ours`: jobs of the function that this tool holds.
+// gearmand looks at every job for the answer. If many wait, all in one class, and nobody else holds
+// any, every job of the table is of that class, and the tool need not ask again.
 Status FunctionDrain::Count(std::uint64_t ours) {
   if (Status status = ReadClasses(scope_.admin, function_, counts_, counted_); !status.ok()) {
     return status;
@@ -237,7 +237,7 @@ Status FunctionDrain::RelayForeground(std::vector<Grabbed>& jobs) {
 }
 
 Status FunctionDrain::HoldAll(std::vector<Grabbed>& jobs) {
-  // What a run that settles them needs goes before them.
+  // The mark with what a later run needs to settle these jobs goes before them.
   const std::string state = fmt::format("{} {} {}", scope_.pid, scope_.client_id, scope_.prefix);
   if (state != scope_.state) {
     scope_.broker.Add(Type::kAdvance, transfer::Mark{.state = state});
@@ -262,7 +262,7 @@ Status FunctionDrain::HoldAll(std::vector<Grabbed>& jobs) {
   return SendHolds(jobs);
 }
 
-// Again for a minute while the broker takes nothing: a gearmand would count the end of this
+// Tries again for a minute while the broker accepts nothing: gearmand would count the end of this
 // connection as a try of its jobs.
 Status FunctionDrain::SendHolds(std::vector<Grabbed>& jobs) {
   std::size_t held = 0;

@@ -50,7 +50,8 @@ Status GearmanTakeOver::Begin() {
 // --- What an interrupted run left
 // ------------------------------------------------------------------
 
-// While its connections are there, its WORK_COMPLETE may come after our question.
+// While the connections of the former run exist, its WORK_COMPLETE may still arrive after our
+// question.
 Status GearmanTakeOver::AwaitEndOf(const std::string& client_id) {
   for (int tries = 0; tries < kEndTries && !options_.stopped(); ++tries) {
     const Result<std::vector<std::string>> workers = admin_->Admin("workers");
@@ -159,7 +160,7 @@ Status GearmanTakeOver::PumpAll(bool& moved) {
   return {};
 }
 
-// Jobs without a worker at the broker would wait for ever: they go back when we leave.
+// Jobs without a worker at the broker would wait for ever: gives them back before leaving.
 Status GearmanTakeOver::Finish(bool& unfinished) {
   bool moved = false;
   unfinished = false;

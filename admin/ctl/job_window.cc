@@ -137,7 +137,7 @@ void JobWindow::Bury() {
   }
 }
 
-// A job that is not buried was not ours any more: its ttr ran out.
+// A job that was not buried was no longer reserved by this tool: its TTR had expired.
 Status JobWindow::ReadBuried() {
   for (InFlight& each : jobs_) {
     const Result<std::string> line = scope_.old.Line();

@@ -42,7 +42,7 @@ bool Get(const nlohmann::json& json, const char* name, Value& value) {
   if constexpr (std::is_same_v<Value, bool>) {
     if (!found->is_boolean()) return false;
   } else {
-    // JSON has no limits; ours hold.
+    // Numbers in JSON are unbounded; the broker's are not.
     if (!found->is_number_integer()) return false;
     const bool fits = found->is_number_unsigned()
                           ? std::in_range<Value>(found->template get<std::uint64_t>())
@@ -95,7 +95,7 @@ std::string JobLine(const transfer::Job& job) {
   Set(json, "due_ns", job.due);
   Set(json, "created_ns", job.created);
   SetBytes(json, "body", job.body);
-  // The wire's "-" says no more than the flag.
+  // The unique key "-" of the wire means what the flag says.
   SetBytes(json, "unique", job.unique_is_body ? std::string_view() : job.unique);
   Set(json, "unique_is_body", job.unique_is_body);
   SetBytes(json, "reducer", job.reducer);
@@ -178,7 +178,7 @@ Status JobsLine::ParseJob(const nlohmann::json& json) {
   return {};
 }
 
-// What policies know of the job.
+// What policies keep with the job.
 bool JobsLine::ParsePolicy(const nlohmann::json& json) {
   const bool good = Get(json, "attempts", job_.attempts) && Get(json, "waits", job_.waits) &&
                     Get(json, "ended_ns", job_.ended) && Get(json, "expires_ns", job_.expires) &&

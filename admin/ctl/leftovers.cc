@@ -30,7 +30,7 @@ Status Leftovers::Sync() {
   return ack.ok() ? Status() : ack.status();
 }
 
-// The same job is the same id and body: ids come again after restarts.
+// Two jobs are the same if id and body are equal: beanstalkd reuses ids after a restart.
 Status Leftovers::LookUp(Jobs jobs, std::vector<OldJob>& there) {
   for (const auto& held : jobs) {
     scope_.old.Add(fmt::format("stats-job {}", held->job.source_id));
@@ -66,7 +66,7 @@ Settlement Leftovers::Decide(const HeldJob& held, const OldJob& there) const {
                      there);
 }
 
-// Those that are deleted here and now go to `gone`; the others stay held.
+// Jobs that this call deletes go to `gone`; the others stay held.
 Status Leftovers::DeleteAll(std::vector<const HeldJob*>& jobs, std::vector<const HeldJob*>& gone) {
   for (const HeldJob* job : jobs) scope_.old.Add(fmt::format("delete {}", job->job.source_id));
   for (const HeldJob* job : jobs) {

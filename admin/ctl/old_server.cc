@@ -88,7 +88,7 @@ Status OldServer::End() {
   if (!end.ok()) return end.status();
   transfer::Mark mark;
   if (!transfer::Mark::Decode(end.value().mark, mark)) return {Code::kIo, "a mark that is damaged"};
-  // Jobs that joined another when they were committed did not move.
+  // Jobs that joined another job at the commit are not counted as moved.
   const std::uint64_t joined = mark.joined - report_.mark_before->joined;
   const std::uint64_t done = report_.done - std::min(report_.done, joined);
   report_.TakeMark(mark, *report_.mark_before);

@@ -18,19 +18,19 @@ class PostgresSource final : public TableSource {
   ~PostgresSource() override { PQfinish(db_); }
 
   Status Open() {
-    // Its complaint would repeat what may be a password.
+    // Its message would repeat the text, which may contain a password.
     PQconninfoOption* const parts = PQconninfoParse(conninfo_.c_str(), nullptr);
     if (parts == nullptr) {
       return {Code::kInvalid, "postgres: CONNINFO cannot be read: use KEY=VALUE ... or a URI"};
     }
     PQconninfoFree(parts);
-    // What CONNINFO says comes later and goes before.
+    // CONNINFO comes later in the list and overrides these.
     const char* const names[] = {"password", "dbname", nullptr};
     const char* const values[] = {std::getenv("GEARSTALK_SOURCE_PASSWORD"), conninfo_.c_str(),
                                   nullptr};
     db_ = PQconnectdbParams(names, values, 1);
     if (PQstatus(db_) != CONNECTION_OK) return Failed();
-    // Text as it lies in the database.
+    // Text in the encoding of the database.
     const Rows encoding(PQexec(db_,
                                "SELECT pg_encoding_to_char(encoding) FROM pg_database WHERE "
                                "datname = current_database()"),

@@ -33,7 +33,7 @@ Status PutWindows::Finish() {
   return {};
 }
 
-// Takes what the broker has done of the window out of it.
+// Removes from the window what the broker has done.
 void PutWindows::Drop(Window& window, const transfer::Ack& ack) {
   const std::size_t done = std::min<std::size_t>(ack.requests, window.ends.size());
   if (done == 0) return;

@@ -15,10 +15,10 @@ using transfer::Type;
 constexpr std::size_t kWindow = 256;
 constexpr std::uint64_t kStride = 1024;  // ids that are asked for at once
 constexpr std::uint64_t kNear = 60;      // seconds
-// So many jobs are worth no walk. With more, one that is found by peeking takes as long as so many
-// ids of a walk.
+// Up to kFew jobs are moved by peeking. Beyond that, a walk pays while it takes fewer than
+// kIdsForAJob ids for each job.
 constexpr std::uint64_t kFew = 4, kIdsForAJob = 500;
-// A walk that only has to find what lies behind a job that comes last may be so long.
+// The longest walk, in ids, only to find the jobs behind one that has to move last.
 constexpr std::uint64_t kMostForOrder = 200'000;
 
 }  // namespace
@@ -89,7 +89,7 @@ Status QuietJobs::PeekAndMove(const std::string& tube, const char* peek, bool ne
 }
 
 // --- By a walk
-// Not done if there are more ids than `most`.
+// Walks over all ids, unless there are more than `most`.
 Status QuietJobs::Walk(const std::vector<Tube>& tubes, std::uint64_t most, bool& walked,
                        bool& moved) {
   const Result<std::uint64_t> probe = scope_.old.ProbeId(scope_.deletes_delayed);
@@ -150,7 +150,8 @@ Status QuietJobs::MoveDelayed(Ids& ids, std::size_t least, bool& moved) {
   return {};
 }
 
-// In which order they were buried shows only one by one: all are held, then deleted as they come.
+// Only peeks show in which order jobs were buried: holds all of them, then deletes them in the
+// order of the peeks.
 Status QuietJobs::MoveBuried(const std::string& tube, const Ids& ids, bool& moved) {
   std::vector<JobWindow> windows;
   if (Status status = HoldBuried(ids, windows); !status.ok()) return status;

@@ -11,7 +11,7 @@ Status Relay::Connect(const Target& target) {
   if (!channel.ok()) return channel.status();
   client_ = std::make_unique<GearmanClient>(std::move(channel.value()));
   client_->Add(packet::kOptionReq, {"exceptions"});
-  // A server that does not know the option answers, too.
+  // A server that does not know the option answers with an error packet, which is enough.
   const Result<Packet> answer = client_->Next();
   return answer.ok() ? Status() : answer.status();
 }

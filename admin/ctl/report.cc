@@ -22,7 +22,7 @@ std::string Printable(const std::string& bytes) {
   return IsUtf8(bytes) ? bytes : "base64:" + ToBase64(bytes);
 }
 
-// Beside the file and renamed: it is whole or not there.
+// Writes a temporary file and renames it, so that the report is whole or absent.
 bool WriteFile(const std::string& path, const std::string& text) {
   const std::string beside = path + ".new";
   std::FILE* const file = std::fopen(beside.c_str(), "w");

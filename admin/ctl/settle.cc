@@ -3,15 +3,15 @@
 namespace gearstalk::ctl {
 namespace {
 
-// Buried by us, and by nobody else since: who buries a job reserves it first. beanstalkd counts one
-// bury more each time that it starts.
+// The job was buried by us and by nobody since: whoever buries a job reserves it first. beanstalkd
+// adds a bury each time that it starts.
 bool HasOurMark(const SettleFacts& held, const OldJob& there) {
   return held.was == transfer::JobState::kReady && there.state == OldJob::State::kBuried &&
          there.reserves == held.reserves + 1 && there.buries > held.buries;
 }
 
-// Delayed and buried jobs are not touched before they are deleted; a ready one is so again when the
-// old server died and had not stored our mark.
+// Delayed and buried jobs are not changed before they are deleted. A ready job is unchanged again
+// if the old server died without having stored our mark.
 bool IsAsItWas(const SettleFacts& held, const OldJob& there) {
   const OldJob::State was = held.was == transfer::JobState::kDelayed  ? OldJob::State::kDelayed
                             : held.was == transfer::JobState::kBuried ? OldJob::State::kBuried
@@ -36,7 +36,7 @@ Settlement Settle(const SettleFacts& held, const OldJob& there) {
 }
 
 Settlement SettleHandle(const HandleFacts& facts) {
-  // Another process gives the same handles to other jobs.
+  // A restarted server gives the same handles to other jobs.
   if (!facts.same_server) return Settlement::kCommitUncertain;
   if (facts.known) return Settlement::kDrop;
   return facts.shared ? Settlement::kCommitUncertain : Settlement::kCommit;

@@ -127,7 +127,7 @@ class TlsChannel final : public SocketChannel {
     return {};
   }
 
-  // A record that has no data, such as a ticket, is not waited behind.
+  // Does not wait again after a record without data, such as a session ticket.
   Status Read(std::string& bytes, int timeout_ms) override {
     constexpr std::size_t kMost = 64 * 1024;
     const std::size_t before = bytes.size();

@@ -22,7 +22,8 @@ Status TakeOver::Begin() {
   Result<std::unique_ptr<Channel>> channel = Connect(options_.Address());
   if (!channel.ok()) return channel.status();
   old_ = std::make_unique<BeanstalkClient>(std::move(channel.value()));
-  // An earlier connection of this process ended with that life of the old server.
+  // This process was connected before: that connection ended together with the old server's
+  // process.
   was_connected_ = report_.mark_before.has_value();
   if (Status status = ReadInstance(); !status.ok()) return status;
   const auto prepare = [&](transfer::Opening& opening) {
@@ -38,7 +39,7 @@ Status TakeOver::Begin() {
   return Sync();
 }
 
-// A probe there says how far its ids are; ours begin far above them.
+// A probe job shows the highest id there; ours begin far above it.
 Status TakeOver::RaiseIds(transfer::Opening& opening) {
   const Result<std::uint64_t> probe = old_->ProbeId(deletes_delayed_);
   if (!probe.ok()) return probe.status();
@@ -53,7 +54,7 @@ Status TakeOver::ReadInstance() {
   const Result<Yaml> stats = old_->AskYaml("stats");
   if (!stats.ok()) return stats.status();
   instance_ = stats.value().Get("id");
-  // Before 1.9 there is none.
+  // beanstalkd before 1.9 has no id.
   if (instance_.empty()) instance_ = fmt::format("pid {}", stats.value().Get("pid"));
   const std::string_view version = stats.value().Get("version");
   deletes_delayed_ = version != "1.4" && !version.starts_with("1.4.");
@@ -61,7 +62,7 @@ Status TakeOver::ReadInstance() {
   return {};
 }
 
-// What an interrupted run left, or what somebody else got hold of there.
+// Settles what an interrupted run left, and jobs that somebody else took there.
 Status TakeOver::SettleAll() {
   const bool same = before_.state.empty() || before_.state == instance_;
   Leftovers leftovers(
@@ -114,7 +115,7 @@ Status TakeOver::FindTubes() {
   return {};
 }
 
-// While jobs come, windows grow, but not beyond what their bodies allow.
+// Windows grow while jobs come, up to the limit of their bodies' bytes.
 void TakeOver::ChooseWindow(const JobWindow& last, std::size_t asked) {
   full_ = asked > 0 && last.size() == asked;
   if (!full_) {
@@ -170,7 +171,7 @@ Status TakeOver::MoveReady(bool& moved) {
   return before->ReadCommitted();
 }
 
-// The rest of a pause is set here, once for each.
+// Sets the rest of the pause at the broker, once for each tube.
 Status TakeOver::SetPause(const std::string& tube, const Yaml& stats) {
   const Time end = Now() + static_cast<Time>(stats.Number("pause-time-left")) * kSecond;
   Time& known = pauses_[tube];
@@ -183,7 +184,7 @@ Status TakeOver::SetPause(const std::string& tube, const Yaml& stats) {
   return Sync();
 }
 
-// Of a paused tube `reserve` gives nothing.
+// `reserve` returns no job of a paused tube; `reserve-job` does.
 Status TakeOver::ReservePaused(JobWindow& window) {
   for (std::size_t i = 0; i < kMostWindow && window.bytes() < kWindowBytes; ++i) {
     old_->Add("peek-ready");
@@ -193,7 +194,7 @@ Status TakeOver::ReservePaused(JobWindow& window) {
     old_->Add(fmt::format("reserve-job {}", found.value().id));
     Result<BeanstalkClient::Answer> reserved = old_->Body();
     if (!reserved.ok()) return reserved.status();
-    // Before 1.12 it is taken for a malformed "reserve".
+    // beanstalkd before 1.12 takes it for a malformed "reserve".
     can_reserve_job_ = reserved->found || reserved->line == "NOT_FOUND";
     if (!reserved->found) return {};
     window.Add(reserved->id, std::move(reserved->body));

@@ -77,7 +77,7 @@ Result<Frame> TransferClient::Next() {
   }
 }
 
-// The connection of a tool that was killed a moment ago may not be gone yet.
+// The broker may not have seen yet that the connection of a killed tool has ended.
 Result<transfer::MarkOf> TransferClient::Open(const transfer::Opening& opening) {
   for (int tries = 1;; ++tries) {
     Add(Type::kOpen, opening);

@@ -82,12 +82,12 @@ void HttpConnection::OnWritten() {
   if (state_ == State::kStreaming) return server_.slices().Add(*this);
   if (state_ != State::kSending) return;
   if (!draining_ || eof_) return Close();
-  // Closing with bytes unread would take the answer back from under the peer.
+  // A close with bytes unread would reset the connection before the peer has read the answer.
   shutdown(bufferevent_getfd(events_), SHUT_WR);
   state_ = State::kLingering;
 }
 
-// A peer that has said its last word has gone: nobody who speaks HTTP shuts down one half.
+// A peer that shut down its sending side is taken for gone: HTTP clients do not half-close.
 void HttpConnection::OnEvent(short what) {
   server_.hooks().begin_round();
   const bool ended = (what & BEV_EVENT_EOF) != 0 && (what & BEV_EVENT_ERROR) == 0;
@@ -99,10 +99,9 @@ void HttpConnection::OnEvent(short what) {
   if (!ended || !answered) Close();
 }
 
-// Also what came behind the last request meanwhile. While an answer is made, that waits; behind a
-// feed or a refusal it is dropped: nothing is answered there. Once it is as much as may be read
-// ahead, reading has to stop: libevent would call OnReadable again and again, within one turn of
-// its loop.
+// Also reads what came behind the last request. It waits while an answer is made; behind a feed or
+// a refusal it is dropped, because nothing there is answered. At the limit of reading ahead,
+// reading has to stop: libevent would call OnReadable again and again within one turn of its loop.
 void HttpConnection::Read() {
   while (state_ == State::kReading && TakeRequest()) continue;
   evbuffer* const input = bufferevent_get_input(events_);
@@ -112,7 +111,7 @@ void HttpConnection::Read() {
   reads ? bufferevent_enable(events_, EV_READ) : bufferevent_disable(events_, EV_READ);
 }
 
-// Whether a request was whole; its answer comes in a slice then.
+// True: a request was complete, and a slice will answer it.
 bool HttpConnection::TakeRequest() {
   evbuffer* const input = bufferevent_get_input(events_);
   const bool begun = parser_.begun();
@@ -151,7 +150,7 @@ void HttpConnection::Dispatch() {
   Take(server_.site().Answer(request));
 }
 
-// What follows cannot be told from the request.
+// Closes the connection, because the end of the refused request is unknown.
 void HttpConnection::Refuse() {
   parser_.request().peer = peer_;
   keep_alive_ = false;
@@ -212,7 +211,7 @@ std::string HttpConnection::HeadOf(const HttpAnswer& answer, bool chunked, bool 
 void HttpConnection::Deliver() {
   const bool bodiless = answer_.status == 204 || answer_.status == 304;
   const bool grows = answer_.rest != nullptr || answer_.feed != nullptr;
-  // Without chunks only the end of the connection tells where the body ends.
+  // Without chunks the end of the connection marks the end of the body.
   if (grows && !chunked_) keep_alive_ = false;
   chunked_ = chunked_ && grows && !bodiless;
   Write(HeadOf(answer_, chunked_ && !head_only_, bodiless));
@@ -242,7 +241,7 @@ bool HttpConnection::RunSlice(Time now) {
     Read();
     return false;
   }
-  // The last slice has not gone yet: OnWritten goes on.
+  // The last slice has not been sent yet: OnWritten continues.
   if (state_ != State::kStreaming || Waiting() > 0) return false;
   std::string slice;
   const bool more = answer_.rest->Advance(slice);
@@ -277,7 +276,7 @@ std::size_t HttpConnection::Waiting() const {
   return evbuffer_get_length(bufferevent_get_output(events_));
 }
 
-// The feed, which may be what calls, ends when what it wrote has left.
+// The feed may be the caller, so it ends only when everything that it wrote was sent.
 void HttpConnection::End() {
   if (state_ != State::kFeeding) return;
   if (chunked_) Write("0\r\n\r\n");

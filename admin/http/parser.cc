@@ -126,7 +126,7 @@ bool HttpParser::ParseTarget(std::string_view target) {
   const std::size_t question = std::min(target.find('?'), target.size());
   request_.path = target.substr(0, question);
   if (request_.path.empty() && !authority_.empty()) request_.path.assign(1, '/');
-  // "OPTIONS *" is nothing that is served.
+  // "OPTIONS *" is valid, though nothing serves it.
   if (!request_.path.starts_with('/') && request_.path != "*") return Bad(400);
   return question == target.size() || ParseQuery(target.substr(question + 1));
 }
@@ -158,7 +158,7 @@ bool HttpParser::ParseHeader(std::string_view line) {
   return true;
 }
 
-// What the headers say of the connection and the body.
+// Reads the headers that are about the connection and the body.
 bool HttpParser::Understand() {
   const bool old = !request_.chunked_answers;
   bool length_given = false, host_given = false;
@@ -187,7 +187,7 @@ bool HttpParser::Understand() {
     }
   }
   if (!host_given && !authority_.empty()) request_.headers.emplace_back("host", authority_);
-  // Two lengths are how requests are smuggled past proxies.
+  // A request with two lengths is an attempt to smuggle another one past a proxy.
   if (chunked_ && length_given) return Bad(400);
   return true;
 }

@@ -101,7 +101,7 @@ void HttpServer::Accept(int fd, HttpPeer peer, bool unix) {
   AdjustListeners();
 }
 
-// While there are as many connections as allowed, whoever comes waits in the backlog.
+// At the limit of connections, new clients wait in the backlog.
 void HttpServer::AdjustListeners() {
   for (const auto& listener : listeners_) {
     const bool room = !Full(listener->unix);
@@ -110,7 +110,7 @@ void HttpServer::AdjustListeners() {
   }
 }
 
-// A listener that cannot accept stays readable, and the loop would turn for nothing.
+// A listener that cannot accept stays readable, and the loop would spin.
 void HttpServer::PauseAccepting() {
   hooks_.begin_round();
   for (const auto& listener : listeners_) {

@@ -118,8 +118,7 @@ void AddJournal(const Journal& journal, MetricText& text) {
 
 }  // namespace
 
-// First all tubes are looked at, then the totals are said, then family after family of the tubes
-// that have a name.
+// Surveys all tubes, then writes the totals, then each family of the tubes that have a label.
 class Metrics::Reading final : public HttpBody {
  public:
   Reading(Metrics& metrics, bool all_tubes)

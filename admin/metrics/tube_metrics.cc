@@ -47,7 +47,7 @@ TubeMetrics::TubeMetrics(const Engine& engine, Time now,
                          std::optional<std::vector<std::uint64_t>> named)
     : engine_(engine), now_(now), named_(std::move(named)) {}
 
-// Tubes that went meanwhile are left out.
+// Leaves out tubes that are gone.
 const Tube* TubeMetrics::NextTube() {
   if (!named_) {
     const Tube* tube = engine_.NextTube(cursor_);
@@ -105,7 +105,7 @@ void TubeMetrics::AddOthers(MetricText& text) {
   const std::array<std::uint64_t, 4> all = {stats.ready, stats.reserved, stats.delayed,
                                             stats.buried};
   for (std::size_t state = 0; state < all.size(); ++state) {
-    // Tubes of an earlier round of the loop may have had more.
+    // The tubes were counted in earlier rounds of the loop and may have had more jobs.
     text.Add(all[state] - std::min(all[state], jobs_[state]),
              {{"tube", kOtherTubes}, {"state", kJobStates[state]}});
   }

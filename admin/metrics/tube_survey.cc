@@ -31,7 +31,7 @@ bool TubeSurvey::Advance() {
   return true;
 }
 
-// Both the tubes and what is remembered come in the order of ids.
+// The tubes and the remembered heats are both in the order of ids.
 double TubeSurvey::HeatOf(const Tube& tube) {
   double heat = 0;
   std::uint64_t known_jobs = 0;
@@ -51,7 +51,7 @@ double TubeSurvey::HeatOf(const Tube& tube) {
 void TubeSurvey::Consider(const Tube& tube, double heat) {
   if (wanted_ == 0) return;
   const double there = static_cast<double>(tube.unfinished() + tube.buried());
-  // Of equally busy tubes the older one stays: ids count down.
+  // Among equally busy tubes the older one stays: a smaller id makes a larger key.
   busiest_.emplace_back(heat + there, UINT64_MAX - tube.id());
   std::push_heap(busiest_.begin(), busiest_.end(), std::greater<>());
   if (busiest_.size() <= wanted_) return;

@@ -145,7 +145,7 @@ void NextId(TransferSession& session, const Frame& frame) {
   ForEachId(session, frame, [&](std::uint64_t id) { return session.transfers().RaiseNextId(id); });
 }
 
-// Held jobs first, then the mark: what a crash leaves in between can be forgotten again.
+// Forgets the held jobs first, then the mark, so that after a crash in between it can be repeated.
 void Forget(TransferSession& session, const Frame& frame) {
   Forgetting forgetting;
   if (!Read(session, frame, forgetting)) return;

@@ -9,7 +9,7 @@ namespace {
 
 void Unref(void* job) { JobUnref()(static_cast<gearstalk::Job*>(job)); }
 
-// A large body of a job of the engine is sent from where it lies.
+// A large body of a job in the engine is sent without a copy.
 void SendJob(TransferSession& session, const Job& job, const gearstalk::Job* owner) {
   std::string fields, head;
   AppendFields(job, fields);

@@ -102,8 +102,8 @@ Time AdminPages::Tick(Time now) {
   return next;
 }
 
-// One slice, and more of them while they take less than a part of what the round took before, which
-// began at `now`: a loop that is busy with clients has few rounds.
+// Runs one slice, and further ones while they take less than a part of the time that the round,
+// begun at `now`, took before: a loop that is busy with clients has few rounds.
 bool AdminPages::RunSlices(Time now) {
   if (slices_.empty()) return false;
   const Time began = hooks_.fresh();
@@ -131,7 +131,7 @@ std::size_t AdminPages::MaxBody(const HttpRequest& head) {
 }
 
 HttpAnswer AdminPages::Refuse(int status, const HttpRequest& request) {
-  // A head that was not understood names no path.
+  // A malformed head names no path.
   const bool unknown = !request.path.starts_with('/') && config_.console.enabled;
   if (unknown || Serves(WithoutBase(request.path))) return api_.Refuse(status, request);
   return Named(Plain(status, fmt::format("{}\n", ReasonOf(status))));

@@ -67,7 +67,7 @@ int Broker::CloseJournal() {
   return exit_code_;
 }
 
-// From then on a signal ends the process in order; before, there is nothing to be put in order.
+// From here on a signal ends the process in order. Before, there is nothing to put in order.
 void Broker::HandleSignals() {
   if (!events_.empty()) return;
   events_.push_back(loop_.OnSignal(SIGTERM, on_terminate_));
@@ -103,7 +103,8 @@ void Broker::StopGracefully() {
   StopWhenDone();
 }
 
-// What a journal keeps runs after the next start. Buried jobs wait for a person, not for a worker.
+// With a journal, queued jobs run after the next start. Buried jobs wait for a person, not for a
+// worker.
 void Broker::StopWhenDone() {
   if (!stop_when_done_ || stopping_) return;
   const EngineStats stats = serving_->engine().Stats();
@@ -138,11 +139,12 @@ void Broker::EverySecond() {
   LogRefusedJobs();
   RefillLog();
   StopWhenDone();
-  // Not at once: who asked is answered first.
+  // Not within the request, so that its answer is sent first.
   if (std::exchange(step_down_, false)) StepDown();
 }
 
-// The server tells of every connection and command that it refuses; jobs are too many for that.
+// Refused connections and commands are logged one by one; refused jobs are too many for that, and
+// are counted.
 void Broker::LogRefusedJobs() {
   const EngineStats stats = serving_->engine().Stats();
   for (const auto& [code, reason] : kJobRefusals) {
@@ -166,7 +168,7 @@ bool Broker::OpenPages(std::vector<std::unique_ptr<ListenSocket>> sockets) {
 bool Broker::StartJournal() {
   journal_.SetOnDurable([this](Lsn) { serving_->OnDurable(); });
   journal_.SetOnStuck([this](bool for_good) { serving_->OnStuck(for_good); });
-  // A standby is ended in order, too.
+  // A signal ends a standby in order, too.
   if (journal_.Replica() != nullptr) HandleSignals();
   if (const Status status = journal_.Start(serving_->engine().records(), *this); !status.ok()) {
     Log(LogLevel::kCritical, status.message());

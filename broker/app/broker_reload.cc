@@ -1,4 +1,4 @@
-// What of the configuration can change while the broker runs.
+// The parts of the configuration that can change while the broker runs.
 
 #include <fmt/ranges.h>
 
@@ -20,17 +20,17 @@ void Broker::Reload() {
   if (!adopted.ok()) {
     Log(LogLevel::kError, "the configuration was not reloaded, nothing changed",
         {{"error", adopted.message()}});
-    // The log's file has been moved away, perhaps.
+    // Opens the log again: its file may have been moved away.
     const Status opened = OpenLog(LogSettingsOf(config_));
     if (!opened.ok()) Log(LogLevel::kError, opened.message());
   }
   systemd::NotifyReady(StatusText());
 }
 
-// What can fail comes first, and changes nothing when it does.
+// All steps that can fail come first, and change nothing when they fail.
 Status Broker::Adopt(const Config& fresh) {
   ReloadPlan plan = PlanReload(config_, fresh);
-  // Also when no option changed: the files may have.
+  // Loads the files even if no option changed: the files may have.
   Result<Security> security = LoadSecurity(plan.config);
   if (!security.ok()) return security.status();
   if (Status status = hooks_.reload_journal(plan.config); !status.ok()) return status;

@@ -1,4 +1,4 @@
-// What becomes of the broker as its journal starts, suspends it and ends it.
+// The reactions of the broker as its journal starts, suspends and ends its service.
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -92,7 +92,7 @@ void Broker::OnFollowing(const FollowProgress& progress) {
     continue;
 }
 
-// It runs on the loop as it is, unlike a replay.
+// Unlike a replay, this runs on the loop, which needs no turns in between.
 void Broker::FollowReplica(const FollowProgress& progress) {
   const std::string why = WhyNotServing(*journal_.Replica());
   if (!progress.caught_up) return systemd::NotifyStarting(why);
@@ -107,7 +107,7 @@ void Broker::FollowReplica(const FollowProgress& progress) {
 }
 
 void Broker::OnActive() {
-  // A step of the wall clock while this broker was a standby moves no deadline any more.
+  // A step of the wall clock while this broker was a standby must not move deadlines now.
   if (journal_.Replica() != nullptr) {
     clock_.Resync();
   } else {
@@ -125,7 +125,7 @@ void Broker::OnServing() {
     exit_code_ = EXIT_FAILURE;
     return serving_->server().Stop();
   }
-  // Whoever asks first finds done what became due before.
+  // The first client finds done what became due before.
   serving_->engine().Tick(clock_.Now());
   not_ready_.clear();
   hooks_.ready(serving_->addresses());
@@ -135,7 +135,7 @@ void Broker::OnServing() {
 void Broker::OnSuspended(bool isolated) {
   serving_->server().Freeze(true);
   systemd::NotifyStatus(isolated ? "isolated from etcd" : "suspended: no answer from etcd");
-  // A broker that stops has no listeners any more.
+  // A stopping broker has already closed its listeners.
   if (!isolated || stopping_) return;
   serving_->server().CloseAll();
   serving_->server().StopListening();
@@ -156,12 +156,12 @@ void Broker::OnOver(Status why, int exit_code) {
   Log(LogLevel::kCritical, why.message());
   exit_code_ = exit_code;
   over_ = true;
-  // The second time: nothing of what waits to be sent may leave.
+  // The second call drops the replies that wait to be sent: none of them may leave.
   serving_->server().Stop();
   serving_->server().Stop();
 }
 
-// SIGUSR2: another broker is to lead.
+// SIGUSR2: lets another broker lead.
 void Broker::StepDown() {
   const ReplicaStats* replica = journal_.Replica();
   if (replica == nullptr || replica->role != Role::kActive) {
@@ -172,8 +172,8 @@ void Broker::StepDown() {
   Stop("SIGUSR2");
 }
 
-// Everything was sent: lets another broker take over at once. A store that does not answer is not
-// waited for: then the others wait for the lease.
+// All replies are sent: releases the lead, so that another broker takes over at once. Does not wait
+// for a store that does not answer; the others then wait for the lease.
 void Broker::LeaveJournal() {
   if (over_) return;
   bool left = false;

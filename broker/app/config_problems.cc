@@ -63,7 +63,7 @@ class Inspection {
 
   // --- Addresses
 
-  // What is no address is an error of its own.
+  // A malformed address is an error of its own.
   void CheckAddresses() {
     for (const std::string& text : config_.listen) {
       const Result<ListenAddress> address = ListenAddress::Parse(text);
@@ -124,7 +124,7 @@ class Inspection {
     for (const std::string& name : names) taken_.push_back({std::string(key), text, name});
   }
 
-  // Equal ones, and those of one port and family of which one is the wildcard.
+  // Whether two addresses are equal, or have one port and family and one of them is the wildcard.
   static bool Collide(std::string_view a, std::string_view b) {
     if (a == b) return true;
     const std::size_t at = a.rfind(':'), bt = b.rfind(':');
@@ -174,7 +174,7 @@ class Inspection {
   }
 
   void CheckReadable(std::string_view key, const std::string& file) {
-    // LoadSecurity says why a file cannot be read that nobody can read.
+    // LoadSecurity reports files that the caller cannot read either.
     if (file.empty() || access(file.c_str(), R_OK) != 0 || MayAccess(user_, file, R_OK)) return;
     Problem(key, file, fmt::format("{} may not read it", WhoReads()));
   }
@@ -208,7 +208,7 @@ struct RuleText {
   std::string_view who, tubes;
 };
 
-// Of a rule "WHO ALLOWED [TUBES]" that is well-formed.
+// The parts of a well-formed rule "WHO ALLOWED [TUBES]".
 RuleText SplitRule(std::string_view rule) {
   std::vector<std::string_view> words;
   while (!rule.empty()) {

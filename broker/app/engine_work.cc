@@ -18,7 +18,7 @@ void Trim() {
 
 }  // namespace
 
-// What lies in outputs now, nobody took since the last round.
+// Bytes that are still in outputs now were not taken in the last round.
 void EngineWork::BeginRound() {
   clock_.Refresh();
   if (MemoryReserveUsed()) RefillMemoryReserve();

@@ -18,7 +18,7 @@
 namespace gearstalk {
 namespace {
 
-// What has a meaning only together with etcd.endpoints.
+// Refuses options that have a meaning only together with etcd.endpoints.
 Status CheckWithout(const Config& config) {
   const std::pair<const char*, const std::string&> texts[] = {
       {"etcd.user", config.etcd.user},

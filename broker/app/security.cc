@@ -22,7 +22,7 @@ TlsFiles FilesOf(const Config::Tls& tls) {
           .client_certificates = asked};
 }
 
-// What makes no sense without a certificate, and would be taken for protection.
+// Refuses options that have no effect without a certificate but look like protection.
 Status NeedsNoTls(const Config& config) {
   for (const std::string& text : config.listen) {
     const Result<ListenAddress> address = ListenAddress::Parse(text);
@@ -39,7 +39,7 @@ Status NeedsNoTls(const Config& config) {
   return {};
 }
 
-// Whether others than this machine may reach an address of `admin`.
+// Whether other machines may reach an address of `admin`.
 bool IsOpen(std::string_view admin) {
   const std::string_view host = admin.substr(0, admin.rfind(':'));
   return admin.find(':') != std::string_view::npos && !host.empty() && host != "unix" &&
@@ -58,7 +58,7 @@ void DoubtAccess(const Config& config, std::vector<std::string>& doubts) {
   }
 }
 
-// Without TLS: loopback addresses and Unix sockets are out of reach.
+// Whether other machines reach a listener without TLS: not on loopback addresses and Unix sockets.
 bool OthersReach(const std::string& text) {
   const Result<ListenAddress> address = ListenAddress::Parse(text);
   if (!address.ok() || !address.value().path.empty()) return false;

@@ -21,7 +21,7 @@ std::size_t MemoryLimit(const Config& config) {
 
 }  // namespace
 
-// As much of it as has place in a handle.
+// The host's name, cut to what fits into a handle.
 std::string HostName() {
   std::array<char, 256> name{};
   gethostname(name.data(), name.size() - 1);
@@ -86,7 +86,7 @@ LogSettings LogSettingsOf(const Config& config) {
           .to = config.log_to};
 }
 
-// The texts were looked at when the configuration was read.
+// The texts were checked when the configuration was read.
 api::AccessSettings AccessSettingsOf(const Config& config) {
   api::AccessSettings settings{.enabled = config.console.enabled,
                                .users = {},
@@ -114,7 +114,7 @@ std::string HistoryFileOf(const Config& config) {
 
 std::string ServerNameOf(const Config& config) {
   if (!config.server_name.empty()) return config.server_name;
-  // Handles stay good at whichever broker serves.
+  // With a shared journal, handles must be valid at every broker.
   return config.etcd.endpoints.empty() ? HostName() : "gearstalkd";
 }
 

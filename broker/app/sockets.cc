@@ -9,8 +9,8 @@ namespace {
 
 using Sockets = std::vector<std::unique_ptr<ListenSocket>>;
 
-// How a socket that somebody else bound is served: as the entry of `listen` with its address says,
-// else by its name, "beanstalk" or "gearman", else in all protocols.
+// How the broker serves a socket that another process bound: as the entry of `listen` with its
+// address says, else by its name, "beanstalk" or "gearman", else in all protocols.
 Result<ListenAddress> AddressOf(const systemd::PassedSocket& passed, const Config& config) {
   const std::string bound = ListenSocket::NameOf(passed.fd);
   if (bound == "unix:") return ListenAddress();  // refused when it is adopted

@@ -41,7 +41,7 @@ int Failed(const Status& status) {
   return kExitFailed;
 }
 
-// A connection is a descriptor: as many as the system allows.
+// Each connection needs a descriptor: allows as many as the system does.
 void RaiseDescriptorLimit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -64,7 +64,8 @@ int Serve(const Config& config, BrokerHooks hooks, Sockets sockets, Sockets admi
     return Broker(config, std::move(hooks), journal)
         .Run(std::move(sockets), std::move(admin_sockets));
   }
-  // Before the journal's own lock, which beanstalkd does not see. Held while the broker serves.
+  // Taken before the journal's own lock, which beanstalkd does not see, and held while the broker
+  // serves.
   const Result<binlog::Lock> lock = binlog::Lock::Hold(config.data_dir);
   if (!lock.ok()) return Failed(lock.status());
   if (const Result<bool> binlog = HasBinlogToImport(config); !binlog.ok()) {
@@ -87,8 +88,8 @@ void LogStart(const Config& config, const StartNotes& notes) {
   for (const std::string& warning : notes.warnings) Log(LogLevel::kWarning, warning);
 }
 
-// The order matters: addresses and the pid file may need root, the journal and the log's file must
-// belong to the user that is served as.
+// The order matters: addresses and the pid file may need root; the journal and the log's file must
+// belong to the broker's user.
 int StartHere(const Config& config, std::function<Result<Config>()> reread, const StartNotes& notes,
               std::optional<Daemon>& daemon) {
   Result<Sockets> sockets = OpenSockets(config);
@@ -145,10 +146,11 @@ int StartHere(const Config& config, std::function<Result<Config>()> reread, cons
 }  // namespace
 
 int Start(const Config& config, const StartNotes& notes, std::function<Result<Config>()> reread) {
-  // All but the first are heeded when it serves; a long replay should not end by them.
+  // The broker handles all but the first when it serves; until then they must not end a long
+  // replay.
   for (const int ignored : {SIGXFSZ, SIGHUP, SIGUSR1, SIGUSR2}) signal(ignored, SIG_IGN);
   RaiseDescriptorLimit();
-  // Until the log is open where it is to be.
+  // Used until the configured log is open.
   LogSettings early = LogSettingsOf(config);
   if (early.to != "journald") early.to = "stderr";
   if (Status status = OpenLog(early); !status.ok()) return Failed(status);

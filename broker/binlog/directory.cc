@@ -24,7 +24,7 @@ Status Failed(const char* call, const std::string& path) {
   return {Code::kIo, fmt::format("{} {}: {}", call, path, std::strerror(errno))};
 }
 
-// 0: it is not one of the log's.
+// 0: not a file of the log.
 std::uint64_t NumberOf(std::string_view name) {
   constexpr std::string_view kPrefix = "binlog.";
   if (!name.starts_with(kPrefix)) return 0;

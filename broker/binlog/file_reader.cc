@@ -26,8 +26,9 @@ constexpr std::uint64_t kLongestName = 200;
 // Offsets in the values; both versions have the same.
 constexpr std::uint64_t kId = 0, kPriority = 8, kDelay = 16, kTtr = 24, kBodySize = 32,
                         kCreated = 40, kDeadline = 48, kCounters = 56, kState = 76;
-// The seven low bytes of `created` are never all zero at their end: a record without them was
-// under way when the machine stopped.
+// The highest byte of a time, the seventh in microseconds or the eighth in nanoseconds, is never
+// zero: a record that ends in zeros from the seventh byte on was being written when the machine
+// stopped.
 constexpr std::uint64_t kCreatedWritten = kCreated + 7;
 
 }  // namespace
@@ -44,7 +45,7 @@ T FileReader::Load(std::uint64_t offset) const {
   return value;
 }
 
-// Values that no clock has are cut to what a Time holds.
+// Cuts values that no clock shows to the range of Time.
 Time FileReader::LoadTime(std::uint64_t offset) const {
   const auto value = Load<std::int64_t>(offset);
   if (value < 0 || value > kNever / layout_->unit) return kNever;

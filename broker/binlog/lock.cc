@@ -32,7 +32,7 @@ Result<Lock> Lock::Hold(const std::string& directory) {
   const bool writable = fd >= 0;
   if (!writable) fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
-    // Without a lock file, or a directory, nobody can have locked it.
+    // Without a lock file or a directory, no process can hold the lock.
     if (errno == ENOENT || errno == EROFS || errno == EACCES) return Lock(-1);
     return Status(Code::kIo, fmt::format("open {}: {}", path, std::strerror(errno)));
   }

@@ -41,7 +41,7 @@ Result<std::string> SyncOf(const ForeignValues& given) {
   return fmt::format("{}ms", std::min<std::uint64_t>(ms, 3'600'000));
 }
 
-// As beanstalkd does, which says so, too.
+// Cuts the limit and warns, as beanstalkd does.
 std::string JobSizeOf(const std::string& given, std::vector<std::string>& warnings) {
   constexpr std::uint64_t kMost = 1 << 30;
   std::uint64_t bytes = 0;

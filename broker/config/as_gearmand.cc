@@ -122,7 +122,7 @@ class Translator {
     return found == given_.end() ? std::string(otherwise) : found->second;
   }
 
-  // `name` is the option of gearmand that is behind it.
+  // `name` is gearmand's option that `flag` stands for.
   void Add(std::string flag, std::string value, std::string_view name) {
     AddFlag(out_, std::move(flag), std::move(value), name);
   }
@@ -217,7 +217,7 @@ class Translator {
 
 // Options of the command line outweigh those of the file.
 Status ReadFile(std::string name, ForeignValues& given) {
-  // "@NAME" is another way to say NAME.
+  // "@NAME" means NAME.
   if (name.starts_with('@') && access(name.c_str(), F_OK) != 0) name.erase(0, 1);
   std::ifstream file(name);
   if (!file) return {Code::kInvalid, fmt::format("--config-file: cannot read '{}'", name)};

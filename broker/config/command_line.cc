@@ -9,12 +9,12 @@
 namespace gearstalk {
 namespace {
 
-// --journal-check of what is no directory.
+// The value of --journal-check for a shared journal.
 constexpr std::string_view kReplica = "etcd";
 
 Status Bad(std::string message) { return {Code::kInvalid, std::move(message)}; }
 
-// What is on the command line, as CLI11 takes it apart.
+// The command line as CLI11 parses it.
 struct Flags {
   CLI::App app{"A job broker that speaks the beanstalk and the Gearman protocol.", "gearstalkd"};
   std::string file;

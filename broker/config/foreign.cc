@@ -19,7 +19,8 @@ std::string NameOf(const ForeignOption& option) {
   return option.name.empty() ? fmt::format("-{}", option.letter) : fmt::format("--{}", option.name);
 }
 
-// What getopt_long takes. An option without a letter is told by its place, beyond all letters.
+// The arguments of getopt_long. The code of an option without a letter is its index, beyond all
+// letters.
 struct Grammar {
   static constexpr int kFirstLong = 256;
 
@@ -51,7 +52,7 @@ const ForeignOption* Found(std::span<const ForeignOption> options, int code) {
   return at == options.end() ? nullptr : &*at;
 }
 
-// Why getopt_long did not take `word`. `known` is the option that it stands for, if it is one.
+// Why getopt_long refused `word`. `known` is the option that it stands for, or nullptr.
 Status NotTaken(std::span<const ForeignOption> options, const ForeignOption* known,
                 std::string_view word) {
   if (!word.starts_with("--")) {

@@ -58,7 +58,7 @@ Status SetServerName(Config& config, std::string_view name) {
   return {};
 }
 
-// A word that every reader of a reply takes as it is.
+// A word that every parser of replies takes literally.
 template <typename Field>
 auto SetVersion(Field field) {
   return [=](Config& config, std::string_view text) -> Status {

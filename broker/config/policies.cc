@@ -30,11 +30,11 @@ std::optional<std::string> TextOf(const YAML::Node& node) {
   return fmt::format("{}", fmt::join(parts, ","));
 }
 
-// Takes a key of an entry and its value; the Status says what is wrong with the value, kNotFound
-// that there is no such key.
+// Takes a key of an entry and its value. The Status says what is wrong with the value; kNotFound:
+// the key is unknown.
 using TakeKey = std::function<Status(const std::string& key, const std::string& text)>;
 
-// Goes through the keys of one entry. False: there was an error, and `blame` knows of it.
+// Reads the keys of one entry. False: there was an error, which `blame` got.
 bool ReadEntry(const YAML::Node& entry, const std::string& list, const BlameNode& blame,
                const std::vector<std::string>& known, const TakeKey& take) {
   bool good = true;
@@ -73,7 +73,7 @@ void ReadList(const YAML::Node& list, const std::string& name, const BlameNode& 
   }
 }
 
-// Without the blanks around each pattern; a message says what is wrong.
+// Removes the spaces around each pattern.
 Result<std::string> Patterns(const std::string& text) {
   std::string patterns;
   for (std::size_t begin = 0; begin <= text.size();) {
@@ -171,7 +171,7 @@ Status SetCron(std::string_view text, std::string& field) {
   const Result<Cron> cron = Cron::Parse(text);
   if (!cron.ok()) return cron.status();
   field = text;
-  // One that never comes does so in every zone.
+  // An expression that is never due is so in every zone, so UTC will do.
   const Result<Plan> plan = Plan::Of({.cron = field}, "UTC");
   return plan.ok() ? Status() : plan.status();
 }
@@ -208,7 +208,7 @@ constexpr ScheduleKey kScheduleKeys[] = {
      [](Schedule& s, std::string_view text) { return SetDuration(text, 0, s.catch_up); }},
 };
 
-// What is wrong with a schedule as a whole; empty: nothing.
+// What is wrong with a schedule as a whole; empty if nothing is.
 std::string Doubt(const Schedule& schedule, const Config& config) {
   if (schedule.name.empty()) return "an entry without 'name'";
   if (std::any_of(config.schedules.begin(), config.schedules.end(),

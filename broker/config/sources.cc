@@ -14,7 +14,7 @@
 namespace gearstalk {
 namespace {
 
-// Edits that turn one word into the other.
+// The number of edits that turn one word into the other.
 std::size_t Distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -30,7 +30,7 @@ std::size_t Distance(std::string_view a, std::string_view b) {
 }
 
 std::string UnknownKey(const std::string& where, const std::string& key) {
-  // The name alone, without its group, is nearly right.
+  // The name without its group counts as nearly right.
   const auto distance = [&key](const Option& option) {
     const std::string_view name = option.key.substr(option.key.find('.') + 1);
     return std::min(Distance(key, option.key), Distance(key, name) + 1);
@@ -88,7 +88,7 @@ class FileReader {
     };
     bool good = false;
     if (node.IsSequence() && option->list()) {
-      // An empty list is a value where the default is one.
+      // An empty list is a valid value of options whose default is an empty list.
       good = node.size() > 0 || option->kind.get(Config()).empty();
       for (const YAML::Node& value : node) {
         if (!add(value, value)) return Bad(value, key + ": expected a text");
@@ -108,7 +108,7 @@ class FileReader {
     read(node, blame, settings_.config);
   }
 
-  // What is wrong with one beside other options is found later, and names it.
+  // Conflicts with other options are found later; their messages name the schedule.
   void ReadScheduleRows(const YAML::Node& node) {
     ReadRows(node, ReadSchedules);
     for (const YAML::Node& entry : node) {
@@ -118,7 +118,7 @@ class FileReader {
     }
   }
 
-  // A group of which all is commented out says nothing.
+  // A group with all its lines commented out is allowed.
   void ReadNoMap(const std::string& group, const YAML::Node& name, const YAML::Node& node) {
     if (!node.IsNull()) Bad(name, group + ": expected 'key: value' lines below it");
   }

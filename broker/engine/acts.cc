@@ -48,7 +48,7 @@ Outcome Acts::Move(Time now, JobId id, std::string_view name) {
   return {Code::kOk, lsn};
 }
 
-// A replay lets the newer of two such records count. The put of the job is as durable as it was.
+// In a replay the newer of two such records counts. The put of the job stays as durable as it was.
 Lsn Acts::AppendWhole(const Job& job) {
   if (!engine_.persistent_ || !job.durable_) return 0;
   Record record;

@@ -10,7 +10,7 @@
 namespace gearstalk {
 namespace {
 
-// Bytes of a WORK_EXCEPTION that stay with the job.
+// Bytes of a WORK_EXCEPTION that are kept with the job.
 constexpr std::size_t kCauseText = 255;
 constexpr std::size_t kLongestTubeName = 200;
 
@@ -79,7 +79,7 @@ Outcome BadEnds::EndHeld(Time now, const Consumer& consumer, JobId id, const End
   return ended.outcome;
 }
 
-// What is counted whatever becomes of the job.
+// Counts the end, whatever happens to the job after it.
 void BadEnds::CountEnd(Job& job, BadEnd how) {
   Tube& tube = *job.tube_;
   switch (how) {

@@ -9,9 +9,9 @@
 namespace gearstalk {
 namespace {
 
-// Steps after which broken promises let others go first.
+// Steps of one tick that may go into breaking promises.
 constexpr std::uint64_t kBreakEffort = 16'384;
-// How long a woken sleeper may take before everybody is woken in its place.
+// How long a woken sleeper may take to ask for its job before all sleepers are woken instead.
 constexpr Time kPromiseLasts = 100 * kMillisecond;
 // Expired jobs that one look for a job may remove.
 constexpr std::size_t kExpired = 4096;
@@ -46,7 +46,7 @@ void Dispatch::EndWait(Consumer& consumer) {
   --engine_.totals_.waiting;
 }
 
-// It gets a job, or is told that there is one.
+// The consumer gets a job, or is woken for one.
 void Dispatch::EndWaitForJob(Time now, Consumer& consumer) {
   consumer.waited_ = now - consumer.wait_began_;
   EndWait(consumer);
@@ -158,7 +158,8 @@ Time Dispatch::BreakPromises(Time now) {
   return promised_.empty() ? kNever : promised_.front().promise_ends_;
 }
 
-// It did not come. Those who reserve get the job it was woken for, all others are woken.
+// The sleeper did not ask for its job. A waiting `reserve` gets the job; otherwise all sleepers are
+// woken.
 void Dispatch::BreakPromise(Time now, Consumer& consumer) {
   Tube& tube = *TakePromise(consumer);
   if (Runnable(tube)) WakeSleepers(now, tube);

@@ -1,4 +1,4 @@
-// What is done to jobs and tubes from outside.
+// Acts of administrators and other clients on jobs and tubes.
 
 #include <algorithm>
 #include <string>
@@ -18,8 +18,8 @@ Outcome Engine::Cancel(Time now, JobId id) {
   return {Code::kOk, lsn};
 }
 
-// A buried job begins anew, a dead one in the tube that it came from. Of a delayed one only the
-// wait ends. The caller serves the tube where the job is then.
+// Kicks one job. A buried job starts its attempts anew, and a dead one goes back to its tube of
+// origin. A delayed job only becomes ready. The caller serves the tube that the job is in then.
 Lsn Engine::KickOne(Time now, Job& job) {
   const bool buried = job.state_ == JobState::kBuried;
   LeaveState(job);

@@ -1,4 +1,4 @@
-// What a consumer does with jobs: take them, and say what becomes of them.
+// Consumers take jobs and end them.
 
 #include <algorithm>
 #include <utility>
@@ -36,7 +36,7 @@ Taken Engine::ReserveJob(Time now, Consumer& consumer, JobId id) {
   CountAsWorker(consumer);
   const bool was_ready = job->state_ == JobState::kReady;
   Taken taken = Take(now, *job, consumer);
-  // Reserved jobs are stored as ready, and what it was before must not come back.
+  // The journal stores reserved jobs as ready. A restart must not bring back the state before.
   if (!was_ready && Accepts(*job, Record::Kind::kChange)) {
     taken.lsn = std::max(taken.lsn, Append(*job, Record::Kind::kChange));
   }
@@ -61,8 +61,8 @@ void Engine::Sleep(Time now, Consumer& consumer) {
 
 void Engine::StopWaiting(Consumer& consumer) { dispatch_.EndWait(consumer); }
 
-// Workers of libgearman that were put out of step by a JOB_NOT_FOUND sleep while they have a job:
-// its CAN_DO_TIMEOUT ends, as in gearmand. A TTR goes on.
+// After a JOB_NOT_FOUND, workers of libgearman can get out of step and sleep while they hold a job.
+// As in gearmand, that ends its CAN_DO_TIMEOUT. A TTR goes on.
 void Engine::EndRunLimits(Consumer& consumer) {
   if (!std::exchange(consumer.limited_, false)) return;
   std::vector<Job*> limited;
@@ -201,7 +201,7 @@ Lsn Engine::Finished(Job& job, Finish::Kind kind, const ReportData& data) {
   return lsn;
 }
 
-// All are ready before anybody gets one, and the most urgent finds its consumer first.
+// Makes all jobs ready before any consumer gets one, so that the most urgent goes first.
 void Engine::GiveBackAll(Time now, std::vector<Job*> jobs, BadEnd how) {
   std::erase_if(jobs, [&](Job* job) { return !bad_ends_.End(now, *job, {.how = how}).ready; });
   std::sort(jobs.begin(), jobs.end(), [](Job* a, Job* b) { return MoreUrgent(*a, *b); });
@@ -209,7 +209,7 @@ void Engine::GiveBackAll(Time now, std::vector<Job*> jobs, BadEnd how) {
   pace_.ServeFreed(now);
 }
 
-// Up to `steps` of what it holds; these steps are used up then.
+// Gives back up to `steps` of the jobs it holds, and subtracts them from `steps`.
 void Engine::GiveBackHeld(Time now, Consumer& consumer, std::size_t& steps, BadEnd how) {
   std::vector<Job*> jobs;
   for (; steps > 0 && jobs.size() < consumer.held_.size(); --steps) {

@@ -1,4 +1,4 @@
-// What the engine takes at most.
+// The limits of the engine.
 
 #include <utility>
 
@@ -7,7 +7,7 @@
 namespace gearstalk {
 namespace {
 
-// `limits.maxqueue` counts before the policy's max_jobs.
+// `limits.maxqueue` overrides the policy's max_jobs.
 MaxQueue MaxQueueIn(const EngineLimits& limits, const Tube& tube) {
   const auto found = limits.max_queue.find(tube.name());
   if (found != limits.max_queue.end()) return found->second;
@@ -40,7 +40,7 @@ MaxQueue Engine::ConfiguredMaxQueue(std::string_view name) const {
 
 MaxQueue Engine::ConfiguredMaxQueue(const Tube& tube) const { return MaxQueueIn(limits_, tube); }
 
-// What the configuration does not say: this is remembered.
+// The settings that differ from the configuration, which the journal keeps.
 TubeSettings Engine::OwnSettings(const Tube& tube) const {
   TubeSettings own = tube.settings_;
   if (own.max_queue == ConfiguredMaxQueue(tube)) own.max_queue = {};
@@ -61,7 +61,7 @@ Tube& Engine::TubeNamed(std::string_view name) {
   return found == nullptr ? MakeTube(name) : *found;
 }
 
-// nullptr: there are as many as allowed.
+// nullptr: the limit of tubes is reached.
 Tube* Engine::TubeForUse(std::string_view name) {
   if (Tube* found = tubes_.Find(name)) return found;
   if (limits_.tubes > 0 && tubes_.size() >= limits_.tubes) return nullptr;

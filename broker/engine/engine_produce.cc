@@ -19,8 +19,8 @@ constexpr std::size_t kForgetSteps = 512;
 
 }  // namespace
 
-// Whether a job is too much for the max_bytes of a tube with a policy, which counts it then, or
-// too large for its max_job_size, as copies and scheduled jobs may be.
+// Whether a job exceeds its tube's max_bytes, which counts it as refused, or max_job_size, as
+// copies and scheduled jobs may.
 bool Engine::ExceedsBytes(Tube& tube, const Job& job) {
   const std::uint32_t largest = tube.policy_->max_job_size;
   if (largest > 0 && job.body().size() > largest) return true;
@@ -64,7 +64,7 @@ Added Engine::Put(Time now, Consumer& producer, JobPtr job) {
   return Add(now, std::move(job), *producer.used_, arrival);
 }
 
-// Every new job comes this way.
+// Every new job is added here.
 Added Engine::Add(Time now, JobPtr job, Tube& tube, const Arrival& arrival) {
   ++tube.using_;
   const Added added =
@@ -107,7 +107,7 @@ Added Engine::EnqueueAndCopy(Time now, JobPtr job, Tube& tube, const Arrival& ar
   return added;
 }
 
-// The key that a tube makes of a body for a job that comes without one.
+// Makes the key of a job that comes without one from its body, if the tube's policy says so.
 void Engine::MakeKey(Job& job, const Policy& policy) {
   if (!job.unique().empty()) return;
   if (policy.unique == Policy::Unique::kBody) job.unique_is_body_ = !job.body().empty();
@@ -116,11 +116,11 @@ void Engine::MakeKey(Job& job, const Policy& policy) {
   if (!key.empty()) job.MakeTexts().key = std::move(key);
 }
 
-// What a put or submit comes to whose key is taken.
+// The result of a put or submit whose key is taken; nullopt: it is free.
 std::optional<Added> Engine::FindEqual(Time now, const Job& job, Tube& tube, JobObserver* waiter) {
   const bool counts = PolicyOf(tube).unique != Policy::Unique::kNone;
   Job* known = uniques_.Find(tube, UniqueIndex::KeyOf(job), job.unique_is_body_);
-  // What is past its expiry runs no more, so that nothing may join it.
+  // A job past its expiry will not run, so nothing may join it.
   if (known != nullptr && known->state_ != JobState::kReserved && known->ExpiredAt(now)) {
     known = expiries_.Expire(now, *known) ? nullptr : known;
   }
@@ -128,7 +128,7 @@ std::optional<Added> Engine::FindEqual(Time now, const Job& job, Tube& tube, Job
     if (counts) CountPolicy(tube, &PolicyCounts::duplicates);
     return JoinJob(*known, waiter);
   }
-  // A foreground job has to run.
+  // A client waits for a foreground job, so it has to run.
   if (waiter != nullptr || seen_.size() == 0) return std::nullopt;
   const SeenKeys::Seen* const seen = seen_.Find(tube.name(), SeenKeys::KeyOf(job));
   if (seen == nullptr || seen->until <= now) return std::nullopt;
@@ -136,8 +136,8 @@ std::optional<Added> Engine::FindEqual(Time now, const Job& job, Tube& tube, Job
   return Added{Code::kOk, seen->id, 0, /*joined=*/true};
 }
 
-// One for each tube of copy_to, all of which are asked before anything is put. They keep their
-// tubes.
+// Makes a copy for each tube of copy_to, after asking all of them whether they accept it. The
+// copies keep their tubes from going.
 Code Engine::MakeCopies(Time now, const Job& job, const Tube& tube,
                         std::vector<std::pair<Tube*, JobPtr>>& copies) {
   Code code = Code::kOk;
@@ -240,7 +240,8 @@ Added Engine::JoinJob(Job& job, JobObserver* waiter) {
   return {Code::kOk, job.id_, VisibleFrom(job), /*joined=*/true};
 }
 
-// Who joins a job again waits more times over: what it hears is the same each time, and made once.
+// An observer that joins a job again waits several times: each report is made once and sent as
+// often.
 void Engine::AddWaiter(Job& job, JobObserver& observer) {
   WaiterList<ByJob>& waiters = job.MakeRest().waiters;
   job.abandoned_ = false;

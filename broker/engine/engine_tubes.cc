@@ -1,4 +1,4 @@
-// What consumers use and watch; how tubes come and go.
+// The tubes that clients use and watch; how tubes come and go.
 
 #include <utility>
 #include <vector>
@@ -17,7 +17,7 @@ void Engine::ReleaseTube(Tube& tube) {
     return;
   }
   if (tube.paused()) {
-    // The pause ends with the tube; the journal must not bring it back.
+    // The pause ends with the tube: a replay must not bring it back.
     tube.settings_.pause_until = tube.settings_.pause_s = 0;
     pauses_.Note(tube);
     records_.AppendSettings(tube);
@@ -33,7 +33,7 @@ Code Engine::Use(Consumer& consumer, std::string_view name) {
   Tube* before = consumer.used_;
   if (before != nullptr && before->name() == name) return Code::kOk;
   Tube* tube = TubeForUse(name);
-  // Of these a connection makes one at most, and no longer than it uses it.
+  // Reply tubes are outside the limit: a connection has one at most, for as long as it uses it.
   if (tube == nullptr && name.starts_with(kReplyPrefix)) tube = &MakeTube(name);
   if (tube == nullptr) return CountRefused(Code::kTooManyTubes);
   ++tube->using_;
@@ -127,7 +127,7 @@ bool Engine::CantDo(Time now, Consumer& consumer, std::string_view name) {
     if (&consumer.held_.At(i)->tube() == tube) running.push_back(consumer.held_.At(i));
   }
   const bool all = running.size() <= kSlice;
-  // Its wait for this function ends first, so that it is not handed the last of its own jobs.
+  // Its wait for this function ends first, so that it does not get its own jobs back.
   if (all) Ignore(now, consumer, name, /*may_be_last=*/true);
   GiveBackAll(now, std::move(running), BadEnd::kReturned);
   return all;

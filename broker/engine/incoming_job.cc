@@ -10,7 +10,7 @@
 namespace gearstalk {
 namespace {
 
-// A read into less than this is not worth its system call.
+// Bytes; a read into less is not worth its system call.
 constexpr std::uint64_t kLeastRead = 4096;
 
 }  // namespace
@@ -46,7 +46,7 @@ JobPtr IncomingJob::Take() {
   return std::move(job_);
 }
 
-// How many bytes of the wire have a place. Only the full-sized job has one for the trailing bytes.
+// How many bytes of the wire fit. Only the full-sized job has space for the trailing bytes.
 std::uint64_t IncomingJob::capacity() const {
   if (job_ == nullptr) return 0;
   const std::uint64_t body = job_->body().size();

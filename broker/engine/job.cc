@@ -169,7 +169,7 @@ void JobList::Remove(Job* job) {
   const auto [prev, next] = job->link_.list;
   (prev == nullptr ? head_ : prev->link_.list.next) = next;
   (next == nullptr ? tail_ : next->link_.list.prev) = prev;
-  // Who takes from the front comes for the next one soon.
+  // Jobs leave from the front one after the other: prefetches the next one.
   if (prev == nullptr && next != nullptr) {
     __builtin_prefetch(next->KeyBytes());
     __builtin_prefetch(next->link_.list.next, 1);

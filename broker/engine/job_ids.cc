@@ -15,7 +15,7 @@ JobId JobIds::TakeOfBlock() {
   const JobId id = next_++;
   recorded_ = id + kBlock;
   const Lsn lsn = journal_.Append(RecordOf(recorded_));
-  // A disk in trouble keeps nobody waiting whose job does not need it.
+  // A foreground job does not wait for the record while the disk fails.
   if (journal_.Accepts(Record::Kind::kNextId)) lsn_ = lsn;
   return id;
 }

@@ -7,12 +7,12 @@
 namespace gearstalk {
 namespace {
 
-// What a bucket may save up or owe at most, so that its time stamp fits.
+// The most that a bucket saves up or owes, so that its time stamp fits.
 constexpr Time kFullest = kNever / 4;
 
 }  // namespace
 
-// When the tube has saved up a hand-out.
+// The time at which the rate allows the next hand-out.
 Time Pace::NextHandOut(const Tube& tube) const {
   const Policy& policy = PolicyOf(tube);
   if (policy.rate.jobs == 0) return 0;

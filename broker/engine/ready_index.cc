@@ -11,7 +11,7 @@ void ReadyIndex::Remove(WatchEntry& watch) {
   watch.slot = WatchEntry::kNotIndexed;
 }
 
-// Puts it where the front of its tube belongs now.
+// Moves the entry to where the front of its tube belongs now.
 void ReadyIndex::Refresh(WatchEntry& watch) {
   const Job* front = watch.tube.FrontJob();
   if (front == nullptr) return Remove(watch);

@@ -6,7 +6,7 @@
 namespace gearstalk {
 namespace {
 
-// Up to this many tubes are looked at one by one for the best job.
+// Up to this many tubes are compared one by one for the best job.
 constexpr std::size_t kVisited = 64;
 // What a hand-out adds to the pass of a tube of weight 1.
 constexpr std::uint64_t kTurn = 1U << 20U;
@@ -23,7 +23,7 @@ void ReadyTubes::Resume(Tube& tube) {
   NoteFront(tube);
 }
 
-// A tube that had nothing to give has saved up nothing.
+// A tube without ready jobs saves up no turns.
 void ReadyTubes::JoinTurn(Tube& tube) const { tube.pass_ = std::max(tube.pass_, served_pass_); }
 
 void ReadyTubes::NoteHandOut(Tube& tube, std::uint32_t weight) {
@@ -32,7 +32,7 @@ void ReadyTubes::NoteHandOut(Tube& tube, std::uint32_t weight) {
   served_pass_ = tube.pass_;
 }
 
-// Of jobs of different tubes.
+// For jobs of different tubes.
 bool ReadyTubes::LeavesBefore(const Job& a, const Job& b) const {
   if (fair_ && a.priority == b.priority && a.tube().pass_ != b.tube().pass_) {
     return a.tube().pass_ < b.tube().pass_;

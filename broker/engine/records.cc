@@ -11,7 +11,7 @@
 namespace gearstalk {
 namespace {
 
-// What an administrator set of a tube's policy, as a record has it.
+// The policy values that an administrator set for a tube, in the form of a record.
 class SetTexts {
  public:
   explicit SetTexts(const PolicyValues& set) {

@@ -1,4 +1,4 @@
-// What records change: the replay.
+// The replay: applies records to the engine.
 
 #include <algorithm>
 #include <string>
@@ -59,7 +59,7 @@ void Records::ApplyOfJob(const Record& record) {
 }
 
 void Records::ApplyPut(const Record& record) {
-  // Carried forward: the newer one counts.
+  // A put that was carried forward replaces the older one.
   if (Job* const known = engine_.jobs_.Find(record.id)) engine_.Erase(*known);
   JobPtr job = Job::New(static_cast<std::uint32_t>(record.body.size()), record.unique);
   std::copy(record.body.begin(), record.body.end(), job->space().begin());
@@ -77,7 +77,7 @@ void Records::ApplyPut(const Record& record) {
   if (!record.schedule.name.empty()) engine_.schedules_.Apply(record);
 }
 
-// A job was finished, and its key stays taken.
+// The job is finished, and its key stays taken.
 void Records::ApplySeen(const Record& record) {
   if (Job* const job = engine_.jobs_.Find(record.id)) engine_.Erase(*job);
   if (record.id < kFirstSpareId) engine_.ids_.TakeBelow(record.id + 1);
@@ -128,7 +128,7 @@ void Records::ApplyState(Job& job, const Record& record) {
   }
 }
 
-// What policies have made of it.
+// What policies keep with the job.
 void Records::ApplyFate(Job& job, const Record& record) {
   const Record::Failure& failure = record.failure;
   const bool plain = failure.attempts == 0 && failure.cause == Cause::kNone && !failure.waits &&
@@ -145,7 +145,7 @@ void Records::ApplyFate(Job& job, const Record& record) {
   if (job.texts() == nullptr && failure.origin.empty() && failure.cause_text.empty()) return;
   JobTexts& texts = job.MakeTexts();
   texts.cause_text = failure.cause_text;
-  // Of a job that comes whole; one that changes its tube has its origin from MoveTo.
+  // Only for a job that comes whole: MoveTo has set the origin of one that changes its tube.
   if (texts.origin == failure.origin) return;
   engine_.FreeKey(job);
   texts.origin = failure.origin;

@@ -4,12 +4,12 @@
 #include "broker/engine/try_again.h"
 
 namespace gearstalk {
-// One of which no time is known counts from the start of the broker.
+// For a job with an unknown time of burial, the start of the broker.
 Time Retention::BurialTime(const Job& job) const {
   return job.extra().ended == 0 ? engine_.started_ : job.extra().ended;
 }
 
-// When the first of the buried is one too many or too old.
+// When the oldest buried job is one too many or too old.
 Time Retention::Due(const Tube& tube) const {
   const Policy& policy = PolicyOf(tube);
   if (tube.buried_.empty()) return kNever;

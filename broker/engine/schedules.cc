@@ -72,7 +72,7 @@ RunningSchedule& Schedules::FindOrMake(std::string_view name) {
   return *place;
 }
 
-// It comes up at `time`, or not at all (kNever).
+// The schedule is due at `time`; kNever: it is not.
 void Schedules::Await(RunningSchedule& schedule, Time time) {
   if (schedule.slot != RunningSchedule::kIdle) {
     due_.Remove(&schedule);
@@ -81,7 +81,7 @@ void Schedules::Await(RunningSchedule& schedule, Time time) {
   if (time != kNever) due_.Push(time, &schedule);
 }
 
-// What the journal says of a schedule may come later: the first Tick begins with new ones.
+// The replay may still bring the state of a schedule, so the first Tick starts the new ones.
 Status Schedules::Set(Time now, const std::vector<Schedule>& entries,
                       const std::string& default_zone) {
   std::vector<Plan> plans;
@@ -138,7 +138,7 @@ Time Schedules::RunDue(Time now) {
   return tick_;
 }
 
-// Of several times that passed only the latest is run.
+// If several planned times have passed, only the latest is run.
 void Schedules::Settle(Time now, Time wall, RunningSchedule& schedule) {
   const Schedule& entry = schedule.entry;
   Time planned = schedule.next;
@@ -212,7 +212,7 @@ Outcome Schedules::Switch(Time now, std::string_view name, bool on) {
   RunningSchedule* const schedule = FindConfigured(name);
   if (schedule == nullptr) return {Code::kNotFound};
   if (!engine_.journal_.Accepts(Record::Kind::kSchedule)) return {Code::kJournal};
-  // What came while it was off is not made up.
+  // Planned times that passed while it was off are not made up.
   if (on && schedule->off) schedule->planned = std::max(schedule->planned, engine_.WallTime(now));
   schedule->off = !on;
   const Lsn lsn = Append(*schedule);

@@ -136,7 +136,7 @@ Transfers::Change Transfers::Put(Time now, std::string_view name, const Record& 
   return {Code::kOk, job.id, lsn};
 }
 
-// As a new job, served at once.
+// Adds the job as a new one and serves it at once.
 void Transfers::Appear(Time now, const Record& record) {
   engine_.records_.ApplyPut(record);
   Job& job = *engine_.jobs_.Find(record.id);
@@ -147,7 +147,8 @@ void Transfers::Appear(Time now, const Record& record) {
   if (job.state_ == JobState::kReady) engine_.dispatch_.Serve(now, tube, &job);
 }
 
-// EnterBuried put it last; jobs that were buried after it in the source may be there already.
+// EnterBuried put the job last. Jobs that the source buried after it may be there already: moves it
+// before them.
 void Transfers::PlaceBuried(Job& job) {
   const auto at =
       imported_burials_.insert_or_assign({job.tube_->id(), job.extra_->burial}, job.id_).first;
@@ -212,7 +213,7 @@ Transfers::Change Transfers::Commit(Time now, std::string_view name, JobId id) {
   const auto found = FindHeld(name, id);
   if (found == held_.end()) return {Code::kNotFound};
   if (!engine_.journal_.Accepts(Record::Kind::kChange)) return {Code::kJournal};
-  // A job of ours that was held back is kept whatever came meanwhile.
+  // A job that hand-back held comes back as it was, even if its key was taken meanwhile.
   const Record held = found->second.record.View();
   const Job* const known = marks_.at(std::string(name)).kind == kHandBack ? nullptr : Known(held);
   if (known != nullptr) {

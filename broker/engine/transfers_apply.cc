@@ -108,7 +108,7 @@ bool Transfers::ApplyChange(const Record& record) {
   return true;
 }
 
-// Out of the queue and into the held jobs.
+// Moves the job from its queue to the held jobs.
 void Transfers::TakeOut(Job& job, std::string_view name, Record::Held phase) {
   Record record;
   engine_.records_.Fill(job, record);

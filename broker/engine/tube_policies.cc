@@ -15,7 +15,7 @@ namespace {
 const PolicyState kNoState{};
 const PolicyValues kNothingSet{};
 
-// When a bucket of the policy's rate is full that is empty now.
+// When a bucket of the policy's rate that is empty now will be full.
 Time FullAt(Time now, const Policy& policy) {
   if (policy.rate.jobs == 0) return 0;
   const Time apart = policy.rate.per / policy.rate.jobs;
@@ -45,8 +45,8 @@ void TubePolicies::Resolve(Tube& tube) {
     tube.settings_.max_queue = engine_.ConfiguredMaxQueue(tube);
 }
 
-// What is due by the new policy comes with the next Tick. What was handed out at another rate holds
-// the tube back no longer than an empty bucket of the new one.
+// The next Tick does what is due by the new policy. Jobs that were handed out at the old rate hold
+// the tube back no longer than an empty bucket of the new rate.
 void TubePolicies::Adopt(Time now, Tube& tube) {
   Resolve(tube);
   if (tube.state_ != nullptr) {
@@ -63,7 +63,7 @@ void TubePolicies::SetRules(Time now, PolicyRules rules) {
   std::uint64_t last = 0;
   while (Tube* const tube = engine_.tubes_.Next(last)) {
     last = tube->id();
-    // Its limit stays one that the configuration says if it was.
+    // A limit that came from the configuration follows it.
     const bool configured = tube->settings_.max_queue == engine_.ConfiguredMaxQueue(*tube);
     tube->policy_ = nullptr;
     if (configured) tube->settings_.max_queue = engine_.ConfiguredMaxQueue(*tube);
@@ -73,7 +73,7 @@ void TubePolicies::SetRules(Time now, PolicyRules rules) {
   engine_.pace_.ServeFreed(now);
 }
 
-// A tube with values of an administrator stays, and one whose rate would be forgotten with it.
+// Keeps a tube with an administrator's values, and one whose rate would be forgotten with it.
 bool TubePolicies::Keeps(const Tube& tube) {
   return tube.state_ != nullptr && (!tube.state_->set.empty() || tube.state_->paced != 0);
 }

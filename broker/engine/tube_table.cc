@@ -10,7 +10,7 @@ std::uint64_t Hash(std::string_view name) {
   return XXH3_64bits_withSeed(name.data(), name.size(), HashSeed());
 }
 
-// With what finds it, about.
+// About, with its entries in the indexes.
 std::ptrdiff_t MemoryOf(const Tube& tube) {
   constexpr std::size_t kAround = 64;
   return static_cast<std::ptrdiff_t>(sizeof(Tube) + tube.name().size() + kAround);

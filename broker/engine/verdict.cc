@@ -64,8 +64,8 @@ Verdict Fails(const Job& job, Cause cause, const Policy& policy, bool attempt) {
     }
     return Fate::kGone;
   };
-  // What only foreground clients submitted is never kept. Without a policy it is as gearmand has
-  // it.
+  // A job that only foreground clients submitted is never kept; without a policy gearmand's rule
+  // holds.
   verdict.fate =
       job.durable() || policy.on_failure == Policy::OnFailure::kAuto ? kept() : Fate::kGone;
   return verdict;

@@ -52,8 +52,8 @@ Consumer* WaitingLine::LongestOfAll(const Tube& tube) const {
   return narrow->wait_since_ < wide->wait_since_ ? narrow : wide;
 }
 
-// Looked for among all who watch many tubes and wait, longest first, but no further than there are
-// such watchers of this tube; then among these.
+// Searches all waiting consumers that watch many tubes, longest wait first, for as many steps as
+// this tube has such watchers; then those watchers.
 Consumer* WaitingLine::LongestWide(const Tube& tube) const {
   std::size_t steps = 0;
   for (const Consumer& wide : wide_) {

@@ -205,7 +205,7 @@ void Caller::NoteTrouble(const Try& finished, std::string trouble) {
   if (!finished.operation->plan.only) trouble_ = std::move(trouble);
 }
 
-// Says what an error means. Outcomes that are not known are the rule, so that is the last.
+// Classifies an error. Most errors leave the outcome unknown, so that case is the last.
 Caller::Outcome Caller::JudgeError(const Try& finished, StoreResult& result) {
   const std::string& message = finished.status.error_message();
   const grpc::StatusCode code = finished.status.error_code();
@@ -310,7 +310,7 @@ void Caller::OnLogIn(const CallAnswer& answer) {
     no_login_ = token_.empty();
   }
   const Time now = boot_();
-  // Those that have waited for it; what they do may add others.
+  // The operations that waited for the login; their calls may add others.
   std::vector<Operation*> waiting;
   for (const auto& each : operations_) {
     if (each->tries.empty() && each->next_try == kNever) waiting.push_back(each.get());
@@ -329,7 +329,7 @@ void Caller::Reconnect(const EtcdSecrets& secrets) {
   token_.clear();
   endpoints_.Reconnect(secrets);
   if (login_ == nullptr) return;
-  // With the old password it would be refused for ever.
+  // The request has to carry the new password.
   login_->request = Buffer(LoginRequest());
   login_->next_try = boot_();
 }

@@ -47,7 +47,7 @@ void EtcdStore::Transact(const CallPlan& plan, const TxnRequest& txn, OnTxn done
   });
 }
 
-// Asks every endpoint once, so that those of two clusters are told before anything is done.
+// Asks every endpoint once, so that endpoints of two clusters are detected before anything is done.
 void EtcdStore::Open(Done done) {
   AskStatus([this, done = std::move(done)] {
     const std::string& foreign = caller_.foreign();
@@ -284,8 +284,8 @@ void EtcdStore::Read(std::uint64_t from, std::uint64_t count, Revision at,
   range.set_range_end(EndOf(Key("j/")));
   range.set_limit(static_cast<std::int64_t>(count));
   range.set_revision(at);
-  // What is there at a revision never changes, so that the node need not ask the others; one that
-  // has not come so far yet refuses.
+  // The contents at a revision never change, so the node need not ask the others. A node that has
+  // not reached the revision yet refuses.
   range.set_serializable(true);
   CallPlan plan = QuickPlan(kRange);
   plan.lane = Lane::kData;
@@ -306,7 +306,7 @@ void EtcdStore::Read(std::uint64_t from, std::uint64_t count, Revision at,
       });
 }
 
-// Each time at the next endpoint.
+// Each call opens the watch at the next endpoint.
 void EtcdStore::Follow(Revision from, LogWatcher& watcher) {
   const Endpoints& endpoints = caller_.endpoints();
   std::size_t endpoint = 0;

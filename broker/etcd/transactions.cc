@@ -8,7 +8,7 @@
 namespace gearstalk::etcd {
 
 std::string EndOf(std::string prefix) {
-  ++prefix.back();  // it ends with '/'
+  ++prefix.back();  // the prefix ends with '/'
   return prefix;
 }
 

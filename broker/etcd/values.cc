@@ -22,8 +22,8 @@ std::string Quoted(std::string_view text) {
   return out + "\"";
 }
 
-// The members of an object of texts, numbers and truth values. Numbers and truth values as they
-// are written.
+// The members of a JSON object of strings, numbers and booleans. Numbers and booleans keep their
+// text.
 class FlatObject {
  public:
   static std::optional<FlatObject> Parse(std::string_view text) {
@@ -46,7 +46,7 @@ class FlatObject {
     const auto found = members_.find(name);
     return found == members_.end() ? std::string() : found->second;
   }
-  // False: there is none, or it is no number.
+  // False: the member is missing or not a number.
   template <typename T>
   bool Get(const std::string& name, T& number) const {
     const std::string text = Get(name);
@@ -81,7 +81,7 @@ class FlatObject {
     }
     return Take('"') ? std::optional(text) : std::nullopt;
   }
-  // Only what Quoted makes.
+  // Reads only the escapes that Quoted writes.
   bool Escape(char& c) {
     unsigned code = 0;
     if (rest_.size() < 4) return false;

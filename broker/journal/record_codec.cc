@@ -18,7 +18,7 @@ enum Flag : std::uint32_t {
 };
 constexpr std::uint32_t kLastKind = 10, kLastCause = 7, kLastHeld = 2;
 
-// Ids, and what counts like them, leave room for steps.
+// The largest id, LSN or counter that a record may have; arithmetic beyond it cannot overflow.
 constexpr std::uint64_t kMostId = std::uint64_t{1} << 62U;
 constexpr std::size_t kMostUnique = 64;  // bytes
 
@@ -104,7 +104,7 @@ std::uint32_t FlagsOf(const Record& record) {
          (record.transfer.settled ? kTransferIsSettled : 0U);
 }
 
-// What is of no kind alone.
+// The fields that several kinds share.
 void FillRest(const Record& record, R& out) {
   PutText<&R::mutable_tube>(out, record.tube);
   Put<&R::set_flags>(out, FlagsOf(record));
@@ -142,7 +142,8 @@ Status Senseless(const char* what, const std::string& value) {
   return {Code::kCorrupt, std::string("a record with ") + what + " " + value};
 }
 
-// What no broker writes, and what the engine could not take: damage under a good checksum.
+// Refuses values that no broker writes and the engine could not apply: damage below a good
+// checksum.
 Status CheckSense(const R& message) {
   const auto kind = static_cast<Record::Kind>(message.kind());
   if (message.id() > kMostId) return Senseless("id", std::to_string(message.id()));

@@ -39,11 +39,11 @@ std::vector<std::string> PartsOf(std::string_view pointer) {
   return parts;
 }
 
-// Its numbers are as wide as they get: what does not fit ends the parsing.
+// Numbers have the widest types; one that does not fit ends the parsing.
 using Json = nlohmann::basic_json<std::map, std::vector, std::string, bool, std::int64_t,
                                   std::uint64_t, long double>;
 
-// What nlohmann says of a number that does not fit.
+// nlohmann's error for a number that does not fit.
 constexpr int kNumberTooGreat = 406;
 
 // Follows the pointer while the parser goes through the text; a handler that returns false ends the
@@ -56,7 +56,7 @@ class Finder : public nlohmann::json_sax<Json> {
 
   bool null() override { return Scalar({}); }
   bool boolean(bool value) override { return Scalar(value ? "true" : "false"); }
-  // A 0 comes here only with its sign.
+  // 0 comes here only as -0.
   bool number_integer(number_integer_t value) override {
     return Scalar(value == 0 ? "-0" : fmt::format("{}", value));
   }
@@ -93,7 +93,7 @@ class Finder : public nlohmann::json_sax<Json> {
     std::size_t next_index = 0;  // of an array
   };
 
-  // Whether the pointer leads to the value that begins now.
+  // Whether the pointer leads to or through the value that begins now.
   bool Fits() {
     if (levels_.empty()) return true;
     Level& level = levels_.back();
@@ -117,7 +117,7 @@ class Finder : public nlohmann::json_sax<Json> {
     return true;
   }
 
-  // What the pointer leads into ends without the value.
+  // The container that the pointer leads into ends without the value.
   bool Close() {
     const bool on_path = levels_.back().on_path;
     levels_.pop_back();

@@ -35,7 +35,7 @@ Stretch StretchOf(absl::Time time, const TimeZone& zone) {
     stretch.resumes = next.to;
     stretch.change = absl::FromCivil(next.from, absl::FixedTimeZone(zone.At(time).offset));
   }
-  // It looks for a change before the whole second it gets.
+  // PrevTransition looks for a change before the second that it gets.
   if (zone.PrevTransition(time + absl::Seconds(1), &last)) stretch.repeated_until = last.from;
   return stretch;
 }
@@ -51,7 +51,7 @@ bool Cron::FitsDay(CivilDay day) const {
   return any_day_ || any_weekday_ ? by_date && by_weekday : by_date || by_weekday;
 }
 
-// Of a day that fits, the first time that is not before `from`.
+// The first matching time of a matching day that is not before `from`.
 std::optional<CivilSecond> Cron::FirstInDay(CivilSecond from) const {
   int hour = AtLeast(hours_, from.hour());
   int minute = 0, second = 0;

@@ -47,7 +47,7 @@ Policy PolicyRules::Of(std::string_view tube, const PolicyValues& set_by_admin) 
                                  : entry != nullptr              ? &entry->values
                                                                  : nullptr;
     if (values == nullptr) continue;
-    // A journal can hold a value that this version refuses: the default counts then.
+    // A journal can contain a value that this version refuses: the default applies then.
     if (!key.set(policy, values->find(key.name)->second).ok()) continue;
   }
   return policy;

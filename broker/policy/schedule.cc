@@ -15,7 +15,7 @@ Result<Plan> Plan::Of(const Schedule& schedule, const std::string& default_zone)
   Result<Cron> cron = Cron::Parse(schedule.cron);
   if (!cron.ok()) return cron.status();
   plan.cron_ = cron.value();
-  // What never comes in the first years of the calendar never comes.
+  // An expression that is not due in the first years of the calendar is never due.
   if (plan.Next(0) == kNever) {
     return Status(Code::kInvalid,
                   fmt::format("'{}' is not due in the next {} years", schedule.cron, Cron::kYears));

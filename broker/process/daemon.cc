@@ -19,7 +19,7 @@ Status Failure(std::string_view call) {
   return {Code::kIo, fmt::format("daemon: {}: {}", call, std::strerror(errno))};
 }
 
-// In the process that was called: ends it with what the other one says.
+// In the process that was called: ends with the result that the daemon reports.
 [[noreturn]] void WaitForWord(int from) {
   // A signal here is not a successful start: the process ends by it, not with exit code 0.
   for (const int number : {SIGTERM, SIGINT}) signal(number, SIG_DFL);
@@ -43,7 +43,7 @@ Result<Daemon> Daemon::Fork() {
   }
   close(ends[0]);
   setsid();
-  // The leader of the session ends, so that nobody takes a terminal by opening one.
+  // The leader of the session exits, so that the daemon cannot get a terminal by opening one.
   const pid_t grandchild = fork();
   if (grandchild < 0) return Failure("fork");
   if (grandchild > 0) _exit(EXIT_SUCCESS);

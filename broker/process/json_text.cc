@@ -45,7 +45,7 @@ char32_t CodeOf(std::string_view character) {
   return code;
 }
 
-// What a terminal obeys, and what turns the direction of writing or is not to be seen.
+// Characters that control a terminal, change the direction of writing, or are invisible.
 bool IsHidden(char32_t code) {
   return (code >= 0x80 && code < 0xA0) || code == 0x061C || (code >= 0x200B && code <= 0x200F) ||
          (code >= 0x2028 && code <= 0x202E) || (code >= 0x2060 && code <= 0x206F) || code == 0xFEFF;

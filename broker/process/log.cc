@@ -23,7 +23,7 @@
 namespace gearstalk {
 namespace {
 
-// What stands before a line: nothing where the one who takes it adds time and level.
+// What precedes a line: nothing if the receiver adds time and level.
 enum class Head { kTimeAndLevel, kPriority, kNone };
 
 class LineFormatter final : public spdlog::formatter {
@@ -102,7 +102,7 @@ State& TheLog() {
 
 constexpr std::string_view kFile = "file:";
 
-// spdlog would make the directories that are missing, as whoever starts the broker, and a file that
+// spdlog would create missing directories, owned by the user who starts the broker, and a file that
 // everybody may read.
 spdlog::sink_ptr OpenFile(const std::string& path) {
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
@@ -152,7 +152,8 @@ void WriteLine(Output& output, LogLevel level, std::string_view event,
   TheLog().dropped.fetch_add(1, std::memory_order_relaxed);
 }
 
-// What has reasons is as many kinds: much of one does not hide the others.
+// An event with a reason is one kind for each reason, so that many of one do not suppress the
+// others.
 std::string KindOf(std::string_view event, std::span<const LogField> fields) {
   const bool reason = !fields.empty() && fields[0].name() == "reason";
   return reason ? fmt::format("{} {}", event, fields[0].text()) : std::string(event);

@@ -50,7 +50,7 @@ std::string_view GearmandNameOf(LogLevel level) { return NamesOf(level).gearmand
 
 std::string TextLine(std::string_view event, std::span<const LogField> fields) {
   std::string line(event);
-  // An event with the words of a client in it stays on its line.
+  // An event that contains a client's words stays on one line.
   std::replace_if(
       line.begin(), line.end(), [](char c) { return c >= 0 && c < ' '; }, '?');
   for (const LogField& field : fields) {

@@ -8,7 +8,7 @@
 
 namespace gearstalk {
 
-// Shared with the thread, which may hang in a write when its queue is gone.
+// Shared with the thread, which may still hang in a write when the queue is destroyed.
 struct LogQueue::State {
   std::mutex mutex;
   std::condition_variable changed;

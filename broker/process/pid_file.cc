@@ -37,7 +37,7 @@ Status PidFile::Write() {
 
 PidFile::~PidFile() {
   if (unlink(path_.c_str()) != 0 && ftruncate(fd_, 0) != 0) {
-    // Nobody is left to hear of it.
+    // Nothing can report an error at this point.
   }
   close(fd_);
 }

@@ -6,7 +6,7 @@
 namespace gearstalk {
 
 void OpenStandardStreams() {
-  // The lowest free descriptor is taken: once it is above 2, all three are open.
+  // open() takes the lowest free descriptor: once it is above 2, all three are open.
   int fd = 0;
   while (fd >= 0 && fd <= STDERR_FILENO) fd = open("/dev/null", O_RDWR);
   if (fd > STDERR_FILENO) close(fd);

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kMagic = "GSTB";
 constexpr std::size_t kChainAt = 56;
 
-// Over the part without its chain.
+// The checksum of the part without its chain.
 std::uint64_t ChainOf(std::string_view part, std::uint64_t before) {
   XXH3_state_t state;
   XXH3_INITSTATE(&state);

@@ -60,7 +60,7 @@ bool LogSpace::Declare(Lsn durable) {
   return true;
 }
 
-// What lived in the segments before was carried forward, and that was applied.
+// The live records of the segments before were carried forward, and those copies were applied.
 void LogSpace::OnOldest(std::uint64_t seq) {
   oldest_ = declared_ = std::max(oldest_, seq);
   while (segments_.size() > 1 && segments_[1].first != 0 && segments_[1].first <= seq) {

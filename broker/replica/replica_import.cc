@@ -57,7 +57,7 @@ bool IsOfOneJob(const Record& record) {
          record.kind == Record::Kind::kDelete || record.kind == Record::Kind::kCount;
 }
 
-// What is to be imported of a write-ahead log.
+// The live contents of a write-ahead log, which are imported.
 struct Live {
   LiveJobs jobs;
   std::uint64_t bytes = 0;    // about, of their records
@@ -85,7 +85,7 @@ Status FindLive(const std::string& directory, Live& live) {
   return status;
 }
 
-// Above this a broker would refuse all that makes room.
+// With more live bytes a broker would refuse everything but deletions.
 Status CheckSize(std::uint64_t bytes, std::uint64_t max_bytes) {
   if (bytes < max_bytes / 8 * 7) return {};
   return {Code::kInvalid, "the live jobs have " + std::to_string(bytes) +
@@ -134,7 +134,7 @@ Result<LogView> UnusedShard(StoreCalls& calls, const ReplicaOptions& options) {
 
 Status FoundShard(StoreCalls& calls, const ReplicaOptions& options) {
   Status founded = calls.ReplaceMeta(0, {kReplicaFormat, 0, options.server_name, "import"});
-  // An earlier try may have done it.
+  // An earlier try may have founded the shard.
   const Result<LogView> view = calls.Look();
   return view.ok() && view.value().meta_at != 0 ? Status() : founded;
 }
@@ -165,7 +165,7 @@ Status ImportReplica(LogStore& store, const ReplicaOptions& options, const std::
   Importer importer(calls, acquired.value(), reign.epoch);
   Status status = CopyLive(directory, live, importer);
   if (status.ok()) status = importer.Send();
-  // The last, so that no broker starts from half a journal.
+  // Founds the shard last, so that no broker starts from half a journal.
   if (status.ok() && view.value().meta_at == 0) status = FoundShard(calls, options);
   if (!status.ok()) return status;
   if (status = calls.Release(acquired.value().fence, reign); !status.ok()) return status;

@@ -66,7 +66,7 @@ Status ForEachPart(StoreCalls& calls, const LogView& view,
   return {};
 }
 
-// What is live at the end, counted, by segment.
+// Counts what is live at the end, by segment.
 class Survey final : public Follower::Sink {
  public:
   struct Segment {
@@ -171,8 +171,7 @@ Status CheckReplica(LogStore& store, std::string& report) {
 
 namespace {
 
-// Writes what it is told into a write-ahead log. Nothing is compacted: the broker that opens it
-// does.
+// Writes the records that it gets into a write-ahead log. The broker that opens it compacts it.
 class Exporter final : public Follower::Sink, public LiveState {
  public:
   explicit Exporter(WalJournal& journal) : journal_(journal) {}
@@ -227,7 +226,7 @@ Status ExportInto(const std::string& directory, StoreCalls& calls, const LogView
 
 }  // namespace
 
-// Half a journal looks like a whole one: what failed leaves nothing.
+// Half a journal looks like a whole one, so a failed export is removed.
 Status ExportReplica(LogStore& store, const std::string& directory, std::string& report) {
   StoreCalls calls(store);
   if (Status status = calls.Open(); !status.ok()) return status;

@@ -23,7 +23,8 @@ void ReplicatedJournal::Acquire() {
   reign_.epoch = std::max(seen_.leader.epoch, follower_.epoch()) + 1;
   Log(LogLevel::kInfo, "acquiring the shard",
       {{"epoch", reign_.epoch}, {"last_leader", seen_.leader_at == 0 ? "-" : seen_.leader.broker}});
-  // A leader that held on without beats may act for as long as its lease, which nobody has watched.
+  // A leader that held on without beats may act for its whole lease, because nobody has watched its
+  // beats.
   const bool held = seen_.leader_at != 0 && !seen_.leader.vacant && seen_.beat_at == 0;
   const Time wait = held ? seen_.leader.lease : 0;
   store_->Acquire(seen_, reign_,
@@ -66,8 +67,8 @@ void ReplicatedJournal::OnAcquired(const StoreResult& result, const LogStore::Ac
   ReadPage();
 }
 
-// The state is whole. The first batch of the reign makes it so for everybody: it says which ids are
-// taken and, with its epoch, that a batch without an end before it is void.
+// The state is complete. The first batch of the reign tells other brokers which ids are taken and,
+// by its epoch, that an unfinished batch before it is void.
 void ReplicatedJournal::BecomeActive() {
   role_ = Role::kActive;
   writer_.Begin(reign_.epoch, follower_.next(), follower_.chain(), follower_.last());
@@ -93,7 +94,7 @@ void ReplicatedJournal::BeginSegment(bool barrier) {
 }
 
 Lsn ReplicatedJournal::Append(const Record& record) {
-  // A batch may say that it is the last one.
+  // The batch in flight may already say that it is the last one.
   if (role_ != Role::kActive || leave_done_) return writer_.last() + 1;  // never durable
   const std::size_t size = writer_.Append(record);
   space_.OnRecord(record, size);
@@ -163,8 +164,8 @@ void ReplicatedJournal::OnBeatAnswer(const StoreResult& result, Time sent) {
   NoteTenure(boot());
 }
 
-// Clients are served from when the first batch of the reign is durable; no more by a broker that
-// leaves, whose last beat may be confirmed when another one leads already.
+// Serves clients once the first batch of the reign is durable. Not while leaving: another broker
+// may lead already when the last beat is confirmed.
 void ReplicatedJournal::ServeIfReady(Time now) {
   if (leave_done_ || releasing_) return;
   told_ = tenure_.At(now);
@@ -173,7 +174,7 @@ void ReplicatedJournal::ServeIfReady(Time now) {
   events_->OnServing();
 }
 
-// Tells of deadlines that have passed, and of those that were moved.
+// Reports deadlines that have passed, and those that were moved.
 void ReplicatedJournal::NoteTenure(Time now) {
   if (role_ != Role::kActive) return;
   if (!serving_) return ServeIfReady(now);
@@ -275,7 +276,7 @@ void ReplicatedJournal::OnPartCommitted() {
   if (on_durable_) on_durable_(writer_.durable());
 }
 
-// The part in flight is known not to be in the store: it is kept, and sent again.
+// The part in flight is not in the store: keeps it, and sends it again later.
 void ReplicatedJournal::NoteFull(const Status& why) {
   send_again_ = boot() + kFullPause;
   if (!full_.ok()) return;
@@ -286,12 +287,12 @@ void ReplicatedJournal::NoteFull(const Status& why) {
   if (on_stuck_) on_stuck_(false);
 }
 
-// Beats make history, too: it is compacted also while there is nothing to delete.
+// Beats add to etcd's history, so it is compacted even when there is nothing to delete.
 Time ReplicatedJournal::next_trim() const {
   return last_trim_ + (space_.declared() > trimmed_ ? kTrimPause : kIdleTrimPause);
 }
 
-// One deletion at a time, beside appends.
+// Runs one deletion at a time, concurrently with appends.
 void ReplicatedJournal::Trim(Time now) {
   if (trimming_ || releasing_ || now < next_trim()) return;
   trimming_ = true;
@@ -311,7 +312,7 @@ void ReplicatedJournal::OnTrimmed(const StoreResult& result, bool more, std::uin
   space_.OnTrimmed(below);
 }
 
-// Appends nothing more; releases when everything is durable.
+// From here on nothing is appended; releases the shard when everything is durable.
 void ReplicatedJournal::Leave(std::function<void()> done) {
   leave_done_ = std::move(done);
   FinishLeaving();
@@ -326,7 +327,8 @@ void ReplicatedJournal::FinishLeaving() {
   }
   releasing_ = true;
   if (boot() < serve_from_) {
-    // A vacant shard is acquired at once, and the broker before this one may still act.
+    // A release would let another broker acquire the shard at once, while the broker before this
+    // one may still act.
     role_ = Role::kOver;
     return std::exchange(leave_done_, nullptr)();
   }

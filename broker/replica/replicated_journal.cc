@@ -69,7 +69,7 @@ void ReplicatedJournal::FirstLook() {
     if (view.last != 0) return Over(Unfinished(), 1);
     const ShardMeta meta{kReplicaFormat, 0, options_.server_name, TimeText(options_.wall())};
     store_->Found(meta, [this](const StoreResult& founded) {
-      // Another broker may have been faster.
+      // kFenced: another broker founded it first.
       if (founded.done() || founded.answer == StoreAnswer::kFenced) return FirstLook();
       Fail(founded);
     });
@@ -131,14 +131,14 @@ void ReplicatedJournal::OnPage(const StoreResult& result, std::vector<LogPart> p
     bytes += part.bytes.size();
     Take(std::move(part));
   }
-  // Small batches are many: one at a time, each page would be a round trip for little.
+  // Pages of many small batches would cost a round trip for few bytes each.
   if (bytes <= kPageBytes / 2) page_ = std::min(2 * page_, kMostKeys);
   if (bytes > 2 * kPageBytes) page_ = std::max(page_ / 2, std::uint64_t{1});
   ReadPage();
 }
 
-// The revision at which this broker reads was compacted. What it needs next may still be there: a
-// long journal under load would otherwise never be read to its end.
+// The revision at which this broker reads was compacted. Reads on at a later one if the next part
+// is still there: otherwise a long journal under load would never be read to its end.
 void ReplicatedJournal::ReadAgain() {
   read_again_ = must_look_ = true;
   watch_again_ = kNever;
@@ -204,8 +204,8 @@ void ReplicatedJournal::NoteEvent() {
   silent_watches_ = 0;
 }
 
-// When the watch has told nothing for so long that it is opened elsewhere. On a machine that is
-// slower than that, each further one gets more time.
+// The time at which a silent watch is opened at another endpoint. Each further watch gets more
+// time, for machines that are slower than that.
 Time ReplicatedJournal::silent_at() const {
   return last_event_ + (silence_.lease() / 2 << std::clamp(silent_watches_ - 1, 0, kMostDoublings));
 }
@@ -307,7 +307,7 @@ Time ReplicatedJournal::NextFollowTick(Time now) const {
 void ReplicatedJournal::Look(Time now) {
   looking_ = true;
   next_look_ = now + silence_.Pace();
-  // What is seen now is seen by the look, too.
+  // The look must show at least what the watch has shown so far.
   store_->Look([this, leader_at = seen_.leader_at, next = follower_.next()](
                    const StoreResult& result, const LogView& view) {
     looking_ = false;

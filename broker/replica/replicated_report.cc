@@ -1,4 +1,4 @@
-// What the log, events and metrics are told of a broker that shares its journal.
+// Log lines, events and metrics of a broker that shares its journal.
 
 #include <algorithm>
 #include <utility>
@@ -14,7 +14,7 @@ constexpr Time kTellTroublePause = 10 * kSecond;
 
 }  // namespace
 
-// Once; a node tells the size of its file as soon as it is reached.
+// Warns once; a node reports the size of its file when it is first reached.
 void ReplicatedJournal::WarnOfLargeFile(const StoreStats& store) {
   if (large_told_) return;
   for (const EndpointStats& each : store.endpoints) {
@@ -38,7 +38,7 @@ void ReplicatedJournal::TellProgress(Time now) {
                         .caught_up = caught_up_});
 }
 
-// A line each 10 s while etcd does not answer, and one about its files.
+// Logs a line each 10 s while etcd does not answer, and one about its files.
 void ReplicatedJournal::TellOfStore(Time now) {
   if (now < tell_of_store_) return;
   tell_of_store_ = now + kTellPause;

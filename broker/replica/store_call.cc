@@ -31,7 +31,7 @@ Status Failure(const StoreResult& result) {
 }  // namespace
 
 Status StoreCalls::Wait(const std::function<void(LogStore::Done)>& call) {
-  // Kept alive by the answer, which may come after we have given up.
+  // Shared with the answer, which may come after this call has given up.
   const auto answer = std::make_shared<std::pair<bool, StoreResult>>();
   call([answer](const StoreResult& result) { *answer = {true, result}; });
   const Time limit = BootTime() + kPatience;
@@ -53,7 +53,7 @@ void StoreCalls::BeatFor(Revision fence, const Reign& reign) {
   next_beat_ = 0;
 }
 
-// Whether it was fenced shows in the next append.
+// The next append shows whether it was fenced.
 void StoreCalls::BeatIfDue(Time now) {
   if (now < next_beat_) return;
   next_beat_ = now + reign_.lease / 4;

@@ -16,7 +16,7 @@
 namespace gearstalk {
 namespace {
 
-// The part of limits.output that results of others may take while memory is full.
+// The part of limits.output that unrequested results may take while memory is full.
 constexpr std::size_t kUnaskedShare = 16;
 
 // Pieces of output that one call of Leave gives up.
@@ -65,7 +65,7 @@ void Connection::Resume() {
 
 void Connection::OnRefused(Refusal why, const Refused& what) { server_.Refuse(why, peer_, what); }
 
-// How many of each kind are refused says the log once a second, whoever they come from.
+// Besides these lines, the log counts refused jobs by reason once a second.
 void Connection::OnJobRefused(Code why, std::string_view tube) {
   if (!Logs(LogLevel::kWarning)) return;
   for (const auto& [code, reason] : kJobRefusals) {
@@ -76,7 +76,7 @@ void Connection::OnJobRefused(Code why, std::string_view tube) {
   }
 }
 
-// Not limited as other lines of clients are: who traces wants each of them.
+// Not rate-limited as other lines about clients are: a trace must be complete.
 void Connection::OnCommand(std::string_view command, std::string_view about) {
   Log(LogLevel::kTrace, "command",
       {{"client", peer_.Name()}, {"connection", peer_.id}, {"command", command}, {"about", about}});
@@ -109,7 +109,7 @@ void Connection::OnReadable() {
     return server_.NoteFrozen(*this);
   }
   if (run_hook.is_linked()) {
-    // What it sent before comes first, which takes a while unless its turn is the next.
+    // Input that was read before is run first, which takes a while unless its turn is the next.
     if (!unread_) EventLoop::Disable(readable_);
     unwatched_ = !unread_;
     return;
@@ -211,12 +211,12 @@ void Connection::AfterInput(const InputResult& result) {
       CloseWhenSent();
       break;
   }
-  // A word that begins behind one that was answered has all its time.
+  // After an answer, the time limit for the next first word begins anew.
   if (!undecided() || result.bytes > 0) undecided_hook.unlink();
   if (undecided()) server_.NoteUndecided(*this);
 }
 
-// A wait ends when the peer does; for the rest a hang-up that was seen needs no more watching.
+// A waiting session is watched for the end of its peer; otherwise one hang-up is enough.
 void Connection::PauseReading() {
   SetReading(hung_up_ && !waits_ ? Reading::kOff : Reading::kWatchClose);
 }
@@ -227,8 +227,8 @@ void Connection::GoOnReading() {
   PauseReading();
 }
 
-// The peer ended its side while nothing was read from it. What it sent before still counts and is
-// read as there is room for it, but nobody is there to wait for.
+// The peer hung up while nothing was read from it. Commands that it sent before are still read and
+// run as there is room, but waits end, because no client is left to wait.
 void Connection::OnHangUp() {
   if (reading_ != Reading::kWatchClose) return;
   if (server_.frozen()) return server_.NoteFrozen(*this);
@@ -238,7 +238,8 @@ void Connection::OnHangUp() {
   server_.RunLater(*this);
 }
 
-// A half-closed connection gets its answers: a wait ends, what was sent is run, then it closes.
+// A half-closed connection gets its answers: waits end, the commands that were sent are run, then
+// it closes.
 void Connection::OnEof() {
   eof_ = true;
   SetReading(Reading::kOff);
@@ -250,7 +251,7 @@ void Connection::OnEof() {
 void Connection::CloseWhenSent() {
   closing_ = true;
   SetReading(Reading::kOff);
-  // Its jobs are not to wait until the peer has read everything.
+  // Its jobs must not wait until the peer has read everything.
   if (!LeaveEngine()) server_.NoteLeaving(*this);
   server_.NoteDirty(*this);
 }
@@ -275,7 +276,7 @@ bool Connection::Flush() {
   std::size_t sent_in_round = 0;
   while (!out_.empty()) {
     if (sent_in_round >= most) {
-      // The others first.
+      // Lets other connections send first.
       WaitForSpace();
       return !LeavesTooMuchUnread();
     }
@@ -337,7 +338,8 @@ void Connection::WaitForSpace() {
   if (out_.size() >= server_.limits().output) Stall();
 }
 
-// While memory is full, far less is allowed of results that wait for a peer that does not read.
+// While memory is full, far fewer bytes of unrequested results may wait for a peer that does not
+// read.
 bool Connection::LeavesTooMuchUnread() const {
   const std::size_t unasked = std::min(out_.unasked(), out_.size());
   const bool wastes =
@@ -353,7 +355,7 @@ void Connection::StopWaitingForSpace() {
   writing_ = false;
 }
 
-// Until everything has been sent.
+// Stops reading and running until everything is sent.
 void Connection::Stall() {
   if (stalled_) return;
   SetStalled(true);

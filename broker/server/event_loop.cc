@@ -62,7 +62,7 @@ void EventLoop::RunOnce(Time now, Time until) {
   // A timeout that is set for an earlier time stays: waking once too early is cheaper than setting
   // it anew in every round.
   if (until != kNever && (timeout_at_ <= now || until < timeout_at_)) {
-    // Rounded up to what epoll can wait for, or the loop would turn idly until the time is there.
+    // Rounds up to epoll's milliseconds, or the loop would spin until the time has come.
     const Time wait = std::min(until - now + kMillisecond - 1, 3600 * kSecond);
     const timeval tv{wait / kSecond, wait % kSecond / kMicrosecond};
     event_add(timeout_.get(), &tv);

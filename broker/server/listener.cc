@@ -48,7 +48,7 @@ void SetTcpOptions(int fd) {
 
 namespace {
 
-// One of the options behind the address; the text says what is wrong with it, or is empty.
+// Reads one option behind the address; returns what is wrong with it, or an empty text.
 std::string_view ParseOption(std::string_view option, ListenAddress& address) {
   const std::size_t equals = std::min(option.find('='), option.size());
   const std::string_view key = option.substr(0, equals);
@@ -126,7 +126,7 @@ Result<ListenAddress> ListenAddress::Parse(std::string_view text) {
 
 namespace {
 
-// Whether it is a socket that nobody listens on.
+// Whether the file is a socket on which no process listens.
 bool LeftBehind(const sockaddr_un& address) {
   struct stat status {};
   if (lstat(address.sun_path, &status) != 0 || !S_ISSOCK(status.st_mode)) return false;
@@ -137,7 +137,7 @@ bool LeftBehind(const sockaddr_un& address) {
   return left;
 }
 
-// A name that is no file: unix(7).
+// A name in the abstract namespace of unix(7), which is not a file.
 bool IsAbstract(const std::string& path) { return path.starts_with('@'); }
 
 Result<int> OpenUnix(const std::string& path) {
@@ -160,7 +160,7 @@ Result<int> OpenUnix(const std::string& path) {
   return failed;
 }
 
-// Nobody can connect before the socket is listened on.
+// Called before listen(), so that nobody connects with the wrong permissions.
 Status SetPermissions(const ListenAddress& address) {
   uid_t owner = static_cast<uid_t>(-1);
   gid_t group = static_cast<gid_t>(-1);
@@ -185,7 +185,7 @@ Status SetPermissions(const ListenAddress& address) {
 
 using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
 
-// A name may have several, of the families that the machine has.
+// A name may have several addresses, of the families that the machine has.
 Result<Addresses> Resolve(const ListenAddress& address) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -201,7 +201,7 @@ Result<Addresses> Resolve(const ListenAddress& address) {
                                             address.port, gai_strerror(error)));
 }
 
-// Whether it is not in the list before; lines of /etc/hosts may say the same.
+// Whether the list does not have the address before; lines of /etc/hosts may repeat it.
 bool IsNew(const addrinfo& address, const addrinfo* list) {
   for (; list != &address; list = list->ai_next) {
     if (list->ai_addrlen == address.ai_addrlen &&
@@ -336,7 +336,8 @@ bool ListenSocket::SomebodyWaits() const {
 
 Status ListenSocket::Start() {
   if (bound_.ss_family != AF_UNSPEC) {
-    // The kernel took back a port that it had chosen; otherwise this fails and changes nothing.
+    // A port that the kernel had chosen was released and is bound again; for other ports this fails
+    // and changes nothing.
     bind(fd_, reinterpret_cast<const sockaddr*>(&bound_), sizeof bound_);
   }
   return listen(fd_, kBacklog) == 0 ? Status() : Failed(name_, "listen");

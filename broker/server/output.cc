@@ -21,7 +21,7 @@ namespace {
 // Chunks between two uses. A busy round of many connections takes and gives back the same few.
 constexpr std::size_t kPooled = 256;
 constexpr std::size_t kChunkSize = 8192;
-// What an output begins with while more chunks are in use than are pooled.
+// The first chunk of an output while more chunks are in use than are pooled, in bytes.
 constexpr std::size_t kSmallChunkSize = 1000;
 
 }  // namespace

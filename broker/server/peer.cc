@@ -13,7 +13,7 @@ namespace {
 std::uint64_t NetworkOf(const in6_addr& address) {
   std::uint64_t network = 0;
   std::memcpy(&network, address.s6_addr, sizeof network);
-  // No IPv4 address stands for as much.
+  // The top bit keeps IPv6 networks apart from IPv4 addresses.
   return network | std::uint64_t{1} << 63;
 }
 

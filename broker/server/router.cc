@@ -8,7 +8,7 @@
 namespace gearstalk {
 namespace {
 
-// Words that begin what a browser sends, and that no protocol here knows.
+// First words of an HTTP request, which no protocol here knows.
 constexpr std::array<std::string_view, 10> kHttpWords = {
     "GET", "POST", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH", "CONNECT", "TRACE", "Host:"};
 
@@ -43,7 +43,7 @@ void Router::SetOwner(int index) {
   ++protocols_[static_cast<std::size_t>(index)]->connections_;
 }
 
-// The first bytes of a connection may give it to another protocol than the one that has it alone.
+// The first bytes of a connection can select another protocol than that of its listener.
 Claim Router::SniffGreeting(std::string_view bytes) {
   for (int i = 1; i < Count(); ++i) {
     const Claim claim = protocols_[static_cast<std::size_t>(i)]->Sniff(bytes);
@@ -98,7 +98,7 @@ InputResult Router::OnInput(std::string_view bytes) {
     greets_ = false;
   }
   std::size_t used = 0;
-  // Most of what is run here is run by one call; then no turn is begun.
+  // Most input is run by one call, which needs no turn.
   std::optional<Turn> turn;
   for (;;) {
     InputResult result{0, Next::kBytes};
@@ -134,7 +134,7 @@ InputResult Router::Foreign(std::string_view bytes) {
     if (i == owner_) continue;
     switch (protocols_[static_cast<std::size_t>(i)]->Sniff(bytes)) {
       case Claim::kYes:
-        if (owner_ >= 0) break;  // it has an owner: only lines of administration are let in
+        if (owner_ >= 0) break;  // an owned connection takes only admin lines of other protocols
         SetOwner(i);
         return {0, Next::kForeign};
       case Claim::kOneMessage:
@@ -150,12 +150,12 @@ InputResult Router::Foreign(std::string_view bytes) {
   return maybe ? InputResult{0, Next::kBytes} : Unknown(bytes);
 }
 
-// Nobody knows the word. The owner answers if it answers such lines, else another protocol that
-// does. A connection without an owner whose words so far were one protocol's administration counts
-// as that protocol's.
+// No protocol knows the word. The owner answers if it answers unknown lines, else another protocol
+// that does. A connection without an owner that has sent only admin lines of one protocol belongs
+// to that protocol.
 InputResult Router::Unknown(std::string_view bytes) {
   if (IsHttp(bytes)) {
-    // A web page must not be able to speak to the broker from its reader's machine.
+    // A web page must not be able to send commands from its reader's browser.
     wire_.OnRefused(Refusal::kHttp, {});
     return {0, Next::kClose};
   }

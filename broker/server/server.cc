@@ -146,7 +146,7 @@ void Server::EndRound() {
   if (hooks_.AfterRound(Now())) next_tick_ = Now();
 }
 
-// After the loop was away, a word that has come in time counts before its time is over.
+// After a pause of the loop, input that has arrived is run before deadlines are checked.
 bool Server::CatchingUp() {
   if (catch_up_ == 0) return false;
   catch_up_ = turns_ == 0 || frozen_ ? 0 : catch_up_ - 1;
@@ -191,7 +191,7 @@ void Server::RunQueued(List<&Connection::run_hook>& queue, Time most) {
 
 void Server::FlushDirty() {
   const bool closed = FlushDirty(dirty_.ordinary, kSendTime);
-  // What they held went back, and that may have to be recorded.
+  // Jobs that the closed connections held went back, which may have made records.
   const bool much = hurried() || !dirty_.ordinary.empty();
   if (FlushDirty(dirty_.greedy, much ? kSendTime / 4 : kSendTime) || closed) hooks_.EndRound(Now());
 }

@@ -13,7 +13,7 @@
 namespace gearstalk {
 namespace {
 
-// A round reads at once from so many of the connections that it accepts.
+// The number of accepted connections that one round reads from at once.
 constexpr int kHeardAtOnce = 16;
 // Accepting pauses this long when descriptors have run out.
 constexpr Time kAcceptPause = 100 * kMillisecond;
@@ -125,7 +125,7 @@ Connection* Server::Welcome(Acceptor& acceptor, int fd, const sockaddr_storage& 
   return &connection;
 }
 
-// Whoever comes waits in the backlog meanwhile.
+// New clients wait in the backlog meanwhile.
 void Server::PauseAccepting(int error) {
   if (accept_again_ != kNever) return;
   refusals_.Count(Refusal::kDescriptors);

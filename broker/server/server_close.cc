@@ -1,4 +1,4 @@
-// The end of connections: what is due, abandoned or asked for.
+// Closes connections: overdue ones, abandoned ones, and those that ask for it.
 
 #include "broker/base/log.h"
 #include "broker/server/server.h"
@@ -88,7 +88,7 @@ void Server::Close(Connection& connection) {
               {{"client", connection.peer().Name()}, {"connection", connection.peer().id}});
 }
 
-// One more step of each, of so many a round.
+// Takes one more step of each leaving connection, for up to kRoundFlushes of them a round.
 void Server::CloseLeaving() {
   List<&Connection::leave_hook> turn;
   turn.swap(leaving_);
@@ -110,9 +110,9 @@ void Server::AbandonHeld(bool for_good) {
   if (abandon_ != Abandon::kAlways) abandon_ = for_good ? Abandon::kAlways : Abandon::kOnce;
 }
 
-// What they held may be given to others, who then wait for as long as it takes.
+// Jobs that these connections held may go to others, whose replies then wait for the journal again.
 void Server::CloseHeld() {
-  // Who has not had its turn to be sent to may wait for the journal as well.
+  // Connections that have not been flushed yet may hold replies for the journal as well.
   if (abandon_ == Abandon::kOnce && dirty_.empty()) abandon_ = Abandon::kNone;
   if (held_.empty()) return;
   List<&Connection::held_hook> lost;

@@ -27,7 +27,7 @@ Status Bad(std::string_view option, const std::string& file, std::string_view wh
   return {Code::kInvalid, fmt::format("{} '{}': {}", option, file, why)};
 }
 
-// OpenSSL says little about files that are not there.
+// OpenSSL's messages say little about missing files.
 Status Readable(std::string_view option, const std::string& file) {
   std::FILE* opened = std::fopen(file.c_str(), "re");
   if (opened == nullptr) return Bad(option, file, std::strerror(errno));

@@ -73,7 +73,7 @@ std::size_t TlsStream::SizeOfRecord(std::string_view received) {
   constexpr std::size_t kMost = 16 * 1024;
   if (received.size() < kHead) return kHead;
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(received[i]); };
-  if (byte(1) != 3) return kHead;  // no version of TLS: nothing worth waiting for
+  if (byte(1) != 3) return kHead;  // not a version of TLS
   return kHead + std::min<std::size_t>(std::size_t{byte(3)} << 8 | byte(4), kMost);
 }
 
@@ -164,7 +164,7 @@ std::string TlsStream::ClientName() const {
   if (size < 0) return {};
   std::string name(reinterpret_cast<char*>(text), static_cast<std::size_t>(size));
   OPENSSL_free(text);
-  // No name that ends earlier for others than for us.
+  // A name with a NUL would end earlier for other programs: it counts as none.
   return name.find('\0') == std::string::npos ? name : std::string();
 }
 

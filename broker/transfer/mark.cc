@@ -9,7 +9,7 @@ namespace gearstalk::transfer {
 
 namespace {
 
-// Outcomes that a run which was interrupted may have noted: it had fewer jobs in flight.
+// How many of the newest outcomes are compared: more than an interrupted run had in flight.
 constexpr std::size_t kRecent = 4096;
 
 }  // namespace
@@ -38,7 +38,7 @@ void Mark::Advance(Mark change) {
   moved += change.moved;
   burial_base = std::max(burial_base, change.burial_base);
   for (MarkedJob& job : change.jobs) {
-    // The same job again: an interrupted run said so before.
+    // The same job again: an interrupted run had noted it.
     const auto last = jobs.rbegin() + static_cast<std::ptrdiff_t>(std::min(jobs.size(), kRecent));
     const bool known = job.job != 0 && std::any_of(jobs.rbegin(), last, [&](const MarkedJob& each) {
                          return each.job == job.job && each.kind == job.kind && each.key == job.key;

@@ -16,8 +16,8 @@ struct ActOptions {
   bool force = false;
 };
 
-// Does `act` to each job, also when one of them is refused; prints how many it was done to. The
-// exit code is that of the first refusal.
+// Applies `act` to each job, continues after refusals, and prints how many succeeded. The exit code
+// is that of the first refusal.
 int ForEachJob(Api& api, const std::vector<std::uint64_t>& ids, const std::string& word,
                const std::function<bool(std::uint64_t)>& act) {
   int exit_code = kDone;

@@ -69,7 +69,7 @@ struct PeekOptions {
   bool raw = false;
 };
 
-// The job to look at; nothing: the API or the user was told why not.
+// The job to look at; nullopt: the reason was printed.
 std::optional<std::uint64_t> JobToPeek(Api& api, const PeekOptions& options, int& exit_code) {
   if (options.id != 0) return options.id;
   const Query query = {{"state", options.state}, {"order", "next"}, {"limit", "1"}};

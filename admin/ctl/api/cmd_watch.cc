@@ -51,7 +51,7 @@ void PrintCsv(const Json& history) {
   }
 }
 
-// A line of blocks: the height of each is its share of the greatest value.
+// A line of blocks; the height of each is proportional to its value.
 std::string Blocks(const Json& values, std::size_t width) {
   constexpr std::string_view kBlocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   double most = 0;

@@ -79,7 +79,7 @@ Result<HttpReply> HttpClient::Send(const HttpRequest& request) {
   curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.get());
   const auto timeout_ms = static_cast<long>(settings_.timeout_s * 1000);
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, timeout_ms);
-  // A stream has no end; it lives while something comes.
+  // A stream has no total time limit.
   if (!request.on_data) curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, timeout_ms);
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, OnData);
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &transfer);

@@ -24,7 +24,7 @@ bool Running(const Json& operation) {
   return state == "counting" || state == "running";
 }
 
-// Asks for the operation until the server is done with counting or acting.
+// Polls the operation until the server has finished counting or acting.
 bool Await(Api& api, const std::string& path, Json& operation, bool show_progress) {
   bool stopped = false;
   while (Running(operation)) {
@@ -56,7 +56,7 @@ std::string Typed(const Settings& settings) {
   return line;
 }
 
-// Whether the user wants it done to so many jobs.
+// Whether the user confirms the operation on this many jobs.
 bool Confirmed(Api& api, const Operation& operation, std::uint64_t count) {
   if (operation.count.has_value()) {
     if (*operation.count == count) return true;

@@ -98,7 +98,7 @@ Status ReadToken(Settings& settings) {
 }  // namespace
 
 Status Complete(Settings& settings) {
-  // A flag outweighs the variable, the variable the file.
+  // A flag overrides the variable, and the variable the file.
   if (settings.server.empty() && settings.at.empty()) {
     settings.server = Variable("GEARSTALKCTL_SERVER");
   }

@@ -71,7 +71,7 @@ class LiveTable {
   }
 
  private:
-  // As many columns as the terminal has room for; names give way to numbers.
+  // As many columns as the terminal has room for; names are cut to what the numbers leave.
   std::string Lines() const {
     constexpr std::size_t kNumbers = 60, kFewNumbers = 26, kLeastName = 8;
     const auto columns = static_cast<std::size_t>(COLS);

@@ -22,7 +22,7 @@ constexpr std::array<std::uint32_t, 4> kCopyOnWrite = {0x9123683E, 0x2FC12FC1, 0
 
 int Outcome(int result) { return result == 0 ? 0 : -errno; }
 
-// Signals interrupt calls of slow file systems.
+// Repeats calls that a signal interrupted, as happens on slow file systems.
 template <typename Call>
 int Repeated(Call call) {
   int outcome = 0;

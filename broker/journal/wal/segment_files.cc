@@ -62,11 +62,11 @@ Fault SegmentFiles::Begin(std::uint64_t number, std::uint64_t size) {
   return {};
 }
 
-// More than what was prepared. If there is not so much, nothing is taken: writes that fill the disk
-// to its last byte would leave no room for deletions.
+// Allocates more than what was prepared, or nothing if the disk has not enough: a disk that is full
+// to the last byte would leave no room for deletions.
 Fault SegmentFiles::AllocateMore(std::uint64_t number, std::uint64_t size) {
   const int error = spare_file_->Allocate(size);
-  if (error == 0 || error == -EOPNOTSUPP) return {};  // the writes will tell
+  if (error == 0 || error == -EOPNOTSUPP) return {};  // later writes report a full disk
   const Fault fault{error, "fallocate", Path(number)};
   if (!fault.no_space()) return fault;
   spare_size_ = std::max<std::uint64_t>(spare_blocks_, kSegmentHeaderSize + kEndSize);
@@ -74,7 +74,7 @@ Fault SegmentFiles::AllocateMore(std::uint64_t number, std::uint64_t size) {
   return undone == 0 ? fault : Fault{undone, "ftruncate", Path(number)};
 }
 
-// Nothing of the old segment may be missing once the next one says where the log goes on.
+// The old segment must be complete on disk before the next one continues the log.
 Fault SegmentFiles::SealCurrent() {
   if (current_ == nullptr) return {};
   Segment& segment = segments_.back();
@@ -146,7 +146,7 @@ Fault SegmentFiles::Prepare(std::uint64_t step) {
       return {};
   }
   if (fault.no_space()) {
-    // Nothing was ever stored in it: it may go, and be tried again.
+    // Nothing was stored in it yet: it is removed and made again.
     spare_file_.reset();
     spare_ = Spare::kNone;
     if (Fault removal = Remove(spare_path_)) return removal;

@@ -63,7 +63,7 @@ Fault StateFile::Replace(std::string_view bytes) {
   return {};
 }
 
-// All of it is within one sector, which comes to the disk whole or not at all.
+// The state fits into one sector, which reaches the disk whole or not at all.
 Fault StateFile::Overwrite(std::string_view bytes) {
   if (file_ == nullptr) {
     auto opened = file_system_.Open(path_, FileSystem::Mode::kWrite);

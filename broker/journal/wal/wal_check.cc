@@ -12,7 +12,7 @@
 namespace gearstalk {
 namespace {
 
-// What is live at the end, counted.
+// Counts what is live at the end of the log.
 class Census {
  public:
   void Count(const Record& record, std::uint64_t segment) {

@@ -76,7 +76,7 @@ Lsn WalJournal::Append(const Record& record) {
   return lsn_;
 }
 
-// Appends to the batch that gathers, in the next segment if there is no room in this one.
+// Appends to the current batch; begins the next segment if this one has no room.
 std::size_t WalJournal::AppendFrame(const Record& record) {
   if (batch_.bytes.empty()) BeginBatch();
   ByteBuffer& bytes = batch_.bytes;
@@ -150,7 +150,7 @@ void WalJournal::HandOver() {
   batch_ = {};
 }
 
-// A batch of nothing: that everything before is on disk is what it says.
+// Hands over an empty batch whose mark records that everything before it is durable.
 void WalJournal::HandOverMark() {
   HandOver();
   if (Room() < kMarkSize) Roll(options_.segment_size);
@@ -160,8 +160,8 @@ void WalJournal::HandOverMark() {
   HandOver();
 }
 
-// Goes on in the next segment, which begins with all settings, so that the older segments are not
-// needed for them, and is large enough for the frame that comes next.
+// Continues in the next segment, which is large enough for the next frame and begins with all
+// settings, so that older segments are not needed for them.
 void WalJournal::Roll(std::uint64_t size, std::size_t frame_size) {
   BeginSegment(size);
   AddSettings(frame_size);
@@ -211,8 +211,8 @@ bool WalJournal::HasRoomFor(std::uint64_t body) const {
   return HasRoomForFrame(body + kRecordRoom);
 }
 
-// A segment of its own for it must leave space to prepare the next one. Until it is handed over, a
-// large record may lie in the batch, beside it, and in the next batch.
+// A segment for this frame alone must leave space to prepare the next one. Until it is handed over,
+// memory may hold a large record three times: in the batch, beside it, and in the next batch.
 bool WalJournal::HasRoomForFrame(std::uint64_t size) const {
   if (size > kHandOverBytes && !HasMemoryFor(3 * size)) return false;
   const std::uint64_t needed = size + 2 * kMarkSize + kSegmentHeaderSize;
@@ -223,7 +223,8 @@ bool WalJournal::HasRoomForFrame(std::uint64_t size) const {
   return free + progress_.spare_bytes >= needed + beside + WaitingBytes();
 }
 
-// A failure leaves none but these; on a full disk they are needed when kNextId is dropped.
+// After a failure these are the only ids; on a full disk they are needed when the journal drops
+// kNextId records.
 std::uint64_t WalJournal::SpareIds() const {
   const bool needed = !progress_.failure.ok() || !Accepts(Record::Kind::kDelete);
   return needed && start_is_kept_ ? kFirstSpareId + (kept_.starts << 30U) : 0;
@@ -253,7 +254,7 @@ void WalJournal::Compact() {
   while (allowance > 0 && !compactor_.OldestIsDone()) {
     const std::optional<std::uint64_t> id = NextToCarry(steps);
     if (!id) {
-      if (!large_) writer_->Notify();  // the next round goes on looking
+      if (!large_) writer_->Notify();  // the next round continues the search
       break;
     }
     std::size_t size = 1;
@@ -276,8 +277,8 @@ std::optional<std::uint64_t> WalJournal::NextToCarry(int& steps) {
   return std::exchange(large_, std::nullopt);
 }
 
-// The segments that are done with leave when all that was carried out of them is on disk, and when
-// the log says on disk that it begins behind them.
+// Hands over the mark that the log begins behind the segments whose live records were carried
+// forward. The writer removes those segments when the mark is durable.
 void WalJournal::Release() {
   oldest_ = compactor_.oldest();
   HandOverMark();
@@ -350,7 +351,7 @@ Status WalJournal::Close() {
   return kept.ok() ? Health() : kept;
 }
 
-// On a full disk, if there is room.
+// On a full disk only if there is room.
 void WalJournal::AppendEnd() {
   if (Full() && (progress_.stalled || Room() < 4 * kMarkSize)) return;
   Record end;
@@ -360,7 +361,7 @@ void WalJournal::AppendEnd() {
   ended_ = true;
 }
 
-// Once nothing can follow.
+// Writes the end into the state file; called when nothing can follow.
 Status WalJournal::KeepEnd() {
   const bool whole = progress_.failure.ok() && !progress_.stalled && WaitingBytes() == 0;
   if (!ended_ || !whole) return {};

@@ -1,4 +1,4 @@
-// What a start of the journal does: reads the log, makes the files what was read, and begins to
+// The start of the journal: reads the log, makes the files agree with what was read, and begins to
 // write behind it.
 
 #include <utility>
@@ -61,7 +61,7 @@ Status WalJournal::Recover(JournalEvents& events, WalRecovery& recovery) {
   return state_->Apply(taken);
 }
 
-// Makes the files what was read: from here on the log ends where reading ended, on disk too.
+// Makes the files agree with what was read: the log on disk ends where reading ended.
 Status WalJournal::Repair(const WalRecovery& recovery) {
   if (Status status = RewriteTail(recovery); !status.ok()) return status;
   if (Status status = KeepStart(recovery); !status.ok()) return status;
@@ -76,13 +76,13 @@ Status WalJournal::Repair(const WalRecovery& recovery) {
   return Fault{directory_->Sync(), "fsync", options_.directory}.ToStatus();
 }
 
-// From here on it is kept what was read, and that the log goes on; also before any file goes away
-// that is kept as being there.
+// Records in the state file how far the log was read, and that it continues. This comes before any
+// removal of a file that the state file names.
 Status WalJournal::KeepStart(const WalRecovery& recovery) {
   const auto& log = recovery.segments();
   kept_.segment = log.empty() ? 0 : log.back().number;
   kept_.lsn = recovery.last();
-  // A number that no start before had: where none is kept, no start had any.
+  // A number that no earlier start had. Without a state file, no start had one.
   kept_.starts = recovery.kept() ? recovery.kept()->starts + 1 : kept_.segment + 1;
   JournalState state = kept_;
   state.next_id += WalWriter::kKeptIds;
@@ -91,8 +91,8 @@ Status WalJournal::KeepStart(const WalRecovery& recovery) {
   return fault.no_space() ? Status() : fault.ToStatus();
 }
 
-// What was read may be in memory only, and a sync that failed earlier would not be repeated for
-// it: so what is not known to be on disk is written once more.
+// The end of what was read may be in the page cache only, and the kernel does not repeat a sync
+// that failed for it: writes again what is not known to be on disk.
 Status WalJournal::RewriteTail(const WalRecovery& recovery) {
   if (recovery.segments().empty()) return {};
   const std::string& path = recovery.segments().back().path;

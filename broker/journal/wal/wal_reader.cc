@@ -8,7 +8,7 @@ namespace gearstalk {
 namespace {
 
 constexpr std::size_t kTagOffset = 8;
-// Times the length of a segment: so much is summed up at most of what only looks like a frame.
+// The bytes that may go into checksums of what only looks like a frame, in lengths of a segment.
 constexpr std::uint64_t kMostTried = 64;
 
 // Every record begins with its kind: field 1, a small number.

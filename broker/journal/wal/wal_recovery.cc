@@ -86,7 +86,8 @@ Status WalRecovery::Run(const std::function<void(const Segment&)>& begin, const 
   return CheckKept();
 }
 
-// Damage behind what is kept as on disk looks like a write that was not finished; this tells.
+// Compares the log with the state file: without it, damage at the end looks like an unfinished
+// write.
 Status WalRecovery::CheckKept() {
   if (!kept_) return {};
   const std::uint64_t newest = segments_.empty() ? 0 : segments_.back().number;
@@ -109,10 +110,10 @@ std::uint64_t WalRecovery::kept_ids() const {
   return ended_ || newest < kept_->segment ? kept_->next_id : 0;
 }
 
-// Which of the files are the log.
+// Finds which of the files are the log.
 Status WalRecovery::Arrange(std::vector<FoundSegment> found) {
   for (const FoundSegment& segment : found) {
-    // A newer version may mean anything by its files: none of them is touched.
+    // Files of a newer version are refused before any file is changed.
     if (segment.header_status.code() == Code::kInvalid) {
       return {Code::kInvalid, segment.path + " is of " + segment.header_status.message()};
     }
@@ -136,7 +137,7 @@ Status WalRecovery::Arrange(std::vector<FoundSegment> found) {
   return CheckStart();
 }
 
-// A log that has not lost its last segments: what was prepared comes right behind them.
+// Checks that the last segments are there: prepared segments follow right behind them.
 Status WalRecovery::CheckStart() const {
   const std::uint64_t expected = log_.empty() ? 0 : log_.back().number;
   const auto is_kept = [this](const Segment& segment) { return segment.number == kept_->segment; };
@@ -180,12 +181,12 @@ void WalRecovery::NoteTorn(const std::string& path, std::uint64_t offset) {
       path + ": cut off at offset " + std::to_string(offset) + ", where a write was not finished";
 }
 
-// If nothing of its first batch came to the disk in one piece, it counts as not begun.
+// A segment without a complete first batch counts as not begun.
 void WalRecovery::DropEmptyLast() {
   if (segments_.empty() || used_ != kSegmentHeaderSize) return;
   prepared_.push_back(segments_.back());
   segments_.pop_back();
-  // The one before was complete on disk when this one was begun.
+  // The segment before was complete on disk when this one was begun.
   used_ = synced_ = segments_.empty() ? 0 : segments_.back().size;
 }
 
@@ -233,8 +234,8 @@ Status WalRecovery::AcceptMark(const Mark& mark, const SegmentReader& reader,
   return {};
 }
 
-// A batch that was being written when everything stopped leaves anything behind the last record.
-// What was on disk before that batch was begun cannot be missing, though.
+// A batch that was being written when the machine stopped may leave any bytes behind the last
+// record. But what was on disk before that batch cannot be missing.
 Status WalRecovery::CheckEnd(const SegmentReader& reader, SegmentReader::Item item,
                              const FoundSegment& segment, bool is_last) {
   const std::uint64_t offset = reader.offset();

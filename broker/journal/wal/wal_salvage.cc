@@ -76,7 +76,8 @@ class Salvage {
   }
 
  private:
-  // Whether an earlier run stopped while its segments took over. What it left before that goes.
+  // Whether an earlier run was interrupted while it moved its segments into place. Removes what a
+  // run left that was interrupted before.
   Status LookForEarlier(bool& interrupted) {
     std::vector<FoundSegment> copied, old;
     Status status = FindSegments(file_system_, copy_, copied);
@@ -128,7 +129,7 @@ class Salvage {
       journal.OnNotify();
     });
     if (!status.ok()) return status;
-    // A lost record may have given out an id, or said that a block of them was taken.
+    // A lost record may have taken an id or a block of ids.
     settings.SkipIds(scan.most_lost_records() * kIdBlock);
     if (scan.kept()) settings.TakeIds(scan.kept()->next_id);
     journal.Append(settings.NextId());
@@ -138,7 +139,7 @@ class Salvage {
     return RemoveAllBut(journal.Segments().current);
   }
 
-  // The next broker is none of those that wrote here.
+  // The next broker has to be distinct from all that wrote here.
   Status KeepStarts(const WalScan& scan) {
     Result<std::optional<JournalState>> read = ReadState(file_system_, copy_);
     if (!read.ok()) return read.status();
@@ -174,7 +175,7 @@ class Salvage {
         "by them are back\n";
   }
 
-  // Of the files beside the segments, and the one that was prepared ahead, nothing takes over.
+  // Removes all files but the segments and the state, also the segment that was prepared ahead.
   Status RemoveAllBut(std::uint64_t last) {
     std::vector<std::string> names;
     if (const int error = file_system_.List(copy_, names)) return Failed(error, "list", copy_);
@@ -200,13 +201,14 @@ class Salvage {
     for (auto segment = copied.rbegin(); segment != copied.rend(); ++segment) {
       if (Status status = Move(SegmentName(segment->number)); !status.ok()) return status;
     }
-    // What was kept of the old segments says until now that they are needed.
+    // Until now the state file says that the old segments are needed.
     if (Status status = Move(kStateName); !status.ok()) return status;
     if (const int error = file_system_.RemoveDirectory(copy_)) return Failed(error, "rmdir", copy_);
     return SetAside(first);
   }
 
-  // The oldest of the new segments; if none is left to be moved, the newest one says which it is.
+  // Finds the oldest of the new segments. If all of them were moved already, the newest one names
+  // it.
   Status FindFirst(const std::vector<FoundSegment>& copied, std::uint64_t& first) {
     if (!copied.empty()) {
       first = copied.front().number;

@@ -91,7 +91,7 @@ Status WalScan::ReadKept() {
   return {};
 }
 
-// The last mark there is says where the log begins.
+// The last readable mark says where the log begins.
 Status WalScan::FindEnds(const std::vector<FoundSegment>& found) {
   const std::uint64_t kept = kept_ ? kept_->segment : 0;
   newest_ = std::max(kept, found.empty() ? 0 : found.back().number);
@@ -105,7 +105,7 @@ Status WalScan::FindEnds(const std::vector<FoundSegment>& found) {
     last_begun_ = segment->number;
     break;
   }
-  if (oldest_ <= 1) next_ = 1;  // nothing has left it
+  if (oldest_ <= 1) next_ = 1;  // no record was removed from the log
   return {};
 }
 
@@ -166,7 +166,7 @@ void WalScan::ReadRecord(const SegmentReader& reader, const FoundSegment& segmen
       {segment.path, reader.offset(), to, status.message(), false, 1, stops_.empty() ? lsn : 0});
 }
 
-// Goes on behind what cannot be read, if there is anything; notes what was passed over.
+// Notes the unreadable part and goes on behind it. False: nothing readable follows.
 bool WalScan::PassOver(SegmentReader& reader, SegmentReader::Item item,
                        const FoundSegment& segment) {
   Stop stop{{.path = segment.path,
@@ -205,7 +205,8 @@ void WalScan::TakeMark(const Mark& mark, const FoundSegment& segment, std::uint6
   next_ = mark.next;
 }
 
-// So many records are missing in what was passed over since the last mark.
+// Distributes the number of records missing since the last mark over the parts that were passed
+// over.
 void WalScan::Settle(std::uint64_t missing) {
   const auto certain = [](const Stop& stop) { return stop.certain; };
   if (std::any_of(stops_.begin(), stops_.end(), certain)) {
@@ -232,7 +233,7 @@ void WalScan::Settle(std::uint64_t missing) {
   stops_.clear();
 }
 
-// What is missing at the end is known if it is kept how far the log came.
+// The number of records missing at the end is known if the state file says how far the log came.
 void WalScan::Finish() {
   if (kept_ && next_ != 0 && kept_->lsn >= next_) Settle(kept_->lsn + 1 - next_);
   ended_ = kept_ && kept_->ended && next_ == kept_->lsn + 1 && last_begun_ == kept_->segment;
@@ -246,7 +247,7 @@ void WalScan::Finish() {
   stops_.clear();
 }
 
-// Of what follows the end at which a broker would begin, nothing was acknowledged.
+// If a broker could start with this log, nothing behind its end was acknowledged.
 Status WalScan::Judge() {
   WalRecovery recovery(file_system_, directory_);
   const Status status = recovery.Run([](const WalRecovery::Segment&) {},

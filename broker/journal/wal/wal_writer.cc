@@ -102,9 +102,8 @@ void WalWriter::Run() {
   }
 }
 
-// Most of those who were just answered have their next change ready at once, and one sync for all
-// of them costs no more than one for those who waited meanwhile. Where that does not come true it
-// is seldom tried again.
+// Clients that were just answered usually send again at once, so the writer waits briefly for them
+// to share one sync, and backs off when they do not.
 void WalWriter::Gather(std::unique_lock<std::mutex>& lock) {
   const std::uint64_t enough = expected_ - expected_ / 8;
   expected_ = 0;
@@ -167,7 +166,7 @@ Fault WalWriter::WriteBatch(Batch& batch) {
   const SegmentHeader& header = files_.header();
   EncodeMark({batch.first, durable_, batch.oldest}, header.number, header.salt, batch.offset,
              batch.bytes.data());
-  // The end is written over by the next batch.
+  // The next batch overwrites the end.
   const std::size_t size = batch.bytes.size();
   const std::uint64_t behind = batch.offset + size;
   if (behind < batch.segment_size) {
@@ -189,8 +188,9 @@ Fault WalWriter::WriteBatch(Batch& batch) {
   return {};
 }
 
-// Before anything is in a new segment, and before ids are in a record that are not kept as taken.
-// Without space for it the log goes on: a loss of its end would be harder to tell, no more.
+// Writes the state file before anything is in a new segment, and before a record uses ids beyond
+// those it says are taken. On a full disk the log goes on without it: only a loss of its end would
+// be harder to detect.
 Fault WalWriter::Keep(const Batch& batch) {
   const bool begins = batch.segment != kept_.segment;
   if (!begins && batch.next_id <= kept_.next_id) return {};
@@ -229,7 +229,7 @@ void WalWriter::PrepareSpare() {
   if (next_try_ != 0 && file_system_.Now() < next_try_) return;
   if (!files_.Prepared()) {
     const Fault fault = files_.Prepare();
-    if (fault.no_descriptor() && state_.full.ok()) {  // it is not needed yet
+    if (fault.no_descriptor() && state_.full.ok()) {  // the spare is not needed yet
       next_try_ = file_system_.Now() + kRetry;
       return;
     }
@@ -238,7 +238,7 @@ void WalWriter::PrepareSpare() {
     news_ = true;
     next_try_ = 0;
   }
-  // What waits for space goes first; it may need what was prepared.
+  // Batches that wait for space go first; they may need the spare.
   if (state_.full.ok() || state_.stalled) return;
   news_ = true;
   state_.full = {};
