@@ -26,7 +26,7 @@ Fields Fields::OfObject(Json&& object) {
   return fields;
 }
 
-void Fields::Fail(std::string_view field, std::string detail) {
+void Fields::Fail(std::string_view field, std::string_view detail) {
   if (problem_.has_value()) return;
   problem_ = Problem{"bad-request", fmt::format("{}: {}", TextOf(field), TextOf(detail)),
                      std::string(field)};

@@ -50,7 +50,7 @@ class Fields {
   // Bytes, as text under `name` or as base64 under `name`_base64; not both.
   std::optional<std::string> Bytes(const std::string& name);
 
-  void Fail(std::string_view field, std::string detail);
+  void Fail(std::string_view field, std::string_view detail);
   bool ok() const { return !problem_.has_value(); }
   // Whether there was no error, and no member is left unread.
   bool Finish();

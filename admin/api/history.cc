@@ -54,7 +54,7 @@ float AsFloat(std::uint64_t number) { return static_cast<float>(number); }
 }  // namespace
 
 History::History(const Engine& engine, const ConnectionList& connections, SliceQueue& slices,
-                 std::string file)
+                 const std::string& file)
     : engine_(engine), connections_(connections), slices_(slices) {
   hour_.KeepPeaks(kPeaksFrom);
   month_.KeepPeaks(kPeaksFrom);

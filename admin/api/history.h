@@ -53,7 +53,7 @@ class History final : public SliceWork {
  public:
   // `file`: where the thirty days are kept; empty: nowhere.
   History(const Engine& engine, const ConnectionList& connections, SliceQueue& slices,
-          std::string file);
+          const std::string& file);
   ~History();
   History(const History&) = delete;
   History& operator=(const History&) = delete;

@@ -60,6 +60,19 @@ class Node(Process):
             raise AssertionError(f"etcdctl {words}: {done.stderr}")
         return done.stdout
 
+    def freeze(self) -> None:
+        """Every thread stops, or will before it returns from the system call that it is in."""
+        self.signal(signal.SIGSTOP)
+
+        def stands_still() -> bool:
+            try:
+                lines = [(thread / "stat").read_text() for thread in threads.iterdir()]
+            except FileNotFoundError:  # a thread has just ended
+                return False
+            return all(line.rsplit(")", 1)[1].split()[0] in "TD" for line in lines)
+        threads = Path(f"/proc/{self.pid}/task")
+        eventually("etcd stands still", stands_still)
+
     def healthy(self) -> bool:
         status, text = http_get(self.port, "/health", self.host)
         return status == 200 and "true" in text
