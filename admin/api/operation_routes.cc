@@ -92,6 +92,20 @@ std::optional<Operation::Action> ActionNamed(std::string_view name) {
   return std::nullopt;
 }
 
+// Its size is limited, because the operation is remembered, logged, and sent to event streams each
+// second.
+const Json& FilterOf(Fields& fields) {
+  static const Json kNone = Json::object();
+  const Json* const filter = fields.Raw("filter");
+  if (filter == nullptr) {
+    fields.Fail("filter", "is needed");
+    return kNone;
+  }
+  if (!filter->is_object()) fields.Fail("filter", "expected an object");
+  if (Dump(*filter).size() > kMaxFilter) fields.Fail("filter", "is too long");
+  return *filter;
+}
+
 }  // namespace
 
 Reply ListOperations(Call& call) {
@@ -110,18 +124,13 @@ Reply BeginOperation(Call& call) {
   const auto action =
       ActionNamed(fields.Word("action", {"delete", "kick", "bury", "release", "move", "copy"}));
   const auto to = fields.Bytes("to");
-  const Json* const told = fields.Raw("filter");
-  if (fields.ok() && !action) fields.Fail("action", "is needed");
-  if (fields.ok() && told == nullptr) fields.Fail("filter", "is needed");
-  if (fields.ok() && !told->is_object()) fields.Fail("filter", "expected an object");
-  // The operation is remembered, logged, and sent to event streams each second, so its filter is
-  // bounded.
-  if (fields.ok() && Dump(*told).size() > kMaxFilter) fields.Fail("filter", "is too long");
+  if (!action) fields.Fail("action", "is needed");
+  const Json& given = FilterOf(fields);
   if (action == Operation::Action::kMove && !to) fields.Fail("to", "is needed to move");
   const bool takes_to = action == Operation::Action::kMove || action == Operation::Action::kCopy;
   if (to && !takes_to) fields.Fail("to", "is for move and copy");
   if (!fields.Finish()) return fields.problem();
-  Fields members = Fields::OfObject(*told);
+  Fields members = Fields::OfObject(given);
   Filter filter = Filter::Read(members);
   const bool everywhere = members.Truth("all_tubes").value_or(false);
   if (!filter.NamesTubes() && !everywhere) {
@@ -138,7 +147,7 @@ Reply BeginOperation(Call& call) {
   // A release is for reserved jobs only.
   if (action != Operation::Action::kRelease) filter.LeaveReserved();
   Operation* const operation = call.services.operations.Begin(
-      {*action, std::move(filter), *told, to.value_or(""), call.caller, call.request_id}, call.now);
+      {*action, std::move(filter), given, to.value_or(""), call.caller, call.request_id}, call.now);
   if (operation == nullptr) return Problem{"busy", "four operations are under way"};
   return Reply(std::make_unique<CountWait>(call.services.operations, operation->id(),
                                            call.now + kWaitsForCount));

@@ -6,6 +6,7 @@
 namespace gearstalk::api {
 namespace {
 
+// NOLINTBEGIN(bugprone-suspicious-missing-comma): long entries have several lines.
 // "NAME: MEMBER MEMBER?..." with the type behind a colon: a member is "name:type", the type one of
 // text number integer truth time list any or the name of a schema; "?" behind it: may be null, "*"
 // before it: a list of them, "~" behind it: may be left out (of requests).
@@ -95,6 +96,7 @@ constexpr std::string_view kObjects[] = {
     "Problem type:text title:text status:integer code:text detail:text field:text? "
     "request_id:text state:text~ count:integer~ retry_after_seconds:integer~",
 };
+// NOLINTEND(bugprone-suspicious-missing-comma)
 
 Json TypeOf(std::string_view type) {
   if (type == "text") return {{"type", "string"}};
