@@ -48,8 +48,8 @@ class Player:
         return self._peers[name]
 
     def _step(self, step: Step) -> str | None:
-        if step.op == "pause":
-            return time.sleep(float(step.text or 0))
+        if step.op == "advance":
+            return self._server.advance(float(step.text or 0))
         if step.op == "signal":
             return self._server.signal(signal.Signals["SIG" + (step.text or "")])
         if step.op in (">", ">1", ">?"):

@@ -47,10 +47,10 @@ def written_replies(case: Case) -> list[str | None]:
     return [step.text for step in case.steps if step.reply is not None]
 
 
-def play_on_real(case: Case, expected: list[str | None]) -> Play:
+def play_on_real(case: Case, expected: list[str | None], clocks: Path) -> Play:
     kind = real_server(case)
     assert kind
-    server = start_real(kind, case.real_args)
+    server = start_real(kind, case.real_args, clocks if case.advances else None)
     try:
         seen = Player(server, expected).play(case)
         return Play(seen, server.fate())
@@ -58,8 +58,8 @@ def play_on_real(case: Case, expected: list[str | None]) -> Play:
         server.kill()
 
 
-def play_on_ours(case: Case, binary: str, expected: list[str | None]) -> Play:
-    server = start_ours(binary, case.our_args, case.config)
+def play_on_ours(case: Case, binary: str, expected: list[str | None], clocks: Path) -> Play:
+    server = start_ours(binary, case.our_args, case.config, clocks if case.advances else None)
     seen: list[tuple[Step, str]] = []
     try:
         seen = Player(server, expected).play(case)
@@ -158,14 +158,15 @@ class Runner:
         case = outcome.case
         written = written_replies(case)
         if real_server(case):
-            outcome.real = play_on_real(case, written)
+            outcome.real = play_on_real(case, written, self._options.clocks)
         if self._options.self_check:
             if real_server(case):
-                outcome.ours = play_on_real(case, written)
+                outcome.ours = play_on_real(case, written, self._options.clocks)
         elif self._options.broker:
             expected = [self._listed.ours(case, step.reply or 0, seen)
                         for step, seen in outcome.real.seen] if outcome.real else written
-            outcome.ours = play_on_ours(case, self._options.broker, expected)
+            outcome.ours = play_on_ours(case, self._options.broker, expected,
+                                        self._options.clocks)
         compare(outcome, self._listed, self._options.self_check)
 
 
@@ -208,6 +209,8 @@ def options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("paths", nargs="*", default=[*REAL_SERVERS, "ours"],
                         help="folders or files of transcripts, relative to this one")
     parser.add_argument("--broker", help="the gearstalkd binary")
+    parser.add_argument("--clocks", type=Path, default=ROOT / "../../build/tests/support/libclocks.so",
+                        help="the library that advances a server's clocks")
     parser.add_argument("-k", "--name", help="only cases with this text in their name")
     parser.add_argument("-j", "--jobs", type=int, default=12, help="cases played at a time")
     mode = parser.add_mutually_exclusive_group()
@@ -233,10 +236,7 @@ def main(arguments: list[str]) -> int:
         return 2
     runner = Runner(opts, listed)
     with ThreadPoolExecutor(opts.jobs) as pool:
-        # Cases that wait for timers start first, so that the run does not end with them.
-        outcomes = list(pool.map(runner.run, sorted(cases, key=lambda case:
-                                                    -case.seconds_of_pauses())))
-    outcomes.sort(key=lambda outcome: (outcome.case.file, outcome.case.line))
+        outcomes = list(pool.map(runner.run, cases))
     return finish(opts, outcomes, listed)
 
 

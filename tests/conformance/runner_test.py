@@ -62,8 +62,8 @@ class Notation(unittest.TestCase):
 
 class Transcripts(unittest.TestCase):
     def test_steps_and_replies_are_numbered(self) -> None:
-        case = parse("== one\n a> x\n  | y\n a<\n b silent\n pause 1\n a<[k] k 1\n")[0]
-        self.assertEqual([step.op for step in case.steps], [">", "<", "silent", "pause", "<[k]"])
+        case = parse("== one\n a> x\n  | y\n a<\n b silent\n advance 1\n a<[k] k 1\n")[0]
+        self.assertEqual([step.op for step in case.steps], [">", "<", "silent", "advance", "<[k]"])
         self.assertEqual([step.reply for step in case.steps], [None, 1, 2, None, 3])
         self.assertEqual(case.steps[0].text, "x\ny")
 

@@ -15,7 +15,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from launched import PATIENCE, NotReady, Process  # noqa: E402
+from clocks import Clocks  # noqa: E402
+from launched import PATIENCE, NotReady, Process, eventually  # noqa: E402
 
 SERVER_NAME = "conf"
 HANDLE_PREFIX = f"H:{SERVER_NAME}"
@@ -49,10 +50,26 @@ def find_real(name: str) -> str:
 class Server(Process):
     """A running server process, in a directory of its own."""
 
-    def __init__(self, command: list[str]) -> None:
+    def __init__(self, command: list[str], clocks: Path | None) -> None:
+        """`clocks`: the library with which `advance` works."""
         self.directory = tempfile.TemporaryDirectory(prefix="conformance-")
-        super().__init__(command, cwd=self.directory.name)
+        self._advanced = 0.0
+        self._clocks = Clocks(clocks, Path(self.directory.name) / "clocks") if clocks else None
+        before = self._clocks.before if self._clocks else []
+        super().__init__([*before, *command], cwd=self.directory.name)
         self.port = 0
+
+    def advance(self, seconds: float) -> None:
+        """Its clocks go on by so much. A server that is not stopped has done what is due then."""
+        assert self._clocks
+        was_stopped = self.stopped
+        self.freeze()
+        self._advanced += seconds
+        self._clocks.set(self._advanced, self._advanced, self._advanced)
+        if was_stopped:
+            return
+        self.signal(signal.SIGCONT)  # which ends its wait for the next event or time
+        eventually("it waits again", lambda: self.threads()[0] == "S")
 
     def fate(self) -> str:
         """How the process fares at the end of a case."""
@@ -106,7 +123,7 @@ def _listening_inodes(port: int) -> set[str]:
     return found
 
 
-def start_real(kind: str, args: list[str]) -> Server:
+def start_real(kind: str, args: list[str], clocks: Path | None) -> Server:
     """Starts Debian's beanstalkd or gearmand; a port that is taken is tried no further."""
     binary = find_real(kind)
     for _ in range(20):
@@ -116,7 +133,7 @@ def start_real(kind: str, args: list[str]) -> Server:
         else:
             command = [binary, "-L", "127.0.0.1", "-p", str(port), "--job-handle-prefix",
                        HANDLE_PREFIX, "-l", "none", "-P", "gearmand.pid", *args]
-        server = Server(command)
+        server = Server(command, clocks)
         deadline = time.monotonic() + PATIENCE
         while server.running and time.monotonic() < deadline:
             if server.listens_on(port):
@@ -128,7 +145,8 @@ def start_real(kind: str, args: list[str]) -> Server:
     raise ServerError(f"{kind} does not start: {log}")
 
 
-def start_ours(binary: str, args: list[str], config: list[tuple[str, str]]) -> Server:
+def start_ours(binary: str, args: list[str], config: list[tuple[str, str]],
+               clocks: Path | None) -> Server:
     command = [binary, "--listen", "127.0.0.1:0", "--server-name", SERVER_NAME, *args]
     config_file: Path | None = None
     if config:
@@ -137,7 +155,7 @@ def start_ours(binary: str, args: list[str], config: list[tuple[str, str]]) -> S
         config_file = Path(file.name)
         command += ["--config", file.name]
     try:
-        return _await_ready(Server(command))
+        return _await_ready(Server(command, clocks))
     finally:
         if config_file:
             config_file.unlink()

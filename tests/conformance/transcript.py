@@ -43,8 +43,9 @@ class Case:
     def key(self) -> str:
         return f"{self.file}: {self.name}"
 
-    def seconds_of_pauses(self) -> float:
-        return sum(float(step.text or 0) for step in self.steps if step.op == "pause")
+    @property
+    def advances(self) -> bool:
+        return any(step.op == "advance" for step in self.steps)
 
 
 class _Parser:
@@ -104,7 +105,7 @@ class _Parser:
         start = self.at
         if loop := _LOOP.fullmatch(line):
             return self.loop(loop)
-        for word in ("pause", "signal"):
+        for word in ("advance", "signal"):
             if line.startswith(word + " "):
                 return [Step(word, text=line[len(word) + 1:], line=start, last_line=start)]
         match = _STEP.fullmatch(line)

@@ -2,12 +2,11 @@
 """Brokers whose clocks are wrong, run at different speeds, and step: clocks_test.py BROKER CLOCKS."""
 
 import signal
-import struct
 import sys
 import time
 import unittest
 
-from cluster import PATIENCE, Broker, Client, Shard, eventually
+from cluster import PATIENCE, Broker, Client, Clocks, Shard, eventually
 from gearman import ASSIGNED, CAN_DO, CREATED, GRAB, NO_JOB, SUBMIT_EPOCH, Gearman
 from on_etcd import OnEtcd, setUpModule  # noqa: F401
 
@@ -15,18 +14,18 @@ BROKER, CLOCKS = sys.argv.pop(1), sys.argv.pop(1)
 HOUR = 3600
 
 
-class Clocks(OnEtcd):
+class WrongClocks(OnEtcd):
+    def setUp(self) -> None:
+        super().setUp()
+        self.clocks: dict[str, Clocks] = {}
+
     def shard(self, lease_ms: int) -> Shard:
         return self.enterContext(Shard(BROKER, self.etcd, f"/{self.id()}/", lease_ms))
 
-    def set_clock(self, name: str, wall: float = 0, boot: int = 0, percent: int = 0) -> None:
-        """How far a broker's clocks are from this host's, in seconds, and by how much they run fast."""
-        with (self.path / name).open("r+b" if (self.path / name).exists() else "wb") as file:
-            file.write(struct.pack("=qqq", round(wall * 10**9), boot * 10**9, percent * 10_000))
-
-    def broker(self, shard: Shard, name: str) -> Broker:
-        return shard.broker(name, within=["env", f"LD_PRELOAD={CLOCKS}",
-                                          f"GEARSTALK_CLOCKS={self.path / name}"])
+    def broker(self, shard: Shard, name: str, **moved: int) -> Broker:
+        self.clocks[name] = Clocks(CLOCKS, self.path / name)
+        self.clocks[name].set(**moved)
+        return shard.broker(name, within=self.clocks[name].before)
 
     def client(self, broker: Broker) -> Client:
         client = broker.connect()
@@ -39,12 +38,10 @@ class Clocks(OnEtcd):
         return client
 
     def test_brokers_whose_clocks_differ_take_over_from_each_other(self) -> None:
-        self.set_clock("b1", wall=HOUR, boot=HOUR, percent=1)
-        self.set_clock("b2", wall=-HOUR, boot=-HOUR, percent=-1)
         shard = self.shard(4000)
-        fast = self.broker(shard, "b1")
+        fast = self.broker(shard, "b1", wall=HOUR, boot=HOUR, percent=1)
         fast.wait_for("^ready ")
-        slow = self.broker(shard, "b2")
+        slow = self.broker(shard, "b2", wall=-HOUR, boot=-HOUR, percent=-1)
         slow.wait_for("^standby$")
         client = self.client(fast)
         self.assertEqual([client.put("one"), client.put("two"), client.put("late", 1)],
@@ -69,15 +66,12 @@ class Clocks(OnEtcd):
         self.assertEqual(self.client(fast).take_all(), [(3, "late"), (int(new), "new")])
 
     def test_a_small_step_of_the_wall_clock_is_followed(self) -> None:
-        self.set_clock("b1")
         broker = self.broker(self.shard(30_000), "b1")
         broker.wait_for("^ready ")
-        self.set_clock("b1", wall=0.01)
+        self.clocks["b1"].set(wall=0.01)
         broker.wait_for('the wall clock was set milliseconds="?(9|10|11)"?$')
 
     def test_a_step_of_the_wall_clock_moves_no_deadline(self) -> None:
-        for name in ("b1", "b2"):
-            self.set_clock(name)
         shard = self.shard(30_000)
         active = self.broker(shard, "b1")
         active.wait_for("^ready ")
@@ -88,7 +82,7 @@ class Clocks(OnEtcd):
         self.assertEqual(client.reserve(), (1, "reserved"))
         self.assertEqual(client.put("delayed", HOUR // 2), "INSERTED 2")
         for hours in (1, -2, 2):
-            self.set_clock("b1", wall=hours * HOUR)
+            self.clocks["b1"].set(wall=hours * HOUR)
             self.assertRegex(self.client(active).put("more", 2), "^INSERTED ")
             self.assertEqual(client.reserve(int(PATIENCE))[1], "more")
             self.assertEqual(active.metric("gearstalkd_jobs", '{state="delayed"}'), 1)
@@ -96,7 +90,6 @@ class Clocks(OnEtcd):
         self.assertEqual(standby.readyz(), (503, f"standby of b1 at {active.address}"))
 
     def test_a_job_for_a_time_waits_for_the_wall_clock(self) -> None:
-        self.set_clock("b1")
         shard = self.shard(30_000)
         active = self.broker(shard, "b1")
         active.wait_for("^ready ")
@@ -104,13 +97,13 @@ class Clocks(OnEtcd):
         worker.send(CAN_DO, "f")
         self.assertEqual(self.gearman(active).ask(SUBMIT_EPOCH, "f", "", str(int(time.time()) + 2), "x")[0],
                          CREATED)
-        self.set_clock("b1", wall=-HOUR)
+        self.clocks["b1"].set(wall=-HOUR)
         # As much time has passed, when this one comes.
         client = self.client(active)
         self.assertRegex(client.put("later", 3), "^INSERTED ")
         self.assertEqual(client.reserve(int(PATIENCE))[1], "later")
         self.assertEqual(worker.ask(GRAB)[0], NO_JOB)
-        self.set_clock("b1")
+        self.clocks["b1"].set()
         eventually("its time", lambda: worker.ask(GRAB)[0] == ASSIGNED)
 
 

@@ -4,7 +4,6 @@ import http.client
 import os
 import re
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from clocks import Clocks  # noqa: E402, F401
 from launched import PATIENCE, Process, eventually, free_ports  # noqa: E402
 
 ETCD = shutil.which("etcd")
@@ -59,19 +59,6 @@ class Node(Process):
         if done.returncode != 0:
             raise AssertionError(f"etcdctl {words}: {done.stderr}")
         return done.stdout
-
-    def freeze(self) -> None:
-        """Every thread stops, or will before it returns from the system call that it is in."""
-        self.signal(signal.SIGSTOP)
-
-        def stands_still() -> bool:
-            try:
-                lines = [(thread / "stat").read_text() for thread in threads.iterdir()]
-            except FileNotFoundError:  # a thread has just ended
-                return False
-            return all(line.rsplit(")", 1)[1].split()[0] in "TD" for line in lines)
-        threads = Path(f"/proc/{self.pid}/task")
-        eventually("etcd stands still", stands_still)
 
     def healthy(self) -> bool:
         status, text = http_get(self.port, "/health", self.host)
@@ -175,15 +162,6 @@ class Broker(Process):
         super().__init__([
             *(within or []), shard.program, *shard.flags, "--replica-name", name, "--listen",
             self.address, "--admin", f"{host}:{self.admin}", *flags])
-
-    def start(self) -> None:
-        self.stopped = False
-        super().start()
-
-    def signal(self, number: signal.Signals) -> None:
-        super().signal(number)
-        if number in (signal.SIGSTOP, signal.SIGCONT):
-            self.stopped = number == signal.SIGSTOP
 
     def readyz(self, query: str = "") -> tuple[int, str]:
         status, text = http_get(self.admin, f"/readyz{query}", self.host)

@@ -71,6 +71,7 @@ class Process:
     def start(self) -> None:
         """Begins a process; another one when the last has ended."""
         self._begin = os.fstat(self._log).st_size
+        self.stopped = False
         self.process = subprocess.Popen(self._line, **{"stderr": self._log, **self._popen})
 
     def __del__(self) -> None:
@@ -119,6 +120,23 @@ class Process:
 
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
+        if number in (signal.SIGSTOP, signal.SIGCONT):
+            self.stopped = number == signal.SIGSTOP
+
+    def threads(self) -> list[str]:
+        """The state of each of its threads, the main one first: proc(5)."""
+        states = []
+        for thread in sorted(Path(f"/proc/{self.pid}/task").iterdir(), key=lambda at: int(at.name)):
+            try:
+                states.append((thread / "stat").read_text().rpartition(") ")[2][0])
+            except FileNotFoundError:  # it has just ended
+                continue
+        return states
+
+    def freeze(self) -> None:
+        """Every thread stops, or will before it returns from the system call that it is in."""
+        self.signal(signal.SIGSTOP)
+        eventually("it stands still", lambda: set(self.threads()) <= {"T", "D"})
 
     def wait(self) -> int:
         """For its end; its exit code, or -N for a signal."""
