@@ -9,7 +9,7 @@ import socket
 import unittest
 from pathlib import Path
 
-from process import BrokerTest, Client, request, until
+from process import BrokerTest, Client, eventually, request
 
 CAN_DO, SUBMIT_JOB, JOB_CREATED, GRAB_JOB, JOB_ASSIGN, WORK_COMPLETE = 1, 7, 8, 9, 11, 13
 ECHO_REQ, ECHO_RES, SUBMIT_JOB_BG, ERROR, WORK_DATA = 16, 17, 18, 19, 28
@@ -50,7 +50,7 @@ class Descriptors(BrokerTest):
                 ("127.0.0.1", self.admin if number % 2 else port), 60)
             client.sendall(b"GET / HTTP/1.1\r\n" if number % 2 else b"list-tu")
             self.sockets.append(client)
-        until(lambda: "accepting paused" in self.log(), "no descriptors")
+        eventually("no descriptors", lambda: "accepting paused" in self.log())
 
     def test_the_journal_goes_on_or_recovers(self) -> None:
         self.begin()
@@ -69,7 +69,7 @@ class Descriptors(BrokerTest):
             stored += reply.startswith(b"INSERTED")
         self.assertLessEqual(answers, {b"INSERTED", b"OUT_OF_MEMORY"})
         self.let_go()
-        until(lambda: producer.ask(put(b"later")).startswith(b"INSERTED"), "room for puts")
+        eventually("room for puts", lambda: producer.ask(put(b"later")).startswith(b"INSERTED"))
         ready = re.search(rb"current-jobs-ready: (\d+)", self.stats(producer))
         self.assertGreaterEqual(int(ready[1]), stored + 1)
         producer.close()
@@ -235,8 +235,8 @@ class Shares(BrokerTest):
                            1_000_000)
         self.assert_grown_less(before, 2 * self.LIMIT)
         client.close()
-        until(lambda: self.connect().ask_packet(SUBMIT_JOB_BG, b"f", b"", b"")[0] == JOB_CREATED,
-              "room for jobs")
+        eventually("room for jobs", lambda: self.connect().ask_packet(
+            SUBMIT_JOB_BG, b"f", b"", b"")[0] == JOB_CREATED)
 
     def test_results_that_nobody_reads(self) -> None:
         for size in (4000, 100_000):
@@ -255,7 +255,7 @@ class Shares(BrokerTest):
                 worker.send(b"".join(request(WORK_DATA, handle, data) for handle in handles))
             self.assertEqual(worker.ask_packet(ECHO_REQ, b"x"), (ECHO_RES, b"x"))
             self.assert_grown_less(before, 2 * self.LIMIT)
-            until(lambda: "output" in self.log(), "a client that was cut off")
+            eventually("a client that was cut off", lambda: "output" in self.log())
             self.tearDown()
             self.clients.clear()
             self.process = None

@@ -7,7 +7,7 @@ import re
 import resource
 import unittest
 
-from process import BrokerTest, Client, request, until
+from process import BrokerTest, Client, eventually, request
 
 ECHO_REQ, ECHO_RES, CAN_DO, SUBMIT_JOB_BG, JOB_CREATED, ERROR, GRAB_JOB, JOB_ASSIGN = (
     16, 17, 1, 18, 8, 19, 9, 11)
@@ -25,9 +25,9 @@ class Connections(BrokerTest):
         self.assertEqual(first.ask(b"list-tube-used\r\n"), b"USING default\r\n")
         self.assertEqual(second.ask_packet(ECHO_REQ, b"x"), (ECHO_RES, b"x"))
         self.assertTrue(self.connect().ended())
-        until(lambda: "connections" in self.log(), "a line in the log")
+        eventually("a line in the log", lambda: "connections" in self.log())
         first.close()
-        until(lambda: self.answers(self.connect()), "room for another")
+        eventually("room for another", lambda: self.answers(self.connect()))
 
     def answers(self, client: Client) -> bool:
         try:
@@ -50,7 +50,7 @@ class Connections(BrokerTest):
         for client in clients:
             client.send(b"list-tube-used\r\n")
         self.assertEqual(clients[0].line(), b"USING default\r\n")
-        until(lambda: "accepting paused" in self.log(), "a line in the log")
+        eventually("a line in the log", lambda: "accepting paused" in self.log())
         clients[0].close()
         for client in clients[1:]:
             self.assertEqual(client.line(), b"USING default\r\n")
@@ -72,7 +72,7 @@ class Connections(BrokerTest):
         self.assertEqual(waiting.ask(b"delete 1\r\n"), b"DELETED\r\n")
         self.assertEqual(worker.ask_packet(ECHO_REQ, b"x"), (ECHO_RES, b"x"))
         self.assertTrue(waiting.ended())
-        until(lambda: "idle_timeout" in self.log(), "a line in the log")
+        eventually("a line in the log", lambda: "idle_timeout" in self.log())
 
     def test_a_first_word_has_its_time(self) -> None:
         self.start("--limits-handshake-timeout", "1")
@@ -80,7 +80,7 @@ class Connections(BrokerTest):
         word.send(b"list-tu")
         self.assertTrue(word.ended())
         self.assertEqual(silent.ask(b"list-tube-used\r\n"), b"USING default\r\n")
-        until(lambda: "handshake_timeout" in self.log(), "a line in the log")
+        eventually("a line in the log", lambda: "handshake_timeout" in self.log())
 
 
 class Jobs(BrokerTest):
@@ -113,7 +113,7 @@ class Jobs(BrokerTest):
         self.assertEqual(other.ask_packet(SUBMIT_JOB_BG, b"f", b"", b"x" * 11),
                          (ERROR, b"ARGUMENT_TOO_LARGE\0Workload too large"))
         refused = r"refused reason=job_size .*client=127\.0\.0\.1:\d+ connection=(\d)"
-        until(lambda: re.findall(refused, self.log()) == ["1", "2"], "two lines in the log")
+        eventually("two lines in the log", lambda: re.findall(refused, self.log()) == ["1", "2"])
 
     def test_tubes(self) -> None:
         self.start("--limits-tubes", "3")
@@ -134,7 +134,7 @@ class Jobs(BrokerTest):
         client.ask(b"use a\r\n")
         self.assertEqual(client.ask(put(b"x")), b"INSERTED 1\r\n")
         self.assertEqual(client.ask(put(b"x")), b"OUT_OF_MEMORY\r\n")
-        until(lambda: "jobs refused reason=maxqueue jobs=1\n" in self.log(), "a line in the log")
+        eventually("a line in the log", lambda: "jobs refused reason=maxqueue jobs=1\n" in self.log())
         self.assertEqual(worker.ask_packet(SUBMIT_JOB_BG, b"b", b"", b"x")[0], JOB_CREATED)
         self.assertEqual(worker.ask_packet(SUBMIT_JOB_BG, b"b", b"", b"x")[0], JOB_CREATED)
         self.assertEqual(worker.ask_packet(SUBMIT_JOB_BG, b"b", b"", b"x"),
@@ -184,10 +184,10 @@ class Crowds(BrokerTest):
         readers = [self.connect() for _ in range(200)]
         for reader in readers:
             reader.send(b"peek 1\r\n" * 2000)
-        until(lambda: self.resident() - before > 100 * MEGABYTE, "unread answers")
+        eventually("unread answers", lambda: self.resident() - before > 100 * MEGABYTE)
         for reader in readers:
             reader.close()
-        until(lambda: self.grown_less(before, 30 * MEGABYTE), "the memory of unread answers")
+        eventually("the memory of unread answers", lambda: self.grown_less(before, 30 * MEGABYTE))
 
     def test_tubes_that_went(self) -> None:
         self.start()
@@ -196,7 +196,7 @@ class Crowds(BrokerTest):
         worker.send(b"".join(request(CAN_DO, b"tube-%d" % number) for number in range(100_000)))
         self.assertEqual(worker.ask_packet(ECHO_REQ, b"x"), (ECHO_RES, b"x"))
         worker.close()
-        until(lambda: self.grown_less(before, 16 * MEGABYTE), "the memory of the tubes")
+        eventually("the memory of the tubes", lambda: self.grown_less(before, 16 * MEGABYTE))
 
     def test_ten_thousand_connections(self) -> None:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -3,37 +3,25 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
 import socket
 import ssl
 import struct
 import sys
 import tempfile
-import time
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from launched import Launched  # noqa: E402
+from launched import PATIENCE, Launched, eventually  # noqa: E402, F401
 
 BROKER = sys.argv.pop(1) if len(sys.argv) > 1 else "build/gearstalkd"
-SECONDS = 60.0  # for what has to happen; it takes much less
-
-
-def until(done, what: str) -> None:
-    """Asks again and again; for what no event tells."""
-    deadline = time.monotonic() + SECONDS
-    while not done():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"never: {what}")
-        select.select([], [], [], 0.01)
 
 
 class Client:
     def __init__(self, connected: socket.socket) -> None:
         self.socket = connected
-        self.socket.settimeout(SECONDS)
+        self.socket.settimeout(PATIENCE)
         self.buffer = b""
 
     def send(self, data: bytes) -> None:
@@ -109,7 +97,7 @@ class BrokerTest(unittest.TestCase):
             return
         self.process.send_signal(signal.SIGTERM)
         try:
-            self.assertEqual(self.process.wait(SECONDS), 0, self.log())
+            self.assertEqual(self.process.wait(PATIENCE), 0, self.log())
         finally:
             self.process.kill()
             self.process.wait()
@@ -131,7 +119,7 @@ class BrokerTest(unittest.TestCase):
             connected.connect(name.removeprefix("unix:"))
         else:
             host, _, port = name.rpartition(":")
-            connected = socket.create_connection((host, int(port)), timeout=SECONDS)
+            connected = socket.create_connection((host, int(port)), timeout=PATIENCE)
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.clients.append(Client(connected))
         return self.clients[-1]

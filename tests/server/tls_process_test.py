@@ -13,7 +13,7 @@ import subprocess
 import unittest
 from pathlib import Path
 
-from process import BROKER, SECONDS, BrokerTest, Client, request, until
+from process import BROKER, PATIENCE, BrokerTest, Client, eventually, request
 
 ECHO_REQ, ECHO_RES, SUBMIT_JOB_BG, JOB_CREATED, ERROR, CAN_DO = 16, 17, 18, 8, 19, 1
 
@@ -61,7 +61,7 @@ class Certificates:
         return str(self.folder / name)
 
     def run(self, *arguments: str) -> None:
-        subprocess.run(["openssl", *arguments], check=True, capture_output=True, timeout=SECONDS)
+        subprocess.run(["openssl", *arguments], check=True, capture_output=True, timeout=PATIENCE)
 
     def signed_by_itself(self, name: str) -> None:
         self.run("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
@@ -165,7 +165,7 @@ class Speaking(TlsTest):
         self.assertTrue(plain.ended())
         self.assertEqual(self.secured().ask(b"list-tube-used\r\n"), b"USING default\r\n")
         self.assertEqual(self.connect(1).ask(b"list-tube-used\r\n"), b"USING default\r\n")
-        until(lambda: "tls" in self.log(), "a line in the log")
+        eventually("a line in the log", lambda: "tls" in self.log())
 
     def test_much_at_once(self) -> None:
         self.start_tls("--max-job-size", "4000000")
@@ -197,7 +197,7 @@ class Speaking(TlsTest):
         self.assertEqual(self.secured().ask(b"list-tube-used\r\n"), b"USING default\r\n")
         for half in halves:
             self.assertTrue(half.ended())
-        until(lambda: "handshake_timeout" in self.log(), "a line in the log")
+        eventually("a line in the log", lambda: "handshake_timeout" in self.log())
 
     def test_where_it_is_required_silence_is_none(self) -> None:
         self.start_tls("--limits-handshake-timeout", "1",
@@ -205,7 +205,7 @@ class Speaking(TlsTest):
         silent, elsewhere = self.connect(), self.connect(1)
         self.assertTrue(silent.ended())
         refused = r"refused reason=handshake_timeout .* connection=1\n"
-        until(lambda: re.search(refused, self.log()), "a line in the log")
+        eventually("a line in the log", lambda: re.search(refused, self.log()))
         self.assertEqual(elsewhere.ask(b"list-tube-used\r\n"), b"USING default\r\n")
 
     def test_its_end_is_said(self) -> None:
@@ -220,7 +220,7 @@ class Speaking(TlsTest):
         client = self.connect()
         client.send(b"\x16 what is this, and why is there so much of it\r\n")
         client.rest()
-        until(lambda: "reason=tls" in self.log().replace('"', ""), "a line in the log")
+        eventually("a line in the log", lambda: "reason=tls" in self.log().replace('"', ""))
         self.assertEqual(self.secured().ask(b"list-tube-used\r\n"), b"USING default\r\n")
 
 
@@ -231,14 +231,14 @@ class Reloading(TlsTest):
         self.assertEqual(self.server_name(), "server")
         self.certificates.signed("renewed", "server")
         self.process.send_signal(signal.SIGHUP)
-        until(lambda: self.server_name() == "renewed", "the new certificate")
+        eventually("the new certificate", lambda: self.server_name() == "renewed")
         self.assertEqual(old.ask(b"list-tube-used\r\n"), b"USING default\r\n")
 
     def test_bad_files_change_nothing(self) -> None:
         self.start_tls()
         Path(self.certificates.path("server.key")).write_text("none\n")
         self.process.send_signal(signal.SIGHUP)
-        until(lambda: "--tls-key: " in self.log(), "a line in the log")
+        eventually("a line in the log", lambda: "--tls-key: " in self.log())
         self.assertEqual(self.server_name(), "server")
 
     def test_rights(self) -> None:
@@ -249,7 +249,7 @@ class Reloading(TlsTest):
         self.assertEqual(client.ask(b"watch w\r\n"), b"WATCHING 2\r\n")
         config.write_text("rights: ['* produce']\n")
         self.process.send_signal(signal.SIGHUP)
-        until(lambda: client.ask(b"watch w\r\n") == b"UNKNOWN_COMMAND\r\n", "the new rights")
+        eventually("the new rights", lambda: client.ask(b"watch w\r\n") == b"UNKNOWN_COMMAND\r\n")
         self.assertEqual(client.ask(b"put 0 0 60 1\r\nx\r\n"), b"INSERTED 1\r\n")
 
 
@@ -351,14 +351,14 @@ class Rights(BrokerTest):
                 (["--tls-certificate", "/nowhere/c.pem"], "/nowhere/c.pem': No such file")):
             for check in ([], ["--check-config"]):
                 done = subprocess.run([BROKER, *check, *arguments], capture_output=True, text=True,
-                                      timeout=SECONDS)
+                                      timeout=PATIENCE)
                 self.assertEqual(done.returncode, 2, done.stderr)
                 self.assertIn(message, done.stderr)
 
 
 class OtherPeoplesClients(TlsTest):
     def run_client(self, *command: str, given: bytes = b"") -> bytes:
-        done = subprocess.run(command, input=given, capture_output=True, timeout=SECONDS)
+        done = subprocess.run(command, input=given, capture_output=True, timeout=PATIENCE)
         self.assertEqual(done.returncode, 0, done.stderr.decode())
         return done.stdout
 
