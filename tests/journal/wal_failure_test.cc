@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <string>
 #include <vector>
 
+#include "broker/base/log.h"
 #include "tests/journal/rig.h"
 #include "tests/journal/script.h"
 
@@ -15,6 +17,19 @@ using Kind = Record::Kind;
 using Loss = FaultyFileSystem::Loss;
 
 constexpr int kRounds = 60;
+
+std::vector<std::string> warnings;
+
+// What a journal logs as warnings when it starts.
+std::vector<std::string> WarningsOfAStart(Rig& rig) {
+  warnings.clear();
+  SetLogSink([](LogLevel /*level*/, LogCause /*cause*/, std::string_view event,
+                std::span<const LogField> /*fields*/) { warnings.emplace_back(event); },
+             LogLevel::kWarning);
+  EXPECT_TRUE(rig.Start().ok());
+  SetLogSink(nullptr, LogLevel::kOff);
+  return warnings;
+}
 
 std::uint64_t CallsOfARun() {
   Rig rig;
@@ -239,6 +254,16 @@ TEST(WalFailure, WhereWritesTakeNewBlocksAFullDiskRefusesDeletionsAndLosesNothin
   rig.disk.CopyOnWrite(false);
   ASSERT_TRUE(rig.Restart(Loss::kAll).ok());
   EXPECT_TRUE(SameJobs(rig.model->state(), acknowledged));
+}
+
+TEST(WalFailure, WhereWritesTakeNewBlocksTheStartWarns) {
+  Rig copies, overwrites;
+  copies.disk.CopyOnWrite(false);
+  const std::vector<std::string> told = WarningsOfAStart(copies);
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_NE(told[0].find("copies on write: when it is full, deletions may be refused"),
+            std::string::npos);
+  EXPECT_EQ(WarningsOfAStart(overwrites).size(), 0U);
 }
 
 TEST(WalFailure, WhereWritesTakeNewBlocksItGoesOnWhenThereAreSome) {

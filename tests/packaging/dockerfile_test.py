@@ -89,6 +89,18 @@ class Dockerfile(unittest.TestCase):
         ports.append(self.variables()["GEARSTALKD_ADMIN"].split(":")[1])
         self.assertEqual(ports, words["EXPOSE"].split())
 
+    def test_the_compose_file_of_the_manual(self) -> None:
+        manual = (ROOT / "docs/operations.md").read_text()
+        compose = re.search(r"As a compose file:\n\n```yaml\n(.*?)```", manual, re.S)[1]
+        words = {word: text for word, text in self.last_stage}
+        self.assertEqual(re.findall(r'"127\.0\.0\.1:(\d+):\1"', compose), words["EXPOSE"].split())
+        self.assertEqual(re.findall(r"\[\"jobs:(.*)\"\]", compose), [words["VOLUME"]])
+        given = dict(re.findall(r'(GEARSTALKD_\w+): "(.*)"', compose))
+        self.assertTrue(given)
+        done = subprocess.run([BINARY, "--check-config"], capture_output=True, text=True, timeout=600,
+                              check=True, env={**os.environ, **given})
+        self.assertEqual((done.stdout, done.stderr), ("the configuration is good\n", ""))
+
     def test_nobody_is_root(self) -> None:
         words = [word for word, _ in self.last_stage]
         self.assertLess(words.index("USER"), words.index("ENTRYPOINT"))

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The unit files of the service manager: unit_test.py BROKER."""
 
+import re
 import shutil
 import subprocess
 import tempfile
@@ -9,7 +10,8 @@ from pathlib import Path
 
 from broker import BROKER, PATIENCE
 
-PACKAGING = Path(__file__).resolve().parents[2] / "admin/packaging"
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGING = ROOT / "admin/packaging"
 UNITS = ("gearstalkd.service", "gearstalkd.socket")
 
 
@@ -23,7 +25,24 @@ class Units(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd is not here")
     def test_verified(self) -> None:
+        self.assertEqual(self.verify({}), (0, ""))
+
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd is not here")
+    def test_drop_ins_of_the_manual(self) -> None:
+        recipes = re.findall(r"```ini\n(.*?)```", (ROOT / "docs/operations.md").read_text(), re.S)
+        self.assertEqual(len(recipes), 2)
+        for recipe in recipes:
+            self.assertEqual(self.verify({"gearstalkd.service.d/recipe.conf": recipe}), (0, ""))
+        misspelt = recipes[0].replace("ReadWritePaths", "ReadWritePath")
+        self.assertIn("ReadWritePath", self.verify({"gearstalkd.service.d/recipe.conf": misspelt})[1])
+
+    @staticmethod
+    def verify(more: dict[str, str]) -> tuple[int, str]:
+        """Of the units and `more` files: the exit code, and what is said of them."""
         with tempfile.TemporaryDirectory() as directory:
+            for name, text in more.items():
+                Path(directory, name).parent.mkdir()
+                Path(directory, name).write_text(text)
             for name in UNITS:
                 text = (PACKAGING / name).read_text()
                 # The paths of the package are not there yet; manual pages, too.
@@ -36,7 +55,7 @@ class Units(unittest.TestCase):
                 capture_output=True, text=True, timeout=PATIENCE, check=False)
         said = "\n".join(line for line in (done.stdout + done.stderr).splitlines()
                          if "gearstalkd" in line)
-        self.assertEqual((done.returncode, said), (0, ""))
+        return done.returncode, said
 
     def test_hardened(self) -> None:
         for key, wanted in (("CapabilityBoundingSet", ""), ("NoNewPrivileges", "yes"),
