@@ -67,6 +67,25 @@ class Login(unittest.TestCase):
         self.browser.on("login")
         self.assertEqual(self.browser.complaints(), [])
 
+    def test_nobody_listens_after_signing_out(self) -> None:
+        """Also when the console was about to."""
+        self.sign_in("operator")
+        self.browser.script("""
+            window.streams = 0;
+            window.EventSource = class { constructor() { ++streams; } addEventListener() {} close() {} };
+            const fetched = window.fetch;
+            window.fetch = async (address, ...more) => {
+              const answer = await fetched(address, ...more);
+              if (String(address).endsWith("/server")) await new Promise((go) => { window.release = go; });
+              return answer;
+            };
+            document.dispatchEvent(new Event("visibilitychange"));""")
+        self.browser.until("the answer", lambda: self.browser.script("return window.release !== undefined"))
+        self.browser.click("logout")
+        self.browser.on("login")
+        count = "release(); return new Promise((told) => setTimeout(() => told(streams), 200));"
+        self.assertEqual(self.browser.script(count), 0)
+
     def test_what_a_viewer_may_not_do_is_absent(self) -> None:
         self.sign_in("viewer")
         self.browser.open("#/tubes/open.a?state=ready", "tube")

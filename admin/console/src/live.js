@@ -51,6 +51,7 @@ function lose() {
 }
 
 function open() {
+  if (!session.value.role) return close();  // signed out since this was begun
   const wanted = wantedAddress();
   if (wanted === address) return;
   close();
