@@ -46,7 +46,7 @@ void BeanstalkClient::AddPut(std::uint32_t priority, std::uint64_t delay_s, std:
 
 Status BeanstalkClient::Flush() {
   if (out_.empty()) return {};
-  const Status status = channel_->Write(out_);
+  Status status = channel_->Write(out_);
   out_.clear();
   return status;
 }
@@ -54,7 +54,7 @@ Status BeanstalkClient::Flush() {
 Status BeanstalkClient::More() {
   if (Status status = Flush(); !status.ok()) return status;
   in_.erase(0, std::exchange(used_, 0));
-  const Status status = channel_->Read(in_, kSilenceMs);
+  Status status = channel_->Read(in_, kSilenceMs);
   if (status.code() == Code::kNotFound) return {Code::kIo, channel_->Name() + " is silent"};
   return status;
 }

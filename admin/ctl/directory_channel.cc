@@ -95,7 +95,7 @@ class DirectoryChannel final : public Channel {
 
   Status Close() override {
     session_ = nullptr;
-    const Status closed = journal_->Close();
+    Status closed = journal_->Close();
     GiveFilesToOwner();
     return closed;
   }

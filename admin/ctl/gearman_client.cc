@@ -76,7 +76,7 @@ void GearmanClient::Add(std::uint32_t type, std::initializer_list<std::string_vi
 
 Status GearmanClient::Flush() {
   if (out_.empty()) return {};
-  const Status status = channel_->Write(out_);
+  Status status = channel_->Write(out_);
   out_.clear();
   return status;
 }

@@ -54,7 +54,7 @@ Status TransferClient::Greet() {
 }
 
 Status TransferClient::Send() {
-  const Status status = channel_->Write(out_);
+  Status status = channel_->Write(out_);
   out_.clear();
   return status;
 }

@@ -126,7 +126,7 @@ Status ImportBinlog(Engine& engine, const std::string& directory, Time now,
   const Result<const transfer::Mark*> mark = Begin(engine.transfers(), name, log.value());
   if (!mark.ok()) return mark.status();
   if (!mark.value()->finished) {
-    const Status put = PutAll(engine.transfers(), name, *mark.value(), log.value(), now, sync);
+    Status put = PutAll(engine.transfers(), name, *mark.value(), log.value(), now, sync);
     if (!put.ok()) return put;
   }
   std::size_t ready = 0, delayed = 0, buried = 0;

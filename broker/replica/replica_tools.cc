@@ -153,7 +153,7 @@ Status CheckReplica(LogStore& store, std::string& report) {
   report += Described(view.value());
   Inspection inspection(view.value().oldest);
   std::uint64_t end = view.value().oldest;
-  const Status read = ForEachPart(calls, view.value(), [&](LogPart part) -> Status {
+  Status read = ForEachPart(calls, view.value(), [&](LogPart part) -> Status {
     end = part.seq + 1;
     inspection.Take(std::move(part));
     return {};
@@ -213,7 +213,7 @@ Status ExportInto(const std::string& directory, StoreCalls& calls, const LogView
   if (Status status = journal.value()->Start(exporter, events); !status.ok()) return status;
   Follower follower(exporter);
   follower.Begin(view.oldest);
-  const Status read = ForEachPart(calls, view, [&](LogPart part) {
+  Status read = ForEachPart(calls, view, [&](LogPart part) {
     Status status = follower.Take(std::move(part));
     return status.ok() ? follower.Apply([] { return false; }) : status;
   });
@@ -259,7 +259,7 @@ Status UpgradeReplica(LogStore& store, std::string& report) {
     return {};
   }
   const std::uint32_t before = std::exchange(meta.format, kReplicaFormat);
-  const Status status = calls.ReplaceMeta(view.value().meta_at, meta);
+  Status status = calls.ReplaceMeta(view.value().meta_at, meta);
   if (status.ok()) report += "raised format " + std::to_string(before) + " to " + now + "\n";
   return status;
 }

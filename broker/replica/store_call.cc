@@ -66,7 +66,7 @@ Status StoreCalls::Open() {
 
 Result<LogView> StoreCalls::Look() {
   const auto seen = std::make_shared<LogView>();
-  const Status status = Wait([this, seen](LogStore::Done done) {
+  Status status = Wait([this, seen](LogStore::Done done) {
     store_.Look([seen, done = std::move(done)](const StoreResult& result, const LogView& view) {
       *seen = view;
       done(result);
@@ -78,7 +78,7 @@ Result<LogView> StoreCalls::Look() {
 
 Result<std::vector<LogPart>> StoreCalls::Read(std::uint64_t from, Revision at) {
   const auto page = std::make_shared<std::vector<LogPart>>();
-  const Status status = Wait([&, page](LogStore::Done done) {
+  Status status = Wait([&, page](LogStore::Done done) {
     store_.Read(
         from, kPage, at,
         [page, done = std::move(done)](const StoreResult& result, std::vector<LogPart> parts) {
@@ -92,7 +92,7 @@ Result<std::vector<LogPart>> StoreCalls::Read(std::uint64_t from, Revision at) {
 
 Result<LogStore::Acquired> StoreCalls::Acquire(const LogView& seen, const Reign& reign) {
   const auto acquired = std::make_shared<LogStore::Acquired>();
-  const Status status = Wait([&, acquired](LogStore::Done done) {
+  Status status = Wait([&, acquired](LogStore::Done done) {
     store_.Acquire(seen, reign,
                    [acquired, done = std::move(done)](const StoreResult& result,
                                                       const LogStore::Acquired& got) {

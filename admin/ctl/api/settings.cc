@@ -107,7 +107,7 @@ Status Complete(Settings& settings) {
     return Bad(fmt::format("--at {}: there is no configuration file", settings.at));
   }
   if (!file.empty()) {
-    if (const Status status = ReadFile(file, settings); !status.ok()) return status;
+    if (Status status = ReadFile(file, settings); !status.ok()) return status;
   }
   if (settings.server.empty()) {
     settings.server =

@@ -250,8 +250,8 @@ void WalScan::Finish() {
 // If a broker could start with this log, nothing behind its end was acknowledged.
 Status WalScan::Judge() {
   WalRecovery recovery(file_system_, directory_);
-  const Status status = recovery.Run([](const WalRecovery::Segment&) {},
-                                     [](const Record&, std::size_t) { return Status(); }, nullptr);
+  Status status = recovery.Run([](const WalRecovery::Segment&) {},
+                               [](const Record&, std::size_t) { return Status(); }, nullptr);
   if (status.ok()) {
     for (WalGap& gap : gaps_) {
       gap.torn = true;
