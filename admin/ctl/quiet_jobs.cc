@@ -215,6 +215,7 @@ Status QuietJobs::DeleteInOrder(const std::string& tube,
 Status QuietJobs::Commit(std::vector<JobWindow::InFlight*>& jobs) {
   if (jobs.empty()) return {};
   std::vector<std::uint64_t> ids;
+  ids.reserve(jobs.size());
   for (const JobWindow::InFlight* job : jobs) ids.push_back(job->here);
   scope_.broker.AddIds(Type::kCommit, std::move(ids));
   const Result<transfer::Ack> ack = scope_.broker.Sync();
