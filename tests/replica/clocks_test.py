@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Brokers whose clocks are wrong, run at different speeds, and step: clocks_test.py BROKER CLOCKS."""
 
+import re
 import signal
 import sys
 import time
@@ -70,6 +71,17 @@ class WrongClocks(OnEtcd):
         broker.wait_for("^ready ")
         self.clocks["b1"].set(wall=0.01)
         broker.wait_for('the wall clock was set milliseconds="?(9|10|11)"?$')
+
+    def test_a_broker_that_loses_its_cpu_sees_no_step(self) -> None:
+        broker = self.broker(self.shard(30_000), "b1")
+        broker.wait_for("^ready ")
+        self.clocks["b1"].set(delay=0.02)
+        client = self.client(broker)
+        self.assertEqual(client.put("later", 3), "INSERTED 1")  # it looks each second
+        self.assertEqual(client.reserve(int(PATIENCE)), (1, "later"))
+        self.clocks["b1"].set(wall=HOUR)
+        broker.wait_for('the wall clock was set milliseconds="?3[56]')
+        self.assertEqual(len(re.findall("the wall clock was set", broker.said)), 1)
 
     def test_a_step_of_the_wall_clock_moves_no_deadline(self) -> None:
         shard = self.shard(30_000)

@@ -19,6 +19,7 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 struct Clocks {
   volatile std::int64_t wall, boot, monotonic;  // nanoseconds
   volatile std::int64_t drift;  // of wall and boot, millionths since the process began
+  volatile std::int64_t delay;  // nanoseconds for which a reader of the wall clock loses its CPU
 };
 
 std::int64_t Read(clockid_t id) {
@@ -58,6 +59,10 @@ std::int64_t Moved(const Clocks& clocks, clockid_t id) {
 extern "C" int clock_gettime(clockid_t id, timespec* ts) noexcept {
   static const Clocks* const clocks = Map();
   if (clocks == nullptr) return static_cast<int>(syscall(SYS_clock_gettime, id, ts));
+  if (id == CLOCK_REALTIME && clocks->delay > 0) {
+    const timespec delay{.tv_sec = 0, .tv_nsec = clocks->delay};
+    syscall(SYS_nanosleep, &delay, nullptr);
+  }
   const std::int64_t now = Read(id) + Moved(*clocks, id);
   *ts = {.tv_sec = now / kSecond, .tv_nsec = now % kSecond};
   return 0;

@@ -11,10 +11,11 @@ class Clocks:
         self._file = file
         self.before = ["env", f"LD_PRELOAD={library}", f"GEARSTALK_CLOCKS={file}",
                        "ASAN_OPTIONS=verify_asan_link_order=0"]  # the command that starts it
-        file.write_bytes(bytes(32))
+        file.write_bytes(bytes(40))
 
-    def set(self, wall: float = 0, boot: float = 0, monotonic: float = 0, percent: int = 0) -> None:
-        """In seconds; `percent`: how much wall and boot run fast."""
+    def set(self, wall: float = 0, boot: float = 0, monotonic: float = 0, percent: int = 0,
+            delay: float = 0) -> None:
+        """In seconds; `percent`: how much wall and boot run fast; `delay`: of who reads wall."""
+        moved = [round(seconds * 10**9) for seconds in (wall, boot, monotonic)]
         with self._file.open("r+b") as file:
-            moved = (round(seconds * 10**9) for seconds in (wall, boot, monotonic))
-            file.write(struct.pack("=qqqq", *moved, percent * 10_000))
+            file.write(struct.pack("=5q", *moved, percent * 10_000, round(delay * 10**9)))
