@@ -14,7 +14,7 @@ std::uint32_t Seconds(Time time) {
 
 }  // namespace
 
-void JobIndex::AddFile(std::string name, std::uint64_t number, std::string_view bytes) {
+void JobIndex::AddFile(const std::string& name, std::uint64_t number, std::string_view bytes) {
   if (last_number_ > 0 && number != last_number_ + 1) {
     AddDamage(name, 0, fmt::format("binlog.{} is missing", last_number_ + 1));
   }

@@ -43,7 +43,7 @@ struct Note {
 class JobIndex {
  public:
   // Records before a damage count; a damage does not keep later files from being added.
-  void AddFile(std::string name, std::uint64_t number, std::string_view bytes);
+  void AddFile(const std::string& name, std::uint64_t number, std::string_view bytes);
   // After the last file: jobs by id, delayed ones that are due made ready.
   void Finish(Time now);
 
