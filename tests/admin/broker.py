@@ -9,7 +9,7 @@ import urllib.request
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from launched import Launched  # noqa: E402
+from launched import Launched, eventually  # noqa: E402, F401
 
 SECONDS = 30  # for whatever should come at once
 
