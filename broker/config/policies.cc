@@ -45,7 +45,7 @@ bool ReadEntry(const YAML::Node& entry, const std::string& list, const BlameNode
   std::set<std::string> seen;
   for (const auto& pair : entry) {
     const std::string key = pair.first.Scalar();
-    const std::string place = list + "." + key;
+    const std::string place = fmt::format("{}.{}", list, key);
     const std::optional<std::string> text = TextOf(pair.second);
     if (std::find(known.begin(), known.end(), key) == known.end()) {
       bad(pair.first, list,

@@ -82,7 +82,7 @@ JobPtr Job::TryGrow(JobPtr old, std::uint32_t body_size) {
   void* const grown = TryBlockGrow(old.get(), size, larger);
   if (grown == nullptr) return nullptr;
   CountJobMemory(static_cast<std::ptrdiff_t>(larger - size));
-  old.release();
+  static_cast<void>(old.release());  // TryBlockGrow moved it
   auto* job = static_cast<Job*>(grown);
   job->body_size_ = body_size;
   job->EndBody();

@@ -16,7 +16,9 @@ class SetTexts {
  public:
   explicit SetTexts(const PolicyValues& set) {
     texts_.reserve(set.size());
-    for (const auto& [key, value] : set) texts_.push_back(key + "=" + value);
+    for (const auto& [key, value] : set) {
+      texts_.emplace_back(key).append("=").append(value);
+    }
     views_.assign(texts_.begin(), texts_.end());
   }
   std::span<const std::string_view> views() const { return views_; }

@@ -88,7 +88,7 @@ Status Schedules::Set(Time now, const std::vector<Schedule>& entries,
   for (const Schedule& entry : entries) {
     Result<Plan> plan = Plan::Of(entry, default_zone);
     if (!plan.ok()) return plan.status();
-    plans.push_back(std::move(plan.value()));
+    plans.push_back(plan.value());
   }
   for (const auto& [name, schedule] : by_name_) {
     schedule->configured = false;
@@ -97,7 +97,7 @@ Status Schedules::Set(Time now, const std::vector<Schedule>& entries,
   for (std::size_t i = 0; i < entries.size(); ++i) {
     RunningSchedule& schedule = FindOrMake(entries[i].name);
     schedule.entry = entries[i];
-    schedule.plan = std::move(plans[i]);
+    schedule.plan = plans[i];
     schedule.configured = true;
   }
   if (begun_) Begin(now);

@@ -24,7 +24,7 @@ StoreResult Unreadable(const Status& why) { return {StoreAnswer::kFailed, why}; 
 
 }  // namespace
 
-EtcdStore::EtcdStore(EtcdOptions options, EtcdSecrets secrets, std::function<Time()> boot)
+EtcdStore::EtcdStore(EtcdOptions options, const EtcdSecrets& secrets, std::function<Time()> boot)
     : options_(std::move(options)), boot_(boot), caller_(options_, secrets, std::move(boot)) {}
 
 EtcdStore::~EtcdStore() = default;
@@ -56,7 +56,7 @@ void EtcdStore::Open(Done done) {
   });
 }
 
-void EtcdStore::AskStatus(std::function<void()> done) {
+void EtcdStore::AskStatus(const std::function<void()>& done) {
   const CallPlan plan{
       .method = "/etcdserverpb.Maintenance/Status", .limit = kSecond, .anonymous = true};
   ask_status_ = boot_() + kStatusPause;

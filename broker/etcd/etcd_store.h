@@ -21,7 +21,7 @@ class TxnResponse;
 class EtcdStore final : public LogStore {
  public:
   // `options` passed CheckEndpoints. `boot` reads CLOCK_BOOTTIME.
-  EtcdStore(EtcdOptions options, EtcdSecrets secrets, std::function<Time()> boot);
+  EtcdStore(EtcdOptions options, const EtcdSecrets& secrets, std::function<Time()> boot);
   ~EtcdStore() override;
 
   void Open(Done done) override;
@@ -62,7 +62,7 @@ class EtcdStore final : public LogStore {
   void Delete(Revision fence, const RangeResponse& keys,
               std::function<void(StoreResult, bool more)> done);
   void CompactAt(Revision revision);
-  void AskStatus(std::function<void()> done);
+  void AskStatus(const std::function<void()>& done);
 
   const EtcdOptions options_;
   const std::function<Time()> boot_;

@@ -67,7 +67,7 @@ Fault SegmentFiles::Begin(std::uint64_t number, std::uint64_t size) {
 Fault SegmentFiles::AllocateMore(std::uint64_t number, std::uint64_t size) {
   const int error = spare_file_->Allocate(size);
   if (error == 0 || error == -EOPNOTSUPP) return {};  // later writes report a full disk
-  const Fault fault{error, "fallocate", Path(number)};
+  Fault fault{error, "fallocate", Path(number)};
   if (!fault.no_space()) return fault;
   spare_size_ = std::max<std::uint64_t>(spare_blocks_, kSegmentHeaderSize + kEndSize);
   const int undone = spare_file_->Truncate(spare_size_);

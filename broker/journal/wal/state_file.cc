@@ -43,9 +43,9 @@ Fault StateFile::Keep(const JournalState& state) {
   std::array<char, kStateSize> bytes{};
   EncodeState(state, bytes.data());
   const std::string_view content(bytes.data(), bytes.size());
-  const Fault fault = Replace(content);
+  Fault fault = Replace(content);
   if (!fault.no_space() && !fault.no_descriptor()) return fault;
-  const Fault again = Overwrite(content);
+  Fault again = Overwrite(content);
   return again.error == -ENOENT ? fault : again;
 }
 
@@ -53,7 +53,7 @@ Fault StateFile::Replace(std::string_view bytes) {
   const std::string next = path_ + ".tmp";
   auto opened = file_system_.Open(next, FileSystem::Mode::kCreate);
   if (opened.error != 0) return {opened.error, "open", next};
-  if (const Fault fault = WriteAndSync(*opened.file, next, bytes)) {
+  if (Fault fault = WriteAndSync(*opened.file, next, bytes)) {
     if (fault.no_space()) file_system_.Unlink(next);
     return fault;
   }

@@ -198,7 +198,7 @@ Fault WalWriter::Keep(const Batch& batch) {
   state.segment = batch.segment;
   if (begins) state.lsn = batch.first - 1;
   state.next_id = batch.next_id + kKeptIds;
-  const Fault fault = files_.Keep(state);
+  Fault fault = files_.Keep(state);
   if (fault && !fault.no_space()) return fault;
   kept_ = state;
   return {};
