@@ -185,10 +185,7 @@ class Joiner(Actor):
             job = self.background(unique)
             if job.id != id_of(handle):
                 self.unexpected("join", (job.id, handle))
-        kind, arguments = self.worker.ask(wire.GRAB_JOB_UNIQ)
-        if kind != wire.JOB_ASSIGN_UNIQ:
-            self.unexpected("grab", (kind, arguments))
-        self.finish(arguments[0], handle, job)
+        self.finish(self.grab(), handle, job)
 
     def background(self, unique: bytes) -> Job:
         put = self.model.put(Put(self.TUBE, b"joined", 65536, unique=unique, by_beanstalk=False))
@@ -206,6 +203,12 @@ class Joiner(Actor):
             self.unexpected("join", (arguments, job.id))
         return arguments[0]
 
+    def grab(self) -> bytes:
+        kind, arguments = self.worker.ask(wire.GRAB_JOB_UNIQ)
+        if kind != wire.JOB_ASSIGN_UNIQ:
+            self.unexpected("grab", (kind, arguments))
+        return arguments[0]
+
     def finish(self, grabbed: bytes, handle: bytes, job: Job | None) -> None:
         """Of jobs that an earlier run left behind, too, which nobody waits for."""
         number = id_of(grabbed)
@@ -220,9 +223,10 @@ class Joiner(Actor):
         data = (b"result",) if verb == wire.WORK_COMPLETE else ()
         self.worker.send(Gearman.request(verb, grabbed, *data))
         if grabbed != handle:
-            self.worker.ask(wire.ECHO_REQ, b"")
-            return self.finish(self.worker.ask(wire.GRAB_JOB_UNIQ)[1][0], handle,
-                               self.model.jobs.get(id_of(handle)))
+            kind, arguments = self.worker.ask(wire.ECHO_REQ, b"")
+            if kind != wire.ECHO_RES:
+                self.unexpected("finish", arguments)
+            return self.finish(self.grab(), handle, self.model.jobs.get(id_of(handle)))
         kind, arguments = self.waiter.packet()
         if (kind, arguments[0]) != (verb, handle):
             self.unexpected("finish", (kind, arguments))

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <absl/container/btree_map.h>
-
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -121,7 +119,7 @@ class Model {
   bool Exists(std::string_view tube) const;
   int RunningOf(int consumer, std::string_view tube) const;
 
-  absl::btree_map<JobId, Job> jobs;
+  std::map<JobId, Job> jobs;
   std::vector<Consumer> consumers;
   std::map<std::string, Time, std::less<>> paused;  // until when
   std::vector<Told> told;
