@@ -22,7 +22,7 @@ std::string PartName(std::uint64_t seq) {
   return name;
 }
 
-Status Follower::Take(LogPart part) {
+Status Follower::Take(const LogPart& part) {
   if (part.seq < next_) return {};
   if (part.seq > next_) return Damaged(next_, "is missing");
   PartHeader header;

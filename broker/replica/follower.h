@@ -40,7 +40,7 @@ class Follower {
   void Begin(std::uint64_t oldest) { next_ = first_ = oldest; }
 
   // Takes the next part and ignores parts that it has seen. Errors name the key and the damage.
-  Status Take(LogPart part);
+  Status Take(const LogPart& part);
   // Applies records until `over`, called every few records, returns true. An error ends it.
   Status Apply(const std::function<bool()>& over);
 

@@ -48,7 +48,7 @@ Revision LaterRevision(StoreCalls& calls, std::uint64_t next, Revision at) {
 
 // Goes over all parts of a log up to what was its end; parts never change.
 Status ForEachPart(StoreCalls& calls, const LogView& view,
-                   const std::function<Status(LogPart)>& visit) {
+                   const std::function<Status(const LogPart&)>& visit) {
   Revision at = view.at;
   for (std::uint64_t next = view.oldest; next <= view.last;) {
     Result<std::vector<LogPart>> page = calls.Read(next, at);
@@ -58,9 +58,9 @@ Status ForEachPart(StoreCalls& calls, const LogView& view,
     if (!page.ok()) return page.status();
     if (page.value().empty()) return {Code::kCorrupt, PartName(next) + ": is missing"};
     next = page.value().back().seq + 1;
-    for (LogPart& part : page.value()) {
+    for (const LogPart& part : page.value()) {
       if (part.seq > view.last) return {};
-      if (Status status = visit(std::move(part)); !status.ok()) return status;
+      if (Status status = visit(part); !status.ok()) return status;
     }
   }
   return {};
@@ -115,14 +115,14 @@ class Inspection {
  public:
   explicit Inspection(std::uint64_t oldest) { Restart(oldest); }
 
-  void Take(LogPart part) {
+  void Take(const LogPart& part) {
     const std::uint64_t seq = part.seq;
     if (seq > follower_->next()) {
       damage_ +=
           "damaged: " + PartName(follower_->next()) + " to " + PartName(seq - 1) + ": missing\n";
       Restart(seq);
     }
-    Status status = follower_->Take(std::move(part));
+    Status status = follower_->Take(part);
     if (status.ok()) status = follower_->Apply([] { return false; });
     if (status.ok()) return;
     damage_ += "damaged: " + status.message() + "\n";
@@ -153,9 +153,9 @@ Status CheckReplica(LogStore& store, std::string& report) {
   report += Described(view.value());
   Inspection inspection(view.value().oldest);
   std::uint64_t end = view.value().oldest;
-  Status read = ForEachPart(calls, view.value(), [&](LogPart part) -> Status {
+  Status read = ForEachPart(calls, view.value(), [&](const LogPart& part) -> Status {
     end = part.seq + 1;
-    inspection.Take(std::move(part));
+    inspection.Take(part);
     return {};
   });
   report += inspection.Text() + inspection.damage();
@@ -213,8 +213,8 @@ Status ExportInto(const std::string& directory, StoreCalls& calls, const LogView
   if (Status status = journal.value()->Start(exporter, events); !status.ok()) return status;
   Follower follower(exporter);
   follower.Begin(view.oldest);
-  Status read = ForEachPart(calls, view, [&](LogPart part) {
-    Status status = follower.Take(std::move(part));
+  Status read = ForEachPart(calls, view, [&](const LogPart& part) {
+    Status status = follower.Take(part);
     return status.ok() ? follower.Apply([] { return false; }) : status;
   });
   if (!read.ok()) return read;

@@ -112,13 +112,13 @@ void ReplicatedJournal::ReadPage() {
   if (follower_.waiting_bytes() - follower_.open_bytes() > kReadAhead) return;
   page_asked_ = true;
   store_->Read(follower_.next(), page_, read_at_,
-               [this](const StoreResult& result, std::vector<LogPart> parts) {
+               [this](const StoreResult& result, const std::vector<LogPart>& parts) {
                  page_asked_ = false;
-                 OnPage(result, std::move(parts));
+                 OnPage(result, parts);
                });
 }
 
-void ReplicatedJournal::OnPage(const StoreResult& result, std::vector<LogPart> parts) {
+void ReplicatedJournal::OnPage(const StoreResult& result, const std::vector<LogPart>& parts) {
   answered_ = boot();
   if (!reading()) return;
   if (result.answer == StoreAnswer::kTrimmed && role_ == Role::kReading) return ReadAgain();
@@ -127,9 +127,9 @@ void ReplicatedJournal::OnPage(const StoreResult& result, std::vector<LogPart> p
     return Over({Code::kCorrupt, PartName(follower_.next()) + ": is missing"}, 1);
   }
   std::uint64_t bytes = 0;
-  for (LogPart& part : parts) {
+  for (const LogPart& part : parts) {
     bytes += part.bytes.size();
-    Take(std::move(part));
+    Take(part);
   }
   // Pages of many small batches would cost a round trip for few bytes each.
   if (bytes <= kPageBytes / 2) page_ = std::min(2 * page_, kMostKeys);
@@ -153,9 +153,9 @@ void ReplicatedJournal::ReadOn(const LogView& view) {
   ReadPage();
 }
 
-void ReplicatedJournal::Take(LogPart part) {
+void ReplicatedJournal::Take(const LogPart& part) {
   if (role_ == Role::kOver) return;
-  if (Status status = follower_.Take(std::move(part)); !status.ok()) Over(status, 1);
+  if (Status status = follower_.Take(part); !status.ok()) Over(status, 1);
 }
 
 // Applies for a bounded time; true: there is more to apply.
@@ -212,7 +212,7 @@ Time ReplicatedJournal::silent_at() const {
 
 void ReplicatedJournal::OnPart(LogPart part) {
   NoteEvent();
-  Take(std::move(part));
+  Take(part);
   skew_.OnPart(follower_.wall() - options_.wall(), boot());
   const Time skew = skew_.ahead();
   const bool was_large = std::abs(std::exchange(replica_.clock_skew, skew)) > kSkewWarning;

@@ -81,7 +81,7 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
   void OnFirstLook(const LogView& view);
   Status CheckMeta(const ShardMeta& meta) const;
   void ReadPage();
-  void OnPage(const StoreResult& result, std::vector<LogPart> parts);
+  void OnPage(const StoreResult& result, const std::vector<LogPart>& parts);
   void ReadAgain();
   void ReadOn(const LogView& view);
   void OpenWatch();
@@ -92,7 +92,7 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
   void NoteReign(const Reign& reign, Revision at);
   void NoteBeat(Revision beat, Revision at);
   bool ApplySlice(Time now);
-  void Take(LogPart part);
+  void Take(const LogPart& part);
   void NoteEvent();
   Time silent_at() const;
 

@@ -19,6 +19,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstring>
+#include <tuple>
 
 namespace gearstalk {
 namespace {
@@ -338,7 +339,7 @@ Status ListenSocket::Start() {
   if (bound_.ss_family != AF_UNSPEC) {
     // A port that the kernel had chosen was released and is bound again; for other ports this fails
     // and changes nothing.
-    bind(fd_, reinterpret_cast<const sockaddr*>(&bound_), sizeof bound_);
+    std::ignore = bind(fd_, reinterpret_cast<const sockaddr*>(&bound_), sizeof bound_);
   }
   return listen(fd_, kBacklog) == 0 ? Status() : Failed(name_, "listen");
 }

@@ -21,7 +21,7 @@ class Pin {
   Pin(void* object, Drop drop) : object_(object), drop_(drop) {}
   Pin(Pin&& other) noexcept : object_(other.object_), drop_(other.drop_) { other.drop_ = nullptr; }
   Pin& operator=(Pin&& other) noexcept;
-  ~Pin() { Release(); }
+  ~Pin() { Release(); }  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): drop_ deletes
 
  private:
   void Release() {

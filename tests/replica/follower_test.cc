@@ -32,11 +32,11 @@ class FollowerTest : public testing::Test {
   Status ApplyAll() {
     return follower.Apply([] { return false; });
   }
-  void Good(LogPart part) {
-    const Status status = follower.Take(std::move(part));
+  void Good(const LogPart& part) {
+    const Status status = follower.Take(part);
     EXPECT_TRUE(status.ok()) << status.message();
   }
-  std::string Bad(LogPart part) { return follower.Take(std::move(part)).message(); }
+  std::string Bad(const LogPart& part) { return follower.Take(part).message(); }
 
   Kept kept;
   Follower follower{kept};

@@ -10,7 +10,9 @@ namespace gearstalk::ctl::api {
 bool HasScreen() {
   int error = 0;
   if (isatty(STDOUT_FILENO) != 1 || setupterm(nullptr, STDOUT_FILENO, &error) != OK) return false;
-  return cursor_address != nullptr;
+  const bool moves_cursor = cursor_address != nullptr;
+  del_curterm(cur_term);
+  return moves_cursor;
 }
 
 }  // namespace gearstalk::ctl::api
