@@ -63,6 +63,11 @@ class Checklist(unittest.TestCase):
         self.service = Service(self.directory)
         self.addCleanup(lambda: self.service.stop())
 
+    def snapshot(self, to: Path) -> None:
+        self.service.broker.freeze()
+        shutil.copytree(self.service.data, to)
+        self.service.broker.signal(signal.SIGCONT)
+
     def run_command(self, command: str) -> str:
         if command.startswith("systemctl restart"):
             self.service.stop()
@@ -75,7 +80,7 @@ class Checklist(unittest.TestCase):
         if command.startswith("journalctl"):
             return self.service.broker.said
         if "COPY" in command:
-            shutil.copytree(self.service.data, self.directory / "copy")
+            self.snapshot(self.directory / "copy")
         for theirs, ours in (
                 ("/etc/gearstalkd/gearstalkd.yaml", str(self.service.config)),
                 ("/usr/share/doc/gearstalkd/monitoring", str(ROOT / "admin/packaging")),
