@@ -2,15 +2,12 @@
 """Large bodies, slow peers, and jobs that are held, with the API of the real broker: api_large_test.py BROKER."""
 
 import base64
-import contextlib
 import http.client
 import json
-import os
 import random
 import socket
 import time
 import unittest
-from pathlib import Path
 from typing import Any
 
 from api_case import WithBroker
@@ -149,16 +146,8 @@ class SlowPeers(WithBroker):
         super().setUp()
         self.client.say("list-tube-used")  # it is accepted then
 
-    def sockets(self) -> int:
-        """That the broker has; it opens and closes files at any time."""
-        count = 0
-        for descriptor in Path(f"/proc/{self.broker.pid}/fd").iterdir():
-            with contextlib.suppress(FileNotFoundError):
-                count += os.readlink(descriptor).startswith("socket:")
-        return count
-
     def test_those_who_never_end_a_request_are_closed(self) -> None:
-        before = self.sockets()
+        before = self.broker.sockets()
         port = int(self.broker.admin.rsplit(":", 1)[1])
         slow = [socket.create_connection(("127.0.0.1", port), SECONDS) for _ in range(60)]
         starts = (b"", b"GET", b"GET /api/v1/server HTTP/1.1\r\nHost: loc",
@@ -170,13 +159,13 @@ class SlowPeers(WithBroker):
         self.assertTrue(self.api.get("/server")["ready"])
         trickling = slow[2]
         deadline = time.monotonic() + 4 * SECONDS
-        while time.monotonic() < deadline and self.sockets() > before:
+        while time.monotonic() < deadline and self.broker.sockets() > before:
             try:
                 trickling.sendall(b"x")
             except OSError:
                 pass
             time.sleep(0.5)
-        self.assertLessEqual(self.sockets(), before)
+        self.assertLessEqual(self.broker.sockets(), before)
         for peer in slow:
             try:
                 while peer.recv(4096):
@@ -187,19 +176,19 @@ class SlowPeers(WithBroker):
 
     def test_a_stream_that_is_never_read_is_closed(self) -> None:
         self.assertEqual(self.client.say("use t"), "USING t")
-        before = self.sockets()
+        before = self.broker.sockets()
         connection = self.api.connection()
         self.addCleanup(connection.close)
         connection.connect()
         connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
-        connection.request("GET", "/api/v1/events?topics=server,audit")
-        eventually("the stream", lambda: self.sockets() > before)
+        connection.request("GET", "/api/v1/events?topics=server,audit,tube&tubes=t")
+        eventually("the stream", lambda: self.broker.sockets() > before)
 
         def closed() -> bool:
             self.client.send(b"pause-tube t 5\r\n" * 500)  # each is in the audit trail
             for _ in range(500):
                 self.assertEqual(self.client.line(), "PAUSED")
-            return self.sockets() <= before
+            return self.broker.sockets() <= before
         eventually("its end", closed)
 
 

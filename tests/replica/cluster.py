@@ -118,6 +118,14 @@ class Shard:
         self.brokers.append(Broker(self, name, *flags, host=host, within=within))
         return self.brokers[-1]
 
+    def pair(self) -> tuple["Broker", "Broker"]:
+        """An active broker and a standby, which has caught up."""
+        active = self.broker("b1")
+        active.wait_for("^ready ")
+        standby = self.broker("b2")
+        standby.wait_for("^standby$")
+        return active, standby
+
     def active(self) -> "Broker | None":
         for broker in self.brokers:
             if broker.running and not broker.stopped and broker.readyz()[0] == 200:

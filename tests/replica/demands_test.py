@@ -58,17 +58,9 @@ class Password(Demands):
         shard.flags += ["--etcd-user", "broker", "--etcd-password-file", str(self.password)]
         return shard
 
-    def pair(self, shard: Shard) -> tuple[Broker, Broker]:
-        """An active broker and a standby."""
-        active = shard.broker("b1")
-        active.wait_for("^ready ")
-        standby = shard.broker("b2")
-        standby.wait_for("^standby$")
-        return active, standby
-
     def test_rights_to_the_prefix_are_enough(self) -> None:
         with self.shard("first") as shard:
-            broker, _ = self.pair(shard)
+            broker, _ = shard.pair()
             self.assertEqual(self.put(broker, "one"), "INSERTED 1")
             # A node that comes back has forgotten all tokens.
             self.one.nodes[0].kill()
@@ -86,7 +78,7 @@ class Password(Demands):
 
     def test_it_may_be_asked_for_and_not_while_brokers_run(self) -> None:
         with self.shard("first") as shard:
-            broker, standby = self.pair(shard)
+            broker, standby = shard.pair()
             for number, on in enumerate((False, True, False, True)):
                 self.enable(on)
                 self.assertEqual(self.put(broker, "x"), f"INSERTED {number + 1}")

@@ -22,21 +22,13 @@ class Failover(OnEtcd):
     def shard(self, lease_ms: int = 30_000) -> Shard:
         return Shard(BROKER, self.etcd, f"/{self.id()}/", lease_ms)
 
-    def two(self, shard: Shard) -> tuple[Broker, Broker]:
-        """The active one and its standby, which has caught up."""
-        first = shard.broker("b1")
-        first.wait_for("^ready ")
-        second = shard.broker("b2")
-        second.wait_for("^standby$")
-        return first, second
-
     def jobs_of(self, broker: Broker) -> list[str]:
         with broker.connect() as client:
             return [body for _, body in client.take_all()]
 
     def test_what_others_see_of_a_standby(self) -> None:
         with self.shard() as shard:
-            active, standby = self.two(shard)
+            active, standby = shard.pair()
             self.assertEqual(active.readyz(), (200, "ready"))
             self.assertEqual(active.readyz("?role=standby"), (200, "ready"))
             self.assertEqual(standby.readyz(), (503, f"standby of b1 at {active.address}"))
@@ -79,7 +71,7 @@ class Failover(OnEtcd):
 
     def test_without_its_keys_nobody_goes_on(self) -> None:
         with self.shard() as shard:
-            active, standby = self.two(shard)
+            active, standby = shard.pair()
             self.etcd.nodes[0].ctl("del", "--prefix", f"/{self.id()}/")
             with active.connect() as client:
                 client.send(b"put 10 0 60 3\r\none\r\n")
@@ -91,7 +83,7 @@ class Failover(OnEtcd):
     def test_kill_loses_nothing(self) -> None:
         ledger = Ledger()
         with self.shard(4000) as shard:
-            self.two(shard)
+            shard.pair()
             shard.broker("b3").wait_for("^standby$")
             with Traffic(shard, ledger):
                 for _ in range(5):
@@ -113,7 +105,7 @@ class Failover(OnEtcd):
     def test_hand_over(self) -> None:
         ledger = Ledger()
         with self.shard() as shard:
-            self.two(shard)
+            shard.pair()
             with Traffic(shard, ledger):
                 for number, code in ((signal.SIGUSR2, 3), (signal.SIGTERM, 0), (signal.SIGUSR2, 3)):
                     active = shard.wait_active()
@@ -132,7 +124,7 @@ class Failover(OnEtcd):
 
     def test_a_frozen_broker_gives_nothing_out(self) -> None:
         with self.shard(4000) as shard:
-            frozen, standby = self.two(shard)
+            frozen, standby = shard.pair()
             with frozen.connect() as producer, frozen.connect() as worker:
                 self.assertEqual(producer.put("one"), "INSERTED 1")
                 frozen.signal(signal.SIGSTOP)
@@ -150,7 +142,7 @@ class Failover(OnEtcd):
 
     def test_a_short_stop_is_only_a_pause(self) -> None:
         with self.shard(60_000) as shard:
-            active, standby = self.two(shard)
+            active, standby = shard.pair()
             with active.connect() as client:
                 active.signal(signal.SIGSTOP)
                 client.send(b"put 10 0 60 3\r\none\r\n")
@@ -160,7 +152,7 @@ class Failover(OnEtcd):
 
     def test_the_same_broker_goes_on_when_etcd_is_back(self) -> None:
         with self.shard(4000) as shard:
-            active, standby = self.two(shard)
+            active, standby = shard.pair()
             with active.connect() as client:
                 self.assertEqual(client.put("one"), "INSERTED 1")
                 for node in self.etcd.nodes[:2]:
@@ -185,7 +177,7 @@ class Failover(OnEtcd):
     def test_a_new_leader_of_etcd_is_only_a_pause(self) -> None:
         ledger = Ledger()
         with self.shard(12_000) as shard:
-            active, standby = self.two(shard)
+            active, standby = shard.pair()
             with Traffic(shard, ledger):
                 for _ in range(2):
                     eventually("some jobs", lambda: len(ledger.put) > 20)

@@ -9,7 +9,6 @@ said, close all their connections, and stop when it is told to. A failure names 
 """
 
 import argparse
-import contextlib
 import os
 import random
 import signal
@@ -116,7 +115,7 @@ class Storm:
         self.admin = int(self.broker.admin.rpartition(":")[2])
         self.connections: list[socket.socket] = []
         self.operators: set[socket.socket] = set()  # of them: who speak HTTP
-        self.sockets = self.open_sockets()
+        self.sockets = self.broker.sockets()
         self.check()
 
     def configure(self, timeout: int) -> None:
@@ -135,14 +134,6 @@ class Storm:
             if time.monotonic() > end:
                 raise AssertionError(f"never: {what}")
             time.sleep(0.01)
-
-    def open_sockets(self) -> int:
-        """The journal opens and closes files as it likes."""
-        sockets = 0
-        for file in Path(f"/proc/{self.process.pid}/fd").iterdir():
-            with contextlib.suppress(FileNotFoundError):
-                sockets += os.readlink(file).startswith("socket:")
-        return sockets
 
     def cpu(self) -> float:
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
@@ -242,7 +233,7 @@ class Storm:
     def settle(self) -> None:
         while self.connections:
             self.end(self.connections[-1])
-        self.wait("all connections closed", lambda: self.open_sockets() <= self.sockets)
+        self.wait("all connections closed", lambda: self.broker.sockets() <= self.sockets)
         time.sleep(1.2)  # whatever was reserved has come back
         before = self.cpu()
         time.sleep(0.5)

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -122,6 +122,14 @@ class Process:
         self.process.send_signal(number)
         if number in (signal.SIGSTOP, signal.SIGCONT):
             self.stopped = number == signal.SIGSTOP
+
+    def sockets(self) -> int:
+        """How many it has. Files do not count: a broker opens and closes them at any time."""
+        count = 0
+        for descriptor in Path(f"/proc/{self.pid}/fd").iterdir():
+            with suppress(FileNotFoundError):
+                count += os.readlink(descriptor).startswith("socket:")
+        return count
 
     def threads(self) -> list[str]:
         """The state of each of its threads, the main one first: proc(5)."""
