@@ -92,8 +92,8 @@ std::optional<Operation::Action> ActionNamed(std::string_view name) {
   return std::nullopt;
 }
 
-// Its size is limited, because the operation is remembered, logged, and sent to event streams each
-// second.
+// The filter in the request, or an empty object if `fields` has failed for the lack of one. The API
+// limits its size, because it remembers and logs operations and sends them to event streams.
 const Json& FilterOf(Fields& fields) {
   static const Json kNone = Json::object();
   const Json* const filter = fields.Raw("filter");

@@ -60,7 +60,7 @@ class Server(Process):
         self.port = 0
 
     def advance(self, seconds: float) -> None:
-        """Its clocks go on by so much. A server that is not stopped has done what is due then."""
+        """Moves its clocks forward. A running server has done what is due when this returns."""
         assert self._clocks
         was_stopped = self.stopped
         self.freeze()

@@ -68,7 +68,7 @@ class Login(unittest.TestCase):
         self.assertEqual(self.browser.complaints(), [])
 
     def test_nobody_listens_after_signing_out(self) -> None:
-        """Also when the console was about to."""
+        """The console was about to open its stream of events when the user signed out."""
         self.sign_in("operator")
         self.browser.script("""
             window.streams = 0;

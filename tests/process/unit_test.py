@@ -38,7 +38,7 @@ class Units(unittest.TestCase):
 
     @staticmethod
     def verify(more: dict[str, str]) -> tuple[int, str]:
-        """Of the units and `more` files: the exit code, and what is said of them."""
+        """Verifies the units and `more` files: the exit code, and what systemd says of them."""
         with tempfile.TemporaryDirectory() as directory:
             for name, text in more.items():
                 Path(directory, name).parent.mkdir()

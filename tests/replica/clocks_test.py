@@ -77,7 +77,7 @@ class WrongClocks(OnEtcd):
         broker.wait_for("^ready ")
         self.clocks["b1"].set(delay=0.02)
         client = self.client(broker)
-        self.assertEqual(client.put("later", 3), "INSERTED 1")  # it looks each second
+        self.assertEqual(client.put("later", 3), "INSERTED 1")  # the broker compares clocks each second
         self.assertEqual(client.reserve(int(PATIENCE)), (1, "later"))
         self.clocks["b1"].set(wall=HOUR)
         broker.wait_for('the wall clock was set milliseconds="?3[56]')

@@ -47,8 +47,8 @@ class Power(unittest.TestCase):
         eventually("some jobs", lambda: len(self.ledger.put) > before + 200)
 
     def cut_power(self, *numbers: int) -> None:
-        """Of machines. Their programs stop first: while its file system is shut down, a sync can
-        succeed whose bytes are lost, and nobody may hear of it."""
+        """Cuts the power of machines. Their nodes stop first: while ext4 is shut down, a sync can
+        report success although its bytes are lost, and no node may act on that."""
         for number in numbers:
             self.etcd.nodes[number].freeze()
         for number in numbers:

@@ -1,5 +1,5 @@
-// Other clocks for a process that preloads this: those of the host, moved by what the file that
-// GEARSTALK_CLOCKS names contains. The kernel still waits by its own.
+// Moves the clocks of a process that preloads this library by the values in the file that
+// GEARSTALK_CLOCKS names. Timeouts in the kernel follow the host's clocks.
 
 #include <fcntl.h>
 #include <sys/mman.h>

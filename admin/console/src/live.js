@@ -51,7 +51,7 @@ function lose() {
 }
 
 function open() {
-  if (!session.value.role) return close();  // signed out since this was begun
+  if (!session.value.role) return close();  // the user has signed out meanwhile
   const wanted = wantedAddress();
   if (wanted === address) return;
   close();
