@@ -83,7 +83,7 @@ class Login(unittest.TestCase):
         self.browser.until("the answer", lambda: self.browser.script("return window.release !== undefined"))
         self.browser.click("logout")
         self.browser.on("login")
-        count = "release(); return new Promise((told) => setTimeout(() => told(streams), 200));"
+        count = "streams = 0; release(); return new Promise((told) => setTimeout(() => told(streams), 200));"
         self.assertEqual(self.browser.script(count), 0)
 
     def test_what_a_viewer_may_not_do_is_absent(self) -> None:
