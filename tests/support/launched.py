@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -43,17 +43,22 @@ def eventually(what: str, holds: Callable[[], object]) -> object:
     return answer
 
 
-def free_ports(count: int) -> list[int]:
-    """Ports of this machine that nobody listens on, for servers that cannot choose one."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
+_kept: list[socket.socket] = []
 
 
 def free_port() -> int:
-    return free_ports(1)[0]
+    """A port of this machine for a server that cannot choose one. Nobody listens on it, and the
+    kernel gives it to nobody else until this process ends: a socket that does not listen stays
+    bound to it, beside which servers with SO_REUSEADDR bind theirs."""
+    keeper = socket.socket()
+    keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    keeper.bind(("127.0.0.1", 0))
+    _kept.append(keeper)
+    return keeper.getsockname()[1]
+
+
+def free_ports(count: int) -> list[int]:
+    return [free_port() for _ in range(count)]
 
 
 class Process:
