@@ -8,9 +8,8 @@ import struct
 import time
 
 from notation import render_packet, render_text
+from servers import PATIENCE
 
-# Long enough for a loaded machine; only a missing reply takes it.
-REPLY_SECONDS = 10.0
 SILENT_SECONDS = 0.15
 
 CLOSED = "(closed)"
@@ -32,7 +31,7 @@ class Connection:
         self._buffer = bytearray()
         self._socket: socket.socket | None = None
         try:
-            self._socket = socket.create_connection(("127.0.0.1", port), timeout=REPLY_SECONDS)
+            self._socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except OSError:
             self.close()
@@ -44,7 +43,7 @@ class Connection:
     def send(self, data: bytes) -> None:
         """A peer that is gone shows in the next reply, not here."""
         if self._socket:
-            self._socket.settimeout(REPLY_SECONDS)
+            self._socket.settimeout(PATIENCE)
             try:
                 self._socket.sendall(data)
             except OSError:
@@ -118,7 +117,7 @@ class Connection:
         rest = render_text(self._take(len(self._buffer)))
         return f"{rest}\n{outcome}" if rest else outcome
 
-    def reply(self, table: bool = False, seconds: float = REPLY_SECONDS) -> str:
+    def reply(self, table: bool = False, seconds: float = PATIENCE) -> str:
         """One whole reply, or what came instead of one."""
         try:
             return self._framed(time.monotonic() + seconds, table)

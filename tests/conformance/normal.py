@@ -9,7 +9,7 @@ import socket
 from servers import HANDLE_PREFIX
 
 # Seconds a value that runs with the clock may be off on a slow machine.
-_SLACK = 10
+_SLACK = 50
 
 _JOB_LINE = re.compile(r"^(INSERTED|BURIED|RESERVED|FOUND) (\d+)(?= |$)")
 _JOB_KEY = re.compile(r"^(id: )(\d{1,15})(?=\\n$)", re.MULTILINE)

@@ -8,10 +8,10 @@ import time
 from connection import Connection
 from normal import JobNumbers, Normaliser
 from notation import message_bytes
-from servers import Server
+from servers import PATIENCE, Server
 from transcript import Case, Step
 
-POLL_SECONDS = 10.0
+POLL_SECONDS = PATIENCE
 # Without an expected reply to wait for, when transcripts are recorded.
 SETTLE_SECONDS = 0.4
 

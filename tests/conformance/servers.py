@@ -51,10 +51,12 @@ class Server(Process):
     """A running server process, in a directory of its own."""
 
     def __init__(self, command: list[str], clocks: Path | None) -> None:
-        """`clocks`: the library with which `advance` works."""
+        """`clocks`: the library with which `advance` works, and nothing else moves its clocks."""
         self.directory = tempfile.TemporaryDirectory(prefix="conformance-")
         self._advanced = 0.0
         self._clocks = Clocks(clocks, Path(self.directory.name) / "clocks") if clocks else None
+        if self._clocks:
+            self._clocks.set(percent=-100)
         before = self._clocks.before if self._clocks else []
         super().__init__([*before, *command], cwd=self.directory.name)
         self.port = 0
@@ -65,7 +67,7 @@ class Server(Process):
         was_stopped = self.stopped
         self.freeze()
         self._advanced += seconds
-        self._clocks.set(self._advanced, self._advanced, self._advanced)
+        self._clocks.set(self._advanced, self._advanced, self._advanced, percent=-100)
         if was_stopped:
             return
         self.signal(signal.SIGCONT)  # which ends its wait for the next event or time

@@ -13,7 +13,7 @@
 
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kSecond = 1'000'000'000, kMillion = 1'000'000;
 
 // As tests/support/clocks.py writes it.
 struct Clocks {
@@ -37,20 +37,24 @@ const Clocks* Map() {
   return bytes == MAP_FAILED ? nullptr : static_cast<const Clocks*>(bytes);
 }
 
+// A clock that drifts since `begun`, when it was first read; exact for two hours.
+std::int64_t Drifted(const Clocks& clocks, std::int64_t begun, std::int64_t now) {
+  return begun + (now - begun) * (kMillion + clocks.drift) / kMillion;
+}
+
 std::int64_t Moved(const Clocks& clocks, clockid_t id) {
-  static const std::int64_t begun = Read(CLOCK_BOOTTIME);
-  const std::int64_t drift = (Read(CLOCK_BOOTTIME) - begun) / 1'000'000 * clocks.drift;
+  static const std::int64_t wall = Read(CLOCK_REALTIME), boot = Read(CLOCK_BOOTTIME);
   switch (id) {
     case CLOCK_REALTIME:
     case CLOCK_REALTIME_COARSE:
-      return clocks.wall + drift;
+      return clocks.wall + Drifted(clocks, wall, Read(CLOCK_REALTIME));
     case CLOCK_BOOTTIME:
-      return clocks.boot + drift;
+      return clocks.boot + Drifted(clocks, boot, Read(CLOCK_BOOTTIME));
     case CLOCK_MONOTONIC:
     case CLOCK_MONOTONIC_COARSE:
-      return clocks.monotonic;
+      return clocks.monotonic + Read(id);
     default:
-      return 0;
+      return Read(id);
   }
 }
 
@@ -63,7 +67,7 @@ extern "C" int clock_gettime(clockid_t id, timespec* ts) noexcept {
     const timespec delay{.tv_sec = 0, .tv_nsec = clocks->delay};
     syscall(SYS_nanosleep, &delay, nullptr);
   }
-  const std::int64_t now = Read(id) + Moved(*clocks, id);
+  const std::int64_t now = Moved(*clocks, id);
   *ts = {.tv_sec = now / kSecond, .tv_nsec = now % kSecond};
   return 0;
 }

@@ -17,7 +17,8 @@ class Clocks:
 
     def set(self, wall: float = 0, boot: float = 0, monotonic: float = 0, percent: int = 0,
             delay: float = 0) -> None:
-        """In seconds. `percent`: how much wall and boot run fast; `delay`: of each reading of wall."""
+        """In seconds. `percent`: how much wall and boot run fast, -100 if they stand still;
+        `delay`: of each reading of wall."""
         moved = [round(seconds * 10**9) for seconds in (wall, boot, monotonic)]
         with self._file.open("r+b") as file:
             file.write(self._LAYOUT.pack(*moved, percent * 10_000, round(delay * 10**9)))
