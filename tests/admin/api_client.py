@@ -7,7 +7,7 @@ import socket
 from dataclasses import dataclass
 from typing import Any
 
-SECONDS = 60
+SECONDS = 120  # for whatever should come at once
 
 
 class UnixConnection(http.client.HTTPConnection):

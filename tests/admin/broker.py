@@ -11,7 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from launched import Launched, eventually  # noqa: E402, F401
 
-SECONDS = 30  # for whatever should come at once
+SECONDS = 120  # for whatever should come at once
 
 Labels = frozenset[tuple[str, str]]
 
