@@ -87,7 +87,7 @@ class Policies(WithPolicies):
         fields = ("attempts", "max_attempts", "cause", "cause_text", "origin")
         past = lambda: [self.api.get(f"/jobs/{job}")[field] for field in fields]
         self.assertEqual(past(), [0, 2, None, None, None])
-        self.assertTrue(7190 < self.api.get(f"/jobs/{job}")["expires_in_seconds"] <= 7200)
+        self.assertTrue(7000 < self.api.get(f"/jobs/{job}")["expires_in_seconds"] <= 7200)
         self.client.packet(1, b"mail")
         handle = self.client.ask(9)[1][0]
         self.client.packet(25, handle, b"out of paper")

@@ -4,6 +4,7 @@
 import base64
 import json
 import tempfile
+import time
 import unittest
 from typing import Any
 from urllib.parse import quote
@@ -225,13 +226,13 @@ class Jobs(WithBroker):
         self.refused("not-found", "POST", f"/jobs/{job}/move", {"to": "t"})
 
     def test_a_held_job(self) -> None:
-        job = self.api.put_job("t")
+        job = self.api.put_job("t", ttr_seconds=3600)
         self.client.say("watch t")
         self.client.say("reserve")
         shown = self.api.get(f"/jobs/{job}")
         self.assertEqual((shown["state"], shown["reserves"]), ("reserved", 1))
         self.assertEqual(shown["holder"]["address"], "127.0.0.1")
-        self.assertTrue(59 < shown["ttr_left_seconds"] <= 60)
+        self.assertTrue(3000 < shown["ttr_left_seconds"] <= 3600)
         connection = shown["holder"]["connection"]
         self.assertEqual(self.api.get(f"/connections/{connection}")["holds"], 1)
         self.refused("job-reserved", "DELETE", f"/jobs/{job}")
@@ -650,10 +651,13 @@ class Anonymous(unittest.TestCase):
 
     def test_rate(self) -> None:
         api = self.run_with("--console-rate", "1")
-        answers = [api.ask("GET", "/server") for _ in range(5)]
-        self.assertEqual(answers[0].status, 200)
-        self.assertEqual(answers[-1].code, "too-many-requests")
-        self.assertEqual(answers[-1].headers["Retry-After"], "1")
+        begun, answered = time.monotonic(), 0
+        while (answer := api.ask("GET", "/server")).status == 200:
+            answered += 1
+            self.assertLessEqual(answered, 2 + time.monotonic() - begun)
+        self.assertGreater(answered, 0)
+        self.assertEqual(answer.code, "too-many-requests")
+        self.assertEqual(answer.headers["Retry-After"], "1")
 
 
 if __name__ == "__main__":
