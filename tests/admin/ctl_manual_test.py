@@ -116,8 +116,8 @@ class Terminals(WithFolder):
         """What a command shows on a terminal; `keys` are typed when `seen` is there."""
         pid, descriptor = pty.fork()
         if pid == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 20, columns, 0, 0))
             os.execve(CTL, [CTL, *words], self.environment(**({"TERM": term} if term else {})))
-        fcntl.ioctl(descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", 20, columns, 0, 0))
         shown = b""
         deadline = time.monotonic() + 2 * SECONDS
         while time.monotonic() < deadline:
