@@ -205,8 +205,9 @@ class Replaying(unittest.TestCase):
             ready, healthy = (page.getresponse() for page in pages)
             said = ready.status, ready.read().decode(), healthy.status
             broker.wait_ready()
-            pages[0].request("GET", "/readyz")
-            self.assertEqual(pages[0].getresponse().status, 200)
+            pages.append(http.client.HTTPConnection(host, int(port), SECONDS))
+            pages[-1].request("GET", "/readyz")
+            self.assertEqual(pages[-1].getresponse().status, 200)
             for page in pages:
                 page.close()
             self.assertEqual(broker.stop(), 0)
