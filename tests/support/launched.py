@@ -43,9 +43,6 @@ def eventually(what: str, holds: Callable[[], object]) -> object:
     return answer
 
 
-_kept: list[socket.socket] = []
-
-
 def free_port() -> int:
     """A port of this machine for a server that cannot choose one. Nobody listens on it, and the
     kernel gives it to nobody else until this process ends: a socket that does not listen stays
@@ -53,8 +50,9 @@ def free_port() -> int:
     keeper = socket.socket()
     keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     keeper.bind(("127.0.0.1", 0))
-    _kept.append(keeper)
-    return keeper.getsockname()[1]
+    port = keeper.getsockname()[1]
+    keeper.detach()  # its descriptor stays open
+    return port
 
 
 def free_ports(count: int) -> list[int]:
