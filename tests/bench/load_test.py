@@ -6,17 +6,23 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
+from collections.abc import Callable
 from pathlib import Path
 
 from harness.load import Load, Stepper
 from harness.servers import Kind, Server, floor_kind, our_kinds
+from launched import PATIENCE, eventually
 
 LOAD: Load
 SERVER: Path
 SOCKET_FLOOR: Path
 DISK_FLOOR: Path
+
+
+def answered(report: dict) -> bool:
+    """Whether each question was, and a burst."""
+    return all(each["count"] > 0 for each in report["answers_us"].values()) and report["bursts"] > 0
 
 
 class LoadTest(unittest.TestCase):
@@ -36,8 +42,17 @@ class LoadTest(unittest.TestCase):
         self.assertGreater(report["rss_after"], 0)
         return report
 
+    def measured(self, load: str, holds: Callable[[dict], bool],
+                 questions: tuple[str, ...] = ()) -> dict:
+        """The report of a measurement for which this holds: on a busy machine it takes longer."""
+        seconds = 0.3
+        while not holds(report := LOAD.measure(self.server, f"{load} --seconds {seconds}", questions)):
+            self.assertLess(seconds, 30, report)
+            seconds *= 3
+        return report
+
     def ask(self, question: bytes, end: bytes) -> str:
-        with socket.create_connection(("127.0.0.1", self.server.port), timeout=20) as asker:
+        with socket.create_connection(("127.0.0.1", self.server.port), timeout=PATIENCE) as asker:
             asker.sendall(question)
             answer = b""
             while not answer.endswith(end):
@@ -81,9 +96,7 @@ class BeanstalkLoadTest(LoadTest):
     def test_held_jobs_return_when_the_consumer_leaves(self) -> None:
         LOAD.measure(self.server, "beanstalk cycle --consumers 1 --held 50 --seconds 0.1")
         # The end of a connection may be noticed after what a newer one asked.
-        deadline = time.monotonic() + 20
-        while (ready := self.stats()["current-jobs-ready"]) == 0 and time.monotonic() < deadline:
-            pass
+        ready = eventually("ready jobs", lambda: self.stats()["current-jobs-ready"])
         self.assertEqual(ready, 50)
 
     def test_cycle_at_a_pace(self) -> None:
@@ -122,23 +135,21 @@ class BeanstalkLoadTest(LoadTest):
         self.assert_jobs(400, ready=100)
 
     def test_due_jobs_become_ready(self) -> None:
-        LOAD.measure(self.server, "beanstalk cycle --due 100 --due-in 3 --seconds 2")
-        self.assertEqual(self.stats()["current-jobs-ready"], 100)
+        # They have 8 s to be stored, and are due so much later as the server was busy meanwhile.
+        LOAD.measure(self.server, "beanstalk cycle --due 100 --due-in 10 --seconds 2")
+        eventually("all are ready", lambda: self.stats()["current-jobs-ready"] == 100)
 
     def test_questions_and_burst(self) -> None:
         questions = ("stats", "list-tubes")
-        load = "beanstalk cycle --burst 1000 --ask-every 1 --seconds 0.3"
-        report = LOAD.measure(self.server, load, questions)
+        load = "beanstalk cycle --burst 1000 --ask-every 1"
+        report = self.measured(load, answered, questions)
         self.assertEqual(set(report["answers_us"]), set(questions))
-        for answers in report["answers_us"].values():
-            self.assertGreater(answers["count"], 0)
-        self.assertGreaterEqual(report["bursts"], 1)
 
     def test_steps(self) -> None:
         with Stepper(LOAD, self.server, "beanstalk cycle --seconds 0.1") as stepper:
-            reports = [stepper.measure(), stepper.measure()]
+            for step in ("first", "second"):
+                eventually(f"jobs of the {step} step", lambda: stepper.measure()["ops"] > 0)
             self.assertEqual(self.stats()["current-jobs-ready"], 0)
-        self.assertTrue(all(report["ops"] > 0 for report in reports))
 
 
 class GearmanLoadTest(LoadTest):
@@ -196,11 +207,9 @@ class GearmanLoadTest(LoadTest):
 
     def test_questions_and_burst(self) -> None:
         questions = ("status", "show jobs", "workers", "prioritystatus")
-        load = "gearman cycle --sleep --burst 1000 --ask-every 1 --seconds 0.3"
-        report = LOAD.measure(self.server, load, questions)
-        for answers in report["answers_us"].values():
-            self.assertGreater(answers["count"], 0)
-        self.assertGreaterEqual(report["bursts"], 1)
+        load = "gearman cycle --sleep --burst 1000 --ask-every 1"
+        report = self.measured(load, answered, questions)
+        self.assertEqual(set(report["answers_us"]), set(questions))
 
 
 class SocketFloorTest(LoadTest):
@@ -221,7 +230,7 @@ class DiskFloorTest(unittest.TestCase):
                 file = Path(scratch) / "floor"
                 done = subprocess.run(
                     [DISK_FLOOR, file, "--connections", "3", "--seconds", "0.1", *flags],
-                    capture_output=True, text=True, timeout=60, check=True,
+                    capture_output=True, text=True, timeout=PATIENCE, check=True,
                 )  # fmt: skip
                 report = json.loads(done.stdout)
                 self.assertGreater(report["ops"], 0)
@@ -230,7 +239,7 @@ class DiskFloorTest(unittest.TestCase):
 
     def test_says_what_it_cannot_write_to(self) -> None:
         done = subprocess.run([DISK_FLOOR, "/nowhere/floor"], capture_output=True, text=True,
-                              timeout=60, check=False)  # fmt: skip
+                              timeout=PATIENCE, check=False)  # fmt: skip
         self.assertEqual(done.returncode, 1)
         self.assertIn("/nowhere/floor", done.stderr)
 

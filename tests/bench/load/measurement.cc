@@ -114,7 +114,7 @@ void Measurement::RunLoad() {
     while (Now() < end) RunRound(end);
     return;
   }
-  constexpr int64_t kPatience = 10 * kSecond;
+  constexpr int64_t kPatience = 60 * kSecond;
   int64_t done = 0;
   for (int64_t progress = start; done < options_.ops; RunRound(Now() + kMillisecond)) {
     if (flow_.done() > done) progress = Now();
