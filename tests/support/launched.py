@@ -67,8 +67,9 @@ class Process:
         """`log` keeps what it says, behind what is there."""
         self._line = ["setpriv", "--pdeathsig", "KILL", *map(str, line)]
         self._popen = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, **popen}
-        with log.open("ab+") if log else tempfile.TemporaryFile() as file:
-            self._log = os.dup(file.fileno())
+        # Otherwise in memory: a busy disk would keep the thread that writes it.
+        self._log = os.open(log, os.O_RDWR | os.O_APPEND | os.O_CREAT) if log \
+            else os.memfd_create("said")
         self.start()
 
     def start(self) -> None:
@@ -140,7 +141,7 @@ class Process:
         for thread in sorted(Path(f"/proc/{self.pid}/task").iterdir(), key=lambda at: int(at.name)):
             try:
                 states.append((thread / "stat").read_text().rpartition(") ")[2][0])
-            except FileNotFoundError:  # it has just ended
+            except (FileNotFoundError, ProcessLookupError):  # it has just ended
                 continue
         return states
 
