@@ -3,10 +3,13 @@
 import json
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
-PATIENCE = 120.0  # seconds, for what comes at once on an idle machine
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from launched import PATIENCE, free_port  # noqa: E402
+
 SHOTS = Path(os.environ.get("CONSOLE_SHOTS", "console-shots"))  # where pictures are kept
 SKIPPED = 77
 
@@ -42,7 +45,7 @@ class Browser:
                          "--hide-scrollbars", "--disable-background-networking", "--disable-component-update"):
             options.add_argument(argument)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-        self.driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+        self.driver = webdriver.Chrome(options=options, service=Service(DRIVER, port=free_port()))
         self.driver.set_page_load_timeout(PATIENCE)
         self.driver.set_script_timeout(PATIENCE)
         self.base = base
@@ -114,10 +117,14 @@ class Browser:
         self.until(f"{testid} says {part!r}", lambda: any(part in element.text for element in self.all(testid)))
 
     def click(self, testid: str, index: int = 0) -> None:
+        """Until it is hit: what comes above it may move it away from under the pointer."""
         def clicked() -> bool:
             element = [one for one in self.all(testid) if one.is_displayed() and one.is_enabled()][index]
+            self.script("""
+                window.hit = false;
+                arguments[0].addEventListener("click", () => { hit = true; }, { capture: true, once: true });""", element)
             element.click()
-            return True
+            return bool(self.script("return window.hit"))
         self.until_possible(testid, clicked)
 
     def until_possible(self, what: str, act: Callable[[], bool]) -> None:
