@@ -35,6 +35,15 @@ def missing() -> str | None:
     return next((path for path in (CHROMIUM, DRIVER) if not shutil.which(path)), None)
 
 
+# Toasts go away by themselves: what each says is kept.
+KEEP_TOASTS = """
+window.toasts = [];
+new MutationObserver(() => {
+  for (const toast of document.querySelectorAll('[data-testid="toast"]')) toasts.push(toast.textContent);
+}).observe(document, { childList: true, subtree: true, characterData: true });
+"""
+
+
 class Browser:
     """One window. Everything waits until it can be done."""
 
@@ -48,6 +57,7 @@ class Browser:
         self.driver = webdriver.Chrome(options=options, service=Service(DRIVER, port=free_port()))
         self.driver.set_page_load_timeout(PATIENCE)
         self.driver.set_script_timeout(PATIENCE)
+        self.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": KEEP_TOASTS})
         self.base = base
 
     def close(self) -> None:
@@ -115,6 +125,10 @@ class Browser:
 
     def says(self, testid: str, part: str) -> None:
         self.until(f"{testid} says {part!r}", lambda: any(part in element.text for element in self.all(testid)))
+
+    def told(self, part: str) -> None:
+        """A toast says so, or did."""
+        self.until(f"a toast says {part!r}", lambda: any(part in text for text in self.script("return toasts")))
 
     def click(self, testid: str, index: int = 0) -> None:
         """Until it is hit: what comes above it may move it away from under the pointer."""

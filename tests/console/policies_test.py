@@ -53,7 +53,7 @@ class Policies(unittest.TestCase):
         job = self.dead()
         self.browser.open(f"#/jobs/{job}", "job")
         self.browser.click("job-home")
-        self.browser.says("toast", f"Job {job} is in frail now")
+        self.browser.told(f"Job {job} is in frail now")
         self.assertEqual(self.served.ask("GET", f"jobs/{job}")["tube"], "frail")
 
     def test_a_tube_shows_its_policy_and_what_became_of_its_jobs(self) -> None:
