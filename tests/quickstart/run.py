@@ -20,7 +20,7 @@ from harness import packages
 PAGES = ROOT / "docs/quickstart"
 LANGUAGES = ("php", "ruby", "node", "perl", "python", "c")
 PROGRAMS = {"beanstalk_put", "beanstalk_work", "gearman_submit", "gearman_work"}
-SECONDS = 60
+SECONDS = 120
 PROGRAM = re.compile(r"^`(\w+)\.(\w+)`:\n\n```\w+\n(.*?)^```$", re.M | re.S)
 
 

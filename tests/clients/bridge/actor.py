@@ -21,10 +21,9 @@ import subprocess
 import threading
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-from harness.server import Address
+from harness.server import PATIENCE, Address
 
-ANSWER_SECONDS = 25
-LIFE_SECONDS = 100
+LIFE_SECONDS = 4 * PATIENCE
 
 
 class ActorError(Exception):
@@ -109,7 +108,7 @@ class Actor:
 
     def _take(self, lines: list[Line], what: str) -> Line:
         with self._changed:
-            self._changed.wait_for(lambda: lines or self._ended, ANSWER_SECONDS)
+            self._changed.wait_for(lambda: lines or self._ended, PATIENCE)
             if lines:
                 return lines.pop(0)
             other = [*self._events, *self._answers]

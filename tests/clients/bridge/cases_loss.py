@@ -41,10 +41,11 @@ def ttr_passes(world: World) -> None:
     job_id = bean.put(world.tube(), "too slow", ttr=1)
     worker.take(world.tube())
     equal("a consumer gets it", bean.reserve(world.tube()).job_id, job_id)
-    equal("timeouts", bean.job(job_id)["timeouts"], "1")
+    check("timeouts", int(bean.job(job_id)["timeouts"]) >= 1)
     worker.finish("complete", "too late")
     world.client("libgearman").background(world.tube("-sync"), "x")
-    equal("the late report changes nothing", bean.job(job_id)["state"], "reserved")
+    # Its consumer's ttr may be over, too.
+    check("the late report changes nothing", bean.job(job_id)["state"] in ("reserved", "ready"))
     bean.delete(job_id)
 
 
@@ -53,9 +54,9 @@ def report_touches(world: World, report: str) -> None:
     bean, worker = world.beanstalk(), world.worker("php")
     job_id = bean.put(world.tube(), "long", ttr=100)
     worker.take(world.tube())
-    world.wait("some time passes", lambda: int(bean.job(job_id)["time-left"]) <= 96)
+    world.wait("some time passes", lambda: int(bean.job(job_id)["time-left"]) <= 90)
     worker.step(report, *((1, 2) if report == "progress" else ("still here",)))
-    world.wait("the deadline moves", lambda: int(bean.job(job_id)["time-left"]) > 96)
+    world.wait("the deadline moves", lambda: int(bean.job(job_id)["time-left"]) > 90)
     worker.finish("complete", "")
 
 

@@ -6,6 +6,7 @@ from bridge.actor import Actor, ActorError, Refused
 
 PUT_PRIORITY = 65536
 PUT_TTR = 120
+RESERVE_SECONDS = 100  # less than an actor's answer is awaited
 
 
 @dataclass(frozen=True)
@@ -34,12 +35,12 @@ class Beanstalk:
             ttr: int = PUT_TTR) -> int:
         return int(self.ask("put", tube, body, pri, delay, ttr)[0])
 
-    def reserve(self, tube: str, seconds: int = 20) -> Reserved:
+    def reserve(self, tube: str, seconds: int = RESERVE_SECONDS) -> Reserved:
         fields = self.ask("reserve", tube, seconds)
         return Reserved(int(fields[0]), fields[1])
 
     def start_reserve(self, tube: str) -> None:
-        self.actor.send("reserve", tube, 20)
+        self.actor.send("reserve", tube, RESERVE_SECONDS)
 
     def reserved(self) -> Reserved:
         fields = self._check(*self.actor.answer())

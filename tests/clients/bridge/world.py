@@ -9,13 +9,12 @@ from bridge.actor import Actor
 from bridge.roles import Beanstalk, GearmanClient, GearmanWorker
 from harness import packages
 from harness.programs import Workshop
-from harness.server import Server
+from harness.server import PATIENCE, Server
 
 BEANSTALK = {"beaneater": "ruby/beaneater_actor.rb", "jackd": "node/jackd_actor.js",
              "fivebeans": "node/fivebeans_actor.js"}
 GEARMAN = {"perl": "perl/actor.pl", "php": "php/actor.php", "libgearman": "c/libgearman_actor.c",
            "gearmanode": "node/gearmanode_actor.js"}
-EVENT_SECONDS = 20
 
 
 class Failed(Exception):
@@ -58,7 +57,7 @@ class World:
         address = self.server.gearman
         done = subprocess.run(
             ["gearadmin", "-h", address.host, "-p", str(address.port), *options], text=True,
-            capture_output=True, timeout=EVENT_SECONDS, check=False)
+            capture_output=True, timeout=PATIENCE, check=False)
         return done.stdout + done.stderr
 
     def status(self, function: str) -> list[int] | None:
@@ -78,7 +77,7 @@ class World:
     def admin_line(self, line: str) -> str:
         """A line of Gearman's text protocol that no tool can send."""
         address = self.server.gearman
-        with socket.create_connection((address.host, address.port), EVENT_SECONDS) as link:
+        with socket.create_connection((address.host, address.port), PATIENCE) as link:
             link.sendall(line.encode() + b"\r\n")
             return link.makefile().readline().strip()
 
@@ -88,7 +87,7 @@ class World:
                   lambda: tube in bean.tubes() and bean.tube(tube)["current-waiting"] == str(count))
 
     def wait(self, what: str, condition: Callable[[], object]) -> None:
-        deadline = time.monotonic() + EVENT_SECONDS
+        deadline = time.monotonic() + PATIENCE
         while not condition():
             if time.monotonic() > deadline:
                 raise Failed(f"never came: {what}")

@@ -75,11 +75,12 @@ static gearman_return_t join(gearman_aggregator_st* aggregator, gearman_task_st*
   return gearman_result_store_value(result, all, strlen(all));
 }
 
-static atomic_int count_runs;
+static atomic_int count_runs, count_submissions;
 
+// Runs until three tasks wait for it.
 static gearman_return_t count(gearman_job_st* job, void* context) {
   (void)context;
-  sleep(1);
+  while (atomic_load(&count_submissions) < 3) nap();
   char text[16];
   int size = snprintf(text, sizeof(text), "%d", atomic_fetch_add(&count_runs, 1) + 1);
   return gearman_job_send_complete(job, text, (size_t)size);
@@ -246,11 +247,18 @@ static void check_tasks(void) {
              "add_task_low_background");
 }
 
+static gearman_return_t on_submitted(gearman_task_st* task) {
+  (void)task;
+  atomic_fetch_add(&count_submissions, 1);
+  return GEARMAN_SUCCESS;
+}
+
 // Without FREE_TASKS the library gives every end of a handle to the first task that has it.
 static void check_unique(void) {
   gearman_client_st* client = new_client();
   gearman_return_t code;
   gearman_client_add_options(client, GEARMAN_CLIENT_FREE_TASKS);
+  gearman_client_set_created_fn(client, on_submitted);
   gearman_client_set_complete_fn(client, on_complete);
   events[0] = '\0';
   for (int i = 0; i < 3; i++) {

@@ -23,7 +23,7 @@ static inline void read_arguments(int argc, char** argv) {
 static inline gearman_client_st* new_client(void) {
   gearman_client_st* client = gearman_client_create(NULL);
   gearman_client_add_server(client, peer_host, peer_port);
-  gearman_client_set_timeout(client, 20000);
+  gearman_client_set_timeout(client, 120000);
   return client;
 }
 

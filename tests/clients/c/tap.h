@@ -54,13 +54,13 @@ static inline void nap(void) {
   nanosleep(&pause, NULL);
 }
 
-// Repeats the expression for up to 15 seconds until it is true.
-#define EVENTUALLY(expression)                           \
-  ({                                                     \
-    bool seen = false;                                   \
-    for (int tries = 0; tries < 750 && !seen; tries++) { \
-      seen = (expression);                               \
-      if (!seen) nap();                                  \
-    }                                                    \
-    seen;                                                \
+// Repeats the expression for some minutes until it is true.
+#define EVENTUALLY(expression)                            \
+  ({                                                      \
+    bool seen = false;                                    \
+    for (int tries = 0; tries < 6000 && !seen; tries++) { \
+      seen = (expression);                                \
+      if (!seen) nap();                                   \
+    }                                                     \
+    seen;                                                 \
   })

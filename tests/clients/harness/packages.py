@@ -10,7 +10,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent.parent
 NPM_SECONDS = 300
-PROBE_SECONDS = 30
+PROBE_SECONDS = 120
 
 # What each language's client comes in, and a command that only works when it is there.
 PROBES: dict[str, tuple[str, list[str]]] = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
-from launched import Launched, NotReady, Process, free_port  # noqa: E402
+from launched import PATIENCE, Launched, NotReady, Process, free_port  # noqa: E402, F401
 
 
 @dataclass(frozen=True)

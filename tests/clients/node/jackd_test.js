@@ -85,7 +85,11 @@ async function checkWaiting(bean) {
   await tap.rejects('reserve-with-timeout 1', bean.reserveWithTimeout(1), /TIMED_OUT/);
   const id = await bean.put('short', { ttr: 2 });
   await bean.reserveWithTimeout(5);
-  await tap.rejects('the last second of a ttr', bean.reserveWithTimeout(5), /DEADLINE_SOON/);
+  const deadlineSoon = () => bean.reserveWithTimeout(5).then(
+    () => false, // the job came back: somebody slept through its last second
+    (error) => /DEADLINE_SOON/.test(error.message),
+  );
+  tap.ok('the last second of a ttr', await tap.eventually(deadlineSoon));
   await bean.delete(id);
   const waiting = bean.reserve();
   const other = await connect(bean.socket.remoteAddress, bean.socket.remotePort);

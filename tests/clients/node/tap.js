@@ -4,7 +4,7 @@
 const util = require('util');
 
 const REFERENCE = process.env.GEARSTALK_REFERENCE === '1';
-const DEADLINE_MS = 20000;
+const DEADLINE_MS = 120000;
 
 let count = 0;
 let failed = 0;

@@ -51,7 +51,7 @@ END {
 
 sub eventually {
     my ($condition, $seconds) = @_;
-    my $deadline = time + ($seconds || 15);
+    my $deadline = time + ($seconds || 120);
     while (!$condition->()) {
         return 0 if time > $deadline;
         sleep 0.02;
@@ -200,7 +200,7 @@ section 'task sets' => sub {
     $set->add_task('reverse', $_,
         { priority => $_, on_complete => sub { $result{high} .= ${ $_[0] } } })
         for qw(high low);
-    $set->wait(timeout => 20);
+    $set->wait(timeout => 120);
     is_deeply([sort map { $result{$_} } qw(one two three four)],
         [qw(eerht eno owt ruof)], 'all complete');
     is(length $result{high}, 7, 'in all priorities');
@@ -230,7 +230,7 @@ section 'unique keys' => sub {
         $_[0]->register_function(count => sub { ++$count{ $_[0]->arg } });
     };
     my $pid = start_worker($counting);
-    $set->wait(timeout => 20);
+    $set->wait(timeout => 120);
     is_deeply(\@results, [1, 1, 1], 'the job runs once and each submission hears its end');
     is(${ $client->do_task('count', 'same', {%options}) }, 2, 'the key is free again afterwards');
     stop_worker($pid);
@@ -240,7 +240,7 @@ section 'unique keys' => sub {
     %options = (uniq => '-', on_complete => sub { push @results, ${ $_[0] } });
     $set->add_task('count', "dash-$_", {%options}) for qw(a a b);
     $pid = start_worker($counting);
-    $set->wait(timeout => 20);
+    $set->wait(timeout => 120);
     is_deeply([sort @results], [1, 1, 1], 'the key - merges equal workloads');
     is(${ $client->do_task('count', 'dash-a') }, 2, 'and only those');
     stop_worker($pid);
@@ -301,11 +301,11 @@ section 'prefix' => sub {
         },
         prefix => 'ns'
     );
-    is(${ new_client(prefix => 'ns')->do_task('who', 'me', { timeout => 20 }) },
+    is(${ new_client(prefix => 'ns')->do_task('who', 'me', { timeout => 120 }) },
         'prefixed me', 'a TAB in a function name');
     is($client->do_task('who', 'me', { timeout => 0.3 }),
         undef, 'is another function than the bare name');
-    is(${ new_client()->do_task("ns\twho", 'x', { timeout => 20 }) },
+    is(${ new_client()->do_task("ns\twho", 'x', { timeout => 120 }) },
         'prefixed x', 'and can be given in full');
     stop_worker($pid);
 };
@@ -349,14 +349,14 @@ section 'exceptions' => sub {
     $asking->do_task('raises', 'x', { on_exception => sub { push @seen, shift } });
     is_deeply(\@seen, ['raised'], 'send_work_exception reaches a client that asked');
     @seen = ();
-    $asking->do_task('dies', 'x', { timeout => 20, on_exception => sub { push @seen, shift } });
+    $asking->do_task('dies', 'x', { timeout => 120, on_exception => sub { push @seen, shift } });
     is(scalar @seen, 1, 'so does the death of a function');
     like($seen[0], qr/broken/, 'with its text');
     ours_only(
         'the worker lives on',
         'gearmand answers the WORK_FAIL that follows with an error',
         sub {
-            is(${ $asking->do_task('pid', 'x', { timeout => 20 }) }, $pid, 'the worker lives on');
+            is(${ $asking->do_task('pid', 'x', { timeout => 120 }) }, $pid, 'the worker lives on');
         }
     );
     ours_only(
@@ -364,9 +364,9 @@ section 'exceptions' => sub {
         'gearmand sends it a broken handle',
         sub {
             my $failed = 0;
-            $client->do_task('dies', 'x', { timeout => 20, on_fail => sub { $failed++ } });
+            $client->do_task('dies', 'x', { timeout => 120, on_fail => sub { $failed++ } });
             is($failed, 1, 'a client that did not ask sees a failure');
-            is(${ $client->do_task('pid', 'x', { timeout => 20 }) },
+            is(${ $client->do_task('pid', 'x', { timeout => 120 }) },
                 $pid, 'and the worker lives on');
         }
     );
@@ -385,7 +385,7 @@ ours_only(
         );
         my @status;
         my $result = $client->do_task('half', 'x',
-            { timeout => 20, on_status => sub { push @status, $_[0] } });
+            { timeout => 120, on_status => sub { push @status, $_[0] } });
         is_deeply([@status, $$result], [3, 'ok'], 'WORK_STATUS without a denominator');
         stop_worker($pid);
     }

@@ -11,7 +11,7 @@ function newClient(): GearmanClient
     global $host, $port;
     $client = new GearmanClient();
     $client->addServer($host, (int)$port);
-    $client->setTimeout(20000);
+    $client->setTimeout(120000);
     return $client;
 }
 
@@ -56,7 +56,7 @@ function serverStatus(): array
 {
     global $host, $port;
     $socket = fsockopen($host, (int)$port);
-    stream_set_timeout($socket, 10);
+    stream_set_timeout($socket, 120);
     fwrite($socket, "status\n");
     $table = [];
     while (($line = fgets($socket)) !== false && $line !== ".\n") {
@@ -306,18 +306,20 @@ function checkWorker(): void
     $worker->setTimeout(300);
     Tap::is('setId', $worker->setId('php-worker'), true);
     Tap::is('worker ping', $worker->ping('ping'), true);
+    // The library sends changes with a grab; one that timed out is continued by the next.
+    $workersAfterGrab = function (string $function) use ($worker): int {
+        @$worker->grabJob();
+        return workersOf($function);
+    };
     $worker->register('registered', 30);
     $worker->register('other');
-    @$worker->grabJob();
-    $both = fn(): bool => workersOf('registered') === 1 && workersOf('other') === 1;
+    $both = fn(): bool => $workersAfterGrab('registered') === 1 && workersOf('other') === 1;
     Tap::ok('register', eventually($both));
     $worker->unregister('registered');
-    @$worker->grabJob();
-    Tap::ok('unregister', eventually(fn() => workersOf('registered') === 0));
+    Tap::ok('unregister', eventually(fn() => $workersAfterGrab('registered') === 0));
     Tap::is('takes back only that one', workersOf('other'), 1);
     $worker->unregisterAll();
-    @$worker->grabJob();
-    Tap::ok('unregisterAll', eventually(fn() => workersOf('other') === 0));
+    Tap::ok('unregisterAll', eventually(fn() => $workersAfterGrab('other') === 0));
 }
 
 function checkGrab(): void
@@ -329,7 +331,7 @@ function checkGrab(): void
     Tap::is('times out', $worker->returnCode(), GEARMAN_TIMEOUT);
     $client = newClient();
     $handle = $client->doBackground('grabbed', 'by hand', 'grab-key');
-    $worker->setTimeout(15000);
+    $worker->setTimeout(120000);
     $job = $worker->grabJob();
     $seen = [$job->workload(), $job->handle(), $job->unique()];
     Tap::is('grabJob', $seen, ['by hand', $handle, 'grab-key']);

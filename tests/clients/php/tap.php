@@ -40,7 +40,7 @@ final class Tap
     }
 }
 
-function eventually(callable $condition, float $seconds = 15): bool
+function eventually(callable $condition, float $seconds = 120): bool
 {
     $deadline = microtime(true) + $seconds;
     while (!$condition()) {

@@ -130,9 +130,10 @@ def check_release_and_delay(bean)
   TAP.is "kick moves a delayed job", tube.kick(5)[:id], "1"
   TAP.is "to ready", tube.peek(:ready).id, job.id
   tube.reserve(5).delete
+  begun = Process.clock_gettime(Process::CLOCK_MONOTONIC)
   tube.put("due", delay: 2)
-  TAP.is "a job with a delay is not ready", tube.peek(:ready), nil
-  TAP.is "and is delivered when due", tube.reserve(15).tap(&:delete).body, "due"
+  TAP.is "a job with a delay is delivered", tube.reserve(120).tap(&:delete).body, "due"
+  TAP.ok "when due", Process.clock_gettime(Process::CLOCK_MONOTONIC) - begun >= 1.9
 end
 
 def check_bury_and_kick(bean)
@@ -187,11 +188,21 @@ def check_waiting(bean)
   end, "block"
 end
 
+# Or the job came back: somebody slept through its last second.
+def deadline_soon?(tube)
+  tube.reserve(5) && false
+rescue Beaneater::DeadlineSoonError
+  true
+end
+
 def check_time_to_run(bean)
   tube = bean.tubes["ttr"]
   tube.put("short", ttr: 2)
   job = tube.reserve(5)
-  TAP.raises("DEADLINE_SOON in the last second", Beaneater::DeadlineSoonError) { tube.reserve(5) }
+  TAP.ok "DEADLINE_SOON in the last second", eventually { deadline_soon?(tube) }
+  job.delete
+  tube.put("short", ttr: 1)
+  job = tube.reserve(5)
   TAP.ok "an expired job is ready again", eventually { job.stats.state == "ready" }
   TAP.is "timeouts is counted", job.stats.timeouts, 1
   TAP.raises("a late touch", Beaneater::NotFoundError) do
@@ -203,7 +214,7 @@ def check_time_to_run(bean)
     tube.put("silent", ttr: 1)
     held = tube.reserve(5)
     other = connect
-    TAP.is name, other.tubes["ttr"].reserve(15).tap(&:delete).id, held.id
+    TAP.is name, other.tubes["ttr"].reserve(120).tap(&:delete).id, held.id
     other.close
   end
 end
@@ -225,7 +236,7 @@ def check_other_connections(bean)
   other.tubes["others"].put("theirs")
   held = other.tubes["others"].reserve(5)
   other.close
-  TAP.is "a closed connection gives its jobs back", tube.reserve(10).id, held.id
+  TAP.is "a closed connection gives its jobs back", tube.reserve(120).id, held.id
   stats = held.client.equal?(other) && bean.jobs[held.id].stats
   TAP.is "neither a release nor a timeout", [stats.releases, stats.timeouts], [0, 0]
   bean.jobs[held.id].delete
@@ -242,7 +253,7 @@ def check_pausing(bean)
   TAP.raises("a paused tube delivers nothing", Beaneater::TimedOutError) { tube.reserve(0) }
   tube.pause(1)
   TAP.is "a waiting consumer is served when the pause ends",
-         tube.reserve(15).tap(&:delete).body, "patience"
+         tube.reserve(120).tap(&:delete).body, "patience"
   TAP.raises("pause of an unknown tube", Beaneater::NotFoundError) { bean.tubes["nobody"].pause(1) }
 end
 

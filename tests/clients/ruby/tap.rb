@@ -42,7 +42,7 @@ class Tap
 end
 
 # Waits until the block is true; false after `seconds`.
-def eventually(seconds = 15)
+def eventually(seconds = 120)
   deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
   until (result = yield)
     return false if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline

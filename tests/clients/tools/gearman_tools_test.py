@@ -10,7 +10,7 @@ from pathlib import Path
 from tap import Tap, eventually
 
 HOST, PORT = sys.argv[1], sys.argv[2]
-LIMIT = 30
+LIMIT = 120
 TAP = Tap()
 WORKERS: list[subprocess.Popen[bytes]] = []
 
@@ -28,7 +28,7 @@ def gearadmin(*options: str) -> subprocess.CompletedProcess[str]:
 
 def start_worker(*options: str) -> subprocess.Popen[bytes]:
     worker = subprocess.Popen(
-        ["timeout", "70", "gearman", "-h", HOST, "-p", PORT, "-w", *options],
+        ["timeout", "300", "gearman", "-h", HOST, "-p", PORT, "-w", *options],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     WORKERS.append(worker)
     return worker

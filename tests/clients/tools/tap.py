@@ -36,7 +36,7 @@ class Tap:
         sys.exit(1 if self._failed else 0)
 
 
-def eventually(condition: Callable[[], object], seconds: float = 15) -> bool:
+def eventually(condition: Callable[[], object], seconds: float = 120) -> bool:
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
