@@ -23,7 +23,7 @@ ETCD = shutil.which("etcd")
 def http_get(port: int, path: str, host: str = "127.0.0.1") -> tuple[int, str]:
     """Status and text; (0, why) without an answer."""
     try:
-        with urllib.request.urlopen(f"http://{host}:{port}{path}", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://{host}:{port}{path}", timeout=PATIENCE) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         with error:
@@ -53,7 +53,8 @@ class Node(Process):
             f"--initial-cluster={members}", *more])
 
     def ctl(self, *words: str, text: str = "") -> str:
-        done = subprocess.run([*self._within, "etcdctl", f"--endpoints={self.endpoint}", *words],
+        limits = (f"--dial-timeout={PATIENCE:.0f}s", f"--command-timeout={PATIENCE:.0f}s")
+        done = subprocess.run([*self._within, "etcdctl", f"--endpoints={self.endpoint}", *limits, *words],
                               input=text, env={**os.environ, "ETCDCTL_API": "3"}, capture_output=True,
                               text=True, timeout=PATIENCE, check=False)
         if done.returncode != 0:
@@ -89,12 +90,15 @@ class Etcd:
             raise AssertionError(f"{error}\n{logs}") from None
 
     def leader(self) -> Node:
-        for node in self.nodes:
-            status = node.ctl("endpoint", "status", "-w", "fields")
-            found = dict(re.findall(r'"(\w+)" : (\d+)', status))
-            if found["Leader"] == found["MemberID"]:
-                return node
-        raise AssertionError("etcd has no leader")
+        def leading() -> Node | None:
+            """None while they elect one."""
+            for node in self.nodes:
+                status = node.ctl("endpoint", "status", "-w", "fields")
+                found = dict(re.findall(r'"(\w+)" : (\d+)', status))
+                if found["Leader"] == found["MemberID"]:
+                    return node
+            return None
+        return eventually("etcd has a leader", leading)
 
     def close(self) -> None:
         for node in self.nodes:
