@@ -72,8 +72,8 @@ class Failover(OnEtcd):
     def test_without_its_keys_nobody_goes_on(self) -> None:
         with self.shard() as shard:
             active, standby = shard.pair()
-            self.etcd.nodes[0].ctl("del", "--prefix", f"/{self.id()}/")
             with active.connect() as client:
+                self.etcd.nodes[0].ctl("del", "--prefix", f"/{self.id()}/")
                 client.send(b"put 10 0 60 3\r\none\r\n")
                 self.assertEqual(client.rest(), b"")
             self.assertEqual(active.wait(), 3)
@@ -123,7 +123,7 @@ class Failover(OnEtcd):
             self.assertEqual(ledger.faults(self.jobs_of(shard.wait_active())), [])
 
     def test_a_frozen_broker_gives_nothing_out(self) -> None:
-        with self.shard(4000) as shard:
+        with self.shard(6000) as shard:
             frozen, standby = shard.pair()
             with frozen.connect() as producer, frozen.connect() as worker:
                 self.assertEqual(producer.put("one"), "INSERTED 1")
@@ -151,7 +151,7 @@ class Failover(OnEtcd):
             self.assertEqual(standby.readyz()[0], 503)
 
     def test_the_same_broker_goes_on_when_etcd_is_back(self) -> None:
-        with self.shard(4000) as shard:
+        with self.shard(6000) as shard:
             active, standby = shard.pair()
             with active.connect() as client:
                 self.assertEqual(client.put("one"), "INSERTED 1")
@@ -176,7 +176,7 @@ class Failover(OnEtcd):
 
     def test_a_new_leader_of_etcd_is_only_a_pause(self) -> None:
         ledger = Ledger()
-        with self.shard(12_000) as shard:
+        with self.shard() as shard:
             active, standby = shard.pair()
             with Traffic(shard, ledger):
                 for _ in range(2):

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import unittest
+from contextlib import suppress
 from pathlib import Path
 
 from cluster import PATIENCE, Broker, Client, Etcd, Shard
@@ -110,8 +111,9 @@ class Tools(OnePrefix):
         with self.shard() as shard:
             broker = self.fill(shard)
             leader = json.loads(node.ctl("get", "--print-value-only", f"/{self.id()}/leader"))
-            node.ctl("put", f"/{self.id()}/leader", json.dumps({**leader, "broker": "other", "epoch": 2}))
             with broker.connect() as client:
+                node.ctl("put", f"/{self.id()}/leader",
+                         json.dumps({**leader, "broker": "other", "epoch": 2}))
                 client.send(b"put 1 0 60 1\r\nx\r\n")
                 self.assertEqual(client.rest(), b"")
             self.assertEqual(broker.wait(), 3)
@@ -256,7 +258,11 @@ class Starting(OnePrefix):
 
     def test_without_etcd_there_are_no_threads_of_grpc(self) -> None:
         def threads(broker: Process) -> list[str]:
-            return [path.read_text().strip() for path in Path(f"/proc/{broker.pid}/task").glob("*/comm")]
+            names = []
+            for path in Path(f"/proc/{broker.pid}/task").glob("*/comm"):
+                with suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+                    names.append(path.read_text().strip())
+            return names
         with self.shard() as shard:
             broker = shard.broker("b1")
             broker.wait_for("^ready ")
