@@ -36,7 +36,7 @@ class Power(unittest.TestCase):
             self.addCleanup(self.disks[-1].unmount)
         self.etcd = Etcd(directories=[disk.path for disk in self.disks])
         self.addCleanup(self.etcd.close)
-        self.shard = self.enterContext(Shard(BROKER, self.etcd, "/power/", 4000))
+        self.shard = self.enterContext(Shard(BROKER, self.etcd, "/power/", 6000))
         for name in ("b1", "b2"):
             self.shard.broker(name)
         self.shard.wait_active()
