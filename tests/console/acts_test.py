@@ -220,6 +220,20 @@ class Acts(unittest.TestCase):
         self.browser.fill("tubes-match", "no such tube")
         self.browser.find("tubes-empty")
 
+    def test_no_letter_is_lost_when_the_list_follows(self) -> None:
+        """It does 300 ms after a letter; the next one comes before the page is drawn again."""
+        self.browser.open("#/tubes", "tubes")
+        self.browser.script("""
+            const field = document.querySelector('[data-testid="tubes-match"]');
+            const type = (letter) => {
+              field.value += letter;
+              field.dispatchEvent(new Event("input", { bubbles: true }));
+            };
+            type("a");
+            setTimeout(() => type("b"), 300);
+            setTimeout(() => type("c"), 400);""")
+        self.browser.until("the list follows", lambda: "match=abc" in self.browser.driver.current_url)
+
     def test_numbers_are_live(self) -> None:
         self.served.put("alive", "x")
         self.browser.open("#/tubes?match=alive", "tubes")

@@ -202,8 +202,8 @@ onClick=${()=>Oa({cursor:e.next})}>${Le}</button></div>`}function sc(e,t,n=50){l
 toggle=${i&&r.toggle} togglePage=${r.togglePage} />
 <${ts}><${nc} selection=${r} jobs=${e.items} states=${a} filter=${n} where=${l} total=${u} done=${e.start} /><//>
 <${lc} walk=${e} query=${t}>
-${i&&!r.all&&!r.ids.size&&e.items.length>0&&me`<${ac} selection=${r} total=${u} />`}<//>`}var rc=e=>e&&!/[*?[]/.test(e)?`*${e}*`:e;function ic({query:e}){let[t,n]=le(e.match??""),a=re(null);return se(()=>n(e.match??""),[e.match]),se(()=>()=>clearTimeout(a.current),[]),me`<form class="filter" role="search" onSubmit=${e=>e.preventDefault()}>
-<input type="search" placeholder=${Gt} aria-label=${Gt} data-filter data-testid="tubes-match" value=${t} onInput=${e=>{let t=e.target.value;n(t),clearTimeout(a.current),a.current=setTimeout(()=>Oa({match:t||null,cursor:null},{replace:!0}),300)}} />
+${i&&!r.all&&!r.ids.size&&e.items.length>0&&me`<${ac} selection=${r} total=${u} />`}<//>`}var rc=e=>e&&!/[*?[]/.test(e)?`*${e}*`:e;function ic({query:e}){let[t,n]=le(e.match??""),a=re(null);return se(()=>{a.current||n(e.match??"")},[e.match]),se(()=>()=>clearTimeout(a.current),[]),me`<form class="filter" role="search" onSubmit=${e=>e.preventDefault()}>
+<input type="search" placeholder=${Gt} aria-label=${Gt} data-filter data-testid="tubes-match" value=${t} onInput=${e=>{let t=e.target.value;n(t),clearTimeout(a.current),a.current=setTimeout(()=>{a.current=null,Oa({match:t||null,cursor:null},{replace:!0})},300)}} />
 <${Ka} label=${"Which tubes"} value=${e.only??""} choices=${Kt} choose=${e=>Oa({only:e||null,cursor:null})} />
 ${(e.match||e.only)&&me`<button type="button" class="btn small" data-testid="filter-clear"
 onClick=${()=>Oa({match:null,only:null,cursor:null})}>${gn}</button>`}</form>`}function uc({page:e,query:t}){return e.problem?me`<div class="pad"><${Ja} problem=${e.problem} reload=${e.reload} /></div>`:e.items?e.items.length||e.data.next?me`<${vu} tubes=${e.items} reload=${e.reload} sort=${{by:e.sort,order:e.order,choose:t=>Oa({sort:t,cursor:null,order:e.sort===t?"desc"===e.order?"asc":"desc":"name"===t?"asc":"desc"})}} />

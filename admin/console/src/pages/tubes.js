@@ -45,14 +45,19 @@ function useTubePage(query) {
 
 function Match({ query }) {
   const [text, setText] = useState(query.match ?? "");
-  const timer = useRef(null);
-  useEffect(() => setText(query.match ?? ""), [query.match]);
+  const timer = useRef(null);  // there is one while the address is behind the text
+  useEffect(() => {
+    if (!timer.current) setText(query.match ?? "");
+  }, [query.match]);
   useEffect(() => () => clearTimeout(timer.current), []);
   const type = (event) => {
     const value = event.target.value;
     setText(value);
     clearTimeout(timer.current);
-    timer.current = setTimeout(() => setQuery({ match: value || null, cursor: null }, { replace: true }), TYPING);
+    timer.current = setTimeout(() => {
+      timer.current = null;
+      setQuery({ match: value || null, cursor: null }, { replace: true });
+    }, TYPING);
   };
   return html`<form class="filter" role="search" onSubmit=${(event) => event.preventDefault()}>
     <input type="search" placeholder=${S.tubesMatch} aria-label=${S.tubesMatch} data-filter data-testid="tubes-match" value=${text} onInput=${type} />
