@@ -7,7 +7,7 @@ import sys
 import tempfile
 import unittest
 
-from broker import Broker, Client, Metrics
+from broker import SECONDS, Broker, Client, Metrics
 
 BINARY = sys.argv.pop(1) if len(sys.argv) > 1 else "build/gearstalkd"
 
@@ -290,7 +290,7 @@ class Counts(unittest.TestCase):
         self.run_gearman()
         for query in ("", "?tubes=all"):
             with self.subTest(query):
-                done = subprocess.run([promtool, "check", "metrics"], text=True, timeout=60,
+                done = subprocess.run([promtool, "check", "metrics"], text=True, timeout=SECONDS,
                                       input=self.broker.metrics(query).text, check=False,
                                       capture_output=True)
                 self.assertEqual((done.returncode, done.stdout + done.stderr), (0, ""))

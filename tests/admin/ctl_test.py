@@ -11,7 +11,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from broker import Broker, Client
+from broker import SECONDS, Broker, Client
 
 CTL = sys.argv.pop(2)
 BINARY = sys.argv.pop(1)
@@ -31,7 +31,7 @@ class WithBroker(unittest.TestCase):
     def ctl(self, *arguments: str, expect: int = DONE, text: bytes = b"") -> str:
         """What the command prints on standard output."""
         done = subprocess.run([CTL, "--server", f"http://{self.broker.admin}", *arguments],
-                              input=text, capture_output=True, timeout=60, check=False)
+                              input=text, capture_output=True, timeout=SECONDS, check=False)
         self.assertEqual(done.returncode, expect, (arguments, done.stdout, done.stderr))
         return done.stdout.decode()
 
@@ -54,7 +54,7 @@ class Jobs(WithBroker):
         body = bytes(range(256))
         number = self.ctl("put", "mail", "--file", "-", text=body).strip()
         done = subprocess.run([CTL, "--server", f"http://{self.broker.admin}", "peek",
-                               number, "--raw"], capture_output=True, timeout=60, check=True)
+                               number, "--raw"], capture_output=True, timeout=SECONDS, check=True)
         self.assertEqual(done.stdout, body)
 
     def test_acts_tell_to_how_many_they_were_done(self) -> None:
@@ -190,7 +190,7 @@ class Calls(WithBroker):
         self.ctl("jobs", "--help")
 
     def test_a_server_that_is_not_there_is_told(self) -> None:
-        done = subprocess.run([CTL, "--server", "http://127.0.0.1:1", "status"], timeout=60,
+        done = subprocess.run([CTL, "--server", "http://127.0.0.1:1", "status"], timeout=SECONDS,
                               capture_output=True, check=False)
         self.assertEqual(done.returncode, NOT_REACHABLE)
 
@@ -203,7 +203,7 @@ class Calls(WithBroker):
             file = Path(folder, "token")
             file.write_text(token + "\n")
             call = [CTL, "--server", f"http://{broker.admin}", "--json"]
-            run = lambda *words: subprocess.run([*call, *words], capture_output=True, timeout=60,
+            run = lambda *words: subprocess.run([*call, *words], capture_output=True, timeout=SECONDS,
                                                 check=False)
             self.assertEqual(run("status").returncode, NOT_ALLOWED)
             with_token = run("--token-file", str(file), "whoami")
@@ -212,7 +212,7 @@ class Calls(WithBroker):
 
     def test_completions_are_read_by_bash(self) -> None:
         script = self.ctl("completion", "bash")
-        check = subprocess.run(["bash", "-n"], input=script.encode(), timeout=60, check=False)
+        check = subprocess.run(["bash", "-n"], input=script.encode(), timeout=SECONDS, check=False)
         self.assertEqual(check.returncode, 0)
         self.assertTrue(re.search(r"^#compdef gearstalkctl", self.ctl("completion", "zsh")))
         self.ctl("completion", "fish")

@@ -65,7 +65,7 @@ BAD = {
 
 def check(*flags: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([BROKER, "--check-config", *flags], capture_output=True, text=True,
-                          timeout=60, env=dict(os.environ, **variables), check=False)
+                          timeout=120, env=dict(os.environ, **variables), check=False)
 
 
 class CheckConfig(unittest.TestCase):

@@ -16,7 +16,7 @@ PAGE = ROOT / "docs/configuration.md"
 
 def printed(form: str) -> str:
     return subprocess.run([BROKER, "--print-options", form], check=True, capture_output=True,
-                          text=True, timeout=30).stdout
+                          text=True, timeout=120).stdout
 
 
 class Generated(unittest.TestCase):
@@ -35,7 +35,7 @@ class Generated(unittest.TestCase):
 class Shipped(unittest.TestCase):
     def check(self, path: Path) -> subprocess.CompletedProcess[str]:
         return subprocess.run([BROKER, "--config", str(path), "--check-config"],
-                              capture_output=True, text=True, timeout=30, check=False)
+                              capture_output=True, text=True, timeout=120, check=False)
 
     def test_shipped_file_is_good(self) -> None:
         done = self.check(YAML)

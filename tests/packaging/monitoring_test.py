@@ -13,7 +13,7 @@ import urllib.request
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "admin"))
-from broker import Broker, Client, Metrics
+from broker import SECONDS, Broker, Client, Metrics
 from launched import Launched, NotReady
 
 BINARY = sys.argv.pop(1) if len(sys.argv) > 1 else "build/gearstalkd"
@@ -63,7 +63,7 @@ class Monitoring(unittest.TestCase):
         """What a broker says whose journal is in an etcd that does not answer."""
         broker = Launched(BINARY, "--admin", "127.0.0.1:0", "--etcd-endpoints", "127.0.0.1:1")
         with contextlib.suppress(NotReady):  # it was built without etcd
-            with urllib.request.urlopen(f"http://{broker.admin}/metrics", timeout=30) as page:
+            with urllib.request.urlopen(f"http://{broker.admin}/metrics", timeout=SECONDS) as page:
                 more = Metrics(page.read().decode())
             cls.metrics.values = more.values | cls.metrics.values
             cls.metrics.types |= more.types
@@ -111,7 +111,7 @@ class Monitoring(unittest.TestCase):
         if shutil.which("promtool") is None:
             self.skipTest("promtool is missing: apt-get install prometheus")
         done = subprocess.run(["promtool", "check", "rules", str(ALERTS)], capture_output=True,
-                              text=True, timeout=60, check=False)
+                              text=True, timeout=SECONDS, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_alerts_fire_as_long_as_their_reason_lasts(self) -> None:
@@ -137,7 +137,7 @@ class Monitoring(unittest.TestCase):
             json.dump(tests, file)
             file.flush()
             done = subprocess.run(["promtool", "test", "rules", file.name], capture_output=True,
-                                  text=True, timeout=60, check=False)
+                                  text=True, timeout=SECONDS, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_every_metric_is_explained(self) -> None:

@@ -33,7 +33,7 @@ class InstallMissing(unittest.TestCase):
         environment = dict(os.environ, PATH=f"{self.directory}:{os.environ['PATH']}",
                            LOG=str(self.log), POLICY_RC_D=str(self.policy))
         return subprocess.run(["sh", "-eu", "-c", '. scripts/packages; install_missing "$@"', "sh",
-                               *packages], cwd=ROOT, env=environment, timeout=60,
+                               *packages], cwd=ROOT, env=environment, timeout=120,
                               check=False).returncode
 
     def test_no_service_starts_and_none_is_left_enabled(self) -> None:
