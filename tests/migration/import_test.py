@@ -144,7 +144,7 @@ class Logs(unittest.TestCase):
                 log = copy("binlog-v5", folder / "log")
                 address = f"127.0.0.1:0,protocols={protocol}"
                 with Broker("--data-dir", folder / "new", "--listen", address) as broker:
-                    alone = broker.said.splitlines()[-1].split()[2]
+                    alone = broker.addresses[0]
                     ctl("import", f"binlog:{log}", "--to", alone)
                     self.assertEqual(len(jobs(exported("--from", alone))), len(expected("binlog-v5")["jobs"]))
 
