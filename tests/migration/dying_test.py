@@ -46,6 +46,7 @@ class Round:
         moved = []
         for life in range(2):
             code = take_over(old, broker, self.name, report)
+            old.live()
             found = json.loads(report.read_text())
             moved.append(found["moved"])
             self.uncertain = [job["job"] for job in found["jobs"] if job["outcome"] == "uncertain"]
@@ -55,7 +56,6 @@ class Round:
                 self.problem += "exit 3 without uncertain jobs; "
             if life == 0:
                 self.deleted = list(getattr(old, "deleted", []))
-            old.live()
         if old.jobs:
             self.problem += f"{len(old.jobs)} jobs left there; "
         if sum(moved) != self.moved(broker):

@@ -2,6 +2,9 @@
 
 import socket
 import threading
+from contextlib import suppress
+
+from tools import eventually
 
 
 class Death(Exception):
@@ -65,19 +68,23 @@ class FakeServer:
     def die(self) -> None:
         if self.death == "hang":
             return
-        if self.death == "server":
-            for connection in self.connections:
+        for connection in self.connections:
+            with suppress(OSError):  # its client has reset it
                 connection.shutdown(socket.SHUT_RDWR)
+        if self.death == "server":
             self.connections = []
             self.restart()
             raise Death
-        for connection in self.connections:
-            connection.shutdown(socket.SHUT_RDWR)
 
     def live(self) -> None:
-        """From now on without end."""
+        """From now on without end. Its clients have ended."""
+        eventually("it sees their ends", self.is_alone)
         with self.lock:
             self.budget = None
+
+    def is_alone(self) -> bool:
+        with self.lock:
+            return not self.connections
 
     def close(self) -> None:
         self.listener.close()

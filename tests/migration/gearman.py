@@ -82,6 +82,11 @@ class Gearmand(Process):
             rows = [line.split("\t") for line in peer.lines("status")]
         return {row[0]: (int(row[1]), int(row[2])) for row in rows}
 
+    def is_alone(self) -> bool:
+        """No worker is connected."""
+        with Peer(self.address) as peer:
+            return all(line.split("\t")[3] == "0" for line in peer.lines("status"))
+
     def waiting(self) -> int:
         return sum(total for total, _ in self.functions().values())
 

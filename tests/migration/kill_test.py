@@ -11,11 +11,13 @@ import subprocess
 import sys
 import time
 import unittest
+from collections.abc import Callable
 from pathlib import Path
 
 from beanstalkd import NOTHING, Beanstalkd
 from gearman import CREATED, SUBMIT_BG, Gearmand, Peer, has_gearmand
-from tools import BROKER, CTL, PATIENCE, Folder, Launched, ctl, exported, free_port, jobs
+from tools import (BROKER, CTL, PATIENCE, Folder, Launched, ctl, eventually, exported, free_port,
+                   jobs)
 
 ROUNDS = int(sys.argv[3]) if len(sys.argv) > 3 else 4
 MOST = 0.4  # seconds until the kill
@@ -38,8 +40,10 @@ class Kills(unittest.TestCase):
     def setUp(self) -> None:
         self.random = random.Random(self.id())
 
-    def rounds(self, line: list[object], victims: list[object]) -> None:
-        """Runs the command and kills one victim after the other; None is the tool."""
+    def rounds(self, line: list[object], victims: list[object],
+               ended: Callable[[], bool] = lambda: True) -> None:
+        """Runs the command and kills one victim after the other; None is the tool. `ended`: the old
+        server has seen the tool's end."""
         for number in range(ROUNDS):
             victim = victims[number % len(victims)]
             tool = subprocess.Popen([CTL, *map(str, line)], stdout=subprocess.DEVNULL,
@@ -51,6 +55,7 @@ class Kills(unittest.TestCase):
                 victim.kill()
                 victim.start()
             self.assertIn(tool.wait(PATIENCE), (0, 1, 3, -9))
+            eventually("the old server sees its end", ended)
 
     def finish(self, line: list[object], folder: Path) -> dict:
         report = folder / "report.json"
@@ -110,7 +115,7 @@ class Kills(unittest.TestCase):
                     kind, _ = client.ask(SUBMIT_BG, "work", f"u{number}", f"job {number}")
                     self.assertEqual(kind, CREATED)
             line = ["take-over", old.url, "--to", broker.address]
-            self.rounds(line, [None, broker])
+            self.rounds(line, [None, broker], old.is_alone)
             report = self.finish(line, folder)
             self.assertEqual((report["uncertain"], report["altered"], report["left"]), (0, 0, 0))
             self.assertEqual(old.waiting(), 0)
@@ -125,7 +130,7 @@ class Kills(unittest.TestCase):
                 for number in range(300):
                     client.ask(SUBMIT_BG, "work", f"u{number}", f"job {number}")
             line = ["take-over", old.url, "--to", broker.address]
-            self.rounds(line, [None, broker, old])
+            self.rounds(line, [None, broker, old], old.is_alone)
             report = self.finish(line, folder)
             found = jobs(exported("--from", broker.address))
             bodies = [job["body"] for job in found]

@@ -79,7 +79,7 @@ class Stores(unittest.TestCase):
             self.assertTrue(succeeds([f"{POSTGRES}/initdb", "-D", data, "-U", "gearman", "-A", "trust",
                                       "-E", "UTF8", "--no-locale"], **how))
             line = [f"{POSTGRES}/postgres", "-D", data, "-p", port, "-k", folder]
-            with Process(line, **how):
+            with Process(line, **how) as server:
                 address = f"host={folder} port={port} user=gearman dbname=postgres"
                 eventually("it answers", lambda: succeeds(
                     [f"{POSTGRES}/psql", address, "-c", "select 1"]))
@@ -89,6 +89,7 @@ class Stores(unittest.TestCase):
                 self.check("postgres", folder, source)
                 ctl("import", source, "--data-dir", folder / "other", "--retire")
                 ctl("import", source, "--data-dir", folder / "third", code=1)
+                server.stop()  # with its processes, which write in the folder
 
 
 if __name__ == "__main__":
