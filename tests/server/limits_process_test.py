@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Every limit of the real process, and what its clients hear: limits_process_test.py BROKER."""
+"""Every limit of the real process, and what its clients hear: limits_process_test.py BROKER CLOCKS."""
 
 from __future__ import annotations
 
 import re
 import resource
+import sys
 import unittest
 
 from process import BrokerTest, Client, eventually, request
@@ -12,6 +13,7 @@ from process import BrokerTest, Client, eventually, request
 ECHO_REQ, ECHO_RES, CAN_DO, SUBMIT_JOB_BG, JOB_CREATED, ERROR, GRAB_JOB, JOB_ASSIGN = (
     16, 17, 1, 18, 8, 19, 9, 11)
 MEGABYTE = 1 << 20
+CLOCKS = sys.argv.pop(1)
 
 
 def put(body: bytes) -> bytes:
@@ -57,20 +59,22 @@ class Connections(BrokerTest):
             client.close()
 
     def test_idle_ones_end(self) -> None:
-        self.start("--limits-idle-timeout", "1")
+        clocks = self.start_with_clocks(CLOCKS, "--limits-idle-timeout", "600")
         waiting, worker, holder, idle, silent = (self.connect() for _ in range(5))
         waiting.send(b"watch other\r\nreserve\r\n")
         self.assertEqual(waiting.line(), b"WATCHING 2\r\n")
         worker.send(b"\0REQ\0\0\0\1\0\0\0\1f" + b"\0REQ\0\0\0\4\0\0\0\0")
-        idle.send(b"put 0 0 60 1\r\nx\r\n")
+        idle.send(b"put 0 0 6000 1\r\nx\r\n")
         self.assertEqual(idle.line(), b"INSERTED 1\r\n")
         self.assertEqual(waiting.line() + waiting.line(), b"RESERVED 1 1\r\nx\r\n")
         holder.send(b"use other\r\nreserve\r\n")
         self.assertEqual(holder.line(), b"USING other\r\n")
+        clocks.set(wall=700, boot=700)
         self.assertTrue(idle.ended())
         self.assertTrue(silent.ended())
         self.assertEqual(waiting.ask(b"delete 1\r\n"), b"DELETED\r\n")
         self.assertEqual(worker.ask_packet(ECHO_REQ, b"x"), (ECHO_RES, b"x"))
+        clocks.set(wall=1400, boot=1400)
         self.assertTrue(waiting.ended())
         eventually("a line in the log", lambda: "idle_timeout" in self.log())
 

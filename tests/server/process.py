@@ -13,6 +13,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from clocks import Clocks  # noqa: E402
 from launched import PATIENCE, Launched, eventually  # noqa: E402, F401
 
 BROKER = sys.argv.pop(1) if len(sys.argv) > 1 else "build/gearstalkd"
@@ -108,6 +109,12 @@ class BrokerTest(unittest.TestCase):
         self.process = self.broker.process
         self.broker.wait_ready()
         self.addresses = self.broker.addresses
+
+    def start_with_clocks(self, library: str, *arguments: str) -> Clocks:
+        """What moves the broker's clocks."""
+        clocks = Clocks(library, self.folder / "clocks")
+        self.start(*arguments, before=tuple(clocks.before))
+        return clocks
 
     def log(self) -> str:
         return self.broker.said
