@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from launched import Launched  # noqa: E402
 
 PATIENCE = 60.0  # seconds; a busy machine is slow
+LEAST_IDLE = 1.0  # seconds of silence after which a connection may be closed
 CONNECTIONS = 40
 TUBES = [b"default", b"a", b"b", b"$reply/1"]
 # A socket that is not ready; the one of TLS is an OSError, too.
@@ -148,7 +149,13 @@ class Storm:
         kind = self.choose.choices(["plain", "tls", "operator"], [8, 2, 2])[0]
         client.connect(("127.0.0.1", self.admin if kind == "operator" else self.port))
         if kind == "tls":
-            client = self.tls.wrap_socket(client)
+            began = time.monotonic()
+            try:
+                client = self.tls.wrap_socket(client)
+            except OSError:
+                if time.monotonic() - began < LEAST_IDLE:
+                    raise
+                return
         client.setblocking(False)
         self.connections.append(client)
         if kind == "operator":
@@ -220,7 +227,16 @@ class Storm:
     # --- what must hold
 
     def check(self) -> None:
-        """Others are served."""
+        """Others are served, unless the machine makes them so slow that they count as idle."""
+        while True:
+            began = time.monotonic()
+            try:
+                return self.ask()
+            except (AssertionError, OSError):
+                if time.monotonic() - began < LEAST_IDLE:
+                    raise
+
+    def ask(self) -> None:
         with socket.create_connection(("127.0.0.1", self.port), PATIENCE) as client:
             client.sendall(b"list-tube-used\r\n" + packet(16, b"hello"))
             if client.recv(100) != b"USING default\r\n":
@@ -235,11 +251,13 @@ class Storm:
             self.end(self.connections[-1])
         self.wait("all connections closed", lambda: self.broker.sockets() <= self.sockets)
         time.sleep(1.2)  # whatever was reserved has come back
+        self.wait("a loop that rests when nobody is there", self.rests)
+        self.check()
+
+    def rests(self) -> bool:
         before = self.cpu()
         time.sleep(0.5)
-        if self.cpu() - before > 0.25:
-            raise AssertionError("the loop turns although nobody is there")
-        self.check()
+        return self.cpu() - before <= 0.25
 
     def stop(self) -> None:
         self.process.send_signal(signal.SIGTERM)
