@@ -103,13 +103,16 @@ class FullDisk:
         return kind == wire.JOB_CREATED
 
     def fill(self) -> None:
-        """Until both protocols are refused, one right behind the other."""
-        refusals = 0
-        while refusals < 2:
+        """Until both protocols are refused, one right behind the other, and /readyz says why. What
+        the broker drops meanwhile may make room again."""
+        status, text = 200, ""
+        while status == 200:
             refusals = 0
-            refusals += not self.put()
-            refusals += not self.submit()
-        status, text = self.broker.readiness()
+            while refusals < 2:
+                refusals = 0
+                refusals += not self.put()
+                refusals += not self.submit()
+            status, text = self.broker.readiness()
         expect(status == 503 and "No space left" in text, "/readyz of a full disk", (status, text))
         expect(self.broker.logs("No space left"), "the log", self.broker.said[-300:])
         # A foreground job needs no disk.
