@@ -3,6 +3,7 @@
 #include <grp.h>
 #include <gtest/gtest.h>
 #include <netdb.h>
+#include <poll.h>
 #include <pwd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -219,6 +220,9 @@ void KnowsWhetherSomebodyWaits(ListenSocket& socket) {
   EXPECT_FALSE(socket.SomebodyWaits());
   const Client first(socket), second(socket);
   for (int i = 0; i < 2; ++i) {
+    // The end of a handshake may come a little later.
+    pollfd somebody{.fd = socket.fd(), .events = POLLIN, .revents = 0};
+    poll(&somebody, 1, 60'000);
     EXPECT_TRUE(socket.SomebodyWaits());
     close(accept(socket.fd(), nullptr, nullptr));
   }
