@@ -20,14 +20,16 @@ constexpr char kEtcd[] = "/usr/bin/etcd";
 }  // namespace
 
 std::string FreeAddress() {
+  // Stays open, as in tests/support/launched.py: nobody else is given its port.
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int on = 1;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof address;
   bind(fd, reinterpret_cast<sockaddr*>(&address), size);
   getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
-  close(fd);
   return "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
 }
 
