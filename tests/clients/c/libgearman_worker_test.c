@@ -24,6 +24,7 @@ static int workers_of(const char* function) {
 
 static void check_connection(void) {
   gearman_worker_st* worker = new_worker();
+  gearman_worker_set_timeout(worker, 120000);
   tap_int(gearman_worker_echo(worker, "hello", 5), GEARMAN_SUCCESS, "echo");
   tap_ok(gearman_worker_set_server_option(worker, "exceptions", 10), "option exceptions");
   tap_ok(!gearman_worker_set_server_option(worker, "nonsense", 8), "an unknown option is refused");

@@ -303,9 +303,9 @@ function checkConnection(): void
 function checkWorker(): void
 {
     $worker = newWorker();
-    $worker->setTimeout(300);
     Tap::is('setId', $worker->setId('php-worker'), true);
     Tap::is('worker ping', $worker->ping('ping'), true);
+    $worker->setTimeout(300);
     // The library sends changes with a grab; one that timed out is continued by the next.
     $workersAfterGrab = function (string $function) use ($worker): int {
         @$worker->grabJob();
