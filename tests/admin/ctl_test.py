@@ -203,8 +203,8 @@ class Calls(WithBroker):
             file = Path(folder, "token")
             file.write_text(token + "\n")
             call = [CTL, "--server", f"http://{broker.admin}", "--json"]
-            run = lambda *words: subprocess.run([*call, *words], capture_output=True, timeout=SECONDS,
-                                                check=False)
+            run = lambda *words: subprocess.run([*call, *words], capture_output=True, check=False,
+                                                timeout=SECONDS)
             self.assertEqual(run("status").returncode, NOT_ALLOWED)
             with_token = run("--token-file", str(file), "whoami")
             self.assertEqual(json.loads(with_token.stdout)["user"], "ann")
