@@ -245,6 +245,17 @@ class Acts(unittest.TestCase):
         self.browser.keys("p")
         self.browser.until("live", lambda: self.browser.find("live").get_attribute("data-live") == "live")
 
+    def test_a_pause_outlasts_an_answer(self) -> None:
+        """The console was about to open its stream of events when the user paused it."""
+        self.browser.open("#/tubes", "tubes")
+        self.browser.until("live", lambda: self.browser.find("live").get_attribute("data-live") == "live")
+        self.browser.hold_connect()
+        self.browser.keys("p")
+        self.browser.script("asked = ''; release();")
+        self.browser.until("the page asks again", lambda: "tubes" in self.browser.script("return asked"))
+        self.assertEqual(self.browser.script("return streams"), 0)
+        self.assertEqual(self.browser.find("live").get_attribute("data-live"), "paused")
+
     def test_audit(self) -> None:
         self.served.bury("watched", "x")
         self.browser.open("#/audit", "audit")

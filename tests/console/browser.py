@@ -44,6 +44,21 @@ new MutationObserver(() => {
 """
 
 
+# An answer that the console needs before it opens its stream waits for `release()`.
+HOLD_CONNECT = """
+window.streams = 0;
+window.EventSource = class { constructor() { ++streams; } addEventListener() {} close() {} };
+const fetched = window.fetch;
+window.fetch = async (address, ...more) => {
+  window.asked = String(address);
+  const answer = await fetched(address, ...more);
+  if (String(address).endsWith("/server")) await new Promise((go) => { window.release = go; });
+  return answer;
+};
+document.dispatchEvent(new Event("visibilitychange"));
+"""
+
+
 class Browser:
     """One window. Everything waits until it can be done."""
 
@@ -89,6 +104,11 @@ class Browser:
 
     def script(self, text: str, *arguments: object) -> object:
         return self.driver.execute_script(text, *arguments)
+
+    def hold_connect(self) -> None:
+        """The console connects anew, and is held just before it opens its stream of events."""
+        self.script(HOLD_CONNECT)
+        self.until("the answer", lambda: self.script("return window.release !== undefined"))
 
     # --- Elements, by data-testid
 

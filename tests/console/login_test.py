@@ -72,17 +72,7 @@ class Login(unittest.TestCase):
     def test_nobody_listens_after_signing_out(self) -> None:
         """The console was about to open its stream of events when the user signed out."""
         self.sign_in("operator")
-        self.browser.script("""
-            window.streams = 0;
-            window.EventSource = class { constructor() { ++streams; } addEventListener() {} close() {} };
-            const fetched = window.fetch;
-            window.fetch = async (address, ...more) => {
-              const answer = await fetched(address, ...more);
-              if (String(address).endsWith("/server")) await new Promise((go) => { window.release = go; });
-              return answer;
-            };
-            document.dispatchEvent(new Event("visibilitychange"));""")
-        self.browser.until("the answer", lambda: self.browser.script("return window.release !== undefined"))
+        self.browser.hold_connect()
         self.browser.click("logout")
         self.browser.on("login")
         count = "streams = 0; release(); return new Promise((told) => setTimeout(() => told(streams), 200));"

@@ -51,7 +51,8 @@ function lose() {
 }
 
 function open() {
-  if (!session.value.role) return close();  // the user has signed out meanwhile
+  // The user may have signed out or paused meanwhile.
+  if (!session.value.role || live.value.state === "paused") return close();
   const wanted = wantedAddress();
   if (wanted === address) return;
   close();
