@@ -133,9 +133,10 @@ class Connection:
             replies.append(self.reply())
         return replies
 
-    def silence(self) -> str:
+    def silence(self, seconds: float) -> str:
+        """What comes in so many seconds."""
         try:
-            self._need(1, time.monotonic() + SILENT_SECONDS)
+            self._need(1, time.monotonic() + seconds)
         except TimeoutError:
             return SILENT
         except _Closed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import time
 
-from connection import Connection
+from connection import SILENT, SILENT_SECONDS, Connection
 from normal import JobNumbers, Normaliser
 from notation import message_bytes
 from servers import PATIENCE, Server
@@ -21,7 +21,7 @@ CONNECTED = "(connected)"
 
 class Player:
     def __init__(self, server: Server, expected: list[str | None]) -> None:
-        """`expected` holds, observation by observation, what a polled reply should become."""
+        """`expected` holds, observation by observation, what is to come: polls and silences await it."""
         self._server = server
         self._expected = expected
         self._jobs = JobNumbers()
@@ -96,7 +96,8 @@ class Player:
         if step.op == "<*":
             return "\n".join(map(self._normal.reply, peer.everything()))
         if step.op == "silent":
-            return self._normal.reply(peer.silence())
+            silent = self._expected[len(self._seen)] in (None, SILENT)
+            return self._normal.reply(peer.silence(SILENT_SECONDS if silent else PATIENCE))
         if step.op == "fence":
             return "\n".join(map(self._normal.reply, peer.fence()))
         return self._normal.reply(peer.reply())
