@@ -145,9 +145,11 @@ void Dispatch::DropPromise(Time now, Consumer& consumer) {
   if (Tube* tube = TakePromise(consumer)) Serve(now, *tube);
 }
 
+// It looks for a job before it waits: the look may end a pause or move a job, which wakes sleepers.
 void Dispatch::Sleep(Time now, Consumer& consumer) {
+  const Job* job = BestFor(now, consumer);
   BeginWait(now, consumer, Consumer::Wait::kSleeping, kNever);
-  if (const Job* job = BestFor(now, consumer)) Wake(now, consumer, *job->tube_);
+  if (job != nullptr) Wake(now, consumer, *job->tube_);
 }
 
 Time Dispatch::BreakPromises(Time now) {

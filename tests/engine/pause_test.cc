@@ -31,6 +31,19 @@ TEST_F(PauseTest, WhoWaitedIsServedBeforeWhoReservesAtTheEndOfAPause) {
   EXPECT_THAT(waiting.Heard(), ElementsAre("reserved " + std::to_string(id)));
 }
 
+// Not by the end of the pause and by the job.
+TEST_F(PauseTest, WhoFallsAsleepAtTheEndOfAPauseIsWokenOnce) {
+  const JobId id = Background("t");
+  engine.Pause(Now(), "t", 10);
+  RecordingConsumer& worker = Worker({"t"});
+  clock.Advance(10 * kSecond);
+  Sleep(worker);
+  EXPECT_THAT(worker.Heard(), ElementsAre("noop"));
+  ExpectSound();
+  EXPECT_EQ("reserved " + std::to_string(id), Grab(worker));
+  Pass(kSecond);
+}
+
 TEST_F(PauseTest, APutAtTheEndOfAPauseDoesNotOvertakeItsJobs) {
   const JobId id = PutInto("paused", {.priority = 1});
   engine.Pause(Now(), "paused", 10);
