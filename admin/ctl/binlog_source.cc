@@ -38,6 +38,7 @@ class BinlogSource final : public Source {
           {"hint", directory_, "jobs whose deletion was in a lost record are back"});
     }
     survey.fingerprint = log_->fingerprint();
+    survey.before_retire = binlog::FingerprintBeforeRetire(directory_);
     survey.next_id = index.next_id();
     for (const binlog::Job& job : index.jobs()) {
       if (survey.smallest_id == 0) survey.smallest_id = job.id;

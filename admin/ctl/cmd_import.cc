@@ -47,6 +47,7 @@ class Import {
   Status ReadSource();
   bool Selected(const SourceJob& job) const;
   void Rename(transfer::Job& job) const;
+  Result<transfer::MarkOf> OpenKnown(transfer::Opening opening);
   Status Begin(transfer::Mark& before);
   Status SendAll(const transfer::Mark& before);
   Status SendTubes();
@@ -121,8 +122,11 @@ Status Import::ReadSource() {
   report_.ids = options_.ids == "new" || survey_.smallest_id == 0 ? "new" : "keep";
   // The selection and the renames are part of the transfer's identity.
   if (survey_.fingerprint != kRetired) {
-    for (const std::string& tube : options_.tubes) survey_.fingerprint += " tube " + tube;
-    for (const std::string& rename : options_.renames) survey_.fingerprint += " rename " + rename;
+    std::string selection;
+    for (const std::string& tube : options_.tubes) selection += " tube " + tube;
+    for (const std::string& rename : options_.renames) selection += " rename " + rename;
+    survey_.fingerprint += selection;
+    if (!survey_.before_retire.empty()) survey_.before_retire += selection;
   }
   return {};
 }
@@ -141,6 +145,20 @@ transfer::Opening Import::OpeningOf() const {
   return opening;
 }
 
+// The mark of an earlier run, if there is one. A kill may have interrupted the Retire of a finished
+// transfer.
+Result<transfer::MarkOf> Import::OpenKnown(transfer::Opening opening) {
+  Result<transfer::MarkOf> known = client_->Open(opening);
+  if (known.ok() || known.status().code() != Code::kInUse) return known;
+  if (survey_.before_retire.empty()) return known;
+  opening.fingerprint = survey_.before_retire;
+  Result<transfer::MarkOf> retiring = client_->Open(opening);
+  transfer::Mark mark;
+  const bool finished =
+      retiring.ok() && transfer::Mark::Decode(retiring->mark, mark) && mark.finished;
+  return finished ? retiring : known;
+}
+
 Status Import::Begin(transfer::Mark& before) {
   Result<std::unique_ptr<TransferClient>> client = TransferClient::Connect(options_.target);
   if (!client.ok()) return client.status();
@@ -148,7 +166,7 @@ Status Import::Begin(transfer::Mark& before) {
   transfer::Opening opening = OpeningOf();
   opening.create = false;
   opening.any_fingerprint = survey_.fingerprint == kRetired;
-  Result<transfer::MarkOf> known = client_->Open(opening);
+  Result<transfer::MarkOf> known = OpenKnown(opening);
   if (!known.ok()) return known.status();
   if (!known->persistent && !options_.is_volatile) {
     return {Code::kIo, options_.target.Name() +

@@ -41,6 +41,8 @@ inline constexpr std::string_view kRetired = "retired";
 // What the first pass over a source found.
 struct Survey {
   std::string fingerprint{};
+  // What it was before an interrupted Retire; empty: there was none.
+  std::string before_retire{};
   std::uint64_t smallest_id = 0;  // 0: the source has no ids
   std::uint64_t next_id = 0;
   std::uint64_t burials = 0;

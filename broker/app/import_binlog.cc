@@ -49,9 +49,11 @@ Status DamageIn(const binlog::Directory& log, const std::string& directory) {
 
 // Finds the transfer's mark, or makes it: with the old ids if none of them was given out here.
 Result<const transfer::Mark*> Begin(Transfers& transfers, const std::string& name,
-                                    const binlog::Directory& log) {
+                                    const std::string& directory, const binlog::Directory& log) {
   if (const transfer::Mark* known = transfers.Find(name)) {
     if (known->fingerprint == log.fingerprint()) return known;
+    const std::string before = binlog::FingerprintBeforeRetire(directory);
+    if (known->finished && known->fingerprint == before) return known;
     return Status(Code::kInUse,
                   fmt::format("{} was imported before, with another content; `gearstalkctl "
                               "transfers --data-dir DIR --forget {}` lets it be "
@@ -123,7 +125,8 @@ Status ImportBinlog(Engine& engine, const std::string& directory, Time now,
   std::error_code error;
   const std::filesystem::path path = std::filesystem::weakly_canonical(directory, error);
   const std::string name = "binlog:" + (error ? directory : path.string());
-  const Result<const transfer::Mark*> mark = Begin(engine.transfers(), name, log.value());
+  const Result<const transfer::Mark*> mark =
+      Begin(engine.transfers(), name, directory, log.value());
   if (!mark.ok()) return mark.status();
   if (!mark.value()->finished) {
     Status put = PutAll(engine.transfers(), name, *mark.value(), log.value(), now, sync);

@@ -17,12 +17,16 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "broker/base/owner.h"
+
 namespace gearstalk::binlog {
 namespace {
 
 Status Failed(const char* call, const std::string& path) {
   return {Code::kIo, fmt::format("{} {}: {}", call, path, std::strerror(errno))};
 }
+
+bool ByNumber(const NumberedFile& a, const NumberedFile& b) { return a.number < b.number; }
 
 // 0: not a file of the log.
 std::uint64_t NumberOf(std::string_view name) {
@@ -45,14 +49,50 @@ Status SyncDirectory(const std::string& path) {
   return failed != 0 ? Failed("fsync", path) : Status();
 }
 
+// Where Retire puts the files.
+std::string RetiredTo(const std::string& directory) { return directory + "/imported-binlog"; }
+
+// A fingerprint as the files are added to it, by ascending numbers.
+class Fingerprint {
+ public:
+  void Add(std::uint64_t number, std::string_view bytes) {
+    hash_ = XXH3_64bits_withSeed(bytes.data(), bytes.size(), hash_ ^ number);
+    ++files_;
+  }
+  std::string Text() const { return fmt::format("binlog {:016x} in {} files", hash_, files_); }
+
+ private:
+  std::uint64_t hash_ = 0;
+  std::size_t files_ = 0;
+};
+
+// Another log that was retired here before keeps its files: in imported-binlog.1, or .2 and so on.
+Status KeepEarlier(const std::string& directory, const std::vector<NumberedFile>& files) {
+  const std::string to = RetiredTo(directory);
+  const bool in_the_way = std::any_of(files.begin(), files.end(), [&](const NumberedFile& file) {
+    return ::access((to + "/" + file.name).c_str(), F_OK) == 0;
+  });
+  if (!in_the_way) return {};
+  for (int number = 1;; ++number) {
+    const std::string kept = fmt::format("{}.{}", to, number);
+    if (::access(kept.c_str(), F_OK) == 0) continue;
+    return ::rename(to.c_str(), kept.c_str()) != 0 ? Failed("rename", to) : Status();
+  }
+}
+
 }  // namespace
 
 Result<MappedFile> MappedFile::Open(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // A pipe would be waited for.
+  const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return Failed("open", path);
   struct stat info {};
   void* data = nullptr;
   const bool known = ::fstat(fd, &info) == 0;
+  if (known && !S_ISREG(info.st_mode)) {
+    ::close(fd);
+    return Status(Code::kIo, path + " is no file");
+  }
   const auto size = static_cast<std::size_t>(known ? info.st_size : 0);
   if (size > 0) data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
   const int error = errno;
@@ -90,8 +130,7 @@ Result<std::vector<NumberedFile>> FindFiles(const std::string& directory) {
     }
   }
   ::closedir(open);
-  std::sort(files.begin(), files.end(),
-            [](const NumberedFile& a, const NumberedFile& b) { return a.number < b.number; });
+  std::sort(files.begin(), files.end(), ByNumber);
   return files;
 }
 
@@ -103,26 +142,50 @@ Result<Directory> Directory::Read(const std::string& directory, Time now) {
   }
   Directory log;
   log.names_ = std::move(found.value());
-  std::uint64_t hash = 0;
+  Fingerprint fingerprint;
   for (const NumberedFile& file : log.names_) {
     Result<MappedFile> mapped = MappedFile::Open(directory + "/" + file.name);
     if (!mapped.ok()) return mapped.status();
     const std::string_view bytes = mapped.value().bytes();
-    hash = XXH3_64bits_withSeed(bytes.data(), bytes.size(), hash ^ file.number);
+    fingerprint.Add(file.number, bytes);
     log.index_.AddFile(file.name, file.number, bytes);
     mapped.value().Forget();
     log.files_.push_back(std::move(mapped.value()));
   }
   log.index_.Finish(now);
-  log.fingerprint_ = fmt::format("binlog {:016x} in {} files", hash, log.names_.size());
+  log.fingerprint_ = fingerprint.Text();
   return log;
+}
+
+std::string FingerprintBeforeRetire(const std::string& directory) {
+  Result<std::vector<NumberedFile>> files = FindFiles(directory);
+  Result<std::vector<NumberedFile>> moved = FindFiles(RetiredTo(directory));
+  if (!files.ok() || !moved.ok() || moved.value().empty()) return {};
+  std::vector<NumberedFile>& all = files.value();
+  for (const NumberedFile& file : moved.value()) {
+    all.push_back({file.number, "imported-binlog/" + file.name});
+  }
+  std::sort(all.begin(), all.end(), ByNumber);
+  const auto same = [](const NumberedFile& a, const NumberedFile& b) {
+    return a.number == b.number;
+  };
+  if (std::adjacent_find(all.begin(), all.end(), same) != all.end()) return {};
+  Fingerprint fingerprint;
+  for (const NumberedFile& file : all) {
+    const Result<MappedFile> mapped = MappedFile::Open(directory + "/" + file.name);
+    if (!mapped.ok()) return {};
+    fingerprint.Add(file.number, mapped.value().bytes());
+  }
+  return fingerprint.Text();
 }
 
 Status Retire(const std::string& directory) {
   const Result<std::vector<NumberedFile>> files = FindFiles(directory);
   if (!files.ok()) return files.status();
-  const std::string to = directory + "/imported-binlog";
+  if (Status status = KeepEarlier(directory, files.value()); !status.ok()) return status;
+  const std::string to = RetiredTo(directory);
   if (::mkdir(to.c_str(), 0750) != 0 && errno != EEXIST) return Failed("mkdir", to);
+  GiveToOwnerOf(directory, to);
   for (const NumberedFile& file : files.value()) {
     const std::string from = directory + "/" + file.name;
     if (::rename(from.c_str(), (to + "/" + file.name).c_str()) != 0) return Failed("rename", from);

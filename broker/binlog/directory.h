@@ -59,7 +59,12 @@ class Directory {
   std::string fingerprint_;
 };
 
-// Moves binlog.N to DIRECTORY/imported-binlog/, durably.
+// What the fingerprint was if a Retire was interrupted: that of the files here and in
+// imported-binlog together. Empty: these are no parts of one log.
+std::string FingerprintBeforeRetire(const std::string& directory);
+
+// Moves binlog.N to DIRECTORY/imported-binlog/, durably. What an earlier log has there goes to
+// imported-binlog.1, .2 and so on.
 Status Retire(const std::string& directory);
 
 }  // namespace gearstalk::binlog

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "broker/base/owner.h"
+
 namespace gearstalk::binlog {
 namespace {
 
@@ -28,6 +30,7 @@ const char* HolderOf(int fd) {
 
 Result<Lock> Lock::Hold(const std::string& directory) {
   const std::string path = directory + "/lock";
+  const bool known = ::access(path.c_str(), F_OK) == 0;
   int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640);
   const bool writable = fd >= 0;
   if (!writable) fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -36,6 +39,8 @@ Result<Lock> Lock::Hold(const std::string& directory) {
     if (errno == ENOENT || errno == EROFS || errno == EACCES) return Lock(-1);
     return Status(Code::kIo, fmt::format("open {}: {}", path, std::strerror(errno)));
   }
+  // The server of the directory's owner has to be able to lock what root made.
+  if (!known) GiveToOwnerOf(directory, path);
   struct flock lock = WholeFile();
   if (!writable || ::fcntl(fd, F_SETLK, &lock) != 0) {
     lock = WholeFile();

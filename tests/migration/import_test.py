@@ -84,6 +84,33 @@ class Logs(unittest.TestCase):
             again = ctl("import", f"binlog:{log}", "--data-dir", folder / "new", "--retire")
             self.assertIn("already imported", again)
 
+    def test_a_kill_while_the_files_are_moved(self) -> None:
+        with Folder() as folder:
+            log = copy("binlog-v7-files", folder / "log")
+            line = ("import", f"binlog:{log}", "--data-dir", folder / "new", "--tube",
+                    expected("binlog-v7-files")["jobs"][0]["tube"])
+            ctl(*line)
+            (log / "imported-binlog").mkdir()
+            shutil.move(log / "binlog.11", log / "imported-binlog")
+            self.assertIn("already imported", ctl(*line, "--retire"))
+            self.assertEqual([*log.glob("binlog.*")], [])
+            self.assertIn("already imported", ctl(*line, "--retire"))
+            shutil.move(log / "imported-binlog" / "binlog.12", log)
+            (log / "imported-binlog" / "binlog.13").unlink()
+            ctl(*line, code=5)
+
+    @unittest.skipIf(os.getuid() != 0, "only root makes files of others")
+    def test_what_root_leaves_in_the_directory_of_a_log(self) -> None:
+        """The old server's user must be able to go on."""
+        nobody = pwd.getpwnam("nobody")
+        with Folder() as folder:
+            log = copy(LOGS[0], folder / "log")
+            os.chown(log, nobody.pw_uid, nobody.pw_gid)
+            ctl("import", f"binlog:{log}", "--dry-run")
+            self.assertEqual((log / "lock").stat().st_uid, nobody.pw_uid)
+            ctl("import", f"binlog:{log}", "--data-dir", folder / "new", "--retire")
+            self.assertEqual((log / "imported-binlog").stat().st_uid, nobody.pw_uid)
+
     def test_another_content_is_another_source(self) -> None:
         with Folder() as folder:
             log = copy("binlog-v5", folder / "log")

@@ -51,6 +51,40 @@ class Start(unittest.TestCase):
                     self.assertEqual(len(jobs(exported("--from", broker.address))), len(want))
                     self.assertNotIn("imported", broker.said)
 
+    def test_a_kill_while_the_files_are_moved(self) -> None:
+        """Each of them may be the last one that was moved: no job comes twice."""
+        with Folder() as folder:
+            log = copy("binlog-v7-files", folder / "d")
+            files = sorted(file.name for file in log.glob("binlog.*"))
+            want = len(expected("binlog-v7-files")["jobs"])
+            for kept in range(1, len(files)):
+                with self.subTest(kept=kept):
+                    with Broker("--data-dir", log, "--import-binlog", "yes") as broker:
+                        self.assertEqual(len(jobs(exported("--from", broker.address))), want)
+                    moved = sorted(file.name for file in (log / "imported-binlog").iterdir())
+                    self.assertEqual(moved, files)
+                    for name in files[kept:]:
+                        shutil.move(log / "imported-binlog" / name, log)
+
+    def test_files_of_an_earlier_log_are_kept(self) -> None:
+        with Folder() as folder:
+            log = copy("binlog-v5", folder / "d")
+            for number in ("", ".1"):
+                (log / f"imported-binlog{number}").mkdir()
+                (log / f"imported-binlog{number}" / "binlog.1").write_text(f"earlier{number}")
+            with Broker("--data-dir", log, "--import-binlog", "yes"):
+                pass
+            self.assertEqual((log / "imported-binlog.1" / "binlog.1").read_text(), "earlier.1")
+            self.assertEqual((log / "imported-binlog.2" / "binlog.1").read_text(), "earlier")
+            self.assertGreater((log / "imported-binlog" / "binlog.1").stat().st_size, 100)
+
+    def test_what_is_no_file_is_not_waited_for(self) -> None:
+        with Folder() as folder:
+            os.mkfifo(folder / "binlog.1")
+            with Broker("--data-dir", folder, "--import-binlog", "yes") as broker:
+                self.assertEqual(broker.code, 1)
+                self.assertIn("binlog.1 is no file", broker.said)
+
     def test_a_damaged_log_stops_the_start(self) -> None:
         for name in DAMAGED:
             with self.subTest(name), Folder() as folder:

@@ -14,6 +14,8 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "broker/base/owner.h"
+
 namespace gearstalk {
 namespace {
 
@@ -145,12 +147,7 @@ class RealFileSystem final : public FileSystem {
   }
 
   int GiveToOwnerOf(const std::string& directory, const std::string& path) override {
-    if (::geteuid() != 0) return 0;
-    struct stat owner {};
-    struct stat now {};
-    if (::stat(directory.c_str(), &owner) != 0 || ::lstat(path.c_str(), &now) != 0) return -errno;
-    if (owner.st_uid == now.st_uid && owner.st_gid == now.st_gid) return 0;
-    return Outcome(::lchown(path.c_str(), owner.st_uid, owner.st_gid));
+    return gearstalk::GiveToOwnerOf(directory, path);
   }
 
   Time Now() override {
