@@ -1,8 +1,19 @@
 #include "admin/ctl/address.h"
 
+#include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 
 namespace gearstalk::ctl {
+namespace {
+
+// A number, or the name of a service.
+bool IsPort(const std::string& text) {
+  if (text.find_first_not_of("0123456789") != std::string::npos) return true;
+  return !text.empty() && text.size() <= 5 && std::stoi(text) > 0 && std::stoi(text) <= UINT16_MAX;
+}
+
+}  // namespace
 
 Result<Address> Address::Parse(const std::string& text) {
   Address address;
@@ -12,7 +23,7 @@ Result<Address> Address::Parse(const std::string& text) {
     return address;
   }
   const std::size_t colon = text.rfind(':');
-  if (colon == std::string::npos || colon + 1 == text.size()) {
+  if (colon == std::string::npos || !IsPort(text.substr(colon + 1)) || text.starts_with("unix:")) {
     return Status(Code::kInvalid, "'" + text + "': expected HOST:PORT or unix:/PATH");
   }
   address.host = text.substr(0, colon);
@@ -22,6 +33,17 @@ Result<Address> Address::Parse(const std::string& text) {
   }
   if (address.host.empty()) address.host = "127.0.0.1";
   return address;
+}
+
+Status CheckOther(const std::string& url, const std::string& address) {
+  if (url.substr(url.find("://") + 3) != address) return {};
+  return {Code::kInvalid, "both servers are " + address};
+}
+
+Status Target::CheckDirectory() const {
+  std::error_code error;
+  if (data_dir.empty() || std::filesystem::is_directory(data_dir, error)) return {};
+  return {Code::kIo, data_dir + ": no such directory"};
 }
 
 void Target::AddOptions(CLI::App& app, const std::string& flag, bool with_data_dir) {

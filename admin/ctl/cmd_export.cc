@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "admin/ctl/command.h"
 #include "admin/ctl/exit.h"
 #include "admin/ctl/json_lines.h"
+#include "admin/ctl/new_file.h"
 #include "admin/ctl/transfer_client.h"
 #include "broker/base/clock.h"
 
@@ -21,34 +22,33 @@ struct Options {
   std::vector<std::string> tubes;
 };
 
+// Lines to --out, or to standard output.
 class Lines {
  public:
-  explicit Lines(const std::string& path) : path_(path) {
-    file_ = path.empty() ? stdout : std::fopen((path + ".new").c_str(), "w");
+  explicit Lines(const std::string& path) : path_(path.empty() ? "-" : path) {
+    if (path_ != "-") file_.emplace(path_);
   }
-  ~Lines() {
-    if (file_ != nullptr && file_ != stdout) std::fclose(file_);
-  }
-  bool open() const { return file_ != nullptr; }
+  bool open() const { return !file_.has_value() || file_->open(); }
 
   Status Write(const std::string& line) {
-    if (std::fwrite(line.data(), 1, line.size(), file_) == line.size()) return {};
-    return {Code::kIo, "the output cannot be written"};
+    const bool written = file_.has_value()
+                             ? file_->Write(line)
+                             : std::fwrite(line.data(), 1, line.size(), stdout) == line.size();
+    return written ? Status() : Failed();
   }
-  // Renames the finished file to its name.
   Status Close() {
-    const bool flushed = std::fflush(file_) == 0;
-    if (!flushed) return {Code::kIo, "the output cannot be written"};
-    if (file_ == stdout) return {};
-    std::FILE* const file = std::exchange(file_, nullptr);
-    const bool closed = std::fclose(file) == 0;
-    if (closed && std::rename((path_ + ".new").c_str(), path_.c_str()) == 0) return {};
-    return {Code::kIo, "--out " + path_ + ": cannot be written"};
+    const bool written = file_.has_value() ? file_->Finish() : std::fflush(stdout) == 0;
+    return written ? Status() : Failed();
   }
 
  private:
+  Status Failed() const {
+    if (!file_.has_value()) return {Code::kIo, "the output cannot be written"};
+    return {Code::kIo, "--out " + path_ + ": cannot be written"};
+  }
+
   const std::string path_;
-  std::FILE* file_;
+  std::optional<NewFile> file_;
 };
 
 Status WriteFrame(const transfer::Frame& frame, Lines& lines) {
@@ -64,11 +64,7 @@ Status WriteFrame(const transfer::Frame& frame, Lines& lines) {
 }
 
 Status Run(const Options& options) {
-  std::error_code error;
-  const std::string& directory = options.target.data_dir;
-  if (!directory.empty() && !std::filesystem::is_directory(directory, error)) {
-    return {Code::kIo, directory + ": no such directory"};
-  }
+  if (Status status = options.target.CheckDirectory(); !status.ok()) return status;
   Result<std::unique_ptr<TransferClient>> client = TransferClient::Connect(options.target);
   if (!client.ok()) return client.status();
   Lines lines(options.out);
@@ -91,7 +87,7 @@ Status Run(const Options& options) {
 std::function<int()> SetUpExport(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   options->target.AddOptions(app, "--from");
-  app.add_option("--out", options->out, "File to write to; default: standard output");
+  app.add_option("--out", options->out, "File to write to; default, or -: standard output");
   app.add_option("--tube", options->tubes, "Only this tube; may be repeated")
       ->allow_extra_args(false);
   return [options] {

@@ -33,6 +33,7 @@ Status Run(const Options& options) {
   if (!options.held.empty() && options.forget.empty()) {
     return {Code::kInvalid, "--held goes with --forget"};
   }
+  if (Status status = options.target.CheckDirectory(); !status.ok()) return status;
   Result<std::unique_ptr<TransferClient>> client = TransferClient::Connect(options.target);
   if (!client.ok()) return client.status();
   if (options.forget.empty()) {

@@ -152,6 +152,9 @@ class RedisSource final : public TableSource {
 Result<std::unique_ptr<Source>> OpenRedis(const std::string& rest, const SourceOptions& options) {
   Result<DatabaseUrl> url = DatabaseUrl::Parse(rest);
   if (!url.ok()) return url.status();
+  if (url.value().rest.find_first_not_of("0123456789") != std::string::npos) {
+    return Status(Code::kInvalid, "redis: expected redis://[:PW@]HOST[:PORT]/N");
+  }
   auto source = std::make_unique<RedisSource>(std::move(url.value()), options);
   if (Status status = source->Open(); !status.ok()) return status;
   return std::unique_ptr<Source>(std::move(source));

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "admin/ctl/exit.h"
+#include "admin/ctl/new_file.h"
 #include "broker/base/base64.h"
 #include "broker/base/clock.h"
 #include "broker/base/utf8.h"
@@ -20,15 +20,6 @@ Time Now() { return SystemClock().Now(); }
 
 std::string Printable(const std::string& bytes) {
   return IsUtf8(bytes) ? bytes : "base64:" + ToBase64(bytes);
-}
-
-// Writes a temporary file and renames it, so that the report is whole or absent.
-bool WriteFile(const std::string& path, const std::string& text) {
-  const std::string beside = path + ".new";
-  std::FILE* const file = std::fopen(beside.c_str(), "w");
-  if (file == nullptr) return false;
-  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  return std::fclose(file) == 0 && written && std::rename(beside.c_str(), path.c_str()) == 0;
 }
 
 }  // namespace
@@ -161,7 +152,8 @@ bool Report::Write(int exit) const {
                             {"outcome", job.outcome},
                             {"text", Printable(job.text)}});
   }
-  return WriteFile(file_, json.dump(1) + "\n");
+  NewFile file(file_);
+  return file.open() && file.Write(json.dump(1) + "\n") && file.Finish();
 }
 
 }  // namespace gearstalk::ctl

@@ -42,7 +42,9 @@ constexpr std::array<Scheme, 6> kSchemes = {{{"binlog:", OpenBinlog},
 Result<std::unique_ptr<Source>> OpenSource(const std::string& text, const SourceOptions& options) {
   for (const Scheme& scheme : kSchemes) {
     if (!text.starts_with(scheme.prefix)) continue;
-    if (scheme.make != nullptr) return scheme.make(text.substr(scheme.prefix.size()), options);
+    const std::string rest = text.substr(scheme.prefix.size());
+    if (rest.empty() && scheme.prefix != "postgres:") break;
+    if (scheme.make != nullptr) return scheme.make(rest, options);
     return Status(Code::kInvalid, "this gearstalkctl was built without the library for " +
                                       std::string(scheme.prefix));
   }

@@ -38,6 +38,8 @@ class SqliteSource final : public TableSource {
     const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX;
     if (sqlite3_open_v2(path_.c_str(), &db_, flags, nullptr) != SQLITE_OK) return Failed();
     sqlite3_busy_timeout(db_, 5000);
+    // A gearmand that was killed left half a transaction, which only a writer may roll back.
+    if (Touch(db_) == SQLITE_READONLY_ROLLBACK) RollBack();
     return {};
   }
 
@@ -87,6 +89,19 @@ class SqliteSource final : public TableSource {
   }
 
  private:
+  // Reads one page. The extended code of its outcome.
+  static int Touch(sqlite3* db) {
+    sqlite3_exec(db, "PRAGMA schema_version", nullptr, nullptr, nullptr);
+    return sqlite3_extended_errcode(db);
+  }
+
+  // Whether that was possible shows when the table is read.
+  void RollBack() const {
+    sqlite3* db = nullptr;
+    if (sqlite3_open_v2(path_.c_str(), &db, SQLITE_OPEN_READWRITE, nullptr) == SQLITE_OK) Touch(db);
+    sqlite3_close(db);
+  }
+
   bool Has(const std::string& name) const override {
     const std::string query = "SELECT 1 FROM " + Quoted(name) + " LIMIT 1";
     return sqlite3_exec(db_, query.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK;

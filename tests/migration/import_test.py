@@ -5,11 +5,24 @@ import json
 import os
 import pwd
 import shutil
+import subprocess
 import sys
 import unittest
+from pathlib import Path
 
 from tools import (DAMAGED, FIXTURES, LOGS, Broker, Folder, copy, ctl, expected, exported, jobs,
                    without_ids)
+
+# Begins a transaction that is too large for its memory, and is killed.
+HALF_A_TRANSACTION = """
+import os, signal, sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute("PRAGMA cache_size = 1")
+db.execute("BEGIN")
+for number in range(200):
+    db.execute("INSERT INTO gearman_queue VALUES (?, 'half', 1, ?, 0)", (str(number), "x" * 2000))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
 
 
 def plain(many: list[dict]) -> list[dict]:
@@ -137,12 +150,16 @@ class Logs(unittest.TestCase):
         with Folder() as folder:
             log = copy("binlog-v5", folder / "log")
             self.assertIn("0 imported", ctl("import", f"binlog:{log}", "--dry-run"))
-        ctl("import", "nonsense:x", code=2)
+        for source in ("nonsense:x", "binlog:", "sqlite:", "jobs:", "redis://127.0.0.1/x"):
+            ctl("import", source, code=2)
+        for address in ("127.0.0.1:0", "127.0.0.1:65536", "unix:here", "127.0.0.1"):
+            ctl("export", "--from", address, code=2)
         ctl("import", code=2)
 
     def test_no_export_of_nothing(self) -> None:
         with Folder() as folder:
             self.assertIn("no such directory", ctl("export", "--data-dir", folder / "x", code=1))
+            ctl("transfers", "--data-dir", folder / "x", code=1)
             self.assertFalse((folder / "x").exists())
 
     def test_tubes_and_names(self) -> None:
@@ -184,7 +201,62 @@ class Logs(unittest.TestCase):
             self.assertEqual("", ctl("transfers", "--data-dir", folder / "new"))
 
 
+class Outputs(unittest.TestCase):
+    """What --out and --report name may be there already."""
+
+    def export(self, folder: Path, out: Path | str, code: int = 0) -> str:
+        return ctl("export", "--data-dir", folder / "d", "--out", out, code=code)
+
+    def test_a_pipe_is_written_to(self) -> None:
+        with Folder() as folder:
+            (folder / "d").mkdir()
+            pipe = folder / "pipe"
+            os.mkfifo(pipe)
+            reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+            self.export(folder, pipe)
+            self.assertIn(b'{"end"', os.read(reader, 65536))
+            ctl("import", f"binlog:{copy(LOGS[0], folder / 'log')}", "--dry-run", "--report", pipe)
+            self.assertIn(b'"command": "import"', os.read(reader, 65536))
+            os.close(reader)
+            self.assertTrue(pipe.is_fifo())
+
+    def test_a_file_keeps_its_mode_and_a_link_its_file(self) -> None:
+        with Folder() as folder:
+            (folder / "d").mkdir()
+            (folder / "file").touch(0o600)
+            (folder / "link").symlink_to("file")
+            self.export(folder, folder / "link")
+            self.assertTrue((folder / "link").is_symlink())
+            self.assertIn('{"end"', (folder / "file").read_text())
+            self.assertEqual((folder / "file").stat().st_mode & 0o777, 0o600)
+
+    def test_standard_output(self) -> None:
+        with Folder() as folder:
+            (folder / "d").mkdir()
+            self.assertIn('{"end"', self.export(folder, "-"))
+
+    def test_nothing_is_left_of_what_failed(self) -> None:
+        with Folder() as folder, Broker("--data-dir", folder / "new", "--rights", "* admin,produce") \
+                as broker:
+            (folder / "jobs").write_text('{"gearstalk_jobs":1}\n{"job":1,"tube":"a","state":"ready"}\n'
+                                         '{"end":{"jobs":1,"next_id":2}}\n')
+            ctl("import", f"jobs:{folder / 'jobs'}", "--to", broker.address)
+            ctl("export", "--from", broker.address, "--out", folder / "out", code=1)
+            self.assertEqual(sorted(each.name for each in folder.iterdir()), ["jobs", "new"])
+
+
 class Stores(unittest.TestCase):
+    def test_a_killed_gearmand_left_half_a_transaction(self) -> None:
+        """The hot journal beside the file is rolled back, as gearmand would do."""
+        with Folder() as folder:
+            queue = folder / "queue.db"
+            shutil.copy(FIXTURES / "sqlite" / "queue.db", queue)
+            subprocess.run([sys.executable, "-c", HALF_A_TRANSACTION, queue], check=False)
+            self.assertTrue((folder / "queue.db-journal").exists())
+            ctl("import", f"sqlite:{queue}", "--data-dir", folder / "new")
+            found = jobs(exported("--data-dir", folder / "new"))
+            self.assertEqual(without_ids(found), without_ids(expected("sqlite")["jobs"]))
+
     def test_sqlite(self) -> None:
         for name in ("sqlite", "sqlite-old"):
             with self.subTest(name), Folder() as folder:

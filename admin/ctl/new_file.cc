@@ -1,0 +1,41 @@
+#include "admin/ctl/new_file.h"
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <utility>
+
+namespace gearstalk::ctl {
+
+namespace fs = std::filesystem;
+
+NewFile::NewFile(const std::string& path) {
+  std::error_code error;
+  const fs::path behind = fs::weakly_canonical(path, error);
+  path_ = error ? path : behind.string();
+  struct stat there {};
+  const bool known = ::stat(path.c_str(), &there) == 0;
+  if (!known || S_ISREG(there.st_mode)) beside_ = path_ + ".new";
+  // /dev/stdout may be a pipe, which has no path.
+  file_ = std::fopen(beside_.empty() ? path.c_str() : beside_.c_str(), "w");
+  if (file_ != nullptr && known && !beside_.empty()) ::fchmod(::fileno(file_), there.st_mode);
+}
+
+NewFile::~NewFile() {
+  if (file_ == nullptr) return;
+  std::fclose(file_);
+  if (!beside_.empty()) std::remove(beside_.c_str());
+}
+
+bool NewFile::Write(std::string_view bytes) {
+  return std::fwrite(bytes.data(), 1, bytes.size(), file_) == bytes.size();
+}
+
+bool NewFile::Finish() {
+  const bool written = std::fflush(file_) == 0 && std::ferror(file_) == 0;
+  if (!written) return false;
+  if (std::fclose(std::exchange(file_, nullptr)) != 0) return false;
+  return beside_.empty() || std::rename(beside_.c_str(), path_.c_str()) == 0;
+}
+
+}  // namespace gearstalk::ctl

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace gearstalk::ctl {
+
+// A file that is whole or not there: it is written beside its name, which it gets at the end. What
+// is there and is no file, as a device or a pipe, is written to instead.
+class NewFile {
+ public:
+  explicit NewFile(const std::string& path);
+  ~NewFile();
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+
+  bool open() const { return file_ != nullptr; }
+  bool Write(std::string_view bytes);
+  // All is written, and the file has its name.
+  bool Finish();
+
+ private:
+  std::string path_;    // behind symbolic links
+  std::string beside_;  // empty: path_ is written to
+  std::FILE* file_;
+};
+
+}  // namespace gearstalk::ctl
