@@ -127,6 +127,10 @@ std::function<int()> SetUpBridge(CLI::App& app) {
       fmt::print(stderr, "gearstalkctl: bridge: expected gearman://HOST:PORT\n");
       return kBadUsage;
     }
+    if (options->from == options->to) {
+      fmt::print(stderr, "gearstalkctl: bridge: both servers are {}\n", options->from);
+      return kBadUsage;
+    }
     for (int pause = 1; g_stop == 0; pause = std::min(pause * 2, 50)) {
       Bridge bridge(*options);
       const Status status = bridge.Run();

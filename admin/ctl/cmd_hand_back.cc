@@ -35,6 +35,17 @@ struct Moving {
   std::string left;  // not empty: why it cannot go
 };
 
+// The alphabet of beanstalkd.
+bool IsBeanstalkName(std::string_view tube) {
+  constexpr std::string_view kMarks = "-+/;.$_()";
+  const auto known = [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           kMarks.find(c) != kMarks.npos;
+  };
+  return !tube.empty() && tube.size() <= 200 && tube.front() != '-' &&
+         std::all_of(tube.begin(), tube.end(), known);
+}
+
 std::uint64_t DelayLeft(const transfer::Job& job) {
   const Time left = job.state == JobState::kDelayed ? job.due - SystemClock().Now() : 0;
   return left <= 0 ? 0 : static_cast<std::uint64_t>((left + kSecond - 1) / kSecond);
@@ -44,21 +55,33 @@ std::uint64_t DelayLeft(const transfer::Job& job) {
 class Destination {
  public:
   virtual ~Destination() = default;
+  // An error: there is no such server.
+  virtual Status Greet() = 0;
   // Puts all jobs and sets `left` of those that the server refuses. After an error it is unknown
   // which arrived.
   virtual Status Put(std::vector<std::unique_ptr<Moving>>& jobs) = 0;
+  // Why the server takes no more jobs of any kind.
+  virtual Status Closed() const { return {}; }
 };
 
 class ToBeanstalkd final : public Destination {
  public:
   explicit ToBeanstalkd(std::unique_ptr<Channel> channel) : old_(std::move(channel)) {}
 
+  Status Greet() override {
+    const Result<Yaml> stats = old_.AskYaml("stats");
+    if (!stats.ok()) return stats.status();
+    if (stats.value().empty()) return {Code::kIo, "that is no beanstalkd"};
+    const Result<std::string> line = old_.Ask("reserve-job 0");
+    if (!line.ok()) return line.status();
+    // beanstalkd before 1.12 takes it for a malformed "reserve".
+    can_reserve_job_ = line.value() == "NOT_FOUND";
+    return {};
+  }
+
   Status Put(std::vector<std::unique_ptr<Moving>>& jobs) override {
-    if (Status status = FindReserveJob(); !status.ok()) return status;
     for (const auto& each : jobs) {
-      if (each->job.state == JobState::kBuried && !can_reserve_job_) {
-        each->left = "buried jobs need beanstalkd 1.12";
-      }
+      each->left = WhyNot(*each);
       if (!each->left.empty()) continue;
       old_.Add("use " + each->tube);
       old_.AddPut(each->job.priority, DelayLeft(each->job),
@@ -67,13 +90,13 @@ class ToBeanstalkd final : public Destination {
     std::vector<std::pair<Moving*, std::string>> buried;
     for (const auto& each : jobs) {
       if (!each->left.empty()) continue;
-      Result<std::string> line = old_.Line();
-      if (line.ok() && line.value().starts_with("USING")) line = old_.Line();
+      const Result<std::string> used = old_.Line();
+      if (!used.ok()) return used.status();
+      const Result<std::string> line = old_.Line();
       if (!line.ok()) return line.status();
       if (!line.value().starts_with("INSERTED ")) {
         each->left = "the old server says " + line.value();
-        // The server may take the body of a job that is too large for commands.
-        if (line.value() != "JOB_TOO_BIG") return {Code::kIo, each->left};
+        if (line.value() != "JOB_TOO_BIG") closed_ = {Code::kIo, each->left};
       } else if (each->job.state == JobState::kBuried) {
         buried.emplace_back(each.get(), line.value().substr(9));
       }
@@ -81,17 +104,18 @@ class ToBeanstalkd final : public Destination {
     return BuryAll(buried);
   }
 
+  Status Closed() const override { return closed_; }
+
  private:
   static constexpr std::uint32_t kTtr = 120;  // seconds, of jobs without one
 
-  Status FindReserveJob() {
-    if (asked_) return {};
-    const Result<std::string> line = old_.Ask("reserve-job 0");
-    if (!line.ok()) return line.status();
-    asked_ = true;
-    // beanstalkd before 1.12 takes it for a malformed "reserve".
-    can_reserve_job_ = line.value() == "NOT_FOUND";
-    return {};
+  // A command that is refused would leave its put to the tube before it, or its body to be read as
+  // commands: such jobs are not sent.
+  std::string WhyNot(const Moving& moving) const {
+    if (!IsBeanstalkName(moving.tube)) return "beanstalkd cannot say the name of its tube";
+    if (DelayLeft(moving.job) > UINT32_MAX) return "beanstalkd knows no delay that long";
+    const bool buried = moving.job.state == JobState::kBuried;
+    return buried && !can_reserve_job_ ? "buried jobs need beanstalkd 1.12" : "";
   }
 
   Status BuryAll(const std::vector<std::pair<Moving*, std::string>>& jobs) {
@@ -107,13 +131,19 @@ class ToBeanstalkd final : public Destination {
   }
 
   BeanstalkClient old_;
-  bool asked_ = false, can_reserve_job_ = false;
+  bool can_reserve_job_ = false;
+  Status closed_;
 };
 
 class ToGearmand final : public Destination {
  public:
   ToGearmand(std::unique_ptr<Channel> channel, const Classes& classes)
       : old_(std::move(channel)), classes_(classes) {}
+
+  Status Greet() override {
+    const Result<std::vector<std::string>> version = old_.Admin("version", false);
+    return version.ok() ? Status() : version.status();
+  }
 
   Status Put(std::vector<std::unique_ptr<Moving>>& jobs) override {
     std::vector<Moving*> sent;
@@ -183,6 +213,7 @@ class HandBack {
       if (jobs.empty()) break;
       selection.after = end.value().next_id;
       if (Status status = Move(jobs); !status.ok()) return status;
+      if (Status status = there_->Closed(); !status.ok()) return status;
       report_.Progress(report_.done, report_.found_bytes);
     }
     return End();
@@ -214,7 +245,7 @@ class HandBack {
     } else {
       there_ = std::make_unique<ToBeanstalkd>(std::move(channel.value()));
     }
-    return {};
+    return there_->Greet();
   }
 
   Result<transfer::End> Collect(Type type, const transfer::Selection& selection,
@@ -321,6 +352,9 @@ std::function<int()> SetUpHandBack(CLI::App& app) {
     if (!options->to.starts_with("beanstalk://") && !options->to.starts_with("gearman://")) {
       return report->End(kBadUsage,
                          "hand-back: expected beanstalk://HOST:PORT or gearman://HOST:PORT");
+    }
+    if (Status same = CheckOther(options->to, options->target.address); !same.ok()) {
+      return report->End(kBadUsage, same.message());
     }
     HandBack hand_back(*options, *report);
     const Status status = hand_back.Run();

@@ -97,7 +97,7 @@ Status Follow(const TakeOverOptions& options, Report& report) {
     }
     if (status.ok()) status = FinishAll(*old);
     if (status.ok()) status = old->End();
-    if (status.ok()) return {};
+    if (status.ok() || old->not_allowed()) return status;
     fmt::print(stderr, "gearstalkctl: {}; again in {} ms\n", status.message(), pause * 100);
     Pause(pause);
     pause = std::min(pause * 2, 50);
@@ -152,6 +152,9 @@ std::function<int()> SetUpTakeOver(CLI::App& app) {
     }
     if (is_gearman && options->ids == "keep") {
       return report->End(kBadUsage, "--ids keep: the jobs of a gearmand have no ids");
+    }
+    if (Status same = CheckOther(options->source, options->target.address); !same.ok()) {
+      return report->End(kBadUsage, same.message());
     }
     Warn(*options, *report);
     report->goes_on = options->follow && !options->settle_only;

@@ -55,6 +55,8 @@ class OldServer {
   Status End();
   // Why Begin failed for good: the broker refuses this transfer.
   bool refused() const { return refused_ || (broker_ != nullptr && broker_->refused()); }
+  // The rights of this connection do not do.
+  bool not_allowed() const { return broker_ != nullptr && broker_->not_allowed(); }
 
  protected:
   // Connects to the broker and opens the transfer. `prepare` may change the opening of a new one.

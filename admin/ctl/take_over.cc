@@ -53,6 +53,7 @@ Status TakeOver::RaiseIds(transfer::Opening& opening) {
 Status TakeOver::ReadInstance() {
   const Result<Yaml> stats = old_->AskYaml("stats");
   if (!stats.ok()) return stats.status();
+  if (stats.value().empty()) return {Code::kIo, options_.source + " is no beanstalkd"};
   instance_ = stats.value().Get("id");
   // beanstalkd before 1.9 has no id.
   if (instance_.empty()) instance_ = fmt::format("pid {}", stats.value().Get("pid"));

@@ -115,7 +115,10 @@ Result<Ack> TransferClient::ReadAck() {
   if (!frame.ok()) return frame.status();
   Ack ack;
   const bool known = frame.value().type == Type::kAck || frame.value().type == Type::kRefused;
-  if (known && ReadFields(frame.value().fields, ack)) return ack;
+  if (known && ReadFields(frame.value().fields, ack)) {
+    not_allowed_ = not_allowed_ || ack.problem == transfer::Problem::kNotAllowed;
+    return ack;
+  }
   return Status(Code::kIo, "the target answers something else");
 }
 

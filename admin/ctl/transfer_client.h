@@ -51,6 +51,8 @@ class TransferClient {
   const Classes& classes() const { return classes_; }
   // The last Open was refused for good.
   bool refused() const { return refused_; }
+  // Something was refused by the rights of this connection.
+  bool not_allowed() const { return not_allowed_; }
 
   Status Close() { return channel_->Close(); }
 
@@ -66,7 +68,7 @@ class TransferClient {
   std::string in_;
   std::size_t used_ = 0;  // of in_
   Classes classes_{};
-  bool refused_ = false;
+  bool refused_ = false, not_allowed_ = false;
 };
 
 Status AsStatus(const transfer::Ack& refusal);

@@ -138,6 +138,12 @@ class Follow(unittest.TestCase):
             ctl("take-over", old.url, "--to", broker.address, code=1)
             self.assertIn("1 moved", self.end(first))
 
+    def test_rights_that_do_not_do_end_it(self) -> None:
+        with Folder() as folder, Beanstalkd(folder / "old") as old, \
+                Broker("--data-dir", folder / "new", "--rights", "* admin,observe") as broker:
+            old.put("mail", "a")
+            ctl("take-over", old.url, "--to", broker.address, "--follow", code=1)
+
     def test_a_signal_while_one_side_is_away(self) -> None:
         with Folder() as folder, Beanstalkd(folder / "old") as old:
             with Broker("--data-dir", folder / "new") as broker:
