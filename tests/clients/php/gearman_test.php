@@ -5,6 +5,8 @@ require __DIR__ . '/tap.php';
 
 [, $host, $port] = $argv;
 $children = [];
+// A file that is there when all tasks of one key have been submitted.
+$submitted = sys_get_temp_dir() . '/gearman-test-' . getmypid();
 
 function newClient(): GearmanClient
 {
@@ -103,7 +105,10 @@ startWorker(function (GearmanWorker $worker): void {
     $worker->addFunction('limited', fn(GearmanJob $job) => 'in time', null, 30);
     $counts = [];
     $worker->addFunction('count', function (GearmanJob $job) use (&$counts): string {
-        sleep(1);
+        global $submitted;
+        while (!file_exists($submitted)) {
+            usleep(20000);
+        }
         $counts[$job->workload()] = ($counts[$job->workload()] ?? 0) + 1;
         return (string)$counts[$job->workload()];
     });
@@ -269,8 +274,16 @@ function checkTaskStatus(): void
 
 function checkUniqueKeys(): void
 {
+    global $submitted;
     $client = newClient();
     $results = $handles = [];
+    $created = 0;
+    $client->setCreatedCallback(function () use (&$created, $submitted): int {
+        if (++$created === 3) {
+            touch($submitted);
+        }
+        return GEARMAN_SUCCESS;
+    });
     $client->setCompleteCallback(function (GearmanTask $task) use (&$results, &$handles): int {
         $results[] = $task->data();
         $handles[$task->jobHandle()] = true;
@@ -284,6 +297,7 @@ function checkUniqueKeys(): void
     Tap::is('one run ends every task of the key', $results, ['1', '1', '1']);
     Tap::is('all with one handle', count($handles), 1);
     Tap::is('the key is free again', newClient()->doNormal('count', 'same', 'one-key'), '2');
+    unlink($submitted);
 }
 
 function checkConnection(): void
