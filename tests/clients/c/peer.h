@@ -30,7 +30,7 @@ static inline gearman_client_st* new_client(void) {
 static inline gearman_worker_st* new_worker(void) {
   gearman_worker_st* worker = gearman_worker_create(NULL);
   gearman_worker_add_server(worker, peer_host, peer_port);
-  gearman_worker_set_timeout(worker, 300);
+  gearman_worker_set_timeout(worker, 1000);
   return worker;
 }
 

@@ -343,9 +343,12 @@ function checkGrab(): void
     $worker->register('grabbed');
     Tap::is('work without a job', @$worker->work(), false);
     Tap::is('times out', $worker->returnCode(), GEARMAN_TIMEOUT);
+    // libgearman may lose a job after a grab that timed out.
+    $worker = newWorker();
+    $worker->setTimeout(120000);
+    $worker->register('grabbed');
     $client = newClient();
     $handle = $client->doBackground('grabbed', 'by hand', 'grab-key');
-    $worker->setTimeout(120000);
     $job = $worker->grabJob();
     $seen = [$job->workload(), $job->handle(), $job->unique()];
     Tap::is('grabJob', $seen, ['by hand', $handle, 'grab-key']);
