@@ -53,10 +53,11 @@ class Node(Process):
             f"--initial-cluster={members}", *more])
 
     def ctl(self, *words: str, text: str = "") -> str:
-        limits = (f"--dial-timeout={PATIENCE:.0f}s", f"--command-timeout={PATIENCE:.0f}s")
-        done = subprocess.run([*self._within, "etcdctl", f"--endpoints={self.endpoint}", *limits, *words],
-                              input=text, env={**os.environ, "ETCDCTL_API": "3"}, capture_output=True,
-                              text=True, timeout=PATIENCE, check=False)
+        flags = (f"--endpoints={self.endpoint}", f"--dial-timeout={PATIENCE:.0f}s",
+                 f"--command-timeout={PATIENCE:.0f}s")
+        done = subprocess.run([*self._within, "etcdctl", *flags, *words], input=text,
+                              env={**os.environ, "ETCDCTL_API": "3"}, capture_output=True, text=True,
+                              timeout=PATIENCE, check=False)
         if done.returncode != 0:
             raise AssertionError(f"etcdctl {words}: {done.stderr}")
         return done.stdout
