@@ -15,6 +15,7 @@ using transfer::Type;
 
 constexpr std::size_t kLongestAsked = 63;  // GET_STATUS_UNIQUE has no answer to longer ones
 constexpr std::size_t kBatchBytes = 16 << 20;
+constexpr Time kBatchTime = 2 * kSecond;
 constexpr int kBusyTries = 120;        // half a second apart
 constexpr std::uint64_t kMany = 1000;  // jobs, from which on counting them takes its time
 
@@ -49,7 +50,7 @@ Status FunctionDrain::Drain(std::uint64_t waiting, bool& moved) {
   newest_alike_ = 0;
   while (waiting > 0 && !scope_.options.stopped() && in_flight() < kMostRelayed) {
     std::size_t count = 0;
-    const std::size_t most = std::min<std::uint64_t>(batch_, waiting);
+    const std::size_t most = std::min<std::uint64_t>({batch_, in_time_, waiting});
     if (Status status = Batch(most, count); !status.ok()) return status;
     if (count == 0) break;
     moved = true;
@@ -321,13 +322,15 @@ Status FunctionDrain::RelayAwaited(std::vector<Grabbed>& jobs) {
 }
 
 // WORK_COMPLETE has no answer but JOB_NOT_FOUND, so an echo follows each. An error before the first
-// echo is about a relayed job.
+// echo is about a relayed job. gearmand answers when it has deleted all of them from its store, one
+// by one: where that is slow, the next batch is smaller.
 Status FunctionDrain::CompleteAll(std::vector<Grabbed>& jobs) {
   worker_->Add(packet::kEchoReq, {"fence"});
   for (const Grabbed& job : jobs) {
     worker_->Add(packet::kWorkComplete, {job.handle, ""});
     worker_->Add(packet::kEchoReq, {job.handle});
   }
+  const Time began = SystemClock().Now();
   bool fenced = false;
   for (std::size_t done = 0; done < jobs.size();) {
     const Result<Packet> packet = worker_->Next();
@@ -335,6 +338,10 @@ Status FunctionDrain::CompleteAll(std::vector<Grabbed>& jobs) {
     if (packet.value().type == packet::kError) jobs[done].lost = jobs[done].lost || fenced;
     if (packet.value().type == packet::kEchoRes && std::exchange(fenced, true)) ++done;
   }
+  const Time took = std::max<Time>(SystemClock().Now() - began, 1);
+  const auto in_time = static_cast<double>(kBatchTime) / static_cast<double>(took);
+  in_time_ = static_cast<std::size_t>(
+      std::clamp(in_time * static_cast<double>(jobs.size()), 1.0, double{kMostBatch}));
   return {};
 }
 

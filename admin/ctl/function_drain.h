@@ -87,8 +87,9 @@ class FunctionDrain {
   std::unique_ptr<Relay> relay_{};
   std::uint64_t relayed_ = 0;  // that have ended
   std::size_t batch_ = kFirstBatch;
-  bool shared_ = false;   // of the batch: the function has other workers
-  ClassCounts counts_{};  // of the waiting jobs
+  std::size_t in_time_ = kMostBatch;  // jobs that the old server completes in kBatchTime
+  bool shared_ = false;               // of the batch: the function has other workers
+  ClassCounts counts_{};              // of the waiting jobs
   bool counted_ = false;
   // Jobs up to this number have one class.
   std::uint64_t newest_alike_ = 0;

@@ -3,6 +3,7 @@
 import itertools
 import socket
 import struct
+import time
 
 from fake_server import FakeServer
 
@@ -22,6 +23,8 @@ class FakeGearmand(FakeServer):
         self.jobs: dict[bytes, Job] = {}
         self.numbers = itertools.count(1)
         self.lives = 1
+        self.store_s = 0.0  # that it takes to delete a job from the store
+        self.most_held = 0
         self.sessions: list[Session] = []
         super().__init__()
         self.url = f"gearman://127.0.0.1:{self.port}"
@@ -93,11 +96,14 @@ class Session:
                 return [(10, [])]
             job = min(waiting, key=lambda each: each.job_class)
             job.holder = self
+            held = sum(each.holder is not None for each in jobs.values())
+            self.server.most_held = max(self.server.most_held, held)
             return [(31, [job.handle, job.function.encode(), b"", job.body])]
         elif kind == 13:
             job = jobs.get(arguments[0])
             if job is None:
                 return [(19, [b"JOB_NOT_FOUND", b"no such job"])]
+            time.sleep(self.server.store_s)
             del jobs[job.handle]
         elif kind == 15:
             known = b"1" if arguments[0] in jobs else b"0"

@@ -7,6 +7,7 @@ import sys
 import time
 import unittest
 
+from fake_gearmand import FakeGearmand
 from gearman import (CAN_DO, COMPLETE, CREATED, DATA, EXCEPTION, FAIL, OPTION, STATUS, SUBMIT,
                      SUBMIT_BG, SUBMIT_EPOCH, SUBMIT_HIGH_BG, SUBMIT_LOW_BG, SUBMIT_REDUCE,
                      SUBMIT_REDUCE_BG, WARNING, ASSIGN_ALL, GRAB_ALL, Gearmand, Peer, has_gearmand)
@@ -232,6 +233,19 @@ class TakeOver(unittest.TestCase):
         ctl("take-over", "gearman://127.0.0.1:1", "--ids", "keep", code=2)
         ctl("take-over", "http://127.0.0.1:1", code=2)
         ctl("take-over", "gearman://127.0.0.1:1", code=1)
+
+
+class SlowStore(unittest.TestCase):
+    def test_batches_are_no_longer_than_the_store_allows(self) -> None:
+        """gearmand is silent while it deletes a batch: that must not pass for a dead server."""
+        with Folder() as folder, Broker("--data-dir", folder / "d") as broker:
+            old = FakeGearmand()
+            for number in range(700):
+                old.add("f", str(number))
+            old.store_s = 0.01
+            ctl("take-over", old.url, "--to", broker.address)
+            self.assertEqual(len(jobs(exported("--from", broker.address))), 700)
+            self.assertEqual(old.most_held, 256)
 
 
 @unittest.skipUnless(has_gearmand(), "needs gearmand")
