@@ -117,7 +117,8 @@ void AdminTable::BeginConnection(const Peer& peer, const gearstalk::Session* ses
   text_ += ' ';
   text_ += peer.address;
   text_ += ' ';
-  text_ += session == nullptr ? "-" : session->ClientId();
+  const std::string_view id = session == nullptr ? "" : session->ClientId();
+  AppendWord(text_, id.empty() ? "-" : id);
   text_ += " :";
 }
 

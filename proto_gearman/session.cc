@@ -265,14 +265,7 @@ void Session::OnEof() {
   if (!yielded_) Leave();
 }
 
-std::string_view Session::ClientId() const {
-  return client_id_.empty() ? std::string_view("-") : client_id_;
-}
-
-void Session::SetClientId(std::string_view id) {
-  client_id_.clear();
-  AppendWord(client_id_, id.substr(0, kMaxClientId));
-}
+void Session::SetClientId(std::string_view id) { client_id_ = id.substr(0, kMaxClientId); }
 
 // The newest first, as gearmand prints them.
 std::size_t Session::AppendQueues(std::string& out, std::size_t from, std::size_t most) const {

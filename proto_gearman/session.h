@@ -34,7 +34,7 @@ class Session final : public gearstalk::Session, public Consumer, public JobObse
   bool Leave() override;
   bool Idle() const override { return !waiting() && held() == 0 && !awaits() && !yielded_; }
   const Peer* Client() const override { return &peer_; }
-  std::string_view ClientId() const override;
+  std::string_view ClientId() const override { return client_id_; }
   std::size_t AppendQueues(std::string& out, std::size_t from, std::size_t most) const override;
 
   // Consumer

@@ -37,7 +37,7 @@ const Session* SessionOf(const Consumer* consumer) {
 
 Json ClientId(const Session& session) {
   const std::string_view id = session.ClientId();
-  return id == "-" || id.empty() ? Json() : Json(TextOf(id));
+  return id.empty() ? Json() : Json(TextOf(id));
 }
 
 Json HolderObject(const Job& job) {

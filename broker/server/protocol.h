@@ -110,9 +110,10 @@ class Session {
 
   // The peer; nullptr: not known.
   virtual const Peer* Client() const { return nullptr; }
-  // For `workers`: the client's name ("-" if none), and up to `most` of the queues it takes jobs
-  // from, from the one at `from` on, each after a space. Returns how many it appended.
-  virtual std::string_view ClientId() const { return "-"; }
+  // The name that the client gave itself, any bytes; empty: none.
+  virtual std::string_view ClientId() const { return {}; }
+  // For `workers`: up to `most` of the queues it takes jobs from, from the one at `from` on, each
+  // after a space. Returns how many it appended.
   virtual std::size_t AppendQueues(std::string& /*out*/, std::size_t /*from*/,
                                    std::size_t /*most*/) const {
     return 0;
