@@ -3,6 +3,7 @@
 #include "admin/api/fields.h"
 #include "admin/api/guard.h"
 #include "admin/api/handlers.h"
+#include "admin/api/lookup.h"
 #include "admin/api/routes.h"
 #include "admin/api/side_thread.h"
 
@@ -49,8 +50,8 @@ Reply GetIndex(Call& call) {
 
 Reply GetOpenApi(Call& call) {
   return Reply(std::make_unique<SideTask>(
-      call.services.side,
-      [version = call.services.host.Facts().version] { return Dump(OpenApi(version)); }));
+      call.services.side, [version = call.services.host.Facts().version,
+                           root = LocationOf(call, "")] { return Dump(OpenApi(version, root)); }));
 }
 
 Reply GetSession(Call& call) { return Reply::Of(SessionObject(call.caller)); }

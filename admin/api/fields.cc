@@ -134,6 +134,7 @@ std::vector<std::string> Fields::Words(std::string_view name,
       const auto* word = each.get_ptr<const Json::string_t*>();
       given.push_back(word == nullptr ? "" : *word);
     }
+    if (given.empty()) Fail(name, "expected one word at least");
   } else {
     Fail(name, "expected a list of words");
   }

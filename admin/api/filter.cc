@@ -36,7 +36,7 @@ std::uint64_t HolderOf(const Job& job) {
 
 Filter Filter::Read(Fields& fields) {
   Filter filter;
-  filter.tube_ = fields.Text("tube");
+  filter.tube_ = fields.Bytes("tube");
   filter.tube_match_ = fields.Text("tube_match");
   if (filter.tube_ && filter.tube_match_) fields.Fail("tube_match", "cannot be given beside tube");
   for (const std::string& word :

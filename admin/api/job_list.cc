@@ -186,7 +186,9 @@ class NextList final : public Task {
 
 Reply ListJobsIn(Call& call, std::optional<std::string> tube) {
   Fields fields = Fields::OfQuery(call.request.query);
-  if (tube && fields.Has("tube")) fields.Fail("tube", "the path names it");
+  for (const char* const name : {"tube", "tube_base64"}) {
+    if (tube && fields.Has(name)) fields.Fail(name, "the path names it");
+  }
   JobQuery query{.filter = Filter::Read(fields), .grant = call.caller.grant};
   if (tube) query.filter.set_tube(*tube);
   const bool next = fields.Word("order", {"id", "next"}) == "next";

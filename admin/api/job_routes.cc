@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "admin/api/fields.h"
 #include "admin/api/handlers.h"
 #include "admin/api/lookup.h"
@@ -113,7 +115,7 @@ Reply CopyJob(Call& call) {
   const auto to = fields.Bytes("to");
   const auto priority = fields.Integer("priority", 0, kMost32);
   const auto delay = fields.IntegerOr("delay_seconds", 0, kMost32, 0);
-  const auto ttr = fields.Integer("ttr_seconds", 1, kMost32);
+  const auto ttr = fields.Integer("ttr_seconds", 0, kMost32);
   if (!fields.Finish()) return fields.problem();
   const Job* const job = JobOf(call);
   if (job == nullptr) return NoJob();
@@ -122,13 +124,13 @@ Reply CopyJob(Call& call) {
   JobPtr copy = CopyOf(*job);
   if (copy == nullptr) return Refused(call.engine().RefuseBody(), tube);
   if (priority) copy->priority = static_cast<std::uint32_t>(*priority);
-  if (ttr) copy->ttr_s = static_cast<std::uint32_t>(*ttr);
+  if (ttr) copy->ttr_s = std::max(static_cast<std::uint32_t>(*ttr), 1U);
   copy->delay_s = static_cast<std::uint32_t>(delay);
   const Added added = call.engine().acts().PutInto(call.now, tube, std::move(copy));
   if (!added.ok()) return Refused(added.code, tube);
   Reply reply = JobReply(call, added.id, added.lsn);
   reply.status = 201;
-  return std::move(reply).With("Location", fmt::format("/api/v1/jobs/{}", added.id));
+  return std::move(reply).With("Location", LocationOf(call, fmt::format("/jobs/{}", added.id)));
 }
 
 }  // namespace gearstalk::api

@@ -1,8 +1,11 @@
 #include "admin/api/lookup.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 
+#include "admin/api/guard.h"
 #include "admin/api/names.h"
 #include "admin/api/objects.h"
 
@@ -12,6 +15,10 @@ namespace {
 constexpr std::size_t kMaxTubeName = 512;  // bytes
 
 }  // namespace
+
+std::string LocationOf(const Call& call, std::string_view path) {
+  return fmt::format("{}/api/v1{}", call.services.guard.settings().base_path, path);
+}
 
 const Tube* TubeOf(Call& call) {
   const std::optional<std::string> name = NameOfRef(call.arguments[0]);

@@ -14,6 +14,9 @@ Problem NoJob();
 // The number in an argument; 0, which is no id: not a number.
 std::uint64_t NumberOf(std::string_view argument);
 
+// Where clients find what has this path below /api/v1: behind the prefix that a proxy leaves on.
+std::string LocationOf(const Call& call, std::string_view path);
+
 // The answer to an act on a job: the job as it is now. It leaves when the act is durable.
 Reply JobReply(const Call& call, JobId id, Lsn lsn);
 // A new job with the same body, priority and TTR, and no key.

@@ -83,7 +83,7 @@ Json OperationOf(const Route& route) {
 
 }  // namespace
 
-Json OpenApi(std::string_view version) {
+Json OpenApi(std::string_view version, std::string_view root) {
   Json paths = Json::object();
   for (const Route& route : Routes()) {
     std::string method(route.method);
@@ -94,7 +94,7 @@ Json OpenApi(std::string_view version) {
   return {
       {"openapi", "3.0.3"},
       {"info", {{"title", "gearstalkd"}, {"version", version}}},
-      {"servers", Json::array({{{"url", "/api/v1"}}})},
+      {"servers", Json::array({{{"url", root}}})},
       {"security", Json::array({{{"token", Json::array()}}, {{"session", Json::array()}}})},
       {"paths", std::move(paths)},
       {"components",

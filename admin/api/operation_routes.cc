@@ -33,20 +33,23 @@ Reply OperationReply(const Operation& operation, int status = 200) {
 // Answers when the count is complete, or when it takes too long.
 class CountWait final : public Task {
  public:
-  CountWait(const Operations& operations, std::uint64_t id, Time until)
-      : operations_(operations), id_(id), until_(until) {}
+  CountWait(const Call& call, std::uint64_t id)
+      : operations_(call.services.operations),
+        id_(id),
+        location_(LocationOf(call, fmt::format("/operations/{}", id))),
+        until_(call.now + kWaitsForCount) {}
 
   std::optional<Reply> Advance(Time now) override {
     const Operation* const operation = operations_.Find(id_);
     if (operation == nullptr) return Reply(NoOperation());
     if (operation->state() == Operation::State::kCounting && now < until_) return std::nullopt;
-    return OperationReply(*operation, 201)
-        .With("Location", fmt::format("/api/v1/operations/{}", id_));
+    return OperationReply(*operation, 201).With("Location", location_);
   }
 
  private:
   const Operations& operations_;
   const std::uint64_t id_;
+  const std::string location_;
   const Time until_;
 };
 
@@ -149,8 +152,7 @@ Reply BeginOperation(Call& call) {
   Operation* const operation = call.services.operations.Begin(
       {*action, std::move(filter), given, to.value_or(""), call.caller, call.request_id}, call.now);
   if (operation == nullptr) return Problem{"busy", "four operations are under way"};
-  return Reply(std::make_unique<CountWait>(call.services.operations, operation->id(),
-                                           call.now + kWaitsForCount));
+  return Reply(std::make_unique<CountWait>(call, operation->id()));
 }
 
 Reply GetOperation(Call& call) {

@@ -10,9 +10,9 @@ namespace {
 using enum Right;
 
 constexpr std::string_view kFilter =
-    "tube tube_match state id_from id_to min_age_seconds max_age_seconds min_priority max_priority "
-    "min_reserves max_reserves min_timeouts min_buries unique holder text text_base64 json_path "
-    "json_value json_op order preview max_scan limit cursor";
+    "tube tube_base64 tube_match state id_from id_to min_age_seconds max_age_seconds min_priority "
+    "max_priority min_reserves max_reserves min_timeouts min_buries unique holder text text_base64 "
+    "json_path json_value json_op order preview max_scan limit cursor";
 
 const Route kRoutes[] = {
     {"GET", "/", kAny, false, GetIndex, "The paths of this API", "", "", "", "Index"},

@@ -41,6 +41,6 @@ bool Allows(const Grant& grant, const Route& route);
 // The actions that a caller has the rights to do.
 std::vector<std::string_view> ActionsOf(const Grant& grant);
 
-Json OpenApi(std::string_view version);
+Json OpenApi(std::string_view version, std::string_view root);
 
 }  // namespace gearstalk::api

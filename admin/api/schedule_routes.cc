@@ -98,7 +98,8 @@ Reply RunSchedule(Call& call) {
   call.act.job = schedule->last_job;
   Reply reply = JobReply(call, schedule->last_job, outcome.lsn);
   if (!reply.problem) reply.status = 201;
-  return std::move(reply).With("Location", "/api/v1/jobs/" + std::to_string(schedule->last_job));
+  return std::move(reply).With("Location",
+                               LocationOf(call, "/jobs/" + std::to_string(schedule->last_job)));
 }
 
 Reply EnableSchedule(Call& call) {

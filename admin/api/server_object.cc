@@ -66,6 +66,7 @@ Json RefusedObject(const ServerFacts& facts, const EngineStats& stats) {
   for (const auto& [code, word] : kJobRefusals) {
     object[std::string(word)] = stats.refused[static_cast<std::size_t>(code)];
   }
+  object["tube_memory"] = stats.refused_memory;
   for (const auto& [word, count] : facts.refused) object[std::string(word)] = count;
   return object;
 }

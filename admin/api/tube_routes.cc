@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "admin/api/fields.h"
 #include "admin/api/handlers.h"
 #include "admin/api/lookup.h"
@@ -55,6 +57,13 @@ class KickTask final : public Task {
   Lsn lsn_ = 0;
 };
 
+// Bytes that a body may have which is put into a tube.
+std::uint64_t MaxPutBody(const Call& call, const std::string& tube) {
+  const std::uint64_t most = std::min(kMaxPutBody, call.services.host.Facts().max_job_size);
+  const std::uint32_t of_tube = call.engine().policies().MaxJobSize(tube);
+  return of_tube == 0 ? most : std::min(most, std::uint64_t{of_tube});
+}
+
 }  // namespace
 
 Reply CreateTube(Call& call) {
@@ -69,7 +78,7 @@ Reply CreateTube(Call& call) {
   const Outcome outcome = call.engine().CreateFunction(*name);
   if (!outcome.ok()) return RefusalOf(outcome.code, *name);
   return TubeReply(call, *name, outcome.lsn, made ? 200 : 201)
-      .With("Location", "/api/v1/tubes/" + RefOf(*name));
+      .With("Location", LocationOf(call, "/tubes/" + RefOf(*name)));
 }
 
 Reply GetTube(Call& call) {
@@ -164,12 +173,12 @@ Reply PutJob(Call& call) {
   if (unique.size() > Job::kMaxUnique) fields.Fail("unique", "expected at most 64 bytes");
   const auto priority = fields.IntegerOr("priority", 0, kMost32, kUsualPriority);
   const auto delay = fields.IntegerOr("delay_seconds", 0, kMost32, 0);
-  const auto ttr = fields.IntegerOr("ttr_seconds", 1, kMost32, kUsualTtr);
+  const auto ttr = fields.IntegerOr("ttr_seconds", 0, kMost32, kUsualTtr);
   if (!fields.Finish()) return fields.problem();
   const std::optional<std::string> name = NameOfRef(call.arguments[0]);
   if (!name) return NoTube();
   if (auto problem = CheckTubeName(call, *name, "tube")) return std::move(*problem);
-  if (body->size() > std::min(kMaxPutBody, call.services.host.Facts().max_job_size)) {
+  if (body->size() > MaxPutBody(call, *name)) {
     return Problem{"too-large", "a body put here has at most 1 MiB, and max_job_size", "body"};
   }
   JobPtr job = Job::TryNew(static_cast<std::uint32_t>(body->size()), unique);
@@ -177,13 +186,13 @@ Reply PutJob(Call& call) {
   std::copy(body->begin(), body->end(), job->space().begin());
   job->priority = static_cast<std::uint32_t>(priority);
   job->delay_s = static_cast<std::uint32_t>(delay);
-  job->ttr_s = static_cast<std::uint32_t>(ttr);
+  job->ttr_s = std::max(static_cast<std::uint32_t>(ttr), 1U);  // as for beanstalk's clients
   const Added added = call.engine().acts().PutInto(call.now, *name, std::move(job));
   if (!added.ok()) return RefusalOf(added.code, *name);
   call.act.job = added.id;
   Reply reply = JobReply(call, added.id, added.lsn);
   if (!added.joined) reply.status = 201;
-  return std::move(reply).With("Location", "/api/v1/jobs/" + std::to_string(added.id));
+  return std::move(reply).With("Location", LocationOf(call, "/jobs/" + std::to_string(added.id)));
 }
 
 }  // namespace gearstalk::api

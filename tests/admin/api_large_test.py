@@ -123,6 +123,16 @@ class Operations(WithBroker):
         done = self.run_operation("copy", {"tube": "t"})
         self.assertEqual((done["done"], self.api.get("/tubes/t")["jobs"]["ready"]), (40, 80))
 
+    def test_names_that_are_no_text(self) -> None:
+        names = [base64.b64encode(name).decode() for name in (b"\xfe", b"\xff")]
+        refs = [self.api.post("/tubes", {"name_base64": name}, 201)["ref"] for name in names]
+        for ref in refs:
+            self.api.post(f"/tubes/{ref}/jobs", {"body": "x"}, 201)
+        self.run_operation("delete", {"tube_base64": names[0]})
+        self.assertEqual([self.api.get(f"/tubes/{ref}")["jobs"]["ready"] for ref in refs], [0, 1])
+        for path in ("/jobs?tube=t&tube_base64=dA==", f"/tubes/{refs[0]}/jobs?tube_base64=dA=="):
+            self.assertEqual(self.refused("bad-request", "GET", path)["field"], "tube_base64")
+
     def test_copies_that_are_refused(self) -> None:
         for _ in range(5):
             self.api.put_job("t")

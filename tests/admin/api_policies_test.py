@@ -111,6 +111,12 @@ class Policies(WithPolicies):
         plain = self.api.get(f"/jobs/{self.api.put_job('plain')}")
         self.assertEqual([plain[field] for field in (*fields, "expires_in_seconds")], [None] * 6)
 
+    def test_a_tubes_own_largest_body(self) -> None:
+        self.api.ask("PUT", "/tubes/small/policy/max_job_size", {"value": "3"})
+        self.api.put_job("small", "123")
+        self.assertEqual(self.refused("too-large", "POST", "/tubes/small/jobs", {"body": "1234"})["field"],
+                         "body")
+
     def test_held_back(self) -> None:
         self.assertIsNone(self.api.get(f"/tubes/default")["held_back"])
         for tube, why in (("slow-x", "running"), ("rare", "rate")):

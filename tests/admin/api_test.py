@@ -3,6 +3,7 @@
 
 import base64
 import json
+import re
 import tempfile
 import time
 import unittest
@@ -202,8 +203,13 @@ class Jobs(WithBroker):
         self.client.say("watch t")
         self.assertTrue(self.client.say("reserve").startswith("RESERVED"))
         for bad in ({}, {"body": 1}, {"body": "a", "body_base64": "YQ=="}, {"body_base64": "*"},
-                    {"body": "a", "ttr_seconds": 0}, {"body": "a", "unique": "x" * 65}):
+                    {"body": "a", "ttr_seconds": -1}, {"body": "a", "unique": "x" * 65}):
             self.refused("bad-request", "POST", "/tubes/t/jobs", bad)
+        # As for beanstalk's clients.
+        job = self.api.post("/tubes/t/jobs", {"body": "a", "ttr_seconds": 0}, 201)
+        self.assertEqual(job["ttr_seconds"], 1)
+        copy = self.api.post(f"/jobs/{job['id']}/copy", {"ttr_seconds": 0}, 201)
+        self.assertEqual(copy["ttr_seconds"], 1)
         self.refused("too-large", "POST", "/tubes/t/jobs", {"body": "x" * (1 << 20) + "x"})
 
     def test_acts(self) -> None:
@@ -339,6 +345,7 @@ class Jobs(WithBroker):
         self.assertEqual(len(self.api.get("/operations")["items"]), 5)
         for bad in ({"action": "x", "filter": {}}, {"action": "delete", "filter": {}},
                     {"action": "move", "filter": {"tube": "t"}}, {"action": "delete"},
+                    {"action": "delete", "filter": {"tube": "t", "state": []}},
                     {"action": "delete", "filter": {"tube": "t", "x": 1}}):
             self.refused("bad-request", "POST", "/operations", bad)
         self.refused("not-found", "GET", "/operations/99")
@@ -368,6 +375,15 @@ class TheServer(WithBroker):
         self.assertEqual(self.api.ask("PUT", "/server/draining", {"draining": False}).status, 200)
         self.api.put_job("t")
 
+    def test_refusals_are_those_of_the_metrics(self) -> None:
+        self.api.ask("PUT", "/tubes/t/policy/max_bytes", {"value": "1"})
+        self.refused("memory", "POST", "/tubes/t/jobs", {"body": "x"})
+        page = self.api.ask("GET", "/metrics", prefix="").body.decode()
+        counts = dict(re.findall(r'^gearstalkd_refused_total\{reason="(\w+)"\} (\d+)$', page, re.M))
+        self.assertEqual(counts["tube_memory"], "1")
+        self.assertEqual(self.api.get("/server")["refused"],
+                         {reason: int(count) for reason, count in counts.items()})
+
     def test_log_level(self) -> None:
         self.assertEqual(self.api.ask("PUT", "/server/log-level", {"level": "debug"}).json,
                          {"level": "debug"})
@@ -378,7 +394,7 @@ class TheServer(WithBroker):
         self.client.say("watch work")
         self.client.send(b"reserve\r\n")
         other = Client(self.broker.port)
-        other.packet(22, b"<b>me</b>")
+        other.packet(22, b"<b>it is me</b>\\")
         other.packet(1, b"resize")
         other.ask(16, b"x")
         while len(self.api.get("/connections?role=worker")["items"]) < 2:
@@ -387,7 +403,7 @@ class TheServer(WithBroker):
         self.assertEqual([each["watches"] for each in waiting], [["default", "work"]])
         self.assertEqual([each["listen"] for each in waiting], self.api.get("/server")["listen"])
         worker = self.api.get("/connections?tube=resize")["items"][0]
-        self.assertEqual((worker["client_id"], worker["protocol"]), ("<b>me</b>", "gearman"))
+        self.assertEqual((worker["client_id"], worker["protocol"]), ("<b>it is me</b>\\", "gearman"))
         self.assertEqual(len(self.api.pages("/connections?limit=1")), 2)
         self.assertEqual(self.api.ask("DELETE", f"/connections/{worker['id']}").status, 204)
         self.assertEqual(other.file.read(), b"")
@@ -613,6 +629,14 @@ class Access(unittest.TestCase):
             self.assertEqual(api.ask("GET", "/healthz", prefix="/base").status, 200)
             self.assertEqual(api.ask("GET", "/base", prefix="").headers["Location"], "base/console/")
             self.assertEqual(api.ask("GET", "/base/", prefix="").headers["Location"], "console/")
+        # A proxy leaves the prefix on, so clients need it.
+        otto = self.apis["otto"]
+        for path, body in (("/tubes/t/jobs", {"body": "x"}), ("/jobs/1/copy", {}),
+                           ("/operations", {"action": "kick", "filter": {"tube": "t"}})):
+            place = otto.ask("POST", path, body).headers["Location"]
+            self.assertRegex(place, "^/base/api/v1/(jobs|operations)/[0-9]+$")
+            self.assertEqual(otto.ask("GET", place, prefix="").status, 200)
+        self.assertEqual(otto.get("/openapi.json")["servers"], [{"url": "/base/api/v1"}])
 
 
 class Anonymous(unittest.TestCase):
