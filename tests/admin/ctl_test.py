@@ -2,6 +2,7 @@
 """gearstalkctl against a real broker: ctl_test.py BROKER GEARSTALKCTL."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -148,6 +149,17 @@ class Tubes(WithBroker):
         self.assertNotIn("\x1b", shown)
 
 
+    def test_names_that_are_no_text(self) -> None:
+        name, other = "\udcfe", "\udcff"  # as Python passes bytes that are no UTF-8
+        for tube in (name, name, other):
+            self.put(tube, "x")
+        self.ctl("clear", name, "--yes")
+        self.ctl("move", "3", "--to", name)
+        self.ctl("copy", "--tube", name, "--to", other, "--yes")
+        self.assertEqual([tube["jobs"]["ready"] for tube in self.json("tubes", "--only", "jobs")["items"]],
+                         [1, 1])
+
+
 class Server(WithBroker):
     def test_status_tells_what_needs_attention(self) -> None:
         number = self.put("mail", "x")
@@ -156,6 +168,9 @@ class Server(WithBroker):
         shown = self.ctl("status", expect=REFUSED)
         self.assertIn("draining", shown)
         self.assertIn("1 buried", shown)
+        self.assertNotIn("\x1b", shown)
+        shown = self.ctl("--color", "always", "status", expect=REFUSED)
+        self.assertIn("\x1b[1m! 1 buried", shown)
         self.ctl("drain", "--off")
         self.assertIn("ready", self.ctl("status"))
 
@@ -186,8 +201,23 @@ class Calls(WithBroker):
         self.ctl("peek", expect=BAD_CALL)
         self.ctl("pause", "mail", "0", expect=BAD_CALL)
         self.ctl("--at", "nowhere", "status", expect=BAD_CALL)
+        for words in (["tubes", "--sort", "size"], ["tubes", "--order", "up"], ["top", "--sort", "x"],
+                      ["tubes", "--only", "x"], ["tubes", "--limit", "0"], ["jobs", "--state", "x"],
+                      ["jobs", "--state", "ready,"], ["jobs", "--order", "x"],
+                      ["jobs", "--json-path", "$", "--json-value", "1", "--json-op", "like"],
+                      ["peek", "1", "--as", "xml"], ["peek", "--tube", "t", "--state", "x"],
+                      ["connections", "--role", "x"], ["log-level", "loud"]):
+            self.ctl(*words, expect=BAD_CALL)
+        self.ctl("jobs", "--state", "ready,buried")
         self.ctl("--help")
         self.ctl("jobs", "--help")
+
+    def test_problems_are_one_line_of_json(self) -> None:
+        done = subprocess.run([CTL, "--server", f"http://{self.broker.admin}", "--json", "tube", "t"],
+                              timeout=SECONDS, capture_output=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (NOT_FOUND, b""))
+        self.assertEqual(json.loads(done.stderr)["code"], "not-found")
+        self.assertEqual(done.stderr.count(b"\n"), 1)
 
     def test_a_server_that_is_not_there_is_told(self) -> None:
         done = subprocess.run([CTL, "--server", "http://127.0.0.1:1", "status"], timeout=SECONDS,
@@ -209,6 +239,15 @@ class Calls(WithBroker):
             with_token = run("--token-file", str(file), "whoami")
             self.assertEqual(json.loads(with_token.stdout)["user"], "ann")
             self.assertEqual(run("--token-file", str(file), "put", "t", "x").returncode, NOT_ALLOWED)
+            # The flag, then the variable, then the configuration.
+            config = Path(folder, "config.yaml")
+            config.write_text(f"token_file: {file}\n")
+            for variable, flag, user in ((None, [], "ann"), ("gst_wrong", [], None),
+                                         ("gst_wrong", ["--token-file", str(file)], "ann")):
+                known = {**os.environ, **({"GEARSTALKCTL_TOKEN": variable} if variable else {})}
+                done = subprocess.run([*call, "--config", str(config), *flag, "whoami"], env=known,
+                                      capture_output=True, timeout=SECONDS, check=False)
+                self.assertEqual(json.loads(done.stdout)["user"], user)
 
     def test_completions_are_read_by_bash(self) -> None:
         script = self.ctl("completion", "bash")

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdio>
 
 #include "admin/ctl/api/text.h"
 #include "broker/base/base64.h"
@@ -35,7 +36,10 @@ bool Api::Complain(const HttpReply& reply) {
         fmt::format("{}: the answer is HTTP {} and no API's", settings_.server, reply.status));
   }
   if (problem.value("code", "") == "count-mismatch") exit_code_ = kNotConfirmed;
-  if (settings_.json) return Tell(problem.dump());
+  if (settings_.json) {
+    std::fputs((problem.dump() + "\n").c_str(), stderr);
+    return false;
+  }
   return Tell(fmt::format("{} ({})", Visible(problem.value("detail", "refused")),
                           problem.value("code", fmt::format("{}", reply.status))));
 }
@@ -128,6 +132,14 @@ int PrintItems(const Api& api, const Json& items, const std::function<void(const
   list["items"] = items;
   Say(list.dump());
   return kDone;
+}
+
+void SetBytes(Json& object, const std::string& name, std::string_view bytes) {
+  if (IsUtf8(bytes)) {
+    object[name] = bytes;
+  } else {
+    object[name + "_base64"] = ToBase64(bytes);
+  }
 }
 
 std::string TubePath(std::string_view tube) {

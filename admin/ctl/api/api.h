@@ -55,6 +55,9 @@ int Print(const Api& api, const Json& answer, const std::function<void(const Jso
 // Prints a list: {"items":[...]} with --json, else what `show` prints of the items.
 int PrintItems(const Api& api, const Json& items, const std::function<void(const Json&)>& show);
 
+// Sets the member `name` to a text; to bytes that are no UTF-8 as `name`_base64.
+void SetBytes(Json& object, const std::string& name, std::string_view bytes);
+
 // "/tubes/NAME", where a name that proxies might rewrite is written as ~base64url.
 std::string TubePath(std::string_view tube);
 std::string JobPath(std::uint64_t id);

@@ -21,11 +21,12 @@ struct TransferOptions {
 };
 
 int EachJob(Api& api, const std::string& action, const TransferOptions& options) {
-  Json made = Json::array();
+  Json made = Json::array(), body;
+  SetBytes(body, "to", options.to);
   int exit_code = kDone;
   for (const std::uint64_t id : options.ids) {
     Json answer;
-    if (api.Post(JobPath(id) + "/" + action, {{"to", options.to}}, answer)) {
+    if (api.Post(JobPath(id) + "/" + action, body, answer)) {
       made.push_back(std::move(answer));
     } else if (exit_code == kDone) {
       exit_code = api.exit_code();

@@ -13,7 +13,6 @@
 #include "admin/ctl/api/fields.h"
 #include "admin/ctl/api/filter.h"
 #include "admin/ctl/api/text.h"
-#include "broker/base/base64.h"
 
 namespace gearstalk::ctl::api {
 namespace {
@@ -29,8 +28,9 @@ Action DeclareJobs(CLI::App& app) {
   auto options = std::make_shared<ListOptions>();
   app.add_option("TUBE", options->filter.tube, "Tube; without one all tubes");
   options->filter.AddTo(app);
-  app.add_option("--order", options->order, "id, or next: the order in which they leave");
-  app.add_option("--limit", options->limit, "Jobs to list");
+  app.add_option("--order", options->order, "id, or next: the order in which they leave")
+      ->check(CLI::IsMember({"id", "next"}));
+  app.add_option("--limit", options->limit, "Jobs to list")->check(CLI::PositiveNumber);
   app.add_option("--max-scan", options->max_scan, "Jobs to look at for one page");
   app.add_flag("--preview", options->preview, "Show the first bytes of each body");
   return [options](const Settings& settings) {
@@ -133,8 +133,11 @@ Action DeclarePeek(CLI::App& app) {
   auto options = std::make_shared<PeekOptions>();
   CLI::Option* id = app.add_option("ID", options->id, "Number of a job");
   CLI::Option* tube = app.add_option("--tube", options->tube, "The next job of this tube");
-  app.add_option("--state", options->state, "and of this state")->needs(tube);
-  app.add_option("--as", options->as, "auto, text, json, base64, hex, php or msgpack");
+  app.add_option("--state", options->state, "and of this state")
+      ->needs(tube)
+      ->check(CLI::IsMember({"ready", "reserved", "delayed", "buried"}));
+  app.add_option("--as", options->as, "auto, text, json, base64, hex, php or msgpack")
+      ->check(CLI::IsMember({"auto", "text", "json", "base64", "hex", "php", "msgpack"}));
   app.add_flag("--raw", options->raw, "Only the bytes of the body");
   id->excludes(tube);
   return [options](const Settings& settings) {
@@ -174,7 +177,7 @@ int Put(Api& api, const PutOptions& options) {
   const std::optional<std::string> body = ReadBody(options);
   if (!body.has_value()) return kBadCall;
   Json job;
-  IsUtf8(*body) ? job["body"] = *body : job["body_base64"] = ToBase64(*body);
+  SetBytes(job, "body", *body);
   job["priority"] = options.priority;
   job["delay_seconds"] = options.delay;
   job["ttr_seconds"] = options.ttr;

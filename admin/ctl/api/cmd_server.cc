@@ -37,9 +37,10 @@ Action DeclareWorkers(CLI::App& app) {
 
 Action DeclareConnections(CLI::App& app) {
   auto options = std::make_shared<ListOptions>();
-  app.add_option("--role", options->role, "producer, worker or waiting");
+  app.add_option("--role", options->role, "producer, worker or waiting")
+      ->check(CLI::IsMember({"producer", "worker", "waiting"}));
   app.add_option("--tube", options->tube, "Connections that use or watch this tube");
-  app.add_option("--limit", options->limit, "Connections to list");
+  app.add_option("--limit", options->limit, "Connections to list")->check(CLI::PositiveNumber);
   return [options](const Settings& settings) {
     return UseApi(settings, [&](Api& api) { return List(api, *options); });
   };
@@ -60,7 +61,9 @@ Action DeclareDisconnect(CLI::App& app) {
 
 Action DeclareLogLevel(CLI::App& app) {
   auto level = std::make_shared<std::string>();
-  app.add_option("LEVEL", *level, "trace, debug, info, warn, error, critical or off")->required();
+  app.add_option("LEVEL", *level, "trace, debug, info, warn, error, critical or off")
+      ->required()
+      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "critical", "off"}));
   return [level](const Settings& settings) {
     return UseApi(settings, [&](Api& api) {
       Json answer;

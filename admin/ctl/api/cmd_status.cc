@@ -39,17 +39,18 @@ void ShowRates(Api& api) {
                   LastMinute(history, "failed_per_second")));
 }
 
+void Warn(const std::string& what) { Say(Bold("! " + what)); }
+
 void ShowAttention(Api& api, const Json& server) {
   const Json jobs = server.value("jobs", Json::object());
-  if (server.value("draining", false)) Say("! draining: `gearstalkctl drain --off` ends it");
+  if (server.value("draining", false)) Warn("draining: `gearstalkctl drain --off` ends it");
   if (Number(jobs, "buried") > 0) {
-    Say(fmt::format("! {} buried jobs: `gearstalkctl tubes --only buried`", Count(jobs, "buried")));
+    Warn(fmt::format("{} buried jobs: `gearstalkctl tubes --only buried`", Count(jobs, "buried")));
   }
   Json paused;
   if (api.List("/tubes", {{"only", "paused"}}, 5, paused)) {
     for (const Json& tube : paused) {
-      Say(fmt::format("! {} is paused for {}", Word(tube, "name"),
-                      Age(tube, "pause_left_seconds")));
+      Warn(fmt::format("{} is paused for {}", Word(tube, "name"), Age(tube, "pause_left_seconds")));
     }
   }
 }
@@ -60,9 +61,9 @@ void ShowServer(const Json& server) {
   const Json journal = server.value("journal", Json::object());
   const Json connections = server.value("connections", Json::object());
   const bool ready = server.value("ready", false);
-  Say(fmt::format("{} {}, {}, up {}", Word(server, "server_name"), Word(server, "version"),
-                  ready ? "ready" : "not ready: " + Word(server, "not_ready_reason"),
-                  Age(server, "uptime_seconds")));
+  Say(Bold(fmt::format("{} {}, {}, up {}", Word(server, "server_name"), Word(server, "version"),
+                       ready ? "ready" : "not ready: " + Word(server, "not_ready_reason"),
+                       Age(server, "uptime_seconds"))));
   Say(fmt::format(
       "jobs     {} ready, {} reserved, {} delayed, {} buried in {} tubes; oldest ready {}",
       Count(jobs, "ready"), Count(jobs, "reserved"), Count(jobs, "delayed"), Count(jobs, "buried"),
@@ -97,7 +98,7 @@ Action DeclareTop(CLI::App& app) {
   auto options = std::make_shared<TopOptions>();
   app.add_option("--interval", options->interval_s, "Seconds between frames")
       ->check(CLI::Range(0.1, 3600.0));
-  app.add_option("--sort", options->sort, "As `tubes --sort`");
+  app.add_option("--sort", options->sort, "As `tubes --sort`")->check(TubeOrder());
   app.add_flag("--once", options->once, "Print one frame as text");
   return [options](const Settings& settings) {
     return UseApi(settings, [&](Api& api) { return Top(api, *options); });

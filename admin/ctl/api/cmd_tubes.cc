@@ -7,7 +7,6 @@
 #include "admin/ctl/api/api.h"
 #include "admin/ctl/api/fields.h"
 #include "admin/ctl/api/text.h"
-#include "broker/base/base64.h"
 
 namespace gearstalk::ctl::api {
 namespace {
@@ -21,10 +20,12 @@ Action DeclareTubes(CLI::App& app) {
   auto options = std::make_shared<ListOptions>();
   app.add_option("--match", options->match, "Shell pattern of names");
   app.add_option("--sort", options->sort,
-                 "id, name, busy, ready, reserved, delayed, buried, workers, waiting or oldest");
-  app.add_option("--order", options->order, "asc or desc");
-  app.add_option("--only", options->only, "jobs, idle, buried or paused");
-  app.add_option("--limit", options->limit, "Tubes to list");
+                 "id, name, busy, ready, reserved, delayed, buried, workers, waiting or oldest")
+      ->check(TubeOrder());
+  app.add_option("--order", options->order, "asc or desc")->check(CLI::IsMember({"asc", "desc"}));
+  app.add_option("--only", options->only, "jobs, idle, buried or paused")
+      ->check(CLI::IsMember({"jobs", "idle", "buried", "paused"}));
+  app.add_option("--limit", options->limit, "Tubes to list")->check(CLI::PositiveNumber);
   return [options](const Settings& settings) {
     return UseApi(settings, [&](Api& api) {
       Json tubes;
@@ -113,7 +114,8 @@ Action DeclareMaxQueue(CLI::App& app) {
 Action DeclareCreate(CLI::App& app) {
   return OnTube(app, [](Api& api, const std::string& tube) {
     Json answer;
-    const Json body = IsUtf8(tube) ? Json{{"name", tube}} : Json{{"name_base64", ToBase64(tube)}};
+    Json body;
+    SetBytes(body, "name", tube);
     if (!api.Post("/tubes", body, answer)) return api.exit_code();
     return Print(api, answer, [&](const Json&) { Say(Visible(tube) + " is there"); });
   });
@@ -129,6 +131,11 @@ Action DeclareDrop(CLI::App& app) {
 }
 
 }  // namespace
+
+CLI::IsMember TubeOrder() {
+  return CLI::IsMember({"id", "name", "busy", "ready", "reserved", "delayed", "buried", "workers",
+                        "waiting", "oldest"});
+}
 
 std::vector<Command> TubeCommands() {
   return {

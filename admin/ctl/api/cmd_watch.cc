@@ -174,7 +174,7 @@ Action DeclareEvents(CLI::App& app) {
 
 Action DeclareAudit(CLI::App& app) {
   auto limit = std::make_shared<std::size_t>(50);
-  app.add_option("--limit", *limit, "Acts to list");
+  app.add_option("--limit", *limit, "Acts to list")->check(CLI::PositiveNumber);
   return [limit](const Settings& settings) {
     return UseApi(settings, [&](Api& api) {
       Json acts;

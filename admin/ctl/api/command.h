@@ -44,6 +44,9 @@ std::vector<Command> WatchCommands();
 std::vector<Command> BenchCommands();
 std::vector<Command> LocalCommands();
 
+// The orders that lists of tubes have.
+CLI::IsMember TubeOrder();
+
 // Reads the command line and runs one command; returns the exit code.
 int Run(int argc, char** argv);
 

@@ -37,13 +37,36 @@ constexpr Row kRows[] = {
     {"--json-op", "json_op", &Filter::json_op, Form::kText, "eq, ne, lt, gt or contains"},
 };
 
+std::vector<std::string> StatesOf(const std::string& words) {
+  std::vector<std::string> states;
+  for (std::size_t begin = 0; begin <= words.size();) {
+    const std::size_t end = std::min(words.find(',', begin), words.size());
+    states.push_back(words.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return states;
+}
+
+// As CLI11 has it: what is wrong, or nothing.
+std::string CheckStates(const std::string& words) {
+  const CLI::IsMember known({"ready", "reserved", "delayed", "buried"});
+  for (std::string state : StatesOf(words)) {
+    if (std::string wrong = known(state); !wrong.empty()) return wrong;
+  }
+  return {};
+}
+
 }  // namespace
 
 void Filter::AddTo(CLI::App& app) {
-  app.add_option("--state", state, "ready, reserved, delayed, buried; several with commas");
+  app.add_option("--state", state, "ready, reserved, delayed, buried; several with commas")
+      ->check(CheckStates);
   for (const Row& row : kRows) {
     CLI::Option* option = app.add_option(row.flag, this->*row.field, row.help);
     if (row.form == Form::kNumber) option->check(CLI::NonNegativeNumber);
+    if (row.field == &Filter::json_op) {
+      option->check(CLI::IsMember({"eq", "ne", "lt", "gt", "contains"}));
+    }
   }
 }
 
@@ -55,21 +78,13 @@ Query Filter::AsQuery() const {
 
 Json Filter::AsJson() const {
   Json filter = Json::object();
-  if (!tube.empty()) filter["tube"] = tube;
-  if (!state.empty()) {
-    Json states = Json::array();
-    for (std::size_t begin = 0; begin <= state.size();) {
-      const std::size_t end = std::min(state.find(',', begin), state.size());
-      states.push_back(state.substr(begin, end - begin));
-      begin = end + 1;
-    }
-    filter["state"] = std::move(states);
-  }
+  if (!tube.empty()) SetBytes(filter, "tube", tube);
+  if (!state.empty()) filter["state"] = StatesOf(state);
   for (const Row& row : kRows) {
     const std::string& value = this->*row.field;
     if (value.empty()) continue;
     if (row.form == Form::kText) {
-      filter[row.parameter] = value;
+      SetBytes(filter, row.parameter, value);
     } else {
       filter[row.parameter] = Json::parse(value);  // checked when it was read
     }

@@ -89,7 +89,7 @@ int Show(Api& api, const Json& operation) {
 int RunOperation(Api& api, const Operation& operation) {
   signal(SIGINT, OnInterrupt);
   Json body = {{"action", operation.action}, {"filter", operation.filter}};
-  if (!operation.to.empty()) body["to"] = operation.to;
+  if (!operation.to.empty()) SetBytes(body, "to", operation.to);
   Json state;
   if (!api.Post("/operations", body, state)) return api.exit_code();
   const std::string path = "/operations/" + Word(state, "id");

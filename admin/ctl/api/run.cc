@@ -21,7 +21,8 @@ void AddGlobals(CLI::App& app, Settings& settings) {
   app.add_option("--ca-file", settings.ca_file, "Authorities that sign the server's certificate");
   app.add_option("--timeout", settings.timeout_s, "Seconds to wait for an answer")
       ->check(CLI::PositiveNumber);
-  app.add_option("--color", settings.color, "auto, always or never")
+  app.add_option("--color", settings.color,
+                 "Let what matters in `status` stand out: auto, always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}));
   app.add_flag("--json", settings.json, "Print the API's own objects");
   app.add_flag("--yes", settings.yes, "Confirm what would be asked");
@@ -59,6 +60,7 @@ int Run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error, std::cout, std::cerr) == 0 ? kDone : kBadCall;
   }
+  UseColor(settings.color);
   for (const auto& [sub, action] : actions) {
     if (sub->parsed()) return action(settings);
   }

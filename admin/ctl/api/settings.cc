@@ -83,6 +83,7 @@ bool IsSocket(const char* path) {
 }
 
 Status ReadToken(Settings& settings) {
+  if (!settings.token.empty()) return {};
   if (settings.token_file.empty()) {
     settings.token = Variable("GEARSTALKCTL_TOKEN");
     return {};
@@ -99,8 +100,9 @@ Status ReadToken(Settings& settings) {
 
 Status Complete(Settings& settings) {
   // A flag overrides the variable, and the variable the file.
-  if (settings.server.empty() && settings.at.empty()) {
-    settings.server = Variable("GEARSTALKCTL_SERVER");
+  if (settings.at.empty()) {
+    if (settings.server.empty()) settings.server = Variable("GEARSTALKCTL_SERVER");
+    if (settings.token_file.empty()) settings.token = Variable("GEARSTALKCTL_TOKEN");
   }
   const std::string file = FileToRead(settings);
   if (file.empty() && !settings.at.empty()) {

@@ -1,13 +1,17 @@
 #include "admin/ctl/api/text.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 
 namespace gearstalk::ctl::api {
 namespace {
+
+using std::literals::operator""sv;
 
 // `text` is one character of UTF-8.
 char32_t CodeOf(std::string_view text) {
@@ -42,6 +46,13 @@ std::size_t ColumnsOf(char32_t code) {
   return Within(kCombining, code) ? 0 : Within(kWide, code) ? 2 : 1;
 }
 
+bool bold = false;
+
+bool Set(const char* variable) {
+  const char* const value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
 }  // namespace
 
 std::size_t Width(std::string_view text) {
@@ -74,6 +85,15 @@ bool Tell(const std::string& message) {
 }
 
 void Say(const std::string& line) { std::fputs((line + "\n").c_str(), stdout); }
+
+void UseColor(std::string_view when) {
+  const bool plain = Set("NO_COLOR") || !Set("TERM") || std::getenv("TERM") == "dumb"sv;
+  bold = when == "always" || (when == "auto" && isatty(STDOUT_FILENO) == 1 && !plain);
+}
+
+std::string Bold(std::string_view text) {
+  return bold ? fmt::format("\x1b[1m{}\x1b[0m", text) : std::string(text);
+}
 
 std::string Visible(std::string_view text) {
   std::string visible;

@@ -16,6 +16,12 @@ bool Tell(const std::string& message);
 // A line on standard output.
 void Say(const std::string& line);
 
+// Whether Bold does anything: "always", "never", or "auto": for a terminal that is not dumb, unless
+// NO_COLOR is set.
+void UseColor(std::string_view when);
+// The text, so that it stands out.
+std::string Bold(std::string_view text);
+
 // The text without control characters and marks that change the direction of writing: these are
 // written as escapes, so that no name can change a terminal.
 std::string Visible(std::string_view text);
@@ -40,7 +46,5 @@ class Table {
   std::vector<std::string> headings_;
   std::vector<std::vector<std::string>> rows_;
 };
-
-// RFC 4648: base64 with padding, base64url without.
 
 }  // namespace gearstalk::ctl::api
