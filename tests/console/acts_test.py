@@ -107,6 +107,7 @@ class Acts(unittest.TestCase):
         self.browser.says("selected-count", "60")
         self.browser.click("bulk-delete")
         self.browser.says("dialog-text", "many")
+        self.browser.says("dialog-text", "60 jobs")
         self.browser.fill("confirm-count", "59")
         self.assertFalse(self.browser.find("confirm-ok").is_enabled())
         self.browser.fill("confirm-count", "60")

@@ -166,7 +166,7 @@ ${t}${l&&me`<${Lu} fields=${n} set=${r} />`}<${Wu} query=${e} /></form>`}var Hu=
 <p data-testid="dialog-text" class="dim">${Wt[e]}</p>
 <${vs} label=${Ut[e]} value=${t} set=${n} data-testid="move-to" data-first />
 <${Qa} ok=${Le} disabled=${!t&&!l} /><//>`}function Yu({action:e,total:t,where:n,to:a,upTo:l,run:s,cancel:o}){let[r,i]=le(!1),u="delete"===e,[c,d]=le(!u||t<=1);return t?me`<${Za} key="final" title=${Ot[e](va(t),a)} onSubmit=${async()=>{r||!c||!t||(i(!0),await s()?ma():i(!1))}}>
-<p data-testid="dialog-text"><${za} text=${n} /> ${l&&(e=>`Up to job ${e}; jobs that come later stay.`)(l)} ${It[e]}</p>
+<p data-testid="dialog-text">${Rt[e](va(t))}. <${za} text=${n} /> ${l&&(e=>`Up to job ${e}; jobs that come later stay.`)(l)} ${It[e]}</p>
 ${u&&t>1&&me`<${el} count=${t} set=${d} />`}
 <${Qa} ok=${Rt[e](va(t))} bad=${u} disabled=${r||!c} cancel=${o} /><//>`:me`<${Za} title=${"No job matches"} onSubmit=${o}><p data-testid="dialog-text">${"There is nothing to do: no job is in this state or matches the filter."}</p>
 <${Qa} ok=${Oe} cancel=${o} /><//>`}function Gu({action:e,jobs:t,where:n,done:a}){let[l,s]=le(""),o=async()=>{let n=await Bu(e,t,l)>0;return n&&a(),n};return"move"===e||"copy"===e?me`<${Ju} action=${e} to=${l} setTo=${s} proceed=${()=>o().then(e=>e&&ma())} />`:me`<${Yu} action=${e} total=${t.length} where=${n} to=${l} run=${o} cancel=${ma} />`}function Ku({action:e,filter:t,where:n,done:a}){let[l,s]=le(""),[o,r]=le(!["move","copy"].includes(e)),[i,u]=le(null),c=re(null);return se(()=>{if(o)return c.current=new AbortController,async function(e,t,n,a){let l={action:e,filter:t};n&&(l.to=n);let s=await da("POST","operations",{body:l,key:ca()});return zl(s),Wl(s,"counting",a)}(e,t,l,c.current.signal).then(u,e=>{Cl(e),ma()}),()=>c.current.abort()},[o]),o?i?me`<${Yu} action=${e} total=${i.count} where=${n} to=${l} upTo=${i.as_of_id}
@@ -193,7 +193,7 @@ ${t.preview&&me`<th scope="col">${fn}</th>`}</tr></thead>
 ${!e.all&&me`<${ac} selection=${e} total=${s} />`}
 <button type="button" class="link" onClick=${e.clear}>${"None"}</button><span class="grow"></span>
 ${tc(c).map(t=>me`<button type="button" key=${t} data-testid=${`bulk-${t}`}
-class=${"btn small"+("delete"===t?" bad":"")} onClick=${()=>(t=>{e.all?ba(Ku,{action:t,filter:a,where:l,done:i}):ec.includes(t)?Bu(t,r).then(i):ba(Gu,{action:t,jobs:r,where:"The jobs that you selected on this page.",done:i})})(t)}>${qt[t]}</button>`)}</div>`}function ac({selection:e,total:t}){return me`<button type="button" class="link" data-testid="select-all" onClick=${()=>e.setAll(!0)}>
+class=${"btn small"+("delete"===t?" bad":"")} onClick=${()=>(t=>{e.all?ba(Ku,{action:t,filter:a,where:l,done:i}):ec.includes(t)?Bu(t,r).then(i):ba(Gu,{action:t,jobs:r,where:"Those selected on this page.",done:i})})(t)}>${qt[t]}</button>`)}</div>`}function ac({selection:e,total:t}){return me`<button type="button" class="link" data-testid="select-all" onClick=${()=>e.setAll(!0)}>
 ${null===t?"Select all that match":(e=>`Select all ${e} that match`)(va(t))}</button>`}function lc({walk:e,query:t,children:n}){let a=((e,t,n)=>`${e} shown${null===t?"":` of ${t}`} · looked at ${Pe(n)}`)(va(e.items.length),null===e.count?null:va(e.count),va(e.scanned));return me`<div class="more"><span>${a}</span>${n}<span class="grow"></span>
 ${e.running&&e.items.length<50&&me`<button type="button" class="btn small" onClick=${e.stop}>${Ge}</button>`}
 ${t.cursor&&me`<button type="button" class="btn small" onClick=${()=>Oa({cursor:null})}>${mn}</button>`}

@@ -355,7 +355,7 @@ export const jobsShown = (shown, count, scanned) => `${shown} shown${count === n
 export const jobsFirst = "First";
 export const jobsOrder = "Order";
 export const jobsOrders = [["id", "By id"], ["next", "Next out first"]];
-export const jobsOfPage = "The jobs that you selected on this page.";
+export const jobsOfPage = "Those selected on this page.";
 export const jobsNone = (state) => `No ${state} jobs`;
 export const jobsNoMatch = (state) => `No ${state} job matches`;
 export const jobsNoMatchText = (count) => `${jobs(count)} in this state, none with what the filter asks for.`;

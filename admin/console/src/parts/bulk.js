@@ -64,7 +64,7 @@ function Final({ action, total, where, to, upTo, run, cancel }) {
       <${Ends} ok=${S.close} cancel=${cancel} /><//>`;
   }
   return html`<${Dialog} key="final" title=${S.bulkTitle[action](count(total), to)} onSubmit=${submit}>
-    <p data-testid="dialog-text"><${Name} text=${where} /> ${upTo && S.bulkUpTo(upTo)} ${S.bulkWarning[action]}</p>
+    <p data-testid="dialog-text">${S.bulkOk[action](count(total))}. <${Name} text=${where} /> ${upTo && S.bulkUpTo(upTo)} ${S.bulkWarning[action]}</p>
     ${destructive && total > 1 && html`<${TypedCount} count=${total} set=${setTyped} />`}
     <${Ends} ok=${S.bulkOk[action](count(total))} bad=${destructive} disabled=${busy || !typed} cancel=${cancel} /><//>`;
 }
