@@ -76,7 +76,8 @@ class HandBack(unittest.TestCase):
 
     @unittest.skipUnless(has_gearmand(), "needs gearmand")
     def test_no_beanstalkd(self) -> None:
-        with Folder() as folder, Gearmand() as other, Broker("--data-dir", folder / "new") as broker:
+        with Folder() as folder, Gearmand() as other, \
+                Broker("--data-dir", folder / "new") as broker:
             fill(broker, "a", "b")
             url = f"beanstalk://{other.address}"
             self.hand_back(folder, broker, url, 1)

@@ -236,10 +236,11 @@ class Outputs(unittest.TestCase):
             self.assertIn('{"end"', self.export(folder, "-"))
 
     def test_nothing_is_left_of_what_failed(self) -> None:
-        with Folder() as folder, Broker("--data-dir", folder / "new", "--rights", "* admin,produce") \
-                as broker:
-            (folder / "jobs").write_text('{"gearstalk_jobs":1}\n{"job":1,"tube":"a","state":"ready"}\n'
-                                         '{"end":{"jobs":1,"next_id":2}}\n')
+        lines = ('{"gearstalk_jobs":1}\n', '{"job":1,"tube":"a","state":"ready"}\n',
+                 '{"end":{"jobs":1,"next_id":2}}\n')
+        with Folder() as folder, \
+                Broker("--data-dir", folder / "new", "--rights", "* admin,produce") as broker:
+            (folder / "jobs").write_text("".join(lines))
             ctl("import", f"jobs:{folder / 'jobs'}", "--to", broker.address)
             ctl("export", "--from", broker.address, "--out", folder / "out", code=1)
             self.assertEqual(sorted(each.name for each in folder.iterdir()), ["jobs", "new"])
