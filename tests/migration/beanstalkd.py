@@ -40,6 +40,16 @@ class Beanstalkd(Process):
         return {state: int(pairs[f"current-jobs-{state}"])
                 for state in ("ready", "reserved", "delayed", "buried")}
 
+    def take_all(self, tube: str) -> list[str]:
+        """The bodies of its ready jobs, which are deleted."""
+        self.ask(f"watch {tube}")
+        bodies = []
+        while (line := self.ask("reserve-with-timeout 0")[0]) != "TIMED_OUT":
+            _, job, size = line.split()
+            bodies.append(self.file.read(int(size) + 2).decode()[:-2])
+            self.ask(f"delete {job}")
+        return bodies
+
     def kill(self) -> None:
         self.file.close()
         self.client.close()
