@@ -181,7 +181,7 @@ TEST_F(ConsumeTest, QueuesOfASessionAreItsWatchList) {
   std::string queues;
   a_.session()->AppendQueues(queues, 0, 100);
   EXPECT_EQ(queues, " default one two");
-  EXPECT_EQ(a_.session()->ClientId(), "-");
+  EXPECT_EQ(a_.session()->ClientId(), "");
 }
 
 }  // namespace

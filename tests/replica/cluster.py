@@ -1,6 +1,7 @@
 """Three nodes of etcd, and brokers that share a journal there."""
 
 import http.client
+import json
 import os
 import re
 import shutil
@@ -65,6 +66,9 @@ class Node(Process):
     def healthy(self) -> bool:
         status, text = http_get(self.port, "/health", self.host)
         return status == 200 and "true" in text
+
+    def status(self) -> dict:
+        return json.loads(self.ctl("endpoint", "status", "-w", "json"))[0]["Status"]
 
 
 class Etcd:

@@ -238,7 +238,7 @@ class Contents(OnEtcd):
         for number in range(2, 602):  # more than what is on its way to it holds
             client.send(b"put 1 0 60 60000\r\n" + b"x" * 60_000 + b"\r\ndelete %d\r\n" % number)
             self.assertEqual((client.line(), client.line()), (f"INSERTED {number}", "DELETED"))
-        revision = json.loads(node.ctl("endpoint", "status", "-w", "json"))[0]["Status"]["header"]["revision"]
+        revision = node.status()["header"]["revision"]
         try:
             node.ctl("compact", str(revision))
         except AssertionError as error:  # the broker did, later than there
