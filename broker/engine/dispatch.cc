@@ -57,10 +57,12 @@ void Dispatch::Serve(Time now, Tube& tube, const Job* fresh) {
 }
 
 bool Dispatch::ServeSome(Time now, Tube& tube, const Job* fresh, std::size_t most) {
+  // The end of a pause may find `fresh` expired.
+  const bool wakes =
+      engine_.options_.wake_all && fresh != nullptr && fresh->state_ == JobState::kReady;
   engine_.pauses_.EndDue(now);
   if (!Runnable(tube)) return false;
-  if (engine_.options_.wake_all && fresh != nullptr && fresh->state_ == JobState::kReady)
-    WakeSleepers(now, tube);
+  if (wakes) WakeSleepers(now, tube);
   std::size_t served = 0;
   for (; Runnable(tube) && tube.ready() > tube.promised_; ++served) {
     Consumer* consumer = line_.Longest(tube);
@@ -93,8 +95,12 @@ void Dispatch::ServeTogether(Time now, std::vector<Tube*> tubes) {
   for (Tube* tube : tubes) ++tube->using_;
   const std::vector<Tube*> all = tubes;
   std::erase_if(tubes, [](const Tube* tube) { return !Runnable(*tube); });
+  // A tube has no front any more when a job that expired in another one was moved here, and those
+  // who waited here took all.
   const auto later = [this](const Tube* a, const Tube* b) {
-    return ready_.LeavesBefore(*b->FrontJob(), *a->FrontJob());
+    const Job* const front = a->FrontJob();
+    const Job* const other = b->FrontJob();
+    return other != nullptr && (front == nullptr || ready_.LeavesBefore(*other, *front));
   };
   std::make_heap(tubes.begin(), tubes.end(), later);
   for (std::size_t served = 0; !tubes.empty() && served < Engine::kSlice; ++served) {

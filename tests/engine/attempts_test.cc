@@ -1,6 +1,7 @@
 // Attempts and the waits between them, failure, dead letters, retention, expiry.
 
 #include <string>
+#include <vector>
 
 #include "tests/engine/policy_test.h"
 
@@ -220,6 +221,26 @@ TEST_F(Attempts, AReservedJobExpiresWhenItWouldBeReadyAgain) {
   EXPECT_TRUE(engine.KickJob(Now(), id).ok());
   Pass(9 * kSecond);
   EXPECT_EQ("ready", State(id));
+}
+
+TEST_F(Attempts, OfPausesThatAreOverTogetherOneMayMoveItsJobsToTheOther) {
+  SetPolicy({{"expire_after", "10s"},
+             {"on_expiry", "move"},
+             {"dead_tube", "dead"},
+             {"dead_state", "ready"}});
+  PutInto("t", {.priority = 1});
+  PutInto("t", {.priority = 2});
+  PutInto("dead", {.priority = 9});
+  engine.Pause(Now(), "t", 10);
+  engine.Pause(Now(), "dead", 10);
+  RecordingConsumer& hopeful = Waiting({"t"});
+  std::vector<RecordingConsumer*> last;
+  for (int i = 0; i < 3; ++i) last.push_back(&Waiting({"dead"}));
+  Pass(10 * kSecond);
+  EXPECT_THAT(hopeful.Heard(), ElementsAre());
+  EXPECT_THAT(last[0]->Heard(), ElementsAre("reserved 1"));
+  EXPECT_THAT(last[1]->Heard(), ElementsAre("reserved 3"));
+  EXPECT_THAT(last[2]->Heard(), ElementsAre("reserved 2"));
 }
 
 TEST_F(Attempts, ExpirySurvivesARestart) {
