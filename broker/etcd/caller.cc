@@ -168,7 +168,9 @@ void Caller::OnTry(Try& finished, bool /*ok*/) {
     return Answer(operation, finished, answer);
   }
   const Time now = boot_();
-  operation.failed[finished.endpoint] = now;
+  // A try whose time is over says nothing about the endpoint as it is now.
+  const bool refused = finished.status.error_code() != grpc::DEADLINE_EXCEEDED;
+  if (refused) operation.failed[finished.endpoint] = now;
   if (outcome == Outcome::kLater) {
     operation.next_try = now + kRefusedPause;
     return;
@@ -182,7 +184,9 @@ void Caller::OnTry(Try& finished, bool /*ok*/) {
   } else if (endpoints_.order().front() == finished.endpoint) {
     endpoints_.PutLast(finished.endpoint);
   }
-  if (operation.tries.empty()) Start(operation, now);
+  // A refusal must not use up the turn of an endpoint that would answer.
+  const bool turn_is_free = refused && outcome == Outcome::kAgain;
+  if (turn_is_free || operation.tries.empty()) Start(operation, now);
 }
 
 Caller::Outcome Caller::Judge(const Try& finished, CallAnswer& answer) {
@@ -313,7 +317,7 @@ void Caller::OnLogIn(const CallAnswer& answer) {
   // The operations that waited for the login; their calls may add others.
   std::vector<Operation*> waiting;
   for (const auto& each : operations_) {
-    if (each->tries.empty() && each->next_try == kNever) waiting.push_back(each.get());
+    if (!each->plan.only && each->next_try == kNever) waiting.push_back(each.get());
   }
   for (Operation* each : waiting) {
     if (answer.result.done()) {
