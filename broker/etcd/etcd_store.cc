@@ -300,7 +300,8 @@ void EtcdStore::Read(std::uint64_t from, std::uint64_t count, Revision at,
         }
         for (KeyValue& kv : *page.mutable_kvs()) {
           const std::string_view name = std::string_view(kv.key()).substr(options_.prefix.size());
-          parts.push_back({SeqOf(name), std::move(*kv.mutable_value())});
+          const std::uint64_t seq = SeqOf(name);
+          if (seq != 0) parts.push_back({seq, std::move(*kv.mutable_value())});
         }
         done({}, std::move(parts));
       });

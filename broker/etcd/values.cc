@@ -157,7 +157,8 @@ Status FromJson(std::string_view text, ShardMeta& meta) {
 
 Status TailFromJson(std::string_view text, std::uint64_t& last, std::uint64_t& oldest) {
   const std::optional<FlatObject> object = FlatObject::Parse(text);
-  const bool good = object && object->Get("seq", last) && object->Get("oldest", oldest);
+  const bool good = object && object->Get("seq", last) && object->Get("oldest", oldest) &&
+                    oldest >= 1 && oldest <= last;
   return good ? Status() : Bad("tail", text);
 }
 

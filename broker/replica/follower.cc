@@ -22,6 +22,21 @@ std::string PartName(std::uint64_t seq) {
   return name;
 }
 
+Status CheckTail(const LogView& view, const std::vector<LogPart>& end) {
+  for (const LogPart& part : end) {
+    if (part.seq > view.last) {
+      return Damaged(part.seq, "lies behind the end of the journal that `tail` names");
+    }
+    PartHeader header;
+    std::string_view payload;
+    if (DecodePart(part.bytes, header, payload).ok() && header.oldest != view.oldest) {
+      return {Code::kCorrupt, "tail: the journal begins with " + PartName(view.oldest) +
+                                  ", but its last part says " + PartName(header.oldest)};
+    }
+  }
+  return {};
+}
+
 Status Follower::Take(const LogPart& part) {
   if (part.seq < next_) return {};
   if (part.seq > next_) return Damaged(next_, "is missing");

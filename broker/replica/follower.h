@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "broker/base/clock.h"
 #include "broker/base/lsn.h"
@@ -92,6 +93,9 @@ class Follower {
   std::uint64_t oldest_ = 0;
   Time wall_ = 0;
 };
+
+// Compares what `tail` says with the parts from its last one on, as they were at that revision.
+Status CheckTail(const LogView& view, const std::vector<LogPart>& end);
 
 // The name of a part's key behind the prefix: "j/" and 16 hex digits.
 std::string PartName(std::uint64_t seq);

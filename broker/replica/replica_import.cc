@@ -133,7 +133,7 @@ Result<LogView> UnusedShard(StoreCalls& calls, const ReplicaOptions& options) {
 }
 
 Status FoundShard(StoreCalls& calls, const ReplicaOptions& options) {
-  Status founded = calls.ReplaceMeta(0, {kReplicaFormat, 0, options.server_name, "import"});
+  Status founded = calls.ReplaceMeta(0, NewShard(options));
   // An earlier try may have founded the shard.
   const Result<LogView> view = calls.Look();
   return view.ok() && view.value().meta_at != 0 ? Status() : founded;
@@ -152,13 +152,10 @@ Status ImportReplica(LogStore& store, const ReplicaOptions& options, const std::
   if (Status status = calls.Open(); !status.ok()) return status;
   const Result<LogView> view = UnusedShard(calls, options);
   if (!view.ok()) return view.status();
-  Reign reign;
-  reign.broker = options.name + " (import)";
-  reign.address = options.address;
-  reign.id = std::to_string(options.random());
+  Reign reign = NewReign(options);
+  reign.broker += " (import)";
   reign.attempt = 1;
   reign.epoch = view.value().leader.epoch + 1;
-  reign.lease = options.lease;
   const Result<LogStore::Acquired> acquired = calls.Acquire(view.value(), reign);
   if (!acquired.ok()) return acquired.status();
   calls.BeatFor(acquired.value().fence, reign);

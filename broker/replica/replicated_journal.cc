@@ -20,31 +20,31 @@ constexpr Time kWatchPause = 100 * kMillisecond;  // before a watch that ended i
 constexpr Time kJitter = 20 * kMillisecond;       // before a vacant shard is acquired
 constexpr Time kSkewWarning = kSecond;
 
-std::string TimeText(Time wall) {
-  const auto seconds = static_cast<std::time_t>(wall / kSecond);
-  std::tm utc{};
-  gmtime_r(&seconds, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
-
-std::string RandomId(const std::function<std::uint64_t()>& random) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(random()),
-                static_cast<unsigned long long>(random()));
-  return text;
-}
-
 }  // namespace
 
-ReplicatedJournal::ReplicatedJournal(ReplicaOptions options, std::unique_ptr<LogStore> store)
-    : options_(std::move(options)), store_(std::move(store)) {
-  reign_.broker = options_.name;
-  reign_.address = options_.address;
-  reign_.id = RandomId(options_.random);
-  reign_.lease = options_.lease;
+Reign NewReign(const ReplicaOptions& options) {
+  char id[40];
+  std::snprintf(id, sizeof id, "%016llx%016llx", static_cast<unsigned long long>(options.random()),
+                static_cast<unsigned long long>(options.random()));
+  Reign reign;
+  reign.broker = options.name;
+  reign.address = options.address;
+  reign.id = id;
+  reign.lease = options.lease;
+  return reign;
 }
+
+ShardMeta NewShard(const ReplicaOptions& options) {
+  const auto seconds = static_cast<std::time_t>(options.wall() / kSecond);
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  char created[32];
+  std::strftime(created, sizeof created, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return {kReplicaFormat, 0, options.server_name, created};
+}
+
+ReplicatedJournal::ReplicatedJournal(ReplicaOptions options, std::unique_ptr<LogStore> store)
+    : options_(std::move(options)), store_(std::move(store)), reign_(NewReign(options_)) {}
 
 ReplicatedJournal::~ReplicatedJournal() = default;
 
@@ -65,10 +65,9 @@ void ReplicatedJournal::FirstLook() {
   store_->Look([this](const StoreResult& result, const LogView& view) {
     if (role_ != Role::kStarting) return;
     if (!result.done()) return Fail(result);
-    if (view.meta_at != 0) return OnFirstLook(view);
+    if (view.meta_at != 0) return LookAtEnd(view);
     if (view.last != 0) return Over(Unfinished(), 1);
-    const ShardMeta meta{kReplicaFormat, 0, options_.server_name, TimeText(options_.wall())};
-    store_->Found(meta, [this](const StoreResult& founded) {
+    store_->Found(NewShard(options_), [this](const StoreResult& founded) {
       // kFenced: another broker founded it first.
       if (founded.done() || founded.answer == StoreAnswer::kFenced) return FirstLook();
       Fail(founded);
@@ -86,10 +85,22 @@ Status ReplicatedJournal::CheckMeta(const ShardMeta& meta) const {
   return {};
 }
 
-void ReplicatedJournal::OnFirstLook(const LogView& view) {
+// Without a look at it, a tail that was set back would hide acknowledged batches.
+void ReplicatedJournal::LookAtEnd(const LogView& view) {
   if (Status status = CheckMeta(view.meta); !status.ok()) {
     return Over(status, status.code() == Code::kInvalid ? 2 : 1);
   }
+  store_->Read(std::max<std::uint64_t>(view.last, 1), 2, view.at,
+               [this, view](const StoreResult& result, const std::vector<LogPart>& end) {
+                 if (role_ != Role::kStarting) return;
+                 if (result.answer == StoreAnswer::kTrimmed) return FirstLook();
+                 if (!result.done()) return Fail(result);
+                 if (Status status = CheckTail(view, end); !status.ok()) return Over(status, 1);
+                 OnFirstLook(view);
+               });
+}
+
+void ReplicatedJournal::OnFirstLook(const LogView& view) {
   const Time now = boot();
   role_ = Role::kReading;
   answered_ = now;

@@ -28,6 +28,11 @@ struct ReplicaOptions {
   std::function<std::uint64_t()> random;  // a number drawn at random
 };
 
+// A reign of this process, with an id that no other has; without its epoch.
+Reign NewReign(const ReplicaOptions& options);
+// What the first broker of a shard writes.
+ShardMeta NewShard(const ReplicaOptions& options);
+
 // The journal of a broker that shares a log with others. One of them is active and writes; the
 // others follow. docs/replication.md has the protocol. A broker goes through these roles:
 //
@@ -78,6 +83,7 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
   // replicated_journal.cc: from the start to the turn to acquire
   void OnOpened(const StoreResult& result);
   void FirstLook();
+  void LookAtEnd(const LogView& view);
   void OnFirstLook(const LogView& view);
   Status CheckMeta(const ShardMeta& meta) const;
   void ReadPage();

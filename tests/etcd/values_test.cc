@@ -38,7 +38,8 @@ TEST(Values, ThatCannotBeReadAreNamed) {
   Reign reign;
   ShardMeta meta;
   std::uint64_t last = 0, oldest = 0;
-  for (const char* text : {"", "{", "[]", "{}", R"({"epoch":})", R"({"seq":"x","oldest":1})"}) {
+  for (const char* text : {"", "{", "[]", "{}", R"({"epoch":})", R"({"seq":"x","oldest":1})",
+                           R"({"seq":2,"oldest":9})", R"({"seq":2,"oldest":0})"}) {
     EXPECT_EQ(FromJson(text, reign).code(), Code::kCorrupt) << text;
     EXPECT_EQ(FromJson(text, meta).code(), Code::kCorrupt) << text;
     EXPECT_EQ(TailFromJson(text, last, oldest).code(), Code::kCorrupt) << text;

@@ -127,6 +127,7 @@ void FakeStore::Append(Revision fence, std::uint64_t seq, const std::string& byt
       view.last = seq;
       view.oldest = oldest;
       shard.parts[seq] = bytes;
+      shard.written[seq] = view.tail_at;
       shard.NotePart({seq, bytes});
       return worked();
     }
@@ -185,6 +186,7 @@ void FakeStore::Read(std::uint64_t from, std::uint64_t count, Revision at,
     std::vector<LogPart> page;
     for (auto part = shard.parts.lower_bound(from);
          part != shard.parts.end() && page.size() < count; ++part) {
+      if (shard.written[part->first] > at) break;
       page.push_back({part->first, part->second});
     }
     const bool trimmed = from < shard.view.oldest || at < shard.compacted;

@@ -46,6 +46,7 @@ struct FakeShard {
 
   LogView view;  // newest value of each small key
   std::map<std::uint64_t, std::string> parts;
+  std::map<std::uint64_t, Revision> written;  // when each part was
   std::vector<Event> history;
   bool full = false;
   Revision compacted = 0;   // there is no history before

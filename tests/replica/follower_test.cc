@@ -126,6 +126,21 @@ TEST_F(FollowerTest, PositionsHaveNoHoles) {
   EXPECT_EQ(Bad(make.Batch({2})), "j/0000000000000002: its first record is number 3, not 2");
 }
 
+TEST_F(FollowerTest, TheTailAgreesWithTheEndOfTheLog) {
+  LogView view;
+  const LogPart last = make.Batch({1});
+  const LogPart behind = make.Batch({2});
+  view.last = last.seq;
+  EXPECT_TRUE(CheckTail(view, {last}).ok());
+  EXPECT_EQ(CheckTail(view, {last, behind}).message(),
+            "j/0000000000000002: lies behind the end of the journal that `tail` names");
+  view.last = behind.seq;
+  view.oldest = 2;
+  EXPECT_EQ(CheckTail(view, {behind}).message(),
+            "tail: the journal begins with j/0000000000000002, but its last part says "
+            "j/0000000000000001");
+}
+
 TEST_F(FollowerTest, EpochsRise) {
   make.epoch = 5;
   Good(make.Batch({1}));

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import unittest
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from cluster import PATIENCE, Broker, Client, Etcd, Shard
@@ -95,6 +96,36 @@ class Tools(OnePrefix):
             self.assertEqual(broker.wait(), 1)
             self.assertIn("j/0000000000000003: is missing", broker.said)
 
+    def test_a_tail_that_hides_acknowledged_jobs_is_damage(self) -> None:
+        node = self.etcd.nodes[0]
+        tail = f"/{self.id()}/tail"
+        with self.shard() as shard:
+            broker = self.fill(shard)
+            broker.signal(signal.SIGTERM)
+            self.assertEqual(broker.wait(), 0)
+            for value, says in (('{"seq":2,"oldest":1}', "j/0000000000000003: lies behind the end"),
+                                ('{"seq":4,"oldest":3}', "tail: the journal begins with"),
+                                ("", "j/0000000000000001: lies behind the end")):
+                node.ctl(*(("put", tail, value) if value else ("del", tail)))
+                done = shard.tool("--journal-check", "etcd")
+                self.assertEqual(done.returncode, 1, done)
+                self.assertIn(f"damaged: {says}", done.stdout)
+                done = shard.tool("--journal-export", str(self.path / "out"))
+                self.assertEqual(done.returncode, 1, done)
+                self.assertIn(says, done.stderr)
+                broker.start()
+                self.assertEqual(broker.wait(), 1)
+                self.assertIn(says, broker.said)
+            self.assertFalse((self.path / "out").exists())
+
+    def test_a_key_that_is_no_part_is_not_read(self) -> None:
+        with self.shard() as shard:
+            self.fill(shard)
+            self.etcd.nodes[0].ctl("put", f"/{self.id()}/j/notes", "of somebody else")
+            done = shard.tool("--journal-check", "etcd")
+            self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+            self.assertIn("2 live jobs", done.stdout)
+
     def test_a_foreign_writer_ends_it(self) -> None:
         node = self.etcd.nodes[0]
         with self.shard() as shard:
@@ -144,6 +175,12 @@ class Tools(OnePrefix):
             local.stop()
         done = other.tool("--journal-import", str(out))
         self.assertEqual(done.returncode, 0, done)
+        value = partial(self.etcd.nodes[0].ctl, "get", "--print-value-only")
+        leader = json.loads(value(f"/{self.id()}.other/leader"))
+        self.assertRegex(leader["id"], "^[0-9a-f]{32}$")
+        self.assertTrue(leader["vacant"])
+        meta = json.loads(value(f"/{self.id()}.other/meta"))
+        self.assertRegex(meta["created"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
         with other:
             broker = other.broker("b1")
             broker.wait_for("^ready ")
