@@ -119,6 +119,7 @@ std::string ServerNameOf(const Config& config) {
 }
 
 std::string SyncNameOf(const Config& config) {
+  if (!config.etcd.endpoints.empty()) return "always";  // etcd syncs every change
   if (config.data_dir.empty()) return "memory";
   if (config.sync == Config::Sync::kAlways) return "always";
   if (config.sync == Config::Sync::kSystem) return "never";

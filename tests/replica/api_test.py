@@ -57,6 +57,10 @@ class Replicas(unittest.TestCase):
             self.assertIn(self.active.address, answer.json["detail"])
         self.assertEqual(active.get("/server")["jobs"]["ready"], 1)
 
+    def test_the_journal_is_one_that_is_synced(self) -> None:
+        for broker in (self.active, self.standby):
+            self.assertEqual(api(broker).get("/server")["journal"]["sync"], "always")
+
     def test_stepping_down(self) -> None:
         job = api(self.active).put_job("t")
         answer = api(self.active).ask("POST", "/server/step-down", {})
