@@ -22,7 +22,8 @@ Job* Dispatch::BestFor(Time now, Consumer& consumer) {
   engine_.pauses_.EndDue(now);
   Job* best = ready_.FrontFor(consumer, engine_.effort_);
   for (std::size_t steps = 0; best != nullptr && best->ExpiredAt(now); ++steps) {
-    if (steps == kExpired || !engine_.expiries_.Expire(now, *best)) return nullptr;
+    if (steps == kExpired) return nullptr;
+    engine_.expiries_.Expire(now, *best);
     best = ready_.FrontFor(consumer, engine_.effort_);
   }
   return best;
@@ -73,7 +74,7 @@ bool Dispatch::ServeSome(Time now, Tube& tube, const Job* fresh, std::size_t mos
     }
     ++engine_.effort_;
     if (tube.ready_.front()->ExpiredAt(now)) {
-      if (!engine_.expiries_.Expire(now, *tube.ready_.front())) break;
+      engine_.expiries_.Expire(now, *tube.ready_.front());
       continue;
     }
     if (consumer->wait_ == Consumer::Wait::kSleeping) {

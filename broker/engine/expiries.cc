@@ -29,7 +29,7 @@ bool Expiries::Expire(Time now, Job& job) {
   const Verdict verdict = JudgeExpired(job, PolicyOf(*job.tube_));
   const bool gone = verdict.fate == Verdict::Fate::kGone;
   if (!engine_.Accepts(job, gone ? Record::Kind::kDelete : Record::Kind::kChange)) {
-    heap_.Move(&job.extra_->rest->expiry, now + kTryAgain);
+    PutOff(job, now + kTryAgain);
     return false;
   }
   engine_.LeaveState(job);
@@ -37,6 +37,15 @@ bool Expiries::Expire(Time now, Job& job) {
   job.ForgetCauseText();
   engine_.bad_ends_.Carry(now, job, verdict, Finish::Kind::kFailed, {});
   return true;
+}
+
+// Until the journal has space the job is delayed, so that it stands before no other.
+void Expiries::PutOff(Job& job, Time until) {
+  if (job.state_ == JobState::kReady) {
+    engine_.LeaveState(job);
+    engine_.EnterDelayed(job, until);
+  }
+  heap_.Move(&job.extra_->rest->expiry, until);
 }
 
 void Expiries::Tick(Time now, int& steps) {

@@ -22,13 +22,15 @@ class Expiries {
   // The job gets ready or delayed, or is so no more. It has a JobRest.
   void Await(Job& job);
   void Forget(Job& job);
-  // False: the journal takes no record of it, and the job may not be handed out.
+  // False: the journal takes no record of it, and the job is delayed until the next try.
   bool Expire(Time now, Job& job);
   // Expires what is due, at most `steps`, which are used up then.
   void Tick(Time now, int& steps);
   Time next() const { return heap_.top_time(); }
 
  private:
+  void PutOff(Job& job, Time until);
+
   Engine& engine_;
   IndexedHeap<Expiry> heap_;
 };

@@ -223,6 +223,25 @@ TEST_F(Attempts, AReservedJobExpiresWhenItWouldBeReadyAgain) {
   EXPECT_EQ("ready", State(id));
 }
 
+TEST_F(Attempts, AJobThatCannotExpireForTheJournalKeepsBackNoOther) {
+  SetPolicy({{"expire_after", "10s"}, {"on_expiry", "bury"}});
+  const JobId id = PutInto("t", {.priority = 0});
+  RecordingConsumer& worker = Connect("t");
+  engine.Watch(Now(), worker, "other");
+  journal.Refuse(Record::Kind::kChange);
+  clock.Advance(10 * kSecond);  // no Tick yet
+  EXPECT_EQ("waits", Reserve(worker));
+  const JobId next = PutInto("t");
+  EXPECT_THAT(worker.Heard(), ElementsAre("reserved " + std::to_string(next)));
+  const JobId elsewhere = PutInto("other");
+  EXPECT_EQ("reserved " + std::to_string(elsewhere), Reserve(worker));
+  Pass(5 * kSecond);
+  EXPECT_EQ("timed out", ReserveFor(worker, 0));
+  journal.AcceptAll();
+  Pass(kSecond);
+  EXPECT_EQ("buried", State(id));
+}
+
 TEST_F(Attempts, OfPausesThatAreOverTogetherOneMayMoveItsJobsToTheOther) {
   SetPolicy({{"expire_after", "10s"},
              {"on_expiry", "move"},
