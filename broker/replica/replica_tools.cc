@@ -159,7 +159,7 @@ Status CheckReplica(LogStore& store, std::string& report) {
   if (!view.ok()) return view.status();
   if (Status status = CheckMeta(view.value()); !status.ok()) return status;
   report += Described(view.value());
-  const Status tail = CheckEnd(calls, view.value());
+  Status tail = CheckEnd(calls, view.value());
   if (!tail.ok() && tail.code() != Code::kCorrupt) return tail;
   Inspection inspection(view.value().oldest);
   std::uint64_t end = view.value().oldest;

@@ -17,11 +17,6 @@ constexpr const char* kDefaultServer = "http://127.0.0.1:11380";
 
 Status Bad(std::string message) { return {Code::kInvalid, std::move(message)}; }
 
-std::string Variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 // The file to read; empty: there is none.
 std::string FileToRead(const Settings& settings) {
   if (!settings.config.empty()) return settings.config;
@@ -116,6 +111,11 @@ Status Complete(Settings& settings) {
         IsSocket(kPackagedSocket) ? fmt::format("unix:{}", kPackagedSocket) : kDefaultServer;
   }
   return ReadToken(settings);
+}
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
 }
 
 }  // namespace gearstalk::ctl::api

@@ -26,4 +26,7 @@ struct Settings {
 // packaged broker on this machine has. Errors name the file, variable or flag.
 Status Complete(Settings& settings);
 
+// Of the environment; empty: not set.
+std::string Variable(const char* name);
+
 }  // namespace gearstalk::ctl::api

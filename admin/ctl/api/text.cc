@@ -6,12 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
+
+#include "admin/ctl/api/settings.h"
 
 namespace gearstalk::ctl::api {
 namespace {
-
-using std::literals::operator""sv;
 
 // `text` is one character of UTF-8.
 char32_t CodeOf(std::string_view text) {
@@ -48,11 +47,6 @@ std::size_t ColumnsOf(char32_t code) {
 
 bool bold = false;
 
-bool Set(const char* variable) {
-  const char* const value = std::getenv(variable);
-  return value != nullptr && *value != '\0';
-}
-
 }  // namespace
 
 std::size_t Width(std::string_view text) {
@@ -87,7 +81,8 @@ bool Tell(const std::string& message) {
 void Say(const std::string& line) { std::fputs((line + "\n").c_str(), stdout); }
 
 void UseColor(std::string_view when) {
-  const bool plain = Set("NO_COLOR") || !Set("TERM") || std::getenv("TERM") == "dumb"sv;
+  const std::string terminal = Variable("TERM");
+  const bool plain = !Variable("NO_COLOR").empty() || terminal.empty() || terminal == "dumb";
   bold = when == "always" || (when == "auto" && isatty(STDOUT_FILENO) == 1 && !plain);
 }
 
