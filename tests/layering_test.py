@@ -40,7 +40,7 @@ LAYERS: dict[str, list[str]] = {
                        "broker/server/refusal.h"],
     "admin/ctl": ["broker/base", "broker/binlog", "broker/transfer", "broker/engine", "broker/journal",
                   "broker/server/protocol.h", "broker/server/output.h", "broker/version.h",
-                  "admin/transfer"],
+                  "proto_beanstalk/parser.h", "admin/transfer"],
     "broker/process": ["broker/base"],
     "broker/app": ["broker", "proto_beanstalk", "proto_gearman", "admin"],
 }

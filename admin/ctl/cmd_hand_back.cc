@@ -14,6 +14,7 @@
 #include "admin/ctl/report.h"
 #include "admin/ctl/transfer_client.h"
 #include "broker/base/clock.h"
+#include "proto_beanstalk/parser.h"
 
 namespace gearstalk::ctl {
 namespace {
@@ -34,17 +35,6 @@ struct Moving {
   std::string tube, unique, reducer, body;
   std::string left;  // not empty: why it cannot go
 };
-
-// The alphabet of beanstalkd.
-bool IsBeanstalkName(std::string_view tube) {
-  constexpr std::string_view kMarks = "-+/;.$_()";
-  const auto known = [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           kMarks.find(c) != kMarks.npos;
-  };
-  return !tube.empty() && tube.size() <= 200 && tube.front() != '-' &&
-         std::all_of(tube.begin(), tube.end(), known);
-}
 
 std::uint64_t DelayLeft(const transfer::Job& job) {
   const Time left = job.state == JobState::kDelayed ? job.due - SystemClock().Now() : 0;
@@ -109,10 +99,10 @@ class ToBeanstalkd final : public Destination {
  private:
   static constexpr std::uint32_t kTtr = 120;  // seconds, of jobs without one
 
-  // A command that is refused would leave its put to the tube before it, or its body to be read as
-  // commands: such jobs are not sent.
+  // Such jobs are not sent: after a refused `use` the job would go into the tube before it, after a
+  // refused `put` the server would read the body as commands.
   std::string WhyNot(const Moving& moving) const {
-    if (!IsBeanstalkName(moving.tube)) return "beanstalkd cannot say the name of its tube";
+    if (!beanstalk::IsTubeName(moving.tube)) return "beanstalkd cannot say the name of its tube";
     if (DelayLeft(moving.job) > UINT32_MAX) return "beanstalkd knows no delay that long";
     const bool buried = moving.job.state == JobState::kBuried;
     return buried && !can_reserve_job_ ? "buried jobs need beanstalkd 1.12" : "";
