@@ -18,12 +18,12 @@ NewFile::NewFile(const std::string& path) {
   if (!known || S_ISREG(there.st_mode)) beside_ = path_ + ".new";
   // /dev/stdout may be a pipe, which has no path.
   file_ = std::fopen(beside_.empty() ? path.c_str() : beside_.c_str(), "w");
-  if (file_ != nullptr && known && !beside_.empty()) ::fchmod(::fileno(file_), there.st_mode);
+  if (file_ == nullptr) beside_.clear();
+  if (known && !beside_.empty()) ::fchmod(::fileno(file_), there.st_mode);
 }
 
 NewFile::~NewFile() {
-  if (file_ == nullptr) return;
-  std::fclose(file_);
+  if (file_ != nullptr) std::fclose(file_);
   if (!beside_.empty()) std::remove(beside_.c_str());
 }
 
@@ -33,9 +33,11 @@ bool NewFile::Write(std::string_view bytes) {
 
 bool NewFile::Finish() {
   const bool written = std::fflush(file_) == 0 && std::ferror(file_) == 0;
-  if (!written) return false;
-  if (std::fclose(std::exchange(file_, nullptr)) != 0) return false;
-  return beside_.empty() || std::rename(beside_.c_str(), path_.c_str()) == 0;
+  if (std::fclose(std::exchange(file_, nullptr)) != 0 || !written) return false;
+  if (beside_.empty()) return true;
+  if (std::rename(beside_.c_str(), path_.c_str()) != 0) return false;
+  beside_.clear();
+  return true;
 }
 
 }  // namespace gearstalk::ctl

@@ -22,7 +22,7 @@ class NewFile {
 
  private:
   std::string path_;    // behind symbolic links
-  std::string beside_;  // empty: path_ is written to
+  std::string beside_;  // what to remove if it does not get its name; empty: nothing
   std::FILE* file_;
 };
 
