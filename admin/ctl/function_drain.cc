@@ -330,7 +330,7 @@ Status FunctionDrain::CompleteAll(std::vector<Grabbed>& jobs) {
     worker_->Add(packet::kWorkComplete, {job.handle, ""});
     worker_->Add(packet::kEchoReq, {job.handle});
   }
-  const Time began = SystemClock().Now();
+  const Time began = BootTime();
   bool fenced = false;
   for (std::size_t done = 0; done < jobs.size();) {
     const Result<Packet> packet = worker_->Next();
@@ -338,7 +338,7 @@ Status FunctionDrain::CompleteAll(std::vector<Grabbed>& jobs) {
     if (packet.value().type == packet::kError) jobs[done].lost = jobs[done].lost || fenced;
     if (packet.value().type == packet::kEchoRes && std::exchange(fenced, true)) ++done;
   }
-  const Time took = std::max<Time>(SystemClock().Now() - began, 1);
+  const Time took = std::max<Time>(BootTime() - began, 1);
   const auto in_time = static_cast<double>(kBatchTime) / static_cast<double>(took);
   in_time_ = static_cast<std::size_t>(
       std::clamp(in_time * static_cast<double>(jobs.size()), 1.0, double{kMostBatch}));
