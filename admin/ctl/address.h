@@ -17,8 +17,8 @@ struct Address {
   static Result<Address> Parse(const std::string& text);
 };
 
-// kInvalid: the server of `url`, SCHEME://ADDRESS, is the one at `address`, and jobs would go
-// round.
+// kInvalid: `url`, SCHEME://ADDRESS, names the server at `address`, so jobs would be moved from it
+// to itself without end.
 Status CheckOther(const std::string& url, const std::string& address);
 
 // Where a broker is and how it is reached: --to or --from, --data-dir, and TLS.
@@ -31,7 +31,7 @@ struct Target {
   // `flag`: "--to" or "--from".
   void AddOptions(CLI::App& app, const std::string& flag, bool with_data_dir = true);
   void AddTlsOptions(CLI::App& app);
-  // An error: --data-dir names none. Only import makes one.
+  // An error: --data-dir names no directory. Only import makes one.
   Status CheckDirectory() const;
   // For people and reports.
   std::string Name() const { return data_dir.empty() ? address : data_dir; }

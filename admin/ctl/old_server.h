@@ -55,7 +55,7 @@ class OldServer {
   Status End();
   // Why Begin failed for good: the broker refuses this transfer.
   bool refused() const { return refused_ || (broker_ != nullptr && broker_->refused()); }
-  // The rights of this connection do not do.
+  // The broker refused something that needs a right which this connection does not have.
   bool not_allowed() const { return broker_ != nullptr && broker_->not_allowed(); }
 
  protected:

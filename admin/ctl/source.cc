@@ -43,7 +43,7 @@ Result<std::unique_ptr<Source>> OpenSource(const std::string& text, const Source
   for (const Scheme& scheme : kSchemes) {
     if (!text.starts_with(scheme.prefix)) continue;
     const std::string rest = text.substr(scheme.prefix.size());
-    if (rest.empty() && scheme.prefix != "postgres:") break;
+    if (rest.empty() && scheme.prefix != "postgres:") break;  // libpq has defaults for everything
     if (scheme.make != nullptr) return scheme.make(rest, options);
     return Status(Code::kInvalid, "this gearstalkctl was built without the library for " +
                                       std::string(scheme.prefix));

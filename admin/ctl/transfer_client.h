@@ -51,7 +51,7 @@ class TransferClient {
   const Classes& classes() const { return classes_; }
   // The last Open was refused for good.
   bool refused() const { return refused_; }
-  // Something was refused by the rights of this connection.
+  // Something was refused that needs a right which this connection does not have.
   bool not_allowed() const { return not_allowed_; }
 
   Status Close() { return channel_->Close(); }

@@ -83,7 +83,7 @@ Status KeepEarlier(const std::string& directory, const std::vector<NumberedFile>
 }  // namespace
 
 Result<MappedFile> MappedFile::Open(const std::string& path) {
-  // A pipe would be waited for.
+  // Without O_NONBLOCK, opening a pipe waits for its writer.
   const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return Failed("open", path);
   struct stat info {};

@@ -96,8 +96,8 @@ void Dispatch::ServeTogether(Time now, std::vector<Tube*> tubes) {
   for (Tube* tube : tubes) ++tube->using_;
   const std::vector<Tube*> all = tubes;
   std::erase_if(tubes, [](const Tube* tube) { return !Runnable(*tube); });
-  // A tube has no front any more when a job that expired in another one was moved here, and those
-  // who waited here took all.
+  // A tube may have lost its front job: when a job expired in another tube and moved here, the
+  // consumers that waited here were served.
   const auto later = [this](const Tube* a, const Tube* b) {
     const Job* const front = a->FrontJob();
     const Job* const other = b->FrontJob();
@@ -152,7 +152,8 @@ void Dispatch::DropPromise(Time now, Consumer& consumer) {
   if (Tube* tube = TakePromise(consumer)) Serve(now, *tube);
 }
 
-// It looks for a job before it waits: the look may end a pause or move a job, which wakes sleepers.
+// Looks for a job before the consumer waits: BestFor may end a pause or move a job, which wakes
+// sleepers, and this one would be woken twice.
 void Dispatch::Sleep(Time now, Consumer& consumer) {
   const Job* job = BestFor(now, consumer);
   BeginWait(now, consumer, Consumer::Wait::kSleeping, kNever);

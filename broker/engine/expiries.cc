@@ -39,7 +39,7 @@ bool Expiries::Expire(Time now, Job& job) {
   return true;
 }
 
-// Until the journal has space the job is delayed, so that it stands before no other.
+// A job at the front of its tube would keep back all others: it is delayed instead.
 void Expiries::PutOff(Job& job, Time until) {
   if (job.state_ == JobState::kReady) {
     engine_.LeaveState(job);

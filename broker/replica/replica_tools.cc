@@ -46,7 +46,8 @@ Revision LaterRevision(StoreCalls& calls, std::uint64_t next, Revision at) {
   return now.ok() && now.value().oldest <= next && now.value().at > at ? now.value().at : 0;
 }
 
-// What was compacted since the look is in use: the broker that trims it has looked at its end.
+// If etcd has compacted that revision, a broker trims the journal, and has checked the end at its
+// start.
 Status CheckEnd(StoreCalls& calls, const LogView& view) {
   const Result<std::vector<LogPart>> end =
       calls.Read(std::max<std::uint64_t>(view.last, 1), view.at);

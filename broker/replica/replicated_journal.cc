@@ -85,7 +85,7 @@ Status ReplicatedJournal::CheckMeta(const ShardMeta& meta) const {
   return {};
 }
 
-// Without a look at it, a tail that was set back would hide acknowledged batches.
+// A tail that was set back hides acknowledged batches, so it is compared with the last parts.
 void ReplicatedJournal::LookAtEnd(const LogView& view) {
   if (Status status = CheckMeta(view.meta); !status.ok()) {
     return Over(status, status.code() == Code::kInvalid ? 2 : 1);

@@ -138,7 +138,7 @@ class Follow(unittest.TestCase):
             ctl("take-over", old.url, "--to", broker.address, code=1)
             self.assertIn("1 moved", self.end(first))
 
-    def test_rights_that_do_not_do_end_it(self) -> None:
+    def test_rights_that_do_not_suffice_end_it(self) -> None:
         with Folder() as folder, Beanstalkd(folder / "old") as old, \
                 Broker("--data-dir", folder / "new", "--rights", "* admin,observe") as broker:
             old.put("mail", "a")

@@ -197,7 +197,8 @@ class Storm:
         self.end(client)
 
     def end(self, client: socket.socket) -> None:
-        # Behind what the broker does not read, as a reserve waits, an end would be minutes late.
+        # While a reserve waits, the broker does not read what the client sent behind it, so it would
+        # see the end minutes later.
         if struct.unpack("i", fcntl.ioctl(client, termios.TIOCOUTQ, bytes(4)))[0] > 0:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         client.close()

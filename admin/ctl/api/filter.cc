@@ -47,7 +47,7 @@ std::vector<std::string> StatesOf(const std::string& words) {
   return states;
 }
 
-// As CLI11 has it: what is wrong, or nothing.
+// For CLI::Option::check: the error, empty if there is none.
 std::string CheckStates(const std::string& words) {
   const CLI::IsMember known({"ready", "reserved", "delayed", "buried"});
   for (std::string state : StatesOf(words)) {
