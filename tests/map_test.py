@@ -66,6 +66,18 @@ class Map(unittest.TestCase):
                 with self.subTest(text):
                     self.assertIn(word, words())
 
+    def test_members_are_in_a_file_of_their_type(self) -> None:
+        sources = [(ROOT / path).read_text() for paths in files().values() for path in paths
+                   if path.suffix in (".cc", ".h") and path.parts[0] != "tests"]
+        for text in self.quoted():
+            if not re.fullmatch(r"(?:\w+::)+\w+", text):
+                continue
+            owner, member = text.split("::")[-2:]
+            homes = [source for source in sources
+                     if re.search(rf"\b(?:class|struct) {owner}\b[^;]*{{", source)]
+            with self.subTest(text):
+                self.assertTrue(any(re.search(rf"\b{member}\b", home) for home in homes))
+
     def test_handlers_are_in_the_file_that_is_named(self) -> None:
         rows = HANDLERS.findall(MAP.read_text())
         self.assertGreater(len(rows), 15)
