@@ -56,7 +56,7 @@ Flags::Flags() {
                "Raise the format of the replicated journal, when all brokers know it; exit.");
   // For scripts/generate.
   app.add_option("--print-options", print_as)
-      ->check(CLI::IsMember({"markdown", "yaml"}))
+      ->check(CLI::IsMember({"markdown", "yaml", "policies"}))
       ->group("");
   for (std::size_t i = 0; i < Options().size(); ++i) {
     const Option& option = Options()[i];
@@ -117,7 +117,9 @@ Result<CommandLine> ReadCommandLine(int argc, const char* const* argv, const Che
   }
   if (!flags.print_as.empty()) {
     line.action = Action::kPrintAndExit;
-    line.text = flags.print_as == "markdown" ? OptionsAsMarkdown() : OptionsAsYaml();
+    line.text = flags.print_as == "markdown" ? OptionsAsMarkdown()
+                : flags.print_as == "yaml"   ? OptionsAsYaml()
+                                             : PoliciesAsMarkdown();
     return line;
   }
   if (!flags.journal_to_check.empty() && flags.journal_to_check != kReplica) {

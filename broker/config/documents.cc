@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "broker/config/option.h"
+#include "broker/policy/policy.h"
 
 namespace gearstalk {
 namespace {
@@ -132,6 +133,16 @@ std::string OptionsAsYaml() {
     text += YamlEntry(option, prefix.empty() ? "" : "  ", name);
   }
   return text;
+}
+
+std::string PoliciesAsMarkdown() {
+  std::string text = "| key | value | default | |\n|---|---|---|---|\n";
+  const Policy defaults;
+  for (const PolicyKey& key : PolicyKeys()) {
+    fmt::format_to(std::back_inserter(text), "| `{}` | {} | `{}` | {} |\n", key.name,
+                   InTable(key.shape), key.print(defaults), key.help);
+  }
+  return text + "\n";
 }
 
 }  // namespace gearstalk

@@ -4,8 +4,9 @@
 
 namespace gearstalk {
 
-// The table of options as the documents have it.
-std::string OptionsAsMarkdown();  // the part of docs/configuration.md between its marks
-std::string OptionsAsYaml();      // admin/packaging/gearstalkd.yaml: every option with its default
+// The tables of options and of policy keys as the documents have them.
+std::string OptionsAsMarkdown();   // the part of docs/configuration.md between its marks
+std::string OptionsAsYaml();       // admin/packaging/gearstalkd.yaml: every option with its default
+std::string PoliciesAsMarkdown();  // the part of docs/policies.md between its marks
 
 }  // namespace gearstalk

@@ -82,7 +82,7 @@ Time Spread(Time wait, std::uint32_t jitter, double draw) {
   return jitter == 0 ? wait : static_cast<Time>(static_cast<double>(wait) * factor);
 }
 
-// The left column of the table in docs/policies.md: an end that the tube does not retry.
+// The column "no retries" of the table in docs/policies.md.
 Verdict NotRetried(const Job& job, const Ending& ending, const Policy& policy,
                    std::uint32_t job_retries) {
   const Cause cause = CauseOf(ending.how);

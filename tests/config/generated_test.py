@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What is made from the table of options is as in the table: generated_test.py BROKER."""
+"""What is made from the tables of options and of policy keys is as in them: generated_test.py BROKER."""
 
 import re
 import subprocess
@@ -12,6 +12,7 @@ BROKER = sys.argv.pop(1) if len(sys.argv) > 1 else "build/gearstalkd"
 ROOT = Path(__file__).resolve().parents[2]
 YAML = ROOT / "admin/packaging/gearstalkd.yaml"
 PAGE = ROOT / "docs/configuration.md"
+POLICIES = ROOT / "docs/policies.md"
 
 
 def printed(form: str) -> str:
@@ -26,10 +27,11 @@ class Generated(unittest.TestCase):
     def test_yaml_file(self) -> None:
         self.assertEqual(YAML.read_text(), printed("yaml"), self.message)
 
-    def test_page(self) -> None:
-        begin, end = "<!-- options -->\n\n", "<!-- end of options -->"
-        options = PAGE.read_text().partition(begin)[2].partition(end)[0]
-        self.assertEqual(options, printed("markdown"), self.message)
+    def test_pages(self) -> None:
+        for page, marks, form in ((PAGE, "options", "markdown"), (POLICIES, "keys", "policies")):
+            begin, end = f"<!-- {marks} -->\n\n", f"<!-- end of {marks} -->"
+            part = page.read_text().partition(begin)[2].partition(end)[0]
+            self.assertEqual(part, printed(form), self.message)
 
 
 class Shipped(unittest.TestCase):
