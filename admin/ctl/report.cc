@@ -91,6 +91,10 @@ int Report::End(int exit, const std::string& error) {
     fmt::print(stderr, "gearstalkctl: --report {}: cannot be written\n", file_);
     if (exit == kDone || exit == kDoneWithRest) exit = kFailed;
   }
+  if (dry_run) {
+    fmt::print("{}: found {} jobs ({} ready, {} delayed, {} buried)\n", command_, found.jobs(),
+               found.ready, found.delayed, found.buried);
+  }
   fmt::print("{}: {} {}, {} already there, {} joined, {} refused, {} uncertain, {} notes{}\n",
              command_, done, verb_, already, joined, refused, uncertain, notes_.size(),
              command_ == "import" ? "" : fmt::format(", {} left", left));
