@@ -31,20 +31,19 @@ api::Action Declare(CLI::App& app) {
 
 std::vector<api::Command> MoveCommands() {
   return {
-      {"import", "Move the jobs of a log, a store or a file in.",
-       "gearstalkctl import binlog:/var/lib/beanstalkd --data-dir /var/lib/gearstalkd",
-       Declare<SetUpImport>},
-      {"export", "Write all jobs as JSON lines.", "gearstalkctl export --out jobs.json",
+      {"import", "Import the jobs of a log, a store or a file",
+       "gearstalkctl import binlog:/var/lib/beanstalkd --dry-run", Declare<SetUpImport>},
+      {"export", "Write all jobs as JSON lines", "gearstalkctl export --out jobs.jsonl",
        Declare<SetUpExport>},
-      {"transfers", "List transfers, or forget one.", "gearstalkctl transfers",
+      {"transfers", "List transfers, or forget one", "gearstalkctl transfers",
        Declare<SetUpTransfers>},
-      {"take-over", "Move the jobs of an old server that goes on serving.",
-       "gearstalkctl take-over beanstalk://127.0.0.1:11300 --to 127.0.0.1:11400 --follow",
-       Declare<SetUpTakeOver>},
-      {"hand-back", "Move jobs to a beanstalkd or gearmand.",
-       "gearstalkctl hand-back beanstalk://127.0.0.1:11300", Declare<SetUpHandBack>},
-      {"bridge", "Work for one Gearman server by submitting to another.",
-       "gearstalkctl bridge --from gearman://old:4730 --to gearman://127.0.0.1:4730 --function f",
+      {"take-over", "Move the jobs of a running beanstalkd or gearmand here",
+       "gearstalkctl take-over beanstalk://127.0.0.1:11301 --follow", Declare<SetUpTakeOver>},
+      {"hand-back", "Move jobs to a beanstalkd or gearmand",
+       "gearstalkctl hand-back beanstalk://127.0.0.1:11301", Declare<SetUpHandBack>},
+      {"bridge", "Work for one Gearman server by submitting to another",
+       "gearstalkctl bridge --from gearman://127.0.0.1:4731 --to gearman://127.0.0.1:4730 "
+       "--function resize",
        Declare<SetUpBridge>},
   };
 }

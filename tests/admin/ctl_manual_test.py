@@ -105,10 +105,18 @@ class Examples(WithFolder):
             self.setUp()
         self.assertEqual(left_out, len(MOVING))
 
-    def test_each_command_has_one(self) -> None:
-        said = subprocess.run([CTL, "--help"], capture_output=True, text=True, check=True).stdout
-        commands = re.findall(r"^  ([a-z-]+)", said.split("Subcommands:")[1], re.M)
-        self.assertEqual(sorted(commands), sorted(words[0] for words in examples()))
+    def test_the_manual_says_what_help_says(self) -> None:
+        def helped(*words: str) -> str:
+            return subprocess.run([CTL, *words, "--help"], capture_output=True, text=True, check=True).stdout
+
+        described = re.findall(r"^\*([a-z-]+)\*\n\t(.*)\. Example:\n\t(.*)",
+                               MANUAL.read_text().replace("\\_", "_"), re.M)
+        commands = re.findall(r"^  ([a-z-]+)", helped().split("Subcommands:")[1], re.M)
+        self.assertEqual(commands, [name for name, _, _ in described])
+        for name, summary, example in described:
+            said = helped(name)
+            lines = said.strip().splitlines()
+            self.assertEqual((lines[0], lines[-1].strip()), (summary, example))
 
 
 class Terminals(WithFolder):

@@ -197,7 +197,8 @@ class Server(WithBroker):
 
 class Calls(WithBroker):
     def test_wrong_calls_are_told(self) -> None:
-        self.ctl("nonsense", expect=BAD_CALL)
+        done = subprocess.run([CTL, "nonsense", "mail"], timeout=SECONDS, capture_output=True, check=False)
+        self.assertEqual((done.returncode, b"'nonsense' is no command" in done.stderr), (BAD_CALL, True))
         self.ctl("peek", expect=BAD_CALL)
         self.ctl("pause", "mail", "0", expect=BAD_CALL)
         self.ctl("--at", "nowhere", "status", expect=BAD_CALL)

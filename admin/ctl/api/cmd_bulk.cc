@@ -120,7 +120,7 @@ std::vector<Command> BulkCommands() {
       {"clear", "Delete all jobs of a tube that match",
        "gearstalkctl clear mail --state buried --yes", DeclareClear},
       {"operations", "List acts on many jobs", "gearstalkctl operations", DeclareOperations},
-      {"operation", "Show or stop one of them", "gearstalkctl operation 3 --stop",
+      {"operation", "Show or stop an act on many jobs", "gearstalkctl operation 3 --stop",
        DeclareOperation},
   };
 }

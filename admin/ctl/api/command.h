@@ -9,7 +9,7 @@
 
 namespace gearstalk::ctl::api {
 
-// Exit codes of gearstalkctl; docs/ctl.md tells users of them.
+// Exit codes of gearstalkctl; docs/gearstalkctl.md lists them.
 inline constexpr int kDone = 0;
 inline constexpr int kRefused = 1;       // the server refused or could not
 inline constexpr int kBadCall = 2;       // called wrongly
@@ -24,8 +24,8 @@ using Action = std::function<int(const Settings& settings)>;
 // One sub-command.
 struct Command {
   std::string_view name;
-  std::string_view summary;  // one line, for --help, completions and the manual page
-  std::string_view example;  // a call that works, for the manual page
+  std::string_view summary;  // one line, for --help and completions
+  std::string_view example;  // a call that works, for --help
   // Adds the command's arguments to `app`. The action reads them later and outlives `app`'s
   // parsing.
   Action (*declare)(CLI::App& app);

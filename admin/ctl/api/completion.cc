@@ -101,48 +101,12 @@ std::string Fish() {
   return text;
 }
 
-// scdoc takes these for marks.
-std::string Escaped(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    if (std::string_view("_*\\<>").find(c) != std::string_view::npos) escaped += '\\';
-    escaped += c;
-  }
-  return escaped;
-}
-
-std::string Usage(const Described& described) {
-  std::string usage = fmt::format("*{}*", described.command.name);
-  for (const CLI::Option* argument : described.arguments) {
-    const std::string name = argument->get_single_name();
-    usage += argument->get_required() ? fmt::format(" _{}_", name) : fmt::format(" [_{}_]", name);
-  }
-  return usage + (described.flags.empty() ? "" : " [options]");
-}
-
 }  // namespace
 
 std::string Completion(const std::string& shell) {
   if (shell == "zsh") return Zsh();
   if (shell == "fish") return Fish();
   return Bash("_gearstalkctl") + "complete -F _gearstalkctl gearstalkctl";
-}
-
-std::string Manual() {
-  std::string text;
-  Describe([&](const Described& described) {
-    text += Usage(described) + "\n\t" + Escaped(described.command.summary) + ".\n\n";
-    for (const CLI::Option* argument : described.arguments) {
-      text += fmt::format("\t_{}_: {}\n\n", argument->get_single_name(),
-                          Escaped(argument->get_description()));
-    }
-    for (const CLI::Option* flag : described.flags) {
-      text += fmt::format("\t*--{}*: {}\n\n", flag->get_lnames().front(),
-                          Escaped(flag->get_description()));
-    }
-    text += fmt::format("\tExample: {}\n\n", Escaped(described.command.example));
-  });
-  return text;
 }
 
 }  // namespace gearstalk::ctl::api

@@ -8,7 +8,4 @@ namespace gearstalk::ctl::api {
 // commands with a tube as first argument the tubes of the server.
 std::string Completion(const std::string& shell);
 
-// The manual page in scdoc's form: each command with its options and an example.
-std::string Manual();
-
 }  // namespace gearstalk::ctl::api

@@ -22,10 +22,10 @@ void AddGlobals(CLI::App& app, Settings& settings) {
   app.add_option("--timeout", settings.timeout_s, "Seconds to wait for an answer")
       ->check(CLI::PositiveNumber);
   app.add_option("--color", settings.color,
-                 "Let what matters in `status` stand out: auto, always or never")
+                 "Print the first line and the warnings of `status` bold: auto, always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}));
   app.add_flag("--json", settings.json, "Print the API's own objects");
-  app.add_flag("--yes", settings.yes, "Confirm what would be asked");
+  app.add_flag("--yes", settings.yes, "Do not ask for confirmation");
   app.add_flag("--quiet", settings.quiet, "Print no progress");
   app.set_version_flag("--version", fmt::format("gearstalkctl {}", kVersion));
 }
@@ -52,12 +52,18 @@ int Run(int argc, char** argv) {
   std::vector<std::pair<CLI::App*, Action>> actions;
   for (const Command& command : Commands()) {
     CLI::App* sub = app.add_subcommand(std::string(command.name), std::string(command.summary));
+    sub->footer(fmt::format("Example:\n  {}", command.example));
     sub->fallthrough();
     actions.emplace_back(sub, command.declare(*sub));
   }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0 && app.get_subcommands().empty() && app.remaining_size() > 0) {
+      std::cerr << fmt::format("gearstalkctl: '{}' is no command; gearstalkctl --help lists them\n",
+                               app.remaining().front());
+      return kBadCall;
+    }
     return app.exit(error, std::cout, std::cerr) == 0 ? kDone : kBadCall;
   }
   UseColor(settings.color);
