@@ -227,12 +227,13 @@ std::vector<Option> Service() {
        "alone, "
        "or refuse to start."},
       {"sync", Apply::kRestart, Sync(),
-       "When a change is on disk: before it is acknowledged, up to the system, or at latest N "
-       "milliseconds after it."},
+       "When a change is on disk: before it is acknowledged (always), when the system writes it "
+       "(never), or at latest N milliseconds after it."},
       {"max_job_size", Apply::kJobSize, Number(FIELD(max_job_size), "bytes", 1, 1U << 30),
        "Largest job body.", "65535 for beanstalk, 64 MiB for Gearman", "1048576"},
       {"server_name", Apply::kRestart, Checked(Text(FIELD(server_name), "NAME"), SetServerName),
-       "Name in Gearman job handles.", "the host's name", "broker-1"},
+       "Name in Gearman job handles.", "the host's name; with etcd.endpoints: gearstalkd",
+       "broker-1"},
   };
 }
 

@@ -41,15 +41,14 @@ std::vector<Option> ReplicationOptions() {
        Number(FIELD(replica.lease), "ms", 500, 60'000, kMillisecond),
        "Time without a sign of life of the active broker, after which another one takes over."},
       {"replica.name", Apply::kRestart, Text(FIELD(replica.name), "TEXT"),
-       "What this broker is called in etcd, in logs and on /readyz.", "the host's name",
-       "broker-1"},
+       "Name of this broker in etcd, in logs and on /readyz.", "the host's name", "broker-1"},
       {"replica.address", Apply::kRestart, Text(FIELD(replica.address), "TEXT"),
-       "Where people find this broker, as the others tell them.", "the first address of listen",
+       "Address of this broker that the other brokers report.", "the first address of listen",
        "10.0.0.11:11300"},
       {"replica.max_bytes", Apply::kRestart,
        Number(FIELD(replica.max_bytes), "bytes", 1 << 20, kAnySize),
-       "Size of the journal in etcd at which new jobs are refused; etcd's quota should be twice "
-       "that and 1 GiB."},
+       "Size of the journal in etcd; when 7/8 of it are used, only deletions are accepted. etcd's "
+       "quota should be twice the size and 1 GiB."},
   };
 }
 
