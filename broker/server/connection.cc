@@ -230,6 +230,7 @@ void Connection::GoOnReading() {
 // The peer hung up while nothing was read from it. Commands that it sent before are still read and
 // run as there is room, but waits end, because no client is left to wait.
 void Connection::OnHangUp() {
+  server_.BeginRound();
   if (reading_ != Reading::kWatchClose) return;
   if (server_.frozen()) return server_.NoteFrozen(*this);
   hung_up_ = true;
@@ -335,7 +336,8 @@ void Connection::WaitForSpace() {
   }
   if (!writing_) EventLoop::Enable(writable_);
   writing_ = true;
-  if (out_.size() >= server_.limits().output) Stall();
+  // A peer that asks for new TLS keys makes the stream answer, too.
+  if (unsent() >= server_.limits().output) Stall();
 }
 
 // While memory is full, far fewer bytes of unrequested results may wait for a peer that does not
@@ -359,7 +361,7 @@ void Connection::StopWaitingForSpace() {
 void Connection::Stall() {
   if (stalled_) return;
   SetStalled(true);
-  if (out_.size() >= server_.limits().output) server_.CountStall();
+  if (unsent() >= server_.limits().output) server_.CountStall();
   if (!eof_ && !closing_) PauseReading();
 }
 

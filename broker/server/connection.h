@@ -73,7 +73,7 @@ class Connection final : public Wire {
   bool broken() const { return broken_; }
   const Session* session() const { return router_.Describing(); }
   std::string_view protocol() const { return router_.protocol(); }
-  bool sending() const { return !out_.empty() || (tls_ != nullptr && !tls_->pending().empty()); }
+  bool sending() const { return unsent() > 0; }
   // Whether it owes the end of its handshake or first word; not while its input waits for us.
   bool undecided() const {
     if (security_ == Security::kTlsOnly) return true;
@@ -112,6 +112,10 @@ class Connection final : public Wire {
   std::optional<bool> FlushTls();
   void CloseTls();
 
+  // Bytes that the socket has not taken: of replies, and of TLS.
+  std::size_t unsent() const {
+    return out_.size() + (tls_ == nullptr ? 0 : tls_->pending().size());
+  }
   // Much waits for its turn to be sent: no more is read or run until then.
   bool Crowded() const;
   // Its sessions took some input: what comes next.

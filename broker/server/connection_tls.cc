@@ -51,9 +51,10 @@ void Connection::ReceiveSecurely(std::span<char> body) {
   tls_ == nullptr ? ReceiveHello(received) : ReceiveTls(received, body);
 }
 
-// A stream costs tens of kilobytes: a client gets one when its first record is whole.
+// A stream costs tens of kilobytes: a client gets one when its first record is whole. A reload may
+// have ended TLS since its first byte.
 void Connection::ReceiveHello(std::string_view received) {
-  if (eof_) return Break();
+  if (eof_ || server_.tls() == nullptr) return Break();
   input_.Append(received);
   if (input_.size() < TlsStream::SizeOfRecord(input_.view())) return;
   if (!server_.TakeHandshake()) return server_.RunLater(*this);

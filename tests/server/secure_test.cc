@@ -192,6 +192,40 @@ TEST_F(Secure, HalfAHelloCostsWhatWasSent) {
   EXPECT_EQ(HearSecurely(slow, tls, 2), "1\n");
 }
 
+TEST_F(Secure, AReloadMayEndTlsInTheMiddleOfAHello) {
+  TlsClient tls;
+  const std::string hello = tls.Outgoing(1 << 20);
+  Client client(path_);
+  client.Send(hello.substr(0, 20));
+  ASSERT_TRUE(Until([&] { return server_.received_bytes() == 20; }));
+  server_.SetTls(nullptr);
+  client.Send(hello.substr(20));
+  EXPECT_TRUE(Ends(client));
+}
+
+// The server has to answer each request for a new key.
+TEST_F(Secure, AnswersToKeyRequestsAreBounded) {
+  server_.SetLimits({.output = 64 * 1024});
+  Client socket(path_);
+  TlsClient tls;
+  ASSERT_TRUE(Until([&] {
+    Carry(socket, tls);
+    return tls.open();
+  }));
+  constexpr int kRequests = 60'000;
+  for (int i = 0; i < kRequests; ++i) tls.Rekey();
+  std::string requests = tls.Outgoing(1 << 24);
+  ASSERT_TRUE(Until([&] {
+    requests.erase(0, socket.Send(requests));
+    return server_.stalled() == 1 || requests.empty();
+  }));
+  EXPECT_EQ(server_.stalled(), 1U);
+  tls.Say("a echo 1\n");
+  waiting_ = requests;
+  EXPECT_EQ(HearSecurely(socket, tls, 2), "1\n");
+  EXPECT_EQ(server_.stalled(), 0U);
+}
+
 TEST_F(Secure, ARoundHasFewHandshakes) {
   constexpr std::size_t kClients = 20;
   std::vector<std::unique_ptr<Client>> sockets;

@@ -53,6 +53,11 @@ class TlsClient {
     }
     return text;
   }
+  // Takes a new key, and asks for a new one of the server.
+  void Rekey() {
+    SSL_key_update(ssl_, SSL_KEY_UPDATE_REQUESTED);
+    SSL_do_handshake(ssl_);
+  }
   void Close() { SSL_shutdown(ssl_); }
   bool open() const { return SSL_is_init_finished(ssl_) == 1; }
   bool told_the_end() const { return (SSL_get_shutdown(ssl_) & SSL_RECEIVED_SHUTDOWN) != 0; }
