@@ -13,12 +13,15 @@ constexpr std::array<std::string_view, 10> kHttpWords = {
     "GET", "POST", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH", "CONNECT", "TRACE", "Host:"};
 
 // No target of HTTP begins with a digit: `PUT 0 0 1 1` is a beanstalk client that writes capitals.
-bool IsHttp(std::string_view line) {
+Claim SniffHttp(std::string_view line) {
   const std::string_view word = line.substr(0, line.find_first_of(" \r\n"));
-  if (std::find(kHttpWords.begin(), kHttpWords.end(), word) == kHttpWords.end()) return false;
   const std::string_view rest = line.substr(word.size());
-  if (!rest.starts_with(' ')) return !rest.empty();
-  return rest.size() > 1 && (rest[1] < '0' || rest[1] > '9');
+  const bool known = std::any_of(kHttpWords.begin(), kHttpWords.end(), [&](std::string_view http) {
+    return rest.empty() ? http.starts_with(word) : http == word;
+  });
+  if (!known) return Claim::kNo;
+  if (rest.empty() || rest == " ") return Claim::kMaybe;
+  return rest[0] == ' ' && rest[1] >= '0' && rest[1] <= '9' ? Claim::kNo : Claim::kYes;
 }
 
 }  // namespace
@@ -29,7 +32,7 @@ Router::Router(std::span<Protocol* const> protocols, Wire& wire)
   const auto greeted = std::count_if(protocols.begin(), protocols.end(),
                                      [](const Protocol* each) { return each->NeedsGreeting(); });
   alone_ = Count() - greeted == 1 && !protocols.front()->NeedsGreeting();
-  greets_ = alone_ && greeted > 0;
+  fresh_ = alone_;
   if (alone_) SetOwner(0);
 }
 
@@ -93,9 +96,11 @@ bool Router::Leave() {
 }
 
 InputResult Router::OnInput(std::string_view bytes) {
-  if (greets_ && !bytes.empty()) {
-    if (SniffGreeting(bytes) == Claim::kMaybe) return {0, Next::kBytes};
-    greets_ = false;
+  if (fresh_ && !bytes.empty()) {
+    const Claim http = SniffHttp(bytes);
+    if (http == Claim::kYes) return RefuseHttp();
+    if (http == Claim::kMaybe || SniffGreeting(bytes) == Claim::kMaybe) return {0, Next::kBytes};
+    fresh_ = false;
   }
   std::size_t used = 0;
   // Most input is run by one call, which needs no turn.
@@ -154,11 +159,7 @@ InputResult Router::Foreign(std::string_view bytes) {
 // that does. A connection without an owner that has sent only admin lines of one protocol belongs
 // to that protocol.
 InputResult Router::Unknown(std::string_view bytes) {
-  if (IsHttp(bytes)) {
-    // A web page must not be able to send commands from its reader's browser.
-    wire_.OnRefused(Refusal::kHttp, {});
-    return {0, Next::kClose};
-  }
+  if (SniffHttp(bytes) == Claim::kYes) return RefuseHttp();
   if (alone_) return RunGuest(0, bytes, Session::Scope::kUnknownLine);
   if (owner_ < 0 && guest_ >= 0) return RunGuest(guest_, bytes, Session::Scope::kUnknownLine);
   bool maybe = false;
@@ -174,6 +175,12 @@ InputResult Router::Unknown(std::string_view bytes) {
   }
   if (maybe) return {0, Next::kBytes};
   return RunGuest(first, bytes, Session::Scope::kUnknownLine);
+}
+
+// A web page must not be able to send commands from its reader's browser.
+InputResult Router::RefuseHttp() {
+  wire_.OnRefused(Refusal::kHttp, {});
+  return {0, Next::kClose};
 }
 
 // Runs one message; kForeign says that it ran and that the next one is to be looked at afresh.

@@ -52,13 +52,14 @@ class Router {
   InputResult RunGuest(int index, std::string_view bytes, Session::Scope scope);
   InputResult Foreign(std::string_view bytes);
   InputResult Unknown(std::string_view bytes);
+  InputResult RefuseHttp();
   int Count() const { return static_cast<int>(protocols_.size()); }
 
   std::span<Protocol* const> protocols_;
   Wire& wire_;
   std::array<std::unique_ptr<Session>, kMaxProtocols> sessions_;
-  bool alone_ = false;   // a single protocol gets everything
-  bool greets_ = false;  // a greeting may still change that
+  bool alone_ = false;  // a single protocol gets everything
+  bool fresh_ = false;  // except that the first word may be a greeting, or HTTP
   int owner_ = -1;
   int guest_ = -1;       // answered the latest line of administration of an undecided connection
   int busy_guest_ = -1;  // a guest whose answer is not complete

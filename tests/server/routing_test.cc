@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "tests/server/routed_broker.h"
 
@@ -187,6 +188,35 @@ TEST_F(Routing, AHalfClosedConnectionGetsItsAnswers) {
 }
 
 // One stream that has everything in it, and its answers.
+// Gearman takes any line for one of its own.
+TEST(RoutingToOne, AWebPageReachesNoProtocol) {
+  RoutedBroker broker;
+  for (Protocol* protocol :
+       {static_cast<Protocol*>(&broker.beanstalk), static_cast<Protocol*>(&broker.gearman)}) {
+    const std::vector<Protocol*> one{protocol};
+    const std::string request = "POST / HTTP/1.1\r\nHost: x\r\n\r\nversion\n";
+    for (std::size_t cut = 1; cut < 10; ++cut) {
+      Socketless wire(broker.clock, Peer{});
+      Router router(one, wire);
+      const InputResult begun = router.OnInput(request.substr(0, cut));
+      EXPECT_EQ(begun.bytes, 0U);
+      EXPECT_EQ(router.OnInput(request).next, Next::kClose) << protocol->name() << ' ' << cut;
+      EXPECT_EQ(wire.out().TakeAll(), "");
+      EXPECT_EQ(wire.refused(Refusal::kHttp), begun.next == Next::kClose ? 2U : 1U);
+    }
+  }
+}
+
+TEST(RoutingToOne, WhatOnlyBeginsLikeHttpIsRun) {
+  RoutedBroker broker;
+  const std::vector<Protocol*> one{&broker.gearman};
+  Socketless wire(broker.clock, Peer{});
+  Router router(one, wire);
+  EXPECT_EQ(router.OnInput("GET").bytes, 0U);
+  router.OnInput("GETPID\n");
+  EXPECT_TRUE(wire.out().TakeAll().starts_with("OK "));
+}
+
 const std::string kStream =
     "version\r\nfoo\nbar baz\r\nStatus\nuse f\r\nput 0 0 60 8\r\nversion\n\r\nstatus\nfoo\r\n\n"
     "reserve-with-timeout 0\r\nwatch f\r\nreserve\r\nVERSION\r\nbury 1 5\r\nshow jobs\n\0x\n"s +
