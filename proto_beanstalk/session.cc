@@ -109,17 +109,19 @@ Next Session::AwaitBody(const Arguments& put) {
 }
 
 Next Session::ReadBody(std::string_view& rest) {
-  if (const std::uint64_t missing = draft_->job.missing(); missing > rest.size() && MayNotGrow()) {
-    draft_.reset();
-    return SkipBody(missing, ErrorReply(engine().RefuseBody()));
-  }
+  if (draft_->job.missing() > rest.size() && MayNotGrow()) return RefuseBody();
   rest.remove_prefix(draft_->job.Add(rest));
-  if (draft_->job.failed()) {
-    const std::uint64_t missing = draft_->job.missing();
-    draft_.reset();
-    return SkipBody(missing, ErrorReply(engine().RefuseBody()));
-  }
+  if (draft_->job.failed()) return RefuseBody();
   return draft_->job.complete() ? StoreBody() : Next::kBytes;
+}
+
+// There is no room for the rest of the body.
+Next Session::RefuseBody() {
+  const std::uint64_t missing = draft_->job.missing();
+  draft_.reset();
+  const Code code = engine().RefuseBody();
+  NoteRefused(code);
+  return SkipBody(missing, ErrorReply(code));
 }
 
 Next Session::StoreBody() {

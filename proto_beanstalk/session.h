@@ -116,6 +116,7 @@ class Session final : public gearstalk::Session, public Consumer {
   void LeaveForbidden() { watch_rights_.Apply(peer_.access, engine(), now(), *this); }
 
   Next ReadBody(std::string_view& rest);
+  Next RefuseBody();
   Next StoreBody();
   bool MayNotGrow();
   Next DropBody(std::string_view& rest);

@@ -30,17 +30,19 @@ JobPtr TakeJob(Request& request) {
   return job;
 }
 
+void Refuse(Session& session, Code code, std::string_view tube) {
+  session.NoteJobRefused(code, tube);
+  session.ReplyError(ErrorOf(code));
+}
+
 void Submit(Session& session, Request& request, Submission submission) {
-  JobPtr job = TakeJob(request);
-  if (job == nullptr) return session.ReplyError(ErrorOf(session.engine().RefuseBody()));
-  job->priority = session.context().options.priorities.Of(request.type);
   submission.tube = request.arguments.at[0];
+  JobPtr job = TakeJob(request);
+  if (job == nullptr) return Refuse(session, session.engine().RefuseBody(), submission.tube);
+  job->priority = session.context().options.priorities.Of(request.type);
   submission.unique_is_body = job->unique() == kBodyIsKey;
   const Added added = session.engine().Submit(session.Now(), session, std::move(job), submission);
-  if (!added.ok()) {
-    session.NoteJobRefused(added.code, submission.tube);
-    return session.ReplyError(ErrorOf(added.code));
-  }
+  if (!added.ok()) return Refuse(session, added.code, submission.tube);
   session.out().HoldUntil(added.lsn);
   session.Reply(PacketType::kJobCreated, {session.HandleOf(added.id)});
 }

@@ -49,7 +49,7 @@ class Dropped {
 struct Session::Arriving {
   PacketType type;
   const Error* error;     // what it will be answered with; nullptr: it will be run
-  std::string arguments;  // of a submit, with their NULs
+  std::string arguments;  // with their NULs
   std::variant<Dropped, IncomingJob, Payload> data;
 
   std::size_t missing() const {
@@ -179,21 +179,22 @@ Next Session::TakePacket(std::string_view& rest) {
   return Next::kGoOn;
 }
 
-// Decides where the payload goes. `rest` begins with it; the arguments of a submit are taken from
-// there.
+// Decides where the data goes. `rest` begins with the arguments, which are taken from there.
 void Session::BeginArriving(const Head& head, std::string_view& rest) {
-  const auto [type, size] = std::pair(head.header.type, head.header.size);
-  const Command& command = CommandOf(type);
+  const Command& command = CommandOf(head.header.type);
+  const std::uint32_t data = head.header.size - head.arguments.size;
   arriving_ = std::make_unique<Arriving>(
-      Arriving{.type = type, .error = head.error, .arguments = {}, .data = Dropped(size)});
-  if (head.error != nullptr || !command.shape.data) return;
-  if (!command.workload) {
-    arriving_->data.emplace<Payload>(size);
-    return;
-  }
-  arriving_->arguments = rest.substr(0, head.arguments.size);
+      Arriving{.type = head.header.type,
+               .error = head.error,
+               .arguments = std::string(rest.substr(0, head.arguments.size)),
+               .data = Dropped(data)});
   rest.remove_prefix(head.arguments.size);
-  arriving_->data.emplace<IncomingJob>(size - head.arguments.size, head.arguments.at[1], 0U);
+  if (head.error != nullptr || !command.shape.data) return;
+  if (command.workload) {
+    arriving_->data.emplace<IncomingJob>(data, head.arguments.at[1], 0U);
+  } else {
+    arriving_->data.emplace<Payload>(data);
+  }
 }
 
 Next Session::TakeArriving(std::string_view& rest) {
@@ -211,24 +212,22 @@ Next Session::TakeArriving(std::string_view& rest) {
   if (!complete) return Next::kBytes;
   const std::unique_ptr<Arriving> arrived = std::exchange(arriving_, nullptr);
   Request request{.type = arrived->type, .arguments = {}, .data = {}, .job = nullptr};
-  std::string_view payload = arrived->arguments;
+  const std::string& arguments = arrived->arguments;
+  const auto size = static_cast<std::uint32_t>(arguments.size());
+  if (size > 0) ParseArguments(arguments, size, CommandOf(arrived->type).shape, request.arguments);
   if (auto* job = std::get_if<IncomingJob>(&arrived->data)) request.job = job->Take();
   request.gathered = std::get_if<Payload>(&arrived->data);
-  if (request.gathered != nullptr) payload = request.gathered->view();
-  const auto size = static_cast<std::uint32_t>(payload.size());
-  if (size > 0) ParseArguments(payload, size, CommandOf(arrived->type).shape, request.arguments);
-  request.data = payload.substr(request.arguments.size);
+  if (request.gathered != nullptr) request.data = request.gathered->view();
   Run(request, arrived->error);
   return Next::kGoOn;
 }
 
 // There is no room for the rest of the packet.
 void Session::DropArriving() {
-  const PacketType type = arriving_->type;
-  const Error& full = ErrorOf(engine().RefuseBody());
-  const auto missing = static_cast<std::uint32_t>(arriving_->missing());
-  arriving_ = std::make_unique<Arriving>(
-      Arriving{.type = type, .error = &full, .arguments = {}, .data = Dropped(missing)});
+  const Code code = engine().RefuseBody();
+  if (CommandOf(arriving_->type).workload) NoteJobRefused(code, UpToNul(arriving_->arguments));
+  arriving_->error = &ErrorOf(code);
+  arriving_->data = Dropped(static_cast<std::uint32_t>(arriving_->missing()));
 }
 
 // Reports of workers about jobs that they hold are accepted even while memory is full.

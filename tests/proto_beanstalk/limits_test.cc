@@ -31,6 +31,7 @@ TEST_F(Limits, OfMemoryDropABodyUnderWay) {
   // The first to grow beyond the mark loses, and the other gets its place.
   EXPECT_EQ(a_.Stream(body.substr(30'000) + "\r\n", 1000), kFull);
   EXPECT_LT(JobMemory(), full);
+  EXPECT_EQ(a_.refused_tube(), "default");
   EXPECT_EQ(b_.Stream(body.substr(30'000) + "\r\n", 1000), "INSERTED 1\r\n");
   EXPECT_EQ(broker_.engine.Stats().refused[static_cast<std::size_t>(Code::kOutOfMemory)], 1U);
 }

@@ -24,9 +24,14 @@ TEST(Limits, OfTheSizeOfAJob) {
   Connection& client = world.Connect();
   client.Say(Req(PacketType::kSubmitJobBg, {"f", "", std::string(10, 'x')}));
   EXPECT_EQ(client.refused(gearstalk::Refusal::kJobSize), 0U);
-  EXPECT_EQ(client.Say(Req(PacketType::kSubmitJobBg, {"f", "", std::string(11, 'x')})),
-            ErrorRes("ARGUMENT_TOO_LARGE", "Workload too large"));
+  const std::string large = Req(PacketType::kSubmitJobBg, {"f", "", std::string(11, 'x')});
+  const std::string refused = ErrorRes("ARGUMENT_TOO_LARGE", "Workload too large");
+  EXPECT_EQ(client.Say(large), refused);
   EXPECT_EQ(client.refused(gearstalk::Refusal::kJobSize), 1U);
+  EXPECT_EQ(client.refused_tube(), "f");
+  Connection& slow = world.Connect();
+  EXPECT_EQ(slow.SayCut(large, large.size() - 5), refused);
+  EXPECT_EQ(slow.refused_tube(), "f");
 }
 
 TEST(Limits, OfMemoryRefuseSubmits) {
@@ -52,6 +57,7 @@ TEST(Limits, OfMemoryDropABodyUnderWay) {
   EXPECT_EQ(client.Say(submit.substr(400'000) + Req(PacketType::kEchoReq, {"e"})),
             kFull + Res(PacketType::kEchoRes, {"e"}));
   EXPECT_EQ(Refused(world, Code::kOutOfMemory), 1U);
+  EXPECT_EQ(client.refused_tube(), "f");
 }
 
 TEST(Limits, OfMemoryDropWhatIsNoWorkersResult) {

@@ -113,6 +113,9 @@ class Socketless : public Wire {
   // How often it was refused something.
   std::uint64_t refused(Refusal why = Refusal::kRights) const { return refused_.of(why); }
 
+  // The tube that the last refusal named.
+  const std::string& refused_tube() const { return refused_tube_; }
+
   // --- Wire
   Output& out() override { return out_; }
   const Peer& peer() const override { return peer_; }
@@ -121,7 +124,11 @@ class Socketless : public Wire {
     waits_ = false;
     resumed_ = true;
   }
-  void OnRefused(Refusal why, const Refused& /*what*/) override { refused_.Count(why); }
+  void OnRefused(Refusal why, const Refused& what) override {
+    refused_.Count(why);
+    refused_tube_ = what.tube;
+  }
+  void OnJobRefused(Code /*why*/, std::string_view tube) override { refused_tube_ = tube; }
 
  protected:
   // The next message is none of the session's. Whether it was answered in another way.
@@ -133,6 +140,7 @@ class Socketless : public Wire {
   Peer peer_;
   Output out_;
   RefusalCounts refused_;
+  std::string refused_tube_;
   std::string input_;
   Next next_ = Next::kBytes;
   bool waits_ = false;
