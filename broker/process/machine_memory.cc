@@ -25,7 +25,8 @@ std::uint64_t Limited(std::uint64_t memory, const std::filesystem::path& file) {
 
 }  // namespace
 
-// A line of the process is "0::PATH" (version 2), or "NUMBER:memory:PATH" (version 1).
+// A line of the process is "0::PATH" (version 2), or "NUMBER:memory:PATH" (version 1). A path may
+// have colons, too.
 std::uint64_t MachineMemory(const std::filesystem::path& groups_of_process,
                             const std::filesystem::path& groups) {
   std::uint64_t memory = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
@@ -36,7 +37,7 @@ std::uint64_t MachineMemory(const std::filesystem::path& groups_of_process,
     const bool second = line.starts_with("0::");
     if (!second && line.find(":memory:") == std::string::npos) continue;
     const std::filesystem::path root = second ? groups : groups / "memory";
-    std::filesystem::path group = line.substr(line.rfind(':') + 1);
+    std::filesystem::path group = line.substr(line.find(':', line.find(':') + 1) + 1);
     for (;; group = group.parent_path()) {
       memory = Limited(
           memory, root / group.relative_path() / (second ? "memory.max" : "memory.limit_in_bytes"));

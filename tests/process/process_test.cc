@@ -61,6 +61,13 @@ TEST_F(MachineMemoryTest, IsTheLeastOfTheGroupsThatTheProcessIsIn) {
   EXPECT_EQ(Memory("0::/\n"), 1024U);
 }
 
+TEST_F(MachineMemoryTest, TakesAPathWithColons) {
+  Write("pods:runtime:1/memory.max", "4096\n");
+  EXPECT_EQ(Memory("0::/pods:runtime:1\n"), 4096U);
+  Write("memory/pods:runtime:1/memory.limit_in_bytes", "2048\n");
+  EXPECT_EQ(Memory("4:memory:/pods:runtime:1\n"), 2048U);
+}
+
 TEST_F(MachineMemoryTest, IsNoMoreThanAResourceLimitGives) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers need more memory than the limit";
