@@ -258,7 +258,7 @@ TEST(Foreign, ErrorsNameTheOptionThatWasGiven) {
 
 TEST(Foreign, WrongUsageExitsAsThere) {
   EXPECT_EQ(BadUsageExitOf("/usr/sbin/gearmand"), 1);
-  EXPECT_EQ(BadUsageExitOf("beanstalkd"), 2);
+  EXPECT_EQ(BadUsageExitOf("beanstalkd"), 5);
   EXPECT_EQ(BadUsageExitOf("gearstalkd"), 2);
 }
 
