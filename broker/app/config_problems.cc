@@ -96,6 +96,7 @@ class Inspection {
 
   void CheckUnixSocket(std::string_view key, const std::string& text,
                        const ListenAddress& address) {
+    if (address.path.starts_with('@')) return Take(key, text, {"unix:" + address.path});  // no file
     if (!address.path.starts_with('/')) {
       return Problem(key, text, "the path is relative: begin it with '/'");
     }

@@ -62,15 +62,16 @@ Result<ListenAddress> ParseAdminAddress(const std::string& text) {
   const std::size_t colon = text.rfind(':');
   const bool port_alone = !text.starts_with("unix:") && (colon == 0 || colon == std::string::npos);
   const bool number = text.find_first_not_of("0123456789", colon == 0 ? 1 : 0) == std::string::npos;
-  Result<ListenAddress> address = ListenAddress::Parse(
-      port_alone && number ? "127.0.0.1:" + text.substr(colon == 0 ? 1 : 0) : text);
-  const bool options = address.ok() && (text.find(",tls=") != std::string::npos ||
-                                        text.find(",protocols=") != std::string::npos);
-  if (address.ok() && !options) return address;
-  const std::string why = options ? "what follows a comma is owner=, group= or mode="
-                                  : "expected HOST:PORT, the port a number from 0 to 65535, or "
-                                    "unix:/PATH";
-  return Status(Code::kInvalid, fmt::format("admin address '{}': {}", text, why));
+  const bool options =
+      text.find(",tls=") != std::string::npos || text.find(",protocols=") != std::string::npos;
+  if (options) {
+    return Status(
+        Code::kInvalid,
+        fmt::format("admin address '{}': what follows a comma is owner=, group= or mode=", text));
+  }
+  return ListenAddress::Parse(
+      port_alone && number ? "127.0.0.1:" + text.substr(colon == 0 ? 1 : 0) : text,
+      "admin address");
 }
 
 Result<Sockets> OpenAdminSockets(const Config& config) {

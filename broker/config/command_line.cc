@@ -14,6 +14,9 @@ constexpr std::string_view kReplica = "etcd";
 
 Status Bad(std::string message) { return {Code::kInvalid, std::move(message)}; }
 
+// Otherwise a script whose variable is unset would start a broker.
+std::string MustBeNamed(const std::string& text) { return text.empty() ? "expected a name" : ""; }
+
 // The command line as CLI11 parses it.
 struct Flags {
   CLI::App app{"A job broker that speaks the beanstalk and the Gearman protocol.", "gearstalkd"};
@@ -32,24 +35,30 @@ struct Flags {
 };
 
 Flags::Flags() {
-  app.add_option("--config", file, "Configuration file (YAML).")->type_name("FILE");
+  app.add_option("--config", file, "Configuration file (YAML).")
+      ->type_name("FILE")
+      ->check(MustBeNamed);
   app.add_flag("--check-config", check,
                "Check the configuration and all that it names, print every error, and exit.");
   app.add_flag("--version", version, "Print the version, and those of the libraries; exit.");
   app.add_option("--journal-check", journal_to_check,
                  "List what is in a journal, and all damage; exit. `etcd`: in the replicated one.")
-      ->type_name("DIR|etcd");
+      ->type_name("DIR|etcd")
+      ->check(MustBeNamed);
   app.add_option("--journal-salvage", journal_to_salvage,
                  "Make a new journal from all that can be read of a damaged one; exit.")
       ->type_name("DIR")
+      ->check(MustBeNamed)
       ->excludes("--journal-check");
   app.add_option("--journal-export", export_to,
                  "Write the replicated journal into a new journal directory; exit.")
       ->type_name("DIR")
+      ->check(MustBeNamed)
       ->excludes("--journal-check");
   app.add_option("--journal-import", import_from,
                  "Write a journal directory into a replicated journal that is not used yet; exit.")
       ->type_name("DIR")
+      ->check(MustBeNamed)
       ->excludes("--journal-check")
       ->excludes("--journal-export");
   app.add_flag("--journal-upgrade", upgrade,

@@ -48,6 +48,9 @@ bool IsGroup(std::string_view key) {
   });
 }
 
+// An empty list is a valid value of the lists whose default is empty.
+bool MayBeEmpty(const Option& list) { return list.kind.get(Config()).empty(); }
+
 class FileReader {
  public:
   FileReader(const std::string& file, const Checks& checks, Settings& settings)
@@ -74,12 +77,12 @@ class FileReader {
   }
 
   void ReadEntry(const std::string& key, const YAML::Node& name, const YAML::Node& node) {
+    if (IsGroup(key)) return ReadNoMap(key, name, node);
+    if (!seen_.insert(key).second) return Bad(name, key + ": is there twice");
     if (key == "tubes") return ReadRows(node, ReadTubes);
     if (key == "schedules") return ReadScheduleRows(node);
     const Option* option = FindOption(key);
-    if (option == nullptr && IsGroup(key)) return ReadNoMap(key, name, node);
     if (option == nullptr) return settings_.errors.push_back(UnknownKey(Line(name), key));
-    if (!seen_.insert(key).second) return Bad(name, key + ": is there twice");
     std::vector<Given> values;
     const auto add = [&](const YAML::Node& value, const YAML::Node& line) {
       if (!value.IsScalar()) return false;
@@ -88,8 +91,7 @@ class FileReader {
     };
     bool good = false;
     if (node.IsSequence() && option->list()) {
-      // An empty list is a valid value of options whose default is an empty list.
-      good = node.size() > 0 || option->kind.get(Config()).empty();
+      good = node.size() > 0 || MayBeEmpty(*option);
       for (const YAML::Node& value : node) {
         if (!add(value, value)) return Bad(value, key + ": expected a text");
       }
@@ -188,6 +190,10 @@ void ReadEnvironment(const Checks& checks, Settings& settings) {
     if (option.list()) {
       for (std::string& part : Split(text, option.kind.separator)) {
         values.push_back({std::move(part), name});
+      }
+      if (values.empty() && !MayBeEmpty(option)) {
+        settings.errors.push_back(name + ": expected a value");
+        continue;
       }
     } else {
       values.push_back({text, name});

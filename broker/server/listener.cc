@@ -45,10 +45,6 @@ void SetTcpOptions(int fd) {
   Set(fd, IPPROTO_TCP, TCP_NODELAY);
 }
 
-}  // namespace
-
-namespace {
-
 // Reads one option behind the address; returns what is wrong with it, or an empty text.
 std::string_view ParseOption(std::string_view option, ListenAddress& address) {
   const std::size_t equals = std::min(option.find('='), option.size());
@@ -94,7 +90,10 @@ std::string_view ParseOptions(std::string_view options, ListenAddress& address) 
 
 }  // namespace
 
-Result<ListenAddress> ListenAddress::Parse(std::string_view text) {
+Result<ListenAddress> ListenAddress::Parse(std::string_view text, std::string_view what) {
+  const auto bad = [&](std::string_view why) {
+    return Status(Code::kInvalid, fmt::format("{} '{}': {}", what, text, why));
+  };
   ListenAddress address;
   address.protocols = "auto";
   const std::size_t comma = std::min(text.find(','), text.size());
@@ -102,24 +101,23 @@ Result<ListenAddress> ListenAddress::Parse(std::string_view text) {
   address.text = rest;
   if (rest.starts_with("unix:")) address.path = rest.substr(5);
   if (const auto wrong = ParseOptions(text.substr(comma), address); !wrong.empty()) {
-    return Bad(text, wrong);
+    return bad(wrong);
   }
   if (rest.starts_with("unix:")) {
-    if (address.path.empty()) return Bad(text, "a path must follow 'unix:'");
-    if (address.path.size() >= sizeof(sockaddr_un::sun_path))
-      return Bad(text, "the path is too long");
+    if (address.path.empty()) return bad("a path must follow 'unix:'");
+    if (address.path.size() >= sizeof(sockaddr_un::sun_path)) return bad("the path is too long");
     return address;
   }
   const auto colon = rest.rfind(':');
-  if (colon == std::string_view::npos) return Bad(text, "expected HOST:PORT or unix:/PATH");
+  if (colon == std::string_view::npos) return bad("expected HOST:PORT or unix:/PATH");
   std::string_view host = rest.substr(0, colon);
   address.port = rest.substr(colon + 1);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  if (host.empty()) return Bad(text, "a host is missing before the colon");
+  if (host.empty()) return bad("a host is missing before the colon");
   const bool digits = address.port.find_first_not_of("0123456789") == std::string::npos;
   if (address.port.empty() || address.port.size() > 5 || !digits ||
       std::stoi(address.port) > 65535) {
-    return Bad(text, "the port is a number from 0 to 65535");
+    return bad("the port is a number from 0 to 65535");
   }
   address.host = host;
   return address;

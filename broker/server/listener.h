@@ -34,7 +34,9 @@ struct ListenAddress {
   std::string owner, group;   // of a Unix socket; empty: the default of the system
   std::optional<unsigned> permissions;
 
-  static Result<ListenAddress> Parse(std::string_view text);
+  // `what` is what errors call it.
+  static Result<ListenAddress> Parse(std::string_view text,
+                                     std::string_view what = "listen address");
 };
 
 // Resolves a host to addresses, as ADDR:PORT. Errors name the host and the port.

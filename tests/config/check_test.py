@@ -52,8 +52,9 @@ BAD = {
     "tls:\n  client_certificates: optional\n":
         "FILE:2: tls.client_certificates: 'optional': needs tls.certificate",
     "admin: 11380x\n":
-        "FILE:1: admin: admin address '11380x': "
-        "expected HOST:PORT, the port a number from 0 to 65535, or unix:/PATH",
+        "FILE:1: admin: admin address '11380x': expected HOST:PORT or unix:/PATH",
+    "admin: unix:/run/s,mode=999\n":
+        "FILE:1: admin: admin address 'unix:/run/s,mode=999': mode is an octal number up to 0777",
     "schedules:\n  - name: s\n    every: 1h\n    tube: t\n    body: '123456'\nmax_job_size: 5\n":
         "FILE:2: schedules: 's': the body has 6 bytes, and jobs of tube 't' 5",
     "tubes:\n  - match: t\n    max_job_size: 3\n"
@@ -88,6 +89,10 @@ class CheckConfig(unittest.TestCase):
                 done = check("--config", path)
                 self.assertEqual(done.stderr.replace(path, "FILE"), f"gearstalkd: {message}\n")
                 self.assertEqual((done.returncode, done.stdout), (2, ""))
+
+    def test_an_abstract_socket_is_no_file(self) -> None:
+        done = check("--listen", "unix:@gearstalkd")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_flags_and_variables_are_checked(self) -> None:
         done = check("--listen", "nowhere")

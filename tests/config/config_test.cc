@@ -162,6 +162,13 @@ TEST(Action, ServesUnlessAskedOtherwise) {
   EXPECT_EQ(Read({"--check-config"}).value().action, CommandLine::Action::kCheckConfig);
 }
 
+TEST(Action, OfAnEmptyNameIsNone) {
+  for (const char* flag : {"--config", "--journal-check", "--journal-salvage", "--journal-export",
+                           "--journal-import"}) {
+    EXPECT_EQ(Complaint({flag, ""}), std::string(flag) + ": expected a name") << flag;
+  }
+}
+
 TEST(Action, PrintsItsVersion) {
   const Result<CommandLine> line = Read({"--version"});
   ASSERT_TRUE(line.ok());
@@ -189,6 +196,13 @@ TEST(Lists, InVariablesArePartedBySemicolonsWhereEntriesHoldBlanks) {
   EXPECT_EQ(config.limits.maxqueue,
             (std::vector{MaxQueue{"mail", {5, 5, 5}}, MaxQueue{"news", {1, 2, 3}}}));
   EXPECT_EQ(config.rights, (Texts{"listen=127.0.0.1:1 all", "* observe"}));
+}
+
+TEST(Lists, InVariablesMayBeEmptyWhereTheDefaultIs) {
+  const Variable rights("GEARSTALKD_RIGHTS", "");
+  EXPECT_EQ(Good({}).rights, Texts());
+  const Variable listen("GEARSTALKD_LISTEN", " ");
+  EXPECT_EQ(Complaint({}), "GEARSTALKD_LISTEN: expected a value");
 }
 
 TEST(Lists, ThatAreGivenReplaceLighterOnes) {

@@ -146,6 +146,7 @@ TEST(FileMessage, NamesAKeyThatIsThereTwice) {
   EXPECT_EQ(FileComplaint("sync: always\nsync: never\n"), "FILE:2: sync: is there twice");
   EXPECT_EQ(FileComplaint("limits.memory: 1\nlimits:\n  memory: 2\n"),
             "FILE:3: limits.memory: is there twice");
+  EXPECT_EQ(FileComplaint("tubes: []\nsync: always\ntubes: []\n"), "FILE:3: tubes: is there twice");
 }
 
 TEST(FileMessage, WantsOneDocument) {
