@@ -12,7 +12,6 @@
 namespace gearstalk::gearman {
 
 class Payload;
-
 class Session;
 
 // Bounds what is not a workload but may be long: results, progress, echoes.

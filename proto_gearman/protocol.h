@@ -20,8 +20,8 @@ class Protocol final : public gearstalk::Protocol {
   void VisitCounts(const CountVisitor& visit) const override;
 
   void set_max_workload(std::uint32_t bytes) { context_.options.max_workload = bytes; }
-  // For clients that connect from now on.
   void set_time_zone(const std::string& name) { context_.options.time_zone = name; }
+  // For clients that connect from now on.
   void set_exceptions(bool to_all) { context_.options.exceptions = to_all; }
 
  private:

@@ -29,14 +29,14 @@ struct BrokerHooks {
   std::function<Status(const Config&)> reload_journal = [](const Config&) { return Status(); };
 };
 
-// A process that serves: its signals, its journal, and what becomes of what it serves as the
-// journal starts, is suspended and ends.
+// The broker while its process serves: reacts to signals, and to the journal as it starts, is
+// suspended and ends.
 class Broker final : private JournalEvents {
  public:
   Broker(Config config, BrokerHooks hooks, Journal& journal);
 
-  // Starts the journal, listens on `sockets` when that says so, and serves until it is told to
-  // stop. Says what went wrong in the log, and returns the exit code.
+  // Starts the journal, listens on `sockets` when the journal lets it, and serves until it is told
+  // to stop. Logs what went wrong, and returns the exit code.
   int Run(std::vector<std::unique_ptr<ListenSocket>> sockets,
           std::vector<std::unique_ptr<ListenSocket>> admin_sockets);
 

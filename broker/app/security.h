@@ -17,7 +17,7 @@ struct Security {
   AccessRules access;
 };
 
-// Warnings of what is good and protects less than it seems to.
+// Warnings about valid settings that protect less than they seem to.
 std::vector<std::string> DoubtsAbout(const Config& config);
 
 // Reads the files of TLS; nullptr: no TLS. Errors name the option, the file, and what is wrong.

@@ -21,7 +21,7 @@
 
 namespace gearstalk {
 
-// What those who are served ask of the broker, and have it do.
+// What clients and pages ask of the broker, and have it do.
 struct ServingHooks {
   // `shutdown` of a client that may say so.
   std::function<void(bool graceful, const Peer& peer)> shutdown;
@@ -62,7 +62,7 @@ class Serving final {
   // What the journal tells: see Server.
   void OnDurable();
   void OnStuck(bool for_good);
-  // The broker ends: the rest is sent.
+  // The broker ends: sends pending replies.
   void Stop();
 
  private:

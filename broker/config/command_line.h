@@ -31,7 +31,7 @@ struct CommandLine {
   std::string text;
 };
 
-// What a flag is called in errors, by flag, where it is not by its own name.
+// By flag: the option of another server that errors name in its place.
 using FlagNames = std::map<std::string, std::string, std::less<>>;
 
 // Reads all sources. An error is wrong usage; what is wrong with the values is in Settings::errors.

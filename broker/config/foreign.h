@@ -27,12 +27,12 @@ using ForeignValues = std::map<std::string, std::string, std::less<>>;
 Status ReadForeign(std::span<const ForeignOption> options, std::span<const std::string> arguments,
                    ForeignValues& values);
 
-// What that server was asked, in our words.
+// A command line of another server in our options.
 struct Translation {
   std::vector<std::string> arguments;  // without the program's name
   FlagNames names;                     // the option that was given, by our flag
   std::vector<std::string> warnings;   // one for each option that has no effect
-  std::string help;                    // asked for: to be printed
+  std::string help;                    // to be printed instead of serving; empty: not asked for
 };
 
 // The versions that clients of those servers are told: those of the servers whose behaviour is
@@ -43,11 +43,11 @@ inline constexpr std::string_view kGearmandVersion = "1.1.20";
 Result<Translation> TranslateBeanstalkd(std::span<const std::string> arguments);
 Result<Translation> TranslateGearmand(std::span<const std::string> arguments);
 
-// As the server that the program was called as: "beanstalkd", "gearmand", or else ours, which
-// changes nothing.
+// Translates from the server whose name the program was called by, "beanstalkd" or "gearmand".
+// Under any other name the arguments are ours and stay as they are.
 Result<Translation> TranslateAs(std::string_view program, std::span<const std::string> arguments);
 
-// The exit code of that server after wrong usage.
+// The exit code of that server, or of ours, after wrong usage.
 int BadUsageExitOf(std::string_view program);
 
 // For those two: sets a flag of ours; `name` is the option that asked for it.

@@ -140,7 +140,7 @@ Kind Truth(Field field) {
   return Choice<Field, bool>(field, {{"true", true}, {"false", false}});
 }
 
-// One whose values are looked at in another way.
+// The same kind with another `set`.
 inline Kind Checked(Kind kind, std::function<Status(Config&, std::string_view)> set) {
   kind.set = std::move(set);
   return kind;

@@ -11,8 +11,8 @@
 
 namespace gearstalk {
 
-// By key: what others than the table know about the values of an option, such as the form of an
-// address. A message says what is wrong with the value, and names it.
+// By key: checks of an option's values that the table cannot do, such as the form of an address. A
+// message names the value and says what is wrong with it.
 using Checks = std::map<std::string_view, std::function<Status(const std::string& value)>>;
 
 // A value and where it was given: flag, variable, or file, line and key.
@@ -41,7 +41,7 @@ void ReadConfigFile(const std::string& file, const Checks& checks, Settings& set
 
 // The variables GEARSTALKD_...
 void ReadEnvironment(const Checks& checks, Settings& settings);
-// A warning for each that is none of them: whoever runs the broker may have set it for himself.
+// A warning for each GEARSTALKD_... variable that is no option; another program may use the name.
 std::vector<std::string> UnknownVariables();
 
 // Of `known`, which is not empty, the one that looks most like `word`.

@@ -4,15 +4,15 @@
 
 namespace gearstalk {
 
-// Goes to the background. The process that was called waits, and returns to its caller when the one
-// that stays says that it is ready, or with the exit code of that one if it ends before.
+// Goes to the background. The process that was called waits: it exits with 0 when the one that
+// stays says that it is ready, or with the exit code of that one if it ends before.
 class Daemon {
  public:
   // Returns in the process that stays only. To be called before there are threads.
   static Result<Daemon> Fork();
   Daemon(Daemon&& other) noexcept;
   Daemon& operator=(Daemon&&) = delete;
-  // Without Ready or Exit before: the caller gets exit code 1.
+  // Without Ready or Failed before: the caller gets exit code 1.
   ~Daemon();
 
   // Lets the caller return with exit code 0, and leaves its terminal.

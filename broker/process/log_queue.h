@@ -11,8 +11,8 @@
 
 namespace gearstalk {
 
-// Lines on their way to somebody who may be slow, or never read: a thread writes them, so that
-// nobody who logs waits. What does not fit is dropped and counted. Any thread may push.
+// Lines for a reader that may be slow or stuck: a thread writes them, so that nobody who logs
+// waits. Lines that do not fit are dropped and counted. Any thread may push.
 class LogQueue {
  public:
   static constexpr std::size_t kMaxBytes = 4 << 20;

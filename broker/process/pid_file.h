@@ -7,8 +7,8 @@
 
 namespace gearstalk {
 
-// A file with the process id. It is created early, by who may, and written when the broker is
-// ready; it goes with its owner, or is emptied where the user may not remove it.
+// A file with the process id. Create makes it before the process gives up root, and Write fills it
+// when the broker is ready. The destructor removes it, or empties it if the user may not remove it.
 class PidFile {
  public:
   static Result<std::unique_ptr<PidFile>> Create(const std::string& path);

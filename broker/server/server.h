@@ -40,10 +40,10 @@ class Server final : public ConnectionList {
   static constexpr std::uint64_t kRoundSent = 4 << 20;
   // In one round, about: how much is read besides the bodies of jobs, in bytes.
   static constexpr std::size_t kRoundRead = 2 << 20;
-  // How long a round accepts, reads and runs what arrives, goes on with what waits, and sends. What
-  // is left comes in the next round, in the order in which it came. Running and sending take so
-  // long once for those who say a little now and then, and once for those who never stop, or a
-  // quarter of that while not all of the former have had their turn.
+  // How long a round accepts, reads and runs what arrives, runs what waits, and sends. What is left
+  // comes in the next round, in the order in which it came. Running what waits and sending have
+  // this time for ordinary connections and again for greedy ones (see Queues), which get a quarter
+  // of it while ordinary ones still wait.
   static constexpr Time kAcceptTime = 2 * kMillisecond;
   static constexpr Time kReadTime = 2 * kMillisecond;
   static constexpr Time kRunTime = kMillisecond;
@@ -90,7 +90,7 @@ class Server final : public ConnectionList {
   void Freeze(bool frozen);
   // Closes every connection that there is, in slices, also while frozen.
   void CloseAll();
-  // Drops every connection at once, with what was to be sent: before what it serves goes.
+  // Drops every connection at once, with what was to be sent. Before the protocols are destroyed.
   void DropAll();
   // Refuses new connections: TCP clients are refused by the kernel, clients of a Unix socket get a
   // connection that ends at once, because a Unix socket cannot listen again.
@@ -111,9 +111,9 @@ class Server final : public ConnectionList {
   void OnReadable(int fd, std::function<void()>& handler);
   // The durable position advanced: releases held replies.
   void OnDurable();
-  // The journal will not get on, for good or until the disk has space. Connections that wait for it
-  // at the end of the round, or for good of every round, are closed: so their clients know that
-  // nobody knows.
+  // The journal makes no progress until the disk has space, or `for_good`. Closes the connections
+  // whose replies wait for it at the end of this round, or of every round: nobody can tell their
+  // clients whether the changes are durable.
   void AbandonHeld(bool for_good);
 
   // Called with each act of an operator over a client's connection.
