@@ -272,6 +272,7 @@ std::optional<Reply> Api::Replay(const Call& call, const Document& document, End
   reply.type = known->type;
   reply.body = known->body;
   reply.headers = known->headers;
+  reply.lsn = known->lsn;
   return std::move(reply).With("Idempotency-Replayed", "true");
 }
 
@@ -305,7 +306,7 @@ HttpAnswer Api::Finish(Reply reply, Ending ending, Time now) {
     if (reply.status >= 500) {
       idempotency_.Forget(ending.key);
     } else {
-      idempotency_.Finish(ending.key, reply.status, reply.type, reply.body, reply.headers);
+      idempotency_.Finish(ending.key, reply);
     }
   }
   answer.status = reply.status;

@@ -1,5 +1,7 @@
 #include "admin/api/idempotency.h"
 
+#include "admin/api/call.h"
+
 namespace gearstalk::api {
 
 const Idempotency::Entry* Idempotency::Begin(const std::string& key, const Sha256& request,
@@ -19,16 +21,16 @@ const Idempotency::Entry* Idempotency::Begin(const std::string& key, const Sha25
   return nullptr;
 }
 
-void Idempotency::Finish(const std::string& key, int status, std::string type, std::string body,
-                         HttpAnswer::Headers headers) {
+void Idempotency::Finish(const std::string& key, const Reply& reply) {
   const auto found = entries_.find(key);
   if (found == entries_.end()) return;
   Entry& entry = found->second;
   entry.done = true;
-  entry.status = status;
-  entry.type = std::move(type);
-  entry.body = std::move(body);
-  entry.headers = std::move(headers);
+  entry.status = reply.status;
+  entry.type = reply.type;
+  entry.body = reply.body;
+  entry.headers = reply.headers;
+  entry.lsn = reply.lsn;
 }
 
 }  // namespace gearstalk::api

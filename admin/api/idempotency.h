@@ -10,6 +10,8 @@
 
 namespace gearstalk::api {
 
+struct Reply;
+
 // Keeps the answers to requests with a key, so that a repeated request has no second effect.
 class Idempotency {
  public:
@@ -22,13 +24,13 @@ class Idempotency {
     int status = 0;
     std::string type, body;
     HttpAnswer::Headers headers;
+    Lsn lsn = 0;  // the answer leaves when this is durable
     Time at = 0;
   };
 
   // nullptr: the key is new, and its request begins now.
   const Entry* Begin(const std::string& key, const Sha256& request, Time now);
-  void Finish(const std::string& key, int status, std::string type, std::string body,
-              HttpAnswer::Headers headers);
+  void Finish(const std::string& key, const Reply& reply);
   // Removes the key, as if there had been no request.
   void Forget(const std::string& key) { entries_.erase(key); }
 

@@ -51,8 +51,9 @@ bool HttpConnection::Overdue(Time now, bool crowded) const {
     }
     case State::kQueued:
     case State::kTask:
-    case State::kHeld:
       return false;
+    case State::kHeld:
+      return server_.abandons_held();
     case State::kFeeding:
       return Waiting() > 0 && now - active_at_ > limits.feed_idle;
     case State::kStreaming:

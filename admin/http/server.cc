@@ -123,7 +123,8 @@ void HttpServer::OnDurable() {
   for (std::size_t i = 0; i < connections_.size(); ++i) connections_[i]->OnDurable();
 }
 
-void HttpServer::AbandonHeld() {
+void HttpServer::AbandonHeld(bool for_good) {
+  abandons_held_ = abandons_held_ || for_good;
   std::erase_if(connections_, [](const auto& connection) { return connection->held(); });
   AdjustListeners();
 }

@@ -68,9 +68,9 @@ class HttpServer {
 
   // The durable position advanced: sends answers that waited for it.
   void OnDurable();
-  // The durable position will not advance, or not soon: closes the connections whose answers wait
+  // The durable position will not advance soon, or never: closes the connections whose answers wait
   // for it, so that their clients know that the outcome is unknown.
-  void AbandonHeld();
+  void AbandonHeld(bool for_good);
   // To be called a few times a second: closes connections that have been silent for too long.
   void CloseSilent();
 
@@ -81,6 +81,7 @@ class HttpServer {
   const HttpHooks& hooks() const { return hooks_; }
   const HttpLimits& limits() const { return limits_; }
   SliceQueue& slices() { return slices_; }
+  bool abandons_held() const { return abandons_held_; }  // also those to come
   event_base* base() { return base_; }
   // Whether one more answer may be made in slices.
   bool TakeSlot();
@@ -105,6 +106,7 @@ class HttpServer {
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::vector<std::unique_ptr<HttpConnection>> connections_;
   std::size_t sliced_ = 0;
+  bool abandons_held_ = false;
   event* again_;  // accepting goes on
 };
 

@@ -54,7 +54,7 @@ class AdminPages final : private HttpSite, private api::Host {
   // At the end of every round: a slice of what takes long. False: there is nothing of the kind.
   bool RunSlices(Time now);
   void OnDurable() { http_.OnDurable(); }
-  void AbandonHeld() { http_.AbandonHeld(); }
+  void AbandonHeld(bool for_good) { http_.AbandonHeld(for_good); }
 
  private:
   // HttpSite

@@ -156,7 +156,7 @@ void Serving::OnDurable() {
 void Serving::OnStuck(bool for_good) {
   if (for_good) engine_.DropUndurable();
   server_.AbandonHeld(for_good);
-  pages_.AbandonHeld();
+  pages_.AbandonHeld(for_good);
 }
 
 void Serving::Stop() {

@@ -16,8 +16,14 @@ namespace {
 class Site final : public HttpSite {
  public:
   std::size_t MaxBody(const HttpRequest&) override { return 100; }
-  HttpAnswer Answer(HttpRequest&) override { return {.body = "answer"}; }
+  HttpAnswer Answer(HttpRequest&) override {
+    ++asked;
+    return {.body = "answer", .lsn = lsn};
+  }
   HttpAnswer Refuse(int status, const HttpRequest&) override { return {.status = status}; }
+
+  Lsn lsn = 0;
+  int asked = 0;
 };
 
 class HttpServerTest : public testing::Test {
@@ -117,6 +123,19 @@ TEST_F(HttpServerTest, WhileOthersWaitARequestHasToComeSoon) {
   }
   server_.CloseSilent();
   EXPECT_EQ(1U, server_.connections());
+}
+
+TEST_F(HttpServerTest, AnswersThatCannotBecomeDurableAreAbandoned) {
+  site_.lsn = 1;
+  const std::string_view request = "GET / HTTP/1.1\r\n\r\n";
+  for (const bool before : {true, false}) {
+    if (!before) server_.AbandonHeld(/*for_good=*/true);
+    const int asked = site_.asked;
+    send(Connect(), request.data(), request.size(), 0);
+    while (site_.asked == asked) Turn();
+    server_.CloseSilent();
+    EXPECT_EQ(before ? 1U : 0U, server_.connections());
+  }
 }
 
 }  // namespace

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """The API of brokers that share a journal on a node of etcd: api_test.py BROKER."""
 
+import http.client
+import select
+import signal
 import sys
 import unittest
 from pathlib import Path
@@ -24,9 +27,9 @@ def api(broker: Broker) -> Api:
 
 class Replicas(unittest.TestCase):
     def setUp(self) -> None:
-        etcd = Etcd(1)
-        self.addCleanup(etcd.close)
-        self.shard = self.enterContext(Shard(BROKER, etcd, "/api/"))
+        self.etcd = Etcd(1)
+        self.addCleanup(self.etcd.close)
+        self.shard = self.enterContext(Shard(BROKER, self.etcd, "/api/"))
         self.active, self.standby = self.shard.broker("b1"), None
         self.active.wait_for("^ready ")
         self.standby = self.shard.broker("b2")
@@ -60,6 +63,27 @@ class Replicas(unittest.TestCase):
     def test_the_journal_is_one_that_is_synced(self) -> None:
         for broker in (self.active, self.standby):
             self.assertEqual(api(broker).get("/server")["journal"]["sync"], "always")
+
+    def test_a_repeated_request_waits_until_the_first_is_durable(self) -> None:
+        active = api(self.active)
+
+        def post() -> http.client.HTTPConnection:
+            connection = active.connection()
+            self.addCleanup(connection.close)
+            connection.request("POST", "/api/v1/tubes/t/jobs", '{"body": "x"}',
+                               {"Content-Type": "application/json", "Idempotency-Key": "k"})
+            return connection
+
+        node = self.etcd.nodes[0]
+        node.freeze()
+        self.addCleanup(node.signal, signal.SIGCONT)
+        post()
+        eventually("the job", lambda: active.get("/server")["jobs"]["ready"] == 1)
+        second = post()
+        for _ in range(10):
+            active.get("/server")
+        if select.select([second.sock], [], [], 0)[0]:  # the broker gave etcd up meanwhile
+            self.assertEqual(second.sock.recv(1), b"")
 
     def test_stepping_down(self) -> None:
         job = api(self.active).put_job("t")
