@@ -151,10 +151,7 @@ std::optional<HttpAnswer> Api::RefusesPage(const HttpRequest& request, Time now)
   if (!problem) {
     std::optional<Problem> wrong;
     ending.caller = guard_.Identify(request, now, wrong);
-    if (guard_.NotConfigured(ending.caller, request)) {
-      problem = Problem{"access-not-configured",
-                        "nobody has access from here: set console.users or console.anonymous"};
-    }
+    problem = guard_.NotConfigured(ending.caller);
   }
   if (!problem) return std::nullopt;
   ending.request_id = NewRequestId();
@@ -173,10 +170,7 @@ HttpAnswer Api::Answer(const HttpRequest& request, std::string_view path, Time n
   call.arguments = match.arguments;
   if (match.route != nullptr) DescribeAct(call, match);
   const bool anybody = match.route != nullptr && match.route->right == Right::kAny;
-  if (!problem && guard_.NotConfigured(ending.caller, request)) {
-    problem = Problem{"access-not-configured",
-                      "nobody has access from here: set console.users or console.anonymous"};
-  }
+  if (!problem) problem = guard_.NotConfigured(ending.caller);
   const bool barred = wrong_token && wrong_token->code == "too-many-requests";
   if (!problem && (barred || !anybody)) problem = std::move(wrong_token);
   if (!problem && !anybody && ending.caller.grant.role == Role::kNone) {

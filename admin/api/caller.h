@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -8,6 +9,8 @@
 #include "broker/base/clock.h"
 
 namespace gearstalk::api {
+
+using Sha256 = std::array<unsigned char, 32>;
 
 enum class Role : std::uint8_t { kNone, kViewer, kOperator, kAdmin };
 // "" for kNone.
@@ -35,10 +38,12 @@ struct Caller {
 
   Grant grant;
   std::string user;  // empty: anonymous
+  Sha256 token{};    // hash of the user's token
   Via via = Via::kNobody;
   std::string session;  // of a cookie
   Time expires = 0;     // of the session; 0: does not
   std::string address;
+  bool local = false;  // on this machine, and not behind a proxy on it
 
   // For limits: a name, or an address without one.
   std::string key() const { return user.empty() ? "@" + address : user; }

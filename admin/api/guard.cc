@@ -141,9 +141,16 @@ const User* Guard::UserOf(const Session& session) const {
   return nullptr;
 }
 
+Grant Guard::GrantOfAnonymous(const Caller& caller) const {
+  if (settings_.anonymous) return *settings_.anonymous;
+  if (settings_.users.empty() && caller.local) return {.role = Role::kAdmin, .bodies = true};
+  return {};
+}
+
 Caller Guard::Identify(const HttpRequest& request, Time now, std::optional<Problem>& problem) {
   Caller caller;
   caller.address = request.peer.address;
+  caller.local = IsLocal(request);
   if (const std::string* header = request.Header("authorization")) {
     constexpr std::string_view kBearer = "bearer ";
     const User* user = nullptr;
@@ -156,6 +163,7 @@ Caller Guard::Identify(const HttpRequest& request, Time now, std::optional<Probl
     if (user == nullptr) return caller;
     caller.grant = user->grant;
     caller.user = user->name;
+    caller.token = user->token;
     caller.via = Caller::Via::kToken;
     return caller;
   }
@@ -166,6 +174,7 @@ Caller Guard::Identify(const HttpRequest& request, Time now, std::optional<Probl
       session.used = now;
       caller.grant = user->grant;
       caller.user = user->name;
+      caller.token = user->token;
       caller.via = Caller::Via::kCookie;
       caller.session = found->first;
       caller.expires = session.expires;
@@ -173,18 +182,15 @@ Caller Guard::Identify(const HttpRequest& request, Time now, std::optional<Probl
     }
     sessions_.erase(found);
   }
-  if (settings_.anonymous) {
-    caller.grant = *settings_.anonymous;
-  } else if (settings_.users.empty() && IsLocal(request)) {
-    caller.grant = {.role = Role::kAdmin, .bodies = true};
-  }
+  caller.grant = GrantOfAnonymous(caller);
   if (caller.grant.role != Role::kNone) caller.via = Caller::Via::kAnonymous;
   return caller;
 }
 
-bool Guard::NotConfigured(const Caller& caller, const HttpRequest& request) const {
-  return caller.grant.role == Role::kNone && settings_.users.empty() && !settings_.anonymous &&
-         !IsLocal(request);
+std::optional<Problem> Guard::NotConfigured(const Caller& caller) const {
+  if (!settings_.users.empty() || settings_.anonymous || caller.local) return std::nullopt;
+  return Problem{"access-not-configured",
+                 "nobody has access from here: set console.users or console.anonymous"};
 }
 
 std::optional<Problem> Guard::CountRequest(const Caller& caller, Time now) {
@@ -216,6 +222,7 @@ std::optional<Problem> Guard::OpenSession(std::string_view token, Time now, Call
   }
   caller.session = RandomText(32);
   caller.user = user->name;
+  caller.token = user->token;
   caller.grant = user->grant;
   caller.via = Caller::Via::kCookie;
   caller.expires = now + kSessionLasts;
@@ -224,14 +231,13 @@ std::optional<Problem> Guard::OpenSession(std::string_view token, Time now, Call
 }
 
 bool Guard::Lasts(const Caller& caller, Time now) const {
+  if (caller.via == Caller::Via::kAnonymous) return caller.grant == GrantOfAnonymous(caller);
   if (caller.via == Caller::Via::kCookie) {
     const auto found = sessions_.find(caller.session);
-    return found != sessions_.end() && found->second.expires > now &&
-           UserOf(found->second) != nullptr;
+    if (found == sessions_.end() || found->second.expires <= now) return false;
   }
-  if (caller.via == Caller::Via::kAnonymous) return true;
   return std::any_of(settings_.users.begin(), settings_.users.end(), [&](const User& user) {
-    return user.name == caller.user && user.grant == caller.grant;
+    return user.name == caller.user && user.token == caller.token && user.grant == caller.grant;
   });
 }
 

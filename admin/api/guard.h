@@ -17,7 +17,7 @@ namespace gearstalk::api {
 struct AccessSettings {
   bool enabled = true;
   std::vector<User> users{};
-  std::optional<Grant> anonymous{};  // nothing: by where they come from
+  std::optional<Grant> anonymous{};  // unset: local callers are admins while there are no users
   std::vector<std::string> hosts{};
   std::string base_path{};   // "" or "/PATH"
   std::uint32_t rate = 200;  // requests a second; 0: no limit
@@ -35,13 +35,14 @@ class Guard {
   std::optional<Problem> Admit(const HttpRequest& request) const;
   // Identifies the caller; a problem: the token is wrong, or too many were.
   Caller Identify(const HttpRequest& request, Time now, std::optional<Problem>& problem);
-  // Whether the caller has no access only because no access is configured.
-  bool NotConfigured(const Caller& caller, const HttpRequest& request) const;
+  // A problem if the caller has no access only because no access is configured.
+  std::optional<Problem> NotConfigured(const Caller& caller) const;
   std::optional<Problem> CountRequest(const Caller& caller, Time now);
 
   // Begins a session for the owner of a token, which becomes `caller`.
   std::optional<Problem> OpenSession(std::string_view token, Time now, Caller& caller);
   void CloseSession(const std::string& session) { sessions_.erase(session); }
+  // Whether the caller would be identified as before: the settings may have changed meanwhile.
   bool Lasts(const Caller& caller, Time now) const;
 
  private:
@@ -64,6 +65,7 @@ class Guard {
                                     const User*& user);
   const User* UserOf(const Session& session) const;
   bool AcceptsHost(const HttpRequest& request) const;
+  Grant GrantOfAnonymous(const Caller& caller) const;
 
   AccessSettings settings_;
   std::map<std::string, Session, std::less<>> sessions_;

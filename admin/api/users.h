@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,7 +10,6 @@
 
 namespace gearstalk::api {
 
-using Sha256 = std::array<unsigned char, 32>;
 Sha256 HashOf(std::string_view bytes);
 // Bytes of a secure random source, as base64url.
 std::string RandomText(std::size_t bytes);

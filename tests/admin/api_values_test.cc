@@ -283,6 +283,35 @@ TEST(GuardTest, ASessionEnds) {
   EXPECT_EQ("", who(2 * kSecond).user) << "there is no such user any more";
 }
 
+TEST(GuardTest, CallersLastUntilTheSettingsChangeTheirRights) {
+  Guard guard;
+  const auto identify = [&](HttpRequest::Pairs headers) {
+    std::optional<Problem> problem;
+    return guard.Identify(Request(std::move(headers)), kSecond, problem);
+  };
+  const Caller anonymous = identify({});
+  EXPECT_TRUE(guard.Lasts(anonymous, kSecond));
+  AccessSettings settings;
+  settings.users.push_back({"u", {.role = Role::kViewer}, HashOf("right")});
+  guard.SetAccess(settings);
+  EXPECT_FALSE(guard.Lasts(anonymous, kSecond)) << "it is for users now";
+  Caller by_cookie;
+  ASSERT_FALSE(guard.OpenSession("right", kSecond, by_cookie).has_value());
+  Caller by_token = identify({{"authorization", "Bearer right"}});
+  for (const Caller* caller : {&by_cookie, &by_token}) {
+    guard.SetAccess(settings);
+    EXPECT_TRUE(guard.Lasts(*caller, kSecond));
+    AccessSettings fewer = settings;
+    fewer.users[0].grant.tubes = {"a"};
+    guard.SetAccess(fewer);
+    EXPECT_FALSE(guard.Lasts(*caller, kSecond));
+    AccessSettings revoked = settings;
+    revoked.users[0].token = HashOf("another");
+    guard.SetAccess(revoked);
+    EXPECT_FALSE(guard.Lasts(*caller, kSecond));
+  }
+}
+
 TEST(GuardTest, RatesAreByCaller) {
   Guard guard;
   guard.SetAccess({.rate = 10});
