@@ -61,13 +61,11 @@ Reply OpenSession(Call& call) {
   const auto token = fields.Text("token");
   if (fields.ok() && !token) fields.Fail("token", "is needed");
   if (!fields.Finish()) return fields.problem();
-  Caller caller;
-  caller.address = call.caller.address;
-  if (auto problem = call.services.guard.OpenSession(*token, call.now, caller)) {
+  if (auto problem = call.services.guard.OpenSession(*token, call.now, call.caller)) {
     return std::move(*problem);
   }
-  return Reply::Of(SessionObject(caller), 201)
-      .With("Set-Cookie", Cookie(call, caller.session, Guard::kSessionLasts));
+  return Reply::Of(SessionObject(call.caller), 201)
+      .With("Set-Cookie", Cookie(call, call.caller.session, Guard::kSessionLasts));
 }
 
 Reply CloseSession(Call& call) {

@@ -98,7 +98,7 @@ struct Services {
 struct Call {
   const Services& services;
   const HttpRequest& request;
-  const Caller& caller;
+  Caller& caller;  // OpenSession makes it the user who logs in
   Time now;
   std::string request_id;
   std::vector<std::string> arguments{};  // the values of {...} in the path, as sent

@@ -585,6 +585,9 @@ class Access(unittest.TestCase):
         self.assertRegex(cookie, r"^gearstalk_session=[\w-]{43}; Path=/base; ")
         for word in ("HttpOnly", "SameSite=Strict", "Secure"):
             self.assertIn(f"; {word}", cookie)
+        act = self.apis["anna"].get("/audit")["items"][0]
+        self.assertEqual([act[member] for member in ("action", "user", "role", "result")],
+                         ["session.open", "otto", "operator", "ok"])
         mine = {"Cookie": "a=b; " + cookie.split(";")[0]}
         self.assertEqual(self.nobody.get("/session", **mine)["user"], "otto")
         self.assertEqual(self.nobody.ask("DELETE", "/session", headers=mine).status, 204)
