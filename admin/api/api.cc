@@ -77,14 +77,20 @@ class Api::ReadAnswer final : public HttpTask {
 // An answer that a task makes in slices.
 class Api::SlicedAnswer final : public HttpTask {
  public:
-  SlicedAnswer(Api& api, std::unique_ptr<Task> task, Ending ending)
-      : api_(api), task_(std::move(task)), ending_(std::move(ending)) {}
+  SlicedAnswer(Api& api, std::unique_ptr<Task> task, Ending ending, Time now)
+      : api_(api), task_(std::move(task)), ending_(std::move(ending)), now_(now) {}
+  // The peer went before the end, or there was no slot to begin.
   ~SlicedAnswer() override {
-    if (!done_ && !ending_.key.empty()) api_.idempotency_.Forget(ending_.key);
+    if (done_) return;
+    if (!ending_.key.empty()) api_.idempotency_.Forget(ending_.key);
+    api_.Record(ending_, begun_ ? "stopped" : "busy", now_);
   }
 
   std::optional<HttpAnswer> Advance(Time now) override {
+    begun_ = true;
+    now_ = now;
     std::optional<Reply> reply = task_->Advance(now);
+    ending_.act.count = task_->count();
     if (!reply) return std::nullopt;
     done_ = true;
     return api_.Finish(std::move(*reply), std::move(ending_), now);
@@ -94,7 +100,8 @@ class Api::SlicedAnswer final : public HttpTask {
   Api& api_;
   const std::unique_ptr<Task> task_;
   Ending ending_;
-  bool done_ = false;
+  Time now_;
+  bool begun_ = false, done_ = false;
 };
 
 Api::Api(Engine& engine, const ConnectionList& connections, Host& host, SliceQueue& slices,
@@ -273,7 +280,7 @@ std::optional<Reply> Api::Replay(const Call& call, const Document& document, End
 HttpAnswer Api::Finish(Reply reply, Ending ending, Time now) {
   HttpAnswer answer;
   if (reply.task != nullptr) {
-    answer.task = std::make_unique<SlicedAnswer>(*this, std::move(reply.task), std::move(ending));
+    answer.task = std::make_unique<SlicedAnswer>(*this, std::move(reply.task), std::move(ending), now);
     return answer;
   }
   if (reply.problem) {
@@ -290,11 +297,7 @@ HttpAnswer Api::Finish(Reply reply, Ending ending, Time now) {
   const bool replayed = std::any_of(reply.headers.begin(), reply.headers.end(), [](auto& header) {
     return header.first == "Idempotency-Replayed";
   });
-  if (!ending.act.action.empty() && !replayed) {
-    if (reply.count) ending.act.count = reply.count;
-    audit_.Add(ending.caller, ending.act, reply.problem ? reply.problem->code : "ok",
-               ending.request_id, now);
-  }
+  if (!replayed) Record(ending, reply.problem ? reply.problem->code : "ok", now);
   if (!ending.key.empty()) {
     // A repeated request with the same key may succeed later, so server errors are not remembered.
     if (reply.status >= 500) {
@@ -313,6 +316,11 @@ HttpAnswer Api::Finish(Reply reply, Ending ending, Time now) {
   answer.request_id = std::move(ending.request_id);
   for (auto& header : reply.headers) answer.headers.push_back(std::move(header));
   return answer;
+}
+
+void Api::Record(const Ending& ending, std::string_view result, Time now) {
+  if (ending.act.action.empty()) return;
+  audit_.Add(ending.caller, ending.act, result, ending.request_id, now);
 }
 
 }  // namespace gearstalk::api

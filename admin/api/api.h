@@ -58,6 +58,8 @@ class Api {
   static Document Read(const HttpRequest& request);
   std::optional<Reply> Replay(const Call& call, const Document& document, Ending& ending);
   HttpAnswer Finish(Reply reply, Ending ending, Time now);
+  // Records an act; nothing, if it is none.
+  void Record(const Ending& ending, std::string_view result, Time now);
 
   Guard guard_;
   Audit audit_;

@@ -33,6 +33,8 @@ class Task {
   virtual ~Task() = default;
   // One slice. Nothing: there is more to do.
   virtual std::optional<Reply> Advance(Time now) = 0;
+  // Of an act on several jobs: how many it has changed so far, for the audit.
+  virtual std::optional<std::uint64_t> count() const { return std::nullopt; }
 };
 
 struct Reply {
@@ -68,7 +70,6 @@ struct Reply {
   std::unique_ptr<Task> task;
   std::unique_ptr<HttpBody> rest;  // what comes behind `body`
   std::unique_ptr<HttpFeed> feed;
-  std::optional<std::uint64_t> count;  // of an act, for the audit
 };
 
 // What the audit records of an act.

@@ -71,13 +71,12 @@ class Forgetting final : public Task {
     }
     return std::nullopt;
   }
+  std::optional<std::uint64_t> count() const override { return ended_; }
 
  private:
   Reply Finish(const Transfers::Change& change) const {
-    Reply reply = change.ok() ? Reply::Empty().Durable(std::max(lsn_, change.lsn))
-                              : Reply(RefusalOf(change.code, name_));
-    reply.count = ended_;
-    return reply;
+    if (!change.ok()) return RefusalOf(change.code, name_);
+    return Reply::Empty().Durable(std::max(lsn_, change.lsn));
   }
 
   const Services& services_;

@@ -34,17 +34,14 @@ class KickTask final : public Task {
     const Kicked kicked = engine_.acts().Kick(now, tube_, slice, delayed_);
     kicked_ += kicked.count;
     lsn_ = std::max(lsn_, kicked.lsn);
-    if (!kicked_ && !kicked.count && kicked.code != Code::kOk) {
-      return Reply(RefusalOf(kicked.code, "tube"));
-    }
+    if (kicked_ == 0 && kicked.code != Code::kOk) return Reply(RefusalOf(kicked.code, "tube"));
     if (kicked.code == Code::kOk && kicked.count == slice && kicked_ < wanted_) {
       return std::nullopt;
     }
-    Reply reply =
-        Reply::Of({{"kicked", kicked_}, {"state", *delayed_ ? "delayed" : "buried"}}).Durable(lsn_);
-    reply.count = kicked_;
-    return reply;
+    return Reply::Of({{"kicked", kicked_}, {"state", *delayed_ ? "delayed" : "buried"}})
+        .Durable(lsn_);
   }
+  std::optional<std::uint64_t> count() const override { return kicked_; }
 
  private:
   static constexpr std::uint64_t kKickSlice = 32;  // jobs

@@ -9,7 +9,7 @@ from typing import Any, Callable
 
 from api_case import BINARY, WithBroker
 from api_client import Api
-from broker import Broker, Client
+from broker import Broker, Client, eventually
 
 FIELDS = ["user", "role", "address", "action", "tube", "job", "filter", "count", "result", "request"]
 
@@ -110,6 +110,25 @@ class ByRights(unittest.TestCase):
             ("tube.maxqueue", "default", None, None, "forbidden")])
         worker.close()
         operator.close()
+
+
+class Interrupted(WithBroker):
+    def test_what_was_done_until_the_client_went_is_recorded(self) -> None:
+        jobs = 200_000
+        for _ in range(0, jobs, 1000):
+            self.client.send(b"put 1 1000 60 1\r\nx\r\n" * 1000)
+            for _ in range(1000):
+                self.client.line()
+        connection = self.api.connection()
+        connection.request("POST", "/api/v1/tubes/default/kick",
+                           '{"count": 1000000, "state": "delayed"}',
+                           {"Content-Type": "application/json"})
+        eventually("its begin", lambda: self.api.get("/tubes/default")["jobs"]["ready"])
+        connection.close()
+        act = eventually("its record", lambda: next(iter(acts(self.api)), None))
+        ready = self.api.get("/tubes/default")["jobs"]["ready"]
+        self.assertEqual((act["action"], act["count"], act["result"]),
+                         ("tube.kick", ready, "ok" if ready == jobs else "stopped"))
 
 
 SCHEDULES = """
