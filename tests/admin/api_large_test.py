@@ -84,6 +84,9 @@ class Bodies(WithBroker):
         self.assertEqual((view["shown_bytes"], view["truncated"], view["text"]),
                          (262144, True, "y" * 262144))
         self.assertIn("larger", self.api.get(f"/jobs/{large}/body/view?as=json")["error"])
+        # Where the view ends a character of two bytes is cut.
+        letters = self.put_large(b"y" + "\u00e4".encode() * 262144)
+        self.assertEqual(self.api.get(f"/jobs/{letters}/body/view")["detected"], "text")
 
     def test_views_wait_for_each_other(self) -> None:
         job = self.api.put_job("t", json.dumps(list(range(40_000))))
