@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
+#include "admin/api/lookup.h"
 #include "admin/api/names.h"
 
 namespace gearstalk::api {
@@ -32,8 +32,7 @@ void DescribeAct(Call& call, const Match& match) {
   if (match.route->path.starts_with("/tubes/")) {
     call.act.tube = NameOfRef(match.arguments[0]).value_or("");
   } else if (match.route->path.starts_with("/jobs/")) {
-    const std::string& id = match.arguments[0];
-    std::from_chars(id.data(), id.data() + id.size(), call.act.job);
+    call.act.job = NumberOf(match.arguments[0]);
     if (const Job* job = call.engine().Find(call.act.job)) call.act.tube = job->tube().name();
   }
 }
@@ -129,7 +128,7 @@ Time Api::Tick(Time now) {
   return std::min(history_.Tick(now), events_.Tick(now));
 }
 
-// Callers that have not been identified may send only small bodies.
+// Only callers who may act may send large bodies.
 std::size_t Api::MaxBody(const HttpRequest& head, Time now) {
   if (head.Reads()) return kMaxBodyOfStrangers;
   if (guard_.Admit(head)) return kMaxBodyOfStrangers;
@@ -144,7 +143,8 @@ HttpAnswer Api::Refuse(int status, const HttpRequest& request) {
                   : large       ? "too-large"
                                 : "bad-request",
                   status == 503 ? "too many answers are being made: ask again in a moment"
-                  : large       ? "a request has at most 8 KB of head and 2 MiB of body"
+                  : large       ? "a request has at most 8 KB of head and 2 MiB of body; only "
+                            "operators may send more than 4 KB of body"
                                 : "the request is not valid HTTP/1.1"};
   Ending ending;
   ending.caller.address = request.peer.address;

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "admin/api/fields.h"
@@ -187,6 +189,10 @@ Reply PutJob(Call& call) {
   const Added added = call.engine().acts().PutInto(call.now, *name, std::move(job));
   if (!added.ok()) return RefusalOf(added.code, *name);
   call.act.job = added.id;
+  if (call.engine().Find(added.id) == nullptr) {
+    return Problem{"in-use", fmt::format("unique_for keeps the key of job {}, which has finished",
+                                         added.id)};
+  }
   Reply reply = JobReply(call, added.id, added.lsn);
   if (!added.joined) reply.status = 201;
   return std::move(reply).With("Location", LocationOf(call, "/jobs/" + std::to_string(added.id)));

@@ -117,6 +117,16 @@ class Policies(WithPolicies):
         self.assertEqual(self.refused("too-large", "POST", "/tubes/small/jobs", {"body": "1234"})["field"],
                          "body")
 
+    def test_a_key_that_outlives_its_job(self) -> None:
+        for key, value in (("unique", "body"), ("unique_for", "1h")):
+            self.api.ask("PUT", f"/tubes/once/policy/{key}", {"value": value})
+        job = self.api.put_job("once", unique="k")
+        self.client.say("watch once")
+        self.assertTrue(self.client.say("reserve").startswith(f"RESERVED {job} "))
+        self.assertEqual(self.client.say(f"delete {job}"), "DELETED")
+        problem = self.refused("in-use", "POST", "/tubes/once/jobs", {"body": "x", "unique": "k"})
+        self.assertIn(f"job {job},", problem["detail"])
+
     def test_held_back(self) -> None:
         self.assertIsNone(self.api.get(f"/tubes/default")["held_back"])
         for tube, why in (("slow-x", "running"), ("rare", "rate")):
