@@ -13,7 +13,7 @@ COMMANDS = {
     # Nothing is installed; a package has a unit of its name.
     "dpkg-query": 'case "$1" in -W) exit 1;; esac; echo "/lib/systemd/system/$2.service"',
     "apt-get": 'echo "apt-get $*" >> "$LOG"; [ -x "$POLICY_RC_D" ] && "$POLICY_RC_D";'
-               ' echo "policy $?" >> "$LOG"; case "$*" in *broken*) exit 100;; esac; exit 0',
+               ' echo "policy $?" >> "$LOG"; case "$*" in *broken*) exit 100;; *slow*) kill -TERM "$PPID";; esac; exit 0',
     "systemctl": 'echo "systemctl $*" >> "$LOG"',
     "id": "echo 0",
 }
@@ -58,6 +58,10 @@ class InstallMissing(unittest.TestCase):
 
     def test_a_failure_is_told_and_leaves_no_policy(self) -> None:
         self.assertNotEqual(self.install("broken"), 0)
+        self.assertFalse(self.policy.exists())
+
+    def test_a_signal_leaves_no_policy(self) -> None:
+        self.assertNotEqual(self.install("slow"), 0)
         self.assertFalse(self.policy.exists())
 
 
