@@ -13,7 +13,7 @@ RUN cmake -S . -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DGEARSTALK_TESTS=O
 FROM debian:12-slim
 RUN apt-get update -q && DEBIAN_FRONTEND=noninteractive \
     apt-get install -y -q --no-install-recommends curl libabsl20220623 libevent-core-2.1-7 \
-    libevent-extra-2.1-7 libevent-openssl-2.1-7 libfmt9 libprometheus-cpp-core1.0 \
+    libfmt9 libprometheus-cpp-core1.0 \
     libprotobuf-lite32 libspdlog1.10 libssl3 libsystemd0 libyaml-cpp0.7 \
     libc-ares2 libgrpc++1.51 libgrpc29 libre2-9 zlib1g \
     && rm -rf /var/lib/apt/lists/* \
