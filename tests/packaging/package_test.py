@@ -83,6 +83,15 @@ class Package(unittest.TestCase):
             command = re.search(r"^ExecStart=([^\s]+)", path.read_text(), re.M)[1]
             self.assertTrue((self.content / command.lstrip("/")).is_file(), command)
 
+    def test_it_is_described_without_git(self) -> None:
+        tools = self.work / "tools"
+        tools.mkdir()
+        (tools / "python3").symlink_to(sys.executable)
+        (tools / "scdoc").symlink_to(shutil.which("scdoc"))
+        run("/usr/bin/env", f"PATH={tools}", SOURCES / "describe.py", "--binary", BUILD / "gearstalkd",
+            "--version", "1", "--maintainer", "somebody", "--to", self.work / "described")
+        self.assertTrue((self.work / "described/gearstalkd.8.gz").is_file())
+
     def test_the_manual_names_every_option(self) -> None:
         helped = run(self.content / "usr/sbin/gearstalkd", "--help")
         flags = re.findall(r"^  (?:-\w,)?--([a-z-]+)", helped, re.M)
