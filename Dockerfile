@@ -23,7 +23,7 @@ COPY --from=build /build/gearstalkd /usr/sbin/gearstalkd
 USER gearstalkd
 VOLUME /var/lib/gearstalkd
 EXPOSE 11300 4730 11380
-# Defaults that `docker run -e`, and flags behind the image's name, outweigh.
+# Variables of `docker run -e`, and flags behind the image's name, override these defaults.
 ENV GEARSTALKD_LISTEN="0.0.0.0:11300 0.0.0.0:4730" \
     GEARSTALKD_ADMIN=0.0.0.0:11380 \
     GEARSTALKD_DATA_DIR=/var/lib/gearstalkd
