@@ -14,7 +14,6 @@ namespace gearstalk::api {
 namespace {
 
 constexpr Time kSurveyPeriod = 10 * kSecond;
-constexpr Time kLagPeriod = 100 * kMillisecond;
 constexpr std::size_t kLagSeconds = 60;
 constexpr std::size_t kPeaksFrom = 18;  // loop_lag_seconds_max and journal_sync_seconds_max
 
@@ -102,13 +101,7 @@ void History::Keep() {
 History::~History() { slices_.Remove(*this); }
 
 Time History::Tick(Time now) {
-  if (now >= due_) {
-    if (due_ > 0) {
-      lags_.Add(now - due_);
-      lag_max_ = std::max(lag_max_, now - due_);
-    }
-    due_ = now + kLagPeriod;
-  }
+  const Time due = lag_.Note(now);
   if (now >= next_sample_) {
     SampleServer(now);
     next_sample_ = (now / kSecond + 1) * kSecond;
@@ -118,7 +111,7 @@ Time History::Tick(Time now) {
     survey_ = std::make_unique<TubeSurvey>(engine_, kTubesKept, now, heat_);
     slices_.Add(*this);
   }
-  return std::min(due_, next_sample_);
+  return std::min(due, next_sample_);
 }
 
 void History::SampleServer(Time now) {
@@ -135,14 +128,14 @@ void History::SampleServer(Time now) {
                           AsFloat(JobMemory()),
                           AsFloat(ResidentBytes()),
                           CpuRatio(now),
-                          static_cast<float>(Seconds(std::exchange(lag_max_, 0))),
+                          static_cast<float>(Seconds(lag_.TakeLongest())),
                           SyncMax()};
   std::copy(std::begin(others), std::end(others), sample.begin() + 10);
   last_ = {stats, now};
   hour_.Add(now, sample);
   month_.Add(now, sample);
   Keep();
-  lag_minute_.push_back(lags_.counts());
+  lag_minute_.push_back(lag_.lags().counts());
   if (lag_minute_.size() > kLagSeconds) lag_minute_.pop_front();
 }
 
@@ -248,7 +241,7 @@ double History::OldestReadyAge(Time now) const {
 
 Json History::LagP99() const {
   if (lag_minute_.empty()) return {};
-  TimeHistogram::Counts counts = lags_.counts();
+  TimeHistogram::Counts counts = lag_.lags().counts();
   if (lag_minute_.size() == kLagSeconds) {
     for (std::size_t i = 0; i < counts.size(); ++i) counts[i] -= lag_minute_.front()[i];
   }

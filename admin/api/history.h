@@ -110,8 +110,7 @@ class History final : public SliceWork {
   SliceQueue& slices_;
   Time next_sample_ = 0;
   Time next_survey_ = 0;
-  Time due_ = 0;  // the lag of the loop is measured against it
-  Time lag_max_ = 0;
+  LoopLag lag_;
   std::unique_ptr<TubeSurvey> survey_;
   std::shared_ptr<const TubeHeat> heat_;
   Time oldest_ready_ = 0;  // 0: none was ready
@@ -121,11 +120,10 @@ class History final : public SliceWork {
   Counters last_;
   double cpu_seconds_ = 0;
   SyncTimes syncs_{};
-  TimeHistogram lags_;
-  std::deque<TimeHistogram::Counts> lag_minute_;  // `lags_` in each of the last 60 seconds
+  std::deque<TimeHistogram::Counts> lag_minute_;  // lags so far, at each of the last 60 seconds
   std::unique_ptr<HistoryFile> file_;
-  std::int64_t kept_step_ = -1;  // of the server, and of tubes: the last ones in the file
-  std::int64_t kept_hour_ = -1;
+  std::int64_t kept_step_ = -1;  // the last one of the server in the file
+  std::int64_t kept_hour_ = -1;  // the last one of tubes
 };
 
 }  // namespace gearstalk::api

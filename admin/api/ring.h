@@ -9,13 +9,13 @@
 namespace gearstalk::api {
 
 // The last numbers of several series, at equal steps of time. The number of a step is the mean of
-// the samples in it, or their maximum for the series in `peaks`.
+// the samples in it, or their maximum (KeepPeaks).
 class Ring {
  public:
   Ring(Time step, std::size_t steps, std::size_t series)
       : step_(step), steps_(steps), series_(series) {}
 
-  // The series that keep the maximum, by index.
+  // The series from this index on keep the maximum.
   void KeepPeaks(std::size_t from) { peaks_from_ = from; }
 
   // Times rise.

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <utility>
+
 #include "broker/base/clock.h"
 #include "broker/base/time_histogram.h"
 
@@ -14,15 +17,21 @@ class LoopLag {
   // Called in every round; returns when the next round is due.
   Time Note(Time now) {
     if (now >= due_) {
-      if (due_ > 0) lags_.Add(now - due_);
+      if (due_ > 0) {
+        lags_.Add(now - due_);
+        longest_ = std::max(longest_, now - due_);
+      }
       due_ = now + kPeriod;
     }
     return due_;
   }
   const TimeHistogram& lags() const { return lags_; }
+  // The longest lag since the last call.
+  Time TakeLongest() { return std::exchange(longest_, 0); }
 
  private:
   Time due_ = 0;
+  Time longest_ = 0;
   TimeHistogram lags_;
 };
 
