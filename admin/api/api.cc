@@ -144,7 +144,7 @@ HttpAnswer Api::Refuse(int status, const HttpRequest& request) {
                                 : "bad-request",
                   status == 503 ? "too many answers are being made: ask again in a moment"
                   : large       ? "a request has at most 8 KB of head and 2 MiB of body; only "
-                            "operators may send more than 4 KB of body"
+                                  "operators may send more than 4 KB of body"
                                 : "the request is not valid HTTP/1.1"};
   Ending ending;
   ending.caller.address = request.peer.address;
@@ -280,7 +280,8 @@ std::optional<Reply> Api::Replay(const Call& call, const Document& document, End
 HttpAnswer Api::Finish(Reply reply, Ending ending, Time now) {
   HttpAnswer answer;
   if (reply.task != nullptr) {
-    answer.task = std::make_unique<SlicedAnswer>(*this, std::move(reply.task), std::move(ending), now);
+    answer.task =
+        std::make_unique<SlicedAnswer>(*this, std::move(reply.task), std::move(ending), now);
     return answer;
   }
   if (reply.problem) {

@@ -47,9 +47,9 @@ struct Look {
 std::string View(const Look& look) {
   const std::string_view front = look.front;
   std::string_view part = look.part;
-  const Decoded detected =
-      Decode(front.size() > kMaxDecoded ? WholeCharacters(front.substr(0, kMaxDecoded)) : front,
-             "auto");
+  std::string_view first = front.substr(0, kMaxDecoded);
+  if (first.size() < front.size()) first = WholeCharacters(first);
+  const Decoded detected = Decode(first, "auto");
   const std::string& kind = look.as == "auto" ? detected.as : look.as;
   const bool whole = kind != "text" && kind != "hex";
   if (kind == "text" && look.offset + part.size() < look.size) part = WholeCharacters(part);

@@ -7,8 +7,8 @@
 namespace gearstalk::api {
 namespace {
 
-constexpr int kConnectionSlice = 128;  // connections looked at
-constexpr int kConnectionsTold = 4;    // connections told
+constexpr int kConnectionSlice = 128;  // connections looked at in a slice
+constexpr int kConnectionsTold = 4;    // connections written to the page in a slice
 
 struct ConnectionFilter {
   std::string role, protocol, tube, address;

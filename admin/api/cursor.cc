@@ -20,7 +20,7 @@ std::string CheckOfQuery(std::string_view query) {
 
 }  // namespace
 
-// Hash, numbers each with a blank behind it, text.
+// The query's hash, the numbers with a space behind each, the text.
 std::string Cursor::Encode(std::string_view query) const {
   std::string bytes = CheckOfQuery(query);
   for (const std::uint64_t number : numbers) bytes += fmt::format("{:x} ", number);

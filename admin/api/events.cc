@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kTooMuch = 256 * 1024;  // bytes unread, at which ticks are left out
 constexpr int kPingEvery = 5;                 // ticks
 constexpr std::size_t kLookedAt = 32;         // tubes in a slice
-constexpr int kEventsTold = 2;
+constexpr int kEventsTold = 2;                // in a slice
 
 // A hash that changes when something happens to a tube, but not with time alone.
 std::size_t FingerprintOf(const Engine& engine, const Tube& tube) {

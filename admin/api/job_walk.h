@@ -15,7 +15,7 @@ class JobWalk {
  public:
   static constexpr std::uint64_t kSteps = 128;            // jobs looked at in a slice
   static constexpr std::uint64_t kBodyBytes = 32 * 1024;  // of bodies read in a slice
-  static constexpr std::uint64_t kRendered = 4;           // jobs told in a slice
+  static constexpr std::uint64_t kRendered = 4;           // jobs written to a page in a slice
 
   // Where it stands; what a cursor holds.
   struct Place {

@@ -25,7 +25,8 @@ class JsonScan {
 
   // When it has ended: the value as it stands in the text; empty: there is none.
   std::string_view value() const { return valid_ && found_ ? value_ : std::string_view(); }
-  // Whether elements that were told were of another value, because its name came again.
+  // How many values at the path have begun: the last one counts, as a name may come again. When the
+  // number rises, elements so far were those of an earlier one.
   std::uint64_t tells() const { return tells_; }
 
  private:

@@ -6,8 +6,8 @@
 namespace gearstalk::api {
 namespace {
 
-constexpr int kHeldSlice = 64;     // held jobs looked at
-constexpr int kTransfersTold = 8;  // transfers told
+constexpr int kHeldSlice = 64;     // held jobs looked at in a slice
+constexpr int kTransfersTold = 8;  // transfers written to the page in a slice
 
 Json TransferObject(const std::string& name, const transfer::Mark& mark, std::uint64_t held) {
   return {{"name", TextOf(name)},        {"ref", RefOf(name)},

@@ -11,8 +11,8 @@
 namespace gearstalk::api {
 namespace {
 
-constexpr std::size_t kTubeSlice = 128;  // tubes looked at
-constexpr std::size_t kTubesTold = 4;    // tubes told
+constexpr std::size_t kTubeSlice = 128;  // tubes looked at in a slice
+constexpr std::size_t kTubesTold = 4;    // tubes written to the page in a slice
 // The tubes shown so far, in a cursor, which has to fit into the head of a request.
 constexpr std::size_t kLongestPage = 4500;  // bytes
 

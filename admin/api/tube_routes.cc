@@ -190,8 +190,8 @@ Reply PutJob(Call& call) {
   if (!added.ok()) return RefusalOf(added.code, *name);
   call.act.job = added.id;
   if (call.engine().Find(added.id) == nullptr) {
-    return Problem{"in-use", fmt::format("unique_for keeps the key of job {}, which has finished",
-                                         added.id)};
+    return Problem{"in-use",
+                   fmt::format("unique_for keeps the key of job {}, which has finished", added.id)};
   }
   Reply reply = JobReply(call, added.id, added.lsn);
   if (!added.joined) reply.status = 201;

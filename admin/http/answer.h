@@ -16,7 +16,7 @@ namespace gearstalk {
 class HttpBody {
  public:
   virtual ~HttpBody() = default;
-  // Appends the next slice to `out`, which may be nothing. False: that was the last.
+  // Appends the next slice, which may be empty, to `out`. False: that was the last.
   virtual bool Advance(std::string& out) = 0;
   // Whether the rest is lost: the connection ends before the answer is complete.
   virtual bool broken() const { return false; }
@@ -45,7 +45,7 @@ class HttpSink {
   ~HttpSink() = default;
 };
 
-// An answer without an end. Destroyed when its peer has gone.
+// An answer that goes on until one side ends it. Destroyed when its peer has gone.
 class HttpFeed {
  public:
   virtual ~HttpFeed() = default;
@@ -63,7 +63,7 @@ struct HttpAnswer {
   Headers headers{};
   Lsn lsn = 0;                       // leaves when this is durable
   std::unique_ptr<HttpBody> rest{};  // what comes behind `body`
-  std::unique_ptr<HttpTask> task{};  // finds the answer; nothing else of this one counts
+  std::unique_ptr<HttpTask> task{};  // makes the answer; all other members are ignored
   std::unique_ptr<HttpFeed> feed{};  // writes behind `body`
 };
 

@@ -49,8 +49,8 @@ class HttpConnection final : public HttpSink, public SliceWork {
     kTask,       // the answer is being found
     kHeld,       // the answer waits to be durable
     kStreaming,  // more of the body is to be made
-    kFeeding,
-    kSending,    // the last of an answer, behind which the connection ends
+    kFeeding,    // a feed writes the body
+    kSending,    // the end of an answer, after which the connection closes
     kLingering,  // all is sent; what the peer still sends is dropped until it has read the answer
   };
 

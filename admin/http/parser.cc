@@ -19,7 +19,7 @@ bool Token(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), TokenChar);
 }
 
-// Neither control bytes nor blanks.
+// Neither control bytes nor spaces.
 bool Visible(std::string_view text) {
   return std::all_of(text.begin(), text.end(),
                      [](char c) { return static_cast<unsigned char>(c) > 0x20 && c != 0x7F; });
@@ -72,7 +72,7 @@ std::size_t HttpParser::TakeHead(std::string_view bytes) {
     if (head_.size() > kMaxHead) {
       Bad(431);
     } else if (head_ == "\n" || head_ == "\r\n") {
-      head_.clear();  // empty lines in front of a request are left out
+      head_.clear();  // ignores empty lines in front of a request
     } else if (head_.ends_with("\n\r\n") || head_.ends_with("\n\n")) {
       if (ParseHead()) state_ = State::kBody;
       head_.clear();

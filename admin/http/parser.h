@@ -32,7 +32,7 @@ class HttpParser {
   bool expects_continue() const { return expects_continue_; }
   // Whether a body was announced.
   bool has_body() const { return chunked_ || length_ > 0; }
-  // Whether some of a request has come.
+  // Whether a part of a request has arrived.
   bool begun() const { return state_ != State::kHead || !head_.empty(); }
 
   HttpRequest& request() { return request_; }
@@ -56,7 +56,7 @@ class HttpParser {
 
   State state_ = State::kHead;
   int status_ = 0;
-  std::string head_;  // what has come of it; of a chunked body the line that has come so far
+  std::string head_;  // the head so far; in a chunked body, the line so far
   HttpRequest request_;
   std::string_view authority_;  // of an absolute target, in head_
   bool expects_continue_ = false;

@@ -33,9 +33,9 @@ struct HttpRequest {
   bool Reads() const { return method == "GET" || method == "HEAD"; }
 };
 
-// False: a '%' without two hexadecimal digits behind it. `plus`: '+' is a blank, as in queries.
+// False: a '%' without two hexadecimal digits behind it. `plus`: '+' is a space, as in queries.
 bool PercentDecode(std::string_view text, bool plus, std::string& decoded);
-// What is not unreserved in RFC 3986 becomes %HH.
+// All bytes but the unreserved characters of RFC 3986 become %HH.
 std::string PercentEncode(std::string_view bytes);
 
 }  // namespace gearstalk

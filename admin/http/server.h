@@ -44,12 +44,12 @@ struct HttpLimits {
   std::size_t tcp = 64;      // connections
   std::size_t unix = 16;     // connections over Unix sockets
   std::size_t sliced = 8;    // answers under way in slices
-  Time idle = 10 * kSecond;  // between two requests, or in which nothing is taken
+  Time idle = 10 * kSecond;  // between two requests, or while the peer reads nothing
   Time request = 20 * kSecond;
   // The same while others wait in the backlog.
   Time crowded_idle = kSecond / 2;
   Time crowded_request = 5 * kSecond;
-  Time feed_idle = 30 * kSecond;  // in which a feed's peer takes nothing
+  Time feed_idle = 30 * kSecond;  // while a feed's peer reads nothing
 };
 
 // An HTTP/1.1 server on the loop's thread. Limits apply before a request is parsed: connections
@@ -107,7 +107,7 @@ class HttpServer {
   std::vector<std::unique_ptr<HttpConnection>> connections_;
   std::size_t sliced_ = 0;
   bool abandons_held_ = false;
-  event* again_;  // accepting goes on
+  event* again_;  // resumes accepting
 };
 
 }  // namespace gearstalk

@@ -31,7 +31,7 @@ class SliceQueue {
     if (queue_.empty()) return;
     SliceWork* const work = queue_.front();
     queue_.pop_front();
-    // It stands in the queue meanwhile if it adds itself, and then stays.
+    // Work that adds itself stays in the queue, also if it returns false.
     if (work->RunSlice(now)) queue_.push_back(work);
   }
 

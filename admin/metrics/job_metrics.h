@@ -9,7 +9,7 @@
 
 namespace gearstalk {
 
-// A counter that is kept of every tube and of all together.
+// A counter that the broker keeps for each tube and for all together.
 struct JobCounter {
   std::string_view name;       // of all: "gearstalkd_..."
   std::string_view tube_name;  // of a tube: "gearstalkd_tube_..."
@@ -26,10 +26,7 @@ struct JobCounter {
 };
 std::span<const JobCounter> JobCounters();
 
-// The counters of jobs, in this order.
-inline constexpr std::string_view kJobStates[] = {"ready", "reserved", "delayed", "buried"};
-
-// What is counted of all jobs.
+// The numbers of all jobs together.
 void AddJobs(const Engine& engine, MetricText& text);
 void AddSchedules(const Engine& engine, MetricText& text);
 

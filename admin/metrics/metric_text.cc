@@ -51,7 +51,7 @@ MetricText& MetricText::Histogram(std::string_view name, std::string_view help,
 std::string MetricText::Take() {
   std::string text = prometheus::TextSerializer().Serialize(families_);
   if (!families_.empty() && families_.front().name == continued_) {
-    // "# HELP ..." and "# TYPE ..." were said.
+    // The text before has "# HELP ..." and "# TYPE ...".
     for (int line = 0; line < 2; ++line) text.erase(0, text.find('\n') + 1);
   }
   families_.clear();

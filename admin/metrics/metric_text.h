@@ -31,7 +31,7 @@ class MetricText {
   MetricText& Histogram(std::string_view name, std::string_view help, std::span<const Time> bounds,
                         std::span<const std::uint64_t> counts, double sum_seconds);
 
-  // Values are added to a family whose head is in a text taken before.
+  // Continues a family whose head is in a text that Take returned before.
   void GoOn(std::string_view name) { continued_ = name; }
   std::string Take();
 

@@ -41,7 +41,8 @@ void AddReplica(const Engine& engine, MetricText& text) {
   text.Counter("gearstalkd_replica_suspended_total",
                "Times that this broker was active and had to stop serving for lack of a beat.")
       .Add(replica.suspensions);
-  text.Counter("gearstalkd_replica_suspended_seconds_total", "Time that it did not serve so.")
+  text.Counter("gearstalkd_replica_suspended_seconds_total",
+               "Time for which this broker was active and did not serve.")
       .Add(Seconds(replica.suspended_time));
   text.Counter("gearstalkd_replica_append_retries_total",
                "Appends that were sent to another node of etcd as well.")

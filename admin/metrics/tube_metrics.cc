@@ -24,6 +24,9 @@ constexpr std::array<Gauge, kGauges> kTubeGauges = {
      {"gearstalkd_tube_held_back",
       "1 while max_running or rate keep a tube from handing out jobs."}}};
 
+constexpr std::string_view kJobStates[] = {"ready", "reserved", "delayed", "buried"};
+
+// In the order of kJobStates.
 std::array<std::uint64_t, 4> JobsOf(const Tube& tube) {
   return {tube.ready(), tube.reserved(), tube.delayed(), tube.buried()};
 }

@@ -14,7 +14,7 @@ namespace gearstalk {
 struct TubeHeat {
   struct Entry {
     std::uint64_t tube;
-    std::uint64_t jobs;  // it had taken in until then
+    std::uint64_t jobs;  // that it had received until then
     double heat;
   };
   Time at = 0;

@@ -7,7 +7,7 @@ import * as S from "./strings.js";
 
 export const apiRoot = new URL("../api/v1/", document.baseURI);
 
-// A problem document (RFC 7807) of the server, or one of ours when there is no answer.
+// A problem document (RFC 9457) of the server, or one of ours when there is no answer.
 export class Problem extends Error {
   constructor(document) {
     super(document.detail || document.title || document.code);

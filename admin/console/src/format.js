@@ -50,10 +50,6 @@ export function instant(at) {
   return at ? at.replace("T", " ").replace("Z", " UTC") : "–";
 }
 
-export function clock(at) {
-  return at ? at.slice(11, 19) : "–";
-}
-
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/;
 
 // A name in parts: text, and each character that has no shape or turns the writing direction, as

@@ -36,7 +36,6 @@ const KEYS = {
   d: toggleDense,
 };
 
-
 function isField(target) {
   return target.isContentEditable || /^(TEXTAREA|SELECT)$/.test(target.tagName) ||
     (target.tagName === "INPUT" && target.type !== "checkbox");
