@@ -42,6 +42,15 @@ struct TlsStream::Pipe {
     return size;
   }
 
+  // Called with each message of TLS.
+  static void Note(int sent, int /*version*/, int type, const void* message, std::size_t size,
+                   SSL* /*ssl*/, void* of_stream) {
+    auto& stream = *static_cast<TlsStream*>(of_stream);
+    const bool rekeys = sent == 0 && type == SSL3_RT_HANDSHAKE && size > 0 &&
+                        *static_cast<const unsigned char*>(message) == SSL3_MT_KEY_UPDATE;
+    if (rekeys && ++stream.rekeys_ > kMaxRekeys) stream.in_ = {};  // OpenSSL would read on
+  }
+
   static long Control(BIO* /*bio*/, int command, long /*number*/, void* /*pointer*/) {
     return command == BIO_CTRL_FLUSH ? 1 : 0;
   }
@@ -66,6 +75,8 @@ TlsStream::TlsStream(std::shared_ptr<const TlsContext> context)
   BIO_set_init(bio, 1);
   SSL_set_bio(ssl_, bio, bio);
   SSL_set_accept_state(ssl_);
+  SSL_set_msg_callback(ssl_, Pipe::Note);
+  SSL_set_msg_callback_arg(ssl_, this);
 }
 
 std::size_t TlsStream::SizeOfRecord(std::string_view received) {
@@ -81,6 +92,7 @@ TlsStream::~TlsStream() { SSL_free(ssl_); }
 
 void TlsStream::Feed(std::string_view received) {
   in_ = received;
+  rekeys_ = 0;
   if (state_ == State::kHandshake) Shake();
 }
 
@@ -97,7 +109,11 @@ void TlsStream::Shake() {
 void TlsStream::Fail() {
   const unsigned long error = ERR_peek_error();
   const char* reason = error == 0 ? nullptr : ERR_reason_error_string(error);
-  error_ = reason == nullptr ? "connection lost" : reason;
+  Fail(reason == nullptr ? "connection lost" : reason);
+}
+
+void TlsStream::Fail(std::string why) {
+  error_ = std::move(why);
   ERR_clear_error();
   state_ = State::kFailed;
   in_ = {};
@@ -111,6 +127,7 @@ std::size_t TlsStream::Read(std::span<char> space) {
   if (read == 1) return got;
   switch (SSL_get_error(ssl_, read)) {
     case SSL_ERROR_WANT_READ:
+      if (rekeys_ > kMaxRekeys) Fail("too many requests for a new key");
       break;
     case SSL_ERROR_ZERO_RETURN:
       ended_ = true;

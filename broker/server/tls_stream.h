@@ -20,6 +20,9 @@ class TlsStream {
   static constexpr char kFirstByte = 0x16;
   // The most bytes that one Write takes.
   static constexpr std::size_t kMaxWrite = 64 * 1024;
+  // The most requests for a new key in one Feed. Each costs some microseconds of cryptography, and
+  // clients ask for one after millions of records.
+  static constexpr int kMaxRekeys = 32;
 
   // The size of the first record of `received`, as far as it is known; never more than a record may
   // have.
@@ -59,12 +62,14 @@ class TlsStream {
 
   void Shake();
   void Fail();
+  void Fail(std::string why);
 
   std::shared_ptr<const TlsContext> context_;
   ssl_st* ssl_;
   std::string_view in_;  // received, not yet taken by OpenSSL
   std::string out_;
   std::size_t sent_ = 0;
+  int rekeys_ = 0;  // requested in this Feed
   State state_ = State::kHandshake;
   bool ended_ = false;
   bool closed_ = false;

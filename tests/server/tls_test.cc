@@ -165,6 +165,19 @@ TEST_F(Tls, SaysItsEndAndHearsThePeers) {
   EXPECT_TRUE(client.told_the_end());
 }
 
+TEST_F(Tls, TakesNewKeysNowAndThen) {
+  TlsStream stream(Context());
+  TlsClient client;
+  Exchange(client, stream);
+  for (int i = 0; i < TlsStream::kMaxRekeys; ++i) client.Rekey();
+  client.Say("a");
+  EXPECT_EQ(Exchange(client, stream), "a");
+  for (int i = 0; i <= TlsStream::kMaxRekeys; ++i) client.Rekey();
+  EXPECT_EQ(Exchange(client, stream), "");
+  EXPECT_TRUE(stream.failed());
+  EXPECT_EQ(stream.error(), "too many requests for a new key");
+}
+
 // --- Client certificates -------------------------------------------------------------------------
 
 TEST_F(Tls, ClientsMayHaveNames) {
