@@ -599,7 +599,7 @@ class Access(unittest.TestCase):
     def test_wrong_tokens(self) -> None:
         wrong = Api(self.broker.admin, "gst_wrong")
         self.assertEqual(self.code(self.nobody, "POST", "/session", {"token": "x"}), "unauthenticated")
-        self.assertEqual([self.code(wrong, "GET", "/server") for _ in range(5)],
+        self.assertEqual([self.code(wrong, "POST", "/tubes", {"name": "x"}) for _ in range(5)],
                          ["unauthenticated"] * 4 + ["too-many-requests"])
         answer = wrong.ask("GET", "/server")
         self.assertTrue(0 < int(answer.headers["Retry-After"]) <= 60)
