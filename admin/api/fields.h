@@ -29,7 +29,7 @@ class Fields {
 
   bool Has(std::string_view name);
   std::optional<std::string> Text(std::string_view name);
-  // The same, and leaves nothing behind: for what is long.
+  // The same, without a copy: a second call finds an empty text.
   std::optional<std::string> TakeText(std::string_view name);
   std::optional<std::uint64_t> Integer(std::string_view name, std::uint64_t least,
                                        std::uint64_t most);

@@ -32,7 +32,7 @@ class Filter {
   bool AsksForValue() const { return operator_ != Operator::kThere; }
   bool AsksForAnother() const { return operator_ == Operator::kNotEqual; }
   bool LooksInLists() const { return operator_ == Operator::kContains; }
-  // Whether a value at the path is what is asked for.
+  // Whether a value at the path meets the condition.
   bool Compare(const Json& value) const;
 
   const std::optional<std::string>& tube() const { return tube_; }

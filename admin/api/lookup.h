@@ -21,7 +21,7 @@ std::string LocationOf(const Call& call, std::string_view path);
 Reply JobReply(const Call& call, JobId id, Lsn lsn);
 // A new job with the same body, priority and TTR, and no key.
 JobPtr CopyOf(const Job& job);
-// Whether a name is one that a tube can have; a problem says what is wrong with `field`.
+// A problem of `field` if no tube can have this name, or if the caller may not see such a tube.
 std::optional<Problem> CheckTubeName(const Call& call, std::string_view name,
                                      std::string_view field);
 
