@@ -119,6 +119,7 @@ std::optional<Problem> Guard::Admit(const HttpRequest& request) const {
 
 std::optional<Problem> Guard::CheckToken(std::string_view token, const std::string& address,
                                          Time now, const User*& user) {
+  Bound(wrong_, [&](const Wrong& each) { return now - each.since >= kWrongLasts; });
   Wrong& wrong = wrong_[address];
   if (now - wrong.since >= kWrongLasts) wrong = {};
   if (wrong.tokens >= kWrongTokens) {
@@ -130,7 +131,6 @@ std::optional<Problem> Guard::CheckToken(std::string_view token, const std::stri
   user = FindUser(settings_.users, token);
   if (user != nullptr) return std::nullopt;
   if (wrong.tokens++ == 0) wrong.since = now;
-  Bound(wrong_, [&](const Wrong& each) { return now - each.since >= kWrongLasts; });
   return Problem{"unauthenticated", "the token is unknown"};
 }
 
