@@ -132,10 +132,7 @@ void AddFlag(Translation& translation, std::string flag, std::string value, std:
   translation.arguments.push_back(std::move(value));
 }
 
-int BadUsageExitOf(std::string_view program) {
-  program = BaseName(program);
-  return program == "beanstalkd" ? 5 : program == "gearmand" ? 1 : 2;
-}
+int BadUsageExitOf(std::string_view program) { return BaseName(program) == "gearmand" ? 1 : 2; }
 
 Result<Translation> TranslateAs(std::string_view program, std::span<const std::string> arguments) {
   program = BaseName(program);

@@ -47,7 +47,7 @@ Result<Translation> TranslateGearmand(std::span<const std::string> arguments);
 // Under any other name the arguments are ours and stay as they are.
 Result<Translation> TranslateAs(std::string_view program, std::span<const std::string> arguments);
 
-// The exit code of that server, or of ours, after wrong usage.
+// The exit code after wrong usage: gearmand's own, else ours.
 int BadUsageExitOf(std::string_view program);
 
 // For those two: sets a flag of ours; `name` is the option that asked for it.

@@ -256,9 +256,9 @@ TEST(Foreign, ErrorsNameTheOptionThatWasGiven) {
             "--job-retries: 'many': expected a number from 0 to 4294967295");
 }
 
-TEST(Foreign, WrongUsageExitsAsThere) {
+TEST(Foreign, WrongUsageOfGearmandExitsAsThere) {
   EXPECT_EQ(BadUsageExitOf("/usr/sbin/gearmand"), 1);
-  EXPECT_EQ(BadUsageExitOf("beanstalkd"), 5);
+  EXPECT_EQ(BadUsageExitOf("beanstalkd"), 2);
   EXPECT_EQ(BadUsageExitOf("gearstalkd"), 2);
 }
 
