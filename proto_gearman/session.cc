@@ -292,8 +292,6 @@ void Session::OnFinished(const Job& job, const Finish& finish, std::uint64_t tim
     Hand(PacketType::kWorkComplete, job, finish.data, times);
   } else if (finish.kind == Finish::Kind::kException && exceptions_) {
     Hand(PacketType::kWorkException, job, finish.data, times);
-  } else if (times == 1) {
-    Reply(PacketType::kWorkFail, {HandleOf(job.id())});
   } else {
     HandOften(PacketType::kWorkFail, {HandleOf(job.id())}, times);
   }
@@ -302,27 +300,31 @@ void Session::OnFinished(const Job& job, const Finish& finish, std::uint64_t tim
 // Sends the packet `times` times, as often as the client joined the job.
 void Session::Hand(PacketType type, const Job& job, const ReportData& data, std::uint64_t times) {
   const HandleText handle = HandleOf(job.id());
-  const std::size_t before = out().size();
-  if (times > 1 && data.size() < kRepeated) {
-    HandOften(type, {handle, data}, times);
-  } else {
-    for (; times > 0 && out().size() < wire_.MostOutput(); --times) HandOnce(type, handle, data);
+  if (data.size() < (times == 1 ? Output::kShareFrom : kRepeated)) {
+    return HandOften(type, {handle, data}, times);
   }
-  out().NoteUnasked(out().size() - before);
+  for (; times > 0 && out().unasked() < wire_.MostUnasked(); --times) HandLong(type, handle, data);
 }
 
 // All waiting clients share one copy of long data.
-void Session::HandOnce(PacketType type, std::string_view handle, const ReportData& data) {
-  if (data.size() < Output::kShareFrom) return Reply(type, {handle, data});
+void Session::HandLong(PacketType type, std::string_view handle, const ReportData& data) {
+  const std::size_t before = out().size();
   const auto& kept = data.Keep();
   AppendPacketBeforeData(out(), type, {handle}, data.size());
   out().AppendShared(data, PinOf(kept));
+  out().NoteUnasked(out().size() - before);
 }
 
-// Sends from one block with several copies. Stops at the limit of unsent output, at which the
+// Sends several from one block with copies. Stops at the limit of unrequested output, at which the
 // connection is closed.
 void Session::HandOften(PacketType type, std::initializer_list<std::string_view> parts,
                         std::uint64_t times) {
+  if (out().unasked() >= wire_.MostUnasked()) return;
+  if (times == 1) {
+    const std::size_t before = out().size();
+    Reply(type, parts);
+    return out().NoteUnasked(out().size() - before);
+  }
   Output packet;
   AppendPacket(packet, type, parts);
   const std::string once = packet.TakeAll();
@@ -331,9 +333,11 @@ void Session::HandOften(PacketType type, std::initializer_list<std::string_view>
   block.reserve(copies * once.size());
   for (std::uint64_t i = 0; i < copies; ++i) block += once;
   const auto kept = KeepText(block);
-  while (times > 0 && out().size() < wire_.MostOutput()) {
+  while (times > 0 && out().unasked() < wire_.MostUnasked()) {
     const std::uint64_t some = std::min(copies, times);
-    out().AppendShared(kept->substr(0, some * once.size()), PinOf(kept));
+    const std::string_view bytes = std::string_view(*kept).substr(0, some * once.size());
+    out().AppendShared(bytes, PinOf(kept));
+    out().NoteUnasked(bytes.size());
     times -= some;
   }
 }

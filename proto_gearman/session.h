@@ -99,7 +99,7 @@ class Session final : public gearstalk::Session, public Consumer, public JobObse
   void Run(Request& request, const Error* error);
   void Refuse(const Request& request, const Error& error);
   void Hand(PacketType type, const Job& job, const ReportData& data, std::uint64_t times);
-  void HandOnce(PacketType type, std::string_view handle, const ReportData& data);
+  void HandLong(PacketType type, std::string_view handle, const ReportData& data);
   void HandOften(PacketType type, std::initializer_list<std::string_view> parts,
                  std::uint64_t times);
   void JoinEngine();

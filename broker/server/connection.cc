@@ -52,7 +52,7 @@ Output& Connection::out() {
 
 Time Connection::Now() const { return server_.Now(); }
 
-std::size_t Connection::MostOutput() const {
+std::size_t Connection::MostUnasked() const {
   return server_.most_unread_output() + 2 * Output::kMaxGather;
 }
 
@@ -340,13 +340,13 @@ void Connection::WaitForSpace() {
   if (unsent() >= server_.limits().output) Stall();
 }
 
-// While memory is full, far fewer bytes of unrequested results may wait for a peer that does not
-// read.
+// What its own commands answer waits as long as the peer likes. While memory is full, far fewer
+// bytes of unrequested results may wait.
 bool Connection::LeavesTooMuchUnread() const {
-  const std::size_t unasked = std::min(out_.unasked(), out_.size());
+  const std::size_t unasked = out_.unasked();
   const bool wastes =
       writing_ && unasked > server_.limits().output / kUnaskedShare && server_.MemoryFull();
-  if (!wastes && out_.size() < server_.most_unread_output()) return false;
+  if (!wastes && unasked < server_.most_unread_output()) return false;
   server_.Refuse(Refusal::kOutput, peer_);
   return true;
 }

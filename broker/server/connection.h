@@ -37,7 +37,7 @@ class Connection final : public Wire {
   Output& out() override;
   const Peer& peer() const override { return peer_; }
   Time Now() const override;
-  std::size_t MostOutput() const override;
+  std::size_t MostUnasked() const override;
   TurnShare share() const override;
   void Resume() override;
   void OnRefused(Refusal why, const Refused& what) override;
@@ -123,8 +123,8 @@ class Connection final : public Wire {
   void OnEof();
   void WaitForSpace();
   void StopWaitingForSpace();
-  // Whether more waits for the peer than it may leave unread: counts the refusal, and the
-  // connection has to end.
+  // Whether more unrequested results wait than the peer may leave unread: counts the refusal, and
+  // the connection has to end.
   bool LeavesTooMuchUnread() const;
   void Stall();
   void SetStalled(bool stalled);

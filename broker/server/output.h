@@ -2,6 +2,7 @@
 
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <boost/container/small_vector.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -67,8 +68,8 @@ class Output {
   // Notes that `size` of the bytes appended were not asked for by a command of this connection (a
   // job's results for its clients), so that no command of it can be stalled for them.
   void NoteUnasked(std::size_t size) { unasked_ += size; }
-  // The number of such bytes since the output was last empty.
-  std::size_t unasked() const { return unasked_; }
+  // How many such bytes still wait, at most: those since the output was last empty.
+  std::size_t unasked() const { return std::min(unasked_, size_); }
 
   bool empty() const { return size_ == 0; }
   std::size_t size() const { return size_; }

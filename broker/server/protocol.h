@@ -43,8 +43,8 @@ class Wire {
   virtual Output& out() = 0;
   virtual const Peer& peer() const = 0;
   virtual Time Now() const = 0;
-  // Bytes of output at which the connection is cut off, with some to spare.
-  virtual std::size_t MostOutput() const { return SIZE_MAX; }
+  // Output::unasked at which the connection is cut off, with some to spare.
+  virtual std::size_t MostUnasked() const { return SIZE_MAX; }
   // What the session may take in this turn.
   virtual TurnShare share() const { return {}; }
   // Ends a kWait: OnInput is called again in this or the next round, even without bytes. Safe to

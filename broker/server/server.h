@@ -74,8 +74,7 @@ class Server final : public ConnectionList {
   // For connections that are there, too.
   void SetAccess(AccessRules rules);
 
-  // Output, in bytes, at which a peer that is sent the results of others and reads none of them is
-  // cut off. Several times the largest message.
+  // Output::unasked at which a peer is cut off. Several times the largest message.
   void set_most_unread_output(std::size_t bytes) { most_unread_output_ = bytes; }
   std::size_t most_unread_output() const { return most_unread_output_; }
 

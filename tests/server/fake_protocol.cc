@@ -119,6 +119,10 @@ class FakeSession final : public Session {
       Say(rest);
     }
     if (verb == "big") SayMuch(Number(rest));
+    if (verb == "others") {
+      SayMuch(Number(rest));
+      wire_.out().NoteUnasked(Number(rest));
+    }
     if (verb == "hold") {
       wire_.out().HoldUntil(Number(rest));
       Say("held " + std::string(rest));

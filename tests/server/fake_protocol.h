@@ -19,6 +19,7 @@ class FakeSession;
 //
 //   a echo TEXT     TEXT
 //   a big N         N bytes 'x' and a line end
+//   a others N      the same as results that it did not ask for
 //   a hold LSN      "held LSN", not before LSN is durable
 //   a wait          blocks until Release, then "released"; or until the peer's end, then "end"
 //   a slow N        yields N times, then "slow"

@@ -81,18 +81,30 @@ TEST_F(SlowReader, MayHalfClose) {
   EXPECT_EQ(server_.Count(), 0U);
 }
 
-TEST_F(SlowReader, IsCutOffWhenItLeavesTooMuchUnread) {
+TEST_F(SlowReader, IsCutOffWhenItLeavesTooMuchOfOthersUnread) {
   server_.set_most_unread_output(5'000'000);
   Client client(path_);
-  client.Send("a big 4000000\n");
+  client.Send("a others 4000000\n");
   ASSERT_TRUE(Until([&] { return a_.commands == 1; }));
   TurnAll();
   EXPECT_EQ(server_.Count(), 1U);
   Client greedy(path_);
-  greedy.Send("a big 9000000\n");
+  greedy.Send("a others 9000000\n");
   ASSERT_TRUE(Until([&] { return a_.commands == 2; }));
   EXPECT_TRUE(Ends(greedy));
   EXPECT_EQ(server_.Count(), 1U);
+}
+
+TEST_F(SlowReader, GetsALongAnswerOfItsOwn) {
+  server_.set_most_unread_output(1'000'000);
+  Client client(path_);
+  client.Send("a big 9000000\n");
+  std::size_t heard = 0;
+  ASSERT_TRUE(Until([&] {
+    heard += client.Read(50'000).size();
+    return heard == 9'000'001 || client.ended();
+  }));
+  EXPECT_EQ(heard, 9'000'001U);
 }
 
 }  // namespace
