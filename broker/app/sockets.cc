@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "broker/base/log.h"
 #include "broker/process/systemd.h"
 
 namespace gearstalk {
@@ -21,6 +24,21 @@ Result<ListenAddress> AddressOf(const systemd::PassedSocket& passed, const Confi
   return ListenAddress::Parse(named ? fmt::format("{},protocols={}", bound, passed.name) : bound);
 }
 
+// Options such as tls=required that no passed socket has got.
+void WarnOfOptionsWithoutEffect(const Sockets& sockets, const Config& config) {
+  for (const std::string& text : config.listen) {
+    const std::size_t comma = text.find(',');
+    const bool passed = std::any_of(sockets.begin(), sockets.end(), [&](const auto& socket) {
+      return socket->name() == text.substr(0, comma);
+    });
+    if (comma == std::string::npos || passed) continue;
+    Log(LogLevel::kWarning,
+        fmt::format("listen address '{}': no socket that the service manager passed has this "
+                    "address: its options have no effect",
+                    text));
+  }
+}
+
 Result<Sockets> Adopt(const std::vector<systemd::PassedSocket>& all, const Config& config) {
   Sockets sockets;
   for (const systemd::PassedSocket& passed : all) {
@@ -30,6 +48,7 @@ Result<Sockets> Adopt(const std::vector<systemd::PassedSocket>& all, const Confi
     if (!socket.ok()) return socket.status();
     sockets.push_back(std::move(socket.value()));
   }
+  WarnOfOptionsWithoutEffect(sockets, config);
   return sockets;
 }
 

@@ -2,6 +2,7 @@
 """The broker and a service manager: systemd_test.py BROKER."""
 
 import os
+import re
 import signal
 import socket
 import sys
@@ -124,6 +125,14 @@ class Activation(unittest.TestCase):
         address = f"127.0.0.1:{server.getsockname()[1]},protocols=beanstalk"
         with Activated({"gearman": server}, "--listen", address).broker as broker:
             self.assertEqual(self.speaks(broker, 0), {"beanstalk"})
+
+    def test_an_entry_whose_options_no_socket_gets_is_told(self) -> None:
+        server = self.bound()
+        address = f"127.0.0.1:{server.getsockname()[1]},protocols=beanstalk"
+        with Activated({"any": server}, "--listen", address, "--listen", "127.0.0.1:1,tls=off",
+                       "--listen", "127.0.0.1:2").broker as broker:
+            self.assertEqual(re.findall("listen address '(.*)': no socket", broker.said),
+                             ["127.0.0.1:1,tls=off"])
 
     @unittest.skipUnless(socket.has_dualstack_ipv6(), "no IPv6")
     def test_who_comes_by_ipv4_to_a_socket_for_both_is_known_by_that(self) -> None:
