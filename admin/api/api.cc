@@ -104,9 +104,9 @@ class Api::SlicedAnswer final : public HttpTask {
 };
 
 Api::Api(Engine& engine, const ConnectionList& connections, Host& host, SliceQueue& slices,
-         std::string history_file)
+         const std::string& history_file)
     : operations_(engine, slices, audit_),
-      history_(engine, connections, slices, std::move(history_file)),
+      history_(engine, connections, slices, history_file),
       services_{engine, connections, host,     slices,  guard_,
                 audit_, operations_, history_, events_, side_},
       instance_(RandomText(6)) {
