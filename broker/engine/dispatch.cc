@@ -22,11 +22,21 @@ Job* Dispatch::BestFor(Time now, Consumer& consumer) {
   engine_.pauses_.EndDue(now);
   Job* best = ready_.FrontFor(consumer, engine_.effort_);
   for (std::size_t steps = 0; best != nullptr && best->ExpiredAt(now); ++steps) {
-    if (steps == kExpired) return nullptr;
+    if (steps == kExpired) {
+      ServeSoon(now, consumer.watched_);
+      return nullptr;
+    }
     engine_.expiries_.Expire(now, *best);
     best = ready_.FrontFor(consumer, engine_.effort_);
   }
   return best;
+}
+
+// A job may lie behind the expired ones: the next Tick serves who waits for it.
+void Dispatch::ServeSoon(Time now, const WatchList& watched) {
+  for (const auto& watch : watched) {
+    if (watch->tube.ready() > 0) engine_.deadlines_.Arm(watch->tube, now);
+  }
 }
 
 void Dispatch::BeginWait(Time now, Consumer& consumer, Consumer::Wait wait, Time until) {

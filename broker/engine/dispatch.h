@@ -69,6 +69,7 @@ class Dispatch {
  private:
   // At most so many jobs or wakeups; false: it gave none.
   bool ServeSome(Time now, Tube& tube, const Job* fresh, std::size_t most);
+  void ServeSoon(Time now, const WatchList& watched);
   void EndWaitForJob(Time now, Consumer& consumer);
   void Wake(Time now, Consumer& sleeper, Tube& tube);
   void WakeSleepers(Time now, Tube& tube);

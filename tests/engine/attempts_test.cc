@@ -242,6 +242,18 @@ TEST_F(Attempts, AJobThatCannotExpireForTheJournalKeepsBackNoOther) {
   EXPECT_EQ("buried", State(id));
 }
 
+TEST_F(Attempts, ManyExpiredJobsDoNotHideOneFromAConsumerThatWaits) {
+  SetPolicy({{"expire_after", "10s"}});
+  for (int i = 0; i < 5000; ++i) PutInto("t", {.priority = 0});
+  RecordingConsumer& worker = Connect("t");
+  engine.Watch(Now(), worker, "other");
+  clock.Advance(10 * kSecond);  // no Tick yet
+  const JobId id = PutInto("other");
+  EXPECT_EQ("waits", Reserve(worker)) << "one call expires some of them only";
+  Pass(0);
+  EXPECT_THAT(worker.Heard(), ElementsAre("reserved " + std::to_string(id)));
+}
+
 TEST_F(Attempts, OfPausesThatAreOverTogetherOneMayMoveItsJobsToTheOther) {
   SetPolicy({{"expire_after", "10s"},
              {"on_expiry", "move"},
