@@ -93,10 +93,15 @@ struct Record {
   Failure failure;
   Time expires = 0;                          // not handed out from then on; 0 = never
   Time seen_until = 0;                       // kSeen
-  std::string_view put_key;                  // the key in the body, by which puts are duplicates
+  std::string_view put_key;                  // kSeen: a hash of the key
   std::span<const std::string_view> policy;  // kTube: "KEY=VALUE", as set by an administrator
   Schedule schedule;
   Transfer transfer;
 };
+
+// Whether the job `record.id` is gone: deleted, or finished while its key stays taken.
+inline bool EndsJob(const Record& record) {
+  return record.kind == Record::Kind::kDelete || record.kind == Record::Kind::kSeen;
+}
 
 }  // namespace gearstalk

@@ -68,7 +68,7 @@ struct Live {
       bytes += LiveJobs::Rounded(size);
       bytes -= jobs.Set(record.id, 1, size).bytes;
     }
-    if (record.kind == Record::Kind::kDelete) bytes -= jobs.Erase(record.id).bytes;
+    if (EndsJob(record)) bytes -= jobs.Erase(record.id).bytes;
     next_id = std::max(next_id, NextIdAfter(record));
   }
 };

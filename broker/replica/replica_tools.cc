@@ -95,7 +95,7 @@ class Survey final : public Follower::Sink {
       Leave(jobs_.Set(record.id, current_, 1));
       ++segments_[current_].live;
     }
-    if (record.kind == Record::Kind::kDelete) Leave(jobs_.Erase(record.id));
+    if (EndsJob(record)) Leave(jobs_.Erase(record.id));
     return {};
   }
   std::string Text() const {

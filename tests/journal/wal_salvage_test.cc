@@ -3,10 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "broker/journal/wal/wal_check.h"
 #include "broker/journal/wal/wal_format.h"
 #include "broker/journal/wal/wal_reader.h"
+#include "broker/journal/wal/wal_scan.h"
 #include "tests/journal/rig.h"
 #include "tests/journal/script.h"
 
@@ -64,6 +68,21 @@ TEST_F(WalSalvage, CheckListsAHealthyJournal) {
   EXPECT_TRUE(rig_.disk.Image() == image_);
 }
 
+TEST_F(WalSalvage, CheckCountsNoJobWhoseKeyAloneIsKept) {
+  ASSERT_TRUE(rig_.Start().ok());
+  Record seen;
+  seen.kind = Record::Kind::kSeen;
+  seen.id = 7;
+  seen.tube = "t";
+  seen.put_key = "of a finished job";
+  seen.seen_until = 1;
+  rig_.journal->Append(seen);
+  ASSERT_TRUE(rig_.journal->Close().ok());
+  rig_.journal.reset();
+  EXPECT_TRUE(Check().ok());
+  EXPECT_TRUE(Reports("59 live jobs, ")) << report_;
+}
+
 TEST_F(WalSalvage, CheckNamesDamage) {
   Flip(PathOf(2), 600);
   const Status status = Check();
@@ -119,6 +138,30 @@ TEST_F(WalSalvage, DamagedHeaderOrMissingFileIsASegmentLost) {
     EXPECT_LT(rig_.model->state().jobs.size(), 60U);
     EXPECT_GE(rig_.model->state().next_id, before_.next_id);
   }
+}
+
+TEST_F(WalSalvage, EverySegmentHasThePoliciesOfAnAdministrator) {
+  ASSERT_TRUE(rig_.Start().ok());
+  const std::vector<std::string> set = {"attempts=5", "backoff=10s"};
+  const std::vector<std::string_view> views(set.begin(), set.end());
+  Record tube;
+  tube.kind = Record::Kind::kTube;
+  tube.tube = "with policy";
+  tube.policy = views;
+  rig_.journal->Append(tube);
+  for (int i = 0; i < 60; ++i) rig_.model->Put(*rig_.journal, "t", std::string(100, 'x'));
+  ASSERT_TRUE(rig_.journal->Close().ok());
+  rig_.journal.reset();
+  ASSERT_TRUE(Salvage().ok());
+  std::size_t found = 0;
+  WalScan scan(rig_.disk, "/data");
+  const Status status = scan.Run([&](const Record& record, std::uint64_t) {
+    if (record.tube != tube.tube) return;
+    ++found;
+    EXPECT_EQ(std::vector<std::string>(record.policy.begin(), record.policy.end()), set);
+  });
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_GT(found, 2U);
 }
 
 // One flipped bit in a size, or in a mark's tag, in a batch of many jobs.

@@ -17,29 +17,12 @@ class Census {
  public:
   void Count(const Record& record, std::uint64_t segment) {
     ++records_;
-    switch (record.kind) {
-      case Record::Kind::kPut:
-        Leave(jobs_.Set(record.id, segment, 1));
-        ++live_in_[segment];
-        if (record.id < kFirstSpareId) next_id_ = std::max(next_id_, record.id + 1);
-        break;
-      case Record::Kind::kDelete:
-        Leave(jobs_.Erase(record.id));
-        break;
-      case Record::Kind::kTube:
-        tubes_.emplace(record.tube);
-        break;
-      case Record::Kind::kNextId:
-      case Record::Kind::kEnd:
-        next_id_ = std::max(next_id_, record.id);
-        break;
-      case Record::Kind::kChange:
-      case Record::Kind::kCount:
-      case Record::Kind::kSchedule:
-      case Record::Kind::kSeen:
-      case Record::Kind::kMark:
-        break;
-    }
+    next_id_ = std::max(next_id_, NextIdAfter(record));
+    if (EndsJob(record)) Leave(jobs_.Erase(record.id));
+    if (record.kind == Record::Kind::kTube) tubes_.emplace(record.tube);
+    if (record.kind != Record::Kind::kPut) return;
+    Leave(jobs_.Set(record.id, segment, 1));
+    ++live_in_[segment];
   }
 
   std::uint64_t LiveIn(std::uint64_t segment) const {

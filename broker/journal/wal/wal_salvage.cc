@@ -24,8 +24,13 @@ class Settings final : public LiveState {
   void Note(const Record& record) {
     next_id_ = std::max(next_id_, NextIdAfter(record));
     if (record.kind != Record::Kind::kTube) return;
-    const auto tube = tubes_.insert_or_assign(std::string(record.tube), record).first;
-    tube->second.tube = tube->first;
+    const auto known = tubes_.try_emplace(std::string(record.tube)).first;
+    Tube& tube = known->second;
+    tube.record = record;
+    tube.record.tube = known->first;
+    tube.policy.assign(record.policy.begin(), record.policy.end());
+    tube.views.assign(tube.policy.begin(), tube.policy.end());
+    tube.record.policy = tube.views;
   }
   void TakeIds(std::uint64_t next) { next_id_ = std::max(next_id_, next); }
   void SkipIds(std::uint64_t count) { next_id_ += count; }
@@ -36,7 +41,7 @@ class Settings final : public LiveState {
   }
   void CaptureSettings(const std::function<void(const Record&)>& emit) override {
     emit(NextId());
-    for (const auto& [name, record] : tubes_) emit(record);
+    for (const auto& [name, tube] : tubes_) emit(tube.record);
   }
   Record NextId() const {
     Record record;
@@ -46,7 +51,13 @@ class Settings final : public LiveState {
   }
 
  private:
-  std::map<std::string, Record> tubes_;
+  // The text of `record` lies in the other fields, its name in the key.
+  struct Tube {
+    Record record;
+    std::vector<std::string> policy;
+    std::vector<std::string_view> views;
+  };
+  std::map<std::string, Tube> tubes_;
   std::uint64_t next_id_ = 1;
 };
 
