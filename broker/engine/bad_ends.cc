@@ -127,6 +127,8 @@ Lsn BadEnds::RunAgain(Time now, Job& job, const Verdict& verdict, BadEnd how) {
     engine_.EnterDelayed(job, Later(now, verdict.wait));
   }
   const bool counted_only = !verdict.attempt && how != BadEnd::kReleased;
+  // On a full disk, counters would take the space of deletions.
+  if (counted_only && !engine_.Accepts(job, Record::Kind::kCount)) return 0;
   return engine_.Append(job, counted_only ? Record::Kind::kCount : Record::Kind::kChange);
 }
 

@@ -68,6 +68,7 @@ Lsn SeenKeys::Remember(const Job& job, Time until) {
   return lsn;
 }
 
+// A full disk may refuse the record: then a replay brings the key back, and it is forgotten again.
 void SeenKeys::ForgetFirst() {
   Seen& first = *by_time_.top();
   Record record;
@@ -75,7 +76,7 @@ void SeenKeys::ForgetFirst() {
   record.id = first.id;
   const bool stored = first.stored;
   Remove(first);
-  if (stored) journal_.Append(record);
+  if (stored && journal_.Accepts(record.kind)) journal_.Append(record);
 }
 
 void SeenKeys::Tick(Time now, int& steps) {

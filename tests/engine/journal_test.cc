@@ -368,6 +368,18 @@ TEST_F(RefusalTest, AFullDiskCanBeDrained) {
   EXPECT_TRUE(engine.Delete(Now(), consumer, id).ok());
 }
 
+TEST_F(RefusalTest, CountersTakeNoSpaceOfAFullDisk) {
+  RecordingConsumer& consumer = Connect("t");
+  const JobId late = Put(consumer, {.ttr_s = 5}), lost = Put(consumer);
+  for (int i = 0; i < 2; ++i) Reserve(consumer);
+  for (const auto kind : {kChange, Record::Kind::kCount}) journal.Refuse(kind);
+  Pass(5 * kSecond);
+  EXPECT_EQ("ready", State(late));
+  Leave(consumer);
+  EXPECT_EQ("ready", State(lost));
+  EXPECT_EQ(0u, journal.dropped());
+}
+
 TEST_F(RefusalTest, ForegroundJobsAskNoDisk) {
   journal.RefuseAll();
   RecordingObserver& client = Client();

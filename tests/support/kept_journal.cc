@@ -43,7 +43,11 @@ Status KeptJournal::Start(LiveState& state, JournalEvents& events) {
 }
 
 Lsn KeptJournal::Append(const Record& record) {
-  if (Accepts(record.kind)) records_.emplace_back(record);
+  if (Accepts(record.kind)) {
+    records_.emplace_back(record);
+  } else {
+    ++dropped_;
+  }
   return last();
 }
 

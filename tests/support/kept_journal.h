@@ -39,6 +39,7 @@ class KeptJournal final : public Journal {
   bool Persistent() const override { return true; }
   Lsn Append(const Record& record) override;
   bool Accepts(Record::Kind kind) const override { return !refused_.contains(kind); }
+  bool HasRoomFor(std::uint64_t body) const override { return body <= room_; }
   std::uint64_t SpareIds() const override { return kFirstSpareId; }
   Status Health() const override;
   void Flush(Time now) override;
@@ -61,10 +62,16 @@ class KeptJournal final : public Journal {
   void Refuse(Record::Kind kind) { refused_.insert(kind); }
   void RefuseAll();
   void AcceptAll() { refused_.clear(); }
+  // Records that were appended although they are refused.
+  std::size_t dropped() const { return dropped_; }
+  // The largest body that there is room for.
+  void SetRoom(std::uint64_t room) { room_ = room; }
 
  private:
   std::vector<KeptRecord> records_;
   std::set<Record::Kind> refused_;
+  std::size_t dropped_ = 0;
+  std::uint64_t room_ = UINT64_MAX;
   std::function<void(Lsn)> on_durable_;
   bool holds_back_ = false;
   Lsn durable_ = 0;
