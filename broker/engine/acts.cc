@@ -28,7 +28,9 @@ Outcome Acts::Move(Time now, JobId id, std::string_view name) {
   if (Engine::TakesAnswers(name)) return {Code::kInvalid};
   Tube& from = *job->tube_;
   if (from.name() == name) return {Code::kOk, engine_.VisibleFrom(*job)};
-  if (!engine_.Accepts(*job, Record::Kind::kPut)) return {engine_.CountRefused(Code::kJournal)};
+  if (job->durable_ && !engine_.AcceptsWhole(job->body().size())) {
+    return {engine_.CountRefused(Code::kJournal)};
+  }
   Tube* const to = engine_.TubeForUse(name);
   if (to == nullptr) return {engine_.CountRefused(Code::kTooManyTubes)};
   const JobState state = job->state_;

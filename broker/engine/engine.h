@@ -42,15 +42,15 @@
 namespace gearstalk {
 
 // The queue. One thread, no clock: everything that depends on time takes `now`, and Tick does what
-// is due. Every verb checks, appends at most one record to the journal, applies the change, and
-// then serves the waiting consumers of the tube that it touched. Verbs have the names that
+// is due. Every verb checks, changes a job, appends the record of that to the journal, and then
+// serves the waiting consumers of the tube that it touched. Verbs have the names that
 // beanstalk or Gearman give them; docs/semantics.md says what each does to a job.
 //
 // A verb costs O(1) or O(log n) in the jobs of a tube. Nothing here walks all tubes, jobs,
 // consumers or waiters, except where a comment says so.
 class Engine {
  public:
-  // The most jobs, watches or tubes that one call handles, for the verbs that work in slices.
+  // How many jobs, watches, waits or tubes one call handles, for the verbs that work in slices.
   static constexpr std::size_t kSlice = 512;
 
   Engine(EngineOptions options, Journal& journal);
@@ -297,8 +297,8 @@ class Engine {
   Code CountRefused(Code code);
   Added Refused(Code code) { return {CountRefused(code)}; }
   bool Full(const Tube& tube, std::uint32_t priority) const;
-  bool ExceedsBytes(Tube& tube, const Job& job);
-  Code AdmitsJob(const Tube& tube, const Job& job, bool durable) const;
+  bool AcceptsWhole(std::uint64_t body) const;
+  Code AdmitsJob(Tube& tube, const Job& job);
   // How a new job comes.
   struct Arrival {
     Time due = 0;

@@ -12,37 +12,32 @@
 #include "broker/policy/body_key.h"
 
 namespace gearstalk {
-namespace {
-
-// Waits given up in one call of Forget.
-constexpr std::size_t kForgetSteps = 512;
-
-}  // namespace
-
-// Whether a job exceeds its tube's max_bytes, which counts it as refused, or max_job_size, as
-// copies and scheduled jobs may.
-bool Engine::ExceedsBytes(Tube& tube, const Job& job) {
-  const std::uint32_t largest = tube.policy_->max_job_size;
-  if (largest > 0 && job.body().size() > largest) return true;
-  const std::uint64_t most = tube.policy_->max_bytes;
-  if (most == 0 || tube.job_bytes_ + job.memory() <= most) return false;
-  CountPolicy(tube, &PolicyCounts::refused_memory);
-  return true;
-}
 
 bool Engine::Full(const Tube& tube, std::uint32_t priority) const {
   const std::int64_t limit = tube.settings_.max_queue[static_cast<std::size_t>(BandOf(priority))];
   return limit > 0 && tube.unfinished() >= static_cast<std::uint64_t>(limit);
 }
 
-Code Engine::AdmitsJob(const Tube& tube, const Job& job, bool durable) const {
-  if (draining_) return Code::kDraining;
-  if (MemoryFull()) return Code::kOutOfMemory;
-  if (Full(tube, job.priority)) return Code::kQueueFull;
-  if (!durable || !persistent_) return Code::kOk;
-  if (!journal_.Accepts(Record::Kind::kPut)) return Code::kJournal;
-  if (!journal_.HasRoomFor(job.body().size())) return Code::kJournal;
-  return Code::kOk;
+// Whether the journal takes the whole record of a job with such a body.
+bool Engine::AcceptsWhole(std::uint64_t body) const {
+  return journal_.Accepts(Record::Kind::kPut) && journal_.HasRoomFor(body);
+}
+
+// Whether the tube takes a new job; counts it as refused if not.
+Code Engine::AdmitsJob(Tube& tube, const Job& job) {
+  if (const Policy* const policy = tube.policy_) {
+    // Only copies and scheduled jobs get here with a larger one.
+    const std::uint64_t largest = policy->max_job_size;
+    if (largest > 0 && job.body().size() > largest) return CountRefused(Code::kOutOfMemory);
+    if (policy->max_bytes > 0 && tube.job_bytes_ + job.memory() > policy->max_bytes) {
+      CountPolicy(tube, &PolicyCounts::refused_memory);
+      return Code::kOutOfMemory;
+    }
+  }
+  if (MemoryFull()) return CountRefused(Code::kOutOfMemory);
+  if (Full(tube, job.priority)) return CountRefused(Code::kQueueFull);
+  if (!job.durable_ || !persistent_ || AcceptsWhole(job.body().size())) return Code::kOk;
+  return CountRefused(Code::kJournal);
 }
 
 Code Engine::CountRefused(Code code) {
@@ -60,8 +55,8 @@ Added Engine::Put(Time now, Consumer& producer, JobPtr job) {
   CountAsProducer(producer);
   if (Answers(producer)) return Reply(now, producer, std::move(job));
   job->durable_ = job->keep_on_failure_ = true;
-  const Arrival arrival{.due = job->delay_s == 0 ? 0 : After(now, job->delay_s)};
-  return Add(now, std::move(job), *producer.used_, arrival);
+  const Time due = After(now, job->delay_s);
+  return Add(now, std::move(job), *producer.used_, {.due = due});
 }
 
 // Every new job is added here.
@@ -81,11 +76,8 @@ Added Engine::Admit(Time now, JobPtr job, Tube& tube, const Arrival& arrival) {
     if (const std::optional<Added> known = FindEqual(now, *job, tube, arrival.waiter))
       return *known;
   }
-  if (policy != nullptr && ExceedsBytes(tube, *job)) return {Code::kOutOfMemory};
   if (arrival.waiter != nullptr && TablesFull()) return Refused(Code::kOutOfMemory);
-  if (const Code code = AdmitsJob(tube, *job, job->durable_); code != Code::kOk) {
-    return Refused(code);
-  }
+  if (const Code code = AdmitsJob(tube, *job); code != Code::kOk) return {code};
   if (policy != nullptr && !policy->copy_to.empty()) {
     return EnqueueAndCopy(now, std::move(job), tube, arrival);
   }
@@ -95,7 +87,7 @@ Added Engine::Admit(Time now, JobPtr job, Tube& tube, const Arrival& arrival) {
 Added Engine::EnqueueAndCopy(Time now, JobPtr job, Tube& tube, const Arrival& arrival) {
   std::vector<std::pair<Tube*, JobPtr>> copies;
   const Code code = MakeCopies(now, *job, tube, copies);
-  if (code != Code::kOk) return Refused(code);
+  if (code != Code::kOk) return {code};
   Added added = Enqueue(now, std::move(job), tube, arrival);
   for (auto& [to, copy] : copies) {
     const Added made = Enqueue(now, std::move(copy), *to, {.due = arrival.due});
@@ -136,19 +128,19 @@ std::optional<Added> Engine::FindEqual(Time now, const Job& job, Tube& tube, Job
   return Added{Code::kOk, seen->id, 0, /*joined=*/true};
 }
 
-// Makes a copy for each tube of copy_to, after asking all of them whether they accept it. The
-// copies keep their tubes from going.
+// Makes a copy for each tube of copy_to, after asking all of them whether they accept it; counts a
+// refusal. The copies keep their tubes from going.
 Code Engine::MakeCopies(Time now, const Job& job, const Tube& tube,
                         std::vector<std::pair<Tube*, JobPtr>>& copies) {
   Code code = Code::kOk;
   for (const std::string& name : tube.policy_->copy_to) {
-    Tube* const to = TubeForUse(name);
-    if (to == nullptr) code = Code::kTooManyTubes;
-    if (to == nullptr) break;
-    if (to == &tube) continue;
+    if (name == tube.name()) continue;
     JobPtr copy = Job::TryNew(static_cast<std::uint32_t>(job.body().size()));
-    if (copy == nullptr) code = Code::kOutOfMemory;
-    if (copy == nullptr) break;
+    Tube* const to = copy == nullptr ? nullptr : TubeForUse(name);
+    if (to == nullptr) {
+      code = CountRefused(copy == nullptr ? Code::kOutOfMemory : Code::kTooManyTubes);
+      break;
+    }
     std::memcpy(copy->space().data(), job.body().data(), job.body().size());
     copy->priority = job.priority;
     copy->ttr_s = job.ttr_s;
@@ -159,8 +151,7 @@ Code Engine::MakeCopies(Time now, const Job& job, const Tube& tube,
     if (to->policy_ != nullptr) MakeKey(*copy, *to->policy_);
     const bool equal =
         UniqueIndex::HasKey(*copy) && FindEqual(now, *copy, *to, nullptr).has_value();
-    if (!equal) code = AdmitsJob(*to, *copy, /*durable=*/true);
-    if (!equal && to->policy_ != nullptr && ExceedsBytes(*to, *copy)) code = Code::kOutOfMemory;
+    if (!equal) code = AdmitsJob(*to, *copy);
     if (!equal && code == Code::kOk) {
       copies.emplace_back(to, std::move(copy));
       continue;
@@ -232,7 +223,7 @@ Added Engine::JoinJob(Job& job, JobObserver* waiter) {
     if (TablesFull()) return Refused(Code::kOutOfMemory);
     AddWaiter(job, *waiter);
   } else if (!job.durable_) {
-    if (!journal_.Accepts(Record::Kind::kPut)) return Refused(Code::kJournal);
+    if (!AcceptsWhole(job.body().size())) return Refused(Code::kJournal);
     job.durable_ = true;
     job.abandoned_ = false;
     Append(job, Record::Kind::kPut);
@@ -261,7 +252,7 @@ void Engine::AddWaiter(Job& job, JobObserver& observer) {
 }
 
 bool Engine::Forget(JobObserver& observer) {
-  std::size_t steps = kForgetSteps;
+  std::size_t steps = kSlice;
   while (!observer.waits_.empty()) {
     if (steps-- == 0) return false;
     Waiter& waiter = observer.waits_.front();

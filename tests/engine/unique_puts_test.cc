@@ -145,6 +145,14 @@ TEST_F(UniquePuts, WhatIsTooLargeForATubeOfItsCopiesIsRefused) {
   EXPECT_TRUE(Submit("t", {.body = "few"}).ok());
 }
 
+TEST_F(UniquePuts, ACopyThatIsRefusedCountsOnce) {
+  SetPolicies({{.match = "t", .values = {{"copy_to", "x"}}},
+               {.match = "x", .values = {{"max_bytes", "1"}}}});
+  EXPECT_EQ(Code::kOutOfMemory, Submit("t", {}).code);
+  EXPECT_EQ(1u, engine.Stats().refused_memory);
+  EXPECT_EQ(0u, engine.Stats().refused[static_cast<std::size_t>(Code::kOutOfMemory)]);
+}
+
 TEST_F(UniquePuts, FairTubesTakeTurnsByWeight) {
   engine.SetOptions({.fair = true});
   SetPolicies({{.match = "heavy", .values = {{"weight", "3"}}}});
