@@ -125,6 +125,8 @@ void TransferSession::Note(const Transfers::Change& change, bool has_id) {
                     "the journal takes nothing: " + engine().journal().Health().message());
       case Code::kNotIgnored:
         return Fail(Problem::kBusy, "the job before it is not settled");
+      case Code::kInvalid:
+        return Fail(Problem::kBad, "a job or a tube with a value that is out of range");
       case Code::kInUse:
         return Fail(Problem::kInUse, "the transfer has held jobs");
       default:

@@ -21,7 +21,7 @@ JobId JobIds::TakeOfBlock() {
 }
 
 void JobIds::TakeRecorded(JobId next) {
-  TakeBelow(next);
+  next_ = std::max(next_, next);
   recorded_ = std::max(recorded_, next);
 }
 

@@ -24,9 +24,11 @@ class JobIds {
   }
   // Ids below it were given out.
   JobId next() const { return next_; }
-  // Ids below `next` were given out: a record, or another broker, says so.
-  void TakeBelow(JobId next) { next_ = std::max(next_, next); }
-  // The same, and the journal knows it.
+  // `id` was given out: a record, or another broker, says so. A spare one says nothing of others.
+  void NoteTaken(JobId id) {
+    if (id < kFirstSpareId) next_ = std::max(next_, id + 1);
+  }
+  // Ids below `next` were given out, and the journal knows it.
   void TakeRecorded(JobId next);
   // A record that says it: Record::Kind::kNextId.
   static Record RecordOf(JobId next);

@@ -70,7 +70,7 @@ void Records::ApplyPut(const Record& record) {
   job->keep_on_failure_ = record.keep_on_failure;
   job->unique_is_body_ = record.unique_is_body;
   if (!record.reducer.empty()) job->MakeRest().reducer = record.reducer;
-  if (record.id < kFirstSpareId) engine_.ids_.TakeBelow(record.id + 1);
+  engine_.ids_.NoteTaken(record.id);
   Job& inserted = *job;
   engine_.Insert(std::move(job), engine_.TubeNamed(record.tube));
   ApplyState(inserted, record);
@@ -80,7 +80,7 @@ void Records::ApplyPut(const Record& record) {
 // The job is finished, and its key stays taken.
 void Records::ApplySeen(const Record& record) {
   if (Job* const job = engine_.jobs_.Find(record.id)) engine_.Erase(*job);
-  if (record.id < kFirstSpareId) engine_.ids_.TakeBelow(record.id + 1);
+  engine_.ids_.NoteTaken(record.id);
   engine_.seen_.Add({.id = record.id,
                      .tube = std::string(record.tube),
                      .key = std::string(record.put_key),

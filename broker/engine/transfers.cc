@@ -21,6 +21,12 @@ constexpr std::uint64_t kMostId = std::uint64_t{1} << 61;
 // The kind of a transfer whose held jobs are the broker's own.
 constexpr std::string_view kHandBack = "hand-back";
 
+// Whether a replay would take the job: a tool can send anything.
+bool Storable(const Record& job) {
+  return job.unique.size() <= Job::kMaxUnique && job.burial <= kMostId && job.due >= 0 &&
+         job.created >= 0 && job.failure.ended >= 0 && job.expires >= 0;
+}
+
 // The change of a job, of a record that has all of it.
 Record ChangeOf(Record record) {
   record.kind = Record::Kind::kChange;
@@ -36,14 +42,18 @@ const Mark* Transfers::Find(std::string_view name) const {
 }
 
 bool Transfers::CanKeepIds(std::uint64_t smallest, std::uint64_t next) const {
-  return engine_.ids_.next() <= smallest && next <= kMostId;
+  return engine_.ids_.next() <= smallest && next <= kFirstSpareId;
 }
 
-Code Transfers::Admits() const {
+Code Transfers::Admits(const Record& job) const {
+  if (!Storable(job)) return Code::kInvalid;
   if (engine_.draining_) return Code::kDraining;
   if (engine_.MemoryFull()) return Code::kOutOfMemory;
-  if (!engine_.journal_.Accepts(Record::Kind::kPut)) return Code::kJournal;
-  return Code::kOk;
+  return engine_.AcceptsWhole(job.body.size()) ? Code::kOk : Code::kJournal;
+}
+
+bool Transfers::IsTaken(JobId id) const {
+  return id > kMostId || engine_.jobs_.Find(id) != nullptr || held_.contains(id);
 }
 
 Lsn Transfers::AppendMark(std::string_view name, const Mark& mark) {
@@ -102,7 +112,7 @@ Transfers::Change Transfers::Refuse(std::string_view name, const Record& job, Ma
 
 Transfers::Change Transfers::Put(Time now, std::string_view name, const Record& given,
                                  std::string_view key, Mark change) {
-  if (const Code code = Admits(); code != Code::kOk) return {engine_.CountRefused(code)};
+  if (const Code code = Admits(given); code != Code::kOk) return {engine_.CountRefused(code)};
   const auto mark = marks_.find(name);
   if (mark == marks_.end()) return {Code::kNotFound};
   if (change.settled > 0 && change.settled != mark->second.settled + 1) return {Code::kNotIgnored};
@@ -112,7 +122,7 @@ Transfers::Change Transfers::Put(Time now, std::string_view name, const Record& 
     return Refuse(name, job, std::move(change), key, OutcomeKind::kJoined,
                   fmt::format("job {} has the same key", known->id()));
   }
-  if (job.id > kMostId || engine_.jobs_.Find(job.id) != nullptr || held_.contains(job.id)) {
+  if (IsTaken(job.id)) {
     return Refuse(name, job, std::move(change), key, OutcomeKind::kRefused,
                   fmt::format("the id {} is taken", job.id));
   }
@@ -166,14 +176,12 @@ void Transfers::PlaceBuried(Job& job) {
 }
 
 Transfers::Change Transfers::Hold(std::string_view name, const Record& given) {
-  if (const Code code = Admits(); code != Code::kOk) return {code};
+  if (const Code code = Admits(given); code != Code::kOk) return {code};
   if (!marks_.contains(name)) return {Code::kNotFound};
   Record job = given;
   job.kind = Record::Kind::kPut;
-  if (job.id == 0 || engine_.jobs_.Find(job.id) != nullptr || held_.contains(job.id)) {
-    job.id = engine_.ids_.Take(true);
-  }
-  engine_.ids_.TakeBelow(job.id + 1);
+  if (job.id == 0 || IsTaken(job.id)) job.id = engine_.ids_.Take(true);
+  engine_.ids_.NoteTaken(job.id);
   job.transfer.name = name;
   const Lsn lsn = engine_.persistent_ ? engine_.journal_.Append(job) : 0;
   Keep(job.id, job, name);
@@ -265,16 +273,24 @@ Transfers::Change Transfers::HoldBack(std::string_view name, JobId id) {
 }
 
 Transfers::Change Transfers::RaiseNextId(JobId id) {
-  if (id <= engine_.ids_.next() || id > kMostId) return {};
+  if (id <= engine_.ids_.next() || id > kFirstSpareId) return {};
   if (!engine_.journal_.Accepts(Record::Kind::kNextId)) return {Code::kJournal};
   engine_.ids_.TakeRecorded(id);
   return {Code::kOk, 0, engine_.persistent_ ? engine_.journal_.Append(JobIds::RecordOf(id)) : 0};
 }
 
 Transfers::Change Transfers::SetTube(const Record& settings) {
+  const TubeSettings& set = settings.settings;
+  if (set.pause_until < 0) return {Code::kInvalid};
   if (!engine_.journal_.Accepts(Record::Kind::kTube)) return {Code::kJournal};
   Tube& tube = engine_.TubeNamed(settings.tube);
-  tube.settings_ = settings.settings;
+  TubeSettings& known = tube.settings_;
+  known.created_function |= set.created_function;
+  if (set.max_queue != MaxQueue{}) known.max_queue = set.max_queue;
+  if (set.pause_until != 0) {
+    known.pause_until = set.pause_until;
+    known.pause_s = set.pause_s;
+  }
   engine_.ArmTube(tube);
   const Lsn lsn = engine_.records_.AppendSettings(tube);
   engine_.ReleaseTube(tube);

@@ -69,7 +69,8 @@ class Transfers {
 
   // A job with every field of `job`; id 0: a new one. `change` goes with it into the mark. A job
   // whose key a live job has joins it, one whose id a live job has is refused: in the mark, too.
-  // There `key` names it. A change that settles another job than the next one is kNotIgnored.
+  // There `key` names it. A change that settles another job than the next one is kNotIgnored; a job
+  // that no journal stores is kInvalid, as in Hold.
   Change Put(Time now, std::string_view name, const Record& job, std::string_view key,
              transfer::Mark change);
   // `job.held` is the phase.
@@ -81,7 +82,7 @@ class Transfers {
   Change HoldBack(std::string_view name, JobId id);
   // Ids below it are taken.
   Change RaiseNextId(JobId id);
-  // Settings of a tube as a record has them.
+  // Settings of a tube; those that are left out stay.
   Change SetTube(const Record& settings);
   // kInUse while the transfer has held jobs.
   Change Forget(std::string_view name);
@@ -105,7 +106,8 @@ class Transfers {
   std::string Check() const;
 
  private:
-  Code Admits() const;
+  Code Admits(const Record& job) const;
+  bool IsTaken(JobId id) const;
   Lsn AppendMark(std::string_view name, const transfer::Mark& mark);
   Change Refuse(std::string_view name, const Record& job, transfer::Mark change,
                 std::string_view key, transfer::OutcomeKind kind, std::string text);

@@ -77,9 +77,7 @@ bool Transfers::ApplyPut(const Record& record) {
     return false;
   }
   if (Job* const job = engine_.jobs_.Find(record.id)) engine_.Erase(*job);
-  if (record.id < kFirstSpareId) {
-    engine_.ids_.TakeBelow(record.id + 1);
-  }
+  engine_.ids_.NoteTaken(record.id);
   Keep(record.id, record, record.transfer.name);
   return true;
 }

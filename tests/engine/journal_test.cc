@@ -380,6 +380,24 @@ TEST_F(RefusalTest, CountersTakeNoSpaceOfAFullDisk) {
   EXPECT_EQ(0u, journal.dropped());
 }
 
+TEST_F(RefusalTest, ABodyWithoutRoomOnTheDiskIsRefusedHoweverItComes) {
+  const JobId elsewhere = Background("other");
+  const Added added = Submit("f", {.unique = "k"}, &Client());
+  engine.transfers().Begin("t", {.kind = "import"}, 0, 0);
+  Record moved;
+  moved.tube = "in";
+  moved.body = "body";
+  journal.SetRoom(moved.body.size() - 1);
+  EXPECT_EQ(Code::kJournal, Submit("f", {.unique = "new"}).code);
+  EXPECT_EQ(Code::kJournal, Submit("f", {.unique = "k"}).code) << "it would become durable";
+  EXPECT_FALSE(engine.Find(added.id)->durable());
+  EXPECT_EQ(Code::kJournal, engine.acts().Move(Now(), elsewhere, "g").code);
+  EXPECT_EQ(Code::kJournal, engine.transfers().Put(Now(), "t", moved, "key", {}).code);
+  EXPECT_EQ(Code::kJournal, engine.transfers().Hold("t", moved).code);
+  journal.SetRoom(moved.body.size());
+  EXPECT_TRUE(Submit("f", {.unique = "k"}).ok());
+}
+
 TEST_F(RefusalTest, ForegroundJobsAskNoDisk) {
   journal.RefuseAll();
   RecordingObserver& client = Client();

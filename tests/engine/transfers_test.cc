@@ -192,6 +192,40 @@ TEST_F(TransfersTest, ATransferIsForgottenWhenNothingIsHeld) {
   EXPECT_EQ(nullptr, Restarted(journal.records()).engine.transfers().Find("t"));
 }
 
+TEST_F(TransfersTest, AnIdOutOfRangeIsReplacedAndASpareOneSaysNothingOfOthers) {
+  EXPECT_EQ(1u, transfers().Hold("t", JobOf("in", std::uint64_t{1} << 62)).id);
+  EXPECT_EQ(kFirstSpareId + 5, transfers().Hold("t", JobOf("in", kFirstSpareId + 5)).id);
+  EXPECT_FALSE(transfers().CanKeepIds(5, kFirstSpareId + 1));
+  EXPECT_TRUE(transfers().RaiseNextId(kFirstSpareId + 1).ok());
+  EXPECT_EQ(2u, engine.next_id());
+}
+
+TEST_F(TransfersTest, AJobThatNoJournalStoresIsRefused) {
+  const std::string key(Job::kMaxUnique + 1, 'k');
+  std::vector<Record> jobs(3, JobOf("in"));
+  jobs[0].unique = key;
+  jobs[1].created = -1;
+  jobs[2].burial = UINT64_MAX;
+  for (const Record& job : jobs) {
+    EXPECT_EQ(Code::kInvalid, Settle(1, job).code);
+    EXPECT_EQ(Code::kInvalid, transfers().Hold("t", job).code);
+  }
+}
+
+TEST_F(TransfersTest, SettingsThatAreLeftOutStay) {
+  engine.CreateFunction("in");
+  engine.SetMaxQueue("in", {1, 2, 3});
+  Record tube;
+  tube.tube = "in";
+  tube.settings = {.pause_until = Now() + 9 * kSecond, .pause_s = 9};
+  EXPECT_TRUE(transfers().SetTube(tube).ok());
+  EXPECT_TRUE(At("in").paused());
+  EXPECT_TRUE(At("in").settings().created_function);
+  EXPECT_EQ((MaxQueue{1, 2, 3}), At("in").settings().max_queue);
+  tube.settings.pause_until = -1;
+  EXPECT_EQ(Code::kInvalid, transfers().SetTube(tube).code);
+}
+
 TEST_F(TransfersTest, OldIdsAreKeptIfNoneWasGivenOut) {
   EXPECT_TRUE(transfers().CanKeepIds(1, 100));
   PutInto("out");
