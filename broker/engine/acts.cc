@@ -39,8 +39,10 @@ Outcome Acts::Move(Time now, JobId id, std::string_view name) {
     return {engine_.CountRefused(Code::kQueueFull)};
   }
   const Time due = state == JobState::kDelayed ? from.delayed_.TimeAt(job->link_.held.slot) : 0;
+  const bool retrying = job->extra().retrying;
   engine_.LeaveState(*job);
   engine_.MoveTo(*job, *to, {});
+  if (retrying) job->extra_->retrying = true;
   if (state == JobState::kReady) engine_.EnterReady(*job);
   if (state == JobState::kDelayed) engine_.EnterDelayed(*job, due);
   if (state == JobState::kBuried) engine_.EnterBuried(*job, engine_.next_burial_);
@@ -66,7 +68,8 @@ Outcome Acts::Bury(JobId id, std::optional<std::uint32_t> priority, bool force) 
   if (!engine_.Accepts(*job, Record::Kind::kChange)) return {Code::kJournal};
   engine_.LeaveState(*job);
   job->priority = priority.value_or(job->priority);
-  if (job->extra_ != nullptr) job->extra_->cause = Cause::kBuried;
+  job->MakeExtra().cause = Cause::kBuried;
+  job->ForgetCauseText();
   const Lsn lsn = engine_.bad_ends_.Bury(engine_.ticked_, *job, Finish::Kind::kFailed, {});
   engine_.pace_.ServeFreed(engine_.ticked_);
   return {Code::kOk, lsn};

@@ -125,6 +125,18 @@ TEST_F(OperatorTest, AMovedJobIsInOneTubeAfterARestart) {
   EXPECT_EQ(nullptr, again->FindTube("a"));
 }
 
+TEST_F(OperatorTest, AJobThatWaitsForItsNextAttemptDoesSoElsewhere) {
+  engine.policies().Set(Now(), "a", "backoff", "9s");
+  RecordingConsumer& consumer = Connect("a");
+  const JobId id = Put("a").id;
+  Reserve(consumer);
+  engine.Release(Now(), consumer, id, 0, 0);
+  EXPECT_TRUE(engine.acts().Move(Now(), id, "b").ok());
+  EXPECT_EQ(0u, At("a").policy_state().retrying);
+  EXPECT_EQ(1u, At("b").policy_state().retrying);
+  EXPECT_EQ(1u, Restarted()->Stats().retrying);
+}
+
 TEST_F(OperatorTest, AJobWhoseMoveIsLostIsNotLost) {
   const JobId id = Put("a").id;
   journal.HoldBack();
@@ -144,6 +156,7 @@ TEST_F(OperatorTest, AnybodysJobCanBeBuried) {
   EXPECT_TRUE(engine.acts().Bury(held, std::nullopt, true).ok());
   EXPECT_EQ(Code::kNotFound, engine.acts().Bury(held, std::nullopt, true).code) << "it is buried";
   EXPECT_EQ(3u, engine.Find(ready)->priority);
+  EXPECT_EQ(Cause::kBuried, engine.Find(ready)->extra().cause);
   EXPECT_EQ(3u, engine.Stats().buries);
   EXPECT_EQ(0u, consumer.held());
   EXPECT_EQ(Code::kNotFound, engine.Delete(Now(), Connect(), held + 9).code);
