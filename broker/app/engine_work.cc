@@ -25,7 +25,7 @@ void EngineWork::BeginRound() {
   engine_.NoteMemory(Output::MemoryInUse(), MemoryReserveUsed());
 }
 
-Time EngineWork::Fresh() const { return clock_.Fresh(); }
+Time EngineWork::Fresh() const { return BootTime(); }
 
 void EngineWork::EndRound(Time now) {
   if (stopping_) journal_.Tick(now);

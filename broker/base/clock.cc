@@ -22,8 +22,6 @@ void SystemClock::Resync() {
   Refresh();
 }
 
-Time SystemClock::Fresh() const { return Read(CLOCK_BOOTTIME); }
-
 void SystemClock::Refresh() { now_ = Read(CLOCK_BOOTTIME) + offset_; }
 
 }  // namespace gearstalk

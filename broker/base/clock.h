@@ -35,13 +35,11 @@ class Clock {
 // also when the process was stopped in the middle of a round.
 Time BootTime();
 
-// The only reader of the system's clocks.
+// The loop's clock.
 class SystemClock final : public Clock {
  public:
   SystemClock();
   void Refresh();
-  // The time now, which Now() does not follow.
-  Time Fresh() const;
   // Reads the wall clock anew: the time may step. Only where no deadline counts on it yet.
   void Resync();
 

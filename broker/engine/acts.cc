@@ -11,8 +11,8 @@ Added Acts::PutInto(Time now, std::string_view name, JobPtr job) {
   Tube* const tube = engine_.TubeForUse(name);
   if (tube == nullptr) return engine_.Refused(Code::kTooManyTubes);
   job->durable_ = job->keep_on_failure_ = true;
-  const Engine::Arrival arrival{.due = job->delay_s == 0 ? 0 : After(now, job->delay_s)};
-  return engine_.Add(now, std::move(job), *tube, arrival);
+  const Time due = After(now, job->delay_s);
+  return engine_.Add(now, std::move(job), *tube, {.due = due});
 }
 
 Kicked Acts::Kick(Time now, std::string_view name, std::uint64_t bound,

@@ -7,11 +7,6 @@
 #include "broker/engine/engine.h"
 
 namespace gearstalk {
-namespace {
-
-const ReportData kNoData;
-
-}  // namespace
 
 ReserveResult Engine::Reserve(Time now, Consumer& consumer, Time deadline, Taken& taken) {
   consumer.needs_ttr_ = true;
@@ -117,7 +112,7 @@ Outcome Engine::Delete(Time now, Consumer& consumer, JobId id) {
   Count(*job->tube_, &JobCounts::deletes);
   if (held) Count(*job->tube_, &JobCounts::completed);
   const auto kind = held ? Finish::Kind::kCompleted : Finish::Kind::kFailed;
-  const Lsn lsn = Finished(*job, kind, kNoData);
+  const Lsn lsn = Finished(*job, kind, {});
   pace_.ServeFreed(now);
   return {Code::kOk, lsn};
 }

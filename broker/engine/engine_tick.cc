@@ -47,7 +47,6 @@ void Engine::ArmTube(Tube& tube) {
 
 void Engine::TubeDue(Time now, Tube& tube, int& steps) {
   ++tube.using_;
-  if (tube.paused() && tube.settings_.pause_until <= now) pauses_.End(tube);
   const Job* fresh = nullptr;
   while (steps > 0 && tube.delayed_.top_time() <= now) {
     --steps;

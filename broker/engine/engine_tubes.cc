@@ -34,7 +34,7 @@ Code Engine::Use(Consumer& consumer, std::string_view name) {
   if (before != nullptr && before->name() == name) return Code::kOk;
   Tube* tube = TubeForUse(name);
   // Reply tubes are outside the limit: a connection has one at most, for as long as it uses it.
-  if (tube == nullptr && name.starts_with(kReplyPrefix)) tube = &MakeTube(name);
+  if (tube == nullptr && TakesAnswers(name)) tube = &MakeTube(name);
   if (tube == nullptr) return CountRefused(Code::kTooManyTubes);
   ++tube->using_;
   consumer.used_ = tube;

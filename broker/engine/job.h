@@ -163,7 +163,6 @@ class Job {
 
   bool durable() const { return durable_; }
   bool keep_on_failure() const { return keep_on_failure_; }
-  void set_keep_on_failure(bool keep) { keep_on_failure_ = keep; }
   // Gearman's unique "-": jobs with equal bodies are one.
   bool unique_is_body() const { return unique_is_body_; }
   // Its last waiter left while it ran: it does not run again.

@@ -183,9 +183,8 @@ Code Schedules::Put(Time now, RunningSchedule& schedule, Time planned) {
   job->durable_ = job->keep_on_failure_ = true;
   const JobId before = engine_.next_id();
   const Record::Schedule made_by{.name = entry.name, .planned = planned};
-  const Added added = engine_.Add(
-      now, std::move(job), *tube,
-      {.due = entry.delay_s == 0 ? 0 : After(now, entry.delay_s), .schedule = &made_by});
+  const Added added = engine_.Add(now, std::move(job), *tube,
+                                  {.due = After(now, entry.delay_s), .schedule = &made_by});
   if (!added.ok()) return added.code;
   schedule.last_job = added.id;
   schedule.planned = schedule.ran = planned;

@@ -55,7 +55,6 @@ class Compactor {
   std::uint64_t current() const { return segments_.empty() ? 0 : segments_.back().number; }
   std::uint64_t oldest() const { return segments_.empty() ? 0 : segments_.front().number; }
   std::uint64_t live_bytes() const { return live_ + settings_; }
-  std::uint64_t live_jobs() const { return jobs_.size(); }
   std::size_t segments() const { return segments_.size(); }
   // Whether the log stays below the bound with one more segment.
   bool RoomForSpare() const { return SealedBytes() <= kMost * live_bytes(); }

@@ -48,7 +48,6 @@ TEST(Job, GrowsWithKeySettingsAndTheBytesThatAreThere) {
   small->priority = 7;
   small->ttr_s = 8;
   small->delay_s = 9;
-  small->set_keep_on_failure(true);
   const JobPtr grown = Job::TryGrow(std::move(small), 6);
   EXPECT_EQ("key", grown->unique());
   EXPECT_EQ(6u, grown->body().size());
@@ -57,7 +56,6 @@ TEST(Job, GrowsWithKeySettingsAndTheBytesThatAreThere) {
   EXPECT_EQ(7u, grown->priority);
   EXPECT_EQ(8u, grown->ttr_s);
   EXPECT_EQ(9u, grown->delay_s);
-  EXPECT_TRUE(grown->keep_on_failure());
 }
 
 TEST(Job, MemoryGoesWithTheLastReference) {

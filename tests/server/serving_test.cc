@@ -60,7 +60,7 @@ class ServingTest : public ::testing::Test {
     std::string heard;
     const auto limit = std::chrono::steady_clock::now() + kLimit;
     while (!heard.ends_with(end) && std::chrono::steady_clock::now() < limit) {
-      serving_->server().Turn(clock_.Fresh() + kMillisecond);
+      serving_->server().Turn(clock_.Now() + kMillisecond);
       heard += client.Read();
     }
     return heard;

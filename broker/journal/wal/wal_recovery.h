@@ -59,7 +59,6 @@ class WalRecovery {
   Lsn last() const { return last_; }
   std::uint64_t used() const { return used_; }      // bytes of the last segment that count
   std::uint64_t synced() const { return synced_; }  // up to here it is known to be on disk
-  std::uint64_t records() const { return progress_.records; }
   // What is kept beside the segments; nullopt: a version before wrote this log.
   const std::optional<JournalState>& kept() const { return kept_; }
   bool ended() const { return ended_; }  // in order
@@ -72,7 +71,6 @@ class WalRecovery {
   Status Arrange(std::vector<FoundSegment> found);
   Status FindEnd(std::vector<FoundSegment>& found);
   Status ReadSegment(const FoundSegment& segment, bool is_last, const Visit& visit);
-  Status ReadItems(SegmentReader& reader, const FoundSegment& segment, const Visit& visit);
   Status CheckStart() const;
   Status CheckKept();
   void DropEmptyLast();
