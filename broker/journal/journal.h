@@ -20,12 +20,13 @@ class LiveState {
   // A record read back; called in log order. An error ends the replay.
   virtual Status Apply(const Record& record) = 0;
 
-  // Calls `emit` with a kPut record that holds job `id` as it is now, if it lives and belongs in
-  // the journal; returns whether it did. This is how live jobs are carried forward out of old
-  // segments (or re-appended by a replicated journal).
+  // Calls `emit` with a kPut record that holds job `id` as it is now, or with the kSeen record of a
+  // finished one, if it belongs in the journal; returns whether it did. This is how live jobs are
+  // carried forward out of old segments (or re-appended by a replicated journal).
   virtual bool Capture(std::uint64_t id, const std::function<void(const Record&)>& emit) = 0;
 
-  // Calls `emit` for every tube whose settings outlive a restart, and once with the next id.
+  // Calls `emit` once with the next id, and for each schedule, each mark of a transfer, and each
+  // tube whose settings outlive a restart.
   virtual void CaptureSettings(const std::function<void(const Record&)>& emit) = 0;
 
  protected:
@@ -152,8 +153,8 @@ inline std::uint64_t NextIdAfter(const Record& record) {
 }
 
 // Makes changes durable. All calls and callbacks are on the loop's thread; other threads wait for
-// the disk or the network. Only broker/app/start.cc knows which journal a
-// broker has: memory_journal.h (nothing is kept) or wal/wal_journal.h (segment files).
+// the disk or the network. Only broker/app knows which journal a broker has: memory_journal.h
+// (nothing is kept), wal/wal_journal.h (segment files) or replica/replicated_journal.h (shared).
 class Journal {
  public:
   virtual ~Journal() = default;
