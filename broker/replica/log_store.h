@@ -36,18 +36,20 @@ struct ShardMeta {
 // The small keys of a shard at one revision.
 struct LogView {
   Revision at = 0;
-  // No beat although there is a leader: the store has no space, and the leader holds on.
+  // `beat_at` is 0 under a leader that holds on while the store has no space for its beats.
   Revision leader_at = 0, beat_at = 0, tail_at = 0, meta_at = 0;
   Reign leader;                        // if leader_at is not 0
   ShardMeta meta;                      // if meta_at is not 0
   std::uint64_t last = 0, oldest = 1;  // sequence numbers out of `tail`
 };
 
-// Of a log without `meta`, which an import writes last.
-inline Status Unfinished() {
+// kCorrupt: an import has begun and not ended. It leads from its beginning on, and writes `meta`
+// last.
+inline Status CheckImport(const LogView& view) {
+  if (view.meta_at != 0 || (view.leader_at == 0 && view.last == 0)) return {};
   return {Code::kCorrupt,
-          "the import of this journal was not finished: delete all keys below the prefix, and "
-          "import again"};
+          "the import of this journal was not finished: unless it still runs, delete all keys "
+          "below the prefix, and import again"};
 }
 
 // One key of the log.
@@ -80,7 +82,7 @@ class LogWatcher {
   virtual void OnBeat(Revision beat, Revision at) = 0;
   // Everything up to this revision was told.
   virtual void OnSeen(Revision at) = 0;
-  // The watch is over; kDone: open another one behind the last revision that was seen.
+  // The watch is over; kDone: open another one after the last revision that was seen.
   virtual void OnWatchEnd(const StoreResult& result) = 0;
 
  protected:
@@ -95,7 +97,7 @@ struct EndpointStats {
 
 struct StoreStats {
   std::vector<EndpointStats> endpoints;
-  std::uint64_t append_retries = 0;  // tries of appends behind the first
+  std::uint64_t append_retries = 0;  // tries of appends after the first
   std::string trouble;               // why the last call got no answer; empty: it got one
 };
 

@@ -113,11 +113,9 @@ Status CopyLive(const std::string& directory, const Live& live, Importer& import
 Result<LogView> UnusedShard(StoreCalls& calls, const ReplicaOptions& options) {
   Result<LogView> view = calls.Look();
   if (!view.ok()) return view;
+  if (Status status = CheckImport(view.value()); !status.ok()) return status;
   if (view.value().last != 0) {
-    return view.value().meta_at == 0
-               ? Unfinished()
-               : Status(Code::kInvalid,
-                        "this shard has a journal already; choose another etcd.prefix");
+    return Status(Code::kInvalid, "this shard has a journal already; choose another etcd.prefix");
   }
   if (view.value().leader_at != 0 && !view.value().leader.vacant) {
     return Status(Code::kInvalid, "the broker " + view.value().leader.broker +

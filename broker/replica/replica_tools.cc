@@ -35,7 +35,7 @@ std::string Described(const LogView& view) {
 
 Status CheckMeta(const LogView& view) {
   if (view.meta_at != 0) return CheckFormat(view.meta.format);
-  if (view.last != 0) return Unfinished();
+  if (Status status = CheckImport(view); !status.ok()) return status;
   return {Code::kNotFound, "there is no journal below this prefix"};
 }
 
@@ -207,12 +207,8 @@ class Exporter final : public Follower::Sink, public LiveState {
   std::uint64_t records_ = 0;
 };
 
-}  // namespace
-
-namespace {
-
 Status ExportInto(const std::string& directory, StoreCalls& calls, const LogView& view,
-                  std::string& report) {
+                  Lsn& records) {
   WalOptions options;
   options.directory = directory;
   options.own_thread = false;
@@ -230,29 +226,52 @@ Status ExportInto(const std::string& directory, StoreCalls& calls, const LogView
     return status.ok() ? follower.Apply([] { return false; }) : status;
   });
   if (!read.ok()) return read;
-  if (Status status = journal.value()->Close(); !status.ok()) return status;
-  report += "exported " + Count(exporter.records(), "records up to ") + PartName(view.last) +
-            " into " + directory + "\n";
-  return {};
+  records = exporter.records();
+  return journal.value()->Close();
+}
+
+// Gives the directory `beside` its name.
+Status Finish(const std::string& beside, const std::string& directory) {
+  FileSystem& files = SystemFileSystem();
+  if (const int error = files.Rename(beside, directory); error != 0) {
+    return Fault{error, "rename", beside}.ToStatus();
+  }
+  const std::size_t slash = directory.rfind('/');
+  const std::string parent = slash == std::string::npos ? "." : directory.substr(0, slash + 1);
+  return Fault{SyncDirectory(files, parent), "fsync", parent}.ToStatus();
 }
 
 }  // namespace
 
-// Half a journal looks like a whole one, so a failed export is removed.
-Status ExportReplica(LogStore& store, const std::string& directory, std::string& report) {
+// Half a journal looks like a whole one, so it is written beside its name, which it gets at the
+// end.
+Status ExportReplica(LogStore& store, const std::string& to, std::string& report) {
   StoreCalls calls(store);
   if (Status status = calls.Open(); !status.ok()) return status;
   const Result<LogView> view = calls.Look();
   if (!view.ok()) return view.status();
   if (Status status = CheckMeta(view.value()); !status.ok()) return status;
   if (Status tail = CheckEnd(calls, view.value()); !tail.ok()) return tail;
-  if (const int error = SystemFileSystem().MakeDirectory(directory); error != 0) {
-    return Fault{error, "mkdir", directory}.ToStatus();
-  }
-  Status status = ExportInto(directory, calls, view.value(), report);
+  const std::string directory = to.substr(0, to.find_last_not_of('/') + 1);
+  const std::string beside = directory + ".new";
   std::error_code ignored;
-  if (!status.ok()) std::filesystem::remove_all(directory, ignored);
-  return status;
+  if (std::filesystem::exists(directory, ignored)) {
+    return Fault{-EEXIST, "mkdir", directory}.ToStatus();
+  }
+  // An export that was killed may have left it.
+  if (const int error = SystemFileSystem().MakeDirectory(beside); error != 0) {
+    return Fault{error, "mkdir", beside}.ToStatus();
+  }
+  Lsn records = 0;
+  Status status = ExportInto(beside, calls, view.value(), records);
+  if (status.ok()) status = Finish(beside, directory);
+  if (!status.ok()) {
+    std::filesystem::remove_all(beside, ignored);
+    return status;
+  }
+  report += "exported " + Count(records, "records up to ") + PartName(view.value().last) +
+            " into " + directory + "\n";
+  return {};
 }
 
 Status UpgradeReplica(LogStore& store, std::string& report) {

@@ -17,7 +17,7 @@ namespace gearstalk {
 Status CheckReplica(LogStore& store, std::string& report);
 
 // Writes the journal as it is at one revision into a new write-ahead log in `directory`, which must
-// not exist.
+// not exist, and does not until the log is whole: before, it is `directory`.new.
 Status ExportReplica(LogStore& store, const std::string& directory, std::string& report);
 
 // Writes the live jobs and settings of the write-ahead log in `directory` into a shard without a

@@ -66,7 +66,7 @@ void ReplicatedJournal::FirstLook() {
     if (role_ != Role::kStarting) return;
     if (!result.done()) return Fail(result);
     if (view.meta_at != 0) return LookAtEnd(view);
-    if (view.last != 0) return Over(Unfinished(), 1);
+    if (Status status = CheckImport(view); !status.ok()) return Over(status, 1);
     store_->Found(NewShard(options_), [this](const StoreResult& founded) {
       // kFenced: another broker founded it first.
       if (founded.done() || founded.answer == StoreAnswer::kFenced) return FirstLook();
