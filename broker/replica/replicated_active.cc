@@ -141,7 +141,8 @@ Time ReplicatedJournal::NextActiveTick() const {
   Time next = send_again_;
   if (!serving_ && boot() < serve_from_) next = std::min(next, serve_from_);
   if (!beating_ && !releasing_) next = std::min(next, tenure_.next_beat());
-  if (role_ == Role::kActive && !trimming_) next = std::min(next, next_trim());
+  if (role_ != Role::kActive) return next;
+  if (!trimming_ && !releasing_) next = std::min(next, next_trim());
   if (told_ == Tenure::State::kActive) next = std::min(next, tenure_.deadline());
   if (told_ == Tenure::State::kSuspended) next = std::min(next, tenure_.isolated_at());
   return next;
@@ -167,8 +168,8 @@ void ReplicatedJournal::OnBeatAnswer(const StoreResult& result, Time sent) {
 // Serves clients once the first batch of the reign is durable. Not while leaving: another broker
 // may lead already when the last beat is confirmed.
 void ReplicatedJournal::ServeIfReady(Time now) {
-  if (leave_done_ || releasing_) return;
   told_ = tenure_.At(now);
+  if (leave_done_ || releasing_) return;
   if (told_ != Tenure::State::kActive || now < serve_from_ || writer_.durable() < barrier_) return;
   serving_ = true;
   events_->OnServing();

@@ -348,6 +348,7 @@ void ReplicatedJournal::Fail(const StoreResult& result) {
     case StoreAnswer::kFull:
       return;
     case StoreAnswer::kFenced:
+      if (releasing_) return;  // by its own release, whose answer ends it
       return Over({Code::kJournal, "another broker leads"}, 3);
     case StoreAnswer::kTrimmed:
       return Over({Code::kJournal, "what is to be read next has been trimmed"}, 3);

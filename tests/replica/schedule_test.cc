@@ -222,6 +222,29 @@ TEST(Takeover, OfABrokerThatLeavesTakesNoTime) {
   EXPECT_EQ(world.Faults(), "");
 }
 
+// Also while the store is away, and when a beat arrives after the release, which is refused then.
+TEST(Leaving, AtAnyMomentEndsInOrder) {
+  for (int step = 0; step < 200; ++step) {
+    World world(static_cast<std::uint64_t>(step));
+    world.brokers[0]->Start();
+    world.RunFor(3 * kSecond);
+    world.brokers[0]->Leave();
+    SimBroker& broker = *world.brokers[1];
+    broker.link.most = 200 * kMillisecond;
+    broker.Start();
+    world.RunFor(step * 15 * kMillisecond);
+    broker.link.cut = step % 4 == 1;
+    world.RunFor(broker.link.cut ? 200 * kSecond : 0);
+    broker.Leave();
+    broker.link.cut = step % 4 == 2;
+    world.RunFor(broker.link.cut ? 200 * kSecond : 0);
+    broker.link.cut = false;
+    world.RunFor(5 * kSecond);
+    EXPECT_EQ(world.Faults(), "") << step;
+    EXPECT_EQ(broker.exit_code(), 0) << step << ": " << broker.why();
+  }
+}
+
 TEST(Takeover, AStoppedBrokerFindsItselfFenced) {
   World world(3);
   SimBroker* first = world.Lead();
