@@ -11,9 +11,10 @@
 namespace gearstalk::etcd {
 namespace {
 
-// An endpoint that just failed is left alone for so long.
+// How long an endpoint that failed gets no further try.
 constexpr Time kFailedPause = 100 * kMillisecond;
 constexpr Time kRefusedPause = kSecond;
+
 std::string Bytes(const grpc::ByteBuffer& buffer) {
   std::string bytes;
   std::vector<grpc::Slice> slices;

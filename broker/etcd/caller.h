@@ -57,7 +57,7 @@ class Caller {
   // Starts the tries that are due; returns when the next one is.
   Time Tick(Time now);
 
-  // Why the newest try failed of those that any endpoint could answer; empty: it did not.
+  // Why the newest try failed, of calls that any endpoint may answer; empty: it did not fail.
   const std::string& trouble() const { return trouble_; }
   std::uint64_t append_retries() const { return append_retries_; }
   // Which endpoints belong to two clusters; empty: none do.
@@ -65,7 +65,6 @@ class Caller {
   // From now on an endpoint of another cluster is left out, and what was refused is asked for
   // again: before, both are answers.
   void Settle() { settled_ = true; }
-  bool settled() const { return settled_; }
   void Reconnect(const EtcdSecrets& secrets);
   // Whether an answer with this id comes from the cluster in use; 0: not known.
   bool OfThisCluster(std::size_t endpoint, std::uint64_t cluster_id);

@@ -54,9 +54,8 @@ class Endpoints {
     EndpointName name;
     std::unique_ptr<grpc::GenericStub> data, beats;
     int overtaken = 0;  // tries that a later one to another node was faster than, in a row
-    std::uint64_t cluster_id = 0;  // 0: not known
     std::uint64_t db_bytes = 0;
-    bool foreign = false;  // of another cluster: not used
+    bool foreign = false;  // of another cluster: callers skip it
   };
 
   Endpoints(const EtcdOptions& options, const EtcdSecrets& secrets);
@@ -67,7 +66,7 @@ class Endpoints {
   grpc::GenericStub& Stub(std::size_t endpoint, Lane lane) {
     return lane == Lane::kData ? *all_[endpoint].data : *all_[endpoint].beats;
   }
-  // Best first; foreign ones are last.
+  // Best first.
   const std::vector<std::size_t>& order() const { return order_; }
 
   // A call was answered there.

@@ -238,7 +238,7 @@ void EtcdStore::Trim(Revision fence, std::uint64_t below,
                    return done(Unreadable({Code::kCorrupt, "unreadable answer"}), false);
                  }
                  if (keys.kvs_size() > 0) return Delete(fence, keys, done);
-                 CompactAt(keys.header().revision());
+                 CompactAt(keys.header().revision(), answer.endpoint);
                  done({}, false);
                });
 }
@@ -255,25 +255,26 @@ void EtcdStore::Delete(Revision fence, const RangeResponse& keys,
   plan.lane = Lane::kData;
   const bool more = keys.more();
   Transact(plan, txn,
-           [this, more, done = std::move(done)](const StoreResult& result,
-                                                const TxnResponse& response, const CallAnswer&) {
+           [this, more, done = std::move(done)](
+               const StoreResult& result, const TxnResponse& response, const CallAnswer& answer) {
              if (!result.done()) return done(result, false);
              if (!response.succeeded()) return done(Fenced(), false);
-             if (!more) CompactAt(response.header().revision());
+             if (!more) CompactAt(response.header().revision(), answer.endpoint);
              done({}, more);
            });
 }
 
 // Compacts at the revision of the trim before this one: etcd 3.4 can lose track of a deletion whose
-// own revision is compacted (its issue 17780).
-void EtcdStore::CompactAt(Revision revision) {
+// own revision is compacted (its issue 17780). The endpoint answered the trim, so it is no foreign
+// one.
+void EtcdStore::CompactAt(Revision revision, std::size_t endpoint) {
   const Revision before = std::exchange(trimmed_at_, revision);
   if (before == 0 || before == revision || !options_.compact) return;
   CompactionRequest request;
   request.set_revision(before);
   CallPlan plan = QuickPlan("/etcdserverpb.KV/Compact");
   plan.lane = Lane::kData;
-  plan.only = caller_.endpoints().order().front();
+  plan.only = endpoint;
   caller_.Call(plan, request.SerializeAsString(), [](const CallAnswer&) {});
 }
 

@@ -61,7 +61,7 @@ class EtcdStore final : public LogStore {
                           const std::string& bytes);
   void Delete(Revision fence, const RangeResponse& keys,
               std::function<void(StoreResult, bool more)> done);
-  void CompactAt(Revision revision);
+  void CompactAt(Revision revision, std::size_t endpoint);
   void AskStatus(const std::function<void()>& done);
 
   const EtcdOptions options_;

@@ -17,7 +17,7 @@ class Tenure {
   enum class State : std::uint8_t {
     kActive,
     kSuspended,  // past the deadline: nothing may be read, run or sent
-    kIsolated,   // so for another lease: clients should look elsewhere
+    kIsolated,   // suspended for a further lease: clients should look elsewhere
   };
 
   Tenure() = default;

@@ -29,7 +29,7 @@ void ReplicatedJournal::WarnOfLargeFile(const StoreStats& store) {
 
 void ReplicatedJournal::TellProgress(Time now) {
   const bool caught_up = role_ == Role::kFollowing && follower_.idle();
-  const bool first = caught_up && !std::exchange(caught_up_, caught_up_ || caught_up);
+  const bool first = caught_up && !std::exchange(caught_up_, true);
   if (!first && now < tell_again_) return;
   tell_again_ = now + kTellPause;
   events_->OnFollowing({.records = follower_.last(),
