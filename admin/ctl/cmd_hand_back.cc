@@ -73,8 +73,10 @@ class ToBeanstalkd final : public Destination {
     for (const auto& each : jobs) {
       each->left = WhyNot(*each);
       if (!each->left.empty()) continue;
+      // A consumer that waits there must not get a job before it is buried.
+      const bool buried = each->job.state == JobState::kBuried;
       old_.Add("use " + each->tube);
-      old_.AddPut(each->job.priority, DelayLeft(each->job),
+      old_.AddPut(each->job.priority, buried ? kUnseen : DelayLeft(each->job),
                   each->job.ttr_s == 0 ? kTtr : each->job.ttr_s, each->body);
     }
     std::vector<std::pair<Moving*, std::string>> buried;
@@ -97,7 +99,8 @@ class ToBeanstalkd final : public Destination {
   Status Closed() const override { return closed_; }
 
  private:
-  static constexpr std::uint32_t kTtr = 120;  // seconds, of jobs without one
+  static constexpr std::uint32_t kTtr = 120;      // seconds, of jobs without one
+  static constexpr std::uint64_t kUnseen = 3600;  // seconds, until a buried job is buried
 
   // Such jobs are not sent: after a refused `use` the job would go into the tube before it, after a
   // refused `put` the server would read the body as commands.

@@ -4,13 +4,14 @@
 import json
 import shutil
 import signal
+import socket
 import sys
 import unittest
 from pathlib import Path
 
 from beanstalkd import NOTHING, Beanstalkd
 from gearman import SUBMIT_BG, Gearmand, Peer, has_gearmand
-from tools import Broker, Folder, ctl, eventually, exported, jobs
+from tools import PATIENCE, Broker, Folder, ctl, eventually, exported, jobs
 
 FAR = 1 << 33  # a Unix time that is further off than a delay of beanstalkd
 
@@ -60,6 +61,24 @@ class HandBack(unittest.TestCase):
             self.hand_back(folder, broker, old.url, 3)
             self.assertEqual(left(broker), ["late"])
             self.assertEqual(old.counts(), {**NOTHING, "ready": 1})
+
+    def test_a_consumer_there_gets_no_buried_job(self) -> None:
+        lines = [{"gearstalk_jobs": 1},
+                 {"job": 1, "tube": "t", "state": "buried", "body": "poison"},
+                 {"end": {"jobs": 1, "next_id": 2}}]
+        with Folder() as folder, Beanstalkd(folder / "old") as old, \
+                Broker("--data-dir", folder / "new") as broker:
+            (folder / "jobs").write_text("".join(json.dumps(line) + "\n" for line in lines))
+            ctl("import", f"jobs:{folder / 'jobs'}", "--to", broker.address)
+            with socket.create_connection(("127.0.0.1", old.port), PATIENCE) as consumer:
+                consumer.sendall(b"watch t\r\nreserve\r\n")
+                with consumer.makefile("rb") as answers:
+                    self.assertEqual(answers.readline(), b"WATCHING 2\r\n")
+                    self.hand_back(folder, broker, old.url, 0)
+                    old.put("t", "good")
+                    self.assertRegex(answers.readline(), b"^RESERVED ")
+                    self.assertEqual(answers.readline(), b"good\r\n")
+            self.assertEqual(old.counts()["buried"], 1)
 
     def test_a_server_that_takes_none(self) -> None:
         with Folder() as folder, Beanstalkd(folder / "old") as old, \
