@@ -249,13 +249,19 @@ Status Import::SendAll(const transfer::Mark& before) {
                        if (id_map_ == nullptr || id == 0 || place > old_ids_.size()) return;
                        std::fputs(fmt::format("{} {}\n", old_ids_[place - 1], id).c_str(), id_map_);
                      });
+  Status sent;
   Status status = source_->ReadAgain([&](const SourceJob& job) {
     if (!Selected(job)) return Status();
     if (++place_ <= before.settled) return Status();
     report_.Progress(windows.acknowledged(), bytes_);
-    return SendOne(windows, job);
+    return sent = SendOne(windows, job);
   });
-  if (status.ok()) status = windows.Finish();
+  if (status.ok()) {
+    status = windows.Finish();
+  } else if (sent.ok()) {
+    // The source failed: what was sent of it counts.
+    std::ignore = windows.Await();
+  }
   if (!status.ok()) report_.done = windows.acknowledged() - before.settled;
   if (id_map_ != nullptr) {
     const bool whole = std::ferror(id_map_) == 0;

@@ -22,7 +22,6 @@ class JobsSource final : public Source {
  public:
   JobsSource(std::string name, std::string path) : name_(std::move(name)), path_(std::move(path)) {}
   ~JobsSource() override {
-    if (path_.empty()) return;
     if (name_ == "jobs:-") std::remove(path_.c_str());
   }
 
@@ -86,6 +85,7 @@ class JobsSource final : public Source {
           break;
       }
     }
+    if (file.bad()) return {Code::kIo, path_ + ": cannot be read"};
     if (!ended && survey != nullptr) {
       survey->damaged = true;
       survey->notes.push_back({"damage", fmt::format("{}:{}", path_, offset),
@@ -124,6 +124,7 @@ Result<std::string> CopyOfInput() {
   }
   good = std::fclose(file) == 0 && good;
   if (good) return path;
+  std::remove(path.c_str());
   return Status(Code::kIo, path + ": cannot be written");
 }
 

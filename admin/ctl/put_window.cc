@@ -27,7 +27,11 @@ Status PutWindows::Finish() {
   if (!windows_.empty() && !windows_.back().sent) {
     if (Status status = SendLast(); !status.ok()) return status;
   }
-  while (!windows_.empty()) {
+  return Await();
+}
+
+Status PutWindows::Await() {
+  while (!windows_.empty() && windows_.front().sent) {
     if (Status status = ReadOldest(); !status.ok()) return status;
   }
   return {};

@@ -35,7 +35,10 @@ class PutWindows {
     window.puts.push_back(put);
     return window.ends.size() < kJobs && window.frames.size() < kBytes ? Status() : SendLast();
   }
+  // Sends what was added, and waits until all of it is done.
   Status Finish();
+  // Waits until all that was sent is done.
+  Status Await();
   std::uint64_t acknowledged() const { return acknowledged_; }
 
  private:

@@ -2,16 +2,19 @@
 """What the commands say: reports, last lines, exit codes: report_test.py BROKER CTL."""
 
 import json
+import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
 import time
 import unittest
+from contextlib import suppress
 from pathlib import Path
 
 from beanstalkd import Beanstalkd
-from tools import CTL, PATIENCE, Broker, Folder, copy, ctl, exported, jobs
+from tools import CTL, PATIENCE, Broker, Folder, copy, ctl, eventually, exported, jobs
 
 
 def table(path: Path, rows: list[tuple]) -> str:
@@ -91,6 +94,34 @@ class Reports(unittest.TestCase):
             self.assertEqual(report["imported"], 0)
             self.assertIn("damage", {note["kind"] for note in report["notes"]})
             self.check_sum(self.run_with_report(folder, *line, "--accept-damage", code=3))
+
+    def test_a_source_that_changes_while_it_is_read(self) -> None:
+        def lines(last: str) -> str:
+            bodies = ["x"] * 4999 + [last]
+            made = [{"job": number, "tube": "t", "state": "ready", "body": body}
+                    for number, body in enumerate(bodies, 1)]
+            return "".join(json.dumps(line) + "\n" for line in (
+                {"gearstalk_jobs": 1}, *made, {"end": {"jobs": 5000, "next_id": 5001}}))
+
+        def connects(tool: subprocess.Popen) -> bool:
+            with suppress(FileNotFoundError):
+                return any(os.readlink(file).startswith("socket:")
+                           for file in Path(f"/proc/{tool.pid}/fd").iterdir())
+            return False
+
+        with Folder() as folder, Broker("--data-dir", folder / "new") as broker:
+            (folder / "jobs").write_text(lines("x"))
+            broker.signal(signal.SIGSTOP)
+            tool = subprocess.Popen([CTL, "import", f"jobs:{folder / 'jobs'}", "--to", broker.address,
+                                     "--report", folder / "report.json"], stdin=subprocess.DEVNULL,
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            eventually("it has read the source once", lambda: connects(tool))
+            (folder / "jobs").write_text(lines("y"))
+            broker.signal(signal.SIGCONT)
+            self.assertEqual(tool.wait(PATIENCE), 5)
+            report = json.loads((folder / "report.json").read_text())
+            self.assertGreater(report["imported"], 0)
+            self.assertEqual(report["imported"], len(jobs(exported("--from", broker.address))))
 
     def test_numbers_out_of_range_are_damage(self) -> None:
         for field, value in (("priority", 1 << 32), ("ttr_s", -1), ("job", -5), ("burial", 1 << 64)):
