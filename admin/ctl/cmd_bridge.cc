@@ -135,6 +135,10 @@ std::function<int()> SetUpBridge(CLI::App& app) {
       Bridge bridge(*options);
       const Status status = bridge.Run();
       if (g_stop != 0) break;
+      if (status.code() == Code::kInvalid) {
+        fmt::print(stderr, "gearstalkctl: {}\n", status.message());
+        return kBadUsage;
+      }
       fmt::print(stderr, "gearstalkctl: {}; again in {} ms\n", status.message(), pause * 100);
       for (int i = 0; i < pause && g_stop == 0; ++i) ::usleep(100'000);
     }

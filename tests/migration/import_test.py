@@ -151,11 +151,14 @@ class Logs(unittest.TestCase):
             log = copy("binlog-v5", folder / "log")
             said = ctl("import", f"binlog:{log}", "--dry-run")
             self.assertRegex(said, r"import: found [1-9]\d* jobs \(.* ready, .* delayed, .* buried\)\nimport: 0 imported")
+            ctl("import", f"jobs:{folder}", "--dry-run", code=1)
         for source in ("nonsense:x", "binlog:", "sqlite:", "jobs:", "redis://127.0.0.1/x"):
             ctl("import", source, code=2)
         for address in ("127.0.0.1:0", "127.0.0.1:65536", "unix:here", "127.0.0.1"):
             ctl("export", "--from", address, code=2)
         ctl("import", code=2)
+        ctl("bridge", "--from", "gearman://nowhere", "--to", "gearman://127.0.0.1:1", "--function", "f",
+            code=2)
 
     def test_no_export_of_nothing(self) -> None:
         with Folder() as folder:
