@@ -1,13 +1,9 @@
 #include "admin/ctl/move_commands.h"
 
 #include <csignal>
-#include <cstdio>
-#include <exception>
-#include <string>
 #include <vector>
 
 #include "admin/ctl/command.h"
-#include "admin/ctl/exit.h"
 
 namespace gearstalk::ctl {
 namespace {
@@ -17,13 +13,7 @@ api::Action Declare(CLI::App& app) {
   return [run = SetUp(app)](const api::Settings& /*settings*/) {
     // A server that goes away is an error of the write.
     std::signal(SIGPIPE, SIG_IGN);
-    try {
-      return run();
-    } catch (const std::exception& error) {
-      // A standard output that is full.
-      std::fputs((std::string("gearstalkctl: ") + error.what() + "\n").c_str(), stderr);
-      return static_cast<int>(kFailed);
-    }
+    return run();
   };
 }
 

@@ -184,6 +184,7 @@ class Terminals(WithFolder):
 
     def test_a_number_is_asked_for(self) -> None:
         ask = ("clear", "mail")
+        self.assertEqual(self.run_on("xterm", 80, *ask, keys=b"\x03", seen=b"number")[0], 6)
         self.assertEqual(self.run_on("xterm", 80, *ask, keys=b"2\n", seen=b"number")[0], 6)
         self.assertEqual(self.run_on("xterm", 80, *ask, keys=b"1\n", seen=b"number")[0], 0)
         code, shown = self.run_on("xterm", 80, *ask)

@@ -153,6 +153,8 @@ class Tubes(WithBroker):
         name, other = "\udcfe", "\udcff"  # as Python passes bytes that are no UTF-8
         for tube in (name, name, other):
             self.put(tube, "x")
+        self.ctl("put", "mail", "x", "--unique", name, expect=REFUSED)
+        self.ctl("policy", "mail", "attempts", name, expect=REFUSED)
         self.ctl("clear", name, "--yes")
         self.ctl("move", "3", "--to", name)
         self.ctl("copy", "--tube", name, "--to", other, "--yes")
@@ -212,6 +214,13 @@ class Calls(WithBroker):
         self.ctl("jobs", "--state", "ready,buried")
         self.ctl("--help")
         self.ctl("jobs", "--help")
+
+    def test_output_that_cannot_be_written_is_told(self) -> None:
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([CTL, "version"], stdout=full, stderr=subprocess.PIPE, timeout=SECONDS,
+                                  check=False)
+        self.assertEqual(done.returncode, REFUSED)
+        self.assertIn(b"standard output cannot be written", done.stderr)
 
     def test_problems_are_one_line_of_json(self) -> None:
         done = subprocess.run([CTL, "--server", f"http://{self.broker.admin}", "--json", "tube", "t"],

@@ -33,7 +33,7 @@ bool Api::Complain(const HttpReply& reply) {
   const Json problem = Json::parse(reply.body, nullptr, false);
   if (problem.is_discarded() || !problem.is_object()) {
     return Tell(
-        fmt::format("{}: the answer is HTTP {} and no API's", settings_.server, reply.status));
+        fmt::format("{}: HTTP {} without an object of the API", settings_.server, reply.status));
   }
   if (problem.value("code", "") == "count-mismatch") exit_code_ = kNotConfirmed;
   if (settings_.json) {

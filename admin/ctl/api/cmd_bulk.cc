@@ -31,6 +31,7 @@ int EachJob(Api& api, const std::string& action, const TransferOptions& options)
     } else if (exit_code == kDone) {
       exit_code = api.exit_code();
     }
+    if (exit_code == kNotReachable) break;
   }
   PrintItems(api, made, [&](const Json& jobs) {
     for (const Json& job : jobs) Say(fmt::format("{} {}", Word(job, "id"), Word(job, "tube")));

@@ -133,7 +133,7 @@ Action DeclarePeek(CLI::App& app) {
   auto options = std::make_shared<PeekOptions>();
   CLI::Option* id = app.add_option("ID", options->id, "Number of a job");
   CLI::Option* tube = app.add_option("--tube", options->tube, "The next job of this tube");
-  app.add_option("--state", options->state, "and of this state")
+  app.add_option("--state", options->state, "The state of that job: ready by default")
       ->needs(tube)
       ->check(CLI::IsMember({"ready", "reserved", "delayed", "buried"}));
   app.add_option("--as", options->as, "auto, text, json, base64, hex, php or msgpack")
@@ -181,7 +181,7 @@ int Put(Api& api, const PutOptions& options) {
   job["priority"] = options.priority;
   job["delay_seconds"] = options.delay;
   job["ttr_seconds"] = options.ttr;
-  if (!options.unique.empty()) job["unique"] = options.unique;
+  if (!options.unique.empty()) SetBytes(job, "unique", options.unique);
   Json answer;
   if (!api.Post(TubePath(options.tube) + "/jobs", job, answer, options.key)) return api.exit_code();
   return Print(api, answer, [](const Json& made) { Say(Word(made, "id")); });

@@ -11,8 +11,8 @@ namespace gearstalk::ctl::api {
 
 // Exit codes of gearstalkctl; docs/gearstalkctl.md lists them.
 inline constexpr int kDone = 0;
-inline constexpr int kRefused = 1;       // the server refused or could not
-inline constexpr int kBadCall = 2;       // called wrongly
+inline constexpr int kRefused = 1;  // the server refused or could not; the output cannot be written
+inline constexpr int kBadCall = 2;  // called wrongly
 inline constexpr int kNotReachable = 3;  // no server, or no answer
 inline constexpr int kNotAllowed = 4;
 inline constexpr int kNotFound = 5;

@@ -45,14 +45,19 @@ bool Await(Api& api, const std::string& path, Json& operation, bool show_progres
   return true;
 }
 
-// Reads the line that the user types. Without a terminal it waits at most as long as for the
-// server.
+// Reads the line that the user types; empty after an interrupt. Without a terminal it waits at most
+// as long as for the server.
 std::string Typed(const Settings& settings) {
+  constexpr int kSliceMs = 100;
+  const bool terminal = isatty(STDIN_FILENO) == 1;
   pollfd input = {STDIN_FILENO, POLLIN, 0};
   std::string line;
-  const bool typed =
-      isatty(STDIN_FILENO) == 1 || poll(&input, 1, static_cast<int>(settings.timeout_s * 1000)) > 0;
-  if (typed) std::getline(std::cin, line);
+  double left_ms = settings.timeout_s * 1000;
+  for (; interrupted == 0 && (terminal || left_ms > 0); left_ms -= kSliceMs) {
+    if (poll(&input, 1, kSliceMs) <= 0) continue;
+    std::getline(std::cin, line);
+    break;
+  }
   return line;
 }
 

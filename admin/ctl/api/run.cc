@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <exception>
 #include <iostream>
 
 #include "admin/ctl/api/command.h"
@@ -68,7 +69,14 @@ int Run(int argc, char** argv) {
   }
   UseColor(settings.color);
   for (const auto& [sub, action] : actions) {
-    if (sub->parsed()) return action(settings);
+    if (!sub->parsed()) continue;
+    try {
+      return action(settings);
+    } catch (const std::exception& error) {
+      // Standard output is full, an argument is no UTF-8, or an answer is not the API's.
+      Tell(error.what());
+      return kRefused;
+    }
   }
   return kBadCall;
 }
