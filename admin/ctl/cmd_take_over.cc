@@ -106,7 +106,7 @@ Status Follow(const TakeOverOptions& options, Report& report) {
   return {};
 }
 
-// Warns of what would break the tool's promises and it cannot see.
+// Warns of what breaks the guarantees of a take-over, and cannot be detected.
 void Warn(const TakeOverOptions& options, Report& report) {
   const std::string text =
       options.source.starts_with("gearman://")

@@ -5,9 +5,9 @@
 
 namespace gearstalk::ctl {
 
-// What sets up a command that moves jobs: names its options and returns what runs it; that returns
-// the exit code. move_commands.cc makes them rows of the table of commands. One file for each
-// group.
+// Each sets up a command that moves jobs: it adds the command's options to `app`, and returns the
+// function that runs the command and returns the exit code. move_commands.cc makes them rows of the
+// table of commands.
 std::function<int()> SetUpImport(CLI::App& app);
 std::function<int()> SetUpExport(CLI::App& app);
 std::function<int()> SetUpTransfers(CLI::App& app);

@@ -8,6 +8,7 @@
 #include "broker/base/clock.h"
 #include "broker/binlog/lock.h"
 #include "broker/engine/engine.h"
+#include "broker/journal/no_events.h"
 #include "broker/journal/wal/file_system.h"
 #include "broker/journal/wal/wal_journal.h"
 
@@ -29,15 +30,10 @@ class LocalWire final : public Wire {
 };
 
 // A journal of this process alone is active and serves as soon as it has started.
-class ActiveAtOnce final : public JournalEvents {
+class ActiveAtOnce final : public NoEvents {
  public:
   ActiveAtOnce(Engine& engine, const LocalWire& wire) : engine_(engine), wire_(wire) {}
-  void OnFollowing(const FollowProgress& /*progress*/) override {}
   void OnActive() override { engine_.records().BecomeActive(wire_.Now()); }
-  void OnServing() override {}
-  void OnSuspended(bool /*isolated*/) override {}
-  void OnResumed() override {}
-  void OnOver(Status /*why*/, int /*exit_code*/) override {}
 
  private:
   Engine& engine_;

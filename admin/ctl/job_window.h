@@ -63,8 +63,8 @@ class JobWindow {
   Status Commit();
   Status ReadCommitted();
 
-  // All steps of jobs that are reserved by us, and of jobs that nobody reserves: these are held in
-  // phase 2.
+  // All steps in turn. MoveReserved is for jobs that this tool has reserved; MoveQuiet for jobs
+  // that it does not reserve, which are held in phase 2 at once.
   Status MoveReserved();
   Status MoveQuiet(std::string_view states);
 

@@ -1,6 +1,7 @@
 #include "admin/ctl/new_file.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <utility>
@@ -32,7 +33,9 @@ bool NewFile::Write(std::string_view bytes) {
 }
 
 bool NewFile::Finish() {
-  const bool written = std::fflush(file_) == 0 && std::ferror(file_) == 0;
+  // On disk before it has its name: otherwise a power cut could leave an empty file.
+  const bool written = std::fflush(file_) == 0 && std::ferror(file_) == 0 &&
+                       (beside_.empty() || ::fsync(::fileno(file_)) == 0);
   if (std::fclose(std::exchange(file_, nullptr)) != 0 || !written) return false;
   if (beside_.empty()) return true;
   if (std::rename(beside_.c_str(), path_.c_str()) != 0) return false;

@@ -6,8 +6,8 @@
 
 namespace gearstalk::ctl {
 
-// A file that is whole or not there: it is written beside its name, which it gets at the end. What
-// is there and is no file, as a device or a pipe, is written to instead.
+// A file that is whole or not there: it is written beside its name, which it gets at the end. If
+// the name is that of a device or a pipe, this is written to instead.
 class NewFile {
  public:
   explicit NewFile(const std::string& path);

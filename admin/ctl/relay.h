@@ -23,7 +23,7 @@ class Relay {
   // `submit` is the type of the packet: kSubmit, kSubmitHigh or kSubmitLow. Reduce jobs have no
   // class.
   void Submit(const Assigned& job, std::uint32_t submit = packet::kSubmit);
-  // Passes on all that is there. `idle` stays as it is if nothing was.
+  // Passes on all packets that have arrived; if there were any, sets `idle` to false.
   Status Pump(bool& idle);
 
   int fd() const { return client_->fd(); }

@@ -37,7 +37,7 @@ enum class Type : std::uint8_t {
   kMark = 33,     // MarkOf
   kAck = 34,      // Ack
   kEnd = 35,      // End
-  kRefused = 36,  // Ack: the request is not done, and nothing will be up to the next kSync
+  kRefused = 36,  // Ack: why the request is not done
 };
 
 enum class JobState : std::uint8_t { kReady = 1, kDelayed = 2, kBuried = 3, kReserved = 4 };
