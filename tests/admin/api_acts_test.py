@@ -127,8 +127,8 @@ class Interrupted(WithBroker):
         connection.close()
         act = eventually("its record", lambda: next(iter(acts(self.api)), None))
         ready = self.api.get("/tubes/default")["jobs"]["ready"]
-        self.assertEqual((act["action"], act["count"], act["result"]),
-                         ("tube.kick", ready, "ok" if ready == jobs else "stopped"))
+        self.assertEqual((act["action"], act["count"]), ("tube.kick", ready))
+        self.assertIn(act["result"], ("ok", "stopped") if ready == jobs else ("stopped",))
 
 
 SCHEDULES = """
