@@ -315,8 +315,8 @@ void Session::HandLong(PacketType type, std::string_view handle, const ReportDat
   out().NoteUnasked(out().size() - before);
 }
 
-// Sends several from one block with copies. Stops at the limit of unrequested output, at which the
-// connection is closed.
+// Sends the packet `times` times; if that is more than once, out of one block of copies. Stops at
+// the limit of unrequested output, at which the server closes the connection.
 void Session::HandOften(PacketType type, std::initializer_list<std::string_view> parts,
                         std::uint64_t times) {
   if (out().unasked() >= wire_.MostUnasked()) return;

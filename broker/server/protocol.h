@@ -43,7 +43,8 @@ class Wire {
   virtual Output& out() = 0;
   virtual const Peer& peer() const = 0;
   virtual Time Now() const = 0;
-  // Output::unasked at which the connection is cut off, with some to spare.
+  // Bytes of unrequested results (Output::unasked) at which a session stops adding some: the server
+  // cuts the connection off before.
   virtual std::size_t MostUnasked() const { return SIZE_MAX; }
   // What the session may take in this turn.
   virtual TurnShare share() const { return {}; }

@@ -32,7 +32,7 @@ Router::Router(std::span<Protocol* const> protocols, Wire& wire)
   const auto greeted = std::count_if(protocols.begin(), protocols.end(),
                                      [](const Protocol* each) { return each->NeedsGreeting(); });
   alone_ = Count() - greeted == 1 && !protocols.front()->NeedsGreeting();
-  fresh_ = alone_;
+  first_word_ = alone_;
   if (alone_) SetOwner(0);
 }
 
@@ -96,11 +96,11 @@ bool Router::Leave() {
 }
 
 InputResult Router::OnInput(std::string_view bytes) {
-  if (fresh_ && !bytes.empty()) {
+  if (first_word_ && !bytes.empty()) {
     const Claim http = SniffHttp(bytes);
     if (http == Claim::kYes) return RefuseHttp();
     if (http == Claim::kMaybe || SniffGreeting(bytes) == Claim::kMaybe) return {0, Next::kBytes};
-    fresh_ = false;
+    first_word_ = false;
   }
   std::size_t used = 0;
   // Most input is run by one call, which needs no turn.

@@ -58,8 +58,8 @@ class Router {
   std::span<Protocol* const> protocols_;
   Wire& wire_;
   std::array<std::unique_ptr<Session>, kMaxProtocols> sessions_;
-  bool alone_ = false;  // a single protocol gets everything
-  bool fresh_ = false;  // except that the first word may be a greeting, or HTTP
+  bool alone_ = false;       // a single protocol gets everything
+  bool first_word_ = false;  // alone, and what came so far may become a greeting, or HTTP
   int owner_ = -1;
   int guest_ = -1;       // answered the latest line of administration of an undecided connection
   int busy_guest_ = -1;  // a guest whose answer is not complete

@@ -74,7 +74,8 @@ class Server final : public ConnectionList {
   // For connections that are there, too.
   void SetAccess(AccessRules rules);
 
-  // Output::unasked at which a peer is cut off. Several times the largest message.
+  // A peer for which more bytes of unrequested results (Output::unasked) wait is cut off. Several
+  // times the largest message.
   void set_most_unread_output(std::size_t bytes) { most_unread_output_ = bytes; }
   std::size_t most_unread_output() const { return most_unread_output_; }
 
