@@ -15,8 +15,8 @@ constexpr std::array<Command, kVerbs> kCommands{{
     {"bury ", Verb::kBury, Shape::kIdPriority, Bury, About::kJob, right::kConsume},
     {"delete ", Verb::kDelete, Shape::kId, Delete, About::kJob, kTakeOrAdmin},
     {"ignore ", Verb::kIgnore, Shape::kTube, Ignore, About::kWatched, right::kNone},
-    {"kick ", Verb::kKick, Shape::kBound, Kick, About::kUsed, right::kAdmin},
-    {"kick-job ", Verb::kKickJob, Shape::kId, KickJob, About::kJob, right::kAdmin},
+    {"kick ", Verb::kKick, Shape::kBound, Kick, About::kUsed, right::kAdmin, "tube.kick"},
+    {"kick-job ", Verb::kKickJob, Shape::kId, KickJob, About::kJob, right::kAdmin, "job.kick"},
     {"list-tubes-watched", Verb::kListTubesWatched, Shape::kNone, ListTubesWatched, About::kWatched,
      right::kNone},
     {"list-tube-used", Verb::kListTubeUsed, Shape::kNone, ListTubeUsed},
@@ -26,7 +26,8 @@ constexpr std::array<Command, kVerbs> kCommands{{
     {"peek-ready", Verb::kPeekReady, Shape::kNone, PeekReady, About::kUsed, kTakeOrAdmin},
     {"peek-delayed", Verb::kPeekDelayed, Shape::kNone, PeekDelayed, About::kUsed, kTakeOrAdmin},
     {"peek-buried", Verb::kPeekBuried, Shape::kNone, PeekBuried, About::kUsed, kTakeOrAdmin},
-    {"pause-tube", Verb::kPauseTube, Shape::kTubeDelay, PauseTube, About::kTube, right::kAdmin},
+    {"pause-tube", Verb::kPauseTube, Shape::kTubeDelay, PauseTube, About::kTube, right::kAdmin,
+     "tube.pause"},
     {"quit", Verb::kQuit, Shape::kAnything, Quit},
     {"reserve-with-timeout ", Verb::kReserveWithTimeout, Shape::kTimeout, ReserveWithTimeout,
      About::kWatched, right::kConsume},
@@ -40,6 +41,11 @@ constexpr std::array<Command, kVerbs> kCommands{{
     {"use ", Verb::kUse, Shape::kTube, Use, About::kTube, right::kAny},
     {"watch ", Verb::kWatch, Shape::kTube, Watch, About::kWatchedTube, right::kConsume},
 }};
+
+// Every command that needs the right `admin` and no other has an action.
+static_assert(std::all_of(kCommands.begin(), kCommands.end(), [](const Command& row) {
+  return row.action.empty() == (row.rights != right::kAdmin);
+}));
 
 // Where the rows of each first byte begin; kCommands.size() where there are none.
 constexpr auto kFirstRow = [] {

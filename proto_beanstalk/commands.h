@@ -67,6 +67,7 @@ struct Command {
   Handler handler;
   About about = About::kNothing;
   std::uint8_t rights = right::kNone;  // one of them is needed
+  std::string_view action = {};        // for the audit, of a command that only operators give
 
   // The verb as people call it.
   std::string_view name() const { return word.substr(0, word.find(' ')); }

@@ -7,6 +7,15 @@
 
 namespace gearstalk::beanstalk {
 
+namespace {
+
+// Whoever holds a job uses its tube of answers, and puts there.
+bool MayAnswer(const Command& command, std::string_view tube) {
+  return (command.rights & right::kProduce) != 0 && Engine::TakesAnswers(tube);
+}
+
+}  // namespace
+
 bool Session::Permitted(const Command& command, const Arguments& arguments) {
   const Access& access = *peer_.access;
   switch (command.about) {
@@ -17,9 +26,9 @@ bool Session::Permitted(const Command& command, const Arguments& arguments) {
     case About::kSomeTube:
       return access.AllowsSome(command.rights);
     case About::kUsed:
-      return Engine::TakesAnswers(used()->name()) || access.Allows(command.rights, used()->name());
+      return MayAnswer(command, used()->name()) || access.Allows(command.rights, used()->name());
     case About::kTube:
-      return Engine::TakesAnswers(arguments.tube) || access.Allows(command.rights, arguments.tube);
+      return MayAnswer(command, arguments.tube) || access.Allows(command.rights, arguments.tube);
     case About::kWatchedTube:
       LeaveForbidden();
       return access.Allows(command.rights, arguments.tube);
@@ -56,13 +65,10 @@ std::string_view Session::TubeConcerned(const Command& command, const Arguments&
 Next Session::Refuse(const Command& command, const Arguments& arguments) {
   wire_.OnRefused(Refusal::kRights,
                   {.command = command.name(), .tube = TubeConcerned(command, arguments)});
-  if (command.rights == right::kAdmin) {
-    const std::string_view action = command.verb == Verb::kKickJob ? "job.kick"
-                                    : command.verb == Verb::kKick  ? "tube.kick"
-                                                                   : "tube.pause";
-    NoteAct({.action = action,
+  if (!command.action.empty()) {
+    NoteAct({.action = command.action,
              .tube = TubeConcerned(command, arguments),
-             .job = command.verb == Verb::kKickJob ? arguments.id : 0,
+             .job = arguments.id,
              .result = "forbidden"});
   }
   if (command.verb != Verb::kPut) return Reply(kUnknownCommand);

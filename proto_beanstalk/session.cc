@@ -207,9 +207,14 @@ void Session::OnEof() {
   OnTimedOut();
 }
 
+Next Session::Answer(Slices answer) {
+  answer_ = std::move(answer);
+  state_ = State::kAnswering;
+  return GoOnAnswering();
+}
+
 Next Session::GoOnAnswering() {
-  if (!answer_->Advance(*this)) return Next::kYield;
-  answer_.reset();
+  if (answer_.Advance()) return Next::kYield;
   state_ = State::kCommand;
   return Next::kGoOn;
 }

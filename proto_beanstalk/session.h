@@ -10,17 +10,15 @@
 #include <utility>
 
 #include "broker/base/log.h"
+#include "broker/base/slices.h"
 #include "broker/engine/consumer.h"
 #include "broker/engine/incoming_job.h"
 #include "broker/server/protocol.h"
-#include "broker/session/long_answer.h"
 #include "broker/session/watch_rights.h"
 #include "proto_beanstalk/commands.h"
 #include "proto_beanstalk/protocol.h"
 
 namespace gearstalk::beanstalk {
-
-using LongAnswer = gearstalk::LongAnswer<Session>;
 
 // A connection that speaks beanstalk: runs its stream of commands.
 class Session final : public gearstalk::Session, public Consumer {
@@ -79,13 +77,8 @@ class Session final : public gearstalk::Session, public Consumer {
   // Leaves the engine and does nothing any more.
   Next Close();
 
-  template <typename Kind>
-  Next Answer(Kind answer) {
-    if (answer.Advance(*this)) return Next::kGoOn;
-    answer_ = std::make_unique<Kind>(std::move(answer));
-    state_ = State::kAnswering;
-    return Next::kYield;
-  }
+  // Answers in slices; the next command waits until that is complete.
+  Next Answer(Slices answer);
 
  private:
   enum class State : std::uint8_t {
@@ -132,7 +125,7 @@ class Session final : public gearstalk::Session, public Consumer {
   std::optional<Draft> draft_;
   std::uint64_t to_skip_ = 0;  // bytes of a body
   std::string_view skip_reply_;
-  std::unique_ptr<LongAnswer> answer_;
+  Slices answer_;
   WatchRights watch_rights_;
 };
 

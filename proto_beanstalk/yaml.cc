@@ -73,10 +73,11 @@ bool IsWord(std::string_view text) {
 constexpr std::string_view kDigits = "0123456789";
 
 // Decimal, octal, binary, hexadecimal and sexagesimal numbers, floats, and dates. It takes some
-// more texts of the same characters for numbers, such as "1.2.3".
+// more texts of the same characters for numbers, such as "1+2"; none with two points is one.
 bool LooksLikeNumber(std::string_view text) {
   if (text[0] == '+' || text[0] == '-') text.remove_prefix(1);
   if (text.find_first_of(kDigits) == text.npos) return false;
+  if (std::count(text.begin(), text.end(), '.') > 1) return false;
   if (text.starts_with("0x") || text.starts_with("0b") || text.starts_with("0o")) {
     return text.find_first_not_of("0123456789abcdefABCDEF_", 2) == text.npos;
   }

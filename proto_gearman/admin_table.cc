@@ -1,5 +1,10 @@
 #include "proto_gearman/admin_table.h"
 
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "proto_gearman/numbers.h"
@@ -7,129 +12,176 @@
 #include "proto_gearman/session.h"
 
 namespace gearstalk::gearman {
+namespace {
 
-// Adds up to a slice of rows, and looks at no more than a slice of candidates.
-bool AdminTable::Advance(Session& session) {
-  const std::uint64_t much = context_.engine.effort() + TurnShare::kEffort;
-  bool whole = false;
-  const auto goes_on = [&] {
-    return !whole && text_.size() < kSliceBytes && context_.engine.effort() <= much;
+// The rows so far.
+class Table {
+ public:
+  explicit Table(Session& session) : session_(session) { BeginSlice(); }
+
+  // `co_await table.Row()` stands behind each row, and behind each thing that was looked at and
+  // makes none: it ends the slice when that was enough.
+  auto Row() {
+    struct Awaiter {
+      Table& table;
+      bool ended = false;
+      bool await_ready() { return !(ended = table.IsEnough()); }
+      void await_suspend(std::coroutine_handle<> /*work*/) { table.EndSlice(); }
+      void await_resume() {
+        if (ended) table.BeginSlice();
+      }
+    };
+    return Awaiter{*this};
+  }
+
+  void Send() {
+    text += ".\n";
+    EndSlice();
+    session_.out().Append(std::move(rows_));
+  }
+
+  bool Shows(std::string_view tube) const {
+    const auto& access = session_.peer().access;
+    return access == nullptr || access->Allows(right::kObserve | right::kAdmin, tube);
+  }
+
+  void AddNumber(std::uint64_t number) {
+    text += '\t';
+    text += std::string_view(Decimal(number));
+  }
+
+  std::string text;  // of this slice
+
+ private:
+  void BeginSlice() {
+    left_ = kSliceItems;
+    most_effort_ = session_.engine().effort() + TurnShare::kEffort;
+  }
+  bool IsEnough() {
+    return --left_ == 0 || text.size() >= kTableSliceBytes ||
+           session_.engine().effort() > most_effort_;
+  }
+  void EndSlice() {
+    rows_.Append(text);
+    text.clear();
+  }
+
+  Session& session_;
+  std::size_t left_ = 0;  // rows
+  std::uint64_t most_effort_ = 0;
+  Output rows_;  // of the slices before
+};
+
+// `columns` adds what is behind a tube's name; an idle function has `zeros` there.
+template <typename Columns>
+Slices ListTubes(Session& session, Columns columns, std::string_view zeros) {
+  Table table(session);
+  const Engine& engine = session.engine();
+  std::uint64_t last = 0;
+  while (const Tube* tube = engine.NextTube(last)) {
+    last = tube->id();
+    if (engine.Listed(*tube) && table.Shows(tube->name())) {
+      AppendName(table.text, tube->name());
+      columns(table, *tube);
+      table.AddNumber(tube->workers());
+      table.text += '\n';
+    }
+    co_await table.Row();
+  }
+  last = 0;
+  while (const IdleFunctions::Entry* idle = engine.idle_functions().Next(last)) {
+    if (table.Shows(idle->name)) {
+      AppendName(table.text, idle->name);
+      table.text += zeros;
+    }
+    co_await table.Row();
+  }
+  table.Send();
+}
+
+// `columns` adds those of a job.
+template <typename Columns>
+Slices ListEachJob(Session& session, Columns columns) {
+  Table table(session);
+  JobId last = 0;
+  while (const Job* job = session.engine().NextJob(last)) {
+    last = job->id();
+    if (table.Shows(job->tube().name())) {
+      columns(table, *job);
+      table.text += '\n';
+    }
+    co_await table.Row();
+  }
+  table.Send();
+}
+
+// gearmand prints the descriptor. The connection's id is never reused, and the log has it, too.
+void BeginConnection(const Peer& peer, std::string_view client_id, std::string& text) {
+  text += std::to_string(peer.id);
+  text += ' ';
+  text += peer.address;
+  text += ' ';
+  AppendWord(text, client_id.empty() ? "-" : client_id);
+  text += " :";
+}
+
+}  // namespace
+
+Slices ListStatus(Session& session) {
+  const auto columns = [](Table& table, const Tube& tube) {
+    table.AddNumber(tube.unfinished());
+    table.AddNumber(tube.reserved());
   };
-  for (int row = 0; row < kSlice && goes_on(); ++row) whole = !AddRow();
-  if (whole) text_ += ".\n";
-  rows_.Append(text_);
-  text_.clear();
-  if (whole) session.out().Append(std::move(rows_));
-  return whole;
+  return ListTubes(session, columns, "\t0\t0\t0\n");
 }
 
-bool AdminTable::AddRow() {
-  switch (kind_) {
-    case Kind::kStatus:
-    case Kind::kPriorityStatus:
-      return AddNextTube();
-    case Kind::kJobs:
-    case Kind::kUniqueJobs:
-      return AddNextJob();
-    case Kind::kWorkers:
-      return AddNextConnection();
+Slices ListPriorityStatus(Session& session) {
+  const auto columns = [](Table& table, const Tube& tube) {
+    for (Band band : {Band::kHigh, Band::kNormal, Band::kLow}) table.AddNumber(tube.queued(band));
+  };
+  return ListTubes(session, columns, "\t0\t0\t0\t0\n");
+}
+
+Slices ListJobs(Session& session) {
+  const auto columns = [&session](Table& table, const Job& job) {
+    table.text += session.HandleOf(job.id()).view();
+    table.AddNumber(job.rest().lost_tries);
+    table.AddNumber(!job.durable() && job.rest().waiters.empty() ? 1 : 0);
+    table.AddNumber(job.durable() ? 1 : 0);
+  };
+  return ListEachJob(session, columns);
+}
+
+Slices ListUniqueKeys(Session& session) {
+  return ListEachJob(session,
+                     [](Table& table, const Job& job) { AppendName(table.text, job.unique()); });
+}
+
+// A connection may have so many queues that its line takes several slices. It may go meanwhile, and
+// another one may have its descriptor.
+Slices ListConnections(Session& session) {
+  Table table(session);
+  const ConnectionList& connections = session.context().connections;
+  ConnectionList::Entry entry = connections.Next(0);
+  while (entry.peer != nullptr) {
+    const int fd = entry.peer->fd;
+    const std::uint64_t id = entry.peer->id;
+    const auto there = [&entry, id] { return entry.peer != nullptr && entry.peer->id == id; };
+    BeginConnection(*entry.peer, entry.session == nullptr ? "" : entry.session->ClientId(),
+                    table.text);
+    for (std::size_t queues = 0; there() && entry.session != nullptr;) {
+      const std::size_t added = entry.session->AppendQueues(table.text, queues, kSliceItems);
+      queues += added;
+      if (added < kSliceItems) break;
+      co_await table.Row();
+      entry = connections.Next(fd);
+    }
+    table.text += '\n';
+    co_await table.Row();
+    entry = connections.Next(fd);
+    if (there()) entry = connections.Next(fd + 1);
   }
-  return false;
-}
-
-bool AdminTable::AddNextTube() {
-  const Tube* tube = context_.engine.NextTube(cursor_);
-  if (tube == nullptr) return AddNextIdleFunction();
-  cursor_ = tube->id();
-  if (context_.engine.Listed(*tube) && Shows(tube->name())) AddTube(*tube);
-  return true;
-}
-
-bool AdminTable::AddNextIdleFunction() {
-  const IdleFunctions::Entry* const idle = context_.engine.idle_functions().Next(idle_cursor_);
-  if (idle == nullptr) return false;
-  if (!Shows(idle->name)) return true;
-  AppendName(text_, idle->name);
-  text_ += kind_ == Kind::kStatus ? "\t0\t0\t0\n" : "\t0\t0\t0\t0\n";
-  return true;
-}
-
-bool AdminTable::AddNextJob() {
-  const Job* job = context_.engine.NextJob(cursor_);
-  if (job == nullptr) return false;
-  cursor_ = job->id();
-  if (Shows(job->tube().name())) AddJob(*job);
-  return true;
-}
-
-// A connection may have so many queues that its line takes several slices.
-bool AdminTable::AddNextConnection() {
-  const ConnectionList::Entry next = context_.connections.Next(static_cast<int>(cursor_));
-  const bool ended = listed_.has_value() && (next.peer == nullptr || next.peer->id != *listed_);
-  if (ended) EndConnection();
-  if (next.peer == nullptr) return false;
-  cursor_ = static_cast<std::uint64_t>(next.peer->fd);
-  if (!listed_.has_value()) BeginConnection(*next.peer, next.session);
-  const std::size_t added =
-      next.session == nullptr ? 0 : next.session->AppendQueues(text_, queues_, kSlice);
-  queues_ += added;
-  if (added == kSlice) return true;
-  EndConnection();
-  ++cursor_;
-  return true;
-}
-
-bool AdminTable::Shows(std::string_view tube) const {
-  return peer_.access == nullptr || peer_.access->Allows(right::kObserve | right::kAdmin, tube);
-}
-
-void AdminTable::AddTube(const Tube& tube) {
-  AppendName(text_, tube.name());
-  if (kind_ == Kind::kStatus) {
-    AddNumber(tube.unfinished());
-    AddNumber(tube.reserved());
-  } else {
-    for (Band band : {Band::kHigh, Band::kNormal, Band::kLow}) AddNumber(tube.queued(band));
-  }
-  AddNumber(tube.workers());
-  text_ += '\n';
-}
-
-// Columns: handle, lost tries, whether it is a foreground job for which no client waits any more,
-// whether it is a background job.
-void AdminTable::AddJob(const Job& job) {
-  if (kind_ == Kind::kUniqueJobs) {
-    AppendName(text_, job.unique());
-  } else {
-    text_ += context_.handles.Write(job.id()).view();
-    AddNumber(job.rest().lost_tries);
-    AddNumber(!job.durable() && job.rest().waiters.empty() ? 1 : 0);
-    AddNumber(job.durable() ? 1 : 0);
-  }
-  text_ += '\n';
-}
-
-void AdminTable::BeginConnection(const Peer& peer, const gearstalk::Session* session) {
-  listed_ = peer.id;
-  queues_ = 0;
-  // gearmand prints the descriptor. The connection's id is never reused, and the log has it, too.
-  text_ += std::to_string(peer.id);
-  text_ += ' ';
-  text_ += peer.address;
-  text_ += ' ';
-  const std::string_view id = session == nullptr ? "" : session->ClientId();
-  AppendWord(text_, id.empty() ? "-" : id);
-  text_ += " :";
-}
-
-void AdminTable::EndConnection() {
-  listed_.reset();
-  text_ += '\n';
-}
-
-void AdminTable::AddNumber(std::uint64_t number) {
-  text_ += '\t';
-  text_ += std::string_view(Decimal(number));
+  table.Send();
 }
 
 }  // namespace gearstalk::gearman

@@ -59,21 +59,15 @@ void ReplyStatusUnique(Session& session, std::string_view unique, const Job* job
 }
 
 // Looks for the key in all tubes.
-class UniqueStatus final : public LongAnswer {
- public:
-  explicit UniqueStatus(std::string_view unique) : unique_(unique) {}
-
-  bool Advance(Session& session) override {
-    const Job* const job = session.engine().FindUnique(unique_, last_);
-    if (job == nullptr && last_ != 0) return false;
-    ReplyStatusUnique(session, unique_, job);
-    return true;
+Slices AnswerStatusUnique(Session& session, std::string unique) {
+  std::uint64_t last = 0;  // id of the last tube searched
+  const Job* job = session.engine().FindUnique(unique, last);
+  while (job == nullptr && last != 0) {
+    co_await NextSlice();
+    job = session.engine().FindUnique(unique, last);
   }
-
- private:
-  const std::string unique_;
-  std::uint64_t last_ = 0;  // id of the last tube searched
-};
+  ReplyStatusUnique(session, unique, job);
+}
 
 }  // namespace
 
@@ -95,11 +89,14 @@ void SubmitJobSched(Session& session, Request& request) {
   const auto& at = request.arguments.at;
   const Result<Cron> cron = Cron::ParseSched(
       {.minute = at[2], .hour = at[3], .day = at[4], .month = at[5], .weekday = at[6]});
-  if (!cron.ok()) return session.ReplyError(kInvalidArguments);
+  if (!cron.ok()) {
+    const std::string why = "No such time: " + cron.status().message();
+    return session.ReplyError({.code = kNoSuchTime.code, .text = why});
+  }
   const Result<TimeZone> zone = FindTimeZone(session.context().options.time_zone);
   const Time wall = session.engine().WallTime(session.Now());
   const auto next = zone.ok() ? cron.value().Next(wall / kSecond, zone.value()) : std::nullopt;
-  if (!next.has_value()) return session.ReplyError(kInvalidArguments);
+  if (!next.has_value()) return session.ReplyError(kNoSuchTime);
   Submission submission;
   submission.due = ByEveryClock(*next * kSecond);
   Submit(session, request, submission);
@@ -133,7 +130,7 @@ void GetStatusUnique(Session& session, Request& request) {
   if (unique.empty() || unique.size() > Job::kMaxUnique) {
     return ReplyStatusUnique(session, unique, nullptr);
   }
-  session.Begin(std::make_unique<UniqueStatus>(unique));
+  session.Begin(AnswerStatusUnique(session, std::string(unique)));
 }
 
 void EchoReq(Session& session, Request& request) {

@@ -76,21 +76,14 @@ void Report(Session& session, const Request& request, const Progress& progress,
                not_found);
 }
 
-// Gives up the jobs of a worker in slices, because they may be many.
-class Resignation final : public LongAnswer {
- public:
-  // Without a function: gives up all of them.
-  explicit Resignation(std::optional<std::string> function) : function_(std::move(function)) {}
+// A worker's jobs may be many.
+Slices GiveUp(Session& session, std::string function) {
+  while (!session.engine().CantDo(session.Now(), session, function)) co_await NextSlice();
+}
 
-  bool Advance(Session& session) override {
-    Engine& engine = session.engine();
-    return function_ ? engine.CantDo(session.Now(), session, *function_)
-                     : engine.ResetAbilities(session.Now(), session);
-  }
-
- private:
-  const std::optional<std::string> function_;
-};
+Slices GiveUpAll(Session& session) {
+  while (!session.engine().ResetAbilities(session.Now(), session)) co_await NextSlice();
+}
 
 std::uint32_t Bounded(std::string_view number) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(LeadingNumber(number), UINT32_MAX));
@@ -105,12 +98,10 @@ void CanDoTimeout(Session& session, Request& request) {
 }
 
 void CantDo(Session& session, Request& request) {
-  session.Begin(std::make_unique<Resignation>(std::string(request.arguments.at[0])));
+  session.Begin(GiveUp(session, std::string(request.arguments.at[0])));
 }
 
-void ResetAbilities(Session& session, Request& /*request*/) {
-  session.Begin(std::make_unique<Resignation>(std::nullopt));
-}
+void ResetAbilities(Session& session, Request& /*request*/) { session.Begin(GiveUpAll(session)); }
 
 // The protocol's document says that nothing is answered, and no server does anything with it.
 void AllYours(Session& /*session*/, Request& /*request*/) {}

@@ -14,7 +14,7 @@ struct Error {
 
 inline constexpr Error kInvalidMagic{"INVALID_MAGIC", "Request magic expected"};
 inline constexpr Error kInvalidCommand{"INVALID_COMMAND", "Command not expected"};
-inline constexpr Error kInvalidArguments{"INVALID_ARGUMENTS", "No such time"};
+inline constexpr Error kNoSuchTime{"INVALID_ARGUMENTS", "No such time in the next 8 years"};
 inline constexpr Error kNotAllowed{"NOT_ALLOWED", "This connection may not do that"};
 inline constexpr Error kUnknownOption{"UNKNOWN_OPTION", "Server does not recognize given option"};
 inline constexpr Error kUniqueTooLarge{"ARGUMENT_TOO_LARGE", "Unique value too large"};

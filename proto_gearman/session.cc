@@ -97,9 +97,9 @@ InputResult Session::OnInput(std::string_view bytes, Scope scope) {
 
 // Handles one message, or as much of it as has arrived.
 Next Session::Advance(std::string_view& rest, Scope scope) {
-  if (answer_ != nullptr) return GoOnAnswering();
+  if (answer_) return GoOnAnswering();
   const Next next = TakeMessage(rest, scope);
-  return answer_ == nullptr ? next : GoOnAnswering();
+  return answer_ ? GoOnAnswering() : next;
 }
 
 Next Session::TakeMessage(std::string_view& rest, Scope scope) {
@@ -124,11 +124,7 @@ Next Session::TakeLine(std::string_view& rest, Scope scope) {
   return Next::kGoOn;
 }
 
-Next Session::GoOnAnswering() {
-  if (!answer_->Advance(*this)) return Next::kYield;
-  answer_.reset();
-  return Next::kGoOn;
-}
+Next Session::GoOnAnswering() { return answer_.Advance() ? Next::kYield : Next::kGoOn; }
 
 // Reads header and arguments of a packet; sets the error if the packet is refused.
 Parsed Session::ParseHead(std::string_view bytes, Head& head) {

@@ -10,13 +10,13 @@
 #include <utility>
 
 #include "broker/base/log.h"
+#include "broker/base/slices.h"
 #include "broker/engine/consumer.h"
 #include "broker/engine/job_observer.h"
 #include "broker/server/protocol.h"
 #include "broker/session/watch_rights.h"
 #include "proto_gearman/commands.h"
 #include "proto_gearman/context.h"
-#include "proto_gearman/long_answer.h"
 
 namespace gearstalk::gearman {
 
@@ -65,7 +65,7 @@ class Session final : public gearstalk::Session, public Consumer, public JobObse
   void Reply(PacketType type, std::initializer_list<std::string_view> parts);
   void ReplyError(const Error& error);
   // The next message waits until `answer` is complete.
-  void Begin(std::unique_ptr<LongAnswer> answer) { answer_ = std::move(answer); }
+  void Begin(Slices answer) { answer_ = std::move(answer); }
   void SetClientId(std::string_view id);
   void WantExceptions() { exceptions_ = true; }
 
@@ -114,7 +114,7 @@ class Session final : public gearstalk::Session, public Consumer, public JobObse
   JobId excepted_ = 0;
   std::string client_id_;
   std::unique_ptr<Arriving> arriving_;  // a packet that is not whole yet
-  std::unique_ptr<LongAnswer> answer_;  // to the last message, not complete yet
+  Slices answer_;                       // to the last message, not complete yet
   WatchRights watch_rights_;
 };
 

@@ -52,29 +52,25 @@ Code SayOutcome(Session& session, const Outcome& outcome, std::string_view not_f
 // The result of an act; nullopt: the line is not an act.
 using Ended = std::optional<Code>;
 
-Ended BeginTable(Session& session, AdminTable::Kind kind) {
-  session.Begin(std::make_unique<AdminTable>(kind, session.context(), session.peer()));
+Ended Begin(Session& session, Slices table) {
+  session.Begin(std::move(table));
   return std::nullopt;
 }
 
 Ended Workers(Session& session, const TextLine&) {
-  return BeginTable(session, AdminTable::Kind::kWorkers);
+  return Begin(session, ListConnections(session));
 }
 
-Ended Status(Session& session, const TextLine&) {
-  return BeginTable(session, AdminTable::Kind::kStatus);
-}
+Ended Status(Session& session, const TextLine&) { return Begin(session, ListStatus(session)); }
 
 Ended PriorityStatus(Session& session, const TextLine&) {
-  return BeginTable(session, AdminTable::Kind::kPriorityStatus);
+  return Begin(session, ListPriorityStatus(session));
 }
 
 Ended Show(Session& session, const TextLine& line) {
-  if (line.count == 2 && SameWord(line.words[1], "jobs")) {
-    return BeginTable(session, AdminTable::Kind::kJobs);
-  }
+  if (line.count == 2 && SameWord(line.words[1], "jobs")) return Begin(session, ListJobs(session));
   if (line.count == 3 && SameWord(line.words[1], "unique") && SameWord(line.words[2], "jobs")) {
-    return BeginTable(session, AdminTable::Kind::kUniqueJobs);
+    return Begin(session, ListUniqueKeys(session));
   }
   Say(session, "ERR UNKNOWN_SHOW_ARGUMENTS\r\n");
   return std::nullopt;
@@ -159,7 +155,7 @@ Ended Shutdown(Session& session, const TextLine& line) {
 // --- The table -----------------------------------------------------------------------------------
 
 // What a line is about, which decides where a right is needed.
-enum class About : std::uint8_t { kNothing, kBroker, kSomeTube, kFunction, kJob };
+enum class About : std::uint8_t { kNothing, kBroker, kSomeTube, kFunction, kJob, kSchedule };
 
 struct AdminCommand {
   std::string_view word;
@@ -171,8 +167,11 @@ struct AdminCommand {
   std::size_t named = 0;  // which of its words names the function or the job
   // A line with more words than these changes something and needs the right `admin`.
   std::size_t asks = SIZE_MAX;
-  // The action of the audit entry for a line that changes something.
+  // For the audit entry of a line that changes something: what it does, what else it is about, and
+  // which of its words names that.
   std::string_view action = {};
+  std::string_view subject = {};
+  std::size_t subject_named = 0;
 };
 
 constexpr std::uint8_t kSee = right::kObserve | right::kAdmin;
@@ -188,16 +187,21 @@ constexpr std::array<AdminCommand, kAdminWords> kAdminCommands{{
     {"drop", 3, SayIncomplete, Drop, About::kFunction, right::kAdmin, 2, SIZE_MAX, "tube.drop"},
     {"maxqueue", 2, SayIncomplete, MaxQueue, About::kFunction, right::kAdmin, 1, SIZE_MAX,
      "tube.maxqueue"},
-    {"policy", 2, SayIncomplete, PolicyLine, About::kFunction, kSee, 1, 2, "tube.policy"},
+    {"policy", 2, SayIncomplete, PolicyLine, About::kFunction, kSee, 1, 2, "tube.policy", "policy",
+     2},
     {"schedules", 1, nullptr, SchedulesLine, About::kBroker, kSee},
-    {"schedule", 3, SayIncomplete, ScheduleLine, About::kBroker, right::kAdmin, 0, SIZE_MAX,
-     "schedule.enabled"},
+    {"schedule", 3, SayIncomplete, ScheduleLine, About::kSchedule, right::kAdmin, 0, SIZE_MAX,
+     "schedule.enabled", "schedule", 1},
     {"version", 1, nullptr, Version},
     {"getpid", 1, nullptr, GetPid, About::kBroker, kSee},
     {"verbose", 1, nullptr, Verbose, About::kBroker, right::kAdmin},
     {"shutdown", 1, nullptr, Shutdown, About::kBroker, right::kAdmin, 0, SIZE_MAX, kShutdown},
 }};
-constexpr std::size_t kLongestWord = 14;  // prioritystatus
+constexpr std::size_t kLongestWord = [] {
+  std::size_t longest = 0;
+  for (const AdminCommand& row : kAdminCommands) longest = std::max(longest, row.word.size());
+  return longest;
+}();
 
 bool Permitted(Session& session, const AdminCommand& command, const TextLine& line) {
   const Access& access = *session.peer().access;
@@ -206,6 +210,7 @@ bool Permitted(Session& session, const AdminCommand& command, const TextLine& li
     case About::kNothing:
       break;
     case About::kBroker:
+    case About::kSchedule:
       return access.AllowsAll(rights);
     case About::kSomeTube:
       return access.AllowsSome(rights);
@@ -234,17 +239,16 @@ bool Changes(const AdminCommand& command, const TextLine& line) {
 OperatorAct ActOf(Session& session, const AdminCommand& command, const TextLine& line,
                   std::string& tube) {
   OperatorAct act{.action = command.action};
-  if (command.about == About::kFunction) act.tube = line.words[command.named];
-  if (command.handler == ScheduleLine) {
-    if (SameWord(line.words[2], "run")) act.action = "schedule.run";
-    act.subject = "schedule";
-    act.name = line.words[1];
-    const RunningSchedule* const schedule = session.engine().schedules().Find(line.words[1]);
-    if (schedule != nullptr) act.tube = tube = schedule->entry.tube;
+  // The word behind the name says what to do with it.
+  if (!command.subject.empty() && line.count > command.subject_named + 1) {
+    act.subject = command.subject;
+    act.name = line.words[command.subject_named];
   }
-  if (command.handler == PolicyLine && line.count > 3) {
-    act.subject = "policy";
-    act.name = line.words[2];
+  if (command.about == About::kFunction) act.tube = line.words[command.named];
+  if (command.about == About::kSchedule) {
+    if (SameWord(line.words[2], "run")) act.action = "schedule.run";
+    const RunningSchedule* const schedule = session.engine().schedules().Find(act.name);
+    if (schedule != nullptr) act.tube = tube = schedule->entry.tube;
   }
   if (command.about != About::kJob) return act;
   act.job = session.IdOf(line.words[command.named]);

@@ -93,7 +93,7 @@ TEST_F(GateTest, QuestionsAndRefusalsDoNotWait) {
 }
 
 TEST_F(GateTest, AKickOfManyIsHeldByItsLastRecord) {
-  constexpr int kSlice = LongAnswer::kSlice;
+  constexpr int kSlice = kSliceItems;
   for (int i = 0; i <= kSlice; ++i) a_.Say("put 0 9 60 1\r\nx\r\n");
   const Lsn before = journal_.appended;
   EXPECT_EQ(a_.Step("kick 2000\r\n"), Next::kYield);

@@ -84,6 +84,16 @@ TEST_F(Rights, ToAnswerComeWithTheJob) {
   EXPECT_EQ(a_.Say("use $reply/1\r\nput 0 0 60 1\r\nx\r\n"), "USING $reply/1\r\nNOT_FOUND\r\n");
 }
 
+TEST_F(Rights, ToAnswerAreNoneToAdministrate) {
+  b_.Say("use $reply/1\r\n");
+  Limit({{right::kConsume, {"out"}}});
+  EXPECT_EQ(a_.Say("pause-tube $reply/1 5\r\n"), kDenied);
+  EXPECT_EQ(a_.Say("stats-tube $reply/1\r\n"), kDenied);
+  EXPECT_EQ(a_.Say("use $reply/1\r\nkick 1\r\n"), "USING $reply/1\r\n" + std::string(kDenied));
+  EXPECT_EQ(a_.Say("peek-ready\r\n"), kDenied);
+  EXPECT_FALSE(broker_.engine.FindTube("$reply/1")->paused());
+}
+
 TEST_F(Rights, ToObserve) {
   b_.Say("use in\r\nput 0 0 60 1\r\nx\r\nuse out\r\n");
   Limit({{right::kObserve, {"*"}}});

@@ -10,7 +10,7 @@ namespace {
 
 using TubeTest = BeanstalkTest;
 
-constexpr int kSlice = LongAnswer::kSlice;
+constexpr int kSlice = kSliceItems;
 
 std::string Repeat(const std::string& text, int times) {
   std::string all;

@@ -92,7 +92,7 @@ TEST_F(AdminTest, WorkersListsEveryConnection) {
 }
 
 TEST_F(AdminTest, WorkersListsManyFunctionsInSlices) {
-  constexpr int kFunctions = 2 * AdminTable::kSlice + 3;
+  constexpr int kFunctions = 2 * kSliceItems + 3;
   std::string expected = "10 127.0.0.1 - :\n11 127.0.0.1 - :\n12 127.0.0.1 - :";
   for (int i = 0; i < kFunctions; ++i) {
     worker.Say(Req(PacketType::kCanDo, {"f" + std::to_string(i)}));
@@ -266,7 +266,7 @@ TEST(AdminShutdown, IsForThisHostOnly) {
 TEST_F(AdminTest, LongTablesComeInOnePiece) {
   std::string submits;
   std::string expected;
-  const int jobs = 3 * AdminTable::kSlice + 1;
+  const int jobs = 3 * kSliceItems + 1;
   for (int i = 1; i <= jobs; ++i) {
     const std::string name = std::to_string(i);
     submits += Req(PacketType::kSubmitJobBg, {name, "", ""});
@@ -282,7 +282,7 @@ TEST_F(AdminTest, LongTablesComeInOnePiece) {
 TEST_F(AdminTest, WorkersOfManyAbilitiesAreListedInSlices) {
   const std::string suffix(200, 'f');
   std::string abilities;
-  for (std::size_t i = 0; i < AdminTable::kSliceBytes / suffix.size(); ++i) {
+  for (std::size_t i = 0; i < kTableSliceBytes / suffix.size(); ++i) {
     abilities += Req(PacketType::kCanDo, {std::to_string(i) + suffix});
   }
   worker.Say(abilities);
@@ -295,7 +295,7 @@ TEST_F(AdminTest, WorkersOfManyAbilitiesAreListedInSlices) {
 
 TEST_F(AdminTest, LongTableIsFinishedForAHalfClosedConnection) {
   std::string submits;
-  for (int i = 0; i < AdminTable::kSlice; ++i) {
+  for (std::size_t i = 0; i < kSliceItems; ++i) {
     submits += Req(PacketType::kSubmitJobBg, {"f", "", ""});
   }
   client.Say(submits);

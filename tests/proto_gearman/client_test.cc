@@ -403,10 +403,14 @@ TEST_F(ClientTest, SchedWithABadFieldIsRefused) {
     return client.Say(
         Req(PacketType::kSubmitJobSched, {"f", "u", minute, "0", day, month, "", "data"}));
   };
-  const std::string refused = ErrorRes("INVALID_ARGUMENTS", "No such time");
-  EXPECT_EQ(say("60", "1", "1"), refused);
-  EXPECT_EQ(say("soon", "1", "1"), refused);
-  EXPECT_EQ(say("0", "30", "2"), refused);
+  const auto refused = [](const std::string& why) {
+    return ErrorRes("INVALID_ARGUMENTS", "No such time" + why);
+  };
+  const std::string expected =
+      ": expected *, numbers from 0 to 59, ranges a-b and steps /s, with commas between them";
+  EXPECT_EQ(say("60", "1", "1"), refused(": bad minute '60'" + expected));
+  EXPECT_EQ(say("soon", "1", "1"), refused(": bad minute 'soon'" + expected));
+  EXPECT_EQ(say("0", "30", "2"), refused(" in the next 8 years"));
   EXPECT_EQ(Grab(), Res(PacketType::kNoJob));
 }
 
