@@ -7,6 +7,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <string>
 
 #include "broker/base/owner.h"
 
@@ -20,8 +22,12 @@ struct flock WholeFile() {
   return lock;
 }
 
-// gearstalkd holds an flock besides the fcntl lock; beanstalkd does not.
-const char* HolderOf(int fd) {
+// The name of the process, where the system tells it. gearstalkd holds an flock besides the fcntl
+// lock; beanstalkd does not.
+std::string HolderOf(int fd, pid_t process) {
+  std::ifstream named(fmt::format("/proc/{}/comm", process));
+  std::string name;
+  if (std::getline(named, name) && name.starts_with("gearstalk")) return name;
   const bool ours = ::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   return ours ? "gearstalkd" : "beanstalkd";
 }
@@ -47,7 +53,7 @@ Result<Lock> Lock::Hold(const std::string& directory) {
     ::fcntl(fd, F_GETLK, &lock);
     if (lock.l_type != F_UNLCK) {
       const std::string text =
-          fmt::format("{}, pid {}, uses {}", HolderOf(fd), lock.l_pid, directory);
+          fmt::format("{}, pid {}, uses {}", HolderOf(fd, lock.l_pid), lock.l_pid, directory);
       ::close(fd);
       return Status(Code::kInUse, text);
     }

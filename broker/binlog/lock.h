@@ -12,7 +12,7 @@ namespace gearstalk::binlog {
 // closing any descriptor of a file drops the fcntl locks of the process.
 class Lock {
  public:
-  // kInUse: another process has the directory; the message is `beanstalkd, pid N, uses DIR`.
+  // kInUse: another process has the directory; the message is `NAME, pid N, uses DIR`.
   // A directory that cannot be written to is only probed.
   static Result<Lock> Hold(const std::string& directory);
 

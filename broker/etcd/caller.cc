@@ -44,6 +44,13 @@ bool Says(const std::string& message, std::string_view words) {
   return message.find(words) != std::string::npos;
 }
 
+// A node that does not speak TLS closes the connection when it is greeted.
+std::string_view AdviceOn(const EndpointName& endpoint, const std::string& message) {
+  const bool closed = Says(message, "failed to connect") && Says(message, "Socket closed");
+  if (!endpoint.tls || !closed) return "";
+  return " (if it does not speak TLS: write etcd.endpoints without https://)";
+}
+
 }  // namespace
 
 // A call that is not answered yet.
@@ -51,6 +58,7 @@ struct Caller::Operation {
   CallPlan plan;
   grpc::ByteBuffer request;
   Done done;
+  Time hedge = 0;  // the plan's, and what it has grown to
   Time next_try = 0;
   Time first_sent = 0;
   std::vector<Try*> tries;   // under way, by time
@@ -85,6 +93,7 @@ Caller::~Caller() {
 void Caller::Call(const CallPlan& plan, const std::string& request, Done done) {
   auto operation = std::make_unique<Operation>();
   operation->plan = plan;
+  operation->hedge = plan.hedge;
   operation->request = Buffer(request);
   operation->done = std::move(done);
   operation->failed.assign(endpoints_.size(), 0);
@@ -114,7 +123,8 @@ void Caller::Start(Operation& operation, Time now) {
   if (MustLogIn() && !operation.plan.anonymous) return LogIn();
   if (const std::optional<std::size_t> endpoint = FreeEndpoint(operation, now)) {
     StartTry(operation, *endpoint);
-    operation.next_try = now + operation.plan.hedge;
+    operation.next_try = now + operation.hedge;
+    if (operation.plan.is_large) operation.hedge *= 2;
   } else {
     operation.next_try = now + kFailedPause;
   }
@@ -129,7 +139,7 @@ std::optional<std::size_t> Caller::FreeEndpoint(const Operation& operation, Time
     const Time failed = operation.failed[endpoint];
     const bool busy =
         std::any_of(operation.tries.begin(), operation.tries.end(), [&](const Try* each) {
-          return each->endpoint == endpoint && now < each->sent + 2 * operation.plan.hedge;
+          return each->endpoint == endpoint && now < each->sent + 2 * operation.hedge;
         });
     if (!busy && (failed == 0 || now >= failed + kFailedPause)) return endpoint;
   }
@@ -214,8 +224,9 @@ void Caller::NoteTrouble(const Try& finished, std::string trouble) {
 Caller::Outcome Caller::JudgeError(const Try& finished, StoreResult& result) {
   const std::string& message = finished.status.error_message();
   const grpc::StatusCode code = finished.status.error_code();
+  const EndpointName& endpoint = endpoints_.at(finished.endpoint).name;
   const std::string error =
-      fmt::format("{}: {}", endpoints_.at(finished.endpoint).name.address, message);
+      fmt::format("{}: {}{}", endpoint.address, message, AdviceOn(endpoint, message));
   NoteTrouble(finished, error);
   result = {StoreAnswer::kFailed, {Code::kIo, error}};
   if (Says(message, "space exceeded")) {

@@ -25,6 +25,8 @@ struct CallPlan {
   Lane lane = Lane::kData;
   Time hedge = 0;  // after so long without an answer, the next endpoint gets the same bytes, too
   Time limit = 0;  // of one try
+  // The answer is: each further try waits twice as long, or a slow link would carry it many times.
+  bool is_large = false;
   bool append = false;     // for the statistics
   bool anonymous = false;  // carries no token
   // One try, at this endpoint, whose failure is the answer.

@@ -16,6 +16,9 @@ namespace {
 
 constexpr char kSystemCa[] = "/etc/ssl/certs/ca-certificates.crt";
 constexpr int kMaxReceive = 64 << 20;  // bytes: a watch of many events may be long
+// Set-up of a connection, of TCP, TLS and HTTP/2 together. Not more than it needs: TCP repeats its
+// first packet after 1, 3 and 7 s, so a network that comes back is noticed later.
+constexpr Time kLeastPatience = 2 * kSecond;
 
 Result<std::string> ReadFile(std::string_view option, const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -35,7 +38,8 @@ Status ReadPem(std::string_view option, const std::string& path, std::string& te
   return {Code::kInvalid, fmt::format("{}: {} is no PEM file", option, path)};
 }
 
-grpc::ChannelArguments Arguments() {
+// `patience`: how long the set-up of a connection may take.
+grpc::ChannelArguments Arguments(Time patience) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
@@ -45,7 +49,7 @@ grpc::ChannelArguments Arguments() {
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 2'000);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 500);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, static_cast<int>(patience / kMillisecond));
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
   arguments.SetMaxReceiveMessageSize(kMaxReceive);
   arguments.SetMaxSendMessageSize(-1);
@@ -140,7 +144,8 @@ Result<EtcdSecrets> LoadSecrets(const EtcdOptions& options) {
   return secrets;
 }
 
-Endpoints::Endpoints(const EtcdOptions& options, const EtcdSecrets& secrets) : secrets_(secrets) {
+Endpoints::Endpoints(const EtcdOptions& options, const EtcdSecrets& secrets)
+    : secrets_(secrets), patience_(std::max(kLeastPatience, options.lease)) {
   for (const std::string& text : options.endpoints) {
     order_.push_back(all_.size());
     all_.emplace_back();
@@ -156,7 +161,7 @@ void Endpoints::Connect(Endpoint& endpoint) {
   }
   const auto stub = [&] {
     return std::make_unique<grpc::GenericStub>(
-        grpc::CreateCustomChannel(endpoint.name.address, credentials, Arguments()));
+        grpc::CreateCustomChannel(endpoint.name.address, credentials, Arguments(patience_)));
   };
   endpoint.data = stub();
   endpoint.beats = stub();

@@ -83,6 +83,7 @@ class Endpoints {
   void Connect(Endpoint& endpoint);
 
   EtcdSecrets secrets_;
+  const Time patience_;  // with a connection that is being set up
   std::vector<Endpoint> all_;
   std::vector<std::size_t> order_;
 };

@@ -16,6 +16,7 @@ namespace {
 constexpr char kTxn[] = "/etcdserverpb.KV/Txn";
 constexpr char kRange[] = "/etcdserverpb.KV/Range";
 constexpr Time kAppendLimit = 10 * kSecond;
+constexpr Time kPageLimit = 60 * kSecond;  // a page may have megabytes
 constexpr Time kStatusPause = 10 * kSecond;
 constexpr std::int64_t kTrimKeys = 500;
 
@@ -81,7 +82,7 @@ Time EtcdStore::Tick(Time now) {
 
 void EtcdStore::Look(std::function<void(StoreResult, const LogView&)> done) {
   TxnRequest txn;
-  for (const char* name : {"leader", "beat", "tail", "meta"}) ThenGet(txn, Key(name));
+  for (const char* name : {"leader", "beat", "tail", "meta", "standby"}) ThenGet(txn, Key(name));
   Transact(QuickPlan(kTxn), txn,
            [this, done = std::move(done)](const StoreResult& result, const TxnResponse& response,
                                           const CallAnswer&) {
@@ -93,10 +94,24 @@ void EtcdStore::Look(std::function<void(StoreResult, const LogView&)> done) {
            });
 }
 
-void EtcdStore::Found(const ShardMeta& meta, Done done) { ReplaceMeta(0, meta, std::move(done)); }
+void EtcdStore::Found(const ShardMeta& meta, Done done) {
+  TxnRequest txn;
+  RequireMod(txn, Key("leader"), 0);
+  WriteMeta(std::move(txn), 0, meta, std::move(done));
+}
 
 void EtcdStore::ReplaceMeta(Revision seen, const ShardMeta& meta, Done done) {
+  WriteMeta({}, seen, meta, std::move(done));
+}
+
+// Nobody waits for it: the next one comes soon.
+void EtcdStore::Announce(const Reign& standby) {
   TxnRequest txn;
+  ThenPut(txn, Key("standby"), StandbyJson(standby));
+  Transact(QuickPlan(kTxn), txn, [](const StoreResult&, const TxnResponse&, const CallAnswer&) {});
+}
+
+void EtcdStore::WriteMeta(TxnRequest txn, Revision seen, const ShardMeta& meta, Done done) {
   RequireMod(txn, Key("meta"), seen);
   ThenPut(txn, Key("meta"), ToJson(meta));
   Transact(QuickPlan(kTxn), txn,
@@ -171,7 +186,9 @@ StoreResult EtcdStore::JudgeAppend(const TxnResponse& response, Revision fence, 
   const KeyValue* leader = etcd::Found(response, 0);
   const KeyValue* tail = etcd::Found(response, 1);
   const KeyValue* part = etcd::Found(response, 2);
-  if (leader == nullptr || leader->mod_revision() != fence) return Fenced();
+  if (leader == nullptr) return Missing("leader");
+  if (leader->mod_revision() != fence) return Fenced();
+  if (tail == nullptr && tail_at_ != 0) return Missing("tail");
   if (part != nullptr && tail != nullptr && part->value() == bytes) {
     tail_at_ = tail->mod_revision();
     return {};
@@ -182,16 +199,27 @@ StoreResult EtcdStore::JudgeAppend(const TxnResponse& response, Revision fence, 
                        Key("tail"), tail == nullptr ? "nothing" : tail->value(), PartName(seq))}};
 }
 
+// Of a transaction that needs the fence, and gets the leader if it has been refused.
+StoreResult EtcdStore::JudgeFence(const StoreResult& result, const TxnResponse& response) const {
+  if (!result.done() || response.succeeded()) return result;
+  return etcd::Found(response, 0) == nullptr ? Missing("leader") : Fenced();
+}
+
+StoreResult EtcdStore::Missing(const char* name) const {
+  return {StoreAnswer::kFailed, KeyIsMissing(Key(name))};
+}
+
 void EtcdStore::Beat(Revision fence, std::uint64_t epoch,
                      std::function<void(StoreResult, Time sent)> done) {
   TxnRequest txn;
   RequireMod(txn, Key("leader"), fence);
   ThenPut(txn, Key("beat"), BeatJson(epoch, ++beats_));
+  ElseGet(txn, Key("leader"));
   Transact(QuickPlan(kTxn), txn,
            [this, fence, done = std::move(done)](
                const StoreResult& result, const TxnResponse& response, const CallAnswer& answer) {
              if (result.answer == StoreAnswer::kFull) return HoldOn(fence, done);
-             done(result.done() && !response.succeeded() ? Fenced() : result, answer.sent);
+             done(JudgeFence(result, response), answer.sent);
            });
 }
 
@@ -203,9 +231,9 @@ void EtcdStore::HoldOn(Revision fence, std::function<void(StoreResult, Time sent
   ThenDelete(txn, Key("beat"));
   ElseGet(txn, Key("leader"));
   Transact(QuickPlan(kTxn), txn,
-           [done = std::move(done)](const StoreResult& result, const TxnResponse& response,
-                                    const CallAnswer& answer) {
-             done(result.done() && !response.succeeded() ? Fenced() : result, answer.sent);
+           [this, done = std::move(done)](const StoreResult& result, const TxnResponse& response,
+                                          const CallAnswer& answer) {
+             done(JudgeFence(result, response), answer.sent);
            });
 }
 
@@ -257,8 +285,9 @@ void EtcdStore::Delete(Revision fence, const RangeResponse& keys,
   Transact(plan, txn,
            [this, more, done = std::move(done)](
                const StoreResult& result, const TxnResponse& response, const CallAnswer& answer) {
-             if (!result.done()) return done(result, false);
-             if (!response.succeeded()) return done(Fenced(), false);
+             if (!result.done() || !response.succeeded()) {
+               return done(JudgeFence(result, response), false);
+             }
              if (!more) CompactAt(response.header().revision(), answer.endpoint);
              done({}, more);
            });
@@ -290,9 +319,12 @@ void EtcdStore::Read(std::uint64_t from, std::uint64_t count, Revision at,
   range.set_serializable(true);
   CallPlan plan = QuickPlan(kRange);
   plan.lane = Lane::kData;
-  plan.limit = kAppendLimit;  // a page may have megabytes
+  plan.is_large = true;
+  plan.hedge = std::clamp(2 * page_took_, plan.hedge, kAppendLimit);
+  plan.limit = kPageLimit;
   caller_.Call(
       plan, range.SerializeAsString(), [this, done = std::move(done)](const CallAnswer& answer) {
+        page_took_ = boot_() - answer.sent;
         std::vector<LogPart> parts;
         RangeResponse page;
         if (!answer.result.done()) return done(answer.result, std::move(parts));

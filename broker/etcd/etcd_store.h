@@ -31,6 +31,7 @@ class EtcdStore final : public LogStore {
 
   void Look(std::function<void(StoreResult, const LogView&)> done) override;
   void Found(const ShardMeta& meta, Done done) override;
+  void Announce(const Reign& standby) override;
   void ReplaceMeta(Revision seen, const ShardMeta& meta, Done done) override;
   void Acquire(const LogView& seen, const Reign& reign,
                std::function<void(StoreResult, const Acquired&)> done) override;
@@ -56,6 +57,9 @@ class EtcdStore final : public LogStore {
   std::string Key(std::string_view name) const { return options_.prefix + std::string(name); }
   CallPlan QuickPlan(const char* method) const;  // reads, acquire, release
   void Transact(const CallPlan& plan, const TxnRequest& txn, OnTxn done);
+  void WriteMeta(TxnRequest txn, Revision seen, const ShardMeta& meta, Done done);
+  StoreResult JudgeFence(const StoreResult& result, const TxnResponse& response) const;
+  StoreResult Missing(const char* name) const;
   void HoldOn(Revision fence, std::function<void(StoreResult, Time sent)> done);
   StoreResult JudgeAppend(const TxnResponse& response, Revision fence, std::uint64_t seq,
                           const std::string& bytes);
@@ -72,6 +76,7 @@ class EtcdStore final : public LogStore {
   Revision tail_at_ = 0;     // of this broker's last append, or as the acquire found it
   std::uint64_t beats_ = 0;
   Revision trimmed_at_ = 0;  // of the last trim
+  Time page_took_ = 0;       // the last page that was read
   Time ask_status_ = 0;      // again
 };
 

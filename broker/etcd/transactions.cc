@@ -71,6 +71,8 @@ Status ReadView(const TxnResponse& response, std::string_view prefix, LogView& v
       read = FromJson(kv->value(), view.leader);
     } else if (name == "beat") {
       view.beat_at = kv->mod_revision();
+    } else if (name == "standby") {
+      view.standby_at = kv->mod_revision();
     } else if (name == "tail") {
       view.tail_at = kv->mod_revision();
       read = TailFromJson(kv->value(), view.last, view.oldest);

@@ -123,6 +123,11 @@ std::string ToJson(const ShardMeta& meta) {
                      Quoted(meta.server_name), meta.shard, Quoted(meta.created));
 }
 
+std::string StandbyJson(const Reign& standby) {
+  return fmt::format(R"({{"broker":{},"address":{}}})", Quoted(standby.broker),
+                     Quoted(standby.address));
+}
+
 std::string BeatJson(std::uint64_t epoch, std::uint64_t counter) {
   return fmt::format(R"({{"epoch":{},"counter":{}}})", epoch, counter);
 }

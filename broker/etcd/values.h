@@ -12,6 +12,7 @@ namespace gearstalk::etcd {
 // The values of the small keys, as JSON objects. Reading ignores members that it does not know.
 std::string ToJson(const Reign& reign);
 std::string ToJson(const ShardMeta& meta);
+std::string StandbyJson(const Reign& standby);
 std::string BeatJson(std::uint64_t epoch, std::uint64_t counter);
 std::string TailJson(std::uint64_t last, std::uint64_t oldest);
 

@@ -75,11 +75,7 @@ class Watch::Stream final : public Completion {
     }
     for (const etcd::Event& event : response.events()) {
       if (watcher_ == nullptr) return;
-      if (event.type() == etcd::Event::PUT) {
-        OnPut(event.kv());
-      } else if (event.kv().key() == prefix_ + "beat") {
-        watcher_->OnBeat(0, event.kv().mod_revision());
-      }
+      event.type() == etcd::Event::PUT ? OnPut(event.kv()) : OnDelete(event.kv());
     }
     if (watcher_ != nullptr && response.events_size() > 0) {
       // More events of the last revision may follow in the next fragment.
@@ -103,6 +99,15 @@ class Watch::Stream final : public Completion {
       Tell({StoreAnswer::kFailed, read});
     } else if (name == "beat") {
       watcher_->OnBeat(kv.mod_revision(), kv.mod_revision());
+    }
+  }
+
+  // Of the other keys, brokers delete parts only.
+  void OnDelete(const KeyValue& kv) {
+    const std::string_view name = std::string_view(kv.key()).substr(prefix_.size());
+    if (name == "beat") return watcher_->OnBeat(0, kv.mod_revision());
+    if (name == "leader" || name == "tail" || name == "meta") {
+      Tell({StoreAnswer::kFailed, KeyIsMissing(kv.key())});
     }
   }
 

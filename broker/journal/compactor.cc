@@ -18,15 +18,24 @@ void Compactor::Resize(std::uint64_t size) {
   segments_.back().size = size;
 }
 
-void Compactor::OnPut(std::uint64_t id, std::uint64_t bytes) { garbage_ += Settle(id, bytes); }
+void Compactor::OnRecord(const Record& record, std::uint64_t bytes) {
+  switch (KeptAfter(record.kind)) {
+    case Keeps::kJob:
+    case Keeps::kKey:
+      garbage_ += Settle(record.id, bytes);
+      break;
+    case Keeps::kNothing:
+      garbage_ += bytes + Remove(jobs_.Erase(record.id));
+      break;
+    case Keeps::kSame:
+      garbage_ += bytes;
+      break;
+  }
+}
 
 void Compactor::OnCarried(std::uint64_t id, std::uint64_t bytes) {
   Settle(id, bytes);
   allowed_ -= std::min(allowed_, bytes);
-}
-
-void Compactor::OnDelete(std::uint64_t id, std::uint64_t bytes) {
-  garbage_ += bytes + Remove(jobs_.Erase(id));
 }
 
 void Compactor::OnSettings(std::uint64_t bytes) {

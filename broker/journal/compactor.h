@@ -27,10 +27,9 @@ class Compactor {
   void DropCurrent();
 
   // Notes a record appended to the current segment, and the length of its frame.
-  void OnPut(std::uint64_t id, std::uint64_t bytes);
+  void OnRecord(const Record& record, std::uint64_t bytes);
+  // The record was appended to carry `id` forward.
   void OnCarried(std::uint64_t id, std::uint64_t bytes);
-  void OnDelete(std::uint64_t id, std::uint64_t bytes);
-  void OnOther(std::uint64_t bytes) { garbage_ += bytes; }
   // The settings that every segment begins with.
   void OnSettings(std::uint64_t bytes);
 

@@ -80,7 +80,7 @@ struct SegmentStats {
 struct FollowProgress {
   std::uint64_t records = 0, bytes = 0;
   std::uint64_t total_bytes = 0;  // to replay; 0: not known
-  bool caught_up = false;         // of a journal that others write: nothing is left to read
+  bool caught_up = false;         // of a journal that others write: it follows closely
 };
 
 // Of a journal that several brokers share.
@@ -103,19 +103,19 @@ struct ReplicaStats {
   Role role = Role::kStarting;
   bool suspended = false;  // active, past its deadline
   bool isolated = false;   // suspended for long
-  bool caught_up = false;  // it has been, once
+  bool caught_up = false;  // it follows closely; of an active broker: a standby does
   bool leader_known = false;
   std::string leader, leader_address;
   std::uint64_t epoch = 0;
   Time lease_left = 0;               // 0: not active
-  std::uint64_t behind_batches = 0;  // received, not applied
+  std::uint64_t behind_batches = 0;  // known to be there, not applied
   std::uint64_t takeovers = 0;
   std::uint64_t suspensions = 0;
   Time suspended_time = 0;
   std::uint64_t append_retries = 0;
   std::uint64_t log_bytes = 0, max_bytes = 0;
   Time clock_skew = 0;  // the active broker's clock less this one's
-  std::string trouble;  // why the store does not answer; empty: it does
+  std::string trouble;  // why it can neither lead nor follow; empty: it can
   std::vector<Endpoint> endpoints;
 };
 

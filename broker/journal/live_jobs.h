@@ -5,8 +5,38 @@
 #include <memory>
 
 #include "absl/container/flat_hash_map.h"
+#include "broker/journal/record.h"
 
 namespace gearstalk {
+
+// What a log has to keep for `record.id` once it has this record. Whoever counts, carries or copies
+// what is live asks this.
+enum class Keeps : std::uint8_t {
+  kJob,      // this record: the job as it is now
+  kKey,      // this record: the job is finished, its key stays taken
+  kNothing,  // the job, or the key that it left, is gone
+  kSame,     // what it kept before: a change of a job, or settings, which each segment repeats
+};
+
+constexpr Keeps KeptAfter(Record::Kind kind) {
+  switch (kind) {
+    case Record::Kind::kPut:
+      return Keeps::kJob;
+    case Record::Kind::kSeen:
+      return Keeps::kKey;
+    case Record::Kind::kDelete:
+      return Keeps::kNothing;
+    case Record::Kind::kChange:
+    case Record::Kind::kTube:
+    case Record::Kind::kNextId:
+    case Record::Kind::kSchedule:
+    case Record::Kind::kMark:
+    case Record::Kind::kCount:
+    case Record::Kind::kEnd:
+      break;
+  }
+  return Keeps::kSame;
+}
 
 // For each live job, the segment of its record and about the length of the record: 6 bytes a job,
 // and a ninth of that for the index.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -59,9 +60,13 @@ struct Record {
   };
   struct Schedule {
     std::string_view name;  // kPut: of the schedule that made the job
-    Time planned = 0;       // kPut: the time it was made for; kSchedule: the last such time
+    // kPut: the time it was made for, 0 if an operator asked for it; kSchedule: the last time that
+    // was run, skipped or missed.
+    Time planned = 0;
     std::uint64_t runs = 0, skipped = 0, missed = 0;
     bool off = false;
+    // kSchedule: the last planned time of a job; nothing: an earlier version wrote the record.
+    std::optional<Time> ran = std::nullopt;
   };
   struct Transfer {
     std::string_view name;        // of the transfer that brought the job
@@ -98,10 +103,5 @@ struct Record {
   Schedule schedule;
   Transfer transfer;
 };
-
-// Whether the job `record.id` is gone: deleted, or finished while its key stays taken.
-inline bool EndsJob(const Record& record) {
-  return record.kind == Record::Kind::kDelete || record.kind == Record::Kind::kSeen;
-}
 
 }  // namespace gearstalk

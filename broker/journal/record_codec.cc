@@ -86,6 +86,7 @@ void FillSchedule(const Record& record, R& out) {
   Put<&R::set_runs>(out, record.schedule.runs);
   Put<&R::set_skipped>(out, record.schedule.skipped);
   Put<&R::set_missed>(out, record.schedule.missed);
+  if (record.schedule.ran.has_value()) out.set_ran(*record.schedule.ran);
 }
 
 void FillTransfer(const Record::Transfer& transfer, R& out) {
@@ -176,6 +177,7 @@ void TakeSchedule(const R& message, Record::Schedule& schedule) {
   schedule.skipped = message.skipped();
   schedule.missed = message.missed();
   schedule.off = (message.flags() & kScheduleIsOff) != 0;
+  schedule.ran = message.has_ran() ? std::optional<Time>(message.ran()) : std::nullopt;
 }
 
 void TakeTransfer(const R& message, Record::Transfer& transfer) {

@@ -47,7 +47,11 @@ class Follower {
 
   std::uint64_t next() const { return next_; }  // the sequence number that Take expects
   bool idle() const { return whole_.empty(); }  // all whole batches were applied
-  Lsn last() const { return applied_; }         // position of the last record applied
+  // Whether all whole batches were applied that begin with this part or before; it has come.
+  bool HasApplied(std::uint64_t seq) const {
+    return next_ > seq && (whole_.empty() || whole_.front().first.seq > seq);
+  }
+  Lsn last() const { return applied_; }  // position of the last record applied
   std::uint64_t chain() const { return chain_; }
   std::uint64_t epoch() const { return epoch_; }
   std::uint64_t batches() const { return batches_; }  // applied

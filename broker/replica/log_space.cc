@@ -6,8 +6,19 @@ namespace gearstalk {
 
 void LogSpace::Begin(std::uint64_t segment) {
   compactor_.Begin(segment, 0);
-  current_size_ = 0;
+  current_size_ = settings_ = 0;
   segments_.push_back({segment, 0, 0});
+}
+
+void LogSpace::OnSettings(std::size_t size) {
+  Grow(size);
+  settings_ = size;
+  compactor_.OnSettings(size);
+}
+
+bool LogSpace::SegmentIsFull(std::uint64_t max_bytes) const {
+  const std::uint64_t usual = std::min(kSegmentBytes, max_bytes / 16);
+  return current_size_ >= settings_ + std::max(usual, std::min(3 * settings_, max_bytes / 8));
 }
 
 void LogSpace::Grow(std::size_t size) {
@@ -17,14 +28,7 @@ void LogSpace::Grow(std::size_t size) {
 
 void LogSpace::OnRecord(const Record& record, std::size_t size) {
   Grow(size);
-  switch (record.kind) {
-    case Record::Kind::kPut:
-      return compactor_.OnPut(record.id, size);
-    case Record::Kind::kDelete:
-      return compactor_.OnDelete(record.id, size);
-    default:
-      return compactor_.OnOther(size);
-  }
+  compactor_.OnRecord(record, size);
 }
 
 void LogSpace::OnCarried(std::uint64_t id, std::size_t size) {

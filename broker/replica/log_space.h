@@ -21,14 +21,16 @@ namespace gearstalk {
 //   Trimmed   they are gone
 class LogSpace {
  public:
-  // Both while following and while writing.
+  static constexpr std::uint64_t kSegmentBytes = 4 << 20;  // usual, without settings
+
+  // Begin to OnStored: both while following and while writing.
   void Begin(std::uint64_t segment);
   void OnRecord(const Record& record, std::size_t size);
   // A part, or the parts of a batch, of `segment` is in the log.
   void OnStored(std::uint64_t segment, std::uint64_t seq, std::uint64_t bytes);
   void OnCarried(std::uint64_t id, std::size_t size);
-  void OnSettings(std::size_t size) { compactor_.OnSettings(size); }
-  void OnSettingsRecord(std::size_t size) { Grow(size); }
+  // The settings that the current segment begins with.
+  void OnSettings(std::size_t size);
 
   // Drops segments that are done with; `last` is the position of the last record appended.
   // Returns how many were dropped.
@@ -48,7 +50,10 @@ class LogSpace {
 
   std::uint64_t bytes() const { return bytes_; }  // of all parts in the store
   std::uint64_t segment() const { return compactor_.current(); }
-  std::uint64_t segment_bytes() const { return current_size_; }
+  // Whether a new segment should begin, in a log of at most `max_bytes`. What follows the settings
+  // is at least as long as a usual segment, and up to three times as long as they are, so that they
+  // are not most of what is written.
+  bool SegmentIsFull(std::uint64_t max_bytes) const;
   Compactor& compactor() { return compactor_; }
   const Compactor& compactor() const { return compactor_; }
 
@@ -65,6 +70,7 @@ class LogSpace {
   std::deque<Segment> segments_;  // in the store, also those that are not needed any more
   std::uint64_t bytes_ = 0;
   std::uint64_t current_size_ = 0;  // of frames in the current segment
+  std::uint64_t settings_ = 0;      // of them, those of the settings
   std::uint64_t oldest_ = 1, declared_ = 1;
   std::uint64_t dropping_ = 0;  // number of the segment that the log will begin with; 0: none
   Lsn dropping_after_ = 0;      // when this is durable

@@ -37,7 +37,7 @@ struct ShardMeta {
 struct LogView {
   Revision at = 0;
   // `beat_at` is 0 under a leader that holds on while the store has no space for its beats.
-  Revision leader_at = 0, beat_at = 0, tail_at = 0, meta_at = 0;
+  Revision leader_at = 0, beat_at = 0, tail_at = 0, meta_at = 0, standby_at = 0;
   Reign leader;                        // if leader_at is not 0
   ShardMeta meta;                      // if meta_at is not 0
   std::uint64_t last = 0, oldest = 1;  // sequence numbers out of `tail`
@@ -48,8 +48,14 @@ struct LogView {
 inline Status CheckImport(const LogView& view) {
   if (view.meta_at != 0 || (view.leader_at == 0 && view.last == 0)) return {};
   return {Code::kCorrupt,
-          "the import of this journal was not finished: unless it still runs, delete all keys "
-          "below the prefix, and import again"};
+          "meta is missing: the import of this journal was not finished (unless it still runs, "
+          "delete all keys below the prefix, and import again), or keys of it were deleted "
+          "(restore etcd)"};
+}
+
+// kCorrupt: something that is no broker deleted a key of a shard, which brokers never delete.
+inline Status KeyIsMissing(const std::string& key) {
+  return {Code::kCorrupt, key + " is missing: keys of this journal were deleted; restore etcd"};
 }
 
 // One key of the log.
@@ -123,10 +129,13 @@ class LogStore {
   virtual Time Tick(Time now) = 0;
 
   virtual void Look(std::function<void(StoreResult, const LogView&)> done) = 0;
-  // Writes `meta` if there is none. kFenced: there is one.
+  // Writes `meta` if there is none, and no leader, which an import would be. kFenced: there is one.
   virtual void Found(const ShardMeta& meta, Done done) = 0;
   // Replaces `meta`, if it is still that of revision `seen`.
   virtual void ReplaceMeta(Revision seen, const ShardMeta& meta, Done done) = 0;
+
+  // A standby has caught up: writes `standby`.
+  virtual void Announce(const Reign& standby) = 0;
 
   // Becomes the leader if nothing happened since `seen`. `fence` is the revision that every later
   // write names, `last` the end of the log, `sent` when the first try left.

@@ -52,24 +52,38 @@ class Importer {
   std::uint64_t segment_ = 1, bytes_ = 0;
 };
 
-bool IsOfOneJob(const Record& record) {
-  return record.kind == Record::Kind::kPut || record.kind == Record::Kind::kChange ||
-         record.kind == Record::Kind::kDelete || record.kind == Record::Kind::kCount;
-}
-
 // The live contents of a write-ahead log, which are imported.
 struct Live {
-  LiveJobs jobs;
+  LiveJobs jobs, keys;        // keys that finished jobs left, by their jobs
   std::uint64_t bytes = 0;    // about, of their records
   std::uint64_t next_id = 1;  // no id from here on was given out
 
   void Note(const Record& record, std::size_t size) {
-    if (record.kind == Record::Kind::kPut) {
-      bytes += LiveJobs::Rounded(size);
-      bytes -= jobs.Set(record.id, 1, size).bytes;
-    }
-    if (EndsJob(record)) bytes -= jobs.Erase(record.id).bytes;
     next_id = std::max(next_id, NextIdAfter(record));
+    const Keeps keeps = KeptAfter(record.kind);
+    if (keeps == Keeps::kSame) return;
+    bytes -= jobs.Erase(record.id).bytes + keys.Erase(record.id).bytes;
+    if (keeps == Keeps::kNothing) return;
+    (keeps == Keeps::kJob ? jobs : keys).Set(record.id, 1, size);
+    bytes += LiveJobs::Rounded(size);
+  }
+
+  // Whether the record says anything about what is live.
+  bool Needs(const Record& record) const {
+    switch (KeptAfter(record.kind)) {
+      case Keeps::kJob:
+        return jobs.Find(record.id).segment != 0;
+      case Keeps::kKey:
+        return keys.Find(record.id).segment != 0;
+      case Keeps::kNothing:
+        return false;
+      case Keeps::kSame:
+        break;
+    }
+    const bool changes =
+        record.kind == Record::Kind::kChange || record.kind == Record::Kind::kCount;
+    if (changes) return jobs.Find(record.id).segment != 0;
+    return record.kind != Record::Kind::kEnd;
   }
 };
 
@@ -95,13 +109,11 @@ Status CheckSize(std::uint64_t bytes, std::uint64_t max_bytes) {
 
 Status CopyLive(const std::string& directory, const Live& live, Importer& importer) {
   WalRecovery recovery(SystemFileSystem(), directory);
-  Status status = recovery.Run(
-      [](const WalRecovery::Segment&) {},
-      [&](const Record& record, std::size_t) -> Status {
-        const bool dead = IsOfOneJob(record) && live.jobs.Find(record.id).segment == 0;
-        return dead || record.kind == Record::Kind::kEnd ? Status() : importer.Add(record);
-      },
-      [](const FollowProgress&) {});
+  Status status = recovery.Run([](const WalRecovery::Segment&) {},
+                               [&](const Record& record, std::size_t) -> Status {
+                                 return live.Needs(record) ? importer.Add(record) : Status();
+                               },
+                               [](const FollowProgress&) {});
   if (!status.ok()) return status;
   Record next_id;
   next_id.kind = Record::Kind::kNextId;
@@ -109,25 +121,38 @@ Status CopyLive(const std::string& directory, const Live& live, Importer& import
   return importer.Add(next_id);
 }
 
-// A shard without a journal.
-Result<LogView> UnusedShard(StoreCalls& calls, const ReplicaOptions& options) {
-  Result<LogView> view = calls.Look();
-  if (!view.ok()) return view;
-  if (Status status = CheckImport(view.value()); !status.ok()) return status;
-  if (view.value().last != 0) {
-    return Status(Code::kInvalid, "this shard has a journal already; choose another etcd.prefix");
+// A shard without `meta`, so that no broker starts from half a journal: the import writes it last.
+Status CheckUnused(const LogView& view) {
+  if (Status status = CheckImport(view); !status.ok()) return status;
+  if (view.last != 0) {
+    return {Code::kInvalid, "this shard has a journal already; choose another etcd.prefix"};
   }
-  if (view.value().leader_at != 0 && !view.value().leader.vacant) {
-    return Status(Code::kInvalid, "the broker " + view.value().leader.broker +
-                                      " leads this shard; stop all of its brokers");
+  if (view.leader_at != 0 && !view.leader.vacant) {
+    return {Code::kInvalid,
+            "the broker " + view.leader.broker + " leads this shard; stop all of its brokers"};
   }
-  if (view.value().meta_at == 0) return view;
-  if (Status status = CheckFormat(view.value().meta.format); !status.ok()) return status;
-  if (view.value().meta.server_name != options.server_name) {
-    return Status(Code::kInvalid,
-                  "server_name: this shard belongs to '" + view.value().meta.server_name + "'");
-  }
-  return view;
+  if (view.meta_at == 0) return {};
+  return {Code::kInvalid,
+          "a broker has founded this shard already: stop all brokers of it, delete all keys below "
+          "the prefix (etcdctl del --prefix), and import again"};
+}
+
+// Leads the shard, which nobody can found from then on.
+Result<LogStore::Acquired> LeadUnused(StoreCalls& calls, Reign& reign) {
+  const Result<LogView> view = calls.Look();
+  if (!view.ok()) return view.status();
+  if (Status status = CheckUnused(view.value()); !status.ok()) return status;
+  reign.attempt = 1;
+  reign.epoch = view.value().leader.epoch + 1;
+  Result<LogStore::Acquired> acquired = calls.Acquire(view.value(), reign);
+  if (!acquired.ok()) return acquired;
+  const Result<LogView> now = calls.Look();
+  if (!now.ok()) return now.status();
+  if (now.value().meta_at == 0) return acquired;
+  if (Status left = calls.Release(acquired.value().fence, reign); !left.ok()) return left;
+  return Status(Code::kInvalid,
+                "a broker founded this shard at the same time; stop all of its "
+                "brokers, delete all keys below the prefix, and import again");
 }
 
 Status FoundShard(StoreCalls& calls, const ReplicaOptions& options) {
@@ -148,20 +173,16 @@ Status ImportReplica(LogStore& store, const ReplicaOptions& options, const std::
   if (Status status = CheckSize(live.bytes, options.max_bytes); !status.ok()) return status;
   StoreCalls calls(store);
   if (Status status = calls.Open(); !status.ok()) return status;
-  const Result<LogView> view = UnusedShard(calls, options);
-  if (!view.ok()) return view.status();
   Reign reign = NewReign(options);
   reign.broker += " (import)";
-  reign.attempt = 1;
-  reign.epoch = view.value().leader.epoch + 1;
-  const Result<LogStore::Acquired> acquired = calls.Acquire(view.value(), reign);
+  const Result<LogStore::Acquired> acquired = LeadUnused(calls, reign);
   if (!acquired.ok()) return acquired.status();
   calls.BeatFor(acquired.value().fence, reign);
   Importer importer(calls, acquired.value(), reign.epoch);
   Status status = CopyLive(directory, live, importer);
   if (status.ok()) status = importer.Send();
   // Founds the shard last, so that no broker starts from half a journal.
-  if (status.ok() && view.value().meta_at == 0) status = FoundShard(calls, options);
+  if (status.ok()) status = FoundShard(calls, options);
   if (!status.ok()) return status;
   if (status = calls.Release(acquired.value().fence, reign); !status.ok()) return status;
   report += "imported " + std::to_string(live.jobs.size()) + " live jobs in " +

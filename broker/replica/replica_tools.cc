@@ -91,11 +91,12 @@ class Survey final : public Follower::Sink {
   }
   Status OnRecord(const Record& record, std::size_t) override {
     ++records_;
-    if (record.kind == Record::Kind::kPut) {
-      Leave(jobs_.Set(record.id, current_, 1));
-      ++segments_[current_].live;
-    }
-    if (EndsJob(record)) Leave(jobs_.Erase(record.id));
+    const Keeps keeps = KeptAfter(record.kind);
+    if (keeps == Keeps::kSame) return {};
+    Leave(jobs_.Erase(record.id));
+    if (keeps != Keeps::kJob) return {};
+    jobs_.Set(record.id, current_, 1);
+    ++segments_[current_].live;
     return {};
   }
   std::string Text() const {

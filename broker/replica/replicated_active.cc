@@ -13,6 +13,7 @@ namespace {
 constexpr Time kFullPause = kSecond;            // before a batch is sent again
 constexpr Time kTrimPause = 50 * kMillisecond;  // between deletions
 constexpr Time kIdleTrimPause = 300 * kSecond;  // beats make history, too
+constexpr Time kStandbyLookPause = kSecond;
 constexpr int kCompactSteps = 4096;
 
 }  // namespace
@@ -41,6 +42,7 @@ void ReplicatedJournal::OnAcquired(const StoreResult& result, const LogStore::Ac
     must_look_ = true;
     if (result.answer == StoreAnswer::kFull) {
       silence_.OnRefused(boot());
+      no_lead_ = NoSpace(result.why);
       Log(LogLevel::kError, "etcd has no space for a new leader",
           {{"error", result.why.message()}});
     } else if (result.answer != StoreAnswer::kFenced) {
@@ -59,6 +61,7 @@ void ReplicatedJournal::OnAcquired(const StoreResult& result, const LogStore::Ac
   read_at_ = acquired.fence;
   read_to_ = acquired.last;
   role_ = Role::kCatchingUp;
+  no_lead_ = {};
   ++replica_.takeovers;
   Log(LogLevel::kInfo, "this broker leads; reading the rest of the journal",
       {{"epoch", reign_.epoch},
@@ -71,6 +74,7 @@ void ReplicatedJournal::OnAcquired(const StoreResult& result, const LogStore::Ac
 // by its epoch, that an unfinished batch before it is void.
 void ReplicatedJournal::BecomeActive() {
   role_ = Role::kActive;
+  standby_seen_ = boot();  // so that a standby has time to show itself
   writer_.Begin(reign_.epoch, follower_.next(), follower_.chain(), follower_.last());
   events_->OnActive();
   BeginSegment(true);
@@ -85,11 +89,7 @@ void ReplicatedJournal::BeginSegment(bool barrier) {
   writer_.BeginSegment(segment, barrier);
   space_.Begin(segment);
   std::size_t settings = 0;
-  state_->CaptureSettings([&](const Record& record) {
-    const std::size_t size = writer_.Append(record);
-    space_.OnSettingsRecord(size);
-    settings += size;
-  });
+  state_->CaptureSettings([&](const Record& record) { settings += writer_.Append(record); });
   space_.OnSettings(settings);
 }
 
@@ -133,7 +133,18 @@ void ReplicatedJournal::ActiveTick(Time now) {
     SendPart();
   }
   Trim(now);
+  if (now >= look_for_standby_) LookForStandby();
   if (leave_done_) FinishLeaving();
+}
+
+// A standby that has caught up writes its key every few seconds.
+void ReplicatedJournal::LookForStandby() {
+  look_for_standby_ = kNever;
+  store_->Look([this](const StoreResult& result, const LogView& view) {
+    look_for_standby_ = boot() + kStandbyLookPause;
+    if (!leads() || !result.done()) return;
+    if (std::exchange(standby_at_, view.standby_at) != view.standby_at) standby_seen_ = boot();
+  });
 }
 
 Time ReplicatedJournal::NextActiveTick() const {
@@ -143,6 +154,7 @@ Time ReplicatedJournal::NextActiveTick() const {
   if (!beating_ && !releasing_) next = std::min(next, tenure_.next_beat());
   if (role_ != Role::kActive) return next;
   if (!trimming_ && !releasing_) next = std::min(next, next_trim());
+  next = std::min(next, look_for_standby_);
   if (told_ == Tenure::State::kActive) next = std::min(next, tenure_.deadline());
   if (told_ == Tenure::State::kSuspended) next = std::min(next, tenure_.isolated_at());
   return next;
@@ -206,8 +218,7 @@ void ReplicatedJournal::Flush(Time now) {
   if (!leave_done_) Compact();
   writer_.EndRound();
   if (!writer_.in_flight()) Send();
-  const std::uint64_t most = std::min(kSegmentBytes, options_.max_bytes / 16);
-  if (space_.segment_bytes() >= most && !leave_done_) BeginSegment(false);
+  if (!leave_done_ && space_.SegmentIsFull(options_.max_bytes)) BeginSegment(false);
 }
 
 // Carries live jobs out of the oldest segment.
@@ -281,9 +292,7 @@ void ReplicatedJournal::OnPartCommitted() {
 void ReplicatedJournal::NoteFull(const Status& why) {
   send_again_ = boot() + kFullPause;
   if (!full_.ok()) return;
-  full_ = {Code::kJournal, "etcd has no space: " + why.message() +
-                               "; compact its history, defragment every node, then disarm the "
-                               "alarm (docs/replication.md)"};
+  full_ = NoSpace(why);
   Log(LogLevel::kError, full_.message());
   if (on_stuck_) on_stuck_(false);
 }

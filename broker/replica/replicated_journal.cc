@@ -19,6 +19,9 @@ constexpr Time kSlice = 2 * kMillisecond;         // of a round, for applying
 constexpr Time kWatchPause = 100 * kMillisecond;  // before a watch that ended is opened again
 constexpr Time kJitter = 20 * kMillisecond;       // before a vacant shard is acquired
 constexpr Time kSkewWarning = kSecond;
+constexpr Time kLookPause = kSecond / 2;  // between looks at how far the log goes
+constexpr Time kAnnouncePause = 3 * kSecond;
+constexpr Time kFoundPause = kSecond;  // before a shard is founded that had no space
 
 }  // namespace
 
@@ -41,6 +44,21 @@ ShardMeta NewShard(const ReplicaOptions& options) {
   char created[32];
   std::strftime(created, sizeof created, "%Y-%m-%dT%H:%M:%SZ", &utc);
   return {kReplicaFormat, 0, options.server_name, created};
+}
+
+// Of a journal that was there: nobody deletes these keys.
+Status CheckKeys(const LogView& view, bool had_leader, bool had_parts) {
+  const char* const missing = view.meta_at == 0                   ? "meta"
+                              : had_leader && view.leader_at == 0 ? "leader"
+                              : had_parts && view.tail_at == 0    ? "tail"
+                                                                  : nullptr;
+  return missing == nullptr ? Status() : KeyIsMissing(missing);
+}
+
+Status NoSpace(const Status& why) {
+  return {Code::kJournal, "etcd has no space: " + why.message() +
+                              "; compact its history, defragment every node, then disarm the "
+                              "alarm (docs/replication.md)"};
 }
 
 ReplicatedJournal::ReplicatedJournal(ReplicaOptions options, std::unique_ptr<LogStore> store)
@@ -67,11 +85,39 @@ void ReplicatedJournal::FirstLook() {
     if (!result.done()) return Fail(result);
     if (view.meta_at != 0) return LookAtEnd(view);
     if (Status status = CheckImport(view); !status.ok()) return Over(status, 1);
-    store_->Found(NewShard(options_), [this](const StoreResult& founded) {
-      // kFenced: another broker founded it first.
-      if (founded.done() || founded.answer == StoreAnswer::kFenced) return FirstLook();
-      Fail(founded);
-    });
+    LookForRemains(view);
+  });
+}
+
+// Parts without any other key are those of a journal whose other keys were deleted.
+void ReplicatedJournal::LookForRemains(const LogView& view) {
+  store_->Read(1, 1, view.at, [this](const StoreResult& result, const std::vector<LogPart>& parts) {
+    if (role_ != Role::kStarting) return;
+    if (result.answer == StoreAnswer::kTrimmed) return FirstLook();
+    if (!result.done()) return Fail(result);
+    if (parts.empty()) return Found();
+    Over({Code::kCorrupt, "meta, leader and tail are missing, and " + PartName(parts.front().seq) +
+                              " is there: keys of this journal were deleted; restore etcd, or "
+                              "delete all keys below the prefix to begin without any job"},
+         1);
+  });
+}
+
+void ReplicatedJournal::Found() {
+  store_->Found(NewShard(options_), [this](const StoreResult& result) {
+    if (role_ != Role::kStarting) return;
+    if (result.answer == StoreAnswer::kFull) {
+      no_lead_ = NoSpace(result.why);
+      found_again_ = boot() + kFoundPause;
+      return;
+    }
+    no_lead_ = {};
+    if (result.done()) {
+      Log(LogLevel::kInfo, "there was no journal below the prefix: this broker has founded one");
+    }
+    // kFenced: another broker founded it first.
+    if (result.done() || result.answer == StoreAnswer::kFenced) return FirstLook();
+    Fail(result);
   });
 }
 
@@ -112,6 +158,7 @@ void ReplicatedJournal::OnFirstLook(const LogView& view) {
   NoteReign(view.leader, view.leader_at);
   NoteBeat(view.beat_at, view.at);
   seen_ = view;
+  ahead_ = sight_ = {now, options_.wall(), view.last};
   silence_.OnLook(now);
   ReadPage();
 }
@@ -223,8 +270,12 @@ Time ReplicatedJournal::silent_at() const {
 
 void ReplicatedJournal::OnPart(LogPart part) {
   NoteEvent();
+  const std::uint64_t seq = part.seq;
   Take(part);
-  skew_.OnPart(follower_.wall() - options_.wall(), boot());
+  // It was written after the look that did not show it.
+  std::optional<Time> at_most;
+  if (seq > sight_.last) at_most = follower_.wall() - sight_.wall;
+  skew_.OnPart(follower_.wall() - options_.wall(), at_most, boot());
   const Time skew = skew_.ahead();
   const bool was_large = std::abs(std::exchange(replica_.clock_skew, skew)) > kSkewWarning;
   if (std::abs(skew) > kSkewWarning && !was_large) {
@@ -255,6 +306,7 @@ void ReplicatedJournal::NoteReign(const Reign& reign, Revision at) {
   if (reign.id != seen_.leader.id) skew_.Forget();
   seen_.leader = reign;
   seen_.leader_at = at;
+  no_lead_ = {};
   const Time now = boot();
   const bool none = at == 0 || reign.vacant;
   silence_.OnReign(none, none ? options_.lease : reign.lease, now);
@@ -266,6 +318,7 @@ void ReplicatedJournal::NoteBeat(Revision beat, Revision at) {
   beat_as_of_ = at;
   if (beat == seen_.beat_at) return;
   seen_.beat_at = beat;
+  if (beat != 0) no_lead_ = {};
   silence_.OnBeat(boot());
 }
 
@@ -276,6 +329,13 @@ Time ReplicatedJournal::Tick(Time now) {
   Time next = store_->Tick(begun);
   if (role_ == Role::kReading || role_ == Role::kFollowing || role_ == Role::kCatchingUp) {
     busy = ApplySlice(begun);
+  }
+  if (role_ == Role::kStarting) {
+    if (begun >= found_again_) {
+      found_again_ = kNever;
+      FirstLook();
+    }
+    next = std::min(next, found_again_);
   }
   if (role_ == Role::kReading || role_ == Role::kFollowing) {
     FollowTick(begun);
@@ -298,7 +358,13 @@ void ReplicatedJournal::FollowTick(Time now) {
     const bool silent = watching_ && !silence_.vacant() && now >= silent_at();
     if (silent || now >= watch_again_) OpenWatch();
   }
-  if ((silence_.MustLook(now) || must_look_) && !looking_ && now >= next_look_) Look(now);
+  NoteApplied();
+  if (CaughtUp(now) && now >= announce_again_) {
+    announce_again_ = now + kAnnouncePause;
+    store_->Announce(reign_);
+  }
+  const bool must = silence_.MustLook(now) || must_look_ || now >= sight_.boot + kLookPause;
+  if (must && !looking_ && now >= next_look_) Look(now);
   if (silence_.MayAcquire(now) && !must_look_ && now >= acquire_from_) Acquire();
 }
 
@@ -312,23 +378,37 @@ Time ReplicatedJournal::NextFollowTick(Time now) const {
   } else {
     next = std::min(next, std::max(acquire_from_, now + kMillisecond));
   }
-  return must_look_ && !looking_ ? std::min(next, next_look_) : next;
+  if (looking_) return next;
+  return std::min(next, must_look_ ? next_look_ : std::max(next_look_, sight_.boot + kLookPause));
+}
+
+// Notes whether what a look has shown is applied now.
+void ReplicatedJournal::NoteApplied() {
+  if (!ahead_ || !follower_.HasApplied(ahead_->last)) return;
+  fresh_ = boot() < ahead_->boot + kBehind;
+  ahead_.reset();
 }
 
 void ReplicatedJournal::Look(Time now) {
   looking_ = true;
   next_look_ = now + silence_.Pace();
   // The look must show at least what the watch has shown so far.
-  store_->Look([this, leader_at = seen_.leader_at, next = follower_.next()](
-                   const StoreResult& result, const LogView& view) {
-    looking_ = false;
-    if (role_ != Role::kReading && role_ != Role::kFollowing) return;
-    if (!result.done()) return Fail(result);
-    if (view.leader_at < leader_at || view.last + 1 < next) {
-      return Over({Code::kJournal, "the journal in etcd was replaced by another one"}, 3);
-    }
-    OnLook(view);
-  });
+  store_->Look(
+      [this, leader_at = seen_.leader_at, next = follower_.next(),
+       asked = Sight{now, options_.wall(), 0}](const StoreResult& result, const LogView& view) {
+        looking_ = false;
+        if (role_ != Role::kReading && role_ != Role::kFollowing) return;
+        if (!result.done()) return Fail(result);
+        if (Status status = CheckKeys(view, leader_at != 0, next > 1); !status.ok()) {
+          return Over(status, 1);
+        }
+        if (view.leader_at < leader_at || view.last + 1 < next) {
+          return Over({Code::kJournal, "the journal in etcd was replaced by another one"}, 3);
+        }
+        sight_ = {asked.boot, asked.wall, view.last};
+        if (!ahead_) ahead_ = sight_;
+        OnLook(view);
+      });
 }
 
 void ReplicatedJournal::OnLook(const LogView& view) {

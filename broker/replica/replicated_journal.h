@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,8 @@ struct ReplicaOptions {
 Reign NewReign(const ReplicaOptions& options);
 // What the first broker of a shard writes.
 ShardMeta NewShard(const ReplicaOptions& options);
+// What the operator of a store without space has to know.
+Status NoSpace(const Status& why);
 
 // The journal of a broker that shares a log with others. One of them is active and writes; the
 // others follow. docs/replication.md has the protocol. A broker goes through these roles:
@@ -78,11 +81,16 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
  private:
   using Role = ReplicaStats::Role;
 
-  static constexpr std::uint64_t kSegmentBytes = 4 << 20;
+  // A standby has caught up while it applies what a look shows within this time.
+  static constexpr Time kBehind = 3 * kSecond;
+  // An active broker that has heard of none for so long has no standby.
+  static constexpr Time kStandbyAway = 30 * kSecond;
 
   // replicated_journal.cc: from the start to the turn to acquire
   void OnOpened(const StoreResult& result);
   void FirstLook();
+  void LookForRemains(const LogView& view);
+  void Found();
   void LookAtEnd(const LogView& view);
   void OnFirstLook(const LogView& view);
   Status CheckMeta(const ShardMeta& meta) const;
@@ -102,6 +110,11 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
   void NoteEvent();
   Time silent_at() const;
 
+  void NoteApplied();
+  bool CaughtUp(Time now) const {
+    return role_ == Role::kFollowing && fresh_ && (!ahead_ || now < ahead_->boot + kBehind);
+  }
+
   // --- LogWatcher
   void OnPart(LogPart part) override;
   void OnReign(const Reign& reign, Revision at) override;
@@ -116,6 +129,7 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
   void TellProgress(Time now);
   void TellOfStore(Time now);
   void WarnOfLargeFile(const StoreStats& store);
+  std::string Trouble(const StoreStats& store, Time now) const;
 
   // replicated_active.cc: from the acquire to the end
   void Acquire();
@@ -137,6 +151,7 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
   Time next_trim() const;
   void Trim(Time now);
   void OnTrimmed(const StoreResult& result, bool more, std::uint64_t below);
+  void LookForStandby();
   void FinishLeaving();
 
   void Fail(const StoreResult& result);
@@ -153,11 +168,19 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
   std::function<void(bool)> on_stuck_;
   Role role_ = Role::kStarting;
   Role was_ = Role::kStarting;  // before it began to acquire
+  Status no_lead_;              // why this broker cannot begin to lead
+  Time found_again_ = kNever;   // the shard, when the store had no space for it
   mutable ReplicaStats replica_;
   JournalStats stats_;
   std::uint64_t migrated_ = 0, migrated_bytes_ = 0, released_ = 0;
 
   // Following
+  // What a look at the store has shown.
+  struct Sight {
+    Time boot = 0, wall = 0;  // when it was asked for
+    std::uint64_t last = 0;   // the end of the log
+  };
+
   Follower follower_{*this};
   LogSpace space_;
   Silence silence_;
@@ -178,8 +201,12 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
   bool looking_ = false;
   bool must_look_ = false;  // before the next acquire
   Time next_look_ = 0;
-  Time acquire_from_ = 0;  // several brokers do not acquire a vacant shard at the same moment
-  bool caught_up_ = false;
+  Time acquire_from_ = 0;       // several brokers do not acquire a vacant shard at the same moment
+  Sight sight_;                 // the newest one
+  std::optional<Sight> ahead_;  // a sight of which not all has been applied
+  bool fresh_ = false;          // the one before was applied within kBehind
+  bool told_caught_up_ = false;
+  Time announce_again_ = 0;  // that it has caught up
   Time tell_again_ = 0;
   Time answered_ = 0;  // when the store was last heard
   Time tell_of_store_ = 0, trouble_since_ = 0;
@@ -202,6 +229,9 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
   bool trimming_ = false;
   Time last_trim_ = 0;
   std::uint64_t trimmed_ = 0;  // keys below are gone
+  Time look_for_standby_ = 0;
+  Revision standby_at_ = 0;  // of the key of standbys
+  Time standby_seen_ = 0;    // when it was seen to change
   std::function<void()> leave_done_;
   bool releasing_ = false;
   Time wall_now_ = 0;  // of the round, for headers

@@ -28,14 +28,14 @@ void ReplicatedJournal::WarnOfLargeFile(const StoreStats& store) {
 }
 
 void ReplicatedJournal::TellProgress(Time now) {
-  const bool caught_up = role_ == Role::kFollowing && follower_.idle();
-  const bool first = caught_up && !std::exchange(caught_up_, true);
-  if (!first && now < tell_again_) return;
+  const bool caught_up = CaughtUp(now);
+  const bool changed = caught_up != std::exchange(told_caught_up_, caught_up);
+  if (!changed && now < tell_again_) return;
   tell_again_ = now + kTellPause;
   events_->OnFollowing({.records = follower_.last(),
                         .bytes = follower_.stored_bytes(),
                         .total_bytes = 0,
-                        .caught_up = caught_up_});
+                        .caught_up = caught_up});
 }
 
 // Logs a line each 10 s while etcd does not answer, and one about its files.
@@ -55,6 +55,16 @@ void ReplicatedJournal::TellOfStore(Time now) {
   }
 }
 
+// Why this broker cannot lead or follow; empty: it can.
+std::string ReplicatedJournal::Trouble(const StoreStats& store, Time now) const {
+  const bool unanswered = now > answered_ + std::max(silence_.lease(), options_.lease) / 2;
+  if (!no_lead_.ok() && (!unanswered || role_ == Role::kStarting)) {
+    return "this broker cannot lead: " + no_lead_.message();
+  }
+  if (!unanswered) return "";
+  return "no answer from etcd: " + (store.trouble.empty() ? "no call is answered" : store.trouble);
+}
+
 const ReplicaStats* ReplicatedJournal::Replica() const {
   const StoreStats store = store_->Stats();
   const Time now = boot();
@@ -62,21 +72,19 @@ const ReplicaStats* ReplicatedJournal::Replica() const {
   replica_.suspended =
       role_ == Role::kActive && serving_ && tenure_.At(now) != Tenure::State::kActive;
   replica_.isolated = replica_.suspended && tenure_.At(now) == Tenure::State::kIsolated;
-  replica_.caught_up = caught_up_;
+  replica_.caught_up = leads() ? now < standby_seen_ + kStandbyAway : CaughtUp(now);
   replica_.leader = leads() ? options_.name : seen_.leader.broker;
   replica_.leader_address = leads() ? options_.address : seen_.leader.address;
   replica_.leader_known = leads() || (seen_.leader_at != 0 && !seen_.leader.vacant);
   replica_.epoch = leads() ? reign_.epoch : seen_.leader.epoch;
   if (leads()) replica_.clock_skew = 0;
   replica_.lease_left = leads() ? std::max<Time>(0, tenure_.deadline() - now) : 0;
-  replica_.behind_batches = follower_.behind();
+  const std::uint64_t unread = sight_.last + 1 - std::min(sight_.last + 1, follower_.next());
+  replica_.behind_batches = leads() ? 0 : follower_.behind() + unread;
   replica_.append_retries = store.append_retries;
   replica_.log_bytes = space_.bytes();
   replica_.max_bytes = options_.max_bytes;
-  const bool unanswered = now > answered_ + std::max(silence_.lease(), options_.lease) / 2;
-  replica_.trouble = !unanswered             ? ""
-                     : store.trouble.empty() ? "no call is answered"
-                                             : store.trouble;
+  replica_.trouble = Trouble(store, now);
   replica_.suspended_time = past_suspended_ + (suspended_at_ != 0 ? now - suspended_at_ : 0);
   replica_.endpoints.clear();
   for (const EndpointStats& each : store.endpoints) {
@@ -97,7 +105,7 @@ SegmentStats ReplicatedJournal::Segments() const {
   stats.oldest = space_.compactor().oldest();
   stats.current = space_.segment();
   stats.count = space_.compactor().segments();
-  stats.size = kSegmentBytes;
+  stats.size = LogSpace::kSegmentBytes;
   stats.stored_bytes = space_.bytes();
   stats.live_bytes = space_.compactor().live_bytes();
   stats.migrated = migrated_;

@@ -19,6 +19,10 @@ TEST(Values, AreWrittenAsTheProtocolSays) {
                            R"("address":"10.0.0.1:11300","vacant":false})");
   EXPECT_EQ(ToJson(ShardMeta{1, 0, "gearstalkd", "now"}),
             R"({"format":1,"server_name":"gearstalkd","shard":0,"created":"now"})");
+  Reign standby;
+  standby.broker = "b1";
+  standby.address = "a:1";
+  EXPECT_EQ(StandbyJson(standby), R"({"broker":"b1","address":"a:1"})");
   EXPECT_EQ(BeatJson(7, 3), R"({"epoch":7,"counter":3})");
   EXPECT_EQ(TailJson(9, 4), R"({"seq":9,"oldest":4})");
 }

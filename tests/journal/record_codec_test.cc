@@ -130,7 +130,8 @@ std::vector<Record> AllFields(std::span<const std::string_view> policy) {
   Record schedule;
   schedule.kind = Record::Kind::kSchedule;
   schedule.id = 5;
-  schedule.schedule = {"nightly", 1'700'000'003 * kSecond, 10, 20, 30, true};
+  schedule.schedule = {"nightly", 1'700'000'003 * kSecond, 10, 20, 30,
+                       true,      1'700'000'001 * kSecond};
   Record seen;
   seen.kind = Record::Kind::kSeen;
   seen.id = 6;
@@ -172,6 +173,7 @@ TEST(RecordCodec, EveryFieldComesBack) {
     EXPECT_EQ(decoded.schedule.planned, record.schedule.planned);
     EXPECT_EQ(decoded.schedule.missed, record.schedule.missed);
     EXPECT_EQ(decoded.schedule.off, record.schedule.off);
+    EXPECT_EQ(decoded.schedule.ran, record.schedule.ran);
     EXPECT_EQ(decoded.transfer.name, record.transfer.name);
     EXPECT_EQ(decoded.transfer.held, record.transfer.held);
     EXPECT_EQ(decoded.transfer.source_id, record.transfer.source_id);

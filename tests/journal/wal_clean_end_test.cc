@@ -103,6 +103,19 @@ TEST_F(WalCleanEnd, NewestSegmentCutAtAnyByte) {
   }
 }
 
+// Behind it lies the next segment, which is empty.
+TEST_F(WalCleanEnd, CheckNamesTheSegmentWhoseEndIsMissing) {
+  Image image = image_;
+  ASSERT_TRUE(image.contains("/data/" + SegmentName(SegmentNumber(newest_.substr(6)) + 1)));
+  std::string& bytes = image[newest_];
+  std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(used_ - 2 * kMarkSize),
+            bytes.begin() + static_cast<std::ptrdiff_t>(used_), '\0');
+  rig_.disk.SetImage(image);
+  std::string report;
+  EXPECT_EQ(CheckJournal(rig_.disk, Rig::kDirectory, report).code(), Code::kCorrupt);
+  EXPECT_NE(report.find("damaged: " + newest_ + " at offset"), std::string::npos) << report;
+}
+
 TEST_F(WalCleanEnd, NewestSegmentRemoved) {
   ExpectDamage(Without(newest_), newest_);
   Image image = Without(newest_);

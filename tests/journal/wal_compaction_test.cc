@@ -62,6 +62,21 @@ TEST_F(WalCompaction, FirstInFirstOut) {
   ExpectSameAfterRestart();
 }
 
+// Otherwise each segment would be full of them, and the next one begin at once.
+TEST_F(WalCompaction, SettingsLongerThanASegment) {
+  for (int i = 0; i < 1000; ++i) {
+    rig_.model->Set(*rig_.journal, std::string(100, 't') + std::to_string(i), {.pause_until = 1});
+  }
+  for (int i = 1; i <= 1000; ++i) {
+    Put(1000);
+    Delete(static_cast<std::uint64_t>(i));
+    rig_.Flush();
+  }
+  EXPECT_LT(rig_.journal->Segments().current, 40U);
+  EXPECT_LT(rig_.journal->Segments().count, 5U);
+  EXPECT_TRUE(SurvivesRestart(rig_));
+}
+
 TEST_F(WalCompaction, RandomDeletionsDownToNothing) {
   std::mt19937 lot(1);
   for (int i = 0; i < 1000; ++i) {

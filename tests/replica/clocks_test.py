@@ -6,10 +6,14 @@ import signal
 import sys
 import time
 import unittest
+from pathlib import Path
 
 from cluster import PATIENCE, Broker, Client, Clocks, Shard, eventually
 from gearman import ASSIGNED, CAN_DO, CREATED, GRAB, NO_JOB, SUBMIT_EPOCH, Gearman
 from on_etcd import OnEtcd, setUpModule  # noqa: F401
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "admin"))
+from api_client import Api  # noqa: E402  # pylint: disable=wrong-import-position
 
 BROKER, CLOCKS = sys.argv.pop(1), sys.argv.pop(1)
 HOUR = 3600
@@ -40,9 +44,9 @@ class WrongClocks(OnEtcd):
 
     def test_brokers_whose_clocks_differ_take_over_from_each_other(self) -> None:
         shard = self.shard(6000)
-        fast = self.broker(shard, "b1", wall=HOUR, boot=HOUR, percent=1)
+        fast = self.broker(shard, "b1", wall=HOUR, boot=2 * HOUR, percent=1)
         fast.wait_for("^ready ")
-        slow = self.broker(shard, "b2", wall=-HOUR, boot=-HOUR, percent=-1)
+        slow = self.broker(shard, "b2", wall=-HOUR, percent=-1)  # a machine may be up for minutes
         slow.wait_for("^standby$")
         client = self.client(fast)
         self.assertEqual([client.put("one"), client.put("two"), client.put("late", 1)],
@@ -66,12 +70,27 @@ class WrongClocks(OnEtcd):
         self.assertIs(shard.wait_active(), fast)
         self.assertEqual(self.client(fast).take_all(), [(3, "late"), (int(new), "new")])
 
+    def test_a_step_down_without_a_standby_wants_to_be_forced(self) -> None:
+        shard = self.shard(6000)
+        broker = self.broker(shard, "b1")
+        broker.wait_for("^ready ")
+        self.clocks["b1"].set(boot=60)
+        eventually("it notices", lambda: broker.metric("gearstalkd_replica_suspended_total") >= 1)
+        broker.wait_readyz("200 ready")
+        api = Api(f"127.0.0.1:{broker.admin}")
+        answer = api.ask("POST", "/server/step-down", {})
+        self.assertEqual((answer.status, answer.code), (409, "no-standby"))
+        self.assertEqual(api.ask("POST", "/server/step-down", {"force": True}).status, 202)
+        self.assertEqual(broker.wait(), 3)
+        self.assertIn("although no standby has caught up", broker.said)
+
     def test_a_small_step_of_the_wall_clock_is_followed(self) -> None:
         broker = self.broker(self.shard(30_000), "b1")
         broker.wait_for("^ready ")
-        self.clocks["b1"].set(wall=0.01)
-        broker.wait_for("the wall clock was set")  # with what it was off from the start
-        self.clocks["b1"].set(wall=0.03)
+        self.clocks["b1"].set(wall=HOUR)
+        # With what it was off from the start, if it had lost its CPU there.
+        broker.wait_for(r'the wall clock was set milliseconds="?3\d{6}')
+        self.clocks["b1"].set(wall=HOUR + 0.02)
         broker.wait_for('the wall clock was set milliseconds="?(19|20|21)"?$')
 
     def test_a_broker_that_loses_its_cpu_sees_no_step(self) -> None:

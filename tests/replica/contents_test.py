@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 import unittest
+from pathlib import Path
 
 from cluster import PATIENCE, Broker, Client, Shard, eventually
 from gearman import (
@@ -30,6 +31,9 @@ from gearman import (
     Gearman,
 )
 from on_etcd import OnEtcd, setUpModule  # noqa: F401
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "admin"))
+from api_client import Api  # noqa: E402  # pylint: disable=wrong-import-position
 
 BROKER = sys.argv.pop(1)
 
@@ -213,6 +217,36 @@ class Contents(OnEtcd):
         node.ctl("put", f"/{self.id()}/leader", json.dumps({**self.leader(), "vacant": True}))
         with self.shard.wait_active().connect() as again:
             self.assertEqual(again.take_all(), [(1, "kept")])
+
+    def test_keys_of_finished_jobs_stay_taken_over_compactions_and_takeovers(self) -> None:
+        flags = ("--replica-max-bytes", str(1 << 20))
+        with Shard(BROKER, self.etcd, f"/{self.id()}/keys/", 60_000) as shard:
+            first = shard.broker("b1", *flags)
+            first.wait_for("^ready ")
+            second = shard.broker("b2", *flags)
+            second.wait_for("^standby$")
+            for key, value in (("unique", "body"), ("unique_for", "1h")):
+                answer = Api(f"127.0.0.1:{first.admin}").ask("PUT", f"/tubes/once/policy/{key}",
+                                                            {"value": value})
+                self.assertEqual(answer.status, 200, answer)
+            client = self.client(first)
+            self.assertEqual([client.say("use once"), client.say("watch once"), client.put("only"),
+                              client.reserve(), client.say("delete 1")],
+                             ["USING once", "WATCHING 2", "INSERTED 1", (1, "only"), "DELETED"])
+            self.assertEqual(client.put("only"), "INSERTED 1")  # a duplicate
+            client.say("use default")
+            for _ in range(40):  # more than max_bytes: the segment of the key is compacted away
+                number = int(client.put("x" * 60_000).split()[1])
+                self.assertEqual(client.say(f"delete {number}"), "DELETED")
+            eventually("it is compacted", lambda: first.metric(
+                "gearstalkd_journal_released_segments_total") > 1)
+            first.signal(signal.SIGUSR2)
+            self.assertEqual(first.wait(), 3)
+            second.wait_for("^ready ")
+            client = self.client(second)
+            client.say("use once")
+            self.assertEqual(client.put("only"), "INSERTED 1")
+            self.assertEqual(client.say("peek 1"), "NOT_FOUND")
 
     def test_a_job_of_many_parts_is_read_back(self) -> None:
         body = "x" * 20_000_000  # more than a broker reads ahead

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cluster import ETCD, Broker, Etcd, Shard, eventually
 from gearman import ERROR, SUBMIT_BG, Gearman
+from slow_link import SlowLink
 
 BROKER = sys.argv.pop(1)
 
@@ -106,6 +107,21 @@ class Password(Demands):
             broker.wait_readyz("200 ready")
             self.assertEqual(self.put(broker, "two"), "INSERTED 2")
 
+    def test_a_reload_that_fails_changes_no_password(self) -> None:
+        log = self.path / "log"
+        log.mkdir()
+        with self.shard("first") as shard:
+            broker = shard.broker("b1", "--log-to", f"file:{log}/broker.log")
+            broker.wait_readyz("200 ready")
+            self.assertEqual(self.put(broker, "one"), "INSERTED 1")
+            with (log / "broker.log").open() as told:
+                (log / "broker.log").unlink()
+                log.rmdir()
+                self.password.write_text("wrong\n")
+                broker.signal(signal.SIGHUP)
+                eventually("it is refused", lambda: "was not reloaded" in told.read())
+            self.assertEqual(self.put(broker, "two"), "INSERTED 2")
+
     def test_a_new_password_is_read_at_a_reload(self) -> None:
         with self.shard("first") as shard:
             broker = shard.broker("b1")
@@ -159,7 +175,62 @@ class Certificates(Demands):
             learner.wait_readyz("503 standby of b1 ")
 
 
+    def test_a_node_that_does_not_speak_tls_is_told_from_one_that_is_away(self) -> None:
+        self.authority("ca")
+        etcd = self.etcd()
+        with Shard(BROKER, etcd, "/tls/", 30_000) as shard:
+            shard.flags[shard.flags.index(etcd.nodes[0].url)] = f"https://{etcd.nodes[0].endpoint}"
+            broker = shard.broker("b1", "--etcd-ca", f"{self.path}/ca.pem")
+            broker.wait_readyz("503 no answer from etcd: .* without https://")
+
+
+class Links(Demands):
+    def beside(self, port: int, name: str) -> Broker:
+        """A standby whose etcd is at that port."""
+        shard = self.enterContext(Shard(BROKER, self.one, "/jobs/", 10_000))
+        shard.flags[shard.flags.index(self.one.nodes[0].url)] = f"127.0.0.1:{port}"
+        return shard.broker(name)
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.one = self.etcd()
+
+    def test_a_connection_may_take_long_to_set_up(self) -> None:
+        link = self.enterContext(SlowLink(self.one.nodes[0].port, delay=0.5))
+        self.beside(link.port, "b1").wait_for("^ready ")
+
+    def test_a_slow_link_does_not_carry_the_journal_many_times(self) -> None:
+        with Shard(BROKER, self.one, "/jobs/", 10_000) as shard:
+            active = shard.broker("b1")
+            active.wait_for("^ready ")
+            for _ in range(20):
+                self.assertRegex(self.put(active, "x" * 60_000), "^INSERTED ")
+            link = self.enterContext(SlowLink(self.one.nodes[0].port, rate=200_000))
+            self.beside(link.port, "b2").wait_for("^standby$")
+
+
 class Space(Demands):
+    def test_without_space_a_broker_says_that_it_cannot_lead(self) -> None:
+        etcd = self.etcd("--quota-backend-bytes=4000000")
+        node = etcd.nodes[0]
+        with Shard(BROKER, etcd, "/jobs/", 1000) as shard:
+            broker = shard.broker("b1")
+            broker.wait_for("^ready ")
+            full = False
+            while not full:
+                try:
+                    node.ctl("put", "/filler", text="x" * 1_000_000)
+                except AssertionError as error:
+                    full = "space exceeded" in str(error)
+                    self.assertTrue(full, error)
+            broker.kill()
+            for _ in range(2):  # of a shard that was there, and of one that is to be founded
+                broker.start()
+                broker.wait_readyz("503 this broker cannot lead: etcd has no space: ")
+                self.assertTrue(broker.running)
+                broker.kill()
+                node.ctl("del", "--prefix", "/jobs/")
+
     def test_without_space_nothing_is_lost_and_it_comes_back(self) -> None:
         etcd = self.etcd("--quota-backend-bytes=20000000")
         node = etcd.nodes[0]

@@ -76,6 +76,25 @@ void FakeStore::Look(std::function<void(StoreResult, const LogView&)> done) {
   });
 }
 
+void FakeStore::Found(const ShardMeta& meta, Done done) {
+  Do([&shard = shard_, meta, done](Time) -> Answer {
+    if (shard.full) return [done] { done({StoreAnswer::kFull, {Code::kJournal, "full"}}); };
+    if (shard.view.meta_at != 0 || shard.view.leader_at != 0) {
+      return [done] { done({StoreAnswer::kFenced, {}}); };
+    }
+    shard.view.meta_at = shard.Begin();
+    shard.view.meta = meta;
+    return [done] { done({}); };
+  });
+}
+
+void FakeStore::Announce(const Reign& /*standby*/) {
+  Do([&shard = shard_](Time) -> Answer {
+    if (!shard.full) shard.view.standby_at = shard.Begin();
+    return [] {};
+  });
+}
+
 void FakeStore::ReplaceMeta(Revision seen, const ShardMeta& meta, Done done) {
   Do([&shard = shard_, seen, meta, done](Time) -> Answer {
     if (shard.view.meta_at != seen) return [done] { done({StoreAnswer::kFenced, {}}); };
@@ -214,7 +233,8 @@ void FakeStore::Follow(Revision from, LogWatcher& watcher) {
 
 // Tells what happened since, and looks again a little later.
 void FakeStore::Tell(std::uint64_t watch, std::size_t next, LogWatcher& watcher) {
-  simulation_.After(Delay() + 2 * kMillisecond, [this, alive = alive_, watch, next, &watcher] {
+  const Time late = Delay() + 2 * kMillisecond + link_.watch_late;
+  simulation_.After(late, [this, alive = alive_, watch, next, &watcher] {
     if (!*alive || watch != watch_) return;
     const std::size_t end = link_.cut ? next : shard_.history.size();
     std::vector<FakeShard::Event> events(shard_.history.begin() + static_cast<std::ptrdiff_t>(next),

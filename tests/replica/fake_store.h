@@ -65,6 +65,7 @@ struct FakeLink {
   unsigned lose_request = 0, lose_answer = 0;  // percent
   Time least = 200 * kMicrosecond, most = 3 * kMillisecond;
   Time hedge = 250 * kMillisecond;
+  Time watch_late = 0;  // what is watched comes so much later
   // Runs what comes to the broker; a stopped broker keeps it for later.
   std::function<void(std::function<void()>)> deliver = [](const std::function<void()>& what) {
     what();
@@ -84,7 +85,8 @@ class FakeStore final : public LogStore {
   void OnNotify() override {}
   Time Tick(Time) override { return kNever; }
   void Look(std::function<void(StoreResult, const LogView&)> done) override;
-  void Found(const ShardMeta& meta, Done done) override { ReplaceMeta(0, meta, std::move(done)); }
+  void Found(const ShardMeta& meta, Done done) override;
+  void Announce(const Reign& standby) override;
   void ReplaceMeta(Revision seen, const ShardMeta& meta, Done done) override;
   void Acquire(const LogView& seen, const Reign& reign,
                std::function<void(StoreResult, const Acquired&)> done) override;

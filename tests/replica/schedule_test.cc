@@ -342,6 +342,48 @@ TEST(Following, AStoreThatTellsLateIsFollowed) {
 }
 
 // The store is away from everybody: its return finds the leader that was.
+TEST(Following, AStandbyThatLagsSaysSoAndKnowsNothingOfTheClock) {
+  World world(21);
+  SimBroker& active = *world.brokers[0];
+  SimBroker& standby = *world.brokers[1];
+  active.Start();
+  world.RunFor(5 * kSecond);
+  standby.Start();
+  world.RunFor(5 * kSecond);
+  EXPECT_TRUE(standby.caught_up());
+  standby.link.watch_late = 2 * kSecond;
+  for (int i = 0; i < 20; ++i) {
+    world.RunFor(kSecond / 2);
+    EXPECT_EQ(standby.journal().Replica()->clock_skew, 0);
+  }
+  standby.link.watch_late = 60 * kSecond;
+  world.RunFor(10 * kSecond);
+  EXPECT_FALSE(standby.caught_up());
+  EXPECT_GT(standby.journal().Replica()->behind_batches, 0U);
+  EXPECT_TRUE(active.may_serve());
+  standby.link.watch_late = 0;
+  world.RunFor(20 * kSecond);
+  EXPECT_TRUE(standby.caught_up());
+  EXPECT_EQ(world.Faults(), "");
+}
+
+TEST(Leading, ABrokerKnowsWhetherAStandbyHasCaughtUp) {
+  World world(24);
+  SimBroker& active = *world.brokers[0];
+  SimBroker& standby = *world.brokers[1];
+  active.Start();
+  world.RunFor(20 * kSecond);
+  EXPECT_TRUE(active.caught_up()) << "a standby has had no time to show itself";
+  world.RunFor(20 * kSecond);
+  EXPECT_FALSE(active.caught_up());
+  standby.Start();
+  world.RunFor(10 * kSecond);
+  EXPECT_TRUE(active.caught_up());
+  standby.link.watch_late = 600 * kSecond;
+  world.RunFor(50 * kSecond);
+  EXPECT_FALSE(active.caught_up());
+}
+
 TEST(Pause, OfTheStoreKeepsTheLeader) {
   World world(4);
   SimBroker* active = world.Lead();
@@ -414,6 +456,57 @@ TEST(Space, OfALeaderThatHeldOnIsTakenOverAfterItsLease) {
     EXPECT_NE(world.Active(), active);
     EXPECT_EQ(world.Faults(), "") << step;
   }
+}
+
+// Otherwise each segment would be full of them, and the next one begin at once.
+TEST(Space, SettingsLongerThanASegmentLeaveRoomForJobs) {
+  World world(20);
+  for (const auto& broker : world.brokers) {
+    broker->max_bytes = 1 << 20;
+    broker->tubes = 400;
+  }
+  SimBroker* active = world.Lead();
+  ASSERT_NE(active, nullptr);
+  for (int i = 0; i < 20; ++i) {
+    world.RunFor(kSecond);
+    EXPECT_TRUE(active->journal().Accepts(Record::Kind::kPut)) << i;
+  }
+  EXPECT_LT(active->journal().Segments().current, 10U);
+  active->Kill();
+  EXPECT_LT(world.Outage(10 * kSecond), 10 * kSecond);
+  world.RunFor(5 * kSecond);
+  ASSERT_NE(world.Active(), nullptr);
+  EXPECT_TRUE(world.Active()->journal().Accepts(Record::Kind::kPut));
+  EXPECT_EQ(world.Faults(), "");
+}
+
+TEST(Space, AShardThatCannotBeFoundedIsFoundedLater) {
+  World world(22);
+  world.shard.full = true;
+  SimBroker& broker = *world.brokers[0];
+  broker.Start();
+  world.RunFor(5 * kSecond);
+  EXPECT_TRUE(broker.running());
+  EXPECT_TRUE(broker.journal().Replica()->trouble.starts_with("this broker cannot lead: "));
+  world.shard.full = false;
+  world.RunFor(5 * kSecond);
+  EXPECT_TRUE(broker.may_serve());
+  EXPECT_EQ(broker.journal().Replica()->trouble, "");
+}
+
+TEST(Space, AStandbyThatCannotTakeOverSaysWhy) {
+  World world(23);
+  SimBroker* active = world.Lead();
+  ASSERT_NE(active, nullptr);
+  SimBroker& standby = *world.brokers[active == world.brokers[0].get() ? 1 : 0];
+  world.shard.full = true;
+  active->Kill();
+  world.RunFor(10 * kSecond);
+  EXPECT_TRUE(standby.journal().Replica()->trouble.starts_with("this broker cannot lead: "));
+  world.shard.full = false;
+  world.RunFor(20 * kSecond);
+  ASSERT_NE(world.Active(), nullptr);
+  EXPECT_EQ(standby.journal().Replica()->trouble, "");
 }
 
 TEST(Space, TheLogStaysBelowMaxBytesAndDeletionsMakeRoom) {

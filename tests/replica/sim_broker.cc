@@ -186,6 +186,14 @@ void SimBroker::CaptureSettings(const std::function<void(const Record&)>& emit) 
   record.kind = Record::Kind::kNextId;
   record.id = next_id_;
   emit(record);
+  for (int i = 0; i < tubes; ++i) {
+    Record tube;
+    tube.kind = Record::Kind::kTube;
+    const std::string name = std::string(190, 't') + std::to_string(i);
+    tube.tube = name;
+    tube.settings.pause_until = kSecond;
+    emit(tube);
+  }
 }
 
 }  // namespace gearstalk

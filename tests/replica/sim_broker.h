@@ -52,6 +52,7 @@ class SimBroker final : private JournalEvents, private LiveState {
   FakeLink link;
   std::uint64_t max_bytes = 1 << 20;
   std::size_t body_size = 20;
+  int tubes = 0;  // that are paused
   Time lease = 2 * kSecond;
   unsigned put_percent = 50, delete_percent = 60;
   // Batches, each of one part, that became durable, and those behind which the next was sent by

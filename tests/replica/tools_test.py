@@ -137,6 +137,32 @@ class Tools(OnePrefix):
             self.assertEqual(broker.wait(), 1)
             self.assertIn(f"/{self.id()}/tail", broker.said)
 
+    def test_deleted_keys_are_named(self) -> None:
+        node = self.etcd.nodes[0]
+        for key, in_use in (("leader", True), ("tail", True), ("meta", False)):
+            with self.subTest(key), self.shard(f".{key}") as shard:
+                active, standby = self.fill(shard), shard.broker("b2")
+                standby.wait_for("^standby$")
+                node.ctl("del", f"/{self.id()}.{key}/{key}")
+                for broker in (standby, active)[:2 if in_use else 1]:
+                    if broker is active:
+                        with suppress(OSError), broker.connect() as client:
+                            client.put("x")
+                    self.assertEqual(broker.wait(), 1, broker.said)
+                    self.assertIn(f"{key} is missing: ", broker.said)
+
+    def test_nobody_founds_a_shard_over_what_is_left_of_a_journal(self) -> None:
+        node = self.etcd.nodes[0]
+        with self.shard() as shard:
+            broker = self.fill(shard)
+            broker.signal(signal.SIGTERM)
+            self.assertEqual(broker.wait(), 0)
+            for key in ("meta", "leader", "beat", "tail"):
+                node.ctl("del", f"/{self.id()}/{key}")
+            broker.start()
+            self.assertEqual(broker.wait(), 1)
+            self.assertIn("meta, leader and tail are missing, and j/0000000000000001 is there", broker.said)
+
     def test_a_broker_whose_fence_is_gone_ends_with_3(self) -> None:
         node = self.etcd.nodes[0]
         with self.shard() as shard:
@@ -235,6 +261,23 @@ class Tools(OnePrefix):
                     done = shard.tool(*words)
                     self.assertEqual(done.returncode, 1, done)
                     self.assertIn("the import of this journal was not finished", done.stderr)
+            node.ctl("del", "--prefix", f"/{self.id()}/")
+            self.assertEqual(shard.tool("--journal-import", str(directory)).returncode, 0)
+
+    def test_nothing_is_imported_into_a_shard_that_a_broker_founded(self) -> None:
+        directory = self.directory(["one", "two"])
+        node = self.etcd.nodes[0]
+        with self.shard() as shard:
+            broker = shard.broker("b1")
+            broker.wait_for("^ready ")
+            broker.signal(signal.SIGTERM)
+            self.assertEqual(broker.wait(), 0)
+            # It was killed before its first batch.
+            node.ctl("del", f"/{self.id()}/tail")
+            node.ctl("del", "--prefix", f"/{self.id()}/j/")
+            done = shard.tool("--journal-import", str(directory))
+            self.assertEqual(done.returncode, 1, done)
+            self.assertIn("delete all keys below the prefix", done.stderr)
             node.ctl("del", "--prefix", f"/{self.id()}/")
             self.assertEqual(shard.tool("--journal-import", str(directory)).returncode, 0)
 

@@ -18,10 +18,12 @@ class Census {
   void Count(const Record& record, std::uint64_t segment) {
     ++records_;
     next_id_ = std::max(next_id_, NextIdAfter(record));
-    if (EndsJob(record)) Leave(jobs_.Erase(record.id));
     if (record.kind == Record::Kind::kTube) tubes_.emplace(record.tube);
-    if (record.kind != Record::Kind::kPut) return;
-    Leave(jobs_.Set(record.id, segment, 1));
+    const Keeps keeps = KeptAfter(record.kind);
+    if (keeps == Keeps::kSame) return;
+    Leave(jobs_.Erase(record.id));
+    if (keeps != Keeps::kJob) return;
+    jobs_.Set(record.id, segment, 1);
     ++live_in_[segment];
   }
 

@@ -71,7 +71,7 @@ Lsn WalJournal::Append(const Record& record) {
     return lsn_;
   }
   const std::size_t size = AppendFrame(record);
-  Account(record, size);
+  compactor_.OnRecord(record, size);
   if (batch_.bytes.size() >= kHandOverBytes && !rolling_) HandOver();
   return lsn_;
 }
@@ -103,27 +103,6 @@ std::size_t WalJournal::AppendFrame(const Record& record) {
 
 void WalJournal::NoteId(const Record& record) {
   kept_.next_id = std::max(kept_.next_id, NextIdAfter(record));
-}
-
-void WalJournal::Account(const Record& record, std::size_t size) {
-  switch (record.kind) {
-    case Record::Kind::kPut:
-    case Record::Kind::kSeen:
-      compactor_.OnPut(record.id, size);
-      break;
-    case Record::Kind::kDelete:
-      compactor_.OnDelete(record.id, size);
-      break;
-    case Record::Kind::kChange:
-    case Record::Kind::kTube:
-    case Record::Kind::kNextId:
-    case Record::Kind::kSchedule:
-    case Record::Kind::kMark:
-    case Record::Kind::kCount:
-    case Record::Kind::kEnd:
-      compactor_.OnOther(size);
-      break;
-  }
 }
 
 void WalJournal::BeginBatch() {

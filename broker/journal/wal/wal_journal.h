@@ -79,7 +79,6 @@ class WalJournal final : public Journal {
   std::size_t AppendFrame(const Record& record);
   // All ids in records are below kept_.next_id.
   void NoteId(const Record& record);
-  void Account(const Record& record, std::size_t size);
   void BeginBatch();
   void HandOver();
   void HandOverMark();

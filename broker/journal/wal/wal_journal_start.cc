@@ -45,7 +45,7 @@ Status WalJournal::Recover(JournalEvents& events, WalRecovery& recovery) {
         compactor_.Begin(segment.number, segment.size);
       },
       [this](const Record& record, std::size_t size) {
-        Account(record, size);
+        compactor_.OnRecord(record, size);
         NoteId(record);
         return state_->Apply(record);
       },

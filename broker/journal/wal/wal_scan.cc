@@ -123,7 +123,8 @@ Status WalScan::ReadAll(const std::vector<FoundSegment>& found) {
 
 void WalScan::Missing(std::uint64_t segment) {
   const std::string path = directory_ + "/" + SegmentName(segment);
-  stops_.push_back({{.path = path, .why = "the file is missing", .first = next_}, true, false});
+  stops_.push_back(
+      {{.path = path, .why = "the file is missing", .first = next_}, segment, true, false});
 }
 
 Status WalScan::ReadSegment(const FoundSegment& segment) {
@@ -133,6 +134,7 @@ Status WalScan::ReadSegment(const FoundSegment& segment) {
                        .to = segment.size,
                        .why = segment.header_status.message(),
                        .first = next_},
+                      segment.number,
                       true,
                       false});
     return {};
@@ -174,6 +176,7 @@ bool WalScan::PassOver(SegmentReader& reader, SegmentReader::Item item,
              .to = segment.size,
              .why = "it cannot be read",
              .first = next_},
+            segment.number,
             false,
             item == SegmentReader::Item::kEnd};
   if (reader.SkipToAny()) {
@@ -198,6 +201,7 @@ void WalScan::TakeMark(const Mark& mark, const FoundSegment& segment, std::uint6
                        .to = offset + kMarkSize,
                        .why = "what should be before it is not there",
                        .first = next_},
+                      segment.number,
                       true,
                       false});
   }
@@ -234,8 +238,14 @@ void WalScan::Settle(std::uint64_t missing) {
 }
 
 // The number of records missing at the end is known if the state file says how far the log came.
+// They were in no segment behind the one that it names, which may be there, prepared and empty.
 void WalScan::Finish() {
-  if (kept_ && next_ != 0 && kept_->lsn >= next_) Settle(kept_->lsn + 1 - next_);
+  if (kept_ && next_ != 0 && kept_->lsn >= next_) {
+    std::erase_if(stops_, [this](const Stop& stop) {
+      return stop.readable && !stop.certain && stop.segment > kept_->segment;
+    });
+    Settle(kept_->lsn + 1 - next_);
+  }
   ended_ = kept_ && kept_->ended && next_ == kept_->lsn + 1 && last_begun_ == kept_->segment;
   for (Stop& stop : stops_) {
     if (stop.readable && !stop.certain) continue;

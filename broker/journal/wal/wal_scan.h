@@ -65,6 +65,7 @@ class WalScan {
   // it is certain.
   struct Stop {
     WalGap gap;
+    std::uint64_t segment = 0;
     bool certain = false;
     bool readable = true;  // an end, not what cannot be read
   };
