@@ -78,7 +78,8 @@ Outcome Acts::Bury(JobId id, std::optional<std::uint32_t> priority, bool force) 
 Outcome Acts::TakeBack(Time now, JobId id, std::uint32_t delay_s) {
   const Job* const job = engine_.jobs_.Find(id);
   if (job == nullptr || job->holder() == nullptr) return {Code::kNotFound};
-  return engine_.Release(now, *job->holder(), id, job->priority, delay_s);
+  return engine_.bad_ends_.EndHeld(now, *job->holder(), id,
+                                   {.how = BadEnd::kTakenBack, .delay_s = delay_s});
 }
 
 Outcome Acts::ResetMaxQueue(std::string_view name) {

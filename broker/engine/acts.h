@@ -28,8 +28,8 @@ class Acts {
   Outcome Move(Time now, JobId id, std::string_view tube);
   // Buries a ready or a delayed job, with `force` also a reserved one. kNotFound for all others.
   Outcome Bury(JobId id, std::optional<std::uint32_t> priority, bool force);
-  // Takes a reserved job from its holder, as a release: the holder's next word about it finds
-  // nothing, as after its TTR. kNotFound for all others.
+  // Takes a reserved job from its holder, as a release that counts no attempt: the holder's next
+  // word about it finds nothing, as after its TTR. kNotFound for all others.
   Outcome TakeBack(Time now, JobId id, std::uint32_t delay_s);
   // The limit that the configuration gives; kNotFound: there is no such tube.
   Outcome ResetMaxQueue(std::string_view tube);

@@ -16,12 +16,16 @@ constexpr std::size_t kLongestTubeName = 200;
 
 using Fate = Verdict::Fate;
 
-bool ByHolder(BadEnd how) {
+bool IsRelease(BadEnd how) { return how == BadEnd::kReleased || how == BadEnd::kTakenBack; }
+
+// Whether somebody waits for the answer, and hears of a refusal.
+bool IsAskedFor(BadEnd how) {
   switch (how) {
     case BadEnd::kFailed:
     case BadEnd::kException:
     case BadEnd::kReleased:
     case BadEnd::kBuried:
+    case BadEnd::kTakenBack:
       return true;
     case BadEnd::kTimeout:
     case BadEnd::kRunLimit:
@@ -48,7 +52,7 @@ BadEnds::Ended BadEnds::End(Time now, Job& job, const Ending& ending) {
   Verdict verdict = Judge(job, ending, now, PolicyOf(tube), engine_.options_.job_retries, draw);
   const bool gone = verdict.fate == Fate::kGone;
   if (!engine_.Accepts(job, gone ? Record::Kind::kDelete : Record::Kind::kChange)) {
-    if (ByHolder(ending.how)) return {{Code::kJournal}};
+    if (IsAskedFor(ending.how)) return {{Code::kJournal}};
     verdict = {};
   }
   if (job.abandoned_ && gone && !verdict.failed) engine_.Count(tube, &JobCounts::dropped);
@@ -59,7 +63,7 @@ BadEnds::Ended BadEnds::End(Time now, Job& job, const Ending& ending) {
   }
   engine_.LeaveState(job);
   if (ending.priority.has_value()) job.priority = *ending.priority;
-  if (ending.how == BadEnd::kReleased) job.delay_s = ending.delay_s;
+  if (IsRelease(ending.how)) job.delay_s = ending.delay_s;
   if (verdict.fate != Fate::kGone) NoteCause(job, verdict, ending.text);
   if (verdict.attempt && RunsAgain(verdict.fate)) engine_.CountPolicy(tube, &PolicyCounts::retries);
   if (RunsAgain(verdict.fate)) {
@@ -70,8 +74,8 @@ BadEnds::Ended BadEnds::End(Time now, Job& job, const Ending& ending) {
   return {{Code::kOk, Carry(now, job, verdict, kind, exception ? ending.text : ReportData())}};
 }
 
-Outcome BadEnds::EndHeld(Time now, const Consumer& consumer, JobId id, const Ending& ending) {
-  Job* const job = engine_.HeldBy(consumer, id);
+Outcome BadEnds::EndHeld(Time now, const Consumer& holder, JobId id, const Ending& ending) {
+  Job* const job = engine_.HeldBy(holder, id);
   if (job == nullptr) return {Code::kNotFound};
   const Ended ended = End(now, *job, ending);
   if (ended.ready) engine_.dispatch_.Serve(now, *job->tube_, job);
@@ -94,6 +98,7 @@ void BadEnds::CountEnd(Job& job, BadEnd how) {
       ++job.MakeRest().lost_tries;
       break;
     case BadEnd::kReleased:
+    case BadEnd::kTakenBack:
       engine_.Count(tube, &JobCounts::releases);
       ++job.MakeExtra().releases;
       break;
@@ -126,7 +131,7 @@ Lsn BadEnds::RunAgain(Time now, Job& job, const Verdict& verdict, BadEnd how) {
     if (verdict.attempt) job.extra_->retrying = true;
     engine_.EnterDelayed(job, Later(now, verdict.wait));
   }
-  const bool counted_only = !verdict.attempt && how != BadEnd::kReleased;
+  const bool counted_only = !verdict.attempt && !IsRelease(how);
   // On a full disk, counters would take the space of deletions.
   if (counted_only && !engine_.Accepts(job, Record::Kind::kCount)) return 0;
   return engine_.Append(job, counted_only ? Record::Kind::kCount : Record::Kind::kChange);

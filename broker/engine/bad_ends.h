@@ -27,11 +27,11 @@ class BadEnds {
 
   explicit BadEnds(Engine& engine) : engine_(engine) {}
 
-  // kJournal: the holder's verb is refused. What nobody asked for makes the job ready then: nothing
-  // is lost or failed.
+  // kJournal: what somebody asked for is refused. What nobody asked for makes the job ready then:
+  // nothing is lost or failed.
   Ended End(Time now, Job& job, const Ending& ending);
-  // What a holder says of its job; the tube is served.
-  Outcome EndHeld(Time now, const Consumer& consumer, JobId id, const Ending& ending);
+  // What a holder says of its job, or an operator of a job that is held; the tube is served.
+  Outcome EndHeld(Time now, const Consumer& holder, JobId id, const Ending& ending);
   // Ends what was decided for a job in no state, and tells those who wait for it.
   Lsn Carry(Time now, Job& job, const Verdict& verdict, Finish::Kind kind, const ReportData& text);
   // Buries a job in no state.

@@ -82,7 +82,7 @@ void Engine::EnterReserved(Time deadline, Job& job, Consumer& consumer) {
   job.state_ = JobState::kReserved;
   job.link_.held.holder = &consumer;
   consumer.held_.Push(deadline, &job);
-  if (const Policy* policy = job.tube_->policy_;
+  if (const Policy* policy = job.tube_->policy();
       policy != nullptr && policy->unique_until_start && policy->unique != Policy::Unique::kNone) {
     FreeKey(job);
     job.MakeExtra().key_free = true;

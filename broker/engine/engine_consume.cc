@@ -181,7 +181,7 @@ Outcome Engine::WorkException(Time now, Consumer& consumer, JobId id, const Repo
 }
 
 Lsn Engine::AppendEnd(const Job& job, Finish::Kind kind) {
-  const Policy* const policy = job.tube_->policy_;
+  const Policy* const policy = job.tube_->policy();
   const bool remembers = kind == Finish::Kind::kCompleted && policy != nullptr &&
                          policy->unique != Policy::Unique::kNone && policy->unique_for > 0 &&
                          UniqueIndex::HasKey(job);

@@ -25,7 +25,7 @@ bool Engine::AcceptsWhole(std::uint64_t body) const {
 
 // Whether the tube takes a new job; counts it as refused if not.
 Code Engine::AdmitsJob(Tube& tube, const Job& job) {
-  if (const Policy* const policy = tube.policy_) {
+  if (const Policy* const policy = tube.policy()) {
     // Only copies and scheduled jobs get here with a larger one.
     const std::uint64_t largest = policy->max_job_size;
     if (largest > 0 && job.body().size() > largest) return CountRefused(Code::kOutOfMemory);
@@ -70,7 +70,7 @@ Added Engine::Add(Time now, JobPtr job, Tube& tube, const Arrival& arrival) {
 }
 
 Added Engine::Admit(Time now, JobPtr job, Tube& tube, const Arrival& arrival) {
-  const Policy* const policy = tube.policy_;
+  const Policy* const policy = tube.policy();
   if (policy != nullptr) MakeKey(*job, *policy);
   if (UniqueIndex::HasKey(*job)) {
     if (const std::optional<Added> known = FindEqual(now, *job, tube, arrival.waiter))

@@ -19,6 +19,7 @@ Time Engine::Tick(Time now) {
   if (started_ == 0) started_ = now;
   int steps = kSteps;
   const std::uint64_t much = effort_ + kEffort;
+  const Time policies_due = policies_.Tick(now);
   pauses_.EndDue(now);
   expiries_.Tick(now, steps);
   seen_.Tick(now, steps);
@@ -35,8 +36,8 @@ Time Engine::Tick(Time now) {
     }
   }
   const Time promise_ends = dispatch_.BreakPromises(now);
-  return std::max(now, std::min({deadlines_.next(), expiries_.next(), seen_.next(), schedules_due,
-                                 promise_ends}));
+  return std::max(now, std::min({deadlines_.next(), expiries_.next(), seen_.next(), policies_due,
+                                 schedules_due, promise_ends}));
 }
 
 void Engine::ArmTube(Tube& tube) {

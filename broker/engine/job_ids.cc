@@ -13,10 +13,12 @@ JobId JobIds::TakeOfBlock() {
     return journal_.SpareIds() + spare_given_++;
   }
   const JobId id = next_++;
-  recorded_ = id + kBlock;
-  const Lsn lsn = journal_.Append(RecordOf(recorded_));
-  // A foreground job does not wait for the record while the disk fails.
-  if (journal_.Accepts(Record::Kind::kNextId)) lsn_ = lsn;
+  const Lsn lsn = journal_.Append(RecordOf(id + kBlock));
+  // A full disk has kept space for it, as for deletions. One that fails will never have it: nobody
+  // waits, and the rest of the block is not known as taken.
+  const bool kept = journal_.Accepts(Record::Kind::kDelete);
+  recorded_ = kept ? id + kBlock : next_;
+  if (kept) lsn_ = lsn;
   return id;
 }
 

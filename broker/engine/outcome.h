@@ -21,6 +21,8 @@ struct EngineOptions {
   Time (*wall_clock)() = nullptr;       // of schedules; none: the time that verbs are given
   std::size_t idle_functions = 10'000;  // names kept of functions without workers and jobs
   bool wake_all = false;                // every new job wakes every sleeper, as gearmand does
+  // False: bodies are in the journal alone, which then must not compact. For tools that add jobs.
+  bool keep_bodies = true;
 };
 
 // How a verb that changes something ended. Nobody may be told of it before `lsn` is durable.

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "broker/base/check.h"
 #include "broker/engine/engine.h"
 
 namespace gearstalk {
@@ -135,6 +136,7 @@ bool Records::Capture(JobId id, const std::function<void(const Record&)>& emit) 
   }
   if (job == nullptr) return engine_.transfers_.Capture(id, emit);
   if (!job->durable_) return false;
+  GS_CHECK(engine_.options_.keep_bodies);
   Fill(*job, record);
   emit(record);
   return true;

@@ -61,8 +61,10 @@ void Records::ApplyOfJob(const Record& record) {
 void Records::ApplyPut(const Record& record) {
   // A put that was carried forward replaces the older one.
   if (Job* const known = engine_.jobs_.Find(record.id)) engine_.Erase(*known);
-  JobPtr job = Job::New(static_cast<std::uint32_t>(record.body.size()), record.unique);
-  std::copy(record.body.begin(), record.body.end(), job->space().begin());
+  const bool keep = engine_.options_.keep_bodies || record.unique_is_body;
+  const std::string_view body = keep ? record.body : std::string_view();
+  JobPtr job = Job::New(static_cast<std::uint32_t>(body.size()), record.unique);
+  std::copy(body.begin(), body.end(), job->space().begin());
   job->id_ = record.id;
   job->ttr_s = record.ttr_s;
   job->created = record.created;

@@ -2,9 +2,14 @@
 //
 // A schedule has one planned time after the other. `planned` is the last one that is settled: its
 // job was put, or it was skipped or missed. The record of a scheduled put names schedule and
-// planned time, so that the job and "has run" are one record; everything else that settles a time
-// has a record of the schedule. No planned time at or before the last one is ever run, so neither a
-// restart nor a step of the clock runs one twice. The wall clock is read at least each minute.
+// planned time, so that the job and "has run" are one record; a time that is skipped, or missed
+// when it was too late, has a record of the schedule. No planned time at or before the last one is
+// ever run, so neither a restart nor a step of the clock runs one twice.
+//
+// A run that is refused is tried again each second, until it is too late or the next planned time
+// has come: then it is missed. That alone makes no record, or schedules that are refused for days
+// would fill the journal; a restart counts these times anew. The wall clock is read at least each
+// minute.
 
 #include "broker/engine/schedules.h"
 
@@ -20,9 +25,7 @@ namespace gearstalk {
 namespace {
 
 constexpr Time kReadClock = 60 * kSecond;  // at least this often
-constexpr int kRuns = 64;                  // in one call of Tick
-// Missed times that are counted one by one.
-constexpr std::uint64_t kCounted = 10'000;
+constexpr std::uint64_t kRunEffort = 64;  // runs, and hundreds of missed times, in one call of Tick
 
 void Fill(const RunningSchedule& schedule, Record& record) {
   record.kind = Record::Kind::kSchedule;
@@ -32,7 +35,8 @@ void Fill(const RunningSchedule& schedule, Record& record) {
                      .runs = schedule.runs,
                      .skipped = schedule.skipped,
                      .missed = schedule.missed,
-                     .off = schedule.off};
+                     .off = schedule.off,
+                     .ran = schedule.ran};
 }
 
 JobPtr MakeJob(const RunningSchedule& schedule, Time planned) {
@@ -130,44 +134,54 @@ Time Schedules::RunDue(Time now) {
     if (tick_ > now) return tick_;
   }
   const Time wall = engine_.WallTime(now);
-  int runs = kRuns;
-  for (; runs > 0 && due_.top_time() <= wall; --runs) Settle(now, wall, *due_.top());
+  std::uint64_t effort = 0;
+  while (effort < kRunEffort && due_.top_time() <= wall) effort += Settle(now, wall, *due_.top());
   const Time next = due_.top_time();
-  const Time wait = runs == 0 ? 0 : next == kNever ? kReadClock : std::min(next - wall, kReadClock);
-  tick_ = now + std::max<Time>(wait, 0);
+  const Time wait = next <= wall     ? 0
+                    : next == kNever ? kReadClock
+                                     : std::min(next - wall, kReadClock);
+  tick_ = now + wait;
   return tick_;
 }
 
-// If several planned times have passed, only the latest is run.
-void Schedules::Settle(Time now, Time wall, RunningSchedule& schedule) {
-  const Schedule& entry = schedule.entry;
-  Time planned = schedule.next;
-  std::uint64_t passed = 0;
-  for (Time next = schedule.plan.Next(planned); next <= wall; next = schedule.plan.Next(next)) {
-    planned = next;
-    if (++passed == kCounted) next = std::max(next, wall - std::max(entry.catch_up, kSecond));
-  }
-  const bool late = wall - planned > std::max(entry.catch_up, kSecond);
-  if (!schedule.off && !late) {
-    const bool overlaps = !entry.overlap && IsUnfinished(schedule.last_job);
-    if (overlaps) {
-      ++schedule.skipped;
-    } else if (Put(now, schedule, planned) != Code::kOk) {
-      return Await(schedule, wall + kTryAgain);
-    }
-    schedule.missed += passed;
-    schedule.planned = planned;
-    if (overlaps || passed > 0) Append(schedule);
+// If several planned times have passed, only the latest is run. Returns what it cost.
+std::uint64_t Schedules::Settle(Time now, Time wall, RunningSchedule& schedule) {
+  const Plan::Passed passed = schedule.plan.PassedBy(wall, schedule.next);
+  // The planned times are seconds apart at least.
+  if (passed.before > 0) Miss(schedule, passed.before, passed.last - kSecond);
+  schedule.next = passed.last;
+  const bool late = wall - schedule.next > std::max(schedule.entry.catch_up, kSecond);
+  if (!schedule.off && !late && !TryRun(now, schedule)) {
+    Await(schedule, wall + kTryAgain);
   } else {
-    if (!schedule.off) {
-      schedule.missed += passed + 1;
-      Log(LogLevel::kWarning, "a scheduled run was missed",
-          {{"schedule", entry.name}, {"planned", static_cast<std::uint64_t>(planned / kSecond)}});
-    }
-    schedule.planned = planned;
-    Append(schedule);
+    if (late || schedule.off) Miss(schedule, 1, schedule.next);
+    if (late && !schedule.off) Append(schedule);
+    PlanNext(schedule);
   }
-  PlanNext(schedule);
+  return 1 + passed.before / 100;
+}
+
+// While it is off, planned times pass without being missed.
+void Schedules::Miss(RunningSchedule& schedule, std::uint64_t times, Time last) {
+  schedule.planned = last;
+  if (schedule.off) return;
+  schedule.missed += times;
+  schedule.unrecorded = true;
+  LogOfClient(LogLevel::kWarning, "a scheduled run was missed",
+              {{"schedule", schedule.entry.name},
+               {"planned", static_cast<std::uint64_t>(last / kSecond)},
+               {"runs", times}});
+}
+
+// Runs or skips the time that comes next; false: its job is refused.
+bool Schedules::TryRun(Time now, RunningSchedule& schedule) {
+  if (!schedule.entry.overlap && IsUnfinished(schedule.last_job)) {
+    ++schedule.skipped;
+    schedule.planned = schedule.next;
+    Append(schedule);
+    return true;
+  }
+  return Put(now, schedule, schedule.next, /*by_plan=*/true).ok();
 }
 
 bool Schedules::IsUnfinished(JobId id) const {
@@ -175,36 +189,32 @@ bool Schedules::IsUnfinished(JobId id) const {
   return job != nullptr && job->state() != JobState::kBuried;
 }
 
-Code Schedules::Put(Time now, RunningSchedule& schedule, Time planned) {
+// A record of a job that an operator asked for must not say that a planned time has run.
+Outcome Schedules::Put(Time now, RunningSchedule& schedule, Time planned, bool by_plan) {
   const Schedule& entry = schedule.entry;
   Tube* const tube = engine_.TubeForUse(entry.tube);
-  if (tube == nullptr) return engine_.CountRefused(Code::kTooManyTubes);
+  if (tube == nullptr) return {engine_.CountRefused(Code::kTooManyTubes)};
   JobPtr job = MakeJob(schedule, planned);
   job->durable_ = job->keep_on_failure_ = true;
   const JobId before = engine_.next_id();
-  const Record::Schedule made_by{.name = entry.name, .planned = planned};
+  const Record::Schedule made_by{.name = entry.name, .planned = by_plan ? planned : 0};
   const Added added = engine_.Add(now, std::move(job), *tube,
                                   {.due = After(now, entry.delay_s), .schedule = &made_by});
-  if (!added.ok()) return added.code;
+  if (!added.ok()) return {added.code};
   schedule.last_job = added.id;
-  schedule.planned = schedule.ran = planned;
   ++schedule.runs;
+  if (by_plan) schedule.planned = schedule.ran = planned;
   // A duplicate has no record of its own.
-  if (added.id < before) Append(schedule);
-  return Code::kOk;
+  const bool duplicate = added.id < before;
+  return {Code::kOk, duplicate || schedule.unrecorded ? Append(schedule) : added.lsn};
 }
 
 Outcome Schedules::Run(Time now, std::string_view name) {
   RunningSchedule* const schedule = FindConfigured(name);
   if (schedule == nullptr) return {Code::kNotFound};
   if (!schedule->entry.overlap && IsUnfinished(schedule->last_job)) return {Code::kInUse};
-  const Time planned = schedule->planned, ran = schedule->ran;
-  // Its record must not say that a planned time has run.
-  const Code put = Put(now, *schedule, std::min(engine_.WallTime(now), planned));
-  if (put != Code::kOk) return {put};
-  schedule->planned = planned;
-  schedule->ran = ran;
-  return {Code::kOk, Append(*schedule)};
+  const Time time = std::min(engine_.WallTime(now), schedule->planned);
+  return Put(now, *schedule, time, /*by_plan=*/false);
 }
 
 Outcome Schedules::Switch(Time now, std::string_view name, bool on) {
@@ -220,7 +230,8 @@ Outcome Schedules::Switch(Time now, std::string_view name, bool on) {
   return {Code::kOk, lsn};
 }
 
-Lsn Schedules::Append(const RunningSchedule& schedule) {
+Lsn Schedules::Append(RunningSchedule& schedule) {
+  schedule.unrecorded = false;
   if (!engine_.persistent_) return 0;
   Record record;
   Fill(schedule, record);
@@ -240,7 +251,7 @@ void Schedules::Apply(const Record& record) {
   if (record.kind == Record::Kind::kPut) {
     if (record.id <= schedule.last_job) return;  // carried forward
     ++schedule.runs;
-    schedule.ran = record.schedule.planned;
+    schedule.ran = std::max(schedule.ran, record.schedule.planned);
     schedule.planned = std::max(schedule.planned, record.schedule.planned);
   } else {
     schedule.runs = record.schedule.runs;
@@ -248,7 +259,8 @@ void Schedules::Apply(const Record& record) {
     schedule.missed = record.schedule.missed;
     schedule.off = record.schedule.off;
     schedule.planned = record.schedule.planned;
-    if (schedule.runs > 0 && schedule.ran == 0) schedule.ran = schedule.planned;
+    const Time guess = schedule.runs > 0 && schedule.ran == 0 ? schedule.planned : schedule.ran;
+    schedule.ran = record.schedule.ran.value_or(guess);
   }
   schedule.last_job = std::max(schedule.last_job, record.id);
 }

@@ -30,6 +30,7 @@ struct RunningSchedule {
   JobId last_job = 0;
   std::uint64_t runs = 0, skipped = 0, missed = 0;
   bool off = false;
+  bool unrecorded = false;  // it missed times of which the journal has no record yet
   bool configured = false;  // otherwise the journal knows it, and the configuration does not (yet)
 
   static constexpr std::uint32_t kIdle = UINT32_MAX;
@@ -67,10 +68,12 @@ class Schedules {
   void PlanNext(RunningSchedule& schedule);
   void Await(RunningSchedule& schedule, Time time);
   Time RunDue(Time now);
-  void Settle(Time now, Time wall, RunningSchedule& schedule);
+  std::uint64_t Settle(Time now, Time wall, RunningSchedule& schedule);
+  bool TryRun(Time now, RunningSchedule& schedule);
+  static void Miss(RunningSchedule& schedule, std::uint64_t times, Time last);
   bool IsUnfinished(JobId id) const;
-  Code Put(Time now, RunningSchedule& schedule, Time planned);
-  Lsn Append(const RunningSchedule& schedule);
+  Outcome Put(Time now, RunningSchedule& schedule, Time planned, bool by_plan);
+  Lsn Append(RunningSchedule& schedule);
 
   Engine& engine_;
   Map by_name_;

@@ -36,6 +36,14 @@ Record ChangeOf(Record record) {
 
 }  // namespace
 
+Transfers::~Transfers() {
+  while (!held_.empty()) Lose(held_.begin());
+}
+
+void Transfers::Release() {
+  if (--users_ == 0) imported_burials_.clear();
+}
+
 const Mark* Transfers::Find(std::string_view name) const {
   const auto found = marks_.find(name);
   return found == marks_.end() ? nullptr : &found->second;
@@ -158,8 +166,10 @@ void Transfers::Appear(Time now, const Record& record) {
 }
 
 // EnterBuried put the job last. Jobs that the source buried after it may be there already: moves it
-// before them.
+// before them. A job that hand-back gives back was the oldest before the one that is that now.
 void Transfers::PlaceBuried(Job& job) {
+  const Job& oldest = *job.tube_->buried_.front();
+  imported_burials_.try_emplace({job.tube_->id(), oldest.extra_->burial}, oldest.id_);
   const auto at =
       imported_burials_.insert_or_assign({job.tube_->id(), job.extra_->burial}, job.id_).first;
   for (auto next = std::next(at);
@@ -194,14 +204,17 @@ std::map<JobId, Transfers::Held>::iterator Transfers::FindHeld(std::string_view 
 }
 
 void Transfers::Keep(JobId id, const Record& record, std::string_view name) {
-  Held held{OwnedRecord(record), std::string(name)};
+  Held held{OwnedRecord(record), std::string(name), 0};
+  held.memory = sizeof(Held) + held.record.memory();
   Lose(held_.find(id));
+  CountJobMemory(static_cast<std::ptrdiff_t>(held.memory));
   ++held_of_[held.transfer];
   held_.emplace(id, std::move(held));
 }
 
 bool Transfers::Lose(std::map<JobId, Held>::iterator held) {
   if (held == held_.end()) return false;
+  CountJobMemory(-static_cast<std::ptrdiff_t>(held->second.memory));
   const auto count = held_of_.find(held->second.transfer);
   if (--count->second == 0) held_of_.erase(count);
   held_.erase(held);

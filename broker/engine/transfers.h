@@ -1,5 +1,8 @@
 #pragma once
 
+#include <absl/container/btree_map.h>
+
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -26,6 +29,8 @@ class OwnedRecord {
   Record View() const;
   Record& values() { return record_; }
   const Record& values() const { return record_; }
+  // Bytes that it occupies.
+  std::size_t memory() const;
 
  private:
   Record record_;  // its views are not used
@@ -43,6 +48,9 @@ class OwnedRecord {
 class Transfers {
  public:
   explicit Transfers(Engine& engine) : engine_(engine) {}
+  Transfers(const Transfers&) = delete;
+  Transfers& operator=(const Transfers&) = delete;
+  ~Transfers();
 
   struct Change {
     Code code = Code::kOk;
@@ -53,6 +61,7 @@ class Transfers {
   struct Held {
     OwnedRecord record;
     std::string transfer;
+    std::size_t memory;  // as JobMemory counts it
   };
 
   // nullptr: no transfer has this name.
@@ -64,8 +73,10 @@ class Transfers {
   Change Begin(std::string_view name, transfer::Mark mark, std::uint64_t next_id,
                std::uint64_t burials);
   Change Advance(std::string_view name, transfer::Mark change);
-  // The session that used the transfer is gone.
-  void Release() { imported_burials_.clear(); }
+  // Somebody puts jobs of a transfer, or of one after the other; Release when he is gone. Until all
+  // are, jobs that come buried take the places that their source gave them.
+  void Use() { ++users_; }
+  void Release();
 
   // A job with every field of `job`; id 0: a new one. `change` goes with it into the mark. A job
   // whose key a live job has joins it, one whose id a live job has is refused: in the mark, too.
@@ -127,8 +138,9 @@ class Transfers {
   std::map<std::string, transfer::Mark, std::less<>> marks_;
   std::map<JobId, Held> held_;
   std::map<std::string, std::size_t, std::less<>> held_of_;  // transfers that hold jobs
+  std::size_t users_ = 0;
   // Buried jobs of the running transfers, by tube and order of burial: they come in order of id.
-  std::map<std::pair<std::uint64_t, std::uint64_t>, JobId> imported_burials_;
+  absl::btree_map<std::pair<std::uint64_t, std::uint64_t>, JobId> imported_burials_;
 };
 
 }  // namespace gearstalk

@@ -21,6 +21,11 @@ OwnedRecord::OwnedRecord(const Record& record)
       schedule_(record.schedule.name),
       transfer_(record.transfer.name) {}
 
+std::size_t OwnedRecord::memory() const {
+  return tube_.size() + unique_.size() + reducer_.size() + body_.size() + cause_.size() +
+         origin_.size() + put_key_.size() + schedule_.size() + transfer_.size();
+}
+
 Record OwnedRecord::View() const {
   Record record = record_;
   record.tube = tube_;

@@ -3,11 +3,14 @@
 #include <array>
 #include <boost/container/small_vector.hpp>
 #include <boost/intrusive/list.hpp>
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+#include <boost/smart_ptr/intrusive_ref_counter.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "broker/base/clock.h"
 #include "broker/engine/deadlines.h"
@@ -69,6 +72,13 @@ inline bool MoreUrgent(const Job& a, const Job& b) {
 // Why a tube with jobs hands out none.
 enum class HeldBack : std::uint8_t { kNone, kRunning, kRate };
 
+// A policy that several tubes may have.
+struct SharedPolicy : Policy,
+                      boost::intrusive_ref_counter<SharedPolicy, boost::thread_unsafe_counter> {
+  explicit SharedPolicy(Policy policy) : Policy(std::move(policy)) {}
+};
+using PolicyPtr = boost::intrusive_ptr<const SharedPolicy>;
+
 // State of a tube that has a policy, or has jobs that had one.
 struct PolicyState {
   PolicyValues set;  // by an administrator, in text form; outlives a restart
@@ -109,7 +119,7 @@ class Tube : public Timer, public JobCounts {
   bool paused() const { return settings_.pause_until != 0; }
 
   // nullptr: neither the configuration nor an administrator has set one.
-  const Policy* policy() const { return policy_; }
+  const Policy* policy() const { return policy_.get(); }
   const PolicyState& policy_state() const;
   HeldBack held_back() const { return held_back_; }
   std::uint64_t job_bytes() const { return job_bytes_; }  // of all its jobs, as JobMemory counts
@@ -146,7 +156,7 @@ class Tube : public Timer, public JobCounts {
 
   std::string name_;
   std::uint64_t id_;
-  const Policy* policy_ = nullptr;
+  PolicyPtr policy_;
   std::unique_ptr<PolicyState> state_;
   std::uint64_t job_bytes_ = 0;
   std::uint64_t pass_ = 0;  // tube_order fair: how much of its share it has used

@@ -1,8 +1,12 @@
 // Policies of tubes: the configuration's entries and what administrators set above them, resolved
-// to one Policy a tube when it is made and whenever either changes. Equal policies are one object,
-// so that a tube costs a pointer; a tube that nobody says anything of has none.
+// to one Policy a tube when it is made and whenever either changes. Tubes that the same entries
+// match share one object, so that a tube costs a pointer and is resolved by a look into a table; a
+// tube that nobody says anything of has none.
 
 #include "broker/engine/tube_policies.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -14,6 +18,12 @@ namespace {
 
 const PolicyState kNoState{};
 const PolicyValues kNothingSet{};
+
+// Policies without a tube that are kept.
+constexpr std::size_t kSpare = 64;
+// In one call of Follow, about a millisecond.
+constexpr int kSliceTubes = 256;
+constexpr std::size_t kSlicePatterns = 8'192;
 
 // When a bucket of the policy's rate that is empty now will be full.
 Time FullAt(Time now, const Policy& policy) {
@@ -28,19 +38,27 @@ const Policy kNoPolicy{};
 
 const PolicyState& Tube::policy_state() const { return state_ == nullptr ? kNoState : *state_; }
 
-const Policy* TubePolicies::Shared(const Policy& policy) {
-  const auto same = std::find_if(policies_.begin(), policies_.end(),
-                                 [&](const auto& each) { return *each == policy; });
-  if (same != policies_.end()) return same->get();
-  policies_.push_back(std::make_unique<const Policy>(policy));
-  return policies_.back().get();
+PolicyPtr TubePolicies::Shared(const PolicyRules::Matches& matches, const PolicyValues& set) {
+  std::string key = fmt::format("{}", fmt::join(matches.entries, ","));
+  for (const auto& [name, value] : set) key.append("\n").append(name).append("=").append(value);
+  PolicyPtr& policy = policies_[key];
+  if (policy != nullptr) return policy;
+  policy = PolicyPtr(new SharedPolicy(rules_.Of(matches, set)));
+  const PolicyPtr made = policy;
+  if (policies_.size() >= sweep_at_) {
+    absl::erase_if(policies_, [](const auto& each) { return each.second->use_count() == 1; });
+    sweep_at_ = 2 * policies_.size() + kSpare;
+  }
+  return made;
 }
 
 void TubePolicies::Resolve(Tube& tube) {
   const MaxQueue before = engine_.ConfiguredMaxQueue(tube);
   const PolicyValues& set = tube.policy_state().set;
-  const bool concerned = !set.empty() || rules_.Concerns(tube.name());
-  tube.policy_ = concerned ? Shared(rules_.Of(tube.name(), set)) : nullptr;
+  const PolicyRules::Matches matches = rules_.MatchesOf(tube.name());
+  patterns_tried_ += matches.tried;
+  const bool concerned = !set.empty() || !matches.entries.empty();
+  tube.policy_ = concerned ? Shared(matches, set) : nullptr;
   if (tube.settings_.max_queue == before)
     tube.settings_.max_queue = engine_.ConfiguredMaxQueue(tube);
 }
@@ -58,19 +76,25 @@ void TubePolicies::Adopt(Time now, Tube& tube) {
 }
 
 void TubePolicies::SetRules(Time now, PolicyRules rules) {
-  const auto before = std::exchange(policies_, {});
+  policies_.clear();
   rules_ = std::move(rules);
-  std::uint64_t last = 0;
-  while (Tube* const tube = engine_.tubes_.Next(last)) {
-    last = tube->id();
-    // A limit that came from the configuration follows it.
-    const bool configured = tube->settings_.max_queue == engine_.ConfiguredMaxQueue(*tube);
-    tube->policy_ = nullptr;
-    if (configured) tube->settings_.max_queue = engine_.ConfiguredMaxQueue(*tube);
+  follows_ = true;
+  followed_ = 0;
+  Follow(now);
+}
+
+Time TubePolicies::Follow(Time now) {
+  const std::size_t tried = patterns_tried_ + kSlicePatterns;
+  for (int tubes = 0; tubes < kSliceTubes && patterns_tried_ < tried; ++tubes) {
+    Tube* const tube = engine_.tubes_.Next(followed_);
+    follows_ = tube != nullptr;
+    if (!follows_) break;
+    followed_ = tube->id();
     Adopt(now, *tube);
     engine_.ReleaseTube(*tube);
   }
   engine_.pace_.ServeFreed(now);
+  return follows_ ? now : kNever;
 }
 
 // Keeps a tube with an administrator's values, and one whose rate would be forgotten with it.

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <absl/container/flat_hash_map.h>
+
+#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "broker/base/clock.h"
@@ -22,9 +24,12 @@ class TubePolicies {
  public:
   explicit TubePolicies(Engine& engine) : engine_(engine) {}
 
-  // The entries of the configuration. O(tubes x entries), and no walk over jobs: what a policy says
-  // of an event holds from the next event on.
+  // The entries of the configuration. The tubes follow in slices, the first at once, the others
+  // with each Tick; a tube that is made meanwhile has its new policy from the start. No walk over
+  // jobs: what a policy says of an event holds from the next event on.
   void SetRules(Time now, PolicyRules rules);
+  // Does a slice. Returns when to call again: kNever if all tubes have followed.
+  Time Tick(Time now) { return follows_ ? Follow(now) : kNever; }
   const PolicyRules& rules() const { return rules_; }
   // An administrator's value for a key of PolicyKeys, above the configuration and over restarts; no
   // value: the configuration decides again. No key: all of them. Makes and keeps the tube.
@@ -42,14 +47,23 @@ class TubePolicies {
   // Whether it has to stay for what its policy has to remember.
   static bool Keeps(const Tube& tube);
 
+  // Policies that are in use or were lately.
+  std::size_t policies() const { return policies_.size(); }
+
  private:
+  Time Follow(Time now);
   void Adopt(Time now, Tube& tube);
-  const Policy* Shared(const Policy& policy);
+  PolicyPtr Shared(const PolicyRules::Matches& matches, const PolicyValues& set);
   std::uint32_t FindMaxJobSize(std::string_view tube) const;
 
   Engine& engine_;
   PolicyRules rules_;
-  std::vector<std::unique_ptr<const Policy>> policies_;  // all different
+  // By what they follow from: the entries that match, and the values that an administrator set.
+  absl::flat_hash_map<std::string, PolicyPtr> policies_;
+  std::size_t sweep_at_ = 0;    // so many of them: those that no tube has go
+  bool follows_ = false;        // some tubes have not followed the rules yet
+  std::uint64_t followed_ = 0;  // the last tube that has
+  std::size_t patterns_tried_ = 0;
 };
 
 }  // namespace gearstalk

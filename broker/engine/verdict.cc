@@ -23,6 +23,7 @@ std::uint8_t WordOf(BadEnd how) {
     case BadEnd::kBuried:
       return bad_end::kBury;
     case BadEnd::kReturned:
+    case BadEnd::kTakenBack:
       break;
   }
   return 0;
@@ -44,6 +45,7 @@ Cause CauseOf(BadEnd how) {
     case BadEnd::kBuried:
       return Cause::kBuried;
     case BadEnd::kReturned:
+    case BadEnd::kTakenBack:
       break;
   }
   return Cause::kNone;
@@ -91,6 +93,7 @@ Verdict NotRetried(const Job& job, const Ending& ending, const Policy& policy,
     case BadEnd::kException:
       return Fails(job, cause, policy, /*attempt=*/false);
     case BadEnd::kReleased:
+    case BadEnd::kTakenBack:
       return Delayed(After(0, ending.delay_s), {});
     case BadEnd::kBuried:
       return {.fate = Fate::kBuried, .cause = cause};

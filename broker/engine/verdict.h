@@ -18,8 +18,9 @@ enum class BadEnd : std::uint8_t {
   kFailed,     // WORK_FAIL
   kException,  // WORK_EXCEPTION
   kReleased,
-  kBuried,    // by the holder
-  kReturned,  // the holder gave it back unharmed: CANT_DO, RESET_ABILITIES, the broker stops
+  kBuried,     // by the holder
+  kReturned,   // the holder gave it back unharmed: CANT_DO, RESET_ABILITIES, the broker stops
+  kTakenBack,  // an operator released it: the holder did nothing wrong
 };
 
 // A bad end with what the holder asked for.
@@ -27,7 +28,7 @@ struct Ending {
   BadEnd how;
   ReportData text = {};                                  // kException: what the worker said
   std::optional<std::uint32_t> priority = std::nullopt;  // kReleased, kBuried
-  std::uint32_t delay_s = 0;                             // kReleased
+  std::uint32_t delay_s = 0;                             // kReleased, kTakenBack
 };
 
 // What becomes of a job.

@@ -161,6 +161,11 @@ Result<Cron> Cron::Parse(std::string_view text) {
       if (EqualWords(macro.name, words[0])) return Parse(macro.expression);
     }
   }
+  if (!words.empty() && EqualWords(words[0], "@every")) {
+    return Status(Code::kInvalid, fmt::format("'{}' is no cron expression: write 'every: 15m' "
+                                              "instead of 'cron: @every 15m'",
+                                              text));
+  }
   if (words.size() == 5) words.insert(words.begin(), "0");
   if (words.size() != 6) {
     return Status(Code::kInvalid,

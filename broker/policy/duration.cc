@@ -37,6 +37,12 @@ std::optional<Time> ParseDuration(std::string_view text) {
   return static_cast<Time>(number) * unit;
 }
 
+std::string DurationForm(Time least, Time most) {
+  return fmt::format(
+      "a duration from {} to {}: one whole number with ms, s, m, h or d, such as 90m",
+      PrintDuration(least), PrintDuration(most));
+}
+
 std::string PrintDuration(Time duration) {
   if (duration == 0) return "0";
   for (const Unit& unit : kUnits) {

@@ -15,6 +15,9 @@ inline constexpr Time kLongestDuration = 3'650 * kDay;
 // duration, or above kLongestDuration.
 std::optional<Time> ParseDuration(std::string_view text);
 
+// What is expected of a text that is no duration from `least` to `most`.
+std::string DurationForm(Time least, Time most = kLongestDuration);
+
 // The shortest text for it: "90s", "1h", "0". Whole milliseconds only.
 std::string PrintDuration(Time duration);
 

@@ -66,8 +66,7 @@ template <auto Field, Time Most = kLongestDuration>
 Status SetDuration(Policy& policy, std::string_view text) {
   const std::optional<Time> duration = ParseDuration(text);
   if (!duration.has_value() || *duration > Most) {
-    return Expected(fmt::format("a duration such as 250ms, 30s, 10m, 24h or 7d, {} at most",
-                                PrintDuration(Most)));
+    return Expected(DurationForm(0, Most));
   }
   policy.*Field = *duration;
   return {};
@@ -82,7 +81,7 @@ template <auto Field>
 Status SetSeconds(Policy& policy, std::string_view text) {
   const std::optional<Time> duration = ParseDuration(text);
   if (!duration.has_value() || *duration % kSecond != 0) {
-    return Expected(fmt::format("whole seconds, {} at most", PrintDuration(kLongestDuration)));
+    return Expected("whole seconds: " + DurationForm(0));
   }
   policy.*Field = static_cast<std::uint32_t>(*duration / kSecond);
   return {};
@@ -197,7 +196,7 @@ Status SetBackoff(Policy& policy, std::string_view text) {
   Backoff backoff;
   const bool range = text.find("..") != std::string_view::npos;
   if (!IsNone(text) && !(range ? ParseRange(text, backoff) : ParseWaits(text, backoff))) {
-    return Expected("a duration, up to 32 durations with commas, or FIRST..MAX");
+    return Expected("a duration such as 90m, up to 32 of them with commas, or FIRST..MAX");
   }
   policy.backoff = std::move(backoff);
   return {};

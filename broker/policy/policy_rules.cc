@@ -3,46 +3,72 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace gearstalk {
 
-bool MatchesPatterns(std::string_view patterns, std::string_view name) {
-  const std::string text(name);
-  while (!patterns.empty()) {
-    const std::size_t end = std::min(patterns.find(','), patterns.size());
-    const std::string pattern(patterns.substr(0, end));
-    if (fnmatch(pattern.c_str(), text.c_str(), 0) == 0) return true;
-    patterns.remove_prefix(std::min(end + 1, patterns.size()));
-  }
-  return false;
+namespace {
+
+bool Fits(const std::string& pattern, const std::string& name) {
+  return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
 }
 
-namespace {
+template <typename Visit>
+void ForEachPattern(std::string_view patterns, Visit visit) {
+  while (!patterns.empty()) {
+    const std::size_t end = std::min(patterns.find(','), patterns.size());
+    visit(std::string(patterns.substr(0, end)));
+    patterns.remove_prefix(std::min(end + 1, patterns.size()));
+  }
+}
 
 bool TakesPolicies(std::string_view tube) { return !tube.starts_with("$reply/"); }
 
 }  // namespace
 
-bool PolicyRules::Concerns(std::string_view tube) const {
-  return TakesPolicies(tube) &&
-         std::any_of(entries_.begin(), entries_.end(),
-                     [&](const PolicyEntry& entry) { return MatchesPatterns(entry.match, tube); });
+PolicyRules::PolicyRules(std::vector<PolicyEntry> entries) : entries_(std::move(entries)) {
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const auto entry = static_cast<std::uint16_t>(i);
+    ForEachPattern(entries_[i].match, [&](std::string pattern) {
+      const std::size_t plain = pattern.find_first_of("*?[\\");
+      if (plain == std::string::npos) {
+        by_name_[std::move(pattern)].push_back(entry);
+      } else {
+        patterns_.push_back({std::move(pattern), plain, entry});
+      }
+    });
+  }
 }
 
-const PolicyEntry* PolicyRules::EntryFor(std::string_view tube, const PolicyKey& key) const {
-  if (!TakesPolicies(tube)) return nullptr;
-  for (const PolicyEntry& entry : entries_) {
-    if (entry.values.contains(key.name) && MatchesPatterns(entry.match, tube)) {
-      return &entry;
-    }
+PolicyRules::Matches PolicyRules::MatchesOf(std::string_view tube) const {
+  Matches matches;
+  if (!TakesPolicies(tube)) return matches;
+  const std::string name(tube);
+  if (const auto named = by_name_.find(name); named != by_name_.end()) {
+    matches.entries = named->second;
+  }
+  for (const auto& [pattern, plain, entry] : patterns_) {
+    if (name.compare(0, plain, pattern, 0, plain) != 0) continue;
+    ++matches.tried;
+    if (Fits(pattern, name)) matches.entries.push_back(entry);
+  }
+  std::sort(matches.entries.begin(), matches.entries.end());
+  const auto repeated = std::unique(matches.entries.begin(), matches.entries.end());
+  matches.entries.erase(repeated, matches.entries.end());
+  return matches;
+}
+
+const PolicyEntry* PolicyRules::EntryFor(const Matches& matches, const PolicyKey& key) const {
+  for (const std::uint16_t entry : matches.entries) {
+    if (entries_[entry].values.contains(key.name)) return &entries_[entry];
   }
   return nullptr;
 }
 
-Policy PolicyRules::Of(std::string_view tube, const PolicyValues& set_by_admin) const {
+Policy PolicyRules::Of(const Matches& matches, const PolicyValues& set_by_admin) const {
   Policy policy;
   for (const PolicyKey& key : PolicyKeys()) {
-    const PolicyEntry* entry = EntryFor(tube, key);
+    const PolicyEntry* entry = EntryFor(matches, key);
     const PolicyValues* values = set_by_admin.contains(key.name) ? &set_by_admin
                                  : entry != nullptr              ? &entry->values
                                                                  : nullptr;
@@ -55,10 +81,11 @@ Policy PolicyRules::Of(std::string_view tube, const PolicyValues& set_by_admin) 
 
 std::vector<PolicyRules::Line> PolicyRules::Explain(std::string_view tube,
                                                     const PolicyValues& set_by_admin) const {
-  const Policy policy = Of(tube, set_by_admin);
+  const Matches matches = MatchesOf(tube);
+  const Policy policy = Of(matches, set_by_admin);
   std::vector<Line> lines;
   for (const PolicyKey& key : PolicyKeys()) {
-    const PolicyEntry* entry = EntryFor(tube, key);
+    const PolicyEntry* entry = EntryFor(matches, key);
     lines.push_back({key.name, key.print(policy),
                      set_by_admin.contains(key.name) ? "admin"
                      : entry != nullptr              ? entry->match

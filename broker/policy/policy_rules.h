@@ -1,5 +1,9 @@
 #pragma once
 
+#include <absl/container/flat_hash_map.h>
+
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -14,7 +18,7 @@ using PolicyValues = std::map<std::string, std::string, std::less<>>;
 
 // One entry of `tubes:` in the configuration file.
 struct PolicyEntry {
-  std::string match;  // shell patterns, commas between them
+  std::string match;  // shell patterns, as fnmatch(3) without flags has them, commas between them
   PolicyValues values;
   bool operator==(const PolicyEntry&) const = default;
 };
@@ -25,13 +29,22 @@ struct PolicyEntry {
 class PolicyRules {
  public:
   PolicyRules() = default;
-  explicit PolicyRules(std::vector<PolicyEntry> entries) : entries_(std::move(entries)) {}
+  explicit PolicyRules(std::vector<PolicyEntry> entries);
 
   const std::vector<PolicyEntry>& entries() const { return entries_; }
   bool empty() const { return entries_.empty(); }
-  // Whether any entry matches the tube. O(entries).
-  bool Concerns(std::string_view tube) const;
-  Policy Of(std::string_view tube, const PolicyValues& set_by_admin) const;
+
+  // The entries that match a tube, in their order.
+  struct Matches {
+    std::vector<std::uint16_t> entries = {};
+    std::size_t tried = 0;  // patterns that fnmatch(3) looked at
+  };
+  // Names without wildcards cost nothing, a pattern whose beginning differs next to nothing.
+  Matches MatchesOf(std::string_view tube) const;
+  Policy Of(const Matches& matches, const PolicyValues& set_by_admin) const;
+  Policy Of(std::string_view tube, const PolicyValues& set_by_admin) const {
+    return Of(MatchesOf(tube), set_by_admin);
+  }
 
   struct Line {
     std::string_view key;
@@ -42,12 +55,17 @@ class PolicyRules {
   std::vector<Line> Explain(std::string_view tube, const PolicyValues& set_by_admin) const;
 
  private:
-  const PolicyEntry* EntryFor(std::string_view tube, const PolicyKey& key) const;
+  struct Pattern {
+    std::string text;
+    std::size_t plain;  // bytes before the first wildcard
+    std::uint16_t entry;
+  };
+
+  const PolicyEntry* EntryFor(const Matches& matches, const PolicyKey& key) const;
 
   std::vector<PolicyEntry> entries_;
+  absl::flat_hash_map<std::string, std::vector<std::uint16_t>> by_name_;  // without wildcards
+  std::vector<Pattern> patterns_;                                         // all others
 };
-
-// Whether the name fits one of the patterns; fnmatch(3) without flags, commas between patterns.
-bool MatchesPatterns(std::string_view patterns, std::string_view name);
 
 }  // namespace gearstalk

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace gearstalk {
 
 Result<Plan> Plan::Of(const Schedule& schedule, const std::string& default_zone) {
@@ -29,6 +31,29 @@ Time Plan::Next(Time after) const {
   return next.has_value() ? *next * kSecond : kNever;
 }
 
+Plan::Passed Plan::PassedBy(Time until, Time first) const {
+  if (every_ > 0) {
+    const Time last = until / every_ * every_;
+    return {last, static_cast<std::uint64_t>((last - first) / every_)};
+  }
+  Passed passed{.last = first};
+  Time next = Next(first);
+  for (; next <= until && passed.before < kCounted; next = Next(next)) {
+    passed.last = next;
+    ++passed.before;
+  }
+  if (next > until) return passed;
+  // The last one is not counted to, but found: some time is due between `low` and `until`, and none
+  // between `high` and `until`.
+  Time low = passed.last, high = until;
+  while (high - low > kSecond) {
+    const Time middle = low + (high - low) / 2;
+    (Next(middle) <= until ? low : high) = middle;
+  }
+  passed.last = Next(low);
+  return passed;
+}
+
 std::string ScheduledBody(const Schedule& schedule, Time planned, const TimeZone& zone) {
   const std::int64_t seconds = planned / kSecond;
   const std::pair<std::string_view, std::string> places[] = {
@@ -38,8 +63,8 @@ std::string ScheduledBody(const Schedule& schedule, Time planned, const TimeZone
   std::string body;
   std::string_view rest = schedule.body;
   while (!rest.empty()) {
-    std::size_t taken = 1;
-    std::string_view text = rest.substr(0, 1);
+    std::size_t taken = std::min(rest.find('{', 1), rest.size());
+    std::string_view text = rest.substr(0, taken);
     for (const auto& [place, value] : places) {
       if (!rest.starts_with(place)) continue;
       taken = place.size();

@@ -36,6 +36,14 @@ class Plan {
 
   // The first time after `after`, both in nanoseconds since 1970; kNever if there is none.
   Time Next(Time after) const;
+
+  struct Passed {
+    Time last = 0;             // at or before `until`
+    std::uint64_t before = 0;  // times from `first` on before `last`; of cron's, kCounted at most
+  };
+  static constexpr std::uint64_t kCounted = 10'000;
+  // The times from `first`, which is one, up to `until`, which is not before it. O(kCounted).
+  Passed PassedBy(Time until, Time first) const;
   const TimeZone& zone() const { return zone_; }
 
  private:

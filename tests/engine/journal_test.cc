@@ -196,6 +196,16 @@ TEST_F(JournalTest, AForegroundJobNeedsNoDiskOnceItsIdIsTaken) {
   EXPECT_EQ(1u, journal.last());
 }
 
+TEST_F(JournalTest, ABlockOfIdsThatIsLostWithTheDiskIsNotUsedUp) {
+  journal.HoldBack();
+  journal.Refuse(kNextId);  // the disk is full
+  RecordingObserver& client = Client();
+  EXPECT_GT(Submit("f", {}, &client).lsn, journal.Durable());
+  journal.RefuseAll();  // now it has failed
+  engine.DropUndurable();
+  EXPECT_GE(Foreground("f", client), kFirstSpareId);
+}
+
 TEST_F(JournalTest, NoIdIsGivenTwiceOverARestart) {
   RecordingObserver& client = Client();
   for (int i = 0; i < 3000; ++i) Foreground("f", client);

@@ -177,6 +177,23 @@ TEST_F(OperatorTest, AReservedJobIsTakenBack) {
   EXPECT_EQ(Code::kNotFound, engine.acts().TakeBack(Now(), id, 0).code);
 }
 
+TEST_F(OperatorTest, AJobThatIsTakenBackLosesNoAttempt) {
+  engine.policies().SetRules(Now(), PolicyRules({{"t", {{"attempts", "1"}, {"backoff", "1h"}}}}));
+  RecordingConsumer& holder = Connect("t");
+  const JobId id = Put("t").id;
+  Reserve(holder);
+  EXPECT_TRUE(engine.acts().TakeBack(Now(), id, 0).ok());
+  EXPECT_EQ("ready", State(id)) << "it neither waits nor fails";
+  EXPECT_EQ(0u, engine.Find(id)->extra().attempts);
+  EXPECT_EQ(1u, engine.Find(id)->extra().releases);
+  EXPECT_EQ(Cause::kNone, engine.Find(id)->extra().cause);
+  Reserve(holder);
+  EXPECT_TRUE(engine.acts().TakeBack(Now(), id, 60).ok());
+  EXPECT_EQ(60 * kSecond, engine.TimeLeft(Now(), *engine.Find(id)));
+  EXPECT_FALSE(engine.Find(id)->extra().retrying);
+  EXPECT_EQ(0u, engine.Stats().failed);
+}
+
 TEST_F(OperatorTest, AResetLimitIsTheConfiguredOne) {
   EngineLimits limits;
   limits.max_queue["t"] = {5, 5, 5};

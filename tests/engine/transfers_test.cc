@@ -69,6 +69,24 @@ TEST_F(TransfersTest, APutAndItsMarkAreOneRecord) {
   EXPECT_NE(nullptr, other.engine.Find(1));
 }
 
+TEST_F(TransfersTest, WithoutBodiesTheyAreInTheJournalAlone) {
+  KeptJournal kept;
+  Engine bare({.keep_bodies = false}, kept);
+  ASSERT_TRUE(bare.transfers().Begin("t", {.kind = "import"}, 0, 0).ok());
+  bare.transfers().Put(Now(), "t", JobOf("in", 7), "key", {.settled = 1});
+  Record by_body = JobOf("in", 8);
+  by_body.unique_is_body = true;
+  bare.transfers().Put(Now(), "t", by_body, "key", {.settled = 2});
+  EXPECT_EQ("", bare.Find(7)->body());
+  // Its body is its key.
+  by_body.id = 9;
+  EXPECT_EQ(0u, bare.transfers().Put(Now(), "t", by_body, "key", {.settled = 3}).id);
+  EXPECT_EQ("", bare.CheckInvariants({}));
+  Restarted other(kept.records());
+  EXPECT_EQ("body", other.engine.Find(7)->body());
+  EXPECT_EQ("body", other.engine.Find(8)->body());
+}
+
 TEST_F(TransfersTest, OnlyTheNextJobOfTheSourceIsSettled) {
   EXPECT_EQ(Code::kNotIgnored, Settle(2, JobOf("in")).code);
   EXPECT_TRUE(Settle(1, JobOf("in")).ok());
@@ -101,6 +119,61 @@ TEST_F(TransfersTest, BuriedJobsStandInTheOrderOfTheirBurial) {
     Settle(++place, job);
   }
   EXPECT_EQ(2u, engine.FindTube("in")->NextBuried()->id());
+}
+
+TEST_F(TransfersTest, OneThatIsReleasedLeavesTheOrderOfAnother) {
+  for (const char* name : {"a", "b"}) {
+    ASSERT_TRUE(transfers().Begin(name, {.kind = "import"}, 0, 9).ok());
+    transfers().Use();
+  }
+  Record job = JobOf("in");
+  job.state = Record::State::kBuried;
+  const auto put = [&](std::string_view name, std::uint64_t burial) {
+    job.burial = burial;
+    return transfers().Put(Now(), name, job, "key", {}).id;
+  };
+  put("a", 2);
+  put("b", 1);
+  transfers().Release();
+  const JobId first = put("a", 1);
+  EXPECT_EQ(first, engine.FindTube("in")->NextBuried()->id());
+  Restarted again(journal.records());
+  EXPECT_EQ(first, again.engine.FindTube("in")->NextBuried()->id());
+  transfers().Release();
+}
+
+TEST_F(TransfersTest, HeldJobsCountAsMemory) {
+  const std::size_t before = JobMemory();
+  Record job = JobOf("in");
+  const std::string body(10'000, 'x');
+  job.body = body;
+  job.transfer.held = Record::Held::kFirstPhase;
+  const JobId dropped = transfers().Hold("t", job).id, committed = transfers().Hold("t", job).id;
+  EXPECT_GT(JobMemory(), before + 20'000);
+  transfers().Drop("t", dropped);
+  EXPECT_LT(JobMemory(), before + 20'000);
+  transfers().Commit(Now(), "t", committed);
+  engine.Cancel(Now(), committed);
+  EXPECT_EQ(before, JobMemory());
+}
+
+TEST_F(TransfersTest, ABuriedJobThatComesBackHasItsPlace) {
+  EXPECT_TRUE(transfers().Begin("back", {.kind = "hand-back"}, 0, 0).ok());
+  std::vector<JobId> ids;
+  for (const std::uint64_t burial : {1, 2, 3, 4}) {
+    Record job = JobOf("in");
+    job.state = Record::State::kBuried;
+    job.burial = burial;
+    ids.push_back(Settle(burial, job).id);
+  }
+  transfers().Use();
+  transfers().Release();
+  for (const int i : {0, 1, 2}) EXPECT_TRUE(transfers().HoldBack("back", ids[i]).ok());
+  for (const int i : {1, 0, 2}) EXPECT_TRUE(transfers().Commit(Now(), "back", ids[i]).ok());
+  for (const JobId id : ids) {
+    EXPECT_EQ(id, engine.FindTube("in")->NextBuried()->id());
+    EXPECT_TRUE(transfers().HoldBack("back", id).ok());
+  }
 }
 
 TEST_F(TransfersTest, AHeldJobIsUnseenUntilItIsCommitted) {

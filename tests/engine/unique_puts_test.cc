@@ -1,7 +1,10 @@
 // Unique puts, copies, the pace of a tube, turns, schedules.
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
+#include "broker/policy/duration.h"
 #include "tests/engine/policy_test.h"
 
 namespace gearstalk {
@@ -29,6 +32,15 @@ TEST_F(UniquePuts, AKeyInJsonIsAGearmanKey) {
   EXPECT_NE(other, PutInto("t", {.body = "no json"}));
   Restarted after(journal, engine.policies().rules(), Now());
   EXPECT_NE(nullptr, FindUnique(after.engine, "42"));
+}
+
+TEST_F(UniquePuts, BodiesThatAreNoJsonAreNotEqual) {
+  SetPolicy({{"unique", "json:/id"}});
+  for (const std::string_view body : {R"({"id": 42)", R"({"id": 42} and more)"}) {
+    const JobId first = PutInto("t", {.body = body});
+    EXPECT_NE(first, PutInto("t", {.body = body})) << body;
+    EXPECT_EQ("", JobOf(first).unique());
+  }
 }
 
 TEST_F(UniquePuts, UntilStartARunningJobHasNoKey) {
@@ -233,6 +245,88 @@ TEST_F(SchedulesTest, OffRunsNothingAndNothingIsMadeUp) {
   EXPECT_EQ(1u, At("t").ready());
   EXPECT_EQ(Code::kInUse, engine.schedules().Run(Now(), "s").code);
   EXPECT_EQ(Code::kNotFound, engine.schedules().Run(Now(), "x").code);
+}
+
+TEST_F(SchedulesTest, ARunThatIsRefusedIsMissedWhenTheNextTimeComes) {
+  Set({.catch_up = 3'600 * kSecond});
+  engine.SetDraining(true);
+  Pass(60 * kSecond);
+  EXPECT_EQ(0u, S().missed);
+  const std::size_t records = journal.records().size();
+  for (std::uint64_t missed = 1; missed < 5; ++missed) {
+    Pass(60 * kSecond);
+    EXPECT_EQ(missed, S().missed);
+  }
+  EXPECT_EQ(records, journal.records().size()) << "refused runs do not fill the journal";
+  engine.SetDraining(false);
+  Pass(2 * kSecond);
+  EXPECT_EQ(1u, S().runs);
+  EXPECT_EQ(4u, S().missed);
+  KeptJournal copy(journal.records());
+  Engine again({}, copy);
+  Restart(again, Now());
+  EXPECT_EQ(4u, again.schedules().all().at("s")->missed);
+}
+
+TEST_F(SchedulesTest, WhatWasMissedBeforeARestartIsCountedOnce) {
+  engine.SetDraining(true);
+  for (int i = 0; i < 3; ++i) Pass(60 * kSecond);
+  EXPECT_EQ(2u, S().missed);
+  KeptJournal copy(journal.records());
+  Engine again({}, copy);
+  Restart(again, Now());
+  EXPECT_EQ(2u, again.schedules().all().at("s")->missed);
+  EXPECT_EQ(1u, again.schedules().all().at("s")->runs);
+}
+
+TEST_F(SchedulesTest, ALongAbsenceIsSettledAtOnce) {
+  Set({.cron = "* * * * * *", .overlap = true, .catch_up = 3'650 * kDay});
+  Pass(3'650 * kDay);
+  EXPECT_EQ(1u, S().runs);
+  EXPECT_EQ(Now(), S().ran);
+  EXPECT_EQ(Plan::kCounted, S().missed);
+}
+
+TEST_F(SchedulesTest, ManyRunsAreMadeInSlices) {
+  std::vector<Schedule> entries;
+  for (int i = 0; i < 1'000; ++i) {
+    entries.push_back({.name = std::to_string(i), .every = 60 * kSecond, .tube = "t"});
+  }
+  ASSERT_TRUE(engine.schedules().Set(Now(), entries, "UTC").ok());
+  clock.Advance(60 * kSecond);
+  std::size_t slices = 0, most = 0;
+  for (std::size_t before = 0; engine.Tick(Now()) <= Now(); before = At("t").ready()) {
+    ++slices;
+    most = std::max(most, At("t").ready() - before);
+  }
+  EXPECT_EQ(1'000u, At("t").ready());
+  EXPECT_GT(slices, 10u);
+  EXPECT_LE(most, 64u);
+}
+
+TEST_F(SchedulesTest, ARunThatAnOperatorAskedForChangesNoLastTime) {
+  ASSERT_TRUE(engine.schedules().Run(Now(), "s").ok());
+  EXPECT_EQ(0, S().ran);
+  {
+    KeptJournal copy(journal.records());
+    Engine again({}, copy);
+    Restart(again, Now());
+    EXPECT_EQ(0, again.schedules().all().at("s")->ran);
+    EXPECT_EQ(1u, again.schedules().all().at("s")->runs);
+  }
+  engine.Cancel(Now(), 1);
+  Pass(60 * kSecond);
+  const Time ran = S().ran;
+  Pass(60 * kSecond);
+  EXPECT_EQ(1u, S().skipped);
+  engine.Cancel(Now(), 2);
+  ASSERT_TRUE(engine.schedules().Run(Now(), "s").ok());
+  EXPECT_EQ(ran, S().ran);
+  KeptJournal copy(journal.records());
+  Engine again({}, copy);
+  Restart(again, Now());
+  EXPECT_EQ(ran, again.schedules().all().at("s")->ran);
+  EXPECT_EQ(3u, again.schedules().all().at("s")->runs);
 }
 
 TEST_F(SchedulesTest, ADrainPutsTheRunOff) {

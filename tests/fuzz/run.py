@@ -26,11 +26,8 @@ def targets() -> list[str]:
 
 
 def build(compiler: str, build_dir: Path) -> None:
-    # Most of the time goes into headers, so twelve files are compiled as one. Names in unnamed
-    # namespaces therefore have to be unique in their folder.
     configure = ["cmake", "-S", ROOT, "-B", build_dir, "-G", "Ninja",
-                 "-DCMAKE_UNITY_BUILD=ON", "-DCMAKE_UNITY_BUILD_BATCH_SIZE=12",
-                 "-DCMAKE_BUILD_TYPE=RelWithDebInfo", f"-DCMAKE_CXX_COMPILER={compiler}",
+                 "-DGEARSTALK_UNITY=ON", "-DCMAKE_BUILD_TYPE=RelWithDebInfo", f"-DCMAKE_CXX_COMPILER={compiler}",
                  "-DGEARSTALK_FUZZERS=ON", "-DGEARSTALK_TESTS=OFF"]
     if not (build_dir / "build.ninja").exists():
         subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)

@@ -42,7 +42,57 @@ TEST(BodyKey, IsEmptyWhereThereIsNoScalar) {
   EXPECT_EQ(BodyKey(R"({"a":"text"})", "/a/0"), "");
 }
 
-TEST(BodyKey, ReadsNoFurtherThanTheValue) { EXPECT_EQ(BodyKey(R"({"a":"k",garbage)", "/a"), "k"); }
+TEST(BodyKey, IsEmptyForABodyThatIsNoJsonBehindTheValue) {
+  for (const char* body : {R"({"a":"k",garbage)",
+                           R"({"a":"k")",
+                           R"({"a":"k"} garbage)",
+                           R"({"a":"k"}{"a":"k"})",
+                           R"({"a":"k",})",
+                           R"({"a":"k","b":})",
+                           R"({"a":"k","b":01})",
+                           R"({"a":"k","b":1.})",
+                           R"({"a":"k","b":+1})",
+                           R"({"a":"k","b":.5})",
+                           R"({"a":"k","b":1e})",
+                           R"({"a":"k","b":-})",
+                           R"({"a":"k","b":nul})",
+                           R"({"a":"k","b":True})",
+                           R"({"a":"k","b":"\x"})",
+                           R"({"a":"k","b":"\u12g4"})",
+                           R"({"a":"k","b":"\ud800"})",
+                           R"({"a":"k","b":"\udc00"})",
+                           R"({"a":"k","b":[1 2]})",
+                           R"({"a":"k","b":[,]})",
+                           R"({"a":"k","b":[1,]})",
+                           R"({"a":"k",5:1})",
+                           R"({"a":"k" "b":1})",
+                           R"({"a":"k","b":[}])",
+                           R"({"a":"k"]})",
+                           "{\"a\":\"k\",\"b\":\"\n\"}",
+                           "{\"a\":\"k\",\"b\":\"\xff\"}",
+                           "{\"a\":\"k\",\"b\":\"\xed\xa0\x80\"}",
+                           "{\"a\":\"k\"}\f"}) {
+    EXPECT_EQ(BodyKey(body, "/a"), "") << body;
+  }
+  EXPECT_EQ(BodyKey(std::string("{\"a\":\"k\"}\0", 10), "/a"), "");
+}
+
+TEST(BodyKey, ReadsAllOfABodyThatIsJson) {
+  EXPECT_EQ(BodyKey(" {\r\n\t\"a\" : \"k\" , \"b\" : [ ] , \"c\" : { } } \n", "/a"), "k");
+  EXPECT_EQ(BodyKey(R"({"b":[[],{},[{"a":1}],"\ud83d\ude00\/\"",-0.5E+2,1e99999],"a":"k"})", "/a"),
+            "k");
+  EXPECT_EQ(BodyKey(R"({"a":"k","b":1e99999})", "/a"), "k");
+  EXPECT_EQ(BodyKey(R"({"a":"\ud83d\ude00"})", "/a"), "\xf0\x9f\x98\x80");
+  EXPECT_EQ(BodyKey(R"([[0,[1,"k"]],2])", "/0/1/1"), "k");
+  EXPECT_EQ(BodyKey(R"([[7,8],9])", "/1"), "9");
+}
+
+TEST(BodyKey, IsThatOfTheLastMemberOfAName) {
+  EXPECT_EQ(BodyKey(R"({"a":1,"a":2})", "/a"), "2");
+  EXPECT_EQ(BodyKey(R"({"a":1,"a":[]})", "/a"), "");
+  EXPECT_EQ(BodyKey(R"({"a":{"b":1},"a":{"c":2}})", "/a/b"), "");
+  EXPECT_EQ(BodyKey(R"({"a":{"b":1},"c":{"b":2}})", "/a/b"), "1");
+}
 
 TEST(BodyKey, OfALongTextIsItsHash) {
   const std::string key = BodyKey("\"" + std::string(65, 'x') + "\"", "");

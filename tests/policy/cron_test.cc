@@ -65,6 +65,11 @@ TEST(Cron, RefusesWhatItDoesNotKnow) {
   }
 }
 
+TEST(Cron, SaysWhatIsMeantByEvery) {
+  EXPECT_EQ(Cron::Parse("@every 15m").status().message(),
+            "'@every 15m' is no cron expression: write 'every: 15m' instead of 'cron: @every 15m'");
+}
+
 TEST(Cron, WhatNeverComesHasNoNextTime) {
   EXPECT_EQ(Runs("0 0 30 2 *", "UTC", "2026-01-01T00:00:00", 1), Texts{});
   EXPECT_EQ(Runs("0 0 31 4,6,9,11 *", "Europe/Berlin", "2026-01-01T00:00:00", 1), Texts{});

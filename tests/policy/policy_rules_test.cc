@@ -22,11 +22,39 @@ TEST(PolicyRules, WhatAnAdministratorSetCountsBeforeTheFile) {
   EXPECT_EQ(kRules.Of("mail", {{"jitter", "7"}}).attempts, 5U);
 }
 
+std::vector<std::uint16_t> Matching(const std::string& match, std::string_view tube) {
+  const PolicyRules rules({{match, {{"attempts", "5"}}}});
+  return rules.MatchesOf(tube).entries;
+}
+
 TEST(PolicyRules, NoEntryConcernsAnswers) {
   EXPECT_EQ(kRules.Of("$reply/7", {}), Policy());
-  EXPECT_FALSE(kRules.Concerns("$reply/7"));
-  EXPECT_TRUE(kRules.Concerns("anything"));
-  EXPECT_FALSE(PolicyRules({{"mail", {{"attempts", "5"}}}}).Concerns("mails"));
+  EXPECT_TRUE(kRules.MatchesOf("$reply/7").entries.empty());
+}
+
+TEST(PolicyRules, MatchAsFnmatch) {
+  const std::vector<std::uint16_t> yes = {0}, no = {};
+  for (const char* match :
+       {"a.b", "a.*", "*", "*.b", "a?b", "a[.-]b", "x,a.b", "x*,a*", "a\\.b", "a.b,a.*", "a.b*"}) {
+    EXPECT_EQ(Matching(match, "a.b"), yes) << match;
+  }
+  for (const char* match : {"a.", "a.bb", "a.b?", "b*", "a.c*", "[a", "A.b", "a.b,"}) {
+    EXPECT_EQ(Matching(match, "a.b"), std::string_view(match) == "a.b," ? yes : no) << match;
+  }
+  EXPECT_EQ(Matching("*", "a/.b"), yes);
+  EXPECT_EQ(kRules.MatchesOf("img-1").entries, (std::vector<std::uint16_t>{1, 2}));
+}
+
+TEST(PolicyRules, TryOnlyPatternsThatBeginAsTheName) {
+  std::vector<PolicyEntry> entries;
+  for (int i = 100; i < 1'000; ++i) {
+    entries.push_back({"customer" + std::to_string(i) + ".*", {{"attempts", "5"}}});
+    entries.push_back({"named" + std::to_string(i), {{"attempts", "6"}}});
+  }
+  const PolicyRules rules(std::move(entries));
+  EXPECT_EQ(rules.MatchesOf("customer500.mail").tried, 1U);
+  EXPECT_EQ(rules.MatchesOf("named500").tried, 0U);
+  EXPECT_EQ(rules.Of("named500", {}).attempts, 6U);
 }
 
 TEST(PolicyRules, ExplainWhereEachValueComesFrom) {

@@ -13,6 +13,25 @@ TEST(Schedule, EveryRunsAtTheMultiplesSince1970) {
   EXPECT_EQ(plan.value().Next(179 * kSecond), 180 * kSecond);
 }
 
+TEST(Schedule, TimesThatPassedAreCountedAndTheLastOneIsFound) {
+  const auto passed = [](const Schedule& schedule, Time first, Time until) {
+    const Plan plan = Plan::Of(schedule, "UTC").value();
+    const Plan::Passed found = plan.PassedBy(until * kSecond, first * kSecond);
+    return std::pair(found.last / kSecond, found.before);
+  };
+  using Found = std::pair<Time, std::uint64_t>;
+  EXPECT_EQ(Found(60, 0), passed({.every = 60 * kSecond}, 60, 119));
+  EXPECT_EQ(Found(120, 1), passed({.every = 60 * kSecond}, 60, 120));
+  EXPECT_EQ(Found(315'360'000, 315'359'999), passed({.every = kSecond}, 1, 315'360'000));
+  EXPECT_EQ(Found(60, 0), passed({.cron = "* * * * *"}, 60, 119));
+  EXPECT_EQ(Found(180, 2), passed({.cron = "* * * * *"}, 60, 239));
+  // 10 years later, on a Thursday.
+  EXPECT_EQ(Found(315'360'000 - 60, Plan::kCounted),
+            passed({.cron = "* * * * *"}, 60, 315'360'000 - 1));
+  EXPECT_EQ(Found(315'360'000 - 4 * 86'400 - 1, Plan::kCounted),
+            passed({.cron = "* * * * * TUE"}, 60 + 5 * 86'400, 315'360'000 + 1 - 86'400));
+}
+
 TEST(Schedule, ItsOwnZoneCountsBeforeTheOption) {
   const Schedule schedule{.name = "a", .cron = "0 12 * * *", .time_zone = "America/New_York"};
   const auto plan = Plan::Of(schedule, "Europe/Berlin");
