@@ -20,6 +20,7 @@
 #include "broker/app/start.h"
 #include "broker/config/command_line.h"
 #include "broker/config/foreign.h"
+#include "broker/config/policies.h"
 #include "broker/journal/wal/wal_check.h"
 #include "broker/journal/wal/wal_salvage.h"
 #include "broker/process/standard_streams.h"
@@ -132,6 +133,9 @@ std::vector<std::string> DoubtsAbout(const Settings& settings) {
                                     [](const auto& origin) { return origin.key == "sync"; });
   if (has_sync && !settings.config.etcd.endpoints.empty()) {
     doubts.emplace_back("sync has no meaning with etcd.endpoints: etcd syncs every change");
+  }
+  for (std::string& doubt : DoubtsAboutTubes(settings.config.tubes)) {
+    doubts.push_back(std::move(doubt));
   }
   return doubts;
 }

@@ -37,6 +37,46 @@ void DescribeAct(Call& call, const Match& match) {
   }
 }
 
+bool Acts(const HttpRequest& request) {
+  return request.method == "POST" || request.method == "PUT";
+}
+
+// Whether the parts of the path that name something are well-formed.
+std::optional<Problem> CheckPath(const Match& match) {
+  std::string decoded;
+  for (const std::string& argument : match.arguments) {
+    if (PercentDecode(argument, false, decoded)) continue;
+    return Problem{"bad-request", fmt::format("{}: a '%' needs two hexadecimal digits", argument)};
+  }
+  if (match.route->path.starts_with("/tubes/{tube}") && !NameOfRef(match.arguments[0])) {
+    return Problem{"bad-request", fmt::format("{}: what follows '~' is no base64url of a name",
+                                              match.arguments[0])};
+  }
+  return std::nullopt;
+}
+
+// What is hashed with the body of a request for its key of idempotency; empty: it has none.
+std::string HashedWith(const HttpRequest& request) {
+  return request.Header("idempotency-key") == nullptr ? "" : request.path + '\n';
+}
+
+// Of a request that is no call of the API yet.
+Problem RefusalOf(int status) {
+  switch (status) {
+    case 413:
+    case 431:
+      return {"too-large",
+              "a request has at most 8 KB of head and 2 MiB of body; only operators may send more "
+              "than 4 KB of body"};
+    case 503:
+      return {"busy", "too many answers are being made: ask again in a moment"};
+    case 505:
+      return {"http-version", "HTTP/1.1 and HTTP/1.0 are spoken here"};
+    default:
+      return {"bad-request", "the request is not valid HTTP/1.1"};
+  }
+}
+
 }  // namespace
 
 // The parsed body of a request.
@@ -48,13 +88,14 @@ struct Api::Document {
 // An answer to a request with a large body, which the side thread parses.
 class Api::ReadAnswer final : public HttpTask {
  public:
-  // `request` must not change while its answer is being made.
-  ReadAnswer(Api& api, const HttpRequest& request, Match match, Ending ending)
+  // Takes the body out of `request`, which must not change while its answer is being made.
+  ReadAnswer(Api& api, HttpRequest& request, Match match, Ending ending)
       : api_(api),
         request_(request),
         match_(std::move(match)),
         ending_(std::move(ending)),
-        document_(api.side_, [copy = request] { return Read(copy); }) {}
+        document_(api.side_, [body = std::exchange(request.body, {}), acts = Acts(request),
+                              hashed = HashedWith(request)] { return Read(body, acts, hashed); }) {}
 
   std::optional<HttpAnswer> Advance(Time now) override {
     if (!document_.done()) return std::nullopt;
@@ -103,13 +144,12 @@ class Api::SlicedAnswer final : public HttpTask {
   bool begun_ = false, done_ = false;
 };
 
-Api::Api(Engine& engine, const ConnectionList& connections, Host& host, SliceQueue& slices,
-         const std::string& history_file)
+Api::Api(Engine& engine, const ConnectionList& connections, Host& host, BrokerControl& broker,
+         SliceQueue& slices, const std::string& history_file)
     : operations_(engine, slices, audit_),
       history_(engine, connections, slices, history_file),
-      services_{engine, connections, host,     slices,  guard_,
-                audit_, operations_, history_, events_, side_},
-      instance_(RandomText(6)) {
+      services_{engine, connections, host,     broker,  slices, guard_,
+                audit_, operations_, history_, events_, side_,  instance_} {
   audit_.Tell([this](const Audit::Entry& entry) {
     if (events_.Heard()) events_.OnAudit(ObjectOf(entry));
   });
@@ -128,40 +168,36 @@ Time Api::Tick(Time now) {
   return std::min(history_.Tick(now), events_.Tick(now));
 }
 
-// Only callers who may act may send large bodies. Identifies the caller for these alone: Answer
-// does it again, and would count a wrong token twice.
+// Only callers who may act may send large bodies.
 std::size_t Api::MaxBody(const HttpRequest& head, Time now) {
   const std::string* const length = head.Header("content-length");
   const bool chunked = head.Header("transfer-encoding") != nullptr;
   const bool small = length == nullptr || NumberOf(*length) <= kMaxBodyOfStrangers;
   if (head.Reads() || (small && !chunked)) return kMaxBodyOfStrangers;
   if (guard_.Admit(head)) return kMaxBodyOfStrangers;
-  std::optional<Problem> problem;
-  const Caller caller = guard_.Identify(head, now, problem);
+  const Caller caller = guard_.Recognise(head, now);
   return caller.grant.role >= Role::kOperator ? kMaxBody : kMaxBodyOfStrangers;
 }
 
-HttpAnswer Api::Refuse(int status, const HttpRequest& request) {
-  const bool large = status == 413 || status == 431;
-  Problem problem{status == 503 ? "busy"
-                  : large       ? "too-large"
-                                : "bad-request",
-                  status == 503 ? "too many answers are being made: ask again in a moment"
-                  : large       ? "a request has at most 8 KB of head and 2 MiB of body; only "
-                                  "operators may send more than 4 KB of body"
-                                : "the request is not valid HTTP/1.1"};
+HttpAnswer Api::Refuse(int status, const HttpRequest& request, Time now) {
+  Problem problem = RefusalOf(status);
   Ending ending;
-  ending.caller.address = request.peer.address;
   ending.request_id = NewRequestId();
-  return Finish(Reply(std::move(problem)), std::move(ending), 0);
+  ending.caller.address = guard_.AddressOf(request);
+  // What is wrong with its host, type or token may be why the body is too large.
+  if (status == 413) {
+    std::optional<Problem> why = guard_.Admit(request);
+    if (!why) ending.caller = guard_.Identify(request, now, why);
+    if (why) problem = std::move(*why);
+  }
+  return Finish(Reply(std::move(problem)), std::move(ending), now);
 }
 
 std::optional<HttpAnswer> Api::RefusesPage(const HttpRequest& request, Time now) {
   std::optional<Problem> problem = guard_.Admit(request);
   Ending ending;
   if (!problem) {
-    std::optional<Problem> wrong;
-    ending.caller = guard_.Identify(request, now, wrong);
+    ending.caller = guard_.Recognise(request, now);
     problem = guard_.NotConfigured(ending.caller);
   }
   if (!problem) return std::nullopt;
@@ -169,10 +205,10 @@ std::optional<HttpAnswer> Api::RefusesPage(const HttpRequest& request, Time now)
   return Finish(Reply(std::move(*problem)), std::move(ending), now);
 }
 
-HttpAnswer Api::Answer(const HttpRequest& request, std::string_view path, Time now) {
+HttpAnswer Api::Answer(HttpRequest& request, std::string_view path, Time now) {
   Ending ending;
   ending.request_id = NewRequestId();
-  ending.caller.address = request.peer.address;
+  ending.caller.address = guard_.AddressOf(request);
   std::optional<Problem> problem = guard_.Admit(request);
   std::optional<Problem> wrong_token;
   if (!problem) ending.caller = guard_.Identify(request, now, wrong_token);
@@ -187,14 +223,14 @@ HttpAnswer Api::Answer(const HttpRequest& request, std::string_view path, Time n
   if (!problem && !anybody && ending.caller.grant.role == Role::kNone) {
     problem = Problem{"unauthenticated", "a token or a session is needed"};
   }
-  if (!problem) problem = guard_.CountRequest(ending.caller, now);
+  if (auto too_many = guard_.CountRequest(ending.caller, now)) problem = std::move(too_many);
   if (!problem) problem = Permit(call, match);
   if (!problem && request.body.size() > kReadAtOnce) {
     HttpAnswer answer;
     answer.task = std::make_unique<ReadAnswer>(*this, request, std::move(match), std::move(ending));
     return answer;
   }
-  Document document = problem ? Document() : Read(request);
+  Document document = problem ? Document() : Read(request.body, Acts(request), HashedWith(request));
   return Respond(call, match, std::move(problem), std::move(document), ending);
 }
 
@@ -213,10 +249,10 @@ std::optional<Problem> Api::Permit(const Call& call, const Match& match) const {
   }
   if (Allows(call.caller.grant, *match.route)) {
     if (match.route->right == Right::kAny) return std::nullopt;
-    const std::string why = services_.host.WhyNotStarted();
+    const std::string why = services_.broker.WhyNotStarted();
     if (!why.empty()) return Problem{"busy", why};
     if (call.request.Reads()) return std::nullopt;
-    const Host::NoActs refused = services_.host.WhyNoActs();
+    const BrokerControl::NoActs refused = services_.broker.WhyNoActs();
     if (refused.code.empty()) return std::nullopt;
     return Problem{refused.code, refused.detail};
   }
@@ -229,15 +265,11 @@ std::optional<Problem> Api::Permit(const Call& call, const Match& match) const {
 }
 
 // A pure function; the side thread calls it, too.
-Api::Document Api::Read(const HttpRequest& request) {
+Api::Document Api::Read(std::string_view body, bool acts, const std::string& hashed_with) {
   Document document;
-  if (request.Header("idempotency-key") != nullptr) {
-    document.hash = HashOf(request.path + '\n' + request.body);
-  }
-  const bool acts = request.method == "POST" || request.method == "PUT";
+  if (!hashed_with.empty()) document.hash = HashOf(hashed_with + std::string(body));
   // An empty body is an empty object.
-  document.body =
-      !acts || request.body.empty() ? Json::object() : ParseJson(request.body, kMostValues);
+  document.body = !acts || body.empty() ? Json::object() : ParseJson(body, kMostValues);
   if (document.body && !document.body->is_object()) document.body.reset();
   if (document.body) DecodeLongBase64(*document.body);
   return document;
@@ -247,6 +279,7 @@ Reply Api::Run(Call& call, const Match& match, Document& document, Ending& endin
   if (!document.body)
     return Problem{"bad-request", "the body is not a JSON object, or is too large"};
   call.body = std::move(*document.body);
+  if (auto problem = CheckPath(match)) return std::move(*problem);
   if (match.route->query.empty() && !call.request.query.empty()) {
     const std::string& name = call.request.query[0].first;
     return Problem{"bad-request", fmt::format("{}: unknown parameter", TextOf(name)), name};

@@ -19,17 +19,17 @@ namespace gearstalk::api {
 class Api {
  public:
   // All of it outlives the API.
-  Api(Engine& engine, const ConnectionList& connections, Host& host, SliceQueue& slices,
-      const std::string& history_file);
+  Api(Engine& engine, const ConnectionList& connections, Host& host, BrokerControl& broker,
+      SliceQueue& slices, const std::string& history_file);
 
   Guard& guard() { return guard_; }
   Audit& audit() { return audit_; }
   Events& events() { return events_; }
 
   // `path` is the part behind /api/v1, as sent.
-  HttpAnswer Answer(const HttpRequest& request, std::string_view path, Time now);
-  // The answer to a request that could not be parsed.
-  HttpAnswer Refuse(int status, const HttpRequest& request);
+  HttpAnswer Answer(HttpRequest& request, std::string_view path, Time now);
+  // The answer to a request that could not be parsed, or exceeds a limit.
+  HttpAnswer Refuse(int status, const HttpRequest& request, Time now);
   std::size_t MaxBody(const HttpRequest& head, Time now);
   // The answer to a caller who may not see the console's pages; nothing: the caller may.
   std::optional<HttpAnswer> RefusesPage(const HttpRequest& request, Time now);
@@ -55,12 +55,13 @@ class Api {
                      Document document, Ending& ending);
   Reply Run(Call& call, const Match& match, Document& document, Ending& ending);
   std::optional<Problem> Permit(const Call& call, const Match& match) const;
-  static Document Read(const HttpRequest& request);
+  static Document Read(std::string_view body, bool acts, const std::string& hashed_with);
   std::optional<Reply> Replay(const Call& call, const Document& document, Ending& ending);
   HttpAnswer Finish(Reply reply, Ending ending, Time now);
   // Records an act; nothing, if it is none.
   void Record(const Ending& ending, std::string_view result, Time now);
 
+  const std::string instance_ = RandomText(6);  // of request ids
   Guard guard_;
   Audit audit_;
   Operations operations_;
@@ -69,7 +70,6 @@ class Api {
   const Services services_;
   Events events_{services_};
   Idempotency idempotency_;
-  const std::string instance_;  // of request ids
   std::uint64_t requests_ = 0;
 };
 

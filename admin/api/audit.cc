@@ -2,10 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "broker/base/log.h"
 
 namespace gearstalk::api {
 namespace {
+
+constexpr Time kToldAgain = 60 * kSecond;
 
 std::string_view OrDash(std::string_view text) { return text.empty() ? "-" : text; }
 
@@ -32,42 +37,82 @@ void WriteLine(const Audit::Entry& entry) {
 
 void Audit::Add(const Caller& caller, const Act& act, std::string_view result,
                 std::string_view request, Time now) {
-  Add({.at = now,
-       .user = caller.user.empty() ? "-" : caller.user,
-       .role = std::string(NameOf(caller.grant.role)),
-       .address = caller.address,
-       .action = std::string(act.action),
-       .tube = act.tube,
-       .job = act.job,
-       .filter = act.filter,
-       .count = act.count,
-       .result = std::string(result),
-       .request = std::string(request),
-       .of_client = false});
+  Entry entry{.at = now,
+              .user = caller.user.empty() ? "-" : caller.user,
+              .role = std::string(NameOf(caller.grant.role)),
+              .address = caller.address,
+              .action = std::string(act.action),
+              .tube = act.tube,
+              .job = act.job,
+              .filter = act.filter,
+              .count = act.count,
+              .result = std::string(result),
+              .request = std::string(request)};
+  const bool stranger = caller.grant.role == Role::kNone && result != "ok";
+  stranger ? Count(std::move(entry)) : Add(std::move(entry));
 }
 
 void Audit::Add(const Peer& peer, const OperatorAct& act, Time now) {
-  Add({.at = now,
-       .user = peer.certificate.empty() ? "-" : peer.certificate,
-       .role = act.result == "forbidden" ? "" : "admin",
-       .address = peer.address,
-       .action = std::string(act.action),
-       .tube = std::string(act.tube),
-       .job = act.job,
-       .filter = act.subject.empty() ? std::string()
-                                     : Dump({{std::string(act.subject), TextOf(act.name)}}),
-       .count = act.count,
-       .result = std::string(act.result),
-       .request = fmt::format("connection-{}", peer.id),
-       .of_client = true});
+  const bool forbidden = act.result == "forbidden";
+  Entry entry{.at = now,
+              .user = peer.certificate.empty() ? "-" : peer.certificate,
+              .role = forbidden ? "" : "admin",
+              .address = peer.address,
+              .action = std::string(act.action),
+              .tube = std::string(act.tube),
+              .job = act.job,
+              .filter = act.subject.empty() ? std::string()
+                                            : Dump({{std::string(act.subject), TextOf(act.name)}}),
+              .count = act.count,
+              .result = std::string(act.result),
+              .request = fmt::format("connection-{}", peer.id),
+              .of_client = true};
+  forbidden ? Count(std::move(entry)) : Add(std::move(entry));
 }
 
 void Audit::Add(Entry entry) {
   entry.id = ++last_id_;
-  WriteLine(entry);
   entries_.push_back(std::move(entry));
   if (entries_.size() > kKept) entries_.pop_front();
-  if (listener_) listener_(entries_.back());
+  Publish(entries_.back());
+}
+
+void Audit::Count(Entry entry) {
+  const auto same = std::find_if(refused_.begin(), refused_.end(), [&](const Entry& each) {
+    return each.address == entry.address && each.action == entry.action &&
+           each.result == entry.result && each.of_client == entry.of_client;
+  });
+  entry.id = ++last_id_;
+  entry.count = 1;
+  if (same != refused_.end()) {
+    entry.count = *same->count + 1;
+    entry.told = same->told;
+    refused_.erase(same);
+  }
+  refused_.push_back(std::move(entry));
+  if (refused_.size() > kRefusedKept) refused_.pop_front();
+  Entry& counted = refused_.back();
+  if (counted.told != 0 && counted.at - counted.told < kToldAgain) return;
+  counted.told = counted.at;
+  Publish(counted);
+}
+
+void Audit::Publish(const Entry& entry) {
+  WriteLine(entry);
+  if (listener_) listener_(entry);
+}
+
+const Audit::Entry* Audit::Before(std::uint64_t id) const {
+  const Entry* newest = nullptr;
+  for (const auto* entries : {&entries_, &refused_}) {
+    const auto behind =
+        std::lower_bound(entries->begin(), entries->end(), id,
+                         [](const Entry& each, std::uint64_t wanted) { return each.id < wanted; });
+    if (behind == entries->begin()) continue;
+    const Entry& last = *std::prev(behind);
+    if (newest == nullptr || newest->id < last.id) newest = &last;
+  }
+  return newest;
 }
 
 Json ObjectOf(const Audit::Entry& entry) {

@@ -10,10 +10,14 @@
 
 namespace gearstalk::api {
 
-// Records acts of operators: each in a line of the log, the last ones in memory for a page.
+// Records acts of operators: each in a line of the log, the last ones in memory for a page. Who has
+// no right to act may try it at any rate: such refusals are counted instead. The same act from the
+// same address is one entry, the newest, which says how many there were, and only the last entries
+// of this kind are kept.
 class Audit {
  public:
   static constexpr std::size_t kKept = 1000;
+  static constexpr std::size_t kRefusedKept = 100;
 
   struct Entry {
     std::uint64_t id = 0;  // rises
@@ -26,20 +30,25 @@ class Audit {
     std::string result;  // "ok", or the code of a problem
     std::string request;
     bool of_client = false;  // over a client's protocol
+    Time told = 0;           // of a refusal that is counted: when log and listener heard of it
   };
 
   void Add(const Caller& caller, const Act& act, std::string_view result, std::string_view request,
            Time now);
   // An act over a client's protocol, by a connection with the right `admin`.
   void Add(const Peer& peer, const OperatorAct& act, Time now);
-  void Add(Entry entry);
-  // The newest is the last.
-  const std::deque<Entry>& entries() const { return entries_; }
+  // The newest entry with a lower id; nullptr: there is none.
+  const Entry* Before(std::uint64_t id) const;
   // Called with each new one.
   void Tell(std::function<void(const Entry&)> listener) { listener_ = std::move(listener); }
 
  private:
-  std::deque<Entry> entries_;
+  void Add(Entry entry);
+  void Count(Entry entry);
+  void Publish(const Entry& entry);
+
+  std::deque<Entry> entries_;  // the newest is the last
+  std::deque<Entry> refused_;  // likewise
   std::uint64_t last_id_ = 0;
   std::function<void(const Entry&)> listener_;
 };

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "admin/api/broker_control.h"
 #include "admin/api/caller.h"
 #include "admin/api/host.h"
 #include "admin/api/json.h"
@@ -86,6 +87,7 @@ struct Services {
   Engine& engine;
   const ConnectionList& connections;
   Host& host;
+  BrokerControl& broker;
   SliceQueue& slices;
   Guard& guard;
   Audit& audit;
@@ -93,6 +95,7 @@ struct Services {
   History& history;
   Events& events;
   SideThread& side;
+  std::string_view run;  // differs after each start: ids of tubes do not outlive it
 };
 
 // One request, parsed and permitted.

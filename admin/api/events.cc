@@ -52,7 +52,7 @@ class Feed final : public HttpFeed {
   Feed(Events& events, Caller caller, Events::Topics topics)
       : events_(events), caller_(std::move(caller)), topics_(std::move(topics)) {
     ++events_.open_;
-    ++events_.open_of_[caller_.address];
+    ++events_.open_of_[caller_.key()];
     prints_.resize(topics_.tubes.size());
   }
   ~Feed() override { events_.End(*this); }
@@ -121,7 +121,7 @@ class Feed final : public HttpFeed {
 Events::~Events() { services_.slices.Remove(*this); }
 
 std::unique_ptr<HttpFeed> Events::Open(const Caller& caller, Topics topics) {
-  if (open_ >= kStreams || open_of_[caller.address] >= kStreamsOfAddress) return nullptr;
+  if (open_ >= kStreams || open_of_[caller.key()] >= kStreamsOfCaller) return nullptr;
   return std::make_unique<Feed>(*this, caller, std::move(topics));
 }
 
@@ -129,7 +129,8 @@ void Events::End(Feed& feed) {
   std::erase(feeds_, &feed);
   std::erase(turn_, &feed);
   --open_;
-  if (--open_of_[feed.caller().address] == 0) open_of_.erase(feed.caller().address);
+  const std::string caller = feed.caller().key();
+  if (--open_of_[caller] == 0) open_of_.erase(caller);
 }
 
 void Events::Notice(std::string_view level, std::string_view code, std::string_view text) {
@@ -192,10 +193,7 @@ Time Events::Tick(Time now) {
   SendOperations();
   const bool server = std::any_of(feeds_.begin(), feeds_.end(),
                                   [](const Feed* feed) { return feed->topics().server; });
-  if (server) {
-    server_ = Dump(ServerObject(services_.engine, services_.connections, services_.host,
-                                services_.history, now));
-  }
+  if (server) server_ = Dump(ServerObject(services_, now));
   turn_ = feeds_;
   services_.slices.Add(*this);
   return next_;

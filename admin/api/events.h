@@ -20,7 +20,7 @@ class Feed;
 class Events final : public SliceWork {
  public:
   static constexpr std::size_t kStreams = 32;
-  static constexpr std::size_t kStreamsOfAddress = 8;
+  static constexpr std::size_t kStreamsOfCaller = 8;
 
   struct Topics {
     bool server = false, tube = false, operation = false, audit = false, notice = false;
@@ -54,7 +54,7 @@ class Events final : public SliceWork {
   const Services& services_;
   std::vector<Feed*> feeds_;
   std::size_t open_ = 0;
-  std::map<std::string, std::size_t> open_of_;         // by address
+  std::map<std::string, std::size_t> open_of_;         // by Caller::key()
   std::vector<Feed*> turn_;                            // that are still to be served this second
   std::string server_;                                 // the server object of this second
   std::map<std::uint64_t, std::uint64_t> operations_;  // versions that were told, by id

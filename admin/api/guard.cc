@@ -57,6 +57,30 @@ bool SameOrigin(const HttpRequest& request) {
   return Authority(origin->substr(slashes + 3), scheme) == Authority(*host, scheme);
 }
 
+// The token of "Bearer TOKEN"; nothing: it is another scheme.
+std::optional<std::string_view> BearerOf(std::string_view header) {
+  constexpr std::string_view kBearer = "bearer ";
+  if (!Lower(header).starts_with(kBearer)) return std::nullopt;
+  return header.substr(kBearer.size());
+}
+
+// The address in an element of X-Forwarded-For, as the addresses of peers are written; empty: it
+// has none. Some proxies add the port.
+std::string AddressIn(std::string_view element) {
+  while (element.starts_with(' ') || element.starts_with('\t')) element.remove_prefix(1);
+  while (element.ends_with(' ') || element.ends_with('\t')) element.remove_suffix(1);
+  const bool bracket = element.starts_with('[');
+  const bool v4 = std::count(element.begin(), element.end(), ':') <= 1;
+  const std::string_view host = bracket ? element.substr(1, element.find(']') - 1)
+                                : v4    ? element.substr(0, element.find(':'))
+                                        : element;
+  char text[INET6_ADDRSTRLEN] = "";
+  in6_addr address{};
+  const int family = bracket || !v4 ? AF_INET6 : AF_INET;
+  if (inet_pton(family, std::string(host).c_str(), &address) != 1) return "";
+  return inet_ntop(family, &address, text, sizeof text);
+}
+
 // Forgets the entries that are over, and all of them if that does not make room.
 template <typename Map, typename Over>
 void Bound(Map& map, Over over) {
@@ -111,27 +135,28 @@ std::optional<Problem> Guard::Admit(const HttpRequest& request) const {
   if (request.Reads()) return std::nullopt;
   if (!SameOrigin(request)) return Problem{"cross-site", "the request comes from another origin"};
   if (request.method != "POST" && request.method != "PUT") return std::nullopt;
+  if (const std::string* coding = request.Header("content-encoding");
+      coding != nullptr && Lower(*coding) != "identity") {
+    return Problem{"unsupported-media-type", "the body must not have a Content-Encoding"};
+  }
   const std::string* type = request.Header("content-type");
   const std::string kind = type == nullptr ? "" : Lower(type->substr(0, type->find(';')));
   if (kind == "application/json" || kind == "application/json ") return std::nullopt;
   return Problem{"unsupported-media-type", "the Content-Type must be application/json"};
 }
 
-std::optional<Problem> Guard::CheckToken(std::string_view token, const std::string& address,
-                                         Time now, const User*& user) {
+// A wrong token is one more guess of whoever sent it: the right ones of others from the same
+// address are none of its business, so only wrong ones are counted and refused.
+Problem Guard::CountWrongToken(const std::string& address, Time now) {
   Bound(wrong_, [&](const Wrong& each) { return now - each.since >= kWrongLasts; });
   Wrong& wrong = wrong_[address];
   if (now - wrong.since >= kWrongLasts) wrong = {};
-  if (wrong.tokens >= kWrongTokens) {
-    const Time left = wrong.since + kWrongLasts - now;
-    return Problem{.code = "too-many-requests",
-                   .detail = "too many wrong tokens came from this address",
-                   .more = {{"retry_after_seconds", left / kSecond + 1}}};
-  }
-  user = FindUser(settings_.users, token);
-  if (user != nullptr) return std::nullopt;
   if (wrong.tokens++ == 0) wrong.since = now;
-  return Problem{"unauthenticated", "the token is unknown"};
+  if (wrong.tokens <= kWrongTokens) return {"unauthenticated", "the token is unknown"};
+  const Time left = wrong.since + kWrongLasts - now;
+  return {.code = "too-many-requests",
+          .detail = "too many wrong tokens came from this address",
+          .more = {{"retry_after_seconds", left / kSecond + 1}}};
 }
 
 const User* Guard::UserOf(const Session& session) const {
@@ -147,19 +172,36 @@ Grant Guard::GrantOfAnonymous(const Caller& caller) const {
   return {};
 }
 
-Caller Guard::Identify(const HttpRequest& request, Time now, std::optional<Problem>& problem) {
+std::string Guard::AddressOf(const HttpRequest& request) const {
+  std::string address = request.peer.address;
+  for (auto header = request.headers.rbegin(); header != request.headers.rend(); ++header) {
+    if (header->first != "x-forwarded-for") continue;
+    // The last one was added by the proxy that is the peer, the one before by the proxy before it.
+    for (std::string_view rest = header->second; !rest.empty();) {
+      if (!IsProxy(address)) return address;
+      const std::size_t comma = rest.rfind(',');
+      const std::size_t begin = comma == std::string_view::npos ? 0 : comma + 1;
+      const std::string forwarded = AddressIn(rest.substr(begin));
+      if (forwarded.empty()) return address;
+      address = forwarded;
+      rest = rest.substr(0, comma == std::string_view::npos ? 0 : comma);
+    }
+  }
+  return address;
+}
+
+bool Guard::IsProxy(const std::string& address) const {
+  return std::find(settings_.proxies.begin(), settings_.proxies.end(), address) !=
+         settings_.proxies.end();
+}
+
+Caller Guard::Recognise(const HttpRequest& request, Time now) {
   Caller caller;
-  caller.address = request.peer.address;
+  caller.address = AddressOf(request);
   caller.local = IsLocal(request);
   if (const std::string* header = request.Header("authorization")) {
-    constexpr std::string_view kBearer = "bearer ";
-    const User* user = nullptr;
-    if (!Lower(*header).starts_with(kBearer)) {
-      problem = Problem{"unauthenticated", "expected Authorization: Bearer TOKEN"};
-    } else {
-      problem =
-          CheckToken(std::string_view(*header).substr(kBearer.size()), caller.address, now, user);
-    }
+    const auto token = BearerOf(*header);
+    const User* const user = token ? FindUser(settings_.users, *token) : nullptr;
     if (user == nullptr) return caller;
     caller.grant = user->grant;
     caller.user = user->name;
@@ -184,6 +226,15 @@ Caller Guard::Identify(const HttpRequest& request, Time now, std::optional<Probl
   }
   caller.grant = GrantOfAnonymous(caller);
   if (caller.grant.role != Role::kNone) caller.via = Caller::Via::kAnonymous;
+  return caller;
+}
+
+Caller Guard::Identify(const HttpRequest& request, Time now, std::optional<Problem>& problem) {
+  Caller caller = Recognise(request, now);
+  const std::string* const header = request.Header("authorization");
+  if (header == nullptr || caller.via == Caller::Via::kToken) return caller;
+  problem = BearerOf(*header) ? CountWrongToken(caller.address, now)
+                              : Problem{"unauthenticated", "expected Authorization: Bearer TOKEN"};
   return caller;
 }
 
@@ -212,8 +263,8 @@ std::optional<Problem> Guard::CountRequest(const Caller& caller, Time now) {
 }
 
 std::optional<Problem> Guard::OpenSession(std::string_view token, Time now, Caller& caller) {
-  const User* user = nullptr;
-  if (auto problem = CheckToken(token, caller.address, now, user)) return problem;
+  const User* const user = FindUser(settings_.users, token);
+  if (user == nullptr) return CountWrongToken(caller.address, now);
   std::erase_if(sessions_, [&](const auto& entry) { return entry.second.expires <= now; });
   while (sessions_.size() >= kMaxSessions) {
     sessions_.erase(std::min_element(

@@ -19,8 +19,9 @@ struct AccessSettings {
   std::vector<User> users{};
   std::optional<Grant> anonymous{};  // unset: local callers are admins while there are no users
   std::vector<std::string> hosts{};
-  std::string base_path{};   // "" or "/PATH"
-  std::uint32_t rate = 200;  // requests a second; 0: no limit
+  std::vector<std::string> proxies{};  // addresses whose X-Forwarded-For is believed
+  std::string base_path{};             // "" or "/PATH"
+  std::uint32_t rate = 200;            // requests a second; 0: no limit
 };
 
 // Identifies and limits callers: accepted hosts and origins, tokens, sessions, requests a second.
@@ -33,7 +34,12 @@ class Guard {
 
   // Checks the host and origin of a request.
   std::optional<Problem> Admit(const HttpRequest& request) const;
-  // Identifies the caller; a problem: the token is wrong, or too many were.
+  // Of the peer, or as trusted proxies forward it.
+  std::string AddressOf(const HttpRequest& request) const;
+  // Identifies the caller. Who shows a wrong token is nobody.
+  Caller Recognise(const HttpRequest& request, Time now);
+  // The same, once for each request: counts wrong tokens. A problem: this one is wrong, or too many
+  // were.
   Caller Identify(const HttpRequest& request, Time now, std::optional<Problem>& problem);
   // A problem if the caller has no access only because no access is configured.
   std::optional<Problem> NotConfigured(const Caller& caller) const;
@@ -61,8 +67,8 @@ class Guard {
     Time at = 0;
   };
 
-  std::optional<Problem> CheckToken(std::string_view token, const std::string& address, Time now,
-                                    const User*& user);
+  Problem CountWrongToken(const std::string& address, Time now);
+  bool IsProxy(const std::string& address) const;
   const User* UserOf(const Session& session) const;
   bool AcceptsHost(const HttpRequest& request) const;
   Grant GrantOfAnonymous(const Caller& caller) const;

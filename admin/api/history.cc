@@ -14,7 +14,7 @@ namespace gearstalk::api {
 namespace {
 
 constexpr Time kSurveyPeriod = 10 * kSecond;
-constexpr std::size_t kLagSeconds = 60;
+constexpr std::size_t kMinute = 60;     // samples of the server
 constexpr std::size_t kPeaksFrom = 18;  // loop_lag_seconds_max and journal_sync_seconds_max
 
 // The 99th percentile of counts by bucket: the upper bound of its bucket.
@@ -29,6 +29,21 @@ Json P99(const Counts& counts, const Bounds& bounds) {
     if (seen * 100 >= all * 99) return Seconds(bounds[std::min(i, bounds.size() - 1)]);
   }
   return {};
+}
+
+// Adds the counts of this second, and keeps those of a minute.
+template <typename Counts>
+void KeepMinute(std::deque<Counts>& minute, const Counts& now) {
+  minute.push_back(now);
+  if (minute.size() > kMinute) minute.pop_front();
+}
+
+// What was counted within the minute. A journal that is opened anew counts from 0.
+template <typename Counts>
+Counts Since(const std::deque<Counts>& minute, Counts now) {
+  if (minute.size() < kMinute) return now;
+  for (std::size_t i = 0; i < now.size(); ++i) now[i] -= std::min(now[i], minute.front()[i]);
+  return now;
 }
 
 float PerSecond(std::uint64_t now, std::uint64_t before, double seconds) {
@@ -120,7 +135,7 @@ void History::SampleServer(Time now) {
   ServerSample sample{AsFloat(stats.ready), AsFloat(stats.reserved), AsFloat(stats.delayed),
                       AsFloat(stats.buried)};
   FillRates(stats, last_.counts, seconds, sample);
-  const float others[] = {static_cast<float>(OldestReadyAge(now)),
+  const float others[] = {static_cast<float>(OldestReadyAge(now).value_or(0)),
                           AsFloat(connections_.Count()),
                           AsFloat(stats.workers),
                           AsFloat(stats.waiting),
@@ -135,8 +150,8 @@ void History::SampleServer(Time now) {
   hour_.Add(now, sample);
   month_.Add(now, sample);
   Keep();
-  lag_minute_.push_back(lag_.lags().counts());
-  if (lag_minute_.size() > kLagSeconds) lag_minute_.pop_front();
+  KeepMinute(lag_minute_, lag_.lags().counts());
+  KeepMinute(sync_minute_, engine_.journal().Stats().sync_times.counts);
 }
 
 float History::CpuRatio(Time now) {
@@ -235,21 +250,17 @@ void History::SampleTubes(Time now) {
   }
 }
 
-double History::OldestReadyAge(Time now) const {
-  return oldest_ready_ == 0 ? 0 : Seconds(std::max<Time>(now - oldest_ready_, 0));
+std::optional<double> History::OldestReadyAge(Time now) const {
+  if (oldest_ready_ == 0 || engine_.Stats().ready == 0) return std::nullopt;
+  return Seconds(std::max<Time>(now - oldest_ready_, 0));
 }
 
 Json History::LagP99() const {
-  if (lag_minute_.empty()) return {};
-  TimeHistogram::Counts counts = lag_.lags().counts();
-  if (lag_minute_.size() == kLagSeconds) {
-    for (std::size_t i = 0; i < counts.size(); ++i) counts[i] -= lag_minute_.front()[i];
-  }
-  return P99(counts, TimeHistogram::kBounds);
+  return P99(Since(lag_minute_, lag_.lags().counts()), TimeHistogram::kBounds);
 }
 
 Json History::SyncP99() const {
-  return P99(engine_.journal().Stats().sync_times.counts, SyncTimes::kBounds);
+  return P99(Since(sync_minute_, engine_.journal().Stats().sync_times.counts), SyncTimes::kBounds);
 }
 
 const History::TubeHistory* History::Find(std::string_view tube) const {
@@ -279,16 +290,16 @@ Json Combine(const Ring& ring, std::int64_t from, std::int64_t end, std::size_t 
 std::string ChartOf(const Ring& ring, const History::Query& query, Time now) {
   const std::int64_t newest = now / ring.step() - 1;
   const auto steps = static_cast<std::int64_t>(ring.steps());
-  const std::int64_t each =
-      std::max<std::int64_t>(1, (steps + static_cast<std::int64_t>(query.points) - 1) /
-                                    static_cast<std::int64_t>(query.points));
+  const auto points = static_cast<std::int64_t>(query.points);
   const std::int64_t oldest = std::max(ring.first(), newest - steps + 1);
+  const std::int64_t each = std::max<std::int64_t>(1, (newest - oldest + points) / points);
   Json times = Json::array();
   Json series = Json::object();
   for (const std::size_t which : query.series) series[std::string(kSeries[which])] = Json::array();
   if (ring.last() >= ring.first()) {
-    // Groups stand at multiples of their size, so that points do not move from call to call.
-    for (std::int64_t at = oldest / each * each; at <= newest; at += each) {
+    // Groups stand at multiples of their size, so that points do not move from call to call. One
+    // that is not over has no mean yet.
+    for (std::int64_t at = oldest / each * each; at + each - 1 <= newest; at += each) {
       times.push_back(at * (ring.step() / kSecond));
       for (const std::size_t which : query.series) {
         series[std::string(kSeries[which])].push_back(Combine(ring, at, at + each, which));

@@ -72,15 +72,16 @@ class History final : public SliceWork {
   // Makes the JSON text of what there is now, on any thread.
   std::function<std::string()> Read(Query query, Time now) const;
 
-  // null: nothing was measured yet.
+  // Of the last minute, in seconds; null: nothing was measured.
   Json LagP99() const;
   Json SyncP99() const;
-  // As of the last survey.
-  double OldestReadyAge(Time now) const;
+  // In seconds, of the oldest ready job at the last survey. Nothing: none is ready.
+  std::optional<double> OldestReadyAge(Time now) const;
 
  private:
   using TubeSample = std::array<float, kTubeSeries>;
   using ServerSample = std::array<float, kServerSeries>;
+  using SyncCounts = decltype(SyncTimes::counts);
 
   struct Counters {
     JobCounts counts;
@@ -120,7 +121,9 @@ class History final : public SliceWork {
   Counters last_;
   double cpu_seconds_ = 0;
   SyncTimes syncs_{};
-  std::deque<TimeHistogram::Counts> lag_minute_;  // lags so far, at each of the last 60 seconds
+  // Of lags and syncs so far, at each of the last 60 seconds.
+  std::deque<TimeHistogram::Counts> lag_minute_;
+  std::deque<SyncCounts> sync_minute_;
   std::unique_ptr<HistoryFile> file_;
   std::int64_t kept_step_ = -1;  // the last one of the server in the file
   std::int64_t kept_hour_ = -1;  // the last one of tubes

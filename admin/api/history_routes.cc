@@ -37,7 +37,7 @@ std::vector<std::size_t> SeriesOf(Fields& fields, bool of_tube) {
 Reply GetHistory(Call& call) {
   Fields fields = Fields::OfQuery(call.request.query);
   History::Query query;
-  query.tube = fields.Text("tube");
+  query.tube = fields.Bytes("tube");
   query.month = fields.Word("range", {"1h", "30d"}) == "30d";
   query.points = fields.IntegerOr("points", 10, kMaxPoints, kUsualPoints);
   query.series = SeriesOf(fields, query.tube.has_value());

@@ -88,7 +88,7 @@ class JobList final : public Task {
   Page page_;
 };
 
-// The reserved jobs of a tube by the end of their TTR: found by walking all jobs.
+// Reserved jobs, of a tube or all, by the end of their TTR: found by walking all jobs.
 class ReservedList final : public Task {
  public:
   ReservedList(const Engine& engine, JobQuery query)
@@ -199,7 +199,9 @@ Reply ListJobsIn(Call& call, std::optional<std::string> tube) {
   const auto cursor = CursorOf(fields, query.query, 4);
   const auto state = query.filter.OnlyState();
   if (next && cursor) fields.Fail("cursor", "order=next has no cursor");
-  if (next && !query.filter.tube()) fields.Fail("tube", "order=next needs a tube");
+  if (next && !query.filter.tube() && state != JobState::kReserved) {
+    fields.Fail("tube", "order=next needs a tube, but of reserved jobs");
+  }
   if (next && !state) fields.Fail("state", "order=next needs one state");
   if (!fields.Finish()) return fields.problem();
   if (query.filter.ReadsBody() && !call.caller.grant.bodies) {

@@ -5,6 +5,7 @@
 
 #include "admin/api/names.h"
 #include "admin/metrics/job_metrics.h"
+#include "broker/engine/verdict.h"
 
 namespace gearstalk::api {
 namespace {
@@ -25,9 +26,9 @@ Json MaxQueueObject(const Engine& engine, std::string_view name, const MaxQueue&
           {"source", SourceOf(engine, name, limits)}};
 }
 
-double OldestReadyAge(const Tube& tube, Time now) {
+Json OldestReadyAge(const Tube& tube, Time now) {
   const Job* const oldest = tube.OldestReady();
-  return oldest == nullptr ? 0 : Seconds(std::max<Time>(now - oldest->created, 0));
+  return oldest == nullptr ? Json() : Json(Seconds(std::max<Time>(now - oldest->created, 0)));
 }
 
 // Both sessions are consumers and know their peers.
@@ -61,6 +62,21 @@ Json RolesOf(const Consumer* consumer) {
 }
 
 Json TextOrNull(std::string_view text) { return text.empty() ? Json() : Json(TextOf(text)); }
+
+// What becomes of a job when its tries are used up. A dead one is not moved again.
+std::string_view OnFailureOf(const Job& job) {
+  Policy last_try = PolicyOf(job.tube());
+  last_try.attempts = 0;
+  last_try.backoff = {};
+  switch (Judge(job, {.how = BadEnd::kFailed}, 0, last_try, 0, 0).fate) {
+    case Verdict::Fate::kMoved:
+      return job.origin().empty() ? "move" : "bury";
+    case Verdict::Fate::kBuried:
+      return "bury";
+    default:
+      return "remove";
+  }
+}
 
 Json HeldBackWord(HeldBack why) { return why == HeldBack::kNone ? Json() : Json(NameOf(why)); }
 
@@ -134,7 +150,7 @@ Json EmptyTubeObject(const Engine& engine, std::string_view name) {
           {"id", nullptr},
           {"jobs", ObjectOf(StateCounts{})},
           {"counters", CountersOf(EngineStats())},
-          {"oldest_ready_age_seconds", 0},
+          {"oldest_ready_age_seconds", nullptr},
           {"workers", 0},
           {"using", 0},
           {"watching", 0},
@@ -181,7 +197,7 @@ Json JobObject(const Engine& engine, const Job& job, Time now, bool preview) {
           {"unique", job.unique().empty() ? Json() : Json(TextOf(job.unique()))},
           {"waiters", job.rest().waiters.size()},
           {"durable", job.durable()},
-          {"on_failure", job.keep_on_failure() ? "bury" : "remove"},
+          {"on_failure", OnFailureOf(job)},
           {"holder", HolderObject(job)},
           {"progress", ProgressObject(job.rest())},
           {"preview", preview ? Json(TextOf(job.body().substr(0, kPreview))) : Json()},

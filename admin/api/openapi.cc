@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "admin/api/parameters.h"
 #include "admin/api/routes.h"
 #include "admin/api/schemas.h"
 
@@ -39,7 +40,7 @@ Json ParametersOf(const Route& route) {
     parameters.push_back(Parameter(name, "path", {{"type", name == "id" ? "integer" : "string"}}));
   }
   ForEachWord(route.query, [&](std::string_view name) {
-    parameters.push_back(Parameter(name, "query", {{"type", "string"}}));
+    parameters.push_back(QueryParameter(route.path, name));
   });
   if (route.method == "POST") {
     parameters.push_back(Parameter("Idempotency-Key", "header",

@@ -19,7 +19,7 @@ std::optional<Cursor> CursorOf(Fields& fields, std::string_view query, std::size
   const auto text = fields.Text("cursor");
   if (!text) return std::nullopt;
   std::optional<Cursor> cursor = Cursor::Decode(*text, query, numbers);
-  if (!cursor) fields.Fail("cursor", "belongs to another query");
+  if (!cursor) fields.Fail("cursor", "belongs to another query, or to tubes before a restart");
   return cursor;
 }
 

@@ -2,6 +2,7 @@
 #include "admin/api/handlers.h"
 #include "admin/api/lookup.h"
 #include "admin/api/names.h"
+#include "broker/base/near_names.h"
 
 namespace gearstalk::api {
 namespace {
@@ -10,11 +11,17 @@ Json ItemOf(const PolicyRules::Line& line) {
   return {{"key", line.key}, {"value", TextOf(line.value)}, {"source", TextOf(line.source)}};
 }
 
+Problem NoPolicy(std::string_view key) {
+  std::vector<std::string> known;
+  for (const PolicyKey& each : PolicyKeys()) known.emplace_back(each.name);
+  return {"not-found", "there is no policy '" + TextOf(key) + "'; " + NearNames(key, known)};
+}
+
 Reply ItemReply(const Call& call, std::string_view tube, std::string_view key, Lsn lsn) {
   for (const PolicyRules::Line& line : call.engine().policies().Explain(tube)) {
     if (line.key == key) return Reply::Of(ItemOf(line)).Durable(lsn);
   }
-  return Problem{"not-found", "there is no such policy"};
+  return NoPolicy(key);
 }
 
 // A policy also applies to tubes that do not exist yet.
@@ -29,7 +36,7 @@ Reply Change(Call& call, const std::optional<std::string>& value) {
   if (!name) return NoTube();
   if (auto problem = CheckTubeName(call, *name, "tube")) return std::move(*problem);
   const std::string key = NameOfRef(call.arguments[1]).value_or("");
-  if (FindPolicyKey(key) == nullptr) return Problem{"not-found", "there is no such policy"};
+  if (FindPolicyKey(key) == nullptr) return NoPolicy(key);
   call.act.filter = Dump({{"policy", key}});
   const PolicySet set = call.engine().policies().Set(call.now, *name, key, value);
   if (set.status.code() == Code::kInvalid) {

@@ -10,14 +10,18 @@ namespace {
 Json MomentOf(Time time) { return time <= 0 || time == kNever ? Json() : Json(Timestamp(time)); }
 
 Json ScheduleObject(const RunningSchedule& schedule) {
-  return {{"name", TextOf(schedule.entry.name)},
-          {"tube", TextOf(schedule.entry.tube)},
-          {"next_at", schedule.off ? Json() : MomentOf(schedule.next)},
-          {"last_at", MomentOf(schedule.ran)},
-          {"runs", schedule.runs},
-          {"skipped", schedule.skipped},
-          {"missed", schedule.missed},
-          {"enabled", !schedule.off}};
+  return {
+      {"name", TextOf(schedule.entry.name)},
+      {"tube", TextOf(schedule.entry.tube)},
+      {"cron", schedule.entry.cron.empty() ? Json() : Json(TextOf(schedule.entry.cron))},
+      {"every_seconds", schedule.entry.cron.empty() ? Json(Seconds(schedule.entry.every)) : Json()},
+      {"time_zone", schedule.plan.zone().name()},
+      {"next_at", schedule.off ? Json() : MomentOf(schedule.next)},
+      {"last_at", MomentOf(schedule.ran)},
+      {"runs", schedule.runs},
+      {"skipped", schedule.skipped},
+      {"missed", schedule.missed},
+      {"enabled", !schedule.off}};
 }
 
 bool Sees(const Grant& grant, const RunningSchedule& schedule) {

@@ -31,24 +31,25 @@ constexpr std::string_view kObjects[] = {
     "Leader name:text address:text",
     "Replica role:text epoch:integer leader:Leader? behind_batches:integer "
     "lease_left_seconds:number? takeovers_total:integer",
+    "StepDown force:truth~",
     "SteppingDown stepping_down:truth",
     "Server version:text commit:text server_name:text pid:integer started_at:time now:time "
     "uptime_seconds:number listen:*text admin:*text ready:truth not_ready_reason:text? "
     "draining:truth log_level:text jobs:Jobs counters:Counters tubes:integer "
     "connections:Connections memory:Memory journal:Journal refused:any "
-    "oldest_ready_age_seconds:number loop_lag_seconds_p99:number? received_bytes_total:integer "
+    "oldest_ready_age_seconds:number? loop_lag_seconds_p99:number? received_bytes_total:integer "
     "sent_bytes_total:integer held_jobs:integer replica:Replica?",
     "TubeLimits high:integer normal:integer low:integer source:text",
     "Tube name:text ref:text id:integer? jobs:Jobs counters:Counters "
-    "oldest_ready_age_seconds:number workers:integer using:integer watching:integer "
+    "oldest_ready_age_seconds:number? workers:integer using:integer watching:integer "
     "waiting:integer paused:truth pause_seconds:number? pause_left_seconds:number? "
     "pauses_total:integer maxqueue:TubeLimits created_function:truth retrying:integer "
     "held_back:text?",
     "PolicyItem key:text value:text source:text",
     "Policy items:*PolicyItem",
     "PolicyValue value:text",
-    "Schedule name:text tube:text next_at:time? last_at:time? runs:integer skipped:integer "
-    "missed:integer enabled:truth",
+    "Schedule name:text tube:text cron:text? every_seconds:number? time_zone:text next_at:time? "
+    "last_at:time? runs:integer skipped:integer missed:integer enabled:truth",
     "SchedulePage items:*Schedule next:text? complete:truth scanned:integer",
     "Enabled enabled:truth",
     "Transfer name:text ref:text kind:text ids:text finished:truth settled:integer moved:integer "

@@ -6,7 +6,6 @@
 
 #include "admin/api/history.h"
 #include "admin/api/objects.h"
-#include "admin/metrics/metrics.h"
 #include "admin/metrics/process_metrics.h"
 #include "broker/engine/slab.h"
 
@@ -15,7 +14,7 @@ namespace {
 
 Json ConnectionCounts(const ServerFacts& facts, const EngineStats& stats,
                       const ConnectionList& connections) {
-  Json object = {{"open", connections.Count()}, {"limit", facts.connection_limit}};
+  Json object = {{"open", connections.Count()}, {"limit", facts.most_connections}};
   std::uint64_t undecided = connections.Count();
   for (const auto& [protocol, count] : facts.connections) {
     object[std::string(protocol)] = count;
@@ -25,7 +24,7 @@ Json ConnectionCounts(const ServerFacts& facts, const EngineStats& stats,
                  {"producers", stats.producers},
                  {"workers", stats.workers},
                  {"waiting", stats.waiting},
-                 {"stalled", facts.stalled},
+                 {"stalled", facts.stalled_connections},
                  {"accepted_total", connections.Total()}});
   return object;
 }
@@ -73,11 +72,13 @@ Json RefusedObject(const ServerFacts& facts, const EngineStats& stats) {
 
 }  // namespace
 
-Json ServerObject(const Engine& engine, const ConnectionList& connections, const Host& host,
-                  const History& history, Time now) {
-  const ServerFacts facts = host.Facts();
+Json ServerObject(const Services& services, Time now) {
+  const Engine& engine = services.engine;
+  const History& history = services.history;
+  const ServerFacts facts = services.host.Facts();
   const EngineStats stats = engine.Stats();
-  const std::string why = host.WhyNotReady();
+  const std::string why = services.broker.WhyNotReady(false);
+  const std::optional<double> oldest = history.OldestReadyAge(now);
   return {{"version", facts.version},
           {"commit", facts.commit},
           {"server_name", TextOf(facts.server_name)},
@@ -90,19 +91,19 @@ Json ServerObject(const Engine& engine, const ConnectionList& connections, const
           {"ready", why.empty()},
           {"not_ready_reason", why.empty() ? Json() : Json(TextOf(why))},
           {"draining", engine.draining()},
-          {"log_level", host.LogLevelName()},
+          {"log_level", services.host.LogLevelName()},
           {"jobs", ObjectOf(StateCounts{stats.ready, stats.reserved, stats.delayed, stats.buried,
                                         stats.urgent})},
           {"counters", CountersOf(stats)},
           {"tubes", stats.tubes},
-          {"connections", ConnectionCounts(facts, stats, connections)},
+          {"connections", ConnectionCounts(facts, stats, services.connections)},
           {"memory",
            {{"job_bytes", JobMemory()},
             {"job_limit_bytes", engine.limits().memory},
             {"resident_bytes", ResidentBytes()}}},
           {"journal", JournalObject(engine.journal(), facts, history)},
           {"refused", RefusedObject(facts, stats)},
-          {"oldest_ready_age_seconds", history.OldestReadyAge(now)},
+          {"oldest_ready_age_seconds", oldest ? Json(*oldest) : Json()},
           {"loop_lag_seconds_p99", history.LagP99()},
           {"received_bytes_total", facts.received_bytes},
           {"sent_bytes_total", facts.sent_bytes},

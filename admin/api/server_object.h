@@ -4,7 +4,6 @@
 
 namespace gearstalk::api {
 
-Json ServerObject(const Engine& engine, const ConnectionList& connections, const Host& host,
-                  const History& history, Time now);
+Json ServerObject(const Services& services, Time now);
 
 }  // namespace gearstalk::api

@@ -13,22 +13,19 @@ namespace {
 class AuditPage final : public Task {
  public:
   AuditPage(const Audit& audit, std::uint64_t limit, std::string query, std::uint64_t before)
-      : entries_(audit.entries()), query_(std::move(query)), before_(before) {
+      : audit_(audit), query_(std::move(query)), before_(before) {
     page_.limit = limit;
   }
 
   std::optional<Reply> Advance(Time) override {
     for (std::uint64_t told = 0; told < kTold; ++told) {
-      // Their ids have no gaps.
-      const std::uint64_t first = entries_.empty() ? before_ : entries_.front().id;
-      if (before_ <= first) return page_.Finish();
-      const std::size_t behind = std::min<std::uint64_t>(before_ - first, entries_.size());
-      const Audit::Entry& entry = entries_[behind - 1];
-      before_ = entry.id;
+      const Audit::Entry* const entry = audit_.Before(before_);
+      if (entry == nullptr) return page_.Finish();
+      before_ = entry->id;
       ++page_.scanned;
-      page_.Add(ObjectOf(entry));
+      page_.Add(ObjectOf(*entry));
       if (page_.size < page_.limit) continue;
-      if (entry.id > first) page_.next = Cursor{{entry.id}, ""}.Encode(query_);
+      if (audit_.Before(before_) != nullptr) page_.next = Cursor{{before_}, ""}.Encode(query_);
       return page_.Finish();
     }
     return std::nullopt;
@@ -37,7 +34,7 @@ class AuditPage final : public Task {
  private:
   static constexpr std::uint64_t kTold = 4;  // in a slice
 
-  const std::deque<Audit::Entry>& entries_;
+  const Audit& audit_;
   const std::string query_;
   std::uint64_t before_;  // ids to come are lower
   Page page_;
@@ -45,10 +42,7 @@ class AuditPage final : public Task {
 
 }  // namespace
 
-Reply GetServer(Call& call) {
-  return Reply::Of(ServerObject(call.engine(), call.services.connections, call.services.host,
-                                call.services.history, call.now));
-}
+Reply GetServer(Call& call) { return Reply::Of(ServerObject(call.services, call.now)); }
 
 Reply SetDraining(Call& call) {
   Fields fields = Fields::OfObject(call.body);
@@ -56,7 +50,7 @@ Reply SetDraining(Call& call) {
   if (fields.ok() && !draining) fields.Fail("draining", "is needed");
   if (!fields.Finish()) return fields.problem();
   const std::string& user = call.caller.user;
-  call.services.host.SetDraining(*draining, user.empty() ? "the API" : user);
+  call.services.broker.SetDraining(*draining, user.empty() ? "the API" : user);
   return Reply::Of({{"draining", call.engine().draining()}});
 }
 
@@ -73,11 +67,17 @@ Reply SetLogLevel(Call& call) {
 // A standby does not come here: it refuses all acts.
 Reply StepDown(Call& call) {
   Fields fields = Fields::OfObject(call.body);
+  const bool force = fields.Truth("force").value_or(false);
   if (!fields.Finish()) return fields.problem();
-  if (call.engine().journal().Replica() == nullptr) {
+  const ReplicaStats* const replica = call.engine().journal().Replica();
+  if (replica == nullptr) {
     return Problem{"not-found", "no other broker shares the journal of this one"};
   }
-  call.services.host.StepDown();
+  if (!force && !replica->caught_up) {
+    return Problem{"no-standby",
+                   "nobody would take over at once: start a standby, or ask with \"force\":true"};
+  }
+  call.services.broker.StepDown();
   return Reply::Of({{"stepping_down", true}}, 202);
 }
 

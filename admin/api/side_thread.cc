@@ -16,13 +16,23 @@ SideThread::~SideThread() {
   if (thread_.joinable()) thread_.join();
 }
 
-void SideThread::Do(std::function<void()> work) {
+SideThread::Ticket SideThread::Do(std::function<void()> work) {
+  const Ticket ticket = ++last_;
   {
     const std::lock_guard lock(mutex_);
-    waiting_.push_back(std::move(work));
+    waiting_.push_back({ticket, std::move(work)});
   }
   wakes_.notify_one();
-  if (thread_.joinable()) return;
+  if (!thread_.joinable()) Start();
+  return ticket;
+}
+
+void SideThread::Drop(Ticket ticket) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(waiting_, [&](const Piece& piece) { return piece.ticket == ticket; });
+}
+
+void SideThread::Start() {
   // Signals are the loop's.
   sigset_t all, before;
   sigfillset(&all);
@@ -36,7 +46,7 @@ void SideThread::Run() {
   while (true) {
     wakes_.wait(lock, [this] { return ends_ || !waiting_.empty(); });
     if (ends_) return;
-    const std::function<void()> work = std::move(waiting_.front());
+    const std::function<void()> work = std::move(waiting_.front().work);
     waiting_.pop_front();
     lock.unlock();
     work();

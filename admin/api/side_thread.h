@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -19,34 +20,54 @@ namespace gearstalk::api {
 class SideThread {
  public:
   SideThread() = default;
+  using Ticket = std::uint64_t;
+
   // Finishes the current piece, and drops those that wait.
   ~SideThread();
   SideThread(const SideThread&) = delete;
   SideThread& operator=(const SideThread&) = delete;
 
-  void Do(std::function<void()> work);
+  Ticket Do(std::function<void()> work);
+  // Has the piece not done, unless it has begun.
+  void Drop(Ticket ticket);
 
  private:
+  void Start();
   void Run();
 
   std::mutex mutex_;
   std::condition_variable wakes_;
-  std::deque<std::function<void()>> waiting_;
+  struct Piece {
+    Ticket ticket;
+    std::function<void()> work;
+  };
+  std::deque<Piece> waiting_;
+  Ticket last_ = 0;
   bool ends_ = false;
   std::thread thread_;
 };
 
-// A result of the side thread; the loop polls it.
+// A result of the side thread; the loop polls it. The work is given to the thread by the first call
+// of `done`, and taken back if the result goes: so the thread never has more work than the loop has
+// results to wait for.
 template <typename Result>
 class SideResult {
  public:
-  SideResult(SideThread& thread, std::function<Result()> work) {
-    thread.Do([shared = shared_, work = std::move(work)] {
-      shared->result = work();
-      shared->done.store(true, std::memory_order_release);
-    });
+  SideResult(SideThread& thread, std::function<Result()> work)
+      : thread_(thread), work_(std::move(work)) {}
+  ~SideResult() { thread_.Drop(ticket_); }
+  SideResult(const SideResult&) = delete;
+  SideResult& operator=(const SideResult&) = delete;
+
+  bool done() {
+    if (work_ != nullptr) {
+      ticket_ = thread_.Do([shared = shared_, work = std::exchange(work_, nullptr)] {
+        shared->result = work();
+        shared->done.store(true, std::memory_order_release);
+      });
+    }
+    return shared_->done.load(std::memory_order_acquire);
   }
-  bool done() const { return shared_->done.load(std::memory_order_acquire); }
   // Once it is done.
   Result& operator*() { return shared_->result; }
 
@@ -55,6 +76,9 @@ class SideResult {
     Result result;
     std::atomic<bool> done = false;
   };
+  SideThread& thread_;
+  std::function<Result()> work_;  // until it is given to the thread
+  SideThread::Ticket ticket_ = 0;
   std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
 };
 

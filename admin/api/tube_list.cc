@@ -64,6 +64,7 @@ struct TubeQuery {
   std::string query{};  // that cursors belong to
 
   bool ByWhatChanges() const { return order->key != nullptr; }
+  bool ByName() const { return order->name == "name"; }
 };
 
 bool Passes(const Tube& tube, const TubeQuery& query, const Grant& grant) {
@@ -109,7 +110,7 @@ class TubeList final : public Task {
   };
 
   bool ById() const { return rest_ || (query_.order == &kOrders[0] && query_.rises); }
-  bool ByName() const { return query_.order == &kOrders[1]; }
+  bool ByName() const { return query_.ByName(); }
 
   // Ids break ties, and always rise.
   bool Before(const Place& a, const Place& b) const {
@@ -225,7 +226,8 @@ Reply ListTubes(Call& call) {
   const std::string order = fields.Word("order", {"asc", "desc"});
   query.rises = order.empty() ? query.order->rises : order == "asc";
   query.limit = fields.IntegerOr("limit", 1, kMaxPage, kUsualPage);
-  query.query = QueryOf(call.request);
+  // Names outlive a restart, ids do not: tubes behind the cursor may have lower ids then.
+  query.query = QueryOf(call.request, query.ByName() ? "" : call.services.run);
   query.after = CursorOf(fields, query.query, 2);
   if (query.after && query.ByWhatChanges()) {
     if (auto shown = IdSet::Decode(query.after->text)) {

@@ -4,6 +4,8 @@
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <fmt/format.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <iterator>
@@ -15,6 +17,8 @@ namespace gearstalk {
 namespace {
 
 constexpr std::size_t kReadAhead = 64 * 1024;  // bytes of later requests that are read
+constexpr std::size_t kUnsent = 64 * 1024;     // bytes of answers; behind more no request is taken
+constexpr std::size_t kSmallBody = 4096;       // bytes, of which every connection may have so many
 
 }  // namespace
 
@@ -41,14 +45,12 @@ HttpConnection::~HttpConnection() {
   bufferevent_free(events_);
 }
 
-bool HttpConnection::Overdue(Time now, bool crowded) const {
+bool HttpConnection::Overdue(Time now) const {
   const HttpLimits& limits = server_.limits();
   switch (state_) {
-    case State::kReading: {
-      const Time idle = crowded ? limits.crowded_idle : limits.idle;
-      const Time request = crowded ? limits.crowded_request : limits.request;
-      return now - active_at_ > idle || (parser_.begun() && now - request_since_ > request);
-    }
+    case State::kReading:
+      return now - active_at_ > limits.idle ||
+             (parser_.begun() && now - request_since_ > limits.request);
     case State::kQueued:
     case State::kTask:
       return false;
@@ -66,9 +68,42 @@ bool HttpConnection::Overdue(Time now, bool crowded) const {
   return false;
 }
 
+bool HttpConnection::Busy() const {
+  switch (state_) {
+    case State::kTask:
+    case State::kHeld:
+    case State::kStreaming:
+    case State::kFeeding:
+      return !probe_;
+    default:
+      return false;
+  }
+}
+
+bool HttpConnection::WaitsForPeer() const {
+  if (state_ != State::kReading && state_ != State::kStreaming && state_ != State::kSending &&
+      state_ != State::kLingering) {
+    return false;
+  }
+  const int fd = bufferevent_getfd(events_);
+  int bytes = 0;
+  if (Waiting() > 0) return ioctl(fd, SIOCOUTQ, &bytes) == 0 && bytes > 0;
+  return state_ != State::kStreaming && ioctl(fd, FIONREAD, &bytes) == 0 && bytes == 0;
+}
+
+Time HttpConnection::waits_since() const {
+  return state_ == State::kReading || state_ == State::kLingering ? request_since_ : active_at_;
+}
+
+std::size_t HttpConnection::Bytes() const {
+  return Waiting() + evbuffer_get_length(bufferevent_get_input(events_)) + body_ +
+         parser_.body_bytes() + answer_.body.size();
+}
+
+// Bytes that come while nothing of the peer is wanted do not count as life.
 void HttpConnection::OnReadable() {
   server_.hooks().begin_round();
-  active_at_ = server_.hooks().now();
+  if (Takes() || state_ == State::kLingering) active_at_ = server_.hooks().now();
   if (draining_) {
     evbuffer* input = bufferevent_get_input(events_);
     evbuffer_drain(input, evbuffer_get_length(input));
@@ -81,6 +116,7 @@ void HttpConnection::OnWritten() {
   server_.hooks().begin_round();
   active_at_ = server_.hooks().now();
   if (state_ == State::kStreaming) return server_.slices().Add(*this);
+  if (state_ == State::kReading) return Read();
   if (state_ != State::kSending) return;
   if (!draining_ || eof_) return Close();
   // A close with bytes unread would reset the connection before the peer has read the answer.
@@ -100,17 +136,20 @@ void HttpConnection::OnEvent(short what) {
   if (!ended || !answered) Close();
 }
 
-// Also reads what came behind the last request. It waits while an answer is made; behind a feed or
-// a refusal it is dropped, because nothing there is answered. At the limit of reading ahead,
-// reading has to stop: libevent would call OnReadable again and again within one turn of its loop.
+// Also reads what came behind the last request. It waits while an answer is made, and until the
+// peer has taken enough of the last ones; behind a feed or a refusal it is dropped, because nothing
+// there is answered. At the limit of reading ahead, reading has to stop: libevent would call
+// OnReadable again and again within one turn of its loop.
 void HttpConnection::Read() {
-  while (state_ == State::kReading && TakeRequest()) continue;
+  while (Takes() && TakeRequest()) continue;
   evbuffer* const input = bufferevent_get_input(events_);
   if (state_ == State::kFeeding || draining_) evbuffer_drain(input, evbuffer_get_length(input));
-  const bool reads = state_ == State::kReading || evbuffer_get_length(input) < kReadAhead;
+  const bool reads = Takes() || evbuffer_get_length(input) < kReadAhead;
   if (reads == ((bufferevent_get_enabled(events_) & EV_READ) != 0)) return;
   reads ? bufferevent_enable(events_, EV_READ) : bufferevent_disable(events_, EV_READ);
 }
+
+bool HttpConnection::Takes() const { return state_ == State::kReading && Waiting() < kUnsent; }
 
 // True: a request was complete, and a slice will answer it.
 bool HttpConnection::TakeRequest() {
@@ -125,16 +164,13 @@ bool HttpConnection::TakeRequest() {
     const bool in_head = parser_.state() == HttpParser::State::kHead;
     const std::size_t used = parser_.Take({bytes, there});
     evbuffer_drain(input, used);
-    if (!in_head || parser_.state() != HttpParser::State::kBody) continue;
-    parser_.request().peer = peer_;
-    parser_.set_max_body(server_.site().MaxBody(parser_.request()));
-    if (parser_.state() == HttpParser::State::kBody && parser_.expects_continue()) {
-      Write("HTTP/1.1 100 Continue\r\n\r\n");
-    }
+    if (!in_head || parser_.state() != HttpParser::State::kBody || TakeHead()) continue;
+    Refuse(503);
+    return true;
   }
   if (!begun) request_since_ = server_.hooks().now();
   if (parser_.state() == HttpParser::State::kBad) {
-    Refuse();
+    Refuse(parser_.status());
     return true;
   }
   if (parser_.state() != HttpParser::State::kDone) return false;
@@ -143,28 +179,41 @@ bool HttpConnection::TakeRequest() {
   return true;
 }
 
+// False: the server has no memory for the body now.
+bool HttpConnection::TakeHead() {
+  parser_.request().peer = peer_;
+  parser_.set_max_body(server_.site().MaxBody(parser_.request()));
+  if (parser_.state() != HttpParser::State::kBody) return true;
+  if (parser_.max_body() > kSmallBody && server_.Crowded(peer_.unix)) return false;
+  if (parser_.expects_continue()) Write("HTTP/1.1 100 Continue\r\n\r\n");
+  return true;
+}
+
 void HttpConnection::Dispatch() {
   HttpRequest& request = parser_.request();
   keep_alive_ = request.keep_alive && !eof_;
   head_only_ = request.method == "HEAD";
   chunked_ = request.chunked_answers;
-  Take(server_.site().Answer(request));
+  body_ = request.body.size();
+  probe_ = server_.site().Probes(request);
+  const bool refused = !probe_ && server_.Crowded(peer_.unix);
+  Take(refused ? server_.site().Refuse(503, request) : server_.site().Answer(request));
 }
 
 // Closes the connection, because the end of the refused request is unknown.
-void HttpConnection::Refuse() {
+void HttpConnection::Refuse(int status) {
   parser_.request().peer = peer_;
   keep_alive_ = false;
   draining_ = true;
   head_only_ = parser_.request().method == "HEAD";
-  Take(server_.site().Refuse(parser_.status(), parser_.request()));
+  Take(server_.site().Refuse(status, parser_.request()));
 }
 
 void HttpConnection::Take(HttpAnswer answer) {
   const bool lasts = answer.task != nullptr || answer.rest != nullptr || answer.feed != nullptr;
   if (lasts && eof_) return Finish();
   if (answer.task != nullptr || answer.rest != nullptr) {
-    if (!sliced_ && !server_.TakeSlot()) {
+    if (!sliced_ && !server_.TakeSlot(probe_)) {
       answer = server_.site().Refuse(503, parser_.request());
     } else {
       sliced_ = true;
@@ -210,6 +259,7 @@ std::string HttpConnection::HeadOf(const HttpAnswer& answer, bool chunked, bool 
 }
 
 void HttpConnection::Deliver() {
+  active_at_ = server_.hooks().now();
   const bool bodiless = answer_.status == 204 || answer_.status == 304;
   const bool grows = answer_.rest != nullptr || answer_.feed != nullptr;
   // Without chunks the end of the connection marks the end of the body.
@@ -288,13 +338,16 @@ void HttpConnection::End() {
 void HttpConnection::Finish() {
   EndSlices();
   answer_ = {};
+  body_ = 0;
+  probe_ = false;
+  active_at_ = server_.hooks().now();
   if (!keep_alive_) {
     state_ = State::kSending;
     return;
   }
   state_ = State::kReading;
   parser_ = HttpParser();
-  request_since_ = active_at_ = server_.hooks().now();
+  request_since_ = active_at_;
 }
 
 void HttpConnection::EndSlices() {

@@ -27,10 +27,16 @@ class HttpConnection final : public HttpSink, public SliceWork {
   HttpConnection& operator=(const HttpConnection&) = delete;
 
   const HttpPeer& peer() const { return peer_; }
-  // `crowded`: others wait for its place.
-  bool Overdue(Time now, bool crowded) const;
-
+  bool Overdue(Time now) const;
   bool held() const { return state_ == State::kHeld; }
+  bool sliced() const { return sliced_; }
+  // Whether an answer is under way for which the peer is not to blame.
+  bool Busy() const;
+  // Whether nothing goes on until the peer sends or takes bytes: the kernel has none for either.
+  bool WaitsForPeer() const;
+  Time waits_since() const;
+  // What it holds in memory of its request and of unsent answers.
+  std::size_t Bytes() const;
   // Sends an answer that waited for the durable position.
   void OnDurable();
 
@@ -58,9 +64,12 @@ class HttpConnection final : public HttpSink, public SliceWork {
   void OnWritten();
   void OnEvent(short what);
   void Read();
+  // Whether the next request may be taken: little is unsent.
+  bool Takes() const;
   bool TakeRequest();
+  bool TakeHead();
   void Dispatch();
-  void Refuse();
+  void Refuse(int status);
   void Take(HttpAnswer answer);
   void Deliver();
   std::string HeadOf(const HttpAnswer& answer, bool chunked, bool bodiless) const;
@@ -80,9 +89,11 @@ class HttpConnection final : public HttpSink, public SliceWork {
   bool keep_alive_ = true;
   bool chunked_ = false;
   bool sliced_ = false;  // has one of the server's slots
+  bool probe_ = false;   // answers a request that is served when all else waits
   bool eof_ = false;
   bool draining_ = false;  // reads and drops what a refused peer still sends
-  Time active_at_;         // last byte read or taken
+  std::size_t body_ = 0;   // bytes of the request whose answer is made
+  Time active_at_;         // last byte of a request read, or of an answer written or taken
   Time request_since_;     // first byte of the request
 };
 

@@ -9,6 +9,8 @@ namespace {
 constexpr std::uint64_t kAnySize = UINT64_MAX;
 constexpr std::size_t kMaxPairs = 100;  // parameters in a query, headers in a head
 
+bool Digit(char c) { return c >= '0' && c <= '9'; }
+
 bool TokenChar(char c) {
   const bool alphanumeric =
       (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
@@ -23,6 +25,13 @@ bool Token(std::string_view text) {
 bool Visible(std::string_view text) {
   return std::all_of(text.begin(), text.end(),
                      [](char c) { return static_cast<unsigned char>(c) > 0x20 && c != 0x7F; });
+}
+
+// Of a header's or a chunk's value: no control bytes.
+bool Clean(std::string_view value) {
+  return std::none_of(value.begin(), value.end(), [](char c) {
+    return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7F;
+  });
 }
 
 std::string_view Trim(std::string_view text) {
@@ -58,6 +67,8 @@ void HttpParser::set_max_body(std::size_t bytes) {
     Bad(413);
   } else if (!has_body()) {
     state_ = State::kDone;
+  } else {
+    request_.body.reserve(length_);  // to grow it leaves holes in the heap
   }
 }
 
@@ -102,7 +113,9 @@ bool HttpParser::ParseRequestLine(std::string_view line) {
   request_.method = line.substr(0, first);
   if (!Token(request_.method)) return Bad(400);
   if (version != "HTTP/1.1" && version != "HTTP/1.0") {
-    return Bad(version.starts_with("HTTP/") ? 505 : 400);
+    const bool other = version.size() == 8 && version.starts_with("HTTP/") && Digit(version[5]) &&
+                       version[6] == '.' && Digit(version[7]);
+    return Bad(other ? 505 : 400);
   }
   request_.chunked_answers = request_.keep_alive = version == "HTTP/1.1";
   return ParseTarget(line.substr(first + 1, last - first - 1));
@@ -150,10 +163,7 @@ bool HttpParser::ParseHeader(std::string_view line) {
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos || !Token(line.substr(0, colon))) return Bad(400);
   const std::string_view value = Trim(line.substr(colon + 1));
-  const bool clean = std::none_of(value.begin(), value.end(), [](char c) {
-    return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7F;
-  });
-  if (!clean || request_.headers.size() == kMaxPairs) return Bad(400);
+  if (!Clean(value) || request_.headers.size() == kMaxPairs) return Bad(400);
   request_.headers.emplace_back(Lower(line.substr(0, colon)), value);
   return true;
 }
@@ -186,6 +196,7 @@ bool HttpParser::Understand() {
       if (!authority_.empty()) value = authority_;
     }
   }
+  if (!host_given && !old) return Bad(400);
   if (!host_given && !authority_.empty()) request_.headers.emplace_back("host", authority_);
   // A request with two lengths is an attempt to smuggle another one past a proxy.
   if (chunked_ && length_given) return Bad(400);
@@ -204,7 +215,14 @@ std::size_t HttpParser::TakeChunked(std::string_view bytes) {
   std::size_t used = 0;
   while (state_ == State::kBody && used < bytes.size()) {
     if (part_ != Part::kChunk) {
-      if (TakeLine(bytes, used)) EndLine();
+      if (!TakeLine(bytes, used)) continue;
+      // Another reader would see another end of a line that only LF ends, and so another request.
+      if (head_.ends_with("\r\n")) {
+        EndLine(std::string_view(head_).substr(0, head_.size() - 2));
+      } else {
+        Bad(400);
+      }
+      head_.clear();
       continue;
     }
     const std::size_t part =
@@ -228,34 +246,40 @@ bool HttpParser::TakeLine(std::string_view bytes, std::size_t& used) {
   return feed != std::string_view::npos;
 }
 
-void HttpParser::EndLine() {
-  const bool empty = head_ == "\r\n" || head_ == "\n";
+void HttpParser::EndLine(std::string_view line) {
   switch (part_) {
     case Part::kChunkSize:
-      if (!ParseChunkSize()) return;
+      if (!ParseChunkSize(line)) return;
       part_ = length_ == 0 ? Part::kTrailer : Part::kChunk;
       break;
     case Part::kChunkEnd:
-      if (!empty) {
+      if (!line.empty()) {
         Bad(400);
         return;
       }
       part_ = Part::kChunkSize;
       break;
     case Part::kTrailer:
-      if (empty) state_ = State::kDone;
+      if (line.empty()) {
+        state_ = State::kDone;
+      } else if (!Token(line.substr(0, line.find(':'))) || !Clean(line) ||
+                 line.find(':') == std::string_view::npos) {
+        Bad(400);
+      }
       break;
     case Part::kChunk:
       break;
   }
-  head_.clear();
 }
 
-bool HttpParser::ParseChunkSize() {
-  const std::size_t end = head_.find_first_of(";\r\n \t");
+// Behind the size may only stand extensions, which mean nothing here.
+bool HttpParser::ParseChunkSize(std::string_view line) {
   length_ = kAnySize;
-  const auto [stop, error] = std::from_chars(head_.data(), head_.data() + end, length_, 16);
-  if (error != std::errc() || stop != head_.data() + end || end == 0) return Bad(400);
+  const auto [stop, error] = std::from_chars(line.begin(), line.end(), length_, 16);
+  if (error != std::errc()) return Bad(400);
+  const std::string_view behind = Trim(line.substr(static_cast<std::size_t>(stop - line.begin())));
+  const bool good = behind.empty() ? stop == line.end() : behind.starts_with(';') && Clean(behind);
+  if (!good) return Bad(400);
   if (length_ > max_body_ || request_.body.size() + length_ > max_body_) return Bad(413);
   return true;
 }

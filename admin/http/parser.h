@@ -28,6 +28,9 @@ class HttpParser {
   int status() const { return status_; }
   // The largest body that is accepted; a larger one gets status 413.
   void set_max_body(std::size_t bytes);
+  // The largest that the body may still turn out to be, in bytes.
+  std::uint64_t max_body() const { return chunked_ ? max_body_ : length_; }
+  std::size_t body_bytes() const { return request_.body.size(); }
   // Whether the peer waits for "100 Continue" before it sends the body.
   bool expects_continue() const { return expects_continue_; }
   // Whether a body was announced.
@@ -50,8 +53,9 @@ class HttpParser {
   bool ParseQuery(std::string_view query);
   bool ParseHeader(std::string_view line);
   bool Understand();
-  bool ParseChunkSize();
-  void EndLine();
+  bool ParseChunkSize(std::string_view line);
+  // What a line of a chunked body says, without its end.
+  void EndLine(std::string_view line);
   bool Bad(int status);
 
   State state_ = State::kHead;

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
+#include <utility>
 
 #include "admin/http/connection.h"
 
@@ -17,6 +19,8 @@ namespace gearstalk {
 namespace {
 
 constexpr timeval kAcceptPause = {0, 100'000};  // when descriptors have run out
+constexpr timeval kNextTurn = {0, 0};
+constexpr std::size_t kAcceptedAtOnce = 8;  // in a turn of the loop
 constexpr int kBacklog = 1024;
 
 HttpPeer DescribePeer(const sockaddr* address, bool unix) {
@@ -77,7 +81,7 @@ Status HttpServer::Listen(int fd, bool unix) {
       },
       listener.get(), LEV_OPT_CLOSE_ON_EXEC, 0, fd);
   evconnlistener_set_error_cb(listener->events, [](evconnlistener*, void* context) {
-    static_cast<Listener*>(context)->server.PauseAccepting();
+    static_cast<Listener*>(context)->server.PauseAccepting(kAcceptPause);
   });
   listeners_.push_back(std::move(listener));
   return {};
@@ -87,21 +91,52 @@ bool HttpServer::Full(bool unix) const {
   const auto count =
       std::count_if(connections_.begin(), connections_.end(),
                     [&](const auto& connection) { return connection->peer().unix == unix; });
-  return static_cast<std::size_t>(count) >= (unix ? limits_.unix : limits_.tcp);
+  return static_cast<std::size_t>(count) > (unix ? limits_.unix : limits_.tcp) + limits_.kept;
+}
+
+std::size_t HttpServer::Bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& connection : connections_) bytes += connection->Bytes();
+  return bytes;
+}
+
+bool HttpServer::Crowded(bool unix) const {
+  const auto busy = std::count_if(connections_.begin(), connections_.end(), [&](const auto& each) {
+    return each->peer().unix == unix && each->Busy();
+  });
+  return static_cast<std::size_t>(busy) >= (unix ? limits_.unix : limits_.tcp) ||
+         Bytes() >= limits_.bytes;
 }
 
 void HttpServer::Accept(int fd, HttpPeer peer, bool unix) {
   hooks_.begin_round();
-  if (Full(unix)) {
-    close(fd);
-    return;
-  }
   evutil_make_socket_nonblocking(fd);
   connections_.push_back(std::make_unique<HttpConnection>(*this, fd, std::move(peer)));
+  if (Full(unix)) {
+    CloseWaiting([&](const HttpConnection& each) { return each.peer().unix == unix; });
+  }
   AdjustListeners();
+  // Those who connect get a turn to be read before others may take their places.
+  if (++accepted_ % kAcceptedAtOnce == 0) PauseAccepting(kNextTurn);
 }
 
-// At the limit of connections, new clients wait in the backlog.
+bool HttpServer::CloseWaiting(const std::function<bool(const HttpConnection&)>& among) {
+  std::map<std::string_view, std::size_t> of_address;
+  for (const auto& each : connections_) ++of_address[each->peer().address];
+  HttpConnection* chosen = nullptr;
+  std::pair<std::size_t, Time> worst;
+  for (const auto& each : connections_) {
+    const std::pair rank(of_address[each->peer().address], -each->waits_since());
+    if (!among(*each) || (chosen != nullptr && rank <= worst) || !each->WaitsForPeer()) continue;
+    chosen = each.get();
+    worst = rank;
+  }
+  if (chosen == nullptr) return false;
+  Remove(*chosen);
+  return true;
+}
+
+// When all are busy, new clients wait in the backlog.
 void HttpServer::AdjustListeners() {
   for (const auto& listener : listeners_) {
     const bool room = !Full(listener->unix);
@@ -111,12 +146,12 @@ void HttpServer::AdjustListeners() {
 }
 
 // A listener that cannot accept stays readable, and the loop would spin.
-void HttpServer::PauseAccepting() {
+void HttpServer::PauseAccepting(const timeval& pause) {
   hooks_.begin_round();
   for (const auto& listener : listeners_) {
     if (std::exchange(listener->enabled, false)) evconnlistener_disable(listener->events);
   }
-  event_add(again_, &kAcceptPause);
+  event_add(again_, &pause);
 }
 
 void HttpServer::OnDurable() {
@@ -131,16 +166,20 @@ void HttpServer::AbandonHeld(bool for_good) {
 
 void HttpServer::CloseSilent() {
   const Time now = hooks_.now();
-  const bool tcp_full = Full(/*unix=*/false);
-  const bool unix_full = Full(/*unix=*/true);
-  std::erase_if(connections_, [&](const auto& each) {
-    return each->Overdue(now, each->peer().unix ? unix_full : tcp_full);
-  });
+  std::erase_if(connections_, [&](const auto& each) { return each->Overdue(now); });
+  for (const bool unix : {false, true}) {
+    if (!Full(unix)) continue;
+    CloseWaiting([&](const HttpConnection& each) { return each.peer().unix == unix; });
+  }
   AdjustListeners();
 }
 
-bool HttpServer::TakeSlot() {
-  if (sliced_ >= limits_.sliced) return false;
+// One that is held up by its peer gives its slot.
+bool HttpServer::TakeSlot(bool probe) {
+  if (sliced_ >= limits_.sliced + (probe ? limits_.sliced_kept : 0) &&
+      !CloseWaiting([](const HttpConnection& each) { return each.sliced(); })) {
+    return false;
+  }
   ++sliced_;
   return true;
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/time.h>
+
 #include <functional>
 #include <memory>
 #include <string>
@@ -25,6 +27,8 @@ class HttpSite {
   // The largest body of a request with this head, in bytes.
   virtual std::size_t MaxBody(const HttpRequest& head) = 0;
   virtual HttpAnswer Answer(HttpRequest& request) = 0;
+  // Whether a request is answered even while all others are refused: it asks how the server is.
+  virtual bool Probes(const HttpRequest& request) const = 0;
   // The answer to a request that could not be parsed, or exceeds a limit; `request` is what is
   // known of it.
   virtual HttpAnswer Refuse(int status, const HttpRequest& request) = 0;
@@ -41,20 +45,21 @@ struct HttpHooks {
 };
 
 struct HttpLimits {
-  std::size_t tcp = 64;      // connections
-  std::size_t unix = 16;     // connections over Unix sockets
-  std::size_t sliced = 8;    // answers under way in slices
-  Time idle = 10 * kSecond;  // between two requests, or while the peer reads nothing
+  std::size_t tcp = 64;          // answers under way at a time
+  std::size_t unix = 16;         // the same over Unix sockets
+  std::size_t kept = 16;         // connections beyond them, for probes and for who only connects
+  std::size_t sliced = 8;        // answers under way in slices
+  std::size_t sliced_kept = 2;   // further ones to probes
+  std::size_t bytes = 32 << 20;  // of requests and unsent answers; beyond, only probes are answered
+  Time idle = 10 * kSecond;      // between two requests, or while the peer reads nothing
   Time request = 20 * kSecond;
-  // The same while others wait in the backlog.
-  Time crowded_idle = kSecond / 2;
-  Time crowded_request = 5 * kSecond;
   Time feed_idle = 30 * kSecond;  // while a feed's peer reads nothing
 };
 
-// An HTTP/1.1 server on the loop's thread. Limits apply before a request is parsed: connections
-// beyond the limit wait in the backlog; the size of a request and the time until it is complete are
-// bounded.
+// An HTTP/1.1 server on the loop's thread. Limits apply before a request is parsed: the size of a
+// request and the time until it is complete are bounded. A connection beyond the limit takes the
+// place of one that waits for its peer, or waits in the backlog. So peers that are slow or silent
+// keep nobody out, and some places and slots are always left for probes.
 class HttpServer {
  public:
   HttpServer(event_base* base, HttpSite& site, HttpHooks hooks, SliceQueue& slices,
@@ -75,6 +80,8 @@ class HttpServer {
   void CloseSilent();
 
   std::size_t connections() const { return connections_.size(); }
+  // What all connections hold in memory of requests and unsent answers.
+  std::size_t Bytes() const;
 
   // --- For connections
   HttpSite& site() { return site_; }
@@ -83,8 +90,10 @@ class HttpServer {
   SliceQueue& slices() { return slices_; }
   bool abandons_held() const { return abandons_held_; }  // also those to come
   event_base* base() { return base_; }
+  // Whether no more answers may be begun but to probes.
+  bool Crowded(bool unix) const;
   // Whether one more answer may be made in slices.
-  bool TakeSlot();
+  bool TakeSlot(bool probe);
   void GiveSlot() { --sliced_; }
   // Destroys it.
   void Remove(HttpConnection& connection);
@@ -94,9 +103,12 @@ class HttpServer {
 
   void Accept(int fd, HttpPeer peer, bool unix);
   void AdjustListeners();
-  // Whether there are as many connections as allowed.
+  // Whether there are more connections than places.
   bool Full(bool unix) const;
-  void PauseAccepting();
+  // Closes the connection that has waited for its peer longest, of the address with the most
+  // connections. False: none of them waits for its peer.
+  bool CloseWaiting(const std::function<bool(const HttpConnection&)>& among);
+  void PauseAccepting(const timeval& pause);
 
   event_base* const base_;
   HttpSite& site_;
@@ -106,6 +118,7 @@ class HttpServer {
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::vector<std::unique_ptr<HttpConnection>> connections_;
   std::size_t sliced_ = 0;
+  std::size_t accepted_ = 0;
   bool abandons_held_ = false;
   event* again_;  // resumes accepting
 };

@@ -11,7 +11,7 @@
 namespace gearstalk {
 namespace {
 
-void AddConnections(const MetricsSources& sources, const ServerCounts& server, MetricText& text) {
+void AddConnections(const MetricsSources& sources, const ServerFacts& server, MetricText& text) {
   const EngineStats stats = sources.engine.Stats();
   text.Gauge("gearstalkd_connections", "Open connections by the protocol they speak.");
   std::size_t undecided = sources.connections.Count();
@@ -54,7 +54,7 @@ void AddCommands(const MetricsSources& sources, MetricText& text) {
   }
 }
 
-void AddRefused(const EngineStats& stats, const ServerCounts& server, MetricText& text) {
+void AddRefused(const EngineStats& stats, const ServerFacts& server, MetricText& text) {
   text.Counter("gearstalkd_refused_total",
                "Jobs, connections and commands that were refused, by reason.");
   for (const auto& [code, reason] : kJobRefusals) {
@@ -64,7 +64,7 @@ void AddRefused(const EngineStats& stats, const ServerCounts& server, MetricText
   for (const auto& [reason, count] : server.refused) text.Add(count, {{"reason", reason}});
 }
 
-void AddLimits(const EngineLimits& limits, const ServerCounts& server, MetricText& text) {
+void AddLimits(const EngineLimits& limits, const ServerFacts& server, MetricText& text) {
   text.Gauge("gearstalkd_job_memory_limit_bytes",
              "Memory of all jobs at which new ones are refused; 0: no limit.")
       .Add(limits.memory);
@@ -157,9 +157,9 @@ std::unique_ptr<HttpBody> Metrics::Read(bool all_tubes) {
 
 void Metrics::AddTotals(const TubeSurvey& survey, Time now, std::string& out) const {
   MetricText text;
-  const ServerCounts server = sources_.server();
+  const ServerFacts server = sources_.server();
   text.Gauge("gearstalkd_build_info", "1, with what this broker is.")
-      .Add(std::uint64_t{1}, {{"version", sources_.version}, {"commit", sources_.commit}});
+      .Add(std::uint64_t{1}, {{"version", server.version}, {"commit", server.commit}});
   AddJobs(sources_.engine, text);
   AddSchedules(sources_.engine, text);
   text.Gauge("gearstalkd_oldest_ready_job_age_seconds",
@@ -175,7 +175,7 @@ void Metrics::AddTotals(const TubeSurvey& survey, Time now, std::string& out) co
                  "How late the loop came to what was due, looked at ten times a second.",
                  TimeHistogram::kBounds, sources_.lag.lags().counts(),
                  sources_.lag.lags().sum_seconds());
-  AddProcess(sources_.started, text);
+  AddProcess(server.started, text);
   out += text.Take();
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,26 +9,12 @@
 
 #include "admin/http/answer.h"
 #include "admin/metrics/loop_lag.h"
+#include "admin/metrics/server_facts.h"
 #include "admin/metrics/tube_survey.h"
 #include "broker/engine/engine.h"
 #include "broker/server/protocol.h"
 
 namespace gearstalk {
-
-// Counters and limits of the server.
-struct ServerCounts {
-  std::uint64_t received_bytes = 0;
-  std::uint64_t sent_bytes = 0;
-  std::uint64_t output_stalls = 0;
-  std::uint64_t stalled_connections = 0;
-  std::uint64_t output_limit = 0;
-  std::uint64_t most_connections = 0;
-  std::uint64_t connections_of_busiest_address = 0;
-  std::uint64_t connections_per_address_limit = 0;
-  std::uint64_t dropped_log_lines = 0;
-  std::uint64_t certificate_end = 0;                                // seconds since 1970; 0: no TLS
-  std::vector<std::pair<std::string_view, std::uint64_t>> refused;  // by reason
-};
 
 // The sources of the numbers; they outlive the metrics.
 struct MetricsSources {
@@ -37,11 +22,8 @@ struct MetricsSources {
   const ConnectionList& connections;
   const LoopLag& lag;
   std::vector<const Protocol*> protocols;
-  std::function<ServerCounts()> server;
+  std::function<ServerFacts()> server;
   std::function<Time()> now;
-  Time started = 0;
-  std::string version;
-  std::string commit;
 };
 
 // The metrics of the broker in Prometheus' text format; docs/operations.md explains them. They walk

@@ -27,14 +27,14 @@ void AddReplica(const Engine& engine, MetricText& text) {
   text.Gauge("gearstalkd_replica_active", "1 while this broker serves.")
       .Add(std::uint64_t{journal.MayServe()});
   text.Gauge("gearstalkd_replica_caught_up",
-             "1 on a standby that has read everything and hears etcd.")
+             "1 on a standby that applies what is there within 3 s, and hears etcd.")
       .Add(std::uint64_t{follows && replica.caught_up && replica.trouble.empty()});
   text.Gauge("gearstalkd_replica_epoch", "Number of the reign: it rises with each takeover.")
       .Add(replica.epoch);
   text.Gauge("gearstalkd_replica_lease_left_seconds",
              "How long the active broker may serve without another beat.")
       .Add(Seconds(replica.lease_left));
-  text.Gauge("gearstalkd_replica_behind_batches", "Batches received and not applied.")
+  text.Gauge("gearstalkd_replica_behind_batches", "Batches a standby knows of and has not applied.")
       .Add(replica.behind_batches);
   text.Counter("gearstalkd_replica_takeovers_total", "Times that this broker became active.")
       .Add(replica.takeovers);

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <string>
+#include <utility>
 
 #include "admin/transfer/convert.h"
 #include "admin/transfer/walk.h"
@@ -24,19 +25,6 @@ void RefuseTube(TransferSession& session, std::string_view what, std::string_vie
                                          " on tube " + std::string(tube));
 }
 
-void SendMark(TransferSession& session, const std::string& name, const Mark& mark, bool known) {
-  MarkOf of{.name = name,
-            .mark = mark.Encode(),
-            .held = session.transfers().HeldOf(name),
-            .known = known,
-            .persistent = session.engine().journal().Persistent(),
-            .next_id = session.engine().next_id(),
-            .class_high = session.classes().high,
-            .class_normal = session.classes().normal,
-            .class_low = session.classes().low};
-  session.Send(Type::kMark, of);
-}
-
 void Open(TransferSession& session, const Frame& frame) {
   Opening opening;
   opening.create = false;  // absent on the wire is false
@@ -50,12 +38,18 @@ void Open(TransferSession& session, const Frame& frame) {
   const Mark* known = session.transfers().Find(opening.name);
   if (known != nullptr) {
     const bool same = opening.any_fingerprint || known->fingerprint == opening.fingerprint;
-    if (same) return SendMark(session, opening.name, *known, true);
-    return session.Refuse(Problem::kOtherSource,
-                          "the transfer " + opening.name + " was of another content of the source");
+    if (!same) {
+      return session.Refuse(Problem::kOtherSource, "the transfer " + opening.name +
+                                                       " was of another content of the source");
+    }
+    session.SendMark(opening.name, *known, true);
+    return;
   }
   Mark mark{.kind = opening.kind, .fingerprint = opening.fingerprint};
-  if (!opening.create) return SendMark(session, opening.name, mark, false);
+  if (!opening.create) {
+    session.SendMark(opening.name, mark, false);
+    return;
+  }
   const bool can_keep = opening.smallest_id > 0 &&
                         session.transfers().CanKeepIds(opening.smallest_id, opening.next_id);
   if (opening.ids == Ids::kKeep && !can_keep) {
@@ -71,7 +65,7 @@ void Open(TransferSession& session, const Frame& frame) {
                                               session.engine().journal().Health().message());
   }
   session.out().HoldUntil(begun.lsn);
-  SendMark(session, opening.name, *session.transfers().Find(opening.name), false);
+  session.SendMark(opening.name, *session.transfers().Find(opening.name), false);
 }
 
 void Put(TransferSession& session, const Frame& frame) {
@@ -101,29 +95,31 @@ void Hold(TransferSession& session, const Frame& frame) {
   session.Note(session.transfers().Hold(session.transfer(), ToRecord(job)), true);
 }
 
-template <typename Act>
-void ForEachId(TransferSession& session, const Frame& frame, Act act) {
+// A long list is worked off in slices.
+void ForEachId(TransferSession& session, const Frame& frame, IdWalk::Act act) {
   IdList list;
   if (!Read(session, frame, list)) return;
-  for (const std::uint64_t id : list.ids) {
-    if (!session.failed()) session.Note(act(id));
-  }
+  IdWalk walk(std::move(list.ids), act);
+  if (!walk.Few()) return session.Begin(std::make_unique<IdWalk>(std::move(walk)));
+  walk.Advance(session);
 }
 
 void Confirm(TransferSession& session, const Frame& frame) {
-  ForEachId(session, frame,
-            [&](std::uint64_t id) { return session.transfers().Confirm(session.transfer(), id); });
+  ForEachId(session, frame, [](TransferSession& of, std::uint64_t id) {
+    return of.transfers().Confirm(of.transfer(), id);
+  });
 }
 
 void Commit(TransferSession& session, const Frame& frame) {
-  ForEachId(session, frame, [&](std::uint64_t id) {
-    return session.transfers().Commit(session.now(), session.transfer(), id);
+  ForEachId(session, frame, [](TransferSession& of, std::uint64_t id) {
+    return of.transfers().Commit(of.now(), of.transfer(), id);
   });
 }
 
 void Drop(TransferSession& session, const Frame& frame) {
-  ForEachId(session, frame,
-            [&](std::uint64_t id) { return session.transfers().Drop(session.transfer(), id); });
+  ForEachId(session, frame, [](TransferSession& of, std::uint64_t id) {
+    return of.transfers().Drop(of.transfer(), id);
+  });
 }
 
 void Advance(TransferSession& session, const Frame& frame) {
@@ -142,28 +138,17 @@ void SetTube(TransferSession& session, const Frame& frame) {
 }
 
 void NextId(TransferSession& session, const Frame& frame) {
-  ForEachId(session, frame, [&](std::uint64_t id) { return session.transfers().RaiseNextId(id); });
+  ForEachId(session, frame,
+            [](TransferSession& of, std::uint64_t id) { return of.transfers().RaiseNextId(id); });
 }
 
-// Forgets the held jobs first, then the mark, so that after a crash in between it can be repeated.
 void Forget(TransferSession& session, const Frame& frame) {
   Forgetting forgetting;
   if (!Read(session, frame, forgetting)) return;
   if (!session.Use(forgetting.name)) {
     return session.Fail(Problem::kInUse, "another connection works on the transfer");
   }
-  Transfers& transfers = session.transfers();
-  JobId last = 0;
-  while (forgetting.held != Held::kRefuse && !session.failed()) {
-    const Transfers::Held* held = transfers.NextHeld(last);
-    if (held == nullptr) break;
-    last = held->record.values().id;
-    if (held->transfer != forgetting.name) continue;
-    session.Note(forgetting.held == Held::kCommit
-                     ? transfers.Commit(session.now(), forgetting.name, last)
-                     : transfers.Drop(forgetting.name, last));
-  }
-  if (!session.failed()) session.Note(transfers.Forget(forgetting.name));
+  session.Begin(std::make_unique<ForgetWalk>(std::move(forgetting)));
 }
 
 void Sync(TransferSession& session, const Frame& /*frame*/) { session.Answer(); }
@@ -179,11 +164,7 @@ void Export(TransferSession& session, const Frame& frame) {
 }
 
 void ListTransfers(TransferSession& session, const Frame& /*frame*/) {
-  std::string name;
-  while (const Mark* mark = session.transfers().NextMark(name)) {
-    SendMark(session, name, *mark, true);
-  }
-  session.Send(Type::kEnd, End{});
+  session.Begin(std::make_unique<TransferWalk>());
 }
 
 void HoldBack(TransferSession& session, const Frame& frame) {

@@ -6,6 +6,23 @@
 #include "admin/transfer/requests.h"
 
 namespace gearstalk::transfer {
+namespace {
+
+// Bytes of a frame that are taken although limits.memory is reached: any request but a large job.
+constexpr std::size_t kAlwaysTaken = 64 * 1024;
+
+}  // namespace
+
+void PendingFrame::Append(std::string_view part) {
+  bytes_ += part;
+  CountJobMemory(static_cast<std::ptrdiff_t>(bytes_.capacity() - counted_));
+  counted_ = bytes_.capacity();
+}
+
+void PendingFrame::Clear() {
+  CountJobMemory(-static_cast<std::ptrdiff_t>(std::exchange(counted_, 0)));
+  bytes_ = std::string();
+}
 
 TubeUse::TubeUse(Engine& engine, const Wire& wire, std::string_view tube)
     : engine_(engine), wire_(wire) {
@@ -34,13 +51,22 @@ bool TransferSession::MayAdmin() const {
 bool TransferSession::Use(const std::string& name) {
   if (name == transfer_) return true;
   if (!protocol_.TakeTransfer(name)) return false;
-  if (!transfer_.empty()) protocol_.GiveTransfer(transfer_);
+  if (transfer_.empty()) {
+    transfers().Use();
+  } else {
+    protocol_.GiveTransfer(transfer_);
+  }
   transfer_ = name;
   return true;
 }
 
 void TransferSession::UseTube(const std::string& tube) {
   tubes_.try_emplace(tube, engine(), wire_, tube);
+}
+
+bool TransferSession::Leave() {
+  for (int step = 0; step < Walk::kSlice && !tubes_.empty(); ++step) tubes_.erase(tubes_.begin());
+  return tubes_.empty();
 }
 
 InputResult TransferSession::OnInput(std::string_view bytes, Scope /*scope*/) {
@@ -83,34 +109,54 @@ InputResult TransferSession::Run(std::string_view bytes) {
         break;
       case Cut::kWhole:
         RunRequest(*this, frame);
-        current_.clear();
+        pending_.Clear();
         break;
     }
   }
 }
 
 Cut TransferSession::Next(std::string_view& bytes, Frame& frame) {
-  std::size_t need = 0;
-  if (pending_.empty()) {
-    const Cut cut = TakeFrame(bytes, frame, need);
-    if (cut != Cut::kMore) return cut;
-    pending_ = bytes;
-    bytes = {};
-    return Cut::kMore;
-  }
   for (;;) {
-    std::string_view whole = pending_;
-    const Cut cut = TakeFrame(whole, frame, need);
-    if (cut == Cut::kBad) return cut;
-    if (cut == Cut::kWhole) break;
-    if (bytes.empty()) return Cut::kMore;
-    const std::string_view part = bytes.substr(0, need - pending_.size());
-    pending_ += part;
-    bytes.remove_prefix(part.size());
+    const std::size_t skipped = std::min(to_skip_, bytes.size());
+    to_skip_ -= skipped;
+    bytes.remove_prefix(skipped);
+    std::string_view rest = pending_.empty() ? bytes : pending_.view();
+    std::size_t need = 0;
+    const Cut cut = TakeFrame(rest, frame, need);
+    if (cut != Cut::kMore) {
+      if (pending_.empty()) bytes = rest;
+      return cut;
+    }
+    if (bytes.empty()) return cut;
+    Gather(bytes, need);
   }
-  current_ = std::exchange(pending_, {});
-  std::string_view whole = current_;
-  return TakeFrame(whole, frame, need);
+}
+
+// Adds to `pending_` what has come of a frame of `need` bytes. A frame for which there is no memory
+// fails, and is skipped.
+void TransferSession::Gather(std::string_view& bytes, std::size_t need) {
+  const std::size_t size = pending_.view().size();
+  const std::string_view part = bytes.substr(0, need - size);
+  if (size + part.size() > kAlwaysTaken && engine().MemoryFull()) {
+    to_skip_ = need - size;
+    pending_.Clear();
+    if (!failed()) Note({engine().RefuseBody()});
+    return;
+  }
+  pending_.Append(part);
+  bytes.remove_prefix(part.size());
+}
+
+std::size_t TransferSession::SendMark(const std::string& name, const Mark& mark, bool known) {
+  return Send(Type::kMark, MarkOf{.name = name,
+                                  .mark = mark.Encode(),
+                                  .held = transfers().HeldOf(name),
+                                  .known = known,
+                                  .persistent = engine().journal().Persistent(),
+                                  .next_id = engine().next_id(),
+                                  .class_high = classes().high,
+                                  .class_normal = classes().normal,
+                                  .class_low = classes().low});
 }
 
 void TransferSession::Note(const Transfers::Change& change, bool has_id) {
@@ -128,7 +174,9 @@ void TransferSession::Note(const Transfers::Change& change, bool has_id) {
       case Code::kInvalid:
         return Fail(Problem::kBad, "a job or a tube with a value that is out of range");
       case Code::kInUse:
-        return Fail(Problem::kInUse, "the transfer has held jobs");
+        return Fail(Problem::kInUse,
+                    "the transfer has held jobs: the command that began it settles them; where its "
+                    "server is lost, --held commit makes them jobs, and --held drop drops them");
       default:
         return Fail(Problem::kBad, "there is no such job or transfer");
     }

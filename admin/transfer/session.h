@@ -35,6 +35,25 @@ class TubeUse final : public Consumer {
   const Wire& wire_;
 };
 
+// The beginning of a frame whose rest has not come. JobMemory counts it.
+class PendingFrame {
+ public:
+  PendingFrame() = default;
+  PendingFrame(const PendingFrame&) = delete;
+  PendingFrame& operator=(const PendingFrame&) = delete;
+  ~PendingFrame() { Clear(); }
+
+  bool empty() const { return bytes_.empty(); }
+  std::string_view view() const { return bytes_; }
+  void Append(std::string_view part);
+  // Gives its memory back.
+  void Clear();
+
+ private:
+  std::string bytes_;
+  std::size_t counted_ = 0;
+};
+
 // A connection that speaks the transfer protocol. Requests that change something get no answers of
 // their own: the next kSync is answered when all of them are durable. After a request that failed,
 // the others up to the next kSync are not run.
@@ -45,7 +64,8 @@ class TransferSession final : public Session {
 
   InputResult OnInput(std::string_view bytes, Scope scope) override;
   void OnEof() override {}
-  bool Idle() const override { return walk_ == nullptr && pending_.empty(); }
+  bool Leave() override;
+  bool Idle() const override { return walk_ == nullptr && pending_.empty() && to_skip_ == 0; }
   std::string_view ClientId() const override { return "transfer"; }
 
   // --- For the requests
@@ -60,6 +80,7 @@ class TransferSession final : public Session {
   // Makes the connection the user of a transfer; false: another connection is.
   bool Use(const std::string& name);
   void UseTube(const std::string& tube);
+  // The requests behind it wait until it has ended.
   void Begin(std::unique_ptr<Walk> walk) { walk_ = std::move(walk); }
   // A change was made, or could not be.
   void Note(const Transfers::Change& change, bool has_id = false);
@@ -68,24 +89,28 @@ class TransferSession final : public Session {
   void Answer();
   void Refuse(Problem problem, std::string text);
 
+  std::size_t SendMark(const std::string& name, const Mark& mark, bool known);
+  // Returns the bytes of the frame.
   template <typename Message>
-  void Send(Type type, const Message& message) {
+  std::size_t Send(Type type, const Message& message) {
     std::string frame;
     AppendFrame(frame, type, message);
     out().Append(frame);
+    return frame.size();
   }
 
  private:
   InputResult Run(std::string_view bytes);
-  // Takes the first frame out of `pending_` and `bytes`.
+  // Takes the first frame from the front of `bytes`; if it came in parts, it lies in `pending_`.
   Cut Next(std::string_view& bytes, Frame& frame);
+  void Gather(std::string_view& bytes, std::size_t need);
 
   TransferProtocol& protocol_;
   Wire& wire_;
   bool greeted_ = false;
   bool broken_ = false;
-  std::string pending_;  // the beginning of a frame
-  std::string current_;  // the frame that is being run, if it was pending
+  PendingFrame pending_;
+  std::size_t to_skip_ = 0;  // bytes of a frame for which there is no memory
   std::string transfer_;
   Ack done_;  // since the last kSync
   Lsn lsn_ = 0;

@@ -20,16 +20,6 @@ constexpr std::size_t kMaxPageBody = 1024;  // bytes; nobody has anything to say
 constexpr std::string_view kApi = "/api/v1";
 constexpr std::string_view kConsole = "/console/";
 
-std::vector<std::string> Split(std::string_view words) {
-  std::vector<std::string> list;
-  while (!words.empty()) {
-    const std::size_t end = std::min(words.find(' '), words.size());
-    if (end > 0) list.emplace_back(words.substr(0, end));
-    words.remove_prefix(std::min(end + 1, words.size()));
-  }
-  return list;
-}
-
 HttpAnswer Redirect(std::string to) {
   HttpAnswer answer{.status = 302, .type = ""};
   answer.headers = api::Api::CommonHeaders();
@@ -45,27 +35,21 @@ HttpAnswer Plain(int status, std::string text) {
 
 }  // namespace
 
-AdminPages::AdminPages(const Config& config, Engine& engine, Server& server, event_base* base,
-                       std::vector<const Protocol*> protocols, AdminHooks hooks)
-    : config_(config),
-      server_(server),
-      protocols_(std::move(protocols)),
-      hooks_(std::move(hooks)),
-      started_(server.Now()),
-      metrics_({.engine = engine,
-                .connections = server,
+AdminPages::AdminPages(Parts parts, event_base* base)
+    : parts_(std::move(parts)),
+      started_(parts_.server.Now()),
+      metrics_({.engine = parts_.engine,
+                .connections = parts_.server,
                 .lag = lag_,
-                .protocols = protocols_,
-                .server = [this] { return CountsOfServer(); },
-                .now = [this] { return server_.Now(); },
-                .started = started_,
-                .version = kVersion,
-                .commit = kCommit}),
-      api_(engine, server, *this, slices_, HistoryFileOf(config)),
+                .protocols = parts_.protocols,
+                .server = [this] { return Facts(); },
+                .now = [this] { return parts_.server.Now(); }}),
+      api_(parts_.engine, parts_.server, *this, parts_.broker, slices_,
+           HistoryFileOf(parts_.config)),
       http_(base, *this,
-            {.begin_round = [this] { server_.BeginRound(); },
-             .now = [this] { return server_.Now(); },
-             .durable = [this] { return server_.Durable(); }},
+            {.begin_round = [this] { parts_.server.BeginRound(); },
+             .now = [this] { return parts_.server.Now(); },
+             .durable = [this] { return parts_.server.Durable(); }},
             slices_) {
   for (const ConsoleAsset& asset : ConsoleAssets()) {
     console_.push_back({asset.name, asset.type, asset.plain, asset.gzip});
@@ -89,8 +73,8 @@ Status AdminPages::Listen(std::vector<std::unique_ptr<ListenSocket>> sockets) {
 }
 
 void AdminPages::Adopt() {
-  metrics_.set_tubes(config_.metrics_tubes);
-  api_.guard().SetAccess(AccessSettingsOf(config_));
+  metrics_.set_tubes(parts_.config.metrics_tubes);
+  api_.guard().SetAccess(AccessSettingsOf(parts_.config));
 }
 
 Time AdminPages::Tick(Time now) {
@@ -106,34 +90,41 @@ Time AdminPages::Tick(Time now) {
 // begun at `now`, took before: a loop that is busy with clients has few rounds.
 bool AdminPages::RunSlices(Time now) {
   if (slices_.empty()) return false;
-  const Time began = hooks_.fresh();
+  const Time began = parts_.round.Fresh();
   const Time share = std::min((began - now) / kShareOfSlices, kMostForSlices);
   do slices_.Run(now);
-  while (!slices_.empty() && hooks_.fresh() - began < share);
+  while (!slices_.empty() && parts_.round.Fresh() - began < share);
   return true;
 }
 
 // "/base" is the folder itself without its slash, and becomes "".
 std::string_view AdminPages::WithoutBase(std::string_view path) const {
-  const std::string& base = config_.console.base_path;
+  const std::string& base = parts_.config.console.base_path;
   if (base.empty() || !path.starts_with(base)) return path;
   const std::string_view rest = path.substr(base.size());
   return rest.empty() || rest.starts_with('/') ? rest : path;
 }
 
 bool AdminPages::Serves(std::string_view path) const {
-  return config_.console.enabled && path.starts_with(kApi) &&
+  return parts_.config.console.enabled && path.starts_with(kApi) &&
          (path.size() == kApi.size() || path[kApi.size()] == '/');
 }
 
 std::size_t AdminPages::MaxBody(const HttpRequest& head) {
-  return Serves(WithoutBase(head.path)) ? api_.MaxBody(head, server_.Now()) : kMaxPageBody;
+  return Serves(WithoutBase(head.path)) ? api_.MaxBody(head, parts_.server.Now()) : kMaxPageBody;
+}
+
+bool AdminPages::Probes(const HttpRequest& request) const {
+  const std::string_view path = WithoutBase(request.path);
+  return path == "/healthz" || path == "/readyz" || path == "/metrics";
 }
 
 HttpAnswer AdminPages::Refuse(int status, const HttpRequest& request) {
   // A malformed head names no path.
-  const bool unknown = !request.path.starts_with('/') && config_.console.enabled;
-  if (unknown || Serves(WithoutBase(request.path))) return api_.Refuse(status, request);
+  const bool unknown = !request.path.starts_with('/') && parts_.config.console.enabled;
+  if (unknown || Serves(WithoutBase(request.path))) {
+    return api_.Refuse(status, request, parts_.server.Now());
+  }
   return Named(Plain(status, fmt::format("{}\n", ReasonOf(status))));
 }
 
@@ -144,7 +135,7 @@ HttpAnswer AdminPages::Named(HttpAnswer answer) {
 
 HttpAnswer AdminPages::Answer(HttpRequest& request) {
   const std::string_view path = WithoutBase(request.path);
-  if (Serves(path)) return api_.Answer(request, path.substr(kApi.size()), server_.Now());
+  if (Serves(path)) return api_.Answer(request, path.substr(kApi.size()), parts_.server.Now());
   return Named(Page(request, path));
 }
 
@@ -157,8 +148,8 @@ HttpAnswer AdminPages::Page(const HttpRequest& request, std::string_view path) {
   if (path == "/healthz") return Plain(200, "ok\n");
   if (path == "/readyz") return Readiness(request);
   if (path == "/metrics") return MetricsPage(request);
-  if (!config_.console.enabled) return Plain(404, "not found\n");
-  const std::string& base = config_.console.base_path;
+  if (!parts_.config.console.enabled) return Plain(404, "not found\n");
+  const std::string& base = parts_.config.console.base_path;
   if (path.empty()) return Redirect(base.substr(base.rfind('/') + 1) + kConsole.data());
   if (path == "/") return Redirect("console/");
   if (path == "/console") return Redirect("console/");
@@ -167,7 +158,7 @@ HttpAnswer AdminPages::Page(const HttpRequest& request, std::string_view path) {
 }
 
 HttpAnswer AdminPages::ConsolePage(const HttpRequest& request, std::string_view name) {
-  if (auto refused = api_.RefusesPage(request, server_.Now())) return std::move(*refused);
+  if (auto refused = api_.RefusesPage(request, parts_.server.Now())) return std::move(*refused);
   const HttpAsset* const asset = FindAsset(console_, name == "index.html" ? "" : name);
   return asset == nullptr ? Plain(404, "not found\n") : AnswerAsset(*asset, request);
 }
@@ -177,7 +168,7 @@ HttpAnswer AdminPages::Readiness(const HttpRequest& request) const {
   for (const auto& [name, value] : request.query) {
     as_standby = as_standby || (name == "role" && value == "standby");
   }
-  const std::string reason = hooks_.why_not_ready(as_standby);
+  const std::string reason = parts_.broker.WhyNotReady(as_standby);
   return Plain(reason.empty() ? 200 : 503, (reason.empty() ? "ready" : reason) + "\n");
 }
 
@@ -194,49 +185,36 @@ HttpAnswer AdminPages::MetricsPage(const HttpRequest& request) {
   return answer;
 }
 
-ServerCounts AdminPages::CountsOfServer() const {
-  ServerCounts counts{.received_bytes = server_.received_bytes(),
-                      .sent_bytes = server_.sent_bytes(),
-                      .output_stalls = server_.stalls(),
-                      .stalled_connections = server_.stalled(),
-                      .output_limit = server_.limits().output,
-                      .most_connections = server_.most_connections(),
-                      .connections_of_busiest_address = server_.most_of_address(),
-                      .connections_per_address_limit = server_.limits().connections_per_address,
-                      .dropped_log_lines = DroppedLogLines(),
-                      .certificate_end = server_.tls() == nullptr ? 0 : server_.tls()->expires(),
-                      .refused = {}};
-  for (std::size_t i = 0; i < kRefusals; ++i) {
-    counts.refused.emplace_back(kRefusalNames[i], server_.refusals().of(static_cast<Refusal>(i)));
-  }
-  return counts;
-}
-
-api::ServerFacts AdminPages::Facts() const {
-  const ServerCounts counts = CountsOfServer();
-  api::ServerFacts facts{
-      .version = kVersion,
-      .commit = kCommit,
-      .server_name = ServerNameOf(config_),
-      .listen = Split(hooks_.addresses()),
-      .admin = names_,
-      .sync = SyncNameOf(config_),
-      .started = started_,
-      .connection_limit = counts.most_connections,
-      .stalled = counts.stalled_connections,
-      .received_bytes = counts.received_bytes,
-      .sent_bytes = counts.sent_bytes,
-      .max_job_size = config_.max_job_size == 0 ? UINT32_MAX : config_.max_job_size,
-      .connections = {},
-      .refused = counts.refused};
-  for (const Protocol* protocol : protocols_) {
+ServerFacts AdminPages::Facts() const {
+  const Server& server = parts_.server;
+  const Config& config = parts_.config;
+  ServerFacts facts{.version = kVersion,
+                    .commit = kCommit,
+                    .server_name = ServerNameOf(config),
+                    .listen = parts_.addresses,
+                    .admin = names_,
+                    .sync = SyncNameOf(config),
+                    .started = started_,
+                    .max_job_size = config.max_job_size == 0 ? UINT32_MAX : config.max_job_size,
+                    .received_bytes = server.received_bytes(),
+                    .sent_bytes = server.sent_bytes(),
+                    .output_stalls = server.stalls(),
+                    .stalled_connections = server.stalled(),
+                    .output_limit = server.limits().output,
+                    .most_connections = server.most_connections(),
+                    .connections_of_busiest_address = server.most_of_address(),
+                    .connections_per_address_limit = server.limits().connections_per_address,
+                    .dropped_log_lines = DroppedLogLines(),
+                    .certificate_end = server.tls() == nullptr ? 0 : server.tls()->expires(),
+                    .connections = {},
+                    .refused = {}};
+  for (const Protocol* protocol : parts_.protocols) {
     facts.connections.emplace_back(protocol->name(), protocol->connections());
   }
+  for (std::size_t i = 0; i < kRefusals; ++i) {
+    facts.refused.emplace_back(kRefusalNames[i], server.refusals().of(static_cast<Refusal>(i)));
+  }
   return facts;
-}
-
-void AdminPages::SetDraining(bool draining, std::string_view asked_by) {
-  hooks_.set_draining(draining, asked_by);
 }
 
 std::string_view AdminPages::LogLevelName() const { return NameOf(LeastLogLevel()); }

@@ -1,6 +1,7 @@
 #include "broker/app/broker.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <signal.h>
 
@@ -24,21 +25,12 @@ Broker::Broker(Config config, BrokerHooks hooks, Journal& journal)
     : config_(std::move(config)),
       hooks_(std::move(hooks)),
       journal_(journal),
-      serving_(std::make_unique<Serving>(config_, clock_, loop_, journal_, HooksOfServing())) {}
+      serving_(std::make_unique<Serving>(config_, clock_, loop_, journal_,
+                                         static_cast<BrokerControl&>(*this))) {}
 
-ServingHooks Broker::HooksOfServing() {
-  return {
-      .shutdown =
-          [this](bool graceful, const Peer& peer) {
-            Log(LogLevel::kInfo, "shutdown", {{"client", peer.Name()}, {"connection", peer.id}});
-            graceful ? StopGracefully() : Stop("shutdown");
-          },
-      .why_not_ready = [this](bool as_standby) { return WhyNotReady(as_standby); },
-      .why_not_started = [this] { return WhyNotStarted(); },
-      .why_no_acts = [this] { return WhyNoActs(); },
-      .step_down = [this] { step_down_ = true; },
-      .set_draining = [this](bool draining,
-                             std::string_view asked_by) { SetDraining(draining, asked_by); }};
+void Broker::Shutdown(bool graceful, const Peer& peer) {
+  Log(LogLevel::kInfo, "shutdown", {{"client", peer.Name()}, {"connection", peer.id}});
+  graceful ? StopGracefully() : Stop("shutdown");
 }
 
 int Broker::Run(std::vector<std::unique_ptr<ListenSocket>> sockets,
@@ -113,8 +105,8 @@ void Broker::StopWhenDone() {
 }
 
 std::string Broker::StatusText() const {
-  return fmt::format("{} on{}", serving_->engine().draining() ? "draining" : "serving",
-                     serving_->addresses());
+  return fmt::format("{} on {}", serving_->engine().draining() ? "draining" : "serving",
+                     fmt::join(serving_->addresses(), " "));
 }
 
 // Both clocks run at the same rate, so a difference that changes is a step of the wall clock.
@@ -140,7 +132,7 @@ void Broker::EverySecond() {
   RefillLog();
   StopWhenDone();
   // Not within the request, so that its answer is sent first.
-  if (std::exchange(step_down_, false)) StepDown();
+  if (std::exchange(step_down_, false)) LetAnotherLead();
 }
 
 // Refused connections and commands are logged one by one; refused jobs are too many for that, and

@@ -21,8 +21,8 @@ namespace gearstalk {
 struct BrokerHooks {
   // Reads the configuration again.
   std::function<Result<Config>()> reread;
-  // It serves; `addresses` are those it listens on, a blank before each.
-  std::function<void(const std::string& addresses)> ready;
+  // It serves; `addresses` are those it listens on.
+  std::function<void(const std::vector<std::string>& addresses)> ready;
   // It follows a journal that another broker writes, and could take over.
   std::function<void()> standby = [] {};
   // Reads the files again that the journal needs to reach its store.
@@ -31,7 +31,7 @@ struct BrokerHooks {
 
 // The broker while its process serves: reacts to signals, and to the journal as it starts, is
 // suspended and ends.
-class Broker final : private JournalEvents {
+class Broker final : private JournalEvents, private BrokerControl {
  public:
   Broker(Config config, BrokerHooks hooks, Journal& journal);
 
@@ -49,24 +49,27 @@ class Broker final : private JournalEvents {
   void OnResumed() override;
   void OnOver(Status why, int exit_code) override;
 
+  // BrokerControl
+  std::string WhyNotReady(bool as_standby) const override;
+  std::string WhyNotStarted() const override;
+  NoActs WhyNoActs() const override;
+  void SetDraining(bool draining, std::string_view asked_by) override;
+  void StepDown() override { step_down_ = true; }
+  void Shutdown(bool graceful, const Peer& peer) override;
+
   // broker_role.cc
   void FollowReplica(const FollowProgress& progress);
-  void StepDown();
+  void LetAnotherLead();
   void LeaveJournal();
 
   void HandleSignals();
   bool StartJournal();
   int CloseJournal();
   void Stop(std::string_view asked_by);
-  void SetDraining(bool draining, std::string_view asked_by);
   void StopGracefully();
   void StopWhenDone();
   std::string StatusText() const;
-  ServingHooks HooksOfServing();
   bool OpenPages(std::vector<std::unique_ptr<ListenSocket>> sockets);
-  std::string WhyNotReady(bool as_standby) const;
-  std::string WhyNotStarted() const;
-  api::Host::NoActs WhyNoActs() const;
   void EverySecond();
   void FollowWallClock();
   void LogRefusedJobs();
@@ -91,7 +94,7 @@ class Broker final : private JournalEvents {
     SetDraining(!serving_->engine().draining(), "SIGUSR1");
   };
   std::function<void()> on_reload_ = [this] { Reload(); };
-  std::function<void()> on_step_down_ = [this] { StepDown(); };
+  std::function<void()> on_step_down_ = [this] { LetAnotherLead(); };
   std::function<void()> every_second_ = [this] { EverySecond(); };
   std::function<void()> on_watchdog_ = systemd::NotifyWatchdog;
   std::vector<Event> events_;                           // signals and timers

@@ -27,14 +27,15 @@ void Broker::Reload() {
   systemd::NotifyReady(StatusText());
 }
 
-// All steps that can fail come first, and change nothing when they fail.
+// All steps that can fail come first, and change nothing when they fail: Reload opens the log as it
+// was. The journal's is the last, because it cannot be taken back.
 Status Broker::Adopt(const Config& fresh) {
   ReloadPlan plan = PlanReload(config_, fresh);
   // Loads the files even if no option changed: the files may have.
   Result<Security> security = LoadSecurity(plan.config);
   if (!security.ok()) return security.status();
-  if (Status status = hooks_.reload_journal(plan.config); !status.ok()) return status;
   if (Status status = OpenLog(LogSettingsOf(plan.config)); !status.ok()) return status;
+  if (Status status = hooks_.reload_journal(plan.config); !status.ok()) return status;
   config_ = std::move(plan.config);
   serving_->SetSecurity(std::move(security.value()));
   for (const Apply group : plan.groups) serving_->Adopt(group);

@@ -20,8 +20,7 @@ constexpr int kSlicesOfReplay = 8;  // behind each part of a replay
 
 // Why a broker that shares its journal does not serve; empty: it serves.
 std::string WhyNotServing(const ReplicaStats& replica) {
-  std::string trouble =
-      replica.trouble.empty() ? "" : fmt::format("no answer from etcd: {}", replica.trouble);
+  const std::string& trouble = replica.trouble;
   if (replica.suspended) {
     return fmt::format("suspended: {}", trouble.empty() ? "no beat was confirmed" : trouble);
   }
@@ -32,7 +31,8 @@ std::string WhyNotServing(const ReplicaStats& replica) {
                ? fmt::format("standby of {} at {}", replica.leader, replica.leader_address)
                : "standby: nobody leads";
   }
-  return fmt::format("reading the journal: {} bytes", replica.log_bytes);
+  return fmt::format("reading the journal: {} bytes, {} batches behind", replica.log_bytes,
+                     replica.behind_batches);
 }
 
 }  // namespace
@@ -57,10 +57,10 @@ std::string Broker::WhyNotReady(bool as_standby) const {
 std::string Broker::WhyNotStarted() const {
   const ReplicaStats* replica = journal_.Replica();
   if (replica == nullptr || replica->role == Role::kActive) return not_ready_;
-  return replica->caught_up ? "" : WhyNotServing(*replica);
+  return standing_by_ ? "" : WhyNotServing(*replica);
 }
 
-api::Host::NoActs Broker::WhyNoActs() const {
+BrokerControl::NoActs Broker::WhyNoActs() const {
   const ReplicaStats* replica = journal_.Replica();
   if (replica == nullptr) return {};
   if (replica->role != Role::kActive) {
@@ -95,7 +95,7 @@ void Broker::OnFollowing(const FollowProgress& progress) {
 // Unlike a replay, this runs on the loop, which needs no turns in between.
 void Broker::FollowReplica(const FollowProgress& progress) {
   const std::string why = WhyNotServing(*journal_.Replica());
-  if (!progress.caught_up) return systemd::NotifyStarting(why);
+  if (!progress.caught_up && !standing_by_) return systemd::NotifyStarting(why);
   if (std::exchange(standing_by_, true)) {
     if (std::exchange(standby_status_, why) != why) systemd::NotifyStatus(why);
     return;
@@ -162,11 +162,14 @@ void Broker::OnOver(Status why, int exit_code) {
 }
 
 // SIGUSR2: lets another broker lead.
-void Broker::StepDown() {
+void Broker::LetAnotherLead() {
   const ReplicaStats* replica = journal_.Replica();
   if (replica == nullptr || replica->role != Role::kActive) {
     Log(LogLevel::kWarning, "not stepping down: this broker does not lead a shared journal");
     return;
+  }
+  if (!replica->caught_up) {
+    Log(LogLevel::kWarning, "stepping down although no standby has caught up: nobody takes over");
   }
   exit_code_ = kExitStandby;
   Stop("SIGUSR2");

@@ -100,7 +100,9 @@ class Inspection {
     if (!address.path.starts_with('/')) {
       return Problem(key, text, "the path is relative: begin it with '/'");
     }
-    if (!fs::is_directory(fs::path(address.path).parent_path())) {
+    // The service manager makes a directory in /run at the start.
+    const fs::path directory = fs::path(address.path).parent_path();
+    if (!fs::is_directory(directory) && directory.parent_path() != "/run") {
       Problem(key, text, "the directory of the socket does not exist");
     }
     if (!address.owner.empty() && !UserExists(address.owner)) {
@@ -109,7 +111,22 @@ class Inspection {
     if (!address.group.empty() && !GroupExists(address.group)) {
       Problem(key, text, fmt::format("there is no group '{}'", address.group));
     }
+    CheckGift(key, text, address);
     Take(key, text, {"unix:" + address.path});
+  }
+
+  // With `user`, root binds the sockets.
+  void CheckGift(std::string_view key, const std::string& text, const ListenAddress& address) {
+    const bool owner = address.owner.empty() || UserExists(address.owner);
+    const bool group = address.group.empty() || GroupExists(address.group);
+    if (!config_.user.empty() || !owner || !group) return;
+    if (!MayGive(user_, address.owner, {})) {
+      Problem(key, text,
+              fmt::format("{} may not give it to another user: leave out owner=", WhoReads()));
+    }
+    if (!MayGive(user_, {}, address.group)) {
+      Problem(key, text, fmt::format("{} is not in the group '{}'", WhoReads(), address.group));
+    }
   }
 
   // `names` are all addresses of one entry.

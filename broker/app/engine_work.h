@@ -22,6 +22,9 @@ class EngineWork final : public RoundHooks {
   // Calls it at the end of every round; it returns whether the next one is to come at once.
   void CallIdle(std::function<bool(Time)> idle) { idle_ = std::move(idle); }
 
+  // Counts it in limits.memory: bytes that others hold.
+  void CountBeside(std::function<std::size_t()> beside) { beside_ = std::move(beside); }
+
   void BeginRound() override;
   bool MemoryFull() const override { return engine_.MemoryFull(); }
   Time Fresh() const override;
@@ -51,7 +54,8 @@ class EngineWork final : public RoundHooks {
   bool stopping_ = false;
   std::function<Time(Time)> last_;
   std::function<bool(Time)> idle_;
-  std::size_t peak_ = 0;  // of jobs and tubes since memory was given back
+  std::function<std::size_t()> beside_;
+  std::size_t peak_ = 0;  // of jobs, tubes and replies since memory was given back
   Time trim_again_ = kNever;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <utility>
+#include <vector>
 
 #include "broker/base/log.h"
 #include "broker/binlog/directory.h"
@@ -47,20 +48,66 @@ Status DamageIn(const binlog::Directory& log, const std::string& directory) {
   return {};
 }
 
+// A job of ours that is in the log, too; nullptr: none. An import keeps the time of creation, in
+// nanoseconds.
+const Job* FindTwin(const Engine& engine, const binlog::Directory& log) {
+  using Timed = std::pair<Time, const binlog::Job*>;
+  std::vector<Timed> by_time;
+  const Job* ours = engine.NextJob(0);
+  if (ours == nullptr) return nullptr;
+  for (const binlog::Job& job : log.index().jobs()) by_time.emplace_back(job.created, &job);
+  std::sort(by_time.begin(), by_time.end());
+  for (; ours != nullptr; ours = engine.NextJob(ours->id())) {
+    auto at = std::lower_bound(by_time.begin(), by_time.end(), Timed(ours->created, nullptr));
+    for (; at != by_time.end() && at->first == ours->created; ++at) {
+      const bool same = log.index().tube(*at->second) == ours->tube().name() &&
+                        log.BodyOf(*at->second) == ours->body();
+      if (same) return ours;
+    }
+  }
+  return nullptr;
+}
+
+// Beanstalkd went on with the log of a former import: the jobs of that import may be in the journal
+// and in the log.
+Status CheckFormer(const Engine& engine, const std::string& name, const std::string& directory,
+                   const binlog::Directory& log) {
+  if (const Job* twin = FindTwin(engine, log)) {
+    return {
+        Code::kInUse,
+        fmt::format("the log of beanstalkd in {0} was imported before, and its jobs are still in "
+                    "the journal, job {1} for one: move the journal ({0}/*.wal and {0}/state) to "
+                    "another directory, then start again",
+                    directory, twin->id())};
+  }
+  if (engine.transfers().Find(name) == nullptr) return {};
+  return {Code::kInUse,
+          fmt::format("{} was imported before, with another content; none of its jobs is in the "
+                      "journal: `gearstalkctl transfers --data-dir {} --forget {}` lets it be "
+                      "imported again",
+                      name, directory, name)};
+}
+
 // Finds the transfer's mark, or makes it: with the old ids if none of them was given out here.
-Result<const transfer::Mark*> Begin(Transfers& transfers, const std::string& name,
+Result<const transfer::Mark*> Begin(Engine& engine, const std::string& name,
                                     const std::string& directory, const binlog::Directory& log) {
+  Transfers& transfers = engine.transfers();
   if (const transfer::Mark* known = transfers.Find(name)) {
     if (known->fingerprint == log.fingerprint()) return known;
     const std::string before = binlog::FingerprintBeforeRetire(directory);
     if (known->finished && known->fingerprint == before) return known;
-    return Status(Code::kInUse,
-                  fmt::format("{} was imported before, with another content; `gearstalkctl "
-                              "transfers --data-dir DIR --forget {}` lets it be "
-                              "imported again",
-                              name, name));
   }
   const binlog::JobIndex& index = log.index();
+  std::string other;
+  while (const transfer::Mark* mark = transfers.NextMark(other)) {
+    if (index.jobs().empty() || mark->fingerprint != log.fingerprint()) continue;
+    return Status(Code::kInUse,
+                  fmt::format("{} has the content of {}, which was imported before: start with "
+                              "--import-binlog no to leave it alone; `gearstalkctl transfers "
+                              "--data-dir {} --forget {}` lets it be imported again",
+                              name, other, directory, other));
+  }
+  if (Status status = CheckFormer(engine, name, directory, log); !status.ok()) return status;
   const std::uint64_t smallest = index.jobs().empty() ? index.next_id() : index.jobs().front().id;
   transfer::Mark mark;
   mark.kind = "import";
@@ -76,6 +123,7 @@ Result<const transfer::Mark*> Begin(Transfers& transfers, const std::string& nam
 
 Status PutAll(Transfers& transfers, const std::string& name, const transfer::Mark& mark,
               const binlog::Directory& log, Time now, const std::function<Status()>& sync) {
+  transfers.Use();
   std::uint64_t place = 0;
   for (const binlog::Job& job : log.index().jobs()) {
     if (++place <= mark.settled) continue;
@@ -92,6 +140,7 @@ Status PutAll(Transfers& transfers, const std::string& name, const transfer::Mar
     }
     if (place % kJobsBetweenSyncs != 0) continue;
     if (Status status = sync(); !status.ok()) return status;
+    log.ForgetBodies();
   }
   transfer::Mark finished;
   finished.finished = true;
@@ -125,8 +174,7 @@ Status ImportBinlog(Engine& engine, const std::string& directory, Time now,
   std::error_code error;
   const std::filesystem::path path = std::filesystem::weakly_canonical(directory, error);
   const std::string name = "binlog:" + (error ? directory : path.string());
-  const Result<const transfer::Mark*> mark =
-      Begin(engine.transfers(), name, directory, log.value());
+  const Result<const transfer::Mark*> mark = Begin(engine, name, directory, log.value());
   if (!mark.ok()) return mark.status();
   if (!mark.value()->finished) {
     Status put = PutAll(engine.transfers(), name, *mark.value(), log.value(), now, sync);

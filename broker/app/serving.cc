@@ -9,10 +9,10 @@
 namespace gearstalk {
 
 Serving::Serving(const Config& config, SystemClock& clock, EventLoop& loop, Journal& journal,
-                 ServingHooks hooks)
+                 BrokerControl& broker)
     : config_(config),
       clock_(clock),
-      hooks_(std::move(hooks)),
+      broker_(broker),
       engine_(EngineOptionsOf(config), journal),
       work_(clock, engine_, journal),
       server_(loop, clock, work_),
@@ -21,7 +21,15 @@ Serving::Serving(const Config& config, SystemClock& clock, EventLoop& loop, Jour
                  engine_, server_),
       gearman_(GearmanOptions(), engine_, server_),
       transfer_(engine_),
-      pages_(config, engine_, server_, loop.base(), {&beanstalk_, &gearman_}, PageHooks()) {
+      pages_({.config = config,
+              .engine = engine_,
+              .server = server_,
+              .round = work_,
+              .protocols = {&beanstalk_, &gearman_},
+              .transfer = transfer_,
+              .addresses = addresses_,
+              .broker = broker},
+             loop.base()) {
   server_.SetOnOperatorAct([this](const Peer& peer, const OperatorAct& act) {
     pages_.audit().Add(peer, act, server_.Now());
   });
@@ -34,7 +42,7 @@ Serving::~Serving() { server_.DropAll(); }
 gearman::Options Serving::GearmanOptions() {
   gearman::Options options = GearmanOptionsOf(config_);
   options.log_level = [] { return std::string(GearmandNameOf(LeastLogLevel())); };
-  options.shutdown = hooks_.shutdown;
+  options.shutdown = [this](bool graceful, const Peer& peer) { broker_.Shutdown(graceful, peer); };
   options.may_shut_down = [this](const Peer& peer) { return MayShutDown(peer); };
   return options;
 }
@@ -51,23 +59,12 @@ bool Serving::MayShutDown(const Peer& peer) const {
   return false;
 }
 
-AdminHooks Serving::PageHooks() {
-  return {.why_not_ready = hooks_.why_not_ready,
-          .why_not_started = hooks_.why_not_started,
-          .why_no_acts = hooks_.why_no_acts,
-          .step_down = hooks_.step_down,
-          .take_transfer = [this](const std::string& name) { return transfer_.TakeTransfer(name); },
-          .give_transfer = [this](const std::string& name) { transfer_.GiveTransfer(name); },
-          .set_draining = hooks_.set_draining,
-          .fresh = [this] { return work_.Fresh(); },
-          .addresses = [this] { return addresses_; }};
-}
-
 Status Serving::OpenPages(std::vector<std::unique_ptr<ListenSocket>> sockets) {
   if (Status opened = pages_.Listen(std::move(sockets)); !opened.ok()) return opened;
   if (pages_.names().empty()) return {};
   work_.CallLast([this](Time now) { return pages_.Tick(now); });
   work_.CallIdle([this](Time now) { return pages_.RunSlices(now); });
+  work_.CountBeside([this] { return pages_.Bytes(); });
   return {};
 }
 
@@ -78,7 +75,7 @@ Status Serving::Listen(std::vector<std::unique_ptr<ListenSocket>> sockets) {
     std::vector<Protocol*> speakers = Speakers(socket->address());
     const Result<std::string> name = server_.Listen(std::move(socket), std::move(speakers));
     if (!name.ok()) return name.status();
-    addresses_ += " " + name.value();
+    addresses_.push_back(name.value());
   }
   return {};
 }

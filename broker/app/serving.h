@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,18 +20,6 @@
 
 namespace gearstalk {
 
-// What clients and pages ask of the broker, and have it do.
-struct ServingHooks {
-  // `shutdown` of a client that may say so.
-  std::function<void(bool graceful, const Peer& peer)> shutdown;
-  // Empty: it serves, or could take over if it is asked as a standby.
-  std::function<std::string(bool as_standby)> why_not_ready;
-  std::function<std::string()> why_not_started;  // empty: the jobs are back
-  std::function<api::Host::NoActs()> why_no_acts;
-  std::function<void()> step_down;
-  std::function<void(bool, std::string_view asked_by)> set_draining;
-};
-
 // All that serves: the engine, the server, the protocols and the pages, and the wires between them.
 // It is made for a journal that has not started, and can be dropped at any time between two rounds
 // of the loop, with every connection, and made anew for another journal.
@@ -40,7 +27,7 @@ class Serving final {
  public:
   // All of it outlives the object; `config` is the one that is in force, and has been checked.
   Serving(const Config& config, SystemClock& clock, EventLoop& loop, Journal& journal,
-          ServingHooks hooks);
+          BrokerControl& broker);
   ~Serving();
 
   Engine& engine() { return engine_; }
@@ -52,8 +39,8 @@ class Serving final {
   Status OpenPages(std::vector<std::unique_ptr<ListenSocket>> sockets);
   // Clients are served from now on.
   Status Listen(std::vector<std::unique_ptr<ListenSocket>> sockets);
-  // Those that it listens on, a blank before each.
-  const std::string& addresses() const { return addresses_; }
+  // Those that it listens on.
+  const std::vector<std::string>& addresses() const { return addresses_; }
 
   // The options of a group are as `config` has them now.
   void Adopt(Apply group);
@@ -67,7 +54,6 @@ class Serving final {
 
  private:
   gearman::Options GearmanOptions();
-  AdminHooks PageHooks();
   bool MayShutDown(const Peer& peer) const;
   std::vector<Protocol*> Speakers(const ListenAddress& address);
   void ApplyJobSize();
@@ -76,15 +62,15 @@ class Serving final {
 
   const Config& config_;
   SystemClock& clock_;
-  const ServingHooks hooks_;
+  BrokerControl& broker_;
   Engine engine_;
   EngineWork work_;
   Server server_;
   beanstalk::Protocol beanstalk_;
   gearman::Protocol gearman_;
   transfer::TransferProtocol transfer_;
+  std::vector<std::string> addresses_;
   AdminPages pages_;
-  std::string addresses_;
 };
 
 }  // namespace gearstalk

@@ -92,6 +92,7 @@ api::AccessSettings AccessSettingsOf(const Config& config) {
                                .users = {},
                                .anonymous = {},
                                .hosts = config.console.hosts,
+                               .proxies = config.console.proxies,
                                .base_path = config.console.base_path,
                                .rate = config.console.rate};
   for (const std::string& text : config.console.users) {

@@ -52,6 +52,12 @@ Result<Sockets> Adopt(const std::vector<systemd::PassedSocket>& all, const Confi
   return sockets;
 }
 
+// Nobody asked for the IPv6 addresses of the default.
+bool MayBeMissing(const ListenAddress& address, const Status& failed, const Config& config) {
+  return failed.code() == Code::kNotFound && address.host == "::1" &&
+         config.listen == Config().listen;
+}
+
 }  // namespace
 
 Result<Sockets> OpenSockets(const Config& config) {
@@ -71,6 +77,7 @@ Result<Sockets> OpenSockets(const Config& config) {
     // It may be an address that moves to whichever broker serves.
     address.value().not_here_yet = !config.etcd.endpoints.empty();
     auto bound = ListenSocket::OpenAll(address.value());
+    if (!bound.ok() && MayBeMissing(address.value(), bound.status(), config)) continue;
     if (!bound.ok()) return bound.status();
     for (auto& socket : bound.value()) sockets.push_back(std::move(socket));
   }

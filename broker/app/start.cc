@@ -112,16 +112,16 @@ int StartHere(const Config& config, std::function<Result<Config>()> reread, cons
   StartLogThread();
   LogStart(config, notes);
   const bool says_json = config.log_format == Config::LogFormat::kJson && config.log_to == "stderr";
-  const auto ready = [&](const std::string& addresses) {
+  const auto ready = [&](const std::vector<std::string>& addresses) {
+    const std::string joined = fmt::format("{}", fmt::join(addresses, " "));
     const Status written = pid_file == nullptr ? Status() : pid_file->Write();
     if (!written.ok()) Log(LogLevel::kError, written.message());
     DrainLog();
     // Tools wait for this line, so it is written whatever the log's level is.
     if (says_json) {
-      LogAlways(LogLevel::kInfo, "ready",
-                {{"addresses", addresses.substr(std::min<std::size_t>(addresses.size(), 1))}});
+      LogAlways(LogLevel::kInfo, "ready", {{"addresses", joined}});
     } else {
-      Print(stderr, "ready{}\n", addresses);
+      Print(stderr, "ready {}\n", joined);
     }
     if (daemon.has_value()) daemon->Ready();
   };

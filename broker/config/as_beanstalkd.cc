@@ -12,7 +12,7 @@
 namespace gearstalk {
 namespace {
 
-constexpr std::array<ForeignOption, 13> kOptions = {{
+constexpr std::array<ForeignOption, 13> kBeanstalkdOptions = {{
     {'b', "", true, "data_dir"},
     {'f', "", true, "sync"},
     {'F', "", false, "sync"},
@@ -63,10 +63,11 @@ std::string ListenOf(const ForeignValues& given) {
 
 Result<Translation> TranslateBeanstalkd(std::span<const std::string> arguments) {
   ForeignValues given;
-  if (Status status = ReadForeign(kOptions, arguments, given); !status.ok()) return status;
+  if (Status status = ReadForeign(kBeanstalkdOptions, arguments, given); !status.ok())
+    return status;
   Translation translation;
   if (given.contains("-h")) {
-    translation.help = HelpOf("beanstalkd", kOptions);
+    translation.help = HelpOf("beanstalkd", kBeanstalkdOptions);
     return translation;
   }
   if (given.contains("-v")) {
@@ -91,7 +92,7 @@ Result<Translation> TranslateBeanstalkd(std::span<const std::string> arguments) 
   }
   pass("-z", "--max-job-size");
   if (given.contains("-V")) AddFlag(translation, "--log-level", "debug", "-V");
-  for (std::string& warning : WarningsOf(kOptions, given)) {
+  for (std::string& warning : WarningsOf(kBeanstalkdOptions, given)) {
     translation.warnings.push_back(std::move(warning));
   }
   return translation;

@@ -14,7 +14,7 @@
 namespace gearstalk {
 namespace {
 
-constexpr std::array kOptions = {
+constexpr std::array kGearmandOptions = {
     ForeignOption{'L', "listen", true, "listen"},
     ForeignOption{'p', "port", true, "listen"},
     ForeignOption{'d', "daemon", false, "daemon"},
@@ -89,7 +89,7 @@ class Translator {
     AddServerName();
     Add("--beanstalk-version", std::string(kBeanstalkdVersion), "");
     Add("--gearman-version", std::string(kGearmandVersion), "");
-    for (std::string& warning : WarningsOf(kOptions, given_)) {
+    for (std::string& warning : WarningsOf(kGearmandOptions, given_)) {
       out_.warnings.push_back(std::move(warning));
     }
     return CheckQueue();
@@ -224,7 +224,7 @@ Status ReadFile(std::string name, ForeignValues& given) {
   std::vector<std::string> words;
   for (std::string word; file >> word;) words.push_back(word);
   ForeignValues of_file;
-  if (Status status = ReadForeign(kOptions, words, of_file); !status.ok()) {
+  if (Status status = ReadForeign(kGearmandOptions, words, of_file); !status.ok()) {
     return {Code::kInvalid, fmt::format("{}: {}", name, status.message())};
   }
   given.merge(of_file);
@@ -235,7 +235,7 @@ Status ReadFile(std::string name, ForeignValues& given) {
 
 Result<Translation> TranslateGearmand(std::span<const std::string> arguments) {
   ForeignValues given;
-  if (Status status = ReadForeign(kOptions, arguments, given); !status.ok()) return status;
+  if (Status status = ReadForeign(kGearmandOptions, arguments, given); !status.ok()) return status;
   if (given.contains("--config-file") || access(kDefaultFile, R_OK) == 0) {
     const auto named = given.find("--config-file");
     std::string name = named == given.end() ? kDefaultFile : named->second;
@@ -243,7 +243,7 @@ Result<Translation> TranslateGearmand(std::span<const std::string> arguments) {
   }
   Translation special;
   if (given.contains("--help")) {
-    special.help = HelpOf("gearmand", kOptions);
+    special.help = HelpOf("gearmand", kGearmandOptions);
     return special;
   }
   if (given.contains("--version")) {

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "broker/base/near_names.h"
 #include "broker/config/documents.h"
 
 namespace gearstalk {
@@ -12,7 +13,7 @@ namespace {
 // The value of --journal-check for a shared journal.
 constexpr std::string_view kReplica = "etcd";
 
-Status Bad(std::string message) { return {Code::kInvalid, std::move(message)}; }
+Status BadCall(std::string message) { return {Code::kInvalid, std::move(message)}; }
 
 // Otherwise a script whose variable is unset would start a broker.
 std::string MustBeNamed(const std::string& text) { return text.empty() ? "expected a name" : ""; }
@@ -97,9 +98,10 @@ Status Unexpected(const CLI::App& app) {
   for (const std::string& word : app.remaining()) {
     if (!word.starts_with("--")) continue;
     const std::string flag = word.substr(0, word.find('='));
-    return Bad(fmt::format("unknown flag '{}'; did you mean '{}'?", flag, Nearest(flag, known)));
+    return BadCall(
+        fmt::format("unknown flag '{}'; did you mean '{}'?", flag, Nearest(flag, known)));
   }
-  return Bad(fmt::format("unexpected argument '{}'", app.remaining().front()));
+  return BadCall(fmt::format("unexpected argument '{}'", app.remaining().front()));
 }
 
 }  // namespace
@@ -118,7 +120,7 @@ Result<CommandLine> ReadCommandLine(int argc, const char* const* argv, const Che
   } catch (const CLI::ExtrasError&) {
     return Unexpected(flags.app);
   } catch (const CLI::ParseError& error) {
-    return Bad(error.what());
+    return BadCall(error.what());
   }
   if (flags.version) {
     line.action = Action::kPrintVersion;

@@ -67,12 +67,13 @@ struct Config {
   // The API and the console.
   struct Console {
     bool enabled = true;
-    std::vector<std::string> users;  // "NAME ROLE[+bodies] sha256:HEX [TUBES]"
-    std::string anonymous;           // "ROLE[+bodies]" or "none"; empty: by address
-    std::vector<std::string> hosts;  // accepted in Host
-    std::string base_path;           // empty: none
-    std::uint32_t rate = 200;        // requests a second; 0: no limit
-    std::string history_file;        // empty: `history` in data_dir
+    std::vector<std::string> users;    // "NAME ROLE[+bodies] sha256:HEX [TUBES]"
+    std::string anonymous;             // "ROLE[+bodies]" or "none"; empty: by address
+    std::vector<std::string> hosts;    // accepted in Host
+    std::vector<std::string> proxies;  // addresses, or "unix"
+    std::string base_path;             // empty: none
+    std::uint32_t rate = 200;          // requests a second; 0: no limit
+    std::string history_file;          // empty: `history` in data_dir
   };
 
   // Where the replicated journal is kept.
@@ -91,7 +92,8 @@ struct Config {
     std::uint64_t max_bytes = 1 << 30;
   };
 
-  std::vector<std::string> listen = {"127.0.0.1:11300", "127.0.0.1:4730"};
+  std::vector<std::string> listen = {"127.0.0.1:11300", "127.0.0.1:4730", "[::1]:11300",
+                                     "[::1]:4730"};
   std::vector<std::string> admin;  // of the operators' pages: ADDR:PORT or unix:/PATH; none
   std::string data_dir;            // empty: jobs live in memory
   ImportBinlog import_binlog = ImportBinlog::kRefuse;

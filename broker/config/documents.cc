@@ -14,10 +14,10 @@ namespace gearstalk {
 namespace {
 
 constexpr std::string_view kYamlHead =
-    "# gearstalkd's configuration. Every option stands here with its default, or with an example\n"
-    "# behind a # where it has none. Flags and GEARSTALKD_... variables outweigh this file.\n"
-    "# `gearstalkd --config FILE --check-config` says whether it is good. Options marked with\n"
-    "# \"restart\" need one; all others are applied at SIGHUP.\n";
+    "# gearstalkd's configuration. Every option stands here behind a #, with its default, or with\n"
+    "# an example where it has none: remove the # to set it. Flags and GEARSTALKD_... variables\n"
+    "# outweigh this file. `gearstalkd --config FILE --check-config` says whether it is good.\n"
+    "# Options marked with \"restart\" need one; all others are applied at SIGHUP.\n";
 
 std::string_view WhenChanged(const Option& option) {
   switch (option.apply) {
@@ -74,13 +74,16 @@ std::string YamlEntry(const Option& option, std::string_view indent, std::string
   const std::vector<std::string> values = DefaultsOf(option);
   if (values.empty())
     text += Wrapped(fmt::format("Default: {}.", option.unset), fmt::format("{}# ", indent));
-  const std::string_view mark = values.empty() ? "#" : "";
+  // A file that sets nothing needs no change when a default does.
   if (option.list()) {
-    text += fmt::format("{}{}{}:\n", indent, mark, name);
-    for (const std::string& value : values) text += fmt::format("{}  - {}\n", indent, value);
+    text += fmt::format("{}#{}:\n", indent, name);
+    for (const std::string& value : values) {
+      const std::string_view quote = value.starts_with('[') ? "\"" : "";  // no list of YAML's
+      text += fmt::format("{}#  - {}{}{}\n", indent, quote, value, quote);
+    }
     if (values.empty()) text += fmt::format("{}#  - \"{}\"\n", indent, option.example);
   } else {
-    text += fmt::format("{}{}{}: {}\n", indent, mark, name,
+    text += fmt::format("{}#{}: {}\n", indent, name,
                         values.empty() ? std::string(option.example) : values[0]);
   }
   return text;
@@ -125,7 +128,7 @@ std::string OptionsAsYaml() {
     const std::string_view prefix = dot == std::string_view::npos ? "" : name.substr(0, dot);
     text += '\n';
     if (!prefix.empty() && prefix != group) {
-      // A map has one entry at least: `tls.client_certificates` and the like have defaults.
+      // Not behind a #, so that one line less is to be changed.
       text += fmt::format("{}:\n", prefix);
     }
     group = prefix;

@@ -6,6 +6,7 @@
 #include <concepts>
 #include <functional>
 #include <initializer_list>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +19,7 @@
 namespace gearstalk::kinds {
 
 inline constexpr std::uint64_t kAnySize = std::uint64_t{1} << 50;
+inline constexpr std::uint64_t kAny32 = std::numeric_limits<std::uint32_t>::max();
 
 inline Status Expected(std::string_view what) {
   return {Code::kInvalid, fmt::format("expected {}", what)};

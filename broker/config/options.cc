@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
 #include "broker/config/kinds.h"
 #include "broker/config/option.h"
@@ -15,6 +14,7 @@ namespace {
 using kinds::Checked;
 using kinds::Choice;
 using kinds::Expected;
+using kinds::kAny32;
 using kinds::kAnySize;
 using kinds::List;
 using kinds::Number;
@@ -23,7 +23,6 @@ using kinds::Seconds;
 using kinds::Text;
 using kinds::Truth;
 
-constexpr std::uint64_t kAny32 = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint64_t kLongest = 10 * 365 * 86400ULL;
 
 Status SetSync(Config& config, std::string_view text) {

@@ -34,8 +34,7 @@ std::vector<Option> ConsoleOptions() {
        "the token, as `gearstalkctl token` prints it; TUBES: shell patterns, separated by commas. "
        "May be repeated.",
        "nobody has a token",
-       "anna operator+bodies "
-       "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 mail-*"},
+       "anna operator+bodies sha256:PUT-HERE-WHAT-gearstalkctl-token-PRINTS mail-*"},
       {"console.anonymous", Apply::kConsole, Text(FIELD(console.anonymous), "ROLE[+bodies]|none"),
        "What requests without a token may do.",
        "admin+bodies for loopback and Unix sockets while console.users is empty, else none",
@@ -43,6 +42,11 @@ std::vector<Option> ConsoleOptions() {
       {"console.hosts", Apply::kConsole, List(FIELD(console.hosts), "NAME", ' '),
        "Host names that requests may be for, beside localhost and IP addresses. May be repeated.",
        "no others", "broker.example.com"},
+      {"console.proxies", Apply::kConsole, List(FIELD(console.proxies), "ADDRESS|unix", ' '),
+       "Proxies in front, by IP address, or `unix` for whoever comes over a Unix socket: the "
+       "broker believes the client's address that they name in X-Forwarded-For, counts requests, "
+       "wrong tokens and event streams by it, and names it in the audit trail. May be repeated.",
+       "no proxy is believed", "unix"},
       {"console.base_path", Apply::kRestart,
        Checked(Text(FIELD(console.base_path), "/PATH"), SetBasePath),
        "Prefix of all paths that a proxy in front leaves on.", "no prefix", "/gearstalk"},

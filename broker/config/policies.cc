@@ -8,20 +8,19 @@
 #include <optional>
 #include <set>
 
+#include "broker/base/near_names.h"
 #include "broker/config/kinds.h"
-#include "broker/config/sources.h"
 #include "broker/policy/duration.h"
 
 namespace gearstalk {
 namespace {
 
 constexpr std::size_t kMostEntries = 1'000;
-constexpr std::uint64_t kAny32 = 0xFFFF'FFFF;
 
-// A text, or a list of texts with commas between them.
-std::optional<std::string> TextOf(const YAML::Node& node) {
+// A text, or, where one may be, a list of texts with commas between them.
+std::optional<std::string> TextOf(const YAML::Node& node, bool list) {
   if (node.IsScalar()) return node.Scalar();
-  if (!node.IsSequence()) return std::nullopt;
+  if (!node.IsSequence() || !list) return std::nullopt;
   std::vector<std::string> parts;
   for (const YAML::Node& part : node) {
     if (!part.IsScalar()) return std::nullopt;
@@ -30,13 +29,18 @@ std::optional<std::string> TextOf(const YAML::Node& node) {
   return fmt::format("{}", fmt::join(parts, ","));
 }
 
-// Takes a key of an entry and its value. The Status says what is wrong with the value; kNotFound:
-// the key is unknown.
+// Takes a key of an entry and its value. The Status says what is wrong with the value.
 using TakeKey = std::function<Status(const std::string& key, const std::string& text)>;
+
+// The keys that an entry may have, and those of them that take a list.
+struct Keys {
+  std::vector<std::string> known = {};
+  std::set<std::string, std::less<>> lists = {};
+};
 
 // Reads the keys of one entry. False: there was an error, which `blame` got.
 bool ReadEntry(const YAML::Node& entry, const std::string& list, const BlameNode& blame,
-               const std::vector<std::string>& known, const TakeKey& take) {
+               const Keys& keys, const TakeKey& take) {
   bool good = true;
   const auto bad = [&](const YAML::Node& node, const std::string& key, const std::string& what) {
     blame(node, key, what);
@@ -46,14 +50,15 @@ bool ReadEntry(const YAML::Node& entry, const std::string& list, const BlameNode
   for (const auto& pair : entry) {
     const std::string key = pair.first.Scalar();
     const std::string place = fmt::format("{}.{}", list, key);
-    const std::optional<std::string> text = TextOf(pair.second);
-    if (std::find(known.begin(), known.end(), key) == known.end()) {
-      bad(pair.first, list,
-          fmt::format("unknown key '{}'; did you mean '{}'?", key, Nearest(key, known)));
+    const std::optional<std::string> text = TextOf(pair.second, keys.lists.contains(key));
+    if (std::find(keys.known.begin(), keys.known.end(), key) == keys.known.end()) {
+      bad(pair.first, list, fmt::format("unknown key '{}'; {}", key, NearNames(key, keys.known)));
     } else if (!seen.insert(key).second) {
       bad(pair.first, place, "is there twice");
     } else if (!text.has_value()) {
-      bad(pair.first, place, "expected a value");
+      const bool nothing = pair.second.IsNull();
+      bad(pair.first, place,
+          nothing ? "expected a value" : "expected a text: put quotes around it");
     } else if (const Status status = take(key, *text); !status.ok()) {
       bad(pair.first, place, fmt::format("'{}': {}", *text, status.message()));
     }
@@ -61,10 +66,14 @@ bool ReadEntry(const YAML::Node& entry, const std::string& list, const BlameNode
   return good;
 }
 
-void ReadList(const YAML::Node& list, const std::string& name, const BlameNode& blame,
-              const std::function<void(const YAML::Node& entry)>& read) {
+// `first` is the key that an entry begins with in documents.
+void ReadList(const YAML::Node& list, const std::string& name, const char* first,
+              const BlameNode& blame, const std::function<void(const YAML::Node& entry)>& read) {
   if (list.IsNull()) return;
-  if (!list.IsSequence()) return blame(list, name, "expected a list");
+  if (!list.IsSequence()) {
+    return blame(list, name,
+                 fmt::format("expected a list, whose entries begin with '- {}:'", first));
+  }
   if (list.size() > kMostEntries) {
     return blame(list, name, fmt::format("has {} entries, {} at most", list.size(), kMostEntries));
   }
@@ -89,11 +98,11 @@ Result<std::string> Patterns(const std::string& text) {
 }
 
 void ReadTube(const YAML::Node& node, const BlameNode& blame, Config& config) {
-  std::vector<std::string> known = {"match"};
-  for (const PolicyKey& key : PolicyKeys()) known.emplace_back(key.name);
+  Keys keys{.known = {"match"}, .lists = {"match", "retry_on", "backoff", "max_jobs", "copy_to"}};
+  for (const PolicyKey& key : PolicyKeys()) keys.known.emplace_back(key.name);
   PolicyEntry entry;
   Policy policy;
-  const bool good = ReadEntry(node, "tubes", blame, known,
+  const bool good = ReadEntry(node, "tubes", blame, keys,
                               [&](const std::string& key, const std::string& text) -> Status {
                                 if (key == "match") {
                                   Result<std::string> patterns = Patterns(text);
@@ -118,8 +127,7 @@ void ReadTube(const YAML::Node& node, const BlameNode& blame, Config& config) {
 Status SetDuration(std::string_view text, Time least, Time& field) {
   const std::optional<Time> duration = ParseDuration(text);
   if (!duration.has_value() || *duration < least) {
-    return kinds::Expected(fmt::format("a duration such as 30s, 10m or 24h, from {} to {}",
-                                       PrintDuration(least), PrintDuration(kLongestDuration)));
+    return kinds::Expected(DurationForm(least));
   }
   field = *duration;
   return {};
@@ -136,7 +144,8 @@ Status SetNumber(std::string_view text, std::uint64_t most, std::uint32_t& field
 
 Status SetSeconds(std::string_view text, std::uint32_t& field) {
   const std::optional<Time> duration = ParseDuration(text);
-  if (!duration.has_value() || *duration % kSecond != 0) return kinds::Expected("whole seconds");
+  if (!duration.has_value() || *duration % kSecond != 0)
+    return kinds::Expected("whole seconds: " + DurationForm(0));
   field = static_cast<std::uint32_t>(*duration / kSecond);
   return {};
 }
@@ -200,7 +209,7 @@ constexpr ScheduleKey kScheduleKeys[] = {
      }},
     {"time_zone", [](Schedule& s, std::string_view text) { return SetZone(text, s.time_zone); }},
     {"priority",
-     [](Schedule& s, std::string_view text) { return SetNumber(text, kAny32, s.priority); }},
+     [](Schedule& s, std::string_view text) { return SetNumber(text, kinds::kAny32, s.priority); }},
     {"ttr", [](Schedule& s, std::string_view text) { return SetSeconds(text, s.ttr_s); }},
     {"delay", [](Schedule& s, std::string_view text) { return SetSeconds(text, s.delay_s); }},
     {"overlap", [](Schedule& s, std::string_view text) { return SetOverlap(text, s.overlap); }},
@@ -224,15 +233,15 @@ std::string Doubt(const Schedule& schedule, const Config& config) {
 }
 
 void ReadSchedule(const YAML::Node& node, const BlameNode& blame, Config& config) {
-  std::vector<std::string> known;
-  for (const ScheduleKey& key : kScheduleKeys) known.emplace_back(key.name);
+  Keys keys;
+  for (const ScheduleKey& key : kScheduleKeys) keys.known.emplace_back(key.name);
   Schedule schedule;
   const auto take = [&](const std::string& name, const std::string& text) {
     const auto key = std::find_if(std::begin(kScheduleKeys), std::end(kScheduleKeys),
                                   [&](const ScheduleKey& row) { return row.name == name; });
     return key->set(schedule, text);
   };
-  if (!ReadEntry(node, "schedules", blame, known, take)) return;
+  if (!ReadEntry(node, "schedules", blame, keys, take)) return;
   if (const std::string doubt = Doubt(schedule, config); !doubt.empty()) {
     return blame(node, "schedules", doubt);
   }
@@ -241,14 +250,64 @@ void ReadSchedule(const YAML::Node& node, const BlameNode& blame, Config& config
 
 }  // namespace
 
+namespace {
+
+// Whether a pattern of the list is a plain "*".
+bool MatchesAll(std::string_view patterns) {
+  return ("," + std::string(patterns) + ",").find(",*,") != std::string::npos;
+}
+
+// An entry for all tubes decides its keys for those behind it, too.
+void FindHidden(const std::vector<PolicyEntry>& entries, std::vector<std::string>& doubts) {
+  std::set<std::string> decided;
+  for (const PolicyEntry& entry : entries) {
+    for (const auto& [key, value] : entry.values) {
+      if (!decided.contains(key)) continue;
+      doubts.push_back(fmt::format(
+          "tubes '{}': its {} never applies: an entry '*' before it decides that for all tubes",
+          entry.match, key));
+    }
+    if (!MatchesAll(entry.match)) continue;
+    for (const auto& [key, value] : entry.values) decided.insert(key);
+  }
+}
+
+// `unique_for` alone does nothing. Of an entry with wildcards it is not known which others apply.
+void FindUnusedWindows(const std::vector<PolicyEntry>& entries, std::vector<std::string>& doubts) {
+  const bool any = std::any_of(entries.begin(), entries.end(), [](const PolicyEntry& entry) {
+    return entry.values.contains("unique");
+  });
+  const PolicyRules rules(entries);
+  for (const PolicyEntry& entry : entries) {
+    const bool plain = entry.match.find_first_of("*?[\\,") == std::string::npos;
+    const Policy policy =
+        plain ? rules.Of(entry.match, {}) : PolicyRules({entry}).Of(PolicyRules::Matches{{0}}, {});
+    const bool unique = policy.unique != Policy::Unique::kNone || (!plain && any);
+    if (!entry.values.contains("unique_for") || policy.unique_for == 0 || unique) continue;
+    doubts.push_back(fmt::format(
+        "tubes '{}': unique_for without unique has no effect: say unique: body or json:POINTER",
+        entry.match));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> DoubtsAboutTubes(const std::vector<PolicyEntry>& entries) {
+  std::vector<std::string> doubts;
+  FindHidden(entries, doubts);
+  FindUnusedWindows(entries, doubts);
+  return doubts;
+}
+
 void ReadTubes(const YAML::Node& list, const BlameNode& blame, Config& config) {
   config.tubes.clear();
-  ReadList(list, "tubes", blame, [&](const YAML::Node& entry) { ReadTube(entry, blame, config); });
+  ReadList(list, "tubes", "match", blame,
+           [&](const YAML::Node& entry) { ReadTube(entry, blame, config); });
 }
 
 void ReadSchedules(const YAML::Node& list, const BlameNode& blame, Config& config) {
   config.schedules.clear();
-  ReadList(list, "schedules", blame,
+  ReadList(list, "schedules", "name", blame,
            [&](const YAML::Node& entry) { ReadSchedule(entry, blame, config); });
 }
 

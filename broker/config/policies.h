@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "broker/config/config.h"
 
@@ -19,5 +20,8 @@ using BlameNode =
 // whole list and tells of every error in it.
 void ReadTubes(const YAML::Node& list, const BlameNode& blame, Config& config);
 void ReadSchedules(const YAML::Node& list, const BlameNode& blame, Config& config);
+
+// Warnings about entries that are valid: keys that never apply, or have no effect.
+std::vector<std::string> DoubtsAboutTubes(const std::vector<PolicyEntry>& entries);
 
 }  // namespace gearstalk

@@ -5,40 +5,36 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <set>
 
+#include "broker/base/near_names.h"
 #include "broker/config/policies.h"
 
 namespace gearstalk {
 namespace {
 
-// The number of edits that turn one word into the other.
-std::size_t Distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row.back();
-}
-
+// The nearest option, or group of options.
 std::string UnknownKey(const std::string& where, const std::string& key) {
-  // The name without its group counts as nearly right.
-  const auto distance = [&key](const Option& option) {
-    const std::string_view name = option.key.substr(option.key.find('.') + 1);
-    return std::min(Distance(key, option.key), Distance(key, name) + 1);
+  std::string nearest;
+  std::size_t least = SIZE_MAX;
+  const auto offer = [&](std::string_view name, std::size_t distance) {
+    if (distance >= least) return;
+    least = distance;
+    nearest = name;
   };
-  const auto nearest =
-      std::min_element(Options().begin(), Options().end(),
-                       [&](const Option& a, const Option& b) { return distance(a) < distance(b); });
-  return fmt::format("{}: unknown key '{}'; did you mean '{}'?", where, key, nearest->key);
+  for (const Option& option : Options()) {
+    offer(option.key, EditDistance(key, option.key));
+    const std::size_t dot = option.key.find('.');
+    if (dot == std::string_view::npos) continue;
+    // The name without its group counts as nearly right.
+    offer(option.key, EditDistance(key, option.key.substr(dot + 1)) + 1);
+    const std::string_view group = option.key.substr(0, dot);
+    offer(fmt::format("{}:", group), EditDistance(key, group));
+  }
+  return fmt::format("{}: unknown key '{}'; did you mean '{}'?", where, key, nearest);
 }
 
 bool IsGroup(std::string_view key) {
@@ -59,7 +55,8 @@ class FileReader {
   void ReadMap(const YAML::Node& map, const std::string& prefix) {
     for (const auto& entry : map) {
       const std::string key = prefix + entry.first.Scalar();
-      if (entry.second.IsMap()) {
+      const bool whole = key == "tubes" || key == "schedules" || FindOption(key) != nullptr;
+      if (entry.second.IsMap() && !whole) {
         ReadMap(entry.second, key + ".");
       } else {
         ReadEntry(key, entry.first, entry.second);
@@ -113,6 +110,7 @@ class FileReader {
   // Conflicts with other options are found later; their messages name the schedule.
   void ReadScheduleRows(const YAML::Node& node) {
     ReadRows(node, ReadSchedules);
+    if (!node.IsSequence()) return;
     for (const YAML::Node& entry : node) {
       if (!entry.IsMap() || !entry["name"] || !entry["name"].IsScalar()) continue;
       settings_.origins.push_back(
@@ -215,13 +213,6 @@ std::vector<std::string> UnknownVariables() {
         fmt::format("{}: unknown variable; did you mean {}?", name, Nearest(name, known)));
   }
   return warnings;
-}
-
-std::string Nearest(std::string_view word, const std::vector<std::string>& known) {
-  return *std::min_element(known.begin(), known.end(),
-                           [&](const std::string& a, const std::string& b) {
-                             return Distance(word, a) < Distance(word, b);
-                           });
 }
 
 std::string Located(const Settings& settings, const std::string& message) {

@@ -44,9 +44,6 @@ void ReadEnvironment(const Checks& checks, Settings& settings);
 // A warning for each GEARSTALKD_... variable that is no option; another program may use the name.
 std::vector<std::string> UnknownVariables();
 
-// Of `known`, which is not empty, the one that looks most like `word`.
-std::string Nearest(std::string_view word, const std::vector<std::string>& known);
-
 // A message that begins with "KEY 'VALUE'", with the place where that was set in front.
 std::string Located(const Settings& settings, const std::string& message);
 

@@ -8,12 +8,24 @@
 
 #include <cerrno>
 #include <cstring>
+#include <functional>
 
 namespace gearstalk {
 namespace {
 
 Status Failed(const std::string& name, std::string_view why) {
   return {Code::kInvalid, fmt::format("user: cannot become '{}': {}", name, why)};
+}
+
+// What `ask` says as the user `name`. Only root can ask for others.
+bool AsUser(const std::string& name, const std::function<bool()>& ask) {
+  if (name.empty() || geteuid() != 0) return ask();
+  const pid_t child = fork();
+  if (child == 0) _exit(BecomeUser(name).ok() && ask() ? 0 : 1);
+  int status = 1;
+  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status == 0;
 }
 
 }  // namespace
@@ -42,13 +54,19 @@ std::string UserName(unsigned id) {
 }
 
 bool MayAccess(const std::string& name, const std::string& path, int how) {
-  if (name.empty() || geteuid() != 0) return access(path.c_str(), how) == 0;
-  const pid_t child = fork();
-  if (child == 0) _exit(BecomeUser(name).ok() && access(path.c_str(), how) == 0 ? 0 : 1);
-  int status = 1;
-  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return status == 0;
+  return AsUser(name, [&] { return access(path.c_str(), how) == 0; });
+}
+
+bool MayGive(const std::string& name, const std::string& owner, const std::string& group) {
+  const passwd* user = owner.empty() ? nullptr : getpwnam(owner.c_str());
+  const struct group* of = group.empty() ? nullptr : getgrnam(group.c_str());
+  const uid_t uid = user == nullptr ? static_cast<uid_t>(-1) : user->pw_uid;
+  const gid_t gid = of == nullptr ? static_cast<gid_t>(-1) : of->gr_gid;
+  return AsUser(name, [&] {
+    if (geteuid() == 0) return true;
+    return (owner.empty() || geteuid() == uid) &&
+           (group.empty() || getegid() == gid || group_member(gid) != 0);
+  });
 }
 
 }  // namespace gearstalk

@@ -31,7 +31,9 @@ Status Bad(std::string_view text, std::string_view why) {
 }
 
 Status Failed(std::string_view name, std::string_view call) {
-  return {Code::kIo, fmt::format("cannot listen on {}: {}: {}", name, call, std::strerror(errno))};
+  const bool missing = errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT;
+  return {missing ? Code::kNotFound : Code::kIo,
+          fmt::format("cannot listen on {}: {}: {}", name, call, std::strerror(errno))};
 }
 
 void Set(int fd, int level, int option) {

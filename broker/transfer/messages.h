@@ -146,14 +146,24 @@ void Fields(Is<Tube> auto& tube, auto& visit) {
 }
 
 struct Selection {
-  std::vector<std::string> tubes{};  // none: all
-  std::uint64_t most = 0;            // kHoldBack: so many jobs
-  std::uint64_t after = 0;           // kHoldBack: with ids above it
+  std::vector<std::string> tubes{};   // none: all
+  std::vector<std::string> except{};  // of these tubes none
+  bool settings_only = false;         // kExport: no jobs
+  // kHoldBack: so many jobs by id, with ids above `after`.
+  std::uint64_t most = 0, after = 0;
+  // kHoldBack: buried jobs are not held back; their frames have no body, and `held` is 0.
+  bool list_buried = false;
+  // kHoldBack: these jobs in this order, and no others.
+  std::vector<std::uint64_t> ids{};
 };
 void Fields(Is<Selection> auto& selection, auto& visit) {
   visit(1, selection.tubes);
   visit(2, selection.most);
+  visit(3, selection.except);
   visit(4, selection.after);
+  visit(5, selection.ids);
+  visit(6, selection.settings_only);
+  visit(8, selection.list_buried);
 }
 
 enum class Held : std::uint8_t { kRefuse = 1, kCommit, kDrop };

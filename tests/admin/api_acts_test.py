@@ -102,11 +102,20 @@ class ByRights(unittest.TestCase):
         operator.say("reserve")
         self.assertEqual(operator.say(f"delete {jobs[2]}"), "DELETED")
         self.assertEqual(worker.say("kick 1"), "UNKNOWN_COMMAND")
+        self.assertEqual(worker.say(f"kick-job {jobs[0]}"), "NOT_FOUND")
+        self.assertEqual(worker.say("pause-tube default 1"), "UNKNOWN_COMMAND")
+        self.assertEqual(worker.say("stats-tube default"), "UNKNOWN_COMMAND")
+        self.assertTrue(worker.admin("schedule nightly run")[0].startswith("ERR NOT_ALLOWED"))
+        self.assertTrue(worker.admin("policy default attempts 1")[0].startswith("ERR NOT_ALLOWED"))
         self.assertTrue(worker.admin("maxqueue default 1")[0].startswith("ERR NOT_ALLOWED"))
         self.assertEqual([(act["action"], act["tube"], act["job"], act["role"], act["result"])
                           for act in acts(api)], [
             ("job.delete", "default", jobs[1], "admin", "ok"),
             ("tube.kick", "default", None, None, "forbidden"),
+            ("job.kick", None, jobs[0], "admin", "not-found"),
+            ("tube.pause", "default", None, None, "forbidden"),
+            ("schedule.run", None, None, None, "forbidden"),
+            ("tube.policy", "default", None, None, "forbidden"),
             ("tube.maxqueue", "default", None, None, "forbidden")])
         worker.close()
         operator.close()

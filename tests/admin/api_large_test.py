@@ -5,6 +5,7 @@ import base64
 import http.client
 import json
 import random
+import re
 import socket
 import time
 import unittest
@@ -203,6 +204,33 @@ class SlowPeers(WithBroker):
                 self.assertEqual(self.client.line(), "PAUSED")
             return self.broker.sockets() <= before
         eventually("its end", closed)
+
+
+class Unread(WithBroker):
+    OPTIONS = ("--console-rate", "0", "--limits-memory", "2000000")
+
+    def test_answers_that_nobody_reads_count_as_memory(self) -> None:
+        page = self.api.ask("GET", "/console/", prefix="").body.decode()
+        script = re.search(r"app\.[\w.]*js", page)[0]
+        request = f"GET /console/{script} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+        host, port = self.broker.admin.split(":")
+        peers: list[socket.socket] = []
+
+        def put() -> str:
+            return self.client.say("put 0 0 60 1\r\nx")
+
+        def refused() -> bool:
+            peer = socket.socket()
+            peers.append(peer)
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            peer.connect((host, int(port)))
+            peer.sendall(request * 400)  # far more than the kernel keeps for who does not read
+            return put() == "OUT_OF_MEMORY"
+        eventually("too much", refused)
+        self.assertTrue(self.api.get("/server")["ready"])
+        for peer in peers:
+            peer.close()
+        eventually("room again", lambda: put().startswith("INSERTED"))
 
 
 class HeldJobs(WithBroker):

@@ -84,6 +84,7 @@ class Policies(WithPolicies):
 
     def test_a_job_with_a_past(self) -> None:
         job = self.api.put_job("mail")
+        self.assertEqual(self.api.get(f"/jobs/{job}")["on_failure"], "move")
         fields = ("attempts", "max_attempts", "cause", "cause_text", "origin")
         past = lambda: [self.api.get(f"/jobs/{job}")[field] for field in fields]
         self.assertEqual(past(), [0, 2, None, None, None])
@@ -101,8 +102,8 @@ class Policies(WithPolicies):
         self.client.ask(16, b"x")
         self.assertEqual(past(), [2, None, "failed", None, "mail"])
         shown = self.api.get(f"/jobs/{job}")
-        self.assertEqual((shown["tube"], shown["state"], shown["expires_in_seconds"]),
-                         ("mail.dead", "buried", None))
+        self.assertEqual((shown["tube"], shown["state"], shown["expires_in_seconds"], shown["on_failure"]),
+                         ("mail.dead", "buried", None, "bury"))
         self.assertEqual(self.api.get("/tubes/mail")["counters"]["dead_total"], 1)
         self.assertEqual(self.api.get("/server")["counters"]["dead_total"], 1)
         home = self.api.post(f"/jobs/{job}/kick")
@@ -142,7 +143,8 @@ class Schedules(WithPolicies):
     def test_listed(self) -> None:
         nightly, yearly = self.api.get("/schedules")["items"]
         self.assertEqual({**nightly, "next_at": None}, {
-            "name": "nightly", "tube": "reports", "next_at": None, "last_at": None, "runs": 0,
+            "name": "nightly", "tube": "reports", "cron": "30 2 * * *", "every_seconds": None,
+            "time_zone": "UTC", "next_at": None, "last_at": None, "runs": 0,
             "skipped": 0, "missed": 0, "enabled": True})
         self.assertRegex(nightly["next_at"], r"^20\d\d-\d\d-\d\dT02:30:00.000Z$")
         self.assertEqual([each["name"] for each in self.api.pages("/schedules?limit=1")],

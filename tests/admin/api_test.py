@@ -4,7 +4,9 @@
 import base64
 import json
 import re
+import socket
 import tempfile
+import threading
 import time
 import unittest
 from typing import Any
@@ -12,7 +14,7 @@ from urllib.parse import quote
 
 from api_case import BINARY, WithBroker, check, check_recorded
 from api_client import Api, user
-from broker import Broker, Client
+from broker import SECONDS, Broker, Client
 
 
 class About(WithBroker):
@@ -429,9 +431,18 @@ class TheServer(WithBroker):
             self.assertEqual(len(numbers), len(history["times"]))
         self.assertEqual(self.api.get("/history?series=cpu_ratio&range=30d&points=10")["range"], "30d")
         self.assertEqual(self.api.get("/history?tube=default")["tube"], "default")
+        self.api.put_job("~_w")  # its name is the byte 0xFF
+        self.assertEqual(self.api.get("/history?tube_base64=%2Fw")["tube"], "\ufffd")
         self.refused("bad-request", "GET", "/history?series=x")
         self.refused("bad-request", "GET", "/history?tube=default&series=cpu_ratio")
         self.refused("not-found", "GET", "/history?tube=none")
+
+    def test_no_point_of_the_history_is_of_a_step_that_is_not_over(self) -> None:
+        """Twelve seconds and more are not told in ten points without longer steps."""
+        while (history := self.api.get("/history?points=10"))["step_seconds"] == 1 or not history["times"]:
+            pass
+        self.assertLessEqual(len(history["times"]), 10)
+        self.assertLessEqual(history["times"][-1] + history["step_seconds"], time.time())
 
     def test_events(self) -> None:
         connection = self.api.connection()
@@ -456,6 +467,31 @@ class TheServer(WithBroker):
         self.assertEqual(sorted(stream.getresponse().status for stream in streams)[-1], 503)
         for stream in streams:
             stream.close()
+
+    def test_nothing_is_ready(self) -> None:
+        self.api.post("/tubes", {"name": "t"}, 201)
+        self.assertIsNone(self.api.get("/tubes/t")["oldest_ready_age_seconds"])
+        self.assertIsNone(self.api.get("/server")["oldest_ready_age_seconds"])
+        self.api.put_job("t")
+        self.assertGreaterEqual(self.api.get("/tubes/t")["oldest_ready_age_seconds"], 0)
+
+
+class Restarted(unittest.TestCase):
+    def test_a_cursor_of_tubes_misses_none(self) -> None:
+        data = self.enterContext(tempfile.TemporaryDirectory(prefix="api-"))
+        for run in ("first", "second"):
+            broker = Broker(BINARY, "--data-dir", data)
+            self.addCleanup(broker.stop)
+            api = Api(broker.admin)
+            if run == "first":
+                for name in "cab":
+                    api.post("/tubes", {"name": name}, 201)
+                paths = ("/tubes?limit=2", "/tubes?limit=2&sort=ready", "/tubes?limit=2&sort=name")
+                cursors = [api.get(path)["next"] for path in paths]
+                self.assertEqual(broker.stop(), 0)
+        codes = [api.ask("GET", f"{path}&cursor={cursor}") for path, cursor in zip(paths, cursors)]
+        self.assertEqual([answer.status for answer in codes], [400, 400, 200])
+        self.assertEqual([tube["name"] for tube in codes[2].json["items"]], ["c", "default"])
 
 
 class Access(unittest.TestCase):
@@ -603,6 +639,51 @@ class Access(unittest.TestCase):
                          ["unauthenticated"] * 4 + ["too-many-requests"])
         answer = wrong.ask("GET", "/server")
         self.assertTrue(0 < int(answer.headers["Retry-After"]) <= 60)
+        # Others behind the same proxy are not kept out, nor those on the Unix socket.
+        self.assertEqual(self.apis["anna"].get("/session")["user"], "anna")
+        self.assertEqual(self.nobody.ask("POST", "/session", {"token": self.apis["anna"].token}).status,
+                         201)
+
+    def test_a_wrong_token_counts_once(self) -> None:
+        wrong = {"Authorization": "Bearer gst_wrong", "Transfer-Encoding": "chunked"}
+        codes = [self.code(self.nobody, "POST", "/tubes", b"2\r\n{}\r\n0\r\n\r\n", **wrong)
+                 for _ in range(6)]
+        self.assertEqual(codes, ["unauthenticated"] * 5 + ["too-many-requests"])
+
+    def test_strangers_do_not_empty_the_audit(self) -> None:
+        self.apis["otto"].put_job("t")
+        head = "Host: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+        host, port = self.broker.admin.split(":")
+        many = 1500
+        with socket.create_connection((host, int(port)), SECONDS) as stranger:
+            last = "GET /healthz HTTP/1.0\r\n\r\n"
+            posts = f"POST /api/v1/tubes/t/jobs HTTP/1.1\r\n{head}" * many + last
+            sender = threading.Thread(target=stranger.sendall, args=(posts.encode(),))
+            sender.start()
+            answers = b""
+            while part := stranger.recv(1 << 16):
+                answers += part
+            sender.join()
+        refused = answers.count(b"HTTP/1.1 401") + answers.count(b"HTTP/1.1 429")
+        self.assertEqual(refused, many)
+        acts = self.apis["anna"].get("/audit")["items"]
+        self.assertEqual(sum(act["count"] for act in acts if act["user"] is None), many)
+        self.assertLessEqual({act["result"] for act in acts}, {"ok", "unauthenticated",
+                                                               "too-many-requests"})
+        self.assertLessEqual(len(acts), 3)
+        self.assertEqual([act["action"] for act in acts if act["user"] == "otto"], ["job.put"])
+        # The address of strangers has its own allowance.
+        self.assertEqual(self.apis["vera"].ask("GET", "/server").status, 200)
+
+    def test_streams_are_counted_by_user(self) -> None:
+        def stream(api: Api) -> Any:
+            connection = api.connection()
+            self.addCleanup(connection.close)
+            connection.request("GET", "/api/v1/events", headers={"Authorization": f"Bearer {api.token}"})
+            return connection.getresponse()
+        statuses = [stream(self.apis["vera"]).status for _ in range(9)]
+        self.assertEqual(statuses, [200] * 8 + [503])
+        self.assertEqual(stream(self.apis["otto"]).status, 200)
 
     def test_hosts_and_origins(self) -> None:
         api = self.apis["anna"]
@@ -660,6 +741,12 @@ class Anonymous(unittest.TestCase):
             self.assertEqual(api.ask("GET", "/server", headers={"Authorization": wrong}).code,
                              "unauthenticated")
             self.assertIsNone(api.get("/session", Authorization=wrong)["role"])
+
+    def test_a_trusted_proxy_names_the_client(self) -> None:
+        for options, address in (((), "127.0.0.1"), (("--console-proxies", "127.0.0.1"), "192.0.2.7")):
+            api = self.run_with("--console-anonymous", "operator", *options)
+            api.ask("POST", "/tubes/t/jobs", {"body": "x"}, {"X-Forwarded-For": "10.0.0.1, 192.0.2.7"})
+            self.assertEqual(api.get("/audit")["items"][0]["address"], address)
 
     def test_a_role_for_all(self) -> None:
         api = self.run_with("--console-anonymous", "viewer")

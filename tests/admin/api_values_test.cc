@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
+
+#include "admin/api/audit.h"
 #include "admin/api/cursor.h"
 #include "admin/api/decode.h"
 #include "admin/api/guard.h"
@@ -10,6 +13,7 @@
 #include "admin/api/json_scan.h"
 #include "admin/api/names.h"
 #include "admin/api/ring.h"
+#include "admin/api/side_thread.h"
 #include "broker/base/base64.h"
 
 namespace gearstalk::api {
@@ -259,8 +263,117 @@ TEST(GuardTest, WrongTokensAreCountedByAddress) {
   EXPECT_EQ("", ask("right", now));
   for (int i = 0; i < 5; ++i) EXPECT_EQ("unauthenticated", ask("wrong", now));
   EXPECT_EQ("too-many-requests", ask("wrong", now));
-  EXPECT_EQ("too-many-requests", ask("right", now + 59 * kSecond));
-  EXPECT_EQ("", ask("right", now + 60 * kSecond));
+  EXPECT_EQ("too-many-requests", ask("wrong", now + 59 * kSecond));
+  EXPECT_EQ("unauthenticated", ask("wrong", now + 60 * kSecond));
+}
+
+TEST(GuardTest, ARightTokenIsNotRefusedForWrongOnes) {
+  Guard guard;
+  AccessSettings settings;
+  settings.users.push_back({"u", {.role = Role::kViewer}, HashOf("right")});
+  guard.SetAccess(settings);
+  std::optional<Problem> problem;
+  for (int i = 0; i < 10; ++i) {
+    guard.Identify(Request({{"authorization", "Bearer wrong"}}), kSecond, problem);
+  }
+  EXPECT_EQ("too-many-requests", problem->code);
+  problem.reset();
+  EXPECT_EQ("u",
+            guard.Identify(Request({{"authorization", "Bearer right"}}), kSecond, problem).user);
+  EXPECT_FALSE(problem.has_value());
+  Caller caller;
+  caller.address = "127.0.0.1";
+  EXPECT_FALSE(guard.OpenSession("right", kSecond, caller).has_value());
+  EXPECT_EQ("too-many-requests", guard.OpenSession("wrong", kSecond, caller)->code);
+}
+
+TEST(GuardTest, ToRecogniseACallerCountsNothing) {
+  Guard guard;
+  const HttpRequest request = Request({{"authorization", "Bearer wrong"}});
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(Role::kNone, guard.Recognise(request, kSecond).grant.role);
+  std::optional<Problem> problem;
+  guard.Identify(request, kSecond, problem);
+  EXPECT_EQ("unauthenticated", problem->code);
+}
+
+TEST(GuardTest, OnlyTrustedProxiesSayWhoAsks) {
+  Guard guard;
+  const auto address = [&](HttpRequest::Pairs headers) {
+    return guard.AddressOf(Request(std::move(headers)));
+  };
+  EXPECT_EQ("127.0.0.1", address({{"x-forwarded-for", "192.0.2.1"}}));
+  guard.SetAccess({.proxies = {"127.0.0.1", "192.0.2.9"}});
+  EXPECT_EQ("127.0.0.1", address({}));
+  EXPECT_EQ("192.0.2.1", address({{"x-forwarded-for", "192.0.2.1"}}));
+  EXPECT_EQ("192.0.2.1", address({{"x-forwarded-for", "10.0.0.1, 192.0.2.1:80"}}))
+      << "may be made up";
+  EXPECT_EQ("2001:db8::1", address({{"x-forwarded-for", "[2001:DB8:0::1]:80, 192.0.2.9"}}));
+  EXPECT_EQ("192.0.2.1",
+            address({{"x-forwarded-for", "192.0.2.1"}, {"x-forwarded-for", "192.0.2.9"}}));
+  EXPECT_EQ("192.0.2.9", address({{"x-forwarded-for", "unknown,192.0.2.9"}}));
+  for (const char* none : {"", ",", "a b", "192.0.2.1\n", "[", "::1::"}) {
+    EXPECT_EQ("127.0.0.1", address({{"x-forwarded-for", none}})) << none;
+  }
+}
+
+TEST(AuditTest, RefusalsOfStrangersDoNotPushOutActs) {
+  Audit audit;
+  int told = 0;
+  audit.Tell([&](const Audit::Entry&) { ++told; });
+  Caller user;
+  user.grant.role = Role::kOperator;
+  user.user = "u";
+  Caller stranger;
+  stranger.address = "b";
+  Act act;
+  act.action = "job.put";
+  audit.Add(user, act, "ok", "r", kSecond);
+  for (int i = 0; i < 5000; ++i) {
+    audit.Add(stranger, act, "unauthenticated", "r", kSecond);
+  }
+  const Audit::Entry* const newest = audit.Before(UINT64_MAX);
+  EXPECT_EQ(5000U, newest->count);
+  EXPECT_EQ("b", newest->address);
+  const Audit::Entry* const done = audit.Before(newest->id);
+  ASSERT_NE(nullptr, done);
+  EXPECT_EQ("u", done->user);
+  EXPECT_EQ(nullptr, audit.Before(done->id));
+  EXPECT_EQ(2, told) << "the first refusal, and the act";
+  for (int i = 0; i < 5000; ++i) {
+    Peer peer;
+    peer.address = std::to_string(i);
+    OperatorAct forbidden;
+    forbidden.action = "tube.pause";
+    forbidden.result = "forbidden";
+    audit.Add(peer, forbidden, kSecond);
+  }
+  std::size_t kept = 0;
+  for (auto* each = audit.Before(UINT64_MAX); each != nullptr; each = audit.Before(each->id))
+    ++kept;
+  EXPECT_EQ(1 + Audit::kRefusedKept, kept);
+}
+
+TEST(SideThreadTest, DoesNothingThatNobodyWaitsFor) {
+  SideThread thread;
+  std::promise<void> begun, goes_on;
+  std::atomic<int> done = 0;
+  SideResult<int> first(thread, [&] {
+    begun.set_value();
+    goes_on.get_future().wait();
+    return ++done;
+  });
+  EXPECT_FALSE(first.done());
+  begun.get_future().wait();
+  for (int i = 0; i < 100; ++i) {
+    SideResult<int> given_up(thread, [&] { return ++done; });
+    EXPECT_FALSE(given_up.done());
+  }
+  const SideResult<int> never_asked(thread, [&] { return ++done; });
+  SideResult<int> last(thread, [&] { return ++done; });
+  EXPECT_FALSE(last.done());
+  goes_on.set_value();
+  while (!last.done()) std::this_thread::yield();
+  EXPECT_EQ(2, *last);
 }
 
 TEST(GuardTest, ASessionEnds) {

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -163,6 +164,17 @@ class Tubes(WithBroker):
 
 
 class Server(WithBroker):
+    def test_health_is_what_the_pages_say(self) -> None:
+        self.assertEqual(self.ctl("health"), "ok\n")
+        self.assertEqual(self.ctl("health", "--ready"), "ready\n")
+        self.ctl("drain")
+        self.assertEqual(self.ctl("health"), "ok\n")
+        self.assertEqual(self.ctl("health", "--ready", expect=REFUSED), "draining\n")
+        self.assertEqual(self.ctl("health", "--standby", expect=REFUSED), "draining\n")
+        done = subprocess.run([CTL, "--server", "http://127.0.0.1:1", "health"], timeout=SECONDS,
+                              capture_output=True, check=False)
+        self.assertEqual(done.returncode, NOT_REACHABLE)
+
     def test_status_tells_what_needs_attention(self) -> None:
         number = self.put("mail", "x")
         self.ctl("bury", number)
@@ -181,7 +193,25 @@ class Server(WithBroker):
 
     def test_top_prints_one_frame_where_there_is_no_terminal(self) -> None:
         self.put("mail", "x")
+        self.put("n" * 70, "x")
         self.assertIn("mail", self.ctl("top", "--once"))
+        with unittest.mock.patch.dict(os.environ, COLUMNS="40"):
+            lines = self.ctl("top", "--once").splitlines()
+        self.assertLessEqual(max(map(len, lines)), 40, lines)
+        self.assertTrue(any("nnn\u2026" in line for line in lines), lines)
+
+    def test_running_tells_who_works_on_what(self) -> None:
+        late, soon = self.put("mail", "x", "--ttr", "3600"), self.put("news", "x", "--ttr", "600")
+        client = Client(self.broker.port)
+        for tube in ("mail", "news"):
+            client.say(f"watch {tube}")
+        for _ in range(2):
+            self.assertTrue(client.say("reserve").startswith("RESERVED"))
+        lines = [line.split() for line in self.ctl("running").splitlines()]
+        self.assertEqual([line[:2] for line in lines], [["TUBE", "JOB"], ["news", soon], ["mail", late]])
+        self.assertEqual(lines[1][3], "127.0.0.1")
+        self.assertEqual([job["id"] for job in self.json("running", "--tube", "mail")["items"]], [int(late)])
+        client.close()
 
     def test_events_end_after_a_number(self) -> None:
         lines = self.ctl("--json", "events", "--count", "2").splitlines()
@@ -209,6 +239,8 @@ class Calls(WithBroker):
                       ["jobs", "--state", "ready,"], ["jobs", "--order", "x"],
                       ["jobs", "--json-path", "$", "--json-value", "1", "--json-op", "like"],
                       ["peek", "1", "--as", "xml"], ["peek", "--tube", "t", "--state", "x"],
+                      ["peek", "1", "--raw", "--as", "hex"], ["move", "1", "--to", "t", "--min-age", "5"],
+                      ["copy", "1", "--to", "t", "--count", "1"],
                       ["connections", "--role", "x"], ["log-level", "loud"]):
             self.ctl(*words, expect=BAD_CALL)
         self.ctl("jobs", "--state", "ready,buried")
@@ -233,6 +265,7 @@ class Calls(WithBroker):
         done = subprocess.run([CTL, "--server", "http://127.0.0.1:1", "status"], timeout=SECONDS,
                               capture_output=True, check=False)
         self.assertEqual(done.returncode, NOT_REACHABLE)
+        self.assertIn(b"its option `admin:` names this address", done.stderr)
 
     def test_a_new_token_opens_what_its_line_allows(self) -> None:
         token, line = self.ctl("token", "ann", "viewer").splitlines()

@@ -47,15 +47,49 @@ TEST(HttpParserTest, ReadsARequestHoweverItComes) {
 
 TEST(HttpParserTest, ReadsChunks) {
   const std::string_view bytes =
-      "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n2\r\nde\r\n0\r\nT: "
-      "t\r\n\r\n";
+      "PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3 ;x=y\r\nabc\r\n2\r\n"
+      "de\r\n0\r\nT: t\r\n\r\n";
   for (std::size_t piece : {std::size_t{1}, std::size_t{3}, SIZE_MAX}) {
     HttpParser parser = Parse(bytes, piece);
     ASSERT_EQ(State::kDone, parser.state()) << piece;
     EXPECT_EQ("abcde", parser.request().body);
   }
-  EXPECT_EQ(413, StatusOf("PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n65\r\n"));
-  EXPECT_EQ(400, StatusOf("PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n"));
+}
+
+// A proxy may read these otherwise, and then somebody else's request ends where this one says.
+TEST(HttpParserTest, RefusesChunksThatCanBeReadInTwoWays) {
+  const std::string begin = "PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+  EXPECT_EQ(413, StatusOf(begin + "65\r\n"));
+  for (const char* chunks : {"x\r\n",
+                             "\r\n",
+                             "-1\r\n",
+                             "+1\r\n",
+                             "0x1\r\n",
+                             "1\n",
+                             "1\na\r\n0\r\n\r\n",
+                             "1 1\r\n",
+                             "1 \r\n",
+                             "1,a=b\r\n",
+                             "1xyz\r\n",
+                             "1;a\1\r\n",
+                             "1;a\rb\r\n",
+                             "1\r\r\n",
+                             "1\r\na\n",
+                             "1\r\nab\r\n",
+                             "1\r\na\r\n0\n\n",
+                             "1\r\na\r\n0\r\n\n",
+                             "0\r\nT: t\n\r\n",
+                             "0\r\nT\r\n\r\n",
+                             "0\r\n: t\r\n\r\n",
+                             "0\r\nT : t\r\n\r\n"}) {
+    EXPECT_EQ(400, StatusOf(begin + chunks)) << chunks;
+  }
+}
+
+TEST(HttpParserTest, AskedOfOneHostAtLeast) {
+  EXPECT_EQ(400, StatusOf("GET / HTTP/1.1\r\n\r\n"));
+  EXPECT_EQ(400, StatusOf("GET http://a/ HTTP/1.1\r\n\r\n"));
+  EXPECT_EQ(State::kDone, Parse("GET / HTTP/1.0\r\n\r\n").state());
 }
 
 TEST(HttpParserTest, RefusesWhatIsMalformed) {
@@ -71,15 +105,18 @@ TEST(HttpParserTest, RefusesWhatIsMalformed) {
     EXPECT_EQ(400, StatusOf(bytes)) << bytes;
   }
   EXPECT_EQ(505, StatusOf("GET / HTTP/2.0\r\n\r\n"));
+  EXPECT_EQ(505, StatusOf("GET / HTTP/1.2\r\n\r\n"));
+  EXPECT_EQ(400, StatusOf("GET / HTTP/1.11\r\n\r\n"));
+  EXPECT_EQ(400, StatusOf("GET / HTTP/x\r\n\r\n"));
   EXPECT_EQ(501, StatusOf("GET / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n"));
   EXPECT_EQ(417, StatusOf("GET / HTTP/1.1\r\nExpect: wonders\r\n\r\n"));
   EXPECT_EQ(431, StatusOf("GET / HTTP/1.1\r\nA: " + std::string(9000, 'a')));
-  EXPECT_EQ(413, StatusOf("PUT / HTTP/1.1\r\nContent-Length: 101\r\n\r\n"));
+  EXPECT_EQ(413, StatusOf("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 101\r\n\r\n"));
 }
 
 TEST(HttpParserTest, StopsAtTheEndOfARequest) {
   HttpParser parser;
-  const std::string_view bytes = "GET / HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n";
+  const std::string_view bytes = "GET / HTTP/1.0\r\n\r\nGET /b HTTP/1.0\r\n\r\n";
   EXPECT_EQ(18u, parser.Take(bytes));
   parser.set_max_body(0);
   EXPECT_EQ(State::kDone, parser.state());
@@ -95,8 +132,10 @@ TEST(HttpParserTest, AnAbsoluteTargetSaysTheHost) {
 TEST(HttpParserTest, OldConnectionsEndUnlessTheySayOtherwise) {
   EXPECT_FALSE(Parse("GET / HTTP/1.0\r\n\r\n").request().keep_alive);
   EXPECT_TRUE(Parse("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").request().keep_alive);
-  EXPECT_FALSE(Parse("GET / HTTP/1.1\r\nConnection: close\r\n\r\n").request().keep_alive);
-  EXPECT_TRUE(Parse("PUT / HTTP/1.1\r\nExpect: 100-continue\r\n\r\n").expects_continue());
+  EXPECT_FALSE(
+      Parse("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").request().keep_alive);
+  EXPECT_TRUE(
+      Parse("PUT / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n\r\n").expects_continue());
 }
 
 }  // namespace

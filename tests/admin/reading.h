@@ -44,19 +44,22 @@ class Reading {
   Producer producer;
   NoConnections connections;
   LoopLag lag;
-  Metrics metrics{
-      {.engine = engine,
-       .connections = connections,
-       .lag = lag,
-       .protocols = {},
-       .server =
-           [] {
-             return ServerCounts{.received_bytes = 7, .sent_bytes = 8, .refused = {{"rights", 4}}};
-           },
-       .now = [this] { return now; },
-       .started = 5 * kSecond,
-       .version = "1.2.3",
-       .commit = "abcdef"}};
+  Metrics metrics{{.engine = engine,
+                   .connections = connections,
+                   .lag = lag,
+                   .protocols = {},
+                   .server =
+                       [] {
+                         ServerFacts facts;
+                         facts.version = "1.2.3";
+                         facts.commit = "abcdef";
+                         facts.started = 5 * kSecond;
+                         facts.received_bytes = 7;
+                         facts.sent_bytes = 8;
+                         facts.refused = {{"rights", 4}};
+                         return facts;
+                       },
+                   .now = [this] { return now; }}};
 };
 
 }  // namespace gearstalk

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """What --check-config says of files, and its exit codes: check_test.py BROKER."""
 
+import grp
+import hashlib
 import os
+import pwd
 import re
 import socket
 import subprocess
@@ -24,6 +27,10 @@ BAD = {
         "protocols is one of auto, beanstalk, gearman",
     "listens: 127.0.0.1:1\n":
         "FILE:1: unknown key 'listens'; did you mean 'listen'?",
+    "limit:\n": "FILE:1: unknown key 'limit'; did you mean 'limits:'?",
+    "limit: 5\n": "FILE:1: unknown key 'limit'; did you mean 'limits:'?",
+    "limit:\n  memory: 5\n":
+        "FILE:2: unknown key 'limit.memory'; did you mean 'limits.memory'?",
     "limits:\n  conections: 5\n":
         "FILE:2: unknown key 'limits.conections'; did you mean 'limits.connections'?",
     "limits:\n  idle_timeout: -1\n":
@@ -131,7 +138,7 @@ class CheckConfig(unittest.TestCase):
         self.assertEqual([re.sub("^gearstalkd: ", "", line).replace(path, "FILE")
                           for line in done.stderr.splitlines()], [
             "FILE:1: listen: listen address 'nowhere': expected HOST:PORT or unix:/PATH",
-            "FILE:2: unknown key 'limts'; did you mean 'listen'?",
+            "FILE:2: unknown key 'limts'; did you mean 'limits:'?",
             "FILE:4: limits.tubes: 'x': expected a number from 0 to 4294967295",
             "FILE:5: limits.output: '1': expected a number from 4096 to 1073741824",
             "GEARSTALKD_DAEMON: 'maybe': expected true or false",
@@ -229,6 +236,47 @@ class CheckConfig(unittest.TestCase):
                                  "'nobody' may not read it\n"))
             os.chmod(certificate, 0o644)
             self.assertEqual(check(*flags).returncode, 0)
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can become another user")
+    def test_the_user_of_the_service_has_to_be_in_the_group_of_a_socket(self) -> None:
+        nobody = pwd.getpwnam("nobody")
+        with tempfile.TemporaryDirectory() as directory:
+            os.chown(directory, nobody.pw_uid, nobody.pw_gid)
+            own = grp.getgrgid(nobody.pw_gid).gr_name
+            for key in ("listen", "admin"):
+                flag, data = f"--{key}=unix:/tmp/s,", ("--data-dir", directory)
+                done = check(flag + "group=root", *data)
+                self.assertEqual((done.returncode, done.stderr),
+                                 (2, f"gearstalkd: --{key}: 'unix:/tmp/s,group=root': the user "
+                                     "'nobody' is not in the group 'root'\n"))
+                done = check(flag + "owner=root", *data)
+                self.assertEqual((done.returncode, done.stderr),
+                                 (2, f"gearstalkd: --{key}: 'unix:/tmp/s,owner=root': the user "
+                                     "'nobody' may not give it to another user: leave out owner=\n"))
+                self.assertEqual(check(flag + f"owner=nobody,group={own}", *data).returncode, 0)
+                # Root binds it before it becomes that user.
+                done = check(flag + "owner=root,group=root", "--user", "nobody", *data)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_a_token_that_everybody_knows_is_refused(self) -> None:
+        for token in ("test", "test2"):
+            line = f"anna admin sha256:{hashlib.sha256(token.encode()).hexdigest()}"
+            for refused in (check("--console-users", line),
+                            subprocess.run([BROKER, "--listen", "127.0.0.1:0", "--console-users",
+                                            line], capture_output=True, text=True, timeout=120,
+                                           check=False)):
+                self.assertEqual(refused.returncode, 2)
+                self.assertIn("`gearstalkctl token` makes one", refused.stderr)
+
+    def test_the_placeholder_of_the_documents_is_refused(self) -> None:
+        root = Path(__file__).resolve().parents[2]
+        for page in ("docs/api.md", "docs/console.md", "admin/packaging/gearstalkd.yaml"):
+            lines = re.findall(r'- "?(\w+ \S+ sha256:[^"\n]+)', (root / page).read_text())
+            self.assertTrue(lines, page)
+            for line in lines:
+                done = check("--console-users", line)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn("gearstalkctl token", done.stderr)
 
     def test_without_a_file_it_says_so(self) -> None:
         done = check()

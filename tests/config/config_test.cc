@@ -16,7 +16,7 @@ using Texts = std::vector<std::string>;
 
 TEST(Defaults, AreThoseOfTheStruct) {
   const Config config = Good({});
-  EXPECT_EQ(config.listen, (Texts{"127.0.0.1:11300", "127.0.0.1:4730"}));
+  EXPECT_EQ(config.listen, (Texts{"127.0.0.1:11300", "127.0.0.1:4730", "[::1]:11300", "[::1]:4730"}));
   EXPECT_EQ(config.data_dir, "");
   EXPECT_EQ(config.sync, Config::Sync::kAlways);
   EXPECT_EQ(config.max_job_size, 0U);

@@ -55,6 +55,7 @@ const std::vector<std::pair<std::string, std::string>> kOthers = {
     {"console.users", "u viewer sha256:"},
     {"console.anonymous", "viewer"},
     {"console.hosts", "h"},
+    {"console.proxies", "unix"},
     {"console.base_path", "/b"},
     {"console.rate", "1"},
     {"console.history_file", "/h"},

@@ -52,7 +52,7 @@ class Shipped(unittest.TestCase):
             path.write_text("\n".join(lines) + "\n")
             done = self.check(path)
         for line in done.stderr.splitlines():
-            self.assertRegex(line, r": (user|data_dir|pid_file|rights): |: sync has no meaning")
+            self.assertRegex(line, r": (user|data_dir|pid_file|rights): |: sync has no meaning|: console.users: .*gearstalkctl token")
 
 
 if __name__ == "__main__":

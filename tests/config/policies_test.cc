@@ -1,5 +1,7 @@
 // `tubes:` and `schedules:` of the configuration file.
 
+#include "broker/config/policies.h"
+
 #include <gtest/gtest.h>
 
 #include "tests/config/source.h"
@@ -50,9 +52,76 @@ TEST(Tubes, ErrorsNameFileLineAndKey) {
   EXPECT_EQ(FileComplaint("tubes:\n  - match: \"\"\n    attempts: 5\n"),
             "FILE:2: tubes.match: '': expected patterns with commas between them");
   EXPECT_EQ(FileComplaint("tubes:\n  - match: a\n"), "FILE:2: tubes.a: sets nothing");
-  EXPECT_EQ(FileComplaint("tubes: 5\n"), "FILE:1: tubes: expected a list");
+  EXPECT_EQ(FileComplaint("tubes: 5\n"),
+            "FILE:1: tubes: expected a list, whose entries begin with '- match:'");
+  EXPECT_EQ(FileComplaint("tubes:\n  mail:\n    attempts: 5\n"),
+            "FILE:2: tubes: expected a list, whose entries begin with '- match:'");
   EXPECT_EQ(FileComplaint("tubes:\n  - match: a\n    ttr_min: 9\n    ttr_max: 8\n"),
             "FILE:2: tubes.a: ttr_min 9 is above ttr_max 8");
+}
+
+TEST(Schedules, AreAList) {
+  EXPECT_EQ(FileComplaint("schedules:\n  nightly:\n    tube: t\n"),
+            "FILE:2: schedules: expected a list, whose entries begin with '- name:'");
+}
+
+TEST(Tubes, ANameThatIsFarFromAnyKeyGetsAllOfThem) {
+  const std::string complaint = FileComplaint("tubes:\n  - match: a\n    visibility: 5\n");
+  EXPECT_TRUE(complaint.starts_with(
+      "FILE:3: tubes: unknown key 'visibility'; expected match, attempts, retry_on, "))
+      << complaint;
+  EXPECT_TRUE(complaint.ends_with(", max_job_size or copy_to")) << complaint;
+}
+
+TEST(Tubes, ADurationIsOneNumberWithOneUnit) {
+  for (const char* text : {"1h30m", "1.5s", "1w", "10M", "@every 5m", "-5s", "5 m"}) {
+    const std::string entry =
+        "tubes:\n  - match: a\n    keep_buried: " + ("'" + std::string(text)) + "'\n";
+    EXPECT_EQ(FileComplaint(entry),
+              "FILE:3: tubes.keep_buried: '" + std::string(text) +
+                  "': expected a duration from 0 to 3650d: one whole number with ms, s, m, h or d, "
+                  "such as 90m");
+  }
+}
+
+TEST(Tubes, OnlySomeKeysTakeLists) {
+  EXPECT_EQ(FileComplaint("tubes:\n  - match: a\n    unique: [\"json:/a\", b]\n"),
+            "FILE:3: tubes.unique: expected a text: put quotes around it");
+}
+
+TEST(Tubes, DoubtsNameKeysWithoutEffect) {
+  const auto doubts = [](const std::string& file) {
+    return DoubtsAboutTubes(FileConfig(file).tubes);
+  };
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(doubts("tubes:\n  - {match: 'a*,*', attempts: 5}\n"
+                   "  - {match: mail, attempts: 6, weight: 2}\n"),
+            (Texts{"tubes 'mail': its attempts never applies: an entry '*' before it decides that "
+                   "for all tubes"}));
+  EXPECT_EQ(doubts("tubes:\n  - {match: mail, attempts: 6}\n  - {match: 'm*', attempts: 5}\n"
+                   "  - {match: '*', attempts: 5}\n"),
+            Texts{});
+  const Texts unused = {
+      "tubes 'mail': unique_for without unique has no effect: say unique: body or "
+      "json:POINTER"};
+  EXPECT_EQ(doubts("tubes:\n  - {match: mail, unique_for: 10m}\n"), unused);
+  EXPECT_EQ(doubts("tubes:\n  - {match: mail, unique_for: 10m}\n  - {match: x, unique: body}\n"),
+            unused);
+  EXPECT_EQ(doubts("tubes:\n  - {match: mail, unique_for: 10m}\n  - {match: 'm*', unique: body}\n"),
+            Texts{});
+  EXPECT_EQ(doubts("tubes:\n  - {match: 'm*', unique_for: 10m}\n  - {match: mail, unique: body}\n"),
+            Texts{});
+  EXPECT_EQ(doubts("tubes:\n  - {match: mail, unique_for: 0}\n"), Texts{});
+}
+
+TEST(Schedules, ABodyIsAText) {
+  for (const char* body : {"[1, 2]", "{kind: nightly}"}) {
+    EXPECT_EQ(FileComplaint("schedules:\n  - name: a\n    tube: t\n    every: 5\n    body: " +
+                            std::string(body) + "\n"),
+              "FILE:5: schedules.body: expected a text: put quotes around it");
+  }
+  EXPECT_EQ(FileComplaint("schedules:\n  - name: a\n    tube: [t, u]\n    every: 5\n"),
+            "FILE:3: schedules.tube: expected a text: put quotes around it");
 }
 
 TEST(Tubes, AllErrorsAreNamed) {

@@ -164,14 +164,28 @@ class Draining(unittest.TestCase):
                 else:
                     self.assertEqual(broker.wait(), 0)
 
-    def test_a_second_signal_ends_it(self) -> None:
+    def test_a_second_signal_ends_the_drain_and_none_ends_the_broker(self) -> None:
         with Broker() as broker:
-            broker.signal(signal.SIGUSR1)
-            broker.wait_for("draining.*SIGUSR1")
-            self.assertEqual(broker.ask(b"put 0 0 60 2\r\nhi\r\n"), b"DRAINING\r\n")
+            for job in (1, 2, 3):
+                broker.signal(signal.SIGUSR1)
+                broker.wait_for("draining.*SIGUSR1", job)
+                self.assertEqual(broker.ask(b"put 0 0 60 2\r\nhi\r\n"), b"DRAINING\r\n")
+                broker.signal(signal.SIGUSR1)
+                broker.wait_for("new jobs are taken again asked_by=SIGUSR1", job)
+                self.assertEqual(broker.ask(b"put 0 0 60 2\r\nhi\r\n"),
+                                 b"INSERTED %d\r\n" % job)
+            self.assertIsNone(broker.process.poll())
+
+    def test_a_signal_amid_a_graceful_shutdown_ends_neither_jobs_nor_the_broker(self) -> None:
+        with Broker() as broker:
+            self.assertEqual(broker.ask(b"put 0 0 60 2\r\nhi\r\n"), b"INSERTED 1\r\n")
+            self.assertEqual(broker.ask(b"shutdown graceful\r\n"), b"OK\r\n")
+            broker.wait_for("draining.*shutdown graceful")
             broker.signal(signal.SIGUSR1)
             broker.wait_for("new jobs are taken again asked_by=SIGUSR1")
-            self.assertEqual(broker.ask(b"put 0 0 60 2\r\nhi\r\n"), b"INSERTED 1\r\n")
+            self.assertEqual(broker.ask(b"delete 1\r\n"), b"DELETED\r\n")
+            self.assertEqual(broker.ask(b"put 0 0 60 2\r\nhi\r\n"), b"INSERTED 2\r\n")
+            self.assertIsNone(broker.process.poll())
 
 
 class GracefulShutdown(unittest.TestCase):

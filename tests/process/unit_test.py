@@ -72,6 +72,20 @@ class Units(unittest.TestCase):
         self.assertEqual(value(self.service, "ExecReload"),
                          [f"{command} --check-config", '/bin/sh -c "kill -HUP $MAINPID"'])
 
+    @unittest.skipUnless(shutil.which("systemctl"), "systemd is not here")
+    def test_the_socket_unit_starts_with_the_service_once_it_is_enabled(self) -> None:
+        """Else the service would bind the addresses itself, and the socket unit could not start."""
+        with tempfile.TemporaryDirectory() as directory:
+            units = Path(directory, "usr/lib/systemd/system")
+            units.mkdir(parents=True)
+            for name in UNITS:
+                shutil.copy(PACKAGING / name, units)
+            subprocess.run(["systemctl", f"--root={directory}", "enable", "gearstalkd.socket"],
+                           check=True, capture_output=True, timeout=PATIENCE)
+            links = {str(path.relative_to(directory)) for path in Path(directory, "etc").rglob("*.socket")}
+        self.assertEqual(links, {"etc/systemd/system/sockets.target.wants/gearstalkd.socket",
+                                 "etc/systemd/system/gearstalkd.service.wants/gearstalkd.socket"})
+
     def test_where_logrotate_looks_may_be_written(self) -> None:
         rotated = (PACKAGING / "gearstalkd.logrotate").read_text()
         self.assertIn("\n/var/log/gearstalkd/*.log {", rotated)

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
-#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -118,7 +117,6 @@ class Client {
 class ServerTest : public ::testing::Test {
  protected:
   ServerTest() {
-    spdlog::set_level(spdlog::level::off);
     const auto address = ListenAddress::Parse("unix:" + path_);
     const auto name = server_.Listen(address.value(), {&a_, &b_});
     EXPECT_TRUE(name.ok());

@@ -30,13 +30,21 @@ class Became final : public JournalEvents {
   std::function<void()> active_;
 };
 
+class NoBroker final : public BrokerControl {
+ public:
+  std::string WhyNotReady(bool /*as_standby*/) const override { return ""; }
+  std::string WhyNotStarted() const override { return ""; }
+  NoActs WhyNoActs() const override { return {}; }
+  void SetDraining(bool /*draining*/, std::string_view /*asked_by*/) override {}
+  void StepDown() override {}
+  void Shutdown(bool /*graceful*/, const Peer& /*peer*/) override {}
+};
+
 class ServingTest : public ::testing::Test {
  protected:
-  ServingTest() { spdlog::set_level(spdlog::level::off); }
-
   // With a journal of its own, listening.
   void Make() {
-    serving_ = std::make_unique<Serving>(config_, clock_, loop_, *journal_, ServingHooks{});
+    serving_ = std::make_unique<Serving>(config_, clock_, loop_, *journal_, broker_);
     const auto active = [this] { serving_->engine().records().BecomeActive(clock_.Now()); };
     events_ = std::make_unique<Became>(active);
     ASSERT_TRUE(journal_->Start(serving_->engine().records(), *events_).ok());
@@ -70,6 +78,7 @@ class ServingTest : public ::testing::Test {
   Config config_;
   SystemClock clock_;
   EventLoop loop_;
+  NoBroker broker_;
   std::unique_ptr<MemoryJournal> journal_ = std::make_unique<MemoryJournal>();
   std::unique_ptr<Became> events_;
   std::unique_ptr<Serving> serving_;
@@ -98,7 +107,7 @@ TEST_F(ServingTest, IsDroppedWithItsConnectionsAndMadeAnew) {
 }
 
 TEST_F(ServingTest, IsDroppedBeforeItHasListened) {
-  { const Serving unused(config_, clock_, loop_, *journal_, ServingHooks{}); }
+  { const Serving unused(config_, clock_, loop_, *journal_, broker_); }
   Make();
   Client client(path_);
   EXPECT_EQ(Ask(client, "use a\r\n", "\r\n"), "USING a\r\n");

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "broker/base/clock.h"
+
+namespace gearstalk {
+
+// Facts, counters and limits of the parts around the engine: what metrics and API say of them.
+struct ServerFacts {
+  std::string version, commit, server_name;
+  std::vector<std::string> listen, admin;  // addresses
+  std::string sync;                        // "always", "never", "50ms", "memory"
+  Time started = 0;
+  std::uint64_t max_job_size = 0;  // bytes
+  std::uint64_t received_bytes = 0, sent_bytes = 0;
+  std::uint64_t output_stalls = 0;
+  std::uint64_t stalled_connections = 0;
+  std::uint64_t output_limit = 0;  // bytes
+  std::uint64_t most_connections = 0;
+  std::uint64_t connections_of_busiest_address = 0;
+  std::uint64_t connections_per_address_limit = 0;
+  std::uint64_t dropped_log_lines = 0;
+  std::uint64_t certificate_end = 0;  // seconds since 1970; 0: no TLS
+  std::vector<std::pair<std::string_view, std::uint64_t>> connections;  // by protocol
+  std::vector<std::pair<std::string_view, std::uint64_t>> refused;      // by reason
+};
+
+}  // namespace gearstalk
