@@ -1,8 +1,15 @@
 #include "admin/ctl/address.h"
 
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
+#include <set>
 
 namespace gearstalk::ctl {
 namespace {
@@ -11,6 +18,46 @@ namespace {
 bool IsPort(const std::string& text) {
   if (text.find_first_not_of("0123456789") != std::string::npos) return true;
   return !text.empty() && text.size() <= 5 && std::stoi(text) > 0 && std::stoi(text) <= UINT16_MAX;
+}
+
+struct FreeAddresses {
+  void operator()(addrinfo* list) const { ::freeaddrinfo(list); }
+};
+using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
+
+// None if nobody knows the name.
+Addresses Resolve(const std::string& host, const std::string& port) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int failed = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &found);
+  return Addresses(failed == 0 ? found : nullptr);
+}
+
+// The numeric forms of an address.
+std::set<std::string> Endpoints(const Address& address) {
+  if (address.host.empty()) return {std::filesystem::weakly_canonical(address.path)};
+  std::set<std::string> endpoints;
+  const Addresses found = Resolve(address.host, address.port);
+  for (const addrinfo* each = found.get(); each != nullptr; each = each->ai_next) {
+    char host[NI_MAXHOST], port[NI_MAXSERV];
+    const int failed = ::getnameinfo(each->ai_addr, each->ai_addrlen, host, sizeof host, port,
+                                     sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
+    if (failed == 0) endpoints.insert(std::string(host) + ' ' + port);
+  }
+  return endpoints;
+}
+
+// A socket can be bound to the addresses of this machine only.
+bool IsLocal(const Address& address) {
+  const Addresses found = Resolve(address.host, "0");
+  for (const addrinfo* each = found.get(); each != nullptr; each = each->ai_next) {
+    const int fd = ::socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool bound = fd >= 0 && ::bind(fd, each->ai_addr, each->ai_addrlen) == 0;
+    if (fd >= 0) ::close(fd);
+    if (bound) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -35,8 +82,24 @@ Result<Address> Address::Parse(const std::string& text) {
   return address;
 }
 
+std::string AddressOf(const std::string& url) { return url.substr(url.find("://") + 3); }
+
+bool SameEndpoint(const std::string& one, const std::string& other) {
+  const Result<Address> first = Address::Parse(one), second = Address::Parse(other);
+  if (!first.ok() || !second.ok()) return false;
+  const std::set<std::string> ours = Endpoints(first.value()), theirs = Endpoints(second.value());
+  return std::any_of(ours.begin(), ours.end(),
+                     [&](const std::string& each) { return theirs.contains(each); });
+}
+
+bool SameLocalPort(const std::string& one, const std::string& other) {
+  const Result<Address> first = Address::Parse(one), second = Address::Parse(other);
+  return first.ok() && second.ok() && first.value().port == second.value().port &&
+         IsLocal(first.value()) && IsLocal(second.value());
+}
+
 Status CheckOther(const std::string& url, const std::string& address) {
-  if (url.substr(url.find("://") + 3) != address) return {};
+  if (AddressOf(url) != address) return {};
   return {Code::kInvalid, "both servers are " + address};
 }
 
@@ -46,22 +109,27 @@ Status Target::CheckDirectory() const {
   return {Code::kIo, data_dir + ": no such directory"};
 }
 
-void Target::AddOptions(CLI::App& app, const std::string& flag, bool with_data_dir) {
+void Target::AddTo(Parameters& parameters, std::string_view flag, bool with_data_dir) {
   const char* const broker = std::getenv("GEARSTALK_BROKER");
   address = broker == nullptr || *broker == '\0' ? "127.0.0.1:11300" : broker;
-  auto* to = app.add_option(flag, address, "Address of the broker: HOST:PORT or unix:/PATH");
-  to->capture_default_str();
+  parameters.push_back(
+      {flag, &address, "Address of the broker: HOST:PORT or unix:/PATH", {.value_in_help = true}});
   if (with_data_dir) {
-    app.add_option("--data-dir", data_dir, "Data directory in which no broker runs")->excludes(to);
+    parameters.push_back(
+        {"--data-dir", &data_dir, "Data directory in which no broker runs", {.excludes = flag}});
   }
-  AddTlsOptions(app);
+  Rules tls_rules;
+  if (with_data_dir) tls_rules.excludes = "--data-dir";
+  parameters.push_back({"--tls", &tls, "Speak TLS", tls_rules});
+  AddTlsFilesTo(parameters, {.needs = "--tls"});
 }
 
-void Target::AddTlsOptions(CLI::App& app) {
-  app.add_flag("--tls", tls, "Speak TLS");
-  app.add_option("--tls-ca", tls_ca, "Authorities that sign the broker's certificate (PEM)");
-  app.add_option("--tls-certificate", tls_certificate, "Certificate of this client (PEM)");
-  app.add_option("--tls-key", tls_key, "Key of that certificate (PEM)");
+void Target::AddTlsFilesTo(Parameters& parameters, const Rules& rules) {
+  parameters.insert(
+      parameters.end(),
+      {{"--tls-ca", &tls_ca, "Authorities that sign the broker's certificate (PEM)", rules},
+       {"--tls-certificate", &tls_certificate, "Certificate of this client (PEM)", rules},
+       {"--tls-key", &tls_key, "Key of that certificate (PEM)", rules}});
 }
 
 }  // namespace gearstalk::ctl

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
+#include "admin/ctl/command.h"
 #include "broker/base/status.h"
 
 namespace gearstalk::ctl {
@@ -17,6 +17,14 @@ struct Address {
   static Result<Address> Parse(const std::string& text);
 };
 
+// Behind the "://" of SCHEME://ADDRESS.
+std::string AddressOf(const std::string& url);
+
+// Whether two addresses stand for one numeric address and port, or for one path.
+bool SameEndpoint(const std::string& one, const std::string& other);
+// Whether both stand for this machine, at one port.
+bool SameLocalPort(const std::string& one, const std::string& other);
+
 // kInvalid: `url`, SCHEME://ADDRESS, names the server at `address`, so jobs would be moved from it
 // to itself without end.
 Status CheckOther(const std::string& url, const std::string& address);
@@ -28,9 +36,12 @@ struct Target {
   bool tls = false;
   std::string tls_ca, tls_certificate, tls_key;
 
-  // `flag`: "--to" or "--from".
-  void AddOptions(CLI::App& app, const std::string& flag, bool with_data_dir = true);
-  void AddTlsOptions(CLI::App& app);
+  // Adds its options. `flag`: "--to" or "--from".
+  void AddTo(Parameters& parameters, std::string_view flag, bool with_data_dir = true);
+  void AddTlsFilesTo(Parameters& parameters, const Rules& rules);
+  bool HasTlsFiles() const {
+    return !tls_ca.empty() || !tls_certificate.empty() || !tls_key.empty();
+  }
   // An error: --data-dir names no directory. Only import makes one.
   Status CheckDirectory() const;
   // For people and reports.

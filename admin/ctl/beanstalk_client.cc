@@ -110,6 +110,17 @@ Result<Yaml> BeanstalkClient::AskYaml(std::string_view command) {
   return ReadYaml();
 }
 
+Result<Yaml> BeanstalkClient::AskStats() {
+  Add("stats");
+  Result<Answer> answer = Body();
+  if (!answer.ok()) return answer.status();
+  if (answer->found) return Yaml(std::move(answer->body));
+  const bool is_beanstalkd = answer->line == "OUT_OF_MEMORY" || answer->line == "INTERNAL_ERROR";
+  return Status(
+      is_beanstalkd ? Code::kIo : Code::kInvalid,
+      fmt::format("{} is no beanstalkd: it answers '{}'", channel_->Name(), answer->line));
+}
+
 Result<std::vector<std::string>> BeanstalkClient::AskList(std::string_view command) {
   Add(command);
   const Result<Answer> answer = Body();
@@ -124,19 +135,21 @@ Result<std::vector<std::string>> BeanstalkClient::AskList(std::string_view comma
   return list;
 }
 
-Result<std::uint64_t> BeanstalkClient::ProbeId(bool delayed) {
-  Add(fmt::format("use {}", kProbeTube));
-  AddPut(0, delayed ? 3600 : 0, 60, "");
-  if (const Result<std::string> used = Line(); !used.ok()) return used.status();
-  const Result<std::string> inserted = Line();
+// A connection that has put is a producer as long as it lives, and users wait for the last one to
+// leave: the probe has a connection of its own.
+Result<std::uint64_t> BeanstalkClient::ProbeId(bool delayed) const {
+  Result<std::unique_ptr<Channel>> channel = Connect(channel_->Name());
+  if (!channel.ok()) return channel.status();
+  BeanstalkClient producer(std::move(channel.value()));
+  producer.Add(fmt::format("use {}", kProbeTube));
+  producer.AddPut(0, delayed ? 3600 : 0, 60, "");
+  if (const Result<std::string> used = producer.Line(); !used.ok()) return used.status();
+  const Result<std::string> inserted = producer.Line();
   if (!inserted.ok()) return inserted.status();
   if (!inserted.value().starts_with("INSERTED ")) return std::uint64_t{0};
   const std::string id = inserted.value().substr(9);
-  Add("delete " + id);
-  Add("use default");
-  for (int i = 0; i < 2; ++i) {
-    if (const Result<std::string> line = Line(); !line.ok()) return line.status();
-  }
+  const Result<std::string> deleted = producer.Ask("delete " + id);
+  if (!deleted.ok()) return deleted.status();
   return ctl::Number(id);
 }
 

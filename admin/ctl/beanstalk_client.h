@@ -34,6 +34,7 @@ class BeanstalkClient {
 
   explicit BeanstalkClient(std::unique_ptr<Channel> channel) : channel_(std::move(channel)) {}
 
+  std::string Name() const { return channel_->Name(); }
   void Add(std::string_view command);  // without the CRLF
   void AddPut(std::uint32_t priority, std::uint64_t delay_s, std::uint32_t ttr_s,
               std::string_view body);
@@ -53,10 +54,12 @@ class BeanstalkClient {
   // OK with YAML; empty if there is no such thing.
   Result<Yaml> ReadYaml();
   Result<Yaml> AskYaml(std::string_view command);
+  // `stats`. kInvalid: what answers is no beanstalkd.
+  Result<Yaml> AskStats();
   Result<std::vector<std::string>> AskList(std::string_view command);
   // The id of a job that is put (delayed or ready) and deleted again: ids of jobs that were there
   // before lie below it. 0: the server takes none.
-  Result<std::uint64_t> ProbeId(bool delayed);
+  Result<std::uint64_t> ProbeId(bool delayed) const;
   Status Flush();
 
  private:

@@ -51,7 +51,14 @@ class BinlogSource final : public Source {
   Status ReadAgain(const Visit& visit) override {
     if (!log_.has_value()) return {};
     SourceJob out;
+    std::size_t read = 0;  // bytes of the pages that were touched, at most
     for (const binlog::Job& job : log_->index().jobs()) {
+      constexpr std::size_t kPages = 2 * 4096, kMostRead = 64 << 20;
+      read += job.body_size + kPages;
+      if (read > kMostRead) {
+        log_->ForgetBodies();
+        read = 0;
+      }
       Fill(job, out);
       if (Status status = visit(out); !status.ok()) return status;
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -31,7 +32,9 @@ class Channel {
 // A connection, with TLS where the target wants it.
 Result<std::unique_ptr<Channel>> Connect(const Target& target);
 Result<std::unique_ptr<Channel>> Connect(const std::string& address);
+// Where the bodies of a directory's jobs are while it is open; only those in memory can be read.
+enum class Bodies : std::uint8_t { kOnDisk, kInMemory };
 // The journal of a directory, which is created if missing. kInUse: a broker runs there.
-Result<std::unique_ptr<Channel>> OpenDirectory(const std::string& directory);
+Result<std::unique_ptr<Channel>> OpenDirectory(const std::string& directory, Bodies bodies);
 
 }  // namespace gearstalk::ctl

@@ -10,9 +10,10 @@
 #include <csignal>
 #include <memory>
 
-#include "admin/ctl/command.h"
 #include "admin/ctl/exit.h"
+#include "admin/ctl/move_commands.h"
 #include "admin/ctl/relay.h"
+#include "admin/ctl/same_server.h"
 
 namespace gearstalk::ctl {
 namespace {
@@ -27,9 +28,19 @@ struct Options {
   std::size_t jobs = 100;
   Target tls;  // how `to` is reached, and `from` with --tls-from
   bool tls_from = false;
-};
 
-std::string AddressIn(const std::string& url) { return url.substr(url.find("://") + 3); }
+  Parameters AsParameters() {
+    Parameters parameters = {{"--from", &from, "gearman://HOST:PORT to work for", kRequired},
+                             {"--to", &to, "gearman://HOST:PORT to submit to", kRequired},
+                             {"--function", &functions, "A function; may be repeated", kRequired}};
+    parameters.insert(parameters.end(),
+                      {{"--tls", &tls.tls, "Speak TLS with the server to submit to"},
+                       {"--tls-from", &tls_from, "Speak TLS with the server to work for, too"},
+                       {"--jobs", &jobs, "Jobs at a time", kPositive}});
+    tls.AddTlsFilesTo(parameters, {});
+    return parameters;
+  }
+};
 
 class Bridge {
  public:
@@ -52,14 +63,15 @@ class Bridge {
  private:
   Status Begin() {
     Target from = options_.tls;
-    from.address = AddressIn(options_.from);
+    from.address = AddressOf(options_.from);
     from.tls = options_.tls_from;
-    Result<std::unique_ptr<Channel>> channel = Connect(from);
-    if (!channel.ok()) return channel.status();
-    worker_ = std::make_unique<GearmanClient>(std::move(channel.value()));
-    relay_ = std::make_unique<Relay>(*worker_);
     Target to = options_.tls;
-    to.address = AddressIn(options_.to);
+    to.address = AddressOf(options_.to);
+    Result<std::unique_ptr<GearmanClient>> worker = GearmanClient::Connect(from);
+    if (!worker.ok()) return worker.status();
+    worker_ = std::move(worker.value());
+    if (Status status = RefuseSame(*worker_, to); !status.ok()) return status;
+    relay_ = std::make_unique<Relay>(*worker_);
     if (Status status = relay_->Connect(to); !status.ok()) return status;
     worker_->Add(packet::kSetClientId, {fmt::format("gearstalkctl-bridge-{}", getpid())});
     for (const std::string& function : options_.functions) {
@@ -108,42 +120,37 @@ class Bridge {
   bool asked_ = false;  // a grab is under way, or it sleeps
 };
 
+int RunBridge(Options& options) {
+  std::signal(SIGTERM, Stop);
+  std::signal(SIGINT, Stop);
+  if (!options.from.starts_with("gearman://") || !options.to.starts_with("gearman://")) {
+    fmt::print(stderr, "gearstalkctl: bridge: expected gearman://HOST:PORT\n");
+    return kBadUsage;
+  }
+  if (!options.tls.tls && !options.tls_from && options.tls.HasTlsFiles()) {
+    fmt::print(stderr, "gearstalkctl: bridge: the files of TLS go with --tls or --tls-from\n");
+    return kBadUsage;
+  }
+  if (options.from == options.to) {
+    fmt::print(stderr, "gearstalkctl: bridge: both servers are {}\n", options.from);
+    return kBadUsage;
+  }
+  for (int pause = 1; g_stop == 0; pause = std::min(pause * 2, 50)) {
+    Bridge bridge(options);
+    const Status status = bridge.Run();
+    if (g_stop != 0) break;
+    if (status.code() == Code::kInvalid) {
+      fmt::print(stderr, "gearstalkctl: {}\n", status.message());
+      return kBadUsage;
+    }
+    fmt::print(stderr, "gearstalkctl: {}; again in {} ms\n", status.message(), pause * 100);
+    for (int i = 0; i < pause && g_stop == 0; ++i) ::usleep(100'000);
+  }
+  return kDone;
+}
+
 }  // namespace
 
-std::function<int()> SetUpBridge(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
-  app.add_option("--from", options->from, "gearman://HOST:PORT to work for")->required();
-  app.add_option("--to", options->to, "gearman://HOST:PORT to submit to")->required();
-  app.add_option("--function", options->functions, "A function; may be repeated")
-      ->required()
-      ->allow_extra_args(false);
-  options->tls.AddTlsOptions(app);
-  app.add_flag("--tls-from", options->tls_from, "Speak TLS with the server to work for, too");
-  app.add_option("--jobs", options->jobs, "Jobs at a time")->check(CLI::PositiveNumber);
-  return [options] {
-    std::signal(SIGTERM, Stop);
-    std::signal(SIGINT, Stop);
-    if (!options->from.starts_with("gearman://") || !options->to.starts_with("gearman://")) {
-      fmt::print(stderr, "gearstalkctl: bridge: expected gearman://HOST:PORT\n");
-      return kBadUsage;
-    }
-    if (options->from == options->to) {
-      fmt::print(stderr, "gearstalkctl: bridge: both servers are {}\n", options->from);
-      return kBadUsage;
-    }
-    for (int pause = 1; g_stop == 0; pause = std::min(pause * 2, 50)) {
-      Bridge bridge(*options);
-      const Status status = bridge.Run();
-      if (g_stop != 0) break;
-      if (status.code() == Code::kInvalid) {
-        fmt::print(stderr, "gearstalkctl: {}\n", status.message());
-        return kBadUsage;
-      }
-      fmt::print(stderr, "gearstalkctl: {}; again in {} ms\n", status.message(), pause * 100);
-      for (int i = 0; i < pause && g_stop == 0; ++i) ::usleep(100'000);
-    }
-    return kDone;
-  };
-}
+Call BridgeCall() { return BindMove(RunBridge); }
 
 }  // namespace gearstalk::ctl

@@ -1,188 +1,44 @@
 // hand-back: moves our jobs to a beanstalkd or gearmand. A job is held back here (phase 1), about
 // to be sent (phase 2), put there, then dropped here. What an interrupted run left in phase 1 comes
-// back; in phase 2 it comes back, too, and is uncertain: it may be there.
+// back; in phase 2 it comes back, too, and is uncertain: it may be there. Buried jobs go last, in
+// the order in which they were buried.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
+#include <set>
 
-#include "admin/ctl/beanstalk_client.h"
-#include "admin/ctl/command.h"
+#include "admin/ctl/destination.h"
 #include "admin/ctl/exit.h"
-#include "admin/ctl/gearman_client.h"
+#include "admin/ctl/move_commands.h"
 #include "admin/ctl/report.h"
 #include "admin/ctl/transfer_client.h"
 #include "broker/base/clock.h"
-#include "proto_beanstalk/parser.h"
 
 namespace gearstalk::ctl {
 namespace {
 
-using transfer::JobState;
 using transfer::Type;
 
 constexpr std::uint64_t kWindow = 256;
+constexpr const char* kKind = "hand-back";  // of its transfers
 
 struct Options {
   std::string to;
   Target target;
-  std::vector<std::string> tubes;
-};
+  std::vector<std::string> tubes, except;
+  Report report{"hand-back", "moved"};
 
-struct Moving {
-  transfer::Job job;
-  std::string tube, unique, reducer, body;
-  std::string left;  // not empty: why it cannot go
-};
-
-std::uint64_t DelayLeft(const transfer::Job& job) {
-  const Time left = job.state == JobState::kDelayed ? job.due - SystemClock().Now() : 0;
-  return left <= 0 ? 0 : static_cast<std::uint64_t>((left + kSecond - 1) / kSecond);
-}
-
-// The server that jobs go to.
-class Destination {
- public:
-  virtual ~Destination() = default;
-  // An error: there is no such server.
-  virtual Status Greet() = 0;
-  // Puts all jobs and sets `left` of those that the server refuses. After an error it is unknown
-  // which arrived.
-  virtual Status Put(std::vector<std::unique_ptr<Moving>>& jobs) = 0;
-  // Why the server takes no more jobs of any kind.
-  virtual Status Closed() const { return {}; }
-};
-
-class ToBeanstalkd final : public Destination {
- public:
-  explicit ToBeanstalkd(std::unique_ptr<Channel> channel) : old_(std::move(channel)) {}
-
-  Status Greet() override {
-    const Result<Yaml> stats = old_.AskYaml("stats");
-    if (!stats.ok()) return stats.status();
-    if (stats.value().empty()) return {Code::kIo, "that is no beanstalkd"};
-    const Result<std::string> line = old_.Ask("reserve-job 0");
-    if (!line.ok()) return line.status();
-    // beanstalkd before 1.12 takes it for a malformed "reserve".
-    can_reserve_job_ = line.value() == "NOT_FOUND";
-    return {};
+  Parameters AsParameters() {
+    Parameters parameters = {
+        {"to", &to, "beanstalk://HOST:PORT or gearman://HOST:PORT", kRequired}};
+    target.AddTo(parameters, "--from", false);
+    parameters.insert(parameters.end(), {{"--tube", &tubes, "Only this tube; may be repeated"},
+                                         {"--except", &except, "Not this tube; may be repeated"}});
+    report.AddTo(parameters);
+    return parameters;
   }
-
-  Status Put(std::vector<std::unique_ptr<Moving>>& jobs) override {
-    for (const auto& each : jobs) {
-      each->left = WhyNot(*each);
-      if (!each->left.empty()) continue;
-      // A consumer that waits there must not get a job before it is buried.
-      const bool buried = each->job.state == JobState::kBuried;
-      old_.Add("use " + each->tube);
-      old_.AddPut(each->job.priority, buried ? kUnseen : DelayLeft(each->job),
-                  each->job.ttr_s == 0 ? kTtr : each->job.ttr_s, each->body);
-    }
-    std::vector<std::pair<Moving*, std::string>> buried;
-    for (const auto& each : jobs) {
-      if (!each->left.empty()) continue;
-      const Result<std::string> used = old_.Line();
-      if (!used.ok()) return used.status();
-      const Result<std::string> line = old_.Line();
-      if (!line.ok()) return line.status();
-      if (!line.value().starts_with("INSERTED ")) {
-        each->left = "the old server says " + line.value();
-        if (line.value() != "JOB_TOO_BIG") closed_ = {Code::kIo, each->left};
-      } else if (each->job.state == JobState::kBuried) {
-        buried.emplace_back(each.get(), line.value().substr(9));
-      }
-    }
-    return BuryAll(buried);
-  }
-
-  Status Closed() const override { return closed_; }
-
- private:
-  static constexpr std::uint32_t kTtr = 120;      // seconds, of jobs without one
-  static constexpr std::uint64_t kUnseen = 3600;  // seconds, until a buried job is buried
-
-  // Such jobs are not sent: after a refused `use` the job would go into the tube before it, after a
-  // refused `put` the server would read the body as commands.
-  std::string WhyNot(const Moving& moving) const {
-    if (!beanstalk::IsTubeName(moving.tube)) return "beanstalkd cannot say the name of its tube";
-    if (DelayLeft(moving.job) > UINT32_MAX) return "beanstalkd knows no delay that long";
-    const bool buried = moving.job.state == JobState::kBuried;
-    return buried && !can_reserve_job_ ? "buried jobs need beanstalkd 1.12" : "";
-  }
-
-  Status BuryAll(const std::vector<std::pair<Moving*, std::string>>& jobs) {
-    for (const auto& [job, id] : jobs) {
-      old_.Add("reserve-job " + id);
-      old_.Add(fmt::format("bury {} {}", id, job->job.priority));
-    }
-    for (std::size_t i = 0; i < jobs.size(); ++i) {
-      if (const Result<BeanstalkClient::Answer> got = old_.Body(); !got.ok()) return got.status();
-      if (const Result<std::string> line = old_.Line(); !line.ok()) return line.status();
-    }
-    return {};
-  }
-
-  BeanstalkClient old_;
-  bool can_reserve_job_ = false;
-  Status closed_;
-};
-
-class ToGearmand final : public Destination {
- public:
-  ToGearmand(std::unique_ptr<Channel> channel, const Classes& classes)
-      : old_(std::move(channel)), classes_(classes) {}
-
-  Status Greet() override {
-    const Result<std::vector<std::string>> version = old_.Admin("version", false);
-    return version.ok() ? Status() : version.status();
-  }
-
-  Status Put(std::vector<std::unique_ptr<Moving>>& jobs) override {
-    std::vector<Moving*> sent;
-    for (const auto& each : jobs) {
-      if (each->job.state == JobState::kBuried) {
-        each->left = "gearmand has no buried jobs";
-        continue;
-      }
-      const std::uint64_t delay = DelayLeft(each->job);
-      if (delay > 0 && !each->reducer.empty()) {
-        each->left = "gearmand has no delayed reduce jobs";
-        continue;
-      }
-      Add(*each, delay);
-      sent.push_back(each.get());
-    }
-    for (Moving* each : sent) {
-      const Result<Packet> answer = old_.Next();
-      if (!answer.ok()) return answer.status();
-      if (answer.value().type != packet::kJobCreated) each->left = "gearmand refuses it";
-    }
-    return {};
-  }
-
- private:
-  void Add(const Moving& job, std::uint64_t delay) {
-    const std::string unique = job.job.unique_is_body ? "-" : job.unique;
-    if (delay > 0) {
-      const auto due = static_cast<std::uint64_t>(SystemClock().Now() / kSecond) + delay;
-      old_.Add(packet::kSubmitEpoch, {job.tube, unique, std::to_string(due), job.body});
-    } else if (!job.reducer.empty()) {
-      old_.Add(packet::kSubmitReduceBg, {job.tube, unique, job.reducer, "", job.body});
-    } else {
-      old_.Add(ClassOf(job.job.priority), {job.tube, unique, job.body});
-    }
-  }
-
-  // The class by the same bounds as in the broker.
-  std::uint32_t ClassOf(std::uint32_t priority) const {
-    constexpr std::uint32_t kUrgent = 1024;
-    if (priority < kUrgent || priority == classes_.high) return packet::kSubmitHighBg;
-    return priority <= classes_.normal ? packet::kSubmitBg : packet::kSubmitLowBg;
-  }
-
-  GearmanClient old_;
-  const Classes classes_;
 };
 
 class HandBack {
@@ -191,58 +47,106 @@ class HandBack {
 
   Status Run() {
     if (Status status = Begin(); !status.ok()) return status;
-    transfer::Selection selection;
-    selection.tubes = options_.tubes;
+    if (Status status = PauseTubes(); !status.ok()) return status;
+    transfer::Selection selection = Selected();
     selection.most = kWindow;
-    for (;;) {
-      std::vector<std::unique_ptr<Moving>> jobs;
-      const Result<transfer::End> end = Collect(Type::kHoldBack, selection, jobs);
-      if (!end.ok()) {
-        // Jobs that are held back go to their queues again.
-        const Status settled = Settle();
-        return settled.ok() ? end.status() : settled;
-      }
-      busy_ += end.value().busy;
-      if (jobs.empty()) break;
-      selection.after = end.value().next_id;
-      if (Status status = Move(jobs); !status.ok()) return status;
-      if (Status status = there_->Closed(); !status.ok()) return status;
-      report_.Progress(report_.done, report_.found_bytes);
-    }
+    selection.list_buried = true;
+    transfer::End end;
+    do {
+      if (Status status = MoveWindow(selection, end); !status.ok()) return status;
+      selection.after = end.next_id;
+    } while (end.jobs > 0);
+    if (Status status = MoveBuried(); !status.ok()) return status;
     return End();
   }
 
  private:
+  using Window = std::vector<std::unique_ptr<Moving>>;
+
+  // A buried job whose turn comes later.
+  struct Listed {
+    std::uint64_t burial, id;
+  };
+
   Status Begin() {
     Result<std::unique_ptr<TransferClient>> broker = TransferClient::Connect(options_.target);
     if (!broker.ok()) return broker.status();
     broker_ = std::move(broker.value());
-    opening_.name = "hand-back " + options_.to;
-    opening_.kind = "hand-back";
+    // What an interrupted run left may be under another address of the same server.
+    const std::string scheme = options_.to.substr(0, options_.to.find("://") + 3);
+    const auto ours = [&](const std::string& /*name*/, const transfer::Mark& mark) {
+      return mark.kind == kKind && mark.fingerprint.starts_with(scheme) &&
+             SameEndpoint(AddressOf(mark.fingerprint), AddressOf(options_.to));
+    };
+    Result<std::string> name = broker_->KnownAs("hand-back " + options_.to, ours);
+    if (!name.ok()) return name.status();
+    opening_.name = std::move(name.value());
+    opening_.kind = kKind;
     opening_.fingerprint = options_.to;
     opening_.ids = transfer::Ids::kNew;
     opening_.any_fingerprint = true;
     const Result<transfer::MarkOf> mark = broker_->Open(opening_);
     if (!mark.ok()) return mark.status();
+    if (!transfer::Mark::Decode(mark.value().mark, before_)) return {Code::kIo, "a damaged mark"};
     report_.resumed = mark.value().known;
     if (Status status = ConnectThere(); !status.ok()) return status;
+    if (Status status = SetFinished(false); !status.ok()) return status;
     return Settle();
   }
 
   Status ConnectThere() {
-    Result<std::unique_ptr<Channel>> channel =
-        Connect(options_.to.substr(options_.to.find("://") + 3));
-    if (!channel.ok()) return channel.status();
+    Target there;
+    there.address = AddressOf(options_.to);
     if (options_.to.starts_with("gearman://")) {
-      there_ = std::make_unique<ToGearmand>(std::move(channel.value()), broker_->classes());
+      Result<std::unique_ptr<GearmanClient>> client = GearmanClient::Connect(there);
+      if (!client.ok()) return client.status();
+      there_ = MakeGearmand(std::move(client.value()), broker_->classes());
     } else {
-      there_ = std::make_unique<ToBeanstalkd>(std::move(channel.value()));
+      Result<std::unique_ptr<Channel>> channel = Connect(there);
+      if (!channel.ok()) return channel.status();
+      there_ = MakeBeanstalkd(std::move(channel.value()));
     }
-    return there_->Greet();
+    return there_->Greet(options_.target);
   }
 
-  Result<transfer::End> Collect(Type type, const transfer::Selection& selection,
-                                std::vector<std::unique_ptr<Moving>>& jobs) {
+  // `transfers` shows it. A full disk, which hand-back may make empty, has no room for it.
+  Status SetFinished(bool finished) {
+    broker_->Add(Type::kAdvance, transfer::Mark{.finished = finished, .reset_finished = true});
+    Status status = Sync();
+    return status.code() == Code::kDraining ? Status() : status;
+  }
+
+  transfer::Selection Selected() const {
+    transfer::Selection selection;
+    selection.tubes = options_.tubes;
+    selection.except = options_.except;
+    return selection;
+  }
+
+  // Before jobs come into a tube there, it is paused as it is here.
+  Status PauseTubes() {
+    transfer::Selection selection = Selected();
+    selection.settings_only = true;
+    std::vector<transfer::Tube> tubes;
+    const Result<transfer::End> end =
+        broker_->Ask(Type::kExport, selection, [&](const transfer::Frame& frame) {
+          transfer::Tube tube;
+          if (frame.type != Type::kTube) return Status();
+          if (!ReadFields(frame.fields, tube)) return Status(Code::kIo, "no tube");
+          tubes.push_back(std::move(tube));
+          return Status();
+        });
+    if (!end.ok()) return end.status();
+    for (const transfer::Tube& tube : tubes) {
+      const Time left = tube.pause_until - SystemClock().Now();
+      if (left <= 0) continue;
+      const auto seconds = static_cast<std::uint64_t>((left + kSecond - 1) / kSecond);
+      if (Status status = there_->Pause(tube.tube, seconds); !status.ok()) return status;
+    }
+    return {};
+  }
+
+  Result<transfer::End> Collect(Type type, const transfer::Selection& selection, Window& jobs) {
     return broker_->Ask(type, selection, [&](const transfer::Frame& frame) {
       auto each = std::make_unique<Moving>();
       if (!ReadFields(frame.fields, each->job)) return Status(Code::kIo, "no job");
@@ -251,20 +155,74 @@ class HandBack {
       each->reducer = each->job.reducer;
       each->body = frame.body;
       each->job.tube = each->tube;
+      each->job.unique = each->unique;
+      each->job.reducer = each->reducer;
       each->job.body = each->body;
+      if (each->job.held == 0) return List(*each);
       jobs.push_back(std::move(each));
       return Status();
     });
   }
 
-  void AddUncertain(const Moving& moving) {
+  Status List(const Moving& buried) {
+    const std::string why = there_->WhyNot(buried.job);
+    if (why.empty()) {
+      buried_.push_back({buried.job.burial, buried.job.id});
+    } else {
+      AddLeft(buried, why);
+    }
+    return {};
+  }
+
+  Status MoveWindow(const transfer::Selection& selection, transfer::End& end) {
+    Window jobs;
+    const Result<transfer::End> held = Collect(Type::kHoldBack, selection, jobs);
+    if (!held.ok()) {
+      // Jobs that are held back go to their queues again.
+      const Status settled = Settle();
+      return settled.ok() ? held.status() : settled;
+    }
+    end = held.value();
+    busy_ += end.busy;
+    if (Status status = Move(jobs); !status.ok()) return status;
+    report_.Progress(report_.done, report_.found_bytes);
+    return there_->Closed();
+  }
+
+  Status MoveBuried() {
+    std::sort(buried_.begin(), buried_.end(),
+              [](const Listed& a, const Listed& b) { return a.burial < b.burial; });
+    for (std::size_t from = 0; from < buried_.size(); from += kWindow) {
+      transfer::Selection selection = Selected();
+      const std::size_t to = std::min<std::size_t>(from + kWindow, buried_.size());
+      for (std::size_t i = from; i < to; ++i) selection.ids.push_back(buried_[i].id);
+      transfer::End end;
+      if (Status status = MoveWindow(selection, end); !status.ok()) return status;
+    }
+    return {};
+  }
+
+  void AddOutcome(const Moving& moving, transfer::OutcomeKind kind, const std::string& text) {
     transfer::Mark change;
     change.jobs.push_back({.key = std::to_string(moving.job.id),
                            .tube = moving.tube,
                            .job = moving.job.id,
-                           .kind = transfer::OutcomeKind::kUncertain,
-                           .text = "it may have been put there, too"});
+                           .kind = kind,
+                           .text = text});
     broker_->Add(Type::kAdvance, change);
+  }
+
+  void AddLeft(const Moving& moving, const std::string& why) {
+    ++report_.left;
+    report_.jobs.push_back(
+        {std::to_string(moving.job.id), moving.tube, moving.job.id, "left", why});
+  }
+
+  // Without --tube, nobody has said that jobs of the other protocol go, too.
+  void NoteForeign(const Moving& moving) {
+    const std::string_view what = there_->Foreign(moving.job);
+    if (what.empty() || !options_.tubes.empty() || !foreign_.insert(moving.tube).second) return;
+    report_.AddNote({"hint", moving.tube, std::string(what) + "; --except keeps them here"});
   }
 
   Status Sync() {
@@ -273,49 +231,82 @@ class HandBack {
   }
 
   Status Settle() {
-    std::vector<std::unique_ptr<Moving>> jobs;
+    Window jobs;
     const Result<transfer::End> end = Collect(Type::kListHeld, {}, jobs);
     if (!end.ok()) return end.status();
     for (const auto& each : jobs) {
-      if (each->job.held == 2) AddUncertain(*each);
+      if (each->job.held == 2) {
+        AddOutcome(*each, transfer::OutcomeKind::kUncertain, "it may have been put there, too");
+      }
       broker_->AddIds(Type::kCommit, {each->job.id});
     }
     return Sync();
   }
 
-  Status Move(std::vector<std::unique_ptr<Moving>>& jobs) {
-    std::vector<std::uint64_t> ids, gone, back;
-    for (const auto& each : jobs) ids.push_back(each->job.id);
-    broker_->AddIds(Type::kConfirm, ids);
+  Status Send(const Window& jobs) {
+    std::vector<Moving*> can_go;
+    std::vector<std::uint64_t> ids;
+    for (const auto& each : jobs) {
+      each->left = there_->WhyNot(each->job);
+      if (!each->left.empty()) continue;
+      can_go.push_back(each.get());
+      ids.push_back(each->job.id);
+    }
+    if (can_go.empty()) return {};
+    broker_->AddIds(Type::kConfirm, std::move(ids));
     if (Status status = Sync(); !status.ok()) return status;
-    if (Status status = there_->Put(jobs); !status.ok()) return status;
+    return there_->Put(can_go);
+  }
+
+  Status Move(const Window& jobs) {
+    if (jobs.empty()) return {};
+    if (Status status = Send(jobs); !status.ok()) return status;
+    std::vector<std::uint64_t> gone, back;
     for (const auto& each : jobs) {
       (each->left.empty() ? gone : back).push_back(each->job.id);
       if (each->left.empty()) {
         report_.Moved(each->job);
+        NoteForeign(*each);
       } else {
-        ++report_.left;
-        report_.jobs.push_back(
-            {std::to_string(each->job.id), each->tube, each->job.id, "left", each->left});
+        AddLeft(*each, each->left);
       }
     }
-    if (!gone.empty()) broker_->AddIds(Type::kDrop, gone);
-    if (!back.empty()) broker_->AddIds(Type::kCommit, back);
-    return Sync();
+    return Drop(jobs, std::move(gone), std::move(back));
+  }
+
+  // Jobs in `gone` are there now; those in `back` stay here.
+  Status Drop(const Window& jobs, std::vector<std::uint64_t> gone,
+              std::vector<std::uint64_t> back) {
+    const std::uint64_t moved = gone.size();
+    std::uint64_t needed = moved + back.size();
+    if (!gone.empty()) broker_->AddIds(Type::kDrop, std::move(gone));
+    if (!back.empty()) broker_->AddIds(Type::kCommit, std::move(back));
+    for (const auto& each : jobs) {
+      if (each->altered.empty()) continue;
+      AddOutcome(*each, transfer::OutcomeKind::kAltered, each->altered);
+      ++needed;
+    }
+    broker_->Add(Type::kAdvance, transfer::Mark{.moved = moved});
+    if (Status status = broker_->SendSync(); !status.ok()) return status;
+    const Result<transfer::Ack> ack = broker_->ReadAck();
+    if (!ack.ok()) return ack.status();
+    // The count is for `transfers`, too.
+    return ack.value().requests < needed ? AsStatus(ack.value()) : Status();
   }
 
   Status End() {
-    const Result<transfer::MarkOf> end = broker_->Open(opening_);
-    if (!end.ok()) return end.status();
-    transfer::Mark mark;
-    if (!transfer::Mark::Decode(end.value().mark, mark)) return {Code::kIo, "a damaged mark"};
     if (busy_ > 0) {
       report_.left += busy_;
       report_.jobs.push_back(
           {"", "", 0, "left", fmt::format("{} are reserved, or a client waits for them", busy_)});
     }
+    if (Status status = SetFinished(report_.left == 0); !status.ok()) return status;
+    const Result<transfer::MarkOf> end = broker_->Open(opening_);
+    if (!end.ok()) return end.status();
+    transfer::Mark mark;
+    if (!transfer::Mark::Decode(end.value().mark, mark)) return {Code::kIo, "a damaged mark"};
     const std::uint64_t done = report_.done;
-    report_.TakeMark(mark, mark);
+    report_.TakeMark(mark, before_);
     report_.done = done;
     return broker_->Close();
   }
@@ -323,36 +314,33 @@ class HandBack {
   const Options& options_;
   Report& report_;
   transfer::Opening opening_;
-  std::uint64_t busy_ = 0;  // jobs that stay because somebody has them
+  transfer::Mark before_;  // when this run began
+  std::vector<Listed> buried_;
+  std::set<std::string> foreign_;  // tubes that are noted
+  std::uint64_t busy_ = 0;         // jobs that stay because somebody has them
   std::unique_ptr<Destination> there_;
   std::unique_ptr<TransferClient> broker_;
 };
 
+int RunHandBack(Options& options) {
+  Report& report = options.report;
+  report.source = options.target.Name();
+  report.to = options.to;
+  report.Begin();
+  if (!options.to.starts_with("beanstalk://") && !options.to.starts_with("gearman://")) {
+    return report.End(kBadUsage,
+                      "hand-back: expected beanstalk://HOST:PORT or gearman://HOST:PORT");
+  }
+  if (Status same = CheckOther(options.to, options.target.address); !same.ok()) {
+    return report.End(kBadUsage, same.message());
+  }
+  HandBack hand_back(options, report);
+  const Status status = hand_back.Run();
+  return report.End(status.code() == Code::kInUse ? kFailed : ExitOf(status), status.message());
+}
+
 }  // namespace
 
-std::function<int()> SetUpHandBack(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
-  const auto report = std::make_shared<Report>("hand-back", "moved");
-  app.add_option("to", options->to, "beanstalk://HOST:PORT or gearman://HOST:PORT")->required();
-  options->target.AddOptions(app, "--from", false);
-  app.add_option("--tube", options->tubes, "Only this tube; may be repeated")
-      ->allow_extra_args(false);
-  report->AddOptions(app);
-  return [options, report] {
-    report->source = options->target.Name();
-    report->to = options->to;
-    report->Begin();
-    if (!options->to.starts_with("beanstalk://") && !options->to.starts_with("gearman://")) {
-      return report->End(kBadUsage,
-                         "hand-back: expected beanstalk://HOST:PORT or gearman://HOST:PORT");
-    }
-    if (Status same = CheckOther(options->to, options->target.address); !same.ok()) {
-      return report->End(kBadUsage, same.message());
-    }
-    HandBack hand_back(*options, *report);
-    const Status status = hand_back.Run();
-    return report->End(status.code() == Code::kInUse ? kFailed : ExitOf(status), status.message());
-  };
-}
+Call HandBackCall() { return BindMove(RunHandBack); }
 
 }  // namespace gearstalk::ctl

@@ -11,8 +11,8 @@
 #include <optional>
 #include <tuple>
 
-#include "admin/ctl/command.h"
 #include "admin/ctl/exit.h"
+#include "admin/ctl/move_commands.h"
 #include "admin/ctl/put_window.h"
 #include "admin/ctl/report.h"
 #include "admin/ctl/source.h"
@@ -34,7 +34,35 @@ struct Options {
   bool dry_run = false, retire = false, is_volatile = false;
   SourceOptions of_source;
   Target target;
+  Report report{"import", "imported"};
+
+  Parameters AsParameters();
 };
+
+Parameters Options::AsParameters() {
+  Parameters parameters = {
+      {"source", &source,
+       "binlog:DIR, sqlite:FILE, mysql://USER[:PW]@HOST[:PORT]/DB, postgres:CONNINFO, "
+       "redis://[:PW@]HOST[:PORT]/N or jobs:FILE",
+       kRequired}};
+  target.AddTo(parameters, "--to");
+  parameters.push_back({"--dry-run", &dry_run, "Read and check the source, send nothing"});
+  report.AddTo(parameters);
+  parameters.insert(parameters.end(),
+                    {{"--source", &name, "Name of the transfer"},
+                     {"--ids", &ids, "Whether jobs keep their ids", OneOf({"auto", "keep", "new"})},
+                     {"--id-map", &id_map, "Write 'OLD NEW' for each job to a file"},
+                     {"--tube", &tubes, "Only this tube; may be repeated"},
+                     {"--rename", &renames, "Another name for a tube: OLD=NEW"},
+                     {"--accept-damage", &of_source.accept_damage, "Import what can be read"},
+                     {"--retire", &retire, "Take the source out of use after success"},
+                     {"--volatile", &is_volatile, "The target may have no data directory"},
+                     {"--table", &of_source.table, "Table of the store"},
+                     {"--charset", &of_source.charset, "Character set of a MySQL connection"},
+                     {"--prefix", &of_source.prefix, "Prefix of redis keys"},
+                     {"--function", &of_source.functions, "A function of redis keys"}});
+  return parameters;
+}
 
 class Import {
  public:
@@ -48,12 +76,14 @@ class Import {
   bool Selected(const SourceJob& job) const;
   void Rename(transfer::Job& job) const;
   Result<transfer::MarkOf> OpenKnown(transfer::Opening opening);
+  Status CheckNew();
   Status Begin(transfer::Mark& before);
   Status SendAll(const transfer::Mark& before);
   Status SendTubes();
   Status SendOne(PutWindows& windows, const SourceJob& job);
   Status Finish(const transfer::Mark& before);
   Status ReportMark(const transfer::Mark& before);
+  Status ReportAfterFailure(const transfer::Mark& before);
   Status RetireSource();
   transfer::Opening OpeningOf() const;
 
@@ -159,6 +189,22 @@ Result<transfer::MarkOf> Import::OpenKnown(transfer::Opening opening) {
   return finished ? retiring : known;
 }
 
+// The same content may have been imported under the name of another place. --source says that it is
+// meant.
+Status Import::CheckNew() {
+  if (!options_.name.empty() || report_.found.jobs() == 0) return {};
+  const Result<std::string> other = client_->KnownAs(
+      report_.source, [&](const std::string& /*name*/, const transfer::Mark& mark) {
+        return mark.fingerprint == survey_.fingerprint;
+      });
+  if (!other.ok()) return other.status();
+  if (other.value() == report_.source) return {};
+  return {Code::kInUse,
+          fmt::format("{} has the content of {}, which is known there: --source {} goes on with "
+                      "that transfer, another --source NAME imports the jobs once more",
+                      report_.source, other.value(), other.value())};
+}
+
 Status Import::Begin(transfer::Mark& before) {
   Result<std::unique_ptr<TransferClient>> client = TransferClient::Connect(options_.target);
   if (!client.ok()) return client.status();
@@ -180,10 +226,12 @@ Status Import::Begin(transfer::Mark& before) {
     if (options_.ids == "keep" && survey_.smallest_id == 0) {
       return {Code::kInvalid, "--ids keep: the jobs of this source have no ids"};
     }
+    if (Status status = CheckNew(); !status.ok()) return status;
     opening.create = true;
     known = client_->Open(opening);
     for (int tries = 0; tries < kBusyTries && !known.ok(); ++tries) {
       if (known.status().code() != Code::kDraining) break;
+      report_.Progress(0, 0, known.status().message());
       ::usleep(kBusyPause);
       known = client_->Open(opening);
     }
@@ -244,11 +292,13 @@ Status Import::SendAll(const transfer::Mark& before) {
   }
   const std::size_t under_way =
       options_.target.data_dir.empty() ? PutWindows::kToBroker : PutWindows::kToJournal;
-  PutWindows windows(*client_, under_way, before.settled,
-                     [&](std::uint64_t place, std::uint64_t id) {
-                       if (id_map_ == nullptr || id == 0 || place > old_ids_.size()) return;
-                       std::fputs(fmt::format("{} {}\n", old_ids_[place - 1], id).c_str(), id_map_);
-                     });
+  PutWindows windows(
+      *client_, under_way, before.settled,
+      [&](std::uint64_t place, std::uint64_t id) {
+        if (id_map_ == nullptr || id == 0 || place > old_ids_.size()) return;
+        std::fputs(fmt::format("{} {}\n", old_ids_[place - 1], id).c_str(), id_map_);
+      },
+      [&](const std::string& why) { report_.Progress(windows.acknowledged(), bytes_, why); });
   Status sent;
   Status status = source_->ReadAgain([&](const SourceJob& job) {
     if (!Selected(job)) return Status();
@@ -313,50 +363,37 @@ Status Import::Run() {
   }
   Status status = SendAll(before);
   if (!status.ok()) {
-    // A broker that still answers also knows which jobs were joined or refused.
-    std::ignore = ReportMark(before);
+    std::ignore = ReportAfterFailure(before);
     return status;
   }
   if (status = Finish(before); !status.ok()) return status;
   return RetireSource();
 }
 
+// A broker that still answers also knows which jobs were joined or refused. Of a directory, what is
+// on the disk counts: it is opened again.
+Status Import::ReportAfterFailure(const transfer::Mark& before) {
+  if (!options_.target.data_dir.empty()) {
+    client_ = nullptr;
+    Result<std::unique_ptr<TransferClient>> again = TransferClient::Connect(options_.target);
+    if (!again.ok()) return again.status();
+    client_ = std::move(again.value());
+  }
+  return ReportMark(before);
+}
+
+int RunImport(Options& options) {
+  Report& report = options.report;
+  report.dry_run = options.dry_run;
+  report.to = options.target.Name();
+  report.Begin();
+  Import import(options, report);
+  const Status status = import.Run();
+  return report.End(ExitOf(status), status.message());
+}
+
 }  // namespace
 
-std::function<int()> SetUpImport(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
-  const auto report = std::make_shared<Report>("import", "imported");
-  app.add_option("source", options->source,
-                 "binlog:DIR, sqlite:FILE, mysql://USER[:PW]@HOST[:PORT]/DB, postgres:CONNINFO, "
-                 "redis://[:PW@]HOST[:PORT]/N or jobs:FILE")
-      ->required();
-  options->target.AddOptions(app, "--to");
-  app.add_flag("--dry-run", options->dry_run, "Read and check the source, send nothing");
-  report->AddOptions(app);
-  app.add_option("--source", options->name, "Name of the transfer");
-  app.add_option("--ids", options->ids, "Whether jobs keep their ids")
-      ->check(CLI::IsMember({"auto", "keep", "new"}));
-  app.add_option("--id-map", options->id_map, "Write 'OLD NEW' for each job to a file");
-  app.add_option("--tube", options->tubes, "Only this tube; may be repeated")
-      ->allow_extra_args(false);
-  app.add_option("--rename", options->renames, "Another name for a tube: OLD=NEW")
-      ->allow_extra_args(false);
-  app.add_flag("--accept-damage", options->of_source.accept_damage, "Import what can be read");
-  app.add_flag("--retire", options->retire, "Take the source out of use after success");
-  app.add_flag("--volatile", options->is_volatile, "The target may have no data directory");
-  app.add_option("--table", options->of_source.table, "Table of the store");
-  app.add_option("--charset", options->of_source.charset, "Character set of a MySQL connection");
-  app.add_option("--prefix", options->of_source.prefix, "Prefix of redis keys");
-  app.add_option("--function", options->of_source.functions, "A function of redis keys")
-      ->allow_extra_args(false);
-  return [options, report] {
-    report->dry_run = options->dry_run;
-    report->to = options->target.Name();
-    report->Begin();
-    Import import(*options, *report);
-    const Status status = import.Run();
-    return report->End(ExitOf(status), status.message());
-  };
-}
+Call ImportCall() { return BindMove(RunImport); }
 
 }  // namespace gearstalk::ctl

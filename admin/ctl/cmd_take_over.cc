@@ -7,12 +7,15 @@
 #include <csignal>
 #include <memory>
 
-#include "admin/ctl/command.h"
 #include "admin/ctl/exit.h"
+#include "admin/ctl/move_commands.h"
 #include "admin/ctl/old_server.h"
+#include "broker/base/clock.h"
 
 namespace gearstalk::ctl {
 namespace {
+
+constexpr int kIdleMs = 100;  // between rounds that move nothing
 
 volatile std::sig_atomic_t g_stop = 0;
 
@@ -32,26 +35,33 @@ Status FinishAll(OldServer& old) {
   }
 }
 
+// Counts what stays there, and ends the transfer.
+Status CountAndEnd(OldServer& old, Report& report) {
+  report.ForgetLeft();
+  std::uint64_t waiting = 0;
+  if (Status status = old.CountLeft(true, waiting); !status.ok()) return status;
+  return old.End();
+}
+
 // Moves jobs until none is left; waits for the jobs that other workers hold.
 Status RunOnce(const TakeOverOptions& options, Report& report) {
   const std::unique_ptr<OldServer> old = MakeOldServer(options, report);
   if (Status status = old->Begin(); !status.ok()) return status;
-  if (options.settle_only) return old->End();
-  for (int waited = 0; g_stop == 0;) {
+  if (options.settle_only || options.prepare) return CountAndEnd(*old, report);
+  for (Time waited = 0; g_stop == 0;) {
     bool moved = false, unfinished = false;
     if (Status status = old->Round(moved); !status.ok()) return status;
     if (moved) continue;
     if (Status status = old->Finish(unfinished); !status.ok()) return status;
     std::uint64_t waiting = 0;
     if (Status status = old->CountLeft(false, waiting); !status.ok()) return status;
-    if (!unfinished && (waiting == 0 || waited >= options.wait_s * 10)) break;
-    Pause(1);
-    if (!unfinished) ++waited;
+    if (!unfinished && (waiting == 0 || waited >= options.wait_s * kSecond)) break;
+    const Time began = BootTime();
+    if (Status status = old->Wait(kIdleMs); !status.ok()) return status;
+    if (!unfinished) waited += BootTime() - began;
   }
   if (Status status = FinishAll(*old); !status.ok()) return status;
-  std::uint64_t waiting = 0;
-  if (Status status = old->CountLeft(true, waiting); !status.ok()) return status;
-  return old->End();
+  return CountAndEnd(*old, report);
 }
 
 // Tries again while the broker accepts nothing (memory, drain, a full disk), for a minute at most.
@@ -75,7 +85,7 @@ void EndInFlight(TakeOverOptions options, Report& report) {
   const std::unique_ptr<OldServer> old = MakeOldServer(options, report);
   Status status = old->Begin();
   if (status.ok()) status = FinishAll(*old);
-  if (status.ok()) status = old->End();
+  if (status.ok()) status = CountAndEnd(*old, report);
   if (!status.ok()) fmt::print(stderr, "gearstalkctl: {}\n", status.message());
 }
 
@@ -93,10 +103,10 @@ Status Follow(const TakeOverOptions& options, Report& report) {
       pause = 1;
       bool moved = false;
       status = old->Round(moved);
-      if (status.ok() && !moved) Pause(1);
+      if (status.ok() && !moved) status = old->Wait(kIdleMs);
     }
     if (status.ok()) status = FinishAll(*old);
-    if (status.ok()) status = old->End();
+    if (status.ok()) status = CountAndEnd(*old, report);
     if (status.ok() || old->not_allowed()) return status;
     fmt::print(stderr, "gearstalkctl: {}; again in {} ms\n", status.message(), pause * 100);
     Pause(pause);
@@ -117,51 +127,65 @@ void Warn(const TakeOverOptions& options, Report& report) {
   fmt::print(stderr, "gearstalkctl: {}\n", text);
 }
 
+struct Options : TakeOverOptions {
+  Report report{"take-over", "moved"};
+
+  Parameters AsParameters();
+};
+
+Parameters Options::AsParameters() {
+  Parameters parameters = {
+      {"source", &source, "beanstalk://HOST:PORT or gearman://HOST:PORT", kRequired}};
+  target.AddTo(parameters, "--to", false);
+  parameters.insert(
+      parameters.end(),
+      {{"--tube", &tubes, "Only this tube; may be repeated"},
+       {"--except", &except, "Not this tube; may be repeated"},
+       {"--follow", &follow, "Go on until SIGTERM or SIGINT"},
+       {"--wait", &wait_s, "Seconds to wait for jobs that others have reserved",
+        Rules{.sign = Sign::kNotNegative, .excludes = "--follow"}},
+       {"--ids", &ids, "Whether jobs keep their ids", OneOf({"keep", "new"})},
+       {"--source", &name, "Name of the transfer"},
+       {"--settle-only", &settle_only, "Only resolve what an interrupted run left",
+        Rules{.excludes = "--follow"}},
+       {"--prepare", &prepare, "Move nothing yet: reserve the old ids, so that clients may come",
+        Rules{.excludes = "--follow"}},
+       {"--volatile", &is_volatile, "The target may have no data directory"}});
+  report.AddTo(parameters);
+  return parameters;
+}
+
+int RunTakeOver(Options& options) {
+  Report& report = options.report;
+  std::signal(SIGTERM, Stop);
+  std::signal(SIGINT, Stop);
+  report.source = options.name.empty() ? options.source : options.name;
+  report.to = options.target.Name();
+  report.Begin();
+  options.stopped = [] { return g_stop != 0; };
+  const bool is_gearman = options.source.starts_with("gearman://");
+  if (!is_gearman && !options.source.starts_with("beanstalk://")) {
+    return report.End(kBadUsage,
+                      "take-over: expected beanstalk://HOST:PORT or gearman://HOST:PORT");
+  }
+  if (is_gearman && options.ids == "keep") {
+    return report.End(kBadUsage, "--ids keep: the jobs of a gearmand have no ids");
+  }
+  if (options.prepare && options.ids != "keep") {
+    return report.End(kBadUsage, "--prepare reserves old ids: it goes with --ids keep");
+  }
+  if (Status same = CheckOther(options.source, options.target.address); !same.ok()) {
+    return report.End(kBadUsage, same.message());
+  }
+  Warn(options, report);
+  report.goes_on = options.follow;
+  report.may_leave = options.follow || options.settle_only || options.prepare;
+  const Status status = report.goes_on ? Follow(options, report) : RunPatiently(options, report);
+  return report.End(status.code() == Code::kInUse ? kFailed : ExitOf(status), status.message());
+}
+
 }  // namespace
 
-std::function<int()> SetUpTakeOver(CLI::App& app) {
-  const auto options = std::make_shared<TakeOverOptions>();
-  const auto report = std::make_shared<Report>("take-over", "moved");
-  app.add_option("source", options->source, "beanstalk://HOST:PORT or gearman://HOST:PORT")
-      ->required();
-  options->target.AddOptions(app, "--to", false);
-  app.add_option("--tube", options->tubes, "Only this tube; may be repeated")
-      ->allow_extra_args(false);
-  app.add_option("--except", options->except, "Not this tube; may be repeated")
-      ->allow_extra_args(false);
-  app.add_flag("--follow", options->follow, "Go on until SIGTERM or SIGINT");
-  app.add_option("--wait", options->wait_s, "Seconds to wait for jobs that others have reserved")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--ids", options->ids, "Whether jobs keep their ids")
-      ->check(CLI::IsMember({"keep", "new"}));
-  app.add_option("--source", options->name, "Name of the transfer");
-  app.add_flag("--settle-only", options->settle_only, "Only resolve what an interrupted run left");
-  app.add_flag("--volatile", options->is_volatile, "The target may have no data directory");
-  report->AddOptions(app);
-  return [options, report] {
-    std::signal(SIGTERM, Stop);
-    std::signal(SIGINT, Stop);
-    report->source = options->name.empty() ? options->source : options->name;
-    report->to = options->target.Name();
-    report->Begin();
-    options->stopped = [] { return g_stop != 0; };
-    const bool is_gearman = options->source.starts_with("gearman://");
-    if (!is_gearman && !options->source.starts_with("beanstalk://")) {
-      return report->End(kBadUsage,
-                         "take-over: expected beanstalk://HOST:PORT or gearman://HOST:PORT");
-    }
-    if (is_gearman && options->ids == "keep") {
-      return report->End(kBadUsage, "--ids keep: the jobs of a gearmand have no ids");
-    }
-    if (Status same = CheckOther(options->source, options->target.address); !same.ok()) {
-      return report->End(kBadUsage, same.message());
-    }
-    Warn(*options, *report);
-    report->goes_on = options->follow && !options->settle_only;
-    const Status status =
-        report->goes_on ? Follow(*options, *report) : RunPatiently(*options, *report);
-    return report->End(status.code() == Code::kInUse ? kFailed : ExitOf(status), status.message());
-  };
-}
+Call TakeOverCall() { return BindMove(RunTakeOver); }
 
 }  // namespace gearstalk::ctl

@@ -2,10 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
-#include "admin/ctl/command.h"
 #include "admin/ctl/exit.h"
+#include "admin/ctl/move_commands.h"
 #include "admin/ctl/transfer_client.h"
 
 namespace gearstalk::ctl {
@@ -14,6 +15,15 @@ namespace {
 struct Options {
   Target target;
   std::string forget, held;
+
+  Parameters AsParameters() {
+    Parameters parameters;
+    target.AddTo(parameters, "--to");
+    parameters.insert(parameters.end(), {{"--forget", &forget, "Forget a transfer by its name"},
+                                         {"--held", &held, "What becomes of its held jobs",
+                                          OneOf({"commit", "drop"})}});
+    return parameters;
+  }
 };
 
 Status PrintMark(const transfer::Frame& frame) {
@@ -22,14 +32,16 @@ Status PrintMark(const transfer::Frame& frame) {
   if (!ReadFields(frame.fields, of) || !transfer::Mark::Decode(of.mark, mark)) {
     return {Code::kIo, "a mark that cannot be read"};
   }
+  // Only an import has a place in its source.
+  const std::uint64_t settled = std::max(mark.settled, mark.moved);
   fmt::print(
       "{}: {}, {}, {} ids, {} settled, {} joined, {} refused, {} altered, {} uncertain, {} held\n",
       of.name, mark.kind, mark.finished ? "finished" : "unfinished", mark.keep_ids ? "old" : "new",
-      mark.settled, mark.joined, mark.refused, mark.altered, mark.uncertain, of.held);
+      settled, mark.joined, mark.refused, mark.altered, mark.uncertain, of.held);
   return {};
 }
 
-Status Run(const Options& options) {
+Status ListOrForget(const Options& options) {
   if (!options.held.empty() && options.forget.empty()) {
     return {Code::kInvalid, "--held goes with --forget"};
   }
@@ -52,19 +64,14 @@ Status Run(const Options& options) {
   return client.value()->Close();
 }
 
+int RunTransfers(Options& options) {
+  const Status status = ListOrForget(options);
+  if (!status.ok()) fmt::print(stderr, "gearstalkctl: {}\n", status.message());
+  return status.code() == Code::kInUse ? kFailed : ExitOf(status);
+}
+
 }  // namespace
 
-std::function<int()> SetUpTransfers(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
-  options->target.AddOptions(app, "--to");
-  app.add_option("--forget", options->forget, "Forget a transfer by its name");
-  app.add_option("--held", options->held, "What becomes of its held jobs")
-      ->check(CLI::IsMember({"commit", "drop"}));
-  return [options] {
-    const Status status = Run(*options);
-    if (!status.ok()) fmt::print(stderr, "gearstalkctl: {}\n", status.message());
-    return status.code() == Code::kInUse ? kFailed : ExitOf(status);
-  };
-}
+Call TransfersCall() { return BindMove(RunTransfers); }
 
 }  // namespace gearstalk::ctl

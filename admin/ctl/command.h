@@ -1,18 +1,91 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
 
+// Commands as rows, from which the command line, its help and the completions are made. Only
+// api/run.cc sees the library that reads command lines.
 namespace gearstalk::ctl {
 
-// Each sets up a command that moves jobs: it adds the command's options to `app`, and returns the
-// function that runs the command and returns the exit code. move_commands.cc makes them rows of the
-// table of commands.
-std::function<int()> SetUpImport(CLI::App& app);
-std::function<int()> SetUpExport(CLI::App& app);
-std::function<int()> SetUpTransfers(CLI::App& app);
-std::function<int()> SetUpTakeOver(CLI::App& app);
-std::function<int()> SetUpHandBack(CLI::App& app);
-std::function<int()> SetUpBridge(CLI::App& app);
+namespace api {
+struct Settings;
+}
+
+// Where the value of a parameter goes. A bool is a flag; a list takes several values.
+using Value =
+    std::variant<bool*, int*, std::uint32_t*, std::uint64_t*, double*, std::string*,
+                 std::optional<std::uint64_t>*, std::optional<double>*, std::optional<std::string>*,
+                 std::vector<std::uint64_t>*, std::vector<std::string>*>;
+
+enum class Sign { kAny, kNotNegative, kPositive };
+
+struct Range {
+  double low, high;
+};
+
+// What a parameter asks for besides the type of its value. Names are those of parameters before it.
+struct Rules {
+  bool required = false;
+  Sign sign = Sign::kAny;
+  std::optional<Range> range{};
+  std::vector<std::string> one_of{};
+  std::string (*check)(const std::string& text) = nullptr;  // returns the error; empty: none
+  std::string_view excludes{}, needs{};
+  int most = 1;               // words of a list without a name
+  const char* value_alone{};  // of an option that may stand without a value
+  bool value_in_help = false;
+};
+
+inline const Rules kRequired{.required = true};
+inline const Rules kPositive{.sign = Sign::kPositive};
+inline const Rules kNotNegative{.sign = Sign::kNotNegative};
+inline Rules Between(double low, double high) { return {.range = {{low, high}}}; }
+inline Rules OneOf(std::vector<std::string> words) { return {.one_of = std::move(words)}; }
+
+// "TUBE", told by its place, or "--limit", told by its name.
+struct Parameter {
+  std::string_view name;
+  Value value;
+  std::string_view help;
+  Rules rules{};
+
+  bool has_name() const { return name.starts_with("--"); }
+};
+using Parameters = std::vector<Parameter>;
+
+// What a command does when its parameters are read; returns the exit code.
+using Action = std::function<int(const api::Settings& settings)>;
+
+// Parameters, and an action that owns what they point to.
+struct Call {
+  Parameters parameters;
+  Action run;
+  bool asks_api = true;  // false: settings of the API are refused
+};
+
+// The call of a function with options: a struct whose AsParameters() says how its members are set.
+template <typename Options>
+Call Bind(std::function<int(const api::Settings& settings, Options& options)> run) {
+  const auto options = std::make_shared<Options>();
+  return {options->AsParameters(), [options, run = std::move(run)](const api::Settings& settings) {
+            return run(settings, *options);
+          }};
+}
+
+// One sub-command.
+struct Command {
+  std::string_view name;
+  std::string_view summary;  // one line, for --help and completions
+  std::string_view example;  // a call that works, for --help
+  Call call;
+  std::vector<std::string> aliases{};
+};
 
 }  // namespace gearstalk::ctl

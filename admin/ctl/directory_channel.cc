@@ -1,6 +1,7 @@
 // A data directory in which no broker runs: the tool opens the journal itself, and the broker's
 // side of the transfer protocol runs here, on an engine of its own.
 
+#include <array>
 #include <filesystem>
 
 #include "admin/ctl/channel.h"
@@ -42,11 +43,12 @@ class ActiveAtOnce final : public NoEvents {
 
 class DirectoryChannel final : public Channel {
  public:
-  DirectoryChannel(std::string directory, binlog::Lock lock, std::unique_ptr<WalJournal> journal)
+  DirectoryChannel(std::string directory, Bodies bodies, binlog::Lock lock,
+                   std::unique_ptr<WalJournal> journal)
       : directory_(std::move(directory)),
         lock_(std::move(lock)),
         journal_(std::move(journal)),
-        engine_({}, *journal_),
+        engine_({.keep_bodies = bodies == Bodies::kInMemory}, *journal_),
         protocol_(engine_) {}
 
   ~DirectoryChannel() override { GiveFilesToOwner(); }
@@ -76,16 +78,13 @@ class DirectoryChannel final : public Channel {
     for (;;) {
       journal_->Flush(wire_.Now());
       journal_->OnNotify();
-      if (Status health = journal_->Health(); !health.ok()) return health;
-      const std::string got = wire_.out().TakeAll();
-      if (!got.empty()) {
-        bytes += got;
-        return {};
-      }
+      if (TakeDurable(bytes)) return {};
+      Status health = journal_->Health();
+      // What waits for a journal that takes nothing.
+      if (!health.ok() && !wire_.out().empty()) return health;
       const InputResult result = session_->OnInput({}, Session::Scope::kAll);
-      if (result.next != Next::kYield && wire_.out().empty()) {
-        return {Code::kIo, "the journal does not answer"};
-      }
+      if (result.next == Next::kYield || !wire_.out().empty()) continue;
+      return health.ok() ? Status(Code::kIo, "the journal does not answer") : health;
     }
   }
 
@@ -97,6 +96,19 @@ class DirectoryChannel final : public Channel {
   }
 
  private:
+  // Whether there are answers whose changes are on disk. A full journal still gives those.
+  bool TakeDurable(std::string& bytes) {
+    std::array<iovec, 64> pieces{};
+    wire_.out().Gather(pieces.data(), pieces.size(), journal_->Durable());
+    std::size_t size = 0;
+    for (const iovec& piece : pieces) {
+      bytes.append(static_cast<const char*>(piece.iov_base), piece.iov_len);
+      size += piece.iov_len;
+    }
+    wire_.out().Consume(size);
+    return size > 0;
+  }
+
   // The broker runs as the owner of the directory and must be able to use files that root wrote.
   void GiveFilesToOwner() const {
     std::error_code error;
@@ -117,7 +129,7 @@ class DirectoryChannel final : public Channel {
 
 }  // namespace
 
-Result<std::unique_ptr<Channel>> OpenDirectory(const std::string& directory) {
+Result<std::unique_ptr<Channel>> OpenDirectory(const std::string& directory, Bodies bodies) {
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error) return Status(Code::kIo, directory + ": " + error.message());
@@ -128,9 +140,10 @@ Result<std::unique_ptr<Channel>> OpenDirectory(const std::string& directory) {
   WalOptions options;
   options.directory = directory;
   options.own_thread = false;
+  options.compact = bodies == Bodies::kInMemory;
   Result<std::unique_ptr<WalJournal>> journal = WalJournal::Open(std::move(options));
   if (!journal.ok()) return Status(Code::kIo, journal.status().message());
-  auto channel = std::make_unique<DirectoryChannel>(directory, std::move(lock.value()),
+  auto channel = std::make_unique<DirectoryChannel>(directory, bodies, std::move(lock.value()),
                                                     std::move(journal.value()));
   if (Status status = channel->Start(); !status.ok()) {
     return Status(Code::kIo, status.message());

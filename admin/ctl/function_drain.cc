@@ -15,9 +15,9 @@ using transfer::Type;
 
 constexpr std::size_t kLongestAsked = 63;  // GET_STATUS_UNIQUE has no answer to longer ones
 constexpr std::size_t kBatchBytes = 16 << 20;
-constexpr Time kBatchTime = 2 * kSecond;
-constexpr int kBusyTries = 120;        // half a second apart
-constexpr std::uint64_t kMany = 1000;  // jobs, from which on counting them takes its time
+constexpr Time kBatchTime = 100 * kMillisecond;  // so long, results and other functions wait
+constexpr int kBusyTries = 120;                  // half a second apart
+constexpr std::uint64_t kMany = 1000;            // jobs, from which on counting them takes its time
 
 constexpr std::uint32_t kSubmits[] = {packet::kSubmitHigh, packet::kSubmit, packet::kSubmitLow};
 
@@ -28,27 +28,46 @@ bool CanAsk(std::string_view unique) {
 }  // namespace
 
 Status FunctionDrain::Begin() {
-  Result<std::unique_ptr<Channel>> channel = Connect(scope_.options.Address());
-  if (!channel.ok()) return channel.status();
-  worker_ = std::make_unique<GearmanClient>(std::move(channel.value()));
+  Result<std::unique_ptr<GearmanClient>> worker = GearmanClient::Connect(scope_.options.Old());
+  if (!worker.ok()) return worker.status();
+  worker_ = std::move(worker.value());
   worker_->Add(packet::kSetClientId, {scope_.client_id});
   worker_->Add(packet::kCanDo, {function_});
-  return Fence();
+  return worker_->Fence();
 }
 
-// After its answer, the server has done everything before it.
-Status FunctionDrain::Fence() {
-  worker_->Add(packet::kEchoReq, {"fence"});
+// The old server wakes this connection by a NOOP when it has a job. After two in a row that brought
+// none, the job is not for us: then only `status` tells of new ones.
+Status FunctionDrain::Sleep() {
+  constexpr int kVain = 2;
+  if (asleep_ || vain_wakes_ >= kVain) return {};
+  worker_->Add(packet::kPreSleep, {});
+  asleep_ = true;
+  return worker_->Flush();
+}
+
+void FunctionDrain::AddEnds(std::vector<pollfd>& ends) const {
+  ends.push_back({.fd = worker_->fd(), .events = POLLIN, .revents = 0});
+  if (relay_ != nullptr) ends.push_back({.fd = relay_->fd(), .events = POLLIN, .revents = 0});
+}
+
+Status FunctionDrain::ReadWakes() {
   for (;;) {
-    const Result<Packet> packet = worker_->Next();
-    if (!packet.ok()) return packet.status();
-    if (packet.value().type == packet::kEchoRes) return {};
+    const Result<Packet> packet = worker_->Next(0);
+    if (!packet.ok()) {
+      return packet.status().code() == Code::kNotFound ? Status() : packet.status();
+    }
+    if (packet.value().type != packet::kNoop) continue;
+    asleep_ = false;
+    ++vain_wakes_;
   }
 }
 
 Status FunctionDrain::Drain(std::uint64_t waiting, bool& moved) {
   newest_alike_ = 0;
-  while (waiting > 0 && !scope_.options.stopped() && in_flight() < kMostRelayed) {
+  const Time end = BootTime() + kBatchTime;
+  while (waiting > 0 && BootTime() < end && !scope_.options.stopped() &&
+         in_flight() < kMostRelayed) {
     std::size_t count = 0;
     const std::size_t most = std::min<std::uint64_t>({batch_, in_time_, waiting});
     if (Status status = Batch(most, count); !status.ok()) return status;
@@ -62,7 +81,7 @@ Status FunctionDrain::Drain(std::uint64_t waiting, bool& moved) {
 }
 
 Status FunctionDrain::Pump(bool& moved) {
-  if (relay_ == nullptr) return {};
+  if (Status status = ReadWakes(); !status.ok() || relay_ == nullptr) return status;
   bool idle = true;
   if (Status status = relay_->Pump(idle); !status.ok()) return status;
   if (!idle) moved = true;
@@ -109,6 +128,7 @@ Status FunctionDrain::AddGrabbed(Grabbed grabbed, std::vector<Grabbed>& jobs) {
 }
 
 Status FunctionDrain::Grab(std::size_t most, std::vector<Grabbed>& jobs) {
+  asleep_ = false;
   for (std::size_t i = 0; i < most; ++i) worker_->Add(packet::kGrabJobAll, {});
   for (std::size_t answers = 0; answers < most;) {
     Result<Packet> packet = worker_->Next();
@@ -119,6 +139,7 @@ Status FunctionDrain::Grab(std::size_t most, std::vector<Grabbed>& jobs) {
     ++answers;
     if (Status status = AddGrabbed(std::move(job), jobs); !status.ok()) return status;
   }
+  if (!jobs.empty()) vain_wakes_ = 0;
   ChooseBatch(jobs, most);
   return {};
 }
@@ -363,7 +384,7 @@ Status FunctionDrain::CommitAll(const std::vector<Grabbed>& jobs) {
   }
   if (ids.empty()) return {};
   if (!change.jobs.empty()) scope_.broker.Add(Type::kAdvance, change);
-  scope_.broker.AddIds(Type::kCommit, std::move(ids));
+  scope_.broker.AddMoved(std::move(ids));
   const Result<transfer::Ack> ack = scope_.broker.Sync();
   if (!ack.ok()) return ack.status();
   for (const Grabbed& job : jobs) scope_.report.Moved(job.job);

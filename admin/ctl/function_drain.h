@@ -1,5 +1,7 @@
 #pragma once
 
+#include <poll.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -39,17 +41,20 @@ inline constexpr std::string_view kGuessedText =
 // go back. A connection of its own: CANT_DO would put the jobs in flight back.
 class FunctionDrain {
  public:
-  static constexpr std::size_t kFirstBatch = 256, kMostBatch = 2048;
+  static constexpr std::size_t kFirstBatch = 32, kMostBatch = 2048;
   static constexpr std::size_t kMostRelayed = 10'000;
 
   FunctionDrain(DrainScope& scope, std::string function)
       : scope_(scope), function_(std::move(function)) {}
 
   Status Begin();
-  // Takes at most `waiting` jobs, in batches, until none comes.
+  // Takes at most `waiting` jobs, in batches, until none comes or other functions have their turn.
   Status Drain(std::uint64_t waiting, bool& moved);
   // Passes on what came of the relayed jobs.
   Status Pump(bool& moved);
+  // Asks the old server to wake this connection; adds what to poll for that and for results.
+  Status Sleep();
+  void AddEnds(std::vector<pollfd>& ends) const;
   std::size_t in_flight() const { return relay_ == nullptr ? 0 : relay_->in_flight(); }
 
  private:
@@ -61,7 +66,7 @@ class FunctionDrain {
     transfer::Job job{};
   };
 
-  Status Fence();
+  Status ReadWakes();
   Status Batch(std::size_t most, std::size_t& count);
   Status Grab(std::size_t most, std::vector<Grabbed>& jobs);
   Status AddGrabbed(Grabbed grabbed, std::vector<Grabbed>& jobs);
@@ -85,6 +90,8 @@ class FunctionDrain {
   const std::string function_;
   std::unique_ptr<GearmanClient> worker_{};
   std::unique_ptr<Relay> relay_{};
+  bool asleep_ = false;        // the old server sends NOOP when it has a job
+  int vain_wakes_ = 0;         // NOOPs since the last job
   std::uint64_t relayed_ = 0;  // that have ended
   std::size_t batch_ = kFirstBatch;
   std::size_t in_time_ = kMostBatch;  // jobs that the old server completes in kBatchTime

@@ -1,11 +1,15 @@
 #include "admin/ctl/gearman_client.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <utility>
 
 namespace gearstalk::ctl {
 namespace {
 
 constexpr std::size_t kHead = 12;
+constexpr std::size_t kMostQuoted = 60;  // bytes of a strange answer
 
 void AppendNumber(std::string& out, std::size_t number) {
   for (const int shift : {24, 16, 8, 0}) out += static_cast<char>(number >> shift & 0xff);
@@ -45,6 +49,12 @@ std::size_t ArgumentsOf(std::uint32_t type) {
   }
 }
 
+// Whether the bytes, as far as they have come, are the beginning of a packet.
+bool BeginsPacket(std::string_view bytes) {
+  constexpr std::string_view kMagic("\0RES", 4);
+  return kMagic.starts_with(bytes.substr(0, kMagic.size()));
+}
+
 }  // namespace
 
 bool TakeAssigned(Packet& packet, Assigned& job) {
@@ -56,6 +66,34 @@ bool TakeAssigned(Packet& packet, Assigned& job) {
   job.reducer = reduces ? std::move(packet.arguments[3]) : std::string();
   job.body = std::move(packet.arguments.back());
   return true;
+}
+
+Result<std::unique_ptr<GearmanClient>> GearmanClient::Connect(const Target& target) {
+  Result<std::unique_ptr<Channel>> channel = ctl::Connect(target);
+  if (!channel.ok()) return channel.status();
+  auto client = std::make_unique<GearmanClient>(std::move(channel.value()));
+  if (Status status = client->Greet(); !status.ok()) return status;
+  return client;
+}
+
+// The line end in the echo makes servers of other protocols, such as beanstalkd, answer at once.
+Status GearmanClient::Greet() {
+  Add(packet::kEchoReq, {"\r\n"});
+  const Result<Packet> answer = Next();
+  if (answer.ok()) return {};
+  if (BeginsPacket(in_)) return answer.status();
+  return {Code::kInvalid,
+          fmt::format("{} is no Gearman server: it answers '{}'", channel_->Name(),
+                      in_.substr(0, std::min(in_.find_first_of("\r\n"), kMostQuoted)))};
+}
+
+Status GearmanClient::Fence() {
+  Add(packet::kEchoReq, {"fence"});
+  for (;;) {
+    const Result<Packet> packet = Next();
+    if (!packet.ok()) return packet.status();
+    if (packet.value().type == packet::kEchoRes) return {};
+  }
 }
 
 void GearmanClient::Add(std::uint32_t type, const std::vector<std::string>& arguments) {
@@ -83,11 +121,11 @@ Status GearmanClient::Flush() {
 
 bool GearmanClient::TakePacket(Packet& packet, Status& status) {
   const std::string_view rest = std::string_view(in_).substr(used_);
-  if (rest.size() < kHead) return false;
-  if (rest.substr(0, 4) != std::string_view("\0RES", 4)) {
-    status = {Code::kIo, "the server sent no packet"};
+  if (!BeginsPacket(rest)) {
+    status = {Code::kIo, channel_->Name() + " sent no packet"};
     return true;
   }
+  if (rest.size() < kHead) return false;
   packet.type = NumberAt(rest, 4);
   const std::size_t size = NumberAt(rest, 8);
   if (rest.size() - kHead < size) return false;
@@ -140,7 +178,7 @@ Result<std::vector<std::string>> GearmanClient::Admin(std::string_view line, boo
       if (table && text == ".") return lines;
       const bool refused = table && lines.empty() && text.starts_with("ERR ");
       lines.push_back(std::move(text));
-      if (refused) return Status(Code::kIo, std::string(line) + ": " + lines.front());
+      if (refused) return Status(Code::kNotFound, std::string(line) + ": " + lines.front());
       if (!table) return lines;
     }
     seen = in_.size() - used_;

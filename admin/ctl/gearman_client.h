@@ -41,19 +41,26 @@ bool TakeAssigned(Packet& packet, Assigned& job);
 // A client or worker of a gearmand. Packets gather and go with the first read or Flush.
 class GearmanClient {
  public:
+  // Connects and asks for an echo. kInvalid: what answers is no Gearman server.
+  static Result<std::unique_ptr<GearmanClient>> Connect(const Target& target);
   explicit GearmanClient(std::unique_ptr<Channel> channel) : channel_(std::move(channel)) {}
 
   void Add(std::uint32_t type, std::initializer_list<std::string_view> arguments);
   void Add(std::uint32_t type, const std::vector<std::string>& arguments);
   Status Flush();
+  // After its answer, the server has done everything before it. Other packets are dropped.
+  Status Fence();
+  std::string Name() const { return channel_->Name(); }
   int fd() const { return channel_->fd(); }
   // The next packet. kNotFound: none came in time. Without a time, silence for kSilenceMs is an
   // error.
   Result<Packet> Next(int timeout_ms = -1);
   // An admin line, and what comes up to the line "." (or one line, if `table` is false).
+  // kNotFound: the server refuses the line.
   Result<std::vector<std::string>> Admin(std::string_view line, bool table = true);
 
  private:
+  Status Greet();
   bool TakePacket(Packet& packet, Status& status);
   Status More(int timeout_ms);
 

@@ -80,13 +80,22 @@ Status ReadFunction(GearmanClient& admin, std::string_view function, FunctionSta
   return {};
 }
 
+Result<bool> ListsClient(GearmanClient& admin, const std::string& client_id) {
+  const Result<std::vector<std::string>> lines = admin.Admin("workers");
+  if (!lines.ok()) return lines.status();
+  return std::any_of(lines.value().begin(), lines.value().end(), [&](const std::string& line) {
+    return line.find(" " + client_id + " :") != std::string::npos;
+  });
+}
+
 Status ReadClasses(GearmanClient& admin, std::string_view function, ClassCounts& counts,
                    bool& known) {
   known = false;
   counts = {};
   const Result<std::vector<std::string>> lines = admin.Admin("prioritystatus");
-  if (!lines.ok())
-    return lines.status().message().find("ERR ") == std::string::npos ? lines.status() : Status();
+  if (!lines.ok()) {
+    return lines.status().code() == Code::kNotFound ? Status() : lines.status();
+  }
   for (const std::string& line : lines.value()) {
     std::string name;
     std::array<std::uint64_t, 4> columns{};

@@ -43,6 +43,9 @@ Result<std::vector<FunctionStatus>> ReadFunctions(GearmanClient& admin);
 // That of one function; all zero if it has none.
 Status ReadFunction(GearmanClient& admin, std::string_view function, FunctionStatus& status);
 
+// Whether `workers` has a connection with this SET_CLIENT_ID.
+Result<bool> ListsClient(GearmanClient& admin, const std::string& client_id);
+
 // The line of `prioritystatus` of a function. `known` false: the server has no such line.
 Status ReadClasses(GearmanClient& admin, std::string_view function, ClassCounts& counts,
                    bool& known);

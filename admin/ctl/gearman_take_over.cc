@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "admin/ctl/same_server.h"
 #include "admin/ctl/settle.h"
 #include "broker/base/clock.h"
 
@@ -31,20 +32,29 @@ struct FormerRun {
 }  // namespace
 
 Status GearmanTakeOver::Begin() {
-  Result<std::unique_ptr<Channel>> channel = Connect(options_.Address());
-  if (!channel.ok()) return channel.status();
-  admin_ = std::make_unique<GearmanClient>(std::move(channel.value()));
-  if (Status status = OpenTransfer([](transfer::Opening&) { return Status(); }); !status.ok())
-    return status;
+  Result<std::unique_ptr<GearmanClient>> admin = GearmanClient::Connect(options_.Old());
+  if (!admin.ok()) return admin.status();
+  admin_ = std::move(admin.value());
   const Result<std::vector<std::string>> pid = admin_->Admin("getpid", false);
   if (!pid.ok()) return pid.status();
+  pid_ = pid.value().front();
+  std::replace(pid_.begin(), pid_.end(), ' ', '-');
+  if (Status status = OpenTransfer([](transfer::Opening&) { return Status(); }); !status.ok())
+    return status;
   scope_ = std::make_unique<DrainScope>(
-      DrainScope{options_, report_, *broker_, *admin_, table_, {}, {}, {}, {}});
-  scope_->pid = pid.value().front();
-  std::replace(scope_->pid.begin(), scope_->pid.end(), ' ', '-');
+      DrainScope{options_, report_, *broker_, *admin_, table_, pid_, {}, {}, {}});
   scope_->client_id = fmt::format("gearstalkctl-take-over-{}-{}", getpid(), SystemClock().Now());
   admin_->Add(packet::kSetClientId, {scope_->client_id});
   return SettleAll();
+}
+
+Status GearmanTakeOver::CheckBroker() { return RefuseSame(*admin_, options_.target); }
+
+// A gearmand tells of itself only its process, and processes of other machines have equal numbers.
+bool GearmanTakeOver::IsOf(const transfer::Mark& mark) const {
+  const std::string there = AddressOf(mark.fingerprint), here = AddressOf(options_.source);
+  return SameEndpoint(there, here) ||
+         (FormerRun(mark.state).pid == pid_ && SameLocalPort(there, here));
 }
 
 // --- What an interrupted run left
@@ -54,12 +64,9 @@ Status GearmanTakeOver::Begin() {
 // question.
 Status GearmanTakeOver::AwaitEndOf(const std::string& client_id) {
   for (int tries = 0; tries < kEndTries && !options_.stopped(); ++tries) {
-    const Result<std::vector<std::string>> workers = admin_->Admin("workers");
-    if (!workers.ok()) return workers.status();
-    const bool there = std::any_of(workers.value().begin(), workers.value().end(), [&](auto& line) {
-      return line.find(" " + client_id + " :") != std::string::npos;
-    });
-    if (!there) return {};
+    const Result<bool> there = ListsClient(*admin_, client_id);
+    if (!there.ok()) return there.status();
+    if (!there.value()) return {};
     ::usleep(100'000);
   }
   return {Code::kIo, "a connection of the former run stays in " + options_.source};
@@ -108,7 +115,7 @@ Status GearmanTakeOver::SettleOne(const HeldJob& held, const std::string& prefix
     add(transfer::OutcomeKind::kAltered, std::string(kGuessedText));
   }
   if (!change.jobs.empty()) broker_->Add(Type::kAdvance, change);
-  broker_->AddIds(Type::kCommit, {held.job.id});
+  broker_->AddMoved({held.job.id});
   if (Status status = Sync(); !status.ok()) return status;
   report_.Moved(held.job);
   return {};
@@ -153,6 +160,17 @@ Status GearmanTakeOver::Round(bool& moved) {
   return {};
 }
 
+// A job for us and a result of a relayed one end the wait, so that clients do not wait for it.
+Status GearmanTakeOver::Wait(int ms) {
+  std::vector<pollfd> ends;
+  for (const auto& [function, drain] : drains_) {
+    if (Status status = drain->Sleep(); !status.ok()) return status;
+    drain->AddEnds(ends);
+  }
+  ::poll(ends.data(), ends.size(), ms);
+  return {};
+}
+
 Status GearmanTakeOver::PumpAll(bool& moved) {
   for (const auto& [function, drain] : drains_) {
     if (Status status = drain->Pump(moved); !status.ok()) return status;
@@ -174,9 +192,9 @@ Status GearmanTakeOver::Finish(bool& unfinished) {
 
 Status GearmanTakeOver::HasWorkers(const std::set<std::string>& functions, bool& any) {
   if (broker_admin_ == nullptr) {
-    Result<std::unique_ptr<Channel>> channel = Connect(options_.target);
-    if (!channel.ok()) return channel.status();
-    broker_admin_ = std::make_unique<GearmanClient>(std::move(channel.value()));
+    Result<std::unique_ptr<GearmanClient>> admin = GearmanClient::Connect(options_.target);
+    if (!admin.ok()) return admin.status();
+    broker_admin_ = std::move(admin.value());
   }
   const Result<std::vector<FunctionStatus>> here = ReadFunctions(*broker_admin_);
   if (!here.ok()) return here.status();

@@ -15,10 +15,13 @@ class GearmanTakeOver final : public OldServer {
 
   Status Begin() override;
   Status Round(bool& moved) override;
+  Status Wait(int ms) override;
   Status Finish(bool& unfinished) override;
   Status CountLeft(bool in_report, std::uint64_t& waiting) override;
 
  private:
+  Status CheckBroker() override;
+  bool IsOf(const transfer::Mark& mark) const override;
   Status SettleAll();
   Status AwaitEndOf(const std::string& client_id);
   Status SettleOne(const HeldJob& held, const std::string& prefix, bool same_server);
@@ -27,6 +30,7 @@ class GearmanTakeOver final : public OldServer {
   Status HasWorkers(const std::set<std::string>& functions, bool& any);
 
   std::unique_ptr<GearmanClient> admin_{}, broker_admin_{};
+  std::string pid_{};  // of the old server
   std::unique_ptr<DrainScope> scope_{};
   JobTable table_{};
   std::map<std::string, std::uint64_t> workers_{};  // of functions, before ours

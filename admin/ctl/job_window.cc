@@ -182,7 +182,7 @@ Status JobWindow::Commit() {
   if (jobs_.empty()) return {};
   std::vector<std::uint64_t> ids;
   for (const InFlight& each : jobs_) ids.push_back(each.here);
-  scope_.broker.AddIds(Type::kCommit, std::move(ids));
+  scope_.broker.AddMoved(std::move(ids));
   awaits_ack_ = true;
   return scope_.broker.SendSync();
 }

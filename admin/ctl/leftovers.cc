@@ -93,7 +93,7 @@ Status Leftovers::Commit(const std::vector<const HeldJob*>& gone,
   }
   if (ids.empty()) return {};
   if (!change.jobs.empty()) scope_.broker.Add(Type::kAdvance, change);
-  scope_.broker.AddIds(Type::kCommit, std::move(ids));
+  scope_.broker.AddMoved(std::move(ids));
   if (Status status = Sync(); !status.ok()) return status;
   for (const HeldJob* job : gone) scope_.report.Moved(job->job);
   for (const HeldJob* job : uncertain) scope_.report.Moved(job->job);
@@ -160,7 +160,7 @@ Status Leftovers::DeleteBuried(const std::string& tube,
 }
 
 Status Leftovers::Settle() {
-  for (int tries = 0; tries < kTries && !scope_.options.stopped(); ++tries) {
+  for (int tries = 0; tries < kTries; ++tries) {
     std::vector<std::unique_ptr<HeldJob>> held;
     if (Status status = ReadHeldJobs(scope_.broker, held); !status.ok()) return status;
     bool again = false;
@@ -182,9 +182,9 @@ Status Leftovers::Settle() {
       scope_.missed = 0;
       return {};
     }
+    if (scope_.options.stopped()) return {};
     ::usleep(100'000);
   }
-  if (scope_.options.stopped()) return {};
   return {Code::kIo, "jobs of a connection that is dead stay reserved in " + scope_.options.source};
 }
 

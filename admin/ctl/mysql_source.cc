@@ -2,7 +2,6 @@
 #include <mysql.h>
 
 #include <charconv>
-#include <cstdlib>
 #include <memory>
 
 #include "admin/ctl/database_url.h"
@@ -35,18 +34,18 @@ class MysqlSource final : public TableSource {
   Status Open() {
     db_ = mysql_init(nullptr);
     mysql_options(db_, MYSQL_SET_CHARSET_NAME, options().charset.c_str());
-    const unsigned port =
-        url_.port.empty() ? 0 : static_cast<unsigned>(std::atoi(url_.port.c_str()));
+    // For localhost, the library would take the server's default socket and ignore the port.
+    unsigned protocol = MYSQL_PROTOCOL_TCP;
+    if (url_.port != 0) mysql_options(db_, MYSQL_OPT_PROTOCOL, &protocol);
     if (mysql_real_connect(db_, url_.host.c_str(), url_.user.c_str(), url_.password.c_str(),
-                           url_.rest.c_str(), port, nullptr, 0) == nullptr) {
+                           url_.rest.c_str(), url_.port, nullptr, 0) == nullptr) {
       return Failed();
     }
     return {};
   }
 
   std::string Name() const override {
-    return fmt::format("mysql:{}{}/{}/{}", url_.host, url_.port.empty() ? "" : ":" + url_.port,
-                       url_.rest, table());
+    return fmt::format("mysql:{}/{}/{}", url_.Place(), url_.rest, table());
   }
   bool CanRetire() const override { return true; }
   Status Retire() override {

@@ -1,5 +1,8 @@
 #include "admin/ctl/old_server.h"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -15,6 +18,12 @@ bool TakeOverOptions::Selected(const std::string& tube) const {
     return std::find(list.begin(), list.end(), tube) != list.end();
   };
   return (tubes.empty() || in(tubes)) && !in(except);
+}
+
+Target TakeOverOptions::Old() const {
+  Target old;
+  old.address = AddressOf(source);
+  return old;
 }
 
 Status ReadHeldJobs(TransferClient& broker, std::vector<std::unique_ptr<HeldJob>>& held) {
@@ -39,10 +48,38 @@ Status OldServer::Sync() {
   return ack.ok() ? Status() : ack.status();
 }
 
+Status OldServer::Wait(int ms) {
+  ::usleep(static_cast<useconds_t>(ms) * 1000);
+  return {};
+}
+
+// A transfer without a name of its own may have begun at another address of the old server: goes on
+// with it.
+Status OldServer::FindTransfer() {
+  const std::string scheme = options_.source.substr(0, options_.source.find("://") + 3);
+  const auto ours = [&](const std::string& name, const transfer::Mark& mark) {
+    const bool nameless = mark.kind == "take-over" && name == mark.fingerprint;
+    return nameless && name.starts_with(scheme) && IsOf(mark);
+  };
+  const Result<std::string> found = broker_->KnownAs(report_.source, ours);
+  if (!found.ok()) return found.status();
+  if (found.value() == report_.source) return {};
+  const std::string text =
+      fmt::format("the same server as {}: goes on with that transfer", found.value());
+  fmt::print(stderr, "gearstalkctl: {}: {}\n", report_.source, text);
+  report_.AddNote({"hint", report_.source, text});
+  report_.source = found.value();
+  return {};
+}
+
 Status OldServer::OpenTransfer(const std::function<Status(transfer::Opening&)>& prepare) {
   Result<std::unique_ptr<TransferClient>> broker = TransferClient::Connect(options_.target);
   if (!broker.ok()) return broker.status();
   broker_ = std::move(broker.value());
+  if (Status status = CheckBroker(); !status.ok()) return status;
+  if (options_.name.empty()) {
+    if (Status status = FindTransfer(); !status.ok()) return status;
+  }
   transfer::Opening opening;
   opening.name = report_.source;
   opening.kind = "take-over";
@@ -67,6 +104,13 @@ Status OldServer::OpenTransfer(const std::function<Status(transfer::Opening&)>& 
     if (!known.ok()) return known.status();
   }
   if (!transfer::Mark::Decode(known->mark, before_)) return {Code::kIo, "a mark that is damaged"};
+  if (options_.ids == "keep" && !before_.keep_ids) {
+    refused_ = true;
+    return {Code::kIo, report_.source +
+                           " began with new ids, which --ids keep cannot change; --source begins "
+                           "another transfer"};
+  }
+  if (before_.finished) broker_->Add(Type::kAdvance, transfer::Mark{.reset_finished = true});
   if (!report_.mark_before.has_value()) report_.mark_before = before_;
   report_.ids = before_.keep_ids ? "keep" : "new";
   report_.uncertain = before_.uncertain;
@@ -80,6 +124,9 @@ void OldServer::AddLeft(const std::string& tube, std::uint64_t jobs, const std::
 }
 
 Status OldServer::End() {
+  broker_->Add(Type::kAdvance,
+               transfer::Mark{.finished = report_.left == 0, .reset_finished = true});
+  if (Status status = Sync(); !status.ok()) return status;
   transfer::Opening opening;
   opening.name = report_.source;
   opening.any_fingerprint = true;

@@ -14,14 +14,14 @@ namespace gearstalk::ctl {
 struct TakeOverOptions {
   std::string source, name, ids = "new";
   std::vector<std::string> tubes, except;
-  bool follow = false, settle_only = false, is_volatile = false;
+  bool follow = false, settle_only = false, prepare = false, is_volatile = false;
   int wait_s = 0;
   Target target;
   std::function<bool()> stopped = [] { return false; };  // a signal came
 
   bool Selected(const std::string& tube) const;
-  // HOST:PORT of `source`.
-  std::string Address() const { return source.substr(source.find("://") + 3); }
+  // The server that `source` names.
+  Target Old() const;
 };
 
 // A held job of an interrupted run. Its views lie in it.
@@ -44,6 +44,8 @@ class OldServer {
   virtual Status Begin() = 0;
   // Moves what can move now. `moved`: something did.
   virtual Status Round(bool& moved) = 0;
+  // After a round that moved nothing: waits until there may be something to move, or so long.
+  virtual Status Wait(int ms);
   // Finishes what is in flight, and takes nothing new. `unfinished`: some of it ends later.
   virtual Status Finish(bool& unfinished) {
     unfinished = false;
@@ -61,6 +63,11 @@ class OldServer {
  protected:
   // Connects to the broker and opens the transfer. `prepare` may change the opening of a new one.
   Status OpenTransfer(const std::function<Status(transfer::Opening&)>& prepare);
+  // kInvalid: the broker is the old server.
+  virtual Status CheckBroker() = 0;
+  // Whether the mark is of a transfer from this server, at whatever address.
+  virtual bool IsOf(const transfer::Mark& mark) const = 0;
+  Status FindTransfer();
   Status Sync();
   void AddLeft(const std::string& tube, std::uint64_t jobs, const std::string& why);
 

@@ -72,6 +72,7 @@ Status PutWindows::Again(const transfer::Ack& problem) {
   }
   transfer::Ack last = problem;
   for (int tries = 0; last.problem == transfer::Problem::kBusy && tries < 2 * kPatience; ++tries) {
+    on_busy_(last.text);
     ::usleep(500'000);
     while (true) {
       Window& window = windows_.front();

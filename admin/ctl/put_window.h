@@ -19,10 +19,19 @@ class PutWindows {
   // synced.
   static constexpr std::size_t kToBroker = 4, kToJournal = 32;
 
-  // `settled`: what the mark says. `on_put`: place in the source (from 1), and the id here.
-  PutWindows(TransferClient& client, std::size_t most, std::uint64_t settled,
-             std::function<void(std::uint64_t, std::uint64_t)> on_put)
-      : client_(client), most_(most), acknowledged_(settled), on_put_(std::move(on_put)) {}
+  // Place in the source (from 1), and the id here.
+  using OnPut = std::function<void(std::uint64_t, std::uint64_t)>;
+  // Called now and then while the broker takes nothing, with the reason.
+  using OnBusy = std::function<void(const std::string&)>;
+
+  // `settled`: what the mark says.
+  PutWindows(TransferClient& client, std::size_t most, std::uint64_t settled, OnPut on_put,
+             OnBusy on_busy)
+      : client_(client),
+        most_(most),
+        acknowledged_(settled),
+        on_put_(std::move(on_put)),
+        on_busy_(std::move(on_busy)) {}
 
   // The request that settles the next job; `put`: it is answered with an id.
   template <typename Message>
@@ -64,7 +73,8 @@ class PutWindows {
   const std::size_t most_;
   std::size_t bytes_ = 0;  // of the windows
   std::uint64_t acknowledged_;
-  std::function<void(std::uint64_t, std::uint64_t)> on_put_;
+  const OnPut on_put_;
+  const OnBusy on_busy_;
   std::deque<Window> windows_;  // not acknowledged
 };
 

@@ -14,6 +14,7 @@ using transfer::Type;
 
 constexpr std::size_t kWindow = 256;
 constexpr std::uint64_t kStride = 1024;  // ids that are asked for at once
+constexpr std::size_t kMostPeeks = 64;   // of a slice
 constexpr std::uint64_t kNear = 60;      // seconds
 // Up to kFew jobs are moved by peeking. Beyond that, a walk pays while it takes fewer than
 // kIdsForAJob ids for each job.
@@ -23,21 +24,22 @@ constexpr std::uint64_t kMostForOrder = 200'000;
 
 }  // namespace
 
-Status QuietJobs::Move(const std::vector<Tube>& tubes, bool& moved) {
+Status QuietJobs::Begin(const std::vector<Tube>& tubes, bool& moved) {
   std::uint64_t all = 0;
   for (const Tube& tube : tubes) all += tube.delayed + tube.buried;
   if (all == 0) return {};
-  bool walked = false;
   if (all > kFew) {
-    if (Status status = Walk(tubes, all * kIdsForAJob, walked, moved); !status.ok()) return status;
+    if (Status status = BeginWalk(all * kIdsForAJob); !status.ok()) return status;
   }
-  return walked ? Status() : MoveByPeeks(tubes, moved);
+  if (under_way()) return Continue(moved);
+  return MoveByPeeks(tubes, moved);
 }
 
 // --- One by one
 Status QuietJobs::MoveByPeeks(const std::vector<Tube>& tubes, bool& moved) {
-  std::vector<Tube> last;
-  bool others = false, walked = false;
+  std::vector<std::string> last;
+  bool others = false;
+  peeks_ = kMostPeeks;
   for (const Tube& tube : tubes) {
     bool near = false;
     if (tube.buried > 0) {
@@ -50,25 +52,27 @@ Status QuietJobs::MoveByPeeks(const std::vector<Tube>& tubes, bool& moved) {
       return status;
     }
     if (!near) continue;
-    last.push_back(tube);
+    last.push_back(tube.name);
     others = others || tube.delayed > 1;
   }
   if (others) {
-    if (Status status = Walk(last, kMostForOrder, walked, moved); !status.ok()) return status;
+    if (Status status = BeginWalk(kMostForOrder); !status.ok()) return status;
+    if (under_way()) return Continue(moved);
   }
-  for (const Tube& tube : last) {
+  for (const std::string& tube : last) {
     bool near = false;
-    if (Status status = PeekAndMove(tube.name, "peek-delayed", true, near, moved); !status.ok()) {
+    if (Status status = PeekAndMove(tube, "peek-delayed", true, near, moved); !status.ok()) {
       return status;
     }
   }
+  walked_ = false;
   return {};
 }
 
 // `near`: it ended at a job that is due within a minute.
 Status QuietJobs::PeekAndMove(const std::string& tube, const char* peek, bool near_too, bool& near,
                               bool& moved) {
-  while (!scope_.options.stopped()) {
+  for (; peeks_ > 0 && !scope_.options.stopped(); --peeks_) {
     scope_.old.Add("use " + tube);
     scope_.old.Add(peek);
     if (const Result<std::string> used = scope_.old.Line(); !used.ok()) return used.status();
@@ -89,45 +93,49 @@ Status QuietJobs::PeekAndMove(const std::string& tube, const char* peek, bool ne
 }
 
 // --- By a walk
-// Walks over all ids, unless there are more than `most`.
-Status QuietJobs::Walk(const std::vector<Tube>& tubes, std::uint64_t most, bool& walked,
-                       bool& moved) {
-  const Result<std::uint64_t> probe = scope_.old.ProbeId(scope_.deletes_delayed);
-  if (!probe.ok()) return probe.status();
-  const std::uint64_t end = probe.value();
-  walked = end > 0 && end <= most;
-  if (!walked) return {};
-  far_.clear();
-  near_.clear();
-  buried_.clear();
-  for (std::uint64_t from = 1; from < end && !scope_.options.stopped(); from += kStride) {
-    if (Status status = Find(tubes, from, std::min(from + kStride, end)); !status.ok()) {
-      return status;
-    }
-    if (Status status = MoveDelayed(far_, kWindow, moved); !status.ok()) return status;
-  }
-  if (Status status = MoveDelayed(far_, 1, moved); !status.ok()) return status;
-  for (const auto& [tube, ids] : buried_) {
-    if (scope_.options.stopped()) return {};
-    if (Status status = MoveBuried(tube, ids, moved); !status.ok()) return status;
-  }
-  return MoveDelayed(near_, 1, moved);
+bool QuietJobs::under_way() const {
+  return next_ < end_ || !far_.empty() || !buried_.empty() || !near_.empty();
 }
 
-Status QuietJobs::Find(const std::vector<Tube>& tubes, std::uint64_t from, std::uint64_t to) {
-  for (std::uint64_t id = from; id < to; ++id) scope_.old.Add(fmt::format("stats-job {}", id));
-  for (std::uint64_t id = from; id < to; ++id) {
+// Over the ids that are new since the last walk, unless there are more than `most`.
+Status QuietJobs::BeginWalk(std::uint64_t most) {
+  if (walked_) return {};
+  const Result<std::uint64_t> probe = scope_.old.ProbeId(scope_.deletes_delayed);
+  if (!probe.ok()) return probe.status();
+  walked_ = probe.value() > next_ && probe.value() - next_ <= most;
+  if (walked_) end_ = probe.value();
+  return {};
+}
+
+Status QuietJobs::Continue(bool& moved) {
+  moved = true;
+  const bool all_found = next_ == end_;
+  if (far_.size() >= kWindow || (all_found && !far_.empty())) return MoveDelayed(far_);
+  if (!all_found) return Find();
+  return buried_.empty() ? MoveDelayed(near_) : MoveBuried();
+}
+
+Status QuietJobs::Finish() {
+  while (!held_.empty()) {
+    if (Status status = DeleteInOrder(buried_.begin()->first); !status.ok()) return status;
+  }
+  return {};
+}
+
+Status QuietJobs::Find() {
+  const std::uint64_t from = next_;
+  next_ = std::min(from + kStride, end_);
+  for (std::uint64_t id = from; id < next_; ++id) scope_.old.Add(fmt::format("stats-job {}", id));
+  for (std::uint64_t id = from; id < next_; ++id) {
     const Result<Yaml> stats = scope_.old.ReadYaml();
     if (!stats.ok()) return stats.status();
     const std::string_view state = stats.value().Get("state");
     const bool delayed = state == "delayed" && scope_.deletes_delayed;
     if (!delayed && state != "buried") continue;
-    const std::string_view tube = stats.value().Get("tube");
-    const bool selected = std::any_of(tubes.begin(), tubes.end(),
-                                      [&](const Tube& each) { return each.name == tube; });
-    if (!selected) continue;
+    const std::string tube(stats.value().Get("tube"));
+    if (tube == BeanstalkClient::kProbeTube || !scope_.options.Selected(tube)) continue;
     if (state == "buried") {
-      buried_[std::string(tube)].push_back(id);
+      buried_[tube].push_back(id);
     } else {
       (stats.value().Number("time-left") < kNear ? near_ : far_).push_back(id);
     }
@@ -135,95 +143,85 @@ Status QuietJobs::Find(const std::vector<Tube>& tubes, std::uint64_t from, std::
   return {};
 }
 
-// Takes windows from the front of `ids` while there are at least so many.
-Status QuietJobs::MoveDelayed(Ids& ids, std::size_t least, bool& moved) {
-  std::size_t from = 0;
-  while (ids.size() - from >= least && !scope_.options.stopped()) {
-    JobWindow window(scope_);
-    for (const std::size_t to = std::min(from + kWindow, ids.size()); from < to; ++from) {
-      window.AddId(ids[from]);
-    }
-    if (Status status = window.MoveQuiet("delayed"); !status.ok()) return status;
-    moved = moved || !window.empty();
-  }
-  ids.erase(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(from));
-  return {};
+// Takes one window from the front of `ids`.
+Status QuietJobs::MoveDelayed(Ids& ids) {
+  JobWindow window(scope_);
+  const auto end = ids.begin() + static_cast<std::ptrdiff_t>(std::min(kWindow, ids.size()));
+  std::for_each(ids.begin(), end, [&](std::uint64_t id) { window.AddId(id); });
+  ids.erase(ids.begin(), end);
+  return window.MoveQuiet("delayed");
 }
 
-// Only peeks show in which order jobs were buried: holds all of them, then deletes them in the
+// Only peeks show in which order jobs were buried: holds all of a tube, then deletes them in the
 // order of the peeks.
-Status QuietJobs::MoveBuried(const std::string& tube, const Ids& ids, bool& moved) {
-  std::vector<JobWindow> windows;
-  if (Status status = HoldBuried(ids, windows); !status.ok()) return status;
-  std::map<std::uint64_t, JobWindow::InFlight*> held;
-  for (JobWindow& window : windows) {
-    for (JobWindow::InFlight& job : window.jobs()) held.emplace(job.job.source_id, &job);
-  }
-  moved = moved || !held.empty();
-  if (Status status = DeleteInOrder(tube, held); !status.ok()) return status;
-  scope_.missed += held.size();
-  return {};
+Status QuietJobs::MoveBuried() {
+  auto& [tube, ids] = *buried_.begin();
+  return ids.empty() ? DeleteInOrder(tube) : HoldBuried(ids);
 }
 
-Status QuietJobs::HoldBuried(const Ids& ids, std::vector<JobWindow>& windows) {
-  for (std::size_t from = 0; from < ids.size();) {
-    JobWindow& window = windows.emplace_back(scope_);
-    for (const std::size_t to = std::min(from + kWindow, ids.size()); from < to; ++from) {
-      window.AddId(ids[from]);
-    }
-    window.Describe();
-    if (Status status = window.ReadDescribed("buried"); !status.ok()) return status;
-    window.Peek();
-    if (Status status = window.ReadPeeked(); !status.ok()) return status;
-    if (Status status = window.Hold(2); !status.ok()) return status;
-    if (Status status = window.ReadHeld(); !status.ok()) return status;
-    // The broker has the bodies.
-    for (JobWindow::InFlight& job : window.jobs()) {
-      scope_.report.found_bytes += job.body.size();
-      std::string().swap(job.body);
-    }
+Status QuietJobs::HoldBuried(Ids& ids) {
+  JobWindow window(scope_);
+  const auto end = ids.begin() + static_cast<std::ptrdiff_t>(std::min(kWindow, ids.size()));
+  std::for_each(ids.begin(), end, [&](std::uint64_t id) { window.AddId(id); });
+  ids.erase(ids.begin(), end);
+  window.Describe();
+  if (Status status = window.ReadDescribed("buried"); !status.ok()) return status;
+  window.Peek();
+  if (Status status = window.ReadPeeked(); !status.ok()) return status;
+  if (Status status = window.Hold(2); !status.ok()) return status;
+  if (Status status = window.ReadHeld(); !status.ok()) return status;
+  // The broker has the bodies.
+  for (JobWindow::InFlight& job : window.jobs()) {
+    scope_.report.found_bytes += job.body.size();
+    std::string().swap(job.body);
+    const std::uint64_t id = job.job.source_id;
+    held_.emplace(id, std::move(job));
   }
   return {};
 }
 
-Status QuietJobs::DeleteInOrder(const std::string& tube,
-                                std::map<std::uint64_t, JobWindow::InFlight*>& held) {
-  std::vector<JobWindow::InFlight*> gone;
+// Deletes a window; leaves the tube when its oldest buried job is not held.
+Status QuietJobs::DeleteInOrder(const std::string& tube) {
+  std::vector<JobWindow::InFlight> gone;
   const Result<std::string> used = scope_.old.Ask("use " + tube);
   if (!used.ok()) return used.status();
   scope_.old.Add("peek-buried");
-  while (true) {
+  for (std::size_t count = 1;; ++count) {
     const Result<BeanstalkClient::Answer> oldest = scope_.old.Body();
     if (!oldest.ok()) return oldest.status();
-    const auto job = oldest.value().found ? held.find(oldest.value().id) : held.end();
-    if (job == held.end()) return Commit(gone);
+    const auto job = oldest.value().found ? held_.find(oldest.value().id) : held_.end();
+    if (job == held_.end()) {
+      scope_.missed += held_.size();
+      held_.clear();
+      buried_.erase(buried_.begin());
+      return Commit(gone);
+    }
     scope_.old.Add(fmt::format("delete {}", job->first));
-    scope_.old.Add("peek-buried");
+    if (count < kWindow) scope_.old.Add("peek-buried");
     const Result<std::string> line = scope_.old.Line();
     if (!line.ok()) return line.status();
     if (line.value() == "DELETED") {
-      gone.push_back(job->second);
+      gone.push_back(std::move(job->second));
     } else {
       ++scope_.missed;
     }
-    held.erase(job);
-    if (gone.size() < kWindow) continue;
-    if (Status status = Commit(gone); !status.ok()) return status;
+    held_.erase(job);
+    if (count == kWindow) return Commit(gone);
   }
 }
 
-Status QuietJobs::Commit(std::vector<JobWindow::InFlight*>& jobs) {
+Status QuietJobs::Commit(std::vector<JobWindow::InFlight>& jobs) {
   if (jobs.empty()) return {};
   std::vector<std::uint64_t> ids;
   ids.reserve(jobs.size());
-  for (const JobWindow::InFlight* job : jobs) ids.push_back(job->here);
-  scope_.broker.AddIds(Type::kCommit, std::move(ids));
+  for (const JobWindow::InFlight& job : jobs) ids.push_back(job.here);
+  scope_.broker.AddMoved(std::move(ids));
   const Result<transfer::Ack> ack = scope_.broker.Sync();
   if (!ack.ok()) return ack.status();
-  for (JobWindow::InFlight* job : std::exchange(jobs, {})) {
-    job->job.tube = job->tube;
-    job->job.body = {};
-    scope_.report.Moved(job->job);
+  for (JobWindow::InFlight& job : jobs) {
+    job.job.tube = job.tube;
+    job.job.body = {};
+    scope_.report.Moved(job.job);
   }
   scope_.report.Progress(scope_.report.done, scope_.report.found_bytes);
   return {};

@@ -13,7 +13,9 @@ namespace gearstalk::ctl {
 // in phase 2 and deleted as they lie. Delayed jobs that are due within a minute come last, because
 // those that fall due while they are in flight may become uncertain.
 //
-// A few are found by peek-delayed and peek-buried, one by one; many by a walk over all ids.
+// A few are found by peek-delayed and peek-buried, one by one. Many are found by a walk over the
+// ids that no walk has seen; peeks find those that became delayed or buried behind it. Each call
+// does a slice of the work, so that ready jobs move in between.
 class QuietJobs {
  public:
   struct Tube {
@@ -23,7 +25,13 @@ class QuietJobs {
 
   explicit QuietJobs(MoveScope& scope) : scope_(scope) {}
 
-  Status Move(const std::vector<Tube>& tubes, bool& moved);
+  // A slice while no walk is under way. `moved`: there may be more to do.
+  Status Begin(const std::vector<Tube>& tubes, bool& moved);
+  // A walk, until all that it found has moved.
+  bool under_way() const;
+  Status Continue(bool& moved);
+  // Moves what is held here and not yet deleted there.
+  Status Finish();
 
  private:
   using Ids = std::vector<std::uint64_t>;
@@ -31,18 +39,21 @@ class QuietJobs {
   Status MoveByPeeks(const std::vector<Tube>& tubes, bool& moved);
   Status PeekAndMove(const std::string& tube, const char* peek, bool near_too, bool& near,
                      bool& moved);
-  Status Walk(const std::vector<Tube>& tubes, std::uint64_t most, bool& walked, bool& moved);
-  Status Find(const std::vector<Tube>& tubes, std::uint64_t from, std::uint64_t to);
-  Status MoveDelayed(Ids& ids, std::size_t least, bool& moved);
-  Status MoveBuried(const std::string& tube, const Ids& ids, bool& moved);
-  Status HoldBuried(const Ids& ids, std::vector<JobWindow>& windows);
-  Status DeleteInOrder(const std::string& tube,
-                       std::map<std::uint64_t, JobWindow::InFlight*>& held);
-  Status Commit(std::vector<JobWindow::InFlight*>& jobs);
+  Status BeginWalk(std::uint64_t most);
+  Status Find();
+  Status MoveDelayed(Ids& ids);
+  Status MoveBuried();
+  Status HoldBuried(Ids& ids);
+  Status DeleteInOrder(const std::string& tube);
+  Status Commit(std::vector<JobWindow::InFlight>& jobs);
 
   MoveScope& scope_;
-  Ids far_, near_;                                  // of delayed jobs
-  std::map<std::string, Ids, std::less<>> buried_;  // by tube
+  std::uint64_t next_ = 1, end_ = 1;                   // ids that the walk looks at
+  bool walked_ = false;                                // since the last peeks
+  std::size_t peeks_ = 0;                              // that are left of the slice
+  Ids far_, near_;                                     // of delayed jobs
+  std::map<std::string, Ids, std::less<>> buried_;     // by tube
+  std::map<std::uint64_t, JobWindow::InFlight> held_;  // of the first of these tubes
 };
 
 }  // namespace gearstalk::ctl

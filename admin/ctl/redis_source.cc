@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <memory>
 #include <vector>
 
@@ -24,19 +23,21 @@ class RedisSource final : public TableSource {
   ~RedisSource() override { redisFree(redis_); }
 
   Status Open() {
-    const int port = url_.port.empty() ? 6379 : std::atoi(url_.port.c_str());
-    redis_ = redisConnect(url_.host.c_str(), port);
+    redis_ = redisConnect(url_.host.c_str(), static_cast<int>(url_.port));
     if (redis_ == nullptr || redis_->err != 0) return Failed(nullptr);
+    std::vector<std::string> login = {"AUTH"};
+    if (!url_.user.empty()) login.push_back(url_.user);
+    login.push_back(url_.password);
     if (!url_.password.empty()) {
-      if (const Reply reply = Ask({"AUTH", url_.password}); Bad(reply)) return Failed(reply.get());
+      if (const Reply reply = Ask(login); Bad(reply)) return Failed(reply.get());
     }
     const Reply reply = Ask({"SELECT", url_.rest.empty() ? "0" : url_.rest});
     return Bad(reply) ? Failed(reply.get()) : Status();
   }
 
   std::string Name() const override {
-    return fmt::format("redis:{}:{}/{}/{}", url_.host, url_.port.empty() ? "6379" : url_.port,
-                       url_.rest.empty() ? "0" : url_.rest, options().prefix);
+    return fmt::format("redis:{}/{}/{}", url_.Place(), url_.rest.empty() ? "0" : url_.rest,
+                       options().prefix);
   }
 
  protected:
@@ -153,8 +154,9 @@ Result<std::unique_ptr<Source>> OpenRedis(const std::string& rest, const SourceO
   Result<DatabaseUrl> url = DatabaseUrl::Parse(rest);
   if (!url.ok()) return url.status();
   if (url.value().rest.find_first_not_of("0123456789") != std::string::npos) {
-    return Status(Code::kInvalid, "redis: expected redis://[:PW@]HOST[:PORT]/N");
+    return Status(Code::kInvalid, "redis: expected redis://[[USER]:PW@]HOST[:PORT]/N");
   }
+  if (url->port == 0) url->port = 6379;
   auto source = std::make_unique<RedisSource>(std::move(url.value()), options);
   if (Status status = source->Open(); !status.ok()) return status;
   return std::unique_ptr<Source>(std::move(source));

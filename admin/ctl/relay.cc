@@ -7,9 +7,9 @@ namespace gearstalk::ctl {
 
 Status Relay::Connect(const Target& target) {
   name_ = target.Name();
-  Result<std::unique_ptr<Channel>> channel = ctl::Connect(target);
-  if (!channel.ok()) return channel.status();
-  client_ = std::make_unique<GearmanClient>(std::move(channel.value()));
+  Result<std::unique_ptr<GearmanClient>> client = GearmanClient::Connect(target);
+  if (!client.ok()) return client.status();
+  client_ = std::move(client.value());
   client_->Add(packet::kOptionReq, {"exceptions"});
   // A server that does not know the option answers with an error packet, which is enough.
   const Result<Packet> answer = client_->Next();

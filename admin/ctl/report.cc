@@ -34,10 +34,11 @@ void Report::Counts::Add(transfer::JobState state) {
   }
 }
 
-void Report::AddOptions(CLI::App& app) {
-  app.add_option("--report", file_, "Write what was done to a file, as JSON");
-  app.add_option("--progress", progress_s_, "Seconds between lines of progress; 0: none")
-      ->check(CLI::NonNegativeNumber);
+void Report::AddTo(Parameters& parameters) {
+  parameters.insert(
+      parameters.end(),
+      {{"--report", &file_, "Write what was done to a file, as JSON"},
+       {"--progress", &progress_s_, "Seconds between lines of progress; 0: none", kNotNegative}});
 }
 
 void Report::Begin() {
@@ -58,6 +59,11 @@ void Report::Moved(const transfer::Job& job) {
   Found(job);
 }
 
+void Report::ForgetLeft() {
+  left = 0;
+  std::erase_if(jobs, [](const ReportedJob& job) { return job.outcome == "left"; });
+}
+
 void Report::TakeMark(const transfer::Mark& mark, const transfer::Mark& before) {
   done = mark.moved - before.moved;
   joined = mark.joined - before.joined;
@@ -71,19 +77,21 @@ void Report::TakeMark(const transfer::Mark& mark, const transfer::Mark& before) 
   }
 }
 
-void Report::Progress(std::uint64_t jobs_done, std::uint64_t bytes) {
+void Report::Progress(std::uint64_t jobs_done, std::uint64_t bytes, std::string_view waits_for) {
   if (progress_s_ == 0) return;
   const Time now = Now();
   if (now < next_) return;
   next_ = now + progress_s_ * kSecond;
   const double seconds = static_cast<double>(now - began_) / kSecond;
   const std::string of = command_ == "import" ? fmt::format(" of {}", found.jobs()) : "";
-  fmt::print(stderr, "{}: {}{} jobs, {} MB, {:.0f} jobs/s\n", command_, jobs_done, of,
-             bytes / 1'000'000, seconds > 0 ? static_cast<double>(jobs_done) / seconds : 0.0);
+  const std::string_view wait = waits_for.empty() ? "" : "; waits: ";
+  fmt::print(stderr, "{}: {}{} jobs, {} MB, {:.0f} jobs/s{}{}\n", command_, jobs_done, of,
+             bytes / 1'000'000, seconds > 0 ? static_cast<double>(jobs_done) / seconds : 0.0, wait,
+             waits_for);
 }
 
 int Report::End(int exit, const std::string& error) {
-  const bool rest = joined + refused + altered + uncertain + left > 0 || damaged;
+  const bool rest = joined + refused + altered + uncertain + (may_leave ? 0 : left) > 0 || damaged;
   if (exit == kDone && rest && !goes_on) exit = kDoneWithRest;
   PrintNotes();
   if (!error.empty()) fmt::print(stderr, "gearstalkctl: {}\n", error);
@@ -91,7 +99,8 @@ int Report::End(int exit, const std::string& error) {
     fmt::print(stderr, "gearstalkctl: --report {}: cannot be written\n", file_);
     if (exit == kDone || exit == kDoneWithRest) exit = kFailed;
   }
-  if (dry_run) {
+  // What an interrupted reading found says nothing; a damaged source was read to its end.
+  if (dry_run && (error.empty() || damaged)) {
     fmt::print("{}: found {} jobs ({} ready, {} delayed, {} buried)\n", command_, found.jobs(),
                found.ready, found.delayed, found.buried);
   }

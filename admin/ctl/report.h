@@ -1,12 +1,12 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "admin/ctl/command.h"
 #include "admin/ctl/source.h"
 #include "broker/transfer/mark.h"
 
@@ -30,7 +30,9 @@ class Report {
   // `verb`: "imported" or "moved".
   Report(std::string command, std::string verb)
       : command_(std::move(command)), verb_(std::move(verb)) {}
-  void AddOptions(CLI::App& app);
+  void AddTo(Parameters& parameters);
+
+  void PrintNoProgress() { progress_s_ = 0; }
 
   // Starts the clock.
   void Begin();
@@ -39,10 +41,11 @@ class Report {
   void FoundRefused() { ++found.ready; }
   void Moved(const transfer::Job& job);
   void AddNote(Note note) { notes_.push_back(std::move(note)); }
+  void ForgetLeft();
   // Counts and jobs of the whole transfer; what the mark had before this run.
   void TakeMark(const transfer::Mark& mark, const transfer::Mark& before);
-  // A line to standard error if it is time for one.
-  void Progress(std::uint64_t done, std::uint64_t bytes);
+  // A line to standard error if it is time for one. `waits_for`: why nothing moves; empty: it does.
+  void Progress(std::uint64_t done, std::uint64_t bytes, std::string_view waits_for = {});
 
   // Writes the report and the last line; returns the exit code: `exit`, or kDoneWithRest.
   int End(int exit, const std::string& error = {});
@@ -54,7 +57,8 @@ class Report {
   std::uint64_t done = 0, already = 0, joined = 0, refused = 0, altered = 0, uncertain = 0,
                 left = 0;
   bool damaged = false;
-  bool goes_on = false;  // it ends when it is told to: what it leaves is no failure
+  bool goes_on = false;    // it ends when it is told to: no outcome is a failure
+  bool may_leave = false;  // jobs that are left are no failure
   std::vector<ReportedJob> jobs{};
   std::optional<transfer::Mark> mark_before{};  // the mark of a take-over when this run began
 

@@ -30,11 +30,12 @@ struct Scheme {
   std::string_view prefix;
   SourceMaker make;
 };
-constexpr std::array<Scheme, 6> kSchemes = {{{"binlog:", OpenBinlog},
+constexpr std::array<Scheme, 7> kSchemes = {{{"binlog:", OpenBinlog},
                                              {"jobs:", OpenJobsFile},
                                              {"sqlite:", kSqlite},
                                              {"mysql://", kMysql},
                                              {"postgres:", kPostgres},
+                                             {"postgresql:", kPostgres},
                                              {"redis://", kRedis}}};
 
 }  // namespace
@@ -43,7 +44,8 @@ Result<std::unique_ptr<Source>> OpenSource(const std::string& text, const Source
   for (const Scheme& scheme : kSchemes) {
     if (!text.starts_with(scheme.prefix)) continue;
     const std::string rest = text.substr(scheme.prefix.size());
-    if (rest.empty() && scheme.prefix != "postgres:") break;  // libpq has defaults for everything
+    const bool may_be_empty = scheme.prefix.starts_with("postgres");  // libpq has defaults
+    if (rest.empty() && !may_be_empty) break;
     if (scheme.make != nullptr) return scheme.make(rest, options);
     return Status(Code::kInvalid, "this gearstalkctl was built without the library for " +
                                       std::string(scheme.prefix));

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "admin/ctl/leftovers.h"
+#include "admin/ctl/same_server.h"
 #include "broker/base/clock.h"
 
 namespace gearstalk::ctl {
@@ -14,12 +15,14 @@ namespace {
 
 using transfer::Type;
 
+constexpr std::string_view kProcess = "pid ";
+
 Time Now() { return SystemClock().Now(); }
 
 }  // namespace
 
 Status TakeOver::Begin() {
-  Result<std::unique_ptr<Channel>> channel = Connect(options_.Address());
+  Result<std::unique_ptr<Channel>> channel = Connect(options_.Old());
   if (!channel.ok()) return channel.status();
   old_ = std::make_unique<BeanstalkClient>(std::move(channel.value()));
   // This process was connected before: that connection ended together with the old server's
@@ -39,6 +42,14 @@ Status TakeOver::Begin() {
   return Sync();
 }
 
+Status TakeOver::CheckBroker() { return RefuseSame(*old_, options_.target); }
+
+// A process number may be that of another server.
+bool TakeOver::IsOf(const transfer::Mark& mark) const {
+  return (mark.state == instance_ && !instance_.starts_with(kProcess)) ||
+         SameEndpoint(AddressOf(mark.fingerprint), AddressOf(options_.source));
+}
+
 // A probe job shows the highest id there; ours begin far above it.
 Status TakeOver::RaiseIds(transfer::Opening& opening) {
   const Result<std::uint64_t> probe = old_->ProbeId(deletes_delayed_);
@@ -51,12 +62,11 @@ Status TakeOver::RaiseIds(transfer::Opening& opening) {
 }
 
 Status TakeOver::ReadInstance() {
-  const Result<Yaml> stats = old_->AskYaml("stats");
+  const Result<Yaml> stats = old_->AskStats();
   if (!stats.ok()) return stats.status();
-  if (stats.value().empty()) return {Code::kIo, options_.source + " is no beanstalkd"};
   instance_ = stats.value().Get("id");
   // beanstalkd before 1.9 has no id.
-  if (instance_.empty()) instance_ = fmt::format("pid {}", stats.value().Get("pid"));
+  if (instance_.empty()) instance_ = fmt::format("{}{}", kProcess, stats.value().Get("pid"));
   const std::string_view version = stats.value().Get("version");
   deletes_delayed_ = version != "1.4" && !version.starts_with("1.4.");
   has_log_ = stats.value().Number("binlog-current-index") != 0;
@@ -89,7 +99,7 @@ Status TakeOver::DeleteProbe() {
 }
 
 // --- Moving
-Status TakeOver::FindTubes() {
+Status TakeOver::ListTubes() {
   Result<std::vector<std::string>> all = old_->AskList("list-tubes");
   if (!all.ok()) return all.status();
   tubes_.clear();
@@ -100,6 +110,10 @@ Status TakeOver::FindTubes() {
       tubes_.push_back(std::move(tube));
     }
   }
+  return {};
+}
+
+Status TakeOver::WatchTubes() {
   std::vector<std::string> commands;
   for (const std::string& tube : tubes_) {
     const bool known = std::find(watched_.begin(), watched_.end(), tube) != watched_.end();
@@ -163,8 +177,10 @@ Status TakeOver::MoveReady(bool& moved) {
   if (Status status = Reserve(*next, asked); !status.ok()) return status;
   if (Status status = next->ReadDescribed("reserved"); !status.ok()) return status;
   if (Status status = next->Hold(1); !status.ok()) return status;
-  while (!next->empty()) {
+  for (std::size_t count = 0; !next->empty();) {
     moved = true;
+    count += next->size();
+    full_ = full_ && count < kMostReady;
     auto now = std::exchange(next, std::make_unique<JobWindow>(*scope_));
     if (Status status = Overlap(*before, *now, *next); !status.ok()) return status;
     before = std::move(now);
@@ -205,14 +221,11 @@ Status TakeOver::ReservePaused(JobWindow& window) {
 
 Status TakeOver::MovePaused(const std::string& tube, bool& moved) {
   if (const Result<std::string> used = old_->Ask("use " + tube); !used.ok()) return used.status();
-  while (can_reserve_job_ && !options_.stopped()) {
-    JobWindow window(*scope_);
-    if (Status status = ReservePaused(window); !status.ok()) return status;
-    if (window.empty()) return {};
-    if (Status status = window.MoveReserved(); !status.ok()) return status;
-    moved = true;
-  }
-  return {};
+  JobWindow window(*scope_);
+  if (Status status = ReservePaused(window); !status.ok()) return status;
+  if (window.empty()) return {};
+  moved = true;
+  return window.MoveReserved();
 }
 
 Status TakeOver::ReadStats(std::vector<Yaml>& of_tubes) {
@@ -227,8 +240,15 @@ Status TakeOver::ReadStats(std::vector<Yaml>& of_tubes) {
 
 Status TakeOver::Round(bool& moved) {
   moved = false;
-  if (Status status = FindTubes(); !status.ok()) return status;
+  if (Status status = ListTubes(); !status.ok()) return status;
+  if (Status status = WatchTubes(); !status.ok()) return status;
   if (Status status = MoveReady(moved); !status.ok()) return status;
+  const Status status = quiet_->under_way() ? quiet_->Continue(moved) : BeginQuiet(moved);
+  if (!status.ok() || scope_->missed == 0 || quiet_->under_way()) return status;
+  return SettleAll();
+}
+
+Status TakeOver::BeginQuiet(bool& moved) {
   std::vector<Yaml> stats;
   if (Status status = ReadStats(stats); !status.ok()) return status;
   std::vector<QuietJobs::Tube> quiet;
@@ -237,14 +257,21 @@ Status TakeOver::Round(bool& moved) {
                      stats[i].Number("current-jobs-buried")});
     if (stats[i].Number("pause-time-left") == 0) continue;
     if (Status status = SetPause(tubes_[i], stats[i]); !status.ok()) return status;
+    if (!can_reserve_job_ || options_.stopped()) continue;
     if (Status status = MovePaused(tubes_[i], moved); !status.ok()) return status;
   }
-  if (Status status = quiet_->Move(quiet, moved); !status.ok()) return status;
+  return quiet_->Begin(quiet, moved);
+}
+
+Status TakeOver::Finish(bool& unfinished) {
+  unfinished = false;
+  if (Status status = quiet_->Finish(); !status.ok()) return status;
   return scope_->missed > 0 ? SettleAll() : Status();
 }
 
 Status TakeOver::CountLeft(bool in_report, std::uint64_t& waiting) {
   waiting = 0;
+  if (Status status = ListTubes(); !status.ok()) return status;
   std::vector<Yaml> stats;
   if (Status status = ReadStats(stats); !status.ok()) return status;
   for (std::size_t i = 0; i < tubes_.size(); ++i) {

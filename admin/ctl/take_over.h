@@ -20,16 +20,23 @@ class TakeOver final : public OldServer {
 
   Status Begin() override;
   Status Round(bool& moved) override;
+  Status Finish(bool& unfinished) override;
   Status CountLeft(bool in_report, std::uint64_t& waiting) override;
 
  private:
   static constexpr std::size_t kFirstWindow = 4, kMostWindow = 256;
   static constexpr std::size_t kWindowBytes = 16 << 20;
 
+  // Of one round; then other tubes, delayed and buried jobs have their turn.
+  static constexpr std::size_t kMostReady = 16 * 1024;
+
+  Status CheckBroker() override;
+  bool IsOf(const transfer::Mark& mark) const override;
   Status ReadInstance();
   Status RaiseIds(transfer::Opening& opening);
   Status SettleAll();
-  Status FindTubes();
+  Status ListTubes();
+  Status WatchTubes();
   Status DeleteProbe();
   Status ReadStats(std::vector<Yaml>& of_tubes);
 
@@ -40,6 +47,7 @@ class TakeOver final : public OldServer {
   Status SetPause(const std::string& tube, const Yaml& stats);
   Status ReservePaused(JobWindow& window);
   Status MovePaused(const std::string& tube, bool& moved);
+  Status BeginQuiet(bool& moved);
 
   std::unique_ptr<BeanstalkClient> old_;
   std::unique_ptr<MoveScope> scope_;

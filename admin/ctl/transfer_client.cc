@@ -31,9 +31,10 @@ Status AsStatus(const Ack& refusal) {
   }
 }
 
-Result<std::unique_ptr<TransferClient>> TransferClient::Connect(const Target& target) {
+Result<std::unique_ptr<TransferClient>> TransferClient::Connect(const Target& target,
+                                                                Bodies bodies) {
   Result<std::unique_ptr<Channel>> channel =
-      target.data_dir.empty() ? ctl::Connect(target) : OpenDirectory(target.data_dir);
+      target.data_dir.empty() ? ctl::Connect(target) : OpenDirectory(target.data_dir, bodies);
   if (!channel.ok()) return channel.status();
   auto client = std::make_unique<TransferClient>(std::move(channel.value()));
   if (Status status = client->Greet(); !status.ok()) return status;
@@ -44,10 +45,12 @@ Status TransferClient::Greet() {
   out_ = transfer::kGreeting;
   if (Status status = Send(); !status.ok()) return status;
   while (in_.size() < transfer::kGreeting.size() && in_.find('\n') == std::string::npos) {
-    if (Status status = channel_->Read(in_); !status.ok()) return status;
+    const Status status = channel_->Read(in_, kSilenceMs);
+    if (status.code() == Code::kNotFound) return {Code::kIo, channel_->Name() + " is silent"};
+    if (!status.ok()) return status;
   }
   if (!in_.starts_with(transfer::kGreeting)) {
-    return {Code::kIo, "the target is no gearstalkd that knows transfers"};
+    return {Code::kInvalid, channel_->Name() + " is no gearstalkd that knows transfers"};
   }
   used_ = transfer::kGreeting.size();
   return {};
@@ -77,6 +80,24 @@ Result<Frame> TransferClient::Next() {
   }
 }
 
+Result<std::string> TransferClient::KnownAs(const std::string& name, const IsOurs& ours) {
+  std::string found;
+  bool known = false;
+  const auto visit = [&](const Frame& frame) {
+    transfer::MarkOf of;
+    transfer::Mark mark;
+    if (!ReadFields(frame.fields, of) || !transfer::Mark::Decode(of.mark, mark)) {
+      return Status(Code::kIo, "a mark that is damaged");
+    }
+    known = known || of.name == name;
+    if (ours(of.name, mark) && (found.empty() || of.held > 0)) found = of.name;
+    return Status();
+  };
+  const Result<transfer::End> end = Ask(Type::kTransfers, transfer::End{}, visit);
+  if (!end.ok()) return end.status();
+  return known || found.empty() ? name : found;
+}
+
 // The broker may not have seen yet that the connection of a killed tool has ended.
 Result<transfer::MarkOf> TransferClient::Open(const transfer::Opening& opening) {
   for (int tries = 1;; ++tries) {
@@ -103,6 +124,12 @@ Result<transfer::MarkOf> TransferClient::Open(const transfer::Opening& opening) 
 
 void TransferClient::AddIds(Type type, std::vector<std::uint64_t> ids) {
   Add(type, transfer::IdList{std::move(ids)});
+}
+
+void TransferClient::AddMoved(std::vector<std::uint64_t> ids) {
+  const std::uint64_t moved = ids.size();
+  AddIds(Type::kCommit, std::move(ids));
+  Add(Type::kAdvance, transfer::Mark{.moved = moved});
 }
 
 Status TransferClient::SendSync() {

@@ -21,9 +21,14 @@ struct Classes {
 class TransferClient {
  public:
   // Connects to a broker or opens the directory of the target.
-  static Result<std::unique_ptr<TransferClient>> Connect(const Target& target);
+  static Result<std::unique_ptr<TransferClient>> Connect(const Target& target,
+                                                         Bodies bodies = Bodies::kOnDisk);
   explicit TransferClient(std::unique_ptr<Channel> channel) : channel_(std::move(channel)) {}
 
+  // `name` if the broker knows it or no other transfer is ours, else that one's name. Of several,
+  // one with held jobs.
+  using IsOurs = std::function<bool(const std::string& name, const transfer::Mark&)>;
+  Result<std::string> KnownAs(const std::string& name, const IsOurs& ours);
   Result<transfer::MarkOf> Open(const transfer::Opening& opening);
 
   template <typename Message>
@@ -31,6 +36,8 @@ class TransferClient {
     transfer::AppendFrame(out_, type, message, body);
   }
   void AddIds(transfer::Type type, std::vector<std::uint64_t> ids);
+  // Commits held jobs, which have moved with that: the mark counts them.
+  void AddMoved(std::vector<std::uint64_t> ids);
   void AddBytes(std::string_view frames) { out_ += frames; }
   // Sends what was added and asks for its answer, which ReadAck waits for.
   Status SendSync();

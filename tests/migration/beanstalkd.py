@@ -31,13 +31,16 @@ class Beanstalkd(Process):
         self.file.readline()
         return int(self.file.readline().split()[1])
 
-    def counts(self) -> dict[str, int]:
-        """Of its jobs, by state."""
-        self.client.sendall(b"stats\r\n")
+    def stats(self, command: str = "stats") -> dict[str, str]:
+        self.client.sendall(command.encode() + b"\r\n")
         size = int(self.file.readline().split()[1])
         text = self.file.read(size + 2).decode()
-        pairs = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
-        return {state: int(pairs[f"current-jobs-{state}"])
+        return dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
+
+    def counts(self) -> dict[str, int]:
+        """Of its jobs, by state."""
+        stats = self.stats()
+        return {state: int(stats[f"current-jobs-{state}"])
                 for state in ("ready", "reserved", "delayed", "buried")}
 
     def take_all(self, tube: str) -> list[str]:

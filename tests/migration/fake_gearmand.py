@@ -23,8 +23,10 @@ class FakeGearmand(FakeServer):
         self.jobs: dict[bytes, Job] = {}
         self.numbers = itertools.count(1)
         self.lives = 1
+        self.sleeps = 0
         self.store_s = 0.0  # that it takes to delete a job from the store
         self.most_held = 0
+        self.most_at_once = 0  # submits that came together
         self.sessions: list[Session] = []
         super().__init__()
         self.url = f"gearman://127.0.0.1:{self.port}"
@@ -41,6 +43,9 @@ class FakeGearmand(FakeServer):
         for job in left:
             self.add(job.function, job.body.decode(), job.job_class)
 
+    def before(self, kind: int) -> None:
+        """A packet of this kind is about to be done."""
+
     def session(self, connection: socket.socket) -> "Session":
         session = Session(self, connection)
         with self.lock:
@@ -56,6 +61,7 @@ class Session:
 
     def feed(self, data: bytes) -> None:
         self.bytes += data
+        submits = 0
         while self.bytes:
             if self.bytes[:1] != b"\0":
                 if b"\n" not in self.bytes:
@@ -69,6 +75,8 @@ class Session:
             if len(self.bytes) < 12 + size:
                 return
             body, self.bytes = self.bytes[12:12 + size], self.bytes[12 + size:]
+            submits += kind == 18
+            self.server.most_at_once = max(self.server.most_at_once, submits)
             for kind, arguments in self.packet(kind, body.split(b"\0")):
                 answer = b"\0".join(arguments)
                 self.server.send(self.connection,
@@ -83,8 +91,14 @@ class Session:
 
     def packet(self, kind: int, arguments: list[bytes]) -> list[tuple[int, list[bytes]]]:
         jobs = self.server.jobs
+        self.server.before(kind)
         if kind == 1:
             self.functions.append(arguments[0].decode())
+        elif kind == 18:
+            self.server.add(arguments[0].decode(), arguments[2].decode())
+            return [(8, [max(jobs.values(), key=lambda job: job.number).handle])]
+        elif kind == 4:
+            self.server.sleeps += 1
         elif kind == 22:
             self.client_id = arguments[0].decode()
         elif kind == 16:
@@ -132,4 +146,6 @@ class Session:
         elif line == "workers":
             rows = [f"7 127.0.0.1 {each.client_id} : {' '.join(each.functions)}"
                     for each in self.server.sessions]
+        else:
+            return f"ERR UNKNOWN_COMMAND Unknown+server+command{line.strip()}\r\n".encode()
         return "".join(row + "\n" for row in rows).encode() + b".\n"

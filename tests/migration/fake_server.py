@@ -25,12 +25,18 @@ class FakeServer:
         self.sent = 0
         self.marks: list[int] = []  # where replies end
         self.connections: list[socket.socket] = []
-        threading.Thread(target=self.listen, daemon=True).start()
+        self.others: list[socket.socket] = []
+        threading.Thread(target=self.listen, args=(self.listener,), daemon=True).start()
 
-    def listen(self) -> None:
+    def listen_at(self, host: str) -> None:
+        """On the same port of another address, too."""
+        self.others.append(socket.create_server((host, self.port)))
+        threading.Thread(target=self.listen, args=(self.others[-1],), daemon=True).start()
+
+    def listen(self, listener: socket.socket) -> None:
         while True:
             try:
-                connection, _ = self.listener.accept()
+                connection, _ = listener.accept()
             except OSError:
                 return
             with self.lock:
@@ -87,7 +93,8 @@ class FakeServer:
             return not self.connections
 
     def close(self) -> None:
-        self.listener.close()
+        for listener in [self.listener, *self.others]:
+            listener.close()
         with self.lock:
             for connection in self.connections:
                 connection.close()

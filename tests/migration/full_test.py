@@ -69,8 +69,12 @@ class Full(unittest.TestCase):
     def test_import_into_a_broker(self) -> None:
         source = jobs_file(self.path / "jobs")
         with Broker("--data-dir", self.data, "--sync", "always") as broker:
-            line = ("import", source, "--to", broker.address, "--report", self.path / "report")
-            self.assertIn("No space left", self.fails(*line))
+            line = ("import", source, "--to", broker.address, "--report", self.path / "report",
+                    "--progress", 1)
+            said = self.fails(*line)
+            self.assertIn("No space left", said)
+            # While it waits for room it says so.
+            self.assertRegex(said, r"import: \d+ of \d+ jobs, .*; waits: .*No space left")
             some = json.loads((self.path / "report").read_text())
             self.assertEqual(some["exit"], 1)
             self.assertEqual(some["imported"], len(jobs(exported("--from", broker.address))))
@@ -110,11 +114,17 @@ class Full(unittest.TestCase):
             self.assertIn(" 0 uncertain, 0 held", ctl("transfers", "--to", broker.address))
 
     def test_import_into_a_directory(self) -> None:
-        line = ("import", jobs_file(self.path / "jobs"), "--data-dir", self.data)
+        line = ("import", jobs_file(self.path / "jobs"), "--data-dir", self.data, "--report",
+                self.path / "report")
         self.assertIn("No space left", self.fails(*line))
+        some = json.loads((self.path / "report").read_text())["imported"]
+        self.assertGreater(some, 0)
+        self.assertEqual(some, len(jobs(exported("--data-dir", self.data))))
         self.ballast.unlink()
         ctl(*line)
         self.check_all("--data-dir", self.data)
+        rest = json.loads((self.path / "report").read_text())
+        self.assertEqual((rest["already"], rest["imported"]), (some, COUNT - some))
 
     def test_files_of_the_tool(self) -> None:
         source = jobs_file(self.path / "jobs")

@@ -10,8 +10,8 @@ import sys
 import unittest
 from pathlib import Path
 
-from tools import (DAMAGED, FIXTURES, LOGS, Broker, Folder, copy, ctl, expected, exported, jobs,
-                   without_ids)
+from tools import (CTL, DAMAGED, FIXTURES, LOGS, Broker, Folder, Process, copy, ctl, eventually,
+                   expected, exported, jobs, without_ids)
 
 # Begins a transaction that is too large for its memory, and is killed.
 HALF_A_TRANSACTION = """
@@ -131,6 +131,65 @@ class Logs(unittest.TestCase):
             copy("binlog-v7-states", log)
             ctl("import", f"binlog:{log}", "--data-dir", folder / "new", code=5)
 
+    def test_a_content_that_is_known_by_another_name(self) -> None:
+        with Folder() as folder:
+            log, copied = (copy("binlog-v7-limit", folder / name) for name in ("log", "copied"))
+            line = ("--data-dir", folder / "new")
+            ctl("import", f"binlog:{log}", *line)
+            want = jobs(exported(*line))
+            said = ctl("import", f"binlog:{copied}", *line, code=5)
+            self.assertIn(f"--source binlog:{log}", said)
+            self.assertEqual(jobs(exported(*line)), want)
+            self.assertIn("already imported",
+                          ctl("import", f"binlog:{copied}", *line, "--source", f"binlog:{log}"))
+            # Another name or another selection is meant.
+            ctl("import", f"binlog:{copied}", *line, "--tube", want[0]["tube"])
+            ctl("import", f"binlog:{copied}", *line, "--source", "twice")
+            self.assertGreater(len(jobs(exported(*line))), 2 * len(want))
+
+    def test_empty_logs_are_alike(self) -> None:
+        with Folder() as folder:
+            for name in ("one", "two"):
+                (folder / name).mkdir()
+                (folder / name / "binlog.1").write_bytes(b"\x07\0\0\0" + bytes(4096))
+                ctl("import", f"binlog:{folder / name}", "--data-dir", folder / "new")
+
+    def test_bodies_stay_on_the_disk(self) -> None:
+        """Of the jobs that go into a directory only the records are in memory."""
+        bodies, size = 4000, 60_000
+        with Folder() as folder:
+            with (folder / "jobs").open("w") as out:
+                print('{"gearstalk_jobs":1,"made_ns":1}', file=out)
+                for number in range(1, bodies + 1):
+                    print(json.dumps({"job": number, "tube": "t", "state": "ready",
+                                      "body": f"{number}".ljust(size, "x")}), file=out)
+                print(json.dumps({"end": {"jobs": bodies, "next_id": bodies + 1}}), file=out)
+            tool = subprocess.Popen([CTL, "import", f"jobs:{folder / 'jobs'}", "--data-dir",
+                                     folder / "new"], stdout=subprocess.DEVNULL)
+            _, status, usage = os.wait4(tool.pid, 0)
+            tool.returncode = os.waitstatus_to_exitcode(status)
+            self.assertEqual(tool.returncode, 0)
+            sanitized = any(name in Path(CTL).read_bytes() for name in (b"__asan_init", b"__tsan_init"))
+            self.assertTrue(sanitized or usage.ru_maxrss << 10 < bodies * size // 2, usage.ru_maxrss)
+            # A second import into it reads them no more than the first one.
+            ctl("import", f"binlog:{copy('binlog-v5', folder / 'log')}", "--data-dir", folder / "new")
+            found = [job["body"] for job in jobs(exported("--data-dir", folder / "new"))
+                     if job["tube"] == "t"]
+            self.assertEqual(found, [f"{number}".ljust(size, "x") for number in range(1, bodies + 1)])
+
+    def test_who_holds_a_log_is_named(self) -> None:
+        """The tool itself may read it, as a source."""
+        with Folder() as folder:
+            log = copy("binlog-v5", folder / "log")
+            os.mkfifo(folder / "map")  # nobody reads it: the tool waits to open it, and holds the log
+            with Process([CTL, "import", f"binlog:{log}", "--data-dir", folder / "new", "--id-map",
+                          folder / "map"]) as holder:
+                eventually("it has made the journal", lambda: (folder / "new" / "state").exists())
+                said = ctl("import", f"binlog:{log}", "--dry-run", code=5)
+                self.assertIn(f"gearstalkctl, pid {holder.process.pid}, uses {log}", said)
+                said = ctl("export", "--data-dir", folder / "new", code=1)
+                self.assertIn(f"gearstalkctl, pid {holder.process.pid}, uses {folder / 'new'}", said)
+
     def test_ids_that_are_taken(self) -> None:
         with Folder() as folder:
             log, other = copy("binlog-v5", folder / "a"), copy("binlog-v7-limit", folder / "b")
@@ -151,8 +210,10 @@ class Logs(unittest.TestCase):
             log = copy("binlog-v5", folder / "log")
             said = ctl("import", f"binlog:{log}", "--dry-run")
             self.assertRegex(said, r"import: found [1-9]\d* jobs \(.* ready, .* delayed, .* buried\)\nimport: 0 imported")
-            ctl("import", f"jobs:{folder}", "--dry-run", code=1)
-        for source in ("nonsense:x", "binlog:", "sqlite:", "jobs:", "redis://127.0.0.1/x"):
+            self.assertNotIn("found", ctl("import", f"jobs:{folder}", "--dry-run", code=1))
+            self.assertNotIn("found", ctl("import", f"binlog:{folder}", "--dry-run", code=1))
+        for source in ("nonsense:x", "binlog:", "sqlite:", "jobs:", "redis://127.0.0.1/x",
+                       "mysql://u@h:x/db", "redis://:%@127.0.0.1/0", "postgresql://%"):
             ctl("import", source, code=2)
         for address in ("127.0.0.1:0", "127.0.0.1:65536", "unix:here", "127.0.0.1"):
             ctl("export", "--from", address, code=2)

@@ -58,6 +58,21 @@ class Reports(unittest.TestCase):
             self.assertEqual((again["already"], again["resumed"]), (6, True))
             self.assertEqual([(job["key"], job["outcome"]) for job in again["jobs"]], outcomes)
 
+    def test_an_option_that_does_nothing_is_refused(self) -> None:
+        with Folder() as folder, Broker("--data-dir", folder / "new") as broker:
+            bare = ("transfers", "--to", broker.address)
+            for option in (("--json",), ("--server", "unix:/x"), ("--timeout", 3), ("--tls-ca", "ca.pem"),
+                           ("--held", "drop")):
+                with self.subTest(option):
+                    ctl(*bare, *option, code=2)
+            ctl(*bare, "--yes", "--quiet")
+            ctl("transfers", "--data-dir", folder, "--tls", code=2)
+            ctl("bridge", "--from", "gearman://127.0.0.1:1", "--to", "gearman://127.0.0.1:2", "--function",
+                "f", "--tls-ca", "ca.pem", code=2)
+            old = "beanstalk://127.0.0.1:1"
+            ctl("take-over", old, "--follow", "--wait", 3, code=2)
+            ctl("take-over", old, "--follow", "--settle-only", code=2)
+
     def test_long_names(self) -> None:
         """A function may be longer than a tube of beanstalk; what no job can have is refused singly."""
         with Folder() as folder:
@@ -183,6 +198,21 @@ class Follow(unittest.TestCase):
                 self.until_moved(broker, 1)
             self.end(tool)
             self.assertEqual(json.loads((folder / "report.json").read_text())["exit"], 0)
+
+    def test_what_it_leaves_is_counted(self) -> None:
+        with Folder() as folder, Beanstalkd(folder / "old") as old, \
+                Broker("--data-dir", folder / "new") as broker:
+            old.put("default", "reserved", ttr=3600)
+            old.client.sendall(b"reserve\r\n")
+            old.file.readline()
+            old.file.readline()
+            old.put("mail", "a")
+            tool = self.follow(old.url, "--to", broker.address, "--report", folder / "report.json")
+            self.until_moved(broker, 1)
+            self.assertRegex(self.end(tool), r"1 moved, .* 1 left\n")
+            report = json.loads((folder / "report.json").read_text())
+            self.assertEqual((report["left"], report["exit"]), (1, 0))
+            self.assertEqual([job["outcome"] for job in report["jobs"]], ["left"])
 
     def test_what_it_leaves_is_no_failure(self) -> None:
         with Folder() as folder, Beanstalkd(folder / "old") as old, \

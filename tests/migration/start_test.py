@@ -4,13 +4,14 @@
 import fcntl
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import unittest
 from pathlib import Path
 
 from beanstalkd import NOTHING, Beanstalkd
-from tools import (BROKER, DAMAGED, LOGS, PATIENCE, Broker, Folder, Launched, copy, expected,
+from tools import (BROKER, DAMAGED, LOGS, PATIENCE, Broker, Folder, Launched, copy, ctl, expected,
                    exported, jobs)
 
 HOLDER = ("import fcntl, sys, time; file = open(sys.argv[1], 'w'); fcntl.lockf(file, fcntl.LOCK_EX); "
@@ -50,6 +51,17 @@ class Start(unittest.TestCase):
                 with Broker(*options) as broker:
                     self.assertEqual(len(jobs(exported("--from", broker.address))), len(want))
                     self.assertNotIn("imported", broker.said)
+
+    def test_a_content_that_is_known_by_another_name(self) -> None:
+        with Folder() as folder:
+            other, log = copy("binlog-v5", folder / "other"), copy("binlog-v5", folder / "d")
+            ctl("import", f"binlog:{other}", "--data-dir", log)
+            with Broker("--data-dir", log, "--import-binlog", "yes") as broker:
+                self.assertEqual(broker.code, 1)
+                self.assertIn(f"has the content of binlog:{other}", broker.said)
+            with Broker("--data-dir", log, "--import-binlog", "no") as broker:
+                self.assertEqual(len(jobs(exported("--from", broker.address))),
+                                 len(expected("binlog-v5")["jobs"]))
 
     def test_a_kill_while_the_files_are_moved(self) -> None:
         """Each of them may be the last one that was moved: no job comes twice."""
@@ -116,6 +128,55 @@ class Start(unittest.TestCase):
                 shutil.move(file, folder / "log")
             old.start()
             self.assertEqual(old.counts(), {**NOTHING, "ready": 2, "delayed": 1})
+
+    @unittest.skipUnless(shutil.which("beanstalkd"), "needs beanstalkd")
+    def test_forward_back_and_forward_again(self) -> None:
+        """The journal of the first move has the jobs that are in the log again."""
+        with Folder() as folder, Beanstalkd(folder / "log") as old:
+            log = folder / "log"
+            again = ("--data-dir", log, "--import-binlog", "yes")
+            for body in ("a", "b"):
+                old.put("mail", body)
+            old.kill()
+            with Broker(*again):
+                pass
+            for file in (log / "imported-binlog").iterdir():
+                shutil.move(file, log)
+            old.start()
+            old.put("mail", "c")
+            old.kill()
+            for forget in (False, True):
+                with self.subTest(forget=forget):
+                    if forget:
+                        ctl("transfers", "--data-dir", log, "--forget", f"binlog:{log}")
+                    with Broker(*again) as broker:
+                        self.assertEqual(broker.code, 1)
+                        self.assertIn(f"move the journal ({log}/*.wal and {log}/state)", broker.said)
+            (folder / "journal").mkdir()
+            for file in [*log.glob("*.wal"), log / "state"]:
+                shutil.move(file, folder / "journal")
+            with Broker(*again) as broker:
+                found = jobs(exported("--from", broker.address))
+                self.assertEqual([job["body"] for job in found], ["a", "b", "c"])
+
+    def test_a_log_that_went_on_without_the_jobs_of_the_journal(self) -> None:
+        with Folder() as folder:
+            log = copy("binlog-v7-states", folder / "d")
+            with Broker("--data-dir", log, "--import-binlog", "yes") as broker:
+                host, port = broker.address.rsplit(":", 1)
+                with socket.create_connection((host, int(port)), PATIENCE) as client:
+                    answers = client.makefile("rb")
+                    for job in jobs(exported("--from", broker.address)):
+                        client.sendall(b"delete %d\r\n" % job["job"])
+                        self.assertEqual(answers.readline(), b"DELETED\r\n")
+            copy("binlog-v7-files", log)
+            with Broker("--data-dir", log, "--import-binlog", "yes") as broker:
+                self.assertEqual(broker.code, 1)
+                self.assertIn(f"--data-dir {log} --forget binlog:{log}", broker.said)
+            ctl("transfers", "--data-dir", log, "--forget", f"binlog:{log}")
+            with Broker("--data-dir", log, "--import-binlog", "yes") as broker:
+                self.assertEqual(len(jobs(exported("--from", broker.address))),
+                                 len(expected("binlog-v7-files")["jobs"]))
 
     def test_keeps_out_of_a_running_beanstalkd(self) -> None:
         with Folder() as folder:

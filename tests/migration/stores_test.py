@@ -66,6 +66,12 @@ class Stores(unittest.TestCase):
                     [*client, "-e", "create database if not exists gearman"]))
                 dump = (FIXTURES / "mariadb" / "queue.sql").read_bytes()
                 subprocess.run([*map(str, client), "gearman"], check=True, input=dump)
+                for change in ("create user 'a@b'@'%' identified by 'p/w%:@'",
+                               "grant all on gearman.* to 'a@b'@'%'"):
+                    subprocess.run([*map(str, client), "-e", change], check=True)
+                # A port means TCP, for localhost, too.
+                for place in (f"a%40b:p%2Fw%25%3A%40@127.0.0.1:{port}", f"root@localhost:{port}"):
+                    ctl("import", f"mysql://{place}/gearman", "--dry-run")
                 source = f"mysql://root@127.0.0.1:{port}/gearman"
                 self.check("mariadb", folder, source)
                 ctl("import", source, "--data-dir", folder / "other", "--retire")
@@ -85,6 +91,8 @@ class Stores(unittest.TestCase):
                     [f"{POSTGRES}/psql", address, "-c", "select 1"]))
                 self.assertTrue(succeeds([f"{POSTGRES}/psql", address, "-f",
                                           FIXTURES / "postgres" / "queue.sql"]))
+                for scheme in ("postgres", "postgresql"):
+                    ctl("import", f"{scheme}://gearman@127.0.0.1:{port}/postgres", "--dry-run")
                 source = f"postgres:{address}"
                 self.check("postgres", folder, source)
                 ctl("import", source, "--data-dir", folder / "other", "--retire")

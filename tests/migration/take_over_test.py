@@ -1,16 +1,21 @@
 #!/usr/bin/env python3
 """Moving between a running beanstalkd and a broker: take_over_test.py BROKER CTL."""
 
+import itertools
 import json
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import time
 import unittest
+from collections import Counter
 
 from beanstalkd import NOTHING, Beanstalkd
-from tools import CTL, PATIENCE, Broker, Folder, ctl, exported, jobs
+from fake_beanstalkd import FakeBeanstalkd, Session
+from fake_server import Death
+from tools import CTL, PATIENCE, Broker, Folder, ctl, eventually, exported, jobs
 
 
 def fill(old: Beanstalkd) -> None:
@@ -29,6 +34,101 @@ def bury(old: Beanstalkd, tube: str, order: list[int]) -> None:
         size = int(old.file.readline().split()[2])
         old.file.read(size + 2)
         old.ask(f"bury {job} 7")
+
+
+class Walked(FakeBeanstalkd):
+    """Writes down which ids are asked for; a job becomes ready when the walk is at `trigger`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: Counter[int] = Counter()
+        self.trigger = 0
+        self.reserved_at = 0  # the highest id asked for when the ready job was reserved
+
+    class Session(Session):
+        def stats_job(self, number: str) -> bytes:
+            server = self.server
+            server.asked[int(number)] += 1
+            if int(number) == server.trigger:
+                server.add("mail", "ready")
+            return super().stats_job(number)
+
+        def reserve_with_timeout(self, seconds: str) -> bytes:
+            answer = super().reserve_with_timeout(seconds)
+            if answer.startswith(b"RESERVED"):
+                self.server.reserved_at = max(self.server.asked)
+            return answer
+
+    def session(self, connection: socket.socket) -> Session:
+        return self.Session(self, connection)
+
+    def fill(self, first: int, count: int) -> None:
+        """Delayed jobs behind a gap of ids."""
+        with self.lock:
+            self.numbers = itertools.count(first)
+            for number in range(count):
+                self.add("mail", f"delayed {first + number}", "delayed")
+
+
+class Walk(unittest.TestCase):
+    """The walk over all ids for delayed and buried jobs."""
+
+    def test_ready_jobs_move_meanwhile(self) -> None:
+        with Folder() as folder, Broker("--data-dir", folder / "new") as broker:
+            old = Walked()
+            old.fill(8000, 20)
+            old.trigger = 1500
+            ctl("take-over", old.url, "--to", broker.address)
+            self.assertEqual(len(jobs(exported("--from", broker.address))), 21)
+            self.assertLess(old.reserved_at, 4000)
+            old.close()
+
+    def test_an_id_is_looked_at_once(self) -> None:
+        with Folder() as folder, Broker("--data-dir", folder / "new") as broker:
+            old = Walked()
+            moved = lambda count: lambda: len(jobs(exported("--from", broker.address))) == count
+            old.fill(3000, 20)
+            tool = subprocess.Popen([CTL, "take-over", old.url, "--to", broker.address, "--follow"],
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            eventually("the first ones moved", moved(20))
+            old.fill(6000, 20)
+            eventually("the others moved", moved(40))
+            tool.terminate()
+            self.assertEqual(tool.wait(PATIENCE), 0)
+            self.assertEqual({old.asked[number] for number in range(1, 3000)}, {1})
+            old.close()
+
+    def test_jobs_behind_the_walk(self) -> None:
+        """A consumer there buries and delays jobs whose ids were looked at."""
+        with Folder() as folder, Broker("--data-dir", folder / "new") as broker:
+            old = Walked()
+            moved = lambda count: lambda: len(jobs(exported("--from", broker.address))) == count
+            for number in range(100):
+                old.add("mail", f"later {number}", "reserved")
+            old.fill(200, 20)
+            tool = subprocess.Popen([CTL, "take-over", old.url, "--to", broker.address, "--follow"],
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            eventually("the first ones moved", moved(20))
+            with old.lock:
+                for number, job in enumerate(list(old.jobs.values())):
+                    job.state = "buried" if number % 2 else "delayed"
+            eventually("the others moved", moved(120))
+            tool.terminate()
+            self.assertEqual(tool.wait(PATIENCE), 0)
+            old.close()
+
+
+class Lost(FakeBeanstalkd):
+    """It ends for good when it is asked to bury a job."""
+
+    def session(self, connection: socket.socket) -> "LostSession":
+        return LostSession(self, connection)
+
+
+class LostSession(Session):
+    def bury(self, _number: str, _priority: str) -> bytes:
+        self.server.close()
+        raise Death
 
 
 @unittest.skipUnless(shutil.which("beanstalkd"), "needs beanstalkd")
@@ -159,6 +259,84 @@ class TakeOver(unittest.TestCase):
             self.assertGreater(json.loads(lines[-1])["end"]["next_id"], 1 << 32)
             ctl(*line)  # the mark knows that ids are kept
             self.assertIn("given out", ctl(*line, "--source", "another", code=1))
+
+    def test_ids_are_reserved_before_clients_come(self) -> None:
+        with Folder() as folder, Beanstalkd(folder / "old") as old, \
+                Broker("--data-dir", folder / "new") as broker:
+            before = old.put("mail", "before")
+            line = ("take-over", old.url, "--to", broker.address)
+            keep = (*line, "--ids", "keep")
+            ctl(*line, "--prepare", code=2)
+            ctl(*keep, "--prepare", "--follow", code=2)
+            self.assertIn("0 moved", ctl(*keep, "--prepare"))
+            self.assertEqual(old.counts()["ready"], 1)
+            host, port = broker.address.rsplit(":", 1)
+            with socket.create_connection((host, int(port)), PATIENCE) as client:
+                client.sendall(b"use mail\r\nput 1 0 60 3\r\nnew\r\n")
+                answers = client.makefile("rb")
+                answers.readline()
+                self.assertGreater(int(answers.readline().split()[1]), 1 << 32)
+                after = old.put("mail", "after")
+                ctl(*keep)
+                client.sendall(b"delete %d\r\n" % before)
+                self.assertEqual(answers.readline(), b"DELETED\r\n")
+            found = jobs(exported("--from", broker.address))
+            self.assertEqual([job["body"] for job in found], ["after", "new"])
+            self.assertEqual(found[0]["job"], after)
+            self.assertIn("take-over, finished, old ids, 2 settled",
+                          ctl("transfers", "--to", broker.address))
+
+    def test_ids_are_not_changed_on_the_way(self) -> None:
+        with Folder() as folder, Beanstalkd(folder / "old") as old, \
+                Broker("--data-dir", folder / "new") as broker:
+            line = ("take-over", old.url, "--to", broker.address)
+            ctl(*line)
+            self.assertIn("began with new ids", ctl(*line, "--ids", "keep", code=1))
+
+    def test_what_transfers_says(self) -> None:
+        with Folder() as folder, Beanstalkd(folder / "old") as old, \
+                Broker("--data-dir", folder / "new") as broker:
+            fill(old)
+            line = ("take-over", old.url, "--to", broker.address)
+            ctl(*line)
+            self.assertIn(f"{old.url}: take-over, finished, new ids, 303 settled",
+                          ctl("transfers", "--to", broker.address))
+            old.put("mail", "with a worker")
+            with socket.create_connection(("127.0.0.1", old.port), PATIENCE) as worker:
+                worker.sendall(b"watch mail\r\nreserve\r\n")
+                answers = worker.makefile("rb")
+                self.assertEqual([answers.readline()[:8] for _ in range(2)], [b"WATCHING", b"RESERVED"])
+                ctl(*line, code=3)
+                self.assertIn("take-over, unfinished, new ids, 303 settled",
+                              ctl("transfers", "--to", broker.address))
+
+    def test_it_is_no_producer(self) -> None:
+        """Whoever waits for the last producer to leave does not wait for the tool."""
+        with Folder() as folder, Beanstalkd(folder / "old") as old, \
+                Broker("--data-dir", folder / "new") as broker:
+            for number in range(20):
+                old.put("later", str(number), delay=100_000)
+            tool = subprocess.Popen([CTL, "take-over", old.url, "--to", broker.address, "--ids", "keep",
+                                     "--follow"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            eventually("all have moved", lambda: old.counts() == NOTHING)
+            self.assertEqual(old.stats()["current-producers"], "1")  # that is this test
+            tool.send_signal(signal.SIGTERM)
+            self.assertEqual(tool.wait(PATIENCE), 0)
+
+    def test_an_old_server_is_lost(self) -> None:
+        """A job that was held has its last copy here: --held says what becomes of it."""
+        for held, bodies in (("commit", ["moved"]), ("drop", [])):
+            with self.subTest(held), Folder() as folder, Broker("--data-dir", folder / "new") as broker:
+                old = Lost()
+                old.add("mail", "moved")
+                ctl("take-over", old.url, "--to", broker.address, code=1)
+                self.assertIn(" 1 held", ctl("transfers", "--to", broker.address))
+                forget = ("transfers", "--to", broker.address, "--forget", old.url)
+                self.assertIn("--held commit makes them jobs", ctl(*forget, code=1))
+                ctl(*forget, "--held", held)
+                self.assertEqual([job["body"] for job in jobs(exported("--from", broker.address))],
+                                 bodies)
+                self.assertEqual(ctl("transfers", "--to", broker.address), "")
 
     def test_rights(self) -> None:
         """A tube that may not be moved is never passed over without a word."""

@@ -22,7 +22,7 @@ int ExitCodeOf(int status) {
     case 404:
       return kNotFound;
     default:
-      return kRefused;
+      return kFailed;
   }
 }
 
@@ -57,12 +57,23 @@ bool Api::Ask(HttpRequest request, Json* answer, std::string* bytes) {
   if (answer == nullptr || reply->body.empty()) return true;
   *answer = Json::parse(reply->body, nullptr, false);
   if (!answer->is_discarded()) return true;
-  exit_code_ = kRefused;
+  exit_code_ = kFailed;
   return Tell(fmt::format("{}: the answer is no JSON", settings_.server));
 }
 
 bool Api::Get(const std::string& path, Json& answer) {
   return Ask({.path = path}, &answer, nullptr);
+}
+
+bool Api::GetPage(const std::string& path, std::string& text) {
+  Result<HttpReply> reply = client_.Send({.path = path});
+  if (!reply.ok()) {
+    exit_code_ = kNotReachable;
+    return Tell(reply.status().message());
+  }
+  text = std::move(reply->body);
+  exit_code_ = reply->status == 200 ? kDone : kFailed;
+  return true;
 }
 
 bool Api::Post(const std::string& path, const Json& body, Json& answer,
@@ -108,7 +119,7 @@ int UseApi(const Settings& settings, const std::function<int(Api&)>& use) {
   Settings complete = settings;
   if (const Status status = Complete(complete); !status.ok()) {
     Tell(status.message());
-    return kBadCall;
+    return kBadUsage;
   }
   Api api(complete);
   return use(api);

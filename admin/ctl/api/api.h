@@ -29,6 +29,8 @@ class Api {
   bool Delete(const std::string& path, Json& answer);
   // The bytes of an answer that is no JSON.
   bool GetBytes(const std::string& path, std::string& bytes);
+  // The text of a page beside the API, such as /healthz, whatever its status. False: no answer.
+  bool GetPage(const std::string& path, std::string& text);
   // Calls `visit` with each piece of a stream until it returns false.
   bool Stream(const std::string& path, std::function<bool(std::string_view)> visit);
 
@@ -49,6 +51,17 @@ class Api {
 
 // Completes the settings and lets `use` speak to the server; returns its exit code.
 int UseApi(const Settings& settings, const std::function<int(Api&)>& use);
+
+// The call of a function that speaks to the server.
+template <typename Options>
+Call BindApi(int (*run)(Api& api, const Options& options)) {
+  return Bind<Options>([run](const Settings& settings, const Options& options) {
+    return UseApi(settings, [&](Api& api) { return run(api, options); });
+  });
+}
+inline Call BindApi(int (*run)(Api& api)) {
+  return {{}, [run](const Settings& settings) { return UseApi(settings, run); }};
+}
 
 // Prints an answer as it came with --json, else what `show` prints. Returns kDone.
 int Print(const Api& api, const Json& answer, const std::function<void(const Json&)>& show);

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <memory>
-
 #include "admin/ctl/api/api.h"
 #include "admin/ctl/api/fields.h"
 #include "admin/ctl/api/text.h"
@@ -11,18 +9,28 @@
 namespace gearstalk::ctl::api {
 namespace {
 
-struct ActOptions {
+struct Jobs {
   std::vector<std::uint64_t> ids;
   bool force = false;
+
+  Parameters AsParameters() { return {{"ID", &ids, "Numbers of jobs", kRequired}}; }
+};
+
+struct HeldJobs : Jobs {
+  Parameters AsParameters() {
+    Parameters parameters = Jobs::AsParameters();
+    parameters.push_back({"--force", &force, "Also a job that somebody holds"});
+    return parameters;
+  }
 };
 
 // Applies `act` to each job, continues after refusals, and prints how many succeeded. The exit code
 // is that of the first refusal.
-int ForEachJob(Api& api, const std::vector<std::uint64_t>& ids, const std::string& word,
-               const std::function<bool(std::uint64_t)>& act) {
+int ForEachJob(Api& api, const Jobs& jobs, const std::string& word,
+               const std::function<bool(std::uint64_t id)>& act) {
   int exit_code = kDone;
   std::size_t done = 0;
-  for (const std::uint64_t id : ids) {
+  for (const std::uint64_t id : jobs.ids) {
     if (act(id)) {
       ++done;
     } else if (exit_code == kDone) {
@@ -34,70 +42,55 @@ int ForEachJob(Api& api, const std::vector<std::uint64_t>& ids, const std::strin
   return exit_code;
 }
 
-Action OnJobs(CLI::App& app, const std::string& word, bool takes_force,
-              std::function<bool(Api&, std::uint64_t, bool force)> act) {
-  auto options = std::make_shared<ActOptions>();
-  app.add_option("ID", options->ids, "Numbers of jobs")->required();
-  if (takes_force) app.add_flag("--force", options->force, "Also a job that somebody holds");
-  return [options, word, act = std::move(act)](const Settings& settings) {
-    return UseApi(settings, [&](Api& api) {
-      return ForEachJob(api, options->ids, word,
-                        [&](std::uint64_t id) { return act(api, id, options->force); });
-    });
-  };
-}
-
-Action DeclareKickJob(CLI::App& app) {
-  return OnJobs(app, "kicked", false, [](Api& api, std::uint64_t id, bool) {
+int KickJob(Api& api, const Jobs& jobs) {
+  return ForEachJob(api, jobs, "kicked", [&](std::uint64_t id) {
     Json answer;
     return api.Post(JobPath(id) + "/kick", Json::object(), answer);
   });
 }
 
-Action DeclareBury(CLI::App& app) {
-  return OnJobs(app, "buried", true, [](Api& api, std::uint64_t id, bool force) {
+int Bury(Api& api, const HeldJobs& jobs) {
+  return ForEachJob(api, jobs, "buried", [&](std::uint64_t id) {
     Json answer;
-    return api.Post(JobPath(id) + "/bury", force ? Json{{"force", true}} : Json::object(), answer);
+    return api.Post(JobPath(id) + "/bury", jobs.force ? Json{{"force", true}} : Json::object(),
+                    answer);
   });
 }
 
-Action DeclareRelease(CLI::App& app) {
-  return OnJobs(app, "released", true, [](Api& api, std::uint64_t id, bool) {
+int Release(Api& api, const HeldJobs& jobs) {
+  return ForEachJob(api, jobs, "released", [&](std::uint64_t id) {
     Json answer;
     return api.Post(JobPath(id) + "/release", Json::object(), answer);
   });
 }
 
-Action DeclareDelete(CLI::App& app) {
-  return OnJobs(app, "deleted", true, [](Api& api, std::uint64_t id, bool force) {
+int Delete(Api& api, const HeldJobs& jobs) {
+  return ForEachJob(api, jobs, "deleted", [&](std::uint64_t id) {
     Json answer;
-    return api.Delete(JobPath(id) + (force ? "?force=true" : ""), answer);
+    return api.Delete(JobPath(id) + (jobs.force ? "?force=true" : ""), answer);
   });
 }
 
-Action DeclareKick(CLI::App& app) {
-  struct Options {
-    std::string tube, state;
-    std::uint32_t count = 1'000'000;  // as many as the API takes: all
-  };
-  auto options = std::make_shared<Options>();
-  app.add_option("TUBE", options->tube, "Name of a tube")->required();
-  app.add_option("COUNT", options->count, "Most jobs to kick; all without it")
-      ->check(CLI::Range(1U, 1'000'000U));
-  app.add_option("--state", options->state, "buried or delayed; as `kick` without it")
-      ->check(CLI::IsMember({"buried", "delayed"}));
-  return [options](const Settings& settings) {
-    return UseApi(settings, [&](Api& api) {
-      const Json state = options->state.empty() ? Json() : Json(options->state);
-      Json answer;
-      if (!api.Post(TubePath(options->tube) + "/kick",
-                    {{"count", options->count}, {"state", state}}, answer)) {
-        return api.exit_code();
-      }
-      return Print(api, answer,
-                   [](const Json& kicked) { Say("kicked " + Word(kicked, "kicked")); });
-    });
-  };
+struct KickOptions {
+  std::string tube, state;
+  std::uint32_t count = 1'000'000;  // as many as the API takes: all
+
+  Parameters AsParameters() {
+    return {{"TUBE", &tube, "Name of a tube", kRequired},
+            {"COUNT", &count, "Most jobs to kick; all without it", Between(1, 1'000'000)},
+            {"--state", &state, "buried or delayed; as `kick` without it",
+             OneOf({"buried", "delayed"})}};
+  }
+};
+
+int Kick(Api& api, const KickOptions& options) {
+  const Json state = options.state.empty() ? Json() : Json(options.state);
+  Json answer;
+  if (!api.Post(TubePath(options.tube) + "/kick", {{"count", options.count}, {"state", state}},
+                answer)) {
+    return api.exit_code();
+  }
+  return Print(api, answer, [](const Json& kicked) { Say("kicked " + Word(kicked, "kicked")); });
 }
 
 }  // namespace
@@ -105,12 +98,12 @@ Action DeclareKick(CLI::App& app) {
 std::vector<Command> ActCommands() {
   return {
       {"kick", "Make buried or delayed jobs of a tube ready", "gearstalkctl kick mail 100",
-       DeclareKick},
-      {"kick-job", "Make jobs ready", "gearstalkctl kick-job 17 18", DeclareKickJob},
-      {"bury", "Bury jobs", "gearstalkctl bury 17", DeclareBury},
+       BindApi(Kick)},
+      {"kick-job", "Make jobs ready", "gearstalkctl kick-job 17 18", BindApi(KickJob)},
+      {"bury", "Bury jobs", "gearstalkctl bury 17", BindApi(Bury)},
       {"release", "Take jobs from their holders and make them ready", "gearstalkctl release 17",
-       DeclareRelease},
-      {"delete", "Delete jobs", "gearstalkctl delete 17 18 --force", DeclareDelete},
+       BindApi(Release)},
+      {"delete", "Delete jobs", "gearstalkctl delete 17 18 --force", BindApi(Delete)},
   };
 }
 

@@ -12,7 +12,6 @@
 #include <charconv>
 #include <chrono>
 #include <cstring>
-#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -27,6 +26,15 @@ struct BenchOptions {
   std::string broker = "127.0.0.1:11300";
   std::string tube = "gearstalkctl-bench";
   std::uint32_t producers = 4, workers = 4, jobs = 10'000, size = 100;
+
+  Parameters AsParameters() {
+    return {{"--broker", &broker, "HOST:PORT of the broker"},
+            {"--tube", &tube, "Tube that is used, and empty afterwards"},
+            {"--producers", &producers, "Connections that put", Between(1, 1'000)},
+            {"--workers", &workers, "Connections that reserve and delete", Between(1, 1'000)},
+            {"--jobs", &jobs, "Jobs in all", Between(1, 100'000'000)},
+            {"--size", &size, "Bytes of a body, 20 at least", Between(1, 60'000)}};
+  }
 };
 
 std::int64_t Nanoseconds() {
@@ -196,7 +204,7 @@ Json Percentiles(std::vector<std::int64_t>& times) {
           {"p999_ms", Percentile(times, 0.999)}};
 }
 
-int RunBench(const Settings& settings, const BenchOptions& options) {
+int RunBench(const Settings& settings, BenchOptions& options) {
   Bench bench{options, options.jobs, options.jobs, {}};
   const std::int64_t began = Nanoseconds();
   {
@@ -232,26 +240,12 @@ int RunBench(const Settings& settings, const BenchOptions& options) {
   return kDone;
 }
 
-Action DeclareBench(CLI::App& app) {
-  auto options = std::make_shared<BenchOptions>();
-  app.add_option("--broker", options->broker, "HOST:PORT of the broker");
-  app.add_option("--tube", options->tube, "Tube that is used, and empty afterwards");
-  const auto add = [&app](const char* flag, std::uint32_t& field, const char* help,
-                          std::uint32_t most) {
-    app.add_option(flag, field, help)->check(CLI::Range(1U, most));
-  };
-  add("--producers", options->producers, "Connections that put", 1'000);
-  add("--workers", options->workers, "Connections that reserve and delete", 1'000);
-  add("--jobs", options->jobs, "Jobs in all", 100'000'000);
-  add("--size", options->size, "Bytes of a body, 20 at least", 60'000);
-  return [options](const Settings& settings) { return RunBench(settings, *options); };
-}
-
 }  // namespace
 
 std::vector<Command> BenchCommands() {
   return {{"bench", "Measure cycles a second and latencies",
-           "gearstalkctl bench --jobs 1000 --producers 2 --workers 2", DeclareBench}};
+           "gearstalkctl bench --jobs 1000 --producers 2 --workers 2",
+           Bind<BenchOptions>(RunBench)}};
 }
 
 }  // namespace gearstalk::ctl::api

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <memory>
-
 #include "admin/ctl/api/api.h"
 #include "admin/ctl/api/fields.h"
 #include "admin/ctl/api/filter.h"
@@ -18,6 +16,20 @@ struct TransferOptions {
   std::string to;
   Filter filter;
   std::optional<std::uint64_t> count;
+
+  Parameters AsParameters() {
+    Parameters parameters = {
+        {"ID", &ids, "Numbers of jobs"},
+        {"--to", &to, "The tube they go to", kRequired},
+        {"--tube", &filter.tube, "All that match, in this tube", {.excludes = "ID"}}};
+    const std::size_t of_filter = parameters.size();
+    filter.AddTo(parameters);
+    parameters.push_back({"--count", &count, "Confirms this number of jobs"});
+    for (std::size_t i = of_filter; i < parameters.size(); ++i) {
+      parameters[i].rules.needs = "--tube";
+    }
+    return parameters;
+  }
 };
 
 int EachJob(Api& api, const std::string& action, const TransferOptions& options) {
@@ -39,90 +51,83 @@ int EachJob(Api& api, const std::string& action, const TransferOptions& options)
   return exit_code;
 }
 
-Action DeclareTransfer(CLI::App& app, const char* action) {
-  auto options = std::make_shared<TransferOptions>();
-  CLI::Option* ids = app.add_option("ID", options->ids, "Numbers of jobs");
-  app.add_option("--to", options->to, "The tube they go to")->required();
-  CLI::Option* tube =
-      app.add_option("--tube", options->filter.tube, "All that match, in this tube");
-  options->filter.AddTo(app);
-  app.add_option("--count", options->count, "Confirms this number of jobs");
-  ids->excludes(tube);
-  return [options, action](const Settings& settings) {
-    if (options->ids.empty() && options->filter.tube.empty()) {
-      Tell(fmt::format("{}: expected ID..., or --tube TUBE", action));
-      return kBadCall;
-    }
-    return UseApi(settings, [&](Api& api) {
-      if (!options->ids.empty()) return EachJob(api, action, *options);
-      return RunOperation(api, {.action = action,
-                                .filter = options->filter.AsJson(),
-                                .to = options->to,
-                                .count = options->count});
-    });
-  };
+int MoveOrCopy(const Settings& settings, const TransferOptions& options, const char* action) {
+  if (options.ids.empty() && options.filter.tube.empty()) {
+    Tell(fmt::format("{}: expected ID..., or --tube TUBE", action));
+    return kBadUsage;
+  }
+  return UseApi(settings, [&](Api& api) {
+    if (!options.ids.empty()) return EachJob(api, action, options);
+    return RunOperation(api, {.action = action,
+                              .filter = options.filter.AsJson(),
+                              .to = options.to,
+                              .count = options.count});
+  });
 }
 
-Action DeclareMove(CLI::App& app) { return DeclareTransfer(app, "move"); }
-Action DeclareCopy(CLI::App& app) { return DeclareTransfer(app, "copy"); }
-
-Action DeclareClear(CLI::App& app) {
-  auto options = std::make_shared<TransferOptions>();
-  app.add_option("TUBE", options->filter.tube, "Name of a tube")->required();
-  options->filter.AddTo(app);
-  app.add_option("--count", options->count, "Confirms this number of jobs");
-  return [options](const Settings& settings) {
-    return UseApi(settings, [&](Api& api) {
-      return RunOperation(api, {.action = "delete",
-                                .filter = options->filter.AsJson(),
-                                .to = {},
-                                .count = options->count});
-    });
-  };
+int Move(const Settings& settings, TransferOptions& options) {
+  return MoveOrCopy(settings, options, "move");
+}
+int Copy(const Settings& settings, TransferOptions& options) {
+  return MoveOrCopy(settings, options, "copy");
 }
 
-Action DeclareOperations(CLI::App&) {
-  return [](const Settings& settings) {
-    return UseApi(settings, [&](Api& api) {
-      Json operations;
-      if (!api.List("/operations", {}, 500, operations)) return api.exit_code();
-      return PrintItems(api, operations, ShowOperations);
-    });
-  };
+struct ClearOptions {
+  Filter filter;
+  std::optional<std::uint64_t> count;
+
+  Parameters AsParameters() {
+    Parameters parameters = {{"TUBE", &filter.tube, "Name of a tube", kRequired}};
+    filter.AddTo(parameters);
+    parameters.push_back({"--count", &count, "Confirms this number of jobs"});
+    return parameters;
+  }
+};
+
+int Clear(Api& api, const ClearOptions& options) {
+  return RunOperation(
+      api,
+      {.action = "delete", .filter = options.filter.AsJson(), .to = {}, .count = options.count});
 }
 
-Action DeclareOperation(CLI::App& app) {
-  struct Options {
-    std::string id;
-    bool stop = false;
-  };
-  auto options = std::make_shared<Options>();
-  app.add_option("ID", options->id, "Id of an operation")->required();
-  app.add_flag("--stop", options->stop, "Stop it where it is");
-  return [options](const Settings& settings) {
-    return UseApi(settings, [&](Api& api) {
-      const std::string path = "/operations/" + UrlEncoded(options->id);
-      Json operation;
-      if (!(options->stop ? api.Delete(path, operation) : api.Get(path, operation))) {
-        return api.exit_code();
-      }
-      return Print(api, operation, [](const Json& one) { ShowOperations(Json::array({one})); });
-    });
-  };
+int Operations(Api& api) {
+  Json operations;
+  if (!api.List("/operations", {}, 500, operations)) return api.exit_code();
+  return PrintItems(api, operations, ShowOperations);
+}
+
+struct OperationOptions {
+  std::string id;
+  bool stop = false;
+
+  Parameters AsParameters() {
+    return {{"ID", &id, "Id of an operation", kRequired}, {"--stop", &stop, "Stop it where it is"}};
+  }
+};
+
+int ShowOperation(Api& api, const OperationOptions& options) {
+  const std::string path = "/operations/" + UrlEncoded(options.id);
+  Json operation;
+  if (!(options.stop ? api.Delete(path, operation) : api.Get(path, operation))) {
+    return api.exit_code();
+  }
+  return Print(api, operation, [](const Json& one) { ShowOperations(Json::array({one})); });
 }
 
 }  // namespace
 
 std::vector<Command> BulkCommands() {
   return {
-      {"move", "Move jobs to another tube", "gearstalkctl move 17 18 --to mail.later", DeclareMove},
+      {"move", "Move jobs to another tube", "gearstalkctl move 17 18 --to mail.later",
+       Bind<TransferOptions>(Move)},
       {"copy", "Copy jobs to a tube",
-       "gearstalkctl copy --tube mail --state buried --to mail.again --yes", DeclareCopy},
+       "gearstalkctl copy --tube mail --state buried --to mail.again --yes",
+       Bind<TransferOptions>(Copy)},
       {"clear", "Delete all jobs of a tube that match",
-       "gearstalkctl clear mail --state buried --yes", DeclareClear},
-      {"operations", "List acts on many jobs", "gearstalkctl operations", DeclareOperations},
+       "gearstalkctl clear mail --state buried --yes", BindApi(Clear)},
+      {"operations", "List acts on many jobs", "gearstalkctl operations", BindApi(Operations)},
       {"operation", "Show or stop an act on many jobs", "gearstalkctl operation 3 --stop",
-       DeclareOperation},
+       BindApi(ShowOperation)},
   };
 }
 

@@ -6,7 +6,6 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
-#include <memory>
 #include <optional>
 
 #include "admin/ctl/api/api.h"
@@ -17,48 +16,65 @@
 namespace gearstalk::ctl::api {
 namespace {
 
-struct ListOptions {
+struct JobListOptions {
   Filter filter;
   std::string order, max_scan;
   std::size_t limit = 50;
   bool preview = false;
+
+  Parameters AsParameters() {
+    Parameters parameters = {{"TUBE", &filter.tube, "Tube; without one all tubes"}};
+    filter.AddTo(parameters);
+    parameters.insert(
+        parameters.end(),
+        {{"--order", &order, "id, or next: the order in which they leave", OneOf({"id", "next"})},
+         {"--limit", &limit, "Jobs to list", kPositive},
+         {"--max-scan", &max_scan, "Jobs to look at for one page"},
+         {"--preview", &preview, "Show the first bytes of each body"}});
+    return parameters;
+  }
 };
 
-Action DeclareJobs(CLI::App& app) {
-  auto options = std::make_shared<ListOptions>();
-  app.add_option("TUBE", options->filter.tube, "Tube; without one all tubes");
-  options->filter.AddTo(app);
-  app.add_option("--order", options->order, "id, or next: the order in which they leave")
-      ->check(CLI::IsMember({"id", "next"}));
-  app.add_option("--limit", options->limit, "Jobs to list")->check(CLI::PositiveNumber);
-  app.add_option("--max-scan", options->max_scan, "Jobs to look at for one page");
-  app.add_flag("--preview", options->preview, "Show the first bytes of each body");
-  return [options](const Settings& settings) {
-    return UseApi(settings, [&](Api& api) {
-      Query query = options->filter.AsQuery();
-      query.insert(query.end(), {{"order", options->order},
-                                 {"max_scan", options->max_scan},
-                                 {"preview", options->preview ? "1" : ""}});
-      const std::string& tube = options->filter.tube;
-      Json jobs;
-      if (!api.List(tube.empty() ? "/jobs" : TubePath(tube) + "/jobs", query, options->limit,
-                    jobs)) {
-        return api.exit_code();
-      }
-      return PrintItems(api, jobs, ShowJobs);
-    });
-  };
+int ListJobs(Api& api, const JobListOptions& options) {
+  Query query = options.filter.AsQuery();
+  query.insert(query.end(), {{"order", options.order},
+                             {"max_scan", options.max_scan},
+                             {"preview", options.preview ? "1" : ""}});
+  const std::string& tube = options.filter.tube;
+  Json jobs;
+  if (!api.List(tube.empty() ? "/jobs" : TubePath(tube) + "/jobs", query, options.limit, jobs)) {
+    return api.exit_code();
+  }
+  return PrintItems(api, jobs, ShowJobs);
 }
 
-Action DeclareJob(CLI::App& app) {
-  auto id = std::make_shared<std::uint64_t>();
-  app.add_option("ID", *id, "Number of a job")->required();
-  return [id](const Settings& settings) {
-    return UseApi(settings, [&](Api& api) {
-      Json job;
-      return api.Get(JobPath(*id), job) ? Print(api, job, ShowJob) : api.exit_code();
-    });
-  };
+struct RunningOptions {
+  std::string tube;
+  std::size_t limit = 50;
+
+  Parameters AsParameters() {
+    return {{"--tube", &tube, "Jobs of this tube alone"},
+            {"--limit", &limit, "Jobs to list", Between(1, 100)}};
+  }
+};
+
+int ListRunning(Api& api, const RunningOptions& options) {
+  const Query query = {{"state", "reserved"}, {"order", "next"}, {"max_scan", "1000000"}};
+  const std::string path = options.tube.empty() ? "/jobs" : TubePath(options.tube) + "/jobs";
+  Json jobs;
+  return api.List(path, query, options.limit, jobs) ? PrintItems(api, jobs, ShowRunning)
+                                                    : api.exit_code();
+}
+
+struct OneJob {
+  std::uint64_t id = 0;
+
+  Parameters AsParameters() { return {{"ID", &id, "Number of a job", kRequired}}; }
+};
+
+int Job(Api& api, const OneJob& options) {
+  Json job;
+  return api.Get(JobPath(options.id), job) ? Print(api, job, ShowJob) : api.exit_code();
 }
 
 // --- peek
@@ -67,6 +83,18 @@ struct PeekOptions {
   std::uint64_t id = 0;
   std::string tube, state = "ready", as;
   bool raw = false;
+
+  Parameters AsParameters() {
+    return {{"ID", &id, "Number of a job"},
+            {"--tube", &tube, "The next job of this tube", {.excludes = "ID"}},
+            {"--state",
+             &state,
+             "The state of that job: ready by default",
+             {.one_of = {"ready", "reserved", "delayed", "buried"}, .needs = "--tube"}},
+            {"--as", &as, "auto, text, json, base64, hex, php or msgpack",
+             OneOf({"auto", "text", "json", "base64", "hex", "php", "msgpack"})},
+            {"--raw", &raw, "Only the bytes of the body", {.excludes = "--as"}}};
+  }
 };
 
 // The job to look at; nullopt: the reason was printed.
@@ -87,7 +115,7 @@ std::optional<std::uint64_t> JobToPeek(Api& api, const PeekOptions& options, int
 int PeekRaw(Api& api, std::uint64_t id) {
   if (isatty(STDOUT_FILENO) == 1 && !api.settings().yes) {
     Tell("--raw: a body may hold anything, so it does not go to a terminal without --yes");
-    return kBadCall;
+    return kBadUsage;
   }
   std::string bytes;
   if (!api.GetBytes(JobPath(id) + "/body", bytes)) return api.exit_code();
@@ -110,7 +138,7 @@ void ShowView(const Json& view) {
   if (view.value("truncated", false)) Say("...");
 }
 
-int Peek(Api& api, const PeekOptions& options) {
+int ShowPeeked(Api& api, const PeekOptions& options) {
   int exit_code = kDone;
   const std::optional<std::uint64_t> id = JobToPeek(api, options, exit_code);
   if (!id.has_value()) return exit_code;
@@ -129,24 +157,12 @@ int Peek(Api& api, const PeekOptions& options) {
   return kDone;
 }
 
-Action DeclarePeek(CLI::App& app) {
-  auto options = std::make_shared<PeekOptions>();
-  CLI::Option* id = app.add_option("ID", options->id, "Number of a job");
-  CLI::Option* tube = app.add_option("--tube", options->tube, "The next job of this tube");
-  app.add_option("--state", options->state, "The state of that job: ready by default")
-      ->needs(tube)
-      ->check(CLI::IsMember({"ready", "reserved", "delayed", "buried"}));
-  app.add_option("--as", options->as, "auto, text, json, base64, hex, php or msgpack")
-      ->check(CLI::IsMember({"auto", "text", "json", "base64", "hex", "php", "msgpack"}));
-  app.add_flag("--raw", options->raw, "Only the bytes of the body");
-  id->excludes(tube);
-  return [options](const Settings& settings) {
-    if (options->id == 0 && options->tube.empty()) {
-      Tell("peek: expected ID, or --tube TUBE");
-      return kBadCall;
-    }
-    return UseApi(settings, [&](Api& api) { return Peek(api, *options); });
-  };
+int Peek(const Settings& settings, PeekOptions& options) {
+  if (options.id == 0 && options.tube.empty()) {
+    Tell("peek: expected ID, or --tube TUBE");
+    return kBadUsage;
+  }
+  return UseApi(settings, [&](Api& api) { return ShowPeeked(api, options); });
 }
 
 // --- put
@@ -155,6 +171,17 @@ struct PutOptions {
   std::string tube, file, unique, key;
   std::optional<std::string> body;
   std::uint32_t priority = 65'536, delay = 0, ttr = 60;
+
+  Parameters AsParameters() {
+    return {{"TUBE", &tube, "Name of a tube", kRequired},
+            {"BODY", &body, "The job's body"},
+            {"--file", &file, "File with the body; - is standard input", {.excludes = "BODY"}},
+            {"--priority", &priority, "0 is the most urgent"},
+            {"--delay", &delay, "Seconds until it is ready"},
+            {"--ttr", &ttr, "Seconds that a consumer has"},
+            {"--unique", &unique, "Key: an unfinished job with it is joined"},
+            {"--key", &key, "Idempotency key: a repeated call puts nothing anew"}};
+  }
 };
 
 std::optional<std::string> ReadBody(const PutOptions& options) {
@@ -175,7 +202,7 @@ std::optional<std::string> ReadBody(const PutOptions& options) {
 
 int Put(Api& api, const PutOptions& options) {
   const std::optional<std::string> body = ReadBody(options);
-  if (!body.has_value()) return kBadCall;
+  if (!body.has_value()) return kBadUsage;
   Json job;
   SetBytes(job, "body", *body);
   job["priority"] = options.priority;
@@ -187,32 +214,18 @@ int Put(Api& api, const PutOptions& options) {
   return Print(api, answer, [](const Json& made) { Say(Word(made, "id")); });
 }
 
-Action DeclarePut(CLI::App& app) {
-  auto options = std::make_shared<PutOptions>();
-  app.add_option("TUBE", options->tube, "Name of a tube")->required();
-  CLI::Option* body = app.add_option("BODY", options->body, "The job's body");
-  app.add_option("--file", options->file, "File with the body; - is standard input")
-      ->excludes(body);
-  app.add_option("--priority", options->priority, "0 is the most urgent");
-  app.add_option("--delay", options->delay, "Seconds until it is ready");
-  app.add_option("--ttr", options->ttr, "Seconds that a consumer has");
-  app.add_option("--unique", options->unique, "Key: an unfinished job with it is joined");
-  app.add_option("--key", options->key, "Idempotency key: a repeated call puts nothing anew");
-  return [options](const Settings& settings) {
-    return UseApi(settings, [&](Api& api) { return Put(api, *options); });
-  };
-}
-
 }  // namespace
 
 std::vector<Command> JobCommands() {
   return {
       {"jobs", "List and search jobs", "gearstalkctl jobs mail --state buried --limit 20",
-       DeclareJobs},
-      {"job", "Show one job's record", "gearstalkctl job 17", DeclareJob},
+       BindApi(ListJobs)},
+      {"running", "List reserved jobs and who works on them, the least time left first",
+       "gearstalkctl running --tube mail", BindApi(ListRunning)},
+      {"job", "Show one job's record", "gearstalkctl job 17", BindApi(Job)},
       {"peek", "Show a job with its body, and take nothing",
-       "gearstalkctl peek --tube mail --state buried", DeclarePeek},
-      {"put", "Put a job", "gearstalkctl put mail '{\"to\": \"ann\"}' --delay 60", DeclarePut},
+       "gearstalkctl peek --tube mail --state buried", Bind<PeekOptions>(Peek)},
+      {"put", "Put a job", "gearstalkctl put mail '{\"to\": \"ann\"}' --delay 60", BindApi(Put)},
   };
 }
 

@@ -5,7 +5,6 @@
 #include <openssl/sha.h>
 
 #include <array>
-#include <memory>
 
 #include "admin/ctl/api/api.h"
 #include "admin/ctl/api/completion.h"
@@ -17,18 +16,14 @@
 namespace gearstalk::ctl::api {
 namespace {
 
-Action DeclareWhoAmI(CLI::App&) {
-  return [](const Settings& settings) {
-    return UseApi(settings, [](Api& api) {
-      Json session;
-      if (!api.Get("/session", session)) return api.exit_code();
-      return Print(api, session, [](const Json& now) {
-        Say(fmt::format("{} {}{} on {} via {}", Word(now, "user"), Word(now, "role"),
-                        now.value("bodies", false) ? "+bodies" : "",
-                        Words(now.value("tubes", Json())), Word(now, "via")));
-      });
-    });
-  };
+int WhoAmI(Api& api) {
+  Json session;
+  if (!api.Get("/session", session)) return api.exit_code();
+  return Print(api, session, [](const Json& now) {
+    Say(fmt::format("{} {}{} on {} via {}", Word(now, "user"), Word(now, "role"),
+                    now.value("bodies", false) ? "+bodies" : "", Words(now.value("tubes", Json())),
+                    Word(now, "via")));
+  });
 }
 
 // --- token
@@ -36,6 +31,16 @@ Action DeclareWhoAmI(CLI::App&) {
 struct TokenOptions {
   std::string name, role, tubes;
   bool bodies = false;
+
+  Parameters AsParameters() {
+    return {{"NAME", &name, "Name of the user", kRequired},
+            {"ROLE",
+             &role,
+             "viewer, operator or admin",
+             {.required = true, .one_of = {"viewer", "operator", "admin"}}},
+            {"--bodies", &bodies, "May see bodies"},
+            {"--tubes", &tubes, "Shell patterns of the tubes that the user sees"}};
+  }
 };
 
 std::string NewToken() {
@@ -52,58 +57,52 @@ std::string Sha256Hex(std::string_view text) {
   return hex;
 }
 
-Action DeclareToken(CLI::App& app) {
-  auto options = std::make_shared<TokenOptions>();
-  app.add_option("NAME", options->name, "Name of the user")->required();
-  app.add_option("ROLE", options->role, "viewer, operator or admin")
-      ->required()
-      ->check(CLI::IsMember({"viewer", "operator", "admin"}));
-  app.add_flag("--bodies", options->bodies, "May see bodies");
-  app.add_option("--tubes", options->tubes, "Shell patterns of the tubes that the user sees");
-  return [options](const Settings& settings) {
-    const std::string token = NewToken();
-    std::string line = fmt::format("{} {}{} sha256:{}", options->name, options->role,
-                                   options->bodies ? "+bodies" : "", Sha256Hex(token));
-    if (!options->tubes.empty()) line += " " + options->tubes;
-    if (settings.json) {
-      Say(Json{{"token", token}, {"user", line}}.dump());
-    } else {
-      Say(token);
-      Say(line);
-    }
-    return kDone;
-  };
+int Token(const Settings& settings, TokenOptions& options) {
+  const std::string token = NewToken();
+  std::string line = fmt::format("{} {}{} sha256:{}", options.name, options.role,
+                                 options.bodies ? "+bodies" : "", Sha256Hex(token));
+  if (!options.tubes.empty()) line += " " + options.tubes;
+  if (settings.json) {
+    Say(Json{{"token", token}, {"user", line}}.dump());
+  } else {
+    Say(token);
+    Say(line);
+  }
+  return kDone;
 }
 
-Action DeclareCompletion(CLI::App& app) {
-  auto shell = std::make_shared<std::string>();
-  app.add_option("SHELL", *shell, "bash, zsh or fish")
-      ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  return [shell](const Settings&) {
-    Say(Completion(*shell));
-    return kDone;
-  };
+struct CompletionOptions {
+  std::string shell;
+
+  Parameters AsParameters() {
+    return {{"SHELL",
+             &shell,
+             "bash, zsh or fish",
+             {.required = true, .one_of = {"bash", "zsh", "fish"}}}};
+  }
+};
+
+int PrintCompletion(const Settings& /*settings*/, CompletionOptions& options) {
+  Say(Completion(options.shell));
+  return kDone;
 }
 
-Action DeclareVersion(CLI::App&) {
-  return [](const Settings& settings) {
-    Say(settings.json ? Json{{"version", kVersion}}.dump()
-                      : fmt::format("gearstalkctl {}", kVersion));
-    return kDone;
-  };
+int Version(const Settings& settings) {
+  Say(settings.json ? Json{{"version", kVersion}}.dump()
+                    : fmt::format("gearstalkctl {}", kVersion));
+  return kDone;
 }
 
 }  // namespace
 
 std::vector<Command> LocalCommands() {
   return {
-      {"whoami", "Show what the server lets you do", "gearstalkctl whoami", DeclareWhoAmI},
+      {"whoami", "Show what the server lets you do", "gearstalkctl whoami", BindApi(WhoAmI)},
       {"token", "Make a token, and the line for console.users",
-       "gearstalkctl token ann operator --bodies", DeclareToken},
+       "gearstalkctl token ann operator --bodies", Bind<TokenOptions>(Token)},
       {"completion", "Print completions for a shell", "gearstalkctl completion bash",
-       DeclareCompletion},
-      {"version", "Print the version", "gearstalkctl version", DeclareVersion},
+       Bind<CompletionOptions>(PrintCompletion)},
+      {"version", "Print the version", "gearstalkctl version", {{}, Version}},
   };
 }
 

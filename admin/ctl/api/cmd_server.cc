@@ -3,74 +3,75 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <memory>
 #include <optional>
 #include <thread>
 
 #include "admin/ctl/api/api.h"
 #include "admin/ctl/api/fields.h"
 #include "admin/ctl/api/text.h"
+#include "broker/base/near_names.h"
 
 namespace gearstalk::ctl::api {
 namespace {
 
-struct ListOptions {
+struct ConnectionOptions {
   std::string role, tube;
   std::size_t limit = 500;
+
+  Parameters AsParameters() {
+    return {
+        {"--role", &role, "producer, worker or waiting", OneOf({"producer", "worker", "waiting"})},
+        {"--tube", &tube, "Connections that use or watch this tube"},
+        {"--limit", &limit, "Connections to list", kPositive}};
+  }
 };
 
-int List(Api& api, const ListOptions& options) {
+int Connections(Api& api, const ConnectionOptions& options) {
   Json connections;
   const Query query = {{"role", options.role}, {"tube", options.tube}};
   if (!api.List("/connections", query, options.limit, connections)) return api.exit_code();
   return PrintItems(api, connections, ShowConnections);
 }
 
-Action DeclareWorkers(CLI::App& app) {
-  auto options = std::make_shared<ListOptions>();
-  options->role = "worker";
-  app.add_option("--tube", options->tube, "Workers of this tube only");
-  return [options](const Settings& settings) {
-    return UseApi(settings, [&](Api& api) { return List(api, *options); });
-  };
+struct WorkerOptions {
+  std::string tube;
+
+  Parameters AsParameters() { return {{"--tube", &tube, "Workers of this tube only"}}; }
+};
+
+int Workers(Api& api, const WorkerOptions& options) {
+  return Connections(api, {.role = "worker", .tube = options.tube});
 }
 
-Action DeclareConnections(CLI::App& app) {
-  auto options = std::make_shared<ListOptions>();
-  app.add_option("--role", options->role, "producer, worker or waiting")
-      ->check(CLI::IsMember({"producer", "worker", "waiting"}));
-  app.add_option("--tube", options->tube, "Connections that use or watch this tube");
-  app.add_option("--limit", options->limit, "Connections to list")->check(CLI::PositiveNumber);
-  return [options](const Settings& settings) {
-    return UseApi(settings, [&](Api& api) { return List(api, *options); });
-  };
+struct DisconnectOptions {
+  std::uint64_t id = 0;
+
+  Parameters AsParameters() { return {{"ID", &id, "Number of a connection", kRequired}}; }
+};
+
+int Disconnect(Api& api, const DisconnectOptions& options) {
+  Json answer;
+  if (!api.Delete(fmt::format("/connections/{}", options.id), answer)) return api.exit_code();
+  if (!api.settings().json) Say(fmt::format("disconnected {}", options.id));
+  return kDone;
 }
 
-Action DeclareDisconnect(CLI::App& app) {
-  auto id = std::make_shared<std::uint64_t>();
-  app.add_option("ID", *id, "Number of a connection")->required();
-  return [id](const Settings& settings) {
-    return UseApi(settings, [&](Api& api) {
-      Json answer;
-      if (!api.Delete(fmt::format("/connections/{}", *id), answer)) return api.exit_code();
-      if (!api.settings().json) Say(fmt::format("disconnected {}", *id));
-      return kDone;
-    });
-  };
-}
+struct LogLevelOptions {
+  std::string level;
 
-Action DeclareLogLevel(CLI::App& app) {
-  auto level = std::make_shared<std::string>();
-  app.add_option("LEVEL", *level, "trace, debug, info, warn, error, critical or off")
-      ->required()
-      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "critical", "off"}));
-  return [level](const Settings& settings) {
-    return UseApi(settings, [&](Api& api) {
-      Json answer;
-      if (!api.Put("/server/log-level", {{"level", *level}}, answer)) return api.exit_code();
-      return Print(api, answer, [](const Json& now) { Say("log level " + Word(now, "level")); });
-    });
-  };
+  Parameters AsParameters() {
+    return {{"LEVEL",
+             &level,
+             "trace, debug, info, warn, error, critical or off",
+             {.required = true,
+              .one_of = {"trace", "debug", "info", "warn", "error", "critical", "off"}}}};
+  }
+};
+
+int LogLevel(Api& api, const LogLevelOptions& options) {
+  Json answer;
+  if (!api.Put("/server/log-level", {{"level", options.level}}, answer)) return api.exit_code();
+  return Print(api, answer, [](const Json& now) { Say("log level " + Word(now, "level")); });
 }
 
 // --- drain
@@ -78,6 +79,14 @@ Action DeclareLogLevel(CLI::App& app) {
 struct DrainOptions {
   bool off = false;
   std::optional<double> wait_s;
+
+  Parameters AsParameters() {
+    return {{"--off", &off, "Take new jobs again"},
+            {"--wait",
+             &wait_s,
+             "Wait until no job is reserved, SECONDS at most",
+             {.excludes = "--off", .value_alone = "31536000"}}};
+  }
 };
 
 // Until no job is reserved, or for so many seconds.
@@ -90,31 +99,19 @@ int AwaitIdle(Api& api, double seconds) {
     if (reserved == 0) return kDone;
     if (std::chrono::steady_clock::now() >= end) {
       Tell(fmt::format("{:.0f} jobs are still reserved", reserved));
-      return kRefused;
+      return kFailed;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
 }
 
-Action DeclareDrain(CLI::App& app) {
-  auto options = std::make_shared<DrainOptions>();
-  CLI::Option* off = app.add_flag("--off", options->off, "Take new jobs again");
-  app.add_option("--wait", options->wait_s, "Wait until no job is reserved, SECONDS at most")
-      ->expected(0, 1)
-      ->excludes(off)
-      ->default_str("31536000");
-  return [options](const Settings& settings) {
-    return UseApi(settings, [&](Api& api) {
-      Json answer;
-      if (!api.Put("/server/draining", {{"draining", !options->off}}, answer))
-        return api.exit_code();
-      Print(api, answer, [](const Json& now) {
-        Say(now.value("draining", false) ? "draining: no new jobs are taken"
-                                         : "new jobs are taken");
-      });
-      return options->wait_s.has_value() ? AwaitIdle(api, *options->wait_s) : kDone;
-    });
-  };
+int Drain(Api& api, const DrainOptions& options) {
+  Json answer;
+  if (!api.Put("/server/draining", {{"draining", !options.off}}, answer)) return api.exit_code();
+  Print(api, answer, [](const Json& now) {
+    Say(now.value("draining", false) ? "draining: no new jobs are taken" : "new jobs are taken");
+  });
+  return options.wait_s.has_value() ? AwaitIdle(api, *options.wait_s) : kDone;
 }
 
 // --- Policies and schedules
@@ -129,6 +126,12 @@ void ShowPolicy(const Json& items) {
 
 struct PolicyOptions {
   std::string tube, key, value;
+
+  Parameters AsParameters() {
+    return {{"TUBE", &tube, "Name of a tube", kRequired},
+            {"KEY", &key, "Key of the policy; all without it"},
+            {"VALUE", &value, "New value, or default"}};
+  }
 };
 
 int Policy(Api& api, const PolicyOptions& options) {
@@ -142,7 +145,10 @@ int Policy(Api& api, const PolicyOptions& options) {
       if (options.key.empty() || item.value("key", "") == options.key) items.push_back(item);
     }
     if (!items.empty()) return PrintItems(api, items, ShowPolicy);
-    Tell(fmt::format("unknown policy '{}'", Visible(options.key)));
+    std::vector<std::string> known;
+    for (const Json& item : answer["items"]) known.push_back(item.value("key", ""));
+    Tell(fmt::format("unknown policy '{}'; {}", Visible(options.key),
+                     known.empty() ? "" : NearNames(options.key, known)));
     return kNotFound;
   }
   const bool done = options.value == "default"
@@ -154,57 +160,46 @@ int Policy(Api& api, const PolicyOptions& options) {
   });
 }
 
-Action DeclarePolicy(CLI::App& app) {
-  auto options = std::make_shared<PolicyOptions>();
-  app.add_option("TUBE", options->tube, "Name of a tube")->required();
-  app.add_option("KEY", options->key, "Key of the policy; all without it");
-  app.add_option("VALUE", options->value, "New value, or default");
-  return [options](const Settings& settings) {
-    return UseApi(settings, [&](Api& api) { return Policy(api, *options); });
-  };
+void ShowSchedules(const Json& items) {
+  Table table(
+      {"NAME", "TUBE", "WHEN", "ZONE", "NEXT", "LAST", ">RUNS", ">SKIPPED", ">MISSED", "ENABLED"});
+  for (const Json& item : items) {
+    const std::string cron = Word(item, "cron");
+    table.Add({Word(item, "name"), Word(item, "tube"),
+               cron == "-" ? "every " + Age(item, "every_seconds") : cron, Word(item, "time_zone"),
+               Word(item, "next_at"), Word(item, "last_at"), Count(item, "runs"),
+               Count(item, "skipped"), Count(item, "missed"),
+               item.value("enabled", false) ? "yes" : "no"});
+  }
+  std::fputs(table.Text().c_str(), stdout);
 }
 
-Action DeclareSchedules(CLI::App&) {
-  return [](const Settings& settings) {
-    return UseApi(settings, [&](Api& api) {
-      Json schedules;
-      if (!api.List("/schedules", {}, 1'000, schedules)) return api.exit_code();
-      return PrintItems(api, schedules, [](const Json& items) {
-        Table table({"NAME", "TUBE", "NEXT", "LAST", ">RUNS", ">SKIPPED", ">MISSED", "ENABLED"});
-        for (const Json& item : items) {
-          table.Add({Word(item, "name"), Word(item, "tube"), Word(item, "next_at"),
-                     Word(item, "last_at"), Count(item, "runs"), Count(item, "skipped"),
-                     Count(item, "missed"), item.value("enabled", false) ? "yes" : "no"});
-        }
-        std::fputs(table.Text().c_str(), stdout);
-      });
-    });
-  };
+int Schedules(Api& api) {
+  Json schedules;
+  if (!api.List("/schedules", {}, 1'000, schedules)) return api.exit_code();
+  return PrintItems(api, schedules, ShowSchedules);
 }
 
-Action DeclareSchedule(CLI::App& app) {
-  struct Options {
-    std::string name, act;
-  };
-  auto options = std::make_shared<Options>();
-  app.add_option("NAME", options->name, "Name of a schedule")->required();
-  app.add_option("ACT", options->act, "run, on or off")
-      ->required()
-      ->check(CLI::IsMember({"run", "on", "off"}));
-  return [options](const Settings& settings) {
-    return UseApi(settings, [&](Api& api) {
-      const std::string path = "/schedules/" + UrlEncoded(options->name);
-      Json answer;
-      if (options->act == "run") {
-        if (!api.Post(path + "/run", Json::object(), answer)) return api.exit_code();
-        return Print(api, answer, [](const Json& job) { Say(Word(job, "id")); });
-      }
-      const bool on = options->act == "on";
-      if (!api.Put(path + "/enabled", {{"enabled", on}}, answer)) return api.exit_code();
-      return Print(api, answer,
-                   [&](const Json&) { Say(Visible(options->name) + (on ? " is on" : " is off")); });
-    });
-  };
+struct ScheduleOptions {
+  std::string name, act;
+
+  Parameters AsParameters() {
+    return {{"NAME", &name, "Name of a schedule", kRequired},
+            {"ACT", &act, "run, on or off", {.required = true, .one_of = {"run", "on", "off"}}}};
+  }
+};
+
+int Schedule(Api& api, const ScheduleOptions& options) {
+  const std::string path = "/schedules/" + UrlEncoded(options.name);
+  Json answer;
+  if (options.act == "run") {
+    if (!api.Post(path + "/run", Json::object(), answer)) return api.exit_code();
+    return Print(api, answer, [](const Json& job) { Say(Word(job, "id")); });
+  }
+  const bool on = options.act == "on";
+  if (!api.Put(path + "/enabled", {{"enabled", on}}, answer)) return api.exit_code();
+  return Print(api, answer,
+               [&](const Json&) { Say(Visible(options.name) + (on ? " is on" : " is off")); });
 }
 
 }  // namespace
@@ -212,19 +207,20 @@ Action DeclareSchedule(CLI::App& app) {
 std::vector<Command> ServerCommands() {
   return {
       {"workers", "List workers and what they do", "gearstalkctl workers --tube mail",
-       DeclareWorkers},
+       BindApi(Workers)},
       {"connections", "List connections", "gearstalkctl connections --role waiting",
-       DeclareConnections},
+       BindApi(Connections)},
       {"disconnect", "Close a connection; its jobs go back", "gearstalkctl disconnect 7",
-       DeclareDisconnect},
+       BindApi(Disconnect)},
       {"drain", "Take no new jobs, or take them again", "gearstalkctl drain --wait 60",
-       DeclareDrain},
-      {"log-level", "Set the broker's log level", "gearstalkctl log-level debug", DeclareLogLevel},
+       BindApi(Drain)},
+      {"log-level", "Set the broker's log level", "gearstalkctl log-level debug",
+       BindApi(LogLevel)},
       {"policy", "Show or set the policy of a tube", "gearstalkctl policy mail attempts 5",
-       DeclarePolicy},
-      {"schedules", "List schedules", "gearstalkctl schedules", DeclareSchedules},
+       BindApi(Policy)},
+      {"schedules", "List schedules", "gearstalkctl schedules", BindApi(Schedules)},
       {"schedule", "Run a schedule now, or switch it on or off",
-       "gearstalkctl schedule nightly run", DeclareSchedule},
+       "gearstalkctl schedule nightly run", BindApi(Schedule)},
   };
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <memory>
 #include <thread>
 
 #include "admin/ctl/api/api.h"
@@ -79,38 +78,44 @@ void ShowServer(const Json& server) {
                   Count(connections, "workers"), Count(connections, "waiting")));
 }
 
-Action DeclareStatus(CLI::App&) {
-  return [](const Settings& settings) {
-    return UseApi(settings, [](Api& api) {
-      Json server;
-      if (!api.Get("/server", server)) return api.exit_code();
-      Print(api, server, [&](const Json& object) {
-        ShowServer(object);
-        ShowRates(api);
-        ShowAttention(api, object);
-      });
-      return server.value("ready", false) ? kDone : kRefused;
-    });
-  };
+int ShowStatus(Api& api) {
+  Json server;
+  if (!api.Get("/server", server)) return api.exit_code();
+  Print(api, server, [&](const Json& object) {
+    ShowServer(object);
+    ShowRates(api);
+    ShowAttention(api, object);
+  });
+  return server.value("ready", false) ? kDone : kFailed;
 }
 
-Action DeclareTop(CLI::App& app) {
-  auto options = std::make_shared<TopOptions>();
-  app.add_option("--interval", options->interval_s, "Seconds between frames")
-      ->check(CLI::Range(0.1, 3600.0));
-  app.add_option("--sort", options->sort, "As `tubes --sort`")->check(TubeOrder());
-  app.add_flag("--once", options->once, "Print one frame as text");
-  return [options](const Settings& settings) {
-    return UseApi(settings, [&](Api& api) { return Top(api, *options); });
-  };
+struct HealthOptions {
+  bool ready = false, standby = false;
+
+  Parameters AsParameters() {
+    return {{"--ready", &ready, "Whether it takes jobs, and if not, why"},
+            {"--standby", &standby, "Whether it takes jobs, or could take over"}};
+  }
+};
+
+// Needs no token: containers and load balancers ask.
+int ShowHealth(Api& api, const HealthOptions& options) {
+  const char* const page = options.standby ? "/readyz?role=standby"
+                           : options.ready ? "/readyz"
+                                           : "/healthz";
+  std::string text;
+  if (api.GetPage(page, text)) Say(Visible(text.substr(0, text.find('\n'))));
+  return api.exit_code();
 }
 
 }  // namespace
 
 std::vector<Command> StatusCommands() {
   return {
-      {"status", "Show the broker on one screen", "gearstalkctl status", DeclareStatus},
-      {"top", "Follow the busiest tubes", "gearstalkctl top --once --sort ready", DeclareTop},
+      {"status", "Show the broker on one screen", "gearstalkctl status", BindApi(ShowStatus)},
+      {"health", "Ask whether the broker is alive, or ready", "gearstalkctl health --ready",
+       BindApi(ShowHealth)},
+      {"top", "Follow the busiest tubes", "gearstalkctl top --once --sort ready", BindApi(Top)},
   };
 }
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <memory>
+#include <cstdlib>
 
 #include "admin/ctl/api/api.h"
 #include "admin/ctl/api/fields.h"
@@ -11,144 +11,155 @@
 namespace gearstalk::ctl::api {
 namespace {
 
-struct ListOptions {
+struct TubeListOptions {
   std::string match, sort, order, only;
   std::size_t limit = 50;
+
+  Parameters AsParameters() {
+    return {{"--match", &match, "Shell pattern of names"},
+            {"--sort", &sort,
+             "id, name, busy, ready, reserved, delayed, buried, workers, waiting or oldest",
+             OneOf(TubeOrders())},
+            {"--order", &order, "asc or desc", OneOf({"asc", "desc"})},
+            {"--only", &only, "jobs, idle, buried or paused",
+             OneOf({"jobs", "idle", "buried", "paused"})},
+            {"--limit", &limit, "Tubes to list", kPositive}};
+  }
 };
 
-Action DeclareTubes(CLI::App& app) {
-  auto options = std::make_shared<ListOptions>();
-  app.add_option("--match", options->match, "Shell pattern of names");
-  app.add_option("--sort", options->sort,
-                 "id, name, busy, ready, reserved, delayed, buried, workers, waiting or oldest")
-      ->check(TubeOrder());
-  app.add_option("--order", options->order, "asc or desc")->check(CLI::IsMember({"asc", "desc"}));
-  app.add_option("--only", options->only, "jobs, idle, buried or paused")
-      ->check(CLI::IsMember({"jobs", "idle", "buried", "paused"}));
-  app.add_option("--limit", options->limit, "Tubes to list")->check(CLI::PositiveNumber);
-  return [options](const Settings& settings) {
-    return UseApi(settings, [&](Api& api) {
-      Json tubes;
-      const Query query = {{"match", options->match},
-                           {"sort", options->sort},
-                           {"order", options->order},
-                           {"only", options->only}};
-      if (!api.List("/tubes", query, options->limit, tubes)) return api.exit_code();
-      return PrintItems(api, tubes, ShowTubes);
-    });
-  };
+int ListTubes(Api& api, const TubeListOptions& options) {
+  Json tubes;
+  const Query query = {{"match", options.match},
+                       {"sort", options.sort},
+                       {"order", options.order},
+                       {"only", options.only}};
+  if (!api.List("/tubes", query, options.limit, tubes)) return api.exit_code();
+  return PrintItems(api, tubes, ShowTubes);
 }
 
-// A command with a tube as its first argument.
-Action OnTube(CLI::App& app, std::function<int(Api&, const std::string& tube)> act) {
-  auto tube = std::make_shared<std::string>();
-  app.add_option("TUBE", *tube, "Name of a tube")->required();
-  return [tube, act = std::move(act)](const Settings& settings) {
-    return UseApi(settings, [&](Api& api) { return act(api, *tube); });
-  };
+struct OneTube {
+  std::string tube;
+
+  Parameters AsParameters() { return {{"TUBE", &tube, "Name of a tube", kRequired}}; }
+};
+
+int ShowOneTube(Api& api, const OneTube& options) {
+  Json answer;
+  return api.Get(TubePath(options.tube), answer) ? Print(api, answer, ShowTube) : api.exit_code();
 }
 
-Action DeclareTube(CLI::App& app) {
-  return OnTube(app, [](Api& api, const std::string& tube) {
-    Json answer;
-    return api.Get(TubePath(tube), answer) ? Print(api, answer, ShowTube) : api.exit_code();
+struct PauseOptions : OneTube {
+  std::uint32_t seconds = 0;
+
+  Parameters AsParameters() {
+    Parameters parameters = OneTube::AsParameters();
+    parameters.push_back(
+        {"SECONDS", &seconds, "How long", {.required = true, .sign = Sign::kPositive}});
+    return parameters;
+  }
+};
+
+int Pause(Api& api, const PauseOptions& options) {
+  Json answer;
+  if (!api.Post(TubePath(options.tube) + "/pause", {{"seconds", options.seconds}}, answer)) {
+    return api.exit_code();
+  }
+  return Print(api, answer, [&](const Json&) {
+    Say(fmt::format("{} is paused for {}", Visible(options.tube), AgeText(options.seconds)));
   });
 }
 
-Action DeclarePause(CLI::App& app) {
-  auto seconds = std::make_shared<std::uint32_t>();
-  Action action = OnTube(app, [seconds](Api& api, const std::string& tube) {
-    Json answer;
-    if (!api.Post(TubePath(tube) + "/pause", {{"seconds", *seconds}}, answer))
-      return api.exit_code();
-    return Print(api, answer, [&](const Json&) {
-      Say(fmt::format("{} is paused for {}", Visible(tube), AgeText(*seconds)));
-    });
-  });
-  app.add_option("SECONDS", *seconds, "How long")->required()->check(CLI::PositiveNumber);
-  return action;
+int Resume(Api& api, const OneTube& options) {
+  Json answer;
+  if (!api.Post(TubePath(options.tube) + "/resume", Json::object(), answer)) {
+    return api.exit_code();
+  }
+  return Print(api, answer, [&](const Json&) { Say(Visible(options.tube) + " is not paused"); });
 }
 
-Action DeclareResume(CLI::App& app) {
-  return OnTube(app, [](Api& api, const std::string& tube) {
-    Json answer;
-    if (!api.Post(TubePath(tube) + "/resume", Json::object(), answer)) return api.exit_code();
-    return Print(api, answer, [&](const Json&) { Say(Visible(tube) + " is not paused"); });
-  });
+// --- maxqueue
+
+struct MaxQueueOptions : OneTube {
+  std::vector<std::string> words;  // "N", "HIGH NORMAL LOW" or "default"
+
+  Parameters AsParameters() {
+    Parameters parameters = OneTube::AsParameters();
+    parameters.push_back(
+        {"LIMIT", &words, "N, HIGH NORMAL LOW, or default", {.required = true, .most = 3}});
+    return parameters;
+  }
+};
+
+// A number as the command line's other numbers are written.
+std::optional<std::uint64_t> NumberIn(const std::string& word) {
+  char* end = nullptr;
+  const std::uint64_t number = std::strtoull(word.c_str(), &end, 0);
+  if (word.empty() || end != word.c_str() + word.size()) return std::nullopt;
+  return number;
 }
 
-// "N", "HIGH NORMAL LOW" or "default".
-Action DeclareMaxQueue(CLI::App& app) {
-  auto words = std::make_shared<std::vector<std::string>>();
-  Action action = OnTube(app, [words](Api& api, const std::string& tube) {
-    const std::string path = TubePath(tube) + "/maxqueue";
-    Json answer;
-    bool done = false;
-    if (words->size() == 1 && words->front() == "default") {
-      done = api.Delete(path, answer);
-    } else {
-      std::vector<std::uint64_t> limits;
-      for (const std::string& word : *words) {
-        std::uint64_t number = 0;
-        if (!CLI::detail::lexical_cast(word, number)) {
-          Tell(fmt::format("maxqueue: '{}': expected N, HIGH NORMAL LOW, or default", word));
-          return kBadCall;
-        }
-        limits.push_back(number);
-      }
-      if (limits.size() == 2) {
-        Tell("maxqueue: expected N, HIGH NORMAL LOW, or default");
-        return kBadCall;
-      }
-      const Json body = limits.size() == 1
-                            ? Json{{"all", limits[0]}}
-                            : Json{{"high", limits[0]}, {"normal", limits[1]}, {"low", limits[2]}};
-      done = api.Put(path, body, answer);
+int MaxQueue(Api& api, const MaxQueueOptions& options) {
+  const std::string path = TubePath(options.tube) + "/maxqueue";
+  Json answer;
+  if (options.words == std::vector<std::string>{"default"}) {
+    return api.Delete(path, answer) ? Print(api, answer, ShowTube) : api.exit_code();
+  }
+  std::vector<std::uint64_t> limits;
+  for (const std::string& word : options.words) {
+    const std::optional<std::uint64_t> number = NumberIn(word);
+    if (!number.has_value()) {
+      Tell(fmt::format("maxqueue: '{}': expected N, HIGH NORMAL LOW, or default", word));
+      return kBadUsage;
     }
-    return done ? Print(api, answer, ShowTube) : api.exit_code();
-  });
-  app.add_option("LIMIT", *words, "N, HIGH NORMAL LOW, or default")->required()->expected(1, 3);
-  return action;
+    limits.push_back(*number);
+  }
+  if (limits.size() == 2) {
+    Tell("maxqueue: expected N, HIGH NORMAL LOW, or default");
+    return kBadUsage;
+  }
+  const Json body = limits.size() == 1
+                        ? Json{{"all", limits[0]}}
+                        : Json{{"high", limits[0]}, {"normal", limits[1]}, {"low", limits[2]}};
+  return api.Put(path, body, answer) ? Print(api, answer, ShowTube) : api.exit_code();
 }
 
-Action DeclareCreate(CLI::App& app) {
-  return OnTube(app, [](Api& api, const std::string& tube) {
-    Json answer;
-    Json body;
-    SetBytes(body, "name", tube);
-    if (!api.Post("/tubes", body, answer)) return api.exit_code();
-    return Print(api, answer, [&](const Json&) { Say(Visible(tube) + " is there"); });
-  });
+// --- functions
+
+int Create(Api& api, const OneTube& options) {
+  Json answer;
+  Json body;
+  SetBytes(body, "name", options.tube);
+  if (!api.Post("/tubes", body, answer)) return api.exit_code();
+  return Print(api, answer, [&](const Json&) { Say(Visible(options.tube) + " is there"); });
 }
 
-Action DeclareDrop(CLI::App& app) {
-  return OnTube(app, [](Api& api, const std::string& tube) {
-    Json answer;
-    if (!api.Delete(TubePath(tube), answer)) return api.exit_code();
-    if (!api.settings().json) Say(Visible(tube) + " is dropped");
-    return kDone;
-  });
+int Drop(Api& api, const OneTube& options) {
+  Json answer;
+  if (!api.Delete(TubePath(options.tube), answer)) return api.exit_code();
+  if (!api.settings().json) Say(Visible(options.tube) + " is dropped");
+  return kDone;
 }
 
 }  // namespace
 
-CLI::IsMember TubeOrder() {
-  return CLI::IsMember({"id", "name", "busy", "ready", "reserved", "delayed", "buried", "workers",
-                        "waiting", "oldest"});
+std::vector<std::string> TubeOrders() {
+  return {"id",      "name",   "busy",    "ready",   "reserved",
+          "delayed", "buried", "workers", "waiting", "oldest"};
 }
 
 std::vector<Command> TubeCommands() {
   return {
-      {"tubes", "List tubes", "gearstalkctl tubes --sort ready --order desc", DeclareTubes},
-      {"tube", "Show one tube", "gearstalkctl tube mail", DeclareTube},
+      {"tubes", "List tubes", "gearstalkctl tubes --sort ready --order desc", BindApi(ListTubes)},
+      {"tube", "Show one tube", "gearstalkctl tube mail", BindApi(ShowOneTube)},
       {"pause", "Give out no jobs of a tube for a time", "gearstalkctl pause mail 600",
-       DeclarePause},
-      {"resume", "End a pause", "gearstalkctl resume mail", DeclareResume},
-      {"maxqueue", "Limit the jobs of a tube", "gearstalkctl maxqueue mail 10000", DeclareMaxQueue},
+       BindApi(Pause)},
+      {"resume", "End a pause", "gearstalkctl resume mail", BindApi(Resume)},
+      {"maxqueue", "Limit the jobs of a tube", "gearstalkctl maxqueue mail 10000",
+       BindApi(MaxQueue)},
       {"create", "Create a function, so that its tube stays", "gearstalkctl create mail",
-       DeclareCreate},
+       BindApi(Create)},
       {"drop", "Drop a function that has no workers and no jobs", "gearstalkctl drop mail",
-       DeclareDrop},
+       BindApi(Drop)},
   };
 }
 

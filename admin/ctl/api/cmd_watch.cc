@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 
 #include "admin/ctl/api/api.h"
 #include "admin/ctl/api/fields.h"
@@ -17,6 +16,13 @@ struct HistoryOptions {
   std::vector<std::string> series;
   std::string range = "1h", tube;
   bool csv = false;
+
+  Parameters AsParameters() {
+    return {{"SERIES", &series, "Such as jobs_ready or put_per_second"},
+            {"--range", &range, "1h or 30d", OneOf({"1h", "30d"})},
+            {"--tube", &tube, "Of one tube"},
+            {"--csv", &csv, "Comma-separated values"}};
+  }
 };
 
 std::string Joined(const std::vector<std::string>& words) {
@@ -81,21 +87,12 @@ void DrawHistory(const Json& history) {
   }
 }
 
-Action DeclareHistory(CLI::App& app) {
-  auto options = std::make_shared<HistoryOptions>();
-  app.add_option("SERIES", options->series, "Such as jobs_ready or put_per_second");
-  app.add_option("--range", options->range, "1h or 30d")->check(CLI::IsMember({"1h", "30d"}));
-  app.add_option("--tube", options->tube, "Of one tube");
-  app.add_flag("--csv", options->csv, "Comma-separated values");
-  return [options](const Settings& settings) {
-    return UseApi(settings, [&](Api& api) {
-      Json history;
-      const Query query = {
-          {"series", Joined(options->series)}, {"range", options->range}, {"tube", options->tube}};
-      if (!api.Get(WithQuery("/history", query), history)) return api.exit_code();
-      return Print(api, history, options->csv ? PrintCsv : DrawHistory);
-    });
-  };
+int History(Api& api, const HistoryOptions& options) {
+  Json history;
+  const Query query = {
+      {"series", Joined(options.series)}, {"range", options.range}, {"tube", options.tube}};
+  if (!api.Get(WithQuery("/history", query), history)) return api.exit_code();
+  return Print(api, history, options.csv ? PrintCsv : DrawHistory);
 }
 
 // --- events
@@ -103,6 +100,12 @@ Action DeclareHistory(CLI::App& app) {
 struct EventOptions {
   std::string topics, tubes;
   std::size_t count = 0;  // 0: until interrupted
+
+  Parameters AsParameters() {
+    return {{"--topics", &topics, "Of server,tube,operation,audit,notice"},
+            {"--tubes", &tubes, "Tubes, with commas between them"},
+            {"--count", &count, "End after so many events"}};
+  }
 };
 
 // Takes server-sent events apart.
@@ -160,37 +163,24 @@ int Events(Api& api, const EventOptions& options) {
              : api.exit_code();
 }
 
-Action DeclareEvents(CLI::App& app) {
-  auto options = std::make_shared<EventOptions>();
-  app.add_option("--topics", options->topics, "Of server,tube,operation,audit,notice");
-  app.add_option("--tubes", options->tubes, "Tubes, with commas between them");
-  app.add_option("--count", options->count, "End after so many events");
-  app.alias("tail");
-  app.alias("watch");
-  return [options](const Settings& settings) {
-    return UseApi(settings, [&](Api& api) { return Events(api, *options); });
-  };
-}
+struct AuditOptions {
+  std::size_t limit = 50;
 
-Action DeclareAudit(CLI::App& app) {
-  auto limit = std::make_shared<std::size_t>(50);
-  app.add_option("--limit", *limit, "Acts to list")->check(CLI::PositiveNumber);
-  return [limit](const Settings& settings) {
-    return UseApi(settings, [&](Api& api) {
-      Json acts;
-      if (!api.List("/audit", {}, *limit, acts)) return api.exit_code();
-      return PrintItems(api, acts, [](const Json& items) {
-        Table table(
-            {"AT", "USER", "ROLE", "ADDRESS", "ACTION", "TUBE", ">JOB", ">COUNT", "RESULT"});
-        for (const Json& act : items) {
-          table.Add({Word(act, "at"), Word(act, "user"), Word(act, "role"), Word(act, "address"),
-                     Word(act, "action"), Word(act, "tube"), Word(act, "job"), Word(act, "count"),
-                     Word(act, "result")});
-        }
-        std::fputs(table.Text().c_str(), stdout);
-      });
-    });
-  };
+  Parameters AsParameters() { return {{"--limit", &limit, "Acts to list", kPositive}}; }
+};
+
+int Audit(Api& api, const AuditOptions& options) {
+  Json acts;
+  if (!api.List("/audit", {}, options.limit, acts)) return api.exit_code();
+  return PrintItems(api, acts, [](const Json& items) {
+    Table table({"AT", "USER", "ROLE", "ADDRESS", "ACTION", "TUBE", ">JOB", ">COUNT", "RESULT"});
+    for (const Json& act : items) {
+      table.Add({Word(act, "at"), Word(act, "user"), Word(act, "role"), Word(act, "address"),
+                 Word(act, "action"), Word(act, "tube"), Word(act, "job"), Word(act, "count"),
+                 Word(act, "result")});
+    }
+    std::fputs(table.Text().c_str(), stdout);
+  });
 }
 
 }  // namespace
@@ -198,10 +188,13 @@ Action DeclareAudit(CLI::App& app) {
 std::vector<Command> WatchCommands() {
   return {
       {"history", "Draw numbers of the last hour or month",
-       "gearstalkctl history jobs_ready put_per_second --range 1h", DeclareHistory},
-      {"events", "Follow what happens", "gearstalkctl events --topics server,notice --count 1",
-       DeclareEvents},
-      {"audit", "List who did what", "gearstalkctl audit --limit 20", DeclareAudit},
+       "gearstalkctl history jobs_ready put_per_second --range 1h", BindApi(History)},
+      {"events",
+       "Follow what happens",
+       "gearstalkctl events --topics server,notice --count 1",
+       BindApi(Events),
+       {"tail", "watch"}},
+      {"audit", "List who did what", "gearstalkctl audit --limit 20", BindApi(Audit)},
   };
 }
 

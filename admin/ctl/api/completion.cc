@@ -7,54 +7,39 @@
 namespace gearstalk::ctl::api {
 namespace {
 
-struct Described {
-  const Command& command;
-  std::vector<const CLI::Option*> flags;
-  std::vector<const CLI::Option*> arguments;
-  bool takes_tube = false;
-};
-
-// Calls `visit` with each command and its options.
-template <typename Visit>
-void Describe(Visit visit) {
-  for (const Command& command : Commands()) {
-    CLI::App app;
-    app.set_help_flag();
-    command.declare(app);
-    Described described{command, {}, {}};
-    for (const CLI::Option* option : app.get_options()) {
-      (option->get_lnames().empty() ? described.arguments : described.flags).push_back(option);
-    }
-    described.takes_tube =
-        !described.arguments.empty() && described.arguments.front()->get_single_name() == "TUBE";
-    visit(described);
+// The first argument is a tube.
+bool TakesTube(const Command& command) {
+  for (const Parameter& parameter : command.call.parameters) {
+    if (!parameter.has_name()) return parameter.name == "TUBE";
   }
+  return false;
 }
 
-std::string FlagsOf(const Described& described) {
+// "--one --two".
+std::string FlagsOf(const Parameters& parameters) {
   std::string flags;
-  for (const CLI::Option* flag : described.flags) {
-    flags += flags.empty() ? "--" : " --";
-    flags += flag->get_lnames().front();
+  for (const Parameter& parameter : parameters) {
+    if (!parameter.has_name()) continue;
+    if (!flags.empty()) flags += ' ';
+    flags += parameter.name;
   }
   return flags;
 }
 
-constexpr std::string_view kTubes =
+constexpr std::string_view kTubeNames =
     "gearstalkctl tubes --json --limit 500 --timeout 1 2>/dev/null | "
     "grep -o '\"name\":\"[A-Za-z0-9._-]*\"' | cut -d'\"' -f4";
 
-constexpr std::string_view kGlobals =
-    "--server --at --config --token-file --ca-file --timeout --color --json --yes --quiet --help";
-
 std::string Bash(const std::string& function) {
+  Settings settings;
+  const std::string globals = FlagsOf(GlobalParameters(settings)) + " --help";
   std::string names, cases;
-  Describe([&](const Described& described) {
+  for (const Command& command : Commands()) {
     if (!names.empty()) names += ' ';
-    names += described.command.name;
-    cases += fmt::format("    {}) words=\"{}\"; tube={} ;;\n", described.command.name,
-                         FlagsOf(described), described.takes_tube ? 1 : 0);
-  });
+    names += command.name;
+    cases += fmt::format("    {}) words=\"{}\"; tube={} ;;\n", command.name,
+                         FlagsOf(command.call.parameters), TakesTube(command) ? 1 : 0);
+  }
   return fmt::format(
       "{0}() {{\n"
       "  local current=\"${{COMP_WORDS[COMP_CWORD]}}\" command=\"\" words=\"\" tube=0 i\n"
@@ -72,7 +57,7 @@ std::string Bash(const std::string& function) {
       "  fi\n"
       "  COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
       "}}\n",
-      function, names, kGlobals, cases, kTubes);
+      function, names, globals, cases, kTubeNames);
 }
 
 std::string Zsh() {
@@ -82,22 +67,23 @@ std::string Zsh() {
 
 std::string Fish() {
   std::string text = "complete -c gearstalkctl -f\n";
-  Describe([&](const Described& described) {
-    const std::string_view name = described.command.name;
-    text += fmt::format("complete -c gearstalkctl -n __fish_use_subcommand -a {} -d '{}'\n", name,
-                        described.command.summary);
-    for (const CLI::Option* flag : described.flags) {
+  for (const Command& command : Commands()) {
+    text += fmt::format("complete -c gearstalkctl -n __fish_use_subcommand -a {} -d '{}'\n",
+                        command.name, command.summary);
+    for (const Parameter& parameter : command.call.parameters) {
+      if (!parameter.has_name()) continue;
       text += fmt::format("complete -c gearstalkctl -n '__fish_seen_subcommand_from {}' -l {}\n",
-                          name, flag->get_lnames().front());
+                          command.name, parameter.name.substr(2));
     }
-    if (described.takes_tube) {
-      text += fmt::format(
-          "complete -c gearstalkctl -n '__fish_seen_subcommand_from {}' -a \"({})\"\n", name,
-          "gearstalkctl tubes --json --limit 500 --timeout 1 2>/dev/null | "
-          "string match -ar '\\\"name\\\":\\\"[A-Za-z0-9._-]*\\\"' | "
-          "string split -f4 '\\\"'");
+    if (TakesTube(command)) {
+      text +=
+          fmt::format("complete -c gearstalkctl -n '__fish_seen_subcommand_from {}' -a \"({})\"\n",
+                      command.name,
+                      "gearstalkctl tubes --json --limit 500 --timeout 1 2>/dev/null | "
+                      "string match -ar '\\\"name\\\":\\\"[A-Za-z0-9._-]*\\\"' | "
+                      "string split -f4 '\\\"'");
     }
-  });
+  }
   return text;
 }
 

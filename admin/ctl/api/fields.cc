@@ -95,6 +95,19 @@ void ShowJobs(const Json& jobs) {
   std::fputs(table.Text().c_str(), stdout);
 }
 
+void ShowRunning(const Json& jobs) {
+  Table table({"TUBE", ">JOB", "WORKER", "ADDRESS", ">LEFT", ">RESERVES", ">AGE"});
+  for (const Json& job : jobs) {
+    const Json holder = job.value("holder", Json());
+    const bool named = holder.is_object() && holder.value("client_id", Json()).is_string();
+    table.Add({Word(job, "tube"), Word(job, "id"),
+               named ? Word(holder, "client_id") : fmt::format("#{}", Word(holder, "connection")),
+               Word(holder, "address"), Age(job, "ttr_left_seconds"), Count(job, "reserves"),
+               Age(job, "age_seconds")});
+  }
+  std::fputs(table.Text().c_str(), stdout);
+}
+
 void ShowJob(const Json& job) {
   for (const auto& [name, value] : job.items()) {
     if (name == "tube_ref" || value.is_null()) continue;

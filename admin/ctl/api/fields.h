@@ -20,6 +20,7 @@ std::string Words(const Json& list);
 void ShowTubes(const Json& tubes);
 void ShowTube(const Json& tube);
 void ShowJobs(const Json& jobs);
+void ShowRunning(const Json& jobs);
 void ShowJob(const Json& job);
 void ShowConnections(const Json& connections);
 

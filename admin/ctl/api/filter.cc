@@ -1,6 +1,6 @@
 #include "admin/ctl/api/filter.h"
 
-#include <cstdlib>
+#include <algorithm>
 
 #include "admin/ctl/api/text.h"
 
@@ -47,26 +47,28 @@ std::vector<std::string> StatesOf(const std::string& words) {
   return states;
 }
 
-// For CLI::Option::check: the error, empty if there is none.
 std::string CheckStates(const std::string& words) {
-  const CLI::IsMember known({"ready", "reserved", "delayed", "buried"});
-  for (std::string state : StatesOf(words)) {
-    if (std::string wrong = known(state); !wrong.empty()) return wrong;
+  constexpr std::string_view kKnown[] = {"ready", "reserved", "delayed", "buried"};
+  for (const std::string& state : StatesOf(words)) {
+    if (std::ranges::find(kKnown, state) == std::end(kKnown)) {
+      return state + " not in {ready,reserved,delayed,buried}";
+    }
   }
   return {};
 }
 
 }  // namespace
 
-void Filter::AddTo(CLI::App& app) {
-  app.add_option("--state", state, "ready, reserved, delayed, buried; several with commas")
-      ->check(CheckStates);
+void Filter::AddTo(Parameters& parameters) {
+  parameters.push_back({"--state",
+                        &state,
+                        "ready, reserved, delayed, buried; several with commas",
+                        {.check = CheckStates}});
   for (const Row& row : kRows) {
-    CLI::Option* option = app.add_option(row.flag, this->*row.field, row.help);
-    if (row.form == Form::kNumber) option->check(CLI::NonNegativeNumber);
-    if (row.field == &Filter::json_op) {
-      option->check(CLI::IsMember({"eq", "ne", "lt", "gt", "contains"}));
-    }
+    Rules rules;
+    if (row.form == Form::kNumber) rules.sign = Sign::kNotNegative;
+    if (row.field == &Filter::json_op) rules.one_of = {"eq", "ne", "lt", "gt", "contains"};
+    parameters.push_back({row.flag, &(this->*row.field), row.help, std::move(rules)});
   }
 }
 

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <memory>
 #include <string>
 
 #include "admin/ctl/api/api.h"
@@ -15,8 +13,8 @@ struct Filter {
   std::string id_from, id_to, min_age, max_age, min_priority, max_priority, min_reserves,
       max_reserves, unique, holder, text, json_path, json_value, json_op;
 
-  // Adds all options but the tube's to `app`.
-  void AddTo(CLI::App& app);
+  // Adds all options but the tube's.
+  void AddTo(Parameters& parameters);
   // For GET /jobs: parameters.
   Query AsQuery() const;
   // For POST /operations: members.

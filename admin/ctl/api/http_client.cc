@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cctype>
+#include <cerrno>
 #include <memory>
 
 namespace gearstalk::ctl::api {
@@ -36,6 +37,18 @@ std::string UrlOf(const Settings& settings, const std::string& path) {
   if (base.find("://") == std::string::npos) base.insert(0, "http://");
   while (base.ends_with('/')) base.pop_back();
   return base + path;
+}
+
+// Why there was no answer, and what to look at.
+std::string Unanswered(CURL* curl, CURLcode code) {
+  const char* const what = curl_easy_strerror(code);
+  if (code != CURLE_COULDNT_CONNECT) return what;
+  long error = 0;
+  curl_easy_getinfo(curl, CURLINFO_OS_ERRNO, &error);
+  if (error == EACCES) return fmt::format("{}: the socket is for its owner and its group", what);
+  return fmt::format(
+      "{}: a broker has it if its option `admin:` names this address; --server names another",
+      what);
 }
 
 struct FreeList {
@@ -85,7 +98,7 @@ Result<HttpReply> HttpClient::Send(const HttpRequest& request) {
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &transfer);
   const CURLcode code = curl_easy_perform(curl);
   if (code != CURLE_OK && !transfer.stopped) {
-    return Status(Code::kIo, fmt::format("{}: {}", settings_.server, curl_easy_strerror(code)));
+    return Status(Code::kIo, fmt::format("{}: {}", settings_.server, Unanswered(curl, code)));
   }
   long status = 0;
   curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);

@@ -7,6 +7,7 @@
 #include "admin/ctl/api/text.h"
 
 int main(int argc, char** argv) {
+  using namespace gearstalk::ctl;
   using namespace gearstalk::ctl::api;
   // A reader that goes away ends the output, not a write.
   signal(SIGPIPE, SIG_DFL);
@@ -15,5 +16,5 @@ int main(int argc, char** argv) {
   curl_global_cleanup();
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
   Tell("standard output cannot be written");
-  return exit_code == kDone ? kRefused : exit_code;
+  return exit_code == kDone ? kFailed : exit_code;
 }

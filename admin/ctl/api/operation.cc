@@ -86,7 +86,7 @@ int Show(Api& api, const Json& operation) {
                      Word(*problem, "code")));
   }
   return operation.value("state", "") == "done" && Number(operation, "failed") == 0 ? kDone
-                                                                                    : kRefused;
+                                                                                    : kFailed;
 }
 
 }  // namespace

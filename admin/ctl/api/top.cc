@@ -2,14 +2,18 @@
 
 #include <curses.h>
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <clocale>
 #include <iterator>
+#include <sstream>
 
 #include "admin/ctl/api/fields.h"
 #include "admin/ctl/api/screen.h"
+#include "admin/ctl/api/settings.h"
 #include "admin/ctl/api/text.h"
 
 namespace gearstalk::ctl::api {
@@ -25,6 +29,48 @@ bool FetchTubes(Api& api, const std::string& sort, const std::string& match, Jso
   const Query query = {
       {"sort", sort}, {"order", Descending(sort) ? "desc" : "asc"}, {"match", match}};
   return api.List("/tubes", query, kTubes, tubes);
+}
+
+// As many columns of numbers as there is room for; names are cut to what these leave. Lines may
+// still be too long.
+std::string LinesOf(const Json& tubes, std::size_t columns) {
+  constexpr std::size_t kNumbers = 60, kFewNumbers = 26, kLeastName = 8;
+  const bool all = columns >= kNumbers + 2 * kLeastName;
+  const std::size_t numbers = all ? kNumbers : kFewNumbers;
+  const std::size_t name = std::max(kLeastName, columns - std::min(columns, numbers));
+  std::vector<std::string> heads = {"TUBE", ">READY", ">RESERVED", ">BURIED"};
+  if (all) heads.insert(heads.end(), {">DELAYED", ">WORKERS", ">OLDEST", "PAUSED"});
+  Table table(heads);
+  for (const Json& tube : tubes) {
+    const Json jobs = tube.value("jobs", Json::object());
+    std::vector<std::string> cells = {Cut(Word(tube, "name"), name), Count(jobs, "ready"),
+                                      Count(jobs, "reserved"), Count(jobs, "buried")};
+    if (all) {
+      cells.insert(
+          cells.end(),
+          {Count(jobs, "delayed"), Count(tube, "workers"), Age(tube, "oldest_ready_age_seconds"),
+           tube.value("paused", false) ? Age(tube, "pause_left_seconds") : "-"});
+    }
+    table.Add(std::move(cells));
+  }
+  return table.Text();
+}
+
+// What $COLUMNS says, else the terminal; 0: neither does.
+std::size_t ColumnsToFill() {
+  const std::string given = Variable("COLUMNS");
+  std::size_t columns = 0;
+  std::from_chars(given.data(), given.data() + given.size(), columns);
+  winsize size{};
+  if (columns == 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) columns = size.ws_col;
+  return columns;
+}
+
+void ShowOnce(const Json& tubes) {
+  const std::size_t columns = ColumnsToFill();
+  if (columns == 0) return ShowTubes(tubes);
+  std::istringstream lines(LinesOf(tubes, columns));
+  for (std::string line; std::getline(lines, line);) Say(Cut(line, columns));
 }
 
 // Owns the terminal while it lives.
@@ -71,31 +117,6 @@ class LiveTable {
   }
 
  private:
-  // As many columns as the terminal has room for; names are cut to what the numbers leave.
-  std::string Lines() const {
-    constexpr std::size_t kNumbers = 60, kFewNumbers = 26, kLeastName = 8;
-    const auto columns = static_cast<std::size_t>(COLS);
-    const bool all = columns >= kNumbers + 2 * kLeastName;
-    const std::size_t numbers = all ? kNumbers : kFewNumbers;
-    const std::size_t name = std::max(kLeastName, columns - std::min(columns, numbers));
-    std::vector<std::string> heads = {"TUBE", ">READY", ">RESERVED", ">BURIED"};
-    if (all) heads.insert(heads.end(), {">DELAYED", ">WORKERS", ">OLDEST", "PAUSED"});
-    Table table(heads);
-    for (const Json& tube : tubes_) {
-      const Json jobs = tube.value("jobs", Json::object());
-      std::vector<std::string> cells = {Cut(Word(tube, "name"), name), Count(jobs, "ready"),
-                                        Count(jobs, "reserved"), Count(jobs, "buried")};
-      if (all) {
-        cells.insert(
-            cells.end(),
-            {Count(jobs, "delayed"), Count(tube, "workers"), Age(tube, "oldest_ready_age_seconds"),
-             tube.value("paused", false) ? Age(tube, "pause_left_seconds") : "-"});
-      }
-      table.Add(std::move(cells));
-    }
-    return table.Text();
-  }
-
   void Draw() {
     erase();
     const auto columns = static_cast<std::size_t>(COLS);
@@ -104,7 +125,7 @@ class LiveTable {
                     match_.empty() ? "" : " like " + Visible(match_));
     mvaddstr(0, 0, Cut(head, columns).c_str());
     marked_ = std::min(marked_, tubes_.empty() ? 0 : tubes_.size() - 1);
-    const std::string text = Lines();
+    const std::string text = LinesOf(tubes_, columns);
     int line = 1;
     for (std::size_t begin = 0; begin < text.size() && line < LINES; ++line) {
       const std::size_t end = text.find('\n', begin);
@@ -168,7 +189,7 @@ int Top(Api& api, const TopOptions& options) {
   if (options.once || !HasScreen()) {
     Json tubes;
     if (!FetchTubes(api, options.sort, "", tubes)) return api.exit_code();
-    return PrintItems(api, tubes, ShowTubes);
+    return PrintItems(api, tubes, ShowOnce);
   }
   const Screen screen;
   return LiveTable(api, options).Run();

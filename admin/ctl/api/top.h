@@ -10,6 +10,12 @@ struct TopOptions {
   double interval_s = 2;
   std::string sort = "busy";
   bool once = false;
+
+  Parameters AsParameters() {
+    return {{"--interval", &interval_s, "Seconds between frames", Between(0.1, 3600)},
+            {"--sort", &sort, "As `tubes --sort`", OneOf(TubeOrders())},
+            {"--once", &once, "Print one frame as text"}};
+  }
 };
 
 // A table of tubes that is drawn anew every interval, on the whole terminal. Keys: s sorts, /
