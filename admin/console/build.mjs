@@ -8,8 +8,7 @@ import { minify } from "terser";
 const here = dirname(fileURLToPath(import.meta.url));
 const source = join(here, "src");
 const target = process.argv[2] ?? join(here, "dist");
-const notice = "/* gearstalkd, Apache-2.0. With Preact (c) Jason Miller, MIT; htm (c) Google, Apache-2.0; " +
-  "uPlot (c) Leon Sorokin, MIT. */";
+const notice = "/* gearstalkd, Apache-2.0. With Preact (c) Jason Miller, MIT; htm (c) Google, Apache-2.0. */";
 
 // Templates are strings to esbuild: their indentation would be kept. htm drops line ends with the
 // blanks around them, so fewer blanks mean the same.
@@ -17,16 +16,6 @@ const withoutIndentation = {
   name: "without-indentation",
   setup: ({ onLoad }) => onLoad({ filter: /src\/.*\.js$/ }, async ({ path }) =>
     ({ contents: (await readFile(path, "utf8")).replace(/\n[ \t]+/g, "\n"), loader: "js" })),
-};
-
-// The end of uPlot's module makes bars, splines and joins reachable. Without it they are dropped: 3 KB.
-const withoutExtras = {
-  name: "without-extras",
-  setup: ({ onLoad }) => onLoad({ filter: /uPlot\.esm\.js$/ }, async ({ path }) => {
-    const [used, extras, ...rest] = (await readFile(path, "utf8")).split("uPlot.assign = assign;");
-    if (!extras?.includes("export default uPlot;") || rest.length) throw new Error(`${path} is not as expected`);
-    return { contents: `${used}export default uPlot;`, loader: "js" };
-  }),
 };
 
 await mkdir(target, { recursive: true });
@@ -40,7 +29,7 @@ await build({
   target: ["chrome123", "firefox120", "safari17.5"],
   charset: "utf8",
   legalComments: "none",
-  plugins: [withoutIndentation, withoutExtras],
+  plugins: [withoutIndentation],
   logOverride: { "import-is-undefined": "error" },
   logLevel: "warning",
 });

@@ -42,15 +42,16 @@ class Acts(unittest.TestCase):
         self.browser.click("tube-put")
         self.browser.fill("put-body", '{"hello": "<b>there</b>"}')
         self.browser.fill("put-priority", "7")
-        self.browser.fill("put-ttr", "90")
+        self.browser.fill("put-ttr", "1m30s")
+        self.browser.fill("put-unique", "only one")
         self.browser.click("confirm-ok")
         self.browser.told("put")
         self.browser.gone("dialog")
         self.rows(2)
         self.assertEqual(self.served.count("put", "ready"), 2)
         jobs = self.served.ask("GET", "tubes/put/jobs?preview=1")["items"]
-        self.assertEqual([(job["priority"], job["ttr_seconds"], job["preview"]) for job in jobs][1],
-                         (7, 90, '{"hello": "<b>there</b>"}'))
+        self.assertEqual([(job["priority"], job["ttr_seconds"], job["unique"], job["preview"]) for job in jobs][1],
+                         (7, 90, "only one", '{"hello": "<b>there</b>"}'))
 
     def test_filter(self) -> None:
         for number in range(4):
@@ -73,6 +74,20 @@ class Acts(unittest.TestCase):
         self.browser.fill("filter-min-reserves", "1")
         self.browser.click("filter-apply")
         self.browser.find("jobs-empty")
+        self.browser.click("filter-clear")
+        self.rows(4)
+
+    def test_ages_are_written_as_people_do(self) -> None:
+        self.served.put("ages", "x")
+        self.tube("ages", "ready")
+        self.rows(1)
+        self.browser.css('form.filter [aria-expanded="false"]')[0].click()
+        field = self.browser.until("the field", lambda: self.browser.css('[name="min_age_seconds"]'))[0]
+        field.send_keys("1h 30m", key("ENTER"))
+        self.browser.find("jobs-empty")
+        self.browser.says("chip", "90m")
+        self.assertIn("min_age_seconds=5400", self.browser.driver.current_url)
+        self.assertIn("--min-age 5400", self.browser.text("ctl-line"))
 
     def test_selected_jobs(self) -> None:
         for number in range(3):
@@ -89,6 +104,10 @@ class Acts(unittest.TestCase):
         self.browser.gone("selected-count")  # its jobs are gone, so the selection is
         self.browser.click("select-page")
         self.browser.says("selected-count", "2")
+        self.browser.click("bulk-kick")
+        self.browser.says("dialog-text", "Kick 2 jobs")
+        self.browser.click("confirm-cancel")
+        self.assertEqual(self.served.count("selected", "buried"), 2)
         self.browser.click("bulk-move")
         self.browser.fill("move-to", "elsewhere")
         self.browser.click("confirm-ok")
@@ -173,16 +192,29 @@ class Acts(unittest.TestCase):
             self.served.bury("clear", str(number))
         self.tube("clear", "buried")
         self.browser.click("tube-kick")
+        self.browser.says("dialog", "Kick 3 jobs of clear?")
+        self.assertEqual(self.served.count("clear", "buried"), 3)
+        self.browser.click("confirm-ok")
         self.browser.told("Kicked 3 jobs")
+        self.browser.gone("tube-kick")
         self.browser.click("tube-clear")
         self.browser.fill("confirm-count", "3")
         self.browser.click("confirm-ok")
         self.browser.told("Deleted 3 jobs")
         self.assertEqual(self.served.count("clear", "ready"), 0)
         self.browser.gone("dialog")
-        self.browser.click("tube-clear")
-        self.browser.says("dialog-text", "nothing to do")
-        self.browser.click("confirm-cancel")
+        self.browser.gone("tube-clear")
+
+    def test_a_result_goes_with_its_page(self) -> None:
+        job = self.served.bury("leaving", "x")
+        self.browser.open(f"#/jobs/{job}", "job")
+        self.browser.click("job-delete")
+        self.browser.click("confirm-ok")
+        self.browser.on("tubes")
+        self.browser.says("toast", f"Job {job} is deleted")
+        self.browser.click("nav-search")
+        self.browser.on("search")
+        self.browser.gone("toast")
 
     def test_drain_and_log_level(self) -> None:
         self.browser.open("#/server", "server")

@@ -19,7 +19,7 @@ HOSTILE = ["<img src=x onerror=\"document.title='broken'\">", "</script><script>
 PAGES = {
     "overview": ["#/"], "tubes": ["#/tubes", "#/tubes?only=buried&sort=name"],
     "tube": ["#/tubes/mail?state=ready", "#/tubes/mail?state=buried", "#/tubes/mail?state=buried&text=nothing-has-this"],
-    "search": ["#/jobs", "#/jobs?text=welcome"], "job": ["#/jobs/{job}"], "connections": ["#/connections"],
+    "search": ["#/jobs", "#/jobs?text=welcome"], "job": ["#/jobs/{job}"], "running": ["#/running"], "connections": ["#/connections"],
     "server": ["#/server"], "schedules": ["#/schedules"], "audit": ["#/audit"], "login": ["#/login"], "missing": ["#/nothing"],
 }
 

@@ -54,7 +54,9 @@ class Policies(unittest.TestCase):
         self.browser.open(f"#/jobs/{job}", "job")
         self.browser.click("job-home")
         self.browser.told(f"Job {job} is in frail now")
-        self.assertEqual(self.served.ask("GET", f"jobs/{job}")["tube"], "frail")
+        home = self.served.ask("GET", f"jobs/{job}")
+        self.assertEqual((home["tube"], home["state"], home["attempts"], home["cause"]), ("frail", "ready", 0, None))
+        self.browser.until("what becomes of it", lambda: "moved to the dead tube" in self.browser.said())
 
     def test_a_tube_shows_its_policy_and_what_became_of_its_jobs(self) -> None:
         self.dead()

@@ -13,6 +13,7 @@ import { Job } from "./pages/job.js";
 import { Login } from "./pages/login.js";
 import { Missing } from "./pages/missing.js";
 import { Overview } from "./pages/overview.js";
+import { Running } from "./pages/running.js";
 import { Schedules } from "./pages/schedules.js";
 import { Search } from "./pages/search.js";
 import { Server } from "./pages/server.js";
@@ -29,7 +30,7 @@ import * as S from "./strings.js";
 import { tell, tellProblem } from "./toast.js";
 
 const PAGES = { overview: Overview, tubes: Tubes, tube: Tube, search: Search, job: Job, connections: Connections,
-  server: Server, audit: Audit, schedules: Schedules, missing: Missing };
+  server: Server, audit: Audit, running: Running, schedules: Schedules, missing: Missing };
 
 function Frame({ at }) {
   const inert = useStore(dialog) !== null;

@@ -1,15 +1,15 @@
 // The filter of jobs: one row for each condition, for the form, the chips, the API and the shell.
-import { shellWord } from "./format.js";
+import { exactly, secondsOf, shellWord } from "./format.js";
 import { hasBodies } from "./session.js";
 import * as S from "./strings.js";
 
-// kind: text or number; body: needs the right `bodies`; flag: of `gearstalkctl jobs`.
+// kind: text, number or age; body: needs the right `bodies`; flag: of `gearstalkctl jobs`.
 export const CONDITIONS = [
   { name: "text", kind: "text", body: true, flag: "--text" },
   { name: "min_reserves", kind: "number", flag: "--min-reserves" },
   { name: "max_reserves", kind: "number", flag: "--max-reserves" },
-  { name: "min_age_seconds", kind: "number", flag: "--min-age" },
-  { name: "max_age_seconds", kind: "number", flag: "--max-age" },
+  { name: "min_age_seconds", kind: "age", flag: "--min-age" },
+  { name: "max_age_seconds", kind: "age", flag: "--max-age" },
   { name: "min_priority", kind: "number", flag: "--min-priority" },
   { name: "max_priority", kind: "number", flag: "--max-priority" },
   { name: "id_from", kind: "number", flag: "--id-from" },
@@ -38,7 +38,7 @@ export function parametersOf(query) {
 // Members of an operation's filter: numbers are numbers there.
 export function membersOf(query) {
   return Object.fromEntries(given(query).map((row) =>
-    [row.name, row.kind === "number" ? Number(query[row.name]) : query[row.name]]));
+    [row.name, row.kind !== "text" ? Number(query[row.name]) : query[row.name]]));
 }
 
 export function flagsOf(query) {
@@ -50,7 +50,20 @@ export function chipsOf(query) {
   return given(query).filter((row) => !row.with).map((row) => ({
     names: row.name === "json_path" ? ["json_path", "json_op", "json_value"] : [row.name],
     text: row.name === "json_path" ? S.filterJson(query.json_path, query.json_op, query.json_value)
-      : S.filterChips[row.name](query[row.name]),
+      : S.filterChips[row.name](writtenOf(query)[row.name]),
+  }));
+}
+
+// Conditions as they are written, and as the address has them: an age is seconds there.
+export function writtenOf(query) {
+  return Object.fromEntries(CONDITIONS.map(({ name, kind }) => [name, query[name] && kind === "age" && !Number.isNaN(Number(query[name])) ? exactly(Number(query[name])) : query[name] ?? ""]));
+}
+
+export function readFrom(fields) {
+  return Object.fromEntries(CONDITIONS.map(({ name, kind }) => {
+    const text = fields[name].trim() === "" ? null : fields[name];
+    const seconds = kind === "age" && text ? secondsOf(text) : NaN;
+    return [name, Number.isNaN(seconds) ? text : String(seconds)];
   }));
 }
 

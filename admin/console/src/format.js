@@ -46,6 +46,18 @@ export function duration(seconds) {
   return `${rest}\u00a0s`;
 }
 
+// "90", "5m", "1h30m": seconds; NaN for what is none.
+export function secondsOf(text) {
+  const words = text.trim().toLowerCase().match(/^\d+(\.\d+)?$|^(\d+(\.\d+)?[smhdw] *)+$/)?.[0].match(/[\d.]+[smhdw]?/g);
+  return words ? words.reduce((sum, word) => sum + parseFloat(word) * ({ m: 60, h: 3600, d: 86400, w: 604800 }[word.at(-1)] ?? 1), 0) : NaN;
+}
+
+// The same back, as short as it can be said exactly: "5m".
+export function exactly(seconds) {
+  const [unit, size] = [["w", 604800], ["d", 86400], ["h", 3600], ["m", 60]].find(([, of]) => seconds >= of && seconds % of === 0) ?? ["s", 1];
+  return `${seconds / size}${unit}`;
+}
+
 export function instant(at) {
   return at ? at.replace("T", " ").replace("Z", " UTC") : "–";
 }

@@ -1,29 +1,26 @@
-// Rates a second from the counters of objects that come again and again.
+// Rates a second from objects that come again and again: the server and tubes.
 const WINDOW = 12000;  // ms
 
 export class Rates {
-  #samples = new Map();  // key -> [{at, counters}], oldest first
+  #samples = new Map();  // key -> [{at, put, gone}], oldest first
 
-  add(key, counters, at = performance.now()) {
+  // Counters of ends overlap: a job that its worker deletes is completed and deleted. So what is
+  // gone is what came and is not there.
+  add(key, { counters, jobs }, at = performance.now()) {
     const samples = this.#samples.get(key) ?? [];
-    const last = samples[samples.length - 1];
+    const put = counters.put_total;
     // A counter that fell belongs to a broker that started anew.
-    if (last && counters.put_total < last.counters.put_total) samples.length = 0;
-    samples.push({ at, counters });
+    if (put < samples.at(-1)?.put) samples.length = 0;
+    samples.push({ at, put, gone: put - jobs.ready - jobs.reserved - jobs.delayed - jobs.buried });
     while (samples.length > 2 && at - samples[1].at > WINDOW) samples.shift();
     this.#samples.set(key, samples);
   }
 
-  // The sum of the named counters a second; null before there are two samples.
-  of(key, ...names) {
-    const samples = this.#samples.get(key);
-    if (!samples || samples.length < 2) return null;
-    const [first, last] = [samples[0], samples[samples.length - 1]];
-    const seconds = (last.at - first.at) / 1000;
-    if (seconds < 0.2) return null;
-    const sum = (counters) => names.reduce((total, name) => total + (counters[name] ?? 0), 0);
-    return Math.max(0, (sum(last.counters) - sum(first.counters)) / seconds);
+  // `what`: put or gone. Null before there are two samples.
+  of(key, what) {
+    const samples = this.#samples.get(key) ?? [];
+    const [first, last] = [samples[0], samples.at(-1)];
+    const seconds = first ? (last.at - first.at) / 1000 : 0;
+    return seconds < 0.2 ? null : Math.max(0, (last[what] - first[what]) / seconds);
   }
 }
-
-export const ENDS = ["completed_total", "failed_total", "deleted_total", "cancelled_total", "dropped_total"];

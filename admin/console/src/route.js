@@ -7,7 +7,7 @@ const PAGES = [
   [/^tubes\/([^/]+)$/, "tube"],
   [/^jobs$/, "search"],
   [/^jobs\/(\d{1,16})$/, "job"],
-  [/^(connections|server|audit|schedules|login)$/, null],
+  [/^(connections|server|audit|running|schedules|login)$/, null],
 ];
 
 export function parse(hash) {
@@ -60,6 +60,11 @@ export function go(address, { replace = false } = {}) {
 export function setQuery(changes, options) {
   const path = location.hash.replace(/^#?\/?/, "").split("?")[0];
   go(link(path, { ...route.value.query, ...changes }), options);
+}
+
+// What names a tube in a query or filter: its name, or the bytes of a name that is not UTF-8.
+export function namedBy({ name, ref }) {
+  return name.includes("\ufffd") && ref[0] === "~" ? { tube_base64: ref.slice(1).replaceAll("-", "+").replaceAll("_", "/") } : { tube: name };
 }
 
 // The ref of a name that was typed: percent-encoded, or `~` and base64url where proxies would rewrite it.

@@ -47,6 +47,7 @@ export const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "
 export const nav = {
   overview: "Overview",
   tubes: "Tubes",
+  running: "Running",
   search: "Search",
   connections: "Connections",
   schedules: "Schedules",
@@ -67,6 +68,7 @@ export const rates = {
 export const counters = {
   put_total: "put",
   completed_total: "completed",
+  deleted_total: "deleted",
   failed_total: "failed",
   timed_out_total: "timed out",
   buried_total: "buried",
@@ -75,18 +77,24 @@ export const counters = {
   expired_total: "expired",
 };
 export const refusals = {
-  maxqueue: "a tube was full",
-  draining: "the broker was draining",
-  memory: "the memory limit was reached",
-  tubes: "too many tubes",
-  journal: "the journal failed or was full",
-  job_size: "larger than max_job_size",
-  rights: "a client was not allowed to",
-  idle_timeout: "silent connections",
-  connections: "too many connections",
+  maxqueue: "jobs for a full tube",
+  draining: "jobs while the broker drains",
+  memory: "jobs above the memory limit",
+  tubes: "tubes above the limit",
+  journal: "changes while the journal failed or was full",
+  job_size: "jobs larger than max_job_size",
+  rights: "commands that the client may not use",
+  idle_timeout: "connections that were silent for too long",
+  connections: "connections above the limit",
+  connections_per_address: "connections above the limit of an address",
+  descriptors: "connections, as no file descriptor was left",
+  handshake_timeout: "connections that did not begin in time",
+  output: "connections that did not read their answers",
+  tls: "connections with bad TLS, or without it",
+  http: "HTTP at a port of clients",
 };
 export const jobOptional = { attempts: "attempts", expires: "expires", cause: "cause", origin: "origin" };
-export const putNumbers = { priority: "Priority, 0 is first", delay: "Delay, seconds", ttr: "Time to run, seconds" };
+export const putNumbers = { priority: "Priority, 0 is first", delay: "Delay, e.g. 5m", ttr: "Time to run" };
 export const liveStates = {
   live: () => "live",
   paused: (age) => (age ? `paused, ${age} old` : "paused"),
@@ -98,7 +106,7 @@ export const helpTitle = "Keyboard";
 export const helpButton = "Keyboard (?)";
 export const helpRows = [[["?"], "this list"],
   [["/"], "filter"],
-  [["g", "then o t s c v a"], "overview, tubes, search, connections, server, audit"],
+  [["g", "then o t r s c v a"], "overview, tubes, running, search, connections, server, audit"],
   [["j", "k"], "next and previous row"],
   [["x"], "select the row"],
   [["Enter"], "open the row"],
@@ -151,7 +159,7 @@ export const drainAskText = (running) => `Producers are refused. Workers go on; 
 
 export const overviewBusiest = "Busiest tubes";
 export const overviewAll = (count) => `All ${count}`;
-export const overviewFlow = (into, out) => `${into} /s in · ${out} /s out`;
+export const overviewFlow = (into, out) => `${into} in · ${out} out`;
 export const overviewMost = (count) => `${count} of them in`;
 export const overviewNobody = "nothing is running";
 export const overviewDelta = (delta, range) => `${delta > 0 ? "+" : delta < 0 ? "−" : "±"}${Math.abs(delta)} in ${range === "1h" ? "the last hour" : "30 days"}`;
@@ -182,7 +190,7 @@ export const chartLog = "log";
 export const chartLogTitle = "Logarithmic scale";
 export const chartNone = (name) => `${name}: no data yet.`;
 export const chartUnknown = (name) => `${name}: no data.`;
-export const chartLine = (name, low, high, last) => `${name}: ${low} to ${high}, now ${last}.`;
+export const chartLine = (name, low, high, last) => `${name}: ${low} to ${high}, at last ${last}.`;
 
 export const operationTitle = "Operations";
 export const operationStopped = "Stopped";
@@ -196,7 +204,7 @@ export const operationStates = {
   failed: "failed",
   expired: "expired",
 };
-export const operationText = ({ action, count, filter, to }) => `${action} ${count ?? "…"} ${(filter?.state ?? []).join(", ")} ${filter?.tube ?? filter?.tube_match ?? ""}${to ? ` → ${to}` : ""}`;
+export const operationText = ({ action, count, filter, to }) => `${action} ${count ?? "…"} ${(filter?.state ?? []).join(", ")} ${filter?.tube ?? filter?.tube_match ?? filter?.tube_base64 ?? ""}${to ? ` → ${to}` : ""}`;
 export const operationEnded = ({ action, state, done, count }) => (state === "done" ? `${bulkDone[action](done)}` : `${action} ${state}: ${done} of ${jobs(count)} done`);
 
 export const bulkCounting = "Counting…";
@@ -256,6 +264,7 @@ export const putButton = "Put";
 export const putInto = "Put a job into";
 export const putTube = "Tube";
 export const putBody = "Body";
+export const putUnique = "Unique key: an unfinished job with it is joined";
 export const putOk = "Put the job";
 export const putDone = (id, tube) => `Job ${id} is in ${tube}`;
 
@@ -298,7 +307,7 @@ export const tubeWorkers = "workers";
 export const tubeWorkersUpper = "Workers";
 export const tubeWorkerCount = (count) => `${count} ${plural(count, "worker", "workers")}`;
 export const tubeNoWorkers = "no workers";
-export const tubeEnded = "ended";
+export const tubeFlow = "jobs";
 export const tubeRunning = "Running now";
 export const tubeWatching = "watching";
 export const tubeWatchers = (watching, using, waiting) => `${watching}, ${waiting} waiting; ${using} using`;
@@ -312,9 +321,11 @@ export const tubeResumed = (name) => `${name} goes on`;
 export const tubePausedFor = (name, seconds) => (seconds ? `${name} is paused for ${seconds} s` : `${name} is paused until it is resumed`);
 export const tubePauseTitle = (name) => `Pause ${name}?`;
 export const tubePauseText = "Workers get no job of this tube meanwhile. Puts and running jobs go on.";
-export const tubePauseSeconds = "Seconds";
+export const tubePauseSeconds = "Seconds, or 5m, 2h";
 export const tubePauses = [[300, "5 min"], [3600, "1 h"], [86400, "1 d"], [4294967295, "until resumed"]];
 export const tubeKickAll = "Kick all buried";
+export const tubeKickAsk = (count, name) => `Kick ${jobs(count)} of ${name}?`;
+export const tubeKickText = "They become ready, and workers run them again. Dead jobs go to the tubes that they came from.";
 export const tubeKicked = (count, name) => `Kicked ${jobs(count)} of ${name}`;
 export const tubeClear = "Clear…";
 export const tubeClearWhere = (name) => `All ready, delayed and buried jobs of ${name}; reserved ones stay.`;
@@ -328,6 +339,8 @@ export const tubeSources = { none: "", config: "from the configuration", admin: 
 export const tubeDrop = "Drop";
 export const tubeDropTitle = (name) => `Drop tube ${name}?`;
 export const tubeDropText = "Only a tube without jobs and clients can be dropped. Its settings go with it.";
+export const tubeMissing = "There is no such tube";
+export const tubeMissingText = "It went with its last job and client, or is not yours to see. Its next job brings it back.";
 export const tubeDropped = (name) => `Tube ${name} is gone`;
 
 export const jobsJob = "Job";
@@ -344,6 +357,7 @@ export const jobsNoEnd = "no time limit";
 export const jobsLeft = (time) => `${time} left`;
 export const jobsSelect = (id) => `Select job ${id}`;
 export const jobsSelectPage = "Select this page";
+export const jobsSelectWord = "select";
 export const jobsBulk = "Act on the selected jobs";
 export const jobsSelected = (count) => `${count} selected`;
 export const jobsAllSelected = "All that match are selected";
@@ -378,8 +392,8 @@ export const filterLabels = {
   text: "Text in the body",
   min_reserves: "Reserves, at least",
   max_reserves: "Reserves, at most",
-  min_age_seconds: "Age in seconds, at least",
-  max_age_seconds: "Age in seconds, at most",
+  min_age_seconds: "Age, at least, e.g. 5m",
+  max_age_seconds: "Age, at most, e.g. 2h",
   min_priority: "Priority, from",
   max_priority: "Priority, to",
   id_from: "Id, from",
@@ -394,8 +408,8 @@ export const filterChips = {
   text: (value) => `“${value}”`,
   min_reserves: (value) => `reserves ≥ ${value}`,
   max_reserves: (value) => `reserves ≤ ${value}`,
-  min_age_seconds: (value) => `age ≥ ${value} s`,
-  max_age_seconds: (value) => `age ≤ ${value} s`,
+  min_age_seconds: (value) => `age ≥ ${value}`,
+  max_age_seconds: (value) => `age ≤ ${value}`,
   min_priority: (value) => `priority ≥ ${value}`,
   max_priority: (value) => `priority ≤ ${value}`,
   id_from: (value) => `id ≥ ${value}`,
@@ -420,7 +434,7 @@ export const jobDueIn = (time) => `in ${time}`;
 export const jobUnique = "unique key";
 export const jobWaiters = "clients waiting";
 export const jobOnFailure = "on failure";
-export const jobFailures = { bury: "buried", remove: "removed" };
+export const jobFailures = { bury: "buried", remove: "removed", move: "moved to the dead tube" };
 export const jobDurable = "kept on disk";
 export const jobAttempts = (count, most) => (most ? `${count} of ${most}` : String(count));
 export const jobCounts = {
@@ -519,6 +533,7 @@ export const connectionsGoneText = "Its jobs went back to their tubes.";
 export const serverBroker = "Broker";
 export const serverJournal = "Journal";
 export const serverLimits = "Limits";
+export const serverNoRefusals = "Nothing was refused.";
 export const serverRefused = "Refused since the start";
 export const serverVersion = "version";
 export const serverName = "name";
@@ -570,8 +585,9 @@ export const policyTitle = (key, tube) => `Set ${key} of ${tube}`;
 export const policyDone = (key, tube) => `${key} of ${tube} is set`;
 export const policySource = (source) => ({ default: "default", admin: "set by an operator" }[source] ?? `from ${source}`);
 
-export const schedulesColumns = ["Schedule", "Tube", "Next", "Last", "Runs", "Skipped", "Missed"];
+export const schedulesColumns = ["Schedule", "Tube", "When", "Next", "Last", "Runs", "Skipped", "Missed"];
 export const schedulesNumbers = ["Runs", "Skipped", "Missed"];
+export const schedulesPlan = "when";
 export const schedulesNext = "next";
 export const schedulesLast = "last";
 export const schedulesOff = "off";
@@ -582,6 +598,22 @@ export const schedulesRan = (name, id) => `${name} put job ${id}`;
 export const schedulesSet = (name, on) => `${name} is ${on ? "on" : "off"}`;
 export const schedulesNone = "No schedules";
 export const schedulesNoneText = "Schedules are in the configuration, under schedules.";
+
+export const weekdays = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+export const planEvery = (time) => `every ${time}`;
+export const planMinutes = (step) => (step === 1 ? "every minute" : `every ${step} minutes`);
+export const planHours = (minute) => `every hour at :${minute}`;
+export const planBetween = (from, to) => ` from ${from} to ${to}`;
+export const planAt = (times) => `at ${times}`;
+export const planDaily = "every day";
+export const planDays = (days) => `on day ${days}`;
+
+export const runningWorker = "worker";
+export const runningProgress = "progress";
+export const runningColumns = ["Tube", "Job", "Worker", "Address", "Progress", "Attempts", "Age", "Time left"];
+export const runningNumbers = ["Attempts", "Age", "Time left"];
+export const runningNone = "No worker holds a job.";
+export const runningSummary = (jobCount, workers, waiting) => `${jobs(jobCount)}, ${workers} ${plural(workers, "worker", "workers")}, ${waiting} ${plural(waiting, "waits", "wait")}`;
 
 export const auditAt = "at";
 export const auditFrom = "from";

@@ -1,4 +1,4 @@
-// The result of the last act: {text, bad, requestId}. Read out by the live region of the frame.
+// The result of the last act: {text, bad, requestId, page}. Read out by the live region of the frame.
 import { Store } from "./store.js";
 import * as S from "./strings.js";
 
@@ -7,9 +7,14 @@ const SHOWN = { good: 8000, bad: 20000 };  // ms
 export const toast = new Store(null);
 let timer = null;
 
+const here = () => location.hash.split("?")[0];
+
+// It goes with the page that it was told on.
+addEventListener("hashchange", () => toast.value?.page !== here() && toast.set(null));
+
 function show(value) {
   clearTimeout(timer);
-  toast.set(value);
+  toast.set({ ...value, page: here() });
   timer = setTimeout(() => toast.set(null), value.bad ? SHOWN.bad : SHOWN.good);
 }
 

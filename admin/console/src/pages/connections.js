@@ -51,7 +51,7 @@ function askDisconnect(connection, done) {
 }
 
 function Row({ connection, jobs, done }) {
-  return html`<tr data-testid="connection-row" data-row data-id=${connection.id} tabindex="-1"><td class="title mono"><${Name} text=${connection.client_id || `#${connection.id}`} /></td>
+  return html`<tr data-testid="connection-row" data-row data-id=${connection.id} tabindex="-1"><td class="title mono from"><${Name} text=${connection.client_id || `#${connection.id}`} /></td>
     <td class="mono full" data-label=${S.connectionsAddress}><${Name} text=${connection.address} /></td>
     <td data-label=${S.connectionsProtocol}>${connection.protocol ?? "–"}${connection.tls ? html` <span class="tag">TLS</span>` : ""}</td>
     <td data-label=${S.connectionsRole}>${connection.roles.map((role) => S.connectionsRoles[role] ?? role).join(", ") || "–"}</td>

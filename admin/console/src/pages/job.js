@@ -23,11 +23,10 @@ function askDelete(job) {
   const held = job.state === "reserved";
   openDialog(Confirm, { title: S.jobDeleteTitle(job.id), ok: S.jobDeleteOk,
     text: S.jobDeleteText(S.states[job.state], job.tube, bytes(job.size_bytes), held && S.client(job.holder ?? {})),
-    run: () => act(() => ask("DELETE", `jobs/${job.id}${held ? "?force=true" : ""}`), S.jobDeleted(job.id))
-      .then((ok) => {
-        if (ok) go("#/tubes");  // its tube may have gone with it
-        return ok;
-      }) });
+    run: () => act(() => ask("DELETE", `jobs/${job.id}${held ? "?force=true" : ""}`), () => {
+      go("#/tubes");  // its tube may have gone with it
+      return S.jobDeleted(job.id);
+    }) });
 }
 
 // Taking a job from who holds it asks first; all else of these can be undone.
@@ -53,10 +52,10 @@ function Acts({ job, done }) {
   const held = job.state === "reserved";
   const button = (testid, icon, text, run, style = "") => html`<button type="button" class=${`btn ${style}`} data-testid=${testid} onClick=${run}>
     ${icon && html`<${Icon} name=${icon} />`}${text}</button>`;
-  return html`${can("job.kick") && ["buried", "delayed"].includes(job.state) &&
-      button("job-kick", "kick", S.jobKick, () => post(job, "kick", {}, S.jobDone.kick(job.id), done), "main")}
+  const dead = job.origin && job.state === "buried";  // a kick sends it home
+  return html`${can("job.kick") && ["buried", "delayed"].includes(job.state) && button(dead ? "job-home" : "job-kick", "kick",
+      dead ? S.jobHome : S.jobKick, () => post(job, "kick", {}, dead ? S.moveDone(job.id, job.origin) : S.jobDone.kick(job.id), done), "main")}
     ${can("job.release") && held && button("job-release", "kick", S.jobRelease, () => askTake(job, "release", {}, done))}
-    ${can("job.move") && job.origin && !held && button("job-home", null, S.jobHome, () => post(job, "move", { to: job.origin }, S.moveDone(job.id, job.origin), done))}
     ${can("job.bury") && job.state !== "buried" && button("job-bury", null, S.jobBury, () => (held
       ? askTake(job, "bury", { force: true }, done) : post(job, "bury", {}, S.jobDone.bury(job.id), done)))}
     ${can("job.put") && hasBodies() && button("job-again", null, S.jobAgain, () => putAgain(job))}

@@ -12,7 +12,7 @@ import { Put } from "../parts/put.js";
 import { Icon, Loading, Name, Num, Spark, Trouble } from "../parts/small.js";
 import { resume } from "../parts/tube_acts.js";
 import { TubeTable, NoTubes } from "../parts/tube_table.js";
-import { ENDS, Rates } from "../rates.js";
+import { Rates } from "../rates.js";
 import { link, tubeLink } from "../route.js";
 import { can, seesAll } from "../session.js";
 import { useStore } from "../store.js";
@@ -27,10 +27,10 @@ function deltaOf(history, state) {
 
 function Counts({ now, history, busiest }) {
   const rates = useMemo(() => new Rates(), []);
-  rates.add("server", now.counters);
+  rates.add("server", now);
   const most = busiest.filter((tube) => tube.jobs.reserved > 0).sort((a, b) => b.jobs.reserved - a.jobs.reserved)[0];
   const notes = {
-    ready: S.overviewFlow(rate(rates.of("server", "put_total")), rate(rates.of("server", ...ENDS))),
+    ready: S.overviewFlow(S.perSecond(rate(rates.of("server", "put"))), S.perSecond(rate(rates.of("server", "gone")))),
     reserved: most ? html`${S.overviewMost(count(most.jobs.reserved))} <b><${Name} text=${most.name} /></b>` : S.overviewNobody,
     delayed: S.overviewDelta(deltaOf(history, "delayed"), history.range),
     buried: S.overviewDelta(deltaOf(history, "buried"), history.range),
@@ -69,7 +69,7 @@ function attentionOf(now, { buried, paused, busiest, reload }) {
   }
   const refused = Object.entries(now.refused ?? {}).filter(([, times]) => times > 0);
   if (refused.length) {
-    items.push([false, S.attentionRefused(refused.map(([word, times]) => `${word} ${count(times)}`).join(", ")),
+    items.push([false, S.attentionRefused(refused.map(([word, times]) => `${S.refusals[word] ?? word} (${count(times)})`).join(", ")),
       html`<a class="btn small" href="#/server">${S.look}</a>`]);
   }
   if (now.draining) items.push([false, S.attentionDraining, html`<a class="btn small" href="#/server">${S.look}</a>`]);

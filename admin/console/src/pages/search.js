@@ -14,6 +14,8 @@ import { useStore } from "../store.js";
 import * as S from "../strings.js";
 import { patternOf } from "./tubes.js";
 
+const COLUMNS = { delayed: S.jobsDue, reserved: S.jobsTtrLeft };
+
 const isAsked = (query) => isFiltered(query) || Boolean(query.state || query.tube_match);
 
 function statesOf(query) {
@@ -72,6 +74,6 @@ export function Search({ query }) {
     <div class="head"><h1>${S.nav.search}</h1><span class="dim">${S.searchEverywhere}</span></div>
     <section class="panel"><${Form} query=${query} walk=${walk} />${asked && html`<${Progress} walk=${walk} total=${total} />
       <${JobList} walk=${walk} query=${query} filter=${filter} states=${states} where=${where}
-        columns=${{ where: true, due: null, preview: hasBodies() }} empty=${empty} />`}
+        columns=${{ where: true, worker: states.join() === "reserved", due: states.length === 1 ? COLUMNS[states[0]] : null, preview: hasBodies() }} empty=${empty} />`}
       ${!asked && html`<${Empty} icon="search" title=${S.searchBegin}><span>${hasBodies() ? S.searchBeginText : S.searchBeginWithoutBodies}</span><//>`}</section><//>`;
 }

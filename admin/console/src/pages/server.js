@@ -57,9 +57,10 @@ function Limits({ now }) {
 }
 
 function Refused({ refused }) {
-  const words = Object.entries(refused ?? {}).sort(([, a], [, b]) => b - a);
-  return html`<section class="panel"><header><h2>${S.serverRefused}</h2></header><table><thead class="sr"><tr><th scope="col">${S.serverReason}</th><th scope="col">${S.serverTimes}</th><th scope="col">${S.serverMeaning}</th></tr></thead>
-    <tbody>${words.map(([word, times]) => html`<tr key=${word}><td class="mono">${word}</td><td class=${times ? "n" : "n zero"}>${count(times)}</td><td class="dim">${S.refusals[word] ?? ""}</td></tr>`)}</tbody></table></section>`;
+  const words = Object.entries(refused ?? {}).filter(([, times]) => times).sort(([, a], [, b]) => b - a);
+  return html`<section class="panel"><header><h2>${S.serverRefused}</h2></header><table><thead class="sr"><tr><th scope="col">${S.serverMeaning}</th><th scope="col">${S.serverReason}</th><th scope="col">${S.serverTimes}</th></tr></thead>
+    <tbody>${words.map(([word, times]) => html`<tr key=${word} data-testid="refused-row"><td>${S.refusals[word] ?? word}</td><td class="mono dim">${word}</td><td class="n">${count(times)}</td></tr>`)}</tbody></table>
+    ${!words.length && html`<p class="pad dim">${S.serverNoRefusals}</p>`}</section>`;
 }
 
 function Replica({ replica }) {

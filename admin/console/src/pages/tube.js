@@ -13,11 +13,11 @@ import { JobList, useJobs } from "../parts/job_list.js";
 import { Page } from "../parts/page.js";
 import { Policy } from "../parts/policy.js";
 import { Put } from "../parts/put.js";
-import { Choice, Empty, Icon, Loading, Name, Num, Record, Trouble } from "../parts/small.js";
+import { Choice, Empty, Icon, Loading, Name, Num, Record, Trouble, useInSight } from "../parts/small.js";
 import { MaxQueue, Pause, askDrop, kickBuried, resume } from "../parts/tube_acts.js";
 import { Paused } from "../parts/tube_table.js";
-import { ENDS, Rates } from "../rates.js";
-import { jobLink, refOf, setQuery, tubeLink } from "../route.js";
+import { Rates } from "../rates.js";
+import { jobLink, namedBy, refOf, setQuery, tubeLink } from "../route.js";
 import { can, hasBodies } from "../session.js";
 import * as S from "../strings.js";
 
@@ -42,7 +42,7 @@ function useTube(ref, changed) {
   useEvents(["tube"], [ref], hear);
   const gone = fresh?.gone && known.current;
   const tube = gone ? { ...known.current, jobs: NOBODY, workers: 0, watching: 0, using: 0, waiting: 0 } : fresh?.gone ? null : fresh ?? asked.data ?? known.current;
-  return { ...asked, tube, gone };
+  return { ...asked, tube, gone, missing: fresh?.gone || asked.problem?.status === 404 };
 }
 
 // Calls at once, then at most each QUIET ms, the last version of a function.
@@ -66,22 +66,23 @@ function Head({ tube, filter, done }) {
   return html`<div class="head"><h1 class="mono" data-testid="tube-name"><${Name} text=${tube.name} /></h1>
     <span class=${`tag${tube.jobs.ready && !tube.workers ? " bad" : ""}`}>${S.tubeWorkerCount(count(tube.workers))}</span><${Paused} tube=${tube} /><span class="grow"></span>
     ${can("job.put") && button("tube-put", "plus", S.putButton, () => openDialog(Put, { tube, done }))}
-    ${can("tube.kick") && button("tube-kick", "kick", S.tubeKickAll, () => kickBuried(tube, done))}
+    ${can("tube.kick") && tube.jobs.buried > 0 && button("tube-kick", "kick", S.tubeKickAll, () => kickBuried(tube, done))}
     ${can("tube.pause") && !tube.paused && button("tube-pause", "pause", S.tubePause, () => openDialog(Pause, { tube, done }))}
     ${can("tube.resume") && tube.paused && button("tube-resume", "play", S.tubeResume, () => resume(tube, done))}
-    ${can("job.delete") && button("tube-clear", null, S.tubeClear, clear, true)}</div>`;
+    ${can("job.delete") && tube.jobs.ready + tube.jobs.delayed + tube.jobs.buried > 0 && button("tube-clear", null, S.tubeClear, clear, true)}</div>`;
 }
 
 function Tabs({ tube, state, query }) {
-  return html`<nav class="tabs" aria-label=${S.jobsState}>${STATES.map((one) => html`<a key=${one} class=${one}
+  const row = useInSight(state);
+  return html`<nav class="tabs" ref=${row} aria-label=${S.jobsState}>${STATES.map((one) => html`<a key=${one} class=${one}
     href=${tubeLink(tube.ref, { ...query, state: one, cursor: null })} aria-current=${one === state ? "true" : undefined}
     data-testid=${`tab-${one}`}>${S.statesUpper[one]}<b><${Num} value=${tube.jobs[one]} /></b></a>`)}</nav>`;
 }
 
 function Numbers({ tube, done }) {
   const rates = useMemo(() => new Rates(), []);
-  rates.add("tube", tube.counters);
-  const perSecond = (...names) => html` <span class="dim">${S.perSecond(rate(rates.of("tube", ...names)))}</span>`;
+  rates.add("tube", tube);
+  const perSecond = (what) => S.perSecond(rate(rates.of("tube", what)));
   const { high, normal, low, source } = tube.maxqueue;
   const limit = source === "none" ? S.none : html`${[high, normal, low].every((one) => one === normal) ? count(normal)
     : [high, normal, low].map(count).join(", ")} <span class="dim">${S.tubeSources[source]}</span>`;
@@ -89,9 +90,8 @@ function Numbers({ tube, done }) {
       ${can("tube.maxqueue") && html`<button type="button" class="btn small" onClick=${() => openDialog(MaxQueue, { tube, done })}>${S.tubeLimitButton}</button>`}
       ${can("tube.drop") && html`<button type="button" class="btn small bad" onClick=${() => askDrop(tube)}>${S.tubeDrop}…</button>`}</header>
     <${Record} rows=${[
-      [S.counters.put_total, html`${count(tube.counters.put_total)}${perSecond("put_total")}`],
-      [S.tubeEnded, html`${count(ENDS.reduce((sum, name) => sum + tube.counters[name], 0))}${perSecond(...ENDS)}`],
-      ...["completed_total", "failed_total", "timed_out_total", "buried_total"].map((name) => [S.counters[name], count(tube.counters[name])]),
+      [S.tubeFlow, S.overviewFlow(perSecond("put"), perSecond("gone"))],
+      ...["put_total", "completed_total", "deleted_total", "failed_total", "timed_out_total", "buried_total"].map((name) => [S.counters[name], count(tube.counters[name])]),
       ...["retried_total", "dead_total", "expired_total"].map((name) => tube.counters[name] && [S.counters[name], count(tube.counters[name])]),
       [S.tubeOldest, tube.jobs.ready ? duration(tube.oldest_ready_age_seconds) : S.none], [S.tubeLimit, limit],
       [S.tubeWatching, S.tubeWatchers(count(tube.watching), count(tube.using), count(tube.waiting))],
@@ -127,34 +127,36 @@ export function Tube({ param, query }) {
   const order = query.order === "next" ? "next" : "id";
   const asked = useRef(null);
   const changed = useSparingly(() => asked.current?.());
-  const { tube, problem, reload, gone } = useTube(ref, changed);
+  const { tube, problem, reload, gone, missing } = useTube(ref, changed);
   useEffect(() => {
     if (tube && !unset) setUnset(["buried", "ready", "reserved", "delayed"].find((one) => tube.jobs[one] > 0) ?? "ready");
   }, [tube]);
   const state = STATES.includes(query.state) ? query.state : unset;
   const listed = { state, order: order === "next" ? order : null, ...parametersOf(query) };
   const parameters = { ...listed, preview: hasBodies() ? 1 : null, cursor: query.cursor };
-  // By its name, as that is no error when the tube went away; a name that is not UTF-8 has only its ref.
-  const walk = useJobs(state && tube ? (tube.name.includes("\ufffd") ? `tubes/${ref}/jobs` : "jobs") : null,
-    tube?.name.includes("\ufffd") ? parameters : { tube: tube?.name, ...parameters });
+  // By its name, as that is no error when the tube went away.
+  const walk = useJobs(state && tube ? "jobs" : null, { ...(tube && namedBy(tube)), ...parameters });
   asked.current = !query.cursor && !readsBodies(query) ? walk.start : null;
-  const history = useHistory(tube?.name, Boolean(tube) && !gone);
+  const history = useHistory(tube, Boolean(tube) && !gone);
   const done = () => {
     if (live.value.state !== "live") reload();  // else an event tells, also that the tube went away
     walk.start();
   };
   const name = tube?.name ?? S.tubeTube;
   const frame = { name: "tube", title: name, crumbs: [[S.nav.tubes, "#/tubes"], [name]],
-    api: pathWith(`tubes/${ref}/jobs`, listed),
-    ctl: `jobs ${shellWord(name)} --state ${state}${order === "next" ? " --order next" : ""}${flagsOf(query)}` };
-  if (!tube) return html`<${Page} ...${frame}>${problem ? html`<${Trouble} problem=${problem} reload=${reload} />` : html`<${Loading} />`}<//>`;
-  const filter = { tube: tube.name, state: [state], ...membersOf(query) };
+    api: tube ? pathWith(`tubes/${ref}/jobs`, listed) : `tubes/${ref}`,
+    ctl: tube ? `jobs ${shellWord(name)} --state ${state}${order === "next" ? " --order next" : ""}${flagsOf(query)}` : "tubes" };
+  if (!tube) {
+    return html`<${Page} ...${frame}>${missing ? html`<section class="panel"><${Empty} title=${S.tubeMissing} testid="tube-missing"><span>${S.tubeMissingText}</span><//></section>`
+      : problem ? html`<${Trouble} problem=${problem} reload=${reload} />` : html`<${Loading} />`}<//>`;
+  }
+  const filter = { ...namedBy(tube), state: [state], ...membersOf(query) };
   const where = S.jobsWhere(S.states[state], tube.name, describe(query));
-  return html`<${Page} ...${frame}><${Head} tube=${tube} filter=${{ tube: tube.name }} done=${done} />
+  return html`<${Page} ...${frame}><${Head} tube=${tube} filter=${namedBy(tube)} done=${done} />
     <div class="wide"><section class="panel"><${Tabs} tube=${tube} state=${state} query=${query} />
       <${Filter} query=${query}><${Choice} label=${S.jobsOrder} value=${order} choices=${S.jobsOrders} choose=${(of) => setQuery({ order: of === "id" ? null : of, cursor: null })} /><//>
       ${state && html`<${JobList} walk=${walk} query=${query} filter=${filter} states=${[state]} where=${where}
-        columns=${{ due: COLUMNS[state], preview: hasBodies() }} empty=${html`<${NoJobs} tube=${tube} state=${state} query=${query} />`} />`}</section>
+        columns=${{ due: COLUMNS[state], worker: state === "reserved", preview: hasBodies() }} empty=${html`<${NoJobs} tube=${tube} state=${state} query=${query} />`} />`}</section>
       <div class="stack"><${JobsChart} history=${history} height=${150} /><${Numbers} tube=${tube} done=${done} />
         <${Running} tube=${tube} /><${Policy} tube=${tube} /></div></div><//>`;
 }

@@ -1,11 +1,14 @@
-// Lines over time by uPlot, with a legend that shows the values under the pointer, and a summary
+// Lines over time on a canvas, with a legend that shows the values under the pointer, and a summary
 // in words for who does not see the picture.
-import uPlot from "uplot";
 import { short } from "../format.js";
-import { html, useEffect, useRef, useState } from "../html.js";
+import { html, useLayoutEffect, useRef, useState } from "../html.js";
 import { theme } from "../preferences.js";
 import { useStore } from "../store.js";
 import * as S from "../strings.js";
+
+const [LEFT, RIGHT, TOP, BOTTOM] = [48, 10, 10, 24];  // px around the plot
+const STEPS = [10, 60, 300, 900, 3600, 21600, 86400, 432000];  // seconds between times
+const SPACE = [90, 34];  // px between two times, two values
 
 const two = (number) => String(number).padStart(2, "0");
 
@@ -25,33 +28,95 @@ function colourOf(element, token) {
   return colour;
 }
 
-function axis(element, more) {
-  return { stroke: colourOf(element, "faint"), font: `11px ${getComputedStyle(element).fontFamily}`,
-    grid: { stroke: colourOf(element, "line2"), width: 1 }, ticks: { show: false }, ...more };
+// The values that the left side names, from 0 to what is no less than the highest.
+function valuesTo(high, log, room) {
+  const values = [0];
+  if (log) {
+    for (let value = 1; values.at(-1) < high; value *= 10) values.push(value);
+    return values;
+  }
+  const power = 10 ** Math.floor(Math.log10(high / room));
+  const step = power * [1, 2, 5, 10].find((times) => times * power * room >= high);
+  while (values.at(-1) < high) values.push(values.length * step);
+  return values;
 }
 
-function optionsOf(element, { lines, log, height, long }, onCursor) {
-  const scale = log ? { distr: 4, asinh: 1, range: (_, low, high) => [0, Math.max(10, high)] }
-    : { range: (_, low, high) => [0, Math.max(1, high * 1.1)] };
-  const decades = [0, 1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8];
-  // A minute at least: uPlot would show a single point in a day.
-  const span = (plot, low, high) => (plot.data[0].length > 1 ? [low, high] : [low - 60, low]);
-  return {
-    width: Math.max(120, element.clientWidth), height, legend: { show: false }, padding: [8, 8, 0, 0],
-    cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
-    scales: { x: { time: true, range: span }, y: scale },
-    axes: [
-      axis(element, { size: 26, space: 90, values: (_, splits) => splits.map((at) => timeText(at, long)) }),
-      axis(element, { size: 44, gap: 4, space: 26, ...(log && { splits: (plot) => decades.filter((at) => at <= plot.scales.y.max) }),
-        values: (_, splits) => splits.map((value) => short(value)) }),
-    ],
-    series: [{}, ...lines.map((line) => {
-      const stroke = colourOf(element, line.colour);
-      return { label: line.name, stroke, width: 1.6, points: { show: false }, spanGaps: false,
-        fill: line.area && !log ? colourOf(element, line.colour).replace(")", " / 10%)").replaceAll(",", "") : undefined };
-    })],
-    hooks: { setCursor: [(plot) => onCursor(plot.cursor.idx ?? null)] },
+// Round local times, that far apart.
+function timesIn(first, last, room) {
+  const step = STEPS.find((one) => one * room >= last - first) ?? STEPS.at(-1);
+  const zone = new Date(last * 1000).getTimezoneOffset() * 60;
+  const times = [];
+  for (let at = Math.ceil((first - zone) / step) * step + zone; at <= last; at += step) times.push(at);
+  return times;
+}
+
+// Where times and values are drawn.
+function planOf(width, height, times, lines, log) {
+  const last = times.at(-1) ?? Date.now() / 1000;
+  const first = Math.min(times[0] ?? last, last - 60);
+  const [wide, high] = [width - LEFT - RIGHT, height - TOP - BOTTOM];
+  const most = Math.max(log ? 10 : 1, ...lines.flatMap((line) => line.values));
+  const values = valuesTo(most, log, Math.floor(high / SPACE[1]));
+  const scale = log ? Math.asinh : (value) => value;
+  return { values, marks: timesIn(first, last, wide / SPACE[0]), x: (at) => LEFT + (wide * (at - first)) / (last - first),
+    y: (value) => TOP + high * (1 - scale(value) / scale(values.at(-1))) };
+}
+
+// The parts of a line without gaps, as points.
+function partsOf(times, values, plan) {
+  const parts = [[]];
+  values.forEach((value, index) => {
+    if (value === null) parts.push([]);
+    else parts.at(-1).push([plan.x(times[index]), plan.y(value)]);
+  });
+  return parts.filter((part) => part.length);
+}
+
+function drawLine(pen, part, area, floor) {
+  pen.beginPath();
+  part.forEach(([x, y]) => pen.lineTo(x, y));
+  if (part.length === 1) pen.arc(...part[0], 1, 0, 7);
+  pen.stroke();
+  if (!area) return;
+  pen.lineTo(part.at(-1)[0], floor);
+  pen.lineTo(part[0][0], floor);
+  pen.globalAlpha = 0.1;
+  pen.fill();
+  pen.globalAlpha = 1;
+}
+
+function draw(canvas, { times, lines, log, long, height, at }) {
+  const width = Math.max(120, canvas.parentElement.clientWidth);
+  const ratio = devicePixelRatio;
+  [canvas.width, canvas.height] = [width * ratio, height * ratio];
+  canvas.style.height = `${height}px`;
+  const plan = planOf(width, height, times, lines, log);
+  const pen = canvas.getContext("2d");
+  const across = (x, y, toX, toY, token) => {
+    pen.strokeStyle = colourOf(canvas.parentElement, token);
+    pen.beginPath();
+    pen.moveTo(x, y);
+    pen.lineTo(toX, toY);
+    pen.stroke();
   };
+  pen.scale(ratio, ratio);
+  pen.font = `11px ${getComputedStyle(canvas).fontFamily}`;
+  pen.fillStyle = colourOf(canvas.parentElement, "faint");
+  pen.textBaseline = "middle";
+  pen.textAlign = "right";
+  for (const value of plan.values) {
+    across(LEFT, plan.y(value), width - RIGHT, plan.y(value), "line2");
+    pen.fillText(short(value), LEFT - 6, plan.y(value));
+  }
+  pen.textAlign = "center";
+  for (const mark of plan.marks) pen.fillText(timeText(mark, long), Math.min(plan.x(mark), width - 18), height - 9);
+  if (at !== null) across(plan.x(times[at]), TOP, plan.x(times[at]), height - BOTTOM, "faint");
+  pen.lineWidth = 1.6;
+  pen.lineJoin = "round";
+  for (const line of lines) {
+    pen.strokeStyle = pen.fillStyle = colourOf(canvas.parentElement, line.colour);
+    for (const part of partsOf(times, line.values, plan)) drawLine(pen, part, line.area, plan.y(0));
+  }
 }
 
 const last = (values) => values.findLast((value) => value !== null) ?? null;
@@ -65,32 +130,25 @@ function summaryOf(name, times, lines, format) {
   }).join(" ")}`;
 }
 
-// lines: [{name, colour, values, area}], one value for each of `times` (unix seconds).
+// lines: [{name, colour, values, area}], one value for each of `times` (unix seconds, evenly apart).
 export function Chart({ name, times, lines, format = short, log = false, long = false, height = 190, testid }) {
-  const box = useRef(null);
-  const plot = useRef(null);
-  const [at, setAt] = useState(null);
-  const themed = useStore(theme);
-  const names = lines.map((line) => line.name).join();
-  const data = [times, ...lines.map((line) => line.values)];
-
-  useEffect(() => {
-    const options = optionsOf(box.current, { lines, log, height, long }, setAt);
-    plot.current = new uPlot(options, data, box.current);
-    const observer = new ResizeObserver(() =>
-      plot.current.setSize({ width: Math.max(120, box.current.clientWidth), height }));
-    observer.observe(box.current);
-    return () => {
-      observer.disconnect();
-      plot.current.destroy();
-    };
-  }, [names, log, height, long, themed]);
-  useEffect(() => plot.current?.setData(data), [times, ...lines.map((line) => line.values)]);
-
+  const canvas = useRef(null);
+  const [pointed, setPointed] = useState(null);
+  const at = pointed < times.length ? pointed : null;
+  useStore(theme);
+  useLayoutEffect(() => {
+    const observer = new ResizeObserver(() => draw(canvas.current, { times, lines, log, long, height, at }));
+    observer.observe(canvas.current.parentElement);
+    return () => observer.disconnect();
+  });
+  const point = ({ offsetX }) => {
+    const share = (offsetX - LEFT) / (canvas.current.clientWidth - LEFT - RIGHT);
+    setPointed(times.length ? Math.round(Math.max(0, Math.min(1, share)) * (times.length - 1)) : null);
+  };
   const valueAt = (line) => (at === null ? last(line.values) : line.values[at]);
   return html`<div class="legend">${lines.map((line) => html`
       <span key=${line.name} class=${`state ${line.colour}`}>${line.name}<b>${valueAt(line) == null ? "–" : format(valueAt(line))}</b></span>`)}
-      ${at !== null && times[at] && html`<time>${timeText(times[at], false)}</time>`}</div>
+      ${at !== null && html`<time>${timeText(times[at], false)}</time>`}</div>
     <figure class="chart" role="img" aria-label=${summaryOf(name, times, lines, format)} data-testid=${testid}
-      data-points=${times.length}><div ref=${box}></div></figure>`;
+      data-points=${times.length}><div><canvas ref=${canvas} onPointerMove=${point} onPointerLeave=${() => setPointed(null)}></canvas></div></figure>`;
 }

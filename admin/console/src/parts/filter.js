@@ -1,5 +1,5 @@
 // The form of a job list's filter, and its chips. It writes the address; the list follows that.
-import { JSON_OPS, chipsOf, cleared, CONDITIONS, isFiltered } from "../filters.js";
+import { CONDITIONS, JSON_OPS, chipsOf, cleared, isFiltered, readFrom, writtenOf } from "../filters.js";
 import { visible } from "../format.js";
 import { html, useEffect, useState } from "../html.js";
 import { setQuery } from "../route.js";
@@ -9,16 +9,12 @@ import { Icon } from "./small.js";
 
 const FIRST = ["text", "min_reserves"];
 
-function valuesOf(query) {
-  return Object.fromEntries(CONDITIONS.map((row) => [row.name, query[row.name] ?? ""]));
-}
-
 function MoreFields({ fields, set }) {
   const rows = CONDITIONS.filter((row) => !FIRST.includes(row.name) && (!row.body || hasBodies()));
   return html`<div class="fields">${rows.map((row) => html`<label key=${row.name}>${S.filterLabels[row.name]}
     ${row.name === "json_op"
       ? html`<select value=${fields.json_op || "eq"} onChange=${set("json_op")}>${JSON_OPS.map((op) => html`<option>${op}</option>`)}</select>`
-      : html`<input value=${fields[row.name]} onInput=${set(row.name)} autocomplete="off"
+      : html`<input name=${row.name} value=${fields[row.name]} onInput=${set(row.name)} autocomplete="off"
           inputmode=${row.kind === "number" ? "numeric" : "text"} />`}</label>`)}</div>`;
 }
 
@@ -31,15 +27,14 @@ export function Chips({ query }) {
 }
 
 export function Filter({ query, children }) {
-  const [fields, setFields] = useState(valuesOf(query));
+  const [fields, setFields] = useState(writtenOf(query));
   const [more, setMore] = useState(false);
-  const shown = JSON.stringify(valuesOf(query));
+  const shown = JSON.stringify(writtenOf(query));
   useEffect(() => setFields(JSON.parse(shown)), [shown]);
   const set = (name) => (event) => setFields((old) => ({ ...old, [name]: event.target.value }));
   const apply = (event) => {
     event.preventDefault();
-    const wanted = Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, value.trim() === "" ? null : value]));
-    setQuery({ ...wanted, cursor: null });
+    setQuery({ ...readFrom(fields), cursor: null });
   };
   return html`<form class="filter" role="search" onSubmit=${apply}>
     ${hasBodies() && html`<input type="search" placeholder=${S.filterText} aria-label=${S.filterLabels.text} data-filter

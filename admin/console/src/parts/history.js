@@ -2,6 +2,7 @@
 import { pathWith, useAsk } from "../api.js";
 import { STATES, count, rate } from "../format.js";
 import { html, useState } from "../html.js";
+import { namedBy } from "../route.js";
 import * as S from "../strings.js";
 import { Chart } from "./chart.js";
 import { Choice } from "./small.js";
@@ -13,10 +14,10 @@ const SERIES = [...STATES.map((state) => `jobs_${state}`), ...RATES.map(([name])
 // What a range is asked with: `every` seconds, for about two points a pixel of a narrow chart.
 const ASKED = { "1h": { every: 10, points: 360 }, "30d": { every: 300, points: 360 } };
 
-// `tube`: a name, or null for the server. Of tubes that are not `there` nothing is asked.
+// `tube`: null for the server. Of tubes that are not `there` nothing is asked.
 export function useHistory(tube, there = true) {
   const [range, setRange] = useState("1h");
-  const path = pathWith("history", { series: SERIES, range, tube, points: ASKED[range].points });
+  const path = pathWith("history", { series: SERIES, range, ...(tube && namedBy(tube)), points: ASKED[range].points });
   const { data } = useAsk(there ? path : null, ASKED[range]);
   const times = data?.times ?? [];
   const of = (name) => data?.series?.[name] ?? times.map(() => null);
@@ -28,21 +29,22 @@ export function RangeChoice({ history }) {
     choices=${[["1h", S.chartHour, "range-1h"], ["30d", S.chartMonth, "range-30d"]]} />`;
 }
 
-export function JobsChart({ history, height }) {
-  const [log, setLog] = useState(true);
-  const lines = ["ready", "delayed", "reserved", "buried"].map((state) =>
-    ({ name: S.states[state], colour: state, values: history.of(`jobs_${state}`) }));
-  return html`<section class="panel"><header><h2>${S.chartJobs}</h2><span class="grow"></span>
+function HistoryChart({ title, testid, lines, log: logAtFirst, history, format, height }) {
+  const [log, setLog] = useState(logAtFirst);
+  return html`<section class="panel"><header><h2>${title}</h2><span class="grow"></span>
       <button type="button" class="btn small" aria-pressed=${String(log)} title=${S.chartLogTitle} onClick=${() => setLog(!log)}>${S.chartLog}</button>
       <${RangeChoice} history=${history} /></header>
-    <${Chart} name=${S.chartJobs} testid="chart-jobs" times=${history.times} lines=${lines} log=${log} format=${count}
+    <${Chart} name=${title} testid=${testid} times=${history.times} lines=${lines} log=${log} format=${format}
       long=${history.range === "30d"} height=${height} /></section>`;
 }
 
-export function RatesChart({ history, height }) {
+export function JobsChart({ history, height }) {
+  const lines = ["ready", "delayed", "reserved", "buried"].map((state) =>
+    ({ name: S.states[state], colour: state, values: history.of(`jobs_${state}`) }));
+  return html`<${HistoryChart} title=${S.chartJobs} testid="chart-jobs" lines=${lines} log=${true} history=${history} format=${count} height=${height} />`;
+}
+
+export function RatesChart({ history }) {
   const lines = RATES.map(([name, colour]) => ({ name: S.rates[name], colour, values: history.of(name), area: colour === "put" }));
-  return html`<section class="panel"><header><h2>${S.chartRates}</h2><span class="grow"></span>
-      <${RangeChoice} history=${history} /></header>
-    <${Chart} name=${S.chartRates} testid="chart-rates" times=${history.times} lines=${lines} format=${rate}
-      long=${history.range === "30d"} height=${height} /></section>`;
+  return html`<${HistoryChart} title=${S.chartRates} testid="chart-rates" lines=${lines} log=${false} history=${history} format=${rate} />`;
 }

@@ -24,7 +24,7 @@ const ALLOWED = {
   move: ["ready", "delayed", "buried"], copy: ["ready", "reserved", "delayed", "buried"],
   delete: ["ready", "reserved", "delayed", "buried"],
 };
-const AT_ONCE = ["kick", "bury"];  // done without a question, as they can be undone
+const AT_ONCE = ["kick", "bury"];  // one job is done without a question, as it can be undone
 
 export function actionsFor(states) {
   return Object.keys(ALLOWED).filter((action) => can(`job.${action}`) && states.every((state) => ALLOWED[action].includes(state)));
@@ -65,7 +65,7 @@ function Bulk({ selection, jobs, states, filter, where, total, done }) {
   };
   const run = (action) => {
     if (selection.all) openDialog(BulkMatching, { action, filter, where, done: finish });
-    else if (AT_ONCE.includes(action)) actOnEach(action, chosen).then(finish);
+    else if (chosen.length === 1 && AT_ONCE.includes(action)) actOnEach(action, chosen).then(finish);
     else openDialog(BulkSelected, { action, jobs: chosen, where: S.jobsOfPage, done: finish });
   };
   const text = selection.all ? (total === null ? S.jobsAllSelected : S.jobsAllCountSelected(count(total)))

@@ -1,6 +1,7 @@
 // Dialogs that make jobs or tubes: put, put again, copy, create.
 import { ask, newKey } from "../api.js";
 import { closeDialog } from "../dialogs.js";
+import { secondsOf } from "../format.js";
 import { html, useState } from "../html.js";
 import { go, jobLink, refOfName, tubeLink } from "../route.js";
 import * as S from "../strings.js";
@@ -11,6 +12,9 @@ import { Name } from "./small.js";
 export function numberOf(text) {
   return /^\d+$/.test(text.trim()) ? Number(text) : NaN;
 }
+
+// Whole seconds: the API knows no others.
+export const wholeSecondsOf = (text) => (Number.isInteger(secondsOf(text)) ? secondsOf(text) : NaN);
 
 export function Field({ label, value, set, ...rest }) {
   return html`<label>${label}<input value=${value} onInput=${(event) => set(event.target.value)} autocomplete="off" ...${rest} /></label>`;
@@ -28,7 +32,7 @@ function givenNumbers(fields) {
   const given = {};
   for (const [field, name] of NUMBERS) {
     if (fields[field] === undefined || fields[field].trim() === "") continue;
-    given[name] = numberOf(fields[field]);
+    given[name] = (field === "priority" ? numberOf : wholeSecondsOf)(fields[field]);
     if (Number.isNaN(given[name])) return null;
   }
   return given;
@@ -36,13 +40,13 @@ function givenNumbers(fields) {
 
 function NumberFields({ fields, set }) {
   return html`<div class="row">${NUMBERS.map(([name]) => html`<${Field} key=${name} label=${S.putNumbers[name]}
-    value=${fields[name]} set=${set(name)} inputmode="numeric" data-testid=${`put-${name}`} />`)}</div>`;
+    value=${fields[name]} set=${set(name)} data-testid=${`put-${name}`} />`)}</div>`;
 }
 
 // `tube`: {name, ref}, or null to ask for it. `again`: a job's fields to begin with.
 export function Put({ tube = null, again = {}, done = () => {} }) {
   const [fields, set] = useFields({ tube: "", body: again.body ?? "", priority: String(again.priority ?? 65536),
-    delay: "0", ttr: String(again.ttr_seconds ?? 60) });
+    delay: "0", ttr: String(again.ttr_seconds ?? 60), unique: "" });
   const [key] = useState(newKey);
   const [busy, setBusy] = useState(false);
   const numbers = givenNumbers(fields);
@@ -50,7 +54,7 @@ export function Put({ tube = null, again = {}, done = () => {} }) {
   const submit = async () => {
     if (busy || !numbers || !ref) return;
     setBusy(true);
-    const ok = await act(() => ask("POST", `tubes/${ref}/jobs`, { body: { body: fields.body, ...numbers }, key }),
+    const ok = await act(() => ask("POST", `tubes/${ref}/jobs`, { body: { body: fields.body, unique: fields.unique || null, ...numbers }, key }),
       (job) => ({ text: S.putDone(job.id, job.tube), href: jobLink(job.id) }));
     setBusy(false);
     if (!ok) return;
@@ -63,6 +67,7 @@ export function Put({ tube = null, again = {}, done = () => {} }) {
     <label>${S.putBody}<textarea rows="6" data-testid="put-body" value=${fields.body} spellcheck="false"
       onInput=${(event) => set("body")(event.target.value)}></textarea></label>
     <${NumberFields} fields=${fields} set=${set} />
+    <${Field} label=${S.putUnique} value=${fields.unique} set=${set("unique")} data-testid="put-unique" />
     <${Ends} ok=${S.putOk} disabled=${busy || !numbers || !ref} /><//>`;
 }
 

@@ -6,11 +6,11 @@ import { hasPath, seesAll, session } from "../session.js";
 import { useStore } from "../store.js";
 import * as S from "../strings.js";
 import { act } from "../toast.js";
-import { Icon, Name } from "./small.js";
+import { Icon, Name, useInSight } from "./small.js";
 
-const LINKS = [["overview", "#/"], ["tubes", "#/tubes"], ["search", "#/jobs"], ["connections", "#/connections"],
+const LINKS = [["overview", "#/"], ["tubes", "#/tubes"], ["running", "#/running"], ["search", "#/jobs"], ["connections", "#/connections"],
   ["schedules", "#/schedules"], ["server", "#/server"], ["audit", "#/audit"]];
-const BELONGS = { tube: "tubes", job: "search" };
+const BELONGS = { tube: "tubes", job: "tubes" };
 
 function Who() {
   const who = useStore(session);
@@ -23,12 +23,13 @@ function Who() {
 
 export function Side({ page }) {
   const now = useStore(server);
-  const numbers = { tubes: now?.tubes, connections: now?.connections.open };
+  const numbers = { tubes: now?.tubes, running: now?.jobs.reserved, connections: now?.connections.open };
   const here = BELONGS[page] ?? page;
   const may = { schedules: hasPath("/schedules"), connections: seesAll() };
   const links = LINKS.filter(([name]) => may[name] ?? true);
+  const row = useInSight(`${here} ${links.length}`);
   return html`<aside class="side"><a class="brand" href="#/"><${Icon} name="logo" /><span>gearstalkd<small><${Name} text=${now?.server_name ?? ""} /></small></span></a>
-    <nav aria-label=${S.pages}>${links.map(([name, href]) => html`<a key=${name} href=${href} data-testid=${`nav-${name}`}
+    <nav ref=${row} aria-label=${S.pages}>${links.map(([name, href]) => html`<a key=${name} href=${href} data-testid=${`nav-${name}`}
       aria-current=${name === here ? "page" : undefined}><${Icon} name=${name} /><span>${S.nav[name]}</span><b>${numbers[name] === undefined ? "" : count(numbers[name])}</b></a>`)}</nav>
     <${Who} /></aside>`;
 }

@@ -8,10 +8,13 @@ export function Icon({ name }) {
   return html`<i class=${`i i-${name}`} aria-hidden="true"></i>`;
 }
 
+// A long name breaks behind its separators rather than anywhere.
+const breakable = (text) => text.split(/(?<=[.:/_-])(?=\w)/).map((word, index) => (index ? html`<wbr />${word}` : word));
+
 // A name from outside. Characters that cannot be seen stand as escapes.
 export function Name({ text, ...rest }) {
   return html`<span class="name" ...${rest}>${partsOf(text).map((part) =>
-    part.hidden ? html`<span class="control" title=${S.hiddenCharacter}>${part.text}</span>` : part.text)}</span>`;
+    part.hidden ? html`<span class="control" title=${S.hiddenCharacter}>${part.text}</span>` : breakable(part.text))}</span>`;
 }
 
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -73,6 +76,16 @@ export function Loading() {
 export function Record({ rows }) {
   return html`<dl class="record pad">${rows.filter(Boolean).map(([name, value]) =>
     html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
+}
+
+// For a row of links that may be wider than the screen: the chosen one is in sight.
+export function useInSight(chosen) {
+  const row = useRef(null);
+  useLayoutEffect(() => {
+    const link = row.current.querySelector("[aria-current]");
+    if (link) row.current.scrollLeft = link.offsetLeft - row.current.offsetLeft - (row.current.clientWidth - link.offsetWidth) / 2;
+  }, [chosen]);
+  return row;
 }
 
 // Buttons of which one is pressed. choices: [[value, text, testid]].

@@ -8,7 +8,7 @@ import { can } from "../session.js";
 import * as S from "../strings.js";
 import { act } from "../toast.js";
 import { Confirm, Dialog, Ends } from "./dialog.js";
-import { Field, Put, numberOf } from "./put.js";
+import { Field, Put, numberOf, wholeSecondsOf } from "./put.js";
 import { Icon } from "./small.js";
 
 const KICK_LIMIT = 1000000;  // of one request
@@ -19,13 +19,20 @@ const pathOf = (tube) => `tubes/${tube.ref}`;
 export const resume = (tube, done) =>
   act(() => ask("POST", `${pathOf(tube)}/resume`), S.tubeResumed(tube.name)).then(done);
 
-export const kickBuried = (tube, done) =>
-  act(() => ask("POST", `${pathOf(tube)}/kick`, { body: { count: KICK_LIMIT, state: "buried" } }),
-    (answer) => S.tubeKicked(count(answer.kicked), tube.name)).then(done);
+// Kicks as many as the question says; those that come meanwhile stay.
+export const kickBuried = (tube, done) => {
+  const most = Math.min(tube.jobs.buried, KICK_LIMIT);
+  openDialog(Confirm, { title: S.tubeKickAsk(count(most), tube.name), text: S.tubeKickText, ok: S.bulkOk.kick(count(most)), bad: false,
+    run: () => act(() => ask("POST", `${pathOf(tube)}/kick`, { body: { count: most, state: "buried" } }),
+      (answer) => S.tubeKicked(count(answer.kicked), tube.name)).then((ok) => {
+      if (ok) done();
+      return ok;
+    }) });
+};
 
 export function Pause({ tube, done }) {
   const [seconds, setSeconds] = useState("300");
-  const value = numberOf(seconds);
+  const value = wholeSecondsOf(seconds);
   const valid = value >= 1 && value <= FOREVER;
   const submit = async () => {
     if (!valid) return;
@@ -36,7 +43,7 @@ export function Pause({ tube, done }) {
     done();
   };
   return html`<${Dialog} title=${S.tubePauseTitle(tube.name)} onSubmit=${submit}><p data-testid="dialog-text">${S.tubePauseText}</p>
-    <${Field} label=${S.tubePauseSeconds} value=${seconds} set=${setSeconds} inputmode="numeric" data-testid="pause-seconds" data-first />
+    <${Field} label=${S.tubePauseSeconds} value=${seconds} set=${setSeconds} data-testid="pause-seconds" data-first />
     <div class="group">${S.tubePauses.map(([of, text]) => html`<button type="button" class="btn small" key=${of}
       aria-pressed=${String(seconds === String(of))} onClick=${() => setSeconds(String(of))}>${text}</button>`)}</div>
     <${Ends} ok=${S.tubePause} disabled=${!valid} /><//>`;

@@ -1,5 +1,5 @@
 // Tubes as rows: their numbers, a bar of states whose parts link to the lists, and small acts.
-import { ENDS, Rates } from "../rates.js";
+import { Rates } from "../rates.js";
 import { STATES, count, duration, rate } from "../format.js";
 import { html, useMemo } from "../html.js";
 import { tubeLink } from "../route.js";
@@ -16,15 +16,15 @@ export function Paused({ tube }) {
 }
 
 function Title({ tube }) {
-  return html`<td class="title"><a href=${tubeLink(tube.ref)} data-open><${Name} text=${tube.name} /></a><${Paused} tube=${tube} />
+  return html`<td class="title named"><a href=${tubeLink(tube.ref)} data-open><${Name} text=${tube.name} /></a><${Paused} tube=${tube} />
     ${tube.jobs.ready > 0 && tube.workers === 0 && html` <span class="tag bad">${S.tubeNoWorkers}</span>`}</td>`;
 }
 
 function Row({ tube, rates, brief, reload }) {
   const cell = (state) => html`<td class=${`${zero(tube.jobs[state])}${state === "buried" && tube.jobs.buried ? " buried" : ""}`}
     data-label=${S.states[state]}><${Num} value=${tube.jobs[state]} data-testid=${`cell-${state}`} /></td>`;
-  const into = rates.of(tube.ref, "put_total");
-  const out = rates.of(tube.ref, ...ENDS);
+  const into = rates.of(tube.ref, "put");
+  const out = rates.of(tube.ref, "gone");
   return html`<tr data-testid="tube-row" data-row data-ref=${tube.ref}><${Title} tube=${tube} /><td class="full"><${Mix} tube=${tube} /></td>
     ${STATES.map(cell)}
     <td class=${zero(into)} data-label=${S.tubeIn}>${rate(into)}</td>
@@ -44,8 +44,8 @@ function Heading({ name, text, sort, number, testid }) {
 
 export function TubeTable({ tubes, sort, brief = false, reload }) {
   const rates = useMemo(() => new Rates(), []);
-  tubes.forEach((tube) => rates.add(tube.ref, tube.counters));
-  return html`<table class=${`cards${brief ? " brief" : ""}`} data-testid="tubes-table"><thead><tr>
+  tubes.forEach((tube) => rates.add(tube.ref, tube));
+  return html`<table class=${`cards tight${brief ? " brief" : ""}`} data-testid="tubes-table"><thead><tr>
     <${Heading} name="name" text=${S.tubeTube} sort=${sort} testid="sort-name" /><th scope="col">${S.tubeJobs}</th>
     ${STATES.map((state) => html`<${Heading} key=${state} name=${state} text=${S.statesUpper[state]} sort=${sort} number testid=${`sort-${state}`} />`)}
     <th scope="col" class="n">${S.tubeInUpper}</th>${!brief && html`<th scope="col" class="n">${S.tubeOutUpper}</th>`}
