@@ -54,7 +54,7 @@ class Key:
 
 
 def read_keys(yaml: str) -> list[Key]:
-    """The commented file: a paragraph of comments, then the key, maybe behind a #."""
+    """The commented file: a paragraph of comments, then the key behind a #."""
     keys: list[Key] = []
     section, comment = "", []
     body = yaml.split("\n\n", 1)[1]  # behind what it says of itself
@@ -70,7 +70,8 @@ def read_keys(yaml: str) -> list[Key]:
                 continue
             if not indent:
                 section = ""
-            keys.append(Key(section + name, value, not commented, " ".join(comment)))
+            about = " ".join(comment)
+            keys.append(Key(section + name, value, "Default: " not in about, about))
             comment = []
     return keys
 
@@ -170,6 +171,8 @@ CONFIGURATION = """\
 
 data_dir: /var/lib/gearstalkd
 log_to: journald
+# For gearstalkctl: who is in the group gearstalkd may do everything.
+admin: unix:/run/gearstalkd/admin.sock,mode=0660
 """
 
 

@@ -34,7 +34,7 @@ class Service:
         self.config = directory / "gearstalkd.yaml"
         self.data = directory / "jobs"
         text = (ROOT / "admin/packaging/gearstalkd.yaml").read_text()
-        for line, ours in (("  - 127.0.0.1:11300\n  - 127.0.0.1:4730\n", "  - 127.0.0.1:0\n"),
+        for line, ours in (("#listen:\n#  - 127.0.0.1:11300\n", "listen:\n  - 127.0.0.1:0\n"),
                            ('#admin:\n#  - "127.0.0.1:11380"', "admin: 127.0.0.1:0"),
                            ("  #memory: 1073741824", "  memory: 1000000000"),
                            ("#data_dir: /var/lib/gearstalkd", f"data_dir: {self.data}")):

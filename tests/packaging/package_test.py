@@ -143,7 +143,14 @@ class Package(unittest.TestCase):
         # No option that a version adds changes it: an upgrade never asks about local edits.
         active = [line for line in config.read_text().splitlines()
                   if line and not line.startswith("#")]
-        self.assertEqual(active, ["data_dir: /var/lib/gearstalkd", "log_to: journald"])
+        self.assertEqual(active, ["data_dir: /var/lib/gearstalkd", "log_to: journald",
+                                  "admin: unix:/run/gearstalkd/admin.sock,mode=0660"])
+
+    def test_the_document_with_all_options_sets_none(self) -> None:
+        """Copied to /etc, it is no obstacle to an upgrade that changes a default."""
+        text = (self.content / "usr/share/doc/gearstalkd/gearstalkd.yaml").read_text()
+        active = [line for line in text.splitlines() if line.strip() and "#" not in line]
+        self.assertEqual([line for line in active if not re.fullmatch(r"[a-z]+:", line)], [])
 
     def test_scripts_are_shell(self) -> None:
         control = self.work / "control"

@@ -43,7 +43,10 @@ Status KeptJournal::Start(LiveState& state, JournalEvents& events) {
 }
 
 Lsn KeptJournal::Append(const Record& record) {
-  if (Accepts(record.kind)) {
+  // As on a real disk: what is full has kept space for deletions, and for the ids that are taken.
+  const bool has_kept_space =
+      record.kind == Record::Kind::kNextId && Accepts(Record::Kind::kDelete);
+  if (Accepts(record.kind) || has_kept_space) {
     records_.emplace_back(record);
   } else {
     ++dropped_;

@@ -40,7 +40,9 @@ class KeptJournal final : public Journal {
   Lsn Append(const Record& record) override;
   bool Accepts(Record::Kind kind) const override { return !refused_.contains(kind); }
   bool HasRoomFor(std::uint64_t body) const override { return body <= room_; }
-  std::uint64_t SpareIds() const override { return kFirstSpareId; }
+  std::uint64_t SpareIds() const override {
+    return Accepts(Record::Kind::kDelete) ? 0 : kFirstSpareId;
+  }
   Status Health() const override;
   void Flush(Time now) override;
   Lsn Durable() const override { return holds_back_ ? durable_ : last(); }

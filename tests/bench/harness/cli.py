@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from . import (
+    build,
     compare,
     growth,
     hostile,
@@ -65,6 +66,9 @@ def main() -> int:
         return 0
     # So that a terminated run leaves no servers and no directory, either.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    if options.only == "build":
+        build.run(BUILD)
+        return 0
     install_packages()
     ours = options.ours or _build("gearstalkd")
     load = options.load or _build("load")
@@ -83,7 +87,7 @@ def _parse_arguments() -> argparse.Namespace:
         description="Measures gearstalkd against beanstalkd and gearmand, in turn.",
     )
     parser.add_argument("--quick", action="store_true", help="less of it, within two minutes")
-    parser.add_argument("--only", metavar="PATTERN", help="such as 'b-*', 'growth/*,memory/*'")
+    parser.add_argument("--only", metavar="PATTERN", help="such as 'b-*', 'growth/*,memory/*'; or build")
     parser.add_argument("--list", action="store_true", help="print the names of the measurements")
     parser.add_argument("--rounds", type=int, help="measurements of each server (5; quick: 2)")
     parser.add_argument("--seconds", type=float, help="length of each (0.8; quick: 0.25)")
@@ -113,6 +117,7 @@ def _list_names() -> None:
 
 def _sections() -> dict[str, list[str]]:
     return {
+        "build": ["build"],
         "compare": [scenario.name for scenario in COMPARED],
         "journal": [JOURNAL.name, *(scenario.name for scenario in DURABLE), "recovery"],
         "growth": [scenario.name for scenario in GROWING],
