@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "admin/api/json.h"
+#include "broker/base/utf8.h"
 
 namespace gearstalk::api {
 namespace {
@@ -31,24 +32,6 @@ int CodeUnit(std::string_view digits) {
 
 bool IsHigh(int unit) { return unit >= 0xD800 && unit < 0xDC00; }
 bool IsLow(int unit) { return unit >= 0xDC00 && unit < 0xE000; }
-
-void AppendUtf8(std::string& text, unsigned code) {
-  const auto tail = [&](unsigned shift) {
-    text += static_cast<char>(0x80U | (code >> shift & 0x3FU));
-  };
-  if (code < 0x80) {
-    text += static_cast<char>(code);
-  } else if (code < 0x800) {
-    text += static_cast<char>(0xC0U | code >> 6U);
-    tail(0);
-  } else if (code < 0x10000) {
-    text += static_cast<char>(0xE0U | code >> 12U);
-    tail(6), tail(0);
-  } else {
-    text += static_cast<char>(0xF0U | code >> 18U);
-    tail(12), tail(6), tail(0);
-  }
-}
 
 }  // namespace
 

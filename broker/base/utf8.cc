@@ -26,4 +26,22 @@ bool IsUtf8(std::string_view text) {
   return true;
 }
 
+void AppendUtf8(std::string& text, std::uint32_t code) {
+  const auto tail = [&](unsigned shift) {
+    text += static_cast<char>(0x80U | (code >> shift & 0x3FU));
+  };
+  if (code < 0x80) {
+    text += static_cast<char>(code);
+  } else if (code < 0x800) {
+    text += static_cast<char>(0xC0U | code >> 6U);
+    tail(0);
+  } else if (code < 0x10000) {
+    text += static_cast<char>(0xE0U | code >> 12U);
+    tail(6), tail(0);
+  } else {
+    text += static_cast<char>(0xF0U | code >> 18U);
+    tail(12), tail(6), tail(0);
+  }
+}
+
 }  // namespace gearstalk

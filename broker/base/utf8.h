@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace gearstalk {
@@ -9,5 +11,7 @@ namespace gearstalk {
 // none. Overlong forms, surrogates and what is beyond U+10FFFF are none (RFC 3629, section 4).
 std::size_t CharacterSize(std::string_view text);
 bool IsUtf8(std::string_view text);
+// Appends the character `code`, which is at most U+10FFFF and no surrogate.
+void AppendUtf8(std::string& text, std::uint32_t code);
 
 }  // namespace gearstalk

@@ -51,27 +51,6 @@ std::vector<Part> PartsOf(std::string_view pointer) {
   return parts;
 }
 
-void AppendUtf8(std::string& text, std::uint32_t code) {
-  const auto rest = [&](unsigned bits) {
-    text += static_cast<char>(0x80U | (code >> bits & 0x3FU));
-  };
-  if (code < 0x80) {
-    text += static_cast<char>(code);
-  } else if (code < 0x800) {
-    text += static_cast<char>(0xC0U | code >> 6U);
-    rest(0);
-  } else if (code < 0x10000) {
-    text += static_cast<char>(0xE0U | code >> 12U);
-    rest(6);
-    rest(0);
-  } else {
-    text += static_cast<char>(0xF0U | code >> 18U);
-    rest(12);
-    rest(6);
-    rest(0);
-  }
-}
-
 // Reads a JSON text (RFC 8259) to its end, and notes the scalar that the pointer leads to. Of
 // members with equal names the last counts, as for most readers. Needs a bit for each level.
 class Scan {

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
+#include <utility>
 
 namespace gearstalk {
 namespace {
@@ -26,6 +28,22 @@ TEST(Utf8, RefusesWhatIsNoCharacter) {
     EXPECT_EQ(CharacterSize(text), 0U);
     EXPECT_FALSE(IsUtf8(text));
     EXPECT_FALSE(IsUtf8("a" + text));
+  }
+}
+
+TEST(Utf8, AppendsTheFirstAndTheLastCharacterOfEachSize) {
+  const std::pair<std::uint32_t, std::string> characters[] = {{0x1, "\x01"},
+                                                              {0x7F, "\x7f"},
+                                                              {0x80, "\xc2\x80"},
+                                                              {0x7FF, "\xdf\xbf"},
+                                                              {0x800, "\xe0\xa0\x80"},
+                                                              {0xFFFF, "\xef\xbf\xbf"},
+                                                              {0x10000, "\xf0\x90\x80\x80"},
+                                                              {0x10FFFF, "\xf4\x8f\xbf\xbf"}};
+  for (const auto& [code, bytes] : characters) {
+    std::string text = "a";
+    AppendUtf8(text, code);
+    EXPECT_EQ(text, "a" + bytes);
   }
 }
 
