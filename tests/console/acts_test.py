@@ -2,31 +2,14 @@
 """What users do in the console, by mouse and by keyboard alone: acts_test.py BROKER."""
 
 import re
-import sys
-import unittest
 
-from browser import SKIPPED, Browser, key, missing
-from served import Served
+from browser import key
+from case import ConsoleTest, main
 
 
-class Acts(unittest.TestCase):
-    served: Served
-    browser: Browser
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.served = Served()
-        cls.browser = Browser(cls.served.base)
-        cls.browser.size(1280, 1000)
-
-    @classmethod
-    def tearDownClass(cls) -> None:
-        cls.browser.close()
-        cls.served.stop()
-
-    def tearDown(self) -> None:
-        self.assertEqual(self.browser.complaints(), [])
-        self.assertEqual(self.browser.foreign_requests(), [])
+class Acts(ConsoleTest):
+    def setUp(self) -> None:
+        self.browser.size(1280, 1000)
 
     def rows(self, count: int) -> None:
         self.browser.until(f"{count} rows", lambda: len(self.browser.all("job-row")) == count)
@@ -270,18 +253,18 @@ class Acts(unittest.TestCase):
     def test_numbers_are_live(self) -> None:
         self.served.put("alive", "x")
         self.browser.open("#/tubes?match=alive", "tubes")
-        self.browser.until("live", lambda: self.browser.find("live").get_attribute("data-live") == "live")
+        self.browser.live_is("live")
         self.served.put("alive", "y")
         self.browser.says("cell-ready", "2")
         self.browser.keys("p")
-        self.browser.until("paused", lambda: self.browser.find("live").get_attribute("data-live") == "paused")
+        self.browser.live_is("paused")
         self.browser.keys("p")
-        self.browser.until("live", lambda: self.browser.find("live").get_attribute("data-live") == "live")
+        self.browser.live_is("live")
 
     def test_a_pause_outlasts_an_answer(self) -> None:
         """The console was about to open its stream of events when the user paused it."""
         self.browser.open("#/tubes", "tubes")
-        self.browser.until("live", lambda: self.browser.find("live").get_attribute("data-live") == "live")
+        self.browser.live_is("live")
         self.browser.hold_connect()
         self.browser.keys("p")
         self.browser.script("asked = ''; release();")
@@ -360,7 +343,4 @@ class Acts(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if part := missing():
-        print(f"skipped: {part} is not installed")
-        sys.exit(SKIPPED)
-    unittest.main()
+    main()

@@ -146,6 +146,10 @@ class Browser:
     def says(self, testid: str, part: str) -> None:
         self.until(f"{testid} says {part!r}", lambda: any(part in element.text for element in self.all(testid)))
 
+    def live_is(self, state: str) -> None:
+        """The sign that says whether the page follows the broker."""
+        self.until(state, lambda: self.find("live").get_attribute("data-live") == state)
+
     def told(self, part: str) -> None:
         """A toast says so, or did."""
         self.until(f"a toast says {part!r}", lambda: any(part in text for text in self.script("return toasts")))

@@ -3,11 +3,9 @@
 
 import base64
 import sys
-import unittest
 from pathlib import Path
 
-from browser import SKIPPED, Browser, missing
-from served import Served
+from case import ConsoleTest, main
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "admin"))
 from broker import Client  # noqa: E402
@@ -63,26 +61,17 @@ import("data:text/javascript;base64," + arguments[0]).then(({ exactly, secondsOf
 """
 
 
-class Daily(unittest.TestCase):
-    served: Served
-    browser: Browser
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.served = Served(CONFIGURATION)
-        cls.browser = Browser(cls.served.base)
-
-    @classmethod
-    def tearDownClass(cls) -> None:
-        cls.browser.close()
-        cls.served.stop()
+class Daily(ConsoleTest):
+    CONFIGURATION = CONFIGURATION
 
     def setUp(self) -> None:
         self.browser.size(1280)
 
-    def tearDown(self) -> None:
-        self.assertEqual(self.browser.complaints(), [])
-        self.assertEqual(self.browser.foreign_requests(), [])
+    def told_by(self, module: str, script: str) -> object:
+        """What a script answers that imports a module of the console, outside of any page."""
+        self.browser.driver.get("about:blank")
+        source = base64.b64encode((SOURCES / module).read_bytes()).decode()
+        return self.browser.driver.execute_async_script(script, source)
 
     def reserved(self, tube: str) -> tuple[Client, int]:
         """A worker with a job of the tube."""
@@ -94,14 +83,10 @@ class Daily(unittest.TestCase):
 
     def test_a_job_that_its_worker_deletes_goes_once(self) -> None:
         """34 a second come, 30 are completed, which is to say deleted, and the backlog grows by 4 a second."""
-        self.browser.driver.get("about:blank")
-        source = base64.b64encode((SOURCES / "rates.js").read_bytes()).decode()
-        self.assertEqual(self.browser.driver.execute_async_script(RATES, source), [None, 34, 30])
+        self.assertEqual(self.told_by("rates.js", RATES), [None, 34, 30])
 
     def test_times_are_read_as_people_write_them(self) -> None:
-        self.browser.driver.get("about:blank")
-        source = base64.b64encode((SOURCES / "format.js").read_bytes()).decode()
-        self.assertEqual(self.browser.driver.execute_async_script(SECONDS, source),
+        self.assertEqual(self.told_by("format.js", SECONDS),
                          [90, 300, 7200, 5400, 5400, 777600, None, None, None, None, "5m", "2h", "90s", "1d"])
 
     def test_running(self) -> None:
@@ -190,7 +175,7 @@ class Daily(unittest.TestCase):
     def test_a_tube_that_is_not_there(self) -> None:
         self.browser.open("#/tubes/later", "tube")
         self.browser.find("tube-missing")
-        self.browser.until("live", lambda: self.browser.find("live").get_attribute("data-live") == "live")
+        self.browser.live_is("live")
         self.assertEqual(self.browser.css('[aria-busy="true"]'), [])
         self.assertTrue(all("404" in line for line in self.browser.complaints()))
         self.served.put("later", "x")
@@ -222,7 +207,4 @@ class Daily(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if part := missing():
-        print(f"skipped: {part} is not installed")
-        sys.exit(SKIPPED)
-    unittest.main()
+    main()

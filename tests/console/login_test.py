@@ -2,12 +2,12 @@
 """Users, roles and lost connections in the console: login_test.py BROKER."""
 
 import hashlib
-import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-from browser import SKIPPED, Browser, missing
+from browser import Browser
+from case import main
 from served import AT, Served, free_port
 
 TOKENS = {name: f"gst_{name:_<43}" for name in ("viewer", "operator", "admin", "narrow")}
@@ -119,12 +119,12 @@ class Lost(unittest.TestCase):
             try:
                 browser.size(1280)
                 browser.open("#/tubes", "tubes")
-                browser.until("live", lambda: browser.find("live").get_attribute("data-live") == "live")
+                browser.live_is("live")
                 served.stop()
-                browser.until("lost", lambda: browser.find("live").get_attribute("data-live") == "lost")
+                browser.live_is("lost")
                 served = Served(data=Path(data), admin=admin)
                 served.put("again", "two")
-                browser.until("live again", lambda: browser.find("live").get_attribute("data-live") == "live")
+                browser.live_is("live")
                 browser.until("both tubes", lambda: len(browser.all("tube-row")) >= 2)
             finally:
                 browser.close()
@@ -132,7 +132,4 @@ class Lost(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if part := missing():
-        print(f"skipped: {part} is not installed")
-        sys.exit(SKIPPED)
-    unittest.main()
+    main()

@@ -1,11 +1,7 @@
 #!/usr/bin/env python3
 """Each page of the console in both themes, wide and narrow: pages_test.py BROKER."""
 
-import sys
-import unittest
-
-from browser import SKIPPED, Browser, missing
-from served import Served
+from case import ConsoleTest, main
 
 CONFIGURATION = """
 tubes: [{match: mail, attempts: 3, backoff: 1h}]
@@ -69,15 +65,14 @@ return found;
 OVERFLOW = "return document.documentElement.scrollWidth - window.innerWidth"
 
 
-class Pages(unittest.TestCase):
-    served: Served
-    browser: Browser
+class Pages(ConsoleTest):
+    CONFIGURATION = CONFIGURATION
     job: int
     jobs: dict[str, int] = {}
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.served = Served(CONFIGURATION)
+        super().setUpClass()
         for number in range(60):
             cls.served.put("mail", f'{{"to": "a@example.net", "template": "welcome", "number": {number}}}')
         cls.served.put("mail", "later", delay_seconds=3600)
@@ -85,16 +80,6 @@ class Pages(unittest.TestCase):
         for name in HOSTILE:
             cls.jobs[name] = cls.served.bury(name, MARKUP)
         cls.served.ask("POST", "tubes/mail/pause", {"seconds": 4000})
-        cls.browser = Browser(cls.served.base)
-
-    @classmethod
-    def tearDownClass(cls) -> None:
-        cls.browser.close()
-        cls.served.stop()
-
-    def tearDown(self) -> None:
-        self.assertEqual(self.browser.complaints(), [])
-        self.assertEqual(self.browser.foreign_requests(), [])
 
     def look(self, width: int, theme: str) -> None:
         self.browser.size(width)
@@ -164,7 +149,4 @@ class Pages(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if part := missing():
-        print(f"skipped: {part} is not installed")
-        sys.exit(SKIPPED)
-    unittest.main()
+    main()

@@ -2,11 +2,9 @@
 """Policies, dead jobs, schedules and transfers in the console: policies_test.py BROKER."""
 
 import sys
-import unittest
 from pathlib import Path
 
-from browser import SKIPPED, Browser, missing
-from served import Served
+from case import ConsoleTest, main
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "admin"))
 from broker import Client  # noqa: E402
@@ -18,24 +16,11 @@ schedules: [{name: nightly, tube: reports, cron: "0 3 * * *", body: x}]
 """
 
 
-class Policies(unittest.TestCase):
-    served: Served
-    browser: Browser
+class Policies(ConsoleTest):
+    CONFIGURATION = CONFIGURATION
 
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.served = Served(CONFIGURATION)
-        cls.browser = Browser(cls.served.base)
-        cls.browser.size(1280, 1000)
-
-    @classmethod
-    def tearDownClass(cls) -> None:
-        cls.browser.close()
-        cls.served.stop()
-
-    def tearDown(self) -> None:
-        self.assertEqual(self.browser.complaints(), [])
-        self.assertEqual(self.browser.foreign_requests(), [])
+    def setUp(self) -> None:
+        self.browser.size(1280, 1000)
 
     def dead(self) -> int:
         """A job that its tube sent away after its only attempt."""
@@ -89,7 +74,4 @@ class Policies(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if part := missing():
-        print(f"skipped: {part} is not installed")
-        sys.exit(SKIPPED)
-    unittest.main()
+    main()
