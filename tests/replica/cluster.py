@@ -127,10 +127,15 @@ class Shard:
         self.brokers.append(Broker(self, name, *flags, host=host, within=within))
         return self.brokers[-1]
 
+    def first(self, *flags: str) -> "Broker":
+        """The broker b1, which has become active."""
+        broker = self.broker("b1", *flags)
+        broker.wait_for("^ready ")
+        return broker
+
     def pair(self) -> tuple["Broker", "Broker"]:
         """An active broker and a standby, which has caught up."""
-        active = self.broker("b1")
-        active.wait_for("^ready ")
+        active = self.first()
         standby = self.broker("b2")
         standby.wait_for("^standby$")
         return active, standby

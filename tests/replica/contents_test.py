@@ -221,8 +221,7 @@ class Contents(OnEtcd):
     def test_keys_of_finished_jobs_stay_taken_over_compactions_and_takeovers(self) -> None:
         flags = ("--replica-max-bytes", str(1 << 20))
         with Shard(BROKER, self.etcd, f"/{self.id()}/keys/", 60_000) as shard:
-            first = shard.broker("b1", *flags)
-            first.wait_for("^ready ")
+            first = shard.first(*flags)
             for key, value in (("unique", "body"), ("unique_for", "1h")):
                 answer = Api(f"127.0.0.1:{first.admin}").ask("PUT", f"/tubes/once/policy/{key}",
                                                             {"value": value})
@@ -257,8 +256,7 @@ class Contents(OnEtcd):
         body = "x" * 20_000_000  # more than a broker reads ahead
         flags = ("--max-job-size", str(len(body)))
         with Shard(BROKER, self.etcd, f"/{self.id()}/large/", 60_000) as shard:
-            first = shard.broker("b1", *flags)
-            first.wait_for("^ready ")
+            first = shard.first(*flags)
             self.assertEqual(self.client(first).put(body), "INSERTED 1")
             second = shard.broker("b2", *flags)
             second.wait_for("^standby$")
@@ -304,8 +302,7 @@ class Contents(OnEtcd):
     def test_history_is_kept_where_others_share_it(self) -> None:
         node = self.etcd.nodes[0]
         with Shard(BROKER, self.etcd, f"/{self.id()}/kept/", 60_000) as shard:
-            broker = shard.broker("b1", "--etcd-compact", "false")
-            broker.wait_for("^ready ")
+            broker = shard.first("--etcd-compact", "false")
             client = self.client(broker)
             revision = json.loads(node.ctl("get", "-w", "json", "x"))["header"]["revision"]
             key = f"/{self.id()}/kept/j/"

@@ -97,8 +97,7 @@ class Password(Demands):
         right = ("jobs", "--prefix=true", "/jobs/")
         with self.shard("first") as shard:
             shard.flags[shard.flags.index("--replica-lease") + 1] = "6000"
-            broker = shard.broker("b1")
-            broker.wait_for("^ready ")
+            broker = shard.first()
             self.assertEqual(self.put(broker, "one"), "INSERTED 1")
             node.ctl("--user=root:secret", "role", "revoke-permission", *right)
             broker.wait_readyz("503 suspended: no answer from etcd: .*permission denied")
@@ -124,8 +123,7 @@ class Password(Demands):
 
     def test_a_new_password_is_read_at_a_reload(self) -> None:
         with self.shard("first") as shard:
-            broker = shard.broker("b1")
-            broker.wait_for("^ready ")
+            broker = shard.first()
             self.assertEqual(self.put(broker, "one"), "INSERTED 1")
             self.one.nodes[0].ctl("--user=root:secret", "user", "passwd", "broker",
                                   "--interactive=false", text="second")
@@ -161,8 +159,7 @@ class Certificates(Demands):
         with Shard(BROKER, etcd, "/tls/", 30_000) as shard:
             shard.flags += ["--etcd-certificate", f"{self.path}/broker.pem",
                             "--etcd-key", f"{self.path}/broker.key"]
-            broker = shard.broker("b1", "--etcd-ca", f"{self.path}/ca.pem")
-            broker.wait_for("^ready ")
+            broker = shard.first("--etcd-ca", f"{self.path}/ca.pem")
             self.assertEqual(self.put(broker, "one"), "INSERTED 1")
             stranger = shard.broker("b2", "--etcd-ca", f"{self.path}/other.pem")
             stranger.wait_readyz("503 no answer from etcd: ")
@@ -173,7 +170,6 @@ class Certificates(Demands):
             (self.path / "trusted.pem").write_bytes((self.path / "ca.pem").read_bytes())
             learner.signal(signal.SIGHUP)
             learner.wait_readyz("503 standby of b1 ")
-
 
     def test_a_node_that_does_not_speak_tls_is_told_from_one_that_is_away(self) -> None:
         self.authority("ca")
@@ -186,7 +182,7 @@ class Certificates(Demands):
 
 class Links(Demands):
     def beside(self, port: int, name: str) -> Broker:
-        """A standby whose etcd is at that port."""
+        """A broker whose etcd is at that port."""
         shard = self.enterContext(Shard(BROKER, self.one, "/jobs/", 10_000))
         shard.flags[shard.flags.index(self.one.nodes[0].url)] = f"127.0.0.1:{port}"
         return shard.broker(name)
@@ -201,8 +197,7 @@ class Links(Demands):
 
     def test_a_slow_link_does_not_carry_the_journal_many_times(self) -> None:
         with Shard(BROKER, self.one, "/jobs/", 10_000) as shard:
-            active = shard.broker("b1")
-            active.wait_for("^ready ")
+            active = shard.first()
             for _ in range(20):
                 self.assertRegex(self.put(active, "x" * 60_000), "^INSERTED ")
             link = self.enterContext(SlowLink(self.one.nodes[0].port, rate=200_000))
@@ -214,8 +209,7 @@ class Space(Demands):
         etcd = self.etcd("--quota-backend-bytes=4000000")
         node = etcd.nodes[0]
         with Shard(BROKER, etcd, "/jobs/", 1000) as shard:
-            broker = shard.broker("b1")
-            broker.wait_for("^ready ")
+            broker = shard.first()
             full = False
             while not full:
                 try:
@@ -235,10 +229,7 @@ class Space(Demands):
         etcd = self.etcd("--quota-backend-bytes=20000000")
         node = etcd.nodes[0]
         with Shard(BROKER, etcd, "/jobs/", 6000) as shard:
-            active = shard.broker("b1")
-            active.wait_for("^ready ")
-            standby = shard.broker("b2")
-            standby.wait_for("^standby$")
+            active, standby = shard.pair()
             # What is deleted later makes the room. It is more than the megabytes by which jobs exceed
             # the quota before etcd notices.
             for key in range(9):
@@ -272,8 +263,7 @@ class Space(Demands):
 
     def test_above_its_limit_only_deletions_are_taken(self) -> None:
         with Shard(BROKER, self.etcd(), "/jobs/", 30_000) as shard:
-            broker = shard.broker("b1", "--replica-max-bytes", "2000000")
-            broker.wait_for("^ready ")
+            broker = shard.first("--replica-max-bytes", "2000000")
             there = len(self.fill(broker))
             self.assertEqual(broker.readyz(), (503, "replica.max_bytes is reached"))
             self.assertEqual(broker.readyz("?role=standby")[0], 503)

@@ -55,8 +55,7 @@ class Failover(OnEtcd):
 
     def test_addresses_of_a_standby_are_bound_and_refuse(self) -> None:
         with tempfile.TemporaryDirectory() as directory, self.shard() as shard:
-            active = shard.broker("b1")
-            active.wait_for("^ready ")
+            active = shard.first()
             path = f"{directory}/socket"
             # The second one is not there until it is moved to this host.
             standby = shard.broker("b2", "--listen", f"unix:{path}", "--listen", "192.0.2.7:4730")

@@ -48,6 +48,13 @@ class World {
     for (const auto& broker : brokers) open += broker->may_serve() ? 1 : 0;
     if (open > 1) ledger.Fault("two brokers with an open deadline");
   }
+  // Two brokers; the one that is started first leads.
+  struct ActiveAndStandby {
+    SimBroker& active;
+    SimBroker& standby;
+  };
+  ActiveAndStandby Pair() { return {*brokers[0], *brokers[1]}; }
+
   SimBroker* Active() {
     for (const auto& broker : brokers) {
       if (broker->serving() && broker->may_serve()) return broker.get();
@@ -195,8 +202,7 @@ TEST(Takeover, OfACrashedBrokerTakesALease) {
 TEST(Takeover, TakesTheLeaseOfTheLeader) {
   for (const auto& [first, second] : {std::pair<Time, Time>{2, 60}, {60, 2}}) {
     World world(13);
-    SimBroker& active = *world.brokers[0];
-    SimBroker& standby = *world.brokers[1];
+    const auto [active, standby] = world.Pair();
     active.lease = first * kSecond;
     standby.lease = second * kSecond;
     active.Start();
@@ -264,8 +270,7 @@ TEST(Takeover, AStoppedBrokerFindsItselfFenced) {
 // A standby that reads slowly while history is compacted again and again.
 TEST(Reading, GoesOnAtANewerRevisionWhereHistoryWasCompacted) {
   World world(8);
-  SimBroker& active = *world.brokers[0];
-  SimBroker& standby = *world.brokers[1];
+  const auto [active, standby] = world.Pair();
   active.delete_percent = 0;
   active.Start();
   world.RunFor(300 * kSecond);
@@ -287,8 +292,7 @@ TEST(Reading, GoesOnAtANewerRevisionWhereHistoryWasCompacted) {
 // A batch is never split, so it may be larger than all that is read ahead of applying.
 TEST(Reading, ABatchOfAnySizeIsReadToItsEnd) {
   World world(11);
-  SimBroker& active = *world.brokers[0];
-  SimBroker& standby = *world.brokers[1];
+  const auto [active, standby] = world.Pair();
   active.max_bytes = 1 << 30;
   active.body_size = 20 << 20;
   active.put_percent = 100;
@@ -306,8 +310,7 @@ TEST(Reading, ABatchOfAnySizeIsReadToItsEnd) {
 
 TEST(Reading, EndsWhereWhatIsNeededNextWasTrimmed) {
   World world(9);
-  SimBroker& active = *world.brokers[0];
-  SimBroker& standby = *world.brokers[1];
+  const auto [active, standby] = world.Pair();
   active.Start();
   world.RunFor(300 * kSecond);
   active.Kill();
@@ -325,8 +328,7 @@ TEST(Reading, EndsWhereWhatIsNeededNextWasTrimmed) {
 // Every watch would be given up before it tells the first event.
 TEST(Following, AStoreThatTellsLateIsFollowed) {
   World world(10);
-  SimBroker& active = *world.brokers[0];
-  SimBroker& standby = *world.brokers[1];
+  const auto [active, standby] = world.Pair();
   active.Start();
   standby.Start();
   world.RunFor(5 * kSecond);
@@ -341,11 +343,9 @@ TEST(Following, AStoreThatTellsLateIsFollowed) {
   EXPECT_EQ(world.Faults(), "");
 }
 
-// The store is away from everybody: its return finds the leader that was.
 TEST(Following, AStandbyThatLagsSaysSoAndKnowsNothingOfTheClock) {
   World world(21);
-  SimBroker& active = *world.brokers[0];
-  SimBroker& standby = *world.brokers[1];
+  const auto [active, standby] = world.Pair();
   active.Start();
   world.RunFor(5 * kSecond);
   standby.Start();
@@ -369,8 +369,7 @@ TEST(Following, AStandbyThatLagsSaysSoAndKnowsNothingOfTheClock) {
 
 TEST(Leading, ABrokerKnowsWhetherAStandbyHasCaughtUp) {
   World world(24);
-  SimBroker& active = *world.brokers[0];
-  SimBroker& standby = *world.brokers[1];
+  const auto [active, standby] = world.Pair();
   active.Start();
   world.RunFor(20 * kSecond);
   EXPECT_TRUE(active.caught_up()) << "a standby has had no time to show itself";
@@ -384,6 +383,7 @@ TEST(Leading, ABrokerKnowsWhetherAStandbyHasCaughtUp) {
   EXPECT_FALSE(active.caught_up());
 }
 
+// The store is away from everybody: its return finds the leader that was.
 TEST(Pause, OfTheStoreKeepsTheLeader) {
   World world(4);
   SimBroker* active = world.Lead();

@@ -28,8 +28,7 @@ class OnePrefix(OnEtcd):
 
 class Tools(OnePrefix):
     def fill(self, shard: Shard) -> Broker:
-        broker = shard.broker("b1")
-        broker.wait_for("^ready ")
+        broker = shard.first()
         with broker.connect() as client:
             for body in ("one", "two", "three"):
                 client.put(body)
@@ -208,8 +207,7 @@ class Tools(OnePrefix):
         meta = json.loads(value(f"/{self.id()}.other/meta"))
         self.assertRegex(meta["created"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
         with other:
-            broker = other.broker("b1")
-            broker.wait_for("^ready ")
+            broker = other.first()
             with broker.connect() as client:
                 self.assertEqual(client.take_all(), [(1, "one"), (3, "three")])
                 self.assertEqual(client.put("four"), "INSERTED 4")
@@ -229,8 +227,7 @@ class Tools(OnePrefix):
         self.assertEqual(done.returncode, 0, done)
         out = self.path / "out"
         with self.shard() as shard:
-            broker = shard.broker("b1")
-            broker.wait_for("^ready ")
+            broker = shard.first()
             with broker.connect() as client:
                 self.assertEqual((client.put("two"), client.say("delete 2")), ("INSERTED 2", "DELETED"))
             done = shard.tool("--journal-export", str(out))
@@ -268,8 +265,7 @@ class Tools(OnePrefix):
         directory = self.directory(["one", "two"])
         node = self.etcd.nodes[0]
         with self.shard() as shard:
-            broker = shard.broker("b1")
-            broker.wait_for("^ready ")
+            broker = shard.first()
             broker.signal(signal.SIGTERM)
             self.assertEqual(broker.wait(), 0)
             # It was killed before its first batch.
@@ -346,8 +342,7 @@ class Starting(OnePrefix):
                     names.append(path.read_text().strip())
             return names
         with self.shard() as shard:
-            broker = shard.broker("b1")
-            broker.wait_for("^ready ")
+            broker = shard.first()
             named = [name for name in threads(broker) if name.startswith("grpc")]
             self.assertNotEqual(named, [])
         with Launched(BROKER) as plain:
@@ -378,8 +373,7 @@ class Starting(OnePrefix):
             while what not in manager.recv(4096).decode():
                 pass
         with Shard(BROKER, etcd, "/told/", 3000) as shard:
-            active = shard.broker("b1")
-            active.wait_for("^ready ")
+            active = shard.first()
             broker = shard.broker("b2", within=["env", f"NOTIFY_SOCKET={self.path}/notify"])
             hear(f"READY=1\nSTATUS=standby of b1 at {active.address}")
             active.signal(signal.SIGKILL)
@@ -414,8 +408,7 @@ class Starting(OnePrefix):
         self.addCleanup(other.close)
         other.nodes[0].kill()
         with self.shard() as shard:
-            broker = shard.broker("b1", "--etcd-endpoints", other.nodes[0].endpoint)
-            broker.wait_for("^ready ")
+            broker = shard.first("--etcd-endpoints", other.nodes[0].endpoint)
             other.nodes[0].start()
             broker.wait_for("an endpoint belongs to another cluster and is not used")
             with broker.connect() as client:
@@ -472,8 +465,7 @@ class Starting(OnePrefix):
             self.addCleanup(etcd.close)
             with self.subTest(number.name), Shard(BROKER, etcd, "/away/", 1000) as shard:
                 # It waits for an answer until it is isolated, and longer.
-                broker = shard.broker("b1", "--limits-stop-timeout", "3")
-                broker.wait_for("^ready ")
+                broker = shard.first("--limits-stop-timeout", "3")
                 etcd.nodes[0].kill()
                 broker.wait_readyz("503 suspended: ")
                 broker.signal(number)
