@@ -5,41 +5,42 @@
 namespace gearstalk::ctl {
 namespace {
 
+DatabaseUrl Parsed(const std::string& text) {
+  Result<DatabaseUrl> url = DatabaseUrl::Parse(text);
+  EXPECT_TRUE(url.ok()) << text;
+  return url.ok() ? url.value() : DatabaseUrl();
+}
+
 TEST(DatabaseUrlTest, HasUserPasswordHostPortAndDatabase) {
-  auto url = DatabaseUrl::Parse("gear:secret@db.example:3307/gearman");
-  ASSERT_TRUE(url.ok());
-  EXPECT_EQ("gear", url->user);
-  EXPECT_EQ("secret", url->password);
-  EXPECT_EQ("db.example", url->host);
-  EXPECT_EQ(3307u, url->port);
-  EXPECT_EQ("gearman", url->rest);
-  EXPECT_EQ("db.example:3307", url->Place());
+  const DatabaseUrl url = Parsed("gear:secret@db.example:3307/gearman");
+  EXPECT_EQ("gear", url.user);
+  EXPECT_EQ("secret", url.password);
+  EXPECT_EQ("db.example", url.host);
+  EXPECT_EQ(3307u, url.port);
+  EXPECT_EQ("gearman", url.rest);
+  EXPECT_EQ("db.example:3307", url.Place());
 }
 
 TEST(DatabaseUrlTest, PercentStandsForAByte) {
-  auto url = DatabaseUrl::Parse("a%40b:p%2Fw%3a%25@h/d%20b");
-  ASSERT_TRUE(url.ok());
-  EXPECT_EQ("a@b", url->user);
-  EXPECT_EQ("p/w:%", url->password);
-  EXPECT_EQ("d b", url->rest);
+  const DatabaseUrl url = Parsed("a%40b:p%2Fw%3a%25@h/d%20b");
+  EXPECT_EQ("a@b", url.user);
+  EXPECT_EQ("p/w:%", url.password);
+  EXPECT_EQ("d b", url.rest);
 }
 
 TEST(DatabaseUrlTest, APasswordMayHaveAnAtSignAndColonsAsTheyAre) {
-  auto url = DatabaseUrl::Parse("u:p@w:x@h:1/d");
-  ASSERT_TRUE(url.ok());
-  EXPECT_EQ("p@w:x", url->password);
-  EXPECT_EQ("h", url->host);
+  const DatabaseUrl url = Parsed("u:p@w:x@h:1/d");
+  EXPECT_EQ("p@w:x", url.password);
+  EXPECT_EQ("h", url.host);
 }
 
 TEST(DatabaseUrlTest, AnIpv6AddressIsInBrackets) {
-  auto with = DatabaseUrl::Parse("[::1]:6379/0");
-  ASSERT_TRUE(with.ok());
-  EXPECT_EQ("::1", with->host);
-  EXPECT_EQ(6379u, with->port);
-  auto without = DatabaseUrl::Parse("u@[fe80::1]/d");
-  ASSERT_TRUE(without.ok());
-  EXPECT_EQ("fe80::1", without->host);
-  EXPECT_EQ(0u, without->port);
+  const DatabaseUrl with = Parsed("[::1]:6379/0");
+  EXPECT_EQ("::1", with.host);
+  EXPECT_EQ(6379u, with.port);
+  const DatabaseUrl without = Parsed("u@[fe80::1]/d");
+  EXPECT_EQ("fe80::1", without.host);
+  EXPECT_EQ(0u, without.port);
 }
 
 TEST(DatabaseUrlTest, WhatIsNoAddressIsRefused) {

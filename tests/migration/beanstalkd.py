@@ -46,11 +46,18 @@ class Beanstalkd(Process):
     def take_all(self, tube: str) -> list[str]:
         """The bodies of its ready jobs, which are deleted."""
         self.ask(f"watch {tube}")
+        return self.take_each("reserve-with-timeout 0")
+
+    def take_buried(self, tube: str) -> list[str]:
+        """The bodies of its buried jobs, which are deleted, the oldest first."""
+        self.ask(f"use {tube}")
+        return self.take_each("peek-buried")
+
+    def take_each(self, command: str) -> list[str]:
         bodies = []
-        while (line := self.ask("reserve-with-timeout 0")[0]) != "TIMED_OUT":
-            _, job, size = line.split()
-            bodies.append(self.file.read(int(size) + 2).decode()[:-2])
-            self.ask(f"delete {job}")
+        while len(words := self.ask(command)[0].split()) == 3:
+            bodies.append(self.file.read(int(words[2]) + 2).decode()[:-2])
+            self.ask(f"delete {words[1]}")
         return bodies
 
     def kill(self) -> None:

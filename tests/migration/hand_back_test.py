@@ -29,24 +29,13 @@ def left(broker: Broker) -> list[str]:
 
 
 def bring(folder: Path, broker: Broker, *lines: dict) -> None:
-    """Jobs and tubes come as lines of an export; a job gets its number as its id."""
-    many = [{"job": number, **line} if "state" in line else line
-            for number, line in enumerate(lines, 1)]
+    """Imports jobs and tubes, given as lines of an export; a job's id is the number of its line."""
+    with_ids = [{"job": number, **line} if "state" in line else line
+                for number, line in enumerate(lines, 1)]
     count = sum("state" in line for line in lines)
-    whole = [{"gearstalk_jobs": 1}, *many, {"end": {"jobs": count, "next_id": len(lines) + 1}}]
+    whole = [{"gearstalk_jobs": 1}, *with_ids, {"end": {"jobs": count, "next_id": len(lines) + 1}}]
     (folder / "jobs").write_text("".join(json.dumps(line) + "\n" for line in whole))
     ctl("import", f"jobs:{folder / 'jobs'}", "--to", broker.address)
-
-
-def buried_there(old: Beanstalkd, tube: str) -> list[str]:
-    """The bodies of its buried jobs, which are deleted, the oldest first."""
-    old.ask(f"use {tube}")
-    bodies = []
-    while (line := old.ask("peek-buried")[0]) != "NOT_FOUND":
-        _, job, size = line.split()
-        bodies.append(old.file.read(int(size) + 2).decode()[:-2])
-        old.ask(f"delete {job}")
-    return bodies
 
 
 class NoBury(FakeBeanstalkd):
@@ -97,26 +86,18 @@ class HandBack(unittest.TestCase):
                 self.assertEqual(old.file.read(size + 2), f"for {tube}\r\n".encode())
 
     def test_a_delay_that_beanstalkd_does_not_know(self) -> None:
-        lines = [{"gearstalk_jobs": 1},
-                 {"job": 1, "tube": "late", "state": "delayed", "due_ns": FAR * 10**9},
-                 {"job": 2, "tube": "soon", "state": "ready"},
-                 {"end": {"jobs": 2, "next_id": 3}}]
         with Folder() as folder, Beanstalkd(folder / "old") as old, \
                 Broker("--data-dir", folder / "new") as broker:
-            (folder / "jobs").write_text("".join(json.dumps(line) + "\n" for line in lines))
-            ctl("import", f"jobs:{folder / 'jobs'}", "--to", broker.address)
+            bring(folder, broker, {"tube": "late", "state": "delayed", "due_ns": FAR * 10**9},
+                  {"tube": "soon", "state": "ready"})
             self.hand_back(folder, broker, old.url, 3)
             self.assertEqual(left(broker), ["late"])
             self.assertEqual(old.counts(), {**NOTHING, "ready": 1})
 
     def test_a_consumer_there_gets_no_buried_job(self) -> None:
-        lines = [{"gearstalk_jobs": 1},
-                 {"job": 1, "tube": "t", "state": "buried", "body": "poison"},
-                 {"end": {"jobs": 1, "next_id": 2}}]
         with Folder() as folder, Beanstalkd(folder / "old") as old, \
                 Broker("--data-dir", folder / "new") as broker:
-            (folder / "jobs").write_text("".join(json.dumps(line) + "\n" for line in lines))
-            ctl("import", f"jobs:{folder / 'jobs'}", "--to", broker.address)
+            bring(folder, broker, {"tube": "t", "state": "buried", "body": "poison"})
             with socket.create_connection(("127.0.0.1", old.port), PATIENCE) as consumer:
                 consumer.sendall(b"watch t\r\nreserve\r\n")
                 with consumer.makefile("rb") as answers:
@@ -156,7 +137,7 @@ class HandBack(unittest.TestCase):
             report = self.hand_back(folder, broker, old.url, 0)
             self.assertEqual(report["moved"], many + 1)
             for tube in (0, 1):
-                self.assertEqual(buried_there(old, f"t{tube}"),
+                self.assertEqual(old.take_buried(f"t{tube}"),
                                  [str(number) for number in reversed(range(tube, many, 2))])
 
     def test_buried_jobs_that_stay_keep_their_order(self) -> None:
@@ -168,7 +149,7 @@ class HandBack(unittest.TestCase):
                   {"tube": "t", "state": "buried", "body": "third", "burial": 3})
             self.hand_back(folder, broker, old.url, 3)
             self.assertEqual([job["body"] for job in jobs(exported("--from", broker.address))], [large])
-            self.assertEqual(buried_there(old, "t"), ["second", "third"])
+            self.assertEqual(old.take_buried("t"), ["second", "third"])
 
     def test_a_server_that_does_not_bury(self) -> None:
         with Folder() as folder, Broker("--data-dir", folder / "new") as broker:
