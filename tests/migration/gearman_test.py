@@ -11,7 +11,8 @@ from fake_gearmand import FakeGearmand
 from gearman import (CAN_DO, COMPLETE, CREATED, DATA, EXCEPTION, FAIL, OPTION, STATUS, SUBMIT,
                      SUBMIT_BG, SUBMIT_EPOCH, SUBMIT_HIGH_BG, SUBMIT_LOW_BG, SUBMIT_REDUCE,
                      SUBMIT_REDUCE_BG, WARNING, ASSIGN_ALL, GRAB_ALL, Gearmand, Peer, has_gearmand)
-from tools import CTL, PATIENCE, Broker, Folder, ctl, eventually, exported, jobs
+from tools import (PATIENCE, Broker, Folder, Tool, ctl, eventually, exported, jobs,
+                   until_moved)
 
 
 def fill(old: Gearmand, count: int = 600) -> None:
@@ -21,26 +22,6 @@ def fill(old: Gearmand, count: int = 600) -> None:
             kind = (SUBMIT_HIGH_BG, SUBMIT_BG, SUBMIT_LOW_BG)[number % 3]
             key = f"key {number}" if number % 2 else ""
             assert client.ask(kind, f"f{number % 2}", key, f"body {number}\0rest")[0] == CREATED
-
-
-class Tool:
-    """A take-over or bridge that runs on."""
-
-    def __init__(self, *words: object) -> None:
-        self.process = subprocess.Popen([CTL, *map(str, words)], stdout=subprocess.DEVNULL,
-                                        stderr=subprocess.DEVNULL)
-
-    def __enter__(self) -> "Tool":
-        return self
-
-    def __exit__(self, *unused: object) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait(PATIENCE)
-
-    def end(self) -> int:
-        self.process.terminate()
-        return self.process.wait(PATIENCE)
 
 
 def carry(case: unittest.TestCase, client: Peer, worker: Peer) -> None:
@@ -171,7 +152,7 @@ class TakeOver(unittest.TestCase):
                 Peer(old.address) as client, Peer(broker.address) as worker:
             client.ask(OPTION, "exceptions")
             carry(self, client, worker)
-            self.assertEqual(tool.end(), 0)
+            self.assertEqual(tool.stop(), 0)
             self.assertEqual(old.waiting(), 0)
 
     def test_a_background_job_that_somebody_joined(self) -> None:
@@ -185,7 +166,7 @@ class TakeOver(unittest.TestCase):
                 handle, *_ = worker.grab()
                 worker.send(COMPLETE, handle, b"result")
                 self.assertEqual(client.receive()[1][1], b"result")
-                self.assertEqual(tool.process.wait(PATIENCE), 0)
+                self.assertEqual(tool.wait(), 0)
 
     def test_no_worker_here(self) -> None:
         with Folder() as folder, Gearmand() as old, Broker("--data-dir", folder / "d") as broker, \
@@ -243,9 +224,8 @@ class Waking(unittest.TestCase):
             with Tool("take-over", old.url, "--to", broker.address, "--follow") as tool:
                 eventually("its worker sleeps", lambda: old.sleeps > 0)
                 old.add("f", "second")
-                eventually("both moved",
-                           lambda: len(jobs(exported("--from", broker.address))) == 2)
-                self.assertEqual(tool.end(), 0)
+                until_moved(broker, 2)
+                self.assertEqual(tool.stop(), 0)
             old.close()
 
 
@@ -294,7 +274,7 @@ class Bridge(unittest.TestCase):
                   "f") as tool, Peer(old) as client, Peer(new) as worker:
             client.ask(OPTION, "exceptions")
             carry(self, client, worker)
-            self.assertEqual(tool.end(), 0)
+            self.assertEqual(tool.stop(), 0)
 
     def test_from_gearmand_to_the_broker(self) -> None:
         with Gearmand() as old, Broker() as broker:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from beanstalkd import NOTHING, Beanstalkd
 from gearman import CREATED, SUBMIT_BG, SUBMIT_EPOCH, Gearmand, Peer, has_gearmand
-from tools import BROKER, CTL, PATIENCE, Broker, Folder, ctl, exported, jobs
+from tools import BROKER, CTL, PATIENCE, Broker, Folder, Tool, ctl, exported, jobs
 
 from launched import PASS_SOCKETS, Process, eventually
 
@@ -67,18 +67,14 @@ class Recipes(unittest.TestCase):
             ctl("take-over", old.url, "--to", broker.address, "--ids", "keep", "--prepare")
             consumer, producer = self.client(broker.ports[0]), self.client(broker.ports[0])
             self.assertRegex(producer.put("new"), r"^INSERTED \d{10,}$")
-            tool = subprocess.Popen([CTL, "take-over", old.url, "--to", broker.address, "--follow"],
-                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            self.addCleanup(tool.wait, PATIENCE)
-            self.addCleanup(tool.kill)
             late = [f"late-{number}" for number in range(20)]
-            for body in late:  # of a producer that has not been pointed here yet
-                old.put("default", body)
-            ran = sorted(consumer.take() for _ in range(321))
-            self.assertEqual(ran, sorted([f"old-{n}" for n in range(300)] + late + ["new"]))
-            eventually("nothing is left there", lambda: old.counts() == NOTHING)
-            tool.send_signal(signal.SIGTERM)
-            self.assertEqual(tool.wait(PATIENCE), 0)
+            with Tool("take-over", old.url, "--to", broker.address, "--follow") as tool:
+                for body in late:  # of a producer that has not been pointed here yet
+                    old.put("default", body)
+                ran = sorted(consumer.take() for _ in range(321))
+                self.assertEqual(ran, sorted([f"old-{n}" for n in range(300)] + late + ["new"]))
+                eventually("nothing is left there", lambda: old.counts() == NOTHING)
+                self.assertEqual(tool.stop(), 0)
             self.assertIn(", 0 left", ctl("take-over", old.url, "--to", broker.address, "--wait", 600))
 
     def test_back_under_load(self) -> None:

@@ -8,13 +8,13 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 import unittest
 from contextlib import suppress
 from pathlib import Path
 
 from beanstalkd import Beanstalkd
-from tools import CTL, PATIENCE, Broker, Folder, copy, ctl, eventually, exported, jobs
+from tools import (CTL, PATIENCE, Broker, Folder, copy, ctl, eventually, exported, jobs,
+                   until_moved)
 
 
 def table(path: Path, rows: list[tuple]) -> str:
@@ -167,19 +167,13 @@ class Follow(unittest.TestCase):
         self.assertEqual(tool.returncode, 0, said)
         return said
 
-    def until_moved(self, broker: Broker, count: int) -> None:
-        end = time.monotonic() + PATIENCE
-        while len(jobs(exported("--from", broker.address))) < count:
-            self.assertLess(time.monotonic(), end)
-            time.sleep(0.05)
-
     def test_a_refusal_ends_it(self) -> None:
         with Folder() as folder, Beanstalkd(folder / "old") as old, Broker() as volatile, \
                 Broker("--data-dir", folder / "new") as broker:
             ctl("take-over", old.url, "--to", volatile.address, "--follow", code=1)
             old.put("mail", "a")
             first = self.follow(old.url, "--to", broker.address)
-            self.until_moved(broker, 1)
+            until_moved(broker, 1)
             ctl("take-over", old.url, "--to", broker.address, "--follow", code=1)
             ctl("take-over", old.url, "--to", broker.address, code=1)
             self.assertIn("1 moved", self.end(first))
@@ -195,7 +189,7 @@ class Follow(unittest.TestCase):
             with Broker("--data-dir", folder / "new") as broker:
                 old.put("mail", "a")
                 tool = self.follow(old.url, "--to", broker.address, "--report", folder / "report.json")
-                self.until_moved(broker, 1)
+                until_moved(broker, 1)
             self.end(tool)
             self.assertEqual(json.loads((folder / "report.json").read_text())["exit"], 0)
 
@@ -208,7 +202,7 @@ class Follow(unittest.TestCase):
             old.file.readline()
             old.put("mail", "a")
             tool = self.follow(old.url, "--to", broker.address, "--report", folder / "report.json")
-            self.until_moved(broker, 1)
+            until_moved(broker, 1)
             self.assertRegex(self.end(tool), r"1 moved, .* 1 left\n")
             report = json.loads((folder / "report.json").read_text())
             self.assertEqual((report["left"], report["exit"]), (1, 0))
@@ -221,7 +215,7 @@ class Follow(unittest.TestCase):
             old.put("kept", "b")
             tool = self.follow(old.url, "--to", broker.address, "--tube", "mail", "--report",
                                folder / "report.json")
-            self.until_moved(broker, 1)
+            until_moved(broker, 1)
             self.end(tool)
             self.assertEqual(json.loads((folder / "report.json").read_text())["exit"], 0)
             self.assertEqual(old.counts()["ready"], 1)

@@ -4,9 +4,7 @@
 import itertools
 import json
 import shutil
-import signal
 import socket
-import subprocess
 import sys
 import time
 import unittest
@@ -15,7 +13,8 @@ from collections import Counter
 from beanstalkd import NOTHING, Beanstalkd
 from fake_beanstalkd import FakeBeanstalkd, Session
 from fake_server import Death
-from tools import CTL, PATIENCE, Broker, Folder, ctl, eventually, exported, jobs
+from tools import (PATIENCE, Broker, Folder, Tool, ctl, eventually, exported, jobs,
+                   until_moved)
 
 
 def fill(old: Beanstalkd) -> None:
@@ -86,15 +85,12 @@ class Walk(unittest.TestCase):
     def test_an_id_is_looked_at_once(self) -> None:
         with Folder() as folder, Broker("--data-dir", folder / "new") as broker:
             old = Walked()
-            moved = lambda count: lambda: len(jobs(exported("--from", broker.address))) == count
             old.fill(3000, 20)
-            tool = subprocess.Popen([CTL, "take-over", old.url, "--to", broker.address, "--follow"],
-                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            eventually("the first ones moved", moved(20))
-            old.fill(6000, 20)
-            eventually("the others moved", moved(40))
-            tool.terminate()
-            self.assertEqual(tool.wait(PATIENCE), 0)
+            with Tool("take-over", old.url, "--to", broker.address, "--follow") as tool:
+                until_moved(broker, 20)
+                old.fill(6000, 20)
+                until_moved(broker, 40)
+                self.assertEqual(tool.stop(), 0)
             self.assertEqual({old.asked[number] for number in range(1, 3000)}, {1})
             old.close()
 
@@ -102,19 +98,16 @@ class Walk(unittest.TestCase):
         """A consumer there buries and delays jobs whose ids were looked at."""
         with Folder() as folder, Broker("--data-dir", folder / "new") as broker:
             old = Walked()
-            moved = lambda count: lambda: len(jobs(exported("--from", broker.address))) == count
             for number in range(100):
                 old.add("mail", f"later {number}", "reserved")
             old.fill(200, 20)
-            tool = subprocess.Popen([CTL, "take-over", old.url, "--to", broker.address, "--follow"],
-                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            eventually("the first ones moved", moved(20))
-            with old.lock:
-                for number, job in enumerate(list(old.jobs.values())):
-                    job.state = "buried" if number % 2 else "delayed"
-            eventually("the others moved", moved(120))
-            tool.terminate()
-            self.assertEqual(tool.wait(PATIENCE), 0)
+            with Tool("take-over", old.url, "--to", broker.address, "--follow") as tool:
+                until_moved(broker, 20)
+                with old.lock:
+                    for number, job in enumerate(list(old.jobs.values())):
+                        job.state = "buried" if number % 2 else "delayed"
+                until_moved(broker, 120)
+                self.assertEqual(tool.stop(), 0)
             old.close()
 
 
@@ -208,11 +201,8 @@ class TakeOver(unittest.TestCase):
                 Broker("--data-dir", folder / "new") as broker:
             fill(old)
             for delay in (0.02, 0.05, 0.08, 0.12):
-                tool = subprocess.Popen([CTL, "take-over", old.url, "--to", broker.address],
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-                time.sleep(delay)
-                tool.kill()
-                tool.wait(PATIENCE)
+                with Tool("take-over", old.url, "--to", broker.address):
+                    time.sleep(delay)
             ctl("take-over", old.url, "--to", broker.address)
             self.assertEqual(old.counts(), NOTHING)
             bodies = sorted(job["body"] for job in jobs(exported("--from", broker.address)))
@@ -316,12 +306,10 @@ class TakeOver(unittest.TestCase):
                 Broker("--data-dir", folder / "new") as broker:
             for number in range(20):
                 old.put("later", str(number), delay=100_000)
-            tool = subprocess.Popen([CTL, "take-over", old.url, "--to", broker.address, "--ids", "keep",
-                                     "--follow"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            eventually("all have moved", lambda: old.counts() == NOTHING)
-            self.assertEqual(old.stats()["current-producers"], "1")  # that is this test
-            tool.send_signal(signal.SIGTERM)
-            self.assertEqual(tool.wait(PATIENCE), 0)
+            with Tool("take-over", old.url, "--to", broker.address, "--ids", "keep", "--follow") as tool:
+                eventually("all have moved", lambda: old.counts() == NOTHING)
+                self.assertEqual(old.stats()["current-producers"], "1")  # that is this test
+                self.assertEqual(tool.stop(), 0)
 
     def test_an_old_server_is_lost(self) -> None:
         """A job that was held has its last copy here: --held says what becomes of it."""
@@ -351,16 +339,11 @@ class TakeOver(unittest.TestCase):
     def test_two_at_a_time(self) -> None:
         with Folder() as folder, Beanstalkd(folder / "old") as old, \
                 Broker("--data-dir", folder / "new") as broker:
-            tool = subprocess.Popen([CTL, "take-over", old.url, "--to", broker.address, "--follow"],
-                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            old.put("mail", "a")
-            end = time.monotonic() + PATIENCE
-            while not jobs(exported("--from", broker.address)):
-                self.assertLess(time.monotonic(), end)
-                time.sleep(0.1)
-            ctl("take-over", old.url, "--to", broker.address, code=1)
-            tool.terminate()
-            self.assertEqual(tool.wait(PATIENCE), 0)
+            with Tool("take-over", old.url, "--to", broker.address, "--follow") as tool:
+                old.put("mail", "a")
+                until_moved(broker, 1)
+                ctl("take-over", old.url, "--to", broker.address, code=1)
+                self.assertEqual(tool.stop(), 0)
 
 
 if __name__ == "__main__":

@@ -54,6 +54,13 @@ def ctl(*words: object, code: int = 0) -> str:
     return done.stdout + done.stderr
 
 
+class Tool(Process):
+    """A command that runs on until it is stopped, or the test is over."""
+
+    def __init__(self, *words: object) -> None:
+        super().__init__([CTL, *words])
+
+
 def copy(name: str, to: Path) -> Path:
     """The log of a fixture in a directory that may change."""
     to.mkdir(exist_ok=True)
@@ -72,6 +79,10 @@ def exported(*target: object) -> list[str]:
 
 def jobs(lines: list[str]) -> list[dict]:
     return [each for each in map(json.loads, lines) if "job" in each]
+
+
+def until_moved(broker: Broker, count: int) -> None:
+    eventually(f"{count} jobs moved", lambda: len(jobs(exported("--from", broker.address))) == count)
 
 
 def without_ids(many: list[dict]) -> list[dict]:
