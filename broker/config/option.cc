@@ -23,6 +23,8 @@ std::string VariableOf(const Option& option) {
   return name;
 }
 
+std::string FileVariableOf(const Option& option) { return VariableOf(option) + "_FILE"; }
+
 std::vector<const Option*> Difference(const Config& a, const Config& b) {
   std::vector<const Option*> changed;
   for (const Option& option : Options()) {

@@ -66,6 +66,8 @@ const Option* FindOption(std::string_view key);
 inline constexpr std::string_view kVariablePrefix = "GEARSTALKD_";
 std::string FlagOf(const Option& option);
 std::string VariableOf(const Option& option);
+// Names a file with the value, or a value a line, as containers pass secrets.
+std::string FileVariableOf(const Option& option);
 
 // The options whose values differ.
 std::vector<const Option*> Difference(const Config& a, const Config& b);

@@ -143,6 +143,28 @@ std::vector<std::string> Split(std::string_view text, char separator) {
   return parts;
 }
 
+// What is wrong with so many values; empty: nothing.
+std::string WrongCount(const Option& option, std::size_t values) {
+  if (values == 0 && !(option.list() && MayBeEmpty(option))) return "expected a value";
+  if (values > 1 && !option.list()) return "expected one line";
+  return "";
+}
+
+// Each line is a value, but empty ones and those that begin with a '#'.
+Status ReadLines(const std::string& file, std::string_view key, std::vector<Given>& values) {
+  std::ifstream in(file);
+  in.peek();  // a directory can be opened
+  if (!in.is_open() || in.bad()) return {Code::kIo, fmt::format("cannot read '{}'", file)};
+  int number = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    if (line.ends_with('\r')) line.pop_back();
+    if (line.empty() || line.front() == '#') continue;
+    values.push_back({std::move(line), fmt::format("{}:{}: {}", file, number, key)});
+  }
+  return {};
+}
+
 }  // namespace
 
 void SetOption(const Option& option, const std::vector<Given>& values, const Checks& checks,
@@ -182,27 +204,38 @@ void ReadConfigFile(const std::string& file, const Checks& checks, Settings& set
 void ReadEnvironment(const Checks& checks, Settings& settings) {
   for (const Option& option : Options()) {
     const std::string name = VariableOf(option);
+    const std::string of_file = FileVariableOf(option);
     const char* text = std::getenv(name.c_str());
-    if (text == nullptr) continue;
+    const char* file = std::getenv(of_file.c_str());
+    if (text == nullptr && file == nullptr) continue;
     std::vector<Given> values;
-    if (option.list()) {
+    std::string wrong;
+    if (text != nullptr && file != nullptr) {
+      wrong = name + " is set, too";
+    } else if (file != nullptr) {
+      wrong = ReadLines(file, option.key, values).message();
+    } else if (option.list()) {
       for (std::string& part : Split(text, option.kind.separator)) {
         values.push_back({std::move(part), name});
-      }
-      if (values.empty() && !MayBeEmpty(option)) {
-        settings.errors.push_back(name + ": expected a value");
-        continue;
       }
     } else {
       values.push_back({text, name});
     }
-    SetOption(option, values, checks, settings);
+    if (wrong.empty()) wrong = WrongCount(option, values.size());
+    if (wrong.empty()) {
+      SetOption(option, values, checks, settings);
+    } else {
+      settings.errors.push_back(fmt::format("{}: {}", file != nullptr ? of_file : name, wrong));
+    }
   }
 }
 
 std::vector<std::string> UnknownVariables() {
   std::vector<std::string> known;
-  for (const Option& option : Options()) known.push_back(VariableOf(option));
+  for (const Option& option : Options()) {
+    known.push_back(VariableOf(option));
+    known.push_back(FileVariableOf(option));
+  }
   std::vector<std::string> warnings;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view entry(*variable);

@@ -39,7 +39,7 @@ void SetOption(const Option& option, const std::vector<Given>& values, const Che
 // A YAML file of keys and values; groups are maps, or dotted keys.
 void ReadConfigFile(const std::string& file, const Checks& checks, Settings& settings);
 
-// The variables GEARSTALKD_...
+// The variables GEARSTALKD_..., and the files that GEARSTALKD_..._FILE name.
 void ReadEnvironment(const Checks& checks, Settings& settings);
 // A warning for each GEARSTALKD_... variable that is no option; another program may use the name.
 std::vector<std::string> UnknownVariables();

@@ -16,7 +16,8 @@ using Texts = std::vector<std::string>;
 
 TEST(Defaults, AreThoseOfTheStruct) {
   const Config config = Good({});
-  EXPECT_EQ(config.listen, (Texts{"127.0.0.1:11300", "127.0.0.1:4730", "[::1]:11300", "[::1]:4730"}));
+  EXPECT_EQ(config.listen,
+            (Texts{"127.0.0.1:11300", "127.0.0.1:4730", "[::1]:11300", "[::1]:4730"}));
   EXPECT_EQ(config.data_dir, "");
   EXPECT_EQ(config.sync, Config::Sync::kAlways);
   EXPECT_EQ(config.max_job_size, 0U);
@@ -94,6 +95,18 @@ TEST(Environment, SetsOptions) {
   EXPECT_EQ(config.log_level, "warn");
   EXPECT_EQ(config.gearman.job_retries, 7U);
   EXPECT_EQ(config.listen, (Texts{"127.0.0.1:1,protocols=beanstalk", "127.0.0.1:2"}));
+}
+
+TEST(Environment, NamesFilesWithValues) {
+  const ConfigFile file("# who may\n127.0.0.1:1,protocols=beanstalk\r\n\n127.0.0.1:2");
+  const Variable listen("GEARSTALKD_LISTEN_FILE", file.path().c_str());
+  EXPECT_EQ(Good({}).listen, (Texts{"127.0.0.1:1,protocols=beanstalk", "127.0.0.1:2"}));
+}
+
+TEST(Environment, NamesAFileWithOneValue) {
+  const ConfigFile file("warn\n");
+  const Variable level("GEARSTALKD_LOG_LEVEL_FILE", file.path().c_str());
+  EXPECT_EQ(Good({}).log_level, "warn");
 }
 
 TEST(File, SetsOptions) {

@@ -100,6 +100,23 @@ TEST(EnvironmentMessage, NamesTheVariableOfAGroup) {
             "GEARSTALKD_GEARMAN_DEFAULT_TTR: '0': expected a number from 1 to 4294967295");
 }
 
+TEST(EnvironmentMessage, NamesTheFileOfAVariable) {
+  const ConfigFile file("info\nbig\n");
+  const std::string path = file.path();
+  {
+    const Variable level("GEARSTALKD_LOG_LEVEL_FILE", path.c_str());
+    EXPECT_EQ(Complaint({}), "GEARSTALKD_LOG_LEVEL_FILE: expected one line");
+    const Variable both("GEARSTALKD_LOG_LEVEL", "info");
+    EXPECT_EQ(Complaint({}), "GEARSTALKD_LOG_LEVEL_FILE: GEARSTALKD_LOG_LEVEL is set, too");
+  }
+  const ConfigFile sizes("# a size\nbig\n");
+  const Variable size("GEARSTALKD_MAX_JOB_SIZE_FILE", sizes.path().c_str());
+  EXPECT_EQ(Complaint({}),
+            sizes.path() + ":2: max_job_size: 'big': expected a number from 1 to 1073741824");
+  const Variable missing("GEARSTALKD_MAX_JOB_SIZE_FILE", "/nowhere");
+  EXPECT_EQ(Complaint({}), "GEARSTALKD_MAX_JOB_SIZE_FILE: cannot read '/nowhere'");
+}
+
 TEST(FileMessage, NamesFileLineAndKey) {
   EXPECT_EQ(FileComplaint("log_level: info\n\nmax_job_size: big\n"),
             "FILE:3: max_job_size: 'big': expected a number from 1 to 1073741824");
