@@ -119,8 +119,10 @@ class Monitoring(unittest.TestCase):
             self.skipTest("promtool is missing: apt-get install prometheus")
         series = {'gearstalkd_jobs{state="buried"}': "0 3x120",  # a value a minute
                   "gearstalkd_draining": "1x120",
-                  "gearstalkd_jobs_failed_total": "0x60 1x60"}
-        firing = {65: ["JobsBuried", "JobsFail", "Drains"], 110: ["JobsBuried", "Drains"]}
+                  # One, and later twelve a minute for a while.
+                  "gearstalkd_jobs_failed_total": "0x30 1x9 13+12x25 313x60"}
+        firing = {40: ["JobsBuried", "Drains"], 65: ["JobsBuried", "JobsFail", "Drains"],
+                  110: ["JobsBuried", "Drains"]}
         tests = {
             "rule_files": [str(ALERTS)], "evaluation_interval": "1m",
             "tests": [{
