@@ -63,14 +63,10 @@ Json RolesOf(const Consumer* consumer) {
 
 Json TextOrNull(std::string_view text) { return text.empty() ? Json() : Json(TextOf(text)); }
 
-// What becomes of a job when its tries are used up. A dead one is not moved again.
 std::string_view OnFailureOf(const Job& job) {
-  Policy last_try = PolicyOf(job.tube());
-  last_try.attempts = 0;
-  last_try.backoff = {};
-  switch (Judge(job, {.how = BadEnd::kFailed}, 0, last_try, 0, 0).fate) {
+  switch (FateOfFailed(job)) {
     case Verdict::Fate::kMoved:
-      return job.origin().empty() ? "move" : "bury";
+      return "move";
     case Verdict::Fate::kBuried:
       return "bury";
     default:

@@ -12,7 +12,6 @@ namespace {
 
 // Bytes of a WORK_EXCEPTION that are kept with the job.
 constexpr std::size_t kCauseText = 255;
-constexpr std::size_t kLongestTubeName = 200;
 
 using Fate = Verdict::Fate;
 
@@ -154,12 +153,6 @@ Lsn BadEnds::Bury(Time now, Job& job, Finish::Kind kind, const ReportData& text)
   const Lsn lsn = engine_.Append(job, Record::Kind::kChange);
   engine_.Tell(job, kind, text, lsn);
   return lsn;
-}
-
-// A dead job is not moved again, nor is one whose dead tube is its own or cannot be.
-bool BadEnds::MoveBuries(const Job& job) const {
-  const std::string dead = PolicyOf(*job.tube_).DeadTubeOf(job.tube_->name());
-  return !job.origin().empty() || dead == job.tube_->name() || dead.size() > kLongestTubeName;
 }
 
 Lsn BadEnds::MoveDead(Time now, Job& job, Finish::Kind kind, const ReportData& text) {

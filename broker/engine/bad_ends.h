@@ -42,7 +42,6 @@ class BadEnds {
   void CountEnd(Job& job, BadEnd how);
   Lsn RunAgain(Time now, Job& job, const Verdict& verdict, BadEnd how);
   Lsn MoveDead(Time now, Job& job, Finish::Kind kind, const ReportData& text);
-  bool MoveBuries(const Job& job) const;
   void LogFailure(const Job& job, const Verdict& verdict) const;
 
   Engine& engine_;

@@ -1,11 +1,16 @@
 #include "broker/engine/verdict.h"
 
 #include <algorithm>
+#include <string>
+
+#include "broker/engine/tube.h"
 
 namespace gearstalk {
 namespace {
 
 using Fate = Verdict::Fate;
+
+constexpr std::size_t kLongestTubeName = 200;  // bytes
 
 // The word of `retry_on`; 0: none names it.
 std::uint8_t WordOf(BadEnd how) {
@@ -136,6 +141,18 @@ Verdict JudgeExpired(const Job& job, const Policy& policy) {
   if (policy.on_expiry == Policy::OnExpiry::kBury) verdict.fate = Fate::kBuried;
   if (policy.on_expiry == Policy::OnExpiry::kMove) verdict.fate = Fate::kMoved;
   return verdict;
+}
+
+Fate FateOfFailed(const Job& job) {
+  if (job.abandoned()) return Fate::kGone;
+  const Fate fate = Fails(job, Cause::kFailed, PolicyOf(job.tube()), /*attempt=*/false).fate;
+  return fate == Fate::kMoved && MoveBuries(job) ? Fate::kBuried : fate;
+}
+
+bool MoveBuries(const Job& job) {
+  const std::string& tube = job.tube().name();
+  const std::string dead = PolicyOf(job.tube()).DeadTubeOf(tube);
+  return !job.origin().empty() || dead == tube || dead.size() > kLongestTubeName;
 }
 
 }  // namespace gearstalk

@@ -50,4 +50,12 @@ Verdict Judge(const Job& job, const Ending& ending, Time now, const Policy& poli
 // What becomes of a job that waited beyond its expiry. Pure.
 Verdict JudgeExpired(const Job& job, const Policy& policy);
 
+// What becomes of a job when it fails for good under the policy that its tube has now: kGone,
+// kBuried or kMoved.
+Verdict::Fate FateOfFailed(const Job& job);
+
+// Whether a job that its policy moves to the dead tube is buried where it is instead: it is dead
+// already, the dead tube is its own, or the name of the dead tube is too long.
+bool MoveBuries(const Job& job);
+
 }  // namespace gearstalk

@@ -1,8 +1,10 @@
 // Attempts and the waits between them, failure, dead letters, retention, expiry.
 
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "broker/engine/verdict.h"
 #include "tests/engine/policy_test.h"
 
 namespace gearstalk {
@@ -156,11 +158,35 @@ TEST_F(Attempts, ADeadJobIsNotMovedAgain) {
   EXPECT_EQ("t.dead", JobOf(id).tube().name());
   EXPECT_EQ("ready", State(id));
   EXPECT_EQ(0u, JobOf(id).extra().attempts);
+  EXPECT_EQ(Verdict::Fate::kBuried, FateOfFailed(JobOf(id)));
   RecordingConsumer& second = Connect("t.dead");
   Reserve(second);
   engine.Release(Now(), second, id, 1, 0);
   EXPECT_EQ("buried", State(id));
   EXPECT_EQ("t.dead", JobOf(id).tube().name());
+}
+
+TEST_F(Attempts, WhatBecomesOfAJobThatFailsIsKnownBefore) {
+  using Fate = Verdict::Fate;
+  const std::pair<PolicyValues, Fate> rows[] = {
+      {{}, Fate::kBuried},
+      {{{"on_failure", "delete"}}, Fate::kGone},
+      {{{"on_failure", "bury"}}, Fate::kBuried},
+      {{{"on_failure", "move"}}, Fate::kMoved},
+      {{{"on_failure", "move"}, {"dead_tube", "t"}}, Fate::kBuried}};
+  RecordingConsumer& worker = Connect("t");
+  for (auto [values, fate] : rows) {
+    values["attempts"] = "1";
+    SetPolicy(values);
+    const JobId id = PutAndTake(worker);
+    EXPECT_EQ(fate, FateOfFailed(JobOf(id)));
+    engine.Release(Now(), worker, id, 1, 0);
+    const Job* const job = engine.Find(id);
+    EXPECT_EQ(fate == Fate::kGone, job == nullptr);
+    if (job == nullptr) continue;
+    EXPECT_EQ("buried", State(id));
+    EXPECT_EQ(fate == Fate::kMoved, job->tube().name() == "t.dead");
+  }
 }
 
 TEST_F(Attempts, WaitsSurviveARestart) {
