@@ -74,7 +74,7 @@ std::string YamlEntry(const Option& option, std::string_view indent, std::string
   const std::vector<std::string> values = DefaultsOf(option);
   if (values.empty())
     text += Wrapped(fmt::format("Default: {}.", option.unset), fmt::format("{}# ", indent));
-  // A file that sets nothing needs no change when a default does.
+  // Behind a #: a copy of the file keeps no old default when a version changes one.
   if (option.list()) {
     text += fmt::format("{}#{}:\n", indent, name);
     for (const std::string& value : values) {
@@ -127,10 +127,8 @@ std::string OptionsAsYaml() {
     const std::size_t dot = name.find('.');
     const std::string_view prefix = dot == std::string_view::npos ? "" : name.substr(0, dot);
     text += '\n';
-    if (!prefix.empty() && prefix != group) {
-      // Not behind a #, so that one line less is to be changed.
-      text += fmt::format("{}:\n", prefix);
-    }
+    // Without a #: who sets an option of the group changes the option's line only.
+    if (!prefix.empty() && prefix != group) text += fmt::format("{}:\n", prefix);
     group = prefix;
     if (!prefix.empty()) name.remove_prefix(dot + 1);
     text += YamlEntry(option, prefix.empty() ? "" : "  ", name);

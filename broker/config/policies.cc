@@ -98,8 +98,11 @@ Result<std::string> Patterns(const std::string& text) {
 }
 
 void ReadTube(const YAML::Node& node, const BlameNode& blame, Config& config) {
-  Keys keys{.known = {"match"}, .lists = {"match", "retry_on", "backoff", "max_jobs", "copy_to"}};
-  for (const PolicyKey& key : PolicyKeys()) keys.known.emplace_back(key.name);
+  Keys keys{.known = {"match"}, .lists = {"match"}};
+  for (const PolicyKey& key : PolicyKeys()) {
+    keys.known.emplace_back(key.name);
+    if (key.list) keys.lists.emplace(key.name);
+  }
   PolicyEntry entry;
   Policy policy;
   const bool good = ReadEntry(node, "tubes", blame, keys,
@@ -248,16 +251,14 @@ void ReadSchedule(const YAML::Node& node, const BlameNode& blame, Config& config
   config.schedules.push_back(std::move(schedule));
 }
 
-}  // namespace
-
-namespace {
+// --- Doubts
 
 // Whether a pattern of the list is a plain "*".
 bool MatchesAll(std::string_view patterns) {
   return ("," + std::string(patterns) + ",").find(",*,") != std::string::npos;
 }
 
-// An entry for all tubes decides its keys for those behind it, too.
+// An entry for all tubes decides its keys: entries behind it cannot set them.
 void FindHidden(const std::vector<PolicyEntry>& entries, std::vector<std::string>& doubts) {
   std::set<std::string> decided;
   for (const PolicyEntry& entry : entries) {
@@ -272,7 +273,8 @@ void FindHidden(const std::vector<PolicyEntry>& entries, std::vector<std::string
   }
 }
 
-// `unique_for` alone does nothing. Of an entry with wildcards it is not known which others apply.
+// `unique_for` has no effect without `unique`, which another entry may set: for an entry with
+// wildcards, any other one may.
 void FindUnusedWindows(const std::vector<PolicyEntry>& entries, std::vector<std::string>& doubts) {
   const bool any = std::any_of(entries.begin(), entries.end(), [](const PolicyEntry& entry) {
     return entry.values.contains("unique");

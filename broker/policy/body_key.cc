@@ -52,7 +52,8 @@ std::vector<Part> PartsOf(std::string_view pointer) {
 }
 
 // Reads a JSON text (RFC 8259) to its end, and notes the scalar that the pointer leads to. Of
-// members with equal names the last counts, as for most readers. Needs a bit for each level.
+// members with equal names the last counts, as for most readers. Keeps one bit for each open
+// container.
 class Scan {
  public:
   Scan(std::string_view text, std::vector<Part> parts) : rest_(text), parts_(std::move(parts)) {}
@@ -230,11 +231,11 @@ class Scan {
 
   std::string_view rest_;
   const std::vector<Part> parts_;
-  std::vector<bool> open_{};  // containers; true: an object
-  std::size_t on_path_ = 0;   // so many of them the pointer leads into, from the outermost
-  std::uint64_t index_ = 0;   // of the next element of the innermost of these
-  bool first_ = false;        // nothing was read of the container that was opened last
-  std::string name_{};        // of a member of the innermost of these
+  std::vector<bool> open_{};  // the open containers; true: an object
+  std::size_t on_path_ = 0;   // how many of them, from the outermost, the pointer leads into
+  std::uint64_t index_ = 0;   // of the next element in the innermost of those
+  std::string name_{};        // of the last member in the innermost of those
+  bool first_ = false;        // the container that was opened last had nothing yet
   std::string found_{};
 };
 

@@ -89,6 +89,7 @@ struct PolicyKey {
   Status (*set)(Policy&, std::string_view text);
   // The shortest text that `set` takes for the value.
   std::string (*print)(const Policy&);
+  bool list = false;  // the file may have it as a list of texts
 };
 
 // In the order of the documentation.

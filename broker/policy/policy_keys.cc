@@ -327,12 +327,15 @@ std::string PrintMaxJobs(const Policy& policy) {
                                          : fmt::format("{},{},{}", high, normal, low);
 }
 
+constexpr bool kList = true;
+
 constexpr PolicyKey kKeys[] = {
     {"attempts", "0 to 1000000", "Bad ends after which a job fails; 0: no limit.",
      SetNumber<&Policy::attempts, 0, 1'000'000>, PrintNumber<&Policy::attempts>},
     {"retry_on", "of timeout,lost,fail,release,bury", "The bad ends that count as attempts.",
-     SetRetryOn, PrintRetryOn},
-    {"backoff", "D, D,D,... or FIRST..MAX", "Wait after a bad end.", SetBackoff, PrintBackoff},
+     SetRetryOn, PrintRetryOn, kList},
+    {"backoff", "D, D,D,... or FIRST..MAX", "Wait after a bad end.", SetBackoff, PrintBackoff,
+     kList},
     {"jitter", "0 to 100", "Percent by which a wait varies at random.",
      SetNumber<&Policy::jitter, 0, 100>, PrintNumber<&Policy::jitter>},
     {"on_failure", "auto|bury|delete|move", "What becomes of a job that fails.",
@@ -370,12 +373,13 @@ constexpr PolicyKey kKeys[] = {
     {"ttr_max", "seconds", "A longer TTR becomes this one.", SetSeconds<&Policy::ttr_max>,
      PrintNumber<&Policy::ttr_max>},
     {"max_jobs", "N, or HIGH,NORMAL,LOW", "Unfinished jobs at which new ones are refused.",
-     SetMaxJobs, PrintMaxJobs},
+     SetMaxJobs, PrintMaxJobs, kList},
     {"max_bytes", "bytes", "Memory of the tube's jobs at which new ones are refused.",
      SetNumber<&Policy::max_bytes, 0, kAnySize>, PrintNumber<&Policy::max_bytes>},
     {"max_job_size", "bytes", "Largest job body.", SetNumber<&Policy::max_job_size, 0, (1U << 30)>,
      PrintNumber<&Policy::max_job_size>},
-    {"copy_to", "up to 8 tubes", "Tubes that get a copy of each new job.", SetCopyTo, PrintCopyTo},
+    {"copy_to", "up to 8 tubes", "Tubes that get a copy of each new job.", SetCopyTo, PrintCopyTo,
+     kList},
 };
 
 }  // namespace

@@ -37,9 +37,10 @@ class PolicyRules {
   // The entries that match a tube, in their order.
   struct Matches {
     std::vector<std::uint16_t> entries = {};
-    std::size_t tried = 0;  // patterns that fnmatch(3) looked at
+    std::size_t tried = 0;  // patterns given to fnmatch(3)
   };
-  // Names without wildcards cost nothing, a pattern whose beginning differs next to nothing.
+  // Finds names without wildcards in a table, and tries only patterns whose text before the first
+  // wildcard begins the name.
   Matches MatchesOf(std::string_view tube) const;
   Policy Of(const Matches& matches, const PolicyValues& set_by_admin) const;
   Policy Of(std::string_view tube, const PolicyValues& set_by_admin) const {

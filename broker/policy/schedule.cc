@@ -43,8 +43,8 @@ Plan::Passed Plan::PassedBy(Time until, Time first) const {
     ++passed.before;
   }
   if (next > until) return passed;
-  // The last one is not counted to, but found: some time is due between `low` and `until`, and none
-  // between `high` and `until`.
+  // Too many to count: a binary search finds the last one. A time is planned behind `low` up to
+  // `until`, and none behind `high`.
   Time low = passed.last, high = until;
   while (high - low > kSecond) {
     const Time middle = low + (high - low) / 2;

@@ -38,11 +38,12 @@ class Plan {
   Time Next(Time after) const;
 
   struct Passed {
-    Time last = 0;             // at or before `until`
-    std::uint64_t before = 0;  // times from `first` on before `last`; of cron's, kCounted at most
+    Time last = 0;             // the last planned time up to `until`
+    std::uint64_t before = 0;  // planned times from `first` up to `last`, without `last`
   };
   static constexpr std::uint64_t kCounted = 10'000;
-  // The times from `first`, which is one, up to `until`, which is not before it. O(kCounted).
+  // The planned times from `first`, which is one, to `until`. Of a cron expression it counts
+  // kCounted at most. O(kCounted).
   Passed PassedBy(Time until, Time first) const;
   const TimeZone& zone() const { return zone_; }
 

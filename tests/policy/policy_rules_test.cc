@@ -34,12 +34,12 @@ TEST(PolicyRules, NoEntryConcernsAnswers) {
 
 TEST(PolicyRules, MatchAsFnmatch) {
   const std::vector<std::uint16_t> yes = {0}, no = {};
-  for (const char* match :
-       {"a.b", "a.*", "*", "*.b", "a?b", "a[.-]b", "x,a.b", "x*,a*", "a\\.b", "a.b,a.*", "a.b*"}) {
+  for (const char* match : {"a.b", "a.*", "*", "*.b", "a?b", "a[.-]b", "x,a.b", "x*,a*", "a\\.b",
+                            "a.b,a.*", "a.b*", "a.b,"}) {
     EXPECT_EQ(Matching(match, "a.b"), yes) << match;
   }
-  for (const char* match : {"a.", "a.bb", "a.b?", "b*", "a.c*", "[a", "A.b", "a.b,"}) {
-    EXPECT_EQ(Matching(match, "a.b"), std::string_view(match) == "a.b," ? yes : no) << match;
+  for (const char* match : {"a.", "a.bb", "a.b?", "b*", "a.c*", "[a", "A.b"}) {
+    EXPECT_EQ(Matching(match, "a.b"), no) << match;
   }
   EXPECT_EQ(Matching("*", "a/.b"), yes);
   EXPECT_EQ(kRules.MatchesOf("img-1").entries, (std::vector<std::uint16_t>{1, 2}));
