@@ -111,20 +111,20 @@ class Inspection {
     if (!address.group.empty() && !GroupExists(address.group)) {
       Problem(key, text, fmt::format("there is no group '{}'", address.group));
     }
-    CheckGift(key, text, address);
+    CheckOwnership(key, text, address);
     Take(key, text, {"unix:" + address.path});
   }
 
-  // With `user`, root binds the sockets.
-  void CheckGift(std::string_view key, const std::string& text, const ListenAddress& address) {
+  // Whether the broker may chown the socket. With the option `user` it is root that does.
+  void CheckOwnership(std::string_view key, const std::string& text, const ListenAddress& address) {
     const bool owner = address.owner.empty() || UserExists(address.owner);
     const bool group = address.group.empty() || GroupExists(address.group);
     if (!config_.user.empty() || !owner || !group) return;
-    if (!MayGive(user_, address.owner, {})) {
+    if (!MayChown(user_, address.owner, {})) {
       Problem(key, text,
               fmt::format("{} may not give it to another user: leave out owner=", WhoReads()));
     }
-    if (!MayGive(user_, {}, address.group)) {
+    if (!MayChown(user_, {}, address.group)) {
       Problem(key, text, fmt::format("{} is not in the group '{}'", WhoReads(), address.group));
     }
   }

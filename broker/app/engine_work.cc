@@ -22,8 +22,8 @@ void Trim() {
 void EngineWork::BeginRound() {
   clock_.Refresh();
   if (MemoryReserveUsed()) RefillMemoryReserve();
-  const std::size_t beside = beside_ == nullptr ? 0 : beside_();
-  engine_.NoteMemory(Output::MemoryInUse() + beside, MemoryReserveUsed());
+  if (count_beside_ != nullptr) beside_ = count_beside_();
+  engine_.NoteMemory(Output::MemoryInUse() + beside_, MemoryReserveUsed());
 }
 
 Time EngineWork::Fresh() const { return BootTime(); }
@@ -46,8 +46,8 @@ void EngineWork::GiveMemoryBack(Time now) {
     Trim();
     trim_again_ = kNever;
   }
-  const std::size_t used = JobMemory() + engine_.TubeCount() * kTubeBytes + Output::Memory() +
-                           (beside_ == nullptr ? 0 : beside_());
+  const std::size_t used =
+      JobMemory() + engine_.TubeCount() * kTubeBytes + Output::Memory() + beside_;
   peak_ = std::max(peak_, used);
   if (peak_ < kPeak || used > peak_ / 4) return;
   Trim();

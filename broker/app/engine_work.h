@@ -22,8 +22,8 @@ class EngineWork final : public RoundHooks {
   // Calls it at the end of every round; it returns whether the next one is to come at once.
   void CallIdle(std::function<bool(Time)> idle) { idle_ = std::move(idle); }
 
-  // Counts it in limits.memory: bytes that others hold.
-  void CountBeside(std::function<std::size_t()> beside) { beside_ = std::move(beside); }
+  // Asks in every round how many bytes others hold, which count in limits.memory.
+  void CountBeside(std::function<std::size_t()> count) { count_beside_ = std::move(count); }
 
   void BeginRound() override;
   bool MemoryFull() const override { return engine_.MemoryFull(); }
@@ -54,8 +54,9 @@ class EngineWork final : public RoundHooks {
   bool stopping_ = false;
   std::function<Time(Time)> last_;
   std::function<bool(Time)> idle_;
-  std::function<std::size_t()> beside_;
-  std::size_t peak_ = 0;  // of jobs, tubes and replies since memory was given back
+  std::function<std::size_t()> count_beside_;
+  std::size_t beside_ = 0;  // as of the beginning of the round
+  std::size_t peak_ = 0;    // of jobs, tubes and replies since memory was given back
   Time trim_again_ = kNever;
 };
 

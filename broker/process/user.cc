@@ -57,7 +57,7 @@ bool MayAccess(const std::string& name, const std::string& path, int how) {
   return AsUser(name, [&] { return access(path.c_str(), how) == 0; });
 }
 
-bool MayGive(const std::string& name, const std::string& owner, const std::string& group) {
+bool MayChown(const std::string& name, const std::string& owner, const std::string& group) {
   const passwd* user = owner.empty() ? nullptr : getpwnam(owner.c_str());
   const struct group* of = group.empty() ? nullptr : getgrnam(group.c_str());
   const uid_t uid = user == nullptr ? static_cast<uid_t>(-1) : user->pw_uid;

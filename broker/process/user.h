@@ -20,8 +20,8 @@ std::string UserName(unsigned id);
 // threads.
 bool MayAccess(const std::string& name, const std::string& path, int how);
 
-// Whether the user `name` may give a file of its own to this owner and this group; empty: they
-// stay. Asks as MayAccess does.
-bool MayGive(const std::string& name, const std::string& owner, const std::string& group);
+// Whether the user `name` may chown a file of its own to this owner and group; empty: unchanged.
+// Asks as MayAccess does.
+bool MayChown(const std::string& name, const std::string& owner, const std::string& group);
 
 }  // namespace gearstalk
