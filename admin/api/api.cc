@@ -55,12 +55,12 @@ std::optional<Problem> CheckPath(const Match& match) {
   return std::nullopt;
 }
 
-// What is hashed with the body of a request for its key of idempotency; empty: it has none.
+// What is hashed with the body of a request that has an Idempotency-Key; empty: it has none.
 std::string HashedWith(const HttpRequest& request) {
   return request.Header("idempotency-key") == nullptr ? "" : request.path + '\n';
 }
 
-// Of a request that is no call of the API yet.
+// The problem of a request that the HTTP server refused.
 Problem RefusalOf(int status) {
   switch (status) {
     case 413:

@@ -10,10 +10,12 @@
 
 namespace gearstalk::api {
 
-// Records acts of operators: each in a line of the log, the last ones in memory for a page. Who has
-// no right to act may try it at any rate: such refusals are counted instead. The same act from the
-// same address is one entry, the newest, which says how many there were, and only the last entries
-// of this kind are kept.
+// Records acts of operators: each in a line of the log, the last ones in memory for a page.
+//
+// A caller without the right to act can try as often as it likes, so such refusals are counted: one
+// entry stands for all refusals of an act to an address. It has their number, and is as new as the
+// last of them. The log and the listener hear of it once a minute. Only the last kRefusedKept of
+// these entries are kept, apart from the acts.
 class Audit {
  public:
   static constexpr std::size_t kKept = 1000;
@@ -30,7 +32,7 @@ class Audit {
     std::string result;  // "ok", or the code of a problem
     std::string request;
     bool of_client = false;  // over a client's protocol
-    Time told = 0;           // of a refusal that is counted: when log and listener heard of it
+    Time told = 0;           // of counted refusals: when log and listener heard of them last
   };
 
   void Add(const Caller& caller, const Act& act, std::string_view result, std::string_view request,
@@ -48,7 +50,7 @@ class Audit {
   void Publish(const Entry& entry);
 
   std::deque<Entry> entries_;  // the newest is the last
-  std::deque<Entry> refused_;  // likewise
+  std::deque<Entry> refused_;  // counted refusals, likewise
   std::uint64_t last_id_ = 0;
   std::function<void(const Entry&)> listener_;
 };

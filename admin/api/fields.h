@@ -17,6 +17,8 @@ namespace gearstalk::api {
 
 // The most that a field of 32 bits holds: priorities, seconds, counts of a job.
 constexpr std::uint64_t kMost32 = UINT32_MAX;
+// The highest id that may be given: JSON numbers are exact up to it.
+constexpr std::uint64_t kMostId = (std::uint64_t{1} << 53) - 1;
 
 // Reads the parameters of a query, or the members of an object, by name. The first error is kept as
 // a problem; later reads return defaults, and the caller checks for a problem at the end.

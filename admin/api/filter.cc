@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::array kStates = {JobState::kReady, JobState::kReserved, JobState::kDelayed,
                                 JobState::kBuried};
-constexpr std::uint64_t kAnyId = (std::uint64_t{1} << 53) - 1;
 
 // A text holds a JSON literal, or is a word by itself.
 Json ValueOf(const Json& given) {
@@ -57,8 +56,8 @@ void Filter::ReadNumbers(Fields& fields) {
       plain_ = false;
     }
   };
-  read("id_from", kAnyId, id_from_);
-  read("id_to", kAnyId, id_to_);
+  read("id_from", kMostId, id_from_);
+  read("id_to", kMostId, id_to_);
   read("min_priority", kMost32, min_priority_);
   read("max_priority", kMost32, max_priority_);
   read("min_reserves", kMost32, min_reserves_);
@@ -68,7 +67,7 @@ void Filter::ReadNumbers(Fields& fields) {
   min_age_ = fields.Seconds("min_age_seconds");
   max_age_ = fields.Seconds("max_age_seconds");
   unique_ = fields.Text("unique");
-  holder_ = fields.Integer("holder", 1, kAnyId);
+  holder_ = fields.Integer("holder", 1, kMostId);
   plain_ = plain_ && !min_age_ && !max_age_ && !unique_ && !holder_;
 }
 

@@ -64,8 +64,8 @@ std::optional<std::string_view> BearerOf(std::string_view header) {
   return header.substr(kBearer.size());
 }
 
-// The address in an element of X-Forwarded-For, as the addresses of peers are written; empty: it
-// has none. Some proxies add the port.
+// The address in an element of X-Forwarded-For, written as addresses of peers are; empty: there is
+// none. Some proxies add the port.
 std::string AddressIn(std::string_view element) {
   while (element.starts_with(' ') || element.starts_with('\t')) element.remove_prefix(1);
   while (element.ends_with(' ') || element.ends_with('\t')) element.remove_suffix(1);
@@ -145,8 +145,7 @@ std::optional<Problem> Guard::Admit(const HttpRequest& request) const {
   return Problem{"unsupported-media-type", "the Content-Type must be application/json"};
 }
 
-// A wrong token is one more guess of whoever sent it: the right ones of others from the same
-// address are none of its business, so only wrong ones are counted and refused.
+// Only wrong tokens are counted and refused: others behind the same address may have right ones.
 Problem Guard::CountWrongToken(const std::string& address, Time now) {
   Bound(wrong_, [&](const Wrong& each) { return now - each.since >= kWrongLasts; });
   Wrong& wrong = wrong_[address];
@@ -176,7 +175,7 @@ std::string Guard::AddressOf(const HttpRequest& request) const {
   std::string address = request.peer.address;
   for (auto header = request.headers.rbegin(); header != request.headers.rend(); ++header) {
     if (header->first != "x-forwarded-for") continue;
-    // The last one was added by the proxy that is the peer, the one before by the proxy before it.
+    // From the last element to the first: each proxy appended the address that it was called from.
     for (std::string_view rest = header->second; !rest.empty();) {
       if (!IsProxy(address)) return address;
       const std::size_t comma = rest.rfind(',');

@@ -34,12 +34,12 @@ class Guard {
 
   // Checks the host and origin of a request.
   std::optional<Problem> Admit(const HttpRequest& request) const;
-  // Of the peer, or as trusted proxies forward it.
+  // The address of the client: the peer's, or the one that trusted proxies forward.
   std::string AddressOf(const HttpRequest& request) const;
-  // Identifies the caller. Who shows a wrong token is nobody.
+  // Identifies the caller; with a wrong token it has no role. Counts nothing.
   Caller Recognise(const HttpRequest& request, Time now);
-  // The same, once for each request: counts wrong tokens. A problem: this one is wrong, or too many
-  // were.
+  // The same, and counts wrong tokens: call it once for each request. A problem: the token is
+  // wrong, or too many were.
   Caller Identify(const HttpRequest& request, Time now, std::optional<Problem>& problem);
   // A problem if the caller has no access only because no access is configured.
   std::optional<Problem> NotConfigured(const Caller& caller) const;

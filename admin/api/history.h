@@ -47,6 +47,8 @@ inline constexpr std::string_view kSeries[] = {"jobs_ready",
 inline constexpr std::size_t kServerSeries = std::size(kSeries);
 inline constexpr std::size_t kTubeSeries = 11;
 inline constexpr std::size_t kTubesKept = 50;
+// How many points a chart may be asked for.
+inline constexpr std::uint64_t kMinPoints = 10, kMaxPoints = 3600;
 
 // The history of the server and of its busiest tubes: an hour in detail, thirty days in outline.
 class History final : public SliceWork {

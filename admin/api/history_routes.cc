@@ -10,7 +10,6 @@
 namespace gearstalk::api {
 namespace {
 
-constexpr std::uint64_t kMaxPoints = 3600;
 constexpr std::uint64_t kUsualPoints = 360;
 
 // Words separated by commas; without any, the four numbers of jobs.
@@ -39,7 +38,7 @@ Reply GetHistory(Call& call) {
   History::Query query;
   query.tube = fields.Bytes("tube");
   query.month = fields.Word("range", {"1h", "30d"}) == "30d";
-  query.points = fields.IntegerOr("points", 10, kMaxPoints, kUsualPoints);
+  query.points = fields.IntegerOr("points", kMinPoints, kMaxPoints, kUsualPoints);
   query.series = SeriesOf(fields, query.tube.has_value());
   if (!fields.Finish()) return fields.problem();
   if (!query.tube && !call.caller.grant.SeesAll()) {

@@ -13,7 +13,6 @@
 namespace gearstalk::api {
 namespace {
 
-constexpr std::uint64_t kMaxScan = 1'000'000;
 constexpr std::uint64_t kUsualScan = 100'000;
 constexpr std::uint64_t kPageBodies = 64 << 20;  // bytes of bodies read for one page
 constexpr std::size_t kMaxNext = 100;            // of a page by order=next

@@ -12,6 +12,7 @@ namespace gearstalk::api {
 
 inline constexpr std::uint64_t kMaxPage = 500;
 inline constexpr std::uint64_t kUsualPage = 50;
+inline constexpr std::uint64_t kMaxScan = 1'000'000;  // jobs looked at for a page
 
 // A page under construction; items are JSON texts.
 struct Page {

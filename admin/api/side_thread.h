@@ -19,37 +19,37 @@ namespace gearstalk::api {
 // thread of its own, which starts with the first piece.
 class SideThread {
  public:
-  SideThread() = default;
   using Ticket = std::uint64_t;
 
+  SideThread() = default;
   // Finishes the current piece, and drops those that wait.
   ~SideThread();
   SideThread(const SideThread&) = delete;
   SideThread& operator=(const SideThread&) = delete;
 
   Ticket Do(std::function<void()> work);
-  // Has the piece not done, unless it has begun.
+  // Forgets the piece unless it has begun.
   void Drop(Ticket ticket);
 
  private:
+  struct Piece {
+    Ticket ticket;
+    std::function<void()> work;
+  };
+
   void Start();
   void Run();
 
   std::mutex mutex_;
   std::condition_variable wakes_;
-  struct Piece {
-    Ticket ticket;
-    std::function<void()> work;
-  };
   std::deque<Piece> waiting_;
   Ticket last_ = 0;
   bool ends_ = false;
   std::thread thread_;
 };
 
-// A result of the side thread; the loop polls it. The work is given to the thread by the first call
-// of `done`, and taken back if the result goes: so the thread never has more work than the loop has
-// results to wait for.
+// A result of the side thread; the loop polls it. The first call of `done` gives the work to the
+// thread, and the destructor takes it back: the thread has no work whose result nobody awaits.
 template <typename Result>
 class SideResult {
  public:

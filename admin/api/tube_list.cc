@@ -64,7 +64,7 @@ struct TubeQuery {
   std::string query{};  // that cursors belong to
 
   bool ByWhatChanges() const { return order->key != nullptr; }
-  bool ByName() const { return order->name == "name"; }
+  bool ByName() const { return order == &kOrders[1]; }
 };
 
 bool Passes(const Tube& tube, const TubeQuery& query, const Grant& grant) {

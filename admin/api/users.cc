@@ -40,7 +40,7 @@ bool ParseHex(std::string_view text, Sha256& hash) {
   return true;
 }
 
-// Documents showed these hashes once: everybody knows the tokens.
+// Documents once showed the hashes of these tokens.
 bool IsKnown(const Sha256& hash) { return hash == HashOf("test") || hash == HashOf("test2"); }
 
 Status Bad(std::string_view text, std::string_view why) {

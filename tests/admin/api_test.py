@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from api_case import BINARY, WithBroker, check, check_recorded
 from api_client import Api, user
-from broker import SECONDS, Broker, Client
+from broker import SECONDS, Broker, Client, eventually
 
 
 class About(WithBroker):
@@ -439,8 +439,10 @@ class TheServer(WithBroker):
 
     def test_no_point_of_the_history_is_of_a_step_that_is_not_over(self) -> None:
         """Twelve seconds and more are not told in ten points without longer steps."""
-        while (history := self.api.get("/history?points=10"))["step_seconds"] == 1 or not history["times"]:
-            pass
+        def joined() -> Any:
+            history = self.api.get("/history?points=10")
+            return history if history["step_seconds"] > 1 and history["times"] else None
+        history = eventually("steps are joined", joined)
         self.assertLessEqual(len(history["times"]), 10)
         self.assertLessEqual(history["times"][-1] + history["step_seconds"], time.time())
 
