@@ -9,7 +9,7 @@ namespace gearstalk::beanstalk {
 
 namespace {
 
-// Whoever holds a job uses its tube of answers, and puts there.
+// The holder of a job may use its tube of answers and put there, whatever its rights are.
 bool MayAnswer(const Command& command, std::string_view tube) {
   return (command.rights & right::kProduce) != 0 && Engine::TakesAnswers(tube);
 }

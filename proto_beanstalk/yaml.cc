@@ -72,8 +72,8 @@ bool IsWord(std::string_view text) {
 
 constexpr std::string_view kDigits = "0123456789";
 
-// Decimal, octal, binary, hexadecimal and sexagesimal numbers, floats, and dates. It takes some
-// more texts of the same characters for numbers, such as "1+2"; none with two points is one.
+// Decimal, octal, binary, hexadecimal and sexagesimal numbers, floats, and dates. Other texts of
+// the same characters, such as "1+2", count as numbers, too, unless they have two points.
 bool LooksLikeNumber(std::string_view text) {
   if (text[0] == '+' || text[0] == '-') text.remove_prefix(1);
   if (text.find_first_of(kDigits) == text.npos) return false;

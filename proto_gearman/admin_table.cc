@@ -19,13 +19,13 @@ class Table {
  public:
   explicit Table(Session& session) : session_(session) { BeginSlice(); }
 
-  // `co_await table.Row()` stands behind each row, and behind each thing that was looked at and
-  // makes none: it ends the slice when that was enough.
+  // `co_await table.Row()` follows each row, and each item that was looked at and makes no row. It
+  // ends the slice when the slice is full.
   auto Row() {
     struct Awaiter {
       Table& table;
       bool ended = false;
-      bool await_ready() { return !(ended = table.IsEnough()); }
+      bool await_ready() { return !(ended = table.IsFull()); }
       void await_suspend(std::coroutine_handle<> /*work*/) { table.EndSlice(); }
       void await_resume() {
         if (ended) table.BeginSlice();
@@ -57,7 +57,7 @@ class Table {
     left_ = kSliceItems;
     most_effort_ = session_.engine().effort() + TurnShare::kEffort;
   }
-  bool IsEnough() {
+  bool IsFull() {
     return --left_ == 0 || text.size() >= kTableSliceBytes ||
            session_.engine().effort() > most_effort_;
   }

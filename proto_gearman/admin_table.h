@@ -11,11 +11,12 @@ class Session;
 // Bytes of rows that a slice makes, about.
 inline constexpr std::size_t kTableSliceBytes = 128 * 1024;
 
-// Answers of many lines. Each is made in slices, shows only what the session's rights let it see,
-// may or may not show what changes meanwhile, and is sent when it is complete. `session` outlives
-// them.
+// Answers of many lines. Each is made in slices and sent when it is complete. It shows only what
+// the session's rights let it see; a change during the walk may or may not show. `session` outlives
+// it.
 
-// `status`: name, unfinished jobs, reserved ones, workers; with the functions that were here today.
+// `status`: name, unfinished jobs, reserved ones, workers; also of functions that were in use
+// within the last day.
 Slices ListStatus(Session& session);
 // `prioritystatus`: the unfinished jobs by class instead.
 Slices ListPriorityStatus(Session& session);

@@ -239,7 +239,7 @@ bool Changes(const AdminCommand& command, const TextLine& line) {
 OperatorAct ActOf(Session& session, const AdminCommand& command, const TextLine& line,
                   std::string& tube) {
   OperatorAct act{.action = command.action};
-  // The word behind the name says what to do with it.
+  // Without a word behind the name, the line changes nothing.
   if (!command.subject.empty() && line.count > command.subject_named + 1) {
     act.subject = command.subject;
     act.name = line.words[command.subject_named];
