@@ -54,7 +54,7 @@ export function chipsOf(query) {
   }));
 }
 
-// Conditions as they are written, and as the address has them: an age is seconds there.
+// Conditions as people write them. The address has them as the API does: an age is seconds there.
 export function writtenOf(query) {
   return Object.fromEntries(CONDITIONS.map(({ name, kind }) => [name, query[name] && kind === "age" && !Number.isNaN(Number(query[name])) ? exactly(Number(query[name])) : query[name] ?? ""]));
 }

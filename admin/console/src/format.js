@@ -32,6 +32,8 @@ export function bytes(value) {
   return `${text}\u00a0${units[unit]}`;
 }
 
+export const twoDigits = (number) => String(number).padStart(2, "0");
+
 export function duration(seconds) {
   if (seconds === null || seconds === undefined) return "–";
   if (seconds <= 0) return "0\u00a0s";
@@ -46,13 +48,13 @@ export function duration(seconds) {
   return `${rest}\u00a0s`;
 }
 
-// "90", "5m", "1h30m": seconds; NaN for what is none.
+// The seconds that "90", "5m" or "1h30m" says; NaN if the text is no time.
 export function secondsOf(text) {
   const words = text.trim().toLowerCase().match(/^\d+(\.\d+)?$|^(\d+(\.\d+)?[smhdw] *)+$/)?.[0].match(/[\d.]+[smhdw]?/g);
   return words ? words.reduce((sum, word) => sum + parseFloat(word) * ({ m: 60, h: 3600, d: 86400, w: 604800 }[word.at(-1)] ?? 1), 0) : NaN;
 }
 
-// The same back, as short as it can be said exactly: "5m".
+// The shortest exact text for it, in one unit: "5m", "90s".
 export function exactly(seconds) {
   const [unit, size] = [["w", 604800], ["d", 86400], ["h", 3600], ["m", 60]].find(([, of]) => seconds >= of && seconds % of === 0) ?? ["s", 1];
   return `${seconds / size}${unit}`;

@@ -4,8 +4,8 @@ const WINDOW = 12000;  // ms
 export class Rates {
   #samples = new Map();  // key -> [{at, put, gone}], oldest first
 
-  // Counters of ends overlap: a job that its worker deletes is completed and deleted. So what is
-  // gone is what came and is not there.
+  // Counters of ends overlap: a job that its worker deletes is completed and deleted. So `gone` is
+  // the number of jobs that were put less those that are there.
   add(key, { counters, jobs }, at = performance.now()) {
     const samples = this.#samples.get(key) ?? [];
     const put = counters.put_total;

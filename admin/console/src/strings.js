@@ -610,7 +610,8 @@ export const planDays = (days) => `on day ${days}`;
 
 export const runningWorker = "worker";
 export const runningProgress = "progress";
-export const runningColumns = ["Tube", "Job", "Worker", "Address", "Progress", "Attempts", "Age", "Time left"];
+export const runningWorkerUpper = "Worker";
+export const runningColumns = ["Tube", "Job", runningWorkerUpper, "Address", "Progress", "Attempts", "Age", "Time left"];
 export const runningNumbers = ["Attempts", "Age", "Time left"];
 export const runningNone = "No worker holds a job.";
 export const runningSummary = (jobCount, workers, waiting) => `${jobs(jobCount)}, ${workers} ${plural(workers, "worker", "workers")}, ${waiting} ${plural(waiting, "waits", "wait")}`;

@@ -1,6 +1,6 @@
 // Lines over time on a canvas, with a legend that shows the values under the pointer, and a summary
-// in words for who does not see the picture.
-import { short } from "../format.js";
+// in words for screen readers.
+import { short, twoDigits } from "../format.js";
 import { html, useLayoutEffect, useRef, useState } from "../html.js";
 import { theme } from "../preferences.js";
 import { useStore } from "../store.js";
@@ -10,12 +10,10 @@ const [LEFT, RIGHT, TOP, BOTTOM] = [48, 10, 10, 24];  // px around the plot
 const STEPS = [10, 60, 300, 900, 3600, 21600, 86400, 432000];  // seconds between times
 const SPACE = [90, 34];  // px between two times, two values
 
-const two = (number) => String(number).padStart(2, "0");
-
 function timeText(seconds, long) {
   const date = new Date(seconds * 1000);
   if (long) return `${date.getDate()} ${S.months[date.getMonth()]}`;
-  return `${two(date.getHours())}:${two(date.getMinutes())}`;
+  return `${twoDigits(date.getHours())}:${twoDigits(date.getMinutes())}`;
 }
 
 // The colour that a token has in this theme, as the canvas needs it.
@@ -28,7 +26,7 @@ function colourOf(element, token) {
   return colour;
 }
 
-// The values that the left side names, from 0 to what is no less than the highest.
+// The values named at the left side: from 0 to the first one that is not below `high`.
 function valuesTo(high, log, room) {
   const values = [0];
   if (log) {
@@ -41,7 +39,7 @@ function valuesTo(high, log, room) {
   return values;
 }
 
-// Round local times, that far apart.
+// Round local times between `first` and `last`: about `room` of them fit.
 function timesIn(first, last, room) {
   const step = STEPS.find((one) => one * room >= last - first) ?? STEPS.at(-1);
   const zone = new Date(last * 1000).getTimezoneOffset() * 60;
@@ -92,8 +90,8 @@ function draw(canvas, { times, lines, log, long, height, at }) {
   canvas.style.height = `${height}px`;
   const plan = planOf(width, height, times, lines, log);
   const pen = canvas.getContext("2d");
-  const across = (x, y, toX, toY, token) => {
-    pen.strokeStyle = colourOf(canvas.parentElement, token);
+  const colour = (token) => colourOf(canvas.parentElement, token);
+  const across = (x, y, toX, toY) => {
     pen.beginPath();
     pen.moveTo(x, y);
     pen.lineTo(toX, toY);
@@ -101,31 +99,33 @@ function draw(canvas, { times, lines, log, long, height, at }) {
   };
   pen.scale(ratio, ratio);
   pen.font = `11px ${getComputedStyle(canvas).fontFamily}`;
-  pen.fillStyle = colourOf(canvas.parentElement, "faint");
+  pen.fillStyle = colour("faint");
+  pen.strokeStyle = colour("line2");
   pen.textBaseline = "middle";
   pen.textAlign = "right";
   for (const value of plan.values) {
-    across(LEFT, plan.y(value), width - RIGHT, plan.y(value), "line2");
+    across(LEFT, plan.y(value), width - RIGHT, plan.y(value));
     pen.fillText(short(value), LEFT - 6, plan.y(value));
   }
   pen.textAlign = "center";
   for (const mark of plan.marks) pen.fillText(timeText(mark, long), Math.min(plan.x(mark), width - 18), height - 9);
-  if (at !== null) across(plan.x(times[at]), TOP, plan.x(times[at]), height - BOTTOM, "faint");
+  pen.strokeStyle = pen.fillStyle;
+  if (at !== null) across(plan.x(times[at]), TOP, plan.x(times[at]), height - BOTTOM);
   pen.lineWidth = 1.6;
   pen.lineJoin = "round";
   for (const line of lines) {
-    pen.strokeStyle = pen.fillStyle = colourOf(canvas.parentElement, line.colour);
+    pen.strokeStyle = pen.fillStyle = colour(line.colour);
     for (const part of partsOf(times, line.values, plan)) drawLine(pen, part, line.area, plan.y(0));
   }
 }
 
-const last = (values) => values.findLast((value) => value !== null) ?? null;
+const lastKnown = (values) => values.findLast((value) => value !== null) ?? null;
 
 function summaryOf(name, times, lines, format) {
   if (!times.length) return S.chartNone(name);
   return `${name}. ${lines.map((line) => {
     const known = line.values.filter((value) => value !== null);
-    return known.length ? S.chartLine(line.name, format(Math.min(...known)), format(Math.max(...known)), format(last(known)))
+    return known.length ? S.chartLine(line.name, format(Math.min(...known)), format(Math.max(...known)), format(known.at(-1)))
       : S.chartUnknown(line.name);
   }).join(" ")}`;
 }
@@ -145,7 +145,7 @@ export function Chart({ name, times, lines, format = short, log = false, long = 
     const share = (offsetX - LEFT) / (canvas.current.clientWidth - LEFT - RIGHT);
     setPointed(times.length ? Math.round(Math.max(0, Math.min(1, share)) * (times.length - 1)) : null);
   };
-  const valueAt = (line) => (at === null ? last(line.values) : line.values[at]);
+  const valueAt = (line) => (at === null ? lastKnown(line.values) : line.values[at]);
   return html`<div class="legend">${lines.map((line) => html`
       <span key=${line.name} class=${`state ${line.colour}`}>${line.name}<b>${valueAt(line) == null ? "–" : format(valueAt(line))}</b></span>`)}
       ${at !== null && html`<time>${timeText(times[at], false)}</time>`}</div>

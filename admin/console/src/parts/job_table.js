@@ -40,7 +40,7 @@ export function JobTable({ jobs, columns, selection, toggle, togglePage }) {
     <th scope="col">${S.jobsJob}</th>
     ${columns.where && html`<th scope="col">${S.jobsTube}</th><th scope="col">${S.jobsState}</th>`}
     <th scope="col">${S.jobsAge}</th><th scope="col" class="n">${S.jobsPriority}</th><th scope="col" class="n">${S.jobsReserves}</th>
-    <th scope="col" class="n">${S.jobsSize}</th>${columns.worker && html`<th scope="col">${S.runningColumns[2]}</th>`}${columns.due && html`<th scope="col" class="n">${columns.due}</th>`}
+    <th scope="col" class="n">${S.jobsSize}</th>${columns.worker && html`<th scope="col">${S.runningWorkerUpper}</th>`}${columns.due && html`<th scope="col" class="n">${columns.due}</th>`}
     ${columns.preview && html`<th scope="col">${S.jobsBody}</th>`}</tr></thead>
     <tbody>${jobs.map((job) => html`<${Row} key=${job.id} job=${job} columns=${columns} toggle=${toggle} selected=${selection.has(job.id)} />`)}</tbody></table>`;
 }
