@@ -18,6 +18,12 @@ class Acts(ConsoleTest):
         self.browser.open(f"#/tubes/{name}?state={state}", "tube")
         self.browser.find("tube-name")
 
+    def buried(self, tube: str, body: str) -> int:
+        """A job whose page is open."""
+        job = self.served.bury(tube, body)
+        self.browser.open(f"#/jobs/{job}", "job")
+        return job
+
     def test_put(self) -> None:
         self.served.put("put", "first")
         self.tube("put", "ready")
@@ -119,8 +125,7 @@ class Acts(ConsoleTest):
         self.browser.find("jobs-empty")
 
     def test_cancelled_acts_do_nothing(self) -> None:
-        job = self.served.bury("kept", "body")
-        self.browser.open(f"#/jobs/{job}", "job")
+        job = self.buried("kept", "body")
         self.browser.click("job-delete")
         self.browser.click("confirm-cancel")
         self.browser.gone("dialog")
@@ -131,8 +136,7 @@ class Acts(ConsoleTest):
         self.assertEqual(self.served.count("kept", "buried"), 1)
 
     def test_one_job(self) -> None:
-        job = self.served.bury("one", '{"a": 1}')
-        self.browser.open(f"#/jobs/{job}", "job")
+        job = self.buried("one", '{"a": 1}')
         self.assertEqual(self.browser.text("job-id"), str(job))
         self.assertEqual(self.browser.text("job-state"), "buried")
         self.assertIn('"a": 1', self.browser.text("job-body"))
@@ -189,8 +193,7 @@ class Acts(ConsoleTest):
         self.browser.gone("tube-clear")
 
     def test_a_result_goes_with_its_page(self) -> None:
-        job = self.served.bury("leaving", "x")
-        self.browser.open(f"#/jobs/{job}", "job")
+        job = self.buried("leaving", "x")
         self.browser.click("job-delete")
         self.browser.click("confirm-ok")
         self.browser.on("tubes")
