@@ -13,11 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-transfer::JobState StateOf(binlog::State state) {
-  if (state == binlog::State::kDelayed) return transfer::JobState::kDelayed;
-  return state == binlog::State::kBuried ? transfer::JobState::kBuried : transfer::JobState::kReady;
-}
-
 class BinlogSource final : public Source {
  public:
   BinlogSource(std::string directory, bool accept_damage, binlog::Lock lock)
@@ -59,7 +54,8 @@ class BinlogSource final : public Source {
         log_->ForgetBodies();
         read = 0;
       }
-      Fill(job, out);
+      out.job = log_->RecordOf(job);
+      out.key = std::to_string(job.id);
       if (Status status = visit(out); !status.ok()) return status;
     }
     return {};
@@ -77,27 +73,6 @@ class BinlogSource final : public Source {
     if (!moved.ok() || moved.value().empty()) return otherwise;
     survey.fingerprint = kRetired;
     return {};
-  }
-
-  void Fill(const binlog::Job& job, SourceJob& out) const {
-    out.job = {.id = job.id,
-               .state = StateOf(job.state),
-               .priority = job.priority,
-               .ttr_s = job.ttr_s,
-               .delay_s = job.delay_s,
-               .due = job.due,
-               .created = job.created,
-               .burial = job.burial,
-               .reserves = job.reserves,
-               .timeouts = job.timeouts,
-               .releases = job.releases,
-               .buries = job.buries,
-               .kicks = job.kicks,
-               .lost_tries = 0,
-               .keep_on_failure = true,
-               .tube = log_->index().tube(job),
-               .body = log_->BodyOf(job)};
-    out.key = std::to_string(job.id);
   }
 
   const std::string directory_;

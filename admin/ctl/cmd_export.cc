@@ -61,18 +61,6 @@ class Lines {
   std::optional<NewFile> file_;
 };
 
-Status WriteFrame(const transfer::Frame& frame, Lines& lines) {
-  if (frame.type == transfer::Type::kTube) {
-    transfer::Tube tube;
-    if (!ReadFields(frame.fields, tube)) return {Code::kIo, "settings that cannot be read"};
-    return lines.Write(TubeLine(tube));
-  }
-  transfer::Job job;
-  if (!ReadFields(frame.fields, job)) return {Code::kIo, "a job that cannot be read"};
-  job.body = frame.body;
-  return lines.Write(JobLine(job));
-}
-
 Status Export(const Options& options) {
   if (Status status = options.target.CheckDirectory(); !status.ok()) return status;
   Result<std::unique_ptr<TransferClient>> client =
@@ -84,8 +72,13 @@ Status Export(const Options& options) {
   transfer::Selection selection;
   selection.tubes = options.tubes;
   const Result<transfer::End> end =
-      client.value()->Ask(transfer::Type::kExport, selection,
-                          [&](const transfer::Frame& frame) { return WriteFrame(frame, lines); });
+      client.value()->Ask(transfer::Type::kExport, selection, [&](const transfer::Frame& frame) {
+        Record record;
+        transfer::Item item;
+        Status read = client.value()->Read(frame, record, item);
+        if (!read.ok()) return read;
+        return lines.Write(LineOf(record, item.reserved));
+      });
   if (!end.ok()) return end.status();
   const std::string last = JobsEndLine(end.value().jobs, end.value().next_id);
   if (Status status = lines.Write(last); !status.ok()) return status;

@@ -127,47 +127,39 @@ class HandBack {
   Status PauseTubes() {
     transfer::Selection selection = Selected();
     selection.settings_only = true;
-    std::vector<transfer::Tube> tubes;
+    std::vector<transfer::OwnedRecord> tubes;
     const Result<transfer::End> end =
         broker_->Ask(Type::kExport, selection, [&](const transfer::Frame& frame) {
-          transfer::Tube tube;
-          if (frame.type != Type::kTube) return Status();
-          if (!ReadFields(frame.fields, tube)) return Status(Code::kIo, "no tube");
-          tubes.push_back(std::move(tube));
-          return Status();
+          Record tube;
+          Status read = broker_->Read(frame, tube);
+          if (read.ok()) tubes.emplace_back(tube);
+          return read;
         });
     if (!end.ok()) return end.status();
-    for (const transfer::Tube& tube : tubes) {
-      const Time left = tube.pause_until - SystemClock().Now();
+    for (const transfer::OwnedRecord& tube : tubes) {
+      const Time left = tube.View().settings.pause_until - SystemClock().Now();
       if (left <= 0) continue;
       const auto seconds = static_cast<std::uint64_t>((left + kSecond - 1) / kSecond);
-      if (Status status = there_->Pause(tube.tube, seconds); !status.ok()) return status;
+      Status paused = there_->Pause(std::string(tube.View().tube), seconds);
+      if (!paused.ok()) return paused;
     }
     return {};
   }
 
   Result<transfer::End> Collect(Type type, const transfer::Selection& selection, Window& jobs) {
     return broker_->Ask(type, selection, [&](const transfer::Frame& frame) {
-      auto each = std::make_unique<Moving>();
-      if (!ReadFields(frame.fields, each->job)) return Status(Code::kIo, "no job");
-      each->tube = each->job.tube;
-      each->unique = each->job.unique;
-      each->reducer = each->job.reducer;
-      each->body = frame.body;
-      each->job.tube = each->tube;
-      each->job.unique = each->unique;
-      each->job.reducer = each->reducer;
-      each->job.body = each->body;
-      if (each->job.held == 0) return List(*each);
-      jobs.push_back(std::move(each));
+      Record job;
+      if (Status read = broker_->Read(frame, job); !read.ok()) return read;
+      if (job.transfer.held == Record::Held::kNot) return List(job);
+      jobs.push_back(std::make_unique<Moving>(Moving{.job = transfer::OwnedRecord(job)}));
       return Status();
     });
   }
 
-  Status List(const Moving& buried) {
-    const std::string why = there_->WhyNot(buried.job);
+  Status List(const Record& buried) {
+    const std::string why = there_->WhyNot(buried);
     if (why.empty()) {
-      buried_.push_back({buried.job.burial, buried.job.id});
+      buried_.push_back({buried.burial, buried.id});
     } else {
       AddLeft(buried, why);
     }
@@ -202,27 +194,27 @@ class HandBack {
     return {};
   }
 
-  void AddOutcome(const Moving& moving, transfer::OutcomeKind kind, const std::string& text) {
+  void AddOutcome(const Record& job, transfer::OutcomeKind kind, const std::string& text) {
     transfer::Mark change;
-    change.jobs.push_back({.key = std::to_string(moving.job.id),
-                           .tube = moving.tube,
-                           .job = moving.job.id,
+    change.jobs.push_back({.key = std::to_string(job.id),
+                           .tube = std::string(job.tube),
+                           .job = job.id,
                            .kind = kind,
                            .text = text});
     broker_->Add(Type::kAdvance, change);
   }
 
-  void AddLeft(const Moving& moving, const std::string& why) {
+  void AddLeft(const Record& job, const std::string& why) {
     ++report_.left;
-    report_.jobs.push_back(
-        {std::to_string(moving.job.id), moving.tube, moving.job.id, "left", why});
+    report_.jobs.push_back({std::to_string(job.id), std::string(job.tube), job.id, "left", why});
   }
 
   // Without --tube, nobody has said that jobs of the other protocol go, too.
-  void NoteForeign(const Moving& moving) {
-    const std::string_view what = there_->Foreign(moving.job);
-    if (what.empty() || !options_.tubes.empty() || !foreign_.insert(moving.tube).second) return;
-    report_.AddNote({"hint", moving.tube, std::string(what) + "; --except keeps them here"});
+  void NoteForeign(const Record& job) {
+    const std::string_view what = there_->Foreign(job);
+    std::string tube(job.tube);
+    if (what.empty() || !options_.tubes.empty() || !foreign_.insert(tube).second) return;
+    report_.AddNote({"hint", std::move(tube), std::string(what) + "; --except keeps them here"});
   }
 
   Status Sync() {
@@ -235,10 +227,11 @@ class HandBack {
     const Result<transfer::End> end = Collect(Type::kListHeld, {}, jobs);
     if (!end.ok()) return end.status();
     for (const auto& each : jobs) {
-      if (each->job.held == 2) {
-        AddOutcome(*each, transfer::OutcomeKind::kUncertain, "it may have been put there, too");
+      const Record& job = each->job.View();
+      if (job.transfer.held == Record::Held::kSecondPhase) {
+        AddOutcome(job, transfer::OutcomeKind::kUncertain, "it may have been put there, too");
       }
-      broker_->AddIds(Type::kCommit, {each->job.id});
+      broker_->AddIds(Type::kCommit, {job.id});
     }
     return Sync();
   }
@@ -247,10 +240,10 @@ class HandBack {
     std::vector<Moving*> can_go;
     std::vector<std::uint64_t> ids;
     for (const auto& each : jobs) {
-      each->left = there_->WhyNot(each->job);
+      each->left = there_->WhyNot(each->job.View());
       if (!each->left.empty()) continue;
       can_go.push_back(each.get());
-      ids.push_back(each->job.id);
+      ids.push_back(each->job.View().id);
     }
     if (can_go.empty()) return {};
     broker_->AddIds(Type::kConfirm, std::move(ids));
@@ -263,12 +256,13 @@ class HandBack {
     if (Status status = Send(jobs); !status.ok()) return status;
     std::vector<std::uint64_t> gone, back;
     for (const auto& each : jobs) {
-      (each->left.empty() ? gone : back).push_back(each->job.id);
+      const Record& job = each->job.View();
+      (each->left.empty() ? gone : back).push_back(job.id);
       if (each->left.empty()) {
-        report_.Moved(each->job);
-        NoteForeign(*each);
+        report_.Moved(job);
+        NoteForeign(job);
       } else {
-        AddLeft(*each, each->left);
+        AddLeft(job, each->left);
       }
     }
     return Drop(jobs, std::move(gone), std::move(back));
@@ -283,7 +277,7 @@ class HandBack {
     if (!back.empty()) broker_->AddIds(Type::kCommit, std::move(back));
     for (const auto& each : jobs) {
       if (each->altered.empty()) continue;
-      AddOutcome(*each, transfer::OutcomeKind::kAltered, each->altered);
+      AddOutcome(each->job.View(), transfer::OutcomeKind::kAltered, each->altered);
       ++needed;
     }
     broker_->Add(Type::kAdvance, transfer::Mark{.moved = moved});

@@ -73,8 +73,8 @@ class Import {
  private:
   Status ReadOptions();
   Status ReadSource();
-  bool Selected(const SourceJob& job) const;
-  void Rename(transfer::Job& job) const;
+  bool Selected(const Record& record) const;
+  void Rename(Record& record) const;
   Result<transfer::MarkOf> OpenKnown(transfer::Opening opening);
   Status CheckNew();
   Status Begin(transfer::Mark& before);
@@ -118,19 +118,19 @@ Status Import::ReadOptions() {
   return {};
 }
 
-bool Import::Selected(const SourceJob& job) const {
+bool Import::Selected(const Record& record) const {
   return options_.tubes.empty() || std::find(options_.tubes.begin(), options_.tubes.end(),
-                                             job.job.tube) != options_.tubes.end();
+                                             record.tube) != options_.tubes.end();
 }
 
-void Import::Rename(transfer::Job& job) const {
-  const auto renamed = renames_.find(job.tube);
-  if (renamed != renames_.end()) job.tube = renamed->second;
+void Import::Rename(Record& record) const {
+  const auto renamed = renames_.find(record.tube);
+  if (renamed != renames_.end()) record.tube = renamed->second;
 }
 
 Status Import::ReadSource() {
   Status status = source_->Read(survey_, [&](const SourceJob& job) {
-    if (!Selected(job)) return Status();
+    if (!Selected(job.job)) return Status();
     SourceJob renamed = job;
     Rename(renamed.job);
     if (job.refused.empty()) {
@@ -249,13 +249,10 @@ Status Import::Begin(transfer::Mark& before) {
 }
 
 Status Import::SendTubes() {
-  for (transfer::Tube& tube : survey_.tubes) {
-    const auto renamed = renames_.find(tube.tube);
-    const bool selected =
-        options_.tubes.empty() ||
-        std::find(options_.tubes.begin(), options_.tubes.end(), tube.tube) != options_.tubes.end();
-    if (!selected) continue;
-    if (renamed != renames_.end()) tube.tube = renamed->second;
+  for (const transfer::OwnedRecord& each : survey_.tubes) {
+    Record tube = each.View();
+    if (!Selected(tube)) continue;
+    Rename(tube);
     client_->Add(Type::kTube, tube);
   }
   if (survey_.tubes.empty()) return {};
@@ -264,7 +261,7 @@ Status Import::SendTubes() {
 }
 
 Status Import::SendOne(PutWindows& windows, const SourceJob& source) {
-  transfer::Job job = source.job;
+  Record job = source.job;
   Rename(job);
   if (!source.refused.empty()) {
     transfer::Mark change{.settled = place_};
@@ -273,14 +270,12 @@ Status Import::SendOne(PutWindows& windows, const SourceJob& source) {
                            .job = 0,
                            .kind = transfer::OutcomeKind::kRefused,
                            .text = source.refused});
-    return windows.Add(Type::kAdvance, change, {}, false);
+    return windows.AddOutcome(change);
   }
   if (!keep_ids_) job.id = 0;
-  job.settled = place_;
-  job.source_key = source.key;
-  job.altered = source.altered;
   bytes_ += job.body.size();
-  return windows.Add(Type::kPut, job, job.body, true);
+  return windows.AddPut(job,
+                        {.source_key = source.key, .settled = place_, .altered = source.altered});
 }
 
 Status Import::SendAll(const transfer::Mark& before) {
@@ -301,7 +296,7 @@ Status Import::SendAll(const transfer::Mark& before) {
       [&](const std::string& why) { report_.Progress(windows.acknowledged(), bytes_, why); });
   Status sent;
   Status status = source_->ReadAgain([&](const SourceJob& job) {
-    if (!Selected(job)) return Status();
+    if (!Selected(job.job)) return Status();
     if (++place_ <= before.settled) return Status();
     report_.Progress(windows.acknowledged(), bytes_);
     return sent = SendOne(windows, job);

@@ -14,10 +14,10 @@
 namespace gearstalk::ctl {
 namespace {
 
-using transfer::JobState;
+using State = Record::State;
 
-std::uint64_t DelayLeft(const transfer::Job& job) {
-  const Time left = job.state == JobState::kDelayed ? job.due - SystemClock().Now() : 0;
+std::uint64_t DelayLeft(const Record& job) {
+  const Time left = job.state == State::kDelayed ? job.due - SystemClock().Now() : 0;
   return left <= 0 ? 0 : static_cast<std::uint64_t>((left + kSecond - 1) / kSecond);
 }
 
@@ -30,7 +30,7 @@ class ToBeanstalkd final : public Destination {
   Status Put(Jobs jobs) override;
   Status Closed() const override { return closed_; }
 
-  std::string_view Foreign(const transfer::Job& job) const override {
+  std::string_view Foreign(const Record& job) const override {
     return job.keep_on_failure
                ? ""
                : "jobs of Gearman clients go to beanstalkd, where no Gearman worker gets them";
@@ -39,10 +39,10 @@ class ToBeanstalkd final : public Destination {
  protected:
   // Such jobs are not sent: after a refused `use` the job would go into the tube before it, after a
   // refused `put` the server would read the body as commands.
-  std::string WhyRefused(const transfer::Job& job) const override {
+  std::string WhyRefused(const Record& job) const override {
     if (!beanstalk::IsTubeName(job.tube)) return "beanstalkd cannot say the name of its tube";
     if (DelayLeft(job) > UINT32_MAX) return "beanstalkd knows no delay that long";
-    const bool buried = job.state == JobState::kBuried;
+    const bool buried = job.state == State::kBuried;
     return buried && !can_reserve_job_ ? "buried jobs need beanstalkd 1.12" : "";
   }
 
@@ -91,11 +91,12 @@ Status ToBeanstalkd::Pause(const std::string& tube, std::uint64_t seconds) {
 
 Status ToBeanstalkd::Put(Jobs jobs) {
   for (const Moving* each : jobs) {
+    const Record& job = each->job.View();
     // A consumer that waits there must not get a job before it is buried.
-    const bool buried = each->job.state == JobState::kBuried;
-    old_.Add("use " + each->tube);
-    old_.AddPut(each->job.priority, buried ? kUnseen : DelayLeft(each->job),
-                each->job.ttr_s == 0 ? kTtr : each->job.ttr_s, each->body);
+    const bool buried = job.state == State::kBuried;
+    old_.Add(fmt::format("use {}", job.tube));
+    old_.AddPut(job.priority, buried ? kUnseen : DelayLeft(job), job.ttr_s == 0 ? kTtr : job.ttr_s,
+                job.body);
   }
   std::vector<There> buried, wrong;
   if (Status status = ReadPuts(jobs, buried, wrong); !status.ok()) return status;
@@ -116,10 +117,11 @@ Status ToBeanstalkd::ReadPuts(Jobs jobs, std::vector<There>& buried, std::vector
       continue;
     }
     There there{each, line.value().substr(kInserted.size())};
-    if (used.value() != "USING " + each->tube) {
+    const Record& job = each->job.View();
+    if (used.value() != fmt::format("USING {}", job.tube)) {
       there.wrong = "the old server answers use with " + used.value();
       wrong.push_back(std::move(there));
-    } else if (each->job.state == JobState::kBuried) {
+    } else if (job.state == State::kBuried) {
       buried.push_back(std::move(there));
     }
   }
@@ -129,7 +131,7 @@ Status ToBeanstalkd::ReadPuts(Jobs jobs, std::vector<There>& buried, std::vector
 Status ToBeanstalkd::BuryAll(std::vector<There>& jobs, std::vector<There>& wrong) {
   for (const There& there : jobs) {
     old_.Add("reserve-job " + there.id);
-    old_.Add(fmt::format("bury {} {}", there.id, there.job->job.priority));
+    old_.Add(fmt::format("bury {} {}", there.id, there.job->job.View().priority));
   }
   for (There& there : jobs) {
     if (const Result<BeanstalkClient::Answer> got = old_.Body(); !got.ok()) return got.status();
@@ -165,7 +167,7 @@ class ToGearmand final : public Destination {
     return {};
   }
 
-  std::string_view Foreign(const transfer::Job& job) const override {
+  std::string_view Foreign(const Record& job) const override {
     return job.keep_on_failure
                ? "jobs of beanstalk clients go to gearmand, where no beanstalk consumer gets them"
                : "";
@@ -181,8 +183,8 @@ class ToGearmand final : public Destination {
   }
 
  protected:
-  std::string WhyRefused(const transfer::Job& job) const override {
-    if (job.state == JobState::kBuried) return "gearmand has no buried jobs";
+  std::string WhyRefused(const Record& job) const override {
+    if (job.state == State::kBuried) return "gearmand has no buried jobs";
     const bool delayed = DelayLeft(job) > 0;
     return delayed && !job.reducer.empty() ? "gearmand has no delayed reduce jobs" : "";
   }
@@ -192,7 +194,7 @@ class ToGearmand final : public Destination {
   static constexpr std::size_t kAtOnce = 16;
 
   Status PutSome(Jobs jobs) {
-    for (const Moving* each : jobs) Add(*each);
+    for (const Moving* each : jobs) Add(each->job.View());
     for (Moving* each : jobs) {
       const Result<Packet> answer = old_->Next();
       if (!answer.ok()) return answer.status();
@@ -201,15 +203,15 @@ class ToGearmand final : public Destination {
     return {};
   }
 
-  void Add(const Moving& job) {
-    const std::string unique = job.job.unique_is_body ? "-" : job.unique;
+  void Add(const Record& job) {
+    const std::string_view unique = job.unique_is_body ? "-" : job.unique;
     if (!job.reducer.empty()) {
       old_->Add(packet::kSubmitReduceBg, {job.tube, unique, job.reducer, "", job.body});
-    } else if (const std::uint64_t delay = DelayLeft(job.job); delay > 0) {
+    } else if (const std::uint64_t delay = DelayLeft(job); delay > 0) {
       const auto due = static_cast<std::uint64_t>(SystemClock().Now() / kSecond) + delay;
       old_->Add(packet::kSubmitEpoch, {job.tube, unique, std::to_string(due), job.body});
     } else {
-      old_->Add(ClassOf(job.job.priority), {job.tube, unique, job.body});
+      old_->Add(ClassOf(job.priority), {job.tube, unique, job.body});
     }
   }
 
@@ -226,7 +228,7 @@ class ToGearmand final : public Destination {
 
 }  // namespace
 
-std::string Destination::WhyNot(const transfer::Job& job) const {
+std::string Destination::WhyNot(const Record& job) const {
   const auto kept = kept_.find(job.tube);
   return kept == kept_.end() ? WhyRefused(job) : kept->second;
 }

@@ -11,16 +11,15 @@
 #include "admin/ctl/gearman_client.h"
 #include "admin/ctl/transfer_client.h"
 #include "broker/base/status.h"
-#include "broker/transfer/messages.h"
+#include "broker/transfer/owned_record.h"
 
 namespace gearstalk::ctl {
 
 // A job that hand-back holds.
 struct Moving {
-  transfer::Job job;
-  std::string tube, unique, reducer, body;
-  std::string left;     // not empty: why it stays here
-  std::string altered;  // not empty: how the one that is there now differs
+  transfer::OwnedRecord job;
+  std::string left{};     // not empty: why it stays here
+  std::string altered{};  // not empty: how the one that is there now differs
 };
 
 // The server that hand-back moves jobs to.
@@ -34,9 +33,9 @@ class Destination {
   // Pauses a tube there. Where that cannot be, its jobs cannot go.
   virtual Status Pause(const std::string& tube, std::uint64_t seconds) = 0;
   // Why a job cannot go; empty: it can.
-  std::string WhyNot(const transfer::Job& job) const;
+  std::string WhyNot(const Record& job) const;
   // A client of the other protocol made the job. For people: what that means there.
-  virtual std::string_view Foreign(const transfer::Job& job) const = 0;
+  virtual std::string_view Foreign(const Record& job) const = 0;
   // Puts jobs that can go, and sets `left` of those that the server refuses, and `altered`. After
   // an error it is unknown which arrived.
   virtual Status Put(Jobs jobs) = 0;
@@ -44,7 +43,7 @@ class Destination {
   virtual Status Closed() const { return {}; }
 
  protected:
-  virtual std::string WhyRefused(const transfer::Job& job) const = 0;
+  virtual std::string WhyRefused(const Record& job) const = 0;
   void Keep(const std::string& tube, std::string why) { kept_[tube] = std::move(why); }
 
  private:

@@ -87,7 +87,7 @@ Status FunctionDrain::Pump(bool& moved) {
   if (!idle) moved = true;
   const std::uint64_t ended = relay_->ended() - std::exchange(relayed_, relay_->ended());
   for (std::uint64_t i = 0; i < ended; ++i) {
-    transfer::Job job;
+    Record job;
     job.tube = function_;
     scope_.report.Moved(job);
   }
@@ -269,8 +269,8 @@ Status FunctionDrain::HoldAll(std::vector<Grabbed>& jobs) {
   const std::uint32_t priorities[] = {classes.high, classes.normal, classes.low};
   const Time now = SystemClock().Now();
   for (Grabbed& each : jobs) {
-    transfer::Job& job = each.job;
-    job.held = 1;
+    Record& job = each.job;
+    job.transfer.held = Record::Held::kFirstPhase;
     job.tube = function_;
     job.unique_is_body = each.unique == "-";
     job.unique = job.unique_is_body ? std::string_view() : std::string_view(each.unique);
@@ -278,7 +278,7 @@ Status FunctionDrain::HoldAll(std::vector<Grabbed>& jobs) {
     job.body = each.body;
     job.priority = priorities[each.job_class];
     job.created = now;
-    job.source_id =
+    job.transfer.source_id =
         each.number | (each.exact ? 0 : HeldHandle::kGuessed) | (shared_ ? HeldHandle::kShared : 0);
   }
   return SendHolds(jobs);
@@ -290,7 +290,7 @@ Status FunctionDrain::SendHolds(std::vector<Grabbed>& jobs) {
   std::size_t held = 0;
   for (int tries = 1;; ++tries) {
     for (std::size_t i = held; i < jobs.size(); ++i) {
-      scope_.broker.Add(Type::kHold, jobs[i].job, jobs[i].body);
+      scope_.broker.Add(Type::kHold, jobs[i].job);
     }
     if (Status status = scope_.broker.SendSync(); !status.ok()) return status;
     const Result<transfer::Ack> ack = scope_.broker.ReadAck();

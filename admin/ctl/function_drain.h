@@ -63,7 +63,7 @@ class FunctionDrain {
     int job_class = 1;
     bool exact = true;  // the class
     bool lost = false;  // the old server did not know it any more
-    transfer::Job job{};
+    Record job{};
   };
 
   Status ReadWakes();

@@ -83,26 +83,25 @@ Status GearmanTakeOver::IsKnown(const std::string& handle, bool& known) {
   return {};
 }
 
-Status GearmanTakeOver::SettleOne(const HeldJob& held, const std::string& prefix,
-                                  bool same_server) {
-  const std::uint64_t id = held.job.source_id;
+Status GearmanTakeOver::SettleOne(const Record& held, const std::string& prefix, bool same_server) {
+  const std::uint64_t id = held.transfer.source_id;
   const std::string handle = prefix + std::to_string(id & HeldHandle::kNumber);
   bool known = false;
   if (same_server) {
     if (Status status = IsKnown(handle, known); !status.ok()) return status;
   }
-  const bool shared = (id & HeldHandle::kShared) != 0 || workers_[held.tube] > 0;
+  const bool shared = (id & HeldHandle::kShared) != 0 || workers_[std::string(held.tube)] > 0;
   const Settlement settlement =
       SettleHandle({.same_server = same_server, .known = known, .shared = shared});
   if (settlement == Settlement::kDrop) {
-    broker_->AddIds(Type::kDrop, {held.job.id});
+    broker_->AddIds(Type::kDrop, {held.id});
     return Sync();
   }
   transfer::Mark change;
   const auto add = [&](transfer::OutcomeKind kind, std::string text) {
-    change.jobs.push_back({.key = held.unique.empty() ? handle : held.unique,
-                           .tube = held.tube,
-                           .job = held.job.id,
+    change.jobs.push_back({.key = held.unique.empty() ? handle : std::string(held.unique),
+                           .tube = std::string(held.tube),
+                           .job = held.id,
                            .kind = kind,
                            .text = std::move(text)});
   };
@@ -115,14 +114,14 @@ Status GearmanTakeOver::SettleOne(const HeldJob& held, const std::string& prefix
     add(transfer::OutcomeKind::kAltered, std::string(kGuessedText));
   }
   if (!change.jobs.empty()) broker_->Add(Type::kAdvance, change);
-  broker_->AddMoved({held.job.id});
+  broker_->AddMoved({held.id});
   if (Status status = Sync(); !status.ok()) return status;
-  report_.Moved(held.job);
+  report_.Moved(held);
   return {};
 }
 
 Status GearmanTakeOver::SettleAll() {
-  std::vector<std::unique_ptr<HeldJob>> held;
+  std::vector<transfer::OwnedRecord> held;
   if (Status status = ReadHeldJobs(*broker_, held); !status.ok()) return status;
   if (held.empty()) return {};
   const FormerRun former(before_.state);
@@ -134,7 +133,8 @@ Status GearmanTakeOver::SettleAll() {
   if (!functions.ok()) return functions.status();
   for (const FunctionStatus& each : functions.value()) workers_[each.function] = each.workers;
   for (const auto& each : held) {
-    if (Status status = SettleOne(*each, former.prefix, same_server); !status.ok()) return status;
+    if (Status status = SettleOne(each.View(), former.prefix, same_server); !status.ok())
+      return status;
   }
   return {};
 }

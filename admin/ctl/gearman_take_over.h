@@ -24,7 +24,7 @@ class GearmanTakeOver final : public OldServer {
   bool IsOf(const transfer::Mark& mark) const override;
   Status SettleAll();
   Status AwaitEndOf(const std::string& client_id);
-  Status SettleOne(const HeldJob& held, const std::string& prefix, bool same_server);
+  Status SettleOne(const Record& held, const std::string& prefix, bool same_server);
   Status IsKnown(const std::string& handle, bool& known);
   Status PumpAll(bool& moved);
   Status HasWorkers(const std::set<std::string>& functions, bool& any);

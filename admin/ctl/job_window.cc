@@ -8,12 +8,11 @@
 
 namespace gearstalk::ctl {
 
-using transfer::JobState;
 using transfer::Type;
 
 void JobWindow::Add(std::uint64_t id, std::string body) {
   InFlight& job = jobs_.emplace_back();
-  job.job.source_id = id;
+  job.job.transfer.source_id = id;
   job.body = std::move(body);
 }
 
@@ -53,7 +52,7 @@ Status JobWindow::ReadReserved() {
 
 void JobWindow::Describe() {
   for (const InFlight& each : jobs_) {
-    scope_.old.Add(fmt::format("stats-job {}", each.job.source_id));
+    scope_.old.Add(fmt::format("stats-job {}", each.job.transfer.source_id));
   }
 }
 
@@ -63,21 +62,21 @@ void JobWindow::TakeDescription(InFlight& each, const Yaml& yaml, Time now) {
   };
   const std::string_view state = yaml.Get("state");
   each.tube = yaml.Get("tube");
-  transfer::Job& job = each.job;
-  job.state = state == "delayed"  ? JobState::kDelayed
-              : state == "buried" ? JobState::kBuried
-                                  : JobState::kReady;
+  Record& job = each.job;
+  job.state = state == "delayed"  ? Record::State::kDelayed
+              : state == "buried" ? Record::State::kBuried
+                                  : Record::State::kReady;
   job.priority = number("pri");
   job.ttr_s = number("ttr");
   job.delay_s = number("delay");
   job.created = now - static_cast<Time>(yaml.Number("age")) * kSecond;
-  job.reserves = number("reserves") - (state == "reserved" ? 1 : 0);
-  job.timeouts = number("timeouts");
-  job.releases = number("releases");
-  job.buries = number("buries");
-  job.kicks = number("kicks");
+  job.counters = {.reserves = number("reserves") - (state == "reserved" ? 1 : 0),
+                  .timeouts = number("timeouts"),
+                  .releases = number("releases"),
+                  .buries = number("buries"),
+                  .kicks = number("kicks")};
   job.keep_on_failure = true;
-  if (job.state == JobState::kDelayed) {
+  if (job.state == Record::State::kDelayed) {
     job.due = now + static_cast<Time>(yaml.Number("time-left") + 1) * kSecond;
   }
 }
@@ -96,7 +95,8 @@ Status JobWindow::ReadDescribed(std::string_view states) {
 }
 
 void JobWindow::Peek() {
-  for (const InFlight& each : jobs_) scope_.old.Add(fmt::format("peek {}", each.job.source_id));
+  for (const InFlight& each : jobs_)
+    scope_.old.Add(fmt::format("peek {}", each.job.transfer.source_id));
 }
 
 Status JobWindow::ReadPeeked() {
@@ -110,14 +110,14 @@ Status JobWindow::ReadPeeked() {
   return {};
 }
 
-Status JobWindow::Hold(std::uint32_t phase) {
+Status JobWindow::Hold(Record::Held phase) {
   if (jobs_.empty()) return {};
   for (InFlight& each : jobs_) {
-    each.job.held = phase;
-    each.job.id = scope_.keep_ids ? each.job.source_id : 0;
+    each.job.transfer.held = phase;
+    each.job.id = scope_.keep_ids ? each.job.transfer.source_id : 0;
     each.job.tube = each.tube;
     each.job.body = each.body;
-    scope_.broker.Add(Type::kHold, each.job, each.body);
+    scope_.broker.Add(Type::kHold, each.job);
   }
   awaits_ack_ = true;
   return scope_.broker.SendSync();
@@ -133,7 +133,7 @@ Status JobWindow::ReadHeld() {
 
 void JobWindow::Bury() {
   for (const InFlight& each : jobs_) {
-    scope_.old.Add(fmt::format("bury {} {}", each.job.source_id, each.job.priority));
+    scope_.old.Add(fmt::format("bury {} {}", each.job.transfer.source_id, each.job.priority));
   }
 }
 
@@ -163,7 +163,7 @@ Status JobWindow::ReadConfirmed() { return ReadAck(); }
 
 void JobWindow::Delete() {
   for (const InFlight& each : jobs_) {
-    scope_.old.Add(fmt::format("delete {}", each.job.source_id));
+    scope_.old.Add(fmt::format("delete {}", each.job.transfer.source_id));
   }
 }
 
@@ -201,7 +201,7 @@ Status JobWindow::ReadCommitted() {
 Status JobWindow::MoveReserved() {
   Describe();
   if (Status status = ReadDescribed("reserved"); !status.ok()) return status;
-  if (Status status = Hold(1); !status.ok()) return status;
+  if (Status status = Hold(Record::Held::kFirstPhase); !status.ok()) return status;
   if (Status status = ReadHeld(); !status.ok()) return status;
   Bury();
   if (Status status = ReadBuried(); !status.ok()) return status;
@@ -222,7 +222,7 @@ Status JobWindow::MoveQuiet(std::string_view states) {
   if (Status status = ReadDescribed(states); !status.ok()) return status;
   Peek();
   if (Status status = ReadPeeked(); !status.ok()) return status;
-  if (Status status = Hold(2); !status.ok()) return status;
+  if (Status status = Hold(Record::Held::kSecondPhase); !status.ok()) return status;
   if (Status status = ReadHeld(); !status.ok()) return status;
   return DeleteAndCommit();
 }

@@ -28,7 +28,7 @@ class JobWindow {
  public:
   // Its body lives until the window is over.
   struct InFlight {
-    transfer::Job job;
+    Record job;
     std::string tube, body;
     std::uint64_t here = 0;  // id of the held job
     bool dropped = false;
@@ -52,7 +52,7 @@ class JobWindow {
   void Peek();
   Status ReadPeeked();
 
-  Status Hold(std::uint32_t phase);
+  Status Hold(Record::Held phase);
   Status ReadHeld();
   void Bury();
   Status ReadBuried();

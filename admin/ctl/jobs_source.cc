@@ -71,7 +71,7 @@ class JobsSource final : public Source {
         case JobsLine::Kind::kHead:
           break;
         case JobsLine::Kind::kTube:
-          if (survey != nullptr) survey->tubes.push_back(line.tube());
+          if (survey != nullptr) survey->tubes.emplace_back(line.record());
           break;
         case JobsLine::Kind::kEnd:
           ended = line.jobs() == jobs;
@@ -95,8 +95,7 @@ class JobsSource final : public Source {
   }
 
   static void Fill(const JobsLine& line, Survey* survey, SourceJob& out) {
-    out.job = line.job();
-    if (out.job.state == transfer::JobState::kReserved) out.job.state = transfer::JobState::kReady;
+    out.job = line.record();
     out.key = std::to_string(out.job.id);
     if (survey == nullptr) return;
     if (survey->smallest_id == 0 || out.job.id < survey->smallest_id) {

@@ -12,7 +12,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// By the numbers of the journal, which knows no reserved jobs.
 constexpr std::array<const char*, 5> kStates = {"", "ready", "delayed", "buried", "reserved"};
+constexpr std::ptrdiff_t kReserved = 4;
 
 template <typename Value>
 void Set(Json& json, const char* name, Value value) {
@@ -84,11 +86,13 @@ std::string JobsEndLine(std::uint64_t jobs, std::uint64_t next_id) {
   return Dump(json);
 }
 
-std::string JobLine(const transfer::Job& job) {
+namespace {
+
+std::string JobLine(const Record& job, bool reserved) {
   Json json;
   json["job"] = job.id;
   SetBytes(json, "tube", job.tube, true);
-  json["state"] = kStates[static_cast<std::size_t>(job.state)];
+  json["state"] = kStates[reserved ? kReserved : static_cast<std::size_t>(job.state)];
   Set(json, "priority", job.priority);
   Set(json, "ttr_s", job.ttr_s);
   Set(json, "delay_s", job.delay_s);
@@ -100,34 +104,41 @@ std::string JobLine(const transfer::Job& job) {
   Set(json, "unique_is_body", job.unique_is_body);
   SetBytes(json, "reducer", job.reducer);
   Set(json, "keep_on_failure", job.keep_on_failure);
-  Set(json, "reserves", job.reserves);
-  Set(json, "timeouts", job.timeouts);
-  Set(json, "releases", job.releases);
-  Set(json, "buries", job.buries);
-  Set(json, "kicks", job.kicks);
-  Set(json, "lost_tries", job.lost_tries);
-  if (job.state == transfer::JobState::kBuried) Set(json, "burial", job.burial);
-  Set(json, "attempts", job.attempts);
-  Set(json, "waits", job.waits);
-  if (job.cause > 0 && job.cause < kCauses.size()) json["cause"] = kCauses[job.cause];
-  SetBytes(json, "cause_text", job.cause_text);
-  SetBytes(json, "origin", job.origin);
-  Set(json, "ended_ns", job.ended);
+  Set(json, "reserves", job.counters.reserves);
+  Set(json, "timeouts", job.counters.timeouts);
+  Set(json, "releases", job.counters.releases);
+  Set(json, "buries", job.counters.buries);
+  Set(json, "kicks", job.counters.kicks);
+  Set(json, "lost_tries", job.counters.lost_tries);
+  if (job.state == Record::State::kBuried) Set(json, "burial", job.burial);
+  Set(json, "attempts", job.failure.attempts);
+  Set(json, "waits", job.failure.waits);
+  if (job.failure.cause != Record::Cause::kNone) {
+    json["cause"] = kCauses[static_cast<std::size_t>(job.failure.cause)];
+  }
+  SetBytes(json, "cause_text", job.failure.cause_text);
+  SetBytes(json, "origin", job.failure.origin);
+  Set(json, "ended_ns", job.failure.ended);
   Set(json, "expires_ns", job.expires);
   return Dump(json);
 }
 
-std::string TubeLine(const transfer::Tube& tube) {
+std::string TubeLine(const Record& tube) {
+  const TubeSettings& set = tube.settings;
   Json json, settings = Json::object();
   SetBytes(json, "tube", tube.tube, true);
-  Set(settings, "pause_until_ns", tube.pause_until);
-  Set(settings, "pause_s", tube.pause_s);
-  if (tube.high != 0 || tube.normal != 0 || tube.low != 0) {
-    settings["max_queue"] = {tube.high, tube.normal, tube.low};
-  }
-  Set(settings, "created_function", tube.created_function);
+  Set(settings, "pause_until_ns", set.pause_until);
+  Set(settings, "pause_s", set.pause_s);
+  if (set.max_queue != MaxQueue{}) settings["max_queue"] = set.max_queue;
+  Set(settings, "created_function", set.created_function);
   json["settings"] = settings;
   return Dump(json);
+}
+
+}  // namespace
+
+std::string LineOf(const Record& record, bool reserved) {
+  return record.kind == Record::Kind::kTube ? TubeLine(record) : JobLine(record, reserved);
 }
 
 Status JobsLine::Parse(std::string_view line) {
@@ -150,69 +161,75 @@ Status JobsLine::Parse(std::string_view line) {
 
 Status JobsLine::ParseJob(const nlohmann::json& json) {
   kind_ = Kind::kJob;
-  job_ = {};
+  record_ = {};
   const auto state = json.find("state");
   const auto known = state == json.end() || !state->is_string()
                          ? kStates.end()
                          : std::find(kStates.begin() + 1, kStates.end(), state->get<std::string>());
   if (known == kStates.end()) return {Code::kCorrupt, "a job without a known state"};
-  job_.state = static_cast<transfer::JobState>(known - kStates.begin());
-  const bool good = Get(json, "job", job_.id) && Get(json, "priority", job_.priority) &&
-                    Get(json, "ttr_s", job_.ttr_s) && Get(json, "delay_s", job_.delay_s) &&
-                    Get(json, "due_ns", job_.due) && Get(json, "created_ns", job_.created) &&
-                    Get(json, "unique_is_body", job_.unique_is_body) &&
-                    Get(json, "keep_on_failure", job_.keep_on_failure) &&
-                    Get(json, "reserves", job_.reserves) && Get(json, "timeouts", job_.timeouts) &&
-                    Get(json, "releases", job_.releases) && Get(json, "buries", job_.buries) &&
-                    Get(json, "kicks", job_.kicks) && Get(json, "lost_tries", job_.lost_tries) &&
-                    Get(json, "burial", job_.burial) && GetBytes(json, "tube", name_) &&
+  // Nobody has the job where it is imported.
+  const auto place = known - kStates.begin();
+  record_.state = place == kReserved ? Record::State::kReady : static_cast<Record::State>(place);
+  const bool good = Get(json, "job", record_.id) && Get(json, "priority", record_.priority) &&
+                    Get(json, "ttr_s", record_.ttr_s) && Get(json, "delay_s", record_.delay_s) &&
+                    Get(json, "due_ns", record_.due) && Get(json, "created_ns", record_.created) &&
+                    Get(json, "unique_is_body", record_.unique_is_body) &&
+                    Get(json, "keep_on_failure", record_.keep_on_failure) &&
+                    Get(json, "reserves", record_.counters.reserves) &&
+                    Get(json, "timeouts", record_.counters.timeouts) &&
+                    Get(json, "releases", record_.counters.releases) &&
+                    Get(json, "buries", record_.counters.buries) &&
+                    Get(json, "kicks", record_.counters.kicks) &&
+                    Get(json, "lost_tries", record_.counters.lost_tries) &&
+                    Get(json, "burial", record_.burial) && GetBytes(json, "tube", name_) &&
                     GetBytes(json, "body", body_) && GetBytes(json, "unique", unique_) &&
-                    GetBytes(json, "reducer", reducer_) && !name_.empty() && job_.id > 0;
+                    GetBytes(json, "reducer", reducer_) && !name_.empty() && record_.id > 0;
   if (!good || !ParsePolicy(json))
     return {Code::kCorrupt, "a job with a field that is missing or of another type"};
   if (unique_.size() > 64) return {Code::kCorrupt, "a unique key of more than 64 bytes"};
-  job_.tube = name_;
-  job_.body = body_;
-  job_.unique = unique_;
-  job_.reducer = reducer_;
+  record_.tube = name_;
+  record_.body = body_;
+  record_.unique = unique_;
+  record_.reducer = reducer_;
   return {};
 }
 
 // What policies keep with the job.
 bool JobsLine::ParsePolicy(const nlohmann::json& json) {
-  const bool good = Get(json, "attempts", job_.attempts) && Get(json, "waits", job_.waits) &&
-                    Get(json, "ended_ns", job_.ended) && Get(json, "expires_ns", job_.expires) &&
+  const bool good = Get(json, "attempts", record_.failure.attempts) &&
+                    Get(json, "waits", record_.failure.waits) &&
+                    Get(json, "ended_ns", record_.failure.ended) &&
+                    Get(json, "expires_ns", record_.expires) &&
                     GetBytes(json, "cause_text", cause_text_) && GetBytes(json, "origin", origin_);
   if (const auto cause = json.find("cause"); cause != json.end()) {
     const auto known = cause->is_string()
                            ? std::find(kCauses.begin(), kCauses.end(), cause->get<std::string>())
                            : kCauses.end();
     if (known == kCauses.end()) return false;
-    job_.cause = static_cast<std::uint32_t>(known - kCauses.begin());
+    record_.failure.cause = static_cast<Record::Cause>(known - kCauses.begin());
   }
-  job_.cause_text = cause_text_;
-  job_.origin = origin_;
+  record_.failure.cause_text = cause_text_;
+  record_.failure.origin = origin_;
   return good;
 }
 
 Status JobsLine::ParseTube(const nlohmann::json& json) {
   kind_ = Kind::kTube;
-  tube_ = {};
+  record_ = {};
+  record_.kind = Record::Kind::kTube;
+  TubeSettings& set = record_.settings;
   const nlohmann::json& settings = json["settings"];
-  bool good = settings.is_object() && GetBytes(json, "tube", tube_.tube) && !tube_.tube.empty() &&
-              Get(settings, "pause_until_ns", tube_.pause_until) &&
-              Get(settings, "pause_s", tube_.pause_s) &&
-              Get(settings, "created_function", tube_.created_function);
+  bool good = settings.is_object() && GetBytes(json, "tube", name_) && !name_.empty() &&
+              Get(settings, "pause_until_ns", set.pause_until) &&
+              Get(settings, "pause_s", set.pause_s) &&
+              Get(settings, "created_function", set.created_function);
   if (const auto limits = settings.find("max_queue"); good && limits != settings.end()) {
     good = limits->is_array() && limits->size() == 3 &&
            std::all_of(limits->begin(), limits->end(),
                        [](const auto& each) { return each.is_number_integer(); });
-    if (good) {
-      tube_.high = (*limits)[0];
-      tube_.normal = (*limits)[1];
-      tube_.low = (*limits)[2];
-    }
+    if (good) set.max_queue = limits->get<MaxQueue>();
   }
+  record_.tube = name_;
   return good ? Status() : Status(Code::kCorrupt, "settings of a tube that cannot be read");
 }
 

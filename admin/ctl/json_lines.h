@@ -6,15 +6,15 @@
 #include <string_view>
 
 #include "broker/base/status.h"
-#include "broker/transfer/messages.h"
+#include "broker/journal/record.h"
 
 // Jobs as lines of JSON; docs/migration.md has the format.
 namespace gearstalk::ctl {
 
 std::string JobsHeadLine(Time made);
 std::string JobsEndLine(std::uint64_t jobs, std::uint64_t next_id);
-std::string JobLine(const transfer::Job& job);
-std::string TubeLine(const transfer::Tube& tube);
+// A job (kPut), or the settings of a tube (kTube). `reserved`: somebody has the job.
+std::string LineOf(const Record& record, bool reserved = false);
 
 // What a line of a jobs file holds; the views lie in the object.
 class JobsLine {
@@ -24,8 +24,7 @@ class JobsLine {
   Status Parse(std::string_view line);
 
   Kind kind() const { return kind_; }
-  const transfer::Job& job() const { return job_; }
-  const transfer::Tube& tube() const { return tube_; }
+  const Record& record() const { return record_; }    // kTube, kJob
   std::uint64_t jobs() const { return jobs_; }        // kEnd
   std::uint64_t next_id() const { return next_id_; }  // kEnd
 
@@ -35,8 +34,7 @@ class JobsLine {
   Status ParseTube(const nlohmann::json& line);
 
   Kind kind_ = Kind::kHead;
-  transfer::Job job_;
-  transfer::Tube tube_;
+  Record record_;
   std::string name_, unique_, reducer_, body_, cause_text_, origin_;
   std::uint64_t jobs_ = 0, next_id_ = 0;
 };

@@ -10,7 +10,6 @@
 namespace gearstalk::ctl {
 namespace {
 
-using transfer::JobState;
 using transfer::Type;
 
 constexpr std::size_t kWindow = 256;
@@ -33,8 +32,9 @@ Status Leftovers::Sync() {
 // Two jobs are the same if id and body are equal: beanstalkd reuses ids after a restart.
 Status Leftovers::LookUp(Jobs jobs, std::vector<OldJob>& there) {
   for (const auto& held : jobs) {
-    scope_.old.Add(fmt::format("stats-job {}", held->job.source_id));
-    scope_.old.Add(fmt::format("peek {}", held->job.source_id));
+    const std::uint64_t id = held.View().transfer.source_id;
+    scope_.old.Add(fmt::format("stats-job {}", id));
+    scope_.old.Add(fmt::format("peek {}", id));
   }
   for (const auto& held : jobs) {
     const Result<Yaml> stats = scope_.old.ReadYaml();
@@ -42,7 +42,7 @@ Status Leftovers::LookUp(Jobs jobs, std::vector<OldJob>& there) {
     const Result<BeanstalkClient::Answer> peeked = scope_.old.Body();
     if (!peeked.ok()) return peeked.status();
     OldJob& job = there.emplace_back();
-    const bool same = peeked.value().found && peeked.value().body == held->body;
+    const bool same = peeked.value().found && peeked.value().body == held.View().body;
     if (stats.value().empty() || !same) continue;
     job.state = StateOf(stats.value().Get("state"));
     job.reserves = stats.value().Number("reserves");
@@ -51,15 +51,14 @@ Status Leftovers::LookUp(Jobs jobs, std::vector<OldJob>& there) {
   return {};
 }
 
-Settlement Leftovers::Decide(const HeldJob& held, const OldJob& there) const {
-  const transfer::Job& job = held.job;
+Settlement Leftovers::Decide(const Record& job, const OldJob& there) const {
   const Time now = SystemClock().Now();
-  return ctl::Settle({.phase = job.held,
+  return ctl::Settle({.phase = job.transfer.held,
                       .was = job.state,
-                      .reserves = job.reserves,
-                      .buries = job.buries,
+                      .reserves = job.counters.reserves,
+                      .buries = job.counters.buries,
                       // `time-left` is in whole seconds, and was rounded up.
-                      .due = job.state == JobState::kDelayed && job.due - kSecond <= now,
+                      .due = job.state == Record::State::kDelayed && job.due - kSecond <= now,
                       .same_server = facts_.same_server,
                       .server_lost_all = facts_.server_lost_all,
                       .connected = facts_.connected},
@@ -67,9 +66,11 @@ Settlement Leftovers::Decide(const HeldJob& held, const OldJob& there) const {
 }
 
 // Jobs that this call deletes go to `gone`; the others stay held.
-Status Leftovers::DeleteAll(std::vector<const HeldJob*>& jobs, std::vector<const HeldJob*>& gone) {
-  for (const HeldJob* job : jobs) scope_.old.Add(fmt::format("delete {}", job->job.source_id));
-  for (const HeldJob* job : jobs) {
+Status Leftovers::DeleteAll(std::vector<const transfer::OwnedRecord*>& jobs,
+                            std::vector<const transfer::OwnedRecord*>& gone) {
+  for (const transfer::OwnedRecord* job : jobs)
+    scope_.old.Add(fmt::format("delete {}", job->View().transfer.source_id));
+  for (const transfer::OwnedRecord* job : jobs) {
     const Result<std::string> line = scope_.old.Line();
     if (!line.ok()) return line.status();
     if (line.value() == "DELETED") gone.push_back(job);
@@ -77,17 +78,17 @@ Status Leftovers::DeleteAll(std::vector<const HeldJob*>& jobs, std::vector<const
   return {};
 }
 
-Status Leftovers::Commit(const std::vector<const HeldJob*>& gone,
-                         const std::vector<const HeldJob*>& uncertain) {
+Status Leftovers::Commit(const std::vector<const transfer::OwnedRecord*>& gone,
+                         const std::vector<const transfer::OwnedRecord*>& uncertain) {
   transfer::Mark change;
   std::vector<std::uint64_t> ids;
   ids.reserve(gone.size() + uncertain.size());
-  for (const HeldJob* job : gone) ids.push_back(job->job.id);
-  for (const HeldJob* job : uncertain) {
-    ids.push_back(job->job.id);
-    change.jobs.push_back({.key = std::to_string(job->job.source_id),
-                           .tube = job->tube,
-                           .job = job->job.id,
+  for (const transfer::OwnedRecord* job : gone) ids.push_back(job->View().id);
+  for (const transfer::OwnedRecord* job : uncertain) {
+    ids.push_back(job->View().id);
+    change.jobs.push_back({.key = std::to_string(job->View().transfer.source_id),
+                           .tube = std::string(job->View().tube),
+                           .job = job->View().id,
                            .kind = transfer::OutcomeKind::kUncertain,
                            .text = "it was gone from the old server, where it may have run"});
   }
@@ -95,8 +96,8 @@ Status Leftovers::Commit(const std::vector<const HeldJob*>& gone,
   if (!change.jobs.empty()) scope_.broker.Add(Type::kAdvance, change);
   scope_.broker.AddMoved(std::move(ids));
   if (Status status = Sync(); !status.ok()) return status;
-  for (const HeldJob* job : gone) scope_.report.Moved(job->job);
-  for (const HeldJob* job : uncertain) scope_.report.Moved(job->job);
+  for (const transfer::OwnedRecord* job : gone) scope_.report.Moved(job->View());
+  for (const transfer::OwnedRecord* job : uncertain) scope_.report.Moved(job->View());
   return {};
 }
 
@@ -105,20 +106,22 @@ Status Leftovers::SettleWindow(Jobs jobs, bool& again) {
   std::vector<OldJob> there;
   if (Status status = LookUp(jobs, there); !status.ok()) return status;
   std::vector<std::uint64_t> drop, confirm;
-  std::vector<const HeldJob*> erase, gone, uncertain;
+  std::vector<const transfer::OwnedRecord*> erase, gone, uncertain;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    const HeldJob& job = *jobs[i];
+    const transfer::OwnedRecord& held = jobs[i];
+    const Record& job = held.View();
     const Settlement settlement = Decide(job, there[i]);
-    if (settlement == Settlement::kDelete && job.job.state == JobState::kBuried) {
-      buried_[job.tube].emplace(job.job.source_id, &job);
+    if (settlement == Settlement::kDelete && job.state == Record::State::kBuried) {
+      buried_[std::string(job.tube)].emplace(job.transfer.source_id, &held);
       continue;
     }
     if (settlement == Settlement::kWait) again = true;
-    if (settlement == Settlement::kDrop) drop.push_back(job.job.id);
-    if (settlement == Settlement::kGoOn) confirm.push_back(job.job.id);
-    if (settlement == Settlement::kGoOn || settlement == Settlement::kDelete) erase.push_back(&job);
-    if (settlement == Settlement::kCommit) gone.push_back(&job);
-    if (settlement == Settlement::kCommitUncertain) uncertain.push_back(&job);
+    if (settlement == Settlement::kDrop) drop.push_back(job.id);
+    if (settlement == Settlement::kGoOn) confirm.push_back(job.id);
+    if (settlement == Settlement::kGoOn || settlement == Settlement::kDelete)
+      erase.push_back(&held);
+    if (settlement == Settlement::kCommit) gone.push_back(&held);
+    if (settlement == Settlement::kCommitUncertain) uncertain.push_back(&held);
   }
   if (!drop.empty()) scope_.broker.AddIds(Type::kDrop, std::move(drop));
   if (!confirm.empty()) scope_.broker.AddIds(Type::kConfirm, std::move(confirm));
@@ -132,10 +135,10 @@ Status Leftovers::SettleWindow(Jobs jobs, bool& again) {
 // Deletes them in the order in which they were buried: peek-buried shows the oldest. When that one
 // is not held here, the order of the others cannot be seen, and they go by id.
 Status Leftovers::DeleteBuried(const std::string& tube,
-                               std::map<std::uint64_t, const HeldJob*>& jobs, bool& again) {
+                               std::map<std::uint64_t, const transfer::OwnedRecord*>& jobs, bool& again) {
   const Result<std::string> used = scope_.old.Ask("use " + tube);
   if (!used.ok()) return used.status();
-  std::vector<const HeldJob*> next, gone;
+  std::vector<const transfer::OwnedRecord*> next, gone;
   while (!jobs.empty()) {
     scope_.old.Add("peek-buried");
     const Result<BeanstalkClient::Answer> oldest = scope_.old.Body();
@@ -161,14 +164,14 @@ Status Leftovers::DeleteBuried(const std::string& tube,
 
 Status Leftovers::Settle() {
   for (int tries = 0; tries < kTries; ++tries) {
-    std::vector<std::unique_ptr<HeldJob>> held;
+    std::vector<transfer::OwnedRecord> held;
     if (Status status = ReadHeldJobs(scope_.broker, held); !status.ok()) return status;
     bool again = false;
     buried_.clear();
     for (std::size_t from = 0; from < held.size();) {
       std::size_t to = from, bytes = 0;
       while (to < held.size() && to - from < kWindow && bytes < kWindowBytes) {
-        bytes += held[to++]->body.size();
+        bytes += held[to++].View().body.size();
       }
       if (Status status = SettleWindow(Jobs(held).subspan(from, to - from), again); !status.ok()) {
         return status;

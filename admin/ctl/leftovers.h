@@ -27,22 +27,22 @@ class Leftovers {
   Status Settle();
 
  private:
-  using Jobs = std::span<const std::unique_ptr<HeldJob>>;
+  using Jobs = std::span<const transfer::OwnedRecord>;
 
   Status SettleWindow(Jobs jobs, bool& again);
   Status LookUp(Jobs jobs, std::vector<OldJob>& there);
-  Status DeleteAll(std::vector<const HeldJob*>& jobs, std::vector<const HeldJob*>& gone);
-  Status Commit(const std::vector<const HeldJob*>& gone,
-                const std::vector<const HeldJob*>& uncertain);
-  Settlement Decide(const HeldJob& held, const OldJob& there) const;
-  Status DeleteBuried(const std::string& tube, std::map<std::uint64_t, const HeldJob*>& jobs,
+  Status DeleteAll(std::vector<const transfer::OwnedRecord*>& jobs, std::vector<const transfer::OwnedRecord*>& gone);
+  Status Commit(const std::vector<const transfer::OwnedRecord*>& gone,
+                const std::vector<const transfer::OwnedRecord*>& uncertain);
+  Settlement Decide(const Record& job, const OldJob& there) const;
+  Status DeleteBuried(const std::string& tube, std::map<std::uint64_t, const transfer::OwnedRecord*>& jobs,
                       bool& again);
   Status Sync();
 
   MoveScope& scope_;
   const Facts facts_;
   // Held jobs that are still buried there, by tube and by their id there.
-  std::map<std::string, std::map<std::uint64_t, const HeldJob*>> buried_;
+  std::map<std::string, std::map<std::uint64_t, const transfer::OwnedRecord*>> buried_;
 };
 
 }  // namespace gearstalk::ctl

@@ -26,19 +26,13 @@ Target TakeOverOptions::Old() const {
   return old;
 }
 
-Status ReadHeldJobs(TransferClient& broker, std::vector<std::unique_ptr<HeldJob>>& held) {
+Status ReadHeldJobs(TransferClient& broker, std::vector<transfer::OwnedRecord>& held) {
   const Result<transfer::End> end =
       broker.Ask(Type::kListHeld, transfer::End{}, [&](const transfer::Frame& frame) {
-        auto each = std::make_unique<HeldJob>();
-        if (!ReadFields(frame.fields, each->job)) return Status(Code::kIo, "no held job");
-        each->tube = each->job.tube;
-        each->unique = each->job.unique;
-        each->body = frame.body;
-        each->job.tube = each->tube;
-        each->job.unique = each->unique;
-        each->job.body = each->body;
-        held.push_back(std::move(each));
-        return Status();
+        Record job;
+        Status read = broker.Read(frame, job);
+        if (read.ok()) held.emplace_back(job);
+        return read;
       });
   return end.ok() ? Status() : end.status();
 }

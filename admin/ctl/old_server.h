@@ -8,6 +8,7 @@
 
 #include "admin/ctl/report.h"
 #include "admin/ctl/transfer_client.h"
+#include "broker/transfer/owned_record.h"
 
 namespace gearstalk::ctl {
 
@@ -24,14 +25,8 @@ struct TakeOverOptions {
   Target Old() const;
 };
 
-// A held job of an interrupted run. Its views lie in it.
-struct HeldJob {
-  transfer::Job job;
-  std::string tube, unique, body;
-};
-
-// The held jobs of the transfer that is open.
-Status ReadHeldJobs(TransferClient& broker, std::vector<std::unique_ptr<HeldJob>>& held);
+// The held jobs of the transfer that is open: those of an interrupted run.
+Status ReadHeldJobs(TransferClient& broker, std::vector<transfer::OwnedRecord>& held);
 
 // A server that runs and whose jobs are taken over. One object is one set of connections; after an
 // error the next one settles what this one left.

@@ -11,6 +11,24 @@ PutWindows::Window& PutWindows::Current() {
   return windows_.back();
 }
 
+Status PutWindows::AddPut(const Record& job, const transfer::Item& item) {
+  frames_.Append(Current().frames, transfer::Type::kPut, job, item);
+  return Added(true);
+}
+
+Status PutWindows::AddOutcome(const transfer::Mark& change) {
+  transfer::AppendFrame(Current().frames, transfer::Type::kAdvance, change);
+  return Added(false);
+}
+
+Status PutWindows::Added(bool put) {
+  Window& window = windows_.back();
+  bytes_ += window.frames.size() - (window.ends.empty() ? 0 : window.ends.back());
+  window.ends.push_back(window.frames.size());
+  window.puts.push_back(put);
+  return window.ends.size() < kJobs && window.frames.size() < kBytes ? Status() : SendLast();
+}
+
 Status PutWindows::Send(const Window& window) {
   client_.AddBytes(window.frames);
   return client_.SendSync();

@@ -33,17 +33,9 @@ class PutWindows {
         on_put_(std::move(on_put)),
         on_busy_(std::move(on_busy)) {}
 
-  // The request that settles the next job; `put`: it is answered with an id.
-  template <typename Message>
-  Status Add(transfer::Type type, const Message& message, std::string_view body, bool put) {
-    Window& window = Current();
-    const std::size_t before = window.frames.size();
-    transfer::AppendFrame(window.frames, type, message, body);
-    bytes_ += window.frames.size() - before;
-    window.ends.push_back(window.frames.size());
-    window.puts.push_back(put);
-    return window.ends.size() < kJobs && window.frames.size() < kBytes ? Status() : SendLast();
-  }
+  // Settles the next job: with a put, or with an outcome.
+  Status AddPut(const Record& job, const transfer::Item& item);
+  Status AddOutcome(const transfer::Mark& change);
   // Sends what was added, and waits until all of it is done.
   Status Finish();
   // Waits until all that was sent is done.
@@ -63,6 +55,8 @@ class PutWindows {
   };
 
   Window& Current();
+  // A request was appended to the frames of the current window. `put`: its answer has an id.
+  Status Added(bool put);
   Status SendLast();
   Status Send(const Window& window);
   Status ReadOldest();
@@ -70,6 +64,7 @@ class PutWindows {
   void Drop(Window& window, const transfer::Ack& ack);
 
   TransferClient& client_;
+  transfer::RecordFrames frames_;
   const std::size_t most_;
   std::size_t bytes_ = 0;  // of the windows
   std::uint64_t acknowledged_;

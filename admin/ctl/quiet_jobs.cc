@@ -168,13 +168,13 @@ Status QuietJobs::HoldBuried(Ids& ids) {
   if (Status status = window.ReadDescribed("buried"); !status.ok()) return status;
   window.Peek();
   if (Status status = window.ReadPeeked(); !status.ok()) return status;
-  if (Status status = window.Hold(2); !status.ok()) return status;
+  if (Status status = window.Hold(Record::Held::kSecondPhase); !status.ok()) return status;
   if (Status status = window.ReadHeld(); !status.ok()) return status;
   // The broker has the bodies.
   for (JobWindow::InFlight& job : window.jobs()) {
     scope_.report.found_bytes += job.body.size();
     std::string().swap(job.body);
-    const std::uint64_t id = job.job.source_id;
+    const std::uint64_t id = job.job.transfer.source_id;
     held_.emplace(id, std::move(job));
   }
   return {};

@@ -24,10 +24,10 @@ std::string Printable(const std::string& bytes) {
 
 }  // namespace
 
-void Report::Counts::Add(transfer::JobState state) {
-  if (state == transfer::JobState::kDelayed) {
+void Report::Counts::Add(Record::State state) {
+  if (state == Record::State::kDelayed) {
     ++delayed;
-  } else if (state == transfer::JobState::kBuried) {
+  } else if (state == Record::State::kBuried) {
     ++buried;
   } else {
     ++ready;
@@ -47,14 +47,14 @@ void Report::Begin() {
   next_ = began_ + progress_s_ * kSecond;
 }
 
-void Report::Found(const transfer::Job& job) {
+void Report::Found(const Record& job) {
   found.Add(job.state);
   found_bytes += job.body.size();
   const auto tube = tubes_.find(job.tube);
   (tube == tubes_.end() ? tubes_[std::string(job.tube)] : tube->second).Add(job.state);
 }
 
-void Report::Moved(const transfer::Job& job) {
+void Report::Moved(const Record& job) {
   ++done;
   Found(job);
 }

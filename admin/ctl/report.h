@@ -24,7 +24,7 @@ class Report {
   struct Counts {
     std::uint64_t ready = 0, delayed = 0, buried = 0;
     std::uint64_t jobs() const { return ready + delayed + buried; }
-    void Add(transfer::JobState state);
+    void Add(Record::State state);
   };
 
   // `verb`: "imported" or "moved".
@@ -36,10 +36,10 @@ class Report {
 
   // Starts the clock.
   void Begin();
-  void Found(const transfer::Job& job);
+  void Found(const Record& job);
   // A row that cannot be a job.
   void FoundRefused() { ++found.ready; }
-  void Moved(const transfer::Job& job);
+  void Moved(const Record& job);
   void AddNote(Note note) { notes_.push_back(std::move(note)); }
   void ForgetLeft();
   // Counts and jobs of the whole transfer; what the mark had before this run.

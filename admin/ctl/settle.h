@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "broker/transfer/messages.h"
+#include "broker/journal/record.h"
 
 namespace gearstalk::ctl {
 
@@ -24,13 +24,13 @@ enum class Settlement : std::uint8_t {
 };
 
 struct SettleFacts {
-  std::uint32_t phase = 1;
-  transfer::JobState was = transfer::JobState::kReady;  // there, when it was read
-  std::uint64_t reserves = 0, buries = 0;               // there, when it was read, less our own
-  bool due = false;                                     // it was delayed, and is due by now
-  bool same_server = true;       // it is the process from which the job was read
-  bool server_lost_all = false;  // another life of the old server, without a log
-  bool connected = true;         // the tool was connected when that life ended
+  Record::Held phase = Record::Held::kFirstPhase;
+  Record::State was = Record::State::kReady;  // there, when it was read
+  std::uint64_t reserves = 0, buries = 0;     // there, when it was read, less our own
+  bool due = false;                           // it was delayed, and is due by now
+  bool same_server = true;                    // it is the process from which the job was read
+  bool server_lost_all = false;               // another life of the old server, without a log
+  bool connected = true;                      // the tool was connected when that life ended
 };
 
 // The rules of an interrupted take-over from beanstalkd, for one held job; docs/migration.md has

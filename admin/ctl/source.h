@@ -10,7 +10,7 @@
 
 #include "admin/ctl/transfer_client.h"
 #include "broker/base/status.h"
-#include "broker/transfer/messages.h"
+#include "broker/transfer/owned_record.h"
 
 namespace gearstalk::ctl {
 
@@ -29,7 +29,7 @@ struct SourceOptions {
 
 // A job of a source. Views hold during the call that gets it.
 struct SourceJob {
-  transfer::Job job;
+  Record job;
   std::string key{};      // by which reports name it
   std::string altered{};  // not empty: how it differs from what the source has
   std::string refused{};  // not empty: why it cannot be a job
@@ -48,7 +48,7 @@ struct Survey {
   std::uint64_t burials = 0;
   bool damaged = false;
   std::vector<Note> notes{};
-  std::vector<transfer::Tube> tubes{};  // settings
+  std::vector<transfer::OwnedRecord> tubes{};  // settings
 };
 
 // Where an import reads from. It is read twice, in the same order.

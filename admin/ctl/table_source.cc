@@ -126,7 +126,7 @@ void TableSource::Convert(const Row& row, Pass& pass, SourceJob& out) {
                        ? kNever
                        : row.when_to_run.value_or(0) * kSecond;
   if (due <= now_) return;
-  out.job.state = transfer::JobState::kDelayed;
+  out.job.state = Record::State::kDelayed;
   out.job.due = due;
   out.job.delay_s =
       static_cast<std::uint32_t>(std::min<Time>((due - now_ + kSecond - 1) / kSecond, UINT32_MAX));

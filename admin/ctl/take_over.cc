@@ -164,7 +164,7 @@ Status TakeOver::Overlap(JobWindow& before, JobWindow& now, JobWindow& next) {
   now.Delete();
   if (Status status = old_->Flush(); !status.ok()) return status;
   if (Status status = next.ReadDescribed("reserved"); !status.ok()) return status;
-  if (Status status = next.Hold(1); !status.ok()) return status;
+  if (Status status = next.Hold(Record::Held::kFirstPhase); !status.ok()) return status;
   if (Status status = now.ReadDeleted(); !status.ok()) return status;
   return now.Commit();
 }
@@ -176,7 +176,7 @@ Status TakeOver::MoveReady(bool& moved) {
   next->Reserve(asked);
   if (Status status = Reserve(*next, asked); !status.ok()) return status;
   if (Status status = next->ReadDescribed("reserved"); !status.ok()) return status;
-  if (Status status = next->Hold(1); !status.ok()) return status;
+  if (Status status = next->Hold(Record::Held::kFirstPhase); !status.ok()) return status;
   for (std::size_t count = 0; !next->empty();) {
     moved = true;
     count += next->size();
@@ -194,10 +194,12 @@ Status TakeOver::SetPause(const std::string& tube, const Yaml& stats) {
   Time& known = pauses_[tube];
   if (std::abs(end - known) <= 2 * kSecond) return {};
   known = end;
-  broker_->Add(Type::kTube,
-               transfer::Tube{.tube = tube,
-                              .pause_until = end,
-                              .pause_s = static_cast<std::uint32_t>(stats.Number("pause"))});
+  Record record;
+  record.kind = Record::Kind::kTube;
+  record.tube = tube;
+  record.settings.pause_until = end;
+  record.settings.pause_s = static_cast<std::uint32_t>(stats.Number("pause"));
+  broker_->Add(Type::kTube, record);
   return Sync();
 }
 

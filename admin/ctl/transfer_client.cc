@@ -156,6 +156,11 @@ Result<Ack> TransferClient::Sync() {
   return ack;
 }
 
+Status TransferClient::Read(const Frame& frame, Record& record, transfer::Item& item) {
+  const Status read = frames_.Read(frame, record, item);
+  return read.ok() ? Status() : Status(Code::kIo, "the target sent " + read.message());
+}
+
 Result<transfer::End> TransferClient::ReadAll(const Visit& visit) {
   if (Status status = Send(); !status.ok()) return status;
   for (;;) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "admin/ctl/channel.h"
-#include "broker/transfer/frame.h"
+#include "broker/transfer/record_frames.h"
 
 namespace gearstalk::ctl {
 
@@ -32,9 +32,10 @@ class TransferClient {
   Result<transfer::MarkOf> Open(const transfer::Opening& opening);
 
   template <typename Message>
-  void Add(transfer::Type type, const Message& message, std::string_view body = {}) {
-    transfer::AppendFrame(out_, type, message, body);
+  void Add(transfer::Type type, const Message& message) {
+    transfer::AppendFrame(out_, type, message);
   }
+  void Add(transfer::Type type, const Record& record) { frames_.Append(out_, type, record); }
   void AddIds(transfer::Type type, std::vector<std::uint64_t> ids);
   // Commits held jobs, which have moved with that: the mark counts them.
   void AddMoved(std::vector<std::uint64_t> ids);
@@ -54,6 +55,13 @@ class TransferClient {
     return ReadAll(visit);
   }
 
+  // The views hold until the next call, and during the visit of the frame. kIo: damaged.
+  Status Read(const transfer::Frame& frame, Record& record) {
+    transfer::Item item;
+    return Read(frame, record, item);
+  }
+  Status Read(const transfer::Frame& frame, Record& record, transfer::Item& item);
+
   // What Gearman's classes are at the broker, once a transfer was opened.
   const Classes& classes() const { return classes_; }
   // The last Open was refused for good.
@@ -71,6 +79,7 @@ class TransferClient {
   Result<transfer::End> ReadAll(const Visit& visit);
 
   std::unique_ptr<Channel> channel_;
+  transfer::RecordFrames frames_;
   std::string out_;
   std::string in_;
   std::size_t used_ = 0;  // of in_

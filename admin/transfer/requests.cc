@@ -3,11 +3,12 @@
 
 #include "admin/transfer/requests.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <string>
 #include <utility>
 
-#include "admin/transfer/convert.h"
 #include "admin/transfer/walk.h"
 
 namespace gearstalk::transfer {
@@ -18,11 +19,6 @@ bool Read(TransferSession& session, const Frame& frame, Message& message) {
   if (ReadFields(frame.fields, message)) return true;
   session.Fail(Problem::kBad, "a message that cannot be read");
   return false;
-}
-
-void RefuseTube(TransferSession& session, std::string_view what, std::string_view tube) {
-  session.Fail(Problem::kNotAllowed, "transfers need the rights admin and " + std::string(what) +
-                                         " on tube " + std::string(tube));
 }
 
 void Open(TransferSession& session, const Frame& frame) {
@@ -68,40 +64,55 @@ void Open(TransferSession& session, const Frame& frame) {
   session.SendMark(opening.name, *session.transfers().Find(opening.name), false);
 }
 
+// A job or a tube, and whether the connection has the right to change its tube.
+bool Read(TransferSession& session, const Frame& frame, Record& record, Item& item) {
+  if (Status read = session.frames().Read(frame, record, item); !read.ok()) {
+    session.Fail(Problem::kBad, read.message());
+    return false;
+  }
+  const bool is_job = record.kind == Record::Kind::kPut;
+  if (session.May(is_job ? right::kProduce : right::kAdmin, record.tube)) return true;
+  session.Fail(Problem::kNotAllowed,
+               fmt::format("transfers need the rights admin and {} on tube {}",
+                           is_job ? "produce" : "admin", record.tube));
+  return false;
+}
+
 void Put(TransferSession& session, const Frame& frame) {
-  Job job;
-  if (!Read(session, frame, job)) return;
-  job.body = frame.body;
-  if (!session.May(right::kProduce, job.tube)) return RefuseTube(session, "produce", job.tube);
-  Mark change{.settled = job.settled};
-  if (!job.altered.empty()) {
-    change.jobs.push_back({.key = std::string(job.source_key),
+  Record job;
+  Item item;
+  if (!Read(session, frame, job, item)) return;
+  Mark change{.settled = item.settled};
+  if (!item.altered.empty()) {
+    change.jobs.push_back({.key = std::string(item.source_key),
                            .tube = std::string(job.tube),
                            .job = 0,
                            .kind = OutcomeKind::kAltered,
-                           .text = std::string(job.altered)});
+                           .text = std::string(item.altered)});
   }
-  session.Note(session.transfers().Put(session.now(), session.transfer(), ToRecord(job),
-                                       job.source_key, std::move(change)),
+  session.Note(session.transfers().Put(session.now(), session.transfer(), job, item.source_key,
+                                       std::move(change)),
                true);
 }
 
 void Hold(TransferSession& session, const Frame& frame) {
-  Job job;
-  if (!Read(session, frame, job)) return;
-  job.body = frame.body;
-  if (job.held == 0) return session.Fail(Problem::kBad, "a job held in no phase");
-  if (!session.May(right::kProduce, job.tube)) return RefuseTube(session, "produce", job.tube);
-  session.Note(session.transfers().Hold(session.transfer(), ToRecord(job)), true);
+  Record job;
+  Item item;
+  if (!Read(session, frame, job, item)) return;
+  if (job.transfer.held == Record::Held::kNot) {
+    return session.Fail(Problem::kBad, "a job held in no phase");
+  }
+  session.Note(session.transfers().Hold(session.transfer(), job), true);
 }
 
 // A long list is worked off in slices.
-void ForEachId(TransferSession& session, const Frame& frame, IdWalk::Act act) {
+void ForEachId(TransferSession& session, const Frame& frame, IdAct act) {
+  constexpr std::size_t kFew = 16;  // for which the next request need not wait for the next turn
   IdList list;
   if (!Read(session, frame, list)) return;
-  IdWalk walk(std::move(list.ids), act);
-  if (!walk.Few()) return session.Begin(std::make_unique<IdWalk>(std::move(walk)));
-  walk.Advance(session);
+  const bool few = list.ids.size() <= kFew;
+  Slices work = ActOnIds(session, std::move(list), act);
+  if (!few || work.Advance()) session.Begin(std::move(work));
 }
 
 void Confirm(TransferSession& session, const Frame& frame) {
@@ -130,11 +141,11 @@ void Advance(TransferSession& session, const Frame& frame) {
 }
 
 void SetTube(TransferSession& session, const Frame& frame) {
-  Tube tube;
-  if (!Read(session, frame, tube)) return;
-  if (!session.May(right::kAdmin, tube.tube)) return RefuseTube(session, "admin", tube.tube);
-  session.UseTube(tube.tube);
-  session.Note(session.transfers().SetTube(ToRecord(tube)));
+  Record tube;
+  Item item;
+  if (!Read(session, frame, tube, item)) return;
+  session.UseTube(std::string(tube.tube));
+  session.Note(session.transfers().SetTube(tube));
 }
 
 void NextId(TransferSession& session, const Frame& frame) {
@@ -148,29 +159,29 @@ void Forget(TransferSession& session, const Frame& frame) {
   if (!session.Use(forgetting.name)) {
     return session.Fail(Problem::kInUse, "another connection works on the transfer");
   }
-  session.Begin(std::make_unique<ForgetWalk>(std::move(forgetting)));
+  session.Begin(ForgetTransfer(session, std::move(forgetting)));
 }
 
 void Sync(TransferSession& session, const Frame& /*frame*/) { session.Answer(); }
 
 void ListHeld(TransferSession& session, const Frame& /*frame*/) {
-  session.Begin(std::make_unique<HeldWalk>());
+  session.Begin(SendHeld(session));
 }
 
 void Export(TransferSession& session, const Frame& frame) {
   Selection selection;
   if (!ReadFields(frame.fields, selection)) return session.Refuse(Problem::kBad, "no selection");
-  session.Begin(std::make_unique<ExportWalk>(std::move(selection), session.engine().next_id()));
+  session.Begin(SendAll(session, std::move(selection)));
 }
 
 void ListTransfers(TransferSession& session, const Frame& /*frame*/) {
-  session.Begin(std::make_unique<TransferWalk>());
+  session.Begin(SendMarks(session));
 }
 
 void HoldBack(TransferSession& session, const Frame& frame) {
   Selection selection;
   if (!ReadFields(frame.fields, selection)) return session.Refuse(Problem::kBad, "no selection");
-  session.Begin(std::make_unique<HoldBackWalk>(std::move(selection)));
+  session.Begin(HoldBackJobs(session, std::move(selection)));
 }
 
 struct Request {

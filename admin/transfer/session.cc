@@ -65,7 +65,8 @@ void TransferSession::UseTube(const std::string& tube) {
 }
 
 bool TransferSession::Leave() {
-  for (int step = 0; step < Walk::kSlice && !tubes_.empty(); ++step) tubes_.erase(tubes_.begin());
+  for (std::size_t step = 0; step < kSliceItems && !tubes_.empty(); ++step)
+    tubes_.erase(tubes_.begin());
   return tubes_.empty();
 }
 
@@ -95,8 +96,8 @@ InputResult TransferSession::Run(std::string_view bytes) {
   for (Turn turn(wire_.share(), out());; turn.Count()) {
     if (broken_) return {all, Next::kClose};
     if (turn.Over(out())) return {all - bytes.size(), Next::kYield};
-    if (walk_ != nullptr) {
-      if (walk_->Advance(*this)) walk_ = nullptr;
+    if (walk_) {
+      walk_.Advance();
       return {all - bytes.size(), Next::kYield};
     }
     Frame frame;

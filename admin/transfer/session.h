@@ -1,28 +1,16 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <string>
 #include <string_view>
 
 #include "admin/transfer/protocol.h"
+#include "broker/base/slices.h"
 #include "broker/engine/engine.h"
 #include "broker/server/protocol.h"
-#include "broker/transfer/frame.h"
+#include "broker/transfer/record_frames.h"
 
 namespace gearstalk::transfer {
-
-class TransferSession;
-
-// An answer of many frames, made in slices.
-class Walk {
- public:
-  static constexpr int kSlice = 512;  // jobs or tubes
-
-  virtual ~Walk() = default;
-  // Does one slice; true: it was the last one.
-  virtual bool Advance(TransferSession& session) = 0;
-};
 
 // Keeps a tube whose settings came before its jobs: a pause would end with an empty tube.
 class TubeUse final : public Consumer {
@@ -65,13 +53,14 @@ class TransferSession final : public Session {
   InputResult OnInput(std::string_view bytes, Scope scope) override;
   void OnEof() override {}
   bool Leave() override;
-  bool Idle() const override { return walk_ == nullptr && pending_.empty() && to_skip_ == 0; }
+  bool Idle() const override { return !walk_ && pending_.empty() && to_skip_ == 0; }
   std::string_view ClientId() const override { return "transfer"; }
 
   // --- For the requests
   Engine& engine() { return protocol_.engine(); }
   Transfers& transfers() { return engine().transfers(); }
   Output& out() { return wire_.out(); }
+  RecordFrames& frames() { return frames_; }
   Time now() const { return wire_.Now(); }
   const TransferProtocol::Classes& classes() const { return protocol_.classes(); }
   const std::string& transfer() const { return transfer_; }
@@ -81,7 +70,7 @@ class TransferSession final : public Session {
   bool Use(const std::string& name);
   void UseTube(const std::string& tube);
   // The requests behind it wait until it has ended.
-  void Begin(std::unique_ptr<Walk> walk) { walk_ = std::move(walk); }
+  void Begin(Slices walk) { walk_ = std::move(walk); }
   // A change was made, or could not be.
   void Note(const Transfers::Change& change, bool has_id = false);
   void Fail(Problem problem, std::string text);
@@ -107,6 +96,7 @@ class TransferSession final : public Session {
 
   TransferProtocol& protocol_;
   Wire& wire_;
+  RecordFrames frames_;
   bool greeted_ = false;
   bool broken_ = false;
   PendingFrame pending_;
@@ -114,7 +104,7 @@ class TransferSession final : public Session {
   std::string transfer_;
   Ack done_;  // since the last kSync
   Lsn lsn_ = 0;
-  std::unique_ptr<Walk> walk_;
+  Slices walk_;  // a request that takes long
   std::map<std::string, TubeUse, std::less<>> tubes_;
 };
 

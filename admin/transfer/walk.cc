@@ -1,22 +1,22 @@
 #include "admin/transfer/walk.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
-#include "admin/transfer/convert.h"
+#include <algorithm>
 
 namespace gearstalk::transfer {
 namespace {
 
-void Unref(void* job) { JobUnref()(static_cast<gearstalk::Job*>(job)); }
+void Unref(void* job) { JobUnref()(static_cast<Job*>(job)); }
 
 // A large body of a job in the engine is sent without a copy.
-void SendJob(TransferSession& session, const Job& job, const gearstalk::Job* owner) {
-  std::string fields, head;
-  AppendFields(job, fields);
-  AppendHead(head, Type::kJob, fields, job.body.size());
+void SendJob(TransferSession& session, const Record& job, const Job* owner) {
+  const bool reserved = owner != nullptr && owner->state() == JobState::kReserved;
+  std::string head;
+  session.frames().AppendHead(head, Type::kJob, job, {.reserved = reserved});
   session.out().Append(head);
   if (owner != nullptr && job.body.size() >= Output::kShareFrom) {
-    if (JobPtr shared = gearstalk::Job::Ref(const_cast<gearstalk::Job&>(*owner))) {
+    if (JobPtr shared = Job::Ref(const_cast<Job&>(*owner))) {
       return session.out().AppendShared(job.body, Pin(shared.release(), Unref));
     }
   }
@@ -30,158 +30,149 @@ bool Has(const Selection& selection, std::string_view tube) {
   return (selection.tubes.empty() || in(selection.tubes)) && !in(selection.except);
 }
 
-}  // namespace
-
-bool IdWalk::Advance(TransferSession& session) {
-  for (int step = 0; step < kSlice && done_ < ids_.size() && !session.failed(); ++step) {
-    session.Note(act_(session, ids_[done_++]));
-  }
-  return done_ == ids_.size() || session.failed();
-}
-
-bool ForgetWalk::Advance(TransferSession& session) {
-  Transfers& transfers = session.transfers();
-  for (int step = 0; forgetting_.held != Held::kRefuse; ++step) {
-    const Transfers::Held* const held = transfers.NextHeld(last_);
-    if (held == nullptr) break;
-    if (step == kSlice) return false;
-    last_ = held->record.values().id;
-    if (held->transfer != forgetting_.name) continue;
-    session.Note(forgetting_.held == Held::kCommit
-                     ? transfers.Commit(session.now(), forgetting_.name, last_)
-                     : transfers.Drop(forgetting_.name, last_));
-    if (session.failed()) return true;
-  }
-  session.Note(transfers.Forget(forgetting_.name));
-  return true;
-}
-
-bool TransferWalk::Advance(TransferSession& session) {
-  constexpr std::size_t kSent = 64 * 1024;  // bytes in a slice, about; a mark may have more
-  for (std::size_t sent = 0; sent < kSent;) {
-    const Mark* const mark = session.transfers().NextMark(name_);
-    if (mark == nullptr) {
-      session.Send(Type::kEnd, End{});
-      return true;
-    }
-    sent += session.SendMark(name_, *mark, true);
-  }
+// Otherwise refuses the request.
+bool MayConsume(TransferSession& session, std::string_view what, std::string_view tube) {
+  if (session.May(right::kConsume, tube)) return true;
+  session.Refuse(Problem::kNotAllowed,
+                 fmt::format("{} the rights admin and consume on tube {}", what, tube));
   return false;
 }
 
-bool HeldWalk::Advance(TransferSession& session) {
-  for (int step = 0; step < kSlice; ++step) {
-    const Transfers::Held* held = session.transfers().NextHeld(last_);
-    if (held == nullptr) {
-      session.Send(Type::kEnd, End{.jobs = jobs_, .next_id = session.engine().next_id()});
-      return true;
-    }
-    last_ = held->record.values().id;
-    if (held->transfer != session.transfer()) continue;
-    ++jobs_;
-    SendJob(session, FromRecord(held->record.View()), nullptr);
-  }
-  return false;
+void SendSettings(TransferSession& session, const Tube& tube) {
+  Record record;
+  record.kind = Record::Kind::kTube;
+  record.tube = tube.name();
+  record.settings = session.transfers().SettingsOf(tube);
+  if (record.settings == TubeSettings{}) return;
+  std::string frame;
+  session.frames().Append(frame, Type::kTube, record);
+  session.out().Append(frame);
 }
 
-bool ExportWalk::Selected(std::string_view tube) const { return Has(selection_, tube); }
+enum class Taken : std::uint8_t { kJob, kBusy, kRefused };
 
-void ExportWalk::Tubes(TransferSession& session) {
-  for (int step = 0; step < kSlice; ++step) {
-    const gearstalk::Tube* const tube = session.engine().NextTube(tube_);
-    tubes_done_ = tube == nullptr;
-    if (tubes_done_) return;
-    tube_ = tube->id();
-    if (!Selected(tube->name())) continue;
-    const TubeSettings settings = session.transfers().SettingsOf(*tube);
-    if (settings == TubeSettings{}) continue;
-    session.Send(Type::kTube, FromSettings(tube->name(), settings));
-  }
-}
-
-bool ExportWalk::Advance(TransferSession& session) {
-  if (!tubes_done_) {
-    Tubes(session);
-    return false;
-  }
-  for (int step = 0; step < kSlice; ++step) {
-    const gearstalk::Job* const job =
-        selection_.settings_only ? nullptr : session.engine().NextJob(last_);
-    if (job == nullptr || job->id() >= end_) {
-      session.Send(Type::kEnd, End{.jobs = jobs_, .next_id = session.engine().next_id()});
-      return true;
-    }
-    last_ = job->id();
-    const std::string& tube = job->tube().name();
-    if (!job->durable() || !Selected(tube)) continue;
-    if (!session.May(right::kConsume, tube)) {
-      session.Refuse(Problem::kNotAllowed,
-                     "export needs the rights admin and consume on tube " + tube);
-      return true;
-    }
-    ++jobs_;
-    Record record;
-    session.transfers().Describe(*job, record);
-    Job whole = FromRecord(record);
-    if (job->state() == gearstalk::JobState::kReserved) whole.state = JobState::kReserved;
-    SendJob(session, whole, job);
-  }
-  return false;
-}
-
-bool HoldBackWalk::Next(const Engine& engine, const gearstalk::Job*& job) {
-  if (!selection_.ids.empty()) {
-    if (place_ == selection_.ids.size()) return false;
-    last_ = selection_.ids[place_++];
-    job = engine.Find(last_);
-    return true;
-  }
-  job = jobs_ < selection_.most ? engine.NextJob(last_) : nullptr;
-  if (job != nullptr) last_ = job->id();
-  return job != nullptr;
-}
-
-bool HoldBackWalk::Take(TransferSession& session, const gearstalk::Job& job) {
-  const std::string& tube = job.tube().name();
-  if (!session.May(right::kConsume, tube)) {
-    session.Refuse(Problem::kNotAllowed,
-                   "transfers need the rights admin and consume on tube " + tube);
-    return false;
-  }
-  if (selection_.list_buried && job.state() == gearstalk::JobState::kBuried) {
+// Holds a job back and sends it, or only sends it.
+Taken TakeBack(TransferSession& session, const Job& job, bool list_buried) {
+  if (!MayConsume(session, "transfers need", job.tube().name())) return Taken::kRefused;
+  if (list_buried && job.state() == JobState::kBuried) {
     Record record;
     session.transfers().Describe(job, record);
     record.body = {};
-    ++jobs_;
-    SendJob(session, FromRecord(record), nullptr);
-    return true;
+    SendJob(session, record, nullptr);
+    return Taken::kJob;
   }
-  const Transfers::Change change = session.transfers().HoldBack(session.transfer(), last_);
-  if (change.code == Code::kNotFound) {  // reserved, or a client waits for it
-    ++busy_;
-    return true;
-  }
+  const JobId id = job.id();
+  const Transfers::Change change = session.transfers().HoldBack(session.transfer(), id);
+  if (change.code == Code::kNotFound) return Taken::kBusy;  // reserved, or a client waits for it
   if (!change.ok()) {
     session.Refuse(Problem::kBusy, "the journal takes nothing");
-    return false;
+    return Taken::kRefused;
   }
-  ++jobs_;
   session.out().HoldUntil(change.lsn);
-  SendJob(session, FromRecord(session.transfers().NextHeld(last_ - 1)->record.View()), nullptr);
-  return true;
+  SendJob(session, session.transfers().NextHeld(id - 1)->record.View(), nullptr);
+  return Taken::kJob;
 }
 
-bool HoldBackWalk::Advance(TransferSession& session) {
-  for (int step = 0; step < kSlice; ++step) {
-    const gearstalk::Job* job = nullptr;
-    if (!Next(session.engine(), job)) {
-      session.Send(Type::kEnd, End{.jobs = jobs_, .next_id = last_, .busy = busy_});
-      return true;
-    }
-    if (job == nullptr || !Has(selection_, job->tube().name())) continue;
-    if (!Take(session, *job)) return true;
+}  // namespace
+
+Slices ActOnIds(TransferSession& session, IdList list, IdAct act) {
+  std::size_t steps = 0;
+  for (const std::uint64_t id : list.ids) {
+    if (session.failed()) break;
+    if (++steps % kSliceItems == 0) co_await NextSlice();
+    session.Note(act(session, id));
   }
-  return false;
+}
+
+Slices ForgetTransfer(TransferSession& session, Forgetting forgetting) {
+  Transfers& transfers = session.transfers();
+  JobId last = 0;
+  for (std::size_t steps = 1; forgetting.held != Held::kRefuse; ++steps) {
+    if (steps % kSliceItems == 0) co_await NextSlice();
+    const Transfers::Held* const held = transfers.NextHeld(last);
+    if (held == nullptr) break;
+    last = held->record.values().id;
+    if (held->transfer != forgetting.name) continue;
+    session.Note(forgetting.held == Held::kCommit
+                     ? transfers.Commit(session.now(), forgetting.name, last)
+                     : transfers.Drop(forgetting.name, last));
+    if (session.failed()) co_return;
+  }
+  session.Note(transfers.Forget(forgetting.name));
+}
+
+Slices SendMarks(TransferSession& session) {
+  constexpr std::size_t kSent = 64 * 1024;  // bytes in a slice, about; a mark may have more
+  std::string name;
+  std::size_t sent = 0;
+  while (const Mark* const mark = session.transfers().NextMark(name)) {
+    sent += session.SendMark(name, *mark, true);
+    if (sent < kSent) continue;
+    co_await NextSlice();
+    sent = 0;
+  }
+  session.Send(Type::kEnd, End{});
+}
+
+Slices SendHeld(TransferSession& session) {
+  JobId last = 0;
+  End end;
+  for (std::size_t steps = 1;; ++steps) {
+    if (steps % kSliceItems == 0) co_await NextSlice();
+    const Transfers::Held* const held = session.transfers().NextHeld(last);
+    if (held == nullptr) break;
+    last = held->record.values().id;
+    if (held->transfer != session.transfer()) continue;
+    ++end.jobs;
+    SendJob(session, held->record.View(), nullptr);
+  }
+  end.next_id = session.engine().next_id();
+  session.Send(Type::kEnd, end);
+}
+
+Slices SendAll(TransferSession& session, Selection selection) {
+  Engine& engine = session.engine();
+  const JobId first_new = engine.next_id();
+  std::size_t steps = 0;
+  for (std::uint64_t last = 0; const Tube* const tube = engine.NextTube(last);) {
+    last = tube->id();
+    if (Has(selection, tube->name())) SendSettings(session, *tube);
+    if (++steps % kSliceItems == 0) co_await NextSlice();
+  }
+  End end;
+  for (JobId last = 0; !selection.settings_only; ++steps) {
+    if (steps % kSliceItems == 0) co_await NextSlice();
+    const Job* const job = engine.NextJob(last);
+    if (job == nullptr || job->id() >= first_new) break;
+    last = job->id();
+    const std::string& tube = job->tube().name();
+    if (!job->durable() || !Has(selection, tube)) continue;
+    if (!MayConsume(session, "export needs", tube)) co_return;
+    Record record;
+    session.transfers().Describe(*job, record);
+    SendJob(session, record, job);
+    ++end.jobs;
+  }
+  end.next_id = engine.next_id();
+  session.Send(Type::kEnd, end);
+}
+
+Slices HoldBackJobs(TransferSession& session, Selection selection) {
+  const Engine& engine = session.engine();
+  const bool named = !selection.ids.empty();
+  End end{.jobs = 0, .next_id = selection.after};
+  for (std::size_t place = 0; named ? place < selection.ids.size() : end.jobs < selection.most;) {
+    const Job* const job = named ? engine.Find(selection.ids[place]) : engine.NextJob(end.next_id);
+    if (!named && job == nullptr) break;
+    end.next_id = named ? selection.ids[place] : job->id();
+    if (job != nullptr && Has(selection, job->tube().name())) {
+      const Taken taken = TakeBack(session, *job, selection.list_buried);
+      if (taken == Taken::kRefused) co_return;
+      ++(taken == Taken::kJob ? end.jobs : end.busy);
+    }
+    if (++place % kSliceItems == 0) co_await NextSlice();
+  }
+  session.Send(Type::kEnd, end);
 }
 
 }  // namespace gearstalk::transfer

@@ -15,28 +15,6 @@ namespace {
 
 constexpr std::uint64_t kJobsBetweenSyncs = 4096;
 
-Record::State StateOf(binlog::State state) {
-  if (state == binlog::State::kDelayed) return Record::State::kDelayed;
-  return state == binlog::State::kBuried ? Record::State::kBuried : Record::State::kReady;
-}
-
-Record RecordOf(const binlog::Directory& log, const binlog::Job& job) {
-  Record record;
-  record.id = job.id;
-  record.state = StateOf(job.state);
-  record.priority = job.priority;
-  record.ttr_s = job.ttr_s;
-  record.delay_s = job.delay_s;
-  record.due = job.due;
-  record.created = job.created;
-  record.burial = job.burial;
-  record.counters = {job.reserves, job.timeouts, job.releases, job.buries, job.kicks, 0};
-  record.keep_on_failure = true;
-  record.tube = log.index().tube(job);
-  record.body = log.BodyOf(job);
-  return record;
-}
-
 Status DamageIn(const binlog::Directory& log, const std::string& directory) {
   for (const binlog::Note& note : log.index().notes()) {
     if (!note.damage) continue;
@@ -127,7 +105,7 @@ Status PutAll(Transfers& transfers, const std::string& name, const transfer::Mar
   std::uint64_t place = 0;
   for (const binlog::Job& job : log.index().jobs()) {
     if (++place <= mark.settled) continue;
-    Record record = RecordOf(log, job);
+    Record record = log.RecordOf(job);
     if (!mark.keep_ids) record.id = 0;
     transfer::Mark change;
     change.settled = place;

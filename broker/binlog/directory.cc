@@ -18,6 +18,7 @@
 #include <xxhash.h>
 
 #include "broker/base/owner.h"
+#include "broker/journal/record.h"
 
 namespace gearstalk::binlog {
 namespace {
@@ -155,6 +156,26 @@ Result<Directory> Directory::Read(const std::string& directory, Time now) {
   log.index_.Finish(now);
   log.fingerprint_ = fingerprint.Text();
   return log;
+}
+
+gearstalk::Record Directory::RecordOf(const Job& job) const {
+  using Kept = gearstalk::Record::State;
+  gearstalk::Record record;
+  record.id = job.id;
+  record.state = job.state == State::kDelayed  ? Kept::kDelayed
+                 : job.state == State::kBuried ? Kept::kBuried
+                                               : Kept::kReady;
+  record.priority = job.priority;
+  record.ttr_s = job.ttr_s;
+  record.delay_s = job.delay_s;
+  record.due = job.due;
+  record.created = job.created;
+  record.burial = job.burial;
+  record.counters = {job.reserves, job.timeouts, job.releases, job.buries, job.kicks, 0};
+  record.keep_on_failure = true;
+  record.tube = index_.tube(job);
+  record.body = BodyOf(job);
+  return record;
 }
 
 std::string FingerprintBeforeRetire(const std::string& directory) {

@@ -8,6 +8,10 @@
 #include "broker/base/status.h"
 #include "broker/binlog/job_index.h"
 
+namespace gearstalk {
+struct Record;
+}
+
 namespace gearstalk::binlog {
 
 // A file of the log in memory, read from the disk as it is used.
@@ -46,6 +50,8 @@ class Directory {
   std::string_view BodyOf(const Job& job) const {
     return files_[job.file].bytes().substr(job.body_offset, job.body_size);
   }
+  // The job as a put; the views lie in this object.
+  gearstalk::Record RecordOf(const Job& job) const;
   // Gives the memory of the bodies back that were read so far. Views of them stay good.
   void ForgetBodies() const {
     for (const MappedFile& file : files_) file.Forget();

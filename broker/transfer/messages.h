@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -18,13 +17,13 @@ inline constexpr std::string_view kGreeting = "gearstalk-transfer 1\r\n";
 enum class Type : std::uint8_t {
   // From the tool. Those marked * change something and are answered together by the next kSync.
   kOpen = 1,        // Opening: begins or resumes a transfer; answered by kMark or kRefused
-  kPut = 2,         // * Job
-  kHold = 3,        // * Job: held in its phase
+  kPut = 2,         // * Item
+  kHold = 3,        // * Item: held in its phase
   kConfirm = 4,     // * Ids: phase 2
   kCommit = 5,      // * Ids: held jobs appear
   kDrop = 6,        // * Ids: held jobs go
   kAdvance = 7,     // * Mark, a change of it
-  kTube = 8,        // * Tube
+  kTube = 8,        // * Item
   kNextId = 9,      // * Ids, one: ids below it are taken from now on
   kForget = 10,     // * Forgetting
   kSync = 11,       // empty; answered by kAck when all before it is durable
@@ -40,63 +39,26 @@ enum class Type : std::uint8_t {
   kRefused = 36,  // Ack: why the request is not done
 };
 
-enum class JobState : std::uint8_t { kReady = 1, kDelayed = 2, kBuried = 3, kReserved = 4 };
-
-// A job, whole. Views: they lie in the frame.
-struct Job {
-  std::uint64_t id = 0;  // 0 in a put: the broker chooses
-  JobState state = JobState::kReady;
-  std::uint32_t priority = 0, ttr_s = 0, delay_s = 0;
-  Time due = 0, created = 0;
-  std::uint64_t burial = 0;
-  std::uint32_t reserves = 0, timeouts = 0, releases = 0, buries = 0, kicks = 0, lost_tries = 0;
-  bool keep_on_failure = false, unique_is_body = false;
-  std::string_view tube{}, unique{}, reducer{};
-  std::string_view body{};        // behind the fields, as it is
-  std::uint32_t held = 0;         // phase, 0: not held
-  std::uint64_t source_id = 0;    // of a held job
-  std::string_view source_key{};  // what an outcome of it is kept by
-  std::uint64_t settled = 0;      // what the mark advances to with this put
-  std::string_view altered = {};  // not empty: its outcome is "altered", and why
-  // What policies know of it.
-  std::uint32_t attempts = 0, cause = 0;  // cause: Record::Cause
-  bool waits = false;                     // kDelayed: before its next attempt
-  Time ended = 0, expires = 0;
-  std::string_view cause_text{}, origin{};
+// The fields of a frame with a record: a job, whole, or the settings of a tube. Views: they lie in
+// the frame.
+struct Item {
+  std::string_view record{};  // as the journal stores it; the body of the job is behind the fields
+  bool chooses_id = false;    // the broker does: the id in the record means nothing
+  bool reserved = false;      // somebody has the job; its record says that it is ready
+  // Of a put: what an outcome of it is kept by, what the mark advances to, and, if its outcome is
+  // "altered", why.
+  std::string_view source_key{};
+  std::uint64_t settled = 0;
+  std::string_view altered{};
 };
 
-void Fields(Is<Job> auto& job, auto& visit) {
-  visit(2, job.id);
-  visit(4, job.state);
-  visit(6, job.priority);
-  visit(8, job.ttr_s);
-  visit(10, job.delay_s);
-  visit(12, job.due);
-  visit(14, job.created);
-  visit(16, job.burial);
-  visit(18, job.reserves);
-  visit(20, job.timeouts);
-  visit(22, job.releases);
-  visit(24, job.buries);
-  visit(26, job.kicks);
-  visit(28, job.lost_tries);
-  visit(30, job.keep_on_failure);
-  visit(32, job.unique_is_body);
-  visit(34, job.held);
-  visit(36, job.source_id);
-  visit(38, job.settled);
-  visit(1, job.tube);
-  visit(3, job.unique);
-  visit(5, job.reducer);
-  visit(7, job.source_key);
-  visit(9, job.altered);
-  visit(40, job.attempts);
-  visit(42, job.cause);
-  visit(44, job.waits);
-  visit(46, job.ended);
-  visit(48, job.expires);
-  visit(11, job.cause_text);
-  visit(13, job.origin);
+void Fields(Is<Item> auto& item, auto& visit) {
+  visit(1, item.record);
+  visit(2, item.chooses_id);
+  visit(4, item.reserved);
+  visit(3, item.source_key);
+  visit(6, item.settled);
+  visit(5, item.altered);
 }
 
 enum class Ids : std::uint8_t { kAuto = 1, kKeep, kNew };
@@ -127,23 +89,6 @@ struct IdList {
   std::vector<std::uint64_t> ids{};
 };
 void Fields(Is<IdList> auto& list, auto& visit) { visit(1, list.ids); }
-
-struct Tube {
-  std::string tube{};
-  Time pause_until = 0;
-  std::uint32_t pause_s = 0;
-  std::int64_t high = 0, normal = 0, low = 0;  // maxqueue
-  bool created_function = false;
-};
-void Fields(Is<Tube> auto& tube, auto& visit) {
-  visit(1, tube.tube);
-  visit(2, tube.pause_until);
-  visit(4, tube.pause_s);
-  visit(6, tube.high);
-  visit(8, tube.normal);
-  visit(10, tube.low);
-  visit(12, tube.created_function);
-}
 
 struct Selection {
   std::vector<std::string> tubes{};   // none: all

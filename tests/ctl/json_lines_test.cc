@@ -8,43 +8,43 @@ namespace gearstalk::ctl {
 namespace {
 
 TEST(JsonLines, AJobComesBack) {
-  transfer::Job job;
+  Record job;
   job.id = 7;
-  job.state = transfer::JobState::kBuried;
+  job.state = Record::State::kBuried;
   job.tube = "m\xc3\xa4il";
   job.body = std::string_view("\xff\0x", 3);
   job.burial = 9;
   job.keep_on_failure = true;
-  const std::string line = JobLine(job);
+  const std::string line = LineOf(job);
   EXPECT_EQ(line,
             "{\"job\":7,\"tube\":\"m\xc3\xa4il\",\"state\":\"buried\",\"body_base64\":\"/wB4\","
             "\"keep_on_failure\":true,\"burial\":9}\n");
   JobsLine read;
   ASSERT_TRUE(read.Parse(line).ok());
-  EXPECT_EQ(read.job().body, job.body);
-  EXPECT_EQ(JobLine(read.job()), line);
+  EXPECT_EQ(read.record().body, job.body);
+  EXPECT_EQ(LineOf(read.record()), line);
 }
 
 TEST(JsonLines, WhatPoliciesKnowComesBack) {
-  transfer::Job job;
+  Record job;
   job.id = 7;
-  job.state = transfer::JobState::kDelayed;
+  job.state = Record::State::kDelayed;
   job.tube = "mail";
-  job.attempts = 3;
-  job.waits = true;
-  job.cause = 2;
-  job.cause_text = "no such host";
-  job.origin = "mail.in";
-  job.ended = 5;
+  job.failure.attempts = 3;
+  job.failure.waits = true;
+  job.failure.cause = Record::Cause::kException;
+  job.failure.cause_text = "no such host";
+  job.failure.origin = "mail.in";
+  job.failure.ended = 5;
   job.expires = 6;
-  const std::string line = JobLine(job);
+  const std::string line = LineOf(job);
   EXPECT_NE(line.find("\"cause\":\"exception\""), std::string::npos) << line;
   JobsLine read;
   ASSERT_TRUE(read.Parse(line).ok());
-  EXPECT_EQ(JobLine(read.job()), line);
-  EXPECT_EQ(read.job().cause, job.cause);
-  EXPECT_EQ(read.job().attempts, job.attempts);
-  EXPECT_EQ(read.job().origin, job.origin);
+  EXPECT_EQ(LineOf(read.record()), line);
+  EXPECT_EQ(read.record().failure.cause, job.failure.cause);
+  EXPECT_EQ(read.record().failure.attempts, job.failure.attempts);
+  EXPECT_EQ(read.record().failure.origin, job.failure.origin);
 }
 
 TEST(JsonLines, DamagedLinesAreNamed) {

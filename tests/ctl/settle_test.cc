@@ -7,21 +7,22 @@
 namespace gearstalk::ctl {
 namespace {
 
-using transfer::JobState;
+using Phase = Record::Held;
+using Was = Record::State;
 using State = OldJob::State;
 
-constexpr SettleFacts Held(std::uint32_t phase, JobState was = JobState::kReady) {
+constexpr SettleFacts Held(Phase phase, Was was = Was::kReady) {
   return {.phase = phase, .was = was, .reserves = 3, .buries = 1};
 }
 
 TEST(Settle, WaitsWhileTheDeadConnectionHasTheJob) {
-  for (const std::uint32_t phase : {1U, 2U}) {
+  for (const Phase phase : {Phase::kFirstPhase, Phase::kSecondPhase}) {
     EXPECT_EQ(Settle(Held(phase), {State::kReserved, 4, 1}), Settlement::kWait);
   }
 }
 
 TEST(Settle, TheConnectionsOfAnotherLifeAreGone) {
-  for (const std::uint32_t phase : {1U, 2U}) {
+  for (const Phase phase : {Phase::kFirstPhase, Phase::kSecondPhase}) {
     SettleFacts held = Held(phase);
     held.same_server = false;
     EXPECT_EQ(Settle(held, {State::kReserved, 4, 1}), Settlement::kDrop);
@@ -29,24 +30,24 @@ TEST(Settle, TheConnectionsOfAnotherLifeAreGone) {
 }
 
 TEST(Settle, PhaseOneGoesOnWithOurMarkOnly) {
-  EXPECT_EQ(Settle(Held(1), {State::kBuried, 4, 2}), Settlement::kGoOn);
-  EXPECT_EQ(Settle(Held(1), {State::kBuried, 5, 2}), Settlement::kDrop);
-  EXPECT_EQ(Settle(Held(1), {State::kBuried, 4, 1}), Settlement::kDrop);
-  EXPECT_EQ(Settle(Held(1), {State::kReady, 4, 1}), Settlement::kDrop);
-  EXPECT_EQ(Settle(Held(1), {State::kReserved, 5, 1}), Settlement::kDrop);
-  EXPECT_EQ(Settle(Held(1), {State::kGone, 0, 0}), Settlement::kDrop);
+  EXPECT_EQ(Settle(Held(Phase::kFirstPhase), {State::kBuried, 4, 2}), Settlement::kGoOn);
+  EXPECT_EQ(Settle(Held(Phase::kFirstPhase), {State::kBuried, 5, 2}), Settlement::kDrop);
+  EXPECT_EQ(Settle(Held(Phase::kFirstPhase), {State::kBuried, 4, 1}), Settlement::kDrop);
+  EXPECT_EQ(Settle(Held(Phase::kFirstPhase), {State::kReady, 4, 1}), Settlement::kDrop);
+  EXPECT_EQ(Settle(Held(Phase::kFirstPhase), {State::kReserved, 5, 1}), Settlement::kDrop);
+  EXPECT_EQ(Settle(Held(Phase::kFirstPhase), {State::kGone, 0, 0}), Settlement::kDrop);
 }
 
 TEST(Settle, PhaseTwoIsOursWhenItIsGone) {
-  EXPECT_EQ(Settle(Held(2), {State::kGone, 0, 0}), Settlement::kCommit);
-  EXPECT_EQ(Settle(Held(2), {State::kBuried, 4, 2}), Settlement::kDelete);
-  EXPECT_EQ(Settle(Held(2), {State::kReady, 3, 1}), Settlement::kDelete);
-  EXPECT_EQ(Settle(Held(2), {State::kReserved, 5, 1}), Settlement::kDrop);
-  EXPECT_EQ(Settle(Held(2), {State::kReady, 6, 2}), Settlement::kDrop);
+  EXPECT_EQ(Settle(Held(Phase::kSecondPhase), {State::kGone, 0, 0}), Settlement::kCommit);
+  EXPECT_EQ(Settle(Held(Phase::kSecondPhase), {State::kBuried, 4, 2}), Settlement::kDelete);
+  EXPECT_EQ(Settle(Held(Phase::kSecondPhase), {State::kReady, 3, 1}), Settlement::kDelete);
+  EXPECT_EQ(Settle(Held(Phase::kSecondPhase), {State::kReserved, 5, 1}), Settlement::kDrop);
+  EXPECT_EQ(Settle(Held(Phase::kSecondPhase), {State::kReady, 6, 2}), Settlement::kDrop);
 }
 
 TEST(Settle, DelayedJobsAreUncertainWhenTheyFellDue) {
-  SettleFacts held = Held(2, JobState::kDelayed);
+  SettleFacts held = Held(Phase::kSecondPhase, Was::kDelayed);
   EXPECT_EQ(Settle(held, {State::kDelayed, 3, 1}), Settlement::kDelete);
   EXPECT_EQ(Settle(held, {State::kGone, 0, 0}), Settlement::kCommit);
   held.due = true;
@@ -55,12 +56,14 @@ TEST(Settle, DelayedJobsAreUncertainWhenTheyFellDue) {
 }
 
 TEST(Settle, BuriedJobsAreDeletedAsTheyLie) {
-  EXPECT_EQ(Settle(Held(2, JobState::kBuried), {State::kBuried, 3, 1}), Settlement::kDelete);
-  EXPECT_EQ(Settle(Held(2, JobState::kBuried), {State::kReady, 3, 1}), Settlement::kDrop);
+  EXPECT_EQ(Settle(Held(Phase::kSecondPhase, Was::kBuried), {State::kBuried, 3, 1}),
+            Settlement::kDelete);
+  EXPECT_EQ(Settle(Held(Phase::kSecondPhase, Was::kBuried), {State::kReady, 3, 1}),
+            Settlement::kDrop);
 }
 
 TEST(Settle, WhatAServerWithoutALogLostIsOurs) {
-  SettleFacts held = Held(1);
+  SettleFacts held = Held(Phase::kFirstPhase);
   held.server_lost_all = true;
   EXPECT_EQ(Settle(held, {State::kGone, 0, 0}), Settlement::kCommit);
   held.connected = false;
@@ -69,8 +72,8 @@ TEST(Settle, WhatAServerWithoutALogLostIsOurs) {
 
 // beanstalkd counts a bury more for each start.
 TEST(Settle, OurMarkOutlivesRestartsOfTheOldServer) {
-  EXPECT_EQ(Settle(Held(1), {State::kBuried, 4, 3}), Settlement::kGoOn);
-  EXPECT_EQ(Settle(Held(2), {State::kBuried, 4, 5}), Settlement::kDelete);
+  EXPECT_EQ(Settle(Held(Phase::kFirstPhase), {State::kBuried, 4, 3}), Settlement::kGoOn);
+  EXPECT_EQ(Settle(Held(Phase::kSecondPhase), {State::kBuried, 4, 5}), Settlement::kDelete);
 }
 
 TEST(SettleHandle, AJobThatIsKnownComesAgain) {

@@ -10,7 +10,7 @@
 
 #include "admin/transfer/protocol.h"
 #include "broker/engine/slab.h"
-#include "broker/transfer/frame.h"
+#include "broker/transfer/record_frames.h"
 #include "tests/support/socketless.h"
 #include "tests/support/socketless_broker.h"
 
@@ -27,10 +27,17 @@ class TransferSessions : public ::testing::Test {
   }
 
   template <typename Message>
-  void Send(Type type, const Message& message, std::string_view body = {}) {
+  void Send(Type type, const Message& message) {
     std::string frame;
-    AppendFrame(frame, type, message, body);
+    AppendFrame(frame, type, message);
     tool_.Receive(frame);
+  }
+  void Send(Type type, const Record& record) { tool_.Receive(FrameOf(type, record)); }
+
+  static std::string FrameOf(Type type, const Record& record) {
+    std::string frame;
+    RecordFrames().Append(frame, type, record);
+    return frame;
   }
 
   // The answer to a sync; nothing: there is none.
@@ -57,13 +64,19 @@ class TransferSessions : public ::testing::Test {
     return frames;
   }
 
-  static Job JobOf() { return {.created = 1, .tube = "in"}; }
+  static Record JobOf(std::string_view body) {
+    Record job;
+    job.created = 1;
+    job.tube = "in";
+    job.body = body;
+    return job;
+  }
 
   void Hold(int jobs) {
     for (int i = 0; i < jobs; ++i) {
-      Job job = JobOf();
-      job.held = 2;
-      Send(Type::kHold, job, "body");
+      Record job = JobOf("body");
+      job.transfer.held = Record::Held::kSecondPhase;
+      Send(Type::kHold, job);
     }
     ASSERT_EQ(Problem::kNone, Sync()->problem);
   }
@@ -75,8 +88,7 @@ class TransferSessions : public ::testing::Test {
 
 TEST_F(TransferSessions, WhatHasComeOfALargeJobIsCounted) {
   const std::size_t before = JobMemory();
-  std::string frame;
-  AppendFrame(frame, Type::kPut, JobOf(), std::string(1'000'000, 'x'));
+  const std::string frame = FrameOf(Type::kPut, JobOf(std::string(1'000'000, 'x')));
   tool_.Receive(std::string_view(frame).substr(0, 900'000));
   EXPECT_GE(JobMemory(), before + 900'000);
   tool_.Receive(std::string_view(frame).substr(900'000));
@@ -90,8 +102,7 @@ TEST_F(TransferSessions, WhatHasComeOfALargeJobIsCounted) {
 TEST_F(TransferSessions, ALargeJobIsRefusedWhenTheMemoryIsFull) {
   broker_.engine.SetLimits({.memory = 300'000});
   const std::size_t before = JobMemory();
-  std::string frames;
-  AppendFrame(frames, Type::kPut, JobOf(), std::string(10'000'000, 'x'));
+  std::string frames = FrameOf(Type::kPut, JobOf(std::string(10'000'000, 'x')));
   AppendFrame(frames, Type::kSync);
   std::size_t most = 0;
   for (std::string_view rest = frames; !rest.empty();) {
@@ -108,14 +119,14 @@ TEST_F(TransferSessions, ALargeJobIsRefusedWhenTheMemoryIsFull) {
   ASSERT_TRUE(ReadFields(heard[0].second, ack));
   EXPECT_EQ(Problem::kBusy, ack.problem);
   broker_.engine.SetLimits({});
-  Send(Type::kPut, JobOf(), std::string(1'000'000, 'x'));
+  Send(Type::kPut, JobOf(std::string(1'000'000, 'x')));
   EXPECT_EQ(Problem::kNone, Sync()->problem);
 }
 
 TEST_F(TransferSessions, FramesAreTheSameInAnyParts) {
   std::string frames;
   for (const std::size_t size : {0, 1, 70'000, 3}) {
-    AppendFrame(frames, Type::kPut, JobOf(), std::string(size, 'x'));
+    frames += FrameOf(Type::kPut, JobOf(std::string(size, 'x')));
   }
   for (const std::size_t part : {1, 4, 5, 7, 65'536}) {
     for (std::size_t at = 0; at < frames.size(); at += part) {
@@ -123,6 +134,50 @@ TEST_F(TransferSessions, FramesAreTheSameInAnyParts) {
     }
     EXPECT_EQ(4u, Sync()->requests) << part;
   }
+}
+
+// What only the journal knows of a job would be applied by a replay.
+TEST_F(TransferSessions, AJobBringsNothingOfAnotherJournal) {
+  Record job = JobOf("body");
+  job.id = 7;
+  job.put_key = "key";
+  job.seen_until = kSecond;
+  job.schedule.name = "nightly";
+  job.transfer.name = "other";
+  job.transfer.mark = "mark";
+  job.transfer.settled = true;
+  job.transfer.source_id = 3;
+  const std::string bytes = FrameOf(Type::kPut, job);
+  RecordFrames frames;
+  Frame frame;
+  std::string_view rest = bytes;
+  std::size_t need = 0;
+  ASSERT_EQ(Cut::kWhole, TakeFrame(rest, frame, need));
+  Record read;
+  ASSERT_TRUE(frames.Read(frame, read).ok());
+  EXPECT_EQ(7u, read.id);
+  EXPECT_EQ("body", read.body);
+  EXPECT_EQ(3u, read.transfer.source_id);
+  EXPECT_EQ("", read.put_key);
+  EXPECT_EQ(0, read.seen_until);
+  EXPECT_EQ("", read.schedule.name);
+  EXPECT_EQ("", read.transfer.name);
+  EXPECT_EQ("", read.transfer.mark);
+  EXPECT_FALSE(read.transfer.settled);
+}
+
+TEST_F(TransferSessions, ARecordOfAnotherKindIsRefused) {
+  Record gone;
+  gone.kind = Record::Kind::kDelete;
+  gone.id = 1;
+  Send(Type::kPut, gone);
+  EXPECT_EQ(Problem::kBad, Sync()->problem);
+  gone.kind = Record::Kind::kTube;
+  gone.tube = "in";
+  Send(Type::kHold, gone);
+  EXPECT_EQ(Problem::kBad, Sync()->problem);
+  Send(Type::kTube, JobOf("body"));
+  EXPECT_EQ(Problem::kBad, Sync()->problem);
 }
 
 TEST_F(TransferSessions, OthersGetTheirTurnDuringLongRequests) {
@@ -158,7 +213,11 @@ TEST_F(TransferSessions, TheListOfTransfersComesInSlices) {
 
 TEST_F(TransferSessions, ManyTubesAreLeftInSlices) {
   for (int i = 0; i < 1'000; ++i) {
-    Send(Type::kTube, Tube{.tube = "t" + std::to_string(i)});
+    const std::string name = "t" + std::to_string(i);
+    Record tube;
+    tube.kind = Record::Kind::kTube;
+    tube.tube = name;
+    Send(Type::kTube, tube);
   }
   ASSERT_EQ(1'000u, Sync()->requests);
   EXPECT_FALSE(tool_.session()->Leave());

@@ -1,0 +1,36 @@
+#include "broker/transfer/owned_record.h"
+
+#include <algorithm>
+
+namespace gearstalk::transfer {
+namespace {
+
+// Calls `visit` for each text but those of the policy.
+void ForEachText(Record& record, auto visit) {
+  for (std::string_view* const text :
+       {&record.tube, &record.unique, &record.reducer, &record.body, &record.failure.cause_text,
+        &record.failure.origin, &record.put_key, &record.schedule.name, &record.transfer.name,
+        &record.transfer.mark}) {
+    visit(*text);
+  }
+}
+
+}  // namespace
+
+OwnedRecord::OwnedRecord(const Record& record)
+    : record_(record), policy_(record.policy.begin(), record.policy.end()) {
+  ForEachText(record_, [&](std::string_view text) { text_size_ += text.size(); });
+  for (const std::string_view text : policy_) text_size_ += text.size();
+  text_ = std::make_unique_for_overwrite<char[]>(text_size_);
+  char* end = text_.get();
+  const auto keep = [&](std::string_view& text) {
+    char* const begin = end;
+    end = std::copy(text.begin(), text.end(), begin);
+    text = {begin, text.size()};
+  };
+  ForEachText(record_, keep);
+  std::for_each(policy_.begin(), policy_.end(), keep);
+  record_.policy = policy_;
+}
+
+}  // namespace gearstalk::transfer

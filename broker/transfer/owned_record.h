@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "broker/journal/record.h"
+
+namespace gearstalk::transfer {
+
+// A record that owns its text, in one allocation.
+class OwnedRecord {
+ public:
+  explicit OwnedRecord(const Record& record);
+  OwnedRecord(const OwnedRecord& other) : OwnedRecord(other.record_) {}
+  OwnedRecord(OwnedRecord&&) = default;
+  OwnedRecord& operator=(const OwnedRecord&) = delete;
+  OwnedRecord& operator=(OwnedRecord&&) = default;
+
+  // Its views hold as long as this object, also when it is moved.
+  const Record& View() const { return record_; }
+  Record& values() { return record_; }
+  const Record& values() const { return record_; }
+  std::size_t memory() const { return text_size_; }  // of the text
+
+ private:
+  Record record_;
+  std::size_t text_size_ = 0;
+  std::unique_ptr<char[]> text_;
+  std::vector<std::string_view> policy_;
+};
+
+}  // namespace gearstalk::transfer
