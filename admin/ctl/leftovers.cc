@@ -12,7 +12,7 @@ namespace {
 
 using transfer::Type;
 
-constexpr std::size_t kWindow = 256;
+constexpr std::size_t kSettled = 256;
 constexpr std::size_t kWindowBytes = 16 << 20;
 constexpr int kTries = 600;  // tenths of a second
 
@@ -135,7 +135,8 @@ Status Leftovers::SettleWindow(Jobs jobs, bool& again) {
 // Deletes them in the order in which they were buried: peek-buried shows the oldest. When that one
 // is not held here, the order of the others cannot be seen, and they go by id.
 Status Leftovers::DeleteBuried(const std::string& tube,
-                               std::map<std::uint64_t, const transfer::OwnedRecord*>& jobs, bool& again) {
+                               std::map<std::uint64_t, const transfer::OwnedRecord*>& jobs,
+                               bool& again) {
   const Result<std::string> used = scope_.old.Ask("use " + tube);
   if (!used.ok()) return used.status();
   std::vector<const transfer::OwnedRecord*> next, gone;
@@ -155,7 +156,7 @@ Status Leftovers::DeleteBuried(const std::string& tube,
     const std::size_t before = gone.size();
     if (Status status = DeleteAll(next, gone); !status.ok()) return status;
     again = again || gone.size() - before < next.size();
-    if (gone.size() < kWindow) continue;
+    if (gone.size() < kSettled) continue;
     if (Status status = Commit(gone, {}); !status.ok()) return status;
     gone.clear();
   }
@@ -170,7 +171,7 @@ Status Leftovers::Settle() {
     buried_.clear();
     for (std::size_t from = 0; from < held.size();) {
       std::size_t to = from, bytes = 0;
-      while (to < held.size() && to - from < kWindow && bytes < kWindowBytes) {
+      while (to < held.size() && to - from < kSettled && bytes < kWindowBytes) {
         bytes += held[to++].View().body.size();
       }
       if (Status status = SettleWindow(Jobs(held).subspan(from, to - from), again); !status.ok()) {

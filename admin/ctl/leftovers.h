@@ -31,12 +31,13 @@ class Leftovers {
 
   Status SettleWindow(Jobs jobs, bool& again);
   Status LookUp(Jobs jobs, std::vector<OldJob>& there);
-  Status DeleteAll(std::vector<const transfer::OwnedRecord*>& jobs, std::vector<const transfer::OwnedRecord*>& gone);
+  Status DeleteAll(std::vector<const transfer::OwnedRecord*>& jobs,
+                   std::vector<const transfer::OwnedRecord*>& gone);
   Status Commit(const std::vector<const transfer::OwnedRecord*>& gone,
                 const std::vector<const transfer::OwnedRecord*>& uncertain);
   Settlement Decide(const Record& job, const OldJob& there) const;
-  Status DeleteBuried(const std::string& tube, std::map<std::uint64_t, const transfer::OwnedRecord*>& jobs,
-                      bool& again);
+  Status DeleteBuried(const std::string& tube,
+                      std::map<std::uint64_t, const transfer::OwnedRecord*>& jobs, bool& again);
   Status Sync();
 
   MoveScope& scope_;

@@ -17,8 +17,6 @@ using transfer::Type;
 
 constexpr std::string_view kProcess = "pid ";
 
-Time Now() { return SystemClock().Now(); }
-
 }  // namespace
 
 Status TakeOver::Begin() {
@@ -190,7 +188,8 @@ Status TakeOver::MoveReady(bool& moved) {
 
 // Sets the rest of the pause at the broker, once for each tube.
 Status TakeOver::SetPause(const std::string& tube, const Yaml& stats) {
-  const Time end = Now() + static_cast<Time>(stats.Number("pause-time-left")) * kSecond;
+  const Time end =
+      SystemClock().Now() + static_cast<Time>(stats.Number("pause-time-left")) * kSecond;
   Time& known = pauses_[tube];
   if (std::abs(end - known) <= 2 * kSecond) return {};
   known = end;
