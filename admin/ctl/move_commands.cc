@@ -6,6 +6,10 @@ std::vector<Command> MoveCommands() {
   return {
       {"import", "Import the jobs of a log, a store or a file",
        "gearstalkctl import binlog:/var/lib/beanstalkd --dry-run", ImportCall()},
+      {"backup", "Copy the data directory of a broker, also while it runs",
+       "gearstalkctl backup /backup/monday", BackupCall()},
+      {"restore", "Put a backup into the data directory of a stopped broker",
+       "gearstalkctl restore /backup/monday --data-dir /var/lib/gearstalkd", RestoreCall()},
       {"export", "Write all jobs as JSON lines", "gearstalkctl export --out jobs.jsonl",
        ExportCall()},
       {"transfers", "List transfers, or forget one", "gearstalkctl transfers", TransfersCall()},

@@ -17,6 +17,8 @@ Call TransfersCall();
 Call TakeOverCall();
 Call HandBackCall();
 Call BridgeCall();
+Call BackupCall();
+Call RestoreCall();
 
 // The call of a function that moves jobs. It speaks to the broker's own port.
 template <typename Options>

@@ -97,8 +97,6 @@ class MysqlSource final : public TableSource {
   MYSQL* db_ = nullptr;
 };
 
-}  // namespace
-
 Result<std::unique_ptr<Source>> OpenMysql(const std::string& rest, const SourceOptions& options) {
   Result<DatabaseUrl> url = DatabaseUrl::Parse(rest);
   if (!url.ok()) return url.status();
@@ -109,5 +107,9 @@ Result<std::unique_ptr<Source>> OpenMysql(const std::string& rest, const SourceO
   if (Status status = source->Open(); !status.ok()) return status;
   return std::unique_ptr<Source>(std::move(source));
 }
+
+}  // namespace
+
+const SourceMaker gearstalk_open_source = OpenMysql;
 
 }  // namespace gearstalk::ctl

@@ -114,8 +114,6 @@ class PostgresSource final : public TableSource {
   PGconn* db_ = nullptr;
 };
 
-}  // namespace
-
 Result<std::unique_ptr<Source>> OpenPostgres(const std::string& rest,
                                              const SourceOptions& options) {
   // postgres://... is a URI of libpq as it stands.
@@ -124,5 +122,9 @@ Result<std::unique_ptr<Source>> OpenPostgres(const std::string& rest,
   if (Status status = source->Open(); !status.ok()) return status;
   return std::unique_ptr<Source>(std::move(source));
 }
+
+}  // namespace
+
+const SourceMaker gearstalk_open_source = OpenPostgres;
 
 }  // namespace gearstalk::ctl

@@ -148,8 +148,6 @@ class RedisSource final : public TableSource {
   redisContext* redis_ = nullptr;
 };
 
-}  // namespace
-
 Result<std::unique_ptr<Source>> OpenRedis(const std::string& rest, const SourceOptions& options) {
   Result<DatabaseUrl> url = DatabaseUrl::Parse(rest);
   if (!url.ok()) return url.status();
@@ -161,5 +159,9 @@ Result<std::unique_ptr<Source>> OpenRedis(const std::string& rest, const SourceO
   if (Status status = source->Open(); !status.ok()) return status;
   return std::unique_ptr<Source>(std::move(source));
 }
+
+}  // namespace
+
+const SourceMaker gearstalk_open_source = OpenRedis;
 
 }  // namespace gearstalk::ctl

@@ -70,17 +70,14 @@ class Source {
   virtual std::string Name() const = 0;
 };
 
-// Chooses the source by the scheme of `text`. kInvalid: this build lacks the library for it.
+// Chooses the source by the scheme of `text`. kInvalid: unknown, or its module is missing.
 Result<std::unique_ptr<Source>> OpenSource(const std::string& text, const SourceOptions& options);
 
-// One maker for each scheme; nullptr where the library is left out of the build.
 using SourceMaker = Result<std::unique_ptr<Source>> (*)(const std::string& rest,
                                                         const SourceOptions& options);
 Result<std::unique_ptr<Source>> OpenBinlog(const std::string& rest, const SourceOptions& options);
 Result<std::unique_ptr<Source>> OpenJobsFile(const std::string& rest, const SourceOptions& options);
-Result<std::unique_ptr<Source>> OpenSqlite(const std::string& rest, const SourceOptions& options);
-Result<std::unique_ptr<Source>> OpenMysql(const std::string& rest, const SourceOptions& options);
-Result<std::unique_ptr<Source>> OpenPostgres(const std::string& rest, const SourceOptions& options);
-Result<std::unique_ptr<Source>> OpenRedis(const std::string& rest, const SourceOptions& options);
+// What the module of a database is asked for.
+extern "C" const SourceMaker gearstalk_open_source;
 
 }  // namespace gearstalk::ctl

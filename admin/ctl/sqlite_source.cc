@@ -122,8 +122,6 @@ class SqliteSource final : public TableSource {
   sqlite3* db_ = nullptr;
 };
 
-}  // namespace
-
 Result<std::unique_ptr<Source>> OpenSqlite(const std::string& rest, const SourceOptions& options) {
   std::error_code error;
   const std::string path = fs::weakly_canonical(fs::absolute(rest), error).string();
@@ -132,5 +130,9 @@ Result<std::unique_ptr<Source>> OpenSqlite(const std::string& rest, const Source
   if (Status status = source->Open(); !status.ok()) return status;
   return std::unique_ptr<Source>(std::move(source));
 }
+
+}  // namespace
+
+const SourceMaker gearstalk_open_source = OpenSqlite;
 
 }  // namespace gearstalk::ctl

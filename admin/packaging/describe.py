@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Writes manual pages, completions, changelog and configuration of the package from what the binary says."""
+"""Writes manual pages, completions, documents and configuration of the packages from what the binaries say."""
 
 import argparse
-import email.utils
-import gzip
 import os
 import re
-import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+DOCUMENTS = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs"]
+LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 HELP_COLUMN = 30  # where --help begins to explain
 
 
@@ -99,7 +99,8 @@ def man_keys(keys: list[Key]) -> str:
 
 def man_page(template: str, place: str, text: str) -> bytes:
     source = (HERE / template).read_text().replace(place, text)
-    env = {**os.environ, "SOURCE_DATE_EPOCH": os.environ.get("SOURCE_DATE_EPOCH", str(commit_time()))}
+    # The pages name no date, unless that of the release.
+    env = {"SOURCE_DATE_EPOCH": "0", **os.environ}
     return subprocess.run(["scdoc"], input=source.encode(), capture_output=True, check=True,
                           env=env).stdout
 
@@ -146,20 +147,23 @@ def zsh_completion(flags: list[Flag]) -> str:
     return "#compdef gearstalkd\n_arguments \\\n" + " \\\n".join(lines) + "\n"
 
 
-def commit_time() -> int:
-    """When this was last changed, so that two builds of it are the same."""
-    said = ""
-    if shutil.which("git"):
-        said = subprocess.run(["git", "-C", str(HERE), "log", "-1", "--format=%ct"],
-                              capture_output=True, text=True, check=False).stdout
-    return int(said or os.environ.get("SOURCE_DATE_EPOCH", 0))
+def installed_documents() -> dict[str, bytes]:
+    """The documents by their path in the package. A link to what is not among them is its text alone."""
+    paths = [path for name in DOCUMENTS for path in [ROOT / name, *(ROOT / name).rglob("*")]
+             if path.is_file()]
+    names = {path.relative_to(ROOT).as_posix() for path in paths}
 
+    def write(path: Path) -> bytes:
+        def link(found: re.Match[str]) -> str:
+            place = found[3].split("#")[0]
+            target = os.path.relpath(path.parent / place, ROOT)
+            if not place or "://" in place or target in names or target == "docs":
+                return found[0]
+            return found[2]
 
-def changelog(version: str, maintainer: str) -> str:
-    date = email.utils.formatdate(commit_time())
-    return (f"gearstalkd ({version}) unstable; urgency=medium\n\n"
-            f"  * Release {version}; CHANGELOG.md of the sources says what is new.\n\n"
-            f" -- {maintainer}  {date}\n")
+        return LINK.sub(link, path.read_text()).encode() if path.suffix == ".md" else path.read_bytes()
+
+    return {path.relative_to(ROOT).as_posix(): write(path) for path in paths}
 
 
 # The packaged file is the same in every version, so that an upgrade never meets the administrator's
@@ -178,28 +182,31 @@ admin: unix:/run/gearstalkd/admin.sock,mode=0660
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--binary", required=True)
-    parser.add_argument("--version", required=True)
-    parser.add_argument("--maintainer", required=True)
+    parser.add_argument("--broker", required=True)
+    parser.add_argument("--tool", required=True)
     parser.add_argument("--to", required=True, type=Path)
     options = parser.parse_args()
-    said = subprocess.run([options.binary, "--help"], capture_output=True, text=True, check=True)
-    flags = read_flags(said.stdout)
-    yaml = (HERE / "gearstalkd.yaml").read_text()
-    keys = read_keys(yaml)
-    options.to.mkdir(parents=True, exist_ok=True)
+
+    def said(*command: str) -> str:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
     def write(name: str, content: bytes) -> None:
-        packed = gzip.compress(content, mtime=0) if name.endswith(".gz") else content
-        (options.to / name).write_bytes(packed)
+        path = options.to / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
 
-    write("gearstalkd.8.gz", man_page("gearstalkd.8.scd", "@OPTIONS@", man_flags(flags)))
-    write("gearstalkd.yaml.5.gz", man_page("gearstalkd.yaml.5.scd", "@KEYS@", man_keys(keys)))
-    write("gearstalkctl.1.gz", man_page("gearstalkctl.1.scd", "@OPTIONS@", ""))
+    flags = read_flags(said(options.broker, "--help"))
+    keys = read_keys((HERE / "gearstalkd.yaml").read_text())
+    write("gearstalkd.8", man_page("gearstalkd.8.scd", "@OPTIONS@", man_flags(flags)))
+    write("gearstalkd.yaml.5", man_page("gearstalkd.yaml.5.scd", "@KEYS@", man_keys(keys)))
+    write("gearstalkctl.1", man_page("gearstalkctl.1.scd", "@OPTIONS@", ""))
     write("gearstalkd.bash", bash_completion(flags).encode())
     write("_gearstalkd", zsh_completion(flags).encode())
+    write("gearstalkctl.bash", said(options.tool, "completion", "bash").encode())
+    write("_gearstalkctl", said(options.tool, "completion", "zsh").encode())
     write("gearstalkd.yaml", CONFIGURATION.encode())
-    write("changelog.gz", changelog(options.version, options.maintainer).encode())
+    for name, content in installed_documents().items():
+        write(f"documents/{name}", content)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The Debian package, made from a build directory: package_test.py BUILD.
+"""The Debian packages, made from a build directory: package_test.py BUILD.
 
-It is installed, upgraded, removed and purged in a root of its own; systemd is not asked."""
+They are installed, upgraded, removed and purged in a root of their own; systemd is not asked."""
 
 import re
 import shutil
@@ -16,21 +16,29 @@ from broker import Broker, Client
 
 BUILD = Path(sys.argv.pop(1) if len(sys.argv) > 1 else "build").resolve()
 SECONDS = 600
-SOURCES = Path(__file__).resolve().parents[2] / "admin/packaging"
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ROOT / "admin/packaging"
 UNITS = [path.name for path in SOURCES.glob("*") if path.suffix in (".service", ".socket")]
+TOOLS = ("dh", "scdoc", "dpkg-buildpackage")
+DOCUMENTS = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
+DOCUMENTS += [path for path in (ROOT / "docs").rglob("*") if path.is_file()]
 
-FILES = [
-    "usr/sbin/gearstalkd", "etc/gearstalkd/gearstalkd.yaml", "etc/logrotate.d/gearstalkd",
-    "usr/lib/sysusers.d/gearstalkd.conf",
-    "usr/bin/gearstalkctl", "usr/share/man/man1/gearstalkctl.1.gz",
-    "usr/share/man/man8/gearstalkd.8.gz", "usr/share/man/man5/gearstalkd.yaml.5.gz",
-    "usr/share/bash-completion/completions/gearstalkd",
-    "usr/share/zsh/vendor-completions/_gearstalkd", "usr/share/doc/gearstalkd/copyright",
-    "usr/share/doc/gearstalkd/changelog.gz", "usr/share/doc/gearstalkd/gearstalkd.yaml", "usr/share/doc/gearstalkd/monitoring/alerts.yml",
-    "usr/share/doc/gearstalkd/monitoring/dashboard.json"]
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-FILES += [f"usr/share/doc/gearstalkd/docs/{path.relative_to(DOCS)}" for path in DOCS.rglob("*.md")
-          if "decisions" not in path.parts]
+FILES = {
+    "gearstalkd": [
+        "usr/sbin/gearstalkd", "etc/gearstalkd/gearstalkd.yaml", "etc/logrotate.d/gearstalkd",
+        "usr/lib/sysusers.d/gearstalkd.conf",
+        "usr/share/man/man8/gearstalkd.8.gz", "usr/share/man/man5/gearstalkd.yaml.5.gz",
+        "usr/share/bash-completion/completions/gearstalkd", "usr/share/zsh/vendor-completions/_gearstalkd",
+        "usr/share/doc/gearstalkd/gearstalkd.yaml", "usr/share/doc/gearstalkd/monitoring/alerts.yml",
+        "usr/share/doc/gearstalkd/monitoring/dashboard.json",
+        *(f"lib/systemd/system/{name}" for name in UNITS),
+        *(f"usr/share/doc/gearstalkd/{path.relative_to(ROOT)}" for path in DOCUMENTS)],
+    "gearstalkctl": [
+        "usr/bin/gearstalkctl", "usr/share/man/man1/gearstalkctl.1.gz",
+        "usr/share/bash-completion/completions/gearstalkctl", "usr/share/zsh/vendor-completions/_gearstalkctl"],
+    "gearstalkctl-import": [
+        f"usr/lib/gearstalkctl/import_{name}.so" for name in ("sqlite", "mysql", "postgres", "redis")]}
+DATABASES = ("libsqlite3", "libmariadb", "libhiredis")
 
 
 def run(*command: str | Path, fine: tuple[int, ...] = (0,), text: str = "") -> str:
@@ -41,56 +49,73 @@ def run(*command: str | Path, fine: tuple[int, ...] = (0,), text: str = "") -> s
     return done.stdout
 
 
-def make_package(directory: Path, version: str) -> Path:
-    run("cpack", "-G", "DEB", "--config", BUILD / "CPackConfig.cmake", "-B", directory,
-        "-D", f"CPACK_PACKAGE_VERSION={version}")
-    (package,) = directory.glob(f"gearstalkd_{version}_*.deb")
-    return package
+def make_packages(directory: Path, version: str = "0.9.0") -> dict[str, Path]:
+    run(ROOT / "scripts/package", "--build", BUILD, "--to", directory, "--version", version)
+    packages = {path.name.split("_")[0]: path for path in directory.glob(f"*_{version}_*.deb")}
+    if set(packages) != set(FILES):
+        raise AssertionError(f"{directory} has {sorted(packages)}")
+    return packages
 
 
 class Package(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
-        for program in ("cpack", "scdoc", "dpkg-shlibdeps"):
+        for program in TOOLS:
             if shutil.which(program) is None:
-                raise unittest.SkipTest(f"{program} is missing: apt-get install cmake scdoc dpkg-dev")
+                raise unittest.SkipTest(f"{program} is missing: apt-get install debhelper scdoc dpkg-dev")
         cls.work = Path(tempfile.mkdtemp(prefix="package-"))
         cls.addClassCleanup(shutil.rmtree, cls.work)
-        cls.version = re.search(r'CPACK_PACKAGE_VERSION "([^"]+)"',
-                                (BUILD / "CPackConfig.cmake").read_text())[1]
-        cls.package = make_package(cls.work / "first", cls.version)
+        cls.packages = make_packages(cls.work / "first")
         cls.content = cls.work / "content"
-        run("dpkg-deb", "--extract", cls.package, cls.content)
+        for package in cls.packages.values():
+            run("dpkg-deb", "--extract", package, cls.content)
 
-    def test_everything_is_in_it(self) -> None:
-        found = sorted(path.relative_to(self.content).as_posix()
-                       for path in self.content.rglob("*") if path.is_file())
-        self.assertEqual(found, sorted(FILES + [f"lib/systemd/system/{name}" for name in UNITS]))
+    def test_everything_is_in_them(self) -> None:
+        for name, package in self.packages.items():
+            content = self.work / name
+            run("dpkg-deb", "--extract", package, content)
+            found = {path.relative_to(content).as_posix() for path in content.rglob("*") if path.is_file()}
+            usual = {f"usr/share/doc/{name}/copyright", f"usr/share/doc/{name}/changelog.gz"}
+            self.assertEqual(found, {*FILES[name], *usual})
 
-    def test_what_it_depends_on(self) -> None:
-        depends = run("dpkg-deb", "--field", self.package, "Depends")
+    def test_what_they_depend_on(self) -> None:
+        depends = {name: run("dpkg-deb", "--field", package, "Depends") for name, package in self.packages.items()}
         for library in ("libc6", "libevent-core", "libyaml-cpp", "systemd-sysusers"):
-            self.assertIn(library, depends)
+            self.assertIn(library, depends["gearstalkd"])
+        for library in DATABASES:
+            self.assertNotIn(library, depends["gearstalkd"])
+            self.assertNotIn(library, depends["gearstalkctl"])
+            self.assertIn(library, depends["gearstalkctl-import"])
 
-    def test_lintian_finds_no_error(self) -> None:
+    def test_lintian_finds_no_error_and_hardened_binaries(self) -> None:
         if shutil.which("lintian") is None:
             self.skipTest("lintian is missing: apt-get install lintian")
-        self.assertEqual(run("lintian", "--allow-root", "--fail-on", "error", "--tag-display-limit",
-                             "0", self.package), "")
+        for package in self.packages.values():
+            self.assertEqual(run("lintian", "--allow-root", "--fail-on", "error", "--tag-display-limit", "0",
+                                 "--suppress-tags", "bogus-mail-host-in-debian-changelog", package), "")
+            said = run("lintian", "--allow-root", "--pedantic", "--display-info", package, fine=(0, 1, 2))
+            self.assertNotIn("hardening-no", said)
+
+    def test_two_of_one_build_are_the_same(self) -> None:
+        again = make_packages(self.work / "again")
+        for name, package in self.packages.items():
+            self.assertEqual(package.read_bytes(), again[name].read_bytes(), name)
+
+    def test_links_of_the_documents_lead_somewhere(self) -> None:
+        top = self.content / "usr/share/doc/gearstalkd"
+        for path in top.rglob("*.md"):
+            for place in re.findall(r"\]\(([^)#\s]+)", path.read_text()):
+                if "://" not in place:
+                    self.assertTrue((path.parent / place).exists(), f"{path.relative_to(top)} links {place}")
+
+    def test_modules_are_found_where_they_are_installed(self) -> None:
+        said = run(self.content / "usr/bin/gearstalkctl", "import", "sqlite:/nowhere/store", "--dry-run", fine=(1,))
+        self.assertEqual(said, "")
 
     def test_the_units_start_what_is_installed(self) -> None:
         for path in self.content.glob("lib/systemd/system/*.service"):
             command = re.search(r"^ExecStart=([^\s]+)", path.read_text(), re.M)[1]
             self.assertTrue((self.content / command.lstrip("/")).is_file(), command)
-
-    def test_it_is_described_without_git(self) -> None:
-        tools = self.work / "tools"
-        tools.mkdir()
-        (tools / "python3").symlink_to(sys.executable)
-        (tools / "scdoc").symlink_to(shutil.which("scdoc"))
-        run("/usr/bin/env", f"PATH={tools}", SOURCES / "describe.py", "--binary", BUILD / "gearstalkd",
-            "--version", "1", "--maintainer", "somebody", "--to", self.work / "described")
-        self.assertTrue((self.work / "described/gearstalkd.8.gz").is_file())
 
     def test_the_manual_names_every_option(self) -> None:
         helped = run(self.content / "usr/sbin/gearstalkd", "--help")
@@ -129,6 +154,11 @@ class Package(unittest.TestCase):
         self.assertIn("/etc/passwd", complete("gearstalkd", "--config", "/etc/pass"))
         self.assertEqual(complete("gearstalkd", "--server-name", "x"), [])
 
+    def test_completion_of_the_tool(self) -> None:
+        script = self.content / "usr/share/bash-completion/completions/gearstalkctl"
+        self.assertIn("take-over", script.read_text())
+        run("bash", "-n", script)
+
     def test_completion_of_zsh_is_whole(self) -> None:
         text = (self.content / "usr/share/zsh/vendor-completions/_gearstalkd").read_text()
         self.assertTrue(text.startswith("#compdef gearstalkd\n"))
@@ -154,7 +184,7 @@ class Package(unittest.TestCase):
 
     def test_scripts_are_shell(self) -> None:
         control = self.work / "control"
-        run("dpkg-deb", "--control", self.package, control)
+        run("dpkg-deb", "--control", self.packages["gearstalkd"], control)
         for name in ("postinst", "prerm", "postrm"):
             run("sh", "-n", control / name)
 
@@ -163,9 +193,9 @@ class Life(unittest.TestCase):
     """What an administrator does with it."""
 
     def setUp(self) -> None:
-        for program in ("cpack", "scdoc", "dpkg-shlibdeps", "systemd-sysusers"):
+        for program in (*TOOLS, "systemd-sysusers"):
             if shutil.which(program) is None:
-                self.skipTest(f"{program} is missing: apt-get install cmake scdoc dpkg-dev systemd")
+                self.skipTest(f"{program} is missing: apt-get install debhelper scdoc dpkg-dev systemd")
         self.root = Path(tempfile.mkdtemp(prefix="package-root-"))
         self.addCleanup(shutil.rmtree, self.root)
         for directory in ("var/lib/dpkg/info", "var/lib/dpkg/updates", "etc", "tmp"):
@@ -191,11 +221,11 @@ class Life(unittest.TestCase):
 
     def test_from_installation_to_purge(self) -> None:
         work = self.root / "tmp"
-        first = make_package(work / "first", "0.1.0")
-        second = make_package(work / "second", "0.2.0")
+        first = make_packages(work / "first", "0.9.0")["gearstalkd"]
+        second = make_packages(work / "second", "0.9.1")["gearstalkd"]
 
         self.dpkg("--install", first)
-        self.assertEqual(self.status(), "install ok installed 0.1.0")
+        self.assertEqual(self.status(), "install ok installed 0.9.0")
         self.assertIn("gearstalkd:", (self.root / "etc/passwd").read_text())
         self.data.mkdir(exist_ok=True)
         run(self.binary, "--config", self.config, "--data-dir", self.data, "--check-config")
@@ -205,7 +235,7 @@ class Life(unittest.TestCase):
         self.config.write_text(self.config.read_text() + "\n# ours\n")
 
         self.dpkg("--install", second)  # while it runs
-        self.assertEqual(self.status(), "install ok installed 0.2.0")
+        self.assertEqual(self.status(), "install ok installed 0.9.1")
         self.assertTrue(self.config.read_text().endswith("# ours\n"), "a changed file was replaced")
         self.assertEqual(client.put("meanwhile"), 2)
         client.close()

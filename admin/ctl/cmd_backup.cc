@@ -1,0 +1,215 @@
+// backup and restore: a verified copy of a data directory, also of one that a broker uses.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "admin/ctl/exit.h"
+#include "admin/ctl/move_commands.h"
+#include "broker/journal/wal/directory_lock.h"
+#include "broker/journal/wal/file_system.h"
+#include "broker/journal/wal/state_file.h"
+#include "broker/journal/wal/wal_check.h"
+#include "broker/journal/wal/wal_format.h"
+
+namespace gearstalk::ctl {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kDataDir[] = "/var/lib/gearstalkd";
+constexpr char kDamagedEnd[] = ".damaged";  // frames that a broker has set aside, beside segments
+constexpr int kTries = 10;
+
+Status Failed(const std::string& path, int error) {
+  return {Code::kIo, path + ": " + std::generic_category().message(-error)};
+}
+
+// kNotFound: the broker has removed it.
+Status CopyFile(const fs::path& from, const fs::path& to, std::uint64_t& bytes) {
+  FileSystem& files = SystemFileSystem();
+  const auto source = files.Open(from, FileSystem::Mode::kRead);
+  if (source.error == -ENOENT) return {Code::kNotFound, from.string() + " is gone"};
+  if (source.file == nullptr) return Failed(from, source.error);
+  const auto target = files.Open(to, FileSystem::Mode::kCreate);
+  if (target.file == nullptr) return Failed(to, target.error);
+  std::string block(1 << 20, '\0');
+  std::uint64_t offset = 0;
+  for (;;) {
+    const std::int64_t got = ReadFully(*source.file, offset, block.data(), block.size());
+    if (got < 0) return Failed(from, static_cast<int>(got));
+    if (got == 0) break;
+    const std::string_view read(block.data(), static_cast<std::size_t>(got));
+    if (const int error = WriteFully(*target.file, offset, read); error != 0) {
+      return Failed(to, error);
+    }
+    offset += read.size();
+  }
+  bytes += offset;
+  const int error = target.file->Sync();
+  return error == 0 ? Status() : Failed(to, error);
+}
+
+// The journal's files in the order in which they are copied: the state first, since it says how far
+// the log has been at least, then the segments from the oldest one.
+Result<std::vector<std::string>> JournalFiles(const std::string& directory) {
+  std::vector<std::string> names;
+  if (const int error = SystemFileSystem().List(directory, names); error != 0) {
+    return Failed(directory, error);
+  }
+  std::erase_if(names, [](const std::string& name) {
+    return name != kStateName && SegmentNumber(name) == 0 && !name.ends_with(kDamagedEnd);
+  });
+  const auto rank = [](const std::string& name) {
+    return std::pair(name == kStateName ? 0 : 1, SegmentNumber(name));
+  };
+  std::ranges::sort(names, {}, rank);
+  const bool has_segment =
+      std::ranges::any_of(names, [](const std::string& name) { return SegmentNumber(name) != 0; });
+  if (!has_segment) return Status(Code::kInvalid, directory + ": there is no journal");
+  return names;
+}
+
+struct Copied {
+  std::size_t files = 0;
+  std::uint64_t bytes = 0;
+};
+
+// kNotFound: the broker has removed a segment meanwhile.
+Status CopyJournal(const std::string& from, const std::string& to, Copied& copied) {
+  copied = {};
+  const Result<std::vector<std::string>> names = JournalFiles(from);
+  if (!names.ok()) return names.status();
+  for (const std::string& name : names.value()) {
+    const Status status = CopyFile(fs::path(from) / name, fs::path(to) / name, copied.bytes);
+    // A job that was set aside is finished: its file is no part of the journal any more.
+    if (status.code() == Code::kNotFound && name.ends_with(kDamagedEnd)) continue;
+    if (!status.ok()) return status;
+    ++copied.files;
+  }
+  const int error = SyncDirectory(SystemFileSystem(), to);
+  return error == 0 ? Status() : Failed(to, error);
+}
+
+// Reads all of it, as a start would.
+Status Verify(const std::string& directory) {
+  std::string report;
+  return CheckJournal(SystemFileSystem(), directory, report);
+}
+
+Status MakeEmpty(const std::string& directory) {
+  std::error_code error;
+  fs::remove_all(directory, error);
+  fs::create_directory(directory, error);
+  if (error) return {Code::kIo, directory + ": " + error.message()};
+  fs::permissions(directory, fs::perms::owner_all, error);
+  return {};
+}
+
+void Tell(const Copied& copied, const std::string& to) {
+  fmt::print("{}: {} files, {} bytes, verified\n", to, copied.files, copied.bytes);
+}
+
+int Ended(const Status& status) {
+  if (!status.ok()) fmt::print(stderr, "gearstalkctl: {}\n", status.message());
+  return ExitOf(status);
+}
+
+// --- backup
+
+struct BackupOptions {
+  std::string to, data_dir = kDataDir;
+
+  Parameters AsParameters() {
+    return {{"DIR", &to, "Directory to make; it must not exist", kRequired},
+            {"--data-dir", &data_dir, "Data directory of the broker on this machine"}};
+  }
+};
+
+// The copy has another name until it is whole.
+Status Backup(const BackupOptions& options) {
+  const fs::path to = fs::path(options.to).lexically_normal();
+  const std::string name = (to.has_filename() ? to : to.parent_path()).string();
+  std::error_code error;
+  if (fs::exists(name, error)) return {Code::kInvalid, name + ": exists"};
+  const std::string part = name + ".part";
+  Copied copied;
+  Status status;
+  for (int tries = 0; tries < kTries; ++tries) {
+    if (status = MakeEmpty(part); !status.ok()) return status;
+    status = CopyJournal(options.data_dir, part, copied);
+    if (status.ok()) status = Verify(part);
+    if (status.code() != Code::kNotFound && status.code() != Code::kCorrupt) break;
+  }
+  if (status.ok()) fs::rename(part, name, error);
+  if (error) status = {Code::kIo, name + ": " + error.message()};
+  if (!status.ok()) {
+    fs::remove_all(part, error);
+    return status;
+  }
+  const fs::path parent = fs::absolute(name).parent_path();
+  if (const int failed = SyncDirectory(SystemFileSystem(), parent); failed != 0) {
+    return Failed(parent, failed);
+  }
+  Tell(copied, name);
+  return {};
+}
+
+int RunBackup(BackupOptions& options) { return Ended(Backup(options)); }
+
+// --- restore
+
+struct RestoreOptions {
+  std::string from, data_dir = kDataDir;
+
+  Parameters AsParameters() {
+    return {{"DIR", &from, "Directory that `backup` made", kRequired},
+            {"--data-dir", &data_dir, "Data directory of the stopped broker; without a journal"}};
+  }
+};
+
+Status CopyLocked(const RestoreOptions& options, Copied& copied) {
+  FileSystem& files = SystemFileSystem();
+  const auto lock = LockDirectory(files, options.data_dir);
+  if (!lock.ok()) return {Code::kInUse, lock.status().message()};
+  if (JournalFiles(options.data_dir).ok()) {
+    return {Code::kInvalid, options.data_dir + ": has a journal; move its files away first"};
+  }
+  if (Status status = CopyJournal(options.from, options.data_dir, copied); !status.ok()) {
+    return status;
+  }
+  std::vector<std::string> names;
+  files.List(options.data_dir, names);
+  for (const std::string& name : names) {
+    const std::string path = fs::path(options.data_dir) / name;
+    if (const int error = files.GiveToOwnerOf(options.data_dir, path); error != 0) {
+      return Failed(path, error);
+    }
+  }
+  return {};
+}
+
+Status Restore(const RestoreOptions& options) {
+  if (const auto names = JournalFiles(options.from); !names.ok()) return names.status();
+  if (Status status = Verify(options.from); !status.ok()) return status;
+  const int error = SystemFileSystem().MakeDirectory(options.data_dir);
+  if (error != 0 && error != -EEXIST) return Failed(options.data_dir, error);
+  Copied copied;
+  if (Status status = CopyLocked(options, copied); !status.ok()) return status;
+  if (Status status = Verify(options.data_dir); !status.ok()) return status;
+  Tell(copied, options.data_dir);
+  return {};
+}
+
+int RunRestore(RestoreOptions& options) { return Ended(Restore(options)); }
+
+}  // namespace
+
+Call BackupCall() { return BindMove(RunBackup); }
+Call RestoreCall() { return BindMove(RunRestore); }
+
+}  // namespace gearstalk::ctl
