@@ -3,6 +3,7 @@
 
 They are installed, upgraded, removed and purged in a root of their own; systemd is not asked."""
 
+import functools
 import re
 import shutil
 import subprocess
@@ -49,12 +50,18 @@ def run(*command: str | Path, fine: tuple[int, ...] = (0,), text: str = "") -> s
     return done.stdout
 
 
-def make_packages(directory: Path, version: str = "0.9.0") -> dict[str, Path]:
+WORK = Path(tempfile.mkdtemp(prefix="package-"))
+unittest.addModuleCleanup(shutil.rmtree, WORK)
+
+
+@functools.cache
+def packages(version: str, times: str = "once") -> dict[str, Path]:
+    directory = WORK / times
     run(ROOT / "scripts/package", "--build", BUILD, "--to", directory, "--version", version)
-    packages = {path.name.split("_")[0]: path for path in directory.glob(f"*_{version}_*.deb")}
-    if set(packages) != set(FILES):
-        raise AssertionError(f"{directory} has {sorted(packages)}")
-    return packages
+    made = {path.name.split("_")[0]: path for path in directory.glob(f"*_{version}_*.deb")}
+    if set(made) != set(FILES):
+        raise AssertionError(f"{directory} has {sorted(made)}")
+    return made
 
 
 class Package(unittest.TestCase):
@@ -63,9 +70,8 @@ class Package(unittest.TestCase):
         for program in TOOLS:
             if shutil.which(program) is None:
                 raise unittest.SkipTest(f"{program} is missing: apt-get install debhelper scdoc dpkg-dev")
-        cls.work = Path(tempfile.mkdtemp(prefix="package-"))
-        cls.addClassCleanup(shutil.rmtree, cls.work)
-        cls.packages = make_packages(cls.work / "first")
+        cls.work = Path(tempfile.mkdtemp(dir=WORK))
+        cls.packages = packages("0.9.0")
         cls.content = cls.work / "content"
         for package in cls.packages.values():
             run("dpkg-deb", "--extract", package, cls.content)
@@ -97,7 +103,7 @@ class Package(unittest.TestCase):
             self.assertNotIn("hardening-no", said)
 
     def test_two_of_one_build_are_the_same(self) -> None:
-        again = make_packages(self.work / "again")
+        again = packages("0.9.0", "again")
         for name, package in self.packages.items():
             self.assertEqual(package.read_bytes(), again[name].read_bytes(), name)
 
@@ -223,9 +229,8 @@ class Life(unittest.TestCase):
         return Broker(str(self.binary), "--config", str(self.config), "--data-dir", str(self.data))
 
     def test_from_installation_to_purge(self) -> None:
-        work = self.root / "tmp"
-        first = make_packages(work / "first", "0.9.0")["gearstalkd"]
-        second = make_packages(work / "second", "0.9.1")["gearstalkd"]
+        first = packages("0.9.0")["gearstalkd"]
+        second = packages("0.9.1")["gearstalkd"]
 
         self.dpkg("--install", first)
         self.assertEqual(self.status(), "install ok installed 0.9.0")
