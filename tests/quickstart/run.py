@@ -18,8 +18,9 @@ from broker import Broker
 from harness import packages
 
 PAGES = ROOT / "docs/quickstart"
-LANGUAGES = ("php", "ruby", "node", "perl", "python", "c")
+LANGUAGES = ("php", "ruby", "node", "perl", "python", "c", "go", "rust", "java")
 PROGRAMS = {"beanstalk_put", "beanstalk_work", "gearman_submit", "gearman_work"}
+COMPILERS = {"go": (("go", "build"), "golang-go"), "rust": (("rustc", "--edition", "2021"), "rustc")}
 SECONDS = 120
 PROGRAM = re.compile(r"^`(\w+)\.(\w+)`:\n\n```\w+\n(.*?)^```$", re.M | re.S)
 
@@ -33,12 +34,26 @@ def write_programs(language: str, port: int, directory: Path) -> dict[str, list[
             raise SystemExit(f"{language}: {name} does not name the port {wanted} once")
         source = directory / f"{name}.{ending}"
         source.write_text(text.replace(wanted, str(port)))
-        interpreter = {"python": sys.executable}.get(language, language)
-        commands[name] = ([str(packages.compile_c(source, directory))] if language == "c"
-                          else [interpreter, str(source)])
+        commands[name] = command(language, source)
     if set(commands) != PROGRAMS:
         raise SystemExit(f"{language}: programs are {sorted(commands)}")
     return commands
+
+
+def command(language: str, source: Path) -> list[str]:
+    """What runs the program; it is compiled first, if need be."""
+    binary = source.with_suffix("")
+    if language == "c":
+        return [str(packages.compile_c(source, source.parent))]
+    if language in COMPILERS:
+        compiler, package = COMPILERS[language]
+        try:
+            subprocess.run([*compiler, "-o", binary, source], check=True, timeout=SECONDS,
+                           env={**os.environ, "GOCACHE": str(source.parent / "cache")})
+        except FileNotFoundError:
+            raise SystemExit(f"{compiler[0]} is missing: apt-get install {package}") from None
+        return [str(binary)]
+    return [{"python": sys.executable}.get(language, language), str(source)]
 
 
 def environment(language: str) -> dict[str, str]:
