@@ -55,6 +55,7 @@ std::string_view ErrorReply(Code code) {
     case Code::kOutOfMemory:
     case Code::kTooManyTubes:
     case Code::kJournal:
+    case Code::kDiskLow:
       return "OUT_OF_MEMORY\r\n";
     case Code::kOk:
     case Code::kInUse:

@@ -147,6 +147,21 @@ void Events::OnAudit(const Json& entry) {
   }
 }
 
+void Events::LookAtDisk(bool told) {
+  const DiskSpace disk = services_.engine.journal().Disk();
+  const bool turned = std::exchange(low_, disk.low) != disk.low;
+  const bool fills = disk.mark > std::exchange(disk_mark_, disk.mark);
+  if (!told) return;
+  if (turned) {
+    Notice(low_ ? "error" : "info", "disk-low",
+           low_ ? "less of the disk is free than limits.free_disk: no new jobs are stored"
+                : "enough of the disk is free: new jobs are stored again");
+  } else if (fills) {
+    Notice("warning", "disk-fills",
+           fmt::format("the disk of the journal is {} % full", disk.used_percent()));
+  }
+}
+
 void Events::LookForNotices() {
   const JournalStats journal = services_.engine.journal().Stats();
   const bool draining = services_.engine.draining();
@@ -154,6 +169,7 @@ void Events::LookForNotices() {
   const bool failed = std::exchange(failed_, journal.failed) != journal.failed;
   const bool full = std::exchange(full_, journal.full) != journal.full;
   const bool drains = std::exchange(draining_, draining) != draining;
+  LookAtDisk(told);
   if (!told) return;
   if (failed) Notice("error", "journal-failed", "the journal has failed: nothing more is durable");
   if (full) {

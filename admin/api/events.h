@@ -49,6 +49,7 @@ class Events final : public SliceWork {
 
  private:
   void LookForNotices();
+  void LookAtDisk(bool told);
   void SendOperations();
 
   const Services& services_;
@@ -60,7 +61,9 @@ class Events final : public SliceWork {
   std::map<std::uint64_t, std::uint64_t> operations_;  // versions that were told, by id
   std::uint64_t last_id_ = 0;
   Time next_ = 0;
-  bool failed_ = false, full_ = false, draining_ = false, looked_ = false;
+  bool failed_ = false, full_ = false, low_ = false, draining_ = false;
+  std::uint64_t disk_mark_ = 0;  // of DiskSpace, as last told
+  bool looked_ = false;
 
   friend class Feed;
 };

@@ -40,6 +40,7 @@ constexpr Kind kKinds[] = {
     {"tubes", 503, "There are as many tubes as allowed"},
     {"standby", 503, "Another broker leads"},
     {"journal", 503, "The journal cannot make the change durable"},
+    {"disk", 503, "Too little of the disk is free"},
 };
 
 const Kind& KindOf(std::string_view code) {
@@ -76,6 +77,8 @@ Problem RefusalOf(Code code, std::string_view what) {
       return {"memory", "limits.memory is reached"};
     case Code::kTooManyTubes:
       return {"tubes", "limits.tubes is reached"};
+    case Code::kDiskLow:
+      return {"disk", "the disk of the journal has less free than limits.free_disk"};
     case Code::kInUse:
       return {"in-use", fmt::format("{} has workers, jobs or waiting clients", TextOf(what))};
     case Code::kInvalid:

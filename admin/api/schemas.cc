@@ -27,7 +27,8 @@ constexpr std::string_view kObjects[] = {
     "producers:integer workers:integer waiting:integer stalled:integer accepted_total:integer",
     "Memory job_bytes:integer job_limit_bytes:integer resident_bytes:integer",
     "Journal sync:text failed:truth full:truth disk_bytes:integer live_bytes:integer "
-    "segments:integer waiting_bytes:integer sync_seconds_p99:number?",
+    "filesystem_bytes:integer? free_bytes:integer? free_limit_bytes:integer? low:truth "
+    "full_seconds:number? segments:integer waiting_bytes:integer sync_seconds_p99:number?",
     "Leader name:text address:text",
     "Replica role:text epoch:integer leader:Leader? behind_batches:integer "
     "lease_left_seconds:number? takeovers_total:integer",

@@ -32,11 +32,19 @@ Json ConnectionCounts(const ServerFacts& facts, const EngineStats& stats,
 Json JournalObject(const Journal& journal, const ServerFacts& facts, const History& history) {
   const JournalStats stats = journal.Stats();
   const SegmentStats segments = journal.Segments();
+  const DiskSpace disk = journal.Disk();
+  const bool known = disk.total > 0;
+  const bool fills = known && disk.full_in != kNever;
   return {{"sync", facts.sync},
           {"failed", stats.failed},
           {"full", stats.full},
           {"disk_bytes", segments.stored_bytes},
           {"live_bytes", segments.live_bytes},
+          {"filesystem_bytes", known ? Json(disk.total) : Json()},
+          {"free_bytes", known ? Json(disk.free) : Json()},
+          {"free_limit_bytes", known ? Json(disk.limit) : Json()},
+          {"low", disk.low},
+          {"full_seconds", fills ? Json(Seconds(disk.full_in)) : Json()},
           {"segments", segments.count},
           {"waiting_bytes", journal.WaitingBytes()},
           {"sync_seconds_p99", history.SyncP99()}};

@@ -1,5 +1,6 @@
 #include "admin/metrics/metrics.h"
 
+#include <limits>
 #include <optional>
 
 #include "admin/metrics/job_metrics.h"
@@ -84,6 +85,22 @@ void AddLimits(const EngineLimits& limits, const ServerFacts& server, MetricText
       .Add(server.certificate_end);
 }
 
+void AddDisk(const DiskSpace& disk, MetricText& text) {
+  constexpr double kNotFilling = std::numeric_limits<double>::infinity();
+  text.Gauge("gearstalkd_journal_filesystem_bytes", "Size of the file system of the journal.")
+      .Add(disk.total);
+  text.Gauge("gearstalkd_journal_free_bytes", "Free bytes of the file system of the journal.")
+      .Add(disk.free);
+  text.Gauge("gearstalkd_journal_free_limit_bytes",
+             "Free bytes below which new jobs are refused; 0: only a full disk refuses.")
+      .Add(disk.limit);
+  text.Gauge("gearstalkd_journal_full_seconds",
+             "Until that limit is reached at the rate of the last ten minutes; +Inf: it is not.")
+      .Add(disk.full_in == kNever
+               ? kNotFilling
+               : static_cast<double>(disk.full_in) / static_cast<double>(kSecond));
+}
+
 void AddJournal(const Journal& journal, MetricText& text) {
   if (!journal.Persistent()) return;
   const JournalStats stats = journal.Stats();
@@ -110,6 +127,7 @@ void AddJournal(const Journal& journal, MetricText& text) {
   text.Gauge("gearstalkd_journal_segments", "Segment files.").Add(segments.count);
   text.Gauge("gearstalkd_journal_disk_bytes", "Bytes of all segment files.")
       .Add(segments.stored_bytes);
+  if (const DiskSpace disk = journal.Disk(); disk.total > 0) AddDisk(disk, text);
   text.Gauge("gearstalkd_journal_live_bytes", "Bytes of records that still say something.")
       .Add(segments.live_bytes);
   text.Gauge("gearstalkd_journal_waiting_bytes", "Bytes appended and not yet written.")

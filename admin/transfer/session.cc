@@ -170,6 +170,8 @@ void TransferSession::Note(const Transfers::Change& change, bool has_id) {
       case Code::kJournal:
         return Fail(Problem::kBusy,
                     "the journal takes nothing: " + engine().journal().Health().message());
+      case Code::kDiskLow:
+        return Fail(Problem::kBusy, "the disk of the broker has less free than limits.free_disk");
       case Code::kNotIgnored:
         return Fail(Problem::kBusy, "the job before it is not settled");
       case Code::kInvalid:

@@ -20,6 +20,14 @@
 #include "broker/version.h"
 
 namespace gearstalk {
+namespace {
+
+std::string HoursLeft(const DiskSpace& disk) {
+  if (disk.full_in == kNever) return "not known";
+  return fmt::format("{:.1f}", static_cast<double>(disk.full_in) / (3600 * kSecond));
+}
+
+}  // namespace
 
 Broker::Broker(Config config, BrokerHooks hooks, Journal& journal)
     : config_(std::move(config)),
@@ -196,6 +204,11 @@ bool Broker::ImportOldLog() {
 void Broker::OnJournal() {
   journal_.OnNotify();
   if (over_ || stopping_) return;
+  TellOfHealth();
+  TellOfDisk();
+}
+
+void Broker::TellOfHealth() {
   const std::string health = journal_.Health().message();
   if (health == health_) return;
   health_ = health;
@@ -203,6 +216,22 @@ void Broker::OnJournal() {
     Log(LogLevel::kInfo, "journal writable again");
   } else {
     Log(LogLevel::kError, "the journal takes no new jobs", {{"error", health}});
+  }
+}
+
+void Broker::TellOfDisk() {
+  const DiskSpace disk = journal_.Disk();
+  if (std::exchange(disk_low_, disk.low) != disk.low) {
+    Log(disk.low ? LogLevel::kError : LogLevel::kInfo,
+        disk.low ? "too little of the disk is free: no new jobs are stored"
+                 : "enough of the disk is free: new jobs are stored again",
+        {{"free_bytes", disk.free}, {"limits.free_disk", disk.limit}});
+  }
+  if (disk.mark > std::exchange(disk_mark_, disk.mark)) {
+    Log(LogLevel::kWarning, "the disk of the journal fills",
+        {{"used_percent", disk.used_percent()},
+         {"free_bytes", disk.free},
+         {"hours_left", HoursLeft(disk)}});
   }
 }
 

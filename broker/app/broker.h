@@ -74,6 +74,8 @@ class Broker final : private JournalEvents, private BrokerControl {
   void FollowWallClock();
   void LogRefusedJobs();
   void OnJournal();
+  void TellOfHealth();
+  void TellOfDisk();
   bool Listen();
   bool ImportOldLog();
 
@@ -102,6 +104,8 @@ class Broker final : private JournalEvents, private BrokerControl {
   std::vector<std::unique_ptr<ListenSocket>> sockets_;  // until it listens on them
   std::string health_;                                  // of the journal, as last logged
   std::array<std::uint64_t, kCodes> told_{};  // refused jobs that the log knows of, by Code
+  bool disk_low_ = false;                     // as last logged
+  std::uint64_t disk_mark_ = 0;               // the same
   bool stopping_ = false;
   bool stop_when_done_ = false;  // `shutdown graceful` was asked for
   int exit_code_ = EXIT_SUCCESS;

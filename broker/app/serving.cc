@@ -12,6 +12,7 @@ Serving::Serving(const Config& config, SystemClock& clock, EventLoop& loop, Jour
                  BrokerControl& broker)
     : config_(config),
       clock_(clock),
+      journal_(journal),
       broker_(broker),
       engine_(EngineOptionsOf(config), journal),
       work_(clock, engine_, journal),
@@ -104,6 +105,7 @@ void Serving::Adopt(Apply group) {
     case Apply::kLimits:
     case Apply::kMaxQueue:
       server_.SetLimits(ServerLimitsOf(config_));
+      journal_.KeepFree(FreeDiskOf(config_));
       return engine_.SetLimits(EngineLimitsOf(config_));
     case Apply::kGearman:
       return ApplyGearman();

@@ -62,6 +62,7 @@ class Serving final {
 
   const Config& config_;
   SystemClock& clock_;
+  Journal& journal_;
   BrokerControl& broker_;
   Engine engine_;
   EngineWork work_;

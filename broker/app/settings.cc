@@ -16,7 +16,7 @@ namespace {
 
 std::size_t MemoryLimit(const Config& config) {
   const std::uint64_t given = config.limits.memory;
-  return given == Config::Limits::kMostOfMachine ? MachineMemory() / 4 * 3 : given;
+  return given == Config::Limits::kBySize ? MachineMemory() / 4 * 3 : given;
 }
 
 }  // namespace
@@ -60,6 +60,11 @@ beanstalk::Options BeanstalkOptionsOf(const Config& config) {
 
 std::string BeanstalkVersionOf(const Config& config) {
   return config.beanstalk.version.empty() ? kVersion : config.beanstalk.version;
+}
+
+std::uint64_t FreeDiskOf(const Config& config) {
+  const std::uint64_t given = config.limits.free_disk;
+  return given == Config::Limits::kBySize ? kUsualFreeDisk : given;
 }
 
 ServerLimits ServerLimitsOf(const Config& config) {

@@ -22,6 +22,7 @@ WalOptions WalOptionsOf(const Config& config);
 beanstalk::Options BeanstalkOptionsOf(const Config& config);
 // The version that `stats` reports.
 std::string BeanstalkVersionOf(const Config& config);
+std::uint64_t FreeDiskOf(const Config& config);
 ServerLimits ServerLimitsOf(const Config& config);
 EngineLimits EngineLimitsOf(const Config& config);
 LogSettings LogSettingsOf(const Config& config);

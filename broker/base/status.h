@@ -21,6 +21,7 @@ enum class Code : unsigned char {
   kTooManyTubes,  // there are as many tubes as allowed
   kInUse,         // the function still has workers or jobs
   kJournal,       // the journal cannot make the change durable
+  kDiskLow,       // too little of the journal's disk is free for new jobs
   kInvalid,       // bad value; the message says which
   kIo,            // a system call failed; the message says which and why
   kCorrupt,       // stored data is damaged; the message says where

@@ -28,13 +28,14 @@ struct Config {
   };
 
   struct Limits {
-    std::uint32_t connections = 0;              // 0: as many as descriptors allow
-    std::uint32_t connections_per_address = 0;  // 0: none
-    static constexpr std::uint64_t kMostOfMachine = UINT64_MAX;
-    std::uint64_t memory = kMostOfMachine;  // bytes of jobs; 0: none
-    std::uint32_t tubes = 0;                // 0: none
-    std::uint64_t output = 1024 * 1024;     // bytes for a connection that does not read
-    Time idle_timeout = 0;                  // 0: never
+    std::uint32_t connections = 0;                        // 0: as many as descriptors allow
+    std::uint32_t connections_per_address = 0;            // 0: none
+    static constexpr std::uint64_t kBySize = UINT64_MAX;  // of the machine, or of the disk
+    std::uint64_t memory = kBySize;                       // bytes of jobs; 0: none
+    std::uint64_t free_disk = kBySize;                    // bytes that stay free; 0: none
+    std::uint32_t tubes = 0;                              // 0: none
+    std::uint64_t output = 1024 * 1024;  // bytes for a connection that does not read
+    Time idle_timeout = 0;               // 0: never
     Time handshake_timeout = 30 * kSecond;
     std::vector<MaxQueue> maxqueue;
     Time stop_timeout = kSecond;

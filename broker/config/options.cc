@@ -139,10 +139,10 @@ Kind Version(Field field) {
 }
 
 template <typename Field>
-Kind Memory(Field field) {
+Kind BytesBySize(Field field) {
   Kind kind = Number(field, "bytes", 0, kAnySize);
   kind.get = [field, number = kind.get](const Config& config) {
-    const bool unset = field(config) == Config::Limits::kMostOfMachine;
+    const bool unset = field(config) == Config::Limits::kBySize;
     return unset ? std::vector<std::string>() : number(config);
   };
   return kind;
@@ -255,12 +255,16 @@ std::vector<Option> Limits() {
       {"limits.connections_per_address", Apply::kLimits,
        Number(FIELD(limits.connections_per_address), "connections", 0, kAny32),
        "Most connections at a time from one address; 0: no limit."},
-      {"limits.memory", Apply::kLimits, Memory(FIELD(limits.memory)),
+      {"limits.memory", Apply::kLimits, BytesBySize(FIELD(limits.memory)),
        "Memory of jobs, tubes, watches, waiting clients and unsent replies at which puts and "
        "submits "
        "are refused; 0: no limit. A quarter of it is for tubes, watches and waiting clients.",
        "three quarters of the memory of the machine, the control group or the ulimit",
        "1073741824"},
+      {"limits.free_disk", Apply::kLimits, BytesBySize(FIELD(limits.free_disk)),
+       "Free space on the disk of data_dir below which new jobs that would be stored are refused; "
+       "they are taken again a tenth above it. 0: only a full disk refuses.",
+       "a twentieth of the file system, 1 GiB at most", "2147483648"},
       {"limits.tubes", Apply::kLimits, Number(FIELD(limits.tubes), "tubes", 0, kAny32),
        "Most tubes at a time; 0: no limit."},
       {"limits.output", Apply::kLimits, Number(FIELD(limits.output), "bytes", 4096, 1U << 30),

@@ -298,6 +298,7 @@ class Engine {
   Added Refused(Code code) { return {CountRefused(code)}; }
   bool Full(const Tube& tube, std::uint32_t priority) const;
   bool AcceptsWhole(std::uint64_t body) const;
+  Code AcceptsNew(std::uint64_t body) const;
   Code AdmitsJob(Tube& tube, const Job& job);
   // How a new job comes.
   struct Arrival {

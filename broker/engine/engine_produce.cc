@@ -23,6 +23,12 @@ bool Engine::AcceptsWhole(std::uint64_t body) const {
   return journal_.Accepts(Record::Kind::kPut) && journal_.HasRoomFor(body);
 }
 
+// kOk: the journal takes a new job with such a body.
+Code Engine::AcceptsNew(std::uint64_t body) const {
+  if (journal_.Disk().low) return Code::kDiskLow;
+  return AcceptsWhole(body) ? Code::kOk : Code::kJournal;
+}
+
 // Whether the tube takes a new job; counts it as refused if not.
 Code Engine::AdmitsJob(Tube& tube, const Job& job) {
   if (const Policy* const policy = tube.policy()) {
@@ -36,8 +42,9 @@ Code Engine::AdmitsJob(Tube& tube, const Job& job) {
   }
   if (MemoryFull()) return CountRefused(Code::kOutOfMemory);
   if (Full(tube, job.priority)) return CountRefused(Code::kQueueFull);
-  if (!job.durable_ || !persistent_ || AcceptsWhole(job.body().size())) return Code::kOk;
-  return CountRefused(Code::kJournal);
+  if (!job.durable_ || !persistent_) return Code::kOk;
+  const Code code = AcceptsNew(job.body().size());
+  return code == Code::kOk ? code : CountRefused(code);
 }
 
 Code Engine::CountRefused(Code code) {
@@ -223,7 +230,7 @@ Added Engine::JoinJob(Job& job, JobObserver* waiter) {
     if (TablesFull()) return Refused(Code::kOutOfMemory);
     AddWaiter(job, *waiter);
   } else if (!job.durable_) {
-    if (!AcceptsWhole(job.body().size())) return Refused(Code::kJournal);
+    if (const Code code = AcceptsNew(job.body().size()); code != Code::kOk) return Refused(code);
     job.durable_ = true;
     job.abandoned_ = false;
     Append(job, Record::Kind::kPut);

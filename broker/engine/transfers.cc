@@ -57,7 +57,7 @@ Code Transfers::Admits(const Record& job) const {
   if (!Storable(job)) return Code::kInvalid;
   if (engine_.draining_) return Code::kDraining;
   if (engine_.MemoryFull()) return Code::kOutOfMemory;
-  return engine_.AcceptsWhole(job.body.size()) ? Code::kOk : Code::kJournal;
+  return engine_.AcceptsNew(job.body.size());
 }
 
 bool Transfers::IsTaken(JobId id) const {

@@ -76,6 +76,23 @@ struct SegmentStats {
   std::uint64_t released = 0;        // segments that left the log
 };
 
+// The file system on which a journal lies.
+struct DiskSpace {
+  std::uint64_t total = 0;  // bytes; 0: there is none, or it is not known
+  std::uint64_t free = 0;   // for files of this process
+  std::uint64_t limit = 0;  // that has to stay free; 0: nothing
+  // Less than that is free, or was and is not a tenth above it yet: no new jobs are taken.
+  bool low = false;
+  // The highest of 50, 75 and 90 percent that is in use; it is given up 5 percent below.
+  std::uint64_t mark = 0;
+  // Until the limit is reached at the rate of the last ten minutes; kNever: it does not fill.
+  Time full_in = kNever;
+
+  std::uint64_t used_percent() const { return total == 0 ? 0 : (total - free) * 100 / total; }
+};
+// A limit that is chosen by the size of the file system.
+inline constexpr std::uint64_t kUsualFreeDisk = UINT64_MAX;
+
 // How much of a journal that is replayed, or followed, has been applied.
 struct FollowProgress {
   std::uint64_t records = 0, bytes = 0;
@@ -176,6 +193,11 @@ class Journal {
 
   // Whether there is space for a job with a body of so many bytes.
   virtual bool HasRoomFor(std::uint64_t /*body*/) const { return true; }
+
+  // Leaves so many bytes of its file system free; kUsualFreeDisk: see DiskWatch.
+  virtual void KeepFree(std::uint64_t /*bytes*/) {}
+  // While it is low, callers make no new jobs durable; all else goes on.
+  virtual DiskSpace Disk() const { return {}; }
 
   // The first of 2^30 ids that no earlier broker can have given out: for jobs without a record
   // while kNextId is not accepted. 0: there are none.

@@ -21,6 +21,8 @@ std::string_view ResultOf(Code code) {
       return "memory";
     case Code::kTooManyTubes:
       return "tubes";
+    case Code::kDiskLow:
+      return "disk";
     case Code::kJournal:
     case Code::kIo:
     case Code::kCorrupt:

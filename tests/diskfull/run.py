@@ -48,8 +48,8 @@ class FullDisk:
 
     def start(self) -> None:
         self.broker = Broker(self.binary, self.disk.path / "data", self.log,
-                             args=("--admin", "127.0.0.1:0", "--max-job-size",
-                                   str(MEGABYTES << 20))).wait_ready()
+                             args=("--admin", "127.0.0.1:0", "--limits-free-disk", "0",
+                                   "--max-job-size", str(MEGABYTES << 20))).wait_ready()
         self.beanstalk = Beanstalk(self.broker.port)
         self.gearman = Gearman(self.broker.port)
         for tube in TUBES:

@@ -408,7 +408,33 @@ TEST_F(RefusalTest, ABodyWithoutRoomOnTheDiskIsRefusedHoweverItComes) {
   EXPECT_TRUE(Submit("f", {.unique = "k"}).ok());
 }
 
+TEST_F(RefusalTest, ALowDiskRefusesNewJobsAndNothingElse) {
+  RecordingConsumer& consumer = Connect("t");
+  const JobId first = Put(consumer), second = Put(consumer);
+  const Added foreground = Submit("f", {.unique = "k"}, &Client());
+  engine.transfers().Begin("t", {.kind = "import"}, 0, 0);
+  Record moved;
+  moved.tube = "in";
+  journal.SetDiskLow(true);
+  EXPECT_EQ(Code::kDiskLow, engine.Put(Now(), consumer, MakeJob({})).code);
+  EXPECT_EQ(Code::kDiskLow, Submit("f", {.unique = "new"}).code);
+  EXPECT_EQ(Code::kDiskLow, Submit("f", {.unique = "k"}).code) << "it would become durable";
+  EXPECT_FALSE(engine.Find(foreground.id)->durable());
+  EXPECT_EQ(Code::kDiskLow, engine.transfers().Put(Now(), "t", moved, "key", {}).code);
+  EXPECT_EQ(Code::kDiskLow, engine.transfers().Hold("t", moved).code);
+  EXPECT_EQ(3u, engine.Stats().refused[static_cast<std::size_t>(Code::kDiskLow)]);
+  EXPECT_TRUE(Submit("f", {}, &Client()).ok());
+  EXPECT_TRUE(engine.acts().Move(Now(), second, "elsewhere").ok());
+  EXPECT_TRUE(engine.Pause(Now(), "t", 0).ok());
+  Reserve(consumer);
+  EXPECT_TRUE(engine.Bury(Now(), consumer, first, 1).ok());
+  EXPECT_TRUE(engine.Delete(Now(), consumer, first).ok());
+  journal.SetDiskLow(false);
+  EXPECT_TRUE(engine.Put(Now(), consumer, MakeJob({})).ok());
+}
+
 TEST_F(RefusalTest, ForegroundJobsAskNoDisk) {
+  journal.SetDiskLow(true);
   journal.RefuseAll();
   RecordingObserver& client = Client();
   const Added added = Submit("f", {}, &client);

@@ -282,9 +282,10 @@ FileSystem::OpenedDirectory FaultyFileSystem::OpenDirectory(const std::string& /
   return {std::make_unique<NamesOnDisk>(*this), 0};
 }
 
-std::uint64_t FaultyFileSystem::FreeBytes(const std::string& /*directory*/) {
+FileSystem::Space FaultyFileSystem::SpaceOf(const std::string& /*directory*/) {
   const std::lock_guard lock(mutex_);
-  return capacity_ == UINT64_MAX ? capacity_ : capacity_ - std::min(capacity_, Used());
+  if (capacity_ == UINT64_MAX) return {};
+  return {.free = capacity_ - std::min(capacity_, Used()), .total = capacity_};
 }
 
 bool FaultyFileSystem::CopiesOnWrite(const std::string& /*directory*/) { return copies_on_write_; }

@@ -67,7 +67,7 @@ class FaultyFileSystem final : public FileSystem {
   int MakeDirectory(const std::string& path) override;
   int RemoveDirectory(const std::string& path) override;
   OpenedDirectory OpenDirectory(const std::string& path) override;
-  std::uint64_t FreeBytes(const std::string& directory) override;
+  Space SpaceOf(const std::string& directory) override;
   bool CopiesOnWrite(const std::string& directory) override;
   // Notes the path; see `given`.
   int GiveToOwnerOf(const std::string& directory, const std::string& path) override;

@@ -68,7 +68,7 @@ class Full(unittest.TestCase):
 
     def test_import_into_a_broker(self) -> None:
         source = jobs_file(self.path / "jobs")
-        with Broker("--data-dir", self.data, "--sync", "always") as broker:
+        with Broker("--data-dir", self.data, "--limits-free-disk", "0") as broker:
             line = ("import", source, "--to", broker.address, "--report", self.path / "report",
                     "--progress", 1)
             said = self.fails(*line)
@@ -88,7 +88,7 @@ class Full(unittest.TestCase):
 
     def test_it_waits_for_room(self) -> None:
         source = jobs_file(self.path / "jobs")
-        with Broker("--data-dir", self.data, "--sync", "always") as broker:
+        with Broker("--data-dir", self.data, "--limits-free-disk", "0") as broker:
             room = threading.Timer(5, self.ballast.unlink)
             room.start()
             self.addCleanup(room.join)
@@ -99,7 +99,7 @@ class Full(unittest.TestCase):
     @unittest.skipUnless(shutil.which("beanstalkd"), "needs beanstalkd")
     def test_take_over(self) -> None:
         with Beanstalkd(self.path / "old") as old, \
-                Broker("--data-dir", self.data, "--sync", "always") as broker:
+                Broker("--data-dir", self.data, "--limits-free-disk", "0") as broker:
             for number in range(COUNT):
                 old.put("t", body(number), ttr=600)
             line = ("take-over", old.url, "--to", broker.address)

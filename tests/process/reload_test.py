@@ -54,6 +54,26 @@ class Reload(unittest.TestCase):
             client.sendall(put)
             self.assertEqual(client.recv(100), b"INSERTED 2\r\n")
 
+    def test_free_disk(self) -> None:
+        put = b"put 0 0 60 2\r\nhi\r\n"
+        limits = "limits:\n  free_disk: "
+        arguments = ("--data-dir", str(self.directory.path / "jobs"))
+        with self.broker(limits + "0\n", *arguments) as broker, broker.connect() as client:
+            client.sendall(put)
+            self.assertEqual(client.recv(100), b"INSERTED 1\r\n")
+            said = self.reload(broker, f"{limits}{1 << 60}\n")
+            self.assertIn("changed=limits.free_disk\n", said)
+            client.sendall(put)
+            self.assertEqual(client.recv(100), b"OUT_OF_MEMORY\r\n")
+            broker.wait_for("no new jobs are stored.*limits.free_disk=1152921504606846976")
+            broker.wait_for("jobs refused.*reason=disk jobs=1")
+            client.sendall(b"reserve\r\ndelete 1\r\n")
+            self.reload(broker, limits + "0\n")
+            client.sendall(put)
+            with client.makefile("rb") as replies:
+                self.assertEqual([replies.readline() for _ in range(4)],
+                                 [b"RESERVED 1 2\r\n", b"hi\r\n", b"DELETED\r\n", b"INSERTED 2\r\n"])
+
     def test_maxqueue(self) -> None:
         put = b"put 0 0 60 2\r\nhi\r\n"
         with self.broker("") as broker, broker.connect() as client:

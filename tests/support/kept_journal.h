@@ -68,12 +68,15 @@ class KeptJournal final : public Journal {
   std::size_t dropped() const { return dropped_; }
   // The largest body that there is room for.
   void SetRoom(std::uint64_t room) { room_ = room; }
+  DiskSpace Disk() const override { return {.low = disk_low_}; }
+  void SetDiskLow(bool low) { disk_low_ = low; }
 
  private:
   std::vector<KeptRecord> records_;
   std::set<Record::Kind> refused_;
   std::size_t dropped_ = 0;
   std::uint64_t room_ = UINT64_MAX;
+  bool disk_low_ = false;
   std::function<void(Lsn)> on_durable_;
   bool holds_back_ = false;
   Lsn durable_ = 0;

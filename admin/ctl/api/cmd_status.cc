@@ -54,6 +54,14 @@ void ShowAttention(Api& api, const Json& server) {
   }
 }
 
+void ShowDisk(const Json& journal) {
+  const bool fills = journal.contains("full_seconds") && journal["full_seconds"].is_number();
+  Say(fmt::format("disk     {} of {} free, limit {}{}{}", Size(journal, "free_bytes"),
+                  Size(journal, "filesystem_bytes"), Size(journal, "free_limit_bytes"),
+                  fills ? ", full in " + Age(journal, "full_seconds") : "",
+                  journal.value("low", false) ? ", TOO LITTLE FREE: no new jobs are stored" : ""));
+}
+
 void ShowServer(const Json& server) {
   const Json jobs = server.value("jobs", Json::object());
   const Json memory = server.value("memory", Json::object());
@@ -73,6 +81,7 @@ void ShowServer(const Json& server) {
                   Size(journal, "disk_bytes"), Size(journal, "live_bytes"),
                   journal.value("failed", false) ? ", FAILED" : "",
                   journal.value("full", false) ? ", FULL" : ""));
+  if (journal.contains("free_bytes") && journal["free_bytes"].is_number()) ShowDisk(journal);
   Say(fmt::format("clients  {} open, {} producers, {} workers, {} waiting",
                   Count(connections, "open"), Count(connections, "producers"),
                   Count(connections, "workers"), Count(connections, "waiting")));

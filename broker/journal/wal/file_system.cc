@@ -133,10 +133,11 @@ class RealFileSystem final : public FileSystem {
     return {std::make_unique<SystemDirectory>(fd), 0};
   }
 
-  std::uint64_t FreeBytes(const std::string& directory) override {
+  Space SpaceOf(const std::string& directory) override {
     struct statvfs info {};
-    if (::statvfs(directory.c_str(), &info) != 0) return UINT64_MAX;
-    return std::uint64_t{info.f_bavail} * info.f_frsize;
+    if (::statvfs(directory.c_str(), &info) != 0) return {};
+    return {.free = std::uint64_t{info.f_bavail} * info.f_frsize,
+            .total = std::uint64_t{info.f_blocks} * info.f_frsize};
   }
 
   bool CopiesOnWrite(const std::string& directory) override {

@@ -49,6 +49,11 @@ class FileSystem {
     std::unique_ptr<File> file;  // nullptr on failure
     int error = 0;               // -errno
   };
+  // Of a file system, in bytes.
+  struct Space {
+    std::uint64_t free = UINT64_MAX;  // for files of this process; UINT64_MAX: not known
+    std::uint64_t total = 0;          // 0: not known
+  };
   struct OpenedDirectory {
     std::unique_ptr<Directory> directory;  // nullptr on failure
     int error = 0;                         // -errno
@@ -63,8 +68,7 @@ class FileSystem {
   virtual int MakeDirectory(const std::string& path) = 0;  // -EEXIST when it is there
   virtual int RemoveDirectory(const std::string& path) = 0;
   virtual OpenedDirectory OpenDirectory(const std::string& path) = 0;
-  // Free space for files, in bytes; UINT64_MAX: not known.
-  virtual std::uint64_t FreeBytes(const std::string& directory) = 0;
+  virtual Space SpaceOf(const std::string& directory) = 0;
   // Whether overwriting needs space, too: a copy-on-write file system.
   virtual bool CopiesOnWrite(const std::string& directory) = 0;
   // Gives `path` the owner of `directory`, if this process may do that.

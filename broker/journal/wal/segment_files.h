@@ -59,6 +59,7 @@ class SegmentFiles {
     return {kWalVersion, current_number_, SegmentSalt(journal_salt_, current_number_)};
   }
   std::uint64_t DiskBytes() const;
+  FileSystem::Space Space() const { return file_system_.SpaceOf(directory_); }
 
   static constexpr std::uint64_t kPrepareStep = 512 * 1024;
 

@@ -196,7 +196,7 @@ bool WalJournal::HasRoomForFrame(std::uint64_t size) const {
   if (size > kHandOverBytes && !HasMemoryFor(3 * size)) return false;
   const std::uint64_t needed = size + 2 * kMarkSize + kSegmentHeaderSize;
   if (needed <= Room() || needed + settings_bytes_ <= options_.segment_size) return true;
-  const std::uint64_t free = file_system_.FreeBytes(options_.directory);
+  const std::uint64_t free = file_system_.SpaceOf(options_.directory).free;
   if (free == UINT64_MAX) return true;
   const std::uint64_t beside = Slack() + options_.segment_size + settings_bytes_;
   return free + progress_.spare_bytes >= needed + beside + WaitingBytes();
@@ -281,11 +281,16 @@ void WalJournal::OnNotify() {
   const Lsn before = progress_.durable;
   const bool had_failed = !progress_.failure.ok();
   const bool was_stalled = progress_.stalled;
-  progress_ = writer_->Progress();
+  TakeProgress();
   if (progress_.durable > before && on_durable_) on_durable_(progress_.durable);
   const bool fails = !progress_.failure.ok() && !had_failed;
   const bool stalls = progress_.stalled && !was_stalled;
   if ((fails || stalls) && on_stuck_) on_stuck_(fails);
+}
+
+void WalJournal::TakeProgress() {
+  progress_ = writer_->Progress();
+  disk_.Look(progress_.looked, progress_.space.free, progress_.space.total);
 }
 
 std::uint64_t WalJournal::WaitingBytes() const {

@@ -10,6 +10,7 @@
 #include "broker/journal/compactor.h"
 #include "broker/journal/journal.h"
 #include "broker/journal/record_codec.h"
+#include "broker/journal/wal/disk_watch.h"
 #include "broker/journal/wal/file_system.h"
 #include "broker/journal/wal/state_file.h"
 #include "broker/journal/wal/wal_format.h"
@@ -48,6 +49,8 @@ class WalJournal final : public Journal {
   Lsn Append(const Record& record) override;
   bool Accepts(Record::Kind kind) const override;
   bool HasRoomFor(std::uint64_t body) const override;
+  void KeepFree(std::uint64_t bytes) override { disk_.KeepFree(bytes); }
+  DiskSpace Disk() const override { return disk_.space(); }
   std::uint64_t SpareIds() const override;
   Status Health() const override;
   void Flush(Time now) override;
@@ -79,6 +82,7 @@ class WalJournal final : public Journal {
   std::size_t AppendFrame(const Record& record);
   // All ids in records are below kept_.next_id.
   void NoteId(const Record& record);
+  void TakeProgress();
   void BeginBatch();
   void HandOver();
   void HandOverMark();
@@ -115,6 +119,7 @@ class WalJournal final : public Journal {
   std::function<void(Lsn)> on_durable_;
   std::function<void(bool)> on_stuck_;
   WriterProgress progress_;
+  DiskWatch disk_;
   RecordCodec codec_;
   Compactor compactor_;
   JournalStats stats_;

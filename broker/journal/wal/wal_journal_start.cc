@@ -136,7 +136,7 @@ Status WalJournal::StartWriting(const WalRecovery& recovery, JournalEvents& even
   kept.next_id += WalWriter::kKeptIds;
   WalWriter::Options options{options_.sync, options_.interval, fault.ToStatus(), kept};
   writer_ = std::make_unique<WalWriter>(file_system_, std::move(files), lsn_, options);
-  progress_ = writer_->Progress();
+  TakeProgress();
   BeginSegment(size);
   events.OnActive();
   AddSettings(0);

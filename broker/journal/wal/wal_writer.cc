@@ -25,6 +25,7 @@ WalWriter::WalWriter(FileSystem& file_system, SegmentFiles files, Lsn durable, O
   state_.full = options_.full;
   state_.disk_bytes = files_.DiskBytes();
   state_.spare_bytes = files_.spare_bytes();
+  LookAtDisk();
   progress_ = state_;
 }
 
@@ -125,6 +126,7 @@ Time WalWriter::Work() {
   TakeSubmitted();
   WritePending();
   SyncIfDue();
+  if (file_system_.Now() - state_.looked >= kLook) LookAtDisk();
   if (news_) Publish();
   PrepareSpare();
   if (news_) Publish();
@@ -223,6 +225,13 @@ void WalWriter::SyncIfDue() {
   if (due) Settle(SyncNow());
 }
 
+// Here, because a network's file system may be slow to answer.
+void WalWriter::LookAtDisk() {
+  state_.space = files_.Space();
+  state_.looked = file_system_.Now();
+  news_ = true;
+}
+
 void WalWriter::PrepareSpare() {
   const bool wanted = spare_wanted_now_ || !state_.full.ok();
   if (!wanted || !state_.failure.ok() || files_.current() == 0) return;
@@ -299,11 +308,11 @@ void WalWriter::NotifyLocked() {
 Time WalWriter::NextDue() const {
   if (!state_.failure.ok()) return kNever;
   const Time now = file_system_.Now();
-  Time due = kNever;
+  Time due = std::max<Time>(state_.looked + kLook - now, 0);
   if (!state_.full.ok()) {
-    due = std::max<Time>(next_try_ - now, 0);
+    due = std::min(due, std::max<Time>(next_try_ - now, 0));
   } else if (spare_wanted_now_ && !files_.Prepared() && files_.current() != 0) {
-    due = next_try_ == 0 ? 0 : std::max<Time>(next_try_ - now, 0);
+    due = next_try_ == 0 ? 0 : std::min(due, std::max<Time>(next_try_ - now, 0));
     if (due == 0) return 0;
   }
   if (dirty_ && options_.sync == SyncMode::kInterval) {

@@ -46,6 +46,8 @@ struct WriterProgress {
   bool stalled = false;  // full, and a batch waits for space
   std::uint64_t syncs = 0;
   SyncTimes sync_times;
+  FileSystem::Space space;  // at `looked`
+  Time looked = 0;          // by the file system's clock
   std::uint64_t disk_bytes = 0;
   std::uint64_t spare_bytes = 0;  // of them, of the segment that is prepared
 };
@@ -96,6 +98,7 @@ class WalWriter {
   Fault Keep(const Batch& batch);
   Fault SyncNow();
   void SyncIfDue();
+  void LookAtDisk();
   void PrepareSpare();
   void Settle(const Fault& fault);
   void Done(Batch batch);
@@ -104,6 +107,7 @@ class WalWriter {
   Time NextDue() const;
 
   static constexpr Time kRetry = 500 * kMillisecond;  // while there is no space or no descriptor
+  static constexpr Time kLook = 500 * kMillisecond;   // between two looks at the free space
   static constexpr std::size_t kKeptBytes = 8 << 20;  // of buffers for reuse
   static constexpr Time kLongestGather = 2 * kMillisecond;
   static constexpr int kMostGathersLeftOut = 63;
