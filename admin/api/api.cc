@@ -145,11 +145,11 @@ class Api::SlicedAnswer final : public HttpTask {
 };
 
 Api::Api(Engine& engine, const ConnectionList& connections, Host& host, BrokerControl& broker,
-         SliceQueue& slices, const std::string& history_file)
+         Attention& attention, SliceQueue& slices, const std::string& history_file)
     : operations_(engine, slices, audit_),
-      history_(engine, connections, slices, history_file),
-      services_{engine, connections, host,     broker,  slices, guard_,
-                audit_, operations_, history_, events_, side_,  instance_} {
+      history_(engine, connections, attention, slices, history_file),
+      services_{engine,      connections, host,      broker,  slices, guard_,   audit_,
+                operations_, history_,    attention, events_, side_,  instance_} {
   audit_.Tell([this](const Audit::Entry& entry) {
     if (events_.Heard()) events_.OnAudit(ObjectOf(entry));
   });

@@ -20,7 +20,7 @@ class Api {
  public:
   // All of it outlives the API.
   Api(Engine& engine, const ConnectionList& connections, Host& host, BrokerControl& broker,
-      SliceQueue& slices, const std::string& history_file);
+      Attention& attention, SliceQueue& slices, const std::string& history_file);
 
   Guard& guard() { return guard_; }
   Audit& audit() { return audit_; }

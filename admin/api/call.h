@@ -18,6 +18,10 @@
 #include "broker/engine/engine.h"
 #include "broker/server/protocol.h"
 
+namespace gearstalk {
+class Attention;
+}
+
 namespace gearstalk::api {
 
 class Audit;
@@ -93,6 +97,7 @@ struct Services {
   Audit& audit;
   Operations& operations;
   History& history;
+  const Attention& attention;
   Events& events;
   SideThread& side;
   std::string_view run;  // differs after each start: ids of tubes do not outlive it

@@ -45,6 +45,7 @@ Filter Filter::Read(Fields& fields) {
     }
   }
   filter.ReadNumbers(fields);
+  filter.ReadFailure(fields);
   filter.ReadBody(fields);
   return filter;
 }
@@ -69,6 +70,19 @@ void Filter::ReadNumbers(Fields& fields) {
   unique_ = fields.Text("unique");
   holder_ = fields.Integer("holder", 1, kMostId);
   plain_ = plain_ && !min_age_ && !max_age_ && !unique_ && !holder_;
+}
+
+void Filter::ReadFailure(Fields& fields) {
+  for (const std::string& word : fields.Words("cause", {"none", "failed", "exception", "timeout",
+                                                        "lost", "released", "buried", "expired"})) {
+    for (unsigned cause = 0; cause <= static_cast<unsigned>(Cause::kExpired); ++cause) {
+      const std::string_view name = NameOf(static_cast<Cause>(cause));
+      if ((name.empty() ? "none" : name) == word) causes_ |= 1U << cause;
+    }
+  }
+  origin_ = fields.Bytes("origin");
+  failed_within_ = fields.Seconds("failed_within_seconds");
+  plain_ = plain_ && causes_ == 0 && !origin_ && !failed_within_;
 }
 
 void Filter::ReadBody(Fields& fields) {
@@ -96,8 +110,17 @@ void Filter::ReadBody(Fields& fields) {
                                    : Operator::kEqual;
 }
 
+bool Filter::MatchesFailure(const Job& job, Time now) const {
+  if ((failed_ || failed_within_) && !Failed(job)) return false;
+  const JobExtra& extra = job.extra();
+  if (causes_ != 0 && (causes_ >> static_cast<unsigned>(extra.cause) & 1U) == 0) return false;
+  if (origin_ && job.origin() != *origin_) return false;
+  return !failed_within_ || (extra.ended != 0 && Seconds(now - extra.ended) <= *failed_within_);
+}
+
 bool Filter::MatchesRecord(const Job& job, Time now) const {
   if (job.id() < id_from_ || job.id() > id_to_ || !Wants(job.state())) return false;
+  if (!MatchesFailure(job, now)) return false;
   if (tube_ && job.tube().name() != *tube_) return false;
   if (tube_match_ && !MatchesPattern(*tube_match_, job.tube().name())) return false;
   if (job.priority < min_priority_ || job.priority > max_priority_) return false;

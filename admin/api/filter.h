@@ -42,6 +42,12 @@ class Filter {
   bool Wants(JobState state) const { return states_ == 0 || (states_ & Bit(state)) != 0; }
   // The one state it asks for.
   std::optional<JobState> OnlyState() const;
+  // Failed jobs alone, of the last `within`.
+  void set_failed(std::optional<double> within_s) {
+    failed_ = true;
+    failed_within_ = within_s;
+    plain_ = false;
+  }
   // Leaves what others hold alone, unless states are named.
   void LeaveReserved();
   // Whether nothing but the tube and states is asked for.
@@ -53,8 +59,10 @@ class Filter {
  private:
   enum class Operator : std::uint8_t { kThere, kEqual, kNotEqual, kLess, kGreater, kContains };
 
+  bool MatchesFailure(const Job& job, Time now) const;
   static unsigned Bit(JobState state) { return 1U << static_cast<unsigned>(state); }
   void ReadNumbers(Fields& fields);
+  void ReadFailure(Fields& fields);
   void ReadBody(Fields& fields);
 
   bool plain_ = true;
@@ -67,6 +75,10 @@ class Filter {
   std::uint64_t min_timeouts_ = 0, min_buries_ = 0;
   std::optional<std::string> unique_;
   std::optional<std::uint64_t> holder_;
+  bool failed_ = false;
+  std::optional<double> failed_within_;
+  unsigned causes_ = 0;                // bits; 0: all
+  std::optional<std::string> origin_;  // empty: not dead
   std::optional<std::string> text_;
   std::optional<JsonPath> path_;
   Json value_;

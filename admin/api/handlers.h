@@ -44,6 +44,10 @@ Reply CopyJob(Call& call);
 Reply GetBody(Call& call);
 Reply ViewBody(Call& call);
 
+// failure_list.cc, attention_routes.cc
+Reply ListFailures(Call& call);
+Reply GetAttention(Call& call);
+
 // operation_routes.cc
 Reply ListOperations(Call& call);
 Reply BeginOperation(Call& call);

@@ -67,9 +67,9 @@ float AsFloat(std::uint64_t number) { return static_cast<float>(number); }
 
 }  // namespace
 
-History::History(const Engine& engine, const ConnectionList& connections, SliceQueue& slices,
-                 const std::string& file)
-    : engine_(engine), connections_(connections), slices_(slices) {
+History::History(const Engine& engine, const ConnectionList& connections, Attention& attention,
+                 SliceQueue& slices, const std::string& file)
+    : engine_(engine), connections_(connections), attention_(attention), slices_(slices) {
   hour_.KeepPeaks(kPeaksFrom);
   month_.KeepPeaks(kPeaksFrom);
   if (!file.empty()) OpenFile(file);
@@ -123,7 +123,10 @@ Time History::Tick(Time now) {
   }
   if (now >= next_survey_ && survey_ == nullptr) {
     next_survey_ = (now / kSurveyPeriod + 1) * kSurveyPeriod;
-    survey_ = std::make_unique<TubeSurvey>(engine_, kTubesKept, now, heat_);
+    attention_.Begin(now);
+    surveyed_ = false;
+    survey_ = std::make_unique<TubeSurvey>(engine_, kTubesKept, now, heat_,
+                                           [this](const Tube& tube) { attention_.Look(tube); });
     slices_.Add(*this);
   }
   return std::min(due, next_sample_);
@@ -180,7 +183,11 @@ float History::SyncMax() {
 }
 
 bool History::RunSlice(Time now) {
-  if (survey_->Advance()) return true;
+  if (!surveyed_) {
+    surveyed_ = !survey_->Advance();
+    return true;
+  }
+  if (attention_.LookAtSchedules()) return true;
   EndSurvey(now);
   return false;
 }

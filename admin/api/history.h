@@ -14,6 +14,7 @@
 #include "admin/api/json.h"
 #include "admin/api/ring.h"
 #include "admin/http/slices.h"
+#include "admin/metrics/attention.h"
 #include "admin/metrics/loop_lag.h"
 #include "admin/metrics/tube_survey.h"
 #include "broker/engine/engine.h"
@@ -54,15 +55,15 @@ inline constexpr std::uint64_t kMinPoints = 10, kMaxPoints = 3600;
 class History final : public SliceWork {
  public:
   // `file`: where the thirty days are kept; empty: nowhere.
-  History(const Engine& engine, const ConnectionList& connections, SliceQueue& slices,
-          const std::string& file);
+  History(const Engine& engine, const ConnectionList& connections, Attention& attention,
+          SliceQueue& slices, const std::string& file);
   ~History();
   History(const History&) = delete;
   History& operator=(const History&) = delete;
 
   // Every round; returns when the next one is wanted at latest.
   Time Tick(Time now);
-  // The survey of all tubes.
+  // The survey of all tubes, and of what needs attention.
   bool RunSlice(Time now) override;
 
   struct Query {
@@ -110,11 +111,13 @@ class History final : public SliceWork {
 
   const Engine& engine_;
   const ConnectionList& connections_;
+  Attention& attention_;
   SliceQueue& slices_;
   Time next_sample_ = 0;
   Time next_survey_ = 0;
   LoopLag lag_;
   std::unique_ptr<TubeSurvey> survey_;
+  bool surveyed_ = false;  // all tubes
   std::shared_ptr<const TubeHeat> heat_;
   Time oldest_ready_ = 0;  // 0: none was ready
   Ring hour_{kSecond, 3600, kServerSeries};

@@ -170,6 +170,7 @@ Json JobObject(const Engine& engine, const Job& job, Time now, bool preview) {
   const std::uint32_t most = policy == nullptr ? 0 : policy->attempts;
   const Time expires = job.state() == JobState::kBuried ? kNever : job.rest().expiry.time;
   const std::string_view cause = NameOf(extra.cause);
+  const Time taken = job.taken_at();
   return {{"id", job.id()},
           {"tube", TextOf(job.tube().name())},
           {"tube_ref", RefOf(job.tube().name())},
@@ -184,6 +185,8 @@ Json JobObject(const Engine& engine, const Job& job, Time now, bool preview) {
           {"due_in_seconds", delayed ? Json(Seconds(left)) : Json()},
           {"ttr_left_seconds",
            job.state() == JobState::kReserved && left > 0 ? Json(Seconds(left)) : Json()},
+          {"reserved_at", taken == 0 ? Json() : Json(Timestamp(taken))},
+          {"running_seconds", taken == 0 ? Json() : Json(Seconds(std::max<Time>(now - taken, 0)))},
           {"reserves", job.reserves},
           {"timeouts", extra.timeouts},
           {"releases", extra.releases},
@@ -202,6 +205,7 @@ Json JobObject(const Engine& engine, const Job& job, Time now, bool preview) {
           {"expires_in_seconds",
            expires == kNever ? Json() : Json(Seconds(std::max<Time>(expires - now, 0)))},
           {"cause", cause.empty() ? Json() : Json(cause)},
+          {"failed_at", Failed(job) && extra.ended != 0 ? Json(Timestamp(extra.ended)) : Json()},
           {"cause_text", job.texts() == nullptr ? Json() : TextOrNull(job.texts()->cause_text)},
           {"origin", TextOrNull(job.origin())}};
 }

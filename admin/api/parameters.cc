@@ -35,6 +35,9 @@ struct Row {
 const std::vector<Row>& Rows() {
   static const std::vector<Row> rows = {
       {"as", Word({"auto", "text", "json", "base64", "hex", "php", "msgpack"})},
+      {"cause", ListOf(Word({"none", "failed", "exception", "timeout", "lost", "released", "buried",
+                             "expired"}))},
+      {"failed_within_seconds", {{"type", "number"}, {"minimum", 0}}},
       {"force", {{"type", "boolean"}}},
       {"held", Word({"commit", "drop"})},
       {"holder", Integer(1, kMostId)},
@@ -53,7 +56,8 @@ const std::vector<Row>& Rows() {
       {"min_reserves", Integer(0, kMost32)},
       {"min_timeouts", Integer(0, kMost32)},
       {"offset", Integer(0, kMost32)},
-      {"only", Word({"jobs", "idle", "buried", "paused"})},
+      {"only", Word({"jobs", "idle", "buried", "paused", "unserved", "falls_behind",
+                     "silent_workers", "held_back"})},
       {"order", Word({"asc", "desc"}), "/tubes"},
       {"order", Word({"id", "next"})},
       {"points", Integer(kMinPoints, kMaxPoints)},

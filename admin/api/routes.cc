@@ -11,8 +11,14 @@ using enum Right;
 
 constexpr std::string_view kFilter =
     "tube tube_base64 tube_match state id_from id_to min_age_seconds max_age_seconds min_priority "
-    "max_priority min_reserves max_reserves min_timeouts min_buries unique holder text text_base64 "
-    "json_path json_value json_op order preview max_scan limit cursor";
+    "max_priority min_reserves max_reserves min_timeouts min_buries unique holder cause origin "
+    "origin_base64 failed_within_seconds text text_base64 json_path json_value json_op order "
+    "preview max_scan limit cursor";
+constexpr std::string_view kFailureFilter =
+    "since tube tube_base64 tube_match state id_from id_to min_age_seconds max_age_seconds "
+    "min_priority max_priority min_reserves max_reserves min_timeouts min_buries unique holder "
+    "cause origin origin_base64 failed_within_seconds text text_base64 json_path json_value "
+    "json_op preview limit cursor";
 
 const Route kRoutes[] = {
     {"GET", "/", kAny, false, GetIndex, "The paths of this API", "", "", "", "Index"},
@@ -30,6 +36,8 @@ const Route kRoutes[] = {
      "Set the log level until reload or restart", "server.log_level", "", "LogLevel", "LogLevel"},
     {"POST", "/server/step-down", kAdmin, true, StepDown, "Let another broker lead",
      "server.step_down", "", "StepDown", "SteppingDown", "202"},
+    {"GET", "/attention", kViewer, false, GetAttention,
+     "What needs attention, a line for each kind", "", "tube tube_base64", "", "Attention"},
     {"GET", "/tubes", kViewer, false, ListTubes, "Tubes, filtered and sorted", "",
      "match sort order only limit cursor", "", "TubePage"},
     {"POST", "/tubes", kAdmin, false, CreateTube, "Create a tube that stays when it is empty",
@@ -58,6 +66,9 @@ const Route kRoutes[] = {
     {"GET", "/tubes/{tube}/jobs", kViewer, false, ListJobsOfTube, "Jobs of a tube", "", kFilter, "",
      "JobPage"},
     {"GET", "/jobs", kViewer, false, ListJobs, "Jobs, filtered", "", kFilter, "", "JobPage"},
+    {"GET", "/failures", kViewer, false, ListFailures,
+     "Buried and dead jobs, the newest failure first, and their groups", "", kFailureFilter, "",
+     "FailurePage"},
     {"GET", "/jobs/{id}", kViewer, false, GetJob, "A job", "", "", "", "Job"},
     {"DELETE", "/jobs/{id}", kOperator, false, DeleteJob, "Delete a job", "job.delete", "force", "",
      "", "204"},

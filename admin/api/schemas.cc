@@ -68,11 +68,21 @@ constexpr std::string_view kObjects[] = {
     "Progress numerator:integer denominator:integer",
     "Job id:integer tube:text tube_ref:text state:text priority:integer class:text "
     "size_bytes:integer created_at:time age_seconds:number delay_seconds:number "
-    "ttr_seconds:number? due_in_seconds:number? ttr_left_seconds:number? reserves:integer "
+    "ttr_seconds:number? due_in_seconds:number? ttr_left_seconds:number? "
+    "reserved_at:time? running_seconds:number? reserves:integer "
     "timeouts:integer releases:integer buries:integer kicks:integer lost_tries:integer "
     "unique:text? waiters:integer durable:truth on_failure:text holder:Holder? "
     "progress:Progress? preview:text? attempts:integer? max_attempts:integer? "
-    "expires_in_seconds:number? cause:text? cause_text:text? origin:text?",
+    "expires_in_seconds:number? cause:text? failed_at:time? "
+    "cause_text:text? origin:text?",
+    "FailureGroup tube:text tube_ref:text origin:text? cause:text? count:integer buried:integer "
+    "first_failed_at:time? last_failed_at:time? per_step:*integer",
+    "FailurePage items:*Job next:text? complete:truth scanned:integer matched:integer "
+    "groups:*FailureGroup groups_total:integer step_seconds:number",
+    "AttentionTube name:text ref:text since_at:time jobs:integer workers:integer reason:text",
+    "AttentionItem kind:text count:integer jobs:integer? since_at:time? reason:text link:text "
+    "tubes:*AttentionTube",
+    "Attention items:*AttentionItem at:time?",
     "JobPage items:*Job next:text? complete:truth scanned:integer matched:integer "
     "as_of_id:integer count:integer?",
     "BodyView id:integer size_bytes:integer offset:integer shown_bytes:integer truncated:truth "

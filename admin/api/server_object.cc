@@ -7,6 +7,7 @@
 #include "admin/api/history.h"
 #include "admin/api/objects.h"
 #include "admin/metrics/process_metrics.h"
+#include "admin/metrics/refusals.h"
 #include "broker/engine/slab.h"
 
 namespace gearstalk::api {
@@ -70,11 +71,9 @@ Json ReplicaObject(const Journal& journal) {
 
 Json RefusedObject(const ServerFacts& facts, const EngineStats& stats) {
   Json object = Json::object();
-  for (const auto& [code, word] : kJobRefusals) {
-    object[std::string(word)] = stats.refused[static_cast<std::size_t>(code)];
-  }
-  object["tube_memory"] = stats.refused_memory;
-  for (const auto& [word, count] : facts.refused) object[std::string(word)] = count;
+  ForEachRefusal(stats, facts, [&](std::string_view word, std::uint64_t count) {
+    object[std::string(word)] = count;
+  });
   return object;
 }
 

@@ -7,6 +7,7 @@
 #include "admin/api/id_set.h"
 #include "admin/api/objects.h"
 #include "admin/api/page.h"
+#include "admin/metrics/attention.h"
 
 namespace gearstalk::api {
 namespace {
@@ -56,6 +57,8 @@ constexpr Order kOrders[] = {
 struct TubeQuery {
   std::string match;
   std::string only;
+  std::shared_ptr<const Concerns> concerns;
+  std::optional<Concern> concern{};
   const Order* order = &kOrders[0];
   bool rises = true;
   std::uint64_t limit = kUsualPage;
@@ -67,12 +70,22 @@ struct TubeQuery {
   bool ByName() const { return order == &kOrders[1]; }
 };
 
+// The concerns that lists can be narrowed to.
+std::optional<Concern> ConcernNamed(std::string_view word) {
+  for (std::size_t i = 0; i < kTubeConcerns; ++i) {
+    if (kConcernNames[i] == word && word != "buried" && word != "paused")
+      return static_cast<Concern>(i);
+  }
+  return std::nullopt;
+}
+
 bool Passes(const Tube& tube, const TubeQuery& query, const Grant& grant) {
   const std::size_t jobs = tube.unfinished() + tube.buried();
   if (query.only == "jobs" && jobs == 0) return false;
   if (query.only == "idle" && jobs > 0) return false;
   if (query.only == "buried" && tube.buried() == 0) return false;
   if (query.only == "paused" && !tube.paused()) return false;
+  if (query.concern && !query.concerns->Has(*query.concern, tube.id())) return false;
   return grant.Sees(tube.name()) &&
          (query.match.empty() || MatchesPattern(query.match, tube.name()));
 }
@@ -216,7 +229,10 @@ Reply ListTubes(Call& call) {
   Fields fields = Fields::OfQuery(call.request.query);
   TubeQuery query;
   query.match = fields.Text("match").value_or("");
-  query.only = fields.Word("only", {"jobs", "idle", "buried", "paused"});
+  query.only = fields.Word("only", {"jobs", "idle", "buried", "paused", "unserved", "falls_behind",
+                                    "silent_workers", "held_back"});
+  query.concerns = call.services.attention.concerns();
+  query.concern = ConcernNamed(query.only);
   const std::string sort =
       fields.Word("sort", {"id", "name", "busy", "ready", "reserved", "delayed", "buried",
                            "workers", "waiting", "oldest"});

@@ -6,6 +6,7 @@
 #include "admin/metrics/job_metrics.h"
 #include "admin/metrics/metric_text.h"
 #include "admin/metrics/process_metrics.h"
+#include "admin/metrics/refusals.h"
 #include "admin/metrics/replica_metrics.h"
 #include "admin/metrics/tube_metrics.h"
 
@@ -58,11 +59,19 @@ void AddCommands(const MetricsSources& sources, MetricText& text) {
 void AddRefused(const EngineStats& stats, const ServerFacts& server, MetricText& text) {
   text.Counter("gearstalkd_refused_total",
                "Jobs, connections and commands that were refused, by reason.");
-  for (const auto& [code, reason] : kJobRefusals) {
-    text.Add(stats.refused[static_cast<std::size_t>(code)], {{"reason", reason}});
+  ForEachRefusal(stats, server, [&](std::string_view reason, std::uint64_t count) {
+    text.Add(count, {{"reason", reason}});
+  });
+}
+
+void AddAttention(const Concerns& concerns, MetricText& text) {
+  text.Gauge(
+      "gearstalkd_attention",
+      "Tubes, or schedules, that need attention by kind; 1 for what the broker itself needs.");
+  for (std::size_t kind = 0; kind < kConcerns; ++kind) {
+    text.Add(std::uint64_t{concerns.Count(static_cast<Concern>(kind))},
+             {{"kind", kConcernNames[kind]}});
   }
-  text.Add(stats.refused_memory, {{"reason", "tube_memory"}});
-  for (const auto& [reason, count] : server.refused) text.Add(count, {{"reason", reason}});
 }
 
 void AddLimits(const EngineLimits& limits, const ServerFacts& server, MetricText& text) {
@@ -186,6 +195,7 @@ void Metrics::AddTotals(const TubeSurvey& survey, Time now, std::string& out) co
   AddCommands(sources_, text);
   AddConnections(sources_, server, text);
   AddRefused(sources_.engine.Stats(), server, text);
+  AddAttention(*sources_.attention.concerns(), text);
   AddLimits(sources_.engine.limits(), server, text);
   AddJournal(sources_.engine.journal(), text);
   AddReplica(sources_.engine, text);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "admin/http/answer.h"
+#include "admin/metrics/attention.h"
 #include "admin/metrics/loop_lag.h"
 #include "admin/metrics/server_facts.h"
 #include "admin/metrics/tube_survey.h"
@@ -21,6 +22,7 @@ struct MetricsSources {
   const Engine& engine;
   const ConnectionList& connections;
   const LoopLag& lag;
+  const Attention& attention;
   std::vector<const Protocol*> protocols;
   std::function<ServerFacts()> server;
   std::function<Time()> now;

@@ -7,8 +7,14 @@
 namespace gearstalk {
 
 TubeSurvey::TubeSurvey(const Engine& engine, std::size_t wanted, Time now,
-                       std::shared_ptr<const TubeHeat> before)
-    : engine_(engine), wanted_(wanted), now_(now), before_(std::move(before)), oldest_ready_(now) {
+                       std::shared_ptr<const TubeHeat> before,
+                       std::function<void(const Tube&)> look)
+    : engine_(engine),
+      wanted_(wanted),
+      now_(now),
+      before_(std::move(before)),
+      look_(std::move(look)),
+      oldest_ready_(now) {
   if (before_ != nullptr) {
     const double half_lives =
         static_cast<double>(now_ - before_->at) / static_cast<double>(kHalfLife);
@@ -24,6 +30,7 @@ bool TubeSurvey::Advance() {
     if (tube == nullptr) return false;
     cursor_ = tube->id();
     Consider(*tube, HeatOf(*tube));
+    if (look_) look_(*tube);
     if (const Job* oldest = tube->OldestReady()) {
       oldest_ready_ = std::min(oldest_ready_, oldest->created);
     }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -28,9 +29,10 @@ class TubeSurvey {
   static constexpr std::size_t kSlice = 128;  // tubes looked at in one Advance
   static constexpr Time kHalfLife = 600 * kSecond;
 
-  // `before` is what the last survey remembered, or nullptr.
+  // `before` is what the last survey remembered, or nullptr. `look` is called with each tube.
   TubeSurvey(const Engine& engine, std::size_t wanted, Time now,
-             std::shared_ptr<const TubeHeat> before);
+             std::shared_ptr<const TubeHeat> before,
+             std::function<void(const Tube&)> look = nullptr);
 
   // False: it is done, and the results below are valid.
   bool Advance();
@@ -49,6 +51,7 @@ class TubeSurvey {
   const std::size_t wanted_;
   const Time now_;
   const std::shared_ptr<const TubeHeat> before_;
+  const std::function<void(const Tube&)> look_;
   double fade_ = 0;             // of a heat since the last survey
   std::size_t remembered_ = 0;  // entries of `before_` that were passed
   std::uint64_t cursor_ = 0;

@@ -1,6 +1,7 @@
 #include "broker/app/admin_pages.h"
 
 #include <fmt/format.h>
+#include <sys/statvfs.h>
 
 #include <algorithm>
 
@@ -38,13 +39,17 @@ HttpAnswer Plain(int status, std::string text) {
 AdminPages::AdminPages(Parts parts, event_base* base)
     : parts_(std::move(parts)),
       started_(parts_.server.Now()),
+      attention_({.engine = parts_.engine,
+                  .facts = [this] { return Facts(); },
+                  .disk_left = [this] { return DiskLeft(); }}),
       metrics_({.engine = parts_.engine,
                 .connections = parts_.server,
                 .lag = lag_,
+                .attention = attention_,
                 .protocols = parts_.protocols,
                 .server = [this] { return Facts(); },
                 .now = [this] { return parts_.server.Now(); }}),
-      api_(parts_.engine, parts_.server, *this, parts_.broker, slices_,
+      api_(parts_.engine, parts_.server, *this, parts_.broker, attention_, slices_,
            HistoryFileOf(parts_.config)),
       http_(base, *this,
             {.begin_round = [this] { parts_.server.BeginRound(); },
@@ -215,6 +220,13 @@ ServerFacts AdminPages::Facts() const {
     facts.refused.emplace_back(kRefusalNames[i], server.refusals().of(static_cast<Refusal>(i)));
   }
   return facts;
+}
+
+std::optional<std::uint64_t> AdminPages::DiskLeft() const {
+  struct statvfs system {};
+  const std::string& directory = parts_.config.data_dir;
+  if (directory.empty() || statvfs(directory.c_str(), &system) != 0) return std::nullopt;
+  return std::uint64_t{system.f_bavail} * system.f_frsize;
 }
 
 std::string_view AdminPages::LogLevelName() const { return NameOf(LeastLogLevel()); }

@@ -10,6 +10,7 @@
 #include "admin/api/broker_control.h"
 #include "admin/http/assets.h"
 #include "admin/http/server.h"
+#include "admin/metrics/attention.h"
 #include "admin/metrics/loop_lag.h"
 #include "admin/metrics/metrics.h"
 #include "admin/transfer/protocol.h"
@@ -64,6 +65,7 @@ class AdminPages final : private HttpSite, private api::Host {
 
   // api::Host
   ServerFacts Facts() const override;
+  std::optional<std::uint64_t> DiskLeft() const;
   bool TakeTransfer(const std::string& name) override { return parts_.transfer.TakeTransfer(name); }
   void GiveTransfer(const std::string& name) override { parts_.transfer.GiveTransfer(name); }
   std::string_view LogLevelName() const override;
@@ -85,6 +87,7 @@ class AdminPages final : private HttpSite, private api::Host {
   std::vector<std::unique_ptr<ListenSocket>> sockets_;
   std::vector<std::string> names_;
   LoopLag lag_;
+  Attention attention_;
   Metrics metrics_;
   SliceQueue slices_;
   api::Api api_;

@@ -162,13 +162,13 @@ Lsn BadEnds::MoveDead(Time now, Job& job, Finish::Kind kind, const ReportData& t
   engine_.CountPolicy(before, &PolicyCounts::dead);
   engine_.MoveTo(job, dead, before.name());
   job.abandoned_ = false;
+  job.MakeExtra().ended = now;
   if (policy.dead_ready) {
     job.extra_->attempts = 0;
     job.MakeRest().expiry.time = kNever;
     engine_.EnterReady(job);
   } else {
     ++job.extra_->buries;
-    job.extra_->ended = now;
     engine_.Count(dead, &JobCounts::buries);
     engine_.EnterBuried(job, engine_.next_burial_);
   }

@@ -258,7 +258,7 @@ class Engine {
   void EnterReady(Job& job);
   void EnterDelayed(Job& job, Time due);
   void EnterBuried(Job& job, std::uint64_t burial);
-  void EnterReserved(Time deadline, Job& job, Consumer& consumer);
+  void EnterReserved(Time now, Time deadline, Job& job, Consumer& consumer);
   void LeaveState(Job& job);
   void Erase(Job& job);
   // 0: no record, as the job is not durable or nothing is kept.

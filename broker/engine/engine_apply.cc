@@ -78,9 +78,10 @@ void Engine::EnterBuried(Job& job, std::uint64_t burial) {
   retention_.Note(*job.tube_);
 }
 
-void Engine::EnterReserved(Time deadline, Job& job, Consumer& consumer) {
+void Engine::EnterReserved(Time now, Time deadline, Job& job, Consumer& consumer) {
   job.state_ = JobState::kReserved;
   job.link_.held.holder = &consumer;
+  job.link_.held.taken_s = static_cast<std::uint32_t>(now / kSecond);
   consumer.held_.Push(deadline, &job);
   if (const Policy* policy = job.tube_->policy();
       policy != nullptr && policy->unique_until_start && policy->unique != Policy::Unique::kNone) {

@@ -88,7 +88,7 @@ Taken Engine::Take(Time now, Job& job, Consumer& consumer) {
     consumer.limited_ = true;
     deadline = std::min(deadline, rest.run_limit);
   }
-  EnterReserved(deadline, job, consumer);
+  EnterReserved(now, deadline, job, consumer);
   if (job.tube_->policy_ != nullptr || options_.fair) pace_.NoteHandOut(now, *job.tube_);
   if (UniqueIndex::HasKey(job)) uniques_.Prefetch(job);
   return {&job, VisibleFrom(job)};

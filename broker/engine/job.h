@@ -93,7 +93,7 @@ struct JobExtra {
   std::uint32_t buries = 0;
   std::uint32_t kicks = 0;
   std::uint64_t burial = 0;    // order of burial, while buried
-  Time ended = 0;              // when it was buried; 0 = not known
+  Time ended = 0;              // of a failed job: when; 0 = not known
   std::uint32_t attempts = 0;  // bad ends that its tube counts
   Cause cause = Cause::kNone;
   bool retrying = false;  // delayed until its next attempt
@@ -150,6 +150,10 @@ class Job {
 
   // The consumer that has reserved it; nullptr in other states.
   Consumer* holder() const { return state_ == JobState::kReserved ? link_.held.holder : nullptr; }
+  // When its holder got it, to the second; 0 in other states.
+  Time taken_at() const {
+    return state_ == JobState::kReserved ? Time{link_.held.taken_s} * kSecond : 0;
+  }
   // All zero if nothing was counted.
   const JobExtra& extra() const;
   const JobRest& rest() const;
@@ -206,6 +210,7 @@ class Job {
   struct Held {
     Consumer* holder;
     std::uint32_t slot;
+    std::uint32_t taken_s;  // when the holder got it, in seconds since 1970
   };
   struct Neighbours {
     Job* prev;
@@ -248,6 +253,11 @@ class Job {
 
 static_assert(std::is_trivially_copyable_v<Job>, "an arriving job moves as bytes");
 static_assert(sizeof(Job) == 72, "the memory budget of a queued job is 100 bytes beside its body");
+
+// Whether it is buried, or dead: moved to a dead tube.
+inline bool Failed(const Job& job) {
+  return job.state() == JobState::kBuried || !job.origin().empty();
+}
 
 // A doubly linked list of jobs through their own links: a lane, or the buried ones.
 class JobList {

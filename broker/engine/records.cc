@@ -110,8 +110,8 @@ void Records::Fill(const Job& job, Record& record) const {
   } else if (job.state_ == JobState::kBuried) {
     record.state = Record::State::kBuried;
     record.burial = extra.burial;
-    record.failure.ended = extra.ended;
   }
+  if (Failed(job)) record.failure.ended = extra.ended;
   FillFailure(job, record);
   record.expires = job.rest().expiry.time == kNever ? 0 : job.rest().expiry.time;
   if (record.kind != Record::Kind::kPut) return;

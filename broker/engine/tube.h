@@ -110,6 +110,7 @@ class Tube : public Timer, public JobCounts {
   const Job* OldestReady() const { return ready_.empty() ? nullptr : ready_.Oldest(); }
   const Job* NextDelayed() const { return delayed_.empty() ? nullptr : delayed_.top(); }
   const Job* NextBuried() const { return buried_.front(); }
+  const Job* LastBuried() const { return buried_.back(); }
 
   std::uint32_t using_count() const { return using_; }
   std::uint32_t watching() const { return watching_; }  // both protocols

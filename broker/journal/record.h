@@ -56,7 +56,7 @@ struct Record {
     Cause cause = Cause::kNone;   // of the last bad end
     std::string_view cause_text;  // of an exception
     std::string_view origin;      // the tube that a dead job came from
-    Time ended = 0;               // kBuried: when it was buried; 0 = not known
+    Time ended = 0;               // of a buried or dead job: when it failed; 0 = not known
   };
   struct Schedule {
     std::string_view name;  // kPut: of the schedule that made the job

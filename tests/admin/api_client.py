@@ -81,6 +81,11 @@ class Api:
         assert answer.status == status, (path, answer)
         return answer.json
 
+    def put(self, path: str, body: Any) -> Any:
+        answer = self.ask("PUT", path, body)
+        assert answer.status == 200, (path, answer)
+        return answer.json
+
     def put_job(self, tube: str, body: str = "body", **more: Any) -> int:
         return self.post(f"/tubes/{tube}/jobs", {"body": body, **more}, 201)["id"]
 

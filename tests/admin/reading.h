@@ -29,6 +29,13 @@ class Reading {
     job->delay_s = delay_s;
     return engine.Put(now, producer, std::move(job)).id;
   }
+  // Looks at everything, as each survey does.
+  void Survey() {
+    attention.Begin(now);
+    TubeSurvey survey(engine, 0, now, nullptr, [this](const Tube& tube) { attention.Look(tube); });
+    while (survey.Advance()) continue;
+    while (attention.LookAtSchedules()) continue;
+  }
   std::string Text(bool all_tubes = false) {
     const auto body = metrics.Read(all_tubes);
     std::string text;
@@ -44,22 +51,30 @@ class Reading {
   Producer producer;
   NoConnections connections;
   LoopLag lag;
+  std::uint64_t refused_tls = 0;
+  std::optional<std::uint64_t> disk_left;
+  Attention attention{{.engine = engine,
+                       .facts = [this] { return Facts(); },
+                       .disk_left = [this] { return disk_left; }}};
   Metrics metrics{{.engine = engine,
                    .connections = connections,
                    .lag = lag,
+                   .attention = attention,
                    .protocols = {},
-                   .server =
-                       [] {
-                         ServerFacts facts;
-                         facts.version = "1.2.3";
-                         facts.commit = "abcdef";
-                         facts.started = 5 * kSecond;
-                         facts.received_bytes = 7;
-                         facts.sent_bytes = 8;
-                         facts.refused = {{"rights", 4}};
-                         return facts;
-                       },
+                   .server = [this] { return Facts(); },
                    .now = [this] { return now; }}};
+
+ private:
+  ServerFacts Facts() const {
+    ServerFacts facts;
+    facts.version = "1.2.3";
+    facts.commit = "abcdef";
+    facts.started = 5 * kSecond;
+    facts.received_bytes = 7;
+    facts.sent_bytes = 8;
+    facts.refused = {{"rights", 4}, {"tls", refused_tls}};
+    return facts;
+  }
 };
 
 }  // namespace gearstalk

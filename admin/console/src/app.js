@@ -9,6 +9,7 @@ import { server } from "./live_state.js";
 import { loadOperations, merge } from "./operations.js";
 import { Audit } from "./pages/audit.js";
 import { Connections } from "./pages/connections.js";
+import { Failures } from "./pages/failures.js";
 import { Job } from "./pages/job.js";
 import { Login } from "./pages/login.js";
 import { Missing } from "./pages/missing.js";
@@ -30,7 +31,7 @@ import * as S from "./strings.js";
 import { tell, tellProblem } from "./toast.js";
 
 const PAGES = { overview: Overview, tubes: Tubes, tube: Tube, search: Search, job: Job, connections: Connections,
-  server: Server, audit: Audit, running: Running, schedules: Schedules, missing: Missing };
+  server: Server, audit: Audit, running: Running, failures: Failures, schedules: Schedules, missing: Missing };
 
 function Frame({ at }) {
   const inert = useStore(dialog) !== null;

@@ -6,7 +6,7 @@ import { toggleDense } from "./preferences.js";
 import { go } from "./route.js";
 import { toast } from "./toast.js";
 
-export const PAGE_KEYS = { o: "#/", t: "#/tubes", r: "#/running", s: "#/jobs", c: "#/connections", v: "#/server", a: "#/audit" };
+export const PAGE_KEYS = { o: "#/", t: "#/tubes", r: "#/running", f: "#/failures", s: "#/jobs", c: "#/connections", v: "#/server", a: "#/audit" };
 
 let afterG = false;
 let lastRow = -1;

@@ -7,7 +7,7 @@ const PAGES = [
   [/^tubes\/([^/]+)$/, "tube"],
   [/^jobs$/, "search"],
   [/^jobs\/(\d{1,16})$/, "job"],
-  [/^(connections|server|audit|running|schedules|login)$/, null],
+  [/^(connections|server|audit|running|failures|schedules|login)$/, null],
 ];
 
 export function parse(hash) {

@@ -48,6 +48,7 @@ export const nav = {
   overview: "Overview",
   tubes: "Tubes",
   running: "Running",
+  failures: "Failures",
   search: "Search",
   connections: "Connections",
   schedules: "Schedules",
@@ -106,7 +107,7 @@ export const helpTitle = "Keyboard";
 export const helpButton = "Keyboard (?)";
 export const helpRows = [[["?"], "this list"],
   [["/"], "filter"],
-  [["g", "then o t r s c v a"], "overview, tubes, running, search, connections, server, audit"],
+  [["g", "then o t r f s c v a"], "overview, tubes, running, failures, search, connections, server, audit"],
   [["j", "k"], "next and previous row"],
   [["x"], "select the row"],
   [["Enter"], "open the row"],
@@ -175,11 +176,8 @@ export const factsLag = "Loop lag p99";
 
 export const attentionTitle = "Needs attention";
 export const attentionNone = "Nothing does.";
-export const attentionBuried = (count) => `${count} buried`;
-export const attentionUnserved = (count) => `has ${jobs(count)} and no workers`;
-export const attentionPaused = (count) => `is paused with ${jobs(count)}`;
-export const attentionRefused = (words) => `Refused since the start: ${words}`;
-export const attentionDraining = "The broker drains: it takes no new jobs";
+export const attentionMore = (count) => `and ${count} more`;
+export const attentionSince = (time) => `for ${time}`;
 
 export const chartJobs = "Jobs by state";
 export const chartRates = "Jobs a second";
@@ -288,7 +286,8 @@ export const createDone = (name) => `Tube ${name} is there`;
 
 export const tubesMatch = "Name or pattern, e.g. mail* — press /";
 export const tubesOnly = "Which tubes";
-export const tubesChoices = [["", "All"], ["jobs", "With jobs"], ["idle", "Idle"], ["buried", "Buried"], ["paused", "Paused"]];
+export const tubesChoices = [["", "All"], ["jobs", "With jobs"], ["idle", "Idle"], ["buried", "Buried"], ["paused", "Paused"],
+  ["unserved", "No workers"], ["falls_behind", "Falling behind"], ["silent_workers", "Silent workers"], ["held_back", "Held back"]];
 export const tubesNone = "No tubes yet";
 export const tubesNoneText = "The first job makes its tube. Put one from a shell:";
 export const tubesNoMatch = "No tube matches";
@@ -611,10 +610,45 @@ export const planDays = (days) => `on day ${days}`;
 export const runningWorker = "worker";
 export const runningProgress = "progress";
 export const runningWorkerUpper = "Worker";
-export const runningColumns = ["Tube", "Job", runningWorkerUpper, "Address", "Progress", "Attempts", "Age", "Time left"];
-export const runningNumbers = ["Attempts", "Age", "Time left"];
+export const runningSince = "Since";
+export const runningColumns = ["Tube", "Job", runningWorkerUpper, "Address", "Progress", "Attempts", runningSince, "Time left"];
+export const runningNumbers = ["Attempts", runningSince, "Time left"];
+export const runningIdle = (count) => `${count} without a job`;
+export const runningIdleFor = (time) => `idle for ${time}`;
 export const runningNone = "No worker holds a job.";
 export const runningSummary = (jobCount, workers, waiting) => `${jobs(jobCount)}, ${workers} ${plural(workers, "worker", "workers")}, ${waiting} ${plural(waiting, "waits", "wait")}`;
+
+export const causes = {
+  exception: "exception",
+  failed: "failed",
+  timeout: "timed out",
+  lost: "worker lost",
+  released: "released too often",
+  buried: "buried",
+  expired: "expired",
+  none: "not known",
+};
+export const failuresSince = "Failed within";
+export const failuresChoices = [["1h", "1 h"], ["24h", "24 h"], ["7d", "7 d"], ["", "All"]];
+export const failuresAnyCause = "Any cause";
+export const failuresCause = "cause";
+export const failuresCount = "failed";
+export const failuresFirst = "first";
+export const failuresLast = "last";
+export const failuresAt = "failed";
+export const failuresFrom = "from";
+export const failuresShow = "Show";
+export const failuresRetry = (count) => `Retry ${count}…`;
+export const failuresDelete = (count) => `Delete ${count}…`;
+export const failuresWhere = (cause, tube) => `The failures of ${tube} with the cause “${cause}”.`;
+export const failuresGroups = "By tube and cause";
+export const failuresJobs = "Newest first";
+export const failuresGroupColumns = ["Tube", "Cause", "Jobs", "When", "First", "Last", ""];
+export const failuresGroupNumbers = ["Jobs", "First", "Last"];
+export const failuresColumns = ["Failed", "Job", "Tube", "Cause", "What the worker said", "Attempts", "Origin"];
+export const failuresNumbers = ["Attempts"];
+export const failuresNone = "Nothing failed";
+export const failuresNoneText = "No job is buried or dead, or none that the filter asks for.";
 
 export const auditAt = "at";
 export const auditFrom = "from";

@@ -99,7 +99,8 @@ bool Api::Stream(const std::string& path, std::function<bool(std::string_view)> 
   return Ask({.path = path, .on_data = std::move(visit)}, nullptr, nullptr);
 }
 
-bool Api::List(const std::string& path, const Query& query, std::size_t limit, Json& items) {
+bool Api::List(const std::string& path, const Query& query, std::size_t limit, Json& items,
+               Json* first) {
   items = Json::array();
   std::string cursor;
   while (items.size() < limit) {
@@ -109,6 +110,8 @@ bool Api::List(const std::string& path, const Query& query, std::size_t limit, J
     Json answer;
     if (!Get(WithQuery(path, page), answer)) return false;
     for (Json& item : answer["items"]) items.push_back(std::move(item));
+    answer.erase("items");
+    if (first != nullptr && cursor.empty()) *first = answer;
     if (!answer["next"].is_string()) break;
     cursor = answer["next"].get<std::string>();
   }

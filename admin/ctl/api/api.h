@@ -34,8 +34,10 @@ class Api {
   // Calls `visit` with each piece of a stream until it returns false.
   bool Stream(const std::string& path, std::function<bool(std::string_view)> visit);
 
-  // All items of a list, page after page, `limit` at most.
-  bool List(const std::string& path, const Query& query, std::size_t limit, Json& items);
+  // All items of a list, page after page, `limit` at most. `first` gets the first page without its
+  // items.
+  bool List(const std::string& path, const Query& query, std::size_t limit, Json& items,
+            Json* first = nullptr);
 
   int exit_code() const { return exit_code_; }
   const Settings& settings() const { return settings_; }

@@ -66,6 +66,35 @@ int ListRunning(Api& api, const RunningOptions& options) {
                                                     : api.exit_code();
 }
 
+struct FailureOptions {
+  std::string since, tube, cause;
+  std::size_t limit = 50;
+
+  Parameters AsParameters() {
+    return {{"--since", &since, "Failures of so long: 15m, 1h, 7d; all without it"},
+            {"--tube", &tube, "Tubes that match this pattern"},
+            {"--cause", &cause, "One cause: exception, failed, timeout, lost, ...",
+             OneOf({"none", "failed", "exception", "timeout", "lost", "released", "buried",
+                    "expired"})},
+            {"--limit", &limit, "Jobs to list", kPositive}};
+  }
+};
+
+int ListFailures(Api& api, const FailureOptions& options) {
+  const Query query = {
+      {"since", options.since}, {"tube_match", options.tube}, {"cause", options.cause}};
+  Json jobs, page;
+  if (!api.List("/failures", query, options.limit, jobs, &page)) return api.exit_code();
+  if (api.settings().json) {
+    Say(Json{{"items", jobs}, {"groups", page["groups"]}, {"matched", page["matched"]}}.dump());
+    return kDone;
+  }
+  ShowFailureGroups(page["groups"]);
+  Say("");
+  ShowFailures(jobs);
+  return kDone;
+}
+
 struct OneJob {
   std::uint64_t id = 0;
 
@@ -222,6 +251,8 @@ std::vector<Command> JobCommands() {
        BindApi(ListJobs)},
       {"running", "List reserved jobs and who works on them, the least time left first",
        "gearstalkctl running --tube mail", BindApi(ListRunning)},
+      {"failures", "List what failed, by tube and cause and the newest first",
+       "gearstalkctl failures --since 1h --tube 'mail*'", BindApi(ListFailures)},
       {"job", "Show one job's record", "gearstalkctl job 17", BindApi(Job)},
       {"peek", "Show a job with its body, and take nothing",
        "gearstalkctl peek --tube mail --state buried", Bind<PeekOptions>(Peek)},

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -40,16 +41,30 @@ void ShowRates(Api& api) {
 
 void Warn(const std::string& what) { Say(Bold("! " + what)); }
 
-void ShowAttention(Api& api, const Json& server) {
-  const Json jobs = server.value("jobs", Json::object());
-  if (server.value("draining", false)) Warn("draining: `gearstalkctl drain --off` ends it");
-  if (Number(jobs, "buried") > 0) {
-    Warn(fmt::format("{} buried jobs: `gearstalkctl tubes --only buried`", Count(jobs, "buried")));
-  }
-  Json paused;
-  if (api.List("/tubes", {{"only", "paused"}}, 5, paused)) {
-    for (const Json& tube : paused) {
-      Warn(fmt::format("{} is paused for {}", Word(tube, "name"), Age(tube, "pause_left_seconds")));
+// The command that shows more of what needs attention; empty: `status` says all.
+std::string CommandFor(const std::string& kind) {
+  if (kind == "buried") return "gearstalkctl failures --since 24h";
+  if (kind == "schedules") return "gearstalkctl schedules";
+  if (kind == "draining") return "gearstalkctl drain --off";
+  constexpr std::string_view kOfTubes[] = {"unserved", "falls_behind", "silent_workers",
+                                           "held_back", "paused"};
+  return std::ranges::find(kOfTubes, kind) == std::end(kOfTubes)
+             ? ""
+             : "gearstalkctl tubes --only " + kind;
+}
+
+// A line for each kind, with the tubes that have the most jobs below it.
+void ShowAttention(Api& api) {
+  constexpr std::size_t kTubesShown = 3;
+  Json attention;
+  if (!api.Get("/attention", attention)) return;
+  for (const Json& item : attention["items"]) {
+    const std::string command = CommandFor(item.value("kind", ""));
+    Warn(fmt::format("{}: {}{}", Word(item, "kind"), Word(item, "reason"),
+                     command.empty() ? "" : fmt::format("; `{}`", command)));
+    const Json tubes = item.value("tubes", Json::array());
+    for (std::size_t i = 0; i < std::min(tubes.size(), kTubesShown); ++i) {
+      Say(fmt::format("    {}: {}", Word(tubes[i], "name"), Word(tubes[i], "reason")));
     }
   }
 }
@@ -93,7 +108,7 @@ int ShowStatus(Api& api) {
   Print(api, server, [&](const Json& object) {
     ShowServer(object);
     ShowRates(api);
-    ShowAttention(api, object);
+    ShowAttention(api);
   });
   return server.value("ready", false) ? kDone : kFailed;
 }

@@ -22,7 +22,8 @@ struct TubeListOptions {
              OneOf(TubeOrders())},
             {"--order", &order, "asc or desc", OneOf({"asc", "desc"})},
             {"--only", &only, "jobs, idle, buried or paused",
-             OneOf({"jobs", "idle", "buried", "paused"})},
+             OneOf({"jobs", "idle", "buried", "paused", "unserved", "falls_behind",
+                    "silent_workers", "held_back"})},
             {"--limit", &limit, "Tubes to list", kPositive}};
   }
 };

@@ -57,24 +57,6 @@ void PrintCsv(const Json& history) {
   }
 }
 
-// A line of blocks; the height of each is proportional to its value.
-std::string Blocks(const Json& values, std::size_t width) {
-  constexpr std::string_view kBlocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-  double most = 0;
-  for (const Json& value : values)
-    most = std::max(most, value.is_number() ? value.get<double>() : 0);
-  std::string line;
-  const std::size_t count = std::min(width, values.size());
-  for (std::size_t i = 0; i < count; ++i) {
-    double highest = 0;
-    for (std::size_t at = i * values.size() / count; at < (i + 1) * values.size() / count; ++at) {
-      if (values[at].is_number()) highest = std::max(highest, values[at].get<double>());
-    }
-    line += kBlocks[most == 0 ? 0 : static_cast<std::size_t>(std::ceil(highest / most * 8))];
-  }
-  return line;
-}
-
 void DrawHistory(const Json& history) {
   for (const auto& [name, values] : history["series"].items()) {
     double last = 0, most = 0;

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "admin/ctl/api/text.h"
 
 namespace gearstalk::ctl::api {
@@ -53,6 +56,23 @@ std::string Words(const Json& list) {
   return text.empty() ? "-" : text;
 }
 
+std::string Blocks(const Json& values, std::size_t width) {
+  constexpr std::string_view kBlocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  double most = 0;
+  for (const Json& value : values)
+    most = std::max(most, value.is_number() ? value.get<double>() : 0);
+  std::string line;
+  const std::size_t count = std::min(width, values.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    double highest = 0;
+    for (std::size_t at = i * values.size() / count; at < (i + 1) * values.size() / count; ++at) {
+      if (values[at].is_number()) highest = std::max(highest, values[at].get<double>());
+    }
+    line += kBlocks[most == 0 ? 0 : static_cast<std::size_t>(std::ceil(highest / most * 8))];
+  }
+  return line;
+}
+
 void ShowTubes(const Json& tubes) {
   Table table({"TUBE", ">READY", ">RESERVED", ">DELAYED", ">BURIED", ">WORKERS", ">WAITING",
                ">OLDEST", "PAUSED"});
@@ -96,14 +116,35 @@ void ShowJobs(const Json& jobs) {
 }
 
 void ShowRunning(const Json& jobs) {
-  Table table({"TUBE", ">JOB", "WORKER", "ADDRESS", ">LEFT", ">RESERVES", ">AGE"});
+  Table table({"TUBE", ">JOB", "WORKER", "ADDRESS", ">SINCE", ">LEFT", ">ATTEMPTS"});
   for (const Json& job : jobs) {
     const Json holder = job.value("holder", Json());
     const bool named = holder.is_object() && holder.value("client_id", Json()).is_string();
     table.Add({Word(job, "tube"), Word(job, "id"),
                named ? Word(holder, "client_id") : fmt::format("#{}", Word(holder, "connection")),
-               Word(holder, "address"), Age(job, "ttr_left_seconds"), Count(job, "reserves"),
-               Age(job, "age_seconds")});
+               Word(holder, "address"), Age(job, "running_seconds"), Age(job, "ttr_left_seconds"),
+               Count(job, "reserves")});
+  }
+  std::fputs(table.Text().c_str(), stdout);
+}
+
+void ShowFailures(const Json& jobs) {
+  Table table({"FAILED", ">JOB", "TUBE", "CAUSE", ">ATTEMPTS", "ORIGIN", "TEXT"});
+  for (const Json& job : jobs) {
+    const bool counted = Number(job, "attempts") > 0;
+    table.Add({Word(job, "failed_at"), Word(job, "id"), Word(job, "tube"), Word(job, "cause"),
+               Count(job, counted ? "attempts" : "reserves"), Word(job, "origin"),
+               Cut(Word(job, "cause_text"), 60)});
+  }
+  std::fputs(table.Text().c_str(), stdout);
+}
+
+void ShowFailureGroups(const Json& groups) {
+  Table table({"TUBE", "CAUSE", ">JOBS", "FIRST", "LAST", "ORIGIN", "WHEN"});
+  for (const Json& group : groups) {
+    table.Add({Word(group, "tube"), Word(group, "cause"), Count(group, "count"),
+               Word(group, "first_failed_at"), Word(group, "last_failed_at"), Word(group, "origin"),
+               Blocks(group.value("per_step", Json::array()), 24)});
   }
   std::fputs(table.Text().c_str(), stdout);
 }

@@ -14,6 +14,8 @@ std::string Word(const Json& object, const char* field);
 std::string Age(const Json& object, const char* field);   // of seconds
 std::string Size(const Json& object, const char* field);  // of bytes
 std::string Count(const Json& object, const char* field);
+// A line of blocks; the height of each is proportional to its value.
+std::string Blocks(const Json& values, std::size_t width);
 // A list of texts with commas between them.
 std::string Words(const Json& list);
 
@@ -21,6 +23,8 @@ void ShowTubes(const Json& tubes);
 void ShowTube(const Json& tube);
 void ShowJobs(const Json& jobs);
 void ShowRunning(const Json& jobs);
+void ShowFailures(const Json& jobs);
+void ShowFailureGroups(const Json& groups);
 void ShowJob(const Json& job);
 void ShowConnections(const Json& connections);
 

@@ -19,6 +19,9 @@ import { useStore } from "../store.js";
 import * as S from "../strings.js";
 
 const EVERY = 10;  // seconds between questions about the tubes
+const GRAVE = ["unserved", "falls_behind", "silent_workers", "disk", "memory"];
+
+const ageOf = (at) => duration(Math.max(0, (Date.now() - Date.parse(at)) / 1000));
 
 function deltaOf(history, state) {
   const values = history.of(`jobs_${state}`).filter((value) => value !== null);
@@ -55,37 +58,34 @@ function Facts({ now }) {
   return html`<dl class="panel facts">${facts.map(([name, value, note]) => html`<div key=${name}><dt>${name}</dt><dd>${value} <small>${note}</small></dd></div>`)}</dl>`;
 }
 
-// What an operator should look at: [[bad, text, button]].
-function attentionOf(now, { buried, paused, busiest, reload }) {
-  const look = (tube, state) => html`<a class="btn small" href=${tubeLink(tube.ref, { state })}>${S.look}</a>`;
-  const name = (tube) => html`<b><${Name} text=${tube.name} /></b>`;
-  const items = buried.map((tube) => [true, html`<b>${S.attentionBuried(count(tube.jobs.buried))}</b> ${S.inside} ${name(tube)}`, look(tube, "buried")]);
-  for (const tube of busiest.filter((one) => one.jobs.ready > 0 && one.workers === 0)) {
-    items.push([true, html`${name(tube)} ${S.attentionUnserved(count(tube.jobs.ready))}`, look(tube, "ready")]);
-  }
-  for (const tube of paused.filter((one) => one.jobs.ready > 0)) {
-    items.push([false, html`${name(tube)} ${S.attentionPaused(count(tube.jobs.ready))}`, can("tube.resume")
-      ? html`<button type="button" class="btn small" onClick=${() => resume(tube, reload)}>${S.tubeResume}</button>` : look(tube, "ready")]);
-  }
-  const refused = Object.entries(now.refused ?? {}).filter(([, times]) => times > 0);
-  if (refused.length) {
-    items.push([false, S.attentionRefused(refused.map(([word, times]) => `${S.refusals[word] ?? word} (${count(times)})`).join(", ")),
-      html`<a class="btn small" href="#/server">${S.look}</a>`]);
-  }
-  if (now.draining) items.push([false, S.attentionDraining, html`<a class="btn small" href="#/server">${S.look}</a>`]);
-  return items;
+// One line a kind: what is wrong, the tubes that have it, and where to look.
+function Concern({ item, reload }) {
+  const [first] = item.tubes;
+  const one = item.count === 1 && first;
+  const shown = item.tubes.slice(0, 3);
+  const button = item.kind === "paused" && one && can("tube.resume")
+    ? html`<button type="button" class="btn small" onClick=${() => resume(first, reload)}>${S.tubeResume}</button>`
+    : html`<a class="btn small" href=${one && item.kind !== "buried" ? tubeLink(first.ref) : item.link}>${S.look}</a>`;
+  return html`<li class=${GRAVE.includes(item.kind) ? "bad" : ""} data-testid="attention-item" data-kind=${item.kind}><i></i>
+    <span class="grow">${item.reason}${item.since_at && html` <small class="dim nowrap">${S.attentionSince(ageOf(item.since_at))}</small>`}
+    ${shown.length > 0 && html`<br /><small>${shown.map((tube, index) => html`${index > 0 && ", "}<a href=${tubeLink(tube.ref)} title=${tube.reason}><${Name} text=${tube.name} /></a>`)}
+      ${item.count > shown.length && html` ${S.attentionMore(count(item.count - shown.length))}`}</small>`}</span>${button}</li>`;
 }
 
-function Attention({ items }) {
+function Attention({ reload }) {
+  const { data, problem, reload: again } = useAsk("attention", { every: EVERY });
+  const done = () => {
+    again();
+    reload();
+  };
+  if (problem) return html`<${Trouble} problem=${problem} reload=${again} />`;
   return html`<section class="panel"><header><h2>${S.attentionTitle}</h2></header><ul class="todo" data-testid="attention">
-    ${items.length ? items.map(([bad, text, button]) => html`<li class=${bad ? "bad" : ""}><i></i><span class="grow">${text}</span>${button}</li>`)
-      : html`<li class="dim">${S.attentionNone}</li>`}</ul></section>`;
+    ${data?.items.length ? data.items.map((item) => html`<${Concern} key=${item.kind} item=${item} reload=${done} />`)
+      : html`<li class="dim">${data?.at ? S.attentionNone : S.loading}</li>`}</ul></section>`;
 }
 
 function useTubes() {
   const busiest = useAsk("tubes?sort=busy&order=desc&limit=8", { every: EVERY });
-  const buried = useAsk("tubes?only=buried&sort=buried&order=desc&limit=5", { every: EVERY });
-  const paused = useAsk("tubes?only=paused&limit=5", { every: EVERY });
   const [fresh, setFresh] = useState({});
   useEffect(() => setFresh({}), [busiest.data]);
   const hear = useCallback((type, tube) => {
@@ -93,10 +93,8 @@ function useTubes() {
   }, []);
   const listed = busiest.data?.items ?? [];
   useEvents(["tube"], listed.map((tube) => tube.ref), hear);
-  const current = (asked) => (asked.data?.items ?? []).map((tube) => fresh[tube.ref] ?? tube);
-  const reload = () => [busiest, buried, paused].forEach((asked) => asked.reload());
-  return { busiest: current(busiest), total: busiest.data?.total ?? null, problem: busiest.problem, reload,
-    buried: current(buried).filter((tube) => tube.jobs.buried > 0), paused: current(paused).filter((tube) => tube.paused) };
+  return { busiest: listed.map((tube) => fresh[tube.ref] ?? tube), total: busiest.data?.total ?? null, problem: busiest.problem,
+    reload: busiest.reload };
 }
 
 function Tubes({ tubes }) {
@@ -119,5 +117,5 @@ export function Overview() {
     <${Counts} now=${now} history=${history} busiest=${tubes.busiest} /><${Facts} now=${now} />
     <div class="two"><${JobsChart} history=${history} /><${RatesChart} history=${history} /></div>
     <div class="wide"><${Tubes} tubes=${tubes} /><div class="stack">
-      <${Attention} items=${attentionOf(now, tubes)} /><${LastOperations} /></div></div><//>`;
+      <${Attention} reload=${tubes.reload} /><${LastOperations} /></div></div><//>`;
 }

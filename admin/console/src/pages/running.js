@@ -1,6 +1,6 @@
-// Who works on what: the reserved jobs, the least time left first.
+// Who works on what: the reserved jobs, the least time left first, then the workers without one.
 import { pathWith, useAsk } from "../api.js";
-import { count, duration, shellWord } from "../format.js";
+import { count, duration, instant, shellWord } from "../format.js";
 import { html } from "../html.js";
 import { server } from "../live_state.js";
 import { Page } from "../parts/page.js";
@@ -12,6 +12,7 @@ import * as S from "../strings.js";
 
 const EVERY = 5;  // seconds
 const MOST = 100;
+const MOST_IDLE = 20;
 
 function Row({ job }) {
   const { holder, progress } = job;
@@ -23,7 +24,7 @@ function Row({ job }) {
     <td class="mono full" data-label=${S.connectionsAddress}><${Name} text=${holder?.address ?? ""} /></td>
     <td data-label=${S.runningProgress}>${progress ? html`<${Meter} share=${progress.numerator / progress.denominator} />` : "–"}</td>
     <td class="n" data-label=${S.jobsReserves}>${S.jobAttempts(job.attempts === null ? job.reserves : job.attempts + 1, job.max_attempts)}</td>
-    <td class="n" data-label=${S.jobsAge}>${duration(job.age_seconds)}</td>
+    <td class="n" data-label=${S.runningSince} title=${instant(job.reserved_at)}>${S.ago(duration(job.running_seconds))}</td>
     <td class="n reserved" data-label=${S.jobsTtrLeft}>${job.ttr_left_seconds === null ? S.jobsNoEnd : duration(job.ttr_left_seconds)}</td></tr>`;
 }
 
@@ -31,6 +32,16 @@ function Table({ items }) {
   return html`<table class="cards" data-testid="running-table"><thead><tr>${S.runningColumns.map((text) => html`<th scope="col" key=${text}
       class=${S.runningNumbers.includes(text) ? "n" : ""}>${text}</th>`)}</tr></thead>
     <tbody>${items.map((job) => html`<${Row} key=${job.id} job=${job} />`)}</tbody></table>`;
+}
+
+// Who could work and does not.
+function Idle({ tube }) {
+  const { data } = useAsk(seesAll() ? pathWith("connections", { role: "worker", tube, limit: 500 }) : null, { every: EVERY });
+  const idle = (data?.items ?? []).filter((worker) => !worker.holds);
+  if (!idle.length) return null;
+  return html`<section class="panel" data-testid="running-idle"><header><h2>${S.runningIdle(count(idle.length))}</h2></header><ul class="todo">${idle.slice(0, MOST_IDLE).map((worker) => html`
+    <li key=${worker.id}><span class="grow"><a href=${link("connections", { id: worker.id })}><${Name} text=${S.client(worker)} /></a> <span class="dim">${worker.watches.slice(0, 5).join(", ")}</span></span>
+      <small class="dim nowrap">${S.runningIdleFor(duration(worker.idle_seconds))}</small></li>`)}</ul></section>`;
 }
 
 function Filter({ tube }) {
@@ -57,5 +68,5 @@ export function Running({ query }) {
   };
   return html`<${Page} name="running" title=${S.nav.running} api=${api} ctl=${`running${tube ? ` --tube ${shellWord(tube)}` : ""}`}>
     <div class="head"><h1>${S.nav.running}</h1>${now && html`<span class="dim">${S.runningSummary(count(now.jobs.reserved), count(now.connections.workers), count(now.connections.waiting))}</span>`}</div>
-    <section class="panel"><${Filter} tube=${tube} />${body()}</section><//>`;
+    <section class="panel"><${Filter} tube=${tube} />${body()}</section><${Idle} tube=${tube} /><//>`;
 }

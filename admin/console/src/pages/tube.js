@@ -17,7 +17,7 @@ import { Choice, Empty, Icon, Loading, Name, Num, Record, Trouble, useInSight } 
 import { MaxQueue, Pause, askDrop, kickBuried, resume } from "../parts/tube_acts.js";
 import { Paused } from "../parts/tube_table.js";
 import { Rates } from "../rates.js";
-import { jobLink, namedBy, refOf, setQuery, tubeLink } from "../route.js";
+import { jobLink, link, namedBy, refOf, setQuery, tubeLink } from "../route.js";
 import { can, hasBodies } from "../session.js";
 import * as S from "../strings.js";
 
@@ -98,6 +98,13 @@ function Numbers({ tube, done }) {
       tube.retrying ? [S.tubeRetrying, count(tube.retrying)] : null, tube.held_back ? [S.tubeHeldBack, tube.held_back] : null]} /></section>`;
 }
 
+// Why the tube is stuck, if it is.
+function Why({ tube }) {
+  const { data } = useAsk(tube.jobs.ready || tube.jobs.buried ? pathWith("attention", namedBy(tube)) : null, { every: EVERY });
+  return (data?.items ?? []).map((item) => html`<div key=${item.kind} class="note" data-testid="tube-attention" data-kind=${item.kind}>
+    <span class="grow">${item.tubes[0]?.reason ?? item.reason}</span>${item.kind === "buried" && html`<a class="btn small" href=${link("failures", { tube: tube.name })}>${S.nav.failures}</a>`}</div>`);
+}
+
 // Who runs what, whatever the tab shows.
 function Running({ tube }) {
   const path = tube.jobs.reserved ? pathWith(`tubes/${tube.ref}/jobs`, { state: "reserved", limit: 10, order: "next" }) : null;
@@ -152,7 +159,7 @@ export function Tube({ param, query }) {
   }
   const filter = { ...namedBy(tube), state: [state], ...membersOf(query) };
   const where = S.jobsWhere(S.states[state], tube.name, describe(query));
-  return html`<${Page} ...${frame}><${Head} tube=${tube} filter=${namedBy(tube)} done=${done} />
+  return html`<${Page} ...${frame}><${Head} tube=${tube} filter=${namedBy(tube)} done=${done} />${!gone && html`<${Why} tube=${tube} />`}
     <div class="wide"><section class="panel"><${Tabs} tube=${tube} state=${state} query=${query} />
       <${Filter} query=${query}><${Choice} label=${S.jobsOrder} value=${order} choices=${S.jobsOrders} choose=${(of) => setQuery({ order: of === "id" ? null : of, cursor: null })} /><//>
       ${state && html`<${JobList} walk=${walk} query=${query} filter=${filter} states=${[state]} where=${where}

@@ -8,7 +8,7 @@ import * as S from "../strings.js";
 import { act } from "../toast.js";
 import { Icon, Name, useInSight } from "./small.js";
 
-const LINKS = [["overview", "#/"], ["tubes", "#/tubes"], ["running", "#/running"], ["search", "#/jobs"], ["connections", "#/connections"],
+const LINKS = [["overview", "#/"], ["tubes", "#/tubes"], ["running", "#/running"], ["failures", "#/failures"], ["search", "#/jobs"], ["connections", "#/connections"],
   ["schedules", "#/schedules"], ["server", "#/server"], ["audit", "#/audit"]];
 const BELONGS = { tube: "tubes", job: "tubes" };
 
@@ -23,7 +23,7 @@ function Who() {
 
 export function Side({ page }) {
   const now = useStore(server);
-  const numbers = { tubes: now?.tubes, running: now?.jobs.reserved, connections: now?.connections.open };
+  const numbers = { tubes: now?.tubes, running: now?.jobs.reserved, failures: now?.jobs.buried, connections: now?.connections.open };
   const here = BELONGS[page] ?? page;
   const may = { schedules: hasPath("/schedules"), connections: seesAll() };
   const links = LINKS.filter(([name]) => may[name] ?? true);

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""The five questions of every day, each answered in two clicks at most from the overview: questions_test.py BROKER."""
+
+import sys
+from pathlib import Path
+
+from case import ConsoleTest, main
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "admin"))
+from broker import Client  # noqa: E402
+
+CONFIGURATION = """
+schedules:
+  - {name: nightly, tube: reports, cron: "0 3 * * *", body: x}
+  - {name: hasty, tube: never.finished, every: 1s, body: x}
+tubes:
+  - {match: narrow, max_running: 1}
+  - {match: mail, on_failure: bury}
+"""
+
+
+class Questions(ConsoleTest):
+    CONFIGURATION = CONFIGURATION
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        cls.clients = []
+        for number in range(3):
+            cls.served.put("alone", str(number))
+        cls.served.put("stopped", "x")
+        cls.served.ask("POST", "tubes/stopped/pause", {"seconds": 3600})
+        cls.running = cls.served.put("narrow", "x", ttr_seconds=600)
+        cls.served.put("narrow", "x")
+        cls.take("narrow")
+        cls.failed = [cls.fail("mail", b"timeout of smtp.example.net") for _ in range(3)]
+        cls.failed.append(cls.served.bury("orders", "x"))
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        for client in cls.clients:
+            client.close()
+        super().tearDownClass()
+
+    @classmethod
+    def take(cls, tube: str) -> None:
+        client = Client(cls.served.port)
+        client.say(f"watch {tube}")
+        client.say("ignore default")
+        client.say("reserve")
+        cls.clients.append(client)
+
+    @classmethod
+    def fail(cls, tube: str, text: bytes) -> int:
+        """A job whose worker, which has a name, throws an exception."""
+        job = cls.served.put(tube, "x")
+        worker = Client(cls.served.port)
+        worker.packet(22, b"mailer-1")
+        worker.packet(1, tube.encode())
+        worker.packet(9)
+        _, (handle, *_) = worker.response()
+        worker.packet(25, handle, text)
+        worker.ask(16, b"done")
+        worker.close()
+        return job
+
+    def setUp(self) -> None:
+        self.browser.size(1280)
+        self.clicks = 0
+        self.browser.open("#/", "overview")
+
+    def click(self, selector: str, page: str) -> None:
+        self.clicks += 1
+        self.assertLessEqual(self.clicks, 2)
+
+        def clicked() -> bool:
+            self.browser.css(selector)[0].click()
+            return True
+        self.browser.until_possible(selector, clicked)
+        self.browser.on(page)
+
+    def concern(self, kind: str) -> str:
+        """What the overview says, when a survey has found it."""
+        selector = f'[data-testid="attention-item"][data-kind="{kind}"]'
+        return str(self.browser.until(kind, lambda: self.browser.css(selector)[0].text if self.browser.css(selector) else ""))
+
+    def test_which_tube_is_stuck_and_why(self) -> None:
+        self.assertIn("3 ready jobs in 1 tube without a worker", self.concern("unserved"))
+        self.assertIn("stopped", self.concern("paused"))
+        self.assertIn("narrow", self.concern("held_back"))
+        self.browser.shot("attention-1280")
+        self.click('[data-kind="unserved"] small a', "tube")
+        self.assertEqual(self.browser.text("tube-name"), "alone")
+        self.assertIn("3 ready jobs, no worker", self.browser.text("tube-attention"))
+        for kind, reason in (("held_back", "max_running"), ("paused", "paused for another")):
+            self.clicks = 0
+            self.browser.open("#/", "overview")
+            self.concern(kind)
+            self.click(f'[data-kind="{kind}"] small a', "tube")
+            self.assertIn(reason, self.browser.text("tube-attention"))
+
+    def test_who_is_working_on_what(self) -> None:
+        self.click('[data-testid="nav-running"]', "running")
+        row = self.browser.text("running-row")
+        for word in ("narrow", str(self.running), "127.0.0.1", "ago"):
+            self.assertIn(word, row)
+        self.assertRegex(row, r"9m \d+s|10m 0s")
+        self.browser.shot("running-questions-1280")
+
+    def test_what_failed_in_the_last_hour(self) -> None:
+        self.click('[data-testid="nav-failures"]', "failures")
+        self.click('[role="group"] button', "failures")
+        self.assertEqual(self.browser.css('[role="group"] [aria-pressed="true"]')[0].text, "1 h")
+        groups = [row.text for row in self.browser.all("failure-group")]
+        self.assertEqual(len(groups), 2)
+        self.assertIn("mail", groups[0])
+        self.assertIn("exception", groups[0])
+        rows = self.browser.all("failure-row")
+        self.assertEqual([int(row.get_attribute("data-id")) for row in rows], self.failed[::-1])
+        self.assertIn("timeout of smtp.example.net", rows[1].text)
+        self.assertEqual(self.browser.text("ctl-line"), "gearstalkctl failures --since 1h")
+        self.browser.shot("failures-1280")
+        self.browser.size(390, 844)
+        self.assertTrue(self.browser.script("return document.documentElement.scrollWidth <= innerWidth"))
+        self.browser.shot("failures-390")
+
+    def test_did_every_schedule_run(self) -> None:
+        self.assertIn("hasty", self.concern("schedules"))
+        self.click('[data-kind="schedules"] .btn', "schedules")
+        rows = {row.text.split()[0]: row.text for row in self.browser.all("schedule-row")}
+        self.assertIn("every day, at 03:00", rows["nightly"])
+
+    def test_is_the_broker_well(self) -> None:
+        self.served.ask("PUT", "server/draining", {"draining": True})
+        client = Client(self.served.port)
+        client.send(b"put 0 0 1 1\r\nx\r\n")
+        self.assertEqual(client.line(), "DRAINING")
+        client.close()
+        try:
+            self.assertIn("no new jobs are taken", self.concern("draining"))
+            self.assertIn("draining (1)", self.concern("refused"))
+            self.click('[data-kind="refused"] .btn', "server")
+            self.browser.says("refused-row", "jobs while the broker drains")
+        finally:
+            self.served.ask("PUT", "server/draining", {"draining": False})
+
+    def test_a_group_is_retried_and_deleted_with_its_number(self) -> None:
+        jobs = [self.fail("mail.later", b"again") for _ in range(2)]
+        self.browser.open("#/failures?match=mail.later", "failures")
+        self.browser.says("failure-group", "mail.later")
+        self.browser.click("group-retry")
+        self.browser.says("dialog", "Kick 2 jobs?")
+        self.browser.click("confirm-ok")
+        self.browser.told("Kicked 2 jobs")
+        self.browser.find("failures-empty")
+        for job in jobs:
+            self.served.ask("POST", f"jobs/{job}/bury")
+        self.browser.says("failure-group", "buried")
+        self.browser.click("group-delete")
+        self.browser.fill("confirm-count", "2")
+        self.browser.click("confirm-ok")
+        self.browser.told("Deleted 2 jobs")
+        self.browser.find("failures-empty")
+
+
+if __name__ == "__main__":
+    main()
