@@ -93,7 +93,7 @@ class Failures(Failing):
     def test_pages_hold_every_failure_once(self) -> None:
         jobs = []
         for number in range(7):
-            jobs.append(self.api.put_job(f"t{number % 3}", "x")])
+            jobs.append(self.api.put_job(f"t{number % 3}", "x"))
             self.api.post(f"/jobs/{jobs[-1]}/bury")
         seen, path = [], "/failures?limit=3"
         while path:
