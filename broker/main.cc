@@ -24,7 +24,9 @@
 #include "broker/journal/wal/wal_check.h"
 #include "broker/journal/wal/wal_salvage.h"
 #include "broker/process/standard_streams.h"
+#include "broker/router/router.h"
 #include "broker/server/listener.h"
+#include "broker/server/router_process.h"
 #include "broker/version.h"
 
 namespace gearstalk {
@@ -222,6 +224,9 @@ int Main(const std::string& program, const std::vector<std::string>& arguments) 
 
 int main(int argc, char** argv) {
   gearstalk::OpenStandardStreams();
+  if (argc > 1 && std::string_view(argv[1]) == gearstalk::kRouterArgument) {
+    return gearstalk::RunAsRouter(argc, argv);
+  }
   // A reader of our output that goes away must not end the process.
   signal(SIGPIPE, SIG_IGN);
   const std::string program = argc > 0 ? std::filesystem::path(argv[0]).filename() : "gearstalkd";

@@ -34,12 +34,16 @@ constexpr std::string_view kObjects[] = {
     "lease_left_seconds:number? takeovers_total:integer",
     "StepDown force:truth~",
     "SteppingDown stepping_down:truth",
+    "Router name:text pid:integer? connections:integer accepted_total:integer "
+    "handshakes_total:integer cpu_seconds_total:number received_bytes_total:integer "
+    "sent_bytes_total:integer",
     "Server version:text commit:text server_name:text pid:integer started_at:time now:time "
     "uptime_seconds:number listen:*text admin:*text ready:truth not_ready_reason:text? "
     "draining:truth log_level:text jobs:Jobs counters:Counters tubes:integer "
     "connections:Connections memory:Memory journal:Journal refused:any "
     "oldest_ready_age_seconds:number? loop_lag_seconds_p99:number? received_bytes_total:integer "
-    "sent_bytes_total:integer held_jobs:integer replica:Replica?",
+    "sent_bytes_total:integer cpu_seconds_total:number loop_cpu_seconds_total:number "
+    "routers:*Router router_restarts_total:integer held_jobs:integer replica:Replica?",
     "TubeLimits high:integer normal:integer low:integer source:text",
     "Tube name:text ref:text id:integer? jobs:Jobs counters:Counters "
     "oldest_ready_age_seconds:number? workers:integer using:integer watching:integer "

@@ -77,6 +77,21 @@ Json RefusedObject(const ServerFacts& facts, const EngineStats& stats) {
   return object;
 }
 
+Json RoutersOf(const ServerFacts& facts) {
+  Json list = Json::array();
+  for (const RouterFacts& router : facts.routers) {
+    list.push_back({{"name", "router-" + std::to_string(list.size())},
+                    {"pid", router.process == 0 ? Json() : Json(router.process)},
+                    {"connections", router.streams},
+                    {"accepted_total", router.accepted},
+                    {"handshakes_total", router.handshakes},
+                    {"cpu_seconds_total", router.cpu_seconds},
+                    {"received_bytes_total", router.received_bytes},
+                    {"sent_bytes_total", router.sent_bytes}});
+  }
+  return list;
+}
+
 }  // namespace
 
 Json ServerObject(const Services& services, Time now) {
@@ -114,6 +129,10 @@ Json ServerObject(const Services& services, Time now) {
           {"loop_lag_seconds_p99", history.LagP99()},
           {"received_bytes_total", facts.received_bytes},
           {"sent_bytes_total", facts.sent_bytes},
+          {"cpu_seconds_total", facts.cpu_seconds},
+          {"loop_cpu_seconds_total", facts.loop_cpu_seconds},
+          {"routers", RoutersOf(facts)},
+          {"router_restarts_total", facts.router_restarts},
           {"held_jobs", engine.transfers().held()},
           {"replica", ReplicaObject(engine.journal())}};
 }

@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <optional>
+#include <string>
 
 #include "admin/metrics/job_metrics.h"
 #include "admin/metrics/metric_text.h"
@@ -45,6 +46,30 @@ void AddConnections(const MetricsSources& sources, const ServerFacts& server, Me
   text.Counter("gearstalkd_received_bytes_total", "Bytes read from clients.")
       .Add(server.received_bytes);
   text.Counter("gearstalkd_sent_bytes_total", "Bytes sent to clients.").Add(server.sent_bytes);
+}
+
+// The end of a broker is the end of its loop, so the processes' CPU is told apart.
+void AddRouters(const ServerFacts& server, MetricText& text) {
+  std::uint64_t streams = 0, in = 0, out = 0;
+  for (const RouterFacts& router : server.routers) {
+    streams += router.streams;
+    in += router.from_link_bytes;
+    out += router.to_link_bytes;
+  }
+  text.Gauge("gearstalkd_routers", "Processes that hold the clients' sockets; 0: the broker does.")
+      .Add(std::uint64_t{server.routers.size()});
+  text.Counter("gearstalkd_router_restarts_total", "Routers that were started in another's place.")
+      .Add(server.router_restarts);
+  text.Gauge("gearstalkd_router_streams", "Clients whose sockets routers hold.").Add(streams);
+  text.Counter("gearstalkd_link_bytes_total",
+               "Bytes on the links to routers: in to the broker, out of it.")
+      .Add(in, {{"direction", "in"}})
+      .Add(out, {{"direction", "out"}});
+  text.Counter("gearstalkd_cpu_seconds_total", "CPU time of the broker and of each router.")
+      .Add(server.cpu_seconds, {{"process", "broker"}});
+  for (std::size_t i = 0; i < server.routers.size(); ++i) {
+    text.Add(server.routers[i].cpu_seconds, {{"process", "router-" + std::to_string(i)}});
+  }
 }
 
 void AddCommands(const MetricsSources& sources, MetricText& text) {
@@ -194,6 +219,7 @@ void Metrics::AddTotals(const TubeSurvey& survey, Time now, std::string& out) co
       .Add(static_cast<double>(now - survey.oldest_ready()) / static_cast<double>(kSecond));
   AddCommands(sources_, text);
   AddConnections(sources_, server, text);
+  AddRouters(server, text);
   AddRefused(sources_.engine.Stats(), server, text);
   AddAttention(*sources_.attention.concerns(), text);
   AddLimits(sources_.engine.limits(), server, text);

@@ -8,6 +8,7 @@
 #include "admin/console/assets.h"
 #include "broker/app/settings.h"
 #include "broker/base/log.h"
+#include "broker/base/cpu_time.h"
 #include "broker/process/log.h"
 #include "broker/process/log_line.h"
 #include "broker/version.h"
@@ -190,6 +191,28 @@ HttpAnswer AdminPages::MetricsPage(const HttpRequest& request) {
   return answer;
 }
 
+namespace {
+
+double InSeconds(Time time) { return static_cast<double>(time) / static_cast<double>(kSecond); }
+
+void AddRouterFacts(const Routers& routers, ServerFacts& facts) {
+  facts.router_restarts = routers.restarts();
+  for (std::size_t i = 0; i < routers.count(); ++i) {
+    const Routers::Facts of = routers.FactsOf(i);
+    facts.routers.push_back({.process = std::max(of.pid, 0),
+                             .streams = of.streams,
+                             .cpu_seconds = InSeconds(of.cpu),
+                             .accepted = of.counters.accepted,
+                             .handshakes = of.counters.handshakes,
+                             .received_bytes = of.counters.received_bytes,
+                             .sent_bytes = of.counters.sent_bytes,
+                             .from_link_bytes = of.received_bytes,
+                             .to_link_bytes = of.sent_bytes});
+  }
+}
+
+}  // namespace
+
 ServerFacts AdminPages::Facts() const {
   const Server& server = parts_.server;
   const Config& config = parts_.config;
@@ -212,7 +235,11 @@ ServerFacts AdminPages::Facts() const {
                     .dropped_log_lines = DroppedLogLines(),
                     .certificate_end = server.tls() == nullptr ? 0 : server.tls()->expires(),
                     .connections = {},
-                    .refused = {}};
+                    .refused = {},
+                    .cpu_seconds = InSeconds(CpuTimeOf(0)),
+                    .loop_cpu_seconds = InSeconds(CpuTimeOfThread()),
+                    .routers = {}};
+  if (server.routers() != nullptr) AddRouterFacts(*server.routers(), facts);
   for (const Protocol* protocol : parts_.protocols) {
     facts.connections.emplace_back(protocol->name(), protocol->connections());
   }

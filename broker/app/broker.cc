@@ -138,6 +138,7 @@ void Broker::EverySecond() {
   FollowWallClock();
   LogRefusedJobs();
   RefillLog();
+  serving_->server().EverySecond();
   StopWhenDone();
   // Not within the request, so that its answer is sent first.
   if (std::exchange(step_down_, false)) LetAnotherLead();

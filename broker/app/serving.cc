@@ -34,6 +34,8 @@ Serving::Serving(const Config& config, SystemClock& clock, EventLoop& loop, Jour
   server_.SetOnOperatorAct([this](const Peer& peer, const OperatorAct& act) {
     pages_.audit().Add(peer, act, server_.Now());
   });
+  if (const std::size_t routers = RoutersOf(config); routers > 0) server_.UseRouters(routers);
+  work_.CountBeside([this] { return pages_.Bytes() + server_.UnderWay(); });
   for (const Apply group : {Apply::kJobSize, Apply::kLimits, Apply::kPolicies}) Adopt(group);
 }
 
@@ -65,7 +67,6 @@ Status Serving::OpenPages(std::vector<std::unique_ptr<ListenSocket>> sockets) {
   if (pages_.names().empty()) return {};
   work_.CallLast([this](Time now) { return pages_.Tick(now); });
   work_.CallIdle([this](Time now) { return pages_.RunSlices(now); });
-  work_.CountBeside([this] { return pages_.Bytes(); });
   return {};
 }
 
@@ -78,7 +79,7 @@ Status Serving::Listen(std::vector<std::unique_ptr<ListenSocket>> sockets) {
     if (!name.ok()) return name.status();
     addresses_.push_back(name.value());
   }
-  return {};
+  return server_.StartRouters();
 }
 
 std::vector<Protocol*> Serving::Speakers(const ListenAddress& address) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "broker/app/settings.h"
 #include "broker/base/log.h"
 #include "broker/process/systemd.h"
 
@@ -76,6 +77,7 @@ Result<Sockets> OpenSockets(const Config& config) {
     if (!address.ok()) return address.status();
     // It may be an address that moves to whichever broker serves.
     address.value().not_here_yet = !config.etcd.endpoints.empty();
+    address.value().sockets = std::max<std::size_t>(RoutersOf(config), 1);
     auto bound = ListenSocket::OpenAll(address.value());
     if (!bound.ok() && MayBeMissing(address.value(), bound.status(), config)) continue;
     if (!bound.ok()) return bound.status();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <filesystem>
@@ -37,7 +38,7 @@ constexpr std::array kGearmandOptions = {
     ForeignOption{'V', "version", false, "the version"},
     ForeignOption{'h', "help", false, "this text"},
     ForeignOption{'b', "backlog", true, ""},
-    ForeignOption{'t', "threads", true, ""},
+    ForeignOption{'t', "threads", true, "routers"},
     ForeignOption{'R', "round-robin", false, "tube_order"},
     ForeignOption{'r', "protocol", true, ""},
     ForeignOption{'q', "queue-type", true, "builtin only, others are refused"},
@@ -86,6 +87,7 @@ class Translator {
     if (Has("--round-robin")) Add("--tube-order", "fair", "--round-robin");
     if (Has("--exceptions")) Add("--gearman-exceptions", "true", "--exceptions");
     if (Has("--check-args")) out_.arguments.emplace_back("--check-config");
+    if (Status status = AddRouters(); !status.ok()) return status;
     AddServerName();
     Add("--beanstalk-version", std::string(kBeanstalkdVersion), "");
     Add("--gearman-version", std::string(kGearmandVersion), "");
@@ -178,6 +180,18 @@ class Translator {
       return {Code::kInvalid, fmt::format("--worker-wakeup: '{}': expected a number", wakeup)};
     }
     Add("--gearman-worker-wakeup", workers == 1 ? "one" : "all", "--worker-wakeup");
+    return {};
+  }
+
+  // One thread for all clients is what the broker has anyway.
+  Status AddRouters() {
+    std::uint64_t threads = 0;
+    const std::string text = Value("--threads", "0");
+    if (!kinds::ParseNumber(text, threads)) {
+      return {Code::kInvalid, fmt::format("--threads: '{}': expected a number", text)};
+    }
+    const std::uint64_t routers = std::min<std::uint64_t>(threads, Config::kMostRouters);
+    if (threads > 1) Add("--routers", fmt::format("{}", routers), "--threads");
     return {};
   }
 

@@ -96,6 +96,9 @@ struct Config {
   std::vector<std::string> listen = {"127.0.0.1:11300", "127.0.0.1:4730", "[::1]:11300",
                                      "[::1]:4730"};
   std::vector<std::string> admin;  // of the operators' pages: ADDR:PORT or unix:/PATH; none
+  static constexpr std::uint32_t kAutoRouters = UINT32_MAX;
+  static constexpr std::uint32_t kMostRouters = 64;
+  std::uint32_t routers = 0;       // processes that hold the clients' sockets
   std::string data_dir;            // empty: jobs live in memory
   ImportBinlog import_binlog = ImportBinlog::kRefuse;
   Sync sync = Sync::kAlways;

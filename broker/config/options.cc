@@ -207,12 +207,39 @@ Kind From(Field field) {
       field, {{"loopback", kLoopback}, {"anywhere", kAnywhere}, {"nowhere", kNowhere}});
 }
 
+// A number, or "auto".
+Kind Routers() {
+  const auto number = Number(FIELD(routers), "", 0, Config::kMostRouters);
+  return {.shape = "N|auto",
+          .unit = "",
+          .range = number.range,
+          .set = [number](Config& config, std::string_view text) -> Status {
+            if (text == "auto") {
+              config.routers = Config::kAutoRouters;
+              return {};
+            }
+            return number.set(config, text).ok()
+                       ? Status()
+                       : Expected(fmt::format("auto, or a number from {}", number.range));
+          },
+          .get = [number](const Config& config) -> std::vector<std::string> {
+            return config.routers == Config::kAutoRouters ? std::vector<std::string>{"auto"}
+                                                          : number.get(config);
+          },
+          .copy = kinds::Copy(FIELD(routers)),
+          .clear = nullptr};
+}
+
 std::vector<Option> Service() {
   return {
       {"listen", Apply::kRestart, List(FIELD(listen), "ADDRESS", ' '),
        "Address to listen on: ADDR:PORT[,protocols=auto|beanstalk|gearman]"
        "[,tls=allowed|required|off], or unix:/PATH[,owner=USER][,group=GROUP][,mode=0660]; port 0 "
        "takes a free one. May be repeated."},
+      {"routers", Apply::kRestart, Routers(),
+       "Processes that accept, do TLS, read and write for the clients of `listen`, so that several "
+       "CPUs carry one broker; 0: the broker does it itself; auto: the CPUs that it may use less "
+       "one, 0 below three, at most 8."},
       {"admin", Apply::kRestart, List(FIELD(admin), "ADDRESS", ' '),
        "Address of /metrics, /healthz, /readyz, of the API and of the console over HTTP: "
        "ADDR:PORT, "

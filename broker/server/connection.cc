@@ -1,9 +1,5 @@
 #include "broker/server/connection.h"
 
-#include <sys/socket.h>
-#include <sys/uio.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -22,27 +18,20 @@ constexpr std::size_t kUnaskedShare = 16;
 // Pieces of output that one call of Leave gives up.
 constexpr std::size_t kLeavePieces = 256;
 
-// A small reply is one piece, and send costs less than sendmsg.
-ssize_t Send(int fd, iovec* pieces, int count) {
-  if (count == 1) return send(fd, pieces[0].iov_base, pieces[0].iov_len, MSG_NOSIGNAL);
-  msghdr message{};
-  message.msg_iov = pieces;
-  message.msg_iovlen = static_cast<std::size_t>(count);
-  return sendmsg(fd, &message, MSG_NOSIGNAL);
-}
-
 }  // namespace
 
 Connection::Connection(Server& server, Peer peer, std::span<Protocol* const> protocols)
-    : server_(server), peer_(std::move(peer)), router_(protocols, *this), active_at_(server.Now()) {
-  SetReading(Reading::kOn);
-}
+    : server_(server), peer_(std::move(peer)), switch_(protocols, *this), active_at_(server.Now()) {}
 
 Connection::~Connection() {
-  SetReading(Reading::kOff);
-  if (tls_ != nullptr && !broken_) CloseTls();
-  writable_.reset();
-  close(peer_.fd);
+  transport_->SetReading(Transport::Reading::kOff);
+  if (!broken_) transport_->End();
+}
+
+void Connection::Attach(std::unique_ptr<Transport> transport) {
+  transport_ = std::move(transport);
+  transport_->SetReading(Transport::Reading::kOn);
+  if (transport_->handshaking()) server_.NoteUndecided(*this);
 }
 
 Output& Connection::out() {
@@ -84,33 +73,20 @@ void Connection::OnCommand(std::string_view command, std::string_view about) {
 
 void Connection::OnOperatorAct(const OperatorAct& act) { server_.NoteOperatorAct(peer_, act); }
 
-void Connection::SetReading(Reading reading) {
-  if (reading_ == reading) return;
-  if (reading_ == Reading::kWatchClose) server_.hang_ups().Forget(peer_.fd);
-  reading_ = reading;
-  readable_.reset();
-  if (reading == Reading::kOff) return;
-  if (reading == Reading::kWatchClose) return server_.hang_ups().Watch(peer_.fd, this);
-  readable_ = server_.loop().OnReady(
-      peer_.fd, EventLoop::Interest::kRead,
-      [](int, short, void* self) {
-        auto& connection = *static_cast<Connection*>(self);
-        connection.server_.BeginRound();
-        connection.OnReadable();
-      },
-      this);
-  EventLoop::Enable(readable_);
+void Connection::OnReadable() {
+  server_.BeginRound();
+  Hear();
 }
 
-void Connection::OnReadable() {
+void Connection::Hear() {
   if (closing_ || broken_ || Crowded()) return;
   if (server_.frozen()) {
-    EventLoop::Disable(readable_);
+    transport_->Mute(true);
     return server_.NoteFrozen(*this);
   }
   if (run_hook.is_linked()) {
     // Input that was read before is run first, which takes a while unless its turn is the next.
-    if (!unread_) EventLoop::Disable(readable_);
+    if (!unread_) transport_->Mute(true);
     unwatched_ = !unread_;
     return;
   }
@@ -118,46 +94,57 @@ void Connection::OnReadable() {
     unread_ = true;
     return server_.RunLater(*this);
   }
-  Receive(router_.BodySpace());
-}
-
-void Connection::Wake() {
-  if (reading_ == Reading::kOn) EventLoop::Enable(readable_);
-  if (reading_ != Reading::kWatchClose) return;
-  SetReading(Reading::kOff);
-  SetReading(Reading::kWatchClose);
+  Receive(switch_.BodySpace());
 }
 
 // Reads once. The body of a job under way is read into its place; everything else goes through the
 // server's buffer, behind what was left over from the last time.
 void Connection::Receive(std::span<char> body) {
-  if (security_ != Security::kPlain) [[unlikely]]
-    return ReceiveSecurely(body);
+  if (transport_->shakes() && !server_.TakeHandshake()) {
+    unread_ = true;
+    return server_.RunLater(*this);
+  }
   const std::span<char> buffer = server_.read_buffer();
   const std::size_t left = body.empty() ? input_.size() : 0;
   std::memcpy(buffer.data(), input_.view().data(), left);
-  std::array<iovec, 2> pieces{
-      {{body.data(), body.size()},
-       {buffer.data() + left, std::min(buffer.size() - left, server_.read_share())}}};
-  const ssize_t got = body.empty() ? recv(peer_.fd, pieces[1].iov_base, pieces[1].iov_len, 0)
-                                   : readv(peer_.fd, pieces.data(), 2);
-  if (got < 0) {
-    if (errno == EAGAIN || errno == EINTR) return;
-    return Break();
+  const Transport::Received got =
+      transport_->Read(body, buffer.subspan(left), server_.read_share());
+  if (got.network > 0) {
+    server_.CountReceived(got.network);
+    active_at_ = server_.Now();
   }
-  if (got == 0) {
-    OnEof();
-    return;
+  if (got.answers) server_.NoteDirty(*this);
+  if (got.then == Transport::Received::Then::kBroken) return Break();
+  if (got.then == Transport::Received::Then::kFailed) return OnFailed();
+  if (got.body > 0) switch_.OnBody(got.body);
+  if (got.body + got.rest > 0) {
+    OnReceived({buffer.data(), left + got.rest});
+  } else if (transport_->handshaking()) {
+    server_.NoteUndecided(*this);
+    if (transport_->waits_to_shake()) {
+      unread_ = true;
+      return server_.RunLater(*this);
+    }
   }
-  auto size = static_cast<std::size_t>(got);
-  server_.CountReceived(size);
-  active_at_ = server_.Now();
-  if (!body.empty()) {
-    const std::size_t filled = std::min(size, body.size());
-    router_.OnBody(filled);
-    size -= filled;
+  if (got.then == Transport::Received::Then::kEnd && !closing_ && !broken_) OnEof();
+}
+
+// Its handshake failed, or was none, or TLS failed later.
+void Connection::OnFailed() {
+  const Transport::Failure failure = transport_->failure();
+  if (failure.refusal) {
+    server_.Refuse(*failure.refusal, peer_, {.error = failure.error});
+  } else {
+    LogOfClient(LogLevel::kInfo, "TLS failed",
+                {{"error", failure.error}, {"client", peer_.Name()}, {"connection", peer_.id}});
   }
-  OnReceived({buffer.data(), left + size});
+  CloseWhenSent();
+}
+
+void Connection::OnSecured(std::string certificate) {
+  peer_.tls = true;
+  peer_.certificate = std::move(certificate);
+  server_.UpdateAccess(*this);
 }
 
 void Connection::OnReceived(std::string_view bytes) {
@@ -166,7 +153,7 @@ void Connection::OnReceived(std::string_view bytes) {
     if (input_.size() >= kMaxInput) PauseReading();
     return;
   }
-  const InputResult result = router_.OnInput(bytes);
+  const InputResult result = switch_.OnInput(bytes);
   input_.Assign(bytes.substr(result.bytes));
   AfterInput(result);
 }
@@ -174,17 +161,16 @@ void Connection::OnReceived(std::string_view bytes) {
 void Connection::Run() {
   TakeTurn();
   if (run_hook.is_linked() || !std::exchange(unwatched_, false)) return;
-  if (reading_ == Reading::kOn) EventLoop::Enable(readable_);
+  if (transport_->reading() == Transport::Reading::kOn) transport_->Mute(false);
 }
 
 void Connection::TakeTurn() {
   if (closing_ || broken_) return;
-  if (std::exchange(unread_, false) && reading_ == Reading::kOn)
-    return Receive(router_.BodySpace());
-  if (security_ == Security::kTls && tls_ == nullptr) return ReceiveHello({});
+  if (std::exchange(unread_, false) && transport_->reading() == Transport::Reading::kOn)
+    return Receive(switch_.BodySpace());
   if (waits_ || stalled_) return;
   if (Crowded()) return server_.RunLater(*this);
-  const InputResult result = router_.OnInput(input_.view());
+  const InputResult result = switch_.OnInput(input_.view());
   input_.Consume(result.bytes);
   AfterInput(result);
   GoOnReading();
@@ -218,12 +204,13 @@ void Connection::AfterInput(const InputResult& result) {
 
 // A waiting session is watched for the end of its peer; otherwise one hang-up is enough.
 void Connection::PauseReading() {
-  SetReading(hung_up_ && !waits_ ? Reading::kOff : Reading::kWatchClose);
+  transport_->SetReading(hung_up_ && !waits_ ? Transport::Reading::kOff
+                                             : Transport::Reading::kWatchClose);
 }
 
 void Connection::GoOnReading() {
   if (eof_ || closing_ || stalled_) return;
-  if (input_.size() < kMaxInput) return SetReading(Reading::kOn);
+  if (input_.size() < kMaxInput) return transport_->SetReading(Transport::Reading::kOn);
   PauseReading();
 }
 
@@ -231,10 +218,10 @@ void Connection::GoOnReading() {
 // run as there is room, but waits end, because no client is left to wait.
 void Connection::OnHangUp() {
   server_.BeginRound();
-  if (reading_ != Reading::kWatchClose) return;
+  if (transport_->reading() != Transport::Reading::kWatchClose) return;
   if (server_.frozen()) return server_.NoteFrozen(*this);
   hung_up_ = true;
-  if (std::exchange(waits_, false)) router_.OnEof();
+  if (std::exchange(waits_, false)) switch_.OnEof();
   PauseReading();
   server_.RunLater(*this);
 }
@@ -243,15 +230,15 @@ void Connection::OnHangUp() {
 // it closes.
 void Connection::OnEof() {
   eof_ = true;
-  SetReading(Reading::kOff);
-  router_.OnEof();
+  transport_->SetReading(Transport::Reading::kOff);
+  switch_.OnEof();
   waits_ = false;
   server_.RunLater(*this);
 }
 
 void Connection::CloseWhenSent() {
   closing_ = true;
-  SetReading(Reading::kOff);
+  transport_->SetReading(Transport::Reading::kOff);
   // Its jobs must not wait until the peer has read everything.
   if (!LeaveEngine()) server_.NoteLeaving(*this);
   server_.NoteDirty(*this);
@@ -264,10 +251,10 @@ void Connection::Break() {
 
 bool Connection::Leave() {
   broken_ = true;
-  SetReading(Reading::kOff);
+  transport_->SetReading(Transport::Reading::kOff);
   StopWaitingForSpace();
   SetStalled(false);
-  return router_.Leave() && out_.Discard(kLeavePieces);
+  return switch_.Leave() && out_.Discard(kLeavePieces);
 }
 
 bool Connection::Flush() {
@@ -288,17 +275,14 @@ bool Connection::Flush() {
     const int count =
         out_.Gather(pieces.data(), static_cast<int>(pieces.size()), server_.Durable(), most);
     if (count == 0) {
-      if (tls_ != nullptr) {
-        if (const std::optional<bool> over = FlushTls()) return *over;
-      }
+      if (const std::optional<bool> over = FlushTransport()) return *over;
       // It waits for the journal; the server returns to it when the durable position advances.
       StopWaitingForSpace();
       server_.NoteHeld(*this);
       if (server_.Behind() || out_.size() >= server_.limits().output) Stall();
       return !LeavesTooMuchUnread();
     }
-    const ssize_t sent =
-        tls_ == nullptr ? Send(peer_.fd, pieces.data(), count) : SendTls(pieces.data(), count);
+    const ssize_t sent = transport_->Write(pieces.data(), count);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno != EAGAIN) return false;
     if (sent < 0) {
@@ -309,9 +293,7 @@ bool Connection::Flush() {
     out_.Consume(static_cast<std::size_t>(sent));
     sent_in_round += static_cast<std::size_t>(sent);
   }
-  if (tls_ != nullptr) {
-    if (const std::optional<bool> over = FlushTls()) return *over;
-  }
+  if (const std::optional<bool> over = FlushTransport()) return *over;
   StopWaitingForSpace();
   if (stalled_) {
     SetStalled(false);
@@ -321,22 +303,29 @@ bool Connection::Flush() {
   return !closing_;
 }
 
-void Connection::WaitForSpace() {
-  if (writable_ == nullptr) {
-    writable_ = server_.loop().OnReady(
-        peer_.fd, EventLoop::Interest::kWrite,
-        [](int, short, void* self) {
-          auto& connection = *static_cast<Connection*>(self);
-          connection.server_.BeginRound();
-          if (connection.server_.frozen()) connection.StopWaitingForSpace();
-          connection.active_at_ = connection.server_.Now();
-          connection.server_.NoteDirty(connection);
-        },
-        this);
+std::optional<bool> Connection::FlushTransport() {
+  switch (transport_->Flush(closing_ && out_.empty())) {
+    case Transport::Flushed::kAll:
+      return std::nullopt;
+    case Transport::Flushed::kSome:
+      WaitForSpace();
+      return true;
+    case Transport::Flushed::kBroken:
+      break;
   }
-  if (!writing_) EventLoop::Enable(writable_);
-  writing_ = true;
-  // A peer that asks for new TLS keys makes the stream answer, too.
+  return false;
+}
+
+void Connection::OnWritable() {
+  server_.BeginRound();
+  if (server_.frozen()) StopWaitingForSpace();
+  active_at_ = server_.Now();
+  server_.NoteDirty(*this);
+}
+
+void Connection::WaitForSpace() {
+  if (!std::exchange(writing_, true)) transport_->WatchWriting(true);
+  // A peer that asks for new TLS keys makes the transport answer, too.
   if (unsent() >= server_.limits().output) Stall();
 }
 
@@ -352,9 +341,7 @@ bool Connection::LeavesTooMuchUnread() const {
 }
 
 void Connection::StopWaitingForSpace() {
-  if (!writing_) return;
-  EventLoop::Disable(writable_);
-  writing_ = false;
+  if (std::exchange(writing_, false)) transport_->WatchWriting(false);
 }
 
 // Stops reading and running until everything is sent.

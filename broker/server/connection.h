@@ -8,25 +8,24 @@
 #include <string>
 #include <string_view>
 
-#include "broker/server/event_loop.h"
 #include "broker/server/held_input.h"
 #include "broker/server/output.h"
 #include "broker/server/protocol.h"
-#include "broker/server/router.h"
-#include "broker/server/tls_stream.h"
+#include "broker/server/protocol_switch.h"
+#include "broker/server/transport.h"
 
 namespace gearstalk {
 
 class Server;
 
-// One client's socket: reads what is there, has the router run it, and gathers what is to be sent
-// until the end of the round. Owned by the server.
+// One client: reads what its transport has, lets the protocol switch run it, and gathers what is to
+// be sent until the end of the round. Owned by the server.
 //
 // Memory: an idle connection keeps no buffers. Input that is not yet run is bounded by kMaxInput (a
 // body under way lies in its job), output by ServerLimits::output for what its own commands answer.
-class Connection final : public Wire {
+class Connection final : public Wire, private TransportEvents {
  public:
-  // Unread input of a session that waits, in bytes; beyond it the socket is left alone.
+  // Unread input of a session that waits, in bytes; beyond it the transport is left alone.
   static constexpr std::size_t kMaxInput = 64 * 1024;
   Connection(Server& server, Peer peer, std::span<Protocol* const> protocols);
   ~Connection();
@@ -46,17 +45,14 @@ class Connection final : public Wire {
   void OnOperatorAct(const OperatorAct& act) override;
 
   // --- For the server
-  // The peer may, or has to, begin with a TLS handshake. Before anything is read.
-  void ExpectTls(bool required);
-  const TlsStream* tls() const { return tls_.get(); }
+  // Begins to read. Before anything else.
+  void Attach(std::unique_ptr<Transport> transport);
+  TransportEvents& events() { return *this; }
   void set_access(std::shared_ptr<const Access> access) { peer_.access = std::move(access); }
-  void set_certificate(std::string name) { peer_.certificate = std::move(name); }
-  // The socket is readable.
-  void OnReadable();
-  // The peer has hung up while nothing was read from it.
-  void OnHangUp();
+  // There may be something to read.
+  void Hear();
   // The server is no longer frozen.
-  void Wake();
+  void Wake() { transport_->Mute(false); }
   // Runs input that was left over when the session had to wait or to let others go first.
   void Run();
   // Sends what may leave. False: the connection is over.
@@ -64,25 +60,24 @@ class Connection final : public Wire {
   // Nothing more is read; its sessions leave the engine, and it ends when everything has been sent.
   void CloseWhenSent();
   // Goes on with what CloseWhenSent began. False: call again.
-  bool LeaveEngine() { return router_.Leave(); }
+  bool LeaveEngine() { return switch_.Leave(); }
   // Ends at the end of the round, whatever is to be sent.
   void Break();
   // It is over: nothing is read or sent any more. False: its sessions still have something in the
   // engine, or much was left to be sent; call again.
   bool Leave();
   bool broken() const { return broken_; }
-  const Session* session() const { return router_.Describing(); }
-  std::string_view protocol() const { return router_.protocol(); }
+  const Session* session() const { return switch_.Describing(); }
+  std::string_view protocol() const { return switch_.protocol(); }
   bool sending() const { return unsent() > 0; }
   // Whether it owes the end of its handshake or first word; not while its input waits for us.
   bool undecided() const {
-    if (security_ == Security::kTlsOnly) return true;
-    if (security_ == Security::kTls && (tls_ == nullptr || !tls_->open())) return true;
-    return router_.owner() == nullptr && !input_.empty() && !stalled_ && !run_hook.is_linked();
+    if (transport_->handshaking()) return true;
+    return switch_.owner() == nullptr && !input_.empty() && !stalled_ && !run_hook.is_linked();
   }
   // Whether nothing is under way but the peer's next word.
   bool Idle() const {
-    return !waits_ && !run_hook.is_linked() && !held_hook.is_linked() && router_.Idle();
+    return !waits_ && !run_hook.is_linked() && !held_hook.is_linked() && switch_.Idle();
   }
   // When the peer was last heard, or took something.
   Time active_at() const { return active_at_; }
@@ -94,28 +89,21 @@ class Connection final : public Wire {
   Time undecided_since = 0;
 
  private:
-  enum class Reading : std::uint8_t { kOn, kOff, kWatchClose };
-  // kEither and kTlsOnly until the first byte has told. There is no stream before the client's
-  // first record is whole.
-  enum class Security : std::uint8_t { kPlain, kEither, kTlsOnly, kTls };
+  // --- TransportEvents
+  void OnReadable() override;
+  void OnHangUp() override;
+  void OnWritable() override;
+  void OnSecured(std::string certificate) override;
 
   void Receive(std::span<char> body);
   void OnReceived(std::string_view bytes);
+  void OnFailed();
   void TakeTurn();
-  // connection_tls.cc
-  void ReceiveSecurely(std::span<char> body);
-  bool DecideSecurity(char first);
-  void ReceiveHello(std::string_view received);
-  void ReceiveTls(std::string_view received, std::span<char> body);
-  void FailTls(bool was_open);
-  ssize_t SendTls(const iovec* pieces, int count);
-  std::optional<bool> FlushTls();
-  void CloseTls();
+  // Sends what lies in the transport. What Flush has to return if that is not all.
+  std::optional<bool> FlushTransport();
 
-  // Bytes that the socket has not taken: of replies, and of TLS.
-  std::size_t unsent() const {
-    return out_.size() + (tls_ == nullptr ? 0 : tls_->pending().size());
-  }
+  // Bytes that the peer's side has not taken.
+  std::size_t unsent() const { return out_.size() + transport_->pending(); }
   // Much waits for its turn to be sent: no more is read or run until then.
   bool Crowded() const;
   // Its sessions took some input: what comes next.
@@ -132,23 +120,18 @@ class Connection final : public Wire {
   void PauseReading();
   // If there is room.
   void GoOnReading();
-  void SetReading(Reading reading);
 
   Server& server_;
   Peer peer_;
   Output out_;
-  Router router_;
+  ProtocolSwitch switch_;
   HeldInput input_;
-  Event readable_;
-  Event writable_;  // made when a peer reads slower than it is sent to
+  std::unique_ptr<Transport> transport_;
   Time active_at_;
-  std::unique_ptr<TlsStream> tls_;
-  Reading reading_ = Reading::kOff;
-  Security security_ = Security::kPlain;
-  bool writing_ = false;    // waits for the socket to take more
+  bool writing_ = false;    // waits for the transport to take more
   bool stalled_ = false;    // no commands are run until the peer has read some
-  bool unread_ = false;     // its socket is read when its turn comes
-  bool unwatched_ = false;  // its socket is not watched until its input has run
+  bool unread_ = false;     // its transport is read when its turn comes
+  bool unwatched_ = false;  // its transport is muted until its input has run
   bool waits_ = false;      // the session waits for the engine
   bool hung_up_ = false;    // the peer will send no more; what it sent may not be read yet
   bool eof_ = false;        // all that the peer sent was read

@@ -50,6 +50,15 @@ Event EventLoop::Every(Time interval, std::function<void()>& handler) {
   return event;
 }
 
+Event EventLoop::OnSoon(Callback callback, void* context) {
+  return Event(evtimer_new(base_, callback, context));
+}
+
+void EventLoop::Soon(const Event& event) {
+  const timeval now{0, 0};
+  event_add(event.get(), &now);
+}
+
 void EventLoop::Enable(const Event& event) { event_add(event.get(), nullptr); }
 
 void EventLoop::Disable(const Event& event) { event_del(event.get()); }

@@ -37,6 +37,10 @@ class EventLoop {
   // Calls `handler` after each interval; it must outlive the event.
   Event Every(Time interval, std::function<void()>& handler);
 
+  // An event that Soon activates, each time for one call in the next turn of the loop.
+  Event OnSoon(Callback callback, void* context);
+  static void Soon(const Event& event);
+
   static void Enable(const Event& event);
   static void Disable(const Event& event);
 

@@ -213,11 +213,12 @@ bool IsNew(const addrinfo& address, const addrinfo* list) {
   return true;
 }
 
-Result<int> OpenTcp(const ListenAddress& address, const addrinfo& at) {
+Result<int> OpenTcp(const ListenAddress& address, const addrinfo& at, bool shared) {
   const std::string name = address.host + ":" + address.port;
   const int fd = socket(at.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return Failed(name, "socket");
   Set(fd, SOL_SOCKET, SO_REUSEADDR);
+  if (shared) Set(fd, SOL_SOCKET, SO_REUSEPORT);
   SetTcpOptions(fd);
   if (at.ai_family == AF_INET6) Set(fd, IPPROTO_IPV6, IPV6_V6ONLY);
   if (address.not_here_yet) Set(fd, IPPROTO_IP, IP_FREEBIND);
@@ -225,6 +226,26 @@ Result<int> OpenTcp(const ListenAddress& address, const addrinfo& at) {
   Status failed = Failed(name, "bind");
   close(fd);
   return failed;
+}
+
+// With SO_REUSEPORT the kernel would also let a second broker of this user have the port: a socket
+// without it asks first whether the port is free. A port that the kernel chooses has one socket.
+Result<std::vector<int>> OpenAllTcp(const ListenAddress& address, const addrinfo& at) {
+  const Result<int> first = OpenTcp(address, at, false);
+  if (!first.ok()) return first.status();
+  if (address.sockets == 1 || std::stoi(address.port) == 0) return std::vector{first.value()};
+  close(first.value());
+  std::vector<int> fds;
+  while (fds.size() < address.sockets) {
+    const Result<int> next = OpenTcp(address, at, true);
+    if (next.ok()) {
+      fds.push_back(next.value());
+      continue;
+    }
+    for (const int fd : fds) close(fd);
+    return next.status();
+  }
+  return fds;
 }
 
 std::string NameOfAddress(const sockaddr_storage& address, socklen_t size) {
@@ -278,14 +299,14 @@ Result<std::unique_ptr<ListenSocket>> ListenSocket::Open(const ListenAddress& ad
 Result<std::vector<std::unique_ptr<ListenSocket>>> ListenSocket::OpenAll(
     const ListenAddress& address) {
   std::vector<std::unique_ptr<ListenSocket>> sockets;
-  const auto add = [&](int fd) {
-    sockets.emplace_back(new ListenSocket(fd, address));
-    sockets.back()->name_ = NameOf(fd);
+  const auto add = [&](std::vector<int> fds) {
+    sockets.emplace_back(new ListenSocket(std::move(fds), address));
+    sockets.back()->name_ = NameOf(sockets.back()->fd());
   };
   if (!address.path.empty()) {
     const Result<int> fd = OpenUnix(address.path);
     if (!fd.ok()) return fd.status();
-    add(fd.value());
+    add({fd.value()});
     if (IsAbstract(address.path)) return sockets;
     sockets.back()->owns_file_ = true;
     if (Status status = SetPermissions(address); !status.ok()) return status;
@@ -295,15 +316,15 @@ Result<std::vector<std::unique_ptr<ListenSocket>>> ListenSocket::OpenAll(
   if (!found.ok()) return found.status();
   for (const addrinfo* at = found.value().get(); at != nullptr; at = at->ai_next) {
     if (!IsNew(*at, found.value().get())) continue;
-    const Result<int> fd = OpenTcp(address, *at);
-    if (!fd.ok()) return fd.status();
-    add(fd.value());
+    const Result<std::vector<int>> fds = OpenAllTcp(address, *at);
+    if (!fds.ok()) return fds.status();
+    add(fds.value());
   }
   return sockets;
 }
 
 Result<std::unique_ptr<ListenSocket>> ListenSocket::Adopt(int fd, ListenAddress address) {
-  std::unique_ptr<ListenSocket> socket(new ListenSocket(fd, std::move(address)));
+  std::unique_ptr<ListenSocket> socket(new ListenSocket({fd}, std::move(address)));
   int type = 0;
   socklen_t size = sizeof type;
   if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM) {
@@ -331,28 +352,32 @@ Result<std::unique_ptr<ListenSocket>> ListenSocket::Adopt(int fd, ListenAddress 
 }
 
 bool ListenSocket::SomebodyWaits() const {
-  pollfd look{.fd = fd_, .events = POLLIN, .revents = 0};
+  pollfd look{.fd = fd(), .events = POLLIN, .revents = 0};
   return poll(&look, 1, 0) > 0;
 }
 
 Status ListenSocket::Start() {
-  if (bound_.ss_family != AF_UNSPEC) {
-    // A port that the kernel had chosen was released and is bound again; for other ports this fails
-    // and changes nothing.
-    std::ignore = bind(fd_, reinterpret_cast<const sockaddr*>(&bound_), sizeof bound_);
+  for (const int fd : fds_) {
+    if (bound_.ss_family != AF_UNSPEC) {
+      // A port that the kernel had chosen was released and is bound again; for other ports this
+      // fails and changes nothing.
+      std::ignore = bind(fd, reinterpret_cast<const sockaddr*>(&bound_), sizeof bound_);
+    }
+    if (listen(fd, kBacklog) != 0) return Failed(name_, "listen");
   }
-  return listen(fd_, kBacklog) == 0 ? Status() : Failed(name_, "listen");
+  return {};
 }
 
 bool ListenSocket::Stop() {
   if (name_.starts_with("unix:")) return false;
   socklen_t size = sizeof bound_;
-  getsockname(fd_, reinterpret_cast<sockaddr*>(&bound_), &size);
-  return shutdown(fd_, SHUT_RD) == 0;
+  getsockname(fd(), reinterpret_cast<sockaddr*>(&bound_), &size);
+  return std::all_of(fds_.begin(), fds_.end(),
+                     [](int fd) { return shutdown(fd, SHUT_RD) == 0; });
 }
 
 ListenSocket::~ListenSocket() {
-  close(fd_);
+  for (const int fd : fds_) close(fd);
   if (owns_file_) unlink(address_.path.c_str());
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "broker/base/status.h"
+#include "broker/server/tls.h"
 
 namespace gearstalk {
 
@@ -18,11 +19,7 @@ namespace gearstalk {
 // ",protocols=auto|beanstalk|gearman",
 // ",tls=allowed|required|off", and for Unix sockets ",owner=USER", ",group=GROUP", ",mode=0660".
 struct ListenAddress {
-  enum class Tls : std::uint8_t {
-    kAllowed,
-    kRequired,
-    kOff
-  };  // kAllowed: TLS if there is a certificate
+  using Tls = TlsUse;
 
   std::string text;  // as it was written, without the options
   std::string host;  // empty for a Unix socket
@@ -31,6 +28,7 @@ struct ListenAddress {
   std::string protocols;  // "auto" or the name of one
   Tls tls = Tls::kAllowed;
   bool not_here_yet = false;  // bind even if the host does not have the address yet
+  std::size_t sockets = 1;    // among which the kernel divides the clients of a TCP port
   std::string owner, group;   // of a Unix socket; empty: the default of the system
   std::optional<unsigned> permissions;
 
@@ -65,7 +63,9 @@ class ListenSocket {
   // listen again.
   bool Stop();
 
-  int fd() const { return fd_; }
+  int fd() const { return fds_.front(); }
+  // Each of ListenAddress::sockets processes has its own, if there are so many.
+  int fd_of(std::size_t process) const { return fds_[process % fds_.size()]; }
   // Whether a client waits to be accepted. An accept without a client costs eight times as much:
   // the kernel makes the new socket and its descriptor before it looks.
   bool SomebodyWaits() const;
@@ -74,9 +74,10 @@ class ListenSocket {
   const std::string& name() const { return name_; }
 
  private:
-  ListenSocket(int fd, ListenAddress address) : fd_(fd), address_(std::move(address)) {}
+  ListenSocket(std::vector<int> fds, ListenAddress address)
+      : fds_(std::move(fds)), address_(std::move(address)) {}
 
-  int fd_;
+  std::vector<int> fds_;  // of one address
   ListenAddress address_;
   std::string name_;
   sockaddr_storage bound_{};  // set by Stop: what to listen on again

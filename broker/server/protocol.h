@@ -150,7 +150,7 @@ class Protocol {
   std::size_t connections() const { return connections_; }
 
  private:
-  friend class Router;
+  friend class ProtocolSwitch;
   std::size_t connections_ = 0;
 };
 

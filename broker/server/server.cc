@@ -25,7 +25,7 @@ Server::Server(EventLoop& loop, const Clock& clock, RoundHooks& hooks)
     : loop_(loop),
       clock_(clock),
       hooks_(hooks),
-      hang_ups_(loop, [](void* connection) { static_cast<Connection*>(connection)->OnHangUp(); }),
+      sockets_(loop),
       read_buffer_(Connection::kMaxInput + 2 * kReadSize),
       room_(DescriptorLimit() - kSpareDescriptors) {}
 
@@ -34,6 +34,7 @@ Server::~Server() = default;
 void Server::SetLimits(const ServerLimits& limits) {
   const bool another_timeout = limits.idle_timeout != limits_.idle_timeout;
   limits_ = limits;
+  if (routers_ != nullptr) routers_->SetHandshakeTimeout(limits.handshake_timeout);
   if (!another_timeout) return;
   look_for_idle_ = kNever;
   idle_.Start(Now(), limits_.idle_timeout);
@@ -45,17 +46,20 @@ void Server::SetLimits(const ServerLimits& limits) {
 }
 
 void Server::SetTls(std::shared_ptr<const TlsContext> tls) {
-  tls_ = std::move(tls);
-  tls_buffer_.resize(kReadSize);
+  if (routers_ != nullptr) routers_->SetTls(tls);
+  sockets_.SetTls(std::move(tls));
 }
 
 void Server::SetAccess(AccessRules rules) {
   access_ = std::move(rules);
   for (const auto& connection : connections_) {
-    if (connection == nullptr) continue;
-    const Peer& peer = connection->peer();
-    connection->set_access(access_.For(peer.listen, peer.certificate));
+    if (connection != nullptr) UpdateAccess(*connection);
   }
+}
+
+void Server::UpdateAccess(Connection& connection) {
+  const Peer& peer = connection.peer();
+  connection.set_access(access_.For(peer.listen, peer.certificate));
 }
 
 void Server::BeginRound() {
@@ -142,6 +146,7 @@ void Server::EndRound() {
   hooks_.EndRound(Now());
   FlushDirty();
   if (abandon_ != Abandon::kNone) CloseHeld();
+  if (routers_ != nullptr) routers_->EndRound(Now());
   if (accept_again_ <= Now()) GoOnAccepting();
   if (hooks_.AfterRound(Now())) next_tick_ = Now();
 }
@@ -217,6 +222,7 @@ bool Server::FlushDirty(List<&Connection::dirty_hook>& queue, Time most) {
 void Server::Freeze(bool frozen) {
   if (std::exchange(frozen_, frozen) == frozen) return;
   UpdateAccepting();
+  if (routers_ != nullptr) routers_->Pause(frozen);
   if (frozen) return;
   while (!asleep_.empty()) {
     Connection& connection = asleep_.front();

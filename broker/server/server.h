@@ -16,12 +16,13 @@
 #include "broker/server/access_rules.h"
 #include "broker/server/connection.h"
 #include "broker/server/event_loop.h"
-#include "broker/server/hang_ups.h"
 #include "broker/server/limits.h"
 #include "broker/server/listener.h"
 #include "broker/server/protocol.h"
 #include "broker/server/refusal.h"
 #include "broker/server/round_hooks.h"
+#include "broker/server/routers.h"
+#include "broker/server/socket_transport.h"
 #include "broker/server/time_wheel.h"
 #include "broker/server/tls.h"
 
@@ -29,7 +30,7 @@ namespace gearstalk {
 
 // The loop and everything on it. It turns in rounds: read what there is and run it, do what is due,
 // then send each connection's replies with one write.
-class Server final : public ConnectionList {
+class Server final : public ConnectionList, private LinkHost {
  public:
   // The most that is read from one connection before others get their turn, in bytes, besides the
   // body of a job.
@@ -65,12 +66,23 @@ class Server final : public ConnectionList {
   Server(EventLoop& loop, const Clock& clock, RoundHooks& hooks);
   ~Server();
 
+  // So many routers will hold the clients' sockets. Before Listen.
+  void UseRouters(std::size_t count);
+  // After Listen: returns when all of them serve.
+  Status StartRouters();
+  // nullptr: the server holds the sockets itself.
+  const Routers* routers() const { return routers_.get(); }
+  // Bytes for clients that routers hold.
+  std::size_t UnderWay() const { return routers_ == nullptr ? 0 : routers_->UnderWay(); }
+  // To be called so often.
+  void EverySecond();
+
   // For connections that are there, too.
   void SetLimits(const ServerLimits& limits);
   const ServerLimits& limits() const { return limits_; }
   // For connections to come; nullptr: no TLS. Set it before listening where TLS is required.
   void SetTls(std::shared_ptr<const TlsContext> tls);
-  const std::shared_ptr<const TlsContext>& tls() const { return tls_; }
+  const std::shared_ptr<const TlsContext>& tls() const { return sockets_.tls(); }
   // For connections that are there, too.
   void SetAccess(AccessRules rules);
 
@@ -142,18 +154,15 @@ class Server final : public ConnectionList {
   const RefusalCounts& refusals() const { return refusals_; }
 
   // --- For connections and events on the loop
-  EventLoop& loop() { return loop_; }
   Time Now() const { return clock_.Now(); }
-  HangUps& hang_ups() { return hang_ups_; }
   Lsn Durable() const { return hooks_.Durable(); }
   bool Behind() const { return hooks_.Behind(); }
   bool MemoryFull() const { return hooks_.MemoryFull(); }
   bool MaySend() const { return !frozen_ && hooks_.MaySend(); }
   bool frozen() const { return frozen_; }
   std::span<char> read_buffer() { return read_buffer_; }
-  std::span<char> tls_buffer() { return tls_buffer_; }
   // Every callback of the loop calls it first: the first one of a round reads the clock.
-  void BeginRound();
+  void BeginRound() override;
   void NoteDirty(Connection& connection) {
     Link(dirty_.ordinary, connection, connection.dirty_hook);
   }
@@ -181,8 +190,8 @@ class Server final : public ConnectionList {
   void NoteStalled(bool stalled) { stalled ? ++stalled_ : --stalled_; }
   // Counts it and tells the log.
   void Refuse(Refusal refusal, const Peer& peer, const Refused& what = {});
-  // Its TLS handshake is done.
-  void OnSecured(Connection& connection);
+  // Its rights are those of its address and certificate.
+  void UpdateAccess(Connection& connection);
 
  private:
   template <Connection::Hook Connection::*hook>
@@ -226,8 +235,15 @@ class Server final : public ConnectionList {
     Event readable;
   };
 
+  // --- LinkHost: server_routers.cc
+  void OnOpen(RouterLink& link, std::uint32_t stream, const link::Open& open) override;
+  bool MayWelcome() override;
+  void OnNoDescriptors(std::string_view error) override;
+  int TakePlace();
+
   void Accept(Acceptor& acceptor);
-  Connection* Welcome(Acceptor& acceptor, int fd, const sockaddr_storage& address);
+  Connection* Welcome(Acceptor& acceptor, Peer peer);
+  void NoteNoDescriptors(std::string_view error);
   // What the state of the server and of the descriptors says.
   void UpdateAccepting();
   void PauseAccepting(int error);
@@ -250,19 +266,21 @@ class Server final : public ConnectionList {
   void Close(Connection& connection);
   void CloseLeaving();
   void SendRest();
+  void SendRound();
 
   EventLoop& loop_;
   const Clock& clock_;
   RoundHooks& hooks_;
-  HangUps hang_ups_;
+  SocketContext sockets_;
   std::vector<char> read_buffer_;
-  std::vector<char> tls_buffer_;  // for what is still to be decrypted
-  std::shared_ptr<const TlsContext> tls_;
   AccessRules access_;
   std::vector<std::unique_ptr<Acceptor>> acceptors_;
   std::vector<std::unique_ptr<Watched>> watched_;
-  // By descriptor; free descriptors are empty places.
+  std::unique_ptr<Routers> routers_;
+  // By descriptor, or by a number of the server's own where routers hold the sockets. Free ones are
+  // empty places.
   std::vector<std::unique_ptr<Connection>> connections_;
+  std::vector<int> free_places_;  // with routers
   ServerLimits limits_;
   std::size_t room_;  // connections that descriptors allow, some left for the journal and others
   Admission admission_;

@@ -28,7 +28,7 @@ Result<std::string> Server::Listen(const ListenAddress& address, std::vector<Pro
 
 Result<std::string> Server::Listen(std::unique_ptr<ListenSocket> socket,
                                    std::vector<Protocol*> protocols) {
-  if (socket->address().tls == ListenAddress::Tls::kRequired && tls_ == nullptr) {
+  if (socket->address().tls == ListenAddress::Tls::kRequired && tls() == nullptr) {
     return Status(Code::kInvalid, "listen address '" + socket->address().text +
                                       "': tls=required needs tls.certificate");
   }
@@ -36,15 +36,17 @@ Result<std::string> Server::Listen(std::unique_ptr<ListenSocket> socket,
   ListenAddress address = socket->address();
   auto acceptor = std::make_unique<Acceptor>(
       Acceptor{*this, std::move(socket), std::move(address), std::move(protocols), nullptr});
-  acceptor->readable = loop_.OnReady(
-      acceptor->socket->fd(), EventLoop::Interest::kRead,
-      [](int, short, void* context) {
-        auto& self = *static_cast<Acceptor*>(context);
-        self.server.BeginRound();
-        self.server.Accept(self);
-      },
-      acceptor.get());
-  EventLoop::Enable(acceptor->readable);
+  if (routers_ == nullptr) {
+    acceptor->readable = loop_.OnReady(
+        acceptor->socket->fd(), EventLoop::Interest::kRead,
+        [](int, short, void* context) {
+          auto& self = *static_cast<Acceptor*>(context);
+          self.server.BeginRound();
+          self.server.Accept(self);
+        },
+        acceptor.get());
+    EventLoop::Enable(acceptor->readable);
+  }
   acceptors_.push_back(std::move(acceptor));
   return acceptors_.back()->socket->name();
 }
@@ -62,6 +64,7 @@ Status Server::ListenAgain() {
     if (Status status = acceptor->socket->Start(); !status.ok()) return status;
     acceptor->state = Acceptor::State::kOpen;
   }
+  if (routers_ != nullptr) routers_->ListenAgain();
   UpdateAccepting();
   return {};
 }
@@ -82,8 +85,14 @@ void Server::Accept(Acceptor& acceptor) {
       if (exhausted) PauseAccepting(errno);
       return;
     }
-    Connection* const connection = Welcome(acceptor, fd, address);
-    if (connection != nullptr && accepted <= kHeardAtOnce) connection->OnReadable();
+    Connection* const connection = Welcome(acceptor, DescribePeer(fd, address));
+    if (connection == nullptr) {
+      close(fd);
+    } else {
+      connection->Attach(std::make_unique<SocketTransport>(sockets_, fd, acceptor.address.tls,
+                                                           connection->events()));
+      if (accepted <= kHeardAtOnce) connection->Hear();
+    }
     if (!acceptor.socket->SomebodyWaits()) return;
     if (hooks_.Fresh() - began < kAcceptTime) continue;
     backlog_ = true;
@@ -92,17 +101,12 @@ void Server::Accept(Acceptor& acceptor) {
 }
 
 // Returns nullptr if it is refused.
-Connection* Server::Welcome(Acceptor& acceptor, int fd, const sockaddr_storage& address) {
-  if (acceptor.state == Acceptor::State::kTurnsAway) {
-    close(fd);
-    return nullptr;
-  }
-  Peer peer = DescribePeer(fd, address);
+Connection* Server::Welcome(Acceptor& acceptor, Peer peer) {
+  if (acceptor.state == Acceptor::State::kTurnsAway) return nullptr;
   peer.id = ++total_;
   peer.connected_at = Now();
   if (const auto refusal = admission_.Enter(limits_, peer.network)) {
     Refuse(*refusal, peer);
-    close(peer.fd);
     return nullptr;
   }
   peer.listen = acceptor.address.text;
@@ -117,22 +121,21 @@ Connection* Server::Welcome(Acceptor& acceptor, int fd, const sockaddr_storage& 
                 {{"client", connection.peer().Name()}, {"connection", connection.peer().id}});
   }
   if (limits_.idle_timeout > 0) idle_.Put(connection, Now() + limits_.idle_timeout);
-  const ListenAddress::Tls tls = acceptor.address.tls;
-  const bool required = tls == ListenAddress::Tls::kRequired;
-  if (required || (tls_ != nullptr && tls == ListenAddress::Tls::kAllowed)) {
-    connection.ExpectTls(required);
-  }
   return &connection;
 }
 
 // New clients wait in the backlog meanwhile.
 void Server::PauseAccepting(int error) {
   if (accept_again_ != kNever) return;
-  refusals_.Count(Refusal::kDescriptors);
-  LogOfClient(LogLevel::kWarning, "accepting paused",
-              {{"error", std::strerror(error)}, {"connections", Count()}});
+  NoteNoDescriptors(std::strerror(error));
   accept_again_ = Now() + kAcceptPause;
   UpdateAccepting();
+}
+
+void Server::NoteNoDescriptors(std::string_view error) {
+  refusals_.Count(Refusal::kDescriptors);
+  LogOfClient(LogLevel::kWarning, "accepting paused",
+              {{"error", error}, {"connections", Count()}});
 }
 
 void Server::GoOnAccepting() {
@@ -141,6 +144,7 @@ void Server::GoOnAccepting() {
 }
 
 void Server::UpdateAccepting() {
+  if (routers_ != nullptr) return;
   const bool open = !frozen_ && accept_again_ == kNever;
   for (const auto& acceptor : acceptors_) {
     const bool wanted = acceptor->state == Acceptor::State::kOpen
@@ -148,12 +152,6 @@ void Server::UpdateAccepting() {
                             : acceptor->state == Acceptor::State::kTurnsAway;
     wanted ? EventLoop::Enable(acceptor->readable) : EventLoop::Disable(acceptor->readable);
   }
-}
-
-void Server::OnSecured(Connection& connection) {
-  connection.set_certificate(connection.tls()->ClientName());
-  const Peer& peer = connection.peer();
-  connection.set_access(access_.For(peer.listen, peer.certificate));
 }
 
 }  // namespace gearstalk

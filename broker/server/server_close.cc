@@ -82,6 +82,7 @@ void Server::Close(Connection& connection) {
   // It stays in its place until its session has left the engine and the descriptor is closed.
   std::unique_ptr<Connection> last =
       std::move(connections_[static_cast<std::size_t>(connection.peer().fd)]);
+  if (routers_ != nullptr) free_places_.push_back(connection.peer().fd);
   admission_.Leave(connection.peer().network);
   if (!Logs(LogLevel::kDebug)) return;
   LogOfClient(LogLevel::kDebug, "disconnected",
@@ -128,6 +129,7 @@ void Server::CloseHeld() {
 
 void Server::DropAll() {
   connections_.clear();
+  free_places_.clear();
   admission_ = {};
 }
 
@@ -136,6 +138,7 @@ void Server::SendRest() {
     acceptor->readable.reset();
     acceptor->socket.reset();
   }
+  if (routers_ != nullptr) routers_->StopListening();
   hooks_.BeginRound();
   const Time limit = Now() + limits_.stop_timeout;
   const auto waiting = [this] {
@@ -145,15 +148,21 @@ void Server::SendRest() {
     return false;
   };
   hooks_.EndRound(Now());
-  FlushDirty();
+  SendRound();
   while (waiting() && !hurry_ && Now() < limit) {
     loop_.RunOnce(Now(), dirty_.empty() ? Now() + 10 * kMillisecond : Now());
     hooks_.BeginRound();
     CloseLeaving();
     hooks_.EndRound(Now());
-    FlushDirty();
+    SendRound();
   }
   DropAll();
+  if (routers_ != nullptr && !hurry_) routers_->WaitForEnds(std::max(limit - Now(), kMillisecond));
+}
+
+void Server::SendRound() {
+  FlushDirty();
+  if (routers_ != nullptr) routers_->EndRound(Now());
 }
 
 }  // namespace gearstalk

@@ -2,15 +2,19 @@
 
 #include <fmt/format.h>
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <memory>
 #include <string_view>
+#include <utility>
 
 namespace gearstalk {
 namespace {
@@ -27,44 +31,77 @@ Status Bad(std::string_view option, const std::string& file, std::string_view wh
   return {Code::kInvalid, fmt::format("{} '{}': {}", option, file, why)};
 }
 
-// OpenSSL's messages say little about missing files.
-Status Readable(std::string_view option, const std::string& file) {
-  std::FILE* opened = std::fopen(file.c_str(), "re");
-  if (opened == nullptr) return Bad(option, file, std::strerror(errno));
-  std::fclose(opened);
+Status ReadFile(std::string_view option, const std::string& file, std::string& text) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> opened(std::fopen(file.c_str(), "re"),
+                                                               std::fclose);
+  std::array<char, 4096> part;
+  while (opened != nullptr && !std::ferror(opened.get()) && !std::feof(opened.get())) {
+    text.append(part.data(), std::fread(part.data(), 1, part.size(), opened.get()));
+  }
+  if (opened != nullptr && !std::ferror(opened.get())) return {};
+  return Bad(option, file, std::strerror(errno));
+}
+
+using Bio = std::unique_ptr<BIO, int (*)(BIO*)>;
+
+Bio Open(const std::string& text) {
+  return {BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), BIO_free};
+}
+
+// The server's certificate, then its chain.
+Status UseCertificate(SSL_CTX* context, const std::string& file, const std::string& text) {
+  const Bio bio = Open(text);
+  X509* const certificate = PEM_read_bio_X509_AUX(bio.get(), nullptr, nullptr, nullptr);
+  const bool used = certificate != nullptr && SSL_CTX_use_certificate(context, certificate) == 1;
+  X509_free(certificate);
+  if (!used) return Bad("tls.certificate", file, Reason());
+  while (X509* const next = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
+    if (SSL_CTX_add0_chain_cert(context, next) == 1) continue;
+    X509_free(next);
+    return Bad("tls.certificate", file, Reason());
+  }
+  const bool ended = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+  if (!ended) return Bad("tls.certificate", file, Reason());
+  ERR_clear_error();
   return {};
 }
 
-Status UseCertificate(SSL_CTX* context, const std::string& file) {
-  if (Status status = Readable("tls.certificate", file); !status.ok()) return status;
-  if (SSL_CTX_use_certificate_chain_file(context, file.c_str()) == 1) return {};
-  return Bad("tls.certificate", file, Reason());
-}
-
-Status UseKey(SSL_CTX* context, const std::string& file) {
-  if (Status status = Readable("tls.key", file); !status.ok()) return status;
+Status UseKey(SSL_CTX* context, const std::string& file, const std::string& text) {
   // A key with a passphrase would ask for it on the terminal.
-  SSL_CTX_set_default_passwd_cb(context, [](char*, int, int, void*) { return -1; });
-  if (SSL_CTX_use_PrivateKey_file(context, file.c_str(), SSL_FILETYPE_PEM) == 1) return {};
-  return Bad("tls.key", file, Reason());
+  const auto no_passphrase = [](char*, int, int, void*) { return -1; };
+  const Bio bio = Open(text);
+  EVP_PKEY* const key = PEM_read_bio_PrivateKey(bio.get(), nullptr, no_passphrase, nullptr);
+  const bool used = key != nullptr && SSL_CTX_use_PrivateKey(context, key) == 1;
+  EVP_PKEY_free(key);
+  return used ? Status() : Bad("tls.key", file, Reason());
 }
 
-Status AskClients(SSL_CTX* context, const TlsFiles& files) {
+// Certificates and revocation lists; the number of certificates.
+int Trust(SSL_CTX* context, const std::string& text) {
+  const Bio bio = Open(text);
+  STACK_OF(X509_INFO)* const all = PEM_X509_INFO_read_bio(bio.get(), nullptr, nullptr, nullptr);
+  X509_STORE* const store = SSL_CTX_get_cert_store(context);
+  int certificates = 0;
+  for (int i = 0; i < sk_X509_INFO_num(all); ++i) {
+    const X509_INFO* const each = sk_X509_INFO_value(all, i);
+    if (each->crl != nullptr) X509_STORE_add_crl(store, each->crl);
+    if (each->x509 == nullptr) continue;
+    if (X509_STORE_add_cert(store, each->x509) != 1) break;
+    if (SSL_CTX_add_client_CA(context, each->x509) != 1) break;
+    ++certificates;
+  }
+  sk_X509_INFO_pop_free(all, X509_INFO_free);
+  return certificates;
+}
+
+Status AskClients(SSL_CTX* context, const TlsFiles& files, const std::string& text) {
   using Certificates = TlsFiles::ClientCertificates;
   if (files.client_certificates == Certificates::kOff) return {};
-  if (files.client_ca.empty()) {
-    const bool required = files.client_certificates == Certificates::kRequired;
-    return Bad("tls.client_certificates", required ? "required" : "optional",
-               "needs tls.client_ca");
-  }
-  if (Status status = Readable("tls.client_ca", files.client_ca); !status.ok()) return status;
-  STACK_OF(X509_NAME)* names = SSL_load_client_CA_file(files.client_ca.c_str());
-  if (names == nullptr ||
-      SSL_CTX_load_verify_locations(context, files.client_ca.c_str(), nullptr) != 1) {
-    return Bad("tls.client_ca", files.client_ca, Reason());
-  }
-  SSL_CTX_set_client_CA_list(context, names);
   const bool required = files.client_certificates == Certificates::kRequired;
+  if (Trust(context, text) == 0) {
+    return Bad("tls.client_ca", files.client_ca,
+               ERR_peek_error() == 0 ? "no certificate" : Reason());
+  }
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | (required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),
                      nullptr);
   return {};
@@ -93,22 +130,47 @@ std::uint64_t SecondsOf(const ASN1_TIME* time) {
 }  // namespace
 
 Result<std::shared_ptr<const TlsContext>> TlsContext::Load(const TlsFiles& files) {
+  using Certificates = TlsFiles::ClientCertificates;
+  TlsTexts texts;
+  if (Status read = ReadFile("tls.certificate", files.certificate, texts.certificate); !read.ok()) {
+    return read;
+  }
+  if (files.key.empty()) {
+    texts.key = texts.certificate;
+  } else if (Status read = ReadFile("tls.key", files.key, texts.key); !read.ok()) {
+    return read;
+  }
+  if (files.client_certificates != Certificates::kOff) {
+    if (files.client_ca.empty()) {
+      const bool required = files.client_certificates == Certificates::kRequired;
+      return Bad("tls.client_certificates", required ? "required" : "optional",
+                 "needs tls.client_ca");
+    }
+    Status read = ReadFile("tls.client_ca", files.client_ca, texts.client_ca);
+    if (!read.ok()) return read;
+  }
+  return Make(files, std::move(texts));
+}
+
+Result<std::shared_ptr<const TlsContext>> TlsContext::Make(TlsFiles files, TlsTexts texts) {
   ERR_clear_error();
   SSL_CTX* context = SSL_CTX_new(TLS_server_method());
   if (context == nullptr) return Status(Code::kInvalid, "TLS: " + Reason());
   std::shared_ptr<TlsContext> owned(new TlsContext(context));
   Harden(context);
-  if (Status status = UseCertificate(context, files.certificate); !status.ok()) return status;
-  const std::string& key = files.key.empty() ? files.certificate : files.key;
-  if (Status status = UseKey(context, key); !status.ok()) return status;
-  if (SSL_CTX_check_private_key(context) != 1) {
-    return Bad("tls.key", key, Reason());
+  if (Status status = UseCertificate(context, files.certificate, texts.certificate); !status.ok()) {
+    return status;
   }
-  if (Status status = AskClients(context, files); !status.ok()) return status;
+  const std::string& key = files.key.empty() ? files.certificate : files.key;
+  if (Status status = UseKey(context, key, texts.key); !status.ok()) return status;
+  if (SSL_CTX_check_private_key(context) != 1) return Bad("tls.key", key, Reason());
+  if (Status status = AskClients(context, files, texts.client_ca); !status.ok()) return status;
   if (const X509* certificate = SSL_CTX_get0_certificate(context); certificate != nullptr) {
     owned->begins_ = SecondsOf(X509_get0_notBefore(certificate));
     owned->expires_ = SecondsOf(X509_get0_notAfter(certificate));
   }
+  owned->files_ = std::move(files);
+  owned->texts_ = std::move(texts);
   return std::shared_ptr<const TlsContext>(std::move(owned));
 }
 

@@ -10,6 +10,10 @@ struct ssl_ctx_st;
 
 namespace gearstalk {
 
+// Whether the clients of a listener speak TLS. kAllowed: if they begin with it, and there is a
+// certificate.
+enum class TlsUse : std::uint8_t { kAllowed, kRequired, kOff };
+
 // The PEM files of a TLS server.
 struct TlsFiles {
   enum class ClientCertificates : std::uint8_t { kOff, kOptional, kRequired };
@@ -20,12 +24,19 @@ struct TlsFiles {
   ClientCertificates client_certificates = ClientCertificates::kOff;
 };
 
+// What the files contain.
+struct TlsTexts {
+  std::string certificate, key, client_ca;
+};
+
 // The TLS settings of connections: TLS 1.2 or later, no renegotiation, no resumption (so that the
 // certificate of every connection is verified). A connection keeps the context it began with.
 class TlsContext {
  public:
   // Reads the files. Errors name the file and what is wrong with it.
   static Result<std::shared_ptr<const TlsContext>> Load(const TlsFiles& files);
+  // The same, of files that were read before.
+  static Result<std::shared_ptr<const TlsContext>> Make(TlsFiles files, TlsTexts texts);
   ~TlsContext();
   TlsContext(const TlsContext&) = delete;
   TlsContext& operator=(const TlsContext&) = delete;
@@ -34,11 +45,16 @@ class TlsContext {
   std::uint64_t begins() const { return begins_; }
   std::uint64_t expires() const { return expires_; }
   ssl_ctx_st* native() const { return context_; }
+  // What it was made of.
+  const TlsFiles& files() const { return files_; }
+  const TlsTexts& texts() const { return texts_; }
 
  private:
   explicit TlsContext(ssl_ctx_st* context) : context_(context) {}
 
   ssl_ctx_st* context_;
+  TlsFiles files_;
+  TlsTexts texts_;
   std::uint64_t begins_ = 0;
   std::uint64_t expires_ = 0;
 };

@@ -14,6 +14,7 @@ namespace {
 // A value of each option that is not its default.
 const std::vector<std::pair<std::string, std::string>> kOthers = {
     {"listen", "127.0.0.1:1"},
+    {"routers", "auto"},
     {"admin", "127.0.0.1:2"},
     {"data_dir", "/jobs"},
     {"sync", "7ms"},

@@ -257,7 +257,7 @@ BODIES = {
 FOUND: dict[str, dict[str, bytes]] = {
     # A set of shown tubes with the number 0, which none has.
     "api_query_fuzz": {"found-shown-zero": b"\x06/tubes\ncursor=x\nb\x00\x01"},
-    "router_fuzz": {
+    "protocol_switch_fuzz": {
         # An unknown line that begins with NUL was run as a packet.
         "found-packet-in-beanstalk": script(
             b"aput 0 0 1 1\r\nx\r\n" + packet("WORK_COMPLETE", handle(1), "r") + b"reserve\r\n"),
@@ -285,7 +285,7 @@ def seeds() -> dict[str, dict[str, bytes]]:
         "decode_fuzz": BODIES,
         "gearman_packet_fuzz": PACKETS,
         "http_request_fuzz": REQUESTS,
-        "router_fuzz": SCRIPTS,
+        "protocol_switch_fuzz": SCRIPTS,
         "segment_fuzz": SEGMENTS,
         "policy_fuzz": {name: text.encode() for name, text in POLICY_TEXTS.items()},
     }

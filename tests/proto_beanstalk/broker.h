@@ -46,7 +46,7 @@ class Client final : public Socketless {
   std::string Eof();
 
  private:
-  // As the router does when no other protocol knows the line either.
+  // As the protocol switch does when no other protocol knows the line either.
   bool OnForeign() override;
 
   Broker& broker_;

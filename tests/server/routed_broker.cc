@@ -22,19 +22,19 @@ Peer PeerOf(int fd) {
   return {.fd = fd, .address = "127.0.0.1", .local = true, .id = static_cast<std::uint64_t>(fd)};
 }
 
-// A router in the place of a session.
+// A protocol switch in the place of a session.
 class RoutedSession final : public Session {
  public:
-  RoutedSession(std::span<Protocol* const> protocols, Wire& wire) : router(protocols, wire) {}
+  RoutedSession(std::span<Protocol* const> protocols, Wire& wire) : chooser(protocols, wire) {}
 
   InputResult OnInput(std::string_view bytes, Scope /*scope*/) override {
-    return router.OnInput(bytes);
+    return chooser.OnInput(bytes);
   }
-  std::span<char> BodySpace() override { return router.BodySpace(); }
-  void OnBody(std::size_t size) override { router.OnBody(size); }
-  void OnEof() override { router.OnEof(); }
+  std::span<char> BodySpace() override { return chooser.BodySpace(); }
+  void OnBody(std::size_t size) override { chooser.OnBody(size); }
+  void OnEof() override { chooser.OnEof(); }
 
-  Router router;
+  ProtocolSwitch chooser;
 };
 
 // A session that strikes itself off a list when it ends.
@@ -85,7 +85,7 @@ class RoutedBroker::Counted final : public Protocol {
 
 RoutedClient::RoutedClient(RoutedBroker& broker, int fd) : Socketless(broker.clock, PeerOf(fd)) {
   auto session = std::make_unique<RoutedSession>(broker.counted_, *this);
-  router_ = &session->router;
+  switch_ = &session->chooser;
   set_session(std::move(session));
 }
 

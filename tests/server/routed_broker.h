@@ -11,7 +11,7 @@
 
 #include "broker/base/clock.h"
 #include "broker/server/protocol.h"
-#include "broker/server/router.h"
+#include "broker/server/protocol_switch.h"
 #include "proto_beanstalk/protocol.h"
 #include "proto_gearman/protocol.h"
 #include "tests/support/socketless.h"
@@ -21,7 +21,7 @@ namespace gearstalk {
 
 class RoutedBroker;
 
-// One connection without a socket, read by a router.
+// One connection without a socket, read by a protocol switch.
 class RoutedClient final : public Socketless {
  public:
   RoutedClient(RoutedBroker& broker, int fd);
@@ -35,16 +35,16 @@ class RoutedClient final : public Socketless {
   // What it has heard since the last call.
   std::string Hear();
 
-  bool owned() const { return !closed() && router_->owner() != nullptr; }
+  bool owned() const { return !closed() && switch_->owner() != nullptr; }
   // Who can describe the connection.
-  const Session* Describing() const { return closed() ? nullptr : router_->Describing(); }
+  const Session* Describing() const { return closed() ? nullptr : switch_->Describing(); }
 
  private:
   friend class RoutedBroker;
 
   void Settle();
 
-  Router* router_;
+  ProtocolSwitch* switch_;
   std::string heard_;
 };
 

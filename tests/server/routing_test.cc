@@ -1,4 +1,4 @@
-// Which words arrive where: the router with both protocols and an engine, without sockets.
+// Which words arrive where: the protocol switch with both protocols and an engine, without sockets.
 
 #include <gtest/gtest.h>
 
@@ -197,10 +197,10 @@ TEST(RoutingToOne, AWebPageReachesNoProtocol) {
     const std::string request = "POST / HTTP/1.1\r\nHost: x\r\n\r\nversion\n";
     for (std::size_t cut = 1; cut < 10; ++cut) {
       Socketless wire(broker.clock, Peer{});
-      Router router(one, wire);
-      const InputResult begun = router.OnInput(request.substr(0, cut));
+      ProtocolSwitch chooser(one, wire);
+      const InputResult begun = chooser.OnInput(request.substr(0, cut));
       EXPECT_EQ(begun.bytes, 0U);
-      EXPECT_EQ(router.OnInput(request).next, Next::kClose) << protocol->name() << ' ' << cut;
+      EXPECT_EQ(chooser.OnInput(request).next, Next::kClose) << protocol->name() << ' ' << cut;
       EXPECT_EQ(wire.out().TakeAll(), "");
       EXPECT_EQ(wire.refused(Refusal::kHttp), begun.next == Next::kClose ? 2U : 1U);
     }
@@ -211,9 +211,9 @@ TEST(RoutingToOne, WhatOnlyBeginsLikeHttpIsRun) {
   RoutedBroker broker;
   const std::vector<Protocol*> one{&broker.gearman};
   Socketless wire(broker.clock, Peer{});
-  Router router(one, wire);
-  EXPECT_EQ(router.OnInput("GET").bytes, 0U);
-  router.OnInput("GETPID\n");
+  ProtocolSwitch chooser(one, wire);
+  EXPECT_EQ(chooser.OnInput("GET").bytes, 0U);
+  chooser.OnInput("GETPID\n");
   EXPECT_TRUE(wire.out().TakeAll().starts_with("OK "));
 }
 

@@ -59,8 +59,11 @@ TEST_F(ServerTest, SendsARoundWithOneWrite) {
   // What a stream is sent in one write comes in one packet here.
   const std::vector<Protocol*> protocols{&a_};
   Connection connection(server_, {.fd = pair[0], .address = "unix", .local = true}, protocols);
+  SocketContext sockets(loop_);
+  connection.Attach(std::make_unique<SocketTransport>(sockets, pair[0], TlsUse::kOff,
+                                                      connection.events()));
   send(pair[1], "a echo 1\na big 5000\na echo 2\n", 29, 0);
-  connection.OnReadable();
+  connection.Hear();
   EXPECT_TRUE(connection.Flush());
   std::string packet(10'000, '\0');
   EXPECT_EQ(recv(pair[1], packet.data(), packet.size(), MSG_DONTWAIT), 2 + 5001 + 2);

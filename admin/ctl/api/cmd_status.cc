@@ -102,11 +102,30 @@ void ShowServer(const Json& server) {
                   Count(connections, "workers"), Count(connections, "waiting")));
 }
 
+void ShowRouters(const Json& server) {
+  const Json routers = server.value("routers", Json::array());
+  if (routers.empty()) return;
+  const double up = std::max(server.value("uptime_seconds", 0.0), 1.0);
+  const auto share = [&](const Json& of, const char* member) {
+    return fmt::format("{:.0f} %", 100 * of.value(member, 0.0) / up);
+  };
+  Say(fmt::format("cpu      {} of one CPU by the broker's loop since the start; {} routers, {} "
+                  "restarted",
+                  share(server, "loop_cpu_seconds_total"), routers.size(),
+                  Count(server, "router_restarts_total")));
+  for (const Json& router : routers) {
+    Say(fmt::format("         {}: {} clients, {} of one CPU{}", Word(router, "name"),
+                    Count(router, "connections"), share(router, "cpu_seconds_total"),
+                    router.value("pid", Json()).is_null() ? ", NOT RUNNING" : ""));
+  }
+}
+
 int ShowStatus(Api& api) {
   Json server;
   if (!api.Get("/server", server)) return api.exit_code();
   Print(api, server, [&](const Json& object) {
     ShowServer(object);
+    ShowRouters(object);
     ShowRates(api);
     ShowAttention(api);
   });

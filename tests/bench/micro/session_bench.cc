@@ -1,4 +1,4 @@
-// Pipelined commands through router, session and engine, without sockets: what a job costs beside
+// Pipelined commands through protocol switch, session and engine, without sockets: what a job costs beside
 // the system calls.
 
 #include <benchmark/benchmark.h>

@@ -2,7 +2,7 @@
 import { ask, useAsk } from "../api.js";
 import { openDialog } from "../dialogs.js";
 import { bytes, count, duration, instant } from "../format.js";
-import { html } from "../html.js";
+import { html, useRef } from "../html.js";
 import { server } from "../live_state.js";
 import { Confirm } from "../parts/dialog.js";
 import { Page, setDraining } from "../parts/page.js";
@@ -26,12 +26,35 @@ function lines(addresses) {
   return addresses.map((address) => html`<${Name} text=${address} class="name mono" /><br />`);
 }
 
-function Broker({ now }) {
+// CPU a second since the last sample: the share of one CPU.
+function useShares(now) {
+  const last = useRef({ shares: {} });
+  const at = Date.parse(now.now);
+  const totals = { loop: now.loop_cpu_seconds_total, ...Object.fromEntries((now.routers ?? []).map((one) => [one.name, one.cpu_seconds_total])) };
+  const { at: before, totals: old } = last.current;
+  if (at !== before) {
+    const shares = old ? Object.fromEntries(Object.entries(totals).map(([name, total]) => [name, ((total - old[name]) * 1000) / (at - before)])) : {};
+    last.current = { at, totals, shares };
+  }
+  return last.current.shares;
+}
+
+const percent = (share) => (Number.isFinite(share) ? `${Math.round(share * 100)} %` : S.none);
+
+function Routers({ now, shares }) {
+  return now.routers?.length ? html`<section class="panel" data-testid="routers"><header><h2>${S.serverRouters}</h2>${now.router_restarts_total > 0 && html`<span class="tag">${S.serverRestarts(count(now.router_restarts_total))}</span>`}</header>
+    <table><thead><tr>${S.serverRouterColumns.map((text, place) => html`<th scope="col" class=${place ? "n" : ""}>${text}</th>`)}</tr></thead>
+    <tbody>${now.routers.map((one) => html`<tr key=${one.name} data-testid="router-row"><td>${one.name} <span class="dim">${one.pid ? `pid ${one.pid}` : S.serverRouterGone}</span></td>
+      <td class="n">${count(one.connections)}</td><td class="n">${percent(shares[one.name])}</td><td class="n">${count(one.accepted_total)}</td></tr>`)}</tbody></table></section>` : null;
+}
+
+function Broker({ now, shares }) {
   return html`<section class="panel"><header><h2>${S.serverBroker}</h2></header><${Record} rows=${[
     [S.serverVersion, html`${now.version}${now.commit && html` <code class="dim">${now.commit.slice(0, 12)}</code>`}`],
     [S.serverName, html`<${Name} text=${now.server_name} /> <span class="dim">pid ${now.pid}</span>`],
     [S.serverStarted, html`${S.ago(duration(now.uptime_seconds))}<br /><span class="dim">${instant(now.started_at)}</span>`],
     [S.serverListens, lines(now.listen)], [S.serverAdmin, lines(now.admin)],
+    [S.serverLoop, html`${S.serverLoopText(percent(shares.loop))}<${Meter} share=${shares.loop || 0} />`],
     [S.serverTraffic, `${bytes(now.received_bytes_total)}, ${bytes(now.sent_bytes_total)}`]]} /></section>`;
 }
 
@@ -86,13 +109,17 @@ function Transfers() {
 
 export function Server() {
   const now = useStore(server);
-  if (!now) return html`<${Page} name="server" title=${S.nav.server} api="server" ctl="status --json"><${Loading} /><//>`;
+  return now ? html`<${Shown} now=${now} />` : html`<${Page} name="server" title=${S.nav.server} api="server" ctl="status --json"><${Loading} /><//>`;
+}
+
+function Shown({ now }) {
+  const shares = useShares(now);
   const levels = LEVELS.includes(now.log_level) ? LEVELS : [now.log_level, ...LEVELS];
   return html`<${Page} name="server" title=${S.nav.server} api="server" ctl="status --json">
     <div class="head"><h1>${S.nav.server}</h1><span class=${`tag ${now.ready ? "ok" : "bad"}`}>${now.ready ? S.ready : S.notReadyShort}</span><span class="grow"></span>
       ${can("server.log_level") && html`<label class="dim">${S.serverLogLevel} <select data-testid="log-level" value=${now.log_level} onChange=${(event) => setLevel(event.target.value)}>
         ${levels.map((level) => html`<option key=${level} value=${level}>${level}</option>`)}</select></label>`}
       ${can("server.drain") && !now.draining && html`<button type="button" class="btn bad" data-testid="drain" onClick=${() => askDrain(now)}>${S.drainButton}…</button>`}</div>
-    <div class="two"><div class="stack"><${Broker} now=${now} /><${Limits} now=${now} /></div>
+    <div class="two"><div class="stack"><${Broker} now=${now} shares=${shares} /><${Routers} now=${now} shares=${shares} /><${Limits} now=${now} /></div>
       <div class="stack"><${Journal} journal=${now.journal} /><${Replica} replica=${now.replica} /><${Transfers} /><${Refused} refused=${now.refused} /></div></div><//>`;
 }

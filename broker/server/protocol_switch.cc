@@ -1,4 +1,4 @@
-#include "broker/server/router.h"
+#include "broker/server/protocol_switch.h"
 
 #include <algorithm>
 #include <optional>
@@ -26,7 +26,7 @@ Claim SniffHttp(std::string_view line) {
 
 }  // namespace
 
-Router::Router(std::span<Protocol* const> protocols, Wire& wire)
+ProtocolSwitch::ProtocolSwitch(std::span<Protocol* const> protocols, Wire& wire)
     : protocols_(protocols), wire_(wire) {
   GS_CHECK(!protocols.empty() && protocols.size() <= kMaxProtocols);
   const auto greeted = std::count_if(protocols.begin(), protocols.end(),
@@ -36,18 +36,18 @@ Router::Router(std::span<Protocol* const> protocols, Wire& wire)
   if (alone_) SetOwner(0);
 }
 
-Router::~Router() {
+ProtocolSwitch::~ProtocolSwitch() {
   if (owner_ >= 0) --protocols_[static_cast<std::size_t>(owner_)]->connections_;
 }
 
-void Router::SetOwner(int index) {
+void ProtocolSwitch::SetOwner(int index) {
   SessionOf(index);
   owner_ = index;
   ++protocols_[static_cast<std::size_t>(index)]->connections_;
 }
 
 // The first bytes of a connection can select another protocol than that of its listener.
-Claim Router::SniffGreeting(std::string_view bytes) {
+Claim ProtocolSwitch::SniffGreeting(std::string_view bytes) {
   for (int i = 1; i < Count(); ++i) {
     const Claim claim = protocols_[static_cast<std::size_t>(i)]->Sniff(bytes);
     if (claim == Claim::kMaybe) return claim;
@@ -60,13 +60,13 @@ Claim Router::SniffGreeting(std::string_view bytes) {
   return Claim::kNo;
 }
 
-Session& Router::SessionOf(int index) {
+Session& ProtocolSwitch::SessionOf(int index) {
   auto& session = sessions_[static_cast<std::size_t>(index)];
   if (session == nullptr) session = protocols_[static_cast<std::size_t>(index)]->NewSession(wire_);
   return *session;
 }
 
-const Session* Router::Describing() const {
+const Session* ProtocolSwitch::Describing() const {
   if (owner_ >= 0) return owner();
   for (const auto& session : sessions_) {
     if (session != nullptr) return session.get();
@@ -74,28 +74,28 @@ const Session* Router::Describing() const {
   return nullptr;
 }
 
-bool Router::Idle() const {
+bool ProtocolSwitch::Idle() const {
   return busy_guest_ < 0 &&
          std::all_of(sessions_.begin(), sessions_.end(),
                      [](const auto& session) { return session == nullptr || session->Idle(); });
 }
 
-std::span<char> Router::BodySpace() {
+std::span<char> ProtocolSwitch::BodySpace() {
   return owner_ < 0 || busy_guest_ >= 0 ? std::span<char>() : owner()->BodySpace();
 }
 
-void Router::OnEof() {
+void ProtocolSwitch::OnEof() {
   for (const auto& session : sessions_) {
     if (session != nullptr) session->OnEof();
   }
 }
 
-bool Router::Leave() {
+bool ProtocolSwitch::Leave() {
   return std::all_of(sessions_.begin(), sessions_.end(),
                      [](const auto& session) { return session == nullptr || session->Leave(); });
 }
 
-InputResult Router::OnInput(std::string_view bytes) {
+InputResult ProtocolSwitch::OnInput(std::string_view bytes) {
   if (first_word_ && !bytes.empty()) {
     const Claim http = SniffHttp(bytes);
     if (http == Claim::kYes) return RefuseHttp();
@@ -125,7 +125,7 @@ InputResult Router::OnInput(std::string_view bytes) {
   }
 }
 
-InputResult Router::RunOwner(std::string_view bytes) {
+InputResult ProtocolSwitch::RunOwner(std::string_view bytes) {
   InputResult result = owner()->OnInput(bytes, Session::Scope::kAll);
   if (result.next != Next::kForeign) return result;
   bytes.remove_prefix(result.bytes);
@@ -133,7 +133,7 @@ InputResult Router::RunOwner(std::string_view bytes) {
   return {result.bytes + other.bytes, other.next};
 }
 
-InputResult Router::Foreign(std::string_view bytes) {
+InputResult ProtocolSwitch::Foreign(std::string_view bytes) {
   bool maybe = false;
   for (int i = 0; i < Count(); ++i) {
     if (i == owner_) continue;
@@ -158,7 +158,7 @@ InputResult Router::Foreign(std::string_view bytes) {
 // No protocol knows the word. The owner answers if it answers unknown lines, else another protocol
 // that does. A connection without an owner that has sent only admin lines of one protocol belongs
 // to that protocol.
-InputResult Router::Unknown(std::string_view bytes) {
+InputResult ProtocolSwitch::Unknown(std::string_view bytes) {
   if (SniffHttp(bytes) == Claim::kYes) return RefuseHttp();
   if (alone_) return RunGuest(0, bytes, Session::Scope::kUnknownLine);
   if (owner_ < 0 && guest_ >= 0) return RunGuest(guest_, bytes, Session::Scope::kUnknownLine);
@@ -178,13 +178,13 @@ InputResult Router::Unknown(std::string_view bytes) {
 }
 
 // A web page must not be able to send commands from its reader's browser.
-InputResult Router::RefuseHttp() {
+InputResult ProtocolSwitch::RefuseHttp() {
   wire_.OnRefused(Refusal::kHttp, {});
   return {0, Next::kClose};
 }
 
 // Runs one message; kForeign says that it ran and that the next one is to be looked at afresh.
-InputResult Router::RunGuest(int index, std::string_view bytes, Session::Scope scope) {
+InputResult ProtocolSwitch::RunGuest(int index, std::string_view bytes, Session::Scope scope) {
   const bool was_busy = busy_guest_ == index;
   const InputResult result = SessionOf(index).OnInput(bytes, scope);
   const bool busy = result.next == Next::kYield || result.next == Next::kWait;

@@ -1,6 +1,6 @@
-// The router with protocols that are simple enough to see what it does.
+// The protocol switch with protocols that are simple enough to see what it does.
 
-#include "broker/server/router.h"
+#include "broker/server/protocol_switch.h"
 
 #include <gtest/gtest.h>
 
@@ -32,35 +32,35 @@ class FakeWire final : public Wire {
   std::optional<Refusal> refused_;
 };
 
-class RouterTest : public ::testing::Test {
+class ProtocolSwitchTest : public ::testing::Test {
  protected:
   // Shows bytes behind what is left of the last ones, and returns the answers.
   std::string Say(std::string_view bytes) {
     left_ += bytes;
-    const InputResult result = router_.OnInput(left_);
+    const InputResult result = switch_.OnInput(left_);
     EXPECT_LE(result.bytes, left_.size());
     left_.erase(0, result.bytes);
     next_ = result.next;
     return wire_.Hear();
   }
-  bool Owned() const { return router_.owner() != nullptr; }
+  bool Owned() const { return switch_.owner() != nullptr; }
 
   FakeProtocol a_{'a', FakeProtocol::Answers::kCrLf};
   FakeProtocol b_{'b', FakeProtocol::Answers::kLf};
   std::vector<Protocol*> both_{&a_, &b_};
   FakeWire wire_;
-  Router router_{both_, wire_};
+  ProtocolSwitch switch_{both_, wire_};
   std::string left_;
   Next next_ = Next::kBytes;
 };
 
-TEST_F(RouterTest, MakesNoSessionBeforeItIsNeeded) {
+TEST_F(ProtocolSwitchTest, MakesNoSessionBeforeItIsNeeded) {
   EXPECT_EQ(Say(""), "");
-  EXPECT_EQ(router_.Describing(), nullptr);
+  EXPECT_EQ(switch_.Describing(), nullptr);
   EXPECT_EQ(a_.created + b_.created, 0);
 }
 
-TEST_F(RouterTest, TheFirstWordDecides) {
+TEST_F(ProtocolSwitchTest, TheFirstWordDecides) {
   EXPECT_EQ(Say("b echo 1\n"), "1\n");
   EXPECT_TRUE(Owned());
   EXPECT_EQ(Say("b echo 2\nb echo 3\n"), "2\n3\n");
@@ -69,7 +69,7 @@ TEST_F(RouterTest, TheFirstWordDecides) {
   EXPECT_EQ(next_, Next::kBytes);
 }
 
-TEST_F(RouterTest, WaitsForTheWholeWord) {
+TEST_F(ProtocolSwitchTest, WaitsForTheWholeWord) {
   EXPECT_EQ(Say("b"), "");
   EXPECT_EQ(next_, Next::kBytes);
   EXPECT_EQ(left_, "b");
@@ -77,13 +77,13 @@ TEST_F(RouterTest, WaitsForTheWholeWord) {
   EXPECT_EQ(Say(" echo 1\n"), "1\n");
 }
 
-TEST_F(RouterTest, AWordOfHttpEndsTheConnection) {
+TEST_F(ProtocolSwitchTest, AWordOfHttpEndsTheConnection) {
   for (const std::string line : {"GET / HTTP/1.1\r\n", "POST /", "Host: x\r\n", "PUT\n"}) {
     for (const bool owned : {false, true}) {
       FakeWire wire;
-      Router router(both_, wire);
-      if (owned) router.OnInput("a echo 1\n");
-      const InputResult result = router.OnInput(line + "\r\na echo 2\n");
+      ProtocolSwitch chooser(both_, wire);
+      if (owned) chooser.OnInput("a echo 1\n");
+      const InputResult result = chooser.OnInput(line + "\r\na echo 2\n");
       EXPECT_EQ(result.next, Next::kClose) << line;
       EXPECT_EQ(wire.refused(), Refusal::kHttp);
       EXPECT_EQ(wire.Hear(), owned ? "1\n" : "");
@@ -91,14 +91,14 @@ TEST_F(RouterTest, AWordOfHttpEndsTheConnection) {
   }
 }
 
-TEST_F(RouterTest, AWordOfHttpEndsAConnectionOfASingleProtocol) {
+TEST_F(ProtocolSwitchTest, AWordOfHttpEndsAConnectionOfASingleProtocol) {
   const std::vector<Protocol*> one{&a_};
-  Router router(one, wire_);
-  EXPECT_EQ(router.OnInput("POST / HTTP/1.1\r\n").next, Next::kClose);
+  ProtocolSwitch chooser(one, wire_);
+  EXPECT_EQ(chooser.OnInput("POST / HTTP/1.1\r\n").next, Next::kClose);
   EXPECT_EQ(wire_.refused(), Refusal::kHttp);
 }
 
-TEST_F(RouterTest, WhatOnlyBeginsLikeHttpDoesNot) {
+TEST_F(ProtocolSwitchTest, WhatOnlyBeginsLikeHttpDoesNot) {
   EXPECT_EQ(Say("POSTS x\r\n"), "a?POSTS x\r\n");
   EXPECT_EQ(Say("PUT 0 0 1 1\r\n"), "a?PUT 0 0 1 1\r\n");
   EXPECT_EQ(Say("get x\r\n"), "a?get x\r\n");
@@ -106,7 +106,7 @@ TEST_F(RouterTest, WhatOnlyBeginsLikeHttpDoesNot) {
   EXPECT_EQ(next_, Next::kBytes);
 }
 
-TEST_F(RouterTest, OneMessageLeavesTheConnectionUndecided) {
+TEST_F(ProtocolSwitchTest, OneMessageLeavesTheConnectionUndecided) {
   EXPECT_EQ(Say("B echo 1\n"), "1\n");
   EXPECT_FALSE(Owned());
   EXPECT_EQ(Say("A echo 2\n"), "2\n");
@@ -115,13 +115,13 @@ TEST_F(RouterTest, OneMessageLeavesTheConnectionUndecided) {
   EXPECT_TRUE(Owned());
 }
 
-TEST_F(RouterTest, OneMessagesMayFollowEachOtherInOneRead) {
+TEST_F(ProtocolSwitchTest, OneMessagesMayFollowEachOtherInOneRead) {
   EXPECT_EQ(Say("B echo 1\nA echo 2\nb echo 3\nA echo 4\nB echo 5\nb echo 6\n"),
             "1\n2\n3\n4\n5\n6\n");
   EXPECT_EQ(left_, "");
 }
 
-TEST_F(RouterTest, AnOwnerLetsGuestsAnswerTheirLines) {
+TEST_F(ProtocolSwitchTest, AnOwnerLetsGuestsAnswerTheirLines) {
   EXPECT_EQ(Say("a echo 1\nB echo 2\na echo 3\n"), "1\n2\n3\n");
   EXPECT_EQ(a_.created, 1);
   EXPECT_EQ(b_.created, 1);
@@ -129,21 +129,21 @@ TEST_F(RouterTest, AnOwnerLetsGuestsAnswerTheirLines) {
   EXPECT_EQ(b_.created, 1);
 }
 
-TEST_F(RouterTest, AnOwnerKeepsItsConnection) {
+TEST_F(ProtocolSwitchTest, AnOwnerKeepsItsConnection) {
   EXPECT_EQ(Say("a echo 1\n"), "1\n");
   EXPECT_EQ(Say("b echo 2\r\n"), "a?b echo 2\r\n");
   EXPECT_EQ(Say("b echo 2\n"), "b?b echo 2\n");
   EXPECT_EQ(Say("a echo 3\n"), "3\n");
 }
 
-TEST_F(RouterTest, UnknownLinesGoToWhoeverAnswersTheirEnd) {
+TEST_F(ProtocolSwitchTest, UnknownLinesGoToWhoeverAnswersTheirEnd) {
   EXPECT_EQ(Say("x\r\n"), "a?x\r\n");
   EXPECT_EQ(Say("x\n"), "b?x\n");
   EXPECT_FALSE(Owned());
   EXPECT_EQ(Say("\n\r\n"), "b?\na?\r\n");
 }
 
-TEST_F(RouterTest, UnknownLinesWaitForTheirEnd) {
+TEST_F(ProtocolSwitchTest, UnknownLinesWaitForTheirEnd) {
   EXPECT_EQ(Say("xyz"), "");
   EXPECT_EQ(Say("\r"), "");
   EXPECT_EQ(next_, Next::kBytes);
@@ -151,7 +151,7 @@ TEST_F(RouterTest, UnknownLinesWaitForTheirEnd) {
   EXPECT_EQ(Say("\n"), "a?xyz\r\n");
 }
 
-TEST_F(RouterTest, ABlockedOwnerIsNotAskedForGuests) {
+TEST_F(ProtocolSwitchTest, ABlockedOwnerIsNotAskedForGuests) {
   EXPECT_EQ(Say("a wait\nB echo 1\n"), "");
   EXPECT_EQ(next_, Next::kWait);
   EXPECT_EQ(left_, "B echo 1\n");
@@ -160,7 +160,7 @@ TEST_F(RouterTest, ABlockedOwnerIsNotAskedForGuests) {
   EXPECT_EQ(Say(""), "released\n1\n");
 }
 
-TEST_F(RouterTest, ABlockedGuestStopsItsConnection) {
+TEST_F(ProtocolSwitchTest, ABlockedGuestStopsItsConnection) {
   EXPECT_EQ(Say("a echo 1\nB wait\na echo 2\n"), "1\n");
   EXPECT_EQ(next_, Next::kWait);
   EXPECT_EQ(Say(""), "");
@@ -170,7 +170,7 @@ TEST_F(RouterTest, ABlockedGuestStopsItsConnection) {
   EXPECT_EQ(next_, Next::kBytes);
 }
 
-TEST_F(RouterTest, AYieldingGuestFinishesFirst) {
+TEST_F(ProtocolSwitchTest, AYieldingGuestFinishesFirst) {
   EXPECT_EQ(Say("a echo 1\nB slow 3\na echo 2\n"), "1\n");
   EXPECT_EQ(next_, Next::kYield);
   EXPECT_EQ(Say(""), "");
@@ -180,14 +180,14 @@ TEST_F(RouterTest, AYieldingGuestFinishesFirst) {
   EXPECT_EQ(next_, Next::kBytes);
 }
 
-TEST_F(RouterTest, AYieldingGuestOfNobodyFinishesFirst) {
+TEST_F(ProtocolSwitchTest, AYieldingGuestOfNobodyFinishesFirst) {
   EXPECT_EQ(Say("B slow 2\nA echo 1\n"), "");
   EXPECT_EQ(Say(""), "");
   EXPECT_EQ(Say(""), "slow\n1\n");
   EXPECT_FALSE(Owned());
 }
 
-TEST_F(RouterTest, ManyMessagesOfGuestsLetOthersGoFirst) {
+TEST_F(ProtocolSwitchTest, ManyMessagesOfGuestsLetOthersGoFirst) {
   const std::size_t round = static_cast<std::size_t>(TurnShare::kMessages) + 1;
   for (const std::string first : {"", "a echo 0\n"}) {
     if (!first.empty()) Say(first);
@@ -200,56 +200,56 @@ TEST_F(RouterTest, ManyMessagesOfGuestsLetOthersGoFirst) {
   }
 }
 
-TEST_F(RouterTest, MuchOutputOfGuestsLetsOthersGoFirst) {
+TEST_F(ProtocolSwitchTest, MuchOutputOfGuestsLetsOthersGoFirst) {
   const std::string big = "B echo " + std::string(TurnShare::kOutput, 'x') + "\n";
   EXPECT_EQ(Say(big + big + big).size(), 2 * TurnShare::kOutput + 2);
   EXPECT_EQ(next_, Next::kYield);
   EXPECT_EQ(Say("").size(), TurnShare::kOutput + 1);
 }
 
-TEST_F(RouterTest, CloseEndsIt) {
+TEST_F(ProtocolSwitchTest, CloseEndsIt) {
   EXPECT_EQ(Say("a echo 1\na close\na echo 2\n"), "1\nbye\n");
   EXPECT_EQ(next_, Next::kClose);
 }
 
-TEST_F(RouterTest, AGuestMayClose) {
+TEST_F(ProtocolSwitchTest, AGuestMayClose) {
   EXPECT_EQ(Say("a echo 1\nB close\na echo 2\n"), "1\nbye\n");
   EXPECT_EQ(next_, Next::kClose);
 }
 
-TEST_F(RouterTest, BodiesBelongToTheOwner) {
-  EXPECT_TRUE(router_.BodySpace().empty());
+TEST_F(ProtocolSwitchTest, BodiesBelongToTheOwner) {
+  EXPECT_TRUE(switch_.BodySpace().empty());
   EXPECT_EQ(Say("a body 4\n"), "");
-  const std::span<char> space = router_.BodySpace();
+  const std::span<char> space = switch_.BodySpace();
   ASSERT_EQ(space.size(), 4U);
   space[0] = 'x';
   space[1] = 'y';
-  router_.OnBody(2);
+  switch_.OnBody(2);
   EXPECT_EQ(Say("zwa echo 1\n"), "body 2 w\n1\n");
-  EXPECT_TRUE(router_.BodySpace().empty());
+  EXPECT_TRUE(switch_.BodySpace().empty());
 }
 
-TEST_F(RouterTest, ThereIsNoSpaceForABodyWhileAGuestAnswers) {
+TEST_F(ProtocolSwitchTest, ThereIsNoSpaceForABodyWhileAGuestAnswers) {
   EXPECT_EQ(Say("a echo 1\nB slow 2\n"), "1\n");
-  EXPECT_TRUE(router_.BodySpace().empty());
+  EXPECT_TRUE(switch_.BodySpace().empty());
 }
 
-TEST_F(RouterTest, EndReachesEverySession) {
+TEST_F(ProtocolSwitchTest, EndReachesEverySession) {
   EXPECT_EQ(Say("a echo 1\nB wait\n"), "1\n");
-  router_.OnEof();
+  switch_.OnEof();
   EXPECT_EQ(wire_.Hear(), "end\n");
 }
 
-TEST_F(RouterTest, DescribesItselfByItsOwnerOrAGuest) {
+TEST_F(ProtocolSwitchTest, DescribesItselfByItsOwnerOrAGuest) {
   EXPECT_EQ(Say("B echo 1\n"), "1\n");
-  const Session* const guest = router_.Describing();
+  const Session* const guest = switch_.Describing();
   EXPECT_NE(guest, nullptr);
   EXPECT_EQ(Say("a echo 2\n"), "2\n");
-  EXPECT_EQ(router_.Describing(), router_.owner());
-  EXPECT_NE(router_.Describing(), guest);
+  EXPECT_EQ(switch_.Describing(), switch_.owner());
+  EXPECT_NE(switch_.Describing(), guest);
 }
 
-TEST_F(RouterTest, AGuestMayBecomeTheOwner) {
+TEST_F(ProtocolSwitchTest, AGuestMayBecomeTheOwner) {
   EXPECT_EQ(Say("B echo 1\nb echo 2\n"), "1\n2\n");
   EXPECT_TRUE(Owned());
   EXPECT_EQ(b_.created, 1);
@@ -259,10 +259,10 @@ TEST(SingleProtocol, GetsEverything) {
   FakeProtocol a('a');
   std::vector<Protocol*> alone{&a};
   FakeWire wire;
-  Router router(alone, wire);
-  EXPECT_NE(router.owner(), nullptr);
+  ProtocolSwitch chooser(alone, wire);
+  EXPECT_NE(chooser.owner(), nullptr);
   for (const std::string_view bytes : {"a echo 1\n", "A echo 1\n", "x\n", "\n"}) {
-    const InputResult result = router.OnInput(bytes);
+    const InputResult result = chooser.OnInput(bytes);
     EXPECT_EQ(result.bytes, bytes.size());
     EXPECT_EQ(result.next, Next::kBytes);
   }
@@ -278,21 +278,21 @@ class GreetedProtocol : public ::testing::Test {
 };
 
 TEST_F(GreetedProtocol, TakesAConnectionThatBeginsWithItsWord) {
-  Router router(both_, wire_);
+  ProtocolSwitch chooser(both_, wire_);
   EXPECT_EQ(a_.connections(), 1U);
-  EXPECT_EQ(router.OnInput("b").next, Next::kBytes);
+  EXPECT_EQ(chooser.OnInput("b").next, Next::kBytes);
   const std::string_view bytes = "b echo 1\n";
-  EXPECT_EQ(router.OnInput(bytes).bytes, bytes.size());
+  EXPECT_EQ(chooser.OnInput(bytes).bytes, bytes.size());
   EXPECT_EQ(wire_.Hear(), "1\n");
-  EXPECT_EQ(router.protocol(), "b");
+  EXPECT_EQ(chooser.protocol(), "b");
   EXPECT_EQ(a_.connections(), 0U);
   EXPECT_EQ(b_.connections(), 1U);
 }
 
 TEST_F(GreetedProtocol, LeavesAllElseToTheOther) {
-  Router router(both_, wire_);
+  ProtocolSwitch chooser(both_, wire_);
   for (const std::string_view bytes : {"a echo 1\n", "A echo 1\n", "x\n", "b echo 1\n"}) {
-    EXPECT_EQ(router.OnInput(bytes).bytes, bytes.size());
+    EXPECT_EQ(chooser.OnInput(bytes).bytes, bytes.size());
   }
   EXPECT_EQ(wire_.Hear(), "1\n1\na?x\na?b echo 1\n");
   EXPECT_EQ(b_.created, 0);
@@ -306,7 +306,7 @@ TEST(EveryCut, GivesTheSameAnswers) {
     FakeProtocol a('a', FakeProtocol::Answers::kCrLf), b('b', FakeProtocol::Answers::kLf);
     std::vector<Protocol*> both{&a, &b};
     FakeWire wire;
-    Router router(both, wire);
+    ProtocolSwitch chooser(both, wire);
     std::string left;
     for (std::size_t at = 0; at < bytes.size();) {
       const std::size_t size = at == 0 ? first : then;
@@ -314,7 +314,7 @@ TEST(EveryCut, GivesTheSameAnswers) {
       at += size;
       InputResult result{0, Next::kYield};
       while (result.next == Next::kYield) {
-        result = router.OnInput(left);
+        result = chooser.OnInput(left);
         left.erase(0, result.bytes);
       }
       if (result.next == Next::kClose) return wire.Hear();

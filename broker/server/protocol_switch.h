@@ -14,16 +14,16 @@ namespace gearstalk {
 // Decides which protocol gets which message of a connection (semantics.md, "Which words arrive on
 // which port"). A connection belongs to the first protocol that claims it; a line of another
 // protocol's administration is answered by a guest session and changes nothing.
-class Router {
+class ProtocolSwitch {
  public:
   static constexpr std::size_t kMaxProtocols = 4;
 
-  // `protocols` outlives the router. If only one of them needs no greeting, it gets every
+  // `protocols` outlives the switch. If only one of them needs no greeting, it gets every
   // connection that begins without one.
-  Router(std::span<Protocol* const> protocols, Wire& wire);
-  ~Router();
-  Router(const Router&) = delete;
-  Router& operator=(const Router&) = delete;
+  ProtocolSwitch(std::span<Protocol* const> protocols, Wire& wire);
+  ~ProtocolSwitch();
+  ProtocolSwitch(const ProtocolSwitch&) = delete;
+  ProtocolSwitch& operator=(const ProtocolSwitch&) = delete;
 
   InputResult OnInput(std::string_view bytes);
   std::span<char> BodySpace();

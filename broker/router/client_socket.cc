@@ -1,0 +1,186 @@
+#include "broker/router/client_socket.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "broker/base/check.h"
+#include "broker/router/router.h"
+
+namespace gearstalk {
+
+using link::Kind;
+using Reading = Transport::Reading;
+
+ClientSocket::ClientSocket(Router& router, std::uint32_t number, int fd, TlsUse tls)
+    : router_(router),
+      number_(number),
+      transport_(std::make_unique<SocketTransport>(router.sockets(), fd, tls,
+                                                   static_cast<TransportEvents&>(*this))) {
+  transport_->SetReading(Reading::kOn);
+  Wait();
+}
+
+ClientSocket::~ClientSocket() = default;
+
+// A handshake that is under way has a limit, and so has a client that takes nothing at its end.
+void ClientSocket::Wait() {
+  if (transport_->handshaking()) router_.NoteHandshake(*this);
+}
+
+void ClientSocket::Hear() {
+  if (transport_ == nullptr || closing_ || ended_ || credit_ <= 0) return;
+  if (shaking_hook.is_linked()) return;
+  if (transport_->shakes() && !router_.TakeHandshake()) return router_.ShakeLater(*this);
+  const std::size_t most = std::min<std::size_t>(static_cast<std::size_t>(credit_),
+                                                 link::kMaxData - Transport::kMaxRecord);
+  const Transport::Received got =
+      transport_->Read({}, router_.buffer().first(most + Transport::kMaxRecord), most);
+  router_.CountReceived(got.network);
+  if (got.answers) router_.NoteDirty(*this);
+  if (got.rest > 0) {
+    router_.link().AddData(number_, {router_.buffer().data(), got.rest});
+    credit_ -= static_cast<std::int64_t>(got.rest);
+    if (credit_ <= 0) transport_->SetReading(Reading::kWatchClose);
+  } else if (transport_->handshaking()) {
+    Wait();
+    if (transport_->waits_to_shake()) router_.ShakeLater(*this);
+  }
+  if (got.then != Transport::Received::Then::kOpen) Fail(got.then);
+}
+
+// The socket has nothing more to give.
+void ClientSocket::Fail(Transport::Received::Then how) {
+  if (how == Transport::Received::Then::kBroken) return Break();
+  transport_->SetReading(Reading::kOff);
+  ended_ = true;
+  if (how == Transport::Received::Then::kEnd) return router_.Send(number_, Kind::kEnd, {});
+  const Transport::Failure failure = transport_->failure();
+  const auto trouble = failure.refusal ? link::Trouble::kTls : link::Trouble::kTlsLater;
+  router_.Send(number_, Kind::kReset,
+               link::Encode(link::Reset{.trouble = trouble, .reason = failure.error}));
+  // The client hears why; the broker's CLOSE ends it.
+  transport_->Flush(true);
+}
+
+void ClientSocket::GiveUp() {
+  transport_->SetReading(Reading::kOff);
+  ended_ = true;
+  router_.Send(number_, Kind::kReset, link::Encode(link::Reset{.trouble = link::Trouble::kSlow}));
+}
+
+void ClientSocket::Break() {
+  transport_.reset();
+  router_.Send(number_, Kind::kReset, link::Encode(link::Reset{}));
+  router_.NoteDirty(*this);
+}
+
+void ClientSocket::Abandon() {
+  transport_.reset();
+  router_.NoteDirty(*this);
+}
+
+// Nothing is read for want of credit.
+void ClientSocket::OnHangUp() {
+  if (transport_ == nullptr || transport_->reading() != Reading::kWatchClose) return;
+  transport_->SetReading(Reading::kOff);
+  if (!std::exchange(hung_up_, true)) router_.Send(number_, Kind::kHangUp, {});
+}
+
+void ClientSocket::OnWritable() { router_.NoteDirty(*this); }
+
+void ClientSocket::OnSecured(std::string certificate) {
+  router_.CountHandshake();
+  if (waiting_hook.is_linked()) waiting_hook.unlink();
+  router_.Send(number_, Kind::kSecured, certificate);
+}
+
+bool ClientSocket::OnData(std::string_view bytes) {
+  if (closing_ || bytes.size() > granted_) return false;
+  granted_ -= bytes.size();
+  if (!fresh_.empty()) out_.Append(std::exchange(fresh_, bytes));
+  fresh_ = bytes;
+  router_.NoteDirty(*this);
+  return true;
+}
+
+bool ClientSocket::OnCredit(std::uint32_t granted) {
+  credit_ += granted;
+  if (closing_ || credit_ > static_cast<std::int64_t>(link::kMaxWindow)) return closing_;
+  if (transport_ != nullptr && !ended_ && credit_ > 0) transport_->SetReading(Reading::kOn);
+  return true;
+}
+
+bool ClientSocket::OnClose(bool ends_well) {
+  if (closing_) return false;
+  closing_ = true;
+  ends_well_ = ends_well;
+  if (transport_ != nullptr) {
+    transport_->SetReading(Reading::kOff);
+    router_.NoteClosing(*this);
+  }
+  router_.NoteDirty(*this);
+  return true;
+}
+
+// False: the socket is broken.
+bool ClientSocket::Send(std::string_view bytes, std::size_t& sent) {
+  sent = 0;
+  while (sent < bytes.size()) {
+    iovec piece{const_cast<char*>(bytes.data() + sent), bytes.size() - sent};
+    const ssize_t taken = transport_->Write(&piece, 1);
+    if (taken < 0 && errno == EINTR) continue;
+    if (taken < 0) return errno == EAGAIN;
+    sent += static_cast<std::size_t>(taken);
+  }
+  return true;
+}
+
+bool ClientSocket::Flush() {
+  const std::string_view fresh = std::exchange(fresh_, {});
+  if (transport_ == nullptr) {
+    delivered_ += out_.size() + fresh.size();  // or dropped
+    out_.Assign({});
+  } else {
+    // In one write: what was left over goes with what is new.
+    if (!out_.empty()) out_.Append(fresh);
+    const bool held = !out_.empty();
+    std::size_t sent = 0;
+    const bool good = Send(held ? out_.view() : fresh, sent);
+    held ? out_.Consume(sent) : out_.Assign(fresh.substr(sent));
+    delivered_ += sent;
+    router_.CountSent(sent);
+    flows_ = out_.empty() && (sent >= link::kWindow / 2 || (flows_ && sent == 0));
+    auto flushed = good ? transport_->Flush(closing_ && out_.empty() && ends_well_)
+                        : Transport::Flushed::kBroken;
+    if (flushed == Transport::Flushed::kAll && !out_.empty()) flushed = Transport::Flushed::kSome;
+    const bool waits = flushed == Transport::Flushed::kSome;
+    if (flushed == Transport::Flushed::kBroken) {
+      closing_ ? transport_.reset() : Break();
+      delivered_ += out_.size();
+      out_.Assign({});
+    } else if (std::exchange(writing_, waits) != waits) {
+      transport_->WatchWriting(waits);
+    }
+    if (closing_ && waits && sent > 0) router_.NoteClosing(*this);
+    if (closing_ && waits) return true;
+  }
+  if (!closing_) Report();
+  return !closing_;
+}
+
+void ClientSocket::Report() {
+  // Otherwise a broker without a window would wait for ever.
+  GS_CHECK(!out_.empty() || granted_ + delivered_ > 0);
+  if (delivered_ < link::kReportFrom) return;
+  const std::size_t target = flows_ ? link::kMaxWindow : link::kWindow;
+  const std::size_t held = granted_ + out_.size();
+  const std::size_t more = target > held ? target - held : 0;
+  router_.Send(number_, Kind::kCredit,
+               link::Encode(link::Credit{.delivered = static_cast<std::uint32_t>(delivered_),
+                                         .granted = static_cast<std::uint32_t>(more)}));
+  granted_ += more;
+  delivered_ = 0;
+}
+
+}  // namespace gearstalk

@@ -1,0 +1,199 @@
+#include "broker/server/router_link.h"
+
+#include <poll.h>
+
+#include <utility>
+
+#include "broker/base/check.h"
+
+namespace gearstalk {
+
+using link::Kind;
+
+RouterLink::RouterLink(EventLoop& loop, int fd, LinkHost& host) : host_(host), socket_(fd) {
+  const auto on = [&](EventLoop::Interest interest, EventLoop::Callback callback) {
+    return loop.OnReady(fd, interest, callback, this);
+  };
+  readable_ = on(EventLoop::Interest::kRead,
+                 [](int, short, void* self) { static_cast<RouterLink*>(self)->OnReadable(); });
+  // The end of the round sends.
+  writable_ = on(EventLoop::Interest::kWrite,
+                 [](int, short, void* self) { static_cast<RouterLink*>(self)->host_.BeginRound(); });
+  soon_ = loop.OnSoon([](int, short, void* self) { static_cast<RouterLink*>(self)->GoOn(); }, this);
+  EventLoop::Enable(readable_);
+}
+
+RouterLink::~RouterLink() {
+  blocked_.clear();
+  for (const Place& place : places_) {
+    if (place.stream != nullptr) place.stream->OnLost();
+  }
+}
+
+void RouterLink::Send(const link::Settings& settings) {
+  socket_.Add(0, Kind::kReload, link::Encode(settings));
+}
+
+void RouterLink::Listen(bool listens) {
+  const char payload = listens ? 1 : 0;
+  socket_.Add(0, Kind::kListen, {&payload, 1});
+}
+
+void RouterLink::Ping(std::uint64_t number) {
+  socket_.Add(0, Kind::kPing, link::Encode(link::Counters{.ping = number}));
+}
+
+void RouterLink::Pause(bool paused) {
+  paused_ = paused;
+  paused ? EventLoop::Disable(readable_) : EventLoop::Enable(readable_);
+  if (!paused) EventLoop::Soon(soon_);
+}
+
+void RouterLink::Lose(std::string why) {
+  if (!lost_.empty()) return;
+  lost_ = std::move(why);
+  EventLoop::Disable(readable_);
+  EventLoop::Disable(writable_);
+}
+
+void RouterLink::Flush() {
+  if (!lost_.empty()) return;
+  const bool was_busy = busy();
+  if (!socket_.Send()) return Lose("the link is gone");
+  const bool waits = socket_.waiting() > 0;
+  if (std::exchange(writing_, waits) != waits) {
+    waits ? EventLoop::Enable(writable_) : EventLoop::Disable(writable_);
+  }
+  if (!was_busy || busy()) return;
+  StreamList<&Stream::blocked_hook> blocked;
+  blocked.swap(blocked_);
+  while (!blocked.empty()) {
+    Stream& stream = blocked.front();
+    blocked.pop_front();
+    stream.TellLater();
+  }
+}
+
+void RouterLink::WaitForFrames(int milliseconds) {
+  pollfd look{.fd = socket_.fd(), .events = POLLIN, .revents = 0};
+  if (lost_.empty() && poll(&look, 1, milliseconds) > 0) OnReadable();
+}
+
+void RouterLink::OnReadable() {
+  host_.BeginRound();
+  if (unfinished_) return;
+  if (!socket_.Receive()) return Lose("it has ended");
+  Run();
+}
+
+void RouterLink::Run() {
+  unfinished_ = false;
+  while (lost_.empty()) {
+    const link::Decoded next = socket_.Next();
+    if (next.state == link::Decoded::State::kMore) return;
+    if (next.state == link::Decoded::State::kMalformed || !Handle(next.frame)) {
+      return Lose("it has sent a frame that makes no sense");
+    }
+    if (next.frame.kind != Kind::kOpen || host_.MayWelcome()) continue;
+    unfinished_ = true;
+    return EventLoop::Soon(soon_);
+  }
+}
+
+void RouterLink::GoOn() {
+  host_.BeginRound();
+  if (unfinished_ && !paused_) Run();
+}
+
+bool RouterLink::Handle(const link::Frame& frame) {
+  if (frame.stream == 0) return HandleOfLink(frame);
+  if (frame.kind == Kind::kOpen) return HandleOpen(frame);
+  if (frame.stream >= places_.size()) return false;
+  Place& place = places_[frame.stream];
+  if (place.state == Place::State::kFree) return false;
+  if (frame.kind == Kind::kClose) return HandleClose(place, frame.payload);
+  // What a router sends of a stream that the broker has ended was under way.
+  if (place.state == Place::State::kOpen) return HandleOf(*place.stream, frame);
+  if (frame.kind != Kind::kCredit) return true;
+  const auto credit = link::DecodeCredit(frame.payload);
+  if (!credit || credit->delivered > place.under_way) return false;
+  CountUnderWay(Counted(place.under_way), Counted(place.under_way - credit->delivered));
+  place.under_way -= credit->delivered;
+  return true;
+}
+
+bool RouterLink::HandleOfLink(const link::Frame& frame) {
+  if (frame.kind == Kind::kPing) {
+    const auto counters = link::DecodeCounters(frame.payload);
+    if (counters) counters_ = *counters;
+    return counters.has_value();
+  }
+  const auto reset =
+      frame.kind == Kind::kReset ? link::DecodeReset(frame.payload) : std::nullopt;
+  if (!reset || reset->trouble != link::Trouble::kDescriptors) return false;
+  host_.OnNoDescriptors(reset->reason);
+  return true;
+}
+
+bool RouterLink::HandleOpen(const link::Frame& frame) {
+  const auto open = link::DecodeOpen(frame.payload);
+  if (!open) return false;
+  if (places_.size() <= frame.stream) places_.resize(frame.stream + 1);
+  if (places_[frame.stream].state != Place::State::kFree) return false;
+  places_[frame.stream].state = Place::State::kOpen;
+  ++streams_;
+  host_.OnOpen(*this, frame.stream, *open);
+  if (places_[frame.stream].stream == nullptr) Leave(frame.stream, 0, false);
+  return true;
+}
+
+void RouterLink::Leave(std::uint32_t number, std::size_t under_way, bool ends_well) {
+  places_[number] = {.stream = nullptr,
+                     .state = Place::State::kClosing,
+                     .under_way = static_cast<std::uint32_t>(under_way)};
+  socket_.Add(number, Kind::kClose, link::EncodeClose(ends_well ? 1 : 0));
+}
+
+// Both sides have counted the same bytes, or a window would be lost with every client.
+bool RouterLink::HandleClose(Place& place, std::string_view payload) {
+  const auto undelivered = link::DecodeClose(payload);
+  if (place.state != Place::State::kClosing || undelivered != place.under_way) return false;
+  CountUnderWay(Counted(place.under_way), 0);
+  place = {};
+  --streams_;
+  return true;
+}
+
+bool RouterLink::HandleOf(Stream& stream, const link::Frame& frame) {
+  switch (frame.kind) {
+    case Kind::kData:
+      return stream.OnData(frame.payload);
+    case Kind::kSecured:
+      stream.OnSecured(frame.payload);
+      return true;
+    case Kind::kHangUp:
+      stream.OnHangUp();
+      return true;
+    case Kind::kEnd:
+      stream.OnEnd();
+      return true;
+    case Kind::kReset:
+      if (const auto reset = link::DecodeReset(frame.payload)) {
+        stream.OnReset(*reset);
+        return true;
+      }
+      return false;
+    case Kind::kCredit: {
+      const auto credit = link::DecodeCredit(frame.payload);
+      return credit && stream.OnCredit(*credit);
+    }
+    default:
+      return false;
+  }
+}
+
+void RouterLink::SendCredit(std::uint32_t number, std::uint32_t granted) {
+  socket_.Add(number, Kind::kCredit, link::Encode(link::Credit{.delivered = 0, .granted = granted}));
+}
+
+}  // namespace gearstalk

@@ -1,0 +1,82 @@
+// Clients whose sockets routers hold.
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cstring>
+
+#include "broker/server/peer.h"
+#include "broker/server/server.h"
+
+namespace gearstalk {
+namespace {
+
+sockaddr_storage AddressOf(const link::Open& open) {
+  sockaddr_storage address{};
+  if (open.address.size() == sizeof(in_addr)) {
+    auto& v4 = reinterpret_cast<sockaddr_in&>(address);
+    v4.sin_family = AF_INET;
+    v4.sin_port = htons(open.port);
+    std::memcpy(&v4.sin_addr, open.address.data(), sizeof v4.sin_addr);
+  } else if (open.address.size() == sizeof(in6_addr)) {
+    auto& v6 = reinterpret_cast<sockaddr_in6&>(address);
+    v6.sin6_family = AF_INET6;
+    v6.sin6_port = htons(open.port);
+    std::memcpy(&v6.sin6_addr, open.address.data(), sizeof v6.sin6_addr);
+  } else {
+    address.ss_family = AF_UNIX;
+  }
+  return address;
+}
+
+}  // namespace
+
+void Server::UseRouters(std::size_t count) {
+  routers_ = std::make_unique<Routers>(loop_, static_cast<LinkHost&>(*this), count);
+  routers_->SetHandshakeTimeout(limits_.handshake_timeout);
+  routers_->SetTls(tls());
+  // Each of them has as many descriptors as this process.
+  if (room_ < SIZE_MAX / count) room_ *= count;
+  connections_.resize(1);
+}
+
+Status Server::StartRouters() {
+  if (routers_ == nullptr) return {};
+  std::vector<const ListenSocket*> listeners;
+  for (const auto& acceptor : acceptors_) listeners.push_back(acceptor->socket.get());
+  return routers_->Start(std::move(listeners), Now());
+}
+
+void Server::EverySecond() {
+  if (routers_ != nullptr) routers_->EverySecond(Now());
+}
+
+// A place that is small and free, as a descriptor would be.
+int Server::TakePlace() {
+  if (free_places_.empty()) return static_cast<int>(connections_.size());
+  const int place = free_places_.back();
+  free_places_.pop_back();
+  return place;
+}
+
+void Server::OnOpen(RouterLink& link, std::uint32_t stream, const link::Open& open) {
+  if (open.listener >= acceptors_.size()) return;
+  const int place = TakePlace();
+  Connection* const connection =
+      Welcome(*acceptors_[open.listener], DescribePeer(place, AddressOf(open)));
+  if (connection != nullptr) {
+    connection->Attach(
+        std::make_unique<Stream>(routers_->due(), link, stream, connection->events()));
+  } else if (static_cast<std::size_t>(place) < connections_.size()) {
+    free_places_.push_back(place);
+  }
+}
+
+bool Server::MayWelcome() {
+  backlog_ = backlog_ || hooks_.Fresh() - round_began_ >= kAcceptTime;
+  return !backlog_;
+}
+
+void Server::OnNoDescriptors(std::string_view error) { NoteNoDescriptors(error); }
+
+}  // namespace gearstalk

@@ -1,0 +1,156 @@
+// Frames of a link, and one end of it.
+
+#include "broker/link/frame.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "broker/link/link_socket.h"
+#include "broker/link/payloads.h"
+
+namespace gearstalk::link {
+namespace {
+
+std::string FrameOf(std::uint32_t stream, Kind kind, std::string_view payload) {
+  std::string out(kHead, '\0');
+  StoreHead(out.data(), stream, kind, payload.size());
+  return out.append(payload);
+}
+
+TEST(Frames, AreWhatWasSent) {
+  const std::string bytes = FrameOf(7, Kind::kData, "hello") + "next";
+  const Decoded decoded = Decode(bytes);
+  ASSERT_EQ(decoded.state, Decoded::State::kFrame);
+  EXPECT_EQ(decoded.size, kHead + 5);
+  EXPECT_EQ(decoded.frame.stream, 7U);
+  EXPECT_EQ(decoded.frame.kind, Kind::kData);
+  EXPECT_EQ(decoded.frame.payload, "hello");
+}
+
+TEST(Frames, AskForWhatIsMissing) {
+  const std::string bytes = FrameOf(7, Kind::kEnd, "hello");
+  for (std::size_t cut = 0; cut < bytes.size(); ++cut) {
+    const Decoded decoded = Decode(std::string_view(bytes).substr(0, cut));
+    EXPECT_EQ(decoded.state, Decoded::State::kMore) << cut;
+    EXPECT_EQ(decoded.size, cut < kHead ? kHead : bytes.size()) << cut;
+  }
+}
+
+TEST(Frames, ThatMakeNoSenseAreMalformed) {
+  const std::string too_long = FrameOf(1, Kind::kData, std::string(kMaxData + 1, 'x'));
+  for (const std::string& bytes :
+       {FrameOf(1, static_cast<Kind>(0), ""), FrameOf(1, static_cast<Kind>(kLastKind + 1), ""),
+        FrameOf(kMaxStream + 1, Kind::kEnd, ""), too_long.substr(0, kHead)}) {
+    EXPECT_EQ(Decode(bytes).state, Decoded::State::kMalformed);
+  }
+  EXPECT_EQ(Decode(FrameOf(1, Kind::kData, std::string(kMaxData, 'x'))).state,
+            Decoded::State::kFrame);
+}
+
+TEST(Payloads, AreWhatWasSent) {
+  const auto open = DecodeOpen(Encode(Open{.listener = 3, .port = 4730, .address = "abcd"}));
+  ASSERT_TRUE(open);
+  EXPECT_EQ(open->listener, 3);
+  EXPECT_EQ(open->port, 4730);
+  EXPECT_EQ(open->address, "abcd");
+  const auto reset = DecodeReset(Encode(Reset{.trouble = Trouble::kSlow, .reason = "slow"}));
+  ASSERT_TRUE(reset);
+  EXPECT_EQ(reset->trouble, Trouble::kSlow);
+  EXPECT_EQ(reset->reason, "slow");
+  const auto credit = DecodeCredit(Encode(Credit{.delivered = 5, .granted = 6}));
+  ASSERT_TRUE(credit);
+  EXPECT_EQ(credit->delivered, 5U);
+  EXPECT_EQ(credit->granted, 6U);
+  const auto counters = DecodeCounters(Encode(Counters{.ping = 1, .sent_bytes = 9}));
+  ASSERT_TRUE(counters);
+  EXPECT_EQ(counters->ping, 1U);
+  EXPECT_EQ(counters->sent_bytes, 9U);
+  Settings settings;
+  settings.tls = true;
+  settings.tls_uses = std::string("\0\1", 2);
+  settings.key = "key";
+  const auto read = DecodeSettings(Encode(settings));
+  ASSERT_TRUE(read);
+  EXPECT_TRUE(read->tls);
+  EXPECT_EQ(read->tls_uses, settings.tls_uses);
+  EXPECT_EQ(read->key, "key");
+}
+
+TEST(Payloads, ThatAreCutAreNone) {
+  const auto none_when_cut = [](const std::string& payload, auto decode) {
+    for (std::size_t cut = 0; cut < payload.size(); ++cut) {
+      EXPECT_FALSE(decode(std::string_view(payload).substr(0, cut))) << cut;
+    }
+    EXPECT_TRUE(decode(payload));
+    EXPECT_FALSE(decode(payload + "x"));
+  };
+  none_when_cut(Encode(Credit{}), DecodeCredit);
+  none_when_cut(Encode(Counters{}), DecodeCounters);
+  none_when_cut(EncodeClose(1), DecodeClose);
+  none_when_cut(Encode(Settings{}), DecodeSettings);
+}
+
+class Link : public ::testing::Test {
+ protected:
+  static std::array<int, 2> Pair() {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
+    return ends;
+  }
+  // Frames that have arrived at an end.
+  static std::vector<std::string> Arrived(LinkSocket& end) {
+    std::vector<std::string> frames;
+    EXPECT_TRUE(end.Receive());
+    for (Decoded next = end.Next(); next.state == Decoded::State::kFrame; next = end.Next()) {
+      frames.push_back(std::to_string(next.frame.stream) + ":" + std::string(next.frame.payload));
+    }
+    return frames;
+  }
+
+  const std::array<int, 2> ends_ = Pair();
+  LinkSocket a_{ends_[0]};
+  LinkSocket b_{ends_[1]};
+};
+
+TEST_F(Link, JoinsWhatARoundHasForAStream) {
+  a_.AddData(1, "RESERVED ");
+  a_.AddData(1, "1 1\r\n");
+  a_.AddData(2, "OK");
+  a_.AddData(1, "x\r\n");
+  EXPECT_TRUE(a_.Send());
+  a_.AddData(1, "next");
+  EXPECT_TRUE(a_.Send());
+  EXPECT_EQ(Arrived(b_), (std::vector<std::string>{"1:RESERVED 1 1\r\n", "2:OK", "1:x\r\n",
+                                                   "1:next"}));
+}
+
+TEST_F(Link, CutsWhatIsTooLongForAFrame) {
+  a_.AddData(5, std::string(kMaxData + 10, 'x'));
+  EXPECT_TRUE(a_.Send());
+  const std::vector<std::string> frames = Arrived(b_);
+  ASSERT_EQ(frames.size(), 2U);
+  EXPECT_EQ(frames[0].size(), 2 + kMaxData);
+  EXPECT_EQ(frames[1], "5:" + std::string(10, 'x'));
+}
+
+TEST_F(Link, CarriesMoreThanItsSocketTakes) {
+  const std::string large(kMaxPayload, 'x');
+  a_.Add(0, Kind::kReload, large);
+  a_.Add(1, Kind::kEnd, {});
+  std::vector<std::string> frames;
+  for (int i = 0; i < 10'000 && frames.size() < 2; ++i) {
+    ASSERT_TRUE(a_.Send());
+    for (std::string& frame : Arrived(b_)) frames.push_back(std::move(frame));
+  }
+  ASSERT_EQ(frames.size(), 2U);
+  EXPECT_EQ(frames[0], "0:" + large);
+  EXPECT_EQ(frames[1], "1:");
+  EXPECT_EQ(a_.waiting(), 0U);
+}
+
+}  // namespace
+}  // namespace gearstalk::link
