@@ -34,7 +34,12 @@ class Descriptors {
     if (copy >= 0) copies_.push_back(copy);
     return copy >= 0;
   }
+  // It has no other descriptors, and says nothing: standard error may be that of who called a daemon.
   void Place(posix_spawn_file_actions_t& actions) const {
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDWR, 0);
+    for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
+      posix_spawn_file_actions_adddup2(&actions, STDIN_FILENO, fd);
+    }
     int place = kRouterLink;
     for (const int fd : copies_) posix_spawn_file_actions_adddup2(&actions, fd, place++);
     posix_spawn_file_actions_addclosefrom_np(&actions, place);

@@ -35,9 +35,9 @@ class Names(unittest.TestCase):
             self.assertEqual(broker.ask(b"put 0 0 60 5\r\nhello\r\n"), b"JOB_TOO_BIG\r\n")
 
     def test_gearmand(self) -> None:
-        with Broker("-L", "127.0.0.1", "--port=0", "--verbose", "INFO", "-t", "4", listen=(),
+        with Broker("-L", "127.0.0.1", "--port=0", "--verbose", "INFO", "-b", "4", listen=(),
                     program=self.link("gearmand")) as broker:
-            self.assertIn("gearmand: '--threads' has no counterpart in gearstalkd and no effect\n",
+            self.assertIn("gearmand: '--backlog' has no counterpart in gearstalkd and no effect\n",
                           broker.said)
             self.assertEqual(broker.ask(b"verbose\r\n"), b"OK INFO\n")
 

@@ -85,9 +85,11 @@ class LinkRig final : private LinkHost {
     link = std::make_unique<RouterLink>(loop_, ends[0], static_cast<LinkHost&>(*this));
     router = std::make_unique<Router>(router_loop_, clock_, ends[1],
                                       std::vector<int>{dup(socket_->fd())});
-    link->Send({.handshake_timeout = 1'000'000'000'000,
-                .connections = 10'000,
-                .tls_uses = std::string(1, static_cast<char>(TlsUse::kOff))});
+    link::Settings settings;
+    settings.handshake_timeout = 1'000'000'000'000;
+    settings.connections = 10'000;
+    settings.tls_uses = std::string(1, static_cast<char>(TlsUse::kOff));
+    link->Send(settings);
     link->Listen(true);
     Turn();
   }
