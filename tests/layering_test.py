@@ -22,7 +22,12 @@ LAYERS: dict[str, list[str]] = {
     "broker/engine": ["broker/base", "broker/policy", "broker/journal/journal.h",
                       "broker/journal/record.h", "broker/journal/tube_settings.h",
                       "broker/transfer/mark.h"],
-    "broker/server": ["broker/base"],
+    "broker/link": ["broker/base"],
+    "broker/server": ["broker/base", "broker/link"],
+    # Of the server it has transports, and nothing that knows a session.
+    "broker/router": ["broker/base", "broker/link", "broker/server/event_loop.h",
+                      "broker/server/held_input.h", "broker/server/router_process.h",
+                      "broker/server/socket_transport.h", "broker/server/transport.h"],
     "broker/session": ["broker/base", "broker/engine", "broker/server/access.h"],
     "proto_beanstalk": ["broker/base", "broker/engine", "broker/session", "broker/server/protocol.h",
                         "broker/server/access.h", "broker/server/output.h"],
@@ -55,10 +60,10 @@ OUTSIDE: dict[str, list[str]] = {
     r"yaml-cpp/": ["broker/config/", "admin/ctl/"],
     r"CLI/": ["broker/config/command_line.cc", "admin/ctl/api/run.cc"],
     r"spdlog/": ["broker/process/"],
-    r"sys/socket\.h|netinet/|arpa/|netdb\.h|sys/un\.h": ["broker/server/", "broker/process/", "admin/"],
+    r"sys/socket\.h|netinet/|arpa/|netdb\.h|sys/un\.h": ["broker/link/", "broker/router/", "broker/server/", "broker/process/", "admin/"],
     r"boost/|absl/|fmt/|xxhash": ["broker/base/base64.cc", "broker/binlog/", "broker/policy/", "broker/config/", "broker/engine/", "broker/journal/",
                                   "broker/replica/", "broker/etcd/",
-                                  "broker/server/", "broker/process/", "broker/app/", "proto_", "admin/",
+                                  "broker/router/", "broker/server/", "broker/process/", "broker/app/", "proto_", "admin/",
                                   "broker/main.cc"],
 }
 

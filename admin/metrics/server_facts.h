@@ -15,8 +15,8 @@ struct RouterFacts {
   int process = 0;  // 0: it waits to be started again
   std::uint64_t streams = 0;
   double cpu_seconds = 0;
-  std::uint64_t accepted = 0, handshakes = 0;          // as of its last answer
-  std::uint64_t received_bytes = 0, sent_bytes = 0;    // of clients, likewise
+  std::uint64_t accepted = 0, handshakes = 0;            // as of its last answer
+  std::uint64_t received_bytes = 0, sent_bytes = 0;      // of clients, likewise
   std::uint64_t from_link_bytes = 0, to_link_bytes = 0;  // as the broker sees the link
 };
 
@@ -38,7 +38,7 @@ struct ServerFacts {
   std::uint64_t certificate_end = 0;  // seconds since 1970; 0: no TLS
   std::vector<std::pair<std::string_view, std::uint64_t>> connections;  // by protocol
   std::vector<std::pair<std::string_view, std::uint64_t>> refused;      // by reason
-  double cpu_seconds = 0;       // of the broker's process
+  double cpu_seconds = 0;                                               // of the broker's process
   double loop_cpu_seconds = 0;  // of its loop, which is one thread
   std::vector<RouterFacts> routers;
   std::uint64_t router_restarts = 0;

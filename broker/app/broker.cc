@@ -138,7 +138,7 @@ void Broker::EverySecond() {
   FollowWallClock();
   LogRefusedJobs();
   RefillLog();
-  serving_->server().EverySecond();
+  if (Routers* const routers = serving_->server().routers()) routers->EverySecond(clock_.Now());
   StopWhenDone();
   // Not within the request, so that its answer is sent first.
   if (std::exchange(step_down_, false)) LetAnotherLead();

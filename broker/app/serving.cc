@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "broker/app/settings.h"
+#include "broker/app/sockets.h"
 #include "broker/base/log.h"
 #include "broker/process/log_line.h"
 
@@ -35,7 +36,10 @@ Serving::Serving(const Config& config, SystemClock& clock, EventLoop& loop, Jour
     pages_.audit().Add(peer, act, server_.Now());
   });
   if (const std::size_t routers = RoutersOf(config); routers > 0) server_.UseRouters(routers);
-  work_.CountBeside([this] { return pages_.Bytes() + server_.UnderWay(); });
+  work_.CountBeside([this] {
+    const Routers* const routers = server_.routers();
+    return pages_.Bytes() + (routers == nullptr ? 0 : routers->UnderWay());
+  });
   for (const Apply group : {Apply::kJobSize, Apply::kLimits, Apply::kPolicies}) Adopt(group);
 }
 

@@ -8,7 +8,6 @@
 
 #include "broker/base/wall_clock.h"
 #include "broker/process/log_line.h"
-#include "broker/process/machine_cpus.h"
 #include "broker/process/machine_memory.h"
 #include "broker/version.h"
 
@@ -76,13 +75,6 @@ ServerLimits ServerLimitsOf(const Config& config) {
           .idle_timeout = limits.idle_timeout,
           .handshake_timeout = limits.handshake_timeout,
           .stop_timeout = limits.stop_timeout};
-}
-
-std::size_t RoutersOf(const Config& config) {
-  constexpr std::size_t kMost = 8;
-  if (config.routers != Config::kAutoRouters) return config.routers;
-  const std::size_t cpus = MachineCpus();
-  return cpus < 3 ? 0 : std::min(cpus - 1, kMost);
 }
 
 EngineLimits EngineLimitsOf(const Config& config) {

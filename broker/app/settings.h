@@ -24,8 +24,6 @@ beanstalk::Options BeanstalkOptionsOf(const Config& config);
 std::string BeanstalkVersionOf(const Config& config);
 std::uint64_t FreeDiskOf(const Config& config);
 ServerLimits ServerLimitsOf(const Config& config);
-// How many; `auto` is resolved.
-std::size_t RoutersOf(const Config& config);
 EngineLimits EngineLimitsOf(const Config& config);
 LogSettings LogSettingsOf(const Config& config);
 // Without what `verbose` and `shutdown` call.

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "broker/app/settings.h"
 #include "broker/base/log.h"
+#include "broker/process/machine_cpus.h"
 #include "broker/process/systemd.h"
 
 namespace gearstalk {
@@ -60,6 +60,13 @@ bool MayBeMissing(const ListenAddress& address, const Status& failed, const Conf
 }
 
 }  // namespace
+
+std::size_t RoutersOf(const Config& config) {
+  constexpr std::size_t kMost = 8;
+  if (config.routers != Config::kAutoRouters) return config.routers;
+  const std::size_t cpus = MachineCpus();
+  return cpus < 3 ? 0 : std::min(cpus - 1, kMost);
+}
 
 Result<Sockets> OpenSockets(const Config& config) {
   if (const auto passed = systemd::PassedSockets(); !passed.empty()) {

@@ -10,6 +10,9 @@
 
 namespace gearstalk {
 
+// How many routers serve them; `auto` is resolved.
+std::size_t RoutersOf(const Config& config);
+
 // The sockets to serve, bound and not yet listened on: those that the service manager passed, or
 // else those of `listen`.
 Result<std::vector<std::unique_ptr<ListenSocket>>> OpenSockets(const Config& config);

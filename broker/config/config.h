@@ -98,8 +98,8 @@ struct Config {
   std::vector<std::string> admin;  // of the operators' pages: ADDR:PORT or unix:/PATH; none
   static constexpr std::uint32_t kAutoRouters = UINT32_MAX;
   static constexpr std::uint32_t kMostRouters = 64;
-  std::uint32_t routers = 0;       // processes that hold the clients' sockets
-  std::string data_dir;            // empty: jobs live in memory
+  std::uint32_t routers = 0;  // processes that hold the clients' sockets
+  std::string data_dir;       // empty: jobs live in memory
   ImportBinlog import_binlog = ImportBinlog::kRefuse;
   Sync sync = Sync::kAlways;
   Time sync_interval = 0;          // kInterval

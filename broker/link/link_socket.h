@@ -45,7 +45,7 @@ class LinkSocket {
   std::size_t begin_ = 0, end_ = 0;  // of what was read and not taken
   std::size_t needed_ = kHead;       // bytes of the next frame, as far as is known
   std::string out_;
-  std::size_t sent_ = 0;         // of out_
+  std::size_t sent_ = 0;           // of out_
   std::size_t last_data_ = kNone;  // where the last frame begins, if it is DATA
   std::uint64_t received_bytes_ = 0, sent_bytes_ = 0;
 };

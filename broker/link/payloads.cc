@@ -73,8 +73,7 @@ std::string Encode(const Reset& reset) {
 }
 
 std::optional<Reset> DecodeReset(std::string_view payload) {
-  if (payload.empty() || payload[0] < 0 ||
-      payload[0] > static_cast<char>(Trouble::kDescriptors)) {
+  if (payload.empty() || payload[0] < 0 || payload[0] > static_cast<char>(Trouble::kDescriptors)) {
     return std::nullopt;
   }
   return Reset{static_cast<Trouble>(payload[0]), payload.substr(1)};

@@ -75,11 +75,11 @@ class ClientSocket final : private TransportEvents {
   std::size_t delivered_ = 0;                   // and not yet reported
   std::string_view fresh_;                      // what came in this round, in the link's buffer
   HeldInput out_;                               // what came before it
-  bool flows_ = false;    // a body is being sent, and the client takes it
-  bool writing_ = false;  // waits for the socket to take more
-  bool ended_ = false;    // the client has sent everything
-  bool hung_up_ = false;  // and was told to the broker
-  bool closing_ = false;  // CLOSE has come
+  bool flows_ = false;                          // a body is being sent, and the client takes it
+  bool writing_ = false;                        // waits for the socket to take more
+  bool ended_ = false;                          // the client has sent everything
+  bool hung_up_ = false;                        // and was told to the broker
+  bool closing_ = false;                        // CLOSE has come
   bool ends_well_ = false;
 };
 

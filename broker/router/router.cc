@@ -308,8 +308,8 @@ void Router::PauseAccepting(int error) {
   accept_again_ = clock_.Now() + kAcceptPause;
   EventLoop::Disable(acceptable_);
   Send(0, Kind::kReset,
-       link::Encode(link::Reset{.trouble = link::Trouble::kDescriptors,
-                                .reason = std::strerror(error)}));
+       link::Encode(
+           link::Reset{.trouble = link::Trouble::kDescriptors, .reason = std::strerror(error)}));
 }
 
 int RunAsRouter(int argc, char** argv) {

@@ -51,8 +51,10 @@ class Router {
 
  private:
   template <ClientSocket::Hook ClientSocket::*hook>
-  using List = boost::intrusive::list<ClientSocket, boost::intrusive::member_hook<ClientSocket, ClientSocket::Hook, hook>,
-                                      boost::intrusive::constant_time_size<false>>;
+  using List =
+      boost::intrusive::list<ClientSocket,
+                             boost::intrusive::member_hook<ClientSocket, ClientSocket::Hook, hook>,
+                             boost::intrusive::constant_time_size<false>>;
 
   void OnLink();
   bool Handle(const link::Frame& frame);
@@ -81,14 +83,14 @@ class Router {
   link::Counters counters_;
   std::vector<char> buffer_;
   std::vector<std::unique_ptr<ClientSocket>> clients_;  // by number
-  std::vector<std::uint32_t> free_;               // numbers
+  std::vector<std::uint32_t> free_;                     // numbers
   std::size_t count_ = 0;
   List<&ClientSocket::dirty_hook> dirty_;         // have something to send
   List<&ClientSocket::shaking_hook> shaking_;     // wait for a step of their handshake
   List<&ClientSocket::waiting_hook> handshakes_;  // by time
   List<&ClientSocket::waiting_hook> closing_;     // by time
-  int steps_ = 0;                           // of handshakes, in this round
-  Time accept_again_ = kNever;              // accepting is paused until then
+  int steps_ = 0;                                 // of handshakes, in this round
+  Time accept_again_ = kNever;                    // accepting is paused until then
   bool listens_ = false;
   bool writing_ = false;  // waits for the link to take more
   bool over_ = false;

@@ -21,7 +21,10 @@ constexpr std::size_t kLeavePieces = 256;
 }  // namespace
 
 Connection::Connection(Server& server, Peer peer, std::span<Protocol* const> protocols)
-    : server_(server), peer_(std::move(peer)), switch_(protocols, *this), active_at_(server.Now()) {}
+    : server_(server),
+      peer_(std::move(peer)),
+      switch_(protocols, *this),
+      active_at_(server.Now()) {}
 
 Connection::~Connection() {
   transport_->SetReading(Transport::Reading::kOff);

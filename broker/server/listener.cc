@@ -372,8 +372,7 @@ bool ListenSocket::Stop() {
   if (name_.starts_with("unix:")) return false;
   socklen_t size = sizeof bound_;
   getsockname(fd(), reinterpret_cast<sockaddr*>(&bound_), &size);
-  return std::all_of(fds_.begin(), fds_.end(),
-                     [](int fd) { return shutdown(fd, SHUT_RD) == 0; });
+  return std::all_of(fds_.begin(), fds_.end(), [](int fd) { return shutdown(fd, SHUT_RD) == 0; });
 }
 
 ListenSocket::~ListenSocket() {

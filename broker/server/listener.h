@@ -43,8 +43,8 @@ Result<std::vector<std::string>> ResolveHost(const std::string& host, const std:
 // A socket to listen on, non-blocking; closed (and its Unix socket file removed) with its owner.
 class ListenSocket {
  public:
-  // Binds each address of a host name. Errors name the address; kNotFound: the machine does not have
-  // it.
+  // Binds each address of a host name. Errors name the address; kNotFound: the machine does not
+  // have it.
   static Result<std::vector<std::unique_ptr<ListenSocket>>> OpenAll(const ListenAddress& address);
   // The first of them.
   static Result<std::unique_ptr<ListenSocket>> Open(const ListenAddress& address);

@@ -17,8 +17,9 @@ RouterLink::RouterLink(EventLoop& loop, int fd, LinkHost& host) : host_(host), s
   readable_ = on(EventLoop::Interest::kRead,
                  [](int, short, void* self) { static_cast<RouterLink*>(self)->OnReadable(); });
   // The end of the round sends.
-  writable_ = on(EventLoop::Interest::kWrite,
-                 [](int, short, void* self) { static_cast<RouterLink*>(self)->host_.BeginRound(); });
+  writable_ = on(EventLoop::Interest::kWrite, [](int, short, void* self) {
+    static_cast<RouterLink*>(self)->host_.BeginRound();
+  });
   soon_ = loop.OnSoon([](int, short, void* self) { static_cast<RouterLink*>(self)->GoOn(); }, this);
   EventLoop::Enable(readable_);
 }
@@ -128,8 +129,7 @@ bool RouterLink::HandleOfLink(const link::Frame& frame) {
     if (counters) counters_ = *counters;
     return counters.has_value();
   }
-  const auto reset =
-      frame.kind == Kind::kReset ? link::DecodeReset(frame.payload) : std::nullopt;
+  const auto reset = frame.kind == Kind::kReset ? link::DecodeReset(frame.payload) : std::nullopt;
   if (!reset || reset->trouble != link::Trouble::kDescriptors) return false;
   host_.OnNoDescriptors(reset->reason);
   return true;
@@ -193,7 +193,8 @@ bool RouterLink::HandleOf(Stream& stream, const link::Frame& frame) {
 }
 
 void RouterLink::SendCredit(std::uint32_t number, std::uint32_t granted) {
-  socket_.Add(number, Kind::kCredit, link::Encode(link::Credit{.delivered = 0, .granted = granted}));
+  socket_.Add(number, Kind::kCredit,
+              link::Encode(link::Credit{.delivered = 0, .granted = granted}));
 }
 
 }  // namespace gearstalk

@@ -101,7 +101,7 @@ class RouterLink {
   std::size_t streams_ = 0;
   std::size_t under_way_ = 0;
   std::string lost_;
-  bool writing_ = false;    // waits for the socket to take more
+  bool writing_ = false;     // waits for the socket to take more
   bool unfinished_ = false;  // frames were read and have not been handled
   bool paused_ = false;
 };

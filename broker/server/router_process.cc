@@ -34,7 +34,8 @@ class Descriptors {
     if (copy >= 0) copies_.push_back(copy);
     return copy >= 0;
   }
-  // It has no other descriptors, and says nothing: standard error may be that of who called a daemon.
+  // It has no other descriptors, and says nothing: standard error may be that of who called a
+  // daemon.
   void Place(posix_spawn_file_actions_t& actions) const {
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDWR, 0);
     for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {

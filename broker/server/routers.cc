@@ -65,8 +65,7 @@ void Routers::SetTls(const std::shared_ptr<const TlsContext>& tls) {
     settings_.certificate = tls->texts().certificate;
     settings_.key = tls->texts().key;
     settings_.client_ca = tls->texts().client_ca;
-    settings_.client_certificates =
-        static_cast<std::uint8_t>(tls->files().client_certificates);
+    settings_.client_certificates = static_cast<std::uint8_t>(tls->files().client_certificates);
   }
   Send();
 }
@@ -96,9 +95,9 @@ Status Routers::Start(std::vector<const ListenSocket*> listeners, Time now) {
     for (int waited = 0; child.link->counters().ping < child.ping; waited += 100) {
       child.link->WaitForFrames(100);
       if (child.link->lost().empty() && waited < kStartTime) continue;
-      return {Code::kIo, fmt::format("cannot start a router: {}", child.link->lost().empty()
-                                                                      ? "it does not answer"
-                                                                      : child.link->lost())};
+      return {Code::kIo,
+              fmt::format("cannot start a router: {}",
+                          child.link->lost().empty() ? "it does not answer" : child.link->lost())};
     }
   }
   return {};

@@ -71,11 +71,7 @@ class Server final : public ConnectionList, private LinkHost {
   // After Listen: returns when all of them serve.
   Status StartRouters();
   // nullptr: the server holds the sockets itself.
-  const Routers* routers() const { return routers_.get(); }
-  // Bytes for clients that routers hold.
-  std::size_t UnderWay() const { return routers_ == nullptr ? 0 : routers_->UnderWay(); }
-  // To be called so often.
-  void EverySecond();
+  Routers* routers() const { return routers_.get(); }
 
   // For connections that are there, too.
   void SetLimits(const ServerLimits& limits);

@@ -134,8 +134,7 @@ void Server::PauseAccepting(int error) {
 
 void Server::NoteNoDescriptors(std::string_view error) {
   refusals_.Count(Refusal::kDescriptors);
-  LogOfClient(LogLevel::kWarning, "accepting paused",
-              {{"error", error}, {"connections", Count()}});
+  LogOfClient(LogLevel::kWarning, "accepting paused", {{"error", error}, {"connections", Count()}});
 }
 
 void Server::GoOnAccepting() {

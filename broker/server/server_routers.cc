@@ -47,10 +47,6 @@ Status Server::StartRouters() {
   return routers_->Start(std::move(listeners), Now());
 }
 
-void Server::EverySecond() {
-  if (routers_ != nullptr) routers_->EverySecond(Now());
-}
-
 // A place that is small and free, as a descriptor would be.
 int Server::TakePlace() {
   if (free_places_.empty()) return static_cast<int>(connections_.size());

@@ -43,7 +43,8 @@ void SocketContext::SetTls(std::shared_ptr<const TlsContext> tls) {
   encrypted_.resize(kReadSize);
 }
 
-SocketTransport::SocketTransport(SocketContext& context, int fd, TlsUse tls, TransportEvents& events)
+SocketTransport::SocketTransport(SocketContext& context, int fd, TlsUse tls,
+                                 TransportEvents& events)
     : context_(context), events_(events), fd_(fd), security_(Security::kPlain) {
   if (tls == TlsUse::kRequired) security_ = Security::kTlsOnly;
   if (tls == TlsUse::kAllowed && context.tls() != nullptr) security_ = Security::kEither;
@@ -98,8 +99,8 @@ Received SocketTransport::Read(std::span<char> body, std::span<char> buffer, std
 
 Received SocketTransport::ReadPlain(std::span<char> body, std::span<char> buffer) {
   std::array<iovec, 2> pieces{{{body.data(), body.size()}, {buffer.data(), buffer.size()}}};
-  const ssize_t got = body.empty() ? recv(fd_, buffer.data(), buffer.size(), 0)
-                                   : readv(fd_, pieces.data(), 2);
+  const ssize_t got =
+      body.empty() ? recv(fd_, buffer.data(), buffer.size(), 0) : readv(fd_, pieces.data(), 2);
   if (got <= 0) return NothingBut(got);
   const auto size = static_cast<std::size_t>(got);
   const std::size_t filled = std::min(size, body.size());

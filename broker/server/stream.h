@@ -36,6 +36,11 @@ class Stream final : public Transport {
   Received Read(std::span<char> body, std::span<char> buffer, std::size_t most) override;
   Failure failure() const override { return {refusal_, reason_}; }
   ssize_t Write(iovec* pieces, int count) override;
+  // CLOSE says whether it was the last.
+  Flushed Flush(bool last) override {
+    ends_well_ = ends_well_ || last;
+    return Flushed::kAll;
+  }
   std::size_t pending() const override;
   void End() override { ends_well_ = true; }
   void SetReading(Reading reading) override;

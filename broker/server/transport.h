@@ -56,8 +56,8 @@ class Transport {
 
   virtual ~Transport() = default;
 
-  // Reads once: fills `body` first, then `buffer`, about `most` bytes of it. The buffer has at least
-  // kMaxRecord bytes more than that.
+  // Reads once: fills `body` first, then `buffer`, about `most` bytes of it. The buffer has at
+  // least kMaxRecord bytes more than that.
   static constexpr std::size_t kMaxRecord = 16 * 1024;
   virtual Received Read(std::span<char> body, std::span<char> buffer, std::size_t most) = 0;
   virtual Failure failure() const { return {}; }

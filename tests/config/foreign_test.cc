@@ -202,8 +202,10 @@ TEST(Gearmand, ReadsItsFile) {
 TEST(Gearmand, WarnsOfWhatHasNoCounterpart) {
   EXPECT_EQ(As("gearmand", {"-t", "8", "--keepalive", "-b", "64"}).warnings,
             (Texts{"'--backlog' has no counterpart in gearstalkd and no effect",
-                   "'--threads' has no counterpart in gearstalkd and no effect",
                    "'--keepalive' has no counterpart in gearstalkd and no effect"}));
+  EXPECT_EQ(ConfigAs("gearmand", {"-t", "4"}).routers, 4U);
+  EXPECT_EQ(ConfigAs("gearmand", {"--threads=1"}).routers, 0U);
+  EXPECT_EQ(ConfigAs("gearmand", {"-t", "1000"}).routers, Config::kMostRouters);
   EXPECT_TRUE(ConfigAs("gearmand", {"--round-robin"}).fair);
   EXPECT_TRUE(As("gearmand", {"-q", "builtin"}).warnings.empty());
   EXPECT_EQ(As("gearmand", {"--job-handle-prefix", "X"}).warnings,

@@ -5,6 +5,7 @@ The files are committed; run this after changing it. Inputs that once broke some
 too: they stand in FOUND.
 """
 
+import struct
 from pathlib import Path
 
 SEEDS = Path(__file__).resolve().parent / "seeds"
@@ -267,6 +268,20 @@ FOUND: dict[str, dict[str, bytes]] = {
 }
 
 
+def frame(stream: int, kind: int, payload: bytes = b"") -> bytes:
+    return struct.pack("<II", stream, len(payload) << 8 | kind) + payload
+
+
+# One client of a link, and two at once; the first byte is where reads are cut.
+LINKS = {
+    "client": b"\x07" + frame(1, 1, struct.pack("<HH", 0, 4730) + b"\x7f\0\0\1") + frame(1, 3, b"put")
+              + frame(1, 7, struct.pack("<II", 0, 32768)) + frame(1, 5) + frame(1, 8, struct.pack("<I", 1)),
+    "two": b"\x03" + frame(1, 1, bytes(4)) + frame(2, 1, bytes(4)) + frame(2, 3, b"b") + frame(1, 3, b"a")
+           + frame(2, 6, b"\x01no") + frame(1, 4) + frame(2, 2, b"name"),
+    "link": b"\x0b" + frame(0, 9, bytes(40)) + frame(0, 10, b"\x01")
+            + frame(0, 11, bytes(18) + struct.pack("<I", 1) + b"\0" + bytes(12)),
+}
+
 FIXTURES = Path(__file__).resolve().parents[1] / "migration" / "fixtures"
 
 
@@ -285,6 +300,7 @@ def seeds() -> dict[str, dict[str, bytes]]:
         "decode_fuzz": BODIES,
         "gearman_packet_fuzz": PACKETS,
         "http_request_fuzz": REQUESTS,
+        "link_fuzz": LINKS,
         "protocol_switch_fuzz": SCRIPTS,
         "segment_fuzz": SEGMENTS,
         "policy_fuzz": {name: text.encode() for name, text in POLICY_TEXTS.items()},

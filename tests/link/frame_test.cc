@@ -124,8 +124,8 @@ TEST_F(Link, JoinsWhatARoundHasForAStream) {
   EXPECT_TRUE(a_.Send());
   a_.AddData(1, "next");
   EXPECT_TRUE(a_.Send());
-  EXPECT_EQ(Arrived(b_), (std::vector<std::string>{"1:RESERVED 1 1\r\n", "2:OK", "1:x\r\n",
-                                                   "1:next"}));
+  EXPECT_EQ(Arrived(b_),
+            (std::vector<std::string>{"1:RESERVED 1 1\r\n", "2:OK", "1:x\r\n", "1:next"}));
 }
 
 TEST_F(Link, CutsWhatIsTooLongForAFrame) {

@@ -20,7 +20,8 @@ namespace gearstalk {
 // What a connection would be: reads a stream, and writes to it.
 class StreamOwner final : public TransportEvents {
  public:
-  StreamOwner(DueStreams& due, RouterLink& link, std::uint32_t number) : stream_(std::make_unique<Stream>(due, link, number, *this)) {
+  StreamOwner(DueStreams& due, RouterLink& link, std::uint32_t number)
+      : stream_(std::make_unique<Stream>(due, link, number, *this)) {
     stream_->SetReading(Transport::Reading::kOn);
   }
 

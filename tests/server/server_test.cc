@@ -60,8 +60,8 @@ TEST_F(ServerTest, SendsARoundWithOneWrite) {
   const std::vector<Protocol*> protocols{&a_};
   Connection connection(server_, {.fd = pair[0], .address = "unix", .local = true}, protocols);
   SocketContext sockets(loop_);
-  connection.Attach(std::make_unique<SocketTransport>(sockets, pair[0], TlsUse::kOff,
-                                                      connection.events()));
+  connection.Attach(
+      std::make_unique<SocketTransport>(sockets, pair[0], TlsUse::kOff, connection.events()));
   send(pair[1], "a echo 1\na big 5000\na echo 2\n", 29, 0);
   connection.Hear();
   EXPECT_TRUE(connection.Flush());

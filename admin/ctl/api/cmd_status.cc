@@ -109,7 +109,8 @@ void ShowRouters(const Json& server) {
   const auto share = [&](const Json& of, const char* member) {
     return fmt::format("{:.0f} %", 100 * of.value(member, 0.0) / up);
   };
-  Say(fmt::format("cpu      {} of one CPU by the broker's loop since the start; {} routers, {} "
+  Say(
+      fmt::format("cpu      {} of one CPU by the broker's loop since the start; {} routers, {} "
                   "restarted",
                   share(server, "loop_cpu_seconds_total"), routers.size(),
                   Count(server, "router_restarts_total")));

@@ -1,5 +1,5 @@
-// Pipelined commands through protocol switch, session and engine, without sockets: what a job costs beside
-// the system calls.
+// Pipelined commands through protocol switch, session and engine, without sockets: what a job costs
+// beside the system calls.
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
