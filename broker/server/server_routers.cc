@@ -56,7 +56,8 @@ int Server::TakePlace() {
 }
 
 void Server::OnOpen(RouterLink& link, std::uint32_t stream, const link::Open& open) {
-  if (open.listener >= acceptors_.size()) return;
+  // While the server stops, its listeners are closed, and a router may not know yet.
+  if (open.listener >= acceptors_.size() || acceptors_[open.listener]->socket == nullptr) return;
   const int place = TakePlace();
   Connection* const connection =
       Welcome(*acceptors_[open.listener], DescribePeer(place, AddressOf(open)));

@@ -274,6 +274,7 @@ class Ledger:
         self.lock = threading.Lock()
         self.put: set[str] = set()  # bodies that were acknowledged
         self.done: set[str] = set()  # bodies whose deletion was sent
+        self.held = 0  # jobs that consumers leave to the end of their connection
         self.over = False
         self.threads = [threading.Thread(target=self.again, args=(what, place), daemon=True)
                         for place in range(8) for what in (self.produce, self.consume)]
@@ -300,6 +301,9 @@ class Ledger:
             return
         body = connection.file.read(int(words[2]) + 2)[:-2].decode()
         with self.lock:
+            self.held += 1
+            if self.held % 3 == 0:
+                return
             self.done.add(body)
         connection.ask(f"delete {words[1]}\r\n")
 
