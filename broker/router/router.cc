@@ -31,8 +31,6 @@ constexpr int kRoundHandshakes = 4;
 constexpr Time kAcceptPause = 100 * kMillisecond;
 // The most time in which a client that is to be closed takes nothing.
 constexpr Time kLinger = 30 * kSecond;
-// Descriptors that clients leave.
-constexpr std::uint64_t kSpareDescriptors = 64;
 // Bytes for the broker from which on nothing more is read from clients.
 constexpr std::size_t kMostWaiting = 2 * link::kBusyLink;
 
@@ -264,7 +262,7 @@ void Router::Accept() {
 
 void Router::AcceptFrom(std::size_t listener) {
   for (int accepted = 0; accepted < kAcceptAtOnce; ++accepted) {
-    if (count_ + kSpareDescriptors >= settings_.connections) return PauseAccepting(EMFILE);
+    if (count_ >= settings_.connections) return PauseAccepting(EMFILE);
     sockaddr_storage peer{};
     socklen_t size = sizeof peer;
     const int fd = accept4(listeners_[listener], reinterpret_cast<sockaddr*>(&peer), &size,

@@ -28,6 +28,10 @@ constexpr std::uint64_t kPingBytes = link::kHead + 5 * sizeof(std::uint64_t);
 constexpr int kStartTime = 30'000;
 constexpr int kEndTime = 1000;  // for one that is told to end
 
+// Descriptors that are no clients': all routers together have as many clients as the broker would
+// have without them.
+constexpr std::size_t kOtherDescriptors = 64;
+
 Time PauseAfter(unsigned short_lives) {
   if (short_lives == 0) return 0;
   return std::min(kSecond << std::min(short_lives - 1, 10U), kLongestPause);
@@ -39,7 +43,8 @@ Routers::Routers(EventLoop& loop, LinkHost& host, std::size_t count)
     : loop_(loop), host_(host), due_(loop, [this] { host_.BeginRound(); }), children_(count) {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
-  settings_.connections = limit.rlim_cur;
+  const std::size_t room = std::max<std::size_t>(limit.rlim_cur, 2 * kOtherDescriptors);
+  settings_.connections = (room - kOtherDescriptors) / count + 1;
 }
 
 // A router ends when its link does.

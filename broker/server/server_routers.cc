@@ -35,8 +35,6 @@ void Server::UseRouters(std::size_t count) {
   routers_ = std::make_unique<Routers>(loop_, static_cast<LinkHost&>(*this), count);
   routers_->SetHandshakeTimeout(limits_.handshake_timeout);
   routers_->SetTls(tls());
-  // Each of them has as many descriptors as this process.
-  if (room_ < SIZE_MAX / count) room_ *= count;
   connections_.resize(1);
 }
 
