@@ -1,5 +1,5 @@
-// Bytes of a link: whole or cut anywhere, the frames are the same, none is larger than it may be, and
-// what a payload is decoded to is encoded to that payload.
+// Bytes of a link: whole or cut anywhere, the frames are the same, none is larger than it may be,
+// and what a payload is decoded to is encoded to that payload.
 
 #include <string>
 #include <vector>
