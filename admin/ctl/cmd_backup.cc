@@ -55,7 +55,8 @@ Status CopyFile(const fs::path& from, const fs::path& to, std::uint64_t& bytes) 
 }
 
 // The journal's files in the order in which they are copied: the state first, since it says how far
-// the log has been at least, then the segments from the oldest one.
+// the log has been at least. Then the newest segment, so that the log ends in it or in the one
+// before, whole, even if the broker goes on to it meanwhile; then the others from the oldest one.
 Result<std::vector<std::string>> JournalFiles(const std::string& directory) {
   std::vector<std::string> names;
   if (const int error = SystemFileSystem().List(directory, names); error != 0) {
@@ -71,6 +72,9 @@ Result<std::vector<std::string>> JournalFiles(const std::string& directory) {
   const bool has_segment =
       std::ranges::any_of(names, [](const std::string& name) { return SegmentNumber(name) != 0; });
   if (!has_segment) return Status(Code::kInvalid, directory + ": there is no journal");
+  const auto oldest =
+      std::ranges::find_if(names, [](const std::string& name) { return SegmentNumber(name) != 0; });
+  std::rotate(oldest, names.end() - 1, names.end());
   return names;
 }
 

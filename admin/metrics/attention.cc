@@ -151,7 +151,9 @@ void Attention::LookAtServer() {
   const ReplicaStats* const replica = engine.journal().Replica();
   const std::optional<std::uint64_t> left = sources_.disk_left();
   Sample sample{now_, JobMemory() + TableMemory(), engine.journal().Segments().stored_bytes, {}};
-  std::uint64_t disk_limit = left ? sample.disk + *left : 0;
+  // New jobs are refused when no more than limits.free_disk is left.
+  const DiskSpace space = engine.journal().Disk();
+  std::uint64_t disk_limit = left ? sample.disk + *left - std::min(*left, space.limit) : 0;
   if (replica != nullptr) {
     sample.disk = replica->log_bytes;
     disk_limit = replica->max_bytes;
@@ -163,7 +165,8 @@ void Attention::LookAtServer() {
   next_->memory = Forecast(&Sample::memory, sample, engine.limits().memory);
   next_->disk = Forecast(&Sample::disk, sample, disk_limit);
   if (next_->memory.ends_in < kDay || engine.MemoryFull()) Find(Concern::kMemory, 0);
-  if (next_->disk.ends_in < kDay || journal.full || journal.failed) Find(Concern::kDisk, 0);
+  if (next_->disk.ends_in < kDay || space.low || journal.full || journal.failed)
+    Find(Concern::kDisk, 0);
   LookAtRefusals(sample);
   Keep(std::move(sample));
 }

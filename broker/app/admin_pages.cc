@@ -1,7 +1,6 @@
 #include "broker/app/admin_pages.h"
 
 #include <fmt/format.h>
-#include <sys/statvfs.h>
 
 #include <algorithm>
 
@@ -250,10 +249,8 @@ ServerFacts AdminPages::Facts() const {
 }
 
 std::optional<std::uint64_t> AdminPages::DiskLeft() const {
-  struct statvfs system {};
-  const std::string& directory = parts_.config.data_dir;
-  if (directory.empty() || statvfs(directory.c_str(), &system) != 0) return std::nullopt;
-  return std::uint64_t{system.f_bavail} * system.f_frsize;
+  const DiskSpace disk = parts_.engine.journal().Disk();
+  return disk.total == 0 ? std::nullopt : std::optional(disk.free);
 }
 
 std::string_view AdminPages::LogLevelName() const { return NameOf(LeastLogLevel()); }

@@ -76,7 +76,8 @@ TEST_F(AttentionTest, ATubeThatIsPausedIsNotUnserved) {
 
 TEST_F(AttentionTest, APolicyHoldsJobsBack) {
   Serve("t");
-  EXPECT_EQ(engine().policies().Set(reading_.now, "t", "max_running", "1").code, Code::kOk);
+  EXPECT_EQ(engine().policies().Set(reading_.now, "t", "max_running", "1").status.code(),
+            Code::kOk);
   reading_.Put("t");
   Take();
   EXPECT_THAT(TubesWith(Concern::kHeldBack), ElementsAre());

@@ -422,7 +422,8 @@ TEST_F(RefusalTest, ALowDiskRefusesNewJobsAndNothingElse) {
   EXPECT_FALSE(engine.Find(foreground.id)->durable());
   EXPECT_EQ(Code::kDiskLow, engine.transfers().Put(Now(), "t", moved, "key", {}).code);
   EXPECT_EQ(Code::kDiskLow, engine.transfers().Hold("t", moved).code);
-  EXPECT_EQ(3u, engine.Stats().refused[static_cast<std::size_t>(Code::kDiskLow)]);
+  EXPECT_EQ(4u, engine.Stats().refused[static_cast<std::size_t>(Code::kDiskLow)])
+      << "all but the held one";
   EXPECT_TRUE(Submit("f", {}, &Client()).ok());
   EXPECT_TRUE(engine.acts().Move(Now(), second, "elsewhere").ok());
   EXPECT_TRUE(engine.Pause(Now(), "t", 0).ok());

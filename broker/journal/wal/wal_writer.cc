@@ -126,8 +126,8 @@ Time WalWriter::Work() {
   TakeSubmitted();
   WritePending();
   SyncIfDue();
-  if (file_system_.Now() - state_.looked >= kLook) LookAtDisk();
   if (news_) Publish();
+  if (file_system_.Now() - state_.looked >= kLook) LookAtDisk();
   PrepareSpare();
   if (news_) Publish();
   return NextDue();
