@@ -242,6 +242,8 @@ bool Router::Reload(std::string_view payload) {
 void Router::Listen(bool listens) {
   for (std::size_t i = 0; i < listeners_.size(); ++i) {
     if (!listens) {
+      // Others may have the same socket open, so that closing it ends no registration.
+      epoll_ctl(accepting_, EPOLL_CTL_DEL, listeners_[i], nullptr);
       close(std::exchange(listeners_[i], -1));
       continue;
     }

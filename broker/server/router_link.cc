@@ -76,6 +76,7 @@ void RouterLink::Flush() {
 }
 
 void RouterLink::WaitForFrames(int milliseconds) {
+  if (unfinished_ && lost_.empty()) return Run();
   pollfd look{.fd = socket_.fd(), .events = POLLIN, .revents = 0};
   if (lost_.empty() && poll(&look, 1, milliseconds) > 0) OnReadable();
 }

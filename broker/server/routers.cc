@@ -124,6 +124,7 @@ Status Routers::Spawn(Child& child, Time now) {
   child.silent = 0;
   child.ping = child.heard = 0;
   Ping(child);
+  child.link->Flush();
   return {};
 }
 
@@ -205,6 +206,9 @@ void Routers::Reap() {
 
 void Routers::WaitForEnds(Time most) {
   const Time limit = BootTime() + most;
+  for (const Child& child : children_) {
+    if (child.link != nullptr) child.link->Flush();
+  }
   for (const Child& child : children_) {
     while (child.link != nullptr && child.link->streams() > 0 && child.link->lost().empty()) {
       child.link->Flush();

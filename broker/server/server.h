@@ -299,6 +299,7 @@ class Server final : public ConnectionList, private LinkHost {
   Time first_handshake_ = 0;  // of this round, by RoundHooks::Fresh
   int catch_up_ = 0;          // rounds in which nothing expires yet
   Time round_began_ = 0;      // by RoundHooks::Fresh
+  Time welcome_began_ = 0;    // when the first client of this round came over a link
   bool in_round_ = false;
   bool frozen_ = false;
   bool stopping_ = false;

@@ -68,7 +68,8 @@ void Server::OnOpen(RouterLink& link, std::uint32_t stream, const link::Open& op
 }
 
 bool Server::MayWelcome() {
-  backlog_ = backlog_ || hooks_.Fresh() - round_began_ >= kAcceptTime;
+  if (welcome_began_ < round_began_) welcome_began_ = hooks_.Fresh();
+  backlog_ = backlog_ || hooks_.Fresh() - welcome_began_ >= kAcceptTime;
   return !backlog_;
 }
 

@@ -64,7 +64,7 @@ Transport::Received Stream::Read(std::span<char> body, std::span<char> buffer, s
     if (received.body == body.size()) received.rest += Take(buffer.subspan(received.rest));
   }
   received.network = received.body + received.rest;
-  GiveCredit(body.size() >= link::kWindow);
+  GiveCredit(body.size() - received.body);
   if (!fresh_.empty() || !held_.empty() || !(ended_ || broken_)) return received;
   received.then = failed_   ? Received::Then::kFailed
                   : broken_ ? Received::Then::kBroken
@@ -73,9 +73,10 @@ Transport::Received Stream::Read(std::span<char> body, std::span<char> buffer, s
 }
 
 // In large steps: a stream of small messages needs a frame for every thousand of them.
-void Stream::GiveCredit(bool body_flows) {
+void Stream::GiveCredit(std::size_t body_left) {
   if (link_ == nullptr || ended_ || broken_) return;
-  const auto target = static_cast<std::int64_t>(body_flows ? link::kMaxWindow : link::kWindow);
+  const auto target =
+      static_cast<std::int64_t>(std::clamp(body_left, link::kWindow, link::kMaxWindow));
   const auto here = static_cast<std::int64_t>(fresh_.size() + held_.size());
   const std::int64_t wanted = target - credit_ - here;
   // Otherwise a router without credit would wait for ever.

@@ -72,7 +72,7 @@ class Stream final : public Transport {
   bool CanWrite() const;
   bool HasNews() const;
   std::size_t Take(std::span<char> space);
-  void GiveCredit(bool body_flows);
+  void GiveCredit(std::size_t body_left);
 
   DueStreams& due_;
   RouterLink* link_;  // nullptr: it is gone
