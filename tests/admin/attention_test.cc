@@ -110,6 +110,7 @@ TEST_F(AttentionTest, ATubeFallsBehindWhenItsReadyJobsRiseForFiveMinutes) {
     reading_.now += kMinute;
   }
   reading_.Put("t");
+  reading_.Put("t");
   EXPECT_THAT(TubesWith(Concern::kFallsBehind), ElementsAre("t"));
   // A minute without a rise ends it.
   reading_.now += kMinute;
@@ -142,7 +143,7 @@ TEST_F(AttentionTest, MemoryThatEndsWithinADay) {
   limits.memory = JobMemory() + TableMemory() + 400'000'000;
   engine().SetLimits(limits);
   for (int minute = 0; minute < 20; ++minute) {
-    EXPECT_EQ(CountOf(Concern::kMemory), minute <= 10 ? 0U : 1U) << minute;
+    EXPECT_EQ(CountOf(Concern::kMemory), minute < 10 ? 0U : 1U) << minute;
     reading_.now += kMinute;
     CountJobMemory(400'000);
   }
