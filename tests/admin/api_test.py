@@ -546,7 +546,7 @@ class Access(unittest.TestCase):
         3 DELETE /tubes/none/maxqueue  2 POST /tubes/none/kick  2 POST /tubes/none/jobs
         1 GET /tubes/none/jobs  1 GET /tubes/none/policy  3 PUT /tubes/none/policy/ttr
         3 DELETE /tubes/none/policy/none
-        1 GET /jobs  1 GET /jobs/9  2 DELETE /jobs/9  b GET /jobs/9/body  b GET /jobs/9/body/view
+        1 GET /attention  1 GET /failures  1 GET /jobs  1 GET /jobs/9  2 DELETE /jobs/9  b GET /jobs/9/body  b GET /jobs/9/body/view
         2 POST /jobs/9/kick  2 POST /jobs/9/bury  2 POST /jobs/9/release  2 POST /jobs/9/move
         2 POST /jobs/9/copy
         2 GET /operations  2 POST /operations  2 GET /operations/9  2 DELETE /operations/9

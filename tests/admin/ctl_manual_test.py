@@ -27,7 +27,7 @@ MANUAL = Path(__file__).resolve().parents[2] / "admin/packaging/gearstalkctl.1.s
 
 SCHEDULES = 'schedules: [{name: nightly, tube: nights, cron: "0 3 * * *", body: x}]\n'
 # They speak to the broker's port, and have tests of their own.
-MOVING = ("import", "export", "transfers", "take-over", "hand-back", "bridge")
+MOVING = ("import", "export", "backup", "restore", "transfers", "take-over", "hand-back", "bridge")
 
 
 def examples() -> list[list[str]]:

@@ -13,7 +13,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from broker import SECONDS, Broker, Client
+from broker import SECONDS, Broker, Client, eventually
 
 CTL = sys.argv.pop(2)
 BINARY = sys.argv.pop(1)
@@ -184,7 +184,10 @@ class Server(WithBroker):
         self.assertIn("1 buried", shown)
         self.assertNotIn("\x1b", shown)
         shown = self.ctl("--color", "always", "status", expect=REFUSED)
-        self.assertIn("\x1b[1m! 1 buried", shown)
+        self.assertIn("\x1b[1m", shown)
+        # The broker looks at all tubes every ten seconds.
+        eventually("a warning of the buried job", lambda: "\x1b[1m! buried: " in self.ctl(
+            "--color", "always", "status", expect=REFUSED))
         self.ctl("drain", "--off")
         self.assertIn("ready", self.ctl("status"))
 

@@ -252,7 +252,7 @@ std::vector<Command> JobCommands() {
       {"running", "List reserved jobs and who works on them, the least time left first",
        "gearstalkctl running --tube mail", BindApi(ListRunning)},
       {"failures", "List what failed, by tube and cause and the newest first",
-       "gearstalkctl failures --since 1h --tube 'mail*'", BindApi(ListFailures)},
+       "gearstalkctl failures --since 1h --tube mail", BindApi(ListFailures)},
       {"job", "Show one job's record", "gearstalkctl job 17", BindApi(Job)},
       {"peek", "Show a job with its body, and take nothing",
        "gearstalkctl peek --tube mail --state buried", Bind<PeekOptions>(Peek)},

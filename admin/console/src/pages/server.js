@@ -42,7 +42,8 @@ function useShares(now) {
 const percent = (share) => (Number.isFinite(share) ? `${Math.round(share * 100)} %` : S.none);
 
 function Routers({ now, shares }) {
-  return now.routers?.length ? html`<section class="panel" data-testid="routers"><header><h2>${S.serverRouters}</h2>${now.router_restarts_total > 0 && html`<span class="tag">${S.serverRestarts(count(now.router_restarts_total))}</span>`}</header>
+  return now.routers?.length ? html`<section class="panel" data-testid="routers"><header><h2>${S.serverRouters}</h2>
+    ${now.router_restarts_total > 0 && html`<span class="tag">${S.serverRestarts(count(now.router_restarts_total))}</span>`}</header>
     <table><thead><tr>${S.serverRouterColumns.map((text, place) => html`<th scope="col" class=${place ? "n" : ""}>${text}</th>`)}</tr></thead>
     <tbody>${now.routers.map((one) => html`<tr key=${one.name} data-testid="router-row"><td>${one.name} <span class="dim">${one.pid ? `pid ${one.pid}` : S.serverRouterGone}</span></td>
       <td class="n">${count(one.connections)}</td><td class="n">${percent(shares[one.name])}</td><td class="n">${count(one.accepted_total)}</td></tr>`)}</tbody></table></section>` : null;
