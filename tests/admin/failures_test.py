@@ -32,7 +32,6 @@ class Failing(WithBroker):
         worker.say(f"watch {tube}")
         worker.say("ignore default")
         self.assertEqual(int(worker.say("reserve-with-timeout 5").split()[1]), job)
-        worker.line()
         self.assertEqual(worker.say(f"bury {job} 7"), "BURIED")
         worker.close()
         return job
@@ -193,7 +192,6 @@ class Attention(Failing):
         # It is looked at again: a worker ends it at once.
         self.client.say("watch alone")
         self.client.say("reserve")
-        self.client.line()
         self.assertEqual(self.api.get("/attention")["items"], [])
 
     def test_paused(self) -> None:
@@ -237,7 +235,6 @@ class Running(Failing):
         job = self.api.put_job("mail", "x", ttr_seconds=100)
         self.client.say("watch mail")
         self.client.say("reserve")
-        self.client.line()
         record = self.api.get(f"/jobs/{job}")
         self.assertIsNotNone(record["reserved_at"])
         self.assertLess(record["running_seconds"], 60)

@@ -145,7 +145,7 @@ class Questions(ConsoleTest):
             self.served.ask("PUT", "server/draining", {"draining": False})
 
     def test_a_group_is_retried_and_deleted_with_its_number(self) -> None:
-        jobs = [self.fail("mail.later", b"again") for _ in range(2)]
+        jobs = [self.failing("mail.later", b"again") for _ in range(2)]
         self.browser.open("#/failures?match=mail.later", "failures")
         self.browser.says("failure-group", "mail.later")
         self.browser.click("group-retry")

@@ -61,11 +61,11 @@ class Reload(unittest.TestCase):
         with self.broker(limits + "0\n", *arguments) as broker, broker.connect() as client:
             client.sendall(put)
             self.assertEqual(client.recv(100), b"INSERTED 1\r\n")
-            said = self.reload(broker, f"{limits}{1 << 60}\n")
+            said = self.reload(broker, f"{limits}{1 << 50}\n")
             self.assertIn("changed=limits.free_disk\n", said)
             client.sendall(put)
             self.assertEqual(client.recv(100), b"OUT_OF_MEMORY\r\n")
-            broker.wait_for("no new jobs are stored.*limits.free_disk=1152921504606846976")
+            broker.wait_for("no new jobs are stored.*limits.free_disk=1125899906842624")
             broker.wait_for("jobs refused.*reason=disk jobs=1")
             client.sendall(b"reserve\r\ndelete 1\r\n")
             self.reload(broker, limits + "0\n")
