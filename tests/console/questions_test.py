@@ -33,7 +33,7 @@ class Questions(ConsoleTest):
         cls.running = cls.served.put("narrow", "x", ttr_seconds=600)
         cls.served.put("narrow", "x")
         cls.take("narrow")
-        cls.failed = [cls.fail("mail", b"timeout of smtp.example.net") for _ in range(3)]
+        cls.failed = [cls.failing("mail", b"timeout of smtp.example.net") for _ in range(3)]
         cls.failed.append(cls.served.bury("orders", "x"))
 
     @classmethod
