@@ -105,9 +105,11 @@ class Failures(Failing):
         self.bury("mail")
         kept = self.throw("mail", b"bad")
         operation = self.api.post("/operations", {"action": "kick", "filter": {
-            "tube": "mail", "state": ["buried"], "cause": ["buried"], "origin": "", "failed_within_seconds": 3600}})
-        self.assertEqual(operation["count"], 1)
-        self.api.post(f"/operations/{operation['id']}/confirm", {"count": 1})
+            "tube": "mail", "state": ["buried"], "cause": ["buried"], "origin": "", "failed_within_seconds": 3600}}, 201)
+        path = f"/operations/{operation['id']}"
+        eventually("the count", lambda: self.api.get(path)["state"] != "counting")
+        self.assertEqual(self.api.get(path)["count"], 1)
+        self.api.post(f"{path}/confirm", {"count": 1}, 202)
         eventually("the kick", lambda: self.ids() == [kept])
 
     def test_a_dead_job_names_where_it_came_from(self) -> None:
@@ -147,8 +149,7 @@ class Failures(Failing):
         self.assertEqual([group["tube"] for group in document["groups"]], ["resize"])
 
     def test_they_outlive_a_restart(self) -> None:
-        with tempfile.TemporaryDirectory() as data:
-            self.check_restart(data)
+        self.check_restart(self.enterContext(tempfile.TemporaryDirectory()))
 
     def check_restart(self, data: str) -> None:
         options = ("--console-rate", "0", "--data-dir", data)
