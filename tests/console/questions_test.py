@@ -51,7 +51,7 @@ class Questions(ConsoleTest):
         cls.clients.append(client)
 
     @classmethod
-    def fail(cls, tube: str, text: bytes) -> int:
+    def failing(cls, tube: str, text: bytes) -> int:
         """A job whose worker, which has a name, throws an exception."""
         job = cls.served.put(tube, "x")
         worker = Client(cls.served.port)
