@@ -57,7 +57,7 @@ class Readme(unittest.TestCase):
         lines = act.splitlines()
         self.assertTrue(lines.pop(0).startswith("scripts/run "))
         said = self.run_shell("\n".join(lines).replace("build/gearstalkctl", TOOL))
-        self.assertRegex(said, r"(?s)1 buried jobs.*\bmail\b.*to ann\n.*kicked 1\n")
+        self.assertRegex(said, r"(?s)\b1 buried in 2 tubes\b.*\bmail\b.*to ann\n.*kicked 1\n")
 
 
 if __name__ == "__main__":
