@@ -12,7 +12,7 @@ namespace {
 
 class RoutedServer : public ServerTest {
  protected:
-  RoutedServer() : ServerTest(kRouters), port_(ListenToTcp()) {
+  explicit RoutedServer(std::size_t routers = 2) : ServerTest(routers), port_(ListenToTcp()) {
     EXPECT_TRUE(server_.StartRouters().ok());
   }
 
@@ -21,7 +21,6 @@ class RoutedServer : public ServerTest {
     return Hear(client, text + "\r\n") == text + "\r\n";
   }
 
-  static constexpr std::size_t kRouters = 2;
   const std::uint16_t port_;
 };
 
@@ -79,6 +78,38 @@ TEST_F(RoutedServer, WhoIsThereStaysWhileNobodyIsLetIn) {
   ASSERT_TRUE(server_.ListenAgain().ok());
   server_.Freeze(false);
   ExpectHears(before, "2\r\n");
+}
+
+class OneRouter : public RoutedServer {
+ protected:
+  OneRouter() : RoutedServer(1) {}
+
+  // The router has reported what it did before it sent the second answer.
+  bool Settles(Client& other) { return Served(other, "1") && Served(other, "2"); }
+};
+
+TEST_F(OneRouter, AClientThatIsClosedCountsUntilItHasWhatWasSent) {
+  Client other(path_);
+  Client client(path_);
+  std::size_t asked = 0;
+  while (server_.routers()->UnderWay() == 0) {
+    ASSERT_EQ(client.Send("a big 20000\r\n"), 13U);
+    ++asked;
+    ASSERT_TRUE(Until([&] { return a_.commands % 3 == 1; }));
+    ASSERT_TRUE(Settles(other));
+  }
+  client.Send("a close\n");
+  ASSERT_TRUE(Until([&] { return a_.left == 1; }));
+  Pass(kSecond);
+  EXPECT_EQ(server_.Count(), 2U);
+  EXPECT_TRUE(WaitsForEvents());
+  std::string heard;
+  EXPECT_TRUE(Until([&] {
+    heard += client.Read();
+    return client.ended();
+  }));
+  EXPECT_EQ(heard.size(), asked * 20'001 + 4);
+  EXPECT_TRUE(Until([&] { return server_.Count() == 1; }));
 }
 
 }  // namespace
