@@ -139,9 +139,10 @@ std::uint64_t Compactor::InOldest(std::uint64_t id) const {
 }
 
 std::uint64_t Compactor::DropDone() {
-  const std::uint64_t before = released_;
-  while (OldestIsDone()) DropOldest();
-  return released_ - before;
+  std::uint64_t dropped = 0;
+  for (; OldestIsDone(); DropOldest()) ++dropped;
+  released_ += dropped;
+  return dropped;
 }
 
 void Compactor::DropIfDone(std::uint64_t segment) {
@@ -151,7 +152,6 @@ void Compactor::DropIfDone(std::uint64_t segment) {
 void Compactor::DropOldest() {
   total_ -= segments_.front().size;
   segments_.pop_front();
-  ++released_;
   walk_ = 0;
   walk_id_ = 0;
 }

@@ -44,13 +44,14 @@ class Compactor {
     std::optional<std::uint64_t> room;
   };
   // Carries live records out of the oldest segment: a part of what is allowed, so that no call
-  // takes long. False: it has stopped in the middle of the search for the next one, so another call
-  // is wanted even if nothing happens until then.
+  // takes long. False: the search for the next one has not ended, so another call is wanted even if
+  // nothing is appended until then.
   bool CarryForward(const Carrier& carrier);
 
   // Removes segments without live records from the log, oldest first; returns how many.
   std::uint64_t DropDone();
-  // The same for the oldest one, if its number is `segment`.
+  // The same for the oldest one, if its number is `segment`: another broker released it, so it is
+  // not counted.
   void DropIfDone(std::uint64_t segment);
   // After a restart: allows carrying the whole log once if it is too large.
   void EarnFromStart();
@@ -61,7 +62,7 @@ class Compactor {
   std::size_t segments() const { return segments_.size(); }
   // Whether the log stays below the bound with one more segment.
   bool RoomForSpare() const { return SealedBytes() <= kMost * live_bytes(); }
-  // Fills in which segments there are, and what was carried and released.
+  // Fills in which segments there are, and what was carried and released; no sizes of files.
   void Describe(SegmentStats& stats) const;
 
  private:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs the programs of docs/quickstart against the real broker: run.py BROKER [LANGUAGE...].
 
-Each producer of a page with each worker of it; of a framework's page what puts with what works. A client that is not installed fails the test
-and says what to install."""
+Each producer of a language's page runs with each worker of it. A framework's page has one of each.
+A client that is not installed fails the test and says what to install."""
 
 import os
 import re
@@ -19,9 +19,9 @@ from harness import packages
 
 PAGES = ROOT / "docs/quickstart"
 LANGUAGES = ("php", "ruby", "node", "perl", "python", "c", "go", "rust", "java")
-PROGRAMS = {"beanstalk_put", "beanstalk_work", "gearman_submit", "gearman_work"}
+PRODUCERS, WORKERS = ("beanstalk_put", "gearman_submit"), ("beanstalk_work", "gearman_work")
 FRAMEWORKS = {"laravel": "php", "symfony": "php", "rails": "ruby"}
-FRAMEWORK_PROGRAMS = {"dispatch", "work"}
+FRAMEWORK_PRODUCERS, FRAMEWORK_WORKERS = ("dispatch",), ("work",)
 COMPILERS = {"go": (("go", "build"), "golang-go"), "rust": (("rustc", "--edition", "2021"), "rustc")}
 SECONDS = 120
 PROGRAM = re.compile(r"^`(\w+)\.(\w+)`:\n\n```\w+\n(.*?)^```$", re.M | re.S)
@@ -37,20 +37,19 @@ def write_programs(language: str, port: int, directory: Path) -> dict[str, list[
         source = directory / f"{name}.{ending}"
         source.write_text(text.replace(wanted, str(port)))
         commands[name] = command(language, source)
-    if set(commands) != PROGRAMS:
+    if set(commands) != {*PRODUCERS, *WORKERS}:
         raise SystemExit(f"{language}: programs are {sorted(commands)}")
     return commands
 
 
 def write_framework(page: str, port: int, directory: Path) -> dict[str, list[str]]:
-    """The files of a framework's page with the broker's port in them, and the commands of those that are started."""
+    """The files of a framework's page with the broker's port in them; as commands."""
     files = {f"{name}.{ending}": text for name, ending, text in PROGRAM.findall((PAGES / f"{page}.md").read_text())}
     if sum(text.count("11300") for text in files.values()) != 1:
         raise SystemExit(f"{page}: the programs do not name the port 11300 once")
     for name, text in files.items():
         (directory / name).write_text(text.replace("11300", str(port)))
-    commands = {Path(name).stem: command(FRAMEWORKS[page], directory / name) for name in files}
-    return {name: commands[name] for name in FRAMEWORK_PROGRAMS}
+    return {Path(name).stem: command(FRAMEWORKS[page], directory / name) for name in files}
 
 
 def command(language: str, source: Path) -> list[str]:
@@ -122,13 +121,12 @@ def run(language: str, binary: str) -> None:
             packages.require(language)
         page = Page(language)
         broker = Broker(binary)
-        producers, workers = ("beanstalk_put", "gearman_submit"), ("beanstalk_work", "gearman_work")
+        if language in FRAMEWORKS:
+            write, producers, workers = write_framework, FRAMEWORK_PRODUCERS, FRAMEWORK_WORKERS
+        else:
+            write, producers, workers = write_programs, PRODUCERS, WORKERS
         try:
-            if language in FRAMEWORKS:
-                producers, workers = ("dispatch",), ("work",)
-                page.commands = write_framework(language, broker.port, Path(directory))
-            else:
-                page.commands = write_programs(language, broker.port, Path(directory))
+            page.commands = write(language, broker.port, Path(directory))
             for producer in producers:
                 for worker in workers:
                     page.play(producer, worker)
