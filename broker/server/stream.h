@@ -36,7 +36,7 @@ class Stream final : public Transport {
   Received Read(std::span<char> body, std::span<char> buffer, std::size_t most) override;
   Failure failure() const override { return {refusal_, reason_}; }
   ssize_t Write(iovec* pieces, int count) override;
-  // CLOSE says whether there was a last. The last has ended when nothing is pending.
+  // After `last`, CLOSE says that the output is whole. kSome: the router has not delivered all yet.
   Flushed Flush(bool last) override {
     ends_well_ = ends_well_ || last;
     return last && pending() > 0 ? Flushed::kSome : Flushed::kAll;
