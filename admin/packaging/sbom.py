@@ -29,7 +29,12 @@ def libraries(binary: Path) -> set[str]:
 
 
 def package_of(library: str) -> str:
-    return said("dpkg-query", "-S", library).split(":")[0]
+    """/lib and /usr/lib are one, and a package names either."""
+    names = {library, library.removeprefix("/usr")}
+    done = subprocess.run(["dpkg-query", "-S", *sorted(names)], capture_output=True, text=True, check=False)
+    if not done.stdout:
+        raise SystemExit(f"sbom.py: no package has {library}")
+    return done.stdout.split(":")[0]
 
 
 def debian(name: str) -> dict[str, object]:
