@@ -308,3 +308,6 @@ class Operators:
 OPERATORS = Operators(
     "operators", "beanstalk cycle --producers 1 --consumers 1", "ours with operators"
 )
+QUESTIONS = Operators(
+    "questions", "beanstalk cycle --producers 1 --consumers 1", "ours with operators"
+)
