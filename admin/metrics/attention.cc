@@ -126,8 +126,8 @@ bool Attention::LookAtSchedules() {
   for (std::size_t i = 0; i < kSchedulesAtOnce && at != all.end(); ++i, ++at) {
     const RunningSchedule& schedule = *at->second;
     last_schedule_ = at->first;
-    const bool left_out = schedule.skipped + schedule.missed > 0 && schedule.planned > schedule.ran;
-    if (left_out && schedule.configured && !schedule.off) next_->schedules.push_back(at->first);
+    const bool runs = schedule.configured && !schedule.off;
+    if (runs && schedule.left_out) next_->schedules.push_back(at->first);
   }
   if (at != all.end()) return true;
   LookAtServer();

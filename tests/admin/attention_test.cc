@@ -139,6 +139,28 @@ TEST_F(AttentionTest, AnOldJobThatWasMovedHidesNoneThatWasBuriedToday) {
   EXPECT_THAT(TubesWith(Concern::kBuried), ElementsAre());
 }
 
+TEST_F(AttentionTest, AScheduleThatWasOffLeftNothingOut) {
+  Schedule schedule{.name = "s", .every = kMinute, .tube = "t"};
+  ASSERT_TRUE(engine().schedules().Set(reading_.now, {schedule}, "UTC").ok());
+  const auto pass = [&](int minutes) {
+    for (int i = 0; i < minutes; ++i) {
+      engine().Tick(reading_.now);
+      reading_.now += kMinute;
+    }
+    engine().Tick(reading_.now);
+  };
+  pass(3);  // the first run is not finished: the second time is skipped
+  EXPECT_EQ(CountOf(Concern::kSchedules), 1U);
+  EXPECT_THAT(reading_.attention.concerns()->schedules, ElementsAre("s"));
+  engine().schedules().Switch(reading_.now, "s", false);
+  EXPECT_EQ(CountOf(Concern::kSchedules), 0U);
+  pass(2);
+  engine().schedules().Switch(reading_.now, "s", true);
+  EXPECT_EQ(CountOf(Concern::kSchedules), 0U);
+  pass(1);
+  EXPECT_EQ(CountOf(Concern::kSchedules), 1U);
+}
+
 TEST_F(AttentionTest, RefusalsOfTheLastTenMinutes) {
   EXPECT_EQ(CountOf(Concern::kRefused), 0U) << "clients cause those for lack of rights themselves";
   reading_.refused_tls = 2;
