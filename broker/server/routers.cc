@@ -144,7 +144,7 @@ void Routers::StopListening() {
 }
 
 void Routers::Pause(bool paused) {
-  paused_ = paused;
+  if (std::exchange(paused_, paused) == paused) return;
   for (const Child& child : children_) {
     if (child.link != nullptr) child.link->Pause(paused);
   }

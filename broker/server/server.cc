@@ -222,7 +222,6 @@ bool Server::FlushDirty(List<&Connection::dirty_hook>& queue, Time most) {
 void Server::Freeze(bool frozen) {
   if (std::exchange(frozen_, frozen) == frozen) return;
   UpdateAccepting();
-  if (routers_ != nullptr) routers_->Pause(frozen);
   if (frozen) return;
   while (!asleep_.empty()) {
     Connection& connection = asleep_.front();

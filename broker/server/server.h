@@ -236,6 +236,7 @@ class Server final : public ConnectionList, private LinkHost {
   bool MayWelcome() override;
   void OnNoDescriptors(std::string_view error) override;
   int TakePlace();
+  void PauseRouters();
 
   void Accept(Acceptor& acceptor);
   Connection* Welcome(Acceptor& acceptor, Peer peer);

@@ -102,7 +102,7 @@ void Server::Accept(Acceptor& acceptor) {
 
 // Returns nullptr if it is refused.
 Connection* Server::Welcome(Acceptor& acceptor, Peer peer) {
-  if (acceptor.state == Acceptor::State::kTurnsAway) return nullptr;
+  if (acceptor.state != Acceptor::State::kOpen) return nullptr;
   peer.id = ++total_;
   peer.connected_at = Now();
   if (const auto refusal = admission_.Enter(limits_, peer.network)) {
@@ -143,7 +143,7 @@ void Server::GoOnAccepting() {
 }
 
 void Server::UpdateAccepting() {
-  if (routers_ != nullptr) return;
+  if (routers_ != nullptr) return PauseRouters();
   const bool open = !frozen_ && accept_again_ == kNever;
   for (const auto& acceptor : acceptors_) {
     const bool wanted = acceptor->state == Acceptor::State::kOpen

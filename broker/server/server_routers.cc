@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "broker/server/peer.h"
@@ -65,6 +66,13 @@ void Server::OnOpen(RouterLink& link, std::uint32_t stream, const link::Open& op
   } else if (static_cast<std::size_t>(place) < connections_.size()) {
     free_places_.push_back(place);
   }
+}
+
+// While frozen, clients wait, unless they are to be turned away.
+void Server::PauseRouters() {
+  routers_->Pause(frozen_ && std::any_of(acceptors_.begin(), acceptors_.end(), [](const auto& one) {
+                    return one->state == Acceptor::State::kOpen;
+                  }));
 }
 
 bool Server::MayWelcome() {

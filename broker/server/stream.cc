@@ -86,9 +86,12 @@ void Stream::GiveCredit(std::size_t body_left) {
   link_->SendCredit(number_, static_cast<std::uint32_t>(wanted));
 }
 
+bool Stream::Blocked() const { return link_->busy() && under_way_ >= kSmall; }
+
 bool Stream::CanWrite() const {
   if (broken_) return true;  // to learn that it is
-  return window_ > 0 && !(link_->busy() && under_way_ >= kSmall);
+  if (ends_well_) return pending() == 0;
+  return window_ > 0 && !Blocked();
 }
 
 ssize_t Stream::Write(iovec* pieces, int count) {
@@ -97,7 +100,7 @@ ssize_t Stream::Write(iovec* pieces, int count) {
     return -1;
   }
   if (!CanWrite()) {
-    if (window_ > 0) link_->NoteBlocked(*this);
+    if (Blocked()) link_->NoteBlocked(*this);
     errno = EAGAIN;
     return -1;
   }
@@ -153,7 +156,7 @@ void Stream::Tell() {
 void Stream::TellLater() {
   if (HasNews()) {
     due_.Add(*this);
-  } else if (writing_ && window_ > 0 && !CanWrite()) {
+  } else if (writing_ && !broken_ && Blocked()) {
     link_->NoteBlocked(*this);
   }
 }

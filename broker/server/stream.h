@@ -36,10 +36,10 @@ class Stream final : public Transport {
   Received Read(std::span<char> body, std::span<char> buffer, std::size_t most) override;
   Failure failure() const override { return {refusal_, reason_}; }
   ssize_t Write(iovec* pieces, int count) override;
-  // CLOSE says whether it was the last.
+  // CLOSE says whether there was a last. The last has ended when nothing is pending.
   Flushed Flush(bool last) override {
     ends_well_ = ends_well_ || last;
-    return Flushed::kAll;
+    return last && pending() > 0 ? Flushed::kSome : Flushed::kAll;
   }
   std::size_t pending() const override;
   void End() override { ends_well_ = true; }
@@ -70,6 +70,8 @@ class Stream final : public Transport {
  private:
   bool Readable() const { return !fresh_.empty() || !held_.empty() || ended_ || broken_; }
   bool CanWrite() const;
+  // Whether it has its share of a busy link under way.
+  bool Blocked() const;
   bool HasNews() const;
   std::size_t Take(std::span<char> space);
   void GiveCredit(std::size_t body_left);

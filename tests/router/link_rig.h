@@ -37,7 +37,10 @@ class StreamOwner final : public TransportEvents {
     stream_->SetReading(Transport::Reading::kOff);
   }
   void OnHangUp() override { ++hang_ups; }
-  void OnWritable() override { Write(); }
+  void OnWritable() override {
+    ++writables;
+    Write();
+  }
   void OnSecured(std::string name) override { certificate = std::move(name); }
 
   // Writes as much as the stream takes now, and the rest later.
@@ -55,6 +58,7 @@ class StreamOwner final : public TransportEvents {
   std::size_t most = 64 * 1024;  // read at once
   Transport::Received::Then then = Transport::Received::Then::kOpen;
   int hang_ups = 0;
+  int writables = 0;
   bool body_flows = false;
   bool broken = false;  // writing failed
 

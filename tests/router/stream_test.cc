@@ -187,6 +187,45 @@ TEST_F(StreamTest, AClientThatDoesNotReadHasOneWindowUnderWay) {
   EXPECT_EQ(rig_.link->under_way(), 0U);
 }
 
+// Until then the connection is there, and counts.
+TEST_F(StreamTest, TheLastFlushWaitsUntilTheClientHasIt) {
+  Client client(rig_.path);
+  StreamOwner& owner = Owner();
+  const std::string all = Pattern(8 << 20);
+  owner.Say(all);
+  rig_.Settle();
+  ASSERT_GT(owner.stream().pending(), 0U);
+  const std::size_t said = all.size() - owner.unsaid.size();
+  owner.unsaid.clear();
+  EXPECT_EQ(owner.stream().Flush(false), Transport::Flushed::kAll);
+  EXPECT_EQ(owner.stream().Flush(true), Transport::Flushed::kSome);
+  owner.stream().WatchWriting(true);
+  owner.writables = 0;
+  rig_.Settle();
+  EXPECT_EQ(owner.writables, 0) << "there is nothing to do yet";
+  EXPECT_EQ(HearAll(client, said), all.substr(0, said));
+  EXPECT_TRUE(rig_.Until([&] { return owner.writables > 0; }));
+  EXPECT_EQ(owner.stream().Flush(true), Transport::Flushed::kAll);
+  owner.End(true);
+  rig_.Settle();
+  EXPECT_EQ(rig_.link->streams(), 0U);
+}
+
+TEST_F(StreamTest, TheLastFlushDoesNotWaitForAClientThatIsGone) {
+  Client client(rig_.path);
+  StreamOwner& owner = Owner();
+  owner.Say(Pattern(8 << 20));
+  rig_.Settle();
+  owner.unsaid.clear();
+  EXPECT_EQ(owner.stream().Flush(true), Transport::Flushed::kSome);
+  owner.stream().SetReading(Reading::kOff);
+  owner.stream().WatchWriting(true);
+  owner.writables = 0;
+  client.Close();
+  EXPECT_TRUE(rig_.Until([&] { return owner.writables > 0; }));
+  EXPECT_EQ(owner.stream().Flush(true), Transport::Flushed::kAll);
+}
+
 TEST_F(StreamTest, OthersDoNotWaitForOneThatDoesNotRead) {
   Client stuck(rig_.path);
   StreamOwner& stuck_owner = Owner(0);

@@ -116,7 +116,9 @@ class Client {
 
 class ServerTest : public ::testing::Test {
  protected:
-  ServerTest() {
+  // With routers, the test calls StartRouters when it listens wherever it wants to.
+  explicit ServerTest(std::size_t routers = 0) {
+    if (routers > 0) server_.UseRouters(routers);
     const auto address = ListenAddress::Parse("unix:" + path_);
     const auto name = server_.Listen(address.value(), {&a_, &b_});
     EXPECT_TRUE(name.ok());
