@@ -112,7 +112,7 @@ class TubeList final : public Task {
     if (next_.empty() && more_ && !places_.empty() && !MakeNext()) return std::nullopt;
     if (!Render(now)) return std::nullopt;
     page_.next = next_;
-    return page_.Finish({{"total", engine_.TubeCount()}});
+    return page_.Finish({{"total", engine_.Stats().tubes}});
   }
 
  private:

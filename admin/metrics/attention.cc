@@ -27,11 +27,6 @@ bool Waits(const Tube& tube) { return tube.ready() > 0; }
 
 bool HandsOut(const Tube& tube) { return !tube.paused() && tube.held_back() == HeldBack::kNone; }
 
-bool WasBuriedSince(const Tube& tube, Time time) {
-  const Job* const last = tube.LastBuried();
-  return last != nullptr && last->extra().ended > time;
-}
-
 // The first finding at or behind `place` that is not of an earlier tube.
 template <typename List>
 void Pass(const List& list, std::size_t& place, std::uint64_t tube) {
@@ -89,7 +84,7 @@ void Attention::Look(const Tube& tube) {
   // A standby has the jobs and no clients.
   if (!engine.journal().MayServe()) return;
   const std::uint64_t id = tube.id();
-  if (tube.buried() > 0 && WasBuriedSince(tube, now_ - kDay)) Find(Concern::kBuried, id);
+  if (tube.buried_lately > 0) Find(Concern::kBuried, id);
   if (!Waits(tube)) return;
   for (const Concern kind : {Concern::kUnserved, Concern::kHeldBack, Concern::kPaused}) {
     if (StillHolds(kind, engine, tube)) Find(kind, id);
@@ -131,8 +126,8 @@ bool Attention::LookAtSchedules() {
   for (std::size_t i = 0; i < kSchedulesAtOnce && at != all.end(); ++i, ++at) {
     const RunningSchedule& schedule = *at->second;
     last_schedule_ = at->first;
-    const bool left_out = schedule.skipped + schedule.missed > 0 && schedule.planned > schedule.ran;
-    if (left_out && schedule.configured && !schedule.off) next_->schedules.push_back(at->first);
+    const bool runs = schedule.configured && !schedule.off;
+    if (runs && schedule.left_out) next_->schedules.push_back(at->first);
   }
   if (at != all.end()) return true;
   LookAtServer();

@@ -47,7 +47,7 @@ void EngineWork::GiveMemoryBack(Time now) {
     trim_again_ = kNever;
   }
   const std::size_t used =
-      JobMemory() + engine_.TubeCount() * kTubeBytes + Output::Memory() + beside_;
+      JobMemory() + engine_.Stats().tubes * kTubeBytes + Output::Memory() + beside_;
   peak_ = std::max(peak_, used);
   if (peak_ < kPeak || used > peak_ / 4) return;
   Trim();

@@ -17,6 +17,7 @@
 #include "broker/engine/deadlines.h"
 #include "broker/engine/dispatch.h"
 #include "broker/engine/expiries.h"
+#include "broker/engine/failures.h"
 #include "broker/engine/id_table.h"
 #include "broker/engine/idle_functions.h"
 #include "broker/engine/job.h"
@@ -186,7 +187,7 @@ class Engine {
   std::uint64_t moves() const { return moves_; }
   // All ids that were given out are lower.
   JobId next_id() const { return ids_.next(); }
-  std::size_t TubeCount() const { return tubes_.size(); }
+  const Failures& failures() const { return failures_; }
   EngineStats Stats() const;
   // How long consumers waited for each job they got; 0 if it was there. A sleeping worker's wait
   // ends when it is woken.
@@ -255,6 +256,8 @@ class Engine {
   static bool OwnsKey(const Job& job) { return UniqueIndex::HasKey(job) && !job.extra().key_free; }
   void MoveTo(Job& job, Tube& tube, std::string_view origin);
   void CountQueued(const Job& job, int change);
+  void EnterRest(Job& job);
+  void LeaveRest(Job& job);
   void EnterReady(Job& job);
   void EnterDelayed(Job& job, Time due);
   void EnterBuried(Job& job, std::uint64_t burial);
@@ -362,6 +365,7 @@ class Engine {
   TubeTable tubes_;
   IdleFunctions idle_functions_;
   IdTable<Job> jobs_;
+  Failures failures_{jobs_};
   UniqueIndex uniques_;
   WaiterIndex waiters_;
   SeenKeys seen_{journal_};

@@ -35,6 +35,17 @@ void Engine::CountQueued(const Job& job, int change) {
       static_cast<std::uint32_t>(change);
 }
 
+// What few jobs have: a waiting job may expire, and a dead one is among the failures in any state.
+void Engine::EnterRest(Job& job) {
+  expiries_.Await(job);
+  if (!job.origin().empty()) failures_.Add(job);
+}
+
+void Engine::LeaveRest(Job& job) {
+  expiries_.Forget(job);
+  if (!job.origin().empty()) failures_.Remove(job);
+}
+
 void Engine::EnterReady(Job& job) {
   Tube& tube = *job.tube_;
   job.state_ = JobState::kReady;
@@ -47,7 +58,7 @@ void Engine::EnterReady(Job& job) {
     ++tube.urgent_;
     ++totals_.urgent;
   }
-  if (job.OwnRest() != nullptr) expiries_.Await(job);
+  if (job.OwnRest() != nullptr) EnterRest(job);
 }
 
 void Engine::EnterDelayed(Job& job, Time due) {
@@ -55,7 +66,7 @@ void Engine::EnterDelayed(Job& job, Time due) {
   job.tube_->delayed_.Push(due, &job);
   CountQueued(job, 1);
   ++totals_.delayed;
-  if (job.OwnRest() != nullptr) expiries_.Await(job);
+  if (job.OwnRest() != nullptr) EnterRest(job);
   if (job.extra().retrying) {
     ++job.tube_->MakeState().retrying;
     ++totals_.retrying;
@@ -75,6 +86,7 @@ void Engine::EnterBuried(Job& job, std::uint64_t burial) {
   }
   ++job.tube_->buried_size_;
   ++totals_.buried;
+  failures_.Add(job);
   retention_.Note(*job.tube_);
 }
 
@@ -90,6 +102,7 @@ void Engine::EnterReserved(Time now, Time deadline, Job& job, Consumer& consumer
   }
   ++job.tube_->reserved_;
   ++totals_.reserved;
+  if (!job.origin().empty()) failures_.Add(job);
   ArmConsumer(consumer);
 }
 
@@ -105,19 +118,20 @@ void Engine::LeaveState(Job& job) {
         --totals_.urgent;
       }
       if (tube.ready_.empty()) dispatch_.ready().Remove(tube);
-      if (job.OwnRest() != nullptr) expiries_.Forget(job);
+      if (job.OwnRest() != nullptr) LeaveRest(job);
       break;
     case JobState::kDelayed:
       tube.delayed_.Remove(&job);
       CountQueued(job, -1);
       --totals_.delayed;
-      if (job.OwnRest() != nullptr) expiries_.Forget(job);
+      if (job.OwnRest() != nullptr) LeaveRest(job);
       if (job.extra_ != nullptr && std::exchange(job.extra_->retrying, false)) {
         --tube.state_->retrying;
         --totals_.retrying;
       }
       break;
     case JobState::kBuried:
+      failures_.Remove(job);
       tube.buried_.Remove(&job);
       if (records_.replaying()) records_.RemoveBuried(job);
       TakeKey(job);
@@ -129,6 +143,7 @@ void Engine::LeaveState(Job& job) {
       --tube.reserved_;
       --totals_.reserved;
       if (job.extra_ != nullptr) {
+        if (!job.origin().empty()) failures_.Remove(job);
         if (JobRest* const rest = job.OwnRest()) {
           rest->run_limit = kNever;
           rest->numerator = rest->denominator = 0;

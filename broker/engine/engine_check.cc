@@ -10,7 +10,7 @@ namespace gearstalk {
 namespace {
 
 struct Counted {
-  std::size_t ready = 0, reserved = 0, delayed = 0, buried = 0;
+  std::size_t ready = 0, reserved = 0, delayed = 0, buried = 0, buried_lately = 0;
   std::size_t bands[3] = {0, 0, 0};
   std::size_t urgent = 0;
   std::size_t watching = 0, wide_watching = 0, in_line = 0, promised = 0;
@@ -25,9 +25,10 @@ class Engine::Audit {
 
   std::string Jobs() {
     const auto& jobs = engine_.jobs_;
-    std::size_t keys = 0;
+    std::size_t keys = 0, failed = 0;
     for (const Job* job = jobs.Next(0); job != nullptr; job = jobs.Next(job->id())) {
       if (std::string wrong = State(*job); !wrong.empty()) return wrong;
+      failed += Failed(*job);
       if (!UniqueIndex::HasKey(*job) || job->state_ == JobState::kBuried) continue;
       if (job->extra().key_free) continue;
       ++keys;
@@ -35,8 +36,11 @@ class Engine::Audit {
         return fmt::format("job {} is not found by its key", job->id());
       }
     }
-    if (keys == engine_.uniques_.size()) return "";
-    return fmt::format("{} keys, {} indexed", keys, engine_.uniques_.size());
+    if (keys != engine_.uniques_.size()) {
+      return fmt::format("{} keys, {} indexed", keys, engine_.uniques_.size());
+    }
+    if (failed == engine_.failures_.size()) return engine_.failures_.Check();
+    return fmt::format("{} jobs failed, {} indexed", failed, engine_.failures_.size());
   }
 
   std::string Consumers(const std::vector<const Consumer*>& consumers) {
@@ -108,6 +112,7 @@ class Engine::Audit {
         return fmt::format("job {} is not where its tube delays it", job.id());
       case JobState::kBuried:
         ++tube.buried;
+        tube.buried_lately += engine_.failures_.IsLate(job);
         return "";
       case JobState::kGone:
         break;
@@ -118,10 +123,11 @@ class Engine::Audit {
   static bool Same(const Counted& is, const Tube& tube) {
     return is.ready == tube.ready() && is.reserved == tube.reserved() &&
            is.delayed == tube.delayed() && is.buried == tube.buried() &&
-           is.bands[0] == tube.queued(Band::kHigh) && is.bands[1] == tube.queued(Band::kNormal) &&
-           is.bands[2] == tube.queued(Band::kLow) && is.urgent == tube.urgent() &&
-           is.watching == tube.watching() && is.wide_watching == tube.wide_.size() &&
-           is.in_line == tube.line_.size() && is.promised == tube.promised_;
+           is.buried_lately == tube.buried_lately && is.bands[0] == tube.queued(Band::kHigh) &&
+           is.bands[1] == tube.queued(Band::kNormal) && is.bands[2] == tube.queued(Band::kLow) &&
+           is.urgent == tube.urgent() && is.watching == tube.watching() &&
+           is.wide_watching == tube.wide_.size() && is.in_line == tube.line_.size() &&
+           is.promised == tube.promised_;
   }
 
   const Engine& engine_;

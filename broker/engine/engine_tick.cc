@@ -23,6 +23,7 @@ Time Engine::Tick(Time now) {
   pauses_.EndDue(now);
   expiries_.Tick(now, steps);
   seen_.Tick(now, steps);
+  failures_.Tick(now, steps);
   idle_functions_.Tick(now);
   const Time schedules_due = schedules_.Tick(now);
   while (steps > 0 && effort_ < much) {
@@ -36,8 +37,8 @@ Time Engine::Tick(Time now) {
     }
   }
   const Time promise_ends = dispatch_.BreakPromises(now);
-  return std::max(now, std::min({deadlines_.next(), expiries_.next(), seen_.next(), policies_due,
-                                 schedules_due, promise_ends}));
+  return std::max(now, std::min({deadlines_.next(), expiries_.next(), seen_.next(),
+                                 failures_.next(), policies_due, schedules_due, promise_ends}));
 }
 
 void Engine::ArmTube(Tube& tube) {

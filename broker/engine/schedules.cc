@@ -36,7 +36,8 @@ void Fill(const RunningSchedule& schedule, Record& record) {
                      .skipped = schedule.skipped,
                      .missed = schedule.missed,
                      .off = schedule.off,
-                     .ran = schedule.ran};
+                     .ran = schedule.ran,
+                     .left_out = schedule.left_out};
 }
 
 JobPtr MakeJob(const RunningSchedule& schedule, Time planned) {
@@ -164,6 +165,7 @@ std::uint64_t Schedules::Settle(Time now, Time wall, RunningSchedule& schedule) 
 // While it is off, planned times pass without being missed.
 void Schedules::Miss(RunningSchedule& schedule, std::uint64_t times, Time last) {
   schedule.planned = last;
+  schedule.left_out = !schedule.off;
   if (schedule.off) return;
   schedule.missed += times;
   schedule.unrecorded = true;
@@ -178,6 +180,7 @@ bool Schedules::TryRun(Time now, RunningSchedule& schedule) {
   if (!schedule.entry.overlap && IsUnfinished(schedule.last_job)) {
     ++schedule.skipped;
     schedule.planned = schedule.next;
+    schedule.left_out = true;
     Append(schedule);
     return true;
   }
@@ -203,7 +206,10 @@ Outcome Schedules::Put(Time now, RunningSchedule& schedule, Time planned, bool b
   if (!added.ok()) return {added.code};
   schedule.last_job = added.id;
   ++schedule.runs;
-  if (by_plan) schedule.planned = schedule.ran = planned;
+  if (by_plan) {
+    schedule.planned = schedule.ran = planned;
+    schedule.left_out = false;
+  }
   // A duplicate has no record of its own.
   const bool duplicate = added.id < before;
   return {Code::kOk, duplicate || schedule.unrecorded ? Append(schedule) : added.lsn};
@@ -222,7 +228,11 @@ Outcome Schedules::Switch(Time now, std::string_view name, bool on) {
   if (schedule == nullptr) return {Code::kNotFound};
   if (!engine_.journal_.Accepts(Record::Kind::kSchedule)) return {Code::kJournal};
   // Planned times that passed while it was off are not made up.
-  if (on && schedule->off) schedule->planned = std::max(schedule->planned, engine_.WallTime(now));
+  if (on && schedule->off) {
+    const Time wall = engine_.WallTime(now);
+    if (schedule->next <= wall) schedule->left_out = false;
+    schedule->planned = std::max(schedule->planned, wall);
+  }
   schedule->off = !on;
   const Lsn lsn = Append(*schedule);
   PlanNext(*schedule);
@@ -253,11 +263,13 @@ void Schedules::Apply(const Record& record) {
     ++schedule.runs;
     schedule.ran = std::max(schedule.ran, record.schedule.planned);
     schedule.planned = std::max(schedule.planned, record.schedule.planned);
+    if (record.schedule.planned > 0) schedule.left_out = false;
   } else {
     schedule.runs = record.schedule.runs;
     schedule.skipped = record.schedule.skipped;
     schedule.missed = record.schedule.missed;
     schedule.off = record.schedule.off;
+    schedule.left_out = record.schedule.left_out;
     schedule.planned = record.schedule.planned;
     const Time guess = schedule.runs > 0 && schedule.ran == 0 ? schedule.planned : schedule.ran;
     schedule.ran = record.schedule.ran.value_or(guess);

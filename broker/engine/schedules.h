@@ -30,6 +30,7 @@ struct RunningSchedule {
   JobId last_job = 0;
   std::uint64_t runs = 0, skipped = 0, missed = 0;
   bool off = false;
+  bool left_out = false;  // its last planned time was skipped or missed, and did not pass while off
   bool unrecorded = false;  // it missed times of which the journal has no record yet
   bool configured = false;  // otherwise the journal knows it, and the configuration does not (yet)
 

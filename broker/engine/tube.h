@@ -110,7 +110,6 @@ class Tube : public Timer, public JobCounts {
   const Job* OldestReady() const { return ready_.empty() ? nullptr : ready_.Oldest(); }
   const Job* NextDelayed() const { return delayed_.empty() ? nullptr : delayed_.top(); }
   const Job* NextBuried() const { return buried_.front(); }
-  const Job* LastBuried() const { return buried_.back(); }
 
   std::uint32_t using_count() const { return using_; }
   std::uint32_t watching() const { return watching_; }  // both protocols
@@ -125,7 +124,8 @@ class Tube : public Timer, public JobCounts {
   HeldBack held_back() const { return held_back_; }
   std::uint64_t job_bytes() const { return job_bytes_; }  // of all its jobs, as JobMemory counts
 
-  std::uint64_t pauses = 0;  // pause-tube
+  std::uint64_t pauses = 0;         // pause-tube
+  std::uint32_t buried_lately = 0;  // buried jobs that failed within the last day: see Failures
 
  private:
   friend class Acts;

@@ -67,6 +67,7 @@ struct Record {
     bool off = false;
     // kSchedule: the last planned time of a job; nothing: an earlier version wrote the record.
     std::optional<Time> ran = std::nullopt;
+    bool left_out = false;  // kSchedule: its last planned time was skipped or missed
   };
   struct Transfer {
     std::string_view name;        // of the transfer that brought the job

@@ -14,7 +14,8 @@ enum Flag : std::uint32_t {
   kWaitsForRetry = 8,
   kScheduleIsOff = 16,
   kTransferIsSettled = 32,
-  kAllFlags = 63,
+  kScheduleLeftOut = 64,
+  kAllFlags = 127,
 };
 constexpr std::uint32_t kLastKind = 10, kLastCause = 7, kLastHeld = 2;
 
@@ -102,7 +103,8 @@ std::uint32_t FlagsOf(const Record& record) {
          (record.settings.created_function ? kCreatedFunction : 0U) |
          (record.failure.waits ? kWaitsForRetry : 0U) |
          (record.schedule.off ? kScheduleIsOff : 0U) |
-         (record.transfer.settled ? kTransferIsSettled : 0U);
+         (record.transfer.settled ? kTransferIsSettled : 0U) |
+         (record.schedule.left_out ? kScheduleLeftOut : 0U);
 }
 
 // The fields that several kinds share.
@@ -177,6 +179,7 @@ void TakeSchedule(const R& message, Record::Schedule& schedule) {
   schedule.skipped = message.skipped();
   schedule.missed = message.missed();
   schedule.off = (message.flags() & kScheduleIsOff) != 0;
+  schedule.left_out = (message.flags() & kScheduleLeftOut) != 0;
   schedule.ran = message.has_ran() ? std::optional<Time>(message.ran()) : std::nullopt;
 }
 

@@ -31,10 +31,11 @@ class AttentionTest : public ::testing::Test {
     EXPECT_EQ(engine().Reserve(reading_.now, worker_, 0, taken), ReserveResult::kTaken);
     return taken.job->id();
   }
-  void Bury(std::string_view tube) {
+  JobId Bury(std::string_view tube) {
     const JobId id = reading_.Put(tube);
     engine().Tick(reading_.now);
     EXPECT_EQ(engine().acts().Bury(id, std::nullopt, false).code, Code::kOk);
+    return id;
   }
   // The tubes that have the concern at the next survey.
   std::vector<std::string> TubesWith(Concern kind) {
@@ -124,6 +125,40 @@ TEST_F(AttentionTest, BuriedSinceYesterday) {
   EXPECT_THAT(TubesWith(Concern::kBuried), ElementsAre("t"));
   reading_.now += 24 * 60 * kMinute;
   EXPECT_THAT(TubesWith(Concern::kBuried), ElementsAre());
+}
+
+// The last buried job of the list is an old one.
+TEST_F(AttentionTest, AnOldJobThatWasMovedHidesNoneThatWasBuriedToday) {
+  reading_.now += 1000 * kMinute;
+  const JobId old = Bury("other");
+  reading_.now += 24 * 60 * kMinute;
+  const JobId fresh = Bury("t");
+  ASSERT_EQ(engine().acts().Move(reading_.now, old, "t").code, Code::kOk);
+  EXPECT_THAT(TubesWith(Concern::kBuried), ElementsAre("t"));
+  engine().KickJob(reading_.now, fresh);
+  EXPECT_THAT(TubesWith(Concern::kBuried), ElementsAre());
+}
+
+TEST_F(AttentionTest, AScheduleThatWasOffLeftNothingOut) {
+  Schedule schedule{.name = "s", .every = kMinute, .tube = "t"};
+  ASSERT_TRUE(engine().schedules().Set(reading_.now, {schedule}, "UTC").ok());
+  const auto pass = [&](int minutes) {
+    for (int i = 0; i < minutes; ++i) {
+      engine().Tick(reading_.now);
+      reading_.now += kMinute;
+    }
+    engine().Tick(reading_.now);
+  };
+  pass(3);  // the first run is not finished: the second time is skipped
+  EXPECT_EQ(CountOf(Concern::kSchedules), 1U);
+  EXPECT_THAT(reading_.attention.concerns()->schedules, ElementsAre("s"));
+  engine().schedules().Switch(reading_.now, "s", false);
+  EXPECT_EQ(CountOf(Concern::kSchedules), 0U);
+  pass(2);
+  engine().schedules().Switch(reading_.now, "s", true);
+  EXPECT_EQ(CountOf(Concern::kSchedules), 0U);
+  pass(1);
+  EXPECT_EQ(CountOf(Concern::kSchedules), 1U);
 }
 
 TEST_F(AttentionTest, RefusalsOfTheLastTenMinutes) {

@@ -101,6 +101,18 @@ class Failures(Failing):
             path = page["next"] and f"/failures?limit=3&cursor={page['next']}"
         self.assertEqual(seen, jobs[::-1])
 
+    def test_only_failures_are_looked_at(self) -> None:
+        for number in range(500):
+            self.api.put_job("fine", str(number))
+        for number in range(9):
+            self.bury(f"t{number}")
+        first = self.api.get("/failures?limit=2")
+        self.assertEqual((first["scanned"], first["matched"]), (9, 9))
+        # The groups need all failures, another page no more than it shows and whether there is another one.
+        second = self.api.get(f"/failures?limit=2&cursor={first['next']}")
+        self.assertEqual((second["scanned"], second["matched"]), (3, 9))
+        self.assertEqual(self.api.get("/failures?since=1h")["scanned"], 9)
+
     def test_a_group_is_retried_by_its_filter(self) -> None:
         self.bury("mail")
         kept = self.throw("mail", b"bad")

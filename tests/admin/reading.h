@@ -31,6 +31,7 @@ class Reading {
   }
   // Looks at everything, as each survey does.
   void Survey() {
+    engine.Tick(now);
     attention.Begin(now);
     TubeSurvey survey(engine, 0, now, nullptr, [this](const Tube& tube) { attention.Look(tube); });
     while (survey.Advance()) continue;

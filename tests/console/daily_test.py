@@ -23,6 +23,9 @@ SOURCES = Path(__file__).resolve().parents[2] / "admin/console/src"
 # Cells of a table that hold more than they have room for, and those that lie over each other.
 CROWDED = """
 const found = [];
+for (const table of document.querySelectorAll("table")) {
+  if (table.scrollWidth > table.parentElement.clientWidth + 1) found.push(`wider than its panel by ${table.scrollWidth - table.parentElement.clientWidth}`);
+}
 for (const row of document.querySelectorAll("tbody tr")) {
   const cells = [...row.cells].filter((cell) => cell.checkVisibility());
   for (const cell of cells) if (cell.scrollWidth > cell.clientWidth + 1) found.push(`too narrow: ${cell.innerText}`);
@@ -118,7 +121,7 @@ class Daily(ConsoleTest):
         self.assertIn("every 1m 30s", rows["often"])
         self.assertIn("Monday–Friday, every 15 minutes from 09:00 to 17:59", rows["workdays-in-the-office-of-berlin"])
         self.assertIn("5 4 1 * 1", rows["odd"])
-        for width in (1280, 390, 360):
+        for width in (1280, 1120, 1000, 390, 360):
             self.browser.size(width)
             self.browser.until("room for all", lambda: self.browser.script(CROWDED) == [])
             self.browser.shot(f"schedules-{width}")

@@ -434,6 +434,19 @@ TEST_F(RefusalTest, ALowDiskRefusesNewJobsAndNothingElse) {
   EXPECT_TRUE(engine.Put(Now(), consumer, MakeJob({})).ok());
 }
 
+// Its copies would be stored.
+TEST_F(RefusalTest, ALowDiskRefusesAForegroundJobThatIsCopied) {
+  ASSERT_TRUE(engine.policies().Set(Now(), "f", "copy_to", "audit").status.ok());
+  journal.SetDiskLow(true);
+  RecordingObserver& client = Client();
+  EXPECT_EQ(Code::kDiskLow, Submit("f", {}, &client).code);
+  EXPECT_EQ(nullptr, engine.NextJob(0));
+  EXPECT_TRUE(Submit("g", {}, &client).ok()) << "without copies";
+  journal.SetDiskLow(false);
+  EXPECT_TRUE(Submit("f", {}, &client).ok());
+  EXPECT_EQ(1u, At("audit").ready());
+}
+
 TEST_F(RefusalTest, ForegroundJobsAskNoDisk) {
   journal.SetDiskLow(true);
   journal.RefuseAll();

@@ -40,7 +40,7 @@ TEST_F(TubePoliciesTest, ManyTubesFollowTheirRulesInSlices) {
     EXPECT_LT(TubesWithAPolicy(), followed + 1'000);
     followed = TubesWithAPolicy();
   }
-  EXPECT_EQ(engine.TubeCount(), TubesWithAPolicy());
+  EXPECT_EQ(engine.Stats().tubes, TubesWithAPolicy());
   EXPECT_EQ(3, At("t1999").settings().max_queue[0]);
   EXPECT_EQ(At("t0").policy(), At("t1999").policy()) << "tubes of the same entries share it";
   EXPECT_EQ(1u, engine.policies().policies());
@@ -56,7 +56,7 @@ TEST_F(TubePoliciesTest, PatternsThatAreTriedCountForTheSlice) {
   SetPolicies(std::move(entries));
   EXPECT_LT(TubesWithAPolicy(), 20u);
   Pass(0);
-  EXPECT_EQ(engine.TubeCount(), TubesWithAPolicy());
+  EXPECT_EQ(engine.Stats().tubes, TubesWithAPolicy());
 }
 
 TEST_F(TubePoliciesTest, RulesThatComeAmidASliceReplaceTheOthers) {

@@ -247,6 +247,36 @@ TEST_F(SchedulesTest, OffRunsNothingAndNothingIsMadeUp) {
   EXPECT_EQ(Code::kNotFound, engine.schedules().Run(Now(), "x").code);
 }
 
+TEST_F(SchedulesTest, ATimeThatPassedWhileItWasOffWasNotLeftOut) {
+  Pass(60 * kSecond);
+  EXPECT_FALSE(S().left_out);
+  Pass(60 * kSecond);
+  EXPECT_EQ(1u, S().skipped);
+  EXPECT_TRUE(S().left_out);
+  EXPECT_TRUE(engine.schedules().Switch(Now(), "s", false).ok());
+  EXPECT_TRUE(engine.schedules().Switch(Now(), "s", true).ok());
+  EXPECT_TRUE(S().left_out) << "no time passed";
+  {
+    Engine again({}, journal);
+    Restart(again, Now());
+    EXPECT_TRUE(again.schedules().all().at("s")->left_out);
+  }
+  EXPECT_TRUE(engine.schedules().Switch(Now(), "s", false).ok());
+  Pass(70 * kSecond);
+  EXPECT_TRUE(engine.schedules().Switch(Now(), "s", true).ok());
+  Pass(0);
+  EXPECT_FALSE(S().left_out);
+  {
+    Engine again({}, journal);
+    Restart(again, Now());
+    EXPECT_FALSE(again.schedules().all().at("s")->left_out);
+  }
+  // The first run is still not finished.
+  Pass(60 * kSecond);
+  EXPECT_EQ(2u, S().skipped);
+  EXPECT_TRUE(S().left_out);
+}
+
 TEST_F(SchedulesTest, ARunThatIsRefusedIsMissedWhenTheNextTimeComes) {
   Set({.catch_up = 3'600 * kSecond});
   engine.SetDraining(true);

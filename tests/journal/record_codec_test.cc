@@ -86,8 +86,8 @@ TEST(RecordCodec, UnknownStateIsRefused) {
 TEST(RecordCodec, UnknownFlagIsRefused) {
   RecordCodec codec;
   Record record;
-  const Status status = codec.Decode(std::string{'\x08', 3, '\x50', 64}, "", record);
-  EXPECT_NE(status.message().find("flags 64"), std::string::npos) << status.message();
+  const Status status = codec.Decode(std::string{'\x08', 3, '\x50', '\x80', 1}, "", record);
+  EXPECT_NE(status.message().find("flags 128"), std::string::npos) << status.message();
 }
 
 TEST(RecordCodec, UnknownFieldIsRefused) {
@@ -130,8 +130,8 @@ std::vector<Record> AllFields(std::span<const std::string_view> policy) {
   Record schedule;
   schedule.kind = Record::Kind::kSchedule;
   schedule.id = 5;
-  schedule.schedule = {"nightly", 1'700'000'003 * kSecond, 10, 20, 30,
-                       true,      1'700'000'001 * kSecond};
+  schedule.schedule = {"nightly", 1'700'000'003 * kSecond, 10,  20, 30,
+                       true,      1'700'000'001 * kSecond, true};
   Record seen;
   seen.kind = Record::Kind::kSeen;
   seen.id = 6;
@@ -174,6 +174,7 @@ TEST(RecordCodec, EveryFieldComesBack) {
     EXPECT_EQ(decoded.schedule.missed, record.schedule.missed);
     EXPECT_EQ(decoded.schedule.off, record.schedule.off);
     EXPECT_EQ(decoded.schedule.ran, record.schedule.ran);
+    EXPECT_EQ(decoded.schedule.left_out, record.schedule.left_out);
     EXPECT_EQ(decoded.transfer.name, record.transfer.name);
     EXPECT_EQ(decoded.transfer.held, record.transfer.held);
     EXPECT_EQ(decoded.transfer.source_id, record.transfer.source_id);

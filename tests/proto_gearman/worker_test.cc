@@ -27,7 +27,7 @@ TEST_F(WorkerTest, GivesUpManyAbilitiesInSlices) {
   const int before = worker.yields();
   EXPECT_EQ(worker.Say(Req(PacketType::kResetAbilities) + kGrab), kNoJob);
   EXPECT_EQ(worker.yields() - before, 2);
-  EXPECT_EQ(world.engine.TubeCount(), 1U);
+  EXPECT_EQ(world.engine.Stats().tubes, 1U);
 }
 
 TEST_F(WorkerTest, GivesUpManyJobsInSlices) {

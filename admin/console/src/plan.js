@@ -38,7 +38,7 @@ function daysInWords(day, month, weekday) {
 }
 
 export function planInWords({ cron, every_seconds: every }) {
-  if (!cron) return S.planEvery(duration(every));
+  if (!cron) return S.planEvery(duration(every).replace(".0", ""));
   const fields = (SHORT[cron] ?? cron).trim().split(/\s+/);
   if (fields.length !== 5) return null;
   const [time, days] = [timeInWords(fields[0], fields[1]), daysInWords(...fields.slice(2))];

@@ -22,6 +22,7 @@ from . import (
     memory,
     moving,
     operators,
+    questions,
     replica,
     syscalls,
 )
@@ -29,7 +30,7 @@ from .attacks import ATTACKS
 from .bench import Bench
 from .load import Load
 from .moving import MOVING
-from .scenarios import COMPARED, DURABLE, GROWING, JOURNAL, LATENCIES, OPERATORS, QUEUED, with_floor
+from .scenarios import COMPARED, DURABLE, GROWING, JOURNAL, LATENCIES, OPERATORS, QUESTIONS, QUEUED, with_floor
 from .servers import PEERS, ROOT, floor_kind, install_packages, our_kinds
 
 BUILD = ROOT / "build"
@@ -122,7 +123,7 @@ def _sections() -> dict[str, list[str]]:
         "journal": [JOURNAL.name, *(scenario.name for scenario in DURABLE), "recovery"],
         "growth": [scenario.name for scenario in GROWING],
         "memory": [*(scenario.name for scenario in QUEUED), "connections"],
-        "latency": [*(scenario.name for scenario in LATENCIES), OPERATORS.name],
+        "latency": [*(scenario.name for scenario in LATENCIES), OPERATORS.name, QUESTIONS.name],
         "replica": [case.name for case in replica.REPLICATED],
         "moving": [scenario.name for scenario in MOVING],
         "hostile": [attack.name for attack in ATTACKS],
@@ -183,6 +184,8 @@ def _run(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
         results["latency"] = latency.run(bench, chosen.of("latency", LATENCIES))
     if chosen("latency", OPERATORS.name):
         results["operators"] = operators.run(bench)
+    if chosen("latency", QUESTIONS.name) and not (options.quick and not options.only):
+        results["questions"] = questions.run(bench, options.tool or _build("gearstalkctl"))
     replicated = chosen.of("replica", replica.REPLICATED)
     if replicated and not (options.quick and not options.only):
         floor = options.etcd_floor or _build("etcd_floor")

@@ -200,6 +200,9 @@ GROWING = [
            [100, 1_000, 10_000], 1.2, peers=B_PEERS),
     Growth("b-tubes", "other tubes with a job in each", "beanstalk cycle",
            "--backlog {n} --backlog-tubes {n}", [100, 1_000, 10_000, 50_000], 1.2, peers=B_PEERS),
+    Growth("b-surveyed", "other tubes with a job in each, surveyed for what needs attention",
+           "beanstalk cycle", "--backlog {n} --backlog-tubes {n}", [30_000], 1.03,
+           server="ours with operators", against="ours"),
     Growth("b-ready", "ready jobs in the tube", "beanstalk cycle", "--backlog {n}",
            [10_000, 100_000, 1_000_000], 1.2, peers=B_PEERS),
     Growth("b-ready-random", "ready jobs in the tube, each with its own priority",
@@ -307,4 +310,7 @@ class Operators:
 
 OPERATORS = Operators(
     "operators", "beanstalk cycle --producers 1 --consumers 1", "ours with operators"
+)
+QUESTIONS = Operators(
+    "questions", "beanstalk cycle --producers 1 --consumers 1", "ours with operators"
 )

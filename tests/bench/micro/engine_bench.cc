@@ -3,7 +3,9 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <random>
+#include <vector>
 
 #include "broker/engine/engine.h"
 #include "broker/journal/memory_journal.h"
@@ -72,6 +74,42 @@ void SubmitGrabComplete(benchmark::State& state) {
   }
 }
 BENCHMARK(SubmitGrabComplete)->ArgName("queued")->Arg(0)->Arg(1'000'000);
+
+// A job that fails and is kicked, beside so many that failed.
+void BuryKick(benchmark::State& state) {
+  Broker broker;
+  std::vector<JobId> jobs;
+  for (std::int64_t i = 0; i <= state.range(0); ++i) {
+    broker.Put(1024);
+    jobs.push_back(static_cast<JobId>(i) + 1);
+  }
+  std::shuffle(jobs.begin(), jobs.end(), std::mt19937(1));
+  for (std::int64_t i = 0; i < state.range(0); ++i) {
+    broker.engine.Tick(++broker.now);
+    broker.engine.acts().Bury(jobs[static_cast<std::size_t>(i)], std::nullopt, false);
+  }
+  for (auto _ : state) {
+    broker.engine.acts().Bury(jobs.back(), std::nullopt, false);
+    broker.engine.KickJob(broker.now, jobs.back());
+  }
+}
+BENCHMARK(BuryKick)->Arg(0)->Arg(1'000'000);
+
+// Some of 10^6 failures, as many as a slice of a list takes at once.
+void FailuresBefore(benchmark::State& state) {
+  Broker broker;
+  for (JobId id = 1; id <= 1'000'000; ++id) {
+    broker.Put(1024);
+    broker.engine.Tick(broker.now);
+    broker.engine.acts().Bury(id, std::nullopt, false);
+  }
+  std::mt19937_64 numbers(1);
+  for (auto _ : state) {
+    const auto time = kSecond + static_cast<Time>(numbers() % 1'000'000);
+    benchmark::DoNotOptimize(broker.engine.failures().Before({time, 0}));
+  }
+}
+BENCHMARK(FailuresBefore);
 
 }  // namespace
 }  // namespace gearstalk

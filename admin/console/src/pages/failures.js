@@ -36,7 +36,7 @@ function GroupRow({ group, since, chosen, done }) {
     <td class="n" data-label=${S.failuresFirst} title=${instant(group.first_failed_at)}>${agoOf(group.first_failed_at)}</td>
     <td class="n" data-label=${S.failuresLast} title=${instant(group.last_failed_at)}>${agoOf(group.last_failed_at)}</td>
     <td class="acts full"><button type="button" class="btn small" data-testid="group-show" aria-pressed=${String(chosen)}
-        onClick=${() => setQuery(chosen ? { tube: null, cause: null, cursor: null } : query)}>${S.failuresShow}</button>
+        onClick=${() => setQuery(chosen ? { tube: null, cause: null, cursor: null } : query)}>${S.failuresShow}</button>${" "}
       ${can("job.kick") && group.buried > 0 && html`<button type="button" class="btn small" data-testid="group-retry" onClick=${() => ask("kick", ["buried"])}>${S.failuresRetry(count(group.buried))}</button> `}
       ${can("job.delete") && html`<button type="button" class="btn small bad" data-testid="group-delete"
         onClick=${() => ask("delete", group.origin ? ["buried", "ready", "delayed"] : ["buried"])}>${S.failuresDelete(count(group.count))}</button>`}</td></tr>`;
@@ -58,7 +58,7 @@ function Row({ job }) {
     <td class="mono" data-label=${S.jobsJob}><a href=${jobLink(job.id)} data-open>${job.id}</a></td>
     <td class="named full"><a href=${tubeLink(job.tube_ref, { state: job.state })}><${Name} text=${job.tube} /></a></td>
     <td data-label=${S.failuresCause}>${causeOf(job)}</td>
-    <td class="full wrap">${job.cause_text ? html`<span class="mono">${visible(job.cause_text)}</span>` : html`<span class="dim">–</span>`}</td>
+    <td class="full text">${job.cause_text ? html`<span class="mono">${visible(job.cause_text)}</span>` : html`<span class="dim">–</span>`}</td>
     <td class="n" data-label=${S.jobOptional.attempts}>${S.jobAttempts(job.attempts || job.reserves, job.max_attempts)}</td>
     <td class="named" data-label=${S.jobOptional.origin}>${job.origin ? html`<a href=${tubeLink(refOfName(job.origin))}><${Name} text=${job.origin} /></a>` : "–"}</td></tr>`;
 }
