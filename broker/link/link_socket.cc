@@ -78,7 +78,7 @@ bool LinkSocket::Send() {
     out_.clear();
     sent_ = 0;
     if (out_.capacity() > 4 * kBusyLink) out_.shrink_to_fit();
-  } else if (sent_ > kBusyLink) {
+  } else if (sent_ > out_.size() / 2) {
     out_.erase(0, sent_);
     sent_ = 0;
   }

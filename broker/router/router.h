@@ -91,7 +91,6 @@ class Router {
   List<&ClientSocket::waiting_hook> closing_;     // by time
   int steps_ = 0;                                 // of handshakes, in this round
   Time accept_again_ = kNever;                    // accepting is paused until then
-  bool listens_ = false;
   bool writing_ = false;  // waits for the link to take more
   bool over_ = false;
 };
