@@ -57,9 +57,9 @@ std::size_t Stream::Take(std::span<char> space) {
 Transport::Received Stream::Read(std::span<char> body, std::span<char> buffer, std::size_t most) {
   Received received;
   buffer = buffer.first(std::min(buffer.size(), most));
-  // Twice: what was held, and what just arrived.
-  for (int i = 0; i < 2; ++i) {
-    received.body += Take(body.subspan(received.body));
+  // What was held, and then what just arrived.
+  for (int i = held_.empty() ? 1 : 0; i < 2; ++i) {
+    if (!body.empty()) received.body += Take(body.subspan(received.body));
     if (received.body == body.size()) received.rest += Take(buffer.subspan(received.rest));
   }
   received.network = received.body + received.rest;

@@ -218,7 +218,7 @@ class Both {
     for (int turn = 0; quiet < kQuiet; ++turn) {
       GS_CHECK(turn < kMostTurns);
       const std::size_t before = Progress();
-      rig_.Turn();
+      rig_.TurnAtOnce();
       for (const auto& one : all_) one->Listen();
       quiet = Progress() == before ? quiet + 1 : 0;
     }

@@ -121,7 +121,12 @@ class LinkRig final : private LinkHost {
   void TurnBroker() { loop_.RunOnce(0, 0); }
   // Until nothing happens any more.
   void Settle() {
-    for (int i = 0; i < 200; ++i) Turn();
+    for (int i = 0; i < 200; ++i) TurnAtOnce();
+  }
+  // A round in which the router keeps nothing for later.
+  void TurnAtOnce() {
+    if (router != nullptr) router->SendNow();
+    Turn();
   }
   template <typename Done>
   bool Until(Done done) {

@@ -266,6 +266,15 @@ TEST_F(StreamTest, ARouterThatDoesNotReadGetsAFullLinkAtMost) {
   EXPECT_EQ(rig_.link->under_way(), 0U);
 }
 
+TEST_F(StreamTest, ARouterReportsByItselfWhatTheClientHas) {
+  Client client(rig_.path);
+  StreamOwner& owner = Owner();
+  const std::string all = Pattern(10'000);
+  owner.Say(all);
+  EXPECT_EQ(HearAll(client, all.size()), all);
+  EXPECT_TRUE(rig_.Until([&] { return rig_.link->under_way() == 0; }));
+}
+
 TEST_F(StreamTest, AResetBreaks) {
   Client client(rig_.path);
   StreamOwner& owner = Owner();

@@ -3,6 +3,7 @@
 
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include "tests/bench/load/measurement.h"
 
@@ -34,7 +35,8 @@ int main(int argc, char** argv) {
   RaiseDescriptorLimit();
   const Process server(options.pid);
   if (options.pin_apart) PinApart(server);
-  Measurement measurement(options, server);
+  const std::vector<Process> routers(options.routers.begin(), options.routers.end());
+  Measurement measurement(options, server, routers);
   if (!options.steps) {
     std::cout << measurement.Run() << std::endl;
     return 0;
