@@ -27,7 +27,7 @@ void AddServer(CLI::App& app, Options& options) {
   app.add_option("--router", options.routers, "a process that holds the server's sockets");
   app.add_flag("--tls", options.tls, "producers and consumers speak TLS");
   app.add_flag("--pin-apart", options.pin_apart,
-               "keep the server on the first CPU and the load on the second");
+               "keep server and routers on the first CPU and the load on the second");
 }
 
 void AddExtent(CLI::App& app, Options& options) {
