@@ -1,6 +1,7 @@
 #include "broker/journal/compactor.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "broker/base/check.h"
 
@@ -31,11 +32,6 @@ void Compactor::OnRecord(const Record& record, std::uint64_t bytes) {
       garbage_ += bytes;
       break;
   }
-}
-
-void Compactor::OnCarried(std::uint64_t id, std::uint64_t bytes) {
-  Settle(id, bytes);
-  allowed_ -= std::min(allowed_, bytes);
 }
 
 void Compactor::OnSettings(std::uint64_t bytes) {
@@ -76,6 +72,33 @@ void Compactor::DropCurrent() {
   segments_.pop_back();
 }
 
+bool Compactor::CarryForward(const Carrier& carrier) {
+  std::uint64_t allowance = Allowance(carrier.room);
+  int steps = kSteps;
+  while (allowance > 0 && !OldestIsDone()) {
+    if (!waiting_ || InOldest(*waiting_) == 0) waiting_ = NextLive(steps);
+    if (!waiting_) return false;
+    if (carrier.fits && !carrier.fits(InOldest(*waiting_))) return true;
+    allowance -= std::min(allowance, Carry(*std::exchange(waiting_, std::nullopt), carrier));
+  }
+  return true;
+}
+
+// Returns how much of the allowance it took.
+std::uint64_t Compactor::Carry(std::uint64_t id, const Carrier& carrier) {
+  std::uint64_t bytes = 1;
+  const bool lives = carrier.state.Capture(id, [&](const Record& record) {
+    bytes = carrier.append(record);
+    Settle(record.id, bytes);
+    allowed_ -= std::min(allowed_, bytes);
+    ++carried_;
+    carried_bytes_ += bytes;
+  });
+  if (!lives) Remove(jobs_.Erase(id));
+  return bytes;
+}
+
+// How many bytes may be carried forward now; 0: none need to be.
 std::uint64_t Compactor::Allowance(std::optional<std::uint64_t> room) {
   allowed_ += kPace * garbage_;
   garbage_ = 0;
@@ -91,6 +114,8 @@ std::uint64_t Compactor::Allowance(std::optional<std::uint64_t> room) {
   return std::min(allowed_, std::clamp(allowed_ / 4, kLeastShare, kMostShare));
 }
 
+// The next job to carry out of the oldest segment, which is not the current one; counts down the
+// records that it looks at. nullopt when it has run out of steps.
 std::optional<std::uint64_t> Compactor::NextLive(int& steps) {
   const Segment& segment = segments_.front();
   for (; steps > 0; --steps) {
@@ -107,18 +132,38 @@ std::optional<std::uint64_t> Compactor::NextLive(int& steps) {
   return std::nullopt;
 }
 
+// How long the record of the job is if it lies in the oldest segment; else 0.
 std::uint64_t Compactor::InOldest(std::uint64_t id) const {
   const LiveJobs::Place place = jobs_.Find(id);
   return place.segment == oldest() ? place.bytes : 0;
 }
 
-void Compactor::Forget(std::uint64_t id) { Remove(jobs_.Erase(id)); }
+std::uint64_t Compactor::DropDone() {
+  const std::uint64_t before = released_;
+  while (OldestIsDone()) DropOldest();
+  return released_ - before;
+}
+
+void Compactor::DropIfDone(std::uint64_t segment) {
+  if (oldest() == segment && OldestIsDone()) DropOldest();
+}
 
 void Compactor::DropOldest() {
   total_ -= segments_.front().size;
   segments_.pop_front();
+  ++released_;
   walk_ = 0;
   walk_id_ = 0;
+}
+
+void Compactor::Describe(SegmentStats& stats) const {
+  stats.oldest = oldest();
+  stats.current = current();
+  stats.count = segments();
+  stats.live_bytes = live_bytes();
+  stats.migrated = carried_;
+  stats.migrated_bytes = carried_bytes_;
+  stats.released = released_;
 }
 
 void Compactor::EarnFromStart() {

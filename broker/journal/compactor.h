@@ -2,14 +2,16 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <vector>
 
+#include "broker/journal/journal.h"
 #include "broker/journal/live_jobs.h"
 
 namespace gearstalk {
 
-// Decides which records are carried forward and when a segment is released; the journal does it.
+// Carries records forward, and decides when a segment is released; the journal appends and removes.
 //
 // Segments leave the log oldest first: then a deletion never leaves before the put it belongs to,
 // nor cleared settings before the set ones. The sealed segments are kept below kMost times the
@@ -28,26 +30,28 @@ class Compactor {
 
   // Notes a record appended to the current segment, and the length of its frame.
   void OnRecord(const Record& record, std::uint64_t bytes);
-  // The record was appended to carry `id` forward.
-  void OnCarried(std::uint64_t id, std::uint64_t bytes);
   // The settings that every segment begins with.
   void OnSettings(std::uint64_t bytes);
 
-  // How many bytes may be carried forward now; 0: none need to be. A part of what is allowed, so
-  // that no call takes long. `room`: the disk is full and has so many bytes left; the oldest
-  // segment is released if its live records fit there.
-  std::uint64_t Allowance(std::optional<std::uint64_t> room);
-  // The next job to carry out of the oldest segment, which must not be the current one; looks at
-  // `steps` records at most and counts them down. nullopt when it has run out of steps.
-  std::optional<std::uint64_t> NextLive(int& steps);
-  // How long the record of the job is if it lies in the oldest segment; else 0.
-  std::uint64_t InOldest(std::uint64_t id) const;
-  // The job that NextLive named is not live after all.
-  void Forget(std::uint64_t id);
+  struct Carrier {
+    LiveState& state;
+    // Appends a record to the current segment, and returns the length of its frame.
+    std::function<std::uint64_t(const Record&)> append;
+    // Whether there is space for a frame of this length; empty: always.
+    std::function<bool(std::uint64_t)> fits;
+    // The log is full and has so many bytes left: the oldest segment is released if its live
+    // records fit there.
+    std::optional<std::uint64_t> room;
+  };
+  // Carries live records out of the oldest segment: a part of what is allowed, so that no call
+  // takes long. False: it has stopped in the middle of the search for the next one, so another call
+  // is wanted even if nothing happens until then.
+  bool CarryForward(const Carrier& carrier);
 
-  // Whether the oldest segment can be released.
-  bool OldestIsDone() const { return segments_.size() > 1 && segments_.front().live == 0; }
-  void DropOldest();
+  // Removes segments without live records from the log, oldest first; returns how many.
+  std::uint64_t DropDone();
+  // The same for the oldest one, if its number is `segment`.
+  void DropIfDone(std::uint64_t segment);
   // After a restart: allows carrying the whole log once if it is too large.
   void EarnFromStart();
 
@@ -57,6 +61,8 @@ class Compactor {
   std::size_t segments() const { return segments_.size(); }
   // Whether the log stays below the bound with one more segment.
   bool RoomForSpare() const { return SealedBytes() <= kMost * live_bytes(); }
+  // Fills in which segments there are, and what was carried and released.
+  void Describe(SegmentStats& stats) const;
 
  private:
   struct Segment {
@@ -69,12 +75,19 @@ class Compactor {
 
   static constexpr std::uint64_t kWanted = 2, kPace = 4, kMost = 3;
   static constexpr std::uint64_t kLeastShare = 64 * 1024, kMostShare = 1024 * 1024;
+  static constexpr int kSteps = 4096;  // records looked at in one call
 
   Segment& Of(std::uint64_t number) {
     return segments_[static_cast<std::size_t>(number - segments_.front().number)];
   }
   std::uint64_t SealedBytes() const { return total_ - segments_.back().size; }
   bool Wanted() const { return SealedBytes() > kWanted * live_bytes(); }
+  bool OldestIsDone() const { return segments_.size() > 1 && segments_.front().live == 0; }
+  void DropOldest();
+  std::uint64_t Allowance(std::optional<std::uint64_t> room);
+  std::optional<std::uint64_t> NextLive(int& steps);
+  std::uint64_t InOldest(std::uint64_t id) const;
+  std::uint64_t Carry(std::uint64_t id, const Carrier& carrier);
   // Both return the bytes that become garbage.
   std::uint64_t Settle(std::uint64_t id, std::uint64_t bytes);
   std::uint64_t Remove(const LiveJobs::Place& place);
@@ -89,6 +102,8 @@ class Compactor {
   std::uint64_t garbage_ = 0;  // since the last Allowance
   std::size_t walk_ = 0;       // where NextLive is in the ids of the oldest segment
   std::uint64_t walk_id_ = 0;
+  std::optional<std::uint64_t> waiting_;  // the next to carry, when there is space for it
+  std::uint64_t carried_ = 0, carried_bytes_ = 0, released_ = 0;
 };
 
 }  // namespace gearstalk

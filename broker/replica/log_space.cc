@@ -31,11 +31,6 @@ void LogSpace::OnRecord(const Record& record, std::size_t size) {
   compactor_.OnRecord(record, size);
 }
 
-void LogSpace::OnCarried(std::uint64_t id, std::size_t size) {
-  Grow(size);
-  compactor_.OnCarried(id, size);
-}
-
 void LogSpace::OnStored(std::uint64_t segment, std::uint64_t seq, std::uint64_t bytes) {
   bytes_ += bytes;
   const auto found = std::find_if(segments_.begin(), segments_.end(),
@@ -45,13 +40,10 @@ void LogSpace::OnStored(std::uint64_t segment, std::uint64_t seq, std::uint64_t 
   found->bytes += bytes;
 }
 
-std::uint64_t LogSpace::Drop(Lsn last) {
-  std::uint64_t dropped = 0;
-  for (; compactor_.OldestIsDone(); compactor_.DropOldest()) ++dropped;
-  if (dropped == 0) return 0;
+void LogSpace::Drop(Lsn last) {
+  if (compactor_.DropDone() == 0) return;
   dropping_ = compactor_.oldest();
   dropping_after_ = last;
-  return dropped;
 }
 
 bool LogSpace::Declare(Lsn durable) {
@@ -68,9 +60,7 @@ bool LogSpace::Declare(Lsn durable) {
 void LogSpace::OnOldest(std::uint64_t seq) {
   oldest_ = declared_ = std::max(oldest_, seq);
   while (segments_.size() > 1 && segments_[1].first != 0 && segments_[1].first <= seq) {
-    if (compactor_.oldest() == segments_.front().number && compactor_.OldestIsDone()) {
-      compactor_.DropOldest();
-    }
+    compactor_.DropIfDone(segments_.front().number);
     bytes_ -= std::min(bytes_, segments_.front().bytes);
     segments_.pop_front();
   }

@@ -28,13 +28,13 @@ class LogSpace {
   void OnRecord(const Record& record, std::size_t size);
   // A part, or the parts of a batch, of `segment` is in the log.
   void OnStored(std::uint64_t segment, std::uint64_t seq, std::uint64_t bytes);
-  void OnCarried(std::uint64_t id, std::size_t size);
+  // A record that carries a job forward was appended.
+  void OnCarried(std::size_t size) { Grow(size); }
   // The settings that the current segment begins with.
   void OnSettings(std::size_t size);
 
   // Drops segments that are done with; `last` is the position of the last record appended.
-  // Returns how many were dropped.
-  std::uint64_t Drop(Lsn last);
+  void Drop(Lsn last);
   // Moves the beginning of the log if `durable` allows it. True: a batch has to announce it.
   bool Declare(Lsn durable);
   // The log is needed from this sequence number on, as batches say.

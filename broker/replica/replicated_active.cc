@@ -14,7 +14,6 @@ constexpr Time kFullPause = kSecond;            // before a batch is sent again
 constexpr Time kTrimPause = 50 * kMillisecond;  // between deletions
 constexpr Time kIdleTrimPause = 300 * kSecond;  // beats make history, too
 constexpr Time kStandbyLookPause = kSecond;
-constexpr int kCompactSteps = 4096;
 
 }  // namespace
 
@@ -228,23 +227,13 @@ void ReplicatedJournal::Compact() {
   if (used >= options_.max_bytes / 8 * 7) {
     room = options_.max_bytes - std::min(options_.max_bytes, used);
   }
-  Compactor& compactor = space_.compactor();
-  std::uint64_t allowance = full_.ok() ? compactor.Allowance(room) : 0;
-  int steps = kCompactSteps;
-  while (allowance > 0 && !compactor.OldestIsDone()) {
-    const std::optional<std::uint64_t> id = compactor.NextLive(steps);
-    if (!id) break;
-    std::size_t size = 1;
-    const bool lives = state_->Capture(*id, [&](const Record& record) {
-      size = writer_.Append(record);
-      space_.OnCarried(record.id, size);
-      ++migrated_;
-      migrated_bytes_ += size;
-    });
-    if (!lives) compactor.Forget(*id);
-    allowance -= std::min<std::uint64_t>(allowance, size);
-  }
-  released_ += space_.Drop(writer_.last());
+  const auto append = [this](const Record& record) {
+    const std::size_t size = writer_.Append(record);
+    space_.OnCarried(size);
+    return size;
+  };
+  if (full_.ok()) space_.compactor().CarryForward({*state_, append, {}, room});
+  space_.Drop(writer_.last());
   if (space_.Declare(writer_.durable())) writer_.WantHeader();
 }
 

@@ -172,7 +172,6 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
   Time found_again_ = kNever;   // the shard, when the store had no space for it
   mutable ReplicaStats replica_;
   JournalStats stats_;
-  std::uint64_t migrated_ = 0, migrated_bytes_ = 0, released_ = 0;
 
   // Following
   // What a look at the store has shown.

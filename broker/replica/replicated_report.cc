@@ -102,15 +102,9 @@ JournalStats ReplicatedJournal::Stats() const {
 
 SegmentStats ReplicatedJournal::Segments() const {
   SegmentStats stats;
-  stats.oldest = space_.compactor().oldest();
-  stats.current = space_.segment();
-  stats.count = space_.compactor().segments();
+  space_.compactor().Describe(stats);
   stats.size = LogSpace::kSegmentBytes;
   stats.stored_bytes = space_.bytes();
-  stats.live_bytes = space_.compactor().live_bytes();
-  stats.migrated = migrated_;
-  stats.migrated_bytes = migrated_bytes_;
-  stats.released = released_;
   return stats;
 }
 

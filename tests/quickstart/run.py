@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the programs of docs/quickstart against the real broker: run.py BROKER [LANGUAGE...].
 
-Each producer of a page with each worker of it. A client that is not installed fails the test
+Each producer of a page with each worker of it; of a framework's page what puts with what works. A client that is not installed fails the test
 and says what to install."""
 
 import os
@@ -20,6 +20,8 @@ from harness import packages
 PAGES = ROOT / "docs/quickstart"
 LANGUAGES = ("php", "ruby", "node", "perl", "python", "c", "go", "rust", "java")
 PROGRAMS = {"beanstalk_put", "beanstalk_work", "gearman_submit", "gearman_work"}
+FRAMEWORKS = {"laravel": "php", "symfony": "php", "rails": "ruby"}
+FRAMEWORK_PROGRAMS = {"dispatch", "work"}
 COMPILERS = {"go": (("go", "build"), "golang-go"), "rust": (("rustc", "--edition", "2021"), "rustc")}
 SECONDS = 120
 PROGRAM = re.compile(r"^`(\w+)\.(\w+)`:\n\n```\w+\n(.*?)^```$", re.M | re.S)
@@ -38,6 +40,17 @@ def write_programs(language: str, port: int, directory: Path) -> dict[str, list[
     if set(commands) != PROGRAMS:
         raise SystemExit(f"{language}: programs are {sorted(commands)}")
     return commands
+
+
+def write_framework(page: str, port: int, directory: Path) -> dict[str, list[str]]:
+    """The files of a framework's page with the broker's port in them, and the commands of those that are started."""
+    files = {f"{name}.{ending}": text for name, ending, text in PROGRAM.findall((PAGES / f"{page}.md").read_text())}
+    if sum(text.count("11300") for text in files.values()) != 1:
+        raise SystemExit(f"{page}: the programs do not name the port 11300 once")
+    for name, text in files.items():
+        (directory / name).write_text(text.replace("11300", str(port)))
+    commands = {Path(name).stem: command(FRAMEWORKS[page], directory / name) for name in files}
+    return {name: commands[name] for name in FRAMEWORK_PROGRAMS}
 
 
 def command(language: str, source: Path) -> list[str]:
@@ -91,7 +104,7 @@ class Page:
         return said
 
     def play(self, producer: str, worker: str) -> None:
-        if producer == "beanstalk_put":
+        if producer != "gearman_submit":
             self.finish(self.start(producer), producer)
         working = self.start(worker)
         if producer == "gearman_submit":
@@ -105,14 +118,19 @@ class Page:
 
 def run(language: str, binary: str) -> None:
     with tempfile.TemporaryDirectory(prefix="quickstart-") as directory:
-        if language in ("php", "ruby", "perl", "node"):
+        if language in packages.PROBES:
             packages.require(language)
         page = Page(language)
         broker = Broker(binary)
+        producers, workers = ("beanstalk_put", "gearman_submit"), ("beanstalk_work", "gearman_work")
         try:
-            page.commands = write_programs(language, broker.port, Path(directory))
-            for producer in ("beanstalk_put", "gearman_submit"):
-                for worker in ("beanstalk_work", "gearman_work"):
+            if language in FRAMEWORKS:
+                producers, workers = ("dispatch",), ("work",)
+                page.commands = write_framework(language, broker.port, Path(directory))
+            else:
+                page.commands = write_programs(language, broker.port, Path(directory))
+            for producer in producers:
+                for worker in workers:
                     page.play(producer, worker)
                     print(f"{language}: {producer} -> {worker}")
             jobs = sum(broker.metrics().values["gearstalkd_jobs"].values())
@@ -125,7 +143,7 @@ def run(language: str, binary: str) -> None:
 
 def main() -> None:
     binary, *languages = sys.argv[1:]
-    for language in languages or LANGUAGES:
+    for language in languages or (*LANGUAGES, *FRAMEWORKS):
         run(language, binary)
 
 

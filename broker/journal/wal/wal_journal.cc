@@ -226,34 +226,14 @@ void WalJournal::Flush(Time /*now*/) {
 }
 
 void WalJournal::Compact() {
-  std::optional<std::uint64_t> room;
-  if (Full()) room = Room();
-  std::uint64_t allowance = progress_.stalled ? 0 : compactor_.Allowance(room);
-  int steps = kCompactSteps;
-  while (allowance > 0 && !compactor_.OldestIsDone()) {
-    const std::optional<std::uint64_t> id = NextToCarry(steps);
-    if (!id) {
-      if (!large_) writer_->Notify();  // the next round continues the search
-      break;
-    }
-    std::size_t size = 1;
-    const bool lives = state_->Capture(*id, [this, &size](const Record& record) {
-      size = AppendFrame(record);
-      compactor_.OnCarried(record.id, size);
-      ++segments_.migrated;
-      segments_.migrated_bytes += size;
-    });
-    if (!lives) compactor_.Forget(*id);
-    allowance -= std::min<std::uint64_t>(allowance, size);
+  if (!progress_.stalled) {
+    const bool found = compactor_.CarryForward(
+        {*state_, [this](const Record& record) { return AppendFrame(record); },
+         [this](std::uint64_t size) { return HasRoomForFrame(size); },
+         Full() ? std::optional(Room()) : std::nullopt});
+    if (!found) writer_->Notify();  // the next round continues the search
   }
-  for (; compactor_.OldestIsDone(); compactor_.DropOldest()) ++segments_.released;
-}
-
-// nullopt: not found yet, or it waits for space.
-std::optional<std::uint64_t> WalJournal::NextToCarry(int& steps) {
-  if (!large_ || compactor_.InOldest(*large_) == 0) large_ = compactor_.NextLive(steps);
-  if (!large_ || !HasRoomForFrame(compactor_.InOldest(*large_))) return std::nullopt;
-  return std::exchange(large_, std::nullopt);
+  compactor_.DropDone();
 }
 
 // Hands over the mark that the log begins behind the segments whose live records were carried
@@ -308,13 +288,10 @@ JournalStats WalJournal::Stats() const {
 }
 
 SegmentStats WalJournal::Segments() const {
-  SegmentStats stats = segments_;
-  stats.oldest = compactor_.oldest();
-  stats.current = segment_;
-  stats.count = compactor_.segments();
+  SegmentStats stats;
+  compactor_.Describe(stats);
   stats.size = options_.segment_size;
   stats.stored_bytes = progress_.disk_bytes;
-  stats.live_bytes = compactor_.live_bytes();
   return stats;
 }
 

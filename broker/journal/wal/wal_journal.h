@@ -94,7 +94,6 @@ class WalJournal final : public Journal {
   void Release();
   void Work();
   bool HasRoomForFrame(std::uint64_t size) const;
-  std::optional<std::uint64_t> NextToCarry(int& steps);
   // Room behind a large record, reserved for deletions while the disk is full.
   std::uint64_t Slack() const { return options_.segment_size / 16; }
   std::uint64_t Limit() const { return Full() ? segment_size_ : limit_; }
@@ -105,7 +104,6 @@ class WalJournal final : public Journal {
   bool Full() const { return !progress_.full.ok(); }
 
   static constexpr std::size_t kHandOverBytes = 1 << 20;
-  static constexpr int kCompactSteps = 4096;
   static constexpr std::uint64_t kRecordRoom = 64 * 1024;  // of a large job, beside its body
 
   const WalOptions options_;
@@ -123,7 +121,6 @@ class WalJournal final : public Journal {
   RecordCodec codec_;
   Compactor compactor_;
   JournalStats stats_;
-  SegmentStats segments_;
   std::string torn_;
 
   // The segment being written, as far as it was handed over, and the batch that gathers.
@@ -139,9 +136,8 @@ class WalJournal final : public Journal {
   bool rolling_ = false;          // the segment takes any record, and grows to hold it
   bool settings_missed_ = false;  // there was no room for them
   bool spare_wanted_ = false;
-  std::size_t settings_bytes_ = 0;      // that the segment begins with
-  std::optional<std::uint64_t> large_;  // the job to carry next, when there is space for it
-  JournalState kept_;                   // as of the start; next_id as of now
+  std::size_t settings_bytes_ = 0;  // that the segment begins with
+  JournalState kept_;               // as of the start; next_id as of now
   bool start_is_kept_ = false;
   bool ended_ = false;
 };

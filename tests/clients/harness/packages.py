@@ -20,6 +20,13 @@ PROBES: dict[str, tuple[str, list[str]]] = {
     "php": ("php-cli php-gearman",
             ["php", "-r", 'exit(class_exists("GearmanClient") && function_exists("pcntl_fork") '
              '? 0 : 1);']),
+    "laravel": ("php-cli php-illuminate-queue php-illuminate-bus php-illuminate-events php-pda-pheanstalk",
+                ["php", "-r", 'require "Pheanstalk/autoload.php"; require "Illuminate/Bus/autoload.php"; '
+                 'require "Illuminate/Events/autoload.php"; require "Illuminate/Queue/autoload.php";']),
+    "symfony": ("php-cli php-symfony-messenger php-symfony-beanstalkd-messenger php-symfony-event-dispatcher",
+                ["php", "-r", 'require "Symfony/Component/Messenger/Bridge/Beanstalkd/autoload.php"; '
+                 'require "Symfony/Component/EventDispatcher/autoload.php";']),
+    "rails": ("ruby ruby-beaneater ruby-activejob", ["ruby", "-e", 'require "active_job"; require "beaneater"']),
     "tools": ("gearman-tools", ["sh", "-c", "command -v gearman && command -v gearadmin"]),
     "node": ("nodejs npm", ["sh", "-c", "command -v node && command -v npm"]),
 }
