@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -63,8 +64,9 @@ class Connection:
 
 
 class RoutedTest(unittest.TestCase):
-    def launch(self, *options: object, routers: int = ROUTERS) -> Launched:
-        broker = Launched(BINARY, "--routers", routers, "--admin", "127.0.0.1:0", *options)
+    def launch(self, *options: object, routers: int = ROUTERS, with_pages: bool = True) -> Launched:
+        pages = ("--admin", "127.0.0.1:0") if with_pages else ()
+        broker = Launched(BINARY, "--routers", routers, *pages, *options)
         self.addCleanup(broker.kill)
         broker.wait_ready()
         return broker
@@ -85,6 +87,11 @@ class RoutedTest(unittest.TestCase):
         with urllib.request.urlopen(f"http://{broker.admin}/metrics", timeout=PATIENCE) as answer:
             text = answer.read().decode()
         return float(re.search(rf"^{re.escape(name)} (\S+)$", text, re.M)[1])
+
+    @staticmethod
+    def api(broker: Launched, path: str) -> dict:
+        with urllib.request.urlopen(f"http://{broker.admin}/api/v1/{path}", timeout=PATIENCE) as answer:
+            return json.load(answer)
 
     def connect(self, broker: Launched) -> Connection:
         connection = Connection(broker.ports[0])

@@ -3,6 +3,7 @@
 ends, stops, or the broker does."""
 
 import os
+import re
 import signal
 import socket
 import threading
@@ -36,6 +37,12 @@ class RoutersTest(RoutedTest):
         self.assertGreater(self.metric(broker, 'gearstalkd_link_bytes_total{direction="in"}'), 0)
         for process in ("broker", *(f"router-{i}" for i in range(ROUTERS))):
             self.assertGreater(self.metric(broker, f'gearstalkd_cpu_seconds_total{{process="{process}"}}'), 0)
+        seen = self.api(broker, "server")
+        self.assertEqual([one["name"] for one in seen["routers"]], [f"router-{i}" for i in range(ROUTERS)])
+        self.assertEqual(sorted(one["pid"] for one in seen["routers"]), self.routers(broker))
+        self.assertEqual(sum(one["connections"] for one in seen["routers"]), len(clients))
+        self.assertGreater(seen["loop_cpu_seconds_total"], 0)
+        self.assertEqual(seen["router_restarts_total"], 0)
         for client in clients:
             client.close()
         eventually("all streams end",
@@ -157,6 +164,21 @@ class RoutersTest(RoutedTest):
                          args=(f"put 0 0 60 {len(body)}\r\n{body}\r\n".encode(),)).start()
         self.assertEqual(client.line(), "INSERTED 1")
         self.assertEqual(client.reserve(), ("1", body))
+
+    def test_who_has_nothing_to_do_sleeps(self) -> None:
+        broker = self.launch(with_pages=False)
+        processes = [broker.pid, *self.routers(broker)]
+        time.sleep(1)  # what the start began has ended
+        before = [self.wake_ups(pid) for pid in processes]
+        time.sleep(10)
+        for pid, was in zip(processes, before):
+            self.assertLessEqual(self.wake_ups(pid) - was, 20, pid)
+
+    @staticmethod
+    def wake_ups(pid: int) -> int:
+        """How often its threads have waited for something."""
+        return sum(int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", status.read_text(), re.M)[1])
+                   for status in Path(f"/proc/{pid}/task").glob("*/status"))
 
     def test_limits_are_the_brokers(self) -> None:
         broker = self.launch("--limits-connections", 3)
