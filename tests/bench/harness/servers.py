@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
-from launched import NotReady, Process, free_ports  # noqa: E402
+from launched import NotReady, Process, eventually, free_ports  # noqa: E402
 
 Command = Callable[[int, Path], list[str]]
 
@@ -162,11 +162,14 @@ class Server(Process):
         self.port, self.admin_port = free_ports(2)
         program, *words = [word.replace(ADMIN_PORT, str(self.admin_port))
                            for word in kind.command(self.port, self.directory)]  # fmt: skip
+        # Its port is there before them.
+        self._routers = int(words[words.index("--routers") + 1]) if "--routers" in words else 0
         super().__init__([find(program) or program, *words])
 
     def __enter__(self) -> "Server":
         try:
             self.wait_for_port(self.port)
+            eventually("its routers live", lambda: len(self.routers()) == self._routers)
         except BaseException:
             self.__exit__()
             raise
