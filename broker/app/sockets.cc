@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "broker/base/log.h"
-#include "broker/process/machine_cpus.h"
 #include "broker/process/systemd.h"
 
 namespace gearstalk {
@@ -61,10 +60,9 @@ bool MayBeMissing(const ListenAddress& address, const Status& failed, const Conf
 
 }  // namespace
 
-std::size_t RoutersOf(const Config& config) {
+std::size_t RoutersOf(const Config& config, std::size_t cpus) {
   constexpr std::size_t kMost = 8;
   if (config.routers != Config::kAutoRouters) return config.routers;
-  const std::size_t cpus = MachineCpus();
   return cpus < 3 ? 0 : std::min(cpus - 1, kMost);
 }
 

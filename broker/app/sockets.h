@@ -6,12 +6,13 @@
 
 #include "broker/base/status.h"
 #include "broker/config/config.h"
+#include "broker/process/machine_cpus.h"
 #include "broker/server/listener.h"
 
 namespace gearstalk {
 
-// How many routers serve them; `auto` is resolved.
-std::size_t RoutersOf(const Config& config);
+// How many routers serve them; `auto` is resolved for so many CPUs that the process may use.
+std::size_t RoutersOf(const Config& config, std::size_t cpus = MachineCpus());
 
 // The sockets to serve, bound and not yet listened on: those that the service manager passed, or
 // else those of `listen`.

@@ -44,6 +44,8 @@ inline constexpr std::size_t kReportFrom = 4096;
 inline constexpr std::size_t kMaxExcess = 16 * 1024;
 // Bytes on a link from which on a stream that has its share under way waits.
 inline constexpr std::size_t kBusyLink = 256 * 1024;
+// And those from which on every stream waits.
+inline constexpr std::size_t kFullLink = 1 << 20;
 
 // The frame at the beginning of `bytes`.
 struct Decoded {

@@ -40,6 +40,11 @@ Decoded LinkSocket::Next() {
 }
 
 void LinkSocket::Add(std::uint32_t stream, Kind kind, std::string_view payload) {
+  urgent_ = true;
+  AddLater(stream, kind, payload);
+}
+
+void LinkSocket::AddLater(std::uint32_t stream, Kind kind, std::string_view payload) {
   last_data_ = kNone;
   std::array<char, kHead> head;
   StoreHead(head.data(), stream, kind, payload.size());
@@ -47,6 +52,7 @@ void LinkSocket::Add(std::uint32_t stream, Kind kind, std::string_view payload) 
 }
 
 void LinkSocket::AddData(std::uint32_t stream, std::string_view bytes) {
+  urgent_ = true;
   while (!bytes.empty()) {
     std::size_t held = kMaxData;  // in the last frame
     if (last_data_ != kNone && Load<std::uint32_t>(out_, last_data_) == stream) {
@@ -77,8 +83,9 @@ bool LinkSocket::Send() {
   if (sent_ == out_.size()) {
     out_.clear();
     sent_ = 0;
+    urgent_ = false;
     if (out_.capacity() > 4 * kBusyLink) out_.shrink_to_fit();
-  } else if (sent_ > kBusyLink) {
+  } else if (sent_ > out_.size() / 2) {
     out_.erase(0, sent_);
     sent_ = 0;
   }

@@ -26,12 +26,16 @@ class LinkSocket {
   Decoded Next();
 
   void Add(std::uint32_t stream, Kind kind, std::string_view payload);
+  // The same for what may wait until there is more to send.
+  void AddLater(std::uint32_t stream, Kind kind, std::string_view payload);
   // Appends to the DATA of the same stream where that was the last frame.
   void AddData(std::uint32_t stream, std::string_view bytes);
   // Sends what the socket takes. False: the other end is gone.
   bool Send();
   // Bytes that wait to be sent.
   std::size_t waiting() const { return out_.size() - sent_; }
+  // Whether all of them may wait.
+  bool may_wait() const { return !urgent_; }
 
   std::uint64_t received_bytes() const { return received_bytes_; }
   std::uint64_t sent_bytes() const { return sent_bytes_; }
@@ -47,6 +51,7 @@ class LinkSocket {
   std::string out_;
   std::size_t sent_ = 0;           // of out_
   std::size_t last_data_ = kNone;  // where the last frame begins, if it is DATA
+  bool urgent_ = false;            // something of out_ is not of AddLater
   std::uint64_t received_bytes_ = 0, sent_bytes_ = 0;
 };
 

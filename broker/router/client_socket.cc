@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string>
 #include <utility>
 
 #include "broker/base/check.h"
@@ -176,9 +177,12 @@ void ClientSocket::Report() {
   const std::size_t target = flows_ ? link::kMaxWindow : link::kWindow;
   const std::size_t held = granted_ + out_.size();
   const std::size_t more = target > held ? target - held : 0;
-  router_.Send(number_, Kind::kCredit,
-               link::Encode(link::Credit{.delivered = static_cast<std::uint32_t>(delivered_),
-                                         .granted = static_cast<std::uint32_t>(more)}));
+  const std::string credit =
+      link::Encode(link::Credit{.delivered = static_cast<std::uint32_t>(delivered_),
+                                .granted = static_cast<std::uint32_t>(more)});
+  // The broker can go on without it while most of the window is left.
+  granted_ > link::kWindow / 2 ? router_.SendLater(number_, Kind::kCredit, credit)
+                               : router_.Send(number_, Kind::kCredit, credit);
   granted_ += more;
   delivered_ = 0;
 }

@@ -28,6 +28,8 @@ namespace {
 constexpr int kAcceptAtOnce = 16;
 // Steps of handshakes in one round, each some tenths of a millisecond.
 constexpr int kRoundHandshakes = 4;
+// How long a report waits for something else to be sent.
+constexpr Time kMoment = 2 * kMillisecond;
 constexpr Time kAcceptPause = 100 * kMillisecond;
 // The most time in which a client that is to be closed takes nothing.
 constexpr Time kLinger = 30 * kSecond;
@@ -109,14 +111,24 @@ void Router::EndRound() {
   Shake();
   CloseOverdue();
   FlushDirty();
+  if (writing_ || !link_.may_wait() || send_at_ <= clock_.Now()) SendNow();
+  if (accept_again_ > clock_.Now()) return;
+  accept_again_ = kNever;
+  EventLoop::Enable(acceptable_);
+}
+
+void Router::SendLater(std::uint32_t stream, Kind kind, std::string_view payload) {
+  link_.AddLater(stream, kind, payload);
+  if (send_at_ == kNever) send_at_ = clock_.Now() + kMoment;
+}
+
+void Router::SendNow() {
+  send_at_ = kNever;
   if (!link_.Send()) over_ = true;
   const bool waits = link_.waiting() > 0;
   if (std::exchange(writing_, waits) != waits) {
     waits ? EventLoop::Enable(writable_) : EventLoop::Disable(writable_);
   }
-  if (accept_again_ > clock_.Now()) return;
-  accept_again_ = kNever;
-  EventLoop::Enable(acceptable_);
 }
 
 void Router::Shake() {
@@ -156,7 +168,7 @@ void Router::CloseOverdue() {
 }
 
 Time Router::NextDue() const {
-  Time due = accept_again_;
+  Time due = std::min(accept_again_, send_at_);
   if (!closing_.empty()) due = std::min(due, closing_.front().waits_since + kLinger);
   if (handshakes_.empty()) return due;
   const auto timeout = static_cast<Time>(settings_.handshake_timeout);

@@ -29,6 +29,8 @@ class Router {
   void Run();
   // One round, which waits until `until` at most. False: the link has ended.
   bool Turn(Time until);
+  // Sends also what may wait.
+  void SendNow();
 
   // --- For its clients
   SocketContext& sockets() { return sockets_; }
@@ -37,6 +39,8 @@ class Router {
   void Send(std::uint32_t stream, link::Kind kind, std::string_view payload) {
     link_.Add(stream, kind, payload);
   }
+  // With what is sent next, or in a moment.
+  void SendLater(std::uint32_t stream, link::Kind kind, std::string_view payload);
   void NoteDirty(ClientSocket& client);
   // Its handshake is under way.
   void NoteHandshake(ClientSocket& client);
@@ -91,8 +95,8 @@ class Router {
   List<&ClientSocket::waiting_hook> closing_;     // by time
   int steps_ = 0;                                 // of handshakes, in this round
   Time accept_again_ = kNever;                    // accepting is paused until then
-  bool listens_ = false;
-  bool writing_ = false;  // waits for the link to take more
+  Time send_at_ = kNever;                         // the latest time for what may wait
+  bool writing_ = false;                          // waits for the link to take more
   bool over_ = false;
 };
 

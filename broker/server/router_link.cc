@@ -10,6 +10,13 @@ namespace gearstalk {
 
 using link::Kind;
 
+namespace {
+
+// Streams that may write again in one round, each a window at most.
+constexpr std::size_t kUnblocked = link::kFullLink / link::kWindow;
+
+}  // namespace
+
 RouterLink::RouterLink(EventLoop& loop, int fd, LinkHost& host) : host_(host), socket_(fd) {
   const auto on = [&](EventLoop::Interest interest, EventLoop::Callback callback) {
     return loop.OnReady(fd, interest, callback, this);
@@ -59,19 +66,20 @@ void RouterLink::Lose(std::string why) {
 
 void RouterLink::Flush() {
   if (!lost_.empty()) return;
-  const bool was_busy = busy();
   if (!socket_.Send()) return Lose("the link is gone");
   const bool waits = socket_.waiting() > 0;
   if (std::exchange(writing_, waits) != waits) {
     waits ? EventLoop::Enable(writable_) : EventLoop::Disable(writable_);
   }
-  if (!was_busy || busy()) return;
-  StreamList<&Stream::blocked_hook> blocked;
-  blocked.swap(blocked_);
-  while (!blocked.empty()) {
-    Stream& stream = blocked.front();
-    blocked.pop_front();
-    stream.TellLater();
+  if (!busy()) Unblock();
+}
+
+// As many as fill the link again, the longest waiting first. The others follow in the next rounds.
+void RouterLink::Unblock() {
+  for (std::size_t n = 0; n < kUnblocked && !blocked_.empty();) {
+    Stream& stream = blocked_.front();
+    blocked_.pop_front();
+    if (stream.TellLater()) ++n;
   }
 }
 

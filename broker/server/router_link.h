@@ -64,7 +64,8 @@ class RouterLink {
   void SendData(std::uint32_t number, std::string_view bytes) { socket_.AddData(number, bytes); }
   void SendCredit(std::uint32_t number, std::uint32_t granted);
   bool busy() const { return socket_.waiting() >= link::kBusyLink; }
-  // The stream gets a call of TellLater when the link is less busy.
+  bool full() const { return socket_.waiting() >= link::kFullLink; }
+  // The stream gets a call of TellLater when the link is less busy, and its turn has come.
   void NoteBlocked(Stream& stream) {
     if (!stream.blocked_hook.is_linked()) blocked_.push_back(stream);
   }
@@ -82,6 +83,7 @@ class RouterLink {
     std::uint32_t under_way = 0;  // of kClosing
   };
   void OnReadable();
+  void Unblock();
   void Run();
   void GoOn();
   // False: it makes no sense.

@@ -15,6 +15,9 @@
 namespace gearstalk {
 namespace {
 
+// Bytes that a link holds on its way, as far as the system allows.
+constexpr int kLinkBuffer = 1 << 20;
+
 Status Failed(std::string_view call, int error) {
   return {Code::kIo, fmt::format("cannot start a router: {}: {}", call, std::strerror(error))};
 }
@@ -58,6 +61,8 @@ Result<RouterProcess> StartRouter(std::size_t number, const std::vector<int>& li
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {
     return Failed("socketpair", errno);
   }
+  for (const int end : ends)
+    setsockopt(end, SOL_SOCKET, SO_SNDBUF, &kLinkBuffer, sizeof kLinkBuffer);
   Descriptors descriptors(listeners.size() + 1);
   bool copied = descriptors.Add(ends[1]);
   for (const int fd : listeners) copied = copied && descriptors.Add(fd);

@@ -70,13 +70,18 @@ void Server::BeginRound() {
   round_began_ = hooks_.Fresh();
   share_ = TurnShare::OfOne(queued_);
   turns_ = 0;
+  in_time_ = true;
   backlog_ = false;
   handshakes_ = 0;
 }
 
 bool Server::TakeTurn() {
   if (++turns_ % kTurnsOfAShare == 0) share_ = TurnShare::OfOne(turns_ + queued_);
-  return hooks_.Fresh() - round_began_ < kReadTime;
+  // Without a system call for each of them, most turns are shorter than a look at the clock.
+  if (routers_ == nullptr || turns_ % kTurnsOfALook == 0) {
+    in_time_ = hooks_.Fresh() - round_began_ < kReadTime;
+  }
+  return in_time_;
 }
 
 bool Server::TakeHandshake() {
@@ -214,6 +219,7 @@ bool Server::FlushDirty(List<&Connection::dirty_hook>& queue, Time most) {
       Close(connection);
       closed = true;
     }
+    if (routers_ != nullptr && n % kTurnsOfALook != 0) continue;
     if (hooks_.Fresh() - began >= most) break;
   }
   return closed;

@@ -51,6 +51,8 @@ class Server final : public ConnectionList, private LinkHost {
   static constexpr Time kSendTime = kMillisecond;
   // Turns of a round after which each of the following is given less.
   static constexpr std::size_t kTurnsOfAShare = 16;
+  // With routers: turns of a round for which the clock is read once.
+  static constexpr std::size_t kTurnsOfALook = 4;
   // In one round: steps of TLS handshakes, each some tenths of a millisecond of public-key
   // cryptography, or several with a long key. The first of a round is always done, the others while
   // there is time.
@@ -301,6 +303,7 @@ class Server final : public ConnectionList, private LinkHost {
   int catch_up_ = 0;          // rounds in which nothing expires yet
   Time round_began_ = 0;      // by RoundHooks::Fresh
   Time welcome_began_ = 0;    // when the first client of this round came over a link
+  bool in_time_ = true;       // this round may still read
   bool in_round_ = false;
   bool frozen_ = false;
   bool stopping_ = false;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "broker/base/check.h"
@@ -50,7 +49,7 @@ Stream::~Stream() {
 std::size_t Stream::Take(std::span<char> space) {
   const std::string_view from = held_.empty() ? fresh_ : held_.view();
   const std::size_t size = std::min(space.size(), from.size());
-  std::memcpy(space.data(), from.data(), size);
+  std::copy_n(from.data(), size, space.data());
   held_.empty() ? fresh_.remove_prefix(size) : held_.Consume(size);
   return size;
 }
@@ -58,9 +57,9 @@ std::size_t Stream::Take(std::span<char> space) {
 Transport::Received Stream::Read(std::span<char> body, std::span<char> buffer, std::size_t most) {
   Received received;
   buffer = buffer.first(std::min(buffer.size(), most));
-  // Twice: what was held, and what just arrived.
-  for (int i = 0; i < 2; ++i) {
-    received.body += Take(body.subspan(received.body));
+  // What was held, and then what just arrived.
+  for (int i = held_.empty() ? 1 : 0; i < 2; ++i) {
+    if (!body.empty()) received.body += Take(body.subspan(received.body));
     if (received.body == body.size()) received.rest += Take(buffer.subspan(received.rest));
   }
   received.network = received.body + received.rest;
@@ -86,7 +85,7 @@ void Stream::GiveCredit(std::size_t body_left) {
   link_->SendCredit(number_, static_cast<std::uint32_t>(wanted));
 }
 
-bool Stream::Blocked() const { return link_->busy() && under_way_ >= kSmall; }
+bool Stream::Blocked() const { return link_->full() || (link_->busy() && under_way_ >= kSmall); }
 
 bool Stream::CanWrite() const {
   if (broken_) return true;  // to learn that it is
@@ -153,12 +152,13 @@ void Stream::Tell() {
   TellLater();
 }
 
-void Stream::TellLater() {
+bool Stream::TellLater() {
   if (HasNews()) {
     due_.Add(*this);
-  } else if (writing_ && !broken_ && Blocked()) {
-    link_->NoteBlocked(*this);
+    return true;
   }
+  if (writing_ && !broken_ && Blocked()) link_->NoteBlocked(*this);
+  return false;
 }
 
 bool Stream::OnData(std::string_view bytes) {

@@ -60,8 +60,8 @@ class Stream final : public Transport {
   void OnLost();
   // Tells its owner what there is to be told now.
   void Tell();
-  // Tells it in the next round, or when the link is less busy.
-  void TellLater();
+  // Tells it in the next round, or when the link is less busy. False: there is nothing to tell yet.
+  bool TellLater();
 
   using Hook = boost::intrusive::list_member_hook<
       boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
@@ -70,7 +70,7 @@ class Stream final : public Transport {
  private:
   bool Readable() const { return !fresh_.empty() || !held_.empty() || ended_ || broken_; }
   bool CanWrite() const;
-  // Whether it has its share of a busy link under way.
+  // Whether others are to be sent first.
   bool Blocked() const;
   bool HasNews() const;
   std::size_t Take(std::span<char> space);

@@ -2,10 +2,13 @@
 """What is looked at every day: flow, who works on what, schedules, refusals, phones: daily_test.py BROKER."""
 
 import base64
+import re
 import sys
 from pathlib import Path
 
+from browser import Browser
 from case import ConsoleTest, main
+from served import Served
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "admin"))
 from broker import Client  # noqa: E402
@@ -137,6 +140,30 @@ class Daily(ConsoleTest):
         self.served.ask("PUT", "server/draining", {"draining": False})
         self.browser.says("refused-row", "jobs while the broker drains")
         self.assertEqual(len(self.browser.all("refused-row")), 1)
+
+    def test_routers_have_a_line_each(self) -> None:
+        """And the broker says how busy its loop is, with routers and without."""
+        self.browser.open("#/server", "server")
+        self.browser.until("its share is known", lambda: re.search(r"CPU of the loop\s+\d+ %", self.browser.css("main")[0].text))
+        self.assertFalse(self.browser.there("routers"))
+        routed = Served("routers: 2\n")
+        self.addCleanup(routed.stop)
+        browser = Browser(routed.base)
+        self.addCleanup(browser.close)
+        clients = [Client(routed.port) for _ in range(3)]
+        for client in clients:
+            client.send(b"use x\r\n")
+            self.assertEqual(client.line(), "USING x")
+        browser.open("#/server", "server")
+        browser.until("shares are known", lambda: all(
+            re.search(r"^router-\d pid \d+ \d+ \d+ % \d+$", row.text) for row in browser.all("router-row")))
+        rows = [row.text.split() for row in browser.all("router-row")]
+        self.assertEqual([row[0] for row in rows], ["router-0", "router-1"])
+        self.assertEqual(sum(int(row[3]) for row in rows), len(clients))
+        self.assertRegex(browser.css("main")[0].text, r"CPU of the loop\s+\d+ %")
+        for client in clients:
+            client.close()
+        self.assertEqual(browser.complaints(), [])
 
     def test_sixteen_rows_of_a_search_are_on_a_screen(self) -> None:
         for number in range(20):

@@ -282,6 +282,35 @@ LINKS = {
             + frame(0, 11, bytes(18) + struct.pack("<I", 1) + b"\0" + bytes(12)),
 }
 
+# What two clients and the owners of their streams do: steps of two bytes, see streams_fuzz.cc. The first byte tells
+# whether that, or frames for the broker's end of a link, or for a router.
+def steps(*each: tuple[int, int]) -> bytes:
+    return b"\0" + bytes(byte for step in each for byte in step)
+
+
+(CONNECT, SEND, READ, HALF_CLOSE, CLOSE, SAY, READING, MUTE, END, SHARE, TURN, TURN_ROUTER, TURN_BROKER,
+ FLUSH) = range(14)
+OTHER = 128  # the second client
+STREAMS = {
+    "both": steps((CONNECT, 0), (CONNECT | OTHER, 0), (TURN, 3), (SEND, 9), (SEND | OTHER, 200), (TURN, 2),
+                  (SAY, 200), (SAY | OTHER, 7), (TURN, 2), (READ, 255), (READ | OTHER, 1)),
+    "half-close": steps((CONNECT, 0), (CONNECT | OTHER, 0), (TURN, 3), (SEND, 255), (HALF_CLOSE, 0), (SAY, 255),
+                        (TURN, 1), (SAY, 255), (SEND | OTHER, 1), (TURN, 3), (END, 1), (TURN, 1), (READ, 9)),
+    "unread": steps((CONNECT, 0), (CONNECT | OTHER, 0), (TURN, 3), *[(SAY, 255), (SAY | OTHER, 255), (TURN, 1)] * 6,
+                    (CLOSE, 0), (TURN_ROUTER, 1), (END, 0), (TURN, 2), (CONNECT, 0), (TURN, 2), (SEND, 3), (TURN, 2)),
+    "no-credit": steps((CONNECT, 0), (TURN, 3), (READING, 2), *[(SEND, 255), (TURN, 1)] * 4, (CLOSE, 0), (TURN, 2),
+                       (READING, 0), (SHARE, 3), (TURN, 9)),
+    "muted": steps((CONNECT, 0), (CONNECT | OTHER, 0), (TURN, 3), (MUTE, 1), (SEND, 20), (SEND | OTHER, 20), (TURN, 2),
+                   (READING | OTHER, 1), (SEND | OTHER, 20), (FLUSH, 0), (TURN_BROKER, 1), (MUTE, 0), (END | OTHER, 1)),
+    "bodies": steps((CONNECT, 0), (CONNECT | OTHER, 0), (TURN, 3), (SHARE, 255), (SHARE | OTHER, 255),
+                    *[(SEND, 255), (SEND | OTHER, 255), (TURN, 1)] * 8, (SAY, 3), (TURN, 1)),
+    "frames-of-a-router": b"\1" + frame(1, 1, bytes(4)) + frame(2, 1, bytes(4)) + frame(1, 3, b"a") + frame(2, 3, b"b")
+                          + frame(1, 7, struct.pack("<II", 5, 5)) + frame(2, 5) + frame(1, 4) + frame(1, 6, b"\0")
+                          + frame(2, 8, struct.pack("<I", 0)),
+    "frames-of-a-broker": b"\2" + frame(1, 3, b"hello") + frame(2, 3, b"you") + frame(1, 7, struct.pack("<II", 0, 9))
+                          + frame(1, 8, struct.pack("<I", 1)) + frame(0, 9, bytes(40)) + frame(0, 10, b"\0"),
+}
+
 FIXTURES = Path(__file__).resolve().parents[1] / "migration" / "fixtures"
 
 
@@ -303,6 +332,7 @@ def seeds() -> dict[str, dict[str, bytes]]:
         "link_fuzz": LINKS,
         "protocol_switch_fuzz": SCRIPTS,
         "segment_fuzz": SEGMENTS,
+        "streams_fuzz": STREAMS,
         "policy_fuzz": {name: text.encode() for name, text in POLICY_TEXTS.items()},
     }
 

@@ -18,7 +18,7 @@ SEEDS = HERE / "seeds"
 
 # Longest input in bytes; what is not listed has libFuzzer's own choice.
 MAX_LEN = {"gearman_line_fuzz": 9000, "gearman_packet_fuzz": 9000, "http_request_fuzz": 9000,
-           "protocol_switch_fuzz": 2000}
+           "protocol_switch_fuzz": 2000, "streams_fuzz": 400}
 
 
 def targets() -> list[str]:

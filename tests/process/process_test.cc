@@ -1,9 +1,11 @@
 // How log lines are written, and how many.
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <filesystem>
@@ -19,6 +21,7 @@
 #include "broker/process/log_limiter.h"
 #include "broker/process/log_line.h"
 #include "broker/process/log_queue.h"
+#include "broker/process/machine_cpus.h"
 #include "broker/process/machine_memory.h"
 
 namespace gearstalk {
@@ -30,20 +33,25 @@ std::string Json(std::string_view text) {
   return out;
 }
 
-class MachineMemoryTest : public testing::Test {
+// Files as the kernel has them for control groups.
+class GroupsTest : public testing::Test {
  protected:
   void SetUp() override { std::filesystem::create_directories(groups_ / "memory/service/broker"); }
   void TearDown() override { std::filesystem::remove_all(groups_); }
-  std::uint64_t Memory(std::string_view groups_of_process) {
-    Write("process", groups_of_process);
-    return MachineMemory(groups_ / "process", groups_);
-  }
   void Write(const std::filesystem::path& file, std::string_view text) {
     std::filesystem::create_directories((groups_ / file).parent_path());
     std::ofstream(groups_ / file) << text;
   }
 
   const std::filesystem::path groups_ = testing::TempDir() + "groups" + std::to_string(getpid());
+};
+
+class MachineMemoryTest : public GroupsTest {
+ protected:
+  std::uint64_t Memory(std::string_view groups_of_process) {
+    Write("process", groups_of_process);
+    return MachineMemory(groups_ / "process", groups_);
+  }
 };
 
 TEST_F(MachineMemoryTest, IsThatOfTheMachineWithoutALimit) {
@@ -83,6 +91,51 @@ TEST_F(MachineMemoryTest, IsNoMoreThanAResourceLimitGives) {
 TEST_F(MachineMemoryTest, KnowsVersionOne) {
   Write("memory/service/broker/memory.limit_in_bytes", "2048\n");
   EXPECT_EQ(Memory("4:memory:/service/broker\n0::/\n"), 2048U);
+}
+
+class MachineCpusTest : public GroupsTest {
+ protected:
+  // With an affinity of all CPUs, of which there may be one alone.
+  std::size_t Cpus(std::string_view groups_of_process) {
+    Write("process", groups_of_process);
+    return MachineCpus(groups_ / "process", groups_);
+  }
+};
+
+TEST_F(MachineCpusTest, AreThoseOfTheAffinityWithoutALimit) {
+  cpu_set_t before, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  EXPECT_EQ(Cpus(""), static_cast<std::size_t>(CPU_COUNT(&before)));
+  Write("service/cpu.max", "max 100000\n");
+  EXPECT_EQ(Cpus("0::/service\n"), static_cast<std::size_t>(CPU_COUNT(&before)));
+  int first = 0;
+  while (!CPU_ISSET(first, &before)) ++first;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  EXPECT_EQ(Cpus(""), 1U);
+  sched_setaffinity(0, sizeof before, &before);
+}
+
+TEST_F(MachineCpusTest, AreTheLeastQuotaOfTheGroupsThatTheProcessIsIn) {
+  const std::size_t all = Cpus("");
+  Write("service/cpu.max", "50000 100000\n");
+  Write("service/broker/cpu.max", "6400000 100000\n");
+  EXPECT_EQ(Cpus("0::/service/broker\n"), 1U) << "half a CPU is one";
+  EXPECT_EQ(Cpus("0::/service/other\n"), 1U) << "the group around it has the quota";
+  EXPECT_EQ(Cpus("0::/elsewhere\n"), all);
+  Write("other/cpu.max", "110000 100000\n");
+  EXPECT_EQ(Cpus("0::/other\n"), std::min<std::size_t>(all, 2));
+}
+
+TEST_F(MachineCpusTest, KnowVersionOne) {
+  const std::size_t all = Cpus("");
+  Write("cpu/service/cpu.cfs_period_us", "100000\n");
+  Write("cpu/service/cpu.cfs_quota_us", "-1\n");
+  EXPECT_EQ(Cpus("4:cpu,cpuacct:/service\n"), all);
+  Write("cpu/service/cpu.cfs_quota_us", "90000\n");
+  EXPECT_EQ(Cpus("4:cpu,cpuacct:/service\n0::/\n"), 1U);
+  EXPECT_EQ(Cpus("4:cpuset:/service\n"), all);
 }
 
 TEST(JsonText, EscapesWhatJsonDoesNotTake) {

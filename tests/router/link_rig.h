@@ -26,12 +26,11 @@ class StreamOwner final : public TransportEvents {
   }
 
   void OnReadable() override {
-    std::vector<char> buffer(128 * 1024);
     const std::span<char> body =
         body_flows ? std::span<char>(body_).first(link::kWindow) : std::span<char>();
-    const Transport::Received got = stream_->Read(body, buffer, most);
+    const Transport::Received got = stream_->Read(body, buffer_, most);
     heard.append(body_.data(), got.body);
-    heard.append(buffer.data(), got.rest);
+    heard.append(buffer_.data(), got.rest);
     if (got.then == Transport::Received::Then::kOpen) return;
     then = got.then;
     stream_->SetReading(Transport::Reading::kOff);
@@ -49,6 +48,7 @@ class StreamOwner final : public TransportEvents {
     Write();
   }
   Stream& stream() { return *stream_; }
+  bool ended() const { return stream_ == nullptr; }
   void End(bool well) {
     if (well) stream_->End();
     stream_.reset();
@@ -75,6 +75,7 @@ class StreamOwner final : public TransportEvents {
   }
 
   std::vector<char> body_ = std::vector<char>(link::kWindow);
+  std::vector<char> buffer_ = std::vector<char>(128 * 1024);
   std::unique_ptr<Stream> stream_;
 };
 
@@ -90,13 +91,17 @@ class LinkRig final : private LinkHost {
     link = std::make_unique<RouterLink>(loop_, ends[0], static_cast<LinkHost&>(*this));
     router = std::make_unique<Router>(router_loop_, clock_, ends[1],
                                       std::vector<int>{dup(socket_->fd())});
+    link->Send(OfOneListener());
+    link->Listen(true);
+    Turn();
+  }
+  // Settings of a router with one listener, without TLS.
+  static link::Settings OfOneListener() {
     link::Settings settings;
     settings.handshake_timeout = 1'000'000'000'000;
     settings.connections = 10'000;
     settings.tls_uses = std::string(1, static_cast<char>(TlsUse::kOff));
-    link->Send(settings);
-    link->Listen(true);
-    Turn();
+    return settings;
   }
   // Owners end before what they stand on.
   ~LinkRig() { owners.clear(); }
@@ -107,11 +112,21 @@ class LinkRig final : private LinkHost {
     loop_.RunOnce(0, 0);
     link->Flush();
   }
+  // The router stands still.
+  void TurnLink() {
+    link->Flush();
+    loop_.RunOnce(0, 0);
+  }
   // Without a link.
   void TurnBroker() { loop_.RunOnce(0, 0); }
   // Until nothing happens any more.
   void Settle() {
-    for (int i = 0; i < 200; ++i) Turn();
+    for (int i = 0; i < 200; ++i) TurnAtOnce();
+  }
+  // A round in which the router keeps nothing for later.
+  void TurnAtOnce() {
+    if (router != nullptr) router->SendNow();
+    Turn();
   }
   template <typename Done>
   bool Until(Done done) {

@@ -6,94 +6,18 @@ import os
 import re
 import signal
 import socket
-import struct
-import sys
 import threading
 import time
 import unittest
-import urllib.request
 from contextlib import suppress
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from launched import PATIENCE, Launched, eventually  # noqa: E402
+from routed import PATIENCE, ROUTERS, Connection, RoutedTest, eventually
 
-BINARY = sys.argv.pop(1)
 KILLS = 50
-ROUTERS = 4
 
 
-class Connection:
-    """A beanstalk client."""
-
-    def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), PATIENCE)
-        self.file = self.socket.makefile("rb")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        self.file.close()
-        self.socket.close()
-
-    def ask(self, text: str) -> str:
-        self.socket.sendall(text.encode())
-        return self.line()
-
-    def line(self) -> str:
-        line = self.file.readline().decode()
-        if not line.endswith("\r\n"):
-            raise ConnectionError(f"ended after {line!r}")
-        return line[:-2]
-
-    def put(self, body: str) -> str:
-        return self.ask(f"put 0 0 60 {len(body)}\r\n{body}\r\n")
-
-    def reserve(self) -> tuple[str, str]:
-        """The id and the body of a job."""
-        words = self.ask("reserve\r\n").split()
-        assert words[0] == "RESERVED", words
-        return words[1], self.file.read(int(words[2]) + 2)[:-2].decode()
-
-    def reset(self) -> None:
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.file.close()
-        self.socket.close()
-
-
-class RoutersTest(unittest.TestCase):
-    def launch(self, *options: object, routers: int = ROUTERS) -> Launched:
-        broker = Launched(BINARY, "--routers", routers, "--admin", "127.0.0.1:0", *options)
-        self.addCleanup(broker.kill)
-        broker.wait_ready()
-        return broker
-
-    @staticmethod
-    def routers(broker: Launched) -> list[int]:
-        """The processes that it has now."""
-        found = []
-        for status in Path("/proc").glob("[0-9]*/stat"):
-            with suppress(FileNotFoundError, ProcessLookupError):
-                state, parent = status.read_text().rpartition(") ")[2].split()[:2]
-                if int(parent) == broker.pid and state != "Z":
-                    found.append(int(status.parent.name))
-        return sorted(found)
-
-    @staticmethod
-    def metric(broker: Launched, name: str) -> float:
-        with urllib.request.urlopen(f"http://{broker.admin}/metrics", timeout=PATIENCE) as answer:
-            text = answer.read().decode()
-        return float(re.search(rf"^{re.escape(name)} (\S+)$", text, re.M)[1])
-
-    def connect(self, broker: Launched) -> Connection:
-        connection = Connection(broker.ports[0])
-        self.addCleanup(connection.close)
-        return connection
-
+class RoutersTest(RoutedTest):
     def test_a_router_for_each_and_none_without(self) -> None:
         for routers in (0, 1, ROUTERS):
             broker = self.launch(routers=routers)
@@ -113,6 +37,12 @@ class RoutersTest(unittest.TestCase):
         self.assertGreater(self.metric(broker, 'gearstalkd_link_bytes_total{direction="in"}'), 0)
         for process in ("broker", *(f"router-{i}" for i in range(ROUTERS))):
             self.assertGreater(self.metric(broker, f'gearstalkd_cpu_seconds_total{{process="{process}"}}'), 0)
+        seen = self.api(broker, "server")
+        self.assertEqual([one["name"] for one in seen["routers"]], [f"router-{i}" for i in range(ROUTERS)])
+        self.assertEqual(sorted(one["pid"] for one in seen["routers"]), self.routers(broker))
+        self.assertEqual(sum(one["connections"] for one in seen["routers"]), len(clients))
+        self.assertGreater(seen["loop_cpu_seconds_total"], 0)
+        self.assertEqual(seen["router_restarts_total"], 0)
         for client in clients:
             client.close()
         eventually("all streams end",
@@ -124,11 +54,22 @@ class RoutersTest(unittest.TestCase):
             routers = self.routers(broker)
             client = self.connect(broker)
             self.assertEqual(client.ask("use x\r\n"), "USING x")
+            self.assertEqual([pid for pid in routers if self.lives(pid)], routers)
             broker.signal(number)
             self.assertEqual(client.file.read(), b"")
             broker.wait()
+            ended = time.monotonic()
             eventually("the routers are gone",
-                       lambda routers=routers: not any(Path(f"/proc/{pid}/exe").exists() for pid in routers))
+                       lambda routers=routers: not any(self.lives(pid) for pid in routers))
+            self.assertLess(time.monotonic() - ended, 1)
+
+    @staticmethod
+    def lives(pid: int) -> bool:
+        """A process that has ended and waits for its parent has no program any more."""
+        try:
+            return os.readlink(f"/proc/{pid}/exe") != ""
+        except (FileNotFoundError, ProcessLookupError):
+            return False
 
     def test_routers_leave_signals_to_the_broker(self) -> None:
         broker = self.launch()
@@ -139,11 +80,6 @@ class RoutersTest(unittest.TestCase):
                 self.send(pid, number)
         self.assertEqual(client.ask("use x\r\n"), "USING x")
         self.assertEqual(self.routers(broker), routers)
-
-    @staticmethod
-    def send(pid: int, number: signal.Signals) -> None:
-        with suppress(ProcessLookupError):
-            os.kill(pid, number)
 
     def test_jobs_of_a_killed_router_are_free_at_once(self) -> None:
         broker = self.launch(routers=1)
@@ -176,7 +112,7 @@ class RoutersTest(unittest.TestCase):
         client = self.connect(broker)
         self.send(router[0], signal.SIGSTOP)
         client.socket.sendall(b"use x\r\n")
-        time.sleep(2)
+        time.sleep(3)
         self.send(router[0], signal.SIGCONT)
         self.assertEqual(client.line(), "USING x")
         self.assertEqual(self.routers(broker), router)
@@ -229,6 +165,21 @@ class RoutersTest(unittest.TestCase):
         self.assertEqual(client.line(), "INSERTED 1")
         self.assertEqual(client.reserve(), ("1", body))
 
+    def test_who_has_nothing_to_do_sleeps(self) -> None:
+        broker = self.launch(with_pages=False)
+        processes = [broker.pid, *self.routers(broker)]
+        time.sleep(1)  # what the start began has ended
+        before = [self.wake_ups(pid) for pid in processes]
+        time.sleep(10)
+        for pid, was in zip(processes, before):
+            self.assertLessEqual(self.wake_ups(pid) - was, 20, pid)
+
+    @staticmethod
+    def wake_ups(pid: int) -> int:
+        """How often its threads have waited for something."""
+        return sum(int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", status.read_text(), re.M)[1])
+                   for status in Path(f"/proc/{pid}/task").glob("*/status"))
+
     def test_limits_are_the_brokers(self) -> None:
         broker = self.launch("--limits-connections", 3)
         clients = [self.connect(broker) for _ in range(3)]
@@ -252,16 +203,28 @@ class RoutersTest(unittest.TestCase):
         self.assertEqual(len(set(numbers)), len(numbers))
         self.assertLessEqual(max(numbers), 8)
 
+    @staticmethod
+    def age(pid: int) -> float:
+        """Seconds since it began; 0 when it has ended."""
+        with suppress(FileNotFoundError, ProcessLookupError):
+            began = int(Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()[19])
+            return time.clock_gettime(time.CLOCK_BOOTTIME) - began / os.sysconf("SC_CLK_TCK")
+        return 0
+
     def test_killed_routers_lose_nothing_that_was_acknowledged(self) -> None:
         broker = self.launch()
         ledger = Ledger(broker.ports[0])
-        for kill in range(KILLS):
+        for _ in range(KILLS):
             before = ledger.acknowledged()
             eventually("jobs pass", lambda before=before: ledger.acknowledged() >= before + 20)
-            routers = eventually("a router lives", lambda: self.routers(broker))
-            self.send(routers[kill % len(routers)], signal.SIGKILL)
+            # One that has lived for a second is replaced at once.
+            oldest = eventually("an old router", lambda: next(
+                (pid for pid in self.routers(broker) if self.age(pid) > 1.1), None))
+            self.send(oldest, signal.SIGKILL)
+        eventually("each was replaced",
+                   lambda: self.metric(broker, "gearstalkd_router_restarts_total") == KILLS)
         ledger.stop()
-        self.assertGreaterEqual(self.metric(broker, "gearstalkd_router_restarts_total"), 1)
+        self.assertEqual(len(self.routers(broker)), ROUTERS)
         self.assertEqual(ledger.missing(), set())
         self.assertTrue(broker.running)
 

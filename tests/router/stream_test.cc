@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "tests/router/link_rig.h"
 #include "tests/server/server_fixture.h"
@@ -235,6 +237,42 @@ TEST_F(StreamTest, OthersDoNotWaitForOneThatDoesNotRead) {
   rig_.Settle();
   owner.Say("answer");
   EXPECT_EQ(HearAll(client, 6), "answer");
+}
+
+// What waits for a router that does not read is bounded, however many its clients are, and when it
+// reads again, each of them has its turn.
+TEST_F(StreamTest, ARouterThatDoesNotReadGetsAFullLinkAtMost) {
+  constexpr std::size_t kClients = 300;
+  std::vector<std::unique_ptr<Client>> clients;
+  for (std::size_t i = 0; i < kClients; ++i) {
+    clients.push_back(std::make_unique<Client>(rig_.path));
+    Owner(i);
+  }
+  const std::string all = Pattern(60'000);
+  for (const auto& owner : rig_.owners) owner->Say(all);
+  for (int i = 0; i < 10; ++i) rig_.TurnLink();
+  EXPECT_LE(rig_.link->under_way(), 2 * link::kFullLink);
+  std::vector<std::string> heard(kClients);
+  EXPECT_TRUE(rig_.Until([&] {
+    bool missing = false;
+    for (std::size_t i = 0; i < kClients; ++i) {
+      heard[i] += clients[i]->Read();
+      missing = missing || heard[i].size() < all.size();
+    }
+    return !missing;
+  }));
+  for (const std::string& one : heard) EXPECT_EQ(one, all);
+  rig_.Settle();
+  EXPECT_EQ(rig_.link->under_way(), 0U);
+}
+
+TEST_F(StreamTest, ARouterReportsByItselfWhatTheClientHas) {
+  Client client(rig_.path);
+  StreamOwner& owner = Owner();
+  const std::string all = Pattern(10'000);
+  owner.Say(all);
+  EXPECT_EQ(HearAll(client, all.size()), all);
+  EXPECT_TRUE(rig_.Until([&] { return rig_.link->under_way() == 0; }));
 }
 
 TEST_F(StreamTest, AResetBreaks) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "broker/app/sockets.h"
 #include "broker/journal/memory_journal.h"
 #include "tests/server/server_fixture.h"
 
@@ -111,6 +112,18 @@ TEST_F(ServingTest, IsDroppedBeforeItHasListened) {
   Make();
   Client client(path_);
   EXPECT_EQ(Ask(client, "use a\r\n", "\r\n"), "USING a\r\n");
+}
+
+TEST(RoutersOf, LeaveOneCpuToTheBroker) {
+  Config config;
+  EXPECT_EQ(RoutersOf(config, 64), 0U) << "nobody asked for them";
+  config.routers = 3;
+  EXPECT_EQ(RoutersOf(config, 1), 3U);
+  config.routers = Config::kAutoRouters;
+  const std::vector<std::size_t> of_cpus = {0, 0, 0, 2, 3, 4, 5, 6, 7, 8, 8};
+  for (std::size_t cpus = 1; cpus < of_cpus.size(); ++cpus) {
+    EXPECT_EQ(RoutersOf(config, cpus), of_cpus[cpus]) << cpus;
+  }
 }
 
 }  // namespace

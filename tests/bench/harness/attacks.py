@@ -153,6 +153,36 @@ def handshakes(port: int, ready: Ready) -> None:
             peer.socket.close()
 
 
+def bodies(port: int, ready: Ready) -> None:
+    """Clients that move large bodies there and back."""
+    body = b"x" * (64 << 20)
+    put = b"put 0 0 600 %d\r\n" % len(body) + body + b"\r\n"
+
+    def move() -> None:
+        peer = Peer(port)
+        while True:
+            peer.send(put)
+            peer.until(b"\r\n")
+            peer.send(b"reserve\r\n")
+            left = len(body)
+            head = b""
+            while b"\r\n" not in head:
+                head += peer.socket.recv(64)
+            line, _, rest = head.partition(b"\r\n")
+            left += 2 - len(rest)
+            while left > 0:
+                left -= len(peer.socket.recv(min(left, 1 << 20)))
+            peer.send(b"delete %b\r\n" % line.split()[1])
+            peer.until(b"DELETED\r\n")
+
+    movers = [threading.Thread(target=move, daemon=True) for _ in range(8)]
+    for mover in movers:
+        mover.start()
+    ready()
+    for mover in movers:
+        mover.join()
+
+
 def greedy(connections: int, commands: bytes) -> Callable[[int, Ready], None]:
     """(f) Many connections that pipeline as much as they can."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from .load import Load, LoadError, Report, Stepper
+from .scenarios import Scenario
 from .servers import Kind, NotReady, Server
 
 T = TypeVar("T")
@@ -25,11 +26,15 @@ class Bench:
     def server(self, name: str) -> Server:
         return Server(self.kinds[name], self.scratch)
 
-    def steppers(self, stack: ExitStack, sides: list[tuple[str, str]]) -> list[Stepper]:
+    def steppers(
+        self, stack: ExitStack, sides: list[tuple[str, str]], servers: list[Server] | None = None
+    ) -> list[Stepper]:
         """For each (server, load): a server of its own, filled and ready to be measured."""
         steppers = []
         for name, load in sides:
             server = stack.enter_context(self.server(name))
+            if servers is not None:
+                servers.append(server)
             arguments = f"{load} --seconds {self.seconds}"
             steppers.append(stack.enter_context(Stepper(self.load, server, arguments)))
         return steppers
@@ -42,6 +47,21 @@ class Bench:
             for _ in range(self.rounds):
                 for side, stepper in enumerate(steppers):
                     reports[side].append(stepper.measure())
+        return reports
+
+
+    def sides(self, scenario: Scenario, names: list[str]) -> dict[str, list[Report]]:
+        """The load of a scenario on each of these servers, in turn."""
+        if not scenario.fresh:
+            sides = [(name, scenario.load) for name in names]
+            return dict(zip(names, self.interleaved(sides)))
+        ops = scenario.quick_ops if self.quick else scenario.ops
+        extent = f"--ops {ops}" if ops else f"--seconds {self.seconds}"
+        reports: dict[str, list[Report]] = {name: [] for name in names}
+        for _ in range(self.rounds):
+            for name in names:
+                with self.server(name) as server:
+                    reports[name].append(self.load.measure(server, f"{scenario.load} {extent}"))
         return reports
 
 

@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeVar
 from . import (
     build,
     compare,
+    cores,
     growth,
     hostile,
     journal,
@@ -30,8 +31,8 @@ from .attacks import ATTACKS
 from .bench import Bench
 from .load import Load
 from .moving import MOVING
-from .scenarios import COMPARED, DURABLE, GROWING, JOURNAL, LATENCIES, OPERATORS, QUESTIONS, QUEUED, with_floor
-from .servers import PEERS, ROOT, floor_kind, install_packages, our_kinds
+from .scenarios import COMPARED, CORES, DURABLE, GROWING, JOURNAL, LATENCIES, OPERATORS, QUESTIONS, QUEUED, with_floor
+from .servers import PEERS, ROOT, Kind, floor_kind, install_packages, our_kinds
 
 BUILD = ROOT / "build"
 
@@ -97,6 +98,8 @@ def _parse_arguments() -> argparse.Namespace:
     parser.add_argument("--plots", type=Path, metavar="DIR", help="write growth curves as SVG")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all measured values")
     parser.add_argument("--ours", type=Path, metavar="BINARY", help="instead of build/gearstalkd")
+    parser.add_argument("--before", type=Path, metavar="BINARY",
+                        help="an earlier broker, for cores/direct")  # fmt: skip
     parser.add_argument("--load", type=Path, metavar="BINARY", help="instead of build/load")
     parser.add_argument("--floor", type=Path, metavar="BINARY", help="instead of build/floor")
     parser.add_argument("--etcd-floor", type=Path, metavar="BINARY",
@@ -127,6 +130,7 @@ def _sections() -> dict[str, list[str]]:
         "replica": [case.name for case in replica.REPLICATED],
         "moving": [scenario.name for scenario in MOVING],
         "hostile": [attack.name for attack in ATTACKS],
+        "cores": [*(row.name for row in CORES), *cores.NAMES, "direct"],
     }
 
 
@@ -145,6 +149,8 @@ def _bench(
     pinned = options.pin == "split" and len(os.sched_getaffinity(0)) > 1
     flags = ["--pin-apart"] if pinned else []
     kinds = [*our_kinds(ours.resolve()), *PEERS, floor_kind(sockets.resolve())]
+    if options.before:
+        kinds.append(Kind("before", our_kinds(options.before.resolve())[0].command))
     return Bench(
         kinds={kind.name: kind for kind in kinds},
         load=Load(load.resolve(), tuple(flags)),
@@ -195,4 +201,8 @@ def _run(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
         results["moving"] = moving.run(bench, options.tool or _build("gearstalkctl"), cases)
     if not (options.quick and not options.only):
         results["hostile"] = hostile.run(bench, chosen.of("hostile", ATTACKS))
+        names = {name for name in cores.NAMES if chosen("cores", name)}
+        results["cores"] = cores.run(bench, chosen.of("cores", CORES), names)
+    if options.before and chosen("cores", "direct"):
+        results["direct"] = cores.run_direct(bench, COMPARED)
     return results

@@ -5,7 +5,6 @@ from typing import Any
 
 from . import table
 from .bench import Bench, Spread, attempt, cpu_of, short, verdict
-from .load import Report
 from .scenarios import JOURNAL, JOURNAL_BOUND, Scenario
 
 HEADER = ["scenario", "ours, µs", "peer", "peer, µs", "ratio", "bound", "met"]
@@ -47,28 +46,11 @@ def run_journal(bench: Bench) -> Result | None:
 
 def _measure(bench: Bench, scenario: Scenario) -> Result:
     names = ["ours", *scenario.bounds]
-    if scenario.fresh:
-        reports = _measure_fresh(bench, scenario, names)
-    else:
-        sides = [(name, scenario.load) for name in names]
-        reports = dict(zip(names, bench.interleaved(sides)))
+    reports = bench.sides(scenario, names)
     bounds = scenario.bounds
     if bench.quick and scenario.quick_ops:  # the bounds are for as many jobs as it should have
         bounds = dict.fromkeys(bounds)
     return {"name": scenario.name, "bounds": bounds, "reports": reports}
-
-
-def _measure_fresh(
-    bench: Bench, scenario: Scenario, names: list[str]
-) -> dict[str, list[Report]]:
-    ops = scenario.quick_ops if bench.quick else scenario.ops
-    extent = f"--ops {ops}" if ops else f"--seconds {bench.seconds}"
-    reports: dict[str, list[Report]] = {name: [] for name in names}
-    for _ in range(bench.rounds):
-        for name in names:
-            with bench.server(name) as server:
-                reports[name].append(bench.load.measure(server, f"{scenario.load} {extent}"))
-    return reports
 
 
 def _rows(result: Result) -> list[table.Row]:

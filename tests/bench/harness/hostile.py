@@ -6,14 +6,14 @@ import select
 import signal
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from . import table
 from .attacks import Attack, Peer, attack
 from .bench import Bench, Spread, attempt, short, verdict
 from .cpu_time import CpuTime
-from .servers import Server, ServerError
+from .servers import ServerError
 
 HEADER = ["attack", "replies", "CPU before a reply, ms: median", "99 %", "most", "bound", "met"]
 BOUND = 10.0  # ms
@@ -26,13 +26,14 @@ Result = dict[str, Any]
 def run(bench: Bench, chosen: Iterable[Attack]) -> list[Result]:
     results = []
     for each in chosen:
-        if result := attempt(each.name, lambda: _measure(bench, each)):
+        if result := attempt(each.name, lambda: measure(bench, each)):
             results.append(result)
     table.show("Server CPU before a victim's reply", HEADER, [_row(result) for result in results])
     return results
 
 
-def _measure(bench: Bench, chosen: Attack) -> Result:
+def measure(bench: Bench, chosen: Attack, with_routers: bool = False) -> Result:
+    """The CPU time of the server's loop, or of its routers, too, before each of a victim's replies."""
     with bench.server(chosen.server) as server:
         goes_on, ready = os.pipe()
         attacker = multiprocessing.get_context("fork").Process(
@@ -42,7 +43,8 @@ def _measure(bench: Bench, chosen: Attack) -> Result:
         try:
             if not select.select([goes_on], [], [], PATIENCE)[0] or not os.read(goes_on, 1):
                 raise ServerError(f"the attack {chosen.name} did not begin")
-            times = _ask(server, 2.0 if bench.quick else 10.0)
+            processes = [server.pid, *(server.routers() if with_routers else [])]
+            times = _ask(server.port, processes, 2.0 if bench.quick else 10.0)
             if not attacker.is_alive():
                 raise ServerError(f"the attack {chosen.name} ended early")
         finally:
@@ -52,18 +54,19 @@ def _measure(bench: Bench, chosen: Attack) -> Result:
     return {"name": chosen.name, "cpu_ms": times}
 
 
-def _ask(server: Server, seconds: float) -> list[float]:
-    """Asks again and again; the milliseconds that the server's loop runs from question to answer."""
-    victim = Peer(server.port)
+def _ask(port: int, processes: list[int], seconds: float) -> list[float]:
+    """Asks again and again; the milliseconds that their first threads run from question to answer."""
+    victim = Peer(port)
     times = []
     end = time.monotonic() + seconds
     try:
-        with _urgent(), CpuTime(server.pid) as cpu:
+        with _urgent(), ExitStack() as stack:
+            clocks = [stack.enter_context(CpuTime(pid)) for pid in processes]
             while time.monotonic() < end:
-                before = cpu.read()
+                before = sum(clock.read() for clock in clocks)
                 victim.send(QUESTION)
                 victim.until(ANSWER)
-                times.append((cpu.read() - before) / 1e6)
+                times.append((sum(clock.read() for clock in clocks) - before) / 1e6)
                 time.sleep(0.001)
     except PermissionError as error:
         raise ServerError(f"only root measures this: {error}") from error

@@ -25,9 +25,10 @@ class Load:
     flags: tuple[str, ...]
 
     def command(self, server: Server, arguments: str) -> list[str]:
+        routers = [word for pid in server.routers() for word in ("--router", str(pid))]
         return [
             str(self.binary), *arguments.split(), *self.flags,
-            "--server", f"127.0.0.1:{server.port}", "--pid", str(server.pid),
+            "--server", f"127.0.0.1:{server.port}", "--pid", str(server.pid), *routers,
             "--limit", str(LIMIT_SECONDS),
         ]  # fmt: skip
 

@@ -126,6 +126,36 @@ def with_floor(scenario: Scenario) -> Scenario:
     return replace(scenario, bounds={**scenario.bounds, FLOOR: None})
 
 
+@dataclass(frozen=True)
+class Cores:
+    """One load on a broker without routers and on one with them. Bounds are of the CPU time of a job
+    to that of the broker without."""
+
+    name: str
+    load: str
+    routed: str = "ours, 1 router"
+    direct: str = "ours"
+    broker_bound: float | None = None
+    sum_bound: float | None = None
+
+
+CLOSED_64 = f"cycle --producers 64 --consumers 64 {CLOSED}"
+CLOSED_1000 = f"cycle --producers 1000 --consumers 1000 {CLOSED}"
+TLS, ROUTED_TLS = "ours with TLS", "ours with TLS, 1 router"
+ALL_OF_PIPELINED = 2.0
+
+CORES = [
+    Cores("closed-b-64", f"beanstalk {CLOSED_64}", broker_bound=0.15, sum_bound=1.3),
+    Cores("closed-g-64", f"gearman {CLOSED_64}", broker_bound=0.15, sum_bound=1.3),
+    Cores("closed-b-1000", f"beanstalk {CLOSED_1000}", "ours, 2 routers", broker_bound=0.15, sum_bound=1.3),
+    Cores("closed-g-1000", f"gearman {CLOSED_1000}", "ours, 2 routers", broker_bound=0.15, sum_bound=1.3),
+    Cores("tls-b-64", f"beanstalk {CLOSED_64} --tls", ROUTED_TLS, TLS, broker_bound=0.12, sum_bound=1.25),
+    Cores("tls-g-64", f"gearman {CLOSED_64} --tls", ROUTED_TLS, TLS, broker_bound=0.12, sum_bound=1.25),
+    *(Cores(f"{scenario.name[2:]}-{scenario.name[0]}", scenario.load, sum_bound=ALL_OF_PIPELINED) for scenario in COMPARED
+      if scenario.name in ("b-pipe", "g-pipe") or "-body-" in scenario.name),
+]  # fmt: skip
+
+
 JOURNAL = Scenario(
     "journal-64",
     f"beanstalk cycle --producers 64 --consumers 64 {CLOSED}",

@@ -7,11 +7,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
-from launched import NotReady, Process, free_ports  # noqa: E402
+from launched import NotReady, Process, eventually, free_ports  # noqa: E402
 
 Command = Callable[[int, Path], list[str]]
 
@@ -75,8 +76,17 @@ def our_kinds(binary: Path) -> list[Kind]:
             file.write((directory / "cert").read_text())
         return [*plain(port, directory), "--tls-certificate", str(pem)]
 
+    def routed(command: Command, routers: int, *flags: str) -> Command:
+        return lambda port, directory: [*command(port, directory), "--routers", str(routers), *flags]
+
     return [
         Kind("ours", plain),
+        Kind("ours, 1 router", routed(plain, 1)),
+        Kind("ours, 2 routers", routed(plain, 2)),
+        Kind("ours, 4 routers", routed(plain, 4)),
+        Kind("ours with TLS, 1 router", routed(with_tls, 1)),
+        Kind("ours with TLS, 2 routers", routed(with_tls, 2)),
+        Kind("ours with large bodies, 1 router", routed(plain, 1, "--max-job-size", str(64 << 20))),
         Kind("ours with operators", with_operators),
         Kind("ours with rights", with_rights),
         Kind("ours with TLS", with_tls),
@@ -122,6 +132,7 @@ PEERS = [
     Kind("beanstalkd -f0", _beanstalkd_binlog("-f0")),
     Kind("gearmand", _gearmand()),
     Kind("gearmand tuned", _gearmand(*TUNED)),
+    Kind("gearmand -t 4", _gearmand("-t", "4", *TUNED[2:])),
     Kind("gearmand sqlite", _gearmand_sqlite),
 ]
 
@@ -151,11 +162,14 @@ class Server(Process):
         self.port, self.admin_port = free_ports(2)
         program, *words = [word.replace(ADMIN_PORT, str(self.admin_port))
                            for word in kind.command(self.port, self.directory)]  # fmt: skip
+        # Its port is there before them.
+        self._routers = int(words[words.index("--routers") + 1]) if "--routers" in words else 0
         super().__init__([find(program) or program, *words])
 
     def __enter__(self) -> "Server":
         try:
             self.wait_for_port(self.port)
+            eventually("its routers live", lambda: len(self.routers()) == self._routers)
         except BaseException:
             self.__exit__()
             raise
@@ -164,6 +178,15 @@ class Server(Process):
     def __exit__(self, *_: object) -> None:
         self.kill()
         self._directory.cleanup()
+
+    def routers(self) -> list[int]:
+        """Its child processes, which hold the clients' sockets."""
+        found = []
+        for status in Path("/proc").glob("[0-9]*/stat"):
+            with suppress(FileNotFoundError, ProcessLookupError):
+                if int(status.read_text().rpartition(") ")[2].split()[1]) == self.pid:
+                    found.append(int(status.parent.name))
+        return sorted(found)
 
     def resident_bytes(self) -> int:
         rollup = Path(f"/proc/{self.pid}/smaps_rollup").read_text()

@@ -20,7 +20,16 @@ Connection::~Connection() {
 
 void Connection::Open() {
   fd_ = endpoint_.Connect();
+  if (endpoint_.tls()) tls_ = std::make_unique<TlsClient>(fd_);
   loop_.Add(fd_, this);
+}
+
+ssize_t Connection::Read(char* data, size_t size) {
+  return tls_ ? tls_->Receive(data, size) : recv(fd_, data, size, 0);
+}
+
+ssize_t Connection::Write(const char* data, size_t size) {
+  return tls_ ? tls_->Send(data, size) : send(fd_, data, size, MSG_NOSIGNAL);
 }
 
 void Connection::Reconnect() {
@@ -41,7 +50,7 @@ std::string& Connection::output() {
 }
 
 void Connection::Receive(char* scratch) {
-  const ssize_t count = recv(fd_, scratch, Loop::kScratchBytes, 0);
+  const ssize_t count = Read(scratch, Loop::kScratchBytes);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (count < 0) FailErrno("recv");
   if (count == 0) Fail("the server closed a connection");
@@ -58,7 +67,7 @@ void Connection::Receive(char* scratch) {
 void Connection::Flush() {
   in_flush_list_ = false;
   if (unsent_.empty()) return;
-  const ssize_t count = send(fd_, unsent_.data() + sent_, unsent_.size() - sent_, MSG_NOSIGNAL);
+  const ssize_t count = Write(unsent_.data() + sent_, unsent_.size() - sent_);
   if (count < 0 && errno != EAGAIN) FailErrno("send");
   if (count > 0) sent_ += static_cast<size_t>(count);
   const bool rest = sent_ < unsent_.size();

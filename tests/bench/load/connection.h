@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "tests/bench/load/endpoint.h"
 #include "tests/bench/load/loop.h"
+#include "tests/bench/load/tls_client.h"
 
 namespace gearstalk::bench {
 
@@ -33,12 +35,15 @@ class Connection {
   friend class Loop;
 
   void Open();
+  ssize_t Read(char* data, size_t size);
+  ssize_t Write(const char* data, size_t size);
   void Receive(char* scratch);
   void Flush();
 
   Loop& loop_;
   const Endpoint& endpoint_;
   int fd_ = -1;
+  std::unique_ptr<TlsClient> tls_;  // with TLS
   std::string unread_;
   std::string unsent_;
   size_t sent_ = 0;

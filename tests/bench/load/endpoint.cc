@@ -29,7 +29,7 @@ void BindToNextLoopbackAddress(int fd) {
 
 }  // namespace
 
-Endpoint::Endpoint(const std::string& text) {
+Endpoint::Endpoint(const std::string& text, bool tls) : tls_(tls) {
   const size_t colon = text.rfind(':');
   if (colon == std::string::npos) Fail("not HOST:PORT: " + text);
   address_.sin_family = AF_INET;

@@ -3,6 +3,7 @@
 
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include "tests/bench/load/measurement.h"
 
@@ -19,10 +20,11 @@ void RaiseDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-void PinApart(const Process& server) {
+void PinApart(const Process& server, const std::vector<Process>& routers) {
   const int first = gearstalk::bench::AllowedCpu(0);
   const int second = gearstalk::bench::AllowedCpu(1);
   server.Pin(first);
+  for (const Process& router : routers) router.Pin(first);
   gearstalk::bench::PinSelf(second);
 }
 
@@ -33,8 +35,9 @@ int main(int argc, char** argv) {
   alarm(options.limit_seconds);
   RaiseDescriptorLimit();
   const Process server(options.pid);
-  if (options.pin_apart) PinApart(server);
-  Measurement measurement(options, server);
+  const std::vector<Process> routers(options.routers.begin(), options.routers.end());
+  if (options.pin_apart) PinApart(server, routers);
+  Measurement measurement(options, server, routers);
   if (!options.steps) {
     std::cout << measurement.Run() << std::endl;
     return 0;

@@ -36,12 +36,15 @@ Json AnswersOf(const Disturbance& disturbance) {
 
 }  // namespace
 
-Measurement::Measurement(const Options& options, const Process& server)
+Measurement::Measurement(const Options& options, const Process& server,
+                         const std::vector<Process>& routers)
     : options_(options),
       server_(server),
+      routers_(routers),
       self_(getpid()),
-      endpoint_(options.server),
+      endpoint_(options.server, options.tls),
       memory_at_first_(server.ReadMemory()),
+      routers_memory_at_first_(Used().routers_memory),
       surroundings_(options_, endpoint_),
       flow_(LimitsOf(options_)),
       clients_(options_, loop_, endpoint_, flow_) {
@@ -68,18 +71,28 @@ void Measurement::RunRound(int64_t deadline) {
   loop_.RunRound(std::min({deadline, flow_.next_start(), Now() + kMillisecond}));
 }
 
+Measurement::Usage Measurement::Used() const {
+  Usage usage{.time = bench::Now(), .server = server_.ReadCpu(), .load = self_.ReadCpu()};
+  for (const Process& router : routers_) {
+    const CpuUse use = router.ReadCpu();
+    usage.routers.run_ns += use.run_ns;
+    usage.routers.context_switches += use.context_switches;
+    usage.routers_memory += router.ReadMemory();
+  }
+  usage.memory = server_.ReadMemory();
+  return usage;
+}
+
 Json Measurement::Run() {
   AwaitDue();
   flow_.Resume(Now());
   WarmUp();
   Disturbance disturbance(options_, endpoint_);
-  const int64_t memory_before = server_.ReadMemory();
-  const Usage before{Now(), server_.ReadCpu(), self_.ReadCpu(), memory_before};
+  const Usage before = Used();
   flow_.BeginMeasuring(before.time);
   RunLoad();
   measured_ops_ = flow_.done();
-  Usage after{Now(), server_.ReadCpu(), self_.ReadCpu(), 0};
-  after.memory = server_.ReadMemory();
+  const Usage after = Used();
   disturbance.End();
   Json report = Report(before, after);
   if (!options_.questions.empty()) report["answers_us"] = AnswersOf(disturbance);
@@ -147,12 +160,16 @@ Json Measurement::Report(const Usage& before, const Usage& after) const {
           {"ops_per_second", static_cast<double>(ops) / seconds},
           {"cpu_us_per_op", PerOp(Microseconds(server_ns), ops)},
           {"cpu_us_per_op_by_ticks", PerOp(Microseconds(ticks_ns), ops)},
+          {"routers_cpu_us_per_op",
+           PerOp(Microseconds(after.routers.run_ns - before.routers.run_ns), ops)},
           {"cpu_share", ToSeconds(server_ns) / seconds},
           {"load_cpu_us_per_op", PerOp(Microseconds(load_ns), ops)},
           {"context_switches_per_op", PerOp(static_cast<double>(switches), ops)},
           {"rss_at_first", memory_at_first_},
           {"rss_before", before.memory},
           {"rss_after", after.memory},
+          {"routers_rss_at_first", routers_memory_at_first_},
+          {"routers_rss_after", after.routers_memory},
           {"stored", surroundings_.stored()},
           {"store_seconds", ToSeconds(surroundings_.nanoseconds())},
           {"refusals", flow_.refusals()},

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "tests/bench/load/clients.h"
 #include "tests/bench/load/process.h"
@@ -13,7 +14,7 @@ using Json = nlohmann::ordered_json;
 // One server under one load, measured once or several times.
 class Measurement {
  public:
-  Measurement(const Options& options, const Process& server);
+  Measurement(const Options& options, const Process& server, const std::vector<Process>& routers);
 
   // Runs the load for its extent, waits until all its jobs are finished, and says what it took.
   Json Run();
@@ -22,9 +23,12 @@ class Measurement {
   struct Usage {
     int64_t time;
     CpuUse server;
+    CpuUse routers{};  // of all of them
     CpuUse load;
-    int64_t memory;
+    int64_t memory = 0;
+    int64_t routers_memory = 0;
   };
+  Usage Used() const;
 
   // Until the server has nothing more to do with what the clients said when they connected.
   void Settle();
@@ -37,9 +41,11 @@ class Measurement {
 
   const Options options_;
   const Process& server_;
+  const std::vector<Process>& routers_;
   const Process self_;
   const Endpoint endpoint_;
   const int64_t memory_at_first_;
+  const int64_t routers_memory_at_first_;
   const Surroundings surroundings_;
   Loop loop_;
   Flow flow_;

@@ -24,8 +24,10 @@ void AddServer(CLI::App& app, Options& options) {
       ->transform(CLI::CheckedTransformer(kWorkloads));
   app.add_option("--server", options.server, "HOST:PORT of the running server")->required();
   app.add_option("--pid", options.pid, "its process")->required();
+  app.add_option("--router", options.routers, "a process that holds the server's sockets");
+  app.add_flag("--tls", options.tls, "producers and consumers speak TLS");
   app.add_flag("--pin-apart", options.pin_apart,
-               "keep the server on the first CPU and the load on the second");
+               "keep server and routers on the first CPU and the load on the second");
 }
 
 void AddExtent(CLI::App& app, Options& options) {

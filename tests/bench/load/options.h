@@ -24,6 +24,8 @@ struct Options {
   Protocol protocol = Protocol::kBeanstalk;
   std::string server;
   pid_t pid = 0;
+  std::vector<pid_t> routers;
+  bool tls = false;
   bool pin_apart = false;
 
   int64_t ops = 0;
