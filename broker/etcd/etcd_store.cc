@@ -147,6 +147,7 @@ void EtcdStore::Acquire(const LogView& seen, const Reign& reign,
              acquired.last = view.last;
              acquired.oldest = view.oldest;
              acquired.sent = answer.first_sent;
+             acquired.at = acquired.fence;
              tail_at_ = view.tail_at;
              beats_ = 0;
              caller_.endpoints().PutFirst(answer.endpoint);

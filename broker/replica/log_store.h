@@ -82,12 +82,14 @@ enum class StoreAnswer : std::uint8_t {
   kFenced,   // another broker acquired the shard; of an acquire: it lost the race
   kFull,     // not done: the store has no space
   kTrimmed,  // what was asked for is not kept any more
-  kFailed,   // not done, and trying again would not help; the Status says why
+  kRefused,  // of an acquire: not done, until the operator acts; the Status says how
+  kFailed,   // not done, and trying again would not help; the Status says why: kJournal if a fresh
+             // process may find the store usable
 };
 
 struct StoreResult {
   StoreAnswer answer = StoreAnswer::kDone;
-  Status why;  // of kFull and kFailed
+  Status why;  // of kFull, kRefused and kFailed
 
   bool done() const { return answer == StoreAnswer::kDone; }
 };
@@ -156,6 +158,7 @@ class LogStore {
     Revision fence = 0;
     std::uint64_t last = 0, oldest = 1;
     Time sent = 0;
+    Revision at = 0;  // at which the log can be read up to `last`
   };
   virtual void Acquire(const LogView& seen, const Reign& reign,
                        std::function<void(StoreResult, const Acquired&)> done) = 0;

@@ -13,6 +13,7 @@ namespace {
 constexpr Time kFullPause = kSecond;            // before a batch is sent again
 constexpr Time kTrimPause = 50 * kMillisecond;  // between deletions
 constexpr Time kIdleTrimPause = 300 * kSecond;  // beats make history, too
+constexpr Time kRefusedPause = kSecond;
 constexpr Time kStandbyLookPause = kSecond;
 
 }  // namespace
@@ -44,6 +45,12 @@ void ReplicatedJournal::OnAcquired(const StoreResult& result, const LogStore::Ac
       no_lead_ = NoSpace(result.why, words());
       Log(LogLevel::kError, words().name + " has no space for a new leader",
           {{"error", result.why.message()}});
+    } else if (result.answer == StoreAnswer::kRefused) {
+      acquire_from_ = boot() + kRefusedPause;
+      if (no_lead_.message() != result.why.message()) {
+        Log(LogLevel::kError, "this broker cannot lead", {{"error", result.why.message()}});
+      }
+      no_lead_ = result.why;
     } else if (result.answer != StoreAnswer::kFenced) {
       Fail(result);
     }
@@ -57,7 +64,7 @@ void ReplicatedJournal::OnAcquired(const StoreResult& result, const LogStore::Ac
   serve_from_ = boot() + wait;
   tenure_ = Tenure(reign_.lease, acquired.sent);
   read_again_ = false;
-  read_at_ = acquired.fence;
+  read_at_ = acquired.at;
   read_to_ = acquired.last;
   role_ = Role::kCatchingUp;
   no_lead_ = {};

@@ -427,6 +427,7 @@ void ReplicatedJournal::Fail(const StoreResult& result) {
   switch (result.answer) {
     case StoreAnswer::kDone:
     case StoreAnswer::kFull:
+    case StoreAnswer::kRefused:
       return;
     case StoreAnswer::kFenced:
       if (releasing_) return;  // by its own release, whose answer ends it
@@ -435,7 +436,7 @@ void ReplicatedJournal::Fail(const StoreResult& result) {
       return Over({Code::kJournal, "what is to be read next has been trimmed"}, 3);
     case StoreAnswer::kFailed: {
       const bool usage = role_ == Role::kStarting && result.why.code() == Code::kInvalid;
-      return Over(result.why, usage ? 2 : 1);
+      return Over(result.why, usage ? 2 : result.why.code() == Code::kJournal ? 3 : 1);
     }
   }
 }

@@ -22,6 +22,7 @@ Status Failure(const StoreResult& result) {
     case StoreAnswer::kTrimmed:
       return {Code::kJournal, "the journal was trimmed meanwhile; try again"};
     case StoreAnswer::kFull:
+    case StoreAnswer::kRefused:
     case StoreAnswer::kFailed:
       break;
   }

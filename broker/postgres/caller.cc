@@ -1,0 +1,457 @@
+#include "broker/postgres/caller.h"
+
+#include <fmt/format.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "broker/base/check.h"
+#include "broker/base/log.h"
+#include "broker/postgres/statements.h"
+
+namespace gearstalk::postgres {
+namespace {
+
+constexpr Time kLeastPatience = 500 * kMillisecond;
+constexpr Time kLater = kSecond;                 // the operator has to act
+constexpr Time kAgain = 20 * kMillisecond;       // after an error that passes
+constexpr Time kReconnect = 100 * kMillisecond;  // after a connection that failed
+constexpr Time kTurn = 10 * kMillisecond;        // between looks at what is under way
+constexpr Time kKeepSecond = 10 * kSecond;       // of two connections that are both idle
+constexpr std::int64_t kOldest = 130'000;        // version of the server
+constexpr int kEvents = 32;
+
+// The operator has to act: rights, passwords, databases that are missing, too many connections.
+bool IsRefusal(const std::string& state) {
+  return state.starts_with("28") || state.starts_with("3D") || state.starts_with("42");
+}
+
+}  // namespace
+
+// Which hosts are a primary.
+struct Caller::Question {
+  std::vector<std::unique_ptr<Connection>> asked;
+  std::vector<std::string> primaries;
+  std::function<void(const std::vector<std::string>&)> done;
+};
+
+Caller::Caller(const PostgresOptions& options, std::vector<Host> hosts, std::function<Time()> boot)
+    : options_(options),
+      hosts_(std::move(hosts)),
+      addresses_(hosts_.size()),
+      boot_(std::move(boot)),
+      patience_(std::max(options.lease / 8, kLeastPatience)),
+      channel_(Quoted(ChannelOf(options.schema))),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      name_(SessionName(options.schema, 0)) {
+  GS_CHECK(epoll_ >= 0);
+}
+
+Caller::~Caller() {
+  for (Lane& lane : lanes_) lane.Close();
+  probe_.reset();
+  questions_.clear();
+  close(epoll_);
+}
+
+std::unique_ptr<Connection> Caller::Connect(std::size_t host, const std::string& listen, Time now) {
+  Host there = hosts_[host];
+  if (there.words["hostaddr"].empty()) there.words["hostaddr"] = addresses_[host];
+  return std::make_unique<Connection>(there, name_, listen, epoll_, next_id_++, now);
+}
+
+void Caller::Call(LaneOf lane, CallPlan plan, Done done) {
+  const Time now = boot_();
+  Operation operation;
+  operation.id = next_id_++;
+  operation.plan = std::move(plan);
+  operation.done = std::move(done);
+  operation.waits_since = now;
+  At(lane).operations.push_back(std::move(operation));
+  Start(At(lane), now);
+}
+
+void Caller::OnNotify() {
+  epoll_event events[kEvents];
+  const int count = epoll_wait(epoll_, events, kEvents, 0);
+  const auto tell = [](Connection* connection, std::uint64_t id) {
+    if (connection != nullptr && connection->id() == id) connection->OnReady();
+  };
+  for (int i = 0; i < count; ++i) {
+    const std::uint64_t id = events[i].data.u64;
+    for (Lane& lane : lanes_) {
+      for (Lane::Try& each : lane.tries) tell(each.connection.get(), id);
+    }
+    tell(probe_.get(), id);
+    for (const auto& question : questions_) {
+      for (const auto& each : question->asked) tell(each.get(), id);
+    }
+  }
+  Advance(boot_());
+}
+
+bool Caller::IsIdle() const {
+  const bool waits = std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) {
+    return !lane.operations.empty() || lane.IsConnecting();
+  });
+  return !waits && current_ >= 0 && probe_ == nullptr && questions_.empty();
+}
+
+Time Caller::Tick(Time now) {
+  Advance(now);
+  return IsIdle() ? now + kSecond : now + kTurn;
+}
+
+void Caller::Advance(Time now) {
+  if (!settled_ && !fault_.ok()) AnswerAll(fault_);
+  Search(now);
+  for (Lane& lane : lanes_) AdvanceLane(lane, now);
+  AdvanceQuestions(now);
+}
+
+// Tells all who wait that the configuration is wrong.
+void Caller::AnswerAll(const Status& fault) {
+  for (Lane& lane : lanes_) {
+    std::list<Operation> operations = std::exchange(lane.operations, {});
+    for (Operation& each : operations) {
+      CallAnswer answer;
+      answer.result = {StoreAnswer::kFailed, fault};
+      each.done(answer);
+    }
+  }
+}
+
+// --- the server
+
+bool Caller::Overdue(Time now) const {
+  return std::any_of(lanes_.begin(), lanes_.end(), [&](const Lane& lane) {
+    return std::any_of(lane.operations.begin(), lane.operations.end(), [&](const Operation& each) {
+      return each.not_before <= now && now >= each.waits_since + std::max(each.plan.hedge, kAgain);
+    });
+  });
+}
+
+// One host after the other, while there is no primary or the one in use is silent.
+void Caller::Search(Time now) {
+  if (probe_ != nullptr) return OnProbe(now);
+  if (now < search_after_ || (current_ >= 0 && (hosts_.size() == 1 || !Overdue(now)))) return;
+  if (static_cast<int>(next_host_) == current_) next_host_ = (next_host_ + 1) % hosts_.size();
+  probe_ = Connect(next_host_, "", now);
+}
+
+void Caller::OnProbe(Time now) {
+  const Connection::State state = probe_->state();
+  if (state == Connection::State::kDown) {
+    NoteDown(*probe_);
+    const std::string& why = probe_->trouble_state();
+    return NextHost(now, IsRefusal(why) || why == "53300" ? kLater : 0);
+  }
+  if (state == Connection::State::kIdle) {
+    const std::string why = WhyNot(probe_->facts(), probe_->host());
+    if (why.empty()) return Adopt(std::move(probe_));
+    trouble_ = why;
+    return NextHost(now, 0);
+  }
+  if (now < probe_->begun() + patience_) return;
+  trouble_ = probe_->host() + ": no answer";
+  addresses_[next_host_].clear();
+  NextHost(now, 0);
+}
+
+void Caller::NextHost(Time now, Time pause) {
+  probe_.reset();
+  next_host_ = (next_host_ + 1) % hosts_.size();
+  if (next_host_ == 0) searched_ = true;
+  search_after_ = now + std::max(pause, next_host_ == 0 ? kReconnect : 0);
+}
+
+// Closes all connections to the server before, and uses this one.
+void Caller::Adopt(std::unique_ptr<Connection> connection) {
+  for (Lane& lane : lanes_) lane.Close();
+  current_ = static_cast<int>(next_host_);
+  addresses_[next_host_] = connection->address();
+  facts_ = connection->facts();
+  system_ = facts_.system;
+  timeline_ = facts_.timeline;
+  ++server_;
+  Log(LogLevel::kInfo, "this PostgreSQL server is the primary",
+      {{"host", connection->host()},
+       {"version", facts_.version_name},
+       {"timeline", static_cast<std::uint64_t>(timeline_)},
+       {"synchronous_commit", facts_.synchronous_commit},
+       {"synchronous_standbys", facts_.standbys.empty() ? "-" : facts_.standbys}});
+  Lane::Try& first = At(LaneOf::kBeats).tries.front();
+  first.connection = std::move(connection);
+  first.admitted = true;
+  first.idle_since = boot_();
+}
+
+void Caller::Lose(const std::string& why) {
+  trouble_ = why;
+  if (current_ < 0) return;
+  for (Lane& lane : lanes_) lane.Close();
+  next_host_ = (static_cast<std::size_t>(current_) + 1) % hosts_.size();
+  current_ = -1;
+  ++server_;
+  search_after_ = boot_() + kAgain;
+}
+
+// Why this server cannot be used; empty: it can.
+std::string Caller::WhyNot(const Facts& facts, const std::string& host) {
+  if (facts.in_recovery) return host + " is a standby";
+  if (system_ != 0 && facts.system != system_) {
+    return host + " belongs to another cluster of servers: its system identifier differs";
+  }
+  if (facts.timeline < timeline_) {
+    return fmt::format(
+        "{} has the timeline {}, and {} was seen: it was not stopped when another "
+        "server was promoted",
+        host, facts.timeline, timeline_);
+  }
+  std::string why = CheckFacts(facts, host);
+  if (!why.empty()) fault_ = {Code::kInvalid, why};
+  return why;
+}
+
+// What makes a confirmed commit no confirmation.
+std::string Caller::CheckFacts(const Facts& facts, const std::string& host) {
+  if (facts.version < kOldest) {
+    return fmt::format("{}: PostgreSQL {} is too old: 13 or later is needed", host,
+                       facts.version_name);
+  }
+  if (options_.allow_unsafe) return "";
+  if (facts.synchronous_commit == "off" || facts.synchronous_commit == "local") {
+    return fmt::format(
+        "{}: synchronous_commit is {}, so that confirmed jobs could be lost: alter role "
+        "current_user set synchronous_commit = on",
+        host, facts.synchronous_commit);
+  }
+  if (facts.fsync == "off") {
+    return host +
+           ": fsync is off, so that confirmed jobs could be lost: alter system set fsync = on";
+  }
+  return "";
+}
+
+void Caller::NoteDown(const Connection& connection) {
+  trouble_ = connection.trouble();
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    if (hosts_[i].name == connection.host()) addresses_[i].clear();
+  }
+  const bool refused = IsRefusal(connection.trouble_state()) || connection.no_tls();
+  if (!settled_ && refused) fault_ = {Code::kInvalid, "postgres.conninfo: " + trouble_};
+}
+
+void Caller::AskPrimaries(std::function<void(const std::vector<std::string>&)> done) {
+  auto question = std::make_unique<Question>();
+  question->done = std::move(done);
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    if (static_cast<int>(i) == current_) {
+      question->primaries.push_back(hosts_[i].name);
+    } else {
+      question->asked.push_back(Connect(i, "", boot_()));
+    }
+  }
+  questions_.push_back(std::move(question));
+}
+
+void Caller::AdvanceQuestions(Time now) {
+  for (std::size_t i = 0; i < questions_.size();) {
+    Question& question = *questions_[i];
+    std::erase_if(question.asked, [&](const std::unique_ptr<Connection>& each) {
+      const bool answered = each->state() == Connection::State::kIdle;
+      if (answered && !each->facts().in_recovery) question.primaries.push_back(each->host());
+      return answered || each->state() == Connection::State::kDown ||
+             now >= each->begun() + patience_;
+    });
+    if (!question.asked.empty()) {
+      ++i;
+      continue;
+    }
+    const std::unique_ptr<Question> over = std::move(questions_[i]);
+    questions_.erase(questions_.begin() + static_cast<std::ptrdiff_t>(i));
+    over->done(over->primaries);
+  }
+}
+
+// --- statements
+
+void Caller::AdvanceLane(Lane& lane, Time now) {
+  for (Lane::Try& attempt : lane.tries) {
+    if (attempt.connection != nullptr && !AdvanceTry(lane, attempt, now)) attempt.Reset();
+  }
+  Lane::Try& second = lane.tries[1];
+  if (lane.tries[0].connection != nullptr && second.connection != nullptr &&
+      second.connection->state() == Connection::State::kIdle && lane.operations.empty() &&
+      now >= second.idle_since + kKeepSecond) {
+    second.Reset();
+  }
+  Start(lane, now);
+}
+
+// False: the connection is of no more use.
+bool Caller::AdvanceTry(Lane& lane, Lane::Try& attempt, Time now) {
+  Connection& connection = *attempt.connection;
+  if (connection.TakeNotification()) notified_ = true;
+  switch (connection.state()) {
+    case Connection::State::kConnecting:
+      if (now < connection.begun() + patience_) return true;
+      trouble_ = connection.host() + ": no answer";
+      lane.connect_after = now + kReconnect;
+      return false;
+    case Connection::State::kDown: {
+      NoteDown(connection);
+      const bool refused = !attempt.admitted && !connection.trouble_state().empty();
+      lane.connect_after = now + (refused ? kLater : attempt.admitted ? 0 : kReconnect);
+      ++server_;
+      if (!attempt.admitted && Pids().empty()) Lose(std::string(trouble_));
+      return false;
+    }
+    case Connection::State::kIdle:
+      return attempt.admitted || Admit(attempt);
+    case Connection::State::kBusy:
+      return true;
+    case Connection::State::kReplied:
+      OnReply(lane, attempt, now);
+      return true;
+  }
+  return true;
+}
+
+// The server may have become a standby, or have been promoted, since the last connection.
+bool Caller::Admit(Lane::Try& attempt) {
+  const Facts facts = attempt.connection->facts();
+  const std::string why = WhyNot(facts, attempt.connection->host());
+  if (!why.empty()) {
+    Lose(why);
+    return false;
+  }
+  if (facts.timeline > timeline_) {
+    std::unique_ptr<Connection> kept = std::move(attempt.connection);
+    for (Lane& each : lanes_) each.Close();
+    attempt.connection = std::move(kept);
+    timeline_ = facts.timeline;
+    ++server_;
+  }
+  facts_ = facts;
+  attempt.admitted = true;
+  attempt.idle_since = boot_();
+  return true;
+}
+
+// Sends what is due on a free connection, and on a second one what has waited too long.
+void Caller::Start(Lane& lane, Time now) {
+  if (current_ < 0) return;
+  Operation* const due = lane.Due(now);
+  const bool wanted = due != nullptr || (warm_appends_ && &lane == &At(LaneOf::kAppends));
+  if (!wanted) return;
+  const bool runs = due != nullptr && lane.Runs(due->id);
+  const bool overdue = due != nullptr && now >= due->waits_since + due->plan.hedge;
+  if (runs && !overdue) return;
+  if (runs && due->plan.on_silent && now >= due->silent_told + due->plan.hedge) {
+    due->silent_told = now;
+    for (const Lane::Try& each : lane.tries) {
+      if (each.operation == due->id) due->plan.on_silent(each.connection->facts().pid);
+    }
+  }
+  if (Lane::Try* idle = lane.Idle(); idle != nullptr) {
+    if (due == nullptr) return;
+    if (idle->connection->name() != name_) {
+      idle->connection->SetName(name_);
+      idle->connection->Send({"set application_name = " + Literal(name_), {}, true});
+      return;
+    }
+    if (due->first_sent == 0) due->first_sent = due->waits_since = now;
+    if (runs && due->plan.append) ++append_retries_;
+    idle->operation = due->id;
+    idle->sent = now;
+    return idle->connection->Send(due->plan.statement);
+  }
+  Lane::Try* const free = lane.Free();
+  if (free == nullptr || lane.IsConnecting() || now < lane.connect_after) return;
+  if (lane.HasAdmitted() && !overdue) return;
+  const bool listens = &lane == &At(LaneOf::kReads);
+  free->connection = Connect(static_cast<std::size_t>(current_), listens ? channel_ : "", now);
+}
+
+void Caller::OnReply(Lane& lane, Lane::Try& attempt, Time now) {
+  const std::uint64_t id = std::exchange(attempt.operation, 0);
+  attempt.idle_since = now;
+  Reply reply = attempt.connection->TakeReply();
+  Operation* const operation = id == 0 ? nullptr : lane.Find(id);
+  if (operation == nullptr) return;  // it has been answered on the other connection
+  const Outcome outcome = Judge(*operation, reply);
+  if (outcome != Outcome::kAnswered) {
+    operation->waits_since = now;
+    if (operation->plan.append) ++append_retries_;
+    const Time pause = outcome == Outcome::kLater ? kLater : reply.lost ? 0 : kAgain;
+    operation->not_before = now + pause;
+    return;
+  }
+  CallAnswer answer;
+  answer.sent = attempt.sent;
+  answer.first_sent = operation->first_sent;
+  answer.server = server_;
+  if (!settled_ && IsRefusal(reply.state) &&
+      operation->plan.answers.find(reply.state) == std::string::npos) {
+    answer.result = {StoreAnswer::kFailed, {Code::kInvalid, "PostgreSQL: " + reply.message}};
+  }
+  answer.reply = std::move(reply);
+  trouble_.clear();
+  const Done done = std::move(operation->done);
+  lane.operations.remove_if([id](const Operation& each) { return each.id == id; });
+  done(answer);
+}
+
+Caller::Outcome Caller::Judge(const Operation& operation, const Reply& reply) {
+  if (reply.ok()) return Outcome::kAnswered;
+  const std::string& state = reply.state;
+  if (!state.empty() && operation.plan.answers.find(state) != std::string::npos) {
+    return Outcome::kAnswered;
+  }
+  if (state == "55P03") return Outcome::kLater;  // somebody holds a lock: no trouble
+  trouble_ = reply.message;
+  if (reply.lost || reply.warned) return Outcome::kAgain;
+  if (state == "25006") {
+    Lose(reply.message);
+    return Outcome::kAgain;
+  }
+  if (state.starts_with("40") || state.starts_with("57") || state.starts_with("08")) {
+    return Outcome::kAgain;
+  }
+  return !settled_ && IsRefusal(state) ? Outcome::kAnswered : Outcome::kLater;
+}
+
+bool Caller::TakeNotification() { return std::exchange(notified_, false); }
+
+void Caller::Reconnect(std::vector<Host> hosts) {
+  hosts_ = std::move(hosts);
+  addresses_.assign(hosts_.size(), "");
+  next_host_ = 0;
+  for (Lane& lane : lanes_) lane.Close();
+  probe_.reset();
+  current_ = -1;
+  ++server_;
+}
+
+std::vector<EndpointStats> Caller::Endpoints() const {
+  std::vector<EndpointStats> endpoints;
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    endpoints.push_back({hosts_[i].name, static_cast<int>(i) == current_, 0});
+  }
+  return endpoints;
+}
+
+std::vector<std::int64_t> Caller::Pids() const {
+  std::vector<std::int64_t> pids;
+  for (const Lane& lane : lanes_) {
+    for (const Lane::Try& each : lane.tries) {
+      if (each.admitted) pids.push_back(each.connection->facts().pid);
+    }
+  }
+  return pids;
+}
+
+}  // namespace gearstalk::postgres

@@ -1,0 +1,124 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "broker/base/clock.h"
+#include "broker/base/status.h"
+#include "broker/postgres/conninfo.h"
+#include "broker/postgres/lane.h"
+
+namespace gearstalk::postgres {
+
+// Finds the primary among the hosts, and repeats statements there until they are answered. The
+// outcome of a statement whose connection was lost, or that was answered with a warning, is not
+// known: it goes out again, as it was.
+//
+// All connections are to one server, which is known by the identifier of its files and its
+// timeline. Hosts are tried one after the other while there is none, and while an answer is
+// overdue. A server in recovery, of other files, or of a lower timeline than one that was seen is
+// not used; when a higher one is seen, all connections to the one before are closed first.
+//
+// Used on the loop's thread; nothing is answered from within Call.
+class Caller {
+ public:
+  using Done = std::function<void(const CallAnswer&)>;
+
+  Caller(const PostgresOptions& options, std::vector<Host> hosts, std::function<Time()> boot);
+  ~Caller();
+  Caller(const Caller&) = delete;
+  Caller& operator=(const Caller&) = delete;
+
+  void Call(LaneOf lane, CallPlan plan, Done done);
+  // Readable when OnNotify has something to do.
+  int notify_fd() const { return epoll_; }
+  void OnNotify();
+  // Does what is due; returns when to call again.
+  Time Tick(Time now);
+
+  // Asks all hosts, and answers with those that are a primary.
+  void AskPrimaries(std::function<void(const std::vector<std::string>&)> done);
+  // The connections for appends are needed soon.
+  void WarmAppends() { warm_appends_ = true; }
+  // application_name, from the next statement on.
+  void SetName(const std::string& name) { name_ = name; }
+  const std::string& name() const { return name_; }
+  // Whether something was notified since the last call.
+  bool TakeNotification();
+
+  // A primary is in use, or every host has been tried, or the configuration is wrong.
+  bool opened() const { return current_ >= 0 || searched_ || !fault_.ok(); }
+  const Status& fault() const { return fault_; }
+  void SetFault(Status fault) { fault_ = std::move(fault); }
+  // From now on what was refused is tried again each second: before, a refusal is the answer.
+  void Settle() { settled_ = true; }
+  void Reconnect(std::vector<Host> hosts);
+
+  std::uint64_t server() const { return server_; }
+  const Facts& facts() const { return facts_; }
+  std::vector<EndpointStats> Endpoints() const;
+  // Why the newest try failed; empty: it did not fail.
+  const std::string& trouble() const { return trouble_; }
+  std::uint64_t append_retries() const { return append_retries_; }
+  std::vector<std::int64_t> Pids() const;  // of all backends of this broker
+
+ private:
+  enum class Outcome : std::uint8_t { kAnswered, kAgain, kLater };
+  struct Question;
+
+  Lane& At(LaneOf lane) { return lanes_[static_cast<std::size_t>(lane)]; }
+  std::unique_ptr<Connection> Connect(std::size_t host, const std::string& listen, Time now);
+  void Advance(Time now);
+  // --- the server
+  void Search(Time now);
+  void OnProbe(Time now);
+  void NextHost(Time now, Time pause);
+  void Adopt(std::unique_ptr<Connection> connection);
+  void Lose(const std::string& why);
+  std::string WhyNot(const Facts& facts, const std::string& host);
+  std::string CheckFacts(const Facts& facts, const std::string& host);
+  void NoteDown(const Connection& connection);
+  bool Overdue(Time now) const;
+  void AdvanceQuestions(Time now);
+  // --- statements
+  void AdvanceLane(Lane& lane, Time now);
+  bool AdvanceTry(Lane& lane, Lane::Try& attempt, Time now);
+  bool Admit(Lane::Try& attempt);
+  void Start(Lane& lane, Time now);
+  void OnReply(Lane& lane, Lane::Try& attempt, Time now);
+  Outcome Judge(const Operation& operation, const Reply& reply);
+  void AnswerAll(const Status& fault);
+  bool IsIdle() const;
+
+  const PostgresOptions options_;
+  std::vector<Host> hosts_;
+  std::vector<std::string> addresses_;  // where each was last reached: saves looking up its name
+  const std::function<Time()> boot_;
+  const Time patience_;  // with a connection that is being set up
+  const std::string channel_;
+  const int epoll_;
+  std::string name_;
+  std::array<Lane, 3> lanes_;
+  std::unique_ptr<Connection> probe_;
+  std::size_t next_host_ = 0;
+  Time search_after_ = 0;
+  bool searched_ = false;
+  std::vector<std::unique_ptr<Question>> questions_;
+  int current_ = -1;                        // host that is the primary in use
+  Facts facts_;                             // of that
+  std::int64_t system_ = 0, timeline_ = 0;  // the highest that was seen
+  std::uint64_t server_ = 0;
+  std::uint64_t next_id_ = 1;
+  bool settled_ = false;
+  bool notified_ = false;
+  bool warm_appends_ = false;
+  Status fault_;
+  std::string trouble_;
+  std::uint64_t append_retries_ = 0;
+};
+
+}  // namespace gearstalk::postgres

@@ -1,0 +1,563 @@
+#include "broker/postgres/postgres_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "broker/base/log.h"
+#include "broker/replica/follower.h"
+
+namespace gearstalk::postgres {
+namespace {
+
+constexpr Time kPollPause = 200 * kMillisecond;   // should a notification be lost
+constexpr Time kNotifyPause = 50 * kMillisecond;  // between notifications of appends
+constexpr Time kConfirmPause = 200 * kMillisecond;
+constexpr std::uint64_t kMostParts = 128;  // of a poll
+constexpr std::uint64_t kPageBytes = 1 << 20;
+constexpr std::uint64_t kPartitionBytes = 256 << 20;
+constexpr std::uint64_t kUsualPart = 64 << 10;  // bytes, when no part is there to measure
+constexpr std::uint64_t kLeastWidth = 64, kMostWidth = 65'536;  // parts of a partition
+constexpr std::uint64_t kNoEpoch = std::numeric_limits<std::int64_t>::max();
+constexpr char kNoTable[] = "42P01 3F000";
+constexpr char kNoPartition[] = "23514";
+constexpr char kDuplicate[] = "23505";
+constexpr char kDiskFull[] = "53100";
+
+StoreResult Fenced() { return {StoreAnswer::kFenced, {}}; }
+
+StoreResult Full(const Reply& reply) {
+  return {StoreAnswer::kFull, {Code::kJournal, reply.message}};
+}
+
+}  // namespace
+
+PostgresStore::PostgresStore(PostgresOptions options, std::vector<Host> hosts,
+                             std::uint64_t max_bytes, std::function<Time()> boot)
+    : options_(std::move(options)),
+      statements_(options_.schema),
+      max_bytes_(max_bytes),
+      boot_(boot),
+      caller_(options_, std::move(hosts), std::move(boot)) {}
+
+// Beats, acquires and looks.
+CallPlan PostgresStore::Quick(Statement statement, std::string answers) const {
+  return {.statement = std::move(statement),
+          .hedge = std::max(options_.lease / 8, 200 * kMillisecond),
+          .answers = std::move(answers)};
+}
+
+CallPlan PostgresStore::Slow(Statement statement, std::string answers) const {
+  return {.statement = std::move(statement),
+          .hedge = std::max(options_.lease / 4, 500 * kMillisecond),
+          .answers = std::move(answers)};
+}
+
+std::uint64_t PostgresStore::EpochOf(Revision fence) const {
+  return fence != 0 && fence == fence_ ? epoch_ : kNoEpoch;
+}
+
+StoreResult PostgresStore::Missing() const {
+  return {StoreAnswer::kFailed, KeyIsMissing("the row of " + options_.schema + ".shard", Words())};
+}
+
+Status PostgresStore::OlderState(std::uint64_t last) const {
+  return {Code::kCorrupt,
+          fmt::format("PostgreSQL has an older state than it confirmed: the parts {} to {} are "
+                      "missing; restore the server that has them (docs/replication.md)",
+                      PartName(last + 1), PartName(confirmed_))};
+}
+
+void PostgresStore::OnNotify() {
+  caller_.OnNotify();
+  AdvanceOpen();
+  if (caller_.TakeNotification()) watch_.again = 0;
+  Poll(boot_());
+}
+
+Time PostgresStore::Tick(Time now) {
+  const Time next = caller_.Tick(now);
+  AdvanceOpen();
+  Poll(now);
+  ConfirmSeen(now);
+  if (watch_.watcher == nullptr) return next;
+  return std::min(next, watch_.asked ? kNever : std::max(watch_.again, now));
+}
+
+// --- the beginning
+
+void PostgresStore::AdvanceOpen() {
+  if (open_done_ == nullptr || !caller_.opened()) return;
+  if (!caller_.fault().ok()) {
+    return std::exchange(open_done_, nullptr)({StoreAnswer::kFailed, caller_.fault()});
+  }
+  if (caller_.server() == 0) return std::exchange(open_done_, nullptr)({});
+  CheckPooler();
+}
+
+// Two sessions of a pooler that gives each transaction another one of the server would share their
+// settings, locks and notifications.
+void PostgresStore::CheckPooler() {
+  const std::int64_t key = boot_();
+  const auto done = std::make_shared<Done>(std::exchange(open_done_, nullptr));
+  const auto unlock = [this, key](bool shared) {
+    caller_.Call(LaneOf::kBeats, Quick({"select pg_advisory_unlock($1::bigint)", {key}}),
+                 [](const CallAnswer&) {});
+    if (!shared) return StoreResult{};
+    return StoreResult{
+        StoreAnswer::kFailed,
+        {Code::kInvalid,
+         "postgres.conninfo: a pooler in between gives a session to several clients; it must be "
+         "used in session mode (pgbouncer: pool_mode = session), or passed by"}};
+  };
+  caller_.Call(LaneOf::kBeats, Quick({"select pg_advisory_lock($1::bigint)::text", {key}}),
+               [this, key, done, unlock](const CallAnswer& locked) {
+                 if (!locked.result.done()) return (*done)(locked.result);
+                 caller_.Call(LaneOf::kReads,
+                              Quick({"select pg_try_advisory_lock($1::bigint)", {key}}),
+                              [done, unlock](const CallAnswer& tried) {
+                                if (!tried.result.done()) return (*done)(tried.result);
+                                (*done)(unlock(tried.reply.rows.Flag(0, 0)));
+                              });
+               });
+}
+
+void PostgresStore::Look(std::function<void(StoreResult, const LogView&)> done) {
+  caller_.Call(LaneOf::kBeats, Quick(statements_.Look(), kNoTable),
+               [this, done = std::move(done)](const CallAnswer& answer) {
+                 if (!answer.result.done()) return done(answer.result, {});
+                 const LogView view = ReadShardRow(answer.reply.rows).view;
+                 has_tables_ = answer.reply.ok() && !answer.reply.rows.empty();
+                 if (view.meta_at != 0) caller_.Settle();
+                 if (view.last < confirmed_) {
+                   return done({StoreAnswer::kFailed, OlderState(view.last)}, view);
+                 }
+                 done({}, view);
+               });
+}
+
+void PostgresStore::MakeTables(const Done& done) {
+  caller_.Call(LaneOf::kBeats, Quick(statements_.HasSchema()),
+               [this, done](const CallAnswer& answer) {
+                 if (!answer.result.done()) return done(answer.result);
+                 const bool has_schema = answer.reply.rows.Flag(0, 0);
+                 caller_.Call(LaneOf::kBeats, Slow(statements_.MakeTables(!has_schema), kDiskFull),
+                              [this, done](const CallAnswer& made) {
+                                has_tables_ = made.result.done() && made.reply.ok();
+                                if (!made.result.done()) return done(made.result);
+                                done(made.reply.ok() ? StoreResult{} : Full(made.reply));
+                              });
+               });
+}
+
+void PostgresStore::Found(const ShardMeta& meta, Done done) {
+  WriteMeta(statements_.Found(meta), std::move(done));
+}
+
+void PostgresStore::ReplaceMeta(Revision seen, const ShardMeta& meta, Done done) {
+  WriteMeta(statements_.ReplaceMeta(seen, meta), std::move(done));
+}
+
+void PostgresStore::WriteMeta(Statement statement, Done done) {
+  const auto write = [this, statement = std::move(statement),
+                      done = std::move(done)](const StoreResult& made) {
+    if (!made.done()) return done(made);
+    caller_.Call(LaneOf::kBeats, Quick(statement, kDiskFull), [done](const CallAnswer& answer) {
+      if (!answer.result.done()) return done(answer.result);
+      if (!answer.reply.ok()) return done(Full(answer.reply));
+      done(answer.reply.rows.empty() ? Fenced() : StoreResult{});
+    });
+  };
+  has_tables_ ? write({}) : MakeTables(write);
+}
+
+// Nobody waits for it: the next one comes soon.
+void PostgresStore::Announce(const Reign& standby) {
+  caller_.Call(LaneOf::kReads, Slow(statements_.Announce(standby), kDiskFull),
+               [](const CallAnswer&) {});
+}
+
+// --- leading
+
+void PostgresStore::Acquire(const LogView& seen, const Reign& reign, AcquireDone done) {
+  const auto ask = [this, seen, reign, done = std::move(done)](const StoreResult& made) {
+    if (!made.done()) return done(made, {});
+    caller_.AskPrimaries([this, seen, reign, done](const std::vector<std::string>& primaries) {
+      primaries_ = primaries.size();
+      if (primaries.size() < 2) return SendAcquire(seen, reign, done);
+      std::string names;
+      for (const std::string& each : primaries) names += (names.empty() ? "" : " and ") + each;
+      done({StoreAnswer::kRefused,
+            {Code::kJournal, "two servers are primary, " + names +
+                                 ": stop the one that was primary before the promotion"}},
+           {});
+    });
+  };
+  has_tables_ ? ask({}) : MakeTables(ask);
+}
+
+void PostgresStore::SendAcquire(const LogView& seen, const Reign& reign, AcquireDone done) {
+  caller_.SetName(SessionName(options_.schema, reign.epoch));
+  caller_.WarmAppends();
+  CallPlan plan = Quick(statements_.Acquire(seen, reign, seen_), kDiskFull);
+  plan.on_silent = [this, seen = seen.leader.epoch, epoch = reign.epoch](std::int64_t pid) {
+    EndBlockers(pid, seen, epoch);
+  };
+  caller_.Call(LaneOf::kBeats, std::move(plan),
+               [this, reign, done = std::move(done)](const CallAnswer& answer) {
+                 if (!answer.result.done()) return done(answer.result, {});
+                 if (!answer.reply.ok()) return done(Full(answer.reply), {});
+                 if (!answer.reply.rows.empty()) {
+                   return JudgeAcquire(reign, answer, answer.first_sent, done);
+                 }
+                 // An earlier try may have worked.
+                 caller_.Call(
+                     LaneOf::kBeats, Quick(statements_.Confirm(seen_.seq, seen_.bytes)),
+                     [this, reign, sent = answer.first_sent, done](const CallAnswer& look) {
+                       if (!look.result.done()) return done(look.result, {});
+                       JudgeAcquire(reign, look, sent, done);
+                     });
+               });
+}
+
+void PostgresStore::JudgeAcquire(const Reign& reign, const CallAnswer& answer, Time sent,
+                                 const AcquireDone& done) {
+  const ShardRow row = ReadShardRow(answer.reply.rows);
+  const Reign& leader = row.view.leader;
+  if (leader.id != reign.id || leader.attempt != reign.attempt || leader.vacant) {
+    caller_.SetName(SessionName(options_.schema, 0));
+    return done(Fenced(), {});
+  }
+  fence_ = row.view.leader_at;
+  epoch_ = row.epoch;
+  last_ = confirmed_ = row.view.last;
+  room_to_ = 0;
+  MakeRoom([] {});
+  done({}, {fence_, row.view.last, row.view.oldest, sent, row.view.at});
+}
+
+// A client that stopped in the middle of a statement holds the row, and no timeout of the server
+// ends it.
+void PostgresStore::EndBlockers(std::int64_t pid, std::uint64_t seen, std::uint64_t epoch) {
+  const std::vector<std::string> names = {SessionName(options_.schema, seen),
+                                          SessionName(options_.schema, epoch)};
+  caller_.Call(LaneOf::kReads, Slow(Statements::Terminate(pid, caller_.Pids(), names), "42501"),
+               [](const CallAnswer& answer) {
+                 if (answer.reply.rows.empty() || answer.reply.rows.Number(0, 0) == 0) return;
+                 Log(LogLevel::kWarning,
+                     "ended sessions of the last leader that blocked the acquire",
+                     {{"sessions", static_cast<std::uint64_t>(answer.reply.rows.Number(0, 0))}});
+               });
+}
+
+void PostgresStore::Append(Revision fence, std::uint64_t seq, const std::string& bytes,
+                           std::uint64_t oldest, Done done) {
+  SendAppend({EpochOf(fence), seq, oldest, &bytes, std::move(done)});
+}
+
+void PostgresStore::SendAppend(const Appending& append) {
+  const Time now = boot_();
+  const bool notify = now >= notify_after_;
+  if (notify) notify_after_ = now + kNotifyPause;
+  CallPlan plan =
+      Slow(statements_.Append(append.epoch, append.seq, *append.bytes, append.oldest, notify),
+           fmt::format("{} {} {}", kNoPartition, kDuplicate, kDiskFull));
+  plan.append = true;
+  caller_.Call(LaneOf::kAppends, std::move(plan),
+               [this, append](const CallAnswer& answer) { OnAppend(append, answer); });
+}
+
+void PostgresStore::OnAppend(const Appending& append, const CallAnswer& answer) {
+  if (!answer.result.done()) return append.done(answer.result);
+  const std::string& state = answer.reply.state;
+  if (state == kDiskFull) return append.done(Full(answer.reply));
+  if (state == kNoPartition) return MakeRoom([this, append] { SendAppend(append); });
+  if (answer.reply.rows.empty()) return LookForAppend(append);
+  OnAppended(append);
+}
+
+// Nothing was written: another broker leads, or an earlier try of the same bytes had worked.
+void PostgresStore::LookForAppend(const Appending& append) {
+  caller_.Call(
+      LaneOf::kAppends, Slow(statements_.Confirm(append.seq, *append.bytes)),
+      [this, append](const CallAnswer& answer) {
+        if (!answer.result.done()) return append.done(answer.result);
+        const Rows& rows = answer.reply.rows;
+        if (rows.empty()) return append.done(Missing());
+        const ShardRow row = ReadShardRow(rows);
+        if (row.epoch != append.epoch) return append.done(Fenced());
+        const std::uint64_t last = row.view.last;
+        if (last >= append.seq && rows.Flag(0, kShardColumns)) return OnAppended(append);
+        if (last < confirmed_) return append.done({StoreAnswer::kFailed, OlderState(last)});
+        if (last + 1 == append.seq) return SendAppend(append);
+        append.done({StoreAnswer::kFailed,
+                     {Code::kCorrupt,
+                      fmt::format("{}.shard was written by something that is no gearstalkd: its "
+                                  "last part is {}, before {}",
+                                  options_.schema, last, PartName(append.seq))}});
+      });
+}
+
+void PostgresStore::OnAppended(const Appending& append) {
+  last_ = confirmed_ = append.seq;
+  if (room_to_ != 0 && append.seq + width_ / 2 >= room_to_) MakeRoom([] {});
+  append.done({});
+}
+
+void PostgresStore::Beat(Revision fence, std::uint64_t epoch,
+                         std::function<void(StoreResult, Time sent)> done) {
+  caller_.Call(
+      LaneOf::kBeats, Quick(statements_.Beat(EpochOf(fence))),
+      [this, fence, epoch, done = std::move(done), known = confirmed_](const CallAnswer& answer) {
+        if (!answer.result.done()) return done(answer.result, 0);
+        const Rows& rows = answer.reply.rows;
+        if (rows.empty()) return LookForBeat(fence, epoch, done);
+        const auto last = static_cast<std::uint64_t>(rows.Number(0, 0));
+        if (last < known) return done({StoreAnswer::kFailed, OlderState(last)}, 0);
+        done({}, answer.sent);
+      });
+}
+
+void PostgresStore::LookForBeat(Revision fence, std::uint64_t epoch,
+                                std::function<void(StoreResult, Time sent)> done) {
+  caller_.Call(LaneOf::kBeats, Quick(statements_.Look()),
+               [this, fence, epoch, done = std::move(done)](const CallAnswer& answer) {
+                 if (!answer.result.done()) return done(answer.result, 0);
+                 if (answer.reply.rows.empty()) return done(Missing(), 0);
+                 const ShardRow row = ReadShardRow(answer.reply.rows);
+                 if (row.view.last < confirmed_) {
+                   return done({StoreAnswer::kFailed, OlderState(row.view.last)}, 0);
+                 }
+                 if (row.epoch != EpochOf(fence)) return done(Fenced(), 0);
+                 Beat(fence, epoch, done);
+               });
+}
+
+void PostgresStore::Release(Revision fence, const Reign& /*reign*/, Done done) {
+  caller_.Call(LaneOf::kBeats, Quick(statements_.Release(EpochOf(fence))),
+               [done = std::move(done)](const CallAnswer& answer) { done(answer.result); });
+}
+
+// --- partitions
+
+// Makes the next partition ahead of need, one at a time.
+void PostgresStore::MakeRoom(std::function<void()> done) {
+  if (std::exchange(making_room_, true)) {
+    // An append without a partition comes again when the one under way is there.
+    caller_.Call(LaneOf::kReads, Slow(statements_.Message()),
+                 [done = std::move(done)](const CallAnswer&) { done(); });
+    return;
+  }
+  caller_.Call(LaneOf::kReads, Slow(statements_.Partitions()),
+               [this, done = std::move(done)](const CallAnswer& answer) {
+                 const std::vector<Partition> all = ReadPartitions(answer.reply.rows);
+                 width_ = WidthAfter(all);
+                 first_to_ = all.empty() ? 0 : all.front().to;
+                 const std::uint64_t from = all.empty() ? last_ + 1 : all.back().to;
+                 room_to_ = from;
+                 if (last_ + width_ / 2 < from) {
+                   making_room_ = false;
+                   return done();
+                 }
+                 caller_.Call(LaneOf::kReads,
+                              Slow(statements_.MakePartition(from, from + width_), "42P17 42P07"),
+                              [this, from, done](const CallAnswer& made) {
+                                making_room_ = false;
+                                if (made.reply.ok()) room_to_ = from + width_;
+                                done();
+                              });
+               });
+}
+
+// So many parts that a partition has a small share of the log.
+std::uint64_t PostgresStore::WidthAfter(const std::vector<Partition>& partitions) const {
+  constexpr std::uint64_t kEnough = 16;
+  std::uint64_t mean = kUsualPart;
+  if (!partitions.empty()) {
+    const Partition& before = partitions.back();
+    const std::uint64_t parts = std::min(last_ + 1, before.to) - std::min(last_ + 1, before.from);
+    if (parts >= kEnough) mean = std::max<std::uint64_t>(before.bytes / parts, 1);
+  }
+  const std::uint64_t bytes = std::min(kPartitionBytes, max_bytes_ / 16);
+  return std::clamp(bytes / mean, kLeastWidth, kMostWidth);
+}
+
+void PostgresStore::Trim(Revision fence, std::uint64_t below,
+                         std::function<void(StoreResult, bool more)> done) {
+  caller_.Call(LaneOf::kReads, Slow(statements_.Look()),
+               [this, fence, below, done = std::move(done)](const CallAnswer& answer) {
+                 if (!answer.result.done()) return done(answer.result, false);
+                 if (answer.reply.rows.empty()) return done(Missing(), false);
+                 const ShardRow row = ReadShardRow(answer.reply.rows);
+                 if (row.epoch != EpochOf(fence)) return done(Fenced(), false);
+                 const std::uint64_t safe = std::min(below, row.view.oldest);
+                 if (first_to_ != 0 && first_to_ > safe) return done({}, false);
+                 DropBelow(safe, done);
+               });
+}
+
+// Drops the first partition, if all of it lies below.
+void PostgresStore::DropBelow(std::uint64_t below,
+                              const std::function<void(StoreResult, bool more)>& done) {
+  caller_.Call(LaneOf::kReads, Slow(statements_.Partitions()),
+               [this, below, done](const CallAnswer& answer) {
+                 if (!answer.result.done()) return done(answer.result, false);
+                 const std::vector<Partition> all = ReadPartitions(answer.reply.rows);
+                 first_to_ = all.empty() ? 0 : all.front().to;
+                 if (all.size() < 2 || all.front().to > below) return done({}, false);
+                 first_to_ = all[1].to;
+                 const bool more = first_to_ <= below;
+                 caller_.Call(
+                     LaneOf::kReads, Slow(statements_.Drop(all.front().name)),
+                     [more, done](const CallAnswer& dropped) { done(dropped.result, more); });
+               });
+}
+
+// --- following
+
+void PostgresStore::Read(std::uint64_t from, std::uint64_t count, Revision at,
+                         std::function<void(StoreResult, std::vector<LogPart>)> done) {
+  caller_.Call(LaneOf::kReads, Slow(statements_.Read(from, count, at), kNoTable),
+               [this, from, done = std::move(done)](const CallAnswer& answer) {
+                 std::vector<LogPart> parts;
+                 if (!answer.result.done()) return done(answer.result, std::move(parts));
+                 const Rows& rows = answer.reply.rows;
+                 if (!rows.empty() && static_cast<std::uint64_t>(rows.Number(0, 0)) > from) {
+                   return done({StoreAnswer::kTrimmed, {}}, std::move(parts));
+                 }
+                 for (int i = 0; i < rows.size(); ++i) {
+                   if (rows.IsNull(i, 1)) continue;
+                   parts.push_back({static_cast<std::uint64_t>(rows.Number(i, 1)),
+                                    std::string(rows.Text(i, 2))});
+                 }
+                 if (!parts.empty()) NoteSeen(parts.back(), answer.server);
+                 done({}, std::move(parts));
+               });
+}
+
+void PostgresStore::NoteSeen(const LogPart& part, std::uint64_t server) {
+  if (part.seq < seen_.seq) return;
+  seen_ = part;
+  seen_at_ = server;
+}
+
+void PostgresStore::Follow(Revision from, LogWatcher& watcher) {
+  watch_ = {.watcher = &watcher, .number = watch_.number + 1, .from = from};
+}
+
+void PostgresStore::StopFollowing() { watch_.watcher = nullptr; }
+
+void PostgresStore::EndWatch(const StoreResult& result) {
+  if (watch_.watcher != nullptr) std::exchange(watch_.watcher, nullptr)->OnWatchEnd(result);
+}
+
+void PostgresStore::Poll(Time now) {
+  if (watch_.watcher == nullptr || watch_.asked || now < watch_.again) return;
+  watch_.asked = true;
+  watch_.again = now + kPollPause;
+  if (seen_.seq != 0 && seen_at_ != caller_.server() && caller_.server() != 0) return CheckSeen();
+  caller_.Call(LaneOf::kReads, Slow(statements_.Poll(watch_.next, watch_.from, page_), kNoTable),
+               [this, number = watch_.number](const CallAnswer& answer) {
+                 if (number != watch_.number || watch_.watcher == nullptr) return;
+                 watch_.asked = false;
+                 OnPoll(answer);
+               });
+}
+
+void PostgresStore::OnPoll(const CallAnswer& answer) {
+  if (!answer.result.done()) return EndWatch(answer.result);
+  const Rows& rows = answer.reply.rows;
+  if (rows.empty()) return EndWatch(Missing());
+  const LogView view = ReadShardRow(rows).view;
+  if (view.last < confirmed_) return EndWatch({StoreAnswer::kFailed, OlderState(view.last)});
+  // Another server may have answered: what was read is compared first.
+  if (seen_.seq != 0 && answer.server != seen_at_) {
+    watch_.again = 0;
+    return;
+  }
+  if (watch_.next == 0) watch_.next = static_cast<std::uint64_t>(rows.Number(0, kShardColumns));
+  if (view.oldest > watch_.next) return EndWatch({StoreAnswer::kTrimmed, {}});
+  const std::uint64_t number = watch_.number;
+  const bool led_anew = view.leader_at >= watch_.from && view.leader_at != watch_.leader_at;
+  const bool beaten = watch_.beat < 0 ? led_anew : view.beat_at != watch_.beat;
+  watch_.leader_at = view.leader_at;
+  watch_.beat = view.beat_at;
+  TellParts(rows, view);
+  const auto goes_on = [&] { return watch_.watcher != nullptr && watch_.number == number; };
+  if (led_anew && goes_on()) watch_.watcher->OnReign(view.leader, view.leader_at);
+  if (beaten && goes_on()) watch_.watcher->OnBeat(view.beat_at, view.at);
+  if (goes_on() && watch_.next > view.last) watch_.watcher->OnSeen(view.at);
+}
+
+void PostgresStore::TellParts(const Rows& rows, const LogView& view) {
+  const std::uint64_t number = watch_.number;
+  std::uint64_t bytes = 0;
+  for (int i = 0; i < rows.size() && !rows.IsNull(i, kShardColumns + 1); ++i) {
+    LogPart part{static_cast<std::uint64_t>(rows.Number(i, kShardColumns + 1)),
+                 std::string(rows.Text(i, kShardColumns + 3))};
+    const Revision at = rows.Number(i, kShardColumns + 2);
+    watch_.next = part.seq + 1;
+    bytes += part.bytes.size();
+    NoteSeen(part, seen_at_ == 0 ? caller_.server() : seen_at_);
+    watch_.watcher->OnPart(std::move(part));
+    if (watch_.watcher == nullptr || watch_.number != number) return;
+    watch_.watcher->OnSeen(at);
+    if (watch_.watcher == nullptr || watch_.number != number) return;
+  }
+  if (bytes <= kPageBytes / 2) page_ = std::min(2 * page_, kMostParts);
+  if (bytes > 2 * kPageBytes) page_ = std::max(page_ / 2, std::uint64_t{1});
+  if (watch_.next <= view.last) watch_.again = 0;
+}
+
+// Another server may lack what this broker has read, or have something else in its place.
+void PostgresStore::CheckSeen() {
+  caller_.Call(
+      LaneOf::kReads, Slow(statements_.Confirm(seen_.seq, seen_.bytes), kNoTable),
+      [this, number = watch_.number, seq = seen_.seq](const CallAnswer& answer) {
+        if (number != watch_.number || watch_.watcher == nullptr) return;
+        watch_.asked = false;
+        watch_.again = 0;
+        if (!answer.result.done()) return EndWatch(answer.result);
+        const Rows& rows = answer.reply.rows;
+        if (rows.empty()) return EndWatch(Missing());
+        const LogView view = ReadShardRow(rows).view;
+        if (view.oldest > seq || rows.Flag(0, kShardColumns)) {
+          seen_at_ = answer.server;
+          confirmed_ = std::max(confirmed_, std::min(seq, view.last));
+          return;
+        }
+        if (seq <= confirmed_) {
+          return EndWatch({StoreAnswer::kFailed, OlderState(std::min(view.last, seq - 1))});
+        }
+        EndWatch({StoreAnswer::kFailed,
+                  {Code::kJournal, PartName(seq) + " was read and is lost: the server that had it "
+                                                   "is primary no more"}});
+      });
+}
+
+// What was read from this server is on its standbys when a later commit is confirmed.
+void PostgresStore::ConfirmSeen(Time now) {
+  if (watch_.watcher == nullptr || confirming_ || now < confirm_after_) return;
+  if (seen_.seq <= confirmed_ || seen_at_ != caller_.server()) return;
+  confirming_ = true;
+  confirm_after_ = now + kConfirmPause;
+  caller_.Call(LaneOf::kReads, Slow(statements_.Message()),
+               [this, seq = seen_.seq, server = seen_at_](const CallAnswer& answer) {
+                 confirming_ = false;
+                 if (!answer.reply.ok() || answer.server != server) return;
+                 confirmed_ = std::max(confirmed_, seq);
+               });
+}
+
+StoreStats PostgresStore::Stats() const {
+  StoreStats stats;
+  stats.endpoints = caller_.Endpoints();
+  stats.append_retries = caller_.append_retries();
+  stats.trouble = caller_.trouble();
+  return stats;
+}
+
+}  // namespace gearstalk::postgres

@@ -1,0 +1,136 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "broker/postgres/caller.h"
+#include "broker/postgres/conninfo.h"
+#include "broker/postgres/statements.h"
+#include "broker/replica/log_store.h"
+
+namespace gearstalk::postgres {
+
+// A shard in a schema of PostgreSQL: the row of `shard`, and a row of `part` for each part. Every
+// write names the epoch in that row, and raises its revision, while it holds the row.
+//
+// A row that is visible may still be lost by the next promotion: what is found to be there counts
+// as done when a later commit was confirmed (Statements::Confirm).
+class PostgresStore final : public LogStore {
+ public:
+  // `hosts` come from HostsOf. `max_bytes`: of the log. `boot` reads CLOCK_BOOTTIME.
+  PostgresStore(PostgresOptions options, std::vector<Host> hosts, std::uint64_t max_bytes,
+                std::function<Time()> boot);
+
+  void Open(Done done) override { open_done_ = std::move(done); }
+  int NotifyFd() const override { return caller_.notify_fd(); }
+  void OnNotify() override;
+  Time Tick(Time now) override;
+
+  void Look(std::function<void(StoreResult, const LogView&)> done) override;
+  void Found(const ShardMeta& meta, Done done) override;
+  void ReplaceMeta(Revision seen, const ShardMeta& meta, Done done) override;
+  void Announce(const Reign& standby) override;
+  void Acquire(const LogView& seen, const Reign& reign,
+               std::function<void(StoreResult, const Acquired&)> done) override;
+  void Append(Revision fence, std::uint64_t seq, const std::string& bytes, std::uint64_t oldest,
+              Done done) override;
+  void Beat(Revision fence, std::uint64_t epoch,
+            std::function<void(StoreResult, Time sent)> done) override;
+  void Release(Revision fence, const Reign& reign, Done done) override;
+  void Trim(Revision fence, std::uint64_t below,
+            std::function<void(StoreResult, bool more)> done) override;
+  void Read(std::uint64_t from, std::uint64_t count, Revision at,
+            std::function<void(StoreResult, std::vector<LogPart>)> done) override;
+  void Follow(Revision from, LogWatcher& watcher) override;
+  void StopFollowing() override;
+  StoreStats Stats() const override;
+  const StoreWords& Words() const override { return kPostgresWords; }
+
+  // At SIGHUP: connects anew with what is in the files now.
+  void Reconnect(std::vector<Host> hosts) { caller_.Reconnect(std::move(hosts)); }
+
+ private:
+  using OnAnswer = std::function<void(const CallAnswer&)>;
+  using AcquireDone = std::function<void(StoreResult, const Acquired&)>;
+
+  // An append whose answer is awaited.
+  struct Appending {
+    std::uint64_t epoch = 0, seq = 0, oldest = 1;
+    const std::string* bytes = nullptr;
+    Done done;
+  };
+  // What a watch goes on from.
+  struct Watching {
+    LogWatcher* watcher = nullptr;  // nullptr: nobody watches
+    std::uint64_t number = 0;       // of the watch
+    Revision from = 0;
+    std::uint64_t next = 0;  // part; 0: the first of `from`
+    Revision leader_at = 0, beat = -1;
+    bool asked = false;
+    Time again = 0;
+  };
+
+  CallPlan Quick(Statement statement, std::string answers = {}) const;
+  CallPlan Slow(Statement statement, std::string answers = {}) const;
+  std::uint64_t EpochOf(Revision fence) const;
+  Status OlderState(std::uint64_t last) const;
+  StoreResult Missing() const;
+  // --- the beginning
+  void AdvanceOpen();
+  void CheckPooler();
+  void MakeTables(const Done& done);
+  void WriteMeta(Statement statement, Done done);
+  // --- leading
+  void SendAcquire(const LogView& seen, const Reign& reign, AcquireDone done);
+  void JudgeAcquire(const Reign& reign, const CallAnswer& answer, Time sent,
+                    const AcquireDone& done);
+  void EndBlockers(std::int64_t pid, std::uint64_t seen, std::uint64_t epoch);
+  void SendAppend(const Appending& append);
+  void OnAppend(const Appending& append, const CallAnswer& answer);
+  void LookForAppend(const Appending& append);
+  void OnAppended(const Appending& append);
+  void LookForBeat(Revision fence, std::uint64_t epoch,
+                   std::function<void(StoreResult, Time sent)> done);
+  // --- partitions
+  void MakeRoom(std::function<void()> done);
+  std::uint64_t WidthAfter(const std::vector<Partition>& partitions) const;
+  void DropBelow(std::uint64_t below, const std::function<void(StoreResult, bool more)>& done);
+  // --- following
+  void Poll(Time now);
+  void OnPoll(const CallAnswer& answer);
+  void TellParts(const Rows& rows, const LogView& view);
+  void EndWatch(const StoreResult& result);
+  void NoteSeen(const LogPart& part, std::uint64_t server);
+  void CheckSeen();
+  void ConfirmSeen(Time now);
+
+  const PostgresOptions options_;
+  const Statements statements_;
+  const std::uint64_t max_bytes_;
+  const std::function<Time()> boot_;
+  Caller caller_;
+  Done open_done_;
+  bool has_tables_ = false;
+  std::size_t primaries_ = 0;
+
+  Revision fence_ = 0;  // of the last acquire
+  std::uint64_t epoch_ = 0;
+  std::uint64_t last_ = 0;  // of this broker's appends
+  Time notify_after_ = 0;
+  std::uint64_t room_to_ = 0;   // partitions end there; 0: not known
+  std::uint64_t width_ = 0;     // of the last partition
+  std::uint64_t first_to_ = 0;  // the first partition ends there; 0: not known
+  bool making_room_ = false;
+
+  Watching watch_;
+  std::uint64_t page_ = 16;
+  LogPart seen_;                 // the last part that was read
+  std::uint64_t seen_at_ = 0;    // number of the server that it was read from
+  std::uint64_t confirmed_ = 0;  // up to here, parts are on the standbys, too
+  bool confirming_ = false;
+  Time confirm_after_ = 0;
+};
+
+}  // namespace gearstalk::postgres

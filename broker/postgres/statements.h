@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "broker/postgres/connection.h"
+#include "broker/replica/log_store.h"
+
+namespace gearstalk::postgres {
+
+// Makes the statements over the two tables of a shard, and reads their answers. Pure.
+
+extern const StoreWords kPostgresWords;
+
+std::string Quoted(const std::string& name);   // as an identifier
+std::string Literal(const std::string& text);  // of a text without backslashes
+// What is notified when a shard has changed.
+std::string ChannelOf(const std::string& schema);
+// application_name of a broker that leads with this epoch; 0: it does not lead.
+std::string SessionName(const std::string& schema, std::uint64_t epoch);
+
+// A range of sequence numbers with a table of its own.
+struct Partition {
+  std::string name;
+  std::uint64_t from = 0, to = 0;  // without `to`
+  std::uint64_t bytes = 0;
+};
+
+// The row of `shard` as a look or a poll finds it.
+struct ShardRow {
+  LogView view;
+  std::uint64_t epoch = 0;
+};
+// Columns of ShardRow come first in a row of an answer; others begin here.
+inline constexpr int kShardColumns = 18;
+ShardRow ReadShardRow(const Rows& rows);
+std::vector<Partition> ReadPartitions(const Rows& rows);
+
+class Statements {
+ public:
+  explicit Statements(const std::string& schema);
+
+  // Whether the schema is there. Making it, if it is not, needs a right that the role may not have.
+  Statement HasSchema() const;
+  Statement MakeTables(bool with_schema) const;
+
+  Statement Look() const;
+  Statement Found(const ShardMeta& meta) const;
+  Statement ReplaceMeta(Revision seen, const ShardMeta& meta) const;
+  Statement Announce(const Reign& standby) const;
+  // `part`: which this broker has read, and which must still be as it was, or 0.
+  Statement Acquire(const LogView& seen, const Reign& reign, const LogPart& part) const;
+  Statement Append(std::uint64_t epoch, std::uint64_t seq, const std::string& bytes,
+                   std::uint64_t oldest, bool notify) const;
+  Statement Beat(std::uint64_t epoch) const;
+  Statement Release(std::uint64_t epoch) const;
+  // The row, and whether this part is there with these bytes, in a transaction whose commit proves
+  // that all which it has seen is on the standbys, too.
+  Statement Confirm(std::uint64_t seq, const std::string& bytes) const;
+  // A commit that proves the same.
+  Statement Message() const;
+  Statement Read(std::uint64_t from, std::uint64_t count, Revision at) const;
+  // The row and the parts from `next` on; 0: from the first one of this revision on.
+  Statement Poll(std::uint64_t next, Revision from, std::uint64_t count) const;
+  Statement Partitions() const;
+  Statement MakePartition(std::uint64_t from, std::uint64_t to) const;
+  Statement Drop(const std::string& partition) const;
+
+  // Ends what holds the row of `shard` for sessions of these names, but for `own` processes.
+  static Statement Terminate(std::int64_t blocked, const std::vector<std::int64_t>& own,
+                             const std::vector<std::string>& names);
+
+ private:
+  std::string Notify() const;
+
+  const std::string schema_;  // quoted, as are the tables
+  const std::string shard_, part_, channel_, lock_;
+};
+
+}  // namespace gearstalk::postgres
