@@ -1,0 +1,245 @@
+// What every LogStore does, and what only the one in PostgreSQL does, on a real server.
+
+#include <gtest/gtest.h>
+#include <libpq-fe.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "broker/postgres/postgres_store.h"
+#include "tests/postgres/postgres_process.h"
+#include "tests/replica/store_suite.h"
+
+namespace gearstalk {
+namespace {
+
+// One server for all tests, each of which has a schema of its own.
+PostgresProcess* Server() {
+  static const std::unique_ptr<PostgresProcess> server = PostgresProcess::Start();
+  return server.get();
+}
+
+class PostgresPlace final : public Place {
+ public:
+  PostgresPlace() {
+    static int schemas = 0;
+    options_.conninfo = Server()->conninfo();
+    options_.schema = "sch\"ema " + std::to_string(++schemas);
+    options_.allow_unsafe = true;  // fsync is off, which makes the tests faster
+  }
+  std::unique_ptr<LogStore> NewStore() override { return NewStore(options_); }
+  std::unique_ptr<LogStore> NewStore(const postgres::PostgresOptions& options) {
+    Result<std::vector<postgres::Host>> hosts = postgres::HostsOf(options);
+    EXPECT_TRUE(hosts.ok()) << hosts.status().message();
+    return std::make_unique<postgres::PostgresStore>(options, std::move(hosts.value()), 1 << 20,
+                                                     BootTime);
+  }
+  void Turn(const std::vector<LogStore*>& stores, const std::function<bool()>& over) override {
+    const Time limit = BootTime() + 60 * kSecond;
+    while (!over() && BootTime() < limit) {
+      std::vector<pollfd> ready;
+      for (LogStore* store : stores) ready.push_back({store->NotifyFd(), POLLIN, 0});
+      poll(ready.data(), ready.size(), 10);
+      for (LogStore* store : stores) {
+        store->OnNotify();
+        store->Tick(BootTime());
+      }
+    }
+    EXPECT_TRUE(over()) << stores.front()->Stats().trouble;
+  }
+
+  postgres::PostgresOptions options() const { return options_; }
+  // The name of a table, for SQL.
+  std::string Table(const std::string& table) const {
+    return postgres::Quoted(options_.schema) + "." + table;
+  }
+  // Ends the sessions of all stores.
+  static void EndSessions() {
+    Server()->Run(
+        "select pg_terminate_backend(pid) from pg_stat_activity where application_name "
+        "like 'gearstalkd/%'");
+  }
+
+ private:
+  postgres::PostgresOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Place> NewPlace(const std::string& /*kind*/) {
+  return Server() == nullptr ? nullptr : std::make_unique<PostgresPlace>();
+}
+
+INSTANTIATE_TEST_SUITE_P(Postgres, StoreSuite, testing::Values("postgres"));
+
+namespace {
+
+class PostgresOnly : public StoreSuite {
+ protected:
+  PostgresPlace& place() { return static_cast<PostgresPlace&>(*place_); }
+  StoreResult Opened(const postgres::PostgresOptions& options) {
+    auto store = place().NewStore(options);
+    return Wait(*store, [&](LogStore::Done done) { store->Open(std::move(done)); });
+  }
+};
+
+TEST_P(PostgresOnly, ALostSessionIsNoLostAppend) {
+  const Revision fence = Lead(*a, "a");
+  ASSERT_EQ(Append(*a, fence, 1, "one"), StoreAnswer::kDone);
+  PostgresPlace::EndSessions();
+  EXPECT_EQ(Append(*a, fence, 2, "two"), StoreAnswer::kDone);
+  Server()->Crash();
+  EXPECT_EQ(Append(*a, fence, 3, "three"), StoreAnswer::kDone);
+  EXPECT_EQ(Beat(*a, fence), StoreAnswer::kDone);
+  EXPECT_EQ(Read(*a, 1, 16).size(), 3U);
+}
+
+// The row of the shard is held, so the append waits when its session is ended.
+TEST_P(PostgresOnly, AnAppendIsDoneOnceHoweverOftenItsSessionEnds) {
+  const Revision fence = Lead(*a, "a");
+  ASSERT_EQ(Append(*a, fence, 1, "one"), StoreAnswer::kDone);
+  bool over = false;
+  StoreResult result;
+  const std::string bytes = "two";
+  const std::string hold = "begin; select from " + place().Table("shard") +
+                           " for update; select pg_terminate_backend(pid) from pg_locks where not "
+                           "granted; commit";
+  a->Append(fence, 2, bytes, 1, [&](const StoreResult& answer) {
+    over = true;
+    result = answer;
+  });
+  for (int i = 0; i < 3; ++i) Server()->Run(hold);
+  place_->Turn({a.get()}, [&] { return over; });
+  EXPECT_TRUE(result.done());
+  EXPECT_EQ(Server()->Run("select count(*) from " + place().Table("part")), "2");
+}
+
+TEST_P(PostgresOnly, TheSettingsOfTheRoleChangeNothing) {
+  Server()->Run(
+      "create role odd superuser login; alter role odd set search_path = nowhere; "
+      "alter role odd set statement_timeout = 1; alter role odd set "
+      "default_transaction_read_only = on; alter role odd set default_transaction_isolation"
+      " = serializable; alter role odd set client_min_messages = error");
+  postgres::PostgresOptions options = place().options();
+  options.conninfo += " user=odd";
+  auto odd = place().NewStore(options);
+  EXPECT_TRUE(Wait(*odd, [&](LogStore::Done done) { odd->Open(std::move(done)); }).done());
+  const Revision fence = Lead(*odd, "a");
+  EXPECT_EQ(Append(*odd, fence, 1, "one"), StoreAnswer::kDone);
+  EXPECT_EQ(Look(*a).last, 1U);
+}
+
+TEST_P(PostgresOnly, ARoleThatMayNotIsRefusedAtTheStartAndAwaitedLater) {
+  Server()->Run("create role weak login");
+  postgres::PostgresOptions options = place().options();
+  options.conninfo += " user=weak";
+  auto weak = place().NewStore(options);
+  EXPECT_TRUE(Wait(*weak, [&](LogStore::Done done) { weak->Open(std::move(done)); }).done());
+  const StoreResult refused = Wait(*weak, [&](LogStore::Done done) {
+    weak->Found({1, 0, "name", "now"}, std::move(done));
+  });
+  EXPECT_EQ(refused.answer, StoreAnswer::kFailed);
+  EXPECT_EQ(refused.why.code(), Code::kInvalid);
+  const Revision fence = Lead(*a, "a");
+  Wait(*a, [&](LogStore::Done done) { a->ReplaceMeta(0, {1, 0, "name", "now"}, std::move(done)); });
+  Look(*a);  // from now on it waits for the operator
+  Server()->Run("alter table " + place().Table("shard") + " rename to away");
+  bool over = false;
+  a->Beat(fence, 1, [&](const StoreResult& result, Time) {
+    EXPECT_TRUE(result.done());
+    over = true;
+  });
+  place_->Turn({a.get()}, [&] { return !a->Stats().trouble.empty(); });
+  Server()->Run("alter table " + place().Table("away") + " rename to shard");
+  place_->Turn({a.get()}, [&] { return over; });
+}
+
+TEST_P(PostgresOnly, UnsafeSettingsAreRefused) {
+  postgres::PostgresOptions options = place().options();
+  options.allow_unsafe = false;
+  const StoreResult fsync = Opened(options);
+  EXPECT_NE(fsync.why.message().find("fsync is off"), std::string::npos) << fsync.why.message();
+  Server()->Run("create role hasty superuser login; alter role hasty set synchronous_commit = off");
+  options.conninfo += " user=hasty";
+  const StoreResult hasty = Opened(options);
+  EXPECT_EQ(hasty.why.code(), Code::kInvalid);
+  EXPECT_NE(hasty.why.message().find("alter role current_user set synchronous_commit = on"),
+            std::string::npos);
+}
+
+TEST_P(PostgresOnly, NobodyAndNothingAreRefused) {
+  postgres::PostgresOptions options = place().options();
+  options.conninfo += " user=nobody_there";
+  EXPECT_EQ(Opened(options).why.code(), Code::kInvalid);
+  options.conninfo = place().options().conninfo + " dbname=nothing";
+  EXPECT_EQ(Opened(options).why.code(), Code::kInvalid);
+  options.conninfo = "host=/nowhere dbname=postgres";
+  EXPECT_TRUE(Opened(options).done()) << "what cannot be reached is tried on";
+}
+
+// What a client that stopped between Execute and Sync leaves in the server.
+TEST_P(PostgresOnly, AnAcquireEndsTheSessionThatHoldsTheRowForTheLastReign) {
+  Lead(*a, "a");
+  auto b = NewStore();
+  const LogView seen = Look(*b);
+  PGconn* stopped =
+      PQconnectdb((Server()->conninfo() + " application_name='" +
+                   postgres::SessionName(place().options().schema, seen.leader.epoch) + "'")
+                      .c_str());
+  PQclear(PQexec(stopped, "begin"));
+  PQclear(PQexec(stopped, ("select from " + place().Table("shard") + " for update").c_str()));
+  LogStore::Acquired acquired;
+  EXPECT_EQ(Acquire(*b, seen, ReignOf("b", 2), acquired), StoreAnswer::kDone);
+  PQfinish(stopped);
+}
+
+TEST_P(PostgresOnly, AnOlderStateIsNeverServed) {
+  const Revision fence = Lead(*a, "a");
+  for (std::uint64_t seq = 1; seq <= 3; ++seq) {
+    ASSERT_EQ(Append(*a, fence, seq, "part"), StoreAnswer::kDone);
+  }
+  Server()->Run("update " + place().Table("shard") + " set last = 1");
+  const StoreResult result = Wait(*a, [&](const LogStore::Done& done) {
+    a->Beat(fence, 1, [done](const StoreResult& answer, Time) { done(answer); });
+  });
+  EXPECT_EQ(result.why.code(), Code::kCorrupt);
+  EXPECT_NE(result.why.message().find("j/0000000000000002 to j/0000000000000003"),
+            std::string::npos)
+      << result.why.message();
+}
+
+// Whoever has read what was lost must not lead with it.
+TEST_P(PostgresOnly, WhoReadAnotherPartDoesNotLead) {
+  const Revision fence = Lead(*a, "a");
+  ASSERT_EQ(Append(*a, fence, 1, "one"), StoreAnswer::kDone);
+  auto b = NewStore();
+  ASSERT_EQ(Read(*b, 1, 16).size(), 1U);
+  Server()->Run("update " + place().Table("part") + " set bytes = 'two'");
+  LogStore::Acquired acquired;
+  EXPECT_EQ(Acquire(*b, Look(*b), ReignOf("b", 2), acquired), StoreAnswer::kFenced);
+  Server()->Run("update " + place().Table("part") + " set bytes = 'one'");
+  EXPECT_EQ(Acquire(*b, Look(*b), ReignOf("b", 2), acquired), StoreAnswer::kDone);
+}
+
+TEST_P(PostgresOnly, PartitionsAreMadeAheadAndDroppedBehind) {
+  const Revision fence = Lead(*a, "a");
+  const std::string bytes(3000, 'x');
+  for (std::uint64_t seq = 1; seq <= 300; ++seq) {
+    ASSERT_EQ(Append(*a, fence, seq, bytes, seq > 200 ? 200 : 1), StoreAnswer::kDone);
+  }
+  const auto count = [&] {
+    return std::stoi(Server()->Run("select count(*) from pg_inherits where inhparent = '" +
+                                   place().Table("part") + "'::regclass"));
+  };
+  const int before = count();
+  EXPECT_GE(before, 4);
+  EXPECT_EQ(Trim(*a, fence, 200), StoreAnswer::kDone);
+  EXPECT_EQ(count(), before - 3) << "of 64 parts each";
+  EXPECT_EQ(Read(*a, 200, 1000).size(), 101U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Postgres, PostgresOnly, testing::Values("postgres"));
+
+}  // namespace
+}  // namespace gearstalk
