@@ -133,8 +133,11 @@ std::vector<std::string> DoubtsAbout(const Settings& settings) {
   std::vector<std::string> doubts = gearstalk::DoubtsAbout(settings.config);
   const bool has_sync = std::any_of(settings.origins.begin(), settings.origins.end(),
                                     [](const auto& origin) { return origin.key == "sync"; });
-  if (has_sync && !settings.config.etcd.endpoints.empty()) {
-    doubts.emplace_back("sync has no meaning with etcd.endpoints: etcd syncs every change");
+  if (has_sync && settings.config.Replicated()) {
+    doubts.emplace_back(settings.config.etcd.endpoints.empty()
+                            ? "sync has no meaning with postgres.conninfo: its synchronous_commit "
+                              "says when a change is confirmed"
+                            : "sync has no meaning with etcd.endpoints: etcd syncs every change");
   }
   for (std::string& doubt : DoubtsAboutTubes(settings.config.tubes)) {
     doubts.push_back(std::move(doubt));

@@ -134,7 +134,8 @@ void Broker::OnServing() {
 
 void Broker::OnSuspended(bool isolated) {
   serving_->server().Freeze(true);
-  systemd::NotifyStatus(isolated ? "isolated from etcd" : "suspended: no answer from etcd");
+  systemd::NotifyStatus((isolated ? "isolated from " : "suspended: no answer from ") +
+                        journal_.Replica()->store);
   // A stopping broker has already closed its listeners.
   if (!isolated || stopping_) return;
   serving_->server().CloseAll();

@@ -11,14 +11,11 @@
 
 namespace gearstalk {
 
-// Whether the configuration asks for a journal that several brokers share.
-inline bool IsReplicated(const Config& config) { return !config.etcd.endpoints.empty(); }
-
-// Checks the options of etcd and of the replica, and reads the files they name. The message says
-// what is wrong.
+// Checks the options of the store and of the replica, and reads the files they name. The message
+// says what is wrong.
 Status CheckReplication(const Config& config);
 
-// The same of a tool that works on the journal in etcd.
+// The same of a tool that works on the replicated journal.
 Status CheckReplicaTool(const Config& config);
 
 struct ReplicaSetup {
@@ -26,11 +23,11 @@ struct ReplicaSetup {
   // At SIGHUP: reads password and certificates again.
   std::function<Status(const Config&)> reload;
 };
-// Connects to nothing yet; starts the threads of gRPC.
+// Connects to nothing yet; starts the threads of gRPC, if the journal is in etcd.
 Result<ReplicaSetup> OpenReplica(const Config& config);
 
-// --journal-check etcd, --journal-export, --journal-import, --journal-upgrade. Writes into `report`
-// what it found or did.
+// --journal-check etcd or postgres, --journal-export, --journal-import, --journal-upgrade. Writes
+// into `report` what it found or did.
 Status RunReplicaTool(const CommandLine& line, std::string& report);
 
 }  // namespace gearstalk

@@ -121,7 +121,7 @@ void Serving::Adopt(Apply group) {
       return ApplyPolicies();
     case Apply::kTls:  // SetSecurity
     case Apply::kRights:
-    case Apply::kEtcd:  // the journal's
+    case Apply::kStore:  // the journal's
     case Apply::kLog:
     case Apply::kShutdownFrom:  // read from config_ whenever it matters
     case Apply::kRestart:

@@ -121,11 +121,11 @@ std::string HistoryFileOf(const Config& config) {
 std::string ServerNameOf(const Config& config) {
   if (!config.server_name.empty()) return config.server_name;
   // With a shared journal, handles must be valid at every broker.
-  return config.etcd.endpoints.empty() ? HostName() : "gearstalkd";
+  return config.Replicated() ? "gearstalkd" : HostName();
 }
 
 std::string SyncNameOf(const Config& config) {
-  if (!config.etcd.endpoints.empty()) return "always";  // etcd syncs every change
+  if (config.Replicated()) return "always";  // the store syncs every change
   if (config.data_dir.empty()) return "memory";
   if (config.sync == Config::Sync::kAlways) return "always";
   if (config.sync == Config::Sync::kSystem) return "never";

@@ -68,11 +68,11 @@ std::size_t RoutersOf(const Config& config, std::size_t cpus) {
 
 Result<Sockets> OpenSockets(const Config& config) {
   if (const auto passed = systemd::PassedSockets(); !passed.empty()) {
-    if (!config.etcd.endpoints.empty()) {
+    if (config.Replicated()) {
       return Status(Code::kInUse,
-                    fmt::format("etcd.endpoints: a socket unit passed {}, which takes clients also "
+                    fmt::format("{}: a socket unit passed {}, which takes clients also "
                                 "while this broker is a standby; disable the socket unit",
-                                ListenSocket::NameOf(passed.front().fd)));
+                                config.ReplicatedBy(), ListenSocket::NameOf(passed.front().fd)));
     }
     return Adopt(passed, config);
   }
@@ -81,7 +81,7 @@ Result<Sockets> OpenSockets(const Config& config) {
     Result<ListenAddress> address = ListenAddress::Parse(text);
     if (!address.ok()) return address.status();
     // It may be an address that moves to whichever broker serves.
-    address.value().not_here_yet = !config.etcd.endpoints.empty();
+    address.value().not_here_yet = config.Replicated();
     address.value().sockets = std::max<std::size_t>(RoutersOf(config), 1);
     auto bound = ListenSocket::OpenAll(address.value());
     if (!bound.ok() && MayBeMissing(address.value(), bound.status(), config)) continue;

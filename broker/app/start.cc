@@ -51,7 +51,7 @@ void RaiseDescriptorLimit() {
 
 int Serve(const Config& config, BrokerHooks hooks, Sockets sockets, Sockets admin_sockets) {
   KeepMemoryReserve(std::min<std::size_t>(kMemoryReserve, MachineMemory() / 16));
-  if (IsReplicated(config)) {
+  if (config.Replicated()) {
     Result<ReplicaSetup> replica = OpenReplica(config);
     if (!replica.ok()) return Failed(replica.status());
     hooks.reload_journal = replica.value().reload;

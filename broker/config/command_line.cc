@@ -11,7 +11,8 @@ namespace gearstalk {
 namespace {
 
 // The value of --journal-check for a shared journal.
-constexpr std::string_view kReplica = "etcd";
+// In place of a directory: the journal that the options name.
+bool IsReplica(std::string_view journal) { return journal == "etcd" || journal == "postgres"; }
 
 Status BadCall(std::string message) { return {Code::kInvalid, std::move(message)}; }
 
@@ -43,8 +44,9 @@ Flags::Flags() {
                "Check the configuration and all that it names, print every error, and exit.");
   app.add_flag("--version", version, "Print the version, and those of the libraries; exit.");
   app.add_option("--journal-check", journal_to_check,
-                 "List what is in a journal, and all damage; exit. `etcd`: in the replicated one.")
-      ->type_name("DIR|etcd")
+                 "List what is in a journal, and all damage; exit. `etcd` or `postgres`: in the "
+                 "replicated one.")
+      ->type_name("DIR|etcd|postgres")
       ->check(MustBeNamed);
   app.add_option("--journal-salvage", journal_to_salvage,
                  "Make a new journal from all that can be read of a damaged one; exit.")
@@ -133,7 +135,7 @@ Result<CommandLine> ReadCommandLine(int argc, const char* const* argv, const Che
                                              : PoliciesAsMarkdown();
     return line;
   }
-  if (!flags.journal_to_check.empty() && flags.journal_to_check != kReplica) {
+  if (!flags.journal_to_check.empty() && !IsReplica(flags.journal_to_check)) {
     line.action = Action::kCheckJournal;
     line.text = flags.journal_to_check;
     return line;
@@ -148,7 +150,7 @@ Result<CommandLine> ReadCommandLine(int argc, const char* const* argv, const Che
   ReadEnvironment(checks, line.settings);
   SetFlags(flags, checks, names, line.settings);
   if (flags.check) line.action = Action::kCheckConfig;
-  if (flags.journal_to_check == kReplica) line.action = Action::kCheckReplica;
+  if (IsReplica(flags.journal_to_check)) line.action = Action::kCheckReplica;
   if (!flags.export_to.empty()) line.action = Action::kExportReplica;
   if (!flags.import_from.empty()) line.action = Action::kImportReplica;
   if (flags.upgrade) line.action = Action::kUpgradeReplica;

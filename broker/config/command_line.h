@@ -20,7 +20,7 @@ struct CommandLine {
     kPrintVersion,
     kCheckJournal,
     kSalvageJournal,
-    // With the options of `etcd`.
+    // With the options of `etcd` or `postgres`.
     kCheckReplica,
     kExportReplica,
     kImportReplica,

@@ -86,11 +86,20 @@ struct Config {
     bool compact = true;
   };
 
+  // The same in PostgreSQL, instead.
+  struct Postgres {
+    std::string conninfo;  // empty: not there
+    std::string schema = "gearstalkd";
+    std::string password_file;
+    std::string ca, certificate, key;  // PEM files
+    bool allow_unsafe = false;
+  };
+
   struct Replica {
     Time lease = 2 * kSecond;
-    std::string name;     // empty: the host's
-    std::string address;  // empty: the first of `listen`
-    std::uint64_t max_bytes = 1 << 30;
+    std::string name;             // empty: the host's
+    std::string address;          // empty: the first of `listen`
+    std::uint64_t max_bytes = 0;  // 0: 1 GiB in etcd, no limit in PostgreSQL
   };
 
   std::vector<std::string> listen = {"127.0.0.1:11300", "127.0.0.1:4730", "[::1]:11300",
@@ -117,6 +126,7 @@ struct Config {
   std::string pid_file;  // empty: none
   bool daemon = false;
   Etcd etcd;
+  Postgres postgres;
   Replica replica;
   Beanstalk beanstalk;
   Gearman gearman;
@@ -126,6 +136,12 @@ struct Config {
   // In the configuration file only.
   std::vector<PolicyEntry> tubes;
   std::vector<Schedule> schedules;
+
+  // Whether several brokers share the journal, and the option that says so.
+  bool Replicated() const { return !etcd.endpoints.empty() || !postgres.conninfo.empty(); }
+  const char* ReplicatedBy() const {
+    return etcd.endpoints.empty() ? "postgres.conninfo" : "etcd.endpoints";
+  }
 };
 
 }  // namespace gearstalk

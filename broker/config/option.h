@@ -20,7 +20,7 @@ enum class Apply : std::uint8_t {
   kLimits,
   kMaxQueue,
   kTls,
-  kEtcd,
+  kStore,  // of the replicated journal
   kRights,
   kShutdownFrom,
   kMetrics,

@@ -117,6 +117,7 @@ struct ReplicaStats {
     std::uint64_t db_bytes = 0;  // 0: not known
   };
 
+  std::string store;  // what keeps the journal: "etcd"
   Role role = Role::kStarting;
   bool suspended = false;  // active, past its deadline
   bool isolated = false;   // suspended for long

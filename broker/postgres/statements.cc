@@ -161,20 +161,21 @@ Statement Statements::Announce(const Reign& standby) const {
           {standby.broker, standby.address}};
 }
 
+// An epoch is above all that were before: it alone tells two reigns apart.
 Statement Statements::Acquire(const LogView& seen, const Reign& reign, const LogPart& part) const {
   const bool silent = seen.leader_at != 0 && !seen.leader.vacant;
   return {fmt::format(
               "with led as (update {0} set leader = jsonb_build_object('broker', $1::text, 'id', "
               "$2::text, 'attempt', $3::bigint, 'epoch', $4::bigint, 'lease_ms', $5::bigint, "
-              "'address', $6::text, 'vacant', false, 'at', revision + 1), epoch = $4::bigint, "
-              "beat = beat + 1, revision = revision + 1 where id = 0 and epoch = $7::bigint and "
-              "coalesce((leader->>'at')::bigint, 0) = $8::bigint and (beat = $9::bigint or "
-              "$9::bigint < 0) and last >= $10::bigint and (oldest > $10::bigint or exists "
-              "(select from {1} where seq = $10::bigint and bytes = $11::bytea)) returning *) "
-              "select {2}, {3} from led s",
+              "'address', $6::text, 'vacant', false, 'at', revision + 1), epoch = "
+              "greatest($4::bigint, epoch + 1), beat = beat + 1, revision = revision + 1 where "
+              "id = 0 and coalesce((leader->>'at')::bigint, 0) = $7::bigint and (beat = "
+              "$8::bigint or $8::bigint < 0) and last >= $9::bigint and (oldest > $9::bigint or "
+              "exists (select from {1} where seq = $9::bigint and bytes = $10::bytea)) "
+              "returning *) select {2}, {3} from led s",
               shard_, part_, kRow, Notify()),
           {reign.broker, reign.id, reign.attempt, reign.epoch, reign.lease / kMillisecond,
-           reign.address, seen.leader.epoch, seen.leader_at, silent ? seen.beat_at : -1, part.seq,
+           reign.address, seen.leader_at, silent ? seen.beat_at : -1, part.seq,
            Parameter::Bytes(part.bytes)}};
 }
 

@@ -70,6 +70,7 @@ std::string ReplicatedJournal::Trouble(const StoreStats& store, Time now) const 
 const ReplicaStats* ReplicatedJournal::Replica() const {
   const StoreStats store = store_->Stats();
   const Time now = boot();
+  replica_.store = words().name;
   replica_.role = role_;
   replica_.suspended =
       role_ == Role::kActive && serving_ && tenure_.At(now) != Tenure::State::kActive;

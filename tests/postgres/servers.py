@@ -1,0 +1,130 @@
+"""PostgreSQL servers of a test, and brokers that share a journal there."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "replica"), str(ROOT / "support")]
+from cluster import Shard  # noqa: E402
+from launched import PATIENCE, NotReady, Process, eventually, free_port  # noqa: E402
+
+PROGRAMS = next((path for path in sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+                 if (path / "initdb").exists()), None)
+# The servers refuse to run as root.
+AS_NOBODY = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"] \
+    if os.getuid() == 0 else []
+
+
+def setUpModule() -> None:  # pylint: disable=invalid-name
+    """For each module of tests that need PostgreSQL."""
+    if PROGRAMS is None:
+        raise unittest.SkipTest("there is no PostgreSQL")
+
+
+def run(program: str, *words: object, check: bool = True) -> subprocess.CompletedProcess[str]:
+    assert PROGRAMS is not None
+    done = subprocess.run([*AS_NOBODY, PROGRAMS / program, *map(str, words)], capture_output=True,
+                          text=True, timeout=PATIENCE, check=False, cwd="/")
+    if check and done.returncode != 0:
+        raise AssertionError(f"{program} {words}: {done.stderr}")
+    return done
+
+
+class Server(Process):
+    """One server; `name` is what it is called as a standby."""
+
+    def __init__(self, directory: Path, name: str, **settings: str) -> None:
+        assert PROGRAMS is not None
+        self.name = name
+        self.data = directory
+        self.port = free_port()
+        self.where = f"host=127.0.0.1 port={self.port}"
+        flags = [word for key, value in settings.items() for word in ("-c", f"{key}={value}")]
+        super().__init__([
+            *AS_NOBODY, PROGRAMS / "postgres", "-D", directory, "-p", self.port, "-c",
+            "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c",
+            "max_connections=40", "-c", "wal_receiver_timeout=2s", "-c",
+            "wal_retrieve_retry_interval=100ms", *flags], cwd="/")
+
+    def sql(self, text: str, user: str = "test") -> str:
+        done = self.psql(text, user)
+        if done.returncode != 0:
+            raise AssertionError(f"{text}: {done.stderr}")
+        return done.stdout.strip()
+
+    def psql(self, text: str, user: str = "test") -> subprocess.CompletedProcess[str]:
+        return run("psql", f"{self.where} dbname=postgres user={user}", "-qAtXc", text, check=False)
+
+    def wait_up(self) -> None:
+        def up() -> bool:
+            if not self.running:
+                raise NotReady(self.said)
+            return self.psql("select 1").returncode == 0
+        eventually(f"{self.name} is up", up)
+
+    def stop_at_once(self) -> None:
+        """All sessions end, and nothing more is written."""
+        if self.running:
+            self.signal(3)
+            self.wait()
+
+    def promote(self) -> None:
+        self.sql("select pg_promote()")
+
+
+class Servers:
+    """A primary and its standbys, any one of which confirms a commit."""
+
+    def __init__(self, standbys: int = 0, **settings: str) -> None:
+        self._directory = tempfile.TemporaryDirectory(prefix="gearstalk-postgres-")
+        top = Path(self._directory.name)
+        if AS_NOBODY:
+            shutil.chown(top, "nobody", "nogroup")
+        run("initdb", "-D", top / "p", "-U", "test", "-A", "trust", "--no-sync", "-E", "UTF8",
+            "--locale=C")
+        names = [f"s{i + 1}" for i in range(standbys)]
+        for name in names:
+            subprocess.run(["cp", "-a", top / "p", top / name], check=True)
+        if standbys:
+            settings["synchronous_standby_names"] = f"ANY 1 ({','.join(names)})"
+        self.primary = Server(top / "p", "p", **settings)
+        self.primary.wait_up()
+        self.standbys = [self._standby(top / name, name) for name in names]
+        for standby in self.standbys:
+            standby.wait_up()
+        self.all = [self.primary, *self.standbys]
+        eventually("they are synchronous", lambda: self.primary.sql(
+            "select count(*) from pg_stat_replication where sync_state = 'quorum'") == str(standbys))
+
+    def _standby(self, directory: Path, name: str) -> Server:
+        (directory / "standby.signal").touch()
+        return Server(directory, name, primary_conninfo=f"{self.primary.where} user=test "
+                                                        f"application_name={name}")
+
+    @property
+    def conninfo(self) -> str:
+        ports = ",".join(str(server.port) for server in self.all)
+        hosts = ",".join("127.0.0.1" for _ in self.all)
+        return f"host={hosts} port={ports} dbname=postgres user=test"
+
+    def close(self) -> None:
+        for server in self.all:
+            server.stop_at_once()
+        self._directory.cleanup()
+
+
+class PostgresShard(Shard):
+    """The brokers of one schema."""
+
+    def __init__(self, program: str, servers: Servers, schema: str, lease_ms: int = 30_000,
+                 conninfo: str = "") -> None:
+        self.program = program
+        self.lease = lease_ms / 1000
+        self.flags = ["--postgres-conninfo", conninfo or servers.conninfo, "--postgres-schema",
+                      schema, "--replica-lease", str(lease_ms)]
+        self.brokers = []
