@@ -7,7 +7,9 @@
 namespace gearstalk {
 
 // Parts of the table of options that have files of their own.
-std::vector<Option> ReplicationOptions();
+std::vector<Option> OptionsOfEtcd();
+std::vector<Option> OptionsOfPostgres();
+std::vector<Option> OptionsOfReplica();
 std::vector<Option> ConsoleOptions();
 
 }  // namespace gearstalk

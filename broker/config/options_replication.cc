@@ -11,7 +11,7 @@ using kinds::Truth;
 
 #define FIELD(path) ([](auto& config) -> auto& { return config.path; })
 
-std::vector<Option> ReplicationOptions() {
+std::vector<Option> OptionsOfEtcd() {
   return {
       {"etcd.endpoints", Apply::kRestart, List(FIELD(etcd.endpoints), "HOST:PORT", ' '),
        "Node of the etcd cluster that keeps the journal, which several brokers then share; "
@@ -37,6 +37,11 @@ std::vector<Option> ReplicationOptions() {
       {"etcd.compact", Apply::kRestart, Truth(FIELD(etcd.compact)),
        "Compact etcd's history after old parts of the journal were deleted. It is the history of "
        "the whole cluster: false where others use it, too."},
+  };
+}
+
+std::vector<Option> OptionsOfPostgres() {
+  return {
       {"postgres.conninfo", Apply::kRestart, Text(FIELD(postgres.conninfo), "TEXT"),
        "PostgreSQL that keeps the journal instead of etcd: libpq's keywords, or a URI. Names all "
        "servers that may become primary. Excludes etcd.endpoints and data_dir.",
@@ -59,6 +64,11 @@ std::vector<Option> ReplicationOptions() {
       {"postgres.allow_unsafe", Apply::kRestart, Truth(FIELD(postgres.allow_unsafe)),
        "Start also where PostgreSQL confirms commits that it can lose (fsync or synchronous_commit "
        "is off): for tests."},
+  };
+}
+
+std::vector<Option> OptionsOfReplica() {
+  return {
       {"replica.lease", Apply::kRestart,
        Number(FIELD(replica.lease), "ms", 500, 60'000, kMillisecond),
        "Time without a sign of life of the active broker, after which another one takes over."},

@@ -48,7 +48,7 @@ class Server(Process):
         super().__init__([
             *AS_NOBODY, PROGRAMS / "postgres", "-D", directory, "-p", self.port, "-c",
             "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c",
-            "max_connections=40", "-c", "wal_receiver_timeout=2s", "-c",
+            "wal_receiver_timeout=2s", "-c",
             "wal_retrieve_retry_interval=100ms", *flags], cwd="/")
 
     def sql(self, text: str, user: str = "test") -> str:

@@ -104,8 +104,8 @@ class Units(unittest.TestCase):
                             ("StartLimitIntervalSec", "0")):
             self.assertEqual(value(self.service, key), [wanted])
 
-    def test_a_bad_configuration_is_not_tried_again(self) -> None:
-        self.assertEqual(value(self.service, "RestartPreventExitStatus"), ["2"])
+    def test_a_bad_configuration_and_a_journal_set_back_are_not_tried_again(self) -> None:
+        self.assertEqual(value(self.service, "RestartPreventExitStatus"), ["1 2"])
 
 
 if __name__ == "__main__":
