@@ -404,8 +404,8 @@ std::vector<Option> Policies() {
 std::span<const Option> Options() {
   static const std::vector<Option> options = [] {
     std::vector<Option> all;
-    for (auto group : {Service, Logging, Limits, TlsAndRights, Process, OptionsOfEtcd, OptionsOfPostgres, OptionsOfReplica,
-                       Protocols, ConsoleOptions, Policies}) {
+    for (auto group : {Service, Logging, Limits, TlsAndRights, Process, OptionsOfEtcd,
+                       OptionsOfPostgres, OptionsOfReplica, Protocols, ConsoleOptions, Policies}) {
       for (Option& option : group()) all.push_back(std::move(option));
     }
     return all;

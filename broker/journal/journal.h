@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "broker/base/lsn.h"
 #include "broker/base/status.h"
 #include "broker/journal/record.h"
+#include "broker/journal/store_server.h"
 
 namespace gearstalk {
 
@@ -135,6 +137,7 @@ struct ReplicaStats {
   Time clock_skew = 0;  // the active broker's clock less this one's
   std::string trouble;  // why it can neither lead nor follow; empty: it can
   std::vector<Endpoint> endpoints;
+  std::optional<StoreServer> server;  // of a store that has one
 };
 
 // What a journal tells the broker, on the loop's thread. A journal of this process alone calls

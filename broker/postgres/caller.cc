@@ -177,11 +177,7 @@ void Caller::Adopt(std::unique_ptr<Connection> connection) {
   timeline_ = facts_.timeline;
   ++server_;
   Log(LogLevel::kInfo, "this PostgreSQL server is the primary",
-      {{"host", connection->host()},
-       {"version", facts_.version_name},
-       {"timeline", static_cast<std::uint64_t>(timeline_)},
-       {"synchronous_commit", facts_.synchronous_commit},
-       {"synchronous_standbys", facts_.standbys.empty() ? "-" : facts_.standbys}});
+      {{"host", connection->host()}, {"timeline", static_cast<std::uint64_t>(timeline_)}});
   Lane::Try& first = At(LaneOf::kBeats).tries.front();
   first.connection = std::move(connection);
   first.admitted = true;
@@ -434,6 +430,10 @@ void Caller::Reconnect(std::vector<Host> hosts) {
   probe_.reset();
   current_ = -1;
   ++server_;
+}
+
+std::string Caller::primary() const {
+  return current_ < 0 ? "" : hosts_[static_cast<std::size_t>(current_)].name;
 }
 
 std::vector<EndpointStats> Caller::Endpoints() const {

@@ -59,7 +59,11 @@ class Caller {
   void Reconnect(std::vector<Host> hosts);
 
   std::uint64_t server() const { return server_; }
+  // Of the server in use, as they were when they were last asked for.
   const Facts& facts() const { return facts_; }
+  void SetFacts(const Facts& facts) { facts_ = facts; }
+  std::string primary() const;  // its name; empty: there is none
+  std::size_t hosts() const { return hosts_.size(); }
   std::vector<EndpointStats> Endpoints() const;
   // Why the newest try failed; empty: it did not fail.
   const std::string& trouble() const { return trouble_; }

@@ -28,7 +28,8 @@ constexpr char kFacts[] =
     "pg_current_wal_insert_lsn()), 1, 8))::bit(32)::bigint end, "
     "current_setting('synchronous_commit'), current_setting('fsync'), "
     "current_setting('full_page_writes'), current_setting('synchronous_standby_names'), "
-    "(select string_agg(application_name, ',') from pg_stat_replication "
+    "(select string_agg(application_name, E'\\n' order by application_name) from "
+    "pg_stat_replication "
     "where sync_state in ('sync', 'quorum')), "
     "exists (select from pg_stat_replication where sync_state is null), pg_backend_pid()::bigint";
 
@@ -58,6 +59,31 @@ std::int64_t Rows::Number(int row, int column) const {
   std::uint64_t number = 0;
   for (const char c : Text(row, column)) number = number << 8 | static_cast<unsigned char>(c);
   return static_cast<std::int64_t>(number);
+}
+
+Statement AskFacts() { return {kFacts}; }
+
+Facts ReadFacts(const Rows& rows) {
+  Facts facts;
+  if (rows.size() != 1) return facts;
+  facts.version = rows.Number(0, 0);
+  facts.version_name = rows.Text(0, 1);
+  facts.in_recovery = rows.Flag(0, 2);
+  facts.system = rows.Number(0, 3);
+  facts.timeline = rows.Number(0, 4);
+  facts.synchronous_commit = rows.Text(0, 5);
+  facts.fsync = rows.Text(0, 6);
+  facts.full_page_writes = rows.Text(0, 7);
+  facts.synchronous_standby_names = rows.Text(0, 8);
+  const std::string_view names = rows.Text(0, 9);
+  for (std::size_t at = 0; at < names.size();) {
+    const std::size_t end = std::min(names.find('\n', at), names.size());
+    facts.standbys.emplace_back(names.substr(at, end - at));
+    at = end + 1;
+  }
+  facts.standbys_hidden = rows.Flag(0, 10);
+  facts.pid = rows.Number(0, 11);
+  return facts;
 }
 
 Connection::Connection(const Host& host, const std::string& name, std::string listen, int epoll,
@@ -242,30 +268,13 @@ void Connection::OnStepDone() {
     trouble_state_ = reply_.state;
     return Down(reply_.message);
   }
-  if (step_ == Step::kFacts) ReadFacts();
+  if (step_ == Step::kFacts) facts_ = ReadFacts(reply_.rows);
   const bool listens = !listen_.empty() && !facts_.in_recovery;
   step_ = step_ == Step::kSettings           ? Step::kFacts
           : step_ == Step::kFacts && listens ? Step::kListen
                                              : Step::kRun;
   reply_ = {};
   NextStep();
-}
-
-void Connection::ReadFacts() {
-  const Rows& rows = reply_.rows;
-  if (rows.size() != 1) return;
-  facts_.version = rows.Number(0, 0);
-  facts_.version_name = rows.Text(0, 1);
-  facts_.in_recovery = rows.Flag(0, 2);
-  facts_.system = rows.Number(0, 3);
-  facts_.timeline = rows.Number(0, 4);
-  facts_.synchronous_commit = rows.Text(0, 5);
-  facts_.fsync = rows.Text(0, 6);
-  facts_.full_page_writes = rows.Text(0, 7);
-  facts_.synchronous_standby_names = rows.Text(0, 8);
-  facts_.standbys = rows.Text(0, 9);
-  facts_.standbys_hidden = rows.Flag(0, 10);
-  facts_.pid = rows.Number(0, 11);
 }
 
 Reply Connection::TakeReply() {

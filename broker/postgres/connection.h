@@ -83,10 +83,14 @@ struct Facts {
   std::int64_t system = 0;    // identifier of the cluster of files
   std::int64_t timeline = 0;  // raised by each promotion; 0 in recovery
   std::string synchronous_commit, fsync, full_page_writes, synchronous_standby_names;
-  std::string standbys;          // that are synchronous, parted by commas
-  bool standbys_hidden = false;  // from this role
-  std::int64_t pid = 0;          // of the backend
+  std::vector<std::string> standbys;  // that are synchronous
+  bool standbys_hidden = false;       // from this role
+  std::int64_t pid = 0;               // of the backend
 };
+
+// Asks for the facts, and reads them.
+Statement AskFacts();
+Facts ReadFacts(const Rows& rows);
 
 // One session. It sets itself up, says what server it is on, and then runs one statement at a
 // time. Never waits: OnReady is to be called when the descriptor is ready.
@@ -134,7 +138,6 @@ class Connection {
   void Flush();
   void Gather();
   void OnStepDone();
-  void ReadFacts();
   void Down(std::string why);
 
   const std::string host_;

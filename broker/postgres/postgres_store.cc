@@ -1,6 +1,7 @@
 #include "broker/postgres/postgres_store.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
@@ -15,6 +16,7 @@ namespace {
 
 constexpr Time kPollPause = 200 * kMillisecond;   // should a notification be lost
 constexpr Time kNotifyPause = 50 * kMillisecond;  // between notifications of appends
+constexpr Time kFactsPause = 10 * kSecond;
 constexpr Time kConfirmPause = 200 * kMillisecond;
 constexpr std::uint64_t kMostParts = 128;  // of a poll
 constexpr std::uint64_t kPageBytes = 1 << 20;
@@ -83,6 +85,7 @@ Time PostgresStore::Tick(Time now) {
   AdvanceOpen();
   Poll(now);
   ConfirmSeen(now);
+  AskFacts(now);
   if (watch_.watcher == nullptr) return next;
   return std::min(next, watch_.asked ? kNever : std::max(watch_.again, now));
 }
@@ -123,6 +126,53 @@ void PostgresStore::CheckPooler() {
                                 (*done)(unlock(tried.reply.rows.Flag(0, 0)));
                               });
                });
+}
+
+void PostgresStore::AskFacts(Time now) {
+  if (now < ask_facts_ || caller_.primary().empty() || open_done_ != nullptr) return;
+  ask_facts_ = now + kFactsPause;
+  caller_.Call(LaneOf::kReads, Slow(postgres::AskFacts()), [this](const CallAnswer& answer) {
+    if (answer.result.done()) NoteFacts(ReadFacts(answer.reply.rows));
+  });
+  if (caller_.hosts() == 1) return;
+  caller_.AskPrimaries([this](const std::vector<std::string>& primaries) {
+    if (primaries.size() > 1 && primaries_ < 2) {
+      Log(LogLevel::kError, "two servers are primary: stop the one that was before the promotion",
+          {{"one", primaries[0]}, {"other", primaries[1]}});
+    }
+    primaries_ = primaries.size();
+  });
+}
+
+// Logs what a server says of itself, and what has changed about its standbys.
+void PostgresStore::NoteFacts(const Facts& facts) {
+  caller_.SetFacts(facts);
+  const std::string standbys = facts.standbys_hidden
+                                   ? "not known to this role; synchronous_standby_names is '" +
+                                         facts.synchronous_standby_names + "'"
+                                   : fmt::format("{}", fmt::join(facts.standbys, ", "));
+  const bool other = std::exchange(told_of_, caller_.server()) != caller_.server();
+  if (!other && standbys == told_standbys_) return;
+  told_standbys_ = standbys;
+  Log(LogLevel::kInfo, "the journal is in PostgreSQL",
+      {{"primary", caller_.primary()},
+       {"version", facts.version_name},
+       {"synchronous_commit", facts.synchronous_commit},
+       {"fsync", facts.fsync},
+       {"full_page_writes", facts.full_page_writes},
+       {"synchronous_standbys", standbys}});
+  if (facts.standbys.empty() && !facts.standbys_hidden) {
+    Log(LogLevel::kWarning,
+        "no standby of PostgreSQL confirms commits: the journal survives what this one server "
+        "survives");
+  }
+  if (facts.full_page_writes == "off") {
+    Log(LogLevel::kWarning, "full_page_writes is off: a power loss may damage the journal");
+  }
+  if (facts.synchronous_commit == "remote_write") {
+    Log(LogLevel::kWarning,
+        "synchronous_commit is remote_write: standbys confirm what is not on their disks");
+  }
 }
 
 void PostgresStore::Look(std::function<void(StoreResult, const LogView&)> done) {
@@ -557,6 +607,19 @@ StoreStats PostgresStore::Stats() const {
   stats.endpoints = caller_.Endpoints();
   stats.append_retries = caller_.append_retries();
   stats.trouble = caller_.trouble();
+  if (caller_.primary().empty()) return stats;
+  const Facts& facts = caller_.facts();
+  StoreServer& server = stats.server.emplace();
+  server.kind = "postgresql";
+  server.version = facts.version_name;
+  server.primary = caller_.primary();
+  server.synchronous_commit = facts.synchronous_commit;
+  server.fsync = facts.fsync;
+  server.full_page_writes = facts.full_page_writes;
+  server.synchronous_standby_names = facts.synchronous_standby_names;
+  server.standbys = facts.standbys;
+  server.standbys_known = !facts.standbys_hidden;
+  server.primaries = std::max<std::size_t>(primaries_, 1);
   return stats;
 }
 

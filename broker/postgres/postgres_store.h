@@ -82,6 +82,8 @@ class PostgresStore final : public LogStore {
   void CheckPooler();
   void MakeTables(const Done& done);
   void WriteMeta(Statement statement, Done done);
+  void AskFacts(Time now);
+  void NoteFacts(const Facts& facts);
   // --- leading
   void SendAcquire(const LogView& seen, const Reign& reign, AcquireDone done);
   void JudgeAcquire(const Reign& reign, const CallAnswer& answer, Time sent,
@@ -113,6 +115,9 @@ class PostgresStore final : public LogStore {
   Caller caller_;
   Done open_done_;
   bool has_tables_ = false;
+  Time ask_facts_ = 0;         // again
+  std::uint64_t told_of_ = 0;  // number of the server whose facts were logged
+  std::string told_standbys_;
   std::size_t primaries_ = 0;
 
   Revision fence_ = 0;  // of the last acquire

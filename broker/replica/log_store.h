@@ -8,6 +8,7 @@
 
 #include "broker/base/clock.h"
 #include "broker/base/status.h"
+#include "broker/journal/store_server.h"
 
 namespace gearstalk {
 
@@ -120,6 +121,7 @@ struct StoreStats {
   std::vector<EndpointStats> endpoints;
   std::uint64_t append_retries = 0;  // tries of appends after the first
   std::string trouble;               // why the last call got no answer; empty: it got one
+  std::optional<StoreServer> server;
 };
 
 // A shard of a store that is shared by brokers: the keys of docs/replication.md. Everything is

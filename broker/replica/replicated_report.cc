@@ -93,6 +93,7 @@ const ReplicaStats* ReplicatedJournal::Replica() const {
   for (const EndpointStats& each : store.endpoints) {
     replica_.endpoints.push_back({each.name, each.in_use, each.db_bytes});
   }
+  replica_.server = store.server;
   return &replica_;
 }
 

@@ -8,22 +8,37 @@ import unittest
 from servers import PostgresShard, Servers, eventually, setUpModule  # noqa: F401
 from cluster import Broker
 from ledger import Ledger, Traffic
+from takeover import Takeover
 
 BROKER = sys.argv.pop(1)
 
 
-def jobs_of(broker: Broker) -> list[str]:
-    with broker.connect() as client:
-        return [body for _, body in client.take_all()]
+class OnOneServer(Takeover, unittest.TestCase):
+    servers: Servers
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.servers = Servers()
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.servers.close()
+
+    def shard(self, lease_ms: int = 30_000) -> PostgresShard:
+        return PostgresShard(BROKER, self.servers, self.id().rpartition(".")[2], lease_ms)
 
 
 class Failover(unittest.TestCase):
-    """A primary and two synchronous standbys for each test that ends some of them."""
+    """Each test has servers of its own, some of which it ends."""
 
     def servers(self, standbys: int) -> Servers:
         servers = Servers(standbys)
         self.addCleanup(servers.close)
         return servers
+
+    def jobs_of(self, broker: Broker) -> list[str]:
+        with broker.connect() as client:
+            return [body for _, body in client.take_all()]
 
     def put_more(self, ledger: Ledger, count: int) -> None:
         before = len(ledger.put)
@@ -57,7 +72,7 @@ class Failover(unittest.TestCase):
             active = shard.wait_active()
             active.signal(signal.SIGKILL)
             active.wait()
-            self.assertEqual(ledger.faults(jobs_of(shard.wait_active())), [])
+            self.assertEqual(ledger.faults(self.jobs_of(shard.wait_active())), [])
             self.assertGreater(len(ledger.deleted), 0)
 
     def test_a_promotion_is_only_a_pause_and_two_primaries_are_seen(self) -> None:
@@ -86,7 +101,7 @@ class Failover(unittest.TestCase):
             active.wait()
             standby.wait_readyz("503 this broker cannot lead: two servers are primary")
             servers.primary.stop_at_once()
-            self.assertEqual(ledger.faults(jobs_of(shard.wait_active())), [])
+            self.assertEqual(ledger.faults(self.jobs_of(shard.wait_active())), [])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace gearstalk {
+
+// What the server that keeps a shared journal says of itself.
+struct StoreServer {
+  std::string kind;     // "postgresql"
+  std::string version;  // of the server
+  std::string primary;  // HOST:PORT
+  std::string synchronous_commit, fsync, full_page_writes;
+  std::string synchronous_standby_names;
+  std::vector<std::string> standbys;  // that confirm commits
+  bool standbys_known = false;        // false: this role may not see them
+  std::uint64_t primaries = 0;        // servers that say they are primary: more than 1 is a fault
+};
+
+}  // namespace gearstalk

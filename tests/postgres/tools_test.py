@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""The journal in PostgreSQL in an operator's hands: tools_test.py BROKER."""
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from servers import (AS_NOBODY, PostgresShard, Process, Servers, eventually, free_port,
+                     setUpModule)  # noqa: F401
+from cluster import ETCD, Broker, Client, Etcd, Shard, http_get
+
+BROKER = sys.argv.pop(1)
+
+
+class Tools(unittest.TestCase):
+    servers: Servers
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.servers = Servers()
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.servers.close()
+
+    def setUp(self) -> None:
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.path = Path(directory.name)
+
+    def shard(self, conninfo: str = "") -> PostgresShard:
+        return PostgresShard(BROKER, self.servers, self.id().rpartition(".")[2], conninfo=conninfo)
+
+    def run_broker(self, *flags: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([BROKER, "--listen", "127.0.0.1:0", *flags], capture_output=True,
+                              text=True, timeout=120, check=False)
+
+    def test_what_excludes_each_other_is_refused(self) -> None:
+        conninfo = ["--postgres-conninfo", "host=/nowhere"]
+        for flags, text in (
+                ([*conninfo, "--etcd-endpoints", "127.0.0.1:1"],
+                 "postgres.conninfo: excludes etcd.endpoints"),
+                ([*conninfo, "--data-dir", str(self.path)], "excludes postgres.conninfo"),
+                ([*conninfo, "--postgres-schema", "s" * 64], "must have 1 to 63 bytes"),
+                (["--postgres-conninfo", "nonsense"], "postgres.conninfo: "),
+                (["--postgres-ca", "/x"], "needs postgres.conninfo"),
+                ([*conninfo, "--postgres-password-file", "/x"], "cannot read /x")):
+            for check in ([], ["--check-config"]):
+                done = self.run_broker(*flags, *check)
+                self.assertEqual(done.returncode, 2, done)
+                self.assertIn(text, done.stderr)
+        self.assertEqual(self.run_broker(*conninfo, "--check-config").returncode, 0)
+
+    def test_a_journal_goes_through_all_stores_and_comes_back(self) -> None:
+        """From a directory to PostgreSQL, to etcd if it is there, and back."""
+        first = self.path / "first"
+        flags = ["--data-dir", str(first)]
+        shard = self.shard()
+        shard.flags, there = flags, shard.flags
+        with shard:
+            broker = shard.first()
+            with broker.connect() as client:
+                for i in range(200):
+                    client.put(f"job {i}", delay=0 if i % 3 else 3600)
+                client.say("pause-tube default 1000")
+                for _ in range(10):
+                    self.assertEqual(client.say(f"bury {client.reserve()[0]} 7"), "BURIED")
+            broker.signal(15)
+            self.assertEqual(broker.wait(), 0)
+        shards = [PostgresShard(BROKER, self.servers, "moved")]
+        if ETCD is not None:
+            etcd = Etcd(1)
+            self.addCleanup(etcd.close)
+            shards.append(Shard(BROKER, etcd, "/moved/"))
+        shards.append(PostgresShard(BROKER, self.servers, "moved again"))
+        del there
+        directory = first
+        for number, store in enumerate(shards):
+            done = store.tool("--journal-import", str(directory))
+            self.assertEqual(done.returncode, 0, done)
+            done = store.tool("--journal-check", "postgres")
+            self.assertIn("200 live jobs", done.stdout)
+            directory = self.path / str(number)
+            self.assertEqual(store.tool("--journal-export", str(directory)).returncode, 0)
+            again = store.tool("--journal-import", str(directory))
+            self.assertNotEqual(again.returncode, 0)
+            self.assertIn("this shard has a journal already", again.stderr)
+        states = []
+        for where in (first, directory):
+            shard.flags = ["--data-dir", str(where)]
+            with shard:
+                with shard.first().connect() as client:
+                    states.append(sorted(client.say(f"stats-job {i + 1}") + str(
+                        sorted(line for line in self.answer(client)
+                               if line.split(":")[0] in ("state", "pri", "tube", "buries")))
+                        for i in range(200)))
+        self.assertEqual(states[0], states[1])
+
+    def answer(self, client: Client) -> list[str]:
+        """The lines of a list that follows OK, which the caller has read."""
+        lines = [client.line()] if False else []
+        text = b""
+        while not text.endswith(b"\r\n"):
+            text += client.file.readline()
+        return lines + text.decode().split("\n")
+
+    def test_check_of_an_empty_schema_makes_nothing(self) -> None:
+        done = self.shard().tool("--journal-check", "postgres")
+        self.assertEqual(done.returncode, 1, done)
+        self.assertIn("there is no journal in this schema", done.stderr)
+        self.assertEqual(self.servers.primary.sql(
+            "select count(*) from pg_namespace where nspname like 'test%'"), "0")
+
+    def test_what_the_server_says_of_itself(self) -> None:
+        with self.shard() as shard:
+            active = shard.first()
+            active.wait_for("no standby of PostgreSQL confirms commits")
+            store = json.loads(http_get(active.admin, "/api/v1/server")[1])["replica"]["store"]
+            self.assertEqual(store["kind"], "postgresql")
+            self.assertEqual(store["primary"], f"127.0.0.1:{self.servers.primary.port}")
+            self.assertEqual((store["synchronous_commit"], store["fsync"]), ("on", "on"))
+            self.assertEqual(store["synchronous_standbys"], [])
+            self.assertEqual(active.metric("gearstalkd_postgres_synchronous_standbys"), 0)
+            self.assertEqual(active.metric("gearstalkd_postgres_primaries"), 1)
+
+    def test_a_changed_password_and_taken_rights_are_awaited(self) -> None:
+        primary = self.servers.primary
+        primary.sql("create role limited login; create schema owned authorization limited")
+        with PostgresShard(BROKER, self.servers, "owned",
+                           conninfo=self.servers.conninfo + " user=limited") as shard:
+            active = shard.first()
+            primary.sql("alter table owned.shard owner to test; revoke all on owned.shard from limited")
+            active.wait_readyz("503 suspended: |503 .*permission denied|200 ready")
+            eventually("trouble", lambda: active.has_said("no answer from PostgreSQL.*permission denied"))
+            self.assertTrue(active.running)
+            primary.sql("alter table owned.shard owner to limited")
+            active.wait_readyz("200 ready")
+            with active.connect() as client:
+                self.assertEqual(client.put("one"), "INSERTED 1")
+
+    @unittest.skipUnless(shutil.which("pgbouncer"), "there is no pgbouncer")
+    def test_a_pooler_gives_each_client_a_session_of_its_own_or_is_refused(self) -> None:
+        for mode in ("session", "transaction"):
+            port = free_port()
+            (self.path / "users").write_text('"test" ""\n')
+            config = self.path / f"{mode}.ini"
+            config.write_text(
+                f"[databases]\npostgres = {self.servers.primary.where}\n[pgbouncer]\n"
+                f"listen_addr = 127.0.0.1\nlisten_port = {port}\nauth_type = trust\n"
+                f"auth_file = {self.path}/users\npool_mode = {mode}\nunix_socket_dir =\n"
+                "ignore_startup_parameters = extra_float_digits\n")
+            self.path.chmod(0o755)
+            conninfo = f"host=127.0.0.1 port={port} dbname=postgres user=test"
+            with Process([*AS_NOBODY, shutil.which("pgbouncer"), str(config)], cwd="/") as pooler:
+                pooler.wait_for_port(port)
+                with PostgresShard(BROKER, self.servers, mode, conninfo=conninfo) as shard:
+                    broker: Broker = shard.broker("b1")
+                    if mode == "transaction":
+                        self.assertEqual(broker.wait(), 2)
+                        self.assertIn("pool_mode = session", broker.said)
+                        continue
+                    broker.wait_for("^ready ")
+                    with broker.connect() as client:
+                        self.assertEqual(client.put("one"), "INSERTED 1")
+
+
+if __name__ == "__main__":
+    unittest.main()
