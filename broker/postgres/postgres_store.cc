@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <memory>
 #include <utility>
 
 #include "broker/base/log.h"
@@ -94,42 +93,39 @@ Time PostgresStore::Tick(Time now) {
 
 void PostgresStore::AdvanceOpen() {
   if (open_done_ == nullptr || !caller_.opened()) return;
-  if (!caller_.fault().ok()) {
-    return std::exchange(open_done_, nullptr)({StoreAnswer::kFailed, caller_.fault()});
-  }
-  if (caller_.server() == 0) return std::exchange(open_done_, nullptr)({});
-  CheckPooler();
+  const auto done = [this, told = std::exchange(open_done_, nullptr)](const StoreResult& result) {
+    open_ = true;
+    told(result);
+  };
+  if (!caller_.fault().ok()) return done({StoreAnswer::kFailed, caller_.fault()});
+  caller_.primary().empty() ? done({}) : CheckPooler(done);
 }
 
 // Two sessions of a pooler that gives each transaction another one of the server would share their
 // settings, locks and notifications.
-void PostgresStore::CheckPooler() {
+void PostgresStore::CheckPooler(const Done& done) {
   const std::int64_t key = boot_();
-  const auto done = std::make_shared<Done>(std::exchange(open_done_, nullptr));
-  const auto unlock = [this, key](bool shared) {
+  const auto judge = [this, key, done](const CallAnswer& tried) {
+    if (!tried.result.done()) return done(tried.result);
     caller_.Call(LaneOf::kBeats, Quick({"select pg_advisory_unlock($1::bigint)", {key}}),
                  [](const CallAnswer&) {});
-    if (!shared) return StoreResult{};
-    return StoreResult{
-        StoreAnswer::kFailed,
-        {Code::kInvalid,
-         "postgres.conninfo: a pooler in between gives a session to several clients; it must be "
-         "used in session mode (pgbouncer: pool_mode = session), or passed by"}};
+    if (!tried.reply.rows.Flag(0, 0)) return done({});
+    done({StoreAnswer::kFailed,
+          {Code::kInvalid,
+           "postgres.conninfo: a pooler in between gives a session to several clients; it must be "
+           "used in session mode (pgbouncer: pool_mode = session), or passed by"}});
   };
   caller_.Call(LaneOf::kBeats, Quick({"select pg_advisory_lock($1::bigint)::text", {key}}),
-               [this, key, done, unlock](const CallAnswer& locked) {
-                 if (!locked.result.done()) return (*done)(locked.result);
+               [this, key, done, judge](const CallAnswer& locked) {
+                 if (!locked.result.done()) return done(locked.result);
                  caller_.Call(LaneOf::kReads,
-                              Quick({"select pg_try_advisory_lock($1::bigint)", {key}}),
-                              [done, unlock](const CallAnswer& tried) {
-                                if (!tried.result.done()) return (*done)(tried.result);
-                                (*done)(unlock(tried.reply.rows.Flag(0, 0)));
-                              });
+                              Quick({"select pg_try_advisory_lock($1::bigint)", {key}}), judge);
                });
 }
 
 void PostgresStore::AskFacts(Time now) {
-  if (now < ask_facts_ || caller_.primary().empty() || open_done_ != nullptr) return;
+  // Not beside the check for a pooler, whose second session must meet the first one.
+  if (now < ask_facts_ || caller_.primary().empty() || !open_) return;
   ask_facts_ = now + kFactsPause;
   caller_.Call(LaneOf::kReads, Slow(postgres::AskFacts()), [this](const CallAnswer& answer) {
     if (answer.result.done()) NoteFacts(ReadFacts(answer.reply.rows));

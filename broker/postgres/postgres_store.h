@@ -79,7 +79,7 @@ class PostgresStore final : public LogStore {
   StoreResult Missing() const;
   // --- the beginning
   void AdvanceOpen();
-  void CheckPooler();
+  void CheckPooler(const Done& done);
   void MakeTables(const Done& done);
   void WriteMeta(Statement statement, Done done);
   void AskFacts(Time now);
@@ -114,6 +114,7 @@ class PostgresStore final : public LogStore {
   const std::function<Time()> boot_;
   Caller caller_;
   Done open_done_;
+  bool open_ = false;
   bool has_tables_ = false;
   Time ask_facts_ = 0;         // again
   std::uint64_t told_of_ = 0;  // number of the server whose facts were logged
