@@ -17,7 +17,7 @@ RUN apt-get update -q && DEBIAN_FRONTEND=noninteractive \
     apt-get install -y -q --no-install-recommends libabsl20220623 libevent-core-2.1-7 \
     libfmt9 libprometheus-cpp-core1.0 \
     libprotobuf-lite32 libspdlog1.10 libssl3 libsystemd0 libyaml-cpp0.7 \
-    libc-ares2 libgrpc++1.51 libgrpc29 libre2-9 zlib1g \
+    libc-ares2 libgrpc++1.51 libgrpc29 libre2-9 zlib1g libpq5 \
     libcurl4 libncursesw6 libtinfo6 \
     && rm -rf /var/lib/apt/lists/* \
     && groupadd --system --gid 11300 gearstalkd \

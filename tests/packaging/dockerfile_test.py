@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT / "tests/support"))
 from launched import Launched  # noqa: E402
 
 # The libraries of gearstalkctl's imports, which the image leaves out.
-DATABASES = ("libsqlite3", "libmariadb", "libpq", "libhiredis")
+DATABASES = ("libsqlite3", "libmariadb", "libhiredis")
 
 
 def instructions() -> list[tuple[str, str]]:
