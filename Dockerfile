@@ -25,7 +25,7 @@ RUN apt-get update -q && DEBIAN_FRONTEND=noninteractive \
     && install -d -o gearstalkd -g gearstalkd /var/lib/gearstalkd
 COPY --from=build /build/gearstalkd /usr/sbin/gearstalkd
 COPY --from=build /build/gearstalkctl /usr/bin/gearstalkctl
-ARG VERSION=0.1.0
+ARG VERSION=0.2.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="gearstalkd" \
     org.opencontainers.image.description="Job broker that speaks the beanstalk and the Gearman protocol" \
