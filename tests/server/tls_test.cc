@@ -227,7 +227,8 @@ TEST_F(Tls, NamesAreNotAskedForUnlessTold) {
 
 TEST_F(Tls, KnowsWhenTheCertificateEnds) {
   const std::int64_t in_two_days = static_cast<std::int64_t>(::time(nullptr)) + 2 * 86400;
-  const auto& certificates = Context()->certificates();
+  const auto context = Context();
+  const auto& certificates = context->certificates();
   ASSERT_EQ(certificates.size(), 1u);
   EXPECT_EQ(certificates[0].option, "tls.certificate");
   EXPECT_EQ(certificates[0].subject, "CN=server");
