@@ -97,9 +97,7 @@ void LinkEnd::Release() {
   if (state.wants_room.load() && state.wants_room.exchange(false)) RingBell();
 }
 
-std::size_t LinkEnd::waiting() const {
-  return added_ - out_.state().taken.load() + held_.size();
-}
+std::size_t LinkEnd::waiting() const { return added_ - out_.state().taken.load() + held_.size(); }
 
 std::size_t LinkEnd::Room() const {
   const std::uint64_t in_ring = added_ - out_.state().taken.load();
@@ -150,6 +148,18 @@ void LinkEnd::AddData(std::uint32_t stream, std::string_view bytes) {
     StoreHead(Place(last_data_), stream, Kind::kData, before + part);
     bytes.remove_prefix(part);
   }
+}
+
+std::span<char> LinkEnd::Space(std::size_t size) {
+  if (!held_.empty() || Room() < kHead + size) return {};
+  return {out_.At(added_ + kHead), size};
+}
+
+void LinkEnd::AddWritten(std::uint32_t stream, std::size_t size) {
+  urgent_ = true;
+  last_data_ = added_;
+  StoreHead(out_.At(added_), stream, Kind::kData, size);
+  added_ += kHead + size;
 }
 
 void LinkEnd::MoveHeld() {

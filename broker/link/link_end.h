@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -49,6 +50,11 @@ class LinkEnd {
   void AddLater(std::uint32_t stream, Kind kind, std::string_view payload);
   // Appends to the DATA of the same stream where that was the last frame.
   void AddData(std::uint32_t stream, std::string_view bytes);
+  // Where `size` bytes of DATA may be written, to be given to AddWritten before anything else is
+  // added. Empty: there is no room for them.
+  std::span<char> Space(std::size_t size);
+  // DATA: `size` bytes of that space.
+  void AddWritten(std::uint32_t stream, std::size_t size);
   // Gives over what there is room for. While much of it is not taken, a bell tells when more is.
   // False: the other end is gone, or has broken the ring.
   bool Send();

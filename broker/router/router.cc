@@ -112,7 +112,8 @@ void Router::EndRound() {
   CloseOverdue();
   FlushDirty();
   link_.Release();
-  if (!link_.may_wait() || link_.waiting() >= link::kBusyLink || send_at_ <= clock_.Now()) SendNow();
+  if (!link_.may_wait() || link_.waiting() >= link::kBusyLink || send_at_ <= clock_.Now())
+    SendNow();
   if (accept_again_ > clock_.Now()) return;
   accept_again_ = kNever;
   EventLoop::Enable(acceptable_);

@@ -198,8 +198,7 @@ bool RouterLink::HandleOf(Stream& stream, const link::Frame& frame) {
 }
 
 void RouterLink::SendCredit(std::uint32_t number, std::uint32_t granted) {
-  end_.Add(number, Kind::kCredit,
-              link::Encode(link::Credit{.delivered = 0, .granted = granted}));
+  end_.Add(number, Kind::kCredit, link::Encode(link::Credit{.delivered = 0, .granted = granted}));
 }
 
 }  // namespace gearstalk

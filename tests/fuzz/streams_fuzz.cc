@@ -241,7 +241,8 @@ class AnyRouter final : private LinkHost {
   void Run(std::string_view bytes) {
     const link::LinkParts parts = link::MakeLink().value();
     auto end = link::LinkEnd::Open(parts.sockets[0], parts.memory, link::LinkEnd::Side::kBroker);
-    link_ = std::make_unique<RouterLink>(loop_, std::move(end.value()), static_cast<LinkHost&>(*this));
+    link_ =
+        std::make_unique<RouterLink>(loop_, std::move(end.value()), static_cast<LinkHost&>(*this));
     auto any = std::make_unique<link::AnyEnd>(parts, link::LinkEnd::Side::kRouter);
     close(parts.memory);
     // In two parts, so that a frame is cut somewhere.

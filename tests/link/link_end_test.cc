@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -60,6 +62,25 @@ TEST_F(Link, CutsWhatIsTooLongForAFrame) {
   ASSERT_EQ(frames.size(), 2U);
   EXPECT_EQ(frames[0].size(), 2 + kMaxData);
   EXPECT_EQ(frames[1], "5:" + std::string(10, 'x'));
+}
+
+TEST_F(Link, TakesWhatWasWrittenInPlace) {
+  a_.AddData(1, "one ");
+  const std::span<char> space = a_.Space(1000);
+  ASSERT_EQ(space.size(), 1000U);
+  std::copy_n("two", 3, space.data());
+  a_.AddWritten(2, 3);
+  a_.AddData(2, " three");
+  a_.AddData(1, "four");
+  EXPECT_TRUE(a_.Send());
+  EXPECT_EQ(Arrived(b_), (std::vector<std::string>{"1:one ", "2:two three", "1:four"}));
+}
+
+TEST_F(Link, HasNoSpaceForMoreThanARing) {
+  EXPECT_FALSE(a_.Space(Ring::kSize - kHead).empty());
+  EXPECT_TRUE(a_.Space(Ring::kSize).empty());
+  a_.AddData(1, std::string(Ring::kSize, 'x'));
+  EXPECT_TRUE(a_.Space(1).empty());
 }
 
 TEST_F(Link, GivesNothingOverBeforeSend) {
