@@ -1,6 +1,5 @@
 #include "broker/link/link_end.h"
 
-#include <fmt/format.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -23,7 +22,7 @@ Result<LinkParts> MakeLink() {
   }
   const int error = errno;
   close(parts.memory);
-  return Status{Code::kIo, fmt::format("socketpair: {}", std::strerror(error))};
+  return Status{Code::kIo, std::string("socketpair: ") + std::strerror(error)};
 }
 
 LinkEnd::Socket::~Socket() {
@@ -109,6 +108,7 @@ char* LinkEnd::Place(std::uint64_t position) {
 }
 
 void LinkEnd::Append(std::string_view bytes) {
+  if (bytes.empty()) return;
   if (!held_.empty() || bytes.size() > Room()) {
     held_.append(bytes);
     return;

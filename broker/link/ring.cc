@@ -1,12 +1,12 @@
 #include "broker/link/ring.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -14,7 +14,7 @@ namespace gearstalk::link {
 namespace {
 
 Status Failed(std::string_view call) {
-  return {Code::kIo, fmt::format("{}: {}", call, std::strerror(errno))};
+  return {Code::kIo, std::string(call) + ": " + std::strerror(errno)};
 }
 
 }  // namespace
