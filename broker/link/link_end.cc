@@ -51,10 +51,12 @@ void LinkEnd::RingBell() { send(socket_.fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 bool LinkEnd::Receive() {
   // What was added before the end comes before it.
   gone_ = gone_ || !HearBell();
-  come_ = in_.state().added.load();
+  const std::uint64_t now = in_.state().added.load();
+  starved_ = starved_ && now == come_;
+  come_ = now;
   received_ = taken_;
   more_ = false;
-  return come_ - taken_ <= Ring::kSize && (come_ != taken_ || !gone_);
+  return come_ - taken_ <= Ring::kSize && !(gone_ && starved_);
 }
 
 Decoded LinkEnd::Next() {
@@ -68,7 +70,8 @@ Decoded LinkEnd::Next() {
     if (next.state != Decoded::State::kMore) return next;
     state.wants_bytes = true;
     const std::uint64_t now = state.added.load();
-    if (now == come_) return next;
+    starved_ = now == come_;
+    if (starved_) return next;
     state.wants_bytes = false;
     if (now - taken_ > Ring::kSize) return {.state = Decoded::State::kMalformed};
     come_ = now;

@@ -34,7 +34,8 @@ class LinkEnd {
 
   // Becomes readable with a bell.
   int fd() const { return socket_.fd; }
-  // Looks for what has come. False: the other end is gone, or has broken the ring.
+  // Looks for what has come. False: the other end is gone and its last frame was taken, or it has
+  // broken the ring.
   bool Receive();
   // The next frame that has come; its payload is valid until Release, that of a frame larger than
   // a ring until the next one.
@@ -97,6 +98,7 @@ class LinkEnd {
   std::string large_;           // what has come of a frame larger than a ring
   std::size_t large_size_ = 0;  // of that frame
   bool more_ = true;
+  bool starved_ = false;  // all that has come was taken, but for the beginning of a frame
   bool gone_ = false;
 
   std::uint64_t added_ = 0;          // of out_, with what the other end is not to see yet

@@ -151,6 +151,19 @@ TEST_F(Link, WhatWasSaidBeforeTheEndIsHeard) {
   EXPECT_FALSE(b_.Send());
 }
 
+TEST(LinkOfAnyEnd, IsLostWithHalfAFrame) {
+  const LinkParts parts = MakeLink().value();
+  LinkEnd end = std::move(LinkEnd::Open(parts.sockets[0], parts.memory, Side::kBroker).value());
+  {
+    AnyEnd any(parts, Side::kRouter);
+    close(parts.memory);
+    any.Say("half");
+  }
+  EXPECT_TRUE(end.Receive());
+  EXPECT_EQ(end.Next().state, Decoded::State::kMore);
+  EXPECT_FALSE(end.Receive());
+}
+
 // What the other process writes to the memory can end the link, and nothing else.
 TEST(LinkOfAnyEnd, IsLostWithPositionsThatMakeNoSense) {
   for (const bool added : {false, true}) {
