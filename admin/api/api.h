@@ -40,8 +40,7 @@ class Api {
   Time Tick(Time now);
 
  private:
-  class SlicedAnswer;
-  class ReadAnswer;
+  struct UnderWay;
   struct Document;
   // What Finish needs, for requests that are answered later, too.
   struct Ending {
@@ -53,6 +52,8 @@ class Api {
 
   HttpAnswer Respond(Call& call, const Match& match, std::optional<Problem> problem,
                      Document document, Ending& ending);
+  HttpTask AnswerWhenRead(HttpRequest& request, Match match, Ending ending);
+  HttpTask AnswerInSlices(Task task, std::unique_ptr<UnderWay> request);
   Reply Run(Call& call, const Match& match, Document& document, Ending& ending);
   std::optional<Problem> Permit(const Call& call, const Match& match) const;
   static Document Read(std::string_view body, bool acts, const std::string& hashed_with);

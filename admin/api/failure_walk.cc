@@ -20,26 +20,19 @@ void FailureWalk::Slice(Time now, const std::function<bool(const Job&)>& visit) 
   std::uint64_t budget = JobWalk::kBodyBytes;
   for (std::uint64_t steps = JobWalk::kSteps; steps > 0 && at_ < next_.size(); --steps) {
     const Place place = next_[at_];
-    if (window_s_ && Seconds(now - place.ended) > *window_s_) {
-      ended_ = true;
-      return;
-    }
+    ended_ = window_s_ && Seconds(now - place.ended) > *window_s_;
+    if (ended_) return;
     const Job* const job = JobAt(place);
-    bool match =
-        job != nullptr && filter_.MatchesRecord(*job, now) && grant_.Sees(job->tube().name());
-    if (match && filter_.ReadsBody()) {
-      const BodyMatch::Found found = body_.Advance(*job, budget);
-      if (found == BodyMatch::Found::kNotYet) return;
-      match = found == BodyMatch::Found::kYes;
+    auto found = BodyMatch::Found::kNo;
+    if (job != nullptr && filter_.MatchesRecord(*job, now) && grant_.Sees(job->tube().name())) {
+      found = body_.Advance(*job, budget);
     }
+    if (found == BodyMatch::Found::kNotYet) return;
     place_ = place;
     ++at_;
     ++scanned_;
-    if (match && !visit(*job)) {
-      ended_ = true;
-      return;
-    }
-    if (budget == 0) return;
+    ended_ = found == BodyMatch::Found::kYes && !visit(*job);
+    if (ended_ || budget == 0) return;
   }
 }
 

@@ -48,8 +48,7 @@ Reply GetHistory(Call& call) {
     const bool seen = call.caller.grant.Sees(*query.tube);
     if (!seen || call.engine().FindTube(*query.tube) == nullptr) return NoTube();
   }
-  return Reply(std::make_unique<SideTask>(call.services.side,
-                                          call.services.history.Read(std::move(query), call.now)));
+  return OnSideThread(call.services.side, call.services.history.Read(std::move(query), call.now));
 }
 
 }  // namespace gearstalk::api

@@ -11,6 +11,8 @@ namespace gearstalk::api {
 // What the API needs of the server around the engine.
 class Host {
  public:
+  // The time of this round; of the slice that runs.
+  virtual Time Now() const = 0;
   virtual ServerFacts Facts() const = 0;
   // Reserves a transfer until GiveTransfer. False: it is in use.
   virtual bool TakeTransfer(const std::string& name) = 0;

@@ -32,19 +32,18 @@ void JobWalk::Slice(Time now, std::uint64_t most, const std::function<bool(const
       return;
     }
     const bool there = !filter_.tube() || job->tube().name() == *filter_.tube();
-    bool match = filter_.MatchesRecord(*job, now) && grant_.Sees(job->tube().name());
-    if (match && filter_.ReadsBody()) {
+    auto found = BodyMatch::Found::kNo;
+    if (filter_.MatchesRecord(*job, now) && grant_.Sees(job->tube().name())) {
       const std::uint64_t before = budget;
-      const BodyMatch::Found found = body_.Advance(*job, budget);
+      found = body_.Advance(*job, budget);
       body_bytes_ += before - budget;
-      if (found == BodyMatch::Found::kNotYet) return;
-      match = found == BodyMatch::Found::kYes;
     }
+    if (found == BodyMatch::Found::kNotYet) return;
     place_.after = job->id();
     ++scanned_;
     if (there && place_.left > 0 && place_.left != UINT64_MAX) --place_.left;
     ended_ = NoneLeft() || place_.after == place_.as_of;
-    if (match && !visit(*job)) return;
+    if (found == BodyMatch::Found::kYes && !visit(*job)) return;
     if (budget == 0) return;
   }
 }

@@ -171,40 +171,24 @@ void AddJournal(const Journal& journal, MetricText& text) {
 }  // namespace
 
 // Surveys all tubes, then writes the totals, then each family of the tubes that have a label.
-class Metrics::Reading final : public HttpBody {
- public:
-  Reading(Metrics& metrics, bool all_tubes)
-      : metrics_(metrics),
-        now_(metrics.sources_.now()),
-        all_tubes_(all_tubes || engine().Stats().tubes <= metrics.tubes_),
-        survey_(engine(), all_tubes_ ? 0 : metrics.tubes_, now_, metrics.heat_) {}
-
-  bool Advance(std::string& out) override {
-    if (tubes_) {
-      MetricText text;
-      const bool more = tubes_->Advance(text);
-      out += text.Take();
-      return more;
-    }
-    if (survey_.Advance()) return true;
-    metrics_.heat_ = survey_.heat();
-    metrics_.AddTotals(survey_, now_, out);
-    tubes_.emplace(engine(), now_, all_tubes_ ? std::nullopt : std::optional(survey_.Busiest()));
-    return true;
+HttpBody Metrics::Read(bool all_tubes) {
+  const Engine& engine = sources_.engine;
+  const Time now = sources_.now();
+  const bool all = all_tubes || engine.Stats().tubes <= tubes_;
+  TubeSurvey survey(engine, all ? 0 : tubes_, now, heat_);
+  while (survey.Advance()) co_await NextSlice();
+  heat_ = survey.heat();
+  std::string piece;
+  AddTotals(survey, now, piece);
+  co_yield piece;
+  TubeMetrics tubes(engine, now, all ? std::nullopt : std::optional(survey.Busiest()));
+  for (;;) {
+    MetricText text;
+    const bool more = tubes.Advance(text);
+    piece = text.Take();
+    if (!more) co_return piece;
+    co_yield piece;
   }
-
- private:
-  const Engine& engine() const { return metrics_.sources_.engine; }
-
-  Metrics& metrics_;
-  const Time now_;
-  const bool all_tubes_;
-  TubeSurvey survey_;
-  std::optional<TubeMetrics> tubes_;
-};
-
-std::unique_ptr<HttpBody> Metrics::Read(bool all_tubes) {
-  return std::make_unique<Reading>(*this, all_tubes);
 }
 
 void Metrics::AddTotals(const TubeSurvey& survey, Time now, std::string& out) const {

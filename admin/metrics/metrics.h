@@ -38,11 +38,9 @@ class Metrics {
   void set_tubes(std::size_t tubes) { tubes_ = tubes; }
 
   // A reading; it must not outlive the metrics. `all_tubes`: every tube is named.
-  std::unique_ptr<HttpBody> Read(bool all_tubes);
+  HttpBody Read(bool all_tubes);
 
  private:
-  class Reading;
-
   void AddTotals(const TubeSurvey& survey, Time now, std::string& out) const;
 
   const MetricsSources sources_;

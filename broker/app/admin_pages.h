@@ -64,6 +64,7 @@ class AdminPages final : private HttpSite, private api::Host {
   HttpAnswer Refuse(int status, const HttpRequest& request) override;
 
   // api::Host
+  Time Now() const override { return parts_.server.Now(); }
   ServerFacts Facts() const override;
   std::optional<std::uint64_t> DiskLeft() const;
   bool TakeTransfer(const std::string& name) override { return parts_.transfer.TakeTransfer(name); }
