@@ -6,7 +6,7 @@
 
 #include "admin/api/fields.h"
 #include "admin/api/handlers.h"
-#include "admin/api/names.h"
+#include "admin/api/json.h"
 #include "admin/metrics/attention.h"
 
 namespace gearstalk::api {

@@ -9,12 +9,12 @@
 
 #include "admin/api/broker_control.h"
 #include "admin/api/caller.h"
-#include "admin/api/host.h"
 #include "admin/api/json.h"
 #include "admin/api/problem.h"
 #include "admin/http/answer.h"
 #include "admin/http/request.h"
 #include "admin/http/slices.h"
+#include "admin/metrics/server_facts.h"
 #include "broker/engine/engine.h"
 #include "broker/server/protocol.h"
 
@@ -31,6 +31,25 @@ class History;
 class Operations;
 class SideThread;
 struct Reply;
+
+// What the API needs of the server around the engine.
+class Host {
+ public:
+  // The time of this round; of the slice that runs.
+  virtual Time Now() const = 0;
+  virtual ServerFacts Facts() const = 0;
+  // Reserves a transfer until GiveTransfer. False: it is in use.
+  virtual bool TakeTransfer(const std::string& name) = 0;
+  virtual void GiveTransfer(const std::string& name) = 0;
+  virtual std::string_view LogLevelName() const = 0;
+  // Holds until the configuration is read again.
+  virtual void SetLogLevel(std::string_view level) = 0;
+  // Closes a client's connection at the end of the round, if it is this one.
+  virtual void CloseConnection(int fd, std::uint64_t id) = 0;
+
+ protected:
+  ~Host() = default;
+};
 
 // A reply that takes several slices to make. It outlives the call that began it. `co_yield COUNT`
 // says of an act on several jobs how many it has changed so far, for the audit, and goes on.

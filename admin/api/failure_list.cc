@@ -3,10 +3,9 @@
 #include <vector>
 
 #include "admin/api/failure_groups.h"
-#include "admin/api/failure_walk.h"
 #include "admin/api/handlers.h"
 #include "admin/api/job_walk.h"
-#include "admin/api/names.h"
+#include "admin/api/json.h"
 #include "admin/api/objects.h"
 #include "admin/api/page.h"
 #include "broker/policy/duration.h"

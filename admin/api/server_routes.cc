@@ -3,8 +3,8 @@
 #include "admin/api/audit.h"
 #include "admin/api/fields.h"
 #include "admin/api/handlers.h"
+#include "admin/api/objects.h"
 #include "admin/api/page.h"
-#include "admin/api/server_object.h"
 
 namespace gearstalk::api {
 namespace {

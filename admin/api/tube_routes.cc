@@ -4,8 +4,8 @@
 
 #include "admin/api/fields.h"
 #include "admin/api/handlers.h"
+#include "admin/api/json.h"
 #include "admin/api/lookup.h"
-#include "admin/api/names.h"
 #include "admin/api/objects.h"
 
 namespace gearstalk::api {

@@ -10,12 +10,21 @@
 #include "admin/http/answer.h"
 #include "admin/metrics/attention.h"
 #include "admin/metrics/loop_lag.h"
+#include "admin/metrics/metric_text.h"
 #include "admin/metrics/server_facts.h"
 #include "admin/metrics/tube_survey.h"
+#include "broker/base/clock.h"
 #include "broker/engine/engine.h"
 #include "broker/server/protocol.h"
 
 namespace gearstalk {
+
+// The system's numbers of this process, under the usual names of exporters. Unknown ones are left
+// out.
+void AddProcess(Time started, MetricText& text);
+
+// 0: not known.
+std::uint64_t ResidentBytes();
 
 // The sources of the numbers; they outlive the metrics.
 struct MetricsSources {

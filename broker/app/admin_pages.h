@@ -13,7 +13,7 @@
 #include "admin/metrics/attention.h"
 #include "admin/metrics/loop_lag.h"
 #include "admin/metrics/metrics.h"
-#include "admin/transfer/protocol.h"
+#include "admin/transfer/session.h"
 #include "broker/base/status.h"
 #include "broker/config/config.h"
 #include "broker/engine/engine.h"

@@ -5,7 +5,6 @@
 
 #include <sstream>
 
-#include "admin/metrics/tube_label.h"
 #include "admin/metrics/tube_metrics.h"
 #include "tests/admin/reading.h"
 
