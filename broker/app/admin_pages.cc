@@ -6,7 +6,7 @@
 
 #include "admin/console/assets.h"
 #include "broker/app/settings.h"
-#include "broker/base/cpu_time.h"
+#include "broker/base/clock.h"
 #include "broker/base/log.h"
 #include "broker/process/log.h"
 #include "broker/process/log_line.h"

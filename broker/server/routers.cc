@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "broker/base/cpu_time.h"
+#include "broker/base/clock.h"
 #include "broker/base/log.h"
 #include "broker/server/router_process.h"
 

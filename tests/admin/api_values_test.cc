@@ -5,13 +5,12 @@
 #include <future>
 
 #include "admin/api/audit.h"
-#include "admin/api/cursor.h"
 #include "admin/api/decode.h"
 #include "admin/api/guard.h"
 #include "admin/api/id_set.h"
-#include "admin/api/json_path.h"
+#include "admin/api/json.h"
 #include "admin/api/json_scan.h"
-#include "admin/api/names.h"
+#include "admin/api/page.h"
 #include "admin/api/ring.h"
 #include "admin/api/side_thread.h"
 #include "broker/base/base64.h"
