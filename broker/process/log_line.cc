@@ -112,7 +112,7 @@ std::string TextLine(std::string_view event, std::span<const LogField> fields) {
   std::string line(event);
   // An event that contains a client's words stays on one line.
   std::replace_if(
-      line.begin(), line.end(), [](char c) { return c >= 0 && c < ' '; }, '?');
+      line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, '?');
   for (const LogField& field : fields) {
     fmt::format_to(std::back_inserter(line), " {}=", field.name());
     if (field.is_number()) {

@@ -17,9 +17,7 @@ using Reading = Transport::Reading;
 
 namespace {
 
-iovec PieceOf(std::string_view bytes) {
-  return {const_cast<char*>(bytes.data()), bytes.size()};
-}
+iovec PieceOf(std::string_view bytes) { return {const_cast<char*>(bytes.data()), bytes.size()}; }
 
 }  // namespace
 

@@ -4,10 +4,12 @@
 They are installed, upgraded, removed and purged in a root of their own; systemd is not asked."""
 
 import functools
+import io
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 from pathlib import Path
@@ -108,6 +110,13 @@ class Package(unittest.TestCase):
         again = packages(VERSION, "again")
         for name, package in self.packages.items():
             self.assertEqual(package.read_bytes(), again[name].read_bytes(), name)
+
+    def test_files_have_the_time_of_the_release(self) -> None:
+        """Not that of a checkout."""
+        for name, package in self.packages.items():
+            content = subprocess.run(["dpkg-deb", "--fsys-tarfile", package], capture_output=True, timeout=SECONDS, check=True)
+            with tarfile.open(fileobj=io.BytesIO(content.stdout)) as files:
+                self.assertEqual(len({file.mtime for file in files}), 1, name)
 
     def test_binaries_hold_no_path_of_the_machine(self) -> None:
         for name in ("usr/sbin/gearstalkd", "usr/bin/gearstalkctl", *FILES["gearstalkctl-import"]):
