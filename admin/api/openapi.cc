@@ -192,7 +192,7 @@ constexpr std::string_view kObjects[] = {
     "ConnectionPage items:*Connection next:text? complete:truth scanned:integer total:integer",
     "History range:text step_seconds:integer tube:text? times:*integer series:any",
     "Act id:integer at:time user:text? role:text? address:text? action:text? tube:text? "
-    "job:integer? filter:any count:integer? result:text request_id:text?",
+    "job:integer? filter:any count:integer? times:integer result:text request_id:text?",
     "AuditPage items:*Act next:text? complete:truth scanned:integer",
     "Problem type:text title:text status:integer code:text detail:text field:text? "
     "request_id:text state:text~ count:integer~ retry_after_seconds:integer~",
