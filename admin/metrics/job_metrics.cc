@@ -50,6 +50,8 @@ void AddJobs(const Engine& engine, MetricText& text) {
       .Add(stats.reserved, {{"state", "reserved"}})
       .Add(stats.delayed, {{"state", "delayed"}})
       .Add(stats.buried, {{"state", "buried"}});
+  text.Gauge("gearstalkd_buried_dead_jobs", "Buried jobs that were moved to a dead tube.")
+      .Add(stats.dead);
   text.Gauge("gearstalkd_jobs_retrying", "Delayed jobs that wait for their next attempt.")
       .Add(stats.retrying);
   text.Gauge("gearstalkd_jobs_urgent", "Ready jobs with a priority below 1024.").Add(stats.urgent);

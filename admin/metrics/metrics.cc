@@ -195,10 +195,13 @@ void AddLimits(const EngineLimits& limits, const ServerFacts& server, MetricText
   text.Gauge("gearstalkd_output_limit_bytes",
              "What may wait for a client that does not read before its commands wait.")
       .Add(server.output_limit);
-  if (server.certificate_end == 0) return;
+  if (server.certificates.empty()) return;
   text.Gauge("gearstalkd_tls_certificate_end_timestamp_seconds",
-             "End of the TLS certificate, in seconds since 1970.")
-      .Add(server.certificate_end);
+             "End of each certificate that an option names, in seconds since 1970.");
+  for (const CertificateFacts& each : server.certificates) {
+    text.Add(each.end,
+             {{"option", each.option}, {"subject", each.subject}, {"serial", each.serial}});
+  }
 }
 
 void AddDisk(const DiskSpace& disk, MetricText& text) {

@@ -206,7 +206,7 @@ StoreResult EtcdStore::JudgeFence(const StoreResult& result, const TxnResponse& 
 }
 
 StoreResult EtcdStore::Missing(const char* name) const {
-  return {StoreAnswer::kFailed, KeyIsMissing(Key(name))};
+  return {StoreAnswer::kFailed, KeyIsMissing(Key(name), kEtcdWords)};
 }
 
 void EtcdStore::Beat(Revision fence, std::uint64_t epoch,
@@ -350,6 +350,8 @@ void EtcdStore::Follow(Revision from, LogWatcher& watcher) {
   }
   watch_ = std::make_unique<Watch>(caller_, endpoint, options_.prefix, from, watcher);
 }
+
+const StoreWords& EtcdStore::Words() const { return kEtcdWords; }
 
 StoreStats EtcdStore::Stats() const {
   StoreStats stats;

@@ -47,6 +47,7 @@ class EtcdStore final : public LogStore {
   void Follow(Revision from, LogWatcher& watcher) override;
   void StopFollowing() override { watch_.reset(); }
   StoreStats Stats() const override;
+  const StoreWords& Words() const override;
 
   // At SIGHUP: connects anew with what is in the files now.
   void Reconnect(const EtcdSecrets& secrets) { caller_.Reconnect(secrets); }

@@ -7,6 +7,16 @@
 
 namespace gearstalk::etcd {
 
+const StoreWords kEtcdWords = {
+    .name = "etcd",
+    .within = "below",
+    .shard = "prefix",
+    .option = "etcd.prefix",
+    .erase = "delete all keys below the prefix",
+    .command = "etcdctl del --prefix",
+    .backup = "snapshot",
+    .make_room = "compact its history, defragment every node, then disarm the alarm"};
+
 std::string EndOf(std::string prefix) {
   ++prefix.back();  // the prefix ends with '/'
   return prefix;

@@ -14,6 +14,8 @@ namespace gearstalk::etcd {
 
 // Makes requests over the keys of one shard, and reads their responses. Pure.
 
+extern const StoreWords kEtcdWords;
+
 // The end of the range of all keys that begin with `prefix`.
 std::string EndOf(std::string prefix);
 // The sequence number of a key "j/" with 16 hex digits; 0 for other names.

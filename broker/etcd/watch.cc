@@ -107,7 +107,7 @@ class Watch::Stream final : public Completion {
     const std::string_view name = std::string_view(kv.key()).substr(prefix_.size());
     if (name == "beat") return watcher_->OnBeat(0, kv.mod_revision());
     if (name == "leader" || name == "tail" || name == "meta") {
-      Tell({StoreAnswer::kFailed, KeyIsMissing(kv.key())});
+      Tell({StoreAnswer::kFailed, KeyIsMissing(kv.key(), kEtcdWords)});
     }
   }
 

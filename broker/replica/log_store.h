@@ -43,19 +43,32 @@ struct LogView {
   std::uint64_t last = 0, oldest = 1;  // sequence numbers out of `tail`
 };
 
+// What messages call a kind of store and its parts.
+struct StoreWords {
+  std::string name;       // "etcd"
+  std::string within;     // a journal is "below" ...
+  std::string shard;      // ... a "prefix"
+  std::string option;     // that names the shard: "etcd.prefix"
+  std::string erase;      // what removes a shard: "delete all keys below the prefix"
+  std::string command;    // that does so: "etcdctl del --prefix"
+  std::string backup;     // what the store is restored from: "snapshot"
+  std::string make_room;  // what gives it space: "compact its history, ..."
+};
+
 // kCorrupt: an import has begun and not ended. It leads from its beginning on, and writes `meta`
 // last.
-inline Status CheckImport(const LogView& view) {
+inline Status CheckImport(const LogView& view, const StoreWords& words) {
   if (view.meta_at != 0 || (view.leader_at == 0 && view.last == 0)) return {};
   return {Code::kCorrupt,
-          "meta is missing: the import of this journal was not finished (unless it still runs, "
-          "delete all keys below the prefix, and import again), or keys of it were deleted "
-          "(restore etcd)"};
+          "meta is missing: the import of this journal was not finished (unless it still runs, " +
+              words.erase + ", and import again), or keys of it were deleted (restore " +
+              words.name + ")"};
 }
 
 // kCorrupt: something that is no broker deleted a key of a shard, which brokers never delete.
-inline Status KeyIsMissing(const std::string& key) {
-  return {Code::kCorrupt, key + " is missing: keys of this journal were deleted; restore etcd"};
+inline Status KeyIsMissing(const std::string& key, const StoreWords& words) {
+  return {Code::kCorrupt,
+          key + " is missing: keys of this journal were deleted; restore " + words.name};
 }
 
 // One key of the log.
@@ -168,6 +181,7 @@ class LogStore {
   virtual void StopFollowing() = 0;
 
   virtual StoreStats Stats() const = 0;
+  virtual const StoreWords& Words() const = 0;
 };
 
 }  // namespace gearstalk

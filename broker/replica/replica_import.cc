@@ -122,26 +122,25 @@ Status CopyLive(const std::string& directory, const Live& live, Importer& import
 }
 
 // A shard without `meta`, so that no broker starts from half a journal: the import writes it last.
-Status CheckUnused(const LogView& view) {
-  if (Status status = CheckImport(view); !status.ok()) return status;
+Status CheckUnused(const LogView& view, const StoreWords& words) {
+  if (Status status = CheckImport(view, words); !status.ok()) return status;
   if (view.last != 0) {
-    return {Code::kInvalid, "this shard has a journal already; choose another etcd.prefix"};
+    return {Code::kInvalid, "this shard has a journal already; choose another " + words.option};
   }
   if (view.leader_at != 0 && !view.leader.vacant) {
     return {Code::kInvalid,
             "the broker " + view.leader.broker + " leads this shard; stop all of its brokers"};
   }
   if (view.meta_at == 0) return {};
-  return {Code::kInvalid,
-          "a broker has founded this shard already: stop all brokers of it, delete all keys below "
-          "the prefix (etcdctl del --prefix), and import again"};
+  return {Code::kInvalid, "a broker has founded this shard already: stop all brokers of it, " +
+                              words.erase + " (" + words.command + "), and import again"};
 }
 
 // Leads the shard, which nobody can found from then on.
 Result<LogStore::Acquired> LeadUnused(StoreCalls& calls, Reign& reign) {
   const Result<LogView> view = calls.Look();
   if (!view.ok()) return view.status();
-  if (Status status = CheckUnused(view.value()); !status.ok()) return status;
+  if (Status status = CheckUnused(view.value(), calls.words()); !status.ok()) return status;
   reign.attempt = 1;
   reign.epoch = view.value().leader.epoch + 1;
   Result<LogStore::Acquired> acquired = calls.Acquire(view.value(), reign);
@@ -151,8 +150,8 @@ Result<LogStore::Acquired> LeadUnused(StoreCalls& calls, Reign& reign) {
   if (now.value().meta_at == 0) return acquired;
   if (Status left = calls.Release(acquired.value().fence, reign); !left.ok()) return left;
   return Status(Code::kInvalid,
-                "a broker founded this shard at the same time; stop all of its "
-                "brokers, delete all keys below the prefix, and import again");
+                "a broker founded this shard at the same time; stop all of its brokers, " +
+                    calls.words().erase + ", and import again");
 }
 
 Status FoundShard(StoreCalls& calls, const ReplicaOptions& options) {

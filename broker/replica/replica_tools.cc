@@ -33,10 +33,14 @@ std::string Described(const LogView& view) {
   return text + "parts " + PartName(view.oldest) + " to " + PartName(view.last) + "\n";
 }
 
-Status CheckMeta(const LogView& view) {
+Status NoJournal(const StoreWords& words) {
+  return {Code::kNotFound, "there is no journal " + words.within + " this " + words.shard};
+}
+
+Status CheckMeta(const LogView& view, const StoreWords& words) {
   if (view.meta_at != 0) return CheckFormat(view.meta.format);
-  if (Status status = CheckImport(view); !status.ok()) return status;
-  return {Code::kNotFound, "there is no journal below this prefix"};
+  if (Status status = CheckImport(view, words); !status.ok()) return status;
+  return NoJournal(words);
 }
 
 // The revision at which the log from `next` on can be read, when that at which it was read was
@@ -46,8 +50,8 @@ Revision LaterRevision(StoreCalls& calls, std::uint64_t next, Revision at) {
   return now.ok() && now.value().oldest <= next && now.value().at > at ? now.value().at : 0;
 }
 
-// If etcd has compacted that revision, a broker trims the journal, and has checked the end at its
-// start.
+// If the store has compacted that revision, a broker trims the journal, and has checked the end at
+// its start.
 Status CheckEnd(StoreCalls& calls, const LogView& view) {
   const Result<std::vector<LogPart>> end =
       calls.Read(std::max<std::uint64_t>(view.last, 1), view.at);
@@ -159,7 +163,7 @@ Status CheckReplica(LogStore& store, std::string& report) {
   if (Status status = calls.Open(); !status.ok()) return status;
   const Result<LogView> view = calls.Look();
   if (!view.ok()) return view.status();
-  if (Status status = CheckMeta(view.value()); !status.ok()) return status;
+  if (Status status = CheckMeta(view.value(), calls.words()); !status.ok()) return status;
   report += Described(view.value());
   Status tail = CheckEnd(calls, view.value());
   if (!tail.ok() && tail.code() != Code::kCorrupt) return tail;
@@ -177,9 +181,9 @@ Status CheckReplica(LogStore& store, std::string& report) {
   }
   if (!tail.ok()) report += "damaged: " + tail.message() + "\n";
   if (read.ok() && tail.ok() && inspection.damage().empty()) return {};
-  return {Code::kCorrupt,
-          "the replicated journal is damaged: restore etcd from a snapshot, or a new shard with "
-          "--journal-import from an export"};
+  return {Code::kCorrupt, "the replicated journal is damaged: restore " + calls.words().name +
+                              " from a " + calls.words().backup +
+                              ", or a new shard with --journal-import from an export"};
 }
 
 namespace {
@@ -251,7 +255,7 @@ Status ExportReplica(LogStore& store, const std::string& to, std::string& report
   if (Status status = calls.Open(); !status.ok()) return status;
   const Result<LogView> view = calls.Look();
   if (!view.ok()) return view.status();
-  if (Status status = CheckMeta(view.value()); !status.ok()) return status;
+  if (Status status = CheckMeta(view.value(), calls.words()); !status.ok()) return status;
   if (Status tail = CheckEnd(calls, view.value()); !tail.ok()) return tail;
   const std::string directory = to.substr(0, to.find_last_not_of('/') + 1);
   const std::string beside = directory + ".new";
@@ -280,7 +284,7 @@ Status UpgradeReplica(LogStore& store, std::string& report) {
   if (Status status = calls.Open(); !status.ok()) return status;
   const Result<LogView> view = calls.Look();
   if (!view.ok()) return view.status();
-  if (view.value().meta_at == 0) return {Code::kNotFound, "there is no journal below this prefix"};
+  if (view.value().meta_at == 0) return NoJournal(calls.words());
   ShardMeta meta = view.value().meta;
   const std::string now = "format " + std::to_string(kReplicaFormat);
   if (meta.format > kReplicaFormat) {

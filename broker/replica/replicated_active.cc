@@ -41,8 +41,8 @@ void ReplicatedJournal::OnAcquired(const StoreResult& result, const LogStore::Ac
     must_look_ = true;
     if (result.answer == StoreAnswer::kFull) {
       silence_.OnRefused(boot());
-      no_lead_ = NoSpace(result.why);
-      Log(LogLevel::kError, "etcd has no space for a new leader",
+      no_lead_ = NoSpace(result.why, words());
+      Log(LogLevel::kError, words().name + " has no space for a new leader",
           {{"error", result.why.message()}});
     } else if (result.answer != StoreAnswer::kFenced) {
       Fail(result);
@@ -199,7 +199,7 @@ void ReplicatedJournal::NoteTenure(Time now) {
         {{"error", store_->Stats().trouble}});
   }
   if (state == Tenure::State::kIsolated) {
-    Log(LogLevel::kError, "isolated from etcd: closing all connections");
+    Log(LogLevel::kError, "isolated from " + words().name + ": closing all connections");
   }
   if (state == Tenure::State::kActive) {
     past_suspended_ += now - suspended_at_;
@@ -256,7 +256,7 @@ void ReplicatedJournal::OnAppended(const StoreResult& result) {
   if (!result.done()) return Fail(result);
   if (!full_.ok()) {
     full_ = {};
-    Log(LogLevel::kInfo, "etcd has space again");
+    Log(LogLevel::kInfo, words().name + " has space again");
   }
   OnPartCommitted();
 }
@@ -281,12 +281,12 @@ void ReplicatedJournal::OnPartCommitted() {
 void ReplicatedJournal::NoteFull(const Status& why) {
   send_again_ = boot() + kFullPause;
   if (!full_.ok()) return;
-  full_ = NoSpace(why);
+  full_ = NoSpace(why, words());
   Log(LogLevel::kError, full_.message());
   if (on_stuck_) on_stuck_(false);
 }
 
-// Beats add to etcd's history, so it is compacted even when there is nothing to delete.
+// Beats may add to the store's history, which is compacted even when there is nothing to delete.
 Time ReplicatedJournal::next_trim() const {
   return last_trim_ + (space_.declared() > trimmed_ ? kTrimPause : kIdleTrimPause);
 }

@@ -47,18 +47,17 @@ ShardMeta NewShard(const ReplicaOptions& options) {
 }
 
 // Of a journal that was there: nobody deletes these keys.
-Status CheckKeys(const LogView& view, bool had_leader, bool had_parts) {
+Status CheckKeys(const LogView& view, bool had_leader, bool had_parts, const StoreWords& words) {
   const char* const missing = view.meta_at == 0                   ? "meta"
                               : had_leader && view.leader_at == 0 ? "leader"
                               : had_parts && view.tail_at == 0    ? "tail"
                                                                   : nullptr;
-  return missing == nullptr ? Status() : KeyIsMissing(missing);
+  return missing == nullptr ? Status() : KeyIsMissing(missing, words);
 }
 
-Status NoSpace(const Status& why) {
-  return {Code::kJournal, "etcd has no space: " + why.message() +
-                              "; compact its history, defragment every node, then disarm the "
-                              "alarm (docs/replication.md)"};
+Status NoSpace(const Status& why, const StoreWords& words) {
+  return {Code::kJournal, words.name + " has no space: " + why.message() + "; " + words.make_room +
+                              " (docs/replication.md)"};
 }
 
 ReplicatedJournal::ReplicatedJournal(ReplicaOptions options, std::unique_ptr<LogStore> store)
@@ -84,7 +83,7 @@ void ReplicatedJournal::FirstLook() {
     if (role_ != Role::kStarting) return;
     if (!result.done()) return Fail(result);
     if (view.meta_at != 0) return LookAtEnd(view);
-    if (Status status = CheckImport(view); !status.ok()) return Over(status, 1);
+    if (Status status = CheckImport(view, words()); !status.ok()) return Over(status, 1);
     LookForRemains(view);
   });
 }
@@ -97,8 +96,8 @@ void ReplicatedJournal::LookForRemains(const LogView& view) {
     if (!result.done()) return Fail(result);
     if (parts.empty()) return Found();
     Over({Code::kCorrupt, "meta, leader and tail are missing, and " + PartName(parts.front().seq) +
-                              " is there: keys of this journal were deleted; restore etcd, or "
-                              "delete all keys below the prefix to begin without any job"},
+                              " is there: keys of this journal were deleted; restore " +
+                              words().name + ", or " + words().erase + " to begin without any job"},
          1);
   });
 }
@@ -107,13 +106,14 @@ void ReplicatedJournal::Found() {
   store_->Found(NewShard(options_), [this](const StoreResult& result) {
     if (role_ != Role::kStarting) return;
     if (result.answer == StoreAnswer::kFull) {
-      no_lead_ = NoSpace(result.why);
+      no_lead_ = NoSpace(result.why, words());
       found_again_ = boot() + kFoundPause;
       return;
     }
     no_lead_ = {};
     if (result.done()) {
-      Log(LogLevel::kInfo, "there was no journal below the prefix: this broker has founded one");
+      Log(LogLevel::kInfo, "there was no journal " + words().within + " the " + words().shard +
+                               ": this broker has founded one");
     }
     // kFenced: another broker founded it first.
     if (result.done() || result.answer == StoreAnswer::kFenced) return FirstLook();
@@ -393,22 +393,23 @@ void ReplicatedJournal::Look(Time now) {
   looking_ = true;
   next_look_ = now + silence_.Pace();
   // The look must show at least what the watch has shown so far.
-  store_->Look(
-      [this, leader_at = seen_.leader_at, next = follower_.next(),
-       asked = Sight{now, options_.wall(), 0}](const StoreResult& result, const LogView& view) {
-        looking_ = false;
-        if (role_ != Role::kReading && role_ != Role::kFollowing) return;
-        if (!result.done()) return Fail(result);
-        if (Status status = CheckKeys(view, leader_at != 0, next > 1); !status.ok()) {
-          return Over(status, 1);
-        }
-        if (view.leader_at < leader_at || view.last + 1 < next) {
-          return Over({Code::kJournal, "the journal in etcd was replaced by another one"}, 3);
-        }
-        sight_ = {asked.boot, asked.wall, view.last};
-        if (!ahead_) ahead_ = sight_;
-        OnLook(view);
-      });
+  store_->Look([this, leader_at = seen_.leader_at, next = follower_.next(),
+                asked = Sight{now, options_.wall(), 0}](const StoreResult& result,
+                                                        const LogView& view) {
+    looking_ = false;
+    if (role_ != Role::kReading && role_ != Role::kFollowing) return;
+    if (!result.done()) return Fail(result);
+    if (Status status = CheckKeys(view, leader_at != 0, next > 1, words()); !status.ok()) {
+      return Over(status, 1);
+    }
+    if (view.leader_at < leader_at || view.last + 1 < next) {
+      return Over(
+          {Code::kJournal, "the journal in " + words().name + " was replaced by another one"}, 3);
+    }
+    sight_ = {asked.boot, asked.wall, view.last};
+    if (!ahead_) ahead_ = sight_;
+    OnLook(view);
+  });
 }
 
 void ReplicatedJournal::OnLook(const LogView& view) {

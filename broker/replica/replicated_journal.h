@@ -34,7 +34,7 @@ Reign NewReign(const ReplicaOptions& options);
 // What the first broker of a shard writes.
 ShardMeta NewShard(const ReplicaOptions& options);
 // What the operator of a store without space has to know.
-Status NoSpace(const Status& why);
+Status NoSpace(const Status& why, const StoreWords& words);
 
 // The journal of a broker that shares a log with others. One of them is active and writes; the
 // others follow. docs/replication.md has the protocol. A broker goes through these roles:
@@ -156,6 +156,7 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
 
   void Fail(const StoreResult& result);
   void Over(Status why, int exit_code);
+  const StoreWords& words() const { return store_->Words(); }
   bool reading() const { return role_ == Role::kReading || role_ == Role::kCatchingUp; }
   bool leads() const { return role_ == Role::kCatchingUp || role_ == Role::kActive; }
   Time boot() const { return options_.boot(); }

@@ -21,8 +21,9 @@ void ReplicatedJournal::WarnOfLargeFile(const StoreStats& store) {
     if (each.db_bytes <= options_.max_bytes) continue;
     large_told_ = true;
     Log(LogLevel::kWarning,
-        "the file of etcd is larger than replica.max_bytes: its quota should be twice that and "
-        "1 GiB; defragmenting makes the file smaller",
+        "the file of " + words().name +
+            " is larger than replica.max_bytes: its quota should be twice that and 1 GiB; "
+            "defragmenting makes the file smaller",
         {{"endpoint", each.name}, {"bytes", each.db_bytes}, {"max_bytes", options_.max_bytes}});
   }
 }
@@ -38,7 +39,7 @@ void ReplicatedJournal::TellProgress(Time now) {
                         .caught_up = caught_up});
 }
 
-// Logs a line each 10 s while etcd does not answer, and one about its files.
+// Logs a line each 10 s while the store does not answer, and one about its files.
 void ReplicatedJournal::TellOfStore(Time now) {
   if (now < tell_of_store_) return;
   tell_of_store_ = now + kTellPause;
@@ -51,7 +52,7 @@ void ReplicatedJournal::TellOfStore(Time now) {
     trouble_since_ = now - kTellTroublePause + kTellPause;
   } else if (now >= trouble_since_ + kTellTroublePause) {
     trouble_since_ = now;
-    Log(LogLevel::kWarning, "no answer from etcd", {{"error", trouble}});
+    Log(LogLevel::kWarning, "no answer from " + words().name, {{"error", trouble}});
   }
 }
 
@@ -62,7 +63,8 @@ std::string ReplicatedJournal::Trouble(const StoreStats& store, Time now) const 
     return "this broker cannot lead: " + no_lead_.message();
   }
   if (!unanswered) return "";
-  return "no answer from etcd: " + (store.trouble.empty() ? "no call is answered" : store.trouble);
+  return "no answer from " + words().name + ": " +
+         (store.trouble.empty() ? "no call is answered" : store.trouble);
 }
 
 const ReplicaStats* ReplicatedJournal::Replica() const {

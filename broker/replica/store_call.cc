@@ -37,7 +37,9 @@ Status StoreCalls::Wait(const std::function<void(LogStore::Done)>& call) {
   const Time limit = BootTime() + kPatience;
   while (!answer->first) {
     const Time now = BootTime();
-    if (now >= limit) return {Code::kIo, "no answer from etcd: " + store_.Stats().trouble};
+    if (now >= limit) {
+      return {Code::kIo, "no answer from " + words().name + ": " + store_.Stats().trouble};
+    }
     BeatIfDue(now);
     store_.Tick(now);
     pollfd ready{.fd = store_.NotifyFd(), .events = POLLIN, .revents = 0};

@@ -23,6 +23,8 @@ class StoreCalls {
   Status Release(Revision fence, const Reign& reign);
   Status ReplaceMeta(Revision seen, const ShardMeta& meta);
 
+  const StoreWords& words() const { return store_.Words(); }
+
   // Beats from now on while it waits.
   void BeatFor(Revision fence, const Reign& reign);
 

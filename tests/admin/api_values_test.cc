@@ -352,6 +352,34 @@ TEST(AuditTest, RefusalsOfStrangersDoNotPushOutActs) {
   EXPECT_EQ(1 + Audit::kRefusedKept, kept);
 }
 
+TEST(AuditTest, EqualActsOfClientsWithinAMinuteAreOne) {
+  Audit audit;
+  std::uint64_t times = 0;
+  audit.Tell([&](const Audit::Entry& entry) { times = entry.times; });
+  Peer peer;
+  peer.address = "a";
+  OperatorAct kick;
+  kick.action = "job.kick";
+  kick.tube = "t";
+  kick.result = "ok";
+  for (int second = 1; second <= 90; ++second) {
+    kick.job = static_cast<JobId>(second);
+    audit.Add(peer, kick, second * kSecond);
+  }
+  kick.tube = "other";
+  audit.Add(peer, kick, 90 * kSecond);
+  EXPECT_EQ(1u, times);
+  const Audit::Entry* const other = audit.Before(UINT64_MAX);
+  const Audit::Entry* const second = audit.Before(other->id);
+  ASSERT_NE(nullptr, second);
+  EXPECT_EQ(30u, second->times);
+  EXPECT_EQ(90u, second->job);
+  const Audit::Entry* const first = audit.Before(second->id);
+  ASSERT_NE(nullptr, first);
+  EXPECT_EQ(60u, first->times);
+  EXPECT_EQ(nullptr, audit.Before(first->id));
+}
+
 TEST(SideThreadTest, DoesNothingThatNobodyWaitsFor) {
   SideThread thread;
   std::promise<void> begun, goes_on;

@@ -102,6 +102,17 @@ class FakeStore final : public LogStore {
   void Follow(Revision from, LogWatcher& watcher) override;
   void StopFollowing() override { ++watch_; }
   StoreStats Stats() const override { return {}; }
+  const StoreWords& Words() const override {
+    static const StoreWords words = {.name = "the store",
+                                     .within = "in",
+                                     .shard = "shard",
+                                     .option = "shard",
+                                     .erase = "erase it",
+                                     .command = "erase",
+                                     .backup = "backup",
+                                     .make_room = "make room"};
+    return words;
+  }
 
  private:
   using Answer = std::function<void()>;

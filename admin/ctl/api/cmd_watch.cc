@@ -151,11 +151,12 @@ struct AuditOptions {
 
 int Audit(Api& api, const AuditOptions& options) {
   return PrintItems(api, api.List("/audit", {}, options.limit), [](const Json& items) {
-    Table table({"AT", "USER", "ROLE", "ADDRESS", "ACTION", "TUBE", ">JOB", ">COUNT", "RESULT"});
+    Table table(
+        {"AT", "USER", "ROLE", "ADDRESS", "ACTION", "TUBE", ">JOB", ">COUNT", ">TIMES", "RESULT"});
     for (const Json& act : items) {
       table.Add({Word(act, "at"), Word(act, "user"), Word(act, "role"), Word(act, "address"),
                  Word(act, "action"), Word(act, "tube"), Word(act, "job"), Word(act, "count"),
-                 Word(act, "result")});
+                 Word(act, "times"), Word(act, "result")});
     }
     std::fputs(table.Text().c_str(), stdout);
   });
