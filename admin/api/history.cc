@@ -180,7 +180,7 @@ void History::SampleServer(Time now) {
   month_.Add(now, sample);
   Keep();
   KeepMinute(lag_minute_, lag_.lags().counts());
-  KeepMinute(sync_minute_, engine_.journal().Stats().sync_times.counts);
+  KeepMinute(sync_minute_, engine_.journal().Stats().sync_times.counts());
 }
 
 float History::CpuRatio(Time now) {
@@ -199,8 +199,8 @@ float History::CpuRatio(Time now) {
 float History::SyncMax() {
   const SyncTimes times = engine_.journal().Stats().sync_times;
   float most = 0;
-  for (std::size_t i = 0; i < times.counts.size(); ++i) {
-    if (times.counts[i] == syncs_.counts[i]) continue;
+  for (std::size_t i = 0; i < times.counts().size(); ++i) {
+    if (times.counts()[i] == syncs_.counts()[i]) continue;
     most =
         static_cast<float>(Seconds(SyncTimes::kBounds[std::min(i, SyncTimes::kBounds.size() - 1)]));
   }
@@ -293,7 +293,8 @@ Json History::LagP99() const {
 }
 
 Json History::SyncP99() const {
-  return P99(Since(sync_minute_, engine_.journal().Stats().sync_times.counts), SyncTimes::kBounds);
+  return P99(Since(sync_minute_, engine_.journal().Stats().sync_times.counts()),
+             SyncTimes::kBounds);
 }
 
 const History::TubeHistory* History::Find(std::string_view tube) const {

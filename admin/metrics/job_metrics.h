@@ -25,12 +25,17 @@ void ForEachRefusal(const EngineStats& stats, const ServerFacts& facts, Visit vi
 
 // A counter that the broker keeps for each tube and for all together.
 struct JobCounter {
-  std::string_view name;       // of all: "gearstalkd_..."
-  std::string_view tube_name;  // of a tube: "gearstalkd_tube_..."
+  static constexpr std::string_view kPrefix = "gearstalkd_";
+
+  std::string_view name;  // of all
   std::string_view help;
   std::uint64_t JobCounts::*count = nullptr;
   std::uint64_t PolicyCounts::*policy_count = nullptr;  // instead of `count`
 
+  // Of a tube.
+  std::string tube_name() const {
+    return "gearstalkd_tube_" + std::string(name.substr(kPrefix.size()));
+  }
   std::uint64_t Of(const EngineStats& stats) const {
     return count == nullptr ? stats.*policy_count : stats.*count;
   }

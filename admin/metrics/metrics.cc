@@ -233,8 +233,7 @@ void AddJournal(const Journal& journal, MetricText& text) {
       .Add(stats.appended_bytes);
   text.Counter("gearstalkd_journal_writes_total", "Writes to the disk.").Add(stats.batches);
   text.Histogram("gearstalkd_journal_sync_seconds", "How long syncs of the disk took.",
-                 SyncTimes::kBounds, stats.sync_times.counts,
-                 static_cast<double>(stats.sync_times.sum) / static_cast<double>(kSecond));
+                 stats.sync_times);
   text.Counter("gearstalkd_journal_compacted_records_total",
                "Records carried forward out of old segments.")
       .Add(segments.migrated);
@@ -318,8 +317,7 @@ void Metrics::AddTotals(const TubeSurvey& survey, Time now, std::string& out) co
   AddReplica(sources_.engine, text);
   text.Histogram("gearstalkd_loop_lag_seconds",
                  "How late the loop came to what was due, looked at ten times a second.",
-                 TimeHistogram::kBounds, sources_.lag.lags().counts(),
-                 sources_.lag.lags().sum_seconds());
+                 sources_.lag.lags());
   AddProcess(server.started, text);
   out += text.Take();
 }

@@ -42,12 +42,13 @@ void Begin(std::size_t family, MetricText& text) {
     text.Gauge(kTubeGauges[family].name, kTubeGauges[family].help);
   } else {
     const JobCounter& counter = JobCounters()[family - kGauges];
-    text.Counter(counter.tube_name, counter.help);
+    text.Counter(counter.tube_name(), counter.help);
   }
 }
 
-std::string_view NameOf(std::size_t family) {
-  return family < kGauges ? kTubeGauges[family].name : JobCounters()[family - kGauges].tube_name;
+std::string NameOf(std::size_t family) {
+  if (family < kGauges) return std::string(kTubeGauges[family].name);
+  return JobCounters()[family - kGauges].tube_name();
 }
 
 }  // namespace

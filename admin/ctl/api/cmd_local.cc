@@ -104,9 +104,7 @@ std::string Completion(const std::string& shell) {
 }
 
 int WhoAmI(Api& api) {
-  Json session;
-  if (!api.Get("/session", session)) return api.exit_code();
-  return Print(api, session, [](const Json& now) {
+  return Print(api, api.Get("/session"), [](const Json& now) {
     Say(fmt::format("{} {}{} on {} via {}", Word(now, "user"), Word(now, "role"),
                     now.value("bodies", false) ? "+bodies" : "", Words(now.value("tubes", Json())),
                     Word(now, "via")));

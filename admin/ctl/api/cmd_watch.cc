@@ -70,11 +70,9 @@ void DrawHistory(const Json& history) {
 }
 
 int History(Api& api, const HistoryOptions& options) {
-  Json history;
   const Query query = {
       {"series", Joined(options.series)}, {"range", options.range}, {"tube", options.tube}};
-  if (!api.Get(WithQuery("/history", query), history)) return api.exit_code();
-  return Print(api, history, options.csv ? PrintCsv : DrawHistory);
+  return Print(api, api.Get(WithQuery("/history", query)), options.csv ? PrintCsv : DrawHistory);
 }
 
 // --- events
@@ -152,9 +150,7 @@ struct AuditOptions {
 };
 
 int Audit(Api& api, const AuditOptions& options) {
-  Json acts;
-  if (!api.List("/audit", {}, options.limit, acts)) return api.exit_code();
-  return PrintItems(api, acts, [](const Json& items) {
+  return PrintItems(api, api.List("/audit", {}, options.limit), [](const Json& items) {
     Table table(
         {"AT", "USER", "ROLE", "ADDRESS", "ACTION", "TUBE", ">JOB", ">COUNT", ">TIMES", "RESULT"});
     for (const Json& act : items) {
