@@ -1,5 +1,8 @@
 # docker build -t gearstalkd .
-FROM debian:12 AS build
+# An image for others names its bases by digest: docs/releases.md.
+ARG BASE=debian:12
+ARG RUNTIME=debian:12-slim
+FROM ${BASE} AS build
 WORKDIR /src
 COPY scripts/packages scripts/packages
 RUN . scripts/packages && apt-get update -q && DEBIAN_FRONTEND=noninteractive \
@@ -12,7 +15,7 @@ RUN cmake -S . -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DGEARSTALK_TESTS=O
     && cmake --build /build --target gearstalkd gearstalkctl \
     && strip /build/gearstalkd /build/gearstalkctl
 
-FROM debian:12-slim
+FROM ${RUNTIME}
 RUN apt-get update -q && DEBIAN_FRONTEND=noninteractive \
     apt-get install -y -q --no-install-recommends libabsl20220623 libevent-core-2.1-7 \
     libfmt9 libprometheus-cpp-core1.0 \
@@ -25,11 +28,13 @@ RUN apt-get update -q && DEBIAN_FRONTEND=noninteractive \
     && install -d -o gearstalkd -g gearstalkd /var/lib/gearstalkd
 COPY --from=build /build/gearstalkd /usr/sbin/gearstalkd
 COPY --from=build /build/gearstalkctl /usr/bin/gearstalkctl
-ARG VERSION=0.1.0
+ARG VERSION=0.2.0
 ARG REVISION=unknown
+ARG SOURCE=https://gearstalkd.example
 LABEL org.opencontainers.image.title="gearstalkd" \
     org.opencontainers.image.description="Job broker that speaks the beanstalk and the Gearman protocol" \
     org.opencontainers.image.licenses="Apache-2.0" \
+    org.opencontainers.image.source="${SOURCE}" \
     org.opencontainers.image.version="${VERSION}" \
     org.opencontainers.image.revision="${REVISION}"
 # A number, so that Kubernetes' runAsNonRoot can see that it is not root's.

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "proto_gearman/numbers.h"
-#include "proto_gearman/printed_name.h"
 #include "proto_gearman/session.h"
+#include "proto_gearman/text_line.h"
 
 namespace gearstalk::gearman {
 namespace {

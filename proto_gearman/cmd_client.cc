@@ -1,5 +1,3 @@
-#include "proto_gearman/cmd_client.h"
-
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -8,6 +6,7 @@
 
 #include "broker/base/wall_clock.h"
 #include "broker/policy/cron.h"
+#include "proto_gearman/handlers.h"
 #include "proto_gearman/numbers.h"
 #include "proto_gearman/payload.h"
 #include "proto_gearman/session.h"

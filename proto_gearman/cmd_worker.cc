@@ -1,11 +1,10 @@
-#include "proto_gearman/cmd_worker.h"
-
 #include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "proto_gearman/handlers.h"
 #include "proto_gearman/numbers.h"
 #include "proto_gearman/payload.h"
 #include "proto_gearman/session.h"

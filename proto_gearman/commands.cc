@@ -2,8 +2,7 @@
 
 #include <array>
 
-#include "proto_gearman/cmd_client.h"
-#include "proto_gearman/cmd_worker.h"
+#include "proto_gearman/handlers.h"
 
 namespace gearstalk::gearman {
 namespace {

@@ -9,10 +9,29 @@
 #include "broker/server/protocol.h"
 #include "proto_gearman/job_handle.h"
 #include "proto_gearman/packet.h"
-#include "proto_gearman/priority.h"
 #include "proto_gearman/text_admin.h"
 
 namespace gearstalk::gearman {
+
+// The engine's priorities for HIGH, NORMAL and LOW (0 is the most urgent).
+struct Priorities {
+  std::uint32_t high = 512;
+  std::uint32_t normal = 65536;
+  std::uint32_t low = 131072;
+
+  constexpr std::uint32_t Of(PacketType submit) const {
+    switch (submit) {
+      case PacketType::kSubmitJobHigh:
+      case PacketType::kSubmitJobHighBg:
+        return high;
+      case PacketType::kSubmitJobLow:
+      case PacketType::kSubmitJobLowBg:
+        return low;
+      default:
+        return normal;
+    }
+  }
+};
 
 struct Options {
   std::string server_name = "localhost";          // in handles

@@ -7,7 +7,6 @@
 
 #include "broker/engine/incoming_job.h"
 #include "proto_gearman/payload.h"
-#include "proto_gearman/printed_name.h"
 #include "proto_gearman/text_admin.h"
 #include "proto_gearman/text_line.h"
 

@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "admin/api/call.h"
+#include "admin/api/json.h"
 #include "admin/api/lookup.h"
-#include "admin/api/names.h"
 
 namespace gearstalk::api {
 namespace {
@@ -79,70 +80,78 @@ Problem RefusalOf(int status) {
 
 }  // namespace
 
+const Idempotency::Entry* Idempotency::Begin(const std::string& key, const Sha256& request,
+                                             Time now) {
+  while (!order_.empty() && (order_.front().first + kLasts <= now || order_.size() >= kKept)) {
+    const auto found = entries_.find(order_.front().second);
+    if (found != entries_.end() && found->second.at == order_.front().first) {
+      entries_.erase(found);
+    }
+    order_.pop_front();
+  }
+  const auto [at, made] = entries_.try_emplace(key);
+  if (!made) return &at->second;
+  at->second.request = request;
+  at->second.at = now;
+  order_.emplace_back(now, key);
+  return nullptr;
+}
+
+void Idempotency::Finish(const std::string& key, const Reply& reply) {
+  const auto found = entries_.find(key);
+  if (found == entries_.end()) return;
+  Entry& entry = found->second;
+  entry.done = true;
+  entry.status = reply.status;
+  entry.type = reply.type;
+  entry.body = reply.body;
+  entry.headers = reply.headers;
+  entry.lsn = reply.lsn;
+}
+
 // The parsed body of a request.
 struct Api::Document {
   std::optional<Json> body;  // nothing: it is no JSON object
   Sha256 hash{};             // of path and body, if there is a key of idempotency
 };
 
-// An answer to a request with a large body, which the side thread parses.
-class Api::ReadAnswer final : public HttpTask {
- public:
-  // Takes the body out of `request`, which must not change while its answer is being made.
-  ReadAnswer(Api& api, HttpRequest& request, Match match, Ending ending)
-      : api_(api),
-        request_(request),
-        match_(std::move(match)),
-        ending_(std::move(ending)),
-        document_(api.side_, [body = std::exchange(request.body, {}), acts = Acts(request),
-                              hashed = HashedWith(request)] { return Read(body, acts, hashed); }) {}
+// A request whose answer a task makes. If the peer goes before the end, or if there was no slot to
+// begin, it forgets the key and records that.
+struct Api::UnderWay {
+  Api& api;
+  Ending ending;
+  bool begun = false, done = false;
 
-  std::optional<HttpAnswer> Advance(Time now) override {
-    if (!document_.done()) return std::nullopt;
-    Call call{api_.services_, request_, ending_.caller, now, ending_.request_id};
-    call.arguments = match_.arguments;
-    DescribeAct(call, match_);
-    // The caller's rights may have changed meanwhile.
-    return api_.Respond(call, match_, api_.Permit(call, match_), std::move(*document_), ending_);
+  ~UnderWay() {
+    if (done) return;
+    if (!ending.key.empty()) api.idempotency_.Forget(ending.key);
+    api.Record(ending, begun ? "stopped" : "busy", api.services_.Now());
   }
-
- private:
-  Api& api_;
-  const HttpRequest& request_;
-  const Match match_;
-  Ending ending_;
-  SideResult<Document> document_;
 };
 
-// An answer that a task makes in slices.
-class Api::SlicedAnswer final : public HttpTask {
- public:
-  SlicedAnswer(Api& api, std::unique_ptr<Task> task, Ending ending, Time now)
-      : api_(api), task_(std::move(task)), ending_(std::move(ending)), now_(now) {}
-  // The peer went before the end, or there was no slot to begin.
-  ~SlicedAnswer() override {
-    if (done_) return;
-    if (!ending_.key.empty()) api_.idempotency_.Forget(ending_.key);
-    api_.Record(ending_, begun_ ? "stopped" : "busy", now_);
-  }
+// The side thread parses the large body of the request, which must not change until it is answered.
+HttpTask Api::AnswerWhenRead(HttpRequest& request, Match match, Ending ending) {
+  SideResult<Document> document(
+      side_, [body = std::exchange(request.body, {}), acts = Acts(request),
+              hashed = HashedWith(request)] { return Read(body, acts, hashed); });
+  while (!document.done()) co_await NextSlice();
+  Call call{services_, request, ending.caller, services_.Now(), ending.request_id};
+  call.arguments = match.arguments;
+  DescribeAct(call, match);
+  // The caller's rights may have changed meanwhile.
+  co_return Respond(call, match, Permit(call, match), std::move(*document), ending);
+}
 
-  std::optional<HttpAnswer> Advance(Time now) override {
-    begun_ = true;
-    now_ = now;
-    std::optional<Reply> reply = task_->Advance(now);
-    ending_.act.count = task_->count();
-    if (!reply) return std::nullopt;
-    done_ = true;
-    return api_.Finish(std::move(*reply), std::move(ending_), now);
+HttpTask Api::AnswerInSlices(Task task, std::unique_ptr<UnderWay> request) {
+  request->begun = true;
+  for (bool more = true; more;) {
+    more = task.Advance();
+    request->ending.act.count = task.made().count;
+    if (more) co_await NextSlice();
   }
-
- private:
-  Api& api_;
-  const std::unique_ptr<Task> task_;
-  Ending ending_;
-  Time now_;
-  bool begun_ = false, done_ = false;
-};
+  request->done = true;
+  co_return Finish(std::move(*task.made().result), std::move(request->ending), services_.Now());
+}
 
 Api::Api(Engine& engine, const ConnectionList& connections, Host& host, BrokerControl& broker,
          Attention& attention, SliceQueue& slices, const std::string& history_file)
@@ -227,7 +236,7 @@ HttpAnswer Api::Answer(HttpRequest& request, std::string_view path, Time now) {
   if (!problem) problem = Permit(call, match);
   if (!problem && request.body.size() > kReadAtOnce) {
     HttpAnswer answer;
-    answer.task = std::make_unique<ReadAnswer>(*this, request, std::move(match), std::move(ending));
+    answer.task = AnswerWhenRead(request, std::move(match), std::move(ending));
     return answer;
   }
   Document document = problem ? Document() : Read(request.body, Acts(request), HashedWith(request));
@@ -316,9 +325,9 @@ std::optional<Reply> Api::Replay(const Call& call, const Document& document, End
 
 HttpAnswer Api::Finish(Reply reply, Ending ending, Time now) {
   HttpAnswer answer;
-  if (reply.task != nullptr) {
+  if (reply.task) {
     answer.task =
-        std::make_unique<SlicedAnswer>(*this, std::move(reply.task), std::move(ending), now);
+        AnswerInSlices(std::move(reply.task), std::make_unique<UnderWay>(*this, std::move(ending)));
     return answer;
   }
   if (reply.problem) {

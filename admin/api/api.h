@@ -1,5 +1,7 @@
 #pragma once
 
+#include <deque>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -8,12 +10,42 @@
 #include "admin/api/events.h"
 #include "admin/api/guard.h"
 #include "admin/api/history.h"
-#include "admin/api/idempotency.h"
 #include "admin/api/operations.h"
 #include "admin/api/routes.h"
 #include "admin/api/side_thread.h"
+#include "admin/api/users.h"
+#include "admin/http/answer.h"
 
 namespace gearstalk::api {
+
+struct Reply;
+
+// Keeps the answers to requests with a key, so that a repeated request has no second effect.
+class Idempotency {
+ public:
+  static constexpr Time kLasts = 600 * kSecond;
+  static constexpr std::size_t kKept = 1024;
+
+  struct Entry {
+    Sha256 request{};
+    bool done = false;
+    int status = 0;
+    std::string type, body;
+    HttpAnswer::Headers headers;
+    Lsn lsn = 0;  // the answer leaves when this is durable
+    Time at = 0;
+  };
+
+  // nullptr: the key is new, and its request begins now.
+  const Entry* Begin(const std::string& key, const Sha256& request, Time now);
+  void Finish(const std::string& key, const Reply& reply);
+  // Removes the key, as if there had been no request.
+  void Forget(const std::string& key) { entries_.erase(key); }
+
+ private:
+  std::map<std::string, Entry, std::less<>> entries_;
+  std::deque<std::pair<Time, std::string>> order_;
+};
 
 // /api/v1: checks the caller's rights, calls the handler, and makes an HTTP answer of its reply.
 class Api {
@@ -40,8 +72,7 @@ class Api {
   Time Tick(Time now);
 
  private:
-  class SlicedAnswer;
-  class ReadAnswer;
+  struct UnderWay;
   struct Document;
   // What Finish needs, for requests that are answered later, too.
   struct Ending {
@@ -53,6 +84,8 @@ class Api {
 
   HttpAnswer Respond(Call& call, const Match& match, std::optional<Problem> problem,
                      Document document, Ending& ending);
+  HttpTask AnswerWhenRead(HttpRequest& request, Match match, Ending ending);
+  HttpTask AnswerInSlices(Task task, std::unique_ptr<UnderWay> request);
   Reply Run(Call& call, const Match& match, Document& document, Ending& ending);
   std::optional<Problem> Permit(const Call& call, const Match& match) const;
   static Document Read(std::string_view body, bool acts, const std::string& hashed_with);

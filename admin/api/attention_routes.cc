@@ -6,7 +6,7 @@
 
 #include "admin/api/fields.h"
 #include "admin/api/handlers.h"
-#include "admin/api/names.h"
+#include "admin/api/json.h"
 #include "admin/metrics/attention.h"
 
 namespace gearstalk::api {
@@ -140,112 +140,91 @@ std::string LinkOf(Concern kind) {
   }
 }
 
-// One item for each kind of which the caller sees something. The tubes that the last survey found
-// are looked at again, in slices.
-class AttentionList final : public Task {
- public:
-  AttentionList(const Call& call, std::optional<std::uint64_t> tube)
-      : engine_(call.engine()),
-        concerns_(call.services.attention.concerns()),
-        grant_(call.caller.grant),
-        tube_(tube) {}
+const Tube* TubeOfId(const Engine& engine, std::uint64_t id) {
+  const Tube* const tube = engine.NextTube(id - 1);
+  return tube != nullptr && tube->id() == id ? tube : nullptr;
+}
 
-  std::optional<Reply> Advance(Time now) override {
-    if (kind_ < kTubeConcerns) {
-      Look();
-      if (place_ == Findings().size()) EndKind(now);
-      return std::nullopt;
-    }
-    for (; kind_ < kConcerns; ++kind_) AddServerItem();
-    return Reply::Of({{"items", std::move(items_)},
-                      {"at", concerns_->at == 0 ? Json() : Json(Timestamp(concerns_->at))}});
+using Named = std::pair<std::uint64_t, Finding>;  // jobs, and the tube that has them
+bool MoreJobs(const Named& a, const Named& b) {
+  return a.first != b.first ? a.first > b.first : a.second.tube < b.second.tube;
+}
+
+// What the caller sees of a kind.
+struct Seen {
+  std::uint64_t count = 0, jobs = 0;
+  Time since = kNever;
+  std::vector<Named> most;  // a heap, the one with the fewest jobs in front
+
+  void Add(const Finding& finding, std::uint64_t its_jobs) {
+    ++count;
+    jobs += its_jobs;
+    since = std::min(since, finding.since);
+    most.emplace_back(its_jobs, finding);
+    std::push_heap(most.begin(), most.end(), MoreJobs);
+    if (most.size() <= kTubesNamed) return;
+    std::pop_heap(most.begin(), most.end(), MoreJobs);
+    most.pop_back();
   }
-
- private:
-  Concern kind() const { return static_cast<Concern>(kind_); }
-  const std::vector<Finding>& Findings() const { return concerns_->Of(kind()); }
-
-  const Tube* TubeOfId(std::uint64_t id) const {
-    const Tube* const tube = engine_.NextTube(id - 1);
-    return tube != nullptr && tube->id() == id ? tube : nullptr;
-  }
-
-  void Look() {
-    const std::vector<Finding>& found = Findings();
-    for (std::size_t i = 0; i < kTubesAtOnce && place_ < found.size(); ++i, ++place_) {
-      const Finding& finding = found[place_];
-      if (tube_ && finding.tube != *tube_) continue;
-      const Tube* const tube = TubeOfId(finding.tube);
-      if (tube == nullptr || !grant_.Sees(tube->name())) continue;
-      if (!Attention::StillHolds(kind(), engine_, *tube)) continue;
-      const std::uint64_t jobs = JobsOf(kind(), *tube);
-      ++count_;
-      jobs_ += jobs;
-      since_ = std::min(since_, finding.since);
-      most_.emplace_back(jobs, finding);
-      std::push_heap(most_.begin(), most_.end(), MoreJobs);
-      if (most_.size() <= kTubesNamed) continue;
-      std::pop_heap(most_.begin(), most_.end(), MoreJobs);
-      most_.pop_back();
-    }
-  }
-
-  using Named = std::pair<std::uint64_t, Finding>;
-  static bool MoreJobs(const Named& a, const Named& b) {
-    return a.first != b.first ? a.first > b.first : a.second.tube < b.second.tube;
-  }
-
-  void EndKind(Time now) {
-    std::sort_heap(most_.begin(), most_.end(), MoreJobs);
-    Json tubes = Json::array();
-    for (const auto& [jobs, finding] : most_) {
-      const Tube* const tube = TubeOfId(finding.tube);
-      if (tube == nullptr) continue;
-      tubes.push_back({{"name", TextOf(tube->name())},
-                       {"ref", RefOf(tube->name())},
-                       {"since_at", Timestamp(finding.since)},
-                       {"jobs", jobs},
-                       {"workers", tube->workers()},
-                       {"reason", ReasonOf(kind(), engine_, *tube, now)}});
-    }
-    if (count_ > 0) {
-      AddItem(count_, jobs_, since_, ReasonOf(kind(), count_, jobs_), std::move(tubes));
-    }
-    ++kind_;
-    place_ = 0;
-    count_ = jobs_ = 0;
-    since_ = kNever;
-    most_.clear();
-  }
-
-  void AddServerItem() {
-    if (Findings().empty() || tube_ || !grant_.SeesAll()) return;
-    AddItem(concerns_->Count(kind()), Json(), Findings().front().since,
-            ServerReason(kind(), *concerns_, engine_), Json::array());
-  }
-
-  void AddItem(std::uint64_t count, Json jobs, Time since, std::string reason, Json tubes) {
-    items_.push_back({{"kind", kConcernNames[kind_]},
-                      {"count", count},
-                      {"jobs", std::move(jobs)},
-                      {"since_at", Timestamp(since)},
-                      {"reason", std::move(reason)},
-                      {"link", LinkOf(kind())},
-                      {"tubes", std::move(tubes)}});
-  }
-
-  const Engine& engine_;
-  const std::shared_ptr<const Concerns> concerns_;
-  const Grant grant_;
-  const std::optional<std::uint64_t> tube_;  // alone
-  Json items_ = Json::array();
-  std::size_t kind_ = 0;
-  // Of this kind so far.
-  std::size_t place_ = 0;
-  std::uint64_t count_ = 0, jobs_ = 0;
-  Time since_ = kNever;
-  std::vector<Named> most_;  // a heap, the one with the fewest jobs in front
 };
+
+Json ItemOf(Concern kind, std::uint64_t count, Json jobs, Time since, std::string reason,
+            Json tubes) {
+  return {{"kind", kConcernNames[static_cast<std::size_t>(kind)]},
+          {"count", count},
+          {"jobs", std::move(jobs)},
+          {"since_at", Timestamp(since)},
+          {"reason", std::move(reason)},
+          {"link", LinkOf(kind)},
+          {"tubes", std::move(tubes)}};
+}
+
+Json ItemOf(Concern kind, const Services& services, Seen seen) {
+  std::sort_heap(seen.most.begin(), seen.most.end(), MoreJobs);
+  Json tubes = Json::array();
+  for (const auto& [jobs, finding] : seen.most) {
+    const Tube* const tube = TubeOfId(services.engine, finding.tube);
+    if (tube == nullptr) continue;
+    tubes.push_back({{"name", TextOf(tube->name())},
+                     {"ref", RefOf(tube->name())},
+                     {"since_at", Timestamp(finding.since)},
+                     {"jobs", jobs},
+                     {"workers", tube->workers()},
+                     {"reason", ReasonOf(kind, services.engine, *tube, services.Now())}});
+  }
+  return ItemOf(kind, seen.count, seen.jobs, seen.since, ReasonOf(kind, seen.count, seen.jobs),
+                std::move(tubes));
+}
+
+// One item for each kind of which the caller sees something. The tubes that the last survey found
+// are looked at again. `only`: the tube alone.
+Task ListAttention(const Services& services, Grant grant, std::optional<std::uint64_t> only) {
+  const Engine& engine = services.engine;
+  const std::shared_ptr<const Concerns> concerns = services.attention.concerns();
+  Json items = Json::array();
+  for (std::size_t i = 0; i < kTubeConcerns; ++i) {
+    const auto kind = static_cast<Concern>(i);
+    Seen seen;
+    std::size_t looked = 0;
+    for (const Finding& finding : concerns->Of(kind)) {
+      if (++looked % kTubesAtOnce == 0) co_await NextSlice();
+      if (only && finding.tube != *only) continue;
+      const Tube* const tube = TubeOfId(engine, finding.tube);
+      if (tube == nullptr || !grant.Sees(tube->name())) continue;
+      if (Attention::StillHolds(kind, engine, *tube)) seen.Add(finding, JobsOf(kind, *tube));
+    }
+    if (seen.count > 0) items.push_back(ItemOf(kind, services, std::move(seen)));
+    co_await NextSlice();
+  }
+  for (std::size_t i = kTubeConcerns; i < kConcerns && !only && grant.SeesAll(); ++i) {
+    const auto kind = static_cast<Concern>(i);
+    if (concerns->Of(kind).empty()) continue;
+    items.push_back(ItemOf(kind, concerns->Count(kind), Json(), concerns->Of(kind).front().since,
+                           ServerReason(kind, *concerns, engine), Json::array()));
+  }
+  co_return Reply::Of({{"items", std::move(items)},
+                       {"at", concerns->at == 0 ? Json() : Json(Timestamp(concerns->at))}});
+}
 
 }  // namespace
 
@@ -258,7 +237,7 @@ Reply GetAttention(Call& call) {
     const Tube* const tube = call.engine().FindTube(*name);
     id = tube == nullptr ? 0 : tube->id();
   }
-  return Reply(std::make_unique<AttentionList>(call, id));
+  return ListAttention(call.services, call.caller.grant, id);
 }
 
 }  // namespace gearstalk::api

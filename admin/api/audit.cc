@@ -11,6 +11,7 @@ namespace gearstalk::api {
 namespace {
 
 constexpr Time kToldAgain = 60 * kSecond;
+constexpr Time kTogether = 60 * kSecond;
 
 std::string_view OrDash(std::string_view text) { return text.empty() ? "-" : text; }
 
@@ -31,6 +32,11 @@ void WriteLine(const Audit::Entry& entry) {
        {"count", count},
        {"result", OrDash(entry.result)},
        {"request", OrDash(entry.request)}});
+}
+
+bool IsLike(const Audit::Entry& a, const Audit::Entry& b) {
+  return a.action == b.action && a.tube == b.tube && a.result == b.result && a.user == b.user &&
+         a.address == b.address && a.filter == b.filter;
 }
 
 }  // namespace
@@ -67,7 +73,27 @@ void Audit::Add(const Peer& peer, const OperatorAct& act, Time now) {
               .result = std::string(act.result),
               .request = fmt::format("connection-{}", peer.id),
               .of_client = true};
-  forbidden ? Count(std::move(entry)) : Add(std::move(entry));
+  forbidden ? Count(std::move(entry)) : AddOfClient(std::move(entry));
+}
+
+void Audit::AddOfClient(Entry entry) {
+  WriteLine(entry);
+  auto same = of_clients_.rbegin();
+  while (same != of_clients_.rend() && entry.at - same->at < kTogether && !IsLike(entry, *same)) {
+    ++same;
+  }
+  if (same == of_clients_.rend() || entry.at - same->at >= kTogether) {
+    entry.id = ++last_id_;
+    of_clients_.push_back(std::move(entry));
+    if (of_clients_.size() > kOfClientsKept) of_clients_.pop_front();
+    same = of_clients_.rbegin();
+  } else {
+    ++same->times;
+    same->job = entry.job;
+    if (entry.count) same->count = same->count.value_or(0) + *entry.count;
+    same->request = std::move(entry.request);
+  }
+  if (listener_) listener_(*same);
 }
 
 void Audit::Add(Entry entry) {
@@ -104,7 +130,7 @@ void Audit::Publish(const Entry& entry) {
 
 const Audit::Entry* Audit::Before(std::uint64_t id) const {
   const Entry* newest = nullptr;
-  for (const auto* entries : {&entries_, &refused_}) {
+  for (const auto* entries : {&entries_, &of_clients_, &refused_}) {
     const auto behind =
         std::lower_bound(entries->begin(), entries->end(), id,
                          [](const Entry& each, std::uint64_t wanted) { return each.id < wanted; });
@@ -129,6 +155,7 @@ Json ObjectOf(const Audit::Entry& entry) {
           {"job", entry.job == 0 ? Json() : Json(entry.job)},
           {"filter", entry.filter.empty() ? Json() : Json::parse(entry.filter, nullptr, false)},
           {"count", entry.count ? Json(*entry.count) : Json()},
+          {"times", entry.times},
           {"result", entry.result},
           {"request_id", text(entry.request)}};
 }

@@ -16,9 +16,14 @@ namespace gearstalk::api {
 // entry stands for all refusals of an act to an address. It has their number, and is as new as the
 // last of them. The log and the listener hear of it once a minute. Only the last kRefusedKept of
 // these entries are kept, apart from the acts.
+//
+// Acts over the clients' protocols are kept apart from those of people, too: an application may act
+// all day. Within a minute, equal ones are one entry, with their number and the last of their jobs.
+// The log has each.
 class Audit {
  public:
   static constexpr std::size_t kKept = 1000;
+  static constexpr std::size_t kOfClientsKept = 1000;
   static constexpr std::size_t kRefusedKept = 100;
 
   struct Entry {
@@ -29,7 +34,8 @@ class Audit {
     JobId job = 0;  // 0: none
     std::string filter;
     std::optional<std::uint64_t> count;
-    std::string result;  // "ok", or the code of a problem
+    std::uint64_t times = 1;  // acts that it stands for
+    std::string result;       // "ok", or the code of a problem
     std::string request;
     bool of_client = false;  // over a client's protocol
     Time told = 0;           // of counted refusals: when log and listener heard of them last
@@ -46,11 +52,13 @@ class Audit {
 
  private:
   void Add(Entry entry);
+  void AddOfClient(Entry entry);
   void Count(Entry entry);
   void Publish(const Entry& entry);
 
-  std::deque<Entry> entries_;  // the newest is the last
-  std::deque<Entry> refused_;  // counted refusals, likewise
+  std::deque<Entry> entries_;     // the newest is the last
+  std::deque<Entry> of_clients_;  // likewise
+  std::deque<Entry> refused_;     // counted refusals, likewise
   std::uint64_t last_id_ = 0;
   std::function<void(const Entry&)> listener_;
 };

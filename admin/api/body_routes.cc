@@ -14,6 +14,7 @@ namespace {
 constexpr std::uint64_t kUsualShown = 65536;       // bytes
 constexpr std::uint64_t kMostShown = kMaxDecoded;  // bytes
 constexpr std::size_t kAtOnce = 4096;              // bytes that are decoded on the loop
+constexpr std::size_t kPiece = 128 * 1024;         // bytes of a body that are sent in a slice
 
 // Cut between two characters.
 std::string_view WholeCharacters(std::string_view text) {
@@ -67,30 +68,17 @@ std::string View(const Look& look) {
                {"error", decoded.ok() ? Json() : Json(decoded.error)}});
 }
 
-// A body in pieces. If the job goes meanwhile, the answer is cut off.
-class BodyPieces final : public HttpBody {
- public:
-  static constexpr std::size_t kPiece = 128 * 1024;  // bytes
-
-  BodyPieces(const Engine& engine, JobId id) : engine_(engine), id_(id) {}
-
-  bool Advance(std::string& out) override {
-    const Job* const job = engine_.Find(id_);
-    broken_ = job == nullptr;
-    if (broken_) return false;
-    const std::string_view piece = job->body().substr(sent_, kPiece);
-    out += piece;
-    sent_ += piece.size();
-    return sent_ < job->body().size();
+// If the job goes meanwhile, the answer is cut off.
+HttpBody BodyInPieces(const Engine& engine, JobId id) {
+  for (std::size_t sent = 0;;) {
+    const Job* const job = engine.Find(id);
+    if (job == nullptr) co_return std::nullopt;
+    std::string piece(job->body().substr(sent, kPiece));
+    sent += piece.size();
+    if (sent == job->body().size()) co_return piece;
+    co_yield piece;
   }
-  bool broken() const override { return broken_; }
-
- private:
-  const Engine& engine_;
-  const JobId id_;
-  std::size_t sent_ = 0;
-  bool broken_ = false;
-};
+}
 
 }  // namespace
 
@@ -99,10 +87,10 @@ Reply GetBody(Call& call) {
   if (job == nullptr) return NoJob();
   Reply reply;
   reply.type = "application/octet-stream";
-  if (job->body().size() <= BodyPieces::kPiece) {
+  if (job->body().size() <= kPiece) {
     reply.body = job->body();
   } else {
-    reply.rest = std::make_unique<BodyPieces>(call.engine(), job->id());
+    reply.rest = BodyInPieces(call.engine(), job->id());
   }
   return std::move(reply)
       .With("Content-Disposition", fmt::format("attachment; filename=\"job-{}.bin\"", job->id()))
@@ -131,8 +119,7 @@ Reply ViewBody(Call& call) {
     reply.body = View(look);
     return reply;
   }
-  return Reply(std::make_unique<SideTask>(call.services.side,
-                                          [look = std::move(look)] { return View(look); }));
+  return OnSideThread(call.services.side, [look = std::move(look)] { return View(look); });
 }
 
 }  // namespace gearstalk::api

@@ -9,12 +9,12 @@
 
 #include "admin/api/broker_control.h"
 #include "admin/api/caller.h"
-#include "admin/api/host.h"
 #include "admin/api/json.h"
 #include "admin/api/problem.h"
 #include "admin/http/answer.h"
 #include "admin/http/request.h"
 #include "admin/http/slices.h"
+#include "admin/metrics/server_facts.h"
 #include "broker/engine/engine.h"
 #include "broker/server/protocol.h"
 
@@ -32,20 +32,34 @@ class Operations;
 class SideThread;
 struct Reply;
 
-// A reply that takes several slices to make. It outlives the call that began it.
-class Task {
+// What the API needs of the server around the engine.
+class Host {
  public:
-  virtual ~Task() = default;
-  // One slice. Nothing: there is more to do.
-  virtual std::optional<Reply> Advance(Time now) = 0;
-  // Of an act on several jobs: how many it has changed so far, for the audit.
-  virtual std::optional<std::uint64_t> count() const { return std::nullopt; }
+  // The time of this round; of the slice that runs.
+  virtual Time Now() const = 0;
+  virtual ServerFacts Facts() const = 0;
+  // Reserves a transfer until GiveTransfer. False: it is in use.
+  virtual bool TakeTransfer(const std::string& name) = 0;
+  virtual void GiveTransfer(const std::string& name) = 0;
+  virtual std::string_view LogLevelName() const = 0;
+  // Holds until the configuration is read again.
+  virtual void SetLogLevel(std::string_view level) = 0;
+  // Closes a client's connection at the end of the round, if it is this one.
+  virtual void CloseConnection(int fd, std::uint64_t id) = 0;
+
+ protected:
+  ~Host() = default;
 };
+
+// A reply that takes several slices to make. It outlives the call that began it. `co_yield COUNT`
+// says of an act on several jobs how many it has changed so far, for the audit, and goes on.
+struct MadeReply;
+using Task = SlicesOf<MadeReply>;
 
 struct Reply {
   Reply() = default;
   Reply(Problem why) : status(StatusOf(why.code)), problem(std::move(why)) {}
-  Reply(std::unique_ptr<Task> work) : task(std::move(work)) {}
+  Reply(Task work) : task(std::move(work)) {}
   static Reply Of(const Json& json, int status = 200) {
     Reply reply;
     reply.status = status;
@@ -72,9 +86,17 @@ struct Reply {
   HttpAnswer::Headers headers;
   Lsn lsn = 0;  // leaves when this is durable
   std::optional<Problem> problem;
-  std::unique_ptr<Task> task;
-  std::unique_ptr<HttpBody> rest;  // what comes behind `body`
+  Task task;
+  HttpBody rest;  // what comes behind `body`
   std::unique_ptr<HttpFeed> feed;
+};
+
+struct MadeReply : MadeResult<Reply> {
+  std::optional<std::uint64_t> count;
+  std::suspend_never yield_value(std::uint64_t changed) {
+    count = changed;
+    return {};
+  }
 };
 
 // What the audit records of an act.
@@ -101,6 +123,8 @@ struct Services {
   Events& events;
   SideThread& side;
   std::string_view run;  // differs after each start: ids of tubes do not outlive it
+
+  Time Now() const { return host.Now(); }
 };
 
 // One request, parsed and permitted.

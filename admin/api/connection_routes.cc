@@ -29,71 +29,43 @@ struct ConnectionFilter {
 
 // Walks connections by descriptor. New connections take the lowest free descriptors, so those that
 // were accepted after the walk began are left out, and none comes twice.
-class ConnectionPage final : public Task {
- public:
-  ConnectionPage(const Services& services, ConnectionFilter filter, std::uint64_t limit,
-                 std::string query, std::uint64_t from, std::uint64_t as_of)
-      : services_(services),
-        filter_(std::move(filter)),
-        query_(std::move(query)),
-        fd_(static_cast<int>(std::min<std::uint64_t>(from, INT32_MAX))),
-        as_of_(as_of) {
-    page_.limit = limit;
-  }
-
-  std::optional<Reply> Advance(Time now) override {
-    int rendered = 0;
-    for (int i = 0; i < kConnectionSlice && rendered < kConnectionsTold; ++i) {
-      const ConnectionList::Entry entry = services_.connections.Next(fd_);
-      if (entry.peer == nullptr) return Finish();
-      if (page_.size == page_.limit) {
-        page_.next = Cursor{{static_cast<std::uint64_t>(fd_), as_of_}, ""}.Encode(query_);
-        return Finish();
-      }
-      fd_ = entry.peer->fd + 1;
-      ++page_.scanned;
-      if (entry.peer->id > as_of_ || !filter_.Matches(entry, services_.engine)) continue;
-      page_.Add(ConnectionObject(entry, now));
-      ++rendered;
+Task ConnectionPage(const Services& services, ConnectionFilter filter, Page page) {
+  const ConnectionList& connections = services.connections;
+  const std::uint64_t from = page.after ? page.after->numbers[0] : 0;
+  const std::uint64_t as_of = page.after ? page.after->numbers[1] : connections.Total();
+  int fd = static_cast<int>(std::min<std::uint64_t>(from, INT32_MAX));
+  for (int looked = 0, told = 0;;) {
+    const ConnectionList::Entry entry = connections.Next(fd);
+    if (entry.peer == nullptr) break;
+    if (page.full()) {
+      page.GoOn({{static_cast<std::uint64_t>(fd), as_of}, ""});
+      break;
     }
-    return std::nullopt;
+    fd = entry.peer->fd + 1;
+    ++page.scanned;
+    if (entry.peer->id <= as_of && filter.Matches(entry, services.engine)) {
+      page.Add(ConnectionObject(entry, services.Now()));
+      ++told;
+    }
+    if (++looked < kConnectionSlice && told < kConnectionsTold) continue;
+    co_await NextSlice();
+    looked = told = 0;
   }
-
- private:
-  Reply Finish() const { return page_.Finish({{"total", services_.connections.Count()}}); }
-
-  const Services& services_;
-  const ConnectionFilter filter_;
-  const std::string query_;
-  int fd_;
-  const std::uint64_t as_of_;
-  Page page_;
-};
+  co_return page.Finish({{"total", connections.Count()}});
+}
 
 // Finds one connection by its id, and acts on it.
-class ConnectionSearch final : public Task {
- public:
-  using Found = Reply (*)(const Services& services, const ConnectionList::Entry& entry, Time now);
-
-  ConnectionSearch(const Services& services, std::uint64_t id, Found found)
-      : services_(services), id_(id), found_(found) {}
-
-  std::optional<Reply> Advance(Time now) override {
-    for (int i = 0; i < kConnectionSlice; ++i) {
-      const ConnectionList::Entry entry = services_.connections.Next(fd_);
-      if (entry.peer == nullptr) return Reply(Problem{"not-found", "there is no such connection"});
-      fd_ = entry.peer->fd + 1;
-      if (entry.peer->id == id_) return found_(services_, entry, now);
-    }
-    return std::nullopt;
+Task FindConnection(const Services& services, std::uint64_t id,
+                    Reply (*act)(const Services&, const ConnectionList::Entry&)) {
+  int fd = 0;
+  for (int looked = 1;; ++looked) {
+    const ConnectionList::Entry entry = services.connections.Next(fd);
+    if (entry.peer == nullptr) co_return Problem{"not-found", "there is no such connection"};
+    if (entry.peer->id == id) co_return act(services, entry);
+    fd = entry.peer->fd + 1;
+    if (looked % kConnectionSlice == 0) co_await NextSlice();
   }
-
- private:
-  const Services& services_;
-  const std::uint64_t id_;
-  const Found found_;
-  int fd_ = 0;
-};
+}
 
 }  // namespace
 
@@ -105,30 +77,24 @@ Reply ListConnections(Call& call) {
   filter.tube = fields.Text("tube").value_or("");
   filter.address = fields.Text("address").value_or("");
   fields.Word("sort", {"id"});
-  const auto limit = fields.IntegerOr("limit", 1, kMaxPage, kUsualPage);
-  std::string query = QueryOf(call.request);
-  const auto cursor = CursorOf(fields, query, 2);
+  Page page = Page::Of(fields, call.request, 2);
   if (!fields.Finish()) return fields.problem();
-  return Reply(std::make_unique<ConnectionPage>(
-      call.services, std::move(filter), limit, std::move(query), cursor ? cursor->numbers[0] : 0,
-      cursor ? cursor->numbers[1] : call.services.connections.Total()));
+  return ConnectionPage(call.services, std::move(filter), std::move(page));
 }
 
 Reply GetConnection(Call& call) {
-  return Reply(std::make_unique<ConnectionSearch>(
-      call.services, NumberOf(call.arguments[0]),
-      [](const Services&, const ConnectionList::Entry& entry, Time now) {
-        return Reply::Of(ConnectionObject(entry, now));
-      }));
+  return FindConnection(call.services, NumberOf(call.arguments[0]),
+                        [](const Services& services, const ConnectionList::Entry& entry) {
+                          return Reply::Of(ConnectionObject(entry, services.Now()));
+                        });
 }
 
 Reply CloseConnection(Call& call) {
-  return Reply(std::make_unique<ConnectionSearch>(
-      call.services, NumberOf(call.arguments[0]),
-      [](const Services& services, const ConnectionList::Entry& entry, Time) {
-        services.host.CloseConnection(entry.peer->fd, entry.peer->id);
-        return Reply::Empty();
-      }));
+  return FindConnection(call.services, NumberOf(call.arguments[0]),
+                        [](const Services& services, const ConnectionList::Entry& entry) {
+                          services.host.CloseConnection(entry.peer->fd, entry.peer->id);
+                          return Reply::Empty();
+                        });
 }
 
 }  // namespace gearstalk::api

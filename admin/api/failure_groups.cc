@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "admin/api/names.h"
+#include "admin/api/json.h"
 
 namespace gearstalk::api {
 namespace {

@@ -3,10 +3,9 @@
 #include <vector>
 
 #include "admin/api/failure_groups.h"
-#include "admin/api/failure_walk.h"
 #include "admin/api/handlers.h"
 #include "admin/api/job_walk.h"
-#include "admin/api/names.h"
+#include "admin/api/json.h"
 #include "admin/api/objects.h"
 #include "admin/api/page.h"
 #include "broker/policy/duration.h"
@@ -19,86 +18,57 @@ struct FailureQuery {
   Grant grant;
   std::optional<double> window_s{};
   bool preview = false;
-  std::uint64_t limit = kUsualPage;
-  std::optional<Cursor> after{};  // time and id of the last failure told, and how many match
-  std::string query{};            // that cursors belong to
+  Page page{};  // its cursor: time and id of the last failure told, and how many match
 };
 
 // The newest failures of all tubes, behind the cursor. The first page looks at all that the window
 // has, for the groups; the others end when they are full.
-class FailureList final : public Task {
- public:
-  FailureList(const Engine& engine, FailureQuery query, Time now)
-      : engine_(engine),
-        query_(std::move(query)),
-        groups_(engine, query_.window_s, now),
-        walk_(engine, query_.filter, query_.grant, Begin(query_), query_.window_s) {}
-
-  // Each of the parts is cut into slices.
-  std::optional<Reply> Advance(Time now) override {
-    if (!walk_.ended()) {
-      walk_.Slice(now, [this](const Job& job) { return Consider(job); });
-    } else if (groups_.Rank()) {
-      return std::nullopt;
-    } else {
-      return Render(now);
-    }
-    return std::nullopt;
-  }
-
- private:
+Task ListFailed(const Services& services, FailureQuery query) {
   using Place = Failures::Place;
-
-  static Place Begin(const FailureQuery& query) {
-    if (!query.after) return Failures::kEnd;
-    return {static_cast<Time>(query.after->numbers[0]), query.after->numbers[1]};
+  const Engine& engine = services.engine;
+  Page& page = query.page;
+  const auto& after = page.after;
+  FailureGroups groups(engine, query.window_s, services.Now());
+  FailureWalk walk(
+      engine, query.filter, query.grant,
+      after ? Place{static_cast<Time>(after->numbers[0]), after->numbers[1]} : Failures::kEnd,
+      query.window_s);
+  std::uint64_t matched = 0;
+  std::vector<Place> places;  // on this page
+  bool more = false;
+  for (; !walk.ended(); co_await NextSlice()) {
+    walk.Slice(services.Now(), [&](const Job& job) {
+      ++matched;
+      if (places.size() < page.limit) {
+        places.push_back(Failures::PlaceOf(job));
+      } else {
+        more = true;
+      }
+      if (after) return !more;
+      groups.Add(job);
+      return true;
+    });
   }
-
-  // Whether the walk goes on.
-  bool Consider(const Job& job) {
-    ++matched_;
-    if (places_.size() < query_.limit) {
-      places_.push_back(Failures::PlaceOf(job));
-    } else {
-      more_ = true;
-    }
-    if (query_.after) return !more_;
-    groups_.Add(job);
-    return true;
-  }
-
+  while (groups.Rank()) co_await NextSlice();
+  while (groups.Tell()) co_await NextSlice();
   // Leaves out jobs that are no failures any more.
-  std::optional<Reply> Render(Time now) {
-    if (groups_.Tell()) return std::nullopt;
-    std::uint64_t told = 0;
-    for (; at_ < places_.size(); ++at_) {
-      if (told++ >= JobWalk::kRendered) return std::nullopt;
-      const Job* const job = engine_.Find(places_[at_].id);
-      if (job != nullptr && Failed(*job)) page_.Add(JobObject(engine_, *job, now, query_.preview));
-    }
-    const std::uint64_t matched = query_.after ? query_.after->numbers[2] : matched_;
-    page_.scanned = walk_.scanned();
-    if (more_) {
-      const Place& last = places_.back();
-      page_.next = Cursor{{static_cast<std::uint64_t>(last.ended), last.id, matched}, ""}.Encode(
-          query_.query);
-    }
-    return page_.Finish({{"matched", matched},
-                         {"groups", groups_.TakeObjects()},
-                         {"groups_total", groups_.total()},
-                         {"step_seconds", groups_.step_seconds()}});
+  for (std::size_t at = 0; at < places.size(); ++at) {
+    if (at > 0 && at % JobWalk::kRendered == 0) co_await NextSlice();
+    const Job* const job = engine.Find(places[at].id);
+    if (job == nullptr || !Failed(*job)) continue;
+    page.Add(JobObject(engine, *job, services.Now(), query.preview));
   }
-
-  const Engine& engine_;
-  const FailureQuery query_;
-  FailureGroups groups_;
-  FailureWalk walk_;
-  std::uint64_t matched_ = 0;
-  std::vector<Place> places_;  // on this page
-  bool more_ = false;
-  std::size_t at_ = 0;  // in them, that is told next
-  Page page_;
-};
+  if (after) matched = after->numbers[2];
+  page.scanned = walk.scanned();
+  if (more) {
+    const Place& last = places.back();
+    page.GoOn({{static_cast<std::uint64_t>(last.ended), last.id, matched}, ""});
+  }
+  co_return page.Finish({{"matched", matched},
+                         {"groups", groups.TakeObjects()},
+                         {"groups_total", groups.total()},
+                         {"step_seconds", groups.step_seconds()}});
+}
 
 }  // namespace
 
@@ -115,14 +85,12 @@ Reply ListFailures(Call& call) {
   query.filter.set_failed(window);
   query.window_s = window;
   query.preview = fields.IntegerOr("preview", 0, 1, 0) == 1 && call.caller.grant.bodies;
-  query.limit = fields.IntegerOr("limit", 1, kMaxPage, kUsualPage);
-  query.query = QueryOf(call.request);
-  query.after = CursorOf(fields, query.query, 3);
+  query.page = Page::Of(fields, call.request, 3);
   if (!fields.Finish()) return fields.problem();
   if (query.filter.ReadsBody() && !call.caller.grant.bodies) {
     return Problem{"bodies-forbidden", "the right +bodies is needed to search in bodies"};
   }
-  return Reply(std::make_unique<FailureList>(call.engine(), std::move(query), call.now));
+  return ListFailed(call.services, std::move(query));
 }
 
 }  // namespace gearstalk::api

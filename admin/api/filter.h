@@ -6,7 +6,7 @@
 
 #include "admin/api/caller.h"
 #include "admin/api/fields.h"
-#include "admin/api/json_path.h"
+#include "admin/api/json_scan.h"
 #include "broker/engine/engine.h"
 
 namespace gearstalk::api {

@@ -6,8 +6,13 @@
 #include <cmath>
 #include <limits>
 
+#include "admin/api/fields.h"
+#include "admin/api/handlers.h"
 #include "admin/api/history_file.h"
-#include "admin/metrics/process_metrics.h"
+#include "admin/api/json.h"
+#include "admin/api/lookup.h"
+#include "admin/api/side_thread.h"
+#include "admin/metrics/metrics.h"
 #include "broker/engine/slab.h"
 
 namespace gearstalk::api {
@@ -64,6 +69,27 @@ void FillRates(const JobCounts& now, const JobCounts& before, double seconds,
 }
 
 float AsFloat(std::uint64_t number) { return static_cast<float>(number); }
+
+constexpr std::uint64_t kUsualPoints = 360;
+
+// Words separated by commas; without any, the four numbers of jobs.
+std::vector<std::size_t> SeriesOf(Fields& fields, bool of_tube) {
+  const std::string text =
+      fields.Text("series").value_or("jobs_ready,jobs_reserved,jobs_delayed,jobs_buried");
+  std::vector<std::size_t> series;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const auto found = std::find(std::begin(kSeries), std::end(kSeries), text.substr(at, end - at));
+    const auto place = static_cast<std::size_t>(found - std::begin(kSeries));
+    if (place >= (of_tube ? kTubeSeries : kServerSeries)) {
+      fields.Fail("series", of_tube ? "unknown, or not kept of tubes" : "unknown");
+      break;
+    }
+    if (std::find(series.begin(), series.end(), place) == series.end()) series.push_back(place);
+    at = end + 1;
+  }
+  return series;
+}
 
 }  // namespace
 
@@ -154,7 +180,7 @@ void History::SampleServer(Time now) {
   month_.Add(now, sample);
   Keep();
   KeepMinute(lag_minute_, lag_.lags().counts());
-  KeepMinute(sync_minute_, engine_.journal().Stats().sync_times.counts);
+  KeepMinute(sync_minute_, engine_.journal().Stats().sync_times.counts());
 }
 
 float History::CpuRatio(Time now) {
@@ -173,8 +199,8 @@ float History::CpuRatio(Time now) {
 float History::SyncMax() {
   const SyncTimes times = engine_.journal().Stats().sync_times;
   float most = 0;
-  for (std::size_t i = 0; i < times.counts.size(); ++i) {
-    if (times.counts[i] == syncs_.counts[i]) continue;
+  for (std::size_t i = 0; i < times.counts().size(); ++i) {
+    if (times.counts()[i] == syncs_.counts()[i]) continue;
     most =
         static_cast<float>(Seconds(SyncTimes::kBounds[std::min(i, SyncTimes::kBounds.size() - 1)]));
   }
@@ -267,7 +293,8 @@ Json History::LagP99() const {
 }
 
 Json History::SyncP99() const {
-  return P99(Since(sync_minute_, engine_.journal().Stats().sync_times.counts), SyncTimes::kBounds);
+  return P99(Since(sync_minute_, engine_.journal().Stats().sync_times.counts()),
+             SyncTimes::kBounds);
 }
 
 const History::TubeHistory* History::Find(std::string_view tube) const {
@@ -330,6 +357,24 @@ std::function<std::string()> History::Read(Query query, Time now) const {
                      : tube == nullptr ? none
                                        : (query.month ? tube->month : tube->hour);
   return [ring, query = std::move(query), now] { return ChartOf(ring, query, now); };
+}
+
+Reply GetHistory(Call& call) {
+  Fields fields = Fields::OfQuery(call.request.query);
+  History::Query query;
+  query.tube = fields.Bytes("tube");
+  query.month = fields.Word("range", {"1h", "30d"}) == "30d";
+  query.points = fields.IntegerOr("points", kMinPoints, kMaxPoints, kUsualPoints);
+  query.series = SeriesOf(fields, query.tube.has_value());
+  if (!fields.Finish()) return fields.problem();
+  if (!query.tube && !call.caller.grant.SeesAll()) {
+    return Problem{"forbidden", "it concerns the server: name a tube"};
+  }
+  if (query.tube) {
+    const bool seen = call.caller.grant.Sees(*query.tube);
+    if (!seen || call.engine().FindTube(*query.tube) == nullptr) return NoTube();
+  }
+  return OnSideThread(call.services.side, call.services.history.Read(std::move(query), call.now));
 }
 
 }  // namespace gearstalk::api

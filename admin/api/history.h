@@ -84,7 +84,6 @@ class History final : public SliceWork {
  private:
   using TubeSample = std::array<float, kTubeSeries>;
   using ServerSample = std::array<float, kServerSeries>;
-  using SyncCounts = decltype(SyncTimes::counts);
 
   struct Counters {
     JobCounts counts;
@@ -128,7 +127,7 @@ class History final : public SliceWork {
   SyncTimes syncs_{};
   // Of lags and syncs so far, at each of the last 60 seconds.
   std::deque<TimeHistogram::Counts> lag_minute_;
-  std::deque<SyncCounts> sync_minute_;
+  std::deque<SyncTimes::Counts> sync_minute_;
   std::unique_ptr<HistoryFile> file_;
   std::int64_t kept_step_ = -1;  // the last one of the server in the file
   std::int64_t kept_hour_ = -1;  // the last one of tubes

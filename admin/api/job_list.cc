@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -22,9 +20,8 @@ struct JobQuery {
   Filter filter;
   Grant grant;
   bool preview = false;
-  std::uint64_t limit = kUsualPage;
   std::uint64_t max_scan = kUsualScan;
-  std::string query{};  // that cursors belong to
+  Page page{};
 };
 
 std::uint64_t CountOf(std::size_t ready, std::size_t reserved, std::size_t delayed,
@@ -49,139 +46,104 @@ Json CountOf(const Engine& engine, const JobQuery& query) {
   return CountOf(stats.ready, stats.reserved, stats.delayed, stats.buried, filter);
 }
 
-Reply FinishPage(const Engine& engine, const JobQuery& query, const Page& page, JobId as_of) {
-  return page.Finish(
-      {{"matched", page.size}, {"as_of_id", as_of}, {"count", CountOf(engine, query)}});
+Reply FinishPage(const Engine& engine, const JobQuery& query, JobId as_of) {
+  return query.page.Finish(
+      {{"matched", query.page.size}, {"as_of_id", as_of}, {"count", CountOf(engine, query)}});
+}
+
+// Whether the page has looked at enough.
+bool Spent(const JobWalk& walk, const JobQuery& query) {
+  return walk.scanned() >= query.max_scan || walk.body_bytes() >= kPageBodies;
 }
 
 // By id.
-class JobList final : public Task {
- public:
-  JobList(const Engine& engine, JobQuery query, JobWalk::Place place)
-      : engine_(engine),
-        query_(std::move(query)),
-        walk_(engine, query_.filter, query_.grant, place) {}
-
-  std::optional<Reply> Advance(Time now) override {
+Task ListById(const Services& services, JobQuery query, JobWalk::Place begin) {
+  const Engine& engine = services.engine;
+  Page& page = query.page;
+  JobWalk walk(engine, query.filter, query.grant, begin);
+  for (;; co_await NextSlice()) {
     std::uint64_t told = 0;
-    walk_.Slice(now, query_.max_scan - walk_.scanned(), [&](const Job& job) {
-      page_.Add(JobObject(engine_, job, now, query_.preview));
-      return page_.size < query_.limit && ++told < JobWalk::kRendered;
+    walk.Slice(services.Now(), query.max_scan - walk.scanned(), [&](const Job& job) {
+      page.Add(JobObject(engine, job, services.Now(), query.preview));
+      return !page.full() && ++told < JobWalk::kRendered;
     });
-    const bool spent = walk_.scanned() >= query_.max_scan || walk_.body_bytes() >= kPageBodies;
-    if (!walk_.ended() && page_.size < query_.limit && !spent) return std::nullopt;
-    const JobWalk::Place& place = walk_.place();
-    page_.scanned = walk_.scanned();
-    if (!walk_.ended()) {
-      page_.complete = page_.size >= query_.limit;
-      page_.next =
-          Cursor{{place.after, place.as_of, place.left, place.moves}, ""}.Encode(query_.query);
-    }
-    return FinishPage(engine_, query_, page_, place.as_of);
+    if (walk.ended() || page.full() || Spent(walk, query)) break;
   }
-
- private:
-  const Engine& engine_;
-  const JobQuery query_;
-  JobWalk walk_;
-  Page page_;
-};
+  const JobWalk::Place& place = walk.place();
+  page.scanned = walk.scanned();
+  if (!walk.ended()) {
+    page.complete = page.full();
+    page.GoOn({{place.after, place.as_of, place.left, place.moves}, ""});
+  }
+  co_return FinishPage(engine, query, place.as_of);
+}
 
 // Reserved jobs, of a tube or all, by the end of their TTR: found by walking all jobs.
-class ReservedList final : public Task {
- public:
-  ReservedList(const Engine& engine, JobQuery query)
-      : engine_(engine),
-        query_(std::move(query)),
-        walk_(engine, query_.filter, query_.grant, JobWalk::Begin(engine, query_.filter)) {}
-
-  std::optional<Reply> Advance(Time now) override {
-    if (page_) return Tell(now);
-    walk_.Slice(now, UINT64_MAX, [&](const Job& job) {
-      const Time left = engine_.TimeLeft(now, job);
-      first_.emplace_back(left == 0 ? kNever : now + left, job.id());
-      std::push_heap(first_.begin(), first_.end());
-      if (first_.size() > query_.limit) {
-        std::pop_heap(first_.begin(), first_.end());
-        first_.pop_back();
+Task ListReserved(const Services& services, JobQuery query) {
+  const Engine& engine = services.engine;
+  Page& page = query.page;
+  JobWalk walk(engine, query.filter, query.grant, JobWalk::Begin(engine, query.filter));
+  std::vector<std::pair<Time, JobId>> first;  // a heap, the last of them in front; sorted to tell
+  do {
+    const Time now = services.Now();
+    walk.Slice(now, UINT64_MAX, [&](const Job& job) {
+      const Time left = engine.TimeLeft(now, job);
+      first.emplace_back(left == 0 ? kNever : now + left, job.id());
+      std::push_heap(first.begin(), first.end());
+      if (first.size() > page.limit) {
+        std::pop_heap(first.begin(), first.end());
+        first.pop_back();
       }
       return true;
     });
-    const bool spent = walk_.scanned() >= query_.max_scan || walk_.body_bytes() >= kPageBodies;
-    if (!walk_.ended() && !spent) return std::nullopt;
-    page_.emplace();
-    page_->scanned = walk_.scanned();
-    page_->complete = walk_.ended();
-    std::sort_heap(first_.begin(), first_.end());
-    return std::nullopt;
+    co_await NextSlice();
+  } while (!walk.ended() && !Spent(walk, query));
+  page.scanned = walk.scanned();
+  page.complete = walk.ended();
+  std::sort_heap(first.begin(), first.end());
+  for (std::size_t at = 0; at < first.size(); ++at) {
+    if (at > 0 && at % JobWalk::kRendered == 0) co_await NextSlice();
+    const Job* const job = engine.Find(first[at].second);
+    if (job == nullptr || job->state() != JobState::kReserved) continue;
+    page.Add(JobObject(engine, *job, services.Now(), query.preview));
   }
-
- private:
-  std::optional<Reply> Tell(Time now) {
-    for (std::uint64_t told = 0; at_ < first_.size(); ++at_) {
-      if (told++ == JobWalk::kRendered) return std::nullopt;
-      const Job* const job = engine_.Find(first_[at_].second);
-      if (job == nullptr || job->state() != JobState::kReserved) continue;
-      page_->Add(JobObject(engine_, *job, now, query_.preview));
-    }
-    return FinishPage(engine_, query_, *page_, walk_.place().as_of);
-  }
-
-  const Engine& engine_;
-  const JobQuery query_;
-  JobWalk walk_;
-  std::vector<std::pair<Time, JobId>> first_;  // a heap, the last of them in front; sorted to tell
-  std::optional<Page> page_;                   // when all are found
-  std::size_t at_ = 0;                         // that is told next
-};
+  co_return FinishPage(engine, query, walk.place().as_of);
+}
 
 // The matching ones of the first jobs, in the order in which they leave; in slices if bodies must
 // be read.
-class NextList final : public Task {
- public:
-  NextList(const Engine& engine, JobQuery query, JobState state, Time now)
-      : engine_(engine), query_(std::move(query)), state_(state) {
-    const Tube* const tube = engine.FindTube(*query_.filter.tube());
-    if (tube == nullptr) return;
-    const std::size_t bound = query_.filter.IsPlain() ? query_.limit : kNextLookedAt;
-    std::size_t seen = 0;
-    engine.VisitNext(*tube, state, bound, [&](const Job& job) {
-      ++seen;
-      if (query_.filter.MatchesRecord(job, now)) first_.push_back(job.id());
+Task ListNext(const Services& services, JobQuery query, JobState state) {
+  const Engine& engine = services.engine;
+  Page& page = query.page;
+  std::vector<JobId> first;
+  if (const Tube* const tube = engine.FindTube(*query.filter.tube())) {
+    const bool plain = query.filter.IsPlain();
+    engine.VisitNext(*tube, state, plain ? page.limit : kNextLookedAt, [&](const Job& job) {
+      ++page.scanned;
+      if (query.filter.MatchesRecord(job, services.Now())) first.push_back(job.id());
     });
-    page_.scanned = seen;
-    page_.complete = query_.filter.IsPlain() || seen < kNextLookedAt;
+    page.complete = plain || page.scanned < kNextLookedAt;
   }
-
-  std::optional<Reply> Advance(Time now) override {
-    std::uint64_t budget = JobWalk::kBodyBytes;
-    for (std::uint64_t shown = 0; at_ < first_.size() && page_.size < query_.limit; ++at_) {
-      const Job* const job = engine_.Find(first_[at_]);
-      if (job == nullptr || job->state() != state_) continue;
-      if (query_.filter.ReadsBody()) {
-        const BodyMatch::Found found = body_.Advance(*job, budget);
-        if (found == BodyMatch::Found::kNotYet) return std::nullopt;
-        if (found == BodyMatch::Found::kNo) continue;
-      }
-      page_.Add(JobObject(engine_, *job, now, query_.preview));
-      if (++shown == JobWalk::kRendered) {
-        ++at_;
-        return std::nullopt;
-      }
+  BodyMatch body(query.filter);
+  std::uint64_t budget = JobWalk::kBodyBytes, shown = 0;
+  for (std::size_t at = 0; at < first.size() && !page.full();) {
+    const Job* const job = engine.Find(first[at]);
+    auto found = BodyMatch::Found::kNo;
+    if (job != nullptr && job->state() == state) found = body.Advance(*job, budget);
+    const bool known = found != BodyMatch::Found::kNotYet;
+    if (known) ++at;
+    if (found == BodyMatch::Found::kYes) {
+      page.Add(JobObject(engine, *job, services.Now(), query.preview));
+      ++shown;
     }
-    page_.complete = page_.complete || page_.size == query_.limit;
-    return FinishPage(engine_, query_, page_, engine_.next_id() - 1);
+    if (known && shown < JobWalk::kRendered) continue;
+    co_await NextSlice();
+    budget = JobWalk::kBodyBytes;
+    shown = 0;
   }
-
- private:
-  const Engine& engine_;
-  const JobQuery query_;
-  const JobState state_;
-  BodyMatch body_{query_.filter};
-  std::vector<JobId> first_;
-  std::size_t at_ = 0;
-  Page page_;
-};
+  page.complete = page.complete || page.full();
+  co_return FinishPage(engine, query, engine.next_id() - 1);
+}
 
 Reply ListJobsIn(Call& call, std::optional<std::string> tube) {
   Fields fields = Fields::OfQuery(call.request.query);
@@ -193,9 +155,9 @@ Reply ListJobsIn(Call& call, std::optional<std::string> tube) {
   const bool next = fields.Word("order", {"id", "next"}) == "next";
   query.preview = fields.IntegerOr("preview", 0, 1, 0) == 1 && call.caller.grant.bodies;
   query.max_scan = fields.IntegerOr("max_scan", 1, kMaxScan, kUsualScan);
-  query.limit = fields.IntegerOr("limit", 1, next ? kMaxNext : kMaxPage, kUsualPage);
-  query.query = QueryOf(call.request, fmt::format("{}", query.preview));
-  const auto cursor = CursorOf(fields, query.query, 4);
+  query.page = Page::Of(fields, call.request, 4, query.preview ? "true" : "false",
+                        next ? kMaxNext : kMaxPage);
+  const std::optional<Cursor> cursor = query.page.after;
   const auto state = query.filter.OnlyState();
   if (next && cursor) fields.Fail("cursor", "order=next has no cursor");
   if (next && !query.filter.tube() && state != JobState::kReserved) {
@@ -208,14 +170,14 @@ Reply ListJobsIn(Call& call, std::optional<std::string> tube) {
   }
   const bool hidden = query.filter.tube() && !call.caller.grant.Sees(*query.filter.tube());
   if (next && !hidden && *state != JobState::kReserved) {
-    return Reply(std::make_unique<NextList>(call.engine(), std::move(query), *state, call.now));
+    return ListNext(call.services, std::move(query), *state);
   }
-  if (next) return Reply(std::make_unique<ReservedList>(call.engine(), std::move(query)));
+  if (next) return ListReserved(call.services, std::move(query));
   JobWalk::Place place = JobWalk::Begin(call.engine(), query.filter);
   if (cursor) {
     place = {cursor->numbers[0], cursor->numbers[1], cursor->numbers[2], cursor->numbers[3]};
   }
-  return Reply(std::make_unique<JobList>(call.engine(), std::move(query), place));
+  return ListById(call.services, std::move(query), place);
 }
 
 }  // namespace

@@ -1,6 +1,11 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "admin/api/body_match.h"
 #include "admin/api/caller.h"
@@ -49,6 +54,45 @@ class JobWalk {
   bool ended_ = false;
   std::uint64_t scanned_ = 0;
   std::uint64_t body_bytes_ = 0;
+  BodyMatch body_{filter_};
+};
+
+// Finds the failed jobs that a filter selects, the latest failure first, in slices as long as those
+// of JobWalk. It looks at failures alone, however many other jobs there are. A job that fails anew
+// between two slices is passed over.
+class FailureWalk {
+ public:
+  using Place = Failures::Place;
+
+  // The failures before `place`, none older than `window_s` seconds.
+  FailureWalk(const Engine& engine, Filter filter, Grant grant, Place place,
+              std::optional<double> window_s)
+      : engine_(engine),
+        filter_(std::move(filter)),
+        grant_(std::move(grant)),
+        place_(place),
+        window_s_(window_s) {}
+
+  // One slice. `visit` is called with each match, and returns whether the walk goes on.
+  void Slice(Time now, const std::function<bool(const Job&)>& visit);
+
+  bool ended() const { return ended_; }
+  std::uint64_t scanned() const { return scanned_; }
+
+ private:
+  void Fetch();
+  // nullptr: it is no failure of this place any more.
+  const Job* JobAt(Place place) const;
+
+  const Engine& engine_;
+  const Filter filter_;
+  const Grant grant_;
+  Place place_;  // the last one that was looked at
+  const std::optional<double> window_s_;
+  std::vector<Place> next_;  // that are to come
+  std::size_t at_ = 0;       // in them
+  bool ended_ = false;
+  std::uint64_t scanned_ = 0;
   BodyMatch body_{filter_};
 };
 

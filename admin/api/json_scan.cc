@@ -1,6 +1,7 @@
 #include "admin/api/json_scan.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 
@@ -34,6 +35,40 @@ bool IsHigh(int unit) { return unit >= 0xD800 && unit < 0xDC00; }
 bool IsLow(int unit) { return unit >= 0xDC00 && unit < 0xE000; }
 
 }  // namespace
+
+std::optional<JsonPath> JsonPath::Parse(std::string_view text) {
+  constexpr std::size_t kMaxSteps = 64;
+  if (!text.starts_with('$')) return std::nullopt;
+  text.remove_prefix(1);
+  JsonPath path;
+  while (!text.empty() && path.steps_.size() < kMaxSteps) {
+    const char kind = text.front();
+    text.remove_prefix(1);
+    if (kind == '.') {
+      const std::size_t end = std::min(text.find_first_of(".["), text.size());
+      if (end == 0) return std::nullopt;
+      path.steps_.emplace_back(std::string(text.substr(0, end)));
+      text.remove_prefix(end);
+      continue;
+    }
+    const std::size_t end = text.find(']');
+    if (kind != '[' || end == std::string_view::npos) return std::nullopt;
+    std::string_view inside = text.substr(0, end);
+    text.remove_prefix(end + 1);
+    const bool quoted = inside.size() >= 2 && (inside.front() == '"' || inside.front() == '\'') &&
+                        inside.back() == inside.front();
+    if (quoted) {
+      path.steps_.emplace_back(std::string(inside.substr(1, inside.size() - 2)));
+      continue;
+    }
+    std::size_t index = 0;
+    const auto [stop, error] = std::from_chars(inside.begin(), inside.end(), index);
+    if (error != std::errc() || stop != inside.end()) return std::nullopt;
+    path.steps_.emplace_back(index);
+  }
+  if (!text.empty()) return std::nullopt;
+  return path;
+}
 
 std::string TextOfJsonString(std::string_view quoted) {
   constexpr std::string_view kShort = "\"\\/bfnrt", kMeant = "\"\\/\b\f\n\r\t";

@@ -3,13 +3,27 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
-#include "admin/api/json_path.h"
-
 namespace gearstalk::api {
+
+// "$.a.b[0]": where a value stands in a JSON text.
+class JsonPath {
+ public:
+  // Nothing: not a path.
+  static std::optional<JsonPath> Parse(std::string_view text);
+
+  // The name of a member, or the place of an element.
+  using Step = std::variant<std::string, std::size_t>;
+  const std::vector<Step>& steps() const { return steps_; }
+
+ private:
+  std::vector<Step> steps_;
+};
 
 // Finds the value at a path in a JSON text, in slices and without a copy of the text. Takes and
 // refuses the same texts as ParseJson; of members with equal names the last counts, as there.

@@ -6,7 +6,7 @@
 #include <charconv>
 
 #include "admin/api/guard.h"
-#include "admin/api/names.h"
+#include "admin/api/json.h"
 #include "admin/api/objects.h"
 
 namespace gearstalk::api {

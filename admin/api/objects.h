@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "admin/api/call.h"
 #include "admin/api/json.h"
 #include "broker/base/clock.h"
 #include "broker/engine/engine.h"
@@ -26,5 +27,7 @@ Json EmptyTubeObject(const Engine& engine, std::string_view name);
 // `preview`: the first bytes of the body as text.
 Json JobObject(const Engine& engine, const Job& job, Time now, bool preview);
 Json ConnectionObject(const ConnectionList::Entry& entry, Time now);
+
+Json ServerObject(const Services& services, Time now);
 
 }  // namespace gearstalk::api

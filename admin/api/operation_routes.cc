@@ -31,61 +31,33 @@ Reply OperationReply(const Operation& operation, int status = 200) {
 }
 
 // Answers when the count is complete, or when it takes too long.
-class CountWait final : public Task {
- public:
-  CountWait(const Call& call, std::uint64_t id)
-      : operations_(call.services.operations),
-        id_(id),
-        location_(LocationOf(call, fmt::format("/operations/{}", id))),
-        until_(call.now + kWaitsForCount) {}
-
-  std::optional<Reply> Advance(Time now) override {
-    const Operation* const operation = operations_.Find(id_);
-    if (operation == nullptr) return Reply(NoOperation());
-    if (operation->state() == Operation::State::kCounting && now < until_) return std::nullopt;
-    return OperationReply(*operation, 201).With("Location", location_);
+Task AwaitCount(const Services& services, std::uint64_t id, std::string location) {
+  const Time until = services.Now() + kWaitsForCount;
+  for (;; co_await NextSlice()) {
+    const Operation* const operation = services.operations.Find(id);
+    if (operation == nullptr) co_return NoOperation();
+    if (operation->state() == Operation::State::kCounting && services.Now() < until) continue;
+    co_return OperationReply(*operation, 201).With("Location", location);
   }
-
- private:
-  const Operations& operations_;
-  const std::uint64_t id_;
-  const std::string location_;
-  const Time until_;
-};
+}
 
 // Newest first.
-class OperationPage final : public Task {
- public:
-  OperationPage(const Operations& operations, Caller caller, std::uint64_t limit, std::string query,
-                std::uint64_t before)
-      : all_(operations.all()),
-        caller_(std::move(caller)),
-        query_(std::move(query)),
-        before_(before) {
-    page_.limit = limit;
+Task OperationPage(const Operations& operations, Caller caller, Page page) {
+  const auto& all = operations.all();
+  std::uint64_t before = page.after ? page.after->numbers[0] : UINT64_MAX;  // later ones were told
+  for (;; co_await NextSlice()) {
+    const auto next = std::find_if(all.rbegin(), all.rend(),
+                                   [&](const auto& each) { return each->id() < before; });
+    if (next == all.rend()) break;
+    before = (*next)->id();
+    ++page.scanned;
+    if (Sees(caller, **next)) page.Add((*next)->Object());
+    if (!page.full()) continue;
+    if (std::next(next) != all.rend()) page.GoOn({{before}, ""});
+    break;
   }
-
-  std::optional<Reply> Advance(Time) override {
-    const auto next = std::find_if(all_.rbegin(), all_.rend(),
-                                   [this](const auto& each) { return each->id() < before_; });
-    if (next == all_.rend()) return page_.Finish();
-    const Operation& operation = **next;
-    before_ = operation.id();
-    ++page_.scanned;
-    if (!Sees(caller_, operation)) return std::nullopt;
-    page_.Add(operation.Object());
-    if (page_.size < page_.limit) return std::nullopt;
-    if (std::next(next) != all_.rend()) page_.next = Cursor{{before_}, ""}.Encode(query_);
-    return page_.Finish();
-  }
-
- private:
-  const std::deque<std::unique_ptr<Operation>>& all_;
-  const Caller caller_;
-  const std::string query_;
-  std::uint64_t before_;  // ids to come are lower
-  Page page_;
-};
+  co_return page.Finish();
+}
 
 std::optional<Operation::Action> ActionNamed(std::string_view name) {
   using enum Operation::Action;
@@ -113,13 +85,9 @@ const Json& FilterOf(Fields& fields) {
 
 Reply ListOperations(Call& call) {
   Fields fields = Fields::OfQuery(call.request.query);
-  const auto limit = fields.IntegerOr("limit", 1, kMaxPage, kUsualPage);
-  std::string query = QueryOf(call.request);
-  const auto cursor = CursorOf(fields, query, 1);
+  Page page = Page::Of(fields, call.request, 1);
   if (!fields.Finish()) return fields.problem();
-  return Reply(std::make_unique<OperationPage>(call.services.operations, call.caller, limit,
-                                               std::move(query),
-                                               cursor ? cursor->numbers[0] : UINT64_MAX));
+  return OperationPage(call.services.operations, call.caller, std::move(page));
 }
 
 Reply BeginOperation(Call& call) {
@@ -152,7 +120,8 @@ Reply BeginOperation(Call& call) {
   Operation* const operation = call.services.operations.Begin(
       {*action, std::move(filter), given, to.value_or(""), call.caller, call.request_id}, call.now);
   if (operation == nullptr) return Problem{"busy", "four operations are under way"};
-  return Reply(std::make_unique<CountWait>(call, operation->id()));
+  return AwaitCount(call.services, operation->id(),
+                    LocationOf(call, fmt::format("/operations/{}", operation->id())));
 }
 
 Reply GetOperation(Call& call) {

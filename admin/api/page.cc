@@ -3,24 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+
+#include "admin/api/users.h"
+#include "broker/base/base64.h"
 
 namespace gearstalk::api {
+namespace {
 
-Reply Page::Finish(const Json& more) const {
-  Json rest = {
-      {"next", next.empty() ? Json() : Json(next)}, {"complete", complete}, {"scanned", scanned}};
-  rest.update(more);
-  Reply reply;
-  reply.body = fmt::format("{{\"items\":[{}],{}", items, std::string_view(Dump(rest)).substr(1));
-  return reply;
-}
+constexpr std::size_t kCheck = 6;  // bytes of the query's hash
 
-std::optional<Cursor> CursorOf(Fields& fields, std::string_view query, std::size_t numbers) {
-  const auto text = fields.Text("cursor");
-  if (!text) return std::nullopt;
-  std::optional<Cursor> cursor = Cursor::Decode(*text, query, numbers);
-  if (!cursor) fields.Fail("cursor", "belongs to another query, or to tubes before a restart");
-  return cursor;
+std::string CheckOfQuery(std::string_view query) {
+  const Sha256 hash = HashOf(query);
+  return {reinterpret_cast<const char*>(hash.data()), kCheck};
 }
 
 // The order of parameters does not matter.
@@ -33,6 +28,55 @@ std::string QueryOf(const HttpRequest& request, std::string_view more) {
     query += fmt::format("\n{}={}:{}", name, value.size(), value);
   }
   return query;
+}
+
+}  // namespace
+
+// The query's hash, the numbers with a space behind each, the text.
+std::string Cursor::Encode(std::string_view query) const {
+  std::string bytes = CheckOfQuery(query);
+  for (const std::uint64_t number : numbers) bytes += fmt::format("{:x} ", number);
+  return ToBase64Url(bytes + text);
+}
+
+std::optional<Cursor> Cursor::Decode(std::string_view cursor, std::string_view query,
+                                     std::size_t numbers) {
+  const std::optional<std::string> bytes = FromBase64(cursor);
+  if (!bytes || !bytes->starts_with(CheckOfQuery(query))) return std::nullopt;
+  std::string_view rest = std::string_view(*bytes).substr(kCheck);
+  Cursor decoded;
+  while (decoded.numbers.size() < numbers) {
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(rest.begin(), rest.end(), number, 16);
+    if (error != std::errc() || end == rest.end() || *end != ' ') return std::nullopt;
+    decoded.numbers.push_back(number);
+    rest.remove_prefix(static_cast<std::size_t>(end - rest.begin()) + 1);
+  }
+  decoded.text = rest;
+  return decoded;
+}
+
+Page Page::Of(Fields& fields, const HttpRequest& request, std::size_t numbers,
+              std::string_view more, std::uint64_t most) {
+  Page page;
+  page.limit = fields.IntegerOr("limit", 1, most, kUsualPage);
+  page.query = QueryOf(request, more);
+  const auto text = fields.Text("cursor");
+  if (!text) return page;
+  page.after = Cursor::Decode(*text, page.query, numbers);
+  if (!page.after) {
+    fields.Fail("cursor", "belongs to another query, or to tubes before a restart");
+  }
+  return page;
+}
+
+Reply Page::Finish(const Json& more) const {
+  Json rest = {
+      {"next", next.empty() ? Json() : Json(next)}, {"complete", complete}, {"scanned", scanned}};
+  rest.update(more);
+  Reply reply;
+  reply.body = fmt::format("{{\"items\":[{}],{}", items, std::string_view(Dump(rest)).substr(1));
+  return reply;
 }
 
 }  // namespace gearstalk::api

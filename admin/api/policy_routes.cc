@@ -1,7 +1,7 @@
 #include "admin/api/fields.h"
 #include "admin/api/handlers.h"
+#include "admin/api/json.h"
 #include "admin/api/lookup.h"
-#include "admin/api/names.h"
 #include "broker/base/near_names.h"
 
 namespace gearstalk::api {

@@ -1,7 +1,7 @@
 #include "admin/api/fields.h"
 #include "admin/api/handlers.h"
+#include "admin/api/json.h"
 #include "admin/api/lookup.h"
-#include "admin/api/names.h"
 #include "admin/api/page.h"
 
 namespace gearstalk::api {
@@ -39,41 +39,22 @@ const RunningSchedule* ScheduleOf(Call& call) {
 }
 
 // By name.
-class SchedulePage final : public Task {
- public:
-  SchedulePage(const Schedules& schedules, Grant grant, std::uint64_t limit, std::string query,
-               std::string after)
-      : all_(schedules.all()),
-        grant_(std::move(grant)),
-        query_(std::move(query)),
-        after_(std::move(after)) {
-    page_.limit = limit;
-  }
-
-  std::optional<Reply> Advance(Time) override {
-    auto at = all_.upper_bound(after_);
-    for (int looked = 0; looked < kLookedAt; ++looked, ++at) {
-      if (at == all_.end()) return page_.Finish();
-      if (page_.size == page_.limit) {
-        page_.next = Cursor{{}, after_}.Encode(query_);
-        return page_.Finish();
-      }
-      ++page_.scanned;
-      after_ = at->first;
-      if (Sees(grant_, *at->second)) page_.Add(ScheduleObject(*at->second));
+Task SchedulePage(const Schedules& schedules, Grant grant, Page page) {
+  constexpr std::uint64_t kLookedAt = 8;  // in a slice
+  std::string last = page.after ? page.after->text : "";
+  for (;;) {
+    const auto at = schedules.all().upper_bound(last);
+    if (at == schedules.all().end()) break;
+    if (page.full()) {
+      page.GoOn({{}, last});
+      break;
     }
-    return std::nullopt;
+    last = at->first;
+    if (Sees(grant, *at->second)) page.Add(ScheduleObject(*at->second));
+    if (++page.scanned % kLookedAt == 0) co_await NextSlice();
   }
-
- private:
-  static constexpr int kLookedAt = 8;  // in a slice
-
-  const Schedules::Map& all_;
-  const Grant grant_;
-  const std::string query_;
-  std::string after_;
-  Page page_;
-};
+  co_return page.Finish();
+}
 
 Problem NoSchedule() { return {"not-found", "there is no such schedule"}; }
 
@@ -81,12 +62,9 @@ Problem NoSchedule() { return {"not-found", "there is no such schedule"}; }
 
 Reply ListSchedules(Call& call) {
   Fields fields = Fields::OfQuery(call.request.query);
-  const auto limit = fields.IntegerOr("limit", 1, kMaxPage, kUsualPage);
-  std::string query = QueryOf(call.request);
-  const auto cursor = CursorOf(fields, query, 0);
+  Page page = Page::Of(fields, call.request, 0);
   if (!fields.Finish()) return fields.problem();
-  return Reply(std::make_unique<SchedulePage>(call.engine().schedules(), call.caller.grant, limit,
-                                              std::move(query), cursor ? cursor->text : ""));
+  return SchedulePage(call.engine().schedules(), call.caller.grant, std::move(page));
 }
 
 Reply RunSchedule(Call& call) {

@@ -3,42 +3,28 @@
 #include "admin/api/audit.h"
 #include "admin/api/fields.h"
 #include "admin/api/handlers.h"
+#include "admin/api/objects.h"
 #include "admin/api/page.h"
-#include "admin/api/server_object.h"
 
 namespace gearstalk::api {
 namespace {
 
 // Newest first. Entries that are forgotten meanwhile are left out.
-class AuditPage final : public Task {
- public:
-  AuditPage(const Audit& audit, std::uint64_t limit, std::string query, std::uint64_t before)
-      : audit_(audit), query_(std::move(query)), before_(before) {
-    page_.limit = limit;
-  }
-
-  std::optional<Reply> Advance(Time) override {
-    for (std::uint64_t told = 0; told < kTold; ++told) {
-      const Audit::Entry* const entry = audit_.Before(before_);
-      if (entry == nullptr) return page_.Finish();
-      before_ = entry->id;
-      ++page_.scanned;
-      page_.Add(ObjectOf(*entry));
-      if (page_.size < page_.limit) continue;
-      if (audit_.Before(before_) != nullptr) page_.next = Cursor{{before_}, ""}.Encode(query_);
-      return page_.Finish();
+Task AuditPage(const Audit& audit, Page page) {
+  constexpr std::uint64_t kTold = 4;                                        // in a slice
+  std::uint64_t before = page.after ? page.after->numbers[0] : UINT64_MAX;  // later ones were told
+  while (const Audit::Entry* const entry = audit.Before(before)) {
+    before = entry->id;
+    ++page.scanned;
+    page.Add(ObjectOf(*entry));
+    if (page.full()) {
+      if (audit.Before(before) != nullptr) page.GoOn({{before}, ""});
+      break;
     }
-    return std::nullopt;
+    if (page.scanned % kTold == 0) co_await NextSlice();
   }
-
- private:
-  static constexpr std::uint64_t kTold = 4;  // in a slice
-
-  const Audit& audit_;
-  const std::string query_;
-  std::uint64_t before_;  // ids to come are lower
-  Page page_;
-};
+  co_return page.Finish();
+}
 
 }  // namespace
 
@@ -83,12 +69,9 @@ Reply StepDown(Call& call) {
 
 Reply GetAudit(Call& call) {
   Fields fields = Fields::OfQuery(call.request.query);
-  const auto limit = fields.IntegerOr("limit", 1, kMaxPage, kUsualPage);
-  std::string query = QueryOf(call.request);
-  const auto cursor = CursorOf(fields, query, 1);
+  Page page = Page::Of(fields, call.request, 1);
   if (!fields.Finish()) return fields.problem();
-  return Reply(std::make_unique<AuditPage>(call.services.audit, limit, std::move(query),
-                                           cursor ? cursor->numbers[0] : UINT64_MAX));
+  return AuditPage(call.services.audit, std::move(page));
 }
 
 }  // namespace gearstalk::api

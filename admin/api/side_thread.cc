@@ -54,4 +54,12 @@ void SideThread::Run() {
   }
 }
 
+Task OnSideThread(SideThread& thread, std::function<std::string()> work) {
+  SideResult<std::string> text(thread, std::move(work));
+  while (!text.done()) co_await NextSlice();
+  Reply reply;
+  reply.body = std::move(*text);
+  co_return reply;
+}
+
 }  // namespace gearstalk::api

@@ -83,20 +83,6 @@ class SideResult {
 };
 
 // Answers with the JSON text that the side thread makes.
-class SideTask final : public Task {
- public:
-  SideTask(SideThread& thread, std::function<std::string()> work)
-      : text_(thread, std::move(work)) {}
-
-  std::optional<Reply> Advance(Time) override {
-    if (!text_.done()) return std::nullopt;
-    Reply reply;
-    reply.body = std::move(*text_);
-    return reply;
-  }
-
- private:
-  SideResult<std::string> text_;
-};
+Task OnSideThread(SideThread& thread, std::function<std::string()> work);
 
 }  // namespace gearstalk::api

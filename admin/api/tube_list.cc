@@ -61,10 +61,7 @@ struct TubeQuery {
   std::optional<Concern> concern{};
   const Order* order = &kOrders[0];
   bool rises = true;
-  std::uint64_t limit = kUsualPage;
-  std::optional<Cursor> after;
-  IdSet shown{};        // on earlier pages; where they are sorted by what changes
-  std::string query{};  // that cursors belong to
+  IdSet shown{};  // on earlier pages; where they are sorted by what changes
 
   bool ByWhatChanges() const { return order->key != nullptr; }
   bool ByName() const { return order == &kOrders[1]; }
@@ -94,26 +91,87 @@ bool Passes(const Tube& tube, const TubeQuery& query, const Grant& grant) {
 // a number that changes has no fixed position to continue from. So the cursor names the tubes that
 // were shown, and the next page has the first of the others: each tube comes once, however its
 // number changes. When the shown tubes are too many to name, the rest comes in the order of ids.
-class TubeList final : public Task {
+class TubeList {
  public:
-  TubeList(const Engine& engine, TubeQuery query, Grant grant)
-      : engine_(engine), query_(std::move(query)), grant_(std::move(grant)) {
-    page_.limit = query_.limit;
-    rest_ = query_.ByWhatChanges() && query_.after && query_.after->numbers[0] != 0;
+  TubeList(const Services& services, TubeQuery query, Grant grant, Page page)
+      : services_(services),
+        query_(std::move(query)),
+        grant_(std::move(grant)),
+        page_(std::move(page)) {
+    rest_ = query_.ByWhatChanges() && page_.after && page_.after->numbers[0] != 0;
     // A walk in the order of ids begins behind the cursor.
-    if (ById() && query_.after) cursor_ = query_.after->numbers[1];
+    if (ById() && page_.after) cursor_ = page_.after->numbers[1];
   }
 
-  std::optional<Reply> Advance(Time now) override {
-    if (!walked_) {
-      walked_ = !Walk();
-      return std::nullopt;
+  // Looks at some tubes. False: the first ones are found.
+  bool Walk() {
+    const auto before = [this](const Place& a, const Place& b) { return Before(a, b); };
+    for (std::size_t i = 0; i < kTubeSlice; ++i) {
+      const Tube* const tube = engine().NextTube(cursor_);
+      if (tube == nullptr) {
+        std::sort_heap(places_.begin(), places_.end(), before);
+        return false;
+      }
+      cursor_ = tube->id();
+      ++page_.scanned;
+      if (!Passes(*tube, query_, grant_)) continue;
+      Place place{KeyOfTube(*tube), ByName() ? tube->name() : "", tube->id()};
+      if (!BehindCursor(place)) continue;
+      places_.push_back(std::move(place));
+      std::push_heap(places_.begin(), places_.end(), before);
+      if (places_.size() <= page_.limit) continue;
+      // The front of the heap is the last of the tubes kept.
+      std::pop_heap(places_.begin(), places_.end(), before);
+      places_.pop_back();
+      more_ = true;
+      if (!ById()) continue;
+      std::sort_heap(places_.begin(), places_.end(), before);
+      return false;
     }
-    if (next_.empty() && more_ && !places_.empty() && !MakeNext()) return std::nullopt;
-    if (!Render(now)) return std::nullopt;
-    page_.next = next_;
-    return page_.Finish({{"total", engine_.Stats().tubes}});
+    return true;
   }
+
+  // False: the tubes shown do not fit into a cursor, so the page is made anew by ids.
+  bool MakeNext() {
+    if (!more_ || places_.empty()) return true;
+    const Place& last = places_.back();
+    if (!query_.ByWhatChanges()) {
+      page_.GoOn({{last.key, last.id}, last.name});
+      return true;
+    }
+    IdSet shown = query_.shown;
+    if (rest_) {
+      shown.DropUpTo(last.id);
+    } else {
+      std::vector<std::uint64_t> ids;
+      for (const Place& place : places_) ids.push_back(place.id);
+      shown.Add(ids);
+    }
+    const std::string text = shown.Encode();
+    if (!rest_ && text.size() > kLongestPage) {
+      rest_ = true;
+      more_ = false;
+      cursor_ = 0;
+      places_.clear();
+      return false;
+    }
+    page_.GoOn({{rest_ ? 1U : 0U, rest_ ? last.id : 0}, text});
+    return true;
+  }
+
+  // Writes some tubes to the page, but for those that are gone. False: all are written.
+  bool Render() {
+    const std::size_t end = std::min(rendered_ + kTubesTold, places_.size());
+    for (; rendered_ < end; ++rendered_) {
+      const std::uint64_t id = places_[rendered_].id;
+      const Tube* const tube = engine().NextTube(id - 1);
+      if (tube == nullptr || tube->id() != id) continue;
+      page_.Add(TubeObject(engine(), *tube, services_.Now()));
+    }
+    return rendered_ < places_.size();
+  }
+
+  Reply Finish() const { return page_.Finish({{"total", engine().Stats().tubes}}); }
 
  private:
   struct Place {
@@ -135,93 +193,38 @@ class TubeList final : public Task {
 
   bool BehindCursor(const Place& place) const {
     if (query_.ByWhatChanges()) return !query_.shown.Has(place.id);
-    if (!query_.after) return true;
-    const Place last{query_.after->numbers[0], query_.after->text, query_.after->numbers[1]};
+    if (!page_.after) return true;
+    const Place last{page_.after->numbers[0], page_.after->text, page_.after->numbers[1]};
     return Before(last, place);
-  }
-
-  // False: the tubes shown do not fit into a cursor, so the page is made anew by ids.
-  bool MakeNext() {
-    const Place& last = places_.back();
-    if (!query_.ByWhatChanges()) {
-      next_ = Cursor{{last.key, last.id}, last.name}.Encode(query_.query);
-      return true;
-    }
-    IdSet shown = query_.shown;
-    if (rest_) {
-      shown.DropUpTo(last.id);
-    } else {
-      std::vector<std::uint64_t> ids;
-      for (const Place& place : places_) ids.push_back(place.id);
-      shown.Add(ids);
-    }
-    const std::string text = shown.Encode();
-    if (!rest_ && text.size() > kLongestPage) {
-      rest_ = true;
-      walked_ = more_ = false;
-      cursor_ = 0;
-      places_.clear();
-      return false;
-    }
-    next_ = Cursor{{rest_ ? 1U : 0U, rest_ ? last.id : 0}, text}.Encode(query_.query);
-    return true;
-  }
-
-  bool Walk() {
-    const auto before = [this](const Place& a, const Place& b) { return Before(a, b); };
-    for (std::size_t i = 0; i < kTubeSlice; ++i) {
-      const Tube* const tube = engine_.NextTube(cursor_);
-      if (tube == nullptr) {
-        std::sort_heap(places_.begin(), places_.end(), before);
-        return false;
-      }
-      cursor_ = tube->id();
-      ++page_.scanned;
-      if (!Passes(*tube, query_, grant_)) continue;
-      Place place{KeyOfTube(*tube), ByName() ? tube->name() : "", tube->id()};
-      if (!BehindCursor(place)) continue;
-      places_.push_back(std::move(place));
-      std::push_heap(places_.begin(), places_.end(), before);
-      if (places_.size() <= query_.limit) continue;
-      // The front of the heap is the last of the tubes kept.
-      std::pop_heap(places_.begin(), places_.end(), before);
-      places_.pop_back();
-      more_ = true;
-      if (!ById()) continue;
-      std::sort_heap(places_.begin(), places_.end(), before);
-      return false;
-    }
-    return true;
   }
 
   std::uint64_t KeyOfTube(const Tube& tube) const {
     if (ByName()) return 0;
-    return query_.order->key == nullptr ? tube.id() : query_.order->key(engine_, tube);
+    return query_.order->key == nullptr ? tube.id() : query_.order->key(engine(), tube);
   }
 
-  // Leaves out tubes that are gone.
-  bool Render(Time now) {
-    const std::size_t end = std::min(rendered_ + kTubesTold, places_.size());
-    for (; rendered_ < end; ++rendered_) {
-      const std::uint64_t id = places_[rendered_].id;
-      const Tube* const tube = engine_.NextTube(id - 1);
-      if (tube != nullptr && tube->id() == id) page_.Add(TubeObject(engine_, *tube, now));
-    }
-    return rendered_ == places_.size();
-  }
+  const Engine& engine() const { return services_.engine; }
 
-  const Engine& engine_;
+  const Services& services_;
   const TubeQuery query_;
   const Grant grant_;
   Page page_;
   std::uint64_t cursor_ = 0;
   std::vector<Place> places_;
   std::size_t rendered_ = 0;
-  std::string next_;
   bool rest_ = false;  // by ids
-  bool walked_ = false;
   bool more_ = false;
 };
+
+Task TubePage(const Services& services, TubeQuery query, Grant grant, Page page) {
+  TubeList list(services, std::move(query), std::move(grant), std::move(page));
+  do {
+    while (list.Walk()) co_await NextSlice();
+    co_await NextSlice();
+  } while (!list.MakeNext());
+  while (list.Render()) co_await NextSlice();
+  co_return list.Finish();
+}
 
 }  // namespace
 
@@ -241,19 +244,17 @@ Reply ListTubes(Call& call) {
   }
   const std::string order = fields.Word("order", {"asc", "desc"});
   query.rises = order.empty() ? query.order->rises : order == "asc";
-  query.limit = fields.IntegerOr("limit", 1, kMaxPage, kUsualPage);
   // Names outlive a restart, ids do not: tubes behind the cursor may have lower ids then.
-  query.query = QueryOf(call.request, query.ByName() ? "" : call.services.run);
-  query.after = CursorOf(fields, query.query, 2);
-  if (query.after && query.ByWhatChanges()) {
-    if (auto shown = IdSet::Decode(query.after->text)) {
+  Page page = Page::Of(fields, call.request, 2, query.ByName() ? "" : call.services.run);
+  if (page.after && query.ByWhatChanges()) {
+    if (auto shown = IdSet::Decode(page.after->text)) {
       query.shown = std::move(*shown);
     } else {
       fields.Fail("cursor", "belongs to another query");
     }
   }
   if (!fields.Finish()) return fields.problem();
-  return Reply(std::make_unique<TubeList>(call.engine(), std::move(query), call.caller.grant));
+  return TubePage(call.services, std::move(query), call.caller.grant, std::move(page));
 }
 
 }  // namespace gearstalk::api

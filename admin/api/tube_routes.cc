@@ -4,8 +4,8 @@
 
 #include "admin/api/fields.h"
 #include "admin/api/handlers.h"
+#include "admin/api/json.h"
 #include "admin/api/lookup.h"
-#include "admin/api/names.h"
 #include "admin/api/objects.h"
 
 namespace gearstalk::api {
@@ -25,36 +25,23 @@ Reply TubeReply(const Call& call, std::string_view name, Lsn lsn, int status = 2
   return Reply::Of(object, status).Durable(lsn);
 }
 
-// Kicks in slices.
-class KickTask final : public Task {
- public:
-  KickTask(Engine& engine, std::string tube, std::uint64_t count, std::optional<bool> delayed)
-      : engine_(engine), tube_(std::move(tube)), wanted_(count), delayed_(delayed) {}
-
-  std::optional<Reply> Advance(Time now) override {
-    const std::uint64_t slice = std::min<std::uint64_t>(wanted_ - kicked_, kKickSlice);
-    const Kicked kicked = engine_.acts().Kick(now, tube_, slice, delayed_);
-    kicked_ += kicked.count;
-    lsn_ = std::max(lsn_, kicked.lsn);
-    if (kicked_ == 0 && kicked.code != Code::kOk) return Reply(RefusalOf(kicked.code, "tube"));
-    if (kicked.code == Code::kOk && kicked.count == slice && kicked_ < wanted_) {
-      return std::nullopt;
-    }
-    return Reply::Of({{"kicked", kicked_}, {"state", *delayed_ ? "delayed" : "buried"}})
-        .Durable(lsn_);
+Task KickSome(const Services& services, std::string tube, std::uint64_t wanted,
+              std::optional<bool> delayed) {
+  constexpr std::uint64_t kKickSlice = 32;  // jobs
+  std::uint64_t kicked = 0;
+  Lsn lsn = 0;
+  for (;; co_await NextSlice()) {
+    const std::uint64_t slice = std::min<std::uint64_t>(wanted - kicked, kKickSlice);
+    const Kicked some = services.engine.acts().Kick(services.Now(), tube, slice, delayed);
+    kicked += some.count;
+    lsn = std::max(lsn, some.lsn);
+    co_yield kicked;
+    if (kicked == 0 && some.code != Code::kOk) co_return RefusalOf(some.code, "tube");
+    if (some.code != Code::kOk || some.count < slice || kicked == wanted) break;
   }
-  std::optional<std::uint64_t> count() const override { return kicked_; }
-
- private:
-  static constexpr std::uint64_t kKickSlice = 32;  // jobs
-
-  Engine& engine_;
-  const std::string tube_;
-  const std::uint64_t wanted_;
-  std::optional<bool> delayed_;
-  std::uint64_t kicked_ = 0;
-  Lsn lsn_ = 0;
-};
+  co_return Reply::Of({{"kicked", kicked}, {"state", *delayed ? "delayed" : "buried"}})
+      .Durable(lsn);
+}
 
 // Bytes that a body may have which is put into a tube.
 std::uint64_t MaxPutBody(const Call& call, const std::string& tube) {
@@ -161,7 +148,7 @@ Reply KickTube(Call& call) {
   if (tube == nullptr) return NoTube();
   std::optional<bool> delayed;
   if (!state.empty()) delayed = state == "delayed";
-  return Reply(std::make_unique<KickTask>(call.engine(), tube->name(), *count, delayed));
+  return KickSome(call.services, tube->name(), *count, delayed);
 }
 
 Reply PutJob(Call& call) {

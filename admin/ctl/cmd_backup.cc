@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "admin/ctl/exit.h"
+#include "admin/ctl/command.h"
 #include "admin/ctl/move_commands.h"
 #include "broker/journal/wal/directory_lock.h"
 #include "broker/journal/wal/file_system.h"

@@ -10,7 +10,7 @@
 #include <csignal>
 #include <memory>
 
-#include "admin/ctl/exit.h"
+#include "admin/ctl/command.h"
 #include "admin/ctl/move_commands.h"
 #include "admin/ctl/relay.h"
 #include "admin/ctl/same_server.h"

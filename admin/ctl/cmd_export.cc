@@ -7,7 +7,7 @@
 #include <optional>
 #include <tuple>
 
-#include "admin/ctl/exit.h"
+#include "admin/ctl/command.h"
 #include "admin/ctl/json_lines.h"
 #include "admin/ctl/move_commands.h"
 #include "admin/ctl/new_file.h"

@@ -9,8 +9,8 @@
 #include <memory>
 #include <set>
 
+#include "admin/ctl/command.h"
 #include "admin/ctl/destination.h"
-#include "admin/ctl/exit.h"
 #include "admin/ctl/move_commands.h"
 #include "admin/ctl/report.h"
 #include "admin/ctl/transfer_client.h"

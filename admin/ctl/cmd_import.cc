@@ -11,7 +11,7 @@
 #include <optional>
 #include <tuple>
 
-#include "admin/ctl/exit.h"
+#include "admin/ctl/command.h"
 #include "admin/ctl/move_commands.h"
 #include "admin/ctl/put_window.h"
 #include "admin/ctl/report.h"

@@ -7,7 +7,7 @@
 #include <csignal>
 #include <memory>
 
-#include "admin/ctl/exit.h"
+#include "admin/ctl/command.h"
 #include "admin/ctl/move_commands.h"
 #include "admin/ctl/old_server.h"
 #include "broker/base/clock.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "admin/ctl/exit.h"
+#include "admin/ctl/command.h"
 #include "admin/ctl/move_commands.h"
 #include "admin/ctl/transfer_client.h"
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "admin/ctl/channel.h"
-#include "admin/transfer/protocol.h"
+#include "admin/transfer/session.h"
 #include "broker/base/clock.h"
 #include "broker/binlog/lock.h"
 #include "broker/engine/engine.h"

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "admin/ctl/exit.h"
+#include "admin/ctl/command.h"
 #include "admin/ctl/new_file.h"
 #include "broker/base/base64.h"
 #include "broker/base/clock.h"

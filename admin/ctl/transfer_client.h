@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "admin/ctl/channel.h"
-#include "broker/transfer/record_frames.h"
+#include "broker/transfer/frame.h"
 
 namespace gearstalk::ctl {
 

@@ -7,30 +7,28 @@
 #include <utility>
 #include <vector>
 
-#include "broker/base/clock.h"
 #include "broker/base/lsn.h"
+#include "broker/base/slices.h"
 
 namespace gearstalk {
 
-// The body of an answer that is made in slices, at most one in a round of the loop.
-class HttpBody {
- public:
-  virtual ~HttpBody() = default;
-  // Appends the next slice, which may be empty, to `out`. False: that was the last.
-  virtual bool Advance(std::string& out) = 0;
-  // Whether the rest is lost: the connection ends before the answer is complete.
-  virtual bool broken() const { return false; }
+// The body of an answer that is made in slices, at most one in a round of the loop: `co_yield`
+// hands a piece over and ends a slice, `co_return` hands over the last one. std::nullopt there: the
+// rest is lost, and the connection ends before the answer is complete.
+struct MadePieces {
+  std::optional<std::string> piece;  // of this slice
+  std::suspend_always yield_value(std::string& next) {
+    piece = std::move(next);
+    return {};
+  }
+  void return_value(std::optional<std::string> last) { piece = std::move(last); }
 };
+using HttpBody = SlicesOf<MadePieces>;
 
 struct HttpAnswer;
 
 // An answer that takes several slices to make. Destroyed when its peer has gone.
-class HttpTask {
- public:
-  virtual ~HttpTask() = default;
-  // One slice of the work. Nothing: there is more to do.
-  virtual std::optional<HttpAnswer> Advance(Time now) = 0;
-};
+using HttpTask = SlicesOf<MadeResult<HttpAnswer>>;
 
 // Where a feed writes.
 class HttpSink {
@@ -62,8 +60,8 @@ struct HttpAnswer {
   std::string request_id{};  // the X-Request-Id
   Headers headers{};
   Lsn lsn = 0;                       // leaves when this is durable
-  std::unique_ptr<HttpBody> rest{};  // what comes behind `body`
-  std::unique_ptr<HttpTask> task{};  // makes the answer; all other members are ignored
+  HttpBody rest{};                   // what comes behind `body`
+  HttpTask task{};                   // makes the answer; all other members are ignored
   std::unique_ptr<HttpFeed> feed{};  // writes behind `body`
 };
 

@@ -210,9 +210,9 @@ void HttpConnection::Refuse(int status) {
 }
 
 void HttpConnection::Take(HttpAnswer answer) {
-  const bool lasts = answer.task != nullptr || answer.rest != nullptr || answer.feed != nullptr;
-  if (lasts && eof_) return Finish();
-  if (answer.task != nullptr || answer.rest != nullptr) {
+  const bool sliced = answer.task || answer.rest;
+  if ((sliced || answer.feed != nullptr) && eof_) return Finish();
+  if (sliced) {
     if (!sliced_ && !server_.TakeSlot(probe_)) {
       answer = server_.site().Refuse(503, parser_.request());
     } else {
@@ -220,7 +220,7 @@ void HttpConnection::Take(HttpAnswer answer) {
     }
   }
   answer_ = std::move(answer);
-  if (answer_.task != nullptr) {
+  if (answer_.task) {
     state_ = State::kTask;
     return server_.slices().Add(*this);
   }
@@ -251,7 +251,7 @@ std::string HttpConnection::HeadOf(const HttpAnswer& answer, bool chunked, bool 
   }
   if (chunked) {
     head += "Transfer-Encoding: chunked\r\n";
-  } else if (!bodiless && answer.rest == nullptr && answer.feed == nullptr) {
+  } else if (!bodiless && !answer.rest && answer.feed == nullptr) {
     fmt::format_to(out, "Content-Length: {}\r\n", answer.body.size());
   }
   head += keep_alive_ ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n";
@@ -261,7 +261,7 @@ std::string HttpConnection::HeadOf(const HttpAnswer& answer, bool chunked, bool 
 void HttpConnection::Deliver() {
   active_at_ = server_.hooks().now();
   const bool bodiless = answer_.status == 204 || answer_.status == 304;
-  const bool grows = answer_.rest != nullptr || answer_.feed != nullptr;
+  const bool grows = answer_.rest || answer_.feed != nullptr;
   // Without chunks the end of the connection marks the end of the body.
   if (grows && !chunked_) keep_alive_ = false;
   chunked_ = chunked_ && grows && !bodiless;
@@ -279,30 +279,30 @@ void HttpConnection::Deliver() {
   server_.slices().Add(*this);
 }
 
-bool HttpConnection::RunSlice(Time now) {
+bool HttpConnection::RunSlice(Time /*now*/) {
   if (state_ == State::kQueued) {
     Dispatch();
     Read();
     return false;
   }
   if (state_ == State::kTask) {
-    std::optional<HttpAnswer> found = answer_.task->Advance(now);
-    if (!found) return true;
-    Take(std::move(*found));
+    if (answer_.task.Advance()) return true;
+    Take(std::move(*answer_.task.made().result));
     Read();
     return false;
   }
   // The last slice has not been sent yet: OnWritten continues.
   if (state_ != State::kStreaming || Waiting() > 0) return false;
-  std::string slice;
-  const bool more = answer_.rest->Advance(slice);
-  if (answer_.rest->broken()) {
+  const bool more = answer_.rest.Advance();
+  const auto piece = std::exchange(answer_.rest.made().piece, std::nullopt);
+  if (!more && !piece) {
     keep_alive_ = false;
     Finish();
     return false;
   }
-  if (!slice.empty()) WriteChunk(slice);
-  if (more) return slice.empty();
+  const bool nothing = !piece || piece->empty();
+  if (!nothing) WriteChunk(*piece);
+  if (more) return nothing;
   if (chunked_) Write("0\r\n\r\n");
   Finish();
   Read();

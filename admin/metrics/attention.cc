@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "admin/metrics/refusals.h"
+#include "admin/metrics/job_metrics.h"
 #include "broker/engine/slab.h"
 
 namespace gearstalk {

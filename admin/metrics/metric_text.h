@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "broker/base/clock.h"
+#include "broker/base/time_histogram.h"
 
 namespace gearstalk {
 
@@ -30,6 +30,11 @@ class MetricText {
   // A family with one value. `counts` has one more than `bounds`, which are inclusive.
   MetricText& Histogram(std::string_view name, std::string_view help, std::span<const Time> bounds,
                         std::span<const std::uint64_t> counts, double sum_seconds);
+  template <Time kLeast, std::size_t kCount>
+  MetricText& Histogram(std::string_view name, std::string_view help,
+                        const HistogramFrom<kLeast, kCount>& times) {
+    return Histogram(name, help, times.kBounds, times.counts(), times.sum_seconds());
+  }
 
   // Continues a family whose head is in a text that Take returned before.
   void GoOn(std::string_view name) { continued_ = name; }

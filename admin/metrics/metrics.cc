@@ -1,18 +1,100 @@
 #include "admin/metrics/metrics.h"
 
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <string>
+#include <system_error>
 
 #include "admin/metrics/job_metrics.h"
 #include "admin/metrics/metric_text.h"
-#include "admin/metrics/process_metrics.h"
-#include "admin/metrics/refusals.h"
-#include "admin/metrics/replica_metrics.h"
 #include "admin/metrics/tube_metrics.h"
+#include "broker/engine/engine.h"
 
 namespace gearstalk {
 namespace {
+
+double Seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+}
+
+struct Memory {
+  std::uint64_t size = 0, resident = 0;  // bytes; 0: the system does not say
+};
+
+Memory ReadMemory() {
+  Memory memory;
+  std::ifstream("/proc/self/statm") >> memory.size >> memory.resident;
+  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  return {memory.size * page, memory.resident * page};
+}
+
+// The kernel tells their number since Linux 6.2; before, they are counted.
+std::uint64_t OpenDescriptors() {
+  struct stat directory {};
+  if (stat("/proc/self/fd", &directory) != 0) return 0;
+  if (directory.st_size > 0) return static_cast<std::uint64_t>(directory.st_size);
+  std::error_code error;
+  const std::filesystem::directory_iterator all("/proc/self/fd", error);
+  return error ? 0 : static_cast<std::uint64_t>(std::distance(begin(all), end(all)));
+}
+
+double Seconds(Time time) { return static_cast<double>(time) / static_cast<double>(kSecond); }
+
+void AddEndpoints(const ReplicaStats& replica, MetricText& text) {
+  text.Gauge("gearstalkd_replica_endpoint", "1: the next call goes to this node of etcd first.");
+  for (const ReplicaStats::Endpoint& each : replica.endpoints) {
+    text.Add(std::uint64_t{each.in_use}, {{"endpoint", each.name}});
+  }
+  text.Gauge("gearstalkd_etcd_db_bytes", "Size of the file of a node of etcd; 0: not known.");
+  for (const ReplicaStats::Endpoint& each : replica.endpoints) {
+    text.Add(each.db_bytes, {{"endpoint", each.name}});
+  }
+}
+
+void AddReplica(const Engine& engine, MetricText& text) {
+  const Journal& journal = engine.journal();
+  const ReplicaStats* const stats = journal.Replica();
+  if (stats == nullptr) return;
+  const ReplicaStats& replica = *stats;
+  const bool follows = replica.role == ReplicaStats::Role::kFollowing;
+  text.Gauge("gearstalkd_replica_active", "1 while this broker serves.")
+      .Add(std::uint64_t{journal.MayServe()});
+  text.Gauge("gearstalkd_replica_caught_up",
+             "1 on a standby that applies what is there within 3 s, and hears etcd.")
+      .Add(std::uint64_t{follows && replica.caught_up && replica.trouble.empty()});
+  text.Gauge("gearstalkd_replica_epoch", "Number of the reign: it rises with each takeover.")
+      .Add(replica.epoch);
+  text.Gauge("gearstalkd_replica_lease_left_seconds",
+             "How long the active broker may serve without another beat.")
+      .Add(Seconds(replica.lease_left));
+  text.Gauge("gearstalkd_replica_behind_batches", "Batches a standby knows of and has not applied.")
+      .Add(replica.behind_batches);
+  text.Counter("gearstalkd_replica_takeovers_total", "Times that this broker became active.")
+      .Add(replica.takeovers);
+  text.Counter("gearstalkd_replica_suspended_total",
+               "Times that this broker was active and had to stop serving for lack of a beat.")
+      .Add(replica.suspensions);
+  text.Counter("gearstalkd_replica_suspended_seconds_total",
+               "Time for which this broker was active and did not serve.")
+      .Add(Seconds(replica.suspended_time));
+  text.Counter("gearstalkd_replica_append_retries_total",
+               "Appends that were sent to another node of etcd as well.")
+      .Add(replica.append_retries);
+  text.Gauge("gearstalkd_replica_log_bytes", "Bytes of the journal in etcd.")
+      .Add(replica.log_bytes);
+  text.Gauge("gearstalkd_replica_max_bytes", "replica.max_bytes.").Add(replica.max_bytes);
+  text.Gauge("gearstalkd_replica_clock_skew_seconds",
+             "On a standby: the active broker's clock less this one's.")
+      .Add(follows ? Seconds(replica.clock_skew) : 0.0);
+  AddEndpoints(replica, text);
+}
 
 void AddConnections(const MetricsSources& sources, const ServerFacts& server, MetricText& text) {
   const EngineStats stats = sources.engine.Stats();
@@ -113,10 +195,13 @@ void AddLimits(const EngineLimits& limits, const ServerFacts& server, MetricText
   text.Gauge("gearstalkd_output_limit_bytes",
              "What may wait for a client that does not read before its commands wait.")
       .Add(server.output_limit);
-  if (server.certificate_end == 0) return;
+  if (server.certificates.empty()) return;
   text.Gauge("gearstalkd_tls_certificate_end_timestamp_seconds",
-             "End of the TLS certificate, in seconds since 1970.")
-      .Add(server.certificate_end);
+             "End of each certificate that an option names, in seconds since 1970.");
+  for (const CertificateFacts& each : server.certificates) {
+    text.Add(each.end,
+             {{"option", each.option}, {"subject", each.subject}, {"serial", each.serial}});
+  }
 }
 
 void AddDisk(const DiskSpace& disk, MetricText& text) {
@@ -148,8 +233,7 @@ void AddJournal(const Journal& journal, MetricText& text) {
       .Add(stats.appended_bytes);
   text.Counter("gearstalkd_journal_writes_total", "Writes to the disk.").Add(stats.batches);
   text.Histogram("gearstalkd_journal_sync_seconds", "How long syncs of the disk took.",
-                 SyncTimes::kBounds, stats.sync_times.counts,
-                 static_cast<double>(stats.sync_times.sum) / static_cast<double>(kSecond));
+                 stats.sync_times);
   text.Counter("gearstalkd_journal_compacted_records_total",
                "Records carried forward out of old segments.")
       .Add(segments.migrated);
@@ -170,41 +254,47 @@ void AddJournal(const Journal& journal, MetricText& text) {
 
 }  // namespace
 
-// Surveys all tubes, then writes the totals, then each family of the tubes that have a label.
-class Metrics::Reading final : public HttpBody {
- public:
-  Reading(Metrics& metrics, bool all_tubes)
-      : metrics_(metrics),
-        now_(metrics.sources_.now()),
-        all_tubes_(all_tubes || engine().Stats().tubes <= metrics.tubes_),
-        survey_(engine(), all_tubes_ ? 0 : metrics.tubes_, now_, metrics.heat_) {}
+std::uint64_t ResidentBytes() { return ReadMemory().resident; }
 
-  bool Advance(std::string& out) override {
-    if (tubes_) {
-      MetricText text;
-      const bool more = tubes_->Advance(text);
-      out += text.Take();
-      return more;
-    }
-    if (survey_.Advance()) return true;
-    metrics_.heat_ = survey_.heat();
-    metrics_.AddTotals(survey_, now_, out);
-    tubes_.emplace(engine(), now_, all_tubes_ ? std::nullopt : std::optional(survey_.Busiest()));
-    return true;
+void AddProcess(Time started, MetricText& text) {
+  text.Gauge("process_start_time_seconds", "Start of the process, in seconds since 1970.")
+      .Add(static_cast<double>(started) / static_cast<double>(kSecond));
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  text.Counter("process_cpu_seconds_total", "CPU time of the process.")
+      .Add(Seconds(usage.ru_utime) + Seconds(usage.ru_stime));
+  if (const Memory memory = ReadMemory(); memory.size > 0) {
+    text.Gauge("process_virtual_memory_bytes", "Virtual memory of the process.").Add(memory.size);
+    text.Gauge("process_resident_memory_bytes", "Resident memory of the process.")
+        .Add(memory.resident);
   }
+  text.Gauge("process_open_fds", "Open descriptors.").Add(OpenDescriptors());
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    text.Gauge("process_max_fds", "Most descriptors that the process may open.")
+        .Add(std::uint64_t{limit.rlim_cur});
+  }
+}
 
- private:
-  const Engine& engine() const { return metrics_.sources_.engine; }
-
-  Metrics& metrics_;
-  const Time now_;
-  const bool all_tubes_;
-  TubeSurvey survey_;
-  std::optional<TubeMetrics> tubes_;
-};
-
-std::unique_ptr<HttpBody> Metrics::Read(bool all_tubes) {
-  return std::make_unique<Reading>(*this, all_tubes);
+// Surveys all tubes, then writes the totals, then each family of the tubes that have a label.
+HttpBody Metrics::Read(bool all_tubes) {
+  const Engine& engine = sources_.engine;
+  const Time now = sources_.now();
+  const bool all = all_tubes || engine.Stats().tubes <= tubes_;
+  TubeSurvey survey(engine, all ? 0 : tubes_, now, heat_);
+  while (survey.Advance()) co_await NextSlice();
+  heat_ = survey.heat();
+  std::string piece;
+  AddTotals(survey, now, piece);
+  co_yield piece;
+  TubeMetrics tubes(engine, now, all ? std::nullopt : std::optional(survey.Busiest()));
+  for (;;) {
+    MetricText text;
+    const bool more = tubes.Advance(text);
+    piece = text.Take();
+    if (!more) co_return piece;
+    co_yield piece;
+  }
 }
 
 void Metrics::AddTotals(const TubeSurvey& survey, Time now, std::string& out) const {
@@ -227,8 +317,7 @@ void Metrics::AddTotals(const TubeSurvey& survey, Time now, std::string& out) co
   AddReplica(sources_.engine, text);
   text.Histogram("gearstalkd_loop_lag_seconds",
                  "How late the loop came to what was due, looked at ten times a second.",
-                 TimeHistogram::kBounds, sources_.lag.lags().counts(),
-                 sources_.lag.lags().sum_seconds());
+                 sources_.lag.lags());
   AddProcess(server.started, text);
   out += text.Take();
 }

@@ -10,12 +10,21 @@
 #include "admin/http/answer.h"
 #include "admin/metrics/attention.h"
 #include "admin/metrics/loop_lag.h"
+#include "admin/metrics/metric_text.h"
 #include "admin/metrics/server_facts.h"
 #include "admin/metrics/tube_survey.h"
+#include "broker/base/clock.h"
 #include "broker/engine/engine.h"
 #include "broker/server/protocol.h"
 
 namespace gearstalk {
+
+// The system's numbers of this process, under the usual names of exporters. Unknown ones are left
+// out.
+void AddProcess(Time started, MetricText& text);
+
+// 0: not known.
+std::uint64_t ResidentBytes();
 
 // The sources of the numbers; they outlive the metrics.
 struct MetricsSources {
@@ -38,11 +47,9 @@ class Metrics {
   void set_tubes(std::size_t tubes) { tubes_ = tubes; }
 
   // A reading; it must not outlive the metrics. `all_tubes`: every tube is named.
-  std::unique_ptr<HttpBody> Read(bool all_tubes);
+  HttpBody Read(bool all_tubes);
 
  private:
-  class Reading;
-
   void AddTotals(const TubeSurvey& survey, Time now, std::string& out) const;
 
   const MetricsSources sources_;

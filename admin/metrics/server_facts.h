@@ -20,6 +20,11 @@ struct RouterFacts {
   std::uint64_t from_link_bytes = 0, to_link_bytes = 0;  // as the broker sees the link
 };
 
+struct CertificateFacts {
+  std::string option, subject, serial;
+  std::uint64_t end = 0;  // seconds since 1970
+};
+
 // Facts, counters and limits of the parts around the engine: what metrics and API say of them.
 struct ServerFacts {
   std::string version, commit, server_name;
@@ -35,7 +40,7 @@ struct ServerFacts {
   std::uint64_t connections_of_busiest_address = 0;
   std::uint64_t connections_per_address_limit = 0;
   std::uint64_t dropped_log_lines = 0;
-  std::uint64_t certificate_end = 0;  // seconds since 1970; 0: no TLS
+  std::vector<CertificateFacts> certificates;                           // of TLS
   std::vector<std::pair<std::string_view, std::uint64_t>> connections;  // by protocol
   std::vector<std::pair<std::string_view, std::uint64_t>> refused;      // by reason
   double cpu_seconds = 0;                                               // of the broker's process

@@ -1,12 +1,18 @@
 #include "admin/metrics/tube_metrics.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "admin/metrics/job_metrics.h"
-#include "admin/metrics/tube_label.h"
+#include "broker/base/utf8.h"
 
 namespace gearstalk {
 namespace {
+
+constexpr std::size_t kMaxName = 200;  // bytes, as long as beanstalk's names may be
+
+bool Plain(char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7F && c != '\\'; }
 
 struct Gauge {
   std::string_view name;
@@ -36,15 +42,34 @@ void Begin(std::size_t family, MetricText& text) {
     text.Gauge(kTubeGauges[family].name, kTubeGauges[family].help);
   } else {
     const JobCounter& counter = JobCounters()[family - kGauges];
-    text.Counter(counter.tube_name, counter.help);
+    text.Counter(counter.tube_name(), counter.help);
   }
 }
 
-std::string_view NameOf(std::size_t family) {
-  return family < kGauges ? kTubeGauges[family].name : JobCounters()[family - kGauges].tube_name;
+std::string NameOf(std::size_t family) {
+  if (family < kGauges) return std::string(kTubeGauges[family].name);
+  return JobCounters()[family - kGauges].tube_name();
 }
 
 }  // namespace
+
+std::string TubeLabel(const Tube& tube) {
+  const std::string_view name = std::string_view(tube.name()).substr(0, kMaxName);
+  std::string label;
+  for (std::size_t at = 0; at < name.size();) {
+    const std::size_t length = CharacterSize(name.substr(at));
+    if (length > 1 || (length == 1 && Plain(name[at]))) {
+      label += name.substr(at, length);
+      at += length;
+    } else {
+      label += fmt::format("\\x{:02x}", static_cast<unsigned char>(name[at]));
+      ++at;
+    }
+  }
+  if (label == kOtherTubes) return fmt::format("\\x{:02x}{}", label[0], label.substr(1));
+  if (name.size() < tube.name().size()) label += fmt::format("\\#{}", tube.id());
+  return label;
+}
 
 TubeMetrics::TubeMetrics(const Engine& engine, Time now,
                          std::optional<std::vector<std::uint64_t>> named)

@@ -3,12 +3,23 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "admin/metrics/metric_text.h"
 #include "broker/engine/engine.h"
+#include "broker/engine/tube.h"
 
 namespace gearstalk {
+
+// The label of tubes without metrics of their own.
+inline constexpr std::string_view kOtherTubes = "(other)";
+
+// A tube's name as the value of a label, which has to be UTF-8: control bytes, backslashes and
+// invalid UTF-8 become \xHH. Long names are cut and end in "\#" and a number. The labels of two
+// tubes differ, and none is kOtherTubes.
+std::string TubeLabel(const Tube& tube);
 
 // The numbers of tubes, family by family, in slices of tubes.
 class TubeMetrics {

@@ -184,11 +184,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--broker", required=True)
     parser.add_argument("--tool", required=True)
+    parser.add_argument("--emulator", default="", help="what runs programs for another architecture")
     parser.add_argument("--to", required=True, type=Path)
     options = parser.parse_args()
 
     def said(*command: str) -> str:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        return subprocess.run([*options.emulator.split(), *command], capture_output=True, text=True, check=True).stdout
 
     def write(name: str, content: bytes) -> None:
         path = options.to / name

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "admin/transfer/requests.h"
+#include "broker/transfer/messages.h"
 
 namespace gearstalk::transfer {
 namespace {
@@ -12,6 +13,15 @@ namespace {
 constexpr std::size_t kAlwaysTaken = 64 * 1024;
 
 }  // namespace
+
+Claim TransferProtocol::Sniff(std::string_view bytes) const {
+  if (bytes.starts_with(kGreeting)) return Claim::kYes;
+  return kGreeting.starts_with(bytes) ? Claim::kMaybe : Claim::kNo;
+}
+
+std::unique_ptr<Session> TransferProtocol::NewSession(Wire& wire) {
+  return std::make_unique<TransferSession>(*this, wire);
+}
 
 void PendingFrame::Append(std::string_view part) {
   bytes_ += part;

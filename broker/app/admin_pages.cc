@@ -6,7 +6,7 @@
 
 #include "admin/console/assets.h"
 #include "broker/app/settings.h"
-#include "broker/base/cpu_time.h"
+#include "broker/base/clock.h"
 #include "broker/base/log.h"
 #include "broker/process/log.h"
 #include "broker/process/log_line.h"
@@ -210,6 +210,15 @@ void AddRouterFacts(const Routers& routers, ServerFacts& facts) {
   }
 }
 
+std::vector<CertificateFacts> CertificatesOf(const TlsContext* tls) {
+  std::vector<CertificateFacts> facts;
+  if (tls == nullptr) return facts;
+  for (const TlsCertificate& each : tls->certificates()) {
+    facts.push_back({std::string(each.option), each.subject, each.serial, each.ends});
+  }
+  return facts;
+}
+
 }  // namespace
 
 ServerFacts AdminPages::Facts() const {
@@ -232,7 +241,7 @@ ServerFacts AdminPages::Facts() const {
                     .connections_of_busiest_address = server.most_of_address(),
                     .connections_per_address_limit = server.limits().connections_per_address,
                     .dropped_log_lines = DroppedLogLines(),
-                    .certificate_end = server.tls() == nullptr ? 0 : server.tls()->expires(),
+                    .certificates = CertificatesOf(server.tls().get()),
                     .connections = {},
                     .refused = {},
                     .cpu_seconds = InSeconds(CpuTimeOf(0)),

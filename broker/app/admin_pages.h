@@ -13,7 +13,7 @@
 #include "admin/metrics/attention.h"
 #include "admin/metrics/loop_lag.h"
 #include "admin/metrics/metrics.h"
-#include "admin/transfer/protocol.h"
+#include "admin/transfer/session.h"
 #include "broker/base/status.h"
 #include "broker/config/config.h"
 #include "broker/engine/engine.h"
@@ -64,6 +64,7 @@ class AdminPages final : private HttpSite, private api::Host {
   HttpAnswer Refuse(int status, const HttpRequest& request) override;
 
   // api::Host
+  Time Now() const override { return parts_.server.Now(); }
   ServerFacts Facts() const override;
   std::optional<std::uint64_t> DiskLeft() const;
   bool TakeTransfer(const std::string& name) override { return parts_.transfer.TakeTransfer(name); }

@@ -3,14 +3,48 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "broker/app/broker.h"
-#include "broker/app/reload.h"
 #include "broker/app/settings.h"
 #include "broker/base/log.h"
+#include "broker/config/option.h"
 #include "broker/process/systemd.h"
 
 namespace gearstalk {
+namespace {
+
+// What a configuration that was read again means for a broker that runs with another one.
+struct ReloadPlan {
+  Config config;                     // to go on with: the options that need a restart are as before
+  std::set<Apply> groups;            // what has to be applied
+  std::vector<std::string> changed;  // keys
+  std::vector<std::string> restart;  // keys of changed options that need a restart
+};
+
+ReloadPlan PlanReload(const Config& running, const Config& fresh) {
+  ReloadPlan plan{.config = fresh, .groups = {}, .changed = {}, .restart = {}};
+  for (const Option* option : Difference(running, fresh)) {
+    if (option->apply == Apply::kRestart) {
+      option->kind.copy(running, plan.config);
+      plan.restart.emplace_back(option->key);
+    } else {
+      plan.groups.insert(option->apply);
+      plan.changed.emplace_back(option->key);
+    }
+  }
+  const auto changed = [&](const char* key) {
+    plan.groups.insert(Apply::kPolicies);
+    plan.changed.emplace_back(key);
+  };
+  if (running.tubes != fresh.tubes) changed("tubes");
+  if (running.schedules != fresh.schedules) changed("schedules");
+  return plan;
+}
+
+}  // namespace
 
 void Broker::Reload() {
   serving_->server().BeginRound();

@@ -202,12 +202,12 @@ class Inspection {
   void CheckTls() {
     const auto loaded = LoadTls(config_);
     if (!loaded.ok()) return problems_.push_back(loaded.status().message());
-    const TlsContext* const tls = loaded.value().get();
-    if (tls == nullptr) return;
+    if (loaded.value() == nullptr) return;
+    const TlsCertificate& certificate = loaded.value()->certificates().front();
     const auto now = static_cast<std::uint64_t>(SystemClock().Now() / kSecond);
-    if (now < tls->begins()) {
+    if (now < certificate.begins) {
       Problem("tls.certificate", config_.tls.certificate, "is not valid yet");
-    } else if (tls->expires() < now) {
+    } else if (certificate.ends < now) {
       Problem("tls.certificate", config_.tls.certificate, "has expired");
     }
   }

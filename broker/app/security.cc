@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <ctime>
 #include <utility>
 
+#include "broker/base/log.h"
 #include "broker/config/option.h"
 #include "broker/server/listener.h"
 
@@ -67,6 +70,15 @@ bool OthersReach(const std::string& text) {
   return !local && address.value().tls != ListenAddress::Tls::kRequired;
 }
 
+// Of seconds since 1970, in UTC.
+std::string DateOf(std::uint64_t seconds) {
+  const auto time = static_cast<std::time_t>(seconds);
+  std::tm utc{};
+  gmtime_r(&time, &utc);
+  std::array<char, 32> text;
+  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc)};
+}
+
 }  // namespace
 
 std::vector<std::string> DoubtsAbout(const Config& config) {
@@ -114,6 +126,18 @@ Result<Security> LoadSecurity(const Config& config) {
   if (!access.ok()) return access.status();
   security.access = std::move(access.value());
   return security;
+}
+
+void LogCertificates(const TlsContext* before, const TlsContext* now) {
+  if (now == nullptr || (before != nullptr && before->certificates() == now->certificates()))
+    return;
+  for (const TlsCertificate& each : now->certificates()) {
+    Log(LogLevel::kInfo, "certificate in use",
+        {{"option", each.option},
+         {"subject", each.subject},
+         {"serial", each.serial},
+         {"ends", DateOf(each.ends)}});
+  }
 }
 
 }  // namespace gearstalk

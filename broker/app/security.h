@@ -26,4 +26,7 @@ Result<std::shared_ptr<const TlsContext>> LoadTls(const Config& config);
 // The same, with the rules.
 Result<Security> LoadSecurity(const Config& config);
 
+// Logs which certificates are in use from now on, if they are not those that were.
+void LogCertificates(const TlsContext* before, const TlsContext* now);
+
 }  // namespace gearstalk

@@ -99,6 +99,7 @@ std::vector<Protocol*> Serving::Speakers(const ListenAddress& address) {
 }
 
 void Serving::SetSecurity(Security security) {
+  LogCertificates(server_.tls().get(), security.tls.get());
   server_.SetTls(std::move(security.tls));
   server_.SetAccess(std::move(security.access));
 }

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "admin/transfer/protocol.h"
+#include "admin/transfer/session.h"
 #include "broker/app/admin_pages.h"
 #include "broker/app/engine_work.h"
 #include "broker/app/security.h"

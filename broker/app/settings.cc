@@ -8,7 +8,7 @@
 
 #include "broker/base/wall_clock.h"
 #include "broker/process/log_line.h"
-#include "broker/process/machine_memory.h"
+#include "broker/process/machine.h"
 #include "broker/version.h"
 
 namespace gearstalk {

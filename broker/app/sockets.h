@@ -6,7 +6,7 @@
 
 #include "broker/base/status.h"
 #include "broker/config/config.h"
-#include "broker/process/machine_cpus.h"
+#include "broker/process/machine.h"
 #include "broker/server/listener.h"
 
 namespace gearstalk {

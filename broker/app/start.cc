@@ -22,7 +22,7 @@
 #include "broker/journal/memory_journal.h"
 #include "broker/process/daemon.h"
 #include "broker/process/log.h"
-#include "broker/process/machine_memory.h"
+#include "broker/process/machine.h"
 #include "broker/process/memory_reserve.h"
 #include "broker/process/pid_file.h"
 #include "broker/process/standard_streams.h"

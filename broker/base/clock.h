@@ -53,4 +53,9 @@ class FakeClock final : public Clock {
   void Advance(Time by) { now_ += by; }
 };
 
+// CPU that a process has used, 0 if there is none. Process 0 is this one.
+Time CpuTimeOf(int process);
+// CPU that this thread has used.
+Time CpuTimeOfThread();
+
 }  // namespace gearstalk

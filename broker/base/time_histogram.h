@@ -10,16 +10,19 @@
 namespace gearstalk {
 
 // How many spans of time were how long. Adding one costs an increment and an addition.
-class TimeHistogram {
+template <Time kLeast, std::size_t kCount>
+class HistogramFrom {
  public:
-  // Upper bounds, inclusive: 1, 2 and 5 of every power of ten from 100 us to 10000 s. No two lie
-  // between a power of two and the next one.
-  static constexpr std::array<Time, 25> kBounds = [] {
-    std::array<Time, 25> bounds{};
-    Time decade = 100 * kMicrosecond;
-    for (std::size_t i = 0; i < bounds.size(); ++i) {
-      bounds[i] = decade * (i % 3 == 0 ? 1 : i % 3 == 1 ? 2 : 5);
-      if (i % 3 == 2) decade *= 10;
+  // Upper bounds, inclusive: 1, 2 and 5 of every power of ten from kLeast on. No two lie between a
+  // power of two and the next one.
+  static constexpr std::array<Time, kCount> kBounds = [] {
+    std::array<Time, kCount> bounds{};
+    Time next = kLeast;
+    for (Time& bound : bounds) {
+      bound = next;
+      Time digit = bound;
+      while (digit >= 10) digit /= 10;
+      next = digit == 2 ? bound / 2 * 5 : bound * 2;
     }
     return bounds;
   }();
@@ -56,5 +59,8 @@ class TimeHistogram {
   Counts counts_{};
   double sum_ = 0;  // nanoseconds
 };
+
+// Up to 10000 s.
+using TimeHistogram = HistogramFrom<100 * kMicrosecond, 25>;
 
 }  // namespace gearstalk

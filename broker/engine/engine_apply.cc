@@ -86,6 +86,7 @@ void Engine::EnterBuried(Job& job, std::uint64_t burial) {
   }
   ++job.tube_->buried_size_;
   ++totals_.buried;
+  totals_.dead += !job.origin().empty();
   failures_.Add(job);
   retention_.Note(*job.tube_);
 }
@@ -137,6 +138,7 @@ void Engine::LeaveState(Job& job) {
       TakeKey(job);
       --tube.buried_size_;
       --totals_.buried;
+      totals_.dead -= !job.origin().empty();
       break;
     case JobState::kReserved:
       job.link_.held.holder->held_.Remove(&job);

@@ -87,7 +87,7 @@ class Engine::Audit {
     const EngineStats& totals = engine_.totals_;
     const bool same = sum_.urgent == totals.urgent && sum_.ready == totals.ready &&
                       sum_.reserved == totals.reserved && sum_.delayed == totals.delayed &&
-                      sum_.buried == totals.buried;
+                      sum_.buried == totals.buried && sum_.dead == totals.dead;
     return same ? "" : "the totals count wrong";
   }
 
@@ -113,6 +113,7 @@ class Engine::Audit {
       case JobState::kBuried:
         ++tube.buried;
         tube.buried_lately += engine_.failures_.IsLate(job);
+        sum_.dead += !job.origin().empty();
         return "";
       case JobState::kGone:
         break;

@@ -72,6 +72,7 @@ enum class ReserveResult : std::uint8_t { kTaken, kWaits, kDeadlineSoon, kTimedO
 struct EngineStats : JobCounts, PolicyCounts {
   std::size_t urgent = 0, ready = 0, reserved = 0, delayed = 0, buried = 0;
   std::size_t retrying = 0;  // of the delayed: they wait for their next attempt
+  std::size_t dead = 0;      // of the buried: they were moved to a dead tube
   std::size_t tubes = 0;
   std::size_t remembered_keys = 0;                      // of finished jobs; they stay taken
   std::size_t producers = 0, workers = 0, waiting = 0;  // connections

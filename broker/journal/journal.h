@@ -1,7 +1,5 @@
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -11,6 +9,7 @@
 #include "broker/base/clock.h"
 #include "broker/base/lsn.h"
 #include "broker/base/status.h"
+#include "broker/base/time_histogram.h"
 #include "broker/journal/record.h"
 #include "broker/journal/store_server.h"
 
@@ -35,24 +34,8 @@ class LiveState {
   ~LiveState() = default;
 };
 
-// A histogram of the durations of syncs.
-struct SyncTimes {
-  // Upper bounds, inclusive; longer syncs are counted behind the last.
-  static constexpr std::array<Time, 14> kBounds = {
-      50 * kMicrosecond,  100 * kMicrosecond, 200 * kMicrosecond, 500 * kMicrosecond,
-      1 * kMillisecond,   2 * kMillisecond,   5 * kMillisecond,   10 * kMillisecond,
-      20 * kMillisecond,  50 * kMillisecond,  100 * kMillisecond, 200 * kMillisecond,
-      500 * kMillisecond, 1 * kSecond};
-
-  std::array<std::uint64_t, kBounds.size() + 1> counts{};  // each sync is in one of them
-  Time sum = 0;
-
-  void Add(Time took) {
-    const auto bound = std::lower_bound(kBounds.begin(), kBounds.end(), took);
-    ++counts[static_cast<std::size_t>(bound - kBounds.begin())];
-    sum += took;
-  }
-};
+// The durations of syncs, up to 1 s.
+using SyncTimes = HistogramFrom<50 * kMicrosecond, 14>;
 
 // Counters count since the start.
 struct JournalStats {

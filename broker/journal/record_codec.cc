@@ -1,121 +1,114 @@
 #include "broker/journal/record_codec.h"
 
+#include <optional>
 #include <string>
+#include <type_traits>
 
 #include "broker/journal/record.pb.h"
 
 namespace gearstalk {
 namespace {
 
-enum Flag : std::uint32_t {
-  kKeepOnFailure = 1,
-  kUniqueIsBody = 2,
-  kCreatedFunction = 4,
-  kWaitsForRetry = 8,
-  kScheduleIsOff = 16,
-  kTransferIsSettled = 32,
-  kScheduleLeftOut = 64,
-  kAllFlags = 127,
-};
-constexpr std::uint32_t kLastKind = 10, kLastCause = 7, kLastHeld = 2;
+constexpr std::uint32_t kLastKind = 10, kLastCause = 7, kLastHeld = 2, kAllFlags = 127;
 
 // The largest id, LSN or counter that a record may have; arithmetic beyond it cannot overflow.
 constexpr std::uint64_t kMostId = std::uint64_t{1} << 62U;
 constexpr std::size_t kMostUnique = 64;  // bytes
 
-// Zero is what an absent field means.
-template <auto Set>
-void Put(stored::Record& out, auto value) {
-  if (value != 0) (out.*Set)(value);
-}
-
-template <auto Text>
-void PutText(stored::Record& out, std::string_view text) {
-  if (!text.empty()) (out.*Text)()->assign(text);
-}
-
 using R = stored::Record;
 
-void FillCounters(const Record::Counters& counters, R& out) {
-  Put<&R::set_reserves>(out, counters.reserves);
-  Put<&R::set_timeouts>(out, counters.timeouts);
-  Put<&R::set_releases>(out, counters.releases);
-  Put<&R::set_buries>(out, counters.buries);
-  Put<&R::set_kicks>(out, counters.kicks);
-  Put<&R::set_lost_tries>(out, counters.lost_tries);
+// The fields that records have, one a row: what it is in a Record and how a message keeps it. Both
+// directions visit them; `record` is const where a message is filled.
+void VisitCounters(auto& counters, auto&& visit) {
+  visit(counters.reserves, &R::reserves, &R::set_reserves);
+  visit(counters.timeouts, &R::timeouts, &R::set_timeouts);
+  visit(counters.releases, &R::releases, &R::set_releases);
+  visit(counters.buries, &R::buries, &R::set_buries);
+  visit(counters.kicks, &R::kicks, &R::set_kicks);
+  visit(counters.lost_tries, &R::lost_tries, &R::set_lost_tries);
 }
 
-void FillState(const Record& record, R& out) {
-  out.set_state(static_cast<std::uint32_t>(record.state));
-  Put<&R::set_priority>(out, record.priority);
-  Put<&R::set_delay_s>(out, record.delay_s);
-  Put<&R::set_due>(out, record.due);
-  Put<&R::set_burial>(out, record.burial);
-  FillCounters(record.counters, out);
-  const Record::Failure& failure = record.failure;
-  Put<&R::set_attempts>(out, failure.attempts);
-  Put<&R::set_cause>(out, static_cast<std::uint32_t>(failure.cause));
-  PutText<&R::mutable_cause_text>(out, failure.cause_text);
-  PutText<&R::mutable_origin>(out, failure.origin);
-  Put<&R::set_ended>(out, failure.ended);
-  Put<&R::set_expires>(out, record.expires);
+void VisitState(auto& record, auto&& visit) {
+  visit(record.state, &R::state, &R::set_state);
+  visit(record.priority, &R::priority, &R::set_priority);
+  visit(record.delay_s, &R::delay_s, &R::set_delay_s);
+  visit(record.due, &R::due, &R::set_due);
+  visit(record.burial, &R::burial, &R::set_burial);
+  VisitCounters(record.counters, visit);
+  visit(record.failure.attempts, &R::attempts, &R::set_attempts);
+  visit(record.failure.cause, &R::cause, &R::set_cause);
+  visit(record.failure.cause_text, &R::cause_text, &R::mutable_cause_text);
+  visit(record.failure.origin, &R::origin, &R::mutable_origin);
+  visit(record.failure.ended, &R::ended, &R::set_ended);
+  visit(record.expires, &R::expires, &R::set_expires);
 }
 
-void FillJob(const Record& record, R& out) {
-  FillState(record, out);
-  Put<&R::set_ttr_s>(out, record.ttr_s);
-  Put<&R::set_created>(out, record.created);
-  PutText<&R::mutable_unique>(out, record.unique);
-  PutText<&R::mutable_reducer>(out, record.reducer);
+void VisitJob(auto& record, auto&& visit) {
+  VisitState(record, visit);
+  visit(record.ttr_s, &R::ttr_s, &R::set_ttr_s);
+  visit(record.created, &R::created, &R::set_created);
+  visit(record.unique, &R::unique, &R::mutable_unique);
+  visit(record.reducer, &R::reducer, &R::mutable_reducer);
 }
 
-void FillSettings(const Record& record, R& out) {
-  const TubeSettings& settings = record.settings;
-  Put<&R::set_max_high>(out, settings.max_queue[0]);
-  Put<&R::set_max_normal>(out, settings.max_queue[1]);
-  Put<&R::set_max_low>(out, settings.max_queue[2]);
-  Put<&R::set_pause_until>(out, settings.pause_until);
-  Put<&R::set_pause_s>(out, settings.pause_s);
-  for (const std::string_view setting : record.policy) {
-    out.add_policy(setting.data(), setting.size());
-  }
-}
-
-void FillSchedule(const Record& record, R& out) {
-  PutText<&R::mutable_schedule>(out, record.schedule.name);
-  Put<&R::set_planned>(out, record.schedule.planned);
-  Put<&R::set_runs>(out, record.schedule.runs);
-  Put<&R::set_skipped>(out, record.schedule.skipped);
-  Put<&R::set_missed>(out, record.schedule.missed);
-  if (record.schedule.ran.has_value()) out.set_ran(*record.schedule.ran);
-}
-
-void FillTransfer(const Record::Transfer& transfer, R& out) {
-  PutText<&R::mutable_transfer>(out, transfer.name);
-  Put<&R::set_held>(out, static_cast<std::uint32_t>(transfer.held));
-  Put<&R::set_source_id>(out, transfer.source_id);
-  PutText<&R::mutable_mark>(out, transfer.mark);
-}
-
-std::uint32_t FlagsOf(const Record& record) {
-  return (record.keep_on_failure ? kKeepOnFailure : 0U) |
-         (record.unique_is_body ? kUniqueIsBody : 0U) |
-         (record.settings.created_function ? kCreatedFunction : 0U) |
-         (record.failure.waits ? kWaitsForRetry : 0U) |
-         (record.schedule.off ? kScheduleIsOff : 0U) |
-         (record.transfer.settled ? kTransferIsSettled : 0U) |
-         (record.schedule.left_out ? kScheduleLeftOut : 0U);
+void VisitSettings(auto& settings, auto&& visit) {
+  visit(settings.max_queue[0], &R::max_high, &R::set_max_high);
+  visit(settings.max_queue[1], &R::max_normal, &R::set_max_normal);
+  visit(settings.max_queue[2], &R::max_low, &R::set_max_low);
+  visit(settings.pause_until, &R::pause_until, &R::set_pause_until);
+  visit(settings.pause_s, &R::pause_s, &R::set_pause_s);
 }
 
 // The fields that several kinds share.
-void FillRest(const Record& record, R& out) {
-  PutText<&R::mutable_tube>(out, record.tube);
-  Put<&R::set_flags>(out, FlagsOf(record));
-  PutText<&R::mutable_put_key>(out, record.put_key);
-  Put<&R::set_seen_until>(out, record.seen_until);
-  FillSchedule(record, out);
-  FillTransfer(record.transfer, out);
+void VisitRest(auto& record, auto&& visit) {
+  visit(record.tube, &R::tube, &R::mutable_tube);
+  visit(record.put_key, &R::put_key, &R::mutable_put_key);
+  visit(record.seen_until, &R::seen_until, &R::set_seen_until);
+  visit(record.schedule.name, &R::schedule, &R::mutable_schedule);
+  visit(record.schedule.planned, &R::planned, &R::set_planned);
+  visit(record.schedule.runs, &R::runs, &R::set_runs);
+  visit(record.schedule.skipped, &R::skipped, &R::set_skipped);
+  visit(record.schedule.missed, &R::missed, &R::set_missed);
+  visit(record.transfer.name, &R::transfer, &R::mutable_transfer);
+  visit(record.transfer.held, &R::held, &R::set_held);
+  visit(record.transfer.source_id, &R::source_id, &R::set_source_id);
+  visit(record.transfer.mark, &R::mark, &R::mutable_mark);
 }
+
+// Bits of `flags`.
+void VisitFlags(auto& record, auto&& visit) {
+  visit(record.keep_on_failure, 1U);
+  visit(record.unique_is_body, 2U);
+  visit(record.settings.created_function, 4U);
+  visit(record.failure.waits, 8U);
+  visit(record.schedule.off, 16U);
+  visit(record.transfer.settled, 32U);
+  visit(record.schedule.left_out, 64U);
+}
+
+// Zero is what an absent field means.
+struct Fill {
+  R& out;
+  template <typename T>
+  void operator()(const T& field, auto /*get*/, auto set) const {
+    if constexpr (std::is_same_v<T, std::string_view>) {
+      if (!field.empty()) (out.*set)()->assign(field);
+    } else if constexpr (std::is_enum_v<T>) {
+      if (field != T{}) (out.*set)(static_cast<std::uint32_t>(field));
+    } else {
+      if (field != 0) (out.*set)(field);
+    }
+  }
+};
+
+// Texts are views of the message.
+struct Take {
+  const R& message;
+  template <typename T>
+  void operator()(T& field, auto get, auto /*set*/) const {
+    field = static_cast<T>((message.*get)());
+  }
+};
 
 bool HasState(const R& message) {
   const auto kind = static_cast<Record::Kind>(message.kind());
@@ -163,61 +156,6 @@ Status CheckSense(const R& message) {
   return {};
 }
 
-void TakeFailure(const R& message, Record::Failure& failure) {
-  failure.attempts = message.attempts();
-  failure.waits = (message.flags() & kWaitsForRetry) != 0;
-  failure.cause = static_cast<Record::Cause>(message.cause());
-  failure.cause_text = message.cause_text();
-  failure.origin = message.origin();
-  failure.ended = message.ended();
-}
-
-void TakeSchedule(const R& message, Record::Schedule& schedule) {
-  schedule.name = message.schedule();
-  schedule.planned = message.planned();
-  schedule.runs = message.runs();
-  schedule.skipped = message.skipped();
-  schedule.missed = message.missed();
-  schedule.off = (message.flags() & kScheduleIsOff) != 0;
-  schedule.left_out = (message.flags() & kScheduleLeftOut) != 0;
-  schedule.ran = message.has_ran() ? std::optional<Time>(message.ran()) : std::nullopt;
-}
-
-void TakeTransfer(const R& message, Record::Transfer& transfer) {
-  transfer.name = message.transfer();
-  transfer.held = static_cast<Record::Held>(message.held());
-  transfer.source_id = message.source_id();
-  transfer.mark = message.mark();
-  transfer.settled = (message.flags() & kTransferIsSettled) != 0;
-}
-
-void TakeJob(const R& message, Record& record) {
-  record.state =
-      message.state() == 0 ? Record::State::kReady : static_cast<Record::State>(message.state());
-  record.keep_on_failure = (message.flags() & kKeepOnFailure) != 0;
-  record.unique_is_body = (message.flags() & kUniqueIsBody) != 0;
-  record.priority = message.priority();
-  record.ttr_s = message.ttr_s();
-  record.delay_s = message.delay_s();
-  record.due = message.due();
-  record.created = message.created();
-  record.burial = message.burial();
-  record.counters = {message.reserves(), message.timeouts(), message.releases(),
-                     message.buries(),   message.kicks(),    message.lost_tries()};
-  record.unique = message.unique();
-  record.reducer = message.reducer();
-  record.expires = message.expires();
-  record.put_key = message.put_key();
-  record.seen_until = message.seen_until();
-}
-
-void TakeSettings(const R& message, TubeSettings& settings) {
-  settings = {.created_function = (message.flags() & kCreatedFunction) != 0,
-              .max_queue = {message.max_high(), message.max_normal(), message.max_low()},
-              .pause_until = message.pause_until(),
-              .pause_s = message.pause_s()};
-}
-
 }  // namespace
 
 RecordCodec::RecordCodec() : message_(std::make_unique<stored::Record>()) {}
@@ -225,21 +163,25 @@ RecordCodec::~RecordCodec() = default;
 
 std::size_t RecordCodec::Encode(const Record& record, ByteBuffer& out) {
   stored::Record& message = *message_;
+  const Fill fill{message};
   message.Clear();
   message.set_kind(static_cast<std::uint32_t>(record.kind));
   message.set_id(record.id);
   switch (record.kind) {
     case Record::Kind::kPut:
-      FillJob(record, message);
+      VisitJob(record, fill);
       break;
     case Record::Kind::kChange:
-      FillState(record, message);
+      VisitState(record, fill);
       break;
     case Record::Kind::kTube:
-      FillSettings(record, message);
+      VisitSettings(record.settings, fill);
+      for (const std::string_view setting : record.policy) {
+        message.add_policy(setting.data(), setting.size());
+      }
       break;
     case Record::Kind::kCount:
-      FillCounters(record.counters, message);
+      VisitCounters(record.counters, fill);
       break;
     case Record::Kind::kDelete:
     case Record::Kind::kNextId:
@@ -249,7 +191,11 @@ std::size_t RecordCodec::Encode(const Record& record, ByteBuffer& out) {
     case Record::Kind::kEnd:
       break;
   }
-  FillRest(record, message);
+  VisitRest(record, fill);
+  if (record.schedule.ran.has_value()) message.set_ran(*record.schedule.ran);
+  std::uint32_t flags = 0;
+  VisitFlags(record, [&](bool flag, std::uint32_t bit) { flags |= flag ? bit : 0U; });
+  if (flags != 0) message.set_flags(flags);
   const std::size_t size = message.ByteSizeLong();
   message.SerializeWithCachedSizesToArray(reinterpret_cast<std::uint8_t*>(out.Extend(size)));
   return size;
@@ -264,13 +210,14 @@ Status RecordCodec::Decode(std::string_view bytes, std::string_view body, Record
   if (Status sense = CheckSense(message); !sense.ok()) return sense;
   record.kind = static_cast<Record::Kind>(message.kind());
   record.id = message.id();
-  record.tube = message.tube();
   record.body = body;
-  TakeJob(message, record);
-  TakeSettings(message, record.settings);
-  TakeFailure(message, record.failure);
-  TakeSchedule(message, record.schedule);
-  TakeTransfer(message, record.transfer);
+  const Take take{message};
+  VisitJob(record, take);
+  VisitSettings(record.settings, take);
+  VisitRest(record, take);
+  VisitFlags(record, [&](bool& flag, std::uint32_t bit) { flag = (message.flags() & bit) != 0; });
+  if (message.state() == 0) record.state = Record::State::kReady;
+  record.schedule.ran = message.has_ran() ? std::optional<Time>(message.ran()) : std::nullopt;
   policy_.assign(message.policy().begin(), message.policy().end());
   record.policy = policy_;
   return {};

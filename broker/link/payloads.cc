@@ -73,10 +73,10 @@ std::string Encode(const Reset& reset) {
 }
 
 std::optional<Reset> DecodeReset(std::string_view payload) {
-  if (payload.empty() || payload[0] < 0 || payload[0] > static_cast<char>(Trouble::kDescriptors)) {
-    return std::nullopt;
-  }
-  return Reset{static_cast<Trouble>(payload[0]), payload.substr(1)};
+  if (payload.empty()) return std::nullopt;
+  const auto trouble = static_cast<Trouble>(payload[0]);
+  if (trouble > Trouble::kDescriptors) return std::nullopt;
+  return Reset{trouble, payload.substr(1)};
 }
 
 std::string Encode(const Credit& credit) {

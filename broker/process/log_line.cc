@@ -6,10 +6,52 @@
 #include <array>
 #include <iterator>
 
-#include "broker/process/json_text.h"
+#include "broker/base/utf8.h"
 
 namespace gearstalk {
 namespace {
+
+void AppendAscii(std::string& out, char c) {
+  switch (c) {
+    case '"':
+    case '\\':
+      out += '\\';
+      out += c;
+      return;
+    case '\n':
+      out += "\\n";
+      return;
+    case '\r':
+      out += "\\r";
+      return;
+    case '\t':
+      out += "\\t";
+      return;
+    default:
+      break;
+  }
+  const auto code = static_cast<unsigned char>(c);
+  if (code < 0x20 || code == 0x7F) {
+    fmt::format_to(std::back_inserter(out), "\\u{:04x}", code);
+  } else {
+    out += c;
+  }
+}
+
+// Of two or three bytes.
+char32_t CodeOf(std::string_view character) {
+  char32_t code = static_cast<unsigned char>(character[0]) & (0xFFU >> (character.size() + 1));
+  for (const char c : character.substr(1)) {
+    code = code << 6 | (static_cast<unsigned char>(c) & 0x3FU);
+  }
+  return code;
+}
+
+// Characters that control a terminal, change the direction of writing, or are invisible.
+bool IsHidden(char32_t code) {
+  return (code >= 0x80 && code < 0xA0) || code == 0x061C || (code >= 0x200B && code <= 0x200F) ||
+         (code >= 0x2028 && code <= 0x202E) || (code >= 0x2060 && code <= 0x206F) || code == 0xFEFF;
+}
 
 struct LevelNames {
   LogLevel level;
@@ -37,6 +79,24 @@ bool IsPlain(std::string_view text) {
 
 }  // namespace
 
+void AppendJsonText(std::string& out, std::string_view text) {
+  out += '"';
+  while (!text.empty()) {
+    const std::size_t size = CharacterSize(text);
+    if (size == 1) {
+      AppendAscii(out, text[0]);
+    } else if (size == 0) {
+      out += "\\ufffd";
+    } else if (const char32_t code = size < 4 ? CodeOf(text.substr(0, size)) : 0; IsHidden(code)) {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<std::uint32_t>(code));
+    } else {
+      out += text.substr(0, size);
+    }
+    text.remove_prefix(size == 0 ? 1 : size);
+  }
+  out += '"';
+}
+
 std::string_view NameOf(LogLevel level) { return NamesOf(level).name; }
 
 LogLevel LogLevelNamed(std::string_view name) {
@@ -52,7 +112,7 @@ std::string TextLine(std::string_view event, std::span<const LogField> fields) {
   std::string line(event);
   // An event that contains a client's words stays on one line.
   std::replace_if(
-      line.begin(), line.end(), [](char c) { return c >= 0 && c < ' '; }, '?');
+      line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, '?');
   for (const LogField& field : fields) {
     fmt::format_to(std::back_inserter(line), " {}=", field.name());
     if (field.is_number()) {

@@ -1,7 +1,9 @@
 #include "broker/router/client_socket.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -12,6 +14,12 @@ namespace gearstalk {
 
 using link::Kind;
 using Reading = Transport::Reading;
+
+namespace {
+
+iovec PieceOf(std::string_view bytes) { return {const_cast<char*>(bytes.data()), bytes.size()}; }
+
+}  // namespace
 
 ClientSocket::ClientSocket(Router& router, std::uint32_t number, int fd, TlsUse tls)
     : router_(router),
@@ -35,12 +43,17 @@ void ClientSocket::Hear() {
   if (transport_->shakes() && !router_.TakeHandshake()) return router_.ShakeLater(*this);
   const std::size_t most = std::min<std::size_t>(static_cast<std::size_t>(credit_),
                                                  link::kMaxData - Transport::kMaxRecord);
-  const Transport::Received got =
-      transport_->Read({}, router_.buffer().first(most + Transport::kMaxRecord), most);
+  // Straight to the link, unless the end of a handshake may come before it.
+  std::span<char> space;
+  if (!transport_->handshaking()) space = router_.link().Space(most + Transport::kMaxRecord);
+  const bool in_place = !space.empty();
+  if (!in_place) space = router_.buffer().first(most + Transport::kMaxRecord);
+  const Transport::Received got = transport_->Read({}, space, most);
   router_.CountReceived(got.network);
   if (got.answers) router_.NoteDirty(*this);
   if (got.rest > 0) {
-    router_.link().AddData(number_, {router_.buffer().data(), got.rest});
+    in_place ? router_.link().AddWritten(number_, got.rest)
+             : router_.link().AddData(number_, {space.data(), got.rest});
     credit_ -= static_cast<std::int64_t>(got.rest);
     if (credit_ <= 0) transport_->SetReading(Reading::kWatchClose);
   } else if (transport_->handshaking()) {
@@ -99,8 +112,7 @@ void ClientSocket::OnSecured(std::string certificate) {
 bool ClientSocket::OnData(std::string_view bytes) {
   if (closing_ || bytes.size() > granted_) return false;
   granted_ -= bytes.size();
-  if (!fresh_.empty()) out_.Append(std::exchange(fresh_, bytes));
-  fresh_ = bytes;
+  fresh_.push_back(bytes);
   router_.NoteDirty(*this);
   return true;
 }
@@ -124,31 +136,40 @@ bool ClientSocket::OnClose(bool ends_well) {
   return true;
 }
 
-// False: the socket is broken.
-bool ClientSocket::Send(std::string_view bytes, std::size_t& sent) {
-  sent = 0;
-  while (sent < bytes.size()) {
-    iovec piece{const_cast<char*>(bytes.data() + sent), bytes.size() - sent};
-    const ssize_t taken = transport_->Write(&piece, 1);
+// What was left over goes with what is new, in one write where it can. False: the socket is broken.
+bool ClientSocket::SendAll(std::size_t& sent) {
+  std::size_t next = 0;  // of fresh_
+  bool good = true;
+  while (!out_.empty() || next < fresh_.size()) {
+    std::array<iovec, 16> pieces;
+    std::size_t count = 0;
+    if (!out_.empty()) pieces[count++] = PieceOf(out_.view());
+    for (std::size_t i = next; i < fresh_.size() && count < pieces.size(); ++i) {
+      pieces[count++] = PieceOf(fresh_[i]);
+    }
+    const ssize_t taken = transport_->Write(pieces.data(), static_cast<int>(count));
     if (taken < 0 && errno == EINTR) continue;
-    if (taken < 0) return errno == EAGAIN;
+    good = taken >= 0 || errno == EAGAIN;
+    if (taken < 0) break;
     sent += static_cast<std::size_t>(taken);
+    auto rest = static_cast<std::size_t>(taken);
+    const std::size_t of_out = std::min(rest, out_.size());
+    out_.Consume(of_out);
+    rest -= of_out;
+    for (; rest > 0 && rest >= fresh_[next].size(); ++next) rest -= fresh_[next].size();
+    if (rest > 0) fresh_[next].remove_prefix(rest);
   }
-  return true;
+  for (; next < fresh_.size(); ++next) out_.Append(fresh_[next]);
+  fresh_.clear();
+  return good;
 }
 
 bool ClientSocket::Flush() {
-  const std::string_view fresh = std::exchange(fresh_, {});
   if (transport_ == nullptr) {
-    delivered_ += out_.size() + fresh.size();  // or dropped
-    out_.Assign({});
+    Drop();
   } else {
-    // In one write: what was left over goes with what is new.
-    if (!out_.empty()) out_.Append(fresh);
-    const bool held = !out_.empty();
     std::size_t sent = 0;
-    const bool good = Send(held ? out_.view() : fresh, sent);
-    held ? out_.Consume(sent) : out_.Assign(fresh.substr(sent));
+    const bool good = SendAll(sent);
     delivered_ += sent;
     router_.CountSent(sent);
     flows_ = out_.empty() && (sent >= link::kWindow / 2 || (flows_ && sent == 0));
@@ -158,8 +179,7 @@ bool ClientSocket::Flush() {
     const bool waits = flushed == Transport::Flushed::kSome;
     if (flushed == Transport::Flushed::kBroken) {
       closing_ ? transport_.reset() : Break();
-      delivered_ += out_.size();
-      out_.Assign({});
+      Drop();
     } else if (std::exchange(writing_, waits) != waits) {
       transport_->WatchWriting(waits);
     }
@@ -168,6 +188,14 @@ bool ClientSocket::Flush() {
   }
   if (!closing_) Report();
   return !closing_;
+}
+
+// Counts as delivered, so that windows come back.
+void ClientSocket::Drop() {
+  for (const std::string_view bytes : fresh_) delivered_ += bytes.size();
+  fresh_.clear();
+  delivered_ += out_.size();
+  out_.Assign({});
 }
 
 void ClientSocket::Report() {

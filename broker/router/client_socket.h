@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "broker/base/clock.h"
 #include "broker/link/frame.h"
@@ -64,7 +65,8 @@ class ClientSocket final : private TransportEvents {
   void Fail(Transport::Received::Then how);
   void Break();
   void Wait();
-  bool Send(std::string_view bytes, std::size_t& sent);
+  bool SendAll(std::size_t& sent);
+  void Drop();
   void Report();
 
   Router& router_;
@@ -73,7 +75,7 @@ class ClientSocket final : private TransportEvents {
   std::int64_t credit_ = link::kWindow;         // bytes that may go to the broker
   std::size_t granted_ = link::kWindow;         // bytes that may come from it
   std::size_t delivered_ = 0;                   // and not yet reported
-  std::string_view fresh_;                      // what came in this round, in the link's buffer
+  std::vector<std::string_view> fresh_;         // what came in this round, in the link's memory
   HeldInput out_;                               // what came before it
   bool flows_ = false;                          // a body is being sent, and the client takes it
   bool writing_ = false;                        // waits for the socket to take more

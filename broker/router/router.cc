@@ -53,11 +53,11 @@ std::string_view AddressOf(const sockaddr_storage& peer, std::uint16_t& port) {
 
 }  // namespace
 
-Router::Router(EventLoop& loop, SystemClock& clock, int link, std::vector<int> listeners)
+Router::Router(EventLoop& loop, SystemClock& clock, link::LinkEnd link, std::vector<int> listeners)
     : loop_(loop),
       clock_(clock),
       sockets_(loop),
-      link_(link),
+      link_(std::move(link)),
       listeners_(std::move(listeners)),
       accepting_(epoll_create1(EPOLL_CLOEXEC)),
       buffer_(link::kMaxData),
@@ -68,10 +68,8 @@ Router::Router(EventLoop& loop, SystemClock& clock, int link, std::vector<int> l
   };
   acceptable_ = on(accepting_, EventLoop::Interest::kRead,
                    [](int, short, void* self) { static_cast<Router*>(self)->Accept(); });
-  readable_ = on(link, EventLoop::Interest::kRead,
+  readable_ = on(link_.fd(), EventLoop::Interest::kRead,
                  [](int, short, void* self) { static_cast<Router*>(self)->OnLink(); });
-  // The end of the round sends.
-  writable_ = on(link, EventLoop::Interest::kWrite, [](int, short, void*) {});
   EventLoop::Enable(readable_);
   EventLoop::Enable(acceptable_);
 }
@@ -80,7 +78,6 @@ Router::~Router() {
   clients_.clear();
   acceptable_.reset();
   readable_.reset();
-  writable_.reset();
   close(accepting_);
   for (const int fd : listeners_) close(fd);
 }
@@ -93,7 +90,10 @@ bool Router::Turn(Time until) {
   if (link_.waiting() >= kMostWaiting) {
     WaitForLink();
   } else {
-    loop_.RunOnce(clock_.Now(), shaking_.empty() ? std::min(until, NextDue()) : 0);
+    const bool more = link_.more();
+    const bool waits = shaking_.empty() && !more;
+    loop_.RunOnce(clock_.Now(), waits ? std::min(until, NextDue()) : 0);
+    if (more) OnLink();
   }
   clock_.Refresh();
   EndRound();
@@ -102,8 +102,8 @@ bool Router::Turn(Time until) {
 
 // The broker is behind: clients wait, and only the link is looked at.
 void Router::WaitForLink() {
-  pollfd look{.fd = link_.fd(), .events = POLLIN | POLLOUT, .revents = 0};
-  if (poll(&look, 1, -1) > 0 && (look.revents & ~POLLOUT) != 0) OnLink();
+  pollfd look{.fd = link_.fd(), .events = POLLIN, .revents = 0};
+  if (link_.more() || poll(&look, 1, -1) > 0) OnLink();
 }
 
 void Router::EndRound() {
@@ -111,7 +111,9 @@ void Router::EndRound() {
   Shake();
   CloseOverdue();
   FlushDirty();
-  if (writing_ || !link_.may_wait() || send_at_ <= clock_.Now()) SendNow();
+  link_.Release();
+  if (!link_.may_wait() || link_.waiting() >= link::kBusyLink || send_at_ <= clock_.Now())
+    SendNow();
   if (accept_again_ > clock_.Now()) return;
   accept_again_ = kNever;
   EventLoop::Enable(acceptable_);
@@ -125,10 +127,6 @@ void Router::SendLater(std::uint32_t stream, Kind kind, std::string_view payload
 void Router::SendNow() {
   send_at_ = kNever;
   if (!link_.Send()) over_ = true;
-  const bool waits = link_.waiting() > 0;
-  if (std::exchange(writing_, waits) != waits) {
-    waits ? EventLoop::Enable(writable_) : EventLoop::Disable(writable_);
-  }
 }
 
 void Router::Shake() {
@@ -334,10 +332,13 @@ int RunAsRouter(int argc, char** argv) {
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   std::vector<int> listeners;
-  for (int i = 1; i <= static_cast<int>(number(3)); ++i) listeners.push_back(kRouterLink + i);
+  for (int i = 0; i < static_cast<int>(number(3)); ++i) listeners.push_back(kRouterListeners + i);
+  auto link = link::LinkEnd::Open(kRouterSocket, kRouterMemory, link::LinkEnd::Side::kRouter);
+  if (!link.ok()) _exit(EXIT_FAILURE);
+  close(kRouterMemory);
   EventLoop loop;
   SystemClock clock;
-  Router router(loop, clock, kRouterLink, std::move(listeners));
+  Router router(loop, clock, std::move(link.value()), std::move(listeners));
   router.Run();
   // The kernel closes the clients' sockets.
   _exit(EXIT_SUCCESS);

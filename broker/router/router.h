@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "broker/base/clock.h"
-#include "broker/link/link_socket.h"
+#include "broker/link/link_end.h"
 #include "broker/link/payloads.h"
 #include "broker/router/client_socket.h"
 #include "broker/server/socket_transport.h"
@@ -20,7 +20,7 @@ namespace gearstalk {
 class Router {
  public:
   // Closes the descriptors at the end.
-  Router(EventLoop& loop, SystemClock& clock, int link, std::vector<int> listeners);
+  Router(EventLoop& loop, SystemClock& clock, link::LinkEnd link, std::vector<int> listeners);
   ~Router();
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;
@@ -34,7 +34,7 @@ class Router {
 
   // --- For its clients
   SocketContext& sockets() { return sockets_; }
-  link::LinkSocket& link() { return link_; }
+  link::LinkEnd& link() { return link_; }
   std::span<char> buffer() { return buffer_; }
   void Send(std::uint32_t stream, link::Kind kind, std::string_view payload) {
     link_.Add(stream, kind, payload);
@@ -79,10 +79,10 @@ class Router {
   EventLoop& loop_;
   SystemClock& clock_;
   SocketContext sockets_;
-  link::LinkSocket link_;
+  link::LinkEnd link_;
   std::vector<int> listeners_;
   const int accepting_;  // an epoll instance of the listeners
-  Event acceptable_, readable_, writable_;
+  Event acceptable_, readable_;
   link::Settings settings_;
   link::Counters counters_;
   std::vector<char> buffer_;
@@ -96,7 +96,6 @@ class Router {
   int steps_ = 0;                                 // of handshakes, in this round
   Time accept_again_ = kNever;                    // accepting is paused until then
   Time send_at_ = kNever;                         // the latest time for what may wait
-  bool writing_ = false;                          // waits for the link to take more
   bool over_ = false;
 };
 

@@ -17,18 +17,14 @@ constexpr std::size_t kUnblocked = link::kFullLink / link::kWindow;
 
 }  // namespace
 
-RouterLink::RouterLink(EventLoop& loop, int fd, LinkHost& host) : host_(host), socket_(fd) {
-  const auto on = [&](EventLoop::Interest interest, EventLoop::Callback callback) {
-    return loop.OnReady(fd, interest, callback, this);
-  };
-  readable_ = on(EventLoop::Interest::kRead,
-                 [](int, short, void* self) { static_cast<RouterLink*>(self)->OnReadable(); });
-  // The end of the round sends.
-  writable_ = on(EventLoop::Interest::kWrite, [](int, short, void* self) {
-    static_cast<RouterLink*>(self)->host_.BeginRound();
-  });
+RouterLink::RouterLink(EventLoop& loop, link::LinkEnd end, LinkHost& host)
+    : host_(host), end_(std::move(end)) {
+  readable_ = loop.OnReady(
+      end_.fd(), EventLoop::Interest::kRead,
+      [](int, short, void* self) { static_cast<RouterLink*>(self)->OnReadable(); }, this);
   soon_ = loop.OnSoon([](int, short, void* self) { static_cast<RouterLink*>(self)->GoOn(); }, this);
   EventLoop::Enable(readable_);
+  EventLoop::Soon(soon_);
 }
 
 RouterLink::~RouterLink() {
@@ -39,38 +35,34 @@ RouterLink::~RouterLink() {
 }
 
 void RouterLink::Send(const link::Settings& settings) {
-  socket_.Add(0, Kind::kReload, link::Encode(settings));
+  end_.Add(0, Kind::kReload, link::Encode(settings));
 }
 
 void RouterLink::Listen(bool listens) {
   const char payload = listens ? 1 : 0;
-  socket_.Add(0, Kind::kListen, {&payload, 1});
+  end_.Add(0, Kind::kListen, {&payload, 1});
 }
 
 void RouterLink::Ping(std::uint64_t number) {
-  socket_.Add(0, Kind::kPing, link::Encode(link::Counters{.ping = number}));
+  end_.Add(0, Kind::kPing, link::Encode(link::Counters{.ping = number}));
 }
 
 void RouterLink::Pause(bool paused) {
   paused_ = paused;
-  paused ? EventLoop::Disable(readable_) : EventLoop::Enable(readable_);
-  if (!paused) EventLoop::Soon(soon_);
+  if (paused || !lost_.empty()) return;
+  EventLoop::Enable(readable_);
+  EventLoop::Soon(soon_);
 }
 
 void RouterLink::Lose(std::string why) {
   if (!lost_.empty()) return;
   lost_ = std::move(why);
   EventLoop::Disable(readable_);
-  EventLoop::Disable(writable_);
 }
 
 void RouterLink::Flush() {
   if (!lost_.empty()) return;
-  if (!socket_.Send()) return Lose("the link is gone");
-  const bool waits = socket_.waiting() > 0;
-  if (std::exchange(writing_, waits) != waits) {
-    waits ? EventLoop::Enable(writable_) : EventLoop::Disable(writable_);
-  }
+  if (!end_.Send()) return Lose("the link is gone");
   if (!busy()) Unblock();
 }
 
@@ -84,35 +76,39 @@ void RouterLink::Unblock() {
 }
 
 void RouterLink::WaitForFrames(int milliseconds) {
-  if (unfinished_ && lost_.empty()) return Run();
-  pollfd look{.fd = socket_.fd(), .events = POLLIN, .revents = 0};
+  if (unfinished_ && lost_.empty()) return GoOn();
+  pollfd look{.fd = end_.fd(), .events = POLLIN, .revents = 0};
   if (lost_.empty() && poll(&look, 1, milliseconds) > 0) OnReadable();
 }
 
 void RouterLink::OnReadable() {
-  host_.BeginRound();
-  if (unfinished_) return;
-  if (!socket_.Receive()) return Lose("it has ended");
-  Run();
+  // Its end is seen when the pause is over.
+  if (paused_ && end_.gone()) return EventLoop::Disable(readable_);
+  if (paused_ || !unfinished_) GoOn();
 }
 
 void RouterLink::Run() {
   unfinished_ = false;
-  while (lost_.empty()) {
-    const link::Decoded next = socket_.Next();
-    if (next.state == link::Decoded::State::kMore) return;
+  while (lost_.empty() && !unfinished_) {
+    const link::Decoded next = end_.Next();
+    if (next.state == link::Decoded::State::kMore) {
+      unfinished_ = end_.more();
+      break;
+    }
     if (next.state == link::Decoded::State::kMalformed || !Handle(next.frame)) {
       return Lose("it has sent a frame that makes no sense");
     }
-    if (next.frame.kind != Kind::kOpen || host_.MayWelcome()) continue;
-    unfinished_ = true;
-    return EventLoop::Soon(soon_);
+    unfinished_ = next.frame.kind == Kind::kOpen && !host_.MayWelcome();
   }
+  end_.Release();
+  if (unfinished_) EventLoop::Soon(soon_);
 }
 
 void RouterLink::GoOn() {
   host_.BeginRound();
-  if (unfinished_ && !paused_) Run();
+  const bool lives = end_.Receive();
+  if (paused_) return;
+  lives ? Run() : Lose("it has ended");
 }
 
 bool RouterLink::Handle(const link::Frame& frame) {
@@ -160,7 +156,7 @@ void RouterLink::Leave(std::uint32_t number, std::size_t under_way, bool ends_we
   places_[number] = {.stream = nullptr,
                      .state = Place::State::kClosing,
                      .under_way = static_cast<std::uint32_t>(under_way)};
-  socket_.Add(number, Kind::kClose, link::EncodeClose(ends_well ? 1 : 0));
+  end_.Add(number, Kind::kClose, link::EncodeClose(ends_well ? 1 : 0));
 }
 
 // Both sides have counted the same bytes, or a window would be lost with every client.
@@ -202,8 +198,7 @@ bool RouterLink::HandleOf(Stream& stream, const link::Frame& frame) {
 }
 
 void RouterLink::SendCredit(std::uint32_t number, std::uint32_t granted) {
-  socket_.Add(number, Kind::kCredit,
-              link::Encode(link::Credit{.delivered = 0, .granted = granted}));
+  end_.Add(number, Kind::kCredit, link::Encode(link::Credit{.delivered = 0, .granted = granted}));
 }
 
 }  // namespace gearstalk

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "broker/link/link_socket.h"
+#include "broker/link/link_end.h"
 #include "broker/link/payloads.h"
 #include "broker/server/event_loop.h"
 #include "broker/server/stream.h"
@@ -32,7 +32,7 @@ class LinkHost {
 // in their order, and what the round has to say is written at its end.
 class RouterLink {
  public:
-  RouterLink(EventLoop& loop, int fd, LinkHost& host);
+  RouterLink(EventLoop& loop, link::LinkEnd end, LinkHost& host);
   // Its streams break.
   ~RouterLink();
   RouterLink(const RouterLink&) = delete;
@@ -55,16 +55,16 @@ class RouterLink {
   std::size_t streams() const { return streams_; }
   // Bytes for clients that the router has, or will get; see link::kReportFrom.
   std::size_t under_way() const { return under_way_; }
-  std::uint64_t received_bytes() const { return socket_.received_bytes(); }
-  std::uint64_t sent_bytes() const { return socket_.sent_bytes(); }
+  std::uint64_t received_bytes() const { return end_.received_bytes(); }
+  std::uint64_t sent_bytes() const { return end_.sent_bytes(); }
 
   // --- For its streams
   void Join(std::uint32_t number, Stream& stream) { places_[number].stream = &stream; }
   void Leave(std::uint32_t number, std::size_t under_way, bool ends_well);
-  void SendData(std::uint32_t number, std::string_view bytes) { socket_.AddData(number, bytes); }
+  void SendData(std::uint32_t number, std::string_view bytes) { end_.AddData(number, bytes); }
   void SendCredit(std::uint32_t number, std::uint32_t granted);
-  bool busy() const { return socket_.waiting() >= link::kBusyLink; }
-  bool full() const { return socket_.waiting() >= link::kFullLink; }
+  bool busy() const { return end_.waiting() >= link::kBusyLink; }
+  bool full() const { return end_.waiting() >= link::kFullLink; }
   // The stream gets a call of TellLater when the link is less busy, and its turn has come.
   void NoteBlocked(Stream& stream) {
     if (!stream.blocked_hook.is_linked()) blocked_.push_back(stream);
@@ -95,16 +95,15 @@ class RouterLink {
   void Lose(std::string why);
 
   LinkHost& host_;
-  link::LinkSocket socket_;
-  Event readable_, writable_, soon_;
+  link::LinkEnd end_;
+  Event readable_, soon_;
   std::vector<Place> places_;  // by number
   StreamList<&Stream::blocked_hook> blocked_;
   link::Counters counters_;
   std::size_t streams_ = 0;
   std::size_t under_way_ = 0;
   std::string lost_;
-  bool writing_ = false;     // waits for the socket to take more
-  bool unfinished_ = false;  // frames were read and have not been handled
+  bool unfinished_ = true;  // there may be frames, and no bell tells of them
   bool paused_ = false;
 };
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
@@ -15,17 +14,17 @@
 namespace gearstalk {
 namespace {
 
-// Bytes that a link holds on its way, as far as the system allows.
-constexpr int kLinkBuffer = 1 << 20;
-
+Status Failed(std::string_view why) {
+  return {Code::kIo, fmt::format("cannot start a router: {}", why)};
+}
 Status Failed(std::string_view call, int error) {
-  return {Code::kIo, fmt::format("cannot start a router: {}: {}", call, std::strerror(error))};
+  return Failed(fmt::format("{}: {}", call, std::strerror(error)));
 }
 
 // Descriptors at places beyond those that the child gets them at, so that none is overwritten.
 class Descriptors {
  public:
-  explicit Descriptors(std::size_t count) : first_free_(kRouterLink + static_cast<int>(count)) {}
+  explicit Descriptors(std::size_t count) : first_free_(kRouterSocket + static_cast<int>(count)) {}
   ~Descriptors() {
     for (const int fd : copies_) close(fd);
   }
@@ -44,7 +43,7 @@ class Descriptors {
     for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
       posix_spawn_file_actions_adddup2(&actions, STDIN_FILENO, fd);
     }
-    int place = kRouterLink;
+    int place = kRouterSocket;
     for (const int fd : copies_) posix_spawn_file_actions_adddup2(&actions, fd, place++);
     posix_spawn_file_actions_addclosefrom_np(&actions, place);
   }
@@ -54,24 +53,7 @@ class Descriptors {
   std::vector<int> copies_;
 };
 
-}  // namespace
-
-Result<RouterProcess> StartRouter(std::size_t number, const std::vector<int>& listeners) {
-  std::array<int, 2> ends;
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {
-    return Failed("socketpair", errno);
-  }
-  for (const int end : ends)
-    setsockopt(end, SOL_SOCKET, SO_SNDBUF, &kLinkBuffer, sizeof kLinkBuffer);
-  Descriptors descriptors(listeners.size() + 1);
-  bool copied = descriptors.Add(ends[1]);
-  for (const int fd : listeners) copied = copied && descriptors.Add(fd);
-  const int copy_error = errno;
-  close(ends[1]);
-  if (!copied) {
-    close(ends[0]);
-    return Failed("dup", copy_error);
-  }
+Result<pid_t> Spawn(std::size_t number, std::size_t listeners, const Descriptors& descriptors) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   descriptors.Place(actions);
@@ -84,7 +66,7 @@ Result<RouterProcess> StartRouter(std::size_t number, const std::vector<int>& li
   posix_spawnattr_setsigdefault(&attributes, &all);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   std::array<std::string, 4> words = {"gearstalkd", kRouterArgument, std::to_string(number),
-                                      std::to_string(listeners.size())};
+                                      std::to_string(listeners)};
   std::array<char*, 5> arguments{};
   for (std::size_t i = 0; i < words.size(); ++i) arguments[i] = words[i].data();
   pid_t pid = -1;
@@ -92,9 +74,28 @@ Result<RouterProcess> StartRouter(std::size_t number, const std::vector<int>& li
       posix_spawn(&pid, "/proc/self/exe", &actions, &attributes, arguments.data(), environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
-  if (error == 0) return RouterProcess{pid, ends[0]};
-  close(ends[0]);
-  return Failed("posix_spawn", error);
+  if (error != 0) return Failed("posix_spawn", error);
+  return pid;
+}
+
+}  // namespace
+
+Result<RouterProcess> StartRouter(std::size_t number, const std::vector<int>& listeners) {
+  const Result<link::LinkParts> parts = link::MakeLink();
+  if (!parts.ok()) return Failed(parts.status().message());
+  const auto [sockets, memory] = parts.value();
+  Descriptors descriptors(listeners.size() + 2);
+  bool copied = descriptors.Add(sockets[1]) && descriptors.Add(memory);
+  for (const int fd : listeners) copied = copied && descriptors.Add(fd);
+  const int copy_error = errno;
+  auto end = link::LinkEnd::Open(sockets[0], memory, link::LinkEnd::Side::kBroker);
+  close(sockets[1]);
+  close(memory);
+  if (!copied) return Failed("dup", copy_error);
+  if (!end.ok()) return Failed(end.status().message());
+  const Result<pid_t> pid = Spawn(number, listeners.size(), descriptors);
+  if (!pid.ok()) return pid.status();
+  return RouterProcess{pid.value(), std::move(end.value())};
 }
 
 }  // namespace gearstalk

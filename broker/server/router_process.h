@@ -6,17 +6,18 @@
 #include <vector>
 
 #include "broker/base/status.h"
+#include "broker/link/link_end.h"
 
 namespace gearstalk {
 
 // The first argument of a router's process; its number and that of its listeners follow.
 inline constexpr const char* kRouterArgument = "--as-router";
-// Where a router finds its link; its listeners follow.
-inline constexpr int kRouterLink = 3;
+// Where a router finds its end of the link, and its listeners from the last of these on.
+inline constexpr int kRouterSocket = 3, kRouterMemory = 4, kRouterListeners = 5;
 
 struct RouterProcess {
   pid_t pid;
-  int link;  // the broker's end, non-blocking
+  link::LinkEnd link;
 };
 
 // Starts this program again, as a router.

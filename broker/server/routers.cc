@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "broker/base/cpu_time.h"
+#include "broker/base/clock.h"
 #include "broker/base/log.h"
 #include "broker/server/router_process.h"
 
@@ -114,10 +114,10 @@ Status Routers::Spawn(Child& child, Time now) {
   for (const ListenSocket* listener : listeners_) descriptors.push_back(listener->fd_of(number));
   child.start_again = kNever;
   child.started = now;
-  const Result<RouterProcess> process = StartRouter(number, descriptors);
+  Result<RouterProcess> process = StartRouter(number, descriptors);
   if (!process.ok()) return process.status();
-  child.pid = process.value().pid;
-  child.link = std::make_unique<RouterLink>(loop_, process.value().link, host_);
+  child.pid = process->pid;
+  child.link = std::make_unique<RouterLink>(loop_, std::move(process->link), host_);
   child.link->Pause(paused_);
   child.link->Send(settings_);
   child.link->Listen(true);

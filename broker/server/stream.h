@@ -80,7 +80,7 @@ class Stream final : public Transport {
   RouterLink* link_;  // nullptr: it is gone
   const std::uint32_t number_;
   TransportEvents& events_;
-  std::string_view fresh_;  // what just arrived, in the link's buffer
+  std::string_view fresh_;  // what just arrived, in the link's memory
   HeldInput held_;          // what arrived before
   std::int64_t credit_ = link::kWindow;
   std::size_t window_ = link::kWindow;

@@ -127,6 +127,41 @@ std::uint64_t SecondsOf(const ASN1_TIME* time) {
   return static_cast<std::uint64_t>(std::max<std::time_t>(timegm(&parts), 1));
 }
 
+std::string SubjectOf(const X509* certificate) {
+  const Bio bio(BIO_new(BIO_s_mem()), BIO_free);
+  X509_NAME_print_ex(bio.get(), X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253);
+  char* text = nullptr;
+  const long size = BIO_get_mem_data(bio.get(), &text);
+  return {text, static_cast<std::size_t>(size)};
+}
+
+std::string SerialOf(const X509* certificate) {
+  const std::unique_ptr<BIGNUM, void (*)(BIGNUM*)> number(
+      ASN1_INTEGER_to_BN(X509_get0_serialNumber(certificate), nullptr), BN_free);
+  const std::unique_ptr<char, void (*)(char*)> text(
+      number == nullptr ? nullptr : BN_bn2hex(number.get()),
+      [](char* each) { OPENSSL_free(each); });
+  return text == nullptr ? std::string() : std::string(text.get());
+}
+
+// Adds what a file has. The files were found good before.
+void AddCertificates(std::string_view option, const std::string& text,
+                     std::vector<TlsCertificate>& all) {
+  const Bio bio = Open(text);
+  while (X509* const next = PEM_read_bio_X509_AUX(bio.get(), nullptr, nullptr, nullptr)) {
+    TlsCertificate certificate{.option = option,
+                               .subject = SubjectOf(next),
+                               .serial = SerialOf(next),
+                               .begins = SecondsOf(X509_get0_notBefore(next)),
+                               .ends = SecondsOf(X509_get0_notAfter(next))};
+    X509_free(next);
+    if (std::find(all.begin(), all.end(), certificate) == all.end()) {
+      all.push_back(std::move(certificate));
+    }
+  }
+  ERR_clear_error();
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const TlsContext>> TlsContext::Load(const TlsFiles& files) {
@@ -165,10 +200,8 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::Make(TlsFiles files, TlsTe
   if (Status status = UseKey(context, key, texts.key); !status.ok()) return status;
   if (SSL_CTX_check_private_key(context) != 1) return Bad("tls.key", key, Reason());
   if (Status status = AskClients(context, files, texts.client_ca); !status.ok()) return status;
-  if (const X509* certificate = SSL_CTX_get0_certificate(context); certificate != nullptr) {
-    owned->begins_ = SecondsOf(X509_get0_notBefore(certificate));
-    owned->expires_ = SecondsOf(X509_get0_notAfter(certificate));
-  }
+  AddCertificates("tls.certificate", texts.certificate, owned->certificates_);
+  AddCertificates("tls.client_ca", texts.client_ca, owned->certificates_);
   owned->files_ = std::move(files);
   owned->texts_ = std::move(texts);
   return std::shared_ptr<const TlsContext>(std::move(owned));

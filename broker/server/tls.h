@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "broker/base/status.h"
 
@@ -29,6 +31,14 @@ struct TlsTexts {
   std::string certificate, key, client_ca;
 };
 
+// A certificate that one of the files has.
+struct TlsCertificate {
+  std::string_view option;  // that names the file: tls.certificate or tls.client_ca
+  std::string subject, serial;
+  std::uint64_t begins = 0, ends = 0;  // seconds since 1970
+  bool operator==(const TlsCertificate&) const = default;
+};
+
 // The TLS settings of connections: TLS 1.2 or later, no renegotiation, no resumption (so that the
 // certificate of every connection is verified). A connection keeps the context it began with.
 class TlsContext {
@@ -41,9 +51,8 @@ class TlsContext {
   TlsContext(const TlsContext&) = delete;
   TlsContext& operator=(const TlsContext&) = delete;
 
-  // The validity of the certificate, in seconds since 1970.
-  std::uint64_t begins() const { return begins_; }
-  std::uint64_t expires() const { return expires_; }
+  // The server's own is the first; then its chain, then the CAs of clients. Each is there once.
+  const std::vector<TlsCertificate>& certificates() const { return certificates_; }
   ssl_ctx_st* native() const { return context_; }
   // What it was made of.
   const TlsFiles& files() const { return files_; }
@@ -55,8 +64,7 @@ class TlsContext {
   ssl_ctx_st* context_;
   TlsFiles files_;
   TlsTexts texts_;
-  std::uint64_t begins_ = 0;
-  std::uint64_t expires_ = 0;
+  std::vector<TlsCertificate> certificates_;
 };
 
 }  // namespace gearstalk

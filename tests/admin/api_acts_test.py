@@ -77,14 +77,25 @@ class ByTextLines(WithBroker):
             ("tube.resume", "default", None, None, "ok"),
             ("tube.pause", "none", None, None, "not-found")])
 
-    def test_the_audit_keeps_a_thousand(self) -> None:
-        for i in range(0, 1100, 100):
-            self.client.send(b"kick 1\r\n" * 100)
-            for _ in range(100):
-                self.assertEqual(self.client.line(), "KICKED 0")
+    def kicks(self, tube: str, times: int) -> None:
+        self.client.say(f"use {tube}")
+        self.client.send(b"kick 1\r\n" * times)
+        for _ in range(times):
+            self.assertEqual(self.client.line(), "KICKED 0")
+
+    def test_an_applications_acts_are_counted_and_leave_those_of_people_alone(self) -> None:
+        self.api.put_job("t")
+        self.kicks("t", 500)
+        kicks, put = self.api.pages("/audit")
+        self.assertEqual((put["action"], put["times"]), ("job.put", 1))
+        self.assertEqual((kicks["action"], kicks["times"], kicks["count"]), ("tube.kick", 500, 0))
+
+    def test_the_audit_keeps_a_thousand_of_clients(self) -> None:
+        self.api.put_job("t")
+        for i in range(1100):
+            self.kicks(f"t{i}", 1)
         seen = self.api.pages("/audit?limit=500")
-        self.assertEqual(len(seen), 1000)
-        self.assertEqual([act["id"] for act in seen], list(range(1100, 100, -1)))
+        self.assertEqual([act["id"] for act in seen], [*range(1101, 101, -1), 1])
 
 
 class ByRights(unittest.TestCase):

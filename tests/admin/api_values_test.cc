@@ -5,13 +5,12 @@
 #include <future>
 
 #include "admin/api/audit.h"
-#include "admin/api/cursor.h"
 #include "admin/api/decode.h"
 #include "admin/api/guard.h"
 #include "admin/api/id_set.h"
-#include "admin/api/json_path.h"
+#include "admin/api/json.h"
 #include "admin/api/json_scan.h"
-#include "admin/api/names.h"
+#include "admin/api/page.h"
 #include "admin/api/ring.h"
 #include "admin/api/side_thread.h"
 #include "broker/base/base64.h"
@@ -351,6 +350,34 @@ TEST(AuditTest, RefusalsOfStrangersDoNotPushOutActs) {
   for (auto* each = audit.Before(UINT64_MAX); each != nullptr; each = audit.Before(each->id))
     ++kept;
   EXPECT_EQ(1 + Audit::kRefusedKept, kept);
+}
+
+TEST(AuditTest, EqualActsOfClientsWithinAMinuteAreOne) {
+  Audit audit;
+  std::uint64_t times = 0;
+  audit.Tell([&](const Audit::Entry& entry) { times = entry.times; });
+  Peer peer;
+  peer.address = "a";
+  OperatorAct kick;
+  kick.action = "job.kick";
+  kick.tube = "t";
+  kick.result = "ok";
+  for (int second = 1; second <= 90; ++second) {
+    kick.job = static_cast<JobId>(second);
+    audit.Add(peer, kick, second * kSecond);
+  }
+  kick.tube = "other";
+  audit.Add(peer, kick, 90 * kSecond);
+  EXPECT_EQ(1u, times);
+  const Audit::Entry* const other = audit.Before(UINT64_MAX);
+  const Audit::Entry* const second = audit.Before(other->id);
+  ASSERT_NE(nullptr, second);
+  EXPECT_EQ(30u, second->times);
+  EXPECT_EQ(90u, second->job);
+  const Audit::Entry* const first = audit.Before(second->id);
+  ASSERT_NE(nullptr, first);
+  EXPECT_EQ(60u, first->times);
+  EXPECT_EQ(nullptr, audit.Before(first->id));
 }
 
 TEST(SideThreadTest, DoesNothingThatNobodyWaitsFor) {

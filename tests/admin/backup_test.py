@@ -15,6 +15,7 @@ from broker import Broker, Client
 BROKER, TOOL = sys.argv[1:3]
 del sys.argv[1:3]
 SECONDS = 120
+GOLDEN = Path(__file__).resolve().parents[1] / "journal/golden"
 LARGE = 1 << 20  # a segment has room for some of them
 
 
@@ -113,6 +114,25 @@ class Backup(unittest.TestCase):
     def test_what_is_no_journal_is_refused(self) -> None:
         self.assertIn("no journal", self.backup(code=2))
         self.assertFalse(self.copy.exists())
+
+    def exported(self, data: Path) -> list[str]:
+        return self.tool("export", "--data-dir", data).splitlines()[1:]  # behind the time of the export
+
+    def test_an_older_versions_directory_can_be_kept_for_the_way_back(self) -> None:
+        """0.1.0 wrote version 1 of the format, which 0.2.0 reads and leaves behind."""
+        self.data.rmdir()
+        shutil.copytree(GOLDEN / "v1", self.data)
+        self.backup()
+        self.assertEqual({path.name: path.read_bytes() for path in self.copy.iterdir()},
+                         {path.name: path.read_bytes() for path in (GOLDEN / "v1").iterdir()})
+        shutil.copytree(GOLDEN / "v2-ended", self.top / "newer")
+        jobs = self.exported(self.data)
+        self.assertEqual(len(jobs), 18)
+        self.assertEqual(jobs, self.exported(self.top / "newer"))
+        self.start(self.data).stop()
+        newest = max(self.data.glob("*.wal"))
+        self.assertEqual(newest.read_bytes()[8:12], b"\x02\0\0\0")
+        self.assertEqual(len(self.exported(self.data)), 18)
 
     @unittest.skipUnless(os.getuid() == 0, "needs root")
     def test_restored_files_belong_to_the_owner_of_the_directory(self) -> None:

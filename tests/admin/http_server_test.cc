@@ -21,18 +21,14 @@ namespace {
 constexpr std::size_t kTcp = 2, kKept = 16, kSliced = 1;
 constexpr std::size_t kPlaces = kTcp + kKept;
 
-class Slices final : public HttpBody {
- public:
-  explicit Slices(int count) : left_(count) {}
-  bool Advance(std::string& out) override {
-    out = "slice";
-    out.resize(left_ > 1 ? 100'000 : out.size());
-    return --left_ > 0;
+HttpBody Sliced(int count) {
+  for (; count > 1; --count) {
+    std::string slice = "slice";
+    slice.resize(100'000);
+    co_yield slice;
   }
-
- private:
-  int left_;
-};
+  co_return "slice";
+}
 
 class Site final : public HttpSite {
  public:
@@ -43,7 +39,7 @@ class Site final : public HttpSite {
     HttpAnswer answer{.body = body, .lsn = Probes(request) ? 0 : lsn};
     if (request.path == "/slices") {
       answer.body.clear();
-      answer.rest = std::make_unique<Slices>(slices);
+      answer.rest = Sliced(slices);
     }
     return answer;
   }

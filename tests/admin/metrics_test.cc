@@ -5,7 +5,6 @@
 
 #include <sstream>
 
-#include "admin/metrics/tube_label.h"
 #include "admin/metrics/tube_metrics.h"
 #include "tests/admin/reading.h"
 
@@ -132,12 +131,12 @@ TEST(Metrics, TubesComeAndGoWhileTheyAreRead) {
   Reading reading;
   const JobId id = reading.Put("goes");
   reading.engine.Use(reading.producer, "default");
-  const auto body = reading.metrics.Read(/*all_tubes=*/true);
+  HttpBody body = reading.metrics.Read(/*all_tubes=*/true);
   std::string text;
-  ASSERT_TRUE(body->Advance(text));
+  ASSERT_TRUE(Reading::Advance(body, text));
   reading.engine.Delete(reading.now, reading.producer, id);
   reading.Put("comes");
-  while (body->Advance(text)) {
+  while (Reading::Advance(body, text)) {
   }
   EXPECT_THAT(text, HasSubstr("gearstalkd_tube_workers{tube=\"comes\"}"));
   EXPECT_THAT(text, Not(HasSubstr("gearstalkd_tube_workers{tube=\"goes\"}")));

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "admin/metrics/metrics.h"
 #include "broker/journal/memory_journal.h"
@@ -37,11 +39,16 @@ class Reading {
     while (survey.Advance()) continue;
     while (attention.LookAtSchedules()) continue;
   }
+  // Appends the next slice; false: that was the last one.
+  static bool Advance(HttpBody& body, std::string& text) {
+    const bool more = body.Advance();
+    text += std::exchange(body.made().piece, std::nullopt).value_or("");
+    return more;
+  }
   std::string Text(bool all_tubes = false) {
-    const auto body = metrics.Read(all_tubes);
+    HttpBody body = metrics.Read(all_tubes);
     std::string text;
-    rounds = 1;
-    while (body->Advance(text)) ++rounds;
+    for (rounds = 1; Advance(body, text); ++rounds) continue;
     return text;
   }
 

@@ -1,7 +1,5 @@
 // Priorities of jobs that a gearmand gave out, from its counts before and after.
 
-#include "admin/ctl/class_guess.h"
-
 #include <gtest/gtest.h>
 
 #include "admin/ctl/gearman_table.h"

@@ -134,7 +134,9 @@ TEST_F(Attempts, ADeadJobMovesAndAKickSendsItHome) {
   EXPECT_EQ("buried", State(id));
   EXPECT_EQ("t.dead", JobOf(id).tube().name());
   EXPECT_EQ("t", JobOf(id).origin());
+  EXPECT_EQ(1u, engine.Stats().dead);
   Restarted after(journal, engine.policies().rules(), Now());
+  EXPECT_EQ(1u, after.engine.Stats().dead);
   const Job& again = *after.engine.Find(id);
   EXPECT_EQ("t.dead", again.tube().name());
   EXPECT_EQ("t", again.origin());
@@ -144,6 +146,7 @@ TEST_F(Attempts, ADeadJobMovesAndAKickSendsItHome) {
   EXPECT_EQ("ready", State(id));
   EXPECT_EQ("t", JobOf(id).tube().name());
   EXPECT_EQ("", JobOf(id).origin());
+  EXPECT_EQ(0u, engine.Stats().dead);
   Restarted home(journal, engine.policies().rules(), Now());
   EXPECT_EQ("t", home.engine.Find(id)->tube().name());
   EXPECT_EQ(0u, home.engine.Find(id)->extra().attempts);
@@ -157,12 +160,14 @@ TEST_F(Attempts, ADeadJobIsNotMovedAgain) {
   engine.Release(Now(), worker, id, 1, 0);
   EXPECT_EQ("t.dead", JobOf(id).tube().name());
   EXPECT_EQ("ready", State(id));
+  EXPECT_EQ(0u, engine.Stats().dead);
   EXPECT_EQ(0u, JobOf(id).extra().attempts);
   EXPECT_EQ(Verdict::Fate::kBuried, FateOfFailed(JobOf(id)));
   RecordingConsumer& second = Connect("t.dead");
   Reserve(second);
   engine.Release(Now(), second, id, 1, 0);
   EXPECT_EQ("buried", State(id));
+  EXPECT_EQ(1u, engine.Stats().dead);
   EXPECT_EQ("t.dead", JobOf(id).tube().name());
 }
 

@@ -4,11 +4,11 @@
 #include <functional>
 #include <string>
 
-#include "admin/api/cursor.h"
 #include "admin/api/filter.h"
 #include "admin/api/id_set.h"
+#include "admin/api/json.h"
 #include "admin/api/json_scan.h"
-#include "admin/api/names.h"
+#include "admin/api/page.h"
 #include "admin/api/routes.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -239,18 +239,21 @@ class Both {
 class AnyRouter final : private LinkHost {
  public:
   void Run(std::string_view bytes) {
-    std::array<int, 2> ends{};
-    GS_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()) == 0);
-    link_ = std::make_unique<RouterLink>(loop_, ends[0], static_cast<LinkHost&>(*this));
+    const link::LinkParts parts = link::MakeLink().value();
+    auto end = link::LinkEnd::Open(parts.sockets[0], parts.memory, link::LinkEnd::Side::kBroker);
+    link_ =
+        std::make_unique<RouterLink>(loop_, std::move(end.value()), static_cast<LinkHost&>(*this));
+    auto any = std::make_unique<link::AnyEnd>(parts, link::LinkEnd::Side::kRouter);
+    close(parts.memory);
     // In two parts, so that a frame is cut somewhere.
     for (const std::string_view part :
          {bytes.substr(0, bytes.size() / 2), bytes.substr(bytes.size() / 2)}) {
-      GS_CHECK(send(ends[1], part.data(), part.size(), MSG_NOSIGNAL) >= 0);
+      any->Say(part);
       for (int i = 0; i < 4; ++i) Turn();
     }
     for (std::size_t i = 0; i < owners_.size(); i += 2) owners_[i]->End(true);
     Turn();
-    close(ends[1]);
+    any = nullptr;
     Turn();
     GS_CHECK(!link_->lost().empty());
     link_ = nullptr;
@@ -278,20 +281,26 @@ class AnyRouter final : private LinkHost {
   std::vector<std::unique_ptr<StreamOwner>> owners_;
 };
 
+std::string FrameOf(link::Kind kind, std::string_view payload) {
+  std::string frame(link::kHead, '\0');
+  link::StoreHead(frame.data(), 0, kind, payload.size());
+  return frame.append(payload);
+}
+
 // A router with two clients, whose broker says anything.
 void RunAnyBroker(std::string_view bytes) {
-  std::array<int, 2> ends{};
-  GS_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()) == 0);
+  const link::LinkParts parts = link::MakeLink().value();
+  auto end = link::LinkEnd::Open(parts.sockets[1], parts.memory, link::LinkEnd::Side::kRouter);
   const std::string path = "/tmp/gs-any-broker-" + std::to_string(getpid());
   auto socket = ListenSocket::Open(ListenAddress::Parse("unix:" + path).value());
   GS_CHECK(socket.ok() && socket.value()->Start().ok());
   EventLoop loop;
   SystemClock clock;
-  Router router(loop, clock, ends[1], {dup(socket.value()->fd())});
-  link::LinkSocket broker(ends[0]);
-  broker.Add(0, link::Kind::kReload, link::Encode(LinkRig::OfOneListener()));
-  broker.Add(0, link::Kind::kListen, std::string(1, '\1'));
-  GS_CHECK(broker.Send() && broker.waiting() == 0);
+  Router router(loop, clock, std::move(end.value()), {dup(socket.value()->fd())});
+  auto broker = std::make_unique<link::AnyEnd>(parts, link::LinkEnd::Side::kBroker);
+  close(parts.memory);
+  broker->Say(FrameOf(link::Kind::kReload, link::Encode(LinkRig::OfOneListener())));
+  broker->Say(FrameOf(link::Kind::kListen, std::string(1, '\1')));
   Client one(path), two(path);
   one.Send("one");
   two.Send("two");
@@ -299,11 +308,11 @@ void RunAnyBroker(std::string_view bytes) {
   for (int i = 0; i < 4 && lives; ++i) lives = router.Turn(0);
   for (const std::string_view part :
        {bytes.substr(0, bytes.size() / 2), bytes.substr(bytes.size() / 2)}) {
-    if (lives) GS_CHECK(send(ends[0], part.data(), part.size(), MSG_NOSIGNAL) >= 0);
+    if (lives) broker->Say(part);
     for (int i = 0; i < 4 && lives; ++i) lives = router.Turn(0);
     one.Read();
   }
-  shutdown(ends[0], SHUT_RDWR);
+  broker = nullptr;
   for (int i = 0; i < 4 && lives; ++i) lives = router.Turn(0);
   GS_CHECK(!lives);
 }

@@ -218,8 +218,8 @@ TEST(WalJournal, CountsWhatItDoes) {
   EXPECT_GT(after.appended_bytes, before.appended_bytes);
   EXPECT_EQ(after.batches, before.batches + 1);
   EXPECT_EQ(after.syncs, before.syncs + 1);
-  EXPECT_GT(after.sync_times.sum, before.sync_times.sum);
-  EXPECT_EQ(std::accumulate(after.sync_times.counts.begin(), after.sync_times.counts.end(), 0U),
+  EXPECT_GT(after.sync_times.sum_seconds(), before.sync_times.sum_seconds());
+  EXPECT_EQ(std::accumulate(after.sync_times.counts().begin(), after.sync_times.counts().end(), 0U),
             after.syncs);
   EXPECT_EQ(segments.current, 1U);
   EXPECT_EQ(segments.size, 2048U);
@@ -267,11 +267,12 @@ TEST(SyncTimes, CountsUpToEachBoundAndBehindTheLast) {
   times.Add(SyncTimes::kBounds[0] + 1);
   times.Add(SyncTimes::kBounds.back());
   times.Add(SyncTimes::kBounds.back() + 1);
-  EXPECT_EQ(times.counts[0], 2U);
-  EXPECT_EQ(times.counts[1], 1U);
-  EXPECT_EQ(times.counts[SyncTimes::kBounds.size() - 1], 1U);
-  EXPECT_EQ(times.counts[SyncTimes::kBounds.size()], 1U);
-  EXPECT_EQ(times.sum, 2 * SyncTimes::kBounds[0] + 2 * SyncTimes::kBounds.back() + 2);
+  EXPECT_EQ(times.counts()[0], 2U);
+  EXPECT_EQ(times.counts()[1], 1U);
+  EXPECT_EQ(times.counts()[SyncTimes::kBounds.size() - 1], 1U);
+  EXPECT_EQ(times.counts()[SyncTimes::kBounds.size()], 1U);
+  const Time sum = 2 * SyncTimes::kBounds[0] + 2 * SyncTimes::kBounds.back() + 2;
+  EXPECT_EQ(times.sum_seconds(), static_cast<double>(sum) / static_cast<double>(kSecond));
 }
 
 }  // namespace

@@ -1,15 +1,12 @@
-// Frames of a link, and one end of it.
+// Frames of a link.
 
 #include "broker/link/frame.h"
 
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 
-#include <array>
 #include <string>
 #include <vector>
 
-#include "broker/link/link_socket.h"
 #include "broker/link/payloads.h"
 
 namespace gearstalk::link {
@@ -92,64 +89,6 @@ TEST(Payloads, ThatAreCutAreNone) {
   none_when_cut(Encode(Counters{}), DecodeCounters);
   none_when_cut(EncodeClose(1), DecodeClose);
   none_when_cut(Encode(Settings{}), DecodeSettings);
-}
-
-class Link : public ::testing::Test {
- protected:
-  static std::array<int, 2> Pair() {
-    std::array<int, 2> ends{};
-    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
-    return ends;
-  }
-  // Frames that have arrived at an end.
-  static std::vector<std::string> Arrived(LinkSocket& end) {
-    std::vector<std::string> frames;
-    EXPECT_TRUE(end.Receive());
-    for (Decoded next = end.Next(); next.state == Decoded::State::kFrame; next = end.Next()) {
-      frames.push_back(std::to_string(next.frame.stream) + ":" + std::string(next.frame.payload));
-    }
-    return frames;
-  }
-
-  const std::array<int, 2> ends_ = Pair();
-  LinkSocket a_{ends_[0]};
-  LinkSocket b_{ends_[1]};
-};
-
-TEST_F(Link, JoinsWhatARoundHasForAStream) {
-  a_.AddData(1, "RESERVED ");
-  a_.AddData(1, "1 1\r\n");
-  a_.AddData(2, "OK");
-  a_.AddData(1, "x\r\n");
-  EXPECT_TRUE(a_.Send());
-  a_.AddData(1, "next");
-  EXPECT_TRUE(a_.Send());
-  EXPECT_EQ(Arrived(b_),
-            (std::vector<std::string>{"1:RESERVED 1 1\r\n", "2:OK", "1:x\r\n", "1:next"}));
-}
-
-TEST_F(Link, CutsWhatIsTooLongForAFrame) {
-  a_.AddData(5, std::string(kMaxData + 10, 'x'));
-  EXPECT_TRUE(a_.Send());
-  const std::vector<std::string> frames = Arrived(b_);
-  ASSERT_EQ(frames.size(), 2U);
-  EXPECT_EQ(frames[0].size(), 2 + kMaxData);
-  EXPECT_EQ(frames[1], "5:" + std::string(10, 'x'));
-}
-
-TEST_F(Link, CarriesMoreThanItsSocketTakes) {
-  const std::string large(kMaxPayload, 'x');
-  a_.Add(0, Kind::kReload, large);
-  a_.Add(1, Kind::kEnd, {});
-  std::vector<std::string> frames;
-  for (int i = 0; i < 10'000 && frames.size() < 2; ++i) {
-    ASSERT_TRUE(a_.Send());
-    for (std::string& frame : Arrived(b_)) frames.push_back(std::move(frame));
-  }
-  ASSERT_EQ(frames.size(), 2U);
-  EXPECT_EQ(frames[0], "0:" + large);
-  EXPECT_EQ(frames[1], "1:");
-  EXPECT_EQ(a_.waiting(), 0U);
 }
 
 }  // namespace

@@ -133,7 +133,7 @@ class Dockerfile(unittest.TestCase):
         version = re.search(r"project\(gearstalkd VERSION (\S+)", project)[1]
         arguments = dict(text.split("=") for word, text in self.last_stage if word == "ARG")
         self.assertEqual(arguments["VERSION"], version)
-        for name in ("title", "description", "licenses", "version", "revision"):
+        for name in ("title", "description", "licenses", "source", "version", "revision"):
             self.assertIn(f"org.opencontainers.image.{name}=", dict(self.last_stage)["LABEL"])
 
 

@@ -114,15 +114,29 @@ class Monitoring(unittest.TestCase):
                               text=True, timeout=SECONDS, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
+    def test_prometheus_takes_the_rules_for_backups(self) -> None:
+        if shutil.which("promtool") is None:
+            self.skipTest("promtool is missing: apt-get install prometheus")
+        rules = re.search(r"```yaml\n(groups:\n.*?)```", OPERATIONS.read_text(), re.S)[1]
+        with tempfile.NamedTemporaryFile("w", suffix=".yml") as file:
+            file.write(rules)
+            file.flush()
+            done = subprocess.run(["promtool", "check", "rules", file.name], capture_output=True,
+                                  text=True, timeout=SECONDS, check=False)
+        self.assertIn("2 rules found", done.stdout + done.stderr)
+        self.assertEqual(done.returncode, 0)
+
     def test_alerts_fire_as_long_as_their_reason_lasts(self) -> None:
         if shutil.which("promtool") is None:
             self.skipTest("promtool is missing: apt-get install prometheus")
-        series = {'gearstalkd_jobs{state="buried"}': "0 3x120",  # a value a minute
+        series = {'gearstalkd_jobs{state="buried"}': "0 3x89 2x30",  # a value a minute
+                  # Those that are left at last were all moved to dead tubes.
+                  "gearstalkd_buried_dead_jobs": "0 2x120",
                   "gearstalkd_draining": "1x120",
                   # One, and later twelve a minute for a while.
                   "gearstalkd_jobs_failed_total": "0x30 1x9 13+12x25 313x60"}
         firing = {40: ["JobsBuried", "Drains"], 65: ["JobsBuried", "JobsFail", "Drains"],
-                  110: ["JobsBuried", "Drains"]}
+                  85: ["JobsBuried", "Drains"], 110: ["Drains"]}
         tests = {
             "rule_files": [str(ALERTS)], "evaluation_interval": "1m",
             "tests": [{

@@ -4,10 +4,12 @@
 They are installed, upgraded, removed and purged in a root of their own; systemd is not asked."""
 
 import functools
+import io
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 from pathlib import Path
@@ -39,6 +41,8 @@ FILES = {
         "usr/share/bash-completion/completions/gearstalkctl", "usr/share/zsh/vendor-completions/_gearstalkctl"],
     "gearstalkctl-import": [
         f"usr/lib/gearstalkctl/import_{name}.so" for name in ("sqlite", "mysql", "postgres", "redis")]}
+VERSION = re.search(r"^project\(gearstalkd VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text(), re.M)[1]
+NEXT = VERSION + ".1"
 DATABASES = ("libsqlite3", "libmariadb", "libhiredis")
 
 
@@ -71,7 +75,7 @@ class Package(unittest.TestCase):
             if shutil.which(program) is None:
                 raise unittest.SkipTest(f"{program} is missing: apt-get install debhelper scdoc dpkg-dev")
         cls.work = Path(tempfile.mkdtemp(dir=WORK))
-        cls.packages = packages("0.9.0")
+        cls.packages = packages(VERSION)
         cls.content = cls.work / "content"
         for package in cls.packages.values():
             run("dpkg-deb", "--extract", package, cls.content)
@@ -103,9 +107,22 @@ class Package(unittest.TestCase):
             self.assertNotIn("hardening-no", said)
 
     def test_two_of_one_build_are_the_same(self) -> None:
-        again = packages("0.9.0", "again")
+        again = packages(VERSION, "again")
         for name, package in self.packages.items():
             self.assertEqual(package.read_bytes(), again[name].read_bytes(), name)
+
+    def test_files_have_the_time_of_the_release(self) -> None:
+        """Not that of a checkout."""
+        for name, package in self.packages.items():
+            content = subprocess.run(["dpkg-deb", "--fsys-tarfile", package], capture_output=True, timeout=SECONDS, check=True)
+            with tarfile.open(fileobj=io.BytesIO(content.stdout)) as files:
+                self.assertEqual(len({file.mtime for file in files}), 1, name)
+
+    def test_binaries_hold_no_path_of_the_machine(self) -> None:
+        for name in ("usr/sbin/gearstalkd", "usr/bin/gearstalkctl", *FILES["gearstalkctl-import"]):
+            content = (self.content / name).read_bytes()
+            for place in (f"{ROOT}/broker/", f"{ROOT}/admin/", f"{BUILD}/"):
+                self.assertNotIn(place.encode(), content, name)
 
     def test_links_of_the_documents_lead_somewhere(self) -> None:
         top = self.content / "usr/share/doc/gearstalkd"
@@ -228,12 +245,17 @@ class Life(unittest.TestCase):
     def start(self) -> Broker:
         return Broker(str(self.binary), "--config", str(self.config), "--data-dir", str(self.data))
 
+    def test_those_of_one_version_go_together(self) -> None:
+        self.dpkg("--install", *packages(VERSION).values())
+        listed = run("dpkg-query", f"--admindir={self.root}/var/lib/dpkg", "-W", "-f", "${Package} ${Status}\n")
+        self.assertEqual(listed.splitlines(), [f"{name} install ok installed" for name in sorted(FILES)])
+
     def test_from_installation_to_purge(self) -> None:
-        first = packages("0.9.0")["gearstalkd"]
-        second = packages("0.9.1")["gearstalkd"]
+        first = packages(VERSION)["gearstalkd"]
+        second = packages(NEXT)["gearstalkd"]
 
         self.dpkg("--install", first)
-        self.assertEqual(self.status(), "install ok installed 0.9.0")
+        self.assertEqual(self.status(), f"install ok installed {VERSION}")
         self.assertIn("gearstalkd:", (self.root / "etc/passwd").read_text())
         self.data.mkdir(exist_ok=True)
         run(self.binary, "--config", self.config, "--data-dir", self.data, "--check-config")
@@ -243,7 +265,7 @@ class Life(unittest.TestCase):
         self.config.write_text(self.config.read_text() + "\n# ours\n")
 
         self.dpkg("--install", second)  # while it runs
-        self.assertEqual(self.status(), "install ok installed 0.9.1")
+        self.assertEqual(self.status(), f"install ok installed {NEXT}")
         self.assertTrue(self.config.read_text().endswith("# ours\n"), "a changed file was replaced")
         self.assertEqual(client.put("meanwhile"), 2)
         client.close()

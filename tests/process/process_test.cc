@@ -17,12 +17,10 @@
 #include <utility>
 #include <vector>
 
-#include "broker/process/json_text.h"
 #include "broker/process/log_limiter.h"
 #include "broker/process/log_line.h"
 #include "broker/process/log_queue.h"
-#include "broker/process/machine_cpus.h"
-#include "broker/process/machine_memory.h"
+#include "broker/process/machine.h"
 
 namespace gearstalk {
 namespace {

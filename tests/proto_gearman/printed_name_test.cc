@@ -1,8 +1,8 @@
-#include "proto_gearman/printed_name.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "proto_gearman/text_line.h"
 
 namespace gearstalk::gearman {
 namespace {

@@ -1,9 +1,7 @@
 #pragma once
 
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <memory>
 #include <string>
@@ -14,6 +12,7 @@
 #include "broker/router/router.h"
 #include "broker/server/listener.h"
 #include "broker/server/router_link.h"
+#include "tests/link/link_ends.h"
 
 namespace gearstalk {
 
@@ -83,13 +82,12 @@ class StreamOwner final : public TransportEvents {
 class LinkRig final : private LinkHost {
  public:
   LinkRig() {
-    std::array<int, 2> ends{};
-    GS_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()) == 0);
+    auto [broker, other] = link::MakeEnds();
     auto socket = ListenSocket::Open(ListenAddress::Parse("unix:" + path).value());
     GS_CHECK(socket.ok() && socket.value()->Start().ok());
     socket_ = std::move(socket.value());
-    link = std::make_unique<RouterLink>(loop_, ends[0], static_cast<LinkHost&>(*this));
-    router = std::make_unique<Router>(router_loop_, clock_, ends[1],
+    link = std::make_unique<RouterLink>(loop_, std::move(broker), static_cast<LinkHost&>(*this));
+    router = std::make_unique<Router>(router_loop_, clock_, std::move(other),
                                       std::vector<int>{dup(socket_->fd())});
     link->Send(OfOneListener());
     link->Listen(true);

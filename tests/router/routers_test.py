@@ -214,15 +214,18 @@ class RoutersTest(RoutedTest):
     def test_killed_routers_lose_nothing_that_was_acknowledged(self) -> None:
         broker = self.launch()
         ledger = Ledger(broker.ports[0])
-        for _ in range(KILLS):
+        killed: set[int] = set()
+        while len(killed) < KILLS:
             before = ledger.acknowledged()
             eventually("jobs pass", lambda before=before: ledger.acknowledged() >= before + 20)
             # One that has lived for a second is replaced at once.
             oldest = eventually("an old router", lambda: next(
-                (pid for pid in self.routers(broker) if self.age(pid) > 1.1), None))
+                (pid for pid in self.routers(broker) if pid not in killed and self.age(pid) > 1.1), None))
             self.send(oldest, signal.SIGKILL)
+            killed.add(oldest)
+        # One may have been replaced besides, for its silence on a busy machine.
         eventually("each was replaced",
-                   lambda: self.metric(broker, "gearstalkd_router_restarts_total") == KILLS)
+                   lambda: self.metric(broker, "gearstalkd_router_restarts_total") >= KILLS)
         ledger.stop()
         self.assertEqual(len(self.routers(broker)), ROUTERS)
         self.assertEqual(ledger.missing(), set())

@@ -17,6 +17,7 @@ from pathlib import Path
 from process import BROKER, PATIENCE, BrokerTest, Client, eventually, request
 
 CLOCKS = sys.argv.pop(1)
+ROOT = Path(__file__).resolve().parents[2]
 ECHO_REQ, ECHO_RES, SUBMIT_JOB_BG, JOB_CREATED, ERROR, CAN_DO = 16, 17, 18, 8, 19, 1
 
 PERL = r"""
@@ -240,6 +241,7 @@ class Reloading(TlsTest):
         self.certificates.signed("renewed", "server")
         self.process.send_signal(signal.SIGHUP)
         eventually("the new certificate", lambda: self.server_name() == "renewed")
+        self.assertRegex(self.log(), r'certificate in use.*CN=renewed.*ends="?20\d\d-')
         self.assertEqual(old.ask(b"list-tube-used\r\n"), b"USING default\r\n")
 
     def test_bad_files_change_nothing(self) -> None:
@@ -381,6 +383,18 @@ class OtherPeoplesClients(TlsTest):
                                     "-connect", f"localhost:{self.port()}",
                                     given=b"list-tube-used\r\nversion\r\nquit\r\n")
             self.assertTrue(heard.startswith(b"USING default\r\nOK "), heard)
+
+    def test_the_checks_of_the_manual(self) -> None:
+        self.certificates.signed("worker-1")
+        self.start_tls("--tls-client-ca", self.certificates.path("ca.pem"), "--tls-client-certificates", "required")
+        section = (ROOT / "docs/security.md").read_text().split("## Threats")[0]
+        lines = [line[4:] for line in section.splitlines() if line.startswith("    ")]
+        script = "\n".join(line[2:] for line in lines if line.startswith("$ "))
+        script = script.replace("broker.example:4730", f"localhost:{self.port()}")
+        heard = self.run_client("bash", "-c", f"cd {self.folder} && {script}")
+        wanted = [line for line in lines if not line.startswith("$ ")]
+        self.assertEqual(len(wanted), 3)
+        self.assertEqual(heard.decode().splitlines(), wanted)
 
     @unittest.skipUnless(shutil.which("ruby"), "no ruby")
     def test_beaneater(self) -> None:

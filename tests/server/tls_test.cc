@@ -227,7 +227,31 @@ TEST_F(Tls, NamesAreNotAskedForUnlessTold) {
 
 TEST_F(Tls, KnowsWhenTheCertificateEnds) {
   const std::int64_t in_two_days = static_cast<std::int64_t>(::time(nullptr)) + 2 * 86400;
-  EXPECT_NEAR(static_cast<double>(Context()->expires()), static_cast<double>(in_two_days), 3600);
+  const auto context = Context();
+  const auto& certificates = context->certificates();
+  ASSERT_EQ(certificates.size(), 1u);
+  EXPECT_EQ(certificates[0].option, "tls.certificate");
+  EXPECT_EQ(certificates[0].subject, "CN=server");
+  EXPECT_NE(certificates[0].serial, "");
+  EXPECT_NEAR(static_cast<double>(certificates[0].ends), static_cast<double>(in_two_days), 3600);
+}
+
+TEST_F(Tls, KnowsTheCertificatesOfClientAuthoritiesOnce) {
+  std::string both;
+  for (int i = 0; i < 2; ++i) {
+    std::ifstream in(files_->Path("ca.pem"));
+    both.append(std::istreambuf_iterator<char>(in), {});
+  }
+  files_->Write("twice.pem", both);
+  const auto context =
+      TlsContext::Load({.certificate = files_->Path("server.pem"),
+                        .key = files_->Path("server.key"),
+                        .client_ca = files_->Path("twice.pem"),
+                        .client_certificates = TlsFiles::ClientCertificates::kOptional});
+  ASSERT_TRUE(context.ok());
+  const auto& certificates = context.value()->certificates();
+  ASSERT_EQ(certificates.size(), 2u);
+  EXPECT_EQ(certificates[1].option, "tls.client_ca");
 }
 
 TEST_F(Tls, TheKeyMayStandInTheCertificatesFile) {

@@ -1,5 +1,7 @@
 // Connections that move jobs: what they may hold, and that nobody waits for a long request.
 
+#include "admin/transfer/session.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,9 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "admin/transfer/protocol.h"
 #include "broker/engine/slab.h"
-#include "broker/transfer/record_frames.h"
+#include "broker/transfer/frame.h"
 #include "tests/support/socketless.h"
 #include "tests/support/socketless_broker.h"
 

@@ -44,26 +44,32 @@ bool Api::Complain(const HttpReply& reply) {
                           problem.value("code", fmt::format("{}", reply.status))));
 }
 
-bool Api::Ask(HttpRequest request, Json* answer, std::string* bytes) {
+std::optional<HttpReply> Api::Ask(HttpRequest request) {
   exit_code_ = kDone;
   request.path.insert(0, "/api/v1");
   Result<HttpReply> reply = client_.Send(request);
   if (!reply.ok()) {
     exit_code_ = kNotReachable;
-    return Tell(reply.status().message());
+    Tell(reply.status().message());
+    return std::nullopt;
   }
-  if (reply->status < 200 || reply->status >= 300) return Complain(reply.value());
-  if (bytes != nullptr) *bytes = std::move(reply->body);
-  if (answer == nullptr || reply->body.empty()) return true;
-  *answer = Json::parse(reply->body, nullptr, false);
-  if (!answer->is_discarded()) return true;
-  exit_code_ = kFailed;
-  return Tell(fmt::format("{}: the answer is no JSON", settings_.server));
+  if (reply->status >= 200 && reply->status < 300) return std::move(reply.value());
+  Complain(reply.value());
+  return std::nullopt;
 }
 
-bool Api::Get(const std::string& path, Json& answer) {
-  return Ask({.path = path}, &answer, nullptr);
+std::optional<Json> Api::AskJson(HttpRequest request) {
+  const std::optional<HttpReply> reply = Ask(std::move(request));
+  if (!reply) return std::nullopt;
+  std::optional<Json> answer(std::in_place);
+  if (!reply->body.empty()) answer = Json::parse(reply->body, nullptr, false);
+  if (!answer->is_discarded()) return answer;
+  exit_code_ = kFailed;
+  Tell(fmt::format("{}: the answer is no JSON", settings_.server));
+  return std::nullopt;
 }
+
+std::optional<Json> Api::Get(const std::string& path) { return AskJson({.path = path}); }
 
 bool Api::GetPage(const std::string& path, std::string& text) {
   Result<HttpReply> reply = client_.Send({.path = path});
@@ -76,46 +82,49 @@ bool Api::GetPage(const std::string& path, std::string& text) {
   return true;
 }
 
-bool Api::Post(const std::string& path, const Json& body, Json& answer,
-               const std::string& idempotency_key) {
+std::optional<Json> Api::Post(const std::string& path, const Json& body,
+                              const std::string& idempotency_key) {
   HttpRequest request{.method = "POST", .path = path, .body = body.dump()};
   if (!idempotency_key.empty()) request.headers.push_back("Idempotency-Key: " + idempotency_key);
-  return Ask(std::move(request), &answer, nullptr);
+  return AskJson(std::move(request));
 }
 
-bool Api::Put(const std::string& path, const Json& body, Json& answer) {
-  return Ask({.method = "PUT", .path = path, .body = body.dump()}, &answer, nullptr);
+std::optional<Json> Api::Put(const std::string& path, const Json& body) {
+  return AskJson({.method = "PUT", .path = path, .body = body.dump()});
 }
 
-bool Api::Delete(const std::string& path, Json& answer) {
-  return Ask({.method = "DELETE", .path = path}, &answer, nullptr);
+std::optional<Json> Api::Delete(const std::string& path) {
+  return AskJson({.method = "DELETE", .path = path});
 }
 
 bool Api::GetBytes(const std::string& path, std::string& bytes) {
-  return Ask({.path = path}, nullptr, &bytes);
+  std::optional<HttpReply> reply = Ask({.path = path});
+  if (reply) bytes = std::move(reply->body);
+  return reply.has_value();
 }
 
 bool Api::Stream(const std::string& path, std::function<bool(std::string_view)> visit) {
-  return Ask({.path = path, .on_data = std::move(visit)}, nullptr, nullptr);
+  return Ask({.path = path, .on_data = std::move(visit)}).has_value();
 }
 
-bool Api::List(const std::string& path, const Query& query, std::size_t limit, Json& items,
-               Json* first) {
-  items = Json::array();
+std::optional<Json> Api::List(const std::string& path, const Query& query, std::size_t limit,
+                              Json* first) {
+  std::optional<Json> items = Json::array();
   std::string cursor;
-  while (items.size() < limit) {
+  while (items->size() < limit) {
     Query page = query;
-    page.emplace_back("limit", fmt::format("{}", std::min(limit - items.size(), kPage)));
+    page.emplace_back("limit", fmt::format("{}", std::min(limit - items->size(), kPage)));
     page.emplace_back("cursor", cursor);
-    Json answer;
-    if (!Get(WithQuery(path, page), answer)) return false;
-    for (Json& item : answer["items"]) items.push_back(std::move(item));
-    answer.erase("items");
-    if (first != nullptr && cursor.empty()) *first = answer;
-    if (!answer["next"].is_string()) break;
-    cursor = answer["next"].get<std::string>();
+    std::optional<Json> answer = Get(WithQuery(path, page));
+    if (!answer) return std::nullopt;
+    for (Json& item : (*answer)["items"]) items->push_back(std::move(item));
+    answer->erase("items");
+    if (first != nullptr && cursor.empty()) *first = *answer;
+    const Json& next = (*answer)["next"];
+    if (!next.is_string()) break;
+    cursor = next.get<std::string>();
   }
-  return true;
+  return items;
 }
 
 int UseApi(const Settings& settings, const std::function<int(Api&)>& use) {
@@ -128,22 +137,20 @@ int UseApi(const Settings& settings, const std::function<int(Api&)>& use) {
   return use(api);
 }
 
-int Print(const Api& api, const Json& answer, const std::function<void(const Json&)>& show) {
+int Print(const Api& api, const std::optional<Json>& answer, const Printer& show) {
+  if (!answer) return api.exit_code();
   if (api.settings().json) {
-    Say(answer.dump());
+    Say(answer->dump());
   } else {
-    show(answer);
+    show(*answer);
   }
   return kDone;
 }
 
-int PrintItems(const Api& api, const Json& items, const std::function<void(const Json&)>& show) {
-  if (!api.settings().json) {
-    show(items);
-    return kDone;
-  }
+int PrintItems(const Api& api, const std::optional<Json>& items, const Printer& show) {
+  if (!items || !api.settings().json) return Print(api, items, show);
   Json list;
-  list["items"] = items;
+  list["items"] = *items;
   Say(list.dump());
   return kDone;
 }

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,12 +22,12 @@ class Api {
  public:
   explicit Api(const Settings& settings) : settings_(settings), client_(settings) {}
 
-  // Each returns whether the server did it. Paths begin behind /api/v1.
-  bool Get(const std::string& path, Json& answer);
-  bool Post(const std::string& path, const Json& body, Json& answer,
-            const std::string& idempotency_key = {});
-  bool Put(const std::string& path, const Json& body, Json& answer);
-  bool Delete(const std::string& path, Json& answer);
+  // Each returns what the server answered; nothing: the call failed. Paths begin behind /api/v1.
+  std::optional<Json> Get(const std::string& path);
+  std::optional<Json> Post(const std::string& path, const Json& body = Json::object(),
+                           const std::string& idempotency_key = {});
+  std::optional<Json> Put(const std::string& path, const Json& body);
+  std::optional<Json> Delete(const std::string& path);
   // The bytes of an answer that is no JSON.
   bool GetBytes(const std::string& path, std::string& bytes);
   // The text of a page beside the API, such as /healthz, whatever its status. False: no answer.
@@ -36,14 +37,15 @@ class Api {
 
   // All items of a list, page after page, `limit` at most. `first` gets the first page without its
   // items.
-  bool List(const std::string& path, const Query& query, std::size_t limit, Json& items,
-            Json* first = nullptr);
+  std::optional<Json> List(const std::string& path, const Query& query, std::size_t limit,
+                           Json* first = nullptr);
 
   int exit_code() const { return exit_code_; }
   const Settings& settings() const { return settings_; }
 
  private:
-  bool Ask(HttpRequest request, Json* answer, std::string* bytes);
+  std::optional<HttpReply> Ask(HttpRequest request);
+  std::optional<Json> AskJson(HttpRequest request);
   bool Complain(const HttpReply& reply);
 
   const Settings& settings_;
@@ -65,10 +67,12 @@ inline Call BindApi(int (*run)(Api& api)) {
   return {{}, [run](const Settings& settings) { return UseApi(settings, run); }};
 }
 
-// Prints an answer as it came with --json, else what `show` prints. Returns kDone.
-int Print(const Api& api, const Json& answer, const std::function<void(const Json&)>& show);
+using Printer = std::function<void(const Json&)>;
+// Prints an answer as it came with --json, else what `show` prints. Returns kDone, or the exit code
+// of the call that failed.
+int Print(const Api& api, const std::optional<Json>& answer, const Printer& show);
 // Prints a list: {"items":[...]} with --json, else what `show` prints of the items.
-int PrintItems(const Api& api, const Json& items, const std::function<void(const Json&)>& show);
+int PrintItems(const Api& api, const std::optional<Json>& items, const Printer& show);
 
 // Sets the member `name` to a text; to bytes that are no UTF-8 as `name`_base64.
 void SetBytes(Json& object, const std::string& name, std::string_view bytes);

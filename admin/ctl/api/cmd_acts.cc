@@ -27,7 +27,7 @@ struct HeldJobs : Jobs {
 // Applies `act` to each job, continues after refusals, and prints how many succeeded. The exit code
 // is that of the first refusal.
 int ForEachJob(Api& api, const Jobs& jobs, const std::string& word,
-               const std::function<bool(std::uint64_t id)>& act) {
+               const std::function<std::optional<Json>(std::uint64_t id)>& act) {
   int exit_code = kDone;
   std::size_t done = 0;
   for (const std::uint64_t id : jobs.ids) {
@@ -43,31 +43,24 @@ int ForEachJob(Api& api, const Jobs& jobs, const std::string& word,
 }
 
 int KickJob(Api& api, const Jobs& jobs) {
-  return ForEachJob(api, jobs, "kicked", [&](std::uint64_t id) {
-    Json answer;
-    return api.Post(JobPath(id) + "/kick", Json::object(), answer);
-  });
+  return ForEachJob(api, jobs, "kicked",
+                    [&](std::uint64_t id) { return api.Post(JobPath(id) + "/kick"); });
 }
 
 int Bury(Api& api, const HeldJobs& jobs) {
   return ForEachJob(api, jobs, "buried", [&](std::uint64_t id) {
-    Json answer;
-    return api.Post(JobPath(id) + "/bury", jobs.force ? Json{{"force", true}} : Json::object(),
-                    answer);
+    return api.Post(JobPath(id) + "/bury", jobs.force ? Json{{"force", true}} : Json::object());
   });
 }
 
 int Release(Api& api, const HeldJobs& jobs) {
-  return ForEachJob(api, jobs, "released", [&](std::uint64_t id) {
-    Json answer;
-    return api.Post(JobPath(id) + "/release", Json::object(), answer);
-  });
+  return ForEachJob(api, jobs, "released",
+                    [&](std::uint64_t id) { return api.Post(JobPath(id) + "/release"); });
 }
 
 int Delete(Api& api, const HeldJobs& jobs) {
   return ForEachJob(api, jobs, "deleted", [&](std::uint64_t id) {
-    Json answer;
-    return api.Delete(JobPath(id) + (jobs.force ? "?force=true" : ""), answer);
+    return api.Delete(JobPath(id) + (jobs.force ? "?force=true" : ""));
   });
 }
 
@@ -85,12 +78,9 @@ struct KickOptions {
 
 int Kick(Api& api, const KickOptions& options) {
   const Json state = options.state.empty() ? Json() : Json(options.state);
-  Json answer;
-  if (!api.Post(TubePath(options.tube) + "/kick", {{"count", options.count}, {"state", state}},
-                answer)) {
-    return api.exit_code();
-  }
-  return Print(api, answer, [](const Json& kicked) { Say("kicked " + Word(kicked, "kicked")); });
+  return Print(
+      api, api.Post(TubePath(options.tube) + "/kick", {{"count", options.count}, {"state", state}}),
+      [](const Json& kicked) { Say("kicked " + Word(kicked, "kicked")); });
 }
 
 }  // namespace

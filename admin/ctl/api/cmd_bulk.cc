@@ -37,9 +37,8 @@ int EachJob(Api& api, const std::string& action, const TransferOptions& options)
   SetBytes(body, "to", options.to);
   int exit_code = kDone;
   for (const std::uint64_t id : options.ids) {
-    Json answer;
-    if (api.Post(JobPath(id) + "/" + action, body, answer)) {
-      made.push_back(std::move(answer));
+    if (auto answer = api.Post(JobPath(id) + "/" + action, body)) {
+      made.push_back(std::move(*answer));
     } else if (exit_code == kDone) {
       exit_code = api.exit_code();
     }
@@ -91,9 +90,7 @@ int Clear(Api& api, const ClearOptions& options) {
 }
 
 int Operations(Api& api) {
-  Json operations;
-  if (!api.List("/operations", {}, 500, operations)) return api.exit_code();
-  return PrintItems(api, operations, ShowOperations);
+  return PrintItems(api, api.List("/operations", {}, 500), ShowOperations);
 }
 
 struct OperationOptions {
@@ -107,11 +104,8 @@ struct OperationOptions {
 
 int ShowOperation(Api& api, const OperationOptions& options) {
   const std::string path = "/operations/" + UrlEncoded(options.id);
-  Json operation;
-  if (!(options.stop ? api.Delete(path, operation) : api.Get(path, operation))) {
-    return api.exit_code();
-  }
-  return Print(api, operation, [](const Json& one) { ShowOperations(Json::array({one})); });
+  return Print(api, options.stop ? api.Delete(path) : api.Get(path),
+               [](const Json& one) { ShowOperations(Json::array({one})); });
 }
 
 }  // namespace

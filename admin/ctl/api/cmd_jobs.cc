@@ -41,11 +41,8 @@ int ListJobs(Api& api, const JobListOptions& options) {
                              {"max_scan", options.max_scan},
                              {"preview", options.preview ? "1" : ""}});
   const std::string& tube = options.filter.tube;
-  Json jobs;
-  if (!api.List(tube.empty() ? "/jobs" : TubePath(tube) + "/jobs", query, options.limit, jobs)) {
-    return api.exit_code();
-  }
-  return PrintItems(api, jobs, ShowJobs);
+  const std::string path = tube.empty() ? "/jobs" : TubePath(tube) + "/jobs";
+  return PrintItems(api, api.List(path, query, options.limit), ShowJobs);
 }
 
 struct RunningOptions {
@@ -61,9 +58,7 @@ struct RunningOptions {
 int ListRunning(Api& api, const RunningOptions& options) {
   const Query query = {{"state", "reserved"}, {"order", "next"}, {"max_scan", "1000000"}};
   const std::string path = options.tube.empty() ? "/jobs" : TubePath(options.tube) + "/jobs";
-  Json jobs;
-  return api.List(path, query, options.limit, jobs) ? PrintItems(api, jobs, ShowRunning)
-                                                    : api.exit_code();
+  return PrintItems(api, api.List(path, query, options.limit), ShowRunning);
 }
 
 struct FailureOptions {
@@ -83,15 +78,16 @@ struct FailureOptions {
 int ListFailures(Api& api, const FailureOptions& options) {
   const Query query = {
       {"since", options.since}, {"tube_match", options.tube}, {"cause", options.cause}};
-  Json jobs, page;
-  if (!api.List("/failures", query, options.limit, jobs, &page)) return api.exit_code();
+  Json page;
+  const std::optional<Json> jobs = api.List("/failures", query, options.limit, &page);
+  if (!jobs) return api.exit_code();
   if (api.settings().json) {
-    Say(Json{{"items", jobs}, {"groups", page["groups"]}, {"matched", page["matched"]}}.dump());
+    Say(Json{{"items", *jobs}, {"groups", page["groups"]}, {"matched", page["matched"]}}.dump());
     return kDone;
   }
   ShowFailureGroups(page["groups"]);
   Say("");
-  ShowFailures(jobs);
+  ShowFailures(*jobs);
   return kDone;
 }
 
@@ -102,8 +98,7 @@ struct OneJob {
 };
 
 int Job(Api& api, const OneJob& options) {
-  Json job;
-  return api.Get(JobPath(options.id), job) ? Print(api, job, ShowJob) : api.exit_code();
+  return Print(api, api.Get(JobPath(options.id)), ShowJob);
 }
 
 // --- peek
@@ -130,12 +125,12 @@ struct PeekOptions {
 std::optional<std::uint64_t> JobToPeek(Api& api, const PeekOptions& options, int& exit_code) {
   if (options.id != 0) return options.id;
   const Query query = {{"state", options.state}, {"order", "next"}, {"limit", "1"}};
-  Json page;
-  if (!api.Get(WithQuery(TubePath(options.tube) + "/jobs", query), page)) {
+  const std::optional<Json> page = api.Get(WithQuery(TubePath(options.tube) + "/jobs", query));
+  if (!page) {
     exit_code = api.exit_code();
     return std::nullopt;
   }
-  if (!page["items"].empty()) return page["items"][0]["id"].get<std::uint64_t>();
+  if (!page->at("items").empty()) return page->at("items")[0]["id"].get<std::uint64_t>();
   Tell(fmt::format("{} has no {} job", Visible(options.tube), options.state));
   exit_code = kNotFound;
   return std::nullopt;
@@ -172,17 +167,16 @@ int ShowPeeked(Api& api, const PeekOptions& options) {
   const std::optional<std::uint64_t> id = JobToPeek(api, options, exit_code);
   if (!id.has_value()) return exit_code;
   if (options.raw) return PeekRaw(api, *id);
-  Json job, view;
-  if (!api.Get(JobPath(*id), job)) return api.exit_code();
-  if (!api.Get(WithQuery(JobPath(*id) + "/body/view", {{"as", options.as}}), view)) {
-    return api.exit_code();
-  }
+  const std::optional<Json> job = api.Get(JobPath(*id));
+  if (!job) return api.exit_code();
+  const auto view = api.Get(WithQuery(JobPath(*id) + "/body/view", {{"as", options.as}}));
+  if (!view) return api.exit_code();
   if (api.settings().json) {
-    Say(Json{{"job", job}, {"body", view}}.dump());
+    Say(Json{{"job", *job}, {"body", *view}}.dump());
     return kDone;
   }
-  ShowJob(job);
-  ShowView(view);
+  ShowJob(*job);
+  ShowView(*view);
   return kDone;
 }
 
@@ -238,9 +232,8 @@ int Put(Api& api, const PutOptions& options) {
   job["delay_seconds"] = options.delay;
   job["ttr_seconds"] = options.ttr;
   if (!options.unique.empty()) SetBytes(job, "unique", options.unique);
-  Json answer;
-  if (!api.Post(TubePath(options.tube) + "/jobs", job, answer, options.key)) return api.exit_code();
-  return Print(api, answer, [](const Json& made) { Say(Word(made, "id")); });
+  return Print(api, api.Post(TubePath(options.tube) + "/jobs", job, options.key),
+               [](const Json& made) { Say(Word(made, "id")); });
 }
 
 }  // namespace

@@ -27,10 +27,8 @@ struct ConnectionOptions {
 };
 
 int Connections(Api& api, const ConnectionOptions& options) {
-  Json connections;
   const Query query = {{"role", options.role}, {"tube", options.tube}};
-  if (!api.List("/connections", query, options.limit, connections)) return api.exit_code();
-  return PrintItems(api, connections, ShowConnections);
+  return PrintItems(api, api.List("/connections", query, options.limit), ShowConnections);
 }
 
 struct WorkerOptions {
@@ -50,8 +48,7 @@ struct DisconnectOptions {
 };
 
 int Disconnect(Api& api, const DisconnectOptions& options) {
-  Json answer;
-  if (!api.Delete(fmt::format("/connections/{}", options.id), answer)) return api.exit_code();
+  if (!api.Delete(fmt::format("/connections/{}", options.id))) return api.exit_code();
   if (!api.settings().json) Say(fmt::format("disconnected {}", options.id));
   return kDone;
 }
@@ -69,9 +66,8 @@ struct LogLevelOptions {
 };
 
 int LogLevel(Api& api, const LogLevelOptions& options) {
-  Json answer;
-  if (!api.Put("/server/log-level", {{"level", options.level}}, answer)) return api.exit_code();
-  return Print(api, answer, [](const Json& now) { Say("log level " + Word(now, "level")); });
+  return Print(api, api.Put("/server/log-level", {{"level", options.level}}),
+               [](const Json& now) { Say("log level " + Word(now, "level")); });
 }
 
 // --- drain
@@ -93,9 +89,9 @@ struct DrainOptions {
 int AwaitIdle(Api& api, double seconds) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   while (true) {
-    Json server;
-    if (!api.Get("/server", server)) return api.exit_code();
-    const double reserved = Number(server.value("jobs", Json::object()), "reserved");
+    const std::optional<Json> server = api.Get("/server");
+    if (!server) return api.exit_code();
+    const double reserved = Number(server->value("jobs", Json::object()), "reserved");
     if (reserved == 0) return kDone;
     if (std::chrono::steady_clock::now() >= end) {
       Tell(fmt::format("{:.0f} jobs are still reserved", reserved));
@@ -106,12 +102,11 @@ int AwaitIdle(Api& api, double seconds) {
 }
 
 int Drain(Api& api, const DrainOptions& options) {
-  Json answer;
-  if (!api.Put("/server/draining", {{"draining", !options.off}}, answer)) return api.exit_code();
-  Print(api, answer, [](const Json& now) {
+  const auto answer = api.Put("/server/draining", {{"draining", !options.off}});
+  const int exit_code = Print(api, answer, [](const Json& now) {
     Say(now.value("draining", false) ? "draining: no new jobs are taken" : "new jobs are taken");
   });
-  return options.wait_s.has_value() ? AwaitIdle(api, *options.wait_s) : kDone;
+  return answer && options.wait_s.has_value() ? AwaitIdle(api, *options.wait_s) : exit_code;
 }
 
 // --- Policies and schedules
@@ -137,24 +132,22 @@ struct PolicyOptions {
 int Policy(Api& api, const PolicyOptions& options) {
   const std::string path = TubePath(options.tube) + "/policy";
   const std::string key_path = path + "/" + UrlEncoded(options.key);
-  Json answer;
   if (options.value.empty()) {
-    if (!api.Get(path, answer)) return api.exit_code();
+    const std::optional<Json> answer = api.Get(path);
+    if (!answer) return api.exit_code();
     Json items = Json::array();
-    for (const Json& item : answer["items"]) {
+    for (const Json& item : answer->at("items")) {
       if (options.key.empty() || item.value("key", "") == options.key) items.push_back(item);
     }
     if (!items.empty()) return PrintItems(api, items, ShowPolicy);
     std::vector<std::string> known;
-    for (const Json& item : answer["items"]) known.push_back(item.value("key", ""));
+    for (const Json& item : answer->at("items")) known.push_back(item.value("key", ""));
     Tell(fmt::format("unknown policy '{}'; {}", Visible(options.key),
                      known.empty() ? "" : NearNames(options.key, known)));
     return kNotFound;
   }
-  const bool done = options.value == "default"
-                        ? api.Delete(key_path, answer)
-                        : api.Put(key_path, {{"value", options.value}}, answer);
-  if (!done) return api.exit_code();
+  const auto answer = options.value == "default" ? api.Delete(key_path)
+                                                 : api.Put(key_path, {{"value", options.value}});
   return Print(api, answer, [](const Json& item) {
     if (item.is_object()) ShowPolicy(Json::array({item}));
   });
@@ -175,9 +168,7 @@ void ShowSchedules(const Json& items) {
 }
 
 int Schedules(Api& api) {
-  Json schedules;
-  if (!api.List("/schedules", {}, 1'000, schedules)) return api.exit_code();
-  return PrintItems(api, schedules, ShowSchedules);
+  return PrintItems(api, api.List("/schedules", {}, 1'000), ShowSchedules);
 }
 
 struct ScheduleOptions {
@@ -191,14 +182,11 @@ struct ScheduleOptions {
 
 int Schedule(Api& api, const ScheduleOptions& options) {
   const std::string path = "/schedules/" + UrlEncoded(options.name);
-  Json answer;
   if (options.act == "run") {
-    if (!api.Post(path + "/run", Json::object(), answer)) return api.exit_code();
-    return Print(api, answer, [](const Json& job) { Say(Word(job, "id")); });
+    return Print(api, api.Post(path + "/run"), [](const Json& job) { Say(Word(job, "id")); });
   }
   const bool on = options.act == "on";
-  if (!api.Put(path + "/enabled", {{"enabled", on}}, answer)) return api.exit_code();
-  return Print(api, answer,
+  return Print(api, api.Put(path + "/enabled", {{"enabled", on}}),
                [&](const Json&) { Say(Visible(options.name) + (on ? " is on" : " is off")); });
 }
 

@@ -27,12 +27,12 @@ double LastMinute(const Json& history, const char* series) {
 }
 
 void ShowRates(Api& api) {
-  Json history;
   const Query query = {
       {"series", "put_per_second,reserved_per_second,completed_per_second,failed_per_second"},
       {"range", "1h"},
       {"points", "3600"}};
-  if (!api.Get(WithQuery("/history", query), history) || !history["series"].is_object()) return;
+  const Json history = api.Get(WithQuery("/history", query)).value_or(Json::object());
+  if (!history.value("series", Json()).is_object()) return;
   Say(fmt::format("rates    {:.1f} puts/s, {:.1f} reserves/s, {:.1f} completed/s, {:.1f} failed/s",
                   LastMinute(history, "put_per_second"), LastMinute(history, "reserved_per_second"),
                   LastMinute(history, "completed_per_second"),
@@ -56,9 +56,9 @@ std::string CommandFor(const std::string& kind) {
 // A line for each kind, with the tubes that have the most jobs below it.
 void ShowAttention(Api& api) {
   constexpr std::size_t kTubesShown = 3;
-  Json attention;
-  if (!api.Get("/attention", attention)) return;
-  for (const Json& item : attention["items"]) {
+  const std::optional<Json> attention = api.Get("/attention");
+  if (!attention) return;
+  for (const Json& item : attention->at("items")) {
     const std::string command = CommandFor(item.value("kind", ""));
     Warn(fmt::format("{}: {}{}", Word(item, "kind"), Word(item, "reason"),
                      command.empty() ? "" : fmt::format("; `{}`", command)));
@@ -122,15 +122,15 @@ void ShowRouters(const Json& server) {
 }
 
 int ShowStatus(Api& api) {
-  Json server;
-  if (!api.Get("/server", server)) return api.exit_code();
+  const std::optional<Json> server = api.Get("/server");
+  if (!server) return api.exit_code();
   Print(api, server, [&](const Json& object) {
     ShowServer(object);
     ShowRouters(object);
     ShowRates(api);
     ShowAttention(api);
   });
-  return server.value("ready", false) ? kDone : kFailed;
+  return server->value("ready", false) ? kDone : kFailed;
 }
 
 struct HealthOptions {

@@ -29,13 +29,11 @@ struct TubeListOptions {
 };
 
 int ListTubes(Api& api, const TubeListOptions& options) {
-  Json tubes;
   const Query query = {{"match", options.match},
                        {"sort", options.sort},
                        {"order", options.order},
                        {"only", options.only}};
-  if (!api.List("/tubes", query, options.limit, tubes)) return api.exit_code();
-  return PrintItems(api, tubes, ShowTubes);
+  return PrintItems(api, api.List("/tubes", query, options.limit), ShowTubes);
 }
 
 struct OneTube {
@@ -45,8 +43,7 @@ struct OneTube {
 };
 
 int ShowOneTube(Api& api, const OneTube& options) {
-  Json answer;
-  return api.Get(TubePath(options.tube), answer) ? Print(api, answer, ShowTube) : api.exit_code();
+  return Print(api, api.Get(TubePath(options.tube)), ShowTube);
 }
 
 struct PauseOptions : OneTube {
@@ -61,21 +58,15 @@ struct PauseOptions : OneTube {
 };
 
 int Pause(Api& api, const PauseOptions& options) {
-  Json answer;
-  if (!api.Post(TubePath(options.tube) + "/pause", {{"seconds", options.seconds}}, answer)) {
-    return api.exit_code();
-  }
+  const auto answer = api.Post(TubePath(options.tube) + "/pause", {{"seconds", options.seconds}});
   return Print(api, answer, [&](const Json&) {
     Say(fmt::format("{} is paused for {}", Visible(options.tube), AgeText(options.seconds)));
   });
 }
 
 int Resume(Api& api, const OneTube& options) {
-  Json answer;
-  if (!api.Post(TubePath(options.tube) + "/resume", Json::object(), answer)) {
-    return api.exit_code();
-  }
-  return Print(api, answer, [&](const Json&) { Say(Visible(options.tube) + " is not paused"); });
+  return Print(api, api.Post(TubePath(options.tube) + "/resume"),
+               [&](const Json&) { Say(Visible(options.tube) + " is not paused"); });
 }
 
 // --- maxqueue
@@ -101,9 +92,8 @@ std::optional<std::uint64_t> NumberIn(const std::string& word) {
 
 int MaxQueue(Api& api, const MaxQueueOptions& options) {
   const std::string path = TubePath(options.tube) + "/maxqueue";
-  Json answer;
   if (options.words == std::vector<std::string>{"default"}) {
-    return api.Delete(path, answer) ? Print(api, answer, ShowTube) : api.exit_code();
+    return Print(api, api.Delete(path), ShowTube);
   }
   std::vector<std::uint64_t> limits;
   for (const std::string& word : options.words) {
@@ -121,22 +111,20 @@ int MaxQueue(Api& api, const MaxQueueOptions& options) {
   const Json body = limits.size() == 1
                         ? Json{{"all", limits[0]}}
                         : Json{{"high", limits[0]}, {"normal", limits[1]}, {"low", limits[2]}};
-  return api.Put(path, body, answer) ? Print(api, answer, ShowTube) : api.exit_code();
+  return Print(api, api.Put(path, body), ShowTube);
 }
 
 // --- functions
 
 int Create(Api& api, const OneTube& options) {
-  Json answer;
   Json body;
   SetBytes(body, "name", options.tube);
-  if (!api.Post("/tubes", body, answer)) return api.exit_code();
-  return Print(api, answer, [&](const Json&) { Say(Visible(options.tube) + " is there"); });
+  return Print(api, api.Post("/tubes", body),
+               [&](const Json&) { Say(Visible(options.tube) + " is there"); });
 }
 
 int Drop(Api& api, const OneTube& options) {
-  Json answer;
-  if (!api.Delete(TubePath(options.tube), answer)) return api.exit_code();
+  if (!api.Delete(TubePath(options.tube))) return api.exit_code();
   if (!api.settings().json) Say(Visible(options.tube) + " is dropped");
   return kDone;
 }

@@ -70,11 +70,9 @@ void DrawHistory(const Json& history) {
 }
 
 int History(Api& api, const HistoryOptions& options) {
-  Json history;
   const Query query = {
       {"series", Joined(options.series)}, {"range", options.range}, {"tube", options.tube}};
-  if (!api.Get(WithQuery("/history", query), history)) return api.exit_code();
-  return Print(api, history, options.csv ? PrintCsv : DrawHistory);
+  return Print(api, api.Get(WithQuery("/history", query)), options.csv ? PrintCsv : DrawHistory);
 }
 
 // --- events
@@ -152,14 +150,13 @@ struct AuditOptions {
 };
 
 int Audit(Api& api, const AuditOptions& options) {
-  Json acts;
-  if (!api.List("/audit", {}, options.limit, acts)) return api.exit_code();
-  return PrintItems(api, acts, [](const Json& items) {
-    Table table({"AT", "USER", "ROLE", "ADDRESS", "ACTION", "TUBE", ">JOB", ">COUNT", "RESULT"});
+  return PrintItems(api, api.List("/audit", {}, options.limit), [](const Json& items) {
+    Table table(
+        {"AT", "USER", "ROLE", "ADDRESS", "ACTION", "TUBE", ">JOB", ">COUNT", ">TIMES", "RESULT"});
     for (const Json& act : items) {
       table.Add({Word(act, "at"), Word(act, "user"), Word(act, "role"), Word(act, "address"),
                  Word(act, "action"), Word(act, "tube"), Word(act, "job"), Word(act, "count"),
-                 Word(act, "result")});
+                 Word(act, "times"), Word(act, "result")});
     }
     std::fputs(table.Text().c_str(), stdout);
   });

@@ -5,7 +5,6 @@
 
 #include "admin/ctl/api/settings.h"
 #include "admin/ctl/command.h"
-#include "admin/ctl/exit.h"
 
 namespace gearstalk::ctl::api {
 

@@ -28,13 +28,12 @@ bool Running(const Json& operation) {
 bool Await(Api& api, const std::string& path, Json& operation, bool show_progress) {
   bool stopped = false;
   while (Running(operation)) {
-    if (interrupted != 0 && !stopped) {
-      stopped = true;
-      if (!api.Delete(path, operation)) return false;
-      continue;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    if (!api.Get(path, operation)) return false;
+    const bool stops = interrupted != 0 && !stopped;
+    stopped = stopped || stops;
+    if (!stops) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    std::optional<Json> now = stops ? api.Delete(path) : api.Get(path);
+    if (!now) return false;
+    operation = std::move(*now);
     if (show_progress) {
       std::fputs(
           fmt::format("\r{} of {}", Count(operation, "done"), Count(operation, "count")).c_str(),
@@ -95,20 +94,20 @@ int RunOperation(Api& api, const Operation& operation) {
   signal(SIGINT, OnInterrupt);
   Json body = {{"action", operation.action}, {"filter", operation.filter}};
   if (!operation.to.empty()) SetBytes(body, "to", operation.to);
-  Json state;
-  if (!api.Post("/operations", body, state)) return api.exit_code();
-  const std::string path = "/operations/" + Word(state, "id");
-  if (!Await(api, path, state, false)) return api.exit_code();
-  if (state.value("state", "") != "counted") return Show(api, state);
-  const auto count = static_cast<std::uint64_t>(Number(state, "count"));
+  std::optional<Json> state = api.Post("/operations", body);
+  if (!state) return api.exit_code();
+  const std::string path = "/operations/" + Word(*state, "id");
+  if (!Await(api, path, *state, false)) return api.exit_code();
+  if (state->value("state", "") != "counted") return Show(api, *state);
+  const auto count = static_cast<std::uint64_t>(Number(*state, "count"));
   if (!Confirmed(api, operation, count)) {
-    Json ignored;
-    api.Delete(path, ignored);
+    api.Delete(path);
     return kNotConfirmed;
   }
-  if (!api.Post(path + "/confirm", {{"count", count}}, state)) return api.exit_code();
+  state = api.Post(path + "/confirm", {{"count", count}});
+  if (!state) return api.exit_code();
   const bool show = !api.settings().quiet && !api.settings().json && isatty(STDERR_FILENO) == 1;
-  return Await(api, path, state, show) ? Show(api, state) : api.exit_code();
+  return Await(api, path, *state, show) ? Show(api, *state) : api.exit_code();
 }
 
 void ShowOperations(const Json& operations) {

@@ -25,10 +25,10 @@ constexpr std::size_t kTubes = 200;
 
 bool Descending(const std::string& sort) { return sort != "name" && sort != "id"; }
 
-bool FetchTubes(Api& api, const std::string& sort, const std::string& match, Json& tubes) {
+std::optional<Json> FetchTubes(Api& api, const std::string& sort, const std::string& match) {
   const Query query = {
       {"sort", sort}, {"order", Descending(sort) ? "desc" : "asc"}, {"match", match}};
-  return api.List("/tubes", query, kTubes, tubes);
+  return api.List("/tubes", query, kTubes);
 }
 
 // As many columns of numbers as there is room for; names are cut to what these leave. Lines may
@@ -107,7 +107,9 @@ class LiveTable {
 
   int Run() {
     while (true) {
-      if (!FetchTubes(api_, sort_, match_, tubes_)) return api_.exit_code();
+      std::optional<Json> tubes = FetchTubes(api_, sort_, match_);
+      if (!tubes) return api_.exit_code();
+      tubes_ = std::move(*tubes);
       Draw();
       timeout(static_cast<int>(interval_s_ * 1000));
       const int key = getch();
@@ -168,11 +170,10 @@ class LiveTable {
     if (tubes_.empty()) return;
     const Json& tube = tubes_[marked_];
     const std::string path = "/tubes/" + tube.value("ref", "");
-    Json answer;
     if (tube.value("paused", false)) {
-      api_.Post(path + "/resume", Json::object(), answer);
+      api_.Post(path + "/resume");
     } else {
-      api_.Post(path + "/pause", {{"seconds", 60}}, answer);
+      api_.Post(path + "/pause", {{"seconds", 60}});
     }
   }
 
@@ -187,9 +188,7 @@ class LiveTable {
 
 int Top(Api& api, const TopOptions& options) {
   if (options.once || !HasScreen()) {
-    Json tubes;
-    if (!FetchTubes(api, options.sort, "", tubes)) return api.exit_code();
-    return PrintItems(api, tubes, ShowOnce);
+    return PrintItems(api, FetchTubes(api, options.sort, ""), ShowOnce);
   }
   const Screen screen;
   return LiveTable(api, options).Run();

@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "broker/journal/wal/fault.h"
+#include "broker/journal/wal/file_system.h"
 
 namespace gearstalk {
 namespace {

@@ -6,7 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include "broker/journal/wal/fault.h"
 #include "broker/journal/wal/file_system.h"
 #include "broker/journal/wal/state_file.h"
 #include "broker/journal/wal/wal_format.h"

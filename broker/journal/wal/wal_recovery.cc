@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "broker/journal/wal/fault.h"
+#include "broker/journal/wal/file_system.h"
 #include "broker/journal/wal/state_file.h"
 
 namespace gearstalk {

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Drives the command line tools gearman and gearadmin. Arguments: HOST PORT."""
 
+import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -29,14 +31,19 @@ def gearadmin(*options: str) -> subprocess.CompletedProcess[str]:
 def start_worker(*options: str) -> subprocess.Popen[bytes]:
     worker = subprocess.Popen(
         ["timeout", "300", "gearman", "-h", HOST, "-p", PORT, "-w", *options],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        start_new_session=True)
     WORKERS.append(worker)
     return worker
 
 
 def stop_worker(worker: subprocess.Popen[bytes]) -> None:
     worker.terminate()
-    worker.communicate()
+    try:
+        worker.communicate(timeout=10)
+    except subprocess.TimeoutExpired:  # a command of it may live on
+        os.killpg(worker.pid, signal.SIGKILL)
+        worker.communicate()
     WORKERS.remove(worker)
 
 

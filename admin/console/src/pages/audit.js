@@ -1,4 +1,4 @@
-// Who did what: the last acts, newest first, filtered here because there are 1000 at most.
+// Who did what: the last acts, newest first, filtered here because there are 2100 at most.
 import { ask } from "../api.js";
 import { count, instant } from "../format.js";
 import { html, useCallback, useEffect, useState } from "../html.js";
@@ -11,7 +11,7 @@ import { hasRole, seesAll } from "../session.js";
 import { useStore } from "../store.js";
 import * as S from "../strings.js";
 
-const MOST = 1000;
+const MOST = 2100;
 const PAGE = 500;
 
 async function loadAll() {
@@ -49,7 +49,7 @@ function textOf(entry) {
 
 function Row({ entry }) {
   const what = [entry.job != null && html`<a href=${jobLink(entry.job)}>${S.jobTitle(entry.job)}</a>`, filterText(entry.filter) && html`<${Name} text=${filterText(entry.filter)} />`,
-    entry.count != null && S.auditJobs(count(entry.count))].filter(Boolean);
+    entry.count != null && S.auditJobs(count(entry.count)), entry.times > 1 && S.auditTimes(count(entry.times))].filter(Boolean);
   return html`<tr data-testid="audit-row" data-row tabindex="-1"><td class="mono nowrap" data-label=${S.auditAt} title=${entry.request_id}>${instant(entry.at).slice(0, 19)}</td>
     <td class="title"><b><${Name} text=${entry.user ?? "-"} /></b> <span class="dim">${entry.role ?? ""}</span></td><td class="mono" data-label=${S.auditFrom}><${Name} text=${entry.address ?? ""} /></td>
     <td class="mono" data-label=${S.auditAct}>${entry.action}</td><td class="full mono">${entry.tube ? html`<${Name} text=${entry.tube} />` : ""}</td>
