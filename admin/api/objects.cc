@@ -129,6 +129,22 @@ Json JournalObject(const Journal& journal, const ServerFacts& facts, const Histo
           {"sync_seconds_p99", history.SyncP99()}};
 }
 
+Json StoreObject(const StoreServer& server) {
+  Json standbys;  // null: not known
+  if (server.standbys_known) {
+    standbys = Json::array();
+    for (const std::string& name : server.standbys) standbys.push_back(TextOf(name));
+  }
+  return {{"kind", server.kind},
+          {"version", TextOf(server.version)},
+          {"primary", TextOf(server.primary)},
+          {"synchronous_commit", server.synchronous_commit},
+          {"fsync", server.fsync},
+          {"full_page_writes", server.full_page_writes},
+          {"synchronous_standby_names", TextOf(server.synchronous_standby_names)},
+          {"synchronous_standbys", std::move(standbys)}};
+}
+
 Json ReplicaObject(const Journal& journal) {
   const ReplicaStats* const replica = journal.Replica();
   if (replica == nullptr) return {};
@@ -137,14 +153,16 @@ Json ReplicaObject(const Journal& journal) {
   if (replica->leader_known) {
     leader = {{"name", TextOf(replica->leader)}, {"address", TextOf(replica->leader_address)}};
   }
-  return {{"role", !active              ? "standby"
-                   : replica->suspended ? "suspended"
-                                        : "active"},
-          {"epoch", replica->epoch},
-          {"leader", std::move(leader)},
-          {"behind_batches", replica->behind_batches},
-          {"lease_left_seconds", active ? Json(Seconds(replica->lease_left)) : Json()},
-          {"takeovers_total", replica->takeovers}};
+  Json object = {{"role", !active              ? "standby"
+                          : replica->suspended ? "suspended"
+                                               : "active"},
+                 {"epoch", replica->epoch},
+                 {"leader", std::move(leader)},
+                 {"behind_batches", replica->behind_batches},
+                 {"lease_left_seconds", active ? Json(Seconds(replica->lease_left)) : Json()},
+                 {"takeovers_total", replica->takeovers}};
+  if (replica->server) object["store"] = StoreObject(*replica->server);
+  return object;
 }
 
 Json RefusedObject(const ServerFacts& facts, const EngineStats& stats) {

@@ -115,8 +115,10 @@ constexpr std::string_view kObjects[] = {
     "filesystem_bytes:integer? free_bytes:integer? free_limit_bytes:integer? low:truth "
     "full_seconds:number? segments:integer waiting_bytes:integer sync_seconds_p99:number?",
     "Leader name:text address:text",
+    "Store kind:text version:text primary:text synchronous_commit:text fsync:text "
+    "full_page_writes:text synchronous_standby_names:text synchronous_standbys:*text?",
     "Replica role:text epoch:integer leader:Leader? behind_batches:integer "
-    "lease_left_seconds:number? takeovers_total:integer",
+    "lease_left_seconds:number? takeovers_total:integer store:Store~",
     "StepDown force:truth~",
     "SteppingDown stepping_down:truth",
     "Router name:text pid:integer? connections:integer accepted_total:integer "

@@ -47,8 +47,19 @@ std::uint64_t OpenDescriptors() {
 
 double Seconds(Time time) { return static_cast<double>(time) / static_cast<double>(kSecond); }
 
+void AddServer(const StoreServer& server, MetricText& text) {
+  if (server.standbys_known) {
+    text.Gauge("gearstalkd_postgres_synchronous_standbys",
+               "Standbys of PostgreSQL that confirm commits.")
+        .Add(std::uint64_t{server.standbys.size()});
+  }
+  text.Gauge("gearstalkd_postgres_primaries",
+             "Servers that say they are primary: with two, no broker takes over.")
+      .Add(server.primaries);
+}
+
 void AddEndpoints(const ReplicaStats& replica, MetricText& text) {
-  text.Gauge("gearstalkd_replica_endpoint", "1: the next call goes to this node of etcd first.");
+  text.Gauge("gearstalkd_replica_endpoint", "1: the next call goes to this node of the store first.");
   for (const ReplicaStats::Endpoint& each : replica.endpoints) {
     text.Add(std::uint64_t{each.in_use}, {{"endpoint", each.name}});
   }
@@ -67,7 +78,7 @@ void AddReplica(const Engine& engine, MetricText& text) {
   text.Gauge("gearstalkd_replica_active", "1 while this broker serves.")
       .Add(std::uint64_t{journal.MayServe()});
   text.Gauge("gearstalkd_replica_caught_up",
-             "1 on a standby that applies what is there within 3 s, and hears etcd.")
+             "1 on a standby that applies what is there within 3 s, and hears the store.")
       .Add(std::uint64_t{follows && replica.caught_up && replica.trouble.empty()});
   text.Gauge("gearstalkd_replica_epoch", "Number of the reign: it rises with each takeover.")
       .Add(replica.epoch);
@@ -85,15 +96,16 @@ void AddReplica(const Engine& engine, MetricText& text) {
                "Time for which this broker was active and did not serve.")
       .Add(Seconds(replica.suspended_time));
   text.Counter("gearstalkd_replica_append_retries_total",
-               "Appends that were sent to another node of etcd as well.")
+               "Appends that were sent once more.")
       .Add(replica.append_retries);
-  text.Gauge("gearstalkd_replica_log_bytes", "Bytes of the journal in etcd.")
+  text.Gauge("gearstalkd_replica_log_bytes", "Bytes of the shared journal.")
       .Add(replica.log_bytes);
   text.Gauge("gearstalkd_replica_max_bytes", "replica.max_bytes.").Add(replica.max_bytes);
   text.Gauge("gearstalkd_replica_clock_skew_seconds",
              "On a standby: the active broker's clock less this one's.")
       .Add(follows ? Seconds(replica.clock_skew) : 0.0);
   AddEndpoints(replica, text);
+  if (replica.server) AddServer(*replica.server, text);
 }
 
 void AddConnections(const MetricsSources& sources, const ServerFacts& server, MetricText& text) {
