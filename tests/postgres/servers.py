@@ -38,12 +38,15 @@ def run(program: str, *words: object, check: bool = True) -> subprocess.Complete
 class Server(Process):
     """One server; `name` is what it is called as a standby."""
 
-    def __init__(self, directory: Path, name: str, **settings: str) -> None:
+    def __init__(self, directory: Path, name: str, primary: "Server | None" = None,
+                 **settings: str) -> None:
         assert PROGRAMS is not None
         self.name = name
         self.data = directory
         self.port = free_port()
         self.where = f"host=127.0.0.1 port={self.port}"
+        if primary is not None:
+            self.follow(primary)
         flags = [word for key, value in settings.items() for word in ("-c", f"{key}={value}")]
         super().__init__([
             *AS_NOBODY, PROGRAMS / "postgres", "-D", directory, "-p", self.port, "-c",
@@ -73,6 +76,13 @@ class Server(Process):
             self.signal(3)
             self.wait()
 
+    def follow(self, primary: "Server") -> None:
+        """As a standby, from its next start on."""
+        (self.data / "standby.signal").touch()
+        with open(self.data / "postgresql.auto.conf", "a") as settings:
+            settings.write(f"primary_conninfo = '{primary.where} user=test "
+                           f"application_name={self.name}'\n")
+
     def promote(self) -> None:
         self.sql("select pg_promote()")
 
@@ -80,7 +90,8 @@ class Server(Process):
 class Servers:
     """A primary and its standbys, any one of which confirms a commit."""
 
-    def __init__(self, standbys: int = 0, **settings: str) -> None:
+    def __init__(self, standbys: int = 0, everywhere: bool = False, **settings: str) -> None:
+        """`everywhere`: the settings are those of the standbys, too."""
         self._directory = tempfile.TemporaryDirectory(prefix="gearstalk-postgres-")
         top = Path(self._directory.name)
         if AS_NOBODY:
@@ -91,20 +102,16 @@ class Servers:
         for name in names:
             subprocess.run(["cp", "-a", top / "p", top / name], check=True)
         if standbys:
-            settings["synchronous_standby_names"] = f"ANY 1 ({','.join(names)})"
+            settings.setdefault("synchronous_standby_names", f"ANY 1 ({','.join(names)})")
         self.primary = Server(top / "p", "p", **settings)
         self.primary.wait_up()
-        self.standbys = [self._standby(top / name, name) for name in names]
+        self.standbys = [Server(top / name, name, self.primary, **(settings if everywhere else {}))
+                         for name in names]
         for standby in self.standbys:
             standby.wait_up()
         self.all = [self.primary, *self.standbys]
         eventually("they are synchronous", lambda: self.primary.sql(
             "select count(*) from pg_stat_replication where sync_state = 'quorum'") == str(standbys))
-
-    def _standby(self, directory: Path, name: str) -> Server:
-        (directory / "standby.signal").touch()
-        return Server(directory, name, primary_conninfo=f"{self.primary.where} user=test "
-                                                        f"application_name={name}")
 
     @property
     def conninfo(self) -> str:
