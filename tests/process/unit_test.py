@@ -30,18 +30,22 @@ class Units(unittest.TestCase):
     @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd is not here")
     def test_drop_ins_of_the_manual(self) -> None:
         recipes = re.findall(r"```ini\n(.*?)```", (ROOT / "docs/operations.md").read_text(), re.S)
-        self.assertEqual(len(recipes), 2)
-        for recipe in recipes:
+        self.assertEqual(len(recipes), 4)
+        for recipe in recipes[:2]:
             self.assertEqual(self.verify({"gearstalkd.service.d/recipe.conf": recipe}), (0, ""))
         misspelt = recipes[0].replace("ReadWritePaths", "ReadWritePath")
         self.assertIn("ReadWritePath", self.verify({"gearstalkd.service.d/recipe.conf": misspelt})[1])
+        backup = {"gearstalkd-backup.service": recipes[2], "gearstalkd-backup.timer": recipes[3]}
+        self.assertEqual(self.verify(backup), (0, ""))
+        misspelt = recipes[3].replace("OnCalendar", "OnCalender")
+        self.assertIn("OnCalender", self.verify({**backup, "gearstalkd-backup.timer": misspelt})[1])
 
     @staticmethod
     def verify(more: dict[str, str]) -> tuple[int, str]:
         """Verifies the units and `more` files: the exit code, and what systemd says of them."""
         with tempfile.TemporaryDirectory() as directory:
             for name, text in more.items():
-                Path(directory, name).parent.mkdir()
+                Path(directory, name).parent.mkdir(exist_ok=True)
                 Path(directory, name).write_text(text)
             for name in UNITS:
                 text = (PACKAGING / name).read_text()
@@ -51,7 +55,8 @@ class Units(unittest.TestCase):
                                  if not line.startswith("Documentation="))
                 Path(directory, name).write_text(text + "\n")
             done = subprocess.run(
-                ["systemd-analyze", "verify", "--recursive-errors=no", *UNITS], cwd=directory,
+                ["systemd-analyze", "verify", "--recursive-errors=no", *UNITS,
+                 *(name for name in more if "/" not in name)], cwd=directory,
                 capture_output=True, text=True, timeout=PATIENCE, check=False)
         said = "\n".join(line for line in (done.stdout + done.stderr).splitlines()
                          if "gearstalkd" in line)
