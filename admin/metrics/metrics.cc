@@ -59,7 +59,8 @@ void AddServer(const StoreServer& server, MetricText& text) {
 }
 
 void AddEndpoints(const ReplicaStats& replica, MetricText& text) {
-  text.Gauge("gearstalkd_replica_endpoint", "1: the next call goes to this node of the store first.");
+  text.Gauge("gearstalkd_replica_endpoint",
+             "1: the next call goes to this node of the store first.");
   for (const ReplicaStats::Endpoint& each : replica.endpoints) {
     text.Add(std::uint64_t{each.in_use}, {{"endpoint", each.name}});
   }
@@ -95,11 +96,9 @@ void AddReplica(const Engine& engine, MetricText& text) {
   text.Counter("gearstalkd_replica_suspended_seconds_total",
                "Time for which this broker was active and did not serve.")
       .Add(Seconds(replica.suspended_time));
-  text.Counter("gearstalkd_replica_append_retries_total",
-               "Appends that were sent once more.")
+  text.Counter("gearstalkd_replica_append_retries_total", "Appends that were sent once more.")
       .Add(replica.append_retries);
-  text.Gauge("gearstalkd_replica_log_bytes", "Bytes of the shared journal.")
-      .Add(replica.log_bytes);
+  text.Gauge("gearstalkd_replica_log_bytes", "Bytes of the shared journal.").Add(replica.log_bytes);
   text.Gauge("gearstalkd_replica_max_bytes", "replica.max_bytes.").Add(replica.max_bytes);
   text.Gauge("gearstalkd_replica_clock_skew_seconds",
              "On a standby: the active broker's clock less this one's.")
