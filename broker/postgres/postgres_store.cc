@@ -26,6 +26,7 @@ constexpr std::uint64_t kNoEpoch = std::numeric_limits<std::int64_t>::max();
 constexpr char kNoTable[] = "42P01 3F000";
 constexpr char kNoPartition[] = "23514";
 constexpr char kDuplicate[] = "23505";
+constexpr char kOverlaps[] = "42P17";
 constexpr char kDiskFull[] = "53100";
 
 StoreResult Fenced() { return {StoreAnswer::kFenced, {}}; }
@@ -305,6 +306,10 @@ void PostgresStore::Append(Revision fence, std::uint64_t seq, const std::string&
 }
 
 void PostgresStore::SendAppend(const Appending& append) {
+  if (making_room_ && append.seq >= room_to_) {
+    room_awaited_.push_back([this, append] { SendAppend(append); });
+    return;
+  }
   const Time now = boot_();
   const bool notify = now >= notify_after_;
   if (notify) notify_after_ = now + kNotifyPause;
@@ -391,31 +396,27 @@ void PostgresStore::Release(Revision fence, const Reign& /*reign*/, Done done) {
 
 // Makes the next partition ahead of need, one at a time.
 void PostgresStore::MakeRoom(std::function<void()> done) {
-  if (std::exchange(making_room_, true)) {
-    // An append without a partition comes again when the one under way is there.
-    caller_.Call(LaneOf::kReads, Slow(statements_.Message()),
-                 [done = std::move(done)](const CallAnswer&) { done(); });
-    return;
-  }
-  caller_.Call(LaneOf::kReads, Slow(statements_.Partitions()),
-               [this, done = std::move(done)](const CallAnswer& answer) {
-                 const std::vector<Partition> all = ReadPartitions(answer.reply.rows);
-                 width_ = WidthAfter(all);
-                 first_to_ = all.empty() ? 0 : all.front().to;
-                 const std::uint64_t from = all.empty() ? last_ + 1 : all.back().to;
-                 room_to_ = from;
-                 if (last_ + width_ / 2 < from) {
-                   making_room_ = false;
-                   return done();
-                 }
-                 caller_.Call(LaneOf::kReads,
-                              Slow(statements_.MakePartition(from, from + width_), "42P17 42P07"),
-                              [this, from, done](const CallAnswer& made) {
-                                making_room_ = false;
-                                if (made.reply.ok()) room_to_ = from + width_;
-                                done();
-                              });
-               });
+  room_awaited_.push_back(std::move(done));
+  if (std::exchange(making_room_, true)) return;
+  caller_.Call(LaneOf::kReads, Slow(statements_.Partitions()), [this](const CallAnswer& answer) {
+    const std::vector<Partition> all = ReadPartitions(answer.reply.rows);
+    width_ = WidthAfter(all);
+    first_to_ = all.empty() ? 0 : all.front().to;
+    room_to_ = all.empty() ? last_ + 1 : all.back().to;
+    if (last_ + width_ / 2 < room_to_) return OnRoom();
+    const std::uint64_t to = room_to_ + width_;
+    caller_.Call(LaneOf::kReads,
+                 Slow(statements_.MakePartition(room_to_, to), fmt::format("{} 42P07", kOverlaps)),
+                 [this, to](const CallAnswer& made) {
+                   if (made.reply.ok()) room_to_ = to;
+                   OnRoom();
+                 });
+  });
+}
+
+void PostgresStore::OnRoom() {
+  making_room_ = false;
+  for (const auto& each : std::exchange(room_awaited_, {})) each();
 }
 
 // So many parts that a partition has a small share of the log.

@@ -97,6 +97,7 @@ class PostgresStore final : public LogStore {
                    std::function<void(StoreResult, Time sent)> done);
   // --- partitions
   void MakeRoom(std::function<void()> done);
+  void OnRoom();
   std::uint64_t WidthAfter(const std::vector<Partition>& partitions) const;
   void DropBelow(std::uint64_t below, const std::function<void(StoreResult, bool more)>& done);
   // --- following
@@ -129,6 +130,7 @@ class PostgresStore final : public LogStore {
   std::uint64_t width_ = 0;     // of the last partition
   std::uint64_t first_to_ = 0;  // the first partition ends there; 0: not known
   bool making_room_ = false;
+  std::vector<std::function<void()>> room_awaited_;
 
   Watching watch_;
   std::uint64_t page_ = 16;
