@@ -106,6 +106,9 @@ Time Caller::Tick(Time now) {
 
 void Caller::Advance(Time now) {
   if (!settled_ && !fault_.ok()) AnswerAll(fault_);
+  if (trouble_.empty() && current_ >= 0 && Overdue(now)) {
+    trouble_ = primary() + ": a statement is not answered; no synchronous standby may be there";
+  }
   Search(now);
   for (Lane& lane : lanes_) AdvanceLane(lane, now);
   AdvanceQuestions(now);
@@ -151,11 +154,11 @@ void Caller::OnProbe(Time now) {
   if (state == Connection::State::kIdle) {
     const std::string why = WhyNot(probe_->facts(), probe_->host());
     if (why.empty()) return Adopt(std::move(probe_));
-    trouble_ = why;
+    if (current_ < 0) trouble_ = why;
     return NextHost(now, 0);
   }
   if (now < probe_->begun() + patience_) return;
-  trouble_ = probe_->host() + ": no answer";
+  if (current_ < 0) trouble_ = probe_->host() + ": no answer";
   addresses_[next_host_].clear();
   NextHost(now, 0);
 }
@@ -232,12 +235,13 @@ std::string Caller::CheckFacts(const Facts& facts, const std::string& host) {
 }
 
 void Caller::NoteDown(const Connection& connection) {
-  trouble_ = connection.trouble();
+  // While another host is tried besides, the primary's own trouble is what matters.
+  if (current_ < 0 || connection.host() == primary()) trouble_ = connection.trouble();
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     if (hosts_[i].name == connection.host()) addresses_[i].clear();
   }
   const bool refused = IsRefusal(connection.trouble_state()) || connection.no_tls();
-  if (!settled_ && refused) fault_ = {Code::kInvalid, "postgres.conninfo: " + trouble_};
+  if (!settled_ && refused) fault_ = {Code::kInvalid, "postgres.conninfo: " + connection.trouble()};
 }
 
 void Caller::AskPrimaries(std::function<void(const std::vector<std::string>&)> done) {
