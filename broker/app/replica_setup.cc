@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <initializer_list>
 #include <random>
 #include <utility>
 
@@ -22,31 +23,35 @@
 namespace gearstalk {
 namespace {
 
-// Refuses options that have a meaning only together with the one that names the store.
-Status CheckWithout(const Config& config) {
-  struct Text {
-    const char* key;
-    const std::string& text;
-    const char* needs;
-  };
-  const Text texts[] = {
-      {"etcd.user", config.etcd.user, "etcd.endpoints"},
-      {"etcd.password_file", config.etcd.password_file, "etcd.endpoints"},
-      {"etcd.ca", config.etcd.ca, "etcd.endpoints"},
-      {"etcd.certificate", config.etcd.certificate, "etcd.endpoints"},
-      {"etcd.key", config.etcd.key, "etcd.endpoints"},
-      {"postgres.password_file", config.postgres.password_file, "postgres.conninfo"},
-      {"postgres.ca", config.postgres.ca, "postgres.conninfo"},
-      {"postgres.certificate", config.postgres.certificate, "postgres.conninfo"},
-      {"postgres.key", config.postgres.key, "postgres.conninfo"}};
-  for (const Text& each : texts) {
-    const bool there =
-        each.needs[0] == 'e' ? !config.etcd.endpoints.empty() : !config.postgres.conninfo.empty();
-    if (!there && !each.text.empty()) {
-      return {Code::kInvalid, fmt::format("{} '{}': needs {}", each.key, each.text, each.needs)};
-    }
+struct Given {
+  const char* key;
+  const std::string& text;
+};
+
+// Refuses those that are given, unless `there`: without `needed` they have no meaning.
+Status CheckNeeded(const char* needed, bool there, std::initializer_list<Given> options) {
+  for (const Given& option : options) {
+    if (there || option.text.empty()) continue;
+    return {Code::kInvalid, fmt::format("{} '{}': needs {}", option.key, option.text, needed)};
   }
   return {};
+}
+
+Status CheckWithout(const Config& config) {
+  const Config::Etcd& etcd = config.etcd;
+  const Config::Postgres& postgres = config.postgres;
+  Status status = CheckNeeded("etcd.endpoints", !etcd.endpoints.empty(),
+                              {{"etcd.user", etcd.user},
+                               {"etcd.password_file", etcd.password_file},
+                               {"etcd.ca", etcd.ca},
+                               {"etcd.certificate", etcd.certificate},
+                               {"etcd.key", etcd.key}});
+  if (!status.ok()) return status;
+  return CheckNeeded("postgres.conninfo", !postgres.conninfo.empty(),
+                     {{"postgres.password_file", postgres.password_file},
+                      {"postgres.ca", postgres.ca},
+                      {"postgres.certificate", postgres.certificate},
+                      {"postgres.key", postgres.key}});
 }
 
 constexpr std::uint64_t kEtcdBytes = 1 << 30;  // that etcd's usual quota holds

@@ -45,11 +45,11 @@ bool LinkEnd::HearBell() {
   return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-// One that the other end has not heard is as good.
+// When the socket is full, the other end has bells to hear.
 void LinkEnd::RingBell() { send(socket_.fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT); }
 
 bool LinkEnd::Receive() {
-  // What was added before the end comes before it.
+  // The end is looked at first: what the other end added before it is still taken.
   gone_ = gone_ || !HearBell();
   const std::uint64_t now = in_.state().added.load();
   starved_ = starved_ && now == come_;
@@ -144,7 +144,7 @@ void LinkEnd::AddData(std::uint32_t stream, std::string_view bytes) {
     if (before == kMaxData) {
       last_data_ = end;
       before = 0;
-      Append(std::string_view("\0\0\0\0\0\0\0\0", kHead));
+      Append(std::string_view("\0\0\0\0\0\0\0\0", kHead));  // written below
     }
     const std::size_t part = std::min(bytes.size(), kMaxData - before);
     Append(bytes.substr(0, part));
@@ -180,7 +180,7 @@ bool LinkEnd::Send() {
   MoveHeld();
   if (waiting() >= kBusyLink) {
     state.wants_room = true;
-    MoveHeld();  // if there was room before the other end could see the wish
+    MoveHeld();  // what the other end took before it could see the flag
   }
   if (added_ != state.added.load(std::memory_order_relaxed)) {
     state.added = added_;

@@ -15,14 +15,15 @@ class Ring {
  public:
   static constexpr std::size_t kSize = 1 << 20;
 
-  // Shared by both processes; each member is written by one of them, but for the wishes, which the
-  // other one takes back. All orders are sequentially consistent: a side says what it wishes and
-  // then looks once more, the other one changes a position and then looks for wishes.
+  // Shared by both processes. The reader writes `taken`, the writer `added`. A side sets its flag
+  // and then looks at the ring once more; the other side moves a position and then looks at the
+  // flag, clears it and rings. Both are sequentially consistent, so that one of them sees the
+  // other.
   struct State {
     alignas(64) std::atomic<std::uint64_t> added{0};  // what the reader may take
     alignas(64) std::atomic<std::uint64_t> taken{0};
-    alignas(64) std::atomic<bool> wants_bytes{false};  // the reader wishes for a bell
-    alignas(64) std::atomic<bool> wants_room{false};   // the writer wishes for one
+    alignas(64) std::atomic<bool> wants_bytes{false};  // the reader's flag
+    alignas(64) std::atomic<bool> wants_room{false};   // the writer's
   };
   static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
@@ -38,8 +39,8 @@ class Ring {
     return static_cast<char*>(mapped_) + kPage + position % kSize;
   }
 
-  // A descriptor of memory for two rings. Its size is sealed: who has the descriptor cannot take
-  // the memory away from the other process.
+  // A descriptor of memory for two rings; the caller closes it. Its size is sealed: neither process
+  // can shrink it, which would end the other one with SIGBUS.
   static Result<int> MakeMemory();
 
  private:
