@@ -23,9 +23,16 @@ constexpr Time kKeepSecond = 10 * kSecond;       // of two connections that are 
 constexpr std::int64_t kOldest = 130'000;        // version of the server
 constexpr int kEvents = 32;
 
-// The operator has to act: rights, passwords, databases that are missing, too many connections.
+// The operator has to act: rights, passwords, databases that are missing.
 bool IsRefusal(const std::string& state) {
   return state.starts_with("28") || state.starts_with("3D") || state.starts_with("42");
+}
+
+constexpr char kTooManyConnections[] = "53300";
+
+// A connection that failed so is not tried again at once.
+bool IsForLater(const std::string& state) {
+  return IsRefusal(state) || state == kTooManyConnections;
 }
 
 }  // namespace
@@ -74,6 +81,11 @@ void Caller::Call(LaneOf lane, CallPlan plan, Done done) {
 }
 
 void Caller::OnNotify() {
+  Dispatch();
+  Advance(boot_());
+}
+
+void Caller::Dispatch() {
   epoll_event events[kEvents];
   const int count = epoll_wait(epoll_, events, kEvents, 0);
   const auto tell = [](Connection* connection, std::uint64_t id) {
@@ -89,7 +101,6 @@ void Caller::OnNotify() {
       for (const auto& each : question->asked) tell(each.get(), id);
     }
   }
-  Advance(boot_());
 }
 
 bool Caller::IsIdle() const {
@@ -99,7 +110,11 @@ bool Caller::IsIdle() const {
   return !waits && current_ >= 0 && probe_ == nullptr && questions_.empty();
 }
 
+// After a pause of the process, what lies in the sockets is read before anything counts as late.
 Time Caller::Tick(Time now) {
+  Dispatch();
+  if (now > ticked_ + kLeastPatience + kSecond) resumed_ = now;
+  ticked_ = now;
   Advance(now);
   return IsIdle() ? now + kSecond : now + kTurn;
 }
@@ -148,8 +163,7 @@ void Caller::OnProbe(Time now) {
   const Connection::State state = probe_->state();
   if (state == Connection::State::kDown) {
     NoteDown(*probe_);
-    const std::string& why = probe_->trouble_state();
-    return NextHost(now, IsRefusal(why) || why == "53300" ? kLater : 0);
+    return NextHost(now, IsForLater(probe_->trouble_state()) ? kLater : 0);
   }
   if (state == Connection::State::kIdle) {
     const std::string why = WhyNot(probe_->facts(), probe_->host());
@@ -229,7 +243,8 @@ std::string Caller::CheckFacts(const Facts& facts, const std::string& host) {
   }
   if (facts.fsync == "off") {
     return host +
-           ": fsync is off, so that confirmed jobs could be lost: alter system set fsync = on";
+           ": fsync is off, so that confirmed jobs could be lost: alter system set fsync = on, "
+           "then select pg_reload_conf()";
   }
   return "";
 }
@@ -264,7 +279,7 @@ void Caller::AdvanceQuestions(Time now) {
       const bool answered = each->state() == Connection::State::kIdle;
       if (answered && !each->facts().in_recovery) question.primaries.push_back(each->host());
       return answered || each->state() == Connection::State::kDown ||
-             now >= each->begun() + patience_;
+             now >= std::max(each->begun(), resumed_) + patience_;
     });
     if (!question.asked.empty()) {
       ++i;
@@ -303,7 +318,7 @@ bool Caller::AdvanceTry(Lane& lane, Lane::Try& attempt, Time now) {
       return false;
     case Connection::State::kDown: {
       NoteDown(connection);
-      const bool refused = !attempt.admitted && !connection.trouble_state().empty();
+      const bool refused = !attempt.admitted && IsForLater(connection.trouble_state());
       lane.connect_after = now + (refused ? kLater : attempt.admitted ? 0 : kReconnect);
       ++server_;
       if (!attempt.admitted && Pids().empty()) Lose(std::string(trouble_));

@@ -46,14 +46,12 @@ class Caller {
   void WarmAppends() { warm_appends_ = true; }
   // application_name, from the next statement on.
   void SetName(const std::string& name) { name_ = name; }
-  const std::string& name() const { return name_; }
   // Whether something was notified since the last call.
   bool TakeNotification();
 
   // A primary is in use, or every host has been tried, or the configuration is wrong.
   bool opened() const { return current_ >= 0 || searched_ || !fault_.ok(); }
   const Status& fault() const { return fault_; }
-  void SetFault(Status fault) { fault_ = std::move(fault); }
   // From now on what was refused is tried again each second: before, a refusal is the answer.
   void Settle() { settled_ = true; }
   void Reconnect(std::vector<Host> hosts);
@@ -76,6 +74,7 @@ class Caller {
 
   Lane& At(LaneOf lane) { return lanes_[static_cast<std::size_t>(lane)]; }
   std::unique_ptr<Connection> Connect(std::size_t host, const std::string& listen, Time now);
+  void Dispatch();
   void Advance(Time now);
   // --- the server
   void Search(Time now);
@@ -123,6 +122,7 @@ class Caller {
   Status fault_;
   std::string trouble_;
   std::uint64_t append_retries_ = 0;
+  Time ticked_ = 0, resumed_ = 0;  // the last Tick; the end of the last pause of the process
 };
 
 }  // namespace gearstalk::postgres

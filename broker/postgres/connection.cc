@@ -21,12 +21,14 @@ constexpr char kSettings[] =
     "set standard_conforming_strings = on; set default_transaction_isolation = 'read committed'; "
     "set default_transaction_read_only = off; set client_min_messages = warning";
 
+// The setting that was checked is the session's own from then on, whatever a reload says.
 constexpr char kFacts[] =
     "select current_setting('server_version_num')::bigint, current_setting('server_version'), "
     "pg_is_in_recovery(), (select system_identifier from pg_control_system())::bigint, "
     "case when pg_is_in_recovery() then 0 else ('x' || substr(pg_walfile_name("
     "pg_current_wal_insert_lsn()), 1, 8))::bit(32)::bigint end, "
-    "current_setting('synchronous_commit'), current_setting('fsync'), "
+    "set_config('synchronous_commit', current_setting('synchronous_commit'), false), "
+    "current_setting('fsync'), "
     "current_setting('full_page_writes'), current_setting('synchronous_standby_names'), "
     "(select string_agg(application_name, E'\\n' order by application_name) from "
     "pg_stat_replication "

@@ -45,6 +45,7 @@ bool Lane::HasAdmitted() const {
 
 void Lane::Close() {
   for (Try& each : tries) each.Reset();
+  connect_after = 0;
 }
 
 }  // namespace gearstalk::postgres

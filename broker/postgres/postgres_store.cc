@@ -27,6 +27,7 @@ constexpr char kNoTable[] = "42P01 3F000";
 constexpr char kNoPartition[] = "23514";
 constexpr char kDuplicate[] = "23505";
 constexpr char kOverlaps[] = "42P17";
+constexpr char kAttached[] = "42809";  // the partition is there: an earlier try worked
 constexpr char kDiskFull[] = "53100";
 
 StoreResult Fenced() { return {StoreAnswer::kFenced, {}}; }
@@ -106,29 +107,35 @@ void PostgresStore::AdvanceOpen() {
 // settings, locks and notifications.
 void PostgresStore::CheckPooler(const Done& done) {
   const std::int64_t key = boot_();
-  const auto judge = [this, key, done](const CallAnswer& tried) {
+  const auto judge = [this, done](std::uint64_t server, const CallAnswer& tried) {
     if (!tried.result.done()) return done(tried.result);
-    caller_.Call(LaneOf::kBeats, Quick({"select pg_advisory_unlock($1::bigint)", {key}}),
+    // Unlike pg_advisory_unlock it does not warn when a new session has no lock.
+    caller_.Call(LaneOf::kBeats, Quick({"select pg_advisory_unlock_all()::text", {}}),
                  [](const CallAnswer&) {});
     if (!tried.reply.rows.Flag(0, 0)) return done({});
+    if (tried.server != server) return CheckPooler(done);  // the lock went with its session
     done({StoreAnswer::kFailed,
           {Code::kInvalid,
-           "postgres.conninfo: a pooler in between gives a session to several clients; it must be "
-           "used in session mode (pgbouncer: pool_mode = session), or passed by"}});
+           "postgres.conninfo: a pooler in between gives a session to several clients: set "
+           "pool_mode = session, or connect to the servers directly"}});
   };
-  caller_.Call(LaneOf::kBeats, Quick({"select pg_advisory_lock($1::bigint)::text", {key}}),
-               [this, key, done, judge](const CallAnswer& locked) {
-                 if (!locked.result.done()) return done(locked.result);
-                 caller_.Call(LaneOf::kReads,
-                              Quick({"select pg_try_advisory_lock($1::bigint)", {key}}), judge);
-               });
+  caller_.Call(
+      LaneOf::kBeats, Quick({"select pg_advisory_lock($1::bigint)::text", {key}}),
+      [this, key, done, judge](const CallAnswer& locked) {
+        if (!locked.result.done()) return done(locked.result);
+        caller_.Call(
+            LaneOf::kReads, Quick({"select pg_try_advisory_lock($1::bigint)", {key}}),
+            [judge, server = locked.server](const CallAnswer& tried) { judge(server, tried); });
+      });
 }
 
 void PostgresStore::AskFacts(Time now) {
   // Not beside the check for a pooler, whose second session must meet the first one.
-  if (now < ask_facts_ || caller_.primary().empty() || !open_) return;
+  if (now < ask_facts_ || asking_facts_ || caller_.primary().empty() || !open_) return;
   ask_facts_ = now + kFactsPause;
+  asking_facts_ = true;
   caller_.Call(LaneOf::kReads, Slow(postgres::AskFacts()), [this](const CallAnswer& answer) {
+    asking_facts_ = false;
     if (answer.result.done()) NoteFacts(ReadFacts(answer.reply.rows));
   });
   if (caller_.hosts() == 1) return;
@@ -174,12 +181,12 @@ void PostgresStore::NoteFacts(const Facts& facts) {
 
 void PostgresStore::Look(std::function<void(StoreResult, const LogView&)> done) {
   caller_.Call(LaneOf::kBeats, Quick(statements_.Look(), kNoTable),
-               [this, done = std::move(done)](const CallAnswer& answer) {
+               [this, done = std::move(done), known = confirmed_](const CallAnswer& answer) {
                  if (!answer.result.done()) return done(answer.result, {});
                  const LogView view = ReadShardRow(answer.reply.rows).view;
                  has_tables_ = answer.reply.ok() && !answer.reply.rows.empty();
                  if (view.meta_at != 0) caller_.Settle();
-                 if (view.last < confirmed_) {
+                 if (view.last < known) {
                    return done({StoreAnswer::kFailed, OlderState(view.last)}, view);
                  }
                  done({}, view);
@@ -282,17 +289,19 @@ void PostgresStore::JudgeAcquire(const Reign& reign, const CallAnswer& answer, T
   epoch_ = row.epoch;
   last_ = confirmed_ = row.view.last;
   room_to_ = 0;
-  MakeRoom([] {});
+  MakeRoom([](const StoreResult&) {});
   done({}, {fence_, row.view.last, row.view.oldest, sent, row.view.at});
 }
 
 // A client that stopped in the middle of a statement holds the row, and no timeout of the server
 // ends it.
 void PostgresStore::EndBlockers(std::int64_t pid, std::uint64_t seen, std::uint64_t epoch) {
+  if (std::exchange(ending_blockers_, true)) return;
   const std::vector<std::string> names = {SessionName(options_.schema, seen),
                                           SessionName(options_.schema, epoch)};
   caller_.Call(LaneOf::kReads, Slow(Statements::Terminate(pid, caller_.Pids(), names), "42501"),
-               [](const CallAnswer& answer) {
+               [this](const CallAnswer& answer) {
+                 ending_blockers_ = false;
                  if (answer.reply.rows.empty() || answer.reply.rows.Number(0, 0) == 0) return;
                  Log(LogLevel::kWarning,
                      "ended sessions of the last leader that blocked the acquire",
@@ -307,7 +316,7 @@ void PostgresStore::Append(Revision fence, std::uint64_t seq, const std::string&
 
 void PostgresStore::SendAppend(const Appending& append) {
   if (making_room_ && append.seq >= room_to_) {
-    room_awaited_.push_back([this, append] { SendAppend(append); });
+    room_awaited_.push_back(WithRoom(append));
     return;
   }
   const Time now = boot_();
@@ -325,9 +334,16 @@ void PostgresStore::OnAppend(const Appending& append, const CallAnswer& answer) 
   if (!answer.result.done()) return append.done(answer.result);
   const std::string& state = answer.reply.state;
   if (state == kDiskFull) return append.done(Full(answer.reply));
-  if (state == kNoPartition) return MakeRoom([this, append] { SendAppend(append); });
+  if (state == kNoPartition) return MakeRoom(WithRoom(append));
   if (answer.reply.rows.empty()) return LookForAppend(append);
   OnAppended(append);
+}
+
+// What an append does when there is a partition for it, or no space to make one.
+PostgresStore::Done PostgresStore::WithRoom(const Appending& append) {
+  return [this, append](const StoreResult& room) {
+    room.done() ? SendAppend(append) : append.done(room);
+  };
 }
 
 // Nothing was written: another broker leads, or an earlier try of the same bytes had worked.
@@ -354,7 +370,7 @@ void PostgresStore::LookForAppend(const Appending& append) {
 
 void PostgresStore::OnAppended(const Appending& append) {
   last_ = confirmed_ = append.seq;
-  if (room_to_ != 0 && append.seq + width_ / 2 >= room_to_) MakeRoom([] {});
+  if (room_to_ != 0 && append.seq + width_ / 2 >= room_to_) MakeRoom([](const StoreResult&) {});
   append.done({});
 }
 
@@ -374,17 +390,18 @@ void PostgresStore::Beat(Revision fence, std::uint64_t epoch,
 
 void PostgresStore::LookForBeat(Revision fence, std::uint64_t epoch,
                                 std::function<void(StoreResult, Time sent)> done) {
-  caller_.Call(LaneOf::kBeats, Quick(statements_.Look()),
-               [this, fence, epoch, done = std::move(done)](const CallAnswer& answer) {
-                 if (!answer.result.done()) return done(answer.result, 0);
-                 if (answer.reply.rows.empty()) return done(Missing(), 0);
-                 const ShardRow row = ReadShardRow(answer.reply.rows);
-                 if (row.view.last < confirmed_) {
-                   return done({StoreAnswer::kFailed, OlderState(row.view.last)}, 0);
-                 }
-                 if (row.epoch != EpochOf(fence)) return done(Fenced(), 0);
-                 Beat(fence, epoch, done);
-               });
+  caller_.Call(
+      LaneOf::kBeats, Quick(statements_.Look()),
+      [this, fence, epoch, done = std::move(done), known = confirmed_](const CallAnswer& answer) {
+        if (!answer.result.done()) return done(answer.result, 0);
+        if (answer.reply.rows.empty()) return done(Missing(), 0);
+        const ShardRow row = ReadShardRow(answer.reply.rows);
+        if (row.view.last < known) {
+          return done({StoreAnswer::kFailed, OlderState(row.view.last)}, 0);
+        }
+        if (row.epoch != EpochOf(fence)) return done(Fenced(), 0);
+        Beat(fence, epoch, done);
+      });
 }
 
 void PostgresStore::Release(Revision fence, const Reign& /*reign*/, Done done) {
@@ -395,7 +412,7 @@ void PostgresStore::Release(Revision fence, const Reign& /*reign*/, Done done) {
 // --- partitions
 
 // Makes the next partition ahead of need, one at a time.
-void PostgresStore::MakeRoom(std::function<void()> done) {
+void PostgresStore::MakeRoom(Done done) {
   room_awaited_.push_back(std::move(done));
   if (std::exchange(making_room_, true)) return;
   caller_.Call(LaneOf::kReads, Slow(statements_.Partitions()), [this](const CallAnswer& answer) {
@@ -403,20 +420,22 @@ void PostgresStore::MakeRoom(std::function<void()> done) {
     width_ = WidthAfter(all);
     first_to_ = all.empty() ? 0 : all.front().to;
     room_to_ = all.empty() ? last_ + 1 : all.back().to;
-    if (last_ + width_ / 2 < room_to_) return OnRoom();
+    if (last_ + width_ / 2 < room_to_) return OnRoom({});
     const std::uint64_t to = room_to_ + width_;
     caller_.Call(LaneOf::kReads,
-                 Slow(statements_.MakePartition(room_to_, to), fmt::format("{} 42P07", kOverlaps)),
+                 Slow(statements_.MakePartition(room_to_, to),
+                      fmt::format("{} {} {}", kOverlaps, kAttached, kDiskFull)),
                  [this, to](const CallAnswer& made) {
-                   if (made.reply.ok()) room_to_ = to;
-                   OnRoom();
+                   const std::string& state = made.reply.state;
+                   if (made.reply.ok() || state == kAttached) room_to_ = to;
+                   OnRoom(state == kDiskFull ? Full(made.reply) : StoreResult{});
                  });
   });
 }
 
-void PostgresStore::OnRoom() {
+void PostgresStore::OnRoom(const StoreResult& result) {
   making_room_ = false;
-  for (const auto& each : std::exchange(room_awaited_, {})) each();
+  for (const Done& each : std::exchange(room_awaited_, {})) each(result);
 }
 
 // So many parts that a partition has a small share of the log.

@@ -91,13 +91,14 @@ class PostgresStore final : public LogStore {
   void EndBlockers(std::int64_t pid, std::uint64_t seen, std::uint64_t epoch);
   void SendAppend(const Appending& append);
   void OnAppend(const Appending& append, const CallAnswer& answer);
+  Done WithRoom(const Appending& append);
   void LookForAppend(const Appending& append);
   void OnAppended(const Appending& append);
   void LookForBeat(Revision fence, std::uint64_t epoch,
                    std::function<void(StoreResult, Time sent)> done);
   // --- partitions
-  void MakeRoom(std::function<void()> done);
-  void OnRoom();
+  void MakeRoom(Done done);
+  void OnRoom(const StoreResult& result);
   std::uint64_t WidthAfter(const std::vector<Partition>& partitions) const;
   void DropBelow(std::uint64_t below, const std::function<void(StoreResult, bool more)>& done);
   // --- following
@@ -117,11 +118,13 @@ class PostgresStore final : public LogStore {
   Done open_done_;
   bool open_ = false;
   bool has_tables_ = false;
-  Time ask_facts_ = 0;         // again
+  Time ask_facts_ = 0;  // again
+  bool asking_facts_ = false;
   std::uint64_t told_of_ = 0;  // number of the server whose facts were logged
   std::string told_standbys_;
   std::size_t primaries_ = 0;
 
+  bool ending_blockers_ = false;
   Revision fence_ = 0;  // of the last acquire
   std::uint64_t epoch_ = 0;
   std::uint64_t last_ = 0;  // of this broker's appends
@@ -130,7 +133,7 @@ class PostgresStore final : public LogStore {
   std::uint64_t width_ = 0;     // of the last partition
   std::uint64_t first_to_ = 0;  // the first partition ends there; 0: not known
   bool making_room_ = false;
-  std::vector<std::function<void()>> room_awaited_;
+  std::vector<Done> room_awaited_;
 
   Watching watch_;
   std::uint64_t page_ = 16;

@@ -242,6 +242,43 @@ TEST_P(PostgresOnly, PartitionsAreMadeAheadAndDroppedBehind) {
   EXPECT_EQ(Read(*a, 200, 1000).size(), 101U);
 }
 
+// What the store takes for an earlier try that worked.
+TEST_P(PostgresOnly, APartitionThatIsMadeTwiceIsSaidToBeAttached) {
+  Lead(*a, "a");
+  const std::string sql =
+      postgres::Statements(place().options().schema).MakePartition(5000, 5064).sql;
+  PGconn* const connection = PQconnectdb(Server()->conninfo().c_str());
+  PQclear(PQexec(connection, "set client_min_messages = error"));
+  for (const char* state : {"", "42809"}) {
+    PGresult* const made = PQexec(connection, sql.c_str());
+    const char* said = PQresultErrorField(made, PG_DIAG_SQLSTATE);
+    EXPECT_STREQ(said == nullptr ? "" : said, state) << PQresultErrorMessage(made);
+    PQclear(made);
+  }
+  PQfinish(connection);
+}
+
+TEST_P(PostgresOnly, AReloadOfTheServerLeavesASessionWhatWasChecked) {
+  PGconn* const connection = PQconnectdb(Server()->conninfo().c_str());
+  const auto value = [&](const std::string& sql) {
+    PGresult* const result = PQexec(connection, sql.c_str());
+    const std::string text = PQgetvalue(result, 0, 0);
+    PQclear(result);
+    return text;
+  };
+  value(postgres::AskFacts().sql);
+  Server()->Run("alter system set synchronous_commit = off");
+  Server()->Run("alter system set work_mem = '5MB'");
+  Server()->Run("select pg_reload_conf()");
+  const Time limit = BootTime() + 60 * kSecond;
+  while (value("show work_mem") != "5MB" && BootTime() < limit) continue;
+  EXPECT_EQ(value("show work_mem"), "5MB");
+  EXPECT_EQ(value("show synchronous_commit"), "on");
+  PQfinish(connection);
+  Server()->Run("alter system reset all");
+  Server()->Run("select pg_reload_conf()");
+}
+
 INSTANTIATE_TEST_SUITE_P(Postgres, PostgresOnly, testing::Values("postgres"));
 
 }  // namespace
