@@ -115,8 +115,8 @@ struct Api::Document {
   Sha256 hash{};             // of path and body, if there is a key of idempotency
 };
 
-// A request whose answer a task makes. If the peer goes before the end, or if there was no slot to
-// begin, it forgets the key and records that.
+// A request whose answer a task makes. If the client leaves before the end, or if no slot is free,
+// the destructor forgets the key and records `stopped` or `busy`.
 struct Api::UnderWay {
   Api& api;
   Ending ending;

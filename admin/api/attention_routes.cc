@@ -140,11 +140,6 @@ std::string LinkOf(Concern kind) {
   }
 }
 
-const Tube* TubeOfId(const Engine& engine, std::uint64_t id) {
-  const Tube* const tube = engine.NextTube(id - 1);
-  return tube != nullptr && tube->id() == id ? tube : nullptr;
-}
-
 using Named = std::pair<std::uint64_t, Finding>;  // jobs, and the tube that has them
 bool MoreJobs(const Named& a, const Named& b) {
   return a.first != b.first ? a.first > b.first : a.second.tube < b.second.tube;

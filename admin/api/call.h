@@ -51,8 +51,9 @@ class Host {
   ~Host() = default;
 };
 
-// A reply that takes several slices to make. It outlives the call that began it. `co_yield COUNT`
-// says of an act on several jobs how many it has changed so far, for the audit, and goes on.
+// A reply that takes several slices to make. It outlives the call that began it. An act on several
+// jobs reports with `co_yield COUNT` how many it has changed; that ends no slice. The audit records
+// the last count.
 struct MadeReply;
 using Task = SlicesOf<MadeReply>;
 

@@ -7,7 +7,7 @@
 namespace gearstalk::api {
 namespace {
 
-constexpr double kUsualWindow = 24 * 3600;  // seconds
+constexpr double kUsualWindow = 24 * 3600, kMostWindow = 1e9;  // seconds
 
 Json TimeOrNull(Time time) { return time == 0 || time == kNever ? Json() : Json(Timestamp(time)); }
 
@@ -15,10 +15,11 @@ Json TimeOrNull(Time time) { return time == 0 || time == kNever ? Json() : Json(
 
 FailureGroups::FailureGroups(const Engine& engine, std::optional<double> window_s, Time now)
     : engine_(engine),
-      step_(std::max<Time>(
-          static_cast<Time>(window_s.value_or(kUsualWindow) * static_cast<double>(kSecond)) /
-              Time{kSteps},
-          1)),
+      step_(
+          std::max<Time>(static_cast<Time>(std::min(window_s.value_or(kUsualWindow), kMostWindow) *
+                                           static_cast<double>(kSecond)) /
+                             Time{kSteps},
+                         1)),
       begin_(now - step_ * Time{kSteps}) {}
 
 void FailureGroups::Add(const Job& job) {
@@ -60,8 +61,8 @@ bool FailureGroups::Tell() {
   for (std::size_t told = 0; at_ < shown_.size(); ++at_) {
     if (told++ == kTold) return true;
     const std::uint64_t id = std::get<0>(shown_[at_].key());
-    const Tube* const tube = engine_.NextTube(id - 1);
-    if (tube != nullptr && tube->id() == id) objects_.push_back(ObjectOf(*tube, shown_[at_]));
+    if (const Tube* const tube = TubeOfId(engine_, id))
+      objects_.push_back(ObjectOf(*tube, shown_[at_]));
   }
   return false;
 }

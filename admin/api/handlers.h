@@ -72,7 +72,7 @@ Reply EnableSchedule(Call& call);
 Reply ListTransfers(Call& call);
 Reply ForgetTransfer(Call& call);
 
-// history_routes.cc, event_routes.cc
+// history.cc, events.cc
 Reply GetHistory(Call& call);
 Reply GetEvents(Call& call);
 

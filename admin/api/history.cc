@@ -228,8 +228,7 @@ void History::EndSurvey(Time now) {
     each->busy = each->id != 0 && std::binary_search(busiest.begin(), busiest.end(), each->id);
   }
   for (const std::uint64_t id : busiest) {
-    const Tube* const tube = engine_.NextTube(id - 1);
-    if (tube != nullptr && tube->id() == id) HistoryOf(*tube).busy = true;
+    if (const Tube* const tube = TubeOfId(engine_, id)) HistoryOf(*tube).busy = true;
   }
   SampleTubes(now);
 }
@@ -267,8 +266,8 @@ History::TubeHistory& History::HistoryOf(const Tube& tube) {
 
 void History::SampleTubes(Time now) {
   for (const auto& each : tubes_) {
-    const Tube* const tube = each->id == 0 ? nullptr : engine_.NextTube(each->id - 1);
-    if (tube == nullptr || tube->id() != each->id) continue;
+    const Tube* const tube = each->id == 0 ? nullptr : TubeOfId(engine_, each->id);
+    if (tube == nullptr) continue;
     TubeSample sample{AsFloat(tube->ready()), AsFloat(tube->reserved()), AsFloat(tube->delayed()),
                       AsFloat(tube->buried())};
     const double seconds = each->last.at == 0 ? 0 : Seconds(now - each->last.at);

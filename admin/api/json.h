@@ -23,9 +23,6 @@ constexpr std::size_t kDeepestJson = 128;
 // Nothing: not JSON, deeper than kDeepestJson, or more than `most` values.
 std::optional<Json> ParseJson(std::string_view text, std::size_t most = SIZE_MAX);
 
-inline double Seconds(Time span) {
-  return static_cast<double>(span) / static_cast<double>(kSecond);
-}
 // RFC 3339 in UTC with milliseconds.
 std::string Timestamp(Time time);
 

@@ -164,8 +164,8 @@ class TubeList {
     const std::size_t end = std::min(rendered_ + kTubesTold, places_.size());
     for (; rendered_ < end; ++rendered_) {
       const std::uint64_t id = places_[rendered_].id;
-      const Tube* const tube = engine().NextTube(id - 1);
-      if (tube == nullptr || tube->id() != id) continue;
+      const Tube* const tube = TubeOfId(engine(), id);
+      if (tube == nullptr) continue;
       page_.Add(TubeObject(engine(), *tube, services_.Now()));
     }
     return rendered_ < places_.size();

@@ -13,8 +13,8 @@
 namespace gearstalk {
 
 // The body of an answer that is made in slices, at most one in a round of the loop: `co_yield`
-// hands a piece over and ends a slice, `co_return` hands over the last one. std::nullopt there: the
-// rest is lost, and the connection ends before the answer is complete.
+// hands a piece over and ends a slice, `co_return` hands over the last one. `co_return
+// std::nullopt`: the rest is lost, so the connection closes before the answer is complete.
 struct MadePieces {
   std::optional<std::string> piece;  // of this slice
   std::suspend_always yield_value(std::string& next) {

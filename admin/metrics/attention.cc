@@ -54,7 +54,7 @@ bool Attention::StillHolds(Concern kind, const Engine& engine, const Tube& tube)
     case Concern::kPaused:
       return Waits(tube) && tube.paused();
     case Concern::kBuried:
-      return tube.buried() > 0;
+      return tube.buried_lately > 0;
     default:
       return true;
   }
@@ -84,7 +84,7 @@ void Attention::Look(const Tube& tube) {
   // A standby has the jobs and no clients.
   if (!engine.journal().MayServe()) return;
   const std::uint64_t id = tube.id();
-  if (tube.buried_lately > 0) Find(Concern::kBuried, id);
+  if (StillHolds(Concern::kBuried, engine, tube)) Find(Concern::kBuried, id);
   if (!Waits(tube)) return;
   for (const Concern kind : {Concern::kUnserved, Concern::kHeldBack, Concern::kPaused}) {
     if (StillHolds(kind, engine, tube)) Find(kind, id);

@@ -39,9 +39,8 @@ MetricText& MetricText::Histogram(std::string_view name, std::string_view help,
   ClientMetric::Histogram& histogram = families_.back().metric.emplace_back().histogram;
   for (std::size_t i = 0; i < counts.size(); ++i) {
     histogram.sample_count += counts[i];
-    const double bound = i < bounds.size()
-                             ? static_cast<double>(bounds[i]) / static_cast<double>(kSecond)
-                             : std::numeric_limits<double>::infinity();
+    const double bound =
+        i < bounds.size() ? Seconds(bounds[i]) : std::numeric_limits<double>::infinity();
     histogram.bucket.push_back({histogram.sample_count, bound});
   }
   histogram.sample_sum = sum_seconds;

@@ -20,7 +20,7 @@
 namespace gearstalk {
 namespace {
 
-double Seconds(const timeval& time) {
+double SecondsOf(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
 }
 
@@ -44,8 +44,6 @@ std::uint64_t OpenDescriptors() {
   const std::filesystem::directory_iterator all("/proc/self/fd", error);
   return error ? 0 : static_cast<std::uint64_t>(std::distance(begin(all), end(all)));
 }
-
-double Seconds(Time time) { return static_cast<double>(time) / static_cast<double>(kSecond); }
 
 void AddServer(const StoreServer& server, MetricText& text) {
   if (server.standbys_known) {
@@ -226,9 +224,7 @@ void AddDisk(const DiskSpace& disk, MetricText& text) {
       .Add(disk.limit);
   text.Gauge("gearstalkd_journal_full_seconds",
              "Until that limit is reached at the rate of the last ten minutes; +Inf: it is not.")
-      .Add(disk.full_in == kNever
-               ? kNotFilling
-               : static_cast<double>(disk.full_in) / static_cast<double>(kSecond));
+      .Add(disk.full_in == kNever ? kNotFilling : Seconds(disk.full_in));
 }
 
 void AddJournal(const Journal& journal, MetricText& text) {
@@ -269,11 +265,11 @@ std::uint64_t ResidentBytes() { return ReadMemory().resident; }
 
 void AddProcess(Time started, MetricText& text) {
   text.Gauge("process_start_time_seconds", "Start of the process, in seconds since 1970.")
-      .Add(static_cast<double>(started) / static_cast<double>(kSecond));
+      .Add(Seconds(started));
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   text.Counter("process_cpu_seconds_total", "CPU time of the process.")
-      .Add(Seconds(usage.ru_utime) + Seconds(usage.ru_stime));
+      .Add(SecondsOf(usage.ru_utime) + SecondsOf(usage.ru_stime));
   if (const Memory memory = ReadMemory(); memory.size > 0) {
     text.Gauge("process_virtual_memory_bytes", "Virtual memory of the process.").Add(memory.size);
     text.Gauge("process_resident_memory_bytes", "Resident memory of the process.")
@@ -317,7 +313,7 @@ void Metrics::AddTotals(const TubeSurvey& survey, Time now, std::string& out) co
   AddSchedules(sources_.engine, text);
   text.Gauge("gearstalkd_oldest_ready_job_age_seconds",
              "Time since the put of the oldest ready job; 0 if none is ready.")
-      .Add(static_cast<double>(now - survey.oldest_ready()) / static_cast<double>(kSecond));
+      .Add(Seconds(now - survey.oldest_ready()));
   AddCommands(sources_, text);
   AddConnections(sources_, server, text);
   AddRouters(server, text);

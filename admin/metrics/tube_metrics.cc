@@ -84,8 +84,7 @@ const Tube* TubeMetrics::NextTube() {
   }
   while (place_ < named_->size()) {
     const std::uint64_t id = (*named_)[place_++];
-    const Tube* tube = engine_.NextTube(id - 1);
-    if (tube != nullptr && tube->id() == id) return tube;
+    if (const Tube* tube = TubeOfId(engine_, id)) return tube;
   }
   return nullptr;
 }
@@ -118,7 +117,7 @@ void TubeMetrics::AddTube(const Tube& tube, MetricText& text) {
   } else if (family_ == kOldestReady) {
     const Job* oldest = tube.OldestReady();
     const Time age = oldest == nullptr ? 0 : std::max<Time>(now_ - oldest->created, 0);
-    text.Add(static_cast<double>(age) / static_cast<double>(kSecond), {{"tube", label}});
+    text.Add(Seconds(age), {{"tube", label}});
   } else {
     const auto jobs = JobsOf(tube);
     for (std::size_t state = 0; state < jobs.size(); ++state) {

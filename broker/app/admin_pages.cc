@@ -192,15 +192,13 @@ HttpAnswer AdminPages::MetricsPage(const HttpRequest& request) {
 
 namespace {
 
-double InSeconds(Time time) { return static_cast<double>(time) / static_cast<double>(kSecond); }
-
 void AddRouterFacts(const Routers& routers, ServerFacts& facts) {
   facts.router_restarts = routers.restarts();
   for (std::size_t i = 0; i < routers.count(); ++i) {
     const Routers::Facts of = routers.FactsOf(i);
     facts.routers.push_back({.process = std::max(of.pid, 0),
                              .streams = of.streams,
-                             .cpu_seconds = InSeconds(of.cpu),
+                             .cpu_seconds = Seconds(of.cpu),
                              .accepted = of.counters.accepted,
                              .handshakes = of.counters.handshakes,
                              .received_bytes = of.counters.received_bytes,
@@ -244,8 +242,8 @@ ServerFacts AdminPages::Facts() const {
                     .certificates = CertificatesOf(server.tls().get()),
                     .connections = {},
                     .refused = {},
-                    .cpu_seconds = InSeconds(CpuTimeOf(0)),
-                    .loop_cpu_seconds = InSeconds(CpuTimeOfThread()),
+                    .cpu_seconds = Seconds(CpuTimeOf(0)),
+                    .loop_cpu_seconds = Seconds(CpuTimeOfThread()),
                     .routers = {}};
   if (server.routers() != nullptr) AddRouterFacts(*server.routers(), facts);
   for (const Protocol* protocol : parts_.protocols) {

@@ -11,12 +11,6 @@ Time Read(clockid_t id) {
   return static_cast<Time>(ts.tv_sec) * kSecond + ts.tv_nsec;
 }
 
-Time ReadCpu(clockid_t id) {
-  timespec ts{};
-  clock_gettime(id, &ts);
-  return static_cast<Time>(ts.tv_sec) * kSecond + ts.tv_nsec;
-}
-
 }  // namespace
 
 Time BootTime() { return Read(CLOCK_BOOTTIME); }
@@ -32,9 +26,9 @@ void SystemClock::Refresh() { now_ = Read(CLOCK_BOOTTIME) + offset_; }
 
 Time CpuTimeOf(int process) {
   clockid_t id{};
-  return clock_getcpuclockid(process, &id) == 0 ? ReadCpu(id) : 0;
+  return clock_getcpuclockid(process, &id) == 0 ? Read(id) : 0;
 }
 
-Time CpuTimeOfThread() { return ReadCpu(CLOCK_THREAD_CPUTIME_ID); }
+Time CpuTimeOfThread() { return Read(CLOCK_THREAD_CPUTIME_ID); }
 
 }  // namespace gearstalk

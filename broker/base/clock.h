@@ -11,6 +11,9 @@ using Time = std::int64_t;
 inline constexpr Time kMicrosecond = 1'000;
 inline constexpr Time kMillisecond = 1'000'000;
 inline constexpr Time kSecond = 1'000'000'000;
+constexpr double Seconds(Time span) {
+  return static_cast<double>(span) / static_cast<double>(kSecond);
+}
 
 // Later than anything; what "never" is called in deadlines.
 inline constexpr Time kNever = INT64_MAX;

@@ -395,4 +395,10 @@ class Engine {
   TimeHistogram waits_, ages_;
 };
 
+// nullptr: there is none.
+inline const Tube* TubeOfId(const Engine& engine, std::uint64_t id) {
+  const Tube* const tube = engine.NextTube(id - 1);
+  return tube != nullptr && tube->id() == id ? tube : nullptr;
+}
+
 }  // namespace gearstalk

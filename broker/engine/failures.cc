@@ -83,8 +83,7 @@ std::vector<Failures::Place> Failures::Before(Place place) const {
   while (at != blocks_.begin()) {
     std::vector<Place> places = PlacesIn(*(--at)->second);
     std::erase_if(places, [&](const Place& each) { return each >= place; });
-    if (places.empty())
-      continue;  // all of this block are behind it: those of the one before are not
+    if (places.empty()) continue;  // all of this block are at `place` or later
     std::sort(places.begin(), places.end(), std::greater<>());
     return places;
   }

@@ -88,7 +88,7 @@ class Failures {
   };
   static_assert(sizeof(Block) == 1024, "a block of the slab");
 
-  // By a place that is not behind those in the block.
+  // Key: a place that is not later than any failure in the block.
   using Blocks = absl::btree_map<Place, std::unique_ptr<Block>>;
 
   std::vector<Place> PlacesIn(const Block& block) const;

@@ -9,7 +9,7 @@
 namespace gearstalk {
 namespace {
 
-constexpr std::uint32_t kLastKind = 10, kLastCause = 7, kLastHeld = 2, kAllFlags = 127;
+constexpr std::uint32_t kLastKind = 10, kLastCause = 7, kLastHeld = 2;
 
 // The largest id, LSN or counter that a record may have; arithmetic beyond it cannot overflow.
 constexpr std::uint64_t kMostId = std::uint64_t{1} << 62U;
@@ -76,7 +76,7 @@ void VisitRest(auto& record, auto&& visit) {
 }
 
 // Bits of `flags`.
-void VisitFlags(auto& record, auto&& visit) {
+constexpr void VisitFlags(auto&& record, auto&& visit) {
   visit(record.keep_on_failure, 1U);
   visit(record.unique_is_body, 2U);
   visit(record.settings.created_function, 4U);
@@ -84,6 +84,12 @@ void VisitFlags(auto& record, auto&& visit) {
   visit(record.schedule.off, 16U);
   visit(record.transfer.settled, 32U);
   visit(record.schedule.left_out, 64U);
+}
+
+constexpr std::uint32_t AllFlags() {
+  std::uint32_t all = 0;
+  VisitFlags(Record(), [&](bool /*flag*/, std::uint32_t bit) { all |= bit; });
+  return all;
 }
 
 // Zero is what an absent field means.
@@ -125,7 +131,7 @@ Status CheckKnown(const R& message) {
   if (HasState(message) && (message.state() < 1 || message.state() > 3)) {
     return refuse("state", message.state());
   }
-  if (message.flags() > kAllFlags) return refuse("flags", message.flags());
+  if ((message.flags() & ~AllFlags()) != 0) return refuse("flags", message.flags());
   if (message.cause() > kLastCause) return refuse("cause", message.cause());
   if (message.held() > kLastHeld) return refuse("held", message.held());
   if (!message.unknown_fields().empty()) {

@@ -1,6 +1,3 @@
-// The start of the journal: reads the log, makes the files agree with what was read, and begins to
-// write behind it.
-
 #include "broker/journal/wal/wal_journal.h"
 
 #include <algorithm>
@@ -345,6 +342,9 @@ Status WalJournal::KeepEnd() {
   const Fault fault = state_file_.Keep(kept_);
   return fault.no_space() ? Status() : fault.ToStatus();
 }
+
+// --- The start: reads the log, makes the files agree with what was read, and begins to write
+// behind it.
 
 Status WalJournal::Start(LiveState& state, JournalEvents& events) {
   GS_CHECK(state_ == nullptr);
