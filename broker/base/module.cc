@@ -19,8 +19,7 @@ Result<const void*> LoadModule(const Module& module) {
   }
   if (!fs::exists(file, error)) {
     return Status(Code::kInvalid, file.string() + " is missing: install the package " +
-                                      module.package +
-                                      ", or build with the library that it needs");
+                                      module.package + ", or build with the library that it needs");
   }
   void* const handle = dlopen(file.c_str(), RTLD_NOW);
   const void* const symbol = handle == nullptr ? nullptr : dlsym(handle, module.symbol);
