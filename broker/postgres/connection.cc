@@ -33,7 +33,10 @@ constexpr char kFacts[] =
     "(select string_agg(application_name, E'\\n' order by application_name) from "
     "pg_stat_replication "
     "where sync_state in ('sync', 'quorum')), "
-    "exists (select from pg_stat_replication where sync_state is null), pg_backend_pid()::bigint";
+    "exists (select from pg_stat_replication where sync_state is null), pg_backend_pid()::bigint, "
+    "(select system_identifier from pg_control_system()) || ' ' || "
+    "(extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint || ' ' || "
+    "current_setting('port')";
 
 std::string Trimmed(std::string text) {
   text.resize(text.find_last_not_of(" \r\n\t") + 1);
@@ -85,6 +88,7 @@ Facts ReadFacts(const Rows& rows) {
   }
   facts.standbys_hidden = rows.Flag(0, 10);
   facts.pid = rows.Number(0, 11);
+  facts.process = rows.Text(0, 12);
   return facts;
 }
 
@@ -95,7 +99,7 @@ Connection::Connection(const Host& host, const std::string& name, std::string li
       listen_(std::move(listen)),
       epoll_(epoll),
       id_(id),
-      begun_(now) {
+      heard_(now) {
   std::vector<const char*> words, values;
   for (const auto& [word, value] : host.words) {
     words.push_back(word.c_str());
@@ -129,14 +133,16 @@ void Connection::Register(std::uint32_t events) {
   }
 }
 
+// The commit of a command comes behind its result, so that a warning before is the command's own.
+// What a script does counts when a later commit does.
 void Connection::OnNotice(void* self, const PGresult* notice) {
   const char* severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
-  if (severity != nullptr && std::strcmp(severity, "WARNING") == 0) {
-    Reply& reply = static_cast<Connection*>(self)->reply_;
-    reply.warned = true;
-    const char* text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
-    reply.message = text == nullptr ? "a warning" : text;
-  }
+  const bool is_warning = severity != nullptr && std::strcmp(severity, "WARNING") == 0;
+  Connection& connection = *static_cast<Connection*>(self);
+  if (!is_warning || !connection.has_result_ || connection.runs_script_) return;
+  connection.reply_.warned = true;
+  const char* text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
+  connection.reply_.message = text == nullptr ? "a warning" : text;
 }
 
 void Connection::Down(std::string why) {
@@ -159,9 +165,18 @@ void Connection::Down(std::string why) {
   state_ = State::kDown;
 }
 
-void Connection::OnReady() {
+void Connection::OnReady(Time now) {
   if (connection_ == nullptr) return;
-  if (step_ == Step::kConnect) return Poll();
+  heard_ = now;
+  step_ == Step::kConnect ? Poll() : Receive();
+}
+
+void Connection::OnTurn() {
+  const bool waits = state_ == State::kBusy || state_ == State::kConnecting;
+  if (waits && step_ != Step::kConnect && PQsslInUse(connection_) != 0) Receive();
+}
+
+void Connection::Receive() {
   // With TLS, what was received may not be all that was decrypted.
   for (int left = PQsslInUse(connection_) != 0 ? 3 : 1; left > 0; --left) {
     if (PQconsumeInput(connection_) == 0) return Down("");
@@ -220,6 +235,8 @@ void Connection::SendText(const std::string& sql) {
 void Connection::Send(const Statement& statement) {
   state_ = State::kBusy;
   reply_ = {};
+  has_result_ = false;
+  runs_script_ = statement.script;
   if (statement.script) return SendText(statement.sql);
   std::vector<const char*> values;
   std::vector<int> lengths, formats;
@@ -247,6 +264,7 @@ void Connection::Gather() {
   while (PQisBusy(connection_) == 0) {
     PgResult result(PQgetResult(connection_));
     if (result == nullptr) return OnStepDone();
+    has_result_ = true;
     const ExecStatusType status = PQresultStatus(result.get());
     if (status == PGRES_TUPLES_OK) {
       reply_.rows = Rows(std::move(result));
