@@ -81,7 +81,8 @@ Addresses::~Addresses() {
   left.remove_if([](const std::unique_ptr<Lookup>& each) { return each->over(); });
   for (Name& name : names_) {
     if (name.lookup == nullptr) continue;
-    if (gai_cancel(&name.lookup->request) == EAI_NOTCANCELED) left.push_back(std::move(name.lookup));
+    if (gai_cancel(&name.lookup->request) == EAI_NOTCANCELED)
+      left.push_back(std::move(name.lookup));
   }
 }
 

@@ -33,9 +33,9 @@ class Addresses {
  private:
   struct Lookup;
   struct Name {
-    std::string text;                  // empty: there is nothing to look up
-    std::vector<std::string> known;    // addresses
-    std::unique_ptr<Lookup> lookup;    // under way
+    std::string text;                // empty: there is nothing to look up
+    std::vector<std::string> known;  // addresses
+    std::unique_ptr<Lookup> lookup;  // under way
     bool doubted = true;
     Time waits_since = 0;
     std::string trouble;

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <cstring>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 namespace gearstalk::postgres {
@@ -37,6 +38,12 @@ constexpr char kFacts[] =
     "(select system_identifier from pg_control_system()) || ' ' || "
     "(extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint || ' ' || "
     "current_setting('port')";
+
+// Functions of the server whose warnings say nothing of a commit: ids of transactions, or the queue
+// of notifications, are used up soon. These warnings have no SQLSTATE of their own.
+constexpr std::string_view kNotOfCommits[] = {"GetNewTransactionId", "SetTransactionIdLimit",
+                                              "GetNewMultiXactId", "SetMultiXactIdLimit",
+                                              "asyncQueueFillWarning"};
 
 std::string Trimmed(std::string text) {
   text.resize(text.find_last_not_of(" \r\n\t") + 1);
@@ -133,16 +140,21 @@ void Connection::Register(std::uint32_t events) {
   }
 }
 
-// The commit of a command comes behind its result, so that a warning before is the command's own.
 // What a script does counts when a later commit does.
 void Connection::OnNotice(void* self, const PGresult* notice) {
-  const char* severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
-  const bool is_warning = severity != nullptr && std::strcmp(severity, "WARNING") == 0;
+  const auto field = [notice](int code) {
+    const char* text = PQresultErrorField(notice, code);
+    return std::string_view(text == nullptr ? "" : text);
+  };
   Connection& connection = *static_cast<Connection*>(self);
-  if (!is_warning || !connection.has_result_ || connection.runs_script_) return;
+  if (connection.runs_script_ || field(PG_DIAG_SEVERITY_NONLOCALIZED) != "WARNING") return;
+  const std::string_view source = field(PG_DIAG_SOURCE_FUNCTION);
+  if (std::find(std::begin(kNotOfCommits), std::end(kNotOfCommits), source) !=
+      std::end(kNotOfCommits)) {
+    return;
+  }
   connection.reply_.warned = true;
-  const char* text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
-  connection.reply_.message = text == nullptr ? "a warning" : text;
+  connection.reply_.message = field(PG_DIAG_MESSAGE_PRIMARY);
 }
 
 void Connection::Down(std::string why) {
@@ -235,7 +247,6 @@ void Connection::SendText(const std::string& sql) {
 void Connection::Send(const Statement& statement) {
   state_ = State::kBusy;
   reply_ = {};
-  has_result_ = false;
   runs_script_ = statement.script;
   if (statement.script) return SendText(statement.sql);
   std::vector<const char*> values;
@@ -264,7 +275,6 @@ void Connection::Gather() {
   while (PQisBusy(connection_) == 0) {
     PgResult result(PQgetResult(connection_));
     if (result == nullptr) return OnStepDone();
-    has_result_ = true;
     const ExecStatusType status = PQresultStatus(result.get());
     if (status == PGRES_TUPLES_OK) {
       reply_.rows = Rows(std::move(result));

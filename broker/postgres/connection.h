@@ -67,7 +67,7 @@ class Rows {
 // What came of a statement.
 struct Reply {
   bool lost = false;    // the connection ended first
-  bool warned = false;  // its commit warned: it may have given up waiting for a standby
+  bool warned = false;  // with a warning: the commit may have given up waiting for a standby
   std::string state;    // SQLSTATE of the error; empty: none, or none that is known
   std::string message;  // of the error
   Rows rows;
@@ -157,7 +157,6 @@ class Connection {
   Facts facts_;
   Reply reply_;  // as far as it has come
   bool runs_script_ = false;
-  bool has_result_ = false;  // of the command that runs: what comes next is about its commit
   bool notified_ = false;
   std::string address_;
   std::string trouble_, trouble_state_;
