@@ -17,8 +17,6 @@ constexpr Time kPollPause = 200 * kMillisecond;   // should a notification be lo
 constexpr Time kNotifyPause = 50 * kMillisecond;  // between notifications of appends
 constexpr Time kFactsPause = 10 * kSecond;
 constexpr Time kConfirmPause = 200 * kMillisecond;
-constexpr std::uint64_t kMostParts = 128;  // of a poll
-constexpr std::uint64_t kPageBytes = 1 << 20;
 constexpr std::uint64_t kPartitionBytes = 256 << 20;
 constexpr std::uint64_t kUsualPart = 64 << 10;  // bytes, when no part is there to measure
 constexpr std::uint64_t kLeastWidth = 64, kMostWidth = 65'536;  // parts of a partition
@@ -30,8 +28,6 @@ constexpr char kDuplicate[] = "23505";
 constexpr char kOverlaps[] = "42P17";
 constexpr char kAttached[] = "42809";  // the partition is there: an earlier try worked
 constexpr char kDiskFull[] = "53100";
-
-StoreResult Fenced() { return {StoreAnswer::kFenced, {}}; }
 
 StoreResult Full(const Reply& reply) {
   return {StoreAnswer::kFull, {Code::kJournal, reply.message}};
@@ -50,13 +46,13 @@ PostgresStore::PostgresStore(PostgresOptions options, std::vector<Host> hosts,
 // Beats, acquires and looks.
 CallPlan PostgresStore::Quick(Statement statement, std::string answers) const {
   return {.statement = std::move(statement),
-          .hedge = std::max(options_.lease / 8, 200 * kMillisecond),
+          .hedge = QuickHedge(options_.lease),
           .answers = std::move(answers)};
 }
 
 CallPlan PostgresStore::Slow(Statement statement, std::string answers) const {
   return {.statement = std::move(statement),
-          .hedge = std::max(options_.lease / 4, 500 * kMillisecond),
+          .hedge = SlowHedge(options_.lease),
           .answers = std::move(answers)};
 }
 
@@ -311,9 +307,7 @@ void PostgresStore::LookForAcquire(const Acquiring& acquiring) {
 
 void PostgresStore::JudgeAcquire(const Acquiring& acquiring, const CallAnswer& answer) {
   const ShardRow row = ReadShardRow(answer.reply.rows);
-  const Reign& leader = row.view.leader;
-  if (leader.id != acquiring.reign.id || leader.attempt != acquiring.reign.attempt ||
-      leader.vacant) {
+  if (!IsSameReign(row.view.leader, acquiring.reign)) {
     caller_.SetName(SessionName(options_.schema, 0));
     return acquiring.done(Fenced(), {});
   }
@@ -576,7 +570,7 @@ void PostgresStore::Poll(Time now) {
   polling_ = true;
   watch_.again = now + kPollPause;
   if (seen_.seq != 0 && seen_at_ != caller_.server() && caller_.server() != 0) return CheckSeen();
-  caller_.Call(LaneOf::kReads, Slow(statements_.Poll(next_, watch_.from, page_), kNoTable),
+  caller_.Call(LaneOf::kReads, Slow(statements_.Poll(next_, watch_.from, page_.parts()), kNoTable),
                [this, number = watch_.number](const CallAnswer& answer) {
                  polling_ = false;
                  if (number == watch_.number && watch_.watcher != nullptr) OnPoll(answer);
@@ -623,8 +617,7 @@ void PostgresStore::TellParts(const Rows& rows, const LogView& view) {
     watch_.watcher->OnSeen(at);
     if (watch_.watcher == nullptr || watch_.number != number) return;
   }
-  if (bytes <= kPageBytes / 2) page_ = std::min(2 * page_, kMostParts);
-  if (bytes > 2 * kPageBytes) page_ = std::max(page_ / 2, std::uint64_t{1});
+  page_.OnPage(bytes);
   if (next_ <= view.last) watch_.again = 0;
 }
 

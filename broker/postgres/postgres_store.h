@@ -152,7 +152,7 @@ class PostgresStore final : public LogStore {
   // two servers cannot be compared once one of them was promoted.
   std::uint64_t next_ = 0;
   std::uint64_t looked_last_ = 0;  // the highest last part that a look has shown
-  std::uint64_t page_ = 16;
+  PageSize page_;
   LogPart seen_;                 // the last part that was read
   std::uint64_t seen_at_ = 0;    // number of the server that it was read from
   std::uint64_t confirmed_ = 0;  // up to here, parts are on the standbys, too
