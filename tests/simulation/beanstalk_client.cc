@@ -17,14 +17,16 @@ std::optional<std::uint64_t> NumberAfter(std::string_view word, std::string_view
   return error == std::errc() ? std::optional(number) : std::nullopt;
 }
 
+constexpr std::uint32_t kForEver = UINT32_MAX;
+
 bool Refuses(std::string_view reply) { return reply == "OUT_OF_MEMORY" || reply == "DRAINING"; }
 
 }  // namespace
 
-BeanstalkClient::BeanstalkClient(World& world, int number) : Client(world, number) {}
-
 std::string BeanstalkClient::Waits() const {
   if (asked_.empty()) return {};
+  const Asked& first = asked_.front();
+  if (first.verb == Verb::kReserve && world_.now() < After(first.at, first.seconds + 1ULL)) return {};
   return "the answer to command " + std::to_string(static_cast<int>(asked_.front().verb)) +
          " of second " + std::to_string(asked_.front().at / kSecond);
 }
@@ -32,7 +34,15 @@ std::string BeanstalkClient::Waits() const {
 void BeanstalkClient::OnConnected() {
   used_ = "default";
   watched_ = {"default"};
-  Watch();
+  if (!takes_all_) return Watch();
+  for (const std::string& tube : world_.tubes()) {
+    Ask({.verb = Verb::kWatch, .tube = tube}, "watch " + tube + "\r\n");
+  }
+}
+
+void BeanstalkClient::TakeAll() {
+  takes_all_ = true;
+  Finish();
 }
 
 void BeanstalkClient::OnGone() { asked_.clear(); }
@@ -100,6 +110,7 @@ void BeanstalkClient::Put() {
   if (world_.plan().Has(Feature::kLarge) && random.OneIn(10)) job.size = random.Below(60'000);
   // A kick that is under way may find it.
   job.not_before = delay == 0 || world_.plan().Has(Feature::kBuries) ? 0 : world_.now() + Time{delay} * kSecond;
+  job.touched = delay > 0;
   job.may_vanish = world_.MayVanish(used_);
   KnownJob& known = world_.ledger().Ask(std::move(job));
   const std::string body = Ledger::BodyOf(known);
@@ -111,7 +122,7 @@ void BeanstalkClient::Put() {
 void BeanstalkClient::Reserve() {
   Random& random = world_.random();
   const auto seconds = static_cast<std::uint32_t>(random.OneIn(3) ? 0 : random.Below(20));
-  if (!finishing_ && random.OneIn(10)) return Ask({.verb = Verb::kReserve, .seconds = UINT32_MAX}, "reserve\r\n");
+  if (!finishing_ && random.OneIn(10)) return Ask({.verb = Verb::kReserve, .seconds = kForEver}, "reserve\r\n");
   Ask({.verb = Verb::kReserve, .seconds = seconds},
       "reserve-with-timeout " + std::to_string(seconds) + "\r\n");
 }
@@ -221,7 +232,7 @@ bool BeanstalkClient::Answered(const Asked& asked, std::string_view reply, std::
 
 bool BeanstalkClient::OnPutReply(const Asked& asked, std::string_view reply) {
   if (const auto id = NumberAfter("INSERTED", reply)) {
-    world_.ledger().OnPut(*asked.job, *id, asked.id, world_.now());
+    world_.ledger().OnPut(*asked.job, *id, asked.id, world_.now(), stale());
     return true;
   }
   world_.ledger().OnRefused(*asked.job);
@@ -303,9 +314,9 @@ bool BeanstalkClient::OnTubeReply(const Asked& asked, std::string_view reply) {
       watched_.erase(asked.tube);
       return reply == "WATCHING " + std::to_string(watched_.size());
     case Verb::kPause:
-      if (reply != "PAUSED") return reply == "NOT_FOUND" || Refuses(reply);
-      world_.ledger().OnPaused(asked.tube, world_.now(), asked.at + Time{asked.seconds} * kSecond);
-      return true;
+      world_.ledger().OnPauseAnswered(asked.tube, world_.now(),
+                                      reply == "PAUSED" ? asked.at + Time{asked.seconds} * kSecond : 0);
+      return reply == "PAUSED" || reply == "NOT_FOUND" || Refuses(reply);
     default:
       return reply.starts_with("KICKED") || reply == "NOT_FOUND" || Refuses(reply);
   }

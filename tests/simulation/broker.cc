@@ -187,7 +187,7 @@ void Broker::FlushAll() {
     std::unique_ptr<Connection> last = std::move(connections_[i]);
     connections_.erase(connections_.begin() + static_cast<std::ptrdiff_t>(i));
     if (last->ear() != nullptr) last->ear()->OnClosed();
-    last->Deafen();
+    last->SetEar(nullptr);
     if (!last->Leave()) leaving_.push_back(std::move(last));
   }
   if (abandon_ == Abandon::kOnce) abandon_ = Abandon::kNone;

@@ -55,8 +55,8 @@ class Connection final : public Wire {
   // While stalled the peer takes nothing.
   void Stall(bool stalled) { stalled_ = stalled; }
   bool stalled() const { return stalled_; }
-  // The client is gone, and hears nothing any more.
-  void Deafen() { ear_ = nullptr; }
+  // Somebody else hears what is sent from now on; nullptr: nobody.
+  void SetEar(Ear* ear) { ear_ = ear; }
 
   // --- For the broker
   void Run();

@@ -27,7 +27,7 @@ void Client::Connect() {
 void Client::Reset(Time later) {
   if (connection_ == nullptr) return;
   Say("resets its connection");
-  connection_->Deafen();
+  connection_->SetEar(&world_.nobody());
   world_.After(later, [this, id = connection_->peer().id, life = world_.life()] {
     if (world_.life() == life) world_.broker()->Break(id);
   });
@@ -63,7 +63,7 @@ void Client::OnClosed() {
   connection_ = nullptr;
   ++session_;
   input_.clear();
-  world_.ledger().Forget(this);
+  world_.ledger().Forget(this, world_.now());
   held_.clear();
   OnGone();
   world_.After(world_.random().Between(kMillisecond, 2 * kSecond), [this] { Connect(); });
@@ -115,9 +115,13 @@ KnownJob* Client::Take(JobId id, std::string_view body, const Ledger::HandOut& o
     return nullptr;
   }
   const Job* const job = world_.broker()->engine().Find(id);
-  const bool reserved = job != nullptr && job->state() == JobState::kReserved;
-  ledger.OnHandedOut(*known, out, reserved ? job->taken_at() : 0, world_.now());
-  if (was_unknown) known->touched = true;
+  const auto* const me = dynamic_cast<const Consumer*>(connection_->session());
+  const bool mine = job != nullptr && job->holder() == me;
+  // A reservation that is over already was held back for the journal.
+  Ledger::HandOut told = out;
+  told.stale = out.stale || !mine;
+  ledger.OnHandedOut(*known, told, mine ? job->taken_at() : 0, world_.now());
+  if (was_unknown) ledger.Learn(*known, id);
   held_.push_back(known);
   return known;
 }

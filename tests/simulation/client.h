@@ -35,8 +35,6 @@ class Client : public Ear {
   void Finish() { finishing_ = true; }
   // Whether nothing that it asked for is without an answer; otherwise what it waits for.
   virtual std::string Waits() const = 0;
-  // Whether that may take for ever.
-  virtual bool MayWait() const { return false; }
   int number() const { return number_; }
 
   void OnBytes(std::string_view bytes) final;
@@ -79,7 +77,9 @@ class Client : public Ear {
 // Speaks beanstalk.
 class BeanstalkClient final : public Client {
  public:
-  BeanstalkClient(World& world, int number);
+  BeanstalkClient(World& world, int number) : Client(world, number) {}
+  // From now on it takes from all tubes.
+  void TakeAll();
   std::string Waits() const override;
 
  private:
@@ -119,6 +119,7 @@ class BeanstalkClient final : public Client {
   void Drop(KnownJob* job);
 
   std::deque<Asked> asked_;
+  bool takes_all_ = false;
   std::string used_ = "default";
   std::set<std::string> watched_;
 };

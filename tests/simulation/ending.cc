@@ -9,6 +9,7 @@ namespace gearstalk::simulation {
 namespace {
 
 constexpr Time kPatience = 400 * kSecond;  // more than any TTR, delay or timeout
+constexpr Time kQuiet = 40 * kSecond;
 
 // The peer of the one who looks at everything at the end.
 class Listener final : public Ear {
@@ -35,7 +36,13 @@ void World::Finish() {
   Say("the faults end");
   Heal();
   for (auto& client : clients_) client->Finish();
-  RunUntil(now() + kPatience);
+  auto last = std::make_unique<BeanstalkClient>(*this, plan_.clients + 1);
+  last->TakeAll();
+  last->Connect();
+  clients_.push_back(std::move(last));
+  const Time limit = now() + kPatience;
+  RunUntil(now() + kQuiet);
+  while (ledger_.ok() && now() < limit && SomebodyWaits()) RunUntil(now() + kQuiet);
   if (!ledger_.ok()) return;
   if (broker_ == nullptr) return ledger_.Fail("the broker does not come back");
   CheckWaits();
@@ -48,64 +55,69 @@ void World::Finish() {
   if (ledger_.ok()) CheckEmpty();
 }
 
+bool World::SomebodyWaits() const {
+  return broker_ == nullptr || std::any_of(clients_.begin(), clients_.end(), [](const auto& client) {
+           return !client->Waits().empty();
+         });
+}
+
 // Nobody waits for ever.
 void World::CheckWaits() {
   for (const auto& client : clients_) {
     const std::string waits = client->Waits();
-    if (waits.empty() || client->MayWait()) continue;
+    if (waits.empty()) continue;
     ledger_.Fail("client " + std::to_string(client->number()) + " waits for " + waits);
   }
 }
 
-std::string World::Talk(const std::string& line) {
-  static Listener listener;
-  static std::uint64_t life = 0;
-  static Connection* connection = nullptr;
-  if (connection == nullptr || life != life_) {
-    life = life_;
-    listener.closed = false;
-    connection = Accept(listener);
+// Takes every job out, as a client does. One that has failed may be in a tube that was not there.
+void World::Drain() {
+  Listener listener;
+  Connection& connection = *Accept(listener);
+  const Question ask = [&](const std::string& line) {
+    listener.said.clear();
+    connection.Receive(line);
+    const Time limit = now() + 10 * kSecond;
+    while (ledger_.ok() && !listener.Whole() && !listener.closed && now() < limit) {
+      RunRound();
+      RunUntil(now() + kMillisecond);
+    }
+    if (!listener.Whole()) ledger_.Fail("no answer to " + line);
+    return listener.said;
+  };
+  for (int sweep = 0; ledger_.ok() && sweep < 3; ++sweep) {
+    Open(ask);
+    for (int empty = 0; ledger_.ok() && empty < 2;) empty += TakeOne(ask) ? 0 : 1;
   }
-  listener.said.clear();
-  connection->Receive(line);
-  const Time limit = now() + 10 * kSecond;
-  while (ledger_.ok() && !listener.Whole() && !listener.closed && now() < limit) {
-    RunRound();
-    RunUntil(now() + kMillisecond);
-  }
-  if (!listener.Whole()) ledger_.Fail("no answer to " + line);
-  if (line == "quit\r\n") connection = nullptr;
-  return listener.said;
+  connection.SetEar(nullptr);
+  connection.Break();
 }
 
-// Takes every job out, as a client does.
-void World::Drain() {
-  std::vector<std::string> tubes;
-  std::istringstream listed(Talk("list-tubes\r\n"));
+// Ends pauses, burials and delays.
+void World::Open(const Question& ask) {
+  std::istringstream listed(ask("list-tubes\r\n"));
   for (std::string line; std::getline(listed, line);) {
-    if (line.starts_with("- ")) tubes.push_back(line.substr(2, line.find('\r') - 2));
+    if (!line.starts_with("- ")) continue;
+    const std::string tube = line.substr(2, line.find('\r') - 2);
+    ask("pause-tube " + tube + " 0\r\n");
+    ask("watch " + tube + "\r\n");
+    ask("use " + tube + "\r\n");
+    while (ledger_.ok() && ask("kick 1000\r\n") != "KICKED 0\r\n") continue;
   }
-  for (const std::string& tube : tubes) {
-    Talk("pause-tube " + tube + " 0\r\n");
-    Talk("watch " + tube + "\r\n");
-    Talk("use " + tube + "\r\n");
-    while (ledger_.ok() && Talk("kick 1000\r\n") != "KICKED 0\r\n") {
-    }
-  }
-  for (int empty = 0; ledger_.ok() && empty < 3;) {
-    const std::string reply = Talk("reserve-with-timeout 2\r\n");
-    if (!reply.starts_with("RESERVED ")) {
-      ++empty;
-      continue;
-    }
-    const std::size_t end = reply.find("\r\n");
-    KnownJob* const job = ledger_.OfBody(std::string_view(reply).substr(end + 2, reply.size() - end - 4));
-    if (job == nullptr) return;
-    if (job->ended && !ledger_.damaged()) ledger_.Fail("job " + std::to_string(job->id) + " is back after its end");
-    const std::string id = reply.substr(9, reply.find(' ', 9) - 9);
-    if (Talk("delete " + id + "\r\n") != "DELETED\r\n") ledger_.Fail("job " + id + " cannot be deleted");
-    ledger_.OnEnded(*job);
-  }
+}
+
+bool World::TakeOne(const Question& ask) {
+  const std::string reply = ask("reserve-with-timeout 2\r\n");
+  if (!reply.starts_with("RESERVED ")) return false;
+  const std::size_t end = reply.find("\r\n");
+  KnownJob* const job = ledger_.OfBody(std::string_view(reply).substr(end + 2, reply.size() - end - 4));
+  if (job == nullptr) return false;
+  const std::string id = reply.substr(9, reply.find(' ', 9) - 9);
+  if (job->ended && !ledger_.damaged()) ledger_.Fail("job " + id + " is back after its end");
+  ledger_.OnEndAsked(*job);
+  if (ask("delete " + id + "\r\n") != "DELETED\r\n") ledger_.Fail("job " + id + " cannot be deleted");
+  ledger_.OnEnded(*job);
+  return true;
 }
 
 void World::CheckEmpty() {

@@ -79,10 +79,12 @@ void World::FailCalls() {
 
 void World::FillDisk() {
   Say("the disk is full");
+  disk_full_ = true;
   disk_.SetCapacity(disk_.UsedBytes() + random_.Below(2 * segment_size_));
   After(random_.Between(kSecond, 20 * kSecond), [this] {
     Say("the disk has space");
     disk_.SetCapacity(UINT64_MAX);
+    disk_full_ = false;
   });
 }
 

@@ -183,7 +183,7 @@ void GearmanClient::OnPacket(std::uint32_t type, std::string_view payload) {
 void GearmanClient::OnCreated(std::string_view handle) {
   if (submitted_.empty()) return world_.ledger().Fail("JOB_CREATED that nobody asked for");
   KnownJob& job = *submitted_.front();
-  world_.ledger().OnPut(job, IdOfHandle(handle), floors_.front(), world_.now());
+  world_.ledger().OnPut(job, IdOfHandle(handle), floors_.front(), world_.now(), stale());
   submitted_.pop_front();
   floors_.pop_front();
   if (!job.durable) waits_for_[std::string(handle)] = &job;
@@ -200,7 +200,8 @@ void GearmanClient::OnFinished(std::uint32_t type, std::string_view handle, std:
   if (type == kComplete && !empty && data != ResultOf(job)) {
     world_.ledger().Fail("job " + std::to_string(job.id) + " has another result: " + std::string(data));
   }
-  world_.ledger().OnFinished(job);
+  // A failed one may be buried.
+  if (type == kComplete) world_.ledger().OnFinished(job);
   waits_for_.erase(found);
 }
 

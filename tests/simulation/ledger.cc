@@ -47,19 +47,22 @@ KnownJob* Ledger::OfId(JobId id) {
   return found == by_id_.end() ? nullptr : found->second;
 }
 
-void Ledger::OnPut(KnownJob& job, JobId id, JobId floor, Time now) {
+void Ledger::OnPut(KnownJob& job, JobId id, JobId floor, Time now, bool stale) {
   if (job.id != 0 && job.id != id) Fail(Name(job) + " has another id: " + std::to_string(id));
   if (id <= floor) Fail(Name(job) + ": its id does not rise above " + std::to_string(floor));
-  KnownJob*& known = by_id_[id];
-  if (known != nullptr && known != &job) {
-    Fail(Name(*known) + " and " + Name(job) + " have the same id");
-  }
-  known = &job;
-  job.id = id;
+  Learn(job, id);
   job.there = true;
   highest_id_ = std::max(highest_id_, id);
+  if (stale || forgot_at_ == now) job.touched = true;
   const bool queued = !job.touched && job.not_before == 0 && Certain(job);
   if (queued && !job.may_vanish) queued_[job.tube][{job.priority, id}] = {&job, now};
+}
+
+void Ledger::Learn(KnownJob& job, JobId id) {
+  KnownJob*& known = by_id_[id];
+  if (known != nullptr && known != &job) Fail(Name(*known) + " and " + Name(job) + " have the same id");
+  known = &job;
+  job.id = id;
 }
 
 void Ledger::LeaveQueue(KnownJob& job) {
@@ -93,7 +96,8 @@ void Ledger::CheckRunning(const KnownJob& job, Time now) {
   if (limit == most_running_.end()) return;
   std::size_t running = 0;
   for (const KnownJob& each : jobs_) {
-    if (each.tube == job.tube && each.holder != nullptr && now < each.held_until) ++running;
+    const bool held = each.holder != nullptr && each.end_asks == 0 && now < each.held_until;
+    if (held && each.tube == job.tube) ++running;
   }
   if (running > limit->second) {
     Fail(std::to_string(running) + " jobs of " + job.tube + " run at once");
@@ -140,12 +144,13 @@ void Ledger::OnEndAsked(KnownJob& job) {
 }
 
 void Ledger::OnEnded(KnownJob& job) {
-  if (job.ended && !damaged_) Fail(Name(job) + " ended twice");
-  job.ended = true;
+  if (job.deleted && !damaged_) Fail(Name(job) + " ended twice");
+  job.ended = job.deleted = true;
   job.holder = nullptr;
 }
 
-void Ledger::Forget(const void* holder) {
+void Ledger::Forget(const void* holder, Time now) {
+  forgot_at_ = now;
   for (KnownJob& job : jobs_) {
     if (job.holder == holder) job.holder = nullptr;
   }
@@ -162,6 +167,19 @@ void Ledger::OnKickAsked(const std::string& tube) {
   }
 }
 
+void Ledger::OnPauseAsked(const std::string& tube) {
+  Pause& pause = paused_[tube];
+  pause.until = kNever;
+  pause.alone = pause.asks++ == 0;
+}
+
+void Ledger::OnPauseAnswered(const std::string& tube, Time from, Time until) {
+  Pause& pause = paused_[tube];
+  if (--pause.asks > 0 || !pause.alone || until == 0) return;
+  pause.from = from;
+  pause.until = until;
+}
+
 void Ledger::OnNamed(JobId id) {
   KnownJob* const job = OfId(id);
   if (job == nullptr) return;
@@ -175,11 +193,11 @@ void Ledger::OnRestart(bool kept) {
   }
   queued_.clear();
   passed_.clear();
-  for (auto& [tube, pause] : paused_) pause = {0, kNever};
+  for (auto& [tube, pause] : paused_) pause = {};
   for (KnownJob& job : jobs_) {
     job.holder = nullptr;
     job.touched = true;
-    if (!kept || !job.durable) job.ended = true;
+    if (!kept || !job.durable) job.ended = job.deleted = true;
     if (!kept) by_id_.erase(job.id);
   }
   if (!kept) highest_id_ = 0;

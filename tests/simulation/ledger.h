@@ -25,7 +25,8 @@ struct KnownJob {
   bool durable = true;
   JobId id = 0;
   bool there = false;       // its put was answered
-  bool ended = false;       // its end was answered, or it was refused
+  bool ended = false;       // somebody was told of its end, or it was refused
+  bool deleted = false;     // its deletion was answered
   int end_asks = 0;         // ends that were asked for, and may come to pass
   bool may_vanish = false;  // a policy may remove it, or it lives as long as its client
   Time not_before = 0;     // the end of its delay, at the earliest
@@ -51,8 +52,10 @@ class Ledger {
   KnownJob* OfBody(std::string_view body);
   KnownJob* OfId(JobId id);
 
-  // `floor`: all ids up to it were known before the put was sent.
-  void OnPut(KnownJob& job, JobId id, JobId floor, Time now);
+  // `stale`: as in HandOut. `floor`: all ids up to it were known before the put was sent.
+  void OnPut(KnownJob& job, JobId id, JobId floor, Time now, bool stale);
+  // Somebody else saw its id before its put was answered.
+  void Learn(KnownJob& job, JobId id);
   void OnRefused(KnownJob& job) { job.ended = true; }
   JobId highest_id() const { return highest_id_; }
 
@@ -77,14 +80,15 @@ class Ledger {
     return job.holder == holder && now < job.held_until;
   }
   // A client is gone: what it held goes back.
-  void Forget(const void* holder);
+  void Forget(const void* holder, Time now);
   // Somebody kicks in this tube.
   void OnKickAsked(const std::string& tube);
   // Somebody kicks, or asks for, this job by its id.
   void OnNamed(JobId id);
   // Somebody pauses the tube.
-  void OnPauseAsked(const std::string& tube) { paused_[tube] = {0, kNever}; }
-  void OnPaused(const std::string& tube, Time from, Time until) { paused_[tube] = {from, until}; }
+  void OnPauseAsked(const std::string& tube);
+  // `until`: at the earliest; 0: refused.
+  void OnPauseAnswered(const std::string& tube, Time from, Time until);
 
   // The broker was started again. `kept`: from a journal.
   void OnRestart(bool kept);
@@ -104,7 +108,9 @@ class Ledger {
  private:
   using Place = std::pair<std::uint32_t, JobId>;
   struct Pause {
-    Time from = 0, until = 0;
+    Time from = 0, until = kNever;  // kNever: not known
+    int asks = 0;                   // without an answer
+    bool alone = false;             // the last one was asked for while there was no other
   };
   struct Passed {
     KnownJob* job;
@@ -126,6 +132,7 @@ class Ledger {
   std::map<std::string, std::size_t, std::less<>> most_running_;
   std::vector<Passed> passed_;
   JobId highest_id_ = 0;
+  Time forgot_at_ = 0;
   bool damaged_ = false, ordered_ = true;
   std::string failure_;
 };

@@ -16,6 +16,18 @@
 
 namespace gearstalk::simulation {
 
+// Where the bytes go that a broker sends to a client that is gone.
+class Nobody final : public Ear {
+ public:
+  Nobody(const Clock& clock, Ledger& ledger) : clock_(clock), ledger_(ledger) {}
+  void OnBytes(std::string_view) override { ledger_.Forget(this, clock_.Now()); }
+  void OnClosed() override {}
+
+ private:
+  const Clock& clock_;
+  Ledger& ledger_;
+};
+
 // A run: one broker, its disk, its clients and what goes wrong, in one thread. The same plan gives
 // the same run, event by event.
 class World {
@@ -47,6 +59,7 @@ class World {
   // A policy may remove jobs of the tube, or move them into another one.
   bool MayVanish(const std::string& tube) const { return tube.starts_with('p'); }
   bool MayMove(const std::string& tube) const { return tube.starts_with('p'); }
+  Nobody& nobody() { return nobody_; }
   bool healed() const { return healed_; }
   void Say(const std::string& what);
 
@@ -57,6 +70,8 @@ class World {
   void Advance(Time to);
   void RunRound();
   bool Start();
+  // Whether the disk may be the reason why something fails.
+  bool DiskFails() const { return disk_failed_ || disk_full_ || disk_.stopped(); }
   void Crash(Loss loss);
   void Restart(Time after);
   void StopInOrder();
@@ -77,9 +92,13 @@ class World {
 
   // ending.cc: after the faults
   void Finish();
+  bool SomebodyWaits() const;
   void CheckWaits();
+  // Asks the broker, and gives it time to answer.
+  using Question = std::function<std::string(const std::string&)>;
   void Drain();
-  std::string Talk(const std::string& line);
+  void Open(const Question& ask);
+  bool TakeOne(const Question& ask);
   void CheckEmpty();
   void CheckSpace();
 
@@ -90,6 +109,7 @@ class World {
   const Time began_;
   FaultyFileSystem disk_;
   Ledger ledger_;
+  Nobody nobody_{clock_, ledger_};
   std::unique_ptr<Broker> broker_;
   std::vector<std::unique_ptr<Client>> clients_;
   std::multimap<Time, std::function<void()>> events_;
@@ -100,7 +120,7 @@ class World {
   Time awake_at_ = 0;      // paused until then
   bool power_ = false;     // the next death is that of the machine
   bool dying_ = false;     // a call is set at which it dies
-  bool disk_failed_ = false, rotten_ = false, starting_ = false, healed_ = false;
+  bool disk_failed_ = false, disk_full_ = false, rotten_ = false, starting_ = false, healed_ = false;
   std::uint64_t life_ = 0;
   std::uint64_t rounds_at_once_ = 0;
   std::uint64_t digest_ = 0;
