@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "broker/app/broker.h"
@@ -19,6 +18,7 @@
 #include "broker/app/settings.h"
 #include "broker/app/sockets.h"
 #include "broker/base/log.h"
+#include "broker/base/threads.h"
 #include "broker/binlog/lock.h"
 #include "broker/journal/memory_journal.h"
 #include "broker/process/daemon.h"
@@ -125,7 +125,7 @@ int StartHere(const Config& config, std::function<Result<Config>()> reread, cons
       Print(stderr, "{}\n", line);
     } else {
       // Clients do not wait for a reader that is stuck.
-      std::thread([line = std::move(line)] { Print(stderr, "{}\n", line); }).detach();
+      StartThread([line = std::move(line)] { Print(stderr, "{}\n", line); }).detach();
     }
     if (daemon.has_value()) daemon->Ready();
   };

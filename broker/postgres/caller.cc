@@ -9,6 +9,7 @@
 
 #include "broker/base/check.h"
 #include "broker/base/log.h"
+#include "broker/base/threads.h"
 #include "broker/postgres/statements.h"
 
 namespace gearstalk::postgres {
@@ -70,6 +71,7 @@ std::unique_ptr<Connection> Caller::Connect(std::size_t host, const std::string&
 }
 
 void Caller::Call(LaneOf lane, CallPlan plan, Done done) {
+  GS_DCHECK(OnLoop());
   const Time now = boot_();
   Operation operation;
   operation.id = next_id_++;

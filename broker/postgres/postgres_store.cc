@@ -499,6 +499,7 @@ void PostgresStore::Read(std::uint64_t from, std::uint64_t count, Revision at,
                    parts.push_back({static_cast<std::uint64_t>(rows.Number(i, 1)),
                                     std::string(rows.Text(i, 2))});
                  }
+                 next_ = std::max(next_, parts.empty() ? from : parts.back().seq + 1);
                  if (!parts.empty()) NoteSeen(parts.back(), answer.server);
                  done({}, std::move(parts));
                });
@@ -525,7 +526,7 @@ void PostgresStore::Poll(Time now) {
   watch_.asked = true;
   watch_.again = now + kPollPause;
   if (seen_.seq != 0 && seen_at_ != caller_.server() && caller_.server() != 0) return CheckSeen();
-  caller_.Call(LaneOf::kReads, Slow(statements_.Poll(watch_.next, watch_.from, page_), kNoTable),
+  caller_.Call(LaneOf::kReads, Slow(statements_.Poll(next_, watch_.from, page_), kNoTable),
                [this, number = watch_.number](const CallAnswer& answer) {
                  if (number != watch_.number || watch_.watcher == nullptr) return;
                  watch_.asked = false;
@@ -544,8 +545,8 @@ void PostgresStore::OnPoll(const CallAnswer& answer) {
     watch_.again = 0;
     return;
   }
-  if (watch_.next == 0) watch_.next = static_cast<std::uint64_t>(rows.Number(0, kShardColumns));
-  if (view.oldest > watch_.next) return EndWatch({StoreAnswer::kTrimmed, {}});
+  if (next_ == 0) next_ = static_cast<std::uint64_t>(rows.Number(0, kShardColumns));
+  if (view.oldest > next_) return EndWatch({StoreAnswer::kTrimmed, {}});
   const std::uint64_t number = watch_.number;
   const bool led_anew = view.leader_at >= watch_.from && view.leader_at != watch_.leader_at;
   const bool beaten = watch_.beat < 0 ? led_anew : view.beat_at != watch_.beat;
@@ -555,7 +556,7 @@ void PostgresStore::OnPoll(const CallAnswer& answer) {
   const auto goes_on = [&] { return watch_.watcher != nullptr && watch_.number == number; };
   if (led_anew && goes_on()) watch_.watcher->OnReign(view.leader, view.leader_at);
   if (beaten && goes_on()) watch_.watcher->OnBeat(view.beat_at, view.at);
-  if (goes_on() && watch_.next > view.last) watch_.watcher->OnSeen(view.at);
+  if (goes_on() && next_ > view.last) watch_.watcher->OnSeen(view.at);
 }
 
 void PostgresStore::TellParts(const Rows& rows, const LogView& view) {
@@ -565,7 +566,7 @@ void PostgresStore::TellParts(const Rows& rows, const LogView& view) {
     LogPart part{static_cast<std::uint64_t>(rows.Number(i, kShardColumns + 1)),
                  std::string(rows.Text(i, kShardColumns + 3))};
     const Revision at = rows.Number(i, kShardColumns + 2);
-    watch_.next = part.seq + 1;
+    next_ = part.seq + 1;
     bytes += part.bytes.size();
     NoteSeen(part, seen_at_ == 0 ? caller_.server() : seen_at_);
     watch_.watcher->OnPart(std::move(part));
@@ -575,7 +576,7 @@ void PostgresStore::TellParts(const Rows& rows, const LogView& view) {
   }
   if (bytes <= kPageBytes / 2) page_ = std::min(2 * page_, kMostParts);
   if (bytes > 2 * kPageBytes) page_ = std::max(page_ / 2, std::uint64_t{1});
-  if (watch_.next <= view.last) watch_.again = 0;
+  if (next_ <= view.last) watch_.again = 0;
 }
 
 // Another server may lack what this broker has read, or have something else in its place.

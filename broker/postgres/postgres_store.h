@@ -66,7 +66,6 @@ class PostgresStore final : public LogStore {
     LogWatcher* watcher = nullptr;  // nullptr: nobody watches
     std::uint64_t number = 0;       // of the watch
     Revision from = 0;
-    std::uint64_t next = 0;  // part; 0: the first of `from`
     Revision leader_at = 0, beat = -1;
     bool asked = false;
     Time again = 0;
@@ -136,6 +135,9 @@ class PostgresStore final : public LogStore {
   std::vector<Done> room_awaited_;
 
   Watching watch_;
+  // The part behind those that were read; 0: the first one of the watch's revision. Revisions of
+  // two servers cannot be compared once one of them was promoted.
+  std::uint64_t next_ = 0;
   std::uint64_t page_ = 16;
   LogPart seen_;                 // the last part that was read
   std::uint64_t seen_at_ = 0;    // number of the server that it was read from

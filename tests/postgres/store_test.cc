@@ -222,6 +222,21 @@ TEST_P(PostgresOnly, WhoReadAnotherPartDoesNotLead) {
   EXPECT_EQ(Acquire(*b, Look(*b), ReignOf("b", 2), acquired), StoreAnswer::kDone);
 }
 
+// The server that was primary before had revisions that the one which was promoted has not.
+TEST_P(PostgresOnly, AWatchGoesOnBehindThePartsThatWereReadWhateverTheirRevisions) {
+  const Revision fence = Lead(*a, "a");
+  ASSERT_EQ(Append(*a, fence, 1, "one"), StoreAnswer::kDone);
+  auto b = NewStore();
+  ASSERT_EQ(Read(*b, 1, 16).size(), 1U);
+  Watched watched;
+  b->Follow(Look(*b).at + 1000, watched);
+  ASSERT_EQ(Append(*a, fence, 2, "two"), StoreAnswer::kDone);
+  ASSERT_EQ(Append(*a, fence, 3, "three"), StoreAnswer::kDone);
+  const std::string all = "part 2;part 3;";
+  place_->Turn({b.get()}, [&] { return watched.said.size() >= all.size(); });
+  EXPECT_EQ(watched.said, all);
+}
+
 TEST_P(PostgresOnly, PartitionsAreMadeAheadAndDroppedBehind) {
   const Revision fence = Lead(*a, "a");
   const std::string bytes(3000, 'x');

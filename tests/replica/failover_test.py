@@ -59,9 +59,7 @@ class Failover(Takeover, OnEtcd):
                     eventually("some jobs", lambda n=before: len(ledger.put) > n + 50)
                     active.signal(signal.SIGKILL)
                     active.wait()
-                    shard.wait_active()
-                    active.start()
-                    active.wait_for("^standby$")
+                    shard.make_whole()
             # Once more, so that what is reserved is ready again.
             active = shard.wait_active()
             active.signal(signal.SIGKILL)
