@@ -26,7 +26,8 @@ bool Refuses(std::string_view reply) { return reply == "OUT_OF_MEMORY" || reply 
 std::string BeanstalkClient::Waits() const {
   if (asked_.empty()) return {};
   const Asked& first = asked_.front();
-  if (first.verb == Verb::kReserve && world_.now() < After(first.at, first.seconds + 1ULL)) return {};
+  if (first.verb == Verb::kReserve && world_.now() < After(first.at, first.seconds + 1ULL))
+    return {};
   return "the answer to command " + std::to_string(static_cast<int>(asked_.front().verb)) +
          " of second " + std::to_string(asked_.front().at / kSecond);
 }
@@ -75,8 +76,9 @@ void BeanstalkClient::ActOnHeld(KnownJob& job) {
     const auto delay = static_cast<std::uint32_t>(delayed ? 1 + random.Below(20) : 0);
     const auto priority = static_cast<std::uint32_t>(random.Below(4));
     world_.ledger().OnGivenUp(job);
-    return Ask({.verb = Verb::kRelease, .job = &job, .seconds = delay, .priority = priority},
-               "release " + id + " " + std::to_string(priority) + " " + std::to_string(delay) + "\r\n");
+    return Ask(
+        {.verb = Verb::kRelease, .job = &job, .seconds = delay, .priority = priority},
+        "release " + id + " " + std::to_string(priority) + " " + std::to_string(delay) + "\r\n");
   }
   if (what < 80 && world_.plan().Has(Feature::kBuries)) {
     world_.ledger().OnGivenUp(job);
@@ -104,12 +106,14 @@ void BeanstalkClient::Put() {
   const bool delayed = world_.plan().Has(Feature::kDelays) && random.OneIn(4);
   const auto delay = static_cast<std::uint32_t>(delayed ? 1 + random.Below(30) : 0);
   KnownJob job{.tube = used_,
-               .priority = static_cast<std::uint32_t>(random.OneIn(3) ? random.Below(200'000) : random.Below(3)),
+               .priority = static_cast<std::uint32_t>(random.OneIn(3) ? random.Below(200'000)
+                                                                      : random.Below(3)),
                .ttr_s = static_cast<std::uint32_t>(1 + random.Below(30))};
   job.size = random.Below(200);
   if (world_.plan().Has(Feature::kLarge) && random.OneIn(10)) job.size = random.Below(60'000);
   // A kick that is under way may find it.
-  job.not_before = delay == 0 || world_.plan().Has(Feature::kBuries) ? 0 : world_.now() + Time{delay} * kSecond;
+  job.not_before =
+      delay == 0 || world_.plan().Has(Feature::kBuries) ? 0 : world_.now() + Time{delay} * kSecond;
   job.touched = delay > 0;
   job.may_vanish = world_.MayVanish(used_);
   KnownJob& known = world_.ledger().Ask(std::move(job));
@@ -122,7 +126,8 @@ void BeanstalkClient::Put() {
 void BeanstalkClient::Reserve() {
   Random& random = world_.random();
   const auto seconds = static_cast<std::uint32_t>(random.OneIn(3) ? 0 : random.Below(20));
-  if (!finishing_ && random.OneIn(10)) return Ask({.verb = Verb::kReserve, .seconds = kForEver}, "reserve\r\n");
+  if (!finishing_ && random.OneIn(10))
+    return Ask({.verb = Verb::kReserve, .seconds = kForEver}, "reserve\r\n");
   Ask({.verb = Verb::kReserve, .seconds = seconds},
       "reserve-with-timeout " + std::to_string(seconds) + "\r\n");
 }
@@ -131,7 +136,8 @@ void BeanstalkClient::Watch() {
   Random& random = world_.random();
   const std::string& tube = random.Of(world_.tubes());
   if (watched_.size() > 1 && random.OneIn(4)) {
-    const std::string old = *std::next(watched_.begin(), static_cast<std::ptrdiff_t>(random.Below(watched_.size())));
+    const std::string old =
+        *std::next(watched_.begin(), static_cast<std::ptrdiff_t>(random.Below(watched_.size())));
     return Ask({.verb = Verb::kIgnore, .tube = old}, "ignore " + old + "\r\n");
   }
   if (random.OneIn(2)) return Ask({.verb = Verb::kUse, .tube = tube}, "use " + tube + "\r\n");
@@ -142,7 +148,8 @@ void BeanstalkClient::AskForJob() {
   Random& random = world_.random();
   const JobId highest = world_.ledger().highest_id();
   if (highest == 0) return Ask({.verb = Verb::kAsk}, "stats\r\n");
-  const JobId id = highest > 40 && random.OneIn(2) ? highest - random.Below(40) : 1 + random.Below(highest);
+  const JobId id =
+      highest > 40 && random.OneIn(2) ? highest - random.Below(40) : 1 + random.Below(highest);
   KnownJob* const job = world_.ledger().OfId(id);
   const std::string text = std::to_string(id) + "\r\n";
   if (world_.plan().Has(Feature::kReserveById) && random.OneIn(3)) {
@@ -169,8 +176,8 @@ void BeanstalkClient::Operate() {
     return Ask({.verb = Verb::kPause, .tube = tube, .seconds = seconds},
                "pause-tube " + tube + " " + std::to_string(seconds) + "\r\n");
   }
-  static const std::vector<std::string> kQuestions = {"stats", "list-tubes", "list-tubes-watched",
-                                                      "peek-ready", "peek-delayed", "peek-buried"};
+  static const std::vector<std::string> kQuestions = {
+      "stats", "list-tubes", "list-tubes-watched", "peek-ready", "peek-delayed", "peek-buried"};
   Ask({.verb = Verb::kAsk}, random.Of(kQuestions) + "\r\n");
 }
 
@@ -197,10 +204,13 @@ void BeanstalkClient::OnInput(std::string& input) {
     const Asked asked = std::move(asked_.front());
     asked_.pop_front();
     if (!Answered(asked, reply, body)) {
-      world_.ledger().Fail("client " + std::to_string(number()) + ": '" + reply + "' is no answer to command " +
+      world_.ledger().Fail("client " + std::to_string(number()) + ": '" + reply +
+                           "' is no answer to command " +
                            std::to_string(static_cast<int>(asked.verb)));
     }
-    if (asked_.empty()) ActIn(world_.random().Between(100 * kMicrosecond, world_.random().OneIn(10) ? 2 * kSecond : kSecond / 5));
+    if (asked_.empty())
+      ActIn(world_.random().Between(100 * kMicrosecond,
+                                    world_.random().OneIn(10) ? 2 * kSecond : kSecond / 5));
   }
 }
 
@@ -239,7 +249,8 @@ bool BeanstalkClient::OnPutReply(const Asked& asked, std::string_view reply) {
   return Refuses(reply);
 }
 
-bool BeanstalkClient::OnJobReply(const Asked& asked, std::string_view reply, std::string_view body) {
+bool BeanstalkClient::OnJobReply(const Asked& asked, std::string_view reply,
+                                 std::string_view body) {
   Ledger& ledger = world_.ledger();
   const Time waited = world_.now() - asked.at;
   if (asked.verb == Verb::kPeek) {
@@ -249,9 +260,15 @@ bool BeanstalkClient::OnJobReply(const Asked& asked, std::string_view reply, std
   if (const auto id = NumberAfter("RESERVED", reply)) {
     if (asked.verb == Verb::kReserveJob && *id != asked.id) return false;
     const bool by_id = asked.verb == Verb::kReserveJob;
-    KnownJob* const job = Take(*id, body, {.holder = this, .watched = by_id ? nullptr : &watched_, .asked = asked.at, .stale = stale()});
-    if (job != nullptr && !by_id && !stale() && !watched_.contains(job->tube) && !world_.MayMove(job->tube)) {
-      ledger.Fail("job " + std::to_string(*id) + " is of " + job->tube + ", which client " + std::to_string(number()) + " does not watch");
+    KnownJob* const job = Take(*id, body,
+                               {.holder = this,
+                                .watched = by_id ? nullptr : &watched_,
+                                .asked = asked.at,
+                                .stale = stale()});
+    if (job != nullptr && !by_id && !stale() && !watched_.contains(job->tube) &&
+        !world_.MayMove(job->tube)) {
+      ledger.Fail("job " + std::to_string(*id) + " is of " + job->tube + ", which client " +
+                  std::to_string(number()) + " does not watch");
     }
     return true;
   }
@@ -290,7 +307,10 @@ bool BeanstalkClient::OnHolderReply(const Asked& asked, std::string_view reply) 
       return reply == "DELETED";
     case Verb::kRelease:
       Drop(&job);
-      ledger.OnReleased(job, asked.priority, asked.seconds == 0 || world_.plan().Has(Feature::kBuries) ? 0 : asked.at + Time{asked.seconds} * kSecond);
+      ledger.OnReleased(job, asked.priority,
+                        asked.seconds == 0 || world_.plan().Has(Feature::kBuries)
+                            ? 0
+                            : asked.at + Time{asked.seconds} * kSecond);
       return reply == "RELEASED";
     case Verb::kBury:
       Drop(&job);
@@ -314,8 +334,9 @@ bool BeanstalkClient::OnTubeReply(const Asked& asked, std::string_view reply) {
       watched_.erase(asked.tube);
       return reply == "WATCHING " + std::to_string(watched_.size());
     case Verb::kPause:
-      world_.ledger().OnPauseAnswered(asked.tube, world_.now(),
-                                      reply == "PAUSED" ? asked.at + Time{asked.seconds} * kSecond : 0);
+      world_.ledger().OnPauseAnswered(
+          asked.tube, world_.now(),
+          reply == "PAUSED" ? asked.at + Time{asked.seconds} * kSecond : 0);
       return reply == "PAUSED" || reply == "NOT_FOUND" || Refuses(reply);
     default:
       return reply.starts_with("KICKED") || reply == "NOT_FOUND" || Refuses(reply);

@@ -13,8 +13,12 @@ namespace gearstalk::simulation {
 namespace {
 
 Peer PeerOf(std::uint64_t id, Time now) {
-  return {.fd = static_cast<int>(id), .address = "127.0.0.1", .local = true, .id = id,
-          .port = 1, .connected_at = now};
+  return {.fd = static_cast<int>(id),
+          .address = "127.0.0.1",
+          .local = true,
+          .id = id,
+          .port = 1,
+          .connected_at = now};
 }
 
 gearman::Options GearmanOptionsOf(const Broker::Options& options) {
@@ -101,7 +105,8 @@ bool Connection::Flush() {
   held_ = false;
   std::array<iovec, 64> pieces;
   while (!out_.empty() && !stalled_) {
-    const int count = out_.Gather(pieces.data(), static_cast<int>(pieces.size()), broker_.Durable());
+    const int count =
+        out_.Gather(pieces.data(), static_cast<int>(pieces.size()), broker_.Durable());
     if (count == 0) {
       held_ = true;
       return true;
@@ -205,7 +210,8 @@ void Broker::Round() {
   // Those that were closed have left jobs behind.
   journal_->Flush(Now());
   for (const auto& each : connections_) more = more || each->runnable();
-  if (HasNotice()) next_due_ = std::min(next_due_, std::max(notice_at_ == kNever ? 0 : notice_at_, Now()));
+  if (HasNotice())
+    next_due_ = std::min(next_due_, std::max(notice_at_ == kNever ? 0 : notice_at_, Now()));
   if (more || !leaving_.empty()) next_due_ = Now();
 }
 

@@ -84,14 +84,27 @@ class BeanstalkClient final : public Client {
 
  private:
   enum class Verb : std::uint8_t {
-    kPut, kUse, kWatch, kIgnore, kReserve, kReserveJob, kDelete, kRelease, kBury, kTouch, kKick,
-    kKickJob, kPeek, kPause, kAsk,
+    kPut,
+    kUse,
+    kWatch,
+    kIgnore,
+    kReserve,
+    kReserveJob,
+    kDelete,
+    kRelease,
+    kBury,
+    kTouch,
+    kKick,
+    kKickJob,
+    kPeek,
+    kPause,
+    kAsk,
   };
   struct Asked {
     Verb verb = Verb::kAsk;
     Time at = 0;
     KnownJob* job = nullptr;
-    JobId id = 0;     // of the job; of a put: the highest id known before
+    JobId id = 0;  // of the job; of a put: the highest id known before
     std::string tube{};
     std::uint32_t seconds = 0;  // timeout, delay, pause
     std::uint32_t priority = 0;
@@ -148,9 +161,9 @@ class GearmanClient final : public Client {
   bool sleeps_ = false, grabs_ = false;
   Time asked_at_ = 0;
   std::set<std::string> functions_;
-  std::deque<KnownJob*> submitted_;            // without JOB_CREATED yet
-  std::deque<JobId> floors_;                   // of each
-  std::map<std::string, KnownJob*> waits_for_; // foreground ones, by handle
+  std::deque<KnownJob*> submitted_;                 // without JOB_CREATED yet
+  std::deque<JobId> floors_;                        // of each
+  std::map<std::string, KnownJob*> waits_for_;      // foreground ones, by handle
   std::map<const KnownJob*, std::string> handles_;  // of those it works on
   std::deque<std::string> echoes_;
 };

@@ -56,9 +56,9 @@ void World::Finish() {
 }
 
 bool World::SomebodyWaits() const {
-  return broker_ == nullptr || std::any_of(clients_.begin(), clients_.end(), [](const auto& client) {
-           return !client->Waits().empty();
-         });
+  return broker_ == nullptr ||
+         std::any_of(clients_.begin(), clients_.end(),
+                     [](const auto& client) { return !client->Waits().empty(); });
 }
 
 // Nobody waits for ever.
@@ -110,12 +110,14 @@ bool World::TakeOne(const Question& ask) {
   const std::string reply = ask("reserve-with-timeout 2\r\n");
   if (!reply.starts_with("RESERVED ")) return false;
   const std::size_t end = reply.find("\r\n");
-  KnownJob* const job = ledger_.OfBody(std::string_view(reply).substr(end + 2, reply.size() - end - 4));
+  KnownJob* const job =
+      ledger_.OfBody(std::string_view(reply).substr(end + 2, reply.size() - end - 4));
   if (job == nullptr) return false;
   const std::string id = reply.substr(9, reply.find(' ', 9) - 9);
   if (job->ended && !ledger_.damaged()) ledger_.Fail("job " + id + " is back after its end");
   ledger_.OnEndAsked(*job);
-  if (ask("delete " + id + "\r\n") != "DELETED\r\n") ledger_.Fail("job " + id + " cannot be deleted");
+  if (ask("delete " + id + "\r\n") != "DELETED\r\n")
+    ledger_.Fail("job " + id + " cannot be deleted");
   ledger_.OnEnded(*job);
   return true;
 }
@@ -124,8 +126,9 @@ void World::CheckEmpty() {
   ledger_.Compare(broker_->engine());
   const EngineStats stats = broker_->engine().Stats();
   if (stats.ready + stats.delayed + stats.buried + stats.reserved > 0) {
-    ledger_.Fail("jobs are left: " + std::to_string(stats.ready) + " ready, " + std::to_string(stats.delayed) +
-                 " delayed, " + std::to_string(stats.buried) + " buried, " + std::to_string(stats.reserved) + " reserved");
+    ledger_.Fail("jobs are left: " + std::to_string(stats.ready) + " ready, " +
+                 std::to_string(stats.delayed) + " delayed, " + std::to_string(stats.buried) +
+                 " buried, " + std::to_string(stats.reserved) + " reserved");
   }
   CheckSpace();
   if (!ledger_.ok()) return;
@@ -141,8 +144,8 @@ void World::CheckSpace() {
   const SegmentStats segments = broker_->journal().Segments();
   const std::uint64_t most = 3 * segments.live_bytes + 3 * segments.size;
   if (segments.stored_bytes <= most) return;
-  ledger_.Fail("the log of an empty broker has " + std::to_string(segments.stored_bytes) + " bytes, live are " +
-               std::to_string(segments.live_bytes));
+  ledger_.Fail("the log of an empty broker has " + std::to_string(segments.stored_bytes) +
+               " bytes, live are " + std::to_string(segments.live_bytes));
 }
 
 }  // namespace gearstalk::simulation

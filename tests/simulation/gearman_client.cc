@@ -8,22 +8,37 @@ namespace gearstalk::simulation {
 namespace {
 
 enum Packet : std::uint32_t {
-  kCanDo = 1, kCantDo = 2, kPreSleep = 4, kNoop = 6, kSubmit = 7, kCreated = 8, kGrab = 9, kNoJob = 10,
-  kAssign = 11, kComplete = 13, kFail = 14, kEcho = 16, kEchoed = 17, kSubmitBg = 18, kError = 19,
+  kCanDo = 1,
+  kCantDo = 2,
+  kPreSleep = 4,
+  kNoop = 6,
+  kSubmit = 7,
+  kCreated = 8,
+  kGrab = 9,
+  kNoJob = 10,
+  kAssign = 11,
+  kComplete = 13,
+  kFail = 14,
+  kEcho = 16,
+  kEchoed = 17,
+  kSubmitBg = 18,
+  kError = 19,
   kData = 28,
 };
 constexpr std::size_t kHeader = 12;
 
 std::uint32_t NumberAt(std::string_view bytes, std::size_t at) {
   std::uint32_t number = 0;
-  for (std::size_t i = at; i < at + 4; ++i) number = number << 8U | static_cast<unsigned char>(bytes[i]);
+  for (std::size_t i = at; i < at + 4; ++i)
+    number = number << 8U | static_cast<unsigned char>(bytes[i]);
   return number;
 }
 
 std::string Header(std::uint32_t type, std::size_t size) {
   std::string header("\0REQ", 4);
   for (const std::uint32_t number : {type, static_cast<std::uint32_t>(size)}) {
-    for (int shift = 24; shift >= 0; shift -= 8) header += static_cast<char>(number >> shift & 0xFFU);
+    for (int shift = 24; shift >= 0; shift -= 8)
+      header += static_cast<char>(number >> shift & 0xFFU);
   }
   return header;
 }
@@ -164,7 +179,8 @@ void GearmanClient::OnPacket(std::uint32_t type, std::string_view payload) {
     case kAssign:
       return OnAssigned(payload);
     case kEchoed:
-      if (echoes_.empty() || echoes_.front() != payload) return ledger.Fail("another echo than was sent");
+      if (echoes_.empty() || echoes_.front() != payload)
+        return ledger.Fail("another echo than was sent");
       return echoes_.pop_front();
     case kError:
       if (submitted_.empty()) return;
@@ -192,13 +208,15 @@ void GearmanClient::OnCreated(std::string_view handle) {
 void GearmanClient::OnFinished(std::uint32_t type, std::string_view handle, std::string_view data) {
   const auto found = waits_for_.find(std::string(handle));
   if (found == waits_for_.end()) {
-    return world_.ledger().Fail("client " + std::to_string(number()) + " did not submit " + std::string(handle));
+    return world_.ledger().Fail("client " + std::to_string(number()) + " did not submit " +
+                                std::string(handle));
   }
   if (type == kData) return;
   KnownJob& job = *found->second;
   const bool empty = data.empty();  // a beanstalk consumer has deleted it
   if (type == kComplete && !empty && data != ResultOf(job)) {
-    world_.ledger().Fail("job " + std::to_string(job.id) + " has another result: " + std::string(data));
+    world_.ledger().Fail("job " + std::to_string(job.id) +
+                         " has another result: " + std::string(data));
   }
   // A failed one may be buried.
   if (type == kComplete) world_.ledger().OnFinished(job);
@@ -209,9 +227,11 @@ void GearmanClient::OnAssigned(std::string_view payload) {
   const std::size_t function = payload.find('\0') + 1;
   const std::size_t body = payload.find('\0', function) + 1;
   const std::string_view handle = payload.substr(0, function - 1);
-  if (!std::exchange(grabs_, false)) return world_.ledger().Fail("JOB_ASSIGN that nobody asked for");
-  KnownJob* const job = Take(IdOfHandle(handle), payload.substr(body),
-                             {.holder = this, .watched = &functions_, .asked = asked_at_, .stale = stale()});
+  if (!std::exchange(grabs_, false))
+    return world_.ledger().Fail("JOB_ASSIGN that nobody asked for");
+  KnownJob* const job =
+      Take(IdOfHandle(handle), payload.substr(body),
+           {.holder = this, .watched = &functions_, .asked = asked_at_, .stale = stale()});
   if (job == nullptr) return;
   handles_[job] = handle;
   ActIn(world_.random().Between(100 * kMicrosecond, kSecond));

@@ -17,7 +17,6 @@ namespace gearstalk::simulation {
 
 // What clients know of a job, from what they asked for and what they were told.
 struct KnownJob {
-
   std::uint64_t token = 0;  // in its body, and in no other
   std::string tube;
   std::uint32_t priority = 0, ttr_s = 0;
@@ -29,10 +28,10 @@ struct KnownJob {
   bool deleted = false;     // its deletion was answered
   int end_asks = 0;         // ends that were asked for, and may come to pass
   bool may_vanish = false;  // a policy may remove it, or it lives as long as its client
-  Time not_before = 0;     // the end of its delay, at the earliest
+  Time not_before = 0;      // the end of its delay, at the earliest
   const void* holder = nullptr;
-  Time held_until = 0;     // at the earliest
-  bool touched = false;    // its place in the queue is not known
+  Time held_until = 0;   // at the earliest
+  bool touched = false;  // its place in the queue is not known
 };
 
 // All jobs that clients of a run know, and what must be true of them. Replies are noted when they

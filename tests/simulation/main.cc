@@ -19,7 +19,8 @@ constexpr const char* kUsage =
     "         --seed S [--verbose]    one run\n"
     "         --shrink S              a shorter run of the seed that fails, too\n"
     "         --list FILE             the seeds of a file, a line each\n"
-    "         --clients N, --length SECONDS, --without FEATURE,...   change the plan of each seed\n";
+    "         --clients N, --length SECONDS, --without FEATURE,...   change the plan of each "
+    "seed\n";
 
 struct Wanted {
   std::uint64_t seeds = 0, from = 1;
@@ -56,8 +57,8 @@ Plan PlanOf(std::uint64_t seed, const Wanted& wanted) {
 }
 
 std::string Describe(const Plan& plan) {
-  std::string text = "seed " + std::to_string(plan.seed) + ": " + std::to_string(plan.clients) + " clients, " +
-                     std::to_string(plan.length / kSecond) + " s,";
+  std::string text = "seed " + std::to_string(plan.seed) + ": " + std::to_string(plan.clients) +
+                     " clients, " + std::to_string(plan.length / kSecond) + " s,";
   for (int feature = 0; feature < kFeatures; ++feature) {
     if (plan.Has(static_cast<Feature>(feature))) text += " " + std::string(kFeatureNames[feature]);
   }
@@ -80,8 +81,8 @@ Result RunOnce(const Plan& plan, bool verbose) {
 }
 
 void TellFailure(const Plan& plan, const std::string& failure) {
-  std::printf("%s\nFAILED: %s\nagain: simulate --seed %llu\n", Describe(plan).c_str(), failure.c_str(),
-              static_cast<unsigned long long>(plan.seed));
+  std::printf("%s\nFAILED: %s\nagain: simulate --seed %llu\n", Describe(plan).c_str(),
+              failure.c_str(), static_cast<unsigned long long>(plan.seed));
   std::fflush(stdout);
 }
 
@@ -120,9 +121,11 @@ int Shrink(Plan plan) {
     if (plan.Has(static_cast<Feature>(feature))) continue;
     without += (without.empty() ? "" : ",") + std::string(kFeatureNames[feature]);
   }
-  std::printf("%s\nFAILED: %s\nagain: simulate --seed %llu --clients %d --length %.9f --without %s --verbose\n",
-              Describe(plan).c_str(), failure.c_str(), static_cast<unsigned long long>(plan.seed), plan.clients,
-              Seconds(plan.length), without.c_str());
+  std::printf(
+      "%s\nFAILED: %s\nagain: simulate --seed %llu --clients %d --length %.9f --without %s "
+      "--verbose\n",
+      Describe(plan).c_str(), failure.c_str(), static_cast<unsigned long long>(plan.seed),
+      plan.clients, Seconds(plan.length), without.c_str());
   return 1;
 }
 
@@ -157,8 +160,8 @@ int RunMany(const Wanted& wanted) {
     if (++failures == 5) break;
   }
   std::printf("%llu runs, %.0f s simulated in %.1f s: %.0f s a second; %d failed\n",
-              static_cast<unsigned long long>(runs), Seconds(simulated), spent(), Seconds(simulated) / spent(),
-              failures);
+              static_cast<unsigned long long>(runs), Seconds(simulated), spent(),
+              Seconds(simulated) / spent(), failures);
   return failures == 0 ? 0 : 1;
 }
 
@@ -167,21 +170,33 @@ int Main(int count, char** arguments) {
   for (int i = 1; i < count; ++i) {
     const std::string_view option = arguments[i];
     const auto value = [&] { return i + 1 < count ? arguments[++i] : ""; };
-    if (option == "--seeds") wanted.seeds = std::strtoull(value(), nullptr, 10);
-    else if (option == "--from") wanted.from = std::strtoull(value(), nullptr, 10);
-    else if (option == "--for") wanted.seconds = std::strtod(value(), nullptr);
-    else if (option == "--seed") wanted.from = std::strtoull(value(), nullptr, 10), wanted.one = true;
-    else if (option == "--shrink") wanted.from = std::strtoull(value(), nullptr, 10), wanted.shrink = true;
-    else if (option == "--list") wanted.list = value();
-    else if (option == "--clients") wanted.clients = std::atoi(value());
-    else if (option == "--length") wanted.length = static_cast<Time>(std::strtod(value(), nullptr) * 1e9);
-    else if (option == "--without") wanted.without = FeaturesOf(value());
-    else if (option == "--verbose") wanted.verbose = true;
-    else return std::fputs(kUsage, stderr), 2;
+    if (option == "--seeds")
+      wanted.seeds = std::strtoull(value(), nullptr, 10);
+    else if (option == "--from")
+      wanted.from = std::strtoull(value(), nullptr, 10);
+    else if (option == "--for")
+      wanted.seconds = std::strtod(value(), nullptr);
+    else if (option == "--seed")
+      wanted.from = std::strtoull(value(), nullptr, 10), wanted.one = true;
+    else if (option == "--shrink")
+      wanted.from = std::strtoull(value(), nullptr, 10), wanted.shrink = true;
+    else if (option == "--list")
+      wanted.list = value();
+    else if (option == "--clients")
+      wanted.clients = std::atoi(value());
+    else if (option == "--length")
+      wanted.length = static_cast<Time>(std::strtod(value(), nullptr) * 1e9);
+    else if (option == "--without")
+      wanted.without = FeaturesOf(value());
+    else if (option == "--verbose")
+      wanted.verbose = true;
+    else
+      return std::fputs(kUsage, stderr), 2;
   }
   if (wanted.one) return RunOne(PlanOf(wanted.from, wanted), wanted.verbose);
   if (wanted.shrink) return Shrink(PlanOf(wanted.from, wanted));
-  if (wanted.seeds == 0 && wanted.seconds == 0 && wanted.list.empty()) return std::fputs(kUsage, stderr), 2;
+  if (wanted.seeds == 0 && wanted.seconds == 0 && wanted.list.empty())
+    return std::fputs(kUsage, stderr), 2;
   return RunMany(wanted);
 }
 

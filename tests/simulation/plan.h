@@ -52,9 +52,9 @@ enum class Feature : std::uint8_t {
 inline constexpr int kFeatures = static_cast<int>(Feature::kReserveById) + 1;
 // For the command line, in their order.
 inline constexpr std::string_view kFeatureNames[kFeatures] = {
-    "journal", "kills",   "power-cuts", "io-errors", "full-disk", "rot",
-    "stalls",  "resets",  "late",       "pauses",    "delays",    "buries",
-    "large",   "gearman", "tube-pauses", "policies", "restarts",  "reserve-by-id"};
+    "journal", "kills",   "power-cuts",  "io-errors", "full-disk", "rot",
+    "stalls",  "resets",  "late",        "pauses",    "delays",    "buries",
+    "large",   "gearman", "tube-pauses", "policies",  "restarts",  "reserve-by-id"};
 
 struct Plan {
   std::uint64_t seed = 0;

@@ -15,7 +15,8 @@ namespace {
 constexpr std::uint64_t kMostRoundsAtOnce = 20'000;
 
 std::uint64_t Mixed(std::uint64_t digest, std::string_view text) {
-  for (const char each : text) digest = (digest ^ static_cast<unsigned char>(each)) * 1099511628211U;
+  for (const char each : text)
+    digest = (digest ^ static_cast<unsigned char>(each)) * 1099511628211U;
   return digest;
 }
 
@@ -157,7 +158,8 @@ void World::Advance(Time to) {
 void World::RunRound() {
   if (++rounds_at_once_ > kMostRoundsAtOnce) return ledger_.Fail("it turns round and round");
   broker_->Round();
-  if (disk_.stopped()) return Crash(power_ ? (random_.OneIn(2) ? Loss::kAll : Loss::kSome) : Loss::kNone);
+  if (disk_.stopped())
+    return Crash(power_ ? (random_.OneIn(2) ? Loss::kAll : Loss::kSome) : Loss::kNone);
   if (random_.OneIn(16)) {
     const std::string wrong = broker_->CheckInvariants();
     if (!wrong.empty()) ledger_.Fail("the engine does not agree with itself: " + wrong);

@@ -116,11 +116,12 @@ class World {
   std::vector<std::string> tubes_;
   std::vector<PolicyEntry> policies_;
   std::uint64_t segment_size_ = 0;
-  bool off_ = false;       // sync mode
-  Time awake_at_ = 0;      // paused until then
-  bool power_ = false;     // the next death is that of the machine
-  bool dying_ = false;     // a call is set at which it dies
-  bool disk_failed_ = false, disk_full_ = false, rotten_ = false, starting_ = false, healed_ = false;
+  bool off_ = false;    // sync mode
+  Time awake_at_ = 0;   // paused until then
+  bool power_ = false;  // the next death is that of the machine
+  bool dying_ = false;  // a call is set at which it dies
+  bool disk_failed_ = false, disk_full_ = false, rotten_ = false, starting_ = false,
+       healed_ = false;
   std::uint64_t life_ = 0;
   std::uint64_t rounds_at_once_ = 0;
   std::uint64_t digest_ = 0;
