@@ -354,6 +354,11 @@ void FaultyFileSystem::StopAt(std::uint64_t call, std::size_t torn) {
   torn_ = torn;
 }
 
+bool FaultyFileSystem::stopped() const {
+  const std::lock_guard lock(mutex_);
+  return Stopped();
+}
+
 void FaultyFileSystem::LimitWrites(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   write_limit_ = bytes;

@@ -41,6 +41,8 @@ class FaultyFileSystem final : public FileSystem {
   // From call `call` on nothing happens any more, as if the process were dead; if it is a write,
   // its first `torn` bytes are still done.
   void StopAt(std::uint64_t call, std::size_t torn = 0);
+  // Whether that call has come.
+  bool stopped() const;
   // No write does more than this many bytes at once.
   void LimitWrites(std::size_t bytes);
   // How much fits on the disk.
