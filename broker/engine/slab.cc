@@ -60,11 +60,12 @@ constexpr Fit FitOf(std::size_t size) {
     const std::size_t eights = (size + 7) / 8;
     return {eights, eights * 8};
   }
-  // A step is the sixteenth of a doubling; a size has 17 to 32 of its steps.
-  const std::size_t shift = std::bit_width(size - 1) - 5;
+  // A step is the sixteenth of a doubling, for what is mapped by itself the eighth.
+  const std::size_t parts = size <= kSlabLimit ? 16 : 8;
+  const std::size_t shift = std::bit_width(size - 1) - std::bit_width(parts);
   const std::size_t steps = ((size - 1) >> shift) + 1;
-  const std::size_t doublings = shift + 5 - std::bit_width(kFinest);
-  return {kFinest / 8 + doublings * 16 + steps - 16, steps << shift};
+  const std::size_t doublings = shift + std::bit_width(parts) - std::bit_width(kFinest);
+  return {kFinest / 8 + doublings * parts + steps - parts, steps << shift};
 }
 
 std::array<SizeClass, FitOf(kSlabLimit).size_class + 1> classes;
