@@ -19,7 +19,7 @@ import urllib.request
 from contextlib import suppress
 from pathlib import Path
 
-from servers import AS_NOBODY, PROGRAMS, PostgresShard, Process, eventually, free_port
+from servers import AS_NOBODY, PROGRAMS, NotReady, PostgresShard, Process, eventually, free_port
 from cluster import Etcd, http_get
 from ledger import Ledger, Traffic
 
@@ -76,7 +76,7 @@ class Cluster:
             shutil.chown(top, "nobody", "nogroup")
         self.etcd = Etcd(1)
         self.members = [Member(top, f"p{i}", self.etcd.nodes[0].endpoint) for i in range(3)]
-        eventually("all run", lambda: self.whole())
+        self.wait_whole()
 
     @property
     def conninfo(self) -> str:
@@ -95,6 +95,14 @@ class Cluster:
     def whole(self) -> bool:
         """Without a synchronous standby Patroni would promote nobody."""
         return [len(self.members_in(role)) for role in ("leader", "sync_standby", "replica")] == [1, 1, 1]
+
+    def wait_whole(self) -> None:
+        """A standby that is made anew takes Patroni a while."""
+        end = time.monotonic() + 900
+        while not self.whole():
+            if time.monotonic() > end:
+                raise NotReady("\n".join(member.said[-3000:] for member in self.members))
+            time.sleep(0.2)
 
     def primary(self) -> Member:
         eventually("a leader", lambda: self.members_in("leader"))
@@ -166,7 +174,7 @@ def run(broker: str, rounds: int) -> list[str]:
                         primary.destroy()
                         eventually("more jobs", lambda n=len(ledger.put): len(ledger.put) > n + 50)
                         primary.start()
-                    eventually("all run", cluster.whole)
+                    cluster.wait_whole()
                     shard.make_whole()
                     print(f"{number + 1} {'switchover' if switch else 'kill'}: {pause.longest:.1f} s "
                           f"without a put; put {len(ledger.put)}", flush=True)
