@@ -44,8 +44,8 @@ nlohmann::json Measure(PGconn* connection, const Options& options) {
     const char* values[] = {seq.c_str(), bytes.data()};
     const int lengths[] = {0, static_cast<int>(bytes.size())};
     const int formats[] = {0, 1};
-    Check(connection, PQexecParams(connection, insert.c_str(), 2, nullptr, values, lengths, formats,
-                                   1));
+    Check(connection,
+          PQexecParams(connection, insert.c_str(), 2, nullptr, values, lengths, formats, 1));
   }
   const double rate = static_cast<double>(done) * kSecond / static_cast<double>(BootTime() - begun);
   return {{"ops_per_second", rate},
