@@ -43,11 +43,12 @@ std::vector<Option> OptionsOfEtcd() {
 std::vector<Option> OptionsOfPostgres() {
   return {
       {"postgres.conninfo", Apply::kRestart, Text(FIELD(postgres.conninfo), "TEXT"),
-       "PostgreSQL that keeps the journal instead of etcd: libpq's keywords, or a URI. Names all "
+       "Where PostgreSQL keeps the journal: libpq's keywords, or a URI. Name all "
        "servers that may become primary. Excludes etcd.endpoints and data_dir.",
        "the journal is not in PostgreSQL", "host=10.0.0.1,10.0.0.2 dbname=jobs user=gearstalkd"},
       {"postgres.schema", Apply::kRestart, Text(FIELD(postgres.schema), "NAME"),
-       "Schema of this shard's tables; made if it is missing and the role may."},
+       "Schema of this shard's tables, at most 63 bytes. The broker makes it if it is missing and "
+       "the role has the right."},
       {"postgres.password_file", Apply::kStore, Text(FIELD(postgres.password_file), "FILE"),
        "File whose first line is the role's password; read again at SIGHUP.",
        "that of conninfo, or of ~/.pgpass", "/etc/gearstalkd/postgres-password"},

@@ -36,6 +36,10 @@ bool IsForLater(const std::string& state) {
   return IsRefusal(state) || state == kTooManyConnections;
 }
 
+std::string Described(const std::string& host, const Facts& facts) {
+  return fmt::format("{} (timeline {})", host, facts.timeline);
+}
+
 }  // namespace
 
 Caller::Caller(const PostgresOptions& options, std::vector<Host> hosts, std::function<Time()> boot)
@@ -314,7 +318,7 @@ void Caller::AskPrimaries(std::function<void(const std::vector<std::string>&)> d
   question->done = std::move(done);
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     if (static_cast<int>(i) == current_) {
-      question->primaries[facts_.process] = hosts_[i].name;
+      question->primaries[facts_.process] = Described(hosts_[i].name, facts_);
     } else {
       question->asked.push_back({i, Connect(i, "", question->begun)});
     }
@@ -347,7 +351,7 @@ bool Caller::Hear(Question& question, Asked& asked, Time now) {
     const Facts& facts = connection.facts();
     const bool ours = system_ == 0 || facts.system == system_;
     if (!facts.in_recovery && ours)
-      question.primaries.try_emplace(facts.process, connection.host());
+      question.primaries.try_emplace(facts.process, Described(connection.host(), facts));
     return true;
   }
   const bool down = connection.state() == Connection::State::kDown;

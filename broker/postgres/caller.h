@@ -42,7 +42,8 @@ class Caller {
   // Does what is due; returns when to call again.
   Time Tick(Time now);
 
-  // Asks all hosts, and answers with the names of those that are a primary, each server once.
+  // Asks all hosts, and answers with those that are a primary, each server once: its name and
+  // timeline.
   void AskPrimaries(std::function<void(const std::vector<std::string>&)> done);
   // The connections for appends are needed soon.
   void WarmAppends() { warm_appends_ = true; }
@@ -85,7 +86,7 @@ class Caller {
   struct Question {
     Time begun = 0;
     std::vector<Asked> asked;
-    std::map<std::string, std::string> primaries;  // names, by Facts::process
+    std::map<std::string, std::string> primaries;  // as it is told, by Facts::process
     std::function<void(const std::vector<std::string>&)> done;
   };
 

@@ -33,6 +33,13 @@ StoreResult Full(const Reply& reply) {
   return {StoreAnswer::kFull, {Code::kJournal, reply.message}};
 }
 
+std::string TwoPrimaries(const std::vector<std::string>& primaries) {
+  return fmt::format(
+      "two servers are primary, {}: stop the one with the lower timeline, which was primary before "
+      "the promotion",
+      fmt::join(primaries, " and "));
+}
+
 }  // namespace
 
 PostgresStore::PostgresStore(PostgresOptions options, std::vector<Host> hosts,
@@ -143,8 +150,7 @@ void PostgresStore::AskFacts(Time now) {
   if (caller_.hosts() == 1) return;
   caller_.AskPrimaries([this](const std::vector<std::string>& primaries) {
     if (primaries.size() > 1 && primaries_ < 2) {
-      Log(LogLevel::kError, "two servers are primary: stop the one that was before the promotion",
-          {{"one", primaries[0]}, {"other", primaries[1]}});
+      Log(LogLevel::kError, TwoPrimaries(primaries));
     }
     primaries_ = primaries.size();
   });
@@ -266,12 +272,7 @@ void PostgresStore::Survey(Acquiring acquiring) {
     primaries_ = primaries.size();
     const std::string unsafe = caller_.Unsafe();
     if (primaries.size() < 2 && unsafe.empty()) return SendAcquire(acquiring);
-    const std::string why = unsafe.empty()
-                                ? fmt::format(
-                                      "two servers are primary, {}: stop the one that was "
-                                      "primary before the promotion",
-                                      fmt::join(primaries, " and "))
-                                : unsafe;
+    const std::string why = unsafe.empty() ? TwoPrimaries(primaries) : unsafe;
     acquiring.done({StoreAnswer::kRefused, {Code::kJournal, why}}, {});
   });
 }

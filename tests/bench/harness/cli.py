@@ -104,6 +104,8 @@ def _parse_arguments() -> argparse.Namespace:
     parser.add_argument("--floor", type=Path, metavar="BINARY", help="instead of build/floor")
     parser.add_argument("--etcd-floor", type=Path, metavar="BINARY",
                         help="instead of build/etcd_floor")  # fmt: skip
+    parser.add_argument("--postgres-floor", type=Path, metavar="BINARY",
+                        help="instead of build/postgres_floor")  # fmt: skip
     parser.add_argument("--sockets", type=Path, metavar="BINARY",
                         help="instead of build/socket_floor")  # fmt: skip
     parser.add_argument("--tool", type=Path, metavar="BINARY",
@@ -128,6 +130,7 @@ def _sections() -> dict[str, list[str]]:
         "memory": [*(scenario.name for scenario in QUEUED), "connections"],
         "latency": [*(scenario.name for scenario in LATENCIES), OPERATORS.name, QUESTIONS.name],
         "replica": [case.name for case in replica.REPLICATED],
+        "postgres": [case.name for case in replica.REPLICATED],
         "moving": [scenario.name for scenario in MOVING],
         "hostile": [attack.name for attack in ATTACKS],
         "cores": [*(row.name for row in CORES), *cores.NAMES, "direct"],
@@ -192,10 +195,12 @@ def _run(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
         results["operators"] = operators.run(bench)
     if chosen("latency", QUESTIONS.name) and not (options.quick and not options.only):
         results["questions"] = questions.run(bench, options.tool or _build("gearstalkctl"))
-    replicated = chosen.of("replica", replica.REPLICATED)
-    if replicated and not (options.quick and not options.only):
-        floor = options.etcd_floor or _build("etcd_floor")
-        results["replica"] = replica.run(bench, floor, replicated)
+    for section, store, floor in (("replica", replica.OnEtcd, options.etcd_floor),
+                                  ("postgres", replica.OnPostgres, options.postgres_floor)):
+        replicated = chosen.of(section, replica.REPLICATED)
+        if replicated and not (options.quick and not options.only):
+            floor = floor or _build(store.floor)
+            results[section] = replica.run(bench, floor, replicated, store)
     cases = chosen.of("moving", MOVING)
     if cases and not (options.quick and not options.only):
         results["moving"] = moving.run(bench, options.tool or _build("gearstalkctl"), cases)

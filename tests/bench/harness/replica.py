@@ -1,4 +1,5 @@
-"""Durable jobs a second with a journal in etcd, next to a bare client that appends the same bytes."""
+"""Durable jobs a second with a journal in etcd or PostgreSQL, next to a bare client that appends the
+same bytes."""
 
 import json
 import re
@@ -18,14 +19,15 @@ from .bench import Bench, Spread, attempt, short, verdict
 from .load import LIMIT_SECONDS, LoadError
 from .servers import ADMIN_PORT, Kind, Server, ServerError, die_with_parent
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "replica"))
+sys.path[:0] = [str(Path(__file__).resolve().parents[2] / part) for part in ("replica", "postgres")]
+import servers  # noqa: E402
 from cluster import Etcd  # noqa: E402
 
 Result = dict[str, Any]
 
 CONNECTIONS = 64
 LOCAL = "ours --sync always"
-OURS = "ours on etcd"
+OURS = "ours, replicated"
 FLOOR = "bare client"
 NODES = 3
 QUOTA = 8 << 30  # bytes
@@ -53,58 +55,92 @@ REPLICATED = [
 ]
 
 
-def _on_etcd(etcd: Etcd, plain: Kind) -> Kind:
-    def command(port: int, directory: Path) -> list[str]:
-        words = [*plain.command(port, directory), "--admin", f"127.0.0.1:{ADMIN_PORT}",
-                 "--etcd-prefix", f"/bench/{port}/", "--replica-max-bytes", str(1 << 32)]
-        for node in etcd.nodes:
+class OnEtcd:
+    name, floor = "etcd", "etcd_floor"
+
+    def __init__(self, bench: Bench) -> None:
+        self.etcd = Etcd(NODES, f"--quota-backend-bytes={QUOTA}", place=bench.scratch)
+        self.close = self.etcd.close
+
+    def flags(self, shard: str) -> list[str]:
+        words = ["--etcd-prefix", f"/{shard}/", "--replica-max-bytes", str(1 << 32)]
+        for node in self.etcd.nodes:
             words += ["--etcd-endpoints", node.endpoint]
         return words
 
-    return Kind(OURS, command)
+    def bare(self, shard: str) -> list[str]:
+        return [*(node.endpoint for node in self.etcd.nodes), "--prefix", f"/{shard}/"]
 
 
-def run(bench: Bench, floor: Path, cases: list[Replicated]) -> list[Result]:
-    results = []
-    if shutil.which("etcd") is None:
-        print("replica: no result: there is no etcd", flush=True)
+class OnPostgres:
+    """A primary and two standbys, one of which confirms."""
+
+    name, floor = "PostgreSQL", "postgres_floor"
+
+    def __init__(self, _: Bench) -> None:
+        self.servers = servers.Servers(2, max_wal_size="4GB", shared_buffers="512MB")
+        self.close = self.servers.close
+
+    def flags(self, shard: str) -> list[str]:
+        return ["--postgres-conninfo", self.servers.conninfo, "--postgres-schema", shard]
+
+    def bare(self, shard: str) -> list[str]:
+        primary = f"{self.servers.primary.where} dbname=postgres user=test"
+        return [primary, "--table", shard]
+
+
+Store = OnEtcd | OnPostgres
+
+
+def run(bench: Bench, floor: Path, cases: list[Replicated], store: type[Store]) -> list[Result]:
+    results: list[Result] = []
+    if (shutil.which("etcd") if store is OnEtcd else servers.PROGRAMS) is None:
+        print(f"replica: no result: there is no {store.name}", flush=True)
         return results
-    for number, case in enumerate(cases):
-        if result := attempt(f"replica/{case.name}", lambda: _measure(bench, floor, case, number)):
+    for case in cases:
+        def measure(case: Replicated = case) -> Result:
+            with ExitStack() as stack:
+                place = store(bench)
+                stack.callback(place.close)
+                return _measure(bench, floor, case, place)
+        if result := attempt(f"{store.name}/{case.name}", measure):
             results.append(result)
     header = ["scenario", "jobs a second", "bytes an append", "MB/s", "bare client, MB/s", "ratio",
               "bound", "met", "CPU a job, us", "local journal, us", "ratio", "bound", "met"]  # fmt: skip
-    table.show("A journal in etcd", header, [_row(result) for result in results])
+    table.show(f"A journal in {store.name}", header, [_row(result) for result in results])
     return results
 
 
-def _measure(bench: Bench, floor: Path, case: Replicated, number: int) -> Result:
+def _measure(bench: Bench, floor: Path, case: Replicated, store: Store) -> Result:
     result: Result = {"name": case.name, "rates": [], "cpu": [], "local_cpu": [], "append_bytes": [],
                       "bytes": [], "floor_bytes": []}  # fmt: skip
     arguments = f"{case.load} --seconds {bench.seconds} --warm-up {WARM_UP}"
-    with ExitStack() as stack:
-        etcd = Etcd(NODES, f"--quota-backend-bytes={QUOTA}", place=bench.scratch)
-        stack.callback(etcd.close)
-        # Nodes and brokers share all CPUs.
-        bench = replace(bench, kinds={**bench.kinds, OURS: _on_etcd(etcd, bench.kinds["ours"])},
-                        load=replace(bench.load, flags=()))  # fmt: skip
-        for turn in range(bench.rounds):
-            with bench.server(LOCAL) as local:
-                result["local_cpu"].append(bench.load.measure(local, arguments)["cpu_us_per_op"])
-            with bench.server(OURS) as ours, ThreadPoolExecutor(1) as thread:
-                report = thread.submit(bench.load.measure, ours, arguments)
-                time.sleep(WARM_UP + bench.seconds / 5)
-                before = _appended(ours)
-                time.sleep(bench.seconds / 2)
-                after = _appended(ours)
-                result["rates"].append(report.result()["ops_per_second"])
-                result["cpu"].append(report.result()["cpu_us_per_op"])
-            seconds, appends, data = (late - early for late, early in zip(after, before))
-            size = data / max(appends, 1) + PART_HEADER
-            result["append_bytes"].append(size)
-            result["bytes"].append(size * appends / seconds)
-            prefix = f"/floor/{number}/{turn}/"
-            result["floor_bytes"].append(_floor(bench, floor, etcd, prefix, round(size)))
+    shard = case.name.replace("-", "_")
+    plain = bench.kinds["ours"]
+
+    def command(port: int, directory: Path) -> list[str]:
+        return [*plain.command(port, directory), "--admin", f"127.0.0.1:{ADMIN_PORT}",
+                *store.flags(f"{shard}_{port}")]  # fmt: skip
+
+    # Nodes and brokers share all CPUs.
+    bench = replace(bench, kinds={**bench.kinds, OURS: Kind(OURS, command)},
+                    load=replace(bench.load, flags=()))  # fmt: skip
+    for turn in range(bench.rounds):
+        with bench.server(LOCAL) as local:
+            result["local_cpu"].append(bench.load.measure(local, arguments)["cpu_us_per_op"])
+        with bench.server(OURS) as ours, ThreadPoolExecutor(1) as thread:
+            report = thread.submit(bench.load.measure, ours, arguments)
+            time.sleep(WARM_UP + bench.seconds / 5)
+            before = _appended(ours)
+            time.sleep(bench.seconds / 2)
+            after = _appended(ours)
+            result["rates"].append(report.result()["ops_per_second"])
+            result["cpu"].append(report.result()["cpu_us_per_op"])
+        seconds, appends, data = (late - early for late, early in zip(after, before))
+        size = data / max(appends, 1) + PART_HEADER
+        result["append_bytes"].append(size)
+        result["bytes"].append(size * appends / seconds)
+        result["floor_bytes"].append(_floor(bench, floor, store.bare(f"floor_{shard}_{turn}"), round(size)))
     return result
 
 
@@ -119,15 +155,14 @@ def _appended(server: Server) -> tuple[float, float, float]:
     return (time.monotonic(), *(float(number[1]) for number in numbers if number))
 
 
-def _floor(bench: Bench, floor: Path, etcd: Etcd, prefix: str, size: int) -> float:
+def _floor(bench: Bench, floor: Path, where: list[str], size: int) -> float:
     done = subprocess.run(
-        [str(floor), *(node.endpoint for node in etcd.nodes), "--prefix", prefix, "--record", str(size),
-         "--seconds", str(bench.seconds)],
+        [str(floor), *where, "--record", str(size), "--seconds", str(bench.seconds)],
         capture_output=True, text=True, preexec_fn=die_with_parent, timeout=LIMIT_SECONDS,
         check=False,
     )  # fmt: skip
     if done.returncode != 0:
-        raise LoadError(f"etcd_floor: {done.stderr.strip()}")
+        raise LoadError(f"{floor.name}: {done.stderr.strip()}")
     rate: float = json.loads(done.stdout)["bytes_per_second"]
     return rate
 
