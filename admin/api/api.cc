@@ -326,8 +326,8 @@ std::optional<Reply> Api::Replay(const Call& call, const Document& document, End
 HttpAnswer Api::Finish(Reply reply, Ending ending, Time now) {
   HttpAnswer answer;
   if (reply.task) {
-    answer.task =
-        AnswerInSlices(std::move(reply.task), std::make_unique<UnderWay>(*this, std::move(ending)));
+    answer.task = AnswerInSlices(std::move(reply.task),
+                                 std::unique_ptr<UnderWay>(new UnderWay{*this, std::move(ending)}));
     return answer;
   }
   if (reply.problem) {

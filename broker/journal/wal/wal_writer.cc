@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "broker/base/check.h"
+#include "broker/base/threads.h"
 
 namespace gearstalk {
 
@@ -21,7 +22,7 @@ WalWriter::WalWriter(FileSystem& file_system, SegmentFiles files, Lsn durable, O
       durable_(durable),
       kept_(options_.kept) {
   GS_CHECK(notify_fd_ >= 0);
-  state_.durable = durable;
+  state_.durable = state_.on_disk = durable;
   state_.full = options_.full;
   state_.disk_bytes = files_.DiskBytes();
   state_.spare_bytes = files_.spare_bytes();
@@ -35,6 +36,7 @@ WalWriter::~WalWriter() {
 }
 
 Batch WalWriter::NewBatch() {
+  GS_DCHECK(OnLoop());
   const std::lock_guard lock(mutex_);
   if (free_.empty()) return {};
   Batch batch = std::move(free_.back());
@@ -44,6 +46,7 @@ Batch WalWriter::NewBatch() {
 }
 
 void WalWriter::Submit(Batch batch) {
+  GS_DCHECK(OnLoop());
   bool enough = false;
   {
     const std::lock_guard lock(mutex_);
@@ -55,6 +58,7 @@ void WalWriter::Submit(Batch batch) {
 }
 
 void WalWriter::WantSpare(bool wanted) {
+  GS_DCHECK(OnLoop());
   const std::lock_guard lock(mutex_);
   if (wanted && !spare_wanted_) submitted_.notify_one();
   spare_wanted_ = wanted;
@@ -70,7 +74,9 @@ WriterProgress WalWriter::Progress() {
   return progress_;
 }
 
-void WalWriter::Start() { thread_ = std::thread(&WalWriter::Run, this); }
+void WalWriter::Start() {
+  thread_ = StartThread([this] { Run(); });
+}
 
 void WalWriter::Stop() {
   if (!thread_.joinable()) return;
@@ -163,7 +169,9 @@ Fault WalWriter::WriteBatch(Batch& batch) {
   if (batch.barrier) {
     if (Fault fault = SyncNow()) return fault;
   }
+  const bool begins = batch.segment != files_.current();
   if (Fault fault = files_.Begin(batch.segment, batch.segment_size)) return fault;
+  if (begins) state_.on_disk = written_;  // the segment before was synced
   if (Fault fault = Keep(batch)) return fault;
   const SegmentHeader& header = files_.header();
   EncodeMark({batch.first, durable_, batch.oldest}, header.number, header.salt, batch.offset,
@@ -214,7 +222,7 @@ Fault WalWriter::SyncNow() {
   state_.sync_times.Add(last_sync_);
   ++state_.syncs;
   dirty_ = false;
-  durable_ = written_;
+  durable_ = state_.on_disk = written_;
   return {};
 }
 
