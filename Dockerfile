@@ -13,7 +13,7 @@ RUN cmake -S . -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DGEARSTALK_TESTS=O
       -DGEARSTALK_IMPORT_SQLITE=OFF -DGEARSTALK_IMPORT_MYSQL=OFF -DGEARSTALK_IMPORT_POSTGRES=OFF \
       -DGEARSTALK_IMPORT_REDIS=OFF \
     && cmake --build /build --target gearstalkd gearstalkctl \
-    && strip /build/gearstalkd /build/gearstalkctl
+    && strip /build/gearstalkd /build/gearstalkctl /build/store_*.so
 
 FROM ${RUNTIME}
 RUN apt-get update -q && DEBIAN_FRONTEND=noninteractive \
@@ -28,6 +28,7 @@ RUN apt-get update -q && DEBIAN_FRONTEND=noninteractive \
     && install -d -o gearstalkd -g gearstalkd /var/lib/gearstalkd
 COPY --from=build /build/gearstalkd /usr/sbin/gearstalkd
 COPY --from=build /build/gearstalkctl /usr/bin/gearstalkctl
+COPY --from=build /build/store_etcd.so /build/store_postgres.so /usr/lib/gearstalkd/
 ARG VERSION=0.2.0
 ARG REVISION=unknown
 ARG SOURCE=https://gearstalkd.example

@@ -19,6 +19,7 @@
 
 #include "admin/api/history.h"
 #include "broker/base/log.h"
+#include "broker/base/threads.h"
 
 namespace gearstalk::api {
 namespace {
@@ -177,7 +178,7 @@ std::unique_ptr<HistoryFile> HistoryFile::Open(const std::string& path, const Re
   return std::unique_ptr<HistoryFile>(new HistoryFile(fd));
 }
 
-HistoryFile::HistoryFile(int fd) : fd_(fd), writer_([this] { Run(); }) {}
+HistoryFile::HistoryFile(int fd) : fd_(fd), writer_(StartThread([this] { Run(); })) {}
 
 HistoryFile::~HistoryFile() {
   {

@@ -1,8 +1,6 @@
 #include "admin/api/side_thread.h"
 
-#include <pthread.h>
-
-#include <csignal>
+#include "broker/base/threads.h"
 
 namespace gearstalk::api {
 
@@ -33,12 +31,7 @@ void SideThread::Drop(Ticket ticket) {
 }
 
 void SideThread::Start() {
-  // Signals are the loop's.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { Run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread_ = StartThread([this] { Run(); });
 }
 
 void SideThread::Run() {

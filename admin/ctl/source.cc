@@ -3,7 +3,6 @@
 
 #include "admin/ctl/source.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <xxhash.h>
 
@@ -18,6 +17,7 @@
 
 #include "admin/ctl/json_lines.h"
 #include "broker/base/clock.h"
+#include "broker/base/module.h"
 #include "broker/binlog/directory.h"
 #include "broker/binlog/lock.h"
 
@@ -219,24 +219,6 @@ constexpr std::array<Scheme, 7> kSchemes = {{{"binlog:", OpenBinlog, nullptr},
                                              {"postgresql:", nullptr, "import_postgres.so"},
                                              {"redis://", nullptr, "import_redis.so"}}};
 
-// Modules lie beside a program that was just built, and in lib/gearstalkctl of an installed one.
-Status Load(const char* module, SourceMaker& make) {
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
-  fs::path file = program / module;
-  if (!fs::exists(file, error)) file = program.parent_path() / "lib/gearstalkctl" / module;
-  if (!fs::exists(file, error)) {
-    return {Code::kInvalid, file.string() +
-                                " is missing: install the package gearstalkctl-import, or build "
-                                "with the library of that database"};
-  }
-  void* const handle = dlopen(file.c_str(), RTLD_NOW);  // for as long as the program runs
-  void* const symbol = handle == nullptr ? nullptr : dlsym(handle, "gearstalk_open_source");
-  if (symbol == nullptr) return {Code::kInvalid, dlerror()};
-  make = *static_cast<const SourceMaker*>(symbol);
-  return {};
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Source>> OpenJobsFile(const std::string& rest,
@@ -275,7 +257,12 @@ Result<std::unique_ptr<Source>> OpenSource(const std::string& text, const Source
     if (rest.empty() && !may_be_empty) break;
     SourceMaker make = scheme.make;
     if (make == nullptr) {
-      if (Status status = Load(scheme.module, make); !status.ok()) return status;
+      const Result<const void*> loaded = LoadModule({.file = scheme.module,
+                                                     .folder = "gearstalkctl",
+                                                     .package = "gearstalkctl-import",
+                                                     .symbol = "gearstalk_open_source"});
+      if (!loaded.ok()) return loaded.status();
+      make = *static_cast<const SourceMaker*>(loaded.value());
     }
     return make(rest, options);
   }

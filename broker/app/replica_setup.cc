@@ -7,18 +7,12 @@
 #include <utility>
 
 #include "broker/app/settings.h"
+#include "broker/app/store_module.h"
 #include "broker/base/clock.h"
+#include "broker/base/module.h"
 #include "broker/base/wall_clock.h"
 #include "broker/replica/replica_tools.h"
 #include "broker/replica/replicated_journal.h"
-
-#if GEARSTALK_ETCD
-#include "broker/etcd/etcd_store.h"
-#include "broker/etcd/grpc_log.h"
-#endif
-#if GEARSTALK_POSTGRES
-#include "broker/postgres/postgres_store.h"
-#endif
 
 namespace gearstalk {
 namespace {
@@ -81,106 +75,22 @@ ReplicaOptions ReplicaOptionsOf(const Config& config) {
   return options;
 }
 
-// A store, and what SIGHUP does to it.
-struct OpenedStore {
-  std::unique_ptr<LogStore> store;
-  std::function<Status(const Config&)> reload;
-};
-
-#if GEARSTALK_ETCD
-
-etcd::EtcdOptions EtcdOptionsOf(const Config& config) {
-  etcd::EtcdOptions options;
-  options.endpoints = config.etcd.endpoints;
-  options.prefix = config.etcd.prefix;
-  options.user = config.etcd.user;
-  options.password_file = config.etcd.password_file;
-  options.ca = config.etcd.ca;
-  options.certificate = config.etcd.certificate;
-  options.key = config.etcd.key;
-  options.compact = config.etcd.compact;
-  options.lease = config.replica.lease;
-  return options;
+// The module of the store that keeps the journal.
+Result<const StoreModule*> StoreOf(const Config& config) {
+  const bool etcd = !config.etcd.endpoints.empty();
+  const Result<const void*> loaded =
+      LoadModule({.file = etcd ? "store_etcd.so" : "store_postgres.so",
+                  .folder = "gearstalkd",
+                  .package = etcd ? "gearstalkd-etcd" : "gearstalkd-postgres",
+                  .symbol = "gearstalk_store"});
+  if (loaded.ok()) return static_cast<const StoreModule*>(loaded.value());
+  return Status(loaded.status().code(),
+                fmt::format("{}: {}", config.ReplicatedBy(), loaded.status().message()));
 }
-
-Result<etcd::EtcdSecrets> CheckEtcd(const Config& config) {
-  const etcd::EtcdOptions options = EtcdOptionsOf(config);
-  if (Status status = etcd::CheckEndpoints(options); !status.ok()) return status;
-  return etcd::LoadSecrets(options);
-}
-
-Result<OpenedStore> OpenEtcd(const Config& config) {
-  const Result<etcd::EtcdSecrets> secrets = CheckEtcd(config);
-  if (!secrets.ok()) return secrets.status();
-  etcd::LogThroughUs();
-  auto store = std::make_unique<etcd::EtcdStore>(EtcdOptionsOf(config), secrets.value(), BootTime);
-  OpenedStore opened;
-  opened.reload = [etcd = store.get()](const Config& fresh) -> Status {
-    const Result<etcd::EtcdSecrets> again = etcd::LoadSecrets(EtcdOptionsOf(fresh));
-    if (again.ok()) etcd->Reconnect(again.value());
-    return again.ok() ? Status() : again.status();
-  };
-  opened.store = std::move(store);
-  return opened;
-}
-
-#else
-
-Result<OpenedStore> OpenEtcd(const Config&) {
-  return Status(
-      Code::kInvalid,
-      "etcd.endpoints: this gearstalkd was built without etcd (CMake option GEARSTALK_ETCD)");
-}
-Result<OpenedStore> CheckEtcd(const Config& config) { return OpenEtcd(config); }
-
-#endif
-#if GEARSTALK_POSTGRES
-
-postgres::PostgresOptions PostgresOptionsOf(const Config& config) {
-  postgres::PostgresOptions options;
-  options.conninfo = config.postgres.conninfo;
-  options.schema = config.postgres.schema;
-  options.password_file = config.postgres.password_file;
-  options.ca = config.postgres.ca;
-  options.certificate = config.postgres.certificate;
-  options.key = config.postgres.key;
-  options.allow_unsafe = config.postgres.allow_unsafe;
-  options.lease = config.replica.lease;
-  return options;
-}
-
-Result<std::vector<postgres::Host>> CheckPostgres(const Config& config) {
-  return postgres::HostsOf(PostgresOptionsOf(config));
-}
-
-Result<OpenedStore> OpenPostgres(const Config& config) {
-  Result<std::vector<postgres::Host>> hosts = CheckPostgres(config);
-  if (!hosts.ok()) return hosts.status();
-  auto store = std::make_unique<postgres::PostgresStore>(
-      PostgresOptionsOf(config), std::move(hosts.value()), MaxBytesOf(config), BootTime);
-  OpenedStore opened;
-  opened.reload = [postgres = store.get()](const Config& fresh) -> Status {
-    Result<std::vector<postgres::Host>> again = CheckPostgres(fresh);
-    if (again.ok()) postgres->Reconnect(std::move(again.value()));
-    return again.ok() ? Status() : again.status();
-  };
-  opened.store = std::move(store);
-  return opened;
-}
-
-#else
-
-Result<OpenedStore> OpenPostgres(const Config&) {
-  return Status(Code::kInvalid,
-                "postgres.conninfo: this gearstalkd was built without PostgreSQL (CMake option "
-                "GEARSTALK_POSTGRES)");
-}
-Result<OpenedStore> CheckPostgres(const Config& config) { return OpenPostgres(config); }
-
-#endif
 
 Result<OpenedStore> OpenStore(const Config& config) {
-  return config.etcd.endpoints.empty() ? OpenPostgres(config) : OpenEtcd(config);
+  const auto module = StoreOf(config);
+  return module.ok() ? module.value()->open(config, MaxBytesOf(config)) : module.status();
 }
 
 Status CheckStore(const Config& config) {
@@ -190,12 +100,8 @@ Status CheckStore(const Config& config) {
             "postgres.conninfo: excludes etcd.endpoints; a journal has one store, and "
             "--journal-export and --journal-import move it"};
   }
-  if (config.etcd.endpoints.empty()) {
-    const auto checked = CheckPostgres(config);
-    return checked.ok() ? Status() : checked.status();
-  }
-  const auto checked = CheckEtcd(config);
-  return checked.ok() ? Status() : checked.status();
+  const auto module = StoreOf(config);
+  return module.ok() ? module.value()->check(config) : module.status();
 }
 
 }  // namespace

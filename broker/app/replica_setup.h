@@ -23,7 +23,7 @@ struct ReplicaSetup {
   // At SIGHUP: reads password and certificates again.
   std::function<Status(const Config&)> reload;
 };
-// Connects to nothing yet; starts the threads of gRPC, if the journal is in etcd.
+// Connects to nothing yet.
 Result<ReplicaSetup> OpenReplica(const Config& config);
 
 // --journal-check etcd or postgres, --journal-export, --journal-import, --journal-upgrade. Writes

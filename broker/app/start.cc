@@ -18,6 +18,7 @@
 #include "broker/app/settings.h"
 #include "broker/app/sockets.h"
 #include "broker/base/log.h"
+#include "broker/base/threads.h"
 #include "broker/binlog/lock.h"
 #include "broker/journal/memory_journal.h"
 #include "broker/process/daemon.h"
@@ -112,33 +113,29 @@ int StartHere(const Config& config, std::function<Result<Config>()> reread, cons
   StartLogThread();
   LogStart(config, notes);
   const bool says_json = config.log_format == Config::LogFormat::kJson && config.log_to == "stderr";
-  const auto ready = [&](const std::vector<std::string>& addresses) {
-    const std::string joined = fmt::format("{}", fmt::join(addresses, " "));
+  const auto announce = [&](std::string_view event, std::initializer_list<LogField> fields,
+                            std::string line) {
     const Status written = pid_file == nullptr ? Status() : pid_file->Write();
     if (!written.ok()) Log(LogLevel::kError, written.message());
-    DrainLog();
+    const bool read = DrainLog();
     // Tools wait for this line, so it is written whatever the log's level is.
     if (says_json) {
-      LogAlways(LogLevel::kInfo, "ready", {{"addresses", joined}});
+      LogAlways(LogLevel::kInfo, event, fields);
+    } else if (read) {
+      Print(stderr, "{}\n", line);
     } else {
-      Print(stderr, "ready {}\n", joined);
+      // Clients do not wait for a reader that is stuck.
+      StartThread([line = std::move(line)] { Print(stderr, "{}\n", line); }).detach();
     }
     if (daemon.has_value()) daemon->Ready();
   };
   BrokerHooks hooks;
   hooks.reread = std::move(reread);
-  hooks.ready = ready;
-  hooks.standby = [&] {
-    const Status written = pid_file == nullptr ? Status() : pid_file->Write();
-    if (!written.ok()) Log(LogLevel::kError, written.message());
-    DrainLog();
-    if (says_json) {
-      LogAlways(LogLevel::kInfo, "standby", {});
-    } else {
-      Print(stderr, "standby\n");
-    }
-    if (daemon.has_value()) daemon->Ready();
+  hooks.ready = [&](const std::vector<std::string>& addresses) {
+    const std::string joined = fmt::format("{}", fmt::join(addresses, " "));
+    announce("ready", {{"addresses", joined}}, "ready " + joined);
   };
+  hooks.standby = [&] { announce("standby", {}, "standby"); };
   return Serve(config, std::move(hooks), std::move(sockets.value()),
                std::move(admin_sockets.value()));
 }

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "broker/base/check.h"
+#include "broker/base/threads.h"
 #include "broker/engine/slab.h"
 
 namespace gearstalk {
@@ -116,6 +117,7 @@ JobPtr Job::TryGrow(JobPtr old, std::uint32_t body_size) {
 }
 
 JobPtr Job::Ref(Job& job) {
+  GS_DCHECK(OnLoop());
   if (job.refs_ == UINT16_MAX) {
     ++job.MakeRest().more_refs;
   } else {

@@ -6,6 +6,9 @@
 #include <cstring>
 #include <vector>
 
+#include "broker/base/check.h"
+#include "broker/base/threads.h"
+
 namespace gearstalk {
 namespace {
 
@@ -49,6 +52,7 @@ void UnmapMemory(void* at, std::size_t size) {
 }
 
 void* MapBlock(std::size_t size) {
+  GS_DCHECK(OnLoop());
   if (const auto spare = FindSpare(size); spare != spares.end()) return TakeOut(spare);
   void* const block = MapMemory(size);
   if (block != nullptr || (spares.empty() && leaving.empty())) return block;
@@ -58,6 +62,7 @@ void* MapBlock(std::size_t size) {
 }
 
 void UnmapBlock(void* block, std::size_t size) {
+  GS_DCHECK(OnLoop());
   if (size > kLargestSpare) {
     if (size > kMostLeaving - leaving_bytes) return UnmapMemory(block, size);
     leaving.push_back({block, size});

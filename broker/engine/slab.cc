@@ -9,6 +9,7 @@
 #include <new>
 
 #include "broker/base/check.h"
+#include "broker/base/threads.h"
 #include "broker/engine/mapped_blocks.h"
 
 namespace gearstalk {
@@ -127,6 +128,7 @@ void Close(SizeClass& size_class, Page* page) {
 }  // namespace
 
 void* SlabAllocate(std::size_t wanted) {
+  GS_DCHECK(OnLoop());
   GS_DCHECK(wanted <= kSlabLimit);
   const auto [index, size] = FitOf(wanted);
   SizeClass& size_class = classes[index];
@@ -149,6 +151,7 @@ void* SlabAllocate(std::size_t wanted) {
 }
 
 void SlabFree(void* block, std::size_t wanted) {
+  GS_DCHECK(OnLoop());
   const auto [index, size] = FitOf(wanted);
   SizeClass& size_class = classes[index];
   Page* page = PageOf(block);

@@ -41,10 +41,13 @@ class OwnedRecord {
 
 // Jobs that move in or out: whole puts, the marks of transfers, and held jobs. Part of the engine.
 //
-// A held job is durable, in no queue and no count, and unseen by every client. A transfer puts it
-// in phase 1 (its source still has it) or 2 (its source is about to give it up). It ends by Commit
-// (it appears in its state, at its place by id) or Drop. A held job can also be a job of ours that
-// is on its way out (HoldBack).
+// A held job is durable, in no queue and no count, and unseen by every client:
+//
+//   a job of a source --Hold-----+--> phase 1: the source --Confirm--> phase 2: the source
+//   a job of ours ----HoldBack---+    still has it                     is about to give it up
+//                                          |                                |
+//            Commit: it appears in its     +---------------+----------------+
+//            state, at its place by id  <------------------+--------> Drop: it is gone
 //
 // A mark says how far a transfer has come. A put and the advance of its mark are one record.
 class Transfers {

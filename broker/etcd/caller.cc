@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "broker/base/check.h"
 #include "broker/base/log.h"
+#include "broker/base/threads.h"
 #include "broker/etcd/etcd.pb.h"
 
 namespace gearstalk::etcd {
@@ -91,6 +93,7 @@ Caller::~Caller() {
 }
 
 void Caller::Call(const CallPlan& plan, const std::string& request, Done done) {
+  GS_DCHECK(OnLoop());
   auto operation = std::make_unique<Operation>();
   operation->plan = plan;
   operation->hedge = plan.hedge;

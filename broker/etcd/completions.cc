@@ -3,20 +3,14 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <csignal>
-
 #include "broker/base/check.h"
+#include "broker/base/threads.h"
 
 namespace gearstalk::etcd {
 
 Completions::Completions() : notify_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   GS_CHECK(notify_fd_ >= 0);
-  // Signals are the loop's: this thread, and those that gRPC makes, take none.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { Wait(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread_ = StartThread([this] { Wait(); });
 }
 
 Completions::~Completions() {

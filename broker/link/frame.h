@@ -35,8 +35,9 @@ inline constexpr std::size_t kMaxPayload = 8 << 20;  // of other kinds: certific
 inline constexpr std::uint32_t kMaxStream = 1 << 22;
 
 // A window: how many bytes one side may send of a stream before the other gives credit. It grows
-// while a body flows.
+// while much arrives at once, and while a body flows.
 inline constexpr std::size_t kWindow = 64 * 1024;
+inline constexpr std::size_t kFlowWindow = 256 * 1024;
 inline constexpr std::size_t kMaxWindow = 1 << 20;
 // What a router delivered is reported when it is so much. Fewer bytes count as delivered.
 inline constexpr std::size_t kReportFrom = 4096;

@@ -3,8 +3,9 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
-#include <thread>
 #include <utility>
+
+#include "broker/base/threads.h"
 
 namespace gearstalk {
 
@@ -36,7 +37,7 @@ void LogQueue::Start() {
     const std::lock_guard lock(state_->mutex);
     if (std::exchange(state_->started, true)) return;
   }
-  std::thread(Run, state_).detach();
+  StartThread([state = state_] { Run(state); }).detach();
 }
 
 bool LogQueue::Push(Line line) {

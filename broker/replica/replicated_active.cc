@@ -4,7 +4,9 @@
 #include <optional>
 #include <utility>
 
+#include "broker/base/check.h"
 #include "broker/base/log.h"
+#include "broker/base/threads.h"
 #include "broker/replica/replicated_journal.h"
 
 namespace gearstalk {
@@ -100,6 +102,7 @@ void ReplicatedJournal::BeginSegment(bool barrier) {
 }
 
 Lsn ReplicatedJournal::Append(const Record& record) {
+  GS_DCHECK(OnLoop());
   // The batch in flight may already say that it is the last one.
   if (role_ != Role::kActive || leave_done_) return writer_.last() + 1;  // never durable
   const std::size_t size = writer_.Append(record);

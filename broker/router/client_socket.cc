@@ -17,6 +17,9 @@ using Reading = Transport::Reading;
 
 namespace {
 
+// As much as a broker without routers reads of a client in a round.
+constexpr int kFramesAtOnce = 3;
+
 iovec PieceOf(std::string_view bytes) { return {const_cast<char*>(bytes.data()), bytes.size()}; }
 
 }  // namespace
@@ -38,9 +41,17 @@ void ClientSocket::Wait() {
 }
 
 void ClientSocket::Hear() {
-  if (transport_ == nullptr || closing_ || ended_ || credit_ <= 0) return;
-  if (shaking_hook.is_linked()) return;
-  if (transport_->shakes() && !router_.TakeHandshake()) return router_.ShakeLater(*this);
+  for (int frames = 0; frames < kFramesAtOnce && HearFrame();) ++frames;
+}
+
+// False: there is nothing more, or it must wait.
+bool ClientSocket::HearFrame() {
+  if (transport_ == nullptr || closing_ || ended_ || credit_ <= 0) return false;
+  if (shaking_hook.is_linked()) return false;
+  if (transport_->shakes() && !router_.TakeHandshake()) {
+    router_.ShakeLater(*this);
+    return false;
+  }
   const std::size_t most = std::min<std::size_t>(static_cast<std::size_t>(credit_),
                                                  link::kMaxData - Transport::kMaxRecord);
   // Straight to the link, unless the end of a handshake may come before it.
@@ -60,7 +71,11 @@ void ClientSocket::Hear() {
     Wait();
     if (transport_->waits_to_shake()) router_.ShakeLater(*this);
   }
-  if (got.then != Transport::Received::Then::kOpen) Fail(got.then);
+  if (got.then != Transport::Received::Then::kOpen) {
+    Fail(got.then);
+    return false;
+  }
+  return got.rest >= most;
 }
 
 // The socket has nothing more to give.

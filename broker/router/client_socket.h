@@ -56,6 +56,7 @@ class ClientSocket final : private TransportEvents {
   Time waits_since = 0;  // in the list of waiting_hook
 
  private:
+  bool HearFrame();
   // --- TransportEvents
   void OnReadable() override { Hear(); }
   void OnHangUp() override;

@@ -21,6 +21,18 @@ class Server;
 // One client: reads what its transport has, lets the protocol switch run it, and gathers what is to
 // be sent until the end of the round. Owned by the server.
 //
+//   reads ---the session waits, or much is unsent---> paused: only a hang-up is seen
+//     |   <-----the engine, or the peer, goes on-----
+//     | the peer's end
+//     v
+//   what was read still runs
+//     |
+//     v  CloseWhenSent, from everywhere
+//   closing: its sessions leave the engine, the output leaves
+//     |
+//     v  Break, a lost transport, too much unread: from everywhere
+//   over: Leave, in slices
+//
 // Memory: an idle connection keeps no buffers. Input that is not yet run is bounded by kMaxInput (a
 // body under way lies in its job), output by ServerLimits::output for what its own commands answer.
 class Connection final : public Wire, private TransportEvents {

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "broker/base/check.h"
+#include "broker/base/threads.h"
 
 namespace gearstalk {
 
@@ -111,6 +112,7 @@ void Output::Commit(std::size_t size) {
 }
 
 void Output::Append(std::string_view bytes) {
+  GS_DCHECK(OnLoop());
   while (!bytes.empty()) {
     const std::size_t part = std::min(bytes.size(), kMaxPrepare);
     std::memcpy(Prepare(part), bytes.data(), part);
@@ -135,12 +137,14 @@ void Output::AppendShared(std::string_view bytes, Pin pin) {
 }
 
 void Output::HoldUntil(Lsn lsn) {
+  GS_DCHECK(OnLoop());
   if (lsn <= held_) return;
   held_ = lsn;
   gates_.push_back({sent_ + size_, lsn});
 }
 
 int Output::Gather(iovec* pieces, int max, Lsn durable, std::size_t bytes) {
+  GS_DCHECK(OnLoop());
   while (first_gate_ < gates_.size() && gates_[first_gate_].lsn <= durable) ++first_gate_;
   std::uint64_t may_leave = size_;
   if (first_gate_ < gates_.size()) {

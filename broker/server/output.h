@@ -35,7 +35,14 @@ class Pin {
 
 // The bytes that a connection still has to send, in order. Small replies are gathered in chunks;
 // large bodies are sent from where they are, uncopied. A gate holds all bytes behind it until its
-// journal position is durable. An empty output has almost no memory. Loop's thread only.
+// journal position is durable:
+//
+//   HoldUntil(lsn) --lsn is not above the last gate's--> no gate
+//         |
+//         v                         Gather, lsn is durable
+//   closed: the bytes behind it stay --------------> open: no bytes wait for it
+//
+// An empty output has almost no memory. Loop's thread only.
 class Output {
  public:
   // From this size on, sharing bytes is cheaper than copying them.

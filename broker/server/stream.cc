@@ -74,8 +74,8 @@ Transport::Received Stream::Read(std::span<char> body, std::span<char> buffer, s
 // In large steps: a stream of small messages needs a frame for every thousand of them.
 void Stream::GiveCredit(std::size_t body_left) {
   if (link_ == nullptr || ended_ || broken_) return;
-  const auto target =
-      static_cast<std::int64_t>(std::clamp(body_left, link::kWindow, link::kMaxWindow));
+  const std::size_t least = flows_ ? link::kFlowWindow : link::kWindow;
+  const auto target = static_cast<std::int64_t>(std::clamp(body_left, least, link::kMaxWindow));
   const auto here = static_cast<std::int64_t>(fresh_.size() + held_.size());
   const std::int64_t wanted = target - credit_ - here;
   // Otherwise a router without credit would wait for ever.
@@ -166,6 +166,7 @@ bool Stream::OnData(std::string_view bytes) {
   if (credit_ < -static_cast<std::int64_t>(link::kMaxExcess) || ended_) return false;
   if (broken_) return true;
   fresh_ = bytes;
+  flows_ = bytes.size() >= (flows_ ? link::kWindow / 8 : link::kWindow / 2);
   if (reading_ == Reading::kOn && !muted_) events_.OnReadable();
   if (!fresh_.empty()) held_.Append(fresh_);
   fresh_ = {};

@@ -87,6 +87,7 @@ class Stream final : public Transport {
   std::size_t under_way_ = 0;  // sent, and not reported as delivered
   std::optional<Refusal> refusal_;
   std::string reason_;
+  bool flows_ = false;  // much arrives at once
   bool muted_ = false;
   bool writing_ = false;  // WatchWriting
   bool hung_up_ = false;

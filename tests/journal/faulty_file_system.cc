@@ -360,6 +360,11 @@ void FaultyFileSystem::StopAt(std::uint64_t call, std::size_t torn) {
   torn_ = torn;
 }
 
+<<<<<<< HEAD
+bool FaultyFileSystem::stopped() const {
+  const std::lock_guard lock(mutex_);
+  return Stopped();
+=======
 void FaultyFileSystem::FailReads(int error, std::uint64_t times) {
   const std::lock_guard lock(mutex_);
   fail_reads_error_ = error;
@@ -374,6 +379,7 @@ void FaultyFileSystem::LimitReads(std::size_t bytes) {
 std::uint64_t FaultyFileSystem::reads() const {
   const std::lock_guard lock(mutex_);
   return reads_;
+>>>>>>> 64672d5
 }
 
 void FaultyFileSystem::LimitWrites(std::size_t bytes) {

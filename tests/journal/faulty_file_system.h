@@ -41,6 +41,8 @@ class FaultyFileSystem final : public FileSystem {
   // From call `call` on nothing happens any more, as if the process were dead; if it is a write,
   // its first `torn` bytes are still done.
   void StopAt(std::uint64_t call, std::size_t torn = 0);
+  // Whether that call has come.
+  bool stopped() const;
   // The next `times` reads fail with `error`; no read does more than `bytes` bytes at once.
   void FailReads(int error, std::uint64_t times);
   void LimitReads(std::size_t bytes);

@@ -53,7 +53,7 @@ class Dockerfile(unittest.TestCase):
             self.skipTest("this is no Debian")
         if re.search(rb"__(asan|tsan|ubsan)_", Path(BINARY).read_bytes()):
             self.skipTest("an image has no sanitizers")
-        linked = [library for program in (BINARY, TOOL)
+        linked = [library for program in (BINARY, TOOL, *map(str, Path(BINARY).parent.glob("store_*.so")))
                   for library in re.findall(r"=> (/\S+)", output("ldd", program))
                   if not Path(library).name.startswith(DATABASES)]
         self.assertGreater(len(linked), 10)

@@ -18,7 +18,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from launched import PATIENCE, Process  # noqa: E402
 
-BUILT = {"/build/gearstalkd": sys.argv.pop(1), "/build/gearstalkctl": sys.argv.pop(1)}
+BROKER, TOOL = Path(sys.argv.pop(1)), Path(sys.argv.pop(1))
+BUILT = {f"/build/{path.name}": path for path in (BROKER, TOOL, *BROKER.parent.glob("store_*.so"))}
 ROOT = Path(__file__).resolve().parents[2]
 ADDRESS = "10.9.8.7"
 MIRROR = os.environ.get("GEARSTALK_DEBIAN_MIRROR", "http://deb.debian.org/debian")
@@ -44,7 +45,7 @@ class Image(unittest.TestCase):
     def setUpClass(cls) -> None:
         if os.geteuid() != 0 or shutil.which("mmdebstrap") is None:
             raise unittest.SkipTest("needs root and mmdebstrap")
-        if re.search(rb"__(asan|tsan|ubsan)_", Path(BUILT["/build/gearstalkd"]).read_bytes()):
+        if re.search(rb"__(asan|tsan|ubsan)_", BROKER.read_bytes()):
             raise unittest.SkipTest("an image has no sanitizers")
         cls.folder = Path(tempfile.mkdtemp(prefix="image-"))
         cls.addClassCleanup(shutil.rmtree, cls.folder)
@@ -60,8 +61,12 @@ class Image(unittest.TestCase):
             if word == "RUN":
                 run("chroot", cls.root, "sh", "-c", text, env={**cls.environment, "DEBIAN_FRONTEND": "noninteractive"})
             elif word == "COPY":
-                source, place = re.fullmatch(r"--from=build (\S+) (\S+)", text).groups()
-                shutil.copy(BUILT[source], cls.root / place.lstrip("/"))
+                *sources, place = text.removeprefix("--from=build ").split()
+                target = cls.root / place.lstrip("/")
+                if place.endswith("/"):
+                    target.mkdir(parents=True)
+                for source in sources:
+                    shutil.copy(BUILT[source], target)
             elif word == "ENV":
                 cls.environment |= dict(each.split("=", 1) for each in shlex.split(text))
 
@@ -70,7 +75,7 @@ class Image(unittest.TestCase):
         shutil.copytree(self.root / DATA, self.volume)
         owner = (self.root / DATA).stat()
         os.chown(self.volume, owner.st_uid, owner.st_gid)
-        self.token, line = run(BUILT["/build/gearstalkctl"], "token", "ann", "admin").split("\n")[:2]
+        self.token, line = run(TOOL, "token", "ann", "admin").split("\n")[:2]
         (self.root / "run/users").write_text(line + "\n")
         self.start()
 

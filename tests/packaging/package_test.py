@@ -36,6 +36,8 @@ FILES = {
         "usr/share/doc/gearstalkd/monitoring/dashboard.json",
         *(f"lib/systemd/system/{name}" for name in UNITS),
         *(f"usr/share/doc/gearstalkd/{path.relative_to(ROOT)}" for path in DOCUMENTS)],
+    "gearstalkd-etcd": ["usr/lib/gearstalkd/store_etcd.so"],
+    "gearstalkd-postgres": ["usr/lib/gearstalkd/store_postgres.so"],
     "gearstalkctl": [
         "usr/bin/gearstalkctl", "usr/share/man/man1/gearstalkctl.1.gz",
         "usr/share/bash-completion/completions/gearstalkctl", "usr/share/zsh/vendor-completions/_gearstalkctl"],
@@ -43,7 +45,8 @@ FILES = {
         f"usr/lib/gearstalkctl/import_{name}.so" for name in ("sqlite", "mysql", "postgres", "redis")]}
 VERSION = re.search(r"^project\(gearstalkd VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text(), re.M)[1]
 NEXT = VERSION + ".1"
-DATABASES = ("libsqlite3", "libmariadb", "libhiredis")
+DATABASES = ("libsqlite3", "libmariadb", "libhiredis", "libpq5")
+MODULES = [path for files in FILES.values() for path in files if path.endswith(".so")]
 
 
 def run(*command: str | Path, fine: tuple[int, ...] = (0,), text: str = "") -> str:
@@ -96,6 +99,9 @@ class Package(unittest.TestCase):
             self.assertNotIn(library, depends["gearstalkd"])
             self.assertNotIn(library, depends["gearstalkctl"])
             self.assertIn(library, depends["gearstalkctl-import"])
+        self.assertNotIn("libgrpc", depends["gearstalkd"])
+        self.assertIn("libgrpc", depends["gearstalkd-etcd"])
+        self.assertIn("libpq5", depends["gearstalkd-postgres"])
 
     def test_lintian_finds_no_error_and_hardened_binaries(self) -> None:
         if shutil.which("lintian") is None:
@@ -119,7 +125,7 @@ class Package(unittest.TestCase):
                 self.assertEqual(len({file.mtime for file in files}), 1, name)
 
     def test_binaries_hold_no_path_of_the_machine(self) -> None:
-        for name in ("usr/sbin/gearstalkd", "usr/bin/gearstalkctl", *FILES["gearstalkctl-import"]):
+        for name in ("usr/sbin/gearstalkd", "usr/bin/gearstalkctl", *MODULES):
             content = (self.content / name).read_bytes()
             for place in (f"{ROOT}/broker/", f"{ROOT}/admin/", f"{BUILD}/"):
                 self.assertNotIn(place.encode(), content, name)
@@ -137,6 +143,8 @@ class Package(unittest.TestCase):
         done = subprocess.run([self.content / "usr/bin/gearstalkctl", "import", f"sqlite:{store}", "--dry-run"],
                               capture_output=True, text=True, timeout=SECONDS, check=False)
         self.assertIn("file is not a database", done.stderr)
+        for option in ("--etcd-endpoints=127.0.0.1:1", "--postgres-conninfo=host=127.0.0.1"):
+            run(self.content / "usr/sbin/gearstalkd", option, "--check-config")
 
     def test_the_units_start_what_is_installed(self) -> None:
         for path in self.content.glob("lib/systemd/system/*.service"):

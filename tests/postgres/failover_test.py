@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Brokers on PostgreSQL that are killed and cut off, and its servers: failover_test.py BROKER."""
 
+import select
 import signal
 import sys
 import unittest
 
 from servers import PostgresShard, Servers, eventually, setUpModule  # noqa: F401
-from cluster import Broker
 from ledger import Ledger, Traffic
 from takeover import Takeover
 
@@ -36,13 +36,24 @@ class Failover(unittest.TestCase):
         self.addCleanup(servers.close)
         return servers
 
-    def jobs_of(self, broker: Broker) -> list[str]:
-        with broker.connect() as client:
-            return [body for _, body in client.take_all()]
+    def jobs_of(self, shard: PostgresShard) -> list[str]:
+        def take() -> list[list[str]]:
+            """Again, when the broker was suspended and closed its connections."""
+            try:
+                with shard.wait_active().connect() as client:
+                    return [[body for _, body in client.take_all()]]
+            except OSError:
+                return []
+        return eventually("all jobs", take)[0]
 
     def put_more(self, ledger: Ledger, count: int) -> None:
         before = len(ledger.put)
         eventually("more jobs", lambda: len(ledger.put) > before + count)
+
+    def end_leader(self, shard: PostgresShard, number: signal.Signals) -> int:
+        active = shard.wait_active()
+        active.signal(number)
+        return active.wait()
 
     def test_kills_and_ended_sessions_lose_nothing(self) -> None:
         ledger = Ledger()
@@ -50,8 +61,7 @@ class Failover(unittest.TestCase):
         with PostgresShard(BROKER, servers, "jobs", 4000) as shard:
             shard.pair()
             with Traffic(shard, ledger):
-                for how in ("kill", "terminate", "hand over", "cancel", "crash"):
-                    active = shard.wait_active()
+                for how in ("kill", "terminate", "hand over", "cancel", "settings", "crash"):
                     self.put_more(ledger, 30)
                     if how in ("terminate", "cancel"):
                         for _ in range(5):
@@ -59,49 +69,72 @@ class Failover(unittest.TestCase):
                                 f"select pg_{how}_backend(pid) from pg_stat_activity "
                                 "where application_name like 'gearstalkd/%'")
                             self.put_more(ledger, 5)
+                    elif how == "settings":
+                        for names in ("", "s1", "", "FIRST 1 (s1)"):
+                            servers.primary.sql(
+                                f"alter system set synchronous_standby_names = '{names}'")
+                            servers.primary.sql("select pg_reload_conf()")
+                            self.put_more(ledger, 5)
                     elif how == "crash":
                         servers.primary.stop_at_once()
                         servers.primary.start()
                         self.put_more(ledger, 30)
+                    elif how == "kill":
+                        self.end_leader(shard, signal.SIGKILL)
                     else:
-                        active.signal(signal.SIGKILL if how == "kill" else signal.SIGUSR2)
-                        active.wait()
-                        shard.wait_active(but=active)
-                        active.start()
-                        active.wait_for("^standby$")
-            active = shard.wait_active()
-            active.signal(signal.SIGKILL)
-            active.wait()
-            self.assertEqual(ledger.faults(self.jobs_of(shard.wait_active())), [])
+                        self.assertEqual(self.end_leader(shard, signal.SIGUSR2), 3)
+                    shard.make_whole()
+            # What is reserved is ready again with the next broker.
+            self.end_leader(shard, signal.SIGKILL)
+            self.assertEqual(ledger.faults(self.jobs_of(shard)), [])
             self.assertGreater(len(ledger.deleted), 0)
+
+    def test_a_dump_holds_up_nothing_but_what_is_dropped(self) -> None:
+        servers = self.servers(0)
+        with PostgresShard(BROKER, servers, "jobs") as shard:
+            broker = shard.first("--replica-max-bytes", str(4 << 20))
+            partitions = "select string_agg(inhrelid::regclass::text, ' ') from pg_inherits " \
+                         "where inhparent = 'jobs.part'::regclass"
+            with broker.connect() as client, servers.primary.session() as dump:
+                dump("begin isolation level repeatable read; select count(*) from jobs.part")
+                first = servers.primary.sql(partitions).split()[0]
+
+                for _ in range(200):
+                    client.put("x" * 4000)
+                    client.say(f"delete {client.reserve()[0]}")
+                self.assertGreater(len(servers.primary.sql(partitions).split()), 2)
+                self.assertIn(first, servers.primary.sql(partitions).split())
+                dump("commit")
+                eventually("the first partition is dropped",
+                           lambda: first not in servers.primary.sql(partitions).split())
 
     def test_a_promotion_is_only_a_pause_and_two_primaries_are_seen(self) -> None:
         ledger = Ledger()
         servers = self.servers(2)
-        with PostgresShard(BROKER, servers, "jobs", 6000) as shard:
+        with PostgresShard(BROKER, servers, "jobs", 20_000) as shard:
             active, standby = shard.pair()
             with Traffic(shard, ledger):
                 self.put_more(ledger, 30)
-                # Nothing is confirmed without a standby.
                 for server in servers.standbys:
                     server.stop_at_once()
-                active.wait_readyz("503 suspended: ")
+                with active.connect() as client:
+                    ledger.note(ledger.asked, "unconfirmed")
+                    client.send(b"put 10 0 120 11\r\nunconfirmed\r\n")
+                    active.wait_for("no synchronous standby may be there")
+                    self.assertEqual(select.select([client.socket], [], [], 0)[0], [])
                 for server in servers.standbys:
                     server.start()
-                self.assertIs(shard.wait_active(), active)
                 self.put_more(ledger, 30)
-                servers.primary.stop_at_once()
-                servers.standbys[0].promote()
+                old = servers.promote()
                 self.put_more(ledger, 30)
             self.assertIn("timeline=2", active.said)
-            # The other one that was primary before comes back.
-            servers.primary.start()
-            servers.primary.wait_up()
-            active.signal(signal.SIGKILL)
-            active.wait()
+            old.start()
+            old.wait_up()
+            active.signal(signal.SIGTERM)
+            self.assertEqual(active.wait(), 0)
             standby.wait_readyz("503 this broker cannot lead: two servers are primary")
-            servers.primary.stop_at_once()
-            self.assertEqual(ledger.faults(self.jobs_of(shard.wait_active())), [])
+            old.stop_at_once()
+            self.assertEqual(ledger.faults(self.jobs_of(shard)), [])
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ import subprocess
 import time
 
 from servers import PostgresShard, Servers, eventually, run
-from cluster import Broker
 from ledger import Ledger, Traffic
 
 LEASE_MS = 3000
@@ -28,28 +27,22 @@ class Rounds:
         before = len(self.ledger.put)
         eventually("more jobs", lambda: len(self.ledger.put) > before + count)
 
-    def comes_back(self, broker: Broker) -> None:
-        broker.wait()
-        self.shard.wait_active(but=broker)
-        broker.start()
-        broker.wait_for("^standby$")
-
     def kill(self) -> None:
         active = self.shard.wait_active()
         active.signal(signal.SIGKILL)
-        self.comes_back(active)
+        active.wait()
 
     def step_down(self) -> None:
         active = self.shard.wait_active()
         active.signal(signal.SIGUSR2)
-        self.comes_back(active)
+        active.wait()
 
     def freeze(self) -> None:
         active = self.shard.wait_active()
         active.signal(signal.SIGSTOP)
         self.shard.wait_active(but=active)
         active.signal(signal.SIGCONT)
-        self.comes_back(active)
+        active.wait()
 
     def end_sessions(self) -> None:
         how = self.random.choice(("terminate", "cancel"))
@@ -83,17 +76,11 @@ class Rounds:
 
     def promote(self, lost: bool = False) -> None:
         """Another server becomes primary; with `lost`, what is on no standby is there before."""
-        old = self.servers.primary
-        new, other = (server for server in self.servers.all if server is not old)
         if lost:
             self.end_sessions()
-        old.stop_at_once()
-        # The one that has more, as Patroni does.
-        position = "select pg_wal_lsn_diff(pg_last_wal_receive_lsn(), '0/0')::bigint"
-        if int(other.sql(position)) > int(new.sql(position)):
-            new, other = other, new
-        new.promote()
-        self.servers.primary = new
+        old = self.servers.promote()
+        new = self.servers.primary
+        other, = (server for server in self.servers.all if server not in (old, new))
         other.stop_at_once()
         for server in (other, old):
             shutil.rmtree(server.data)
@@ -115,7 +102,7 @@ class Rounds:
                         self.more(self.random.randrange(5, 60))
                         act = self.random.choice(acts)
                         act()
-                        shard.wait_active()
+                        shard.make_whole()
                         self.more(5)
                         print(f"{number + 1} {getattr(act, '__name__', 'promote')} "
                               f"put {len(self.ledger.put)} deleted {len(self.ledger.deleted)} "

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -63,6 +65,20 @@ class Server(Process):
     def psql(self, text: str, user: str = "test") -> subprocess.CompletedProcess[str]:
         return run("psql", f"{self.where} dbname=postgres user={user}", "-qAtXc", text, check=False)
 
+    @contextmanager
+    def session(self) -> Iterator[Callable[[str], None]]:
+        """Runs one command after the other in the same session, each to its end."""
+        assert PROGRAMS is not None
+        with subprocess.Popen([*AS_NOBODY, PROGRAMS / "psql", f"{self.where} dbname=postgres user=test",
+                               "-qAtX"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                              cwd="/") as psql:
+            def say(sql: str) -> None:
+                psql.stdin.write(f"{sql};\n\\echo done\n")
+                psql.stdin.flush()
+                while psql.stdout.readline() not in ("done\n", ""):
+                    continue
+            yield say
+
     def wait_up(self) -> None:
         def up() -> bool:
             if not self.running:
@@ -83,8 +99,15 @@ class Server(Process):
             settings.write(f"primary_conninfo = '{primary.where} user=test "
                            f"application_name={self.name}'\n")
 
+    def received(self) -> int:
+        """How much of the primary's WAL this standby has on its disk."""
+        return int(self.sql("select pg_wal_lsn_diff(greatest(pg_last_wal_receive_lsn(), "
+                            "pg_last_wal_replay_lsn()), '0/0')::bigint"))
+
     def promote(self) -> None:
-        self.sql("select pg_promote()")
+        done = self.sql(f"select pg_promote(true, {PATIENCE:.0f})")
+        if done != "t":
+            raise NotReady(self.said)
 
 
 class Servers:
@@ -118,6 +141,18 @@ class Servers:
         ports = ",".join(str(server.port) for server in self.all)
         hosts = ",".join("127.0.0.1" for _ in self.all)
         return f"host={hosts} port={ports} dbname=postgres user=test"
+
+    def promote(self) -> Server:
+        """Ends the primary, which it returns, and promotes the standby that has most of its WAL: the
+        others may lack what was confirmed."""
+        old = self.primary
+        old.stop_at_once()
+        standbys = [server for server in self.all if server is not old]
+        for standby in standbys:
+            standby.wait_up()
+        self.primary = max(standbys, key=Server.received)
+        self.primary.promote()
+        return old
 
     def close(self) -> None:
         for server in self.all:

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -16,9 +17,9 @@ from types import TracebackType
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from clocks import Clocks  # noqa: E402, F401
-from launched import PATIENCE, Process, eventually, free_ports  # noqa: E402
+from launched import PATIENCE, NotReady, Process, eventually, free_ports  # noqa: E402
 
-ETCD = shutil.which("etcd")
+ETCD = os.environ.get("ETCD") or shutil.which("etcd")
 
 
 def http_get(port: int, path: str, host: str = "127.0.0.1") -> tuple[int, str]:
@@ -151,6 +152,20 @@ class Shard:
             active = self.active()
             return active if active is not but else None
         return eventually("a broker serves", serving)
+
+    def make_whole(self) -> None:
+        """Starts brokers that ended, as their unit does, until one serves and the others follow."""
+        def is_whole() -> bool:
+            for broker in self.brokers:
+                if broker.running:
+                    continue
+                code = broker.wait()
+                if code not in (3, -signal.SIGKILL):
+                    raise NotReady(f"{broker.name} ended with exit code {code}:\n{broker.said}")
+                broker.start()
+            return self.active() is not None and \
+                all(broker.readyz("?role=standby")[0] == 200 for broker in self.brokers)
+        eventually("one broker serves and the others follow", is_whole)
 
     def tool(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([self.program, *self.flags, *words], capture_output=True, text=True,

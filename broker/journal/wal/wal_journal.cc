@@ -9,6 +9,7 @@
 
 #include "broker/base/check.h"
 #include "broker/base/log.h"
+#include "broker/base/threads.h"
 #include "broker/journal/wal/directory_lock.h"
 #include "broker/journal/wal/wal_format.h"
 
@@ -73,6 +74,7 @@ WalJournal::WalJournal(WalOptions options, std::unique_ptr<File> lock,
 WalJournal::~WalJournal() = default;
 
 Lsn WalJournal::Append(const Record& record) {
+  GS_DCHECK(OnLoop());
   NoteId(record);
   if (!progress_.failure.ok()) return ++lsn_;
   if (record.kind == Record::Kind::kNextId && Full() && !Accepts(Record::Kind::kDelete)) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "broker/base/check.h"
+#include "broker/base/threads.h"
 
 namespace gearstalk {
 
@@ -35,6 +36,7 @@ WalWriter::~WalWriter() {
 }
 
 Batch WalWriter::NewBatch() {
+  GS_DCHECK(OnLoop());
   const std::lock_guard lock(mutex_);
   if (free_.empty()) return {};
   Batch batch = std::move(free_.back());
@@ -44,6 +46,7 @@ Batch WalWriter::NewBatch() {
 }
 
 void WalWriter::Submit(Batch batch) {
+  GS_DCHECK(OnLoop());
   bool enough = false;
   {
     const std::lock_guard lock(mutex_);
@@ -55,6 +58,7 @@ void WalWriter::Submit(Batch batch) {
 }
 
 void WalWriter::WantSpare(bool wanted) {
+  GS_DCHECK(OnLoop());
   const std::lock_guard lock(mutex_);
   if (wanted && !spare_wanted_) submitted_.notify_one();
   spare_wanted_ = wanted;
@@ -70,7 +74,9 @@ WriterProgress WalWriter::Progress() {
   return progress_;
 }
 
-void WalWriter::Start() { thread_ = std::thread(&WalWriter::Run, this); }
+void WalWriter::Start() {
+  thread_ = StartThread([this] { Run(); });
+}
 
 void WalWriter::Stop() {
   if (!thread_.joinable()) return;

@@ -1,0 +1,54 @@
+// The module that keeps the journal in etcd.
+#include "broker/app/store_module.h"
+#include "broker/base/clock.h"
+#include "broker/etcd/etcd_store.h"
+#include "broker/etcd/grpc_log.h"
+
+namespace gearstalk {
+namespace {
+
+etcd::EtcdOptions OptionsOf(const Config& config) {
+  etcd::EtcdOptions options;
+  options.endpoints = config.etcd.endpoints;
+  options.prefix = config.etcd.prefix;
+  options.user = config.etcd.user;
+  options.password_file = config.etcd.password_file;
+  options.ca = config.etcd.ca;
+  options.certificate = config.etcd.certificate;
+  options.key = config.etcd.key;
+  options.compact = config.etcd.compact;
+  options.lease = config.replica.lease;
+  return options;
+}
+
+Result<etcd::EtcdSecrets> Secrets(const Config& config) {
+  const etcd::EtcdOptions options = OptionsOf(config);
+  if (Status status = etcd::CheckEndpoints(options); !status.ok()) return status;
+  return etcd::LoadSecrets(options);
+}
+
+Status Check(const Config& config) {
+  const auto secrets = Secrets(config);
+  return secrets.ok() ? Status() : secrets.status();
+}
+
+// Starts the threads of gRPC.
+Result<OpenedStore> Open(const Config& config, std::uint64_t /*max_bytes*/) {
+  const Result<etcd::EtcdSecrets> secrets = Secrets(config);
+  if (!secrets.ok()) return secrets.status();
+  etcd::LogThroughUs();
+  auto store = std::make_unique<etcd::EtcdStore>(OptionsOf(config), secrets.value(), BootTime);
+  OpenedStore opened;
+  opened.reload = [etcd = store.get()](const Config& fresh) -> Status {
+    const Result<etcd::EtcdSecrets> again = etcd::LoadSecrets(OptionsOf(fresh));
+    if (again.ok()) etcd->Reconnect(again.value());
+    return again.ok() ? Status() : again.status();
+  };
+  opened.store = std::move(store);
+  return opened;
+}
+
+}  // namespace
+}  // namespace gearstalk
+
+const gearstalk::StoreModule gearstalk_store = {gearstalk::Check, gearstalk::Open};

@@ -1,0 +1,45 @@
+// The module that keeps the journal in PostgreSQL.
+#include "broker/app/store_module.h"
+#include "broker/base/clock.h"
+#include "broker/postgres/postgres_store.h"
+
+namespace gearstalk {
+namespace {
+
+postgres::PostgresOptions OptionsOf(const Config& config) {
+  postgres::PostgresOptions options;
+  options.conninfo = config.postgres.conninfo;
+  options.schema = config.postgres.schema;
+  options.password_file = config.postgres.password_file;
+  options.ca = config.postgres.ca;
+  options.certificate = config.postgres.certificate;
+  options.key = config.postgres.key;
+  options.allow_unsafe = config.postgres.allow_unsafe;
+  options.lease = config.replica.lease;
+  return options;
+}
+
+Status Check(const Config& config) {
+  const auto hosts = postgres::HostsOf(OptionsOf(config));
+  return hosts.ok() ? Status() : hosts.status();
+}
+
+Result<OpenedStore> Open(const Config& config, std::uint64_t max_bytes) {
+  Result<std::vector<postgres::Host>> hosts = postgres::HostsOf(OptionsOf(config));
+  if (!hosts.ok()) return hosts.status();
+  auto store = std::make_unique<postgres::PostgresStore>(
+      OptionsOf(config), std::move(hosts.value()), max_bytes, BootTime);
+  OpenedStore opened;
+  opened.reload = [postgres = store.get()](const Config& fresh) -> Status {
+    Result<std::vector<postgres::Host>> again = postgres::HostsOf(OptionsOf(fresh));
+    if (again.ok()) postgres->Reconnect(std::move(again.value()));
+    return again.ok() ? Status() : again.status();
+  };
+  opened.store = std::move(store);
+  return opened;
+}
+
+}  // namespace
+}  // namespace gearstalk
+
+const gearstalk::StoreModule gearstalk_store = {gearstalk::Check, gearstalk::Open};

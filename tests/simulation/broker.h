@@ -1,0 +1,164 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "broker/base/clock.h"
+#include "broker/engine/engine.h"
+#include "broker/journal/journal.h"
+#include "broker/server/held_input.h"
+#include "broker/server/output.h"
+#include "broker/server/protocol.h"
+#include "broker/server/protocol_switch.h"
+#include "proto_beanstalk/protocol.h"
+#include "proto_gearman/protocol.h"
+
+namespace gearstalk::simulation {
+
+class Broker;
+
+// The client's end of a connection.
+class Ear {
+ public:
+  // Bytes left the broker.
+  virtual void OnBytes(std::string_view bytes) = 0;
+  // The broker closed the connection, or died.
+  virtual void OnClosed() = 0;
+
+ protected:
+  ~Ear() = default;
+};
+
+// A connection as the broker's loop has it: what broker/server/connection.cc does, without a
+// socket. The peer takes what is sent at once, unless it is stalled.
+class Connection final : public Wire {
+ public:
+  Connection(Broker& broker, std::uint64_t id, Ear& ear);
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // --- Wire
+  Output& out() override { return out_; }
+  const Peer& peer() const override { return peer_; }
+  Time Now() const override;
+  void Resume() override;
+
+  // --- From the network
+  void Receive(std::string_view bytes);
+  void ReceiveEof();
+  void Break() { broken_ = true; }
+  // While stalled the peer takes nothing.
+  void Stall(bool stalled) { stalled_ = stalled; }
+  bool stalled() const { return stalled_; }
+  // Somebody else hears what is sent from now on; nullptr: nobody.
+  void SetEar(Ear* ear) { ear_ = ear; }
+
+  // --- For the broker
+  void Run();
+  bool runnable() const { return runnable_; }
+  // Sends what may leave. False: the connection is over.
+  bool Flush();
+  // Whether something waits for the durable position, as of the last Flush.
+  bool held() const { return held_; }
+  // False: call again.
+  bool Leave() { return switch_.Leave(); }
+  Ear* ear() const { return ear_; }
+  const Session* session() const { return switch_.owner(); }
+  bool unsent() const { return !out_.empty(); }
+
+ private:
+  void OnInput();
+  void AfterInput(Next next);
+
+  Broker& broker_;
+  Peer peer_;
+  Ear* ear_;
+  Output out_;
+  ProtocolSwitch switch_;
+  HeldInput input_;
+  bool runnable_ = false, waits_ = false, eof_ = false, closing_ = false, broken_ = false;
+  bool stalled_ = false, held_ = false;
+};
+
+// A process: engine, protocols, journal, and the rounds of the loop. Destroying it without Stop is
+// the death of the process.
+class Broker final : private JournalEvents, private ConnectionList {
+ public:
+  struct Options {
+    EngineOptions engine;
+    EngineLimits limits;
+    PolicyRules rules;
+    std::uint32_t max_job_size = 65535;
+  };
+
+  Broker(const FakeClock& clock, std::unique_ptr<Journal> journal, const Options& options);
+  ~Broker();
+
+  // Replays the journal.
+  Status Start();
+  Connection* Accept(Ear& ear);
+  // The connection with this id breaks, if it is still there.
+  void Break(std::uint64_t id);
+  // Does what is there to do now, as a round of the loop does.
+  void Round();
+  // When a round has something to do even if nothing arrives.
+  Time next_due() const { return next_due_; }
+  // The journal has news, and is not asked for it before the given time.
+  void DelayNotices(std::function<Time()> until) { notice_until_ = std::move(until); }
+  // Called where a round is about to send: false if the process has died meanwhile.
+  void SetAlive(std::function<bool()> alive) { alive_ = std::move(alive); }
+  // Ends in order.
+  Status Stop();
+
+  Engine& engine() { return engine_; }
+  Journal& journal() { return *journal_; }
+  // Whether a connection has bytes that have not left.
+  bool AnyUnsent() const;
+  std::string CheckInvariants() const;
+
+  // --- For connections
+  Time Now() const { return clock_.Now(); }
+  Lsn Durable() const { return journal_->Durable(); }
+  std::span<Protocol* const> protocols() const { return protocols_; }
+
+ private:
+  // --- JournalEvents
+  void OnFollowing(const FollowProgress&) override {}
+  void OnActive() override { engine_.records().BecomeActive(clock_.Now()); }
+  void OnServing() override { engine_.Tick(clock_.Now()); }
+  void OnSuspended(bool) override {}
+  void OnResumed() override {}
+  void OnOver(Status, int) override {}
+
+  // --- ConnectionList
+  Entry Next(int fd) const override;
+  std::size_t Count() const override { return connections_.size(); }
+  std::uint64_t Total() const override { return accepted_; }
+
+  void TakeNotice();
+  bool HasNotice() const;
+  void FlushAll();
+  bool CloseLeaving();
+
+  const FakeClock& clock_;
+  std::unique_ptr<Journal> journal_;
+  Engine engine_;
+  beanstalk::Protocol beanstalk_;
+  gearman::Protocol gearman_;
+  std::vector<Protocol*> protocols_;
+  std::vector<std::unique_ptr<Connection>> connections_;
+  std::vector<std::unique_ptr<Connection>> leaving_;
+  std::function<Time()> notice_until_;
+  std::function<bool()> alive_;
+  Time notice_at_ = kNever;
+  Time next_due_ = 0;
+  std::uint64_t accepted_ = 0;
+  enum class Abandon : std::uint8_t { kNone, kOnce, kAlways } abandon_ = Abandon::kNone;
+};
+
+}  // namespace gearstalk::simulation

@@ -1,0 +1,126 @@
+// What goes wrong in a run.
+
+#include <algorithm>
+#include <cerrno>
+
+#include "broker/journal/wal/wal_journal.h"
+#include "tests/simulation/world.h"
+
+namespace gearstalk::simulation {
+namespace {
+
+constexpr std::uint64_t kSector = 512;
+
+}  // namespace
+
+void World::PlanFault() {
+  After(random_.Between(kMillisecond, 10 * kSecond), [this] {
+    if (healed_) return;
+    if (broker_ != nullptr) Disturb();
+    PlanFault();
+  });
+}
+
+void World::Disturb() {
+  const auto chosen = static_cast<Feature>(random_.Below(kFeatures));
+  if (!plan_.Has(chosen)) return DisturbClient();
+  switch (chosen) {
+    case Feature::kKills:
+      return Kill(false);
+    case Feature::kPowerCuts:
+      return Kill(true);
+    case Feature::kRestarts:
+      return StopInOrder();
+    case Feature::kPauses:
+      Say("the process is paused");
+      awake_at_ = now() + random_.Between(kMillisecond, 20 * kSecond);
+      return;
+    case Feature::kIoErrors:
+      return FailCalls();
+    case Feature::kFullDisk:
+      return FillDisk();
+    default:
+      return DisturbClient();
+  }
+}
+
+void World::DisturbClient() {
+  Client& client = *random_.Of(clients_);
+  if (plan_.Has(Feature::kResets) && random_.OneIn(2)) {
+    if (random_.OneIn(4)) return client.HalfClose();
+    return client.Reset(random_.OneIn(3) ? random_.Between(0, 60 * kSecond) : kMillisecond);
+  }
+  if (!plan_.Has(Feature::kStalls)) return;
+  client.Stall(true);
+  After(random_.Between(kMillisecond, 40 * kSecond), [&client] { client.Stall(false); });
+}
+
+// At one of the next calls to the file system; soon, if there is none.
+void World::Kill(bool power) {
+  if (std::exchange(dying_, true)) return;
+  power_ = power;
+  disk_.StopAt(disk_.calls() + 1 + random_.Below(20), random_.OneIn(2) ? random_.Below(2000) : 0);
+  After(random_.Between(0, 3 * kSecond), [this, life = life()] {
+    if (this->life() != life || !dying_) return;
+    Crash(!power_ ? Loss::kNone : random_.OneIn(2) ? Loss::kAll : Loss::kSome);
+  });
+}
+
+// Some calls in a row fail. Whatever has become of the journal, an operator starts the broker anew.
+void World::FailCalls() {
+  const bool space = random_.OneIn(3);
+  Say(space ? "a call to the disk finds no space" : "a call to the disk fails");
+  disk_failed_ = true;
+  disk_.FailAt(disk_.calls() + 1 + random_.Below(8), space ? ENOSPC : EIO, 1 + random_.Below(3));
+  After(random_.Between(kSecond, 15 * kSecond), [this, life = life()] {
+    if (this->life() == life) StopInOrder();
+  });
+}
+
+void World::FillDisk() {
+  Say("the disk is full");
+  disk_full_ = true;
+  disk_.SetCapacity(disk_.UsedBytes() + random_.Below(2 * segment_size_));
+  After(random_.Between(kSecond, 20 * kSecond), [this] {
+    Say("the disk has space");
+    disk_.SetCapacity(UINT64_MAX);
+    disk_full_ = false;
+  });
+}
+
+// The disk is not what was written to it.
+void World::Rot() {
+  std::vector<std::string> logs;
+  for (const std::string& name : disk_.Names()) {
+    if (name.ends_with(".wal")) logs.push_back(name);
+  }
+  if (logs.empty()) return;
+  const std::string& path = random_.Of(logs);
+  std::string content = disk_.Content(path);
+  if (content.size() < 2 * kSector) return;
+  const std::size_t sector = random_.Below(content.size() / kSector) * kSector;
+  switch (random_.Below(3)) {
+    case 0:
+      content[random_.Below(content.size())] ^= static_cast<char>(1U << random_.Below(8));
+      break;
+    case 1:
+      std::fill_n(content.begin() + static_cast<std::ptrdiff_t>(sector), kSector, '\0');
+      break;
+    default:
+      content.replace(sector, kSector, disk_.Content(random_.Of(logs)).substr(0, kSector));
+      break;
+  }
+  Say("rot in " + path);
+  disk_.SetContent(path, content);
+  rotten_ = true;
+  ledger_.OnDamage();
+}
+
+void World::Heal() {
+  healed_ = true;
+  disk_.SetCapacity(UINT64_MAX);
+  awake_at_ = 0;
+  for (auto& client : clients_) client->Stall(false);
+}
+
+}  // namespace gearstalk::simulation

@@ -1,0 +1,246 @@
+#include "tests/simulation/ledger.h"
+
+#include <charconv>
+
+namespace gearstalk::simulation {
+namespace {
+
+// A job is left for a sleeping worker that was woken for it: 100 ms, and a round's delay.
+constexpr Time kPromise = 150 * kMillisecond;
+
+std::string Name(const KnownJob& job) {
+  return "job " + std::to_string(job.id) + " (" + std::to_string(job.token) + " in " + job.tube +
+         ")";
+}
+
+}  // namespace
+
+KnownJob& Ledger::Ask(KnownJob job) {
+  job.token = jobs_.size() + 1;
+  return jobs_.emplace_back(std::move(job));
+}
+
+// The token, and bytes that follow from it.
+std::string Ledger::BodyOf(const KnownJob& job) {
+  std::string body = std::to_string(job.token) + " ";
+  std::uint64_t next = job.token;
+  while (body.size() < job.size) {
+    next = next * 6364136223846793005U + 1442695040888963407U;
+    body += static_cast<char>(next >> 56U);
+  }
+  return body;
+}
+
+KnownJob* Ledger::OfBody(std::string_view body) {
+  std::uint64_t token = 0;
+  std::from_chars(body.data(), body.data() + body.size(), token);
+  if (token == 0 || token > jobs_.size()) {
+    Fail("a body that nobody sent: " + std::string(body.substr(0, 40)));
+    return nullptr;
+  }
+  KnownJob& job = jobs_[token - 1];
+  if (body != BodyOf(job)) {
+    Fail(Name(job) + " has another body than was sent");
+    return nullptr;
+  }
+  return &job;
+}
+
+KnownJob* Ledger::OfId(JobId id) {
+  const auto found = by_id_.find(id);
+  return found == by_id_.end() ? nullptr : found->second;
+}
+
+void Ledger::OnPut(KnownJob& job, JobId id, JobId floor, Time now, bool stale) {
+  if (job.id != 0 && job.id != id) Fail(Name(job) + " has another id: " + std::to_string(id));
+  if (id <= floor) Fail(Name(job) + ": its id does not rise above " + std::to_string(floor));
+  Learn(job, id);
+  job.there = true;
+  highest_id_ = std::max(highest_id_, id);
+  if (stale || forgot_at_ == now) job.touched = true;
+  const bool queued = !job.touched && job.not_before == 0 && Certain(job);
+  if (queued && !job.may_vanish) queued_[job.tube][{job.priority, id}] = {&job, now};
+}
+
+void Ledger::Learn(KnownJob& job, JobId id) {
+  KnownJob*& known = by_id_[id];
+  if (known != nullptr && known != &job)
+    Fail(Name(*known) + " and " + Name(job) + " have the same id");
+  known = &job;
+  job.id = id;
+}
+
+void Ledger::LeaveQueue(KnownJob& job) {
+  job.touched = true;
+  const auto tube = queued_.find(job.tube);
+  if (tube != queued_.end()) tube->second.erase({job.priority, job.id});
+}
+
+void Ledger::CheckPause(const KnownJob& job, const HandOut& out, Time now) {
+  const auto paused = paused_.find(job.tube);
+  if (paused == paused_.end() || out.watched == nullptr || out.stale) return;
+  const Pause& pause = paused->second;
+  if (pause.until == kNever || now <= pause.from || now >= pause.until) return;
+  Fail(Name(job) + " was handed out while its tube is paused");
+}
+
+// Notes jobs that had to be handed out before this one. Whether somebody has them shows later.
+void Ledger::CheckPlace(const KnownJob& job, const HandOut& out, Time now) {
+  if (!ordered_ || out.watched == nullptr || out.stale) return;
+  for (const std::string& tube : *out.watched) {
+    const auto queue = queued_.find(tube);
+    if (queue == queued_.end() || queue->second.empty() || paused_.contains(tube)) continue;
+    const auto& [place, known] = *queue->second.begin();
+    const bool before = known.second + kPromise < now && place < Place{job.priority, job.id};
+    if (before) passed_.push_back({known.first, Name(job)});
+  }
+}
+
+void Ledger::CheckRunning(const KnownJob& job, Time now) {
+  const auto limit = most_running_.find(job.tube);
+  if (limit == most_running_.end()) return;
+  std::size_t running = 0;
+  for (const KnownJob& each : jobs_) {
+    const bool held = each.holder != nullptr && each.end_asks == 0 && now < each.held_until;
+    if (held && each.tube == job.tube) ++running;
+  }
+  if (running > limit->second) {
+    Fail(std::to_string(running) + " jobs of " + job.tube + " run at once");
+  }
+}
+
+void Ledger::OnHandedOut(KnownJob& job, const HandOut& out, Time taken, Time now) {
+  if (out.stale) {
+    LeaveQueue(job);
+    job.holder = nullptr;
+    return;
+  }
+  if (job.ended && !damaged_) {
+    Fail(Name(job) + " was handed out after its end");
+  }
+  if (now < job.not_before && out.watched != nullptr && !damaged_)
+    Fail(Name(job) + " was handed out before its delay had passed");
+  if (job.holder != nullptr && job.holder != out.holder && now < job.held_until) {
+    Fail(Name(job) + " was handed out while somebody else held it");
+  }
+  CheckPause(job, out, now);
+  const bool in_place = !job.touched;
+  LeaveQueue(job);
+  if (in_place) CheckPlace(job, out, now);
+  job.not_before = 0;
+  job.holder = taken == 0 ? nullptr : out.holder;
+  job.held_until = job.ttr_s == 0 ? kNever : taken + Time{job.ttr_s} * kSecond;
+  if (job.ttr_s == 0) job.holder = nullptr;
+  CheckRunning(job, now);
+}
+
+void Ledger::OnTouched(KnownJob& job, const void* holder, Time asked) {
+  if (job.holder != holder || job.holder == nullptr) return;
+  job.held_until = std::max(job.held_until, asked + Time{job.ttr_s} * kSecond);
+}
+
+void Ledger::OnReleased(KnownJob& job, std::uint32_t priority, Time not_before) {
+  job.priority = priority;
+  job.not_before = not_before;
+}
+
+void Ledger::OnEndAsked(KnownJob& job) {
+  LeaveQueue(job);
+  ++job.end_asks;
+}
+
+void Ledger::OnEnded(KnownJob& job) {
+  if (job.deleted && !damaged_) Fail(Name(job) + " ended twice");
+  job.ended = job.deleted = true;
+  job.holder = nullptr;
+}
+
+void Ledger::Forget(const void* holder, Time now) {
+  forgot_at_ = now;
+  for (KnownJob& job : jobs_) {
+    if (job.holder == holder) job.holder = nullptr;
+  }
+  // Its replies are lost: who has which job is not known for a while.
+  for (auto& [tube, queue] : queued_) {
+    for (auto& [place, known] : queue) known.first->touched = true;
+    queue.clear();
+  }
+}
+
+void Ledger::OnKickAsked(const std::string& tube) {
+  for (KnownJob& job : jobs_) {
+    if (job.tube == tube) job.not_before = 0;
+  }
+}
+
+void Ledger::OnPauseAsked(const std::string& tube) {
+  Pause& pause = paused_[tube];
+  pause.until = kNever;
+  pause.alone = pause.asks++ == 0;
+}
+
+void Ledger::OnPauseAnswered(const std::string& tube, Time from, Time until) {
+  Pause& pause = paused_[tube];
+  if (--pause.asks > 0 || !pause.alone || until == 0) return;
+  pause.from = from;
+  pause.until = until;
+}
+
+void Ledger::OnNamed(JobId id) {
+  KnownJob* const job = OfId(id);
+  if (job == nullptr) return;
+  LeaveQueue(*job);
+  job->not_before = 0;
+}
+
+void Ledger::OnRestart(bool kept) {
+  for (auto& [tube, queue] : queued_) {
+    for (auto& [place, known] : queue) known.first->touched = true;
+  }
+  queued_.clear();
+  passed_.clear();
+  for (auto& [tube, pause] : paused_) pause = {};
+  for (KnownJob& job : jobs_) {
+    job.holder = nullptr;
+    job.touched = true;
+    if (!kept || !job.durable) job.ended = job.deleted = true;
+    if (!kept) by_id_.erase(job.id);
+  }
+  if (!kept) highest_id_ = 0;
+}
+
+void Ledger::CheckOrder(bool nothing_unsent) {
+  for (const Passed& each : passed_) {
+    const KnownJob& job = *each.job;
+    if (nothing_unsent && !job.touched && Certain(job)) {
+      Fail(each.by + " was handed out before " + Name(job) + ", which is more urgent");
+    }
+  }
+  passed_.clear();
+}
+
+void Ledger::Compare(const Engine& engine) {
+  std::set<std::uint64_t> seen;
+  for (const gearstalk::Job* job = engine.NextJob(0); job != nullptr;
+       job = engine.NextJob(job->id())) {
+    KnownJob* const known = OfBody(job->body());
+    if (known == nullptr) return;
+    if (!seen.insert(known->token).second) Fail(Name(*known) + " is there twice");
+    if (known->ended && !damaged_) Fail(Name(*known) + " is back after its end");
+    if (known->id != 0 && known->id != job->id()) Fail(Name(*known) + " has another id");
+  }
+  if (damaged_) return;
+  for (const KnownJob& job : jobs_) {
+    if (Certain(job) && !job.may_vanish && !seen.contains(job.token)) Fail(Name(job) + " is lost");
+  }
+}
+
+std::size_t Ledger::certain() const {
+  std::size_t count = 0;
+  for (const KnownJob& job : jobs_) {
+    if (Certain(job)) ++count;
+  }
+  return count;
+}
+
+}  // namespace gearstalk::simulation

@@ -1,0 +1,139 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "broker/base/clock.h"
+#include "broker/engine/engine.h"
+
+namespace gearstalk::simulation {
+
+// What clients know of a job, from what they asked for and what they were told.
+struct KnownJob {
+  std::uint64_t token = 0;  // in its body, and in no other
+  std::string tube;
+  std::uint32_t priority = 0, ttr_s = 0;
+  std::size_t size = 0;
+  bool durable = true;
+  JobId id = 0;
+  bool there = false;       // its put was answered
+  bool ended = false;       // somebody was told of its end, or it was refused
+  bool deleted = false;     // its deletion was answered
+  int end_asks = 0;         // ends that were asked for, and may come to pass
+  bool may_vanish = false;  // a policy may remove it, or it lives as long as its client
+  Time not_before = 0;      // the end of its delay, at the earliest
+  const void* holder = nullptr;
+  Time held_until = 0;   // at the earliest
+  bool touched = false;  // its place in the queue is not known
+};
+
+// All jobs that clients of a run know, and what must be true of them. Replies are noted when they
+// leave the broker, so the order of calls is the broker's.
+class Ledger {
+ public:
+  // Without an error yet.
+  bool ok() const { return failure_.empty(); }
+  const std::string& failure() const { return failure_; }
+  void Fail(const std::string& what) {
+    if (ok()) failure_ = what;
+  }
+
+  KnownJob& Ask(KnownJob job);
+  static std::string BodyOf(const KnownJob& job);
+  // The job whose body this is; nullptr, and a failure, if it is nobody's.
+  KnownJob* OfBody(std::string_view body);
+  KnownJob* OfId(JobId id);
+
+  // `stale`: as in HandOut. `floor`: all ids up to it were known before the put was sent.
+  void OnPut(KnownJob& job, JobId id, JobId floor, Time now, bool stale);
+  // Somebody else saw its id before its put was answered.
+  void Learn(KnownJob& job, JobId id);
+  void OnRefused(KnownJob& job) { job.ended = true; }
+  JobId highest_id() const { return highest_id_; }
+
+  struct HandOut {
+    const void* holder = nullptr;
+    const std::set<std::string>* watched = nullptr;  // nullptr: it asked for this job
+    Time asked = 0;
+    bool stale = false;  // it may have been made long before it left the broker
+  };
+  // `taken`: when the engine says that it was; 0: not known.
+  void OnHandedOut(KnownJob& job, const HandOut& out, Time taken, Time now);
+  void OnTouched(KnownJob& job, const void* holder, Time asked);
+  // The holder wants to end its hold in some way.
+  void OnGivenUp(KnownJob& job) { job.holder = nullptr; }
+  void OnReleased(KnownJob& job, std::uint32_t priority, Time not_before);
+  void OnEndAsked(KnownJob& job);
+  void OnEndRefused(KnownJob& job) { --job.end_asks; }
+  void OnEnded(KnownJob& job);
+  // Its waiting client was told so.
+  void OnFinished(KnownJob& job) { job.ended = true; }
+  bool SurelyHolds(const KnownJob& job, const void* holder, Time now) const {
+    return job.holder == holder && now < job.held_until;
+  }
+  // A client is gone: what it held goes back.
+  void Forget(const void* holder, Time now);
+  // Somebody kicks in this tube.
+  void OnKickAsked(const std::string& tube);
+  // Somebody kicks, or asks for, this job by its id.
+  void OnNamed(JobId id);
+  // Somebody pauses the tube.
+  void OnPauseAsked(const std::string& tube);
+  // `until`: at the earliest; 0: refused.
+  void OnPauseAnswered(const std::string& tube, Time from, Time until);
+
+  // The broker was started again. `kept`: from a journal.
+  void OnRestart(bool kept);
+  // What is on disk may be damaged: from now on jobs may be lost, or back.
+  void OnDamage() { damaged_ = true; }
+  bool damaged() const { return damaged_; }
+  // Jobs are handed out in no order that clients can tell.
+  void NoOrder() { ordered_ = false; }
+  void LimitRunning(const std::string& tube, std::size_t most) { most_running_[tube] = most; }
+
+  // At a moment at which no reply is on its way.
+  void CheckOrder(bool nothing_unsent);
+  // What the engine has against what clients know.
+  void Compare(const Engine& engine);
+  std::size_t certain() const;
+
+ private:
+  using Place = std::pair<std::uint32_t, JobId>;
+  struct Pause {
+    Time from = 0, until = kNever;  // kNever: not known
+    int asks = 0;                   // without an answer
+    bool alone = false;             // the last one was asked for while there was no other
+  };
+  struct Passed {
+    KnownJob* job;
+    std::string by;
+  };
+
+  void LeaveQueue(KnownJob& job);
+  void CheckPause(const KnownJob& job, const HandOut& out, Time now);
+  void CheckPlace(const KnownJob& job, const HandOut& out, Time now);
+  // It was put, and nobody may have ended it.
+  static bool Certain(const KnownJob& job) { return job.there && !job.ended && job.end_asks == 0; }
+  void CheckRunning(const KnownJob& job, Time now);
+
+  std::deque<KnownJob> jobs_;  // by token, from 1
+  std::unordered_map<JobId, KnownJob*> by_id_;
+  // Jobs that are surely ready, and when that was known.
+  std::map<std::string, std::map<Place, std::pair<KnownJob*, Time>>, std::less<>> queued_;
+  std::map<std::string, Pause, std::less<>> paused_;
+  std::map<std::string, std::size_t, std::less<>> most_running_;
+  std::vector<Passed> passed_;
+  JobId highest_id_ = 0;
+  Time forgot_at_ = 0;
+  bool damaged_ = false, ordered_ = true;
+  std::string failure_;
+};
+
+}  // namespace gearstalk::simulation

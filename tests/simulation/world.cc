@@ -1,0 +1,210 @@
+#include "tests/simulation/world.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "broker/journal/memory_journal.h"
+#include "broker/journal/wal/wal_journal.h"
+#include "broker/journal/wal/wal_salvage.h"
+
+namespace gearstalk::simulation {
+namespace {
+
+// Rounds without any time between them: more is a loop that turns round and round.
+constexpr std::uint64_t kMostRoundsAtOnce = 20'000;
+
+std::uint64_t Mixed(std::uint64_t digest, std::string_view text) {
+  for (const char each : text)
+    digest = (digest ^ static_cast<unsigned char>(each)) * 1099511628211U;
+  return digest;
+}
+
+}  // namespace
+
+World::World(const Plan& plan, bool verbose)
+    : plan_(plan), verbose_(verbose), random_(plan.seed), began_(clock_.Now()) {
+  const bool small = random_.OneIn(2);
+  segment_size_ = small ? 4096 << random_.Below(3) : 65536 << random_.Below(3);
+  off_ = !plan_.Has(Feature::kPowerCuts) && random_.OneIn(3);
+  PlanTubes();
+}
+
+// Connections know their clients.
+World::~World() { broker_.reset(); }
+
+void World::Say(const std::string& what) {
+  digest_ = Mixed(digest_, what);
+  if (!verbose_) return;
+  std::printf("%10.6f %s\n", Seconds(elapsed()), what.c_str());
+}
+
+void World::After(Time delay, std::function<void()> what) {
+  events_.emplace(now() + delay, std::move(what));
+}
+
+void World::PlanTubes() {
+  tubes_ = {"t0", "t1", "t2", "default"};
+  tubes_.resize(1 + random_.Below(4));
+  if (!plan_.Has(Feature::kPolicies)) return;
+  tubes_.insert(tubes_.end(), {"p-tries", "p-running", "p-expires", "p-rate"});
+  policies_ = {
+      {"p-tries", {{"attempts", "2"}, {"backoff", "1s"}, {"on_failure", "move"}}},
+      {"p-running", {{"max_running", "2"}}},
+      {"p-expires", {{"expire_after", "20s"}}},
+      {"p-rate", {{"rate", "5/s"}}},
+  };
+  // Who asks for a job by its id gets it, whatever runs.
+  if (!plan_.Has(Feature::kReserveById)) ledger_.LimitRunning("p-running", 2);
+}
+
+Broker::Options World::OptionsOfBroker() {
+  Broker::Options options;
+  options.engine.default_ttr_s = 20;
+  options.engine.normal_to = 65536;
+  options.rules = PolicyRules(policies_);
+  return options;
+}
+
+std::unique_ptr<Journal> World::NewJournal() {
+  if (!plan_.Has(Feature::kJournal)) return std::make_unique<MemoryJournal>();
+  WalOptions options;
+  options.directory = "/journal";
+  options.sync = off_ ? SyncMode::kOff : SyncMode::kAlways;
+  options.segment_size = segment_size_;
+  options.file_system = &disk_;
+  options.own_thread = false;
+  options.salt = plan_.seed + life_ + 1;
+  auto journal = WalJournal::Open(options);
+  if (journal.ok()) return std::move(journal.value());
+  Say("the journal does not open: " + journal.status().message());
+  if (!DiskFails()) ledger_.Fail("the journal does not open: " + journal.status().message());
+  return nullptr;
+}
+
+bool World::Start() {
+  ++life_;
+  std::unique_ptr<Journal> journal = NewJournal();
+  if (journal == nullptr) return false;
+  auto broker = std::make_unique<Broker>(clock_, std::move(journal), OptionsOfBroker());
+  if (plan_.Has(Feature::kLate)) {
+    broker->DelayNotices([this] {
+      return now() + random_.Between(0, random_.OneIn(20) ? 2 * kSecond : 20 * kMillisecond);
+    });
+  }
+  broker->SetAlive([this] { return !disk_.stopped(); });
+  if (Status started = broker->Start(); !started.ok()) {
+    Say("the broker does not start: " + started.message());
+    if (started.code() == Code::kCorrupt && rotten_) {
+      std::string report;
+      broker.reset();
+      disk_.Restart(Loss::kNone);
+      const Status salvaged = SalvageJournal(disk_, "/journal", report, segment_size_);
+      Say("salvage: " + report);
+      if (!salvaged.ok() && !DiskFails()) ledger_.Fail("salvage fails: " + salvaged.message());
+      return false;
+    }
+    if (!DiskFails()) ledger_.Fail("the broker does not start: " + started.message());
+    return false;
+  }
+  broker_ = std::move(broker);
+  disk_failed_ = rotten_ = false;
+  Say("the broker serves");
+  ledger_.Compare(broker_->engine());
+  return true;
+}
+
+void World::Restart(Time after) {
+  if (std::exchange(starting_, true)) return;
+  After(after, [this] {
+    starting_ = false;
+    if (broker_ != nullptr || Start()) return;
+    if (disk_.stopped()) disk_.Restart(Loss::kNone);
+    Restart(kSecond);
+  });
+}
+
+// The process, or the machine, is gone. What left the broker before was sent.
+void World::Crash(Loss loss) {
+  Say(loss == Loss::kNone ? "the process dies" : "the power fails");
+  dying_ = power_ = false;
+  awake_at_ = 0;
+  if (!disk_.stopped()) disk_.StopAt(disk_.calls() + 1);
+  broker_.reset();
+  disk_.Restart(loss, static_cast<std::uint32_t>(random_.Below(UINT32_MAX)));
+  for (auto& client : clients_) client->OnClosed();
+  ledger_.OnRestart(plan_.Has(Feature::kJournal));
+  if (plan_.Has(Feature::kRot) && !healed_ && random_.OneIn(3)) Rot();
+  Restart(random_.Between(kMillisecond, 5 * kSecond));
+}
+
+void World::StopInOrder() {
+  Say("the broker stops");
+  const Status stopped = broker_->Stop();
+  if (!stopped.ok()) {
+    Say("the journal does not close: " + stopped.message());
+    if (!DiskFails()) ledger_.Fail("the journal does not close: " + stopped.message());
+  }
+  Crash(Loss::kNone);
+}
+
+void World::Advance(Time to) {
+  if (to <= now()) return;
+  disk_.Advance(to - now());
+  clock_.Advance(to - now());
+  rounds_at_once_ = 0;
+}
+
+void World::RunRound() {
+  if (++rounds_at_once_ > kMostRoundsAtOnce) return ledger_.Fail("it turns round and round");
+  broker_->Round();
+  if (disk_.stopped())
+    return Crash(power_ ? (random_.OneIn(2) ? Loss::kAll : Loss::kSome) : Loss::kNone);
+  if (random_.OneIn(16)) {
+    const std::string wrong = broker_->CheckInvariants();
+    if (!wrong.empty()) ledger_.Fail("the engine does not agree with itself: " + wrong);
+  }
+  ledger_.CheckOrder(!broker_->AnyUnsent());
+  if (random_.OneIn(500)) ledger_.Compare(broker_->engine());
+}
+
+// Runs what happens until then. A round follows whatever happened at one time.
+void World::RunUntil(Time until) {
+  while (ledger_.ok()) {
+    const Time round = broker_ == nullptr ? kNever : std::max(broker_->next_due(), awake_at_);
+    const Time event = events_.empty() ? kNever : events_.begin()->first;
+    const Time next = std::min(round, event);
+    if (next > until) break;
+    Advance(next);
+    while (!events_.empty() && events_.begin()->first <= now() && ledger_.ok()) {
+      const auto what = std::move(events_.extract(events_.begin()).mapped());
+      what();
+    }
+    if (broker_ != nullptr && ledger_.ok() && awake_at_ <= now()) RunRound();
+  }
+  Advance(until);
+}
+
+void World::MakeClients() {
+  for (int number = 1; number <= plan_.clients; ++number) {
+    const bool gearman = plan_.Has(Feature::kGearman) && random_.OneIn(3);
+    if (gearman) {
+      clients_.push_back(std::make_unique<GearmanClient>(*this, number, random_.OneIn(2)));
+    } else {
+      clients_.push_back(std::make_unique<BeanstalkClient>(*this, number));
+    }
+    After(random_.Between(0, kSecond), [client = clients_.back().get()] { client->Connect(); });
+  }
+}
+
+std::string World::Run() {
+  disk_.MakeDirectory("/");
+  if (!Start()) ledger_.Fail("a new broker does not start");
+  MakeClients();
+  PlanFault();
+  RunUntil(began_ + plan_.length);
+  if (ledger_.ok()) Finish();
+  return ledger_.failure();
+}
+
+}  // namespace gearstalk::simulation

@@ -1,0 +1,130 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/journal/faulty_file_system.h"
+#include "tests/simulation/broker.h"
+#include "tests/simulation/client.h"
+#include "tests/simulation/ledger.h"
+#include "tests/simulation/plan.h"
+
+namespace gearstalk::simulation {
+
+// Where the bytes go that a broker sends to a client that is gone.
+class Nobody final : public Ear {
+ public:
+  Nobody(const Clock& clock, Ledger& ledger) : clock_(clock), ledger_(ledger) {}
+  void OnBytes(std::string_view) override { ledger_.Forget(this, clock_.Now()); }
+  void OnClosed() override {}
+
+ private:
+  const Clock& clock_;
+  Ledger& ledger_;
+};
+
+// A run: one broker, its disk, its clients and what goes wrong, in one thread. The same plan gives
+// the same run, event by event.
+class World {
+ public:
+  World(const Plan& plan, bool verbose);
+  ~World();
+
+  // What was not as promised; empty: everything was.
+  std::string Run();
+  Time elapsed() const { return now() - began_; }
+  // Of everything that happened.
+  std::uint64_t digest() const { return digest_; }
+
+  // --- For clients
+  Time now() const { return clock_.Now(); }
+  Random& random() { return random_; }
+  Ledger& ledger() { return ledger_; }
+  const Plan& plan() const { return plan_; }
+  // nullptr: it is down.
+  Broker* broker() { return broker_.get(); }
+  // The number of the process; 0: it is down.
+  std::uint64_t life() const { return broker_ == nullptr ? 0 : life_; }
+  // nullptr: nobody listens.
+  Connection* Accept(Ear& ear) { return broker_ == nullptr ? nullptr : broker_->Accept(ear); }
+  void After(Time delay, std::function<void()> what);
+  // The broker takes nothing in before that.
+  Time awake_at() const { return awake_at_; }
+  const std::vector<std::string>& tubes() const { return tubes_; }
+  // A policy may remove jobs of the tube, or move them into another one.
+  bool MayVanish(const std::string& tube) const { return tube.starts_with('p'); }
+  bool MayMove(const std::string& tube) const { return tube.starts_with('p'); }
+  Nobody& nobody() { return nobody_; }
+  bool healed() const { return healed_; }
+  void Say(const std::string& what);
+
+ private:
+  using Loss = FaultyFileSystem::Loss;
+
+  void RunUntil(Time until);
+  void Advance(Time to);
+  void RunRound();
+  bool Start();
+  // Whether the disk may be the reason why something fails.
+  bool DiskFails() const { return disk_failed_ || disk_full_ || disk_.stopped(); }
+  void Crash(Loss loss);
+  void Restart(Time after);
+  void StopInOrder();
+  std::unique_ptr<Journal> NewJournal();
+  Broker::Options OptionsOfBroker();
+  void PlanTubes();
+  void MakeClients();
+
+  // faults.cc
+  void PlanFault();
+  void Disturb();
+  void DisturbClient();
+  void Kill(bool power);
+  void FailCalls();
+  void FillDisk();
+  void Rot();
+  void Heal();
+
+  // ending.cc: after the faults
+  void Finish();
+  bool SomebodyWaits() const;
+  void CheckWaits();
+  // Asks the broker, and gives it time to answer.
+  using Question = std::function<std::string(const std::string&)>;
+  void Drain();
+  void Open(const Question& ask);
+  bool TakeOne(const Question& ask);
+  void CheckEmpty();
+  void CheckSpace();
+
+  const Plan plan_;
+  const bool verbose_;
+  Random random_;
+  FakeClock clock_;
+  const Time began_;
+  FaultyFileSystem disk_;
+  Ledger ledger_;
+  Nobody nobody_{clock_, ledger_};
+  std::unique_ptr<Broker> broker_;
+  std::vector<std::unique_ptr<Client>> clients_;
+  std::multimap<Time, std::function<void()>> events_;
+  std::vector<std::string> tubes_;
+  std::vector<PolicyEntry> policies_;
+  std::uint64_t segment_size_ = 0;
+  bool off_ = false;    // sync mode
+  Time awake_at_ = 0;   // paused until then
+  bool power_ = false;  // the next death is that of the machine
+  bool dying_ = false;  // a call is set at which it dies
+  bool disk_failed_ = false, disk_full_ = false, rotten_ = false, starting_ = false,
+       healed_ = false;
+  std::uint64_t life_ = 0;
+  std::uint64_t rounds_at_once_ = 0;
+  std::uint64_t digest_ = 0;
+};
+
+}  // namespace gearstalk::simulation
