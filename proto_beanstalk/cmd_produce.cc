@@ -30,7 +30,7 @@ Next Put(Session& session, const Arguments& arguments) {
 }
 
 Next PutBody(Session& session, JobPtr job) {
-  if (!job->body_crlf().ends_with("\r\n")) return session.Reply(kExpectedCrlf);
+  if (!BodyCrlf(*job).ends_with("\r\n")) return session.Reply(kExpectedCrlf);
   const Added added = session.engine().Put(session.now(), session, std::move(job));
   if (!added.ok()) {
     session.NoteRefused(added.code);

@@ -29,7 +29,7 @@ void WriteLine(Output& out, std::string_view word, const Parts&... parts) {
 void Unref(void* job) { JobUnref{}(static_cast<Job*>(job)); }
 
 void WriteBody(Output& out, const Job& job) {
-  const std::string_view body = job.body_crlf();
+  const std::string_view body = BodyCrlf(job);
   if (body.size() >= Output::kShareFrom) {
     // Counting references changes nothing that readers of the job see.
     if (JobPtr shared = Job::Ref(const_cast<Job&>(job))) {
@@ -81,7 +81,7 @@ void WriteName(Output& out, std::string_view word, std::string_view name) {
 }
 
 void WriteJob(Output& out, std::string_view word, const Job& job) {
-  WriteLine(out, word, job.id(), std::uint64_t{job.body().size()});
+  WriteLine(out, word, job.id(), std::uint64_t{job.body_size()});
   WriteBody(out, job);
 }
 

@@ -130,7 +130,7 @@ Next Session::StoreBody() {
   job->delay_s = draft_->delay_s;
   job->ttr_s = draft_->ttr_s;
   draft_.reset();
-  state_ = job->body_crlf().ends_with('\r') ? State::kAfterCr : State::kCommand;
+  state_ = BodyCrlf(*job).ends_with('\r') ? State::kAfterCr : State::kCommand;
   return PutBody(*this, std::move(job));
 }
 

@@ -34,7 +34,7 @@ void AppendAssign(Session& session, PacketType type, Job& job) {
   Output& out = session.out();
   const HandleText handle = session.HandleOf(job.id());
   const std::string_view function = job.tube().name();
-  const std::size_t size = job.body().size();
+  const std::size_t size = job.body_size();
   if (type == PacketType::kJobAssign) {
     AppendPacketBeforeData(out, type, {handle, function}, size);
   } else if (type == PacketType::kJobAssignUniq) {

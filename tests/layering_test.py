@@ -62,7 +62,7 @@ OUTSIDE: dict[str, list[str]] = {
     r"yaml-cpp/": ["broker/config/", "admin/ctl/"],
     r"CLI/": ["broker/config/command_line.cc", "admin/ctl/api/run.cc"],
     r"spdlog/": ["broker/process/"],
-    r"sys/socket\.h|netinet/|arpa/|netdb\.h|sys/un\.h": ["broker/link/", "broker/router/", "broker/server/", "broker/process/", "admin/"],
+    r"sys/socket\.h|netinet/|arpa/|netdb\.h|sys/un\.h": ["broker/link/", "broker/router/", "broker/server/", "broker/process/", "admin/", "broker/postgres/addresses.cc"],
     r"boost/|absl/|fmt/|xxhash": ["broker/base/base64.cc", "broker/binlog/", "broker/policy/", "broker/config/", "broker/engine/", "broker/journal/",
                                   "broker/replica/", "broker/etcd/", "broker/postgres/",
                                   "broker/router/", "broker/server/", "broker/process/", "broker/app/", "proto_", "admin/",
@@ -77,7 +77,7 @@ CLOCK_READERS = ["broker/base/clock.cc", "broker/base/wall_clock.cc", "broker/jo
 # Header -> the most files of the product that may read it, by way of others, too. A change of one of ours compiles
 # these anew; one of a library's costs seconds in each.
 READERS = {
-    "broker/engine/engine.h": 90, "broker/engine/job.h": 106, "broker/journal/record.h": 154,
+    "broker/engine/engine.h": 90, "broker/engine/job.h": 106, "broker/journal/record.h": 155,
     "CLI/CLI.hpp": 2, "nlohmann/json.hpp": 62, "yaml-cpp/yaml.h": 3,
 }
 

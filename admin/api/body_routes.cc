@@ -75,7 +75,7 @@ HttpBody BodyInPieces(const Engine& engine, JobId id) {
     if (job == nullptr) co_return std::nullopt;
     std::string piece(job->body().substr(sent, kPiece));
     sent += piece.size();
-    if (sent == job->body().size()) co_return piece;
+    if (sent == job->body_size()) co_return piece;
     co_yield piece;
   }
 }
@@ -87,7 +87,7 @@ Reply GetBody(Call& call) {
   if (job == nullptr) return NoJob();
   Reply reply;
   reply.type = "application/octet-stream";
-  if (job->body().size() <= kPiece) {
+  if (job->body_size() <= kPiece) {
     reply.body = job->body();
   } else {
     reply.rest = BodyInPieces(call.engine(), job->id());

@@ -49,7 +49,7 @@ Reply JobReply(const Call& call, JobId id, Lsn lsn) {
 
 JobPtr CopyOf(const Job& job) {
   constexpr std::uint32_t kUsualTtr = 60;  // seconds
-  JobPtr copy = Job::TryNew(static_cast<std::uint32_t>(job.body().size()));
+  JobPtr copy = Job::TryNew(static_cast<std::uint32_t>(job.body_size()));
   if (copy == nullptr) return nullptr;
   std::copy(job.body().begin(), job.body().end(), copy->space().begin());
   copy->priority = job.priority;

@@ -279,7 +279,7 @@ Json JobObject(const Engine& engine, const Job& job, Time now, bool preview) {
           {"state", NameOf(job.state())},
           {"priority", job.priority},
           {"class", NameOf(engine.BandOf(job.priority))},
-          {"size_bytes", job.body().size()},
+          {"size_bytes", job.body_size()},
           {"created_at", Timestamp(job.created)},
           {"age_seconds", Seconds(std::max<Time>(now - job.created, 0))},
           {"delay_seconds", job.delay_s},

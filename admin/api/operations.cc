@@ -84,7 +84,7 @@ void Operation::Act(Time now) {
   std::size_t bytes = 0;  // of jobs that are copied, or written anew
   walk_->Slice(now, UINT64_MAX, [&](const Job& job) {
     const bool whole = order_.action == Action::kMove || order_.action == Action::kCopy;
-    bytes += whole ? job.body().size() : 0;
+    bytes += whole ? job.body_size() : 0;
     switch (const Code code = Apply(job, now); code) {
       case Code::kOk:
         ++done_;

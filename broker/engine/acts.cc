@@ -28,7 +28,7 @@ Outcome Acts::Move(Time now, JobId id, std::string_view name) {
   if (Engine::TakesAnswers(name)) return {Code::kInvalid};
   Tube& from = *job->tube_;
   if (from.name() == name) return {Code::kOk, engine_.VisibleFrom(*job)};
-  if (job->durable_ && !engine_.AcceptsWhole(job->body().size())) {
+  if (job->durable_ && !engine_.AcceptsWhole(job->body_size())) {
     return {engine_.CountRefused(Code::kJournal)};
   }
   Tube* const to = engine_.TubeForUse(name);

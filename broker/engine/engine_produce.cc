@@ -34,7 +34,7 @@ Code Engine::AdmitsJob(Tube& tube, const Job& job) {
   if (const Policy* const policy = tube.policy()) {
     // Only copies and scheduled jobs get here with a larger one.
     const std::uint64_t largest = policy->max_job_size;
-    if (largest > 0 && job.body().size() > largest) return CountRefused(Code::kOutOfMemory);
+    if (largest > 0 && job.body_size() > largest) return CountRefused(Code::kOutOfMemory);
     if (policy->max_bytes > 0 && tube.job_bytes_ + job.memory() > policy->max_bytes) {
       CountPolicy(tube, &PolicyCounts::refused_memory);
       return Code::kOutOfMemory;
@@ -43,7 +43,7 @@ Code Engine::AdmitsJob(Tube& tube, const Job& job) {
   if (MemoryFull()) return CountRefused(Code::kOutOfMemory);
   if (Full(tube, job.priority)) return CountRefused(Code::kQueueFull);
   if (!job.durable_ || !persistent_) return Code::kOk;
-  const Code code = AcceptsNew(job.body().size());
+  const Code code = AcceptsNew(job.body_size());
   return code == Code::kOk ? code : CountRefused(code);
 }
 
@@ -142,13 +142,13 @@ Code Engine::MakeCopies(Time now, const Job& job, const Tube& tube,
   Code code = Code::kOk;
   for (const std::string& name : tube.policy_->copy_to) {
     if (name == tube.name()) continue;
-    JobPtr copy = Job::TryNew(static_cast<std::uint32_t>(job.body().size()));
+    JobPtr copy = Job::TryNew(static_cast<std::uint32_t>(job.body_size()));
     Tube* const to = copy == nullptr ? nullptr : TubeForUse(name);
     if (to == nullptr) {
       code = CountRefused(copy == nullptr ? Code::kOutOfMemory : Code::kTooManyTubes);
       break;
     }
-    std::memcpy(copy->space().data(), job.body().data(), job.body().size());
+    std::memcpy(copy->space().data(), job.body().data(), job.body_size());
     copy->priority = job.priority;
     copy->ttr_s = job.ttr_s;
     copy->delay_s = job.delay_s;
@@ -230,7 +230,7 @@ Added Engine::JoinJob(Job& job, JobObserver* waiter) {
     if (TablesFull()) return Refused(Code::kOutOfMemory);
     AddWaiter(job, *waiter);
   } else if (!job.durable_) {
-    if (const Code code = AcceptsNew(job.body().size()); code != Code::kOk) return Refused(code);
+    if (const Code code = AcceptsNew(job.body_size()); code != Code::kOk) return Refused(code);
     job.durable_ = true;
     job.abandoned_ = false;
     Append(job, Record::Kind::kPut);

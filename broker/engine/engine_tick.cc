@@ -72,7 +72,7 @@ void Engine::SetWallAhead(Time ahead) {
   wall_ahead_ = ahead;
   std::vector<Job*> moved;
   for (Job* job = jobs_.Next(0); step != 0 && job != nullptr; job = jobs_.Next(job->id_)) {
-    if (job->state_ == JobState::kDelayed && job->IsForATime()) moved.push_back(job);
+    if (job->state_ == JobState::kDelayed && IsForATime(*job)) moved.push_back(job);
   }
   for (Job* job : moved) {
     const Time due = job->tube_->delayed_.TimeAt(job->link_.held.slot);

@@ -49,7 +49,7 @@ JobPtr IncomingJob::Take() {
 // How many bytes of the wire fit. Only the full-sized job has space for the trailing bytes.
 std::uint64_t IncomingJob::capacity() const {
   if (job_ == nullptr) return 0;
-  const std::uint64_t body = job_->body().size();
+  const std::uint64_t body = job_->body_size();
   return body == body_size_ ? total() : body;
 }
 

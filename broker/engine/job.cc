@@ -29,10 +29,6 @@ void Free(void* block, std::size_t size) {
   BlockFree(block, size);
 }
 
-std::size_t SizeOf(std::uint32_t body_size, std::string_view unique) {
-  return sizeof(Job) + unique.size() + body_size + std::size_t{2};
-}
-
 const JobExtra kNoExtra{};
 const JobRest kNoRest{};
 
@@ -57,37 +53,62 @@ void* JobRest::operator new(std::size_t size) { return Allocate(size); }
 void JobRest::operator delete(void* rest, std::size_t size) { Free(rest, size); }
 
 JobPtr Job::New(std::uint32_t body_size, std::string_view unique) {
-  return At(Allocate(SizeOf(body_size, unique)), body_size, unique);
+  Job* const job = At(Allocate(OwnSize(body_size, unique.size())), body_size, unique);
+  if (job->HasBlock()) job->SetBlock(static_cast<char*>(Allocate(body_size + std::size_t{2})));
+  job->EndBody();
+  return JobPtr(job);
 }
 
 JobPtr Job::TryNew(std::uint32_t body_size, std::string_view unique) {
-  void* const block = TryAllocate(SizeOf(body_size, unique));
-  return block == nullptr ? nullptr : At(block, body_size, unique);
+  void* const place = TryAllocate(OwnSize(body_size, unique.size()));
+  if (place == nullptr) return nullptr;
+  JobPtr job(At(place, body_size, unique));
+  if (job->HasBlock() && !job->TryMakeBlock()) return nullptr;
+  job->EndBody();
+  return job;
 }
 
-JobPtr Job::At(void* block, std::uint32_t body_size, std::string_view unique) {
+Job* Job::At(void* place, std::uint32_t body_size, std::string_view unique) {
   GS_CHECK(unique.size() <= kMaxUnique);
-  Job* job = new (block) Job;
+  Job* job = new (place) Job;
   job->body_size_ = body_size;
   job->unique_size_ = static_cast<std::uint8_t>(unique.size());
+  if (job->HasBlock()) job->SetBlock(nullptr);
   if (!unique.empty())
     std::memcpy(const_cast<char*>(job->KeyBytes()), unique.data(), unique.size());
-  job->EndBody();
-  return JobPtr(job);
+  return job;
+}
+
+bool Job::TryMakeBlock() {
+  SetBlock(static_cast<char*>(TryAllocate(body_size_ + std::size_t{2})));
+  return Block() != nullptr;
+}
+
+void Job::DropBlock() {
+  Free(Block(), body_size_ + std::size_t{2});
+  SetBlock(nullptr);
 }
 
 JobPtr Job::TryGrow(JobPtr old, std::uint32_t body_size) {
   GS_DCHECK(old->state_ == JobState::kGone && old->refs_ == 1 && body_size > old->body_size_);
-  const std::size_t size = old->AllocatedSize();
-  const std::size_t larger = size - old->body_size_ + body_size;
-  void* const grown = TryBlockGrow(old.get(), size, larger);
+  if (!old->HasBlock()) {
+    JobPtr grown = TryNew(body_size, {old->KeyBytes(), old->unique_size_});
+    if (grown == nullptr) return nullptr;
+    std::memcpy(grown->BodyBytes(), old->BodyBytes(), old->body_size_);
+    grown->priority = old->priority;
+    grown->ttr_s = old->ttr_s;
+    grown->delay_s = old->delay_s;
+    return grown;
+  }
+  const std::size_t size = old->body_size_ + std::size_t{2};
+  const std::size_t larger = body_size + std::size_t{2};
+  void* const grown = TryBlockGrow(old->Block(), size, larger);
   if (grown == nullptr) return nullptr;
   CountJobMemory(static_cast<std::ptrdiff_t>(larger - size));
-  static_cast<void>(old.release());  // TryBlockGrow moved it
-  auto* job = static_cast<Job*>(grown);
-  job->body_size_ = body_size;
-  job->EndBody();
-  return JobPtr(job);
+  old->SetBlock(static_cast<char*>(grown));
+  old->body_size_ = body_size;
+  old->EndBody();
+  return old;
 }
 
 JobPtr Job::Ref(Job& job) {
@@ -108,7 +129,8 @@ void JobUnref::operator()(Job* job) const {
   if (--job->refs_ > 0) return;
   GS_DCHECK(job->state_ == JobState::kGone);
   delete job->extra_;
-  const std::size_t size = job->AllocatedSize();
+  if (job->HasBlock() && job->Block() != nullptr) job->DropBlock();
+  const std::size_t size = job->OwnSize();
   job->~Job();
   Free(job, size);
 }

@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "broker/base/check.h"
 #include "broker/base/clock.h"
 #include "broker/journal/record.h"
 
@@ -111,8 +112,10 @@ struct JobUnref {
 };
 using JobPtr = std::unique_ptr<Job, JobUnref>;
 
-// A job: record, unique key and body in ONE allocation, laid out as
+// A job: record, unique key and a body below kBlockFrom bytes in ONE allocation; a larger body has
+// a block of its own, so that it can leave memory while the job stays:
 //   Job | unique key | body | CR LF
+//   Job | address of the block | unique key        block: body | CR LF
 // The CR LF is always there, so that a beanstalk reply sends body and CR LF from one place.
 //
 // The engine owns every job that has an id. Replies that are not sent yet share it by reference
@@ -120,7 +123,8 @@ using JobPtr = std::unique_ptr<Job, JobUnref>;
 // only.
 class Job {
  public:
-  static constexpr std::size_t kMaxUnique = 64;  // bytes, Gearman's limit
+  static constexpr std::size_t kMaxUnique = 64;     // bytes, Gearman's limit
+  static constexpr std::uint32_t kBlockFrom = 128;  // bytes of a body that has a block of its own
 
   // Memory for a job with a key and room for `body_size` bytes, not yet known to the engine.
   // `unique` is at most kMaxUnique bytes; empty = none.
@@ -142,9 +146,11 @@ class Job {
     if (unique_is_body_) return "-";
     return texts() == nullptr ? std::string_view() : texts()->key;
   }
+  // Whether the body is in memory: a durable one may be in the journal alone.
+  bool has_body() const { return !HasBlock() || Block() != nullptr; }
+  std::uint32_t body_size() const { return body_size_; }
+  // Only while has_body; everybody who cannot know asks BodyOf.
   std::string_view body() const { return {BodyBytes(), body_size_}; }
-  // Body and the CR LF behind it.
-  std::string_view body_crlf() const { return {BodyBytes(), body_size_ + std::size_t{2}}; }
   // Writable, with the two bytes after the body: for the session that fills a new job.
   std::span<char> space() { return {BodyBytes(), body_size_ + std::size_t{2}}; }
 
@@ -177,15 +183,9 @@ class Job {
   std::string_view origin() const {
     return texts() == nullptr ? std::string_view() : texts()->origin;
   }
-  // A Gearman client submitted it for a time, and nobody has released it since: its delay, if it
-  // has one, ends at that time by the wall clock.
-  bool IsForATime() const {
-    const JobExtra* const extra = extra_;
-    return !keep_on_failure_ && (extra == nullptr || (extra->releases == 0 && !extra->retrying));
-  }
   bool ExpiredAt(Time now) const { return OwnRest() != nullptr && OwnRest()->expiry.time <= now; }
-  // Its bytes in JobMemory.
-  std::size_t memory() const { return AllocatedSize(); }
+  // Its bytes in JobMemory while its body is there.
+  std::size_t memory() const { return OwnSize() + (HasBlock() ? body_size_ + std::size_t{2} : 0); }
 
   // IndexedHeap (delayed and reserved jobs, ready ones that came out of order).
   std::uint32_t& HeapSlot() { return link_.held.slot; }
@@ -219,7 +219,7 @@ class Job {
 
   Job() = default;
   ~Job() = default;
-  static JobPtr At(void* block, std::uint32_t body_size, std::string_view unique);
+  static Job* At(void* place, std::uint32_t body_size, std::string_view unique);
 
   JobExtra& MakeExtra();
   JobRest& MakeRest();
@@ -227,11 +227,27 @@ class Job {
   void ForgetCauseText();
   // nullptr: there is none yet.
   JobRest* OwnRest() const { return extra_ == nullptr ? nullptr : extra_->rest.get(); }
-  const char* KeyBytes() const { return reinterpret_cast<const char*>(this + 1); }
-  const char* BodyBytes() const { return KeyBytes() + unique_size_; }
+  bool HasBlock() const { return body_size_ >= kBlockFrom; }
+  char* Block() const { return *reinterpret_cast<char* const*>(this + 1); }
+  void SetBlock(char* block) { *reinterpret_cast<char**>(this + 1) = block; }
+  const char* KeyBytes() const {
+    return reinterpret_cast<const char*>(this + 1) + (HasBlock() ? sizeof(char*) : 0);
+  }
+  const char* BodyBytes() const {
+    if (!HasBlock()) return KeyBytes() + unique_size_;
+    GS_DCHECK(Block() != nullptr);
+    return Block();
+  }
   char* BodyBytes() { return const_cast<char*>(std::as_const(*this).BodyBytes()); }
   void EndBody() { std::memcpy(BodyBytes() + body_size_, "\r\n", 2); }
-  std::size_t AllocatedSize() const { return sizeof(Job) + unique_size_ + body_size_ + 2; }
+  // The body has a block of its own: gets one that is still to be filled in, or gives it up.
+  bool TryMakeBlock();
+  void DropBlock();
+  std::size_t OwnSize() const { return OwnSize(body_size_, unique_size_); }
+  static std::size_t OwnSize(std::uint32_t body_size, std::size_t unique_size) {
+    return sizeof(Job) + unique_size +
+           (body_size >= kBlockFrom ? sizeof(char*) : body_size + std::size_t{2});
+  }
 
   JobId id_ = 0;
   Tube* tube_ = nullptr;
@@ -253,6 +269,17 @@ class Job {
 
 static_assert(std::is_trivially_copyable_v<Job>, "an arriving job moves as bytes");
 static_assert(sizeof(Job) == 72, "the memory budget of a queued job is 100 bytes beside its body");
+
+// The body, which is in memory, and the CR LF behind it.
+inline std::string_view BodyCrlf(const Job& job) {
+  return {job.body().data(), job.body_size() + std::size_t{2}};
+}
+
+// A Gearman client submitted it for a time, and nobody has released it since: its delay, if it has
+// one, ends at that time by the wall clock.
+inline bool IsForATime(const Job& job) {
+  return !job.keep_on_failure() && job.extra().releases == 0 && !job.extra().retrying;
+}
 
 // Whether it is buried, or dead: moved to a dead tube.
 inline bool Failed(const Job& job) {

@@ -106,7 +106,7 @@ void Records::Fill(const Job& job, Record& record) const {
   if (job.state_ == JobState::kDelayed) {
     record.state = Record::State::kDelayed;
     record.due = job.tube_->delayed_.TimeAt(job.link_.held.slot);
-    if (job.IsForATime()) record.due = Later(record.due, engine_.wall_ahead_);
+    if (IsForATime(job)) record.due = Later(record.due, engine_.wall_ahead_);
   } else if (job.state_ == JobState::kBuried) {
     record.state = Record::State::kBuried;
     record.burial = extra.burial;

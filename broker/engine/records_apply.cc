@@ -122,7 +122,7 @@ void Records::ApplyState(Job& job, const Record& record) {
     case Record::State::kDelayed:
       NoteBegin(record.due, record.delay_s);
       engine_.EnterDelayed(job,
-                           job.IsForATime() ? Later(record.due, -engine_.wall_ahead_) : record.due);
+                           IsForATime(job) ? Later(record.due, -engine_.wall_ahead_) : record.due);
       break;
     case Record::State::kBuried:
       engine_.EnterBuried(job, record.burial);
@@ -206,7 +206,7 @@ void Records::NoteBegin(Time end, std::uint32_t seconds) {
 void Records::ShortenTimes(Time now) {
   std::vector<Job*> late;
   for (Job* job = engine_.jobs_.Next(0); job != nullptr; job = engine_.jobs_.Next(job->id_)) {
-    if (job->state_ != JobState::kDelayed || job->IsForATime()) continue;
+    if (job->state_ != JobState::kDelayed || IsForATime(*job)) continue;
     const Time due = job->tube_->delayed_.TimeAt(job->link_.held.slot);
     if (due > After(now, job->delay_s)) late.push_back(job);
   }

@@ -61,11 +61,12 @@ constexpr Fit FitOf(std::size_t size) {
     const std::size_t eights = (size + 7) / 8;
     return {eights, eights * 8};
   }
-  // A step is the eighth of a doubling; a size has 9 to 16 of its steps.
-  const std::size_t shift = std::bit_width(size - 1) - 4;
+  // A step is the sixteenth of a doubling, for what is mapped by itself the eighth.
+  const std::size_t parts = size <= kSlabLimit ? 16 : 8;
+  const std::size_t shift = std::bit_width(size - 1) - std::bit_width(parts);
   const std::size_t steps = ((size - 1) >> shift) + 1;
-  const std::size_t doublings = shift + 4 - std::bit_width(kFinest);
-  return {kFinest / 8 + doublings * 8 + steps - 8, steps << shift};
+  const std::size_t doublings = shift + std::bit_width(parts) - std::bit_width(kFinest);
+  return {kFinest / 8 + doublings * parts + steps - parts, steps << shift};
 }
 
 std::array<SizeClass, FitOf(kSlabLimit).size_class + 1> classes;

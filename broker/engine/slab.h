@@ -5,8 +5,8 @@
 namespace gearstalk {
 
 // Memory for what there are millions of, up to kSlabLimit bytes each: pages of equal blocks, a size
-// class every 8 bytes up to 1 KB and eight for each doubling above, no header a block. A page that
-// gets empty goes back to the system, so that a backlog leaves as it came, bit by bit. Loop's
+// class every 8 bytes up to 1 KB and sixteen for each doubling above, no header a block. A page
+// that gets empty goes back to the system, so that a backlog leaves as it came, bit by bit. Loop's
 // thread only.
 inline constexpr std::size_t kSlabLimit = 72 * 1024;
 

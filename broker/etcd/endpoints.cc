@@ -6,37 +6,18 @@
 #include <grpcpp/support/channel_arguments.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
+#include <utility>
+
+#include "broker/replica/store_files.h"
 
 namespace gearstalk::etcd {
 namespace {
 
-constexpr char kSystemCa[] = "/etc/ssl/certs/ca-certificates.crt";
+const std::string kSystemCa = "/etc/ssl/certs/ca-certificates.crt";
 constexpr int kMaxReceive = 64 << 20;  // bytes: a watch of many events may be long
 // Set-up of a connection, of TCP, TLS and HTTP/2 together. Not more than it needs: TCP repeats its
 // first packet after 1, 3 and 7 s, so a network that comes back is noticed later.
 constexpr Time kLeastPatience = 2 * kSecond;
-
-Result<std::string> ReadFile(std::string_view option, const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  if (file && file.good()) return std::move(text).str();
-  return Status(Code::kInvalid, fmt::format("{}: cannot read {}: {}", option, path,
-                                            std::strerror(errno != 0 ? errno : EIO)));
-}
-
-Status ReadPem(std::string_view option, const std::string& path, std::string& text) {
-  if (path.empty()) return {};
-  Result<std::string> read = ReadFile(option, path);
-  if (!read.ok()) return read.status();
-  text = std::move(read.value());
-  if (text.find("-----BEGIN ") != std::string::npos) return {};
-  return {Code::kInvalid, fmt::format("{}: {} is no PEM file", option, path)};
-}
 
 // `patience`: how long the set-up of a connection may take.
 grpc::ChannelArguments Arguments(Time patience) {
@@ -124,23 +105,25 @@ Status CheckEndpoints(const EtcdOptions& options) {
 Result<EtcdSecrets> LoadSecrets(const EtcdOptions& options) {
   EtcdSecrets secrets;
   if (!options.password_file.empty()) {
-    Result<std::string> text = ReadFile("etcd.password_file", options.password_file);
-    if (!text.ok()) return text.status();
-    secrets.password = text.value().substr(0, text.value().find_first_of("\r\n"));
-    if (secrets.password.empty()) {
-      return Status(Code::kInvalid, fmt::format("etcd.password_file: the first line of {} is empty",
-                                                options.password_file));
-    }
+    Result<std::string> password = ReadPassword("etcd.password_file", options.password_file);
+    if (!password.ok()) return password.status();
+    secrets.password = std::move(password.value());
   }
   if (options.endpoints.empty() || !options.endpoints.front().starts_with("https://")) {
     return secrets;
   }
-  const std::string& ca = options.ca.empty() ? kSystemCa : options.ca;
-  if (Status status = ReadPem("etcd.ca", ca, secrets.ca); !status.ok()) return status;
-  Status status = ReadPem("etcd.certificate", options.certificate, secrets.certificate);
-  if (!status.ok()) return status;
-  const std::string& key = options.key.empty() ? options.certificate : options.key;
-  if (status = ReadPem("etcd.key", key, secrets.key); !status.ok()) return status;
+  const struct {
+    const char* option;
+    const std::string& path;
+    std::string& text;
+  } files[] = {{"etcd.ca", options.ca.empty() ? kSystemCa : options.ca, secrets.ca},
+               {"etcd.certificate", options.certificate, secrets.certificate},
+               {"etcd.key", options.key.empty() ? options.certificate : options.key, secrets.key}};
+  for (const auto& file : files) {
+    Result<std::string> text = ReadPem(file.option, file.path);
+    if (!text.ok()) return text.status();
+    file.text = std::move(text.value());
+  }
   return secrets;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "broker/base/log.h"
 #include "broker/etcd/etcd.pb.h"
 #include "broker/etcd/transactions.h"
 #include "broker/etcd/values.h"
@@ -20,7 +21,6 @@ constexpr Time kPageLimit = 60 * kSecond;  // a page may have megabytes
 constexpr Time kStatusPause = 10 * kSecond;
 constexpr std::int64_t kTrimKeys = 500;
 
-StoreResult Fenced() { return {StoreAnswer::kFenced, {}}; }
 StoreResult Unreadable(const Status& why) { return {StoreAnswer::kFailed, why}; }
 
 }  // namespace
@@ -34,7 +34,7 @@ EtcdStore::~EtcdStore() = default;
 CallPlan EtcdStore::QuickPlan(const char* method) const {
   return {.method = method,
           .lane = Lane::kBeats,
-          .hedge = std::max(options_.lease / 8, 200 * kMillisecond),
+          .hedge = QuickHedge(options_.lease),
           .limit = options_.lease};
 }
 
@@ -69,10 +69,19 @@ void EtcdStore::AskStatus(const std::function<void()>& done) {
       StatusResponse response;
       if (answer.result.done() && response.ParseFromString(answer.bytes)) {
         caller_.endpoints().at(i).db_bytes = static_cast<std::uint64_t>(response.db_size());
+        NoteVersion(response.version());
       }
       if (--*left == 0 && done) done();
     });
   }
+}
+
+void EtcdStore::NoteVersion(const std::string& version) {
+  const std::string lacks = LacksOf(version);
+  if (lacks.empty() || version == told_version_) return;
+  told_version_ = version;
+  Log(LogLevel::kWarning, "use etcd 3.5.17 or later, or 3.6",
+      {{"version", version}, {"because", lacks}});
 }
 
 Time EtcdStore::Tick(Time now) {
@@ -140,8 +149,7 @@ void EtcdStore::Acquire(const LogView& seen, const Reign& reign,
              LogView view;
              const Status read = ReadView(response, options_.prefix, view);
              if (!read.ok()) return done(Unreadable(read), acquired);
-             const bool mine = view.leader.id == reign.id && view.leader.attempt == reign.attempt &&
-                               !view.leader.vacant;
+             const bool mine = IsSameReign(view.leader, reign);
              if (!response.succeeded() && !mine) return done(Fenced(), acquired);
              acquired.fence = response.succeeded() ? view.at : view.leader_at;
              acquired.last = view.last;
@@ -166,10 +174,8 @@ void EtcdStore::Append(Revision fence, std::uint64_t seq, const std::string& byt
   ElseGet(txn, Key("leader"));
   ElseGet(txn, Key("tail"));
   ElseGet(txn, part);
-  const CallPlan plan{.method = kTxn,
-                      .hedge = std::max(options_.lease / 4, 500 * kMillisecond),
-                      .limit = kAppendLimit,
-                      .append = true};
+  const CallPlan plan{
+      .method = kTxn, .hedge = SlowHedge(options_.lease), .limit = kAppendLimit, .append = true};
   Transact(plan, txn,
            [this, fence, seq, &bytes, done = std::move(done)](
                const StoreResult& result, const TxnResponse& response, const CallAnswer&) {

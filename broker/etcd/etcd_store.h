@@ -68,6 +68,7 @@ class EtcdStore final : public LogStore {
               std::function<void(StoreResult, bool more)> done);
   void CompactAt(Revision revision, std::size_t endpoint);
   void AskStatus(const std::function<void()>& done);
+  void NoteVersion(const std::string& version);
 
   const EtcdOptions options_;
   const std::function<Time()> boot_;
@@ -79,6 +80,7 @@ class EtcdStore final : public LogStore {
   Revision trimmed_at_ = 0;  // of the last trim
   Time page_took_ = 0;       // the last page that was read
   Time ask_status_ = 0;      // again
+  std::string told_version_;
 };
 
 }  // namespace gearstalk::etcd

@@ -21,4 +21,7 @@ Status FromJson(std::string_view text, Reign& reign);
 Status FromJson(std::string_view text, ShardMeta& meta);
 Status TailFromJson(std::string_view text, std::uint64_t& last, std::uint64_t& oldest);
 
+// What this version of etcd lacks that a journal needs; empty: nothing.
+std::string LacksOf(const std::string& version);
+
 }  // namespace gearstalk::etcd

@@ -19,17 +19,17 @@ void Compactor::Resize(std::uint64_t size) {
   segments_.back().size = size;
 }
 
-void Compactor::OnRecord(const Record& record, std::uint64_t bytes) {
+void Compactor::OnRecord(const Record& record, const Frame& frame) {
   switch (KeptAfter(record.kind)) {
     case Keeps::kJob:
     case Keeps::kKey:
-      garbage_ += Settle(record.id, bytes);
+      garbage_ += Settle(record.id, frame);
       break;
     case Keeps::kNothing:
-      garbage_ += bytes + Remove(jobs_.Erase(record.id));
+      garbage_ += frame.bytes + Remove(jobs_.Erase(record.id));
       break;
     case Keeps::kSame:
-      garbage_ += bytes;
+      garbage_ += frame.bytes;
       break;
   }
 }
@@ -39,11 +39,11 @@ void Compactor::OnSettings(std::uint64_t bytes) {
   settings_ = bytes;
 }
 
-std::uint64_t Compactor::Settle(std::uint64_t id, std::uint64_t bytes) {
+std::uint64_t Compactor::Settle(std::uint64_t id, const Frame& frame) {
   Segment& segment = segments_.back();
-  const std::uint64_t useless = Remove(jobs_.Set(id, segment.number, bytes));
-  segment.live += LiveJobs::Rounded(bytes);
-  live_ += LiveJobs::Rounded(bytes);
+  const std::uint64_t useless = Remove(jobs_.Set(id, {segment.number, frame.bytes, frame.offset}));
+  segment.live += frame.bytes;
+  live_ += frame.bytes;
   NoteId(segment, id);
   return useless;
 }
@@ -76,20 +76,43 @@ bool Compactor::CarryForward(const Carrier& carrier) {
   std::uint64_t allowance = Allowance(carrier.room);
   int steps = kSteps;
   while (allowance > 0 && !OldestIsDone()) {
-    if (!waiting_ || InOldest(*waiting_) == 0) waiting_ = NextLive(steps);
-    if (!waiting_) return false;
-    if (carrier.fits && !carrier.fits(InOldest(*waiting_))) return true;
-    allowance -= std::min(allowance, Carry(*std::exchange(waiting_, std::nullopt), carrier));
+    if (!LookAhead(steps, carrier)) return false;
+    const std::uint64_t id = ahead_.front().id;
+    if (carrier.fits && !carrier.fits(InOldest(id))) return true;
+    if (carrier.ready && !carrier.ready(id)) return true;
+    PopAhead();
+    allowance -= std::min(allowance, Carry(id, carrier));
   }
   return true;
+}
+
+// Finds the next jobs to carry; there is one. False: it has run out of steps.
+bool Compactor::LookAhead(int& steps, const Carrier& carrier) {
+  while (!ahead_.empty() && InOldest(ahead_.front().id) == 0) PopAhead();
+  while (ahead_.empty() || (carrier.ready && ahead_bytes_ < kAhead)) {
+    const std::optional<std::uint64_t> next = NextLive(steps);
+    if (!next) break;
+    ahead_.push_back({*next, InOldest(*next)});
+    ahead_bytes_ += ahead_.back().bytes;
+    if (carrier.ready) carrier.ready(*next);
+  }
+  // Else the live count is wrong.
+  GS_CHECK(!ahead_.empty() || walk_ < segments_.front().ids.size());
+  return !ahead_.empty();
+}
+
+void Compactor::PopAhead() {
+  ahead_bytes_ -= ahead_.front().bytes;
+  ahead_.pop_front();
 }
 
 // Returns how much of the allowance it took.
 std::uint64_t Compactor::Carry(std::uint64_t id, const Carrier& carrier) {
   std::uint64_t bytes = 1;
   const bool lives = carrier.state.Capture(id, [&](const Record& record) {
-    bytes = carrier.append(record);
-    Settle(record.id, bytes);
+    const Frame frame = carrier.append(record);
+    bytes = frame.bytes;
+    Settle(record.id, frame);
     allowed_ -= std::min(allowed_, bytes);
     ++carried_;
     carried_bytes_ += bytes;
@@ -115,11 +138,10 @@ std::uint64_t Compactor::Allowance(std::optional<std::uint64_t> room) {
 }
 
 // The next job to carry out of the oldest segment, which is not the current one; counts down the
-// records that it looks at. nullopt when it has run out of steps.
+// records that it looks at. nullopt when it has run out of steps, or of records.
 std::optional<std::uint64_t> Compactor::NextLive(int& steps) {
   const Segment& segment = segments_.front();
-  for (; steps > 0; --steps) {
-    GS_CHECK(walk_ < segment.ids.size());  // else the live count is wrong
+  for (; steps > 0 && walk_ < segment.ids.size(); --steps) {
     std::uint64_t value = 0;
     for (unsigned shift = 0;; shift += 7) {
       const std::uint8_t byte = segment.ids[walk_++];
@@ -154,6 +176,8 @@ void Compactor::DropOldest() {
   segments_.pop_front();
   walk_ = 0;
   walk_id_ = 0;
+  ahead_.clear();
+  ahead_bytes_ = 0;
 }
 
 void Compactor::Describe(SegmentStats& stats) const {

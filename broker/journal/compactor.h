@@ -28,20 +28,28 @@ class Compactor {
   // Removes the current segment, which is empty, from the log.
   void DropCurrent();
 
-  // Notes a record appended to the current segment, and the length of its frame.
-  void OnRecord(const Record& record, std::uint64_t bytes);
+  // Where a frame is in the current segment.
+  struct Frame {
+    std::uint64_t bytes = 0;
+    std::uint64_t offset = 0;  // 0: the log has no use for it
+  };
+  // Notes a record appended to the current segment, and its frame.
+  void OnRecord(const Record& record, const Frame& frame);
   // The settings that every segment begins with.
   void OnSettings(std::uint64_t bytes);
 
   struct Carrier {
     LiveState& state;
-    // Appends a record to the current segment, and returns the length of its frame.
-    std::function<std::uint64_t(const Record&)> append;
+    // Appends a record to the current segment, and returns its frame.
+    std::function<Frame(const Record&)> append;
     // Whether there is space for a frame of this length; empty: always.
     std::function<bool(std::uint64_t)> fits;
     // The log is full and has so many bytes left: the oldest segment is released if its live
     // records fit there.
     std::optional<std::uint64_t> room;
+    // Whether a job can be captured now; begins to fetch what is missing. Empty: all can. It is
+    // asked some time before.
+    std::function<bool(std::uint64_t id)> ready = {};
   };
   // Carries live records out of the oldest segment: a part of what is allowed, so that no call
   // takes long. False: the search for the next one has not ended, so another call is wanted even if
@@ -56,6 +64,7 @@ class Compactor {
   // After a restart: allows carrying the whole log once if it is too large.
   void EarnFromStart();
 
+  LiveJobs::Place Find(std::uint64_t id) const { return jobs_.Find(id); }
   std::uint64_t current() const { return segments_.empty() ? 0 : segments_.back().number; }
   std::uint64_t oldest() const { return segments_.empty() ? 0 : segments_.front().number; }
   std::uint64_t live_bytes() const { return live_ + settings_; }
@@ -74,9 +83,16 @@ class Compactor {
     std::uint64_t last_id = 0;      // where the differences are
   };
 
+  struct Ahead {
+    std::uint64_t id = 0;
+    std::uint64_t bytes = 0;
+  };
+
   static constexpr std::uint64_t kWanted = 2, kPace = 4, kMost = 3;
   static constexpr std::uint64_t kLeastShare = 64 * 1024, kMostShare = 1024 * 1024;
   static constexpr int kSteps = 4096;  // records looked at in one call
+  static constexpr std::uint64_t kAhead =
+      1024 * 1024;  // bytes that are got ready before their turn
 
   Segment& Of(std::uint64_t number) {
     return segments_[static_cast<std::size_t>(number - segments_.front().number)];
@@ -86,11 +102,13 @@ class Compactor {
   bool OldestIsDone() const { return segments_.size() > 1 && segments_.front().live == 0; }
   void DropOldest();
   std::uint64_t Allowance(std::optional<std::uint64_t> room);
+  bool LookAhead(int& steps, const Carrier& carrier);
+  void PopAhead();
   std::optional<std::uint64_t> NextLive(int& steps);
   std::uint64_t InOldest(std::uint64_t id) const;
   std::uint64_t Carry(std::uint64_t id, const Carrier& carrier);
   // Both return the bytes that become garbage.
-  std::uint64_t Settle(std::uint64_t id, std::uint64_t bytes);
+  std::uint64_t Settle(std::uint64_t id, const Frame& frame);
   std::uint64_t Remove(const LiveJobs::Place& place);
   static void NoteId(Segment& segment, std::uint64_t id);
 
@@ -103,7 +121,8 @@ class Compactor {
   std::uint64_t garbage_ = 0;  // since the last Allowance
   std::size_t walk_ = 0;       // where NextLive is in the ids of the oldest segment
   std::uint64_t walk_id_ = 0;
-  std::optional<std::uint64_t> waiting_;  // the next to carry, when there is space for it
+  std::deque<Ahead> ahead_;  // the next to carry, when there is space for them
+  std::uint64_t ahead_bytes_ = 0;
   std::uint64_t carried_ = 0, carried_bytes_ = 0, released_ = 0;
 };
 

@@ -15,6 +15,21 @@
 
 namespace gearstalk {
 
+// What bodies are read back for, the most urgent first.
+enum class BodyUse : std::uint8_t { kReply, kAhead, kCarry, kQuery };
+
+// A body as it was read back.
+struct BodyRead {
+  enum class Result : std::uint8_t {
+    kWhole,    // `body` is that of the job
+    kDamaged,  // other bytes are there
+    kFailed,   // nothing could be read: another try may do better
+  };
+  Result result = Result::kFailed;
+  std::string_view body;
+  std::string_view problem;  // names file and offset
+};
+
 // The live state: the engine's. The journal calls it on the loop's thread only.
 class LiveState {
  public:
@@ -25,6 +40,12 @@ class LiveState {
   // finished one, if it belongs in the journal; returns whether it did. This is how live jobs are
   // carried forward out of old segments (or re-appended by a replicated journal).
   virtual bool Capture(std::uint64_t id, const std::function<void(const Record&)>& emit) = 0;
+
+  // Whether Capture of job `id` leaves the body out.
+  virtual bool LeavesBodyOut(std::uint64_t /*id*/) const { return false; }
+
+  // The answer to Journal::Fetch, in a later round. The views of `read` are valid during the call.
+  virtual void OnBody(std::uint64_t /*id*/, const BodyRead& /*read*/) {}
 
   // Calls `emit` once with the next id, and for each schedule, each mark of a transfer, and each
   // tube whose settings outlive a restart.
@@ -218,6 +239,14 @@ class Journal {
 
   // Bytes appended and not yet written. Above MostWaiting, no more jobs should be taken in.
   virtual std::uint64_t WaitingBytes() const = 0;
+
+  // Whether the bodies of jobs can be read back: then those of records up to OnDisk need not stay
+  // in memory, and Capture may leave them out.
+  virtual bool KeepsBodies() const { return false; }
+  // Records up to here are on disk, whatever counts as durable.
+  virtual Lsn OnDisk() const { return 0; }
+  // Reads the body of a live job; LiveState::OnBody is called once in a later round. Never blocks.
+  virtual void Fetch(std::uint64_t /*id*/, BodyUse /*use*/) {}
 
   // The limit of that, in bytes.
   virtual std::uint64_t MostWaiting() const { return 32 << 20; }

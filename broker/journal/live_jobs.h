@@ -38,34 +38,34 @@ constexpr Keeps KeptAfter(Record::Kind kind) {
   return Keeps::kSame;
 }
 
-// For each live job, the segment of its record and about the length of the record: 6 bytes a job,
-// and a ninth of that for the index.
+// For each live job, where its record is: 12 bytes a job, and little more for the index.
 class LiveJobs {
  public:
   struct Place {
     std::uint64_t segment = 0;  // 0: the job is not known
-    std::uint64_t bytes = 0;
+    std::uint64_t bytes = 0;    // the length of its frame
+    std::uint64_t offset = 0;   // of the frame in the segment; 0: the log keeps none
   };
 
   Place Find(std::uint64_t id) const;
-  // Both return what was there before. `bytes` is kept to 11 significant bits: compare and sum up
-  // only what came out of here.
-  Place Set(std::uint64_t id, std::uint64_t segment, std::uint64_t bytes);
+  // Both return what was there before.
+  Place Set(std::uint64_t id, const Place& place);
   Place Erase(std::uint64_t id);
 
   std::uint64_t size() const { return size_; }
-  static std::uint64_t Rounded(std::uint64_t bytes) { return Unpack(Pack(bytes)); }
 
  private:
   static constexpr std::uint64_t kPageIds = 64;
   struct Page {
     std::array<std::uint32_t, kPageIds> segment{};
-    std::array<std::uint16_t, kPageIds> size{};
+    std::array<std::uint32_t, kPageIds> size{};
+    std::array<std::uint32_t, kPageIds> offset{};
     std::uint32_t used = 0;
   };
 
-  static std::uint16_t Pack(std::uint64_t bytes);
-  static std::uint64_t Unpack(std::uint16_t packed);
+  static Place PlaceAt(const Page& page, std::uint64_t slot) {
+    return {page.segment[slot], page.size[slot], page.offset[slot]};
+  }
 
   absl::flat_hash_map<std::uint64_t, std::unique_ptr<Page>> pages_;  // by id / kPageIds
   std::uint64_t size_ = 0;

@@ -93,6 +93,8 @@ struct Record {
   std::string_view unique;
   std::string_view reducer;
   std::string_view body;  // without the CRLF that beanstalk adds
+  // kPut, from LiveState::Capture only: the body is in the journal alone, which adds it.
+  bool body_left_out = false;
   TubeSettings settings;  // kTube
 
   // Not used by most records.

@@ -12,8 +12,10 @@ Decoded Decode(std::string_view bytes) {
   Decoded decoded{.size = kHead + size};
   decoded.frame.stream = Load<std::uint32_t>(bytes, 0);
   decoded.frame.kind = static_cast<Kind>(kind);
-  const std::size_t most = decoded.frame.kind == Kind::kData ? kMaxData : kMaxPayload;
-  if (kind == 0 || kind > kLastKind || size > most || decoded.frame.stream > kMaxStream) {
+  const bool data = decoded.frame.kind == Kind::kData;
+  const std::size_t least = data ? 1 : 0, most = data ? kMaxData : kMaxPayload;
+  if (kind == 0 || kind > kLastKind || size < least || size > most ||
+      decoded.frame.stream > kMaxStream) {
     decoded.state = Decoded::State::kMalformed;
   } else if (bytes.size() >= decoded.size) {
     decoded.state = Decoded::State::kFrame;

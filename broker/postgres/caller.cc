@@ -38,17 +38,10 @@ bool IsForLater(const std::string& state) {
 
 }  // namespace
 
-// Which hosts are a primary.
-struct Caller::Question {
-  std::vector<std::unique_ptr<Connection>> asked;
-  std::vector<std::string> primaries;
-  std::function<void(const std::vector<std::string>&)> done;
-};
-
 Caller::Caller(const PostgresOptions& options, std::vector<Host> hosts, std::function<Time()> boot)
     : options_(options),
       hosts_(std::move(hosts)),
-      addresses_(hosts_.size()),
+      addresses_(std::make_unique<Addresses>(hosts_)),
       boot_(std::move(boot)),
       patience_(std::max(options.lease / 8, kLeastPatience)),
       channel_(Quoted(ChannelOf(options.schema))),
@@ -64,9 +57,10 @@ Caller::~Caller() {
   close(epoll_);
 }
 
+// nullptr: the name of the host is being looked up.
 std::unique_ptr<Connection> Caller::Connect(std::size_t host, const std::string& listen, Time now) {
   Host there = hosts_[host];
-  if (there.words["hostaddr"].empty()) there.words["hostaddr"] = addresses_[host];
+  if (!addresses_->Fill(host, there, now)) return nullptr;
   return std::make_unique<Connection>(there, name_, listen, epoll_, next_id_++, now);
 }
 
@@ -87,22 +81,35 @@ void Caller::OnNotify() {
   Advance(boot_());
 }
 
+void Caller::EachConnection(const std::function<void(Connection&)>& visit) {
+  for (Lane& lane : lanes_) {
+    for (Lane::Try& each : lane.tries) {
+      if (each.connection != nullptr) visit(*each.connection);
+    }
+  }
+  if (probe_ != nullptr) visit(*probe_);
+  for (const auto& question : questions_) {
+    for (const Asked& each : question->asked) {
+      if (each.connection != nullptr) visit(*each.connection);
+    }
+  }
+}
+
 void Caller::Dispatch() {
   epoll_event events[kEvents];
   const int count = epoll_wait(epoll_, events, kEvents, 0);
-  const auto tell = [](Connection* connection, std::uint64_t id) {
-    if (connection != nullptr && connection->id() == id) connection->OnReady();
-  };
+  const Time now = boot_();
   for (int i = 0; i < count; ++i) {
-    const std::uint64_t id = events[i].data.u64;
-    for (Lane& lane : lanes_) {
-      for (Lane::Try& each : lane.tries) tell(each.connection.get(), id);
-    }
-    tell(probe_.get(), id);
-    for (const auto& question : questions_) {
-      for (const auto& each : question->asked) tell(each.get(), id);
-    }
+    EachConnection([&, id = events[i].data.u64](Connection& connection) {
+      if (connection.id() == id) connection.OnReady(now);
+    });
   }
+  EachConnection([](Connection& connection) { connection.OnTurn(); });
+}
+
+// A connection that is set up over a slow link takes longer in all, but is not silent.
+bool Caller::IsLate(const Connection& connection, Time now) const {
+  return now >= std::max(connection.heard(), resumed_) + patience_;
 }
 
 bool Caller::IsIdle() const {
@@ -127,7 +134,10 @@ void Caller::Advance(Time now) {
     trouble_ = primary() + ": a statement is not answered; no synchronous standby may be there";
   }
   Search(now);
-  for (Lane& lane : lanes_) AdvanceLane(lane, now);
+  for (Lane& lane : lanes_) {
+    AnswerMoved(lane);
+    AdvanceLane(lane, now);
+  }
   AdvanceQuestions(now);
 }
 
@@ -140,6 +150,24 @@ void Caller::AnswerAll(const Status& fault) {
       answer.result = {StoreAnswer::kFailed, fault};
       each.done(answer);
     }
+  }
+}
+
+// Tells those whose statement was for a server that is not in use any more.
+void Caller::AnswerMoved(Lane& lane) {
+  if (current_ < 0) return;
+  std::list<Operation> moved;
+  for (auto each = lane.operations.begin(); each != lane.operations.end();) {
+    const auto next = std::next(each);
+    const std::uint64_t place = each->plan.place;
+    if (place != 0 && place != place_) moved.splice(moved.end(), lane.operations, each);
+    each = next;
+  }
+  for (Operation& each : moved) {
+    CallAnswer answer;
+    answer.moved = true;
+    answer.first_sent = each.first_sent;
+    each.done(answer);
   }
 }
 
@@ -159,12 +187,19 @@ void Caller::Search(Time now) {
   if (now < search_after_ || (current_ >= 0 && (hosts_.size() == 1 || !Overdue(now)))) return;
   if (static_cast<int>(next_host_) == current_) next_host_ = (next_host_ + 1) % hosts_.size();
   probe_ = Connect(next_host_, "", now);
+  if (probe_ != nullptr || now < addresses_->waits_since(next_host_) + patience_) return;
+  const std::string& why = addresses_->trouble(next_host_);
+  if (current_ < 0) {
+    trouble_ = hosts_[next_host_].name + ": " + (why.empty() ? "DNS does not answer" : why);
+  }
+  addresses_->Doubt(next_host_);
+  NextHost(now, 0);
 }
 
 void Caller::OnProbe(Time now) {
   const Connection::State state = probe_->state();
   if (state == Connection::State::kDown) {
-    NoteDown(*probe_);
+    NoteRefusal(NoteDown(*probe_));
     return NextHost(now, IsForLater(probe_->trouble_state()) ? kLater : 0);
   }
   if (state == Connection::State::kIdle) {
@@ -173,16 +208,20 @@ void Caller::OnProbe(Time now) {
     if (current_ < 0) trouble_ = why;
     return NextHost(now, 0);
   }
-  if (now < probe_->begun() + patience_) return;
+  if (!IsLate(*probe_, now)) return;
   if (current_ < 0) trouble_ = probe_->host() + ": no answer";
-  addresses_[next_host_].clear();
+  addresses_->Doubt(next_host_);
   NextHost(now, 0);
 }
 
 void Caller::NextHost(Time now, Time pause) {
   probe_.reset();
   next_host_ = (next_host_ + 1) % hosts_.size();
-  if (next_host_ == 0) searched_ = true;
+  if (next_host_ == 0) {
+    searched_ = true;
+    if (current_ < 0 && !settled_ && !refusal_.ok()) fault_ = refusal_;
+    refusal_ = {};
+  }
   search_after_ = now + std::max(pause, next_host_ == 0 ? kReconnect : 0);
 }
 
@@ -190,11 +229,13 @@ void Caller::NextHost(Time now, Time pause) {
 void Caller::Adopt(std::unique_ptr<Connection> connection) {
   for (Lane& lane : lanes_) lane.Close();
   current_ = static_cast<int>(next_host_);
-  addresses_[next_host_] = connection->address();
+  addresses_->Reached(next_host_, connection->address());
+  refusal_ = {};
   facts_ = connection->facts();
   system_ = facts_.system;
   timeline_ = facts_.timeline;
   ++server_;
+  ++place_;
   Log(LogLevel::kInfo, "this PostgreSQL server is the primary",
       {{"host", connection->host()}, {"timeline", static_cast<std::uint64_t>(timeline_)}});
   Lane::Try& first = At(LaneOf::kBeats).tries.front();
@@ -226,12 +267,12 @@ std::string Caller::WhyNot(const Facts& facts, const std::string& host) {
         host, facts.timeline, timeline_);
   }
   std::string why = CheckFacts(facts, host);
-  if (!why.empty()) fault_ = {Code::kInvalid, why};
+  if (!why.empty()) NoteRefusal({Code::kInvalid, why});
   return why;
 }
 
 // What makes a confirmed commit no confirmation.
-std::string Caller::CheckFacts(const Facts& facts, const std::string& host) {
+std::string Caller::CheckFacts(const Facts& facts, const std::string& host) const {
   if (facts.version < kOldest) {
     return fmt::format("{}: PostgreSQL {} is too old: 13 or later is needed", host,
                        facts.version_name);
@@ -251,24 +292,31 @@ std::string Caller::CheckFacts(const Facts& facts, const std::string& host) {
   return "";
 }
 
-void Caller::NoteDown(const Connection& connection) {
+// An error: the host refuses, and goes on refusing until the operator acts.
+Status Caller::NoteDown(const Connection& connection) {
   // While another host is tried besides, the primary's own trouble is what matters.
   if (current_ < 0 || connection.host() == primary()) trouble_ = connection.trouble();
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
-    if (hosts_[i].name == connection.host()) addresses_[i].clear();
+    if (hosts_[i].name == connection.host()) addresses_->Doubt(i);
   }
-  const bool refused = IsRefusal(connection.trouble_state()) || connection.no_tls();
-  if (!settled_ && refused) fault_ = {Code::kInvalid, "postgres.conninfo: " + connection.trouble()};
+  if (!IsRefusal(connection.trouble_state()) && !connection.no_tls()) return {};
+  return {Code::kInvalid, "postgres.conninfo: " + connection.trouble()};
+}
+
+// Another host may serve: a refusal is a fault when all were tried.
+void Caller::NoteRefusal(const Status& refusal) {
+  if (refusal_.ok()) refusal_ = refusal;
 }
 
 void Caller::AskPrimaries(std::function<void(const std::vector<std::string>&)> done) {
   auto question = std::make_unique<Question>();
+  question->begun = boot_();
   question->done = std::move(done);
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     if (static_cast<int>(i) == current_) {
-      question->primaries.push_back(hosts_[i].name);
+      question->primaries[facts_.process] = hosts_[i].name;
     } else {
-      question->asked.push_back(Connect(i, "", boot_()));
+      question->asked.push_back({i, Connect(i, "", question->begun)});
     }
   }
   questions_.push_back(std::move(question));
@@ -277,20 +325,34 @@ void Caller::AskPrimaries(std::function<void(const std::vector<std::string>&)> d
 void Caller::AdvanceQuestions(Time now) {
   for (std::size_t i = 0; i < questions_.size();) {
     Question& question = *questions_[i];
-    std::erase_if(question.asked, [&](const std::unique_ptr<Connection>& each) {
-      const bool answered = each->state() == Connection::State::kIdle;
-      if (answered && !each->facts().in_recovery) question.primaries.push_back(each->host());
-      return answered || each->state() == Connection::State::kDown ||
-             now >= std::max(each->begun(), resumed_) + patience_;
-    });
+    std::erase_if(question.asked, [&](Asked& each) { return Hear(question, each, now); });
     if (!question.asked.empty()) {
       ++i;
       continue;
     }
     const std::unique_ptr<Question> over = std::move(questions_[i]);
     questions_.erase(questions_.begin() + static_cast<std::ptrdiff_t>(i));
-    over->done(over->primaries);
+    std::vector<std::string> names;
+    for (const auto& [process, name] : over->primaries) names.push_back(name);
+    over->done(names);
   }
+}
+
+// True: a host that was asked has answered, or does not answer.
+bool Caller::Hear(Question& question, Asked& asked, Time now) {
+  if (asked.connection == nullptr) asked.connection = Connect(asked.host, "", now);
+  if (asked.connection == nullptr) return now >= question.begun + patience_;
+  const Connection& connection = *asked.connection;
+  if (connection.state() == Connection::State::kIdle) {
+    const Facts& facts = connection.facts();
+    const bool ours = system_ == 0 || facts.system == system_;
+    if (!facts.in_recovery && ours)
+      question.primaries.try_emplace(facts.process, connection.host());
+    return true;
+  }
+  const bool down = connection.state() == Connection::State::kDown;
+  if (down || IsLate(connection, now)) addresses_->Doubt(asked.host);
+  return down || IsLate(connection, now);
 }
 
 // --- statements
@@ -314,12 +376,13 @@ bool Caller::AdvanceTry(Lane& lane, Lane::Try& attempt, Time now) {
   if (connection.TakeNotification()) notified_ = true;
   switch (connection.state()) {
     case Connection::State::kConnecting:
-      if (now < connection.begun() + patience_) return true;
+      if (!IsLate(connection, now)) return true;
       trouble_ = connection.host() + ": no answer";
       lane.connect_after = now + kReconnect;
       return false;
     case Connection::State::kDown: {
-      NoteDown(connection);
+      const Status refusal = NoteDown(connection);
+      if (!settled_ && !refusal.ok()) fault_ = refusal;
       const bool refused = !attempt.admitted && IsForLater(connection.trouble_state());
       lane.connect_after = now + (refused ? kLater : attempt.admitted ? 0 : kReconnect);
       ++server_;
@@ -351,6 +414,7 @@ bool Caller::Admit(Lane::Try& attempt) {
     attempt.connection = std::move(kept);
     timeline_ = facts.timeline;
     ++server_;
+    ++place_;
   }
   facts_ = facts;
   attempt.admitted = true;
@@ -445,10 +509,11 @@ bool Caller::TakeNotification() { return std::exchange(notified_, false); }
 
 void Caller::Reconnect(std::vector<Host> hosts) {
   hosts_ = std::move(hosts);
-  addresses_.assign(hosts_.size(), "");
+  addresses_ = std::make_unique<Addresses>(hosts_);
   next_host_ = 0;
   for (Lane& lane : lanes_) lane.Close();
   probe_.reset();
+  for (const auto& question : questions_) question->asked.clear();
   current_ = -1;
   ++server_;
 }

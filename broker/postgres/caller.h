@@ -3,12 +3,14 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "broker/base/clock.h"
 #include "broker/base/status.h"
+#include "broker/postgres/addresses.h"
 #include "broker/postgres/conninfo.h"
 #include "broker/postgres/lane.h"
 
@@ -40,7 +42,7 @@ class Caller {
   // Does what is due; returns when to call again.
   Time Tick(Time now);
 
-  // Asks all hosts, and answers with those that are a primary.
+  // Asks all hosts, and answers with the names of those that are a primary, each server once.
   void AskPrimaries(std::function<void(const std::vector<std::string>&)> done);
   // The connections for appends are needed soon.
   void WarmAppends() { warm_appends_ = true; }
@@ -57,9 +59,13 @@ class Caller {
   void Reconnect(std::vector<Host> hosts);
 
   std::uint64_t server() const { return server_; }
+  // Number of the times that a server was taken into use.
+  std::uint64_t place() const { return place_; }
   // Of the server in use, as they were when they were last asked for.
   const Facts& facts() const { return facts_; }
   void SetFacts(const Facts& facts) { facts_ = facts; }
+  // What makes its confirmed commits no confirmation, and what mends that; empty: nothing.
+  std::string Unsafe() const { return current_ < 0 ? "" : CheckFacts(facts_, primary()); }
   std::string primary() const;  // its name; empty: there is none
   std::size_t hosts() const { return hosts_.size(); }
   std::vector<EndpointStats> Endpoints() const;
@@ -70,10 +76,23 @@ class Caller {
 
  private:
   enum class Outcome : std::uint8_t { kAnswered, kAgain, kLater };
-  struct Question;
+  // A host that is asked whether it is a primary.
+  struct Asked {
+    std::size_t host = 0;
+    std::unique_ptr<Connection> connection;  // nullptr: its name is being looked up
+  };
+  // Which hosts are a primary.
+  struct Question {
+    Time begun = 0;
+    std::vector<Asked> asked;
+    std::map<std::string, std::string> primaries;  // names, by Facts::process
+    std::function<void(const std::vector<std::string>&)> done;
+  };
 
   Lane& At(LaneOf lane) { return lanes_[static_cast<std::size_t>(lane)]; }
   std::unique_ptr<Connection> Connect(std::size_t host, const std::string& listen, Time now);
+  void EachConnection(const std::function<void(Connection&)>& visit);
+  bool IsLate(const Connection& connection, Time now) const;
   void Dispatch();
   void Advance(Time now);
   // --- the server
@@ -83,10 +102,12 @@ class Caller {
   void Adopt(std::unique_ptr<Connection> connection);
   void Lose(const std::string& why);
   std::string WhyNot(const Facts& facts, const std::string& host);
-  std::string CheckFacts(const Facts& facts, const std::string& host);
-  void NoteDown(const Connection& connection);
+  std::string CheckFacts(const Facts& facts, const std::string& host) const;
+  Status NoteDown(const Connection& connection);
+  void NoteRefusal(const Status& refusal);
   bool Overdue(Time now) const;
   void AdvanceQuestions(Time now);
+  bool Hear(Question& question, Asked& asked, Time now);
   // --- statements
   void AdvanceLane(Lane& lane, Time now);
   bool AdvanceTry(Lane& lane, Lane::Try& attempt, Time now);
@@ -95,13 +116,14 @@ class Caller {
   void OnReply(Lane& lane, Lane::Try& attempt, Time now);
   Outcome Judge(const Operation& operation, const Reply& reply);
   void AnswerAll(const Status& fault);
+  void AnswerMoved(Lane& lane);
   bool IsIdle() const;
 
   const PostgresOptions options_;
   std::vector<Host> hosts_;
-  std::vector<std::string> addresses_;  // where each was last reached: saves looking up its name
+  std::unique_ptr<Addresses> addresses_;
   const std::function<Time()> boot_;
-  const Time patience_;  // with a connection that is being set up
+  const Time patience_;  // with a connection that is being set up, and silent
   const std::string channel_;
   const int epoll_;
   std::string name_;
@@ -114,11 +136,12 @@ class Caller {
   int current_ = -1;                        // host that is the primary in use
   Facts facts_;                             // of that
   std::int64_t system_ = 0, timeline_ = 0;  // the highest that was seen
-  std::uint64_t server_ = 0;
+  std::uint64_t server_ = 0, place_ = 0;
   std::uint64_t next_id_ = 1;
   bool settled_ = false;
   bool notified_ = false;
   bool warm_appends_ = false;
+  Status refusal_;  // by a host, of this search: a fault when no other one can be used
   Status fault_;
   std::string trouble_;
   std::uint64_t append_retries_ = 0;

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <cstring>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 namespace gearstalk::postgres {
@@ -33,7 +34,16 @@ constexpr char kFacts[] =
     "(select string_agg(application_name, E'\\n' order by application_name) from "
     "pg_stat_replication "
     "where sync_state in ('sync', 'quorum')), "
-    "exists (select from pg_stat_replication where sync_state is null), pg_backend_pid()::bigint";
+    "exists (select from pg_stat_replication where sync_state is null), pg_backend_pid()::bigint, "
+    "(select system_identifier from pg_control_system()) || ' ' || "
+    "(extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint || ' ' || "
+    "current_setting('port')";
+
+// Functions of the server whose warnings say nothing of a commit: ids of transactions, or the queue
+// of notifications, are used up soon. These warnings have no SQLSTATE of their own.
+constexpr std::string_view kNotOfCommits[] = {"GetNewTransactionId", "SetTransactionIdLimit",
+                                              "GetNewMultiXactId", "SetMultiXactIdLimit",
+                                              "asyncQueueFillWarning"};
 
 std::string Trimmed(std::string text) {
   text.resize(text.find_last_not_of(" \r\n\t") + 1);
@@ -85,6 +95,7 @@ Facts ReadFacts(const Rows& rows) {
   }
   facts.standbys_hidden = rows.Flag(0, 10);
   facts.pid = rows.Number(0, 11);
+  facts.process = rows.Text(0, 12);
   return facts;
 }
 
@@ -95,7 +106,7 @@ Connection::Connection(const Host& host, const std::string& name, std::string li
       listen_(std::move(listen)),
       epoll_(epoll),
       id_(id),
-      begun_(now) {
+      heard_(now) {
   std::vector<const char*> words, values;
   for (const auto& [word, value] : host.words) {
     words.push_back(word.c_str());
@@ -129,14 +140,21 @@ void Connection::Register(std::uint32_t events) {
   }
 }
 
+// What a script does counts when a later commit does.
 void Connection::OnNotice(void* self, const PGresult* notice) {
-  const char* severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
-  if (severity != nullptr && std::strcmp(severity, "WARNING") == 0) {
-    Reply& reply = static_cast<Connection*>(self)->reply_;
-    reply.warned = true;
-    const char* text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
-    reply.message = text == nullptr ? "a warning" : text;
+  const auto field = [notice](int code) {
+    const char* text = PQresultErrorField(notice, code);
+    return std::string_view(text == nullptr ? "" : text);
+  };
+  Connection& connection = *static_cast<Connection*>(self);
+  if (connection.runs_script_ || field(PG_DIAG_SEVERITY_NONLOCALIZED) != "WARNING") return;
+  const std::string_view source = field(PG_DIAG_SOURCE_FUNCTION);
+  if (std::find(std::begin(kNotOfCommits), std::end(kNotOfCommits), source) !=
+      std::end(kNotOfCommits)) {
+    return;
   }
+  connection.reply_.warned = true;
+  connection.reply_.message = field(PG_DIAG_MESSAGE_PRIMARY);
 }
 
 void Connection::Down(std::string why) {
@@ -159,9 +177,18 @@ void Connection::Down(std::string why) {
   state_ = State::kDown;
 }
 
-void Connection::OnReady() {
+void Connection::OnReady(Time now) {
   if (connection_ == nullptr) return;
-  if (step_ == Step::kConnect) return Poll();
+  heard_ = now;
+  step_ == Step::kConnect ? Poll() : Receive();
+}
+
+void Connection::OnTurn() {
+  const bool waits = state_ == State::kBusy || state_ == State::kConnecting;
+  if (waits && step_ != Step::kConnect && PQsslInUse(connection_) != 0) Receive();
+}
+
+void Connection::Receive() {
   // With TLS, what was received may not be all that was decrypted.
   for (int left = PQsslInUse(connection_) != 0 ? 3 : 1; left > 0; --left) {
     if (PQconsumeInput(connection_) == 0) return Down("");
@@ -220,6 +247,7 @@ void Connection::SendText(const std::string& sql) {
 void Connection::Send(const Statement& statement) {
   state_ = State::kBusy;
   reply_ = {};
+  runs_script_ = statement.script;
   if (statement.script) return SendText(statement.sql);
   std::vector<const char*> values;
   std::vector<int> lengths, formats;

@@ -67,7 +67,7 @@ class Rows {
 // What came of a statement.
 struct Reply {
   bool lost = false;    // the connection ended first
-  bool warned = false;  // with a warning: a commit may have been given up waiting for a standby
+  bool warned = false;  // with a warning: the commit may have given up waiting for a standby
   std::string state;    // SQLSTATE of the error; empty: none, or none that is known
   std::string message;  // of the error
   Rows rows;
@@ -81,6 +81,7 @@ struct Facts {
   std::string version_name;
   bool in_recovery = false;
   std::int64_t system = 0;    // identifier of the cluster of files
+  std::string process;        // tells this server from all others, whatever its address
   std::int64_t timeline = 0;  // raised by each promotion; 0 in recovery
   std::string synchronous_commit, fsync, full_page_writes, synchronous_standby_names;
   std::vector<std::string> standbys;  // that are synchronous
@@ -93,7 +94,8 @@ Statement AskFacts();
 Facts ReadFacts(const Rows& rows);
 
 // One session. It sets itself up, says what server it is on, and then runs one statement at a
-// time. Never waits: OnReady is to be called when the descriptor is ready.
+// time. Never waits: OnReady is to be called when the descriptor is ready, and OnTurn now and then,
+// because TLS may hold bytes of an answer back of which the descriptor says nothing.
 class Connection {
  public:
   enum class State : std::uint8_t { kConnecting, kIdle, kBusy, kReplied, kDown };
@@ -105,7 +107,8 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  void OnReady();
+  void OnReady(Time now);
+  void OnTurn();
   // In kIdle.
   void Send(const Statement& statement);
   // In kReplied. Then it is idle or down.
@@ -115,7 +118,7 @@ class Connection {
 
   State state() const { return state_; }
   std::uint64_t id() const { return id_; }
-  Time begun() const { return begun_; }
+  Time heard() const { return heard_; }          // when the server did something last
   const Facts& facts() const { return facts_; }  // once it is idle
   const std::string& host() const { return host_; }
   const std::string& name() const { return name_; }  // application_name
@@ -131,6 +134,7 @@ class Connection {
 
   static void OnNotice(void* self, const PGresult* notice);
   void Poll();
+  void Receive();
   void Register(std::uint32_t events);
   void NextStep();
   void SendText(const std::string& sql);
@@ -145,13 +149,14 @@ class Connection {
   const std::string listen_;
   const int epoll_;
   const std::uint64_t id_;
-  const Time begun_;
+  Time heard_;
   std::uint32_t events_ = 0;  // that are registered
   State state_ = State::kConnecting;
   Step step_ = Step::kConnect;
   PGconn* connection_ = nullptr;
   Facts facts_;
   Reply reply_;  // as far as it has come
+  bool runs_script_ = false;
   bool notified_ = false;
   std::string address_;
   std::string trouble_, trouble_state_;

@@ -4,11 +4,10 @@
 #include <libpq-fe.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <memory>
-#include <string_view>
+#include <utility>
+
+#include "broker/replica/store_files.h"
 
 namespace gearstalk::postgres {
 namespace {
@@ -54,32 +53,17 @@ bool IsLocal(const std::string& host) {
          host == "::1" || host.starts_with("127.");
 }
 
-Status CheckReadable(const char* option, const std::string& path) {
-  if (path.empty() || std::ifstream(path).good()) return {};
-  return Invalid(fmt::format("{}: cannot read {}: {}", option, path, std::strerror(errno)));
-}
-
-Result<std::string> PasswordIn(const std::string& path) {
-  if (Status status = CheckReadable("postgres.password_file", path); !status.ok()) return status;
-  std::ifstream file(path);
-  std::string password;
-  std::getline(file, password);
-  if (!password.empty() && password.back() == '\r') password.pop_back();
-  if (!password.empty()) return password;
-  return Invalid(fmt::format("postgres.password_file: the first line of {} is empty", path));
-}
-
 // What the options add to the conninfo, which goes first.
 Status AddOptions(const PostgresOptions& options, Words& words) {
   const std::pair<const char*, const std::string&> files[] = {
       {"postgres.ca", options.ca},
       {"postgres.certificate", options.certificate},
       {"postgres.key", options.key}};
-  for (const auto& [option, path] : files) {
-    if (Status status = CheckReadable(option, path); !status.ok()) return status;
-  }
   if (options.certificate.empty() && !options.key.empty()) {
     return Invalid("postgres.key needs postgres.certificate");
+  }
+  for (const auto& [option, path] : files) {
+    if (const auto text = ReadPem(option, path); !text.ok()) return text.status();
   }
   if (!options.ca.empty()) words["sslrootcert"] = options.ca;
   if (!options.certificate.empty()) {
@@ -87,7 +71,7 @@ Status AddOptions(const PostgresOptions& options, Words& words) {
     words["sslkey"] = options.key.empty() ? options.certificate : options.key;
   }
   if (!options.password_file.empty()) {
-    Result<std::string> password = PasswordIn(options.password_file);
+    Result<std::string> password = ReadPassword("postgres.password_file", options.password_file);
     if (!password.ok()) return password.status();
     words["password"] = std::move(password.value());
   }

@@ -22,7 +22,8 @@ struct CallPlan {
   Time hedge = 0;
   // SQLSTATEs of the errors that answer it. After others it is repeated.
   std::string answers = {};
-  bool append = false;  // for the statistics
+  bool append = false;      // for the statistics
+  std::uint64_t place = 0;  // Caller::place that it is for; 0: any
   // Called each `hedge` without an answer, with the process that runs it in the server.
   std::function<void(std::int64_t pid)> on_silent = {};
 };
@@ -33,6 +34,7 @@ struct CallAnswer {
   Time sent = 0;       // when the try that was answered left
   Time first_sent = 0;
   std::uint64_t server = 0;  // number of the server that answered; another one after each loss
+  bool moved = false;        // another server is in use than it is for: its outcome is not known
 };
 
 struct Operation {

@@ -17,11 +17,10 @@ constexpr Time kPollPause = 200 * kMillisecond;   // should a notification be lo
 constexpr Time kNotifyPause = 50 * kMillisecond;  // between notifications of appends
 constexpr Time kFactsPause = 10 * kSecond;
 constexpr Time kConfirmPause = 200 * kMillisecond;
-constexpr std::uint64_t kMostParts = 128;  // of a poll
-constexpr std::uint64_t kPageBytes = 1 << 20;
 constexpr std::uint64_t kPartitionBytes = 256 << 20;
 constexpr std::uint64_t kUsualPart = 64 << 10;  // bytes, when no part is there to measure
 constexpr std::uint64_t kLeastWidth = 64, kMostWidth = 65'536;  // parts of a partition
+constexpr int kMostRooms = 8;  // another broker may make partitions at the same time
 constexpr std::uint64_t kNoEpoch = std::numeric_limits<std::int64_t>::max();
 constexpr char kNoTable[] = "42P01 3F000";
 constexpr char kNoPartition[] = "23514";
@@ -29,8 +28,6 @@ constexpr char kDuplicate[] = "23505";
 constexpr char kOverlaps[] = "42P17";
 constexpr char kAttached[] = "42809";  // the partition is there: an earlier try worked
 constexpr char kDiskFull[] = "53100";
-
-StoreResult Fenced() { return {StoreAnswer::kFenced, {}}; }
 
 StoreResult Full(const Reply& reply) {
   return {StoreAnswer::kFull, {Code::kJournal, reply.message}};
@@ -49,13 +46,13 @@ PostgresStore::PostgresStore(PostgresOptions options, std::vector<Host> hosts,
 // Beats, acquires and looks.
 CallPlan PostgresStore::Quick(Statement statement, std::string answers) const {
   return {.statement = std::move(statement),
-          .hedge = std::max(options_.lease / 8, 200 * kMillisecond),
+          .hedge = QuickHedge(options_.lease),
           .answers = std::move(answers)};
 }
 
 CallPlan PostgresStore::Slow(Statement statement, std::string answers) const {
   return {.statement = std::move(statement),
-          .hedge = std::max(options_.lease / 4, 500 * kMillisecond),
+          .hedge = SlowHedge(options_.lease),
           .answers = std::move(answers)};
 }
 
@@ -74,6 +71,14 @@ Status PostgresStore::OlderState(std::uint64_t last) const {
                       PartName(last + 1), PartName(confirmed_))};
 }
 
+// Of a part that a server had, and that the one in use has not.
+StoreResult PostgresStore::Lost(std::uint64_t seq, std::uint64_t last) const {
+  if (seq <= confirmed_) return {StoreAnswer::kFailed, OlderState(std::min(last, seq - 1))};
+  return {StoreAnswer::kFailed,
+          {Code::kJournal, PartName(seq) + " was read and is lost: the server that had it is "
+                                           "primary no more"}};
+}
+
 void PostgresStore::OnNotify() {
   caller_.OnNotify();
   AdvanceOpen();
@@ -88,19 +93,16 @@ Time PostgresStore::Tick(Time now) {
   ConfirmSeen(now);
   AskFacts(now);
   if (watch_.watcher == nullptr) return next;
-  return std::min(next, watch_.asked ? kNever : std::max(watch_.again, now));
+  return std::min(next, polling_ ? kNever : std::max(watch_.again, now));
 }
 
 // --- the beginning
 
 void PostgresStore::AdvanceOpen() {
   if (open_done_ == nullptr || !caller_.opened()) return;
-  const auto done = [this, told = std::exchange(open_done_, nullptr)](const StoreResult& result) {
-    open_ = true;
-    told(result);
-  };
-  if (!caller_.fault().ok()) return done({StoreAnswer::kFailed, caller_.fault()});
-  caller_.primary().empty() ? done({}) : CheckPooler(done);
+  const Done done = std::exchange(open_done_, nullptr);
+  const Status& fault = caller_.fault();
+  done(fault.ok() ? StoreResult{} : StoreResult{StoreAnswer::kFailed, fault});
 }
 
 // Two sessions of a pooler that gives each transaction another one of the server would share their
@@ -131,7 +133,7 @@ void PostgresStore::CheckPooler(const Done& done) {
 
 void PostgresStore::AskFacts(Time now) {
   // Not beside the check for a pooler, whose second session must meet the first one.
-  if (now < ask_facts_ || asking_facts_ || caller_.primary().empty() || !open_) return;
+  if (now < ask_facts_ || asking_facts_ || caller_.primary().empty() || !pooler_checked_) return;
   ask_facts_ = now + kFactsPause;
   asking_facts_ = true;
   caller_.Call(LaneOf::kReads, Slow(postgres::AskFacts()), [this](const CallAnswer& answer) {
@@ -151,6 +153,8 @@ void PostgresStore::AskFacts(Time now) {
 // Logs what a server says of itself, and what has changed about its standbys.
 void PostgresStore::NoteFacts(const Facts& facts) {
   caller_.SetFacts(facts);
+  // Settings change with a reload of the server, too.
+  if (const std::string unsafe = caller_.Unsafe(); !unsafe.empty()) Log(LogLevel::kError, unsafe);
   const std::string standbys = facts.standbys_hidden
                                    ? "not known to this role; synchronous_standby_names is '" +
                                          facts.synchronous_standby_names + "'"
@@ -179,13 +183,24 @@ void PostgresStore::NoteFacts(const Facts& facts) {
   }
 }
 
+// Every start begins with a look.
 void PostgresStore::Look(std::function<void(StoreResult, const LogView&)> done) {
+  if (pooler_checked_) return SendLook(std::move(done));
+  CheckPooler([this, done = std::move(done)](const StoreResult& checked) {
+    if (!checked.done()) return done(checked, {});
+    pooler_checked_ = true;
+    SendLook(done);
+  });
+}
+
+void PostgresStore::SendLook(std::function<void(StoreResult, const LogView&)> done) {
   caller_.Call(LaneOf::kBeats, Quick(statements_.Look(), kNoTable),
                [this, done = std::move(done), known = confirmed_](const CallAnswer& answer) {
                  if (!answer.result.done()) return done(answer.result, {});
                  const LogView view = ReadShardRow(answer.reply.rows).view;
                  has_tables_ = answer.reply.ok() && !answer.reply.rows.empty();
                  if (view.meta_at != 0) caller_.Settle();
+                 looked_last_ = std::max(looked_last_, view.last);
                  if (view.last < known) {
                    return done({StoreAnswer::kFailed, OlderState(view.last)}, view);
                  }
@@ -237,60 +252,71 @@ void PostgresStore::Announce(const Reign& standby) {
 // --- leading
 
 void PostgresStore::Acquire(const LogView& seen, const Reign& reign, AcquireDone done) {
-  const auto ask = [this, seen, reign, done = std::move(done)](const StoreResult& made) {
-    if (!made.done()) return done(made, {});
-    caller_.AskPrimaries([this, seen, reign, done](const std::vector<std::string>& primaries) {
-      primaries_ = primaries.size();
-      if (primaries.size() < 2) return SendAcquire(seen, reign, done);
-      std::string names;
-      for (const std::string& each : primaries) names += (names.empty() ? "" : " and ") + each;
-      done({StoreAnswer::kRefused,
-            {Code::kJournal, "two servers are primary, " + names +
-                                 ": stop the one that was primary before the promotion"}},
-           {});
-    });
+  const auto survey = [this, acquiring =
+                                 Acquiring{seen, reign, std::move(done)}](const StoreResult& made) {
+    made.done() ? Survey(acquiring) : acquiring.done(made, {});
   };
-  has_tables_ ? ask({}) : MakeTables(ask);
+  has_tables_ ? survey({}) : MakeTables(survey);
 }
 
-void PostgresStore::SendAcquire(const LogView& seen, const Reign& reign, AcquireDone done) {
+// With another server in use meanwhile, all hosts are asked again.
+void PostgresStore::Survey(Acquiring acquiring) {
+  acquiring.place = caller_.place();
+  caller_.AskPrimaries([this, acquiring](const std::vector<std::string>& primaries) {
+    primaries_ = primaries.size();
+    const std::string unsafe = caller_.Unsafe();
+    if (primaries.size() < 2 && unsafe.empty()) return SendAcquire(acquiring);
+    const std::string why = unsafe.empty()
+                                ? fmt::format(
+                                      "two servers are primary, {}: stop the one that was "
+                                      "primary before the promotion",
+                                      fmt::join(primaries, " and "))
+                                : unsafe;
+    acquiring.done({StoreAnswer::kRefused, {Code::kJournal, why}}, {});
+  });
+}
+
+void PostgresStore::SendAcquire(const Acquiring& acquiring) {
+  const Reign& reign = acquiring.reign;
   caller_.SetName(SessionName(options_.schema, reign.epoch));
   caller_.WarmAppends();
-  CallPlan plan = Quick(statements_.Acquire(seen, reign, seen_), kDiskFull);
-  plan.on_silent = [this, seen = seen.leader.epoch, epoch = reign.epoch](std::int64_t pid) {
-    EndBlockers(pid, seen, epoch);
-  };
-  caller_.Call(LaneOf::kBeats, std::move(plan),
-               [this, reign, done = std::move(done)](const CallAnswer& answer) {
-                 if (!answer.result.done()) return done(answer.result, {});
-                 if (!answer.reply.ok()) return done(Full(answer.reply), {});
-                 if (!answer.reply.rows.empty()) {
-                   return JudgeAcquire(reign, answer, answer.first_sent, done);
-                 }
-                 // An earlier try may have worked.
-                 caller_.Call(
-                     LaneOf::kBeats, Quick(statements_.Confirm(seen_.seq, seen_.bytes)),
-                     [this, reign, sent = answer.first_sent, done](const CallAnswer& look) {
-                       if (!look.result.done()) return done(look.result, {});
-                       JudgeAcquire(reign, look, sent, done);
-                     });
-               });
+  CallPlan plan = Quick(statements_.Acquire(acquiring.seen, reign, seen_), kDiskFull);
+  plan.place = acquiring.place;
+  plan.on_silent = [this, seen = acquiring.seen.leader.epoch,
+                    epoch = reign.epoch](std::int64_t pid) { EndBlockers(pid, seen, epoch); };
+  caller_.Call(LaneOf::kBeats, std::move(plan), [this, acquiring](const CallAnswer& answer) {
+    Acquiring sent = acquiring;
+    if (sent.sent == 0) sent.sent = answer.first_sent;
+    if (answer.moved) return Survey(std::move(sent));
+    if (!answer.result.done()) return sent.done(answer.result, {});
+    if (!answer.reply.ok()) return sent.done(Full(answer.reply), {});
+    answer.reply.rows.empty() ? LookForAcquire(sent) : JudgeAcquire(sent, answer);
+  });
 }
 
-void PostgresStore::JudgeAcquire(const Reign& reign, const CallAnswer& answer, Time sent,
-                                 const AcquireDone& done) {
+// Nothing was written: the shard has changed, or an earlier try had worked.
+void PostgresStore::LookForAcquire(const Acquiring& acquiring) {
+  CallPlan plan = Quick(statements_.Confirm(seen_.seq, seen_.bytes));
+  plan.place = acquiring.place;
+  caller_.Call(LaneOf::kBeats, std::move(plan), [this, acquiring](const CallAnswer& look) {
+    if (look.moved) return Survey(acquiring);
+    if (!look.result.done()) return acquiring.done(look.result, {});
+    JudgeAcquire(acquiring, look);
+  });
+}
+
+void PostgresStore::JudgeAcquire(const Acquiring& acquiring, const CallAnswer& answer) {
   const ShardRow row = ReadShardRow(answer.reply.rows);
-  const Reign& leader = row.view.leader;
-  if (leader.id != reign.id || leader.attempt != reign.attempt || leader.vacant) {
+  if (!IsSameReign(row.view.leader, acquiring.reign)) {
     caller_.SetName(SessionName(options_.schema, 0));
-    return done(Fenced(), {});
+    return acquiring.done(Fenced(), {});
   }
   fence_ = row.view.leader_at;
   epoch_ = row.epoch;
   last_ = confirmed_ = row.view.last;
   room_to_ = 0;
   MakeRoom([](const StoreResult&) {});
-  done({}, {fence_, row.view.last, row.view.oldest, sent, row.view.at});
+  acquiring.done({}, {fence_, row.view.last, row.view.oldest, acquiring.sent, row.view.at});
 }
 
 // A client that stopped in the middle of a statement holds the row, and no timeout of the server
@@ -334,8 +360,15 @@ void PostgresStore::OnAppend(const Appending& append, const CallAnswer& answer) 
   if (!answer.result.done()) return append.done(answer.result);
   const std::string& state = answer.reply.state;
   if (state == kDiskFull) return append.done(Full(answer.reply));
-  if (state == kNoPartition) return MakeRoom(WithRoom(append));
-  if (answer.reply.rows.empty()) return LookForAppend(append);
+  if (state == kNoPartition) {
+    if (append.rooms == kMostRooms) {
+      return append.done(Foreign("no partition takes " + PartName(append.seq)));
+    }
+    Appending again = append;
+    ++again.rooms;
+    return MakeRoom(WithRoom(again));
+  }
+  if (answer.reply.rows.empty()) return LookForAppend(append, state == kDuplicate);
   OnAppended(append);
 }
 
@@ -347,25 +380,30 @@ PostgresStore::Done PostgresStore::WithRoom(const Appending& append) {
 }
 
 // Nothing was written: another broker leads, or an earlier try of the same bytes had worked.
-void PostgresStore::LookForAppend(const Appending& append) {
-  caller_.Call(
-      LaneOf::kAppends, Slow(statements_.Confirm(append.seq, *append.bytes)),
-      [this, append](const CallAnswer& answer) {
-        if (!answer.result.done()) return append.done(answer.result);
-        const Rows& rows = answer.reply.rows;
-        if (rows.empty()) return append.done(Missing());
-        const ShardRow row = ReadShardRow(rows);
-        if (row.epoch != append.epoch) return append.done(Fenced());
-        const std::uint64_t last = row.view.last;
-        if (last >= append.seq && rows.Flag(0, kShardColumns)) return OnAppended(append);
-        if (last < confirmed_) return append.done({StoreAnswer::kFailed, OlderState(last)});
-        if (last + 1 == append.seq) return SendAppend(append);
-        append.done({StoreAnswer::kFailed,
-                     {Code::kCorrupt,
-                      fmt::format("{}.shard was written by something that is no gearstalkd: its "
-                                  "last part is {}, before {}",
-                                  options_.schema, last, PartName(append.seq))}});
-      });
+// `is_there`: a part of this number is.
+void PostgresStore::LookForAppend(const Appending& append, bool is_there) {
+  caller_.Call(LaneOf::kAppends, Slow(statements_.Confirm(append.seq, *append.bytes)),
+               [this, append, is_there](const CallAnswer& answer) {
+                 if (!answer.result.done()) return append.done(answer.result);
+                 const Rows& rows = answer.reply.rows;
+                 if (rows.empty()) return append.done(Missing());
+                 const ShardRow row = ReadShardRow(rows);
+                 if (row.epoch != append.epoch) return append.done(Fenced());
+                 const std::uint64_t last = row.view.last;
+                 if (last >= append.seq && rows.Flag(0, kShardColumns)) return OnAppended(append);
+                 if (last < confirmed_)
+                   return append.done({StoreAnswer::kFailed, OlderState(last)});
+                 if (last + 1 == append.seq && !is_there) return SendAppend(append);
+                 append.done(Foreign(
+                     fmt::format("its last part is {}, before {}", last, PartName(append.seq))));
+               });
+}
+
+StoreResult PostgresStore::Foreign(const std::string& what) const {
+  return {StoreAnswer::kFailed,
+          {Code::kCorrupt, fmt::format("the tables in {} were written by something that is no "
+                                       "gearstalkd: {}",
+                                       options_.schema, what)}};
 }
 
 void PostgresStore::OnAppended(const Appending& append) {
@@ -416,6 +454,7 @@ void PostgresStore::MakeRoom(Done done) {
   room_awaited_.push_back(std::move(done));
   if (std::exchange(making_room_, true)) return;
   caller_.Call(LaneOf::kReads, Slow(statements_.Partitions()), [this](const CallAnswer& answer) {
+    if (!answer.result.done()) return OnRoom(answer.result);
     const std::vector<Partition> all = ReadPartitions(answer.reply.rows);
     width_ = WidthAfter(all);
     first_to_ = all.empty() ? 0 : all.front().to;
@@ -491,13 +530,18 @@ void PostgresStore::Read(std::uint64_t from, std::uint64_t count, Revision at,
                  std::vector<LogPart> parts;
                  if (!answer.result.done()) return done(answer.result, std::move(parts));
                  const Rows& rows = answer.reply.rows;
-                 if (!rows.empty() && static_cast<std::uint64_t>(rows.Number(0, 0)) > from) {
+                 const auto number = [&rows](int row, int column) {
+                   return static_cast<std::uint64_t>(rows.Number(row, column));
+                 };
+                 if (!rows.empty() && number(0, 0) > from) {
                    return done({StoreAnswer::kTrimmed, {}}, std::move(parts));
                  }
+                 if (!rows.empty() && number(0, 1) < from && from <= looked_last_) {
+                   return done(Lost(from, number(0, 1)), std::move(parts));
+                 }
                  for (int i = 0; i < rows.size(); ++i) {
-                   if (rows.IsNull(i, 1)) continue;
-                   parts.push_back({static_cast<std::uint64_t>(rows.Number(i, 1)),
-                                    std::string(rows.Text(i, 2))});
+                   if (rows.IsNull(i, 2)) continue;
+                   parts.push_back({number(i, 2), std::string(rows.Text(i, 3))});
                  }
                  next_ = std::max(next_, parts.empty() ? from : parts.back().seq + 1);
                  if (!parts.empty()) NoteSeen(parts.back(), answer.server);
@@ -522,15 +566,14 @@ void PostgresStore::EndWatch(const StoreResult& result) {
 }
 
 void PostgresStore::Poll(Time now) {
-  if (watch_.watcher == nullptr || watch_.asked || now < watch_.again) return;
-  watch_.asked = true;
+  if (watch_.watcher == nullptr || polling_ || now < watch_.again) return;
+  polling_ = true;
   watch_.again = now + kPollPause;
   if (seen_.seq != 0 && seen_at_ != caller_.server() && caller_.server() != 0) return CheckSeen();
-  caller_.Call(LaneOf::kReads, Slow(statements_.Poll(next_, watch_.from, page_), kNoTable),
+  caller_.Call(LaneOf::kReads, Slow(statements_.Poll(next_, watch_.from, page_.parts()), kNoTable),
                [this, number = watch_.number](const CallAnswer& answer) {
-                 if (number != watch_.number || watch_.watcher == nullptr) return;
-                 watch_.asked = false;
-                 OnPoll(answer);
+                 polling_ = false;
+                 if (number == watch_.number && watch_.watcher != nullptr) OnPoll(answer);
                });
 }
 
@@ -574,35 +617,28 @@ void PostgresStore::TellParts(const Rows& rows, const LogView& view) {
     watch_.watcher->OnSeen(at);
     if (watch_.watcher == nullptr || watch_.number != number) return;
   }
-  if (bytes <= kPageBytes / 2) page_ = std::min(2 * page_, kMostParts);
-  if (bytes > 2 * kPageBytes) page_ = std::max(page_ / 2, std::uint64_t{1});
+  page_.OnPage(bytes);
   if (next_ <= view.last) watch_.again = 0;
 }
 
 // Another server may lack what this broker has read, or have something else in its place.
 void PostgresStore::CheckSeen() {
-  caller_.Call(
-      LaneOf::kReads, Slow(statements_.Confirm(seen_.seq, seen_.bytes), kNoTable),
-      [this, number = watch_.number, seq = seen_.seq](const CallAnswer& answer) {
-        if (number != watch_.number || watch_.watcher == nullptr) return;
-        watch_.asked = false;
-        watch_.again = 0;
-        if (!answer.result.done()) return EndWatch(answer.result);
-        const Rows& rows = answer.reply.rows;
-        if (rows.empty()) return EndWatch(Missing());
-        const LogView view = ReadShardRow(rows).view;
-        if (view.oldest > seq || rows.Flag(0, kShardColumns)) {
-          seen_at_ = answer.server;
-          confirmed_ = std::max(confirmed_, std::min(seq, view.last));
-          return;
-        }
-        if (seq <= confirmed_) {
-          return EndWatch({StoreAnswer::kFailed, OlderState(std::min(view.last, seq - 1))});
-        }
-        EndWatch({StoreAnswer::kFailed,
-                  {Code::kJournal, PartName(seq) + " was read and is lost: the server that had it "
-                                                   "is primary no more"}});
-      });
+  caller_.Call(LaneOf::kReads, Slow(statements_.Confirm(seen_.seq, seen_.bytes), kNoTable),
+               [this, number = watch_.number, seq = seen_.seq](const CallAnswer& answer) {
+                 polling_ = false;
+                 watch_.again = 0;
+                 if (number != watch_.number || watch_.watcher == nullptr) return;
+                 if (!answer.result.done()) return EndWatch(answer.result);
+                 const Rows& rows = answer.reply.rows;
+                 if (rows.empty()) return EndWatch(Missing());
+                 const LogView view = ReadShardRow(rows).view;
+                 if (view.oldest > seq || rows.Flag(0, kShardColumns)) {
+                   seen_at_ = answer.server;
+                   confirmed_ = std::max(confirmed_, std::min(seq, view.last));
+                   return;
+                 }
+                 EndWatch(Lost(seq, view.last));
+               });
 }
 
 // What was read from this server is on its standbys when a later commit is confirmed.

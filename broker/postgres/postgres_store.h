@@ -55,11 +55,20 @@ class PostgresStore final : public LogStore {
   using OnAnswer = std::function<void(const CallAnswer&)>;
   using AcquireDone = std::function<void(StoreResult, const Acquired&)>;
 
+  // An acquire whose answer is awaited.
+  struct Acquiring {
+    LogView seen;
+    Reign reign;
+    AcquireDone done;
+    std::uint64_t place = 0;  // of the server beside which no other one is primary
+    Time sent = 0;            // when the first try left; 0: none has
+  };
   // An append whose answer is awaited.
   struct Appending {
     std::uint64_t epoch = 0, seq = 0, oldest = 1;
     const std::string* bytes = nullptr;
     Done done;
+    int rooms = 0;  // that were made for it
   };
   // What a watch goes on from.
   struct Watching {
@@ -67,7 +76,6 @@ class PostgresStore final : public LogStore {
     std::uint64_t number = 0;       // of the watch
     Revision from = 0;
     Revision leader_at = 0, beat = -1;
-    bool asked = false;
     Time again = 0;
   };
 
@@ -75,23 +83,27 @@ class PostgresStore final : public LogStore {
   CallPlan Slow(Statement statement, std::string answers = {}) const;
   std::uint64_t EpochOf(Revision fence) const;
   Status OlderState(std::uint64_t last) const;
+  StoreResult Lost(std::uint64_t seq, std::uint64_t last) const;
   StoreResult Missing() const;
   // --- the beginning
   void AdvanceOpen();
   void CheckPooler(const Done& done);
+  void SendLook(std::function<void(StoreResult, const LogView&)> done);
   void MakeTables(const Done& done);
   void WriteMeta(Statement statement, Done done);
   void AskFacts(Time now);
   void NoteFacts(const Facts& facts);
   // --- leading
-  void SendAcquire(const LogView& seen, const Reign& reign, AcquireDone done);
-  void JudgeAcquire(const Reign& reign, const CallAnswer& answer, Time sent,
-                    const AcquireDone& done);
+  void Survey(Acquiring acquiring);
+  void SendAcquire(const Acquiring& acquiring);
+  void LookForAcquire(const Acquiring& acquiring);
+  void JudgeAcquire(const Acquiring& acquiring, const CallAnswer& answer);
   void EndBlockers(std::int64_t pid, std::uint64_t seen, std::uint64_t epoch);
   void SendAppend(const Appending& append);
   void OnAppend(const Appending& append, const CallAnswer& answer);
   Done WithRoom(const Appending& append);
-  void LookForAppend(const Appending& append);
+  void LookForAppend(const Appending& append, bool is_there);
+  StoreResult Foreign(const std::string& what) const;
   void OnAppended(const Appending& append);
   void LookForBeat(Revision fence, std::uint64_t epoch,
                    std::function<void(StoreResult, Time sent)> done);
@@ -115,7 +127,7 @@ class PostgresStore final : public LogStore {
   const std::function<Time()> boot_;
   Caller caller_;
   Done open_done_;
-  bool open_ = false;
+  bool pooler_checked_ = false;
   bool has_tables_ = false;
   Time ask_facts_ = 0;  // again
   bool asking_facts_ = false;
@@ -135,10 +147,12 @@ class PostgresStore final : public LogStore {
   std::vector<Done> room_awaited_;
 
   Watching watch_;
+  bool polling_ = false;  // for this watch or one before
   // The part behind those that were read; 0: the first one of the watch's revision. Revisions of
   // two servers cannot be compared once one of them was promoted.
   std::uint64_t next_ = 0;
-  std::uint64_t page_ = 16;
+  std::uint64_t looked_last_ = 0;  // the highest last part that a look has shown
+  PageSize page_;
   LogPart seen_;                 // the last part that was read
   std::uint64_t seen_at_ = 0;    // number of the server that it was read from
   std::uint64_t confirmed_ = 0;  // up to here, parts are on the standbys, too

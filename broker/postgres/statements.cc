@@ -223,7 +223,8 @@ Statement Statements::Message() const {
 
 Statement Statements::Read(std::uint64_t from, std::uint64_t count, Revision at) const {
   return {fmt::format(
-              "select s.oldest, p.seq, p.bytes from (select 1) one left join {} s on s.id = 0 left "
+              "select s.oldest, s.last, p.seq, p.bytes from (select 1) one left join {} s on s.id "
+              "= 0 left "
               "join lateral (select seq, bytes from {} where seq >= $1::bigint and ($3::bigint = 0 "
               "or revision <= $3::bigint) order by seq limit $2::bigint) p on true order by p.seq",
               shard_, part_),

@@ -28,7 +28,7 @@ void LogSpace::Grow(std::size_t size) {
 
 void LogSpace::OnRecord(const Record& record, std::size_t size) {
   Grow(size);
-  compactor_.OnRecord(record, size);
+  compactor_.OnRecord(record, {size});
 }
 
 void LogSpace::OnStored(std::uint64_t segment, std::uint64_t seq, std::uint64_t bytes) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -93,6 +94,36 @@ struct StoreResult {
   Status why;  // of kFull, kRefused and kFailed
 
   bool done() const { return answer == StoreAnswer::kDone; }
+};
+
+inline StoreResult Fenced() { return {StoreAnswer::kFenced, {}}; }
+
+// Whether this acquire made `leader` what it is.
+inline bool IsSameReign(const Reign& leader, const Reign& reign) {
+  return leader.id == reign.id && leader.attempt == reign.attempt && !leader.vacant;
+}
+
+// How long a store waits for an answer before it tries again beside the first try: beats, acquires
+// and looks; and what carries bytes.
+inline Time QuickHedge(Time lease) { return std::max(lease / 8, 200 * kMillisecond); }
+inline Time SlowHedge(Time lease) { return std::max(lease / 4, 500 * kMillisecond); }
+
+// How many parts to ask for at once: pages of many small batches would cost a round trip for few
+// bytes each.
+class PageSize {
+ public:
+  std::uint64_t parts() const { return parts_; }
+  // A page had so many bytes.
+  void OnPage(std::uint64_t bytes) {
+    if (bytes <= kBytes / 2) parts_ = std::min(2 * parts_, kMost);
+    if (bytes > 2 * kBytes) parts_ = std::max(parts_ / 2, std::uint64_t{1});
+  }
+
+ private:
+  static constexpr std::uint64_t kMost = 128;  // parts have up to 256 KiB
+  static constexpr std::uint64_t kBytes = 1 << 20;
+
+  std::uint64_t parts_ = 16;
 };
 
 // What changes in a shard, in the order of the store.

@@ -64,8 +64,8 @@ struct Live {
     if (keeps == Keeps::kSame) return;
     bytes -= jobs.Erase(record.id).bytes + keys.Erase(record.id).bytes;
     if (keeps == Keeps::kNothing) return;
-    (keeps == Keeps::kJob ? jobs : keys).Set(record.id, 1, size);
-    bytes += LiveJobs::Rounded(size);
+    (keeps == Keeps::kJob ? jobs : keys).Set(record.id, {1, size});
+    bytes += size;
   }
 
   // Whether the record says anything about what is live.

@@ -99,7 +99,7 @@ class Survey final : public Follower::Sink {
     if (keeps == Keeps::kSame) return {};
     Leave(jobs_.Erase(record.id));
     if (keeps != Keeps::kJob) return {};
-    jobs_.Set(record.id, current_, 1);
+    jobs_.Set(record.id, {current_, 1});
     ++segments_[current_].live;
     return {};
   }

@@ -240,7 +240,7 @@ void ReplicatedJournal::Compact() {
   const auto append = [this](const Record& record) {
     const std::size_t size = writer_.Append(record);
     space_.OnCarried(size);
-    return size;
+    return Compactor::Frame{size};
   };
   if (full_.ok()) space_.compactor().CarryForward({*state_, append, {}, room});
   space_.Drop(writer_.last());

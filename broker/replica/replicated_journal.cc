@@ -11,8 +11,6 @@
 namespace gearstalk {
 namespace {
 
-constexpr std::uint64_t kMostKeys = 128;          // of a page; parts have up to 256 KiB
-constexpr std::uint64_t kPageBytes = 1 << 20;     // smaller pages are followed by longer ones
 constexpr int kMostDoublings = 3;                 // doublings of a watch's patience
 constexpr std::uint64_t kReadAhead = 16 << 20;    // bytes read and not applied
 constexpr Time kSlice = 2 * kMillisecond;         // of a round, for applying
@@ -169,7 +167,7 @@ void ReplicatedJournal::ReadPage() {
   // A batch that is not whole yet, however large, is not waiting to be applied.
   if (follower_.waiting_bytes() - follower_.open_bytes() > kReadAhead) return;
   page_asked_ = true;
-  store_->Read(follower_.next(), page_, read_at_,
+  store_->Read(follower_.next(), page_.parts(), read_at_,
                [this](const StoreResult& result, const std::vector<LogPart>& parts) {
                  page_asked_ = false;
                  OnPage(result, parts);
@@ -189,9 +187,7 @@ void ReplicatedJournal::OnPage(const StoreResult& result, const std::vector<LogP
     bytes += part.bytes.size();
     Take(part);
   }
-  // Pages of many small batches would cost a round trip for few bytes each.
-  if (bytes <= kPageBytes / 2) page_ = std::min(2 * page_, kMostKeys);
-  if (bytes > 2 * kPageBytes) page_ = std::max(page_ / 2, std::uint64_t{1});
+  page_.OnPage(bytes);
   ReadPage();
 }
 

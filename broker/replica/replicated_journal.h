@@ -189,7 +189,7 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
   Revision beat_as_of_ = 0;  // at which seen_.beat_at was so
   Revision read_at_ = 0;     // pages are read at this revision
   std::uint64_t read_to_ = 0;
-  std::uint64_t page_ = 16;  // keys of the next one
+  PageSize page_;
   bool page_asked_ = false;
   bool read_again_ = false;  // from the next look on: history was compacted
   bool watching_ = false;

@@ -17,7 +17,7 @@ TEST(Job, KeyBodyAndLineEndLieBehindEachOther) {
   std::copy_n("hello", 5, job->space().begin());
   EXPECT_EQ("key", job->unique());
   EXPECT_EQ("hello", job->body());
-  EXPECT_EQ("hello\r\n", job->body_crlf());
+  EXPECT_EQ("hello\r\n", BodyCrlf(*job));
   EXPECT_EQ(7u, job->space().size());
   EXPECT_EQ(job->unique().data() + 3, job->body().data());
 }
@@ -25,7 +25,7 @@ TEST(Job, KeyBodyAndLineEndLieBehindEachOther) {
 TEST(Job, EmptyBodyStillEndsALine) {
   const JobPtr job = Job::New(0);
   EXPECT_EQ("", job->body());
-  EXPECT_EQ("\r\n", job->body_crlf());
+  EXPECT_EQ("\r\n", BodyCrlf(*job));
   EXPECT_EQ("", job->unique());
 }
 
@@ -52,10 +52,41 @@ TEST(Job, GrowsWithKeySettingsAndTheBytesThatAreThere) {
   EXPECT_EQ("key", grown->unique());
   EXPECT_EQ(6u, grown->body().size());
   EXPECT_EQ("abc", grown->body().substr(0, 3));
-  EXPECT_EQ("\r\n", grown->body_crlf().substr(6));
+  EXPECT_EQ("\r\n", BodyCrlf(*grown).substr(6));
   EXPECT_EQ(7u, grown->priority);
   EXPECT_EQ(8u, grown->ttr_s);
   EXPECT_EQ(9u, grown->delay_s);
+}
+
+TEST(Job, LargeBodyHasABlockOfItsOwn) {
+  for (const std::size_t size : {Job::kBlockFrom - 1, Job::kBlockFrom, 100'000U}) {
+    const std::size_t before = JobMemory();
+    const std::string body(size, 'b');
+    {
+      const JobPtr job = Job::New(static_cast<std::uint32_t>(size), "key");
+      body.copy(job->space().data(), size);
+      EXPECT_TRUE(job->has_body());
+      EXPECT_EQ("key", job->unique());
+      EXPECT_EQ(body, job->body());
+      EXPECT_EQ(body + "\r\n", BodyCrlf(*job));
+      EXPECT_EQ(job->memory(), JobMemory() - before);
+    }
+    EXPECT_EQ(before, JobMemory());
+  }
+}
+
+TEST(Job, GrowsIntoABlock) {
+  const std::size_t before = JobMemory();
+  JobPtr small = Job::New(3, "key");
+  std::copy_n("abc", 3, small->space().begin());
+  JobPtr block = Job::TryGrow(std::move(small), Job::kBlockFrom);
+  EXPECT_EQ("abc", block->body().substr(0, 3));
+  EXPECT_EQ("\r\n", BodyCrlf(*block).substr(Job::kBlockFrom));
+  const JobPtr large = Job::TryGrow(std::move(block), 100'000);
+  EXPECT_EQ("abc", large->body().substr(0, 3));
+  EXPECT_EQ("key", large->unique());
+  EXPECT_EQ("\r\n", BodyCrlf(*large).substr(100'000));
+  EXPECT_EQ(large->memory(), JobMemory() - before);
 }
 
 TEST(Job, MemoryGoesWithTheLastReference) {

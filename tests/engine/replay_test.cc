@@ -45,7 +45,7 @@ TEST_F(ReplayTest, AJobComesBackWhole) {
   Restarted other(journal.records());
   const Job* job = other.engine.Find(1);
   ASSERT_NE(nullptr, job);
-  EXPECT_EQ(std::string_view("a\0\r\n\r\n", 6), job->body_crlf());
+  EXPECT_EQ(std::string_view("a\0\r\n\r\n", 6), BodyCrlf(*job));
   EXPECT_EQ("t", job->tube().name());
   EXPECT_TRUE(job->keep_on_failure());
   EXPECT_TRUE(job->durable());

@@ -15,7 +15,11 @@
 namespace gearstalk {
 namespace {
 
-constexpr char kEtcd[] = "/usr/bin/etcd";
+// The environment may name another one.
+std::string Program() {
+  const char* const path = std::getenv("ETCD");
+  return path == nullptr ? "/usr/bin/etcd" : path;
+}
 
 }  // namespace
 
@@ -34,14 +38,15 @@ std::string FreeAddress() {
 }
 
 std::unique_ptr<EtcdProcess> EtcdProcess::Start(const std::vector<std::string>& more) {
-  if (access(kEtcd, X_OK) != 0) return nullptr;
+  const std::string program = Program();
+  if (access(program.c_str(), X_OK) != 0) return nullptr;
   std::unique_ptr<EtcdProcess> etcd(new EtcdProcess);
   std::string pattern = std::filesystem::temp_directory_path() / "gearstalk-etcd-XXXXXX";
   etcd->directory_ = mkdtemp(pattern.data());
   etcd->endpoint_ = FreeAddress();
   const std::string client = "http://" + etcd->endpoint_;
   const std::string peer = "http://" + FreeAddress();
-  std::vector<std::string> words = {kEtcd,
+  std::vector<std::string> words = {program,
                                     "--name=n0",
                                     "--data-dir=" + etcd->directory_ + "/data",
                                     "--listen-client-urls=" + client,
@@ -60,7 +65,7 @@ std::unique_ptr<EtcdProcess> EtcdProcess::Start(const std::vector<std::string>& 
     const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
     dup2(null, 1);
     dup2(null, 2);
-    execv(kEtcd, argv.data());
+    execv(program.c_str(), argv.data());
     _exit(127);
   }
   return etcd;

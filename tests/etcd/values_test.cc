@@ -76,5 +76,15 @@ TEST(Endpoints, AreAllOfOneKindAndDifferent) {
   EXPECT_EQ(Check({"a:1"}, "/p"), "etcd.prefix: '/p' must end with '/'");
 }
 
+TEST(Values, OldVersionsLackSomething) {
+  EXPECT_NE(LacksOf("3.4.41").find("17780"), std::string::npos);
+  for (const char* old : {"3.5.0", "3.5.2", "3.5.7", "3.5.12", "3.5.16"}) {
+    EXPECT_NE(LacksOf(old), "") << old;
+  }
+  for (const char* good : {"3.5.17", "3.6.0-rc.1", "3.10.1", "4.0.0", "unknown"}) {
+    EXPECT_EQ(LacksOf(good), "") << good;
+  }
+}
+
 }  // namespace
 }  // namespace gearstalk::etcd

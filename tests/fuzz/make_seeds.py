@@ -309,6 +309,11 @@ STREAMS = {
                           + frame(2, 8, struct.pack("<I", 0)),
     "frames-of-a-broker": b"\2" + frame(1, 3, b"hello") + frame(2, 3, b"you") + frame(1, 7, struct.pack("<II", 0, 9))
                           + frame(1, 8, struct.pack("<I", 1)) + frame(0, 9, bytes(40)) + frame(0, 10, b"\0"),
+    # A router sent an empty DATA for ever.
+    "empty-data": bytes.fromhex(
+        "0201000000030000008007081fffffffffffffffff00000a030701011405000068656c6c6f020000000303000079"
+        "6f750100000081070800000000000009000000010000000804140000010000000000000009280000000000000000"
+        "000000000000000000000086020a018100"),
 }
 
 FIXTURES = Path(__file__).resolve().parents[1] / "migration" / "fixtures"

@@ -24,9 +24,15 @@ class FaultyFileSystem::OpenFile final : public File {
   std::int64_t Read(std::uint64_t offset, char* data, std::size_t size) override {
     const std::lock_guard lock(disk_.mutex_);
     if (const int error = Enter()) return error;
+    ++disk_.reads_;
+    if (disk_.fail_reads_ > 0) {
+      --disk_.fail_reads_;
+      return disk_.fail_reads_error_;
+    }
     const std::string& content = node_->content;
     if (offset >= content.size()) return 0;
-    const std::size_t count = std::min<std::size_t>(size, content.size() - offset);
+    const std::size_t count =
+        std::min<std::size_t>({size, content.size() - offset, disk_.read_limit_});
     std::copy_n(content.data() + offset, count, data);
     return static_cast<std::int64_t>(count);
   }
@@ -359,6 +365,22 @@ bool FaultyFileSystem::stopped() const {
   return Stopped();
 }
 
+void FaultyFileSystem::FailReads(int error, std::uint64_t times) {
+  const std::lock_guard lock(mutex_);
+  fail_reads_error_ = error;
+  fail_reads_ = times;
+}
+
+void FaultyFileSystem::LimitReads(std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  read_limit_ = bytes;
+}
+
+std::uint64_t FaultyFileSystem::reads() const {
+  const std::lock_guard lock(mutex_);
+  return reads_;
+}
+
 void FaultyFileSystem::LimitWrites(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   write_limit_ = bytes;
@@ -382,10 +404,13 @@ std::string FaultyFileSystem::Content(const std::string& path) const {
 
 void FaultyFileSystem::SetContent(const std::string& path, std::string content) {
   const std::lock_guard lock(mutex_);
-  auto node = std::make_shared<Node>();
+  // Whoever has the file open sees it, too.
+  std::shared_ptr<Node>& node = names_[path];
+  if (node == nullptr || synced_names_[path] != node) node = std::make_shared<Node>();
   node->allocated = content.size();
   node->content = node->synced = std::move(content);
-  names_[path] = synced_names_[path] = std::move(node);
+  node->unsynced.clear();
+  synced_names_[path] = node;
 }
 
 std::vector<std::string> FaultyFileSystem::Names() const {

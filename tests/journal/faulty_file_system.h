@@ -43,6 +43,10 @@ class FaultyFileSystem final : public FileSystem {
   void StopAt(std::uint64_t call, std::size_t torn = 0);
   // Whether that call has come.
   bool stopped() const;
+  // The next `times` reads fail with `error`; no read does more than `bytes` bytes at once.
+  void FailReads(int error, std::uint64_t times);
+  void LimitReads(std::size_t bytes);
+  std::uint64_t reads() const;
   // No write does more than this many bytes at once.
   void LimitWrites(std::size_t bytes);
   // How much fits on the disk.
@@ -122,6 +126,9 @@ class FaultyFileSystem final : public FileSystem {
   std::uint64_t stop_at_ = 0;
   std::size_t torn_ = 0;
   std::size_t write_limit_ = SIZE_MAX;
+  std::size_t read_limit_ = SIZE_MAX;
+  std::uint64_t fail_reads_ = 0, reads_ = 0;
+  int fail_reads_error_ = 0;
   std::uint64_t capacity_ = UINT64_MAX;
   bool copies_on_write_ = false, full_ = false;
   std::uint64_t generation_ = 0;

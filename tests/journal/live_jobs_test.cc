@@ -18,27 +18,19 @@ TEST(LiveJobs, AgreesWithAMap) {
     const LiveJobs::Place before = known == expected.end() ? LiveJobs::Place{} : known->second;
     LiveJobs::Place reported;
     if (lot() % 2 == 0) {
-      const std::uint64_t segment = 1 + lot() % 1000, bytes = lot() % 100'000;
-      reported = jobs.Set(id, segment, bytes);
-      expected[id] = {segment, LiveJobs::Rounded(bytes)};
+      const LiveJobs::Place place{1 + lot() % 1000, lot() % 100'000, lot() % UINT32_MAX};
+      reported = jobs.Set(id, place);
+      expected[id] = place;
     } else {
       reported = jobs.Erase(id);
       expected.erase(id);
     }
     ASSERT_EQ(reported.segment, before.segment);
     ASSERT_EQ(reported.bytes, before.bytes);
+    ASSERT_EQ(reported.offset, before.offset);
     ASSERT_EQ(jobs.size(), expected.size());
   }
   for (const auto& [id, place] : expected) EXPECT_EQ(jobs.Find(id).segment, place.segment);
-}
-
-TEST(LiveJobs, SizesAreRoundedDownALittle) {
-  for (const std::uint64_t bytes : {0ULL, 1ULL, 2047ULL})
-    EXPECT_EQ(LiveJobs::Rounded(bytes), bytes);
-  for (std::uint64_t bytes = 2048; bytes < (1ULL << 40U); bytes = bytes * 9 / 7 + 1) {
-    EXPECT_LE(LiveJobs::Rounded(bytes), bytes);
-    EXPECT_GE(LiveJobs::Rounded(bytes), bytes - bytes / 1000);
-  }
 }
 
 }  // namespace

@@ -41,7 +41,8 @@ TEST(Frames, ThatMakeNoSenseAreMalformed) {
   const std::string too_long = FrameOf(1, Kind::kData, std::string(kMaxData + 1, 'x'));
   for (const std::string& bytes :
        {FrameOf(1, static_cast<Kind>(0), ""), FrameOf(1, static_cast<Kind>(kLastKind + 1), ""),
-        FrameOf(kMaxStream + 1, Kind::kEnd, ""), too_long.substr(0, kHead)}) {
+        FrameOf(kMaxStream + 1, Kind::kEnd, ""), FrameOf(1, Kind::kData, ""),
+        too_long.substr(0, kHead)}) {
     EXPECT_EQ(Decode(bytes).state, Decoded::State::kMalformed);
   }
   EXPECT_EQ(Decode(FrameOf(1, Kind::kData, std::string(kMaxData, 'x'))).state,

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 namespace gearstalk::postgres {
 namespace {
 
@@ -37,7 +39,8 @@ TEST(Conninfo, TlsIsRequiredUnlessTheHostIsLocalOrTheWordsSayOtherwise) {
   EXPECT_FALSE(Hosts("host=/run")[0].words.contains("sslmode"));
   EXPECT_EQ(Hosts("host=db.example sslmode=disable")[0].words.at("sslmode"), "disable");
   PostgresOptions options;
-  options.ca = "/dev/null";
+  options.ca = testing::TempDir() + "ca.pem";
+  std::ofstream(options.ca) << "-----BEGIN CERTIFICATE-----\n";
   EXPECT_EQ(Hosts("host=db.example", options)[0].words.at("sslmode"), "verify-full");
 }
 
@@ -54,6 +57,9 @@ TEST(Conninfo, WhatCannotBeMeantIsRefused) {
   options.password_file = "/nowhere";
   EXPECT_NE(Refusal("host=a", options).find("postgres.password_file: cannot read /nowhere"),
             std::string::npos);
+  options = {};
+  options.ca = "/dev/null";
+  EXPECT_EQ(Refusal("host=a", options), "postgres.ca: /dev/null is no PEM file");
   options = {};
   options.key = "/dev/null";
   EXPECT_EQ(Refusal("host=a", options), "postgres.key needs postgres.certificate");

@@ -61,13 +61,19 @@ class Failover(unittest.TestCase):
         with PostgresShard(BROKER, servers, "jobs", 4000) as shard:
             shard.pair()
             with Traffic(shard, ledger):
-                for how in ("kill", "terminate", "hand over", "cancel", "crash"):
+                for how in ("kill", "terminate", "hand over", "cancel", "settings", "crash"):
                     self.put_more(ledger, 30)
                     if how in ("terminate", "cancel"):
                         for _ in range(5):
                             servers.primary.sql(
                                 f"select pg_{how}_backend(pid) from pg_stat_activity "
                                 "where application_name like 'gearstalkd/%'")
+                            self.put_more(ledger, 5)
+                    elif how == "settings":
+                        for names in ("", "s1", "", "FIRST 1 (s1)"):
+                            servers.primary.sql(
+                                f"alter system set synchronous_standby_names = '{names}'")
+                            servers.primary.sql("select pg_reload_conf()")
                             self.put_more(ledger, 5)
                     elif how == "crash":
                         servers.primary.stop_at_once()
@@ -82,6 +88,25 @@ class Failover(unittest.TestCase):
             self.end_leader(shard, signal.SIGKILL)
             self.assertEqual(ledger.faults(self.jobs_of(shard)), [])
             self.assertGreater(len(ledger.deleted), 0)
+
+    def test_a_dump_holds_up_nothing_but_what_is_dropped(self) -> None:
+        servers = self.servers(0)
+        with PostgresShard(BROKER, servers, "jobs") as shard:
+            broker = shard.first("--replica-max-bytes", str(4 << 20))
+            partitions = "select string_agg(inhrelid::regclass::text, ' ') from pg_inherits " \
+                         "where inhparent = 'jobs.part'::regclass"
+            with broker.connect() as client, servers.primary.session() as dump:
+                dump("begin isolation level repeatable read; select count(*) from jobs.part")
+                first = servers.primary.sql(partitions).split()[0]
+
+                for _ in range(200):
+                    client.put("x" * 4000)
+                    client.say(f"delete {client.reserve()[0]}")
+                self.assertGreater(len(servers.primary.sql(partitions).split()), 2)
+                self.assertIn(first, servers.primary.sql(partitions).split())
+                dump("commit")
+                eventually("the first partition is dropped",
+                           lambda: first not in servers.primary.sql(partitions).split())
 
     def test_a_promotion_is_only_a_pause_and_two_primaries_are_seen(self) -> None:
         ledger = Ledger()

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -62,6 +64,20 @@ class Server(Process):
 
     def psql(self, text: str, user: str = "test") -> subprocess.CompletedProcess[str]:
         return run("psql", f"{self.where} dbname=postgres user={user}", "-qAtXc", text, check=False)
+
+    @contextmanager
+    def session(self) -> Iterator[Callable[[str], None]]:
+        """Runs one command after the other in the same session, each to its end."""
+        assert PROGRAMS is not None
+        with subprocess.Popen([*AS_NOBODY, PROGRAMS / "psql", f"{self.where} dbname=postgres user=test",
+                               "-qAtX"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                              cwd="/") as psql:
+            def say(sql: str) -> None:
+                psql.stdin.write(f"{sql};\n\\echo done\n")
+                psql.stdin.flush()
+                while psql.stdout.readline() not in ("done\n", ""):
+                    continue
+            yield say
 
     def wait_up(self) -> None:
         def up() -> bool:

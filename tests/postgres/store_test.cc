@@ -54,6 +54,16 @@ class PostgresPlace final : public Place {
   std::string Table(const std::string& table) const {
     return postgres::Quoted(options_.schema) + "." + table;
   }
+  // Changes a setting of the server, or sets it back; returns when sessions see it.
+  static void Alter(const std::string& setting, const std::string& value) {
+    Server()->Run(value.empty() ? "alter system reset " + setting
+                                : "alter system set " + setting + " = '" + value + "'");
+    const std::string loaded = "select pg_conf_load_time()::text";
+    const std::string before = Server()->Run(loaded);
+    Server()->Run("select pg_reload_conf()");
+    const Time limit = BootTime() + 60 * kSecond;
+    while (Server()->Run(loaded) == before && BootTime() < limit) continue;
+  }
   // Ends the sessions of all stores.
   static void EndSessions() {
     Server()->Run(
@@ -222,6 +232,68 @@ TEST_P(PostgresOnly, WhoReadAnotherPartDoesNotLead) {
   EXPECT_EQ(Acquire(*b, Look(*b), ReignOf("b", 2), acquired), StoreAnswer::kDone);
 }
 
+TEST_P(PostgresOnly, OneServerOfTwoNamesIsOnePrimary) {
+  postgres::PostgresOptions options = place().options();
+  const std::string directory = options.conninfo.substr(5, options.conninfo.find(' ') - 5);
+  options.conninfo = "host=" + directory + "," + directory + "/../" + directory.substr(5) +
+                     " dbname=postgres user=test";
+  auto twice = place().NewStore(options);
+  EXPECT_TRUE(Wait(*twice, [&](LogStore::Done done) { twice->Open(std::move(done)); }).done());
+  Lead(*twice, "a");
+}
+
+// The wait for a standby is given up, with a success and a warning.
+TEST_P(PostgresOnly, ACommitThatDidNotWaitIsNotBelieved) {
+  const Revision fence = Lead(*a, "a");
+  ASSERT_EQ(Append(*a, fence, 1, "one"), StoreAnswer::kDone);
+  PostgresPlace::Alter("synchronous_standby_names", "nobody");
+  bool over = true;
+  StoreResult result;
+  const std::string bytes = "part";
+  int cancelled = 0;
+  const auto cancel = [&] {
+    cancelled += Server()->Run(
+                     "select pg_cancel_backend(pid) from pg_stat_activity where wait_event = "
+                     "'SyncRep'") == "t";
+  };
+  // The first ones may go before all processes of the server know the setting.
+  for (std::uint64_t seq = 2; cancelled == 0; ++seq) {
+    over = false;
+    a->Append(fence, seq, bytes, 1, [&](const StoreResult& answer) {
+      over = true;
+      result = answer;
+    });
+    place_->Turn({a.get()}, [&] {
+      cancel();
+      return over || cancelled >= 5;
+    });
+  }
+  EXPECT_FALSE(over);
+  PostgresPlace::Alter("synchronous_standby_names", "");
+  place_->Turn({a.get()}, [&] { return over; });
+  EXPECT_TRUE(result.done()) << result.why.message();
+}
+
+TEST_P(PostgresOnly, WhatOthersWroteIntoTheTablesEndsAnAppend) {
+  const Revision fence = Lead(*a, "a");
+  ASSERT_EQ(Append(*a, fence, 1, "one"), StoreAnswer::kDone);
+  Server()->Run("insert into " + place().Table("part") + " values (2, 0, 'other')");
+  EXPECT_EQ(Append(*a, fence, 2, "two"), StoreAnswer::kFailed);
+}
+
+TEST_P(PostgresOnly, AHoleBetweenPartitionsEndsAnAppend) {
+  const Revision fence = Lead(*a, "a");
+  ASSERT_EQ(Append(*a, fence, 1, "one"), StoreAnswer::kDone);
+  Trim(*a, fence, 1);  // behind what is being made
+  const std::string part = place().Table("part");
+  Server()->Run("drop table " + place().Table("part_1_65") + "; create table " +
+                place().Table("far") + " partition of " + part +
+                " for values from (1000) to (1064)");
+  auto b = NewStore();
+  const Revision fresh = Lead(*b, "b");
+  EXPECT_EQ(Append(*b, fresh, 2, "two"), StoreAnswer::kFailed);
+}
+
 // The server that was primary before had revisions that the one which was promoted has not.
 TEST_P(PostgresOnly, AWatchGoesOnBehindThePartsThatWereReadWhateverTheirRevisions) {
   const Revision fence = Lead(*a, "a");
@@ -282,16 +354,11 @@ TEST_P(PostgresOnly, AReloadOfTheServerLeavesASessionWhatWasChecked) {
     return text;
   };
   value(postgres::AskFacts().sql);
-  Server()->Run("alter system set synchronous_commit = off");
-  Server()->Run("alter system set work_mem = '5MB'");
-  Server()->Run("select pg_reload_conf()");
-  const Time limit = BootTime() + 60 * kSecond;
-  while (value("show work_mem") != "5MB" && BootTime() < limit) continue;
-  EXPECT_EQ(value("show work_mem"), "5MB");
+  PostgresPlace::Alter("synchronous_commit", "off");
+  EXPECT_EQ(Server()->Run("show synchronous_commit"), "off");
   EXPECT_EQ(value("show synchronous_commit"), "on");
   PQfinish(connection);
-  Server()->Run("alter system reset all");
-  Server()->Run("select pg_reload_conf()");
+  PostgresPlace::Alter("synchronous_commit", "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Postgres, PostgresOnly, testing::Values("postgres"));

@@ -150,10 +150,11 @@ class Tools(unittest.TestCase):
                 "ignore_startup_parameters = extra_float_digits\n")
             self.path.chmod(0o755)
             conninfo = f"host=127.0.0.1 port={port} dbname=postgres user=test"
-            with Process([*AS_NOBODY, shutil.which("pgbouncer"), str(config)], cwd="/") as pooler:
-                pooler.wait_for_port(port)
-                with PostgresShard(BROKER, self.servers, mode, conninfo=conninfo) as shard:
-                    broker: Broker = shard.broker("b1")
+            with PostgresShard(BROKER, self.servers, mode, conninfo=conninfo) as shard:
+                # The pooler, too, may come later.
+                broker: Broker = shard.broker("b1")
+                broker.wait_for("admin ")
+                with Process([*AS_NOBODY, shutil.which("pgbouncer"), str(config)], cwd="/"):
                     if mode == "transaction":
                         self.assertEqual(broker.wait(), 2)
                         self.assertIn("pool_mode = session", broker.said)

@@ -27,20 +27,20 @@ TEST(IncomingJob, TakesBodyAndCrlf) {
   EXPECT_EQ(incoming.Add("more"), 0U);
   const JobPtr job = incoming.Take();
   EXPECT_EQ(job->body(), "hello");
-  EXPECT_EQ(job->body_crlf(), "hello\r\n");
+  EXPECT_EQ(BodyCrlf(*job), "hello\r\n");
 }
 
 TEST(IncomingJob, ShowsWhatCameInsteadOfCrlf) {
   IncomingJob incoming(2, {}, 2);
   incoming.Add("abxy");
-  EXPECT_EQ(incoming.Take()->body_crlf(), "abxy");
+  EXPECT_EQ(BodyCrlf(*incoming.Take()), "abxy");
 }
 
 TEST(IncomingJob, AddsCrlfWhereTheWireHasNone) {
   IncomingJob incoming(5, "key", 0);
   EXPECT_EQ(incoming.Add("hello\r\n"), 5U);
   const JobPtr job = incoming.Take();
-  EXPECT_EQ(job->body_crlf(), "hello\r\n");
+  EXPECT_EQ(BodyCrlf(*job), "hello\r\n");
   EXPECT_EQ(job->unique(), "key");
 }
 
@@ -48,7 +48,7 @@ TEST(IncomingJob, MayBeEmpty) {
   IncomingJob gearman(0, "k", 0);
   EXPECT_TRUE(gearman.complete());
   const JobPtr job = gearman.Take();
-  EXPECT_EQ(job->body_crlf(), "\r\n");
+  EXPECT_EQ(BodyCrlf(*job), "\r\n");
   EXPECT_EQ(job->unique(), "k");
 
   IncomingJob beanstalk(0, {}, 2);
@@ -90,7 +90,7 @@ TEST(IncomingJob, DoublesWithWhatArrived) {
   }
   EXPECT_TRUE(rest.empty());
   EXPECT_TRUE(incoming.Space().empty());
-  EXPECT_EQ(incoming.Take()->body_crlf(), body);
+  EXPECT_EQ(BodyCrlf(*incoming.Take()), body);
 }
 
 TEST(IncomingJob, KeepsItsBytesAtEverySizeAroundTheSteps) {
@@ -106,7 +106,7 @@ TEST(IncomingJob, KeepsItsBytesAtEverySizeAroundTheSteps) {
         while (!incoming.complete()) at += incoming.Add(std::string_view(sent).substr(at, read));
         EXPECT_EQ(at, sent.size());
         const JobPtr job = incoming.Take();
-        EXPECT_EQ(job->body_crlf(), body + "\r\n");
+        EXPECT_EQ(BodyCrlf(*job), body + "\r\n");
         EXPECT_EQ(job->unique(), "u");
       }
     }

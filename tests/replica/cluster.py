@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from clocks import Clocks  # noqa: E402, F401
 from launched import PATIENCE, NotReady, Process, eventually, free_ports  # noqa: E402
 
-ETCD = shutil.which("etcd")
+ETCD = os.environ.get("ETCD") or shutil.which("etcd")
 
 
 def http_get(port: int, path: str, host: str = "127.0.0.1") -> tuple[int, str]:

@@ -9,6 +9,7 @@ import unittest
 from pathlib import Path
 
 from cluster import ETCD, Broker, Etcd, Shard, eventually
+from certificates import Certificates
 from gearman import ERROR, SUBMIT_BG, Gearman
 from slow_link import SlowLink
 
@@ -134,26 +135,16 @@ class Password(Demands):
             self.assertTrue(broker.running)
 
 
-class Certificates(Demands):
-    def openssl(self, *words: str) -> None:
-        subprocess.run(["openssl", *words], check=True, capture_output=True, cwd=self.path)
-
-    def authority(self, name: str) -> None:
-        self.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-                     "-nodes", "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.pem")
-
-    def certificate(self, name: str) -> None:
-        self.openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-                     "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.csr")
-        (self.path / "extensions").write_text("subjectAltName=IP:127.0.0.1\n")
-        self.openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key",
-                     "-CAcreateserial", "-extfile", "extensions", "-out", f"{name}.pem")
+class Tls(Demands):
+    def setUp(self) -> None:
+        super().setUp()
+        self.certificates = Certificates(self.path)
+        self.certificates.authority("ca")
 
     def test_both_sides_show_one(self) -> None:
-        self.authority("ca")
-        self.authority("other")
+        self.certificates.authority("other")
         for name in ("node", "broker"):
-            self.certificate(name)
+            self.certificates.sign(name)
         etcd = self.etcd(f"--cert-file={self.path}/node.pem", f"--key-file={self.path}/node.key",
                          "--client-cert-auth", f"--trusted-ca-file={self.path}/ca.pem", wait=False)
         with Shard(BROKER, etcd, "/tls/", 30_000) as shard:
@@ -172,7 +163,6 @@ class Certificates(Demands):
             learner.wait_readyz("503 standby of b1 ")
 
     def test_a_node_that_does_not_speak_tls_is_told_from_one_that_is_away(self) -> None:
-        self.authority("ca")
         etcd = self.etcd()
         with Shard(BROKER, etcd, "/tls/", 30_000) as shard:
             shard.flags[shard.flags.index(etcd.nodes[0].url)] = f"https://{etcd.nodes[0].endpoint}"

@@ -67,6 +67,29 @@ class Failover(Takeover, OnEtcd):
             self.assertEqual(ledger.faults(self.jobs_of(shard.wait_active())), [])
             self.assertGreater(len(ledger.deleted), 0)
 
+    def test_nodes_that_were_stopped_show_nothing_old(self) -> None:
+        """A node that goes on is behind the others, and does not know it."""
+        ledger = Ledger()
+        with self.shard(4000) as shard:
+            shard.flags += ["--replica-max-bytes", str(4 << 20)]  # so that parts are trimmed
+            shard.pair()
+            with Traffic(shard, ledger):
+                for node in self.etcd.nodes:
+                    node.freeze()
+                    before = len(ledger.put)
+                    eventually("some jobs", lambda n=before: len(ledger.put) > n + 30)
+                    if node is self.etcd.nodes[1]:
+                        active = shard.wait_active()
+                        active.signal(signal.SIGKILL)
+                        node.signal(signal.SIGCONT)
+                        active.wait()
+                    node.signal(signal.SIGCONT)
+                    shard.make_whole()
+            active = shard.wait_active()
+            active.signal(signal.SIGKILL)
+            active.wait()
+            self.assertEqual(ledger.faults(self.jobs_of(shard.wait_active())), [])
+
     def test_the_same_broker_goes_on_when_etcd_is_back(self) -> None:
         with self.shard(6000) as shard:
             active, standby = shard.pair()

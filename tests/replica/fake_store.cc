@@ -118,8 +118,7 @@ void FakeStore::Acquire(const LogView& seen, const Reign& reign,
       shard.NoteReign(reign);
       shard.NoteBeat();
     }
-    const bool mine = view.leader.id == reign.id && view.leader.attempt == reign.attempt;
-    if (!mine || view.leader.vacant) return [done] { done({StoreAnswer::kFenced, {}}, {}); };
+    if (!IsSameReign(view.leader, reign)) return [done] { done({StoreAnswer::kFenced, {}}, {}); };
     const Acquired acquired{view.leader_at, view.last, view.oldest, first, view.leader_at};
     return [this, done, acquired, tail_at = view.tail_at] {
       tail_at_ = tail_at;

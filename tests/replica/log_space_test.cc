@@ -43,7 +43,7 @@ TEST(LogSpace, AKeyThatStaysTakenIsCarriedForwardInsteadOfItsJob) {
   space.compactor().EarnFromStart();
   const auto append = [&space](const Record&) {
     space.OnCarried(50);
-    return 50;
+    return Compactor::Frame{50};
   };
   EXPECT_TRUE(space.compactor().CarryForward({state, append, {}, {}}));
   EXPECT_EQ(state.asked, (std::vector<std::uint64_t>{7}));

@@ -23,7 +23,7 @@ class Census {
     if (keeps == Keeps::kSame) return;
     Leave(jobs_.Erase(record.id));
     if (keeps != Keeps::kJob) return;
-    jobs_.Set(record.id, segment, 1);
+    jobs_.Set(record.id, {segment, 1});
     ++live_in_[segment];
   }
 

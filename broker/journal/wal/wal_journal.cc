@@ -81,21 +81,21 @@ Lsn WalJournal::Append(const Record& record) {
     settings_missed_ = true;
     return lsn_;
   }
-  const std::size_t size = AppendFrame(record);
-  compactor_.OnRecord(record, size);
+  compactor_.OnRecord(record, AppendFrame(record));
   if (batch_.bytes.size() >= kHandOverBytes && !rolling_) HandOver();
   return lsn_;
 }
 
 // Appends to the current batch; begins the next segment if this one has no room.
-std::size_t WalJournal::AppendFrame(const Record& record) {
+Compactor::Frame WalJournal::AppendFrame(const Record& record) {
   if (batch_.bytes.empty()) BeginBatch();
   ByteBuffer& bytes = batch_.bytes;
   std::size_t at = bytes.size();
   bytes.Extend(kFrameHeaderSize);
   const std::size_t record_size = codec_.Encode(record, bytes);
-  const std::size_t body_size = record.body.size();
-  if (body_size > 0) std::memcpy(bytes.Extend(body_size), record.body.data(), body_size);
+  const std::string_view body = record.body_left_out ? CarriedBody(record.id) : record.body;
+  const std::size_t body_size = body.size();
+  if (body_size > 0) std::memcpy(bytes.Extend(body_size), body.data(), body_size);
   const std::size_t size = bytes.size() - at;
   if (!rolling_ && offset_ + bytes.size() > Limit()) {
     const std::string frame(bytes.data() + at, size);
@@ -109,7 +109,7 @@ std::size_t WalJournal::AppendFrame(const Record& record) {
   batch_.last = ++lsn_;
   ++stats_.appends;
   stats_.appended_bytes += size;
-  return size;
+  return {size, offset_ + at};
 }
 
 void WalJournal::NoteId(const Record& record) {
@@ -135,6 +135,7 @@ void WalJournal::HandOver() {
     batch_.next_id = kept_.next_id;
     offset_ += batch_.bytes.size();
     handed_bytes_ += batch_.bytes.size();
+    handed_.push_back({++handed_batches_, segment_, offset_});
     writer_->Submit(std::move(batch_));
   }
   batch_ = {};
@@ -182,7 +183,7 @@ std::size_t WalJournal::AppendSettings() {
   std::size_t total = 0;
   state_->CaptureSettings([this, &total](const Record& record) {
     NoteId(record);
-    total += AppendFrame(record);
+    total += AppendFrame(record).bytes;
   });
   compactor_.OnSettings(total);
   settings_bytes_ = total;
@@ -229,7 +230,8 @@ void WalJournal::Flush(Time /*now*/) {
   if (settings_missed_ && !Full()) AppendSettings();
   if (options_.compact) Compact();
   HandOver();
-  if (oldest_ != compactor_.oldest()) Release();
+  const std::uint64_t oldest = std::min(compactor_.oldest(), OldestRead());
+  if (oldest_ < oldest) Release(oldest);
   const bool wanted = compactor_.RoomForSpare();
   if (wanted != spare_wanted_) writer_->WantSpare(wanted);
   spare_wanted_ = wanted;
@@ -238,19 +240,26 @@ void WalJournal::Flush(Time /*now*/) {
 
 void WalJournal::Compact() {
   if (!progress_.stalled) {
-    const bool found = compactor_.CarryForward(
-        {*state_, [this](const Record& record) { return AppendFrame(record); },
-         [this](std::uint64_t size) { return HasRoomForFrame(size); },
-         Full() ? std::optional(Room()) : std::nullopt});
+    const bool found =
+        compactor_.CarryForward({*state_,
+                                 [this](const Record& record) {
+                                   const Compactor::Frame frame = AppendFrame(record);
+                                   carried_.erase(record.id);
+                                   return frame;
+                                 },
+                                 [this](std::uint64_t size) { return HasRoomForFrame(size); },
+                                 Full() ? std::optional(Room()) : std::nullopt,
+                                 [this](std::uint64_t id) { return ReadyToCarry(id); }});
     if (!found) writer_->Notify();  // the next round continues the search
   }
-  compactor_.DropDone();
+  if (compactor_.DropDone() > 0) carried_.clear();
 }
 
 // Hands over the mark that the log begins behind the segments whose live records were carried
 // forward. The writer removes those segments when the mark is durable.
-void WalJournal::Release() {
-  oldest_ = compactor_.oldest();
+void WalJournal::Release(std::uint64_t oldest) {
+  oldest_ = oldest;
+  reader_->Forget(oldest_);
   HandOverMark();
 }
 
@@ -258,6 +267,67 @@ void WalJournal::Release() {
 void WalJournal::Work() {
   while (writer_->Work() == 0) {
   }
+  if (reader_ != nullptr) reader_->Work();
+}
+
+// --- Bodies ---
+
+void WalJournal::Fetch(std::uint64_t id, BodyUse use) {
+  const LiveJobs::Place place = compactor_.Find(id);
+  GS_CHECK(place.segment != 0);
+  const BodyReader::Request request{id, use, place};
+  IsWritten(place) ? reader_->Ask(request) : unwritten_.push_back(request);
+}
+
+// A segment that is being read stays. UINT64_MAX: none is.
+std::uint64_t WalJournal::OldestRead() const {
+  std::uint64_t oldest = reader_->oldest();
+  for (const auto& request : unwritten_) oldest = std::min(oldest, request.place.segment);
+  return oldest;
+}
+
+bool WalJournal::IsWritten(const LiveJobs::Place& place) const {
+  if (place.segment != written_segment_) return place.segment < written_segment_;
+  return place.offset + place.bytes <= written_end_;
+}
+
+void WalJournal::TakeBodies() {
+  if (reader_ == nullptr) return;
+  for (const BodyReader::Answer& answer : reader_->Take(kTakenAtOnce)) {
+    const BodyRead read{answer.result, answer.body, answer.problem};
+    if (answer.request.use == BodyUse::kCarry) TakeCarried(answer.request.id, read);
+    if (answer.request.use != BodyUse::kCarry) state_->OnBody(answer.request.id, read);
+  }
+}
+
+// A job that the compaction will carry forward: its body is there, or is asked for.
+bool WalJournal::ReadyToCarry(std::uint64_t id) {
+  if (!state_->LeavesBodyOut(id)) return true;
+  const auto [known, added] = carried_.try_emplace(id);
+  Carried& carried = known->second;
+  if (carried.here) return true;
+  if (added || (carried.again != 0 && carried.again <= file_system_.Now())) {
+    carried.again = 0;
+    Fetch(id, BodyUse::kCarry);
+  }
+  return false;
+}
+
+void WalJournal::TakeCarried(std::uint64_t id, const BodyRead& read) {
+  const auto known = carried_.find(id);
+  if (known == carried_.end()) return;
+  if (read.result == BodyRead::Result::kWhole) {
+    known->second = {.here = true, .again = 0, .body = std::string(read.body)};
+  } else {
+    known->second.again = file_system_.Now() + kCarryAgain;
+    state_->OnBody(id, read);
+  }
+}
+
+std::string_view WalJournal::CarriedBody(std::uint64_t id) const {
+  const auto known = carried_.find(id);
+  GS_CHECK(known != carried_.end() && known->second.here);
+  return known->second.body;
 }
 
 void WalJournal::SetOnDurable(std::function<void(Lsn)> on_durable) {
@@ -273,6 +343,7 @@ void WalJournal::OnNotify() {
   const bool had_failed = !progress_.failure.ok();
   const bool was_stalled = progress_.stalled;
   TakeProgress();
+  TakeBodies();
   if (progress_.durable > before && on_durable_) on_durable_(progress_.durable);
   const bool fails = !progress_.failure.ok() && !had_failed;
   const bool stalls = progress_.stalled && !was_stalled;
@@ -282,6 +353,16 @@ void WalJournal::OnNotify() {
 void WalJournal::TakeProgress() {
   progress_ = writer_->Progress();
   disk_.Look(progress_.looked, progress_.space.free, progress_.space.total);
+  if (!progress_.failure.ok()) return;
+  for (; !handed_.empty() && handed_.front().batch <= progress_.done_batches; handed_.pop_front()) {
+    written_segment_ = handed_.front().segment;
+    written_end_ = handed_.front().end;
+  }
+  std::erase_if(unwritten_, [this](const BodyReader::Request& request) {
+    if (!IsWritten(request.place)) return false;
+    reader_->Ask(request);
+    return true;
+  });
 }
 
 std::uint64_t WalJournal::WaitingBytes() const {
@@ -313,6 +394,7 @@ Status WalJournal::Close() {
     AppendEnd();
     HandOverMark();
   }
+  reader_.reset();
   if (options_.own_thread) {
     writer_->Stop();
   } else {
@@ -373,8 +455,8 @@ Status WalJournal::Recover(JournalEvents& events, WalRecovery& recovery) {
       [this](const WalRecovery::Segment& segment) {
         compactor_.Begin(segment.number, segment.size);
       },
-      [this](const Record& record, std::size_t size) {
-        compactor_.OnRecord(record, size);
+      [this, &recovery](const Record& record, std::size_t size) {
+        compactor_.OnRecord(record, {size, recovery.offset()});
         NoteId(record);
         return state_->Apply(record);
       },
@@ -465,6 +547,11 @@ Status WalJournal::StartWriting(const WalRecovery& recovery, JournalEvents& even
   kept.next_id += WalWriter::kKeptIds;
   WalWriter::Options options{options_.sync, options_.interval, fault.ToStatus(), kept};
   writer_ = std::make_unique<WalWriter>(file_system_, std::move(files), lsn_, options);
+  written_segment_ = segment_;
+  written_end_ = recovery.used();
+  reader_ = std::make_unique<BodyReader>(file_system_, options_.directory,
+                                         options_.own_thread ? kReaders : 0,
+                                         [this] { writer_->Notify(); });
   TakeProgress();
   BeginSegment(size);
   events.OnActive();

@@ -2,14 +2,20 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "broker/journal/compactor.h"
 #include "broker/journal/journal.h"
 #include "broker/journal/record_codec.h"
+#include "broker/journal/wal/body_reader.h"
 #include "broker/journal/wal/disk_watch.h"
 #include "broker/journal/wal/file_system.h"
 #include "broker/journal/wal/state_file.h"
@@ -61,6 +67,9 @@ class WalJournal final : public Journal {
   std::uint64_t WaitingBytes() const override;
   JournalStats Stats() const override;
   SegmentStats Segments() const override;
+  bool KeepsBodies() const override { return true; }
+  Lsn OnDisk() const override { return progress_.on_disk; }
+  void Fetch(std::uint64_t id, BodyUse use) override;
   int NotifyFd() const override { return writer_->notify_fd(); }
   void OnNotify() override;
   // Writes and syncs everything, and ends the thread. Returns Health().
@@ -84,10 +93,16 @@ class WalJournal final : public Journal {
   Status Repair(const WalRecovery& recovery);
   Status RewriteTail(const WalRecovery& recovery);
   Status StartWriting(const WalRecovery& recovery, JournalEvents& events);
-  std::size_t AppendFrame(const Record& record);
+  Compactor::Frame AppendFrame(const Record& record);
   // All ids in records are below kept_.next_id.
   void NoteId(const Record& record);
   void TakeProgress();
+  std::uint64_t OldestRead() const;
+  bool IsWritten(const LiveJobs::Place& place) const;
+  void TakeBodies();
+  bool ReadyToCarry(std::uint64_t id);
+  void TakeCarried(std::uint64_t id, const BodyRead& read);
+  std::string_view CarriedBody(std::uint64_t id) const;
   void BeginBatch();
   void HandOver();
   void HandOverMark();
@@ -96,7 +111,7 @@ class WalJournal final : public Journal {
   void AddSettings(std::size_t frame_size);
   std::size_t AppendSettings();
   void Compact();
-  void Release();
+  void Release(std::uint64_t oldest);
   void Work();
   bool HasRoomForFrame(std::uint64_t size) const;
   // Room behind a large record, reserved for deletions while the disk is full.
@@ -108,6 +123,9 @@ class WalJournal final : public Journal {
   }
   bool Full() const { return !progress_.full.ok(); }
 
+  static constexpr int kReaders = 8;
+  static constexpr Time kCarryAgain = 500 * kMillisecond;
+  static constexpr std::size_t kTakenAtOnce = 4 << 20;  // bytes of bodies in a round
   static constexpr std::size_t kHandOverBytes = 1 << 20;
   static constexpr std::uint64_t kRecordRoom = 64 * 1024;  // of a large job, beside its body
 
@@ -138,6 +156,24 @@ class WalJournal final : public Journal {
   Lsn lsn_ = 0;
   std::uint64_t oldest_ = 0;  // as the last batch says
   std::uint64_t handed_bytes_ = 0;
+  std::uint64_t handed_batches_ = 0;
+
+  // Bodies that are read back.
+  struct Handed {
+    std::uint64_t batch = 0;  // its number among those handed over
+    std::uint64_t segment = 0;
+    std::uint64_t end = 0;  // offset
+  };
+  struct Carried {
+    bool here = false;
+    Time again = 0;  // when a failed read is tried again, by the file system's clock
+    std::string body;
+  };
+  std::unique_ptr<BodyReader> reader_;
+  std::deque<Handed> handed_;  // batches that are not known to be written
+  std::uint64_t written_segment_ = 0, written_end_ = 0;
+  std::vector<BodyReader::Request> unwritten_;           // asked for before they were written
+  absl::flat_hash_map<std::uint64_t, Carried> carried_;  // asked for by the compaction
   bool rolling_ = false;          // the segment takes any record, and grows to hold it
   bool settings_missed_ = false;  // there was no room for them
   bool spare_wanted_ = false;

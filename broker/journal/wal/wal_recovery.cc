@@ -203,6 +203,7 @@ Status WalRecovery::ReadSegment(const FoundSegment& segment, bool is_last, const
       if (Status status = AcceptMark(reader.mark(), reader, segment); !status.ok()) return status;
     } else if (item == SegmentReader::Item::kRecord && !first) {
       ++last_;
+      offset_ = reader.offset();
       Record record;
       Status status = codec_.Decode(reader.frame().record, reader.frame().body, record);
       if (status.ok()) status = visit(record, reader.frame().size);

@@ -52,6 +52,9 @@ class WalRecovery {
   Status Run(const std::function<void(const Segment&)>& begin, const Visit& visit,
              const std::function<void(const FollowProgress&)>& on_progress);
 
+  // Where the record that is visited lies in its segment.
+  std::uint64_t offset() const { return offset_; }
+
   // What Run found.
   const std::vector<Segment>& segments() const { return segments_; }  // of the log
   const std::vector<Segment>& released() const { return released_; }  // left over, of no use
@@ -90,6 +93,7 @@ class WalRecovery {
   bool started_ = false;
   Lsn last_ = 0;
   std::uint64_t used_ = 0, synced_ = 0;
+  std::uint64_t offset_ = 0;
   std::string stopped_;  // where the segment before ended
   std::string torn_;
   std::string torn_path_;

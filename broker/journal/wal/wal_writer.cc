@@ -22,7 +22,7 @@ WalWriter::WalWriter(FileSystem& file_system, SegmentFiles files, Lsn durable, O
       durable_(durable),
       kept_(options_.kept) {
   GS_CHECK(notify_fd_ >= 0);
-  state_.durable = durable;
+  state_.durable = state_.on_disk = durable;
   state_.full = options_.full;
   state_.disk_bytes = files_.DiskBytes();
   state_.spare_bytes = files_.spare_bytes();
@@ -169,7 +169,9 @@ Fault WalWriter::WriteBatch(Batch& batch) {
   if (batch.barrier) {
     if (Fault fault = SyncNow()) return fault;
   }
+  const bool begins = batch.segment != files_.current();
   if (Fault fault = files_.Begin(batch.segment, batch.segment_size)) return fault;
+  if (begins) state_.on_disk = written_;  // the segment before was synced
   if (Fault fault = Keep(batch)) return fault;
   const SegmentHeader& header = files_.header();
   EncodeMark({batch.first, durable_, batch.oldest}, header.number, header.salt, batch.offset,
@@ -220,7 +222,7 @@ Fault WalWriter::SyncNow() {
   state_.sync_times.Add(last_sync_);
   ++state_.syncs;
   dirty_ = false;
-  durable_ = written_;
+  durable_ = state_.on_disk = written_;
   return {};
 }
 

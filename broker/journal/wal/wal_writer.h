@@ -39,6 +39,7 @@ struct Batch {
 
 struct WriterProgress {
   Lsn durable = 0;                 // as the sync mode has it
+  Lsn on_disk = 0;                 // whatever the sync mode
   std::uint64_t done_batches = 0;  // written or, after a failure, dropped
   std::uint64_t done_bytes = 0;
   Status failure;        // for good

@@ -1,0 +1,222 @@
+#include "broker/journal/wal/body_reader.h"
+
+#include <algorithm>
+
+namespace gearstalk {
+namespace {
+
+std::uint64_t EndOf(const BodyReader::Request& request) {
+  return request.place.offset + request.place.bytes;
+}
+
+}  // namespace
+
+BodyReader::BodyReader(FileSystem& file_system, std::string directory, int threads,
+                       std::function<void()> notify)
+    : file_system_(file_system),
+      directory_(std::move(directory)),
+      most_threads_(threads),
+      notify_(std::move(notify)) {}
+
+BodyReader::~BodyReader() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wanted_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void BodyReader::Ask(const Request& request) {
+  ++asked_[request.place.segment];
+  {
+    const std::lock_guard lock(mutex_);
+    queues_[static_cast<std::size_t>(request.use)].emplace(
+        Place{request.place.segment, request.place.offset}, request);
+  }
+  wanted_.notify_one();
+  if (!threads_.empty()) return;
+  for (int i = 0; i < most_threads_; ++i) threads_.emplace_back(&BodyReader::Run, this);
+}
+
+std::vector<BodyReader::Answer> BodyReader::Take(std::size_t bytes) {
+  std::vector<Answer> taken;
+  bool more = false;
+  {
+    const std::lock_guard lock(mutex_);
+    std::size_t sum = 0, count = 0;
+    while (count < answers_.size() && sum < bytes) sum += answers_[count++].request.place.bytes;
+    const auto end = answers_.begin() + static_cast<std::ptrdiff_t>(count);
+    taken.assign(std::make_move_iterator(answers_.begin()), std::make_move_iterator(end));
+    answers_.erase(answers_.begin(), end);
+    under_way_ -= sum;
+    more = !answers_.empty();
+  }
+  wanted_.notify_all();
+  if (more) notify_();
+  for (const Answer& answer : taken) {
+    const auto asked = asked_.find(answer.request.place.segment);
+    if (--asked->second == 0) asked_.erase(asked);
+  }
+  return taken;
+}
+
+void BodyReader::Forget(std::uint64_t oldest) {
+  const std::lock_guard lock(mutex_);
+  open_.remove_if([oldest](const SourcePtr& source) { return source->number < oldest; });
+}
+
+bool BodyReader::MayRead() const {
+  return under_way_ < kMostUnderWay &&
+         std::any_of(queues_.begin(), queues_.end(),
+                     [](const Queue& queue) { return !queue.empty(); });
+}
+
+void BodyReader::Run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    wanted_.wait(lock, [this] { return stop_ || MayRead(); });
+    if (stop_) return;
+    std::vector<Request> run = TakeRun();
+    lock.unlock();
+    Read(std::move(run));
+    lock.lock();
+  }
+}
+
+void BodyReader::Work() {
+  while (true) {
+    std::vector<Request> run;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!MayRead()) return;
+      run = TakeRun();
+    }
+    Read(std::move(run));
+  }
+}
+
+// The next requests of the most urgent use that one read can serve.
+std::vector<BodyReader::Request> BodyReader::TakeRun() {
+  std::size_t use = 0;
+  while (queues_[use].empty()) ++use;
+  Queue& queue = queues_[use];
+  auto at = queue.lower_bound(next_[use]);
+  if (at == queue.end()) at = queue.begin();
+  std::vector<Request> run;
+  const std::uint64_t begin = at->second.place.offset;
+  while (at != queue.end()) {
+    const Request& request = at->second;
+    if (!run.empty()) {
+      const std::uint64_t end = EndOf(run.back());
+      const bool near = request.place.segment == run.front().place.segment &&
+                        request.place.offset <= end + kMostGap &&
+                        EndOf(request) - begin <= kMostRead;
+      if (!near) break;
+    }
+    under_way_ += request.place.bytes;
+    run.push_back(request);
+    at = queue.erase(at);
+  }
+  next_[use] = {run.back().place.segment, EndOf(run.back())};
+  return run;
+}
+
+void BodyReader::Read(std::vector<Request> run) {
+  std::vector<Answer> answers = ReadRun(run);
+  // A failure may be that of a neighbour, and wrong bytes may have been those of a moment.
+  const auto whole = [](const Answer& answer) { return answer.result == BodyRead::Result::kWhole; };
+  for (Answer& answer : answers) {
+    if (!whole(answer)) answer = std::move(ReadRun({&answer.request, 1}).front());
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    answers_.insert(answers_.end(), std::make_move_iterator(answers.begin()),
+                    std::make_move_iterator(answers.end()));
+  }
+  notify_();
+}
+
+std::vector<BodyReader::Answer> BodyReader::ReadRun(std::span<const Request> run) {
+  std::vector<Answer> answers;
+  for (const Request& request : run) answers.emplace_back().request = request;
+  const auto fail = [&answers](const std::string& problem) {
+    for (Answer& answer : answers) answer.problem = problem;
+    return std::move(answers);
+  };
+  std::string problem;
+  const SourcePtr source = Open(run.front().place.segment, problem);
+  if (source == nullptr) return fail(problem);
+  const std::uint64_t begin = run.front().place.offset;
+  const std::size_t size = EndOf(run.back()) - begin;
+  const std::shared_ptr<char[]> bytes(new char[size]);
+  const std::int64_t got = ReadFully(*source->file, begin, bytes.get(), size);
+  if (got < 0) return fail(Fault{static_cast<int>(got), "read", source->path}.ToStatus().message());
+  RecordCodec codec;
+  const std::string_view all(bytes.get(), static_cast<std::size_t>(got));
+  for (Answer& answer : answers) {
+    const LiveJobs::Place& place = answer.request.place;
+    const std::uint64_t at = place.offset - begin;
+    if (at + place.bytes > all.size()) {
+      answer.problem = source->path + " ends at offset " + std::to_string(begin + all.size());
+      continue;
+    }
+    answer.bytes = bytes;
+    Check(*source, all.substr(at, place.bytes), codec, answer);
+  }
+  return answers;
+}
+
+void BodyReader::Check(const Source& source, std::string_view bytes, RecordCodec& codec,
+                       Answer& answer) {
+  const Request& request = answer.request;
+  answer.result = BodyRead::Result::kDamaged;
+  const auto frame = DecodeFrame(bytes, source.header.salt, request.place.offset);
+  Record record;
+  if (frame && frame->size == bytes.size() &&
+      codec.Decode(frame->record, frame->body, record).ok() && record.kind == Record::Kind::kPut &&
+      record.id == request.id) {
+    answer.result = BodyRead::Result::kWhole;
+    answer.body = frame->body;
+    return;
+  }
+  answer.problem = source.path + " at offset " + std::to_string(request.place.offset) +
+                   ": the record of job " + std::to_string(request.id) + " is damaged";
+}
+
+BodyReader::SourcePtr BodyReader::Open(std::uint64_t number, std::string& problem) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = std::find_if(open_.begin(), open_.end(), [number](const SourcePtr& source) {
+      return source->number == number;
+    });
+    if (known != open_.end()) {
+      open_.splice(open_.begin(), open_, known);
+      return open_.front();
+    }
+  }
+  auto source = std::make_shared<Source>();
+  source->number = number;
+  source->path = directory_ + "/" + SegmentName(number);
+  auto opened = file_system_.Open(source->path, FileSystem::Mode::kRead);
+  if (opened.error != 0) {
+    problem = Fault{opened.error, "open", source->path}.ToStatus().message();
+    return nullptr;
+  }
+  source->file = std::move(opened.file);
+  std::array<char, kSegmentHeaderSize> header{};
+  const std::int64_t got = ReadFully(*source->file, 0, header.data(), header.size());
+  const std::string_view bytes(header.data(),
+                               static_cast<std::size_t>(std::max<std::int64_t>(got, 0)));
+  const Status status = DecodeSegmentHeader(bytes, source->header);
+  if (!status.ok() || source->header.number != number) {
+    problem = source->path + ": " + (got < 0 ? "it cannot be read" : "the header is damaged");
+    return nullptr;
+  }
+  const std::lock_guard lock(mutex_);
+  open_.push_front(source);
+  if (open_.size() > kMostOpen) open_.pop_back();
+  return source;
+}
+
+}  // namespace gearstalk

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "broker/journal/journal.h"
+#include "broker/journal/live_jobs.h"
+#include "broker/journal/record_codec.h"
+#include "broker/journal/wal/file_system.h"
+#include "broker/journal/wal/wal_format.h"
+
+namespace gearstalk {
+
+// Reads bodies out of the segments, on threads of its own. Requests of one use are read in the
+// order of the disk, neighbours together; the most urgent use goes first. A body is handed out only
+// from a frame whose checksum is right and which names its job. Public functions are for the loop's
+// thread and take a short lock at most.
+class BodyReader {
+ public:
+  struct Request {
+    std::uint64_t id = 0;
+    BodyUse use = BodyUse::kReply;
+    LiveJobs::Place place;
+  };
+  struct Answer {
+    Request request;
+    BodyRead::Result result = BodyRead::Result::kFailed;
+    std::string_view body;  // in `bytes`
+    std::shared_ptr<const char[]> bytes;
+    std::string problem;
+  };
+
+  // The threads begin with the first request; without any, Work reads. `notify` is called on any
+  // thread when there are answers.
+  BodyReader(FileSystem& file_system, std::string directory, int threads,
+             std::function<void()> notify);
+  ~BodyReader();
+  BodyReader(const BodyReader&) = delete;
+  BodyReader& operator=(const BodyReader&) = delete;
+
+  void Ask(const Request& request);
+  // Answers of about `bytes` bytes; those that are left are notified again.
+  std::vector<Answer> Take(std::size_t bytes);
+  // The oldest segment with a request that is not answered yet: its file has to stay. UINT64_MAX:
+  // there is none.
+  std::uint64_t oldest() const { return asked_.empty() ? UINT64_MAX : asked_.begin()->first; }
+  // The files of segments below are about to go.
+  void Forget(std::uint64_t oldest);
+  // Reads all that is asked for.
+  void Work();
+
+ private:
+  // A segment's file, open while somebody reads it or it was read lately.
+  struct Source {
+    std::uint64_t number = 0;
+    std::string path;
+    std::unique_ptr<File> file;
+    SegmentHeader header;
+  };
+  using SourcePtr = std::shared_ptr<Source>;
+  using Place = std::pair<std::uint64_t, std::uint64_t>;  // segment and offset
+  using Queue = std::multimap<Place, Request>;
+  static constexpr std::size_t kUses = 4;
+  static constexpr std::size_t kMostRead = 1 << 20;       // bytes of one read of several bodies
+  static constexpr std::size_t kMostGap = 32 * 1024;      // bytes that are read in vain
+  static constexpr std::size_t kMostUnderWay = 32 << 20;  // bytes that are read and not taken
+  static constexpr std::size_t kMostOpen = 32;            // files
+
+  void Run();
+  bool MayRead() const;
+  std::vector<Request> TakeRun();
+  void Read(std::vector<Request> run);
+  std::vector<Answer> ReadRun(std::span<const Request> run);
+  static void Check(const Source& source, std::string_view bytes, RecordCodec& codec,
+                    Answer& answer);
+  SourcePtr Open(std::uint64_t number, std::string& problem);
+
+  FileSystem& file_system_;
+  const std::string directory_;
+  const int most_threads_;
+  const std::function<void()> notify_;
+  std::map<std::uint64_t, std::size_t> asked_;  // requests of each segment; the loop's own
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable wanted_;
+  std::array<Queue, kUses> queues_;
+  std::array<Place, kUses> next_{};  // where the last read of each use ended
+  std::vector<Answer> answers_;
+  std::size_t under_way_ = 0;
+  std::list<SourcePtr> open_;  // the one used last is in front
+  bool stop_ = false;
+
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace gearstalk

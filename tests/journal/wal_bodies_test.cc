@@ -1,0 +1,313 @@
+// Bodies that are read back from the segments.
+
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <cerrno>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "broker/journal/no_events.h"
+#include "broker/journal/wal/wal_journal.h"
+#include "tests/journal/faulty_file_system.h"
+#include "tests/journal/model.h"
+
+namespace gearstalk {
+namespace {
+
+using Result = BodyRead::Result;
+
+// A live state that has only some of its bodies.
+class Cold final : public LiveState {
+ public:
+  Status Apply(const Record& record) override { return model.Apply(record); }
+  bool Capture(std::uint64_t id, const std::function<void(const Record&)>& emit) override {
+    return model.Capture(id, [&](Record record) {
+      if (cold.contains(id)) {
+        record.body = {};
+        record.body_left_out = true;
+      }
+      emit(record);
+    });
+  }
+  void CaptureSettings(const std::function<void(const Record&)>& emit) override {
+    model.CaptureSettings(emit);
+  }
+  bool LeavesBodyOut(std::uint64_t id) const override { return cold.contains(id); }
+  void OnBody(std::uint64_t id, const BodyRead& read) override {
+    results[id].push_back(read.result);
+    bodies[id] = read.body;
+    order.push_back(id);
+    problem = read.problem;
+  }
+
+  Model model;
+  std::set<std::uint64_t> cold;
+  std::map<std::uint64_t, std::vector<Result>> results;
+  std::map<std::uint64_t, std::string> bodies;
+  std::vector<std::uint64_t> order;
+  std::string problem;
+};
+
+class WalBodies : public testing::Test {
+ protected:
+  WalBodies() {
+    options_.directory = "/data";
+    options_.file_system = &disk_;
+    options_.own_thread = false;
+    options_.segment_size = 4096;
+    Start();
+  }
+
+  void Start() {
+    journal_.reset();
+    auto opened = WalJournal::Open(options_);
+    ASSERT_TRUE(opened.ok());
+    journal_ = std::move(opened.value());
+    state_ = std::make_unique<Cold>();
+    ASSERT_TRUE(journal_->Start(*state_, events_).ok());
+    journal_->OnNotify();
+  }
+
+  static std::string BodyOf(std::uint64_t id) {
+    return std::to_string(id) + std::string(200 + id * 37 % 300, 'b');
+  }
+  std::uint64_t Put() {
+    const std::uint64_t id = state_->model.state().next_id;
+    state_->model.Put(*journal_, "t", BodyOf(id));
+    return id;
+  }
+  void Flush() {
+    journal_->Flush(0);
+    journal_->OnNotify();
+  }
+  // Has the body read; its answer is there when it returns.
+  Result Read(std::uint64_t id) {
+    state_->results.erase(id);
+    journal_->Fetch(id, BodyUse::kReply);
+    for (int i = 0; i < 3 && !state_->results.contains(id); ++i) Flush();
+    return state_->results[id].front();
+  }
+
+  FaultyFileSystem disk_;
+  WalOptions options_;
+  NoEvents events_;
+  std::unique_ptr<Cold> state_;
+  std::unique_ptr<WalJournal> journal_;
+};
+
+TEST_F(WalBodies, AreReadBackFromEverySegmentAndAfterARestart) {
+  for (int i = 0; i < 100; ++i) {
+    Put();
+    if (i % 3 == 0) Flush();
+  }
+  Flush();
+  ASSERT_GT(journal_->Segments().count, 3U);
+  for (std::uint64_t id = 1; id <= 100; ++id) {
+    EXPECT_EQ(Read(id), Result::kWhole);
+    EXPECT_EQ(state_->bodies[id], BodyOf(id));
+  }
+  EXPECT_TRUE(journal_->Close().ok());
+  Start();
+  for (std::uint64_t id = 1; id <= 100; ++id) {
+    EXPECT_EQ(Read(id), Result::kWhole);
+    EXPECT_EQ(state_->bodies[id], BodyOf(id));
+  }
+}
+
+TEST_F(WalBodies, IsNotAnsweredInTheCallThatAsks) {
+  const std::uint64_t id = Put();
+  journal_->Fetch(id, BodyUse::kReply);
+  EXPECT_TRUE(state_->results.empty()) << "it is not even written yet";
+  Flush();
+  Flush();
+  EXPECT_EQ(state_->bodies[id], BodyOf(id));
+  EXPECT_EQ(journal_->OnDisk(), journal_->Durable());
+}
+
+TEST_F(WalBodies, ComeInTheOrderOfTheDiskAndNeighboursInOneRead) {
+  for (int i = 0; i < 9; ++i) Put();
+  Flush();
+  for (const std::uint64_t id : {7, 3, 1, 8, 2}) journal_->Fetch(id, BodyUse::kAhead);
+  const std::uint64_t before = disk_.reads();
+  Flush();
+  EXPECT_EQ(state_->order, (std::vector<std::uint64_t>{1, 2, 3, 7, 8}));
+  EXPECT_EQ(disk_.reads(), before + 2) << "one of the header, one of all bodies";
+}
+
+TEST_F(WalBodies, AreWholeAfterShortReads) {
+  const std::uint64_t id = Put();
+  Flush();
+  disk_.LimitReads(7);
+  EXPECT_EQ(Read(id), Result::kWhole);
+  EXPECT_EQ(state_->bodies[id], BodyOf(id));
+}
+
+TEST_F(WalBodies, AReadThatFailsOnceIsTriedAgainAtOnce) {
+  const std::uint64_t id = Put();
+  Flush();
+  EXPECT_EQ(Read(id), Result::kWhole);
+  disk_.FailReads(-EIO, 1);
+  EXPECT_EQ(Read(id), Result::kWhole);
+}
+
+TEST_F(WalBodies, AnErrorOfTheDiskIsNoDamage) {
+  const std::uint64_t id = Put();
+  Flush();
+  disk_.FailReads(-EIO, 1000);
+  EXPECT_EQ(Read(id), Result::kFailed);
+  EXPECT_NE(state_->problem.find("0000000001.wal"), std::string::npos) << state_->problem;
+  disk_.FailReads(0, 0);
+  EXPECT_EQ(Read(id), Result::kWhole);
+}
+
+TEST_F(WalBodies, AFileThatIsGoneIsNoDamage) {
+  const std::uint64_t id = Put();
+  Flush();
+  disk_.Unlink("/data/0000000001.wal");
+  EXPECT_EQ(Read(id), Result::kFailed);
+}
+
+// Whichever byte of the frame is another one, the body is not handed out.
+TEST_F(WalBodies, AFlippedByteIsFoundAndNeighboursAreRead) {
+  for (int i = 0; i < 3; ++i) Put();
+  Flush();
+  const std::string path = "/data/0000000001.wal";
+  const std::string whole = disk_.Content(path);
+  const std::size_t at = whole.find(BodyOf(2));
+  ASSERT_NE(at, std::string::npos);
+  for (std::size_t byte = at - 20; byte < at + BodyOf(2).size(); byte += 3) {
+    std::string flipped = whole;
+    flipped[byte] = static_cast<char>(flipped[byte] ^ 0x10);
+    disk_.SetContent(path, flipped);
+    ASSERT_EQ(Read(2), Result::kDamaged) << byte;
+    ASSERT_EQ(state_->bodies[2], "");
+    ASSERT_EQ(Read(1), Result::kWhole);
+    ASSERT_EQ(Read(3), Result::kWhole);
+  }
+  disk_.SetContent(path, whole);
+  EXPECT_EQ(Read(2), Result::kWhole);
+}
+
+// Another job's record, whole and at this very place.
+TEST_F(WalBodies, AFrameOfAnotherJobIsNoAnswer) {
+  Put();
+  Flush();
+  const auto image = disk_.Image();
+  options_.directory = "/other";
+  options_.salt = 1;
+  disk_.MakeDirectory("/other");
+  Start();
+  state_->model.Put(*journal_, "t", BodyOf(9));
+  Flush();
+  ASSERT_EQ(Read(1), Result::kWhole);
+  std::string foreign;
+  for (const auto& [name, content] : image) {
+    if (name.ends_with("0000000001.wal")) foreign = content;
+  }
+  ASSERT_FALSE(foreign.empty());
+  disk_.SetContent("/other/0000000001.wal", foreign);
+  EXPECT_NE(Read(1), Result::kWhole);
+}
+
+// The segment of a body that was asked for stays until it is read, although its job is gone and
+// the log has moved on.
+TEST_F(WalBodies, ASegmentIsNotRemovedUnderARead) {
+  const std::uint64_t id = Put();
+  Flush();
+  journal_->Fetch(id, BodyUse::kReply);
+  state_->model.Delete(*journal_, id);
+  for (int i = 0; i < 60; ++i) state_->model.Delete(*journal_, Put());
+  EXPECT_TRUE(state_->results.empty());
+  for (int i = 0; i < 5; ++i) Flush();
+  EXPECT_EQ(state_->results[id], (std::vector<Result>{Result::kWhole}));
+  EXPECT_EQ(state_->bodies[id], BodyOf(id));
+  for (int i = 0; i < 20; ++i) {
+    state_->model.Delete(*journal_, Put());
+    Flush();
+  }
+  EXPECT_GT(journal_->Segments().oldest, 1U) << "now it may go";
+}
+
+// Every second job is finished; the others are carried out of the old segments without ever having
+// been in memory.
+TEST_F(WalBodies, ColdJobsAreCarriedForward) {
+  std::mt19937 lot(1);
+  std::set<std::uint64_t> live;
+  for (int i = 0; i < 2000; ++i) {
+    const std::uint64_t id = Put();
+    state_->cold.insert(id);
+    live.insert(id);
+    if (live.size() > 50) {
+      const auto gone = std::next(live.begin(), static_cast<std::ptrdiff_t>(lot() % live.size()));
+      state_->model.Delete(*journal_, *gone);
+      live.erase(gone);
+    }
+    if (i % 3 == 0) Flush();
+    if (i % 7 == 0) {
+      const std::uint64_t some =
+          *std::next(live.begin(), static_cast<std::ptrdiff_t>(lot() % live.size()));
+      ASSERT_EQ(Read(some), Result::kWhole);
+      ASSERT_EQ(state_->bodies[some], BodyOf(some));
+    }
+  }
+  for (int i = 0; i < 100; ++i) Flush();
+  EXPECT_GT(journal_->Segments().migrated, 50U);
+  EXPECT_LT(journal_->Segments().count, 40U);
+  const Model::State before = state_->model.state();
+  EXPECT_TRUE(journal_->Close().ok());
+  Start();
+  EXPECT_TRUE(state_->model.state() == before) << "bodies, too";
+}
+
+TEST_F(WalBodies, CompactionWaitsForADiskThatAnswersNothingAndLosesNothing) {
+  for (int i = 0; i < 20; ++i) state_->cold.insert(Put());
+  Flush();
+  for (std::uint64_t id = 1; id <= 20; id += 2) state_->model.Delete(*journal_, id);
+  disk_.FailReads(-EIO, UINT64_MAX);
+  for (int i = 0; i < 100; ++i) {
+    state_->model.Delete(*journal_, Put());
+    Flush();
+  }
+  EXPECT_EQ(journal_->Segments().oldest, 1U);
+  disk_.FailReads(0, 0);
+  disk_.Advance(kSecond);
+  for (int i = 0; i < 100; ++i) {
+    state_->model.Delete(*journal_, Put());
+    Flush();
+  }
+  EXPECT_GT(journal_->Segments().oldest, 1U);
+  const Model::State before = state_->model.state();
+  Start();
+  EXPECT_TRUE(state_->model.state() == before);
+}
+
+TEST_F(WalBodies, ThreadsReadWhileTheLogGoesOn) {
+  options_.own_thread = true;
+  Start();
+  std::set<std::uint64_t> wanted;
+  const auto hear = [&] {
+    pollfd readable{journal_->NotifyFd(), POLLIN, 0};
+    ASSERT_EQ(::poll(&readable, 1, 60'000), 1);
+    journal_->OnNotify();
+  };
+  for (int i = 0; i < 3000; ++i) {
+    const std::uint64_t id = Put();
+    journal_->Fetch(id, i % 2 == 0 ? BodyUse::kReply : BodyUse::kQuery);
+    if (i % 5 != 0) state_->model.Delete(*journal_, id);
+    if (i % 50 == 0) journal_->Flush(0);
+  }
+  journal_->Flush(0);
+  while (state_->results.size() < 3000) hear();
+  for (std::uint64_t id = 1; id <= 3000; ++id) {
+    ASSERT_EQ(state_->results[id], (std::vector<Result>{Result::kWhole})) << id;
+    ASSERT_EQ(state_->bodies[id], BodyOf(id));
+  }
+  EXPECT_TRUE(journal_->Close().ok());
+}
+
+}  // namespace
+}  // namespace gearstalk
