@@ -113,7 +113,7 @@ struct JobUnref {
 using JobPtr = std::unique_ptr<Job, JobUnref>;
 
 // A job: record, unique key and a body below kBlockFrom bytes in ONE allocation; a larger body has
-// a block of its own, so that it can leave memory while the job stays:
+// a block of its own:
 //   Job | unique key | body | CR LF
 //   Job | address of the block | unique key        block: body | CR LF
 // The CR LF is always there, so that a beanstalk reply sends body and CR LF from one place.
@@ -146,10 +146,7 @@ class Job {
     if (unique_is_body_) return "-";
     return texts() == nullptr ? std::string_view() : texts()->key;
   }
-  // Whether the body is in memory: a durable one may be in the journal alone.
-  bool has_body() const { return !HasBlock() || Block() != nullptr; }
   std::uint32_t body_size() const { return body_size_; }
-  // Only while has_body; everybody who cannot know asks BodyOf.
   std::string_view body() const { return {BodyBytes(), body_size_}; }
   // Writable, with the two bytes after the body: for the session that fills a new job.
   std::span<char> space() { return {BodyBytes(), body_size_ + std::size_t{2}}; }
@@ -184,7 +181,7 @@ class Job {
     return texts() == nullptr ? std::string_view() : texts()->origin;
   }
   bool ExpiredAt(Time now) const { return OwnRest() != nullptr && OwnRest()->expiry.time <= now; }
-  // Its bytes in JobMemory while its body is there.
+  // Its bytes in JobMemory.
   std::size_t memory() const { return OwnSize() + (HasBlock() ? body_size_ + std::size_t{2} : 0); }
 
   // IndexedHeap (delayed and reserved jobs, ready ones that came out of order).
