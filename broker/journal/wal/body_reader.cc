@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "broker/base/threads.h"
+
 namespace gearstalk {
 namespace {
 
@@ -36,7 +38,7 @@ void BodyReader::Ask(const Request& request) {
   }
   wanted_.notify_one();
   if (!threads_.empty()) return;
-  for (int i = 0; i < most_threads_; ++i) threads_.emplace_back(&BodyReader::Run, this);
+  for (int i = 0; i < most_threads_; ++i) threads_.push_back(StartThread([this] { Run(); }));
 }
 
 std::vector<BodyReader::Answer> BodyReader::Take(std::size_t bytes) {
