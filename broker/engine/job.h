@@ -146,6 +146,8 @@ class Job {
     if (unique_is_body_) return "-";
     return texts() == nullptr ? std::string_view() : texts()->key;
   }
+  // Whether the body has its memory; of every job that New, TryNew or TryGrow returned.
+  bool has_body() const { return !HasBlock() || Block() != nullptr; }
   std::uint32_t body_size() const { return body_size_; }
   std::string_view body() const { return {BodyBytes(), body_size_}; }
   // Writable, with the two bytes after the body: for the session that fills a new job.
