@@ -40,6 +40,7 @@ Outcome Acts::Move(Time now, JobId id, std::string_view name) {
   }
   const Time due = state == JobState::kDelayed ? from.delayed_.TimeAt(job->link_.held.slot) : 0;
   const bool retrying = job->extra().retrying;
+  const std::optional<std::string> line = Engine::LineOf(*job);
   engine_.LeaveState(*job);
   engine_.MoveTo(*job, *to, {});
   if (retrying) job->extra_->retrying = true;
@@ -47,8 +48,10 @@ Outcome Acts::Move(Time now, JobId id, std::string_view name) {
   if (state == JobState::kDelayed) engine_.EnterDelayed(*job, due);
   if (state == JobState::kBuried) engine_.EnterBuried(*job, engine_.next_burial_);
   const Lsn lsn = AppendWhole(*job);
+  Engine::NoteLineEnd(from, line, lsn);
   engine_.ReleaseTube(from);
   engine_.dispatch_.Serve(now, *to, job);
+  engine_.pace_.ServeFreed(now);
   return {Code::kOk, lsn};
 }
 

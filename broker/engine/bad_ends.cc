@@ -151,6 +151,7 @@ Lsn BadEnds::Bury(Time now, Job& job, Finish::Kind kind, const ReportData& text)
   engine_.Count(*job.tube_, &JobCounts::buries);
   engine_.EnterBuried(job, engine_.next_burial_);
   const Lsn lsn = engine_.Append(job, Record::Kind::kChange);
+  Engine::NoteEnd(job, lsn);
   engine_.Tell(job, kind, text, lsn);
   return lsn;
 }
@@ -159,6 +160,7 @@ Lsn BadEnds::MoveDead(Time now, Job& job, Finish::Kind kind, const ReportData& t
   Tube& before = *job.tube_;
   const Policy& policy = PolicyOf(before);
   Tube& dead = engine_.TubeNamed(policy.DeadTubeOf(before.name()));
+  const std::optional<std::string> line = Engine::LineOf(job);
   engine_.CountPolicy(before, &PolicyCounts::dead);
   engine_.MoveTo(job, dead, before.name());
   job.abandoned_ = false;
@@ -173,6 +175,7 @@ Lsn BadEnds::MoveDead(Time now, Job& job, Finish::Kind kind, const ReportData& t
     engine_.EnterBuried(job, engine_.next_burial_);
   }
   const Lsn lsn = engine_.Append(job, Record::Kind::kChange, {.moved = true});
+  Engine::NoteLineEnd(before, line, lsn);
   engine_.Tell(job, kind, text, lsn);
   engine_.ReleaseTube(before);
   engine_.dispatch_.Serve(now, dead, &job);

@@ -18,6 +18,7 @@
 #include "broker/engine/dispatch.h"
 #include "broker/engine/expiries.h"
 #include "broker/engine/failures.h"
+#include "broker/engine/groups.h"
 #include "broker/engine/id_table.h"
 #include "broker/engine/idle_functions.h"
 #include "broker/engine/job.h"
@@ -323,6 +324,40 @@ class Engine {
   void DropWaiters(Job& job);
   void Tell(Job& job, Finish::Kind kind, const ReportData& data, Lsn lsn);
 
+  // engine_groups.cc
+  static bool IsGrouped(const Job& job) {
+    return job.tube_.group() != nullptr || job.tube_->groups_ != nullptr;
+  }
+  // Its tube has other groups since it came, or it has just come.
+  static bool HasOldPlace(const Job& job) {
+    return job.tube_.groups() != job.tube_->groups_.get();
+  }
+  Code AdmitsToGroup(const Tube& tube, const Job& job) const;
+  static void NoteMissing(Tube& tube, const Job& job);
+  void JoinGroup(Job& job, std::string_view name);
+  void Rejoin(Job& job);
+  void LeaveGroup(Job& job);
+  void EnterGroup(Time now, Job& job);
+  void LeaveGroupState(Job& job);
+  void NoteGroups(Tube& tube);
+  void SetHome(Job& job, Group& home);
+  void ForgetHome(Job& job);
+  void FindHome(Job& job, const Record::Group& known);
+  // The end of a job that stays in its group until it is gone.
+  static void NoteEnd(const Job& job, Lsn lsn) {
+    if (Group* const group = GroupOf(job)) {
+      static_cast<Groups&>(group->groups).NoteEnd(*group, lsn);
+    }
+  }
+  static std::optional<std::string> LineOf(const Job& job);
+  static void NoteLineEnd(Tube& tube, const std::optional<std::string>& line, Lsn lsn);
+  void FollowGroups(Tube& tube);
+  void ReadGroup(Time now, Job& job);
+  Time ReadGroups(Time now, std::size_t jobs);
+  void EndGroupWalk();
+  void DropRetiredGroups();
+  void ForgetIdleGroups(Time now, int& steps);
+
   // engine_consume.cc
   Taken Take(Time now, Job& job, Consumer& consumer);
   Job* HeldBy(const Consumer& consumer, JobId id) const;
@@ -362,6 +397,14 @@ class Engine {
   Time started_ = 0;  // first Tick
   Time ticked_ = 0;   // last
 
+  IdleGroups idle_groups_;
+  // Jobs that follow a changed policy into other groups, and the groups that they were in.
+  struct GroupWalk {
+    bool active = false;
+    JobId at = 0;                            // looked at, with all below
+    std::vector<std::uint64_t> tubes = {};   // that follow, by id
+    std::vector<std::unique_ptr<Groups, DeleteGroups>> retired = {};
+  } group_walk_;
   TubeTable tubes_;
   IdleFunctions idle_functions_;
   IdTable<Job> jobs_;

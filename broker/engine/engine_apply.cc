@@ -21,6 +21,13 @@ void Engine::MoveTo(Job& job, Tube& tube, std::string_view origin) {
   ++moves_;
   FreeKey(job);
   job.tube_->job_bytes_ -= job.memory();
+  if (!origin.empty() && HasOldPlace(job)) Rejoin(job);
+  if (Group* const home = GroupOf(job); home != nullptr && !origin.empty()) {
+    SetHome(job, *home);
+  } else {
+    ForgetHome(job);
+  }
+  LeaveGroup(job);
   job.tube_ = &tube;
   tube.job_bytes_ += job.memory();
   if (!origin.empty() || !job.origin().empty()) {
@@ -49,9 +56,13 @@ void Engine::LeaveRest(Job& job) {
 void Engine::EnterReady(Job& job) {
   Tube& tube = *job.tube_;
   job.state_ = JobState::kReady;
-  if (tube.ready_.empty()) dispatch_.ready().Add(tube);
-  tube.ready_.Push(&job);
-  if (tube.ready_.front() == &job) dispatch_.ready().NoteFront(tube);
+  if (tube.ready_size_++ == 0) dispatch_.ready().Add(tube);
+  if (IsGrouped(job)) {
+    EnterGroup(ticked_, job);
+  } else {
+    tube.ready_.Push(&job);
+    if (tube.ready_.front() == &job) dispatch_.ready().NoteFront(tube);
+  }
   CountQueued(job, 1);
   ++totals_.ready;
   if (job.priority < kNormalFrom) {
@@ -64,6 +75,7 @@ void Engine::EnterReady(Job& job) {
 void Engine::EnterDelayed(Job& job, Time due) {
   job.state_ = JobState::kDelayed;
   job.tube_->delayed_.Push(due, &job);
+  if (IsGrouped(job)) EnterGroup(ticked_, job);
   CountQueued(job, 1);
   ++totals_.delayed;
   if (job.OwnRest() != nullptr) EnterRest(job);
@@ -84,6 +96,7 @@ void Engine::EnterBuried(Job& job, std::uint64_t burial) {
   } else {
     job.tube_->buried_.PushBack(&job);
   }
+  if (IsGrouped(job)) EnterGroup(ticked_, job);
   ++job.tube_->buried_size_;
   ++totals_.buried;
   totals_.dead += !job.origin().empty();
@@ -101,6 +114,10 @@ void Engine::EnterReserved(Time now, Time deadline, Job& job, Consumer& consumer
     FreeKey(job);
     job.MakeExtra().key_free = true;
   }
+  if (IsGrouped(job)) {
+    EnterGroup(now, job);
+    if (Group* const group = GroupOf(job)) job.tube_->groups_->NoteHandOut(now, *group);
+  }
   ++job.tube_->reserved_;
   ++totals_.reserved;
   if (!job.origin().empty()) failures_.Add(job);
@@ -109,16 +126,18 @@ void Engine::EnterReserved(Time now, Time deadline, Job& job, Consumer& consumer
 
 void Engine::LeaveState(Job& job) {
   Tube& tube = *job.tube_;
+  const bool grouped = job.tube_.group() != nullptr;
+  if (grouped && job.state_ != JobState::kGone) LeaveGroupState(job);
   switch (job.state_) {
     case JobState::kReady:
-      tube.ready_.Remove(&job);
+      if (!grouped) tube.ready_.Remove(&job);
       CountQueued(job, -1);
       --totals_.ready;
       if (job.priority < kNormalFrom) {
         --tube.urgent_;
         --totals_.urgent;
       }
-      if (tube.ready_.empty()) dispatch_.ready().Remove(tube);
+      if (--tube.ready_size_ == 0) dispatch_.ready().Remove(tube);
       if (job.OwnRest() != nullptr) LeaveRest(job);
       break;
     case JobState::kDelayed:
@@ -166,6 +185,8 @@ void Engine::LeaveState(Job& job) {
 void Engine::Erase(Job& job) {
   LeaveState(job);
   FreeKey(job);
+  ForgetHome(job);
+  LeaveGroup(job);
   jobs_.Erase(job.id_);
   Tube& tube = *job.tube_;
   tube.job_bytes_ -= job.memory();

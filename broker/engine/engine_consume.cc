@@ -27,6 +27,9 @@ Taken Engine::ReserveJob(Time now, Consumer& consumer, JobId id) {
   Job* job = jobs_.Find(id);
   if (job == nullptr || job->state_ == JobState::kReserved) return {};
   if (job->state_ != JobState::kBuried && job->ExpiredAt(now)) return {};
+  if (const Groups* const groups = job->tube_->groups(); groups != nullptr && groups->lines()) {
+    if (HasOldPlace(*job) || !groups->MayReserve(*job)) return {};
+  }
   consumer.needs_ttr_ = true;
   CountAsWorker(consumer);
   const bool was_ready = job->state_ == JobState::kReady;
@@ -91,7 +94,11 @@ Taken Engine::Take(Time now, Job& job, Consumer& consumer) {
   EnterReserved(now, deadline, job, consumer);
   if (job.tube_->policy_ != nullptr || options_.fair) pace_.NoteHandOut(now, *job.tube_);
   if (UniqueIndex::HasKey(job)) uniques_.Prefetch(job);
-  return {&job, VisibleFrom(job)};
+  Lsn lsn = VisibleFrom(job);
+  if (const Groups* const groups = job.tube_->groups()) {
+    lsn = std::max(lsn, groups->VisibleFrom(job));
+  }
+  return {&job, lsn};
 }
 
 Job* Engine::HeldBy(const Consumer& consumer, JobId id) const {
@@ -185,8 +192,10 @@ Lsn Engine::AppendEnd(const Job& job, Finish::Kind kind) {
   const bool remembers = kind == Finish::Kind::kCompleted && policy != nullptr &&
                          policy->unique != Policy::Unique::kNone && policy->unique_for > 0 &&
                          UniqueIndex::HasKey(job);
-  if (!remembers) return Append(job, Record::Kind::kDelete);
-  return seen_.Remember(job, Later(job.created, policy->unique_for));
+  const Lsn lsn = remembers ? seen_.Remember(job, Later(job.created, policy->unique_for))
+                            : Append(job, Record::Kind::kDelete);
+  NoteEnd(job, lsn);
+  return lsn;
 }
 
 Lsn Engine::Finished(Job& job, Finish::Kind kind, const ReportData& data) {

@@ -46,7 +46,10 @@ Lsn Records::Append(const Job& job, Record::Kind kind, const Beside& beside) {
   record.kind = kind;
   record.id = job.id_;
   if (kind != Record::Kind::kDelete) Fill(job, record);
-  if (beside.moved) record.tube = job.tube_->name();
+  if (beside.moved) {
+    record.tube = job.tube_->name();
+    FillGroups(job, record);
+  }
   if (beside.schedule != nullptr) record.schedule = *beside.schedule;
   const Lsn lsn = engine_.journal_.Append(record);
   if (kind == Record::Kind::kPut) NoteUnsynced(job.id_, lsn);
@@ -96,6 +99,17 @@ void Records::FillFailure(const Job& job, Record& record) {
   record.failure.origin = job.texts()->origin;
 }
 
+Record::Group Records::RecordOf(const GroupHead* head) {
+  if (head == nullptr) return {};
+  const auto& group = static_cast<const Group&>(*head);
+  return {group.name(), static_cast<const Groups&>(group.groups).source_text()};
+}
+
+void Records::FillGroups(const Job& job, Record& record) {
+  record.group = RecordOf(job.group_head());
+  if (job.texts() != nullptr) record.home = RecordOf(job.texts()->home);
+}
+
 void Records::Fill(const Job& job, Record& record) const {
   record.id = job.id_;
   record.priority = job.priority;
@@ -123,6 +137,7 @@ void Records::Fill(const Job& job, Record& record) const {
   record.unique = job.unique();
   record.reducer = job.rest().reducer;
   record.body = job.body();
+  FillGroups(job, record);
 }
 
 bool Records::Capture(JobId id, const std::function<void(const Record&)>& emit) {

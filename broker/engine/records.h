@@ -76,6 +76,9 @@ class Records final : public LiveState {
     bool operator<(JobId id) const { return job < id; }
   };
 
+  static Record::Group RecordOf(const GroupHead* group);
+  static void FillGroups(const Job& job, Record& record);
+  void JoinRecorded(Job& job, const Record& record);
   static void FillFailure(const Job& job, Record& record);
   Lsn FindUnsynced(JobId id) const;
   void ApplyOfJob(const Record& record);

@@ -75,8 +75,16 @@ void Records::ApplyPut(const Record& record) {
   engine_.ids_.NoteTaken(record.id);
   Job& inserted = *job;
   engine_.Insert(std::move(job), engine_.TubeNamed(record.tube));
+  JoinRecorded(inserted, record);
   ApplyState(inserted, record);
   if (!record.schedule.name.empty()) engine_.schedules_.Apply(record);
+}
+
+// The name in the record is good if it was found where the tube would look for it.
+void Records::JoinRecorded(Job& job, const Record& record) {
+  const Groups* const groups = job.tube_->groups();
+  if (groups == nullptr || record.group.source != groups->source_text()) return;
+  engine_.JoinGroup(job, record.group.name);
 }
 
 // The job is finished, and its key stays taken.
@@ -109,6 +117,7 @@ void Records::ApplyState(Job& job, const Record& record) {
   if (!record.tube.empty() && record.tube != job.tube_->name()) {
     Tube& before = *job.tube_;
     engine_.MoveTo(job, engine_.TubeNamed(record.tube), record.failure.origin);
+    JoinRecorded(job, record);
     engine_.ReleaseTube(before);
   }
   job.priority = record.priority;
@@ -153,6 +162,11 @@ void Records::ApplyFate(Job& job, const Record& record) {
   texts.origin = failure.origin;
   extra.key_free = !failure.origin.empty();
   engine_.TakeKey(job);
+  if (failure.origin.empty()) {
+    engine_.ForgetHome(job);
+  } else {
+    engine_.FindHome(job, record.home);
+  }
 }
 
 void Records::ApplySettings(const Record& record) {
@@ -190,6 +204,7 @@ void Records::RemoveBuried(const Job& job) { burials_.erase(BurialKeyOf(job)); }
 void Records::BecomeActive(Time now) {
   replaying_ = false;
   burials_.clear();
+  while (engine_.group_walk_.active) engine_.ReadGroups(now, Engine::kSlice);
   if (now < newest_) ShortenTimes(now);
   const std::vector<std::uint64_t> kept(tubes_.begin(), tubes_.end());
   for (const std::uint64_t id : kept) {

@@ -280,9 +280,16 @@ Transfers::Change Transfers::HoldBack(std::string_view name, JobId id) {
   }
   if (!marks_.contains(name)) return {Code::kNotFound};
   if (!engine_.journal_.Accepts(Record::Kind::kChange)) return {Code::kJournal};
+  Tube& tube = *job->tube_;
+  ++tube.using_;
+  const std::optional<std::string> line = Engine::LineOf(*job);
   TakeOut(*job, name, Record::Held::kFirstPhase);
   const Record record = ChangeOf(held_.at(id).record.View());
-  return {Code::kOk, id, engine_.persistent_ ? engine_.journal_.Append(record) : 0};
+  const Lsn lsn = engine_.persistent_ ? engine_.journal_.Append(record) : 0;
+  Engine::NoteLineEnd(tube, line, lsn);
+  --tube.using_;
+  engine_.ReleaseTube(tube);
+  return {Code::kOk, id, lsn};
 }
 
 Transfers::Change Transfers::RaiseNextId(JobId id) {

@@ -69,6 +69,11 @@ struct Record {
     std::optional<Time> ran = std::nullopt;
     bool left_out = false;  // kSchedule: its last planned time was skipped or missed
   };
+  // Of a job in a tube with groups.
+  struct Group {
+    std::string_view name;    // empty: it has none
+    std::string_view source;  // where it was found: the value of the policy's `group`
+  };
   struct Transfer {
     std::string_view name;        // of the transfer that brought the job
     Held held = Held::kNot;       // stored, and in no queue
@@ -105,6 +110,8 @@ struct Record {
   std::span<const std::string_view> policy;  // kTube: "KEY=VALUE", as set by an administrator
   Schedule schedule;
   Transfer transfer;
+  Group group;  // kPut, and kChange with a tube
+  Group home;   // the same of a dead job, in the tube that it came from
 };
 
 }  // namespace gearstalk

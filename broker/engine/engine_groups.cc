@@ -1,0 +1,227 @@
+// Jobs come into groups and leave them; a changed policy is followed job by job.
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "broker/base/log.h"
+#include "broker/engine/engine.h"
+
+namespace gearstalk {
+namespace {
+
+std::string_view NameIn(const Groups& groups, const Job& job, GroupNameSpace& space) {
+  return GroupName(groups.source(), job.body(),
+                   job.unique_is_body() ? std::string_view() : job.unique(), space);
+}
+
+}  // namespace
+
+// Whether a new job may come into its group.
+Code Engine::AdmitsToGroup(const Tube& tube, const Job& job) const {
+  const Policy& policy = *tube.policy_;
+  if (policy.group_max_jobs == 0 && !policy.group_refuses_missing) return Code::kOk;
+  GroupNameSpace space;
+  const std::string_view name = NameIn(*tube.groups_, job, space);
+  if (name.empty()) return policy.group_refuses_missing ? Code::kGroupMissing : Code::kOk;
+  const Group* const group = tube.groups_->Find(name);
+  const bool full = policy.group_max_jobs > 0 && group != nullptr &&
+                    group->unfinished() >= policy.group_max_jobs;
+  return full ? Code::kGroupFull : Code::kOk;
+}
+
+void Engine::NoteMissing(Tube& tube, const Job& job) {
+  if (!tube.groups_->NoteMissing(GroupOf(job)->nameless())) return;
+  LogOfClient(LogLevel::kWarning, "many jobs in a row have no group",
+              {{"tube", tube.name()}, {"group", tube.groups_->source_text()}});
+}
+
+// A job in no state comes into a group of its tube, which has groups.
+void Engine::JoinGroup(Job& job, std::string_view name) {
+  Groups& groups = *job.tube_->groups_;
+  Group& group = groups.Named(name);
+  groups.Join(group);
+  job.tube_ = &group;
+}
+
+// A job in no state, or one that its old group counts no more, leaves that group and comes into the
+// one that its tube has for it now.
+void Engine::Rejoin(Job& job) {
+  LeaveGroup(job);
+  if (job.tube_->groups_ == nullptr) return;
+  GroupNameSpace space;
+  JoinGroup(job, NameIn(*job.tube_->groups_, job, space));
+}
+
+void Engine::LeaveGroup(Job& job) {
+  Group* const group = GroupOf(job);
+  if (group == nullptr) return;
+  Tube* const tube = job.tube_;
+  job.tube_ = tube;
+  static_cast<Groups&>(group->groups).Part(*group);
+}
+
+// A job has entered a state: it counts in its group there.
+void Engine::EnterGroup(Time now, Job& job) {
+  if (HasOldPlace(job)) Rejoin(job);
+  Tube& tube = *job.tube_;
+  if (tube.groups_ != nullptr) {
+    tube.groups_->Enter(now, job);
+    NoteGroups(tube);
+  } else if (job.state_ == JobState::kReady) {
+    tube.ready_.Push(&job);
+    dispatch_.ready().NoteFront(tube);
+  }
+}
+
+void Engine::LeaveGroupState(Job& job) {
+  auto& groups = static_cast<Groups&>(job.tube_.group()->groups);
+  groups.Leave(ticked_, job);
+  if (!groups.retired()) NoteGroups(groups.tube);
+}
+
+// The tube may have another front, other groups may give, and time may let go others.
+void Engine::NoteGroups(Tube& tube) {
+  dispatch_.ready().NoteFront(tube);
+  if (totals_.waiting > 0 || tube.groups_->paced()) pace_.NoteFreed(tube);
+}
+
+// --- Dead jobs, and the groups that they hold at home
+
+void Engine::SetHome(Job& job, Group& home) {
+  ForgetHome(job);
+  auto& groups = static_cast<Groups&>(home.groups);
+  groups.Join(home);
+  job.MakeTexts().home = &home;
+  groups.NoteFailed(ticked_, home, 1);
+}
+
+void Engine::ForgetHome(Job& job) {
+  if (job.texts() == nullptr || job.texts()->home == nullptr) return;
+  auto& home = static_cast<Group&>(*std::exchange(job.MakeTexts().home, nullptr));
+  auto& groups = static_cast<Groups&>(home.groups);
+  groups.NoteFailed(ticked_, home, -1);
+  if (groups.retired()) return DropRetiredGroups();
+  NoteGroups(groups.tube);
+  pace_.NoteFreed(groups.tube);
+  ReleaseTube(groups.tube);
+}
+
+// For a dead job without a home. `known` is what a record says of it.
+void Engine::FindHome(Job& job, const Record::Group& known) {
+  Tube& tube = TubeNamed(std::string(job.origin()));
+  if (tube.groups_ != nullptr) {
+    GroupNameSpace space;
+    Groups& groups = *tube.groups_;
+    const bool same = known.source == groups.source_text();
+    SetHome(job, groups.Named(same ? known.name : NameIn(groups, job, space)));
+  }
+  ReleaseTube(tube);
+}
+
+// The name of the line that the job leaves for another tube; nothing: it is in none.
+std::optional<std::string> Engine::LineOf(const Job& job) {
+  const Group* const group = GroupOf(job);
+  if (group == nullptr || !static_cast<Groups&>(group->groups).lines()) return std::nullopt;
+  return std::string(group->name());
+}
+
+void Engine::NoteLineEnd(Tube& tube, const std::optional<std::string>& line, Lsn lsn) {
+  if (line.has_value() && tube.groups_ != nullptr) tube.groups_->NoteEnd(*line, lsn);
+}
+
+// --- A changed policy
+
+// The policy of a tube is another. Where its groups are others, its jobs follow in slices, by id.
+// Until it was looked at, a job is not given.
+void Engine::FollowGroups(Tube& tube) {
+  const Policy& policy = PolicyOf(tube);
+  const bool wanted = policy.group.kind != GroupSource::Kind::kNone;
+  Groups* const known = tube.groups_.get();
+  if (known == nullptr ? !wanted : wanted && known->Fits(policy)) {
+    if (known == nullptr || !known->SetLimits(policy) || known->empty()) return;
+  } else {
+    if (known != nullptr) {
+      known->Retire();
+      group_walk_.retired.push_back(std::move(tube.groups_));
+      DropRetiredGroups();
+    }
+    if (wanted) tube.groups_.reset(new Groups(tube, policy, idle_groups_));
+    if (tube.unfinished() + tube.buried() == 0 && failures_.size() == 0) return;
+    if (wanted) tube.groups_->set_read_to(0);
+  }
+  if (tube.groups_ != nullptr) tube.groups_->set_follows(true);
+  group_walk_.tubes.push_back(tube.id());
+  group_walk_.at = 0;
+  group_walk_.active = true;
+}
+
+void Engine::DropRetiredGroups() {
+  std::erase_if(group_walk_.retired, [](const auto& groups) { return groups->empty(); });
+}
+
+void Engine::ReadGroup(Time now, Job& job) {
+  Tube& tube = *job.tube_;
+  if (HasOldPlace(job)) {
+    if (job.tube_.group() != nullptr) {
+      LeaveGroupState(job);
+    } else if (job.state_ == JobState::kReady) {
+      tube.ready_.Remove(&job);
+    }
+    EnterGroup(now, job);
+  }
+  if (tube.groups_ != nullptr && tube.groups_->follows()) {
+    tube.groups_->ReadTo(job.id_);
+    tube.groups_->Touch(now, *GroupOf(job));
+    NoteGroups(tube);
+  }
+  if (job.origin().empty()) return;
+  const Tube* const home = tubes_.Find(job.origin());
+  const GroupHead* const group = job.texts()->home;
+  const GroupsHead* const groups = group == nullptr ? nullptr : &group->groups;
+  if (home == nullptr || home->groups_.get() == groups) return;
+  ForgetHome(job);
+  FindHome(job, {});
+}
+
+// Looks at up to so many jobs. Returns when to call it again.
+Time Engine::ReadGroups(Time now, std::size_t jobs) {
+  for (; group_walk_.active && jobs > 0; --jobs) {
+    Job* const job = jobs_.Next(group_walk_.at);
+    if (job == nullptr) {
+      EndGroupWalk();
+    } else {
+      group_walk_.at = job->id_;
+      ReadGroup(now, *job);
+    }
+  }
+  return group_walk_.active ? now : kNever;
+}
+
+void Engine::EndGroupWalk() {
+  group_walk_.active = false;
+  for (const std::uint64_t id : std::exchange(group_walk_.tubes, {})) {
+    Tube* const tube = tubes_.FindById(id);
+    if (tube == nullptr || tube->groups_ == nullptr) continue;
+    tube->groups_->set_follows(false);
+    tube->groups_->set_read_to(UINT64_MAX);
+  }
+  DropRetiredGroups();
+}
+
+// Groups without jobs whose bucket is full are forgotten.
+void Engine::ForgetIdleGroups(Time now, int& steps) {
+  for (; steps > 0; --steps) {
+    Group* const group = idle_groups_.Due(now);
+    if (group == nullptr) return;
+    auto& groups = static_cast<Groups&>(group->groups);
+    groups.Forget(*group);
+    if (groups.retired()) {
+      DropRetiredGroups();
+    } else {
+      ReleaseTube(groups.tube);
+    }
+  }
+}
+
+}  // namespace gearstalk
