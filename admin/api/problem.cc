@@ -36,6 +36,8 @@ constexpr Kind kKinds[] = {
     {"http-version", 505, "The version of HTTP is not spoken"},
     {"draining", 503, "The broker takes no new jobs"},
     {"maxqueue", 503, "The tube has as many jobs as allowed"},
+    {"group_jobs", 503, "The group has as many jobs as allowed"},
+    {"group_missing", 503, "The tube takes no jobs without a group"},
     {"memory", 503, "The memory limit is reached"},
     {"tubes", 503, "There are as many tubes as allowed"},
     {"standby", 503, "Another broker leads"},
@@ -73,6 +75,10 @@ Problem RefusalOf(Code code, std::string_view what) {
       return {"draining", "the broker is draining: end it with PUT /server/draining"};
     case Code::kQueueFull:
       return {"maxqueue", fmt::format("maxqueue of tube {} is reached", TextOf(what))};
+    case Code::kGroupFull:
+      return {"group_jobs", fmt::format("group_max_jobs of tube {} is reached", TextOf(what))};
+    case Code::kGroupMissing:
+      return {"group_missing", fmt::format("tube {} takes no job without a group", TextOf(what))};
     case Code::kOutOfMemory:
       return {"memory", "limits.memory is reached"};
     case Code::kTooManyTubes:

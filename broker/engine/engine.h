@@ -329,9 +329,7 @@ class Engine {
     return job.tube_.group() != nullptr || job.tube_->groups_ != nullptr;
   }
   // Its tube has other groups since it came, or it has just come.
-  static bool HasOldPlace(const Job& job) {
-    return job.tube_.groups() != job.tube_->groups_.get();
-  }
+  static bool HasOldPlace(const Job& job) { return job.tube_.groups() != job.tube_->groups_.get(); }
   Code AdmitsToGroup(const Tube& tube, const Job& job) const;
   static void NoteMissing(Tube& tube, const Job& job);
   void JoinGroup(Job& job, std::string_view name);
@@ -401,8 +399,8 @@ class Engine {
   // Jobs that follow a changed policy into other groups, and the groups that they were in.
   struct GroupWalk {
     bool active = false;
-    JobId at = 0;                            // looked at, with all below
-    std::vector<std::uint64_t> tubes = {};   // that follow, by id
+    JobId at = 0;                           // looked at, with all below
+    std::vector<std::uint64_t> tubes = {};  // that follow, by id
     std::vector<std::unique_ptr<Groups, DeleteGroups>> retired = {};
   } group_walk_;
   TubeTable tubes_;

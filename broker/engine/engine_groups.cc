@@ -25,8 +25,8 @@ Code Engine::AdmitsToGroup(const Tube& tube, const Job& job) const {
   const std::string_view name = NameIn(*tube.groups_, job, space);
   if (name.empty()) return policy.group_refuses_missing ? Code::kGroupMissing : Code::kOk;
   const Group* const group = tube.groups_->Find(name);
-  const bool full = policy.group_max_jobs > 0 && group != nullptr &&
-                    group->unfinished() >= policy.group_max_jobs;
+  const bool full =
+      policy.group_max_jobs > 0 && group != nullptr && group->unfinished() >= policy.group_max_jobs;
   return full ? Code::kGroupFull : Code::kOk;
 }
 

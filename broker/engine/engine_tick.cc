@@ -40,8 +40,9 @@ Time Engine::Tick(Time now) {
   }
   const Time promise_ends = dispatch_.BreakPromises(now);
   pace_.ServeFreed(now);
-  return std::max(now, std::min({deadlines_.next(), expiries_.next(), seen_.next(),
-                                 failures_.next(), idle_groups_.next(), policies_due, schedules_due, promise_ends}));
+  return std::max(now,
+                  std::min({deadlines_.next(), expiries_.next(), seen_.next(), failures_.next(),
+                            idle_groups_.next(), policies_due, schedules_due, promise_ends}));
 }
 
 void Engine::ArmTube(Tube& tube) {

@@ -224,6 +224,31 @@ Lsn Groups::VisibleFrom(const Job& job) const {
   return job.durable() ? ended : std::max(ended, forgotten_ended_);
 }
 
+std::string Groups::Check() const {
+  Settled();
+  std::size_t live = 0, held = 0;
+  std::uint64_t gives = 0;
+  std::string wrong;
+  const Group* first = nullptr;
+  for (std::size_t index = 0; index < buckets(); ++index) {
+    VisitBucket(index, [&](const Group& group) {
+      std::uint32_t ready = 0;
+      auto count = [&](const Job& job) { return ++ready, GroupOf(job) == &group; };
+      const bool own = ReadyJobs::VisitAll(group.jobs_, count);
+      if (!own || ready != group.ready_) wrong = "ready jobs of group " + std::string(group.name());
+      live += !group.nameless() && group.unfinished() > 0;
+      held += group.held_ != GroupHeld::kNone;
+      gives += group.gives_;
+      if ((group.gives_ > 0) != group.in_turn_)
+        wrong = "turn of group " + std::string(group.name());
+      if (group.in_turn_ && (first == nullptr || TurnBefore(group, *first))) first = &group;
+    });
+  }
+  if (!wrong.empty()) return wrong;
+  if (live != live_ || held != held_back_ || gives != gives_) return "groups are counted wrong";
+  return Turns::First(turns_) == first ? "" : "another group is next";
+}
+
 // --- Groups come and go
 
 Group& Groups::Named(std::string_view name) {
@@ -452,9 +477,7 @@ void Groups::SettleTurn(Group& group, const Turn& turn) {
   const bool by_age = order_ == Policy::GroupOrder::kAge;
   const std::uint32_t reserved = by_age ? 0 : group.reserved_;
   const bool returns = !group.in_turn_ || group.priority_ != turn.job->priority;
-  const std::uint64_t stamp = by_age    ? turn.job->id()
-                              : returns ? ++last_stamp_
-                                        : group.stamp_;
+  const std::uint64_t stamp = by_age ? turn.job->id() : returns ? ++last_stamp_ : group.stamp_;
   if (!returns && group.turn_reserved_ == reserved && group.stamp_ == stamp) return;
   if (group.in_turn_) LeaveTurn(group);
   group.priority_ = turn.job->priority;

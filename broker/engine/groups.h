@@ -70,8 +70,8 @@ class Group : public GroupHead {
   ~Group() = default;
 
   std::unique_ptr<GroupRest> rest_;
-  Job* jobs_ = nullptr;     // the ready ones, a Treap in the order in which they leave
-  Group* left_ = nullptr;   // in the turns of its tube
+  Job* jobs_ = nullptr;    // the ready ones, a Treap in the order in which they leave
+  Group* left_ = nullptr;  // in the turns of its tube
   Group* right_ = nullptr;
   // What decides whose turn it is; does not change while the group has a turn.
   std::uint64_t stamp_ = 0;  // of the last hand-out, or of its return; in order `age` the job's id
@@ -89,6 +89,12 @@ class Group : public GroupHead {
 };
 
 inline Group* GroupOf(const Job& job) { return static_cast<Group*>(job.group_head()); }
+
+// Empty: it has none.
+inline std::string_view GroupNameOf(const Job& job) {
+  const Group* const group = GroupOf(job);
+  return group == nullptr ? std::string_view() : group->name();
+}
 
 // Groups without jobs whose pace has to be remembered, of all tubes, by the time at which their
 // bucket is full.
@@ -181,6 +187,9 @@ class Groups : public GroupsHead {
   // The first `bound` of the jobs that may leave, by priority and id. O(bound log bound).
   void VisitByAge(std::size_t bound, const std::function<void(const Job&)>& visit) const;
 
+  // For tests: recounts, and names the first difference; empty: there is none.
+  std::string Check() const;
+
   // --- Changes
   Group& Named(std::string_view name);
   // A job in no state comes into the group. The caller makes the job point to it.
@@ -250,11 +259,11 @@ class Groups : public GroupsHead {
 
   LinearHash<Group, 4> by_name_;
   Group* nameless_ = nullptr;
-  Group* turns_ = nullptr;         // a Treap
-  IndexedHeap<GroupRest> due_;     // those that time lets go
+  Group* turns_ = nullptr;      // a Treap
+  IndexedHeap<GroupRest> due_;  // those that time lets go
   Group* unsettled_ = nullptr;
-  Time now_ = 0;                   // of the last change
-  Job* front_ = nullptr;           // if front_known_
+  Time now_ = 0;          // of the last change
+  Job* front_ = nullptr;  // if front_known_
   bool front_known_ = true;
   bool retired_ = false;
   bool follows_ = false;
@@ -262,8 +271,8 @@ class Groups : public GroupsHead {
   std::uint64_t gives_ = 0;
   std::size_t live_ = 0, held_back_ = 0;
   JobId read_to_ = UINT64_MAX;
-  Lsn forgotten_ended_ = 0;        // of lines that are gone
-  std::uint32_t missing_ = 0;      // new jobs without a group, in a row
+  Lsn forgotten_ended_ = 0;    // of lines that are gone
+  std::uint32_t missing_ = 0;  // new jobs without a group, in a row
 };
 
 }  // namespace gearstalk

@@ -103,9 +103,9 @@ struct Expiry {
 // Texts that only a few jobs have, from policies.
 struct JobTexts {
   GroupHead* home = nullptr;  // of a dead job: its group in the tube that it came from
-  std::string key;         // unique key that the tube made of the body
-  std::string origin;      // the tube that a dead job came from
-  std::string cause_text;  // of a WORK_EXCEPTION, its beginning
+  std::string key;            // unique key that the tube made of the body
+  std::string origin;         // the tube that a dead job came from
+  std::string cause_text;     // of a WORK_EXCEPTION, its beginning
 };
 
 // Fields that few jobs have: waiters, limits of a hand-out, policies; allocated when first needed.

@@ -63,8 +63,8 @@ class LinearHash {
     if (buckets_ > kSegment && size_ < buckets_ / 4 * kPerBucket) Merge();
   }
 
-  // For walks in slices: those of one bucket. Between two buckets the table may grow or shrink; then
-  // an object may be visited twice or not at all.
+  // For walks in slices: those of one bucket. Between two buckets the table may grow or shrink;
+  // then an object may be visited twice or not at all.
   std::size_t buckets() const { return buckets_; }
   template <typename Visit>
   void VisitBucket(std::size_t index, Visit visit) const {

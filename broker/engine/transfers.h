@@ -35,6 +35,7 @@ class OwnedRecord {
  private:
   Record record_;  // its views are not used
   std::string tube_, unique_, reducer_, body_, cause_, origin_, put_key_, schedule_, transfer_;
+  std::string group_, group_source_, home_, home_source_;
 };
 
 // Jobs that move in or out: whole puts, the marks of transfers, and held jobs. Part of the engine.

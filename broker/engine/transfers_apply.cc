@@ -19,11 +19,16 @@ OwnedRecord::OwnedRecord(const Record& record)
       origin_(record.failure.origin),
       put_key_(record.put_key),
       schedule_(record.schedule.name),
-      transfer_(record.transfer.name) {}
+      transfer_(record.transfer.name),
+      group_(record.group.name),
+      group_source_(record.group.source),
+      home_(record.home.name),
+      home_source_(record.home.source) {}
 
 std::size_t OwnedRecord::memory() const {
   return tube_.size() + unique_.size() + reducer_.size() + body_.size() + cause_.size() +
-         origin_.size() + put_key_.size() + schedule_.size() + transfer_.size();
+         origin_.size() + put_key_.size() + schedule_.size() + transfer_.size() + group_.size() +
+         group_source_.size() + home_.size() + home_source_.size();
 }
 
 Record OwnedRecord::View() const {
@@ -38,6 +43,8 @@ Record OwnedRecord::View() const {
   record.schedule.name = schedule_;
   record.transfer.name = transfer_;
   record.transfer.mark = {};
+  record.group = {group_, group_source_};
+  record.home = {home_, home_source_};
   return record;
 }
 

@@ -41,7 +41,7 @@ class OpenContainers {
   }
 
  private:
-  std::uint64_t last_ = 0;             // the innermost ones, the last in the lowest bit
+  std::uint64_t last_ = 0;  // the innermost ones, the last in the lowest bit
   std::size_t depth_ = 0;
   std::vector<std::uint64_t> outer_{};  // 64 each; the common case has none
 };

@@ -337,9 +337,7 @@ std::string PrintRate(const Policy& policy) {
 
 std::string PrintBurst(const Policy& policy) { return fmt::format("{}", policy.Burst()); }
 
-std::string PrintGroupBurst(const Policy& policy) {
-  return fmt::format("{}", policy.GroupBurst());
-}
+std::string PrintGroupBurst(const Policy& policy) { return fmt::format("{}", policy.GroupBurst()); }
 
 // --- max_jobs
 

@@ -43,13 +43,33 @@ TEST(BodyKey, IsEmptyWhereThereIsNoScalar) {
 }
 
 TEST(BodyKey, IsEmptyForABodyThatIsNoJsonBeforeTheValue) {
-  for (const char* body : {R"({"b":})", R"({"b":01,)", R"({"b":1.,)", R"({"b":+1,)", R"({"b":.5,)",
-                           R"({"b":1e,)", R"({"b":-,)", R"({"b":nul,)", R"({"b":True,)",
-                           R"({"b":"\x",)", R"({"b":"\u12g4",)", R"({"b":"\ud800",)",
-                           R"({"b":"\udc00",)", R"({"b":[1 2],)", R"({"b":[,],)", R"({"b":[1,],)",
-                           R"({"b":{"c":1,},)", R"({"b":{"c"},)", R"({5:1,)", R"({"b":1 )",
-                           R"({"b":[},)", R"({"b":{],)", R"(x{)", "{\"b\":\"\n\",",
-                           "{\"b\":\"\xff\",", "{\"b\":\"\xed\xa0\x80\",", "\f{"}) {
+  for (const char* body : {R"({"b":})",
+                           R"({"b":01,)",
+                           R"({"b":1.,)",
+                           R"({"b":+1,)",
+                           R"({"b":.5,)",
+                           R"({"b":1e,)",
+                           R"({"b":-,)",
+                           R"({"b":nul,)",
+                           R"({"b":True,)",
+                           R"({"b":"\x",)",
+                           R"({"b":"\u12g4",)",
+                           R"({"b":"\ud800",)",
+                           R"({"b":"\udc00",)",
+                           R"({"b":[1 2],)",
+                           R"({"b":[,],)",
+                           R"({"b":[1,],)",
+                           R"({"b":{"c":1,},)",
+                           R"({"b":{"c"},)",
+                           R"({5:1,)",
+                           R"({"b":1 )",
+                           R"({"b":[},)",
+                           R"({"b":{],)",
+                           R"(x{)",
+                           "{\"b\":\"\n\",",
+                           "{\"b\":\"\xff\",",
+                           "{\"b\":\"\xed\xa0\x80\",",
+                           "\f{"}) {
     EXPECT_EQ(BodyKey(std::string(body) + R"("a":"k"})", JsonPointer("/a")), "") << body;
   }
 }
@@ -62,8 +82,10 @@ TEST(BodyKey, DoesNotLookAtWhatFollowsTheValue) {
 }
 
 TEST(BodyKey, ReadsAllOfABodyThatIsJson) {
-  EXPECT_EQ(BodyKey(" {\r\n\t\"a\" : \"k\" , \"b\" : [ ] , \"c\" : { } } \n", JsonPointer("/a")), "k");
-  EXPECT_EQ(BodyKey(R"({"b":[[],{},[{"a":1}],"\ud83d\ude00\/\"",-0.5E+2,1e99999],"a":"k"})", JsonPointer("/a")),
+  EXPECT_EQ(BodyKey(" {\r\n\t\"a\" : \"k\" , \"b\" : [ ] , \"c\" : { } } \n", JsonPointer("/a")),
+            "k");
+  EXPECT_EQ(BodyKey(R"({"b":[[],{},[{"a":1}],"\ud83d\ude00\/\"",-0.5E+2,1e99999],"a":"k"})",
+                    JsonPointer("/a")),
             "k");
   EXPECT_EQ(BodyKey(R"({"a":"k","b":1e99999})", JsonPointer("/a")), "k");
   EXPECT_EQ(BodyKey(R"({"a":"\ud83d\ude00"})", JsonPointer("/a")), "\xf0\x9f\x98\x80");
@@ -86,7 +108,9 @@ TEST(BodyKey, OfALongTextIsItsHash) {
   EXPECT_EQ(BodyKey("\"" + std::string(64, 'x') + "\"", JsonPointer("")), std::string(64, 'x'));
 }
 
-TEST(BodyKey, TakesAnyDepth) { EXPECT_EQ(BodyKey(std::string(200'000, '['), JsonPointer("/a")), ""); }
+TEST(BodyKey, TakesAnyDepth) {
+  EXPECT_EQ(BodyKey(std::string(200'000, '['), JsonPointer("/a")), "");
+}
 
 }  // namespace
 }  // namespace gearstalk
