@@ -21,6 +21,7 @@ void Engine::MoveTo(Job& job, Tube& tube, std::string_view origin) {
   ++moves_;
   FreeKey(job);
   job.tube_->job_bytes_ -= job.memory();
+  ++tube.using_;  // a dead job that goes home may have been all that kept the tube
   if (!origin.empty() && HasOldPlace(job)) Rejoin(job);
   if (Group* const home = GroupOf(job); home != nullptr && !origin.empty()) {
     SetHome(job, *home);
@@ -28,6 +29,7 @@ void Engine::MoveTo(Job& job, Tube& tube, std::string_view origin) {
     ForgetHome(job);
   }
   LeaveGroup(job);
+  --tube.using_;
   job.tube_ = &tube;
   tube.job_bytes_ += job.memory();
   if (!origin.empty() || !job.origin().empty()) {

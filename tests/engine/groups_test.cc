@@ -1,7 +1,8 @@
+#include "broker/engine/groups.h"
+
 #include <optional>
 #include <string>
 
-#include "broker/engine/groups.h"
 #include "tests/engine/policy_test.h"
 
 namespace gearstalk {
@@ -127,9 +128,7 @@ TEST_F(GroupsTest, ALineGivesOneJobAtATimeInTheOrderOfIds) {
 TEST_F(GroupsTest, ReserveJobTakesTheFirstOfALineOrOneThatWasSetAside) {
   SetGroups({{"group_order", "fifo"}, {"group_on_failure", "hold"}});
   const JobId first = PutOf("a"), second = PutOf("a"), third = PutOf("a");
-  const auto takes = [&](JobId id) {
-    return engine.ReserveJob(Now(), Taker(), id).job != nullptr;
-  };
+  const auto takes = [&](JobId id) { return engine.ReserveJob(Now(), Taker(), id).job != nullptr; };
   EXPECT_FALSE(takes(second));
   EXPECT_TRUE(takes(first));
   EXPECT_FALSE(takes(second));
