@@ -110,9 +110,10 @@ void PolicyOfTube(Yaml& yaml, const Tube& tube) {
   yaml.Word("held-back", NameOf(tube.held_back()));
   const Groups* const groups = tube.groups();
   if (groups == nullptr) return;
-  yaml.Number("groups", groups->live());
-  yaml.Number("groups-held-back", groups->held_back());
-  yaml.Number("jobs-without-group", groups->without());
+  const Groups::Counts counts = groups->counts();
+  yaml.Number("groups", counts.groups);
+  yaml.Number("groups-held-back", counts.held_back);
+  yaml.Number("jobs-without-group", counts.without);
 }
 
 }  // namespace

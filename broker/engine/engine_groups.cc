@@ -11,7 +11,7 @@ namespace gearstalk {
 namespace {
 
 std::string_view NameIn(const Groups& groups, const Job& job, GroupNameSpace& space) {
-  return GroupName(groups.source(), job.body(),
+  return GroupName(groups.source(), job.has_body() ? job.body() : std::string_view(),
                    job.unique_is_body() ? std::string_view() : job.unique(), space);
 }
 
@@ -47,10 +47,14 @@ void Engine::JoinGroup(Job& job, std::string_view name) {
 // A job in no state, or one that its old group counts no more, leaves that group and comes into the
 // one that its tube has for it now.
 void Engine::Rejoin(Job& job) {
-  LeaveGroup(job);
-  if (job.tube_->groups_ == nullptr) return;
+  const Groups* const groups = job.tube_->groups_.get();
+  if (groups == nullptr) return LeaveGroup(job);
+  Group* const old = GroupOf(job);
+  auto* const others = old == nullptr ? nullptr : &static_cast<Groups&>(old->groups);
   GroupNameSpace space;
-  JoinGroup(job, NameIn(*job.tube_->groups_, job, space));
+  const bool same = others != nullptr && others->source_text() == groups->source_text();
+  JoinGroup(job, same ? old->name() : NameIn(*groups, job, space));
+  if (others != nullptr) others->Part(*old);
 }
 
 void Engine::LeaveGroup(Job& job) {
@@ -138,8 +142,12 @@ void Engine::FollowGroups(Tube& tube) {
   const Policy& policy = PolicyOf(tube);
   const bool wanted = policy.group.kind != GroupSource::Kind::kNone;
   Groups* const known = tube.groups_.get();
-  if (known == nullptr ? !wanted : wanted && known->Fits(policy)) {
-    if (known == nullptr || !known->SetLimits(policy) || known->empty()) return;
+  if (known == nullptr && !wanted) return;
+  const auto changed = known == nullptr || !wanted ? Groups::Changed::kGroups : known->Adopt(policy);
+  if (changed == Groups::Changed::kNothing) return;
+  const bool anew = changed == Groups::Changed::kGroups;
+  if (!anew) {
+    if (known->empty()) return;
   } else {
     if (known != nullptr) {
       known->Retire();
@@ -148,9 +156,8 @@ void Engine::FollowGroups(Tube& tube) {
     }
     if (wanted) tube.groups_.reset(new Groups(tube, policy, idle_groups_));
     if (tube.unfinished() + tube.buried() == 0 && failures_.size() == 0) return;
-    if (wanted) tube.groups_->set_read_to(0);
   }
-  if (tube.groups_ != nullptr) tube.groups_->set_follows(true);
+  if (tube.groups_ != nullptr) tube.groups_->BeginRead(anew);
   group_walk_.tubes.push_back(tube.id());
   group_walk_.at = 0;
   group_walk_.active = true;
@@ -170,9 +177,8 @@ void Engine::ReadGroup(Time now, Job& job) {
     }
     EnterGroup(now, job);
   }
-  if (tube.groups_ != nullptr && tube.groups_->follows()) {
-    tube.groups_->ReadTo(job.id_);
-    tube.groups_->Touch(now, *GroupOf(job));
+  if (tube.groups_ != nullptr && tube.groups_->reads()) {
+    tube.groups_->Read(now, job);
     NoteGroups(tube);
   }
   if (job.origin().empty()) return;
@@ -202,9 +208,7 @@ void Engine::EndGroupWalk() {
   group_walk_.active = false;
   for (const std::uint64_t id : std::exchange(group_walk_.tubes, {})) {
     Tube* const tube = tubes_.FindById(id);
-    if (tube == nullptr || tube->groups_ == nullptr) continue;
-    tube->groups_->set_follows(false);
-    tube->groups_->set_read_to(UINT64_MAX);
+    if (tube != nullptr && tube->groups_ != nullptr) tube->groups_->EndRead();
   }
   DropRetiredGroups();
 }

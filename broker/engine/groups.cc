@@ -92,7 +92,7 @@ Groups::Groups(Tube& of, const Policy& policy, IdleGroups& idle)
       source_text_(policy.group.Text()),
       order_(policy.group_order),
       idle_(idle) {
-  SetLimits(policy);
+  Adopt(policy);
 }
 
 Groups::~Groups() {
@@ -110,10 +110,11 @@ Groups::~Groups() {
   }
 }
 
-bool Groups::SetLimits(const Policy& policy) {
+Groups::Changed Groups::Adopt(const Policy& policy) {
+  if (policy.group != source_ || policy.group_order != order_) return Changed::kGroups;
   const Limits limits{policy.group_running, policy.group_rate, policy.GroupBurst(),
                       policy.group_holds};
-  return std::exchange(limits_, limits) != limits;
+  return std::exchange(limits_, limits) == limits ? Changed::kNothing : Changed::kLimits;
 }
 
 // --- Questions
@@ -122,6 +123,11 @@ const Group* Groups::Find(std::string_view name) const {
   Settled();
   if (name.empty()) return nameless_;
   return by_name_.Find(HashOfGroup(name), [=](const Group& group) { return group.name() == name; });
+}
+
+Groups::Counts Groups::counts() const {
+  Settled();
+  return {live_, held_back_, nameless_ == nullptr ? 0 : nameless_->unfinished()};
 }
 
 Job* Groups::front() const {
@@ -420,6 +426,21 @@ void Groups::Change(Time now, Group& group) {
 void Groups::Touch(Time now, Group& group) {
   Change(now, group);
   Settled();
+}
+
+void Groups::BeginRead(bool anew) {
+  reads_ = true;
+  if (anew) read_to_ = 0;
+}
+
+void Groups::Read(Time now, const Job& job) {
+  read_to_ = std::max(read_to_, job.id());
+  Touch(now, *GroupOf(job));
+}
+
+void Groups::EndRead() {
+  reads_ = false;
+  read_to_ = UINT64_MAX;
 }
 
 Groups::Turn Groups::TurnOf(const Group& group) const {

@@ -142,12 +142,10 @@ class Groups : public GroupsHead {
   Groups(const Groups&) = delete;
   Groups& operator=(const Groups&) = delete;
 
-  // Whether they are in these groups, in this order, with the policy, too.
-  bool Fits(const Policy& policy) const {
-    return policy.group == source_ && policy.group_order == order_;
-  }
-  // Whether the limits are others than before. Groups follow when they are settled.
-  bool SetLimits(const Policy& policy);
+  // What another policy changes. New limits hold for a group from its next change on; for other
+  // groups, or another order, this object has to be replaced.
+  enum class Changed : std::uint8_t { kNothing, kLimits, kGroups };
+  Changed Adopt(const Policy& policy);
   bool paced() const { return limits_.rate.jobs > 0; }
   const GroupSource& source() const { return source_; }
   // As it stands in records.
@@ -155,9 +153,12 @@ class Groups : public GroupsHead {
 
   // --- Questions
   bool empty() const { return by_name_.size() == 0 && nameless_ == nullptr; }
-  std::size_t live() const { return Settled().live_; }  // with unfinished jobs and a name
-  std::size_t held_back() const { return Settled().held_back_; }
-  std::uint64_t without() const { return nameless_ == nullptr ? 0 : nameless_->unfinished(); }
+  struct Counts {
+    std::size_t groups;     // with unfinished jobs and a name
+    std::size_t held_back;  // of them
+    std::uint64_t without;  // unfinished jobs without a group
+  };
+  Counts counts() const;
   const Group* Find(std::string_view name) const;
   // The job that leaves next; nullptr: none may leave.
   Job* front() const;
@@ -209,19 +210,18 @@ class Groups : public GroupsHead {
   void NoteFailed(Time now, Group& group, int change);
   // New jobs without a group in a row: whether it is time to say so.
   bool NoteMissing(bool missing);
-  // Works out again what the group may give.
-  void Touch(Time now, Group& group);
   // Lets go the groups whose time has come, at most `steps`.
   void Tick(Time now, int& steps);
   // One of IdleGroups is due.
   void Forget(Group& group);
 
   // While names are read anew: jobs above this id have not been looked at, and are not given.
-  void set_read_to(JobId id) { read_to_ = id; }
-  void ReadTo(JobId id) { read_to_ = std::max(read_to_, id); }
-  // Whether a walk over its jobs is under way.
-  bool follows() const { return follows_; }
-  void set_follows(bool follows) { follows_ = follows; }
+  // `anew`: nothing was read yet.
+  void BeginRead(bool anew);
+  bool reads() const { return reads_; }
+  // All of its jobs up to this one have been looked at.
+  void Read(Time now, const Job& job);
+  void EndRead();
   // Other groups take its place: it gives nothing, and jobs only leave it.
   void Retire();
   bool retired() const { return retired_; }
@@ -241,6 +241,7 @@ class Groups : public GroupsHead {
   static bool TurnBefore(const Group& a, const Group& b);
   void NoteReady(Group& group, int change);
   void Change(Time now, Group& group);
+  void Touch(Time now, Group& group);
   void Settle();
   void SettleTurn(Group& group, const Turn& turn);
   void LeaveTurn(Group& group);
@@ -266,7 +267,7 @@ class Groups : public GroupsHead {
   Job* front_ = nullptr;  // if front_known_
   bool front_known_ = true;
   bool retired_ = false;
-  bool follows_ = false;
+  bool reads_ = false;  // a walk over its jobs is under way
   std::uint64_t last_stamp_ = 0;
   std::uint64_t gives_ = 0;
   std::size_t live_ = 0, held_back_ = 0;

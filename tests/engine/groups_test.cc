@@ -86,8 +86,8 @@ TEST_F(GroupsTest, JobsWithoutOneAreAGroupWithTurns) {
   PutOf("a");
   PutOf("a");
   EXPECT_EQ(Next(4), "\n1a\n2-");
-  EXPECT_EQ(TubeGroups().live(), 1U);
-  EXPECT_EQ(TubeGroups().without(), 2U);
+  EXPECT_EQ(TubeGroups().counts().groups, 1U);
+  EXPECT_EQ(TubeGroups().counts().without, 2U);
 }
 
 TEST_F(GroupsTest, OfAgeLeaveAsWithoutGroups) {
@@ -147,7 +147,7 @@ TEST_F(GroupsTest, HaveALimitOfRunningJobsEach) {
   for (int i = 0; i < 3; ++i) PutOf("a");
   PutOf("b");
   EXPECT_EQ(Next(5), "aba--");
-  EXPECT_EQ(TubeGroups().held_back(), 1U);
+  EXPECT_EQ(TubeGroups().counts().held_back, 1U);
   RecordingConsumer& waiting = Connect("t");
   EXPECT_EQ(Reserve(waiting), "waits");
   engine.Delete(Now(), Taker(), last_);
@@ -230,9 +230,9 @@ TEST_F(GroupsTest, FollowAChangedPolicyById) {
   for (int i = 0; i < 2000; ++i) PutOf(i % 2 == 0 ? "a\nx" : "b\nx");
   SetPolicy({{"group", "json:"}});
   engine.Tick(Now());
-  EXPECT_LT(TubeGroups().without(), 2000U);
+  EXPECT_LT(TubeGroups().counts().without, 2000U);
   while (engine.Tick(Now()) <= Now()) continue;
-  EXPECT_EQ(TubeGroups().without(), 2000U);
+  EXPECT_EQ(TubeGroups().counts().without, 2000U);
   EXPECT_EQ(TubeGroups().gives(), 2000U);
   SetPolicy({{"group", "line"}, {"group_order", "fifo"}});
   while (engine.Tick(Now()) <= Now()) continue;
@@ -251,13 +251,13 @@ TEST_F(GroupsTest, ComeBackAtAStartByTheirRecords) {
   PutOf("\n");
   const Restarted after(journal, rules, Now());
   const Groups& groups = *after.engine.FindTube("t")->groups();
-  EXPECT_EQ(groups.live(), 2U);
-  EXPECT_EQ(groups.without(), 1U);
+  EXPECT_EQ(groups.counts().groups, 2U);
+  EXPECT_EQ(groups.counts().without, 1U);
   EXPECT_EQ(journal.records().front().View().group.name, "a");
   EXPECT_EQ(journal.records().front().View().group.source, "line");
   const Restarted other(journal, PolicyRules({{.match = "t", .values = {{"group", "json:"}}}}),
                         Now());
-  EXPECT_EQ(other.engine.FindTube("t")->groups()->without(), 3U);
+  EXPECT_EQ(other.engine.FindTube("t")->groups()->counts().without, 3U);
 }
 
 }  // namespace
