@@ -7,6 +7,8 @@
 #include <bit>
 
 #include "admin/api/objects.h"
+#include "broker/engine/groups.h"
+#include "broker/policy/body_key.h"
 
 namespace gearstalk::api {
 namespace {
@@ -69,7 +71,11 @@ void Filter::ReadNumbers(Fields& fields) {
   max_age_ = fields.Seconds("max_age_seconds");
   unique_ = fields.Text("unique");
   holder_ = fields.Integer("holder", 1, kMostId);
-  plain_ = plain_ && !min_age_ && !max_age_ && !unique_ && !holder_;
+  if (const auto group = fields.Text("group")) {
+    std::string hash;
+    group_ = ShortName(*group, hash);
+  }
+  plain_ = plain_ && !min_age_ && !max_age_ && !unique_ && !holder_ && !group_;
 }
 
 void Filter::ReadFailure(Fields& fields) {
@@ -130,6 +136,7 @@ bool Filter::MatchesRecord(const Job& job, Time now) const {
   const JobExtra& extra = job.extra();
   if (extra.timeouts < min_timeouts_ || extra.buries < min_buries_) return false;
   if (unique_ && job.unique() != *unique_) return false;
+  if (group_ && GroupNameOf(job) != *group_) return false;
   return !holder_ || HolderOf(job) == *holder_;
 }
 

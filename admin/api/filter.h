@@ -74,6 +74,7 @@ class Filter {
   std::uint64_t min_reserves_ = 0, max_reserves_ = UINT32_MAX;
   std::uint64_t min_timeouts_ = 0, min_buries_ = 0;
   std::optional<std::string> unique_;
+  std::optional<std::string> group_;  // empty: jobs without one
   std::optional<std::uint64_t> holder_;
   bool failed_ = false;
   std::optional<double> failed_within_;

@@ -145,6 +145,13 @@ Task ListNext(const Services& services, JobQuery query, JobState state) {
   co_return FinishPage(engine, query, engine.next_id() - 1);
 }
 
+// Whether whose job is next depends on what happens until then.
+bool TakesTurns(const Engine& engine, const std::optional<std::string>& name) {
+  const Tube* const tube = name ? engine.FindTube(*name) : nullptr;
+  return tube != nullptr && tube->groups() != nullptr &&
+         PolicyOf(*tube).group_order != Policy::GroupOrder::kAge;
+}
+
 Reply ListJobsIn(Call& call, std::optional<std::string> tube) {
   Fields fields = Fields::OfQuery(call.request.query);
   for (const char* const name : {"tube", "tube_base64"}) {
@@ -164,6 +171,10 @@ Reply ListJobsIn(Call& call, std::optional<std::string> tube) {
     fields.Fail("tube", "order=next needs a tube, but of reserved jobs");
   }
   if (next && !state) fields.Fail("state", "order=next needs one state");
+  if (next && state == JobState::kReady && TakesTurns(call.engine(), query.filter.tube())) {
+    fields.Fail("order",
+                "groups of the tube take turns: only group_order age has an order of jobs");
+  }
   if (!fields.Finish()) return fields.problem();
   if (query.filter.ReadsBody() && !call.caller.grant.bodies) {
     return Problem{"bodies-forbidden", "the right +bodies is needed to search in bodies"};

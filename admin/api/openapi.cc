@@ -63,6 +63,7 @@ const std::vector<Row>& Rows() {
       {"only", Word({"jobs", "idle", "buried", "paused", "unserved", "falls_behind",
                      "silent_workers", "held_back"})},
       {"order", Word({"asc", "desc"}), "/tubes"},
+      {"order", Word({"asc", "desc"}), "/tubes/{tube}/groups"},
       {"order", Word({"id", "next"})},
       {"points", Integer(kMinPoints, kMaxPoints)},
       {"preview", Integer(0, 1)},
@@ -71,6 +72,8 @@ const std::vector<Row>& Rows() {
       {"role", Word({"producer", "worker", "waiting"})},
       {"series", ListOf({{"type", "string"}, {"enum", kSeries}})},
       {"sort", Word({"id"}), "/connections"},
+      {"sort", Word({"name", "ready", "reserved", "delayed", "handed_out", "oldest"}),
+       "/tubes/{tube}/groups"},
       {"sort", Word({"id", "name", "busy", "ready", "reserved", "delayed", "buried", "workers",
                      "waiting", "oldest"})},
       {"state", ListOf(Word({"ready", "reserved", "delayed", "buried"}))},
@@ -136,7 +139,10 @@ constexpr std::string_view kObjects[] = {
     "oldest_ready_age_seconds:number? workers:integer using:integer watching:integer "
     "waiting:integer paused:truth pause_seconds:number? pause_left_seconds:number? "
     "pauses_total:integer maxqueue:TubeLimits created_function:truth retrying:integer "
-    "held_back:text?",
+    "held_back:text? groups:integer groups_held_back:integer jobs_without_group:integer",
+    "Group name:text? ready:integer reserved:integer delayed:integer handed_out:integer "
+    "oldest_ready_age_seconds:number? held_back:text?",
+    "GroupPage items:*Group next:text? complete:truth scanned:integer total:integer",
     "PolicyItem key:text value:text source:text",
     "Policy items:*PolicyItem",
     "PolicyValue value:text",
@@ -162,7 +168,7 @@ constexpr std::string_view kObjects[] = {
     "ttr_seconds:number? due_in_seconds:number? ttr_left_seconds:number? "
     "reserved_at:time? running_seconds:number? reserves:integer "
     "timeouts:integer releases:integer buries:integer kicks:integer lost_tries:integer "
-    "unique:text? waiters:integer durable:truth on_failure:text holder:Holder? "
+    "unique:text? group:text? waiters:integer durable:truth on_failure:text holder:Holder? "
     "progress:Progress? preview:text? attempts:integer? max_attempts:integer? "
     "expires_in_seconds:number? cause:text? failed_at:time? "
     "cause_text:text? origin:text?",

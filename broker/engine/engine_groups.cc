@@ -143,7 +143,8 @@ void Engine::FollowGroups(Tube& tube) {
   const bool wanted = policy.group.kind != GroupSource::Kind::kNone;
   Groups* const known = tube.groups_.get();
   if (known == nullptr && !wanted) return;
-  const auto changed = known == nullptr || !wanted ? Groups::Changed::kGroups : known->Adopt(policy);
+  const auto changed =
+      known == nullptr || !wanted ? Groups::Changed::kGroups : known->Adopt(policy);
   if (changed == Groups::Changed::kNothing) return;
   const bool anew = changed == Groups::Changed::kGroups;
   if (!anew) {

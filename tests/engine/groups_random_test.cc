@@ -219,7 +219,8 @@ class GroupsRandomTest : public PolicyTest {
     const JobId id =
         PutInto("t", {.priority = priority, .delay_s = delay_s, .ttr_s = ttr_s, .body = body});
     const Time due = delay_s == 0 ? kNever : After(Now(), delay_s);
-    model_.Add(id, {name, priority, delay_s == 0 ? JobState::kReady : JobState::kDelayed, due, ttr_s});
+    model_.Add(id,
+               {name, priority, delay_s == 0 ? JobState::kReady : JobState::kDelayed, due, ttr_s});
   }
   void Take() {
     Taken taken;
