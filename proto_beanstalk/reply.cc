@@ -66,7 +66,7 @@ std::string_view ErrorReply(Code code) {
     case Code::kCorrupt:
       break;
   }
-  return "INTERNAL_ERROR\r\n";
+  return kInternalError;
 }
 
 void WriteOutcome(Output& out, const Outcome& outcome, std::string_view reply) {

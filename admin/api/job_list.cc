@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "admin/api/handlers.h"
+#include "admin/api/job_body.h"
 #include "admin/api/job_walk.h"
 #include "admin/api/lookup.h"
 #include "admin/api/objects.h"
@@ -58,9 +59,9 @@ bool Spent(const JobWalk& walk, const JobQuery& query) {
 
 // By id.
 Task ListById(const Services& services, JobQuery query, JobWalk::Place begin) {
-  const Engine& engine = services.engine;
+  Engine& engine = services.engine;
   Page& page = query.page;
-  JobWalk walk(engine, query.filter, query.grant, begin);
+  JobWalk walk(engine, query.filter, query.grant, begin, query.preview);
   for (;; co_await NextSlice()) {
     std::uint64_t told = 0;
     walk.Slice(services.Now(), query.max_scan - walk.scanned(), [&](const Job& job) {
@@ -80,9 +81,10 @@ Task ListById(const Services& services, JobQuery query, JobWalk::Place begin) {
 
 // Reserved jobs, of a tube or all, by the end of their TTR: found by walking all jobs.
 Task ListReserved(const Services& services, JobQuery query) {
-  const Engine& engine = services.engine;
+  Engine& engine = services.engine;
   Page& page = query.page;
-  JobWalk walk(engine, query.filter, query.grant, JobWalk::Begin(engine, query.filter));
+  BodyWait wait;
+  JobWalk walk(engine, query.filter, query.grant, JobWalk::Begin(engine, query.filter), false);
   std::vector<std::pair<Time, JobId>> first;  // a heap, the last of them in front; sorted to tell
   do {
     const Time now = services.Now();
@@ -103,7 +105,11 @@ Task ListReserved(const Services& services, JobQuery query) {
   std::sort_heap(first.begin(), first.end());
   for (std::size_t at = 0; at < first.size(); ++at) {
     if (at > 0 && at % JobWalk::kRendered == 0) co_await NextSlice();
-    const Job* const job = engine.Find(first[at].second);
+    const Job* job = engine.Find(first[at].second);
+    while (query.preview && job != nullptr && !BodyIsKnown(engine, *job, services.Now(), wait)) {
+      co_await NextSlice();
+      job = engine.Find(first[at].second);
+    }
     if (job == nullptr || job->state() != JobState::kReserved) continue;
     page.Add(JobObject(engine, *job, services.Now(), query.preview));
   }
@@ -113,7 +119,7 @@ Task ListReserved(const Services& services, JobQuery query) {
 // The matching ones of the first jobs, in the order in which they leave; in slices if bodies must
 // be read.
 Task ListNext(const Services& services, JobQuery query, JobState state) {
-  const Engine& engine = services.engine;
+  Engine& engine = services.engine;
   Page& page = query.page;
   std::vector<JobId> first;
   if (const Tube* const tube = engine.FindTube(*query.filter.tube())) {
@@ -125,11 +131,16 @@ Task ListNext(const Services& services, JobQuery query, JobState state) {
     page.complete = plain || page.scanned < kNextLookedAt;
   }
   BodyMatch body(query.filter);
+  BodyWait wait;
+  const bool bodies = query.preview || query.filter.ReadsBody();
   std::uint64_t budget = JobWalk::kBodyBytes, shown = 0;
   for (std::size_t at = 0; at < first.size() && !page.full();) {
     const Job* const job = engine.Find(first[at]);
     auto found = BodyMatch::Found::kNo;
-    if (job != nullptr && job->state() == state) found = body.Advance(*job, budget);
+    if (job != nullptr && job->state() == state) {
+      const bool known = !bodies || BodyIsKnown(engine, *job, services.Now(), wait);
+      found = known ? body.Advance(*job, budget) : BodyMatch::Found::kNotYet;
+    }
     const bool known = found != BodyMatch::Found::kNotYet;
     if (known) ++at;
     if (found == BodyMatch::Found::kYes) {

@@ -10,6 +10,7 @@
 #include "admin/api/body_match.h"
 #include "admin/api/caller.h"
 #include "admin/api/filter.h"
+#include "broker/engine/body_wait.h"
 #include "broker/engine/engine.h"
 
 namespace gearstalk::api {
@@ -31,8 +32,13 @@ class JobWalk {
   };
   static Place Begin(const Engine& engine, const Filter& filter);
 
-  JobWalk(const Engine& engine, Filter filter, Grant grant, Place place)
-      : engine_(engine), filter_(std::move(filter)), grant_(std::move(grant)), place_(place) {}
+  // `bodies`: the jobs that are visited have their bodies in memory, unless these are damaged.
+  JobWalk(Engine& engine, Filter filter, Grant grant, Place place, bool bodies)
+      : engine_(engine),
+        filter_(std::move(filter)),
+        grant_(std::move(grant)),
+        place_(place),
+        bodies_(bodies || filter_.ReadsBody()) {}
 
   // One slice, of `most` jobs at most. `visit` is called with each match, may change the job, and
   // returns whether the slice goes on.
@@ -47,14 +53,16 @@ class JobWalk {
  private:
   bool NoneLeft() const;
 
-  const Engine& engine_;
+  Engine& engine_;
   const Filter filter_;
   const Grant grant_;
   Place place_;
+  const bool bodies_;
   bool ended_ = false;
   std::uint64_t scanned_ = 0;
   std::uint64_t body_bytes_ = 0;
   BodyMatch body_{filter_};
+  BodyWait wait_;
 };
 
 // Finds the failed jobs that a filter selects, the latest failure first, in slices as long as those
@@ -65,7 +73,7 @@ class FailureWalk {
   using Place = Failures::Place;
 
   // The failures before `place`, none older than `window_s` seconds.
-  FailureWalk(const Engine& engine, Filter filter, Grant grant, Place place,
+  FailureWalk(Engine& engine, Filter filter, Grant grant, Place place,
               std::optional<double> window_s)
       : engine_(engine),
         filter_(std::move(filter)),
@@ -84,7 +92,7 @@ class FailureWalk {
   // nullptr: it is no failure of this place any more.
   const Job* JobAt(Place place) const;
 
-  const Engine& engine_;
+  Engine& engine_;
   const Filter filter_;
   const Grant grant_;
   Place place_;  // the last one that was looked at
@@ -94,6 +102,7 @@ class FailureWalk {
   bool ended_ = false;
   std::uint64_t scanned_ = 0;
   BodyMatch body_{filter_};
+  BodyWait wait_;
 };
 
 }  // namespace gearstalk::api

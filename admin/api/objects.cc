@@ -280,7 +280,8 @@ Json JobObject(const Engine& engine, const Job& job, Time now, bool preview) {
   const bool concerned = policy != nullptr || !job.origin().empty();
   const std::uint32_t most = policy == nullptr ? 0 : policy->attempts;
   const Time expires = job.state() == JobState::kBuried ? kNever : job.rest().expiry.time;
-  const std::string_view cause = NameOf(extra.cause);
+  const bool damaged = IsDamaged(job);
+  const std::string_view cause = damaged ? kDamagedText : NameOf(extra.cause);
   const Time taken = job.taken_at();
   return {{"id", job.id()},
           {"tube", TextOf(job.tube().name())},
@@ -311,7 +312,9 @@ Json JobObject(const Engine& engine, const Job& job, Time now, bool preview) {
           {"on_failure", OnFailureOf(job)},
           {"holder", HolderObject(job)},
           {"progress", ProgressObject(job.rest())},
-          {"preview", preview ? Json(TextOf(job.body().substr(0, kPreview))) : Json()},
+          {"preview",
+           preview && job.has_body() ? Json(TextOf(job.body().substr(0, kPreview))) : Json()},
+          {"body_in_memory", job.has_body()},
           {"attempts", concerned ? Json(extra.attempts) : Json()},
           {"max_attempts", most == 0 ? Json() : Json(most)},
           {"expires_in_seconds",
@@ -372,6 +375,10 @@ Json ServerObject(const Services& services, Time now) {
           {"memory",
            {{"job_bytes", JobMemory()},
             {"job_limit_bytes", engine.limits().memory},
+            {"bodies_bytes", stats.bodies.memory_bytes},
+            {"bodies_limit_bytes", stats.bodies.limit},
+            {"bodies_in_journal", stats.bodies.in_journal},
+            {"bodies_in_journal_bytes", stats.bodies.journal_bytes},
             {"resident_bytes", ResidentBytes()}}},
           {"journal", JournalObject(engine.journal(), facts, history)},
           {"refused", RefusedObject(facts, stats)},

@@ -113,7 +113,9 @@ constexpr std::string_view kObjects[] = {
     "pruned_total:integer duplicate_total:integer copied_total:integer",
     "Connections open:integer limit:integer beanstalk:integer gearman:integer undecided:integer "
     "producers:integer workers:integer waiting:integer stalled:integer accepted_total:integer",
-    "Memory job_bytes:integer job_limit_bytes:integer resident_bytes:integer",
+    "Memory job_bytes:integer job_limit_bytes:integer bodies_bytes:integer "
+    "bodies_limit_bytes:integer bodies_in_journal:integer bodies_in_journal_bytes:integer "
+    "resident_bytes:integer",
     "Journal sync:text failed:truth full:truth disk_bytes:integer live_bytes:integer "
     "filesystem_bytes:integer? free_bytes:integer? free_limit_bytes:integer? low:truth "
     "full_seconds:number? segments:integer waiting_bytes:integer sync_seconds_p99:number?",
@@ -168,8 +170,8 @@ constexpr std::string_view kObjects[] = {
     "ttr_seconds:number? due_in_seconds:number? ttr_left_seconds:number? "
     "reserved_at:time? running_seconds:number? reserves:integer "
     "timeouts:integer releases:integer buries:integer kicks:integer lost_tries:integer "
-    "unique:text? group:text? waiters:integer durable:truth on_failure:text holder:Holder? "
-    "progress:Progress? preview:text? attempts:integer? max_attempts:integer? "
+     "unique:text? group:text? waiters:integer durable:truth on_failure:text holder:Holder? "
+     "progress:Progress? preview:text? body_in_memory:truth attempts:integer? max_attempts:integer? "
     "expires_in_seconds:number? cause:text? failed_at:time? "
     "cause_text:text? origin:text?",
     "FailureGroup tube:text tube_ref:text origin:text? cause:text? count:integer buried:integer "

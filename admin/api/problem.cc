@@ -26,6 +26,7 @@ constexpr Kind kKinds[] = {
     {"no-standby", 409, "No standby has caught up"},
     {"count-mismatch", 409, "The count is another one"},
     {"idempotency-conflict", 409, "The key was used for another request"},
+    {"damaged", 409, "The body is damaged"},
     {"operation-state", 409, "The operation is in another state"},
     {"expired", 410, "It has expired"},
     {"too-large", 413, "The request is too large"},

@@ -213,6 +213,28 @@ void AddLimits(const EngineLimits& limits, const ServerFacts& server, MetricText
   }
 }
 
+void AddBodies(const BodyCounts& bodies, MetricText& text) {
+  text.Gauge("gearstalkd_bodies",
+             "Job bodies of 128 bytes or more, in memory or in the journal alone.");
+  text.Add(bodies.in_memory, {{"where", "memory"}});
+  text.Add(bodies.in_journal, {{"where", "journal"}});
+  text.Gauge("gearstalkd_bodies_bytes", "Bytes of these bodies.");
+  text.Add(bodies.memory_bytes, {{"where", "memory"}});
+  text.Add(bodies.journal_bytes, {{"where", "journal"}});
+  text.Gauge("gearstalkd_bodies_limit_bytes",
+             "Bytes of bodies in memory beyond which bodies leave it; 0: they never do.")
+      .Add(bodies.limit);
+  text.Counter("gearstalkd_body_reads_total", "Bodies read back from the journal.")
+      .Add(bodies.reads);
+  text.Counter("gearstalkd_body_read_bytes_total", "Bytes of bodies read back.")
+      .Add(bodies.read_bytes);
+  text.Histogram("gearstalkd_body_read_seconds", "How long bodies took from asking to having.",
+                 bodies.read_times);
+  text.Counter("gearstalkd_body_waits_total", "Replies that waited for a body.").Add(bodies.waits);
+  text.Counter("gearstalkd_bodies_damaged_total", "Bodies that were found damaged.")
+      .Add(bodies.damaged);
+}
+
 void AddDisk(const DiskSpace& disk, MetricText& text) {
   constexpr double kNotFilling = std::numeric_limits<double>::infinity();
   text.Gauge("gearstalkd_journal_filesystem_bytes", "Size of the file system of the journal.")
@@ -318,6 +340,7 @@ void Metrics::AddTotals(const TubeSurvey& survey, Time now, std::string& out) co
   AddConnections(sources_, server, text);
   AddRouters(server, text);
   AddRefused(sources_.engine.Stats(), server, text);
+  AddBodies(sources_.engine.Stats().bodies, text);
   AddAttention(*sources_.attention.concerns(), text);
   AddLimits(sources_.engine.limits(), server, text);
   AddJournal(sources_.engine.journal(), text);

@@ -83,6 +83,16 @@ Taken TakeBack(TransferSession& session, const Job& job, bool list_buried) {
   return Taken::kJob;
 }
 
+// Whether the body of a job is still to be read, which is under way then.
+bool NeedsBody(TransferSession& session, const Job& job, BodyWait& wait) {
+  if (job.has_body()) return false;
+  if (wait.job() != &job) {
+    session.engine().bodies().LetGo(wait);
+    session.engine().bodies().Bring(session.now(), const_cast<Job&>(job), wait, BodyUse::kQuery);
+  }
+  return wait.coming();
+}
+
 // --- Requests that take long. The session outlives the work.
 
 // Confirms, commits or drops held jobs, up to one that fails.
@@ -154,13 +164,20 @@ Slices SendAll(TransferSession& session, Selection selection) {
     if (++steps % kSliceItems == 0) co_await NextSlice();
   }
   End end;
+  BodyWait body;
   for (JobId last = 0; !selection.settings_only; ++steps) {
     if (steps % kSliceItems == 0) co_await NextSlice();
-    const Job* const job = engine.NextJob(last);
+    const Job* job = engine.NextJob(last);
     if (job == nullptr || job->id() >= first_new) break;
     last = job->id();
+    if (!job->durable() || !Has(selection, job->tube().name())) continue;
+    while (NeedsBody(session, *job, body)) {
+      co_await NextSlice();
+      job = engine.Find(last);
+      if (job == nullptr) break;
+    }
+    if (job == nullptr || !job->has_body() || !Has(selection, job->tube().name())) continue;
     const std::string& tube = job->tube().name();
-    if (!job->durable() || !Has(selection, tube)) continue;
     if (!MayConsume(session, "export needs", tube)) co_return;
     Record record;
     session.transfers().Describe(*job, record);
@@ -175,13 +192,21 @@ Slices SendAll(TransferSession& session, Selection selection) {
 // names in its order.
 Slices HoldBackJobs(TransferSession& session, Selection selection) {
   const Engine& engine = session.engine();
+  BodyWait body;
   const bool named = !selection.ids.empty();
   End end{.jobs = 0, .next_id = selection.after};
   for (std::size_t place = 0; named ? place < selection.ids.size() : end.jobs < selection.most;) {
-    const Job* const job = named ? engine.Find(selection.ids[place]) : engine.NextJob(end.next_id);
+    const Job* job = named ? engine.Find(selection.ids[place]) : engine.NextJob(end.next_id);
     if (!named && job == nullptr) break;
     end.next_id = named ? selection.ids[place] : job->id();
-    if (job != nullptr && Has(selection, job->tube().name())) {
+    while (job != nullptr && Has(selection, job->tube().name()) && job->durable() &&
+           NeedsBody(session, *job, body)) {
+      co_await NextSlice();
+      job = engine.Find(end.next_id);
+    }
+    if (job != nullptr && !job->has_body()) {
+      ++end.busy;  // its body is damaged
+    } else if (job != nullptr && Has(selection, job->tube().name())) {
       const Taken taken = TakeBack(session, *job, selection.list_buried);
       if (taken == Taken::kRefused) co_return;
       ++(taken == Taken::kJob ? end.jobs : end.busy);

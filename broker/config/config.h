@@ -32,6 +32,7 @@ struct Config {
     std::uint32_t connections_per_address = 0;            // 0: none
     static constexpr std::uint64_t kBySize = UINT64_MAX;  // of the machine, or of the disk
     std::uint64_t memory = kBySize;                       // bytes of jobs; 0: none
+    std::uint64_t bodies = kBySize;                       // bytes in memory; 0: all
     std::uint64_t free_disk = kBySize;                    // bytes that stay free; 0: none
     std::uint32_t tubes = 0;                              // 0: none
     std::uint64_t output = 1024 * 1024;  // bytes for a connection that does not read

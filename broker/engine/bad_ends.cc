@@ -156,6 +156,23 @@ Lsn BadEnds::Bury(Time now, Job& job, Finish::Kind kind, const ReportData& text)
   return lsn;
 }
 
+void BadEnds::BuryDamaged(Time now, JobId id, bool taken) {
+  Job* const job = engine_.jobs_.Find(id);
+  if (job == nullptr || job->state_ == JobState::kBuried) return;
+  const bool held = job->state_ == JobState::kReserved;
+  if ((held && !taken) || !engine_.Accepts(*job, Record::Kind::kChange)) return;
+  if (held) {
+    --job->reserves;
+    --job->tube_->reserves;
+    --engine_.totals_.reserves;
+  }
+  engine_.LeaveState(*job);
+  job->MakeExtra().cause = Cause::kBuried;
+  job->MakeTexts().cause_text = kDamagedText;
+  Bury(now, *job, Finish::Kind::kFailed, {});
+  engine_.pace_.ServeFreed(now);
+}
+
 Lsn BadEnds::MoveDead(Time now, Job& job, Finish::Kind kind, const ReportData& text) {
   Tube& before = *job.tube_;
   const Policy& policy = PolicyOf(before);

@@ -13,6 +13,7 @@
 #include "broker/base/wall_clock.h"
 #include "broker/engine/acts.h"
 #include "broker/engine/bad_ends.h"
+#include "broker/engine/bodies.h"
 #include "broker/engine/consumer.h"
 #include "broker/engine/deadlines.h"
 #include "broker/engine/dispatch.h"
@@ -69,7 +70,10 @@ class Engine {
   // and calls RefuseBody.
   bool MemoryFull() const {
     if (memory_short_) return true;
-    return limits_.memory > 0 && JobMemory() + TableMemory() + memory_beside_ > limits_.memory;
+    if (limits_.memory == 0) return false;
+    // A body that may leave is no reason.
+    const std::size_t stays = JobMemory() - bodies_.movable_bytes();
+    return stays + TableMemory() + memory_beside_ > limits_.memory;
   }
   // `beside`: bytes that the server holds for clients. `is_short`: allocations have failed.
   void NoteMemory(std::size_t beside, bool is_short) {
@@ -104,9 +108,6 @@ class Engine {
   // beanstalk's put into the used tube. `job` has priority, ttr_s, delay_s and its body set.
   // A tube "$reply/<id>" sends the body to the waiters of the job that the consumer holds instead.
   Added Put(Time now, Consumer& producer, JobPtr job);
-  // Whether jobs put there are answers to jobs, which the engine always takes.
-  static bool TakesAnswers(std::string_view tube) { return tube.starts_with(kReplyPrefix); }
-  static bool Answers(const Consumer& producer) { return TakesAnswers(producer.used_->name()); }
   // Gearman's submit. A job with the same key in the tube that is not finished is joined instead.
   Added Submit(Time now, Consumer& producer, JobPtr job, const Submission& submission);
   // The observer's connection is gone: ends its waits. Foreground jobs that nobody waits for and
@@ -122,6 +123,8 @@ class Engine {
   Taken Grab(Time now, Consumer& consumer);
   // Gearman's PRE_SLEEP: OnJobsAvailable is called at once if there is work, else when there is.
   void Sleep(Time now, Consumer& consumer);
+  // The consumer has got the job, whose body it had to wait for: its limits begin.
+  void Given(Time now, Consumer& consumer, JobId id);
   // Ends a wait without an answer (half-closed connection).
   void StopWaiting(Consumer& consumer);
 
@@ -154,6 +157,7 @@ class Engine {
   TubePolicies& policies() { return policies_; }
   const TubePolicies& policies() const { return policies_; }
   Acts& acts() { return acts_; }
+  Bodies& bodies() { return bodies_; }
   Schedules& schedules() { return schedules_; }
   const Schedules& schedules() const { return schedules_; }
   Transfers& transfers() { return transfers_; }
@@ -358,6 +362,7 @@ class Engine {
 
   // engine_consume.cc
   Taken Take(Time now, Job& job, Consumer& consumer);
+  Time BeginLimits(Time now, Job& job, Consumer& consumer);
   Job* HeldBy(const Consumer& consumer, JobId id) const;
   bool Accepts(const Job& job, Record::Kind kind) const;
   void RestartTtr(Time now, Job& job);
@@ -382,8 +387,6 @@ class Engine {
   void TubeDue(Time now, Tube& tube, int& steps);
   void ConsumerDue(Time now, Consumer& consumer, int& steps);
 
-  // Tubes whose jobs are answers.
-  static constexpr std::string_view kReplyPrefix = "$reply/";
   // beanstalk's safety margin before the end of a TTR.
   static constexpr Time kSafetyMargin = kSecond;
 
@@ -406,6 +409,7 @@ class Engine {
   TubeTable tubes_;
   IdleFunctions idle_functions_;
   IdTable<Job> jobs_;
+  Bodies bodies_{jobs_, journal_};
   Failures failures_{jobs_};
   UniqueIndex uniques_;
   WaiterIndex waiters_;
@@ -435,6 +439,11 @@ class Engine {
   EngineStats totals_;
   TimeHistogram waits_, ages_;
 };
+
+// Tubes whose jobs are answers to jobs, which the engine always takes.
+inline constexpr std::string_view kReplyPrefix = "$reply/";
+inline bool TakesAnswers(std::string_view tube) { return tube.starts_with(kReplyPrefix); }
+inline bool PutsAnswers(const Consumer& producer) { return TakesAnswers(producer.used()->name()); }
 
 // nullptr: there is none.
 inline const Tube* TubeOfId(const Engine& engine, std::uint64_t id) {

@@ -12,6 +12,7 @@ void Engine::Insert(JobPtr job, Tube& tube) {
   job->tube_ = &tube;
   tube.job_bytes_ += job->memory();
   TakeKey(*job);
+  bodies_.OnInsert(*job);
   Job* owned = job.release();
   jobs_.Insert(owned->id_, owned);
 }
@@ -189,6 +190,7 @@ void Engine::Erase(Job& job) {
   FreeKey(job);
   ForgetHome(job);
   LeaveGroup(job);
+  bodies_.OnErase(job);
   jobs_.Erase(job.id_);
   Tube& tube = *job.tube_;
   tube.job_bytes_ -= job.memory();
@@ -201,7 +203,9 @@ void Engine::DropUndurable() {
   ids_.DropUndurable(durable);
   records_.TakeUndurable(durable, [this](Job& job) {
     if (Waiters(job) > 0) {
+      bodies_.OnErase(job);
       job.durable_ = false;
+      bodies_.OnInsert(job);
     } else {
       Erase(job);
     }

@@ -80,6 +80,21 @@ Taken Engine::Take(Time now, Job& job, Consumer& consumer) {
   Count(*job.tube_, &JobCounts::reserves);
   waits_.Add(std::exchange(consumer.waited_, 0));
   ages_.Add(now - job.created);
+  bodies_.LookAhead(now, *this, *job.tube_);
+  // Of a job whose body is to come, they begin with Given.
+  const Time deadline = job.has_body() ? BeginLimits(now, job, consumer) : kNever;
+  EnterReserved(now, deadline, job, consumer);
+  if (job.tube_->policy_ != nullptr || options_.fair) pace_.NoteHandOut(now, *job.tube_);
+  if (UniqueIndex::HasKey(job)) uniques_.Prefetch(job);
+  Lsn lsn = VisibleFrom(job);
+  if (const Groups* const groups = job.tube_->groups()) {
+    lsn = std::max(lsn, groups->VisibleFrom(job));
+  }
+  return {&job, lsn};
+}
+
+// The end of its TTR, or of the consumer's own limit if that is sooner.
+Time Engine::BeginLimits(Time now, Job& job, Consumer& consumer) {
   Time deadline = kNever;
   const std::uint32_t ttr_s = consumer.needs_ttr_ ? TtrSeconds(job) : job.ttr_s;
   if (ttr_s > 0) deadline = After(now, ttr_s);
@@ -91,14 +106,14 @@ Taken Engine::Take(Time now, Job& job, Consumer& consumer) {
     consumer.limited_ = true;
     deadline = std::min(deadline, rest.run_limit);
   }
-  EnterReserved(now, deadline, job, consumer);
-  if (job.tube_->policy_ != nullptr || options_.fair) pace_.NoteHandOut(now, *job.tube_);
-  if (UniqueIndex::HasKey(job)) uniques_.Prefetch(job);
-  Lsn lsn = VisibleFrom(job);
-  if (const Groups* const groups = job.tube_->groups()) {
-    lsn = std::max(lsn, groups->VisibleFrom(job));
-  }
-  return {&job, lsn};
+  return deadline;
+}
+
+void Engine::Given(Time now, Consumer& consumer, JobId id) {
+  Job* const job = HeldBy(consumer, id);
+  if (job == nullptr) return;
+  consumer.held_.Move(job, BeginLimits(now, *job, consumer));
+  ArmConsumer(consumer);
 }
 
 Job* Engine::HeldBy(const Consumer& consumer, JobId id) const {

@@ -63,7 +63,7 @@ void Engine::CountAsProducer(Consumer& consumer) {
 
 Added Engine::Put(Time now, Consumer& producer, JobPtr job) {
   CountAsProducer(producer);
-  if (Answers(producer)) return Reply(now, producer, std::move(job));
+  if (PutsAnswers(producer)) return Reply(now, producer, std::move(job));
   job->durable_ = job->keep_on_failure_ = true;
   const Time due = After(now, job->delay_s);
   return Add(now, std::move(job), *producer.used_, {.due = due});
@@ -236,7 +236,9 @@ Added Engine::JoinJob(Job& job, JobObserver* waiter) {
     AddWaiter(job, *waiter);
   } else if (!job.durable_) {
     if (const Code code = AcceptsNew(job.body_size()); code != Code::kOk) return Refused(code);
+    bodies_.OnErase(job);
     job.durable_ = true;
+    bodies_.OnInsert(job);
     job.abandoned_ = false;
     Append(job, Record::Kind::kPut);
   }

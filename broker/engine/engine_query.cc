@@ -10,6 +10,7 @@ EngineStats Engine::Stats() const {
   EngineStats stats = totals_;
   stats.tubes = tubes_.size();
   stats.remembered_keys = seen_.size();
+  stats.bodies = bodies_.counts();
   return stats;
 }
 

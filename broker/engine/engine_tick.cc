@@ -38,11 +38,12 @@ Time Engine::Tick(Time now) {
       ConsumerDue(now, static_cast<Consumer&>(*timer), steps);
     }
   }
+  const Time bodies_due = bodies_.Tick(now);
   const Time promise_ends = dispatch_.BreakPromises(now);
   pace_.ServeFreed(now);
-  return std::max(now,
-                  std::min({deadlines_.next(), expiries_.next(), seen_.next(), failures_.next(),
-                            idle_groups_.next(), policies_due, schedules_due, promise_ends}));
+  return std::max(now, std::min({deadlines_.next(), expiries_.next(), seen_.next(),
+                                 failures_.next(), idle_groups_.next(), policies_due, schedules_due,
+                                 bodies_due, promise_ends}));
 }
 
 void Engine::ArmTube(Tube& tube) {

@@ -167,6 +167,8 @@ class Job {
   // Memory for a job with a key and room for `body_size` bytes, not yet known to the engine.
   // `unique` is at most kMaxUnique bytes; empty = none.
   static JobPtr New(std::uint32_t body_size, std::string_view unique = {});
+  // One whose body, of kBlockFrom bytes or more, is in the journal alone.
+  static JobPtr NewWithoutBody(std::uint32_t body_size, std::string_view unique);
   // nullptr: there is no memory for it.
   static JobPtr TryNew(std::uint32_t body_size, std::string_view unique = {});
   // The same job with room for a larger body, while its body arrives. It has one reference.
@@ -235,13 +237,13 @@ class Job {
  private:
   friend class Acts;
   friend class BadEnds;
+  friend class Bodies;
   friend class Dispatch;
   friend class Engine;
   friend class Expiries;
   friend class JobList;
   friend class ReadyQueue;
   friend class Records;
-  friend class Retention;
   friend class Schedules;
   friend class Transfers;
   friend struct JobUnref;

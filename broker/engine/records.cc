@@ -52,7 +52,10 @@ Lsn Records::Append(const Job& job, Record::Kind kind, const Beside& beside) {
   }
   if (beside.schedule != nullptr) record.schedule = *beside.schedule;
   const Lsn lsn = engine_.journal_.Append(record);
-  if (kind == Record::Kind::kPut) NoteUnsynced(job.id_, lsn);
+  if (kind == Record::Kind::kPut) {
+    NoteUnsynced(job.id_, lsn);
+    engine_.bodies_.OnPut(job, lsn);
+  }
   return lsn;
 }
 
@@ -136,8 +139,25 @@ void Records::Fill(const Job& job, Record& record) const {
   record.unique_is_body = job.unique_is_body_;
   record.unique = job.unique();
   record.reducer = job.rest().reducer;
-  record.body = job.body();
+  if (job.has_body()) {
+    record.body = job.body();
+  } else {
+    record.body_left_out = job.body_size();
+  }
   FillGroups(job, record);
+}
+
+bool Records::LeavesBodyOut(JobId id) const {
+  const Job* const job = engine_.jobs_.Find(id);
+  return job != nullptr && !job->has_body();
+}
+
+std::vector<JobId> Records::MissingBodies() const { return engine_.transfers_.MissingBodies(); }
+
+void Records::OnBody(JobId id, const BodyRead& read) {
+  if (engine_.transfers_.OnBody(id, read.body)) return;
+  const auto damaged = engine_.bodies_.OnRead(engine_.ticked_, id, read);
+  if (damaged) engine_.bad_ends_.BuryDamaged(engine_.ticked_, id, damaged->taken);
 }
 
 bool Records::Capture(JobId id, const std::function<void(const Record&)>& emit) {

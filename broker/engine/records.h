@@ -8,6 +8,7 @@
 #include <set>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "broker/base/clock.h"
 #include "broker/base/lsn.h"
@@ -52,6 +53,9 @@ class Records final : public LiveState {
   void Fill(const Job& job, Record& record) const;
   bool Capture(JobId id, const std::function<void(const Record&)>& emit) override;
   void CaptureSettings(const std::function<void(const Record&)>& emit) override;
+  bool LeavesBodyOut(JobId id) const override;
+  std::vector<JobId> MissingBodies() const override;
+  void OnBody(JobId id, const BodyRead& read) override;
 
   // records_apply.cc
   Status Apply(const Record& record) override;

@@ -63,8 +63,10 @@ void Records::ApplyPut(const Record& record) {
   if (Job* const known = engine_.jobs_.Find(record.id)) engine_.Erase(*known);
   const bool keep = engine_.options_.keep_bodies || record.unique_is_body;
   const std::string_view body = keep ? record.body : std::string_view();
-  JobPtr job = Job::New(static_cast<std::uint32_t>(body.size()), record.unique);
-  std::copy(body.begin(), body.end(), job->space().begin());
+  const bool left_out = keep && record.body_left_out > 0;
+  JobPtr job = left_out ? Job::NewWithoutBody(record.body_left_out, record.unique)
+                        : Job::New(static_cast<std::uint32_t>(body.size()), record.unique);
+  if (!left_out) std::copy(body.begin(), body.end(), job->space().begin());
   job->id_ = record.id;
   job->ttr_s = record.ttr_s;
   job->created = record.created;
@@ -77,6 +79,7 @@ void Records::ApplyPut(const Record& record) {
   engine_.Insert(std::move(job), engine_.TubeNamed(record.tube));
   JoinRecorded(inserted, record);
   ApplyState(inserted, record);
+  if (replaying_) engine_.bodies_.OnReplayed(inserted);
   if (!record.schedule.name.empty()) engine_.schedules_.Apply(record);
 }
 

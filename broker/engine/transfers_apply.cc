@@ -31,6 +31,11 @@ std::size_t OwnedRecord::memory() const {
          group_source_.size() + home_.size() + home_source_.size();
 }
 
+void OwnedRecord::SetBody(std::string_view body) {
+  body_ = body;
+  record_.body_left_out = 0;
+}
+
 Record OwnedRecord::View() const {
   Record record = record_;
   record.tube = tube_;
@@ -126,6 +131,23 @@ void Transfers::TakeOut(Job& job, std::string_view name, Record::Held phase) {
   record.transfer.held = phase;
   Keep(job.id_, record, name);
   engine_.Erase(job);
+}
+
+std::vector<JobId> Transfers::MissingBodies() const {
+  std::vector<JobId> missing;
+  for (const auto& [id, held] : held_) {
+    if (held.record.values().body_left_out > 0) missing.push_back(id);
+  }
+  return missing;
+}
+
+bool Transfers::OnBody(JobId id, std::string_view body) {
+  const auto held = held_.find(id);
+  if (held == held_.end() || held->second.record.values().body_left_out == 0) return false;
+  held->second.record.SetBody(body);
+  held->second.memory += body.size();
+  CountJobMemory(static_cast<std::ptrdiff_t>(body.size()));
+  return true;
 }
 
 bool Transfers::Capture(JobId id, const std::function<void(const Record&)>& emit) const {

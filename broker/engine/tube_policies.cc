@@ -104,7 +104,7 @@ bool TubePolicies::Keeps(const Tube& tube) {
 
 PolicySet TubePolicies::Set(Time now, std::string_view name, std::string_view key,
                             std::optional<std::string_view> value) {
-  if (Engine::TakesAnswers(name)) return {.status = {Code::kInvalid, "it holds answers, not jobs"}};
+  if (TakesAnswers(name)) return {.status = {Code::kInvalid, "it holds answers, not jobs"}};
   if (!key.empty() && FindPolicyKey(key) == nullptr) {
     return {.status = {Code::kNotFound, "there is no such policy"}};
   }

@@ -44,6 +44,10 @@ class LiveState {
   // Whether Capture of job `id` leaves the body out.
   virtual bool LeavesBodyOut(std::uint64_t /*id*/) const { return false; }
 
+  // Jobs whose bodies a replay has let go and whose bodies must be here when it ends: OnBody is
+  // called with each.
+  virtual std::vector<std::uint64_t> MissingBodies() const { return {}; }
+
   // The answer to Journal::Fetch, in a later round. The views of `read` are valid during the call.
   virtual void OnBody(std::uint64_t /*id*/, const BodyRead& /*read*/) {}
 

@@ -98,8 +98,9 @@ struct Record {
   std::string_view unique;
   std::string_view reducer;
   std::string_view body;  // without the CRLF that beanstalk adds
-  // kPut, from LiveState::Capture only: the body is in the journal alone, which adds it.
-  bool body_left_out = false;
+  // The length of a body that is in the journal alone, which adds it to what is captured; 0: `body`
+  // is the whole one. Not stored.
+  std::uint32_t body_left_out = 0;
   TubeSettings settings;  // kTube
 
   // Not used by most records.

@@ -26,6 +26,7 @@ const std::vector<std::pair<std::string, std::string>> kOthers = {
     {"limits.connections", "1"},
     {"limits.connections_per_address", "1"},
     {"limits.memory", "1"},
+    {"limits.bodies", "1"},
     {"limits.free_disk", "1"},
     {"limits.tubes", "1"},
     {"limits.output", "5000"},

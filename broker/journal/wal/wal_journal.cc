@@ -93,7 +93,7 @@ Compactor::Frame WalJournal::AppendFrame(const Record& record) {
   std::size_t at = bytes.size();
   bytes.Extend(kFrameHeaderSize);
   const std::size_t record_size = codec_.Encode(record, bytes);
-  const std::string_view body = record.body_left_out ? CarriedBody(record.id) : record.body;
+  const std::string_view body = record.body_left_out > 0 ? CarriedBody(record.id) : record.body;
   const std::size_t body_size = body.size();
   if (body_size > 0) std::memcpy(bytes.Extend(body_size), body.data(), body_size);
   const std::size_t size = bytes.size() - at;
@@ -523,6 +523,21 @@ Status WalJournal::RewriteTail(const WalRecovery& recovery) {
   return Fault{file.Sync(), "fdatasync", path}.ToStatus();
 }
 
+// Jobs that the replay let go without their bodies and needs whole.
+Status WalJournal::ReadMissing() {
+  const std::vector<std::uint64_t> missing = state_->MissingBodies();
+  BodyReader reader(file_system_, options_.directory, 0, [] {});
+  for (const std::uint64_t id : missing) {
+    reader.Ask({id, BodyUse::kReply, compactor_.Find(id)});
+    reader.Work();
+    const BodyReader::Answer answer = std::move(reader.Take(SIZE_MAX).front());
+    if (answer.result == BodyRead::Result::kDamaged) return {Code::kCorrupt, answer.problem};
+    if (answer.result == BodyRead::Result::kFailed) return {Code::kIo, answer.problem};
+    state_->OnBody(id, {answer.result, answer.body, {}});
+  }
+  return {};
+}
+
 Status WalJournal::StartWriting(const WalRecovery& recovery, JournalEvents& events) {
   SegmentFiles files(file_system_, options_.directory, *directory_, state_file_,
                      options_.segment_size, journal_salt_);
@@ -547,6 +562,7 @@ Status WalJournal::StartWriting(const WalRecovery& recovery, JournalEvents& even
   kept.next_id += WalWriter::kKeptIds;
   WalWriter::Options options{options_.sync, options_.interval, fault.ToStatus(), kept};
   writer_ = std::make_unique<WalWriter>(file_system_, std::move(files), lsn_, options);
+  if (Status status = ReadMissing(); !status.ok()) return status;
   written_segment_ = segment_;
   written_end_ = recovery.used();
   reader_ = std::make_unique<BodyReader>(file_system_, options_.directory,

@@ -87,6 +87,7 @@ class WalJournal final : public Journal {
   Status KeepEnd();
   Status Repair(const WalRecovery& recovery);
   Status RewriteTail(const WalRecovery& recovery);
+  Status ReadMissing();
   Status StartWriting(const WalRecovery& recovery, JournalEvents& events);
   Compactor::Frame AppendFrame(const Record& record);
   // All ids in records are below kept_.next_id.
