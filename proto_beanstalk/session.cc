@@ -198,7 +198,7 @@ Next Session::Reply(Job& job, const JobReply& reply) {
     return Next::kGoOn;
   }
   pending_ = std::make_unique<Pending>(*this, reply);
-  engine().bodies().Bring(now(), job, *pending_, BodyUse::kReply, reply.taken);
+  engine().bodies().Bring(job, *pending_, BodyUse::kReply, reply.taken);
   state_ = State::kAwaitingBody;
   return Next::kWait;
 }

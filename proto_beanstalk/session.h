@@ -118,7 +118,7 @@ class Session final : public gearstalk::Session, public Consumer {
     const JobReply reply;
 
    private:
-    void OnBody() override { session_.wire_.Resume(); }
+    void OnBody() override { session_.wire_.RunSoon(); }
     Session& session_;
   };
 

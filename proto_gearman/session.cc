@@ -130,7 +130,7 @@ Next Session::GoOnAnswering() { return answer_.Advance() ? Next::kYield : Next::
 
 void Session::AwaitBody(Job& job, PacketType asked, PacketType reply) {
   body_ = std::make_unique<Pending>(*this, asked, reply, job.tube().name());
-  engine().bodies().Bring(Now(), job, *body_, BodyUse::kReply, /*taken=*/true);
+  engine().bodies().Bring(job, *body_, BodyUse::kReply, /*taken=*/true);
 }
 
 Next Session::GoOnWithBody() {

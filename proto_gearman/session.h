@@ -97,7 +97,7 @@ class Session final : public gearstalk::Session, public Consumer, public JobObse
     const std::string function;  // the tube may be gone before the body is there
 
    private:
-    void OnBody() override { session_.wire_.Resume(); }
+    void OnBody() override { session_.wire_.RunSoon(); }
     Session& session_;
   };
 

@@ -57,7 +57,7 @@ Task ListFailed(const Services& services, FailureQuery query) {
   for (std::size_t at = 0; at < places.size(); ++at) {
     if (at > 0 && at % JobWalk::kRendered == 0) co_await NextSlice();
     const Job* job = engine.Find(places[at].id);
-    while (query.preview && job != nullptr && !BodyIsKnown(engine, *job, services.Now(), wait)) {
+    while (query.preview && job != nullptr && !BodyIsKnown(engine, *job, wait)) {
       co_await NextSlice();
       job = engine.Find(places[at].id);
     }

@@ -13,7 +13,7 @@ Task ReadFirst(const Services& services, JobPtr job, std::function<Reply(const J
   Engine& engine = services.engine;
   const Time begin = services.Now();
   BodyWait wait;
-  engine.bodies().Bring(begin, *job, wait, BodyUse::kQuery);
+  engine.bodies().Bring(*job, wait, BodyUse::kQuery);
   while (wait.coming()) {
     if (services.Now() - begin > kPatience) {
       co_return Problem{"disk", "the body cannot be read from the disk now"};
@@ -31,11 +31,11 @@ Task ReadFirst(const Services& services, JobPtr job, std::function<Reply(const J
 
 }  // namespace
 
-bool BodyIsKnown(Engine& engine, const Job& job, Time now, BodyWait& wait) {
+bool BodyIsKnown(Engine& engine, const Job& job, BodyWait& wait) {
   if (job.has_body()) return true;
   if (wait.job() != &job) {
     engine.bodies().LetGo(wait);
-    engine.bodies().Bring(now, const_cast<Job&>(job), wait, BodyUse::kQuery);
+    engine.bodies().Bring(const_cast<Job&>(job), wait, BodyUse::kQuery);
   }
   return !wait.coming();
 }

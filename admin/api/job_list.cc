@@ -106,7 +106,7 @@ Task ListReserved(const Services& services, JobQuery query) {
   for (std::size_t at = 0; at < first.size(); ++at) {
     if (at > 0 && at % JobWalk::kRendered == 0) co_await NextSlice();
     const Job* job = engine.Find(first[at].second);
-    while (query.preview && job != nullptr && !BodyIsKnown(engine, *job, services.Now(), wait)) {
+    while (query.preview && job != nullptr && !BodyIsKnown(engine, *job, wait)) {
       co_await NextSlice();
       job = engine.Find(first[at].second);
     }
@@ -138,7 +138,7 @@ Task ListNext(const Services& services, JobQuery query, JobState state) {
     const Job* const job = engine.Find(first[at]);
     auto found = BodyMatch::Found::kNo;
     if (job != nullptr && job->state() == state) {
-      const bool known = !bodies || BodyIsKnown(engine, *job, services.Now(), wait);
+      const bool known = !bodies || BodyIsKnown(engine, *job, wait);
       found = known ? body.Advance(*job, budget) : BodyMatch::Found::kNotYet;
     }
     const bool known = found != BodyMatch::Found::kNotYet;

@@ -88,7 +88,7 @@ bool NeedsBody(TransferSession& session, const Job& job, BodyWait& wait) {
   if (job.has_body()) return false;
   if (wait.job() != &job) {
     session.engine().bodies().LetGo(wait);
-    session.engine().bodies().Bring(session.now(), const_cast<Job&>(job), wait, BodyUse::kQuery);
+    session.engine().bodies().Bring(const_cast<Job&>(job), wait, BodyUse::kQuery);
   }
   return wait.coming();
 }

@@ -100,11 +100,12 @@ bool Bodies::NeededSoon(const Job& job) const {
 }
 
 Time Bodies::Tick(Time now) {
-  if (limit_ == 0) return kNever;
   int steps = kSteps;
-  PassFresh(steps);
-  MoveHand(steps);
-  if (Over()) PassBrought();
+  if (limit_ > 0) {
+    PassFresh(steps);
+    MoveHand(steps);
+    if (Over()) PassBrought();
+  }
   if (failed_ > 0) TryAgain(now);
   const bool more = steps <= 0 && Over() && credit_ > 0;
   return more ? now : failed_ > 0 ? now + kTryAgain : kNever;
@@ -168,25 +169,24 @@ void Bodies::NoteBrought(JobId id) {
 
 // --- What comes back -----------------------------------------------------------------------------
 
-void Bodies::Bring(Time now, Job& job, BodyWait& wait, BodyUse use, bool taken) {
+void Bodies::Bring(Job& job, BodyWait& wait, BodyUse use, bool taken) {
   wait.Drop();
   wait.job_ = Job::Ref(job);
   wait.state_ = job.has_body() ? BodyWait::State::kHere : BodyWait::State::kComing;
   if (job.has_body()) return;
   if (use == BodyUse::kReply) ++counts_.waits;
-  Ask(now, job, use);
+  Ask(job, use);
   Reading& reading = *coming_.find(job.id())->second;
   reading.taken |= taken;
   reading.waits.push_back(wait);
   if (use == BodyUse::kQuery) ExpectAfter(job.id());
 }
 
-void Bodies::Ask(Time now, const Job& job, BodyUse use) {
+void Bodies::Ask(const Job& job, BodyUse use) {
   const auto [known, added] = coming_.try_emplace(job.id());
   if (added) {
     known->second = std::make_unique<Reading>();
     known->second->job = Job::Ref(const_cast<Job&>(job));
-    known->second->asked = now;
     coming_bytes_ += job.body_size();
   }
   Reading& reading = *known->second;
@@ -203,12 +203,12 @@ void Bodies::ExpectAfter(JobId id) {
     const Job* const job = jobs_.Next(id);
     if (job == nullptr) return;
     id = job->id();
-    if (!job->has_body()) Ask(0, *job, BodyUse::kQuery);
+    if (!job->has_body()) Ask(*job, BodyUse::kQuery);
   }
 }
 
-void Bodies::LookAhead(Time now, const Engine& engine, Tube& tube) {
-  if (counts_.in_journal == 0 || limit_ <= 1) return;
+void Bodies::LookAhead(const Engine& engine, Tube& tube) {
+  if (counts_.in_journal == 0 || limit_ == 1) return;
   if (tube.until_look_ahead > 0) {
     --tube.until_look_ahead;
     return;
@@ -226,13 +226,27 @@ void Bodies::LookAhead(Time now, const Engine& engine, Tube& tube) {
   const std::uint64_t most = std::min<std::uint64_t>(kComingBytes, limit_ / 4 + kAheadBytes);
   for (const Job* const job : wanted) {
     if (coming_bytes_ + job->body_size() > most) break;
-    Ask(now, *job, BodyUse::kAhead);
+    Ask(*job, BodyUse::kAhead);
   }
+}
+
+// The compaction has found a damaged body, as it does again until the job is gone.
+std::optional<Bodies::Damaged> Bodies::UnaskedDamage(JobId id, const BodyRead& read) {
+  Job* const job = jobs_.Find(id);
+  if (read.result != BodyRead::Result::kDamaged || job == nullptr || job->has_body()) return {};
+  if (job->state() == JobState::kReserved || job->state() == JobState::kBuried) return {};
+  NoteDamage(id, read);
+  return Damaged{Job::Ref(*job), false};
+}
+
+void Bodies::NoteDamage(JobId id, const BodyRead& read) {
+  ++counts_.damaged;
+  Log(LogLevel::kError, "a body is damaged", {{"job", id}, {"why", read.problem}});
 }
 
 std::optional<Bodies::Damaged> Bodies::OnRead(Time now, JobId id, const BodyRead& read) {
   const auto found = coming_.find(id);
-  if (found == coming_.end()) return std::nullopt;
+  if (found == coming_.end()) return UnaskedDamage(id, read);
   Reading& reading = *found->second;
   if (reading.again != kNever) return std::nullopt;  // an answer to an earlier question
   Job& job = *reading.job;
@@ -257,12 +271,9 @@ std::optional<Bodies::Damaged> Bodies::OnRead(Time now, JobId id, const BodyRead
   trouble_.clear();
   ++counts_.reads;
   counts_.read_bytes += read.body.size();
-  if (done->asked != 0) counts_.read_times.Add(now - done->asked);
+  counts_.read_times.Add(read.took);
   const bool whole = result == BodyRead::Result::kWhole;
-  if (!whole) {
-    ++counts_.damaged;
-    Log(LogLevel::kError, "a body is damaged", {{"job", id}, {"why", read.problem}});
-  }
+  if (!whole) NoteDamage(id, read);
   Finish(*done, whole ? BodyWait::State::kHere : BodyWait::State::kDamaged);
   if (whole) NoteBrought(id);
   if (whole) return std::nullopt;

@@ -46,9 +46,9 @@ class Bodies {
 
   // Has `wait` wait for the body of a job, if that is not here. `taken`: a consumer takes the job
   // with it. What `wait` waited for before is dropped.
-  void Bring(Time now, Job& job, BodyWait& wait, BodyUse use, bool taken = false);
+  void Bring(Job& job, BodyWait& wait, BodyUse use, bool taken = false);
   // The next jobs of a tube, from which one was taken.
-  void LookAhead(Time now, const Engine& engine, Tube& tube);
+  void LookAhead(const Engine& engine, Tube& tube);
   // Drops `wait`; the body goes if it is not worth its memory.
   void LetGo(BodyWait& wait);
 
@@ -83,7 +83,6 @@ class Bodies {
     JobPtr job;
     BodyUse use = BodyUse::kReply;
     bool taken = false;
-    Time asked = 0;
     Time again = kNever;  // it failed: when to try again
     Waits waits;
   };
@@ -98,12 +97,14 @@ class Bodies {
   void LeaveMemory(Job& job);
   bool ComeToMemory(Job& job, std::string_view body);
   void NoteBrought(JobId id);
-  void Ask(Time now, const Job& job, BodyUse use);
+  void Ask(const Job& job, BodyUse use);
   void ExpectAfter(JobId id);
   void Finish(Reading& reading, BodyWait::State state);
   void PassFresh(int& steps);
   void MoveHand(int& steps);
   void PassBrought();
+  std::optional<Damaged> UnaskedDamage(JobId id, const BodyRead& read);
+  void NoteDamage(JobId id, const BodyRead& read);
   void TryAgain(Time now);
 
   static constexpr int kSteps = 512;                       // of one Tick

@@ -80,7 +80,7 @@ Taken Engine::Take(Time now, Job& job, Consumer& consumer) {
   Count(*job.tube_, &JobCounts::reserves);
   waits_.Add(std::exchange(consumer.waited_, 0));
   ages_.Add(now - job.created);
-  bodies_.LookAhead(now, *this, *job.tube_);
+  bodies_.LookAhead(*this, *job.tube_);
   // Of a job whose body is to come, they begin with Given.
   const Time deadline = job.has_body() ? BeginLimits(now, job, consumer) : kNever;
   EnterReserved(now, deadline, job, consumer);

@@ -28,6 +28,7 @@ struct BodyRead {
   Result result = Result::kFailed;
   std::string_view body;
   std::string_view problem;  // names file and offset
+  Time took = 0;             // from asking to having
 };
 
 // The live state: the engine's. The journal calls it on the loop's thread only.

@@ -275,7 +275,7 @@ void WalJournal::Work() {
 void WalJournal::Fetch(std::uint64_t id, BodyUse use) {
   const LiveJobs::Place place = compactor_.Find(id);
   GS_CHECK(place.segment != 0);
-  const BodyReader::Request request{id, use, place};
+  const BodyReader::Request request{id, use, place, file_system_.Now()};
   IsWritten(place) ? reader_->Ask(request) : unwritten_.push_back(request);
 }
 
@@ -294,7 +294,8 @@ bool WalJournal::IsWritten(const LiveJobs::Place& place) const {
 void WalJournal::TakeBodies() {
   if (reader_ == nullptr) return;
   for (const BodyReader::Answer& answer : reader_->Take(kTakenAtOnce)) {
-    const BodyRead read{answer.result, answer.body, answer.problem};
+    const Time took = file_system_.Now() - answer.request.asked;
+    const BodyRead read{answer.result, answer.body, answer.problem, took};
     if (answer.request.use == BodyUse::kCarry) TakeCarried(answer.request.id, read);
     if (answer.request.use != BodyUse::kCarry) state_->OnBody(answer.request.id, read);
   }
@@ -528,12 +529,12 @@ Status WalJournal::ReadMissing() {
   const std::vector<std::uint64_t> missing = state_->MissingBodies();
   BodyReader reader(file_system_, options_.directory, 0, [] {});
   for (const std::uint64_t id : missing) {
-    reader.Ask({id, BodyUse::kReply, compactor_.Find(id)});
+    reader.Ask({id, BodyUse::kReply, compactor_.Find(id), 0});
     reader.Work();
     const BodyReader::Answer answer = std::move(reader.Take(SIZE_MAX).front());
     if (answer.result == BodyRead::Result::kDamaged) return {Code::kCorrupt, answer.problem};
     if (answer.result == BodyRead::Result::kFailed) return {Code::kIo, answer.problem};
-    state_->OnBody(id, {answer.result, answer.body, {}});
+    state_->OnBody(id, {answer.result, answer.body, {}, 0});
   }
   return {};
 }
