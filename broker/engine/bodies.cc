@@ -99,12 +99,15 @@ bool Bodies::NeededSoon(const Job& job) const {
   return tube.ready() <= kAhead || job.id() < tube.NextReady()->id() + kAhead;
 }
 
-Time Bodies::Tick(Time now) {
+Time Bodies::Tick(Time now, bool full) {
+  full_ = full;
   int steps = kSteps;
   if (limit_ > 0) {
     PassFresh(steps);
     MoveHand(steps);
-    if (Over()) PassBrought();
+    // What was read ahead may exceed the limit a little, or it would go before it is taken.
+    const std::uint64_t ahead = limit_ == 1 ? 0 : kAheadBytes;
+    if (full_ || counts_.memory_bytes > limit_ + ahead) PassBrought();
   }
   if (failed_ > 0) TryAgain(now);
   const bool more = steps <= 0 && Over() && credit_ > 0;
@@ -115,7 +118,9 @@ void Bodies::PassFresh(int& steps) {
   const Lsn on_disk = journal_.OnDisk();
   for (; steps > 0 && !fresh_.empty() && fresh_.front().lsn <= on_disk; --steps) {
     Job* const job = Over() ? jobs_.Find(fresh_.front().id) : nullptr;
-    if (job != nullptr && !NeededSoon(*job)) LetGoIfFree(*job);
+    // With many short tubes all would be needed soon.
+    const bool much = full_ || counts_.memory_bytes > limit_ + limit_ / 16 + kAheadBytes;
+    if (job != nullptr && (much || !NeededSoon(*job))) LetGoIfFree(*job);
     fresh_.pop_front();
   }
 }

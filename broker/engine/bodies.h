@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <boost/intrusive/list.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -67,12 +68,15 @@ class Bodies {
   // A replay has made the job.
   void OnReplayed(Job& job);
 
-  // Lets bodies go, and tries again what failed; returns when to call it again.
-  Time Tick(Time now);
+  // Lets bodies go, and tries again what failed; returns when to call it again. `full`: the memory
+  // limit is reached, so that bodies go although fewer than their own limit are there.
+  Time Tick(Time now, bool full);
 
   const BodyCounts& counts() const { return counts_; }
-  // Bytes in memory that may leave.
-  std::uint64_t movable_bytes() const { return limit_ == 0 ? 0 : movable_bytes_; }
+  // Bytes in memory that may leave; what is far beyond the limit cannot, as replies refer to it.
+  std::uint64_t movable_bytes() const {
+    return limit_ == 0 ? 0 : std::min(movable_bytes_, limit_ + kUnderWay);
+  }
   // Why bodies cannot be read; empty: they can.
   const std::string& trouble() const { return trouble_; }
   bool MayLeave(const Job& job) const;
@@ -91,7 +95,9 @@ class Bodies {
     Lsn lsn = 0;
   };
 
-  bool Over() const { return limit_ > 0 && counts_.memory_bytes > limit_; }
+  bool Over() const {
+    return limit_ > 0 && (counts_.memory_bytes > limit_ || (full_ && movable_bytes_ > 0));
+  }
   bool NeededSoon(const Job& job) const;
   bool LetGoIfFree(Job& job);
   void LeaveMemory(Job& job);
@@ -113,12 +119,14 @@ class Bodies {
   static constexpr std::uint64_t kAheadBytes = 1 << 20;    // of one look
   static constexpr std::uint64_t kComingBytes = 32 << 20;  // that are read ahead at a time
   static constexpr std::size_t kExpected = 64;             // jobs after one that a query reads
+  static constexpr std::uint64_t kUnderWay = 64 << 20;  // bytes that are not on disk yet, or sent
   static constexpr std::size_t kMostBrought = 1 << 16;
   static constexpr Time kTryAgain = 500 * kMillisecond;
 
   IdTable<Job>& jobs_;
   Journal& journal_;
   std::uint64_t limit_ = 0;
+  bool full_ = false;
   BodyCounts counts_;
   std::uint64_t movable_bytes_ = 0;
   absl::flat_hash_map<JobId, std::unique_ptr<Reading>> coming_;

@@ -38,7 +38,9 @@ Time Engine::Tick(Time now) {
       ConsumerDue(now, static_cast<Consumer&>(*timer), steps);
     }
   }
-  const Time bodies_due = bodies_.Tick(now);
+  const bool full =
+      limits_.memory > 0 && JobMemory() + TableMemory() + memory_beside_ > limits_.memory;
+  const Time bodies_due = bodies_.Tick(now, full);
   const Time promise_ends = dispatch_.BreakPromises(now);
   pace_.ServeFreed(now);
   return std::max(now, std::min({deadlines_.next(), expiries_.next(), seen_.next(),

@@ -306,6 +306,13 @@ TEST_F(BodiesTest, AMemoryLimitRefusesNothingForBodiesThatMayLeave) {
   journal->KeepOffDisk(UINT64_MAX);
 }
 
+TEST_F(BodiesTest, BodiesMakeRoomWhenMemoryIsFull) {
+  broker.engine.SetLimits({.memory = JobMemory() + 200'000, .bodies = 10'000'000});
+  PutMany(100, 20'000);
+  EXPECT_LE(Counts().memory_bytes, 220'000U);
+  EXPECT_EQ(100U, Counts().in_memory + Counts().in_journal);
+}
+
 TEST_F(BodiesTest, AColdJobIsMovedAndComesBackFromTheJournal) {
   PutMany(2);
   EXPECT_TRUE(broker.engine.acts().Move(broker.clock.Now(), 1, "other").ok());
