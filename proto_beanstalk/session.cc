@@ -204,8 +204,7 @@ Next Session::Reply(Job& job, const JobReply& reply) {
 }
 
 Next Session::GoOnWithBody() {
-  // Nobody resumes a session whose peer has sent its last.
-  if (pending_->coming()) return at_eof_ ? Next::kYield : Next::kWait;
+  if (pending_->coming()) return Next::kWait;
   const std::unique_ptr<Pending> pending = std::move(pending_);
   state_ = State::kCommand;
   const JobReply& reply = pending->reply;

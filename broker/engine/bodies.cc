@@ -96,7 +96,9 @@ bool Bodies::ComeToMemory(Job& job, std::string_view body) {
 bool Bodies::NeededSoon(const Job& job) const {
   if (limit_ == 1 || job.state() != JobState::kReady) return false;
   const Tube& tube = job.tube();
-  return tube.ready() <= kAhead || job.id() < tube.NextReady()->id() + kAhead;
+  if (tube.ready() <= kAhead) return true;
+  const Job* const next = tube.groups() == nullptr ? tube.NextReady() : tube.groups()->front();
+  return next != nullptr && job.id() < next->id() + kAhead;
 }
 
 Time Bodies::Tick(Time now, bool full) {

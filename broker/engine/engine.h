@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -336,7 +337,8 @@ class Engine {
   static bool HasOldPlace(const Job& job) { return job.tube_.groups() != job.tube_->groups_.get(); }
   Code AdmitsToGroup(const Tube& tube, const Job& job) const;
   static void NoteMissing(Tube& tube, const Job& job);
-  void JoinGroup(Job& job, std::string_view name);
+  static void JoinGroup(Job& job, Group& group);
+  Group& GroupIn(Groups& groups, const Job& job);
   void Rejoin(Job& job);
   void LeaveGroup(Job& job);
   void EnterGroup(Time now, Job& job);
@@ -355,6 +357,9 @@ class Engine {
   static void NoteLineEnd(Tube& tube, const std::optional<std::string>& line, Lsn lsn);
   void FollowGroups(Tube& tube);
   void ReadGroup(Time now, Job& job);
+  bool BodyIsKnown(Job& job);
+  bool FollowsByBody(const Job& job) const;
+  bool ReadNames(Time now, std::size_t& jobs);
   Time ReadGroups(Time now, std::size_t jobs);
   void EndGroupWalk();
   void DropRetiredGroups();
@@ -410,6 +415,8 @@ class Engine {
   IdleFunctions idle_functions_;
   IdTable<Job> jobs_;
   Bodies bodies_{jobs_, journal_};
+  std::deque<JobId> unread_;  // jobs whose group is named in a body that has left memory
+  BodyWait name_wait_;
   Failures failures_{jobs_};
   UniqueIndex uniques_;
   WaiterIndex waiters_;

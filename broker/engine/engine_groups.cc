@@ -10,9 +10,21 @@
 namespace gearstalk {
 namespace {
 
+// Of a job whose body is in memory, or not asked for its name.
 std::string_view NameIn(const Groups& groups, const Job& job, GroupNameSpace& space) {
   return GroupName(groups.source(), job.has_body() ? job.body() : std::string_view(),
                    job.unique_is_body() ? std::string_view() : job.unique(), space);
+}
+
+// The job is in a group whose name is still to be read. One that follows a changed policy is not.
+bool IsUnread(const GroupHead* head) {
+  if (head == nullptr) return false;
+  const auto& groups = static_cast<const Groups&>(head->groups);
+  return groups.IsUnread(static_cast<const Group&>(*head)) && !groups.retired();
+}
+
+const GroupHead* HomeOf(const Job& job) {
+  return job.texts() == nullptr ? nullptr : job.texts()->home;
 }
 
 }  // namespace
@@ -37,23 +49,32 @@ void Engine::NoteMissing(Tube& tube, const Job& job) {
 }
 
 // A job in no state comes into a group of its tube, which has groups.
-void Engine::JoinGroup(Job& job, std::string_view name) {
-  Groups& groups = *job.tube_->groups_;
-  Group& group = groups.Named(name);
-  groups.Join(group);
+void Engine::JoinGroup(Job& job, Group& group) {
+  job.tube_->groups_->Join(group);
   job.tube_ = &group;
+}
+
+// The group of its name among these. A name that lies in a body that has left memory is read later.
+Group& Engine::GroupIn(Groups& groups, const Job& job) {
+  const bool read_in_vain = name_wait_.job() == &job && !name_wait_.coming();
+  if (groups.source().ReadsBody() && !job.has_body() && !read_in_vain) {
+    unread_.push_back(job.id());
+    return groups.Unread();
+  }
+  GroupNameSpace space;
+  return groups.Named(NameIn(groups, job, space));
 }
 
 // A job in no state, or one that its old group counts no more, leaves that group and comes into the
 // one that its tube has for it now.
 void Engine::Rejoin(Job& job) {
-  const Groups* const groups = job.tube_->groups_.get();
+  Groups* const groups = job.tube_->groups_.get();
   if (groups == nullptr) return LeaveGroup(job);
   Group* const old = GroupOf(job);
   auto* const others = old == nullptr ? nullptr : &static_cast<Groups&>(old->groups);
-  GroupNameSpace space;
-  const bool same = others != nullptr && others->source_text() == groups->source_text();
-  JoinGroup(job, same ? old->name() : NameIn(*groups, job, space));
+  const bool same = others != nullptr && !others->IsUnread(*old) &&
+                    others->source_text() == groups->source_text();
+  JoinGroup(job, same ? groups->Named(old->name()) : GroupIn(*groups, job));
   if (others != nullptr) others->Part(*old);
 }
 
@@ -115,10 +136,9 @@ void Engine::ForgetHome(Job& job) {
 void Engine::FindHome(Job& job, const Record::Group& known) {
   Tube& tube = TubeNamed(std::string(job.origin()));
   if (tube.groups_ != nullptr) {
-    GroupNameSpace space;
     Groups& groups = *tube.groups_;
     const bool same = known.source == groups.source_text();
-    SetHome(job, groups.Named(same ? known.name : NameIn(groups, job, space)));
+    SetHome(job, same ? groups.Named(known.name) : GroupIn(groups, job));
   }
   ReleaseTube(tube);
 }
@@ -191,18 +211,61 @@ void Engine::ReadGroup(Time now, Job& job) {
   FindHome(job, {});
 }
 
-// Looks at up to so many jobs. Returns when to call it again.
+// False: it was asked for.
+bool Engine::BodyIsKnown(Job& job) {
+  if (job.has_body()) return true;
+  if (name_wait_.job() != &job) bodies_.Bring(job, name_wait_, BodyUse::kQuery);
+  return !name_wait_.coming();
+}
+
+// Whether the name of another group, here or at home, lies in the body.
+bool Engine::FollowsByBody(const Job& job) const {
+  const auto reads = [](const Groups* to, const GroupHead* from) {
+    const auto* const others = from == nullptr ? nullptr : &static_cast<Groups&>(from->groups);
+    if (to == nullptr || to == others || !to->source().ReadsBody()) return false;
+    return others == nullptr || others->source_text() != to->source_text();
+  };
+  if (reads(job.tube_->groups_.get(), job.group_head())) return true;
+  const Tube* const home = job.origin().empty() ? nullptr : tubes_.Find(job.origin());
+  return home != nullptr && reads(home->groups_.get(), HomeOf(job));
+}
+
+// The bodies of jobs without a known name, in turn. False: it waits for one.
+bool Engine::ReadNames(Time now, std::size_t& jobs) {
+  for (; !unread_.empty() && jobs > 0; --jobs, unread_.pop_front()) {
+    Job* const job = jobs_.Find(unread_.front());
+    if (job == nullptr || !(IsUnread(job->group_head()) || IsUnread(HomeOf(*job)))) continue;
+    if (!BodyIsKnown(*job)) return false;
+    if (IsUnread(job->group_head())) {
+      LeaveGroupState(*job);
+      Rejoin(*job);
+      EnterGroup(now, *job);
+    }
+    if (IsUnread(HomeOf(*job))) {
+      ForgetHome(*job);
+      FindHome(*job, {});
+    }
+    bodies_.LetGo(name_wait_);
+  }
+  return true;
+}
+
+// Looks at up to so many jobs. Returns when to call it again; kNever: there is nothing to do, or it
+// waits for a body.
 Time Engine::ReadGroups(Time now, std::size_t jobs) {
+  if (!ReadNames(now, jobs)) return kNever;
   for (; group_walk_.active && jobs > 0; --jobs) {
     Job* const job = jobs_.Next(group_walk_.at);
     if (job == nullptr) {
       EndGroupWalk();
-    } else {
-      group_walk_.at = job->id_;
-      ReadGroup(now, *job);
+      continue;
     }
+    if (!job->has_body() && FollowsByBody(*job) && !BodyIsKnown(*job)) return kNever;
+    group_walk_.at = job->id_;
+    ReadGroup(now, *job);
+    bodies_.LetGo(name_wait_);
   }
-  return group_walk_.active ? now : kNever;
+  return group_walk_.active || !unread_.empty() ? now : kNever;
 }
 
 void Engine::EndGroupWalk() {

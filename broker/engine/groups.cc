@@ -101,6 +101,7 @@ Groups::~Groups() {
   for (std::size_t index = 0; index < buckets(); ++index) {
     VisitBucket(index, [&](Group& group) { left.push_back(&group); });
   }
+  if (unread_ != nullptr) left.push_back(unread_);
   retired_ = true;
   for (Group* const group : left) {
     const bool idle = group->unfinished() == 0 && group->rest_ != nullptr &&
@@ -211,6 +212,7 @@ void Groups::VisitByAge(std::size_t bound, const std::function<void(const Job&)>
 bool Groups::MayReserve(const Job& job) const {
   const Group& group = *GroupOf(job);
   Settled();
+  if (&group == unread_) return !lines();
   if (!IsLine(group)) return true;
   if (group.reserved_ > 0 || job.id() > read_to_) return false;
   if (job.state() == JobState::kBuried) return true;
@@ -259,21 +261,32 @@ std::string Groups::Check() const {
 
 Group& Groups::Named(std::string_view name) {
   if (Group* const known = const_cast<Group*>(Find(name))) return *known;
+  Group& made = Make(name);
+  if (name.empty()) {
+    nameless_ = &made;
+  } else {
+    by_name_.Insert(HashOfGroup(name), made);
+  }
+  return made;
+}
+
+Group& Groups::Unread() {
+  if (unread_ == nullptr) unread_ = &Make({});
+  return *unread_;
+}
+
+Group& Groups::Make(std::string_view name) {
   const std::size_t size = sizeof(Group) + name.size();
   CountJobMemory(static_cast<std::ptrdiff_t>(size));
-  auto* const made = new (BlockAllocate(size)) Group(*this, name);
-  if (name.empty()) {
-    nameless_ = made;
-  } else {
-    by_name_.Insert(HashOfGroup(name), *made);
-  }
-  return *made;
+  return *new (BlockAllocate(size)) Group(*this, name);
 }
 
 void Groups::Free(Group& group) {
   if (unsettled_ == &group) Settle();
   if (group.in_turn_ && !retired_) LeaveTurn(group);
-  if (group.nameless()) {
+  if (&group == unread_) {
+    unread_ = nullptr;
+  } else if (group.nameless()) {
     nameless_ = nullptr;
   } else {
     by_name_.Remove(HashOfGroup(group.name()), group);
@@ -445,7 +458,7 @@ void Groups::EndRead() {
 
 Groups::Turn Groups::TurnOf(const Group& group) const {
   Job* const job = ReadyJobs::First(group.jobs_);
-  if (job == nullptr || job->id() > read_to_) return {};
+  if (job == nullptr || job->id() > read_to_ || &group == unread_) return {};
   if (group.nameless()) return {.job = job, .gives = group.ready_};
   const GroupRest* const rest = group.rest_.get();
   if (limits_.holds && rest != nullptr && rest->failed > 0) return {.held = GroupHeld::kFailed};

@@ -152,7 +152,9 @@ class Groups : public GroupsHead {
   const std::string& source_text() const { return source_text_; }
 
   // --- Questions
-  bool empty() const { return by_name_.size() == 0 && nameless_ == nullptr; }
+  bool empty() const {
+    return by_name_.size() == 0 && nameless_ == nullptr && unread_ == nullptr;
+  }
   struct Counts {
     std::size_t groups;     // with unfinished jobs and a name
     std::size_t held_back;  // of them
@@ -193,6 +195,9 @@ class Groups : public GroupsHead {
 
   // --- Changes
   Group& Named(std::string_view name);
+  // Where jobs are whose names cannot be read yet: it gives nothing, and is not among the visited.
+  Group& Unread();
+  bool IsUnread(const Group& group) const { return &group == unread_; }
   // A job in no state comes into the group. The caller makes the job point to it.
   void Join(Group& group);
   // A job in no state left the group, which goes with its last one.
@@ -234,6 +239,7 @@ class Groups : public GroupsHead {
     Time until = kNever;  // kRate
   };
 
+  Group& Make(std::string_view name);
   bool IsLine(const Group& group) const { return lines() && !group.nameless(); }
   GroupRest& MakeRest(Group& group);
   Turn TurnOf(const Group& group) const;
@@ -260,6 +266,7 @@ class Groups : public GroupsHead {
 
   LinearHash<Group, 4> by_name_;
   Group* nameless_ = nullptr;
+  Group* unread_ = nullptr;
   Group* turns_ = nullptr;      // a Treap
   IndexedHeap<GroupRest> due_;  // those that time lets go
   Group* unsettled_ = nullptr;

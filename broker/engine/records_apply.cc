@@ -87,7 +87,7 @@ void Records::ApplyPut(const Record& record) {
 void Records::JoinRecorded(Job& job, const Record& record) {
   const Groups* const groups = job.tube_->groups();
   if (groups == nullptr || record.group.source != groups->source_text()) return;
-  engine_.JoinGroup(job, record.group.name);
+  Engine::JoinGroup(job, job.tube_->groups_->Named(record.group.name));
 }
 
 // The job is finished, and its key stays taken.
@@ -207,7 +207,7 @@ void Records::RemoveBuried(const Job& job) { burials_.erase(BurialKeyOf(job)); }
 void Records::BecomeActive(Time now) {
   replaying_ = false;
   burials_.clear();
-  while (engine_.group_walk_.active) engine_.ReadGroups(now, Engine::kSlice);
+  while (engine_.ReadGroups(now, Engine::kSlice) != kNever) continue;
   if (now < newest_) ShortenTimes(now);
   const std::vector<std::uint64_t> kept(tubes_.begin(), tubes_.end());
   for (const std::uint64_t id : kept) {

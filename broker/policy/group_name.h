@@ -16,6 +16,7 @@ struct GroupSource {
 
   // "none", "json:POINTER", "line" or "unique".
   std::string Text() const;
+  bool ReadsBody() const { return kind == Kind::kJson || kind == Kind::kLine; }
   bool operator==(const GroupSource&) const = default;
 };
 

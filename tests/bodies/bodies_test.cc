@@ -333,6 +333,135 @@ TEST_F(BodiesTest, AColdJobIsMovedAndComesBackFromTheJournal) {
   EXPECT_THAT(second.engine.CheckInvariants({}), Not(HasSubstr("bod")));
 }
 
+// Bodies begin with the name of their group, as a line.
+class GroupsOfBodies : public BodiesTest {
+ protected:
+  void SetGroups(std::string_view tube) {
+    ASSERT_TRUE(
+        broker.engine.policies().Set(broker.clock.Now(), tube, "group", "line").status.ok());
+  }
+  void PutOf(std::string_view group) {
+    std::string body(group);
+    body += "\n";
+    body.resize(300, 'x');
+    a.Say("put 0 0 10 300\r\n" + body + "\r\n");
+    broker.Pass(0);
+    ++last;
+    EXPECT_FALSE(Of(last).has_body());
+  }
+  std::string_view NameOf(std::uint64_t id) { return GroupNameOf(Of(id)); }
+  std::string Wrong() {
+    const std::string wrong = broker.engine.CheckInvariants({});
+    return wrong.find("group") == std::string::npos ? "" : wrong;
+  }
+  // Answers until nothing more is asked.
+  void ReadAll() {
+    for (broker.Pass(0); journal->asked() > 0; broker.Pass(0)) journal->AnswerAll();
+  }
+};
+
+TEST_F(GroupsOfBodies, AreReadFromTheJournalWhenAPolicyChanges) {
+  for (const char* const group : {"x", "y", "x"}) PutOf(group);
+  SetGroups("default");
+  EXPECT_EQ("TIMED_OUT\r\n", b.Say("reserve-with-timeout 0\r\n")) << "its group is not known yet";
+  ReadAll();
+  EXPECT_EQ("x", NameOf(1));
+  EXPECT_EQ("y", NameOf(2));
+  EXPECT_EQ("x", NameOf(3));
+  EXPECT_EQ(0U, Counts().in_memory);
+  EXPECT_EQ("", Wrong());
+  EXPECT_EQ("", b.Say("reserve\r\n"));
+  EXPECT_EQ(JobState::kReserved, Of(1).state());
+}
+
+TEST_F(GroupsOfBodies, AJobThatChangesWhileItsNameIsReadComesIntoItsGroup) {
+  for (const char* const group : {"x", "y", "z", "z"}) PutOf(group);
+  SetGroups("default");
+  EXPECT_TRUE(broker.engine.acts().Bury(2, {}, false).ok());
+  EXPECT_EQ("", NameOf(2));
+  EXPECT_EQ("DELETED\r\n", b.Say("delete 3\r\n"));
+  ReadAll();
+  EXPECT_EQ("y", NameOf(2));
+  EXPECT_EQ("z", NameOf(4));
+  EXPECT_EQ("", Wrong());
+}
+
+TEST_F(GroupsOfBodies, AColdJobIsMovedIntoItsGroupAndThenGiven) {
+  SetGroups("other");
+  PutOf("x");
+  EXPECT_EQ("WATCHING 2\r\n", b.Say("watch other\r\n"));
+  EXPECT_EQ("WATCHING 1\r\n", b.Say("ignore default\r\n"));
+  EXPECT_EQ("", b.Say("reserve\r\n"));
+  EXPECT_TRUE(broker.engine.acts().Move(broker.clock.Now(), 1, "other").ok());
+  EXPECT_EQ(JobState::kReady, Of(1).state());
+  ReadAll();
+  EXPECT_EQ("x", NameOf(1));
+  EXPECT_EQ(JobState::kReserved, Of(1).state());
+  EXPECT_EQ("RESERVED 1 300\r\nx\n", b.Hear().substr(0, 18));
+}
+
+TEST_F(GroupsOfBodies, ADeadJobHoldsTheGroupThatItsBodyNames) {
+  const auto set = [this](std::string_view key, std::string_view value) {
+    ASSERT_TRUE(
+        broker.engine.policies().Set(broker.clock.Now(), "default", key, value).status.ok());
+  };
+  set("on_failure", "move");
+  set("attempts", "1");
+  PutOf("x");
+  EXPECT_EQ("", b.Say("reserve\r\n"));
+  journal->AnswerAll();
+  b.Hear();
+  broker.Pass(11 * kSecond);
+  ASSERT_EQ("default", Of(1).origin());
+  SetGroups("default");
+  set("group_on_failure", "hold");
+  broker.Pass(0);
+  ASSERT_FALSE(Of(1).has_body());
+  ReadAll();
+  ASSERT_NE(nullptr, Of(1).texts()->home);
+  EXPECT_EQ("x", static_cast<const Group*>(Of(1).texts()->home)->name());
+  EXPECT_EQ("", Wrong());
+}
+
+TEST_F(GroupsOfBodies, ADamagedJobHasNoGroup) {
+  for (const char* const group : {"x", "y"}) PutOf(group);
+  journal->Damage(1);
+  SetGroups("default");
+  ReadAll();
+  EXPECT_EQ("", NameOf(1));
+  EXPECT_TRUE(IsDamaged(Of(1)));
+  EXPECT_EQ("y", NameOf(2));
+}
+
+TEST_F(GroupsOfBodies, ALaterPolicyIsFollowedThoughNamesOfTheFirstAreStillToBeRead) {
+  SetGroups("other");
+  PutOf("x");
+  EXPECT_TRUE(broker.engine.acts().Move(broker.clock.Now(), 1, "other").ok());
+  broker.engine.policies().Set(broker.clock.Now(), "other", "group", "none");
+  ReadAll();
+  EXPECT_EQ("", Wrong());
+  EXPECT_EQ("WATCHING 2\r\n", b.Say("watch other\r\n"));
+  EXPECT_EQ("", b.Say("reserve-with-timeout 0\r\n"));
+  EXPECT_EQ(JobState::kReserved, Of(1).state());
+}
+
+TEST_F(GroupsOfBodies, AStartReadsTheNamesThatItsRecordsDoNotHave) {
+  for (const char* const group : {"x", "y"}) PutOf(group);
+  SetGroups("default");
+  broker.Pass(0);
+  ShelfJournal* const again = new ShelfJournal(journal->kept().records());
+  beanstalk::Broker second{{}, std::unique_ptr<Journal>(again)};
+  second.engine.SetLimits({.bodies = 1});
+  NoEvents events;
+  ASSERT_TRUE(again->Start(second.engine.records(), events).ok());
+  second.engine.records().BecomeActive(second.clock.Now());
+  beanstalk::Client client(second);
+  EXPECT_EQ("", client.Say("reserve\r\n"));
+  for (second.Pass(0); again->asked() > 0; second.Pass(0)) again->AnswerAll();
+  EXPECT_EQ("y", GroupNameOf(*second.engine.Find(2)));
+  EXPECT_EQ("RESERVED 1 300\r\nx\n", client.Hear().substr(0, 18));
+}
+
 class WorkerBodies : public ::testing::Test {
  protected:
   WorkerBodies() {

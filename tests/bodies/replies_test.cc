@@ -189,7 +189,12 @@ class TwoBrokers {
     for (Both* both : {&cold_, &warm_}) both->clock.Advance(1);
     script_.NoteJobs(warm_.engine.next_id());
     const std::size_t which = script_.Below(kClients);
-    if (script_.Below(40) == 0) {
+    if (script_.Below(100) == 0) {
+      const std::string_view group = script_.Below(2) == 0 ? "line" : "none";
+      for (Both* both : {&cold_, &warm_}) {
+        both->engine.policies().Set(both->clock.Now(), "a", "group", group);
+      }
+    } else if (script_.Below(40) == 0) {
       const Time by = static_cast<Time>(1 + script_.Below(12)) * kSecond;
       for (Both* both : {&cold_, &warm_}) both->Pass(by);
     } else if (script_.Below(200) == 0 && HoldsOne(which)) {
