@@ -170,8 +170,8 @@ constexpr std::string_view kObjects[] = {
     "ttr_seconds:number? due_in_seconds:number? ttr_left_seconds:number? "
     "reserved_at:time? running_seconds:number? reserves:integer "
     "timeouts:integer releases:integer buries:integer kicks:integer lost_tries:integer "
-     "unique:text? group:text? waiters:integer durable:truth on_failure:text holder:Holder? "
-     "progress:Progress? preview:text? body_in_memory:truth attempts:integer? max_attempts:integer? "
+    "unique:text? group:text? waiters:integer durable:truth on_failure:text holder:Holder? "
+    "progress:Progress? preview:text? body_in_memory:truth attempts:integer? max_attempts:integer? "
     "expires_in_seconds:number? cause:text? failed_at:time? "
     "cause_text:text? origin:text?",
     "FailureGroup tube:text tube_ref:text origin:text? cause:text? count:integer buried:integer "

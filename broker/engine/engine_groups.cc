@@ -19,8 +19,8 @@ std::string_view NameIn(const Groups& groups, const Job& job, GroupNameSpace& sp
 // The job is in a group whose name is still to be read. One that follows a changed policy is not.
 bool IsUnread(const GroupHead* head) {
   if (head == nullptr) return false;
-  const auto& groups = static_cast<const Groups&>(head->groups);
-  return groups.IsUnread(static_cast<const Group&>(*head)) && !groups.retired();
+  const bool follows = static_cast<const Groups&>(head->groups).retired();
+  return static_cast<const Group&>(*head).unread() && !follows;
 }
 
 const GroupHead* HomeOf(const Job& job) {
@@ -59,7 +59,7 @@ Group& Engine::GroupIn(Groups& groups, const Job& job) {
   const bool read_in_vain = name_wait_.job() == &job && !name_wait_.coming();
   if (groups.source().ReadsBody() && !job.has_body() && !read_in_vain) {
     unread_.push_back(job.id());
-    return groups.Unread();
+    return groups.Named(std::nullopt);
   }
   GroupNameSpace space;
   return groups.Named(NameIn(groups, job, space));
@@ -72,8 +72,8 @@ void Engine::Rejoin(Job& job) {
   if (groups == nullptr) return LeaveGroup(job);
   Group* const old = GroupOf(job);
   auto* const others = old == nullptr ? nullptr : &static_cast<Groups&>(old->groups);
-  const bool same = others != nullptr && !others->IsUnread(*old) &&
-                    others->source_text() == groups->source_text();
+  const bool same =
+      others != nullptr && !old->unread() && others->source_text() == groups->source_text();
   JoinGroup(job, same ? groups->Named(old->name()) : GroupIn(*groups, job));
   if (others != nullptr) others->Part(*old);
 }

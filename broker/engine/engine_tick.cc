@@ -43,9 +43,9 @@ Time Engine::Tick(Time now) {
   const Time bodies_due = bodies_.Tick(now, full);
   const Time promise_ends = dispatch_.BreakPromises(now);
   pace_.ServeFreed(now);
-  return std::max(now, std::min({deadlines_.next(), expiries_.next(), seen_.next(),
-                                 failures_.next(), idle_groups_.next(), policies_due, schedules_due,
-                                 bodies_due, promise_ends}));
+  return std::max(
+      now, std::min({deadlines_.next(), expiries_.next(), seen_.next(), failures_.next(),
+                     idle_groups_.next(), policies_due, schedules_due, bodies_due, promise_ends}));
 }
 
 void Engine::ArmTube(Tube& tube) {

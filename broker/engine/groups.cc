@@ -259,20 +259,19 @@ std::string Groups::Check() const {
 
 // --- Groups come and go
 
-Group& Groups::Named(std::string_view name) {
-  if (Group* const known = const_cast<Group*>(Find(name))) return *known;
-  Group& made = Make(name);
-  if (name.empty()) {
+Group& Groups::Named(std::optional<std::string_view> name) {
+  if (!name.has_value()) {
+    if (unread_ == nullptr) unread_ = &Make({});
+    return *unread_;
+  }
+  if (Group* const known = const_cast<Group*>(Find(*name))) return *known;
+  Group& made = Make(*name);
+  if (name->empty()) {
     nameless_ = &made;
   } else {
-    by_name_.Insert(HashOfGroup(name), made);
+    by_name_.Insert(HashOfGroup(*name), made);
   }
   return made;
-}
-
-Group& Groups::Unread() {
-  if (unread_ == nullptr) unread_ = &Make({});
-  return *unread_;
 }
 
 Group& Groups::Make(std::string_view name) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -54,6 +55,8 @@ class Group : public GroupHead {
   // Empty: the jobs that have no group.
   std::string_view name() const { return {reinterpret_cast<const char*>(this + 1), name_size_}; }
   bool nameless() const { return name_size_ == 0; }
+  // Its jobs' names are still to be read.
+  inline bool unread() const;
   std::uint32_t ready() const { return ready_; }
   std::uint32_t reserved() const { return reserved_; }
   std::uint32_t delayed() const { return rest_ == nullptr ? 0 : rest_->delayed; }
@@ -152,9 +155,7 @@ class Groups : public GroupsHead {
   const std::string& source_text() const { return source_text_; }
 
   // --- Questions
-  bool empty() const {
-    return by_name_.size() == 0 && nameless_ == nullptr && unread_ == nullptr;
-  }
+  bool empty() const { return by_name_.size() == 0 && nameless_ == nullptr && unread_ == nullptr; }
   struct Counts {
     std::size_t groups;     // with unfinished jobs and a name
     std::size_t held_back;  // of them
@@ -194,10 +195,9 @@ class Groups : public GroupsHead {
   std::string Check() const;
 
   // --- Changes
-  Group& Named(std::string_view name);
-  // Where jobs are whose names cannot be read yet: it gives nothing, and is not among the visited.
-  Group& Unread();
-  bool IsUnread(const Group& group) const { return &group == unread_; }
+  // Nothing: the one of all jobs whose names cannot be read yet. It gives nothing, and is not among
+  // the visited.
+  Group& Named(std::optional<std::string_view> name);
   // A job in no state comes into the group. The caller makes the job point to it.
   void Join(Group& group);
   // A job in no state left the group, which goes with its last one.
@@ -232,6 +232,7 @@ class Groups : public GroupsHead {
   bool retired() const { return retired_; }
 
  private:
+  friend class Group;
   struct Turn {
     Job* job = nullptr;
     GroupHeld held = GroupHeld::kNone;
@@ -282,5 +283,7 @@ class Groups : public GroupsHead {
   Lsn forgotten_ended_ = 0;    // of lines that are gone
   std::uint32_t missing_ = 0;  // new jobs without a group, in a row
 };
+
+inline bool Group::unread() const { return static_cast<const Groups&>(groups).unread_ == this; }
 
 }  // namespace gearstalk

@@ -105,9 +105,8 @@ void Records::FillFailure(const Job& job, Record& record) {
 Record::Group Records::RecordOf(const GroupHead* head) {
   if (head == nullptr) return {};
   const auto& group = static_cast<const Group&>(*head);
-  const auto& groups = static_cast<const Groups&>(group.groups);
-  if (groups.IsUnread(group)) return {};
-  return {group.name(), groups.source_text()};
+  if (group.unread()) return {};
+  return {group.name(), static_cast<const Groups&>(group.groups).source_text()};
 }
 
 void Records::FillGroups(const Job& job, Record& record) {
