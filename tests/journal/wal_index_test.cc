@@ -199,6 +199,13 @@ TEST_F(WalIndex, AStartDoesNotReadTheBodies) {
   EXPECT_EQ(damaged, 1);
 }
 
+TEST_F(WalIndex, AStopDoesNotWaitForThem) {
+  for (int i = 0; i < 30; ++i) Put(BodyOf(state_->next_id));
+  journal_->Flush(0);
+  EXPECT_TRUE(journal_->Close().ok());
+  EXPECT_EQ(Seen(true), Seen(false));
+}
+
 TEST_F(WalIndex, WhoNeedsAllBodiesReadsTheSegments) {
   PutMany(40);
   ASSERT_TRUE(journal_->Close().ok());

@@ -407,7 +407,9 @@ Status WalJournal::Close() {
     HandOverMark();
   }
   reader_.reset();
+  unwritten_.clear();
   indexer_.reset();
+  sealed_.clear();
   if (options_.own_thread) {
     writer_->Stop();
   } else {
