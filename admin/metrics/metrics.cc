@@ -249,6 +249,18 @@ void AddDisk(const DiskSpace& disk, MetricText& text) {
       .Add(disk.full_in == kNever ? kNotFilling : Seconds(disk.full_in));
 }
 
+void AddVerified(const VerifyStats& verified, MetricText& text) {
+  text.Counter("gearstalkd_journal_verified_bytes_total", "Bytes read again to find damage.")
+      .Add(verified.bytes);
+  text.Gauge("gearstalkd_journal_verify_left_bytes", "Bytes that are still to be read again.")
+      .Add(verified.left_bytes);
+  text.Gauge("gearstalkd_journal_verified_timestamp_seconds",
+             "When all had been read again, in seconds since 1970; 0: it has not.")
+      .Add(Seconds(verified.ended));
+  text.Counter("gearstalkd_journal_damaged_records_total", "Damage that was found so.")
+      .Add(verified.damaged);
+}
+
 void AddJournal(const Journal& journal, MetricText& text) {
   if (!journal.Persistent()) return;
   const JournalStats stats = journal.Stats();
@@ -274,6 +286,7 @@ void AddJournal(const Journal& journal, MetricText& text) {
   text.Gauge("gearstalkd_journal_segments", "Segment files.").Add(segments.count);
   text.Gauge("gearstalkd_journal_disk_bytes", "Bytes of all segment files.")
       .Add(segments.stored_bytes);
+  AddVerified(journal.Verified(), text);
   if (const DiskSpace disk = journal.Disk(); disk.total > 0) AddDisk(disk, text);
   text.Gauge("gearstalkd_journal_live_bytes", "Bytes of records that still say something.")
       .Add(segments.live_bytes);

@@ -112,7 +112,8 @@ struct Config {
   std::string data_dir;       // empty: jobs live in memory
   ImportBinlog import_binlog = ImportBinlog::kRefuse;
   Sync sync = Sync::kAlways;
-  Time sync_interval = 0;          // kInterval
+  Time sync_interval = 0;                   // kInterval
+  std::uint64_t journal_verify = 32 << 20;  // bytes a second; 0: never
   std::uint32_t max_job_size = 0;  // bytes; 0: 65535 for put, 64 MiB for a Gearman workload
   std::string server_name;         // in handles; empty: the host's name
   std::string log_level = "info";

@@ -255,6 +255,9 @@ std::vector<Option> Service() {
       {"sync", Apply::kRestart, Sync(),
        "When a change is on disk: before it is acknowledged (always), when the system writes it "
        "(never), or at latest N milliseconds after it."},
+      {"journal.verify", Apply::kLimits, Number(FIELD(journal_verify), "bytes", 0, 1U << 30),
+       "Bytes a second at which the journal is read again in the background, after a start and "
+       "every week, to find damage; 0: never."},
       {"max_job_size", Apply::kJobSize, Number(FIELD(max_job_size), "bytes", 1, 1U << 30),
        "Largest job body.", "65535 for beanstalk, 64 MiB for Gearman", "1048576"},
       {"server_name", Apply::kRestart, Checked(Text(FIELD(server_name), "NAME"), SetServerName),

@@ -90,6 +90,14 @@ struct SegmentStats {
   std::uint64_t released = 0;        // segments that left the log
 };
 
+// What was read again of a journal to find damage, since the start.
+struct VerifyStats {
+  std::uint64_t bytes = 0;
+  std::uint64_t left_bytes = 0;
+  Time ended = 0;  // when all had been read; 0: it has not
+  std::uint64_t damaged = 0;
+};
+
 // The file system on which a journal lies.
 struct DiskSpace {
   std::uint64_t total = 0;  // bytes; 0: there is none, or it is not known
@@ -212,6 +220,9 @@ class Journal {
 
   // Leaves so many bytes of its file system free; kUsualFreeDisk: see DiskWatch.
   virtual void KeepFree(std::uint64_t /*bytes*/) {}
+  // Reads what is on disk again, once now and then every week, at so many bytes a second; 0: never.
+  virtual void Verify(std::uint64_t /*pace*/) {}
+  virtual VerifyStats Verified() const { return {}; }
   // While it is low, callers make no new jobs durable; all else goes on.
   virtual DiskSpace Disk() const { return {}; }
 

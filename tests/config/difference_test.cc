@@ -18,6 +18,7 @@ const std::vector<std::pair<std::string, std::string>> kOthers = {
     {"admin", "127.0.0.1:2"},
     {"data_dir", "/jobs"},
     {"sync", "7ms"},
+    {"journal.verify", "1"},
     {"max_job_size", "1"},
     {"server_name", "other"},
     {"log_level", "trace"},

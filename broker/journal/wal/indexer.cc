@@ -15,8 +15,6 @@ namespace {
 
 // Space that a journal needs more than indexes.
 constexpr std::uint64_t kSpaceLeft = 4 * kDefaultSegmentSize;
-// A larger segment is not read whole beside the others.
-constexpr std::uint64_t kMostRead = 512 << 20;
 
 }  // namespace
 
@@ -100,7 +98,8 @@ bool Indexer::Write(std::uint64_t number) const {
   FoundSegment segment{number, directory_ + "/" + SegmentName(number), 0, {}, {}};
   ByteBuffer bytes;
   if (!FindSegment(file_system_, segment).ok() || !segment.header_status.ok()) return false;
-  if (segment.size > kMostRead || !LoadSegment(file_system_, segment, bytes).ok()) return false;
+  if (segment.size > kMostReadWhole || !LoadSegment(file_system_, segment, bytes).ok())
+    return false;
   const std::string index = MakeIndex(bytes.view(), segment.header);
   if (index.empty() || file_system_.SpaceOf(directory_).free < index.size() + kSpaceLeft) {
     return false;

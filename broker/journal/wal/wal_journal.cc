@@ -69,7 +69,9 @@ WalJournal::WalJournal(WalOptions options, std::unique_ptr<File> lock,
       lock_(std::move(lock)),
       directory_(std::move(directory)),
       state_file_(file_system_, options_.directory, *directory_),
-      journal_salt_(options_.salt ? *options_.salt : RandomSalt()) {}
+      journal_salt_(options_.salt ? *options_.salt : RandomSalt()),
+      verifier_(std::make_unique<Verifier>(file_system_, options_.directory, options_.own_thread,
+                                           [this] { writer_->Notify(); })) {}
 
 WalJournal::~WalJournal() = default;
 
@@ -263,6 +265,7 @@ void WalJournal::Compact() {
 void WalJournal::Release(std::uint64_t oldest) {
   oldest_ = oldest;
   reader_->Forget(oldest_);
+  verifier_->Release(oldest_);
   if (indexer_ != nullptr) indexer_->Release(oldest_);
   HandOverMark();
 }
@@ -273,6 +276,7 @@ void WalJournal::Work() {
   }
   if (reader_ != nullptr) reader_->Work();
   if (indexer_ != nullptr) indexer_->Work();
+  if (verifier_ != nullptr) verifier_->Work();
 }
 
 // --- Bodies ---
@@ -336,6 +340,49 @@ std::string_view WalJournal::CarriedBody(std::uint64_t id) const {
   return known->second.body;
 }
 
+// --- What is read again ---
+
+Time WalJournal::Tick(Time now) {
+  now_ = now;
+  if (verifier_ == nullptr) return kNever;
+  if (now < verify_next_) return verify_next_;
+  verify_next_ = now + kVerifyEvery;
+  verified_to_ = compactor_.current() - 1;
+  verified_.ended = 0;
+  verifier_->Begin(compactor_.oldest(), verified_to_);
+  return verify_next_;
+}
+
+VerifyStats WalJournal::Verified() const {
+  VerifyStats stats = verified_;
+  const Verifier::Progress progress = verifier_->progress();
+  stats.bytes = progress.bytes;
+  const std::uint64_t all = compactor_.SealedFrom(progress.next);
+  stats.left_bytes = all - std::min(all, compactor_.SealedFrom(verified_to_ + 1));
+  return stats;
+}
+
+// A body in memory is as good as ever; others are their jobs' no more.
+void WalJournal::TakeDamage() {
+  if (verifier_ == nullptr) return;
+  for (const Verifier::Damage& damage : verifier_->Take()) {
+    if (damage.segment < compactor_.oldest()) continue;
+    ++verified_.damaged;
+    Log(LogLevel::kError, damage.problem);
+    std::vector<std::uint64_t> jobs;
+    compactor_.VisitAt(damage.segment, damage.offset, damage.end,
+                       [&jobs](std::uint64_t id) { jobs.push_back(id); });
+    for (const std::uint64_t id : jobs) {
+      state_->OnBody(id, {BodyRead::Result::kDamaged, {}, damage.problem, 0});
+    }
+  }
+  if (verified_.ended != 0 || verifier_->progress().next <= verified_to_ || now_ == 0) return;
+  verified_.ended = now_;
+  if (verified_to_ < compactor_.oldest()) return;
+  Log(LogLevel::kInfo, "the journal was read again",
+      {{"bytes", verifier_->progress().bytes}, {"damaged", verified_.damaged}});
+}
+
 void WalJournal::SetOnDurable(std::function<void(Lsn)> on_durable) {
   on_durable_ = std::move(on_durable);
 }
@@ -350,6 +397,7 @@ void WalJournal::OnNotify() {
   const bool was_stalled = progress_.stalled;
   TakeProgress();
   TakeBodies();
+  TakeDamage();
   if (progress_.durable > before && on_durable_) on_durable_(progress_.durable);
   const bool fails = !progress_.failure.ok() && !had_failed;
   const bool stalls = progress_.stalled && !was_stalled;
@@ -410,6 +458,7 @@ Status WalJournal::Close() {
   unwritten_.clear();
   indexer_.reset();
   sealed_.clear();
+  verifier_.reset();
   if (options_.own_thread) {
     writer_->Stop();
   } else {

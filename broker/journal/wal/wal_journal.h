@@ -20,6 +20,7 @@
 #include "broker/journal/wal/file_system.h"
 #include "broker/journal/wal/indexer.h"
 #include "broker/journal/wal/state_file.h"
+#include "broker/journal/wal/verifier.h"
 #include "broker/journal/wal/wal_format.h"
 #include "broker/journal/wal/wal_recovery.h"
 #include "broker/journal/wal/wal_writer.h"
@@ -58,6 +59,9 @@ class WalJournal final : public Journal {
   bool Accepts(Record::Kind kind) const override;
   bool HasRoomFor(std::uint64_t body) const override;
   void KeepFree(std::uint64_t bytes) override { disk_.KeepFree(bytes); }
+  void Verify(std::uint64_t pace) override { verifier_->SetPace(pace); }
+  VerifyStats Verified() const override;
+  Time Tick(Time now) override;
   DiskSpace Disk() const override { return disk_.space(); }
   std::uint64_t SpareIds() const override;
   Status Health() const override;
@@ -97,6 +101,7 @@ class WalJournal final : public Journal {
   void NoteId(const Record& record);
   void TakeProgress();
   void TakeWritten();
+  void TakeDamage();
   std::uint64_t OldestRead() const;
   bool IsWritten(const LiveJobs::Place& place) const;
   void TakeBodies();
@@ -124,6 +129,7 @@ class WalJournal final : public Journal {
   bool Full() const { return !progress_.full.ok(); }
 
   static constexpr int kReaders = 8;
+  static constexpr Time kVerifyEvery = 7 * 24 * 3600 * kSecond;
   static constexpr Time kCarryAgain = 500 * kMillisecond;
   static constexpr std::size_t kTakenAtOnce = 4 << 20;  // bytes of bodies in a round
   static constexpr std::size_t kHandOverBytes = 1 << 20;
@@ -172,6 +178,11 @@ class WalJournal final : public Journal {
   std::unique_ptr<BodyReader> reader_;
   std::deque<Handed> handed_;  // batches that are not known to be written
   std::uint64_t written_segment_ = 0, written_end_ = 0;
+  std::unique_ptr<Verifier> verifier_;
+  VerifyStats verified_;              // without what the verifier knows
+  std::uint64_t verified_to_ = 0;     // the newest segment that it reads
+  Time verify_next_ = 0;              // when it begins anew
+  Time now_ = 0;                      // of the last Tick
   std::unique_ptr<Indexer> indexer_;  // nullptr: no indexes are wanted
   std::uint64_t left_out_ = 0;        // bytes that an index of the current segment leaves out
   std::deque<std::uint64_t> sealed_;  // worth an index, and not known to be written

@@ -35,6 +35,9 @@ Status FindSegments(FileSystem& file_system, const std::string& directory,
 // One of them, whose number and path are given.
 Status FindSegment(FileSystem& file_system, FoundSegment& segment);
 
+// A larger segment is not read whole in the background.
+inline constexpr std::uint64_t kMostReadWhole = 512 << 20;
+
 // The whole file.
 Status LoadSegment(FileSystem& file_system, const FoundSegment& segment, ByteBuffer& bytes);
 
@@ -52,8 +55,8 @@ class WalRecovery {
 
   WalRecovery(FileSystem& file_system, std::string directory);
 
-  // Takes the records of sealed segments from their indexes, without the larger bodies. It is called
-  // before Run.
+  // Takes the records of sealed segments from their indexes, without the larger bodies. It is
+  // called before Run.
   void UseIndexes() { use_indexes_ = true; }
 
   // Calls `begin` before the records of each segment.
