@@ -318,4 +318,14 @@ void Bodies::Finish(Reading& reading, BodyWait::State state) {
   }
 }
 
+bool BodyQuery::Knows(Time now, const Job& job) {
+  if (job.has_body()) return true;
+  if (this->job() != &job) {
+    bodies_.LetGo(*this);
+    bodies_.Bring(const_cast<Job&>(job), *this, BodyUse::kQuery);
+    asked_ = now;
+  }
+  return !coming();
+}
+
 }  // namespace gearstalk

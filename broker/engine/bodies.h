@@ -143,4 +143,23 @@ class Bodies {
   std::string trouble_;
 };
 
+// The body of one job after the other, for a query that works in slices.
+class BodyQuery final : public BodyWait {
+ public:
+  // `bodies` outlives it.
+  explicit BodyQuery(Bodies& bodies) : bodies_(bodies) {}
+
+  // Whether nothing more comes: the body is in memory, or damaged (has_body says which). If false,
+  // it is being read: ask again in the next slice.
+  bool Knows(Time now, const Job& job);
+  // It has been read for so long that the disk is in trouble.
+  bool Late(Time now) const { return coming() && now - asked_ > kPatience; }
+
+ private:
+  static constexpr Time kPatience = 5 * kSecond;
+
+  Bodies& bodies_;
+  Time asked_ = 0;
+};
+
 }  // namespace gearstalk
