@@ -77,9 +77,13 @@ class Bodies {
   std::uint64_t movable_bytes() const {
     return limit_ == 0 ? 0 : std::min(movable_bytes_, limit_ + kUnderWay);
   }
+  // Bodies that are being read.
+  std::size_t coming() const { return coming_.size(); }
   // Why bodies cannot be read; empty: they can.
   const std::string& trouble() const { return trouble_; }
   bool MayLeave(const Job& job) const;
+  // For tests: recounts, and names the first difference; empty: there is none.
+  std::string Check() const;
 
  private:
   using Waits = boost::intrusive::list<BodyWait, boost::intrusive::constant_time_size<false>>;
@@ -113,10 +117,11 @@ class Bodies {
   void NoteDamage(JobId id, const BodyRead& read);
   void TryAgain(Time now);
 
-  static constexpr int kSteps = 512;                       // of one Tick
-  static constexpr std::uint64_t kStepsOfABody = 4;        // of the hand
-  static constexpr std::size_t kAhead = 256;               // jobs of a tube
-  static constexpr std::uint64_t kAheadBytes = 1 << 20;    // of one look
+  static constexpr int kSteps = 512;                     // of one Tick
+  static constexpr std::uint64_t kStepsOfABody = 4;      // of the hand
+  static constexpr std::size_t kFirstAhead = 8;          // jobs of a tube that are looked at first
+  static constexpr std::size_t kAhead = 256;             // and at most
+  static constexpr std::uint64_t kAheadBytes = 1 << 20;  // of one look
   static constexpr std::uint64_t kComingBytes = 32 << 20;  // that are read ahead at a time
   static constexpr std::size_t kExpected = 64;             // jobs after one that a query reads
   static constexpr std::uint64_t kUnderWay = 64 << 20;  // bytes that are not on disk yet, or sent

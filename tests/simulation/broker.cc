@@ -44,6 +44,11 @@ void Connection::Resume() {
   if (!input_.empty() || eof_) runnable_ = true;
 }
 
+void Connection::RunSoon() {
+  waits_ = false;
+  runnable_ = true;
+}
+
 void Connection::Receive(std::string_view bytes) {
   if (closing_ || broken_ || eof_) return;
   if (!waits_ && !runnable_ && input_.empty()) {
@@ -233,8 +238,9 @@ std::string Broker::CheckInvariants() const {
   return engine_.CheckInvariants(consumers);
 }
 
-bool Broker::AnyUnsent() const {
-  return std::any_of(connections_.begin(), connections_.end(),
+bool Broker::AnyUnsent() {
+  return engine_.bodies().coming() > 0 ||
+         std::any_of(connections_.begin(), connections_.end(),
                      [](const auto& each) { return each->unsent(); });
 }
 

@@ -47,6 +47,7 @@ class Connection final : public Wire {
   const Peer& peer() const override { return peer_; }
   Time Now() const override;
   void Resume() override;
+  void RunSoon() override;
 
   // --- From the network
   void Receive(std::string_view bytes);
@@ -117,8 +118,8 @@ class Broker final : private JournalEvents, private ConnectionList {
 
   Engine& engine() { return engine_; }
   Journal& journal() { return *journal_; }
-  // Whether a connection has bytes that have not left.
-  bool AnyUnsent() const;
+  // Whether a connection has bytes that have not left, or may wait for a body.
+  bool AnyUnsent();
   std::string CheckInvariants() const;
 
   // --- For connections

@@ -63,6 +63,7 @@ Broker::Options World::OptionsOfBroker() {
   options.engine.default_ttr_s = 20;
   options.engine.normal_to = 65536;
   options.rules = PolicyRules(policies_);
+  if (plan_.Has(Feature::kColdBodies)) options.limits.bodies = 1 + plan_.seed % 3 * 2000;
   return options;
 }
 
