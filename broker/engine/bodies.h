@@ -77,8 +77,6 @@ class Bodies {
   std::uint64_t movable_bytes() const {
     return limit_ == 0 ? 0 : std::min(movable_bytes_, limit_ + kUnderWay);
   }
-  // Bodies that are being read.
-  std::size_t coming() const { return coming_.size(); }
   // Why bodies cannot be read; empty: they can.
   const std::string& trouble() const { return trouble_; }
   bool MayLeave(const Job& job) const;

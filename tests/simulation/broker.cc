@@ -238,9 +238,8 @@ std::string Broker::CheckInvariants() const {
   return engine_.CheckInvariants(consumers);
 }
 
-bool Broker::AnyUnsent() {
-  return engine_.bodies().coming() > 0 ||
-         std::any_of(connections_.begin(), connections_.end(),
+bool Broker::AnyUnsent() const {
+  return std::any_of(connections_.begin(), connections_.end(),
                      [](const auto& each) { return each->unsent(); });
 }
 

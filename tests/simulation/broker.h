@@ -118,8 +118,8 @@ class Broker final : private JournalEvents, private ConnectionList {
 
   Engine& engine() { return engine_; }
   Journal& journal() { return *journal_; }
-  // Whether a connection has bytes that have not left, or may wait for a body.
-  bool AnyUnsent();
+  // Whether a connection has bytes that have not left.
+  bool AnyUnsent() const;
   std::string CheckInvariants() const;
 
   // --- For connections

@@ -28,6 +28,7 @@ World::World(const Plan& plan, bool verbose)
   segment_size_ = small ? 4096 << random_.Below(3) : 65536 << random_.Below(3);
   off_ = !plan_.Has(Feature::kPowerCuts) && random_.OneIn(3);
   PlanTubes();
+  if (plan_.Has(Feature::kColdBodies)) ledger_.LateReplies();
 }
 
 // Connections know their clients.
