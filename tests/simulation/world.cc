@@ -47,20 +47,24 @@ void World::PlanTubes() {
   tubes_ = {"t0", "t1", "t2", "default"};
   tubes_.resize(1 + random_.Below(4));
   if (!plan_.Has(Feature::kPolicies)) return;
-  tubes_.insert(tubes_.end(), {"p-tries", "p-running", "p-expires", "p-rate"});
+  tubes_.insert(tubes_.end(), {"p-tries", "p-running", "p-expires", "p-rate", "p-unique"});
   policies_ = {
       {"p-tries", {{"attempts", "2"}, {"backoff", "1s"}, {"on_failure", "move"}}},
       {"p-running", {{"max_running", "2"}}},
       {"p-expires", {{"expire_after", "20s"}}},
       {"p-rate", {{"rate", "5/s"}}},
+      {"p-unique", {{"unique", "body"}, {"unique_for", "1h"}}},
   };
+  // A kick begins the tries anew.
+  if (!plan_.Has(Feature::kBuries) && !plan_.Has(Feature::kReserveById))
+    ledger_.LimitTries("p-tries", 2);
   // Who asks for a job by its id gets it, whatever runs.
   if (!plan_.Has(Feature::kReserveById)) ledger_.LimitRunning("p-running", 2);
 }
 
 Broker::Options World::OptionsOfBroker() {
   Broker::Options options;
-  options.engine.default_ttr_s = 20;
+  options.engine.default_ttr_s = kDefaultTtr;
   options.engine.normal_to = 65536;
   options.rules = PolicyRules(policies_);
   return options;
@@ -110,7 +114,7 @@ bool World::Start() {
   broker_ = std::move(broker);
   disk_failed_ = rotten_ = false;
   Say("the broker serves");
-  ledger_.Compare(broker_->engine());
+  ledger_.Compare(broker_->engine(), now());
   return true;
 }
 
@@ -165,7 +169,7 @@ void World::RunRound() {
     if (!wrong.empty()) ledger_.Fail("the engine does not agree with itself: " + wrong);
   }
   ledger_.CheckOrder(!broker_->AnyUnsent());
-  if (random_.OneIn(500)) ledger_.Compare(broker_->engine());
+  if (random_.OneIn(500)) ledger_.Compare(broker_->engine(), now());
 }
 
 // Runs what happens until then. A round follows whatever happened at one time.

@@ -41,6 +41,9 @@ class World {
   // Of everything that happened.
   std::uint64_t digest() const { return digest_; }
 
+  static constexpr std::uint32_t kDefaultTtr = 20;  // seconds
+  static constexpr Time kExpiry = 20 * kSecond;     // where jobs expire
+
   // --- For clients
   Time now() const { return clock_.Now(); }
   Random& random() { return random_; }
@@ -56,9 +59,10 @@ class World {
   // The broker takes nothing in before that.
   Time awake_at() const { return awake_at_; }
   const std::vector<std::string>& tubes() const { return tubes_; }
-  // A policy may remove jobs of the tube, or move them into another one.
-  bool MayVanish(const std::string& tube) const { return tube.starts_with('p'); }
-  bool MayMove(const std::string& tube) const { return tube.starts_with('p'); }
+  // What its policy does with jobs of a tube.
+  static bool Expires(const std::string& tube) { return tube == "p-expires"; }
+  static bool Remembers(const std::string& tube) { return tube == "p-unique"; }
+  static bool HasPolicy(const std::string& tube) { return tube.starts_with('p'); }
   Nobody& nobody() { return nobody_; }
   bool healed() const { return healed_; }
   void Say(const std::string& what);
