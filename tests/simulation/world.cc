@@ -26,7 +26,9 @@ World::World(const Plan& plan, bool verbose)
     : plan_(plan), verbose_(verbose), random_(plan.seed), began_(clock_.Now()) {
   const bool small = random_.OneIn(2);
   segment_size_ = small ? 4096 << random_.Below(3) : 65536 << random_.Below(3);
-  off_ = !plan_.Has(Feature::kPowerCuts) && random_.OneIn(3);
+  // Where the power fails, every sync counts.
+  const bool lax = !plan_.Has(Feature::kPowerCuts) && random_.OneIn(3);
+  if (lax) sync_ = random_.OneIn(2) ? SyncMode::kOff : SyncMode::kInterval;
   PlanTubes();
 }
 
@@ -71,19 +73,31 @@ Broker::Options World::OptionsOfBroker() {
 }
 
 std::unique_ptr<Journal> World::NewJournal() {
+  wal_ = nullptr;
   if (!plan_.Has(Feature::kJournal)) return std::make_unique<MemoryJournal>();
   WalOptions options;
   options.directory = "/journal";
-  options.sync = off_ ? SyncMode::kOff : SyncMode::kAlways;
+  options.sync = sync_;
+  options.interval = 50 * kMillisecond;
   options.segment_size = segment_size_;
   options.file_system = &disk_;
-  options.own_thread = false;
+  options.own_thread = options.works_in_flush = false;
   options.salt = plan_.seed + life_ + 1;
   auto journal = WalJournal::Open(options);
-  if (journal.ok()) return std::move(journal.value());
+  if (journal.ok()) {
+    wal_ = journal.value().get();
+    return std::move(journal.value());
+  }
   Say("the journal does not open: " + journal.status().message());
   if (!DiskFails()) ledger_.Fail("the journal does not open: " + journal.status().message());
   return nullptr;
+}
+
+// How long after a hand-over the writer begins.
+Time World::WriterDelay() {
+  const bool late = plan_.Has(Feature::kLate) && !healed_;
+  if (late && random_.OneIn(20)) return random_.Between(0, 2 * kSecond);
+  return random_.Between(0, late ? 20 * kMillisecond : 2 * kMillisecond);
 }
 
 bool World::Start() {
@@ -91,11 +105,6 @@ bool World::Start() {
   std::unique_ptr<Journal> journal = NewJournal();
   if (journal == nullptr) return false;
   auto broker = std::make_unique<Broker>(clock_, std::move(journal), OptionsOfBroker());
-  if (plan_.Has(Feature::kLate)) {
-    broker->DelayNotices([this] {
-      return now() + random_.Between(0, random_.OneIn(20) ? 2 * kSecond : 20 * kMillisecond);
-    });
-  }
   broker->SetAlive([this] { return !disk_.stopped(); });
   if (Status started = broker->Start(); !started.ok()) {
     Say("the broker does not start: " + started.message());
@@ -110,6 +119,9 @@ bool World::Start() {
     }
     if (!DiskFails()) ledger_.Fail("the broker does not start: " + started.message());
     return false;
+  }
+  if (wal_ != nullptr) {
+    broker->SetWriter([this] { return wal_->RunWriter(); }, [this] { return WriterDelay(); });
   }
   broker_ = std::move(broker);
   disk_failed_ = rotten_ = false;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "broker/journal/wal/wal_journal.h"
 #include "tests/journal/faulty_file_system.h"
 #include "tests/simulation/broker.h"
 #include "tests/simulation/client.h"
@@ -80,6 +81,7 @@ class World {
   void Restart(Time after);
   void StopInOrder();
   std::unique_ptr<Journal> NewJournal();
+  Time WriterDelay();
   Broker::Options OptionsOfBroker();
   void PlanTubes();
   void MakeClients();
@@ -120,10 +122,11 @@ class World {
   std::vector<std::string> tubes_;
   std::vector<PolicyEntry> policies_;
   std::uint64_t segment_size_ = 0;
-  bool off_ = false;    // sync mode
-  Time awake_at_ = 0;   // paused until then
-  bool power_ = false;  // the next death is that of the machine
-  bool dying_ = false;  // a call is set at which it dies
+  SyncMode sync_ = SyncMode::kAlways;
+  WalJournal* wal_ = nullptr;  // the broker's
+  Time awake_at_ = 0;          // paused until then
+  bool power_ = false;         // the next death is that of the machine
+  bool dying_ = false;         // a call is set at which it dies
   bool disk_failed_ = false, disk_full_ = false, rotten_ = false, starting_ = false,
        healed_ = false;
   std::uint64_t life_ = 0;
