@@ -58,6 +58,7 @@ WalOptions WalOptionsOf(const Config& config) {
                  : config.sync == Config::Sync::kInterval ? SyncMode::kInterval
                                                           : SyncMode::kOff;
   options.interval = config.sync_interval;
+  options.indexes = true;
   return options;
 }
 

@@ -30,9 +30,9 @@ void Bodies::SetLimit(std::uint64_t bytes) {
 
 void Bodies::OnInsert(const Job& job) {
   if (!job.HasBlock()) return;
-  ++counts_.in_memory;
-  counts_.memory_bytes += job.body_size();
-  if (job.durable() && !job.unique_is_body()) movable_bytes_ += job.body_size();
+  ++(job.has_body() ? counts_.in_memory : counts_.in_journal);
+  (job.has_body() ? counts_.memory_bytes : counts_.journal_bytes) += job.body_size();
+  if (job.has_body() && job.durable() && !job.unique_is_body()) movable_bytes_ += job.body_size();
 }
 
 void Bodies::OnErase(const Job& job) {

@@ -153,6 +153,8 @@ bool Records::LeavesBodyOut(JobId id) const {
   return job != nullptr && !job->has_body();
 }
 
+bool Records::TakesBodiesLater() const { return engine_.bodies_.counts().limit > 0; }
+
 std::vector<JobId> Records::MissingBodies() const { return engine_.transfers_.MissingBodies(); }
 
 void Records::OnBody(JobId id, const BodyRead& read) {

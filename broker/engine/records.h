@@ -54,6 +54,7 @@ class Records final : public LiveState {
   bool Capture(JobId id, const std::function<void(const Record&)>& emit) override;
   void CaptureSettings(const std::function<void(const Record&)>& emit) override;
   bool LeavesBodyOut(JobId id) const override;
+  bool TakesBodiesLater() const override;
   std::vector<JobId> MissingBodies() const override;
   void OnBody(JobId id, const BodyRead& read) override;
 

@@ -58,6 +58,8 @@ void Records::ApplyOfJob(const Record& record) {
   }
 }
 
+static_assert(kLeastLeftOut >= Job::kBlockFrom, "what a replay leaves out can have no block");
+
 void Records::ApplyPut(const Record& record) {
   // A put that was carried forward replaces the older one.
   if (Job* const known = engine_.jobs_.Find(record.id)) engine_.Erase(*known);

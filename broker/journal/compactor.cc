@@ -167,6 +167,12 @@ std::uint64_t Compactor::DropDone() {
   return dropped;
 }
 
+bool Compactor::MostlyLives(std::uint64_t segment) const {
+  if (segment < oldest()) return false;
+  const Segment& known = segments_[static_cast<std::size_t>(segment - oldest())];
+  return known.live >= known.size / 2;
+}
+
 void Compactor::DropIfDone(std::uint64_t segment) {
   if (oldest() == segment && OldestIsDone()) DropOldest();
 }

@@ -64,6 +64,9 @@ class Compactor {
   // After a restart: allows carrying the whole log once if it is too large.
   void EarnFromStart();
 
+  // Whether at least half of a segment of the log is live.
+  bool MostlyLives(std::uint64_t segment) const;
+
   LiveJobs::Place Find(std::uint64_t id) const { return jobs_.Find(id); }
   std::uint64_t current() const { return segments_.empty() ? 0 : segments_.back().number; }
   std::uint64_t oldest() const { return segments_.empty() ? 0 : segments_.front().number; }

@@ -45,6 +45,9 @@ class LiveState {
   // Whether Capture of job `id` leaves the body out.
   virtual bool LeavesBodyOut(std::uint64_t /*id*/) const { return false; }
 
+  // Whether a replay may leave out bodies, which Fetch reads later.
+  virtual bool TakesBodiesLater() const { return false; }
+
   // Jobs whose bodies a replay has let go and whose bodies must be here when it ends: OnBody is
   // called with each.
   virtual std::vector<std::uint64_t> MissingBodies() const { return {}; }

@@ -10,6 +10,9 @@
 
 namespace gearstalk {
 
+// A body of fewer bytes is not worth to be left out of a record.
+inline constexpr std::uint32_t kLeastLeftOut = 128;
+
 // One change, as the engine hands it to the journal and gets it back from a replay. Plain values;
 // the journal turns them into its stored form. Views are valid during the call only.
 //
@@ -99,7 +102,7 @@ struct Record {
   std::string_view reducer;
   std::string_view body;  // without the CRLF that beanstalk adds
   // The length of a body that is in the journal alone, which adds it to what is captured; 0: `body`
-  // is the whole one. Not stored.
+  // is the whole one. Not stored. A replay leaves out none below kLeastLeftOut.
   std::uint32_t body_left_out = 0;
   TubeSettings settings;  // kTube
 

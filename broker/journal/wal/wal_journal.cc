@@ -106,6 +106,7 @@ Compactor::Frame WalJournal::AppendFrame(const Record& record) {
   }
   SealFrame(bytes.data() + at, static_cast<std::uint32_t>(record_size),
             static_cast<std::uint32_t>(body_size), salt_, offset_ + at);
+  if (body_size >= kLeastLeftOut) left_out_ += body_size;
   batch_.last = ++lsn_;
   ++stats_.appends;
   stats_.appended_bytes += size;
@@ -161,6 +162,8 @@ void WalJournal::Roll(std::uint64_t size, std::size_t frame_size) {
 void WalJournal::BeginSegment(std::uint64_t size) {
   HandOver();
   if (segment_size_ != 0) compactor_.Resize(SealedSize(offset_, segment_size_));
+  if (indexer_ != nullptr && left_out_ >= offset_ / 2) sealed_.push_back(segment_);
+  left_out_ = 0;
   ++segment_;
   salt_ = SegmentSalt(journal_salt_, segment_);
   offset_ = kSegmentHeaderSize;
@@ -235,7 +238,7 @@ void WalJournal::Flush(Time /*now*/) {
   const bool wanted = compactor_.RoomForSpare();
   if (wanted != spare_wanted_) writer_->WantSpare(wanted);
   spare_wanted_ = wanted;
-  if (!options_.own_thread) Work();
+  if (!options_.own_thread && options_.works_in_flush) Work();
 }
 
 void WalJournal::Compact() {
@@ -260,6 +263,7 @@ void WalJournal::Compact() {
 void WalJournal::Release(std::uint64_t oldest) {
   oldest_ = oldest;
   reader_->Forget(oldest_);
+  if (indexer_ != nullptr) indexer_->Release(oldest_);
   HandOverMark();
 }
 
@@ -268,6 +272,7 @@ void WalJournal::Work() {
   while (writer_->Work() == 0) {
   }
   if (reader_ != nullptr) reader_->Work();
+  if (indexer_ != nullptr) indexer_->Work();
 }
 
 // --- Bodies ---
@@ -354,7 +359,10 @@ void WalJournal::OnNotify() {
 void WalJournal::TakeProgress() {
   progress_ = writer_->Progress();
   disk_.Look(progress_.looked, progress_.space.free, progress_.space.total);
-  if (!progress_.failure.ok()) return;
+  if (progress_.failure.ok()) TakeWritten();
+}
+
+void WalJournal::TakeWritten() {
   for (; !handed_.empty() && handed_.front().batch <= progress_.done_batches; handed_.pop_front()) {
     written_segment_ = handed_.front().segment;
     written_end_ = handed_.front().end;
@@ -364,6 +372,9 @@ void WalJournal::TakeProgress() {
     reader_->Ask(request);
     return true;
   });
+  for (; !sealed_.empty() && sealed_.front() < written_segment_; sealed_.pop_front()) {
+    if (compactor_.MostlyLives(sealed_.front())) indexer_->Make(sealed_.front());
+  }
 }
 
 std::uint64_t WalJournal::WaitingBytes() const {
@@ -396,6 +407,9 @@ Status WalJournal::Close() {
     HandOverMark();
   }
   reader_.reset();
+  unwritten_.clear();
+  indexer_.reset();
+  sealed_.clear();
   if (options_.own_thread) {
     writer_->Stop();
   } else {
@@ -442,6 +456,7 @@ Status WalJournal::Start(LiveState& state, JournalEvents& events) {
             "durability.md");
   }
   WalRecovery recovery(file_system_, options_.directory);
+  if (options_.indexes && state.TakesBodiesLater()) recovery.UseIndexes();
   if (Status status = Recover(events, recovery); !status.ok()) {
     return WithAdvice(std::move(status), options_.directory);
   }
@@ -569,6 +584,7 @@ Status WalJournal::StartWriting(const WalRecovery& recovery, JournalEvents& even
   reader_ = std::make_unique<BodyReader>(file_system_, options_.directory,
                                          options_.own_thread ? kReaders : 0,
                                          [this] { writer_->Notify(); });
+  StartIndexer(recovery);
   TakeProgress();
   BeginSegment(size);
   events.OnActive();
@@ -578,6 +594,16 @@ Status WalJournal::StartWriting(const WalRecovery& recovery, JournalEvents& even
   if (options_.own_thread) writer_->Start();
   Flush(0);
   return {};
+}
+
+void WalJournal::StartIndexer(const WalRecovery& recovery) {
+  if (!options_.indexes || !state_->TakesBodiesLater()) return;
+  const std::uint64_t oldest = compactor_.segments() > 0 ? compactor_.oldest() : segment_ + 1;
+  indexer_ = std::make_unique<Indexer>(file_system_, options_.directory, options_.own_thread,
+                                       oldest, segment_);
+  for (const std::uint64_t segment : recovery.without_index()) {
+    if (compactor_.MostlyLives(segment)) indexer_->Make(segment);
+  }
 }
 
 }  // namespace gearstalk
