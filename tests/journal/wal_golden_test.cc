@@ -1,7 +1,7 @@
 // The files of each released format version, committed in golden/vN, stay readable, and the same
 // changes still make the bytes of the newest. Version 2 was written without an end and a state
-// before it was with them; v2-groups has a record of each of its kinds, and v2-kinds those of before
-// jobs had groups. GEARSTALK_WRITE_GOLDEN=1 writes those of the newest for the first time.
+// before it was with them; v2-groups has a record of each of its kinds, and v2-kinds those of
+// before jobs had groups. GEARSTALK_WRITE_GOLDEN=1 writes those of the newest for the first time.
 
 #include <gtest/gtest.h>
 

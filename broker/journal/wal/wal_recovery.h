@@ -52,8 +52,8 @@ class WalRecovery {
 
   WalRecovery(FileSystem& file_system, std::string directory);
 
-  // Takes the records of sealed segments from their indexes, without the larger bodies. It is called
-  // before Run.
+  // Takes the records of sealed segments from their indexes, without the larger bodies. It is
+  // called before Run.
   void UseIndexes() { use_indexes_ = true; }
 
   // Calls `begin` before the records of each segment.
