@@ -89,7 +89,7 @@ void PolicyOfJob(Yaml& yaml, const Job& job, Time now) {
   yaml.Number("attempts", extra.attempts);
   yaml.Number("max-attempts", policy == nullptr ? 0 : policy->attempts);
   yaml.Number("expires-in", expires == kNever ? 0 : Seconds(expires - now + kSecond - 1));
-  yaml.Quoted("cause", NameOf(extra.cause));
+  yaml.Quoted("cause", CauseOf(job));
   yaml.Quoted("origin", job.origin());
   if (job.tube().groups() != nullptr) yaml.Quoted("group", GroupNameOf(job));
 }

@@ -34,7 +34,7 @@ Task ListFailed(const Services& services, FailureQuery query) {
       engine, query.filter, query.grant,
       after ? Place{static_cast<Time>(after->numbers[0]), after->numbers[1]} : Failures::kEnd,
       query.window_s);
-  BodyWait wait;
+  BodyQuery brought(engine.bodies());
   std::uint64_t matched = 0;
   std::vector<Place> places;  // on this page
   bool more = false;
@@ -50,6 +50,7 @@ Task ListFailed(const Services& services, FailureQuery query) {
       groups.Add(job);
       return true;
     });
+    if (walk.Late(services.Now())) co_return NoDisk();
   }
   while (groups.Rank()) co_await NextSlice();
   while (groups.Tell()) co_await NextSlice();
@@ -57,7 +58,8 @@ Task ListFailed(const Services& services, FailureQuery query) {
   for (std::size_t at = 0; at < places.size(); ++at) {
     if (at > 0 && at % JobWalk::kRendered == 0) co_await NextSlice();
     const Job* job = engine.Find(places[at].id);
-    while (query.preview && job != nullptr && !BodyIsKnown(engine, *job, wait)) {
+    while (query.preview && job != nullptr && !brought.Knows(services.Now(), *job)) {
+      if (brought.Late(services.Now())) co_return NoDisk();
       co_await NextSlice();
       job = engine.Find(places[at].id);
     }

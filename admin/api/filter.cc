@@ -79,8 +79,10 @@ void Filter::ReadNumbers(Fields& fields) {
 }
 
 void Filter::ReadFailure(Fields& fields) {
-  for (const std::string& word : fields.Words("cause", {"none", "failed", "exception", "timeout",
-                                                        "lost", "released", "buried", "expired"})) {
+  for (const std::string& word :
+       fields.Words("cause", {"none", "failed", "exception", "timeout", "lost", "released",
+                              "buried", "expired", "damaged"})) {
+    if (word == kDamagedText) causes_ |= 1U << kDamagedBit;
     for (unsigned cause = 0; cause <= static_cast<unsigned>(Cause::kExpired); ++cause) {
       const std::string_view name = NameOf(static_cast<Cause>(cause));
       if ((name.empty() ? "none" : name) == word) causes_ |= 1U << cause;
@@ -119,7 +121,8 @@ void Filter::ReadBody(Fields& fields) {
 bool Filter::MatchesFailure(const Job& job, Time now) const {
   if ((failed_ || failed_within_) && !Failed(job)) return false;
   const JobExtra& extra = job.extra();
-  if (causes_ != 0 && (causes_ >> static_cast<unsigned>(extra.cause) & 1U) == 0) return false;
+  const unsigned cause = IsDamaged(job) ? kDamagedBit : static_cast<unsigned>(extra.cause);
+  if (causes_ != 0 && (causes_ >> cause & 1U) == 0) return false;
   if (origin_ && job.origin() != *origin_) return false;
   return !failed_within_ || (extra.ended != 0 && Seconds(now - extra.ended) <= *failed_within_);
 }

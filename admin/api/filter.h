@@ -78,6 +78,7 @@ class Filter {
   std::optional<std::uint64_t> holder_;
   bool failed_ = false;
   std::optional<double> failed_within_;
+  static constexpr unsigned kDamagedBit = 31;
   unsigned causes_ = 0;                // bits; 0: all
   std::optional<std::string> origin_;  // empty: not dead
   std::optional<std::string> text_;

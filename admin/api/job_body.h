@@ -3,13 +3,12 @@
 #include <functional>
 
 #include "admin/api/call.h"
-#include "broker/engine/body_wait.h"
+#include "broker/engine/bodies.h"
 
 namespace gearstalk::api {
 
-// Whether nothing more comes: the body is in memory, or damaged (has_body says which). If false, it
-// is being read for `wait`: ask again in the next slice.
-bool BodyIsKnown(Engine& engine, const Job& job, BodyWait& wait);
+// A body was awaited for too long.
+Problem NoDisk();
 
 // Answers with what `make` makes of a job whose body is in memory; reads the body first if it is
 // not. `make` outlives the call.

@@ -68,6 +68,7 @@ Task ListById(const Services& services, JobQuery query, JobWalk::Place begin) {
       page.Add(JobObject(engine, job, services.Now(), query.preview));
       return !page.full() && ++told < JobWalk::kRendered;
     });
+    if (walk.Late(services.Now())) co_return NoDisk();
     if (walk.ended() || page.full() || Spent(walk, query)) break;
   }
   const JobWalk::Place& place = walk.place();
@@ -83,7 +84,7 @@ Task ListById(const Services& services, JobQuery query, JobWalk::Place begin) {
 Task ListReserved(const Services& services, JobQuery query) {
   Engine& engine = services.engine;
   Page& page = query.page;
-  BodyWait wait;
+  BodyQuery brought(engine.bodies());
   JobWalk walk(engine, query.filter, query.grant, JobWalk::Begin(engine, query.filter), false);
   std::vector<std::pair<Time, JobId>> first;  // a heap, the last of them in front; sorted to tell
   do {
@@ -98,6 +99,7 @@ Task ListReserved(const Services& services, JobQuery query) {
       }
       return true;
     });
+    if (walk.Late(now)) co_return NoDisk();
     co_await NextSlice();
   } while (!walk.ended() && !Spent(walk, query));
   page.scanned = walk.scanned();
@@ -106,7 +108,8 @@ Task ListReserved(const Services& services, JobQuery query) {
   for (std::size_t at = 0; at < first.size(); ++at) {
     if (at > 0 && at % JobWalk::kRendered == 0) co_await NextSlice();
     const Job* job = engine.Find(first[at].second);
-    while (query.preview && job != nullptr && !BodyIsKnown(engine, *job, wait)) {
+    while (query.preview && job != nullptr && !brought.Knows(services.Now(), *job)) {
+      if (brought.Late(services.Now())) co_return NoDisk();
       co_await NextSlice();
       job = engine.Find(first[at].second);
     }
@@ -131,14 +134,14 @@ Task ListNext(const Services& services, JobQuery query, JobState state) {
     page.complete = plain || page.scanned < kNextLookedAt;
   }
   BodyMatch body(query.filter);
-  BodyWait wait;
+  BodyQuery brought(engine.bodies());
   const bool bodies = query.preview || query.filter.ReadsBody();
   std::uint64_t budget = JobWalk::kBodyBytes, shown = 0;
   for (std::size_t at = 0; at < first.size() && !page.full();) {
     const Job* const job = engine.Find(first[at]);
     auto found = BodyMatch::Found::kNo;
     if (job != nullptr && job->state() == state) {
-      const bool known = !bodies || BodyIsKnown(engine, *job, wait);
+      const bool known = !bodies || brought.Knows(services.Now(), *job);
       found = known ? body.Advance(*job, budget) : BodyMatch::Found::kNotYet;
     }
     const bool known = found != BodyMatch::Found::kNotYet;
@@ -148,6 +151,7 @@ Task ListNext(const Services& services, JobQuery query, JobState state) {
       ++shown;
     }
     if (known && shown < JobWalk::kRendered) continue;
+    if (brought.Late(services.Now())) co_return NoDisk();
     co_await NextSlice();
     budget = JobWalk::kBodyBytes;
     shown = 0;

@@ -10,7 +10,7 @@
 #include "admin/api/body_match.h"
 #include "admin/api/caller.h"
 #include "admin/api/filter.h"
-#include "broker/engine/body_wait.h"
+#include "broker/engine/bodies.h"
 #include "broker/engine/engine.h"
 
 namespace gearstalk::api {
@@ -44,6 +44,8 @@ class JobWalk {
   // returns whether the slice goes on.
   void Slice(Time now, std::uint64_t most, const std::function<bool(const Job&)>& visit);
 
+  // It waits for a body that does not come.
+  bool Late(Time now) const { return brought_.Late(now); }
   // Whether there is nothing behind.
   bool ended() const { return ended_; }
   const Place& place() const { return place_; }
@@ -62,7 +64,7 @@ class JobWalk {
   std::uint64_t scanned_ = 0;
   std::uint64_t body_bytes_ = 0;
   BodyMatch body_{filter_};
-  BodyWait wait_;
+  BodyQuery brought_{engine_.bodies()};
 };
 
 // Finds the failed jobs that a filter selects, the latest failure first, in slices as long as those
@@ -84,6 +86,8 @@ class FailureWalk {
   // One slice. `visit` is called with each match, and returns whether the walk goes on.
   void Slice(Time now, const std::function<bool(const Job&)>& visit);
 
+  // It waits for a body that does not come.
+  bool Late(Time now) const { return brought_.Late(now); }
   bool ended() const { return ended_; }
   std::uint64_t scanned() const { return scanned_; }
 
@@ -102,7 +106,7 @@ class FailureWalk {
   bool ended_ = false;
   std::uint64_t scanned_ = 0;
   BodyMatch body_{filter_};
-  BodyWait wait_;
+  BodyQuery brought_{engine_.bodies()};
 };
 
 }  // namespace gearstalk::api

@@ -280,8 +280,7 @@ Json JobObject(const Engine& engine, const Job& job, Time now, bool preview) {
   const bool concerned = policy != nullptr || !job.origin().empty();
   const std::uint32_t most = policy == nullptr ? 0 : policy->attempts;
   const Time expires = job.state() == JobState::kBuried ? kNever : job.rest().expiry.time;
-  const bool damaged = IsDamaged(job);
-  const std::string_view cause = damaged ? kDamagedText : NameOf(extra.cause);
+  const std::string_view cause = CauseOf(job);
   const Time taken = job.taken_at();
   return {{"id", job.id()},
           {"tube", TextOf(job.tube().name())},

@@ -40,7 +40,7 @@ const std::vector<Row>& Rows() {
   static const std::vector<Row> rows = {
       {"as", Word({"auto", "text", "json", "base64", "hex", "php", "msgpack"})},
       {"cause", ListOf(Word({"none", "failed", "exception", "timeout", "lost", "released", "buried",
-                             "expired"}))},
+                             "expired", "damaged"}))},
       {"failed_within_seconds", {{"type", "number"}, {"minimum", 0}}},
       {"force", {{"type", "boolean"}}},
       {"held", Word({"commit", "drop"})},

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "admin/api/job_body.h"
 #include "admin/api/lookup.h"
 
 namespace gearstalk::api {
@@ -62,6 +63,7 @@ void Operation::Count(Time now) {
     return true;
   });
   scanned_ = walk_->scanned();
+  if (walk_->Late(now)) return GiveUp(now);
   if (!walk_->ended()) return;
   state_ = State::kCounted;
   changed_ = now;
@@ -99,8 +101,14 @@ void Operation::Act(Time now) {
            bytes < JobWalk::kBodyBytes;
   });
   scanned_ = walk_->scanned();
+  if (walk_->Late(now)) return GiveUp(now);
   const bool all = done_ + skipped_ + failed_ >= count_ || walk_->ended();
   if (state_ == State::kRunning && all) End(State::kDone, now);
+}
+
+void Operation::GiveUp(Time now) {
+  problem_ = NoDisk();
+  End(State::kFailed, now);
 }
 
 // Ends the operation if every further job would be refused, too.

@@ -43,7 +43,7 @@ constexpr Kind kKinds[] = {
     {"tubes", 503, "There are as many tubes as allowed"},
     {"standby", 503, "Another broker leads"},
     {"journal", 503, "The journal cannot make the change durable"},
-    {"disk", 503, "Too little of the disk is free"},
+    {"disk", 503, "The disk of the journal cannot do this now"},
 };
 
 const Kind& KindOf(std::string_view code) {

@@ -83,14 +83,10 @@ Taken TakeBack(TransferSession& session, const Job& job, bool list_buried) {
   return Taken::kJob;
 }
 
-// Whether the body of a job is still to be read, which is under way then.
-bool NeedsBody(TransferSession& session, const Job& job, BodyWait& wait) {
-  if (job.has_body()) return false;
-  if (wait.job() != &job) {
-    session.engine().bodies().LetGo(wait);
-    session.engine().bodies().Bring(const_cast<Job&>(job), wait, BodyUse::kQuery);
-  }
-  return wait.coming();
+bool MayWaitFor(TransferSession& session, const BodyQuery& body) {
+  if (!body.Late(session.now())) return true;
+  session.Refuse(Problem::kBusy, "a body cannot be read from the disk now");
+  return false;
 }
 
 // --- Requests that take long. The session outlives the work.
@@ -164,14 +160,15 @@ Slices SendAll(TransferSession& session, Selection selection) {
     if (++steps % kSliceItems == 0) co_await NextSlice();
   }
   End end;
-  BodyWait body;
+  BodyQuery body(session.engine().bodies());
   for (JobId last = 0; !selection.settings_only; ++steps) {
     if (steps % kSliceItems == 0) co_await NextSlice();
     const Job* job = engine.NextJob(last);
     if (job == nullptr || job->id() >= first_new) break;
     last = job->id();
     if (!job->durable() || !Has(selection, job->tube().name())) continue;
-    while (NeedsBody(session, *job, body)) {
+    while (!body.Knows(session.now(), *job)) {
+      if (!MayWaitFor(session, body)) co_return;
       co_await NextSlice();
       job = engine.Find(last);
       if (job == nullptr) break;
@@ -192,21 +189,22 @@ Slices SendAll(TransferSession& session, Selection selection) {
 // names in its order.
 Slices HoldBackJobs(TransferSession& session, Selection selection) {
   const Engine& engine = session.engine();
-  BodyWait body;
+  BodyQuery body(session.engine().bodies());
   const bool named = !selection.ids.empty();
   End end{.jobs = 0, .next_id = selection.after};
   for (std::size_t place = 0; named ? place < selection.ids.size() : end.jobs < selection.most;) {
     const Job* job = named ? engine.Find(selection.ids[place]) : engine.NextJob(end.next_id);
     if (!named && job == nullptr) break;
     end.next_id = named ? selection.ids[place] : job->id();
-    while (job != nullptr && Has(selection, job->tube().name()) && job->durable() &&
-           NeedsBody(session, *job, body)) {
+    const auto selected = [&] { return job != nullptr && Has(selection, job->tube().name()); };
+    while (selected() && !body.Knows(session.now(), *job)) {
+      if (!MayWaitFor(session, body)) co_return;
       co_await NextSlice();
       job = engine.Find(end.next_id);
     }
-    if (job != nullptr && !job->has_body()) {
+    if (selected() && !job->has_body()) {
       ++end.busy;  // its body is damaged
-    } else if (job != nullptr && Has(selection, job->tube().name())) {
+    } else if (selected()) {
       const Taken taken = TakeBack(session, *job, selection.list_buried);
       if (taken == Taken::kRefused) co_return;
       ++(taken == Taken::kJob ? end.jobs : end.busy);

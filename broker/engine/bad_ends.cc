@@ -141,7 +141,8 @@ Lsn BadEnds::Carry(Time now, Job& job, const Verdict& verdict, Finish::Kind kind
   if (verdict.expired) engine_.CountPolicy(*job.tube_, &PolicyCounts::expired);
   if (verdict.fate == Fate::kGone) return engine_.Finished(job, kind, text);
   const bool moves = verdict.fate == Fate::kMoved && !MoveBuries(job);
-  return moves ? MoveDead(now, job, kind, text) : Bury(now, job, kind, text);
+  if (!moves) return Bury(now, job, kind, text);
+  return MoveDead(now, job, kind, text, PolicyOf(*job.tube_).dead_ready);
 }
 
 Lsn BadEnds::Bury(Time now, Job& job, Finish::Kind kind, const ReportData& text) {
@@ -160,7 +161,11 @@ void BadEnds::BuryDamaged(Time now, JobId id, bool taken) {
   Job* const job = engine_.jobs_.Find(id);
   if (job == nullptr || job->state_ == JobState::kBuried) return;
   const bool held = job->state_ == JobState::kReserved;
-  if ((held && !taken) || !engine_.Accepts(*job, Record::Kind::kChange)) return;
+  if (held && !taken) return;
+  if (!engine_.Accepts(*job, Record::Kind::kChange)) {
+    if (held) engine_.Given(now, *job->holder(), id);  // it comes back when its TTR ends
+    return;
+  }
   if (held) {
     --job->reserves;
     --job->tube_->reserves;
@@ -169,11 +174,16 @@ void BadEnds::BuryDamaged(Time now, JobId id, bool taken) {
   engine_.LeaveState(*job);
   job->MakeExtra().cause = Cause::kBuried;
   job->MakeTexts().cause_text = kDamagedText;
-  Bury(now, *job, Finish::Kind::kFailed, {});
+  const bool moves = PolicyOf(*job->tube_).on_failure == Policy::OnFailure::kMove;
+  if (moves && !MoveBuries(*job)) {
+    MoveDead(now, *job, Finish::Kind::kFailed, {}, /*ready=*/false);
+  } else {
+    Bury(now, *job, Finish::Kind::kFailed, {});
+  }
   engine_.pace_.ServeFreed(now);
 }
 
-Lsn BadEnds::MoveDead(Time now, Job& job, Finish::Kind kind, const ReportData& text) {
+Lsn BadEnds::MoveDead(Time now, Job& job, Finish::Kind kind, const ReportData& text, bool ready) {
   Tube& before = *job.tube_;
   const Policy& policy = PolicyOf(before);
   Tube& dead = engine_.TubeNamed(policy.DeadTubeOf(before.name()));
@@ -182,7 +192,7 @@ Lsn BadEnds::MoveDead(Time now, Job& job, Finish::Kind kind, const ReportData& t
   engine_.MoveTo(job, dead, before.name());
   job.abandoned_ = false;
   job.MakeExtra().ended = now;
-  if (policy.dead_ready) {
+  if (ready) {
     job.extra_->attempts = 0;
     job.MakeRest().expiry.time = kNever;
     engine_.EnterReady(job);

@@ -20,6 +20,10 @@ inline bool IsDamaged(const Job& job) {
   return job.extra().cause == Cause::kBuried && job.texts() != nullptr &&
          job.texts()->cause_text == kDamagedText;
 }
+// "failed", "damaged" and so on; empty: it did not end badly.
+inline std::string_view CauseOf(const Job& job) {
+  return IsDamaged(job) ? kDamagedText : NameOf(job.extra().cause);
+}
 
 // The only place that decides what becomes of a job that ends badly. Part of the engine.
 //
@@ -51,7 +55,7 @@ class BadEnds {
   void NoteCause(Job& job, const Verdict& verdict, std::string_view text);
   void CountEnd(Job& job, BadEnd how);
   Lsn RunAgain(Time now, Job& job, const Verdict& verdict, BadEnd how);
-  Lsn MoveDead(Time now, Job& job, Finish::Kind kind, const ReportData& text);
+  Lsn MoveDead(Time now, Job& job, Finish::Kind kind, const ReportData& text, bool ready);
   void LogFailure(const Job& job, const Verdict& verdict) const;
 
   Engine& engine_;

@@ -220,15 +220,18 @@ void Bodies::LookAhead(const Engine& engine, Tube& tube) {
     --tube.until_look_ahead;
     return;
   }
-  tube.until_look_ahead = kAhead / 2;
+  // What is read ahead for many tubes in turn would leave again before it is taken.
+  tube.looked_ahead = static_cast<std::uint16_t>(
+      std::clamp<std::size_t>(2 * tube.looked_ahead, kFirstAhead, kAhead));
+  tube.until_look_ahead = tube.looked_ahead / 2;
   std::uint64_t bytes = 0;
   std::vector<const Job*> wanted;
-  engine.VisitNext(tube, JobState::kReady, kAhead, [&](const Job& job) {
+  engine.VisitNext(tube, JobState::kReady, tube.looked_ahead, [&](const Job& job) {
     bytes += job.body_size();
     if (!job.has_body() && (wanted.empty() || bytes <= kAheadBytes)) wanted.push_back(&job);
   });
   if (bytes > kAheadBytes) {
-    tube.until_look_ahead = static_cast<std::uint32_t>(wanted.size() / 2);
+    tube.until_look_ahead = static_cast<std::uint16_t>(wanted.size() / 2);
   }
   const std::uint64_t most = std::min<std::uint64_t>(kComingBytes, limit_ / 4 + kAheadBytes);
   for (const Job* const job : wanted) {
@@ -316,6 +319,34 @@ void Bodies::Finish(Reading& reading, BodyWait::State state) {
     wait.state_ = state;
     wait.OnBody();
   }
+}
+
+std::string Bodies::Check() const {
+  BodyCounts found;
+  std::uint64_t movable = 0;
+  for (const Job* job = jobs_.Next(0); job != nullptr; job = jobs_.Next(job->id())) {
+    if (!job->HasBlock()) continue;
+    const bool here = job->has_body(), moves = job->durable() && !job->unique_is_body();
+    if (!here && !moves) return "the body of job " + std::to_string(job->id()) + " is nowhere";
+    ++(here ? found.in_memory : found.in_journal);
+    (here ? found.memory_bytes : found.journal_bytes) += job->body_size();
+    if (here && moves) movable += job->body_size();
+  }
+  const bool same = found.in_memory == counts_.in_memory &&
+                    found.in_journal == counts_.in_journal &&
+                    found.memory_bytes == counts_.memory_bytes &&
+                    found.journal_bytes == counts_.journal_bytes && movable == movable_bytes_;
+  return same ? "" : "bodies are counted wrong";
+}
+
+bool BodyQuery::Knows(Time now, const Job& job) {
+  if (job.has_body()) return true;
+  if (this->job() != &job) {
+    bodies_.LetGo(*this);
+    bodies_.Bring(const_cast<Job&>(job), *this, BodyUse::kQuery);
+    asked_ = now;
+  }
+  return !coming();
 }
 
 }  // namespace gearstalk

@@ -80,6 +80,8 @@ class Bodies {
   // Why bodies cannot be read; empty: they can.
   const std::string& trouble() const { return trouble_; }
   bool MayLeave(const Job& job) const;
+  // For tests: recounts, and names the first difference; empty: there is none.
+  std::string Check() const;
 
  private:
   using Waits = boost::intrusive::list<BodyWait, boost::intrusive::constant_time_size<false>>;
@@ -113,10 +115,11 @@ class Bodies {
   void NoteDamage(JobId id, const BodyRead& read);
   void TryAgain(Time now);
 
-  static constexpr int kSteps = 512;                       // of one Tick
-  static constexpr std::uint64_t kStepsOfABody = 4;        // of the hand
-  static constexpr std::size_t kAhead = 256;               // jobs of a tube
-  static constexpr std::uint64_t kAheadBytes = 1 << 20;    // of one look
+  static constexpr int kSteps = 512;                     // of one Tick
+  static constexpr std::uint64_t kStepsOfABody = 4;      // of the hand
+  static constexpr std::size_t kFirstAhead = 8;          // jobs of a tube that are looked at first
+  static constexpr std::size_t kAhead = 256;             // and at most
+  static constexpr std::uint64_t kAheadBytes = 1 << 20;  // of one look
   static constexpr std::uint64_t kComingBytes = 32 << 20;  // that are read ahead at a time
   static constexpr std::size_t kExpected = 64;             // jobs after one that a query reads
   static constexpr std::uint64_t kUnderWay = 64 << 20;  // bytes that are not on disk yet, or sent
@@ -141,6 +144,25 @@ class Bodies {
   Lsn unsafe_until_ = 0;    // the hand waits until this is on disk
   std::size_t failed_ = 0;  // reads that wait for another try
   std::string trouble_;
+};
+
+// The body of one job after the other, for a query that works in slices.
+class BodyQuery final : public BodyWait {
+ public:
+  // `bodies` outlives it.
+  explicit BodyQuery(Bodies& bodies) : bodies_(bodies) {}
+
+  // Whether nothing more comes: the body is in memory, or damaged (has_body says which). If false,
+  // it is being read: ask again in the next slice.
+  bool Knows(Time now, const Job& job);
+  // It has been read for so long that the disk is in trouble.
+  bool Late(Time now) const { return coming() && now - asked_ > kPatience; }
+
+ private:
+  static constexpr Time kPatience = 5 * kSecond;
+
+  Bodies& bodies_;
+  Time asked_ = 0;
 };
 
 }  // namespace gearstalk

@@ -357,7 +357,6 @@ class Engine {
   static void NoteLineEnd(Tube& tube, const std::optional<std::string>& line, Lsn lsn);
   void FollowGroups(Tube& tube);
   void ReadGroup(Time now, Job& job);
-  bool BodyIsKnown(Job& job);
   bool FollowsByBody(const Job& job) const;
   bool ReadNames(Time now, std::size_t& jobs);
   Time ReadGroups(Time now, std::size_t jobs);
@@ -416,7 +415,7 @@ class Engine {
   IdTable<Job> jobs_;
   Bodies bodies_{jobs_, journal_};
   std::deque<JobId> unread_;  // jobs whose group is named in a body that has left memory
-  BodyWait name_wait_;
+  BodyQuery name_query_{bodies_};
   Failures failures_{jobs_};
   UniqueIndex uniques_;
   WaiterIndex waiters_;

@@ -26,17 +26,9 @@ class Engine::Audit {
   std::string Jobs() {
     const auto& jobs = engine_.jobs_;
     std::size_t keys = 0, failed = 0;
-    BodyCounts bodies;
     for (const Job* job = jobs.Next(0); job != nullptr; job = jobs.Next(job->id())) {
       if (std::string wrong = State(*job); !wrong.empty()) return wrong;
       failed += Failed(*job);
-      if (job->body_size() >= Job::kBlockFrom) {
-        ++(job->has_body() ? bodies.in_memory : bodies.in_journal);
-        (job->has_body() ? bodies.memory_bytes : bodies.journal_bytes) += job->body_size();
-      }
-      if (!job->has_body() && !job->durable()) {
-        return fmt::format("the body of job {} is nowhere", job->id());
-      }
       if (!UniqueIndex::HasKey(*job) || job->state_ == JobState::kBuried) continue;
       if (job->extra().key_free) continue;
       ++keys;
@@ -47,12 +39,7 @@ class Engine::Audit {
     if (keys != engine_.uniques_.size()) {
       return fmt::format("{} keys, {} indexed", keys, engine_.uniques_.size());
     }
-    const BodyCounts& counted = engine_.bodies_.counts();
-    if (bodies.in_memory != counted.in_memory || bodies.in_journal != counted.in_journal ||
-        bodies.memory_bytes != counted.memory_bytes ||
-        bodies.journal_bytes != counted.journal_bytes) {
-      return "bodies are counted wrong";
-    }
+    if (std::string wrong = engine_.bodies_.Check(); !wrong.empty()) return wrong;
     if (failed == engine_.failures_.size()) return engine_.failures_.Check();
     return fmt::format("{} jobs failed, {} indexed", failed, engine_.failures_.size());
   }

@@ -56,7 +56,7 @@ void Engine::JoinGroup(Job& job, Group& group) {
 
 // The group of its name among these. A name that lies in a body that has left memory is read later.
 Group& Engine::GroupIn(Groups& groups, const Job& job) {
-  const bool read_in_vain = name_wait_.job() == &job && !name_wait_.coming();
+  const bool read_in_vain = name_query_.job() == &job && !name_query_.coming();
   if (groups.source().ReadsBody() && !job.has_body() && !read_in_vain) {
     unread_.push_back(job.id());
     return groups.Named(std::nullopt);
@@ -211,13 +211,6 @@ void Engine::ReadGroup(Time now, Job& job) {
   FindHome(job, {});
 }
 
-// False: it was asked for.
-bool Engine::BodyIsKnown(Job& job) {
-  if (job.has_body()) return true;
-  if (name_wait_.job() != &job) bodies_.Bring(job, name_wait_, BodyUse::kQuery);
-  return !name_wait_.coming();
-}
-
 // Whether the name of another group, here or at home, lies in the body.
 bool Engine::FollowsByBody(const Job& job) const {
   const auto reads = [](const Groups* to, const GroupHead* from) {
@@ -235,7 +228,7 @@ bool Engine::ReadNames(Time now, std::size_t& jobs) {
   for (; !unread_.empty() && jobs > 0; --jobs, unread_.pop_front()) {
     Job* const job = jobs_.Find(unread_.front());
     if (job == nullptr || !(IsUnread(job->group_head()) || IsUnread(HomeOf(*job)))) continue;
-    if (!BodyIsKnown(*job)) return false;
+    if (!name_query_.Knows(now, *job)) return false;
     if (IsUnread(job->group_head())) {
       LeaveGroupState(*job);
       Rejoin(*job);
@@ -245,7 +238,7 @@ bool Engine::ReadNames(Time now, std::size_t& jobs) {
       ForgetHome(*job);
       FindHome(*job, {});
     }
-    bodies_.LetGo(name_wait_);
+    bodies_.LetGo(name_query_);
   }
   return true;
 }
@@ -260,10 +253,10 @@ Time Engine::ReadGroups(Time now, std::size_t jobs) {
       EndGroupWalk();
       continue;
     }
-    if (!job->has_body() && FollowsByBody(*job) && !BodyIsKnown(*job)) return kNever;
+    if (!job->has_body() && FollowsByBody(*job) && !name_query_.Knows(now, *job)) return kNever;
     group_walk_.at = job->id_;
     ReadGroup(now, *job);
-    bodies_.LetGo(name_wait_);
+    bodies_.LetGo(name_query_);
   }
   return group_walk_.active || !unread_.empty() ? now : kNever;
 }

@@ -139,9 +139,10 @@ class Tube : public Timer, public JobCounts {
   HeldBack held_back() const { return held_back_; }
   std::uint64_t job_bytes() const { return job_bytes_; }  // of all its jobs, as JobMemory counts
 
-  std::uint64_t pauses = 0;            // pause-tube
-  std::uint32_t until_look_ahead = 0;  // hand-outs until Bodies looks at its next jobs
-  std::uint32_t buried_lately = 0;     // buried jobs that failed within the last day: see Failures
+  std::uint64_t pauses = 0;  // pause-tube
+  // Of Bodies: hand-outs until it looks at the next jobs, and at how many it has looked.
+  std::uint16_t until_look_ahead = 0, looked_ahead = 0;
+  std::uint32_t buried_lately = 0;  // buried jobs that failed within the last day: see Failures
 
  private:
   friend class Acts;

@@ -23,7 +23,7 @@ std::string_view ShortName(std::string_view name, std::string& hash) {
 
 std::string BodyKey(std::string_view body, const JsonPointer& pointer) {
   std::string unescaped, hash;
-  return std::string(ShortName(JsonValue(body, pointer, unescaped), hash));
+  return std::string(ShortName(JsonValueOfWhole(body, pointer, unescaped), hash));
 }
 
 }  // namespace gearstalk

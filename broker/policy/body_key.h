@@ -12,7 +12,7 @@ namespace gearstalk {
 // written to `hash`.
 std::string_view ShortName(std::string_view name, std::string& hash);
 
-// The unique key that a body holds at a pointer, as JsonValue reads it and ShortName shortens it.
+// The unique key that a body holds at a pointer: what JsonValueOfWhole reads, as a ShortName.
 std::string BodyKey(std::string_view body, const JsonPointer& pointer);
 
 }  // namespace gearstalk

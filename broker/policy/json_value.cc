@@ -56,6 +56,7 @@ class JsonText {
   bool GoTo(const JsonPointer& pointer, std::string& unescaped) {
     for (const JsonPointer::Part& part : pointer.parts()) {
       SkipBlanks();
+      path_.Push(rest_.starts_with('{'));
       if (Take('{') ? !GoToMember(part.name, unescaped) : !(Take('[') && GoToElement(part.index)))
         return false;
     }
@@ -69,6 +70,18 @@ class JsonText {
     if (rest_.front() == '"') return String(&unescaped, text) ? text : std::string_view();
     if (rest_.front() == 'n' || !SkipScalar()) return {};
     return before.substr(0, before.size() - rest_.size());
+  }
+
+  // Behind the value that the pointer leads to: whether all that follows is JSON, too.
+  bool SkipRest() {
+    while (SkipToNext(path_)) {
+      if (path_.empty()) {
+        SkipBlanks();
+        return rest_.empty();
+      }
+      if (!SkipValue()) return false;
+    }
+    return false;
   }
 
  private:
@@ -279,6 +292,7 @@ class JsonText {
   }
 
   std::string_view rest_;
+  OpenContainers path_;  // those that the pointer leads through
 };
 
 }  // namespace
@@ -300,6 +314,14 @@ std::string_view JsonValue(std::string_view body, const JsonPointer& pointer,
                            std::string& unescaped) {
   JsonText text(body);
   return text.GoTo(pointer, unescaped) ? text.Scalar(unescaped) : std::string_view();
+}
+
+std::string_view JsonValueOfWhole(std::string_view body, const JsonPointer& pointer,
+                                  std::string& unescaped) {
+  JsonText text(body);
+  if (!text.GoTo(pointer, unescaped)) return {};
+  const std::string_view value = text.Scalar(unescaped);
+  return !value.empty() && text.SkipRest() ? value : std::string_view();
 }
 
 }  // namespace gearstalk

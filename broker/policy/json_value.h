@@ -36,4 +36,8 @@ class JsonPointer {
 std::string_view JsonValue(std::string_view body, const JsonPointer& pointer,
                            std::string& unescaped);
 
+// The same, but empty unless all of the body is one JSON value.
+std::string_view JsonValueOfWhole(std::string_view body, const JsonPointer& pointer,
+                                  std::string& unescaped);
+
 }  // namespace gearstalk

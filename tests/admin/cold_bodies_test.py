@@ -85,6 +85,11 @@ class Files(Cold):
         for number in (1, 3, 4):
             job = self.api.get(f"/jobs/{number}")
             self.assertEqual((job["state"], job["cause"], job["reserves"]), ("buried", "damaged", 0))
+        damaged = self.api.get("/jobs?cause=damaged")["items"]
+        self.assertEqual([job["id"] for job in damaged], [1, 3, 4])
+        self.assertEqual(self.api.get("/jobs?cause=buried")["items"], [])
+        (group,) = self.api.get("/failures?limit=1")["groups"]
+        self.assertEqual((group["cause"], group["count"]), ("damaged", 3))
         self.assertEqual(self.broker.metrics().get("gearstalkd_bodies_damaged_total"), 3)
         self.assertEqual(self.broker.get("/readyz")[0], 200)
 
@@ -101,6 +106,7 @@ class Files(Cold):
                          ["USING b", "WATCHING 2", "INSERTED 2", "RESERVED 2 2", "hi"])
         other.close()
         self.refused("disk", "GET", "/jobs/1/body")
+        self.refused("disk", "GET", "/jobs?text=x")
         away.rename(self.data / "data" / "0000000001.wal")
         self.assertEqual(self.take(), (1, body_of(1, 400)))
         eventually("ready", lambda: self.broker.get("/readyz")[0] == 200)

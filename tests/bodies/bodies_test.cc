@@ -200,6 +200,22 @@ TEST_F(BodiesTest, ADamagedHandOutGoesOnToTheNextJobAndCountsNowhere) {
   EXPECT_EQ(1U, Counts().damaged);
 }
 
+TEST_F(BodiesTest, ADamagedJobIsMovedAsAFailedOneAndBuriedThere) {
+  for (const auto& [key, value] : {std::pair{"on_failure", "move"}, {"dead_state", "ready"}}) {
+    ASSERT_TRUE(
+        broker.engine.policies().Set(broker.clock.Now(), "default", key, value).status.ok());
+  }
+  Put();
+  journal->Damage(1);
+  EXPECT_EQ("", a.Say("reserve-with-timeout 0\r\n"));
+  journal->AnswerAll();
+  EXPECT_EQ("TIMED_OUT\r\n", a.Hear());
+  EXPECT_EQ("default", Of(1).origin());
+  EXPECT_EQ(JobState::kBuried, Of(1).state());
+  EXPECT_EQ("damaged", CauseOf(Of(1)));
+  EXPECT_THAT(b.Say("stats-job 1\r\n"), HasSubstr("cause: \"damaged\""));
+}
+
 TEST_F(BodiesTest, ADamagedLastJobIsATimeoutOrAWait) {
   Put();
   journal->Damage(1);

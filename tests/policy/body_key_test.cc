@@ -74,11 +74,48 @@ TEST(BodyKey, IsEmptyForABodyThatIsNoJsonBeforeTheValue) {
   }
 }
 
-TEST(BodyKey, DoesNotLookAtWhatFollowsTheValue) {
-  for (const char* behind : {"", "garbage", "}{", ",\"b\":}", ",\"b\":\"\xff\"", "]"}) {
-    EXPECT_EQ(BodyKey(std::string(R"({"a":"k")") + behind, JsonPointer("/a")), "k") << behind;
+TEST(BodyKey, IsEmptyForABodyThatIsNoJsonBehindTheValue) {
+  for (const char* body : {R"({"a":"k",garbage)",
+                           R"({"a":"k")",
+                           R"({"a":"k"} garbage)",
+                           R"({"a":"k"}{"a":"k"})",
+                           R"({"a":"k",})",
+                           R"({"a":"k","b":})",
+                           R"({"a":"k","b":01})",
+                           R"({"a":"k","b":1.})",
+                           R"({"a":"k","b":+1})",
+                           R"({"a":"k","b":.5})",
+                           R"({"a":"k","b":1e})",
+                           R"({"a":"k","b":-})",
+                           R"({"a":"k","b":nul})",
+                           R"({"a":"k","b":True})",
+                           R"({"a":"k","b":"\x"})",
+                           R"({"a":"k","b":"\u12g4"})",
+                           R"({"a":"k","b":"\ud800"})",
+                           R"({"a":"k","b":"\udc00"})",
+                           R"({"a":"k","b":[1 2]})",
+                           R"({"a":"k","b":[,]})",
+                           R"({"a":"k","b":[1,]})",
+                           R"({"a":"k",5:1})",
+                           R"({"a":"k" "b":1})",
+                           R"({"a":"k","b":[}])",
+                           R"({"a":"k"]})",
+                           "{\"a\":\"k\",\"b\":\"\n\"}",
+                           "{\"a\":\"k\",\"b\":\"\xff\"}",
+                           "{\"a\":\"k\",\"b\":\"\xed\xa0\x80\"}",
+                           "{\"a\":\"k\"}\f"}) {
+    EXPECT_EQ(BodyKey(body, JsonPointer("/a")), "") << body;
   }
-  EXPECT_EQ(BodyKey(R"({"a":"k)", JsonPointer("/a")), "") << "the value itself is not whole";
+  EXPECT_EQ(BodyKey(std::string("{\"a\":\"k\"}\0", 10), JsonPointer("/a")), "");
+}
+
+TEST(JsonValue, DoesNotLookAtWhatFollowsTheValue) {
+  std::string unescaped;
+  for (const char* behind : {"", "garbage", "}{", ",\"b\":}", ",\"b\":\"\xff\"", "]"}) {
+    const std::string body = std::string(R"({"a":"k")") + behind;
+    EXPECT_EQ(JsonValue(body, JsonPointer("/a"), unescaped), "k") << behind;
+  }
+  EXPECT_EQ(JsonValue(R"({"a":"k)", JsonPointer("/a"), unescaped), "") << "it is not whole";
 }
 
 TEST(BodyKey, ReadsAllOfABodyThatIsJson) {

@@ -635,6 +635,7 @@ export const causes = {
   released: "released too often",
   buried: "buried",
   expired: "expired",
+  damaged: "body damaged",
   none: "not known",
 };
 export const failuresSince = "Failed within";

@@ -240,7 +240,7 @@ void WalJournal::Flush(Time /*now*/) {
   const bool wanted = compactor_.RoomForSpare();
   if (wanted != spare_wanted_) writer_->WantSpare(wanted);
   spare_wanted_ = wanted;
-  if (!options_.own_thread) Work();
+  if (!options_.own_thread && options_.works_in_flush) Work();
 }
 
 void WalJournal::Compact() {

@@ -35,6 +35,7 @@ struct WalOptions {
   // For tools and tests.
   FileSystem* file_system = nullptr;  // nullptr: SystemFileSystem()
   bool own_thread = true;             // false: Flush itself writes and syncs
+  bool works_in_flush = true;         // false, without a thread: RunWriter does
   bool compact = true;
   bool indexes = false;               // a start may read indexes, and they are written
   std::uint64_t first_segment = 1;    // number of the first segment of a new journal
@@ -79,6 +80,10 @@ class WalJournal final : public Journal {
   void OnNotify() override;
   // Writes and syncs everything, and ends the thread. Returns Health().
   Status Close() override;
+
+  // Without a thread of its own: one round of the writer's work. Returns when the next one is due
+  // if nothing is handed over, from now.
+  Time RunWriter() { return writer_->Work(); }
 
   // A message about what Start cut off at the end of the journal; empty: nothing. It is logged,
   // too.
