@@ -326,7 +326,7 @@ TEST_F(GroupsRandomTest, TheEngineAgreesWithTheModel) {
   for (int i = 0; i < 2; ++i) sleepers_.push_back(&Worker({"t"}));
   model_.now = Now();
   Adopt({});
-  for (int step = 0; step < 6'000; ++step) {
+  for (int step = 0; step < 36'000; ++step) {
     SCOPED_TRACE(step);
     ASSERT_NO_FATAL_FAILURE(Step());
     ASSERT_NO_FATAL_FAILURE(Compare(engine, /*restarted=*/false));
