@@ -103,8 +103,7 @@ void ShowTube(const Json& tube) {
 }
 
 void ShowGroups(const Json& groups) {
-  Table table(
-      {"GROUP", ">READY", ">RESERVED", ">DELAYED", ">HANDED OUT", ">OLDEST", "HELD BACK"});
+  Table table({"GROUP", ">READY", ">RESERVED", ">DELAYED", ">HANDED OUT", ">OLDEST", "HELD BACK"});
   for (const Json& group : groups) {
     table.Add({Word(group, "name"), Count(group, "ready"), Count(group, "reserved"),
                Count(group, "delayed"), Count(group, "handed_out"),

@@ -125,7 +125,8 @@ Status Verifier::Read(const FoundSegment& segment, std::string& bytes,
 
 // As long as so many bytes may take; the lock is held.
 void Verifier::Rest(std::size_t bytes, std::unique_lock<std::mutex>& lock) {
-  const double seconds = static_cast<double>(bytes) / static_cast<double>(std::max<std::uint64_t>(pace_, 1));
+  const double seconds =
+      static_cast<double>(bytes) / static_cast<double>(std::max<std::uint64_t>(pace_, 1));
   wanted_.wait_for(lock, std::chrono::duration<double>(std::min(seconds, 1.0)),
                    [this] { return stop_; });
 }
