@@ -80,7 +80,7 @@ void BeanstalkClient::ActOnHeld(KnownJob& job) {
         {.verb = Verb::kRelease, .job = &job, .seconds = delay, .priority = priority},
         "release " + id + " " + std::to_string(priority) + " " + std::to_string(delay) + "\r\n");
   }
-  if (what < 80 && world_.plan().Has(Feature::kBuries)) {
+  if (what < 80 && world_.plan().Has(Feature::kBuries) && !World::Remembers(job.tube)) {
     world_.ledger().OnGivenUp(job);
     return Ask({.verb = Verb::kBury, .job = &job}, "bury " + id + " 7\r\n");
   }
@@ -103,6 +103,7 @@ void BeanstalkClient::ActFreely() {
 
 void BeanstalkClient::Put() {
   Random& random = world_.random();
+  if (World::Remembers(used_) && random.OneIn(2) && PutAgain()) return;
   const bool delayed = world_.plan().Has(Feature::kDelays) && random.OneIn(4);
   const auto delay = static_cast<std::uint32_t>(delayed ? 1 + random.Below(30) : 0);
   KnownJob job{.tube = used_,
@@ -114,13 +115,23 @@ void BeanstalkClient::Put() {
   // A kick that is under way may find it.
   job.not_before =
       delay == 0 || world_.plan().Has(Feature::kBuries) ? 0 : world_.now() + Time{delay} * kSecond;
-  job.touched = delay > 0;
-  job.may_vanish = world_.MayVanish(used_);
+  job.touched = delay > 0 || World::HasPolicy(used_);
+  if (World::Expires(used_)) job.vanishes = world_.now() + World::kExpiry;
   KnownJob& known = world_.ledger().Ask(std::move(job));
   const std::string body = Ledger::BodyOf(known);
   Ask({.verb = Verb::kPut, .job = &known, .id = world_.ledger().highest_id()},
       "put " + std::to_string(known.priority) + " " + std::to_string(delay) + " " +
           std::to_string(known.ttr_s) + " " + std::to_string(body.size()) + "\r\n" + body + "\r\n");
+}
+
+// A body that a job of the tube has, or had.
+bool BeanstalkClient::PutAgain() {
+  KnownJob* const job = world_.ledger().SomeRemembered(used_, world_.random().Below(UINT64_MAX));
+  if (job == nullptr) return false;
+  const std::string body = Ledger::BodyOf(*job);
+  Ask({.verb = Verb::kPutAgain, .job = job},
+      "put 5 0 60 " + std::to_string(body.size()) + "\r\n" + body + "\r\n");
+  return true;
 }
 
 void BeanstalkClient::Reserve() {
@@ -158,7 +169,7 @@ void BeanstalkClient::AskForJob() {
   }
   if (random.OneIn(3)) return Ask({.verb = Verb::kPeek, .id = id}, "peek " + text);
   if (random.OneIn(3)) return Ask({.verb = Verb::kAsk, .id = id}, "stats-job " + text);
-  if (job == nullptr) return Ask({.verb = Verb::kAsk}, "stats\r\n");
+  if (job == nullptr || World::Remembers(job->tube)) return Ask({.verb = Verb::kAsk}, "stats\r\n");
   world_.ledger().OnEndAsked(*job);
   Ask({.verb = Verb::kDelete, .job = job}, "delete " + std::to_string(id) + "\r\n");
 }
@@ -217,6 +228,7 @@ void BeanstalkClient::OnInput(std::string& input) {
 bool BeanstalkClient::Answered(const Asked& asked, std::string_view reply, std::string_view body) {
   switch (asked.verb) {
     case Verb::kPut:
+    case Verb::kPutAgain:
       return OnPutReply(asked, reply);
     case Verb::kReserve:
     case Verb::kReserveJob:
@@ -241,8 +253,17 @@ bool BeanstalkClient::Answered(const Asked& asked, std::string_view reply, std::
 }
 
 bool BeanstalkClient::OnPutReply(const Asked& asked, std::string_view reply) {
-  if (const auto id = NumberAfter("INSERTED", reply)) {
+  const auto id = NumberAfter("INSERTED", reply);
+  if (asked.verb == Verb::kPutAgain) {
+    if (id) world_.ledger().OnPutAgain(*asked.job, *id);
+    return id || Refuses(reply);
+  }
+  if (id) {
     world_.ledger().OnPut(*asked.job, *id, asked.id, world_.now(), stale());
+    // A kick or a delay lets it live longer.
+    const bool longer = world_.plan().Has(Feature::kBuries) || world_.plan().Has(Feature::kDelays);
+    if (World::Expires(asked.job->tube) && !longer)
+      asked.job->expires = world_.now() + World::kExpiry;
     return true;
   }
   world_.ledger().OnRefused(*asked.job);
@@ -264,9 +285,10 @@ bool BeanstalkClient::OnJobReply(const Asked& asked, std::string_view reply,
                                {.holder = this,
                                 .watched = by_id ? nullptr : &watched_,
                                 .asked = asked.at,
+                                .default_ttr_s = World::kDefaultTtr,
                                 .stale = stale()});
     if (job != nullptr && !by_id && !stale() && !watched_.contains(job->tube) &&
-        !world_.MayMove(job->tube)) {
+        !World::HasPolicy(job->tube)) {
       ledger.Fail("job " + std::to_string(*id) + " is of " + job->tube + ", which client " +
                   std::to_string(number()) + " does not watch");
     }
@@ -275,6 +297,10 @@ bool BeanstalkClient::OnJobReply(const Asked& asked, std::string_view reply,
   if (asked.verb == Verb::kReserveJob) return reply == "NOT_FOUND";
   if (reply == "DEADLINE_SOON") return true;
   const bool early = waited < Time{asked.seconds} * kSecond;
+  const bool punctual =
+      !world_.plan().Has(Feature::kPauses) && !world_.plan().Has(Feature::kLate) && !stale();
+  if (punctual && waited > Time{asked.seconds} * kSecond + 2 * kSecond)
+    ledger.Fail("a reserve timed out late");
   if (reply == "TIMED_OUT" && early && !stale()) ledger.Fail("a reserve timed out early");
   return reply == "TIMED_OUT";
 }
@@ -303,6 +329,7 @@ bool BeanstalkClient::OnHolderReply(const Asked& asked, std::string_view reply) 
   switch (asked.verb) {
     case Verb::kDelete:
       Drop(&job);
+      job.remembered = !stale() && ledger.SurelyHolds(job, this, world_.now());
       ledger.OnEnded(job);
       return reply == "DELETED";
     case Verb::kRelease:

@@ -44,6 +44,11 @@ void Connection::Resume() {
   if (!input_.empty() || eof_) runnable_ = true;
 }
 
+void Connection::RunSoon() {
+  waits_ = false;
+  runnable_ = true;
+}
+
 void Connection::Receive(std::string_view bytes) {
   if (closing_ || broken_ || eof_) return;
   if (!waits_ && !runnable_ && input_.empty()) {
@@ -169,11 +174,27 @@ bool Broker::HasNotice() const {
 }
 
 void Broker::TakeNotice() {
-  if (!HasNotice()) return;
-  if (notice_at_ == kNever) notice_at_ = notice_until_ ? notice_until_() : Now();
-  if (notice_at_ > Now()) return;
-  notice_at_ = kNever;
-  journal_->OnNotify();
+  if (HasNotice()) journal_->OnNotify();
+}
+
+void Broker::SetWriter(std::function<Time()> work, std::function<Time()> after) {
+  write_ = std::move(work);
+  write_after_ = std::move(after);
+  write_at_ = Now();
+}
+
+void Broker::HandOver() {
+  journal_->Flush(Now());
+  if (write_ && journal_->WaitingBytes() > 0) {
+    write_at_ = std::min(write_at_, Now() + write_after_());
+  }
+}
+
+// It works beside the loop: what it has done is seen when the loop looks.
+void Broker::RunWriter() {
+  if (write_at_ > Now()) return;
+  const Time due = write_();
+  write_at_ = due == kNever ? kNever : Now() + std::max<Time>(due, 0);
 }
 
 bool Broker::CloseLeaving() {
@@ -199,20 +220,20 @@ void Broker::FlushAll() {
 }
 
 void Broker::Round() {
+  RunWriter();
+  if (!alive_()) return;
   TakeNotice();
   for (std::size_t i = 0; i < connections_.size(); ++i) connections_[i]->Run();
   bool more = CloseLeaving();
   next_due_ = std::min(engine_.Tick(Now()), journal_->Tick(Now()));
-  journal_->Flush(Now());
+  HandOver();
   if (!alive_()) return;
-  TakeNotice();
   FlushAll();
   // Those that were closed have left jobs behind.
-  journal_->Flush(Now());
+  HandOver();
   for (const auto& each : connections_) more = more || each->runnable();
-  if (HasNotice())
-    next_due_ = std::min(next_due_, std::max(notice_at_ == kNever ? 0 : notice_at_, Now()));
-  if (more || !leaving_.empty()) next_due_ = Now();
+  next_due_ = std::min(next_due_, write_at_);
+  if (more || HasNotice() || !leaving_.empty()) next_due_ = Now();
 }
 
 Status Broker::Stop() {

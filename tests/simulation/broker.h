@@ -47,6 +47,7 @@ class Connection final : public Wire {
   const Peer& peer() const override { return peer_; }
   Time Now() const override;
   void Resume() override;
+  void RunSoon() override;
 
   // --- From the network
   void Receive(std::string_view bytes);
@@ -108,8 +109,9 @@ class Broker final : private JournalEvents, private ConnectionList {
   void Round();
   // When a round has something to do even if nothing arrives.
   Time next_due() const { return next_due_; }
-  // The journal has news, and is not asked for it before the given time.
-  void DelayNotices(std::function<Time()> until) { notice_until_ = std::move(until); }
+  // The journal's writer, which has no thread: `work` does a round and returns when the next is
+  // due, from now; `after` says how long after a hand-over it begins.
+  void SetWriter(std::function<Time()> work, std::function<Time()> after);
   // Called where a round is about to send: false if the process has died meanwhile.
   void SetAlive(std::function<bool()> alive) { alive_ = std::move(alive); }
   // Ends in order.
@@ -141,6 +143,8 @@ class Broker final : private JournalEvents, private ConnectionList {
   std::uint64_t Total() const override { return accepted_; }
 
   void TakeNotice();
+  void HandOver();
+  void RunWriter();
   bool HasNotice() const;
   void FlushAll();
   bool CloseLeaving();
@@ -153,9 +157,9 @@ class Broker final : private JournalEvents, private ConnectionList {
   std::vector<Protocol*> protocols_;
   std::vector<std::unique_ptr<Connection>> connections_;
   std::vector<std::unique_ptr<Connection>> leaving_;
-  std::function<Time()> notice_until_;
+  std::function<Time()> write_, write_after_;
   std::function<bool()> alive_;
-  Time notice_at_ = kNever;
+  Time write_at_ = kNever;
   Time next_due_ = 0;
   std::uint64_t accepted_ = 0;
   enum class Abandon : std::uint8_t { kNone, kOnce, kAlways } abandon_ = Abandon::kNone;

@@ -39,6 +39,7 @@ void Client::HalfClose() {
   Say("sends no more");
   SendPiece({});
   half_closed_ = stale_ = true;
+  world_.ledger().Forget(this, world_.now());
 }
 
 void Client::Stall(bool stalled) {

@@ -85,6 +85,7 @@ class BeanstalkClient final : public Client {
  private:
   enum class Verb : std::uint8_t {
     kPut,
+    kPutAgain,
     kUse,
     kWatch,
     kIgnore,
@@ -119,6 +120,7 @@ class BeanstalkClient final : public Client {
   void ActOnHeld(KnownJob& job);
   void ActFreely();
   void Put();
+  bool PutAgain();
   void Reserve();
   void Watch();
   void Operate();
@@ -156,6 +158,7 @@ class GearmanClient final : public Client {
   void OnFinished(std::uint32_t type, std::string_view handle, std::string_view data);
   void OnAssigned(std::string_view payload);
   void Work();
+  void NoteCompleted();
 
   const bool works_;
   bool sleeps_ = false, grabs_ = false;
@@ -166,6 +169,7 @@ class GearmanClient final : public Client {
   std::map<std::string, KnownJob*> waits_for_;      // foreground ones, by handle
   std::map<const KnownJob*, std::string> handles_;  // of those it works on
   std::deque<std::string> echoes_;
+  std::vector<std::pair<KnownJob*, Time>> completed_;  // and until when it surely holds each
 };
 
 }  // namespace gearstalk::simulation

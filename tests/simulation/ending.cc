@@ -46,7 +46,7 @@ void World::Finish() {
   if (!ledger_.ok()) return;
   if (broker_ == nullptr) return ledger_.Fail("the broker does not come back");
   CheckWaits();
-  ledger_.Compare(broker_->engine());
+  ledger_.Compare(broker_->engine(), now());
   for (auto& client : clients_) client->Reset(0);
   RunUntil(now() + kMillisecond);
   clients_.clear();
@@ -123,7 +123,7 @@ bool World::TakeOne(const Question& ask) {
 }
 
 void World::CheckEmpty() {
-  ledger_.Compare(broker_->engine());
+  ledger_.Compare(broker_->engine(), now());
   const EngineStats stats = broker_->engine().Stats();
   if (stats.ready + stats.delayed + stats.buried + stats.reserved > 0) {
     ledger_.Fail("jobs are left: " + std::to_string(stats.ready) + " ready, " +

@@ -81,7 +81,7 @@ void GearmanClient::OnConnected() {
 // Foreground jobs go with their clients.
 void GearmanClient::OnGone() {
   for (KnownJob* job : submitted_) {
-    if (!job->durable) job->may_vanish = true;
+    if (!job->durable) job->vanishes = 0;
   }
   functions_.clear();
   submitted_.clear();
@@ -89,6 +89,7 @@ void GearmanClient::OnGone() {
   waits_for_.clear();
   handles_.clear();
   echoes_.clear();
+  completed_.clear();
   sleeps_ = grabs_ = false;
 }
 
@@ -119,7 +120,9 @@ void GearmanClient::Submit() {
   KnownJob job{.tube = random.Of(world_.tubes()), .priority = 65536, .ttr_s = 0};
   job.size = random.Below(200);
   job.durable = random.OneIn(2);
-  job.may_vanish = !job.durable || world_.MayVanish(job.tube);
+  if (World::Expires(job.tube)) job.vanishes = world_.now() + World::kExpiry;
+  if (!job.durable) job.vanishes = 0;
+  job.touched = World::HasPolicy(job.tube);
   KnownJob& known = world_.ledger().Ask(std::move(job));
   // Without a unique key, so that no job joins another.
   std::string payload = known.tube + '\0' + '\0' + Ledger::BodyOf(known);
@@ -139,8 +142,10 @@ void GearmanClient::Work() {
   }
   held_.pop_back();
   handles_.erase(&job);
+  const bool fails = random.OneIn(8) && !World::Remembers(job.tube);
+  if (!fails && world_.ledger().SurelyHolds(job, this, world_.now()))
+    completed_.emplace_back(&job, job.held_until);
   world_.ledger().OnGivenUp(job);
-  const bool fails = random.OneIn(8);
   // What beanstalk has put is buried when it fails.
   world_.ledger().OnEndAsked(job);
   fails ? SendPacket(kFail, handle) : SendPacket(kComplete, handle + '\0' + ResultOf(job));
@@ -174,6 +179,7 @@ void GearmanClient::OnPacket(std::uint32_t type, std::string_view payload) {
       return ActIn(world_.random().Between(0, 20 * kMillisecond));
     case kNoJob:
       if (!std::exchange(grabs_, false)) return ledger.Fail("NO_JOB that nobody asked for");
+      NoteCompleted();
       sleeps_ = true;
       return SendPacket(kPreSleep, "");
     case kAssign:
@@ -183,6 +189,7 @@ void GearmanClient::OnPacket(std::uint32_t type, std::string_view payload) {
         return ledger.Fail("another echo than was sent");
       return echoes_.pop_front();
     case kError:
+      completed_.clear();
       if (submitted_.empty()) return;
       ledger.OnRefused(*submitted_.front());
       submitted_.pop_front();
@@ -223,12 +230,23 @@ void GearmanClient::OnFinished(std::uint32_t type, std::string_view handle, std:
   waits_for_.erase(found);
 }
 
+// A reply to what was sent later: the jobs that it completed are gone.
+void GearmanClient::NoteCompleted() {
+  for (const auto& [job, until] : completed_) {
+    if (stale() || world_.now() >= until || job->deleted) continue;
+    world_.ledger().OnEnded(*job);
+    job->remembered = true;
+  }
+  completed_.clear();
+}
+
 void GearmanClient::OnAssigned(std::string_view payload) {
   const std::size_t function = payload.find('\0') + 1;
   const std::size_t body = payload.find('\0', function) + 1;
   const std::string_view handle = payload.substr(0, function - 1);
   if (!std::exchange(grabs_, false))
     return world_.ledger().Fail("JOB_ASSIGN that nobody asked for");
+  NoteCompleted();
   KnownJob* const job =
       Take(IdOfHandle(handle), payload.substr(body),
            {.holder = this, .watched = &functions_, .asked = asked_at_, .stale = stale()});

@@ -59,7 +59,7 @@ void Ledger::OnPut(KnownJob& job, JobId id, JobId floor, Time now, bool stale) {
   highest_id_ = std::max(highest_id_, id);
   if (stale || forgot_at_ == now) job.touched = true;
   const bool queued = !job.touched && job.not_before == 0 && Certain(job);
-  if (queued && !job.may_vanish) queued_[job.tube][{job.priority, id}] = {&job, now};
+  if (queued && job.vanishes == kNever) queued_[job.tube][{job.priority, id}] = {&job, now};
 }
 
 void Ledger::Learn(KnownJob& job, JobId id) {
@@ -70,6 +70,19 @@ void Ledger::Learn(KnownJob& job, JobId id) {
   job.id = id;
 }
 
+void Ledger::OnPutAgain(const KnownJob& job, JobId id) {
+  if (job.id != id && !damaged_)
+    Fail(Name(job) + " was put again, and became job " + std::to_string(id));
+}
+
+KnownJob* Ledger::SomeRemembered(const std::string& tube, std::uint64_t lot) {
+  if (jobs_.empty()) return nullptr;
+  KnownJob& job = jobs_[lot % jobs_.size()];
+  if (job.tube != tube || !job.durable || job.id == 0 || !by_id_.contains(job.id)) return nullptr;
+  const bool there = Certain(job);
+  return there || job.remembered ? &job : nullptr;
+}
+
 void Ledger::LeaveQueue(KnownJob& job) {
   job.touched = true;
   const auto tube = queued_.find(job.tube);
@@ -78,7 +91,7 @@ void Ledger::LeaveQueue(KnownJob& job) {
 
 void Ledger::CheckPause(const KnownJob& job, const HandOut& out, Time now) {
   const auto paused = paused_.find(job.tube);
-  if (paused == paused_.end() || out.watched == nullptr || out.stale) return;
+  if (paused == paused_.end() || out.watched == nullptr || out.stale || !prompt_) return;
   const Pause& pause = paused->second;
   if (pause.until == kNever || now <= pause.from || now >= pause.until) return;
   Fail(Name(job) + " was handed out while its tube is paused");
@@ -110,6 +123,8 @@ void Ledger::CheckRunning(const KnownJob& job, Time now) {
 }
 
 void Ledger::OnHandedOut(KnownJob& job, const HandOut& out, Time taken, Time now) {
+  // What was shown is on disk.
+  if (job.durable) job.there = true;
   if (out.stale) {
     LeaveQueue(job);
     job.holder = nullptr;
@@ -123,19 +138,24 @@ void Ledger::OnHandedOut(KnownJob& job, const HandOut& out, Time taken, Time now
   if (job.holder != nullptr && job.holder != out.holder && now < job.held_until) {
     Fail(Name(job) + " was handed out while somebody else held it");
   }
+  if (taken > job.expires && !damaged_ && out.watched != nullptr)
+    Fail(Name(job) + " was handed out after it had expired");
   CheckPause(job, out, now);
   const bool in_place = !job.touched;
   LeaveQueue(job);
   if (in_place) CheckPlace(job, out, now);
   job.not_before = 0;
   job.holder = taken == 0 ? nullptr : out.holder;
-  job.held_until = job.ttr_s == 0 ? kNever : taken + Time{job.ttr_s} * kSecond;
-  if (job.ttr_s == 0) job.holder = nullptr;
+  const std::uint32_t ttr_s = job.ttr_s == 0 ? out.default_ttr_s : job.ttr_s;
+  job.held_until = ttr_s == 0 ? kNever : taken + Time{ttr_s} * kSecond;
   CheckRunning(job, now);
+  const auto tries = most_tries_.find(job.tube);
+  if (tries != most_tries_.end() && ++job.hand_outs > tries->second)
+    Fail(Name(job) + " was handed out too often");
 }
 
 void Ledger::OnTouched(KnownJob& job, const void* holder, Time asked) {
-  if (job.holder != holder || job.holder == nullptr) return;
+  if (job.holder != holder || job.holder == nullptr || job.ttr_s == 0) return;
   job.held_until = std::max(job.held_until, asked + Time{job.ttr_s} * kSecond);
 }
 
@@ -203,6 +223,8 @@ void Ledger::OnRestart(bool kept) {
   for (KnownJob& job : jobs_) {
     job.holder = nullptr;
     job.touched = true;
+    job.hand_outs = 0;
+    if (!kept) job.remembered = false;
     if (!kept || !job.durable) job.ended = job.deleted = true;
     if (!kept) by_id_.erase(job.id);
   }
@@ -219,11 +241,13 @@ void Ledger::CheckOrder(bool nothing_unsent) {
   passed_.clear();
 }
 
-void Ledger::Compare(const Engine& engine) {
+void Ledger::Compare(const Engine& engine, Time now) {
   std::set<std::uint64_t> seen;
   for (const gearstalk::Job* job = engine.NextJob(0); job != nullptr;
        job = engine.NextJob(job->id())) {
-    KnownJob* const known = OfBody(job->body());
+    // A body that lies on the disk alone is looked at when the job is handed out.
+    KnownJob* const known = job->has_body() ? OfBody(job->body()) : OfId(job->id());
+    if (known == nullptr && !job->has_body()) continue;
     if (known == nullptr) return;
     if (!seen.insert(known->token).second) Fail(Name(*known) + " is there twice");
     if (known->ended && !damaged_) Fail(Name(*known) + " is back after its end");
@@ -231,7 +255,8 @@ void Ledger::Compare(const Engine& engine) {
   }
   if (damaged_) return;
   for (const KnownJob& job : jobs_) {
-    if (Certain(job) && !job.may_vanish && !seen.contains(job.token)) Fail(Name(job) + " is lost");
+    if (Certain(job) && now < job.vanishes && !seen.contains(job.token))
+      Fail(Name(job) + " is lost");
   }
 }
 

@@ -26,9 +26,12 @@ struct KnownJob {
   bool there = false;       // its put was answered
   bool ended = false;       // somebody was told of its end, or it was refused
   bool deleted = false;     // its deletion was answered
+  bool remembered = false;  // its holder has deleted it: its key stays taken
   int end_asks = 0;         // ends that were asked for, and may come to pass
-  bool may_vanish = false;  // a policy may remove it, or it lives as long as its client
-  Time not_before = 0;      // the end of its delay, at the earliest
+  Time vanishes = kNever;  // a policy may remove it from then on; 0: it lives as long as its client
+  Time expires = kNever;   // nobody may get it after that
+  int hand_outs = 0;       // since the broker was started
+  Time not_before = 0;     // the end of its delay, at the earliest
   const void* holder = nullptr;
   Time held_until = 0;   // at the earliest
   bool touched = false;  // its place in the queue is not known
@@ -53,6 +56,8 @@ class Ledger {
 
   // `stale`: as in HandOut. `floor`: all ids up to it were known before the put was sent.
   void OnPut(KnownJob& job, JobId id, JobId floor, Time now, bool stale);
+  // The same body was put again, where keys of finished jobs stay taken.
+  void OnPutAgain(const KnownJob& job, JobId id);
   // Somebody else saw its id before its put was answered.
   void Learn(KnownJob& job, JobId id);
   void OnRefused(KnownJob& job) { job.ended = true; }
@@ -62,7 +67,8 @@ class Ledger {
     const void* holder = nullptr;
     const std::set<std::string>* watched = nullptr;  // nullptr: it asked for this job
     Time asked = 0;
-    bool stale = false;  // it may have been made long before it left the broker
+    std::uint32_t default_ttr_s = 0;  // 0: none
+    bool stale = false;               // it may have been made long before it left the broker
   };
   // `taken`: when the engine says that it was; 0: not known.
   void OnHandedOut(KnownJob& job, const HandOut& out, Time taken, Time now);
@@ -73,6 +79,8 @@ class Ledger {
   void OnEndAsked(KnownJob& job);
   void OnEndRefused(KnownJob& job) { --job.end_asks; }
   void OnEnded(KnownJob& job);
+  // A job with this body may be put again, and is the same job.
+  KnownJob* SomeRemembered(const std::string& tube, std::uint64_t lot);
   // Its waiting client was told so.
   void OnFinished(KnownJob& job) { job.ended = true; }
   bool SurelyHolds(const KnownJob& job, const void* holder, Time now) const {
@@ -96,12 +104,16 @@ class Ledger {
   bool damaged() const { return damaged_; }
   // Jobs are handed out in no order that clients can tell.
   void NoOrder() { ordered_ = false; }
+  // A reply may come long after a job was chosen.
+  void LateReplies() { ordered_ = prompt_ = false; }
+  // So many hand-outs that end badly are all that a job of the tube gets.
+  void LimitTries(const std::string& tube, int most) { most_tries_[tube] = most; }
   void LimitRunning(const std::string& tube, std::size_t most) { most_running_[tube] = most; }
 
   // At a moment at which no reply is on its way.
   void CheckOrder(bool nothing_unsent);
   // What the engine has against what clients know.
-  void Compare(const Engine& engine);
+  void Compare(const Engine& engine, Time now);
   std::size_t certain() const;
 
  private:
@@ -129,10 +141,11 @@ class Ledger {
   std::map<std::string, std::map<Place, std::pair<KnownJob*, Time>>, std::less<>> queued_;
   std::map<std::string, Pause, std::less<>> paused_;
   std::map<std::string, std::size_t, std::less<>> most_running_;
+  std::map<std::string, int, std::less<>> most_tries_;
   std::vector<Passed> passed_;
   JobId highest_id_ = 0;
   Time forgot_at_ = 0;
-  bool damaged_ = false, ordered_ = true;
+  bool damaged_ = false, ordered_ = true, prompt_ = true;
   std::string failure_;
 };
 

@@ -19,6 +19,7 @@ constexpr const char* kUsage =
     "         --seed S [--verbose]    one run\n"
     "         --shrink S              a shorter run of the seed that fails, too\n"
     "         --list FILE             the seeds of a file, a line each\n"
+    "         --failures N            ends after so many (5)\n"
     "         --clients N, --length SECONDS, --without FEATURE,...   change the plan of each "
     "seed\n";
 
@@ -27,6 +28,7 @@ struct Wanted {
   double seconds = 0;
   bool one = false, verbose = false, shrink = false;
   std::string list;
+  int failures = 5;  // after so many it ends
   int clients = 0;
   Time length = 0;
   std::uint32_t without = 0;
@@ -157,7 +159,7 @@ int RunMany(const Wanted& wanted) {
     ++runs;
     if (result.failure.empty()) continue;
     TellFailure(plan, result.failure);
-    if (++failures == 5) break;
+    if (++failures == wanted.failures) break;
   }
   std::printf("%llu runs, %.0f s simulated in %.1f s: %.0f s a second; %d failed\n",
               static_cast<unsigned long long>(runs), Seconds(simulated), spent(),
@@ -182,6 +184,8 @@ int Main(int count, char** arguments) {
       wanted.from = std::strtoull(value(), nullptr, 10), wanted.shrink = true;
     else if (option == "--list")
       wanted.list = value();
+    else if (option == "--failures")
+      wanted.failures = std::atoi(value());
     else if (option == "--clients")
       wanted.clients = std::atoi(value());
     else if (option == "--length")

@@ -26,8 +26,11 @@ World::World(const Plan& plan, bool verbose)
     : plan_(plan), verbose_(verbose), random_(plan.seed), began_(clock_.Now()) {
   const bool small = random_.OneIn(2);
   segment_size_ = small ? 4096 << random_.Below(3) : 65536 << random_.Below(3);
-  off_ = !plan_.Has(Feature::kPowerCuts) && random_.OneIn(3);
+  // Where the power fails, every sync counts.
+  const bool lax = !plan_.Has(Feature::kPowerCuts) && random_.OneIn(3);
+  if (lax) sync_ = random_.OneIn(2) ? SyncMode::kOff : SyncMode::kInterval;
   PlanTubes();
+  if (plan_.Has(Feature::kColdBodies)) ledger_.LateReplies();
 }
 
 // Connections know their clients.
@@ -47,39 +50,56 @@ void World::PlanTubes() {
   tubes_ = {"t0", "t1", "t2", "default"};
   tubes_.resize(1 + random_.Below(4));
   if (!plan_.Has(Feature::kPolicies)) return;
-  tubes_.insert(tubes_.end(), {"p-tries", "p-running", "p-expires", "p-rate"});
+  tubes_.insert(tubes_.end(), {"p-tries", "p-running", "p-expires", "p-rate", "p-unique"});
   policies_ = {
       {"p-tries", {{"attempts", "2"}, {"backoff", "1s"}, {"on_failure", "move"}}},
       {"p-running", {{"max_running", "2"}}},
       {"p-expires", {{"expire_after", "20s"}}},
       {"p-rate", {{"rate", "5/s"}}},
+      {"p-unique", {{"unique", "body"}, {"unique_for", "1h"}}},
   };
+  // A kick begins the tries anew.
+  if (!plan_.Has(Feature::kBuries) && !plan_.Has(Feature::kReserveById))
+    ledger_.LimitTries("p-tries", 2);
   // Who asks for a job by its id gets it, whatever runs.
   if (!plan_.Has(Feature::kReserveById)) ledger_.LimitRunning("p-running", 2);
 }
 
 Broker::Options World::OptionsOfBroker() {
   Broker::Options options;
-  options.engine.default_ttr_s = 20;
+  options.engine.default_ttr_s = kDefaultTtr;
   options.engine.normal_to = 65536;
   options.rules = PolicyRules(policies_);
+  if (plan_.Has(Feature::kColdBodies)) options.limits.bodies = 1 + plan_.seed % 3 * 2000;
   return options;
 }
 
 std::unique_ptr<Journal> World::NewJournal() {
+  wal_ = nullptr;
   if (!plan_.Has(Feature::kJournal)) return std::make_unique<MemoryJournal>();
   WalOptions options;
   options.directory = "/journal";
-  options.sync = off_ ? SyncMode::kOff : SyncMode::kAlways;
+  options.sync = sync_;
+  options.interval = 50 * kMillisecond;
   options.segment_size = segment_size_;
   options.file_system = &disk_;
-  options.own_thread = false;
+  options.own_thread = options.works_in_flush = false;
   options.salt = plan_.seed + life_ + 1;
   auto journal = WalJournal::Open(options);
-  if (journal.ok()) return std::move(journal.value());
+  if (journal.ok()) {
+    wal_ = journal.value().get();
+    return std::move(journal.value());
+  }
   Say("the journal does not open: " + journal.status().message());
   if (!DiskFails()) ledger_.Fail("the journal does not open: " + journal.status().message());
   return nullptr;
+}
+
+// How long after a hand-over the writer begins.
+Time World::WriterDelay() {
+  const bool late = plan_.Has(Feature::kLate) && !healed_;
+  if (late && random_.OneIn(20)) return random_.Between(0, 2 * kSecond);
+  return random_.Between(0, late ? 20 * kMillisecond : 2 * kMillisecond);
 }
 
 bool World::Start() {
@@ -87,11 +107,6 @@ bool World::Start() {
   std::unique_ptr<Journal> journal = NewJournal();
   if (journal == nullptr) return false;
   auto broker = std::make_unique<Broker>(clock_, std::move(journal), OptionsOfBroker());
-  if (plan_.Has(Feature::kLate)) {
-    broker->DelayNotices([this] {
-      return now() + random_.Between(0, random_.OneIn(20) ? 2 * kSecond : 20 * kMillisecond);
-    });
-  }
   broker->SetAlive([this] { return !disk_.stopped(); });
   if (Status started = broker->Start(); !started.ok()) {
     Say("the broker does not start: " + started.message());
@@ -107,10 +122,13 @@ bool World::Start() {
     if (!DiskFails()) ledger_.Fail("the broker does not start: " + started.message());
     return false;
   }
+  if (wal_ != nullptr) {
+    broker->SetWriter([this] { return wal_->RunWriter(); }, [this] { return WriterDelay(); });
+  }
   broker_ = std::move(broker);
   disk_failed_ = rotten_ = false;
   Say("the broker serves");
-  ledger_.Compare(broker_->engine());
+  ledger_.Compare(broker_->engine(), now());
   return true;
 }
 
@@ -165,7 +183,7 @@ void World::RunRound() {
     if (!wrong.empty()) ledger_.Fail("the engine does not agree with itself: " + wrong);
   }
   ledger_.CheckOrder(!broker_->AnyUnsent());
-  if (random_.OneIn(500)) ledger_.Compare(broker_->engine());
+  if (random_.OneIn(500)) ledger_.Compare(broker_->engine(), now());
 }
 
 // Runs what happens until then. A round follows whatever happened at one time.

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "broker/journal/wal/wal_journal.h"
 #include "tests/journal/faulty_file_system.h"
 #include "tests/simulation/broker.h"
 #include "tests/simulation/client.h"
@@ -41,6 +42,9 @@ class World {
   // Of everything that happened.
   std::uint64_t digest() const { return digest_; }
 
+  static constexpr std::uint32_t kDefaultTtr = 20;  // seconds
+  static constexpr Time kExpiry = 20 * kSecond;     // where jobs expire
+
   // --- For clients
   Time now() const { return clock_.Now(); }
   Random& random() { return random_; }
@@ -56,9 +60,10 @@ class World {
   // The broker takes nothing in before that.
   Time awake_at() const { return awake_at_; }
   const std::vector<std::string>& tubes() const { return tubes_; }
-  // A policy may remove jobs of the tube, or move them into another one.
-  bool MayVanish(const std::string& tube) const { return tube.starts_with('p'); }
-  bool MayMove(const std::string& tube) const { return tube.starts_with('p'); }
+  // What its policy does with jobs of a tube.
+  static bool Expires(const std::string& tube) { return tube == "p-expires"; }
+  static bool Remembers(const std::string& tube) { return tube == "p-unique"; }
+  static bool HasPolicy(const std::string& tube) { return tube.starts_with('p'); }
   Nobody& nobody() { return nobody_; }
   bool healed() const { return healed_; }
   void Say(const std::string& what);
@@ -76,6 +81,7 @@ class World {
   void Restart(Time after);
   void StopInOrder();
   std::unique_ptr<Journal> NewJournal();
+  Time WriterDelay();
   Broker::Options OptionsOfBroker();
   void PlanTubes();
   void MakeClients();
@@ -116,10 +122,11 @@ class World {
   std::vector<std::string> tubes_;
   std::vector<PolicyEntry> policies_;
   std::uint64_t segment_size_ = 0;
-  bool off_ = false;    // sync mode
-  Time awake_at_ = 0;   // paused until then
-  bool power_ = false;  // the next death is that of the machine
-  bool dying_ = false;  // a call is set at which it dies
+  SyncMode sync_ = SyncMode::kAlways;
+  WalJournal* wal_ = nullptr;  // the broker's
+  Time awake_at_ = 0;          // paused until then
+  bool power_ = false;         // the next death is that of the machine
+  bool dying_ = false;         // a call is set at which it dies
   bool disk_failed_ = false, disk_full_ = false, rotten_ = false, starting_ = false,
        healed_ = false;
   std::uint64_t life_ = 0;
