@@ -240,7 +240,9 @@ void WalJournal::Flush(Time /*now*/) {
   const bool wanted = compactor_.RoomForSpare();
   if (wanted != spare_wanted_) writer_->WantSpare(wanted);
   spare_wanted_ = wanted;
-  if (!options_.own_thread && options_.works_in_flush) Work();
+  if (options_.own_thread) return;
+  if (options_.works_in_flush) Write();
+  ReadBeside();
 }
 
 void WalJournal::Compact() {
@@ -270,10 +272,12 @@ void WalJournal::Release(std::uint64_t oldest) {
   HandOverMark();
 }
 
-// Without a thread of its own, the writer works here.
-void WalJournal::Work() {
+void WalJournal::Write() {
   while (writer_->Work() == 0) {
   }
+}
+
+void WalJournal::ReadBeside() {
   if (reader_ != nullptr) reader_->Work();
   if (indexer_ != nullptr) indexer_->Work();
   if (verifier_ != nullptr) verifier_->Work();
@@ -462,7 +466,7 @@ Status WalJournal::Close() {
   if (options_.own_thread) {
     writer_->Stop();
   } else {
-    Work();
+    Write();
   }
   OnNotify();
   const Status kept = KeepEnd();

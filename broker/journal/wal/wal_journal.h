@@ -122,7 +122,9 @@ class WalJournal final : public Journal {
   std::size_t AppendSettings();
   void Compact();
   void Release(std::uint64_t oldest);
-  void Work();
+  // What threads do, for a journal that has none.
+  void Write();
+  void ReadBeside();
   bool HasRoomForFrame(std::uint64_t size) const;
   // Room behind a large record, reserved for deletions while the disk is full.
   std::uint64_t Slack() const { return options_.segment_size / 16; }
