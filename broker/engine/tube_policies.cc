@@ -43,7 +43,7 @@ PolicyPtr TubePolicies::Shared(const PolicyRules::Matches& matches, const Policy
   PolicyPtr& policy = policies_[key];
   if (policy != nullptr) return policy;
   policy = PolicyPtr(new SharedPolicy(rules_.Of(matches, set)));
-  const PolicyPtr made = policy;
+  PolicyPtr made = policy;
   if (policies_.size() >= sweep_at_) {
     absl::erase_if(policies_, [](const auto& each) { return each.second->use_count() == 1; });
     sweep_at_ = 2 * policies_.size() + kSpare;
