@@ -228,8 +228,8 @@ void AddBodies(const BodyCounts& bodies, MetricText& text) {
       .Add(bodies.reads);
   text.Counter("gearstalkd_body_read_bytes_total", "Bytes of bodies read back.")
       .Add(bodies.read_bytes);
-  text.Histogram("gearstalkd_body_read_seconds", "How long bodies took from asking to having.",
-                 bodies.read_times);
+  text.Histogram("gearstalkd_body_read_seconds", "How long bodies took from asking to having.")
+      .Add(bodies.read_times);
   text.Counter("gearstalkd_body_waits_total", "Replies that waited for a body.").Add(bodies.waits);
   text.Counter("gearstalkd_bodies_damaged_total", "Bodies that were found damaged.")
       .Add(bodies.damaged);
@@ -273,8 +273,8 @@ void AddJournal(const Journal& journal, MetricText& text) {
   text.Counter("gearstalkd_journal_appended_bytes_total", "Bytes appended.")
       .Add(stats.appended_bytes);
   text.Counter("gearstalkd_journal_writes_total", "Writes to the disk.").Add(stats.batches);
-  text.Histogram("gearstalkd_journal_sync_seconds", "How long syncs of the disk took.",
-                 stats.sync_times);
+  text.Histogram("gearstalkd_journal_sync_seconds", "How long syncs of the disk took.")
+      .Add(stats.sync_times);
   text.Counter("gearstalkd_journal_compacted_records_total",
                "Records carried forward out of old segments.")
       .Add(segments.migrated);
@@ -359,8 +359,8 @@ void Metrics::AddTotals(const TubeSurvey& survey, Time now, std::string& out) co
   AddJournal(sources_.engine.journal(), text);
   AddReplica(sources_.engine, text);
   text.Histogram("gearstalkd_loop_lag_seconds",
-                 "How late the loop came to what was due, looked at ten times a second.",
-                 sources_.lag.lags());
+                 "How late the loop came to what was due, looked at ten times a second.")
+      .Add(sources_.lag.lags());
   AddProcess(server.started, text);
   out += text.Take();
 }

@@ -29,6 +29,7 @@ enum : std::size_t {
   kGroups,
   kGroupsHeldBack,
   kWithoutGroup,
+  kAgeAtReserve,
   kGauges
 };
 constexpr std::array<Gauge, kGauges> kTubeGauges = {
@@ -43,7 +44,9 @@ constexpr std::array<Gauge, kGauges> kTubeGauges = {
      {"gearstalkd_tube_groups", "Groups of a tube that have unfinished jobs."},
      {"gearstalkd_tube_groups_held_back",
       "Groups of a tube that have a ready job and may not give it."},
-     {"gearstalkd_tube_jobs_without_group", "Unfinished jobs of a tube that have no group."}}};
+     {"gearstalkd_tube_jobs_without_group", "Unfinished jobs of a tube that have no group."},
+     {"gearstalkd_tube_job_age_at_reserve_seconds",
+      "Time from the put of a job until a consumer got it, of a tube with groups."}}};
 
 constexpr std::string_view kJobStates[] = {"ready", "reserved", "delayed", "buried"};
 
@@ -58,7 +61,9 @@ std::uint64_t NumberOf(const Groups::Counts& counts, std::size_t family) {
 }
 
 void Begin(std::size_t family, MetricText& text) {
-  if (family < kGauges) {
+  if (family == kAgeAtReserve) {
+    text.Histogram(kTubeGauges[family].name, kTubeGauges[family].help);
+  } else if (family < kGauges) {
     text.Gauge(kTubeGauges[family].name, kTubeGauges[family].help);
   } else {
     const JobCounter& counter = JobCounters()[family - kGauges];
@@ -136,6 +141,10 @@ void TubeMetrics::AddTube(const Tube& tube, MetricText& text) {
     text.Add(std::uint64_t{tube.held_back() != HeldBack::kNone}, {{"tube", label}});
   } else if (family_ >= kGroups) {
     if (tube.groups() == nullptr) return;
+    if (family_ == kAgeAtReserve) {
+      text.Add(tube.groups()->ages(), {{"tube", label}});
+      return;
+    }
     text.Add(NumberOf(tube.groups()->counts(), family_), {{"tube", label}});
   } else if (family_ == kOldestReady) {
     const Job* oldest = tube.OldestReady();

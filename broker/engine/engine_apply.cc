@@ -119,7 +119,7 @@ void Engine::EnterReserved(Time now, Time deadline, Job& job, Consumer& consumer
   }
   if (IsGrouped(job)) {
     EnterGroup(now, job);
-    if (Group* const group = GroupOf(job)) job.tube_->groups_->NoteHandOut(now, *group);
+    if (Group* const group = GroupOf(job)) job.tube_->groups_->NoteHandOut(now, job, *group);
   }
   ++job.tube_->reserved_;
   ++totals_.reserved;

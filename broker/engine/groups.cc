@@ -393,8 +393,9 @@ void Groups::Leave(Time now, Job& job) {
   Change(now, group);
 }
 
-void Groups::NoteHandOut(Time now, Group& group) {
+void Groups::NoteHandOut(Time now, const Job& job, Group& group) {
   ++group.handed_out_;
+  ages_.Add(now - job.created);
   if (paced() && !group.nameless()) {
     GroupRest& rest = MakeRest(group);
     rest.paced = bucket::After(rest.paced, now, limits_.rate);

@@ -13,6 +13,7 @@
 
 #include "broker/base/clock.h"
 #include "broker/base/lsn.h"
+#include "broker/base/time_histogram.h"
 #include "broker/engine/indexed_heap.h"
 #include "broker/engine/job.h"
 #include "broker/engine/linear_hash.h"
@@ -162,6 +163,8 @@ class Groups : public GroupsHead {
     std::uint64_t without;  // unfinished jobs without a group
   };
   Counts counts() const;
+  // Of its jobs when they were handed out.
+  const TimeHistogram& ages() const { return ages_; }
   const Group* Find(std::string_view name) const;
   // The job that leaves next; nullptr: none may leave.
   Job* front() const;
@@ -206,7 +209,7 @@ class Groups : public GroupsHead {
   void Enter(Time now, Job& job);
   void Leave(Time now, Job& job);
   // A reserved job of the group was handed out.
-  void NoteHandOut(Time now, Group& group);
+  void NoteHandOut(Time now, const Job& job, Group& group);
   // A job ended, and the record of it is here.
   void NoteEnd(std::string_view name, Lsn lsn);
   void NoteEnd(Group& group, Lsn lsn);
@@ -280,7 +283,8 @@ class Groups : public GroupsHead {
   std::uint64_t gives_ = 0;
   std::size_t live_ = 0, held_back_ = 0;
   JobId read_to_ = UINT64_MAX;
-  Lsn forgotten_ended_ = 0;    // of lines that are gone
+  Lsn forgotten_ended_ = 0;  // of lines that are gone
+  TimeHistogram ages_;
   std::uint32_t missing_ = 0;  // new jobs without a group, in a row
 };
 

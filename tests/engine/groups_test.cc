@@ -62,6 +62,17 @@ TEST_F(GroupsTest, TakeTurns) {
   EXPECT_EQ(Finish(7), "abcabaa");
 }
 
+TEST_F(GroupsTest, CountHowOldTheirJobsWereWhenTheyLeft) {
+  SetGroups();
+  PutOf("a");
+  PutOf("b");
+  Next(1);
+  Pass(10 * kSecond);
+  Next(1);
+  EXPECT_EQ(TubeGroups().ages().sum_seconds(), 10);
+  EXPECT_EQ(TubeGroups().ages().counts().front(), 1U);
+}
+
 TEST_F(GroupsTest, TheOneWithTheFewestReservedJobsIsNext) {
   SetGroups();
   for (int i = 0; i < 4; ++i) PutOf("a");
