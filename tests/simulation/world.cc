@@ -84,6 +84,7 @@ std::unique_ptr<Journal> World::NewJournal() {
   options.segment_size = segment_size_;
   options.file_system = &disk_;
   options.own_thread = options.works_in_flush = false;
+  options.indexes = !plan_.Has(Feature::kRot);  // or damage shows when it is read
   options.salt = plan_.seed + life_ + 1;
   auto journal = WalJournal::Open(options);
   if (journal.ok()) {
