@@ -198,10 +198,7 @@ void Engine::ReadGroup(Time now, Job& job) {
     }
     EnterGroup(now, job);
   }
-  if (tube.groups_ != nullptr && tube.groups_->reads()) {
-    tube.groups_->Read(now, job);
-    NoteGroups(tube);
-  }
+  if (tube.groups_ != nullptr && tube.groups_->Read(now, job)) NoteGroups(tube);
   if (job.origin().empty()) return;
   const Tube* const home = tubes_.Find(job.origin());
   const GroupHead* const group = job.texts()->home;

@@ -446,9 +446,11 @@ void Groups::BeginRead(bool anew) {
   if (anew) read_to_ = 0;
 }
 
-void Groups::Read(Time now, const Job& job) {
+bool Groups::Read(Time now, const Job& job) {
+  if (!reads_) return false;
   read_to_ = std::max(read_to_, job.id());
   Touch(now, *GroupOf(job));
+  return true;
 }
 
 void Groups::EndRead() {

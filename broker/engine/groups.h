@@ -226,9 +226,8 @@ class Groups : public GroupsHead {
   // While names are read anew: jobs above this id have not been looked at, and are not given.
   // `anew`: nothing was read yet.
   void BeginRead(bool anew);
-  bool reads() const { return reads_; }
-  // All of its jobs up to this one have been looked at.
-  void Read(Time now, const Job& job);
+  // All of its jobs up to this one have been looked at. False: they need not be.
+  bool Read(Time now, const Job& job);
   void EndRead();
   // Other groups take its place: it gives nothing, and jobs only leave it.
   void Retire();
