@@ -130,9 +130,9 @@ class World {
   WalJournal* wal_ = nullptr;  // the broker's
   // Of the broker that was stopped in order; none, if it died or its disk failed.
   std::optional<std::map<JobId, std::string>> stopped_places_;
-  Time awake_at_ = 0;          // paused until then
-  bool power_ = false;         // the next death is that of the machine
-  bool dying_ = false;         // a call is set at which it dies
+  Time awake_at_ = 0;   // paused until then
+  bool power_ = false;  // the next death is that of the machine
+  bool dying_ = false;  // a call is set at which it dies
   bool disk_failed_ = false, disk_full_ = false, rotten_ = false, starting_ = false,
        healed_ = false;
   std::uint64_t life_ = 0;
