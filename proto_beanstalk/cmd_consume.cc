@@ -5,22 +5,15 @@
 #include "proto_beanstalk/session.h"
 
 namespace gearstalk::beanstalk {
-namespace {
-
-Next WriteReserved(Session& session, const Taken& taken) {
-  session.out().HoldUntil(taken.lsn);
-  WriteJob(session.out(), "RESERVED", *taken.job);
-  return Next::kGoOn;
-}
-
 Next ReserveUntil(Session& session, Time deadline) {
   if (session.at_eof()) deadline = session.now();
   Taken taken;
   switch (session.engine().Reserve(session.now(), session, deadline, taken)) {
     case ReserveResult::kTaken:
-      return WriteReserved(session, taken);
+      return session.Reply(
+          *taken.job, {.word = "RESERVED", .lsn = taken.lsn, .taken = true, .until = deadline});
     case ReserveResult::kWaits:
-      return session.AwaitJob();
+      return session.AwaitJob(deadline);
     case ReserveResult::kDeadlineSoon:
       return session.Reply(kDeadlineSoon);
     case ReserveResult::kTimedOut:
@@ -28,6 +21,8 @@ Next ReserveUntil(Session& session, Time deadline) {
   }
   return session.Reply(kTimedOut);
 }
+
+namespace {
 
 Next WriteWatching(Session& session) {
   WriteNumber(session.out(), "WATCHING", session.watched().size());
@@ -47,7 +42,7 @@ Next ReserveWithTimeout(Session& session, const Arguments& arguments) {
 Next ReserveJob(Session& session, const Arguments& arguments) {
   const Taken taken = session.engine().ReserveJob(session.now(), session, arguments.id);
   if (taken.job == nullptr) return session.Reply(kNotFound);
-  return WriteReserved(session, taken);
+  return session.Reply(*taken.job, {.word = "RESERVED", .lsn = taken.lsn, .taken = true});
 }
 
 namespace {

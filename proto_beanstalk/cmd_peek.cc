@@ -7,8 +7,7 @@ namespace {
 
 Next WriteFound(Session& session, const Job* job) {
   if (job == nullptr) return session.Reply(kNotFound);
-  WriteJob(session.out(), "FOUND", *job);
-  return Next::kGoOn;
+  return session.Reply(const_cast<Job&>(*job), {.word = "FOUND"});
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <string>
 
+#include "broker/engine/groups.h"
 #include "broker/engine/names.h"
 #include "proto_beanstalk/handlers.h"
 #include "proto_beanstalk/reply.h"
@@ -88,8 +89,9 @@ void PolicyOfJob(Yaml& yaml, const Job& job, Time now) {
   yaml.Number("attempts", extra.attempts);
   yaml.Number("max-attempts", policy == nullptr ? 0 : policy->attempts);
   yaml.Number("expires-in", expires == kNever ? 0 : Seconds(expires - now + kSecond - 1));
-  yaml.Quoted("cause", NameOf(extra.cause));
+  yaml.Quoted("cause", CauseOf(job));
   yaml.Quoted("origin", job.origin());
+  if (job.tube().groups() != nullptr) yaml.Quoted("group", GroupNameOf(job));
 }
 
 void PolicyOfTube(Yaml& yaml, const Tube& tube) {
@@ -106,6 +108,12 @@ void PolicyOfTube(Yaml& yaml, const Tube& tube) {
   yaml.Number("total-copies", state.counts.copies);
   yaml.Number("max-running", policy->max_running);
   yaml.Word("held-back", NameOf(tube.held_back()));
+  const Groups* const groups = tube.groups();
+  if (groups == nullptr) return;
+  const Groups::Counts counts = groups->counts();
+  yaml.Number("groups", counts.groups);
+  yaml.Number("groups-held-back", counts.held_back);
+  yaml.Number("jobs-without-group", counts.without);
 }
 
 }  // namespace

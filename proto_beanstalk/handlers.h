@@ -15,6 +15,8 @@ Next PutBody(Session& session, JobPtr job);
 Next Use(Session& session, const Arguments& arguments);
 
 // cmd_consume.cc
+// Reserves, or waits until `deadline`.
+Next ReserveUntil(Session& session, Time deadline);
 Next Reserve(Session& session, const Arguments& arguments);
 Next ReserveWithTimeout(Session& session, const Arguments& arguments);
 Next ReserveJob(Session& session, const Arguments& arguments);

@@ -52,6 +52,8 @@ std::string_view ErrorReply(Code code) {
       return "DRAINING\r\n";
     // A client may try again later after any of these.
     case Code::kQueueFull:
+    case Code::kGroupFull:
+    case Code::kGroupMissing:
     case Code::kOutOfMemory:
     case Code::kTooManyTubes:
     case Code::kJournal:
@@ -64,7 +66,7 @@ std::string_view ErrorReply(Code code) {
     case Code::kCorrupt:
       break;
   }
-  return "INTERNAL_ERROR\r\n";
+  return kInternalError;
 }
 
 void WriteOutcome(Output& out, const Outcome& outcome, std::string_view reply) {

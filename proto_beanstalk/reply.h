@@ -16,6 +16,7 @@ inline constexpr std::string_view kBuried = "BURIED\r\n";
 inline constexpr std::string_view kDeadlineSoon = "DEADLINE_SOON\r\n";
 inline constexpr std::string_view kDeleted = "DELETED\r\n";
 inline constexpr std::string_view kExpectedCrlf = "EXPECTED_CRLF\r\n";
+inline constexpr std::string_view kInternalError = "INTERNAL_ERROR\r\n";
 inline constexpr std::string_view kJobTooBig = "JOB_TOO_BIG\r\n";
 inline constexpr std::string_view kKicked = "KICKED\r\n";
 inline constexpr std::string_view kNotFound = "NOT_FOUND\r\n";

@@ -11,7 +11,7 @@ namespace {
 
 // The holder of a job may use its tube of answers and put there, whatever its rights are.
 bool MayAnswer(const Command& command, std::string_view tube) {
-  return (command.rights & right::kProduce) != 0 && Engine::TakesAnswers(tube);
+  return (command.rights & right::kProduce) != 0 && TakesAnswers(tube);
 }
 
 }  // namespace

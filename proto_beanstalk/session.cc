@@ -26,7 +26,10 @@ Session::~Session() {
   while (!Leave()) continue;
 }
 
-bool Session::Leave() { return engine().Leave(now(), *this); }
+bool Session::Leave() {
+  pending_.reset();
+  return engine().Leave(now(), *this);
+}
 
 InputResult Session::OnInput(std::string_view bytes, Scope scope) {
   std::string_view rest = bytes;
@@ -56,6 +59,8 @@ Next Session::Step(std::string_view& rest, Scope scope) {
       return DropLine(rest);
     case State::kAnswering:
       return GoOnAnswering();
+    case State::kAwaitingBody:
+      return GoOnWithBody();
     case State::kClosed:
       return Leave() ? Next::kClose : Next::kYield;
     case State::kAwaitingJob:
@@ -141,7 +146,7 @@ std::span<char> Session::BodySpace() {
 
 void Session::OnBody(std::size_t size) { draft_->job.Filled(size); }
 
-bool Session::MayNotGrow() { return engine().MemoryFull() && !Engine::Answers(*this); }
+bool Session::MayNotGrow() { return engine().MemoryFull() && !PutsAnswers(*this); }
 
 Next Session::SkipBody(std::uint64_t size, std::string_view reply) {
   to_skip_ = size;
@@ -169,7 +174,8 @@ Next Session::DropLine(std::string_view& rest) {
 
 // --- Waiting -------------------------------------------------------------------------------------
 
-Next Session::AwaitJob() {
+Next Session::AwaitJob(Time until) {
+  reserve_until_ = until;
   state_ = State::kAwaitingJob;
   return Next::kWait;
 }
@@ -180,9 +186,36 @@ void Session::EndWait() {
 }
 
 void Session::OnReserved(Job& job, Lsn lsn) {
-  out().HoldUntil(lsn);
-  WriteJob(out(), "RESERVED", job);
-  EndWait();
+  const Next next =
+      Reply(job, {.word = "RESERVED", .lsn = lsn, .taken = true, .until = reserve_until_});
+  if (next == Next::kGoOn) EndWait();
+}
+
+Next Session::Reply(Job& job, const JobReply& reply) {
+  if (job.has_body()) {
+    out().HoldUntil(reply.lsn);
+    WriteJob(out(), reply.word, job);
+    return Next::kGoOn;
+  }
+  pending_ = std::make_unique<Pending>(*this, reply);
+  engine().bodies().Bring(job, *pending_, BodyUse::kReply, reply.taken);
+  state_ = State::kAwaitingBody;
+  return Next::kWait;
+}
+
+Next Session::GoOnWithBody() {
+  if (pending_->coming()) return Next::kWait;
+  const std::unique_ptr<Pending> pending = std::move(pending_);
+  state_ = State::kCommand;
+  const JobReply& reply = pending->reply;
+  if (pending->state() == BodyWait::State::kHere) {
+    if (reply.taken) engine().Given(now(), *this, pending->job()->id());
+    out().HoldUntil(reply.lsn);
+    WriteJob(out(), reply.word, *pending->job());
+    engine().bodies().LetGo(*pending);
+    return Next::kGoOn;
+  }
+  return reply.until ? ReserveUntil(*this, *reply.until) : Reply(kInternalError);
 }
 
 void Session::OnDeadlineSoon() {

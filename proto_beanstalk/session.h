@@ -32,7 +32,9 @@ class Session final : public gearstalk::Session, public Consumer {
   void OnBody(std::size_t size) override;
   void OnEof() override;
   bool Leave() override;
-  bool Idle() const override { return !waiting() && held() == 0 && state_ != State::kAnswering; }
+  bool Idle() const override {
+    return !waiting() && held() == 0 && state_ != State::kAnswering && pending_ == nullptr;
+  }
   const Peer* Client() const override { return &peer_; }
   std::size_t AppendQueues(std::string& out, std::size_t from, std::size_t most) const override;
 
@@ -72,8 +74,17 @@ class Session final : public gearstalk::Session, public Consumer {
   Next AwaitBody(const Arguments& put);
   // Discards the next `size` bytes, then replies with `reply`, a static text.
   Next SkipBody(std::uint64_t size, std::string_view reply);
-  // Waits for the engine, which answers later.
-  Next AwaitJob();
+  // A reply with a job.
+  struct JobReply {
+    std::string_view word;
+    Lsn lsn = 0;
+    bool taken = false;              // the session takes the job
+    std::optional<Time> until = {};  // of a reserve: goes on if the body is damaged
+  };
+  // Replies when the body is in memory.
+  Next Reply(Job& job, const JobReply& reply);
+  // Waits for the engine, which answers later; of a reserve, until then.
+  Next AwaitJob(Time until);
   // Leaves the engine and does nothing any more.
   Next Close();
 
@@ -88,6 +99,7 @@ class Session final : public gearstalk::Session, public Consumer {
     kSkippingBody,
     kSkippingLine,
     kAwaitingJob,
+    kAwaitingBody,
     kAnswering,
     kClosed,
   };
@@ -97,6 +109,17 @@ class Session final : public gearstalk::Session, public Consumer {
     std::uint32_t priority;
     std::uint32_t delay_s;
     std::uint32_t ttr_s;
+  };
+
+  // A reply that waits for its body.
+  class Pending final : public BodyWait {
+   public:
+    Pending(Session& session, const JobReply& to_send) : reply(to_send), session_(session) {}
+    const JobReply reply;
+
+   private:
+    void OnBody() override { session_.wire_.RunSoon(); }
+    Session& session_;
   };
 
   Next Step(std::string_view& rest, Scope scope);
@@ -115,6 +138,7 @@ class Session final : public gearstalk::Session, public Consumer {
   Next DropBody(std::string_view& rest);
   Next DropLine(std::string_view& rest);
   Next GoOnAnswering();
+  Next GoOnWithBody();
   void EndWait();
 
   Protocol& protocol_;
@@ -126,6 +150,8 @@ class Session final : public gearstalk::Session, public Consumer {
   std::uint64_t to_skip_ = 0;  // bytes of a body
   std::string_view skip_reply_;
   Slices answer_;
+  std::unique_ptr<Pending> pending_;
+  Time reserve_until_ = 0;
   WatchRights watch_rights_;
 };
 

@@ -1,5 +1,6 @@
 #include "proto_gearman/admin_table.h"
 
+#include <algorithm>
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "broker/engine/group_list.h"
 #include "proto_gearman/numbers.h"
 #include "proto_gearman/session.h"
 #include "proto_gearman/text_line.h"
@@ -155,6 +157,28 @@ Slices ListJobs(Session& session) {
 Slices ListUniqueKeys(Session& session) {
   return ListEachJob(session,
                      [](Table& table, const Job& job) { AppendName(table.text, job.unique()); });
+}
+
+Slices ListGroups(Session& session, std::uint64_t tube_id, std::size_t most) {
+  GroupList list(GroupList::Sort::kReady, /*descending=*/true, most);
+  for (;;) {
+    const Tube* const tube = TubeOfId(session.engine(), tube_id);
+    if (tube == nullptr || tube->groups() == nullptr || list.Look(*tube->groups())) break;
+    co_await NextSlice();
+  }
+  Table table(session);
+  const Time now = session.Now();
+  for (const GroupRow& row : list.Take()) {
+    AppendJsonText(table.text, row.name);
+    const Time age = row.oldest == kNever ? 0 : std::max<Time>(now - row.oldest, 0);
+    for (const std::uint64_t number : {row.ready, row.reserved, row.delayed, row.handed_out,
+                                       static_cast<std::uint64_t>(age / kSecond)}) {
+      table.AddNumber(number);
+    }
+    table.text.append("\t").append(NameOf(row.held)).append("\n");
+    co_await table.Row();
+  }
+  table.Send();
 }
 
 // A connection may have so many queues that its line takes several slices. It may go meanwhile, and

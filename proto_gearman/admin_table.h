@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "broker/base/slices.h"
 
@@ -25,6 +26,8 @@ Slices ListPriorityStatus(Session& session);
 Slices ListJobs(Session& session);
 // `show unique jobs`.
 Slices ListUniqueKeys(Session& session);
+// `groups TUBE [N]`: the groups of the tube with the most ready jobs.
+Slices ListGroups(Session& session, std::uint64_t tube_id, std::size_t most);
 // `workers`: every connection of either protocol.
 Slices ListConnections(Session& session);
 

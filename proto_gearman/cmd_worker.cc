@@ -30,10 +30,11 @@ void AppendBody(Output& out, Job& job) {
                    Pin(ref.release(), [](void* held) { JobUnref{}(static_cast<Job*>(held)); }));
 }
 
-void AppendAssign(Session& session, PacketType type, Job& job) {
+}  // namespace
+
+void AppendAssign(Session& session, PacketType type, std::string_view function, Job& job) {
   Output& out = session.out();
   const HandleText handle = session.HandleOf(job.id());
-  const std::string_view function = job.tube().name();
   const std::size_t size = job.body_size();
   if (type == PacketType::kJobAssign) {
     AppendPacketBeforeData(out, type, {handle, function}, size);
@@ -43,6 +44,13 @@ void AppendAssign(Session& session, PacketType type, Job& job) {
     AppendPacketBeforeData(out, type, {handle, function, job.unique(), job.rest().reducer}, size);
   }
   AppendBody(out, job);
+}
+
+namespace {
+
+void Assign(Session& session, const Request& request, PacketType type, Job& job) {
+  if (job.has_body()) return AppendAssign(session, type, job.tube().name(), job);
+  session.AwaitBody(job, request.type, type);
 }
 
 Job* Grab(Session& session) {
@@ -113,19 +121,19 @@ void PreSleep(Session& session, Request& /*request*/) {
   session.engine().Sleep(session.Now(), session);
 }
 
-void GrabJob(Session& session, Request& /*request*/) {
-  if (Job* job = Grab(session)) AppendAssign(session, PacketType::kJobAssign, *job);
+void GrabJob(Session& session, Request& request) {
+  if (Job* job = Grab(session)) Assign(session, request, PacketType::kJobAssign, *job);
 }
 
-void GrabJobUniq(Session& session, Request& /*request*/) {
-  if (Job* job = Grab(session)) AppendAssign(session, PacketType::kJobAssignUniq, *job);
+void GrabJobUniq(Session& session, Request& request) {
+  if (Job* job = Grab(session)) Assign(session, request, PacketType::kJobAssignUniq, *job);
 }
 
-void GrabJobAll(Session& session, Request& /*request*/) {
+void GrabJobAll(Session& session, Request& request) {
   Job* job = Grab(session);
   if (job == nullptr) return;
   const bool reduces = !job->rest().reducer.empty();
-  AppendAssign(session, reduces ? PacketType::kJobAssignAll : PacketType::kJobAssignUniq, *job);
+  Assign(session, request, reduces ? PacketType::kJobAssignAll : PacketType::kJobAssignUniq, *job);
 }
 
 // Passes on the worker's text unchanged; numbers that it left out become 0.

@@ -32,6 +32,8 @@ void PreSleep(Session& session, Request& request);
 void GrabJob(Session& session, Request& request);
 void GrabJobUniq(Session& session, Request& request);
 void GrabJobAll(Session& session, Request& request);
+// JOB_ASSIGN, _UNIQ or _ALL with a body that is in memory. The job may be gone meanwhile.
+void AppendAssign(Session& session, PacketType type, std::string_view function, Job& job);
 
 void WorkStatus(Session& session, Request& request);
 void WorkData(Session& session, Request& request);

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "broker/engine/incoming_job.h"
+#include "proto_gearman/handlers.h"
 #include "proto_gearman/payload.h"
 #include "proto_gearman/text_admin.h"
 #include "proto_gearman/text_line.h"
@@ -73,6 +74,7 @@ void Session::JoinEngine() {
 }
 
 bool Session::Leave() {
+  body_.reset();
   if (joined_ && engine().Forget(*this) && engine().Leave(Now(), *this)) joined_ = false;
   return !joined_;
 }
@@ -96,6 +98,7 @@ InputResult Session::OnInput(std::string_view bytes, Scope scope) {
 
 // Handles one message, or as much of it as has arrived.
 Next Session::Advance(std::string_view& rest, Scope scope) {
+  if (body_ != nullptr) return GoOnWithBody();
   if (answer_) return GoOnAnswering();
   const Next next = TakeMessage(rest, scope);
   return answer_ ? GoOnAnswering() : next;
@@ -124,6 +127,25 @@ Next Session::TakeLine(std::string_view& rest, Scope scope) {
 }
 
 Next Session::GoOnAnswering() { return answer_.Advance() ? Next::kYield : Next::kGoOn; }
+
+void Session::AwaitBody(Job& job, PacketType asked, PacketType reply) {
+  body_ = std::make_unique<Pending>(*this, asked, reply, job.tube().name());
+  engine().bodies().Bring(job, *body_, BodyUse::kReply, /*taken=*/true);
+}
+
+Next Session::GoOnWithBody() {
+  if (body_->coming()) return Next::kWait;
+  const std::unique_ptr<Pending> pending = std::move(body_);
+  if (pending->state() == BodyWait::State::kHere) {
+    engine().Given(Now(), *this, pending->job()->id());
+    AppendAssign(*this, pending->reply, pending->function, *pending->job());
+    engine().bodies().LetGo(*pending);
+  } else {
+    Request again{.type = pending->asked, .arguments = {}, .data = {}, .job = nullptr};
+    CommandOf(pending->asked).handler(*this, again);
+  }
+  return Next::kGoOn;
+}
 
 // Reads header and arguments of a packet; sets the error if the packet is refused.
 Parsed Session::ParseHead(std::string_view bytes, Head& head) {

@@ -32,7 +32,9 @@ class Session final : public gearstalk::Session, public Consumer, public JobObse
   void OnBody(std::size_t size) override;
   void OnEof() override;
   bool Leave() override;
-  bool Idle() const override { return !waiting() && held() == 0 && !awaits() && !yielded_; }
+  bool Idle() const override {
+    return !waiting() && held() == 0 && !awaits() && !yielded_ && body_ == nullptr;
+  }
   const Peer* Client() const override { return &peer_; }
   std::string_view ClientId() const override { return client_id_; }
   std::size_t AppendQueues(std::string& out, std::size_t from, std::size_t most) const override;
@@ -66,6 +68,9 @@ class Session final : public gearstalk::Session, public Consumer, public JobObse
   void ReplyError(const Error& error);
   // The next message waits until `answer` is complete.
   void Begin(Slices answer) { answer_ = std::move(answer); }
+  // Assigns the job when its body is in memory. `asked` is the request, which is run again if the
+  // body is damaged.
+  void AwaitBody(Job& job, PacketType asked, PacketType reply);
   void SetClientId(std::string_view id);
   void WantExceptions() { exceptions_ = true; }
 
@@ -83,12 +88,26 @@ class Session final : public gearstalk::Session, public Consumer, public JobObse
     const Error* error = nullptr;
   };
 
+  // An assignment that waits for its body.
+  class Pending final : public BodyWait {
+   public:
+    Pending(Session& session, PacketType request, PacketType answer, std::string name)
+        : asked(request), reply(answer), function(std::move(name)), session_(session) {}
+    const PacketType asked, reply;
+    const std::string function;  // the tube may be gone before the body is there
+
+   private:
+    void OnBody() override { session_.wire_.RunSoon(); }
+    Session& session_;
+  };
+
   Next Advance(std::string_view& rest, Scope scope);
   Next TakeMessage(std::string_view& rest, Scope scope);
   Next TakeLine(std::string_view& rest, Scope scope);
   Next TakePacket(std::string_view& rest);
   Next TakeArriving(std::string_view& rest);
   Next GoOnAnswering();
+  Next GoOnWithBody();
   Parsed ParseHead(std::string_view bytes, Head& head);
   const Error* TubeRefusal(const Arguments& arguments, std::uint32_t data) const;
   void BeginArriving(const Head& head, std::string_view& rest);
@@ -115,6 +134,7 @@ class Session final : public gearstalk::Session, public Consumer, public JobObse
   std::string client_id_;
   std::unique_ptr<Arriving> arriving_;  // a packet that is not whole yet
   Slices answer_;                       // to the last message, not complete yet
+  std::unique_ptr<Pending> body_;
   WatchRights watch_rights_;
 };
 

@@ -236,6 +236,22 @@ Ended MaxQueue(Session& session, const TextLine& line) {
   return SayOutcome(session, session.engine().SetMaxQueue(line.words[1], limits), kNotStoredLine);
 }
 
+Ended GroupsLine(Session& session, const TextLine& line) {
+  constexpr std::size_t kRows = 100;
+  const Tube* const tube = session.engine().FindTube(line.words[1]);
+  if (tube == nullptr) {
+    SayError(session, "UNKNOWN_TUBE", std::string(line.words[1]));
+    return std::nullopt;
+  }
+  const bool counted = line.count > 2;
+  const std::uint64_t most = counted ? LeadingNumber(line.words[2]) : kRows;
+  if (line.count > 3 || (counted && most == 0)) {
+    SayInvalid(session, "Expected: groups TUBE [N]");
+    return std::nullopt;
+  }
+  return Begin(session, ListGroups(session, tube->id(), most));
+}
+
 Ended Version(Session& session, const TextLine&) {
   SayValue(session, session.context().options.version);
   return std::nullopt;
@@ -306,6 +322,7 @@ constexpr std::array<AdminCommand, kAdminWords> kAdminCommands{{
      "tube.maxqueue"},
     {"policy", 2, SayIncomplete, PolicyLine, About::kFunction, kSee, 1, 2, "tube.policy", "policy",
      2},
+    {"groups", 2, SayIncomplete, GroupsLine, About::kFunction, kSee, 1},
     {"schedules", 1, nullptr, SchedulesLine, About::kBroker, kSee},
     {"schedule", 3, SayIncomplete, ScheduleLine, About::kSchedule, right::kAdmin, 0, SIZE_MAX,
      "schedule.enabled", "schedule", 1},

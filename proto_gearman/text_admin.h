@@ -15,7 +15,7 @@ class Session;
 Claim ClaimOfWord(std::string_view bytes);
 
 // The words that lines begin with, in the order of their table.
-inline constexpr std::size_t kAdminWords = 15;
+inline constexpr std::size_t kAdminWords = 16;
 std::string_view AdminWord(std::size_t row);
 
 // Runs a line. It only begins tables: the session continues them.

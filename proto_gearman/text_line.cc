@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "broker/base/utf8.h"
+
 namespace gearstalk::gearman {
 namespace {
 
@@ -55,6 +57,27 @@ void AppendWord(std::string& line, std::string_view name) {
     } else {
       AppendByte(line, c);
     }
+  }
+}
+
+void AppendJsonText(std::string& line, std::string_view text) {
+  while (!text.empty()) {
+    const char c = text.front();
+    const std::size_t size = CharacterSize(text);
+    if (size == 0) {
+      line += "\\ufffd";
+    } else if (c == '"' || c == '\\') {
+      line.append("\\").append(1, c);
+    } else if (static_cast<unsigned char>(c) >= ' ') {
+      line.append(text.substr(0, size));
+    } else if (c == '\n' || c == '\t' || c == '\r') {
+      line.append("\\").append(1, c == '\n' ? 'n' : c == '\t' ? 't' : 'r');
+    } else {
+      std::string hex;
+      AppendHex(hex, static_cast<unsigned char>(c));
+      line.append("\\u00").append(hex.substr(2));
+    }
+    text.remove_prefix(std::max<std::size_t>(size, 1));
   }
 }
 

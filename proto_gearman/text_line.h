@@ -17,6 +17,9 @@ void AppendName(std::string& line, std::string_view name);
 // The same for columns separated by spaces: a space becomes \x20, and a dot stays.
 void AppendWord(std::string& line, std::string_view name);
 
+// Appends a text escaped as in a JSON string; what is no UTF-8 becomes U+FFFD.
+void AppendJsonText(std::string& line, std::string_view text);
+
 inline constexpr std::size_t kMaxLine = 8192;  // bytes, with its end
 inline constexpr std::size_t kMaxWords = 5;
 

@@ -30,6 +30,8 @@ BodyMatch::Found BodyMatch::Advance(const Job& job, std::uint64_t& budget) {
     has_text_ = false;
     scan_.reset();
   }
+  if (!filter_.ReadsBody()) return Found::kYes;
+  if (!job.has_body()) return Found::kNo;  // it is damaged
   const Found text = Search(job.body(), budget);
   const Found found = text == Found::kYes ? Scan(job.body(), budget) : text;
   if (found != Found::kNotYet) job_ = 0;

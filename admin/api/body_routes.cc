@@ -5,6 +5,7 @@
 #include "admin/api/decode.h"
 #include "admin/api/fields.h"
 #include "admin/api/handlers.h"
+#include "admin/api/job_body.h"
 #include "admin/api/lookup.h"
 #include "admin/api/side_thread.h"
 
@@ -69,10 +70,9 @@ std::string View(const Look& look) {
 }
 
 // If the job goes meanwhile, the answer is cut off.
-HttpBody BodyInPieces(const Engine& engine, JobId id) {
+HttpBody BodyInPieces(const Engine& engine, JobPtr job) {
   for (std::size_t sent = 0;;) {
-    const Job* const job = engine.Find(id);
-    if (job == nullptr) co_return std::nullopt;
+    if (engine.Find(job->id()) != job.get()) co_return std::nullopt;
     std::string piece(job->body().substr(sent, kPiece));
     sent += piece.size();
     if (sent == job->body_size()) co_return piece;
@@ -85,16 +85,18 @@ HttpBody BodyInPieces(const Engine& engine, JobId id) {
 Reply GetBody(Call& call) {
   const Job* const job = JobOf(call);
   if (job == nullptr) return NoJob();
-  Reply reply;
-  reply.type = "application/octet-stream";
-  if (job->body_size() <= kPiece) {
-    reply.body = job->body();
-  } else {
-    reply.rest = BodyInPieces(call.engine(), job->id());
-  }
-  return std::move(reply)
-      .With("Content-Disposition", fmt::format("attachment; filename=\"job-{}.bin\"", job->id()))
-      .With("Content-Security-Policy", "sandbox");
+  return WithBody(call.services, *job, [&engine = call.engine()](const Job& whole) {
+    Reply reply;
+    reply.type = "application/octet-stream";
+    if (whole.body_size() <= kPiece) {
+      reply.body = whole.body();
+    } else {
+      reply.rest = BodyInPieces(engine, Job::Ref(const_cast<Job&>(whole)));
+    }
+    return std::move(reply)
+        .With("Content-Disposition", fmt::format("attachment; filename=\"job-{}.bin\"", whole.id()))
+        .With("Content-Security-Policy", "sandbox");
+  });
 }
 
 Reply ViewBody(Call& call) {
@@ -107,19 +109,23 @@ Reply ViewBody(Call& call) {
   if (!fields.Finish()) return fields.problem();
   const Job* const job = JobOf(call);
   if (job == nullptr) return NoJob();
-  const std::string_view body = job->body();
-  Look look{.id = job->id(),
-            .as = as,
-            .size = body.size(),
-            .offset = offset,
-            .part = std::string(body.substr(std::min<std::size_t>(offset, body.size()), limit)),
-            .front = std::string(body.substr(0, kMaxDecoded + 1))};
-  if (body.size() <= kAtOnce) {
-    Reply reply;
-    reply.body = View(look);
-    return reply;
-  }
-  return OnSideThread(call.services.side, [look = std::move(look)] { return View(look); });
+  return WithBody(call.services, *job,
+                  [&side = call.services.side, as, offset, limit](const Job& whole) -> Reply {
+                    const std::string_view body = whole.body();
+                    Look look{.id = whole.id(),
+                              .as = as,
+                              .size = body.size(),
+                              .offset = offset,
+                              .part = std::string(
+                                  body.substr(std::min<std::size_t>(offset, body.size()), limit)),
+                              .front = std::string(body.substr(0, kMaxDecoded + 1))};
+                    if (body.size() <= kAtOnce) {
+                      Reply reply;
+                      reply.body = View(look);
+                      return reply;
+                    }
+                    return OnSideThread(side, [look = std::move(look)] { return View(look); });
+                  });
 }
 
 }  // namespace gearstalk::api

@@ -24,7 +24,7 @@ FailureGroups::FailureGroups(const Engine& engine, std::optional<double> window_
 
 void FailureGroups::Add(const Job& job) {
   const auto [at, fresh] =
-      groups_.try_emplace({job.tube().id(), job.extra().cause, std::string(job.origin())});
+      groups_.try_emplace({job.tube().id(), CauseOf(job), std::string(job.origin())});
   if (fresh) ++total_;
   Group& group = at->second;
   ++group.count;
@@ -68,9 +68,8 @@ bool FailureGroups::Tell() {
 }
 
 Json FailureGroups::ObjectOf(const Tube& tube, const Node& node) {
-  const auto& [id, which, origin] = node.key();
+  const auto& [id, cause, origin] = node.key();
   const Group& group = node.mapped();
-  const std::string_view cause = gearstalk::NameOf(which);
   return {{"tube", TextOf(tube.name())},
           {"tube_ref", RefOf(tube.name())},
           {"origin", origin.empty() ? Json() : Json(TextOf(origin))},

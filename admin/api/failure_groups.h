@@ -35,8 +35,8 @@ class FailureGroups {
   Json TakeObjects() { return std::move(objects_); }
 
  private:
-  static constexpr std::size_t kSteps = 24;                   // of a line
-  using Key = std::tuple<std::uint64_t, Cause, std::string>;  // tube, cause, origin
+  static constexpr std::size_t kSteps = 24;                              // of a line
+  using Key = std::tuple<std::uint64_t, std::string_view, std::string>;  // tube, cause, origin
   struct Group {
     std::uint64_t count = 0, buried = 0;
     Time first = kNever, last = 0;  // kNever and 0: no time is known

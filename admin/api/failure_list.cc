@@ -4,6 +4,7 @@
 
 #include "admin/api/failure_groups.h"
 #include "admin/api/handlers.h"
+#include "admin/api/job_body.h"
 #include "admin/api/job_walk.h"
 #include "admin/api/json.h"
 #include "admin/api/objects.h"
@@ -25,7 +26,7 @@ struct FailureQuery {
 // has, for the groups; the others end when they are full.
 Task ListFailed(const Services& services, FailureQuery query) {
   using Place = Failures::Place;
-  const Engine& engine = services.engine;
+  Engine& engine = services.engine;
   Page& page = query.page;
   const auto& after = page.after;
   FailureGroups groups(engine, query.window_s, services.Now());
@@ -33,6 +34,7 @@ Task ListFailed(const Services& services, FailureQuery query) {
       engine, query.filter, query.grant,
       after ? Place{static_cast<Time>(after->numbers[0]), after->numbers[1]} : Failures::kEnd,
       query.window_s);
+  BodyQuery brought(engine.bodies());
   std::uint64_t matched = 0;
   std::vector<Place> places;  // on this page
   bool more = false;
@@ -48,13 +50,19 @@ Task ListFailed(const Services& services, FailureQuery query) {
       groups.Add(job);
       return true;
     });
+    if (walk.Late(services.Now())) co_return NoDisk();
   }
   while (groups.Rank()) co_await NextSlice();
   while (groups.Tell()) co_await NextSlice();
   // Leaves out jobs that are no failures any more.
   for (std::size_t at = 0; at < places.size(); ++at) {
     if (at > 0 && at % JobWalk::kRendered == 0) co_await NextSlice();
-    const Job* const job = engine.Find(places[at].id);
+    const Job* job = engine.Find(places[at].id);
+    while (query.preview && job != nullptr && !brought.Knows(services.Now(), *job)) {
+      if (brought.Late(services.Now())) co_return NoDisk();
+      co_await NextSlice();
+      job = engine.Find(places[at].id);
+    }
     if (job == nullptr || !Failed(*job)) continue;
     page.Add(JobObject(engine, *job, services.Now(), query.preview));
   }

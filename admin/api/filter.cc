@@ -7,6 +7,8 @@
 #include <bit>
 
 #include "admin/api/objects.h"
+#include "broker/engine/groups.h"
+#include "broker/policy/body_key.h"
 
 namespace gearstalk::api {
 namespace {
@@ -69,12 +71,18 @@ void Filter::ReadNumbers(Fields& fields) {
   max_age_ = fields.Seconds("max_age_seconds");
   unique_ = fields.Text("unique");
   holder_ = fields.Integer("holder", 1, kMostId);
-  plain_ = plain_ && !min_age_ && !max_age_ && !unique_ && !holder_;
+  if (const auto group = fields.Text("group")) {
+    std::string hash;
+    group_ = ShortName(*group, hash);
+  }
+  plain_ = plain_ && !min_age_ && !max_age_ && !unique_ && !holder_ && !group_;
 }
 
 void Filter::ReadFailure(Fields& fields) {
-  for (const std::string& word : fields.Words("cause", {"none", "failed", "exception", "timeout",
-                                                        "lost", "released", "buried", "expired"})) {
+  for (const std::string& word :
+       fields.Words("cause", {"none", "failed", "exception", "timeout", "lost", "released",
+                              "buried", "expired", "damaged"})) {
+    if (word == kDamagedText) causes_ |= 1U << kDamagedBit;
     for (unsigned cause = 0; cause <= static_cast<unsigned>(Cause::kExpired); ++cause) {
       const std::string_view name = NameOf(static_cast<Cause>(cause));
       if ((name.empty() ? "none" : name) == word) causes_ |= 1U << cause;
@@ -113,7 +121,8 @@ void Filter::ReadBody(Fields& fields) {
 bool Filter::MatchesFailure(const Job& job, Time now) const {
   if ((failed_ || failed_within_) && !Failed(job)) return false;
   const JobExtra& extra = job.extra();
-  if (causes_ != 0 && (causes_ >> static_cast<unsigned>(extra.cause) & 1U) == 0) return false;
+  const unsigned cause = IsDamaged(job) ? kDamagedBit : static_cast<unsigned>(extra.cause);
+  if (causes_ != 0 && (causes_ >> cause & 1U) == 0) return false;
   if (origin_ && job.origin() != *origin_) return false;
   return !failed_within_ || (extra.ended != 0 && Seconds(now - extra.ended) <= *failed_within_);
 }
@@ -130,6 +139,7 @@ bool Filter::MatchesRecord(const Job& job, Time now) const {
   const JobExtra& extra = job.extra();
   if (extra.timeouts < min_timeouts_ || extra.buries < min_buries_) return false;
   if (unique_ && job.unique() != *unique_) return false;
+  if (group_ && GroupNameOf(job) != *group_) return false;
   return !holder_ || HolderOf(job) == *holder_;
 }
 

@@ -74,9 +74,11 @@ class Filter {
   std::uint64_t min_reserves_ = 0, max_reserves_ = UINT32_MAX;
   std::uint64_t min_timeouts_ = 0, min_buries_ = 0;
   std::optional<std::string> unique_;
+  std::optional<std::string> group_;  // empty: jobs without one
   std::optional<std::uint64_t> holder_;
   bool failed_ = false;
   std::optional<double> failed_within_;
+  static constexpr unsigned kDamagedBit = 31;
   unsigned causes_ = 0;                // bits; 0: all
   std::optional<std::string> origin_;  // empty: not dead
   std::optional<std::string> text_;

@@ -61,6 +61,7 @@ Reply GetConnection(Call& call);
 Reply CloseConnection(Call& call);
 
 // policy_routes.cc, schedule_routes.cc
+Reply ListGroups(Call& call);
 Reply GetPolicy(Call& call);
 Reply SetPolicy(Call& call);
 Reply ResetPolicy(Call& call);

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "admin/api/handlers.h"
+#include "admin/api/job_body.h"
 #include "admin/api/job_walk.h"
 #include "admin/api/lookup.h"
 #include "admin/api/objects.h"
@@ -58,15 +59,16 @@ bool Spent(const JobWalk& walk, const JobQuery& query) {
 
 // By id.
 Task ListById(const Services& services, JobQuery query, JobWalk::Place begin) {
-  const Engine& engine = services.engine;
+  Engine& engine = services.engine;
   Page& page = query.page;
-  JobWalk walk(engine, query.filter, query.grant, begin);
+  JobWalk walk(engine, query.filter, query.grant, begin, query.preview);
   for (;; co_await NextSlice()) {
     std::uint64_t told = 0;
     walk.Slice(services.Now(), query.max_scan - walk.scanned(), [&](const Job& job) {
       page.Add(JobObject(engine, job, services.Now(), query.preview));
       return !page.full() && ++told < JobWalk::kRendered;
     });
+    if (walk.Late(services.Now())) co_return NoDisk();
     if (walk.ended() || page.full() || Spent(walk, query)) break;
   }
   const JobWalk::Place& place = walk.place();
@@ -80,9 +82,10 @@ Task ListById(const Services& services, JobQuery query, JobWalk::Place begin) {
 
 // Reserved jobs, of a tube or all, by the end of their TTR: found by walking all jobs.
 Task ListReserved(const Services& services, JobQuery query) {
-  const Engine& engine = services.engine;
+  Engine& engine = services.engine;
   Page& page = query.page;
-  JobWalk walk(engine, query.filter, query.grant, JobWalk::Begin(engine, query.filter));
+  BodyQuery brought(engine.bodies());
+  JobWalk walk(engine, query.filter, query.grant, JobWalk::Begin(engine, query.filter), false);
   std::vector<std::pair<Time, JobId>> first;  // a heap, the last of them in front; sorted to tell
   do {
     const Time now = services.Now();
@@ -96,6 +99,7 @@ Task ListReserved(const Services& services, JobQuery query) {
       }
       return true;
     });
+    if (walk.Late(now)) co_return NoDisk();
     co_await NextSlice();
   } while (!walk.ended() && !Spent(walk, query));
   page.scanned = walk.scanned();
@@ -103,7 +107,12 @@ Task ListReserved(const Services& services, JobQuery query) {
   std::sort_heap(first.begin(), first.end());
   for (std::size_t at = 0; at < first.size(); ++at) {
     if (at > 0 && at % JobWalk::kRendered == 0) co_await NextSlice();
-    const Job* const job = engine.Find(first[at].second);
+    const Job* job = engine.Find(first[at].second);
+    while (query.preview && job != nullptr && !brought.Knows(services.Now(), *job)) {
+      if (brought.Late(services.Now())) co_return NoDisk();
+      co_await NextSlice();
+      job = engine.Find(first[at].second);
+    }
     if (job == nullptr || job->state() != JobState::kReserved) continue;
     page.Add(JobObject(engine, *job, services.Now(), query.preview));
   }
@@ -113,7 +122,7 @@ Task ListReserved(const Services& services, JobQuery query) {
 // The matching ones of the first jobs, in the order in which they leave; in slices if bodies must
 // be read.
 Task ListNext(const Services& services, JobQuery query, JobState state) {
-  const Engine& engine = services.engine;
+  Engine& engine = services.engine;
   Page& page = query.page;
   std::vector<JobId> first;
   if (const Tube* const tube = engine.FindTube(*query.filter.tube())) {
@@ -125,11 +134,16 @@ Task ListNext(const Services& services, JobQuery query, JobState state) {
     page.complete = plain || page.scanned < kNextLookedAt;
   }
   BodyMatch body(query.filter);
+  BodyQuery brought(engine.bodies());
+  const bool bodies = query.preview || query.filter.ReadsBody();
   std::uint64_t budget = JobWalk::kBodyBytes, shown = 0;
   for (std::size_t at = 0; at < first.size() && !page.full();) {
     const Job* const job = engine.Find(first[at]);
     auto found = BodyMatch::Found::kNo;
-    if (job != nullptr && job->state() == state) found = body.Advance(*job, budget);
+    if (job != nullptr && job->state() == state) {
+      const bool known = !bodies || brought.Knows(services.Now(), *job);
+      found = known ? body.Advance(*job, budget) : BodyMatch::Found::kNotYet;
+    }
     const bool known = found != BodyMatch::Found::kNotYet;
     if (known) ++at;
     if (found == BodyMatch::Found::kYes) {
@@ -137,12 +151,20 @@ Task ListNext(const Services& services, JobQuery query, JobState state) {
       ++shown;
     }
     if (known && shown < JobWalk::kRendered) continue;
+    if (brought.Late(services.Now())) co_return NoDisk();
     co_await NextSlice();
     budget = JobWalk::kBodyBytes;
     shown = 0;
   }
   page.complete = page.complete || page.full();
   co_return FinishPage(engine, query, engine.next_id() - 1);
+}
+
+// Whether whose job is next depends on what happens until then.
+bool TakesTurns(const Engine& engine, const std::optional<std::string>& name) {
+  const Tube* const tube = name ? engine.FindTube(*name) : nullptr;
+  return tube != nullptr && tube->groups() != nullptr &&
+         PolicyOf(*tube).group_order != Policy::GroupOrder::kAge;
 }
 
 Reply ListJobsIn(Call& call, std::optional<std::string> tube) {
@@ -164,6 +186,10 @@ Reply ListJobsIn(Call& call, std::optional<std::string> tube) {
     fields.Fail("tube", "order=next needs a tube, but of reserved jobs");
   }
   if (next && !state) fields.Fail("state", "order=next needs one state");
+  if (next && state == JobState::kReady && TakesTurns(call.engine(), query.filter.tube())) {
+    fields.Fail("order",
+                "groups of the tube take turns: only group_order age has an order of jobs");
+  }
   if (!fields.Finish()) return fields.problem();
   if (query.filter.ReadsBody() && !call.caller.grant.bodies) {
     return Problem{"bodies-forbidden", "the right +bodies is needed to search in bodies"};

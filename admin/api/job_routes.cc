@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 
 #include "admin/api/fields.h"
 #include "admin/api/handlers.h"
+#include "admin/api/job_body.h"
 #include "admin/api/lookup.h"
 #include "admin/api/objects.h"
 
@@ -31,7 +33,7 @@ Reply Refused(Code code, std::string_view tube) {
 Reply GetJob(Call& call) {
   const Job* const job = JobOf(call);
   if (job == nullptr) return NoJob();
-  return JobReply(call, job->id(), 0);
+  return JobReply(call.services, job->id(), 0);
 }
 
 Reply DeleteJob(Call& call) {
@@ -59,7 +61,7 @@ Reply KickJob(Call& call) {
   const JobId id = job->id();
   const Outcome outcome = call.engine().KickJob(call.now, id);
   if (!outcome.ok()) return Refused(outcome.code, call.act.tube);
-  return JobReply(call, id, outcome.lsn);
+  return JobReply(call.services, id, outcome.lsn);
 }
 
 Reply BuryJob(Call& call) {
@@ -78,7 +80,7 @@ Reply BuryJob(Call& call) {
   if (given) priority = static_cast<std::uint32_t>(*given);
   const Outcome outcome = call.engine().acts().Bury(id, priority, force);
   if (!outcome.ok()) return Refused(outcome.code, call.act.tube);
-  return JobReply(call, id, outcome.lsn);
+  return JobReply(call.services, id, outcome.lsn);
 }
 
 Reply ReleaseJob(Call& call) {
@@ -92,7 +94,7 @@ Reply ReleaseJob(Call& call) {
   const Outcome outcome =
       call.engine().acts().TakeBack(call.now, id, static_cast<std::uint32_t>(delay));
   if (!outcome.ok()) return Refused(outcome.code, call.act.tube);
-  return JobReply(call, id, outcome.lsn);
+  return JobReply(call.services, id, outcome.lsn);
 }
 
 Reply MoveJob(Call& call) {
@@ -107,7 +109,7 @@ Reply MoveJob(Call& call) {
   const JobId id = job->id();
   const Outcome outcome = call.engine().acts().Move(call.now, id, *to);
   if (!outcome.ok()) return Refused(outcome.code, *to);
-  return JobReply(call, id, outcome.lsn);
+  return JobReply(call.services, id, outcome.lsn);
 }
 
 Reply CopyJob(Call& call) {
@@ -121,16 +123,22 @@ Reply CopyJob(Call& call) {
   if (job == nullptr) return NoJob();
   const std::string tube = to.value_or(job->tube().name());
   if (auto problem = CheckTubeName(call, tube, "to")) return std::move(*problem);
-  JobPtr copy = CopyOf(*job);
-  if (copy == nullptr) return Refused(call.engine().RefuseBody(), tube);
-  if (priority) copy->priority = static_cast<std::uint32_t>(*priority);
-  if (ttr) copy->ttr_s = std::max(static_cast<std::uint32_t>(*ttr), 1U);
-  copy->delay_s = static_cast<std::uint32_t>(delay);
-  const Added added = call.engine().acts().PutInto(call.now, tube, std::move(copy));
-  if (!added.ok()) return Refused(added.code, tube);
-  Reply reply = JobReply(call, added.id, added.lsn);
-  reply.status = 201;
-  return std::move(reply).With("Location", LocationOf(call, fmt::format("/jobs/{}", added.id)));
+  const std::string path = LocationOf(call, "/jobs/");
+  return WithBody(call.services, *job,
+                  [&services = call.services, tube, priority, ttr, delay, path](const Job& whole) {
+                    Engine& engine = services.engine;
+                    JobPtr copy = CopyOf(whole);
+                    if (copy == nullptr) return Refused(engine.RefuseBody(), tube);
+                    if (priority) copy->priority = static_cast<std::uint32_t>(*priority);
+                    if (ttr) copy->ttr_s = std::max(static_cast<std::uint32_t>(*ttr), 1U);
+                    copy->delay_s = static_cast<std::uint32_t>(delay);
+                    const Added added =
+                        engine.acts().PutInto(services.Now(), tube, std::move(copy));
+                    if (!added.ok()) return Refused(added.code, tube);
+                    Reply reply = JobReply(services, added.id, added.lsn);
+                    reply.status = 201;
+                    return std::move(reply).With("Location", path + std::to_string(added.id));
+                  });
 }
 
 }  // namespace gearstalk::api

@@ -34,6 +34,7 @@ void JobWalk::Slice(Time now, std::uint64_t most, const std::function<bool(const
     const bool there = !filter_.tube() || job->tube().name() == *filter_.tube();
     auto found = BodyMatch::Found::kNo;
     if (filter_.MatchesRecord(*job, now) && grant_.Sees(job->tube().name())) {
+      if (bodies_ && !brought_.Knows(now, *job)) return;
       const std::uint64_t before = budget;
       found = body_.Advance(*job, budget);
       body_bytes_ += before - budget;
@@ -69,6 +70,7 @@ void FailureWalk::Slice(Time now, const std::function<bool(const Job&)>& visit) 
     const Job* const job = JobAt(place);
     auto found = BodyMatch::Found::kNo;
     if (job != nullptr && filter_.MatchesRecord(*job, now) && grant_.Sees(job->tube().name())) {
+      if (filter_.ReadsBody() && !brought_.Knows(now, *job)) return;
       found = body_.Advance(*job, budget);
     }
     if (found == BodyMatch::Found::kNotYet) return;

@@ -10,6 +10,7 @@
 #include "admin/api/body_match.h"
 #include "admin/api/caller.h"
 #include "admin/api/filter.h"
+#include "broker/engine/bodies.h"
 #include "broker/engine/engine.h"
 
 namespace gearstalk::api {
@@ -31,13 +32,20 @@ class JobWalk {
   };
   static Place Begin(const Engine& engine, const Filter& filter);
 
-  JobWalk(const Engine& engine, Filter filter, Grant grant, Place place)
-      : engine_(engine), filter_(std::move(filter)), grant_(std::move(grant)), place_(place) {}
+  // `bodies`: the jobs that are visited have their bodies in memory, unless these are damaged.
+  JobWalk(Engine& engine, Filter filter, Grant grant, Place place, bool bodies)
+      : engine_(engine),
+        filter_(std::move(filter)),
+        grant_(std::move(grant)),
+        place_(place),
+        bodies_(bodies || filter_.ReadsBody()) {}
 
   // One slice, of `most` jobs at most. `visit` is called with each match, may change the job, and
   // returns whether the slice goes on.
   void Slice(Time now, std::uint64_t most, const std::function<bool(const Job&)>& visit);
 
+  // It waits for a body that does not come.
+  bool Late(Time now) const { return brought_.Late(now); }
   // Whether there is nothing behind.
   bool ended() const { return ended_; }
   const Place& place() const { return place_; }
@@ -47,14 +55,16 @@ class JobWalk {
  private:
   bool NoneLeft() const;
 
-  const Engine& engine_;
+  Engine& engine_;
   const Filter filter_;
   const Grant grant_;
   Place place_;
+  const bool bodies_;
   bool ended_ = false;
   std::uint64_t scanned_ = 0;
   std::uint64_t body_bytes_ = 0;
   BodyMatch body_{filter_};
+  BodyQuery brought_{engine_.bodies()};
 };
 
 // Finds the failed jobs that a filter selects, the latest failure first, in slices as long as those
@@ -65,7 +75,7 @@ class FailureWalk {
   using Place = Failures::Place;
 
   // The failures before `place`, none older than `window_s` seconds.
-  FailureWalk(const Engine& engine, Filter filter, Grant grant, Place place,
+  FailureWalk(Engine& engine, Filter filter, Grant grant, Place place,
               std::optional<double> window_s)
       : engine_(engine),
         filter_(std::move(filter)),
@@ -76,6 +86,8 @@ class FailureWalk {
   // One slice. `visit` is called with each match, and returns whether the walk goes on.
   void Slice(Time now, const std::function<bool(const Job&)>& visit);
 
+  // It waits for a body that does not come.
+  bool Late(Time now) const { return brought_.Late(now); }
   bool ended() const { return ended_; }
   std::uint64_t scanned() const { return scanned_; }
 
@@ -84,7 +96,7 @@ class FailureWalk {
   // nullptr: it is no failure of this place any more.
   const Job* JobAt(Place place) const;
 
-  const Engine& engine_;
+  Engine& engine_;
   const Filter filter_;
   const Grant grant_;
   Place place_;  // the last one that was looked at
@@ -94,6 +106,7 @@ class FailureWalk {
   bool ended_ = false;
   std::uint64_t scanned_ = 0;
   BodyMatch body_{filter_};
+  BodyQuery brought_{engine_.bodies()};
 };
 
 }  // namespace gearstalk::api

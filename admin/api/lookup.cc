@@ -41,10 +41,10 @@ const Job* JobOf(Call& call) {
 
 Problem NoJob() { return {"not-found", "there is no such job"}; }
 
-Reply JobReply(const Call& call, JobId id, Lsn lsn) {
-  const Job* const job = call.engine().Find(id);
+Reply JobReply(const Services& services, JobId id, Lsn lsn) {
+  const Job* const job = services.engine.Find(id);
   if (job == nullptr) return NoJob();
-  return Reply::Of(JobObject(call.engine(), *job, call.now, false)).Durable(lsn);
+  return Reply::Of(JobObject(services.engine, *job, services.Now(), false)).Durable(lsn);
 }
 
 JobPtr CopyOf(const Job& job) {
@@ -62,7 +62,7 @@ std::optional<Problem> CheckTubeName(const Call& call, std::string_view name,
   if (name.empty() || name.size() > kMaxTubeName) {
     return Problem{"bad-request", "expected a name of 1 to 512 bytes", std::string(field)};
   }
-  if (Engine::TakesAnswers(name)) {
+  if (TakesAnswers(name)) {
     return Problem{"bad-request", "tubes of this name take answers, not jobs", std::string(field)};
   }
   if (!call.caller.grant.Sees(name)) return NoTube();

@@ -18,8 +18,8 @@ std::uint64_t NumberOf(std::string_view argument);
 std::string LocationOf(const Call& call, std::string_view path);
 
 // The answer to an act on a job: the job as it is now. It leaves when the act is durable.
-Reply JobReply(const Call& call, JobId id, Lsn lsn);
-// A new job with the same body, priority and TTR, and no key.
+Reply JobReply(const Services& services, JobId id, Lsn lsn);
+// A new job with the same body, which is in memory, priority and TTR, and no key.
 JobPtr CopyOf(const Job& job);
 // A problem of `field` if no tube can have this name, or if the caller may not see such a tube.
 std::optional<Problem> CheckTubeName(const Call& call, std::string_view name,

@@ -9,6 +9,7 @@
 #include "admin/api/json.h"
 #include "admin/metrics/job_metrics.h"
 #include "admin/metrics/metrics.h"
+#include "broker/engine/groups.h"
 #include "broker/engine/slab.h"
 #include "broker/engine/verdict.h"
 
@@ -221,6 +222,8 @@ Json CountersOf(const Tube& tube) { return AllCountersOf(tube); }
 
 Json TubeObject(const Engine& engine, const Tube& tube, Time now) {
   const bool paused = tube.paused();
+  const Groups::Counts groups =
+      tube.groups() == nullptr ? Groups::Counts{} : tube.groups()->counts();
   return {{"name", TextOf(tube.name())},
           {"ref", RefOf(tube.name())},
           {"id", tube.id()},
@@ -239,7 +242,10 @@ Json TubeObject(const Engine& engine, const Tube& tube, Time now) {
           {"maxqueue", MaxQueueObject(engine, tube.name(), tube.settings().max_queue)},
           {"created_function", tube.settings().created_function},
           {"retrying", tube.policy_state().retrying},
-          {"held_back", HeldBackWord(tube.held_back())}};
+          {"held_back", HeldBackWord(tube.held_back())},
+          {"groups", groups.groups},
+          {"groups_held_back", groups.held_back},
+          {"jobs_without_group", groups.without}};
 }
 
 Json EmptyTubeObject(const Engine& engine, std::string_view name) {
@@ -260,7 +266,10 @@ Json EmptyTubeObject(const Engine& engine, std::string_view name) {
           {"maxqueue", MaxQueueObject(engine, name, engine.ConfiguredMaxQueue(name))},
           {"created_function", false},
           {"retrying", 0},
-          {"held_back", nullptr}};
+          {"held_back", nullptr},
+          {"groups", 0},
+          {"groups_held_back", 0},
+          {"jobs_without_group", 0}};
 }
 
 Json JobObject(const Engine& engine, const Job& job, Time now, bool preview) {
@@ -271,7 +280,7 @@ Json JobObject(const Engine& engine, const Job& job, Time now, bool preview) {
   const bool concerned = policy != nullptr || !job.origin().empty();
   const std::uint32_t most = policy == nullptr ? 0 : policy->attempts;
   const Time expires = job.state() == JobState::kBuried ? kNever : job.rest().expiry.time;
-  const std::string_view cause = NameOf(extra.cause);
+  const std::string_view cause = CauseOf(job);
   const Time taken = job.taken_at();
   return {{"id", job.id()},
           {"tube", TextOf(job.tube().name())},
@@ -296,12 +305,15 @@ Json JobObject(const Engine& engine, const Job& job, Time now, bool preview) {
           {"kicks", extra.kicks},
           {"lost_tries", job.rest().lost_tries},
           {"unique", job.unique().empty() ? Json() : Json(TextOf(job.unique()))},
+          {"group", GroupNameOf(job).empty() ? Json() : Json(TextOf(GroupNameOf(job)))},
           {"waiters", job.rest().waiters.size()},
           {"durable", job.durable()},
           {"on_failure", OnFailureOf(job)},
           {"holder", HolderObject(job)},
           {"progress", ProgressObject(job.rest())},
-          {"preview", preview ? Json(TextOf(job.body().substr(0, kPreview))) : Json()},
+          {"preview",
+           preview && job.has_body() ? Json(TextOf(job.body().substr(0, kPreview))) : Json()},
+          {"body_in_memory", job.has_body()},
           {"attempts", concerned ? Json(extra.attempts) : Json()},
           {"max_attempts", most == 0 ? Json() : Json(most)},
           {"expires_in_seconds",
@@ -362,6 +374,10 @@ Json ServerObject(const Services& services, Time now) {
           {"memory",
            {{"job_bytes", JobMemory()},
             {"job_limit_bytes", engine.limits().memory},
+            {"bodies_bytes", stats.bodies.memory_bytes},
+            {"bodies_limit_bytes", stats.bodies.limit},
+            {"bodies_in_journal", stats.bodies.in_journal},
+            {"bodies_in_journal_bytes", stats.bodies.journal_bytes},
             {"resident_bytes", ResidentBytes()}}},
           {"journal", JournalObject(engine.journal(), facts, history)},
           {"refused", RefusedObject(facts, stats)},

@@ -40,7 +40,7 @@ const std::vector<Row>& Rows() {
   static const std::vector<Row> rows = {
       {"as", Word({"auto", "text", "json", "base64", "hex", "php", "msgpack"})},
       {"cause", ListOf(Word({"none", "failed", "exception", "timeout", "lost", "released", "buried",
-                             "expired"}))},
+                             "expired", "damaged"}))},
       {"failed_within_seconds", {{"type", "number"}, {"minimum", 0}}},
       {"force", {{"type", "boolean"}}},
       {"held", Word({"commit", "drop"})},
@@ -63,6 +63,7 @@ const std::vector<Row>& Rows() {
       {"only", Word({"jobs", "idle", "buried", "paused", "unserved", "falls_behind",
                      "silent_workers", "held_back"})},
       {"order", Word({"asc", "desc"}), "/tubes"},
+      {"order", Word({"asc", "desc"}), "/tubes/{tube}/groups"},
       {"order", Word({"id", "next"})},
       {"points", Integer(kMinPoints, kMaxPoints)},
       {"preview", Integer(0, 1)},
@@ -71,6 +72,8 @@ const std::vector<Row>& Rows() {
       {"role", Word({"producer", "worker", "waiting"})},
       {"series", ListOf({{"type", "string"}, {"enum", kSeries}})},
       {"sort", Word({"id"}), "/connections"},
+      {"sort", Word({"name", "ready", "reserved", "delayed", "handed_out", "oldest"}),
+       "/tubes/{tube}/groups"},
       {"sort", Word({"id", "name", "busy", "ready", "reserved", "delayed", "buried", "workers",
                      "waiting", "oldest"})},
       {"state", ListOf(Word({"ready", "reserved", "delayed", "buried"}))},
@@ -110,7 +113,9 @@ constexpr std::string_view kObjects[] = {
     "pruned_total:integer duplicate_total:integer copied_total:integer",
     "Connections open:integer limit:integer beanstalk:integer gearman:integer undecided:integer "
     "producers:integer workers:integer waiting:integer stalled:integer accepted_total:integer",
-    "Memory job_bytes:integer job_limit_bytes:integer resident_bytes:integer",
+    "Memory job_bytes:integer job_limit_bytes:integer bodies_bytes:integer "
+    "bodies_limit_bytes:integer bodies_in_journal:integer bodies_in_journal_bytes:integer "
+    "resident_bytes:integer",
     "Journal sync:text failed:truth full:truth disk_bytes:integer live_bytes:integer "
     "filesystem_bytes:integer? free_bytes:integer? free_limit_bytes:integer? low:truth "
     "full_seconds:number? segments:integer waiting_bytes:integer sync_seconds_p99:number?",
@@ -136,7 +141,10 @@ constexpr std::string_view kObjects[] = {
     "oldest_ready_age_seconds:number? workers:integer using:integer watching:integer "
     "waiting:integer paused:truth pause_seconds:number? pause_left_seconds:number? "
     "pauses_total:integer maxqueue:TubeLimits created_function:truth retrying:integer "
-    "held_back:text?",
+    "held_back:text? groups:integer groups_held_back:integer jobs_without_group:integer",
+    "Group name:text? ready:integer reserved:integer delayed:integer handed_out:integer "
+    "oldest_ready_age_seconds:number? held_back:text?",
+    "GroupPage items:*Group next:text? complete:truth scanned:integer total:integer",
     "PolicyItem key:text value:text source:text",
     "Policy items:*PolicyItem",
     "PolicyValue value:text",
@@ -162,8 +170,8 @@ constexpr std::string_view kObjects[] = {
     "ttr_seconds:number? due_in_seconds:number? ttr_left_seconds:number? "
     "reserved_at:time? running_seconds:number? reserves:integer "
     "timeouts:integer releases:integer buries:integer kicks:integer lost_tries:integer "
-    "unique:text? waiters:integer durable:truth on_failure:text holder:Holder? "
-    "progress:Progress? preview:text? attempts:integer? max_attempts:integer? "
+    "unique:text? group:text? waiters:integer durable:truth on_failure:text holder:Holder? "
+    "progress:Progress? preview:text? body_in_memory:truth attempts:integer? max_attempts:integer? "
     "expires_in_seconds:number? cause:text? failed_at:time? "
     "cause_text:text? origin:text?",
     "FailureGroup tube:text tube_ref:text origin:text? cause:text? count:integer buried:integer "

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "admin/api/job_body.h"
 #include "admin/api/lookup.h"
 
 namespace gearstalk::api {
@@ -34,7 +35,7 @@ Operation::Operation(Engine& engine, Audit& audit, std::uint64_t id, Order order
       id_(id),
       order_(std::move(order)),
       walk_(std::in_place, engine, order_.filter, order_.caller.grant,
-            JobWalk::Begin(engine, order_.filter)),
+            JobWalk::Begin(engine, order_.filter), false),
       as_of_(walk_->place().as_of),
       created_(now),
       changed_(now) {}
@@ -62,6 +63,7 @@ void Operation::Count(Time now) {
     return true;
   });
   scanned_ = walk_->scanned();
+  if (walk_->Late(now)) return GiveUp(now);
   if (!walk_->ended()) return;
   state_ = State::kCounted;
   changed_ = now;
@@ -75,7 +77,7 @@ void Operation::Confirm(const Caller& caller, std::string_view request_id, Time 
   changed_ = now;
   JobWalk::Place place = JobWalk::Begin(engine_, order_.filter);
   place.as_of = as_of_;
-  walk_.emplace(engine_, order_.filter, order_.caller.grant, place);
+  walk_.emplace(engine_, order_.filter, order_.caller.grant, place, order_.action == Action::kCopy);
   Record("ok", count_, now);
 }
 
@@ -99,8 +101,14 @@ void Operation::Act(Time now) {
            bytes < JobWalk::kBodyBytes;
   });
   scanned_ = walk_->scanned();
+  if (walk_->Late(now)) return GiveUp(now);
   const bool all = done_ + skipped_ + failed_ >= count_ || walk_->ended();
   if (state_ == State::kRunning && all) End(State::kDone, now);
+}
+
+void Operation::GiveUp(Time now) {
+  problem_ = NoDisk();
+  End(State::kFailed, now);
 }
 
 // Ends the operation if every further job would be refused, too.
@@ -132,6 +140,7 @@ Code Operation::Apply(const Job& job, Time now) {
       break;
     case Action::kCopy: {
       const std::string to = order_.to.empty() ? job.tube().name() : order_.to;
+      if (!job.has_body()) return Code::kNotFound;  // it is damaged
       JobPtr copy = CopyOf(job);
       if (copy == nullptr) return engine_.RefuseBody();
       const Added added = engine_.acts().PutInto(now, to, std::move(copy));

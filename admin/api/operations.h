@@ -61,6 +61,8 @@ class Operation final : public SliceWork {
   bool JournalIsBehind() const;
   Code Apply(const Job& job, Time now);
   void NoteRefusal(Code code, Time now);
+  // The disk does not give a body.
+  void GiveUp(Time now);
   void Record(std::string_view result, std::uint64_t count, Time now);
 
   Engine& engine_;

@@ -26,6 +26,7 @@ constexpr Kind kKinds[] = {
     {"no-standby", 409, "No standby has caught up"},
     {"count-mismatch", 409, "The count is another one"},
     {"idempotency-conflict", 409, "The key was used for another request"},
+    {"damaged", 409, "The body is damaged"},
     {"operation-state", 409, "The operation is in another state"},
     {"expired", 410, "It has expired"},
     {"too-large", 413, "The request is too large"},
@@ -36,11 +37,13 @@ constexpr Kind kKinds[] = {
     {"http-version", 505, "The version of HTTP is not spoken"},
     {"draining", 503, "The broker takes no new jobs"},
     {"maxqueue", 503, "The tube has as many jobs as allowed"},
+    {"group_jobs", 503, "The group has as many jobs as allowed"},
+    {"group_missing", 503, "The tube takes no jobs without a group"},
     {"memory", 503, "The memory limit is reached"},
     {"tubes", 503, "There are as many tubes as allowed"},
     {"standby", 503, "Another broker leads"},
     {"journal", 503, "The journal cannot make the change durable"},
-    {"disk", 503, "Too little of the disk is free"},
+    {"disk", 503, "The disk of the journal cannot do this now"},
 };
 
 const Kind& KindOf(std::string_view code) {
@@ -73,6 +76,10 @@ Problem RefusalOf(Code code, std::string_view what) {
       return {"draining", "the broker is draining: end it with PUT /server/draining"};
     case Code::kQueueFull:
       return {"maxqueue", fmt::format("maxqueue of tube {} is reached", TextOf(what))};
+    case Code::kGroupFull:
+      return {"group_jobs", fmt::format("group_max_jobs of tube {} is reached", TextOf(what))};
+    case Code::kGroupMissing:
+      return {"group_missing", fmt::format("tube {} takes no job without a group", TextOf(what))};
     case Code::kOutOfMemory:
       return {"memory", "limits.memory is reached"};
     case Code::kTooManyTubes:

@@ -11,13 +11,14 @@ using enum Right;
 
 constexpr std::string_view kFilter =
     "tube tube_base64 tube_match state id_from id_to min_age_seconds max_age_seconds min_priority "
-    "max_priority min_reserves max_reserves min_timeouts min_buries unique holder cause origin "
+    "max_priority min_reserves max_reserves min_timeouts min_buries unique holder group cause "
+    "origin "
     "origin_base64 failed_within_seconds text text_base64 json_path json_value json_op order "
     "preview max_scan limit cursor";
 constexpr std::string_view kFailureFilter =
     "since tube tube_base64 tube_match state id_from id_to min_age_seconds max_age_seconds "
     "min_priority max_priority min_reserves max_reserves min_timeouts min_buries unique holder "
-    "cause origin origin_base64 failed_within_seconds text text_base64 json_path json_value "
+    "group cause origin origin_base64 failed_within_seconds text text_base64 json_path json_value "
     "json_op preview limit cursor";
 
 const Route kRoutes[] = {
@@ -53,6 +54,9 @@ const Route kRoutes[] = {
      "tube.maxqueue", "", "MaxQueue", "Tube"},
     {"DELETE", "/tubes/{tube}/maxqueue", kAdmin, false, ResetMaxQueue,
      "Limit the jobs of a tube as the configuration says", "tube.maxqueue", "", "", "Tube"},
+    {"GET", "/tubes/{tube}/groups", kViewer, false, ListGroups,
+     "The groups of a tube that have unfinished jobs", "", "sort order limit cursor", "",
+     "GroupPage"},
     {"GET", "/tubes/{tube}/policy", kViewer, false, GetPolicy,
      "The policy of a tube, and where each value comes from", "", "", "", "Policy"},
     {"PUT", "/tubes/{tube}/policy/{key}", kAdmin, false, SetPolicy,

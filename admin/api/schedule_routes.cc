@@ -78,7 +78,7 @@ Reply RunSchedule(Call& call) {
   }
   if (!outcome.ok()) return RefusalOf(outcome.code, schedule->entry.tube);
   call.act.job = schedule->last_job;
-  Reply reply = JobReply(call, schedule->last_job, outcome.lsn);
+  Reply reply = JobReply(call.services, schedule->last_job, outcome.lsn);
   if (!reply.problem) reply.status = 201;
   return std::move(reply).With("Location",
                                LocationOf(call, "/jobs/" + std::to_string(schedule->last_job)));

@@ -180,7 +180,7 @@ Reply PutJob(Call& call) {
     return Problem{"in-use",
                    fmt::format("unique_for keeps the key of job {}, which has finished", added.id)};
   }
-  Reply reply = JobReply(call, added.id, added.lsn);
+  Reply reply = JobReply(call.services, added.id, added.lsn);
   if (!added.joined) reply.status = 201;
   return std::move(reply).With("Location", LocationOf(call, "/jobs/" + std::to_string(added.id)));
 }

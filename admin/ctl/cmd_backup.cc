@@ -89,7 +89,7 @@ Status CopyJournal(const std::string& from, const std::string& to, Copied& copie
   const Result<std::vector<std::string>> names = JournalFiles(from);
   if (!names.ok()) return names.status();
   for (const std::string& name : names.value()) {
-    const Status status = CopyFile(fs::path(from) / name, fs::path(to) / name, copied.bytes);
+    Status status = CopyFile(fs::path(from) / name, fs::path(to) / name, copied.bytes);
     // A job that was set aside is finished: its file is no part of the journal any more.
     if (status.code() == Code::kNotFound && name.ends_with(kDamagedEnd)) continue;
     if (!status.ok()) return status;

@@ -58,13 +58,13 @@ void AddJobs(const Engine& engine, MetricText& text) {
   for (const JobCounter& counter : kCounters) {
     text.Counter(counter.name, counter.help).Add(counter.Of(stats));
   }
-  text.Histogram(
-      "gearstalkd_reserve_wait_seconds",
-      "How long consumers had waited for each job they got; a sleeping worker's wait ends "
-      "with its wakeup.",
-      engine.waits());
+  text.Histogram("gearstalkd_reserve_wait_seconds",
+                 "How long consumers had waited for each job they got; a sleeping worker's wait "
+                 "ends with its wakeup.")
+      .Add(engine.waits());
   text.Histogram("gearstalkd_job_age_at_reserve_seconds",
-                 "Time from the put of a job until a consumer got it.", engine.ages());
+                 "Time from the put of a job until a consumer got it.")
+      .Add(engine.ages());
   text.Gauge("gearstalkd_job_memory_bytes", "Memory of all jobs with their bodies.")
       .Add(JobMemory());
   text.Gauge("gearstalkd_table_memory_bytes",

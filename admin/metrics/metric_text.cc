@@ -22,21 +22,29 @@ MetricText& MetricText::Counter(std::string_view name, std::string_view help) {
   return Begin(MetricType::Counter, name, help);
 }
 
-MetricText& MetricText::Add(double value, Labels labels) {
-  prometheus::MetricFamily& family = families_.back();
-  ClientMetric& metric = family.metric.emplace_back();
+MetricText& MetricText::Histogram(std::string_view name, std::string_view help) {
+  return Begin(MetricType::Histogram, name, help);
+}
+
+ClientMetric& MetricText::AddValue(Labels labels) {
+  ClientMetric& metric = families_.back().metric.emplace_back();
   for (const auto& [name, text] : labels) {
     metric.label.push_back({std::string(name), std::string(text)});
   }
-  (family.type == MetricType::Gauge ? metric.gauge.value : metric.counter.value) = value;
+  return metric;
+}
+
+MetricText& MetricText::Add(double value, Labels labels) {
+  ClientMetric& metric = AddValue(labels);
+  const bool is_gauge = families_.back().type == MetricType::Gauge;
+  (is_gauge ? metric.gauge.value : metric.counter.value) = value;
   return *this;
 }
 
-MetricText& MetricText::Histogram(std::string_view name, std::string_view help,
-                                  std::span<const Time> bounds,
-                                  std::span<const std::uint64_t> counts, double sum_seconds) {
-  Begin(MetricType::Histogram, name, help);
-  ClientMetric::Histogram& histogram = families_.back().metric.emplace_back().histogram;
+MetricText& MetricText::AddTimes(std::span<const Time> bounds,
+                                 std::span<const std::uint64_t> counts, double sum_seconds,
+                                 Labels labels) {
+  ClientMetric::Histogram& histogram = AddValue(labels).histogram;
   for (std::size_t i = 0; i < counts.size(); ++i) {
     histogram.sample_count += counts[i];
     const double bound =

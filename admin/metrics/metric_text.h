@@ -27,13 +27,10 @@ class MetricText {
   MetricText& Add(std::uint64_t value, Labels labels = {}) {
     return Add(static_cast<double>(value), labels);
   }
-  // A family with one value. `counts` has one more than `bounds`, which are inclusive.
-  MetricText& Histogram(std::string_view name, std::string_view help, std::span<const Time> bounds,
-                        std::span<const std::uint64_t> counts, double sum_seconds);
+  MetricText& Histogram(std::string_view name, std::string_view help);
   template <Time kLeast, std::size_t kCount>
-  MetricText& Histogram(std::string_view name, std::string_view help,
-                        const HistogramFrom<kLeast, kCount>& times) {
-    return Histogram(name, help, times.kBounds, times.counts(), times.sum_seconds());
+  MetricText& Add(const HistogramFrom<kLeast, kCount>& times, Labels labels = {}) {
+    return AddTimes(times.kBounds, times.counts(), times.sum_seconds(), labels);
   }
 
   // Continues a family whose head is in a text that Take returned before.
@@ -41,6 +38,10 @@ class MetricText {
   std::string Take();
 
  private:
+  // `counts` has one more than `bounds`, which are inclusive.
+  MetricText& AddTimes(std::span<const Time> bounds, std::span<const std::uint64_t> counts,
+                       double sum_seconds, Labels labels);
+  prometheus::ClientMetric& AddValue(Labels labels);
   MetricText& Begin(prometheus::MetricType type, std::string_view name, std::string_view help);
 
   std::vector<prometheus::MetricFamily> families_;

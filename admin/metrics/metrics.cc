@@ -213,6 +213,28 @@ void AddLimits(const EngineLimits& limits, const ServerFacts& server, MetricText
   }
 }
 
+void AddBodies(const BodyCounts& bodies, MetricText& text) {
+  text.Gauge("gearstalkd_bodies",
+             "Job bodies of 128 bytes or more, in memory or in the journal alone.");
+  text.Add(bodies.in_memory, {{"where", "memory"}});
+  text.Add(bodies.in_journal, {{"where", "journal"}});
+  text.Gauge("gearstalkd_bodies_bytes", "Bytes of these bodies.");
+  text.Add(bodies.memory_bytes, {{"where", "memory"}});
+  text.Add(bodies.journal_bytes, {{"where", "journal"}});
+  text.Gauge("gearstalkd_bodies_limit_bytes",
+             "Bytes of bodies in memory beyond which bodies leave it; 0: they never do.")
+      .Add(bodies.limit);
+  text.Counter("gearstalkd_body_reads_total", "Bodies read back from the journal.")
+      .Add(bodies.reads);
+  text.Counter("gearstalkd_body_read_bytes_total", "Bytes of bodies read back.")
+      .Add(bodies.read_bytes);
+  text.Histogram("gearstalkd_body_read_seconds", "How long bodies took from asking to having.")
+      .Add(bodies.read_times);
+  text.Counter("gearstalkd_body_waits_total", "Replies that waited for a body.").Add(bodies.waits);
+  text.Counter("gearstalkd_bodies_damaged_total", "Bodies that were found damaged.")
+      .Add(bodies.damaged);
+}
+
 void AddDisk(const DiskSpace& disk, MetricText& text) {
   constexpr double kNotFilling = std::numeric_limits<double>::infinity();
   text.Gauge("gearstalkd_journal_filesystem_bytes", "Size of the file system of the journal.")
@@ -227,6 +249,18 @@ void AddDisk(const DiskSpace& disk, MetricText& text) {
       .Add(disk.full_in == kNever ? kNotFilling : Seconds(disk.full_in));
 }
 
+void AddVerified(const VerifyStats& verified, MetricText& text) {
+  text.Counter("gearstalkd_journal_verified_bytes_total", "Bytes read again to find damage.")
+      .Add(verified.bytes);
+  text.Gauge("gearstalkd_journal_verify_left_bytes", "Bytes that are still to be read again.")
+      .Add(verified.left_bytes);
+  text.Gauge("gearstalkd_journal_verified_timestamp_seconds",
+             "When all had been read again, in seconds since 1970; 0: it has not.")
+      .Add(Seconds(verified.ended));
+  text.Counter("gearstalkd_journal_damaged_records_total", "Damage that was found so.")
+      .Add(verified.damaged);
+}
+
 void AddJournal(const Journal& journal, MetricText& text) {
   if (!journal.Persistent()) return;
   const JournalStats stats = journal.Stats();
@@ -239,8 +273,8 @@ void AddJournal(const Journal& journal, MetricText& text) {
   text.Counter("gearstalkd_journal_appended_bytes_total", "Bytes appended.")
       .Add(stats.appended_bytes);
   text.Counter("gearstalkd_journal_writes_total", "Writes to the disk.").Add(stats.batches);
-  text.Histogram("gearstalkd_journal_sync_seconds", "How long syncs of the disk took.",
-                 stats.sync_times);
+  text.Histogram("gearstalkd_journal_sync_seconds", "How long syncs of the disk took.")
+      .Add(stats.sync_times);
   text.Counter("gearstalkd_journal_compacted_records_total",
                "Records carried forward out of old segments.")
       .Add(segments.migrated);
@@ -252,6 +286,7 @@ void AddJournal(const Journal& journal, MetricText& text) {
   text.Gauge("gearstalkd_journal_segments", "Segment files.").Add(segments.count);
   text.Gauge("gearstalkd_journal_disk_bytes", "Bytes of all segment files.")
       .Add(segments.stored_bytes);
+  AddVerified(journal.Verified(), text);
   if (const DiskSpace disk = journal.Disk(); disk.total > 0) AddDisk(disk, text);
   text.Gauge("gearstalkd_journal_live_bytes", "Bytes of records that still say something.")
       .Add(segments.live_bytes);
@@ -318,13 +353,14 @@ void Metrics::AddTotals(const TubeSurvey& survey, Time now, std::string& out) co
   AddConnections(sources_, server, text);
   AddRouters(server, text);
   AddRefused(sources_.engine.Stats(), server, text);
+  AddBodies(sources_.engine.Stats().bodies, text);
   AddAttention(*sources_.attention.concerns(), text);
   AddLimits(sources_.engine.limits(), server, text);
   AddJournal(sources_.engine.journal(), text);
   AddReplica(sources_.engine, text);
   text.Histogram("gearstalkd_loop_lag_seconds",
-                 "How late the loop came to what was due, looked at ten times a second.",
-                 sources_.lag.lags());
+                 "How late the loop came to what was due, looked at ten times a second.")
+      .Add(sources_.lag.lags());
   AddProcess(server.started, text);
   out += text.Take();
 }

@@ -6,6 +6,7 @@
 
 #include "admin/metrics/job_metrics.h"
 #include "broker/base/utf8.h"
+#include "broker/engine/groups.h"
 
 namespace gearstalk {
 namespace {
@@ -19,7 +20,18 @@ struct Gauge {
   std::string_view help;
 };
 // Before the counters.
-enum : std::size_t { kJobs, kOldestReady, kWorkers, kRetrying, kHeldBack, kGauges };
+enum : std::size_t {
+  kJobs,
+  kOldestReady,
+  kWorkers,
+  kRetrying,
+  kHeldBack,
+  kGroups,
+  kGroupsHeldBack,
+  kWithoutGroup,
+  kAgeAtReserve,
+  kGauges
+};
 constexpr std::array<Gauge, kGauges> kTubeGauges = {
     {{"gearstalkd_tube_jobs", "Jobs of a tube by state."},
      {"gearstalkd_tube_oldest_ready_job_age_seconds",
@@ -28,7 +40,13 @@ constexpr std::array<Gauge, kGauges> kTubeGauges = {
       "Workers that can do the function, and connections that watch the tube and have reserved."},
      {"gearstalkd_tube_jobs_retrying", "Delayed jobs of a tube that wait for their next attempt."},
      {"gearstalkd_tube_held_back",
-      "1 while max_running or rate keep a tube from handing out jobs."}}};
+      "1 while max_running or rate keep a tube from handing out jobs."},
+     {"gearstalkd_tube_groups", "Groups of a tube that have unfinished jobs."},
+     {"gearstalkd_tube_groups_held_back",
+      "Groups of a tube that have a ready job and may not give it."},
+     {"gearstalkd_tube_jobs_without_group", "Unfinished jobs of a tube that have no group."},
+     {"gearstalkd_tube_job_age_at_reserve_seconds",
+      "Time from the put of a job until a consumer got it, of a tube with groups."}}};
 
 constexpr std::string_view kJobStates[] = {"ready", "reserved", "delayed", "buried"};
 
@@ -37,8 +55,15 @@ std::array<std::uint64_t, 4> JobsOf(const Tube& tube) {
   return {tube.ready(), tube.reserved(), tube.delayed(), tube.buried()};
 }
 
+std::uint64_t NumberOf(const Groups::Counts& counts, std::size_t family) {
+  if (family == kGroups) return counts.groups;
+  return family == kGroupsHeldBack ? counts.held_back : counts.without;
+}
+
 void Begin(std::size_t family, MetricText& text) {
-  if (family < kGauges) {
+  if (family == kAgeAtReserve) {
+    text.Histogram(kTubeGauges[family].name, kTubeGauges[family].help);
+  } else if (family < kGauges) {
     text.Gauge(kTubeGauges[family].name, kTubeGauges[family].help);
   } else {
     const JobCounter& counter = JobCounters()[family - kGauges];
@@ -114,6 +139,13 @@ void TubeMetrics::AddTube(const Tube& tube, MetricText& text) {
     text.Add(std::uint64_t{tube.policy_state().retrying}, {{"tube", label}});
   } else if (family_ == kHeldBack) {
     text.Add(std::uint64_t{tube.held_back() != HeldBack::kNone}, {{"tube", label}});
+  } else if (family_ >= kGroups) {
+    if (tube.groups() == nullptr) return;
+    if (family_ == kAgeAtReserve) {
+      text.Add(tube.groups()->ages(), {{"tube", label}});
+      return;
+    }
+    text.Add(NumberOf(tube.groups()->counts(), family_), {{"tube", label}});
   } else if (family_ == kOldestReady) {
     const Job* oldest = tube.OldestReady();
     const Time age = oldest == nullptr ? 0 : std::max<Time>(now_ - oldest->created, 0);

@@ -83,6 +83,12 @@ Taken TakeBack(TransferSession& session, const Job& job, bool list_buried) {
   return Taken::kJob;
 }
 
+bool MayWaitFor(TransferSession& session, const BodyQuery& body) {
+  if (!body.Late(session.now())) return true;
+  session.Refuse(Problem::kBusy, "a body cannot be read from the disk now");
+  return false;
+}
+
 // --- Requests that take long. The session outlives the work.
 
 // Confirms, commits or drops held jobs, up to one that fails.
@@ -154,13 +160,21 @@ Slices SendAll(TransferSession& session, Selection selection) {
     if (++steps % kSliceItems == 0) co_await NextSlice();
   }
   End end;
+  BodyQuery body(session.engine().bodies());
   for (JobId last = 0; !selection.settings_only; ++steps) {
     if (steps % kSliceItems == 0) co_await NextSlice();
-    const Job* const job = engine.NextJob(last);
+    const Job* job = engine.NextJob(last);
     if (job == nullptr || job->id() >= first_new) break;
     last = job->id();
+    if (!job->durable() || !Has(selection, job->tube().name())) continue;
+    while (!body.Knows(session.now(), *job)) {
+      if (!MayWaitFor(session, body)) co_return;
+      co_await NextSlice();
+      job = engine.Find(last);
+      if (job == nullptr) break;
+    }
+    if (job == nullptr || !job->has_body() || !Has(selection, job->tube().name())) continue;
     const std::string& tube = job->tube().name();
-    if (!job->durable() || !Has(selection, tube)) continue;
     if (!MayConsume(session, "export needs", tube)) co_return;
     Record record;
     session.transfers().Describe(*job, record);
@@ -175,13 +189,22 @@ Slices SendAll(TransferSession& session, Selection selection) {
 // names in its order.
 Slices HoldBackJobs(TransferSession& session, Selection selection) {
   const Engine& engine = session.engine();
+  BodyQuery body(session.engine().bodies());
   const bool named = !selection.ids.empty();
   End end{.jobs = 0, .next_id = selection.after};
   for (std::size_t place = 0; named ? place < selection.ids.size() : end.jobs < selection.most;) {
-    const Job* const job = named ? engine.Find(selection.ids[place]) : engine.NextJob(end.next_id);
+    const Job* job = named ? engine.Find(selection.ids[place]) : engine.NextJob(end.next_id);
     if (!named && job == nullptr) break;
     end.next_id = named ? selection.ids[place] : job->id();
-    if (job != nullptr && Has(selection, job->tube().name())) {
+    const auto selected = [&] { return job != nullptr && Has(selection, job->tube().name()); };
+    while (selected() && !body.Knows(session.now(), *job)) {
+      if (!MayWaitFor(session, body)) co_return;
+      co_await NextSlice();
+      job = engine.Find(end.next_id);
+    }
+    if (selected() && !job->has_body()) {
+      ++end.busy;  // its body is damaged
+    } else if (selected()) {
       const Taken taken = TakeBack(session, *job, selection.list_buried);
       if (taken == Taken::kRefused) co_return;
       ++(taken == Taken::kJob ? end.jobs : end.busy);

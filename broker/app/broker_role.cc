@@ -50,7 +50,9 @@ std::string Broker::WhyNotReady(bool as_standby) const {
     if (!why.empty()) return why;
     if (!not_ready_.empty()) return not_ready_;
   }
-  return serving_->engine().draining() ? "draining" : journal_.Health().message();
+  if (serving_->engine().draining()) return "draining";
+  const Status health = journal_.Health();
+  return health.ok() ? serving_->engine().bodies().trouble() : health.message();
 }
 
 // A standby shows the pages of its copy once it has all of it.

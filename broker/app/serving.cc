@@ -112,6 +112,7 @@ void Serving::Adopt(Apply group) {
     case Apply::kMaxQueue:
       server_.SetLimits(ServerLimitsOf(config_));
       journal_.KeepFree(FreeDiskOf(config_));
+      journal_.Verify(config_.journal_verify);
       return engine_.SetLimits(EngineLimitsOf(config_));
     case Apply::kGearman:
       return ApplyGearman();

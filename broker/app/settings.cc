@@ -14,9 +14,18 @@
 namespace gearstalk {
 namespace {
 
+std::size_t UsualMemoryLimit() { return MachineMemory() / 4 * 3; }
+
 std::size_t MemoryLimit(const Config& config) {
   const std::uint64_t given = config.limits.memory;
-  return given == Config::Limits::kBySize ? MachineMemory() / 4 * 3 : given;
+  return given == Config::Limits::kBySize ? UsualMemoryLimit() : given;
+}
+
+// Of bodies in memory.
+std::size_t BodyLimit(const Config& config) {
+  const std::size_t memory = MemoryLimit(config);
+  if (config.limits.bodies != Config::Limits::kBySize) return config.limits.bodies;
+  return (memory == 0 ? UsualMemoryLimit() : memory) / 2;
 }
 
 }  // namespace
@@ -49,6 +58,7 @@ WalOptions WalOptionsOf(const Config& config) {
                  : config.sync == Config::Sync::kInterval ? SyncMode::kInterval
                                                           : SyncMode::kOff;
   options.interval = config.sync_interval;
+  options.indexes = true;
   return options;
 }
 
@@ -78,7 +88,8 @@ ServerLimits ServerLimitsOf(const Config& config) {
 }
 
 EngineLimits EngineLimitsOf(const Config& config) {
-  EngineLimits limits{.memory = MemoryLimit(config), .tubes = config.limits.tubes};
+  EngineLimits limits{
+      .memory = MemoryLimit(config), .bodies = BodyLimit(config), .tubes = config.limits.tubes};
   for (const Config::MaxQueue& each : config.limits.maxqueue) {
     limits.max_queue[each.tube] = each.jobs;
   }

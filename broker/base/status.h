@@ -17,6 +17,8 @@ enum class Code : unsigned char {
   kNotIgnored,    // the last watched tube cannot be ignored
   kDraining,      // the broker takes no new jobs
   kQueueFull,     // maxqueue of the tube is reached
+  kGroupFull,     // group_max_jobs of the tube is reached
+  kGroupMissing,  // the tube takes no jobs without a group
   kOutOfMemory,   // memory limit reached
   kTooManyTubes,  // there are as many tubes as allowed
   kInUse,         // the function still has workers or jobs

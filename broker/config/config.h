@@ -32,6 +32,7 @@ struct Config {
     std::uint32_t connections_per_address = 0;            // 0: none
     static constexpr std::uint64_t kBySize = UINT64_MAX;  // of the machine, or of the disk
     std::uint64_t memory = kBySize;                       // bytes of jobs; 0: none
+    std::uint64_t bodies = kBySize;                       // bytes in memory; 0: all
     std::uint64_t free_disk = kBySize;                    // bytes that stay free; 0: none
     std::uint32_t tubes = 0;                              // 0: none
     std::uint64_t output = 1024 * 1024;  // bytes for a connection that does not read
@@ -111,7 +112,8 @@ struct Config {
   std::string data_dir;       // empty: jobs live in memory
   ImportBinlog import_binlog = ImportBinlog::kRefuse;
   Sync sync = Sync::kAlways;
-  Time sync_interval = 0;          // kInterval
+  Time sync_interval = 0;                   // kInterval
+  std::uint64_t journal_verify = 32 << 20;  // bytes a second; 0: never
   std::uint32_t max_job_size = 0;  // bytes; 0: 65535 for put, 64 MiB for a Gearman workload
   std::string server_name;         // in handles; empty: the host's name
   std::string log_level = "info";

@@ -255,6 +255,9 @@ std::vector<Option> Service() {
       {"sync", Apply::kRestart, Sync(),
        "When a change is on disk: before it is acknowledged (always), when the system writes it "
        "(never), or at latest N milliseconds after it."},
+      {"journal.verify", Apply::kLimits, Number(FIELD(journal_verify), "bytes", 0, 1U << 30),
+       "Bytes a second at which the journal is read again in the background, after a start and "
+       "every week, to find damage; 0: never."},
       {"max_job_size", Apply::kJobSize, Number(FIELD(max_job_size), "bytes", 1, 1U << 30),
        "Largest job body.", "65535 for beanstalk, 64 MiB for Gearman", "1048576"},
       {"server_name", Apply::kRestart, Checked(Text(FIELD(server_name), "NAME"), SetServerName),
@@ -288,6 +291,11 @@ std::vector<Option> Limits() {
        "are refused; 0: no limit. A quarter of it is for tubes, watches and waiting clients.",
        "three quarters of the memory of the machine, the control group or the ulimit",
        "1073741824"},
+      {"limits.bodies", Apply::kLimits, BytesBySize(FIELD(limits.bodies)),
+       "Job bodies in memory, with data_dir: bodies beyond it are read back from the journal when "
+       "they are needed. It concerns those of 128 bytes or more. 0: all stay in memory; 1: none "
+       "that is stored does.",
+       "half of limits.memory", "536870912"},
       {"limits.free_disk", Apply::kLimits, BytesBySize(FIELD(limits.free_disk)),
        "Free space on the disk of data_dir below which new jobs that would be stored are refused; "
        "they are taken again a tenth above it. 0: only a full disk refuses.",

@@ -273,21 +273,49 @@ void FindHidden(const std::vector<PolicyEntry>& entries, std::vector<std::string
   }
 }
 
-// `unique_for` has no effect without `unique`, which another entry may set: for an entry with
-// wildcards, any other one may.
+// The policy of the tubes of an entry, as far as it is known: others may set keys for an entry with
+// wildcards, too.
+struct Known {
+  bool plain;  // it names one tube, and this is its policy
+  Policy policy;
+};
+
+Known PolicyOf(const PolicyEntry& entry, const PolicyRules& rules) {
+  const bool plain = entry.match.find_first_of("*?[\\,") == std::string::npos;
+  return {plain, plain ? rules.Of(entry.match, {})
+                       : PolicyRules({entry}).Of(PolicyRules::Matches{{0}}, {})};
+}
+
+bool SomeSets(const std::vector<PolicyEntry>& entries, std::string_view key) {
+  return std::any_of(entries.begin(), entries.end(),
+                     [&](const PolicyEntry& entry) { return entry.values.contains(key); });
+}
+
+// `unique_for` has no effect without `unique`.
 void FindUnusedWindows(const std::vector<PolicyEntry>& entries, std::vector<std::string>& doubts) {
-  const bool any = std::any_of(entries.begin(), entries.end(), [](const PolicyEntry& entry) {
-    return entry.values.contains("unique");
-  });
+  const bool any = SomeSets(entries, "unique");
   const PolicyRules rules(entries);
   for (const PolicyEntry& entry : entries) {
-    const bool plain = entry.match.find_first_of("*?[\\,") == std::string::npos;
-    const Policy policy =
-        plain ? rules.Of(entry.match, {}) : PolicyRules({entry}).Of(PolicyRules::Matches{{0}}, {});
+    const auto [plain, policy] = PolicyOf(entry, rules);
     const bool unique = policy.unique != Policy::Unique::kNone || (!plain && any);
     if (!entry.values.contains("unique_for") || policy.unique_for == 0 || unique) continue;
     doubts.push_back(fmt::format(
         "tubes '{}': unique_for without unique has no effect: say unique: body or json:POINTER",
+        entry.match));
+  }
+}
+
+// A line whose job fails over and over stands still: fifo wants an end to its attempts.
+void FindEndlessLines(const std::vector<PolicyEntry>& entries, std::vector<std::string>& doubts) {
+  const bool any = SomeSets(entries, "attempts");
+  const PolicyRules rules(entries);
+  for (const PolicyEntry& entry : entries) {
+    const auto [plain, policy] = PolicyOf(entry, rules);
+    if (!entry.values.contains("group_order")) continue;
+    if (policy.group_order != Policy::GroupOrder::kFifo) continue;
+    if (policy.attempts > 0 || (!plain && any)) continue;
+    doubts.push_back(fmt::format(
+        "tubes '{}': group_order fifo without attempts: a job that never ends well stops its group",
         entry.match));
   }
 }
@@ -298,6 +326,7 @@ std::vector<std::string> DoubtsAboutTubes(const std::vector<PolicyEntry>& entrie
   std::vector<std::string> doubts;
   FindHidden(entries, doubts);
   FindUnusedWindows(entries, doubts);
+  FindEndlessLines(entries, doubts);
   return doubts;
 }
 

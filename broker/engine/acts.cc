@@ -7,7 +7,7 @@
 namespace gearstalk {
 
 Added Acts::PutInto(Time now, std::string_view name, JobPtr job) {
-  if (Engine::TakesAnswers(name)) return {Code::kInvalid};
+  if (TakesAnswers(name)) return {Code::kInvalid};
   Tube* const tube = engine_.TubeForUse(name);
   if (tube == nullptr) return engine_.Refused(Code::kTooManyTubes);
   job->durable_ = job->keep_on_failure_ = true;
@@ -25,7 +25,7 @@ Kicked Acts::Kick(Time now, std::string_view name, std::uint64_t bound,
 Outcome Acts::Move(Time now, JobId id, std::string_view name) {
   Job* const job = engine_.jobs_.Find(id);
   if (job == nullptr || job->state_ == JobState::kReserved) return {Code::kNotFound};
-  if (Engine::TakesAnswers(name)) return {Code::kInvalid};
+  if (TakesAnswers(name)) return {Code::kInvalid};
   Tube& from = *job->tube_;
   if (from.name() == name) return {Code::kOk, engine_.VisibleFrom(*job)};
   if (job->durable_ && !engine_.AcceptsWhole(job->body_size())) {
@@ -40,15 +40,19 @@ Outcome Acts::Move(Time now, JobId id, std::string_view name) {
   }
   const Time due = state == JobState::kDelayed ? from.delayed_.TimeAt(job->link_.held.slot) : 0;
   const bool retrying = job->extra().retrying;
+  const std::optional<std::string> line = Engine::LineOf(*job);
   engine_.LeaveState(*job);
   engine_.MoveTo(*job, *to, {});
   if (retrying) job->extra_->retrying = true;
   if (state == JobState::kReady) engine_.EnterReady(*job);
   if (state == JobState::kDelayed) engine_.EnterDelayed(*job, due);
   if (state == JobState::kBuried) engine_.EnterBuried(*job, engine_.next_burial_);
-  const Lsn lsn = AppendWhole(*job);
+  const Lsn lsn = job->has_body() ? AppendWhole(*job)
+                                  : engine_.Append(*job, Record::Kind::kChange, {.moved = true});
+  Engine::NoteLineEnd(from, line, lsn);
   engine_.ReleaseTube(from);
   engine_.dispatch_.Serve(now, *to, job);
+  engine_.pace_.ServeFreed(now);
   return {Code::kOk, lsn};
 }
 

@@ -141,7 +141,8 @@ Lsn BadEnds::Carry(Time now, Job& job, const Verdict& verdict, Finish::Kind kind
   if (verdict.expired) engine_.CountPolicy(*job.tube_, &PolicyCounts::expired);
   if (verdict.fate == Fate::kGone) return engine_.Finished(job, kind, text);
   const bool moves = verdict.fate == Fate::kMoved && !MoveBuries(job);
-  return moves ? MoveDead(now, job, kind, text) : Bury(now, job, kind, text);
+  if (!moves) return Bury(now, job, kind, text);
+  return MoveDead(now, job, kind, text, PolicyOf(*job.tube_).dead_ready);
 }
 
 Lsn BadEnds::Bury(Time now, Job& job, Finish::Kind kind, const ReportData& text) {
@@ -151,19 +152,47 @@ Lsn BadEnds::Bury(Time now, Job& job, Finish::Kind kind, const ReportData& text)
   engine_.Count(*job.tube_, &JobCounts::buries);
   engine_.EnterBuried(job, engine_.next_burial_);
   const Lsn lsn = engine_.Append(job, Record::Kind::kChange);
+  Engine::NoteEnd(job, lsn);
   engine_.Tell(job, kind, text, lsn);
   return lsn;
 }
 
-Lsn BadEnds::MoveDead(Time now, Job& job, Finish::Kind kind, const ReportData& text) {
+void BadEnds::BuryDamaged(Time now, JobId id, bool taken) {
+  Job* const job = engine_.jobs_.Find(id);
+  if (job == nullptr || job->state_ == JobState::kBuried) return;
+  const bool held = job->state_ == JobState::kReserved;
+  if (held && !taken) return;
+  if (!engine_.Accepts(*job, Record::Kind::kChange)) {
+    if (held) engine_.Given(now, *job->holder(), id);  // it comes back when its TTR ends
+    return;
+  }
+  if (held) {
+    --job->reserves;
+    --job->tube_->reserves;
+    --engine_.totals_.reserves;
+  }
+  engine_.LeaveState(*job);
+  job->MakeExtra().cause = Cause::kBuried;
+  job->MakeTexts().cause_text = kDamagedText;
+  const bool moves = PolicyOf(*job->tube_).on_failure == Policy::OnFailure::kMove;
+  if (moves && !MoveBuries(*job)) {
+    MoveDead(now, *job, Finish::Kind::kFailed, {}, /*ready=*/false);
+  } else {
+    Bury(now, *job, Finish::Kind::kFailed, {});
+  }
+  engine_.pace_.ServeFreed(now);
+}
+
+Lsn BadEnds::MoveDead(Time now, Job& job, Finish::Kind kind, const ReportData& text, bool ready) {
   Tube& before = *job.tube_;
   const Policy& policy = PolicyOf(before);
   Tube& dead = engine_.TubeNamed(policy.DeadTubeOf(before.name()));
+  const std::optional<std::string> line = Engine::LineOf(job);
   engine_.CountPolicy(before, &PolicyCounts::dead);
   engine_.MoveTo(job, dead, before.name());
   job.abandoned_ = false;
   job.MakeExtra().ended = now;
-  if (policy.dead_ready) {
+  if (ready) {
     job.extra_->attempts = 0;
     job.MakeRest().expiry.time = kNever;
     engine_.EnterReady(job);
@@ -173,6 +202,7 @@ Lsn BadEnds::MoveDead(Time now, Job& job, Finish::Kind kind, const ReportData& t
     engine_.EnterBuried(job, engine_.next_burial_);
   }
   const Lsn lsn = engine_.Append(job, Record::Kind::kChange, {.moved = true});
+  Engine::NoteLineEnd(before, line, lsn);
   engine_.Tell(job, kind, text, lsn);
   engine_.ReleaseTube(before);
   engine_.dispatch_.Serve(now, dead, &job);

@@ -14,6 +14,17 @@ namespace gearstalk {
 
 class Engine;
 
+// The cause text of a job that was buried because its body is damaged.
+inline constexpr std::string_view kDamagedText = "damaged";
+inline bool IsDamaged(const Job& job) {
+  return job.extra().cause == Cause::kBuried && job.texts() != nullptr &&
+         job.texts()->cause_text == kDamagedText;
+}
+// "failed", "damaged" and so on; empty: it did not end badly.
+inline std::string_view CauseOf(const Job& job) {
+  return IsDamaged(job) ? kDamagedText : NameOf(job.extra().cause);
+}
+
 // The only place that decides what becomes of a job that ends badly. Part of the engine.
 //
 // Judge (verdict.h) says what, Carry does it. The record of it is appended before anybody else may
@@ -34,6 +45,9 @@ class BadEnds {
   Outcome EndHeld(Time now, const Consumer& holder, JobId id, const Ending& ending);
   // Ends what was decided for a job in no state, and tells those who wait for it.
   Lsn Carry(Time now, Job& job, const Verdict& verdict, Finish::Kind kind, const ReportData& text);
+  // The body of the job is damaged. `taken`: its consumer waits for the body, and does not get it.
+  // A job that somebody holds stays with him.
+  void BuryDamaged(Time now, JobId id, bool taken);
   // Buries a job in no state.
   Lsn Bury(Time now, Job& job, Finish::Kind kind, const ReportData& text);
 
@@ -41,7 +55,7 @@ class BadEnds {
   void NoteCause(Job& job, const Verdict& verdict, std::string_view text);
   void CountEnd(Job& job, BadEnd how);
   Lsn RunAgain(Time now, Job& job, const Verdict& verdict, BadEnd how);
-  Lsn MoveDead(Time now, Job& job, Finish::Kind kind, const ReportData& text);
+  Lsn MoveDead(Time now, Job& job, Finish::Kind kind, const ReportData& text, bool ready);
   void LogFailure(const Job& job, const Verdict& verdict) const;
 
   Engine& engine_;

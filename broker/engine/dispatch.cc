@@ -83,8 +83,8 @@ bool Dispatch::ServeSome(Time now, Tube& tube, const Job* fresh, std::size_t mos
       break;
     }
     ++engine_.effort_;
-    if (tube.ready_.front()->ExpiredAt(now)) {
-      engine_.expiries_.Expire(now, *tube.ready_.front());
+    if (tube.FrontJob()->ExpiredAt(now)) {
+      engine_.expiries_.Expire(now, *tube.FrontJob());
       continue;
     }
     if (consumer->wait_ == Consumer::Wait::kSleeping) {
@@ -92,7 +92,7 @@ bool Dispatch::ServeSome(Time now, Tube& tube, const Job* fresh, std::size_t mos
       continue;
     }
     EndWaitForJob(now, *consumer);
-    const Taken taken = engine_.Take(now, *tube.ready_.front(), *consumer);
+    const Taken taken = engine_.Take(now, *tube.FrontJob(), *consumer);
     consumer->OnReserved(*taken.job, taken.lsn);
   }
   return served > 0;

@@ -64,7 +64,8 @@ class Dispatch {
   // Ends promises that are over, a bounded number of steps a call; the time of the next.
   Time BreakPromises(Time now);
 
-  static bool Runnable(const Tube& tube) { return tube.ready() > 0 && !tube.Stopped(); }
+  // Whether it has a job that may leave.
+  static bool Runnable(const Tube& tube) { return tube.ready() > 0 && tube.FrontJob() != nullptr; }
 
  private:
   // At most so many jobs or wakeups; false: it gave none.

@@ -27,6 +27,8 @@ Engine::~Engine() {
   for (Job* job = jobs_.Next(0); job != nullptr; job = jobs_.Next(0)) {
     DropWaiters(*job);
     LeaveState(*job);
+    ForgetHome(*job);
+    LeaveGroup(*job);
     jobs_.Erase(job->id());
     JobUnref()(job);
   }

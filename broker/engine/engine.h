@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -13,11 +14,13 @@
 #include "broker/base/wall_clock.h"
 #include "broker/engine/acts.h"
 #include "broker/engine/bad_ends.h"
+#include "broker/engine/bodies.h"
 #include "broker/engine/consumer.h"
 #include "broker/engine/deadlines.h"
 #include "broker/engine/dispatch.h"
 #include "broker/engine/expiries.h"
 #include "broker/engine/failures.h"
+#include "broker/engine/groups.h"
 #include "broker/engine/id_table.h"
 #include "broker/engine/idle_functions.h"
 #include "broker/engine/job.h"
@@ -68,7 +71,10 @@ class Engine {
   // and calls RefuseBody.
   bool MemoryFull() const {
     if (memory_short_) return true;
-    return limits_.memory > 0 && JobMemory() + TableMemory() + memory_beside_ > limits_.memory;
+    if (limits_.memory == 0) return false;
+    // A body that may leave is no reason.
+    const std::size_t stays = JobMemory() - bodies_.movable_bytes();
+    return stays + TableMemory() + memory_beside_ > limits_.memory;
   }
   // `beside`: bytes that the server holds for clients. `is_short`: allocations have failed.
   void NoteMemory(std::size_t beside, bool is_short) {
@@ -103,9 +109,6 @@ class Engine {
   // beanstalk's put into the used tube. `job` has priority, ttr_s, delay_s and its body set.
   // A tube "$reply/<id>" sends the body to the waiters of the job that the consumer holds instead.
   Added Put(Time now, Consumer& producer, JobPtr job);
-  // Whether jobs put there are answers to jobs, which the engine always takes.
-  static bool TakesAnswers(std::string_view tube) { return tube.starts_with(kReplyPrefix); }
-  static bool Answers(const Consumer& producer) { return TakesAnswers(producer.used_->name()); }
   // Gearman's submit. A job with the same key in the tube that is not finished is joined instead.
   Added Submit(Time now, Consumer& producer, JobPtr job, const Submission& submission);
   // The observer's connection is gone: ends its waits. Foreground jobs that nobody waits for and
@@ -121,6 +124,8 @@ class Engine {
   Taken Grab(Time now, Consumer& consumer);
   // Gearman's PRE_SLEEP: OnJobsAvailable is called at once if there is work, else when there is.
   void Sleep(Time now, Consumer& consumer);
+  // The consumer has got the job, whose body it had to wait for: its limits begin.
+  void Given(Time now, Consumer& consumer, JobId id);
   // Ends a wait without an answer (half-closed connection).
   void StopWaiting(Consumer& consumer);
 
@@ -153,6 +158,7 @@ class Engine {
   TubePolicies& policies() { return policies_; }
   const TubePolicies& policies() const { return policies_; }
   Acts& acts() { return acts_; }
+  Bodies& bodies() { return bodies_; }
   Schedules& schedules() { return schedules_; }
   const Schedules& schedules() const { return schedules_; }
   Transfers& transfers() { return transfers_; }
@@ -323,8 +329,44 @@ class Engine {
   void DropWaiters(Job& job);
   void Tell(Job& job, Finish::Kind kind, const ReportData& data, Lsn lsn);
 
+  // engine_groups.cc
+  static bool IsGrouped(const Job& job) {
+    return job.tube_.group() != nullptr || job.tube_->groups_ != nullptr;
+  }
+  // Its tube has other groups since it came, or it has just come.
+  static bool HasOldPlace(const Job& job) { return job.tube_.groups() != job.tube_->groups_.get(); }
+  Code AdmitsToGroup(const Tube& tube, const Job& job) const;
+  static void NoteMissing(Tube& tube, const Job& job);
+  static void JoinGroup(Job& job, Group& group);
+  Group& GroupIn(Groups& groups, const Job& job);
+  void Rejoin(Job& job);
+  void LeaveGroup(Job& job);
+  void EnterGroup(Time now, Job& job);
+  void LeaveGroupState(Job& job);
+  void NoteGroups(Tube& tube);
+  void SetHome(Job& job, Group& home);
+  void ForgetHome(Job& job);
+  void FindHome(Job& job, const Record::Group& known);
+  // The end of a job that stays in its group until it is gone.
+  static void NoteEnd(const Job& job, Lsn lsn) {
+    if (Group* const group = GroupOf(job)) {
+      static_cast<Groups&>(group->groups).NoteEnd(*group, lsn);
+    }
+  }
+  static std::optional<std::string> LineOf(const Job& job);
+  static void NoteLineEnd(Tube& tube, const std::optional<std::string>& line, Lsn lsn);
+  void FollowGroups(Tube& tube);
+  void ReadGroup(Time now, Job& job);
+  bool FollowsByBody(const Job& job) const;
+  bool ReadNames(Time now, std::size_t& jobs);
+  Time ReadGroups(Time now, std::size_t jobs);
+  void EndGroupWalk();
+  void DropRetiredGroups();
+  void ForgetIdleGroups(Time now, int& steps);
+
   // engine_consume.cc
   Taken Take(Time now, Job& job, Consumer& consumer);
+  Time BeginLimits(Time now, Job& job, Consumer& consumer);
   Job* HeldBy(const Consumer& consumer, JobId id) const;
   bool Accepts(const Job& job, Record::Kind kind) const;
   void RestartTtr(Time now, Job& job);
@@ -349,8 +391,6 @@ class Engine {
   void TubeDue(Time now, Tube& tube, int& steps);
   void ConsumerDue(Time now, Consumer& consumer, int& steps);
 
-  // Tubes whose jobs are answers.
-  static constexpr std::string_view kReplyPrefix = "$reply/";
   // beanstalk's safety margin before the end of a TTR.
   static constexpr Time kSafetyMargin = kSecond;
 
@@ -362,9 +402,20 @@ class Engine {
   Time started_ = 0;  // first Tick
   Time ticked_ = 0;   // last
 
+  IdleGroups idle_groups_;
+  // Jobs that follow a changed policy into other groups, and the groups that they were in.
+  struct GroupWalk {
+    bool active = false;
+    JobId at = 0;                           // looked at, with all below
+    std::vector<std::uint64_t> tubes = {};  // that follow, by id
+    std::vector<std::unique_ptr<Groups, DeleteGroups>> retired = {};
+  } group_walk_;
   TubeTable tubes_;
   IdleFunctions idle_functions_;
   IdTable<Job> jobs_;
+  Bodies bodies_{jobs_, journal_};
+  std::deque<JobId> unread_;  // jobs whose group is named in a body that has left memory
+  BodyQuery name_query_{bodies_};
   Failures failures_{jobs_};
   UniqueIndex uniques_;
   WaiterIndex waiters_;
@@ -394,6 +445,11 @@ class Engine {
   EngineStats totals_;
   TimeHistogram waits_, ages_;
 };
+
+// Tubes whose jobs are answers to jobs, which the engine always takes.
+inline constexpr std::string_view kReplyPrefix = "$reply/";
+inline bool TakesAnswers(std::string_view tube) { return tube.starts_with(kReplyPrefix); }
+inline bool PutsAnswers(const Consumer& producer) { return TakesAnswers(producer.used()->name()); }
 
 // nullptr: there is none.
 inline const Tube* TubeOfId(const Engine& engine, std::uint64_t id) {

@@ -70,6 +70,7 @@ Kicked Engine::KickTube(Time now, Tube& tube, std::uint64_t bound, std::optional
   dispatch_.Serve(now, tube);
   --tube.using_;
   ReleaseTube(tube);
+  pace_.ServeFreed(now);
   return kicked;
 }
 
@@ -82,6 +83,7 @@ Outcome Engine::KickJob(Time now, JobId id) {
   if (!Accepts(*job, Record::Kind::kChange)) return {Code::kJournal};
   const Lsn lsn = KickOne(now, *job);
   dispatch_.Serve(now, *job->tube_, job);
+  pace_.ServeFreed(now);
   return {Code::kOk, lsn};
 }
 

@@ -12,6 +12,7 @@ void Engine::Insert(JobPtr job, Tube& tube) {
   job->tube_ = &tube;
   tube.job_bytes_ += job->memory();
   TakeKey(*job);
+  bodies_.OnInsert(*job);
   Job* owned = job.release();
   jobs_.Insert(owned->id_, owned);
 }
@@ -21,6 +22,15 @@ void Engine::MoveTo(Job& job, Tube& tube, std::string_view origin) {
   ++moves_;
   FreeKey(job);
   job.tube_->job_bytes_ -= job.memory();
+  ++tube.using_;  // a dead job that goes home may have been all that kept the tube
+  if (!origin.empty() && HasOldPlace(job)) Rejoin(job);
+  if (Group* const home = GroupOf(job); home != nullptr && !origin.empty()) {
+    SetHome(job, *home);
+  } else {
+    ForgetHome(job);
+  }
+  LeaveGroup(job);
+  --tube.using_;
   job.tube_ = &tube;
   tube.job_bytes_ += job.memory();
   if (!origin.empty() || !job.origin().empty()) {
@@ -49,9 +59,13 @@ void Engine::LeaveRest(Job& job) {
 void Engine::EnterReady(Job& job) {
   Tube& tube = *job.tube_;
   job.state_ = JobState::kReady;
-  if (tube.ready_.empty()) dispatch_.ready().Add(tube);
-  tube.ready_.Push(&job);
-  if (tube.ready_.front() == &job) dispatch_.ready().NoteFront(tube);
+  if (tube.ready_size_++ == 0) dispatch_.ready().Add(tube);
+  if (IsGrouped(job)) {
+    EnterGroup(ticked_, job);
+  } else {
+    tube.ready_.Push(&job);
+    if (tube.ready_.front() == &job) dispatch_.ready().NoteFront(tube);
+  }
   CountQueued(job, 1);
   ++totals_.ready;
   if (job.priority < kNormalFrom) {
@@ -64,6 +78,7 @@ void Engine::EnterReady(Job& job) {
 void Engine::EnterDelayed(Job& job, Time due) {
   job.state_ = JobState::kDelayed;
   job.tube_->delayed_.Push(due, &job);
+  if (IsGrouped(job)) EnterGroup(ticked_, job);
   CountQueued(job, 1);
   ++totals_.delayed;
   if (job.OwnRest() != nullptr) EnterRest(job);
@@ -84,6 +99,7 @@ void Engine::EnterBuried(Job& job, std::uint64_t burial) {
   } else {
     job.tube_->buried_.PushBack(&job);
   }
+  if (IsGrouped(job)) EnterGroup(ticked_, job);
   ++job.tube_->buried_size_;
   ++totals_.buried;
   totals_.dead += !job.origin().empty();
@@ -101,6 +117,10 @@ void Engine::EnterReserved(Time now, Time deadline, Job& job, Consumer& consumer
     FreeKey(job);
     job.MakeExtra().key_free = true;
   }
+  if (IsGrouped(job)) {
+    EnterGroup(now, job);
+    if (Group* const group = GroupOf(job)) job.tube_->groups_->NoteHandOut(now, job, *group);
+  }
   ++job.tube_->reserved_;
   ++totals_.reserved;
   if (!job.origin().empty()) failures_.Add(job);
@@ -109,16 +129,18 @@ void Engine::EnterReserved(Time now, Time deadline, Job& job, Consumer& consumer
 
 void Engine::LeaveState(Job& job) {
   Tube& tube = *job.tube_;
+  const bool grouped = job.tube_.group() != nullptr;
+  if (grouped && job.state_ != JobState::kGone) LeaveGroupState(job);
   switch (job.state_) {
     case JobState::kReady:
-      tube.ready_.Remove(&job);
+      if (!grouped) tube.ready_.Remove(&job);
       CountQueued(job, -1);
       --totals_.ready;
       if (job.priority < kNormalFrom) {
         --tube.urgent_;
         --totals_.urgent;
       }
-      if (tube.ready_.empty()) dispatch_.ready().Remove(tube);
+      if (--tube.ready_size_ == 0) dispatch_.ready().Remove(tube);
       if (job.OwnRest() != nullptr) LeaveRest(job);
       break;
     case JobState::kDelayed:
@@ -166,6 +188,9 @@ void Engine::LeaveState(Job& job) {
 void Engine::Erase(Job& job) {
   LeaveState(job);
   FreeKey(job);
+  ForgetHome(job);
+  LeaveGroup(job);
+  bodies_.OnErase(job);
   jobs_.Erase(job.id_);
   Tube& tube = *job.tube_;
   tube.job_bytes_ -= job.memory();
@@ -178,7 +203,9 @@ void Engine::DropUndurable() {
   ids_.DropUndurable(durable);
   records_.TakeUndurable(durable, [this](Job& job) {
     if (Waiters(job) > 0) {
+      bodies_.OnErase(job);
       job.durable_ = false;
+      bodies_.OnInsert(job);
     } else {
       Erase(job);
     }

@@ -39,6 +39,7 @@ class Engine::Audit {
     if (keys != engine_.uniques_.size()) {
       return fmt::format("{} keys, {} indexed", keys, engine_.uniques_.size());
     }
+    if (std::string wrong = engine_.bodies_.Check(); !wrong.empty()) return wrong;
     if (failed == engine_.failures_.size()) return engine_.failures_.Check();
     return fmt::format("{} jobs failed, {} indexed", failed, engine_.failures_.size());
   }
@@ -52,6 +53,13 @@ class Engine::Audit {
         ++tube.watching;
         tube.wide_watching += consumer->watched_.wide();
         tube.in_line += consumer->waiting() && !consumer->watched_.wide();
+        const Groups* const groups = watch->tube.groups();
+        if (consumer->waiting() && groups != nullptr && !watch->tube.Stopped() &&
+            groups->gives() > watch->tube.promised_ &&
+            engine_.pace_.Places(engine_.ticked_, watch->tube) > watch->tube.promised_) {
+          return fmt::format("a consumer waits while a group of tube {} gives a job",
+                             watch->tube.name());
+        }
         if (consumer->waiting() && Dispatch::Runnable(watch->tube) &&
             watch->tube.policy_ == nullptr && watch->tube.ready() > watch->tube.promised_) {
           return fmt::format("a consumer waits while tube {} has a job", watch->tube.name());
@@ -69,14 +77,17 @@ class Engine::Audit {
     for (const Tube* tube = tubes.Next(0); tube != nullptr; tube = tubes.Next(tube->id())) {
       const Counted& is = counted_[tube];
       if (!Same(is, *tube)) return fmt::format("tube {} counts wrong", tube->name());
+      if (tube->groups_ != nullptr) {
+        if (std::string wrong = tube->groups_->Check(); !wrong.empty()) return wrong;
+      }
       if ((is.ready > 0) != engine_.dispatch_.ready().Has(*tube)) {
         return fmt::format("tube {} is among those with ready jobs by mistake", tube->name());
       }
-      const bool needed = is.ready + is.reserved + is.delayed + is.buried + is.watching > 0 ||
-                          tube->using_ > 0 || tube->permanent_ ||
-                          tube->settings_.created_function ||
-                          tube->settings_.max_queue != engine_.ConfiguredMaxQueue(*tube) ||
-                          TubePolicies::Keeps(*tube);
+      const bool needed =
+          is.ready + is.reserved + is.delayed + is.buried + is.watching > 0 || tube->using_ > 0 ||
+          tube->permanent_ || tube->settings_.created_function ||
+          tube->settings_.max_queue != engine_.ConfiguredMaxQueue(*tube) ||
+          TubePolicies::Keeps(*tube) || (tube->groups_ != nullptr && !tube->groups_->empty());
       if (!needed) return fmt::format("tube {} should be gone", tube->name());
       sum_.ready += is.ready;
       sum_.reserved += is.reserved;
@@ -99,6 +110,7 @@ class Engine::Audit {
         ++tube.ready;
         ++tube.bands[static_cast<std::size_t>(engine_.BandOf(job.priority))];
         tube.urgent += job.priority < kNormalFrom;
+        if (Engine::IsGrouped(job)) return "";
         if (!MoreUrgent(job, *job.tube_->ready_.front())) return "";
         return fmt::format("job {} is more urgent than the front of its tube", job.id());
       case JobState::kReserved:

@@ -27,6 +27,9 @@ Taken Engine::ReserveJob(Time now, Consumer& consumer, JobId id) {
   Job* job = jobs_.Find(id);
   if (job == nullptr || job->state_ == JobState::kReserved) return {};
   if (job->state_ != JobState::kBuried && job->ExpiredAt(now)) return {};
+  if (const Groups* const groups = job->tube_->groups(); groups != nullptr && groups->lines()) {
+    if (HasOldPlace(*job) || !groups->MayReserve(*job)) return {};
+  }
   consumer.needs_ttr_ = true;
   CountAsWorker(consumer);
   const bool was_ready = job->state_ == JobState::kReady;
@@ -77,6 +80,21 @@ Taken Engine::Take(Time now, Job& job, Consumer& consumer) {
   Count(*job.tube_, &JobCounts::reserves);
   waits_.Add(std::exchange(consumer.waited_, 0));
   ages_.Add(now - job.created);
+  bodies_.LookAhead(*this, *job.tube_);
+  // Of a job whose body is to come, they begin with Given.
+  const Time deadline = job.has_body() ? BeginLimits(now, job, consumer) : kNever;
+  EnterReserved(now, deadline, job, consumer);
+  if (job.tube_->policy_ != nullptr || options_.fair) pace_.NoteHandOut(now, *job.tube_);
+  if (UniqueIndex::HasKey(job)) uniques_.Prefetch(job);
+  Lsn lsn = VisibleFrom(job);
+  if (const Groups* const groups = job.tube_->groups()) {
+    lsn = std::max(lsn, groups->VisibleFrom(job));
+  }
+  return {&job, lsn};
+}
+
+// The end of its TTR, or of the consumer's own limit if that is sooner.
+Time Engine::BeginLimits(Time now, Job& job, Consumer& consumer) {
   Time deadline = kNever;
   const std::uint32_t ttr_s = consumer.needs_ttr_ ? TtrSeconds(job) : job.ttr_s;
   if (ttr_s > 0) deadline = After(now, ttr_s);
@@ -88,10 +106,14 @@ Taken Engine::Take(Time now, Job& job, Consumer& consumer) {
     consumer.limited_ = true;
     deadline = std::min(deadline, rest.run_limit);
   }
-  EnterReserved(now, deadline, job, consumer);
-  if (job.tube_->policy_ != nullptr || options_.fair) pace_.NoteHandOut(now, *job.tube_);
-  if (UniqueIndex::HasKey(job)) uniques_.Prefetch(job);
-  return {&job, VisibleFrom(job)};
+  return deadline;
+}
+
+void Engine::Given(Time now, Consumer& consumer, JobId id) {
+  Job* const job = HeldBy(consumer, id);
+  if (job == nullptr) return;
+  consumer.held_.Move(job, BeginLimits(now, *job, consumer));
+  ArmConsumer(consumer);
 }
 
 Job* Engine::HeldBy(const Consumer& consumer, JobId id) const {
@@ -185,8 +207,10 @@ Lsn Engine::AppendEnd(const Job& job, Finish::Kind kind) {
   const bool remembers = kind == Finish::Kind::kCompleted && policy != nullptr &&
                          policy->unique != Policy::Unique::kNone && policy->unique_for > 0 &&
                          UniqueIndex::HasKey(job);
-  if (!remembers) return Append(job, Record::Kind::kDelete);
-  return seen_.Remember(job, Later(job.created, policy->unique_for));
+  const Lsn lsn = remembers ? seen_.Remember(job, Later(job.created, policy->unique_for))
+                            : Append(job, Record::Kind::kDelete);
+  NoteEnd(job, lsn);
+  return lsn;
 }
 
 Lsn Engine::Finished(Job& job, Finish::Kind kind, const ReportData& data) {

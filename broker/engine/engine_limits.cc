@@ -19,6 +19,7 @@ MaxQueue MaxQueueIn(const EngineLimits& limits, const Tube& tube) {
 // O(tubes): at start and when the configuration changes.
 void Engine::SetLimits(EngineLimits limits) {
   const EngineLimits before = std::exchange(limits_, std::move(limits));
+  bodies_.SetLimit(limits_.bodies);
   std::uint64_t last = 0;
   while (Tube* const tube = tubes_.Next(last)) {
     last = tube->id();

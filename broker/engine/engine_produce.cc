@@ -42,6 +42,9 @@ Code Engine::AdmitsJob(Tube& tube, const Job& job) {
   }
   if (MemoryFull()) return CountRefused(Code::kOutOfMemory);
   if (Full(tube, job.priority)) return CountRefused(Code::kQueueFull);
+  if (tube.groups_ != nullptr) {
+    if (const Code code = AdmitsToGroup(tube, job); code != Code::kOk) return CountRefused(code);
+  }
   if (!job.durable_ || !persistent_) return Code::kOk;
   const Code code = AcceptsNew(job.body_size());
   return code == Code::kOk ? code : CountRefused(code);
@@ -60,7 +63,7 @@ void Engine::CountAsProducer(Consumer& consumer) {
 
 Added Engine::Put(Time now, Consumer& producer, JobPtr job) {
   CountAsProducer(producer);
-  if (Answers(producer)) return Reply(now, producer, std::move(job));
+  if (PutsAnswers(producer)) return Reply(now, producer, std::move(job));
   job->durable_ = job->keep_on_failure_ = true;
   const Time due = After(now, job->delay_s);
   return Add(now, std::move(job), *producer.used_, {.due = due});
@@ -182,6 +185,7 @@ Added Engine::Enqueue(Time now, JobPtr owned, Tube& tube, const Arrival& arrival
   job.created = now;
   Count(tube, &JobCounts::total_jobs);
   if (tube.policy_ != nullptr) job.ttr_s = tube.policy_->TtrOf(job.ttr_s);
+  ticked_ = std::max(ticked_, now);
   Insert(std::move(owned), tube);
   if (tube.policy_ != nullptr) expiries_.Set(job, std::max(arrival.due, now));
   if (arrival.due > now) {
@@ -189,6 +193,7 @@ Added Engine::Enqueue(Time now, JobPtr owned, Tube& tube, const Arrival& arrival
   } else {
     EnterReady(job);
   }
+  if (tube.groups_ != nullptr) NoteMissing(tube, job);
   Append(job, Record::Kind::kPut, {.schedule = arrival.schedule});
   const Added added{Code::kOk, job.id_, VisibleFrom(job)};
   dispatch_.Serve(now, tube, &job);
@@ -231,7 +236,9 @@ Added Engine::JoinJob(Job& job, JobObserver* waiter) {
     AddWaiter(job, *waiter);
   } else if (!job.durable_) {
     if (const Code code = AcceptsNew(job.body_size()); code != Code::kOk) return Refused(code);
+    bodies_.OnErase(job);
     job.durable_ = true;
+    bodies_.OnInsert(job);
     job.abandoned_ = false;
     Append(job, Record::Kind::kPut);
   }

@@ -10,6 +10,7 @@ EngineStats Engine::Stats() const {
   EngineStats stats = totals_;
   stats.tubes = tubes_.size();
   stats.remembered_keys = seen_.size();
+  stats.bodies = bodies_.counts();
   return stats;
 }
 
@@ -60,7 +61,11 @@ Band Engine::BandOf(std::uint32_t priority) const {
 
 void Engine::VisitNext(const Tube& tube, JobState state, std::size_t bound,
                        const std::function<void(const Job&)>& visit) const {
-  if (state == JobState::kReady) tube.ready_.VisitFirst(bound, visit);
+  if (state == JobState::kReady && tube.groups_ != nullptr) {
+    tube.groups_->VisitByAge(bound, visit);
+  } else if (state == JobState::kReady) {
+    tube.ready_.VisitFirst(bound, visit);
+  }
   if (state == JobState::kDelayed) tube.delayed_.VisitFirst(bound, visit);
   if (state != JobState::kBuried) return;
   const Job* job = tube.buried_.front();

@@ -19,7 +19,9 @@ Time Engine::Tick(Time now) {
   if (started_ == 0) started_ = now;
   int steps = kSteps;
   const std::uint64_t much = effort_ + kEffort;
-  const Time policies_due = policies_.Tick(now);
+  const Time policies_due = std::min(policies_.Tick(now), ReadGroups(now, kSlice));
+  ForgetIdleGroups(now, steps);
+  pace_.ServeFreed(now);
   pauses_.EndDue(now);
   expiries_.Tick(now, steps);
   seen_.Tick(now, steps);
@@ -36,9 +38,14 @@ Time Engine::Tick(Time now) {
       ConsumerDue(now, static_cast<Consumer&>(*timer), steps);
     }
   }
+  const bool full =
+      limits_.memory > 0 && JobMemory() + TableMemory() + memory_beside_ > limits_.memory;
+  const Time bodies_due = bodies_.Tick(now, full);
   const Time promise_ends = dispatch_.BreakPromises(now);
-  return std::max(now, std::min({deadlines_.next(), expiries_.next(), seen_.next(),
-                                 failures_.next(), policies_due, schedules_due, promise_ends}));
+  pace_.ServeFreed(now);
+  return std::max(
+      now, std::min({deadlines_.next(), expiries_.next(), seen_.next(), failures_.next(),
+                     idle_groups_.next(), policies_due, schedules_due, bodies_due, promise_ends}));
 }
 
 void Engine::ArmTube(Tube& tube) {
@@ -59,6 +66,10 @@ void Engine::TubeDue(Time now, Tube& tube, int& steps) {
   }
   ArmTube(tube);
   if (tube.held_back_ != HeldBack::kNone) pace_.Limit(now, tube);
+  if (tube.groups_ != nullptr) {
+    tube.groups_->Tick(now, steps);
+    NoteGroups(tube);
+  }
   dispatch_.Serve(now, tube, fresh);
   pace_.ServeFreed(now);
   retention_.Prune(now, tube, steps);

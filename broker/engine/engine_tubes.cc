@@ -10,6 +10,7 @@ namespace gearstalk {
 void Engine::ReleaseTube(Tube& tube) {
   if (tube.using_ > 0 || tube.watching_ > 0) return;
   if (tube.unfinished() > 0 || tube.buried() > 0) return;
+  if (tube.groups_ != nullptr && !tube.groups_->empty()) return;
   if (tube.permanent_ || tube.settings_.created_function) return;
   if (tube.settings_.max_queue != ConfiguredMaxQueue(tube)) return;
   if (TubePolicies::Keeps(tube)) {

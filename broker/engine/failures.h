@@ -27,6 +27,7 @@ class Failures {
   struct Place {
     Time ended = 0;
     JobId id = 0;
+    // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes the language's 0 for a pointer.
     auto operator<=>(const Place&) const = default;
   };
   static Place PlaceOf(const Job& job) { return {job.extra().ended, job.id()}; }

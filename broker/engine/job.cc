@@ -59,6 +59,11 @@ JobPtr Job::New(std::uint32_t body_size, std::string_view unique) {
   return JobPtr(job);
 }
 
+JobPtr Job::NewWithoutBody(std::uint32_t body_size, std::string_view unique) {
+  GS_CHECK(body_size >= kBlockFrom);
+  return JobPtr(At(Allocate(OwnSize(body_size, unique.size())), body_size, unique));
+}
+
 JobPtr Job::TryNew(std::uint32_t body_size, std::string_view unique) {
   void* const place = TryAllocate(OwnSize(body_size, unique.size()));
   if (place == nullptr) return nullptr;

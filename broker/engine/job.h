@@ -24,6 +24,43 @@ class JobObserver;
 
 using JobId = std::uint64_t;
 
+// What the groups of a tube begin with, and a group: a job finds its tube through them.
+struct GroupsHead {
+  Tube& tube;
+};
+struct GroupHead {
+  GroupsHead& groups;
+};
+
+// Where a job is: in a tube, or in a group of one. One word.
+class JobPlace {
+ public:
+  JobPlace& operator=(Tube* tube) {
+    bits_ = reinterpret_cast<std::uintptr_t>(tube);
+    return *this;
+  }
+  JobPlace& operator=(GroupHead* group) {
+    bits_ = reinterpret_cast<std::uintptr_t>(group) | kGroup;
+    return *this;
+  }
+  // nullptr: in none.
+  GroupHead* group() const {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr)
+    return (bits_ & kGroup) == 0 ? nullptr : reinterpret_cast<GroupHead*>(bits_ - kGroup);
+  }
+  GroupsHead* groups() const { return (bits_ & kGroup) == 0 ? nullptr : &group()->groups; }
+  operator Tube*() const {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr)
+    return (bits_ & kGroup) == 0 ? reinterpret_cast<Tube*>(bits_) : &group()->groups.tube;
+  }
+  Tube* operator->() const { return *this; }
+  Tube& operator*() const { return *operator->(); }
+
+ private:
+  static constexpr std::uintptr_t kGroup = 1;
+  std::uintptr_t bits_ = 0;
+};
+
 enum class JobState : std::uint8_t { kReady, kReserved, kDelayed, kBuried, kGone };
 
 struct ByJob;
@@ -65,9 +102,10 @@ struct Expiry {
 
 // Texts that only a few jobs have, from policies.
 struct JobTexts {
-  std::string key;         // unique key that the tube made of the body
-  std::string origin;      // the tube that a dead job came from
-  std::string cause_text;  // of a WORK_EXCEPTION, its beginning
+  GroupHead* home = nullptr;  // of a dead job: its group in the tube that it came from
+  std::string key;            // unique key that the tube made of the body
+  std::string origin;         // the tube that a dead job came from
+  std::string cause_text;     // of a WORK_EXCEPTION, its beginning
 };
 
 // Fields that few jobs have: waiters, limits of a hand-out, policies; allocated when first needed.
@@ -129,6 +167,8 @@ class Job {
   // Memory for a job with a key and room for `body_size` bytes, not yet known to the engine.
   // `unique` is at most kMaxUnique bytes; empty = none.
   static JobPtr New(std::uint32_t body_size, std::string_view unique = {});
+  // One whose body, of kBlockFrom bytes or more, is in the journal alone.
+  static JobPtr NewWithoutBody(std::uint32_t body_size, std::string_view unique);
   // nullptr: there is no memory for it.
   static JobPtr TryNew(std::uint32_t body_size, std::string_view unique = {});
   // The same job with room for a larger body, while its body arrives. It has one reference.
@@ -139,6 +179,7 @@ class Job {
 
   JobId id() const { return id_; }
   Tube& tube() const { return *tube_; }
+  GroupHead* group_head() const { return tube_.group(); }  // nullptr: its tube has no groups
   JobState state() const { return state_; }
   // The client's key, or else the one that its tube made of the body; "-" stands for the body.
   std::string_view unique() const {
@@ -189,20 +230,22 @@ class Job {
   // IndexedHeap (delayed and reserved jobs, ready ones that came out of order).
   std::uint32_t& HeapSlot() { return link_.held.slot; }
   std::uint64_t HeapOrder() const { return id_; }
+  // Treap (ready jobs of a group).
+  Job*& TreeLeft() { return link_.list.prev; }
+  Job*& TreeRight() { return link_.list.next; }
 
  private:
   friend class Acts;
   friend class BadEnds;
+  friend class Bodies;
   friend class Dispatch;
   friend class Engine;
   friend class Expiries;
   friend class JobList;
   friend class ReadyQueue;
   friend class Records;
-  friend class Retention;
   friend class Schedules;
   friend class Transfers;
-  friend class UniqueIndex;
   friend struct JobUnref;
   friend struct TEST_Job;
 
@@ -249,9 +292,9 @@ class Job {
   }
 
   JobId id_ = 0;
-  Tube* tube_ = nullptr;
+  JobPlace tube_;
   union {
-    Neighbours list;  // ready (in a lane) or buried
+    Neighbours list;  // ready (in a lane, or in the tree of its group) or buried
     Held held;        // reserved; delayed and out-of-order ones use the slot alone
   } link_ = {.list = {nullptr, nullptr}};
   JobExtra* extra_ = nullptr;

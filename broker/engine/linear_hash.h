@@ -25,7 +25,9 @@ inline std::uint64_t HashSeed() {
 // A linear hash table: it grows and shrinks by one bucket at a time, so no single command pays for
 // a rehash. A bucket is a cache line. Beside its object an entry holds bits of the hash, so a
 // look-up touches no objects but those that match, and a split touches none.
-template <typename T>
+//
+// It never has fewer than 2^SegmentBits buckets, and allocates so many at a time.
+template <typename T, int SegmentBits = 8>
 class LinearHash {
  public:
   LinearHash() { segments_.push_back(std::make_unique<Bucket[]>(kSegment)); }
@@ -61,6 +63,18 @@ class LinearHash {
     if (buckets_ > kSegment && size_ < buckets_ / 4 * kPerBucket) Merge();
   }
 
+  // For walks in slices: those of one bucket. Between two buckets the table may grow or shrink;
+  // then an object may be visited twice or not at all.
+  std::size_t buckets() const { return buckets_; }
+  template <typename Visit>
+  void VisitBucket(std::size_t index, Visit visit) const {
+    for (Bucket* bucket = &BucketAt(index); bucket != nullptr; bucket = bucket->overflow.get()) {
+      for (const Entry entry : bucket->entries) {
+        if (entry != 0) visit(*ObjectOf(entry));
+      }
+    }
+  }
+
   // Fetches what Find and Remove will touch, while there is something else to do.
   void Prefetch(std::uint64_t hash) const { __builtin_prefetch(&BucketAt(IndexOf(hash))); }
 
@@ -70,10 +84,9 @@ class LinearHash {
   static constexpr int kTagBits = 20;
   static constexpr int kAddressBits = 44;
 
-  static constexpr int kSegmentBits = 8;  // buckets allocated at a time, and the fewest there are
-  static constexpr std::size_t kSegment = 1 << kSegmentBits;
-  // The tag is the hash above its lowest kSegmentBits: enough to split up to here.
-  static constexpr std::size_t kMostBuckets = std::size_t{1} << (kSegmentBits + kTagBits);
+  static constexpr std::size_t kSegment = 1 << SegmentBits;
+  // The tag is the hash above its lowest SegmentBits: enough to split up to here.
+  static constexpr std::size_t kMostBuckets = std::size_t{1} << (SegmentBits + kTagBits);
   static constexpr std::size_t kPerBucket = 4;  // objects, on average
 
   // With its overflow, which gets long when many objects have one hash. All are full but the one
@@ -92,7 +105,7 @@ class LinearHash {
     std::unique_ptr<Bucket> overflow;
   };
 
-  static Entry TagOf(std::uint64_t hash) { return (hash >> kSegmentBits) << kAddressBits; }
+  static Entry TagOf(std::uint64_t hash) { return (hash >> SegmentBits) << kAddressBits; }
   static Entry EntryOf(std::uint64_t hash, const T& object) {
     return TagOf(hash) | reinterpret_cast<std::uintptr_t>(&object) / 8;
   }
@@ -150,7 +163,7 @@ class LinearHash {
     const std::size_t added = buckets_++;
     if (added % kSegment == 0) segments_.push_back(std::make_unique<Bucket[]>(kSegment));
     const std::size_t level = std::bit_floor(added);
-    const Entry decides = Entry{level >> kSegmentBits} << kAddressBits;
+    const Entry decides = Entry{level >> SegmentBits} << kAddressBits;
     Bucket& stays = BucketAt(added - level);
     Bucket& goes = BucketAt(added);
     const Bucket whole = std::exchange(stays, Bucket());

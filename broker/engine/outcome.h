@@ -8,6 +8,7 @@
 #include "broker/base/clock.h"
 #include "broker/base/lsn.h"
 #include "broker/base/status.h"
+#include "broker/engine/body_counts.h"
 #include "broker/engine/job.h"
 #include "broker/engine/job_counts.h"
 
@@ -74,7 +75,8 @@ struct EngineStats : JobCounts, PolicyCounts {
   std::size_t retrying = 0;  // of the delayed: they wait for their next attempt
   std::size_t dead = 0;      // of the buried: they were moved to a dead tube
   std::size_t tubes = 0;
-  std::size_t remembered_keys = 0;                      // of finished jobs; they stay taken
+  std::size_t remembered_keys = 0;  // of finished jobs; they stay taken
+  BodyCounts bodies{};
   std::size_t producers = 0, workers = 0, waiting = 0;  // connections
   std::array<std::uint64_t, kCodes> refused{};          // jobs and tubes, by Code
 };

@@ -2,22 +2,17 @@
 
 #include <algorithm>
 
+#include "broker/engine/bucket.h"
 #include "broker/engine/engine.h"
+#include "broker/engine/groups.h"
 
 namespace gearstalk {
-namespace {
-
-// The most that a bucket saves up or owes, so that its time stamp fits.
-constexpr Time kFullest = kNever / 4;
-
-}  // namespace
 
 // The time at which the rate allows the next hand-out.
 Time Pace::NextHandOut(const Tube& tube) const {
   const Policy& policy = PolicyOf(tube);
   if (policy.rate.jobs == 0) return 0;
-  const Time apart = policy.rate.per / policy.rate.jobs;
-  return tube.policy_state().paced - apart * std::min(Time{policy.Burst()} - 1, kFullest / apart);
+  return bucket::Next(tube.policy_state().paced, policy.rate, policy.Burst());
 }
 
 void Pace::Limit(Time now, Tube& tube) {
@@ -41,7 +36,7 @@ void Pace::NoteHandOut(Time now, Tube& tube) {
   if (tube.policy_ == nullptr) return;
   if (policy.rate.jobs > 0) {
     Time& paced = tube.MakeState().paced;
-    paced = Later(std::max(paced, now), policy.rate.per / policy.rate.jobs);
+    paced = bucket::After(paced, now, policy.rate);
   }
   if (policy.max_running > 0 || policy.rate.jobs > 0) Limit(now, tube);
 }
@@ -54,11 +49,10 @@ std::uint64_t Pace::Places(Time now, const Tube& tube) const {
     places = policy.max_running - std::min(policy.max_running, tube.reserved_);
   }
   if (policy.rate.jobs > 0) {
-    const Time apart = policy.rate.per / policy.rate.jobs;
-    const Time saved = now - NextHandOut(tube);
-    const std::uint64_t tokens = saved < 0 ? 0 : static_cast<std::uint64_t>(saved / apart) + 1;
-    places = std::min({places, tokens, std::uint64_t{policy.Burst()}});
+    const Time paced = tube.policy_state().paced;
+    places = std::min(places, bucket::Saved(paced, now, policy.rate, policy.Burst()));
   }
+  if (tube.groups_ != nullptr) places = std::min(places, tube.groups_->gives());
   return places;
 }
 
@@ -67,6 +61,7 @@ void Pace::ServeAllFreed(Time now) {
     Tube& tube = *freed_.back();
     freed_.pop_back();
     if (tube.held_back_ != HeldBack::kNone) Limit(now, tube);
+    if (tube.groups_ != nullptr) engine_.deadlines_.Arm(tube, tube.groups_->next_due());
     engine_.dispatch_.Serve(now, tube);
   }
 }

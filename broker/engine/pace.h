@@ -24,8 +24,10 @@ class Pace {
   void NoteHandOut(Time now, Tube& tube);
   // Hand-outs that the tube could make at once.
   std::uint64_t Places(Time now, const Tube& tube) const;
-  // A job that ran there ended, and the tube was held back for it.
-  void NoteFreed(Tube& tube) { freed_.push_back(&tube); }
+  // A job that ran there ended, and the tube was held back for it; or its groups may give others.
+  void NoteFreed(Tube& tube) {
+    if (freed_.empty() || freed_.back() != &tube) freed_.push_back(&tube);
+  }
   // The tube goes.
   void Forget(Tube& tube) { std::erase(freed_, &tube); }
   // First come, first served: those who waited get what a verb just made possible.

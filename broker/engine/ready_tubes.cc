@@ -49,7 +49,7 @@ void ReadyTubes::Visit(const Consumer& consumer, Visitor visit) const {
     }
   } else {
     for (const auto& watch : consumer.watched_) {
-      if (!watch->tube.ready_.empty()) visit(watch->tube);
+      if (watch->tube.ready() > 0) visit(watch->tube);
     }
   }
 }

@@ -46,10 +46,16 @@ Lsn Records::Append(const Job& job, Record::Kind kind, const Beside& beside) {
   record.kind = kind;
   record.id = job.id_;
   if (kind != Record::Kind::kDelete) Fill(job, record);
-  if (beside.moved) record.tube = job.tube_->name();
+  if (beside.moved) {
+    record.tube = job.tube_->name();
+    FillGroups(job, record);
+  }
   if (beside.schedule != nullptr) record.schedule = *beside.schedule;
   const Lsn lsn = engine_.journal_.Append(record);
-  if (kind == Record::Kind::kPut) NoteUnsynced(job.id_, lsn);
+  if (kind == Record::Kind::kPut) {
+    NoteUnsynced(job.id_, lsn);
+    engine_.bodies_.OnPut(job, lsn);
+  }
   return lsn;
 }
 
@@ -96,6 +102,18 @@ void Records::FillFailure(const Job& job, Record& record) {
   record.failure.origin = job.texts()->origin;
 }
 
+Record::Group Records::RecordOf(const GroupHead* head) {
+  if (head == nullptr) return {};
+  const auto& group = static_cast<const Group&>(*head);
+  if (group.unread()) return {};
+  return {group.name(), static_cast<const Groups&>(group.groups).source_text()};
+}
+
+void Records::FillGroups(const Job& job, Record& record) {
+  record.group = RecordOf(job.group_head());
+  if (job.texts() != nullptr) record.home = RecordOf(job.texts()->home);
+}
+
 void Records::Fill(const Job& job, Record& record) const {
   record.id = job.id_;
   record.priority = job.priority;
@@ -122,7 +140,27 @@ void Records::Fill(const Job& job, Record& record) const {
   record.unique_is_body = job.unique_is_body_;
   record.unique = job.unique();
   record.reducer = job.rest().reducer;
-  record.body = job.body();
+  if (job.has_body()) {
+    record.body = job.body();
+  } else {
+    record.body_left_out = job.body_size();
+  }
+  FillGroups(job, record);
+}
+
+bool Records::LeavesBodyOut(JobId id) const {
+  const Job* const job = engine_.jobs_.Find(id);
+  return job != nullptr && !job->has_body();
+}
+
+bool Records::TakesBodiesLater() const { return engine_.bodies_.counts().limit > 0; }
+
+std::vector<JobId> Records::MissingBodies() const { return engine_.transfers_.MissingBodies(); }
+
+void Records::OnBody(JobId id, const BodyRead& read) {
+  if (engine_.transfers_.OnBody(id, read.body)) return;
+  const auto damaged = engine_.bodies_.OnRead(engine_.ticked_, id, read);
+  if (damaged) engine_.bad_ends_.BuryDamaged(engine_.ticked_, id, damaged->taken);
 }
 
 bool Records::Capture(JobId id, const std::function<void(const Record&)>& emit) {

@@ -8,6 +8,7 @@
 #include <set>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "broker/base/clock.h"
 #include "broker/base/lsn.h"
@@ -52,6 +53,10 @@ class Records final : public LiveState {
   void Fill(const Job& job, Record& record) const;
   bool Capture(JobId id, const std::function<void(const Record&)>& emit) override;
   void CaptureSettings(const std::function<void(const Record&)>& emit) override;
+  bool LeavesBodyOut(JobId id) const override;
+  bool TakesBodiesLater() const override;
+  std::vector<JobId> MissingBodies() const override;
+  void OnBody(JobId id, const BodyRead& read) override;
 
   // records_apply.cc
   Status Apply(const Record& record) override;
@@ -76,6 +81,9 @@ class Records final : public LiveState {
     bool operator<(JobId id) const { return job < id; }
   };
 
+  static Record::Group RecordOf(const GroupHead* group);
+  static void FillGroups(const Job& job, Record& record);
+  void JoinRecorded(Job& job, const Record& record);
   static void FillFailure(const Job& job, Record& record);
   Lsn FindUnsynced(JobId id) const;
   void ApplyOfJob(const Record& record);

@@ -58,13 +58,17 @@ void Records::ApplyOfJob(const Record& record) {
   }
 }
 
+static_assert(kLeastLeftOut >= Job::kBlockFrom, "what a replay leaves out can have no block");
+
 void Records::ApplyPut(const Record& record) {
   // A put that was carried forward replaces the older one.
   if (Job* const known = engine_.jobs_.Find(record.id)) engine_.Erase(*known);
   const bool keep = engine_.options_.keep_bodies || record.unique_is_body;
   const std::string_view body = keep ? record.body : std::string_view();
-  JobPtr job = Job::New(static_cast<std::uint32_t>(body.size()), record.unique);
-  std::copy(body.begin(), body.end(), job->space().begin());
+  const bool left_out = keep && record.body_left_out > 0;
+  JobPtr job = left_out ? Job::NewWithoutBody(record.body_left_out, record.unique)
+                        : Job::New(static_cast<std::uint32_t>(body.size()), record.unique);
+  if (!left_out) std::copy(body.begin(), body.end(), job->space().begin());
   job->id_ = record.id;
   job->ttr_s = record.ttr_s;
   job->created = record.created;
@@ -75,8 +79,17 @@ void Records::ApplyPut(const Record& record) {
   engine_.ids_.NoteTaken(record.id);
   Job& inserted = *job;
   engine_.Insert(std::move(job), engine_.TubeNamed(record.tube));
+  JoinRecorded(inserted, record);
   ApplyState(inserted, record);
+  if (replaying_) engine_.bodies_.OnReplayed(inserted);
   if (!record.schedule.name.empty()) engine_.schedules_.Apply(record);
+}
+
+// The name in the record is good if it was found where the tube would look for it.
+void Records::JoinRecorded(Job& job, const Record& record) {
+  const Groups* const groups = job.tube_->groups();
+  if (groups == nullptr || record.group.source != groups->source_text()) return;
+  Engine::JoinGroup(job, job.tube_->groups_->Named(record.group.name));
 }
 
 // The job is finished, and its key stays taken.
@@ -109,6 +122,7 @@ void Records::ApplyState(Job& job, const Record& record) {
   if (!record.tube.empty() && record.tube != job.tube_->name()) {
     Tube& before = *job.tube_;
     engine_.MoveTo(job, engine_.TubeNamed(record.tube), record.failure.origin);
+    JoinRecorded(job, record);
     engine_.ReleaseTube(before);
   }
   job.priority = record.priority;
@@ -153,6 +167,11 @@ void Records::ApplyFate(Job& job, const Record& record) {
   texts.origin = failure.origin;
   extra.key_free = !failure.origin.empty();
   engine_.TakeKey(job);
+  if (failure.origin.empty()) {
+    engine_.ForgetHome(job);
+  } else {
+    engine_.FindHome(job, record.home);
+  }
 }
 
 void Records::ApplySettings(const Record& record) {
@@ -190,6 +209,7 @@ void Records::RemoveBuried(const Job& job) { burials_.erase(BurialKeyOf(job)); }
 void Records::BecomeActive(Time now) {
   replaying_ = false;
   burials_.clear();
+  while (engine_.ReadGroups(now, Engine::kSlice) != kNever) continue;
   if (now < newest_) ShortenTimes(now);
   const std::vector<std::uint64_t> kept(tubes_.begin(), tubes_.end());
   for (const std::uint64_t id : kept) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "broker/base/check.h"
 #include "broker/engine/engine.h"
 
 namespace gearstalk {
@@ -149,15 +150,16 @@ Transfers::Change Transfers::Put(Time now, std::string_view name, const Record& 
   job.transfer.mark = text;
   const Lsn lsn = engine_.persistent_ ? engine_.journal_.Append(job) : 0;
   mark->second.Advance(std::move(change));
-  Appear(now, job);
+  Appear(now, job, lsn);
   if (engine_.persistent_) engine_.records_.NoteUnsynced(job.id, lsn);
   return {Code::kOk, job.id, lsn};
 }
 
 // Adds the job as a new one and serves it at once.
-void Transfers::Appear(Time now, const Record& record) {
+void Transfers::Appear(Time now, const Record& record, Lsn lsn) {
   engine_.records_.ApplyPut(record);
   Job& job = *engine_.jobs_.Find(record.id);
+  engine_.bodies_.OnPut(job, lsn);
   Tube& tube = *job.tube_;
   ++engine_.moves_;
   engine_.Count(tube, &JobCounts::total_jobs);
@@ -257,7 +259,7 @@ Transfers::Change Transfers::Commit(Time now, std::string_view name, JobId id) {
   if (job.state == Record::State::kBuried && job.burial == 0) job.burial = engine_.next_burial_;
   const Lsn lsn = engine_.persistent_ ? engine_.journal_.Append(ChangeOf(job)) : 0;
   job.transfer = {};
-  Appear(now, job);
+  Appear(now, job, lsn);
   return {Code::kOk, id, lsn};
 }
 
@@ -280,9 +282,17 @@ Transfers::Change Transfers::HoldBack(std::string_view name, JobId id) {
   }
   if (!marks_.contains(name)) return {Code::kNotFound};
   if (!engine_.journal_.Accepts(Record::Kind::kChange)) return {Code::kJournal};
+  GS_CHECK(job->has_body());
+  Tube& tube = *job->tube_;
+  ++tube.using_;
+  const std::optional<std::string> line = Engine::LineOf(*job);
   TakeOut(*job, name, Record::Held::kFirstPhase);
   const Record record = ChangeOf(held_.at(id).record.View());
-  return {Code::kOk, id, engine_.persistent_ ? engine_.journal_.Append(record) : 0};
+  const Lsn lsn = engine_.persistent_ ? engine_.journal_.Append(record) : 0;
+  Engine::NoteLineEnd(tube, line, lsn);
+  --tube.using_;
+  engine_.ReleaseTube(tube);
+  return {Code::kOk, id, lsn};
 }
 
 Transfers::Change Transfers::RaiseNextId(JobId id) {

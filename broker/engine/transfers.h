@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "broker/base/clock.h"
 #include "broker/base/lsn.h"
@@ -31,10 +32,12 @@ class OwnedRecord {
   const Record& values() const { return record_; }
   // Bytes that it occupies.
   std::size_t memory() const;
+  void SetBody(std::string_view body);
 
  private:
   Record record_;  // its views are not used
   std::string tube_, unique_, reducer_, body_, cause_, origin_, put_key_, schedule_, transfer_;
+  std::string group_, group_source_, home_, home_source_;
 };
 
 // Jobs that move in or out: whole puts, the marks of transfers, and held jobs. Part of the engine.
@@ -92,7 +95,8 @@ class Transfers {
   Change Confirm(std::string_view name, JobId id);  // phase 2
   Change Commit(Time now, std::string_view name, JobId id);
   Change Drop(std::string_view name, JobId id);
-  // A job of ours that nobody has reserved becomes a held job of the transfer, in phase 1.
+  // A job of ours that nobody has reserved, and whose body is in memory, becomes a held job of the
+  // transfer, in phase 1.
   Change HoldBack(std::string_view name, JobId id);
   // Ids below it are taken.
   Change RaiseNextId(JobId id);
@@ -116,6 +120,9 @@ class Transfers {
   bool Apply(const Record& record);
   bool Capture(JobId id, const std::function<void(const Record&)>& emit) const;
   void CaptureMarks(const std::function<void(const Record&)>& emit) const;
+  // Held jobs that a replay has kept without their bodies. OnBody: false: the job is not held.
+  std::vector<JobId> MissingBodies() const;
+  bool OnBody(JobId id, std::string_view body);
   // The first difference between what is kept here and the jobs, or "".
   std::string Check() const;
 
@@ -127,7 +134,7 @@ class Transfers {
                 std::string_view key, transfer::OutcomeKind kind, std::string text);
   Job* Known(const Record& job) const;
   void PlaceBuried(Job& job);
-  void Appear(Time now, const Record& record);
+  void Appear(Time now, const Record& record, Lsn lsn);
   std::map<JobId, Held>::iterator FindHeld(std::string_view name, JobId id);
   void Keep(JobId id, const Record& record, std::string_view name);
   // False: there is none.

@@ -19,11 +19,21 @@ OwnedRecord::OwnedRecord(const Record& record)
       origin_(record.failure.origin),
       put_key_(record.put_key),
       schedule_(record.schedule.name),
-      transfer_(record.transfer.name) {}
+      transfer_(record.transfer.name),
+      group_(record.group.name),
+      group_source_(record.group.source),
+      home_(record.home.name),
+      home_source_(record.home.source) {}
 
 std::size_t OwnedRecord::memory() const {
   return tube_.size() + unique_.size() + reducer_.size() + body_.size() + cause_.size() +
-         origin_.size() + put_key_.size() + schedule_.size() + transfer_.size();
+         origin_.size() + put_key_.size() + schedule_.size() + transfer_.size() + group_.size() +
+         group_source_.size() + home_.size() + home_source_.size();
+}
+
+void OwnedRecord::SetBody(std::string_view body) {
+  body_ = body;
+  record_.body_left_out = 0;
 }
 
 Record OwnedRecord::View() const {
@@ -38,6 +48,8 @@ Record OwnedRecord::View() const {
   record.schedule.name = schedule_;
   record.transfer.name = transfer_;
   record.transfer.mark = {};
+  record.group = {group_, group_source_};
+  record.home = {home_, home_source_};
   return record;
 }
 
@@ -119,6 +131,23 @@ void Transfers::TakeOut(Job& job, std::string_view name, Record::Held phase) {
   record.transfer.held = phase;
   Keep(job.id_, record, name);
   engine_.Erase(job);
+}
+
+std::vector<JobId> Transfers::MissingBodies() const {
+  std::vector<JobId> missing;
+  for (const auto& [id, held] : held_) {
+    if (held.record.values().body_left_out > 0) missing.push_back(id);
+  }
+  return missing;
+}
+
+bool Transfers::OnBody(JobId id, std::string_view body) {
+  const auto held = held_.find(id);
+  if (held == held_.end() || held->second.record.values().body_left_out == 0) return false;
+  held->second.record.SetBody(body);
+  held->second.memory += body.size();
+  CountJobMemory(static_cast<std::ptrdiff_t>(body.size()));
+  return true;
 }
 
 bool Transfers::Capture(JobId id, const std::function<void(const Record&)>& emit) const {

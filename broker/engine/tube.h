@@ -89,6 +89,11 @@ struct PolicyState {
   Time paced = 0;
 };
 
+class Groups;
+struct DeleteGroups {
+  void operator()(Groups* groups) const;
+};
+
 // A queue of jobs: beanstalk's tube, Gearman's function. Only the engine changes it. It lives while
 // somebody uses or watches it, or while it holds a job or settings to remember.
 class Tube : public Timer, public JobCounts {
@@ -96,7 +101,7 @@ class Tube : public Timer, public JobCounts {
   const std::string& name() const { return name_; }
   std::uint64_t id() const { return id_; }  // rises in the order of creation
 
-  std::size_t ready() const { return ready_.size(); }
+  std::size_t ready() const { return ready_size_; }
   // Ready and delayed jobs of a class.
   std::size_t queued(Band band) const { return queued_by_band_[static_cast<std::size_t>(band)]; }
   std::size_t urgent() const { return urgent_; }  // ready ones below kNormalFrom
@@ -106,8 +111,16 @@ class Tube : public Timer, public JobCounts {
   // Jobs that wait for a worker or are with one: everything but the buried.
   std::size_t unfinished() const { return ready() + delayed() + reserved(); }
 
-  const Job* NextReady() const { return ready_.empty() ? nullptr : ready_.front(); }
-  const Job* OldestReady() const { return ready_.empty() ? nullptr : ready_.Oldest(); }
+  // The job that leaves next. In a tube with groups whose jobs are all held back: one of them.
+  const Job* NextReady() const {
+    if (groups_ != nullptr) return AnyOfGroups();
+    return ready_.empty() ? nullptr : ready_.front();
+  }
+  // In a tube with many groups the oldest of some of them.
+  const Job* OldestReady() const {
+    if (groups_ != nullptr) return OldestOfGroups();
+    return ready_.empty() ? nullptr : ready_.Oldest();
+  }
   const Job* NextDelayed() const { return delayed_.empty() ? nullptr : delayed_.top(); }
   const Job* NextBuried() const { return buried_.front(); }
 
@@ -121,10 +134,14 @@ class Tube : public Timer, public JobCounts {
   // nullptr: neither the configuration nor an administrator has set one.
   const Policy* policy() const { return policy_.get(); }
   const PolicyState& policy_state() const;
+  // nullptr: its policy has no `group`.
+  const Groups* groups() const { return groups_.get(); }
   HeldBack held_back() const { return held_back_; }
   std::uint64_t job_bytes() const { return job_bytes_; }  // of all its jobs, as JobMemory counts
 
-  std::uint64_t pauses = 0;         // pause-tube
+  std::uint64_t pauses = 0;  // pause-tube
+  // Of Bodies: hand-outs until it looks at the next jobs, and at how many it has looked.
+  std::uint16_t until_look_ahead = 0, looked_ahead = 0;
   std::uint32_t buried_lately = 0;  // buried jobs that failed within the last day: see Failures
 
  private:
@@ -148,7 +165,14 @@ class Tube : public Timer, public JobCounts {
   Tube(std::string name, std::uint64_t id) : Timer(Kind::kTube), name_(std::move(name)), id_(id) {}
 
   // The job that a consumer would get from it now; nullptr: none.
-  Job* FrontJob() const { return Stopped() || ready_.empty() ? nullptr : ready_.front(); }
+  Job* FrontJob() const {
+    if (Stopped()) return nullptr;
+    if (groups_ != nullptr) return FrontOfGroups();
+    return ready_.empty() ? nullptr : ready_.front();
+  }
+  Job* FrontOfGroups() const;
+  const Job* AnyOfGroups() const;
+  const Job* OldestOfGroups() const;
   bool Stopped() const { return paused() || held_back_ != HeldBack::kNone; }
   PolicyState& MakeState() {
     if (state_ == nullptr) state_ = std::make_unique<PolicyState>();
@@ -161,7 +185,11 @@ class Tube : public Timer, public JobCounts {
   std::unique_ptr<PolicyState> state_;
   std::uint64_t job_bytes_ = 0;
   std::uint64_t pass_ = 0;  // tube_order fair: how much of its share it has used
+  // Where the ready jobs are. While a changed policy is followed, both have some, and those that
+  // were not looked at yet are in neither.
   ReadyQueue ready_;
+  std::unique_ptr<Groups, DeleteGroups> groups_;
+  std::uint32_t ready_size_ = 0;
   std::uint32_t urgent_ = 0;
   std::array<std::uint32_t, 3> queued_by_band_{};
   IndexedHeap<Job> delayed_;  // by due time

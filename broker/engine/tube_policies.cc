@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "broker/engine/bucket.h"
 #include "broker/engine/engine.h"
 
 namespace gearstalk {
@@ -27,9 +28,7 @@ constexpr std::size_t kSlicePatterns = 8'192;
 
 // When a bucket of the policy's rate that is empty now will be full.
 Time FullAt(Time now, const Policy& policy) {
-  if (policy.rate.jobs == 0) return 0;
-  const Time apart = policy.rate.per / policy.rate.jobs;
-  return now + apart * std::min(Time{policy.Burst()}, (kNever - now) / apart);
+  return policy.rate.jobs == 0 ? 0 : bucket::FullAt(now, policy.rate, policy.Burst());
 }
 
 }  // namespace
@@ -44,7 +43,7 @@ PolicyPtr TubePolicies::Shared(const PolicyRules::Matches& matches, const Policy
   PolicyPtr& policy = policies_[key];
   if (policy != nullptr) return policy;
   policy = PolicyPtr(new SharedPolicy(rules_.Of(matches, set)));
-  const PolicyPtr made = policy;
+  PolicyPtr made = policy;
   if (policies_.size() >= sweep_at_) {
     absl::erase_if(policies_, [](const auto& each) { return each.second->use_count() == 1; });
     sweep_at_ = 2 * policies_.size() + kSpare;
@@ -61,6 +60,7 @@ void TubePolicies::Resolve(Tube& tube) {
   tube.policy_ = concerned ? Shared(matches, set) : nullptr;
   if (tube.settings_.max_queue == before)
     tube.settings_.max_queue = engine_.ConfiguredMaxQueue(tube);
+  engine_.FollowGroups(tube);
 }
 
 // The next Tick does what is due by the new policy. Jobs that were handed out at the old rate hold
@@ -104,7 +104,7 @@ bool TubePolicies::Keeps(const Tube& tube) {
 
 PolicySet TubePolicies::Set(Time now, std::string_view name, std::string_view key,
                             std::optional<std::string_view> value) {
-  if (Engine::TakesAnswers(name)) return {.status = {Code::kInvalid, "it holds answers, not jobs"}};
+  if (TakesAnswers(name)) return {.status = {Code::kInvalid, "it holds answers, not jobs"}};
   if (!key.empty() && FindPolicyKey(key) == nullptr) {
     return {.status = {Code::kNotFound, "there is no such policy"}};
   }

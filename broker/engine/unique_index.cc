@@ -13,7 +13,7 @@ std::uint64_t UniqueIndex::Hash(const Tube& tube, std::string_view key) {
 
 Job* UniqueIndex::Find(const Tube& tube, std::string_view key, bool is_body) const {
   return jobs_.Find(Hash(tube, key), [&](const Job& job) {
-    return job.tube_ == &tube && job.unique_is_body_ == is_body && KeyOf(job) == key;
+    return &job.tube() == &tube && job.unique_is_body() == is_body && KeyOf(job) == key;
   });
 }
 

@@ -142,16 +142,40 @@ std::uint64_t Compactor::Allowance(std::optional<std::uint64_t> room) {
 std::optional<std::uint64_t> Compactor::NextLive(int& steps) {
   const Segment& segment = segments_.front();
   for (; steps > 0 && walk_ < segment.ids.size(); --steps) {
-    std::uint64_t value = 0;
-    for (unsigned shift = 0;; shift += 7) {
-      const std::uint8_t byte = segment.ids[walk_++];
-      value |= static_cast<std::uint64_t>(byte & 0x7FU) << shift;
-      if (byte < 0x80) break;
-    }
-    walk_id_ += (value >> 1U) ^ (0 - (value & 1U));
+    NextId(segment, walk_, walk_id_);
     if (jobs_.Find(walk_id_).segment == segment.number) return walk_id_;
   }
   return std::nullopt;
+}
+
+void Compactor::NextId(const Segment& segment, std::size_t& at, std::uint64_t& id) {
+  std::uint64_t value = 0;
+  for (unsigned shift = 0;; shift += 7) {
+    const std::uint8_t byte = segment.ids[at++];
+    value |= static_cast<std::uint64_t>(byte & 0x7FU) << shift;
+    if (byte < 0x80) break;
+  }
+  id += (value >> 1U) ^ (0 - (value & 1U));
+}
+
+void Compactor::VisitAt(std::uint64_t segment, std::uint64_t from, std::uint64_t to,
+                        const std::function<void(std::uint64_t id)>& visit) const {
+  if (segment < oldest() || segment > current()) return;
+  const Segment& known = segments_[static_cast<std::size_t>(segment - oldest())];
+  std::uint64_t id = 0;
+  for (std::size_t at = 0; at < known.ids.size();) {
+    NextId(known, at, id);
+    const LiveJobs::Place place = jobs_.Find(id);
+    if (place.segment == segment && place.offset >= from && place.offset < to) visit(id);
+  }
+}
+
+std::uint64_t Compactor::SealedFrom(std::uint64_t segment) const {
+  std::uint64_t bytes = 0;
+  for (std::uint64_t at = std::max(segment, oldest()); at < current(); ++at) {
+    bytes += segments_[static_cast<std::size_t>(at - oldest())].size;
+  }
+  return bytes;
 }
 
 // How long the record of the job is if it lies in the oldest segment; else 0.
@@ -165,6 +189,12 @@ std::uint64_t Compactor::DropDone() {
   for (; OldestIsDone(); DropOldest()) ++dropped;
   released_ += dropped;
   return dropped;
+}
+
+bool Compactor::MostlyLives(std::uint64_t segment) const {
+  if (segment < oldest()) return false;
+  const Segment& known = segments_[static_cast<std::size_t>(segment - oldest())];
+  return known.live >= known.size / 2;
 }
 
 void Compactor::DropIfDone(std::uint64_t segment) {

@@ -64,6 +64,16 @@ class Compactor {
   // After a restart: allows carrying the whole log once if it is too large.
   void EarnFromStart();
 
+  // Whether at least half of a segment of the log is live.
+  bool MostlyLives(std::uint64_t segment) const;
+
+  // Calls `visit` with the live jobs whose records are in a segment of the log, at `from` or behind
+  // and before `to`.
+  void VisitAt(std::uint64_t segment, std::uint64_t from, std::uint64_t to,
+               const std::function<void(std::uint64_t id)>& visit) const;
+  // Of the segments from this one on, without the current one.
+  std::uint64_t SealedFrom(std::uint64_t segment) const;
+
   LiveJobs::Place Find(std::uint64_t id) const { return jobs_.Find(id); }
   std::uint64_t current() const { return segments_.empty() ? 0 : segments_.back().number; }
   std::uint64_t oldest() const { return segments_.empty() ? 0 : segments_.front().number; }
@@ -105,6 +115,8 @@ class Compactor {
   bool LookAhead(int& steps, const Carrier& carrier);
   void PopAhead();
   std::optional<std::uint64_t> NextLive(int& steps);
+  // The next id of those of a segment; `at` and `id` say where the walk is.
+  static void NextId(const Segment& segment, std::size_t& at, std::uint64_t& id);
   std::uint64_t InOldest(std::uint64_t id) const;
   std::uint64_t Carry(std::uint64_t id, const Carrier& carrier);
   // Both return the bytes that become garbage.

@@ -28,6 +28,7 @@ struct BodyRead {
   Result result = Result::kFailed;
   std::string_view body;
   std::string_view problem;  // names file and offset
+  Time took = 0;             // from asking to having
 };
 
 // The live state: the engine's. The journal calls it on the loop's thread only.
@@ -43,6 +44,13 @@ class LiveState {
 
   // Whether Capture of job `id` leaves the body out.
   virtual bool LeavesBodyOut(std::uint64_t /*id*/) const { return false; }
+
+  // Whether a replay may leave out bodies, which Fetch reads later.
+  virtual bool TakesBodiesLater() const { return false; }
+
+  // Jobs whose bodies a replay has let go and whose bodies must be here when it ends: OnBody is
+  // called with each.
+  virtual std::vector<std::uint64_t> MissingBodies() const { return {}; }
 
   // The answer to Journal::Fetch, in a later round. The views of `read` are valid during the call.
   virtual void OnBody(std::uint64_t /*id*/, const BodyRead& /*read*/) {}
@@ -80,6 +88,14 @@ struct SegmentStats {
   std::uint64_t migrated = 0;        // records carried forward by compaction
   std::uint64_t migrated_bytes = 0;  // of them
   std::uint64_t released = 0;        // segments that left the log
+};
+
+// What was read again of a journal to find damage, since the start.
+struct VerifyStats {
+  std::uint64_t bytes = 0;
+  std::uint64_t left_bytes = 0;
+  Time ended = 0;  // when all had been read; 0: it has not
+  std::uint64_t damaged = 0;
 };
 
 // The file system on which a journal lies.
@@ -204,6 +220,9 @@ class Journal {
 
   // Leaves so many bytes of its file system free; kUsualFreeDisk: see DiskWatch.
   virtual void KeepFree(std::uint64_t /*bytes*/) {}
+  // Reads what is on disk again, once now and then every week, at so many bytes a second; 0: never.
+  virtual void Verify(std::uint64_t /*pace*/) {}
+  virtual VerifyStats Verified() const { return {}; }
   // While it is low, callers make no new jobs durable; all else goes on.
   virtual DiskSpace Disk() const { return {}; }
 

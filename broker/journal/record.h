@@ -10,6 +10,9 @@
 
 namespace gearstalk {
 
+// A body of fewer bytes is not worth to be left out of a record.
+inline constexpr std::uint32_t kLeastLeftOut = 128;
+
 // One change, as the engine hands it to the journal and gets it back from a replay. Plain values;
 // the journal turns them into its stored form. Views are valid during the call only.
 //
@@ -69,6 +72,11 @@ struct Record {
     std::optional<Time> ran = std::nullopt;
     bool left_out = false;  // kSchedule: its last planned time was skipped or missed
   };
+  // Of a job in a tube with groups.
+  struct Group {
+    std::string_view name;    // empty: it has none
+    std::string_view source;  // where it was found: the value of the policy's `group`
+  };
   struct Transfer {
     std::string_view name;        // of the transfer that brought the job
     Held held = Held::kNot;       // stored, and in no queue
@@ -93,8 +101,9 @@ struct Record {
   std::string_view unique;
   std::string_view reducer;
   std::string_view body;  // without the CRLF that beanstalk adds
-  // kPut, from LiveState::Capture only: the body is in the journal alone, which adds it.
-  bool body_left_out = false;
+  // The length of a body that is in the journal alone, which adds it to what is captured; 0: `body`
+  // is the whole one. Not stored. A replay leaves out none below kLeastLeftOut.
+  std::uint32_t body_left_out = 0;
   TubeSettings settings;  // kTube
 
   // Not used by most records.
@@ -105,6 +114,8 @@ struct Record {
   std::span<const std::string_view> policy;  // kTube: "KEY=VALUE", as set by an administrator
   Schedule schedule;
   Transfer transfer;
+  Group group;  // kPut, and kChange with a tube
+  Group home;   // the same of a dead job, in the tube that it came from
 };
 
 }  // namespace gearstalk

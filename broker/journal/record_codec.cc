@@ -41,6 +41,10 @@ void VisitState(auto& record, auto&& visit) {
   visit(record.failure.origin, &R::origin, &R::mutable_origin);
   visit(record.failure.ended, &R::ended, &R::set_ended);
   visit(record.expires, &R::expires, &R::set_expires);
+  visit(record.group.name, &R::group, &R::mutable_group);
+  visit(record.group.source, &R::group_source, &R::mutable_group_source);
+  visit(record.home.name, &R::home_group, &R::mutable_home_group);
+  visit(record.home.source, &R::home_group_source, &R::mutable_home_group_source);
 }
 
 void VisitJob(auto& record, auto&& visit) {

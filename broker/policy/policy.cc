@@ -12,10 +12,18 @@ Time Backoff::After(std::uint32_t attempt) const {
   return wait;
 }
 
-std::uint32_t Policy::Burst() const {
+namespace {
+
+std::uint32_t BurstOf(const Rate& rate, std::uint32_t burst) {
   if (burst > 0) return burst;
   return rate.per == kSecond && rate.jobs > 0 ? rate.jobs : 1;
 }
+
+}  // namespace
+
+std::uint32_t Policy::Burst() const { return BurstOf(rate, burst); }
+
+std::uint32_t Policy::GroupBurst() const { return BurstOf(group_rate, group_burst); }
 
 std::string Policy::DeadTubeOf(std::string_view tube) const {
   constexpr std::string_view kPlace = "{tube}";

@@ -9,6 +9,7 @@
 
 #include "broker/base/clock.h"
 #include "broker/base/status.h"
+#include "broker/policy/group_name.h"
 
 namespace gearstalk {
 
@@ -44,6 +45,7 @@ struct Policy {
   enum class OnFailure : std::uint8_t { kAuto, kBury, kDelete, kMove };
   enum class OnExpiry : std::uint8_t { kDelete, kBury, kMove };
   enum class Unique : std::uint8_t { kNone, kBody, kJson };
+  enum class GroupOrder : std::uint8_t { kAge, kFair, kFifo };
 
   std::uint32_t attempts = 0;
   std::uint8_t retry_on = bad_end::kTimeout | bad_end::kLost | bad_end::kFail | bad_end::kRelease;
@@ -57,7 +59,7 @@ struct Policy {
   Time keep_buried = 0;
   std::uint32_t keep_buried_jobs = 0;
   Unique unique = Unique::kNone;
-  std::string unique_pointer = {};  // kJson: an RFC 6901 pointer
+  JsonPointer unique_pointer = {};  // kJson
   bool unique_until_start = false;
   Time unique_for = 0;
   std::uint32_t max_running = 0;
@@ -69,10 +71,19 @@ struct Policy {
   std::uint64_t max_bytes = 0;
   std::uint32_t max_job_size = 0;
   std::vector<std::string> copy_to = {};
+  GroupSource group = {};
+  GroupOrder group_order = GroupOrder::kFair;
+  std::uint32_t group_running = 0;
+  Rate group_rate = {};
+  std::uint32_t group_burst = 0;  // as `burst`
+  std::uint32_t group_max_jobs = 0;
+  bool group_refuses_missing = false;
+  bool group_holds = false;  // a group with a buried or dead job gives nothing
 
   bool Retries() const { return attempts > 0 || !backoff.waits.empty(); }
-  // Hand-outs that an idle tube saves up; at least 1.
+  // Hand-outs that an idle tube saves up, or an idle group; at least 1.
   std::uint32_t Burst() const;
+  std::uint32_t GroupBurst() const;
   // The name of `tube`'s dead tube.
   std::string DeadTubeOf(std::string_view tube) const;
   // A TTR as it comes with a job, 0 if it comes with none, as the tube sets it. Seconds.

@@ -125,6 +125,11 @@ constexpr Word<Policy::OnExpiry> kOnExpiry[] = {{"delete", Policy::OnExpiry::kDe
                                                 {"bury", Policy::OnExpiry::kBury},
                                                 {"move", Policy::OnExpiry::kMove}};
 constexpr Word<bool> kDeadState[] = {{"buried", false}, {"ready", true}};
+constexpr Word<Policy::GroupOrder> kGroupOrder[] = {{"age", Policy::GroupOrder::kAge},
+                                                    {"fair", Policy::GroupOrder::kFair},
+                                                    {"fifo", Policy::GroupOrder::kFifo}};
+constexpr Word<bool> kGroupMissing[] = {{"allow", false}, {"refuse", true}};
+constexpr Word<bool> kGroupOnFailure[] = {{"next", false}, {"hold", true}};
 constexpr Word<bool> kUniqueUntil[] = {{"end", false}, {"start", true}};
 
 template <const auto& Words, auto Field>
@@ -259,32 +264,58 @@ bool GoodPointer(std::string_view pointer) {
   return pointer.find_first_of(std::string_view("\t\r\n\0", 4)) == std::string_view::npos;
 }
 
+constexpr std::string_view kJson = "json:";
+
+bool IsGoodJson(std::string_view text) {
+  return text.starts_with(kJson) && GoodPointer(text.substr(kJson.size()));
+}
+
 Status SetUnique(Policy& policy, std::string_view text) {
-  constexpr std::string_view kJson = "json:";
-  const bool json = text.starts_with(kJson) && GoodPointer(text.substr(kJson.size()));
+  const bool json = IsGoodJson(text);
   if (!json && text != "none" && text != "body") {
     return Expected("none, body or json:POINTER, such as json:/user/id");
   }
   policy.unique = json             ? Policy::Unique::kJson
                   : text == "body" ? Policy::Unique::kBody
                                    : Policy::Unique::kNone;
-  policy.unique_pointer = json ? text.substr(kJson.size()) : "";
+  policy.unique_pointer = json ? JsonPointer(text.substr(kJson.size())) : JsonPointer();
   return {};
 }
 
 std::string PrintUnique(const Policy& policy) {
-  if (policy.unique == Policy::Unique::kJson) return "json:" + policy.unique_pointer;
+  if (policy.unique == Policy::Unique::kJson) {
+    return std::string(kJson) + policy.unique_pointer.text();
+  }
   return policy.unique == Policy::Unique::kBody ? "body" : "none";
 }
+
+// --- group
+
+Status SetGroup(Policy& policy, std::string_view text) {
+  using Kind = GroupSource::Kind;
+  constexpr Word<Kind> kWords[] = {
+      {"none", Kind::kNone}, {"line", Kind::kLine}, {"unique", Kind::kUnique}};
+  GroupSource source;
+  if (IsGoodJson(text)) {
+    source = {Kind::kJson, JsonPointer(text.substr(kJson.size()))};
+  } else if (!SetWord(kWords, source.kind, text).ok()) {
+    return Expected("none, line, unique or json:POINTER, such as json:/customer/id");
+  }
+  policy.group = std::move(source);
+  return {};
+}
+
+std::string PrintGroup(const Policy& policy) { return policy.group.Text(); }
 
 // --- rate
 
 constexpr Word<Time> kPer[] = {
     {"s", kSecond}, {"m", 60 * kSecond}, {"h", 3'600 * kSecond}, {"d", kDay}};
 
+template <auto Field>
 Status SetRate(Policy& policy, std::string_view text) {
   if (text == "0") {
-    policy.rate = {};
+    policy.*Field = {};
     return {};
   }
   const std::size_t slash = text.find('/');
@@ -294,16 +325,19 @@ Status SetRate(Policy& policy, std::string_view text) {
       jobs > 1'000'000 || !SetWord(kPer, per, text.substr(slash + 1)).ok()) {
     return Expected("N/s, N/m, N/h or N/d with N from 1 to 1000000, or 0");
   }
-  policy.rate = {static_cast<std::uint32_t>(jobs), per};
+  policy.*Field = {static_cast<std::uint32_t>(jobs), per};
   return {};
 }
 
+template <auto Field>
 std::string PrintRate(const Policy& policy) {
-  if (policy.rate.jobs == 0) return "0";
-  return fmt::format("{}/{}", policy.rate.jobs, PrintWord(kPer, policy.rate.per));
+  const Rate& rate = policy.*Field;
+  return rate.jobs == 0 ? "0" : fmt::format("{}/{}", rate.jobs, PrintWord(kPer, rate.per));
 }
 
 std::string PrintBurst(const Policy& policy) { return fmt::format("{}", policy.Burst()); }
+
+std::string PrintGroupBurst(const Policy& policy) { return fmt::format("{}", policy.GroupBurst()); }
 
 // --- max_jobs
 
@@ -361,7 +395,8 @@ constexpr PolicyKey kKeys[] = {
      SetDuration<&Policy::unique_for, kDay>, PrintDurationOf<&Policy::unique_for>},
     {"max_running", "0 to 4294967295", "Reserved jobs at a time.",
      SetNumber<&Policy::max_running, 0, kAny32>, PrintNumber<&Policy::max_running>},
-    {"rate", "N/s|N/m|N/h|N/d", "Hand-outs a second, minute, hour or day.", SetRate, PrintRate},
+    {"rate", "N/s|N/m|N/h|N/d", "Hand-outs a second, minute, hour or day.", SetRate<&Policy::rate>,
+     PrintRate<&Policy::rate>},
     {"burst", "1 to 1000000", "Hand-outs that an idle tube saves up; with a rate of N/s: N.",
      SetNumber<&Policy::burst, 1, 1'000'000>, PrintBurst},
     {"weight", "1 to 1000", "Share of the tube with `tube_order: fair`.",
@@ -380,6 +415,28 @@ constexpr PolicyKey kKeys[] = {
      PrintNumber<&Policy::max_job_size>},
     {"copy_to", "up to 8 tubes", "Tubes that get a copy of each new job.", SetCopyTo, PrintCopyTo,
      kList},
+    {"group", "none|json:POINTER|line|unique", "Where a job's group is found.", SetGroup,
+     PrintGroup},
+    {"group_order", "age|fair|fifo",
+     "Among jobs of one priority: by age; groups take turns; also one at a time in each.",
+     SetWordOf<kGroupOrder, &Policy::group_order>, PrintWordOf<kGroupOrder, &Policy::group_order>},
+    {"group_running", "0 to 4294967295", "Reserved jobs of one group at a time.",
+     SetNumber<&Policy::group_running, 0, kAny32>, PrintNumber<&Policy::group_running>},
+    {"group_rate", "N/s|N/m|N/h|N/d", "Hand-outs of one group.", SetRate<&Policy::group_rate>,
+     PrintRate<&Policy::group_rate>},
+    {"group_burst", "1 to 1000000",
+     "Hand-outs that an idle group saves up; with a group_rate of N/s: N.",
+     SetNumber<&Policy::group_burst, 1, 1'000'000>, PrintGroupBurst},
+    {"group_max_jobs", "0 to 4294967295",
+     "Unfinished jobs of one group at which new ones are refused.",
+     SetNumber<&Policy::group_max_jobs, 0, kAny32>, PrintNumber<&Policy::group_max_jobs>},
+    {"group_missing", "allow|refuse", "Whether jobs without a group are taken.",
+     SetWordOf<kGroupMissing, &Policy::group_refuses_missing>,
+     PrintWordOf<kGroupMissing, &Policy::group_refuses_missing>},
+    {"group_on_failure", "next|hold",
+     "Whether a group with a buried or dead job goes on, or waits until somebody acts on that.",
+     SetWordOf<kGroupOnFailure, &Policy::group_holds>,
+     PrintWordOf<kGroupOnFailure, &Policy::group_holds>},
 };
 
 }  // namespace

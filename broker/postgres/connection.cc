@@ -55,7 +55,7 @@ std::string Trimmed(std::string text) {
 std::string StateIn(const std::string& message) {
   for (std::size_t at = message.find(":  "); at != std::string::npos;
        at = message.find(":  ", at + 1)) {
-    const std::string state = message.substr(at + 3, 5);
+    std::string state = message.substr(at + 3, 5);
     const bool good = state.size() == 5 && message.compare(at + 8, 2, ": ") == 0 &&
                       std::all_of(state.begin(), state.end(), [](unsigned char c) {
                         return std::isdigit(c) != 0 || std::isupper(c) != 0;

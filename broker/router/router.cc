@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <string>
 
 #include "broker/base/check.h"
@@ -331,8 +332,8 @@ int RunAsRouter(int argc, char** argv) {
     signal(ignored, SIG_IGN);
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  std::vector<int> listeners;
-  for (int i = 0; i < static_cast<int>(number(3)); ++i) listeners.push_back(kRouterListeners + i);
+  std::vector<int> listeners(number(3));
+  std::iota(listeners.begin(), listeners.end(), kRouterListeners);
   auto link = link::LinkEnd::Open(kRouterSocket, kRouterMemory, link::LinkEnd::Side::kRouter);
   if (!link.ok()) _exit(EXIT_FAILURE);
   close(kRouterMemory);

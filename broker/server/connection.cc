@@ -55,6 +55,11 @@ void Connection::Resume() {
   if (!input_.empty() || eof_) server_.RunLater(*this);
 }
 
+void Connection::RunSoon() {
+  waits_ = false;
+  server_.RunLater(*this);
+}
+
 void Connection::OnRefused(Refusal why, const Refused& what) { server_.Refuse(why, peer_, what); }
 
 // Besides these lines, the log counts refused jobs by reason once a second.

@@ -51,6 +51,7 @@ class Connection final : public Wire, private TransportEvents {
   std::size_t MostUnasked() const override;
   TurnShare share() const override;
   void Resume() override;
+  void RunSoon() override;
   void OnRefused(Refusal why, const Refused& what) override;
   void OnJobRefused(Code why, std::string_view tube) override;
   void OnCommand(std::string_view command, std::string_view about) override;

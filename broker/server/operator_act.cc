@@ -17,6 +17,10 @@ std::string_view ResultOf(Code code) {
       return "draining";
     case Code::kQueueFull:
       return "maxqueue";
+    case Code::kGroupFull:
+      return "group_jobs";
+    case Code::kGroupMissing:
+      return "group_missing";
     case Code::kOutOfMemory:
       return "memory";
     case Code::kTooManyTubes:

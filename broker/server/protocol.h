@@ -48,9 +48,11 @@ class Wire {
   virtual std::size_t MostUnasked() const { return SIZE_MAX; }
   // What the session may take in this turn.
   virtual TurnShare share() const { return {}; }
-  // Ends a kWait: OnInput is called again in this or the next round, even without bytes. Safe to
+  // Ends a kWait: OnInput is called again in this or the next round if there are bytes. Safe to
   // call from inside engine callbacks.
   virtual void Resume() = 0;
+  // The same even without bytes.
+  virtual void RunSoon() { Resume(); }
   // The session has refused a command.
   virtual void OnRefused(Refusal /*why*/, const Refused& /*what*/) {}
   // The engine has refused a job for this tube.

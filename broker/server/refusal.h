@@ -37,8 +37,10 @@ inline constexpr std::array<std::string_view, kRefusals> kRefusalNames = {
 
 // Why the engine refuses jobs, with the names in logs and metrics.
 inline constexpr std::pair<Code, std::string_view> kJobRefusals[] = {
-    {Code::kDraining, "draining"},  {Code::kQueueFull, "maxqueue"}, {Code::kOutOfMemory, "memory"},
-    {Code::kTooManyTubes, "tubes"}, {Code::kJournal, "journal"},    {Code::kDiskLow, "disk"},
+    {Code::kDraining, "draining"},    {Code::kQueueFull, "maxqueue"},
+    {Code::kGroupFull, "group_jobs"}, {Code::kGroupMissing, "group_missing"},
+    {Code::kOutOfMemory, "memory"},   {Code::kTooManyTubes, "tubes"},
+    {Code::kJournal, "journal"},      {Code::kDiskLow, "disk"},
 };
 
 // What was refused, as far as it is known. Texts are valid during the call.

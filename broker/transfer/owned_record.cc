@@ -10,7 +10,8 @@ void ForEachText(Record& record, auto visit) {
   for (std::string_view* const text :
        {&record.tube, &record.unique, &record.reducer, &record.body, &record.failure.cause_text,
         &record.failure.origin, &record.put_key, &record.schedule.name, &record.transfer.name,
-        &record.transfer.mark}) {
+        &record.transfer.mark, &record.group.name, &record.group.source, &record.home.name,
+        &record.home.source}) {
     visit(*text);
   }
 }

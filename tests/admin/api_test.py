@@ -544,7 +544,7 @@ class Access(unittest.TestCase):
         1 GET /tubes  3 POST /tubes  1 GET /tubes/none  3 DELETE /tubes/none
         2 POST /tubes/none/pause  2 POST /tubes/none/resume  3 PUT /tubes/none/maxqueue
         3 DELETE /tubes/none/maxqueue  2 POST /tubes/none/kick  2 POST /tubes/none/jobs
-        1 GET /tubes/none/jobs  1 GET /tubes/none/policy  3 PUT /tubes/none/policy/ttr
+        1 GET /tubes/none/jobs  1 GET /tubes/none/groups  1 GET /tubes/none/policy  3 PUT /tubes/none/policy/ttr
         3 DELETE /tubes/none/policy/none
         1 GET /attention  1 GET /failures  1 GET /jobs  1 GET /jobs/9  2 DELETE /jobs/9  b GET /jobs/9/body  b GET /jobs/9/body/view
         2 POST /jobs/9/kick  2 POST /jobs/9/bury  2 POST /jobs/9/release  2 POST /jobs/9/move

@@ -164,7 +164,7 @@ class Counts(unittest.TestCase):
             ("gearman", "GRAB_JOB"): 3, ("gearman", "WORK_COMPLETE"): 1,
             ("gearman", "WORK_FAIL"): 1, ("gearman", "cancel"): 1, ("gearman", "SUBMIT_JOB"): 1,
             ("gearman", "PRE_SLEEP"): 1, ("gearman", "maxqueue"): 1, ("gearman", "status"): 1})
-        self.assertEqual(len(commands), 25 + 30 + 15)
+        self.assertEqual(len(commands), 25 + 30 + 16)
 
     def test_statistics_say_the_same(self) -> None:
         self.run_beanstalk()

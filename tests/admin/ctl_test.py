@@ -103,6 +103,27 @@ class Operations(WithBroker):
         self.assertEqual(self.json("operations")["items"][0]["action"], "move")
 
 
+class Groups(WithBroker):
+    def test_groups_are_listed_and_choose_jobs(self) -> None:
+        client = Client(self.broker.port)
+        self.addCleanup(client.close)
+        self.assertEqual(client.admin("policy mail group line"), ["OK"])
+        for body in ("a", "b", "b", "b", "\nnone"):
+            self.put("mail", body)
+        rows = self.json("groups", "mail", "--top", "2")["items"]
+        self.assertEqual([(row["name"], row["ready"], row["held_back"]) for row in rows],
+                         [("b", 3, None), (None, 1, None)])
+        by_name = self.ctl("groups", "mail", "--sort", "name").splitlines()
+        self.assertEqual([line.split()[0] for line in by_name], ["GROUP", "-", "a", "b"])
+        self.ctl("groups", "nothing", expect=NOT_FOUND)
+        self.assertEqual(len(self.json("jobs", "mail", "--group", "b")["items"]), 3)
+        self.ctl("move", "--tube", "mail", "--group", "a", "--to", "other", "--yes")
+        self.ctl("copy", "--tube", "mail", "--group", "b", "--to", "other", "--yes")
+        self.ctl("clear", "mail", "--group", "b", "--yes")
+        self.assertEqual(self.json("tube", "mail")["jobs"]["ready"], 1)
+        self.assertEqual(self.json("tube", "other")["jobs"]["ready"], 4)
+
+
 class Tubes(WithBroker):
     def test_the_state_of_a_tube_changes(self) -> None:
         self.ctl("create", "mail")

@@ -70,7 +70,7 @@ TEST(Tubes, ANameThatIsFarFromAnyKeyGetsAllOfThem) {
   EXPECT_TRUE(complaint.starts_with(
       "FILE:3: tubes: unknown key 'visibility'; expected match, attempts, retry_on, "))
       << complaint;
-  EXPECT_TRUE(complaint.ends_with(", max_job_size or copy_to")) << complaint;
+  EXPECT_TRUE(complaint.ends_with(", group_missing or group_on_failure")) << complaint;
 }
 
 TEST(Tubes, ADurationIsOneNumberWithOneUnit) {

@@ -28,8 +28,9 @@ ROUNDS_A_DIRECTORY = 25
 class Life:
     """One data directory through its rounds."""
 
-    def __init__(self, binary: str, directory: Path, seed: str) -> None:
+    def __init__(self, binary: str, directory: Path, seed: str, args: tuple[str, ...]) -> None:
         self.binary = binary
+        self.args = args
         self.directory = directory
         self.data = directory / "data"
         self.log = directory / "log"
@@ -40,7 +41,7 @@ class Life:
     def start(self) -> Broker:
         """Sometimes killed before it is ready, once or more."""
         while True:
-            broker = Broker(self.binary, self.data, self.log, self.rng.choice(SYNC))
+            broker = Broker(self.binary, self.data, self.log, self.rng.choice(SYNC), self.args)
             if self.rng.random() < 0.6:
                 return broker.wait_ready()
             time.sleep(self.rng.uniform(0.0, 0.15))
@@ -103,9 +104,9 @@ class Life:
         self.seen["oldest segment"] = int(stats["binlog-oldest-index"])
 
 
-def live(binary: str, seed: str, rounds: int, seen: Counter[str]) -> bool:
+def live(binary: str, seed: str, rounds: int, seen: Counter[str], args: tuple[str, ...]) -> bool:
     directory = Path(tempfile.mkdtemp(prefix="gearstalk-crash-"))
-    life = Life(binary, directory, seed)
+    life = Life(binary, directory, seed, args)
     done = 0
     while done < rounds and not life.model.errors:
         try:
@@ -132,14 +133,16 @@ def main() -> int:
     parser.add_argument("--broker", default=str(Path(__file__).parents[2] / "build/gearstalkd"))
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--seed", default=str(random.SystemRandom().getrandbits(32)))
+    parser.add_argument("--bodies", metavar="BYTES", help="limits.bodies of the broker: 1 has nearly every body read back")
     options = parser.parse_args()
+    args = ("--limits-bodies", options.bodies) if options.bodies else ()
     print(f"seed {options.seed}", flush=True)
     seen: Counter[str] = Counter()
     lives = [min(ROUNDS_A_DIRECTORY, options.rounds - start)
              for start in range(0, options.rounds, ROUNDS_A_DIRECTORY)]
     good = True
     for number, rounds in enumerate(lives):
-        if not live(options.broker, f"{options.seed}/{number}", rounds, seen):
+        if not live(options.broker, f"{options.seed}/{number}", rounds, seen, args):
             good = False
             break
         print(f"{seen['rounds']} rounds, {seen['acknowledged changes']} acknowledged changes, "

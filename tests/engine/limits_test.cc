@@ -61,7 +61,7 @@ TEST_F(Limits, OfMemoryLetAnswersThrough) {
   EXPECT_EQ(Reserve(consumer), "reserved 1");
   engine.Use(consumer, "$reply/" + std::to_string(id));
   engine.SetLimits({.memory = 1});
-  EXPECT_TRUE(Engine::Answers(consumer));
+  EXPECT_TRUE(PutsAnswers(consumer));
   EXPECT_TRUE(engine.Put(Now(), consumer, MakeJob({.body = "answer"})).ok());
 }
 

@@ -39,7 +39,7 @@ void CheckPair(std::string_view bytes) {
   if (end == std::string_view::npos) return;
   const std::string_view name = bytes.substr(0, end), value = bytes.substr(end + 1);
   if (name.empty() || name.front() == '/') {
-    GS_CHECK(BodyKey(value, name).size() <= 64);
+    GS_CHECK(BodyKey(value, JsonPointer(name)).size() <= 64);
   } else if (const PolicyKey* const key = FindPolicyKey(name)) {
     Policy policy;
     if (!key->set(policy, value).ok()) return;

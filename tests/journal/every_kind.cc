@@ -35,6 +35,8 @@ std::vector<Record> EveryKind() {
       3, true, Record::Cause::kException, "no such file", "mail", 1'700'000'001 * kSecond};
   put.expires = 1'700'000'002 * kSecond;
   put.put_key = "order-17";
+  put.group = {"customer-17", "json:/customer"};
+  put.home = {"customer-18", "line"};
   put.schedule = {"nightly", 1'700'000'003 * kSecond, 0, 0, 0, false};
   put.transfer = {"old", Record::Held::kSecondPhase, 99, "mark", false};
   Record change = put;
@@ -105,6 +107,10 @@ void ExpectSame(const Record& is, const Record& wanted) {
   EXPECT_EQ(is.failure.origin, wanted.failure.origin);
   EXPECT_EQ(is.failure.ended, wanted.failure.ended);
   EXPECT_EQ(is.expires, wanted.expires);
+  EXPECT_EQ(is.group.name, wanted.group.name);
+  EXPECT_EQ(is.group.source, wanted.group.source);
+  EXPECT_EQ(is.home.name, wanted.home.name);
+  EXPECT_EQ(is.home.source, wanted.home.source);
   EXPECT_EQ(is.seen_until, wanted.seen_until);
   EXPECT_EQ(is.put_key, wanted.put_key);
   EXPECT_TRUE(std::ranges::equal(is.policy, wanted.policy));

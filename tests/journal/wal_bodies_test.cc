@@ -27,8 +27,8 @@ class Cold final : public LiveState {
   bool Capture(std::uint64_t id, const std::function<void(const Record&)>& emit) override {
     return model.Capture(id, [&](Record record) {
       if (cold.contains(id)) {
+        record.body_left_out = static_cast<std::uint32_t>(record.body.size());
         record.body = {};
-        record.body_left_out = true;
       }
       emit(record);
     });

@@ -22,7 +22,8 @@ TEST(PolicyKeys, PrintTheirDefaults) {
             "dead_tube={tube}.dead dead_state=buried expire_after=0 on_expiry=delete keep_buried=0 "
             "keep_buried_jobs=0 unique=none unique_until=end unique_for=0 max_running=0 rate=0 "
             "burst=1 weight=1 ttr=0 ttr_min=0 ttr_max=0 max_jobs=0 max_bytes=0 max_job_size=0 "
-            "copy_to=none ");
+            "copy_to=none group=none group_order=fair group_running=0 group_rate=0 group_burst=1 "
+            "group_max_jobs=0 group_missing=allow group_on_failure=next ");
 }
 
 TEST(PolicyKeys, TakeWhatTheyPrint) {
@@ -47,6 +48,10 @@ TEST(PolicyKeys, PrintTheShortestForm) {
   EXPECT_EQ(Set("unique", "json:/a/0/b"), "json:/a/0/b");
   EXPECT_EQ(Set("unique", "json:/first name"), "json:/first name");
   EXPECT_EQ(Set("copy_to", "a, b,a"), "a,b");
+  EXPECT_EQ(Set("group", "json:/customer/id"), "json:/customer/id");
+  EXPECT_EQ(Set("group", "json:"), "json:");
+  EXPECT_EQ(Set("group", "line"), "line");
+  EXPECT_EQ(Set("group_rate", "10/m"), "10/m");
   EXPECT_EQ(Set("copy_to", ""), "none");
   EXPECT_EQ(Set("retry_on", ""), "none");
   EXPECT_EQ(Set("backoff", ""), "0");
@@ -56,6 +61,10 @@ TEST(PolicyKeys, RefuseWhatIsOutOfRange) {
   EXPECT_EQ(Set("attempts", "1000001"), "refused");
   EXPECT_EQ(Set("attempts", "x"), "refused");
   EXPECT_EQ(Set("jitter", "101"), "refused");
+  EXPECT_EQ(Set("group", "body"), "refused");
+  EXPECT_EQ(Set("group", "json:customer"), "refused");
+  EXPECT_EQ(Set("group_order", "lifo"), "refused");
+  EXPECT_EQ(Set("group_burst", "0"), "refused");
   EXPECT_EQ(Set("backoff", "1h..1m"), "refused");
   EXPECT_EQ(Set("backoff", "0..1m"), "refused");
   EXPECT_EQ(Set("retry_on", "timeout,never"), "refused");

@@ -25,7 +25,10 @@ KEYS = {
     "burst": ("1000000", "900000"), "weight": ("2", "3"), "ttr": ("100", "200"),
     "ttr_min": ("1", "2"), "ttr_max": ("3600", "7200"), "max_jobs": ("1000", "2000"),
     "max_bytes": ("1000000", "2000000"), "max_job_size": ("1000", "2000"),
-    "copy_to": ("none", "copies"),
+    "copy_to": ("none", "copies"), "group": ("line", "unique"), "group_order": ("fifo", "age"),
+    "group_running": ("40", "30"), "group_rate": ("900000/s", "800000/s"),
+    "group_burst": ("900000", "800000"), "group_max_jobs": ("2000", "3000"),
+    "group_missing": ("refuse", "allow"), "group_on_failure": ("hold", "next"),
 }
 RELOADS = 20
 

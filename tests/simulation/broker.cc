@@ -44,6 +44,11 @@ void Connection::Resume() {
   if (!input_.empty() || eof_) runnable_ = true;
 }
 
+void Connection::RunSoon() {
+  waits_ = false;
+  runnable_ = true;
+}
+
 void Connection::Receive(std::string_view bytes) {
   if (closing_ || broken_ || eof_) return;
   if (!waits_ && !runnable_ && input_.empty()) {

@@ -47,6 +47,7 @@ class Connection final : public Wire {
   const Peer& peer() const override { return peer_; }
   Time Now() const override;
   void Resume() override;
+  void RunSoon() override;
 
   // --- From the network
   void Receive(std::string_view bytes);

@@ -22,7 +22,7 @@ void World::PlanFault() {
 }
 
 void World::Disturb() {
-  const auto chosen = static_cast<Feature>(random_.Below(kFeatures));
+  const auto chosen = static_cast<Feature>(random_.Below(static_cast<int>(Feature::kColdBodies)));
   if (!plan_.Has(chosen)) return DisturbClient();
   switch (chosen) {
     case Feature::kKills:

@@ -91,7 +91,7 @@ void Ledger::LeaveQueue(KnownJob& job) {
 
 void Ledger::CheckPause(const KnownJob& job, const HandOut& out, Time now) {
   const auto paused = paused_.find(job.tube);
-  if (paused == paused_.end() || out.watched == nullptr || out.stale) return;
+  if (paused == paused_.end() || out.watched == nullptr || out.stale || !prompt_) return;
   const Pause& pause = paused->second;
   if (pause.until == kNever || now <= pause.from || now >= pause.until) return;
   Fail(Name(job) + " was handed out while its tube is paused");

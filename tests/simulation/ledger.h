@@ -104,6 +104,8 @@ class Ledger {
   bool damaged() const { return damaged_; }
   // Jobs are handed out in no order that clients can tell.
   void NoOrder() { ordered_ = false; }
+  // A reply may come long after a job was chosen.
+  void LateReplies() { ordered_ = prompt_ = false; }
   // So many hand-outs that end badly are all that a job of the tube gets.
   void LimitTries(const std::string& tube, int most) { most_tries_[tube] = most; }
   void LimitRunning(const std::string& tube, std::size_t most) { most_running_[tube] = most; }
@@ -143,7 +145,7 @@ class Ledger {
   std::vector<Passed> passed_;
   JobId highest_id_ = 0;
   Time forgot_at_ = 0;
-  bool damaged_ = false, ordered_ = true;
+  bool damaged_ = false, ordered_ = true, prompt_ = true;
   std::string failure_;
 };
 

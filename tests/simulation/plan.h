@@ -48,13 +48,14 @@ enum class Feature : std::uint8_t {
   kPolicies,
   kRestarts,  // in order
   kReserveById,
+  kColdBodies,  // bodies leave memory, most of them or some
 };
-inline constexpr int kFeatures = static_cast<int>(Feature::kReserveById) + 1;
+inline constexpr int kFeatures = static_cast<int>(Feature::kColdBodies) + 1;
 // For the command line, in their order.
 inline constexpr std::string_view kFeatureNames[kFeatures] = {
-    "journal", "kills",   "power-cuts",  "io-errors", "full-disk", "rot",
-    "stalls",  "resets",  "late",        "pauses",    "delays",    "buries",
-    "large",   "gearman", "tube-pauses", "policies",  "restarts",  "reserve-by-id"};
+    "journal",     "kills",    "power-cuts", "io-errors",     "full-disk",  "rot",   "stalls",
+    "resets",      "late",     "pauses",     "delays",        "buries",     "large", "gearman",
+    "tube-pauses", "policies", "restarts",   "reserve-by-id", "cold-bodies"};
 
 struct Plan {
   std::uint64_t seed = 0;
@@ -68,13 +69,14 @@ struct Plan {
     Plan plan{.seed = seed};
     plan.clients = static_cast<int>(1 + random.Below(random.OneIn(8) ? 50 : 20));
     plan.length = random.Between(10 * kSecond, 120 * kSecond);
-    for (int feature = 0; feature < kFeatures; ++feature) {
+    for (int feature = 0; feature < static_cast<int>(Feature::kColdBodies); ++feature) {
       if (random.Percent(50)) plan.features |= 1U << static_cast<unsigned>(feature);
     }
     // What damages disks has a journal; most runs have one, and most of these an honest disk.
     if (random.Percent(80)) plan.features |= Bit(Feature::kJournal);
     if (random.Percent(80)) plan.features &= ~Bit(Feature::kRot);
     if (random.Percent(50)) plan.features &= ~Bit(Feature::kIoErrors);
+    if (random.Percent(50)) plan.features |= Bit(Feature::kColdBodies);
     return plan;
   }
   static std::uint32_t Bit(Feature feature) { return 1U << static_cast<unsigned>(feature); }

@@ -30,6 +30,7 @@ World::World(const Plan& plan, bool verbose)
   const bool lax = !plan_.Has(Feature::kPowerCuts) && random_.OneIn(3);
   if (lax) sync_ = random_.OneIn(2) ? SyncMode::kOff : SyncMode::kInterval;
   PlanTubes();
+  if (plan_.Has(Feature::kColdBodies)) ledger_.LateReplies();
 }
 
 // Connections know their clients.
@@ -69,6 +70,7 @@ Broker::Options World::OptionsOfBroker() {
   options.engine.default_ttr_s = kDefaultTtr;
   options.engine.normal_to = 65536;
   options.rules = PolicyRules(policies_);
+  if (plan_.Has(Feature::kColdBodies)) options.limits.bodies = 1 + plan_.seed % 3 * 2000;
   return options;
 }
 

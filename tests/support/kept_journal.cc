@@ -14,6 +14,10 @@ KeptRecord::KeptRecord(const Record& record)
       schedule_(record.schedule.name),
       transfer_(record.transfer.name),
       mark_(record.transfer.mark),
+      group_(record.group.name),
+      group_source_(record.group.source),
+      home_(record.home.name),
+      home_source_(record.home.source),
       policy_(record.policy.begin(), record.policy.end()) {}
 
 Record KeptRecord::View() const {
@@ -30,6 +34,8 @@ Record KeptRecord::View() const {
   record.policy = policy_views_;
   record.transfer.name = transfer_;
   record.transfer.mark = mark_;
+  record.group = {group_, group_source_};
+  record.home = {home_, home_source_};
   return record;
 }
 

@@ -24,6 +24,7 @@ class KeptRecord {
   Record record_;
   std::string tube_, unique_, reducer_, body_;
   std::string cause_text_, origin_, put_key_, schedule_, transfer_, mark_;
+  std::string group_, group_source_, home_, home_source_;
   std::vector<std::string> policy_;
   mutable std::vector<std::string_view> policy_views_;
 };

@@ -170,6 +170,7 @@ export const factsWorkers = "Workers";
 export const factsWait = (count) => `${count} ${plural(count, "waits", "wait")}`;
 export const factsConnections = "Connections";
 export const factsMemory = "Memory of jobs";
+export const factsOnDisk = (size) => `${size} of bodies on disk`;
 export const factsJournal = "Journal, sync p99";
 export const factsInMemory = "memory only";
 export const factsLag = "Loop lag p99";
@@ -547,6 +548,8 @@ export const serverRouterColumns = ["Router", "Clients", "CPU a second", "Accept
 export const serverRouterGone = "not running";
 export const serverRestarts = (times) => `${times} restarted`;
 export const serverResident = "resident memory";
+export const serverBodies = "bodies";
+export const serverBodiesText = (memory, disk) => `${memory} in memory, ${disk} on disk alone`;
 export const serverProtocols = "protocols";
 export const serverProtocolsText = (beanstalk, gearman, silent) => `${beanstalk} beanstalk, ${gearman} Gearman, ${silent} undecided`;
 export const serverStalled = "stalled connections";
@@ -632,6 +635,7 @@ export const causes = {
   released: "released too often",
   buried: "buried",
   expired: "expired",
+  damaged: "body damaged",
   none: "not known",
 };
 export const failuresSince = "Failed within";

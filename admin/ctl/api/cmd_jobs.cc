@@ -70,7 +70,7 @@ struct FailureOptions {
             {"--tube", &tube, "Tubes that match this pattern"},
             {"--cause", &cause, "One cause: exception, failed, timeout, lost, ...",
              OneOf({"none", "failed", "exception", "timeout", "lost", "released", "buried",
-                    "expired"})},
+                    "expired", "damaged"})},
             {"--limit", &limit, "Jobs to list", kPositive}};
   }
 };

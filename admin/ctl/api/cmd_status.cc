@@ -92,6 +92,10 @@ void ShowServer(const Json& server) {
       Count(server, "tubes"), Age(server, "oldest_ready_age_seconds")));
   Say(fmt::format("memory   {} of jobs, {} resident", Size(memory, "job_bytes"),
                   Size(memory, "resident_bytes")));
+  if (memory.value("bodies_in_journal", 0U) > 0) {
+    Say(fmt::format("bodies   {} in memory, {} in the journal alone", Size(memory, "bodies_bytes"),
+                    Size(memory, "bodies_in_journal_bytes")));
+  }
   Say(fmt::format("journal  sync {}, {} on disk, {} live{}{}", Word(journal, "sync"),
                   Size(journal, "disk_bytes"), Size(journal, "live_bytes"),
                   journal.value("failed", false) ? ", FAILED" : "",

@@ -46,6 +46,25 @@ int ShowOneTube(Api& api, const OneTube& options) {
   return Print(api, api.Get(TubePath(options.tube)), ShowTube);
 }
 
+struct GroupListOptions : OneTube {
+  std::string sort;
+  std::size_t top = 50;
+
+  Parameters AsParameters() {
+    Parameters parameters = OneTube::AsParameters();
+    parameters.push_back({"--top", &top, "Groups to list", kPositive});
+    parameters.push_back({"--sort", &sort, "name, ready, reserved, delayed, handed_out or oldest",
+                          OneOf({"name", "ready", "reserved", "delayed", "handed_out", "oldest"})});
+    return parameters;
+  }
+};
+
+int ListGroups(Api& api, const GroupListOptions& options) {
+  const Query query = {{"sort", options.sort}};
+  return PrintItems(api, api.List(TubePath(options.tube) + "/groups", query, options.top),
+                    ShowGroups);
+}
+
 struct PauseOptions : OneTube {
   std::uint32_t seconds = 0;
 
@@ -140,6 +159,8 @@ std::vector<Command> TubeCommands() {
   return {
       {"tubes", "List tubes", "gearstalkctl tubes --sort ready --order desc", BindApi(ListTubes)},
       {"tube", "Show one tube", "gearstalkctl tube mail", BindApi(ShowOneTube)},
+      {"groups", "List the groups of a tube", "gearstalkctl groups mail --top 10 --sort oldest",
+       BindApi(ListGroups)},
       {"pause", "Give out no jobs of a tube for a time", "gearstalkctl pause mail 600",
        BindApi(Pause)},
       {"resume", "End a pause", "gearstalkctl resume mail", BindApi(Resume)},

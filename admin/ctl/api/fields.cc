@@ -102,6 +102,16 @@ void ShowTube(const Json& tube) {
   for (const auto& [name, value] : counters.items()) Say(Line(name, value.dump()));
 }
 
+void ShowGroups(const Json& groups) {
+  Table table({"GROUP", ">READY", ">RESERVED", ">DELAYED", ">HANDED OUT", ">OLDEST", "HELD BACK"});
+  for (const Json& group : groups) {
+    table.Add({Word(group, "name"), Count(group, "ready"), Count(group, "reserved"),
+               Count(group, "delayed"), Count(group, "handed_out"),
+               Age(group, "oldest_ready_age_seconds"), Word(group, "held_back")});
+  }
+  std::fputs(table.Text().c_str(), stdout);
+}
+
 void ShowJobs(const Json& jobs) {
   Table table(
       {">ID", "TUBE", "STATE", ">AGE", ">PRIORITY", ">RESERVES", ">SIZE", ">DUE", "PREVIEW"});

@@ -21,6 +21,7 @@ std::string Words(const Json& list);
 
 void ShowTubes(const Json& tubes);
 void ShowTube(const Json& tube);
+void ShowGroups(const Json& groups);
 void ShowJobs(const Json& jobs);
 void ShowRunning(const Json& jobs);
 void ShowFailures(const Json& jobs);

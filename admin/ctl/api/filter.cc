@@ -29,6 +29,7 @@ constexpr Row kRows[] = {
     {"--min-reserves", "min_reserves", &Filter::min_reserves, Form::kNumber, "Reserves, at least"},
     {"--max-reserves", "max_reserves", &Filter::max_reserves, Form::kNumber, "Reserves, at most"},
     {"--unique", "unique", &Filter::unique, Form::kText, "Unique key"},
+    {"--group", "group", &Filter::group, Form::kText, "Group inside its tube"},
     {"--holder", "holder", &Filter::holder, Form::kNumber,
      "Number of the connection that holds it"},
     {"--text", "text", &Filter::text, Form::kText, "Text in the body"},

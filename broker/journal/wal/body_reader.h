@@ -34,6 +34,7 @@ class BodyReader {
     std::uint64_t id = 0;
     BodyUse use = BodyUse::kReply;
     LiveJobs::Place place;
+    Time asked = 0;  // by the file system's clock
   };
   struct Answer {
     Request request;

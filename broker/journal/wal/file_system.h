@@ -56,6 +56,8 @@ class File {
   virtual int Allocate(std::uint64_t size) = 0;
   virtual int Truncate(std::uint64_t size) = 0;
   virtual std::int64_t Size() = 0;
+  // The system need not keep its content in memory.
+  virtual void DropCache() {}
   // Locks the file for this process until it is closed. -EWOULDBLOCK: another process has it.
   virtual int Lock() = 0;
 };

@@ -69,7 +69,9 @@ WalJournal::WalJournal(WalOptions options, std::unique_ptr<File> lock,
       lock_(std::move(lock)),
       directory_(std::move(directory)),
       state_file_(file_system_, options_.directory, *directory_),
-      journal_salt_(options_.salt ? *options_.salt : RandomSalt()) {}
+      journal_salt_(options_.salt ? *options_.salt : RandomSalt()),
+      verifier_(std::make_unique<Verifier>(file_system_, options_.directory, options_.own_thread,
+                                           [this] { writer_->Notify(); })) {}
 
 WalJournal::~WalJournal() = default;
 
@@ -93,7 +95,7 @@ Compactor::Frame WalJournal::AppendFrame(const Record& record) {
   std::size_t at = bytes.size();
   bytes.Extend(kFrameHeaderSize);
   const std::size_t record_size = codec_.Encode(record, bytes);
-  const std::string_view body = record.body_left_out ? CarriedBody(record.id) : record.body;
+  const std::string_view body = record.body_left_out > 0 ? CarriedBody(record.id) : record.body;
   const std::size_t body_size = body.size();
   if (body_size > 0) std::memcpy(bytes.Extend(body_size), body.data(), body_size);
   const std::size_t size = bytes.size() - at;
@@ -106,6 +108,7 @@ Compactor::Frame WalJournal::AppendFrame(const Record& record) {
   }
   SealFrame(bytes.data() + at, static_cast<std::uint32_t>(record_size),
             static_cast<std::uint32_t>(body_size), salt_, offset_ + at);
+  if (body_size >= kLeastLeftOut) left_out_ += body_size;
   batch_.last = ++lsn_;
   ++stats_.appends;
   stats_.appended_bytes += size;
@@ -161,6 +164,8 @@ void WalJournal::Roll(std::uint64_t size, std::size_t frame_size) {
 void WalJournal::BeginSegment(std::uint64_t size) {
   HandOver();
   if (segment_size_ != 0) compactor_.Resize(SealedSize(offset_, segment_size_));
+  if (indexer_ != nullptr && left_out_ >= offset_ / 2) sealed_.push_back(segment_);
+  left_out_ = 0;
   ++segment_;
   salt_ = SegmentSalt(journal_salt_, segment_);
   offset_ = kSegmentHeaderSize;
@@ -235,7 +240,9 @@ void WalJournal::Flush(Time /*now*/) {
   const bool wanted = compactor_.RoomForSpare();
   if (wanted != spare_wanted_) writer_->WantSpare(wanted);
   spare_wanted_ = wanted;
-  if (!options_.own_thread && options_.works_in_flush) Work();
+  if (options_.own_thread) return;
+  if (options_.works_in_flush) Write();
+  ReadBeside();
 }
 
 void WalJournal::Compact() {
@@ -260,14 +267,20 @@ void WalJournal::Compact() {
 void WalJournal::Release(std::uint64_t oldest) {
   oldest_ = oldest;
   reader_->Forget(oldest_);
+  verifier_->Release(oldest_);
+  if (indexer_ != nullptr) indexer_->Release(oldest_);
   HandOverMark();
 }
 
-// Without a thread of its own, the writer works here.
-void WalJournal::Work() {
+void WalJournal::Write() {
   while (writer_->Work() == 0) {
   }
+}
+
+void WalJournal::ReadBeside() {
   if (reader_ != nullptr) reader_->Work();
+  if (indexer_ != nullptr) indexer_->Work();
+  if (verifier_ != nullptr) verifier_->Work();
 }
 
 // --- Bodies ---
@@ -275,7 +288,7 @@ void WalJournal::Work() {
 void WalJournal::Fetch(std::uint64_t id, BodyUse use) {
   const LiveJobs::Place place = compactor_.Find(id);
   GS_CHECK(place.segment != 0);
-  const BodyReader::Request request{id, use, place};
+  const BodyReader::Request request{id, use, place, file_system_.Now()};
   IsWritten(place) ? reader_->Ask(request) : unwritten_.push_back(request);
 }
 
@@ -294,7 +307,8 @@ bool WalJournal::IsWritten(const LiveJobs::Place& place) const {
 void WalJournal::TakeBodies() {
   if (reader_ == nullptr) return;
   for (const BodyReader::Answer& answer : reader_->Take(kTakenAtOnce)) {
-    const BodyRead read{answer.result, answer.body, answer.problem};
+    const Time took = file_system_.Now() - answer.request.asked;
+    const BodyRead read{answer.result, answer.body, answer.problem, took};
     if (answer.request.use == BodyUse::kCarry) TakeCarried(answer.request.id, read);
     if (answer.request.use != BodyUse::kCarry) state_->OnBody(answer.request.id, read);
   }
@@ -330,6 +344,49 @@ std::string_view WalJournal::CarriedBody(std::uint64_t id) const {
   return known->second.body;
 }
 
+// --- What is read again ---
+
+Time WalJournal::Tick(Time now) {
+  now_ = now;
+  if (verifier_ == nullptr) return kNever;
+  if (now < verify_next_) return verify_next_;
+  verify_next_ = now + kVerifyEvery;
+  verified_to_ = compactor_.current() - 1;
+  verified_.ended = 0;
+  verifier_->Begin(compactor_.oldest(), verified_to_);
+  return verify_next_;
+}
+
+VerifyStats WalJournal::Verified() const {
+  VerifyStats stats = verified_;
+  const Verifier::Progress progress = verifier_->progress();
+  stats.bytes = progress.bytes;
+  const std::uint64_t all = compactor_.SealedFrom(progress.next);
+  stats.left_bytes = all - std::min(all, compactor_.SealedFrom(verified_to_ + 1));
+  return stats;
+}
+
+// A body in memory is as good as ever; others are their jobs' no more.
+void WalJournal::TakeDamage() {
+  if (verifier_ == nullptr) return;
+  for (const Verifier::Damage& damage : verifier_->Take()) {
+    if (damage.segment < compactor_.oldest()) continue;
+    ++verified_.damaged;
+    Log(LogLevel::kError, damage.problem);
+    std::vector<std::uint64_t> jobs;
+    compactor_.VisitAt(damage.segment, damage.offset, damage.end,
+                       [&jobs](std::uint64_t id) { jobs.push_back(id); });
+    for (const std::uint64_t id : jobs) {
+      state_->OnBody(id, {BodyRead::Result::kDamaged, {}, damage.problem, 0});
+    }
+  }
+  if (verified_.ended != 0 || verifier_->progress().next <= verified_to_ || now_ == 0) return;
+  verified_.ended = now_;
+  if (verified_to_ < compactor_.oldest()) return;
+  Log(LogLevel::kInfo, "the journal was read again",
+      {{"bytes", verifier_->progress().bytes}, {"damaged", verified_.damaged}});
+}
+
 void WalJournal::SetOnDurable(std::function<void(Lsn)> on_durable) {
   on_durable_ = std::move(on_durable);
 }
@@ -344,6 +401,7 @@ void WalJournal::OnNotify() {
   const bool was_stalled = progress_.stalled;
   TakeProgress();
   TakeBodies();
+  TakeDamage();
   if (progress_.durable > before && on_durable_) on_durable_(progress_.durable);
   const bool fails = !progress_.failure.ok() && !had_failed;
   const bool stalls = progress_.stalled && !was_stalled;
@@ -353,7 +411,10 @@ void WalJournal::OnNotify() {
 void WalJournal::TakeProgress() {
   progress_ = writer_->Progress();
   disk_.Look(progress_.looked, progress_.space.free, progress_.space.total);
-  if (!progress_.failure.ok()) return;
+  if (progress_.failure.ok()) TakeWritten();
+}
+
+void WalJournal::TakeWritten() {
   for (; !handed_.empty() && handed_.front().batch <= progress_.done_batches; handed_.pop_front()) {
     written_segment_ = handed_.front().segment;
     written_end_ = handed_.front().end;
@@ -363,6 +424,9 @@ void WalJournal::TakeProgress() {
     reader_->Ask(request);
     return true;
   });
+  for (; !sealed_.empty() && sealed_.front() < written_segment_; sealed_.pop_front()) {
+    if (compactor_.MostlyLives(sealed_.front())) indexer_->Make(sealed_.front());
+  }
 }
 
 std::uint64_t WalJournal::WaitingBytes() const {
@@ -395,10 +459,14 @@ Status WalJournal::Close() {
     HandOverMark();
   }
   reader_.reset();
+  unwritten_.clear();
+  indexer_.reset();
+  sealed_.clear();
+  verifier_.reset();
   if (options_.own_thread) {
     writer_->Stop();
   } else {
-    Work();
+    Write();
   }
   OnNotify();
   const Status kept = KeepEnd();
@@ -441,6 +509,7 @@ Status WalJournal::Start(LiveState& state, JournalEvents& events) {
             "durability.md");
   }
   WalRecovery recovery(file_system_, options_.directory);
+  if (options_.indexes && state.TakesBodiesLater()) recovery.UseIndexes();
   if (Status status = Recover(events, recovery); !status.ok()) {
     return WithAdvice(std::move(status), options_.directory);
   }
@@ -523,6 +592,21 @@ Status WalJournal::RewriteTail(const WalRecovery& recovery) {
   return Fault{file.Sync(), "fdatasync", path}.ToStatus();
 }
 
+// Jobs that the replay let go without their bodies and needs whole.
+Status WalJournal::ReadMissing() {
+  const std::vector<std::uint64_t> missing = state_->MissingBodies();
+  BodyReader reader(file_system_, options_.directory, 0, [] {});
+  for (const std::uint64_t id : missing) {
+    reader.Ask({id, BodyUse::kReply, compactor_.Find(id), 0});
+    reader.Work();
+    const BodyReader::Answer answer = std::move(reader.Take(SIZE_MAX).front());
+    if (answer.result == BodyRead::Result::kDamaged) return {Code::kCorrupt, answer.problem};
+    if (answer.result == BodyRead::Result::kFailed) return {Code::kIo, answer.problem};
+    state_->OnBody(id, {answer.result, answer.body, {}, 0});
+  }
+  return {};
+}
+
 Status WalJournal::StartWriting(const WalRecovery& recovery, JournalEvents& events) {
   SegmentFiles files(file_system_, options_.directory, *directory_, state_file_,
                      options_.segment_size, journal_salt_);
@@ -547,11 +631,13 @@ Status WalJournal::StartWriting(const WalRecovery& recovery, JournalEvents& even
   kept.next_id += WalWriter::kKeptIds;
   WalWriter::Options options{options_.sync, options_.interval, fault.ToStatus(), kept};
   writer_ = std::make_unique<WalWriter>(file_system_, std::move(files), lsn_, options);
+  if (Status status = ReadMissing(); !status.ok()) return status;
   written_segment_ = segment_;
   written_end_ = recovery.used();
   reader_ = std::make_unique<BodyReader>(file_system_, options_.directory,
                                          options_.own_thread ? kReaders : 0,
                                          [this] { writer_->Notify(); });
+  StartIndexer(recovery);
   TakeProgress();
   BeginSegment(size);
   events.OnActive();
@@ -561,6 +647,16 @@ Status WalJournal::StartWriting(const WalRecovery& recovery, JournalEvents& even
   if (options_.own_thread) writer_->Start();
   Flush(0);
   return {};
+}
+
+void WalJournal::StartIndexer(const WalRecovery& recovery) {
+  if (!options_.indexes || !state_->TakesBodiesLater()) return;
+  const std::uint64_t oldest = compactor_.segments() > 0 ? compactor_.oldest() : segment_ + 1;
+  indexer_ = std::make_unique<Indexer>(file_system_, options_.directory, options_.own_thread,
+                                       oldest, segment_);
+  for (const std::uint64_t segment : recovery.without_index()) {
+    if (compactor_.MostlyLives(segment)) indexer_->Make(segment);
+  }
 }
 
 }  // namespace gearstalk

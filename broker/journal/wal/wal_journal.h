@@ -18,7 +18,9 @@
 #include "broker/journal/wal/body_reader.h"
 #include "broker/journal/wal/disk_watch.h"
 #include "broker/journal/wal/file_system.h"
+#include "broker/journal/wal/indexer.h"
 #include "broker/journal/wal/state_file.h"
+#include "broker/journal/wal/verifier.h"
 #include "broker/journal/wal/wal_format.h"
 #include "broker/journal/wal/wal_recovery.h"
 #include "broker/journal/wal/wal_writer.h"
@@ -35,6 +37,7 @@ struct WalOptions {
   bool own_thread = true;             // false: Flush itself writes and syncs
   bool works_in_flush = true;         // false, without a thread: RunWriter does
   bool compact = true;
+  bool indexes = false;               // a start may read indexes, and they are written
   std::uint64_t first_segment = 1;    // number of the first segment of a new journal
   std::optional<std::uint64_t> salt;  // drawn at random if not given
 };
@@ -57,6 +60,9 @@ class WalJournal final : public Journal {
   bool Accepts(Record::Kind kind) const override;
   bool HasRoomFor(std::uint64_t body) const override;
   void KeepFree(std::uint64_t bytes) override { disk_.KeepFree(bytes); }
+  void Verify(std::uint64_t pace) override { verifier_->SetPace(pace); }
+  VerifyStats Verified() const override;
+  Time Tick(Time now) override;
   DiskSpace Disk() const override { return disk_.space(); }
   std::uint64_t SpareIds() const override;
   Status Health() const override;
@@ -92,11 +98,15 @@ class WalJournal final : public Journal {
   Status KeepEnd();
   Status Repair(const WalRecovery& recovery);
   Status RewriteTail(const WalRecovery& recovery);
+  Status ReadMissing();
   Status StartWriting(const WalRecovery& recovery, JournalEvents& events);
+  void StartIndexer(const WalRecovery& recovery);
   Compactor::Frame AppendFrame(const Record& record);
   // All ids in records are below kept_.next_id.
   void NoteId(const Record& record);
   void TakeProgress();
+  void TakeWritten();
+  void TakeDamage();
   std::uint64_t OldestRead() const;
   bool IsWritten(const LiveJobs::Place& place) const;
   void TakeBodies();
@@ -112,7 +122,9 @@ class WalJournal final : public Journal {
   std::size_t AppendSettings();
   void Compact();
   void Release(std::uint64_t oldest);
-  void Work();
+  // What threads do, for a journal that has none.
+  void Write();
+  void ReadBeside();
   bool HasRoomForFrame(std::uint64_t size) const;
   // Room behind a large record, reserved for deletions while the disk is full.
   std::uint64_t Slack() const { return options_.segment_size / 16; }
@@ -124,6 +136,7 @@ class WalJournal final : public Journal {
   bool Full() const { return !progress_.full.ok(); }
 
   static constexpr int kReaders = 8;
+  static constexpr Time kVerifyEvery = 7 * 24 * 3600 * kSecond;
   static constexpr Time kCarryAgain = 500 * kMillisecond;
   static constexpr std::size_t kTakenAtOnce = 4 << 20;  // bytes of bodies in a round
   static constexpr std::size_t kHandOverBytes = 1 << 20;
@@ -172,6 +185,14 @@ class WalJournal final : public Journal {
   std::unique_ptr<BodyReader> reader_;
   std::deque<Handed> handed_;  // batches that are not known to be written
   std::uint64_t written_segment_ = 0, written_end_ = 0;
+  std::unique_ptr<Verifier> verifier_;
+  VerifyStats verified_;              // without what the verifier knows
+  std::uint64_t verified_to_ = 0;     // the newest segment that it reads
+  Time verify_next_ = 0;              // when it begins anew
+  Time now_ = 0;                      // of the last Tick
+  std::unique_ptr<Indexer> indexer_;  // nullptr: no indexes are wanted
+  std::uint64_t left_out_ = 0;        // bytes that an index of the current segment leaves out
+  std::deque<std::uint64_t> sealed_;  // worth an index, and not known to be written
   std::vector<BodyReader::Request> unwritten_;           // asked for before they were written
   absl::flat_hash_map<std::uint64_t, Carried> carried_;  // asked for by the compaction
   bool rolling_ = false;          // the segment takes any record, and grows to hold it

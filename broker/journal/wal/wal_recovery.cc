@@ -15,6 +15,15 @@ Status Damaged(const std::string& path, std::uint64_t offset, const std::string&
   return {Code::kCorrupt, path + " at offset " + std::to_string(offset) + ": " + what};
 }
 
+// The first `size` bytes of a file, or what there is. 0 or -errno.
+int LoadFile(File& file, std::uint64_t size, ByteBuffer& bytes) {
+  bytes.Clear();
+  char* const room = bytes.Extend(size);
+  const std::int64_t got = ReadFully(file, 0, room, size);
+  bytes.Shrink(static_cast<std::size_t>(std::max<std::int64_t>(got, 0)));
+  return static_cast<int>(std::min<std::int64_t>(got, 0));
+}
+
 }  // namespace
 
 Status FindSegments(FileSystem& file_system, const std::string& directory,
@@ -32,32 +41,33 @@ Status FindSegments(FileSystem& file_system, const std::string& directory,
   std::sort(found.begin(), found.end(),
             [](const FoundSegment& a, const FoundSegment& b) { return a.number < b.number; });
   for (FoundSegment& segment : found) {
-    const auto opened = file_system.Open(segment.path, FileSystem::Mode::kRead);
-    if (opened.error != 0) return Fault{opened.error, "open", segment.path}.ToStatus();
-    const std::int64_t size = opened.file->Size();
-    char bytes[kSegmentHeaderSize];
-    const std::int64_t got = size < 0 ? size : ReadFully(*opened.file, 0, bytes, sizeof bytes);
-    if (got < 0) return Fault{static_cast<int>(got), "read", segment.path}.ToStatus();
-    segment.size = static_cast<std::uint64_t>(size);
-    segment.header_status =
-        DecodeSegmentHeader({bytes, static_cast<std::size_t>(got)}, segment.header);
-    if (segment.header_status.ok() && segment.header.number != segment.number) {
-      segment.header_status = {
-          Code::kCorrupt, "the header is that of segment " + std::to_string(segment.header.number)};
-    }
+    if (Status status = FindSegment(file_system, segment); !status.ok()) return status;
+  }
+  return {};
+}
+
+Status FindSegment(FileSystem& file_system, FoundSegment& segment) {
+  const auto opened = file_system.Open(segment.path, FileSystem::Mode::kRead);
+  if (opened.error != 0) return Fault{opened.error, "open", segment.path}.ToStatus();
+  const std::int64_t size = opened.file->Size();
+  char bytes[kSegmentHeaderSize];
+  const std::int64_t got = size < 0 ? size : ReadFully(*opened.file, 0, bytes, sizeof bytes);
+  if (got < 0) return Fault{static_cast<int>(got), "read", segment.path}.ToStatus();
+  segment.size = static_cast<std::uint64_t>(size);
+  segment.header_status =
+      DecodeSegmentHeader({bytes, static_cast<std::size_t>(got)}, segment.header);
+  if (segment.header_status.ok() && segment.header.number != segment.number) {
+    segment.header_status = {
+        Code::kCorrupt, "the header is that of segment " + std::to_string(segment.header.number)};
   }
   return {};
 }
 
 Status LoadSegment(FileSystem& file_system, const FoundSegment& segment, ByteBuffer& bytes) {
-  bytes.Clear();
   const auto opened = file_system.Open(segment.path, FileSystem::Mode::kRead);
   if (opened.error != 0) return Fault{opened.error, "open", segment.path}.ToStatus();
-  char* room = bytes.Extend(segment.size);
-  const std::int64_t got = ReadFully(*opened.file, 0, room, segment.size);
-  if (got < 0) return Fault{static_cast<int>(got), "read", segment.path}.ToStatus();
-  bytes.Shrink(static_cast<std::size_t>(got));
-  return {};
+  const int error = LoadFile(*opened.file, segment.size, bytes);
+  return Fault{error, "read", segment.path}.ToStatus();
 }
 
 WalRecovery::WalRecovery(FileSystem& file_system, std::string directory)
@@ -191,6 +201,9 @@ void WalRecovery::DropEmptyLast() {
 }
 
 Status WalRecovery::ReadSegment(const FoundSegment& segment, bool is_last, const Visit& visit) {
+  if (!is_last && use_indexes_) {
+    if (auto index = OpenIndex(segment)) return ReadIndex(segment, *index, visit);
+  }
   if (Status status = LoadSegment(file_system_, segment, bytes_); !status.ok()) return status;
   SegmentReader reader(bytes_.view(), segment.header);
   synced_ = kSegmentHeaderSize;
@@ -198,40 +211,79 @@ Status WalRecovery::ReadSegment(const FoundSegment& segment, bool is_last, const
   if (item != SegmentReader::Item::kMark && !is_last) {
     return Damaged(segment.path, reader.offset(), "its first mark cannot be read");
   }
+  std::uint64_t left_out = 0;
   for (bool first = true;; first = false, item = reader.Next()) {
+    Status status;
     if (item == SegmentReader::Item::kMark) {
-      if (Status status = AcceptMark(reader.mark(), reader, segment); !status.ok()) return status;
+      status = Continue(reader.mark().next, reader.offset(), segment);
+      if (reader.mark().durable == last_) synced_ = reader.offset();
     } else if (item == SegmentReader::Item::kRecord && !first) {
-      ++last_;
-      offset_ = reader.offset();
-      Record record;
-      Status status = codec_.Decode(reader.frame().record, reader.frame().body, record);
-      if (status.ok()) status = visit(record, reader.frame().size);
-      if (!status.ok()) return Damaged(segment.path, reader.offset(), status.message());
-      if (++progress_.records % kProgressRecords == 0 && on_progress_) {
-        FollowProgress progress = progress_;
-        progress.bytes += reader.offset();
-        on_progress_(progress);
-      }
+      const Frame& frame = reader.frame();
+      if (frame.body.size() >= kLeastLeftOut) left_out += frame.body.size();
+      status = TakeRecord(segment, {reader.offset(), frame.size, frame.record, frame.body}, visit);
     } else {
       progress_.bytes += segment.size;
+      if (left_out >= segment.size / 2) without_index_.push_back(segment.number);
       return CheckEnd(reader, item, segment, is_last);
     }
+    if (!status.ok()) return status;
   }
 }
 
-Status WalRecovery::AcceptMark(const Mark& mark, const SegmentReader& reader,
-                               const FoundSegment& segment) {
-  if (!started_) last_ = mark.next - 1;
+Status WalRecovery::TakeRecord(const FoundSegment& segment, const IndexReader::Entry& entry,
+                               const Visit& visit) {
+  ++last_;
+  offset_ = entry.offset;
+  Record record;
+  Status status = codec_.Decode(entry.record, entry.body, record);
+  record.body_left_out = entry.left_out;
+  if (status.ok()) status = visit(record, entry.bytes);
+  if (!status.ok()) return Damaged(segment.path, entry.offset, status.message());
+  if (++progress_.records % kProgressRecords == 0 && on_progress_) {
+    FollowProgress progress = progress_;
+    progress.bytes += entry.offset;
+    on_progress_(progress);
+  }
+  return {};
+}
+
+// What comes next in the log is record `next`.
+Status WalRecovery::Continue(Lsn next, std::uint64_t offset, const FoundSegment& segment) {
+  if (!started_) last_ = next - 1;
   started_ = true;
-  if (mark.next != last_ + 1) {
+  if (next != last_ + 1) {
     const std::string records =
-        "records " + std::to_string(last_ + 1) + " to " + std::to_string(mark.next - 1);
+        "records " + std::to_string(last_ + 1) + " to " + std::to_string(next - 1);
     if (!stopped_.empty()) return {Code::kCorrupt, stopped_ + ": " + records + " are missing"};
-    return Damaged(segment.path, reader.offset(), records + " are missing before it");
+    return Damaged(segment.path, offset, records + " are missing before it");
   }
   stopped_.clear();
-  if (mark.durable == last_) synced_ = reader.offset();
+  return {};
+}
+
+// nullopt: there is none to be believed.
+std::optional<IndexReader> WalRecovery::OpenIndex(const FoundSegment& segment) {
+  const std::string path = directory_ + "/" + IndexName(segment.number);
+  const auto opened = file_system_.Open(path, FileSystem::Mode::kRead);
+  if (opened.error != 0) return std::nullopt;
+  const std::int64_t size = opened.file->Size();
+  const bool sound = size >= 0 && static_cast<std::uint64_t>(size) <= segment.size;
+  if (!sound || LoadFile(*opened.file, static_cast<std::uint64_t>(size), bytes_) != 0) {
+    return std::nullopt;
+  }
+  return IndexReader::Open(bytes_.view(), segment.header, segment.size);
+}
+
+Status WalRecovery::ReadIndex(const FoundSegment& segment, IndexReader index, const Visit& visit) {
+  if (Status status = Continue(index.first(), kSegmentHeaderSize, segment); !status.ok()) {
+    return status;
+  }
+  IndexReader::Entry entry;
+  while (index.Next(entry)) {
+    if (Status status = TakeRecord(segment, entry, visit); !status.ok()) return status;
+  }
+  progress_.bytes += segment.size;
+  stopped_ = segment.path + " at offset " + std::to_string(index.end());
   return {};
 }
 

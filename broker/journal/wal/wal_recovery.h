@@ -13,6 +13,7 @@
 #include "broker/journal/record.h"
 #include "broker/journal/record_codec.h"
 #include "broker/journal/wal/file_system.h"
+#include "broker/journal/wal/segment_index.h"
 #include "broker/journal/wal/wal_reader.h"
 
 namespace gearstalk {
@@ -31,6 +32,12 @@ struct FoundSegment {
 Status FindSegments(FileSystem& file_system, const std::string& directory,
                     std::vector<FoundSegment>& found);
 
+// One of them, whose number and path are given.
+Status FindSegment(FileSystem& file_system, FoundSegment& segment);
+
+// A larger segment is not read whole in the background.
+inline constexpr std::uint64_t kMostReadWhole = 512 << 20;
+
 // The whole file.
 Status LoadSegment(FileSystem& file_system, const FoundSegment& segment, ByteBuffer& bytes);
 
@@ -48,6 +55,10 @@ class WalRecovery {
 
   WalRecovery(FileSystem& file_system, std::string directory);
 
+  // Takes the records of sealed segments from their indexes, without the larger bodies. It is
+  // called before Run.
+  void UseIndexes() { use_indexes_ = true; }
+
   // Calls `begin` before the records of each segment.
   Status Run(const std::function<void(const Segment&)>& begin, const Visit& visit,
              const std::function<void(const FollowProgress&)>& on_progress);
@@ -59,6 +70,8 @@ class WalRecovery {
   const std::vector<Segment>& segments() const { return segments_; }  // of the log
   const std::vector<Segment>& released() const { return released_; }  // left over, of no use
   const std::vector<Segment>& prepared() const { return prepared_; }  // nothing is in them
+  // Those of the log that were read whole, and are worth an index.
+  const std::vector<std::uint64_t>& without_index() const { return without_index_; }
   Lsn last() const { return last_; }
   std::uint64_t used() const { return used_; }      // bytes of the last segment that count
   std::uint64_t synced() const { return synced_; }  // up to here it is known to be on disk
@@ -74,21 +87,27 @@ class WalRecovery {
   Status Arrange(std::vector<FoundSegment> found);
   Status FindEnd(std::vector<FoundSegment>& found);
   Status ReadSegment(const FoundSegment& segment, bool is_last, const Visit& visit);
+  std::optional<IndexReader> OpenIndex(const FoundSegment& segment);
+  Status ReadIndex(const FoundSegment& segment, IndexReader index, const Visit& visit);
+  Status TakeRecord(const FoundSegment& segment, const IndexReader::Entry& entry,
+                    const Visit& visit);
   Status CheckStart() const;
   Status CheckKept();
   void DropEmptyLast();
   void NoteTorn(const std::string& path, std::uint64_t offset);
   Status CheckEnd(const SegmentReader& reader, SegmentReader::Item item,
                   const FoundSegment& segment, bool is_last);
-  Status AcceptMark(const Mark& mark, const SegmentReader& reader, const FoundSegment& segment);
+  Status Continue(Lsn next, std::uint64_t offset, const FoundSegment& segment);
 
   FileSystem& file_system_;
   const std::string directory_;
+  bool use_indexes_ = false;
   ByteBuffer bytes_;
   RecordCodec codec_;
   std::vector<FoundSegment> log_;
   std::vector<Segment> segments_, released_;
   std::vector<Segment> prepared_;
+  std::vector<std::uint64_t> without_index_;
   std::uint64_t oldest_ = 0;
   bool started_ = false;
   Lsn last_ = 0;

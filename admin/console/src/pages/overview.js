@@ -51,7 +51,7 @@ function Facts({ now }) {
     [S.factsOldest, duration(now.oldest_ready_age_seconds), ""],
     [S.factsWorkers, html`<${Num} value=${connections.workers} />`, S.factsWait(count(connections.waiting))],
     [S.factsConnections, html`<${Num} value=${connections.open} />`, S.ofLimit(count(connections.limit))],
-    [S.factsMemory, bytes(memory.job_bytes), limit],
+    [S.factsMemory, bytes(memory.job_bytes), memory.bodies_in_journal ? S.factsOnDisk(bytes(memory.bodies_in_journal_bytes)) : limit],
     [S.factsJournal, journal.sync === "memory" ? S.factsInMemory : duration(journal.sync_seconds_p99), journal.sync === "memory" ? "" : journal.sync],
     [S.factsLag, duration(now.loop_lag_seconds_p99), ""],
   ];

@@ -74,6 +74,7 @@ function Limits({ now }) {
   const limited = (value, limit, format) => (limit ? html`${format(value)} ${S.ofLimit(format(limit))}<${Meter} share=${value / limit} />` : `${format(value)}, ${S.noLimit}`);
   return html`<section class="panel"><header><h2>${S.serverLimits}</h2></header><${Record} rows=${[
     [S.factsMemory, limited(memory.job_bytes, memory.job_limit_bytes, bytes)], [S.serverResident, bytes(memory.resident_bytes)],
+    memory.bodies_limit_bytes ? [S.serverBodies, S.serverBodiesText(bytes(memory.bodies_bytes), bytes(memory.bodies_in_journal_bytes))] : null,
     [S.factsConnections, limited(connections.open, connections.limit, count)],
     [S.serverProtocols, S.serverProtocolsText(count(connections.beanstalk), count(connections.gearman), count(connections.undecided))],
     [S.serverStalled, count(connections.stalled)], [S.serverAccepted, count(connections.accepted_total)], [S.serverTubes, count(now.tubes)],

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <functional>
+
+#include "admin/api/call.h"
+#include "broker/engine/bodies.h"
+
+namespace gearstalk::api {
+
+// A body was awaited for too long.
+Problem NoDisk();
+
+// Answers with what `make` makes of a job whose body is in memory; reads the body first if it is
+// not. `make` outlives the call.
+Reply WithBody(const Services& services, const Job& job, std::function<Reply(const Job& job)> make);
+
+}  // namespace gearstalk::api

@@ -1,0 +1,555 @@
+#include "broker/engine/groups.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "broker/base/check.h"
+#include "broker/engine/bucket.h"
+#include "broker/engine/slab.h"
+#include "broker/engine/treap.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace gearstalk {
+
+struct TurnLinks {
+  static Group*& Left(Group& group) { return group.left_; }
+  static Group*& Right(Group& group) { return group.right_; }
+  static std::uint64_t Weight(const Group& group) {
+    return MixedBits(reinterpret_cast<std::uintptr_t>(&group) / 8);
+  }
+};
+
+namespace {
+
+// Buckets that a bounded search looks into.
+constexpr std::size_t kLookedInto = 256;
+// Priorities that a search for the oldest job looks at.
+constexpr int kPriorities = 8;
+// New jobs without a group, in a row, of which the log tells.
+constexpr std::uint32_t kManyMissing = 100;
+
+struct JobLinks {
+  static Job*& Left(Job& job) { return job.TreeLeft(); }
+  static Job*& Right(Job& job) { return job.TreeRight(); }
+  static std::uint64_t Weight(const Job& job) { return MixedBits(job.id()); }
+};
+
+using Turns = Treap<Group, TurnLinks>;
+using ReadyJobs = Treap<Job, JobLinks>;
+
+// The order in which jobs leave a group: a line gives them by id alone.
+struct JobBefore {
+  bool line;
+  bool operator()(const Job& a, const Job& b) const {
+    return line ? a.id() < b.id() : MoreUrgent(a, b);
+  }
+};
+
+std::uint64_t HashOfGroup(std::string_view name) {
+  return XXH3_64bits_withSeed(name.data(), name.size(), HashSeed());
+}
+
+}  // namespace
+
+std::string_view NameOf(GroupHeld why) {
+  static constexpr std::array<std::string_view, 5> kNames = {"none", "failed", "fifo", "running",
+                                                             "rate"};
+  return kNames[static_cast<std::size_t>(why)];
+}
+
+void DeleteGroups::operator()(Groups* groups) const { delete groups; }
+
+Job* Tube::FrontOfGroups() const { return groups_->front(); }
+
+const Job* Tube::AnyOfGroups() const { return groups_->AnyReady(); }
+
+const Job* Tube::OldestOfGroups() const { return groups_->Oldest(); }
+
+void* GroupRest::operator new(std::size_t size) {
+  CountJobMemory(static_cast<std::ptrdiff_t>(size));
+  return BlockAllocate(size);
+}
+
+void GroupRest::operator delete(void* rest, std::size_t size) {
+  CountJobMemory(-static_cast<std::ptrdiff_t>(size));
+  BlockFree(rest, size);
+}
+
+Group::Group(Groups& of, std::string_view name)
+    : GroupHead{of}, name_size_(static_cast<std::uint8_t>(name.size())) {
+  std::memcpy(reinterpret_cast<char*>(this + 1), name.data(), name.size());
+}
+
+Groups::Groups(Tube& of, const Policy& policy, IdleGroups& idle)
+    : GroupsHead{of},
+      source_(policy.group),
+      source_text_(policy.group.Text()),
+      order_(policy.group_order),
+      idle_(idle) {
+  Adopt(policy);
+}
+
+Groups::~Groups() {
+  Settled();
+  std::vector<Group*> left;
+  for (std::size_t index = 0; index < buckets(); ++index) {
+    VisitBucket(index, [&](Group& group) { left.push_back(&group); });
+  }
+  if (unread_ != nullptr) left.push_back(unread_);
+  retired_ = true;
+  for (Group* const group : left) {
+    const bool idle = group->unfinished() == 0 && group->rest_ != nullptr &&
+                      group->rest_->slot != GroupRest::kIdle;
+    if (idle) idle_.Remove(*group->rest_);
+    Free(*group);
+  }
+}
+
+Groups::Changed Groups::Adopt(const Policy& policy) {
+  if (policy.group != source_ || policy.group_order != order_) return Changed::kGroups;
+  const Limits limits{policy.group_running, policy.group_rate, policy.GroupBurst(),
+                      policy.group_holds};
+  return std::exchange(limits_, limits) == limits ? Changed::kNothing : Changed::kLimits;
+}
+
+// --- Questions
+
+const Group* Groups::Find(std::string_view name) const {
+  Settled();
+  if (name.empty()) return nameless_;
+  return by_name_.Find(HashOfGroup(name), [=](const Group& group) { return group.name() == name; });
+}
+
+Groups::Counts Groups::counts() const {
+  Settled();
+  return {live_, held_back_, nameless_ == nullptr ? 0 : nameless_->unfinished()};
+}
+
+Job* Groups::front() const {
+  Settled();
+  if (front_known_) return front_;
+  auto* const self = const_cast<Groups*>(this);
+  const Group* const next = Turns::First(turns_);
+  self->front_ = next == nullptr ? nullptr : ReadyJobs::First(next->jobs_);
+  self->front_known_ = true;
+  return front_;
+}
+
+const Job* Groups::AnyReady() const {
+  if (const Job* const next = front()) return next;
+  const Job* any = nameless_ == nullptr ? nullptr : ReadyJobs::First(nameless_->jobs_);
+  for (std::size_t index = 0; any == nullptr && index < std::min(buckets(), kLookedInto); ++index) {
+    VisitBucket(index, [&](const Group& group) {
+      if (group.ready_ > 0) any = ReadyJobs::First(group.jobs_);
+    });
+  }
+  return any;
+}
+
+const Job* Groups::OldestOf(const Group& group) const {
+  const Job* oldest = ReadyJobs::First(group.jobs_);
+  if (oldest == nullptr || IsLine(group)) return oldest;
+  const Job* first = oldest;
+  for (int priorities = 1; first != nullptr && priorities < kPriorities; ++priorities) {
+    const Job* next = nullptr;  // the first of a greater priority
+    for (Job* job = group.jobs_; job != nullptr;) {
+      const bool greater = job->priority > first->priority;
+      if (greater) next = job;
+      job = greater ? JobLinks::Left(*job) : JobLinks::Right(*job);
+    }
+    if (next != nullptr && next->id() < oldest->id()) oldest = next;
+    first = next;
+  }
+  return oldest;
+}
+
+const Job* Groups::Oldest() const {
+  const Job* oldest = front();
+  const auto look = [&](const Group& group) {
+    const Job* const job = OldestOf(group);
+    if (job != nullptr && (oldest == nullptr || job->id() < oldest->id())) oldest = job;
+  };
+  if (nameless_ != nullptr) look(*nameless_);
+  for (std::size_t index = 0; index < std::min(by_name_.buckets(), kLookedInto); ++index) {
+    by_name_.VisitBucket(index, look);
+  }
+  return oldest;
+}
+
+// Groups come in the order of their first jobs, and jobs of a group in theirs: what is behind the
+// last of `bound` jobs ends the search.
+void Groups::VisitByAge(std::size_t bound, const std::function<void(const Job&)>& visit) const {
+  Settled();
+  std::vector<const Job*> first;  // a heap, the last to leave on top
+  const auto later = [](const Job* a, const Job* b) { return MoreUrgent(*a, *b); };
+  const auto add = [&](const Job& job) {
+    if (first.size() == bound) {
+      if (bound == 0 || !MoreUrgent(job, *first.front())) return false;
+      std::pop_heap(first.begin(), first.end(), later);
+      first.pop_back();
+    }
+    first.push_back(&job);
+    std::push_heap(first.begin(), first.end(), later);
+    return true;
+  };
+  const auto add_group = [&](const Group& group) {
+    const Job* const job = ReadyJobs::First(group.jobs_);
+    if (first.size() == bound && (bound == 0 || !MoreUrgent(*job, *first.front()))) return false;
+    ReadyJobs::VisitAll(group.jobs_, add);
+    return true;
+  };
+  Turns::VisitAll(turns_, add_group);
+  std::sort_heap(first.begin(), first.end(), later);
+  for (const Job* const job : first) visit(*job);
+}
+
+bool Groups::MayReserve(const Job& job) const {
+  const Group& group = *GroupOf(job);
+  Settled();
+  if (&group == unread_) return !lines();
+  if (!IsLine(group)) return true;
+  if (group.reserved_ > 0 || job.id() > read_to_) return false;
+  if (job.state() == JobState::kBuried) return true;
+  JobId first = job.id();
+  if (group.ready_ > 0) first = std::min(first, ReadyJobs::First(group.jobs_)->id());
+  if (group.delayed() > 0) first = std::min(first, *group.rest_->delayed_ids.begin());
+  return first == job.id();
+}
+
+// An end that a journal has not made durable could come undone, and the job leave once more. What a
+// line that is gone had ended lies before the puts of all jobs that came later, so only a job
+// that has no put in the journal has to wait for it.
+Lsn Groups::VisibleFrom(const Job& job) const {
+  const Group& group = *GroupOf(job);
+  if (!IsLine(group)) return 0;
+  const Lsn ended = group.rest_ == nullptr ? 0 : group.rest_->ended;
+  return job.durable() ? ended : std::max(ended, forgotten_ended_);
+}
+
+std::string Groups::Check() const {
+  Settled();
+  std::size_t live = 0, held = 0;
+  std::uint64_t gives = 0;
+  std::string wrong;
+  const Group* first = nullptr;
+  for (std::size_t index = 0; index < buckets(); ++index) {
+    VisitBucket(index, [&](const Group& group) {
+      std::uint32_t ready = 0;
+      auto count = [&](const Job& job) { return ++ready, GroupOf(job) == &group; };
+      const bool own = ReadyJobs::VisitAll(group.jobs_, count);
+      if (!own || ready != group.ready_) wrong = "ready jobs of group " + std::string(group.name());
+      live += !group.nameless() && group.unfinished() > 0;
+      held += group.held_ != GroupHeld::kNone;
+      gives += group.gives_;
+      if ((group.gives_ > 0) != group.in_turn_)
+        wrong = "turn of group " + std::string(group.name());
+      if (group.in_turn_ && (first == nullptr || TurnBefore(group, *first))) first = &group;
+    });
+  }
+  if (!wrong.empty()) return wrong;
+  if (live != live_ || held != held_back_ || gives != gives_) return "groups are counted wrong";
+  return Turns::First(turns_) == first ? "" : "another group is next";
+}
+
+// --- Groups come and go
+
+Group& Groups::Named(std::optional<std::string_view> name) {
+  if (!name.has_value()) {
+    if (unread_ == nullptr) unread_ = &Make({});
+    return *unread_;
+  }
+  if (Group* const known = const_cast<Group*>(Find(*name))) return *known;
+  Group& made = Make(*name);
+  if (name->empty()) {
+    nameless_ = &made;
+  } else {
+    by_name_.Insert(HashOfGroup(*name), made);
+  }
+  return made;
+}
+
+Group& Groups::Make(std::string_view name) {
+  const std::size_t size = sizeof(Group) + name.size();
+  CountJobMemory(static_cast<std::ptrdiff_t>(size));
+  return *new (BlockAllocate(size)) Group(*this, name);
+}
+
+void Groups::Free(Group& group) {
+  if (unsettled_ == &group) Settle();
+  if (group.in_turn_ && !retired_) LeaveTurn(group);
+  if (&group == unread_) {
+    unread_ = nullptr;
+  } else if (group.nameless()) {
+    nameless_ = nullptr;
+  } else {
+    by_name_.Remove(HashOfGroup(group.name()), group);
+  }
+  if (IsLine(group) && group.rest_ != nullptr) {
+    forgotten_ended_ = std::max(forgotten_ended_, group.rest_->ended);
+  }
+  const std::size_t size = sizeof(Group) + group.name_size_;
+  CountJobMemory(-static_cast<std::ptrdiff_t>(size));
+  group.~Group();
+  BlockFree(&group, size);
+}
+
+GroupRest& Groups::MakeRest(Group& group) {
+  if (group.rest_ == nullptr) group.rest_ = std::make_unique<GroupRest>(group);
+  return *group.rest_;
+}
+
+void Groups::Join(Group& group) {
+  if (unsettled_ == &group) Settle();
+  if (group.unfinished() > 0) return;
+  group.handed_out_ = 0;
+  if (group.rest_ != nullptr && group.rest_->slot != GroupRest::kIdle) idle_.Remove(*group.rest_);
+}
+
+void Groups::Part(Group& group) {
+  if (unsettled_ == &group) Settle();
+  if (group.unfinished() > 0) return;
+  if (group.rest_ != nullptr && group.rest_->failed > 0) return;
+  if (group.rest_ == nullptr || group.rest_->paced <= now_ || retired_) return Free(group);
+  if (group.rest_->slot == GroupRest::kIdle) idle_.Add(*group.rest_);
+}
+
+void Groups::Forget(Group& group) {
+  idle_.Remove(*group.rest_);
+  Free(group);
+}
+
+void Groups::Retire() {
+  Settled();
+  retired_ = true;
+  while (!due_.empty()) HoldUntil(due_.top()->group, kNever);
+  front_ = nullptr;
+  front_known_ = true;
+  gives_ = live_ = held_back_ = 0;
+}
+
+// --- Jobs come and go
+
+// A ready job that is not the first of its group came or went.
+void Groups::NoteReady(Group& group, int change) {
+  if (unsettled_ == &group || !group.in_turn_ || retired_ || IsLine(group)) return;
+  if (limited() && !group.nameless()) return Change(now_, group);
+  group.gives_ += static_cast<std::uint32_t>(change);
+  gives_ += static_cast<std::uint64_t>(change);
+}
+
+void Groups::Enter(Time now, Job& job) {
+  Group& group = *GroupOf(job);
+  switch (job.state()) {
+    case JobState::kReady:
+      ++group.ready_;
+      if (!ReadyJobs::Insert(group.jobs_, &job, JobBefore{IsLine(group)})) {
+        return NoteReady(group, 1);
+      }
+      break;
+    case JobState::kReserved:
+      ++group.reserved_;
+      break;
+    case JobState::kDelayed:
+      ++MakeRest(group).delayed;
+      if (IsLine(group)) group.rest_->delayed_ids.insert(job.id());
+      break;
+    case JobState::kBuried:
+      ++MakeRest(group).failed;
+      break;
+    case JobState::kGone:
+      break;
+  }
+  Change(now, group);
+}
+
+void Groups::Leave(Time now, Job& job) {
+  Group& group = *GroupOf(job);
+  switch (job.state()) {
+    case JobState::kReady:
+      --group.ready_;
+      if (!ReadyJobs::Remove(group.jobs_, &job, JobBefore{IsLine(group)})) {
+        return NoteReady(group, -1);
+      }
+      break;
+    case JobState::kReserved:
+      --group.reserved_;
+      break;
+    case JobState::kDelayed:
+      --group.rest_->delayed;
+      if (IsLine(group)) group.rest_->delayed_ids.erase(job.id());
+      break;
+    case JobState::kBuried:
+      --group.rest_->failed;
+      break;
+    case JobState::kGone:
+      break;
+  }
+  Change(now, group);
+}
+
+void Groups::NoteHandOut(Time now, const Job& job, Group& group) {
+  ++group.handed_out_;
+  ages_.Add(now - job.created);
+  if (paced() && !group.nameless()) {
+    GroupRest& rest = MakeRest(group);
+    rest.paced = bucket::After(rest.paced, now, limits_.rate);
+  }
+  if (group.in_turn_ && order_ != Policy::GroupOrder::kAge) LeaveTurn(group);
+  Change(now, group);
+}
+
+void Groups::NoteEnd(Group& group, Lsn lsn) {
+  if (lsn > 0 && IsLine(group)) MakeRest(group).ended = lsn;
+}
+
+void Groups::NoteEnd(std::string_view name, Lsn lsn) {
+  if (auto* const group = const_cast<Group*>(Find(name))) {
+    NoteEnd(*group, lsn);
+  } else {
+    forgotten_ended_ = std::max(forgotten_ended_, lsn);
+  }
+}
+
+void Groups::NoteFailed(Time now, Group& group, int change) {
+  MakeRest(group).failed += static_cast<std::uint32_t>(change);
+  Change(now, group);
+  if (change < 0) Part(group);
+}
+
+bool Groups::NoteMissing(bool missing) {
+  missing_ = missing ? std::min(missing_ + 1, kManyMissing + 1) : 0;
+  return missing_ == kManyMissing;
+}
+
+// --- Turns
+
+void Groups::Change(Time now, Group& group) {
+  now_ = std::max(now_, now);
+  if (unsettled_ == &group || retired_) return;
+  Settled();
+  unsettled_ = &group;
+}
+
+void Groups::Touch(Time now, Group& group) {
+  Change(now, group);
+  Settled();
+}
+
+void Groups::BeginRead(bool anew) {
+  reads_ = true;
+  if (anew) read_to_ = 0;
+}
+
+void Groups::Read(Time now, const Job& job) {
+  read_to_ = std::max(read_to_, job.id());
+  Touch(now, *GroupOf(job));
+}
+
+void Groups::EndRead() {
+  reads_ = false;
+  read_to_ = UINT64_MAX;
+}
+
+Groups::Turn Groups::TurnOf(const Group& group) const {
+  Job* const job = ReadyJobs::First(group.jobs_);
+  if (job == nullptr || job->id() > read_to_ || &group == unread_) return {};
+  if (group.nameless()) return {.job = job, .gives = group.ready_};
+  const GroupRest* const rest = group.rest_.get();
+  if (limits_.holds && rest != nullptr && rest->failed > 0) return {.held = GroupHeld::kFailed};
+  std::uint64_t gives = group.ready_;
+  if (IsLine(group)) {
+    if (group.reserved_ > 0) return {};
+    if (group.delayed() > 0 && *rest->delayed_ids.begin() < job->id()) {
+      return {.held = GroupHeld::kFifo};
+    }
+    gives = 1;
+  } else if (limits_.running > 0) {
+    if (group.reserved_ >= limits_.running) return {.held = GroupHeld::kRunning};
+    gives = std::min<std::uint64_t>(gives, limits_.running - group.reserved_);
+  }
+  if (paced() && rest != nullptr) {
+    const Time next = bucket::Next(rest->paced, limits_.rate, limits_.burst);
+    if (next > now_) return {.held = GroupHeld::kRate, .until = next};
+    gives = std::min(gives, bucket::Saved(rest->paced, now_, limits_.rate, limits_.burst));
+  } else if (paced()) {
+    gives = std::min<std::uint64_t>(gives, limits_.burst);
+  }
+  return {.job = job, .gives = gives};
+}
+
+void Groups::Settle() {
+  Group& group = *std::exchange(unsettled_, nullptr);
+  const bool live = !group.nameless() && group.unfinished() > 0;
+  if (live != std::exchange(group.live_, live)) live_ += live ? 1 : static_cast<std::size_t>(-1);
+  if (paced() && group.rest_ != nullptr) {
+    // No pace of an earlier policy holds longer than an empty bucket of this one.
+    Time& until = group.rest_->paced;
+    until = std::min(until, bucket::FullAt(now_, limits_.rate, limits_.burst));
+  }
+  const Turn turn = TurnOf(group);
+  const GroupHeld before = std::exchange(group.held_, turn.held);
+  held_back_ += static_cast<std::size_t>(turn.held != GroupHeld::kNone) -
+                static_cast<std::size_t>(before != GroupHeld::kNone);
+  gives_ += turn.gives - group.gives_;
+  group.gives_ = static_cast<std::uint32_t>(turn.gives);
+  if (turn.until != kNever || group.held_ != before) HoldUntil(group, turn.until);
+  SettleTurn(group, turn);
+}
+
+void Groups::SettleTurn(Group& group, const Turn& turn) {
+  front_known_ = false;
+  if (turn.job == nullptr) {
+    if (group.in_turn_) LeaveTurn(group);
+    return;
+  }
+  const bool by_age = order_ == Policy::GroupOrder::kAge;
+  const std::uint32_t reserved = by_age ? 0 : group.reserved_;
+  const bool returns = !group.in_turn_ || group.priority_ != turn.job->priority;
+  const std::uint64_t stamp = by_age ? turn.job->id() : returns ? ++last_stamp_ : group.stamp_;
+  if (!returns && group.turn_reserved_ == reserved && group.stamp_ == stamp) return;
+  if (group.in_turn_) LeaveTurn(group);
+  group.priority_ = turn.job->priority;
+  group.turn_reserved_ = reserved;
+  group.stamp_ = stamp;
+  group.in_turn_ = true;
+  Turns::Insert(turns_, &group, TurnBefore);
+}
+
+bool Groups::TurnBefore(const Group& a, const Group& b) {
+  if (a.priority_ != b.priority_) return a.priority_ < b.priority_;
+  if (a.turn_reserved_ != b.turn_reserved_) return a.turn_reserved_ < b.turn_reserved_;
+  return a.stamp_ < b.stamp_;
+}
+
+void Groups::LeaveTurn(Group& group) {
+  Turns::Remove(turns_, &group, TurnBefore);
+  group.in_turn_ = false;
+  front_known_ = false;
+}
+
+void Groups::HoldUntil(Group& group, Time until) {
+  GroupRest* const rest = group.rest_.get();
+  if (rest == nullptr) return;
+  const bool waits = rest->slot != GroupRest::kIdle;
+  if (until == kNever) {
+    if (!waits) return;
+    due_.Remove(rest);
+    rest->slot = GroupRest::kIdle;
+  } else if (waits) {
+    due_.Move(rest, until);
+  } else {
+    due_.Push(until, rest);
+  }
+}
+
+void Groups::Tick(Time now, int& steps) {
+  for (; steps > 0 && next_due() <= now; --steps) Touch(now, due_.top()->group);
+}
+
+}  // namespace gearstalk

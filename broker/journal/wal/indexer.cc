@@ -1,0 +1,112 @@
+#include "broker/journal/wal/indexer.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "broker/base/threads.h"
+#include "broker/journal/byte_buffer.h"
+#include "broker/journal/wal/segment_index.h"
+#include "broker/journal/wal/wal_recovery.h"
+
+namespace gearstalk {
+namespace {
+
+// Space that a journal needs more than indexes.
+constexpr std::uint64_t kSpaceLeft = 4 * kDefaultSegmentSize;
+
+}  // namespace
+
+Indexer::Indexer(FileSystem& file_system, std::string directory, bool own_thread,
+                 std::uint64_t oldest, std::uint64_t newest)
+    : file_system_(file_system), directory_(std::move(directory)), oldest_(oldest) {
+  std::vector<std::string> names;
+  file_system_.List(directory_, names);
+  for (const std::string& name : names) {
+    const std::uint64_t number = IndexNumber(name);
+    if (number > newest) file_system_.Unlink(PathOf(number));
+    if (number != 0 && number <= newest) made_.insert(number);
+  }
+  if (own_thread) thread_ = StartThread([this] { Run(); });
+}
+
+Indexer::~Indexer() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wanted_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Indexer::Make(std::uint64_t segment) {
+  const std::lock_guard lock(mutex_);
+  queue_.push_back(segment);
+  wanted_.notify_one();
+}
+
+void Indexer::Release(std::uint64_t oldest) {
+  const std::lock_guard lock(mutex_);
+  oldest_ = oldest;
+  wanted_.notify_one();
+}
+
+void Indexer::Run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    wanted_.wait(lock, [this] { return stop_ || HasWork(); });
+    if (stop_) return;
+    DoOne(lock);
+  }
+}
+
+void Indexer::Work() {
+  std::unique_lock lock(mutex_);
+  while (HasWork()) DoOne(lock);
+}
+
+bool Indexer::HasWork() const {
+  return !queue_.empty() || (!made_.empty() && *made_.begin() < oldest_);
+}
+
+// The lock is held but for calls of the file system.
+void Indexer::DoOne(std::unique_lock<std::mutex>& lock) {
+  if (!made_.empty() && *made_.begin() < oldest_) {
+    const std::uint64_t segment = made_.extract(made_.begin()).value();
+    lock.unlock();
+    file_system_.Unlink(PathOf(segment));
+    lock.lock();
+    return;
+  }
+  const std::uint64_t segment = queue_.front();
+  queue_.pop_front();
+  if (segment < oldest_) return;
+  made_.insert(segment);
+  lock.unlock();
+  const bool written = Write(segment);
+  if (!written) file_system_.Unlink(PathOf(segment));
+  lock.lock();
+}
+
+std::string Indexer::PathOf(std::uint64_t segment) const {
+  return directory_ + "/" + IndexName(segment);
+}
+
+// Nothing is synced: an index that a power cut leaves torn is not believed.
+bool Indexer::Write(std::uint64_t number) const {
+  FoundSegment segment{number, directory_ + "/" + SegmentName(number), 0, {}, {}};
+  ByteBuffer bytes;
+  if (!FindSegment(file_system_, segment).ok() || !segment.header_status.ok()) return false;
+  if (segment.size > kMostReadWhole || !LoadSegment(file_system_, segment, bytes).ok())
+    return false;
+  const std::string index = MakeIndex(bytes.view(), segment.header);
+  if (index.empty() || file_system_.SpaceOf(directory_).free < index.size() + kSpaceLeft) {
+    return false;
+  }
+  const auto opened = file_system_.Open(PathOf(number), FileSystem::Mode::kCreate);
+  return opened.error == 0 && WriteFully(*opened.file, 0, index) == 0 &&
+         opened.file->Truncate(index.size()) == 0;
+}
+
+}  // namespace gearstalk

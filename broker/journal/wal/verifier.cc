@@ -1,0 +1,154 @@
+#include "broker/journal/wal/verifier.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "broker/base/threads.h"
+#include "broker/journal/wal/wal_reader.h"
+#include "broker/journal/wal/wal_recovery.h"
+
+namespace gearstalk {
+namespace {
+
+constexpr std::size_t kPiece = 256 * 1024;  // bytes that are read at a time
+
+std::uint64_t AllOf(const FoundSegment& segment) {
+  return segment.size > kMostReadWhole ? 0 : segment.size;
+}
+
+}  // namespace
+
+Verifier::Verifier(FileSystem& file_system, std::string directory, bool own_thread,
+                   std::function<void()> notify)
+    : file_system_(file_system),
+      directory_(std::move(directory)),
+      own_thread_(own_thread),
+      notify_(std::move(notify)) {}
+
+Verifier::~Verifier() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wanted_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Verifier::SetPace(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  pace_ = bytes;
+  wanted_.notify_one();
+}
+
+void Verifier::Begin(std::uint64_t oldest, std::uint64_t newest) {
+  const std::lock_guard lock(mutex_);
+  next_ = oldest;
+  newest_ = newest;
+  wanted_.notify_one();
+  if (own_thread_ && !thread_.joinable()) thread_ = StartThread([this] { Run(); });
+}
+
+void Verifier::Release(std::uint64_t oldest) {
+  const std::lock_guard lock(mutex_);
+  next_ = std::max(next_, oldest);
+}
+
+std::vector<Verifier::Damage> Verifier::Take() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(found_, {});
+}
+
+Verifier::Progress Verifier::progress() const {
+  const std::lock_guard lock(mutex_);
+  return {bytes_, next_};
+}
+
+void Verifier::Run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    wanted_.wait(lock, [this] { return stop_ || (pace_ > 0 && next_ <= newest_); });
+    if (stop_) return;
+    CheckNext(lock);
+  }
+}
+
+void Verifier::Work() {
+  std::unique_lock lock(mutex_);
+  while (pace_ > 0 && next_ <= newest_) CheckNext(lock);
+}
+
+// The lock is held but for calls of the file system.
+void Verifier::CheckNext(std::unique_lock<std::mutex>& lock) {
+  const std::uint64_t number = next_;
+  FoundSegment segment{number, directory_ + "/" + SegmentName(number), 0, {}, {}};
+  std::string bytes;
+  std::vector<Damage> found;
+  lock.unlock();
+  Status status = FindSegment(file_system_, segment);
+  if (status.ok()) status = segment.header_status;
+  if (status.ok()) status = Read(segment, bytes, lock);
+  if (!status.ok()) {
+    found.push_back({number, 0, segment.size, segment.path + ": " + status.message()});
+  } else {
+    found = DamageIn(bytes, segment);
+  }
+  lock.lock();
+  if (next_ != number || stop_) return;  // it left the log meanwhile
+  ++next_;
+  std::move(found.begin(), found.end(), std::back_inserter(found_));
+  lock.unlock();
+  notify_();
+  lock.lock();
+}
+
+// At the pace that is set.
+Status Verifier::Read(const FoundSegment& segment, std::string& bytes,
+                      std::unique_lock<std::mutex>& lock) {
+  const auto opened = file_system_.Open(segment.path, FileSystem::Mode::kRead);
+  if (opened.error != 0) return Fault{opened.error, "open", segment.path}.ToStatus();
+  bytes.resize(AllOf(segment));
+  for (std::size_t at = 0; at < bytes.size(); at += kPiece) {
+    const std::size_t size = std::min(kPiece, bytes.size() - at);
+    const std::int64_t got = ReadFully(*opened.file, at, bytes.data() + at, size);
+    if (got < 0) return Fault{static_cast<int>(got), "read", segment.path}.ToStatus();
+    lock.lock();
+    bytes_ += static_cast<std::uint64_t>(got);
+    if (own_thread_) Rest(size, lock);
+    const bool stop = stop_;
+    lock.unlock();
+    if (stop) return {};
+  }
+  opened.file->DropCache();
+  return {};
+}
+
+// As long as so many bytes may take; the lock is held.
+void Verifier::Rest(std::size_t bytes, std::unique_lock<std::mutex>& lock) {
+  const double seconds =
+      static_cast<double>(bytes) / static_cast<double>(std::max<std::uint64_t>(pace_, 1));
+  wanted_.wait_for(lock, std::chrono::duration<double>(std::min(seconds, 1.0)),
+                   [this] { return stop_; });
+}
+
+std::vector<Verifier::Damage> Verifier::DamageIn(std::string_view bytes,
+                                                 const FoundSegment& segment) {
+  std::vector<Damage> found;
+  SegmentReader reader(bytes, segment.header);
+  while (!bytes.empty()) {
+    const SegmentReader::Item item = reader.Next();
+    if (item == SegmentReader::Item::kRecord || item == SegmentReader::Item::kMark) continue;
+    const std::uint64_t offset = reader.offset();
+    const bool goes_on =
+        item == SegmentReader::Item::kEnd ? reader.SkipToMark() : reader.SkipToAny();
+    if (item == SegmentReader::Item::kEnd && !goes_on) break;
+    const std::uint64_t end = goes_on ? reader.next() : bytes.size();
+    found.push_back({segment.number, offset, end,
+                     segment.path + " at offset " + std::to_string(offset) + " to " +
+                         std::to_string(end) + ": it cannot be read"});
+    if (!goes_on) break;
+  }
+  return found;
+}
+
+}  // namespace gearstalk

@@ -1,0 +1,248 @@
+#!/usr/bin/env python3
+"""Bodies in the journal alone, while files, limits and clients change under the real broker:
+cold_bodies_test.py BROKER."""
+
+import hashlib
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import tempfile
+import threading
+import unittest
+
+from api_case import BINARY, WithBroker
+from broker import Broker, Client, eventually
+
+LARGE = 64 << 20  # bytes
+
+
+def body_of(number: int, size: int) -> bytes:
+    seed = hashlib.sha256(str(number).encode()).hexdigest().encode()
+    return (b"%d:" % number + seed * (size // 64 + 1))[:size]
+
+
+class Cold(WithBroker):
+    MORE: tuple[str, ...] = ()
+
+    def setUp(self) -> None:
+        self.data = pathlib.Path(tempfile.mkdtemp(prefix="gearstalk-cold-"))
+        self.config = self.data / "config.yaml"
+        self.limit_bodies(1)
+        self.OPTIONS = ("--console-rate", "0", "--data-dir", str(self.data / "data"),
+                        "--config", str(self.config), *self.MORE)
+        super().setUp()
+
+    def tearDown(self) -> None:
+        super().tearDown()
+        shutil.rmtree(self.data)
+
+    def limit_bodies(self, limit: int) -> None:
+        self.config.write_text(f"limits:\n  bodies: {limit}\n")
+
+    def put(self, number: int, size: int = 400) -> int:
+        self.client.send(b"put 10 0 600 %d\r\n%s\r\n" % (size, body_of(number, size)))
+        return int(self.client.line().removeprefix("INSERTED "))
+
+    def await_cold(self, jobs: int) -> None:
+        eventually("bodies leave",
+                   lambda: self.api.get("/server")["memory"]["bodies_in_journal"] == jobs)
+
+    def take(self, client: Client | None = None) -> tuple[int, bytes]:
+        client = client or self.client
+        word, number, size = client.line().split()
+        self.assertEqual(word, "RESERVED")
+        return int(number), client.body(int(size) + 2)[:-2]
+
+    def segment(self) -> pathlib.Path:
+        return next((self.data / "data").glob("*.wal"))
+
+    def flip(self, body: bytes) -> None:
+        """Flips a bit in the middle of that body in the journal."""
+        with open(self.segment(), "r+b") as file:
+            at = file.read().index(body) + len(body) // 2
+            file.seek(at)
+            byte = file.read(1)[0]
+            os.pwrite(file.fileno(), bytes([byte ^ 4]), at)
+
+
+class Files(Cold):
+    def test_a_flipped_bit_buries_its_job_alone(self) -> None:
+        for number in range(1, 6):
+            self.put(number)
+        self.await_cold(5)
+        for number in (1, 3, 4):
+            self.flip(body_of(number, 400))
+        self.client.send(b"reserve-with-timeout 0\r\n")
+        self.assertEqual(self.take(), (2, body_of(2, 400)))
+        self.client.send(b"peek 3\r\n")
+        self.assertEqual(self.client.line(), "INTERNAL_ERROR")
+        self.refused("damaged", "GET", "/jobs/4/body")
+        self.client.send(b"reserve-with-timeout 0\r\nreserve-with-timeout 0\r\n")
+        self.assertEqual(self.take(), (5, body_of(5, 400)))
+        self.assertEqual(self.client.line(), "TIMED_OUT")
+        for number in (1, 3, 4):
+            job = self.api.get(f"/jobs/{number}")
+            self.assertEqual((job["state"], job["cause"], job["reserves"]), ("buried", "damaged", 0))
+        damaged = self.api.get("/jobs?cause=damaged")["items"]
+        self.assertEqual([job["id"] for job in damaged], [1, 3, 4])
+        self.assertEqual(self.api.get("/jobs?cause=buried")["items"], [])
+        (group,) = self.api.get("/failures?limit=1")["groups"]
+        self.assertEqual((group["cause"], group["count"]), ("damaged", 3))
+        self.assertEqual(self.broker.metrics().get("gearstalkd_bodies_damaged_total"), 3)
+        self.assertEqual(self.broker.get("/readyz")[0], 200)
+
+    def test_a_missing_file_makes_its_jobs_wait_and_no_others(self) -> None:
+        self.put(1)
+        self.await_cold(1)
+        away = self.data / "away"
+        self.segment().rename(away)
+        self.client.send(b"reserve-with-timeout 0\r\n")
+        eventually("not ready", lambda: self.broker.get("/readyz")[0] == 503)
+        other = Client(self.broker.port)
+        other.send(b"use b\r\nwatch b\r\nput 1 0 60 2\r\nhi\r\nreserve-with-timeout 0\r\n")
+        self.assertEqual([other.line() for _ in range(5)],
+                         ["USING b", "WATCHING 2", "INSERTED 2", "RESERVED 2 2", "hi"])
+        other.close()
+        self.refused("disk", "GET", "/jobs/1/body")
+        self.refused("disk", "GET", "/jobs?text=x")
+        away.rename(self.data / "data" / "0000000001.wal")
+        self.assertEqual(self.take(), (1, body_of(1, 400)))
+        eventually("ready", lambda: self.broker.get("/readyz")[0] == 200)
+
+    def test_who_sends_no_more_gets_what_was_asked_for(self) -> None:
+        for number in range(1, 4):
+            self.put(number)
+        self.await_cold(3)
+        half = Client(self.broker.port)
+        half.send(b"peek 1\r\nreserve\r\nreserve\r\nreserve\r\nreserve\r\n")
+        half.socket.shutdown(socket.SHUT_WR)
+        self.assertEqual(half.line(), "FOUND 1 400")
+        half.body(402)
+        for number in range(1, 4):
+            self.assertEqual(self.take(half), (number, body_of(number, 400)))
+        self.assertEqual(half.line(), "TIMED_OUT")
+        self.assertEqual(half.line(), "")
+        half.close()
+        eventually("they come back", lambda: self.api.get("/tubes/default")["jobs"]["ready"] == 3)
+
+    def test_a_broker_that_stood_still_goes_on(self) -> None:
+        for number in range(1, 101):
+            self.put(number)
+        self.await_cold(100)
+        self.client.send(b"reserve-with-timeout 0\r\n" * 100)
+        self.broker.process.send_signal(signal.SIGSTOP)
+        self.broker.process.send_signal(signal.SIGCONT)
+        for number in range(1, 101):
+            self.assertEqual(self.take(), (number, body_of(number, 400)))
+
+
+class LargeBodies(Cold):
+    MORE = ("--max-job-size", str(LARGE))
+
+    def test_come_back_whole(self) -> None:
+        for number in range(1, 4):
+            self.put(number, LARGE)
+        self.await_cold(3)
+        self.client.send(b"peek 2\r\n")
+        self.assertEqual(self.client.line(), f"FOUND 2 {LARGE}")
+        self.assertEqual(self.client.body(LARGE + 2)[:-2], body_of(2, LARGE))
+        for number in range(1, 4):
+            self.client.send(b"reserve-with-timeout 0\r\n")
+            self.assertEqual(self.take(), (number, body_of(number, LARGE)))
+            self.client.send(b"delete %d\r\n" % number)
+            self.assertEqual(self.client.line(), "DELETED")
+        eventually("they are gone", lambda: self.api.get("/server")["memory"]["bodies_bytes"] == 0)
+
+
+class Reloads(Cold):
+    """The limit goes down to nothing and up again under load."""
+
+    def test_every_body_comes_back_once(self) -> None:
+        jobs, producers, consumers = 6000, 3, 3
+        bodies: dict[int, bytes] = {}
+        wrong: list[str] = []
+        lock = threading.Lock()
+
+        def produce(first: int) -> None:
+            client = Client(self.broker.port)
+            for number in range(first, jobs, producers):
+                body = body_of(number, 100 + number * 37 % 6000)
+                client.send(b"put %d 0 600 %d\r\n%s\r\n" % (number % 5, len(body), body))
+                job = int(client.line().removeprefix("INSERTED "))
+                with lock:
+                    bodies[job] = body
+            client.close()
+
+        def consume() -> None:
+            client = Client(self.broker.port)
+            while True:
+                client.send(b"reserve-with-timeout 3\r\n")
+                line = client.line()
+                if line == "TIMED_OUT":
+                    break
+                _, job, size = line.split()
+                body = client.body(int(size) + 2)[:-2]
+                number = int(body.split(b":")[0])
+                if body != body_of(number, len(body)):
+                    wrong.append(f"job {job}")
+                if number % 7 == 0 and int(size) % 2 == 0:
+                    client.send(b"release %s 9 0\r\npeek %s\r\n" % (job.encode(), job.encode()))
+                    client.line()
+                    if client.line().startswith("FOUND"):
+                        client.body(int(size) + 2)
+                    client.send(b"reserve-job %s\r\n" % job.encode())
+                    if client.line() == "NOT_FOUND":
+                        continue
+                    client.body(int(size) + 2)
+                client.send(b"delete %s\r\n" % job.encode())
+                if client.line() == "DELETED":
+                    with lock:
+                        taken.append((int(job), body))
+            client.close()
+
+        taken: list[tuple[int, bytes]] = []
+        threads = [threading.Thread(target=produce, args=(i,)) for i in range(producers)]
+        threads += [threading.Thread(target=consume) for _ in range(consumers)]
+        for thread in threads:
+            thread.start()
+        for limit in (50_000, 1, 1 << 30, 0, 1, 400_000) * 10:
+            self.limit_bodies(limit)
+            self.broker.process.send_signal(signal.SIGHUP)
+            eventually("the limit holds",
+                       lambda: self.api.get("/server")["memory"]["bodies_limit_bytes"] == limit)
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+        self.assertEqual(len(taken), jobs)
+        self.assertEqual(dict(taken), bodies)
+
+
+class Restart(unittest.TestCase):
+    def test_a_cold_backlog_is_there_after_a_kill(self) -> None:
+        data = pathlib.Path(tempfile.mkdtemp(prefix="gearstalk-cold-"))
+        options = ("--data-dir", str(data / "data"), "--limits-bodies", "20000")
+        broker = Broker(BINARY, *options)
+        client = Client(broker.port)
+        for number in range(1, 501):
+            body = body_of(number, 1000)
+            client.send(b"put 10 0 600 1000\r\n%s\r\n" % body)
+            self.assertEqual(client.line(), f"INSERTED {number}")
+        client.close()
+        broker.process.kill()
+        broker.process.wait()
+        broker = Broker(BINARY, *options)
+        self.assertGreater(broker.metrics().get("gearstalkd_bodies", where="journal"), 400)
+        client = Client(broker.port)
+        for number in range(1, 501):
+            client.send(b"reserve-with-timeout 0\r\n")
+            self.assertEqual(client.line(), f"RESERVED {number} 1000")
+            self.assertEqual(client.body(1002)[:-2], body_of(number, 1000))
+        client.close()
+        self.assertEqual(broker.stop(), 0)
+        shutil.rmtree(data)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,541 @@
+// Bodies that leave memory and come back.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "broker/journal/no_events.h"
+#include "tests/bodies/shelf_journal.h"
+#include "tests/proto_beanstalk/broker.h"
+#include "tests/proto_gearman/world.h"
+
+namespace gearstalk {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string BodyOf(std::uint64_t id, std::size_t size = 300) {
+  std::string body = std::to_string(id) + ":";
+  body.resize(size, 'x');
+  return body;
+}
+
+class BodiesTest : public ::testing::Test {
+ protected:
+  BodiesTest() { Limit(1); }
+  ~BodiesTest() override { EXPECT_THAT(broker.engine.CheckInvariants({}), Not(HasSubstr("bod"))); }
+
+  void Limit(std::size_t bytes) {
+    journal->Answer(broker.engine.records());
+    broker.engine.SetLimits({.bodies = bytes});
+  }
+  void Put(std::size_t size = 300, const std::string& how = "0 0 10") {
+    const std::string body = BodyOf(++last, size);
+    ASSERT_EQ("INSERTED " + std::to_string(last) + "\r\n",
+              a.Say("put " + how + " " + std::to_string(size) + "\r\n" + body + "\r\n"));
+    broker.Pass(0);
+  }
+  void PutMany(int count, std::size_t size = 300) {
+    for (int i = 0; i < count; ++i) Put(size);
+  }
+  static std::string Line(std::string_view word, std::uint64_t id, std::size_t size = 300) {
+    return std::string(word) + " " + std::to_string(id) + " " + std::to_string(size) + "\r\n" +
+           BodyOf(id, size) + "\r\n";
+  }
+  BodyCounts Counts() { return broker.engine.Stats().bodies; }
+  const Job& Of(std::uint64_t id) { return *broker.engine.Find(id); }
+
+  ShelfJournal* journal = new ShelfJournal;
+  beanstalk::Broker broker{{}, std::unique_ptr<Journal>(journal)};
+  beanstalk::Client a{broker}, b{broker};
+  std::uint64_t last = 0;
+};
+
+TEST_F(BodiesTest, LeaveOnceTheyAreOnDisk) {
+  journal->KeepOffDisk(0);
+  Put();
+  EXPECT_EQ(1U, Counts().in_memory);
+  journal->KeepOffDisk(UINT64_MAX);
+  broker.Pass(0);
+  EXPECT_EQ(0U, Counts().in_memory);
+  EXPECT_EQ(1U, Counts().in_journal);
+  EXPECT_EQ(300U, Counts().journal_bytes);
+}
+
+TEST_F(BodiesTest, SmallOnesAndThoseThatAreKeysStay) {
+  Put(127);
+  broker.engine.policies().Set(broker.clock.Now(), "default", "unique", "body");
+  Put(300);
+  EXPECT_TRUE(Of(1).has_body());
+  EXPECT_TRUE(Of(2).has_body());
+  EXPECT_EQ(0U, Counts().in_journal);
+}
+
+TEST_F(BodiesTest, NothingLeavesWithoutALimit) {
+  Limit(0);
+  PutMany(20);
+  EXPECT_EQ(20U, Counts().in_memory);
+}
+
+TEST_F(BodiesTest, AReserveThatDoesNotWaitGetsTheJob) {
+  Put();
+  EXPECT_EQ("", a.Say("reserve-with-timeout 0\r\n"));
+  EXPECT_EQ(JobState::kReserved, Of(1).state());
+  EXPECT_EQ("TIMED_OUT\r\n", b.Say("reserve-with-timeout 0\r\n"));
+  journal->AnswerAll();
+  EXPECT_EQ(Line("RESERVED", 1), a.Hear());
+  EXPECT_EQ("DELETED\r\n", a.Say("delete 1\r\n"));
+}
+
+TEST_F(BodiesTest, CommandsBehindTheReplyWaitAndOthersDoNot) {
+  Put();
+  EXPECT_EQ("", a.Say("reserve\r\nuse other\r\n"));
+  EXPECT_EQ("USING b\r\n", b.Say("use b\r\n"));
+  journal->AnswerAll();
+  EXPECT_EQ(Line("RESERVED", 1) + "USING other\r\n", a.Hear());
+}
+
+TEST_F(BodiesTest, TtrBeginsWithTheReply) {
+  Put();
+  EXPECT_EQ("", a.Say("reserve\r\n"));
+  broker.Pass(60 * kSecond);
+  EXPECT_EQ(JobState::kReserved, Of(1).state());
+  journal->AnswerAll();
+  EXPECT_EQ(Line("RESERVED", 1), a.Hear());
+  EXPECT_EQ(10 * kSecond, broker.engine.TimeLeft(broker.clock.Now(), Of(1)));
+  broker.Pass(11 * kSecond);
+  EXPECT_EQ(JobState::kReady, Of(1).state());
+  EXPECT_EQ(1U, Of(1).extra().timeouts);
+}
+
+TEST_F(BodiesTest, APeekWaitsAndBringsNothingBackForLong) {
+  Put();
+  EXPECT_EQ("", b.Say("peek 1\r\n"));
+  journal->AnswerAll();
+  EXPECT_EQ(Line("FOUND", 1), b.Hear());
+  EXPECT_FALSE(Of(1).has_body());
+}
+
+TEST_F(BodiesTest, ALargeBodyStaysUntilItIsSent) {
+  Put(60'000);
+  EXPECT_EQ("", b.Say("peek 1\r\n"));
+  journal->AnswerAll();
+  b.Run();
+  broker.Pass(0);
+  EXPECT_TRUE(Of(1).has_body()) << "the reply is sent from where it lies";
+  EXPECT_EQ(Line("FOUND", 1, 60'000), b.Hear());
+  broker.Pass(0);
+  EXPECT_FALSE(Of(1).has_body());
+}
+
+TEST_F(BodiesTest, TheReplyComesThoughItsJobIsDeletedMeanwhile) {
+  Put();
+  EXPECT_EQ("", a.Say("peek 1\r\n"));
+  EXPECT_EQ("DELETED\r\n", b.Say("delete 1\r\n"));
+  journal->AnswerAll();
+  EXPECT_EQ(Line("FOUND", 1), a.Hear());
+  EXPECT_EQ(0U, Counts().in_memory + Counts().in_journal);
+}
+
+TEST_F(BodiesTest, ACancelledHandOutStillComes) {
+  Put();
+  EXPECT_EQ("", a.Say("reserve\r\n"));
+  EXPECT_TRUE(broker.engine.Cancel(broker.clock.Now(), 1).ok());
+  journal->AnswerAll();
+  EXPECT_EQ(Line("RESERVED", 1), a.Hear());
+}
+
+TEST_F(BodiesTest, WhoDisconnectsGivesTheJobBack) {
+  Put();
+  auto c = std::make_unique<beanstalk::Client>(broker);
+  EXPECT_EQ("", c->Say("reserve\r\n"));
+  c.reset();
+  EXPECT_EQ(JobState::kReady, Of(1).state());
+  journal->AnswerAll();
+  broker.Pass(0);
+  EXPECT_EQ("", b.Say("reserve\r\n"));
+  journal->AnswerAll();
+  EXPECT_EQ(Line("RESERVED", 1), b.Hear());
+}
+
+TEST_F(BodiesTest, SeveralWhoWaitShareOneRead) {
+  Put();
+  EXPECT_EQ("", a.Say("peek 1\r\n"));
+  EXPECT_EQ("", b.Say("reserve\r\n"));
+  EXPECT_EQ(1U, journal->asked());
+  journal->AnswerAll();
+  EXPECT_EQ(Line("FOUND", 1), a.Hear());
+  EXPECT_EQ(Line("RESERVED", 1), b.Hear());
+}
+
+TEST_F(BodiesTest, AConsumerThatWaitsGetsADelayedJobWhenItsBodyIsThere) {
+  EXPECT_EQ("", b.Say("reserve\r\n"));
+  Put(300, "0 5 10");
+  broker.Pass(0);
+  EXPECT_FALSE(Of(1).has_body());
+  broker.Pass(6 * kSecond);
+  EXPECT_EQ("", b.Hear());
+  journal->AnswerAll();
+  EXPECT_EQ(Line("RESERVED", 1), b.Hear());
+}
+
+TEST_F(BodiesTest, ADamagedHandOutGoesOnToTheNextJobAndCountsNowhere) {
+  PutMany(2);
+  journal->Damage(1);
+  EXPECT_EQ("", a.Say("reserve-with-timeout 0\r\n"));
+  journal->AnswerAll();
+  EXPECT_EQ("", a.Hear());
+  EXPECT_EQ(JobState::kBuried, Of(1).state());
+  EXPECT_EQ("damaged", Of(1).texts()->cause_text);
+  EXPECT_TRUE(IsDamaged(Of(1)));
+  EXPECT_EQ(0U, Of(1).reserves);
+  journal->AnswerAll();
+  EXPECT_EQ(Line("RESERVED", 2), a.Hear());
+  EXPECT_EQ(1U, broker.engine.Stats().reserves);
+  EXPECT_EQ(1U, Counts().damaged);
+}
+
+TEST_F(BodiesTest, ADamagedJobIsMovedAsAFailedOneAndBuriedThere) {
+  for (const auto& [key, value] : {std::pair{"on_failure", "move"}, {"dead_state", "ready"}}) {
+    ASSERT_TRUE(
+        broker.engine.policies().Set(broker.clock.Now(), "default", key, value).status.ok());
+  }
+  Put();
+  journal->Damage(1);
+  EXPECT_EQ("", a.Say("reserve-with-timeout 0\r\n"));
+  journal->AnswerAll();
+  EXPECT_EQ("TIMED_OUT\r\n", a.Hear());
+  EXPECT_EQ("default", Of(1).origin());
+  EXPECT_EQ(JobState::kBuried, Of(1).state());
+  EXPECT_EQ("damaged", CauseOf(Of(1)));
+  EXPECT_THAT(b.Say("stats-job 1\r\n"), HasSubstr("cause: \"damaged\""));
+}
+
+TEST_F(BodiesTest, ADamagedLastJobIsATimeoutOrAWait) {
+  Put();
+  journal->Damage(1);
+  EXPECT_EQ("", a.Say("reserve-with-timeout 0\r\n"));
+  journal->AnswerAll();
+  EXPECT_EQ("TIMED_OUT\r\n", a.Hear());
+  EXPECT_EQ("KICKED 1\r\n", b.Say("kick 1\r\n"));
+  EXPECT_EQ("", a.Say("reserve-with-timeout 5\r\n"));
+  broker.Pass(2 * kSecond);
+  journal->AnswerAll();
+  EXPECT_EQ("", a.Hear()) << "it waits for another";
+  broker.Pass(4 * kSecond);
+  EXPECT_EQ("TIMED_OUT\r\n", a.Hear());
+}
+
+TEST_F(BodiesTest, PeekAndReserveJobOfADamagedBodyAreErrors) {
+  PutMany(2);
+  journal->Damage(1);
+  journal->Damage(2);
+  EXPECT_EQ("", a.Say("peek 1\r\n"));
+  EXPECT_EQ("", b.Say("reserve-job 2\r\n"));
+  journal->AnswerAll();
+  EXPECT_EQ("INTERNAL_ERROR\r\n", a.Hear());
+  EXPECT_EQ("INTERNAL_ERROR\r\n", b.Hear());
+  EXPECT_EQ(JobState::kBuried, Of(1).state());
+  EXPECT_EQ(JobState::kBuried, Of(2).state());
+}
+
+TEST_F(BodiesTest, AKickTriesAgain) {
+  Put();
+  journal->Damage(1);
+  EXPECT_EQ("", a.Say("reserve-with-timeout 0\r\n"));
+  journal->AnswerAll();
+  EXPECT_EQ("TIMED_OUT\r\n", a.Hear());
+  journal->Repair();
+  EXPECT_EQ("KICKED 1\r\n", b.Say("kick 1\r\n"));
+  EXPECT_EQ("", a.Say("reserve-with-timeout 0\r\n"));
+  journal->AnswerAll();
+  EXPECT_EQ(Line("RESERVED", 1), a.Hear());
+}
+
+TEST_F(BodiesTest, ADiskThatFailsIsTriedAgainAndNothingIsBuried) {
+  Put();
+  journal->Fail(true);
+  EXPECT_EQ("", a.Say("reserve\r\n"));
+  journal->AnswerAll();
+  EXPECT_EQ("", a.Hear());
+  EXPECT_EQ("the disk is gone", broker.engine.bodies().trouble());
+  EXPECT_EQ(0U, journal->asked());
+  broker.Pass(kSecond);
+  EXPECT_EQ(1U, journal->asked());
+  journal->AnswerAll();
+  EXPECT_EQ(JobState::kReserved, Of(1).state());
+  journal->Fail(false);
+  broker.Pass(kSecond);
+  journal->AnswerAll();
+  EXPECT_EQ(Line("RESERVED", 1), a.Hear());
+  EXPECT_EQ("", broker.engine.bodies().trouble());
+}
+
+TEST_F(BodiesTest, NewOnesLeaveFirstAndTheNextOnesStay) {
+  Limit(400 * 300);
+  PutMany(1000);
+  EXPECT_LE(Counts().memory_bytes, 400U * 300);
+  EXPECT_GT(Counts().in_memory, 350U);
+  for (std::uint64_t id = 1; id <= 300; ++id) EXPECT_TRUE(Of(id).has_body()) << id;
+}
+
+TEST_F(BodiesTest, ALowerLimitHoldsAtOnce) {
+  Limit(1'000'000);
+  PutMany(1000);
+  EXPECT_EQ(1000U, Counts().in_memory);
+  Limit(300 * 300);
+  broker.Pass(0);
+  EXPECT_LE(Counts().memory_bytes, 300U * 300);
+  Limit(1);
+  broker.Pass(0);
+  EXPECT_EQ(0U, Counts().in_memory);
+}
+
+TEST_F(BodiesTest, TheNextOnesOfATubeAreReadAhead) {
+  Limit(1);
+  PutMany(500);
+  Limit(100'000);
+  std::uint64_t waited = 0;
+  for (std::uint64_t id = 1; id <= 500; ++id) {
+    std::string said = b.Say("reserve\r\n");
+    waited += said.empty();
+    journal->AnswerAll();
+    said += b.Hear();
+    ASSERT_EQ(Line("RESERVED", id), said);
+    ASSERT_EQ("DELETED\r\n", b.Say("delete " + std::to_string(id) + "\r\n"));
+    broker.Pass(0);
+  }
+  EXPECT_LT(waited, 10U);
+  EXPECT_EQ(waited, Counts().waits);
+}
+
+TEST_F(BodiesTest, AMemoryLimitRefusesNothingForBodiesThatMayLeave) {
+  journal->KeepOffDisk(0);
+  broker.engine.SetLimits({.memory = 200'000, .bodies = 1});
+  PutMany(50, 20'000);
+  EXPECT_EQ(50U, Counts().in_memory);
+  journal->KeepOffDisk(UINT64_MAX);
+}
+
+TEST_F(BodiesTest, BodiesMakeRoomWhenMemoryIsFull) {
+  broker.engine.SetLimits({.memory = JobMemory() + 200'000, .bodies = 10'000'000});
+  PutMany(100, 20'000);
+  EXPECT_LE(Counts().memory_bytes, 220'000U);
+  EXPECT_EQ(100U, Counts().in_memory + Counts().in_journal);
+}
+
+TEST_F(BodiesTest, AColdJobIsMovedAndComesBackFromTheJournal) {
+  PutMany(2);
+  EXPECT_TRUE(broker.engine.acts().Move(broker.clock.Now(), 1, "other").ok());
+  EXPECT_FALSE(Of(1).has_body());
+  ShelfJournal* const again = new ShelfJournal(journal->kept().records());
+  beanstalk::Broker second{{}, std::unique_ptr<Journal>(again)};
+  second.engine.SetLimits({.bodies = 1});
+  NoEvents events;
+  ASSERT_TRUE(again->Start(second.engine.records(), events).ok());
+  second.engine.records().BecomeActive(second.clock.Now());
+  EXPECT_EQ(2U, second.engine.Stats().bodies.in_journal) << "they left during the replay";
+  beanstalk::Client client(second);
+  EXPECT_EQ("WATCHING 2\r\n", client.Say("watch other\r\n"));
+  EXPECT_EQ("", client.Say("reserve\r\n"));
+  again->AnswerAll();
+  EXPECT_EQ(Line("RESERVED", 1), client.Hear());
+  EXPECT_EQ("other", second.engine.Find(1)->tube().name());
+  EXPECT_THAT(second.engine.CheckInvariants({}), Not(HasSubstr("bod")));
+}
+
+// Bodies begin with the name of their group, as a line.
+class GroupsOfBodies : public BodiesTest {
+ protected:
+  void SetGroups(std::string_view tube) {
+    ASSERT_TRUE(
+        broker.engine.policies().Set(broker.clock.Now(), tube, "group", "line").status.ok());
+  }
+  void PutOf(std::string_view group) {
+    std::string body(group);
+    body += "\n";
+    body.resize(300, 'x');
+    a.Say("put 0 0 10 300\r\n" + body + "\r\n");
+    broker.Pass(0);
+    ++last;
+    EXPECT_FALSE(Of(last).has_body());
+  }
+  std::string_view NameOf(std::uint64_t id) { return GroupNameOf(Of(id)); }
+  std::string Wrong() {
+    const std::string wrong = broker.engine.CheckInvariants({});
+    return wrong.find("group") == std::string::npos ? "" : wrong;
+  }
+  // Answers until nothing more is asked.
+  void ReadAll() {
+    for (broker.Pass(0); journal->asked() > 0; broker.Pass(0)) journal->AnswerAll();
+  }
+};
+
+TEST_F(GroupsOfBodies, AreReadFromTheJournalWhenAPolicyChanges) {
+  for (const char* const group : {"x", "y", "x"}) PutOf(group);
+  SetGroups("default");
+  EXPECT_EQ("TIMED_OUT\r\n", b.Say("reserve-with-timeout 0\r\n")) << "its group is not known yet";
+  ReadAll();
+  EXPECT_EQ("x", NameOf(1));
+  EXPECT_EQ("y", NameOf(2));
+  EXPECT_EQ("x", NameOf(3));
+  EXPECT_EQ(0U, Counts().in_memory);
+  EXPECT_EQ("", Wrong());
+  EXPECT_EQ("", b.Say("reserve\r\n"));
+  EXPECT_EQ(JobState::kReserved, Of(1).state());
+}
+
+TEST_F(GroupsOfBodies, AJobThatChangesWhileItsNameIsReadComesIntoItsGroup) {
+  for (const char* const group : {"x", "y", "z", "z"}) PutOf(group);
+  SetGroups("default");
+  EXPECT_TRUE(broker.engine.acts().Bury(2, {}, false).ok());
+  EXPECT_EQ("", NameOf(2));
+  EXPECT_EQ("DELETED\r\n", b.Say("delete 3\r\n"));
+  ReadAll();
+  EXPECT_EQ("y", NameOf(2));
+  EXPECT_EQ("z", NameOf(4));
+  EXPECT_EQ("", Wrong());
+}
+
+TEST_F(GroupsOfBodies, AColdJobIsMovedIntoItsGroupAndThenGiven) {
+  SetGroups("other");
+  PutOf("x");
+  EXPECT_EQ("WATCHING 2\r\n", b.Say("watch other\r\n"));
+  EXPECT_EQ("WATCHING 1\r\n", b.Say("ignore default\r\n"));
+  EXPECT_EQ("", b.Say("reserve\r\n"));
+  EXPECT_TRUE(broker.engine.acts().Move(broker.clock.Now(), 1, "other").ok());
+  EXPECT_EQ(JobState::kReady, Of(1).state());
+  ReadAll();
+  EXPECT_EQ("x", NameOf(1));
+  EXPECT_EQ(JobState::kReserved, Of(1).state());
+  EXPECT_EQ("RESERVED 1 300\r\nx\n", b.Hear().substr(0, 18));
+}
+
+TEST_F(GroupsOfBodies, ADeadJobHoldsTheGroupThatItsBodyNames) {
+  const auto set = [this](std::string_view key, std::string_view value) {
+    ASSERT_TRUE(
+        broker.engine.policies().Set(broker.clock.Now(), "default", key, value).status.ok());
+  };
+  set("on_failure", "move");
+  set("attempts", "1");
+  PutOf("x");
+  EXPECT_EQ("", b.Say("reserve\r\n"));
+  journal->AnswerAll();
+  b.Hear();
+  broker.Pass(11 * kSecond);
+  ASSERT_EQ("default", Of(1).origin());
+  SetGroups("default");
+  set("group_on_failure", "hold");
+  broker.Pass(0);
+  ASSERT_FALSE(Of(1).has_body());
+  ReadAll();
+  ASSERT_NE(nullptr, Of(1).texts()->home);
+  EXPECT_EQ("x", static_cast<const Group*>(Of(1).texts()->home)->name());
+  EXPECT_EQ("", Wrong());
+}
+
+TEST_F(GroupsOfBodies, ADamagedJobHasNoGroup) {
+  for (const char* const group : {"x", "y"}) PutOf(group);
+  journal->Damage(1);
+  SetGroups("default");
+  ReadAll();
+  EXPECT_EQ("", NameOf(1));
+  EXPECT_TRUE(IsDamaged(Of(1)));
+  EXPECT_EQ("y", NameOf(2));
+}
+
+TEST_F(GroupsOfBodies, ALaterPolicyIsFollowedThoughNamesOfTheFirstAreStillToBeRead) {
+  SetGroups("other");
+  PutOf("x");
+  EXPECT_TRUE(broker.engine.acts().Move(broker.clock.Now(), 1, "other").ok());
+  broker.engine.policies().Set(broker.clock.Now(), "other", "group", "none");
+  ReadAll();
+  EXPECT_EQ("", Wrong());
+  EXPECT_EQ("WATCHING 2\r\n", b.Say("watch other\r\n"));
+  EXPECT_EQ("", b.Say("reserve-with-timeout 0\r\n"));
+  EXPECT_EQ(JobState::kReserved, Of(1).state());
+}
+
+TEST_F(GroupsOfBodies, AStartReadsTheNamesThatItsRecordsDoNotHave) {
+  for (const char* const group : {"x", "y"}) PutOf(group);
+  SetGroups("default");
+  broker.Pass(0);
+  ShelfJournal* const again = new ShelfJournal(journal->kept().records());
+  beanstalk::Broker second{{}, std::unique_ptr<Journal>(again)};
+  second.engine.SetLimits({.bodies = 1});
+  NoEvents events;
+  ASSERT_TRUE(again->Start(second.engine.records(), events).ok());
+  second.engine.records().BecomeActive(second.clock.Now());
+  beanstalk::Client client(second);
+  EXPECT_EQ("", client.Say("reserve\r\n"));
+  for (second.Pass(0); again->asked() > 0; second.Pass(0)) again->AnswerAll();
+  EXPECT_EQ("y", GroupNameOf(*second.engine.Find(2)));
+  EXPECT_EQ("RESERVED 1 300\r\nx\n", client.Hear().substr(0, 18));
+}
+
+class WorkerBodies : public ::testing::Test {
+ protected:
+  WorkerBodies() {
+    journal->Answer(world.engine.records());
+    world.engine.SetLimits({.bodies = 1});
+    worker.Say(gearman::Req(gearman::PacketType::kCanDo, {"f"}));
+  }
+  void Submit(std::string_view body) {
+    client.Say(gearman::Req(gearman::PacketType::kSubmitJobBg, {"f", "", body}));
+    world.Pass(0);
+  }
+  static std::string Assigned(std::uint64_t id, std::string_view body) {
+    return gearman::Res(gearman::PacketType::kJobAssign, {gearman::Handle(id), "f", body});
+  }
+
+  ShelfJournal* journal = new ShelfJournal;
+  gearman::World world{gearman::World::DefaultOptions(), {}, std::unique_ptr<Journal>(journal)};
+  gearman::Connection& client = world.Connect();
+  gearman::Connection& worker = world.Connect();
+};
+
+TEST_F(WorkerBodies, GrabGetsAColdJobAndWhatIsBehindWaits) {
+  const std::string body(5000, 'w');
+  Submit(body);
+  EXPECT_EQ("", worker.Say(gearman::Req(gearman::PacketType::kGrabJob) +
+                           gearman::Req(gearman::PacketType::kEchoReq, {"x"})));
+  journal->AnswerAll();
+  worker.Run();
+  EXPECT_EQ(Assigned(1, body) + gearman::Res(gearman::PacketType::kEchoRes, {"x"}), worker.Hear());
+}
+
+TEST_F(WorkerBodies, AJobWhoseTubeIsGoneIsStillAssigned) {
+  const std::string body(500, 'w');
+  Submit(body);
+  EXPECT_EQ("", worker.Say(gearman::Req(gearman::PacketType::kGrabJob)));
+  EXPECT_TRUE(world.engine.Cancel(world.clock.Now(), 1).ok());
+  journal->AnswerAll();
+  worker.Run();
+  EXPECT_EQ(Assigned(1, body), worker.Hear());
+}
+
+TEST_F(WorkerBodies, ADamagedJobIsNoJob) {
+  Submit(std::string(500, 'w'));
+  journal->Damage(1);
+  EXPECT_EQ("", worker.Say(gearman::Req(gearman::PacketType::kGrabJob)));
+  journal->AnswerAll();
+  worker.Run();
+  EXPECT_EQ(gearman::Res(gearman::PacketType::kNoJob), worker.Hear());
+  EXPECT_TRUE(IsDamaged(*world.engine.Find(1)));
+}
+
+TEST_F(WorkerBodies, AWorkerThatLeavesGivesTheJobBack) {
+  Submit(std::string(500, 'w'));
+  EXPECT_EQ("", worker.Say(gearman::Req(gearman::PacketType::kGrabJob)));
+  world.Disconnect(worker);
+  EXPECT_EQ(JobState::kReady, world.engine.Find(1)->state());
+  journal->AnswerAll();
+}
+
+}  // namespace
+}  // namespace gearstalk

@@ -1,0 +1,275 @@
+#include "broker/engine/groups.h"
+
+#include <optional>
+#include <string>
+
+#include "tests/engine/policy_test.h"
+
+namespace gearstalk {
+namespace {
+
+// Tube "t" has groups: the first line of a body is the name.
+class GroupsTest : public PolicyTest {
+ protected:
+  void SetGroups(PolicyValues values = {}) {
+    values.emplace("group", "line");
+    SetPolicy(std::move(values));
+  }
+  JobId PutOf(std::string_view group, std::uint32_t priority = 1024, std::uint32_t delay_s = 0) {
+    return PutInto("t", {.priority = priority, .delay_s = delay_s, .body = group});
+  }
+  // The bodies of the next jobs that leave, one for each.
+  std::string Next(int jobs) {
+    std::string names;
+    for (int i = 0; i < jobs; ++i) {
+      Taken taken;
+      const ReserveResult result = engine.Reserve(Now(), Taker(), Now(), taken);
+      names += result == ReserveResult::kTaken ? taken.job->body() : "-";
+      if (taken.job != nullptr) last_ = taken.job->id();
+    }
+    return names;
+  }
+  // The same, each finished before the next.
+  std::string Finish(int jobs) {
+    std::string names;
+    for (int i = 0; i < jobs; ++i) {
+      names += Next(1);
+      engine.Delete(Now(), Taker(), last_);
+    }
+    return names;
+  }
+  RecordingConsumer& Taker() {
+    if (taker_ == nullptr) taker_ = &Connect("t");
+    return *taker_;
+  }
+  const Groups& TubeGroups() const { return *At("t").groups(); }
+  std::string Held(std::string_view name) const {
+    return std::string(NameOf(TubeGroups().Find(name)->held()));
+  }
+
+  JobId last_ = 0;
+
+ private:
+  RecordingConsumer* taker_ = nullptr;
+};
+
+TEST_F(GroupsTest, TakeTurns) {
+  SetGroups();
+  for (int i = 0; i < 4; ++i) PutOf("a");
+  PutOf("b");
+  PutOf("c");
+  PutOf("b");
+  EXPECT_EQ(Finish(7), "abcabaa");
+}
+
+TEST_F(GroupsTest, CountHowOldTheirJobsWereWhenTheyLeft) {
+  SetGroups();
+  PutOf("a");
+  PutOf("b");
+  Next(1);
+  Pass(10 * kSecond);
+  Next(1);
+  EXPECT_EQ(TubeGroups().ages().sum_seconds(), 10);
+  EXPECT_EQ(TubeGroups().ages().counts().front(), 1U);
+}
+
+TEST_F(GroupsTest, TheOneWithTheFewestReservedJobsIsNext) {
+  SetGroups();
+  for (int i = 0; i < 4; ++i) PutOf("a");
+  EXPECT_EQ(Next(2), "aa");
+  for (int i = 0; i < 4; ++i) PutOf("b");
+  EXPECT_EQ(Next(4), "bbab");
+}
+
+TEST_F(GroupsTest, AMoreUrgentJobLeavesBeforeAnyTurn) {
+  SetGroups();
+  PutOf("a", 10);
+  PutOf("a", 5);
+  PutOf("b", 10);
+  PutOf("a", 5);
+  EXPECT_EQ(Finish(4), "aaba");
+}
+
+TEST_F(GroupsTest, JobsWithoutOneAreAGroupWithTurns) {
+  SetGroups({{"group_running", "1"}, {"group_order", "fifo"}});
+  PutOf("\n1");
+  PutOf("\n2");
+  PutOf("a");
+  PutOf("a");
+  EXPECT_EQ(Next(4), "\n1a\n2-");
+  EXPECT_EQ(TubeGroups().counts().groups, 1U);
+  EXPECT_EQ(TubeGroups().counts().without, 2U);
+}
+
+TEST_F(GroupsTest, OfAgeLeaveAsWithoutGroups) {
+  SetGroups({{"group_order", "age"}, {"group_running", "1"}});
+  PutOf("a");
+  PutOf("a");
+  PutOf("b");
+  PutOf("c", 1);
+  EXPECT_EQ(Next(4), "cab-");
+  EXPECT_EQ(Held("a"), "running");
+}
+
+TEST_F(GroupsTest, ALineGivesOneJobAtATimeInTheOrderOfIds) {
+  SetGroups({{"group_order", "fifo"}});
+  const JobId first = PutOf("a", 100);
+  const JobId second = PutOf("a", 1);
+  EXPECT_EQ(Next(2), "a-");
+  EXPECT_EQ(last_, first);
+  EXPECT_EQ(Held("a"), "none") << "a line that runs is not held back";
+  engine.Release(Now(), Taker(), first, 1000, 0);
+  EXPECT_EQ(Next(1), "a");
+  EXPECT_EQ(last_, first) << "a job that comes back is before all others of its group";
+  engine.Release(Now(), Taker(), first, 1000, 10);
+  EXPECT_EQ(Next(1), "-") << "the line waits for a delayed job";
+  EXPECT_EQ(Held("a"), "fifo");
+  Pass(10 * kSecond);
+  EXPECT_EQ(Next(1), "a");
+  EXPECT_EQ(last_, first);
+  engine.Bury(Now(), Taker(), first, 1000);
+  EXPECT_EQ(Next(1), "a") << "bury sets it aside";
+  EXPECT_EQ(last_, second);
+  engine.KickJob(Now(), first);
+  EXPECT_EQ(Next(1), "-");
+  engine.Delete(Now(), Taker(), second);
+  EXPECT_EQ(Next(1), "a");
+}
+
+TEST_F(GroupsTest, ReserveJobTakesTheFirstOfALineOrOneThatWasSetAside) {
+  SetGroups({{"group_order", "fifo"}, {"group_on_failure", "hold"}});
+  const JobId first = PutOf("a"), second = PutOf("a"), third = PutOf("a");
+  const auto takes = [&](JobId id) { return engine.ReserveJob(Now(), Taker(), id).job != nullptr; };
+  EXPECT_FALSE(takes(second));
+  EXPECT_TRUE(takes(first));
+  EXPECT_FALSE(takes(second));
+  engine.Bury(Now(), Taker(), first, 0);
+  EXPECT_EQ(Next(1), "-");
+  EXPECT_EQ(Held("a"), "failed");
+  EXPECT_FALSE(takes(third));
+  EXPECT_TRUE(takes(second)) << "it gets through `hold`";
+  EXPECT_FALSE(takes(first));
+  engine.Delete(Now(), Taker(), second);
+  EXPECT_TRUE(takes(first));
+}
+
+TEST_F(GroupsTest, HaveALimitOfRunningJobsEach) {
+  SetGroups({{"group_running", "2"}});
+  for (int i = 0; i < 3; ++i) PutOf("a");
+  PutOf("b");
+  EXPECT_EQ(Next(5), "aba--");
+  EXPECT_EQ(TubeGroups().counts().held_back, 1U);
+  RecordingConsumer& waiting = Connect("t");
+  EXPECT_EQ(Reserve(waiting), "waits");
+  engine.Delete(Now(), Taker(), last_);
+  EXPECT_THAT(waiting.Heard(), ElementsAre(::testing::StartsWith("reserved")));
+}
+
+TEST_F(GroupsTest, HaveAPaceEach) {
+  SetGroups({{"group_rate", "1/s"}});
+  for (int i = 0; i < 3; ++i) PutOf("a");
+  PutOf("b");
+  EXPECT_EQ(Next(3), "ab-");
+  EXPECT_EQ(Held("a"), "rate");
+  RecordingConsumer& waiting = Connect("t");
+  EXPECT_EQ(Reserve(waiting), "waits");
+  Pass(kSecond);
+  EXPECT_THAT(waiting.Heard(), ElementsAre(::testing::StartsWith("reserved")));
+  Pass(kSecond);
+  EXPECT_EQ(Next(1), "a");
+}
+
+TEST_F(GroupsTest, APaceOutlivesItsJobsUntilItIsFull) {
+  SetGroups({{"group_rate", "1/m"}});
+  PutOf("a");
+  EXPECT_EQ(Finish(1), "a");
+  PutOf("a");
+  EXPECT_EQ(Next(1), "-");
+  engine.Cancel(Now(), 2);
+  Leave(Taker());
+  EXPECT_NE(engine.FindTube("t"), nullptr);
+  Pass(60 * kSecond);
+  ASSERT_TRUE(engine.FindTube("t") == nullptr || TubeGroups().empty());
+}
+
+TEST_F(GroupsTest, ASleeperIsWokenOnlyForAJobThatItMayHave) {
+  SetGroups({{"group_order", "fifo"}});
+  RecordingConsumer& one = Sleeping({"t"});
+  RecordingConsumer& other = Sleeping({"t"});
+  PutOf("a");
+  PutOf("a");
+  EXPECT_THAT(one.Heard(), ElementsAre("noop"));
+  EXPECT_THAT(other.Heard(), IsEmpty());
+  EXPECT_EQ(Grab(one), "reserved 1");
+  Pass(kSecond);
+  EXPECT_THAT(other.Heard(), IsEmpty());
+  PutOf("a");
+  EXPECT_THAT(other.Heard(), IsEmpty());
+  PutOf("b");
+  EXPECT_THAT(other.Heard(), ElementsAre("noop"));
+}
+
+TEST_F(GroupsTest, AHeldGroupGivesNothingUntilItsDeadJobComesHome) {
+  SetGroups({{"group_on_failure", "hold"}, {"on_failure", "move"}, {"attempts", "1"}});
+  PutOf("a");
+  PutOf("a");
+  PutOf("b");
+  Worker({"t"});
+  EXPECT_EQ(Next(1), "a");
+  const JobId dead = last_;
+  engine.Release(Now(), Taker(), dead, 0, 0);
+  EXPECT_EQ(engine.Find(dead)->tube().name(), "t.dead");
+  EXPECT_EQ(Next(2), "b-");
+  EXPECT_EQ(Held("a"), "failed");
+  engine.KickJob(Now(), dead);
+  EXPECT_EQ(Next(2), "aa");
+}
+
+TEST_F(GroupsTest, RefuseJobsBeyondTheirLimit) {
+  SetGroups({{"group_max_jobs", "2"}, {"group_missing", "refuse"}});
+  PutOf("a");
+  PutOf("a");
+  PutOf("b");
+  RecordingConsumer& producer = Connect("t");
+  EXPECT_EQ(engine.Put(Now(), producer, MakeJob({.body = "a"})).code, Code::kGroupFull);
+  EXPECT_EQ(engine.Put(Now(), producer, MakeJob({.body = "\n"})).code, Code::kGroupMissing);
+  EXPECT_EQ(engine.Put(Now(), producer, MakeJob({.body = "b"})).code, Code::kOk);
+}
+
+TEST_F(GroupsTest, FollowAChangedPolicyById) {
+  SetGroups();
+  for (int i = 0; i < 2000; ++i) PutOf(i % 2 == 0 ? "a\nx" : "b\nx");
+  SetPolicy({{"group", "json:"}});
+  engine.Tick(Now());
+  EXPECT_LT(TubeGroups().counts().without, 2000U);
+  while (engine.Tick(Now()) <= Now()) continue;
+  EXPECT_EQ(TubeGroups().counts().without, 2000U);
+  EXPECT_EQ(TubeGroups().gives(), 2000U);
+  SetPolicy({{"group", "line"}, {"group_order", "fifo"}});
+  while (engine.Tick(Now()) <= Now()) continue;
+  EXPECT_EQ(TubeGroups().gives(), 2U);
+  SetPolicy({{"weight", "2"}});
+  while (engine.Tick(Now()) <= Now()) continue;
+  EXPECT_EQ(At("t").groups(), nullptr);
+  EXPECT_EQ(Next(2), "a\nxb\nx");
+}
+
+TEST_F(GroupsTest, ComeBackAtAStartByTheirRecords) {
+  const PolicyRules rules({{.match = "t", .values = {{"group", "line"}}}});
+  SetGroups();
+  PutOf("a");
+  PutOf("b");
+  PutOf("\n");
+  const Restarted after(journal, rules, Now());
+  const Groups& groups = *after.engine.FindTube("t")->groups();
+  EXPECT_EQ(groups.counts().groups, 2U);
+  EXPECT_EQ(groups.counts().without, 1U);
+  EXPECT_EQ(journal.records().front().View().group.name, "a");
+  EXPECT_EQ(journal.records().front().View().group.source, "line");
+  const Restarted other(journal, PolicyRules({{.match = "t", .values = {{"group", "json:"}}}}),
+                        Now());
+  EXPECT_EQ(other.engine.FindTube("t")->groups()->counts().without, 3U);
+}
+
+}  // namespace
+}  // namespace gearstalk
