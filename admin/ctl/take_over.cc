@@ -244,7 +244,7 @@ Status TakeOver::Round(bool& moved) {
   if (Status status = ListTubes(); !status.ok()) return status;
   if (Status status = WatchTubes(); !status.ok()) return status;
   if (Status status = MoveReady(moved); !status.ok()) return status;
-  const Status status = quiet_->under_way() ? quiet_->Continue(moved) : BeginQuiet(moved);
+  Status status = quiet_->under_way() ? quiet_->Continue(moved) : BeginQuiet(moved);
   if (!status.ok() || scope_->missed == 0 || quiet_->under_way()) return status;
   return SettleAll();
 }

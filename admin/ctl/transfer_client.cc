@@ -45,7 +45,7 @@ Status TransferClient::Greet() {
   out_ = transfer::kGreeting;
   if (Status status = Send(); !status.ok()) return status;
   while (in_.size() < transfer::kGreeting.size() && in_.find('\n') == std::string::npos) {
-    const Status status = channel_->Read(in_, kSilenceMs);
+    Status status = channel_->Read(in_, kSilenceMs);
     if (status.code() == Code::kNotFound) return {Code::kIo, channel_->Name() + " is silent"};
     if (!status.ok()) return status;
   }
