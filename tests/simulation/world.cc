@@ -130,7 +130,39 @@ bool World::Start() {
   disk_failed_ = rotten_ = false;
   Say("the broker serves");
   ledger_.Compare(broker_->engine(), now());
+  CheckPlaces();
   return true;
+}
+
+std::map<JobId, std::string> World::Places() const {
+  std::map<JobId, std::string> places;
+  const Engine& engine = broker_->engine();
+  for (const Job* job = engine.NextJob(0); job != nullptr; job = engine.NextJob(job->id())) {
+    if (!job->durable()) continue;
+    std::string& place = places[job->id()];
+    place.append("in ").append(job->tube().name());
+    if (!job->origin().empty()) place.append(", of ").append(job->origin());
+    if (job->state() != JobState::kBuried) continue;
+    place.append(", buried: ").append(NameOf(job->extra().cause));
+  }
+  return places;
+}
+
+// After a stop in order, every job is where it was, and no other is there.
+void World::CheckPlaces() {
+  const auto before = std::exchange(stopped_places_, std::nullopt);
+  if (!before || ledger_.damaged()) return;
+  const std::map<JobId, std::string> after = Places();
+  for (const auto& [id, place] : *before) {
+    const auto found = after.find(id);
+    if (found == after.end() && place.starts_with("in p-expires")) continue;
+    const std::string now_in = found == after.end() ? "nowhere" : found->second;
+    if (now_in != place) {
+      ledger_.Fail("job " + std::to_string(id) + " was " + place + ", and is " + now_in +
+                   " after a stop in order");
+    }
+  }
+  if (after.size() > before->size()) ledger_.Fail("a stop in order made jobs");
 }
 
 void World::Restart(Time after) {
@@ -147,6 +179,7 @@ void World::Restart(Time after) {
 void World::Crash(Loss loss) {
   Say(loss == Loss::kNone ? "the process dies" : "the power fails");
   dying_ = power_ = false;
+  stopped_places_.reset();
   awake_at_ = 0;
   if (!disk_.stopped()) disk_.StopAt(disk_.calls() + 1);
   broker_.reset();
@@ -164,7 +197,10 @@ void World::StopInOrder() {
     Say("the journal does not close: " + stopped.message());
     if (!DiskFails()) ledger_.Fail("the journal does not close: " + stopped.message());
   }
+  const bool kept = stopped.ok() && plan_.Has(Feature::kJournal) && !DiskFails();
+  auto places = kept ? std::optional(Places()) : std::nullopt;
   Crash(Loss::kNone);
+  stopped_places_ = std::move(places);
 }
 
 void World::Advance(Time to) {

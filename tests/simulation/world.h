@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -79,6 +80,9 @@ class World {
   bool DiskFails() const { return disk_failed_ || disk_full_ || disk_.stopped(); }
   void Crash(Loss loss);
   void Restart(Time after);
+  // Of each job that outlives the process: what no restart changes.
+  std::map<JobId, std::string> Places() const;
+  void CheckPlaces();
   void StopInOrder();
   std::unique_ptr<Journal> NewJournal();
   Time WriterDelay();
@@ -124,9 +128,11 @@ class World {
   std::uint64_t segment_size_ = 0;
   SyncMode sync_ = SyncMode::kAlways;
   WalJournal* wal_ = nullptr;  // the broker's
-  Time awake_at_ = 0;          // paused until then
-  bool power_ = false;         // the next death is that of the machine
-  bool dying_ = false;         // a call is set at which it dies
+  // Of the broker that was stopped in order; none, if it died or its disk failed.
+  std::optional<std::map<JobId, std::string>> stopped_places_;
+  Time awake_at_ = 0;   // paused until then
+  bool power_ = false;  // the next death is that of the machine
+  bool dying_ = false;  // a call is set at which it dies
   bool disk_failed_ = false, disk_full_ = false, rotten_ = false, starting_ = false,
        healed_ = false;
   std::uint64_t life_ = 0;
