@@ -78,7 +78,7 @@ Addresses::Addresses(const std::vector<Host>& hosts) {
 // A lookup that glibc has begun cannot be ended: it stays until it is over, also when the process
 // ends before.
 Addresses::~Addresses() {
-  // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): without memory for a list, the process ends.
+  // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): without memory, the process ends.
   static auto& left = *new std::list<std::unique_ptr<Lookup>>;
   left.remove_if([](const std::unique_ptr<Lookup>& each) { return each->over(); });
   for (Name& name : names_) {
