@@ -161,7 +161,7 @@ void Compactor::NextId(const Segment& segment, std::size_t& at, std::uint64_t& i
 void Compactor::VisitAt(std::uint64_t segment, std::uint64_t from, std::uint64_t to,
                         const std::function<void(std::uint64_t id)>& visit) const {
   if (segment < oldest() || segment > current()) return;
-  const Segment& known = segments_[static_cast<std::size_t>(segment - oldest())];
+  const Segment& known = Of(segment);
   std::uint64_t id = 0;
   for (std::size_t at = 0; at < known.ids.size();) {
     NextId(known, at, id);
@@ -170,10 +170,10 @@ void Compactor::VisitAt(std::uint64_t segment, std::uint64_t from, std::uint64_t
   }
 }
 
-std::uint64_t Compactor::SealedFrom(std::uint64_t segment) const {
+std::uint64_t Compactor::BytesOf(std::uint64_t first, std::uint64_t last) const {
   std::uint64_t bytes = 0;
-  for (std::uint64_t at = std::max(segment, oldest()); at < current(); ++at) {
-    bytes += segments_[static_cast<std::size_t>(at - oldest())].size;
+  for (std::uint64_t at = std::max(first, oldest()); at <= std::min(last, current()); ++at) {
+    bytes += Of(at).size;
   }
   return bytes;
 }
@@ -193,8 +193,7 @@ std::uint64_t Compactor::DropDone() {
 
 bool Compactor::MostlyLives(std::uint64_t segment) const {
   if (segment < oldest()) return false;
-  const Segment& known = segments_[static_cast<std::size_t>(segment - oldest())];
-  return known.live >= known.size / 2;
+  return Of(segment).live >= Of(segment).size / 2;
 }
 
 void Compactor::DropIfDone(std::uint64_t segment) {

@@ -71,8 +71,8 @@ class Compactor {
   // and before `to`.
   void VisitAt(std::uint64_t segment, std::uint64_t from, std::uint64_t to,
                const std::function<void(std::uint64_t id)>& visit) const;
-  // Of the segments from this one on, without the current one.
-  std::uint64_t SealedFrom(std::uint64_t segment) const;
+  // The size of those of the segments `first` to `last` that are in the log.
+  std::uint64_t BytesOf(std::uint64_t first, std::uint64_t last) const;
 
   LiveJobs::Place Find(std::uint64_t id) const { return jobs_.Find(id); }
   std::uint64_t current() const { return segments_.empty() ? 0 : segments_.back().number; }
@@ -105,6 +105,9 @@ class Compactor {
       1024 * 1024;  // bytes that are got ready before their turn
 
   Segment& Of(std::uint64_t number) {
+    return segments_[static_cast<std::size_t>(number - segments_.front().number)];
+  }
+  const Segment& Of(std::uint64_t number) const {
     return segments_[static_cast<std::size_t>(number - segments_.front().number)];
   }
   std::uint64_t SealedBytes() const { return total_ - segments_.back().size; }

@@ -10,7 +10,7 @@
 
 namespace gearstalk {
 
-// A body of fewer bytes is not worth to be left out of a record.
+// A body of fewer bytes is not worth leaving out of a record.
 inline constexpr std::uint32_t kLeastLeftOut = 128;
 
 // One change, as the engine hands it to the journal and gets it back from a replay. Plain values;

@@ -309,5 +309,33 @@ TEST_F(WalBodies, ThreadsReadWhileTheLogGoesOn) {
   EXPECT_TRUE(journal_->Close().ok());
 }
 
+TEST_F(WalBodies, WhatTheBackgroundReaderFindsIsReadOnceMore) {
+  for (int i = 0; i < 60; ++i) Put();
+  Flush();
+  const std::string path = "/data/" + SegmentName(2);
+  std::string segment = disk_.Content(path);
+  segment[segment.find("bbb")] ^= 1;
+  disk_.SetContent(path, segment);
+  journal_->Verify(1);
+  journal_->Tick(kSecond);
+  for (int i = 0; i < 3; ++i) Flush();
+  ASSERT_EQ(state_->results.size(), 1U);
+  EXPECT_EQ(state_->results.begin()->second, std::vector{Result::kDamaged});
+  EXPECT_EQ(journal_->Verified().damaged, 1U);
+}
+
+TEST_F(WalBodies, ReadsThatFailInTheBackgroundDamageNothing) {
+  for (int i = 0; i < 60; ++i) Put();
+  Flush();
+  disk_.FailReads(-EIO, 1000);
+  journal_->Verify(1);
+  journal_->Tick(kSecond);
+  for (int i = 0; i < 3; ++i) Flush();
+  disk_.FailReads(0, 0);
+  for (int i = 0; i < 3; ++i) Flush();
+  EXPECT_TRUE(state_->results.empty());
+  EXPECT_EQ(journal_->Verified().damaged, 0U);
+}
+
 }  // namespace
 }  // namespace gearstalk

@@ -1,7 +1,5 @@
 #include "broker/journal/wal/indexer.h"
 
-#include <algorithm>
-#include <array>
 #include <utility>
 #include <vector>
 
@@ -13,7 +11,7 @@
 namespace gearstalk {
 namespace {
 
-// Space that a journal needs more than indexes.
+// Bytes that stay free: a full disk refuses jobs, and an index is worth none.
 constexpr std::uint64_t kSpaceLeft = 4 * kDefaultSegmentSize;
 
 }  // namespace

@@ -13,10 +13,6 @@ namespace {
 
 constexpr std::size_t kPiece = 256 * 1024;  // bytes that are read at a time
 
-std::uint64_t AllOf(const FoundSegment& segment) {
-  return segment.size > kMostReadWhole ? 0 : segment.size;
-}
-
 }  // namespace
 
 Verifier::Verifier(FileSystem& file_system, std::string directory, bool own_thread,
@@ -89,7 +85,7 @@ void Verifier::CheckNext(std::unique_lock<std::mutex>& lock) {
   if (status.ok()) status = segment.header_status;
   if (status.ok()) status = Read(segment, bytes, lock);
   if (!status.ok()) {
-    found.push_back({number, 0, segment.size, segment.path + ": " + status.message()});
+    found.push_back({number, 0, 0, segment.path + ": " + status.message()});
   } else {
     found = DamageIn(bytes, segment);
   }
@@ -107,7 +103,7 @@ Status Verifier::Read(const FoundSegment& segment, std::string& bytes,
                       std::unique_lock<std::mutex>& lock) {
   const auto opened = file_system_.Open(segment.path, FileSystem::Mode::kRead);
   if (opened.error != 0) return Fault{opened.error, "open", segment.path}.ToStatus();
-  bytes.resize(AllOf(segment));
+  if (segment.size <= kMostReadWhole) bytes.resize(segment.size);
   for (std::size_t at = 0; at < bytes.size(); at += kPiece) {
     const std::size_t size = std::min(kPiece, bytes.size() - at);
     const std::int64_t got = ReadFully(*opened.file, at, bytes.data() + at, size);

@@ -22,9 +22,9 @@ class Verifier {
  public:
   struct Damage {
     std::uint64_t segment = 0;
-    std::uint64_t offset = 0;  // of what cannot be read, which ends at `end`
-    std::uint64_t end = 0;
-    std::string problem;  // names file and offset
+    std::uint64_t offset = 0;  // of bytes that are neither records nor marks
+    std::uint64_t end = 0;     // behind them; 0: the segment could not be read
+    std::string problem;       // names file and offset
   };
 
   // `notify` is called on the thread when there is news. Without a thread, Work reads all.

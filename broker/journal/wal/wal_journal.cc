@@ -361,26 +361,22 @@ VerifyStats WalJournal::Verified() const {
   VerifyStats stats = verified_;
   const Verifier::Progress progress = verifier_->progress();
   stats.bytes = progress.bytes;
-  const std::uint64_t all = compactor_.SealedFrom(progress.next);
-  stats.left_bytes = all - std::min(all, compactor_.SealedFrom(verified_to_ + 1));
+  stats.left_bytes = compactor_.BytesOf(progress.next, verified_to_);
   return stats;
 }
 
-// A body in memory is as good as ever; others are their jobs' no more.
+// Bodies that lie in damage are read once more, each by itself: that tells which are damaged, as at
+// a hand-out, and a read that fails says nothing of them.
 void WalJournal::TakeDamage() {
-  if (verifier_ == nullptr) return;
+  if (verifier_ == nullptr || verified_.ended != 0) return;
   for (const Verifier::Damage& damage : verifier_->Take()) {
     if (damage.segment < compactor_.oldest()) continue;
-    ++verified_.damaged;
+    if (damage.end > 0) ++verified_.damaged;
     Log(LogLevel::kError, damage.problem);
-    std::vector<std::uint64_t> jobs;
     compactor_.VisitAt(damage.segment, damage.offset, damage.end,
-                       [&jobs](std::uint64_t id) { jobs.push_back(id); });
-    for (const std::uint64_t id : jobs) {
-      state_->OnBody(id, {BodyRead::Result::kDamaged, {}, damage.problem, 0});
-    }
+                       [this](std::uint64_t id) { Fetch(id, BodyUse::kQuery); });
   }
-  if (verified_.ended != 0 || verifier_->progress().next <= verified_to_ || now_ == 0) return;
+  if (verifier_->progress().next <= verified_to_ || now_ == 0) return;
   verified_.ended = now_;
   if (verified_to_ < compactor_.oldest()) return;
   Log(LogLevel::kInfo, "the journal was read again",
