@@ -82,8 +82,8 @@ void Indexer::DoOne(std::unique_lock<std::mutex>& lock) {
   if (segment < oldest_) return;
   made_.insert(segment);
   lock.unlock();
-  const bool written = Write(segment);
-  if (!written) file_system_.Unlink(PathOf(segment));
+  file_system_.Unlink(PathOf(segment));  // it may be another user's
+  if (!Write(segment)) file_system_.Unlink(PathOf(segment));
   lock.lock();
 }
 
@@ -103,8 +103,7 @@ bool Indexer::Write(std::uint64_t number) const {
     return false;
   }
   const auto opened = file_system_.Open(PathOf(number), FileSystem::Mode::kCreate);
-  return opened.error == 0 && WriteFully(*opened.file, 0, index) == 0 &&
-         opened.file->Truncate(index.size()) == 0;
+  return opened.error == 0 && WriteFully(*opened.file, 0, index) == 0;
 }
 
 }  // namespace gearstalk
