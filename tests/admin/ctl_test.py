@@ -235,6 +235,9 @@ class Server(WithBroker):
         self.assertEqual([line[:2] for line in lines], [["TUBE", "JOB"], ["news", soon], ["mail", late]])
         self.assertEqual(lines[1][3], "127.0.0.1")
         self.assertEqual([job["id"] for job in self.json("running", "--tube", "mail")["items"]], [int(late)])
+        shown = subprocess.run([CTL, "--server", f"http://{self.broker.admin}", "running", "--limit", "1"], timeout=SECONDS, capture_output=True,
+                               text=True, check=True)
+        self.assertEqual((len(shown.stdout.splitlines()), shown.stderr), (2, "gearstalkctl: the first 1 of 2\n"))
         client.close()
 
     def test_events_end_after_a_number(self) -> None:

@@ -20,7 +20,8 @@ struct ConnectionOptions {
 
   Parameters AsParameters() {
     return {
-        {"--role", &role, "producer, worker or waiting", OneOf({"producer", "worker", "waiting"})},
+        {"--role", &role, "producer, worker, waiting, or idle: a worker without a job",
+         OneOf({"producer", "worker", "waiting", "idle"})},
         {"--tube", &tube, "Connections that use or watch this tube"},
         {"--limit", &limit, "Connections to list", kPositive}};
   }
