@@ -117,11 +117,17 @@ class Groups(WithBroker):
         self.assertEqual([line.split()[0] for line in by_name], ["GROUP", "-", "a", "b"])
         self.ctl("groups", "nothing", expect=NOT_FOUND)
         self.assertEqual(len(self.json("jobs", "mail", "--group", "b")["items"]), 3)
+        self.assertEqual(len(self.json("jobs", "mail", "--group", "")["items"]), 1)
+        for words in (["clear", "nothing"], ["jobs", "nothing"], ["move", "--tube", "nothing", "--to", "x"], ["copy", "--tube", "nothing", "--to", "x"]):
+            self.ctl(*words, "--group", "a", expect=NOT_FOUND)
         self.ctl("move", "--tube", "mail", "--group", "a", "--to", "other", "--yes")
         self.ctl("copy", "--tube", "mail", "--group", "b", "--to", "other", "--yes")
         self.ctl("clear", "mail", "--group", "b", "--yes")
         self.assertEqual(self.json("tube", "mail")["jobs"]["ready"], 1)
         self.assertEqual(self.json("tube", "other")["jobs"]["ready"], 4)
+        self.put("mail", "c")
+        self.assertIn("done 1", self.ctl("clear", "mail", "--group", "", "--yes"))
+        self.assertEqual(self.json("groups", "mail")["items"][0]["name"], "c")
 
 
 class Tubes(WithBroker):
