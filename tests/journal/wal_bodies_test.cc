@@ -36,7 +36,9 @@ class Cold final : public LiveState {
   void CaptureSettings(const std::function<void(const Record&)>& emit) override {
     model.CaptureSettings(emit);
   }
-  bool LeavesBodyOut(std::uint64_t id) const override { return cold.contains(id); }
+  std::uint32_t BodyLeftOut(std::uint64_t id) const override {
+    return cold.contains(id) ? static_cast<std::uint32_t>(model.state().jobs.at(id).body.size()) : 0;
+  }
   void OnBody(std::uint64_t id, const BodyRead& read) override {
     results[id].push_back(read.result);
     bodies[id] = read.body;

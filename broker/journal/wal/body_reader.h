@@ -26,15 +26,16 @@ namespace gearstalk {
 
 // Reads bodies out of the segments, on threads of its own. Requests of one use are read in the
 // order of the disk, neighbours together; the most urgent use goes first. A body is handed out only
-// from a frame whose checksum is right and which names its job. Public functions are for the loop's
-// thread and take a short lock at most.
+// from a frame whose checksum is right and which names its job; a damaged one that is to be carried
+// forward is set aside. Public functions are for the loop's thread and take a short lock at most.
 class BodyReader {
  public:
   struct Request {
     std::uint64_t id = 0;
     BodyUse use = BodyUse::kReply;
     LiveJobs::Place place;
-    Time asked = 0;  // by the file system's clock
+    Time asked = 0;          // by the file system's clock
+    std::uint32_t body = 0;  // kCarry: its bytes
   };
   struct Answer {
     Request request;
@@ -42,6 +43,8 @@ class BodyReader {
     std::string_view body;  // in `bytes`
     std::shared_ptr<const char[]> bytes;
     std::string problem;
+    bool set_aside = false;    // the frame lies in a file of its own
+    std::string to_set_aside;  // the bytes of that file, which is to be made
   };
 
   // The threads begin with the first request; without any, Work reads. `notify` is called on any
@@ -85,8 +88,8 @@ class BodyReader {
   std::vector<Request> TakeRun();
   void Read(std::vector<Request> run);
   std::vector<Answer> ReadRun(std::span<const Request> run);
-  static void Check(const Source& source, std::string_view bytes, RecordCodec& codec,
-                    Answer& answer);
+  void Check(const Source& source, std::string_view bytes, RecordCodec& codec, Answer& answer);
+  void ReadSetAside(RecordCodec& codec, Answer& answer);
   SourcePtr Open(std::uint64_t number, std::string& problem);
 
   FileSystem& file_system_;
