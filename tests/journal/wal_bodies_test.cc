@@ -36,7 +36,10 @@ class Cold final : public LiveState {
   void CaptureSettings(const std::function<void(const Record&)>& emit) override {
     model.CaptureSettings(emit);
   }
-  bool LeavesBodyOut(std::uint64_t id) const override { return cold.contains(id); }
+  std::uint32_t BodyLeftOut(std::uint64_t id) const override {
+    return cold.contains(id) ? static_cast<std::uint32_t>(model.state().jobs.at(id).body.size())
+                             : 0;
+  }
   void OnBody(std::uint64_t id, const BodyRead& read) override {
     results[id].push_back(read.result);
     bodies[id] = read.body;
@@ -377,6 +380,36 @@ TEST_F(WalBodies, CompactionWaitsForADiskThatAnswersNothingAndLosesNothing) {
   const Model::State before = state_->model.state();
   Start();
   EXPECT_TRUE(state_->model.state() == before);
+}
+
+TEST_F(WalBodies, OfAFrameThatCannotBeReadTheOtherSectorsAreSetAside) {
+  const std::uint64_t id = state_->model.state().next_id;
+  state_->model.Put(*journal_, "t", std::string(2000, 'a'));
+  state_->cold.insert(id);
+  Flush();
+  const std::string path = "/data/" + SegmentName(1);
+  const std::size_t begin = disk_.Content(path).find(std::string(2000, 'a'));
+  const std::size_t bad = (begin + 1000) / 512 * 512;
+  const auto go_on = [&] {
+    for (int i = 0; i < 100; ++i) {
+      state_->model.Delete(*journal_, Put());
+      Flush();
+    }
+  };
+  disk_.FailReads(-EIO, UINT64_MAX);
+  go_on();
+  const std::string aside = "/data/1.damaged";
+  EXPECT_NE(disk_.Open(aside, FileSystem::Mode::kRead).error, 0);
+  disk_.FailReads(0, 0);
+  disk_.FailReadsAt(path, bad, bad + 1, -EIO);
+  disk_.Advance(kSecond);
+  go_on();
+  EXPECT_GT(journal_->Segments().oldest, 1U);
+  const std::string bytes = disk_.Content(aside);
+  std::string body(2000, 'a');
+  body.replace(bad - begin, 512, 512, '\0');
+  EXPECT_TRUE(bytes.ends_with(body));
+  EXPECT_EQ(Read(id), Result::kDamaged);
 }
 
 TEST_F(WalBodies, ThreadsReadWhileTheLogGoesOn) {
