@@ -37,7 +37,8 @@ class Cold final : public LiveState {
     model.CaptureSettings(emit);
   }
   std::uint32_t BodyLeftOut(std::uint64_t id) const override {
-    return cold.contains(id) ? static_cast<std::uint32_t>(model.state().jobs.at(id).body.size()) : 0;
+    return cold.contains(id) ? static_cast<std::uint32_t>(model.state().jobs.at(id).body.size())
+                             : 0;
   }
   bool RestsDamaged(std::uint64_t /*id*/) const override { return rests; }
   void OnBody(std::uint64_t id, const BodyRead& read) override {
@@ -87,6 +88,13 @@ class WalBodies : public testing::Test {
   void Flush() {
     journal_->Flush(0);
     journal_->OnNotify();
+  }
+  // Jobs come and go, so that old segments may leave the log.
+  void Churn() {
+    for (int i = 0; i < 100; ++i) {
+      state_->model.Delete(*journal_, Put());
+      Flush();
+    }
   }
   bool Exists(const std::string& path) {
     return disk_.Open(path, FileSystem::Mode::kRead).error == 0;
@@ -169,6 +177,100 @@ TEST_F(WalBodies, AnErrorOfTheDiskIsNoDamage) {
   EXPECT_NE(state_->problem.find("0000000001.wal"), std::string::npos) << state_->problem;
   disk_.FailReads(0, 0);
   EXPECT_EQ(Read(id), Result::kWhole);
+}
+
+TEST_F(WalBodies, AnErrorOfTheSystemIsNoDamage) {
+  const std::uint64_t id = Put();
+  Put();
+  Flush();
+  for (const int error : {-EAGAIN, -EMFILE, -ENFILE, -ENOMEM}) {
+    disk_.FailReads(error, 2);
+    EXPECT_EQ(Read(id), Result::kFailed);
+    EXPECT_EQ(Read(id), Result::kWhole);
+  }
+  disk_.FailReads(-EINTR, 5);
+  EXPECT_EQ(Read(id), Result::kWhole);
+}
+
+TEST_F(WalBodies, WhatCannotBeReadIsDamagedIfTheNextFrameCan) {
+  for (int i = 0; i < 3; ++i) Put();
+  Flush();
+  const std::string path = "/data/0000000001.wal";
+  const std::size_t at = disk_.Content(path).find(BodyOf(2));
+  disk_.FailReadsAt(path, at, at + 1, -EIO);
+  EXPECT_EQ(Read(2), Result::kDamaged);
+  EXPECT_EQ(Read(1), Result::kWhole);
+  EXPECT_EQ(Read(3), Result::kWhole);
+  disk_.FailReadsAt(path, 0, 0, 0);
+  EXPECT_EQ(Read(2), Result::kWhole);
+}
+
+TEST_F(WalBodies, WhatCannotBeReadIsDamagedIfAnotherSegmentCan) {
+  for (int i = 0; i < 60; ++i) {
+    Put();
+    Flush();
+  }
+  ASSERT_EQ(Read(1), Result::kWhole);
+  disk_.FailReadsAt("/data/0000000001.wal", 0, UINT64_MAX, -EIO);
+  EXPECT_EQ(Read(1), Result::kDamaged);
+  EXPECT_EQ(Read(60), Result::kWhole);
+}
+
+TEST_F(WalBodies, AFrameBehindTheEndOfItsFileIsDamaged) {
+  for (int i = 0; i < 60; ++i) {
+    Put();
+    Flush();
+  }
+  const std::string path = "/data/0000000001.wal";
+  disk_.SetContent(path, disk_.Content(path).substr(0, 200));
+  EXPECT_EQ(Read(1), Result::kDamaged);
+}
+
+TEST_F(WalBodies, ADiskThatRecoversBeforeItsNeighbourIsReadDamagesNothing) {
+  Put();
+  Put();
+  Flush();
+  ASSERT_EQ(Read(1), Result::kWhole);
+  disk_.FailReads(-EIO, 2);
+  EXPECT_EQ(Read(1), Result::kWhole);
+}
+
+TEST_F(WalBodies, ADiskThatAnswersNothingButErrorsIsTriedTwiceASecond) {
+  for (int i = 0; i < 60; ++i) {
+    Put();
+    Flush();
+  }
+  for (std::uint64_t id = 1; id <= 60; ++id) ASSERT_EQ(Read(id), Result::kWhole);
+  disk_.FailReads(-EIO, UINT64_MAX);
+  for (std::uint64_t id = 1; id <= 5; ++id) EXPECT_EQ(Read(id), Result::kFailed);
+  const std::uint64_t reads = disk_.reads();
+  journal_->Verify(1);
+  EXPECT_LT(journal_->Tick(kSecond), 2 * kSecond);
+  for (std::uint64_t id = 1; id <= 60; ++id) EXPECT_EQ(Read(id), Result::kFailed);
+  EXPECT_EQ(disk_.reads(), reads) << "nobody asks it, the background reader included";
+  for (int i = 1; i <= 3; ++i) {
+    disk_.Advance(kSecond / 2);
+    for (std::uint64_t id = 1; id <= 60; ++id) EXPECT_EQ(Read(id), Result::kFailed);
+    EXPECT_EQ(disk_.reads(), reads + i);
+  }
+  disk_.FailReads(0, 0);
+  disk_.Advance(kSecond / 2);
+  for (std::uint64_t id = 1; id <= 60; ++id) EXPECT_EQ(Read(id), Result::kWhole);
+  journal_->Tick(2 * kSecond);
+  Flush();
+  EXPECT_GT(journal_->Verified().bytes, 0U);
+}
+
+TEST_F(WalBodies, ASegmentThatCannotBeOpenedStopsNoOther) {
+  for (int i = 0; i < 60; ++i) {
+    Put();
+    Flush();
+  }
+  disk_.Unlink("/data/0000000001.wal");
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(Read(1), Result::kFailed);
+    EXPECT_EQ(Read(60), Result::kWhole);
+  }
 }
 
 TEST_F(WalBodies, AFileThatIsGoneIsNoDamage) {
@@ -290,6 +392,83 @@ TEST_F(WalBodies, CompactionWaitsForADiskThatAnswersNothingAndLosesNothing) {
   const Model::State before = state_->model.state();
   Start();
   EXPECT_TRUE(state_->model.state() == before);
+}
+
+// Its bytes stay in a file of their own: repaired there, they are the body again.
+TEST_F(WalBodies, ADamagedFrameIsSetAsideAndItsSegmentGoes) {
+  for (int i = 0; i < 20; ++i) state_->cold.insert(Put());
+  Flush();
+  const std::string path = "/data/" + SegmentName(1);
+  std::string segment = disk_.Content(path);
+  segment[segment.find("5bbb")] ^= 1;
+  disk_.SetContent(path, segment);
+  state_->rests = false;
+  Churn();
+  EXPECT_EQ(journal_->Segments().oldest, 1U) << "until its job is buried";
+  EXPECT_EQ(state_->results[5].front(), Result::kDamaged);
+  state_->rests = true;
+  Churn();
+  EXPECT_GT(journal_->Segments().oldest, 1U);
+  const std::string aside = "/data/5.damaged";
+  EXPECT_EQ(Read(5), Result::kDamaged);
+  EXPECT_EQ(state_->problem, aside + " is damaged");
+  ASSERT_TRUE(journal_->Close().ok());
+  disk_.SetContent("/data/7.damaged", "of a job that is not damaged");
+  Start();
+  EXPECT_FALSE(Exists("/data/7.damaged"));
+  EXPECT_EQ(state_->model.state().jobs.at(5).body, "");
+  EXPECT_EQ(state_->model.state().jobs.at(6).body, BodyOf(6));
+  EXPECT_EQ(Read(5), Result::kDamaged);
+  std::string bytes = disk_.Content(aside);
+  bytes[bytes.find("4bbb")] ^= 1;
+  disk_.SetContent(aside, bytes);
+  EXPECT_EQ(Read(5), Result::kWhole);
+  EXPECT_EQ(state_->bodies[5], BodyOf(5));
+  state_->model.Delete(*journal_, 5);
+  for (int i = 0; i < 3; ++i) Flush();
+  EXPECT_FALSE(Exists(aside));
+}
+
+TEST_F(WalBodies, SegmentsThatTheBackgroundReaderFoundDamagedAreLeft) {
+  for (int i = 0; i < 100; ++i) state_->cold.insert(Put());
+  Flush();
+  const std::string path = "/data/" + SegmentName(2);
+  std::string segment = disk_.Content(path);
+  segment[segment.find("bbb")] ^= 1;
+  disk_.SetContent(path, segment);
+  journal_->Verify(1);
+  journal_->Tick(kSecond);
+  for (int i = 0; i < 50; ++i) Flush();
+  EXPECT_EQ(journal_->Segments().oldest, 3U);
+  EXPECT_FALSE(Exists(path));
+  const Model::State before = state_->model.state();
+  ASSERT_TRUE(journal_->Close().ok());
+  Start();
+  EXPECT_EQ(state_->model.state().jobs.size(), before.jobs.size());
+}
+
+TEST_F(WalBodies, OfAFrameThatCannotBeReadTheOtherSectorsAreSetAside) {
+  const std::uint64_t id = state_->model.state().next_id;
+  state_->model.Put(*journal_, "t", std::string(2000, 'a'));
+  state_->cold.insert(id);
+  Flush();
+  const std::string path = "/data/" + SegmentName(1);
+  const std::size_t begin = disk_.Content(path).find(std::string(2000, 'a'));
+  const std::size_t bad = (begin + 1000) / 512 * 512;
+  disk_.FailReads(-EIO, UINT64_MAX);
+  Churn();
+  const std::string aside = "/data/1.damaged";
+  EXPECT_FALSE(Exists(aside));
+  disk_.FailReads(0, 0);
+  disk_.FailReadsAt(path, bad, bad + 1, -EIO);
+  disk_.Advance(kSecond);
+  Churn();
+  EXPECT_GT(journal_->Segments().oldest, 1U);
+  const std::string bytes = disk_.Content(aside);
+  std::string body(2000, 'a');
+  body.replace(bad - begin, 512, 512, '\0');
+  EXPECT_TRUE(bytes.ends_with(body));
+  EXPECT_EQ(Read(id), Result::kDamaged);
 }
 
 // Its bytes stay in a file of their own: repaired there, they are the body again.

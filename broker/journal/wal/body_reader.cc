@@ -1,6 +1,7 @@
 #include "broker/journal/wal/body_reader.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <optional>
 
@@ -10,8 +11,16 @@
 namespace gearstalk {
 namespace {
 
+constexpr std::size_t kSector = 512;  // bytes
+
 std::uint64_t EndOf(const BodyReader::Request& request) {
   return request.place.offset + request.place.bytes;
+}
+
+// Of the system, not of the disk.
+bool Passes(std::int64_t error) {
+  return error == -EINTR || error == -EAGAIN || error == -EMFILE || error == -ENFILE ||
+         error == -ENOMEM;
 }
 
 }  // namespace
@@ -133,7 +142,7 @@ void BodyReader::Read(std::vector<Request> run) {
   const auto whole = [](const Answer& answer) { return answer.result == BodyRead::Result::kWhole; };
   for (Answer& answer : answers) {
     if (whole(answer)) continue;
-    answer = std::move(ReadRun({&answer.request, 1}).front());
+    answer = ReadAlone(answer.request);
     if (answer.to_set_aside.empty()) continue;
     const int error =
         WriteSetAside(file_system_, directory_, answer.request.id, answer.to_set_aside);
@@ -155,6 +164,7 @@ std::vector<BodyReader::Answer> BodyReader::ReadRun(std::span<const Request> run
     for (Answer& answer : answers) answer.problem = problem;
     return std::move(answers);
   };
+  if (!MayTry()) return fail("the disk answers nothing but errors");
   std::string problem;
   const SourcePtr source = Open(run.front().place.segment, problem);
   if (source == nullptr) return fail(problem);
@@ -162,13 +172,18 @@ std::vector<BodyReader::Answer> BodyReader::ReadRun(std::span<const Request> run
   const std::size_t size = EndOf(run.back()) - begin;
   const std::shared_ptr<char[]> bytes(new char[size]);
   const std::int64_t got = ReadFully(*source->file, begin, bytes.get(), size);
-  if (got < 0) return fail(Fault{static_cast<int>(got), "read", source->path}.ToStatus().message());
+  NoteRead(got < 0 && !Passes(got));
+  if (got < 0) {
+    for (Answer& answer : answers) answer.unreadable = !Passes(got);
+    return fail(Fault{static_cast<int>(got), "read", source->path}.ToStatus().message());
+  }
   RecordCodec codec;
   const std::string_view all(bytes.get(), static_cast<std::size_t>(got));
   for (Answer& answer : answers) {
     const LiveJobs::Place& place = answer.request.place;
     const std::uint64_t at = place.offset - begin;
     if (at + place.bytes > all.size()) {
+      answer.unreadable = true;
       answer.problem = source->path + " ends at offset " + std::to_string(begin + all.size());
       continue;
     }
@@ -176,6 +191,84 @@ std::vector<BodyReader::Answer> BodyReader::ReadRun(std::span<const Request> run
     Check(*source, all.substr(at, place.bytes), codec, answer);
   }
   return answers;
+}
+
+BodyReader::Answer BodyReader::ReadAlone(const Request& request) {
+  Answer answer = std::move(ReadRun({&request, 1}).front());
+  if (!answer.unreadable || !NeighbourCanBeRead(request)) return answer;
+  // The disk may have recovered in between.
+  answer = std::move(ReadRun({&request, 1}).front());
+  if (!answer.unreadable) return answer;
+  if (request.use == BodyUse::kCarry) {
+    answer.to_set_aside = ReadSectors(request);
+    if (!NeighbourCanBeRead(request)) {
+      answer.to_set_aside.clear();
+      return answer;
+    }
+  }
+  answer.result = BodyRead::Result::kDamaged;
+  return answer;
+}
+
+// What is set aside of a frame that cannot be read as a whole: zeros where it fails.
+std::string BodyReader::ReadSectors(const Request& request) {
+  std::string problem;
+  const SourcePtr source = Open(request.place.segment, problem);
+  if (source == nullptr) return {};
+  const std::uint64_t offset = request.place.offset;
+  std::string frame(request.place.bytes, '\0');
+  for (std::size_t at = 0, size = 0; at < frame.size(); at += size) {
+    size = std::min<std::size_t>(frame.size() - at, kSector - (offset + at) % kSector);
+    const std::int64_t got = ReadFully(*source->file, offset + at, frame.data() + at, size);
+    if (got < 0) std::fill_n(frame.data() + at, size, '\0');
+  }
+  return EncodeSetAside(source->header, offset, request.body, frame);
+}
+
+bool BodyReader::NeighbourCanBeRead(const Request& request) {
+  const std::uint64_t segment = request.place.segment;
+  if (CanRead(segment, EndOf(request)) || CanRead(segment - 1, kSegmentHeaderSize) ||
+      CanRead(segment + 1, kSegmentHeaderSize)) {
+    return true;
+  }
+  const std::lock_guard lock(mutex_);
+  if (failures_ < kMostFailures) return false;
+  dead_ = true;
+  try_at_ = file_system_.Now() + kTryAgain;
+  return false;
+}
+
+// Whether the disk, not the page cache, has something there: blocks that were never written are
+// read without it.
+bool BodyReader::CanRead(std::uint64_t segment, std::uint64_t offset) {
+  std::string problem;
+  const SourcePtr source = Open(segment, problem);
+  if (source == nullptr) return false;
+  source->file->DropCache();
+  std::array<char, kMarkSize> bytes{};
+  const std::int64_t got = ReadFully(*source->file, offset, bytes.data(), bytes.size());
+  NoteRead(got < 0 && !Passes(got));
+  return got > 0 && std::any_of(bytes.begin(), bytes.end(), [](char byte) { return byte != 0; });
+}
+
+bool BodyReader::DiskIsDead() const {
+  const std::lock_guard lock(mutex_);
+  return dead_ && file_system_.Now() < try_at_ + kTryAgain;
+}
+
+bool BodyReader::MayTry() {
+  const std::lock_guard lock(mutex_);
+  if (!dead_) return true;
+  const Time now = file_system_.Now();
+  if (now < try_at_) return false;
+  try_at_ = now + kTryAgain;
+  return true;
+}
+
+void BodyReader::NoteRead(bool failed) {
+  const std::lock_guard lock(mutex_);
+  failures_ = failed ? failures_ + 1 : 0;
+  if (!failed) dead_ = false;
 }
 
 namespace {
@@ -227,11 +320,11 @@ void BodyReader::ReadSetAside(RecordCodec& codec, Answer& answer) {
     return;
   }
   answer.set_aside = true;
-  const auto aside =
-      DecodeSetAside({answer.bytes.get(), static_cast<std::size_t>(std::max<std::int64_t>(got, 0))});
-  const auto body = aside ? BodyIn(aside->frame, aside->header.salt, aside->offset,
-                                   answer.request.id, codec)
-                          : std::nullopt;
+  const auto aside = DecodeSetAside(
+      {answer.bytes.get(), static_cast<std::size_t>(std::max<std::int64_t>(got, 0))});
+  const auto body =
+      aside ? BodyIn(aside->frame, aside->header.salt, aside->offset, answer.request.id, codec)
+            : std::nullopt;
   answer.result = body ? BodyRead::Result::kWhole : BodyRead::Result::kDamaged;
   if (body) answer.body = *body;
   if (!body) answer.problem = path + " is damaged";

@@ -346,7 +346,7 @@ void WalJournal::TakeCarried(const BodyReader::Answer& answer, const BodyRead& r
     carried = {.here = true, .aside = false, .again = 0, .body = std::string(read.body)};
     return;
   }
-  carried.again = file_system_.Now() + kCarryAgain;
+  carried.again = file_system_.Now() + kTryAgain;
   carried.aside = answer.set_aside;
   if (answer.set_aside) aside_[id] = {answer.request.body, true};
   state_->OnBody(id, read);
@@ -398,7 +398,10 @@ Time WalJournal::Tick(Time now) {
   now_ = now;
   BuryCarried();
   if (verifier_ == nullptr) return kNever;
-  if (now < verify_next_) return aside_waits_.empty() ? verify_next_ : now + kCarryAgain;
+  const bool dead = reader_->DiskIsDead();
+  verifier_->Pause(dead);
+  if (dead) return now + kTryAgain;
+  if (now < verify_next_) return aside_waits_.empty() ? verify_next_ : now + kTryAgain;
   verify_next_ = now + kVerifyEvery;
   verified_to_ = compactor_.current() - 1;
   verified_.ended = 0;
