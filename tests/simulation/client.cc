@@ -121,6 +121,7 @@ KnownJob* Client::Take(JobId id, std::string_view body, const Ledger::HandOut& o
   // A reservation that is over already was held back for the journal.
   Ledger::HandOut told = out;
   told.stale = out.stale || !mine;
+  told.tube = world_.NumberOf(known->tube);
   ledger.OnHandedOut(*known, told, mine ? job->taken_at() : 0, world_.now());
   if (was_unknown) ledger.Learn(*known, id);
   held_.push_back(known);

@@ -71,6 +71,7 @@ void World::FailCalls() {
   const bool space = random_.OneIn(3);
   Say(space ? "a call to the disk finds no space" : "a call to the disk fails");
   disk_failed_ = true;
+  ledger_.OnDiskFailure();
   disk_.FailAt(disk_.calls() + 1 + random_.Below(8), space ? ENOSPC : EIO, 1 + random_.Below(3));
   After(random_.Between(kSecond, 15 * kSecond), [this, life = life()] {
     if (this->life() == life) StopInOrder();
@@ -80,6 +81,7 @@ void World::FailCalls() {
 void World::FillDisk() {
   Say("the disk is full");
   disk_full_ = true;
+  ledger_.OnDiskFailure();
   disk_.SetCapacity(disk_.UsedBytes() + random_.Below(2 * segment_size_));
   After(random_.Between(kSecond, 20 * kSecond), [this] {
     Say("the disk has space");

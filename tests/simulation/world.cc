@@ -42,6 +42,11 @@ void World::Say(const std::string& what) {
   std::printf("%10.6f %s\n", Seconds(elapsed()), what.c_str());
 }
 
+std::uint64_t World::NumberOf(const std::string& tube) const {
+  const Tube* const found = broker_->engine().FindTube(tube);
+  return found == nullptr ? 0 : found->id();
+}
+
 void World::After(Time delay, std::function<void()> what) {
   events_.emplace(now() + delay, std::move(what));
 }
@@ -128,6 +133,7 @@ bool World::Start() {
   }
   broker_ = std::move(broker);
   disk_failed_ = rotten_ = false;
+  if (disk_full_) ledger_.OnDiskFailure();
   Say("the broker serves");
   ledger_.Compare(broker_->engine(), now());
   CheckPlaces();

@@ -55,6 +55,8 @@ class World {
   Broker* broker() { return broker_.get(); }
   // The number of the process; 0: it is down.
   std::uint64_t life() const { return broker_ == nullptr ? 0 : life_; }
+  // The engine's number of a tube; 0: it is not there.
+  std::uint64_t NumberOf(const std::string& tube) const;
   // nullptr: nobody listens.
   Connection* Accept(Ear& ear) { return broker_ == nullptr ? nullptr : broker_->Accept(ear); }
   void After(Time delay, std::function<void()> what);
