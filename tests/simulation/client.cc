@@ -49,6 +49,8 @@ void Client::Stall(bool stalled) {
 }
 
 void Client::OnBytes(std::string_view bytes) {
+  if (&connection_->broker() != world_.broker())
+    return world_.ledger().Fail("a broker answers that does not lead any more");
   input_ += bytes;
   const std::size_t before = input_.size();
   OnInput(input_);

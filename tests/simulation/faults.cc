@@ -16,7 +16,11 @@ constexpr std::uint64_t kSector = 512;
 void World::PlanFault() {
   After(random_.Between(kMillisecond, 10 * kSecond), [this] {
     if (healed_) return;
-    if (broker_ != nullptr) Disturb();
+    if (shared() && random_.OneIn(2)) {
+      DisturbMember();
+    } else if (broker_ != nullptr) {
+      Disturb();
+    }
     PlanFault();
   });
 }
@@ -24,6 +28,7 @@ void World::PlanFault() {
 void World::Disturb() {
   const auto chosen = static_cast<Feature>(random_.Below(static_cast<int>(Feature::kColdBodies)));
   if (!plan_.Has(chosen)) return DisturbClient();
+  if (shared() && chosen != Feature::kRestarts) return DisturbClient();
   switch (chosen) {
     case Feature::kKills:
       return Kill(false);
@@ -121,7 +126,11 @@ void World::Rot() {
 void World::Heal() {
   healed_ = true;
   disk_.SetCapacity(UINT64_MAX);
-  awake_at_ = 0;
+  if (shared()) {
+    HealStore();
+  } else {
+    awake_at_ = 0;
+  }
   for (auto& client : clients_) client->Stall(false);
 }
 

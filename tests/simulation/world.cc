@@ -23,7 +23,12 @@ std::uint64_t Mixed(std::uint64_t digest, std::string_view text) {
 }  // namespace
 
 World::World(const Plan& plan, bool verbose)
-    : plan_(plan), verbose_(verbose), random_(plan.seed), began_(clock_.Now()) {
+    : plan_(plan),
+      verbose_(verbose),
+      random_(plan.seed),
+      began_(clock_.Now()),
+      network_(plan.seed) {
+  network_.now = began_;
   const bool small = random_.OneIn(2);
   segment_size_ = small ? 4096 << random_.Below(3) : 65536 << random_.Below(3);
   // Where the power fails, every sync counts.
@@ -34,7 +39,10 @@ World::World(const Plan& plan, bool verbose)
 }
 
 // Connections know their clients.
-World::~World() { broker_.reset(); }
+World::~World() {
+  broker_.reset();
+  members_.clear();
+}
 
 void World::Say(const std::string& what) {
   digest_ = Mixed(digest_, what);
@@ -140,9 +148,8 @@ bool World::Start() {
   return true;
 }
 
-std::map<JobId, std::string> World::Places() const {
+std::map<JobId, std::string> World::PlacesOf(const Engine& engine) {
   std::map<JobId, std::string> places;
-  const Engine& engine = broker_->engine();
   for (const Job* job = engine.NextJob(0); job != nullptr; job = engine.NextJob(job->id())) {
     if (!job->durable()) continue;
     std::string& place = places[job->id()];
@@ -158,7 +165,7 @@ std::map<JobId, std::string> World::Places() const {
 void World::CheckPlaces() {
   const auto before = std::exchange(stopped_places_, std::nullopt);
   if (!before || ledger_.damaged()) return;
-  const std::map<JobId, std::string> after = Places();
+  const std::map<JobId, std::string> after = PlacesOf(broker_->engine());
   for (const auto& [id, place] : *before) {
     const auto found = after.find(id);
     if (found == after.end() && place.starts_with("in p-expires")) continue;
@@ -198,13 +205,17 @@ void World::Crash(Loss loss) {
 
 void World::StopInOrder() {
   Say("the broker stops");
+  if (shared()) {
+    broker_->Leave();
+    return Follow(*leader_);
+  }
   const Status stopped = broker_->Stop();
   if (!stopped.ok()) {
     Say("the journal does not close: " + stopped.message());
     if (!DiskFails()) ledger_.Fail("the journal does not close: " + stopped.message());
   }
   const bool kept = stopped.ok() && plan_.Has(Feature::kJournal) && !DiskFails();
-  auto places = kept ? std::optional(Places()) : std::nullopt;
+  auto places = kept ? std::optional(PlacesOf(broker_->engine())) : std::nullopt;
   Crash(Loss::kNone);
   stopped_places_ = std::move(places);
 }
@@ -213,12 +224,14 @@ void World::Advance(Time to) {
   if (to <= now()) return;
   disk_.Advance(to - now());
   clock_.Advance(to - now());
+  network_.now = now();
   rounds_at_once_ = 0;
 }
 
 void World::RunRound() {
   if (++rounds_at_once_ > kMostRoundsAtOnce) return ledger_.Fail("it turns round and round");
   broker_->Round();
+  if (broker_->over()) return End(*leader_, broker_->over()->first.message());
   if (disk_.stopped())
     return Crash(power_ ? (random_.OneIn(2) ? Loss::kAll : Loss::kSome) : Loss::kNone);
   if (random_.OneIn(16)) {
@@ -234,14 +247,16 @@ void World::RunUntil(Time until) {
   while (ledger_.ok()) {
     const Time round = broker_ == nullptr ? kNever : std::max(broker_->next_due(), awake_at_);
     const Time event = events_.empty() ? kNever : events_.begin()->first;
-    const Time next = std::min(round, event);
+    const Time next = std::min({round, event, NextOfMembers()});
     if (next > until) break;
     Advance(next);
     while (!events_.empty() && events_.begin()->first <= now() && ledger_.ok()) {
       const auto what = std::move(events_.extract(events_.begin()).mapped());
       what();
     }
+    RunStore();
     if (broker_ != nullptr && ledger_.ok() && awake_at_ <= now()) RunRound();
+    RunMembers();
   }
   Advance(until);
 }
@@ -260,7 +275,11 @@ void World::MakeClients() {
 
 std::string World::Run() {
   disk_.MakeDirectory("/");
-  if (!Start()) ledger_.Fail("a new broker does not start");
+  if (shared()) {
+    StartMembers();
+  } else if (!Start()) {
+    ledger_.Fail("a new broker does not start");
+  }
   MakeClients();
   PlanFault();
   RunUntil(began_ + plan_.length);
