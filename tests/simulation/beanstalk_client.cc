@@ -254,6 +254,7 @@ bool BeanstalkClient::Answered(const Asked& asked, std::string_view reply, std::
 
 bool BeanstalkClient::OnPutReply(const Asked& asked, std::string_view reply) {
   const auto id = NumberAfter("INSERTED", reply);
+  if (id) CheckDurable(*id);
   if (asked.verb == Verb::kPutAgain) {
     if (id) world_.ledger().OnPutAgain(*asked.job, *id);
     return id || Refuses(reply);

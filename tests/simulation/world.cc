@@ -161,7 +161,16 @@ std::map<JobId, std::string> World::PlacesOf(const Engine& engine) {
   return places;
 }
 
-// After a stop in order, every job is where it was, and no other is there.
+std::map<std::string, Time> World::PausesOf(const Engine& engine) {
+  std::map<std::string, Time> pauses;
+  for (const Tube* tube = engine.NextTube(0); tube != nullptr; tube = engine.NextTube(tube->id())) {
+    if (tube->paused() && tube->unfinished() + tube->buried() > 0)
+      pauses[tube->name()] = tube->settings().pause_until;
+  }
+  return pauses;
+}
+
+// After a stop in order, every job is where it was, no other is there, and pauses go on.
 void World::CheckPlaces() {
   const auto before = std::exchange(stopped_places_, std::nullopt);
   if (!before || ledger_.damaged()) return;
@@ -176,6 +185,13 @@ void World::CheckPlaces() {
     }
   }
   if (after.size() > before->size()) ledger_.Fail("a stop in order made jobs");
+  const auto pauses = PausesOf(broker_->engine());
+  for (const auto& [tube, until] : stopped_pauses_) {
+    const bool there = broker_->engine().FindTube(tube) != nullptr;
+    const auto found = pauses.find(tube);
+    if (until > now() && there && (found == pauses.end() || found->second != until))
+      ledger_.Fail("the pause of " + tube + " did not outlive a stop in order");
+  }
 }
 
 void World::Restart(Time after) {
@@ -216,8 +232,10 @@ void World::StopInOrder() {
   }
   const bool kept = stopped.ok() && plan_.Has(Feature::kJournal) && !DiskFails();
   auto places = kept ? std::optional(PlacesOf(broker_->engine())) : std::nullopt;
+  auto pauses = PausesOf(broker_->engine());
   Crash(Loss::kNone);
   stopped_places_ = std::move(places);
+  stopped_pauses_ = std::move(pauses);
 }
 
 void World::Advance(Time to) {

@@ -86,6 +86,8 @@ class World {
   void Restart(Time after);
   // Of each job that outlives the process: what no restart changes.
   static std::map<JobId, std::string> PlacesOf(const Engine& engine);
+  // Of tubes with jobs, and their ends.
+  static std::map<std::string, Time> PausesOf(const Engine& engine);
   void CheckPlaces();
   void StopInOrder();
   std::unique_ptr<Journal> NewJournal();
@@ -166,6 +168,7 @@ class World {
   WalJournal* wal_ = nullptr;  // the broker's
   // Of the broker that was stopped in order; none, if it died or its disk failed.
   std::optional<std::map<JobId, std::string>> stopped_places_;
+  std::map<std::string, Time> stopped_pauses_;
   Time awake_at_ = 0;   // paused until then
   bool power_ = false;  // the next death is that of the machine
   bool dying_ = false;  // a call is set at which it dies
