@@ -186,7 +186,7 @@ class WalJournal final : public Journal {
   struct Carried {
     bool here = false;   // or to be carried without it
     bool aside = false;  // it is damaged, and was set aside: it waits until the job rests
-    Time again = 0;  // when a failed read is tried again, by the file system's clock
+    Time again = 0;      // when a failed read is tried again, by the file system's clock
     std::string body;
   };
   std::unique_ptr<BodyReader> reader_;
