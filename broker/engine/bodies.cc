@@ -204,6 +204,11 @@ void Bodies::Ask(const Job& job, BodyUse use) {
   journal_.Fetch(job.id(), use);
 }
 
+void Bodies::BringToKick(const Job& job) {
+  Ask(job, BodyUse::kQuery);
+  coming_.find(job.id())->second->kicks = true;
+}
+
 // Whoever reads bodies for a query mostly goes on by id.
 void Bodies::ExpectAfter(JobId id) {
   for (std::size_t steps = 0; steps < kExpected && coming_bytes_ < kAheadBytes; ++steps) {
@@ -241,12 +246,12 @@ void Bodies::LookAhead(const Engine& engine, Tube& tube) {
 }
 
 // The compaction has found a damaged body, as it does again until the job is gone.
-std::optional<Bodies::Damaged> Bodies::UnaskedDamage(JobId id, const BodyRead& read) {
+std::optional<Bodies::Found> Bodies::UnaskedDamage(JobId id, const BodyRead& read) {
   Job* const job = jobs_.Find(id);
   if (read.result != BodyRead::Result::kDamaged || job == nullptr || job->has_body()) return {};
   if (job->state() == JobState::kReserved || job->state() == JobState::kBuried) return {};
   NoteDamage(id, read);
-  return Damaged{Job::Ref(*job), false};
+  return Found{Job::Ref(*job), true, false};
 }
 
 void Bodies::NoteDamage(JobId id, const BodyRead& read) {
@@ -254,7 +259,7 @@ void Bodies::NoteDamage(JobId id, const BodyRead& read) {
   Log(LogLevel::kError, "a body is damaged", {{"job", id}, {"why", read.problem}});
 }
 
-std::optional<Bodies::Damaged> Bodies::OnRead(Time now, JobId id, const BodyRead& read) {
+std::optional<Bodies::Found> Bodies::OnRead(Time now, JobId id, const BodyRead& read) {
   const auto found = coming_.find(id);
   if (found == coming_.end()) return UnaskedDamage(id, read);
   Reading& reading = *found->second;
@@ -284,8 +289,8 @@ std::optional<Bodies::Damaged> Bodies::OnRead(Time now, JobId id, const BodyRead
   if (!whole) NoteDamage(id, read);
   Finish(*done, whole ? BodyWait::State::kHere : BodyWait::State::kDamaged);
   if (whole) NoteBrought(id);
-  if (whole) return std::nullopt;
-  return Damaged{std::move(done->job), done->taken};
+  if (whole && !done->kicks) return std::nullopt;
+  return Found{std::move(done->job), !whole, done->taken};
 }
 
 void Bodies::TryAgain(Time now) {

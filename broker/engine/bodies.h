@@ -50,15 +50,19 @@ class Bodies {
   void Bring(Job& job, BodyWait& wait, BodyUse use, bool taken = false);
   // The next jobs of a tube, from which one was taken.
   void LookAhead(const Engine& engine, Tube& tube);
+  // Reads a damaged body again; if it is whole, its job is to be kicked.
+  void BringToKick(const Job& job);
   // Drops `wait`; the body goes if it is not worth its memory.
   void LetGo(BodyWait& wait);
 
-  // An answer of the journal. A job whose body is damaged, and whether its consumer waits for it.
-  struct Damaged {
+  // An answer of the journal: a job whose body is damaged, and whether its consumer waits for it; or
+  // one that is to be kicked.
+  struct Found {
     JobPtr job;
+    bool damaged = true;
     bool taken = false;
   };
-  std::optional<Damaged> OnRead(Time now, JobId id, const BodyRead& read);
+  std::optional<Found> OnRead(Time now, JobId id, const BodyRead& read);
 
   // The engine has a job, and has it no more.
   void OnInsert(const Job& job);
@@ -89,6 +93,7 @@ class Bodies {
     JobPtr job;
     BodyUse use = BodyUse::kReply;
     bool taken = false;
+    bool kicks = false;
     bool failed = false;  // its last read
     Time again = kNever;  // when to try again; kNever: it is being read
     Waits waits;
@@ -113,7 +118,7 @@ class Bodies {
   void PassFresh(int& steps);
   void MoveHand(int& steps);
   void PassBrought();
-  std::optional<Damaged> UnaskedDamage(JobId id, const BodyRead& read);
+  std::optional<Found> UnaskedDamage(JobId id, const BodyRead& read);
   void NoteDamage(JobId id, const BodyRead& read);
   void TryAgain(Time now);
 

@@ -383,6 +383,7 @@ class Engine {
 
   // engine_admin.cc
   Lsn KickOne(Time now, Job& job);
+  void KickWhole(Time now, JobId id);
   Kicked KickTube(Time now, Tube& tube, std::uint64_t bound, std::optional<bool>& delayed);
 
   // engine_tick.cc

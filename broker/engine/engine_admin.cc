@@ -19,10 +19,17 @@ Outcome Engine::Cancel(Time now, JobId id) {
 }
 
 // Kicks one job. A buried job starts its attempts anew, and a dead one goes back to its tube of
-// origin. A delayed job only becomes ready. The caller serves the tube that the job is in then.
+// origin. A delayed job only becomes ready. A damaged one stays buried until its body was read again:
+// no record makes a job ready without its body. The caller serves the tube that the job is in then.
 Lsn Engine::KickOne(Time now, Job& job) {
   const bool buried = job.state_ == JobState::kBuried;
+  const bool damaged = buried && IsDamaged(job);
   LeaveState(job);
+  if (damaged && (!job.has_body() || job.body_size() == 0)) {
+    EnterBuried(job, next_burial_);  // behind those that wait for a kick
+    if (!job.has_body()) bodies_.BringToKick(job);
+    return 0;
+  }
   JobExtra& extra = job.MakeExtra();
   ++extra.kicks;
   Tube& before = *job.tube_;
@@ -37,9 +44,20 @@ Lsn Engine::KickOne(Time now, Job& job) {
     expiries_.Set(job, now);
   }
   EnterReady(job);
-  const Lsn lsn = Append(job, Record::Kind::kChange, {.moved = dead});
+  const auto kind = damaged ? Record::Kind::kPut : Record::Kind::kChange;
+  const Lsn lsn = Append(job, kind, {.moved = dead});
   if (dead) ReleaseTube(before);
   return lsn;
+}
+
+// The body of a damaged job that was kicked has been read, and is whole.
+void Engine::KickWhole(Time now, JobId id) {
+  Job* const job = jobs_.Find(id);
+  if (job == nullptr || job->state_ != JobState::kBuried) return;
+  if (!Accepts(*job, Record::Kind::kPut)) return;
+  KickOne(now, *job);
+  dispatch_.Serve(now, *job->tube_, job);
+  pace_.ServeFreed(now);
 }
 
 Kicked Engine::Kick(Time now, Consumer& consumer, std::uint64_t bound,
@@ -52,10 +70,11 @@ Kicked Engine::KickTube(Time now, Tube& tube, std::uint64_t bound, std::optional
   Kicked kicked;
   ++tube.using_;
   std::vector<const Job*> sent_home;
+  const std::uint64_t end = next_burial_;  // what is buried from here on stays so
   while (kicked.count < bound) {
     Job* job = tube.buried_.front();
     if (*delayed) job = tube.delayed_.empty() ? nullptr : tube.delayed_.top();
-    if (job == nullptr) break;
+    if (job == nullptr || (!*delayed && job->extra().burial >= end)) break;
     if (!Accepts(*job, Record::Kind::kChange)) {
       kicked.code = Code::kJournal;
       break;

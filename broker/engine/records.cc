@@ -148,9 +148,14 @@ void Records::Fill(const Job& job, Record& record) const {
   FillGroups(job, record);
 }
 
-bool Records::LeavesBodyOut(JobId id) const {
+std::uint32_t Records::BodyLeftOut(JobId id) const {
   const Job* const job = engine_.jobs_.Find(id);
-  return job != nullptr && !job->has_body();
+  return job == nullptr || job->has_body() ? 0 : job->body_size();
+}
+
+bool Records::RestsDamaged(JobId id) const {
+  const Job* const job = engine_.jobs_.Find(id);
+  return job != nullptr && job->state_ == JobState::kBuried && IsDamaged(*job);
 }
 
 bool Records::TakesBodiesLater() const { return engine_.bodies_.counts().limit > 0; }
@@ -159,8 +164,10 @@ std::vector<JobId> Records::MissingBodies() const { return engine_.transfers_.Mi
 
 void Records::OnBody(JobId id, const BodyRead& read) {
   if (engine_.transfers_.OnBody(id, read.body)) return;
-  const auto damaged = engine_.bodies_.OnRead(engine_.ticked_, id, read);
-  if (damaged) engine_.bad_ends_.BuryDamaged(engine_.ticked_, id, damaged->taken);
+  const Time now = engine_.ticked_;
+  const auto found = engine_.bodies_.OnRead(now, id, read);
+  if (!found) return;
+  found->damaged ? engine_.bad_ends_.BuryDamaged(now, id, found->taken) : engine_.KickWhole(now, id);
 }
 
 bool Records::Capture(JobId id, const std::function<void(const Record&)>& emit) {

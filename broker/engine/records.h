@@ -53,7 +53,8 @@ class Records final : public LiveState {
   void Fill(const Job& job, Record& record) const;
   bool Capture(JobId id, const std::function<void(const Record&)>& emit) override;
   void CaptureSettings(const std::function<void(const Record&)>& emit) override;
-  bool LeavesBodyOut(JobId id) const override;
+  std::uint32_t BodyLeftOut(JobId id) const override;
+  bool RestsDamaged(JobId id) const override;
   bool TakesBodiesLater() const override;
   std::vector<JobId> MissingBodies() const override;
   void OnBody(JobId id, const BodyRead& read) override;

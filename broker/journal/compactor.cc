@@ -131,6 +131,8 @@ std::uint64_t Compactor::Allowance(std::optional<std::uint64_t> room) {
     const Segment& oldest = segments_.front();
     const bool pays = oldest.live < oldest.size / 8 * 7 && oldest.live < *room / 8 * 7;
     allowed_ = pays ? oldest.live + oldest.live / 8 : 0;
+  } else if (oldest() <= through_) {
+    allowed_ = std::max(allowed_, segments_.front().live);
   } else if (!Wanted()) {
     allowed_ = 0;
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -56,6 +57,8 @@ class Compactor {
   // nothing is appended until then.
   bool CarryForward(const Carrier& carrier);
 
+  // Has all live records carried forward out of the segments up to this one.
+  void CarryThrough(std::uint64_t segment) { through_ = std::max(through_, segment); }
   // Removes segments without live records from the log, oldest first; returns how many.
   std::uint64_t DropDone();
   // The same for the oldest one, if its number is `segment`: another broker released it, so it is
@@ -133,6 +136,7 @@ class Compactor {
   std::uint64_t live_ = 0;
   std::uint64_t settings_ = 0;
   std::uint64_t allowed_ = 0;
+  std::uint64_t through_ = 0;  // segments up to here have to go
   std::uint64_t garbage_ = 0;  // since the last Allowance
   std::size_t walk_ = 0;       // where NextLive is in the ids of the oldest segment
   std::uint64_t walk_id_ = 0;

@@ -42,8 +42,11 @@ class LiveState {
   // carried forward out of old segments (or re-appended by a replicated journal).
   virtual bool Capture(std::uint64_t id, const std::function<void(const Record&)>& emit) = 0;
 
-  // Whether Capture of job `id` leaves the body out.
-  virtual bool LeavesBodyOut(std::uint64_t /*id*/) const { return false; }
+  // The bytes of the body of job `id` that Capture leaves out; 0: it does not.
+  virtual std::uint32_t BodyLeftOut(std::uint64_t /*id*/) const { return 0; }
+
+  // Whether the job is buried as damaged: then its record may be without a body.
+  virtual bool RestsDamaged(std::uint64_t /*id*/) const { return true; }
 
   // Whether a replay may leave out bodies, which Fetch reads later.
   virtual bool TakesBodiesLater() const { return false; }

@@ -13,6 +13,7 @@ import threading
 import unittest
 
 from api_case import BINARY, WithBroker
+from api_client import Api
 from broker import Broker, Client, eventually
 
 LARGE = 64 << 20  # bytes
@@ -92,6 +93,59 @@ class Files(Cold):
         self.assertEqual((group["cause"], group["count"]), ("damaged", 3))
         self.assertEqual(self.broker.metrics().get("gearstalkd_bodies_damaged_total"), 3)
         self.assertEqual(self.broker.get("/readyz")[0], 200)
+
+    def churn(self) -> None:
+        """Jobs that come and go, until the segment that is there now has left the log."""
+        first = self.segment()
+        body = b"x" * 60_000
+
+        def gone() -> bool:
+            for _ in range(50):
+                self.client.send(b"put 1 0 60 %d\r\n%s\r\n" % (len(body), body))
+                number = int(self.client.line().removeprefix("INSERTED "))
+                self.assertEqual(self.client.say(f"delete {number}"), "DELETED")
+            return not first.exists()
+        eventually("its segment goes", gone)
+
+    def test_a_damaged_body_is_set_aside(self) -> None:
+        """Its segment leaves the log; a kick reads it again, and finds it when it was mended."""
+        self.put(1)
+        self.put(2)
+        self.await_cold(2)
+        self.flip(body_of(1, 400))
+        self.churn()
+        aside = self.data / "data/1.damaged"
+
+        def is_damaged() -> None:
+            job = self.api.get("/jobs/1")
+            self.assertEqual((job["state"], job["cause"], job["size_bytes"]), ("buried", "damaged", 400))
+            self.assertEqual(self.client.say("peek 1"), "INTERNAL_ERROR")
+            self.refused("damaged", "GET", "/jobs/1/body")
+        is_damaged()
+        self.assertTrue(aside.exists())
+        self.client.close()
+        self.broker.process.kill()
+        self.broker.process.wait()
+        self.broker = Broker(BINARY, *self.OPTIONS)
+        self.api, self.client = Api(self.broker.admin), Client(self.broker.port)
+        is_damaged()
+        before = self.broker.metrics().get("gearstalkd_bodies_damaged_total")
+        self.assertEqual(self.client.say("kick-job 1"), "KICKED")
+        eventually("it is read again", lambda: self.broker.metrics().get("gearstalkd_bodies_damaged_total") > before)
+        is_damaged()
+        self.assertEqual(self.client.say("kick 10"), "KICKED 1")
+        self.churn()
+        is_damaged()
+        whole = bytearray(aside.read_bytes())
+        whole[whole.index(body_of(1, 400)[:200]) + 200] ^= 4
+        aside.write_bytes(whole)
+        self.assertEqual(self.client.say("kick 10"), "KICKED 1")
+        eventually("it is ready", lambda: self.api.get("/jobs/1")["state"] == "ready")
+        self.assertEqual(self.api.get("/jobs/1")["cause"], None)
+        for number in (1, 2):
+            self.client.send(b"reserve\r\n")
+            self.assertEqual(self.take(), (number, body_of(number, 400)))
+        eventually("its file goes", lambda: not aside.exists())
 
     def test_a_missing_file_makes_its_jobs_wait_and_no_others(self) -> None:
         self.put(1)

@@ -36,7 +36,11 @@ class Cold final : public LiveState {
   void CaptureSettings(const std::function<void(const Record&)>& emit) override {
     model.CaptureSettings(emit);
   }
-  bool LeavesBodyOut(std::uint64_t id) const override { return cold.contains(id); }
+  std::uint32_t BodyLeftOut(std::uint64_t id) const override {
+    return cold.contains(id) ? static_cast<std::uint32_t>(model.state().jobs.at(id).body.size())
+                             : 0;
+  }
+  bool RestsDamaged(std::uint64_t /*id*/) const override { return rests; }
   void OnBody(std::uint64_t id, const BodyRead& read) override {
     results[id].push_back(read.result);
     bodies[id] = read.body;
@@ -46,6 +50,7 @@ class Cold final : public LiveState {
 
   Model model;
   std::set<std::uint64_t> cold;
+  bool rests = true;
   std::map<std::uint64_t, std::vector<Result>> results;
   std::map<std::uint64_t, std::string> bodies;
   std::vector<std::uint64_t> order;
@@ -83,6 +88,16 @@ class WalBodies : public testing::Test {
   void Flush() {
     journal_->Flush(0);
     journal_->OnNotify();
+  }
+  // Jobs come and go, so that old segments may leave the log.
+  void Churn() {
+    for (int i = 0; i < 100; ++i) {
+      state_->model.Delete(*journal_, Put());
+      Flush();
+    }
+  }
+  bool Exists(const std::string& path) {
+    return disk_.Open(path, FileSystem::Mode::kRead).error == 0;
   }
   // Has the body read; its answer is there when it returns.
   Result Read(std::uint64_t id) {
@@ -377,6 +392,83 @@ TEST_F(WalBodies, CompactionWaitsForADiskThatAnswersNothingAndLosesNothing) {
   const Model::State before = state_->model.state();
   Start();
   EXPECT_TRUE(state_->model.state() == before);
+}
+
+// Its bytes stay in a file of their own: repaired there, they are the body again.
+TEST_F(WalBodies, ADamagedFrameIsSetAsideAndItsSegmentGoes) {
+  for (int i = 0; i < 20; ++i) state_->cold.insert(Put());
+  Flush();
+  const std::string path = "/data/" + SegmentName(1);
+  std::string segment = disk_.Content(path);
+  segment[segment.find("5bbb")] ^= 1;
+  disk_.SetContent(path, segment);
+  state_->rests = false;
+  Churn();
+  EXPECT_EQ(journal_->Segments().oldest, 1U) << "until its job is buried";
+  EXPECT_EQ(state_->results[5].front(), Result::kDamaged);
+  state_->rests = true;
+  Churn();
+  EXPECT_GT(journal_->Segments().oldest, 1U);
+  const std::string aside = "/data/5.damaged";
+  EXPECT_EQ(Read(5), Result::kDamaged);
+  EXPECT_EQ(state_->problem, aside + " is damaged");
+  ASSERT_TRUE(journal_->Close().ok());
+  disk_.SetContent("/data/7.damaged", "of a job that is not damaged");
+  Start();
+  EXPECT_FALSE(Exists("/data/7.damaged"));
+  EXPECT_EQ(state_->model.state().jobs.at(5).body, "");
+  EXPECT_EQ(state_->model.state().jobs.at(6).body, BodyOf(6));
+  EXPECT_EQ(Read(5), Result::kDamaged);
+  std::string bytes = disk_.Content(aside);
+  bytes[bytes.find("4bbb")] ^= 1;
+  disk_.SetContent(aside, bytes);
+  EXPECT_EQ(Read(5), Result::kWhole);
+  EXPECT_EQ(state_->bodies[5], BodyOf(5));
+  state_->model.Delete(*journal_, 5);
+  for (int i = 0; i < 3; ++i) Flush();
+  EXPECT_FALSE(Exists(aside));
+}
+
+TEST_F(WalBodies, SegmentsThatTheBackgroundReaderFoundDamagedAreLeft) {
+  for (int i = 0; i < 100; ++i) state_->cold.insert(Put());
+  Flush();
+  const std::string path = "/data/" + SegmentName(2);
+  std::string segment = disk_.Content(path);
+  segment[segment.find("bbb")] ^= 1;
+  disk_.SetContent(path, segment);
+  journal_->Verify(1);
+  journal_->Tick(kSecond);
+  for (int i = 0; i < 50; ++i) Flush();
+  EXPECT_EQ(journal_->Segments().oldest, 3U);
+  EXPECT_FALSE(Exists(path));
+  const Model::State before = state_->model.state();
+  ASSERT_TRUE(journal_->Close().ok());
+  Start();
+  EXPECT_EQ(state_->model.state().jobs.size(), before.jobs.size());
+}
+
+TEST_F(WalBodies, OfAFrameThatCannotBeReadTheOtherSectorsAreSetAside) {
+  const std::uint64_t id = state_->model.state().next_id;
+  state_->model.Put(*journal_, "t", std::string(2000, 'a'));
+  state_->cold.insert(id);
+  Flush();
+  const std::string path = "/data/" + SegmentName(1);
+  const std::size_t begin = disk_.Content(path).find(std::string(2000, 'a'));
+  const std::size_t bad = (begin + 1000) / 512 * 512;
+  disk_.FailReads(-EIO, UINT64_MAX);
+  Churn();
+  const std::string aside = "/data/1.damaged";
+  EXPECT_FALSE(Exists(aside));
+  disk_.FailReads(0, 0);
+  disk_.FailReadsAt(path, bad, bad + 1, -EIO);
+  disk_.Advance(kSecond);
+  Churn();
+  EXPECT_GT(journal_->Segments().oldest, 1U);
+  const std::string bytes = disk_.Content(aside);
+  std::string body(2000, 'a');
+  body.replace(bad - begin, 512, 512, '\0');
+  EXPECT_TRUE(bytes.ends_with(body));
+  EXPECT_EQ(Read(id), Result::kDamaged);
 }
 
 TEST_F(WalBodies, ThreadsReadWhileTheLogGoesOn) {

@@ -45,7 +45,9 @@ class Lean final : public LiveState {
     record.id = next_id;
     emit(record);
   }
-  bool LeavesBodyOut(std::uint64_t id) const override { return jobs.contains(id); }
+  std::uint32_t BodyLeftOut(std::uint64_t id) const override {
+    return jobs.contains(id) ? static_cast<std::uint32_t>(jobs.at(id)) : 0;
+  }
   bool TakesBodiesLater() const override { return takes_later; }
   void OnBody(std::uint64_t id, const BodyRead& read) override {
     results[id] = read.result;

@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <optional>
 
 #include "broker/base/threads.h"
+#include "broker/journal/wal/set_aside.h"
 
 namespace gearstalk {
 namespace {
+
+constexpr std::size_t kSector = 512;  // bytes
 
 std::uint64_t EndOf(const BodyReader::Request& request) {
   return request.place.offset + request.place.bytes;
@@ -137,7 +141,13 @@ void BodyReader::Read(std::vector<Request> run) {
   // A failure may be that of a neighbour, and wrong bytes may have been those of a moment.
   const auto whole = [](const Answer& answer) { return answer.result == BodyRead::Result::kWhole; };
   for (Answer& answer : answers) {
-    if (!whole(answer)) answer = ReadAlone(answer.request);
+    if (whole(answer)) continue;
+    answer = ReadAlone(answer.request);
+    if (answer.to_set_aside.empty()) continue;
+    const int error =
+        WriteSetAside(file_system_, directory_, answer.request.id, answer.to_set_aside);
+    answer.to_set_aside.clear();
+    answer.set_aside = error == 0;
   }
   {
     const std::lock_guard lock(mutex_);
@@ -188,8 +198,31 @@ BodyReader::Answer BodyReader::ReadAlone(const Request& request) {
   if (!answer.unreadable || !NeighbourCanBeRead(request)) return answer;
   // The disk may have recovered in between.
   answer = std::move(ReadRun({&request, 1}).front());
-  if (answer.unreadable) answer.result = BodyRead::Result::kDamaged;
+  if (!answer.unreadable) return answer;
+  if (request.use == BodyUse::kCarry) {
+    answer.to_set_aside = ReadSectors(request);
+    if (!NeighbourCanBeRead(request)) {
+      answer.to_set_aside.clear();
+      return answer;
+    }
+  }
+  answer.result = BodyRead::Result::kDamaged;
   return answer;
+}
+
+// What is set aside of a frame that cannot be read as a whole: zeros where it fails.
+std::string BodyReader::ReadSectors(const Request& request) {
+  std::string problem;
+  const SourcePtr source = Open(request.place.segment, problem);
+  if (source == nullptr) return {};
+  const std::uint64_t offset = request.place.offset;
+  std::string frame(request.place.bytes, '\0');
+  for (std::size_t at = 0, size = 0; at < frame.size(); at += size) {
+    size = std::min<std::size_t>(frame.size() - at, kSector - (offset + at) % kSector);
+    const std::int64_t got = ReadFully(*source->file, offset + at, frame.data() + at, size);
+    if (got < 0) std::fill_n(frame.data() + at, size, '\0');
+  }
+  return EncodeSetAside(source->header, offset, request.body, frame);
 }
 
 bool BodyReader::NeighbourCanBeRead(const Request& request) {
@@ -238,21 +271,63 @@ void BodyReader::NoteRead(bool failed) {
   if (!failed) dead_ = false;
 }
 
+namespace {
+
+// The body of this job's put in a frame; nothing: it is damaged.
+std::optional<std::string_view> BodyIn(std::string_view bytes, std::uint64_t salt,
+                                       std::uint64_t offset, std::uint64_t id, RecordCodec& codec) {
+  const auto frame = DecodeFrame(bytes, salt, offset);
+  Record record;
+  const bool whole = frame && frame->size == bytes.size() &&
+                     codec.Decode(frame->record, frame->body, record).ok() &&
+                     record.kind == Record::Kind::kPut && record.id == id;
+  return whole ? std::optional(frame->body) : std::nullopt;
+}
+
+}  // namespace
+
 void BodyReader::Check(const Source& source, std::string_view bytes, RecordCodec& codec,
                        Answer& answer) {
   const Request& request = answer.request;
-  answer.result = BodyRead::Result::kDamaged;
-  const auto frame = DecodeFrame(bytes, source.header.salt, request.place.offset);
-  Record record;
-  if (frame && frame->size == bytes.size() &&
-      codec.Decode(frame->record, frame->body, record).ok() && record.kind == Record::Kind::kPut &&
-      record.id == request.id) {
+  const std::uint64_t offset = request.place.offset;
+  const auto body = BodyIn(bytes, source.header.salt, offset, request.id, codec);
+  // Nobody asks for a body that is empty.
+  if (body && body->empty()) return ReadSetAside(codec, answer);
+  if (body) {
     answer.result = BodyRead::Result::kWhole;
-    answer.body = frame->body;
+    answer.body = *body;
     return;
   }
-  answer.problem = source.path + " at offset " + std::to_string(request.place.offset) +
-                   ": the record of job " + std::to_string(request.id) + " is damaged";
+  answer.result = BodyRead::Result::kDamaged;
+  answer.problem = source.path + " at offset " + std::to_string(offset) + ": the record of job " +
+                   std::to_string(request.id) + " is damaged";
+  if (request.use != BodyUse::kCarry) return;
+  answer.to_set_aside = EncodeSetAside(source.header, offset, request.body, bytes);
+}
+
+void BodyReader::ReadSetAside(RecordCodec& codec, Answer& answer) {
+  const std::string path = directory_ + "/" + SetAsideName(answer.request.id);
+  const auto opened = file_system_.Open(path, FileSystem::Mode::kRead);
+  const std::int64_t size = opened.error == 0 ? opened.file->Size() : opened.error;
+  std::int64_t got = size;
+  if (size > 0) {
+    const std::shared_ptr<char[]> bytes(new char[static_cast<std::size_t>(size)]);
+    got = ReadFully(*opened.file, 0, bytes.get(), static_cast<std::size_t>(size));
+    answer.bytes = bytes;
+  }
+  if (got < 0 && got != -ENOENT) {
+    answer.problem = Fault{static_cast<int>(got), "read", path}.ToStatus().message();
+    return;
+  }
+  answer.set_aside = true;
+  const auto aside = DecodeSetAside(
+      {answer.bytes.get(), static_cast<std::size_t>(std::max<std::int64_t>(got, 0))});
+  const auto body =
+      aside ? BodyIn(aside->frame, aside->header.salt, aside->offset, answer.request.id, codec)
+            : std::nullopt;
+  answer.result = body ? BodyRead::Result::kWhole : BodyRead::Result::kDamaged;
+  if (body) answer.body = *body;
+  if (!body) answer.problem = path + " is damaged";
 }
 
 BodyReader::SourcePtr BodyReader::Open(std::uint64_t number, std::string& problem) {

@@ -26,8 +26,8 @@ namespace gearstalk {
 
 // Reads bodies out of the segments, on threads of its own. Requests of one use are read in the
 // order of the disk, neighbours together; the most urgent use goes first. A body is handed out only
-// from a frame whose checksum is right and which names its job. Public functions are for the loop's
-// thread and take a short lock at most.
+// from a frame whose checksum is right and which names its job; a damaged one that is to be carried
+// forward is set aside. Public functions are for the loop's thread and take a short lock at most.
 //
 // A frame that cannot be read is damaged if a neighbour can: the next frame of its segment, or one
 // of another segment. After eight failures in a row, the last of another segment, the disk is taken
@@ -38,7 +38,8 @@ class BodyReader {
     std::uint64_t id = 0;
     BodyUse use = BodyUse::kReply;
     LiveJobs::Place place;
-    Time asked = 0;  // by the file system's clock
+    Time asked = 0;          // by the file system's clock
+    std::uint32_t body = 0;  // kCarry: its bytes
   };
   struct Answer {
     Request request;
@@ -46,7 +47,9 @@ class BodyReader {
     std::string_view body;  // in `bytes`
     std::shared_ptr<const char[]> bytes;
     std::string problem;
-    bool unreadable = false;  // the disk fails there, and not for a passing reason
+    bool unreadable = false;   // the disk fails there, and not for a passing reason
+    bool set_aside = false;    // the frame lies in a file of its own
+    std::string to_set_aside;  // the bytes of that file, which is to be made
   };
 
   // The threads begin with the first request; without any, Work reads. `notify` is called on any
@@ -99,8 +102,9 @@ class BodyReader {
   bool CanRead(std::uint64_t segment, std::uint64_t offset);
   bool MayTry();
   void NoteRead(bool failed);
-  static void Check(const Source& source, std::string_view bytes, RecordCodec& codec,
-                    Answer& answer);
+  std::string ReadSectors(const Request& request);
+  void Check(const Source& source, std::string_view bytes, RecordCodec& codec, Answer& answer);
+  void ReadSetAside(RecordCodec& codec, Answer& answer);
   SourcePtr Open(std::uint64_t number, std::string& problem);
 
   FileSystem& file_system_;

@@ -11,6 +11,7 @@
 #include "broker/base/log.h"
 #include "broker/base/threads.h"
 #include "broker/journal/wal/directory_lock.h"
+#include "broker/journal/wal/set_aside.h"
 #include "broker/journal/wal/wal_format.h"
 
 namespace gearstalk {
@@ -84,6 +85,7 @@ Lsn WalJournal::Append(const Record& record) {
     return lsn_;
   }
   compactor_.OnRecord(record, AppendFrame(record));
+  NoteSetAside(record);
   if (batch_.bytes.size() >= kHandOverBytes && !rolling_) HandOver();
   return lsn_;
 }
@@ -251,6 +253,10 @@ void WalJournal::Compact() {
         compactor_.CarryForward({*state_,
                                  [this](const Record& record) {
                                    const Compactor::Frame frame = AppendFrame(record);
+                                   const auto carried = carried_.find(record.id);
+                                   if (carried == carried_.end() || !carried->second.aside) {
+                                     NoteSetAside(record);
+                                   }
                                    carried_.erase(record.id);
                                    return frame;
                                  },
@@ -286,10 +292,12 @@ void WalJournal::ReadBeside() {
 // --- Bodies ---
 
 void WalJournal::Fetch(std::uint64_t id, BodyUse use) {
-  const LiveJobs::Place place = compactor_.Find(id);
-  GS_CHECK(place.segment != 0);
-  const BodyReader::Request request{id, use, place, file_system_.Now()};
-  IsWritten(place) ? reader_->Ask(request) : unwritten_.push_back(request);
+  Ask({id, use, compactor_.Find(id), file_system_.Now()});
+}
+
+void WalJournal::Ask(const BodyReader::Request& request) {
+  GS_CHECK(request.place.segment != 0);
+  IsWritten(request.place) ? reader_->Ask(request) : unwritten_.push_back(request);
 }
 
 // A segment that is being read stays. UINT64_MAX: none is.
@@ -309,33 +317,51 @@ void WalJournal::TakeBodies() {
   for (const BodyReader::Answer& answer : reader_->Take(kTakenAtOnce)) {
     const Time took = file_system_.Now() - answer.request.asked;
     const BodyRead read{answer.result, answer.body, answer.problem, took};
-    if (answer.request.use == BodyUse::kCarry) TakeCarried(answer.request.id, read);
+    if (answer.request.use == BodyUse::kCarry) TakeCarried(answer, read);
     if (answer.request.use != BodyUse::kCarry) state_->OnBody(answer.request.id, read);
   }
 }
 
 // A job that the compaction will carry forward: its body is there, or is asked for.
 bool WalJournal::ReadyToCarry(std::uint64_t id) {
-  if (!state_->LeavesBodyOut(id)) return true;
+  const std::uint32_t body = state_->BodyLeftOut(id);
+  if (body == 0) return true;
   const auto [known, added] = carried_.try_emplace(id);
   Carried& carried = known->second;
   if (carried.here) return true;
+  if (carried.aside) return carried.here = state_->RestsDamaged(id);
   if (added || (carried.again != 0 && carried.again <= file_system_.Now())) {
     carried.again = 0;
-    Fetch(id, BodyUse::kCarry);
+    Ask({id, BodyUse::kCarry, compactor_.Find(id), file_system_.Now(), body});
   }
   return false;
 }
 
-void WalJournal::TakeCarried(std::uint64_t id, const BodyRead& read) {
+void WalJournal::TakeCarried(const BodyReader::Answer& answer, const BodyRead& read) {
+  const std::uint64_t id = answer.request.id;
   const auto known = carried_.find(id);
   if (known == carried_.end()) return;
+  Carried& carried = known->second;
   if (read.result == BodyRead::Result::kWhole) {
-    known->second = {.here = true, .again = 0, .body = std::string(read.body)};
-  } else {
-    known->second.again = file_system_.Now() + kTryAgain;
-    state_->OnBody(id, read);
+    carried = {.here = true, .aside = false, .again = 0, .body = std::string(read.body)};
+    return;
   }
+  carried.again = file_system_.Now() + kTryAgain;
+  carried.aside = answer.set_aside;
+  if (answer.set_aside) aside_[id] = {answer.request.body, true};
+  state_->OnBody(id, read);
+  if (carried_.contains(id) && answer.set_aside && !state_->RestsDamaged(id)) {
+    aside_waits_.push_back(id);
+  }
+}
+
+// A reserved job is buried when it comes back.
+void WalJournal::BuryCarried() {
+  std::erase_if(aside_waits_, [this](std::uint64_t id) {
+    if (!carried_.contains(id) || state_->RestsDamaged(id)) return true;
+    state_->OnBody(id, {BodyRead::Result::kDamaged, {}, "it was set aside", 0});
+    return false;
+  });
 }
 
 std::string_view WalJournal::CarriedBody(std::uint64_t id) const {
@@ -344,15 +370,38 @@ std::string_view WalJournal::CarriedBody(std::uint64_t id) const {
   return known->second.body;
 }
 
+// Behind this record nothing is needed of what was set aside of its job.
+void WalJournal::NoteSetAside(const Record& record) {
+  if (aside_.empty() || KeptAfter(record.kind) == Keeps::kSame) return;
+  if (aside_.erase(record.id) > 0) aside_gone_.emplace_back(lsn_, record.id);
+}
+
+void WalJournal::DropSetAside(std::uint64_t id) {
+  file_system_.Unlink(options_.directory + "/" + SetAsideName(id));
+}
+
+// Of a job whose frame was set aside, the record has no body.
+Status WalJournal::ApplySetAside(const Record& record) {
+  const auto known = aside_.find(record.id);
+  if (known == aside_.end() || record.kind != Record::Kind::kPut) return state_->Apply(record);
+  SetAsideBody& aside = known->second;
+  aside.used = record.body.empty() && record.body_left_out == 0 && aside.bytes > 0;
+  if (!aside.used) return state_->Apply(record);
+  Record without = record;
+  without.body_left_out = aside.bytes;
+  return state_->Apply(without);
+}
+
 // --- What is read again ---
 
 Time WalJournal::Tick(Time now) {
   now_ = now;
+  BuryCarried();
   if (verifier_ == nullptr) return kNever;
   const bool dead = reader_->DiskIsDead();
   verifier_->Pause(dead);
   if (dead) return now + kTryAgain;
-  if (now < verify_next_) return verify_next_;
+  if (now < verify_next_) return aside_waits_.empty() ? verify_next_ : now + kTryAgain;
   verify_next_ = now + kVerifyEvery;
   verified_to_ = compactor_.current() - 1;
   verified_.ended = 0;
@@ -374,8 +423,11 @@ void WalJournal::TakeDamage() {
   if (verifier_ == nullptr || verified_.ended != 0) return;
   for (const Verifier::Damage& damage : verifier_->Take()) {
     if (damage.segment < compactor_.oldest()) continue;
-    if (damage.end > 0) ++verified_.damaged;
     Log(LogLevel::kError, damage.problem);
+    if (damage.end > 0) {
+      ++verified_.damaged;
+      compactor_.CarryThrough(damage.segment);
+    }
     compactor_.VisitAt(damage.segment, damage.offset, damage.end,
                        [this](std::uint64_t id) { Fetch(id, BodyUse::kQuery); });
   }
@@ -411,6 +463,10 @@ void WalJournal::TakeProgress() {
   progress_ = writer_->Progress();
   disk_.Look(progress_.looked, progress_.space.free, progress_.space.total);
   if (progress_.failure.ok()) TakeWritten();
+  while (!aside_gone_.empty() && aside_gone_.front().first <= progress_.durable) {
+    DropSetAside(aside_gone_.front().second);
+    aside_gone_.pop_front();
+  }
 }
 
 void WalJournal::TakeWritten() {
@@ -519,6 +575,9 @@ Status WalJournal::Start(LiveState& state, JournalEvents& events) {
 }
 
 Status WalJournal::Recover(JournalEvents& events, WalRecovery& recovery) {
+  for (const auto& [id, bytes] : FindSetAside(file_system_, options_.directory)) {
+    aside_[id] = {bytes, false};
+  }
   Status status = recovery.Run(
       [this](const WalRecovery::Segment& segment) {
         compactor_.Begin(segment.number, segment.size);
@@ -526,7 +585,7 @@ Status WalJournal::Recover(JournalEvents& events, WalRecovery& recovery) {
       [this, &recovery](const Record& record, std::size_t size) {
         compactor_.OnRecord(record, {size, recovery.offset()});
         NoteId(record);
-        return state_->Apply(record);
+        return aside_.empty() ? state_->Apply(record) : ApplySetAside(record);
       },
       [&events](const FollowProgress& progress) { events.OnFollowing(progress); });
   if (!status.ok()) return status;
@@ -549,6 +608,11 @@ Status WalJournal::Repair(const WalRecovery& recovery) {
       return Fault{error, "unlink", segment.path}.ToStatus();
     }
   }
+  std::erase_if(aside_, [this](const auto& aside) {
+    const bool used = aside.second.used && compactor_.Find(aside.first).segment != 0;
+    if (!used) DropSetAside(aside.first);
+    return !used;
+  });
   const std::string spare = options_.directory + "/" + kSpareName;
   const int error = file_system_.Unlink(spare);
   if (error != 0 && error != -ENOENT) return Fault{error, "unlink", spare}.ToStatus();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -109,9 +110,14 @@ class WalJournal final : public Journal {
   void TakeDamage();
   std::uint64_t OldestRead() const;
   bool IsWritten(const LiveJobs::Place& place) const;
+  void Ask(const BodyReader::Request& request);
   void TakeBodies();
   bool ReadyToCarry(std::uint64_t id);
-  void TakeCarried(std::uint64_t id, const BodyRead& read);
+  void TakeCarried(const BodyReader::Answer& answer, const BodyRead& read);
+  Status ApplySetAside(const Record& record);
+  void NoteSetAside(const Record& record);
+  void DropSetAside(std::uint64_t id);
+  void BuryCarried();
   std::string_view CarriedBody(std::uint64_t id) const;
   void BeginBatch();
   void HandOver();
@@ -178,7 +184,8 @@ class WalJournal final : public Journal {
     std::uint64_t end = 0;  // offset
   };
   struct Carried {
-    bool here = false;
+    bool here = false;   // or to be carried without it
+    bool aside = false;  // it is damaged, and was set aside: it waits until the job rests
     Time again = 0;  // when a failed read is tried again, by the file system's clock
     std::string body;
   };
@@ -195,6 +202,13 @@ class WalJournal final : public Journal {
   std::deque<std::uint64_t> sealed_;  // worth an index, and not known to be written
   std::vector<BodyReader::Request> unwritten_;           // asked for before they were written
   absl::flat_hash_map<std::uint64_t, Carried> carried_;  // asked for by the compaction
+  struct SetAsideBody {
+    std::uint32_t bytes = 0;
+    bool used = false;  // the job's record is without its body
+  };
+  std::map<std::uint64_t, SetAsideBody> aside_;           // by job
+  std::deque<std::pair<Lsn, std::uint64_t>> aside_gone_;  // whose file goes when that is durable
+  std::vector<std::uint64_t> aside_waits_;                // carried jobs that do not rest yet
   bool rolling_ = false;          // the segment takes any record, and grows to hold it
   bool settings_missed_ = false;  // there was no room for them
   bool spare_wanted_ = false;
