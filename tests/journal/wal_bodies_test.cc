@@ -471,65 +471,6 @@ TEST_F(WalBodies, OfAFrameThatCannotBeReadTheOtherSectorsAreSetAside) {
   EXPECT_EQ(Read(id), Result::kDamaged);
 }
 
-// Its bytes stay in a file of their own: repaired there, they are the body again.
-TEST_F(WalBodies, ADamagedFrameIsSetAsideAndItsSegmentGoes) {
-  for (int i = 0; i < 20; ++i) state_->cold.insert(Put());
-  Flush();
-  const std::string path = "/data/" + SegmentName(1);
-  std::string segment = disk_.Content(path);
-  segment[segment.find("5bbb")] ^= 1;
-  disk_.SetContent(path, segment);
-  const auto go_on = [&] {
-    for (int i = 0; i < 100; ++i) {
-      state_->model.Delete(*journal_, Put());
-      Flush();
-    }
-  };
-  state_->rests = false;
-  go_on();
-  EXPECT_EQ(journal_->Segments().oldest, 1U) << "until its job is buried";
-  EXPECT_EQ(state_->results[5].front(), Result::kDamaged);
-  state_->rests = true;
-  go_on();
-  EXPECT_GT(journal_->Segments().oldest, 1U);
-  const std::string aside = "/data/5.damaged";
-  EXPECT_EQ(Read(5), Result::kDamaged);
-  EXPECT_EQ(state_->problem, aside + " is damaged");
-  ASSERT_TRUE(journal_->Close().ok());
-  disk_.SetContent("/data/7.damaged", "of a job that is not damaged");
-  Start();
-  EXPECT_FALSE(Exists("/data/7.damaged"));
-  EXPECT_EQ(state_->model.state().jobs.at(5).body, "");
-  EXPECT_EQ(state_->model.state().jobs.at(6).body, BodyOf(6));
-  EXPECT_EQ(Read(5), Result::kDamaged);
-  std::string bytes = disk_.Content(aside);
-  bytes[bytes.find("4bbb")] ^= 1;
-  disk_.SetContent(aside, bytes);
-  EXPECT_EQ(Read(5), Result::kWhole);
-  EXPECT_EQ(state_->bodies[5], BodyOf(5));
-  state_->model.Delete(*journal_, 5);
-  for (int i = 0; i < 3; ++i) Flush();
-  EXPECT_FALSE(Exists(aside));
-}
-
-TEST_F(WalBodies, SegmentsThatTheBackgroundReaderFoundDamagedAreLeft) {
-  for (int i = 0; i < 100; ++i) state_->cold.insert(Put());
-  Flush();
-  const std::string path = "/data/" + SegmentName(2);
-  std::string segment = disk_.Content(path);
-  segment[segment.find("bbb")] ^= 1;
-  disk_.SetContent(path, segment);
-  journal_->Verify(1);
-  journal_->Tick(kSecond);
-  for (int i = 0; i < 50; ++i) Flush();
-  EXPECT_EQ(journal_->Segments().oldest, 3U);
-  EXPECT_FALSE(Exists(path));
-  const Model::State before = state_->model.state();
-  ASSERT_TRUE(journal_->Close().ok());
-  Start();
-  EXPECT_EQ(state_->model.state().jobs.size(), before.jobs.size());
-}
-
 TEST_F(WalBodies, ThreadsReadWhileTheLogGoesOn) {
   options_.own_thread = true;
   Start();
