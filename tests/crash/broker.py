@@ -41,8 +41,15 @@ class Broker(Launched):
 
     def readiness(self) -> tuple[int, str]:
         """What /readyz answers. The arguments have an address for it."""
+        return self._get("/readyz")
+
+    def number(self, metric: str) -> int:
+        text = self._get("/metrics")[1]
+        return int(float(re.search(rf"^{metric} (\S+)$", text, re.MULTILINE)[1]))
+
+    def _get(self, path: str) -> tuple[int, str]:
         connection = http.client.HTTPConnection(self.admin, timeout=REPLY_SECONDS)
-        connection.request("GET", "/readyz")
+        connection.request("GET", path)
         response = connection.getresponse()
         text = response.read().decode()
         connection.close()

@@ -6,6 +6,7 @@ does not allow it."""
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from wire import Beanstalk, Gearman, fields, handle_of, id_of  # noqa: E402
 SKIPPED = 77
 MEGABYTES = 64
 BODY = 50_000
+LOW = 16 << 20  # bytes, as limits.free_disk
 TAKEN_AGAIN_SECONDS = 60.0
 TUBES = ("full0", "full1")
 
@@ -44,11 +46,13 @@ class FullDisk:
                  rng: random.Random) -> None:
         self.binary, self.disk, self.log, self.rng = binary, disk, log, rng
         self.model = Model()
+        self.free_disk = 0
         self.start()
 
     def start(self) -> None:
         self.broker = Broker(self.binary, self.disk.path / "data", self.log,
-                             args=("--admin", "127.0.0.1:0", "--limits-free-disk", "0",
+                             args=("--admin", "127.0.0.1:0", "--limits-free-disk",
+                                   str(self.free_disk),
                                    "--max-job-size", str(MEGABYTES << 20))).wait_ready()
         self.beanstalk = Beanstalk(self.broker.port)
         self.gearman = Gearman(self.broker.port)
@@ -115,7 +119,10 @@ class FullDisk:
             status, text = self.broker.readiness()
         expect(status == 503 and "No space left" in text, "/readyz of a full disk", (status, text))
         expect(self.broker.logs("No space left"), "the log", self.broker.said[-300:])
-        # A foreground job needs no disk.
+        self.submit_foreground()
+
+    def submit_foreground(self) -> None:
+        """It needs no disk."""
         kind, arguments = self.gearman.ask(wire.SUBMIT_JOB, b"none", b"", b"foreground")
         expect(kind == wire.JOB_CREATED, "submit of a foreground job", arguments)
         self.model.saw_foreground(id_of(arguments[0]))
@@ -222,6 +229,47 @@ def filled_by_another(full: FullDisk) -> None:
     full.restart_and_compare()
 
 
+def low_on_disk(full: FullDisk) -> None:
+    """Less is free than limits.free_disk: nothing new is stored, and all else goes on."""
+    for _ in range(30):
+        full.put()
+        full.submit()
+    full.free_disk = LOW
+    full.restart_and_compare()
+    ballast = full.disk.path / "ballast"
+
+    def leave(free: int) -> None:
+        """Until the broker has seen it."""
+        deadline = time.monotonic() + TAKEN_AGAIN_SECONDS
+        while full.broker.number("gearstalkd_journal_free_bytes") != free:
+            if time.monotonic() > deadline:
+                raise Failed(f"{free} bytes free are not seen")
+            info = os.statvfs(full.disk.path)
+            with ballast.open("ab") as file:
+                size = os.fstat(file.fileno()).st_size + info.f_bavail * info.f_frsize - free
+                file.truncate(size)
+                os.posix_fallocate(file.fileno(), 0, size)
+            time.sleep(0.1)
+
+    leave(LOW + (1 << 20))
+    expect(full.put() and full.submit(), "above the limit", full.broker.said[-500:])
+    for free in (LOW - (1 << 20), LOW + (1 << 20)):
+        leave(free)
+        expect(not full.put() and not full.submit(), f"{free} bytes are free", full.broker.said[-500:])
+        full.submit_foreground()
+        full.read()
+    expect(full.broker.logs("reason=disk"), "the log", full.broker.said[-500:])
+    _, arguments, data = full.beanstalk.ask("reserve-with-timeout 0")
+    job = full.model.saw(int(arguments[0]), data)
+    change = full.model.change(job, "release", 7)
+    expect(full.beanstalk.ask(f"release {job.id} 7 0")[0] == "RELEASED", "release", job.id)
+    full.model.acknowledge(change)
+    full.drain(full.model.count() // 2)
+    ballast.unlink()
+    full.taken_again()
+    full.restart_and_compare()
+
+
 def large_jobs(full: FullDisk) -> None:
     """One of them fits, or is refused; either way everything else goes on."""
     for megabytes in (20, 62, 44, 30, 56):
@@ -265,7 +313,7 @@ def main() -> int:
     errors = []
     try:
         for make in (MemoryDisk, Disk):
-            for scenario in (fill_and_drain, filled_by_another, large_jobs):
+            for scenario in (fill_and_drain, filled_by_another, low_on_disk, large_jobs):
                 errors += run(options, make, scenario)
     except (CannotMount, subprocess.CalledProcessError) as reason:
         print(f"skipped: {reason}")
