@@ -20,6 +20,7 @@ struct ConnectionFilter {
     if (role == "producer" && (consumer == nullptr || !consumer->producer())) return false;
     if (role == "worker" && (consumer == nullptr || !consumer->worker())) return false;
     if (role == "waiting" && (consumer == nullptr || !consumer->waiting())) return false;
+    if (role == "idle" && (consumer == nullptr || !consumer->idle())) return false;
     if (tube.empty()) return true;
     const Tube* const wanted = engine.FindTube(tube);
     return wanted != nullptr && consumer != nullptr &&
@@ -72,7 +73,7 @@ Task FindConnection(const Services& services, std::uint64_t id,
 Reply ListConnections(Call& call) {
   Fields fields = Fields::OfQuery(call.request.query);
   ConnectionFilter filter;
-  filter.role = fields.Word("role", {"producer", "worker", "waiting"});
+  filter.role = fields.Word("role", {"producer", "worker", "waiting", "idle"});
   filter.protocol = fields.Word("protocol", {"beanstalk", "gearman"});
   filter.tube = fields.Text("tube").value_or("");
   filter.address = fields.Text("address").value_or("");

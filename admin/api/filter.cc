@@ -69,9 +69,9 @@ void Filter::ReadNumbers(Fields& fields) {
   read("min_buries", kMost32, min_buries_);
   min_age_ = fields.Seconds("min_age_seconds");
   max_age_ = fields.Seconds("max_age_seconds");
-  unique_ = fields.Text("unique");
+  unique_ = fields.Bytes("unique");
   holder_ = fields.Integer("holder", 1, kMostId);
-  if (const auto group = fields.Text("group")) {
+  if (const auto group = fields.Bytes("group")) {
     std::string hash;
     group_ = ShortName(*group, hash);
   }

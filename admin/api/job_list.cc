@@ -80,58 +80,87 @@ Task ListById(const Services& services, JobQuery query, JobWalk::Place begin) {
   co_return FinishPage(engine, query, place.as_of);
 }
 
-// Reserved jobs, of a tube or all, by the end of their TTR: found by walking all jobs.
-Task ListReserved(const Services& services, JobQuery query) {
-  Engine& engine = services.engine;
-  Page& page = query.page;
-  BodyQuery brought(engine.bodies());
-  JobWalk walk(engine, query.filter, query.grant, JobWalk::Begin(engine, query.filter), false);
-  std::vector<std::pair<Time, JobId>> first;  // a heap, the last of them in front; sorted to tell
-  do {
-    const Time now = services.Now();
-    walk.Slice(now, UINT64_MAX, [&](const Job& job) {
-      const Time left = engine.TimeLeft(now, job);
-      first.emplace_back(left == 0 ? kNever : now + left, job.id());
-      std::push_heap(first.begin(), first.end());
-      if (first.size() > page.limit) {
-        std::pop_heap(first.begin(), first.end());
-        first.pop_back();
-      }
-      return true;
-    });
-    if (walk.Late(now)) co_return NoDisk();
-    co_await NextSlice();
-  } while (!walk.ended() && !Spent(walk, query));
-  page.scanned = walk.scanned();
-  page.complete = walk.ended();
-  std::sort_heap(first.begin(), first.end());
-  for (std::size_t at = 0; at < first.size(); ++at) {
-    if (at > 0 && at % JobWalk::kRendered == 0) co_await NextSlice();
-    const Job* job = engine.Find(first[at].second);
-    while (query.preview && job != nullptr && !brought.Knows(services.Now(), *job)) {
-      if (brought.Late(services.Now())) co_return NoDisk();
-      co_await NextSlice();
-      job = engine.Find(first[at].second);
-    }
-    if (job == nullptr || job->state() != JobState::kReserved) continue;
-    page.Add(JobObject(engine, *job, services.Now(), query.preview));
-  }
-  co_return FinishPage(engine, query, walk.place().as_of);
-}
+// Finds the reserved jobs whose time ends first, in slices: of each holder the first ones.
+class HeldWalk {
+ public:
+  // The `most` first ones that the query selects by their records; `all`: it selects all.
+  HeldWalk(const Services& services, const JobQuery& query, bool all, std::size_t most)
+      : services_(services), query_(query), all_(all), most_(most) {}
 
-// The matching ones of the first jobs, in the order in which they leave; in slices if bodies must
-// be read.
+  // False: it was the last one.
+  bool Slice() {
+    for (std::uint64_t looked = 0; looked < JobWalk::kSteps; ++looked) {
+      const ConnectionList::Entry entry = services_.connections.Next(fd_);
+      if (entry.peer == nullptr) return false;
+      fd_ = entry.peer->fd + 1;
+      const auto* const holder = dynamic_cast<const Consumer*>(entry.session);
+      if (holder != nullptr) looked += Look(*holder);
+    }
+    return true;
+  }
+
+  std::uint64_t scanned() const { return scanned_; }
+  // Whether no holder had so many that some were not looked at.
+  bool complete() const { return complete_; }
+  std::vector<JobId> Ids() {
+    std::sort_heap(first_.begin(), first_.end());
+    std::vector<JobId> ids;
+    for (const auto& [end, id] : first_) ids.push_back(id);
+    return ids;
+  }
+
+ private:
+  static constexpr std::size_t kHeldLookedAt = 10'000;  // jobs of a holder
+
+  std::uint64_t Look(const Consumer& holder) {
+    const std::size_t bound = std::min(all_ ? most_ : kHeldLookedAt, holder.held());
+    complete_ = complete_ && (all_ || bound == holder.held());
+    scanned_ += bound;
+    holder.VisitHeld(bound, [this, now = services_.Now()](const Job& job) {
+      const bool seen = query_.grant.Sees(job.tube().name());
+      if (!seen || !query_.filter.MatchesRecord(job, now)) return;
+      const Time left = services_.engine.TimeLeft(now, job);
+      first_.emplace_back(left == 0 ? kNever : now + left, job.id());
+      std::push_heap(first_.begin(), first_.end());
+      if (first_.size() <= most_) return;
+      std::pop_heap(first_.begin(), first_.end());
+      first_.pop_back();
+    });
+    return bound;
+  }
+
+  const Services& services_;
+  const JobQuery& query_;
+  const bool all_;
+  const std::size_t most_;
+  int fd_ = 0;
+  std::uint64_t scanned_ = 0;
+  bool complete_ = true;
+  std::vector<std::pair<Time, JobId>> first_;  // a heap, the last of them in front
+};
+
+// The matching ones of the first jobs, in the order in which they leave; reserved ones of a tube or
+// all, by the end of their TTR. In slices if holders must be asked or bodies read.
 Task ListNext(const Services& services, JobQuery query, JobState state) {
   Engine& engine = services.engine;
   Page& page = query.page;
+  const bool plain = query.filter.IsPlain();
+  const std::size_t most = plain ? page.limit : kNextLookedAt;
   std::vector<JobId> first;
-  if (const Tube* const tube = engine.FindTube(*query.filter.tube())) {
-    const bool plain = query.filter.IsPlain();
-    engine.VisitNext(*tube, state, plain ? page.limit : kNextLookedAt, [&](const Job& job) {
+  if (state == JobState::kReserved) {
+    const bool all = plain && !query.filter.tube() && query.grant.SeesAll();
+    HeldWalk walk(services, query, all, most);
+    while (walk.Slice()) co_await NextSlice();
+    first = walk.Ids();
+    page.scanned = walk.scanned();
+    page.complete = walk.complete() && (plain || first.size() < most);
+  } else if (const Tube* const tube = engine.FindTube(*query.filter.tube());
+             tube != nullptr && query.grant.Sees(tube->name())) {
+    engine.VisitNext(*tube, state, most, [&](const Job& job) {
       ++page.scanned;
       if (query.filter.MatchesRecord(job, services.Now())) first.push_back(job.id());
     });
-    page.complete = plain || page.scanned < kNextLookedAt;
+    page.complete = plain || page.scanned < most;
   }
   BodyMatch body(query.filter);
   BodyQuery brought(engine.bodies());
@@ -194,11 +223,7 @@ Reply ListJobsIn(Call& call, std::optional<std::string> tube) {
   if (query.filter.ReadsBody() && !call.caller.grant.bodies) {
     return Problem{"bodies-forbidden", "the right +bodies is needed to search in bodies"};
   }
-  const bool hidden = query.filter.tube() && !call.caller.grant.Sees(*query.filter.tube());
-  if (next && !hidden && *state != JobState::kReserved) {
-    return ListNext(call.services, std::move(query), *state);
-  }
-  if (next) return ListReserved(call.services, std::move(query));
+  if (next) return ListNext(call.services, std::move(query), *state);
   JobWalk::Place place = JobWalk::Begin(call.engine(), query.filter);
   if (cursor) {
     place = {cursor->numbers[0], cursor->numbers[1], cursor->numbers[2], cursor->numbers[3]};

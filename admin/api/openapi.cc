@@ -69,7 +69,7 @@ const std::vector<Row>& Rows() {
       {"preview", Integer(0, 1)},
       {"protocol", Word({"beanstalk", "gearman"})},
       {"range", Word({"1h", "30d"})},
-      {"role", Word({"producer", "worker", "waiting"})},
+      {"role", Word({"producer", "worker", "waiting", "idle"})},
       {"series", ListOf({{"type", "string"}, {"enum", kSeries}})},
       {"sort", Word({"id"}), "/connections"},
       {"sort", Word({"name", "ready", "reserved", "delayed", "handed_out", "oldest"}),

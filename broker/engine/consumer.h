@@ -33,8 +33,14 @@ class Consumer : public Timer {
   Tube* used() const { return used_; }
   bool producer() const { return producer_; }  // has put or submitted
   bool worker() const { return worker_; }      // has reserved, or can do a function
+  bool idle() const { return worker_ && held_.empty(); }
   bool waiting() const { return wait_ != Wait::kNone; }
   std::size_t held() const { return held_.size(); }
+  // The first `bound` jobs that it holds, by the end of their time. O(bound log bound).
+  template <typename Visit>
+  void VisitHeld(std::size_t bound, Visit visit) const {
+    held_.VisitFirst(bound, visit);
+  }
 
  protected:
   Consumer() : Timer(Timer::Kind::kConsumer) {}

@@ -84,18 +84,22 @@ void ReplicatedJournal::BecomeActive() {
   role_ = Role::kActive;
   standby_seen_ = boot();  // so that a standby has time to show itself
   writer_.Begin(reign_.epoch, follower_.next(), follower_.chain(), follower_.last());
-  events_->OnActive();
   BeginSegment(true);
+  events_->OnActive();
+  AppendSettings();
   space_.compactor().EarnFromStart();
   barrier_ = writer_.last();
 }
 
-// Each segment begins with the next id and all settings, so that older ones are not needed for
-// them.
 void ReplicatedJournal::BeginSegment(bool barrier) {
   const std::uint64_t segment = space_.segment() + 1;
   writer_.BeginSegment(segment, barrier);
   space_.Begin(segment);
+}
+
+// Each segment begins with the next id and all settings, so that older ones are not needed for
+// them.
+void ReplicatedJournal::AppendSettings() {
   std::size_t settings = 0;
   state_->CaptureSettings([&](const Record& record) { settings += writer_.Append(record); });
   space_.OnSettings(settings);
@@ -227,7 +231,9 @@ void ReplicatedJournal::Flush(Time now) {
   if (!leave_done_) Compact();
   writer_.EndRound();
   if (!writer_.in_flight()) Send();
-  if (!leave_done_ && space_.SegmentIsFull(options_.max_bytes)) BeginSegment(false);
+  if (leave_done_ || !space_.SegmentIsFull(options_.max_bytes)) return;
+  BeginSegment(false);
+  AppendSettings();
 }
 
 // Carries live jobs out of the oldest segment.

@@ -136,6 +136,7 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
   void OnAcquired(const StoreResult& result, const LogStore::Acquired& acquired, Time wait);
   void BecomeActive();
   void BeginSegment(bool barrier);
+  void AppendSettings();
   void ActiveTick(Time now);
   Time NextActiveTick() const;
   void Beat(Time now);

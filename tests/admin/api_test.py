@@ -311,6 +311,35 @@ class Jobs(WithBroker):
             self.refused("bad-request", "GET", f"/jobs?{bad}")
         self.refused("not-found", "GET", "/tubes/none/jobs")
 
+    def test_running_jobs_are_found_at_their_holders(self) -> None:
+        """However many other jobs there are, and whatever their ids."""
+        for i in range(40):
+            self.api.put_job("waiting", "x")
+        jobs = [self.api.put_job("work", "x", ttr_seconds=ttr) for ttr in (3600, 900, 1800)]
+        other = Client(self.broker.port)
+        for client in (self.client, other):
+            client.say("watch work")
+        for client in (self.client, other, self.client):
+            self.assertTrue(client.say("reserve").startswith("RESERVED"))
+
+        def running(query: str = "") -> list[int]:
+            page = self.api.get(f"/jobs?state=reserved&order=next&max_scan=2{query}")
+            self.assertEqual((page["complete"], page["scanned"] <= 3), (True, True))
+            return [job["id"] for job in page["items"]]
+        self.assertEqual(running(), [jobs[1], jobs[2], jobs[0]])
+        self.assertEqual(running("&limit=2"), [jobs[1], jobs[2]])
+        self.assertEqual(running("&tube=work&limit=1"), [jobs[1]])
+        self.assertEqual(running("&tube=waiting"), [])
+        self.assertEqual(running("&tube=none"), [])
+        self.assertEqual(running("&text=nowhere"), [])
+        holder = self.api.get(f"/jobs/{jobs[1]}")["holder"]["connection"]
+        self.assertEqual(running(f"&holder={holder}"), [jobs[1]])
+        self.assertEqual(self.api.get("/connections?role=idle")["items"], [])
+        self.assertEqual(other.say(f"release {jobs[1]} 0 100"), "RELEASED")
+        self.assertEqual(running(), [jobs[2], jobs[0]])
+        self.assertEqual([each["id"] for each in self.api.get("/connections?role=idle")["items"]], [holder])
+        other.close()
+
     def test_operations(self) -> None:
         for i in range(300):
             self.api.put_job("t", f"body {i % 3}")
@@ -429,6 +458,11 @@ class TheServer(WithBroker):
                                                   "jobs_buried"})
         for numbers in history["series"].values():
             self.assertEqual(len(numbers), len(history["times"]))
+        # A step that is not over has no value yet, however long it is.
+        for query in ("range=1h", "range=1h&points=10", "range=30d"):
+            history = self.api.get(f"/history?{query}")
+            for at in history["times"]:
+                self.assertLessEqual(at + history["step_seconds"], time.time())
         self.assertEqual(self.api.get("/history?series=cpu_ratio&range=30d&points=10")["range"], "30d")
         self.assertEqual(self.api.get("/history?tube=default")["tube"], "default")
         self.api.put_job("~_w")  # its name is the byte 0xFF

@@ -117,11 +117,17 @@ class Groups(WithBroker):
         self.assertEqual([line.split()[0] for line in by_name], ["GROUP", "-", "a", "b"])
         self.ctl("groups", "nothing", expect=NOT_FOUND)
         self.assertEqual(len(self.json("jobs", "mail", "--group", "b")["items"]), 3)
+        self.assertEqual(len(self.json("jobs", "mail", "--group", "")["items"]), 1)
+        for words in (["clear", "nothing"], ["jobs", "nothing"], ["move", "--tube", "nothing", "--to", "x"], ["copy", "--tube", "nothing", "--to", "x"]):
+            self.ctl(*words, "--group", "a", expect=NOT_FOUND)
         self.ctl("move", "--tube", "mail", "--group", "a", "--to", "other", "--yes")
         self.ctl("copy", "--tube", "mail", "--group", "b", "--to", "other", "--yes")
         self.ctl("clear", "mail", "--group", "b", "--yes")
         self.assertEqual(self.json("tube", "mail")["jobs"]["ready"], 1)
         self.assertEqual(self.json("tube", "other")["jobs"]["ready"], 4)
+        self.put("mail", "c")
+        self.assertIn("done 1", self.ctl("clear", "mail", "--group", "", "--yes"))
+        self.assertEqual(self.json("groups", "mail")["items"][0]["name"], "c")
 
 
 class Tubes(WithBroker):
@@ -235,6 +241,9 @@ class Server(WithBroker):
         self.assertEqual([line[:2] for line in lines], [["TUBE", "JOB"], ["news", soon], ["mail", late]])
         self.assertEqual(lines[1][3], "127.0.0.1")
         self.assertEqual([job["id"] for job in self.json("running", "--tube", "mail")["items"]], [int(late)])
+        shown = subprocess.run([CTL, "--server", f"http://{self.broker.admin}", "running", "--limit", "1"], timeout=SECONDS, capture_output=True,
+                               text=True, check=True)
+        self.assertEqual((len(shown.stdout.splitlines()), shown.stderr), (2, "gearstalkctl: the first 1 of 2\n"))
         client.close()
 
     def test_events_end_after_a_number(self) -> None:

@@ -219,6 +219,9 @@ class Daily(ConsoleTest):
             self.assertEqual([link.get_attribute("data-testid") for link in self.browser.css(".side [aria-current]")], [entry])
 
     def test_charts_are_linear_or_logarithmic(self) -> None:
+        """And have room for their highest value: nothing is drawn above the plot."""
+        for _ in range(37):
+            self.served.put("high", "x")
         self.browser.open("#/", "overview")
         for testid in ("chart-jobs", "chart-rates"):
             canvas = f'[data-testid="{testid}"] canvas'
@@ -229,9 +232,14 @@ class Daily(ConsoleTest):
                 pressed = log.get_attribute("aria-pressed")
                 log.click()
                 self.browser.until("the other scale", lambda: log.get_attribute("aria-pressed") != pressed)
-                pictures.add(self.browser.script(f"""
+                picture, above, plot = self.browser.script(f"""
                     const canvas = document.querySelector('{canvas}');
-                    return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(canvas.toDataURL()))));"""))
+                    const [pen, left, top] = [canvas.getContext("2d"), 48 * devicePixelRatio, 8 * devicePixelRatio];
+                    const ink = (from, to) => pen.getImageData(left, from, canvas.width - left, to - from).data.some((byte) => byte > 0);
+                    return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() =>
+                      done([canvas.toDataURL(), ink(0, top), ink(top, canvas.height)]))));""")
+                self.assertEqual((above, plot), (False, True))
+                pictures.add(picture)
             self.assertEqual(len(pictures), 2)
             self.assertIn("at last", self.browser.find(testid).get_attribute("aria-label"))
 

@@ -11,7 +11,9 @@ from broker import Client  # noqa: E402
 from transfer_protocol import hold  # noqa: E402
 
 CONFIGURATION = """
-tubes: [{match: frail, attempts: 1, on_failure: move, retry_on: "release,timeout"}]
+tubes:
+  - {match: frail, attempts: 1, on_failure: move, retry_on: "release,timeout"}
+  - {match: "thumbs*", group: line, group_running: 1}
 schedules: [{name: nightly, tube: reports, cron: "0 3 * * *", body: x}]
 """
 
@@ -51,6 +53,40 @@ class Policies(ConsoleTest):
         self.browser.until("the number of dead jobs", lambda: "dead" in [
             each.text for each in self.browser.css("dl.record dt")])
         self.browser.shot("policy-1280")
+
+    def test_a_tube_shows_its_groups(self) -> None:
+        for group in ("ann", "ann", "ann", "bob", "bob"):
+            self.served.put("thumbs", f"{group}\n")
+        lone = self.served.put("thumbs", "")
+        client = Client(self.served.port)
+        self.addCleanup(client.close)
+        client.say("watch thumbs")
+        self.assertTrue(client.say("reserve").startswith("RESERVED"))  # of ann, the first
+        self.browser.open("#/tubes/thumbs?state=ready", "tube")
+        self.browser.until("their number", lambda: "2" in self.browser.text("tab-groups"))
+        self.browser.click("tab-groups")
+        rows = [row.find_element("css selector", ".title").text.replace("\n", " ") for row in self.browser.all("group-row")]
+        self.assertEqual(rows, ["ann as many run as may", "bob", "without a group"])
+        self.assertEqual(self.browser.text("ctl-line"), "gearstalkctl groups thumbs --sort ready")
+        wide = self.browser.script("return [...document.querySelectorAll('.sized')].map((bar) => bar.style.width)")
+        self.assertEqual(wide, ["100%", "67%", "33%"])
+        self.browser.shot("groups-1280")
+        self.browser.click("sort-name")
+        self.browser.until("by name", lambda: self.browser.all("group-row")[0].text.startswith("without"))
+        self.browser.size(390, 844)
+        self.assertTrue(self.browser.script("return document.documentElement.scrollWidth <= innerWidth"))
+        self.browser.shot("groups-390")
+        self.browser.css('[data-testid="group-row"] .title a')[0].click()
+        self.browser.until("its jobs", lambda: [row.get_attribute("data-id") for row in self.browser.all("job-row")] == [str(lone - 4), str(lone - 3)])
+        self.assertIn("group ann", [chip.text.rstrip("×").strip() for chip in self.browser.all("chip")])
+
+    def test_a_tube_without_jobs_in_groups_says_so(self) -> None:
+        self.served.put("plain", "x")
+        self.browser.open("#/tubes/plain", "tube")
+        self.browser.find("job-row")
+        self.assertEqual(self.browser.css('[data-testid="tab-groups"]'), [])
+        self.browser.open("#/tubes/plain?state=groups", "tube")
+        self.browser.find("groups-empty")
 
     def test_a_schedule_is_switched_and_run(self) -> None:
         self.browser.open("#/schedules", "schedules")

@@ -136,7 +136,7 @@ class Monitoring(unittest.TestCase):
         series = {'gearstalkd_jobs{state="buried"}': "0 3x89 2x30",  # a value a minute
                   # Those that are left at last were all moved to dead tubes.
                   "gearstalkd_buried_dead_jobs": "0 2x120",
-                  "gearstalkd_draining": "1x120",
+                  'gearstalkd_attention{kind="draining"}': "1x120",
                   "gearstalkd_postgres_primaries": "1x99 2x20",
                   "gearstalkd_postgres_synchronous_standbys": "1x99 0x20",
                   # One, and later twelve a minute for a while.

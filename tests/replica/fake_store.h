@@ -25,6 +25,8 @@ class Simulation {
   // Runs what happens next, unless that is after `until`.
   bool Step(Time until);
   void RunUntil(Time until);
+  // When something happens next.
+  Time next() const { return queue_.empty() ? kNever : queue_.begin()->first; }
   std::uint64_t Below(std::uint64_t bound) { return random() % bound; }
   bool Chance(unsigned percent) { return Below(100) < percent; }
 

@@ -198,6 +198,19 @@ TEST(Takeover, OfACrashedBrokerTakesALease) {
   EXPECT_EQ(world.Faults(), "");
 }
 
+// As an engine does with the pause of a tube that nobody uses.
+TEST(Takeover, ChangesOfABrokerThatBecomesActiveAreOfItsFirstSegment) {
+  World world(1);
+  for (const auto& broker : world.brokers) broker->ends_pauses = true;
+  for (int reign = 0; reign < 3; ++reign) {
+    SimBroker* active = world.Lead();
+    ASSERT_NE(active, nullptr);
+    active->Kill();
+    world.RunFor(5 * kSecond);
+    EXPECT_EQ(world.Faults(), "");
+  }
+}
+
 // The lease of the leader counts, not that of who takes over.
 TEST(Takeover, TakesTheLeaseOfTheLeader) {
   for (const auto& [first, second] : {std::pair<Time, Time>{2, 60}, {60, 2}}) {

@@ -149,6 +149,14 @@ void SimBroker::OnServing() {
   }
 }
 
+void SimBroker::OnActive() {
+  if (!ends_pauses) return;
+  Record record;
+  record.kind = Record::Kind::kTube;
+  record.tube = "paused";
+  journal_->Append(record);
+}
+
 void SimBroker::OnOver(Status why, int exit_code) {
   if (exit_code != 3) ledger_.Fault(name_ + " ended: " + why.message());
   why_ = why.message();

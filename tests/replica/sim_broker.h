@@ -52,7 +52,8 @@ class SimBroker final : private JournalEvents, private LiveState {
   FakeLink link;
   std::uint64_t max_bytes = 1 << 20;
   std::size_t body_size = 20;
-  int tubes = 0;  // that are paused
+  int tubes = 0;             // that are paused
+  bool ends_pauses = false;  // of a tube, when it becomes active
   Time lease = 2 * kSecond;
   unsigned put_percent = 50, delete_percent = 60;
   // Batches, each of one part, that became durable, and those behind which the next was sent by
@@ -61,7 +62,7 @@ class SimBroker final : private JournalEvents, private LiveState {
 
  private:
   void OnFollowing(const FollowProgress&) override {}
-  void OnActive() override {}
+  void OnActive() override;
   void OnServing() override;
   void OnSuspended(bool) override { suspended_ = true; }
   void OnResumed() override { suspended_ = false; }

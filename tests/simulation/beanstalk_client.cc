@@ -183,7 +183,7 @@ void BeanstalkClient::Operate() {
   }
   if (world_.plan().Has(Feature::kTubePauses) && random.OneIn(2)) {
     const auto seconds = static_cast<std::uint32_t>(random.Below(10));
-    world_.ledger().OnPauseAsked(tube);
+    world_.ledger().OnPauseAsked(tube, world_.NumberOf(tube));
     return Ask({.verb = Verb::kPause, .tube = tube, .seconds = seconds},
                "pause-tube " + tube + " " + std::to_string(seconds) + "\r\n");
   }
@@ -254,6 +254,7 @@ bool BeanstalkClient::Answered(const Asked& asked, std::string_view reply, std::
 
 bool BeanstalkClient::OnPutReply(const Asked& asked, std::string_view reply) {
   const auto id = NumberAfter("INSERTED", reply);
+  if (id) CheckDurable(*id);
   if (asked.verb == Verb::kPutAgain) {
     if (id) world_.ledger().OnPutAgain(*asked.job, *id);
     return id || Refuses(reply);
@@ -362,7 +363,7 @@ bool BeanstalkClient::OnTubeReply(const Asked& asked, std::string_view reply) {
       return reply == "WATCHING " + std::to_string(watched_.size());
     case Verb::kPause:
       world_.ledger().OnPauseAnswered(
-          asked.tube, world_.now(),
+          asked.tube, world_.NumberOf(asked.tube), world_.now(),
           reply == "PAUSED" ? asked.at + Time{asked.seconds} * kSecond : 0);
       return reply == "PAUSED" || reply == "NOT_FOUND" || Refuses(reply);
     default:

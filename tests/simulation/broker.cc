@@ -51,6 +51,11 @@ void Connection::RunSoon() {
 
 void Connection::Receive(std::string_view bytes) {
   if (closing_ || broken_ || eof_) return;
+  if (!broker_.MayServe()) {
+    input_.Append(bytes);
+    runnable_ = runnable_ || !waits_;
+    return;
+  }
   if (!waits_ && !runnable_ && input_.empty()) {
     const std::span<char> space = switch_.BodySpace();
     const std::size_t size = std::min(space.size(), bytes.size());
@@ -107,6 +112,7 @@ void Connection::AfterInput(Next next) {
 
 bool Connection::Flush() {
   if (broken_) return false;
+  if (!broker_.MayServe()) return true;
   held_ = false;
   std::array<iovec, 64> pieces;
   while (!out_.empty() && !stalled_) {
@@ -223,17 +229,47 @@ void Broker::Round() {
   RunWriter();
   if (!alive_()) return;
   TakeNotice();
-  for (std::size_t i = 0; i < connections_.size(); ++i) connections_[i]->Run();
+  const bool runs = MayServe() && !leaves_;
+  for (std::size_t i = 0; runs && i < connections_.size(); ++i) connections_[i]->Run();
   bool more = CloseLeaving();
-  next_due_ = std::min(engine_.Tick(Now()), journal_->Tick(Now()));
+  next_due_ = journal_->Tick(Now());
+  if (over_) return;
+  if (MayServe() && !leaves_) next_due_ = std::min(next_due_, engine_.Tick(Now()));
   HandOver();
-  if (!alive_()) return;
+  if (!alive_() || over_) return;
   FlushAll();
   // Those that were closed have left jobs behind.
   HandOver();
-  for (const auto& each : connections_) more = more || each->runnable();
+  for (const auto& each : connections_) more = more || (runs && each->runnable());
   next_due_ = std::min(next_due_, write_at_);
   if (more || HasNotice() || !leaving_.empty()) next_due_ = Now();
+}
+
+void Broker::OnServing() {
+  serving_ = true;
+  engine_.Tick(Now());
+}
+
+void Broker::OnSuspended(bool isolated) {
+  frozen_ = true;
+  if (!isolated) return;
+  for (const auto& each : connections_) each->Break();
+}
+
+void Broker::Leave() {
+  leaves_ = true;
+  HangUp();
+  journal_->Leave([this] { has_left_ = true; });
+}
+
+void Broker::HangUp() {
+  for (const auto& each : connections_) {
+    if (each->ear() != nullptr) each->ear()->OnClosed();
+    each->SetEar(nullptr);
+  }
+  engine_.Stop();
+  connections_.clear();
+  leaving_.clear();
 }
 
 Status Broker::Stop() {

@@ -4,8 +4,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "broker/base/clock.h"
@@ -56,6 +58,7 @@ class Connection final : public Wire {
   // While stalled the peer takes nothing.
   void Stall(bool stalled) { stalled_ = stalled; }
   bool stalled() const { return stalled_; }
+  const Broker& broker() const { return broker_; }
   // Somebody else hears what is sent from now on; nullptr: nobody.
   void SetEar(Ear* ear) { ear_ = ear; }
 
@@ -116,6 +119,16 @@ class Broker final : private JournalEvents, private ConnectionList {
   void SetAlive(std::function<bool()> alive) { alive_ = std::move(alive); }
   // Ends in order.
   Status Stop();
+  // Of a journal that brokers share: closes all connections, and lets another broker lead. Rounds
+  // go on until it has left, or is over.
+  void Leave();
+  bool has_left() const { return has_left_; }
+  // Clients may be accepted.
+  bool serving() const { return serving_ && !leaves_; }
+  // Another broker leads, or the journal cannot go on.
+  const std::optional<std::pair<Status, int>>& over() const { return over_; }
+  // The process is gone: so are its connections.
+  void HangUp();
 
   Engine& engine() { return engine_; }
   Journal& journal() { return *journal_; }
@@ -126,16 +139,17 @@ class Broker final : private JournalEvents, private ConnectionList {
   // --- For connections
   Time Now() const { return clock_.Now(); }
   Lsn Durable() const { return journal_->Durable(); }
+  bool MayServe() const { return !frozen_ && journal_->MayServe(); }
   std::span<Protocol* const> protocols() const { return protocols_; }
 
  private:
   // --- JournalEvents
   void OnFollowing(const FollowProgress&) override {}
   void OnActive() override { engine_.records().BecomeActive(clock_.Now()); }
-  void OnServing() override { engine_.Tick(clock_.Now()); }
-  void OnSuspended(bool) override {}
-  void OnResumed() override {}
-  void OnOver(Status, int) override {}
+  void OnServing() override;
+  void OnSuspended(bool isolated) override;
+  void OnResumed() override { frozen_ = false; }
+  void OnOver(Status why, int exit_code) override { over_ = {std::move(why), exit_code}; }
 
   // --- ConnectionList
   Entry Next(int fd) const override;
@@ -162,6 +176,8 @@ class Broker final : private JournalEvents, private ConnectionList {
   Time write_at_ = kNever;
   Time next_due_ = 0;
   std::uint64_t accepted_ = 0;
+  bool serving_ = false, frozen_ = false, leaves_ = false, has_left_ = false;
+  std::optional<std::pair<Status, int>> over_;
   enum class Abandon : std::uint8_t { kNone, kOnce, kAlways } abandon_ = Abandon::kNone;
 };
 

@@ -49,6 +49,8 @@ void Client::Stall(bool stalled) {
 }
 
 void Client::OnBytes(std::string_view bytes) {
+  if (&connection_->broker() != world_.broker())
+    return world_.ledger().Fail("a broker answers that does not lead any more");
   input_ += bytes;
   const std::size_t before = input_.size();
   OnInput(input_);
@@ -106,6 +108,12 @@ void Client::ActIn(Time delay) {
   });
 }
 
+void Client::CheckDurable(JobId id) {
+  Broker& broker = *world_.broker();
+  if (broker.engine().records().PutLsn(id) <= broker.Durable()) return;
+  world_.ledger().Fail("job " + std::to_string(id) + " was acknowledged before it was durable");
+}
+
 KnownJob* Client::Take(JobId id, std::string_view body, const Ledger::HandOut& out) {
   Ledger& ledger = world_.ledger();
   KnownJob* const known = ledger.OfBody(body);
@@ -121,6 +129,7 @@ KnownJob* Client::Take(JobId id, std::string_view body, const Ledger::HandOut& o
   // A reservation that is over already was held back for the journal.
   Ledger::HandOut told = out;
   told.stale = out.stale || !mine;
+  told.tube = world_.NumberOf(known->tube);
   ledger.OnHandedOut(*known, told, mine ? job->taken_at() : 0, world_.now());
   if (was_unknown) ledger.Learn(*known, id);
   held_.push_back(known);

@@ -51,6 +51,7 @@ void World::Finish() {
   RunUntil(now() + kMillisecond);
   clients_.clear();
   events_.clear();
+  if (ledger_.ok()) CheckFollowers();
   if (ledger_.ok()) Drain();
   if (ledger_.ok()) CheckEmpty();
 }
@@ -133,13 +134,13 @@ void World::CheckEmpty() {
   CheckSpace();
   if (!ledger_.ok()) return;
   StopInOrder();
-  RunUntil(now() + 10 * kSecond);
+  RunUntil(now() + 20 * kSecond);
   if (ledger_.ok() && broker_ == nullptr) ledger_.Fail("the broker does not come back");
 }
 
 // Without jobs the log is a few segments, whatever has been in it.
 void World::CheckSpace() {
-  if (!plan_.Has(Feature::kJournal)) return;
+  if (!plan_.Has(Feature::kJournal) && !shared()) return;
   RunUntil(now() + 5 * kSecond);
   const SegmentStats segments = broker_->journal().Segments();
   const std::uint64_t most = 3 * segments.live_bytes + 3 * segments.size;

@@ -16,7 +16,11 @@ constexpr std::uint64_t kSector = 512;
 void World::PlanFault() {
   After(random_.Between(kMillisecond, 10 * kSecond), [this] {
     if (healed_) return;
-    if (broker_ != nullptr) Disturb();
+    if (shared() && random_.OneIn(2)) {
+      DisturbMember();
+    } else if (broker_ != nullptr) {
+      Disturb();
+    }
     PlanFault();
   });
 }
@@ -24,6 +28,7 @@ void World::PlanFault() {
 void World::Disturb() {
   const auto chosen = static_cast<Feature>(random_.Below(static_cast<int>(Feature::kColdBodies)));
   if (!plan_.Has(chosen)) return DisturbClient();
+  if (shared() && chosen != Feature::kRestarts) return DisturbClient();
   switch (chosen) {
     case Feature::kKills:
       return Kill(false);
@@ -71,6 +76,7 @@ void World::FailCalls() {
   const bool space = random_.OneIn(3);
   Say(space ? "a call to the disk finds no space" : "a call to the disk fails");
   disk_failed_ = true;
+  ledger_.OnDiskFailure();
   disk_.FailAt(disk_.calls() + 1 + random_.Below(8), space ? ENOSPC : EIO, 1 + random_.Below(3));
   After(random_.Between(kSecond, 15 * kSecond), [this, life = life()] {
     if (this->life() == life) StopInOrder();
@@ -80,6 +86,7 @@ void World::FailCalls() {
 void World::FillDisk() {
   Say("the disk is full");
   disk_full_ = true;
+  ledger_.OnDiskFailure();
   disk_.SetCapacity(disk_.UsedBytes() + random_.Below(2 * segment_size_));
   After(random_.Between(kSecond, 20 * kSecond), [this] {
     Say("the disk has space");
@@ -119,7 +126,11 @@ void World::Rot() {
 void World::Heal() {
   healed_ = true;
   disk_.SetCapacity(UINT64_MAX);
-  awake_at_ = 0;
+  if (shared()) {
+    HealStore();
+  } else {
+    awake_at_ = 0;
+  }
   for (auto& client : clients_) client->Stall(false);
 }
 

@@ -206,6 +206,7 @@ void GearmanClient::OnPacket(std::uint32_t type, std::string_view payload) {
 void GearmanClient::OnCreated(std::string_view handle) {
   if (submitted_.empty()) return world_.ledger().Fail("JOB_CREATED that nobody asked for");
   KnownJob& job = *submitted_.front();
+  CheckDurable(IdOfHandle(handle));
   world_.ledger().OnPut(job, IdOfHandle(handle), floors_.front(), world_.now(), stale());
   submitted_.pop_front();
   floors_.pop_front();

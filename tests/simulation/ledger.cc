@@ -56,7 +56,8 @@ void Ledger::OnPut(KnownJob& job, JobId id, JobId floor, Time now, bool stale) {
   if (id <= floor) Fail(Name(job) + ": its id does not rise above " + std::to_string(floor));
   Learn(job, id);
   job.there = true;
-  highest_id_ = std::max(highest_id_, id);
+  // A spare id, given out while the disk fails, says nothing of the ids that follow.
+  if (id < kFirstSpareId) highest_id_ = std::max(highest_id_, id);
   if (stale || forgot_at_ == now) job.touched = true;
   const bool queued = !job.touched && job.not_before == 0 && Certain(job);
   if (queued && job.vanishes == kNever) queued_[job.tube][{job.priority, id}] = {&job, now};
@@ -94,6 +95,7 @@ void Ledger::CheckPause(const KnownJob& job, const HandOut& out, Time now) {
   if (paused == paused_.end() || out.watched == nullptr || out.stale || !prompt_) return;
   const Pause& pause = paused->second;
   if (pause.until == kNever || now <= pause.from || now >= pause.until) return;
+  if (pause.tube != out.tube) return;
   Fail(Name(job) + " was handed out while its tube is paused");
 }
 
@@ -150,7 +152,7 @@ void Ledger::OnHandedOut(KnownJob& job, const HandOut& out, Time taken, Time now
   job.held_until = ttr_s == 0 ? kNever : taken + Time{ttr_s} * kSecond;
   CheckRunning(job, now);
   const auto tries = most_tries_.find(job.tube);
-  if (tries != most_tries_.end() && ++job.hand_outs > tries->second)
+  if (tries != most_tries_.end() && ++job.hand_outs > tries->second && burials_kept_)
     Fail(Name(job) + " was handed out too often");
 }
 
@@ -193,15 +195,16 @@ void Ledger::OnKickAsked(const std::string& tube) {
   }
 }
 
-void Ledger::OnPauseAsked(const std::string& tube) {
+void Ledger::OnPauseAsked(const std::string& tube, std::uint64_t number) {
   Pause& pause = paused_[tube];
+  pause.tube = number;
   pause.until = kNever;
   pause.alone = pause.asks++ == 0;
 }
 
-void Ledger::OnPauseAnswered(const std::string& tube, Time from, Time until) {
+void Ledger::OnPauseAnswered(const std::string& tube, std::uint64_t number, Time from, Time until) {
   Pause& pause = paused_[tube];
-  if (--pause.asks > 0 || !pause.alone || until == 0) return;
+  if (--pause.asks > 0 || !pause.alone || until == 0 || pause.tube != number) return;
   pause.from = from;
   pause.until = until;
 }
@@ -219,6 +222,7 @@ void Ledger::OnRestart(bool kept) {
   }
   queued_.clear();
   passed_.clear();
+  burials_kept_ = true;
   for (auto& [tube, pause] : paused_) pause = {};
   for (KnownJob& job : jobs_) {
     job.holder = nullptr;

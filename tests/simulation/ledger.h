@@ -69,6 +69,7 @@ class Ledger {
     Time asked = 0;
     std::uint32_t default_ttr_s = 0;  // 0: none
     bool stale = false;               // it may have been made long before it left the broker
+    std::uint64_t tube = 0;           // the engine's number of the job's tube
   };
   // `taken`: when the engine says that it was; 0: not known.
   void OnHandedOut(KnownJob& job, const HandOut& out, Time taken, Time now);
@@ -92,11 +93,13 @@ class Ledger {
   void OnKickAsked(const std::string& tube);
   // Somebody kicks, or asks for, this job by its id.
   void OnNamed(JobId id);
-  // Somebody pauses the tube.
-  void OnPauseAsked(const std::string& tube);
+  // Somebody pauses the tube. `number`: the engine's; a tube that ends takes its pause with it.
+  void OnPauseAsked(const std::string& tube, std::uint64_t number);
   // `until`: at the earliest; 0: refused.
-  void OnPauseAnswered(const std::string& tube, Time from, Time until);
+  void OnPauseAnswered(const std::string& tube, std::uint64_t number, Time from, Time until);
 
+  // Until the next start burials may not be kept.
+  void OnDiskFailure() { burials_kept_ = false; }
   // The broker was started again. `kept`: from a journal.
   void OnRestart(bool kept);
   // What is on disk may be damaged: from now on jobs may be lost, or back.
@@ -122,6 +125,7 @@ class Ledger {
     Time from = 0, until = kNever;  // kNever: not known
     int asks = 0;                   // without an answer
     bool alone = false;             // the last one was asked for while there was no other
+    std::uint64_t tube = 0;         // the engine's number, as it was asked for
   };
   struct Passed {
     KnownJob* job;
@@ -145,7 +149,7 @@ class Ledger {
   std::vector<Passed> passed_;
   JobId highest_id_ = 0;
   Time forgot_at_ = 0;
-  bool damaged_ = false, ordered_ = true, prompt_ = true;
+  bool damaged_ = false, ordered_ = true, prompt_ = true, burials_kept_ = true;
   std::string failure_;
 };
 

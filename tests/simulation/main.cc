@@ -61,6 +61,7 @@ Plan PlanOf(std::uint64_t seed, const Wanted& wanted) {
 std::string Describe(const Plan& plan) {
   std::string text = "seed " + std::to_string(plan.seed) + ": " + std::to_string(plan.clients) +
                      " clients, " + std::to_string(plan.length / kSecond) + " s,";
+  if (plan.Has(Feature::kReplicated)) text += " " + std::to_string(plan.brokers) + " brokers,";
   for (int feature = 0; feature < kFeatures; ++feature) {
     if (plan.Has(static_cast<Feature>(feature))) text += " " + std::string(kFeatureNames[feature]);
   }

@@ -49,17 +49,19 @@ enum class Feature : std::uint8_t {
   kRestarts,  // in order
   kReserveById,
   kColdBodies,  // bodies leave memory, most of them or some
+  kReplicated,  // the journal is in a store that 1 to 3 brokers share
 };
-inline constexpr int kFeatures = static_cast<int>(Feature::kColdBodies) + 1;
+inline constexpr int kFeatures = static_cast<int>(Feature::kReplicated) + 1;
 // For the command line, in their order.
 inline constexpr std::string_view kFeatureNames[kFeatures] = {
-    "journal",     "kills",    "power-cuts", "io-errors",     "full-disk",  "rot",   "stalls",
-    "resets",      "late",     "pauses",     "delays",        "buries",     "large", "gearman",
-    "tube-pauses", "policies", "restarts",   "reserve-by-id", "cold-bodies"};
+    "journal",     "kills",    "power-cuts", "io-errors",     "full-disk",   "rot",       "stalls",
+    "resets",      "late",     "pauses",     "delays",        "buries",      "large",     "gearman",
+    "tube-pauses", "policies", "restarts",   "reserve-by-id", "cold-bodies", "replicated"};
 
 struct Plan {
   std::uint64_t seed = 0;
   int clients = 0;
+  int brokers = 1;
   Time length = 0;             // during which clients begin new work and faults happen
   std::uint32_t features = 0;  // a bit each
 
@@ -77,6 +79,8 @@ struct Plan {
     if (random.Percent(80)) plan.features &= ~Bit(Feature::kRot);
     if (random.Percent(50)) plan.features &= ~Bit(Feature::kIoErrors);
     if (random.Percent(50)) plan.features |= Bit(Feature::kColdBodies);
+    if (random.Percent(25)) plan.features |= Bit(Feature::kReplicated);
+    plan.brokers = static_cast<int>(1 + random.Below(3));
     return plan;
   }
   static std::uint32_t Bit(Feature feature) { return 1U << static_cast<unsigned>(feature); }

@@ -23,7 +23,12 @@ std::uint64_t Mixed(std::uint64_t digest, std::string_view text) {
 }  // namespace
 
 World::World(const Plan& plan, bool verbose)
-    : plan_(plan), verbose_(verbose), random_(plan.seed), began_(clock_.Now()) {
+    : plan_(plan),
+      verbose_(verbose),
+      random_(plan.seed),
+      began_(clock_.Now()),
+      network_(plan.seed) {
+  network_.now = began_;
   const bool small = random_.OneIn(2);
   segment_size_ = small ? 4096 << random_.Below(3) : 65536 << random_.Below(3);
   // Where the power fails, every sync counts.
@@ -34,12 +39,20 @@ World::World(const Plan& plan, bool verbose)
 }
 
 // Connections know their clients.
-World::~World() { broker_.reset(); }
+World::~World() {
+  broker_.reset();
+  members_.clear();
+}
 
 void World::Say(const std::string& what) {
   digest_ = Mixed(digest_, what);
   if (!verbose_) return;
   std::printf("%10.6f %s\n", Seconds(elapsed()), what.c_str());
+}
+
+std::uint64_t World::NumberOf(const std::string& tube) const {
+  const Tube* const found = broker_->engine().FindTube(tube);
+  return found == nullptr ? 0 : found->id();
 }
 
 void World::After(Time delay, std::function<void()> what) {
@@ -128,15 +141,15 @@ bool World::Start() {
   }
   broker_ = std::move(broker);
   disk_failed_ = rotten_ = false;
+  if (disk_full_) ledger_.OnDiskFailure();
   Say("the broker serves");
   ledger_.Compare(broker_->engine(), now());
   CheckPlaces();
   return true;
 }
 
-std::map<JobId, std::string> World::Places() const {
+std::map<JobId, std::string> World::PlacesOf(const Engine& engine) {
   std::map<JobId, std::string> places;
-  const Engine& engine = broker_->engine();
   for (const Job* job = engine.NextJob(0); job != nullptr; job = engine.NextJob(job->id())) {
     if (!job->durable()) continue;
     std::string& place = places[job->id()];
@@ -148,11 +161,20 @@ std::map<JobId, std::string> World::Places() const {
   return places;
 }
 
-// After a stop in order, every job is where it was, and no other is there.
+std::map<std::string, Time> World::PausesOf(const Engine& engine) {
+  std::map<std::string, Time> pauses;
+  for (const Tube* tube = engine.NextTube(0); tube != nullptr; tube = engine.NextTube(tube->id())) {
+    if (tube->paused() && tube->unfinished() + tube->buried() > 0)
+      pauses[tube->name()] = tube->settings().pause_until;
+  }
+  return pauses;
+}
+
+// After a stop in order, every job is where it was, no other is there, and pauses go on.
 void World::CheckPlaces() {
   const auto before = std::exchange(stopped_places_, std::nullopt);
   if (!before || ledger_.damaged()) return;
-  const std::map<JobId, std::string> after = Places();
+  const std::map<JobId, std::string> after = PlacesOf(broker_->engine());
   for (const auto& [id, place] : *before) {
     const auto found = after.find(id);
     if (found == after.end() && place.starts_with("in p-expires")) continue;
@@ -163,6 +185,13 @@ void World::CheckPlaces() {
     }
   }
   if (after.size() > before->size()) ledger_.Fail("a stop in order made jobs");
+  const auto pauses = PausesOf(broker_->engine());
+  for (const auto& [tube, until] : stopped_pauses_) {
+    const bool there = broker_->engine().FindTube(tube) != nullptr;
+    const auto found = pauses.find(tube);
+    if (until > now() && there && (found == pauses.end() || found->second != until))
+      ledger_.Fail("the pause of " + tube + " did not outlive a stop in order");
+  }
 }
 
 void World::Restart(Time after) {
@@ -192,27 +221,35 @@ void World::Crash(Loss loss) {
 
 void World::StopInOrder() {
   Say("the broker stops");
+  if (shared()) {
+    broker_->Leave();
+    return Follow(*leader_);
+  }
   const Status stopped = broker_->Stop();
   if (!stopped.ok()) {
     Say("the journal does not close: " + stopped.message());
     if (!DiskFails()) ledger_.Fail("the journal does not close: " + stopped.message());
   }
   const bool kept = stopped.ok() && plan_.Has(Feature::kJournal) && !DiskFails();
-  auto places = kept ? std::optional(Places()) : std::nullopt;
+  auto places = kept ? std::optional(PlacesOf(broker_->engine())) : std::nullopt;
+  auto pauses = PausesOf(broker_->engine());
   Crash(Loss::kNone);
   stopped_places_ = std::move(places);
+  stopped_pauses_ = std::move(pauses);
 }
 
 void World::Advance(Time to) {
   if (to <= now()) return;
   disk_.Advance(to - now());
   clock_.Advance(to - now());
+  network_.now = now();
   rounds_at_once_ = 0;
 }
 
 void World::RunRound() {
   if (++rounds_at_once_ > kMostRoundsAtOnce) return ledger_.Fail("it turns round and round");
   broker_->Round();
+  if (broker_->over()) return End(*leader_, broker_->over()->first.message());
   if (disk_.stopped())
     return Crash(power_ ? (random_.OneIn(2) ? Loss::kAll : Loss::kSome) : Loss::kNone);
   if (random_.OneIn(16)) {
@@ -228,14 +265,16 @@ void World::RunUntil(Time until) {
   while (ledger_.ok()) {
     const Time round = broker_ == nullptr ? kNever : std::max(broker_->next_due(), awake_at_);
     const Time event = events_.empty() ? kNever : events_.begin()->first;
-    const Time next = std::min(round, event);
+    const Time next = std::min({round, event, NextOfMembers()});
     if (next > until) break;
     Advance(next);
     while (!events_.empty() && events_.begin()->first <= now() && ledger_.ok()) {
       const auto what = std::move(events_.extract(events_.begin()).mapped());
       what();
     }
+    RunStore();
     if (broker_ != nullptr && ledger_.ok() && awake_at_ <= now()) RunRound();
+    RunMembers();
   }
   Advance(until);
 }
@@ -254,7 +293,11 @@ void World::MakeClients() {
 
 std::string World::Run() {
   disk_.MakeDirectory("/");
-  if (!Start()) ledger_.Fail("a new broker does not start");
+  if (shared()) {
+    StartMembers();
+  } else if (!Start()) {
+    ledger_.Fail("a new broker does not start");
+  }
   MakeClients();
   PlanFault();
   RunUntil(began_ + plan_.length);

@@ -11,6 +11,7 @@
 
 #include "broker/journal/wal/wal_journal.h"
 #include "tests/journal/faulty_file_system.h"
+#include "tests/replica/fake_store.h"
 #include "tests/simulation/broker.h"
 #include "tests/simulation/client.h"
 #include "tests/simulation/ledger.h"
@@ -30,7 +31,8 @@ class Nobody final : public Ear {
   Ledger& ledger_;
 };
 
-// A run: one broker, its disk, its clients and what goes wrong, in one thread. The same plan gives
+// A run: a broker, its disk, its clients and what goes wrong; or brokers that share a store. One
+// thread. The same plan gives
 // the same run, event by event.
 class World {
  public:
@@ -55,6 +57,8 @@ class World {
   Broker* broker() { return broker_.get(); }
   // The number of the process; 0: it is down.
   std::uint64_t life() const { return broker_ == nullptr ? 0 : life_; }
+  // The engine's number of a tube; 0: it is not there.
+  std::uint64_t NumberOf(const std::string& tube) const;
   // nullptr: nobody listens.
   Connection* Accept(Ear& ear) { return broker_ == nullptr ? nullptr : broker_->Accept(ear); }
   void After(Time delay, std::function<void()> what);
@@ -81,7 +85,9 @@ class World {
   void Crash(Loss loss);
   void Restart(Time after);
   // Of each job that outlives the process: what no restart changes.
-  std::map<JobId, std::string> Places() const;
+  static std::map<JobId, std::string> PlacesOf(const Engine& engine);
+  // Of tubes with jobs, and their ends.
+  static std::map<std::string, Time> PausesOf(const Engine& engine);
   void CheckPlaces();
   void StopInOrder();
   std::unique_ptr<Journal> NewJournal();
@@ -89,6 +95,33 @@ class World {
   Broker::Options OptionsOfBroker();
   void PlanTubes();
   void MakeClients();
+
+  // shared.cc: brokers that share a store
+  // One of them. `broker` is the process, unless it is the one that serves.
+  struct Member {
+    std::string name;
+    FakeLink link;
+    std::unique_ptr<Broker> broker;
+    Time awake_at = 0;
+  };
+  bool shared() const { return plan_.Has(Feature::kReplicated); }
+  void StartMembers();
+  void StartMember(Member& member);
+  std::unique_ptr<Journal> SharedJournal(Member& member);
+  // A process of a member; nullptr: it is down.
+  Broker* ProcessOf(const Member& member) const {
+    return &member == leader_ ? broker_.get() : member.broker.get();
+  }
+  Time NextOfMembers() const;
+  void RunStore();
+  void RunMembers();
+  void Lead(Member& member);
+  void Follow(Member& member);
+  void End(Member& member, const std::string& why);
+  void DisturbMember();
+  void DisturbStore(Member& member);
+  void HealStore();
+  void CheckFollowers();
 
   // faults.cc
   void PlanFault();
@@ -118,9 +151,14 @@ class World {
   FakeClock clock_;
   const Time began_;
   FaultyFileSystem disk_;
+  Simulation network_;
+  FakeShard shard_;
+  std::vector<std::unique_ptr<Member>> members_;
+  Member* leader_ = nullptr;  // whose process is `broker_`
+  bool heard_ = false;        // a member has heard of the store
   Ledger ledger_;
   Nobody nobody_{clock_, ledger_};
-  std::unique_ptr<Broker> broker_;
+  std::unique_ptr<Broker> broker_;  // that serves
   std::vector<std::unique_ptr<Client>> clients_;
   std::multimap<Time, std::function<void()>> events_;
   std::vector<std::string> tubes_;
@@ -130,6 +168,7 @@ class World {
   WalJournal* wal_ = nullptr;  // the broker's
   // Of the broker that was stopped in order; none, if it died or its disk failed.
   std::optional<std::map<JobId, std::string>> stopped_places_;
+  std::map<std::string, Time> stopped_pauses_;
   Time awake_at_ = 0;   // paused until then
   bool power_ = false;  // the next death is that of the machine
   bool dying_ = false;  // a call is set at which it dies

@@ -15,6 +15,7 @@ export const CONDITIONS = [
   { name: "id_from", kind: "number", flag: "--id-from" },
   { name: "id_to", kind: "number", flag: "--id-to" },
   { name: "unique", kind: "text", flag: "--unique" },
+  { name: "group", kind: "text", flag: "--group" },
   { name: "holder", kind: "number", flag: "--holder" },
   { name: "json_path", kind: "text", body: true, flag: "--json-path" },
   { name: "json_op", kind: "text", body: true, flag: "--json-op", with: "json_value" },

@@ -312,6 +312,13 @@ export const tubeRunning = "Running now";
 export const tubeWatching = "watching";
 export const tubeWatchers = (watching, using, waiting) => `${watching}, ${waiting} waiting; ${using} using`;
 export const tubeRetrying = "waiting for a retry";
+export const groups = "Groups";
+export const groupName = "Group";
+export const groupNone = "without a group";
+export const groupNumbers = { ready: "Ready", reserved: "Reserved", delayed: "Delayed", handed_out: "Handed out", oldest: "Oldest" };
+export const groupHeldBack = { failed: "a failed job holds it", fifo: "waits for its first job", running: "as many run as may", rate: "waits for its rate" };
+export const groupsNone = "No groups";
+export const groupsNoneText = "No unfinished job of this tube is in a group.";
 export const tubeHeldBack = "held back by";
 export const tubePaused = (left) => `paused ${left}`;
 export const tubePausedLong = "paused until resumed";
@@ -399,6 +406,7 @@ export const filterLabels = {
   id_from: "Id, from",
   id_to: "Id, to",
   unique: "Unique key",
+  group: "Group",
   holder: "Held by connection",
   json_path: "JSON path, e.g. $.a[0]",
   json_op: "JSON comparison",
@@ -415,6 +423,7 @@ export const filterChips = {
   id_from: (value) => `id ≥ ${value}`,
   id_to: (value) => `id ≤ ${value}`,
   unique: (value) => `key ${value}`,
+  group: (value) => `group ${value}`,
   holder: (value) => `held by #${value}`,
 };
 

@@ -113,8 +113,8 @@ std::optional<Json> Api::List(const std::string& path, const Query& query, std::
   std::string cursor;
   while (items->size() < limit) {
     Query page = query;
-    page.emplace_back("limit", fmt::format("{}", std::min(limit - items->size(), kPage)));
-    page.emplace_back("cursor", cursor);
+    page.push_back({"limit", fmt::format("{}", std::min(limit - items->size(), kPage))});
+    page.push_back({"cursor", cursor});
     std::optional<Json> answer = Get(WithQuery(path, page));
     if (!answer) return std::nullopt;
     for (Json& item : (*answer)["items"]) items->push_back(std::move(item));
@@ -176,8 +176,8 @@ std::string JobPath(std::uint64_t id) { return fmt::format("/jobs/{}", id); }
 std::string WithQuery(const std::string& path, const Query& query) {
   std::string text = path;
   char before = '?';
-  for (const auto& [name, value] : query) {
-    if (value.empty()) continue;
+  for (const auto& [name, value, even_empty] : query) {
+    if (value.empty() && !even_empty) continue;
     text += before;
     text += name + "=" + UrlEncoded(value);
     before = '&';

@@ -14,7 +14,11 @@
 namespace gearstalk::ctl::api {
 
 using Json = nlohmann::ordered_json;
-using Query = std::vector<std::pair<std::string, std::string>>;
+struct QueryPart {
+  std::string name, value;
+  bool even_empty = false;
+};
+using Query = std::vector<QueryPart>;
 
 // The broker's API as commands use it. A call that fails tells the user why on standard error, and
 // leaves the exit code in `exit_code`.
@@ -80,7 +84,7 @@ void SetBytes(Json& object, const std::string& name, std::string_view bytes);
 // "/tubes/NAME", where a name that proxies might rewrite is written as ~base64url.
 std::string TubePath(std::string_view tube);
 std::string JobPath(std::uint64_t id);
-// "PATH?a=b&c=d"; pairs without a value are left out.
+// "PATH?a=b&c=d"; those without a value are left out.
 std::string WithQuery(const std::string& path, const Query& query);
 
 }  // namespace gearstalk::ctl::api

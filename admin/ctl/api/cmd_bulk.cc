@@ -50,6 +50,12 @@ int EachJob(Api& api, const std::string& action, const TransferOptions& options)
   return exit_code;
 }
 
+int ActOnTube(Api& api, const Filter& filter, const Operation& operation) {
+  // A group is one of a tube that is there.
+  if (filter.group && !api.Get(TubePath(filter.tube))) return api.exit_code();
+  return RunOperation(api, operation);
+}
+
 int MoveOrCopy(const Settings& settings, const TransferOptions& options, const char* action) {
   if (options.ids.empty() && options.filter.tube.empty()) {
     Tell(fmt::format("{}: expected ID..., or --tube TUBE", action));
@@ -57,10 +63,11 @@ int MoveOrCopy(const Settings& settings, const TransferOptions& options, const c
   }
   return UseApi(settings, [&](Api& api) {
     if (!options.ids.empty()) return EachJob(api, action, options);
-    return RunOperation(api, {.action = action,
-                              .filter = options.filter.AsJson(),
-                              .to = options.to,
-                              .count = options.count});
+    return ActOnTube(api, options.filter,
+                     {.action = action,
+                      .filter = options.filter.AsJson(),
+                      .to = options.to,
+                      .count = options.count});
   });
 }
 
@@ -84,8 +91,8 @@ struct ClearOptions {
 };
 
 int Clear(Api& api, const ClearOptions& options) {
-  return RunOperation(
-      api,
+  return ActOnTube(
+      api, options.filter,
       {.action = "delete", .filter = options.filter.AsJson(), .to = {}, .count = options.count});
 }
 

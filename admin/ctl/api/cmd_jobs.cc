@@ -56,9 +56,15 @@ struct RunningOptions {
 };
 
 int ListRunning(Api& api, const RunningOptions& options) {
-  const Query query = {{"state", "reserved"}, {"order", "next"}, {"max_scan", "1000000"}};
+  const Query query = {{"state", "reserved"}, {"order", "next"}};
   const std::string path = options.tube.empty() ? "/jobs" : TubePath(options.tube) + "/jobs";
-  return PrintItems(api, api.List(path, query, options.limit), ShowRunning);
+  Json page;
+  const std::optional<Json> jobs = api.List(path, query, options.limit, &page);
+  const int exit_code = PrintItems(api, jobs, ShowRunning);
+  if (jobs && page["count"].is_number() && page["count"] > jobs->size()) {
+    Tell(fmt::format("the first {} of {}", jobs->size(), page["count"].get<std::uint64_t>()));
+  }
+  return exit_code;
 }
 
 struct FailureOptions {

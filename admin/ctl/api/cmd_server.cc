@@ -19,10 +19,10 @@ struct ConnectionOptions {
   std::size_t limit = 500;
 
   Parameters AsParameters() {
-    return {
-        {"--role", &role, "producer, worker or waiting", OneOf({"producer", "worker", "waiting"})},
-        {"--tube", &tube, "Connections that use or watch this tube"},
-        {"--limit", &limit, "Connections to list", kPositive}};
+    return {{"--role", &role, "producer, worker, waiting, or idle: a worker without a job",
+             OneOf({"producer", "worker", "waiting", "idle"})},
+            {"--tube", &tube, "Connections that use or watch this tube"},
+            {"--limit", &limit, "Connections to list", kPositive}};
   }
 };
 

@@ -29,7 +29,6 @@ constexpr Row kRows[] = {
     {"--min-reserves", "min_reserves", &Filter::min_reserves, Form::kNumber, "Reserves, at least"},
     {"--max-reserves", "max_reserves", &Filter::max_reserves, Form::kNumber, "Reserves, at most"},
     {"--unique", "unique", &Filter::unique, Form::kText, "Unique key"},
-    {"--group", "group", &Filter::group, Form::kText, "Group inside its tube"},
     {"--holder", "holder", &Filter::holder, Form::kNumber,
      "Number of the connection that holds it"},
     {"--text", "text", &Filter::text, Form::kText, "Text in the body"},
@@ -71,11 +70,13 @@ void Filter::AddTo(Parameters& parameters) {
     if (row.field == &Filter::json_op) rules.one_of = {"eq", "ne", "lt", "gt", "contains"};
     parameters.push_back({row.flag, &(this->*row.field), row.help, std::move(rules)});
   }
+  parameters.push_back({"--group", &group, "Group inside its tube; '' are the jobs without one"});
 }
 
 Query Filter::AsQuery() const {
   Query query = {{"state", state}};
-  for (const Row& row : kRows) query.emplace_back(row.parameter, this->*row.field);
+  for (const Row& row : kRows) query.push_back({row.parameter, this->*row.field});
+  if (group) query.push_back({"group", *group, true});
   return query;
 }
 
@@ -92,6 +93,7 @@ Json Filter::AsJson() const {
       filter[row.parameter] = Json::parse(value);  // checked when it was read
     }
   }
+  if (group) SetBytes(filter, "group", *group);
   return filter;
 }
 

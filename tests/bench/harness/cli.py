@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from . import (
+    backlog,
     build,
     compare,
     cores,
+    groups,
     growth,
     hostile,
     journal,
@@ -31,7 +33,7 @@ from .attacks import ATTACKS
 from .bench import Bench
 from .load import Load
 from .moving import MOVING
-from .scenarios import COMPARED, CORES, DURABLE, GROWING, JOURNAL, LATENCIES, OPERATORS, QUESTIONS, QUEUED, with_floor
+from .scenarios import COMPARED, CORES, DURABLE, GROUPED, GROWING, JOURNAL, LATENCIES, OPERATORS, QUESTIONS, QUEUED, with_floor
 from .servers import PEERS, ROOT, Kind, floor_kind, install_packages, our_kinds
 
 BUILD = ROOT / "build"
@@ -127,6 +129,8 @@ def _sections() -> dict[str, list[str]]:
         "compare": [scenario.name for scenario in COMPARED],
         "journal": [JOURNAL.name, *(scenario.name for scenario in DURABLE), "recovery"],
         "growth": [scenario.name for scenario in GROWING],
+        "groups": groups.NAMES,
+        "backlog": backlog.NAMES,
         "memory": [*(scenario.name for scenario in QUEUED), "connections"],
         "latency": [*(scenario.name for scenario in LATENCIES), OPERATORS.name, QUESTIONS.name],
         "replica": [case.name for case in replica.REPLICATED],
@@ -186,6 +190,10 @@ def _run(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
     if options.quick and not options.only:
         growths = [scenario for scenario in growths if scenario.name in QUICK_GROWTHS]
     results["growth"] = growth.run(bench, growths, options.growth_peers, options.plots)
+    if not (options.quick and not options.only):
+        costs = chosen.of("groups", GROUPED)
+        results["groups"] = groups.run(bench, costs, lambda name: chosen("groups", name))
+        results["backlog"] = backlog.run(bench, lambda name: chosen("backlog", name))
     results["memory"] = memory.run_queued(bench, chosen.of("memory", QUEUED))
     if chosen("memory", "connections"):
         results["connections"] = memory.run_connections(bench)

@@ -55,6 +55,8 @@ def _row(growth: Growth, point: Point) -> table.Row:
     beside, alone = cpu_of(point["beside"]), cpu_of(point["alone"])
     ratio = beside.median / alone.median
     bound = growth.bound if point["server"] == growth.server else None
+    if bound:
+        bound += growth.besides / alone.median
     return [
         growth.name, point["server"], _size(growth, point), str(beside), str(alone), short(ratio),
         short(bound) if bound else "", verdict(ratio, bound),

@@ -97,7 +97,7 @@ def run_recovery(bench: Bench) -> list[Result]:
                 results.append({"server": server, "jobs": RECOVERED_JOBS, "starts": []})
         for _ in range(bench.rounds):
             for result in results:
-                if start := attempt("recovery", lambda: _recover(result["server"])):
+                if start := attempt("recovery", lambda: recover(result["server"])):
                     result["starts"].append(start)
     for result in results:
         result["server"] = result["server"].kind.name
@@ -106,17 +106,22 @@ def run_recovery(bench: Bench) -> list[Result]:
 
 
 def _filled(bench: Bench, stack: ExitStack, name: str) -> Server:
+    return filled(bench, stack, name, f"--body {BODY_BYTES}")
+
+
+def filled(bench: Bench, stack: ExitStack, name: str, jobs: str) -> Server:
+    """A server that was killed with so many jobs in its journal."""
     server = stack.enter_context(bench.server(name))
-    load = f"beanstalk store --producers 2 --depth 256 --ops {RECOVERED_JOBS} --body {BODY_BYTES}"
-    bench.load.measure(server, load)
+    bench.load.measure(server, f"beanstalk store --producers 2 --depth 256 --ops {RECOVERED_JOBS} {jobs}")
     server.kill()
     return server
 
 
-def _recover(server: Server) -> Result:
+def recover(server: Server, jobs: int = RECOVERED_JOBS) -> Result:
+    """Starts it, and kills it when it has its jobs."""
     started = time.monotonic()
     server.start()
-    while _ready_jobs(server.port) < RECOVERED_JOBS:
+    while _ready_jobs(server.port) < jobs:
         if time.monotonic() > started + LIMIT_SECONDS:
             raise ServerError(f"{server.kind.name} has not all its jobs back")
     seconds = time.monotonic() - started

@@ -29,7 +29,7 @@ ASKED = {
     "busiest tubes": "/tubes?sort=busy&order=desc&limit=8",
     "tubes by name": "/tubes?sort=name&limit=50",
     "tubes nobody serves": "/tubes?only=unserved&limit=50",
-    "running": "/jobs?state=reserved&order=next&limit=100&max_scan=1000000",
+    "running": "/jobs?state=reserved&order=next&limit=100",
     "failures": "/failures?limit=50",
     "failures of an hour": "/failures?since=1h&limit=50",
     "the next failures": "/failures?limit=50&cursor={cursor}",

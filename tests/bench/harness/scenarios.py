@@ -220,6 +220,7 @@ class Growth:
     peers: list[str] = field(default_factory=list)
     server: str = "ours"
     against: str = ""  # another kind of ours with the same `{n}`, instead of less of it
+    besides: float = 0  # µs that it may cost beside the bound
 
 
 B_PEERS = [BEANSTALKD]
@@ -271,6 +272,24 @@ GROWING = [
     Growth("p-fair", "tubes that take turns, against the order of jobs", "beanstalk cycle",
            "--tubes {n}", [1_000, 10_000], 1.2, server="ours in turns", against="ours"),
 ]  # fmt: skip
+
+
+GROUP_BACKLOG = 1_000_000
+GROUPED_BODY = 200
+GROUP_SIZES = [1, 10, 1_000, 100_000, 1_000_000]
+GROUP_BACKLOG_OF = f"--body {GROUPED_BODY} --backlog {GROUP_BACKLOG} --groups {{n}}"
+
+GROUPED = [
+    Growth("closed", f"groups of {GROUP_BACKLOG:,} ready jobs of the tube", "beanstalk cycle", GROUP_BACKLOG_OF, GROUP_SIZES, 1.25,
+           server="ours in groups", against="ours"),
+    Growth("pipelined", f"groups of {GROUP_BACKLOG:,} ready jobs of the tube, pipelined", f"beanstalk cycle {FLOOD}", GROUP_BACKLOG_OF, GROUP_SIZES,
+           1.25, server="ours in groups", against="ours", besides=0.3),
+]  # fmt: skip
+GROUP_BYTES_BOUND = 40  # above its name
+GROUPED_JOB_BYTES_BOUND = 8
+HELD_GROUPS_BOUND = 1.25
+QUIET_BOUND = 2.0  # service times
+HALVES_BOUND = 0.1  # of the workers
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,14 @@ tubes:
     keep_buried: 7d
 """
 
+GROUPS = """
+tubes:
+  - match: "*"
+    group: json:/customer
+"""
+
+BODIES_LIMIT = 64 << 20  # bytes, of a server whose bodies leave memory
+
 ADMIN_PORT = "{admin port}"  # stands in a command for a free port
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -47,24 +55,25 @@ def our_kinds(binary: Path) -> list[Kind]:
     def journal(port: int, directory: Path) -> list[str]:
         return [*plain(port, directory), "--data-dir", str(directory), "--sync", "always"]
 
+    def bodies(limit: int) -> Command:
+        return lambda port, directory: [*journal(port, directory), "--limits-bodies", str(limit)]
+
     def lazy_journal(port: int, directory: Path) -> list[str]:
         return [*plain(port, directory), "--data-dir", str(directory), "--sync", "50ms"]
 
-    def with_policies(port: int, directory: Path) -> list[str]:
-        config = directory / "policies.yaml"
-        config.write_text(POLICIES)
-        return [*plain(port, directory), "--config", str(config)]
+    def configured(command: Command, text: str) -> Command:
+        def with_config(port: int, directory: Path) -> list[str]:
+            config = directory / "configuration.yaml"
+            config.write_text(text)
+            return [*command(port, directory), "--config", str(config)]
+
+        return with_config
 
     def in_turns(port: int, directory: Path) -> list[str]:
         return [*plain(port, directory), "--tube-order", "fair"]
 
     def with_operators(port: int, directory: Path) -> list[str]:
         return [*plain(port, directory), "--admin", f"127.0.0.1:{ADMIN_PORT}", "--console-rate", "0"]
-
-    def with_rights(port: int, directory: Path) -> list[str]:
-        config = directory / "rights.yaml"
-        config.write_text('rights: ["* all tube-*", "* all"]\n')
-        return [*plain(port, directory), "--config", str(config)]
 
     def with_tls(port: int, directory: Path) -> list[str]:
         pem = directory / "server.pem"
@@ -88,12 +97,17 @@ def our_kinds(binary: Path) -> list[Kind]:
         Kind("ours with TLS, 2 routers", routed(with_tls, 2)),
         Kind("ours with large bodies, 1 router", routed(plain, 1, "--max-job-size", str(64 << 20))),
         Kind("ours with operators", with_operators),
-        Kind("ours with rights", with_rights),
+        Kind("ours with rights", configured(plain, 'rights: ["* all tube-*", "* all"]\n')),
         Kind("ours with TLS", with_tls),
-        Kind("ours with policies", with_policies),
+        Kind("ours with policies", configured(plain, POLICIES)),
+        Kind("ours in groups", configured(plain, GROUPS)),
+        Kind("ours in groups at a rate", configured(plain, GROUPS + "    group_rate: 1/d\n")),
+        Kind("ours in groups --sync always", configured(journal, GROUPS)),
         Kind("ours in turns", in_turns),
         Kind("ours --sync always", journal),
         Kind("ours --sync 50ms", lazy_journal),
+        Kind("bodies in memory", bodies(0)),
+        Kind("bodies in the journal", bodies(BODIES_LIMIT)),
     ]
 
 

@@ -11,7 +11,7 @@ BeanstalkProducer::BeanstalkProducer(Loop& loop, const Endpoint& endpoint, Flow&
       flow_(flow),
       shape_(shape),
       role_(role),
-      body_(shape.body_bytes),
+      body_(shape.body_bytes, shape.groups),
       random_(static_cast<unsigned>(role.index + 1)) {
   loop.AddObserver(this);
 }

@@ -12,7 +12,7 @@ Churn::Churn(Loop& loop, const Endpoint& endpoint, Flow& flow, const JobShape& s
       flow_(flow),
       shape_(shape),
       protocol_(protocol),
-      body_(shape.body_bytes) {
+      body_(shape.body_bytes, shape.groups) {
   loop.AddObserver(this);
 }
 

@@ -18,6 +18,7 @@ JobShape ShapeOf(const Options& options) {
   JobShape shape;
   shape.tubes = TubesOf(options);
   shape.body_bytes = options.body_bytes;
+  shape.groups = options.groups;
   shape.random_priorities = options.random_priorities;
   if (options.unique_keys) shape.key_prefix = "load-";
   if (options.workload == Workload::kStore) {

@@ -13,7 +13,7 @@ GearmanClient::GearmanClient(Loop& loop, const Endpoint& endpoint, Flow& flow,
       shape_(shape),
       role_(role),
       foreground_(foreground),
-      body_(shape.body_bytes),
+      body_(shape.body_bytes, shape.groups),
       random_(static_cast<unsigned>(role.index + 1)) {
   loop.AddObserver(this);
 }

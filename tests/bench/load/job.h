@@ -30,6 +30,7 @@ struct JobShape {
   Spread spread = Spread::kOwn;
   int64_t jobs_each = 1;  // of a tube, with kBlocks
   size_t body_bytes = 100;
+  int64_t groups = 0;  // bodies are JSON, and name one of so many customers after the other; 0: not
   bool random_priorities = false;
   std::string key_prefix;  // each job has its own unique key that starts so; empty: no keys
   int64_t delay_seconds = 0;
@@ -41,15 +42,18 @@ struct JobShape {
   int64_t Delay(int64_t now) const;
 };
 
-// Bodies that carry a time stamp in their first 16 bytes, if they are long enough.
+// Bodies that carry a time stamp, if they are long enough: in their first 16 bytes, or in their
+// JSON.
 class BodyMaker {
  public:
-  explicit BodyMaker(size_t bytes) : body_(bytes, 'x') {}
+  BodyMaker(size_t bytes, int64_t groups);
 
   std::string_view Make(int64_t stamp);
 
  private:
   std::string body_;
+  const int64_t groups_;
+  int64_t next_ = 0;  // group
 };
 
 inline constexpr size_t kStampBytes = 16;

@@ -49,6 +49,8 @@ void AddLoad(CLI::App& app, Options& options) {
   app.add_option("--tubes", options.tubes, "tubes or functions of the load, taken from by all");
   app.add_flag("--random-priorities", options.random_priorities, "each job has its own");
   app.add_flag("--unique-keys", options.unique_keys, "each job has its own, of Gearman");
+  app.add_option("--groups", options.groups,
+                 "bodies are JSON with a `customer`, one of so many after the other");
   app.add_flag("--sleep", options.sleep, "workers sleep between jobs");
   app.add_option("--held", options.held, "jobs each consumer keeps reserved, of beanstalk");
   app.add_option("--rate", options.rate, "jobs per second; without it as many as possible");

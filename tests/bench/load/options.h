@@ -42,6 +42,7 @@ struct Options {
   int64_t tubes = 1;
   bool random_priorities = false;
   bool unique_keys = false;
+  int64_t groups = 0;
   bool sleep = false;
   int64_t held = 0;
   double rate = 0;

@@ -36,10 +36,10 @@ function Table({ items }) {
 
 // Who could work and does not.
 function Idle({ tube }) {
-  const { data } = useAsk(seesAll() ? pathWith("connections", { role: "worker", tube, limit: 500 }) : null, { every: EVERY });
-  const idle = (data?.items ?? []).filter((worker) => !worker.holds);
+  const { data } = useAsk(seesAll() ? pathWith("connections", { role: "idle", tube, limit: MOST }) : null, { every: EVERY });
+  const idle = data?.items ?? [];
   if (!idle.length) return null;
-  return html`<section class="panel" data-testid="running-idle"><header><h2>${S.runningIdle(count(idle.length))}</h2></header><ul class="todo">${idle.slice(0, MOST_IDLE).map((worker) => html`
+  return html`<section class="panel" data-testid="running-idle"><header><h2>${S.runningIdle(count(idle.length) + (data.next ? "+" : ""))}</h2></header><ul class="todo">${idle.slice(0, MOST_IDLE).map((worker) => html`
     <li key=${worker.id}><span class="grow"><a href=${link("connections", { id: worker.id })}><${Name} text=${S.client(worker)} /></a> <span class="dim">${worker.watches.slice(0, 5).join(", ")}</span></span>
       <small class="dim nowrap">${S.runningIdleFor(duration(worker.idle_seconds))}</small></li>`)}</ul></section>`;
 }
@@ -58,7 +58,7 @@ function Filter({ tube }) {
 export function Running({ query }) {
   const now = useStore(server);
   const { tube } = query;
-  const api = pathWith("jobs", { tube, state: "reserved", order: "next", limit: MOST, max_scan: 1000000 });
+  const api = pathWith("jobs", { tube, state: "reserved", order: "next", limit: MOST });
   const { data, problem, reload } = useAsk(api, { every: EVERY });
   const body = () => {
     if (problem) return html`<div class="pad"><${Trouble} problem=${problem} reload=${reload} /></div>`;

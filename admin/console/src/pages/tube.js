@@ -8,6 +8,7 @@ import { useEvents } from "../live.js";
 import { live } from "../live_state.js";
 import { BulkMatching } from "../parts/bulk.js";
 import { Filter } from "../parts/filter.js";
+import { Groups, groupsOrder } from "../parts/groups.js";
 import { JobsChart, useHistory } from "../parts/history.js";
 import { JobList, useJobs } from "../parts/job_list.js";
 import { Page } from "../parts/page.js";
@@ -72,11 +73,15 @@ function Head({ tube, filter, done }) {
     ${can("job.delete") && tube.jobs.ready + tube.jobs.delayed + tube.jobs.buried > 0 && button("tube-clear", null, S.tubeClear, clear, true)}</div>`;
 }
 
+const GROUPS = "groups";  // a tab beside those of the states
+
 function Tabs({ tube, state, query }) {
   const row = useInSight(state);
-  return html`<nav class="tabs" ref=${row} aria-label=${S.jobsState}>${STATES.map((one) => html`<a key=${one} class=${one}
-    href=${tubeLink(tube.ref, { ...query, state: one, cursor: null })} aria-current=${one === state ? "true" : undefined}
-    data-testid=${`tab-${one}`}>${S.statesUpper[one]}<b><${Num} value=${tube.jobs[one]} /></b></a>`)}</nav>`;
+  const reordered = (one) => one !== state && [one, state].includes(GROUPS) && { order: null, sort: null };
+  const tab = (one, text, number) => html`<a key=${one} class=${one} href=${tubeLink(tube.ref, { ...query, state: one, cursor: null, ...reordered(one) })}
+    aria-current=${one === state ? "true" : undefined} data-testid=${`tab-${one}`}>${text}<b><${Num} value=${number} /></b></a>`;
+  return html`<nav class="tabs" ref=${row} aria-label=${S.jobsState}>${STATES.map((one) => tab(one, S.statesUpper[one], tube.jobs[one]))}
+    ${(state === GROUPS || tube.groups + tube.jobs_without_group > 0) && tab(GROUPS, S.groups, tube.groups)}</nav>`;
 }
 
 function Numbers({ tube, done }) {
@@ -138,11 +143,11 @@ export function Tube({ param, query }) {
   useEffect(() => {
     if (tube && !unset) setUnset(["buried", "ready", "reserved", "delayed"].find((one) => tube.jobs[one] > 0) ?? "ready");
   }, [tube]);
-  const state = STATES.includes(query.state) ? query.state : unset;
+  const state = [...STATES, GROUPS].includes(query.state) ? query.state : unset;
   const listed = { state, order: order === "next" ? order : null, ...parametersOf(query) };
   const parameters = { ...listed, preview: hasBodies() ? 1 : null, cursor: query.cursor };
   // By its name, as that is no error when the tube went away.
-  const walk = useJobs(state && tube ? "jobs" : null, { ...(tube && namedBy(tube)), ...parameters });
+  const walk = useJobs(state && state !== GROUPS && tube ? "jobs" : null, { ...(tube && namedBy(tube)), ...parameters });
   asked.current = !query.cursor && !readsBodies(query) ? walk.start : null;
   const history = useHistory(tube, Boolean(tube) && !gone);
   const done = () => {
@@ -150,9 +155,10 @@ export function Tube({ param, query }) {
     walk.start();
   };
   const name = tube?.name ?? S.tubeTube;
-  const frame = { name: "tube", title: name, crumbs: [[S.nav.tubes, "#/tubes"], [name]],
-    api: tube ? pathWith(`tubes/${ref}/jobs`, listed) : `tubes/${ref}`,
-    ctl: tube ? `jobs ${shellWord(name)} --state ${state}${order === "next" ? " --order next" : ""}${flagsOf(query)}` : "tubes" };
+  const shown = state === GROUPS
+    ? { api: pathWith(`tubes/${ref}/groups`, groupsOrder(query)), ctl: `groups ${shellWord(name)} --sort ${groupsOrder(query).sort}` }
+    : { api: pathWith(`tubes/${ref}/jobs`, listed), ctl: `jobs ${shellWord(name)} --state ${state}${order === "next" ? " --order next" : ""}${flagsOf(query)}` };
+  const frame = { name: "tube", title: name, crumbs: [[S.nav.tubes, "#/tubes"], [name]], ...(tube ? shown : { api: `tubes/${ref}`, ctl: "tubes" }) };
   if (!tube) {
     return html`<${Page} ...${frame}>${missing ? html`<section class="panel"><${Empty} title=${S.tubeMissing} testid="tube-missing"><span>${S.tubeMissingText}</span><//></section>`
       : problem ? html`<${Trouble} problem=${problem} reload=${reload} />` : html`<${Loading} />`}<//>`;
@@ -161,8 +167,9 @@ export function Tube({ param, query }) {
   const where = S.jobsWhere(S.states[state], tube.name, describe(query));
   return html`<${Page} ...${frame}><${Head} tube=${tube} filter=${namedBy(tube)} done=${done} />${!gone && html`<${Why} tube=${tube} />`}
     <div class="wide"><section class="panel"><${Tabs} tube=${tube} state=${state} query=${query} />
-      <${Filter} query=${query}><${Choice} label=${S.jobsOrder} value=${order} choices=${S.jobsOrders} choose=${(of) => setQuery({ order: of === "id" ? null : of, cursor: null })} /><//>
-      ${state && html`<${JobList} walk=${walk} query=${query} filter=${filter} states=${[state]} where=${where}
+      ${state === GROUPS ? html`<${Groups} tube=${tube} query=${query} />`
+    : html`<${Filter} query=${query}><${Choice} label=${S.jobsOrder} value=${order} choices=${S.jobsOrders} choose=${(of) => setQuery({ order: of === "id" ? null : of, cursor: null })} /><//>`}
+      ${state && state !== GROUPS && html`<${JobList} walk=${walk} query=${query} filter=${filter} states=${[state]} where=${where}
         columns=${{ due: COLUMNS[state], worker: state === "reserved", preview: hasBodies() }} empty=${html`<${NoJobs} tube=${tube} state=${state} query=${query} />`} />`}</section>
       <div class="stack"><${JobsChart} history=${history} height=${150} /><${Numbers} tube=${tube} done=${done} />
         <${Running} tube=${tube} /><${Policy} tube=${tube} /></div></div><//>`;

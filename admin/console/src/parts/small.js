@@ -1,7 +1,6 @@
 // Small pieces that all pages share.
 import { STATES, count, partsOf, visible } from "../format.js";
 import { html, useLayoutEffect, useRef } from "../html.js";
-import { tubeLink } from "../route.js";
 import * as S from "../strings.js";
 
 export function Icon({ name }) {
@@ -44,12 +43,18 @@ export function State({ state, ...rest }) {
 const grow = (share) => (element) => element && (element.style.flexGrow = share);
 const widen = (share) => (element) => element && (element.style.width = `${Math.round(share * 100)}%`);
 
-// The states of a tube as a bar. Shares are damped, so that 3 buried of 10 000 can be seen.
-export function Mix({ tube }) {
-  const there = STATES.filter((state) => tube.jobs[state] > 0);
+// Jobs by state as a bar. Shares are damped, so that 3 buried of 10 000 can be seen. `to` makes the
+// link to those of a state; null: there is none.
+export function Mix({ jobs, to }) {
+  const there = STATES.filter((state) => jobs[state] > 0);
   return html`<div class="mix">${there.map((state) => html`
-    <a key=${state} class=${state} ref=${grow(tube.jobs[state] ** 0.6)} href=${tubeLink(tube.ref, { state })}
-      title=${S.mix(tube.jobs[state], state)} aria-label=${S.mix(tube.jobs[state], state)}></a>`)}</div>`;
+    <a key=${state} class=${state} ref=${grow(jobs[state] ** 0.6)} href=${to?.(state)}
+      title=${S.mix(jobs[state], state)} aria-label=${S.mix(jobs[state], state)}></a>`)}</div>`;
+}
+
+// A bar as wide as its share of the largest one.
+export function Sized({ share, children }) {
+  return html`<div class="sized" ref=${widen(share)}>${children}</div>`;
 }
 
 export function Meter({ share, ...rest }) {

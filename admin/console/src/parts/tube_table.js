@@ -25,7 +25,7 @@ function Row({ tube, rates, brief, reload }) {
     data-label=${S.states[state]}><${Num} value=${tube.jobs[state]} data-testid=${`cell-${state}`} /></td>`;
   const into = rates.of(tube.ref, "put");
   const out = rates.of(tube.ref, "gone");
-  return html`<tr data-testid="tube-row" data-row data-ref=${tube.ref}><${Title} tube=${tube} /><td class="full"><${Mix} tube=${tube} /></td>
+  return html`<tr data-testid="tube-row" data-row data-ref=${tube.ref}><${Title} tube=${tube} /><td class="full"><${Mix} jobs=${tube.jobs} to=${(state) => tubeLink(tube.ref, { state })} /></td>
     ${STATES.map(cell)}
     <td class=${zero(into)} data-label=${S.tubeIn}>${rate(into)}</td>
     ${!brief && html`<td class=${zero(out)} data-label=${S.tubeOut}>${rate(out)}</td>`}
@@ -35,7 +35,7 @@ function Row({ tube, rates, brief, reload }) {
 }
 
 // A heading that sorts; `sort`: {by, order, choose}.
-function Heading({ name, text, sort, number, testid }) {
+export function Heading({ name, text, sort, number, testid }) {
   const active = sort?.by === name;
   const order = sort?.order === "asc" ? "ascending" : "descending";
   return html`<th scope="col" class=${number ? "n" : ""} aria-sort=${active ? order : undefined}>${sort

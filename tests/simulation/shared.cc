@@ -1,0 +1,191 @@
+// Brokers that share a journal, and the store that keeps it.
+
+#include <algorithm>
+#include <utility>
+
+#include "broker/replica/replicated_journal.h"
+#include "tests/simulation/world.h"
+
+namespace gearstalk::simulation {
+namespace {
+
+constexpr int kOtherLeads = 3;  // exit code
+
+}  // namespace
+
+void World::StartMembers() {
+  ledger_.LateReplies();
+  for (int number = 1; number <= plan_.brokers; ++number) {
+    Member& member = *members_.emplace_back(std::make_unique<Member>());
+    member.name = "broker " + std::to_string(number);
+    // What comes to a paused process is there when it goes on.
+    member.link.deliver = [this, &member](std::function<void()> what) {
+      const Time awake_at = &member == leader_ ? awake_at_ : member.awake_at;
+      const auto hear = [this, what = std::move(what)] {
+        heard_ = true;
+        what();
+      };
+      awake_at > now() ? network_.At(awake_at, hear) : hear();
+    };
+    StartMember(member);
+  }
+}
+
+std::unique_ptr<Journal> World::SharedJournal(Member& member) {
+  ReplicaOptions options;
+  options.name = options.address = member.name;
+  options.server_name = "simulated";
+  options.lease = 2 * kSecond;
+  options.max_bytes = 64 << 20;
+  options.boot = options.wall = [this] { return now(); };
+  options.random = [this] { return network_.random(); };
+  return std::make_unique<ReplicatedJournal>(
+      options, std::make_unique<FakeStore>(network_, shard_, member.link));
+}
+
+void World::StartMember(Member& member) {
+  if (ProcessOf(member) != nullptr) return;
+  Say(member.name + " starts");
+  member.awake_at = 0;
+  member.broker = std::make_unique<Broker>(clock_, SharedJournal(member), OptionsOfBroker());
+  member.broker->SetAlive([] { return true; });
+  const Status started = member.broker->Start();
+  if (!started.ok()) ledger_.Fail(member.name + " does not start: " + started.message());
+  heard_ = true;
+}
+
+Time World::NextOfMembers() const {
+  Time next = network_.next();
+  for (const auto& member : members_) {
+    if (member->broker == nullptr) continue;
+    next = std::min(next, std::max(member->broker->next_due(), member->awake_at));
+  }
+  return next;
+}
+
+// What happens at the store, and what brokers hear of it.
+void World::RunStore() {
+  while (ledger_.ok() && network_.Step(now())) continue;
+}
+
+void World::RunMembers() {
+  const bool heard = std::exchange(heard_, false);
+  int leaders = broker_ != nullptr && broker_->MayServe() ? 1 : 0;
+  for (const auto& member : members_) {
+    if (member->broker == nullptr || member->awake_at > now() || !ledger_.ok()) continue;
+    Broker& broker = *member->broker;
+    if (!heard && broker.next_due() > now()) continue;
+    broker.Round();
+    if (broker.over()) {
+      if (broker.over()->second != kOtherLeads)
+        ledger_.Fail(member->name + " ends: " + broker.over()->first.message());
+      End(*member, broker.over()->first.message());
+    } else if (broker.has_left()) {
+      End(*member, "it has left");
+    } else if (broker.MayServe()) {
+      Lead(*member);
+    }
+  }
+  for (const auto& member : members_) {
+    if (member->broker != nullptr && member->broker->MayServe()) ++leaders;
+  }
+  if (leaders > 1) ledger_.Fail("two brokers may answer");
+}
+
+// It serves from now on. The one that led may not know yet.
+void World::Lead(Member& member) {
+  Say(member.name + " leads");
+  if (leader_ != nullptr) Follow(*leader_);
+  leader_ = &member;
+  broker_ = std::move(member.broker);
+  awake_at_ = member.awake_at;
+  ++life_;
+  ledger_.OnRestart(true);
+  if (shard_.full) ledger_.OnDiskFailure();
+  ledger_.Compare(broker_->engine(), now());
+}
+
+void World::Follow(Member& member) {
+  member.broker = std::move(broker_);
+  member.awake_at = std::exchange(awake_at_, 0);
+  leader_ = nullptr;
+}
+
+// The process is gone. Another one is started later.
+void World::End(Member& member, const std::string& why) {
+  Say(member.name + " ends: " + why);
+  if (&member == leader_) Follow(member);
+  const auto broker = std::move(member.broker);
+  broker->HangUp();
+  network_.After(random_.Between(kMillisecond, 5 * kSecond),
+                 [this, &member] { StartMember(member); });
+}
+
+void World::DisturbMember() {
+  Member& member = *random_.Of(members_);
+  Broker* const broker = ProcessOf(member);
+  if (plan_.Has(Feature::kKills) && random_.OneIn(4)) {
+    if (broker != nullptr) End(member, "it is killed");
+    return;
+  }
+  if (plan_.Has(Feature::kPauses) && random_.OneIn(3)) {
+    Say(member.name + " is paused");
+    Time& awake_at = &member == leader_ ? awake_at_ : member.awake_at;
+    awake_at = std::max(awake_at, now() + random_.Between(kMillisecond, 20 * kSecond));
+    return;
+  }
+  DisturbStore(member);
+}
+
+// Partitions, slow answers, lost ones, no space.
+void World::DisturbStore(Member& member) {
+  FakeLink& link = member.link;
+  const bool lossy = plan_.Has(Feature::kIoErrors);
+  switch (random_.Below(4)) {
+    case 0:
+      link.cut = plan_.Has(Feature::kResets) && !link.cut;
+      break;
+    case 1:
+      link.lose_answer = lossy ? static_cast<unsigned>(random_.Below(60)) : 0;
+      link.lose_request = lossy ? static_cast<unsigned>(random_.Below(60)) : 0;
+      break;
+    case 2:
+      if (plan_.Has(Feature::kLate)) link.most = random_.Between(kMillisecond, 800 * kMillisecond);
+      break;
+    default:
+      shard_.full = plan_.Has(Feature::kFullDisk) && !shard_.full;
+      if (shard_.full) ledger_.OnDiskFailure();
+      break;
+  }
+  Say(member.name + (link.cut ? " is cut off" : " reaches the store") + ", answers take up to " +
+      std::to_string(link.most / kMillisecond) + " ms" + (shard_.full ? ", no space" : ""));
+}
+
+void World::HealStore() {
+  shard_.full = false;
+  for (const auto& member : members_) {
+    FakeLink& link = member->link;
+    link.cut = false;
+    link.lose_answer = link.lose_request = 0;
+    link.most = 3 * kMillisecond;
+  }
+}
+
+// A standby has what the one that leads has.
+void World::CheckFollowers() {
+  if (!shared()) return;
+  RunUntil(now() + 10 * kSecond);
+  if (!ledger_.ok()) return;
+  if (broker_ == nullptr) return ledger_.Fail("nobody leads");
+  const auto places = PlacesOf(broker_->engine());
+  for (const auto& member : members_) {
+    if (member.get() == leader_) continue;
+    const bool follows =
+        member->broker != nullptr && member->broker->journal().Replica()->caught_up;
+    if (!follows) return ledger_.Fail(member->name + " does not follow");
+    if (PlacesOf(member->broker->engine()) != places)
+      return ledger_.Fail(member->name + " has other jobs than the one that leads");
+  }
+}
+
+}  // namespace gearstalk::simulation
