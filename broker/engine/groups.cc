@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <new>
 #include <utility>
 #include <vector>
@@ -83,7 +82,7 @@ void GroupRest::operator delete(void* rest, std::size_t size) {
 
 Group::Group(Groups& of, std::string_view name)
     : GroupHead{of}, name_size_(static_cast<std::uint8_t>(name.size())) {
-  std::memcpy(reinterpret_cast<char*>(this + 1), name.data(), name.size());
+  name.copy(reinterpret_cast<char*>(this + 1), name.size());
 }
 
 Groups::Groups(Tube& of, const Policy& policy, IdleGroups& idle)

@@ -50,12 +50,14 @@ TEST(Frames, ThatMakeNoSenseAreMalformed) {
 }
 
 TEST(Payloads, AreWhatWasSent) {
-  const auto open = DecodeOpen(Encode(Open{.listener = 3, .port = 4730, .address = "abcd"}));
+  const auto opened = Encode(Open{.listener = 3, .port = 4730, .address = "abcd"});
+  const auto open = DecodeOpen(opened);
   ASSERT_TRUE(open);
   EXPECT_EQ(open->listener, 3);
   EXPECT_EQ(open->port, 4730);
   EXPECT_EQ(open->address, "abcd");
-  const auto reset = DecodeReset(Encode(Reset{.trouble = Trouble::kSlow, .reason = "slow"}));
+  const auto was_reset = Encode(Reset{.trouble = Trouble::kSlow, .reason = "slow"});
+  const auto reset = DecodeReset(was_reset);
   ASSERT_TRUE(reset);
   EXPECT_EQ(reset->trouble, Trouble::kSlow);
   EXPECT_EQ(reset->reason, "slow");
