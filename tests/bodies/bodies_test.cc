@@ -244,17 +244,23 @@ TEST_F(BodiesTest, PeekAndReserveJobOfADamagedBodyAreErrors) {
   EXPECT_EQ(JobState::kBuried, Of(2).state());
 }
 
-TEST_F(BodiesTest, AKickTriesAgain) {
+TEST_F(BodiesTest, AKickTriesAgainBeforeTheJobIsReady) {
   Put();
   journal->Damage(1);
   EXPECT_EQ("", a.Say("reserve-with-timeout 0\r\n"));
   journal->AnswerAll();
   EXPECT_EQ("TIMED_OUT\r\n", a.Hear());
+  EXPECT_EQ("KICKED 1\r\n", b.Say("kick 1\r\n"));
+  journal->AnswerAll();
+  EXPECT_EQ(JobState::kBuried, Of(1).state());
   journal->Repair();
   EXPECT_EQ("KICKED 1\r\n", b.Say("kick 1\r\n"));
-  EXPECT_EQ("", a.Say("reserve-with-timeout 0\r\n"));
+  EXPECT_EQ("TIMED_OUT\r\n", a.Say("reserve-with-timeout 0\r\n"));
   journal->AnswerAll();
-  EXPECT_EQ(Line("RESERVED", 1), a.Hear());
+  EXPECT_EQ(JobState::kReady, Of(1).state());
+  const std::string said = a.Say("reserve-with-timeout 0\r\n");
+  journal->AnswerAll();
+  EXPECT_EQ(Line("RESERVED", 1), said + a.Hear());
 }
 
 TEST_F(BodiesTest, ADiskThatFailsIsTriedAgainAndNothingIsBuried) {
