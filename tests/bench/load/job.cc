@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::string_view kHexDigits = "0123456789abcdef";
 
-constexpr std::string_view kGrouped = R"({"customer":"00000000","stamp":"0000000000000000","rest":")";
+constexpr std::string_view kGrouped =
+    R"({"customer":"00000000","stamp":"0000000000000000","rest":")";
 constexpr std::string_view kGroupedEnd = R"("})";
 constexpr size_t kGroupAt = 13, kGroupDigits = 8, kGroupedStampAt = 32;
 
@@ -50,7 +51,8 @@ std::string_view BodyMaker::Make(int64_t stamp) {
     next_ = (next_ + 1) % groups_;
   }
   const size_t at = groups_ > 0 ? kGroupedStampAt : 0;
-  if (body_.size() >= at + kStampBytes) WriteHex(&body_[at], kStampBytes, static_cast<uint64_t>(stamp));
+  if (body_.size() >= at + kStampBytes)
+    WriteHex(&body_[at], kStampBytes, static_cast<uint64_t>(stamp));
   return body_;
 }
 

@@ -42,7 +42,8 @@ struct JobShape {
   int64_t Delay(int64_t now) const;
 };
 
-// Bodies that carry a time stamp, if they are long enough: in their first 16 bytes, or in their JSON.
+// Bodies that carry a time stamp, if they are long enough: in their first 16 bytes, or in their
+// JSON.
 class BodyMaker {
  public:
   BodyMaker(size_t bytes, int64_t groups);
