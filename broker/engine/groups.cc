@@ -135,29 +135,30 @@ Job* Groups::front() const {
   if (front_known_) return front_;
   auto* const self = const_cast<Groups*>(this);
   const Group* const next = Turns::First(turns_);
-  self->front_ = next == nullptr ? nullptr : ReadyJobs::First(next->jobs_);
+  self->front_ = next == nullptr ? nullptr : FirstOf(*next);
   self->front_known_ = true;
   return front_;
 }
 
 const Job* Groups::AnyReady() const {
   if (const Job* const next = front()) return next;
-  const Job* any = nameless_ == nullptr ? nullptr : ReadyJobs::First(nameless_->jobs_);
+  const Job* any = nameless_ == nullptr ? nullptr : FirstOf(*nameless_);
   for (std::size_t index = 0; any == nullptr && index < std::min(buckets(), kLookedInto); ++index) {
     VisitBucket(index, [&](const Group& group) {
-      if (group.ready_ > 0) any = ReadyJobs::First(group.jobs_);
+      if (group.ready_ > 0) any = FirstOf(group);
     });
   }
   return any;
 }
 
 const Job* Groups::OldestOf(const Group& group) const {
-  const Job* oldest = ReadyJobs::First(group.jobs_);
-  if (oldest == nullptr || IsLine(group)) return oldest;
-  const Job* first = oldest;
+  if (group.rest_ == nullptr || IsLine(group)) return FirstOf(group);
+  const Job* first = ReadyJobs::First(group.rest_->others);
+  const Job* oldest = group.jobs_.front();
+  if (oldest == nullptr || (first != nullptr && first->id() < oldest->id())) oldest = first;
   for (int priorities = 1; first != nullptr && priorities < kPriorities; ++priorities) {
     const Job* next = nullptr;  // the first of a greater priority
-    for (Job* job = group.jobs_; job != nullptr;) {
+    for (Job* job = group.rest_->others; job != nullptr;) {
       const bool greater = job->priority > first->priority;
       if (greater) next = job;
       job = greater ? JobLinks::Left(*job) : JobLinks::Right(*job);
@@ -181,8 +182,8 @@ const Job* Groups::Oldest() const {
   return oldest;
 }
 
-// Groups come in the order of their first jobs, and jobs of a group in theirs: what is behind the
-// last of `bound` jobs ends the search.
+// Groups come in the order of their first jobs, and jobs of each half of a group in theirs: what is
+// behind the last of `bound` jobs ends the search.
 void Groups::VisitByAge(std::size_t bound, const std::function<void(const Job&)>& visit) const {
   Settled();
   std::vector<const Job*> first;  // a heap, the last to leave on top
@@ -198,9 +199,9 @@ void Groups::VisitByAge(std::size_t bound, const std::function<void(const Job&)>
     return true;
   };
   const auto add_group = [&](const Group& group) {
-    const Job* const job = ReadyJobs::First(group.jobs_);
+    const Job* const job = FirstOf(group);
     if (first.size() == bound && (bound == 0 || !MoreUrgent(*job, *first.front()))) return false;
-    ReadyJobs::VisitAll(group.jobs_, add);
+    VisitReady(group, add);
     return true;
   };
   Turns::VisitAll(turns_, add_group);
@@ -216,7 +217,7 @@ bool Groups::MayReserve(const Job& job) const {
   if (group.reserved_ > 0 || job.id() > read_to_) return false;
   if (job.state() == JobState::kBuried) return true;
   JobId first = job.id();
-  if (group.ready_ > 0) first = std::min(first, ReadyJobs::First(group.jobs_)->id());
+  if (group.ready_ > 0) first = std::min(first, FirstOf(group)->id());
   if (group.delayed() > 0) first = std::min(first, *group.rest_->delayed_ids.begin());
   return first == job.id();
 }
@@ -240,8 +241,8 @@ std::string Groups::Check() const {
   for (std::size_t index = 0; index < buckets(); ++index) {
     VisitBucket(index, [&](const Group& group) {
       std::uint32_t ready = 0;
-      auto count = [&](const Job& job) { return ++ready, GroupOf(job) == &group; };
-      const bool own = ReadyJobs::VisitAll(group.jobs_, count);
+      const auto count = [&](const Job& job) { return ++ready, GroupOf(job) == &group; };
+      const bool own = VisitReady(group, count);
       if (!own || ready != group.ready_) wrong = "ready jobs of group " + std::string(group.name());
       live += !group.nameless() && group.unfinished() > 0;
       held += group.held_ != GroupHeld::kNone;
@@ -334,6 +335,51 @@ void Groups::Retire() {
 
 // --- Jobs come and go
 
+Job* Groups::FirstOf(const Group& group) const {
+  Job* const first = group.jobs_.front();
+  if (group.rest_ == nullptr || group.rest_->others == nullptr) return first;
+  Job* const other = ReadyJobs::First(group.rest_->others);
+  return first == nullptr || JobBefore{IsLine(group)}(*other, *first) ? other : first;
+}
+
+// Both halves, each in order, until `visit` returns false for one of its jobs.
+template <typename Visit>
+bool Groups::VisitReady(const Group& group, Visit visit) const {
+  const Job* job = group.jobs_.front();
+  while (job != nullptr && visit(*job)) job = JobList::After(*job);
+  const bool all = group.rest_ == nullptr || ReadyJobs::VisitAll(group.rest_->others, visit);
+  return job == nullptr && all;
+}
+
+// Whether it is the first now. At an end of the list it touches no job but that at the end.
+bool Groups::InsertReady(Group& group, Job& job) {
+  JobList& jobs = group.jobs_;
+  const bool alone = jobs.empty();
+  const bool fits = alone || jobs.back()->priority == job.priority || IsLine(group);
+  if (alone || (fits && jobs.back()->id() < job.id())) {
+    jobs.PushBack(&job);
+    if (!alone) return false;
+  } else if (fits && job.id() < jobs.front()->id()) {
+    jobs.PushFront(&job);
+  } else {
+    job.SetOutOfOrder(true);
+    ReadyJobs::Insert(MakeRest(group).others, &job, JobBefore{IsLine(group)});
+  }
+  return FirstOf(group) == &job;
+}
+
+// Whether it was the first.
+bool Groups::RemoveReady(Group& group, Job& job) {
+  const bool first = FirstOf(group) == &job;
+  if (job.out_of_order()) {
+    ReadyJobs::Remove(group.rest_->others, &job, JobBefore{IsLine(group)});
+    job.SetOutOfOrder(false);
+  } else {
+    group.jobs_.Remove(&job);
+  }
+  return first;
+}
+
 // A ready job that is not the first of its group came or went.
 void Groups::NoteReady(Group& group, int change) {
   if (unsettled_ == &group || !group.in_turn_ || retired_ || IsLine(group)) return;
@@ -347,9 +393,7 @@ void Groups::Enter(Time now, Job& job) {
   switch (job.state()) {
     case JobState::kReady:
       ++group.ready_;
-      if (!ReadyJobs::Insert(group.jobs_, &job, JobBefore{IsLine(group)})) {
-        return NoteReady(group, 1);
-      }
+      if (!InsertReady(group, job)) return NoteReady(group, 1);
       break;
     case JobState::kReserved:
       ++group.reserved_;
@@ -372,9 +416,7 @@ void Groups::Leave(Time now, Job& job) {
   switch (job.state()) {
     case JobState::kReady:
       --group.ready_;
-      if (!ReadyJobs::Remove(group.jobs_, &job, JobBefore{IsLine(group)})) {
-        return NoteReady(group, -1);
-      }
+      if (!RemoveReady(group, job)) return NoteReady(group, -1);
       break;
     case JobState::kReserved:
       --group.reserved_;
@@ -458,7 +500,7 @@ void Groups::EndRead() {
 }
 
 Groups::Turn Groups::TurnOf(const Group& group) const {
-  Job* const job = ReadyJobs::First(group.jobs_);
+  Job* const job = FirstOf(group);
   if (job == nullptr || job->id() > read_to_ || &group == unread_) return {};
   if (group.nameless()) return {.job = job, .gives = group.ready_};
   const GroupRest* const rest = group.rest_.get();

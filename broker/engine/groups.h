@@ -30,7 +30,7 @@ enum class GroupHeld : std::uint8_t { kNone, kFailed, kFifo, kRunning, kRate };
 // "none", "failed", "fifo", "running", "rate".
 std::string_view NameOf(GroupHeld why);
 
-// What only some groups have: delayed, failed jobs, a pace, an end to wait for.
+// What only some groups have: jobs out of order, delayed, failed ones, a pace, an end to wait for.
 struct GroupRest {
   static constexpr std::uint32_t kIdle = UINT32_MAX;
   explicit GroupRest(Group& of) : group(of) {}
@@ -38,6 +38,7 @@ struct GroupRest {
   static void operator delete(void* rest, std::size_t size);
 
   Group& group;
+  Job* others = nullptr;  // the ready ones that are not in Group::jobs_, a Treap
   std::uint32_t delayed = 0;
   std::uint32_t failed = 0;            // buried jobs, and those that died here
   std::uint32_t slot = kIdle;          // in one of the heaps that hold groups by time
@@ -74,7 +75,7 @@ class Group : public GroupHead {
   ~Group() = default;
 
   std::unique_ptr<GroupRest> rest_;
-  Job* jobs_ = nullptr;    // the ready ones, a Treap in the order in which they leave
+  JobList jobs_;           // ready ones of one priority, by id; of a line, of any
   Group* left_ = nullptr;  // in the turns of its tube
   Group* right_ = nullptr;
   // What decides whose turn it is; does not change while the group has a turn.
@@ -242,6 +243,11 @@ class Groups : public GroupsHead {
     Time until = kNever;  // kRate
   };
 
+  Job* FirstOf(const Group& group) const;
+  bool InsertReady(Group& group, Job& job);
+  bool RemoveReady(Group& group, Job& job);
+  template <typename Visit>
+  bool VisitReady(const Group& group, Visit visit) const;
   Group& Make(std::string_view name);
   bool IsLine(const Group& group) const { return lines() && !group.nameless(); }
   GroupRest& MakeRest(Group& group);

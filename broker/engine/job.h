@@ -230,7 +230,9 @@ class Job {
   // IndexedHeap (delayed and reserved jobs, ready ones that came out of order).
   std::uint32_t& HeapSlot() { return link_.held.slot; }
   std::uint64_t HeapOrder() const { return id_; }
-  // Treap (ready jobs of a group).
+  // Groups (ready jobs of a group; those that came out of order are in a Treap).
+  bool out_of_order() const { return out_of_order_; }
+  void SetOutOfOrder(bool set) { out_of_order_ = set; }
   Job*& TreeLeft() { return link_.list.prev; }
   Job*& TreeRight() { return link_.list.next; }
 
@@ -294,7 +296,7 @@ class Job {
   JobId id_ = 0;
   JobPlace tube_;
   union {
-    Neighbours list;  // ready (in a lane, or in the tree of its group) or buried
+    Neighbours list;  // ready (also in a tree of its group) or buried
     Held held;        // reserved; delayed and out-of-order ones use the slot alone
   } link_ = {.list = {nullptr, nullptr}};
   JobExtra* extra_ = nullptr;
@@ -304,7 +306,7 @@ class Job {
   bool durable_ : 1 = false;          // journalled: put by beanstalk or submitted in background
   bool keep_on_failure_ : 1 = false;  // put by beanstalk: a failure buries it
   bool unique_is_body_ : 1 = false;
-  bool out_of_order_ : 1 = false;  // ready, and in the heap of the queue instead of a lane
+  bool out_of_order_ : 1 = false;  // ready, and in the heap of the queue or the tree of the group
   bool abandoned_ : 1 = false;     // its last waiter left while it ran: it does not run again
   std::uint8_t unique_size_ = 0;
 };

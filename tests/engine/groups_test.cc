@@ -1,8 +1,14 @@
 #include "broker/engine/groups.h"
 
+#include <map>
 #include <optional>
+#include <random>
+#include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "broker/engine/slab.h"
 #include "tests/engine/policy_test.h"
 
 namespace gearstalk {
@@ -60,6 +66,81 @@ TEST_F(GroupsTest, TakeTurns) {
   PutOf("c");
   PutOf("b");
   EXPECT_EQ(Finish(7), "abcabaa");
+}
+
+TEST_F(GroupsTest, JobsThatComeOutOfOrderFindTheirPlaceByPriorityAndId) {
+  SetGroups();
+  std::vector<JobId> jobs;
+  for (const std::uint32_t priority : {5U, 5U, 7U, 3U, 5U}) jobs.push_back(PutOf("a", priority));
+  EXPECT_EQ(Next(2), "aa");
+  EXPECT_EQ(last_, jobs[0]);
+  engine.Release(Now(), Taker(), jobs[0], 5, 0);
+  engine.Release(Now(), Taker(), jobs[3], 7, 0);
+  EXPECT_EQ(TubeGroups().OldestOf(*TubeGroups().Find("a"))->id(), jobs[0]);
+  EXPECT_EQ(TubeGroups().Check(), "");
+  for (const std::size_t next : {0, 1, 4, 2, 3}) {
+    EXPECT_EQ(Finish(1), "a");
+    EXPECT_EQ(last_, jobs[next]);
+  }
+}
+
+// (sum of shares)^2 / (n * sum of squares): 1 when all are equal.
+TEST_F(GroupsTest, EquallyLoadedOnesGetEqualShares) {
+  SetGroups();
+  constexpr int kGroups = 20, kWorkers = 7, kHandOuts = 2'000;
+  for (int i = 0; i < kGroups * kHandOuts / 5; ++i) PutOf(std::to_string(i % kGroups));
+  std::map<std::string, double> share;  // worker time
+  std::set<std::pair<Time, JobId>> busy;
+  std::minstd_rand random(1);
+  for (int i = 0; i < kHandOuts; ++i) {
+    if (busy.size() == kWorkers) {
+      const auto [end, job] = *busy.begin();
+      Pass(end - Now());
+      engine.Delete(Now(), Taker(), job);
+      busy.erase(busy.begin());
+    }
+    const std::string group = Next(1);
+    const Time lasts = kSecond + random() % kSecond;
+    share[group] += static_cast<double>(lasts);
+    busy.emplace(Now() + lasts, last_);
+  }
+  ASSERT_EQ(share.size(), kGroups);
+  double sum = 0, squares = 0;
+  for (const auto& [group, time] : share) {
+    sum += time;
+    squares += time * time;
+  }
+  EXPECT_GE(sum * sum / (kGroups * squares), 0.99);
+}
+
+TEST_F(GroupsTest, LeaveNothingBehindWhenTheyGo) {
+  SetGroups();
+  int next = 0;
+  const auto come_and_go = [&] {
+    for (int i = 0; i < 20'000; ++i) {
+      PutOf(std::to_string(next++));
+      Finish(1);
+    }
+    return JobMemory();
+  };
+  const std::size_t before = come_and_go();
+  EXPECT_EQ(come_and_go(), before);
+  EXPECT_TRUE(TubeGroups().empty());
+}
+
+TEST_F(GroupsTest, AGroupOfManyJobsIsHeldBackForAnHourAndLetGo) {
+  SetGroups({{"group_rate", "1/h"}, {"group_burst", "1"}});
+  constexpr int kJobs = 100'000;
+  for (int i = 0; i < kJobs; ++i) PutOf("a");
+  EXPECT_EQ(Finish(2), "a-");
+  EXPECT_EQ(Held("a"), "rate");
+  PutOf("b");
+  EXPECT_EQ(Finish(2), "b-") << "the others go on";
+  Pass(3600 * kSecond);
+  EXPECT_EQ(Finish(2), "a-");
+  SetGroups();
+  Pass(3600 * kSecond);
+  EXPECT_EQ(Finish(kJobs), std::string(kJobs - 2, 'a') + "--");
 }
 
 TEST_F(GroupsTest, CountHowOldTheirJobsWereWhenTheyLeft) {

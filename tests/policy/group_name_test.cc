@@ -26,6 +26,23 @@ TEST(GroupName, OfJsonIsTheScalarAsWritten) {
   }
 }
 
+TEST(GroupName, OfJsonIsFoundBehindWhatIsHugeOrDeep) {
+  const GroupSource source{Kind::kJson, JsonPointer("/customer")};
+  const std::string wide = '"' + std::string(4'000'000, 'x') + '"';
+  const std::string deep = std::string(1'000'000, '[');
+  const std::string closed = deep + std::string(deep.size(), ']');
+  const auto behind = [&](const std::string& value) {
+    return NameIn(source, R"({"a":)" + value + R"(,"customer":17})");
+  };
+  EXPECT_EQ(behind(wide), "17");
+  EXPECT_EQ(behind(closed), "17");
+  EXPECT_EQ(behind(deep), "") << "it is not closed";
+  EXPECT_EQ(behind(std::string("\x80\xff\0", 3)), "") << "no JSON";
+  EXPECT_EQ(NameIn(source, R"({"customer":)" + wide),
+            NameIn(source, R"({"customer":)" + wide + '}'));
+  EXPECT_EQ(NameIn(source, R"({"customer":)" + closed), "");
+}
+
 TEST(GroupName, OfALineIsTheFirst) {
   const GroupSource source{Kind::kLine};
   EXPECT_EQ(NameIn(source, "one\ntwo"), "one");
