@@ -271,14 +271,12 @@ std::optional<Bodies::Damaged> Bodies::OnRead(Time now, JobId id, const BodyRead
     if (trouble_.empty()) Log(LogLevel::kError, "a body cannot be read", {{"why", read.problem}});
     trouble_ = read.problem.empty() ? "there is no memory for a body" : read.problem;
     reading.again = now + kTryAgain;
-    ++failed_;
+    failed_ += reading.failed ? 0 : 1;
+    reading.failed = true;
     return std::nullopt;
   }
-  const std::unique_ptr<Reading> done = std::move(found->second);
-  coming_.erase(found);
-  coming_bytes_ -= job.body_size();
+  const std::unique_ptr<Reading> done = Leave(id);
   if (result == BodyRead::Result::kFailed) return std::nullopt;
-  trouble_.clear();
   ++counts_.reads;
   counts_.read_bytes += read.body.size();
   counts_.read_times.Add(read.took);
@@ -295,21 +293,24 @@ void Bodies::TryAgain(Time now) {
   for (auto& [id, reading] : coming_) {
     if (reading->again > now) continue;
     reading->again = kNever;
-    --failed_;
     if (reading->waits.empty() || reading->job->state() == JobState::kGone) {
       gone.push_back(id);
     } else {
       journal_.Fetch(id, reading->use);
     }
   }
-  for (const JobId id : gone) {
-    const auto found = coming_.find(id);
-    coming_bytes_ -= found->second->job->body_size();
-    const std::unique_ptr<Reading> reading = std::move(found->second);
-    coming_.erase(found);
-    Finish(*reading, BodyWait::State::kDamaged);
-  }
-  if (failed_ == 0 && !gone.empty()) trouble_.clear();
+  for (const JobId id : gone) Finish(*Leave(id), BodyWait::State::kDamaged);
+}
+
+// It is no longer coming.
+std::unique_ptr<Bodies::Reading> Bodies::Leave(JobId id) {
+  const auto found = coming_.find(id);
+  std::unique_ptr<Reading> reading = std::move(found->second);
+  coming_.erase(found);
+  coming_bytes_ -= reading->job->body_size();
+  failed_ -= reading->failed ? 1 : 0;
+  if (failed_ == 0) trouble_.clear();
+  return reading;
 }
 
 void Bodies::Finish(Reading& reading, BodyWait::State state) {

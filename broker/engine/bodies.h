@@ -89,7 +89,8 @@ class Bodies {
     JobPtr job;
     BodyUse use = BodyUse::kReply;
     bool taken = false;
-    Time again = kNever;  // it failed: when to try again
+    bool failed = false;  // its last read
+    Time again = kNever;  // when to try again; kNever: it is being read
     Waits waits;
   };
   struct Fresh {
@@ -107,6 +108,7 @@ class Bodies {
   void NoteBrought(JobId id);
   void Ask(const Job& job, BodyUse use);
   void ExpectAfter(JobId id);
+  std::unique_ptr<Reading> Leave(JobId id);
   void Finish(Reading& reading, BodyWait::State state);
   void PassFresh(int& steps);
   void MoveHand(int& steps);
@@ -142,7 +144,7 @@ class Bodies {
   Lsn last_put_ = 0;
   JobId last_id_ = 0;       // of a put
   Lsn unsafe_until_ = 0;    // the hand waits until this is on disk
-  std::size_t failed_ = 0;  // reads that wait for another try
+  std::size_t failed_ = 0;  // readings whose last read failed
   std::string trouble_;
 };
 

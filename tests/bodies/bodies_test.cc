@@ -276,6 +276,23 @@ TEST_F(BodiesTest, ADiskThatFailsIsTriedAgainAndNothingIsBuried) {
   EXPECT_EQ("", broker.engine.bodies().trouble());
 }
 
+TEST_F(BodiesTest, TroubleLastsWhileAnyBodyCannotBeRead) {
+  PutMany(2);
+  EXPECT_EQ("", a.Say("peek 1\r\n"));
+  EXPECT_EQ("", b.Say("peek 2\r\n"));
+  journal->Fail(true);
+  journal->AnswerOne();
+  journal->Fail(false);
+  journal->AnswerOne();
+  EXPECT_EQ(Line("FOUND", 2), b.Hear());
+  EXPECT_EQ("the disk is gone", broker.engine.bodies().trouble());
+  broker.Pass(kSecond);
+  EXPECT_EQ("the disk is gone", broker.engine.bodies().trouble()) << "it is being read";
+  journal->AnswerAll();
+  EXPECT_EQ(Line("FOUND", 1), a.Hear());
+  EXPECT_EQ("", broker.engine.bodies().trouble());
+}
+
 TEST_F(BodiesTest, NewOnesLeaveFirstAndTheNextOnesStay) {
   Limit(400 * 300);
   PutMany(1000);

@@ -29,6 +29,10 @@ class FaultyFileSystem::OpenFile final : public File {
       --disk_.fail_reads_;
       return disk_.fail_reads_error_;
     }
+    const BadBytes& bad = disk_.bad_;
+    if (node_ == bad.node && bad.error != 0 && offset < bad.to && offset + size > bad.from) {
+      return bad.error;
+    }
     const std::string& content = node_->content;
     if (offset >= content.size()) return 0;
     const std::size_t count =
@@ -369,6 +373,12 @@ void FaultyFileSystem::FailReads(int error, std::uint64_t times) {
   const std::lock_guard lock(mutex_);
   fail_reads_error_ = error;
   fail_reads_ = times;
+}
+
+void FaultyFileSystem::FailReadsAt(const std::string& path, std::uint64_t from, std::uint64_t to,
+                                   int error) {
+  const std::lock_guard lock(mutex_);
+  bad_ = {names_.at(path), from, to, error};
 }
 
 void FaultyFileSystem::LimitReads(std::size_t bytes) {

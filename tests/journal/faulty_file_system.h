@@ -45,6 +45,8 @@ class FaultyFileSystem final : public FileSystem {
   bool stopped() const;
   // The next `times` reads fail with `error`; no read does more than `bytes` bytes at once.
   void FailReads(int error, std::uint64_t times);
+  // Reads of a byte there fail with `error`; 0: they do not any more.
+  void FailReadsAt(const std::string& path, std::uint64_t from, std::uint64_t to, int error);
   void LimitReads(std::size_t bytes);
   std::uint64_t reads() const;
   // No write does more than this many bytes at once.
@@ -129,6 +131,11 @@ class FaultyFileSystem final : public FileSystem {
   std::size_t read_limit_ = SIZE_MAX;
   std::uint64_t fail_reads_ = 0, reads_ = 0;
   int fail_reads_error_ = 0;
+  struct BadBytes {
+    std::shared_ptr<Node> node;
+    std::uint64_t from = 0, to = 0;
+    int error = 0;
+  } bad_;
   std::uint64_t capacity_ = UINT64_MAX;
   bool copies_on_write_ = false, full_ = false;
   std::uint64_t generation_ = 0;

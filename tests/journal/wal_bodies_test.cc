@@ -164,6 +164,100 @@ TEST_F(WalBodies, AnErrorOfTheDiskIsNoDamage) {
   EXPECT_EQ(Read(id), Result::kWhole);
 }
 
+TEST_F(WalBodies, AnErrorOfTheSystemIsNoDamage) {
+  const std::uint64_t id = Put();
+  Put();
+  Flush();
+  for (const int error : {-EAGAIN, -EMFILE, -ENFILE, -ENOMEM}) {
+    disk_.FailReads(error, 2);
+    EXPECT_EQ(Read(id), Result::kFailed);
+    EXPECT_EQ(Read(id), Result::kWhole);
+  }
+  disk_.FailReads(-EINTR, 5);
+  EXPECT_EQ(Read(id), Result::kWhole);
+}
+
+TEST_F(WalBodies, WhatCannotBeReadIsDamagedIfTheNextFrameCan) {
+  for (int i = 0; i < 3; ++i) Put();
+  Flush();
+  const std::string path = "/data/0000000001.wal";
+  const std::size_t at = disk_.Content(path).find(BodyOf(2));
+  disk_.FailReadsAt(path, at, at + 1, -EIO);
+  EXPECT_EQ(Read(2), Result::kDamaged);
+  EXPECT_EQ(Read(1), Result::kWhole);
+  EXPECT_EQ(Read(3), Result::kWhole);
+  disk_.FailReadsAt(path, 0, 0, 0);
+  EXPECT_EQ(Read(2), Result::kWhole);
+}
+
+TEST_F(WalBodies, WhatCannotBeReadIsDamagedIfAnotherSegmentCan) {
+  for (int i = 0; i < 60; ++i) {
+    Put();
+    Flush();
+  }
+  ASSERT_EQ(Read(1), Result::kWhole);
+  disk_.FailReadsAt("/data/0000000001.wal", 0, UINT64_MAX, -EIO);
+  EXPECT_EQ(Read(1), Result::kDamaged);
+  EXPECT_EQ(Read(60), Result::kWhole);
+}
+
+TEST_F(WalBodies, AFrameBehindTheEndOfItsFileIsDamaged) {
+  for (int i = 0; i < 60; ++i) {
+    Put();
+    Flush();
+  }
+  const std::string path = "/data/0000000001.wal";
+  disk_.SetContent(path, disk_.Content(path).substr(0, 200));
+  EXPECT_EQ(Read(1), Result::kDamaged);
+}
+
+TEST_F(WalBodies, ADiskThatRecoversBeforeItsNeighbourIsReadDamagesNothing) {
+  Put();
+  Put();
+  Flush();
+  ASSERT_EQ(Read(1), Result::kWhole);
+  disk_.FailReads(-EIO, 2);
+  EXPECT_EQ(Read(1), Result::kWhole);
+}
+
+TEST_F(WalBodies, ADiskThatAnswersNothingButErrorsIsTriedTwiceASecond) {
+  for (int i = 0; i < 60; ++i) {
+    Put();
+    Flush();
+  }
+  for (std::uint64_t id = 1; id <= 60; ++id) ASSERT_EQ(Read(id), Result::kWhole);
+  disk_.FailReads(-EIO, UINT64_MAX);
+  for (std::uint64_t id = 1; id <= 5; ++id) EXPECT_EQ(Read(id), Result::kFailed);
+  const std::uint64_t reads = disk_.reads();
+  journal_->Verify(1);
+  EXPECT_LT(journal_->Tick(kSecond), 2 * kSecond);
+  for (std::uint64_t id = 1; id <= 60; ++id) EXPECT_EQ(Read(id), Result::kFailed);
+  EXPECT_EQ(disk_.reads(), reads) << "nobody asks it, the background reader included";
+  for (int i = 1; i <= 3; ++i) {
+    disk_.Advance(kSecond / 2);
+    for (std::uint64_t id = 1; id <= 60; ++id) EXPECT_EQ(Read(id), Result::kFailed);
+    EXPECT_EQ(disk_.reads(), reads + i);
+  }
+  disk_.FailReads(0, 0);
+  disk_.Advance(kSecond / 2);
+  for (std::uint64_t id = 1; id <= 60; ++id) EXPECT_EQ(Read(id), Result::kWhole);
+  journal_->Tick(2 * kSecond);
+  Flush();
+  EXPECT_GT(journal_->Verified().bytes, 0U);
+}
+
+TEST_F(WalBodies, ASegmentThatCannotBeOpenedStopsNoOther) {
+  for (int i = 0; i < 60; ++i) {
+    Put();
+    Flush();
+  }
+  disk_.Unlink("/data/0000000001.wal");
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(Read(1), Result::kFailed);
+    EXPECT_EQ(Read(60), Result::kWhole);
+  }
+}
+
 TEST_F(WalBodies, AFileThatIsGoneIsNoDamage) {
   const std::uint64_t id = Put();
   Flush();

@@ -1,6 +1,8 @@
 #include "broker/journal/wal/body_reader.h"
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 
 #include "broker/base/threads.h"
 
@@ -9,6 +11,12 @@ namespace {
 
 std::uint64_t EndOf(const BodyReader::Request& request) {
   return request.place.offset + request.place.bytes;
+}
+
+// Of the system, not of the disk.
+bool Passes(std::int64_t error) {
+  return error == -EINTR || error == -EAGAIN || error == -EMFILE || error == -ENFILE ||
+         error == -ENOMEM;
 }
 
 }  // namespace
@@ -129,7 +137,7 @@ void BodyReader::Read(std::vector<Request> run) {
   // A failure may be that of a neighbour, and wrong bytes may have been those of a moment.
   const auto whole = [](const Answer& answer) { return answer.result == BodyRead::Result::kWhole; };
   for (Answer& answer : answers) {
-    if (!whole(answer)) answer = std::move(ReadRun({&answer.request, 1}).front());
+    if (!whole(answer)) answer = ReadAlone(answer.request);
   }
   {
     const std::lock_guard lock(mutex_);
@@ -146,6 +154,7 @@ std::vector<BodyReader::Answer> BodyReader::ReadRun(std::span<const Request> run
     for (Answer& answer : answers) answer.problem = problem;
     return std::move(answers);
   };
+  if (!MayTry()) return fail("the disk answers nothing but errors");
   std::string problem;
   const SourcePtr source = Open(run.front().place.segment, problem);
   if (source == nullptr) return fail(problem);
@@ -153,13 +162,18 @@ std::vector<BodyReader::Answer> BodyReader::ReadRun(std::span<const Request> run
   const std::size_t size = EndOf(run.back()) - begin;
   const std::shared_ptr<char[]> bytes(new char[size]);
   const std::int64_t got = ReadFully(*source->file, begin, bytes.get(), size);
-  if (got < 0) return fail(Fault{static_cast<int>(got), "read", source->path}.ToStatus().message());
+  NoteRead(got < 0 && !Passes(got));
+  if (got < 0) {
+    for (Answer& answer : answers) answer.unreadable = !Passes(got);
+    return fail(Fault{static_cast<int>(got), "read", source->path}.ToStatus().message());
+  }
   RecordCodec codec;
   const std::string_view all(bytes.get(), static_cast<std::size_t>(got));
   for (Answer& answer : answers) {
     const LiveJobs::Place& place = answer.request.place;
     const std::uint64_t at = place.offset - begin;
     if (at + place.bytes > all.size()) {
+      answer.unreadable = true;
       answer.problem = source->path + " ends at offset " + std::to_string(begin + all.size());
       continue;
     }
@@ -167,6 +181,61 @@ std::vector<BodyReader::Answer> BodyReader::ReadRun(std::span<const Request> run
     Check(*source, all.substr(at, place.bytes), codec, answer);
   }
   return answers;
+}
+
+BodyReader::Answer BodyReader::ReadAlone(const Request& request) {
+  Answer answer = std::move(ReadRun({&request, 1}).front());
+  if (!answer.unreadable || !NeighbourCanBeRead(request)) return answer;
+  // The disk may have recovered in between.
+  answer = std::move(ReadRun({&request, 1}).front());
+  if (answer.unreadable) answer.result = BodyRead::Result::kDamaged;
+  return answer;
+}
+
+bool BodyReader::NeighbourCanBeRead(const Request& request) {
+  const std::uint64_t segment = request.place.segment;
+  if (CanRead(segment, EndOf(request)) || CanRead(segment - 1, kSegmentHeaderSize) ||
+      CanRead(segment + 1, kSegmentHeaderSize)) {
+    return true;
+  }
+  const std::lock_guard lock(mutex_);
+  if (failures_ < kMostFailures) return false;
+  dead_ = true;
+  try_at_ = file_system_.Now() + kTryAgain;
+  return false;
+}
+
+// Whether the disk, not the page cache, has something there: blocks that were never written are
+// read without it.
+bool BodyReader::CanRead(std::uint64_t segment, std::uint64_t offset) {
+  std::string problem;
+  const SourcePtr source = Open(segment, problem);
+  if (source == nullptr) return false;
+  source->file->DropCache();
+  std::array<char, kMarkSize> bytes{};
+  const std::int64_t got = ReadFully(*source->file, offset, bytes.data(), bytes.size());
+  NoteRead(got < 0 && !Passes(got));
+  return got > 0 && std::any_of(bytes.begin(), bytes.end(), [](char byte) { return byte != 0; });
+}
+
+bool BodyReader::DiskIsDead() const {
+  const std::lock_guard lock(mutex_);
+  return dead_ && file_system_.Now() < try_at_ + kTryAgain;
+}
+
+bool BodyReader::MayTry() {
+  const std::lock_guard lock(mutex_);
+  if (!dead_) return true;
+  const Time now = file_system_.Now();
+  if (now < try_at_) return false;
+  try_at_ = now + kTryAgain;
+  return true;
+}
+
+void BodyReader::NoteRead(bool failed) {
+  const std::lock_guard lock(mutex_);
+  failures_ = failed ? failures_ + 1 : 0;
+  if (!failed) dead_ = false;
 }
 
 void BodyReader::Check(const Source& source, std::string_view bytes, RecordCodec& codec,

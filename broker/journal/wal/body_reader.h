@@ -28,6 +28,10 @@ namespace gearstalk {
 // order of the disk, neighbours together; the most urgent use goes first. A body is handed out only
 // from a frame whose checksum is right and which names its job. Public functions are for the loop's
 // thread and take a short lock at most.
+//
+// A frame that cannot be read is damaged if a neighbour can: the next frame of its segment, or one
+// of another segment. After eight failures in a row, the last of another segment, the disk is taken
+// for dead: all requests fail at once but for two tries a second, until one reads something.
 class BodyReader {
  public:
   struct Request {
@@ -42,6 +46,7 @@ class BodyReader {
     std::string_view body;  // in `bytes`
     std::shared_ptr<const char[]> bytes;
     std::string problem;
+    bool unreadable = false;  // the disk fails there, and not for a passing reason
   };
 
   // The threads begin with the first request; without any, Work reads. `notify` is called on any
@@ -60,6 +65,8 @@ class BodyReader {
   std::uint64_t oldest() const { return asked_.empty() ? UINT64_MAX : asked_.begin()->first; }
   // The files of segments below are about to go.
   void Forget(std::uint64_t oldest);
+  // Whether the disk answers nothing but errors, and was tried lately.
+  bool DiskIsDead() const;
   // Reads all that is asked for.
   void Work();
 
@@ -79,12 +86,19 @@ class BodyReader {
   static constexpr std::size_t kMostGap = 32 * 1024;      // bytes that are read in vain
   static constexpr std::size_t kMostUnderWay = 32 << 20;  // bytes that are read and not taken
   static constexpr std::size_t kMostOpen = 32;            // files
+  static constexpr int kMostFailures = 8;                 // in a row: then the disk is dead
+  static constexpr Time kTryAgain = 500 * kMillisecond;
 
   void Run();
   bool MayRead() const;
   std::vector<Request> TakeRun();
   void Read(std::vector<Request> run);
   std::vector<Answer> ReadRun(std::span<const Request> run);
+  Answer ReadAlone(const Request& request);
+  bool NeighbourCanBeRead(const Request& request);
+  bool CanRead(std::uint64_t segment, std::uint64_t offset);
+  bool MayTry();
+  void NoteRead(bool failed);
   static void Check(const Source& source, std::string_view bytes, RecordCodec& codec,
                     Answer& answer);
   SourcePtr Open(std::uint64_t number, std::string& problem);
@@ -95,13 +109,16 @@ class BodyReader {
   const std::function<void()> notify_;
   std::map<std::uint64_t, std::size_t> asked_;  // requests of each segment; the loop's own
 
-  std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards what follows
   std::condition_variable wanted_;
   std::array<Queue, kUses> queues_;
   std::array<Place, kUses> next_{};  // where the last read of each use ended
   std::vector<Answer> answers_;
   std::size_t under_way_ = 0;
   std::list<SourcePtr> open_;  // the one used last is in front
+  int failures_ = 0;           // of reads, in a row
+  bool dead_ = false;
+  Time try_at_ = 0;  // the dead disk, by the file system's clock
   bool stop_ = false;
 
   std::vector<std::thread> threads_;

@@ -37,6 +37,12 @@ void Verifier::SetPace(std::uint64_t bytes) {
   wanted_.notify_one();
 }
 
+void Verifier::Pause(bool pause) {
+  const std::lock_guard lock(mutex_);
+  if (pause_ && !pause) wanted_.notify_one();
+  pause_ = pause;
+}
+
 void Verifier::Begin(std::uint64_t oldest, std::uint64_t newest) {
   const std::lock_guard lock(mutex_);
   next_ = oldest;
@@ -63,7 +69,7 @@ Verifier::Progress Verifier::progress() const {
 void Verifier::Run() {
   std::unique_lock lock(mutex_);
   while (true) {
-    wanted_.wait(lock, [this] { return stop_ || (pace_ > 0 && next_ <= newest_); });
+    wanted_.wait(lock, [this] { return stop_ || MayRead(); });
     if (stop_) return;
     CheckNext(lock);
   }
@@ -71,7 +77,7 @@ void Verifier::Run() {
 
 void Verifier::Work() {
   std::unique_lock lock(mutex_);
-  while (pace_ > 0 && next_ <= newest_) CheckNext(lock);
+  while (MayRead()) CheckNext(lock);
 }
 
 // The lock is held but for calls of the file system.

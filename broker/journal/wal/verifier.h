@@ -36,6 +36,8 @@ class Verifier {
 
   // Bytes a second; 0: it reads nothing.
   void SetPace(std::uint64_t bytes);
+  // The disk answers nothing but errors: it reads no further segment.
+  void Pause(bool pause);
   // Reads these segments, oldest first.
   void Begin(std::uint64_t oldest, std::uint64_t newest);
   // Segments below leave the log.
@@ -51,6 +53,7 @@ class Verifier {
 
  private:
   void Run();
+  bool MayRead() const { return pace_ > 0 && !pause_ && next_ <= newest_; }
   void CheckNext(std::unique_lock<std::mutex>& lock);
   Status Read(const FoundSegment& segment, std::string& bytes, std::unique_lock<std::mutex>& lock);
   void Rest(std::size_t bytes, std::unique_lock<std::mutex>& lock);
@@ -64,6 +67,7 @@ class Verifier {
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable wanted_;
   std::uint64_t pace_ = 0;
+  bool pause_ = false;
   std::uint64_t next_ = 1, newest_ = 0;  // segments to read
   std::vector<Damage> found_;
   std::uint64_t bytes_ = 0;

@@ -333,7 +333,7 @@ void WalJournal::TakeCarried(std::uint64_t id, const BodyRead& read) {
   if (read.result == BodyRead::Result::kWhole) {
     known->second = {.here = true, .again = 0, .body = std::string(read.body)};
   } else {
-    known->second.again = file_system_.Now() + kCarryAgain;
+    known->second.again = file_system_.Now() + kTryAgain;
     state_->OnBody(id, read);
   }
 }
@@ -349,6 +349,9 @@ std::string_view WalJournal::CarriedBody(std::uint64_t id) const {
 Time WalJournal::Tick(Time now) {
   now_ = now;
   if (verifier_ == nullptr) return kNever;
+  const bool dead = reader_->DiskIsDead();
+  verifier_->Pause(dead);
+  if (dead) return now + kTryAgain;
   if (now < verify_next_) return verify_next_;
   verify_next_ = now + kVerifyEvery;
   verified_to_ = compactor_.current() - 1;

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from . import (
+    backlog,
     build,
     compare,
     cores,
@@ -129,6 +130,7 @@ def _sections() -> dict[str, list[str]]:
         "journal": [JOURNAL.name, *(scenario.name for scenario in DURABLE), "recovery"],
         "growth": [scenario.name for scenario in GROWING],
         "groups": groups.NAMES,
+        "backlog": backlog.NAMES,
         "memory": [*(scenario.name for scenario in QUEUED), "connections"],
         "latency": [*(scenario.name for scenario in LATENCIES), OPERATORS.name, QUESTIONS.name],
         "replica": [case.name for case in replica.REPLICATED],
@@ -191,6 +193,7 @@ def _run(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
     if not (options.quick and not options.only):
         costs = chosen.of("groups", GROUPED)
         results["groups"] = groups.run(bench, costs, lambda name: chosen("groups", name))
+        results["backlog"] = backlog.run(bench, lambda name: chosen("backlog", name))
     results["memory"] = memory.run_queued(bench, chosen.of("memory", QUEUED))
     if chosen("memory", "connections"):
         results["connections"] = memory.run_connections(bench)

@@ -117,11 +117,11 @@ def filled(bench: Bench, stack: ExitStack, name: str, jobs: str) -> Server:
     return server
 
 
-def recover(server: Server) -> Result:
+def recover(server: Server, jobs: int = RECOVERED_JOBS) -> Result:
     """Starts it, and kills it when it has its jobs."""
     started = time.monotonic()
     server.start()
-    while _ready_jobs(server.port) < RECOVERED_JOBS:
+    while _ready_jobs(server.port) < jobs:
         if time.monotonic() > started + LIMIT_SECONDS:
             raise ServerError(f"{server.kind.name} has not all its jobs back")
     seconds = time.monotonic() - started

@@ -33,6 +33,8 @@ tubes:
     group: json:/customer
 """
 
+BODIES_LIMIT = 64 << 20  # bytes, of a server whose bodies leave memory
+
 ADMIN_PORT = "{admin port}"  # stands in a command for a free port
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -52,6 +54,9 @@ def our_kinds(binary: Path) -> list[Kind]:
 
     def journal(port: int, directory: Path) -> list[str]:
         return [*plain(port, directory), "--data-dir", str(directory), "--sync", "always"]
+
+    def bodies(limit: int) -> Command:
+        return lambda port, directory: [*journal(port, directory), "--limits-bodies", str(limit)]
 
     def lazy_journal(port: int, directory: Path) -> list[str]:
         return [*plain(port, directory), "--data-dir", str(directory), "--sync", "50ms"]
@@ -101,6 +106,8 @@ def our_kinds(binary: Path) -> list[Kind]:
         Kind("ours in turns", in_turns),
         Kind("ours --sync always", journal),
         Kind("ours --sync 50ms", lazy_journal),
+        Kind("bodies in memory", bodies(0)),
+        Kind("bodies in the journal", bodies(BODIES_LIMIT)),
     ]
 
 
