@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "broker/commit.h"
 #include "tests/simulation/world.h"
 
 namespace gearstalk::simulation {
@@ -20,8 +21,9 @@ constexpr const char* kUsage =
     "         --shrink S              a shorter run of the seed that fails, too\n"
     "         --list FILE             the seeds of a file, a line each\n"
     "         --failures N            ends after so many (5)\n"
-    "         --clients N, --length SECONDS, --without FEATURE,...   change the plan of each "
-    "seed\n";
+    "         --clients N, --brokers N, --length SECONDS, --without FEATURE,...   change the plan "
+    "of "
+    "each seed\n";
 
 struct Wanted {
   std::uint64_t seeds = 0, from = 1;
@@ -29,7 +31,7 @@ struct Wanted {
   bool one = false, verbose = false, shrink = false;
   std::string list;
   int failures = 5;  // after so many it ends
-  int clients = 0;
+  int clients = 0, brokers = 0;
   Time length = 0;
   std::uint32_t without = 0;
 };
@@ -53,6 +55,7 @@ std::uint32_t FeaturesOf(std::string_view names) {
 Plan PlanOf(std::uint64_t seed, const Wanted& wanted) {
   Plan plan = Plan::OfSeed(seed);
   if (wanted.clients > 0) plan.clients = wanted.clients;
+  if (wanted.brokers > 0) plan.brokers = wanted.brokers;
   if (wanted.length > 0) plan.length = wanted.length;
   plan.features &= ~wanted.without;
   return plan;
@@ -89,7 +92,7 @@ void TellFailure(const Plan& plan, const std::string& failure) {
   std::fflush(stdout);
 }
 
-// Fewer clients, less time, fewer features, as long as it fails.
+// Fewer clients and brokers, less time, fewer features, as long as it fails.
 int Shrink(Plan plan) {
   std::string failure = RunOnce(plan, false).failure;
   if (failure.empty()) {
@@ -110,6 +113,9 @@ int Shrink(Plan plan) {
       without.features &= ~(1U << static_cast<unsigned>(feature));
       if (without.features != plan.features && fails(without)) smaller = true;
     }
+    Plan alone = plan;
+    alone.brokers = plan.brokers - 1;
+    if (alone.brokers > 0 && fails(alone)) smaller = true;
     for (const int part : {2, 4, 8}) {
       Plan fewer = plan;
       fewer.clients -= std::max(1, plan.clients / part);
@@ -125,10 +131,11 @@ int Shrink(Plan plan) {
     without += (without.empty() ? "" : ",") + std::string(kFeatureNames[feature]);
   }
   std::printf(
-      "%s\nFAILED: %s\nagain: simulate --seed %llu --clients %d --length %.9f --without %s "
+      "%s\nFAILED: %s\nagain: simulate --seed %llu --clients %d --brokers %d --length %.9f "
+      "--without %s "
       "--verbose\n",
       Describe(plan).c_str(), failure.c_str(), static_cast<unsigned long long>(plan.seed),
-      plan.clients, Seconds(plan.length), without.c_str());
+      plan.clients, plan.brokers, Seconds(plan.length), without.c_str());
   return 1;
 }
 
@@ -189,6 +196,8 @@ int Main(int count, char** arguments) {
       wanted.failures = std::atoi(value());
     else if (option == "--clients")
       wanted.clients = std::atoi(value());
+    else if (option == "--brokers")
+      wanted.brokers = std::atoi(value());
     else if (option == "--length")
       wanted.length = static_cast<Time>(std::strtod(value(), nullptr) * 1e9);
     else if (option == "--without")
@@ -198,10 +207,16 @@ int Main(int count, char** arguments) {
     else
       return std::fputs(kUsage, stderr), 2;
   }
+  const bool many = wanted.seeds > 0 || wanted.seconds > 0 || !wanted.list.empty();
+  if (!wanted.one && !wanted.shrink && !many) return std::fputs(kUsage, stderr), 2;
+  const std::string first = std::to_string(wanted.from);
+  const std::string seeds = !many                 ? "seed " + first
+                            : wanted.list.empty() ? "seeds from " + first
+                                                  : "seeds of " + wanted.list;
+  std::printf("commit %s, %s\n", kCommit, seeds.c_str());
+  std::fflush(stdout);
   if (wanted.one) return RunOne(PlanOf(wanted.from, wanted), wanted.verbose);
   if (wanted.shrink) return Shrink(PlanOf(wanted.from, wanted));
-  if (wanted.seeds == 0 && wanted.seconds == 0 && wanted.list.empty())
-    return std::fputs(kUsage, stderr), 2;
   return RunMany(wanted);
 }
 

@@ -82,7 +82,7 @@ void World::RunMembers() {
       End(*member, broker.over()->first.message());
     } else if (broker.has_left()) {
       End(*member, "it has left");
-    } else if (broker.MayServe()) {
+    } else if (broker.serving() && broker.MayServe()) {
       Lead(*member);
     }
   }
