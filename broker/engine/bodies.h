@@ -55,8 +55,8 @@ class Bodies {
   // Drops `wait`; the body goes if it is not worth its memory.
   void LetGo(BodyWait& wait);
 
-  // An answer of the journal: a job whose body is damaged, and whether its consumer waits for it; or
-  // one that is to be kicked.
+  // An answer of the journal: a job whose body is damaged, and whether its consumer waits for it;
+  // or one that is to be kicked.
   struct Found {
     JobPtr job;
     bool damaged = true;

@@ -19,8 +19,9 @@ Outcome Engine::Cancel(Time now, JobId id) {
 }
 
 // Kicks one job. A buried job starts its attempts anew, and a dead one goes back to its tube of
-// origin. A delayed job only becomes ready. A damaged one stays buried until its body was read again:
-// no record makes a job ready without its body. The caller serves the tube that the job is in then.
+// origin. A delayed job only becomes ready. A damaged one stays buried until its body was read
+// again: no record makes a job ready without its body. The caller serves the tube that the job is
+// in then.
 Lsn Engine::KickOne(Time now, Job& job) {
   const bool buried = job.state_ == JobState::kBuried;
   const bool damaged = buried && IsDamaged(job);

@@ -167,7 +167,8 @@ void Records::OnBody(JobId id, const BodyRead& read) {
   const Time now = engine_.ticked_;
   const auto found = engine_.bodies_.OnRead(now, id, read);
   if (!found) return;
-  found->damaged ? engine_.bad_ends_.BuryDamaged(now, id, found->taken) : engine_.KickWhole(now, id);
+  found->damaged ? engine_.bad_ends_.BuryDamaged(now, id, found->taken)
+                 : engine_.KickWhole(now, id);
 }
 
 bool Records::Capture(JobId id, const std::function<void(const Record&)>& emit) {
