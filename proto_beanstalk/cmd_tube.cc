@@ -36,11 +36,11 @@ void AnswerKick(Session& session, const Kicked& kicked) {
 Slices KickMany(Session& session, std::uint64_t bound) {
   const Tube& tube = *session.used();
   const std::uint64_t most = std::min(bound, tube.buried() > 0 ? tube.buried() : tube.delayed());
-  std::optional<bool> from_delayed;
+  std::optional<KickFrom> from;
   Kicked all;
   for (;;) {
     const std::uint64_t slice = std::min<std::uint64_t>(most - all.count, kSliceItems);
-    const Kicked kicked = session.engine().Kick(session.now(), session, slice, from_delayed);
+    const Kicked kicked = session.engine().Kick(session.now(), session, slice, from);
     all = {.count = all.count + kicked.count,
            .lsn = std::max(all.lsn, kicked.lsn),
            .code = kicked.code};

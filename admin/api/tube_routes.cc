@@ -26,20 +26,20 @@ Reply TubeReply(const Call& call, std::string_view name, Lsn lsn, int status = 2
 }
 
 Task KickSome(const Services& services, std::string tube, std::uint64_t wanted,
-              std::optional<bool> delayed) {
+              std::optional<KickFrom> from) {
   constexpr std::uint64_t kKickSlice = 32;  // jobs
   std::uint64_t kicked = 0;
   Lsn lsn = 0;
   for (;; co_await NextSlice()) {
     const std::uint64_t slice = std::min<std::uint64_t>(wanted - kicked, kKickSlice);
-    const Kicked some = services.engine.acts().Kick(services.Now(), tube, slice, delayed);
+    const Kicked some = services.engine.acts().Kick(services.Now(), tube, slice, from);
     kicked += some.count;
     lsn = std::max(lsn, some.lsn);
     co_yield kicked;
     if (kicked == 0 && some.code != Code::kOk) co_return RefusalOf(some.code, "tube");
     if (some.code != Code::kOk || some.count < slice || kicked == wanted) break;
   }
-  co_return Reply::Of({{"kicked", kicked}, {"state", *delayed ? "delayed" : "buried"}})
+  co_return Reply::Of({{"kicked", kicked}, {"state", from->delayed ? "delayed" : "buried"}})
       .Durable(lsn);
 }
 
@@ -146,9 +146,9 @@ Reply KickTube(Call& call) {
   if (!fields.Finish()) return fields.problem();
   const Tube* const tube = TubeOf(call);
   if (tube == nullptr) return NoTube();
-  std::optional<bool> delayed;
-  if (!state.empty()) delayed = state == "delayed";
-  return KickSome(call.services, tube->name(), *count, delayed);
+  std::optional<KickFrom> from;
+  if (!state.empty()) from = KickFrom{.delayed = state == "delayed"};
+  return KickSome(call.services, tube->name(), *count, from);
 }
 
 Reply PutJob(Call& call) {

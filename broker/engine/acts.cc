@@ -16,10 +16,10 @@ Added Acts::PutInto(Time now, std::string_view name, JobPtr job) {
 }
 
 Kicked Acts::Kick(Time now, std::string_view name, std::uint64_t bound,
-                  std::optional<bool>& delayed) {
+                  std::optional<KickFrom>& from) {
   Tube* const tube = engine_.tubes_.Find(name);
   if (tube == nullptr) return {.code = Code::kNotFound};
-  return engine_.KickTube(now, *tube, bound, delayed);
+  return engine_.KickTube(now, *tube, bound, from);
 }
 
 Outcome Acts::Move(Time now, JobId id, std::string_view name) {

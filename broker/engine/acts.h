@@ -22,7 +22,7 @@ class Acts {
   // kInvalid: the tube is one that takes answers.
   Added PutInto(Time now, std::string_view tube, JobPtr job);
   // As the kick of a consumer, into the tube named. kNotFound: there is no such tube.
-  Kicked Kick(Time now, std::string_view tube, std::uint64_t bound, std::optional<bool>& delayed);
+  Kicked Kick(Time now, std::string_view tube, std::uint64_t bound, std::optional<KickFrom>& from);
   // Puts a job that nobody holds into another tube. Id, counters, state and due time stay; a buried
   // one becomes the last of the buried ones there. kNotFound also for a reserved job.
   Outcome Move(Time now, JobId id, std::string_view tube);

@@ -145,8 +145,8 @@ class Engine {
   Outcome Cancel(Time now, JobId id);
   // Up to `bound` jobs of the used tube: buried ones in burial order if there are any, else delayed
   // ones by due time. O(bound log n): a caller with a large bound calls it in slices, and passes
-  // `delayed`, which the first slice sets, to the next ones.
-  Kicked Kick(Time now, Consumer& consumer, std::uint64_t bound, std::optional<bool>& delayed);
+  // `from`, which the first slice sets, to the next ones.
+  Kicked Kick(Time now, Consumer& consumer, std::uint64_t bound, std::optional<KickFrom>& from);
   Outcome KickJob(Time now, JobId id);
   Outcome Pause(Time now, std::string_view tube, std::uint32_t seconds);
   Outcome CreateFunction(std::string_view tube);
@@ -384,7 +384,7 @@ class Engine {
   // engine_admin.cc
   Lsn KickOne(Time now, Job& job);
   void KickWhole(Time now, JobId id);
-  Kicked KickTube(Time now, Tube& tube, std::uint64_t bound, std::optional<bool>& delayed);
+  Kicked KickTube(Time now, Tube& tube, std::uint64_t bound, std::optional<KickFrom>& from);
 
   // engine_tick.cc
   void ArmTube(Tube& tube);

@@ -62,20 +62,20 @@ void Engine::KickWhole(Time now, JobId id) {
 }
 
 Kicked Engine::Kick(Time now, Consumer& consumer, std::uint64_t bound,
-                    std::optional<bool>& delayed) {
-  return KickTube(now, *consumer.used_, bound, delayed);
+                    std::optional<KickFrom>& from) {
+  return KickTube(now, *consumer.used_, bound, from);
 }
 
-Kicked Engine::KickTube(Time now, Tube& tube, std::uint64_t bound, std::optional<bool>& delayed) {
-  if (!delayed.has_value()) delayed = tube.buried_.empty();
+Kicked Engine::KickTube(Time now, Tube& tube, std::uint64_t bound, std::optional<KickFrom>& from) {
+  if (!from) from = KickFrom{.delayed = tube.buried_.empty()};
+  if (from->end == 0) from->end = next_burial_;
   Kicked kicked;
   ++tube.using_;
   std::vector<const Job*> sent_home;
-  const std::uint64_t end = next_burial_;  // what is buried from here on stays so
   while (kicked.count < bound) {
     Job* job = tube.buried_.front();
-    if (*delayed) job = tube.delayed_.empty() ? nullptr : tube.delayed_.top();
-    if (job == nullptr || (!*delayed && job->extra().burial >= end)) break;
+    if (from->delayed) job = tube.delayed_.empty() ? nullptr : tube.delayed_.top();
+    if (job == nullptr || (!from->delayed && job->extra().burial >= from->end)) break;
     if (!Accepts(*job, Record::Kind::kChange)) {
       kicked.code = Code::kJournal;
       break;

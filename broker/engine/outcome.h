@@ -61,6 +61,12 @@ struct Taken {
   Lsn lsn = 0;
 };
 
+// What a kick works on, from its first slice on: delayed jobs, or those buried before `end`, which
+// that slice sets.
+struct KickFrom {
+  bool delayed = false;
+  std::uint64_t end = 0;
+};
 struct Kicked {
   std::uint64_t count = 0;
   Lsn lsn = 0;

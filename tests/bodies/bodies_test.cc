@@ -263,6 +263,19 @@ TEST_F(BodiesTest, AKickTriesAgainBeforeTheJobIsReady) {
   EXPECT_EQ(Line("RESERVED", 1), said + a.Hear());
 }
 
+TEST_F(BodiesTest, AKickOfManyTriesEachDamagedBodyOnce) {
+  PutMany(3);
+  for (JobId id = 1; id <= 3; ++id) {
+    journal->Damage(id);
+    EXPECT_EQ("", a.Say("peek " + std::to_string(id) + "\r\n"));
+    journal->AnswerAll();
+    EXPECT_EQ("INTERNAL_ERROR\r\n", a.Hear());
+  }
+  EXPECT_EQ("KICKED 3\r\n", b.Say("kick 4000000000\r\n"));
+  journal->AnswerAll();
+  for (JobId id = 1; id <= 3; ++id) EXPECT_EQ(JobState::kBuried, Of(id).state());
+}
+
 TEST_F(BodiesTest, ADiskThatFailsIsTriedAgainAndNothingIsBuried) {
   Put();
   journal->Fail(true);

@@ -49,15 +49,15 @@ TEST_F(AdminTest, KickInSlicesStaysWithWhatItChose) {
   Buried(consumer);
   Buried(consumer);
   Put(consumer, {.delay_s = 10});
-  std::optional<bool> delayed;
-  EXPECT_EQ(1u, engine.Kick(Now(), consumer, 1, delayed).count);
-  EXPECT_EQ(false, delayed);
-  EXPECT_EQ(1u, engine.Kick(Now(), consumer, 9, delayed).count);
-  EXPECT_EQ(0u, engine.Kick(Now(), consumer, 9, delayed).count);
+  std::optional<KickFrom> from;
+  EXPECT_EQ(1u, engine.Kick(Now(), consumer, 1, from).count);
+  EXPECT_FALSE(from->delayed);
+  EXPECT_EQ(1u, engine.Kick(Now(), consumer, 9, from).count);
+  EXPECT_EQ(0u, engine.Kick(Now(), consumer, 9, from).count);
   EXPECT_EQ(1u, At("default").delayed());
-  delayed.reset();
-  EXPECT_EQ(1u, engine.Kick(Now(), consumer, 9, delayed).count);
-  EXPECT_EQ(true, delayed);
+  from.reset();
+  EXPECT_EQ(1u, engine.Kick(Now(), consumer, 9, from).count);
+  EXPECT_TRUE(from->delayed);
 }
 
 TEST_F(AdminTest, KickServesWhoWaits) {

@@ -123,8 +123,8 @@ std::string EngineTest::Grab(RecordingConsumer& worker) {
 }
 
 std::uint64_t EngineTest::Kick(RecordingConsumer& consumer, std::uint64_t bound) {
-  std::optional<bool> delayed;
-  return engine.Kick(Now(), consumer, bound, delayed).count;
+  std::optional<KickFrom> from;
+  return engine.Kick(Now(), consumer, bound, from).count;
 }
 
 void EngineTest::Pass(Time by) {

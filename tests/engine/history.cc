@@ -326,9 +326,9 @@ void History::Administrate(int consumer) {
     case 0: {
       if (!IsBeanstalk(consumer)) return;
       const int bound = static_cast<int>(Below(3));
-      std::optional<bool> delayed;
+      std::optional<KickFrom> from;
       const Kicked kicked =
-          engine_.Kick(Now(), At(consumer), static_cast<std::uint64_t>(bound), delayed);
+          engine_.Kick(Now(), At(consumer), static_cast<std::uint64_t>(bound), from);
       ASSERT_EQ(model_.Kick(Now(), consumer, bound), static_cast<int>(kicked.count));
       return;
     }

@@ -45,8 +45,8 @@ TEST_F(JournalTest, ChangesThatOutliveARestartAreRecorded) {
   records(kChange, engine.KickJob(Now(), 1).lsn);
   Reserve(consumer);
   records(kChange, engine.Bury(Now(), consumer, 1, 5).lsn);
-  std::optional<bool> delayed;
-  records(kChange, engine.Kick(Now(), consumer, 9, delayed).lsn);
+  std::optional<KickFrom> from;
+  records(kChange, engine.Kick(Now(), consumer, 9, from).lsn);
   records(kDelete, engine.Delete(Now(), consumer, 1).lsn);
   records(kTube, engine.Pause(Now(), "default", 9).lsn);
   records(kTube, engine.CreateFunction("f").lsn);
@@ -340,8 +340,8 @@ TEST_F(RefusalTest, ARefusedVerbChangesNothing) {
       {"kick-job", kChange, [&] { return engine.KickJob(Now(), buried).code; }},
       {"kick", kChange,
        [&] {
-         std::optional<bool> delayed;
-         return engine.Kick(Now(), consumer, 9, delayed).code;
+         std::optional<KickFrom> from;
+         return engine.Kick(Now(), consumer, 9, from).code;
        }},
       {"pause", kTube, [&] { return engine.Pause(Now(), "t", 9).code; }},
       {"create", kTube, [&] { return engine.CreateFunction("h").code; }},
@@ -464,8 +464,8 @@ TEST_F(RefusalTest, KickSaysHowFarItCame) {
   RecordingConsumer& consumer = Connect("t");
   for (int i = 0; i < 2; ++i) Put(consumer, {.delay_s = 9});
   journal.Refuse(kChange);
-  std::optional<bool> delayed;
-  const Kicked kicked = engine.Kick(Now(), consumer, 9, delayed);
+  std::optional<KickFrom> from;
+  const Kicked kicked = engine.Kick(Now(), consumer, 9, from);
   EXPECT_EQ(Code::kJournal, kicked.code);
   EXPECT_EQ(0u, kicked.count);
 }

@@ -62,9 +62,9 @@ TEST_F(OperatorTest, APutIsRefusedAsThatOfAClient) {
 TEST_F(OperatorTest, AKickNamesItsTube) {
   Buried("t");
   Buried("t");
-  std::optional<bool> delayed;
-  EXPECT_EQ(2u, engine.acts().Kick(Now(), "t", 9, delayed).count);
-  EXPECT_EQ(Code::kNotFound, engine.acts().Kick(Now(), "none", 9, delayed).code);
+  std::optional<KickFrom> from;
+  EXPECT_EQ(2u, engine.acts().Kick(Now(), "t", 9, from).count);
+  EXPECT_EQ(Code::kNotFound, engine.acts().Kick(Now(), "none", 9, from).code);
 }
 
 TEST_F(OperatorTest, AMovedJobKeepsWhatItIs) {

@@ -154,9 +154,9 @@ TEST_F(ReplayTest, BuriedJobsKeepTheOrderOfBurial) {
   other.engine.Join(kicker);
   other.engine.Use(kicker, "default");
   for (const JobId id : {3, 1, 4, 2}) {
-    std::optional<bool> delayed;
+    std::optional<KickFrom> from;
     EXPECT_EQ(id, other.engine.FindTube("default")->NextBuried()->id());
-    other.engine.Kick(Now(), kicker, 1, delayed);
+    other.engine.Kick(Now(), kicker, 1, from);
   }
   other.engine.Leave(Now(), kicker);
 }
