@@ -69,7 +69,9 @@ std::map<std::uint64_t, std::uint32_t> FindSetAside(FileSystem& file_system,
     if (id == 0) continue;
     std::array<char, kSetAsideHeaderSize> header{};
     std::int64_t got = 0;
-    const auto opened = file_system.Open(directory + "/" + name, FileSystem::Mode::kRead);
+    std::string path = directory;
+    path.append("/").append(name);
+    const auto opened = file_system.Open(path, FileSystem::Mode::kRead);
     if (opened.error == 0) got = ReadFully(*opened.file, 0, header.data(), header.size());
     const auto aside =
         DecodeSetAside({header.data(), static_cast<std::size_t>(std::max<std::int64_t>(got, 0))});
