@@ -96,6 +96,12 @@ class WalBodies : public testing::Test {
       Flush();
     }
   }
+  // A bit of the first of these bytes.
+  void Flip(const std::string& path, const std::string& where) {
+    std::string content = disk_.Content(path);
+    content.at(content.find(where)) ^= 1;
+    disk_.SetContent(path, content);
+  }
   bool Exists(const std::string& path) {
     return disk_.Open(path, FileSystem::Mode::kRead).error == 0;
   }
@@ -398,10 +404,7 @@ TEST_F(WalBodies, CompactionWaitsForADiskThatAnswersNothingAndLosesNothing) {
 TEST_F(WalBodies, ADamagedFrameIsSetAsideAndItsSegmentGoes) {
   for (int i = 0; i < 20; ++i) state_->cold.insert(Put());
   Flush();
-  const std::string path = "/data/" + SegmentName(1);
-  std::string segment = disk_.Content(path);
-  segment[segment.find("5bbb")] ^= 1;
-  disk_.SetContent(path, segment);
+  Flip("/data/" + SegmentName(1), "5bbb");
   state_->rests = false;
   Churn();
   EXPECT_EQ(journal_->Segments().oldest, 1U) << "until its job is buried";
@@ -419,9 +422,7 @@ TEST_F(WalBodies, ADamagedFrameIsSetAsideAndItsSegmentGoes) {
   EXPECT_EQ(state_->model.state().jobs.at(5).body, "");
   EXPECT_EQ(state_->model.state().jobs.at(6).body, BodyOf(6));
   EXPECT_EQ(Read(5), Result::kDamaged);
-  std::string bytes = disk_.Content(aside);
-  bytes[bytes.find("4bbb")] ^= 1;
-  disk_.SetContent(aside, bytes);
+  Flip(aside, "4bbb");
   EXPECT_EQ(Read(5), Result::kWhole);
   EXPECT_EQ(state_->bodies[5], BodyOf(5));
   state_->model.Delete(*journal_, 5);
@@ -429,13 +430,29 @@ TEST_F(WalBodies, ADamagedFrameIsSetAsideAndItsSegmentGoes) {
   EXPECT_FALSE(Exists(aside));
 }
 
+TEST_F(WalBodies, WhatWasSetAsideStaysWhereAStartCannotReadIt) {
+  state_->cold.insert(Put());
+  Flush();
+  Flip("/data/" + SegmentName(1), "1bbb");
+  Churn();
+  ASSERT_TRUE(journal_->Close().ok());
+  const std::string aside = "/data/1.damaged";
+  const std::string content = disk_.Content(aside);
+  disk_.SetContent(aside, "short");
+  Start();
+  Churn();
+  EXPECT_TRUE(Exists(aside)) << "its job is carried on";
+  ASSERT_TRUE(journal_->Close().ok());
+  disk_.SetContent(aside, content);
+  Start();
+  EXPECT_EQ(Read(1), Result::kDamaged);
+}
+
 TEST_F(WalBodies, SegmentsThatTheBackgroundReaderFoundDamagedAreLeft) {
   for (int i = 0; i < 100; ++i) state_->cold.insert(Put());
   Flush();
   const std::string path = "/data/" + SegmentName(2);
-  std::string segment = disk_.Content(path);
-  segment[segment.find("bbb")] ^= 1;
-  disk_.SetContent(path, segment);
+  Flip(path, "bbb");
   journal_->Verify(1);
   journal_->Tick(kSecond);
   for (int i = 0; i < 50; ++i) Flush();
@@ -499,9 +516,7 @@ TEST_F(WalBodies, WhatTheBackgroundReaderFindsIsReadOnceMore) {
   for (int i = 0; i < 60; ++i) Put();
   Flush();
   const std::string path = "/data/" + SegmentName(2);
-  std::string segment = disk_.Content(path);
-  segment[segment.find("bbb")] ^= 1;
-  disk_.SetContent(path, segment);
+  Flip(path, "bbb");
   journal_->Verify(1);
   journal_->Tick(kSecond);
   for (int i = 0; i < 3; ++i) Flush();

@@ -55,6 +55,7 @@ int WriteSetAside(FileSystem& file_system, const std::string& directory, std::ui
   if (error == 0) error = opened.file->Truncate(bytes.size());
   if (error == 0) error = opened.file->Sync();
   if (error == 0) error = SyncDirectory(file_system, directory);
+  file_system.GiveToOwnerOf(directory, path);  // later starts may be another user's
   if (error != 0) file_system.Unlink(path);
   return error;
 }

@@ -366,6 +366,8 @@ std::string_view WalJournal::CarriedBody(std::uint64_t id) const {
 // Behind this record nothing is needed of what was set aside of its job.
 void WalJournal::NoteSetAside(const Record& record) {
   if (aside_.empty() || KeptAfter(record.kind) == Keeps::kSame) return;
+  const bool lacks = record.body.empty() && record.body_left_out == 0;
+  if (record.kind == Record::Kind::kPut && lacks) return;
   if (aside_.erase(record.id) > 0) aside_gone_.emplace_back(lsn_, record.id);
 }
 
@@ -378,7 +380,7 @@ Status WalJournal::ApplySetAside(const Record& record) {
   const auto known = aside_.find(record.id);
   if (known == aside_.end() || record.kind != Record::Kind::kPut) return state_->Apply(record);
   SetAsideBody& aside = known->second;
-  aside.used = record.body.empty() && record.body_left_out == 0 && aside.bytes > 0;
+  aside.used = record.body.empty() && record.body_left_out == 0;
   if (!aside.used) return state_->Apply(record);
   Record without = record;
   without.body_left_out = aside.bytes;

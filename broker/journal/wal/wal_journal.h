@@ -203,8 +203,8 @@ class WalJournal final : public Journal {
   std::vector<BodyReader::Request> unwritten_;           // asked for before they were written
   absl::flat_hash_map<std::uint64_t, Carried> carried_;  // asked for by the compaction
   struct SetAsideBody {
-    std::uint32_t bytes = 0;
-    bool used = false;  // the job's record is without its body
+    std::uint32_t bytes = 0;  // 0: the file cannot be read
+    bool used = false;        // the job's record is without its body
   };
   std::map<std::uint64_t, SetAsideBody> aside_;           // by job
   std::deque<std::pair<Lsn, std::uint64_t>> aside_gone_;  // whose file goes when that is durable
