@@ -12,6 +12,7 @@
 #include "admin/ctl/move_commands.h"
 #include "broker/journal/wal/directory_lock.h"
 #include "broker/journal/wal/file_system.h"
+#include "broker/journal/wal/set_aside.h"
 #include "broker/journal/wal/state_file.h"
 #include "broker/journal/wal/wal_check.h"
 #include "broker/journal/wal/wal_format.h"
@@ -22,7 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kDataDir[] = "/var/lib/gearstalkd";
-constexpr char kDamagedEnd[] = ".damaged";  // frames that a broker has set aside, beside segments
 constexpr int kTries = 10;
 
 Status Failed(const std::string& path, int error) {
@@ -63,7 +63,7 @@ Result<std::vector<std::string>> JournalFiles(const std::string& directory) {
     return Failed(directory, error);
   }
   std::erase_if(names, [](const std::string& name) {
-    return name != kStateName && SegmentNumber(name) == 0 && !name.ends_with(kDamagedEnd);
+    return name != kStateName && SegmentNumber(name) == 0 && SetAsideId(name) == 0;
   });
   const auto rank = [](const std::string& name) {
     return std::pair(name == kStateName ? 0 : 1, SegmentNumber(name));
@@ -91,7 +91,7 @@ Status CopyJournal(const std::string& from, const std::string& to, Copied& copie
   for (const std::string& name : names.value()) {
     Status status = CopyFile(fs::path(from) / name, fs::path(to) / name, copied.bytes);
     // A job that was set aside is finished: its file is no part of the journal any more.
-    if (status.code() == Code::kNotFound && name.ends_with(kDamagedEnd)) continue;
+    if (status.code() == Code::kNotFound && SetAsideId(name) != 0) continue;
     if (!status.ok()) return status;
     ++copied.files;
   }
