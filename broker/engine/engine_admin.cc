@@ -55,7 +55,7 @@ Lsn Engine::KickOne(Time now, Job& job) {
 void Engine::KickWhole(Time now, JobId id) {
   Job* const job = jobs_.Find(id);
   if (job == nullptr || job->state_ != JobState::kBuried) return;
-  if (!Accepts(*job, Record::Kind::kPut)) return;
+  if (!AcceptsWhole(job->body_size())) return;
   KickOne(now, *job);
   dispatch_.Serve(now, *job->tube_, job);
   pace_.ServeFreed(now);
