@@ -102,7 +102,10 @@ class Producer(Client):
     """One of a share of the lines, so that their numbers rise as their ids do."""
 
     SHARES = 2
-    share = 0
+
+    def __init__(self, ledger: Ledger, port: int, seed: int, share: int) -> None:
+        super().__init__(ledger, port, seed)
+        self.share = share
 
     def act(self) -> None:
         client = Beanstalk(self.port)
@@ -175,11 +178,8 @@ def round_of(binary: str, directory: Path, ledger: Ledger, rng: random.Random) -
     broker = Broker(binary, directory / "data", directory / "log", rng.choice(SYNC),
                     ("--config", str(config), "--limits-bodies", rng.choice(("1", "1000000"))))
     broker.wait_ready()
-    clients: list[Client] = []
-    for share in range(Producer.SHARES):
-        clients.append(Producer(ledger, broker.port, rng.getrandbits(32)))
-        clients[-1].share = share  # type: ignore[attr-defined]
-    for kind in (BeanstalkWorker, BeanstalkWorker, BeanstalkWorker, GearmanWorker, GearmanWorker, GearmanWorker):
+    clients: list[Client] = [Producer(ledger, broker.port, rng.getrandbits(32), share) for share in range(Producer.SHARES)]
+    for kind in 3 * (BeanstalkWorker, GearmanWorker):
         clients.append(kind(ledger, broker.port, rng.getrandbits(32)))
     for client in clients:
         client.start()
