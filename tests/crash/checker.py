@@ -103,6 +103,7 @@ class Checker:
             self.model.fail(f"job {job.id} is none that was sent: {describe(found)}, "
                             f"puts {[(put.tube, put.body[:40]) for put in job.puts]}")
             return
+        job.key_known = job.key_known and len({origin.key for origin in origins}) == 1
         for origin in origins:
             for state in job.possible(origin, self.ended):
                 fits = state.kind == GONE if found is None else found.is_one_of(state)
@@ -164,7 +165,7 @@ class Checker:
         """The same key again gives the same job, unless that is buried."""
         by_key: dict[object, list[Job]] = {}
         for job in self.model.jobs.values():
-            if job.origin and job.origin.key and not job.changes:
+            if job.origin and job.origin.key and job.key_known and not job.changes:
                 by_key.setdefault(job.origin.key, []).append(job)
         keys = self.rng.sample(sorted(by_key, key=repr), min(60, len(by_key)))
         for key in keys:

@@ -95,6 +95,7 @@ class Job:
     changes: list[Change] = field(default_factory=list)  # in the order in which they were sent
     seen: bytes | None = None                      # the body, as a consumer got it
     origin: Put | None = None                      # which of the puts it was
+    key_known: bool = True                         # else puts without an answer that differ in the key alone may be it
     settled: set[State] | None = None              # what was found at the last check
 
     def possible(self, origin: Put, ended: float) -> set[State]:
