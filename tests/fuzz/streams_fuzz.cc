@@ -28,7 +28,12 @@ constexpr int kMostTurns = 20'000;
 // Turns without a change after which nothing is on its way.
 constexpr int kQuiet = 8;
 
-constexpr std::size_t kPeriod = 65'521;
+// Bytes of one unit of a step's amount.
+constexpr std::size_t kUnit = 257;
+
+// At least what one step says.
+constexpr std::size_t kPeriod = 65'537;
+static_assert(UINT8_MAX * kUnit <= kPeriod);
 
 // Bytes of which each knows its place, as far as kPeriod goes.
 const std::string& Bytes() {
@@ -66,7 +71,7 @@ class Conversation {
   }
 
   void Do(int step, std::size_t amount) {
-    const std::size_t bytes = amount * 257;
+    const std::size_t bytes = amount * kUnit;
     switch (step) {
       case 1:
         if (!half_closed_ && client_ != nullptr) {
@@ -138,8 +143,8 @@ class Conversation {
   void DoOwner(StreamOwner& owner, int step, std::size_t amount) {
     switch (step) {
       case 5:
-        owner.Say(Said(number_, 1, said_, amount * 257));
-        said_ += amount * 257;
+        owner.Say(Said(number_, 1, said_, amount * kUnit));
+        said_ += amount * kUnit;
         break;
       case 6:
         if (owner.then == Then::kOpen) {
