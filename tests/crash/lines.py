@@ -1,22 +1,28 @@
 #!/usr/bin/env python3
 """Strict order in each line of a tube (group_order: fifo), seen by workers of both protocols while the
-broker is killed again and again: lines.py --broker BROKER [--rounds N] [--seed S]."""
+broker is killed again and again: lines.py --broker BROKER [--rounds N] [--seed S] [--replicated].
+--replicated: two brokers on a node of etcd, of which the active one is killed, hands over, or is frozen."""
 
 from __future__ import annotations
 
 import argparse
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import wire
 from broker import Broker, NotReady
 from wire import Beanstalk, Gearman, Gone
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "replica"))
+from cluster import ETCD, Etcd, Shard  # noqa: E402
 
 GROUPS = 12
 POLICY = """
@@ -33,6 +39,7 @@ class Line:
 
     def __init__(self) -> None:
         self.next = 0
+        self.last = -1                # the last one that a worker got
         self.there: set[int] = set()  # puts that were acknowledged and whose end nobody asked for
         self.ends: set[int] = set()   # whose end was asked for
         self.ended: set[int] = set()  # ends that were acknowledged
@@ -61,6 +68,9 @@ class Ledger:
             before = sorted(earlier for earlier in line.there if earlier < number)
             if before:
                 self.errors.append(f"line {group}: {by} got {number} although {before[:5]} had not ended")
+            if number < line.last:
+                self.errors.append(f"line {group}: {by} got {number} although {line.last} had left")
+            line.last = number
             if number in line.ended:
                 self.errors.append(f"line {group}: {by} got {number}, which had ended")
 
@@ -172,19 +182,94 @@ class GearmanWorker(Client):
             client.send(Gearman.request(wire.WORK_COMPLETE, handle, b""))
 
 
-def round_of(binary: str, directory: Path, ledger: Ledger, rng: random.Random) -> None:
-    config = directory / "lines.yaml"
-    config.write_text(POLICY)
-    broker = Broker(binary, directory / "data", directory / "log", rng.choice(SYNC),
-                    ("--config", str(config), "--limits-bodies", rng.choice(("1", "1000000"))))
-    broker.wait_ready()
-    clients: list[Client] = [Producer(ledger, broker.port, rng.getrandbits(32), share) for share in range(Producer.SHARES)]
+class Alone:
+    """A broker that is killed and starts again in its directory."""
+
+    def __init__(self, binary: str, directory: Path) -> None:
+        self.binary, self.directory = binary, directory
+
+    def begin(self, rng: random.Random) -> int:
+        """Returns the port of a broker that serves."""
+        self.broker = Broker(self.binary, self.directory / "data", self.directory / "log", rng.choice(SYNC),
+                             ("--config", str(self.directory / "lines.yaml"),
+                              "--limits-bodies", rng.choice(("1", "1000000"))))
+        self.broker.wait_ready()
+        return self.broker.port
+
+    def end(self, _: random.Random) -> str:
+        """Returns how the one that served came to its end."""
+        self.broker.kill()
+        return "kills"
+
+    def close(self) -> None:
+        pass
+
+
+class Pair:
+    """Two brokers on a node of etcd. What clients of a frozen one got shows when it goes on, at the end
+    of the next round."""
+
+    LEASE_MS = 4000
+
+    def __init__(self, binary: str, directory: Path) -> None:
+        self.etcd = Etcd(1)
+        self.shard = Shard(binary, self.etcd, "/lines/", self.LEASE_MS)
+        self.shard.flags += ["--config", str(directory / "lines.yaml")]
+        self.shard.pair()
+        self.frozen = None
+
+    def begin(self, _: random.Random) -> int:
+        if self.frozen is None:
+            self.shard.make_whole()
+        self.active = self.shard.wait_active()
+        return self.active.port
+
+    def end(self, rng: random.Random) -> str:
+        if self.frozen is not None:
+            self.frozen.signal(signal.SIGCONT)
+            self.frozen.wait()
+            self.frozen = None
+            self.shard.make_whole()
+            self.active = self.shard.wait_active()
+        how = rng.choices(("kills", "hand-overs", "freezes"), (6, 1, 1))[0]
+        if how == "freezes":
+            self.active.freeze()
+            self.frozen = self.active
+            return how
+        self.active.signal(signal.SIGKILL if how == "kills" else signal.SIGUSR2)
+        self.active.wait()
+        return how
+
+    def close(self) -> None:
+        self.shard.close()
+        self.etcd.close()
+
+
+def round_of(place: Alone | Pair, ledger: Ledger, rng: random.Random) -> tuple[str, list[Client]]:
+    """How it ended, and its clients."""
+    port = place.begin(rng)
+    clients: list[Client] = [Producer(ledger, port, rng.getrandbits(32), share) for share in range(Producer.SHARES)]
     for kind in 3 * (BeanstalkWorker, GearmanWorker):
-        clients.append(kind(ledger, broker.port, rng.getrandbits(32)))
+        clients.append(kind(ledger, port, rng.getrandbits(32)))
     for client in clients:
         client.start()
     time.sleep(rng.uniform(0.05, 1.5))
-    broker.kill()
+    return place.end(rng), clients
+
+
+def play(place: Alone | Pair, rounds: int, ledger: Ledger, rng: random.Random) -> None:
+    clients: list[Client] = []
+    with closing(place):
+        for _ in range(rounds):
+            how, started = round_of(place, ledger, rng)
+            clients += started
+            ledger.seen[how] += 1
+            if how != "freezes":
+                for client in clients:
+                    client.join()
+                clients.clear()
+            if ledger.errors:
+                break
     for client in clients:
         client.join()
 
@@ -194,19 +279,21 @@ def main() -> int:
     parser.add_argument("--broker", default=str(Path(__file__).parents[2] / "build/gearstalkd"))
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--seed", default=str(random.SystemRandom().getrandbits(32)))
+    parser.add_argument("--replicated", action="store_true")
     options = parser.parse_args()
+    if options.replicated and ETCD is None:
+        print("OK (skipped=there is no etcd)")
+        return 0
     print(f"seed {options.seed}", flush=True)
     rng = random.Random(options.seed)
     ledger = Ledger()
     directory = Path(tempfile.mkdtemp(prefix="gearstalk-lines-"))
-    for _ in range(options.rounds):
-        try:
-            round_of(options.broker, directory, ledger, rng)
-        except NotReady as error:
-            ledger.errors.append(str(error))
-        ledger.seen["kills"] += 1
-        if ledger.errors:
-            break
+    (directory / "lines.yaml").write_text(POLICY)
+    try:
+        place = (Pair if options.replicated else Alone)(options.broker, directory)
+        play(place, options.rounds, ledger, rng)
+    except NotReady as error:
+        ledger.errors.append(str(error))
     for name, value in sorted(ledger.seen.items()):
         print(f"{value:>10} {name}")
     for error in ledger.errors[:20]:
