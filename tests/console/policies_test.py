@@ -76,9 +76,31 @@ class Policies(ConsoleTest):
         self.browser.size(390, 844)
         self.assertTrue(self.browser.script("return document.documentElement.scrollWidth <= innerWidth"))
         self.browser.shot("groups-390")
-        self.browser.css('[data-testid="group-row"] .title a')[0].click()
-        self.browser.until("its jobs", lambda: [row.get_attribute("data-id") for row in self.browser.all("job-row")] == [str(lone - 4), str(lone - 3)])
-        self.assertIn("group ann", [chip.text.rstrip("×").strip() for chip in self.browser.all("chip")])
+        self.browser.css('[data-testid="group-row"] .title a')[1].click()
+        self.browser.until("its jobs", lambda: self.listed() == [lone - 4, lone - 3])
+        self.assertIn("group ann", self.chips())
+
+    def test_the_jobs_without_a_group_are_a_list_of_their_own(self) -> None:
+        self.served.put("thumbs.large", "ann\n")
+        lone = [self.served.put("thumbs.large", "\n") for _ in range(2)]
+        self.browser.open("#/tubes/thumbs.large?state=groups", "tube")
+        self.browser.until("the row", lambda: [row.text for row in self.browser.css('[data-testid="group-row"] .title .dim')] == ["without a group"])
+        self.browser.css('[data-testid="group-row"] .title .dim')[0].click()
+        self.browser.until("its jobs", lambda: self.listed() == lone)
+        self.assertEqual(self.chips(), ["without a group"])
+        self.assertEqual(self.browser.text("ctl-line"), "gearstalkctl jobs thumbs.large --state ready --group ''")
+        self.browser.fill("filter-min-reserves", "1")
+        self.browser.click("filter-apply")
+        self.browser.until("none", lambda: self.browser.css('[data-testid="jobs-empty"]'))
+        self.assertEqual(self.chips(), ["reserves ≥ 1", "without a group"])
+        self.browser.click("filter-clear")
+        self.browser.until("all", lambda: self.listed() == [lone[0] - 1, *lone])
+
+    def listed(self) -> list[int]:
+        return [int(row.get_attribute("data-id")) for row in self.browser.all("job-row")]
+
+    def chips(self) -> list[str]:
+        return [chip.text.rstrip("×").strip() for chip in self.browser.all("chip")]
 
     def test_a_tube_without_jobs_in_groups_says_so(self) -> None:
         self.served.put("plain", "x")

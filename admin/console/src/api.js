@@ -1,6 +1,7 @@
 // Requests to /api/v1, relative to the page, so that any prefix of a proxy works.
 import { useCallback, useEffect, useRef, useState } from "./html.js";
 import { live, opened } from "./live_state.js";
+import { wordsOf } from "./route.js";
 import { session } from "./session.js";
 import { useStore } from "./store.js";
 import * as S from "./strings.js";
@@ -20,12 +21,8 @@ export class Problem extends Error {
 }
 
 export function pathWith(path, query = {}) {
-  const words = new URLSearchParams();
-  for (const [key, value] of Object.entries(query)) {
-    if (value !== undefined && value !== null && value !== "") words.set(key, value);
-  }
-  const text = words.toString();
-  return text ? `${path}?${text}` : path;
+  const words = wordsOf(query);
+  return words ? `${path}?${words}` : path;
 }
 
 // The name of one act: a repeated request with the same key gets the first answer again.

@@ -3,7 +3,7 @@ import { exactly, secondsOf, shellWord } from "./format.js";
 import { hasBodies } from "./session.js";
 import * as S from "./strings.js";
 
-// kind: text, number or age; body: needs the right `bodies`; flag: of `gearstalkctl jobs`.
+// kind: text, number or age; body: needs the right `bodies`; flag: of `gearstalkctl jobs`; empty: "" is a value.
 export const CONDITIONS = [
   { name: "text", kind: "text", body: true, flag: "--text" },
   { name: "min_reserves", kind: "number", flag: "--min-reserves" },
@@ -15,7 +15,7 @@ export const CONDITIONS = [
   { name: "id_from", kind: "number", flag: "--id-from" },
   { name: "id_to", kind: "number", flag: "--id-to" },
   { name: "unique", kind: "text", flag: "--unique" },
-  { name: "group", kind: "text", flag: "--group" },
+  { name: "group", kind: "text", flag: "--group", empty: true },
   { name: "holder", kind: "number", flag: "--holder" },
   { name: "json_path", kind: "text", body: true, flag: "--json-path" },
   { name: "json_op", kind: "text", body: true, flag: "--json-op", with: "json_value" },
@@ -26,7 +26,8 @@ export const JSON_OPS = ["eq", "ne", "lt", "gt", "contains"];
 
 // The conditions that a query of the address holds.
 export function given(query) {
-  return CONDITIONS.filter((row) => query[row.name] && (!row.body || hasBodies()) && (!row.with || (query[row.with] && query.json_path)));
+  const says = (row) => query[row.name] || (row.empty && query[row.name] === "");
+  return CONDITIONS.filter((row) => says(row) && (!row.body || hasBodies()) && (!row.with || (query[row.with] && query.json_path)));
 }
 
 export const isFiltered = (query) => given(query).length > 0;
@@ -60,9 +61,10 @@ export function writtenOf(query) {
   return Object.fromEntries(CONDITIONS.map(({ name, kind }) => [name, query[name] && kind === "age" && !Number.isNaN(Number(query[name])) ? exactly(Number(query[name])) : query[name] ?? ""]));
 }
 
-export function readFrom(fields) {
+// A field cannot say "": where it says nothing, that of `query` stays.
+export function readFrom(fields, query) {
   return Object.fromEntries(CONDITIONS.map(({ name, kind }) => {
-    const text = fields[name].trim() === "" ? null : fields[name];
+    const text = fields[name].trim() === "" ? (query[name] === "" ? "" : null) : fields[name];
     const seconds = kind === "age" && text ? secondsOf(text) : NaN;
     return [name, Number.isNaN(seconds) ? text : String(seconds)];
   }));

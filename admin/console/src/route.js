@@ -31,13 +31,18 @@ export function refOf(param) {
   return name === "." || name === ".." ? `~${btoa(name).replace(/=+$/, "")}` : param;
 }
 
-export function link(path, query = {}) {
+// What a query says, as an address has it. "" says nothing, but for a group: the jobs without one.
+export function wordsOf(query) {
   const words = new URLSearchParams();
   for (const [key, value] of Object.entries(query)) {
-    if (value !== undefined && value !== null && value !== "") words.set(key, value);
+    if (value !== undefined && value !== null && (value !== "" || key === "group")) words.set(key, value);
   }
-  const text = words.toString();
-  return `#/${path}${text ? `?${text}` : ""}`;
+  return words.toString();
+}
+
+export function link(path, query = {}) {
+  const words = wordsOf(query);
+  return `#/${path}${words ? `?${words}` : ""}`;
 }
 
 export const tubeLink = (ref, query) => link(`tubes/${ref}`, query);

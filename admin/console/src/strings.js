@@ -423,7 +423,7 @@ export const filterChips = {
   id_from: (value) => `id ≥ ${value}`,
   id_to: (value) => `id ≤ ${value}`,
   unique: (value) => `key ${value}`,
-  group: (value) => `group ${value}`,
+  group: (value) => (value ? `group ${value}` : groupNone),
   holder: (value) => `held by #${value}`,
 };
 

@@ -34,7 +34,7 @@ export function Filter({ query, children }) {
   const set = (name) => (event) => setFields((old) => ({ ...old, [name]: event.target.value }));
   const apply = (event) => {
     event.preventDefault();
-    setQuery({ ...readFrom(fields), cursor: null });
+    setQuery({ ...readFrom(fields, query), cursor: null });
   };
   return html`<form class="filter" role="search" onSubmit=${apply}>
     ${hasBodies() && html`<input type="search" placeholder=${S.filterText} aria-label=${S.filterLabels.text} data-filter

@@ -19,12 +19,12 @@ export function groupsOrder({ sort = "ready", order }) {
 const sizeOf = (group) => group.ready + group.reserved + group.delayed;
 
 function Row({ group, tube, largest }) {
-  const to = (state) => tubeLink(tube.ref, { state, group: group.name });
+  const to = (state) => tubeLink(tube.ref, { state, group: group.name ?? "" });
   const number = (name) => html`<td class=${group[name] ? "n" : "n zero"} data-label=${S.groupNumbers[name]}><${Num} value=${group[name]} /></td>`;
-  return html`<tr data-testid="group-row" data-row><td class="title named">${group.name === null ? html`<span class="dim">${S.groupNone}</span>`
-    : html`<a href=${to("ready")} data-open><${Name} text=${group.name} /></a>`}
+  return html`<tr data-testid="group-row" data-row><td class="title named"><a href=${to("ready")} data-open>${group.name === null
+    ? html`<span class="dim">${S.groupNone}</span>` : html`<${Name} text=${group.name} />`}</a>
       ${group.held_back && html` <span class="tag warn">${S.groupHeldBack[group.held_back] ?? group.held_back}</span>`}</td>
-    <td class="full"><${Sized} share=${sizeOf(group) / largest}><${Mix} jobs=${group} to=${group.name === null ? null : to} /><//></td>
+    <td class="full"><${Sized} share=${sizeOf(group) / largest}><${Mix} jobs=${group} to=${to} /><//></td>
     ${["ready", "reserved", "delayed", "handed_out"].map(number)}
     <td class=${group.ready ? "n" : "n zero"} data-label=${S.groupNumbers.oldest}>${group.ready ? duration(group.oldest_ready_age_seconds) : "–"}</td></tr>`;
 }
