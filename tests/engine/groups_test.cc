@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "broker/engine/slab.h"
 #include "tests/engine/policy_test.h"
 
 namespace gearstalk {
@@ -111,36 +110,6 @@ TEST_F(GroupsTest, EquallyLoadedOnesGetEqualShares) {
     squares += time * time;
   }
   EXPECT_GE(sum * sum / (kGroups * squares), 0.99);
-}
-
-TEST_F(GroupsTest, LeaveNothingBehindWhenTheyGo) {
-  SetGroups();
-  int next = 0;
-  const auto come_and_go = [&] {
-    for (int i = 0; i < 20'000; ++i) {
-      PutOf(std::to_string(next++));
-      Finish(1);
-    }
-    return JobMemory();
-  };
-  const std::size_t before = come_and_go();
-  EXPECT_EQ(come_and_go(), before);
-  EXPECT_TRUE(TubeGroups().empty());
-}
-
-TEST_F(GroupsTest, AGroupOfManyJobsIsHeldBackForAnHourAndLetGo) {
-  SetGroups({{"group_rate", "1/h"}, {"group_burst", "1"}});
-  constexpr int kJobs = 100'000;
-  for (int i = 0; i < kJobs; ++i) PutOf("a");
-  EXPECT_EQ(Finish(2), "a-");
-  EXPECT_EQ(Held("a"), "rate");
-  PutOf("b");
-  EXPECT_EQ(Finish(2), "b-") << "the others go on";
-  Pass(3600 * kSecond);
-  EXPECT_EQ(Finish(2), "a-");
-  SetGroups();
-  Pass(3600 * kSecond);
-  EXPECT_EQ(Finish(kJobs), std::string(kJobs - 2, 'a') + "--");
 }
 
 TEST_F(GroupsTest, CountHowOldTheirJobsWereWhenTheyLeft) {

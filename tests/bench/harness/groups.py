@@ -21,6 +21,8 @@ from .scenarios import (
     HELD_GROUPS_BOUND,
     QUIET_BOUND,
     RECOVERED_JOBS,
+    TURNED_OVER,
+    TURNOVER_BOUND,
     Growth,
 )
 from .servers import Server
@@ -70,6 +72,21 @@ def _memory(bench: Bench) -> Result:
 def _show_memory(result: Result) -> list[table.Row]:
     return [_row("bytes of a group above its name", result["group"], GROUP_BYTES_BOUND),
             _row("bytes of a job in a group", result["job"], GROUPED_JOB_BYTES_BOUND)]  # fmt: skip
+
+
+def _turnover(bench: Bench) -> Result:
+    """Groups that come with a job and go with it, few at a time, after as many as one tenth of them."""
+    groups = TURNED_OVER // 10 if bench.quick else TURNED_OVER
+    cycle = f"beanstalk cycle --producers 1 --consumers 1 --depth 64 --body {GROUPED_BODY} --groups {groups}"
+    with bench.server(IN_GROUPS) as server:
+        bench.load.measure(server, f"{cycle} --ops {groups // 10}")
+        before = server.resident_bytes()
+        bench.load.measure(server, f"{cycle} --ops {groups}")
+        return {"groups": groups, "bytes": server.resident_bytes() - before}
+
+
+def _show_turnover(result: Result) -> list[table.Row]:
+    return [_row(f"bytes that {result['groups']:,} groups which came and went left behind", result["bytes"], TURNOVER_BOUND)]
 
 
 # --- groups that are held back
@@ -240,6 +257,7 @@ def _show_start(result: Result) -> list[table.Row]:
 
 MEASUREMENTS: dict[str, tuple[Callable[[Result], list[table.Row]], Callable[[Bench], Result]]] = {
     "memory": (_show_memory, _memory),
+    "turnover": (_show_turnover, _turnover),
     "held": (_show_held, _held),
     "quiet": (_show_quiet, _quiet),
     "halves": (_show_halves, _halves),

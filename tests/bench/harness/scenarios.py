@@ -288,6 +288,8 @@ GROUPED = [
 GROUP_BYTES_BOUND = 40  # above its name
 GROUPED_JOB_BYTES_BOUND = 8
 HELD_GROUPS_BOUND = 1.25
+TURNED_OVER = 10_000_000  # groups that come and go
+TURNOVER_BOUND = 1_000_000  # bytes that stay behind
 QUIET_BOUND = 2.0  # service times
 HALVES_BOUND = 0.1  # of the workers
 
