@@ -16,14 +16,6 @@
 
 namespace gearstalk {
 
-struct TurnLinks {
-  static Group*& Left(Group& group) { return group.left_; }
-  static Group*& Right(Group& group) { return group.right_; }
-  static std::uint64_t Weight(const Group& group) {
-    return MixedBits(reinterpret_cast<std::uintptr_t>(&group) / 8);
-  }
-};
-
 namespace {
 
 // Buckets that a bounded search looks into.
@@ -39,7 +31,6 @@ struct JobLinks {
   static std::uint64_t Weight(const Job& job) { return MixedBits(job.id()); }
 };
 
-using Turns = Treap<Group, TurnLinks>;
 using ReadyJobs = Treap<Job, JobLinks>;
 
 // The order in which jobs leave a group: a line gives them by id alone.
@@ -134,7 +125,7 @@ Job* Groups::front() const {
   Settled();
   if (front_known_) return front_;
   auto* const self = const_cast<Groups*>(this);
-  const Group* const next = Turns::First(turns_);
+  const Group* const next = turns_.First();
   self->front_ = next == nullptr ? nullptr : FirstOf(*next);
   self->front_known_ = true;
   return front_;
@@ -204,7 +195,7 @@ void Groups::VisitByAge(std::size_t bound, const std::function<void(const Job&)>
     VisitReady(group, add);
     return true;
   };
-  Turns::VisitAll(turns_, add_group);
+  turns_.Visit(add_group);
   std::sort_heap(first.begin(), first.end(), later);
   for (const Job* const job : first) visit(*job);
 }
@@ -254,7 +245,7 @@ std::string Groups::Check() const {
   }
   if (!wrong.empty()) return wrong;
   if (live != live_ || held != held_back_ || gives != gives_) return "groups are counted wrong";
-  return Turns::First(turns_) == first ? "" : "another group is next";
+  return turns_.First() == first ? "" : "another group is next";
 }
 
 // --- Groups come and go
@@ -561,7 +552,7 @@ void Groups::SettleTurn(Group& group, const Turn& turn) {
   group.turn_reserved_ = reserved;
   group.stamp_ = stamp;
   group.in_turn_ = true;
-  Turns::Insert(turns_, &group, TurnBefore);
+  turns_.Insert(group);
 }
 
 bool Groups::TurnBefore(const Group& a, const Group& b) {
@@ -571,7 +562,7 @@ bool Groups::TurnBefore(const Group& a, const Group& b) {
 }
 
 void Groups::LeaveTurn(Group& group) {
-  Turns::Remove(turns_, &group, TurnBefore);
+  turns_.Remove(group);
   group.in_turn_ = false;
   front_known_ = false;
 }

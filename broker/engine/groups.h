@@ -18,6 +18,7 @@
 #include "broker/engine/job.h"
 #include "broker/engine/linear_hash.h"
 #include "broker/engine/tube.h"
+#include "broker/engine/turns.h"
 #include "broker/policy/policy.h"
 
 namespace gearstalk {
@@ -76,7 +77,7 @@ class Group : public GroupHead {
 
   std::unique_ptr<GroupRest> rest_;
   JobList jobs_;           // ready ones of one priority, by id; of a line, of any
-  Group* left_ = nullptr;  // in the turns of its tube
+  Group* left_ = nullptr;  // in Turns
   Group* right_ = nullptr;
   // What decides whose turn it is; does not change while the group has a turn.
   std::uint64_t stamp_ = 0;  // of the last hand-out, or of its return; in order `age` the job's id
@@ -89,6 +90,7 @@ class Group : public GroupHead {
   std::uint32_t handed_out_ = 0;
   GroupHeld held_ = GroupHeld::kNone;
   bool in_turn_ = false;
+  bool out_of_turn_list_ = false;  // Turns has it in a tree
   bool live_ = false;  // has unfinished jobs
   std::uint8_t name_size_;
 };
@@ -124,10 +126,9 @@ class IdleGroups {
 // The jobs of a tube whose policy has `group`, by their groups, and which group's turn it is. Part
 // of the engine, which tells it of each state that a job enters or leaves.
 //
-// A group has a turn while it has a job to give. Turns are a tree by the priority of that job, then
-// by the group's reserved jobs, then by the time of its last hand-out, which is a number that
-// rises. A group that comes back (it had nothing to give of that priority) counts as handed out. In
-// order `age` the id of the job stands for reserved jobs and hand-out.
+// A group has a turn while it has a job to give; its stamp there (see Turns) is the time of its last
+// hand-out, a number that rises. A group that comes back (it had nothing to give of that priority)
+// counts as handed out. In order `age` the id of the job stands for reserved jobs and hand-out.
 //
 // What a group may give is worked out when somebody asks, or when another group changes (Settle):
 // what one verb does to a job is one change.
@@ -276,7 +277,7 @@ class Groups : public GroupsHead {
   LinearHash<Group, 4> by_name_;
   Group* nameless_ = nullptr;
   Group* unread_ = nullptr;
-  Group* turns_ = nullptr;      // a Treap
+  Turns turns_;
   IndexedHeap<GroupRest> due_;  // those that time lets go
   Group* unsettled_ = nullptr;
   Time now_ = 0;          // of the last change
