@@ -17,6 +17,12 @@ struct TurnLinks {
   static std::uint64_t Alike(const Group& group) {
     return std::uint64_t{group.priority_} << 32U | group.turn_reserved_;
   }
+  // What the hand-outs after the next one touch.
+  static void FetchAhead(const Group& next) {
+    __builtin_prefetch(next.jobs_.front());
+    __builtin_prefetch(next.right_);
+    __builtin_prefetch(reinterpret_cast<const char*>(next.right_) + 64);
+  }
   static void SetOut(Group& group, bool out) { group.out_of_turn_list_ = out; }
   static bool Out(const Group& group) { return group.out_of_turn_list_; }
 };
@@ -63,6 +69,7 @@ void Turns::Remove(Group& group) {
     Group* const behind = Links::Right(group);
     (before == nullptr ? alike.first : Links::Right(*before)) = behind;
     (behind == nullptr ? alike.last : Links::Left(*behind)) = before;
+    if (before == nullptr && behind != nullptr) Links::FetchAhead(*behind);
   }
   if (!alike.empty()) return;
   if (empty_.has_value()) alike_.erase(*empty_);
