@@ -113,8 +113,13 @@ Groups::Changed Groups::Adopt(const Policy& policy) {
 const Group* Groups::Find(std::string_view name) const {
   Settled();
   if (name.empty()) return nameless_;
-  return by_name_.Find(HashOfGroup(name), [=](const Group& group) { return group.name() == name; });
+  return by_name_.Find(HashOfGroup(name), [=](const Group& group) {
+    __builtin_prefetch(&group);  // its name is in another line
+    return group.name() == name;
+  });
 }
+
+void Groups::FetchAhead(std::string_view name) const { by_name_.Prefetch(HashOfGroup(name)); }
 
 Groups::Counts Groups::counts() const {
   Settled();
@@ -297,7 +302,10 @@ GroupRest& Groups::MakeRest(Group& group) {
 
 void Groups::Join(Group& group) {
   if (unsettled_ == &group) Settle();
-  if (group.unfinished() > 0) return;
+  if (group.unfinished() > 0) {
+    __builtin_prefetch(group.jobs_.back());  // for a job that comes behind it
+    return;
+  }
   group.handed_out_ = 0;
   if (group.rest_ != nullptr && group.rest_->slot != GroupRest::kIdle) idle_.Remove(*group.rest_);
 }

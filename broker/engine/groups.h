@@ -168,6 +168,8 @@ class Groups : public GroupsHead {
   // Of its jobs when they were handed out.
   const TimeHistogram& ages() const { return ages_; }
   const Group* Find(std::string_view name) const;
+  // Fetches what Find will touch, while there is something else to do.
+  void FetchAhead(std::string_view name) const;
   // The job that leaves next; nullptr: none may leave.
   Job* front() const;
   // Some ready job, the next if one may leave; nullptr: none was found in a bounded search.
