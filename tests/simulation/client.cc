@@ -130,8 +130,8 @@ KnownJob* Client::Take(JobId id, std::string_view body, const Ledger::HandOut& o
   Ledger::HandOut told = out;
   told.stale = out.stale || !mine;
   told.tube = world_.NumberOf(known->tube);
-  ledger.OnHandedOut(*known, told, mine ? job->taken_at() : 0, world_.now());
   if (was_unknown) ledger.Learn(*known, id);
+  ledger.OnHandedOut(*known, told, mine ? job->taken_at() : 0, world_.now());
   held_.push_back(known);
   return known;
 }

@@ -59,30 +59,11 @@ void World::After(Time delay, std::function<void()> what) {
   events_.emplace(now() + delay, std::move(what));
 }
 
-void World::PlanTubes() {
-  tubes_ = {"t0", "t1", "t2", "default"};
-  tubes_.resize(1 + random_.Below(4));
-  if (!plan_.Has(Feature::kPolicies)) return;
-  tubes_.insert(tubes_.end(), {"p-tries", "p-running", "p-expires", "p-rate", "p-unique"});
-  policies_ = {
-      {"p-tries", {{"attempts", "2"}, {"backoff", "1s"}, {"on_failure", "move"}}},
-      {"p-running", {{"max_running", "2"}}},
-      {"p-expires", {{"expire_after", "20s"}}},
-      {"p-rate", {{"rate", "5/s"}}},
-      {"p-unique", {{"unique", "body"}, {"unique_for", "1h"}}},
-  };
-  // A kick begins the tries anew.
-  if (!plan_.Has(Feature::kBuries) && !plan_.Has(Feature::kReserveById))
-    ledger_.LimitTries("p-tries", 2);
-  // Who asks for a job by its id gets it, whatever runs.
-  if (!plan_.Has(Feature::kReserveById)) ledger_.LimitRunning("p-running", 2);
-}
-
 Broker::Options World::OptionsOfBroker() {
   Broker::Options options;
   options.engine.default_ttr_s = kDefaultTtr;
   options.engine.normal_to = 65536;
-  options.rules = PolicyRules(policies_);
+  options.rules = Policies();
   if (plan_.Has(Feature::kColdBodies)) options.limits.bodies = 1 + plan_.seed % 3 * 2000;
   return options;
 }
@@ -142,6 +123,8 @@ bool World::Start() {
   broker_ = std::move(broker);
   disk_failed_ = rotten_ = false;
   if (disk_full_) ledger_.OnDiskFailure();
+  broker_->policies_version = policies_version_;
+  TellPolicies(0);
   Say("the broker serves");
   ledger_.Compare(broker_->engine(), now());
   CheckPlaces();
@@ -248,6 +231,7 @@ void World::Advance(Time to) {
 
 void World::RunRound() {
   if (++rounds_at_once_ > kMostRoundsAtOnce) return ledger_.Fail("it turns round and round");
+  if (AdoptPolicies(*broker_)) TellPolicies(now());
   broker_->Round();
   if (broker_->over()) return End(*leader_, broker_->over()->first.message());
   if (disk_.stopped())
@@ -300,6 +284,7 @@ std::string World::Run() {
   }
   MakeClients();
   PlanFault();
+  if (plan_.Has(Feature::kReloads)) PlanReload();
   RunUntil(began_ + plan_.length);
   if (ledger_.ok()) Finish();
   return ledger_.failure();

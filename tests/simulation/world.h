@@ -47,6 +47,7 @@ class World {
 
   static constexpr std::uint32_t kDefaultTtr = 20;  // seconds
   static constexpr Time kExpiry = 20 * kSecond;     // where jobs expire
+  static constexpr int kMostTries = 3;
 
   // --- For clients
   Time now() const { return clock_.Now(); }
@@ -69,6 +70,10 @@ class World {
   static bool Expires(const std::string& tube) { return tube == "p-expires"; }
   static bool Remembers(const std::string& tube) { return tube == "p-unique"; }
   static bool HasPolicy(const std::string& tube) { return tube.starts_with('p'); }
+  // nullptr: its policy has no groups.
+  const GroupPlan* GroupsOf(const std::string& tube) const;
+  // Of a new job, if its tube has groups.
+  void ChooseGroup(KnownJob& job);
   Nobody& nobody() { return nobody_; }
   bool healed() const { return healed_; }
   void Say(const std::string& what);
@@ -94,6 +99,14 @@ class World {
   Time WriterDelay();
   Broker::Options OptionsOfBroker();
   void PlanTubes();
+  void PlanGroups();
+  GroupPlan NewGroups(const GroupPlan& old);
+  // With those of the groups.
+  PolicyRules Policies() const;
+  void TellPolicies(Time since);
+  bool AdoptPolicies(Broker& broker);
+  void PlanReload();
+  void Reload();
   void MakeClients();
 
   // shared.cc: brokers that share a store
@@ -163,6 +176,10 @@ class World {
   std::multimap<Time, std::function<void()>> events_;
   std::vector<std::string> tubes_;
   std::vector<PolicyEntry> policies_;
+  std::vector<GroupPlan> groups_;
+  bool long_names_ = false;      // of groups
+  std::size_t max_running_ = 0;  // of p-running
+  std::uint64_t policies_version_ = 0;
   std::uint64_t segment_size_ = 0;
   SyncMode sync_ = SyncMode::kAlways;
   WalJournal* wal_ = nullptr;  // the broker's
