@@ -97,6 +97,7 @@ class Broker final : private JournalEvents, private ConnectionList {
     EngineOptions engine;
     EngineLimits limits;
     PolicyRules rules;
+    std::vector<Schedule> schedules;
     std::uint32_t max_job_size = 65535;
   };
 

@@ -108,6 +108,12 @@ void Client::ActIn(Time delay) {
   });
 }
 
+void Client::ResetIn(Time delay) {
+  world_.After(delay, [this, session = session_] {
+    if (session == session_) Reset(0);
+  });
+}
+
 void Client::CheckDurable(JobId id) {
   Broker& broker = *world_.broker();
   if (broker.engine().records().PutLsn(id) <= broker.Durable()) return;

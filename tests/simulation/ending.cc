@@ -35,6 +35,7 @@ class Listener final : public Ear {
 void World::Finish() {
   Say("the faults end");
   Heal();
+  EndSchedules();
   for (auto& client : clients_) client->Finish();
   auto last = std::make_unique<BeanstalkClient>(*this, plan_.clients + 1);
   last->TakeAll();

@@ -43,7 +43,7 @@ void World::Disturb() {
     case Feature::kIoErrors:
       return FailCalls();
     case Feature::kFullDisk:
-      return FillDisk();
+      return plan_.Has(Feature::kDescriptors) && random_.OneIn(2) ? FailOpens() : FillDisk();
     default:
       return DisturbClient();
   }
@@ -71,6 +71,28 @@ void World::Kill(bool power) {
   });
 }
 
+// While something else is wrong.
+void World::KillLater() {
+  const bool power = plan_.Has(Feature::kPowerCuts);
+  if (!power && !plan_.Has(Feature::kKills)) return;
+  After(random_.Between(kMillisecond, 15 * kSecond), [this, power, life = life()] {
+    if (this->life() == life && !healed_) Kill(power);
+  });
+}
+
+// Nothing can be opened for a while.
+void World::FailOpens() {
+  Say("there are no descriptors");
+  disk_.FailOpens(0, EMFILE, 1 + random_.Below(200));
+  ledger_.OnDiskFailure();
+  if (random_.OneIn(2)) KillLater();
+  After(random_.Between(kSecond, 20 * kSecond), [this] {
+    Say("there are descriptors");
+    disk_.FailOpens(0, 0, 0);
+    served_from_ = std::max(served_from_, now());
+  });
+}
+
 // Some calls in a row fail. Whatever has become of the journal, an operator starts the broker anew.
 void World::FailCalls() {
   const bool space = random_.OneIn(3);
@@ -87,11 +109,14 @@ void World::FillDisk() {
   Say("the disk is full");
   disk_full_ = true;
   ledger_.OnDiskFailure();
-  disk_.SetCapacity(disk_.UsedBytes() + random_.Below(2 * segment_size_));
+  const bool to_the_last_byte = random_.OneIn(2);
+  disk_.SetCapacity(disk_.UsedBytes() + (to_the_last_byte ? 0 : random_.Below(2 * segment_size_)));
+  if (random_.OneIn(2)) KillLater();
   After(random_.Between(kSecond, 20 * kSecond), [this] {
     Say("the disk has space");
     disk_.SetCapacity(UINT64_MAX);
     disk_full_ = false;
+    served_from_ = std::max(served_from_, now());
   });
 }
 
@@ -126,6 +151,7 @@ void World::Rot() {
 void World::Heal() {
   healed_ = true;
   disk_.SetCapacity(UINT64_MAX);
+  disk_.FailOpens(0, 0, 0);
   if (shared()) {
     HealStore();
   } else {

@@ -205,6 +205,8 @@ void GearmanClient::OnPacket(std::uint32_t type, std::string_view payload) {
       return echoes_.pop_front();
     case kError:
       completed_.clear();
+      // Its report was refused: it still has the job, and gives it back.
+      if (works_) return ResetIn(kSecond);
       if (submitted_.empty()) return;
       ledger.OnRefused(*submitted_.front());
       submitted_.pop_front();

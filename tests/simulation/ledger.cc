@@ -23,6 +23,7 @@ KnownJob& Ledger::Ask(KnownJob job) {
 
 // The token, and bytes that follow from it.
 std::string Ledger::BodyOf(const KnownJob& job) {
+  if (!job.body.empty()) return job.body;
   const std::string token = std::to_string(job.token);
   std::string body = token + " ";
   // Its group is what is at /g, the first line, and /u up to the colon.
@@ -41,6 +42,7 @@ std::string Ledger::BodyOf(const KnownJob& job) {
 }
 
 KnownJob* Ledger::OfBody(std::string_view body) {
+  if (KnownJob* const job = Scheduled(body)) return job;
   std::uint64_t token = 0;
   const bool grouped = body.starts_with('{') || body.starts_with('\n');
   const std::string_view from =
@@ -56,6 +58,24 @@ KnownJob* Ledger::OfBody(std::string_view body) {
     return nullptr;
   }
   return &job;
+}
+
+// nullptr: no schedule has it.
+KnownJob* Ledger::Scheduled(std::string_view body) {
+  if (!expect_ || !body.starts_with(kScheduled)) return nullptr;
+  if (const auto found = scheduled_.find(body); found != scheduled_.end()) return found->second;
+  std::optional<KnownJob> job = expect_(body);
+  if (!job) return nullptr;
+  job->body = body;
+  job->touched = true;
+  return scheduled_[std::string(body)] = &Ask(*std::move(job));
+}
+
+void Ledger::OnScheduled(std::string_view body, JobId id) {
+  KnownJob* const job = OfBody(body);
+  if (job == nullptr) return;
+  if (job->id == 0) Learn(*job, id);
+  job->there = true;
 }
 
 KnownJob* Ledger::OfId(JobId id) {
@@ -265,7 +285,9 @@ void Ledger::OnRestart(bool kept) {
     if (!kept || !job.durable) job.ended = job.deleted = true;
     if (!kept) by_id_.erase(job.id);
   }
-  if (!kept) highest_id_ = 0;
+  if (kept) return;
+  highest_id_ = 0;
+  scheduled_.clear();
 }
 
 void Ledger::CheckOrder(bool nothing_unsent) {

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -39,12 +41,16 @@ struct KnownJob {
   bool grouped = false;  // its body names a group, or says that it has none
   bool json = false;     // all of its body is JSON
   std::string group{};   // empty: it has none
+  std::string body{};    // all of it, of a job that comes by the calendar
   bool aside = false;    // it may be buried: others of its group go on
   Time buried = kNever;  // since when it surely is
 };
 
 // All jobs that clients of a run know, and what must be true of them. Replies are noted when they
 // leave the broker, so the order of calls is the broker's.
+// What the body of a job begins with that comes by the calendar.
+inline constexpr std::string_view kScheduled = "S ";
+
 class Ledger {
  public:
   // Without an error yet.
@@ -56,6 +62,13 @@ class Ledger {
 
   KnownJob& Ask(KnownJob job);
   static std::string BodyOf(const KnownJob& job);
+  // Jobs come by the calendar, with these bodies, once each: `expect` makes one of them, or
+  // nothing if no schedule has this body.
+  void ExpectScheduled(std::function<std::optional<KnownJob>(std::string_view)> expect) {
+    expect_ = std::move(expect);
+  }
+  // It is on disk.
+  void OnScheduled(std::string_view body, JobId id);
   // The job whose body this is; nullptr, and a failure, if it is nobody's.
   KnownJob* OfBody(std::string_view body);
   KnownJob* OfId(JobId id);
@@ -154,6 +167,7 @@ class Ledger {
   };
 
   void LeaveQueue(KnownJob& job);
+  KnownJob* Scheduled(std::string_view body);
   void CheckPause(const KnownJob& job, const HandOut& out, Time now);
   void CheckPlace(const KnownJob& job, const HandOut& out, Time now);
   // It was put, and nobody may have ended it.
@@ -176,6 +190,8 @@ class Ledger {
                         Time now);
 
   std::deque<KnownJob> jobs_;  // by token, from 1
+  std::function<std::optional<KnownJob>(std::string_view)> expect_;
+  std::map<std::string, KnownJob*, std::less<>> scheduled_;  // by body
   std::unordered_map<JobId, KnownJob*> by_id_;
   // Jobs that are surely ready, and when that was known.
   std::map<std::string, std::map<Place, std::pair<KnownJob*, Time>>, std::less<>> queued_;

@@ -153,6 +153,8 @@ bool World::AdoptPolicies(Broker& broker) {
   if (broker.policies_version == policies_version_) return false;
   broker.policies_version = policies_version_;
   broker.engine().policies().SetRules(now(), Policies());
+  const Status set = broker.engine().schedules().Set(now(), schedules_, "UTC");
+  if (!set.ok()) ledger_.Fail(set.message());
   return true;
 }
 

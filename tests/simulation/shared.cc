@@ -49,6 +49,7 @@ void World::StartMember(Member& member) {
   member.awake_at = 0;
   member.broker = std::make_unique<Broker>(clock_, SharedJournal(member), OptionsOfBroker());
   member.broker->policies_version = policies_version_;
+  member.broker->engine().SetWallAhead(wall_ahead_);
   member.broker->SetAlive([] { return true; });
   const Status started = member.broker->Start();
   if (!started.ok()) ledger_.Fail(member.name + " does not start: " + started.message());
@@ -104,6 +105,7 @@ void World::Lead(Member& member) {
   ++life_;
   ledger_.OnRestart(true);
   TellPolicies(0);
+  served_from_ = now();
   if (shard_.full) ledger_.OnDiskFailure();
   ledger_.Compare(broker_->engine(), now());
 }

@@ -83,6 +83,7 @@ class World {
 
   void RunUntil(Time until);
   void Advance(Time to);
+  void ListJobs() const;
   void RunRound();
   bool Start();
   // Whether the disk may be the reason why something fails.
@@ -105,6 +106,14 @@ class World {
   PolicyRules Policies() const;
   void TellPolicies(Time since);
   bool AdoptPolicies(Broker& broker);
+
+  // schedules.cc
+  void PlanSchedules();
+  std::optional<KnownJob> ExpectScheduled(std::string_view body) const;
+  void WatchSchedules();
+  void CheckSchedule(const Schedule& schedule);
+  void EndSchedules();
+  void StepClock();
   void PlanReload();
   void Reload();
   void MakeClients();
@@ -143,6 +152,8 @@ class World {
   void Kill(bool power);
   void FailCalls();
   void FillDisk();
+  void FailOpens();
+  void KillLater();
   void Rot();
   void Heal();
 
@@ -180,6 +191,11 @@ class World {
   bool long_names_ = false;      // of groups
   std::size_t max_running_ = 0;  // of p-running
   std::uint64_t policies_version_ = 0;
+  std::vector<Schedule> schedules_;
+  std::map<std::string, Schedule> all_schedules_;  // since the run began
+  inline static Time wall_ahead_ = 0, wall_ = 0;   // one world at a time
+  Time wall_most_ = 0;                             // the latest that it has said
+  Time served_from_ = 0;                           // when the broker began to, or its clock stepped
   std::uint64_t segment_size_ = 0;
   SyncMode sync_ = SyncMode::kAlways;
   WalJournal* wal_ = nullptr;  // the broker's
