@@ -26,6 +26,7 @@ void World::PlanFault() {
 }
 
 void World::Disturb() {
+  if (!shared() && plan_.Has(Feature::kDescriptors) && random_.OneIn(8)) return FailOpens();
   const auto chosen = static_cast<Feature>(random_.Below(static_cast<int>(Feature::kColdBodies)));
   if (!plan_.Has(chosen)) return DisturbClient();
   if (shared() && chosen != Feature::kRestarts) return DisturbClient();
@@ -43,7 +44,7 @@ void World::Disturb() {
     case Feature::kIoErrors:
       return FailCalls();
     case Feature::kFullDisk:
-      return plan_.Has(Feature::kDescriptors) && random_.OneIn(2) ? FailOpens() : FillDisk();
+      return FillDisk();
     default:
       return DisturbClient();
   }
@@ -75,7 +76,7 @@ void World::Kill(bool power) {
 void World::KillLater() {
   const bool power = plan_.Has(Feature::kPowerCuts);
   if (!power && !plan_.Has(Feature::kKills)) return;
-  After(random_.Between(kMillisecond, 15 * kSecond), [this, power, life = life()] {
+  After(random_.Between(kMillisecond, 5 * kSecond), [this, power, life = life()] {
     if (this->life() == life && !healed_) Kill(power);
   });
 }
@@ -83,14 +84,18 @@ void World::KillLater() {
 // Nothing can be opened for a while.
 void World::FailOpens() {
   Say("there are no descriptors");
+  no_descriptors_ = true;
   disk_.FailOpens(0, EMFILE, 1 + random_.Below(200));
   ledger_.OnDiskFailure();
   if (random_.OneIn(2)) KillLater();
-  After(random_.Between(kSecond, 20 * kSecond), [this] {
-    Say("there are descriptors");
-    disk_.FailOpens(0, 0, 0);
-    served_from_ = std::max(served_from_, now());
-  });
+  After(random_.Between(kSecond, 20 * kSecond), [this] { GiveDescriptors(); });
+}
+
+void World::GiveDescriptors() {
+  if (!std::exchange(no_descriptors_, false)) return;
+  Say("there are descriptors");
+  disk_.FailOpens(0, 0, 0);
+  served_from_ = std::max(served_from_, now());
 }
 
 // Some calls in a row fail. Whatever has become of the journal, an operator starts the broker anew.
@@ -151,7 +156,7 @@ void World::Rot() {
 void World::Heal() {
   healed_ = true;
   disk_.SetCapacity(UINT64_MAX);
-  disk_.FailOpens(0, 0, 0);
+  GiveDescriptors();
   if (shared()) {
     HealStore();
   } else {

@@ -54,7 +54,7 @@ enum class Feature : std::uint8_t {
   kReloads,     // of policies
   kSchedules,
   kClockSteps,   // of the wall clock
-  kDescriptors,  // where disks are full, descriptors run out, too
+  kDescriptors,  // run out
 };
 inline constexpr int kFeatures = static_cast<int>(Feature::kDescriptors) + 1;
 // For the command line, in their order.

@@ -204,7 +204,7 @@ void World::Crash(Loss loss) {
   awake_at_ = 0;
   if (!disk_.stopped()) disk_.StopAt(disk_.calls() + 1);
   broker_.reset();
-  disk_.FailOpens(0, 0, 0);  // of the process
+  GiveDescriptors();  // they were those of the process
   disk_.Restart(loss, static_cast<std::uint32_t>(random_.Below(UINT32_MAX)));
   for (auto& client : clients_) client->OnClosed();
   ledger_.OnRestart(plan_.Has(Feature::kJournal));

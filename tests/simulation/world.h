@@ -87,7 +87,9 @@ class World {
   void RunRound();
   bool Start();
   // Whether the disk may be the reason why something fails.
-  bool DiskFails() const { return disk_failed_ || disk_full_ || disk_.stopped(); }
+  bool DiskFails() const {
+    return disk_failed_ || disk_full_ || no_descriptors_ || disk_.stopped();
+  }
   void Crash(Loss loss);
   void Restart(Time after);
   // Of each job that outlives the process: what no restart changes.
@@ -153,6 +155,7 @@ class World {
   void FailCalls();
   void FillDisk();
   void FailOpens();
+  void GiveDescriptors();
   void KillLater();
   void Rot();
   void Heal();
@@ -205,8 +208,8 @@ class World {
   Time awake_at_ = 0;   // paused until then
   bool power_ = false;  // the next death is that of the machine
   bool dying_ = false;  // a call is set at which it dies
-  bool disk_failed_ = false, disk_full_ = false, rotten_ = false, starting_ = false,
-       healed_ = false;
+  bool disk_failed_ = false, disk_full_ = false, no_descriptors_ = false, rotten_ = false,
+       starting_ = false, healed_ = false;
   std::uint64_t life_ = 0;
   std::uint64_t rounds_at_once_ = 0;
   std::uint64_t digest_ = 0;
