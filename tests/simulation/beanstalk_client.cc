@@ -82,6 +82,7 @@ void BeanstalkClient::ActOnHeld(KnownJob& job) {
   }
   if (what < 80 && world_.plan().Has(Feature::kBuries) && !World::Remembers(job.tube)) {
     world_.ledger().OnGivenUp(job);
+    Ledger::OnSetAside(job);
     return Ask({.verb = Verb::kBury, .job = &job}, "bury " + id + " 7\r\n");
   }
   if (what < 90) return Ask({.verb = Verb::kTouch, .job = &job}, "touch " + id + "\r\n");
@@ -117,6 +118,7 @@ void BeanstalkClient::Put() {
       delay == 0 || world_.plan().Has(Feature::kBuries) ? 0 : world_.now() + Time{delay} * kSecond;
   job.touched = delay > 0 || World::HasPolicy(used_);
   if (World::Expires(used_)) job.vanishes = world_.now() + World::kExpiry;
+  world_.ChooseGroup(job);
   KnownJob& known = world_.ledger().Ask(std::move(job));
   const std::string body = Ledger::BodyOf(known);
   Ask({.verb = Verb::kPut, .job = &known, .id = world_.ledger().highest_id()},
@@ -179,7 +181,8 @@ void BeanstalkClient::Operate() {
   const std::string& tube = random.Of(world_.tubes());
   if (world_.plan().Has(Feature::kBuries) && random.OneIn(2)) {
     world_.ledger().OnKickAsked(used_);
-    return Ask({.verb = Verb::kKick}, "kick " + std::to_string(1 + random.Below(10)) + "\r\n");
+    return Ask({.verb = Verb::kKick, .tube = used_},
+               "kick " + std::to_string(1 + random.Below(10)) + "\r\n");
   }
   if (world_.plan().Has(Feature::kTubePauses) && random.OneIn(2)) {
     const auto seconds = static_cast<std::uint32_t>(random.Below(10));
@@ -342,6 +345,7 @@ bool BeanstalkClient::OnHolderReply(const Asked& asked, std::string_view reply) 
       return reply == "RELEASED";
     case Verb::kBury:
       Drop(&job);
+      if (!stale()) ledger.OnBuried(job, world_.now());
       return reply == "BURIED";
     default:
       ledger.OnTouched(job, this, asked.at);
@@ -367,6 +371,7 @@ bool BeanstalkClient::OnTubeReply(const Asked& asked, std::string_view reply) {
           reply == "PAUSED" ? asked.at + Time{asked.seconds} * kSecond : 0);
       return reply == "PAUSED" || reply == "NOT_FOUND" || Refuses(reply);
     default:
+      world_.ledger().OnKickAnswered(asked.tube);
       return reply.starts_with("KICKED") || reply == "NOT_FOUND" || Refuses(reply);
   }
 }

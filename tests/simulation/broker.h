@@ -97,6 +97,7 @@ class Broker final : private JournalEvents, private ConnectionList {
     EngineOptions engine;
     EngineLimits limits;
     PolicyRules rules;
+    std::vector<Schedule> schedules;
     std::uint32_t max_job_size = 65535;
   };
 
@@ -123,6 +124,8 @@ class Broker final : private JournalEvents, private ConnectionList {
   // go on until it has left, or is over.
   void Leave();
   bool has_left() const { return has_left_; }
+  // Which one it has of those that a run has had.
+  std::uint64_t policies_version = 0;
   // Clients may be accepted.
   bool serving() const { return serving_ && !leaves_; }
   // Another broker leads, or the journal cannot go on.

@@ -108,6 +108,12 @@ void Client::ActIn(Time delay) {
   });
 }
 
+void Client::ResetIn(Time delay) {
+  world_.After(delay, [this, session = session_] {
+    if (session == session_) Reset(0);
+  });
+}
+
 void Client::CheckDurable(JobId id) {
   Broker& broker = *world_.broker();
   if (broker.engine().records().PutLsn(id) <= broker.Durable()) return;
@@ -130,8 +136,8 @@ KnownJob* Client::Take(JobId id, std::string_view body, const Ledger::HandOut& o
   Ledger::HandOut told = out;
   told.stale = out.stale || !mine;
   told.tube = world_.NumberOf(known->tube);
-  ledger.OnHandedOut(*known, told, mine ? job->taken_at() : 0, world_.now());
   if (was_unknown) ledger.Learn(*known, id);
+  ledger.OnHandedOut(*known, told, mine ? job->taken_at() : 0, world_.now());
   held_.push_back(known);
   return known;
 }

@@ -51,6 +51,7 @@ class Client : public Ear {
   void Send(std::string_view bytes);
   // Calls Act after a while, unless the connection ends.
   void ActIn(Time delay);
+  void ResetIn(Time delay);
   // What it knows of a job that it got.
   KnownJob* Take(JobId id, std::string_view body, const Ledger::HandOut& out);
   // It was told of a put.

@@ -35,6 +35,7 @@ class Listener final : public Ear {
 void World::Finish() {
   Say("the faults end");
   Heal();
+  EndSchedules();
   for (auto& client : clients_) client->Finish();
   auto last = std::make_unique<BeanstalkClient>(*this, plan_.clients + 1);
   last->TakeAll();
@@ -88,6 +89,7 @@ void World::Drain() {
   };
   for (int sweep = 0; ledger_.ok() && sweep < 3; ++sweep) {
     Open(ask);
+    ledger_.OnSweep();
     for (int empty = 0; ledger_.ok() && empty < 2;) empty += TakeOne(ask) ? 0 : 1;
   }
   connection.SetEar(nullptr);
@@ -116,6 +118,7 @@ bool World::TakeOne(const Question& ask) {
   if (job == nullptr) return false;
   const std::string id = reply.substr(9, reply.find(' ', 9) - 9);
   if (job->ended && !ledger_.damaged()) ledger_.Fail("job " + id + " is back after its end");
+  ledger_.OnSwept(*job, std::stoull(id));
   ledger_.OnEndAsked(*job);
   if (ask("delete " + id + "\r\n") != "DELETED\r\n")
     ledger_.Fail("job " + id + " cannot be deleted");

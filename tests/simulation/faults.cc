@@ -26,6 +26,7 @@ void World::PlanFault() {
 }
 
 void World::Disturb() {
+  if (!shared() && plan_.Has(Feature::kDescriptors) && random_.OneIn(8)) return FailOpens();
   const auto chosen = static_cast<Feature>(random_.Below(static_cast<int>(Feature::kColdBodies)));
   if (!plan_.Has(chosen)) return DisturbClient();
   if (shared() && chosen != Feature::kRestarts) return DisturbClient();
@@ -71,6 +72,32 @@ void World::Kill(bool power) {
   });
 }
 
+// While something else is wrong.
+void World::KillLater() {
+  const bool power = plan_.Has(Feature::kPowerCuts);
+  if (!power && !plan_.Has(Feature::kKills)) return;
+  After(random_.Between(kMillisecond, 5 * kSecond), [this, power, life = life()] {
+    if (this->life() == life && !healed_) Kill(power);
+  });
+}
+
+// Nothing can be opened for a while.
+void World::FailOpens() {
+  Say("there are no descriptors");
+  no_descriptors_ = true;
+  disk_.FailOpens(0, EMFILE, 1 + random_.Below(200));
+  ledger_.OnDiskFailure();
+  if (random_.OneIn(2)) KillLater();
+  After(random_.Between(kSecond, 20 * kSecond), [this] { GiveDescriptors(); });
+}
+
+void World::GiveDescriptors() {
+  if (!std::exchange(no_descriptors_, false)) return;
+  Say("there are descriptors");
+  disk_.FailOpens(0, 0, 0);
+  served_from_ = std::max(served_from_, now());
+}
+
 // Some calls in a row fail. Whatever has become of the journal, an operator starts the broker anew.
 void World::FailCalls() {
   const bool space = random_.OneIn(3);
@@ -87,11 +114,14 @@ void World::FillDisk() {
   Say("the disk is full");
   disk_full_ = true;
   ledger_.OnDiskFailure();
-  disk_.SetCapacity(disk_.UsedBytes() + random_.Below(2 * segment_size_));
+  const bool to_the_last_byte = random_.OneIn(2);
+  disk_.SetCapacity(disk_.UsedBytes() + (to_the_last_byte ? 0 : random_.Below(2 * segment_size_)));
+  if (random_.OneIn(2)) KillLater();
   After(random_.Between(kSecond, 20 * kSecond), [this] {
     Say("the disk has space");
     disk_.SetCapacity(UINT64_MAX);
     disk_full_ = false;
+    served_from_ = std::max(served_from_, now());
   });
 }
 
@@ -126,6 +156,7 @@ void World::Rot() {
 void World::Heal() {
   healed_ = true;
   disk_.SetCapacity(UINT64_MAX);
+  GiveDescriptors();
   if (shared()) {
     HealStore();
   } else {

@@ -26,6 +26,7 @@ enum Packet : std::uint32_t {
   kData = 28,
 };
 constexpr std::size_t kHeader = 12;
+constexpr std::size_t kLongestUnique = 64;
 
 std::uint32_t NumberAt(std::string_view bytes, std::size_t at) {
   std::uint32_t number = 0;
@@ -123,9 +124,20 @@ void GearmanClient::Submit() {
   if (World::Expires(job.tube)) job.vanishes = world_.now() + World::kExpiry;
   if (!job.durable) job.vanishes = 0;
   job.touched = World::HasPolicy(job.tube);
+  world_.ChooseGroup(job);
+  // One that waits behind a failure that nobody looks at would wait for ever.
+  const GroupPlan* const groups = world_.GroupsOf(job.tube);
+  if (groups != nullptr && groups->may_hold && !job.durable) {
+    job.durable = true;
+    job.vanishes = kNever;
+  }
   KnownJob& known = world_.ledger().Ask(std::move(job));
-  // Without a unique key, so that no job joins another.
-  std::string payload = known.tube + '\0' + '\0' + Ledger::BodyOf(known);
+  // Without a unique key, or with one of its own, so that no job joins another.
+  std::string unique;
+  if (known.grouped && known.group.size() < kLongestUnique / 2) {
+    unique = known.group + ":" + std::to_string(known.token);
+  }
+  std::string payload = known.tube + '\0' + unique + '\0' + Ledger::BodyOf(known);
   submitted_.push_back(&known);
   floors_.push_back(world_.ledger().highest_id());
   SendPacket(known.durable ? kSubmitBg : kSubmit, payload);
@@ -146,8 +158,11 @@ void GearmanClient::Work() {
   if (!fails && world_.ledger().SurelyHolds(job, this, world_.now()))
     completed_.emplace_back(&job, job.held_until);
   world_.ledger().OnGivenUp(job);
+  const GroupPlan* const groups = world_.GroupsOf(job.tube);
+  const bool keeps_place = fails && groups != nullptr && groups->retries;
   // What beanstalk has put is buried when it fails.
-  world_.ledger().OnEndAsked(job);
+  if (fails && !keeps_place) Ledger::OnSetAside(job);
+  if (!keeps_place) world_.ledger().OnEndAsked(job);
   fails ? SendPacket(kFail, handle) : SendPacket(kComplete, handle + '\0' + ResultOf(job));
   ActIn(random.Between(100 * kMicrosecond, kSecond / 5));
 }
@@ -190,6 +205,8 @@ void GearmanClient::OnPacket(std::uint32_t type, std::string_view payload) {
       return echoes_.pop_front();
     case kError:
       completed_.clear();
+      // Its report was refused: it still has the job, and gives it back.
+      if (works_) return ResetIn(kSecond);
       if (submitted_.empty()) return;
       ledger.OnRefused(*submitted_.front());
       submitted_.pop_front();

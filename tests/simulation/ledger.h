@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -12,6 +14,7 @@
 
 #include "broker/base/clock.h"
 #include "broker/engine/engine.h"
+#include "tests/simulation/group_plan.h"
 
 namespace gearstalk::simulation {
 
@@ -35,10 +38,19 @@ struct KnownJob {
   const void* holder = nullptr;
   Time held_until = 0;   // at the earliest
   bool touched = false;  // its place in the queue is not known
+  bool grouped = false;  // its body names a group, or says that it has none
+  bool json = false;     // all of its body is JSON
+  std::string group{};   // empty: it has none
+  std::string body{};    // all of it, of a job that comes by the calendar
+  bool aside = false;    // it may be buried: others of its group go on
+  Time buried = kNever;  // since when it surely is
 };
 
 // All jobs that clients of a run know, and what must be true of them. Replies are noted when they
 // leave the broker, so the order of calls is the broker's.
+// What the body of a job begins with that comes by the calendar.
+inline constexpr std::string_view kScheduled = "S ";
+
 class Ledger {
  public:
   // Without an error yet.
@@ -50,6 +62,13 @@ class Ledger {
 
   KnownJob& Ask(KnownJob job);
   static std::string BodyOf(const KnownJob& job);
+  // Jobs come by the calendar, with these bodies, once each: `expect` makes one of them, or
+  // nothing if no schedule has this body.
+  void ExpectScheduled(std::function<std::optional<KnownJob>(std::string_view)> expect) {
+    expect_ = std::move(expect);
+  }
+  // It is on disk.
+  void OnScheduled(std::string_view body, JobId id);
   // The job whose body this is; nullptr, and a failure, if it is nobody's.
   KnownJob* OfBody(std::string_view body);
   KnownJob* OfId(JobId id);
@@ -99,7 +118,7 @@ class Ledger {
   void OnPauseAnswered(const std::string& tube, std::uint64_t number, Time from, Time until);
 
   // Until the next start burials may not be kept.
-  void OnDiskFailure() { burials_kept_ = false; }
+  void OnDiskFailure();
   // The broker was started again. `kept`: from a journal.
   void OnRestart(bool kept);
   // What is on disk may be damaged: from now on jobs may be lost, or back.
@@ -111,7 +130,22 @@ class Ledger {
   void LateReplies() { ordered_ = prompt_ = false; }
   // So many hand-outs that end badly are all that a job of the tube gets.
   void LimitTries(const std::string& tube, int most) { most_tries_[tube] = most; }
-  void LimitRunning(const std::string& tube, std::size_t most) { most_running_[tube] = most; }
+  // From `since` on; before, another limit may have been in force.
+  void LimitRunning(const std::string& tube, std::size_t most, Time since = 0) {
+    most_running_[tube] = {most, since};
+  }
+
+  // --- Groups: ledger_groups.cc
+  void SetGroups(const GroupPlan& plan);
+  // Its holder wants it buried, or says that it failed where that buries it.
+  static void OnSetAside(KnownJob& job) { job.aside = true; }
+  void OnBuried(KnownJob& job, Time now);
+  void OnKickAnswered(const std::string& tube) {
+    if (int& kicks = kicks_[tube]; kicks > 0) --kicks;
+  }
+  // Somebody takes out all jobs that are left, one after the other, and no job waits.
+  void OnSweep();
+  void OnSwept(const KnownJob& job, JobId id);
 
   // At a moment at which no reply is on its way.
   void CheckOrder(bool nothing_unsent);
@@ -133,18 +167,39 @@ class Ledger {
   };
 
   void LeaveQueue(KnownJob& job);
+  KnownJob* Scheduled(std::string_view body);
   void CheckPause(const KnownJob& job, const HandOut& out, Time now);
   void CheckPlace(const KnownJob& job, const HandOut& out, Time now);
   // It was put, and nobody may have ended it.
   static bool Certain(const KnownJob& job) { return job.there && !job.ended && job.end_asks == 0; }
-  void CheckRunning(const KnownJob& job, Time now);
+  void CheckRunning(const KnownJob& job, Time taken, Time now);
+  static bool IsHeld(const KnownJob& job, Time now) {
+    return job.holder != nullptr && job.end_asks == 0 && now < job.held_until;
+  }
+
+  // The jobs of one group whose ids are known, but for those that ended.
+  struct Group {
+    std::map<JobId, KnownJob*> jobs;
+    std::multiset<Time> taken;  // since the pace began
+    JobId swept = 0;
+  };
+  void JoinGroup(KnownJob& job);
+  void CheckGroup(KnownJob& job, const HandOut& out, Time taken, Time now);
+  void CheckLine(const KnownJob& job, Group& group, bool set_aside, Time now);
+  void CheckGroupLimits(const KnownJob& job, const GroupPlan& plan, Group& group, Time taken,
+                        Time now);
 
   std::deque<KnownJob> jobs_;  // by token, from 1
+  std::function<std::optional<KnownJob>(std::string_view)> expect_;
+  std::map<std::string, KnownJob*, std::less<>> scheduled_;  // by body
   std::unordered_map<JobId, KnownJob*> by_id_;
   // Jobs that are surely ready, and when that was known.
   std::map<std::string, std::map<Place, std::pair<KnownJob*, Time>>, std::less<>> queued_;
   std::map<std::string, Pause, std::less<>> paused_;
-  std::map<std::string, std::size_t, std::less<>> most_running_;
+  std::map<std::string, std::pair<std::size_t, Time>, std::less<>> most_running_;
+  std::map<std::string, GroupPlan, std::less<>> group_plans_;
+  std::map<std::pair<std::string, std::string>, Group> groups_;  // by tube and name
+  std::map<std::string, int, std::less<>> kicks_;                // without an answer
   std::map<std::string, int, std::less<>> most_tries_;
   std::vector<Passed> passed_;
   JobId highest_id_ = 0;

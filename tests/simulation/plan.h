@@ -50,13 +50,20 @@ enum class Feature : std::uint8_t {
   kReserveById,
   kColdBodies,  // bodies leave memory, most of them or some
   kReplicated,  // the journal is in a store that 1 to 3 brokers share
+  kGroups,      // in tubes
+  kReloads,     // of policies
+  kSchedules,
+  kClockSteps,   // of the wall clock
+  kDescriptors,  // run out
 };
-inline constexpr int kFeatures = static_cast<int>(Feature::kReplicated) + 1;
+inline constexpr int kFeatures = static_cast<int>(Feature::kDescriptors) + 1;
 // For the command line, in their order.
 inline constexpr std::string_view kFeatureNames[kFeatures] = {
-    "journal",     "kills",    "power-cuts", "io-errors",     "full-disk",   "rot",       "stalls",
-    "resets",      "late",     "pauses",     "delays",        "buries",      "large",     "gearman",
-    "tube-pauses", "policies", "restarts",   "reserve-by-id", "cold-bodies", "replicated"};
+    "journal",  "kills",    "power-cuts",    "io-errors",   "full-disk",
+    "rot",      "stalls",   "resets",        "late",        "pauses",
+    "delays",   "buries",   "large",         "gearman",     "tube-pauses",
+    "policies", "restarts", "reserve-by-id", "cold-bodies", "replicated",
+    "groups",   "reloads",  "schedules",     "clock-steps", "descriptors"};
 
 struct Plan {
   std::uint64_t seed = 0;
@@ -81,6 +88,10 @@ struct Plan {
     if (random.Percent(50)) plan.features |= Bit(Feature::kColdBodies);
     if (random.Percent(25)) plan.features |= Bit(Feature::kReplicated);
     plan.brokers = static_cast<int>(1 + random.Below(3));
+    for (const Feature feature : {Feature::kGroups, Feature::kReloads, Feature::kSchedules,
+                                  Feature::kClockSteps, Feature::kDescriptors}) {
+      if (random.Percent(50)) plan.features |= Bit(feature);
+    }
     return plan;
   }
   static std::uint32_t Bit(Feature feature) { return 1U << static_cast<unsigned>(feature); }

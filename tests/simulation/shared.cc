@@ -48,6 +48,8 @@ void World::StartMember(Member& member) {
   Say(member.name + " starts");
   member.awake_at = 0;
   member.broker = std::make_unique<Broker>(clock_, SharedJournal(member), OptionsOfBroker());
+  member.broker->policies_version = policies_version_;
+  member.broker->engine().SetWallAhead(wall_ahead_);
   member.broker->SetAlive([] { return true; });
   const Status started = member.broker->Start();
   if (!started.ok()) ledger_.Fail(member.name + " does not start: " + started.message());
@@ -75,6 +77,7 @@ void World::RunMembers() {
     if (member->broker == nullptr || member->awake_at > now() || !ledger_.ok()) continue;
     Broker& broker = *member->broker;
     if (!heard && broker.next_due() > now()) continue;
+    AdoptPolicies(broker);
     broker.Round();
     if (broker.over()) {
       if (broker.over()->second != kOtherLeads)
@@ -101,6 +104,8 @@ void World::Lead(Member& member) {
   awake_at_ = member.awake_at;
   ++life_;
   ledger_.OnRestart(true);
+  TellPolicies(0);
+  served_from_ = now();
   if (shard_.full) ledger_.OnDiskFailure();
   ledger_.Compare(broker_->engine(), now());
 }

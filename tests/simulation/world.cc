@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "broker/engine/names.h"
 #include "broker/journal/memory_journal.h"
 #include "broker/journal/wal/wal_journal.h"
 #include "broker/journal/wal/wal_salvage.h"
@@ -35,6 +36,9 @@ World::World(const Plan& plan, bool verbose)
   const bool lax = !plan_.Has(Feature::kPowerCuts) && random_.OneIn(3);
   if (lax) sync_ = random_.OneIn(2) ? SyncMode::kOff : SyncMode::kInterval;
   PlanTubes();
+  wall_ahead_ = 0;
+  wall_ = now();
+  if (plan_.Has(Feature::kSchedules)) PlanSchedules();
   if (plan_.Has(Feature::kColdBodies)) ledger_.LateReplies();
 }
 
@@ -59,30 +63,13 @@ void World::After(Time delay, std::function<void()> what) {
   events_.emplace(now() + delay, std::move(what));
 }
 
-void World::PlanTubes() {
-  tubes_ = {"t0", "t1", "t2", "default"};
-  tubes_.resize(1 + random_.Below(4));
-  if (!plan_.Has(Feature::kPolicies)) return;
-  tubes_.insert(tubes_.end(), {"p-tries", "p-running", "p-expires", "p-rate", "p-unique"});
-  policies_ = {
-      {"p-tries", {{"attempts", "2"}, {"backoff", "1s"}, {"on_failure", "move"}}},
-      {"p-running", {{"max_running", "2"}}},
-      {"p-expires", {{"expire_after", "20s"}}},
-      {"p-rate", {{"rate", "5/s"}}},
-      {"p-unique", {{"unique", "body"}, {"unique_for", "1h"}}},
-  };
-  // A kick begins the tries anew.
-  if (!plan_.Has(Feature::kBuries) && !plan_.Has(Feature::kReserveById))
-    ledger_.LimitTries("p-tries", 2);
-  // Who asks for a job by its id gets it, whatever runs.
-  if (!plan_.Has(Feature::kReserveById)) ledger_.LimitRunning("p-running", 2);
-}
-
 Broker::Options World::OptionsOfBroker() {
   Broker::Options options;
   options.engine.default_ttr_s = kDefaultTtr;
   options.engine.normal_to = 65536;
-  options.rules = PolicyRules(policies_);
+  options.rules = Policies();
+  options.schedules = schedules_;
+  options.engine.wall_clock = [] { return wall_; };
   if (plan_.Has(Feature::kColdBodies)) options.limits.bodies = 1 + plan_.seed % 3 * 2000;
   return options;
 }
@@ -142,6 +129,10 @@ bool World::Start() {
   broker_ = std::move(broker);
   disk_failed_ = rotten_ = false;
   if (disk_full_) ledger_.OnDiskFailure();
+  broker_->policies_version = policies_version_;
+  broker_->engine().SetWallAhead(wall_ahead_);
+  served_from_ = now();
+  TellPolicies(0);
   Say("the broker serves");
   ledger_.Compare(broker_->engine(), now());
   CheckPlaces();
@@ -184,7 +175,8 @@ void World::CheckPlaces() {
                    " after a stop in order");
     }
   }
-  if (after.size() > before->size()) ledger_.Fail("a stop in order made jobs");
+  const bool more = after.size() > before->size() && !plan_.Has(Feature::kSchedules);
+  if (more) ledger_.Fail("a stop in order made jobs");
   const auto pauses = PausesOf(broker_->engine());
   for (const auto& [tube, until] : stopped_pauses_) {
     const bool there = broker_->engine().FindTube(tube) != nullptr;
@@ -212,6 +204,7 @@ void World::Crash(Loss loss) {
   awake_at_ = 0;
   if (!disk_.stopped()) disk_.StopAt(disk_.calls() + 1);
   broker_.reset();
+  GiveDescriptors();  // they were those of the process
   disk_.Restart(loss, static_cast<std::uint32_t>(random_.Below(UINT32_MAX)));
   for (auto& client : clients_) client->OnClosed();
   ledger_.OnRestart(plan_.Has(Feature::kJournal));
@@ -243,11 +236,14 @@ void World::Advance(Time to) {
   disk_.Advance(to - now());
   clock_.Advance(to - now());
   network_.now = now();
+  wall_ = now() + wall_ahead_;
+  wall_most_ = std::max(wall_most_, wall_);
   rounds_at_once_ = 0;
 }
 
 void World::RunRound() {
   if (++rounds_at_once_ > kMostRoundsAtOnce) return ledger_.Fail("it turns round and round");
+  if (AdoptPolicies(*broker_)) TellPolicies(now());
   broker_->Round();
   if (broker_->over()) return End(*leader_, broker_->over()->first.message());
   if (disk_.stopped())
@@ -291,6 +287,18 @@ void World::MakeClients() {
   }
 }
 
+void World::ListJobs() const {
+  if (broker_ == nullptr) return;
+  const Engine& engine = broker_->engine();
+  for (const Job* job = engine.NextJob(0); job != nullptr; job = engine.NextJob(job->id())) {
+    std::printf("job %llu in %s, group '%s': %s%s, priority %u, %.3f s left\n",
+                static_cast<unsigned long long>(job->id()), job->tube().name().c_str(),
+                std::string(GroupNameOf(*job)).c_str(), std::string(NameOf(job->state())).c_str(),
+                job->durable() ? "" : ", in memory", job->priority,
+                Seconds(engine.TimeLeft(now(), *job)));
+  }
+}
+
 std::string World::Run() {
   disk_.MakeDirectory("/");
   if (shared()) {
@@ -300,8 +308,12 @@ std::string World::Run() {
   }
   MakeClients();
   PlanFault();
+  if (plan_.Has(Feature::kReloads)) PlanReload();
+  if (plan_.Has(Feature::kSchedules)) WatchSchedules();
+  if (plan_.Has(Feature::kClockSteps)) StepClock();
   RunUntil(began_ + plan_.length);
   if (ledger_.ok()) Finish();
+  if (!ledger_.ok() && verbose_) ListJobs();
   return ledger_.failure();
 }
 

@@ -47,6 +47,7 @@ class World {
 
   static constexpr std::uint32_t kDefaultTtr = 20;  // seconds
   static constexpr Time kExpiry = 20 * kSecond;     // where jobs expire
+  static constexpr int kMostTries = 3;
 
   // --- For clients
   Time now() const { return clock_.Now(); }
@@ -69,6 +70,10 @@ class World {
   static bool Expires(const std::string& tube) { return tube == "p-expires"; }
   static bool Remembers(const std::string& tube) { return tube == "p-unique"; }
   static bool HasPolicy(const std::string& tube) { return tube.starts_with('p'); }
+  // nullptr: its policy has no groups.
+  const GroupPlan* GroupsOf(const std::string& tube) const;
+  // Of a new job, if its tube has groups.
+  void ChooseGroup(KnownJob& job);
   Nobody& nobody() { return nobody_; }
   bool healed() const { return healed_; }
   void Say(const std::string& what);
@@ -78,10 +83,13 @@ class World {
 
   void RunUntil(Time until);
   void Advance(Time to);
+  void ListJobs() const;
   void RunRound();
   bool Start();
   // Whether the disk may be the reason why something fails.
-  bool DiskFails() const { return disk_failed_ || disk_full_ || disk_.stopped(); }
+  bool DiskFails() const {
+    return disk_failed_ || disk_full_ || no_descriptors_ || disk_.stopped();
+  }
   void Crash(Loss loss);
   void Restart(Time after);
   // Of each job that outlives the process: what no restart changes.
@@ -94,6 +102,22 @@ class World {
   Time WriterDelay();
   Broker::Options OptionsOfBroker();
   void PlanTubes();
+  void PlanGroups();
+  GroupPlan NewGroups(const GroupPlan& old);
+  // With those of the groups.
+  PolicyRules Policies() const;
+  void TellPolicies(Time since);
+  bool AdoptPolicies(Broker& broker);
+
+  // schedules.cc
+  void PlanSchedules();
+  std::optional<KnownJob> ExpectScheduled(std::string_view body) const;
+  void WatchSchedules();
+  void CheckSchedule(const Schedule& schedule);
+  void EndSchedules();
+  void StepClock();
+  void PlanReload();
+  void Reload();
   void MakeClients();
 
   // shared.cc: brokers that share a store
@@ -130,6 +154,9 @@ class World {
   void Kill(bool power);
   void FailCalls();
   void FillDisk();
+  void FailOpens();
+  void GiveDescriptors();
+  void KillLater();
   void Rot();
   void Heal();
 
@@ -163,6 +190,15 @@ class World {
   std::multimap<Time, std::function<void()>> events_;
   std::vector<std::string> tubes_;
   std::vector<PolicyEntry> policies_;
+  std::vector<GroupPlan> groups_;
+  bool long_names_ = false;      // of groups
+  std::size_t max_running_ = 0;  // of p-running
+  std::uint64_t policies_version_ = 0;
+  std::vector<Schedule> schedules_;
+  std::map<std::string, Schedule> all_schedules_;  // since the run began
+  inline static Time wall_ahead_ = 0, wall_ = 0;   // one world at a time
+  Time wall_most_ = 0;                             // the latest that it has said
+  Time served_from_ = 0;                           // when the broker began to, or its clock stepped
   std::uint64_t segment_size_ = 0;
   SyncMode sync_ = SyncMode::kAlways;
   WalJournal* wal_ = nullptr;  // the broker's
@@ -172,8 +208,8 @@ class World {
   Time awake_at_ = 0;   // paused until then
   bool power_ = false;  // the next death is that of the machine
   bool dying_ = false;  // a call is set at which it dies
-  bool disk_failed_ = false, disk_full_ = false, rotten_ = false, starting_ = false,
-       healed_ = false;
+  bool disk_failed_ = false, disk_full_ = false, no_descriptors_ = false, rotten_ = false,
+       starting_ = false, healed_ = false;
   std::uint64_t life_ = 0;
   std::uint64_t rounds_at_once_ = 0;
   std::uint64_t digest_ = 0;

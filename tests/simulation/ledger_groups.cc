@@ -1,0 +1,105 @@
+// What clients see of the groups of a tube.
+
+#include <algorithm>
+#include <iterator>
+
+#include "tests/simulation/ledger.h"
+
+namespace gearstalk::simulation {
+namespace {
+
+// So many steps of a pace are looked at together: the engine's times here are whole seconds.
+constexpr std::uint32_t kSteps = 3;
+
+std::string Name(const KnownJob& job) {
+  return "job " + std::to_string(job.id) + " (" + std::to_string(job.token) + " in group " +
+         job.group + " of " + job.tube + ")";
+}
+
+}  // namespace
+
+void Ledger::SetGroups(const GroupPlan& plan) {
+  group_plans_[plan.tube] = plan;
+  for (auto& [name, group] : groups_) {
+    if (name.first == plan.tube) group.taken.clear();
+  }
+}
+
+void Ledger::JoinGroup(KnownJob& job) {
+  if (job.grouped) groups_[{job.tube, job.group}].jobs[job.id] = &job;
+}
+
+void Ledger::OnBuried(KnownJob& job, Time now) {
+  if (burials_kept_ && kicks_[job.tube] == 0 && job.aside) job.buried = now;
+}
+
+// From the workers' side. It is checked when the hand-out leaves the broker.
+void Ledger::CheckGroup(KnownJob& job, const HandOut& out, Time taken, Time now) {
+  const auto found = group_plans_.find(job.tube);
+  if (found == group_plans_.end() || !job.grouped || job.group.empty()) return;
+  const GroupPlan& plan = found->second;
+  Group& group = groups_[{job.tube, job.group}];
+  const bool by_id = out.watched == nullptr;
+  const bool set_aside = std::exchange(job.aside, false) && by_id;
+  job.buried = kNever;
+  if (damaged_ || !plan.grouped || taken <= plan.since) return;
+  std::erase_if(group.jobs,
+                [&](const auto& each) { return each.second->ended && each.second != &job; });
+  if (plan.line && !plan.by_attempts && job.id < kFirstSpareId) {
+    CheckLine(job, group, set_aside, now);
+  }
+  if (plan.holds && !by_id) {
+    for (const auto& [id, other] : group.jobs) {
+      if (other->buried < taken)
+        Fail(Name(job) + " was handed out although its group is held by " + Name(*other));
+    }
+  }
+  CheckGroupLimits(job, plan, group, taken, now);
+}
+
+// Those before it have ended, or were set aside; nobody has another one.
+void Ledger::CheckLine(const KnownJob& job, Group& group, bool set_aside, Time now) {
+  for (auto& [id, other] : group.jobs) {
+    if (other == &job) continue;
+    if (IsHeld(*other, now) && !other->aside)
+      Fail(Name(job) + " was handed out while somebody has " + Name(*other));
+    if (set_aside || id > job.id || other->aside || other->vanishes != kNever) continue;
+    if (Certain(*other)) Fail(Name(job) + " was handed out before " + Name(*other) + " had ended");
+    // Its end was asked for, and has come: nothing brings it back.
+    if (other->end_asks > 0) other->ended = true;
+  }
+}
+
+void Ledger::CheckGroupLimits(const KnownJob& job, const GroupPlan& plan, Group& group, Time taken,
+                              Time now) {
+  if (plan.running > 0 && !plan.line) {
+    const auto running = std::count_if(group.jobs.begin(), group.jobs.end(),
+                                       [&](const auto& each) { return IsHeld(*each.second, now); });
+    if (running > plan.running)
+      Fail(std::to_string(running) + " jobs run at once, with " + Name(job));
+  }
+  if (plan.apart == 0) return;
+  const auto last = group.taken.insert(taken);
+  const auto behind = plan.burst - 1 + kSteps;
+  for (auto first = group.taken.begin(); first != std::next(last); ++first) {
+    if (std::distance(first, group.taken.end()) <= behind) break;
+    if (*std::next(first, behind) - *first + kSecond < kSteps * plan.apart)
+      Fail(Name(job) + " was handed out too soon for the pace of its group");
+  }
+}
+
+void Ledger::OnSweep() {
+  for (auto& [name, group] : groups_) group.swept = 0;
+}
+
+void Ledger::OnSwept(const KnownJob& job, JobId id) {
+  const auto plan = group_plans_.find(job.tube);
+  if (plan == group_plans_.end() || !plan->second.grouped || !plan->second.line) return;
+  if (!job.grouped || job.group.empty() || damaged_ || plan->second.by_attempts) return;
+  Group& group = groups_[{job.tube, job.group}];
+  if (id < group.swept)
+    Fail(Name(job) + " is handed out behind job " + std::to_string(group.swept) + " of its line");
+  group.swept = id;
+}
+
+}  // namespace gearstalk::simulation
