@@ -113,13 +113,8 @@ Groups::Changed Groups::Adopt(const Policy& policy) {
 const Group* Groups::Find(std::string_view name) const {
   Settled();
   if (name.empty()) return nameless_;
-  return by_name_.Find(HashOfGroup(name), [=](const Group& group) {
-    __builtin_prefetch(&group);  // its name is in another line
-    return group.name() == name;
-  });
+  return by_name_.Find(HashOfGroup(name), [=](const Group& group) { return group.name() == name; });
 }
-
-void Groups::FetchAhead(std::string_view name) const { by_name_.Prefetch(HashOfGroup(name)); }
 
 Groups::Counts Groups::counts() const {
   Settled();
@@ -130,7 +125,7 @@ Job* Groups::front() const {
   Settled();
   if (front_known_) return front_;
   auto* const self = const_cast<Groups*>(this);
-  const Group* const next = turns_.First();
+  const Group* const next = NextTurn();
   self->front_ = next == nullptr ? nullptr : FirstOf(*next);
   self->front_known_ = true;
   return front_;
@@ -200,7 +195,7 @@ void Groups::VisitByAge(std::size_t bound, const std::function<void(const Job&)>
     VisitReady(group, add);
     return true;
   };
-  turns_.Visit(add_group);
+  turns_.Visit([&](const GroupTurn& turn) { return add_group(static_cast<const Group&>(turn)); });
   std::sort_heap(first.begin(), first.end(), later);
   for (const Job* const job : first) visit(*job);
 }
@@ -243,14 +238,13 @@ std::string Groups::Check() const {
       live += !group.nameless() && group.unfinished() > 0;
       held += group.held_ != GroupHeld::kNone;
       gives += group.gives_;
-      if ((group.gives_ > 0) != group.in_turn_)
-        wrong = "turn of group " + std::string(group.name());
-      if (group.in_turn_ && (first == nullptr || TurnBefore(group, *first))) first = &group;
+      if ((group.gives_ > 0) != group.in_turn) wrong = "turn of group " + std::string(group.name());
+      if (group.in_turn && (first == nullptr || group.Before(*first))) first = &group;
     });
   }
   if (!wrong.empty()) return wrong;
   if (live != live_ || held != held_back_ || gives != gives_) return "groups are counted wrong";
-  return turns_.First() == first ? "" : "another group is next";
+  return NextTurn() == first ? "" : "another group is next";
 }
 
 // --- Groups come and go
@@ -278,7 +272,7 @@ Group& Groups::Make(std::string_view name) {
 
 void Groups::Free(Group& group) {
   if (unsettled_ == &group) Settle();
-  if (group.in_turn_ && !retired_) LeaveTurn(group);
+  if (group.in_turn && !retired_) LeaveTurn(group);
   if (&group == unread_) {
     unread_ = nullptr;
   } else if (group.nameless()) {
@@ -302,10 +296,7 @@ GroupRest& Groups::MakeRest(Group& group) {
 
 void Groups::Join(Group& group) {
   if (unsettled_ == &group) Settle();
-  if (group.unfinished() > 0) {
-    __builtin_prefetch(group.jobs_.back());  // for a job that comes behind it
-    return;
-  }
+  if (group.unfinished() > 0) return;
   group.handed_out_ = 0;
   if (group.rest_ != nullptr && group.rest_->slot != GroupRest::kIdle) idle_.Remove(*group.rest_);
 }
@@ -381,7 +372,7 @@ bool Groups::RemoveReady(Group& group, Job& job) {
 
 // A ready job that is not the first of its group came or went.
 void Groups::NoteReady(Group& group, int change) {
-  if (unsettled_ == &group || !group.in_turn_ || retired_ || IsLine(group)) return;
+  if (unsettled_ == &group || !group.in_turn || retired_ || IsLine(group)) return;
   if (limited() && !group.nameless()) return Change(now_, group);
   group.gives_ += static_cast<std::uint32_t>(change);
   gives_ += static_cast<std::uint64_t>(change);
@@ -440,7 +431,7 @@ void Groups::NoteHandOut(Time now, const Job& job, Group& group) {
     GroupRest& rest = MakeRest(group);
     rest.paced = bucket::After(rest.paced, now, limits_.rate);
   }
-  if (group.in_turn_ && order_ != Policy::GroupOrder::kAge) LeaveTurn(group);
+  if (group.in_turn && order_ != Policy::GroupOrder::kAge) LeaveTurn(group);
   Change(now, group);
 }
 
@@ -547,32 +538,30 @@ void Groups::Settle() {
 void Groups::SettleTurn(Group& group, const Turn& turn) {
   front_known_ = false;
   if (turn.job == nullptr) {
-    if (group.in_turn_) LeaveTurn(group);
+    if (group.in_turn) LeaveTurn(group);
     return;
   }
   const bool by_age = order_ == Policy::GroupOrder::kAge;
   const std::uint32_t reserved = by_age ? 0 : group.reserved_;
-  const bool returns = !group.in_turn_ || group.priority_ != turn.job->priority;
-  const std::uint64_t stamp = by_age ? turn.job->id() : returns ? ++last_stamp_ : group.stamp_;
-  if (!returns && group.turn_reserved_ == reserved && group.stamp_ == stamp) return;
-  if (group.in_turn_) LeaveTurn(group);
-  group.priority_ = turn.job->priority;
-  group.turn_reserved_ = reserved;
-  group.stamp_ = stamp;
-  group.in_turn_ = true;
+  const bool returns = !group.in_turn || group.priority != turn.job->priority;
+  const std::uint64_t stamp = by_age ? turn.job->id() : returns ? ++last_stamp_ : group.stamp;
+  if (!returns && group.reserved_jobs == reserved && group.stamp == stamp) return;
+  if (group.in_turn) LeaveTurn(group);
+  group.priority = turn.job->priority;
+  group.reserved_jobs = reserved;
+  group.stamp = stamp;
   turns_.Insert(group);
-}
-
-bool Groups::TurnBefore(const Group& a, const Group& b) {
-  if (a.priority_ != b.priority_) return a.priority_ < b.priority_;
-  if (a.turn_reserved_ != b.turn_reserved_) return a.turn_reserved_ < b.turn_reserved_;
-  return a.stamp_ < b.stamp_;
 }
 
 void Groups::LeaveTurn(Group& group) {
   turns_.Remove(group);
-  group.in_turn_ = false;
   front_known_ = false;
+  const Group* const next = NextTurn();
+  if (next == nullptr) return;
+  // What the next hand-outs touch.
+  __builtin_prefetch(next->jobs_.front());
+  __builtin_prefetch(next->right);
+  __builtin_prefetch(reinterpret_cast<const char*>(next->right) + 64);
 }
 
 void Groups::HoldUntil(Group& group, Time until) {

@@ -53,7 +53,7 @@ struct GroupRest {
 
 // The jobs of one customer in a tube: those of one name. One allocation with the name behind it.
 // Changed by Groups alone.
-class Group : public GroupHead {
+class Group : public GroupHead, private GroupTurn {
  public:
   // Empty: the jobs that have no group.
   std::string_view name() const { return {reinterpret_cast<const char*>(this + 1), name_size_}; }
@@ -70,29 +70,19 @@ class Group : public GroupHead {
 
  private:
   friend class Groups;
-  friend struct TurnLinks;
 
   Group(Groups& of, std::string_view name);
   ~Group() = default;
 
+  GroupHeld held_ = GroupHeld::kNone;  // these three lie in the padding of GroupTurn
+  bool live_ = false;                  // has unfinished jobs
+  std::uint8_t name_size_;
   std::unique_ptr<GroupRest> rest_;
-  JobList jobs_;           // ready ones of one priority, by id; of a line, of any
-  Group* left_ = nullptr;  // in Turns
-  Group* right_ = nullptr;
-  // What decides whose turn it is; does not change while the group has a turn.
-  std::uint64_t stamp_ = 0;  // of the last hand-out, or of its return; in order `age` the job's id
-  std::uint32_t priority_ = 0;
-  std::uint32_t turn_reserved_ = 0;
-
+  JobList jobs_;  // ready ones of one priority, by id; of a line, of any
   std::uint32_t ready_ = 0;
   std::uint32_t reserved_ = 0;
   std::uint32_t gives_ = 0;  // jobs that may leave at once
   std::uint32_t handed_out_ = 0;
-  GroupHeld held_ = GroupHeld::kNone;
-  bool in_turn_ = false;
-  bool out_of_turn_list_ = false;  // Turns has it in a tree
-  bool live_ = false;  // has unfinished jobs
-  std::uint8_t name_size_;
 };
 
 inline Group* GroupOf(const Job& job) { return static_cast<Group*>(job.group_head()); }
@@ -126,9 +116,10 @@ class IdleGroups {
 // The jobs of a tube whose policy has `group`, by their groups, and which group's turn it is. Part
 // of the engine, which tells it of each state that a job enters or leaves.
 //
-// A group has a turn while it has a job to give; its stamp there (see Turns) is the time of its last
-// hand-out, a number that rises. A group that comes back (it had nothing to give of that priority)
-// counts as handed out. In order `age` the id of the job stands for reserved jobs and hand-out.
+// A group has a turn while it has a job to give; its stamp there (see Turns) is the time of its
+// last hand-out, a number that rises. A group that comes back (it had nothing to give of that
+// priority) counts as handed out. In order `age` the id of the job stands for reserved jobs and
+// hand-out.
 //
 // What a group may give is worked out when somebody asks, or when another group changes (Settle):
 // what one verb does to a job is one change.
@@ -168,8 +159,6 @@ class Groups : public GroupsHead {
   // Of its jobs when they were handed out.
   const TimeHistogram& ages() const { return ages_; }
   const Group* Find(std::string_view name) const;
-  // Fetches what Find will touch, while there is something else to do.
-  void FetchAhead(std::string_view name) const;
   // The job that leaves next; nullptr: none may leave.
   Job* front() const;
   // Some ready job, the next if one may leave; nullptr: none was found in a bounded search.
@@ -256,7 +245,6 @@ class Groups : public GroupsHead {
   GroupRest& MakeRest(Group& group);
   Turn TurnOf(const Group& group) const;
   bool limited() const { return limits_.running > 0 || paced(); }
-  static bool TurnBefore(const Group& a, const Group& b);
   void NoteReady(Group& group, int change);
   void Change(Time now, Group& group);
   void Touch(Time now, Group& group);
@@ -268,6 +256,7 @@ class Groups : public GroupsHead {
     if (unsettled_ != nullptr) const_cast<Groups*>(this)->Settle();
     return *this;
   }
+  const Group* NextTurn() const { return static_cast<const Group*>(turns_.First()); }
   void Free(Group& group);
 
   const GroupSource source_;

@@ -63,8 +63,6 @@ static_assert(kLeastLeftOut >= Job::kBlockFrom, "what a replay leaves out can ha
 void Records::ApplyPut(const Record& record) {
   // A put that was carried forward replaces the older one.
   if (Job* const known = engine_.jobs_.Find(record.id)) engine_.Erase(*known);
-  Tube& tube = engine_.TubeNamed(record.tube);
-  if (tube.groups() != nullptr) tube.groups()->FetchAhead(record.group.name);
   const bool keep = engine_.options_.keep_bodies || record.unique_is_body;
   const std::string_view body = keep ? record.body : std::string_view();
   const bool left_out = keep && record.body_left_out > 0;
@@ -80,7 +78,7 @@ void Records::ApplyPut(const Record& record) {
   if (!record.reducer.empty()) job->MakeRest().reducer = record.reducer;
   engine_.ids_.NoteTaken(record.id);
   Job& inserted = *job;
-  engine_.Insert(std::move(job), tube);
+  engine_.Insert(std::move(job), engine_.TubeNamed(record.tube));
   JoinRecorded(inserted, record);
   ApplyState(inserted, record);
   if (replaying_) engine_.bodies_.OnReplayed(inserted);

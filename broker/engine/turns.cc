@@ -1,95 +1,78 @@
 #include "broker/engine/turns.h"
 
 #include "broker/base/check.h"
-#include "broker/engine/groups.h"
 #include "broker/engine/treap.h"
 
 namespace gearstalk {
-
-// In a list the neighbours, in a tree the children.
-struct TurnLinks {
-  static Group*& Left(Group& group) { return group.left_; }
-  static Group*& Right(Group& group) { return group.right_; }
-  static std::uint64_t Weight(const Group& group) {
-    return MixedBits(reinterpret_cast<std::uintptr_t>(&group) / 8);
-  }
-  static bool Before(const Group& a, const Group& b) { return a.stamp_ < b.stamp_; }
-  static std::uint64_t Alike(const Group& group) {
-    return std::uint64_t{group.priority_} << 32U | group.turn_reserved_;
-  }
-  // What the hand-outs after the next one touch.
-  static void FetchAhead(const Group& next) {
-    __builtin_prefetch(next.jobs_.front());
-    __builtin_prefetch(next.right_);
-    __builtin_prefetch(reinterpret_cast<const char*>(next.right_) + 64);
-  }
-  static void SetOut(Group& group, bool out) { group.out_of_turn_list_ = out; }
-  static bool Out(const Group& group) { return group.out_of_turn_list_; }
-};
-
 namespace {
 
 // Places before the end of a list into which a group may go: each is a look at another group.
 constexpr int kNearEnd = 12;
 
-using Links = TurnLinks;
-using Others = Treap<Group, Links>;
+struct TurnLinks {
+  static GroupTurn*& Left(GroupTurn& turn) { return turn.left; }
+  static GroupTurn*& Right(GroupTurn& turn) { return turn.right; }
+  static std::uint64_t Weight(const GroupTurn& turn) {
+    return MixedBits(reinterpret_cast<std::uintptr_t>(&turn) / 8);
+  }
+};
+using Others = Treap<GroupTurn, TurnLinks>;
+
+bool StampBefore(const GroupTurn& a, const GroupTurn& b) { return a.stamp < b.stamp; }
 
 }  // namespace
 
-void Turns::Insert(Group& group) {
-  const std::uint64_t key = Links::Alike(group);
-  Alike& alike = alike_[key];
-  if (empty_ == key) empty_.reset();
-  Group* before = alike.last;
-  for (int looks = 0; before != nullptr && Links::Before(group, *before); ++looks) {
+void Turns::Insert(GroupTurn& turn) {
+  const std::uint64_t likeness = turn.likeness();
+  Alike& alike = alike_[likeness];
+  if (empty_ == likeness) empty_.reset();
+  turn.in_turn = true;
+  GroupTurn* before = alike.last;
+  for (int looks = 0; before != nullptr && StampBefore(turn, *before); ++looks) {
     if (looks == kNearEnd) {
-      Links::SetOut(group, true);
-      Others::Insert(alike.others, &group, Links::Before);
+      turn.in_tree = true;
+      Others::Insert(alike.others, &turn, StampBefore);
       return;
     }
-    before = Links::Left(*before);
+    before = before->left;
   }
-  Group*& behind = before == nullptr ? alike.first : Links::Right(*before);
-  Links::Left(group) = before;
-  Links::Right(group) = behind;
-  (behind == nullptr ? alike.last : Links::Left(*behind)) = &group;
-  behind = &group;
+  GroupTurn*& behind = before == nullptr ? alike.first : before->right;
+  turn.left = before;
+  turn.right = behind;
+  (behind == nullptr ? alike.last : behind->left) = &turn;
+  behind = &turn;
 }
 
-void Turns::Remove(Group& group) {
-  const auto at = alike_.find(Links::Alike(group));
+void Turns::Remove(GroupTurn& turn) {
+  const auto at = alike_.find(turn.likeness());
   GS_DCHECK(at != alike_.end());
   Alike& alike = at->second;
-  if (Links::Out(group)) {
-    Others::Remove(alike.others, &group, Links::Before);
-    Links::SetOut(group, false);
+  if (turn.in_tree) {
+    Others::Remove(alike.others, &turn, StampBefore);
   } else {
-    Group* const before = Links::Left(group);
-    Group* const behind = Links::Right(group);
-    (before == nullptr ? alike.first : Links::Right(*before)) = behind;
-    (behind == nullptr ? alike.last : Links::Left(*behind)) = before;
-    if (before == nullptr && behind != nullptr) Links::FetchAhead(*behind);
+    (turn.left == nullptr ? alike.first : turn.left->right) = turn.right;
+    (turn.right == nullptr ? alike.last : turn.right->left) = turn.left;
   }
+  turn.in_turn = turn.in_tree = false;
   if (!alike.empty()) return;
   if (empty_.has_value()) alike_.erase(*empty_);
-  empty_ = Links::Alike(group);
+  empty_ = turn.likeness();
 }
 
-Group* Turns::First() const {
+GroupTurn* Turns::First() const {
   auto at = alike_.begin();
   if (at != alike_.end() && at->second.empty()) ++at;
   if (at == alike_.end()) return nullptr;
-  const Alike& alike = at->second;
-  Group* const other = Others::First(alike.others);
-  if (alike.first == nullptr) return other;
-  return other != nullptr && Links::Before(*other, *alike.first) ? other : alike.first;
+  GroupTurn* const first = at->second.first;
+  GroupTurn* const other = Others::First(at->second.others);
+  if (first == nullptr || other == nullptr) return first == nullptr ? other : first;
+  return StampBefore(*other, *first) ? other : first;
 }
 
-void Turns::Visit(const std::function<bool(const Group&)>& visit) const {
-  for (const auto& [key, alike] : alike_) {
-    Group* next = alike.first;
-    while (next != nullptr && visit(*next)) next = Links::Right(*next);
+void Turns::Visit(const std::function<bool(const GroupTurn&)>& visit) const {
+  for (const auto& [likeness, alike] : alike_) {
+    const GroupTurn* next = alike.first;
+    while (next != nullptr && visit(*next)) next = next->right;
     const bool all = Others::VisitAll(alike.others, visit);
     if (next != nullptr || !all) return;
   }

@@ -8,30 +8,43 @@
 
 namespace gearstalk {
 
-class Group;
+// The place of a group among those that have a job to give. What decides it does not change while
+// the group is in.
+struct GroupTurn {
+  GroupTurn* left = nullptr;
+  GroupTurn* right = nullptr;
+  std::uint64_t stamp = 0;     // of the last hand-out, or of its return; no other group has it
+  std::uint32_t priority = 0;  // of the job that it would give
+  std::uint32_t reserved_jobs = 0;
+  bool in_turn = false;
+  bool in_tree = false;  // see Turns
 
-// Groups that have a job to give, by the priority of that job, then by the group's reserved jobs,
-// then by a stamp that no two of them share. What Group::priority_, turn_reserved_ and stamp_ say
-// does not change while a group is in.
+  std::uint64_t likeness() const { return std::uint64_t{priority} << 32U | reserved_jobs; }
+  bool Before(const GroupTurn& other) const {
+    return likeness() != other.likeness() ? likeness() < other.likeness() : stamp < other.stamp;
+  }
+};
+
+// Whose turn it is: by priority, then by reserved jobs, then by stamp.
 //
 // Stamps rise, so a group nearly always goes to the end of those that are like it, or a few places
 // before the end. The others are in a tree beside that list: O(log n) steps for each.
 class Turns {
  public:
-  void Insert(Group& group);
-  void Remove(Group& group);
+  void Insert(GroupTurn& turn);
+  void Remove(GroupTurn& turn);
   // nullptr: no group has a turn.
-  Group* First() const;
+  GroupTurn* First() const;
   // Each half of those that are alike in its order, until `visit` returns false for one of a half:
   // then the other half is the last.
-  void Visit(const std::function<bool(const Group&)>& visit) const;
+  void Visit(const std::function<bool(const GroupTurn&)>& visit) const;
 
  private:
   // Those of one priority that have as many reserved jobs.
   struct Alike {
-    Group* first = nullptr;  // a list
-    Group* last = nullptr;
-    Group* others = nullptr;  // a Treap
+    GroupTurn* first = nullptr;  // a list
+    GroupTurn* last = nullptr;
+    GroupTurn* others = nullptr;  // a Treap
     bool empty() const { return first == nullptr && others == nullptr; }
   };
 
