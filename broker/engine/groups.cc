@@ -427,6 +427,8 @@ void Groups::Leave(Time now, Job& job) {
 void Groups::NoteHandOut(Time now, const Job& job, Group& group) {
   ++group.handed_out_;
   ages_.Add(now - job.created);
+  // Its end takes the group along.
+  if (group.unfinished() == 1) by_name_.Prefetch(HashOfGroup(group.name()));
   if (paced() && !group.nameless()) {
     GroupRest& rest = MakeRest(group);
     rest.paced = bucket::After(rest.paced, now, limits_.rate);
