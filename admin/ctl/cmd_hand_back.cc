@@ -292,7 +292,8 @@ class HandBack {
     if (busy_ > 0) {
       report_.left += busy_;
       report_.jobs.push_back(
-          {"", "", 0, "left", fmt::format("{} are reserved, or a client waits for them", busy_)});
+          {"", "", 0, "left",
+           fmt::format("{} are reserved, or a client or their line waits for such a job", busy_)});
     }
     if (Status status = SetFinished(report_.left == 0); !status.ok()) return status;
     const Result<transfer::MarkOf> end = broker_->Open(opening_);
@@ -311,7 +312,7 @@ class HandBack {
   transfer::Mark before_;  // when this run began
   std::vector<Listed> buried_;
   std::set<std::string> foreign_;  // tubes that are noted
-  std::uint64_t busy_ = 0;         // jobs that stay because somebody has them
+  std::uint64_t busy_ = 0;         // jobs that stay because somebody has them or one before them
   std::unique_ptr<Destination> there_;
   std::unique_ptr<TransferClient> broker_;
 };

@@ -73,7 +73,8 @@ Taken TakeBack(TransferSession& session, const Job& job, bool list_buried) {
   }
   const JobId id = job.id();
   const Transfers::Change change = session.transfers().HoldBack(session.transfer(), id);
-  if (change.code == Code::kNotFound) return Taken::kBusy;  // reserved, or a client waits for it
+  // Reserved, behind a reserved one in its line, or a client waits for it.
+  if (change.code == Code::kNotFound) return Taken::kBusy;
   if (!change.ok()) {
     session.Refuse(Problem::kBusy, "the journal takes nothing");
     return Taken::kRefused;

@@ -50,6 +50,7 @@ Outcome Acts::Move(Time now, JobId id, std::string_view name) {
   const Lsn lsn = job->has_body() ? AppendWhole(*job)
                                   : engine_.Append(*job, Record::Kind::kChange, {.moved = true});
   Engine::NoteLineEnd(from, line, lsn);
+  Engine::NoteCame(*job, lsn);
   engine_.ReleaseTube(from);
   engine_.dispatch_.Serve(now, *to, job);
   engine_.pace_.ServeFreed(now);

@@ -353,6 +353,10 @@ class Engine {
       static_cast<Groups&>(group->groups).NoteEnd(*group, lsn);
     }
   }
+  // A job came from elsewhere, by a record that can come undone as the ends before it can.
+  static void NoteCame(const Job& job, Lsn lsn) { NoteEnd(job, lsn); }
+  // A line gives up its first job or one that was set aside, and none while one is reserved.
+  static bool MayLeaveLine(const Job& job);
   static std::optional<std::string> LineOf(const Job& job);
   static void NoteLineEnd(Tube& tube, const std::optional<std::string>& line, Lsn lsn);
   void FollowGroups(Tube& tube);

@@ -47,7 +47,10 @@ Lsn Engine::KickOne(Time now, Job& job) {
   EnterReady(job);
   const auto kind = damaged ? Record::Kind::kPut : Record::Kind::kChange;
   const Lsn lsn = Append(job, kind, {.moved = dead});
-  if (dead) ReleaseTube(before);
+  if (dead) {
+    NoteCame(job, lsn);
+    ReleaseTube(before);
+  }
   return lsn;
 }
 

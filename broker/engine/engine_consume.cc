@@ -27,9 +27,7 @@ Taken Engine::ReserveJob(Time now, Consumer& consumer, JobId id) {
   Job* job = jobs_.Find(id);
   if (job == nullptr || job->state_ == JobState::kReserved) return {};
   if (job->state_ != JobState::kBuried && job->ExpiredAt(now)) return {};
-  if (const Groups* const groups = job->tube_->groups(); groups != nullptr && groups->lines()) {
-    if (HasOldPlace(*job) || !groups->MayReserve(*job)) return {};
-  }
+  if (!MayLeaveLine(*job)) return {};
   consumer.needs_ttr_ = true;
   CountAsWorker(consumer);
   const bool was_ready = job->state_ == JobState::kReady;

@@ -143,6 +143,12 @@ void Engine::FindHome(Job& job, const Record::Group& known) {
   ReleaseTube(tube);
 }
 
+bool Engine::MayLeaveLine(const Job& job) {
+  const Groups* const groups = job.tube_->groups();
+  if (groups == nullptr || !groups->lines()) return true;
+  return !HasOldPlace(job) && groups->MayReserve(job);
+}
+
 // The name of the line that the job leaves for another tube; nothing: it is in none.
 std::optional<std::string> Engine::LineOf(const Job& job) {
   const Group* const group = GroupOf(job);

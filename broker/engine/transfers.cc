@@ -150,8 +150,8 @@ Transfers::Change Transfers::Put(Time now, std::string_view name, const Record& 
   job.transfer.mark = text;
   const Lsn lsn = engine_.persistent_ ? engine_.journal_.Append(job) : 0;
   mark->second.Advance(std::move(change));
-  Appear(now, job, lsn);
   if (engine_.persistent_) engine_.records_.NoteUnsynced(job.id, lsn);
+  Appear(now, job, lsn);
   return {Code::kOk, job.id, lsn};
 }
 
@@ -163,6 +163,7 @@ void Transfers::Appear(Time now, const Record& record, Lsn lsn) {
   Tube& tube = *job.tube_;
   ++engine_.moves_;
   engine_.Count(tube, &JobCounts::total_jobs);
+  Engine::NoteCame(job, lsn);
   if (job.state_ == JobState::kBuried) PlaceBuried(job);
   if (job.state_ == JobState::kReady) engine_.dispatch_.Serve(now, tube, &job);
 }
@@ -277,7 +278,7 @@ Transfers::Change Transfers::Drop(std::string_view name, JobId id) {
 Transfers::Change Transfers::HoldBack(std::string_view name, JobId id) {
   Job* const job = engine_.jobs_.Find(id);
   if (job == nullptr || !job->durable_ || job->state_ == JobState::kReserved ||
-      engine_.Waiters(*job) > 0) {
+      engine_.Waiters(*job) > 0 || !Engine::MayLeaveLine(*job)) {
     return {Code::kNotFound};
   }
   if (!marks_.contains(name)) return {Code::kNotFound};

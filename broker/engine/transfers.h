@@ -95,8 +95,8 @@ class Transfers {
   Change Confirm(std::string_view name, JobId id);  // phase 2
   Change Commit(Time now, std::string_view name, JobId id);
   Change Drop(std::string_view name, JobId id);
-  // A job of ours that nobody has reserved, and whose body is in memory, becomes a held job of the
-  // transfer, in phase 1.
+  // A job of ours that nobody has reserved, that its line gives up, and whose body is in memory,
+  // becomes a held job of the transfer, in phase 1.
   Change HoldBack(std::string_view name, JobId id);
   // Ids below it are taken.
   Change RaiseNextId(JobId id);

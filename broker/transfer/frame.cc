@@ -58,6 +58,7 @@ Status RecordFrames::Read(const Frame& frame, Record& record, Item& item) {
   record.put_key = {};
   record.seen_until = 0;
   record.schedule = {};
+  record.group = record.home = {};
   record.transfer.name = record.transfer.mark = {};
   record.transfer.settled = false;
   return {};

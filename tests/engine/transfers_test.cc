@@ -69,6 +69,14 @@ TEST_F(TransfersTest, APutAndItsMarkAreOneRecord) {
   EXPECT_NE(nullptr, other.engine.Find(1));
 }
 
+TEST_F(TransfersTest, WhoWaitsForAJobIsNotShownOneThatIsNotDurable) {
+  RecordingConsumer& waiting = Waiting({"in"});
+  journal.HoldBack();
+  const Lsn put = Settle(1, JobOf("in")).lsn;
+  EXPECT_THAT(waiting.Heard(), ElementsAre("reserved 1"));
+  EXPECT_EQ(put, waiting.lsn());
+}
+
 TEST_F(TransfersTest, WithoutBodiesTheyAreInTheJournalAlone) {
   KeptJournal kept;
   Engine bare({.keep_bodies = false}, kept);

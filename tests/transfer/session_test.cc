@@ -148,6 +148,8 @@ TEST_F(TransferSessions, AJobBringsNothingOfAnotherJournal) {
   job.transfer.mark = "mark";
   job.transfer.settled = true;
   job.transfer.source_id = 3;
+  job.group = {"other", "line"};
+  job.home = {"other", "line"};
   const std::string bytes = FrameOf(Type::kPut, job);
   RecordFrames frames;
   Frame frame;
@@ -165,6 +167,8 @@ TEST_F(TransferSessions, AJobBringsNothingOfAnotherJournal) {
   EXPECT_EQ("", read.transfer.name);
   EXPECT_EQ("", read.transfer.mark);
   EXPECT_FALSE(read.transfer.settled);
+  EXPECT_EQ("", read.group.source);
+  EXPECT_EQ("", read.home.source);
 }
 
 TEST_F(TransferSessions, ARecordOfAnotherKindIsRefused) {
