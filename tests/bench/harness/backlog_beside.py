@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from . import table
 from .attacks import Peer
 from .bench import Bench, short, verdict
-from .cold import COLD, JOBS, WARM, drop_cache, fill, rates, size
+from .cold import COLD, JOBS, WARM, drop_cache, fill, rates
 from .cpu_time import CpuTime
 from .hostile import BOUND as CPU_BOUND
 from .hostile import urgent
@@ -47,7 +47,7 @@ def _consumers(bench: Bench, server: Server, jobs: int) -> Iterator[None]:
 
 
 def puts_beside(bench: Bench) -> list[table.Row]:
-    jobs = size(bench, JOBS)
+    jobs = JOBS // 4 if bench.quick else JOBS
     found: dict[str, list[float]] = {COLD: [], WARM: []}
     for _ in range(bench.rounds):
         for name in found:
@@ -62,7 +62,7 @@ def puts_beside(bench: Bench) -> list[table.Row]:
 
 def cycle_beside(bench: Bench) -> list[table.Row]:
     """Put, reserve and delete in a tube of its own, beside eight consumers and without them."""
-    jobs = size(bench, JOBS)
+    jobs = JOBS // 4 if bench.quick else JOBS
     beside: dict[str, list[float]] = {COLD: [], WARM: []}
     idle: list[float] = []
     cpu: list[float] = []
