@@ -201,7 +201,7 @@ TEST_F(KeyedBodies, AStartWithoutBodiesKnowsTheirKeys) {
   EXPECT_EQ(3U, second.engine.Stats().ready);
 }
 
-TEST_F(KeyedBodies, OperatorsAndSchedulesWait) {
+TEST_F(KeyedBodies, OperatorsWait) {
   Put();
   const auto copy = [] {
     const std::string body = BodyOf(1);
@@ -221,6 +221,72 @@ TEST_F(KeyedBodies, OperatorsAndSchedulesWait) {
   EXPECT_FALSE(Waits(compared));
   EXPECT_TRUE(added.joined);
   EXPECT_EQ(1U, added.id);
+}
+
+// What it was given before it got its key stays its own.
+TEST_F(KeyedBodies, AJobWithMoreThanABodyExpires) {
+  Set("default", "expire_after", "10s");
+  const std::string body = BodyOf(1);
+  JobPtr job = Job::New(static_cast<std::uint32_t>(body.size()));
+  body.copy(job->space().data(), body.size());
+  auto& producer = dynamic_cast<Consumer&>(*a.session());
+  const Added added = broker.engine.Submit(broker.clock.Now(), producer, std::move(job),
+                                           {.tube = "default", .reducer = "r"});
+  EXPECT_EQ("-", Of(added.id).unique());
+  EXPECT_EQ("r", Of(added.id).rest().reducer);
+  broker.Pass(11 * kSecond);
+  EXPECT_EQ(1U, broker.engine.Stats().expired);
+  EXPECT_EQ(nullptr, broker.engine.Find(added.id));
+}
+
+TEST_F(KeyedBodies, TransfersWait) {
+  Put();
+  Transfers& transfers = broker.engine.transfers();
+  const Time now = broker.clock.Now();
+  ASSERT_TRUE(transfers.Begin("t", {.kind = "import"}, 0, 0).ok());
+  const std::string body = BodyOf(1);
+  Record job;
+  job.tube = "default";
+  job.body = body;
+  job.unique_is_body = true;
+  ComparisonPtr compared;
+  transfers.Put(now, "t", job, "key", {}, &compared);
+  ASSERT_TRUE(Waits(compared));
+  journal->AnswerAll();
+  EXPECT_TRUE(transfers.Put(now, "t", job, "key", {}, &compared).ok());
+  EXPECT_FALSE(Waits(compared));
+  EXPECT_EQ(1U, broker.engine.Stats().ready);
+  compared.reset();
+  broker.Pass(0);
+  ASSERT_FALSE(Of(1).has_body());
+  job.transfer.held = Record::Held::kFirstPhase;
+  const JobId held = transfers.Hold("t", job).id;
+  transfers.Commit(now, "t", held, &compared);
+  ASSERT_TRUE(Waits(compared));
+  EXPECT_EQ(1U, transfers.held());
+  journal->AnswerAll();
+  EXPECT_TRUE(transfers.Commit(now, "t", held, &compared).ok());
+  EXPECT_EQ(0U, transfers.held());
+  EXPECT_EQ(1U, broker.engine.Stats().ready);
+}
+
+TEST_F(KeyedBodies, AScheduledJobIsTriedAgainWhenItIsCompared) {
+  Schedules& schedules = broker.engine.schedules();
+  const std::string body = BodyOf(1);
+  ASSERT_TRUE(schedules
+                  .Set(broker.clock.Now(),
+                       {{.name = "s", .every = 60 * kSecond, .tube = "default", .body = body}},
+                       "UTC")
+                  .ok());
+  Put();
+  broker.Pass(60 * kSecond);
+  EXPECT_EQ(0U, schedules.Find("s")->runs);
+  journal->AnswerAll();
+  broker.Pass(kSecond);
+  EXPECT_EQ(1U, schedules.Find("s")->runs);
+  EXPECT_EQ(1U, schedules.Find("s")->last_job);
+  EXPECT_EQ(1U, broker.engine.Stats().ready);
+  EXPECT_EQ(nullptr, schedules.Find("s")->compared);
 }
 
 }  // namespace
