@@ -29,9 +29,7 @@ Next Put(Session& session, const Arguments& arguments) {
   return session.AwaitBody(arguments);
 }
 
-Next PutBody(Session& session, JobPtr job) {
-  if (!BodyCrlf(*job).ends_with("\r\n")) return session.Reply(kExpectedCrlf);
-  const Added added = session.engine().Put(session.now(), session, std::move(job));
+Next ReplyPut(Session& session, const Added& added) {
   if (!added.ok()) {
     session.NoteRefused(added.code);
     return session.Reply(ErrorReply(added.code));

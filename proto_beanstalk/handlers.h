@@ -1,6 +1,6 @@
 #pragma once
 
-#include "broker/engine/job.h"
+#include "broker/engine/outcome.h"
 #include "proto_beanstalk/commands.h"
 
 namespace gearstalk::beanstalk {
@@ -10,8 +10,8 @@ namespace gearstalk::beanstalk {
 
 // cmd_produce.cc
 Next Put(Session& session, const Arguments& arguments);
-// The job of a put, its body and CRLF complete.
-Next PutBody(Session& session, JobPtr job);
+// The answer to a put.
+Next ReplyPut(Session& session, const Added& added);
 Next Use(Session& session, const Arguments& arguments);
 
 // cmd_consume.cc

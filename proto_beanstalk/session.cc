@@ -28,6 +28,8 @@ Session::~Session() {
 
 bool Session::Leave() {
   pending_.reset();
+  compared_.reset();
+  put_.reset();
   return engine().Leave(now(), *this);
 }
 
@@ -61,6 +63,8 @@ Next Session::Step(std::string_view& rest, Scope scope) {
       return GoOnAnswering();
     case State::kAwaitingBody:
       return GoOnWithBody();
+    case State::kComparing:
+      return Waits(compared_) ? Next::kWait : PutJob();
     case State::kClosed:
       return Leave() ? Next::kClose : Next::kYield;
     case State::kAwaitingJob:
@@ -136,7 +140,18 @@ Next Session::StoreBody() {
   job->ttr_s = draft_->ttr_s;
   draft_.reset();
   state_ = BodyCrlf(*job).ends_with('\r') ? State::kAfterCr : State::kCommand;
-  return PutBody(*this, std::move(job));
+  if (!BodyCrlf(*job).ends_with("\r\n")) return Reply(kExpectedCrlf);
+  put_ = std::move(job);
+  return PutJob();
+}
+
+Next Session::PutJob() {
+  const Added added = engine().Put(now(), *this, std::move(put_), &compared_);
+  const bool waits = Waits(compared_);
+  state_ = waits ? State::kComparing : State::kCommand;
+  if (waits) return Next::kWait;
+  compared_.reset();
+  return ReplyPut(*this, added);
 }
 
 std::span<char> Session::BodySpace() {

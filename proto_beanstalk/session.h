@@ -33,7 +33,8 @@ class Session final : public gearstalk::Session, public Consumer {
   void OnEof() override;
   bool Leave() override;
   bool Idle() const override {
-    return !waiting() && held() == 0 && state_ != State::kAnswering && pending_ == nullptr;
+    return !waiting() && held() == 0 && state_ != State::kAnswering && pending_ == nullptr &&
+           put_ == nullptr;
   }
   const Peer* Client() const override { return &peer_; }
   std::size_t AppendQueues(std::string& out, std::size_t from, std::size_t most) const override;
@@ -42,6 +43,7 @@ class Session final : public gearstalk::Session, public Consumer {
   void OnReserved(Job& job, Lsn lsn) override;
   void OnDeadlineSoon() override;
   void OnTimedOut() override;
+  void OnCompared() override { wire_.RunSoon(); }
 
   // --- For the handlers --------------------------------------------------------------------------
   Protocol& protocol() { return protocol_; }
@@ -100,6 +102,7 @@ class Session final : public gearstalk::Session, public Consumer {
     kSkippingLine,
     kAwaitingJob,
     kAwaitingBody,
+    kComparing,
     kAnswering,
     kClosed,
   };
@@ -134,6 +137,7 @@ class Session final : public gearstalk::Session, public Consumer {
   Next ReadBody(std::string_view& rest);
   Next RefuseBody();
   Next StoreBody();
+  Next PutJob();
   bool MayNotGrow();
   Next DropBody(std::string_view& rest);
   Next DropLine(std::string_view& rest);
@@ -151,6 +155,8 @@ class Session final : public gearstalk::Session, public Consumer {
   std::string_view skip_reply_;
   Slices answer_;
   std::unique_ptr<Pending> pending_;
+  JobPtr put_;  // waits to be compared
+  ComparisonPtr compared_;
   Time reserve_until_ = 0;
   WatchRights watch_rights_;
 };

@@ -40,10 +40,7 @@ void Submit(Session& session, Request& request, Submission submission) {
   if (job == nullptr) return Refuse(session, session.engine().RefuseBody(), submission.tube);
   job->priority = session.context().options.priorities.Of(request.type);
   submission.unique_is_body = job->unique() == kBodyIsKey;
-  const Added added = session.engine().Submit(session.Now(), session, std::move(job), submission);
-  if (!added.ok()) return Refuse(session, added.code, submission.tube);
-  session.out().HoldUntil(added.lsn);
-  session.Reply(PacketType::kJobCreated, {session.HandleOf(added.id)});
+  session.Submit(std::move(job), submission);
 }
 
 std::string_view Flag(bool set) { return set ? "1" : "0"; }
@@ -69,6 +66,12 @@ Slices AnswerStatusUnique(Session& session, std::string unique) {
 }
 
 }  // namespace
+
+void ReplySubmitted(Session& session, const Added& added, std::string_view tube) {
+  if (!added.ok()) return Refuse(session, added.code, tube);
+  session.out().HoldUntil(added.lsn);
+  session.Reply(PacketType::kJobCreated, {session.HandleOf(added.id)});
+}
 
 void SubmitJob(Session& session, Request& request) {
   Submission submission;

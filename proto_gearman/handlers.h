@@ -13,6 +13,8 @@ void SubmitJobEpoch(Session& session, Request& request);
 void SubmitJobSched(Session& session, Request& request);
 void SubmitReduceJob(Session& session, Request& request);
 void SubmitReduceJobBackground(Session& session, Request& request);
+// The answer to a submit.
+void ReplySubmitted(Session& session, const Added& added, std::string_view tube);
 
 void GetStatus(Session& session, Request& request);
 void GetStatusUnique(Session& session, Request& request);

@@ -60,6 +60,14 @@ struct Session::Arriving {
   }
 };
 
+// A submit that waits to be compared.
+struct Session::Submitting {
+  JobPtr job;
+  Submission submission;
+  std::string tube, reducer;
+  ComparisonPtr compared;
+};
+
 Session::Session(const Context& context, Wire& wire)
     : context_(context), wire_(wire), peer_(wire.peer()), exceptions_(context.options.exceptions) {}
 
@@ -75,6 +83,7 @@ void Session::JoinEngine() {
 
 bool Session::Leave() {
   body_.reset();
+  submit_.reset();
   if (joined_ && engine().Forget(*this) && engine().Leave(Now(), *this)) joined_ = false;
   return !joined_;
 }
@@ -92,13 +101,14 @@ InputResult Session::OnInput(std::string_view bytes, Scope scope) {
   } while (next == Next::kGoOn && scope == Scope::kAll);
   if (next == Next::kGoOn) next = Next::kBytes;
   yielded_ = next == Next::kYield;
-  if (eof_ && !yielded_ && !Leave()) next = Next::kYield;
+  if (eof_ && !yielded_ && submit_ == nullptr && !Leave()) next = Next::kYield;
   return {bytes.size() - rest.size(), next};
 }
 
 // Handles one message, or as much of it as has arrived.
 Next Session::Advance(std::string_view& rest, Scope scope) {
   if (body_ != nullptr) return GoOnWithBody();
+  if (submit_ != nullptr) return GoOnWithSubmit();
   if (answer_) return GoOnAnswering();
   const Next next = TakeMessage(rest, scope);
   return answer_ ? GoOnAnswering() : next;
@@ -144,6 +154,27 @@ Next Session::GoOnWithBody() {
     Request again{.type = pending->asked, .arguments = {}, .data = {}, .job = nullptr};
     CommandOf(pending->asked).handler(*this, again);
   }
+  return Next::kGoOn;
+}
+
+void Session::Submit(JobPtr job, const Submission& submission) {
+  ComparisonPtr compared;
+  const Added added = engine().Submit(Now(), *this, std::move(job), submission, &compared);
+  if (!Waits(compared)) return ReplySubmitted(*this, added, submission.tube);
+  submit_ = std::make_unique<Submitting>(
+      Submitting{std::move(job), submission, std::string(submission.tube),
+                 std::string(submission.reducer), std::move(compared)});
+  submit_->submission.tube = submit_->tube;
+  submit_->submission.reducer = submit_->reducer;
+}
+
+Next Session::GoOnWithSubmit() {
+  if (Waits(submit_->compared)) return Next::kWait;
+  const Added added = engine().Submit(Now(), *this, std::move(submit_->job), submit_->submission,
+                                      &submit_->compared);
+  if (Waits(submit_->compared)) return Next::kWait;
+  const std::unique_ptr<Submitting> submitted = std::move(submit_);
+  ReplySubmitted(*this, added, submitted->tube);
   return Next::kGoOn;
 }
 
@@ -275,10 +306,10 @@ void Session::OnBody(std::size_t size) {
 }
 
 // As in gearmand a client that shut down its sending side is gone: others get the jobs it runs, and
-// it gets no more results.
+// it gets no more results. What it has submitted is submitted.
 void Session::OnEof() {
   eof_ = true;
-  if (!yielded_) Leave();
+  if (!yielded_ && submit_ == nullptr) Leave();
 }
 
 void Session::SetClientId(std::string_view id) { client_id_ = id.substr(0, kMaxClientId); }

@@ -33,7 +33,8 @@ class Session final : public gearstalk::Session, public Consumer, public JobObse
   void OnEof() override;
   bool Leave() override;
   bool Idle() const override {
-    return !waiting() && held() == 0 && !awaits() && !yielded_ && body_ == nullptr;
+    return !waiting() && held() == 0 && !awaits() && !yielded_ && body_ == nullptr &&
+           submit_ == nullptr;
   }
   const Peer* Client() const override { return &peer_; }
   std::string_view ClientId() const override { return client_id_; }
@@ -41,6 +42,7 @@ class Session final : public gearstalk::Session, public Consumer, public JobObse
 
   // Consumer
   void OnJobsAvailable() override;
+  void OnCompared() override { wire_.RunSoon(); }
 
   // JobObserver
   void OnProgress(const Job& job, const Progress& progress, std::uint64_t times) override;
@@ -71,6 +73,8 @@ class Session final : public gearstalk::Session, public Consumer, public JobObse
   // Assigns the job when its body is in memory. `asked` is the request, which is run again if the
   // body is damaged.
   void AwaitBody(Job& job, PacketType asked, PacketType reply);
+  // Adds the job, when it has been compared.
+  void Submit(JobPtr job, const Submission& submission);
   void SetClientId(std::string_view id);
   void WantExceptions() { exceptions_ = true; }
 
@@ -82,6 +86,7 @@ class Session final : public gearstalk::Session, public Consumer, public JobObse
 
  private:
   struct Arriving;
+  struct Submitting;
   struct Head {
     Header header;
     Arguments arguments;
@@ -108,6 +113,7 @@ class Session final : public gearstalk::Session, public Consumer, public JobObse
   Next TakeArriving(std::string_view& rest);
   Next GoOnAnswering();
   Next GoOnWithBody();
+  Next GoOnWithSubmit();
   Parsed ParseHead(std::string_view bytes, Head& head);
   const Error* TubeRefusal(const Arguments& arguments, std::uint32_t data) const;
   void BeginArriving(const Head& head, std::string_view& rest);
@@ -135,6 +141,7 @@ class Session final : public gearstalk::Session, public Consumer, public JobObse
   std::unique_ptr<Arriving> arriving_;  // a packet that is not whole yet
   Slices answer_;                       // to the last message, not complete yet
   std::unique_ptr<Pending> body_;
+  std::unique_ptr<Submitting> submit_;
   WatchRights watch_rights_;
 };
 

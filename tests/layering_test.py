@@ -20,7 +20,7 @@ LAYERS: dict[str, list[str]] = {
     "broker/replica": ["broker/base", "broker/journal"],
     "broker/etcd": ["broker/base", "broker/replica"],
     "broker/postgres": ["broker/base", "broker/replica"],
-    "broker/engine": ["broker/base", "broker/policy", "broker/journal/journal.h",
+    "broker/engine": ["broker/base", "broker/policy", "broker/journal/body_hash.h", "broker/journal/journal.h",
                       "broker/journal/record.h", "broker/journal/tube_settings.h",
                       "broker/transfer/mark.h"],
     "broker/link": ["broker/base"],

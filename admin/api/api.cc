@@ -341,6 +341,7 @@ HttpAnswer Api::Finish(Reply reply, Ending ending, Time now) {
     reply.type = "application/problem+json";
     reply.body = Dump(DocumentOf(*reply.problem, ending.request_id));
   }
+  if (reply.made != 0) ending.act.job = reply.made;
   const bool replayed = std::any_of(reply.headers.begin(), reply.headers.end(), [](auto& header) {
     return header.first == "Idempotency-Replayed";
   });

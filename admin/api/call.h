@@ -85,7 +85,8 @@ struct Reply {
   std::string type = "application/json";
   std::string body;
   HttpAnswer::Headers headers;
-  Lsn lsn = 0;  // leaves when this is durable
+  Lsn lsn = 0;     // leaves when this is durable
+  JobId made = 0;  // the job that the act has made, for the audit
   std::optional<Problem> problem;
   Task task;
   HttpBody rest;  // what comes behind `body`

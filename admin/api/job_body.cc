@@ -19,7 +19,25 @@ Task ReadFirst(const Services& services, JobPtr job, std::function<Reply(const J
   Reply reply = make(*job);
   job.reset();
   services.engine.bodies().LetGo(body);
+  if (reply.task) {
+    while (reply.task.Advance()) co_await NextSlice();
+    co_return std::move(*reply.task.made().result);
+  }
   co_return reply;
+}
+
+Task PutWhenCompared(const Services& services, std::string tube, JobPtr job, ComparisonPtr compared,
+                     std::function<Reply(const Added&)> make) {
+  constexpr Time kPatience = 5 * kSecond;
+  const Time asked = services.Now();
+  Added added;
+  while (Waits(compared)) {
+    if (services.Now() - asked > kPatience) co_return NoDisk();
+    co_await NextSlice();
+    if (Waits(compared)) continue;
+    added = services.engine.acts().PutInto(services.Now(), tube, std::move(job), &compared);
+  }
+  co_return make(added);
 }
 
 }  // namespace
@@ -30,6 +48,15 @@ Reply WithBody(const Services& services, const Job& job,
                std::function<Reply(const Job& job)> make) {
   if (job.has_body()) return make(job);
   return ReadFirst(services, Job::Ref(const_cast<Job&>(job)), std::move(make));
+}
+
+Reply PutInto(const Services& services, const std::string& tube, JobPtr job,
+              std::function<Reply(const Added& added)> make) {
+  ComparisonPtr compared;
+  const Added added =
+      services.engine.acts().PutInto(services.Now(), tube, std::move(job), &compared);
+  if (!Waits(compared)) return make(added);
+  return PutWhenCompared(services, tube, std::move(job), std::move(compared), std::move(make));
 }
 
 }  // namespace gearstalk::api

@@ -132,12 +132,14 @@ Reply CopyJob(Call& call) {
                     if (priority) copy->priority = static_cast<std::uint32_t>(*priority);
                     if (ttr) copy->ttr_s = std::max(static_cast<std::uint32_t>(*ttr), 1U);
                     copy->delay_s = static_cast<std::uint32_t>(delay);
-                    const Added added =
-                        engine.acts().PutInto(services.Now(), tube, std::move(copy));
-                    if (!added.ok()) return Refused(added.code, tube);
-                    Reply reply = JobReply(services, added.id, added.lsn);
-                    reply.status = 201;
-                    return std::move(reply).With("Location", path + std::to_string(added.id));
+                    return PutInto(services, tube, std::move(copy),
+                                   [&services, tube, path](const Added& added) {
+                                     if (!added.ok()) return Refused(added.code, tube);
+                                     Reply reply = JobReply(services, added.id, added.lsn);
+                                     reply.status = 201;
+                                     return std::move(reply).With("Location",
+                                                                  path + std::to_string(added.id));
+                                   });
                   });
 }
 

@@ -82,28 +82,46 @@ void Operation::Confirm(const Caller& caller, std::string_view request_id, Time 
 }
 
 void Operation::Act(Time now) {
+  if (copy_ != nullptr) {
+    const Code code = PutCopy(now);
+    if (copy_ != nullptr) return now - copy_since_ > kPatience ? GiveUp(now) : void();
+    NoteEnd(code, now);
+    if (EndIfAll(now)) return;
+  }
   int acts = 0;
   std::size_t bytes = 0;  // of jobs that are copied, or written anew
   walk_->Slice(now, UINT64_MAX, [&](const Job& job) {
     const bool whole = order_.action == Action::kMove || order_.action == Action::kCopy;
     bytes += whole ? job.body_size() : 0;
-    switch (const Code code = Apply(job, now); code) {
-      case Code::kOk:
-        ++done_;
-        break;
-      case Code::kNotFound:
-        ++skipped_;
-        break;
-      default:
-        NoteRefusal(code, now);
-    }
+    const Code code = Apply(job, now);
+    if (copy_ != nullptr) return false;  // it is to be compared first
+    NoteEnd(code, now);
     return state_ == State::kRunning && done_ + skipped_ + failed_ < count_ && ++acts < kActs &&
            bytes < JobWalk::kBodyBytes;
   });
   scanned_ = walk_->scanned();
   if (walk_->Late(now)) return GiveUp(now);
+  EndIfAll(now);
+}
+
+bool Operation::EndIfAll(Time now) {
   const bool all = done_ + skipped_ + failed_ >= count_ || walk_->ended();
-  if (state_ == State::kRunning && all) End(State::kDone, now);
+  if (state_ == State::kRunning && copy_ == nullptr && all) End(State::kDone, now);
+  return state_ != State::kRunning;
+}
+
+// Of one job.
+void Operation::NoteEnd(Code code, Time now) {
+  switch (code) {
+    case Code::kOk:
+      ++done_;
+      break;
+    case Code::kNotFound:
+      ++skipped_;
+      break;
+    default:
+      NoteRefusal(code, now);
+  }
 }
 
 void Operation::GiveUp(Time now) {
@@ -139,20 +157,31 @@ Code Operation::Apply(const Job& job, Time now) {
       outcome = engine_.acts().Move(now, id, order_.to);
       break;
     case Action::kCopy: {
-      const std::string to = order_.to.empty() ? job.tube().name() : order_.to;
       if (!job.has_body()) return Code::kNotFound;  // it is damaged
-      JobPtr copy = CopyOf(job);
-      if (copy == nullptr) return engine_.RefuseBody();
-      const Added added = engine_.acts().PutInto(now, to, std::move(copy));
-      outcome = {added.code, added.lsn};
-      break;
+      copy_to_ = order_.to.empty() ? job.tube().name() : order_.to;
+      copy_ = CopyOf(job);
+      if (copy_ == nullptr) return engine_.RefuseBody();
+      copy_since_ = now;
+      return PutCopy(now);
     }
   }
   lsn_ = std::max(lsn_, outcome.lsn);
   return outcome.code;
 }
 
+// The copy stays if it has to be compared with a job whose body is read.
+Code Operation::PutCopy(Time now) {
+  if (Waits(compared_)) return Code::kOk;
+  const Added added = engine_.acts().PutInto(now, copy_to_, std::move(copy_), &compared_);
+  if (Waits(compared_)) return Code::kOk;
+  compared_.reset();
+  lsn_ = std::max(lsn_, added.lsn);
+  return added.code;
+}
+
 void Operation::End(State state, Time now) {
+  compared_.reset();
+  copy_.reset();
   const bool ran = state_ == State::kRunning;
   ++version_;
   state_ = state;

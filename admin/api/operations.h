@@ -60,10 +60,15 @@ class Operation final : public SliceWork {
   void Act(Time now);
   bool JournalIsBehind() const;
   Code Apply(const Job& job, Time now);
+  void NoteEnd(Code code, Time now);
+  bool EndIfAll(Time now);
+  Code PutCopy(Time now);
   void NoteRefusal(Code code, Time now);
   // The disk does not give a body.
   void GiveUp(Time now);
   void Record(std::string_view result, std::uint64_t count, Time now);
+
+  static constexpr Time kPatience = 5 * kSecond;
 
   Engine& engine_;
   Audit& audit_;
@@ -71,6 +76,10 @@ class Operation final : public SliceWork {
   Order order_;
   State state_ = State::kCounting;
   std::optional<JobWalk> walk_;
+  JobPtr copy_;  // being put
+  std::string copy_to_;
+  ComparisonPtr compared_;  // of it
+  Time copy_since_ = 0;
   JobId as_of_;
   std::uint64_t count_ = 0, done_ = 0, skipped_ = 0, failed_ = 0, scanned_ = 0;
   Time created_, changed_, ended_at_ = 0;

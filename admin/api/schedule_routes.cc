@@ -1,5 +1,6 @@
 #include "admin/api/fields.h"
 #include "admin/api/handlers.h"
+#include "admin/api/job_body.h"
 #include "admin/api/json.h"
 #include "admin/api/lookup.h"
 #include "admin/api/page.h"
@@ -58,6 +59,35 @@ Task SchedulePage(const Schedules& schedules, Grant grant, Page page) {
 
 Problem NoSchedule() { return {"not-found", "there is no such schedule"}; }
 
+Reply Ran(const Services& services, const RunningSchedule& schedule, const Outcome& outcome,
+          const std::string& path) {
+  if (outcome.code == Code::kInUse) {
+    return Problem{"in-use", "the job of the last run is not finished, and runs may not overlap"};
+  }
+  if (!outcome.ok()) return RefusalOf(outcome.code, schedule.entry.tube);
+  Reply reply = JobReply(services, schedule.last_job, outcome.lsn);
+  reply.made = schedule.last_job;
+  if (!reply.problem) reply.status = 201;
+  return std::move(reply).With("Location", path + std::to_string(schedule.last_job));
+}
+
+// Its job waits to be compared with one whose body is read.
+Task RunWhenCompared(const Services& services, std::string name, std::string path) {
+  constexpr Time kPatience = 5 * kSecond;
+  const Time asked = services.Now();
+  Schedules& schedules = services.engine.schedules();
+  while (services.Now() - asked <= kPatience) {
+    co_await NextSlice();
+    const RunningSchedule* const schedule = schedules.Find(name);
+    if (schedule == nullptr) co_return NoSchedule();
+    if (Waits(schedule->compared)) continue;
+    const Outcome outcome = schedules.Run(services.Now(), name);
+    if (outcome.code == Code::kNotFound) co_return NoSchedule();
+    if (!Waits(schedule->compared)) co_return Ran(services, *schedule, outcome, path);
+  }
+  co_return NoDisk();
+}
+
 }  // namespace
 
 Reply ListSchedules(Call& call) {
@@ -73,15 +103,9 @@ Reply RunSchedule(Call& call) {
   const RunningSchedule* const schedule = ScheduleOf(call);
   if (schedule == nullptr) return NoSchedule();
   const Outcome outcome = call.engine().schedules().Run(call.now, schedule->entry.name);
-  if (outcome.code == Code::kInUse) {
-    return Problem{"in-use", "the job of the last run is not finished, and runs may not overlap"};
-  }
-  if (!outcome.ok()) return RefusalOf(outcome.code, schedule->entry.tube);
-  call.act.job = schedule->last_job;
-  Reply reply = JobReply(call.services, schedule->last_job, outcome.lsn);
-  if (!reply.problem) reply.status = 201;
-  return std::move(reply).With("Location",
-                               LocationOf(call, "/jobs/" + std::to_string(schedule->last_job)));
+  const std::string path = LocationOf(call, "/jobs/");
+  if (Waits(schedule->compared)) return RunWhenCompared(call.services, schedule->entry.name, path);
+  return Ran(call.services, *schedule, outcome, path);
 }
 
 Reply EnableSchedule(Call& call) {

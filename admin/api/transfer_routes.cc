@@ -52,8 +52,16 @@ Task Forget(const Services& services, std::string name, bool commit) {
     if (held == nullptr) break;
     last = held->record.values().id;
     if (held->transfer == name) {
-      const Transfers::Change change =
-          commit ? transfers.Commit(services.Now(), name, last) : transfers.Drop(name, last);
+      const auto end = [&](ComparisonPtr& compared) {
+        return commit ? transfers.Commit(services.Now(), name, last, &compared)
+                      : transfers.Drop(name, last);
+      };
+      ComparisonPtr compared;
+      Transfers::Change change = end(compared);
+      while (Waits(compared)) {
+        co_await NextSlice();
+        if (!Waits(compared)) change = end(compared);
+      }
       if (!change.ok()) co_return RefusalOf(change.code, name);
       lsn = std::max(lsn, change.lsn);
       co_yield ++ended;

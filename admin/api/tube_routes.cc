@@ -4,6 +4,7 @@
 
 #include "admin/api/fields.h"
 #include "admin/api/handlers.h"
+#include "admin/api/job_body.h"
 #include "admin/api/json.h"
 #include "admin/api/lookup.h"
 #include "admin/api/objects.h"
@@ -173,16 +174,23 @@ Reply PutJob(Call& call) {
   job->priority = static_cast<std::uint32_t>(priority);
   job->delay_s = static_cast<std::uint32_t>(delay);
   job->ttr_s = std::max(static_cast<std::uint32_t>(ttr), 1U);  // as for beanstalk's clients
-  const Added added = call.engine().acts().PutInto(call.now, *name, std::move(job));
-  if (!added.ok()) return RefusalOf(added.code, *name);
-  call.act.job = added.id;
-  if (call.engine().Find(added.id) == nullptr) {
-    return Problem{"in-use",
-                   fmt::format("unique_for keeps the key of job {}, which has finished", added.id)};
-  }
-  Reply reply = JobReply(call.services, added.id, added.lsn);
-  if (!added.joined) reply.status = 201;
-  return std::move(reply).With("Location", LocationOf(call, "/jobs/" + std::to_string(added.id)));
+  return PutInto(
+      call.services, *name, std::move(job),
+      [&services = call.services, name = *name,
+       path = LocationOf(call, "/jobs/")](const Added& added) -> Reply {
+        if (!added.ok()) return RefusalOf(added.code, name);
+        if (services.engine.Find(added.id) == nullptr) {
+          Reply taken = Problem{
+              "in-use",
+              fmt::format("unique_for keeps the key of job {}, which has finished", added.id)};
+          taken.made = added.id;
+          return taken;
+        }
+        Reply reply = JobReply(services, added.id, added.lsn);
+        reply.made = added.id;
+        if (!added.joined) reply.status = 201;
+        return std::move(reply).With("Location", path + std::to_string(added.id));
+      });
 }
 
 }  // namespace gearstalk::api

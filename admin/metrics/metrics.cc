@@ -284,7 +284,8 @@ void AddJournal(const Journal& journal, MetricText& text) {
   text.Counter("gearstalkd_journal_released_segments_total", "Segments that were no longer needed.")
       .Add(segments.released);
   text.Gauge("gearstalkd_journal_segments", "Segment files.").Add(segments.count);
-  text.Gauge("gearstalkd_journal_disk_bytes", "Bytes of all segment files.")
+  text.Gauge("gearstalkd_journal_disk_bytes",
+             "Bytes of all segment files, and of frames that were set aside.")
       .Add(segments.stored_bytes);
   AddVerified(journal.Verified(), text);
   if (const DiskSpace disk = journal.Disk(); disk.total > 0) AddDisk(disk, text);

@@ -93,14 +93,33 @@ bool MayWaitFor(TransferSession& session, const BodyQuery& body) {
 // --- Requests that take long. The session outlives the work.
 
 // Confirms, commits or drops held jobs, up to one that fails.
-using IdAct = Transfers::Change (*)(TransferSession&, std::uint64_t id);
+using IdAct = Transfers::Change (*)(TransferSession&, std::uint64_t id, ComparisonPtr& compared);
 Slices ActOnIds(TransferSession& session, IdList list, IdAct act) {
   std::size_t steps = 0;
   for (const std::uint64_t id : list.ids) {
     if (session.failed()) break;
     if (++steps % kSliceItems == 0) co_await NextSlice();
-    session.Note(act(session, id));
+    ComparisonPtr compared;
+    Transfers::Change change = act(session, id, compared);
+    while (Waits(compared)) {
+      co_await NextSlice();
+      if (!Waits(compared)) change = act(session, id, compared);
+    }
+    session.Note(change);
   }
+}
+
+// A job that is compared first with one whose body is read.
+Slices PutWhenCompared(TransferSession& session, OwnedRecord job, std::string key, Mark change,
+                       ComparisonPtr compared) {
+  Transfers::Change put;
+  while (Waits(compared)) {
+    co_await NextSlice();
+    if (Waits(compared)) continue;
+    put = session.transfers().Put(session.now(), session.transfer(), job.View(), key, change,
+                                  &compared);
+  }
+  session.Note(put, true);
 }
 
 // Its held jobs first, then the mark, so that after a crash in between it can be repeated.
@@ -113,9 +132,18 @@ Slices ForgetTransfer(TransferSession& session, Forgetting forgetting) {
     if (held == nullptr) break;
     last = held->record.values().id;
     if (held->transfer != forgetting.name) continue;
-    session.Note(forgetting.held == Held::kCommit
-                     ? transfers.Commit(session.now(), forgetting.name, last)
-                     : transfers.Drop(forgetting.name, last));
+    const auto end = [&](ComparisonPtr& compared) {
+      return forgetting.held == Held::kCommit
+                 ? transfers.Commit(session.now(), forgetting.name, last, &compared)
+                 : transfers.Drop(forgetting.name, last);
+    };
+    ComparisonPtr compared;
+    Transfers::Change change = end(compared);
+    while (Waits(compared)) {
+      co_await NextSlice();
+      if (!Waits(compared)) change = end(compared);
+    }
+    session.Note(change);
     if (session.failed()) co_return;
   }
   session.Note(transfers.Forget(forgetting.name));
@@ -291,9 +319,12 @@ void Put(TransferSession& session, const Frame& frame) {
                            .kind = OutcomeKind::kAltered,
                            .text = std::string(item.altered)});
   }
-  session.Note(session.transfers().Put(session.now(), session.transfer(), job, item.source_key,
-                                       std::move(change)),
-               true);
+  ComparisonPtr compared;
+  const Transfers::Change put = session.transfers().Put(session.now(), session.transfer(), job,
+                                                        item.source_key, change, &compared);
+  if (!Waits(compared)) return session.Note(put, true);
+  session.Begin(PutWhenCompared(session, OwnedRecord(job), std::string(item.source_key),
+                                std::move(change), std::move(compared)));
 }
 
 void Hold(TransferSession& session, const Frame& frame) {
@@ -317,19 +348,19 @@ void ForEachId(TransferSession& session, const Frame& frame, IdAct act) {
 }
 
 void Confirm(TransferSession& session, const Frame& frame) {
-  ForEachId(session, frame, [](TransferSession& of, std::uint64_t id) {
+  ForEachId(session, frame, [](TransferSession& of, std::uint64_t id, ComparisonPtr&) {
     return of.transfers().Confirm(of.transfer(), id);
   });
 }
 
 void Commit(TransferSession& session, const Frame& frame) {
-  ForEachId(session, frame, [](TransferSession& of, std::uint64_t id) {
-    return of.transfers().Commit(of.now(), of.transfer(), id);
+  ForEachId(session, frame, [](TransferSession& of, std::uint64_t id, ComparisonPtr& compared) {
+    return of.transfers().Commit(of.now(), of.transfer(), id, &compared);
   });
 }
 
 void Drop(TransferSession& session, const Frame& frame) {
-  ForEachId(session, frame, [](TransferSession& of, std::uint64_t id) {
+  ForEachId(session, frame, [](TransferSession& of, std::uint64_t id, ComparisonPtr&) {
     return of.transfers().Drop(of.transfer(), id);
   });
 }
@@ -350,8 +381,9 @@ void SetTube(TransferSession& session, const Frame& frame) {
 }
 
 void NextId(TransferSession& session, const Frame& frame) {
-  ForEachId(session, frame,
-            [](TransferSession& of, std::uint64_t id) { return of.transfers().RaiseNextId(id); });
+  ForEachId(session, frame, [](TransferSession& of, std::uint64_t id, ComparisonPtr&) {
+    return of.transfers().RaiseNextId(id);
+  });
 }
 
 void Forget(TransferSession& session, const Frame& frame) {

@@ -6,13 +6,13 @@
 
 namespace gearstalk {
 
-Added Acts::PutInto(Time now, std::string_view name, JobPtr job) {
+Added Acts::PutInto(Time now, std::string_view name, JobPtr&& job, ComparisonPtr* compared) {
   if (TakesAnswers(name)) return {Code::kInvalid};
   Tube* const tube = engine_.TubeForUse(name);
   if (tube == nullptr) return engine_.Refused(Code::kTooManyTubes);
   job->durable_ = job->keep_on_failure_ = true;
   const Time due = After(now, job->delay_s);
-  return engine_.Add(now, std::move(job), *tube, {.due = due});
+  return engine_.Add(now, std::move(job), *tube, {.due = due, .compared = compared});
 }
 
 Kicked Acts::Kick(Time now, std::string_view name, std::uint64_t bound,

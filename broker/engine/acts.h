@@ -6,6 +6,7 @@
 
 #include "broker/base/clock.h"
 #include "broker/base/lsn.h"
+#include "broker/engine/body_wait.h"
 #include "broker/engine/job.h"
 #include "broker/engine/outcome.h"
 
@@ -20,7 +21,7 @@ class Acts {
 
   // As Engine::Put, without a consumer. A job with the same unique key is joined, as by Submit.
   // kInvalid: the tube is one that takes answers.
-  Added PutInto(Time now, std::string_view tube, JobPtr job);
+  Added PutInto(Time now, std::string_view tube, JobPtr&& job, ComparisonPtr* compared = nullptr);
   // As the kick of a consumer, into the tube named. kNotFound: there is no such tube.
   Kicked Kick(Time now, std::string_view tube, std::uint64_t bound, std::optional<KickFrom>& from);
   // Puts a job that nobody holds into another tube. Id, counters, state and due time stay; a buried

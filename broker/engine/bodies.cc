@@ -32,14 +32,14 @@ void Bodies::OnInsert(const Job& job) {
   if (!job.HasBlock()) return;
   ++(job.has_body() ? counts_.in_memory : counts_.in_journal);
   (job.has_body() ? counts_.memory_bytes : counts_.journal_bytes) += job.body_size();
-  if (job.has_body() && job.durable() && !job.unique_is_body()) movable_bytes_ += job.body_size();
+  if (job.has_body() && job.durable()) movable_bytes_ += job.body_size();
 }
 
 void Bodies::OnErase(const Job& job) {
   if (!job.HasBlock()) return;
   --(job.has_body() ? counts_.in_memory : counts_.in_journal);
   (job.has_body() ? counts_.memory_bytes : counts_.journal_bytes) -= job.body_size();
-  if (job.has_body() && job.durable() && !job.unique_is_body()) movable_bytes_ -= job.body_size();
+  if (job.has_body() && job.durable()) movable_bytes_ -= job.body_size();
 }
 
 void Bodies::OnPut(const Job& job, Lsn lsn) {
@@ -56,8 +56,7 @@ void Bodies::OnReplayed(Job& job) {
 }
 
 bool Bodies::MayLeave(const Job& job) const {
-  return job.HasBlock() && job.Block() != nullptr && job.refs_ == 1 && job.durable_ &&
-         !job.unique_is_body_;
+  return job.HasBlock() && job.Block() != nullptr && job.refs_ == 1 && job.durable_;
 }
 
 bool Bodies::LetGoIfFree(Job& job) {
@@ -187,6 +186,11 @@ void Bodies::Bring(Job& job, BodyWait& wait, BodyUse use, bool taken) {
   reading.taken |= taken;
   reading.waits.push_back(wait);
   if (use == BodyUse::kQuery) ExpectAfter(job.id());
+}
+
+void Bodies::BringToCompare(Job& job, ComparisonPtr& compared, Consumer* producer) {
+  if (compared == nullptr) compared = std::make_unique<Comparison>(producer);
+  if (compared->done() < Comparison::kMost) Bring(job, *compared, BodyUse::kReply);
 }
 
 void Bodies::Ask(const Job& job, BodyUse use) {
@@ -327,12 +331,26 @@ void Bodies::Finish(Reading& reading, BodyWait::State state) {
   }
 }
 
+void Comparison::NoteDone() {
+  if (job() != nullptr) done_.push_back(Job::Ref(*job()));
+  Drop();
+}
+
+bool Comparison::IsDone(const Job& with) const {
+  return std::any_of(done_.begin(), done_.end(),
+                     [&](const JobPtr& job) { return job.get() == &with; });
+}
+
+void Comparison::OnBody() {
+  if (producer_ != nullptr) producer_->OnCompared();
+}
+
 std::string Bodies::Check() const {
   BodyCounts found;
   std::uint64_t movable = 0;
   for (const Job* job = jobs_.Next(0); job != nullptr; job = jobs_.Next(job->id())) {
     if (!job->HasBlock()) continue;
-    const bool here = job->has_body(), moves = job->durable() && !job->unique_is_body();
+    const bool here = job->has_body(), moves = job->durable();
     if (!here && !moves) return "the body of job " + std::to_string(job->id()) + " is nowhere";
     ++(here ? found.in_memory : found.in_journal);
     (here ? found.memory_bytes : found.journal_bytes) += job->body_size();

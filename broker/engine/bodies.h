@@ -29,8 +29,7 @@ class Tube;
 // What leaves: while more than the limit is in memory, a new body goes as soon as its record is on
 // disk, unless its tube is so short that it is needed soon. A hand that walks the jobs by id takes
 // the rest; each body that comes into memory pays for some of its steps, so that it costs O(1) a
-// job. A body stays that is referenced (an unsent reply, a wait), is no durable job's, or is its
-// job's unique key.
+// job. A body stays that is referenced (an unsent reply, a wait) or is no durable job's.
 //
 // What comes back: a body that somebody waits for, and those of the next jobs of a tube from which
 // a job is taken.
@@ -48,6 +47,9 @@ class Bodies {
   // Has `wait` wait for the body of a job, if that is not here. `taken`: a consumer takes the job
   // with it. What `wait` waited for before is dropped.
   void Bring(Job& job, BodyWait& wait, BodyUse use, bool taken = false);
+  // Has `compared` wait for the body of a job, unless it knows enough of them already. `producer`,
+  // if there is one, hears of it.
+  void BringToCompare(Job& job, ComparisonPtr& compared, Consumer* producer);
   // The next jobs of a tube, from which one was taken.
   void LookAhead(const Engine& engine, Tube& tube);
   // Reads a damaged body again; if it is whole, its job is to be kicked.

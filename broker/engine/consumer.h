@@ -28,6 +28,8 @@ class Consumer : public Timer {
   virtual void OnTimedOut() {}
   // It sleeps, and there may be work: ask again (Gearman's NOOP).
   virtual void OnJobsAvailable() {}
+  // A put of it waited to be compared: put it again. Must not call the engine back.
+  virtual void OnCompared() {}
 
   const WatchList& watched() const { return watched_; }
   Tube* used() const { return used_; }

@@ -108,9 +108,13 @@ class Engine {
   void CountAsProducer(Consumer& consumer);
   // beanstalk's put into the used tube. `job` has priority, ttr_s, delay_s and its body set.
   // A tube "$reply/<id>" sends the body to the waiters of the job that the consumer holds instead.
-  Added Put(Time now, Consumer& producer, JobPtr job);
+  //
+  // Whoever gives `compared` looks at Waits afterwards: the job is still his then. Without it a job
+  // whose body is in the journal alone is equal if the hash is.
+  Added Put(Time now, Consumer& producer, JobPtr&& job, ComparisonPtr* compared = nullptr);
   // Gearman's submit. A job with the same key in the tube that is not finished is joined instead.
-  Added Submit(Time now, Consumer& producer, JobPtr job, const Submission& submission);
+  Added Submit(Time now, Consumer& producer, JobPtr&& job, const Submission& submission,
+               ComparisonPtr* compared = nullptr);
   // The observer's connection is gone: ends its waits. Foreground jobs that nobody waits for and
   // nobody runs disappear. A bounded number of steps a call; false: there is more, call again.
   bool Forget(JobObserver& observer);
@@ -314,14 +318,23 @@ class Engine {
     Time due = 0;
     JobObserver* waiter = nullptr;
     const Record::Schedule* schedule = nullptr;  // that made it
+    ComparisonPtr* compared = nullptr;
+    Consumer* producer = nullptr;
   };
-  Added Add(Time now, JobPtr job, Tube& tube, const Arrival& arrival);
-  Added Admit(Time now, JobPtr job, Tube& tube, const Arrival& arrival);
-  static void MakeKey(Job& job, const Policy& policy);
-  std::optional<Added> FindEqual(Time now, const Job& job, Tube& tube, JobObserver* waiter);
-  Code MakeCopies(Time now, const Job& job, const Tube& tube,
-                  std::vector<std::pair<Tube*, JobPtr>>& copies);
-  Added EnqueueAndCopy(Time now, JobPtr job, Tube& tube, const Arrival& arrival);
+  Added Add(Time now, JobPtr&& job, Tube& tube, const Arrival& arrival);
+  Added Admit(Time now, JobPtr&& job, Tube& tube, const Arrival& arrival);
+  static bool MakeKey(JobPtr& job, const Policy& policy);
+  UniqueIndex::Match FindMatch(const Job& job, const Tube& tube, const Comparison* compared) const;
+  bool HasToCompare(const Job& job, const Tube& tube, const Arrival& arrival);
+  std::optional<Added> FindEqual(Time now, const Job& job, Tube& tube, const Arrival& arrival);
+  struct Copy {
+    Tube* to;
+    JobPtr job;
+  };
+  Code MakeCopies(const Job& job, const Tube& tube, std::vector<Copy>& copies);
+  Code AdmitCopies(Time now, std::vector<Copy>& copies, const Arrival& arrival);
+  void DropCopies(std::vector<Copy>& copies);
+  Added EnqueueAndCopy(Time now, JobPtr&& job, Tube& tube, const Arrival& arrival);
   Added Enqueue(Time now, JobPtr job, Tube& tube, const Arrival& arrival);
   Added Reply(Time now, Consumer& producer, JobPtr job);
   Added JoinJob(Job& job, JobObserver* waiter);

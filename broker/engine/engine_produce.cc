@@ -61,30 +61,33 @@ void Engine::CountAsProducer(Consumer& consumer) {
   ++totals_.producers;
 }
 
-Added Engine::Put(Time now, Consumer& producer, JobPtr job) {
+Added Engine::Put(Time now, Consumer& producer, JobPtr&& job, ComparisonPtr* compared) {
   CountAsProducer(producer);
   if (PutsAnswers(producer)) return Reply(now, producer, std::move(job));
   job->durable_ = job->keep_on_failure_ = true;
   const Time due = After(now, job->delay_s);
-  return Add(now, std::move(job), *producer.used_, {.due = due});
+  return Add(now, std::move(job), *producer.used_,
+             {.due = due, .compared = compared, .producer = &producer});
 }
 
 // Every new job is added here.
-Added Engine::Add(Time now, JobPtr job, Tube& tube, const Arrival& arrival) {
+Added Engine::Add(Time now, JobPtr&& job, Tube& tube, const Arrival& arrival) {
   ++tube.using_;
   const Added added =
       draining_ ? Refused(Code::kDraining) : Admit(now, std::move(job), tube, arrival);
   --tube.using_;
   ReleaseTube(tube);
+  if (arrival.compared == nullptr || !Waits(*arrival.compared)) job.reset();
   return added;
 }
 
-Added Engine::Admit(Time now, JobPtr job, Tube& tube, const Arrival& arrival) {
+// Keeps the job only if the put has to wait to be compared, and nothing has happened then.
+Added Engine::Admit(Time now, JobPtr&& job, Tube& tube, const Arrival& arrival) {
   const Policy* const policy = tube.policy();
-  if (policy != nullptr) MakeKey(*job, *policy);
+  if (policy != nullptr && !MakeKey(job, *policy)) return Refused(Code::kOutOfMemory);
+  if (StillWaits(arrival.compared) || HasToCompare(*job, tube, arrival)) return {};
   if (UniqueIndex::HasKey(*job)) {
-    if (const std::optional<Added> known = FindEqual(now, *job, tube, arrival.waiter))
-      return *known;
+    if (const std::optional<Added> known = FindEqual(now, *job, tube, arrival)) return *known;
   }
   if (arrival.waiter != nullptr && TablesFull()) return Refused(Code::kOutOfMemory);
   if (const Code code = AdmitsJob(tube, *job); code != Code::kOk) return {code};
@@ -94,34 +97,63 @@ Added Engine::Admit(Time now, JobPtr job, Tube& tube, const Arrival& arrival) {
   return Enqueue(now, std::move(job), tube, arrival);
 }
 
-Added Engine::EnqueueAndCopy(Time now, JobPtr job, Tube& tube, const Arrival& arrival) {
-  std::vector<std::pair<Tube*, JobPtr>> copies;
-  const Code code = MakeCopies(now, *job, tube, copies);
-  if (code != Code::kOk) return {code};
+Added Engine::EnqueueAndCopy(Time now, JobPtr&& job, Tube& tube, const Arrival& arrival) {
+  std::vector<Copy> copies;
+  Code code = MakeCopies(*job, tube, copies);
+  if (code == Code::kOk) code = AdmitCopies(now, copies, arrival);
+  const bool waits = arrival.compared != nullptr && Waits(*arrival.compared);
+  if (code != Code::kOk || waits) {
+    DropCopies(copies);
+    return {code};
+  }
   Added added = Enqueue(now, std::move(job), tube, arrival);
   for (auto& [to, copy] : copies) {
     const Added made = Enqueue(now, std::move(copy), *to, {.due = arrival.due});
     CountPolicy(tube, &PolicyCounts::copies);
     added.lsn = std::max(added.lsn, made.lsn);
-    --to->using_;
-    ReleaseTube(*to);
   }
+  DropCopies(copies);
   return added;
 }
 
 // Makes the key of a job that comes without one from its body, if the tube's policy says so.
-void Engine::MakeKey(Job& job, const Policy& policy) {
-  if (!job.unique().empty()) return;
-  if (policy.unique == Policy::Unique::kBody) job.unique_is_body_ = !job.body().empty();
-  if (policy.unique != Policy::Unique::kJson) return;
-  std::string key = BodyKey(job.body(), policy.unique_pointer);
-  if (!key.empty()) job.MakeTexts().key = std::move(key);
+// False: there is no memory for it.
+bool Engine::MakeKey(JobPtr& job, const Policy& policy) {
+  if (!job->unique().empty()) return true;
+  if (policy.unique == Policy::Unique::kBody && job->body_size() > 0) return Job::TryKeyByBody(job);
+  if (policy.unique != Policy::Unique::kJson) return true;
+  std::string key = BodyKey(job->body(), policy.unique_pointer);
+  if (!key.empty()) job->MakeTexts().key = std::move(key);
+  return true;
+}
+
+UniqueIndex::Match Engine::FindMatch(const Job& job, const Tube& tube,
+                                     const Comparison* compared) const {
+  const std::string_view body = job.body_hash().empty() ? std::string_view() : job.body();
+  return uniques_.FindEqual(
+      tube, UniqueIndex::KeyOf(job), job.unique_is_body_, body,
+      [&](const Job& cold) { return compared != nullptr && compared->IsDone(cold); });
+}
+
+// Whether a body has to be read before anything is decided. One that is damaged is no equal one.
+bool Engine::HasToCompare(const Job& job, const Tube& tube, const Arrival& arrival) {
+  if (arrival.compared == nullptr || job.body_hash().empty()) return false;
+  ComparisonPtr& compared = *arrival.compared;
+  const UniqueIndex::Match match = FindMatch(job, tube, compared.get());
+  if (match.equal != nullptr || match.cold == nullptr) return false;
+  bodies_.BringToCompare(*match.cold, compared, arrival.producer);
+  return Waits(compared);
 }
 
 // The result of a put or submit whose key is taken; nullopt: it is free.
-std::optional<Added> Engine::FindEqual(Time now, const Job& job, Tube& tube, JobObserver* waiter) {
+std::optional<Added> Engine::FindEqual(Time now, const Job& job, Tube& tube,
+                                       const Arrival& arrival) {
   const bool counts = PolicyOf(tube).unique != Policy::Unique::kNone;
-  Job* known = uniques_.Find(tube, UniqueIndex::KeyOf(job), job.unique_is_body_);
+  JobObserver* const waiter = arrival.waiter;
+  const UniqueIndex::Match match =
+      FindMatch(job, tube, arrival.compared == nullptr ? nullptr : arrival.compared->get());
+  Job* known = match.equal;
+  if (known == nullptr && arrival.compared == nullptr) known = match.cold;
   // A job past its expiry will not run, so nothing may join it.
   if (known != nullptr && known->state_ != JobState::kReserved && known->ExpiredAt(now)) {
     known = expiries_.Expire(now, *known) ? nullptr : known;
@@ -138,44 +170,56 @@ std::optional<Added> Engine::FindEqual(Time now, const Job& job, Tube& tube, Job
   return Added{Code::kOk, seen->id, 0, /*joined=*/true};
 }
 
-// Makes a copy for each tube of copy_to, after asking all of them whether they accept it; counts a
-// refusal. The copies keep their tubes from going.
-Code Engine::MakeCopies(Time now, const Job& job, const Tube& tube,
-                        std::vector<std::pair<Tube*, JobPtr>>& copies) {
-  Code code = Code::kOk;
+// Makes a copy for each tube of copy_to; counts a refusal. The copies keep their tubes from going.
+Code Engine::MakeCopies(const Job& job, const Tube& tube, std::vector<Copy>& copies) {
   for (const std::string& name : tube.policy_->copy_to) {
     if (name == tube.name()) continue;
-    JobPtr copy = Job::TryNew(static_cast<std::uint32_t>(job.body_size()));
-    Tube* const to = copy == nullptr ? nullptr : TubeForUse(name);
-    if (to == nullptr) {
-      code = CountRefused(copy == nullptr ? Code::kOutOfMemory : Code::kTooManyTubes);
-      break;
-    }
+    JobPtr copy = Job::TryNew(job.body_size());
+    if (copy == nullptr) return CountRefused(Code::kOutOfMemory);
+    Tube* const to = TubeForUse(name);
+    if (to == nullptr) return CountRefused(Code::kTooManyTubes);
+    ++to->using_;
     std::memcpy(copy->space().data(), job.body().data(), job.body_size());
     copy->priority = job.priority;
     copy->ttr_s = job.ttr_s;
     copy->delay_s = job.delay_s;
     copy->durable_ = true;
     copy->keep_on_failure_ = job.keep_on_failure_;
-    ++to->using_;
-    if (to->policy_ != nullptr) MakeKey(*copy, *to->policy_);
-    const bool equal =
-        UniqueIndex::HasKey(*copy) && FindEqual(now, *copy, *to, nullptr).has_value();
-    if (!equal) code = AdmitsJob(*to, *copy);
-    if (!equal && code == Code::kOk) {
-      copies.emplace_back(to, std::move(copy));
+    copies.push_back({to, std::move(copy)});
+    if (to->policy_ != nullptr && !MakeKey(copies.back().job, *to->policy_)) {
+      return CountRefused(Code::kOutOfMemory);
+    }
+  }
+  return Code::kOk;
+}
+
+// Asks the tubes of all copies whether they accept them; drops those that their tubes have. Counts
+// a refusal.
+Code Engine::AdmitCopies(Time now, std::vector<Copy>& copies, const Arrival& arrival) {
+  for (const Copy& copy : copies) {
+    if (HasToCompare(*copy.job, *copy.to, arrival)) return Code::kOk;
+  }
+  const Arrival of_copy{.compared = arrival.compared};
+  for (auto copy = copies.begin(); copy != copies.end();) {
+    auto& [to, job] = *copy;
+    if (UniqueIndex::HasKey(*job) && FindEqual(now, *job, *to, of_copy)) {
+      --to->using_;
+      ReleaseTube(*to);
+      copy = copies.erase(copy);
       continue;
     }
+    if (const Code code = AdmitsJob(*to, *job); code != Code::kOk) return code;
+    ++copy;
+  }
+  return Code::kOk;
+}
+
+void Engine::DropCopies(std::vector<Copy>& copies) {
+  for (const auto& [to, job] : copies) {
     --to->using_;
     ReleaseTube(*to);
-    if (code != Code::kOk) break;
   }
-  if (code == Code::kOk) return code;
-  for (auto& [to, copy] : copies) {
-    --to->using_;
-    ReleaseTube(*to);
-  }
-  return code;
+  copies.clear();
 }
 
 Added Engine::Enqueue(Time now, JobPtr owned, Tube& tube, const Arrival& arrival) {
@@ -213,13 +257,14 @@ Added Engine::Reply(Time now, Consumer& producer, JobPtr job) {
   return {Code::kOk, unused, ids_.lsn()};
 }
 
-Added Engine::Submit(Time now, Consumer& producer, JobPtr job, const Submission& submission) {
+Added Engine::Submit(Time now, Consumer& producer, JobPtr&& job, const Submission& submission,
+                     ComparisonPtr* compared) {
   CountAsProducer(producer);
   if (draining_) return Refused(Code::kDraining);
   if (TakesAnswers(submission.tube)) return Refused(Code::kInvalid);
+  if (submission.unique_is_body && !Job::TryKeyByBody(job)) return Refused(Code::kOutOfMemory);
   Tube* const tube = TubeForUse(submission.tube);
   if (tube == nullptr) return Refused(MemoryFull() ? Code::kOutOfMemory : Code::kTooManyTubes);
-  job->unique_is_body_ = submission.unique_is_body;
   job->durable_ = submission.waiter == nullptr;
   const Time due = submission.due == kNever ? kNever : Later(submission.due, -wall_ahead_);
   if (due > now) {
@@ -227,7 +272,9 @@ Added Engine::Submit(Time now, Consumer& producer, JobPtr job, const Submission&
         static_cast<std::uint32_t>(std::min<Time>((due - now - 1) / kSecond + 1, UINT32_MAX));
   }
   if (!submission.reducer.empty()) job->MakeRest().reducer = submission.reducer;
-  return Add(now, std::move(job), *tube, {.due = due, .waiter = submission.waiter});
+  return Add(
+      now, std::move(job), *tube,
+      {.due = due, .waiter = submission.waiter, .compared = compared, .producer = &producer});
 }
 
 Added Engine::JoinJob(Job& job, JobObserver* waiter) {

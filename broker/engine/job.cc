@@ -7,6 +7,7 @@
 #include "broker/base/check.h"
 #include "broker/base/threads.h"
 #include "broker/engine/slab.h"
+#include "broker/journal/body_hash.h"
 
 namespace gearstalk {
 namespace {
@@ -114,6 +115,28 @@ JobPtr Job::TryGrow(JobPtr old, std::uint32_t body_size) {
   old->body_size_ = body_size;
   old->EndBody();
   return old;
+}
+
+bool Job::TryKeyByBody(JobPtr& job) {
+  GS_DCHECK(job->state_ == JobState::kGone && job->refs_ == 1);
+  if (job->unique_is_body_) return true;
+  if (job->HasBlock()) {
+    const BodyHash hash = HashOfBody(job->body());
+    void* const place = TryAllocate(OwnSize(job->body_size_, hash.size()));
+    if (place == nullptr) return false;
+    Job* const keyed = At(place, job->body_size_, View(hash));
+    const std::uint8_t key_size = keyed->unique_size_;
+    std::memcpy(place, job.get(), sizeof(Job) + sizeof(char*));
+    keyed->unique_size_ = key_size;
+    if (JobRest* const rest = keyed->OwnRest()) rest->expiry.job = keyed;
+    Job* const bare = job.release();
+    const std::size_t size = bare->OwnSize();
+    bare->~Job();
+    Free(bare, size);
+    job.reset(keyed);
+  }
+  job->unique_is_body_ = true;
+  return true;
 }
 
 JobPtr Job::Ref(Job& job) {

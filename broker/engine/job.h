@@ -154,6 +154,7 @@ using JobPtr = std::unique_ptr<Job, JobUnref>;
 // a block of its own:
 //   Job | unique key | body | CR LF
 //   Job | address of the block | unique key        block: body | CR LF
+// If such a larger body is the key itself, its hash (HashOfBody) lies in the place of the key.
 // The CR LF is always there, so that a beanstalk reply sends body and CR LF from one place.
 //
 // The engine owns every job that has an id. Replies that are not sent yet share it by reference
@@ -174,6 +175,9 @@ class Job {
   // The same job with room for a larger body, while its body arrives. It has one reference.
   // nullptr: there is no memory for it, and the job is gone.
   static JobPtr TryGrow(JobPtr job, std::uint32_t body_size);
+  // From now on the body, which is complete, is the unique key. The job has one reference. False:
+  // there is no memory for the hash.
+  static bool TryKeyByBody(JobPtr& job);
   // One more reference.
   static JobPtr Ref(Job& job);
 
@@ -183,8 +187,8 @@ class Job {
   JobState state() const { return state_; }
   // The client's key, or else the one that its tube made of the body; "-" stands for the body.
   std::string_view unique() const {
-    if (unique_size_ > 0) return {KeyBytes(), unique_size_};
     if (unique_is_body_) return "-";
+    if (unique_size_ > 0) return {KeyBytes(), unique_size_};
     return texts() == nullptr ? std::string_view() : texts()->key;
   }
   // Whether the body has its memory; of every job that New, TryNew or TryGrow returned.
@@ -215,6 +219,11 @@ class Job {
   bool keep_on_failure() const { return keep_on_failure_; }
   // Gearman's unique "-": jobs with equal bodies are one.
   bool unique_is_body() const { return unique_is_body_; }
+  // Of a body that is the key and may leave; else empty.
+  std::string_view body_hash() const {
+    if (!unique_is_body_ || !HasBlock()) return {};
+    return {KeyBytes(), unique_size_};
+  }
   // Its last waiter left while it ran: it does not run again.
   bool abandoned() const { return abandoned_; }
   // Texts from policies; nullptr: there are none.

@@ -144,6 +144,7 @@ void Records::Fill(const Job& job, Record& record) const {
     record.body = job.body();
   } else {
     record.body_left_out = job.body_size();
+    record.put_key = job.body_hash();
   }
   FillGroups(job, record);
 }

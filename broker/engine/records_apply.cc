@@ -7,6 +7,7 @@
 
 #include "broker/engine/engine.h"
 #include "broker/engine/records.h"
+#include "broker/journal/body_hash.h"
 
 namespace gearstalk {
 
@@ -66,8 +67,15 @@ void Records::ApplyPut(const Record& record) {
   const bool keep = engine_.options_.keep_bodies || record.unique_is_body;
   const std::string_view body = keep ? record.body : std::string_view();
   const bool left_out = keep && record.body_left_out > 0;
-  JobPtr job = left_out ? Job::NewWithoutBody(record.body_left_out, record.unique)
-                        : Job::New(static_cast<std::uint32_t>(body.size()), record.unique);
+  const auto size = left_out ? record.body_left_out : static_cast<std::uint32_t>(body.size());
+  BodyHash hash{};
+  std::string_view unique = record.unique;
+  if (record.unique_is_body && size >= Job::kBlockFrom) {
+    if (!left_out) hash = HashOfBody(body);
+    if (left_out) record.put_key.copy(hash.data(), hash.size());
+    unique = View(hash);
+  }
+  JobPtr job = left_out ? Job::NewWithoutBody(size, unique) : Job::New(size, unique);
   if (!left_out) std::copy(body.begin(), body.end(), job->space().begin());
   job->id_ = record.id;
   job->ttr_s = record.ttr_s;

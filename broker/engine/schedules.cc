@@ -124,6 +124,7 @@ void Schedules::Begin(Time now) {
 }
 
 void Schedules::PlanNext(RunningSchedule& schedule) {
+  schedule.compared.reset();
   schedule.next = schedule.plan.Next(schedule.planned);
   Await(schedule, schedule.next);
 }
@@ -184,7 +185,7 @@ bool Schedules::TryRun(Time now, RunningSchedule& schedule) {
     Append(schedule);
     return true;
   }
-  return Put(now, schedule, schedule.next, /*by_plan=*/true).ok();
+  return Put(now, schedule, schedule.next, /*by_plan=*/true).ok() && !Waits(schedule.compared);
 }
 
 bool Schedules::IsUnfinished(JobId id) const {
@@ -201,8 +202,11 @@ Outcome Schedules::Put(Time now, RunningSchedule& schedule, Time planned, bool b
   job->durable_ = job->keep_on_failure_ = true;
   const JobId before = engine_.next_id();
   const Record::Schedule made_by{.name = entry.name, .planned = by_plan ? planned : 0};
-  const Added added = engine_.Add(now, std::move(job), *tube,
-                                  {.due = After(now, entry.delay_s), .schedule = &made_by});
+  const Added added = engine_.Add(
+      now, std::move(job), *tube,
+      {.due = After(now, entry.delay_s), .schedule = &made_by, .compared = &schedule.compared});
+  if (Waits(schedule.compared)) return {};
+  schedule.compared.reset();
   if (!added.ok()) return {added.code};
   schedule.last_job = added.id;
   ++schedule.runs;

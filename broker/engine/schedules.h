@@ -10,6 +10,7 @@
 
 #include "broker/base/lsn.h"
 #include "broker/base/status.h"
+#include "broker/engine/body_wait.h"
 #include "broker/engine/indexed_heap.h"
 #include "broker/engine/job.h"
 #include "broker/engine/outcome.h"
@@ -31,6 +32,7 @@ struct RunningSchedule {
   std::uint64_t runs = 0, skipped = 0, missed = 0;
   bool off = false;
   bool left_out = false;  // its last planned time was skipped or missed, and did not pass while off
+  ComparisonPtr compared;   // of the job that it puts, which is tried again
   bool unrecorded = false;  // it missed times of which the journal has no record yet
   bool configured = false;  // otherwise the journal knows it, and the configuration does not (yet)
 
@@ -52,6 +54,7 @@ class Schedules {
   // Those of the configuration. An error, and nothing changed: one whose plan is not good.
   Status Set(Time now, const std::vector<Schedule>& entries, const std::string& default_zone);
   // One job now; the plan stays. kInUse: the last run is not finished, and may not overlap.
+  // Nothing was done if its `compared` Waits: call it again.
   Outcome Run(Time now, std::string_view name);
   Outcome Switch(Time now, std::string_view name, bool on);
 

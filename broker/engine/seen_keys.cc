@@ -5,6 +5,7 @@
 
 #include "broker/engine/tube.h"
 #include "broker/engine/unique_index.h"
+#include "broker/journal/body_hash.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -27,9 +28,10 @@ SeenKeys::~SeenKeys() {
 
 // A text and an equal body are two keys.
 SeenKeys::Key SeenKeys::KeyOf(const Job& job) {
+  if (!job.body_hash().empty()) return Key(job.body_hash());
   const std::string_view key = UniqueIndex::KeyOf(job);
-  const XXH128_hash_t hash =
-      XXH3_128bits_withSeed(key.data(), key.size(), job.unique_is_body() ? 1 : 0);
+  if (job.unique_is_body()) return Key(View(HashOfBody(key)));
+  const XXH128_hash_t hash = XXH3_128bits_withSeed(key.data(), key.size(), 0);
   XXH128_canonical_t bytes;
   XXH128_canonicalFromHash(&bytes, hash);
   return {reinterpret_cast<const char*>(bytes.digest), sizeof(bytes.digest)};

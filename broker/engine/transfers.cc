@@ -7,6 +7,7 @@
 
 #include "broker/base/check.h"
 #include "broker/engine/engine.h"
+#include "broker/journal/body_hash.h"
 
 namespace gearstalk {
 
@@ -99,12 +100,25 @@ Transfers::Change Transfers::Advance(std::string_view name, Mark change) {
   return {Code::kOk, 0, lsn};
 }
 
-// The job that a submit of this one would join.
-Job* Transfers::Known(const Record& job) const {
+// The job that a submit of this one would join. It may have to wait for its body.
+Job* Transfers::Known(const Record& job, ComparisonPtr* compared) const {
+  if (StillWaits(compared)) return nullptr;
   if (job.state == Record::State::kBuried) return nullptr;
   const std::string_view key = job.unique_is_body ? job.body : job.unique;
   const Tube* const tube = key.empty() ? nullptr : engine_.tubes_.Find(job.tube);
-  return tube == nullptr ? nullptr : engine_.uniques_.Find(*tube, key, job.unique_is_body);
+  if (tube == nullptr) return nullptr;
+  if (!job.unique_is_body || key.size() < Job::kBlockFrom) {
+    return engine_.uniques_.Find(*tube, key, job.unique_is_body);
+  }
+  const BodyHash hash = HashOfBody(key);
+  const Comparison* const known = compared == nullptr ? nullptr : compared->get();
+  const auto match = engine_.uniques_.FindEqual(
+      *tube, View(hash), true, key,
+      [known](const Job& cold) { return known != nullptr && known->IsDone(cold); });
+  if (match.equal != nullptr || match.cold == nullptr) return match.equal;
+  if (compared == nullptr) return match.cold;
+  engine_.bodies_.BringToCompare(*match.cold, *compared, nullptr);
+  return nullptr;
 }
 
 Transfers::Change Transfers::Refuse(std::string_view name, const Record& job, Mark change,
@@ -120,13 +134,15 @@ Transfers::Change Transfers::Refuse(std::string_view name, const Record& job, Ma
 }
 
 Transfers::Change Transfers::Put(Time now, std::string_view name, const Record& given,
-                                 std::string_view key, Mark change) {
+                                 std::string_view key, Mark change, ComparisonPtr* compared) {
   if (const Code code = Admits(given); code != Code::kOk) return {engine_.CountRefused(code)};
   const auto mark = marks_.find(name);
   if (mark == marks_.end()) return {Code::kNotFound};
   if (change.settled > 0 && change.settled != mark->second.settled + 1) return {Code::kNotIgnored};
   Record job = given;
-  if (const Job* known = Known(job)) {
+  const Job* const known = Known(job, compared);
+  if (compared != nullptr && Waits(*compared)) return {};
+  if (known != nullptr) {
     job.id = known->id();
     return Refuse(name, job, std::move(change), key, OutcomeKind::kJoined,
                   fmt::format("job {} has the same key", known->id()));
@@ -233,13 +249,16 @@ Transfers::Change Transfers::Confirm(std::string_view name, JobId id) {
   return {Code::kOk, id, engine_.persistent_ ? engine_.journal_.Append(record) : 0};
 }
 
-Transfers::Change Transfers::Commit(Time now, std::string_view name, JobId id) {
+Transfers::Change Transfers::Commit(Time now, std::string_view name, JobId id,
+                                    ComparisonPtr* compared) {
   const auto found = FindHeld(name, id);
   if (found == held_.end()) return {Code::kNotFound};
   if (!engine_.journal_.Accepts(Record::Kind::kChange)) return {Code::kJournal};
   // A job that hand-back held comes back as it was, even if its key was taken meanwhile.
   const Record held = found->second.record.View();
-  const Job* const known = marks_.at(std::string(name)).kind == kHandBack ? nullptr : Known(held);
+  const bool own = marks_.at(std::string(name)).kind == kHandBack;
+  const Job* const known = own ? nullptr : Known(held, compared);
+  if (compared != nullptr && Waits(*compared)) return {};
   if (known != nullptr) {
     Record joined = held;
     joined.id = known->id();

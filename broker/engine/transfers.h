@@ -13,6 +13,7 @@
 #include "broker/base/clock.h"
 #include "broker/base/lsn.h"
 #include "broker/base/status.h"
+#include "broker/engine/body_wait.h"
 #include "broker/engine/job.h"
 #include "broker/journal/record.h"
 #include "broker/transfer/mark.h"
@@ -86,14 +87,14 @@ class Transfers {
 
   // A job with every field of `job`; id 0: a new one. `change` goes with it into the mark. A job
   // whose key a live job has joins it, one whose id a live job has is refused: in the mark, too.
-  // There `key` names it. A change that settles another job than the next one is kNotIgnored; a job
-  // that no journal stores is kInvalid, as in Hold.
+  // There `key` names it. `compared` is as in Engine::Put. A change that settles another job than
+  // the next one is kNotIgnored; a job that no journal stores is kInvalid, as in Hold.
   Change Put(Time now, std::string_view name, const Record& job, std::string_view key,
-             transfer::Mark change);
+             transfer::Mark change, ComparisonPtr* compared = nullptr);
   // `job.held` is the phase.
   Change Hold(std::string_view name, const Record& job);
   Change Confirm(std::string_view name, JobId id);  // phase 2
-  Change Commit(Time now, std::string_view name, JobId id);
+  Change Commit(Time now, std::string_view name, JobId id, ComparisonPtr* compared = nullptr);
   Change Drop(std::string_view name, JobId id);
   // A job of ours that nobody has reserved, that its line gives up, and whose body is in memory,
   // becomes a held job of the transfer, in phase 1.
@@ -132,7 +133,7 @@ class Transfers {
   Lsn AppendMark(std::string_view name, const transfer::Mark& mark);
   Change Refuse(std::string_view name, const Record& job, transfer::Mark change,
                 std::string_view key, transfer::OutcomeKind kind, std::string text);
-  Job* Known(const Record& job) const;
+  Job* Known(const Record& job, ComparisonPtr* compared) const;
   void PlaceBuried(Job& job);
   void Appear(Time now, const Record& record, Lsn lsn);
   std::map<JobId, Held>::iterator FindHeld(std::string_view name, JobId id);

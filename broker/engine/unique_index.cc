@@ -12,9 +12,7 @@ std::uint64_t UniqueIndex::Hash(const Tube& tube, std::string_view key) {
 }
 
 Job* UniqueIndex::Find(const Tube& tube, std::string_view key, bool is_body) const {
-  return jobs_.Find(Hash(tube, key), [&](const Job& job) {
-    return &job.tube() == &tube && job.unique_is_body() == is_body && KeyOf(job) == key;
-  });
+  return jobs_.Find(Hash(tube, key), [&](const Job& job) { return Has(job, tube, key, is_body); });
 }
 
 void UniqueIndex::Insert(Job& job) { jobs_.Insert(Hash(job), job); }

@@ -86,7 +86,7 @@ struct SegmentStats {
   std::uint64_t current = 0;
   std::uint64_t count = 0;
   std::uint64_t size = 0;            // of a new one, in bytes
-  std::uint64_t stored_bytes = 0;    // of them all
+  std::uint64_t stored_bytes = 0;    // of them all, and of what was set aside
   std::uint64_t live_bytes = 0;      // of live records
   std::uint64_t migrated = 0;        // records carried forward by compaction
   std::uint64_t migrated_bytes = 0;  // of them

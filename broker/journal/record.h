@@ -108,9 +108,10 @@ struct Record {
 
   // Not used by most records.
   Failure failure;
-  Time expires = 0;                          // not handed out from then on; 0 = never
-  Time seen_until = 0;                       // kSeen
-  std::string_view put_key;                  // kSeen: a hash of the key
+  Time expires = 0;     // not handed out from then on; 0 = never
+  Time seen_until = 0;  // kSeen
+  // kSeen: a hash of the key; kPut: HashOfBody of a body that is the key, if it is left out.
+  std::string_view put_key;
   std::span<const std::string_view> policy;  // kTube: "KEY=VALUE", as set by an administrator
   Schedule schedule;
   Transfer transfer;

@@ -26,6 +26,7 @@ def body_of(number: int, size: int) -> bytes:
 
 class Cold(WithBroker):
     MORE: tuple[str, ...] = ()
+    POLICIES = ""
 
     def setUp(self) -> None:
         self.data = pathlib.Path(tempfile.mkdtemp(prefix="gearstalk-cold-"))
@@ -40,7 +41,15 @@ class Cold(WithBroker):
         shutil.rmtree(self.data)
 
     def limit_bodies(self, limit: int) -> None:
-        self.config.write_text(f"limits:\n  bodies: {limit}\n")
+        self.config.write_text(f"limits:\n  bodies: {limit}\n{self.POLICIES}")
+
+    def start_again(self) -> None:
+        """After a kill."""
+        self.client.close()
+        self.broker.process.kill()
+        self.broker.process.wait()
+        self.broker = Broker(BINARY, *self.OPTIONS)
+        self.api, self.client = Api(self.broker.admin), Client(self.broker.port)
 
     def put(self, number: int, size: int = 400) -> int:
         self.client.send(b"put 10 0 600 %d\r\n%s\r\n" % (size, body_of(number, size)))
@@ -123,11 +132,7 @@ class Files(Cold):
             self.refused("damaged", "GET", "/jobs/1/body")
         is_damaged()
         self.assertTrue(aside.exists())
-        self.client.close()
-        self.broker.process.kill()
-        self.broker.process.wait()
-        self.broker = Broker(BINARY, *self.OPTIONS)
-        self.api, self.client = Api(self.broker.admin), Client(self.broker.port)
+        self.start_again()
         is_damaged()
         before = self.broker.metrics().get("gearstalkd_bodies_damaged_total")
         self.assertEqual(self.client.say("kick-job 1"), "KICKED")
@@ -190,6 +195,104 @@ class Files(Cold):
         self.broker.process.send_signal(signal.SIGCONT)
         for number in range(1, 101):
             self.assertEqual(self.take(), (number, body_of(number, 400)))
+
+
+class FilesOfKeys(Files):
+    """The same where each body is the key of its job."""
+
+    POLICIES = 'tubes:\n  - {match: "*", unique: body}\n'
+
+
+class Keys(Cold):
+    POLICIES = FilesOfKeys.POLICIES
+    JOBS = 100
+
+    def put_all(self) -> None:
+        """Each body is there once, however often it is put."""
+        for number in range(1, self.JOBS + 1):
+            self.assertEqual(self.put(number), number)
+
+    def test_equal_bodies_are_one_job(self) -> None:
+        self.put_all()
+        self.await_cold(self.JOBS)
+        self.assertEqual(self.broker.metrics().get("gearstalkd_body_reads_total"), 0)
+        self.put_all()
+        self.assertEqual(self.broker.metrics().get("gearstalkd_body_reads_total"), self.JOBS)
+        other = b"p" * 400
+        self.client.send(b"put 10 0 600 400\r\n%s\r\n" % other)
+        self.assertEqual(self.client.line(), f"INSERTED {self.JOBS + 1}")
+        self.assertEqual(self.broker.metrics().get("gearstalkd_body_reads_total"), self.JOBS)
+        self.await_cold(self.JOBS + 1)
+
+    def test_keys_outlive_starts(self) -> None:
+        self.put_all()
+        self.start_again()
+        eventually("it has an index", lambda: any((self.data / "data").glob("*.index")))
+        self.put_all()
+        self.start_again()
+        self.await_cold(self.JOBS)
+        self.assertEqual(self.broker.metrics().get("gearstalkd_bodies_bytes", where="memory"), 0)
+        self.put_all()
+        for number in range(1, self.JOBS + 1):
+            self.client.send(b"reserve-with-timeout 0\r\n")
+            self.assertEqual(self.take(), (number, body_of(number, 400)))
+            self.assertEqual(self.client.say(f"delete {number}"), "DELETED")
+        self.assertEqual(self.put(1), self.JOBS + 1)
+
+    def test_operators_find_equal_jobs(self) -> None:
+        self.put(1)
+        self.await_cold(1)
+        self.assertEqual(self.api.post("/tubes/default/jobs", {"body": body_of(1, 400).decode()})["id"], 1)
+        self.await_cold(1)
+        self.assertEqual(self.api.post("/jobs/1/copy", {}, status=201)["id"], 1)
+        acts = self.api.get("/audit")["items"]
+        self.assertIn(("job.put", 1), [(act["action"], act["job"]) for act in acts])
+
+
+class ManyTubes(Cold):
+    """Each has few jobs, which are all needed soon, and nevertheless go."""
+
+    TUBES = int(os.environ.get("GEARSTALK_TUBES", "5000"))
+    JOBS = 2  # of each
+
+    def await_lines(self, starts: list[str]) -> None:
+        for start in starts:
+            self.assertTrue(self.client.line().startswith(start))
+
+    def resident(self) -> int:
+        rollup = pathlib.Path(f"/proc/{self.broker.process.pid}/smaps_rollup").read_text()
+        return int(next(line for line in rollup.splitlines() if line.startswith("Rss:")).split()[1]) << 10
+
+    def test_start_and_are_drained(self) -> None:
+        jobs = self.TUBES * self.JOBS
+        some = range(200)  # at a time
+        number = 0
+        for first in range(0, self.TUBES, len(some)):
+            puts = b""
+            for tube in some:
+                puts += b"use t%d\r\n" % (first + tube)
+                for _ in range(self.JOBS):
+                    number += 1
+                    puts += b"put 10 0 600 400\r\n%s\r\n" % body_of(number, 400)
+            self.client.send(puts)
+            self.await_lines(["USING", *["INSERTED"] * self.JOBS] * len(some))
+        self.await_cold(jobs)
+        bound = (64 << 20) + 512 * self.TUBES + 128 * jobs
+        self.assertLess(self.resident(), bound)
+        for _ in range(2):
+            self.start_again()
+            self.await_cold(jobs)
+            self.assertLess(self.resident(), bound)
+        for first in range(0, self.TUBES, len(some)):
+            self.client.send(b"".join(b"watch t%d\r\n" % (first + tube) for tube in some))
+            self.await_lines(["WATCHING"] * len(some))
+        for first in range(1, jobs + 1, len(some)):
+            self.client.send(b"".join(b"reserve-with-timeout 0\r\ndelete %d\r\n" % (first + i) for i in some))
+            for i in some:
+                self.assertEqual(self.take(), (first + i, body_of(first + i, 400)))
+                self.assertEqual(self.client.line(), "DELETED")
+        self.client.send(b"reserve-with-timeout 0\r\n")
+        self.assertEqual(self.client.line(), "TIMED_OUT")
 
 
 class LargeBodies(Cold):

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "broker/journal/no_events.h"
-#include "tests/bodies/shelf_journal.h"
+#include "tests/bodies/bodies_case.h"
 #include "tests/proto_beanstalk/broker.h"
 #include "tests/proto_gearman/world.h"
 
@@ -18,43 +18,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-std::string BodyOf(std::uint64_t id, std::size_t size = 300) {
-  std::string body = std::to_string(id) + ":";
-  body.resize(size, 'x');
-  return body;
-}
-
-class BodiesTest : public ::testing::Test {
- protected:
-  BodiesTest() { Limit(1); }
-  ~BodiesTest() override { EXPECT_THAT(broker.engine.CheckInvariants({}), Not(HasSubstr("bod"))); }
-
-  void Limit(std::size_t bytes) {
-    journal->Answer(broker.engine.records());
-    broker.engine.SetLimits({.bodies = bytes});
-  }
-  void Put(std::size_t size = 300, const std::string& how = "0 0 10") {
-    const std::string body = BodyOf(++last, size);
-    ASSERT_EQ("INSERTED " + std::to_string(last) + "\r\n",
-              a.Say("put " + how + " " + std::to_string(size) + "\r\n" + body + "\r\n"));
-    broker.Pass(0);
-  }
-  void PutMany(int count, std::size_t size = 300) {
-    for (int i = 0; i < count; ++i) Put(size);
-  }
-  static std::string Line(std::string_view word, std::uint64_t id, std::size_t size = 300) {
-    return std::string(word) + " " + std::to_string(id) + " " + std::to_string(size) + "\r\n" +
-           BodyOf(id, size) + "\r\n";
-  }
-  BodyCounts Counts() { return broker.engine.Stats().bodies; }
-  const Job& Of(std::uint64_t id) { return *broker.engine.Find(id); }
-
-  ShelfJournal* journal = new ShelfJournal;
-  beanstalk::Broker broker{{}, std::unique_ptr<Journal>(journal)};
-  beanstalk::Client a{broker}, b{broker};
-  std::uint64_t last = 0;
-};
 
 TEST_F(BodiesTest, LeaveOnceTheyAreOnDisk) {
   journal->KeepOffDisk(0);
@@ -67,12 +30,9 @@ TEST_F(BodiesTest, LeaveOnceTheyAreOnDisk) {
   EXPECT_EQ(300U, Counts().journal_bytes);
 }
 
-TEST_F(BodiesTest, SmallOnesAndThoseThatAreKeysStay) {
+TEST_F(BodiesTest, SmallOnesStay) {
   Put(127);
-  broker.engine.policies().Set(broker.clock.Now(), "default", "unique", "body");
-  Put(300);
   EXPECT_TRUE(Of(1).has_body());
-  EXPECT_TRUE(Of(2).has_body());
   EXPECT_EQ(0U, Counts().in_journal);
 }
 
@@ -563,6 +523,40 @@ TEST_F(WorkerBodies, ADamagedJobIsNoJob) {
   worker.Run();
   EXPECT_EQ(gearman::Res(gearman::PacketType::kNoJob), worker.Hear());
   EXPECT_TRUE(IsDamaged(*world.engine.Find(1)));
+}
+
+TEST_F(WorkerBodies, AnEqualSubmitWaitsForTheColdBody) {
+  const std::string body(500, 'w');
+  const auto submit = [&](gearman::PacketType type) {
+    return gearman::Req(type, {"f", "-", body}) +
+           gearman::Req(gearman::PacketType::kEchoReq, {"x"});
+  };
+  const std::string created = gearman::Res(gearman::PacketType::kJobCreated, {gearman::Handle(1)});
+  const std::string echo = gearman::Res(gearman::PacketType::kEchoRes, {"x"});
+  EXPECT_EQ(created + echo, client.Say(submit(gearman::PacketType::kSubmitJobBg)));
+  world.Pass(0);
+  for (const auto type : {gearman::PacketType::kSubmitJobBg, gearman::PacketType::kSubmitJob}) {
+    EXPECT_EQ("", client.Say(submit(type)));
+    journal->AnswerAll();
+    client.Run();
+    EXPECT_EQ(created + echo, client.Hear());
+    world.Pass(0);
+  }
+  EXPECT_EQ(1U, world.engine.Waiters(*world.engine.Find(1)));
+  EXPECT_EQ(1U, world.engine.Stats().ready);
+}
+
+TEST_F(WorkerBodies, ASubmitBeforeTheEndOfTheConnectionIsDone) {
+  const std::string body(500, 'w');
+  const std::string submit = gearman::Req(gearman::PacketType::kSubmitJobBg, {"f", "-", body});
+  client.Say(submit);
+  world.Pass(0);
+  EXPECT_EQ("",
+            client.Say(submit + gearman::Req(gearman::PacketType::kSubmitJobBg, {"g", "", "x"})));
+  client.ReceiveEof();
+  journal->AnswerAll();
+  client.Run();
+  EXPECT_EQ(2U, world.engine.Stats().ready);
 }
 
 TEST_F(WorkerBodies, AWorkerThatLeavesGivesTheJobBack) {

@@ -71,6 +71,7 @@ class ShelfJournal final : public Journal {
   void Fail(bool fails) { fails_ = fails; }
   void KeepOffDisk(Lsn from) { on_disk_ = from; }
   KeptJournal& kept() { return kept_; }
+  void Shelve(std::uint64_t id, const std::string& body) { shelf_[id] = body; }
 
  private:
   struct Asked {

@@ -204,6 +204,7 @@ void History::Submit(int consumer) {
   if (model_.jobs.size() > 40) return;
   Model::Key key;
   if (!OneIn(3)) key = {.text = OneIn(2) ? "k" : "l", .is_body = OneIn(4)};
+  if (key.is_body && OneIn(2)) key.text.resize(Job::kBlockFrom, 'b');
   const int waiter = OneIn(2) ? -1 : static_cast<int>(Below(kObservers));
   const std::string tube = SomeTube();
   const std::uint32_t priority = SomePriority();

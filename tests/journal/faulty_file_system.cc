@@ -22,9 +22,10 @@ class FaultyFileSystem::OpenFile final : public File {
   }
 
   std::int64_t Read(std::uint64_t offset, char* data, std::size_t size) override {
-    const std::lock_guard lock(disk_.mutex_);
+    std::unique_lock lock(disk_.mutex_);
     if (const int error = Enter()) return error;
     ++disk_.reads_;
+    disk_.let_go_.wait(lock, [this] { return !disk_.holds_reads_; });
     if (disk_.fail_reads_ > 0) {
       --disk_.fail_reads_;
       return disk_.fail_reads_error_;
@@ -384,6 +385,17 @@ void FaultyFileSystem::FailReadsAt(const std::string& path, std::uint64_t from, 
 void FaultyFileSystem::LimitReads(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   read_limit_ = bytes;
+}
+
+void FaultyFileSystem::HoldReads() {
+  const std::lock_guard lock(mutex_);
+  holds_reads_ = true;
+}
+
+void FaultyFileSystem::LetReadsGo() {
+  const std::lock_guard lock(mutex_);
+  holds_reads_ = false;
+  let_go_.notify_all();
 }
 
 std::uint64_t FaultyFileSystem::reads() const {

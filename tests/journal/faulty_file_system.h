@@ -48,6 +48,9 @@ class FaultyFileSystem final : public FileSystem {
   // Reads of a byte there fail with `error`; 0: they do not any more.
   void FailReadsAt(const std::string& path, std::uint64_t from, std::uint64_t to, int error);
   void LimitReads(std::size_t bytes);
+  // From now on reads wait until they are let go.
+  void HoldReads();
+  void LetReadsGo();
   std::uint64_t reads() const;
   // No write does more than this many bytes at once.
   void LimitWrites(std::size_t bytes);
@@ -116,7 +119,8 @@ class FaultyFileSystem final : public FileSystem {
   void LoseSome(Node& node, std::mt19937& lot) const;
 
   mutable std::mutex mutex_;
-  std::condition_variable synced_;
+  std::condition_variable synced_, let_go_;
+  bool holds_reads_ = false;
   Names_ names_, synced_names_;
   std::vector<NameChange> unsynced_names_;
   std::map<std::string, bool> directories_;

@@ -105,6 +105,9 @@ class WalBodies : public testing::Test {
   bool Exists(const std::string& path) {
     return disk_.Open(path, FileSystem::Mode::kRead).error == 0;
   }
+  void ExpectStoredBytes() {
+    EXPECT_EQ(journal_->Segments().stored_bytes + kStateSize, disk_.UsedBytes());
+  }
   // Has the body read; its answer is there when it returns.
   Result Read(std::uint64_t id) {
     state_->results.erase(id);
@@ -413,12 +416,14 @@ TEST_F(WalBodies, ADamagedFrameIsSetAsideAndItsSegmentGoes) {
   Churn();
   EXPECT_GT(journal_->Segments().oldest, 1U);
   const std::string aside = "/data/5.damaged";
+  ExpectStoredBytes();
   EXPECT_EQ(Read(5), Result::kDamaged);
   EXPECT_EQ(state_->problem, aside + " is damaged");
   ASSERT_TRUE(journal_->Close().ok());
   disk_.SetContent("/data/7.damaged", "of a job that is not damaged");
   Start();
   EXPECT_FALSE(Exists("/data/7.damaged"));
+  ExpectStoredBytes();
   EXPECT_EQ(state_->model.state().jobs.at(5).body, "");
   EXPECT_EQ(state_->model.state().jobs.at(6).body, BodyOf(6));
   EXPECT_EQ(Read(5), Result::kDamaged);
@@ -428,6 +433,7 @@ TEST_F(WalBodies, ADamagedFrameIsSetAsideAndItsSegmentGoes) {
   state_->model.Delete(*journal_, 5);
   for (int i = 0; i < 3; ++i) Flush();
   EXPECT_FALSE(Exists(aside));
+  ExpectStoredBytes();
 }
 
 TEST_F(WalBodies, WhatWasSetAsideStaysWhereAStartCannotReadIt) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "broker/journal/body_hash.h"
 #include "broker/journal/no_events.h"
 #include "broker/journal/wal/segment_index.h"
 #include "broker/journal/wal/wal_journal.h"
@@ -30,6 +31,7 @@ class Lean final : public LiveState {
     if (record.kind == Record::Kind::kDelete) jobs.erase(record.id);
     if (record.kind != Record::Kind::kPut) return {};
     left_out += record.body_left_out > 0 ? 1 : 0;
+    if (!record.put_key.empty()) hashes[record.id] = record.put_key;
     jobs[record.id] = record.body_left_out > 0 ? record.body_left_out : record.body.size();
     return {};
   }
@@ -67,6 +69,7 @@ class Lean final : public LiveState {
   std::uint64_t next_id = 1;
   int left_out = 0;
   bool takes_later = true;
+  std::map<std::uint64_t, std::string> hashes;
   std::map<std::uint64_t, Result> results;
   std::map<std::uint64_t, std::string> bodies;
 };
@@ -271,6 +274,7 @@ TEST_F(WalIndex, WhatAStartNeedsIsInIt) {
   const std::string of_key(200, 'k'), of_held(200, 'h');
   Record key = Lean::PutOf(state_->next_id++, 0, of_key);
   key.unique_is_body = true;
+  const std::uint64_t id = key.id;
   Record held = Lean::PutOf(state_->next_id++, 0, of_held);
   held.transfer.name = "x";
   held.transfer.held = Record::Held::kFirstPhase;
@@ -281,15 +285,24 @@ TEST_F(WalIndex, WhatAStartNeedsIsInIt) {
   PutMany(20);
   ASSERT_EQ(Indexes().front(), 1U);
   const std::string index = disk_.Content(PathOf(IndexName(1)));
-  EXPECT_NE(index.find(of_key), std::string::npos);
+  EXPECT_EQ(index.find(of_key), std::string::npos);
+  EXPECT_NE(index.find(View(HashOfBody(of_key))), std::string::npos);
   EXPECT_NE(index.find(of_held), std::string::npos);
   EXPECT_EQ(index.find("bbb"), std::string::npos);
+  ASSERT_TRUE(Start().ok());
+  EXPECT_EQ(state_->hashes[id], View(HashOfBody(of_key)));
+  EXPECT_EQ(state_->jobs.at(id), 200U);
 }
 
 // Of one segment.
 class OneIndex : public WalIndex {
  protected:
   OneIndex() {
+    const std::string body(300, 'k');
+    Record key = Lean::PutOf(state_->next_id++, 0, body);
+    key.unique_is_body = true;
+    state_->jobs[key.id] = body.size();
+    journal_->Append(key);
     PutMany(20);
     segment_ = disk_.Content(PathOf(SegmentName(1)));
     index_ = disk_.Content(PathOf(IndexName(1)));

@@ -146,8 +146,9 @@ void BodyReader::Read(std::vector<Request> run) {
     if (answer.to_set_aside.empty()) continue;
     const int error =
         WriteSetAside(file_system_, directory_, answer.request.id, answer.to_set_aside);
-    answer.to_set_aside.clear();
     answer.set_aside = error == 0;
+    if (answer.set_aside) answer.written = answer.to_set_aside.size();
+    answer.to_set_aside.clear();
   }
   {
     const std::lock_guard lock(mutex_);

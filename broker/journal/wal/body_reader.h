@@ -47,9 +47,10 @@ class BodyReader {
     std::string_view body;  // in `bytes`
     std::shared_ptr<const char[]> bytes;
     std::string problem;
-    bool unreadable = false;   // the disk fails there, and not for a passing reason
-    bool set_aside = false;    // the frame lies in a file of its own
-    std::string to_set_aside;  // the bytes of that file, which is to be made
+    bool unreadable = false;    // the disk fails there, and not for a passing reason
+    bool set_aside = false;     // the frame lies in a file of its own
+    std::string to_set_aside;   // the bytes of that file, which is to be made
+    std::uint64_t written = 0;  // of it
   };
 
   // The threads begin with the first request; without any, Work reads. `notify` is called on any

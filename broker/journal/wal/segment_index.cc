@@ -6,22 +6,29 @@
 #include <xxhash.h>
 
 #include "broker/base/stored_number.h"
+#include "broker/journal/body_hash.h"
 #include "broker/journal/wal/wal_reader.h"
 
 namespace gearstalk {
 namespace {
 
 constexpr std::string_view kIndexMagic = "GSTKIDX\n";
-constexpr std::uint32_t kIndexVersion = 1;
+constexpr std::uint32_t kIndexVersion = 2;
+constexpr std::uint32_t kFirstIndexVersion = 1;  // which has no hashes
 constexpr std::size_t kIndexHeaderSize = 64;
 constexpr std::size_t kBlockHeaderSize = 12;
 constexpr std::size_t kEntryHeaderSize = 12;
 constexpr std::size_t kBlockSize = 64 * 1024;  // a block with more is complete
 constexpr std::uint32_t kBodyLeftOut = 1U << 31U;
+constexpr std::uint32_t kHashed = 1U << 31U;  // of a body size
 
 // Of a block, without its checksum.
 std::uint64_t BlockChecksum(std::string_view block, std::uint64_t salt, std::uint64_t offset) {
   return XXH3_64bits_withSeed(block.data(), block.size(), salt + offset);
+}
+
+std::size_t SizeOf(const IndexReader::Entry& entry) {
+  return kEntryHeaderSize + entry.record.size() + entry.body.size() + entry.hash.size();
 }
 
 class IndexMaker {
@@ -37,14 +44,17 @@ class IndexMaker {
       return false;
     }
     const bool left_out = IsLeftOut(record);
+    const bool hashed = left_out && record.unique_is_body;
     if (block_ == 0) BeginBlock();
     std::size_t at = bytes_.size();
     bytes_.resize(at + kEntryHeaderSize);
     Store(bytes_.data() + at, static_cast<std::uint32_t>(offset));
     Store(bytes_.data() + at + 4,
           static_cast<std::uint32_t>(frame.record.size()) | (left_out ? kBodyLeftOut : 0U));
-    Store(bytes_.data() + at + 8, static_cast<std::uint32_t>(frame.body.size()));
+    Store(bytes_.data() + at + 8,
+          static_cast<std::uint32_t>(frame.body.size()) | (hashed ? kHashed : 0U));
     bytes_.append(frame.record);
+    if (hashed) bytes_.append(View(HashOfBody(frame.body)));
     if (!left_out) bytes_.append(frame.body);
     if (bytes_.size() - block_ >= kBlockSize) EndBlock();
     ++records_;
@@ -137,7 +147,8 @@ std::optional<IndexReader> IndexReader::Open(std::string_view bytes, const Segme
   reader.first_ = Load<std::uint64_t>(bytes, 32);
   reader.records_ = Load<std::uint64_t>(bytes, 40);
   reader.next_ = reader.block_end_ = kIndexHeaderSize;
-  const bool same = Load<std::uint32_t>(bytes, 8) == kIndexVersion &&
+  const auto version = Load<std::uint32_t>(bytes, 8);
+  const bool same = version >= kFirstIndexVersion && version <= kIndexVersion &&
                     Load<std::uint64_t>(bytes, 16) == header.number &&
                     Load<std::uint64_t>(bytes, 24) == header.salt &&
                     Load<std::uint64_t>(bytes, 48) == bytes.size() && reader.end_ <= segment_size;
@@ -158,7 +169,7 @@ bool IndexReader::IsWhole(std::uint64_t salt) const {
     for (std::string_view rest = block.substr(4); !rest.empty(); ++records) {
       const auto entry = EntryAt(rest);
       if (!entry || entry->offset + entry->bytes > end_) return false;
-      rest.remove_prefix(kEntryHeaderSize + entry->record.size() + entry->body.size());
+      rest.remove_prefix(SizeOf(*entry));
     }
   }
   return records == records_;
@@ -167,15 +178,20 @@ bool IndexReader::IsWhole(std::uint64_t salt) const {
 std::optional<IndexReader::Entry> IndexReader::EntryAt(std::string_view bytes) {
   if (bytes.size() < kEntryHeaderSize) return std::nullopt;
   const auto record_word = Load<std::uint32_t>(bytes, 4);
-  const auto body_size = Load<std::uint32_t>(bytes, 8);
+  const auto body_word = Load<std::uint32_t>(bytes, 8);
   const std::size_t record_size = record_word & ~kBodyLeftOut;
+  const std::uint32_t body_size = body_word & ~kHashed;
   const bool left_out = (record_word & kBodyLeftOut) != 0;
-  const std::size_t kept = record_size + (left_out ? 0 : body_size);
-  if (kept > bytes.size() - kEntryHeaderSize) return std::nullopt;
-  return Entry{Load<std::uint32_t>(bytes, 0), kFrameHeaderSize + record_size + body_size,
-               bytes.substr(kEntryHeaderSize, record_size),
-               bytes.substr(kEntryHeaderSize + record_size, kept - record_size),
-               left_out ? body_size : 0};
+  const std::size_t hash_size = (body_word & kHashed) != 0 ? sizeof(BodyHash) : 0;
+  const std::size_t kept = record_size + (left_out ? hash_size : body_size);
+  if (kept > bytes.size() - kEntryHeaderSize || (!left_out && hash_size > 0)) return std::nullopt;
+  const std::string_view behind = bytes.substr(kEntryHeaderSize + record_size, kept - record_size);
+  return Entry{.offset = Load<std::uint32_t>(bytes, 0),
+               .bytes = kFrameHeaderSize + record_size + body_size,
+               .record = bytes.substr(kEntryHeaderSize, record_size),
+               .body = left_out ? std::string_view() : behind,
+               .left_out = left_out ? body_size : 0,
+               .hash = left_out ? behind : std::string_view()};
 }
 
 bool IndexReader::Next(Entry& entry) {
@@ -185,7 +201,7 @@ bool IndexReader::Next(Entry& entry) {
     next_ += kBlockHeaderSize;
   }
   entry = *EntryAt(bytes_.substr(next_, block_end_ - next_));
-  next_ += kEntryHeaderSize + entry.record.size() + entry.body.size();
+  next_ += SizeOf(entry);
   return true;
 }
 

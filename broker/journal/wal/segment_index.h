@@ -19,7 +19,8 @@
 //   block = checksum u64, size u32 of its entries, entry*
 //   entry = offset u32 of the frame, record size u32, body size u32, record, body
 //
-// The highest bit of a record size says that the body is not there.
+// The highest bit of a record size says that the body is not there, that of a body size that its
+// hash is there instead: it is its job's unique key.
 namespace gearstalk {
 
 // 7 -> "0000000007.index" and back; 0: not the name of an index.
@@ -33,7 +34,7 @@ std::string MakeIndex(std::string_view segment, const SegmentHeader& header);
 // A body of which a start needs the bytes, or that is not worth to be left out, is in the index.
 inline bool IsLeftOut(const Record& record) {
   return record.kind == Record::Kind::kPut && record.body.size() >= kLeastLeftOut &&
-         !record.unique_is_body && record.transfer.held == Record::Held::kNot;
+         record.transfer.held == Record::Held::kNot;
 }
 
 // Reads an index. Pure.
@@ -44,6 +45,7 @@ class IndexReader {
     std::uint64_t bytes = 0;   // of the frame
     std::string_view record, body;
     std::uint32_t left_out = 0;  // the length of a body that is in the segment alone
+    std::string_view hash = {};  // of such a body, if it is its job's unique key
   };
 
   // nullopt: `bytes` are not the whole and undamaged index of the segment with this header, or the

@@ -60,9 +60,9 @@ int WriteSetAside(FileSystem& file_system, const std::string& directory, std::ui
   return error;
 }
 
-std::map<std::uint64_t, std::uint32_t> FindSetAside(FileSystem& file_system,
-                                                    const std::string& directory) {
-  std::map<std::uint64_t, std::uint32_t> found;
+std::map<std::uint64_t, SetAsideFile> FindSetAside(FileSystem& file_system,
+                                                   const std::string& directory) {
+  std::map<std::uint64_t, SetAsideFile> found;
   std::vector<std::string> names;
   if (file_system.List(directory, names) != 0) return found;
   for (const std::string& name : names) {
@@ -76,7 +76,9 @@ std::map<std::uint64_t, std::uint32_t> FindSetAside(FileSystem& file_system,
     if (opened.error == 0) got = ReadFully(*opened.file, 0, header.data(), header.size());
     const auto aside =
         DecodeSetAside({header.data(), static_cast<std::size_t>(std::max<std::int64_t>(got, 0))});
-    found[id] = aside ? aside->body : 0;
+    const std::int64_t size = opened.error == 0 ? opened.file->Size() : 0;
+    found[id] = {aside ? aside->body : 0,
+                 static_cast<std::uint64_t>(std::max<std::int64_t>(size, 0))};
   }
   return found;
 }

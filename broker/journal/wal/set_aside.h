@@ -33,8 +33,12 @@ std::optional<SetAside> DecodeSetAside(std::string_view bytes);
 // The file is on disk when it returns 0; else -errno, and there is none.
 int WriteSetAside(FileSystem& file_system, const std::string& directory, std::uint64_t id,
                   std::string_view bytes);
-// Those of a directory: the bytes of the body by the id of the job; 0: the file cannot be read.
-std::map<std::uint64_t, std::uint32_t> FindSetAside(FileSystem& file_system,
-                                                    const std::string& directory);
+struct SetAsideFile {
+  std::uint32_t body = 0;   // bytes; 0: the file cannot be read
+  std::uint64_t bytes = 0;  // of the file
+};
+// Those of a directory, by the id of the job.
+std::map<std::uint64_t, SetAsideFile> FindSetAside(FileSystem& file_system,
+                                                   const std::string& directory);
 
 }  // namespace gearstalk

@@ -333,7 +333,12 @@ bool WalJournal::ReadyToCarry(std::uint64_t id) {
 void WalJournal::TakeCarried(const BodyReader::Answer& answer, const BodyRead& read) {
   const std::uint64_t id = answer.request.id;
   const auto known = carried_.find(id);
-  if (known == carried_.end()) return;
+  const bool is_new = answer.written > 0 && !aside_files_.contains(id);
+  if (answer.written > 0) NoteSetAsideFile(id, answer.written);
+  if (known == carried_.end()) {
+    if (is_new) DropSetAside(id);  // its job is gone
+    return;
+  }
   Carried& carried = known->second;
   if (read.result == BodyRead::Result::kWhole) {
     carried = {.here = true, .aside = false, .again = 0, .body = std::string(read.body)};
@@ -371,7 +376,15 @@ void WalJournal::NoteSetAside(const Record& record) {
   if (aside_.erase(record.id) > 0) aside_gone_.emplace_back(lsn_, record.id);
 }
 
+void WalJournal::NoteSetAsideFile(std::uint64_t id, std::uint64_t bytes) {
+  std::uint64_t& known = aside_files_[id];
+  aside_bytes_ += bytes - known;
+  known = bytes;
+}
+
 void WalJournal::DropSetAside(std::uint64_t id) {
+  NoteSetAsideFile(id, 0);
+  aside_files_.erase(id);
   file_system_.Unlink(options_.directory + "/" + SetAsideName(id));
 }
 
@@ -497,7 +510,7 @@ SegmentStats WalJournal::Segments() const {
   SegmentStats stats;
   compactor_.Describe(stats);
   stats.size = options_.segment_size;
-  stats.stored_bytes = progress_.disk_bytes;
+  stats.stored_bytes = progress_.disk_bytes + aside_bytes_;
   return stats;
 }
 

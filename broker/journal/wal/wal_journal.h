@@ -116,6 +116,7 @@ class WalJournal final : public Journal {
   void TakeCarried(const BodyReader::Answer& answer, const BodyRead& read);
   Status ApplySetAside(const Record& record);
   void NoteSetAside(const Record& record);
+  void NoteSetAsideFile(std::uint64_t id, std::uint64_t bytes);
   void DropSetAside(std::uint64_t id);
   void BuryCarried();
   std::string_view CarriedBody(std::uint64_t id) const;
@@ -207,6 +208,8 @@ class WalJournal final : public Journal {
     bool used = false;        // the job's record is without its body
   };
   std::map<std::uint64_t, SetAsideBody> aside_;           // by job
+  std::map<std::uint64_t, std::uint64_t> aside_files_;    // their bytes
+  std::uint64_t aside_bytes_ = 0;                         // of all
   std::deque<std::pair<Lsn, std::uint64_t>> aside_gone_;  // whose file goes when that is durable
   std::vector<std::uint64_t> aside_waits_;                // carried jobs that do not rest yet
   bool rolling_ = false;          // the segment takes any record, and grows to hold it

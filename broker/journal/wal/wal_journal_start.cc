@@ -44,8 +44,9 @@ Status WalJournal::Start(LiveState& state, JournalEvents& events) {
 }
 
 Status WalJournal::Recover(JournalEvents& events, WalRecovery& recovery) {
-  for (const auto& [id, bytes] : FindSetAside(file_system_, options_.directory)) {
-    aside_[id] = {bytes, false};
+  for (const auto& [id, file] : FindSetAside(file_system_, options_.directory)) {
+    aside_[id] = {file.body, false};
+    NoteSetAsideFile(id, file.bytes);
   }
   Status status = recovery.Run(
       [this](const WalRecovery::Segment& segment) {

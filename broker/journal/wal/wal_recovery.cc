@@ -237,6 +237,7 @@ Status WalRecovery::TakeRecord(const FoundSegment& segment, const IndexReader::E
   Record record;
   Status status = codec_.Decode(entry.record, entry.body, record);
   record.body_left_out = entry.left_out;
+  if (!entry.hash.empty()) record.put_key = entry.hash;
   if (status.ok()) status = visit(record, entry.bytes);
   if (!status.ok()) return Damaged(segment.path, entry.offset, status.message());
   if (++progress_.records % kProgressRecords == 0 && on_progress_) {

@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import table
+from . import backlog_beside, table
 from .bench import Bench, Spread, attempt, short, verdict
+from .cold import COLD, JOBS, WARM, drop_cache, fill, rates, segments, size
 from .journal import recover
 from .servers import BODIES_LIMIT, Server
 
 Result = dict[str, Any]
 
-COLD, WARM = "bodies in the journal", "bodies in memory"
-JOBS = 1_000_000
 MEMORY = {"memory": (10_000_000, 1_000), "memory-large": (100_000, 64_000)}  # jobs, bytes of a body
 JOB_BYTES, BROKER_BYTES = 112, 64 << 20
 READERS = 8
@@ -47,7 +46,12 @@ DRAINS = [
     Drain("random", 1_000, "8 consumers, random priorities", fill="--random-priorities"),
     Drain("random-pipelined", 1_000, "8 consumers, random priorities, 16 in flight", fill="--random-priorities", depth=16),
 ]
-NAMES = [*MEMORY, "puts", *(drain.name for drain in DRAINS), "start"]
+BESIDE = {
+    "puts-beside": backlog_beside.puts_beside,
+    "cycle-beside": backlog_beside.cycle_beside,
+    "compaction": backlog_beside.compaction,
+}
+NAMES = [*MEMORY, "puts", *(drain.name for drain in DRAINS), *BESIDE, "start"]
 
 
 def run(bench: Bench, chosen: Callable[[str], bool]) -> Result:
@@ -55,6 +59,7 @@ def run(bench: Bench, chosen: Callable[[str], bool]) -> Result:
         **{name: lambda name=name: _memory(bench, *MEMORY[name]) for name in MEMORY},  # type: ignore[misc]
         "puts": lambda: _puts(bench),
         **{drain.name: lambda drain=drain: _drain(bench, drain) for drain in DRAINS},  # type: ignore[misc]
+        **{name: lambda measure=measure: measure(bench) for name, measure in BESIDE.items()},  # type: ignore[misc]
         "start": lambda: _start(bench),
     }
     results = {name: attempt(f"backlog, {name}", measures[name]) for name in NAMES if chosen(name)}
@@ -64,18 +69,10 @@ def run(bench: Bench, chosen: Callable[[str], bool]) -> Result:
     return results
 
 
-def _size(bench: Bench, jobs: int) -> int:
-    return jobs // 20 if bench.quick else jobs
-
-
-def _fill(bench: Bench, server: Server, jobs: int, flags: str) -> None:
-    bench.load.measure(server, f"beanstalk store --producers 2 --depth 256 --ops {jobs} {flags}")
-
-
 def _memory(bench: Bench, jobs: int, body: int) -> list[table.Row]:
-    jobs = _size(bench, jobs)
+    jobs = size(bench, jobs)
     with bench.server(COLD) as server:
-        _fill(bench, server, jobs, f"--body {body}")
+        fill(bench, server, jobs, f"--body {body}")
         resident = server.resident_bytes()
     bound = BODIES_LIMIT + jobs * JOB_BYTES + BROKER_BYTES
     return [[f"resident MB, {jobs:,} jobs of {body:,} bytes", f"{resident / 2**20:.0f}", "the formula",
@@ -86,49 +83,39 @@ def _puts(bench: Bench) -> list[table.Row]:
     load = "beanstalk store --producers 64 --body 1000"
     cold, warm = ([report["ops_per_second"] for report in reports]
                   for reports in bench.interleaved([(COLD, load), (WARM, load)]))  # fmt: skip
-    return [_rates("puts a second, 64 producers", cold, WARM, warm, 0.9)]
+    return [rates("puts a second, 64 producers", cold, WARM, warm, 0.9)]
 
 
 def _drain(bench: Bench, drain: Drain) -> list[table.Row]:
-    jobs = _size(bench, JOBS * 1_000 // drain.body)
-    rates: dict[str, list[float]] = {COLD: [], WARM: [], "the disk": []}
+    jobs = size(bench, JOBS * 1_000 // drain.body)
+    found: dict[str, list[float]] = {COLD: [], WARM: [], "the disk": []}
     for _ in range(bench.rounds):
         for name in (COLD, WARM):
             with bench.server(name) as server:
-                _fill(bench, server, jobs, f"--body {drain.body} {drain.fill}")
-                _drop_cache(server)
+                fill(bench, server, jobs, f"--body {drain.body} {drain.fill}")
+                drop_cache(server)
                 if name == COLD:
-                    rates["the disk"].append(_disk(server, drain, jobs))
-                    _drop_cache(server)
+                    found["the disk"].append(_disk(server, drain, jobs))
+                    drop_cache(server)
                 load = f"beanstalk drain --consumers 8 --depth {drain.depth} --ops {jobs} --filled"
-                rates[name].append(bench.load.measure(server, load)["ops_per_second"])
-    slower = min((WARM, "the disk"), key=lambda name: Spread.of(rates[name]).median)
+                found[name].append(bench.load.measure(server, load)["ops_per_second"])
+    slower = min((WARM, "the disk"), key=lambda name: Spread.of(found[name]).median)
     what = f"jobs a second, {drain.body:,} bytes, {drain.load}"
-    return [_rates(what, rates[COLD], name, rates[name], 0.5 if name == slower else None)
+    return [rates(what, found[COLD], name, found[name], 0.5 if name == slower else None)
             for name in (WARM, "the disk")]  # fmt: skip
-
-
-def _segments(server: Server) -> list[Path]:
-    return sorted(server.directory.glob("*.wal"))
-
-
-def _drop_cache(server: Server) -> None:
-    for path in _segments(server):
-        with path.open("rb") as file:
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def _disk(server: Server, drain: Drain, jobs: int) -> float:
     """Jobs a second whose bytes the disk gives: all files one after the other, or reads of one body by 8 threads."""
     begun = time.monotonic()
     if drain.in_order and drain.depth > 1:
-        for path in _segments(server):
+        for path in segments(server):
             with path.open("rb", buffering=0) as file:
                 while file.read(1 << 20):
                     pass
         return jobs / (time.monotonic() - begun)
     with ExitStack() as stack:
-        files = [stack.enter_context(path.open("rb")).fileno() for path in _segments(server)]
+        files = [stack.enter_context(path.open("rb")).fileno() for path in segments(server)]
         places = [(file, at) for file in files for at in range(0, os.fstat(file).st_size, drain.body)]
         if not drain.in_order:
             random.Random(1).shuffle(places)
@@ -149,24 +136,17 @@ def _disk(server: Server, drain: Drain, jobs: int) -> float:
 
 def _start(bench: Bench) -> list[table.Row]:
     rows = []
-    jobs = _size(bench, START_JOBS)
+    jobs = size(bench, START_JOBS)
     for body, bound in ((1_000, START_SECONDS), (100, None)):
         with bench.server(COLD) as server:
-            _fill(bench, server, jobs, f"--body {body}")
+            fill(bench, server, jobs, f"--body {body}")
             server.kill()
             seconds = []
             for _ in range(bench.rounds):
-                _drop_cache(server)
+                drop_cache(server)
                 seconds.append(recover(server, jobs)["seconds"])
         spread = Spread.of(seconds)
         limit = None if bench.quick else bound
         rows.append([f"seconds of a start, {jobs:,} jobs of {body:,} bytes, cold", str(spread), "", "", "",
                      short(limit) if limit else "", verdict(spread.median, limit)])  # fmt: skip
     return rows
-
-
-def _rates(what: str, ours: list[float], name: str, theirs: list[float], bound: float | None) -> table.Row:
-    mine, its = Spread.of(ours), Spread.of(theirs)
-    ratio = mine.median / its.median
-    return [what, str(mine), name, str(its), short(ratio), f">= {short(bound)}" if bound else "",
-            verdict(-ratio, -bound if bound else None)]  # fmt: skip

@@ -60,7 +60,7 @@ def _ask(port: int, processes: list[int], seconds: float) -> list[float]:
     times = []
     end = time.monotonic() + seconds
     try:
-        with _urgent(), ExitStack() as stack:
+        with urgent(), ExitStack() as stack:
             clocks = [stack.enter_context(CpuTime(pid)) for pid in processes]
             while time.monotonic() < end:
                 before = sum(clock.read() for clock in clocks)
@@ -74,7 +74,7 @@ def _ask(port: int, processes: list[int], seconds: float) -> list[float]:
 
 
 @contextmanager
-def _urgent() -> Iterator[None]:
+def urgent() -> Iterator[None]:
     """Whoever asks must not wait for a CPU to see that the answer is there."""
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     try:

@@ -56,7 +56,8 @@ def our_kinds(binary: Path) -> list[Kind]:
         return [*plain(port, directory), "--data-dir", str(directory), "--sync", "always"]
 
     def bodies(limit: int) -> Command:
-        return lambda port, directory: [*journal(port, directory), "--limits-bodies", str(limit)]
+        return lambda port, directory: [*journal(port, directory), "--limits-bodies", str(limit),
+                                        "--admin", f"127.0.0.1:{ADMIN_PORT}", "--console-rate", "0"]
 
     def lazy_journal(port: int, directory: Path) -> list[str]:
         return [*plain(port, directory), "--data-dir", str(directory), "--sync", "50ms"]

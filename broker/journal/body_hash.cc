@@ -1,0 +1,18 @@
+#include "broker/journal/body_hash.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <cstring>
+
+namespace gearstalk {
+
+BodyHash HashOfBody(std::string_view body) {
+  XXH128_canonical_t bytes;
+  XXH128_canonicalFromHash(&bytes, XXH3_128bits_withSeed(body.data(), body.size(), 1));
+  BodyHash hash;
+  std::memcpy(hash.data(), bytes.digest, hash.size());
+  return hash;
+}
+
+}  // namespace gearstalk
