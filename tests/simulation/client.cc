@@ -137,7 +137,7 @@ KnownJob* Client::Take(JobId id, std::string_view body, const Ledger::HandOut& o
   told.stale = out.stale || !mine;
   told.tube = world_.NumberOf(known->tube);
   if (was_unknown) ledger.Learn(*known, id);
-  ledger.OnHandedOut(*known, told, mine ? job->taken_at() : 0, world_.now());
+  ledger.OnHandedOut(*known, told, mine ? world_.TimeOfBroker(job->taken_at()) : 0, world_.now());
   held_.push_back(known);
   return known;
 }

@@ -128,6 +128,10 @@ class Ledger {
   void NoOrder() { ordered_ = false; }
   // A reply may come long after a job was chosen.
   void LateReplies() { ordered_ = prompt_ = false; }
+  // Broker's clocks go differently, by a few percent, and others read other times after a takeover.
+  void ClocksDiffer() { clocks_differ_ = true; }
+  // What may be left of a span if the broker's clock is fast.
+  Time Least(Time span) const { return clocks_differ_ ? span / 100 * 95 : span; }
   // So many hand-outs that end badly are all that a job of the tube gets.
   void LimitTries(const std::string& tube, int most) { most_tries_[tube] = most; }
   // From `since` on; before, another limit may have been in force.
@@ -205,6 +209,7 @@ class Ledger {
   JobId highest_id_ = 0;
   Time forgot_at_ = 0;
   bool damaged_ = false, ordered_ = true, prompt_ = true, burials_kept_ = true;
+  bool clocks_differ_ = false;
   std::string failure_;
 };
 

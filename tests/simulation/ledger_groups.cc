@@ -78,7 +78,7 @@ void Ledger::CheckGroupLimits(const KnownJob& job, const GroupPlan& plan, Group&
     if (running > plan.running)
       Fail(std::to_string(running) + " jobs run at once, with " + Name(job));
   }
-  if (plan.apart == 0) return;
+  if (plan.apart == 0 || clocks_differ_) return;
   const auto last = group.taken.insert(taken);
   const auto behind = plan.burst - 1 + kSteps;
   for (auto first = group.taken.begin(); first != std::next(last); ++first) {
