@@ -125,6 +125,7 @@ KnownJob* Client::Take(JobId id, std::string_view body, const Ledger::HandOut& o
   KnownJob* const known = ledger.OfBody(body);
   if (known == nullptr) return nullptr;
   const bool was_unknown = known->id == 0;
+  if (ledger.MayComeAgain(*known)) known->id = id;
   if (!was_unknown && known->id != id) {
     ledger.Fail("job " + std::to_string(id) + " has the body of job " + std::to_string(known->id));
     return nullptr;

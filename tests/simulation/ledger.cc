@@ -186,6 +186,7 @@ void Ledger::OnHandedOut(KnownJob& job, const HandOut& out, Time taken, Time now
   if (in_place) CheckPlace(job, out, now);
   job.not_before = 0;
   job.holder = taken == 0 ? nullptr : out.holder;
+  job.taken = taken;
   const std::uint32_t ttr_s = job.ttr_s == 0 ? out.default_ttr_s : job.ttr_s;
   job.held_until = ttr_s == 0 ? kNever : taken + Least(Time{ttr_s} * kSecond);
   CheckRunning(job, taken, now);
@@ -309,9 +310,11 @@ void Ledger::Compare(const Engine& engine, Time now) {
     KnownJob* const known = job->has_body() ? OfBody(job->body()) : OfId(job->id());
     if (known == nullptr && !job->has_body()) continue;
     if (known == nullptr) return;
-    if (!seen.insert(known->token).second) Fail(Name(*known) + " is there twice");
+    if (!seen.insert(known->token).second && !MayComeAgain(*known))
+      Fail(Name(*known) + " is there twice");
     if (known->ended && !damaged_) Fail(Name(*known) + " is back after its end");
-    if (known->id != 0 && known->id != job->id()) Fail(Name(*known) + " has another id");
+    if (known->id != 0 && known->id != job->id() && !MayComeAgain(*known))
+      Fail(Name(*known) + " has another id");
   }
   if (damaged_) return;
   for (const KnownJob& job : jobs_) {
