@@ -123,6 +123,12 @@ bool ReplicatedJournal::Accepts(Record::Kind kind) const {
   return kind == Record::Kind::kDelete && bytes < options_.max_bytes;
 }
 
+// Of this reign, and none that a journal on a disk gives, whose jobs may have been imported.
+std::uint64_t ReplicatedJournal::SpareIds() const {
+  const bool needed = role_ == Role::kActive && !Accepts(Record::Kind::kDelete);
+  return needed ? kFirstSpareId + (std::uint64_t{1} << 51U) + (reign_.epoch << 30U) : 0;
+}
+
 Status ReplicatedJournal::Health() const {
   if (role_ == Role::kOver) return {Code::kJournal, "this broker does not lead any more"};
   if (!full_.ok()) return full_;

@@ -55,6 +55,7 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
   bool Persistent() const override { return true; }
   Lsn Append(const Record& record) override;
   bool Accepts(Record::Kind kind) const override;
+  std::uint64_t SpareIds() const override;
   Status Health() const override;
   Time Tick(Time now) override;
   void Flush(Time now) override;

@@ -45,7 +45,7 @@ void FakeStore::Do(Execute execute) { Try(std::make_shared<bool>(false), execute
 
 // What is on its way arrives, also when the one who sent it is gone.
 void FakeStore::Try(const std::shared_ptr<bool>& answered, const Execute& execute) {
-  const Time sent = simulation_.now;
+  const Time sent = Sent();
   if (!link_.cut && !simulation_.Chance(link_.lose_request)) {
     simulation_.After(Delay(), [this, alive = alive_, answered, execute, sent] {
       const Answer answer = execute(sent);
@@ -106,7 +106,7 @@ void FakeStore::ReplaceMeta(Revision seen, const ShardMeta& meta, Done done) {
 
 void FakeStore::Acquire(const LogView& seen, const Reign& reign,
                         std::function<void(StoreResult, const Acquired&)> done) {
-  const Time first = simulation_.now;
+  const Time first = Sent();
   Do([this, &shard = shard_, alive = alive_, seen, reign, done, first](Time) -> Answer {
     LogView& view = shard.view;
     const bool silent = seen.leader_at != 0 && !seen.leader.vacant;

@@ -68,6 +68,8 @@ struct FakeLink {
   Time least = 200 * kMicrosecond, most = 3 * kMillisecond;
   Time hedge = 250 * kMillisecond;
   Time watch_late = 0;  // what is watched comes so much later
+  // The clock of the host; none: that of the simulation.
+  std::function<Time()> boot = nullptr;
   // Runs what comes to the broker; a stopped broker keeps it for later.
   std::function<void(std::function<void()>)> deliver = [](const std::function<void()>& what) {
     what();
@@ -118,6 +120,8 @@ class FakeStore final : public LogStore {
 
  private:
   using Answer = std::function<void()>;
+  Time Sent() const { return link_.boot ? link_.boot() : simulation_.now; }
+
   // Carried out at the shard; `sent` is when the try left.
   using Execute = std::function<Answer(Time sent)>;
 

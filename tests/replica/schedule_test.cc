@@ -454,6 +454,28 @@ TEST(Space, OfAFullStoreComesBackAndNothingIsLost) {
   EXPECT_EQ(world.Faults(), "");
 }
 
+// A foreground job may be answered although its id is not in the journal.
+TEST(Space, SpareIdsOfAFullStoreAreOfOneReign) {
+  World world(5);
+  std::set<std::uint64_t> seen;
+  for (int reign = 0; reign < 3; ++reign) {
+    SimBroker* active = reign == 0 ? world.Lead() : world.Active();
+    ASSERT_NE(active, nullptr);
+    EXPECT_EQ(active->journal().SpareIds(), 0U);
+    world.shard.full = true;
+    world.RunFor(5 * kSecond);
+    const std::uint64_t first = active->journal().SpareIds();
+    EXPECT_GE(first, kFirstSpareId);
+    EXPECT_TRUE(seen.insert(first >> 30U).second);
+    world.shard.full = false;
+    world.RunFor(3 * kSecond);
+    EXPECT_EQ(active->journal().SpareIds(), 0U);
+    active->Kill();
+    world.RunFor(5 * kSecond);
+    active->Start();
+  }
+}
+
 // The leader holds on without beats; then there is space again, and it is cut off, at any moment.
 TEST(Space, OfALeaderThatHeldOnIsTakenOverAfterItsLease) {
   for (int step = 0; step < 80; ++step) {

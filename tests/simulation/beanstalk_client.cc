@@ -300,7 +300,7 @@ bool BeanstalkClient::OnJobReply(const Asked& asked, std::string_view reply,
   }
   if (asked.verb == Verb::kReserveJob) return reply == "NOT_FOUND";
   if (reply == "DEADLINE_SOON") return true;
-  const bool early = waited < Time{asked.seconds} * kSecond;
+  const bool early = waited < ledger.Least(Time{asked.seconds} * kSecond);
   const bool punctual =
       !world_.plan().Has(Feature::kPauses) && !world_.plan().Has(Feature::kLate) && !stale();
   if (punctual && waited > Time{asked.seconds} * kSecond + 2 * kSecond)

@@ -12,6 +12,8 @@
 namespace gearstalk::simulation {
 namespace {
 
+constexpr std::int64_t kMillion = 1'000'000;
+
 Peer PeerOf(std::uint64_t id, Time now) {
   return {.fd = static_cast<int>(id),
           .address = "127.0.0.1",
@@ -244,6 +246,12 @@ void Broker::Round() {
   for (const auto& each : connections_) more = more || (runs && each->runnable());
   next_due_ = std::min(next_due_, write_at_);
   if (more || HasNotice() || !leaving_.empty()) next_due_ = Now();
+}
+
+Time Broker::NextDue(Time now, std::int64_t drift) const {
+  if (next_due_ == kNever) return kNever;
+  const Time left = std::max<Time>(next_due_ - Now(), 0);
+  return now + left - (drift == 0 ? 0 : left / (kMillion + drift) * drift);
 }
 
 void Broker::OnServing() {

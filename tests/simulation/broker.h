@@ -112,7 +112,8 @@ class Broker final : private JournalEvents, private ConnectionList {
   // Does what is there to do now, as a round of the loop does.
   void Round();
   // When a round has something to do even if nothing arrives.
-  Time next_due() const { return next_due_; }
+  // `now` and the result: of a clock that goes slower or faster by `drift` millionths.
+  Time NextDue(Time now, std::int64_t drift) const;
   // The journal's writer, which has no thread: `work` does a round and returns when the next is
   // due, from now; `after` says how long after a hand-over it begins.
   void SetWriter(std::function<Time()> work, std::function<Time()> after);

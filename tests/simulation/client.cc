@@ -125,6 +125,7 @@ KnownJob* Client::Take(JobId id, std::string_view body, const Ledger::HandOut& o
   KnownJob* const known = ledger.OfBody(body);
   if (known == nullptr) return nullptr;
   const bool was_unknown = known->id == 0;
+  if (ledger.MayComeAgain(*known)) known->id = id;
   if (!was_unknown && known->id != id) {
     ledger.Fail("job " + std::to_string(id) + " has the body of job " + std::to_string(known->id));
     return nullptr;
@@ -137,7 +138,7 @@ KnownJob* Client::Take(JobId id, std::string_view body, const Ledger::HandOut& o
   told.stale = out.stale || !mine;
   told.tube = world_.NumberOf(known->tube);
   if (was_unknown) ledger.Learn(*known, id);
-  ledger.OnHandedOut(*known, told, mine ? job->taken_at() : 0, world_.now());
+  ledger.OnHandedOut(*known, told, mine ? world_.TimeOfBroker(job->taken_at()) : 0, world_.now());
   held_.push_back(known);
   return known;
 }

@@ -36,7 +36,8 @@ struct KnownJob {
   int hand_outs = 0;       // since the broker was started
   Time not_before = 0;     // the end of its delay, at the earliest
   const void* holder = nullptr;
-  Time held_until = 0;   // at the earliest
+  Time held_until = 0;  // at the earliest
+  Time taken = 0;
   bool touched = false;  // its place in the queue is not known
   bool grouped = false;  // its body names a group, or says that it has none
   bool json = false;     // all of its body is JSON
@@ -124,10 +125,16 @@ class Ledger {
   // What is on disk may be damaged: from now on jobs may be lost, or back.
   void OnDamage() { damaged_ = true; }
   bool damaged() const { return damaged_; }
+  // A schedule may run anew what damage has taken from the journal.
+  bool MayComeAgain(const KnownJob& job) const { return damaged_ && !job.body.empty(); }
   // Jobs are handed out in no order that clients can tell.
   void NoOrder() { ordered_ = false; }
   // A reply may come long after a job was chosen.
   void LateReplies() { ordered_ = prompt_ = false; }
+  // Broker's clocks go differently, by a few percent, and others read other times after a takeover.
+  void ClocksDiffer() { clocks_differ_ = true; }
+  // What may be left of a span if the broker's clock is fast.
+  Time Least(Time span) const { return clocks_differ_ ? span / 100 * 95 : span; }
   // So many hand-outs that end badly are all that a job of the tube gets.
   void LimitTries(const std::string& tube, int most) { most_tries_[tube] = most; }
   // From `since` on; before, another limit may have been in force.
@@ -185,7 +192,7 @@ class Ledger {
   };
   void JoinGroup(KnownJob& job);
   void CheckGroup(KnownJob& job, const HandOut& out, Time taken, Time now);
-  void CheckLine(const KnownJob& job, Group& group, bool set_aside, Time now);
+  void CheckLine(const KnownJob& job, Time since, Group& group, bool set_aside, Time now);
   void CheckGroupLimits(const KnownJob& job, const GroupPlan& plan, Group& group, Time taken,
                         Time now);
 
@@ -205,6 +212,7 @@ class Ledger {
   JobId highest_id_ = 0;
   Time forgot_at_ = 0;
   bool damaged_ = false, ordered_ = true, prompt_ = true, burials_kept_ = true;
+  bool clocks_differ_ = false;
   std::string failure_;
 };
 

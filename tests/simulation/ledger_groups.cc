@@ -46,22 +46,23 @@ void Ledger::CheckGroup(KnownJob& job, const HandOut& out, Time taken, Time now)
   std::erase_if(group.jobs,
                 [&](const auto& each) { return each.second->ended && each.second != &job; });
   if (plan.line && !plan.by_attempts && job.id < kFirstSpareId) {
-    CheckLine(job, group, set_aside, now);
+    CheckLine(job, plan.since, group, set_aside, now);
   }
   if (plan.holds && !by_id) {
     for (const auto& [id, other] : group.jobs) {
-      if (other->buried < taken)
+      if (other->buried < taken && other->buried > plan.since)
         Fail(Name(job) + " was handed out although its group is held by " + Name(*other));
     }
   }
   CheckGroupLimits(job, plan, group, taken, now);
 }
 
-// Those before it have ended, or were set aside; nobody has another one.
-void Ledger::CheckLine(const KnownJob& job, Group& group, bool set_aside, Time now) {
+// Those before it have ended, or were set aside; nobody has another one. What was handed out by an
+// earlier policy counts when the engine has looked at it.
+void Ledger::CheckLine(const KnownJob& job, Time since, Group& group, bool set_aside, Time now) {
   for (auto& [id, other] : group.jobs) {
     if (other == &job) continue;
-    if (IsHeld(*other, now) && !other->aside)
+    if (IsHeld(*other, now) && other->taken > since && !other->aside)
       Fail(Name(job) + " was handed out while somebody has " + Name(*other));
     if (set_aside || id > job.id || other->aside || other->vanishes != kNever) continue;
     if (Certain(*other)) Fail(Name(job) + " was handed out before " + Name(*other) + " had ended");
@@ -73,12 +74,13 @@ void Ledger::CheckLine(const KnownJob& job, Group& group, bool set_aside, Time n
 void Ledger::CheckGroupLimits(const KnownJob& job, const GroupPlan& plan, Group& group, Time taken,
                               Time now) {
   if (plan.running > 0 && !plan.line) {
-    const auto running = std::count_if(group.jobs.begin(), group.jobs.end(),
-                                       [&](const auto& each) { return IsHeld(*each.second, now); });
+    const auto running = std::count_if(group.jobs.begin(), group.jobs.end(), [&](const auto& each) {
+      return IsHeld(*each.second, now) && each.second->taken > plan.since;
+    });
     if (running > plan.running)
       Fail(std::to_string(running) + " jobs run at once, with " + Name(job));
   }
-  if (plan.apart == 0) return;
+  if (plan.apart == 0 || clocks_differ_) return;
   const auto last = group.taken.insert(taken);
   const auto behind = plan.burst - 1 + kSteps;
   for (auto first = group.taken.begin(); first != std::next(last); ++first) {

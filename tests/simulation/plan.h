@@ -55,15 +55,16 @@ enum class Feature : std::uint8_t {
   kSchedules,
   kClockSteps,   // of the wall clock
   kDescriptors,  // run out
+  kClocks,       // of brokers that share a store differ, and drift
 };
-inline constexpr int kFeatures = static_cast<int>(Feature::kDescriptors) + 1;
+inline constexpr int kFeatures = static_cast<int>(Feature::kClocks) + 1;
 // For the command line, in their order.
 inline constexpr std::string_view kFeatureNames[kFeatures] = {
-    "journal",  "kills",    "power-cuts",    "io-errors",   "full-disk",
-    "rot",      "stalls",   "resets",        "late",        "pauses",
-    "delays",   "buries",   "large",         "gearman",     "tube-pauses",
-    "policies", "restarts", "reserve-by-id", "cold-bodies", "replicated",
-    "groups",   "reloads",  "schedules",     "clock-steps", "descriptors"};
+    "journal",     "kills",      "power-cuts",  "io-errors", "full-disk", "rot",
+    "stalls",      "resets",     "late",        "pauses",    "delays",    "buries",
+    "large",       "gearman",    "tube-pauses", "policies",  "restarts",  "reserve-by-id",
+    "cold-bodies", "replicated", "groups",      "reloads",   "schedules", "clock-steps",
+    "descriptors", "clocks"};
 
 struct Plan {
   std::uint64_t seed = 0;
@@ -89,7 +90,7 @@ struct Plan {
     if (random.Percent(25)) plan.features |= Bit(Feature::kReplicated);
     plan.brokers = static_cast<int>(1 + random.Below(3));
     for (const Feature feature : {Feature::kGroups, Feature::kReloads, Feature::kSchedules,
-                                  Feature::kClockSteps, Feature::kDescriptors}) {
+                                  Feature::kClockSteps, Feature::kDescriptors, Feature::kClocks}) {
       if (random.Percent(50)) plan.features |= Bit(feature);
     }
     return plan;

@@ -10,14 +10,26 @@ namespace gearstalk::simulation {
 namespace {
 
 constexpr int kOtherLeads = 3;  // exit code
+constexpr Time kMostAhead = 20 * kSecond;
+// Two clocks part by less than the margin of the lease, which is a tenth of it.
+constexpr std::int64_t kMostDrift = 20'000;
+constexpr std::int64_t kMillion = 1'000'000;
 
 }  // namespace
 
 void World::StartMembers() {
   ledger_.LateReplies();
+  if (plan_.Has(Feature::kClocks)) ledger_.ClocksDiffer();
   for (int number = 1; number <= plan_.brokers; ++number) {
     Member& member = *members_.emplace_back(std::make_unique<Member>());
     member.name = "broker " + std::to_string(number);
+    if (plan_.Has(Feature::kClocks)) {
+      member.ahead = random_.Between(-kMostAhead, kMostAhead);
+      member.boot_ahead = random_.Between(-1000 * kSecond, 1000 * kSecond);
+      member.drift = random_.Between(-kMostDrift, kMostDrift);
+    }
+    member.clock = FakeClock(now() + member.ahead);
+    member.link.boot = [&member] { return member.clock.Now() + member.boot_ahead; };
     // What comes to a paused process is there when it goes on.
     member.link.deliver = [this, &member](std::function<void()> what) {
       const Time awake_at = &member == leader_ ? awake_at_ : member.awake_at;
@@ -37,7 +49,8 @@ std::unique_ptr<Journal> World::SharedJournal(Member& member) {
   options.server_name = "simulated";
   options.lease = 2 * kSecond;
   options.max_bytes = 64 << 20;
-  options.boot = options.wall = [this] { return now(); };
+  options.boot = member.link.boot;
+  options.wall = [&member] { return member.clock.Now(); };
   options.random = [this] { return network_.random(); };
   return std::make_unique<ReplicatedJournal>(
       options, std::make_unique<FakeStore>(network_, shard_, member.link));
@@ -47,7 +60,7 @@ void World::StartMember(Member& member) {
   if (ProcessOf(member) != nullptr) return;
   Say(member.name + " starts");
   member.awake_at = 0;
-  member.broker = std::make_unique<Broker>(clock_, SharedJournal(member), OptionsOfBroker());
+  member.broker = std::make_unique<Broker>(member.clock, SharedJournal(member), OptionsOfBroker());
   member.broker->policies_version = policies_version_;
   member.broker->engine().SetWallAhead(wall_ahead_);
   member.broker->SetAlive([] { return true; });
@@ -56,11 +69,24 @@ void World::StartMember(Member& member) {
   heard_ = true;
 }
 
+void World::SetClock(Member& member) const {
+  const Time elapsed = now() - began_;
+  const Time reads = now() + member.ahead + elapsed * member.drift / kMillion;
+  member.clock.Advance(reads - member.clock.Now());
+}
+
+Time World::TimeOfBroker(Time time) const {
+  if (leader_ == nullptr || time == 0) return time;
+  const Time since = leader_->clock.Now() - time;
+  return now() - (since + since / kMillion * std::max<std::int64_t>(-leader_->drift, 0) * 2);
+}
+
 Time World::NextOfMembers() const {
   Time next = network_.next();
   for (const auto& member : members_) {
     if (member->broker == nullptr) continue;
-    next = std::min(next, std::max(member->broker->next_due(), member->awake_at));
+    next =
+        std::min(next, std::max(member->broker->NextDue(now(), member->drift), member->awake_at));
   }
   return next;
 }
@@ -76,7 +102,7 @@ void World::RunMembers() {
   for (const auto& member : members_) {
     if (member->broker == nullptr || member->awake_at > now() || !ledger_.ok()) continue;
     Broker& broker = *member->broker;
-    if (!heard && broker.next_due() > now()) continue;
+    if (!heard && broker.NextDue(now(), member->drift) > now()) continue;
     AdoptPolicies(broker);
     broker.Round();
     if (broker.over()) {

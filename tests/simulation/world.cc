@@ -235,6 +235,7 @@ void World::Advance(Time to) {
   if (to <= now()) return;
   disk_.Advance(to - now());
   clock_.Advance(to - now());
+  for (const auto& member : members_) SetClock(*member);
   network_.now = now();
   wall_ = now() + wall_ahead_;
   wall_most_ = std::max(wall_most_, wall_);
@@ -259,7 +260,10 @@ void World::RunRound() {
 // Runs what happens until then. A round follows whatever happened at one time.
 void World::RunUntil(Time until) {
   while (ledger_.ok()) {
-    const Time round = broker_ == nullptr ? kNever : std::max(broker_->next_due(), awake_at_);
+    const Time round =
+        broker_ == nullptr
+            ? kNever
+            : std::max(broker_->NextDue(now(), leader_ == nullptr ? 0 : leader_->drift), awake_at_);
     const Time event = events_.empty() ? kNever : events_.begin()->first;
     const Time next = std::min({round, event, NextOfMembers()});
     if (next > until) break;

@@ -63,6 +63,8 @@ class World {
   // nullptr: nobody listens.
   Connection* Accept(Ear& ear) { return broker_ == nullptr ? nullptr : broker_->Accept(ear); }
   void After(Time delay, std::function<void()> what);
+  // What the broker calls `time`; its seconds may be a little longer or shorter than ours.
+  Time TimeOfBroker(Time time) const;
   // The broker takes nothing in before that.
   Time awake_at() const { return awake_at_; }
   const std::vector<std::string>& tubes() const { return tubes_; }
@@ -127,6 +129,9 @@ class World {
     FakeLink link;
     std::unique_ptr<Broker> broker;
     Time awake_at = 0;
+    FakeClock clock;
+    Time ahead = 0, boot_ahead = 0;  // of its clock, and of that which begins with the host
+    std::int64_t drift = 0;          // in millionths
   };
   bool shared() const { return plan_.Has(Feature::kReplicated); }
   void StartMembers();
@@ -143,6 +148,7 @@ class World {
   void Follow(Member& member);
   void End(Member& member, const std::string& why);
   void DisturbMember();
+  void SetClock(Member& member) const;
   void DisturbStore(Member& member);
   void HealStore();
   void CheckFollowers();
