@@ -476,7 +476,11 @@ void Groups::Touch(Time now, Group& group) {
 
 void Groups::BeginRead(bool anew) {
   reads_ = true;
-  if (anew) read_to_ = 0;
+  if (!anew) return;
+  read_to_ = 0;
+  for (std::size_t index = 0; index < buckets(); ++index) {
+    VisitBucket(index, [this](Group& group) { Touch(now_, group); });
+  }
 }
 
 bool Groups::Read(Time now, const Job& job) {

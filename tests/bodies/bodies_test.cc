@@ -474,6 +474,23 @@ TEST_F(GroupsOfBodies, AStartReadsTheNamesThatItsRecordsDoNotHave) {
   EXPECT_EQ("RESERVED 1 300\r\nx\n", client.Hear().substr(0, 18));
 }
 
+TEST_F(GroupsOfBodies, NoJobOfALineLeavesAfterAStartBeforeOneWhoseNameIsStillToBeRead) {
+  for (const char* const group : {"x", "x"}) PutOf(group);
+  SetGroups("default");
+  broker.engine.policies().Set(broker.clock.Now(), "default", "group_order", "fifo");
+  ShelfJournal* const again = new ShelfJournal(journal->kept().records());
+  beanstalk::Broker second{{}, std::unique_ptr<Journal>(again)};
+  second.engine.SetLimits({.bodies = 1});
+  NoEvents events;
+  ASSERT_TRUE(again->Start(second.engine.records(), events).ok());
+  second.engine.records().BecomeActive(second.clock.Now());
+  beanstalk::Client client(second);
+  EXPECT_EQ("INSERTED 3\r\n", client.Say("put 0 0 10 3\r\nx\ny\r\n"));
+  EXPECT_EQ("", client.Say("reserve\r\n"));
+  for (second.Pass(0); again->asked() > 0; second.Pass(0)) again->AnswerAll();
+  EXPECT_EQ("RESERVED 1 300\r\nx\n", client.Hear().substr(0, 18));
+}
+
 class WorkerBodies : public ::testing::Test {
  protected:
   WorkerBodies() {
