@@ -476,11 +476,19 @@ TEST_F(GroupsOfBodies, AStartReadsTheNamesThatItsRecordsDoNotHave) {
 
 TEST_F(GroupsOfBodies, NoJobOfALineLeavesAfterAStartBeforeOneWhoseNameIsStillToBeRead) {
   for (const char* const group : {"x", "x"}) PutOf(group);
-  SetGroups("default");
-  broker.engine.policies().Set(broker.clock.Now(), "default", "group_order", "fifo");
+  std::vector<KeptRecord> without_bodies;
+  for (const KeptRecord& record : journal->kept().records()) {
+    Record view = record.View();
+    view.body_left_out = static_cast<std::uint32_t>(std::exchange(view.body, {}).size());
+    without_bodies.emplace_back(view);
+  }
   ShelfJournal* const again = new ShelfJournal(journal->kept().records());
+  again->Replay(std::move(without_bodies));
   beanstalk::Broker second{{}, std::unique_ptr<Journal>(again)};
   second.engine.SetLimits({.bodies = 1});
+  second.engine.policies().SetRules(
+      0,
+      PolicyRules({{.match = "default", .values = {{"group", "line"}, {"group_order", "fifo"}}}}));
   NoEvents events;
   ASSERT_TRUE(again->Start(second.engine.records(), events).ok());
   second.engine.records().BecomeActive(second.clock.Now());

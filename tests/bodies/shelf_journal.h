@@ -26,6 +26,8 @@ class ShelfJournal final : public Journal {
     state_ = &state;
     return kept_.Start(state, events);
   }
+  // A start finds these records; the bodies that they leave out are on the shelf.
+  void Replay(std::vector<KeptRecord> records) { kept_ = KeptJournal(std::move(records)); }
   // Answers go there, without a Start.
   void Answer(LiveState& state) { state_ = &state; }
   bool Persistent() const override { return true; }
