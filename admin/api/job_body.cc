@@ -30,14 +30,15 @@ Task PutWhenCompared(const Services& services, std::string tube, JobPtr job, Com
                      std::function<Reply(const Added&)> make) {
   constexpr Time kPatience = 5 * kSecond;
   const Time asked = services.Now();
-  Added added;
-  while (Waits(compared)) {
-    if (services.Now() - asked > kPatience) co_return NoDisk();
+  while (services.Now() - asked <= kPatience) {
+    if (!Waits(compared)) {
+      const Added added =
+          services.engine.acts().PutInto(services.Now(), tube, std::move(job), &compared);
+      if (!Waits(compared)) co_return make(added);
+    }
     co_await NextSlice();
-    if (Waits(compared)) continue;
-    added = services.engine.acts().PutInto(services.Now(), tube, std::move(job), &compared);
   }
-  co_return make(added);
+  co_return NoDisk();
 }
 
 }  // namespace

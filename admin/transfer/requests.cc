@@ -112,14 +112,14 @@ Slices ActOnIds(TransferSession& session, IdList list, IdAct act) {
 // A job that is compared first with one whose body is read.
 Slices PutWhenCompared(TransferSession& session, OwnedRecord job, std::string key, Mark change,
                        ComparisonPtr compared) {
-  Transfers::Change put;
-  while (Waits(compared)) {
+  while (true) {
+    if (!Waits(compared)) {
+      const Transfers::Change put = session.transfers().Put(session.now(), session.transfer(),
+                                                            job.View(), key, change, &compared);
+      if (!Waits(compared)) co_return session.Note(put, true);
+    }
     co_await NextSlice();
-    if (Waits(compared)) continue;
-    put = session.transfers().Put(session.now(), session.transfer(), job.View(), key, change,
-                                  &compared);
   }
-  session.Note(put, true);
 }
 
 // Its held jobs first, then the mark, so that after a crash in between it can be repeated.

@@ -424,6 +424,7 @@ class Engine {
   // Jobs that follow a changed policy into other groups, and the groups that they were in.
   struct GroupWalk {
     bool active = false;
+    bool closing = false;                   // first those that may close their groups, then all
     JobId at = 0;                           // looked at, with all below
     std::vector<std::uint64_t> tubes = {};  // that follow, by id
     std::vector<std::unique_ptr<Groups, DeleteGroups>> retired = {};

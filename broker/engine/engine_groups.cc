@@ -27,6 +27,12 @@ const GroupHead* HomeOf(const Job& job) {
   return job.texts() == nullptr ? nullptr : job.texts()->home;
 }
 
+// Whether it may keep its group, here or at home, from giving a job with a lower id.
+bool MayCloseGroup(const Job& job) {
+  const bool closes = job.state() == JobState::kReserved || job.state() == JobState::kBuried;
+  return closes || !job.origin().empty();
+}
+
 }  // namespace
 
 // Whether a new job may come into its group.
@@ -187,7 +193,7 @@ void Engine::FollowGroups(Tube& tube) {
   if (tube.groups_ != nullptr) tube.groups_->BeginRead(anew);
   group_walk_.tubes.push_back(tube.id());
   group_walk_.at = 0;
-  group_walk_.active = true;
+  group_walk_.active = group_walk_.closing = true;
 }
 
 void Engine::DropRetiredGroups() {
@@ -204,7 +210,8 @@ void Engine::ReadGroup(Time now, Job& job) {
     }
     EnterGroup(now, job);
   }
-  if (tube.groups_ != nullptr && tube.groups_->Read(now, job)) NoteGroups(tube);
+  const bool may_give = !group_walk_.closing && tube.groups_ != nullptr;
+  if (may_give && tube.groups_->Read(now, job)) NoteGroups(tube);
   if (job.origin().empty()) return;
   const Tube* const home = tubes_.Find(job.origin());
   const GroupHead* const group = job.texts()->home;
@@ -253,7 +260,12 @@ Time Engine::ReadGroups(Time now, std::size_t jobs) {
   for (; group_walk_.active && jobs > 0; --jobs) {
     Job* const job = jobs_.Next(group_walk_.at);
     if (job == nullptr) {
-      EndGroupWalk();
+      group_walk_.at = 0;
+      if (!std::exchange(group_walk_.closing, false)) EndGroupWalk();
+      continue;
+    }
+    if (group_walk_.closing && !MayCloseGroup(*job)) {
+      group_walk_.at = job->id_;
       continue;
     }
     if (!job->has_body() && FollowsByBody(*job) && !name_query_.Knows(now, *job)) return kNever;

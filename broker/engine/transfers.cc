@@ -121,6 +121,19 @@ Job* Transfers::Known(const Record& job, ComparisonPtr* compared) const {
   return nullptr;
 }
 
+// Its tube takes no jobs without a group, and it has none.
+bool Transfers::LacksGroup(const Record& job) {
+  Tube& tube = engine_.TubeNamed(job.tube);
+  const Groups* const groups = tube.groups();
+  GroupNameSpace space;
+  const bool lacks = groups != nullptr && tube.policy()->group_refuses_missing &&
+                     GroupName(groups->source(), job.body,
+                               job.unique_is_body ? std::string_view() : job.unique, space)
+                         .empty();
+  engine_.ReleaseTube(tube);
+  return lacks;
+}
+
 Transfers::Change Transfers::Refuse(std::string_view name, const Record& job, Mark change,
                                     std::string_view key, OutcomeKind kind, std::string text) {
   change.jobs.clear();
@@ -150,6 +163,11 @@ Transfers::Change Transfers::Put(Time now, std::string_view name, const Record& 
   if (IsTaken(job.id)) {
     return Refuse(name, job, std::move(change), key, OutcomeKind::kRefused,
                   fmt::format("the id {} is taken", job.id));
+  }
+  if (LacksGroup(job)) {
+    engine_.CountRefused(Code::kGroupMissing);
+    return Refuse(name, job, std::move(change), key, OutcomeKind::kRefused,
+                  "its tube takes no jobs without a group");
   }
   job.kind = Record::Kind::kPut;
   if (job.id == 0) job.id = engine_.ids_.Take(true);

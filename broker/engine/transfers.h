@@ -134,6 +134,7 @@ class Transfers {
   Change Refuse(std::string_view name, const Record& job, transfer::Mark change,
                 std::string_view key, transfer::OutcomeKind kind, std::string text);
   Job* Known(const Record& job, ComparisonPtr* compared) const;
+  bool LacksGroup(const Record& job);
   void PlaceBuried(Job& job);
   void Appear(Time now, const Record& record, Lsn lsn);
   std::map<JobId, Held>::iterator FindHeld(std::string_view name, JobId id);

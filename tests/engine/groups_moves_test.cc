@@ -172,6 +172,41 @@ TEST_F(GroupMovesTest, AJobThatCameIsNotShownBeforeItsComingIsDurable) {
   EXPECT_GE(lsn_, move.lsn);
 }
 
+// Above its line's first job by more than is looked at in a slice.
+TEST_F(GroupMovesTest, ALineThatBeginsWhileAJobRunsIsClosedByIt) {
+  SetPolicies({});
+  const JobId next = PutOf("a");
+  for (std::size_t i = 0; i < 3 * Engine::kSlice; ++i) PutOf("a");
+  const JobId runs = PutInto("t", {.priority = 0, .body = "a"});
+  const JobId other = PutOf("b");
+  EXPECT_EQ(Next(), runs);
+  SetPolicies({{.match = "t", .values = {{"group", "line"}, {"group_order", "fifo"}}}});
+  JobId first = 0;
+  for (bool more = true; more && first == 0;) {
+    more = engine.Tick(Now()) <= Now();
+    first = Next();
+  }
+  EXPECT_EQ(first, other);
+  while (engine.Tick(Now()) <= Now()) continue;
+  EXPECT_EQ(Next(), 0U);
+  Delete(runs);
+  EXPECT_EQ(Next(), next);
+}
+
+TEST_F(GroupMovesTest, AnImportBringsNoJobWithoutAGroupWhereNoneIsTaken) {
+  SetPolicies({{.match = "t", .values = {{"group", "line"}, {"group_missing", "refuse"}}}});
+  const auto refused = engine.transfers().Put(Now(), "m", RecordOf(7, "\nnone"), "key", {});
+  EXPECT_EQ(refused.code, Code::kOk);
+  EXPECT_EQ(engine.Find(7), nullptr);
+  EXPECT_EQ(Import(8, "a"), 8U);
+  Record whole = RecordOf(9, "\nnone");
+  whole.transfer.held = Record::Held::kFirstPhase;
+  EXPECT_TRUE(engine.transfers().Hold("m", whole).ok());
+  EXPECT_TRUE(engine.transfers().Commit(Now(), "m", 9).ok());
+  EXPECT_EQ(Next(), 8U);
+  EXPECT_EQ(Next(), 9U);
+}
+
 TEST_F(GroupMovesTest, ACommittedJobIsNotShownBeforeThatIsDurable) {
   Record job = RecordOf(7, "a");
   job.transfer.held = Record::Held::kFirstPhase;
