@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "tests/bodies/shelf_journal.h"
 #include "tests/proto_beanstalk/broker.h"
@@ -49,6 +51,22 @@ class BodiesTest : public ::testing::Test {
   beanstalk::Broker broker{{}, std::unique_ptr<Journal>(journal)};
   beanstalk::Client a{broker}, b{broker};
   std::uint64_t last = 0;
+};
+
+// A broker that starts with the records of another, and whose bodies leave memory.
+struct StartedAgain {
+  explicit StartedAgain(std::vector<KeptRecord> records)
+      : journal(new ShelfJournal(std::move(records))) {
+    broker.engine.SetLimits({.bodies = 1});
+  }
+  void Start() {
+    NoEvents events;
+    ASSERT_TRUE(journal->Start(broker.engine.records(), events).ok());
+    broker.engine.records().BecomeActive(broker.clock.Now());
+  }
+
+  ShelfJournal* const journal;
+  beanstalk::Broker broker{{}, std::unique_ptr<Journal>(journal)};
 };
 
 }  // namespace gearstalk

@@ -329,20 +329,16 @@ TEST_F(BodiesTest, AColdJobIsMovedAndComesBackFromTheJournal) {
   PutMany(2);
   EXPECT_TRUE(broker.engine.acts().Move(broker.clock.Now(), 1, "other").ok());
   EXPECT_FALSE(Of(1).has_body());
-  ShelfJournal* const again = new ShelfJournal(journal->kept().records());
-  beanstalk::Broker second{{}, std::unique_ptr<Journal>(again)};
-  second.engine.SetLimits({.bodies = 1});
-  NoEvents events;
-  ASSERT_TRUE(again->Start(second.engine.records(), events).ok());
-  second.engine.records().BecomeActive(second.clock.Now());
-  EXPECT_EQ(2U, second.engine.Stats().bodies.in_journal) << "they left during the replay";
-  beanstalk::Client client(second);
+  StartedAgain second(journal->kept().records());
+  second.Start();
+  EXPECT_EQ(2U, second.broker.engine.Stats().bodies.in_journal) << "they left during the replay";
+  beanstalk::Client client(second.broker);
   EXPECT_EQ("WATCHING 2\r\n", client.Say("watch other\r\n"));
   EXPECT_EQ("", client.Say("reserve\r\n"));
-  again->AnswerAll();
+  second.journal->AnswerAll();
   EXPECT_EQ(Line("RESERVED", 1), client.Hear());
-  EXPECT_EQ("other", second.engine.Find(1)->tube().name());
-  EXPECT_THAT(second.engine.CheckInvariants({}), Not(HasSubstr("bod")));
+  EXPECT_EQ("other", second.broker.engine.Find(1)->tube().name());
+  EXPECT_THAT(second.broker.engine.CheckInvariants({}), Not(HasSubstr("bod")));
 }
 
 // Bodies begin with the name of their group, as a line.
@@ -461,16 +457,13 @@ TEST_F(GroupsOfBodies, AStartReadsTheNamesThatItsRecordsDoNotHave) {
   for (const char* const group : {"x", "y"}) PutOf(group);
   SetGroups("default");
   broker.Pass(0);
-  ShelfJournal* const again = new ShelfJournal(journal->kept().records());
-  beanstalk::Broker second{{}, std::unique_ptr<Journal>(again)};
-  second.engine.SetLimits({.bodies = 1});
-  NoEvents events;
-  ASSERT_TRUE(again->Start(second.engine.records(), events).ok());
-  second.engine.records().BecomeActive(second.clock.Now());
-  beanstalk::Client client(second);
+  StartedAgain second(journal->kept().records());
+  second.Start();
+  beanstalk::Client client(second.broker);
   EXPECT_EQ("", client.Say("reserve\r\n"));
-  for (second.Pass(0); again->asked() > 0; second.Pass(0)) again->AnswerAll();
-  EXPECT_EQ("y", GroupNameOf(*second.engine.Find(2)));
+  for (second.broker.Pass(0); second.journal->asked() > 0; second.broker.Pass(0))
+    second.journal->AnswerAll();
+  EXPECT_EQ("y", GroupNameOf(*second.broker.engine.Find(2)));
   EXPECT_EQ("RESERVED 1 300\r\nx\n", client.Hear().substr(0, 18));
 }
 
@@ -482,20 +475,17 @@ TEST_F(GroupsOfBodies, NoJobOfALineLeavesAfterAStartBeforeOneWhoseNameIsStillToB
     view.body_left_out = static_cast<std::uint32_t>(std::exchange(view.body, {}).size());
     without_bodies.emplace_back(view);
   }
-  ShelfJournal* const again = new ShelfJournal(journal->kept().records());
-  again->Replay(std::move(without_bodies));
-  beanstalk::Broker second{{}, std::unique_ptr<Journal>(again)};
-  second.engine.SetLimits({.bodies = 1});
-  second.engine.policies().SetRules(
+  StartedAgain second(journal->kept().records());
+  second.journal->Replay(std::move(without_bodies));
+  second.broker.engine.policies().SetRules(
       0,
       PolicyRules({{.match = "default", .values = {{"group", "line"}, {"group_order", "fifo"}}}}));
-  NoEvents events;
-  ASSERT_TRUE(again->Start(second.engine.records(), events).ok());
-  second.engine.records().BecomeActive(second.clock.Now());
-  beanstalk::Client client(second);
+  second.Start();
+  beanstalk::Client client(second.broker);
   EXPECT_EQ("INSERTED 3\r\n", client.Say("put 0 0 10 3\r\nx\ny\r\n"));
   EXPECT_EQ("", client.Say("reserve\r\n"));
-  for (second.Pass(0); again->asked() > 0; second.Pass(0)) again->AnswerAll();
+  for (second.broker.Pass(0); second.journal->asked() > 0; second.broker.Pass(0))
+    second.journal->AnswerAll();
   EXPECT_EQ("RESERVED 1 300\r\nx\n", client.Hear().substr(0, 18));
 }
 

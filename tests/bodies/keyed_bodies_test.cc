@@ -185,20 +185,16 @@ TEST_F(KeyedBodies, AStartWithoutBodiesKnowsTheirKeys) {
     }
     records.emplace_back(record);
   }
-  auto* const again = new ShelfJournal(std::move(records));
-  for (JobId id = 1; id <= 2; ++id) again->Shelve(id, BodyOf(id));
-  beanstalk::Broker second{{}, std::unique_ptr<Journal>(again)};
-  second.engine.SetLimits({.bodies = 1});
-  NoEvents events;
-  ASSERT_TRUE(again->Start(second.engine.records(), events).ok());
-  second.engine.records().BecomeActive(second.clock.Now());
-  beanstalk::Client client(second);
+  StartedAgain second(std::move(records));
+  for (JobId id = 1; id <= 2; ++id) second.journal->Shelve(id, BodyOf(id));
+  second.Start();
+  beanstalk::Client client(second.broker);
   EXPECT_EQ("", client.Say(Command(BodyOf(2))));
-  EXPECT_EQ(std::set<std::uint64_t>{2}, again->AskedIds());
-  again->AnswerAll();
+  EXPECT_EQ(std::set<std::uint64_t>{2}, second.journal->AskedIds());
+  second.journal->AnswerAll();
   EXPECT_EQ(Inserted(2), client.Hear());
   EXPECT_EQ(Inserted(3), client.Say(Command(BodyOf(3))));
-  EXPECT_EQ(3U, second.engine.Stats().ready);
+  EXPECT_EQ(3U, second.broker.engine.Stats().ready);
 }
 
 TEST_F(KeyedBodies, OperatorsWait) {
