@@ -28,9 +28,8 @@ Task ReadFirst(const Services& services, JobPtr job, std::function<Reply(const J
 
 Task PutWhenCompared(const Services& services, std::string tube, JobPtr job, ComparisonPtr compared,
                      std::function<Reply(const Added&)> make) {
-  constexpr Time kPatience = 5 * kSecond;
   const Time asked = services.Now();
-  while (services.Now() - asked <= kPatience) {
+  while (services.Now() - asked <= kBodyPatience) {
     if (!Waits(compared)) {
       const Added added =
           services.engine.acts().PutInto(services.Now(), tube, std::move(job), &compared);

@@ -84,7 +84,7 @@ void Operation::Confirm(const Caller& caller, std::string_view request_id, Time 
 void Operation::Act(Time now) {
   if (copy_ != nullptr) {
     const Code code = PutCopy(now);
-    if (copy_ != nullptr) return now - copy_since_ > kPatience ? GiveUp(now) : void();
+    if (copy_ != nullptr) return now - copy_since_ > kBodyPatience ? GiveUp(now) : void();
     NoteEnd(code, now);
     if (EndIfAll(now)) return;
   }

@@ -68,8 +68,6 @@ class Operation final : public SliceWork {
   void GiveUp(Time now);
   void Record(std::string_view result, std::uint64_t count, Time now);
 
-  static constexpr Time kPatience = 5 * kSecond;
-
   Engine& engine_;
   Audit& audit_;
   const std::uint64_t id_;

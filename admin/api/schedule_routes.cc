@@ -73,10 +73,9 @@ Reply Ran(const Services& services, const RunningSchedule& schedule, const Outco
 
 // Its job waits to be compared with one whose body is read.
 Task RunWhenCompared(const Services& services, std::string name, std::string path) {
-  constexpr Time kPatience = 5 * kSecond;
   const Time asked = services.Now();
   Schedules& schedules = services.engine.schedules();
-  while (services.Now() - asked <= kPatience) {
+  while (services.Now() - asked <= kBodyPatience) {
     co_await NextSlice();
     const RunningSchedule* const schedule = schedules.Find(name);
     if (schedule == nullptr) co_return NoSchedule();

@@ -291,9 +291,10 @@ class HandBack {
   Status End() {
     if (busy_ > 0) {
       report_.left += busy_;
-      report_.jobs.push_back(
-          {"", "", 0, "left",
-           fmt::format("{} are reserved, or a client or their line waits for such a job", busy_)});
+      report_.jobs.push_back({"", "", 0, "left",
+                              fmt::format("{} are reserved, stand behind a reserved one of their "
+                                          "line, or a client waits for them",
+                                          busy_)});
     }
     if (Status status = SetFinished(report_.left == 0); !status.ok()) return status;
     const Result<transfer::MarkOf> end = broker_->Open(opening_);

@@ -165,11 +165,9 @@ class BodyQuery final : public BodyWait {
   // it is being read: ask again in the next slice.
   bool Knows(Time now, const Job& job);
   // It has been read for so long that the disk is in trouble.
-  bool Late(Time now) const { return coming() && now - asked_ > kPatience; }
+  bool Late(Time now) const { return coming() && now - asked_ > kBodyPatience; }
 
  private:
-  static constexpr Time kPatience = 5 * kSecond;
-
   Bodies& bodies_;
   Time asked_ = 0;
 };

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "broker/base/clock.h"
 #include "broker/engine/job.h"
 
 namespace gearstalk {
@@ -43,11 +44,15 @@ class BodyWait : public boost::intrusive::list_base_hook<
   State state_ = State::kNone;
 };
 
+// How long a request of an operator waits for the disk.
+inline constexpr Time kBodyPatience = 5 * kSecond;
+
 // A put whose key is a body that the journal alone has: it is compared before it counts as equal.
 // The bodies stay in memory until this is destroyed.
 class Comparison final : public BodyWait {
  public:
-  static constexpr std::size_t kMost = 16;  // with so many the put is compared
+  // Bodies with which a put is compared; with others it counts as not equal.
+  static constexpr std::size_t kMost = 16;
 
   // `producer`, if there is one, gets OnCompared and outlives it.
   explicit Comparison(Consumer* producer) : producer_(producer) {}

@@ -360,19 +360,20 @@ class Engine {
   void SetHome(Job& job, Group& home);
   void ForgetHome(Job& job);
   void FindHome(Job& job, const Record::Group& known);
-  // The end of a job that stays in its group until it is gone.
-  static void NoteEnd(const Job& job, Lsn lsn) {
+  // Nobody sees the next job of its line before this is durable: a job of it ended, or came from
+  // elsewhere.
+  static void HoldLine(const Job& job, Lsn lsn) {
     if (Group* const group = GroupOf(job)) {
       static_cast<Groups&>(group->groups).NoteEnd(*group, lsn);
     }
   }
-  // A job came from elsewhere, by a record that can come undone as the ends before it can.
-  static void NoteCame(const Job& job, Lsn lsn) { NoteEnd(job, lsn); }
   // A line gives up its first job or one that was set aside, and none while one is reserved.
   static bool MayLeaveLine(const Job& job);
   static std::optional<std::string> LineOf(const Job& job);
-  static void NoteLineEnd(Tube& tube, const std::optional<std::string>& line, Lsn lsn);
+  static void HoldLine(Tube& tube, const std::optional<std::string>& line, Lsn lsn);
   void FollowGroups(Tube& tube);
+  void BeginGroupWalk(Tube& tube);
+  void AwaitNames();
   void ReadGroup(Time now, Job& job);
   bool FollowsByBody(const Job& job) const;
   bool ReadNames(Time now, std::size_t& jobs);

@@ -48,7 +48,7 @@ Lsn Engine::KickOne(Time now, Job& job) {
   const auto kind = damaged ? Record::Kind::kPut : Record::Kind::kChange;
   const Lsn lsn = Append(job, kind, {.moved = dead});
   if (dead) {
-    NoteCame(job, lsn);
+    HoldLine(job, lsn);
     ReleaseTube(before);
   }
   return lsn;

@@ -207,7 +207,7 @@ Lsn Engine::AppendEnd(const Job& job, Finish::Kind kind) {
                          UniqueIndex::HasKey(job);
   const Lsn lsn = remembers ? seen_.Remember(job, Later(job.created, policy->unique_for))
                             : Append(job, Record::Kind::kDelete);
-  NoteEnd(job, lsn);
+  HoldLine(job, lsn);
   return lsn;
 }
 

@@ -1,6 +1,7 @@
 // Jobs come into groups and leave them; a changed policy is followed job by job.
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -162,7 +163,7 @@ std::optional<std::string> Engine::LineOf(const Job& job) {
   return std::string(group->name());
 }
 
-void Engine::NoteLineEnd(Tube& tube, const std::optional<std::string>& line, Lsn lsn) {
+void Engine::HoldLine(Tube& tube, const std::optional<std::string>& line, Lsn lsn) {
   if (line.has_value() && tube.groups_ != nullptr) tube.groups_->NoteEnd(*line, lsn);
 }
 
@@ -191,9 +192,30 @@ void Engine::FollowGroups(Tube& tube) {
     if (tube.unfinished() + tube.buried() == 0 && failures_.size() == 0) return;
   }
   if (tube.groups_ != nullptr) tube.groups_->BeginRead(anew);
+  BeginGroupWalk(tube);
+}
+
+void Engine::BeginGroupWalk(Tube& tube) {
   group_walk_.tubes.push_back(tube.id());
   group_walk_.at = 0;
   group_walk_.active = group_walk_.closing = true;
+}
+
+// Names still come from the disk after a start: lines, and groups that a failure may hold, give
+// nothing until theirs are known.
+void Engine::AwaitNames() {
+  std::set<const Tube*> seen;
+  for (const JobId id : unread_) {
+    const Job* const job = jobs_.Find(id);
+    if (job == nullptr) continue;
+    for (Tube* const tube : {&*job->tube_, tubes_.Find(job->origin())}) {
+      if (tube == nullptr || tube->groups_ == nullptr || !seen.insert(tube).second) continue;
+      if (!tube->groups_->lines() && !PolicyOf(*tube).group_holds) continue;
+      tube->groups_->BeginRead(/*anew=*/true);
+      dispatch_.ready().NoteFront(*tube);
+      BeginGroupWalk(*tube);
+    }
+  }
 }
 
 void Engine::DropRetiredGroups() {

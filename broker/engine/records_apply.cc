@@ -1,7 +1,6 @@
 // The replay: applies records to the engine.
 
 #include <algorithm>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -219,21 +218,7 @@ void Records::BecomeActive(Time now) {
   replaying_ = false;
   burials_.clear();
   while (engine_.ReadGroups(now, Engine::kSlice) != kNever) continue;
-  // Names that come from the disk: what they may hold back or stand before waits for them.
-  std::set<Tube*> waiting;
-  for (const JobId id : engine_.unread_) {
-    const Job* const job = engine_.jobs_.Find(id);
-    if (job == nullptr) continue;
-    for (Tube* const tube : {&*job->tube_, engine_.tubes_.Find(job->origin())}) {
-      if (tube == nullptr || tube->groups_ == nullptr || !waiting.insert(tube).second) continue;
-      if (!tube->groups_->lines() && !PolicyOf(*tube).group_holds) continue;
-      tube->groups_->BeginRead(/*anew=*/true);
-      engine_.dispatch_.ready().NoteFront(*tube);
-      engine_.group_walk_.tubes.push_back(tube->id());
-      engine_.group_walk_.active = true;
-    }
-  }
-  engine_.group_walk_.at = 0;
+  engine_.AwaitNames();
   if (now < newest_) ShortenTimes(now);
   const std::vector<std::uint64_t> kept(tubes_.begin(), tubes_.end());
   for (const std::uint64_t id : kept) {

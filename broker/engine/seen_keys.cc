@@ -28,8 +28,8 @@ SeenKeys::~SeenKeys() {
 
 // A text and an equal body are two keys.
 SeenKeys::Key SeenKeys::KeyOf(const Job& job) {
-  if (!job.body_hash().empty()) return Key(job.body_hash());
   const std::string_view key = UniqueIndex::KeyOf(job);
+  if (!job.body_hash().empty()) return Key(key);
   if (job.unique_is_body()) return Key(View(HashOfBody(key)));
   const XXH128_hash_t hash = XXH3_128bits_withSeed(key.data(), key.size(), 0);
   XXH128_canonical_t bytes;

@@ -123,10 +123,12 @@ bool ReplicatedJournal::Accepts(Record::Kind kind) const {
   return kind == Record::Kind::kDelete && bytes < options_.max_bytes;
 }
 
-// Of this reign, and none that a journal on a disk gives, whose jobs may have been imported.
+// 2^30 for each reign, from 1.5 * 2^52 on: those below are of journals on a disk, whose jobs may
+// have been imported.
 std::uint64_t ReplicatedJournal::SpareIds() const {
+  constexpr std::uint64_t kFirst = kFirstSpareId + kFirstSpareId / 2;
   const bool needed = role_ == Role::kActive && !Accepts(Record::Kind::kDelete);
-  return needed ? kFirstSpareId + (std::uint64_t{1} << 51U) + (reign_.epoch << 30U) : 0;
+  return needed ? kFirst + (reign_.epoch << 30U) : 0;
 }
 
 Status ReplicatedJournal::Health() const {
