@@ -228,12 +228,12 @@ class TwoBrokers {
     return dynamic_cast<const Consumer*>(warm_.Client(which).session())->held() <= 1;
   }
 
-  // Until nobody waits for a body, in any order of answers.
+  // Until nobody waits for a body, in any order of answers, and no slice is left.
   void Settle() {
     for (bool busy = true; busy;) {
       busy = false;
       for (Both* both : {&cold_, &warm_}) {
-        both->engine.Tick(both->clock.Now());
+        while (both->engine.Tick(both->clock.Now()) <= both->clock.Now()) continue;
         for (auto& client : both->clients) {
           if (client == nullptr || client->closed() || !client->resumed()) continue;
           client->Run();
