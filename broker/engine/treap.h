@@ -49,6 +49,7 @@ class Treap {
     bool first = true;
     Node** at = &root;
     while (*at != node) {
+      // NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): the node is in the tree
       const bool left = before(*node, **at);
       first = first && left;
       at = left ? &Links::Left(**at) : &Links::Right(**at);
