@@ -152,7 +152,7 @@ Lsn BadEnds::Bury(Time now, Job& job, Finish::Kind kind, const ReportData& text)
   engine_.Count(*job.tube_, &JobCounts::buries);
   engine_.EnterBuried(job, engine_.next_burial_);
   const Lsn lsn = engine_.Append(job, Record::Kind::kChange);
-  Engine::HoldLine(job, lsn);
+  engine_.HoldLine(job, lsn);
   engine_.Tell(job, kind, text, lsn);
   return lsn;
 }
@@ -202,7 +202,7 @@ Lsn BadEnds::MoveDead(Time now, Job& job, Finish::Kind kind, const ReportData& t
     engine_.EnterBuried(job, engine_.next_burial_);
   }
   const Lsn lsn = engine_.Append(job, Record::Kind::kChange, {.moved = true});
-  Engine::HoldLine(before, line, lsn);
+  engine_.HoldLine(before, line, lsn);
   engine_.Tell(job, kind, text, lsn);
   engine_.ReleaseTube(before);
   engine_.dispatch_.Serve(now, dead, &job);
