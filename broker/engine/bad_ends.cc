@@ -159,7 +159,8 @@ Lsn BadEnds::Bury(Time now, Job& job, Finish::Kind kind, const ReportData& text)
 
 void BadEnds::BuryDamaged(Time now, JobId id, bool taken) {
   Job* const job = engine_.jobs_.Find(id);
-  if (job == nullptr || job->state_ == JobState::kBuried) return;
+  if (job == nullptr) return;
+  if (job->state_ == JobState::kBuried) return NoteDamage(*job);
   const bool held = job->state_ == JobState::kReserved;
   if (held && !taken) return;
   if (!engine_.Accepts(*job, Record::Kind::kChange)) {
@@ -181,6 +182,16 @@ void BadEnds::BuryDamaged(Time now, JobId id, bool taken) {
     Bury(now, *job, Finish::Kind::kFailed, {});
   }
   engine_.pace_.ServeFreed(now);
+}
+
+// A job that is buried already stays where it is: what it was buried for does not matter any more.
+void BadEnds::NoteDamage(Job& job) {
+  if (IsDamaged(job) || !engine_.Accepts(job, Record::Kind::kChange)) return;
+  engine_.failures_.Remove(job);
+  job.MakeExtra().cause = Cause::kBuried;
+  job.MakeTexts().cause_text = kDamagedText;
+  engine_.failures_.Add(job);
+  engine_.Append(job, Record::Kind::kChange);
 }
 
 Lsn BadEnds::MoveDead(Time now, Job& job, Finish::Kind kind, const ReportData& text, bool ready) {
