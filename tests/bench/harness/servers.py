@@ -34,6 +34,7 @@ tubes:
 """
 
 BODIES_LIMIT = 64 << 20  # bytes, of a server whose bodies leave memory
+HUGE_BODIES_LIMIT = 256 << 20  # of one that has more jobs than others
 
 ADMIN_PORT = "{admin port}"  # stands in a command for a free port
 
@@ -109,6 +110,7 @@ def our_kinds(binary: Path) -> list[Kind]:
         Kind("ours --sync 50ms", lazy_journal),
         Kind("bodies in memory", bodies(0)),
         Kind("bodies in the journal", bodies(BODIES_LIMIT)),
+        Kind("ours, 256 MiB of bodies", bodies(HUGE_BODIES_LIMIT)),
     ]
 
 
