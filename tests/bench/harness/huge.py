@@ -1,4 +1,4 @@
-"""Backlogs from their first put to their last deletion, with a kill between: `backlog/huge`, `backlog/peers`.
+"""Backlogs from their first put to their last deletion, with a kill between: `backlog/huge`, `tubes` and `peers`.
 
 Bodies are verified: each has to come whole, once and in its turn.
 """
@@ -6,10 +6,11 @@ Bodies are verified: each has to come whole, once and in its turn.
 import os
 import shutil
 import socket
+import sqlite3
 import threading
 import time
 from collections import Counter
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,10 +27,11 @@ from .timeline import Panel, write_timeline
 Result = dict[str, Any]
 
 OURS = "ours, 256 MiB of bodies"
-JOB_BYTES, BROKER_BYTES = 112, 64 << 20  # of the formula, beside the bodies
+JOB_BYTES, TUBE_BYTES, BROKER_BYTES = 112, 512, 64 << 20  # of the formula, beside the bodies
 RECORD_BYTES = 160  # on the disk at most, beside the body: record and index
 LIMIT_SECONDS = 7200
 SAMPLE_SECONDS = 1.0
+PLOTTED = 400  # samples
 DISK_BYTES = 2 << 30
 
 
@@ -41,10 +43,17 @@ class Backlog:
     clients: str  # what they speak
     jobs: int
     body: int
+    of_a_tube: int = 0  # jobs; 0: there is one tube
+    measured: int = 0  # only so many are put and taken; the others come in without a sync for each. 0: all
+
+    @property
+    def tubes(self) -> int:
+        return max(self.jobs // self.of_a_tube, 1) if self.of_a_tube else 1
 
     def load(self, workload: str, connections: str) -> str:
         protocol, *flags = self.clients.split()
-        return " ".join([protocol, workload, *flags, connections, f"--body {self.body} --ops {self.jobs} --verify"])
+        jobs = f"--tubes {self.tubes} --body {self.body} --ops {self.measured or self.jobs} --verify"
+        return " ".join([protocol, workload, *flags, connections, jobs])
 
     @property
     def put(self) -> str:
@@ -55,12 +64,16 @@ class Backlog:
         return self.load("drain", "--consumers 8 --depth 64 --filled")
 
 
-HUGE = Backlog(OURS, "beanstalk --mixed", 1_000_000, 1_000)
+ALONE = {
+    "huge": Backlog(OURS, "beanstalk --mixed", 1_000_000, 1_000),
+    "tubes": Backlog(OURS, "beanstalk --mixed", 1_000_000, 400, of_a_tube=100),
+}
 PEERS = [
     Backlog(OURS, "beanstalk", 1_000_000, 4_000),
-    Backlog("beanstalkd -f0", "beanstalk", 1_000_000, 4_000),
-    Backlog(OURS, "gearman", 1_000_000, 4_000),
-    Backlog("gearmand sqlite", "gearman", 1_000_000, 4_000),
+    Backlog("beanstalkd -f0", "beanstalk", 1_000_000, 4_000, measured=20_000),
+    Backlog(OURS, "gearman --unique-keys", 1_000_000, 4_000),
+    # Without keys its table keeps one job of a function.
+    Backlog("gearmand sqlite", "gearman --unique-keys", 1_000_000, 4_000, measured=20_000),
 ]
 
 
@@ -95,24 +108,25 @@ class Samples:
                 resident = self._server.resident_bytes()
                 read, written = _disk_use(self._server)
                 jobs = ready_jobs(self._server.port)
-                self.taken.append({"seconds": self._now(), "jobs": jobs, "resident": resident,
+                self.taken.append({"seconds": self._now(), "pid": self._server.pid, "jobs": jobs, "resident": resident,
                                    "read": read, "written": written})  # fmt: skip
 
 
-def run_huge(bench: Bench, jobs: int | None, plots: Path | None) -> Result | None:
-    backlog = _sized(HUGE, jobs)
-    result = attempt(f"backlog, {backlog.jobs:,} jobs", lambda: _huge(bench, backlog))
+def run_alone(bench: Bench, name: str, jobs: int | None, plots: Path | None) -> Result | None:
+    backlog = _sized(ALONE[name], jobs)
+    result = attempt(f"backlog, {name}, {backlog.jobs:,} jobs", lambda: _alone(bench, backlog))
     if result is None:
         return None
-    bound = HUGE_BODIES_LIMIT + backlog.jobs * JOB_BYTES + BROKER_BYTES
+    bound = HUGE_BODIES_LIMIT + backlog.jobs * JOB_BYTES + backlog.tubes * TUBE_BYTES + BROKER_BYTES
     table.show(
-        f"{backlog.jobs:,} jobs of {backlog.body:,} bytes, {result['disk'] / 1e9:.1f} GB on the disk",
-        ["what", "seconds", "jobs a second", "MB/s of the disk", "the disk's own", "resident MB then", "bound", "met",
+        f"{backlog.jobs:,} jobs of {backlog.body:,} bytes in {backlog.tubes:,} tubes, "
+        f"{result['disk'] / 1e9:.1f} GB on the disk",
+        ["what", "seconds", "jobs a second", "CPU, µs a job", "MB/s of the disk", "the disk's own", "resident MB then", "bound", "met",
          "most", "ms that the loop was late, 99 %"],
         [_phase_row(result, phase, bound if phase != "take" else None) for phase in ("put", "start", "take")],
     )  # fmt: skip
     if plots:
-        write_timeline(plots / "backlog-huge.svg", _panels(result["samples"]), result["began"])
+        write_timeline(plots / f"backlog-{name}.svg", _panels(result["samples"]), result["began"])
     return result
 
 
@@ -120,7 +134,7 @@ def _sized(backlog: Backlog, jobs: int | None) -> Backlog:
     return replace(backlog, jobs=jobs) if jobs else backlog
 
 
-def _huge(bench: Bench, backlog: Backlog) -> Result:
+def _alone(bench: Bench, backlog: Backlog) -> Result:
     needed, free = backlog.jobs * (backlog.body + RECORD_BYTES), shutil.disk_usage(bench.scratch).free
     if needed > free * 3 // 4:
         raise ServerError(f"it needs {needed / 1e9:.0f} GB of the disk, where {free / 1e9:.0f} are free")
@@ -138,7 +152,8 @@ def run_peers(bench: Bench, jobs: int | None) -> list[Result]:
                 return _live(bench, backlog, server)
 
         if result := attempt(f"backlog, {backlog.server}", live):
-            results.append({"server": backlog.server, "protocol": backlog.clients, **result})
+            results.append({"server": backlog.server, "protocol": backlog.clients.split()[0],
+                            "measured": backlog.measured, **result})  # fmt: skip
     header = ["server", "protocol", "put a second", "resident MB then", "MB on the disk", "seconds of a start",
               "resident MB then", "taken a second", "most MB"]  # fmt: skip
     title = f"The same backlog: {_sized(PEERS[0], jobs).jobs:,} jobs of {PEERS[0].body:,} bytes"
@@ -156,7 +171,8 @@ def _live(bench: Bench, backlog: Backlog, server: Server, samples: Samples | Non
         (read, written), late = _disk_use(server), _late(server)
         report = bench.load.measure(server, load, limit=LIMIT_SECONDS)
         (read_then, written_then), late_then = _disk_use(server), _late(server)
-        return {"seconds": report["seconds"], "rate": report["ops_per_second"], "read": read_then - read,
+        return {"seconds": report["seconds"], "rate": report["ops_per_second"],
+                "cpu": report["cpu_us_per_op"], "read": read_then - read,
                 "written": written_then - written, "resident": server.resident_bytes(),
                 "peak": server.peak_bytes(),
                 "late": late_by(late_then - late) if late_then else None}  # fmt: skip
@@ -165,13 +181,28 @@ def _live(bench: Bench, backlog: Backlog, server: Server, samples: Samples | Non
     put = phase(backlog.put)
     disk = sum(file.stat().st_blocks * 512 for file in server.directory.iterdir())
     server.kill()
+    if backlog.measured:
+        _fill(bench, server, backlog)
     drop_cache(server)
-    reads = _disk_reads(segments(server))
+    reads = _disk_reads(segments(server)) if samples else 0.0
     drop_cache(server)
     begin("start")
     start = _start(server, backlog)
     begin("take")
     return {"put": put, "disk": disk, "disk_reads": reads, "start": start, "take": phase(backlog.take)}
+
+
+def _fill(bench: Bench, server: Server, backlog: Backlog) -> None:
+    """Brings what a peer that has ended keeps to all jobs, behind those that are there."""
+    if backlog.server == "beanstalkd -f0":
+        with Server(bench.kinds["beanstalkd -F"], bench.scratch, server.directory) as hasty:
+            rest = replace(backlog, jobs=backlog.jobs - backlog.measured, measured=0)
+            bench.load.measure(hasty, rest.put, limit=LIMIT_SECONDS)
+        return
+    with closing(sqlite3.connect(server.directory / "queue")) as connection, connection:
+        (body,) = connection.execute("SELECT max(data) FROM gearman_queue").fetchone()
+        rows = ((f"more-{number}", "bench", 1, body, 0) for number in range(backlog.measured, backlog.jobs))
+        connection.executemany("INSERT INTO gearman_queue VALUES (?, ?, ?, ?, ?)", rows)
 
 
 def _start(server: Server, backlog: Backlog) -> Result:
@@ -183,7 +214,8 @@ def _start(server: Server, backlog: Backlog) -> Result:
             raise ServerError(f"{server.kind.name} has not all its jobs back: {server.said}")
     seconds = time.monotonic() - begun
     read, _ = _disk_use(server)
-    return {"seconds": seconds, "rate": backlog.jobs / seconds, "read": read, "written": 0,
+    cpu = _cpu_seconds(server) / backlog.jobs * 1e6
+    return {"seconds": seconds, "rate": backlog.jobs / seconds, "cpu": cpu, "read": read, "written": 0,
             "resident": server.resident_bytes(), "peak": server.peak_bytes(), "late": None}  # fmt: skip
 
 
@@ -207,6 +239,12 @@ def _queued_jobs(port: int) -> int:
         time.sleep(0.002)
         return 0
     return sum(int(line.split(b"\t")[1]) for line in answer.splitlines()[:-1])
+
+
+def _cpu_seconds(server: Server) -> float:
+    """What all its threads have used."""
+    counts = Path(f"/proc/{server.pid}/stat").read_text().rpartition(") ")[2].split()
+    return (int(counts[11]) + int(counts[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _disk_use(server: Server) -> tuple[int, int]:
@@ -244,7 +282,7 @@ def _disk_reads(files: list[Path]) -> float:
 def _phase_row(result: Result, phase: str, bound: int | None) -> table.Row:
     found = result[phase]
     moved, own = (found["written"], result["disk_writes"]) if phase == "put" else (found["read"], result["disk_reads"])
-    return [phase, short(found["seconds"]), short(found["rate"]), short(moved / found["seconds"] / 1e6), short(own / 1e6),
+    return [phase, short(found["seconds"]), short(found["rate"]), short(found["cpu"]), short(moved / found["seconds"] / 1e6), short(own / 1e6),
             f"{found['resident'] / 2**20:,.0f}", f"{bound / 2**20:,.0f}" if bound else "",
             verdict(found["resident"], bound), f"{found['peak'] / 2**20:,.0f}",
             short(found["late"]) if found["late"] is not None else ""]  # fmt: skip
@@ -252,20 +290,24 @@ def _phase_row(result: Result, phase: str, bound: int | None) -> table.Row:
 
 def _peer_row(result: Result) -> table.Row:
     put, start, take = result["put"], result["start"], result["take"]
-    return [result["server"], result["protocol"], short(put["rate"]), f"{put['resident'] / 2**20:,.0f}",
-            f"{result['disk'] / 1e6:,.0f}", short(start["seconds"]), f"{start['resident'] / 2**20:,.0f}",
+    kept = ["", ""] if result["measured"] else [f"{put['resident'] / 2**20:,.0f}", f"{result['disk'] / 1e6:,.0f}"]
+    return [result["server"], result["protocol"], short(put["rate"]), *kept,
+            short(start["seconds"]), f"{start['resident'] / 2**20:,.0f}",
             short(take["rate"]), f"{take['peak'] / 2**20:,.0f}"]  # fmt: skip
 
 
 def _panels(samples: list[Result]) -> list[Panel]:
+    samples = samples[:: len(samples) // PLOTTED + 1]
+
     def curve(name: str, key: str, unit: float) -> Curve:
         return Curve(name, [(each["seconds"], each[key] / unit) for each in samples])
 
     def rate(name: str, key: str, unit: float) -> Curve:
-        """What is counted anew by each process."""
+        """Not where a new process counts anew, and has no jobs as long as it starts."""
+        pairs = [(before, now) for before, now in zip(samples, samples[1:]) if before["pid"] == now["pid"]
+                 and before["jobs"] and now["jobs"]]  # fmt: skip
         return Curve(name, [(now["seconds"], abs(now[key] - before[key]) / (now["seconds"] - before["seconds"]) / unit)
-                            for before, now in zip(samples, samples[1:])
-                            if key == "jobs" or now[key] >= before[key]])  # fmt: skip
+                            for before, now in pairs])  # fmt: skip
 
     return [
         Panel("jobs, millions", [curve("ready", "jobs", 1e6)]),

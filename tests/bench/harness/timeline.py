@@ -26,9 +26,9 @@ def write_timeline(path: Path, panels: list[Panel], phases: dict[str, float]) ->
         parts += _panel(panel, TOP + GAP + index * (PANEL + GAP), end)
     for seconds in _ticks(end):
         parts.append(text(_across(seconds, end), floor + 40, f"{seconds:,.0f}", "middle"))
-    for name, seconds in phases.items():
+    for index, (name, seconds) in enumerate(phases.items()):
         x = _across(seconds, end)
-        parts += [line(x, TOP, x, floor + GAP, "#adb5bd"), text(x + 4, TOP + 10, name, "start")]
+        parts += [line(x, TOP, x, floor + GAP, "#adb5bd"), text(x + 4, TOP + 12 * (index % 2), name, "start")]
     parts.append(text((LEFT + WIDTH - RIGHT) / 2, height - 8, "seconds", "middle"))
     write_svg(path, height, parts)
 
