@@ -2,6 +2,7 @@
 """Drives each mode of the load tool briefly and compares its count of jobs with the server's."""
 
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import unittest
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.load import Load, Stepper
+from harness.load import Load, LoadError, Stepper
 from harness.servers import Kind, Server, floor_kind, our_kinds
 from launched import PATIENCE, eventually
 
@@ -59,7 +60,7 @@ class LoadTest(unittest.TestCase):
                 received = asker.recv(65536)
                 self.assertTrue(received, "the server closed the connection")
                 answer += received
-        return answer.decode()
+        return answer.decode(errors="replace")
 
 
 class BeanstalkLoadTest(LoadTest):
@@ -150,6 +151,68 @@ class BeanstalkLoadTest(LoadTest):
             for step in ("first", "second"):
                 eventually(f"jobs of the {step} step", lambda: stepper.measure()["ops"] > 0)
             self.assertEqual(self.stats()["current-jobs-ready"], 0)
+
+
+class VerifyTest(LoadTest):
+    """Jobs of which each byte is known, by clients of both protocols."""
+
+    LOAD = "--verify --body 1000"
+    JOBS = 300
+
+    def store(self) -> None:
+        self.run_load(f"beanstalk store --mixed {self.LOAD} --depth 8", self.JOBS)
+
+    def verified(self, load: str, jobs: int) -> dict[str, int]:
+        """The counts, which are those of the message, too, when something is wrong."""
+        try:
+            return LOAD.measure(self.server, f"{load} {self.LOAD} --ops {jobs}")["verified"]
+        except LoadError as error:
+            found = re.search(r"of (\d+) jobs (\d+) are wrong, (\d+) came twice, (\d+) out of order, "
+                              r"and (\d+) are missing", str(error))  # fmt: skip
+            self.assertTrue(found, error)
+            names = ("jobs", "wrong", "doubled", "out_of_order", "missing")
+            return dict(zip(names, map(int, found.groups())))
+
+    def assert_verified(self, counts: dict[str, int], **wrong: int) -> None:
+        """Nothing but this is wrong."""
+        self.assertEqual({name: count for name, count in counts.items() if count and name != "jobs"}, wrong)
+
+    def test_jobs_that_come_as_they_were_stored(self) -> None:
+        for load in ("beanstalk cycle --mixed", "beanstalk cycle --mixed --depth 8", "gearman foreground",
+                     "gearman drain"):  # fmt: skip
+            with self.subTest(load=load):
+                counts = self.verified(load, self.JOBS)
+                self.assertGreaterEqual(counts["jobs"], self.JOBS)
+                self.assert_verified(counts)
+
+    def test_jobs_of_an_earlier_run(self) -> None:
+        self.store()
+        self.assert_verified(self.verified("beanstalk drain --filled --mixed --depth 8", self.JOBS))
+
+    def test_a_job_that_nobody_stored_and_one_that_is_gone(self) -> None:
+        self.store()
+        self.ask(b"use bench\r\nput 0 0 60 1000\r\n" + b"x" * 1000 + b"\r\ndelete 7\r\n", b"DELETED\r\n")
+        self.assert_verified(self.verified("beanstalk drain --filled", self.JOBS), wrong=1, missing=1)
+
+    def test_jobs_that_come_twice(self) -> None:
+        self.store()
+        self.store()
+        counts = self.verified("beanstalk drain --filled", 2 * self.JOBS)
+        # The second of each is out of order for whoever gets it, but not looked at any more.
+        self.assert_verified(counts, doubled=self.JOBS, missing=self.JOBS)
+
+    def test_a_job_that_comes_too_late(self) -> None:
+        self.store()
+        self.ask(b"watch bench\r\nreserve-job 1\r\nrelease 1 4000000000 0\r\n", b"RELEASED\r\n")
+        self.assert_verified(self.verified("beanstalk drain --filled --consumers 1", self.JOBS), out_of_order=1)
+
+    def test_says_what_it_cannot_verify(self) -> None:
+        with self.assertRaisesRegex(LoadError, "--held"):
+            LOAD.measure(self.server, "beanstalk cycle --verify --held 1")
+        with self.assertRaisesRegex(LoadError, "of Gearman"):
+            LOAD.measure(self.server, "gearman foreground --mixed")
+        with self.assertRaisesRegex(LoadError, "longer --body"):
+            LOAD.measure(self.server, "beanstalk cycle --verify --body 47")
 
 
 class GearmanLoadTest(LoadTest):

@@ -161,18 +161,18 @@ def compaction(bench: Bench) -> list[table.Row]:
                 drop_cache(server)
                 if name == COLD:
                     puts["undisturbed"].append(bench.load.measure(server, load)["ops_per_second"])
-                before = _lags(server)
+                before = lags_of(server)
                 with _Deletes(server, jobs) as deletes:
                     while deletes.running():
                         puts[name].append(bench.load.measure(server, load)["ops_per_second"])
-                after = _lags(server)
+                after = lags_of(server)
                 late.update({bound: after[bound] - before[bound] for bound in after})
                 carried = _metrics(server)["gearstalkd_journal_compacted_records_total"]
                 if deletes.failed or carried < jobs / 40:
                     raise ServerError(f"{carried:.0f} jobs of {jobs} were carried forward")
     rows = [rates("puts a second while every tenth job is carried forward", puts[COLD], name, puts[name], bound)
             for name, bound in ((WARM, None), ("undisturbed", 0.5))]  # fmt: skip
-    mine, its = _late_by(lags[COLD]), _late_by(lags[WARM])
+    mine, its = late_by(lags[COLD]), late_by(lags[WARM])
     return [*rows, ["ms that the loop was late meanwhile, 99 %", short(mine), WARM, short(its), "",
                     short(LAG_MS), verdict(mine, LAG_MS)]]  # fmt: skip
 
@@ -186,13 +186,13 @@ def _metrics(server: Server) -> dict[str, float]:
     return {name: float(value) for name, _, value in lines}
 
 
-def _lags(server: Server) -> dict[float, float]:
+def lags_of(server: Server) -> dict[float, float]:
     """How many times the loop was late by so many seconds at most."""
     found = ((_LAG.fullmatch(name), value) for name, value in _metrics(server).items())
     return {float(bound[1]): value for bound, value in found if bound}
 
 
-def _late_by(lags: Counter[float]) -> float:
+def late_by(lags: Counter[float]) -> float:
     """The milliseconds within which 99 % were."""
     return min(bound for bound, count in lags.items() if count >= 0.99 * lags[math.inf]) * 1000
 

@@ -20,6 +20,7 @@ from . import (
     groups,
     growth,
     hostile,
+    huge,
     journal,
     latency,
     memory,
@@ -95,9 +96,10 @@ def _parse_arguments() -> argparse.Namespace:
     parser.add_argument("--list", action="store_true", help="print the names of the measurements")
     parser.add_argument("--rounds", type=int, help="measurements of each server (5; quick: 2)")
     parser.add_argument("--seconds", type=float, help="length of each (0.8; quick: 0.25)")
+    parser.add_argument("--jobs", type=int, help="of backlog/huge, backlog/tubes and backlog/peers (10^6)")
     parser.add_argument("--growth-peers", action="store_true", help="growth of the peers as well")
     parser.add_argument("--syscalls", action="store_true", help="count system calls, too (strace)")
-    parser.add_argument("--plots", type=Path, metavar="DIR", help="write growth curves as SVG")
+    parser.add_argument("--plots", type=Path, metavar="DIR", help="write curves as SVG")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all measured values")
     parser.add_argument("--ours", type=Path, metavar="BINARY", help="instead of build/gearstalkd")
     parser.add_argument("--before", type=Path, metavar="BINARY",
@@ -130,7 +132,7 @@ def _sections() -> dict[str, list[str]]:
         "journal": [JOURNAL.name, *(scenario.name for scenario in DURABLE), "recovery"],
         "growth": [scenario.name for scenario in GROWING],
         "groups": groups.NAMES,
-        "backlog": backlog.NAMES,
+        "backlog": [*backlog.NAMES, *huge.ALONE, "peers"],
         "memory": [*(scenario.name for scenario in QUEUED), "connections"],
         "latency": [*(scenario.name for scenario in LATENCIES), OPERATORS.name, QUESTIONS.name],
         "replica": [case.name for case in replica.REPLICATED],
@@ -194,6 +196,10 @@ def _run(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
         costs = chosen.of("groups", GROUPED)
         results["groups"] = groups.run(bench, costs, lambda name: chosen("groups", name))
         results["backlog"] = backlog.run(bench, lambda name: chosen("backlog", name))
+        for name in filter(lambda name: chosen("backlog", name), huge.ALONE):
+            results[name] = huge.run_alone(bench, name, options.jobs, options.plots)
+        if chosen("backlog", "peers"):
+            results["peers"] = huge.run_peers(bench, options.jobs)
     results["memory"] = memory.run_queued(bench, chosen.of("memory", QUEUED))
     if chosen("memory", "connections"):
         results["connections"] = memory.run_connections(bench)

@@ -121,7 +121,7 @@ def recover(server: Server, jobs: int = RECOVERED_JOBS) -> Result:
     """Starts it, and kills it when it has its jobs."""
     started = time.monotonic()
     server.start()
-    while _ready_jobs(server.port) < jobs:
+    while ready_jobs(server.port) < jobs:
         if time.monotonic() > started + LIMIT_SECONDS:
             raise ServerError(f"{server.kind.name} has not all its jobs back")
     seconds = time.monotonic() - started
@@ -130,7 +130,7 @@ def recover(server: Server, jobs: int = RECOVERED_JOBS) -> Result:
     return {"seconds": seconds, "resident": resident, "peak": peak}
 
 
-def _ready_jobs(port: int) -> int:
+def ready_jobs(port: int) -> int:
     """Waits for an answer; 0 while nobody listens."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=LIMIT_SECONDS) as connection:

@@ -24,16 +24,17 @@ class Load:
     binary: Path
     flags: tuple[str, ...]
 
-    def command(self, server: Server, arguments: str) -> list[str]:
+    def command(self, server: Server, arguments: str, limit: int = LIMIT_SECONDS) -> list[str]:
         routers = [word for pid in server.routers() for word in ("--router", str(pid))]
         return [
             str(self.binary), *arguments.split(), *self.flags,
             "--server", f"127.0.0.1:{server.port}", "--pid", str(server.pid), *routers,
-            "--limit", str(LIMIT_SECONDS),
+            "--limit", str(limit),
         ]  # fmt: skip
 
-    def measure(self, server: Server, arguments: str, questions: tuple[str, ...] = ()) -> Report:
-        command = self.command(server, arguments)
+    def measure(self, server: Server, arguments: str, questions: tuple[str, ...] = (),
+                limit: int = LIMIT_SECONDS) -> Report:
+        command = self.command(server, arguments, limit)
         for question in questions:
             command += ["--ask", question]
         done = subprocess.run(

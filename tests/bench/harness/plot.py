@@ -1,4 +1,4 @@
-"""Growth curves as SVG: both axes logarithmic, one line for each server."""
+"""Growth curves as SVG: both axes logarithmic, one line for each server. Other plots draw with the same lines."""
 
 import math
 from dataclasses import dataclass
@@ -48,11 +48,15 @@ def write_plot(path: Path, axis: str, curves: list[Curve]) -> None:
     across = _scale([x for x, _ in points], LEFT, WIDTH - RIGHT)
     up = _scale([y for _, y in points], HEIGHT - BOTTOM, TOP)
     parts = [*_frame(axis, across, up), *_lines(curves, across, up)]
+    write_svg(path, HEIGHT, parts)
+
+
+def write_svg(path: Path, height: int, parts: list[str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
         f'font-family="sans-serif" font-size="12">\n'
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>\n' + "\n".join(parts) + "\n</svg>\n"
+        f'<rect width="{WIDTH}" height="{height}" fill="white"/>\n' + "\n".join(parts) + "\n</svg>\n"
     )
 
 
@@ -67,19 +71,14 @@ def _frame(axis: str, across: Scale, up: Scale) -> list[str]:
     parts = []
     for value in across.ticks():
         x = across.place(value)
-        parts.append(_line(x, HEIGHT - BOTTOM, x, TOP, "#dee2e6"))
-        parts.append(_text(x, HEIGHT - BOTTOM + 18, f"{value:,.0f}", "middle"))
+        parts.append(line(x, HEIGHT - BOTTOM, x, TOP, "#dee2e6"))
+        parts.append(text(x, HEIGHT - BOTTOM + 18, f"{value:,.0f}", "middle"))
     for value in up.ticks():
         y = up.place(value)
-        parts.append(_line(LEFT, y, WIDTH - RIGHT, y, "#dee2e6"))
-        parts.append(_text(LEFT - 8, y + 4, f"{value:,g}", "end"))
-    parts.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 10, axis, "middle"))
-    middle = (TOP + HEIGHT - BOTTOM) / 2
-    label = "server CPU, µs a job"
-    parts.append(
-        f'<text x="16" y="{middle:.1f}" text-anchor="middle" '
-        f'transform="rotate(-90 16 {middle:.1f})">{label}</text>'
-    )
+        parts.append(line(LEFT, y, WIDTH - RIGHT, y, "#dee2e6"))
+        parts.append(text(LEFT - 8, y + 4, f"{value:,g}", "end"))
+    parts.append(text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 10, axis, "middle"))
+    parts.append(upright((TOP + HEIGHT - BOTTOM) / 2, "server CPU, µs a job"))
     return parts
 
 
@@ -88,21 +87,33 @@ def _lines(curves: list[Curve], across: Scale, up: Scale) -> list[str]:
     for index, curve in enumerate(curves):
         colour = COLOURS.get(curve.name, "#495057")
         places = [(across.place(x), up.place(y)) for x, y in curve.points]
-        line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-        parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts.append(polyline(places, colour))
         parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in places]
         y = TOP + 16 + 20 * index
-        parts.append(_line(WIDTH - RIGHT + 12, y - 4, WIDTH - RIGHT + 32, y - 4, colour, 2))
-        parts.append(_text(WIDTH - RIGHT + 38, y, curve.name, "start"))
+        parts.append(line(WIDTH - RIGHT + 12, y - 4, WIDTH - RIGHT + 32, y - 4, colour, 2))
+        parts.append(text(WIDTH - RIGHT + 38, y, curve.name, "start"))
     return parts
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, colour: str, width: int = 1) -> str:
+def polyline(places: list[tuple[float, float]], colour: str) -> str:
+    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+    return f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>'
+
+
+def line(x1: float, y1: float, x2: float, y2: float, colour: str, width: int = 1) -> str:
     return (
         f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
         f'stroke="{colour}" stroke-width="{width}"/>'
     )
 
 
-def _text(x: float, y: float, text: str, anchor: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+def text(x: float, y: float, words: str, anchor: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'
+
+
+def upright(middle: float, label: str) -> str:
+    """What stands beside an axis that points up."""
+    return (
+        f'<text x="16" y="{middle:.1f}" text-anchor="middle" '
+        f'transform="rotate(-90 16 {middle:.1f})">{escape(label)}</text>'
+    )

@@ -34,6 +34,7 @@ tubes:
 """
 
 BODIES_LIMIT = 64 << 20  # bytes, of a server whose bodies leave memory
+HUGE_BODIES_LIMIT = 256 << 20  # of one that has more jobs than others
 
 ADMIN_PORT = "{admin port}"  # stands in a command for a free port
 
@@ -109,6 +110,7 @@ def our_kinds(binary: Path) -> list[Kind]:
         Kind("ours --sync 50ms", lazy_journal),
         Kind("bodies in memory", bodies(0)),
         Kind("bodies in the journal", bodies(BODIES_LIMIT)),
+        Kind("ours, 256 MiB of bodies", bodies(HUGE_BODIES_LIMIT)),
     ]
 
 
@@ -145,6 +147,7 @@ PEERS = [
     Kind("beanstalkd", _beanstalkd()),
     Kind("beanstalkd -b", _beanstalkd_binlog()),
     Kind("beanstalkd -f0", _beanstalkd_binlog("-f0")),
+    Kind("beanstalkd -F", _beanstalkd_binlog("-F")),
     Kind("gearmand", _gearmand()),
     Kind("gearmand tuned", _gearmand(*TUNED)),
     Kind("gearmand -t 4", _gearmand("-t", "4", *TUNED[2:])),
@@ -168,12 +171,14 @@ class ServerError(NotReady):
 
 
 class Server(Process):
-    """A running server with a directory of its own; a context manager that ends it."""
+    """A running server with a directory of its own, or that of another that has ended; a context manager that ends it."""
 
-    def __init__(self, kind: Kind, scratch: Path) -> None:
+    def __init__(self, kind: Kind, scratch: Path, directory: Path | None = None) -> None:
         self.kind = kind
-        self._directory = tempfile.TemporaryDirectory(dir=scratch, ignore_cleanup_errors=True)
-        self.directory = Path(self._directory.name)
+        self._directory = None
+        if directory is None:
+            self._directory = tempfile.TemporaryDirectory(dir=scratch, ignore_cleanup_errors=True)
+        self.directory = directory or Path(self._directory.name)
         self.port, self.admin_port = free_ports(2)
         program, *words = [word.replace(ADMIN_PORT, str(self.admin_port))
                            for word in kind.command(self.port, self.directory)]  # fmt: skip
@@ -192,7 +197,8 @@ class Server(Process):
 
     def __exit__(self, *_: object) -> None:
         self.kill()
-        self._directory.cleanup()
+        if self._directory:
+            self._directory.cleanup()
 
     def routers(self) -> list[int]:
         """Its child processes, which hold the clients' sockets."""

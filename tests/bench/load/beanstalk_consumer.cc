@@ -70,7 +70,9 @@ size_t BeanstalkConsumer::OnReserved(std::string_view input, size_t line_bytes) 
   const size_t reply_bytes = line_bytes + body_bytes + 2;
   if (input.size() < reply_bytes) return 0;
   --asked_;
-  held_.push_back({.id = id, .stamp = StampOf(input.substr(line_bytes, body_bytes))});
+  const std::string_view body = input.substr(line_bytes, body_bytes);
+  if (taking_.verification != nullptr) taking_.verification->Check(role_.index, body);
+  held_.push_back({.id = id, .stamp = StampOf(body)});
   if (held_.size() > static_cast<size_t>(taking_.held)) {
     DeleteOldest();
   } else if (taking_.waits) {

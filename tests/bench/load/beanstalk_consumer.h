@@ -6,6 +6,7 @@
 #include "tests/bench/load/flow.h"
 #include "tests/bench/load/job.h"
 #include "tests/bench/load/role.h"
+#include "tests/bench/load/verification.h"
 
 namespace gearstalk::bench {
 
@@ -14,6 +15,7 @@ struct BeanstalkTaking {
   int64_t held = 0;    // jobs it keeps reserved before it deletes the oldest
   bool waits = false;  // one command at a time, in reserve until a job comes; otherwise it reserves
                        // only jobs that are known to be there
+  Verification* verification = nullptr;  // what it has to say of each job; nullptr: nothing
 };
 
 // Reserves and deletes jobs.

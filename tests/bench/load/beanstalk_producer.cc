@@ -11,7 +11,7 @@ BeanstalkProducer::BeanstalkProducer(Loop& loop, const Endpoint& endpoint, Flow&
       flow_(flow),
       shape_(shape),
       role_(role),
-      body_(shape.body_bytes, shape.groups),
+      body_(shape),
       random_(static_cast<unsigned>(role.index + 1)) {
   loop.AddObserver(this);
 }
@@ -32,12 +32,13 @@ void BeanstalkProducer::Put(const JobStart& start, int64_t now) {
     used_tube_ = tube;
   }
   out.append("put ");
-  AppendDecimal(out, shape_.random_priorities ? static_cast<int64_t>(random_()) : 1024);
+  AppendDecimal(out, shape_.random_priorities ? static_cast<int64_t>(random_()) : shape_.priority);
   out.push_back(' ');
   AppendDecimal(out, shape_.Delay(now));
   out.append(" 3600 ");
   AppendDecimal(out, static_cast<int64_t>(shape_.body_bytes));
-  out.append("\r\n").append(body_.Make(start.stamp)).append("\r\n");
+  const Origin origin{.producer = role_.index, .number = start.index};
+  out.append("\r\n").append(body_.Make(start.stamp, origin)).append("\r\n");
   unanswered_.push_back({.at = now, .stamp = start.stamp});
 }
 

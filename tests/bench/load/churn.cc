@@ -8,11 +8,7 @@ namespace gearstalk::bench {
 
 Churn::Churn(Loop& loop, const Endpoint& endpoint, Flow& flow, const JobShape& shape,
              Protocol protocol)
-    : Connection(loop, endpoint),
-      flow_(flow),
-      shape_(shape),
-      protocol_(protocol),
-      body_(shape.body_bytes, shape.groups) {
+    : Connection(loop, endpoint), flow_(flow), shape_(shape), protocol_(protocol), body_(shape) {
   loop.AddObserver(this);
 }
 
@@ -27,7 +23,7 @@ void Churn::OnRound(int64_t now) {
 
 void Churn::Send() {
   std::string& out = output();
-  const std::string_view body = body_.Make(stamp_);
+  const std::string_view body = body_.Make(stamp_, {});
   if (protocol_ == Protocol::kGearman) {
     AppendPacket(out, PacketType::kSubmitJobBg, {shape_.tubes.Name(0), "", body});
     return;

@@ -49,6 +49,7 @@ class Flow {
   bool exhausted() const { return ready_ == 0 && (!running_ || started_ >= limits_.jobs); }
 
   int64_t done() const { return done_; }
+  int64_t started() const { return started_; }
   int64_t unfinished() const { return started_ - finished_; }
   int64_t refusals() const { return refusals_; }
   const Histogram& cycles() const { return cycles_; }

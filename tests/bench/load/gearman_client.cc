@@ -13,7 +13,7 @@ GearmanClient::GearmanClient(Loop& loop, const Endpoint& endpoint, Flow& flow,
       shape_(shape),
       role_(role),
       foreground_(foreground),
-      body_(shape.body_bytes, shape.groups),
+      body_(shape),
       random_(static_cast<unsigned>(role.index + 1)) {
   loop.AddObserver(this);
 }
@@ -41,7 +41,8 @@ void GearmanClient::Submit(const JobStart& start, int64_t now) {
   }
   std::string unique = shape_.key_prefix;
   if (!unique.empty()) AppendDecimal(unique, start.index);
-  const std::string_view body = body_.Make(start.stamp);
+  const std::string_view body =
+      body_.Make(start.stamp, {.producer = role_.index, .number = start.index});
   if (const int64_t delay = shape_.Delay(now); delay > 0) {
     AppendPacket(output(), PacketType::kSubmitJobEpoch,
                  {function_, unique, std::to_string(std::time(nullptr) + delay), body});

@@ -77,6 +77,7 @@ void GearmanWorker::OnJobAssign(std::string_view payload) {
   --in_flight_;
   const std::string_view handle = CutArgument(payload);
   CutArgument(payload);
+  if (taking_.verification != nullptr) taking_.verification->Check(role_.index, payload);
   Job job{.handle = std::string(handle), .result = std::string(payload.substr(0, kStampBytes))};
   if (!taking_.sleeps) {
     assigned_.push_back(std::move(job));

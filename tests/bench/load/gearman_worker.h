@@ -8,6 +8,7 @@
 #include "tests/bench/load/gearman_packet.h"
 #include "tests/bench/load/job.h"
 #include "tests/bench/load/role.h"
+#include "tests/bench/load/verification.h"
 
 namespace gearstalk::bench {
 
@@ -15,7 +16,8 @@ struct GearmanTaking {
   Tubes functions;
   bool sleeps = false;  // sleeps when there is no job, as client libraries do; otherwise it grabs
                         // only jobs that are known to be there
-  bool foreground = false;  // somebody waits for the result, and counts the job
+  bool foreground = false;               // somebody waits for the result, and counts the job
+  Verification* verification = nullptr;  // what it has to say of each job; nullptr: nothing
 };
 
 // Grabs and completes jobs; the result is the stamp of the job.

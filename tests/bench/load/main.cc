@@ -5,10 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "tests/bench/load/fail.h"
 #include "tests/bench/load/measurement.h"
 
 namespace {
 
+using gearstalk::bench::Fail;
 using gearstalk::bench::Measurement;
 using gearstalk::bench::Options;
 using gearstalk::bench::Process;
@@ -38,13 +40,15 @@ int main(int argc, char** argv) {
   const std::vector<Process> routers(options.routers.begin(), options.routers.end());
   if (options.pin_apart) PinApart(server, routers);
   Measurement measurement(options, server, routers);
-  if (!options.steps) {
+  const auto run = [&measurement] {
     std::cout << measurement.Run() << std::endl;
+    if (const std::string wrong = measurement.Complaint(); !wrong.empty()) Fail(wrong);
+  };
+  if (!options.steps) {
+    run();
     return 0;
   }
   std::cout << "ready" << std::endl;
-  for (std::string line; std::getline(std::cin, line);) {
-    std::cout << measurement.Run() << std::endl;
-  }
+  for (std::string line; std::getline(std::cin, line);) run();
   return 0;
 }

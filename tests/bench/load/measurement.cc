@@ -25,6 +25,20 @@ Json Percentiles(const Histogram& histogram) {
           {"max", Microseconds(histogram.max())}};
 }
 
+Json AsJson(const Verification::Counts& counts) {
+  return {{"jobs", counts.jobs},
+          {"wrong", counts.wrong},
+          {"doubled", counts.doubled},
+          {"missing", counts.missing},
+          {"out_of_order", counts.out_of_order}};
+}
+
+std::optional<Verification> VerificationOf(const Options& options) {
+  const bool takes = options.workload != Workload::kStore && options.workload != Workload::kChurn;
+  if (!options.verify || !takes) return {};
+  return Verification(ShapeOf(options), options.tubes == 1 && !options.random_priorities);
+}
+
 Json AnswersOf(const Disturbance& disturbance) {
   Json answers = Json::object();
   for (const auto& asker : disturbance.askers()) {
@@ -47,8 +61,11 @@ Measurement::Measurement(const Options& options, const Process& server,
       routers_memory_at_first_(Used().routers_memory),
       surroundings_(options_, endpoint_),
       flow_(LimitsOf(options_)),
-      clients_(options_, loop_, endpoint_, flow_) {
+      verification_(VerificationOf(options_)),
+      clients_(options_, loop_, endpoint_, flow_, verification_ ? &*verification_ : nullptr) {
   if (options_.workload == Workload::kDrain && options_.ops == 0) Fail("drain needs --ops");
+  if (options_.workload == Workload::kForeground && options_.mixed)
+    Fail("foreground is of Gearman");
   flow_.Stop();
   Settle();
   if (options_.workload == Workload::kDrain) flow_.Stored(surroundings_.ready());
@@ -98,6 +115,7 @@ Json Measurement::Run() {
   if (!options_.questions.empty()) report["answers_us"] = AnswersOf(disturbance);
   if (options_.burst > 0) report["bursts"] = disturbance.burst()->finished();
   Quiesce();
+  if (verification_) report["verified"] = AsJson(Verified());
   return report;
 }
 
@@ -134,7 +152,7 @@ void Measurement::RunLoad() {
     done = flow_.done();
     if (Now() > progress + kPatience) {
       Fail("stuck after " + std::to_string(done) + " jobs, with " +
-           std::to_string(flow_.refusals()) + " refusals");
+           std::to_string(flow_.refusals()) + " refusals; " + Complaint());
     }
   }
 }
@@ -146,6 +164,14 @@ void Measurement::Quiesce() {
   for (const int64_t start = Now(); flow_.unfinished() > kept; RunRound(Now() + kMillisecond)) {
     if (Now() > start + kPatience) Fail("jobs are missing after the load");
   }
+}
+
+Verification::Counts Measurement::Verified() const {
+  return verification_->Count(surroundings_.ready() + flow_.started());
+}
+
+std::string Measurement::Complaint() const {
+  return verification_ ? Verified().Complaint() : std::string();
 }
 
 Json Measurement::Report(const Usage& before, const Usage& after) const {

@@ -1,11 +1,14 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "tests/bench/load/clients.h"
 #include "tests/bench/load/process.h"
 #include "tests/bench/load/surroundings.h"
+#include "tests/bench/load/verification.h"
 
 namespace gearstalk::bench {
 
@@ -18,6 +21,9 @@ class Measurement {
 
   // Runs the load for its extent, waits until all its jobs are finished, and says what it took.
   Json Run();
+
+  // What is wrong with the jobs that came so far; empty: nothing, or they are not verified.
+  std::string Complaint() const;
 
  private:
   struct Usage {
@@ -37,6 +43,7 @@ class Measurement {
   void RunLoad();
   void Quiesce();
   void RunRound(int64_t deadline);
+  Verification::Counts Verified() const;
   Json Report(const Usage& before, const Usage& after) const;
 
   const Options options_;
@@ -49,6 +56,7 @@ class Measurement {
   const Surroundings surroundings_;
   Loop loop_;
   Flow flow_;
+  std::optional<Verification> verification_;
   const Clients clients_;
   int64_t measured_ops_ = 0;
 };

@@ -19,6 +19,8 @@ void AddServer(CLI::App& app, Options& options) {
   app.add_option("protocol", options.protocol, "beanstalk or gearman")
       ->required()
       ->transform(CLI::CheckedTransformer(kProtocols));
+  app.add_flag("--mixed", options.mixed,
+               "every other producer and consumer speaks the other protocol");
   app.add_option("workload", options.workload, "cycle, foreground, store, drain, churn or idle")
       ->required()
       ->transform(CLI::CheckedTransformer(kWorkloads));
@@ -55,6 +57,9 @@ void AddLoad(CLI::App& app, Options& options) {
   app.add_option("--held", options.held, "jobs each consumer keeps reserved, of beanstalk");
   app.add_option("--rate", options.rate, "jobs per second; without it as many as possible");
   app.add_flag("--filled", options.filled, "drain what is there instead of storing it first");
+  app.add_flag(
+      "--verify", options.verify,
+      "bodies of which each byte is known: fail unless each comes whole, once and in order");
 }
 
 void AddSurroundings(CLI::App& app, Options& options) {
@@ -72,7 +77,19 @@ void AddSurroundings(CLI::App& app, Options& options) {
   app.add_option("--burst", options.burst, "commands one more client pipelines each second");
 }
 
+// Their jobs would be wrong, or twice there, or wait with a consumer.
+void RefuseBesideVerify(CLI::App& app) {
+  for (const char* other : {"--groups", "--held", "--backlog", "--delayed", "--due"}) {
+    app.get_option("--verify")->excludes(app.get_option(other));
+  }
+}
+
 }  // namespace
+
+Protocol ProtocolOf(const Options& options, int index) {
+  if (!options.mixed || index % 2 == 0) return options.protocol;
+  return options.protocol == Protocol::kBeanstalk ? Protocol::kGearman : Protocol::kBeanstalk;
+}
 
 Options ParseOptions(int argc, char** argv) {
   Options options;
@@ -81,6 +98,7 @@ Options ParseOptions(int argc, char** argv) {
   AddExtent(app, options);
   AddLoad(app, options);
   AddSurroundings(app, options);
+  RefuseBesideVerify(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -22,6 +22,7 @@ enum class Workload {
 struct Options {
   Workload workload = Workload::kCycle;
   Protocol protocol = Protocol::kBeanstalk;
+  bool mixed = false;
   std::string server;
   pid_t pid = 0;
   std::vector<pid_t> routers;
@@ -47,6 +48,7 @@ struct Options {
   int64_t held = 0;
   double rate = 0;
   bool filled = false;
+  bool verify = false;
 
   int64_t idle = 0;
   Protocol idle_protocol = Protocol::kBeanstalk;
@@ -60,6 +62,9 @@ struct Options {
   double ask_every_ms = 100;
   int64_t burst = 0;
 };
+
+// What the producer, or the consumer, with this number speaks.
+Protocol ProtocolOf(const Options& options, int index);
 
 // Ends the program when the arguments are wrong or ask for help.
 Options ParseOptions(int argc, char** argv);

@@ -24,6 +24,7 @@ FillPlan PlanOf(const Options& options, int64_t jobs, const Tubes& tubes) {
   plan.shape.jobs_each = std::max<int64_t>(jobs / tubes.count, 1);
   plan.shape.body_bytes = options.body_bytes;
   plan.shape.groups = options.groups;
+  plan.shape.verified = options.verify;
   plan.shape.random_priorities = options.random_priorities;
   if (options.unique_keys) plan.shape.key_prefix = tubes.prefix + "-";
   return plan;
