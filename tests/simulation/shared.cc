@@ -133,6 +133,8 @@ void World::Lead(Member& member) {
   ledger_.OnRestart(true);
   TellPolicies(0);
   served_from_ = now();
+  draining_since_ = kNever;
+  broker_->engine().SetDraining(false);
   if (shard_.full) ledger_.OnDiskFailure();
   ledger_.Compare(broker_->engine(), now());
 }
