@@ -366,7 +366,7 @@ TEST(Bodies, ADamagedOneIsCarriedForwardWithoutItsBytesWhenItsJobIsBuried) {
   World world(31);
   world.shard.keeps_bodies = true;
   SimBroker& broker = *world.brokers[0];
-  broker.max_bytes = 64 * 1024;
+  broker.max_bytes = 256 * 1024;
   broker.expects_damage = true;
   broker.buries = false;
   broker.delete_percent = 0;
@@ -380,16 +380,21 @@ TEST(Bodies, ADamagedOneIsCarriedForwardWithoutItsBytesWhenItsJobIsBuried) {
     if (at == std::string::npos) continue;
     part = seq;
     bytes[at + 50] ^= 1;
+    break;
   }
   ASSERT_NE(part, 0U);
-  broker.delete_percent = 55;
+  broker.put_percent = 20;
+  broker.delete_percent = 90;
   broker.keeps.insert(job);
-  world.RunFor(60 * kSecond);
+  while (broker.found_damaged.empty() && world.simulation.now < 2000 * kSecond) {
+    world.RunFor(kSecond);
+  }
+  world.RunFor(2 * kSecond);
   EXPECT_EQ(broker.found_damaged, std::set<std::uint64_t>{job});
   EXPECT_LE(world.shard.view.oldest, part);
   EXPECT_TRUE(broker.may_serve());
   broker.buries = true;
-  world.RunFor(60 * kSecond);
+  world.RunFor(30 * kSecond);
   EXPECT_GT(world.shard.view.oldest, part);
   broker.Kill();
   broker.Start();
