@@ -342,6 +342,68 @@ TEST(Reading, EndsWhereWhatIsNeededNextWasTrimmed) {
   EXPECT_EQ(standby.exit_code(), 3);
 }
 
+TEST(Bodies, ThatTheStateNeedsAreReadBeforeABrokerLeads) {
+  World world(30);
+  world.shard.keeps_bodies = true;
+  const auto [active, standby] = world.Pair();
+  active.delete_percent = 10;
+  active.Start();
+  world.RunFor(5 * kSecond);
+  standby.needs_bodies = true;
+  standby.put_percent = standby.delete_percent = 0;
+  standby.Start();
+  world.RunFor(5 * kSecond);
+  EXPECT_EQ(standby.bodies_read, 0U);
+  active.Kill();
+  standby.link.lose_answer = 50;
+  EXPECT_LT(world.Outage(20 * kSecond), 20 * kSecond);
+  EXPECT_GE(standby.bodies_read, 5U);
+  EXPECT_EQ(world.Faults(), "");
+}
+
+// Nothing else is held up by it, and no part stays for it once its job is buried.
+TEST(Bodies, ADamagedOneIsCarriedForwardWithoutItsBytesWhenItsJobIsBuried) {
+  World world(31);
+  world.shard.keeps_bodies = true;
+  SimBroker& broker = *world.brokers[0];
+  broker.max_bytes = 256 * 1024;
+  broker.expects_damage = true;
+  broker.buries = false;
+  broker.delete_percent = 0;
+  broker.Start();
+  while (world.ledger.put.size() < 20) world.RunFor(10 * kMillisecond);
+  const std::uint64_t job = 7;
+  const std::string body = std::to_string(job) + std::string(kLeastLeftOut + job, 'b');
+  std::uint64_t part = 0;
+  for (auto& [seq, bytes] : world.shard.parts) {
+    const std::size_t at = bytes.find(body);
+    if (at == std::string::npos) continue;
+    part = seq;
+    bytes[at + 50] ^= 1;
+    break;
+  }
+  ASSERT_NE(part, 0U);
+  broker.put_percent = 20;
+  broker.delete_percent = 90;
+  broker.keeps.insert(job);
+  while (broker.found_damaged.empty() && world.simulation.now < 2000 * kSecond) {
+    world.RunFor(kSecond);
+  }
+  world.RunFor(2 * kSecond);
+  EXPECT_EQ(broker.found_damaged, std::set<std::uint64_t>{job});
+  EXPECT_LE(world.shard.view.oldest, part);
+  EXPECT_TRUE(broker.may_serve());
+  broker.buries = true;
+  world.RunFor(30 * kSecond);
+  EXPECT_GT(world.shard.view.oldest, part);
+  broker.Kill();
+  broker.Start();
+  world.RunFor(10 * kSecond);
+  EXPECT_TRUE(broker.may_serve());
+  EXPECT_EQ(broker.without_bodies, std::set<std::uint64_t>{job});
+  EXPECT_EQ(world.Faults(), "");
+}
+
 // Every watch would be given up before it tells the first event.
 TEST(Following, AStoreThatTellsLateIsFollowed) {
   World world(10);

@@ -20,6 +20,9 @@ void SimBroker::Start() {
   ++life_;
   jobs_.clear();
   cold_.clear();
+  missing_.clear();
+  found_damaged.clear();
+  without_bodies.clear();
   waiting_.clear();
   kept_.clear();
   next_id_ = 1;
@@ -109,6 +112,7 @@ void SimBroker::Serve() {
       journal_->Accepts(Record::Kind::kDelete)) {
     auto at = jobs_.lower_bound(1 + simulation_.Below(next_id_));
     if (at == jobs_.end()) at = jobs_.begin();
+    if (keeps.contains(*at)) return;
     Record record;
     record.kind = Record::Kind::kDelete;
     record.id = *at;
@@ -132,12 +136,21 @@ void SimBroker::ReadBodies() {
 
 void SimBroker::OnBody(std::uint64_t id, const BodyRead& read) {
   if (read.result == BodyRead::Result::kDamaged) {
-    ledger_.Fault("damaged: " + std::string(read.problem));
+    found_damaged.insert(id);
+    if (!expects_damage) ledger_.Fault("damaged: " + std::string(read.problem));
   }
   if (read.result != BodyRead::Result::kWhole) return;
   ++bodies_read;
+  missing_.erase(id);
   if (serving_ && !journal_->MayServe()) ledger_.Fault("a body while it may not serve");
   if (read.body != BodyOf(id)) ledger_.Fault("the body of another job: " + std::to_string(id));
+}
+
+std::vector<std::uint64_t> SimBroker::MissingBodies() const {
+  for (auto at = cold_.begin(); needs_bodies && at != cold_.end() && missing_.size() < 5; ++at) {
+    missing_.insert(*at);
+  }
+  return {missing_.begin(), missing_.end()};
 }
 
 std::uint32_t SimBroker::BodyLeftOut(std::uint64_t id) const {
@@ -178,6 +191,7 @@ void SimBroker::OnServing() {
 }
 
 void SimBroker::OnActive() {
+  if (!missing_.empty()) ledger_.Fault("it leads without the bodies that it needs");
   if (!ends_pauses) return;
   Record record;
   record.kind = Record::Kind::kTube;
@@ -195,10 +209,12 @@ void SimBroker::OnOver(Status why, int exit_code) {
 Status SimBroker::Apply(const Record& record) {
   if (record.kind == Record::Kind::kPut) {
     jobs_.insert(record.id);
-    const bool is_cold = record.body_left_out > 0;
+    const bool lost = expects_damage && record.body.empty() && record.body_left_out == 0;
+    if (lost) without_bodies.insert(record.id);
+    const bool is_cold = record.body_left_out > 0 || lost;
     if (is_cold) cold_.insert(record.id);
-    const std::size_t size = is_cold ? record.body_left_out : record.body.size();
-    if (is_cold != shard_.keeps_bodies || (is_cold && size != BodyOf(record.id).size())) {
+    const bool fits = record.body_left_out == BodyOf(record.id).size();
+    if (is_cold != shard_.keeps_bodies || (is_cold && !lost && !fits)) {
       ledger_.Fault("the record of " + std::to_string(record.id) + " has another body");
     }
     next_id_ = std::max(next_id_, record.id + 1);

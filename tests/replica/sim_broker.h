@@ -61,6 +61,12 @@ class SimBroker final : private JournalEvents, private LiveState {
   // then.
   std::uint64_t batches = 0, followed = 0;
   std::uint64_t bodies_read = 0;
+  bool needs_bodies = false;               // some, before it leads
+  bool expects_damage = false;             // of parts
+  bool buries = true;                      // what is damaged, at once
+  std::set<std::uint64_t> found_damaged;   // jobs
+  std::set<std::uint64_t> keeps;           // jobs that nobody deletes
+  std::set<std::uint64_t> without_bodies;  // jobs of records that had none
 
  private:
   void OnFollowing(const FollowProgress&) override {}
@@ -74,6 +80,10 @@ class SimBroker final : private JournalEvents, private LiveState {
   void CaptureSettings(const std::function<void(const Record&)>& emit) override;
   std::uint32_t BodyLeftOut(std::uint64_t id) const override;
   bool TakesBodiesLater() const override { return true; }
+  bool RestsDamaged(std::uint64_t id) const override {
+    return buries && found_damaged.contains(id);
+  }
+  std::vector<std::uint64_t> MissingBodies() const override;
   void OnBody(std::uint64_t id, const BodyRead& read) override;
 
   void Round();
@@ -94,7 +104,8 @@ class SimBroker final : private JournalEvents, private LiveState {
   Ledger& ledger_;
   const std::string name_;
   std::unique_ptr<ReplicatedJournal> journal_;
-  std::set<std::uint64_t> jobs_, cold_;  // their bodies are in the store alone
+  std::set<std::uint64_t> jobs_, cold_;      // their bodies are in the store alone
+  mutable std::set<std::uint64_t> missing_;  // needed before it leads
   std::uint64_t next_id_ = 1;
   bool serving_ = false, suspended_ = false, stopped_ = false;
   std::vector<std::function<void()>> kept_;  // came while it was stopped
