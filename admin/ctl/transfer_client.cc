@@ -1,7 +1,7 @@
 #include "admin/ctl/transfer_client.h"
 
-#include <unistd.h>
-
+#include <chrono>
+#include <thread>
 #include <utility>
 
 namespace gearstalk::ctl {
@@ -14,9 +14,13 @@ namespace {
 
 // While another connection works on the transfer: five seconds in all.
 constexpr int kOpenTries = 50;
-constexpr unsigned kOpenPause = 100'000;  // microseconds
+constexpr unsigned kOpenPause = 100;  // milliseconds
 
 }  // namespace
+
+void Channel::Sleep(unsigned milliseconds) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+}
 
 Status AsStatus(const Ack& refusal) {
   switch (refusal.problem) {
@@ -36,7 +40,11 @@ Result<std::unique_ptr<TransferClient>> TransferClient::Connect(const Target& ta
   Result<std::unique_ptr<Channel>> channel =
       target.data_dir.empty() ? ctl::Connect(target) : OpenDirectory(target.data_dir, bodies);
   if (!channel.ok()) return channel.status();
-  auto client = std::make_unique<TransferClient>(std::move(channel.value()));
+  return Over(std::move(channel.value()));
+}
+
+Result<std::unique_ptr<TransferClient>> TransferClient::Over(std::unique_ptr<Channel> channel) {
+  auto client = std::make_unique<TransferClient>(std::move(channel));
   if (Status status = client->Greet(); !status.ok()) return status;
   return client;
 }
@@ -118,7 +126,7 @@ Result<transfer::MarkOf> TransferClient::Open(const transfer::Opening& opening) 
       refused_ = refusal.problem != transfer::Problem::kBusy;
       return AsStatus(refusal);
     }
-    ::usleep(kOpenPause);
+    channel_->Sleep(kOpenPause);
   }
 }
 

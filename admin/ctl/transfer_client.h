@@ -23,6 +23,8 @@ class TransferClient {
   // Connects to a broker or opens the directory of the target.
   static Result<std::unique_ptr<TransferClient>> Connect(const Target& target,
                                                          Bodies bodies = Bodies::kOnDisk);
+  // Says what it speaks.
+  static Result<std::unique_ptr<TransferClient>> Over(std::unique_ptr<Channel> channel);
   explicit TransferClient(std::unique_ptr<Channel> channel) : channel_(std::move(channel)) {}
 
   // `name` if the broker knows it or no other transfer is ours, else that one's name. Of several,

@@ -111,6 +111,7 @@ void BeanstalkClient::Put() {
                .priority = static_cast<std::uint32_t>(random.OneIn(3) ? random.Below(200'000)
                                                                       : random.Below(3)),
                .ttr_s = static_cast<std::uint32_t>(1 + random.Below(30))};
+  job.asked = world_.now();
   job.size = random.Below(200);
   if (world_.plan().Has(Feature::kLarge) && random.OneIn(10)) job.size = random.Below(60'000);
   // A kick that is under way may find it.
@@ -257,11 +258,13 @@ bool BeanstalkClient::Answered(const Asked& asked, std::string_view reply, std::
 
 bool BeanstalkClient::OnPutReply(const Asked& asked, std::string_view reply) {
   const auto id = NumberAfter("INSERTED", reply);
-  if (id) CheckDurable(*id);
+  if (id) world_.CheckDurable(*id);
   if (asked.verb == Verb::kPutAgain) {
     if (id) world_.ledger().OnPutAgain(*asked.job, *id);
     return id || Refuses(reply);
   }
+  if (id && asked.at > world_.draining_since())
+    world_.ledger().Fail("job " + std::to_string(*id) + " was taken while the broker drains");
   if (id) {
     world_.ledger().OnPut(*asked.job, *id, asked.id, world_.now(), stale());
     // A kick or a delay lets it live longer.
@@ -270,7 +273,7 @@ bool BeanstalkClient::OnPutReply(const Asked& asked, std::string_view reply) {
       asked.job->expires = world_.now() + World::kExpiry;
     return true;
   }
-  world_.ledger().OnRefused(*asked.job);
+  if (Refuses(reply)) world_.ledger().OnRefused(*asked.job, world_.honest() && !stale());
   return Refuses(reply);
 }
 
@@ -345,7 +348,7 @@ bool BeanstalkClient::OnHolderReply(const Asked& asked, std::string_view reply) 
       return reply == "RELEASED";
     case Verb::kBury:
       Drop(&job);
-      if (!stale()) ledger.OnBuried(job, world_.now());
+      if (!stale()) ledger.OnBuried(job, asked.at, world_.now());
       return reply == "BURIED";
     default:
       ledger.OnTouched(job, this, asked.at);

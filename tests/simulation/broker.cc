@@ -130,6 +130,7 @@ bool Connection::Flush() {
       bytes.append(static_cast<const char*>(piece.iov_base), piece.iov_len);
     }
     out_.Consume(bytes.size());
+    broker_.NoteAnswered();
     if (ear_ != nullptr) ear_->OnBytes(bytes);
   }
   if (!out_.empty()) return true;
@@ -142,7 +143,8 @@ Broker::Broker(const FakeClock& clock, std::unique_ptr<Journal> journal, const O
       engine_(options.engine, *journal_),
       beanstalk_({options.max_job_size}, beanstalk::TestIdentity(clock.Now()), engine_, *this),
       gearman_(GearmanOptionsOf(options), engine_, *this),
-      protocols_{&beanstalk_, &gearman_} {
+      transfer_(engine_),
+      protocols_{&beanstalk_, &gearman_, &transfer_} {
   engine_.SetLimits(options.limits);
   engine_.policies().SetRules(clock.Now(), options.rules);
   GS_CHECK(engine_.schedules().Set(clock.Now(), options.schedules, "UTC").ok());
@@ -229,6 +231,7 @@ void Broker::FlushAll() {
 }
 
 void Broker::Round() {
+  answered_ = false;
   RunWriter();
   if (!alive_()) return;
   TakeNotice();

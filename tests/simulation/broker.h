@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "admin/transfer/session.h"
 #include "broker/base/clock.h"
 #include "broker/engine/engine.h"
 #include "broker/journal/journal.h"
@@ -138,12 +139,15 @@ class Broker final : private JournalEvents, private ConnectionList {
   Journal& journal() { return *journal_; }
   // Whether a connection has bytes that have not left.
   bool AnyUnsent() const;
+  // Whether replies left in the last round.
+  bool answered() const { return answered_; }
   std::string CheckInvariants() const;
 
   // --- For connections
   Time Now() const { return clock_.Now(); }
   Lsn Durable() const { return journal_->Durable(); }
   bool MayServe() const { return !frozen_ && journal_->MayServe(); }
+  void NoteAnswered() { answered_ = true; }
   std::span<Protocol* const> protocols() const { return protocols_; }
 
  private:
@@ -172,6 +176,7 @@ class Broker final : private JournalEvents, private ConnectionList {
   Engine engine_;
   beanstalk::Protocol beanstalk_;
   gearman::Protocol gearman_;
+  transfer::TransferProtocol transfer_;
   std::vector<Protocol*> protocols_;
   std::vector<std::unique_ptr<Connection>> connections_;
   std::vector<std::unique_ptr<Connection>> leaving_;
@@ -180,7 +185,7 @@ class Broker final : private JournalEvents, private ConnectionList {
   Time write_at_ = kNever;
   Time next_due_ = 0;
   std::uint64_t accepted_ = 0;
-  bool serving_ = false, frozen_ = false, leaves_ = false, has_left_ = false;
+  bool serving_ = false, frozen_ = false, leaves_ = false, has_left_ = false, answered_ = false;
   std::optional<std::pair<Status, int>> over_;
   enum class Abandon : std::uint8_t { kNone, kOnce, kAlways } abandon_ = Abandon::kNone;
 };

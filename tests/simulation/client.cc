@@ -114,12 +114,6 @@ void Client::ResetIn(Time delay) {
   });
 }
 
-void Client::CheckDurable(JobId id) {
-  Broker& broker = *world_.broker();
-  if (broker.engine().records().PutLsn(id) <= broker.Durable()) return;
-  world_.ledger().Fail("job " + std::to_string(id) + " was acknowledged before it was durable");
-}
-
 KnownJob* Client::Take(JobId id, std::string_view body, const Ledger::HandOut& out) {
   Ledger& ledger = world_.ledger();
   KnownJob* const known = ledger.OfBody(body);

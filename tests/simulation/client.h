@@ -54,8 +54,6 @@ class Client : public Ear {
   void ResetIn(Time delay);
   // What it knows of a job that it got.
   KnownJob* Take(JobId id, std::string_view body, const Ledger::HandOut& out);
-  // It was told of a put.
-  void CheckDurable(JobId id);
   void Say(const std::string& what) const;
   // Whether replies may have been made long before they leave.
   bool stale() const { return stale_; }

@@ -41,6 +41,7 @@ void World::Finish() {
   last->TakeAll();
   last->Connect();
   clients_.push_back(std::move(last));
+  operator_.Finish();
   const Time limit = now() + kPatience;
   RunUntil(now() + kQuiet);
   while (ledger_.ok() && now() < limit && SomebodyWaits()) RunUntil(now() + kQuiet);

@@ -10,6 +10,8 @@ namespace gearstalk::simulation {
 namespace {
 
 constexpr std::uint64_t kSector = 512;
+// Of rounds that answer while the journal has something to write, one in so many is the last.
+constexpr std::uint64_t kRepliesPerDeath = 1000;
 
 }  // namespace
 
@@ -68,8 +70,23 @@ void World::Kill(bool power) {
   disk_.StopAt(disk_.calls() + 1 + random_.Below(20), random_.OneIn(2) ? random_.Below(2000) : 0);
   After(random_.Between(0, 3 * kSecond), [this, life = life()] {
     if (this->life() != life || !dying_) return;
-    Crash(!power_ ? Loss::kNone : random_.OneIn(2) ? Loss::kAll : Loss::kSome);
+    Crash(LossOf(power_));
   });
+}
+
+// The moment at which a reply that did not wait for the disk shows: it has left, and what came with
+// it is not written.
+bool World::DiesAfterReplies() {
+  const bool kills = plan_.Has(Feature::kKills);
+  const bool power = plan_.Has(Feature::kPowerCuts) && !shared();
+  if ((!kills && !power) || healed_ || !broker_->answered()) return false;
+  if (broker_->journal().WaitingBytes() == 0 || !random_.OneIn(kRepliesPerDeath)) return false;
+  if (shared()) {
+    End(*leader_, "it is killed after replies");
+  } else {
+    Crash(LossOf(power && (!kills || random_.OneIn(2))));
+  }
+  return true;
 }
 
 // While something else is wrong.
@@ -157,6 +174,7 @@ void World::Heal() {
   healed_ = true;
   disk_.SetCapacity(UINT64_MAX);
   GiveDescriptors();
+  SetDraining(false);
   if (shared()) {
     HealStore();
   } else {

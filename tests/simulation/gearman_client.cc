@@ -119,6 +119,7 @@ void GearmanClient::Act() {
 void GearmanClient::Submit() {
   Random& random = world_.random();
   KnownJob job{.tube = random.Of(world_.tubes()), .priority = 65536, .ttr_s = 0};
+  job.asked = world_.now();
   job.size = random.Below(200);
   job.durable = random.OneIn(2);
   if (World::Expires(job.tube)) job.vanishes = world_.now() + World::kExpiry;
@@ -191,6 +192,9 @@ void GearmanClient::OnPacket(std::uint32_t type, std::string_view payload) {
       return OnCreated(payload);
     case kNoop:
       if (!std::exchange(sleeps_, false) && !grabs_ && held_.empty()) return;
+      // What it was woken for is somebody else's then.
+      if (world_.plan().Has(Feature::kResets) && world_.random().OneIn(20))
+        return ResetIn(world_.random().Between(0, 20 * kMillisecond));
       return ActIn(world_.random().Between(0, 20 * kMillisecond));
     case kNoJob:
       if (!std::exchange(grabs_, false)) return ledger.Fail("NO_JOB that nobody asked for");
@@ -208,7 +212,7 @@ void GearmanClient::OnPacket(std::uint32_t type, std::string_view payload) {
       // Its report was refused: it still has the job, and gives it back.
       if (works_) return ResetIn(kSecond);
       if (submitted_.empty()) return;
-      ledger.OnRefused(*submitted_.front());
+      ledger.OnRefused(*submitted_.front(), world_.honest() && !stale());
       submitted_.pop_front();
       return floors_.pop_front();
     case kComplete:
@@ -223,7 +227,9 @@ void GearmanClient::OnPacket(std::uint32_t type, std::string_view payload) {
 void GearmanClient::OnCreated(std::string_view handle) {
   if (submitted_.empty()) return world_.ledger().Fail("JOB_CREATED that nobody asked for");
   KnownJob& job = *submitted_.front();
-  CheckDurable(IdOfHandle(handle));
+  if (job.asked > world_.draining_since())
+    world_.ledger().Fail(std::string(handle) + " was taken while the broker drains");
+  world_.CheckDurable(IdOfHandle(handle));
   world_.ledger().OnPut(job, IdOfHandle(handle), floors_.front(), world_.now(), stale());
   submitted_.pop_front();
   floors_.pop_front();

@@ -23,7 +23,10 @@ struct GroupPlan {
   std::uint32_t running = 0;
   Time apart = 0;  // group_rate; 0: none
   std::uint32_t burst = 1;
-  Time since = 0;  // what was handed out before it was so by another policy
+  std::uint32_t max_jobs = 0;  // group_max_jobs; 0: any number
+  bool needs_name = false;     // group_missing: refuse
+  Time since = 0;              // what was handed out before it was so by another policy
+  Time settled = 0;            // by then all jobs have been looked at
 };
 
 }  // namespace gearstalk::simulation

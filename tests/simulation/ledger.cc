@@ -88,8 +88,10 @@ void Ledger::OnPut(KnownJob& job, JobId id, JobId floor, Time now, bool stale) {
   // What is lost at the end of a damaged log has ids that come again.
   if (id <= floor && !damaged_)
     Fail(Name(job) + ": its id does not rise above " + std::to_string(floor));
+  if (!stale) CheckAdmitted(job);
   Learn(job, id);
   job.there = true;
+  job.put = now;
   // A spare id, given out while the disk fails, says nothing of the ids that follow.
   if (id < kFirstSpareId) highest_id_ = std::max(highest_id_, id);
   if (stale || forgot_at_ == now) job.touched = true;
@@ -104,6 +106,11 @@ void Ledger::Learn(KnownJob& job, JobId id) {
   known = &job;
   job.id = id;
   JoinGroup(job);
+}
+
+void Ledger::OnRefused(KnownJob& job, bool honest) {
+  job.ended = true;
+  if (honest && !MayBeFull(job)) Fail(Name(job) + " was refused, and nothing forbids it");
 }
 
 void Ledger::OnPutAgain(const KnownJob& job, JobId id) {
@@ -165,6 +172,7 @@ void Ledger::CheckRunning(const KnownJob& job, Time taken, Time now) {
 void Ledger::OnHandedOut(KnownJob& job, const HandOut& out, Time taken, Time now) {
   // What was shown is on disk.
   if (job.durable) job.there = true;
+  CheckTurn(job, out, taken);
   if (out.stale) {
     LeaveQueue(job);
     job.holder = nullptr;
@@ -173,6 +181,7 @@ void Ledger::OnHandedOut(KnownJob& job, const HandOut& out, Time taken, Time now
   if (job.ended && !damaged_) {
     Fail(Name(job) + " was handed out after its end");
   }
+  if (job.away && !damaged_) Fail(Name(job) + " was handed out while a transfer holds it");
   if (now < job.not_before && !clocks_differ_ && out.watched != nullptr && !damaged_)
     Fail(Name(job) + " was handed out before its delay had passed");
   if (job.holder != nullptr && job.holder != out.holder && now < job.held_until) {
@@ -204,18 +213,46 @@ void Ledger::OnTouched(KnownJob& job, const void* holder, Time asked) {
 void Ledger::OnReleased(KnownJob& job, std::uint32_t priority, Time not_before) {
   job.priority = priority;
   job.not_before = not_before;
+  Stir(job);
 }
 
 void Ledger::OnEndAsked(KnownJob& job) {
   LeaveQueue(job);
+  Stir(job);
   ++job.end_asks;
   job.buried = kNever;
+}
+
+void Ledger::OnLendAsked(KnownJob& job) {
+  OnEndAsked(job);
+  ++job.lent;
+}
+
+// It comes to its place, and others of its group may have left meanwhile.
+void Ledger::OnGivenBack(KnownJob& job) {
+  job.away = false;
+  job.aside = true;
+}
+
+void Ledger::OnStayed(KnownJob& job) {
+  --job.end_asks;
+  --job.lent;
+  job.away = false;
+  job.put = time_;
+  Stir(job);
+}
+
+void Ledger::VisitTube(const std::string& tube, const std::function<void(KnownJob&)>& visit) {
+  for (KnownJob& job : jobs_) {
+    if (job.tube == tube && !job.ended) visit(job);
+  }
 }
 
 void Ledger::OnEnded(KnownJob& job) {
   if (job.deleted && !damaged_) Fail(Name(job) + " ended twice");
   job.ended = job.deleted = true;
   job.holder = nullptr;
+  Stir(job);
 }
 
 void Ledger::Forget(const void* holder, Time now) {
@@ -236,7 +273,7 @@ void Ledger::OnDiskFailure() {
 }
 
 void Ledger::OnKickAsked(const std::string& tube) {
-  ++kicks_[tube];
+  ++kicks_[tube].asks;
   for (KnownJob& job : jobs_) {
     if (job.tube != tube) continue;
     job.not_before = 0;
@@ -295,9 +332,10 @@ void Ledger::OnRestart(bool kept) {
 void Ledger::CheckOrder(bool nothing_unsent) {
   for (const Passed& each : passed_) {
     const KnownJob& job = *each.job;
-    if (nothing_unsent && !job.touched && Certain(job)) {
-      Fail(each.by + " was handed out before " + Name(job) + ", which is more urgent");
-    }
+    if (!nothing_unsent || job.touched || !Certain(job)) continue;
+    if (each.turn > 0 && !Waited(job, each.turn)) continue;
+    Fail(each.by + " was handed out before " + Name(job) +
+         (each.turn > 0 ? ", whose group has waited for its turn" : ", which is more urgent"));
   }
   passed_.clear();
 }

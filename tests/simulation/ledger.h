@@ -26,6 +26,8 @@ struct KnownJob {
   std::size_t size = 0;
   bool durable = true;
   JobId id = 0;
+  Time asked = 0;           // when its put was sent
+  Time put = kNever;        // when that was answered
   bool there = false;       // its put was answered
   bool ended = false;       // somebody was told of its end, or it was refused
   bool deleted = false;     // its deletion was answered
@@ -44,6 +46,8 @@ struct KnownJob {
   std::string group{};   // empty: it has none
   std::string body{};    // all of it, of a job that comes by the calendar
   bool aside = false;    // it may be buried: others of its group go on
+  int lent = 0;          // a transfer may hold it
+  bool away = false;     // one does
   Time buried = kNever;  // since when it surely is
 };
 
@@ -80,7 +84,8 @@ class Ledger {
   void OnPutAgain(const KnownJob& job, JobId id);
   // Somebody else saw its id before its put was answered.
   void Learn(KnownJob& job, JobId id);
-  void OnRefused(KnownJob& job) { job.ended = true; }
+  // `honest`: neither the disk nor an operator may be the reason.
+  void OnRefused(KnownJob& job, bool honest);
   JobId highest_id() const { return highest_id_; }
 
   struct HandOut {
@@ -95,7 +100,7 @@ class Ledger {
   void OnHandedOut(KnownJob& job, const HandOut& out, Time taken, Time now);
   void OnTouched(KnownJob& job, const void* holder, Time asked);
   // The holder wants to end its hold in some way.
-  void OnGivenUp(KnownJob& job) { job.holder = nullptr; }
+  void OnGivenUp(KnownJob& job) { job.holder = nullptr, Stir(job); }
   void OnReleased(KnownJob& job, std::uint32_t priority, Time not_before);
   void OnEndAsked(KnownJob& job);
   void OnEndRefused(KnownJob& job) { --job.end_asks; }
@@ -109,6 +114,14 @@ class Ledger {
   }
   // A client is gone: what it held goes back.
   void Forget(const void* holder, Time now);
+  // An operator asks a transfer to hold what it finds. It holds the job; it is to give it back;
+  // it does not hold it.
+  void OnLendAsked(KnownJob& job);
+  static void OnLent(KnownJob& job) { job.away = true; }
+  static void OnGivenBack(KnownJob& job);
+  void OnStayed(KnownJob& job);
+  // Those that may be there.
+  void VisitTube(const std::string& tube, const std::function<void(KnownJob&)>& visit);
   // Somebody kicks in this tube.
   void OnKickAsked(const std::string& tube);
   // Somebody kicks, or asks for, this job by its id.
@@ -142,13 +155,19 @@ class Ledger {
     most_running_[tube] = {most, since};
   }
 
+  // The time as the world has it.
+  void Advance(Time to) { time_ = to; }
+
   // --- Groups: ledger_groups.cc
   void SetGroups(const GroupPlan& plan);
   // Its holder wants it buried, or says that it failed where that buries it.
   static void OnSetAside(KnownJob& job) { job.aside = true; }
-  void OnBuried(KnownJob& job, Time now);
+  // `asked`: when its burial was asked for. A kick meanwhile may have found it.
+  void OnBuried(KnownJob& job, Time asked, Time now);
   void OnKickAnswered(const std::string& tube) {
-    if (int& kicks = kicks_[tube]; kicks > 0) --kicks;
+    Kicks& kicks = kicks_[tube];
+    if (kicks.asks > 0) --kicks.asks;
+    kicks.answered = time_;
   }
   // Somebody takes out all jobs that are left, one after the other, and no job waits.
   void OnSweep();
@@ -171,6 +190,7 @@ class Ledger {
   struct Passed {
     KnownJob* job;
     std::string by;
+    Time turn = 0;  // its group's turn had come by then; 0: it is more urgent
   };
 
   void LeaveQueue(KnownJob& job);
@@ -189,10 +209,17 @@ class Ledger {
     std::map<JobId, KnownJob*> jobs;
     std::multiset<Time> taken;  // since the pace began
     JobId swept = 0;
+    Time turn = 0;     // of its last hand-out; 0: not known
+    Time stirred = 0;  // when one of its jobs last was handed out, or came back, or ended
   };
   void JoinGroup(KnownJob& job);
   void CheckGroup(KnownJob& job, const HandOut& out, Time taken, Time now);
   void CheckLine(const KnownJob& job, Time since, Group& group, bool set_aside, Time now);
+  void CheckAdmitted(const KnownJob& job);
+  bool MayBeFull(const KnownJob& job) const;
+  void CheckTurn(const KnownJob& job, const HandOut& out, Time taken);
+  bool Waited(const KnownJob& job, Time since) const;
+  void Stir(const KnownJob& job);
   void CheckGroupLimits(const KnownJob& job, const GroupPlan& plan, Group& group, Time taken,
                         Time now);
 
@@ -206,10 +233,15 @@ class Ledger {
   std::map<std::string, std::pair<std::size_t, Time>, std::less<>> most_running_;
   std::map<std::string, GroupPlan, std::less<>> group_plans_;
   std::map<std::pair<std::string, std::string>, Group> groups_;  // by tube and name
-  std::map<std::string, int, std::less<>> kicks_;                // without an answer
+  struct Kicks {
+    int asks = 0;       // without an answer
+    Time answered = 0;  // the last one
+  };
+  std::map<std::string, Kicks, std::less<>> kicks_;  // by tube
   std::map<std::string, int, std::less<>> most_tries_;
   std::vector<Passed> passed_;
   JobId highest_id_ = 0;
+  Time time_ = 0;
   Time forgot_at_ = 0;
   bool damaged_ = false, ordered_ = true, prompt_ = true, burials_kept_ = true;
   bool clocks_differ_ = false;

@@ -10,6 +10,8 @@ namespace {
 
 // So many steps of a pace are looked at together: the engine's times here are whole seconds.
 constexpr std::uint32_t kSteps = 3;
+// As in ledger.cc: how long a job may be left for a worker that was woken.
+constexpr Time kPromise = 150 * kMillisecond;
 
 std::string Name(const KnownJob& job) {
   return "job " + std::to_string(job.id) + " (" + std::to_string(job.token) + " in group " +
@@ -21,16 +23,87 @@ std::string Name(const KnownJob& job) {
 void Ledger::SetGroups(const GroupPlan& plan) {
   group_plans_[plan.tube] = plan;
   for (auto& [name, group] : groups_) {
-    if (name.first == plan.tube) group.taken.clear();
+    if (name.first != plan.tube) continue;
+    group.taken.clear();
+    group.turn = 0;
+    group.stirred = plan.settled;
   }
 }
+
+// --- Whether a group takes a job
+
+// It was taken. Jobs count whose puts were answered before it was sent, and that surely are there.
+void Ledger::CheckAdmitted(const KnownJob& job) {
+  const auto found = group_plans_.find(job.tube);
+  if (found == group_plans_.end() || !job.grouped || damaged_) return;
+  const GroupPlan& plan = found->second;
+  if (!plan.grouped || job.asked <= plan.settled) return;
+  if (plan.needs_name && job.group.empty()) Fail(Name(job) + " was taken without a group");
+  if (plan.max_jobs == 0 || job.group.empty() || plan.by_attempts || !prompt_) return;
+  const auto& jobs = groups_[{job.tube, job.group}].jobs;
+  const auto there = std::count_if(jobs.begin(), jobs.end(), [&](const auto& each) {
+    const KnownJob& other = *each.second;
+    return Certain(other) && other.put < job.asked && other.vanishes == kNever && !other.aside;
+  });
+  if (there >= plan.max_jobs)
+    Fail(Name(job) + " was taken, and its group has " + std::to_string(there) + " jobs");
+}
+
+// Whether its group may have been a reason to refuse it.
+bool Ledger::MayBeFull(const KnownJob& job) const {
+  const auto found = group_plans_.find(job.tube);
+  if (found == group_plans_.end()) return false;
+  const GroupPlan& plan = found->second;
+  if (job.asked <= plan.settled) return true;
+  if (job.group.empty()) return plan.needs_name;
+  const auto may_be = std::count_if(jobs_.begin(), jobs_.end(), [&](const KnownJob& other) {
+    return !other.ended && other.tube == job.tube && other.group == job.group;
+  });
+  return plan.max_jobs > 0 && may_be >= plan.max_jobs;
+}
+
+// --- Whose turn it is
+
+void Ledger::Stir(const KnownJob& job) {
+  if (job.grouped) groups_[{job.tube, job.group}].stirred = time_;
+}
+
+// A group has its turn once while another one waits that has nothing handed out. Whether that one
+// has waited shows later.
+void Ledger::CheckTurn(const KnownJob& job, const HandOut& out, Time taken) {
+  const auto plan = group_plans_.find(job.tube);
+  if (!job.grouped || plan == group_plans_.end() || !plan->second.turns) return;
+  Group& mine = groups_[{job.tube, job.group}];
+  const Time last = std::exchange(mine.turn, out.stale ? 0 : taken);
+  mine.stirred = time_;
+  const auto queue = queued_.find(job.tube);
+  if (out.stale || out.watched == nullptr || !ordered_ || queue == queued_.end()) return;
+  if (last <= plan->second.settled) return;
+  for (const auto& [place, known] : queue->second) {
+    if (place.first > job.priority) break;
+    const bool waits = known.second + kPromise < last && known.first->group != job.group;
+    if (waits && known.first->grouped) passed_.push_back({known.first, Name(job), last});
+  }
+}
+
+// Since then no job of its group was handed out, and none is.
+bool Ledger::Waited(const KnownJob& job, Time since) const {
+  const Group& group = groups_.at({job.tube, job.group});
+  return group.stirred < since &&
+         std::all_of(group.jobs.begin(), group.jobs.end(),
+                     [](const auto& each) { return each.second->ended || !each.second->touched; });
+}
+
+// --- What workers get
 
 void Ledger::JoinGroup(KnownJob& job) {
   if (job.grouped) groups_[{job.tube, job.group}].jobs[job.id] = &job;
 }
 
-void Ledger::OnBuried(KnownJob& job, Time now) {
-  if (burials_kept_ && kicks_[job.tube] == 0 && job.aside) job.buried = now;
+void Ledger::OnBuried(KnownJob& job, Time asked, Time now) {
+  const Kicks& kicks = kicks_[job.tube];
+  const bool stays = kicks.asks == 0 && kicks.answered < asked && job.lent == 0;
+  if (burials_kept_ && stays && job.aside) job.buried = now;
 }
 
 // From the workers' side. It is checked when the hand-out leaves the broker.
@@ -64,7 +137,8 @@ void Ledger::CheckLine(const KnownJob& job, Time since, Group& group, bool set_a
     if (other == &job) continue;
     if (IsHeld(*other, now) && other->taken > since && !other->aside)
       Fail(Name(job) + " was handed out while somebody has " + Name(*other));
-    if (set_aside || id > job.id || other->aside || other->vanishes != kNever) continue;
+    const bool may_wait = other->aside || other->lent > 0 || other->vanishes != kNever;
+    if (set_aside || id > job.id || may_wait) continue;
     if (Certain(*other)) Fail(Name(job) + " was handed out before " + Name(*other) + " had ended");
     // Its end was asked for, and has come: nothing brings it back.
     if (other->end_asks > 0) other->ended = true;

@@ -56,15 +56,17 @@ enum class Feature : std::uint8_t {
   kClockSteps,   // of the wall clock
   kDescriptors,  // run out
   kClocks,       // of brokers that share a store differ, and drift
+  kTransfers,    // of jobs, in and out
+  kDrains,       // the broker takes no new jobs for a while
 };
-inline constexpr int kFeatures = static_cast<int>(Feature::kClocks) + 1;
+inline constexpr int kFeatures = static_cast<int>(Feature::kDrains) + 1;
 // For the command line, in their order.
 inline constexpr std::string_view kFeatureNames[kFeatures] = {
     "journal",     "kills",      "power-cuts",  "io-errors", "full-disk", "rot",
     "stalls",      "resets",     "late",        "pauses",    "delays",    "buries",
     "large",       "gearman",    "tube-pauses", "policies",  "restarts",  "reserve-by-id",
     "cold-bodies", "replicated", "groups",      "reloads",   "schedules", "clock-steps",
-    "descriptors", "clocks"};
+    "descriptors", "clocks",     "transfers",   "drains"};
 
 struct Plan {
   std::uint64_t seed = 0;
@@ -93,6 +95,8 @@ struct Plan {
                                   Feature::kClockSteps, Feature::kDescriptors, Feature::kClocks}) {
       if (random.Percent(50)) plan.features |= Bit(feature);
     }
+    if (random.Percent(40)) plan.features |= Bit(Feature::kTransfers);
+    if (random.Percent(15)) plan.features |= Bit(Feature::kDrains);
     return plan;
   }
   static std::uint32_t Bit(Feature feature) { return 1U << static_cast<unsigned>(feature); }

@@ -59,6 +59,8 @@ GroupPlan World::NewGroups(const GroupPlan& old) {
     if (plan.tube == "p-turns" && random_.OneIn(2)) plan.apart = kSecond;
     plan.burst = static_cast<std::uint32_t>(1 + random_.Below(3));
   }
+  if (random_.OneIn(4)) plan.max_jobs = static_cast<std::uint32_t>(2 + random_.Below(4));
+  plan.needs_name = random_.OneIn(6);
   plan.turns = !plan.line && (plain ? plan.tube == "g-fair" : random_.OneIn(2));
   PolicyValues& values = plan.values;
   std::vector<std::string> sources = {"json:/g", "line"};
@@ -71,6 +73,8 @@ GroupPlan World::NewGroups(const GroupPlan& old) {
   values["group_running"] = std::to_string(plan.running);
   values["group_on_failure"] = plan.holds ? "hold" : "next";
   values["group_burst"] = std::to_string(plan.burst);
+  values["group_max_jobs"] = std::to_string(plan.max_jobs);
+  values["group_missing"] = plan.needs_name ? "refuse" : "allow";
   if (plan.apart > 0) values["group_rate"] = "1/s";
   if (plan.retries) {
     values["attempts"] = "1000";
@@ -121,6 +125,7 @@ void World::TellPolicies(Time since) {
       values.append(" ").append(key).append("=").append(value);
     Say("policy of " + plan.tube + ":" + values);
     plan.since = since;
+    plan.settled = now() + kSecond;
     ledger_.SetGroups(plan);
   }
 }
@@ -146,6 +151,25 @@ void World::Reload() {
   policies_[0].values["on_failure"] = random_.OneIn(2) ? "move" : "bury";
   policies_[1].values["max_running"] = std::to_string(max_running_);
   policies_[3].values["rate"] = std::to_string(2 + random_.Below(10)) + "/s";
+}
+
+// An operator says that no new jobs are to be taken, and after a while that they are.
+void World::PlanDrain() {
+  After(random_.Between(5 * kSecond, 60 * kSecond), [this] {
+    if (healed_) return;
+    SetDraining(true);
+    After(random_.Between(kSecond, 10 * kSecond), [this] { SetDraining(false); });
+    PlanDrain();
+  });
+}
+
+// A schedule makes no job meanwhile.
+void World::SetDraining(bool draining) {
+  if (broker_ == nullptr) return;
+  Say(draining ? "the broker drains" : "the broker takes jobs");
+  broker_->engine().SetDraining(draining);
+  draining_since_ = draining ? now() : kNever;
+  served_from_ = std::max(served_from_, now());
 }
 
 // False: it has them.

@@ -74,7 +74,8 @@ void World::CheckSchedule(const Schedule& schedule) {
   const Engine& engine = broker_->engine();
   const RunningSchedule* const running = engine.schedules().Find(schedule.name);
   const bool quiet = served_from_ + kLate < now() && awake_at_ + kLate < now();
-  if (running == nullptr || running->off || !quiet || DiskFails()) return;
+  if (running == nullptr || running->off || !quiet || DiskFails() || draining_since_ != kNever)
+    return;
   const Time every = schedule.every == 0 ? 10 * kSecond : schedule.every;
   const Time due = (wall_ - kLate) / every * every;
   if (due <= served_from_ + wall_ahead_) return;

@@ -14,6 +14,8 @@ namespace {
 
 // Rounds without any time between them: more is a loop that turns round and round.
 constexpr std::uint64_t kMostRoundsAtOnce = 20'000;
+// Beyond so many they take time: a request may look again and again whether a body was read.
+constexpr std::uint64_t kRoundsForNothing = 100;
 
 std::uint64_t Mixed(std::uint64_t digest, std::string_view text) {
   for (const char each : text)
@@ -57,6 +59,19 @@ void World::Say(const std::string& what) {
 std::uint64_t World::NumberOf(const std::string& tube) const {
   const Tube* const found = broker_->engine().FindTube(tube);
   return found == nullptr ? 0 : found->id();
+}
+
+void World::CheckDurable(JobId id) {
+  if (broker_->engine().records().PutLsn(id) <= broker_->Durable()) return;
+  ledger_.Fail("job " + std::to_string(id) + " was acknowledged before it was durable");
+}
+
+bool World::honest() const {
+  for (const Feature each : {Feature::kIoErrors, Feature::kFullDisk, Feature::kDescriptors,
+                             Feature::kReplicated, Feature::kDrains}) {
+    if (plan_.Has(each)) return false;
+  }
+  return true;
 }
 
 void World::After(Time delay, std::function<void()> what) {
@@ -132,6 +147,7 @@ bool World::Start() {
   broker_->policies_version = policies_version_;
   broker_->engine().SetWallAhead(wall_ahead_);
   served_from_ = now();
+  draining_since_ = kNever;
   TellPolicies(0);
   Say("the broker serves");
   ledger_.Compare(broker_->engine(), now());
@@ -148,6 +164,12 @@ std::map<JobId, std::string> World::PlacesOf(const Engine& engine) {
     if (!job->origin().empty()) place.append(", of ").append(job->origin());
     if (job->state() != JobState::kBuried) continue;
     place.append(", buried: ").append(NameOf(job->extra().cause));
+  }
+  const Transfers& transfers = engine.transfers();
+  for (JobId last = 0; const Transfers::Held* const held = transfers.NextHeld(last);) {
+    last = held->record.values().id;
+    const bool sent = held->record.values().transfer.held == Record::Held::kSecondPhase;
+    places[last] = "held by " + held->transfer + (sent ? ", in phase 2" : ", in phase 1");
   }
   return places;
 }
@@ -207,6 +229,7 @@ void World::Crash(Loss loss) {
   GiveDescriptors();  // they were those of the process
   disk_.Restart(loss, static_cast<std::uint32_t>(random_.Below(UINT32_MAX)));
   for (auto& client : clients_) client->OnClosed();
+  operator_.OnCrash();
   ledger_.OnRestart(plan_.Has(Feature::kJournal));
   if (plan_.Has(Feature::kRot) && !healed_ && random_.OneIn(3)) Rot();
   Restart(random_.Between(kMillisecond, 5 * kSecond));
@@ -239,16 +262,21 @@ void World::Advance(Time to) {
   network_.now = now();
   wall_ = now() + wall_ahead_;
   wall_most_ = std::max(wall_most_, wall_);
+  ledger_.Advance(to);
   rounds_at_once_ = 0;
 }
 
 void World::RunRound() {
-  if (++rounds_at_once_ > kMostRoundsAtOnce) return ledger_.Fail("it turns round and round");
+  if (const std::uint64_t rounds = ++rounds_at_once_; rounds > kRoundsForNothing) {
+    if (rounds > kMostRoundsAtOnce) return ledger_.Fail("it turns round and round");
+    Advance(now() + kMillisecond);
+    rounds_at_once_ = rounds;
+  }
   if (AdoptPolicies(*broker_)) TellPolicies(now());
   broker_->Round();
   if (broker_->over()) return End(*leader_, broker_->over()->first.message());
-  if (disk_.stopped())
-    return Crash(power_ ? (random_.OneIn(2) ? Loss::kAll : Loss::kSome) : Loss::kNone);
+  if (disk_.stopped()) return Crash(LossOf(power_));
+  if (DiesAfterReplies()) return;
   if (random_.OneIn(16)) {
     const std::string wrong = broker_->CheckInvariants();
     if (!wrong.empty()) ledger_.Fail("the engine does not agree with itself: " + wrong);
@@ -315,6 +343,10 @@ std::string World::Run() {
   if (plan_.Has(Feature::kReloads)) PlanReload();
   if (plan_.Has(Feature::kSchedules)) WatchSchedules();
   if (plan_.Has(Feature::kClockSteps)) StepClock();
+  // Transfers hold what a journal keeps.
+  const bool kept = plan_.Has(Feature::kJournal) || shared();
+  if (plan_.Has(Feature::kTransfers) && kept) operator_.Begin();
+  if (plan_.Has(Feature::kDrains)) PlanDrain();
   RunUntil(began_ + plan_.length);
   if (ledger_.ok()) Finish();
   if (!ledger_.ok() && verbose_) ListJobs();

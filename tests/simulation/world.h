@@ -15,6 +15,7 @@
 #include "tests/simulation/broker.h"
 #include "tests/simulation/client.h"
 #include "tests/simulation/ledger.h"
+#include "tests/simulation/operator.h"
 #include "tests/simulation/plan.h"
 
 namespace gearstalk::simulation {
@@ -78,7 +79,15 @@ class World {
   void ChooseGroup(KnownJob& job);
   Nobody& nobody() { return nobody_; }
   bool healed() const { return healed_; }
+  // Nothing but a policy may be the reason to refuse a job.
+  bool honest() const;
   void Say(const std::string& what);
+  // Lets so much time pass: for those who wait inside of an event.
+  void GoOn(Time time) { RunUntil(now() + time); }
+  // Somebody was told of a put.
+  void CheckDurable(JobId id);
+  // Since when no new jobs are taken; kNever: they are.
+  Time draining_since() const { return draining_since_; }
 
  private:
   using Loss = FaultyFileSystem::Loss;
@@ -120,6 +129,8 @@ class World {
   void StepClock();
   void PlanReload();
   void Reload();
+  void PlanDrain();
+  void SetDraining(bool draining);
   void MakeClients();
 
   // shared.cc: brokers that share a store
@@ -158,6 +169,10 @@ class World {
   void Disturb();
   void DisturbClient();
   void Kill(bool power);
+  bool DiesAfterReplies();
+  Loss LossOf(bool power) {
+    return !power ? Loss::kNone : random_.OneIn(2) ? Loss::kAll : Loss::kSome;
+  }
   void FailCalls();
   void FillDisk();
   void FailOpens();
@@ -193,6 +208,7 @@ class World {
   Nobody nobody_{clock_, ledger_};
   std::unique_ptr<Broker> broker_;  // that serves
   std::vector<std::unique_ptr<Client>> clients_;
+  Operator operator_{*this};
   std::multimap<Time, std::function<void()>> events_;
   std::vector<std::string> tubes_;
   std::vector<PolicyEntry> policies_;
@@ -216,6 +232,7 @@ class World {
   bool dying_ = false;  // a call is set at which it dies
   bool disk_failed_ = false, disk_full_ = false, no_descriptors_ = false, rotten_ = false,
        starting_ = false, healed_ = false;
+  Time draining_since_ = kNever;
   std::uint64_t life_ = 0;
   std::uint64_t rounds_at_once_ = 0;
   std::uint64_t digest_ = 0;
