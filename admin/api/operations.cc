@@ -54,7 +54,13 @@ bool Operation::RunSlice(Time now) {
   ++version_;
   if (state_ == State::kCounting) Count(now);
   if (state_ == State::kRunning) Act(now);
+  if (!active()) walk_.reset();
   return active();
+}
+
+void Operation::Stop(Time now) {
+  End(State::kStopped, now);
+  walk_.reset();
 }
 
 void Operation::Count(Time now) {
@@ -247,7 +253,7 @@ bool Operations::Confirm(Operation& operation, const Caller& caller, std::string
 
 void Operations::Stop(Operation& operation, Time now) {
   slices_.Remove(operation);
-  operation.End(Operation::State::kStopped, now);
+  operation.Stop(now);
 }
 
 Operation* Operations::Find(std::uint64_t id) const {
@@ -259,7 +265,7 @@ Operation* Operations::Find(std::uint64_t id) const {
 void Operations::Tick(Time now) {
   for (const auto& each : all_) {
     if (each->state() != Operation::State::kCounted) continue;
-    if (each->changed() + kConfirmWithin <= now) each->End(Operation::State::kExpired, now);
+    if (each->changed() + kConfirmWithin <= now) each->Expire(now);
   }
 }
 

@@ -50,7 +50,8 @@ class Operation final : public SliceWork {
   Lsn lsn() const { return lsn_; }
 
   void Confirm(const Caller& caller, std::string_view request_id, Time now);
-  void End(State state, Time now);
+  void Stop(Time now);
+  void Expire(Time now) { End(State::kExpired, now); }
   // Rises with every change.
   std::uint64_t version() const { return version_; }
   Json Object() const;
@@ -66,6 +67,7 @@ class Operation final : public SliceWork {
   void NoteRefusal(Code code, Time now);
   // The disk does not give a body.
   void GiveUp(Time now);
+  void End(State state, Time now);
   void Record(std::string_view result, std::uint64_t count, Time now);
 
   Engine& engine_;
@@ -73,8 +75,8 @@ class Operation final : public SliceWork {
   const std::uint64_t id_;
   Order order_;
   State state_ = State::kCounting;
-  std::optional<JobWalk> walk_;
-  JobPtr copy_;  // being put
+  std::optional<JobWalk> walk_;  // while it is active: it keeps the body that it looked at last
+  JobPtr copy_;                  // being put
   std::string copy_to_;
   ComparisonPtr compared_;  // of it
   Time copy_since_ = 0;

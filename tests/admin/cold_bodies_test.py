@@ -12,69 +12,11 @@ import tempfile
 import threading
 import unittest
 
-from api_case import BINARY, WithBroker
-from api_client import Api
+from api_case import BINARY
 from broker import Broker, Client, eventually
+from cold_case import Cold, body_of
 
 LARGE = 64 << 20  # bytes
-
-
-def body_of(number: int, size: int) -> bytes:
-    seed = hashlib.sha256(str(number).encode()).hexdigest().encode()
-    return (b"%d:" % number + seed * (size // 64 + 1))[:size]
-
-
-class Cold(WithBroker):
-    MORE: tuple[str, ...] = ()
-    POLICIES = ""
-
-    def setUp(self) -> None:
-        self.data = pathlib.Path(tempfile.mkdtemp(prefix="gearstalk-cold-"))
-        self.config = self.data / "config.yaml"
-        self.limit_bodies(1)
-        self.OPTIONS = ("--console-rate", "0", "--data-dir", str(self.data / "data"),
-                        "--config", str(self.config), *self.MORE)
-        super().setUp()
-
-    def tearDown(self) -> None:
-        super().tearDown()
-        shutil.rmtree(self.data)
-
-    def limit_bodies(self, limit: int) -> None:
-        self.config.write_text(f"limits:\n  bodies: {limit}\n{self.POLICIES}")
-
-    def start_again(self) -> None:
-        """After a kill."""
-        self.client.close()
-        self.broker.process.kill()
-        self.broker.process.wait()
-        self.broker = Broker(BINARY, *self.OPTIONS)
-        self.api, self.client = Api(self.broker.admin), Client(self.broker.port)
-
-    def put(self, number: int, size: int = 400) -> int:
-        self.client.send(b"put 10 0 600 %d\r\n%s\r\n" % (size, body_of(number, size)))
-        return int(self.client.line().removeprefix("INSERTED "))
-
-    def await_cold(self, jobs: int) -> None:
-        eventually("bodies leave",
-                   lambda: self.api.get("/server")["memory"]["bodies_in_journal"] == jobs)
-
-    def take(self, client: Client | None = None) -> tuple[int, bytes]:
-        client = client or self.client
-        word, number, size = client.line().split()
-        self.assertEqual(word, "RESERVED")
-        return int(number), client.body(int(size) + 2)[:-2]
-
-    def segment(self) -> pathlib.Path:
-        return next((self.data / "data").glob("*.wal"))
-
-    def flip(self, body: bytes) -> None:
-        """Flips a bit in the middle of that body in the journal."""
-        with open(self.segment(), "r+b") as file:
-            at = file.read().index(body) + len(body) // 2
-            file.seek(at)
-            byte = file.read(1)[0]
-            os.pwrite(file.fileno(), bytes([byte ^ 4]), at)
 
 
 class Files(Cold):
@@ -250,14 +192,16 @@ class Keys(Cold):
 
 
 class ManyTubes(Cold):
-    """Each has few jobs, which are all needed soon, and nevertheless go."""
+    """Each has few jobs, which are all needed soon, and nevertheless go. `scripts/bench --only backlog/tubes` does the
+    same with 10^5 tubes of 100 jobs."""
 
-    TUBES = int(os.environ.get("GEARSTALK_TUBES", "5000"))
-    JOBS = 2  # of each
+    TUBES = int(os.environ.get("GEARSTALK_TUBES", "2000"))
+    JOBS = 5  # of each
+    CONSUMERS = 3
 
-    def await_lines(self, starts: list[str]) -> None:
+    def await_lines(self, starts: list[str], client: Client | None = None) -> None:
         for start in starts:
-            self.assertTrue(self.client.line().startswith(start))
+            self.assertTrue((client or self.client).line().startswith(start))
 
     def resident(self) -> int:
         rollup = pathlib.Path(f"/proc/{self.broker.process.pid}/smaps_rollup").read_text()
@@ -283,16 +227,20 @@ class ManyTubes(Cold):
             self.start_again()
             self.await_cold(jobs)
             self.assertLess(self.resident(), bound)
-        for first in range(0, self.TUBES, len(some)):
-            self.client.send(b"".join(b"watch t%d\r\n" % (first + tube) for tube in some))
-            self.await_lines(["WATCHING"] * len(some))
+        consumers = [Client(self.broker.port) for _ in range(self.CONSUMERS)]
+        for consumer in consumers:
+            for first in range(0, self.TUBES, len(some)):
+                consumer.send(b"".join(b"watch t%d\r\n" % (first + tube) for tube in some))
+                self.await_lines(["WATCHING"] * len(some), consumer)
         for first in range(1, jobs + 1, len(some)):
-            self.client.send(b"".join(b"reserve-with-timeout 0\r\ndelete %d\r\n" % (first + i) for i in some))
+            consumer = consumers[first // len(some) % self.CONSUMERS]
+            consumer.send(b"".join(b"reserve-with-timeout 0\r\ndelete %d\r\n" % (first + i) for i in some))
             for i in some:
-                self.assertEqual(self.take(), (first + i, body_of(first + i, 400)))
-                self.assertEqual(self.client.line(), "DELETED")
-        self.client.send(b"reserve-with-timeout 0\r\n")
-        self.assertEqual(self.client.line(), "TIMED_OUT")
+                self.assertEqual(self.take(consumer), (first + i, body_of(first + i, 400)))
+                self.assertEqual(consumer.line(), "DELETED")
+        for consumer in consumers:
+            self.assertEqual(consumer.say("reserve-with-timeout 0"), "TIMED_OUT")
+            consumer.close()
 
 
 class LargeBodies(Cold):

@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <optional>
 
-#include "broker/base/threads.h"
 #include "broker/journal/wal/set_aside.h"
 
 namespace gearstalk {
@@ -30,16 +29,9 @@ BodyReader::BodyReader(FileSystem& file_system, std::string directory, int threa
     : file_system_(file_system),
       directory_(std::move(directory)),
       most_threads_(threads),
-      notify_(std::move(notify)) {}
-
-BodyReader::~BodyReader() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  wanted_.notify_all();
-  for (std::thread& thread : threads_) thread.join();
-}
+      notify_(std::move(notify)),
+      workers_(
+          mutex_, [this] { return MayRead(); }, [this](Workers::Lock& lock) { ReadNext(lock); }) {}
 
 void BodyReader::Ask(const Request& request) {
   ++asked_[request.place.segment];
@@ -47,10 +39,9 @@ void BodyReader::Ask(const Request& request) {
     const std::lock_guard lock(mutex_);
     queues_[static_cast<std::size_t>(request.use)].emplace(
         Place{request.place.segment, request.place.offset}, request);
+    workers_.Wake();
   }
-  wanted_.notify_one();
-  if (!threads_.empty()) return;
-  for (int i = 0; i < most_threads_; ++i) threads_.push_back(StartThread([this] { Run(); }));
+  if (!workers_.started()) workers_.Start(most_threads_);
 }
 
 std::vector<BodyReader::Answer> BodyReader::Take(std::size_t bytes) {
@@ -65,8 +56,8 @@ std::vector<BodyReader::Answer> BodyReader::Take(std::size_t bytes) {
     answers_.erase(answers_.begin(), end);
     under_way_ -= sum;
     more = !answers_.empty();
+    if (MayRead()) workers_.Wake();
   }
-  wanted_.notify_all();
   if (more) notify_();
   for (const Answer& answer : taken) {
     const auto asked = asked_.find(answer.request.place.segment);
@@ -86,28 +77,12 @@ bool BodyReader::MayRead() const {
                      [](const Queue& queue) { return !queue.empty(); });
 }
 
-void BodyReader::Run() {
-  std::unique_lock lock(mutex_);
-  while (true) {
-    wanted_.wait(lock, [this] { return stop_ || MayRead(); });
-    if (stop_) return;
-    std::vector<Request> run = TakeRun();
-    lock.unlock();
-    Read(std::move(run));
-    lock.lock();
-  }
-}
-
-void BodyReader::Work() {
-  while (true) {
-    std::vector<Request> run;
-    {
-      const std::lock_guard lock(mutex_);
-      if (!MayRead()) return;
-      run = TakeRun();
-    }
-    Read(std::move(run));
-  }
+void BodyReader::ReadNext(Workers::Lock& lock) {
+  std::vector<Request> run = TakeRun();
+  if (MayRead()) workers_.Wake();
+  lock.unlock();
+  Read(std::move(run));
+  lock.lock();
 }
 
 // The next requests of the most urgent use that one read can serve.

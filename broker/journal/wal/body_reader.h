@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -12,10 +11,10 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
+#include "broker/base/workers.h"
 #include "broker/journal/journal.h"
 #include "broker/journal/live_jobs.h"
 #include "broker/journal/record_codec.h"
@@ -57,9 +56,6 @@ class BodyReader {
   // thread when there are answers.
   BodyReader(FileSystem& file_system, std::string directory, int threads,
              std::function<void()> notify);
-  ~BodyReader();
-  BodyReader(const BodyReader&) = delete;
-  BodyReader& operator=(const BodyReader&) = delete;
 
   void Ask(const Request& request);
   // Answers of about `bytes` bytes; those that are left are notified again.
@@ -72,7 +68,7 @@ class BodyReader {
   // Whether the disk answers nothing but errors, and was tried lately.
   bool DiskIsDead() const;
   // Reads all that is asked for.
-  void Work();
+  void Work() { workers_.Work(); }
 
  private:
   // A segment's file, open while somebody reads it or it was read lately.
@@ -93,8 +89,8 @@ class BodyReader {
   static constexpr int kMostFailures = 8;                 // in a row: then the disk is dead
   static constexpr Time kTryAgain = 500 * kMillisecond;
 
-  void Run();
   bool MayRead() const;
+  void ReadNext(Workers::Lock& lock);
   std::vector<Request> TakeRun();
   void Read(std::vector<Request> run);
   std::vector<Answer> ReadRun(std::span<const Request> run);
@@ -115,7 +111,6 @@ class BodyReader {
   std::map<std::uint64_t, std::size_t> asked_;  // requests of each segment; the loop's own
 
   mutable std::mutex mutex_;  // guards what follows
-  std::condition_variable wanted_;
   std::array<Queue, kUses> queues_;
   std::array<Place, kUses> next_{};  // where the last read of each use ended
   std::vector<Answer> answers_;
@@ -124,9 +119,8 @@ class BodyReader {
   int failures_ = 0;           // of reads, in a row
   bool dead_ = false;
   Time try_at_ = 0;  // the dead disk, by the file system's clock
-  bool stop_ = false;
 
-  std::vector<std::thread> threads_;
+  Workers workers_;
 };
 
 }  // namespace gearstalk

@@ -3,7 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "broker/base/threads.h"
 #include "broker/journal/byte_buffer.h"
 #include "broker/journal/wal/segment_index.h"
 #include "broker/journal/wal/wal_recovery.h"
@@ -18,7 +17,11 @@ constexpr std::uint64_t kSpaceLeft = 4 * kDefaultSegmentSize;
 
 Indexer::Indexer(FileSystem& file_system, std::string directory, bool own_thread,
                  std::uint64_t oldest, std::uint64_t newest)
-    : file_system_(file_system), directory_(std::move(directory)), oldest_(oldest) {
+    : file_system_(file_system),
+      directory_(std::move(directory)),
+      oldest_(oldest),
+      workers_(
+          mutex_, [this] { return HasWork(); }, [this](Workers::Lock& lock) { DoOne(lock); }) {
   std::vector<std::string> names;
   file_system_.List(directory_, names);
   for (const std::string& name : names) {
@@ -26,42 +29,19 @@ Indexer::Indexer(FileSystem& file_system, std::string directory, bool own_thread
     if (number > newest) file_system_.Unlink(PathOf(number));
     if (number != 0 && number <= newest) made_.insert(number);
   }
-  if (own_thread) thread_ = StartThread([this] { Run(); });
-}
-
-Indexer::~Indexer() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  wanted_.notify_one();
-  if (thread_.joinable()) thread_.join();
+  if (own_thread) workers_.Start(1);
 }
 
 void Indexer::Make(std::uint64_t segment) {
   const std::lock_guard lock(mutex_);
   queue_.push_back(segment);
-  wanted_.notify_one();
+  workers_.Wake();
 }
 
 void Indexer::Release(std::uint64_t oldest) {
   const std::lock_guard lock(mutex_);
   oldest_ = oldest;
-  wanted_.notify_one();
-}
-
-void Indexer::Run() {
-  std::unique_lock lock(mutex_);
-  while (true) {
-    wanted_.wait(lock, [this] { return stop_ || HasWork(); });
-    if (stop_) return;
-    DoOne(lock);
-  }
-}
-
-void Indexer::Work() {
-  std::unique_lock lock(mutex_);
-  while (HasWork()) DoOne(lock);
+  workers_.Wake();
 }
 
 bool Indexer::HasWork() const {
@@ -69,7 +49,7 @@ bool Indexer::HasWork() const {
 }
 
 // The lock is held but for calls of the file system.
-void Indexer::DoOne(std::unique_lock<std::mutex>& lock) {
+void Indexer::DoOne(Workers::Lock& lock) {
   if (!made_.empty() && *made_.begin() < oldest_) {
     const std::uint64_t segment = made_.extract(made_.begin()).value();
     lock.unlock();

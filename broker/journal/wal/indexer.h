@@ -1,13 +1,12 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <mutex>
 #include <set>
 #include <string>
-#include <thread>
 
+#include "broker/base/workers.h"
 #include "broker/journal/wal/file_system.h"
 
 namespace gearstalk {
@@ -21,20 +20,16 @@ class Indexer {
   // Without a thread, Work works.
   Indexer(FileSystem& file_system, std::string directory, bool own_thread, std::uint64_t oldest,
           std::uint64_t newest);
-  ~Indexer();
-  Indexer(const Indexer&) = delete;
-  Indexer& operator=(const Indexer&) = delete;
 
   // The segment is sealed, and on disk.
   void Make(std::uint64_t segment);
   // Segments below leave the log.
   void Release(std::uint64_t oldest);
-  void Work();
+  void Work() { workers_.Work(); }
 
  private:
-  void Run();
   bool HasWork() const;
-  void DoOne(std::unique_lock<std::mutex>& lock);
+  void DoOne(Workers::Lock& lock);
   bool Write(std::uint64_t segment) const;
   std::string PathOf(std::uint64_t segment) const;
 
@@ -42,13 +37,11 @@ class Indexer {
   const std::string directory_;
 
   std::mutex mutex_;  // guards what follows
-  std::condition_variable wanted_;
   std::deque<std::uint64_t> queue_;
   std::set<std::uint64_t> made_;  // indexes that are there, perhaps
   std::uint64_t oldest_;
-  bool stop_ = false;
 
-  std::thread thread_;
+  Workers workers_;
 };
 
 }  // namespace gearstalk

@@ -1,10 +1,8 @@
 #include "broker/journal/wal/verifier.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
-#include "broker/base/threads.h"
 #include "broker/journal/wal/wal_reader.h"
 #include "broker/journal/wal/wal_recovery.h"
 
@@ -20,26 +18,19 @@ Verifier::Verifier(FileSystem& file_system, std::string directory, bool own_thre
     : file_system_(file_system),
       directory_(std::move(directory)),
       own_thread_(own_thread),
-      notify_(std::move(notify)) {}
-
-Verifier::~Verifier() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  wanted_.notify_one();
-  if (thread_.joinable()) thread_.join();
-}
+      notify_(std::move(notify)),
+      workers_(
+          mutex_, [this] { return MayRead(); }, [this](Workers::Lock& lock) { CheckNext(lock); }) {}
 
 void Verifier::SetPace(std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   pace_ = bytes;
-  wanted_.notify_one();
+  workers_.Wake();
 }
 
 void Verifier::Pause(bool pause) {
   const std::lock_guard lock(mutex_);
-  if (pause_ && !pause) wanted_.notify_one();
+  if (pause_ && !pause) workers_.Wake();
   pause_ = pause;
 }
 
@@ -47,8 +38,8 @@ void Verifier::Begin(std::uint64_t oldest, std::uint64_t newest) {
   const std::lock_guard lock(mutex_);
   next_ = oldest;
   newest_ = newest;
-  wanted_.notify_one();
-  if (own_thread_ && !thread_.joinable()) thread_ = StartThread([this] { Run(); });
+  workers_.Wake();
+  if (own_thread_ && !workers_.started()) workers_.Start(1);
 }
 
 void Verifier::Release(std::uint64_t oldest) {
@@ -66,22 +57,8 @@ Verifier::Progress Verifier::progress() const {
   return {bytes_, next_};
 }
 
-void Verifier::Run() {
-  std::unique_lock lock(mutex_);
-  while (true) {
-    wanted_.wait(lock, [this] { return stop_ || MayRead(); });
-    if (stop_) return;
-    CheckNext(lock);
-  }
-}
-
-void Verifier::Work() {
-  std::unique_lock lock(mutex_);
-  while (MayRead()) CheckNext(lock);
-}
-
 // The lock is held but for calls of the file system.
-void Verifier::CheckNext(std::unique_lock<std::mutex>& lock) {
+void Verifier::CheckNext(Workers::Lock& lock) {
   const std::uint64_t number = next_;
   FoundSegment segment{number, directory_ + "/" + SegmentName(number), 0, {}, {}};
   std::string bytes;
@@ -96,7 +73,7 @@ void Verifier::CheckNext(std::unique_lock<std::mutex>& lock) {
     found = DamageIn(bytes, segment);
   }
   lock.lock();
-  if (next_ != number || stop_) return;  // it left the log meanwhile
+  if (next_ != number || workers_.stopping()) return;  // it left the log meanwhile
   ++next_;
   std::move(found.begin(), found.end(), std::back_inserter(found_));
   lock.unlock();
@@ -105,8 +82,7 @@ void Verifier::CheckNext(std::unique_lock<std::mutex>& lock) {
 }
 
 // At the pace that is set.
-Status Verifier::Read(const FoundSegment& segment, std::string& bytes,
-                      std::unique_lock<std::mutex>& lock) {
+Status Verifier::Read(const FoundSegment& segment, std::string& bytes, Workers::Lock& lock) {
   const auto opened = file_system_.Open(segment.path, FileSystem::Mode::kRead);
   if (opened.error != 0) return Fault{opened.error, "open", segment.path}.ToStatus();
   if (segment.size <= kMostReadWhole) bytes.resize(segment.size);
@@ -117,7 +93,7 @@ Status Verifier::Read(const FoundSegment& segment, std::string& bytes,
     lock.lock();
     bytes_ += static_cast<std::uint64_t>(got);
     if (own_thread_) Rest(size, lock);
-    const bool stop = stop_;
+    const bool stop = workers_.stopping();
     lock.unlock();
     if (stop) return {};
   }
@@ -126,11 +102,10 @@ Status Verifier::Read(const FoundSegment& segment, std::string& bytes,
 }
 
 // As long as so many bytes may take; the lock is held.
-void Verifier::Rest(std::size_t bytes, std::unique_lock<std::mutex>& lock) {
+void Verifier::Rest(std::size_t bytes, Workers::Lock& lock) {
   const double seconds =
       static_cast<double>(bytes) / static_cast<double>(std::max<std::uint64_t>(pace_, 1));
-  wanted_.wait_for(lock, std::chrono::duration<double>(std::min(seconds, 1.0)),
-                   [this] { return stop_; });
+  workers_.Rest(lock, std::min(seconds, 1.0));
 }
 
 std::vector<Verifier::Damage> Verifier::DamageIn(std::string_view bytes,

@@ -1,15 +1,14 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "broker/base/status.h"
+#include "broker/base/workers.h"
 #include "broker/journal/wal/file_system.h"
 #include "broker/journal/wal/wal_recovery.h"
 
@@ -30,9 +29,6 @@ class Verifier {
   // `notify` is called on the thread when there is news. Without a thread, Work reads all.
   Verifier(FileSystem& file_system, std::string directory, bool own_thread,
            std::function<void()> notify);
-  ~Verifier();
-  Verifier(const Verifier&) = delete;
-  Verifier& operator=(const Verifier&) = delete;
 
   // Bytes a second; 0: it reads nothing.
   void SetPace(std::uint64_t bytes);
@@ -49,14 +45,13 @@ class Verifier {
     std::uint64_t next = 0;   // the segment that comes next; above the newest: none does
   };
   Progress progress() const;
-  void Work();
+  void Work() { workers_.Work(); }
 
  private:
-  void Run();
   bool MayRead() const { return pace_ > 0 && !pause_ && next_ <= newest_; }
-  void CheckNext(std::unique_lock<std::mutex>& lock);
-  Status Read(const FoundSegment& segment, std::string& bytes, std::unique_lock<std::mutex>& lock);
-  void Rest(std::size_t bytes, std::unique_lock<std::mutex>& lock);
+  void CheckNext(Workers::Lock& lock);
+  Status Read(const FoundSegment& segment, std::string& bytes, Workers::Lock& lock);
+  void Rest(std::size_t bytes, Workers::Lock& lock);
   static std::vector<Damage> DamageIn(std::string_view bytes, const FoundSegment& segment);
 
   FileSystem& file_system_;
@@ -65,15 +60,13 @@ class Verifier {
   const std::function<void()> notify_;
 
   mutable std::mutex mutex_;  // guards what follows
-  std::condition_variable wanted_;
   std::uint64_t pace_ = 0;
   bool pause_ = false;
   std::uint64_t next_ = 1, newest_ = 0;  // segments to read
   std::vector<Damage> found_;
   std::uint64_t bytes_ = 0;
-  bool stop_ = false;
 
-  std::thread thread_;
+  Workers workers_;
 };
 
 }  // namespace gearstalk

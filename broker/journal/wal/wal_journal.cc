@@ -333,7 +333,7 @@ bool WalJournal::ReadyToCarry(std::uint64_t id) {
 void WalJournal::TakeCarried(const BodyReader::Answer& answer, const BodyRead& read) {
   const std::uint64_t id = answer.request.id;
   const auto known = carried_.find(id);
-  const bool is_new = answer.written > 0 && !aside_files_.contains(id);
+  const bool is_new = answer.written > 0 && !aside_.contains(id);
   if (answer.written > 0) NoteSetAsideFile(id, answer.written);
   if (known == carried_.end()) {
     if (is_new) DropSetAside(id);  // its job is gone
@@ -346,7 +346,10 @@ void WalJournal::TakeCarried(const BodyReader::Answer& answer, const BodyRead& r
   }
   carried.again = file_system_.Now() + kTryAgain;
   carried.aside = answer.set_aside;
-  if (answer.set_aside) aside_[id] = {answer.request.body, true};
+  if (answer.set_aside) {
+    SetAsideBody& aside = aside_[id];
+    aside = {.bytes = answer.request.body, .used = true, .gone = 0, .file = aside.file};
+  }
   state_->OnBody(id, read);
   if (carried_.contains(id) && answer.set_aside && !state_->RestsDamaged(id)) {
     aside_waits_.push_back(id);
@@ -373,18 +376,21 @@ void WalJournal::NoteSetAside(const Record& record) {
   if (aside_.empty() || KeptAfter(record.kind) == Keeps::kSame) return;
   const bool lacks = record.body.empty() && record.body_left_out == 0;
   if (record.kind == Record::Kind::kPut && lacks) return;
-  if (aside_.erase(record.id) > 0) aside_gone_.emplace_back(lsn_, record.id);
+  const auto known = aside_.find(record.id);
+  if (known == aside_.end() || known->second.gone != 0) return;
+  known->second.gone = lsn_;
+  aside_gone_.emplace_back(lsn_, record.id);
 }
 
 void WalJournal::NoteSetAsideFile(std::uint64_t id, std::uint64_t bytes) {
-  std::uint64_t& known = aside_files_[id];
+  std::uint64_t& known = aside_[id].file;
   aside_bytes_ += bytes - known;
   known = bytes;
 }
 
 void WalJournal::DropSetAside(std::uint64_t id) {
   NoteSetAsideFile(id, 0);
-  aside_files_.erase(id);
+  aside_.erase(id);
   file_system_.Unlink(options_.directory + "/" + SetAsideName(id));
 }
 
@@ -471,9 +477,11 @@ void WalJournal::TakeProgress() {
   progress_ = writer_->Progress();
   disk_.Look(progress_.looked, progress_.space.free, progress_.space.total);
   if (progress_.failure.ok()) TakeWritten();
-  while (!aside_gone_.empty() && aside_gone_.front().first <= progress_.durable) {
-    DropSetAside(aside_gone_.front().second);
-    aside_gone_.pop_front();
+  for (; !aside_gone_.empty() && aside_gone_.front().first <= progress_.durable;
+       aside_gone_.pop_front()) {
+    const auto [gone, id] = aside_gone_.front();
+    const auto known = aside_.find(id);
+    if (known != aside_.end() && known->second.gone == gone) DropSetAside(id);
   }
 }
 

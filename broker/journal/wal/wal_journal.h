@@ -206,11 +206,12 @@ class WalJournal final : public Journal {
   struct SetAsideBody {
     std::uint32_t bytes = 0;  // 0: the file cannot be read
     bool used = false;        // the job's record is without its body
+    Lsn gone = 0;             // the file goes when this is durable; 0: it is needed
+    std::uint64_t file = 0;   // its bytes
   };
   std::map<std::uint64_t, SetAsideBody> aside_;           // by job
-  std::map<std::uint64_t, std::uint64_t> aside_files_;    // their bytes
-  std::uint64_t aside_bytes_ = 0;                         // of all
-  std::deque<std::pair<Lsn, std::uint64_t>> aside_gone_;  // whose file goes when that is durable
+  std::uint64_t aside_bytes_ = 0;                         // of all files
+  std::deque<std::pair<Lsn, std::uint64_t>> aside_gone_;  // what is gone, oldest first
   std::vector<std::uint64_t> aside_waits_;                // carried jobs that do not rest yet
   bool rolling_ = false;          // the segment takes any record, and grows to hold it
   bool settings_missed_ = false;  // there was no room for them

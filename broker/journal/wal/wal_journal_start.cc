@@ -45,7 +45,7 @@ Status WalJournal::Start(LiveState& state, JournalEvents& events) {
 
 Status WalJournal::Recover(JournalEvents& events, WalRecovery& recovery) {
   for (const auto& [id, file] : FindSetAside(file_system_, options_.directory)) {
-    aside_[id] = {file.body, false};
+    aside_[id].bytes = file.body;
     NoteSetAsideFile(id, file.bytes);
   }
   Status status = recovery.Run(
@@ -78,11 +78,10 @@ Status WalJournal::Repair(const WalRecovery& recovery) {
       return Fault{error, "unlink", segment.path}.ToStatus();
     }
   }
-  std::erase_if(aside_, [this](const auto& aside) {
-    const bool used = aside.second.used && compactor_.Find(aside.first).segment != 0;
-    if (!used) DropSetAside(aside.first);
-    return !used;
-  });
+  for (auto at = aside_.begin(); at != aside_.end();) {
+    const auto [id, aside] = *at++;
+    if (!aside.used || compactor_.Find(id).segment == 0) DropSetAside(id);
+  }
   const std::string spare = options_.directory + "/" + kSpareName;
   const int error = file_system_.Unlink(spare);
   if (error != 0 && error != -ENOENT) return Fault{error, "unlink", spare}.ToStatus();

@@ -121,8 +121,8 @@ def run_alone(bench: Bench, name: str, jobs: int | None, plots: Path | None) -> 
     table.show(
         f"{backlog.jobs:,} jobs of {backlog.body:,} bytes in {backlog.tubes:,} tubes, "
         f"{result['disk'] / 1e9:.1f} GB on the disk",
-        ["what", "seconds", "jobs a second", "CPU, µs a job", "MB/s of the disk", "the disk's own", "resident MB then", "bound", "met",
-         "most", "ms that the loop was late, 99 %"],
+        ["what", "seconds", "jobs a second", "CPU, µs a job", "MB/s of the disk", "the disk's own",
+         "resident MB then", "bound", "met", "most", "ms that the loop was late, 99 %"],
         [_phase_row(result, phase, bound if phase != "take" else None) for phase in ("put", "start", "take")],
     )  # fmt: skip
     if plots:
@@ -282,7 +282,8 @@ def _disk_reads(files: list[Path]) -> float:
 def _phase_row(result: Result, phase: str, bound: int | None) -> table.Row:
     found = result[phase]
     moved, own = (found["written"], result["disk_writes"]) if phase == "put" else (found["read"], result["disk_reads"])
-    return [phase, short(found["seconds"]), short(found["rate"]), short(found["cpu"]), short(moved / found["seconds"] / 1e6), short(own / 1e6),
+    return [phase, short(found["seconds"]), short(found["rate"]), short(found["cpu"]),
+            short(moved / found["seconds"] / 1e6), short(own / 1e6),
             f"{found['resident'] / 2**20:,.0f}", f"{bound / 2**20:,.0f}" if bound else "",
             verdict(found["resident"], bound), f"{found['peak'] / 2**20:,.0f}",
             short(found["late"]) if found["late"] is not None else ""]  # fmt: skip

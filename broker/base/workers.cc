@@ -1,0 +1,54 @@
+#include "broker/base/workers.h"
+
+#include <chrono>
+#include <utility>
+
+#include "broker/base/threads.h"
+
+namespace gearstalk {
+
+Workers::Workers(std::mutex& mutex, std::function<bool()> has_work,
+                 std::function<void(Lock&)> do_one)
+    : mutex_(mutex), has_work_(std::move(has_work)), do_one_(std::move(do_one)) {}
+
+Workers::~Workers() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wanted_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void Workers::Start(int threads) {
+  for (int i = 0; i < threads; ++i) threads_.push_back(StartThread([this] { Run(); }));
+}
+
+void Workers::Run() {
+  Lock lock(mutex_);
+  while (true) {
+    while (!stop_ && !has_work_()) {
+      wanted_.wait(lock);
+      waking_ = false;
+    }
+    if (stop_) return;
+    waking_ = false;
+    do_one_(lock);
+  }
+}
+
+void Workers::Wake() {
+  if (std::exchange(waking_, true)) return;
+  wanted_.notify_one();
+}
+
+void Workers::Work() {
+  Lock lock(mutex_);
+  while (has_work_()) do_one_(lock);
+}
+
+void Workers::Rest(Lock& lock, double seconds) {
+  wanted_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return stop_; });
+}
+
+}  // namespace gearstalk

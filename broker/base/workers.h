@@ -1,0 +1,50 @@
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace gearstalk {
+
+// Threads that do one thing after the other while an object has something for them, and wait
+// otherwise. It is the last member of that object, whose mutex it shares: it is gone first, when
+// its threads have ended.
+class Workers {
+ public:
+  using Lock = std::unique_lock<std::mutex>;
+
+  // Both are called with the lock held; `do_one` may open it meanwhile.
+  Workers(std::mutex& mutex, std::function<bool()> has_work, std::function<void(Lock&)> do_one);
+  ~Workers();
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+  // Without any, Work works.
+  void Start(int threads);
+  bool started() const { return !threads_.empty(); }
+  // With the lock held: there may be something to do. One of them wakes up at a time, which calls
+  // this again if it leaves something for others: so what comes in a moment is done together, and
+  // none wakes up for nothing.
+  void Wake();
+  // Does all that there is, on the caller's thread.
+  void Work();
+
+  // For `do_one`, with the lock held: whether it is to return soon, and a rest until then.
+  bool stopping() const { return stop_; }
+  void Rest(Lock& lock, double seconds);
+
+ private:
+  void Run();
+
+  std::mutex& mutex_;
+  const std::function<bool()> has_work_;
+  const std::function<void(Lock&)> do_one_;
+  std::condition_variable wanted_;
+  bool waking_ = false;  // one has been woken, and has not looked yet
+  bool stop_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace gearstalk

@@ -1,0 +1,82 @@
+#include "broker/base/workers.h"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <latch>
+#include <mutex>
+
+namespace gearstalk {
+namespace {
+
+// Counts what is done.
+class Counting {
+ public:
+  void Start(int threads) { workers_.Start(threads); }
+  void Add(int things) {
+    const std::lock_guard lock(mutex_);
+    left_ += things;
+    workers_.Wake();
+  }
+  void Work() { workers_.Work(); }
+  int done() {
+    const std::lock_guard lock(mutex_);
+    return done_;
+  }
+  void Await(int done) {
+    std::unique_lock lock(mutex_);
+    more_.wait(lock, [&] { return done_ == done; });
+  }
+  // Each thing lasts until so many are under way.
+  void Meet(std::latch& meeting) { meeting_ = &meeting; }
+
+ private:
+  void DoOne(Workers::Lock& lock) {
+    if (--left_ > 0) workers_.Wake();
+    lock.unlock();
+    if (meeting_ != nullptr) meeting_->arrive_and_wait();
+    lock.lock();
+    ++done_;
+    more_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable more_;
+  int left_ = 0, done_ = 0;
+  std::latch* meeting_ = nullptr;
+  Workers workers_{mutex_, [this] { return left_ > 0; },
+                   [this](Workers::Lock& lock) { DoOne(lock); }};
+};
+
+TEST(Workers, WithoutThreadsTheCallerWorks) {
+  Counting counting;
+  counting.Add(3);
+  EXPECT_EQ(0, counting.done());
+  counting.Work();
+  EXPECT_EQ(3, counting.done());
+}
+
+TEST(Workers, DoSeveralThingsAtATime) {
+  constexpr int kThreads = 4;
+  std::latch meeting(kThreads);
+  Counting counting;
+  counting.Meet(meeting);
+  counting.Start(kThreads);
+  counting.Add(kThreads);
+  counting.Await(kThreads);
+}
+
+TEST(Workers, LeaveNothing) {
+  constexpr int kThings = 20'000;
+  Counting counting;
+  counting.Start(3);
+  for (int i = 0; i < kThings; ++i) counting.Add(1);
+  counting.Await(kThings);
+  for (int i = 1; i <= 100; ++i) {
+    counting.Add(1);
+    counting.Await(kThings + i);
+  }
+}
+
+}  // namespace
+}  // namespace gearstalk
