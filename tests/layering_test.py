@@ -77,7 +77,7 @@ CLOCK_READERS = ["broker/base/clock.cc", "broker/base/wall_clock.cc", "broker/jo
 # Header -> the most files of the product that may read it, by way of others, too. A change of one of ours compiles
 # these anew; one of a library's costs seconds in each.
 READERS = {
-    "broker/engine/engine.h": 94, "broker/engine/job.h": 112, "broker/journal/record.h": 165,
+    "broker/engine/engine.h": 94, "broker/engine/job.h": 112, "broker/journal/record.h": 167,
     "CLI/CLI.hpp": 2, "nlohmann/json.hpp": 64, "yaml-cpp/yaml.h": 3,
 }
 

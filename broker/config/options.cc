@@ -292,9 +292,9 @@ std::vector<Option> Limits() {
        "three quarters of the memory of the machine, the control group or the ulimit",
        "1073741824"},
       {"limits.bodies", Apply::kLimits, BytesBySize(FIELD(limits.bodies)),
-       "Job bodies in memory, with data_dir: bodies beyond it are read back from the journal when "
-       "they are needed. It concerns those of 128 bytes or more. 0: all stay in memory; 1: none "
-       "that is stored does.",
+       "Job bodies in memory, with data_dir or postgres.conninfo: bodies beyond it are read back "
+       "from the journal when they are needed. It concerns those of 128 bytes or more. 0: all stay "
+       "in memory; 1: none that is stored does.",
        "half of limits.memory", "536870912"},
       {"limits.free_disk", Apply::kLimits, BytesBySize(FIELD(limits.free_disk)),
        "Free space on the disk of data_dir below which new jobs that would be stored are refused; "

@@ -49,8 +49,8 @@ Outcome Acts::Move(Time now, JobId id, std::string_view name) {
   if (state == JobState::kBuried) engine_.EnterBuried(*job, engine_.next_burial_);
   const Lsn lsn = job->has_body() ? AppendWhole(*job)
                                   : engine_.Append(*job, Record::Kind::kChange, {.moved = true});
-  Engine::HoldLine(from, line, lsn);
-  Engine::HoldLine(*job, lsn);
+  engine_.HoldLine(from, line, lsn);
+  engine_.HoldLine(*job, lsn);
   engine_.ReleaseTube(from);
   engine_.dispatch_.Serve(now, *to, job);
   engine_.pace_.ServeFreed(now);

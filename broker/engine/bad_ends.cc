@@ -152,14 +152,15 @@ Lsn BadEnds::Bury(Time now, Job& job, Finish::Kind kind, const ReportData& text)
   engine_.Count(*job.tube_, &JobCounts::buries);
   engine_.EnterBuried(job, engine_.next_burial_);
   const Lsn lsn = engine_.Append(job, Record::Kind::kChange);
-  Engine::HoldLine(job, lsn);
+  engine_.HoldLine(job, lsn);
   engine_.Tell(job, kind, text, lsn);
   return lsn;
 }
 
 void BadEnds::BuryDamaged(Time now, JobId id, bool taken) {
   Job* const job = engine_.jobs_.Find(id);
-  if (job == nullptr || job->state_ == JobState::kBuried) return;
+  if (job == nullptr) return;
+  if (job->state_ == JobState::kBuried) return NoteDamage(*job);
   const bool held = job->state_ == JobState::kReserved;
   if (held && !taken) return;
   if (!engine_.Accepts(*job, Record::Kind::kChange)) {
@@ -183,6 +184,16 @@ void BadEnds::BuryDamaged(Time now, JobId id, bool taken) {
   engine_.pace_.ServeFreed(now);
 }
 
+// A job that is buried already stays where it is: what it was buried for does not matter any more.
+void BadEnds::NoteDamage(Job& job) {
+  if (IsDamaged(job) || !engine_.Accepts(job, Record::Kind::kChange)) return;
+  engine_.failures_.Remove(job);
+  job.MakeExtra().cause = Cause::kBuried;
+  job.MakeTexts().cause_text = kDamagedText;
+  engine_.failures_.Add(job);
+  engine_.Append(job, Record::Kind::kChange);
+}
+
 Lsn BadEnds::MoveDead(Time now, Job& job, Finish::Kind kind, const ReportData& text, bool ready) {
   Tube& before = *job.tube_;
   const Policy& policy = PolicyOf(before);
@@ -202,7 +213,7 @@ Lsn BadEnds::MoveDead(Time now, Job& job, Finish::Kind kind, const ReportData& t
     engine_.EnterBuried(job, engine_.next_burial_);
   }
   const Lsn lsn = engine_.Append(job, Record::Kind::kChange, {.moved = true});
-  Engine::HoldLine(before, line, lsn);
+  engine_.HoldLine(before, line, lsn);
   engine_.Tell(job, kind, text, lsn);
   engine_.ReleaseTube(before);
   engine_.dispatch_.Serve(now, dead, &job);

@@ -54,6 +54,7 @@ class BadEnds {
  private:
   void NoteCause(Job& job, const Verdict& verdict, std::string_view text);
   void CountEnd(Job& job, BadEnd how);
+  void NoteDamage(Job& job);
   Lsn RunAgain(Time now, Job& job, const Verdict& verdict, BadEnd how);
   Lsn MoveDead(Time now, Job& job, Finish::Kind kind, const ReportData& text, bool ready);
   void LogFailure(const Job& job, const Verdict& verdict) const;

@@ -253,7 +253,8 @@ void Bodies::LookAhead(const Engine& engine, Tube& tube) {
 std::optional<Bodies::Found> Bodies::UnaskedDamage(JobId id, const BodyRead& read) {
   Job* const job = jobs_.Find(id);
   if (read.result != BodyRead::Result::kDamaged || job == nullptr || job->has_body()) return {};
-  if (job->state() == JobState::kReserved || job->state() == JobState::kBuried) return {};
+  const bool rests = job->state() == JobState::kBuried && IsDamaged(*job);
+  if (job->state() == JobState::kReserved || rests) return {};
   NoteDamage(id, read);
   return Found{Job::Ref(*job), true, false};
 }

@@ -362,15 +362,16 @@ class Engine {
   void FindHome(Job& job, const Record::Group& known);
   // Nobody sees the next job of its line before this is durable: a job of it ended, or came from
   // elsewhere.
-  static void HoldLine(const Job& job, Lsn lsn) {
-    if (Group* const group = GroupOf(job)) {
-      static_cast<Groups&>(group->groups).NoteEnd(*group, lsn);
-    }
+  void HoldLine(const Job& job, Lsn lsn) {
+    ended_ = std::max(ended_, lsn);
+    Groups* const groups = job.tube_->groups_.get();
+    if (groups == nullptr || !groups->lines()) return;
+    groups->NoteEnd(HasOldPlace(job) ? nullptr : GroupOf(job), lsn);
   }
   // A line gives up its first job or one that was set aside, and none while one is reserved.
   static bool MayLeaveLine(const Job& job);
   static std::optional<std::string> LineOf(const Job& job);
-  static void HoldLine(Tube& tube, const std::optional<std::string>& line, Lsn lsn);
+  void HoldLine(Tube& tube, const std::optional<std::string>& line, Lsn lsn);
   void FollowGroups(Tube& tube);
   void BeginGroupWalk(Tube& tube);
   void AwaitNames();
@@ -430,6 +431,7 @@ class Engine {
     std::vector<std::uint64_t> tubes = {};  // that follow, by id
     std::vector<std::unique_ptr<Groups, DeleteGroups>> retired = {};
   } group_walk_;
+  Lsn ended_ = 0;  // of the last job that ended, or left its tube, if it has to be durable
   TubeTable tubes_;
   IdleFunctions idle_functions_;
   IdTable<Job> jobs_;

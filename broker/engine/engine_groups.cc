@@ -156,14 +156,18 @@ bool Engine::MayLeaveLine(const Job& job) {
   return !HasOldPlace(job) && groups->MayReserve(job);
 }
 
-// The name of the line that the job leaves for another tube; nothing: it is in none.
+// The name of the line that the job leaves for another tube, empty if it is not read yet; nothing:
+// it is in none.
 std::optional<std::string> Engine::LineOf(const Job& job) {
-  const Group* const group = GroupOf(job);
-  if (group == nullptr || !static_cast<Groups&>(group->groups).lines()) return std::nullopt;
-  return std::string(group->name());
+  const Groups* const groups = job.tube_->groups();
+  if (groups == nullptr || !groups->lines()) return std::nullopt;
+  const Group* const group = HasOldPlace(job) ? nullptr : GroupOf(job);
+  if (group == nullptr || group->unread()) return std::string();
+  return group->nameless() ? std::nullopt : std::optional<std::string>(group->name());
 }
 
 void Engine::HoldLine(Tube& tube, const std::optional<std::string>& line, Lsn lsn) {
+  ended_ = std::max(ended_, lsn);
   if (line.has_value() && tube.groups_ != nullptr) tube.groups_->NoteEnd(*line, lsn);
 }
 
@@ -191,7 +195,10 @@ void Engine::FollowGroups(Tube& tube) {
     if (wanted) tube.groups_.reset(new Groups(tube, policy, idle_groups_));
     if (tube.unfinished() + tube.buried() == 0 && failures_.size() == 0) return;
   }
-  if (tube.groups_ != nullptr) tube.groups_->BeginRead(anew);
+  if (tube.groups_ != nullptr) {
+    tube.groups_->NoteEnd(nullptr, ended_);
+    tube.groups_->BeginRead(anew);
+  }
   BeginGroupWalk(tube);
 }
 

@@ -219,7 +219,8 @@ bool Groups::MayReserve(const Job& job) const {
 Lsn Groups::VisibleFrom(const Job& job) const {
   const Group& group = *GroupOf(job);
   if (!IsLine(group)) return 0;
-  const Lsn ended = group.rest_ == nullptr ? 0 : group.rest_->ended;
+  const Lsn own = group.rest_ == nullptr ? 0 : group.rest_->ended;
+  const Lsn ended = std::max(own, unread_ended_);
   return job.durable() ? ended : std::max(ended, forgotten_ended_);
 }
 
@@ -437,13 +438,18 @@ void Groups::NoteHandOut(Time now, const Job& job, Group& group) {
   Change(now, group);
 }
 
-void Groups::NoteEnd(Group& group, Lsn lsn) {
-  if (lsn > 0 && IsLine(group)) MakeRest(group).ended = lsn;
+void Groups::NoteEnd(Group* group, Lsn lsn) {
+  if (group == nullptr || group == unread_) {
+    unread_ended_ = std::max(unread_ended_, lsn);
+  } else if (lsn > 0 && IsLine(*group)) {
+    MakeRest(*group).ended = lsn;
+  }
 }
 
 void Groups::NoteEnd(std::string_view name, Lsn lsn) {
-  if (auto* const group = const_cast<Group*>(Find(name))) {
-    NoteEnd(*group, lsn);
+  auto* const group = name.empty() ? nullptr : const_cast<Group*>(Find(name));
+  if (group != nullptr || name.empty()) {
+    NoteEnd(group, lsn);
   } else {
     forgotten_ended_ = std::max(forgotten_ended_, lsn);
   }

@@ -203,9 +203,10 @@ class Groups : public GroupsHead {
   void Leave(Time now, Job& job);
   // A reserved job of the group was handed out.
   void NoteHandOut(Time now, const Job& job, Group& group);
-  // A job ended, and the record of it is here.
+  // A job ended, and the record of it is here. Of which group is not known without one, and with
+  // no name: then all lines wait for it.
   void NoteEnd(std::string_view name, Lsn lsn);
-  void NoteEnd(Group& group, Lsn lsn);
+  void NoteEnd(Group* group, Lsn lsn);
   bool lines() const { return order_ == Policy::GroupOrder::kFifo; }
   // A job of the group died, in another tube; or is dead no more.
   void NoteFailed(Time now, Group& group, int change);
@@ -281,6 +282,7 @@ class Groups : public GroupsHead {
   std::size_t live_ = 0, held_back_ = 0;
   JobId read_to_ = UINT64_MAX;
   Lsn forgotten_ended_ = 0;  // of lines that are gone
+  Lsn unread_ended_ = 0;     // of jobs whose line was not read
   TimeHistogram ages_;
   std::uint32_t missing_ = 0;  // new jobs without a group, in a row
 };

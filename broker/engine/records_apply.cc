@@ -59,6 +59,17 @@ void Records::ApplyOfJob(const Record& record) {
   }
 }
 
+namespace {
+
+// The record of a job whose body is damaged may have gone on without it.
+bool LostItsBody(const Record& record) {
+  return record.body.empty() && record.body_left_out == 0 &&
+         record.state == Record::State::kBuried && record.failure.cause == Cause::kBuried &&
+         record.failure.cause_text == kDamagedText;
+}
+
+}  // namespace
+
 static_assert(kLeastLeftOut >= Job::kBlockFrom, "what a replay leaves out can have no block");
 
 void Records::ApplyPut(const Record& record) {
@@ -66,8 +77,11 @@ void Records::ApplyPut(const Record& record) {
   if (Job* const known = engine_.jobs_.Find(record.id)) engine_.Erase(*known);
   const bool keep = engine_.options_.keep_bodies || record.unique_is_body;
   const std::string_view body = keep ? record.body : std::string_view();
-  const bool left_out = keep && record.body_left_out > 0;
-  const auto size = left_out ? record.body_left_out : static_cast<std::uint32_t>(body.size());
+  const bool lost = LostItsBody(record) && engine_.journal_.KeepsBodies();
+  const bool left_out = keep && (record.body_left_out > 0 || lost);
+  const auto size = lost                       ? kLeastLeftOut  // nobody knows its size
+                    : record.body_left_out > 0 ? record.body_left_out
+                                               : static_cast<std::uint32_t>(body.size());
   BodyHash hash{};
   std::string_view unique = record.unique;
   if (record.unique_is_body && size >= Job::kBlockFrom) {

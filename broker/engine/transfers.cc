@@ -197,7 +197,7 @@ void Transfers::Appear(Time now, const Record& record, Lsn lsn) {
   Tube& tube = *job.tube_;
   ++engine_.moves_;
   engine_.Count(tube, &JobCounts::total_jobs);
-  Engine::HoldLine(job, lsn);
+  engine_.HoldLine(job, lsn);
   if (job.state_ == JobState::kBuried) PlaceBuried(job);
   if (job.state_ == JobState::kReady) engine_.dispatch_.Serve(now, tube, &job);
 }
@@ -327,7 +327,7 @@ Transfers::Change Transfers::HoldBack(std::string_view name, JobId id) {
   TakeOut(*job, name, Record::Held::kFirstPhase);
   const Record record = ChangeOf(held_.at(id).record.View());
   const Lsn lsn = engine_.persistent_ ? engine_.journal_.Append(record) : 0;
-  Engine::HoldLine(tube, line, lsn);
+  engine_.HoldLine(tube, line, lsn);
   --tube.using_;
   engine_.ReleaseTube(tube);
   return {Code::kOk, id, lsn};

@@ -41,7 +41,8 @@ void Compactor::OnSettings(std::uint64_t bytes) {
 
 std::uint64_t Compactor::Settle(std::uint64_t id, const Frame& frame) {
   Segment& segment = segments_.back();
-  const std::uint64_t useless = Remove(jobs_.Set(id, {segment.number, frame.bytes, frame.offset}));
+  const std::uint64_t useless =
+      Remove(jobs_.Set(id, {segment.number, frame.bytes, frame.offset, frame.check}));
   segment.live += frame.bytes;
   live_ += frame.bytes;
   NoteId(segment, id);

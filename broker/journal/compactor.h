@@ -32,7 +32,8 @@ class Compactor {
   // Where a frame is in the current segment.
   struct Frame {
     std::uint64_t bytes = 0;
-    std::uint64_t offset = 0;  // 0: the log has no use for it
+    std::uint64_t offset = 0;  // 0 as well where the log has no use for it
+    std::uint32_t check = 0;   // LiveJobs::Place has it
   };
   // Notes a record appended to the current segment, and its frame.
   void OnRecord(const Record& record, const Frame& frame);

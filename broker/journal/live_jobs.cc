@@ -19,6 +19,8 @@ LiveJobs::Place LiveJobs::Set(std::uint64_t id, const Place& place) {
   page->segment[slot] = static_cast<std::uint32_t>(place.segment);
   page->size[slot] = static_cast<std::uint32_t>(place.bytes);
   page->offset[slot] = static_cast<std::uint32_t>(place.offset);
+  if (place.check != 0 && page->check == nullptr) page->check = std::make_unique<Words>();
+  if (page->check != nullptr) (*page->check)[slot] = place.check;
   return before;
 }
 

@@ -38,13 +38,15 @@ constexpr Keeps KeptAfter(Record::Kind kind) {
   return Keeps::kSame;
 }
 
-// For each live job, where its record is: 12 bytes a job, and little more for the index.
+// For each live job, where its record is: 12 bytes a job, and little more for the index; 16 in a
+// log whose frames have no checksums of their own.
 class LiveJobs {
  public:
   struct Place {
     std::uint64_t segment = 0;  // 0: the job is not known
     std::uint64_t bytes = 0;    // the length of its frame
-    std::uint64_t offset = 0;   // of the frame in the segment; 0: the log keeps none
+    std::uint64_t offset = 0;   // of the frame in the segment
+    std::uint32_t check = 0;    // of the body; 0: the log keeps none
   };
 
   Place Find(std::uint64_t id) const;
@@ -56,15 +58,18 @@ class LiveJobs {
 
  private:
   static constexpr std::uint64_t kPageIds = 64;
+  using Words = std::array<std::uint32_t, kPageIds>;
   struct Page {
-    std::array<std::uint32_t, kPageIds> segment{};
-    std::array<std::uint32_t, kPageIds> size{};
-    std::array<std::uint32_t, kPageIds> offset{};
+    Words segment{};
+    Words size{};
+    Words offset{};
     std::uint32_t used = 0;
+    std::unique_ptr<Words> check;  // nullptr: all are 0
   };
 
   static Place PlaceAt(const Page& page, std::uint64_t slot) {
-    return {page.segment[slot], page.size[slot], page.offset[slot]};
+    return {page.segment[slot], page.size[slot], page.offset[slot],
+            page.check == nullptr ? 0 : (*page.check)[slot]};
   }
 
   absl::flat_hash_map<std::uint64_t, std::unique_ptr<Page>> pages_;  // by id / kPageIds

@@ -15,12 +15,14 @@ namespace {
 constexpr int kSettingsOf14 = 140'000;
 
 // What an administrator may have set for the role must not change what statements mean. The path
-// comes first: no function is called before.
+// comes first: no function is called before. Parts are found by their key, also in a new partition
+// of which the server has no statistics.
 constexpr char kSettings[] =
     "set search_path = pg_catalog; set statement_timeout = 0; set lock_timeout = 0; "
     "set idle_in_transaction_session_timeout = 0; "
     "set standard_conforming_strings = on; set default_transaction_isolation = 'read committed'; "
-    "set default_transaction_read_only = off; set client_min_messages = warning";
+    "set default_transaction_read_only = off; set client_min_messages = warning; "
+    "set enable_seqscan = off";
 
 // The setting that was checked is the session's own from then on, whatever a reload says.
 constexpr char kFacts[] =

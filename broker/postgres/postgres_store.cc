@@ -13,16 +13,13 @@
 namespace gearstalk::postgres {
 namespace {
 
-constexpr Time kPollPause = 200 * kMillisecond;   // should a notification be lost
 constexpr Time kNotifyPause = 50 * kMillisecond;  // between notifications of appends
 constexpr Time kFactsPause = 10 * kSecond;
-constexpr Time kConfirmPause = 200 * kMillisecond;
 constexpr std::uint64_t kPartitionBytes = 256 << 20;
 constexpr std::uint64_t kUsualPart = 64 << 10;  // bytes, when no part is there to measure
 constexpr std::uint64_t kLeastWidth = 64, kMostWidth = 65'536;  // parts of a partition
 constexpr int kMostRooms = 8;  // another broker may make partitions at the same time
 constexpr std::uint64_t kNoEpoch = std::numeric_limits<std::int64_t>::max();
-constexpr char kNoTable[] = "42P01 3F000";
 constexpr char kNoPartition[] = "23514";
 constexpr char kDuplicate[] = "23505";
 constexpr char kOverlaps[] = "42P17";
@@ -519,140 +516,6 @@ void PostgresStore::DropBelow(std::uint64_t below,
                  caller_.Call(
                      LaneOf::kReads, Slow(statements_.Drop(all.front().name)),
                      [more, done](const CallAnswer& dropped) { done(dropped.result, more); });
-               });
-}
-
-// --- following
-
-void PostgresStore::Read(std::uint64_t from, std::uint64_t count, Revision at,
-                         std::function<void(StoreResult, std::vector<LogPart>)> done) {
-  caller_.Call(LaneOf::kReads, Slow(statements_.Read(from, count, at), kNoTable),
-               [this, from, done = std::move(done)](const CallAnswer& answer) {
-                 std::vector<LogPart> parts;
-                 if (!answer.result.done()) return done(answer.result, std::move(parts));
-                 const Rows& rows = answer.reply.rows;
-                 const auto number = [&rows](int row, int column) {
-                   return static_cast<std::uint64_t>(rows.Number(row, column));
-                 };
-                 if (!rows.empty() && number(0, 0) > from) {
-                   return done({StoreAnswer::kTrimmed, {}}, std::move(parts));
-                 }
-                 if (!rows.empty() && number(0, 1) < from && from <= looked_last_) {
-                   return done(Lost(from, number(0, 1)), std::move(parts));
-                 }
-                 for (int i = 0; i < rows.size(); ++i) {
-                   if (rows.IsNull(i, 2)) continue;
-                   parts.push_back({number(i, 2), std::string(rows.Text(i, 3))});
-                 }
-                 next_ = std::max(next_, parts.empty() ? from : parts.back().seq + 1);
-                 if (!parts.empty()) NoteSeen(parts.back(), answer.server);
-                 done({}, std::move(parts));
-               });
-}
-
-void PostgresStore::NoteSeen(const LogPart& part, std::uint64_t server) {
-  if (part.seq < seen_.seq) return;
-  seen_ = part;
-  seen_at_ = server;
-}
-
-void PostgresStore::Follow(Revision from, LogWatcher& watcher) {
-  watch_ = {.watcher = &watcher, .number = watch_.number + 1, .from = from};
-}
-
-void PostgresStore::StopFollowing() { watch_.watcher = nullptr; }
-
-void PostgresStore::EndWatch(const StoreResult& result) {
-  if (watch_.watcher != nullptr) std::exchange(watch_.watcher, nullptr)->OnWatchEnd(result);
-}
-
-void PostgresStore::Poll(Time now) {
-  if (watch_.watcher == nullptr || polling_ || now < watch_.again) return;
-  polling_ = true;
-  watch_.again = now + kPollPause;
-  if (seen_.seq != 0 && seen_at_ != caller_.server() && caller_.server() != 0) return CheckSeen();
-  caller_.Call(LaneOf::kReads, Slow(statements_.Poll(next_, watch_.from, page_.parts()), kNoTable),
-               [this, number = watch_.number](const CallAnswer& answer) {
-                 polling_ = false;
-                 if (number == watch_.number && watch_.watcher != nullptr) OnPoll(answer);
-               });
-}
-
-void PostgresStore::OnPoll(const CallAnswer& answer) {
-  if (!answer.result.done()) return EndWatch(answer.result);
-  const Rows& rows = answer.reply.rows;
-  if (rows.empty()) return EndWatch(Missing());
-  const LogView view = ReadShardRow(rows).view;
-  if (view.last < confirmed_) return EndWatch({StoreAnswer::kFailed, OlderState(view.last)});
-  // Another server may have answered: what was read is compared first.
-  if (seen_.seq != 0 && answer.server != seen_at_) {
-    watch_.again = 0;
-    return;
-  }
-  if (next_ == 0) next_ = static_cast<std::uint64_t>(rows.Number(0, kShardColumns));
-  if (view.oldest > next_) return EndWatch({StoreAnswer::kTrimmed, {}});
-  const std::uint64_t number = watch_.number;
-  const bool led_anew = view.leader_at >= watch_.from && view.leader_at != watch_.leader_at;
-  const bool beaten = watch_.beat < 0 ? led_anew : view.beat_at != watch_.beat;
-  watch_.leader_at = view.leader_at;
-  watch_.beat = view.beat_at;
-  TellParts(rows, view);
-  const auto goes_on = [&] { return watch_.watcher != nullptr && watch_.number == number; };
-  if (led_anew && goes_on()) watch_.watcher->OnReign(view.leader, view.leader_at);
-  if (beaten && goes_on()) watch_.watcher->OnBeat(view.beat_at, view.at);
-  if (goes_on() && next_ > view.last) watch_.watcher->OnSeen(view.at);
-}
-
-void PostgresStore::TellParts(const Rows& rows, const LogView& view) {
-  const std::uint64_t number = watch_.number;
-  std::uint64_t bytes = 0;
-  for (int i = 0; i < rows.size() && !rows.IsNull(i, kShardColumns + 1); ++i) {
-    LogPart part{static_cast<std::uint64_t>(rows.Number(i, kShardColumns + 1)),
-                 std::string(rows.Text(i, kShardColumns + 3))};
-    const Revision at = rows.Number(i, kShardColumns + 2);
-    next_ = part.seq + 1;
-    bytes += part.bytes.size();
-    NoteSeen(part, seen_at_ == 0 ? caller_.server() : seen_at_);
-    watch_.watcher->OnPart(std::move(part));
-    if (watch_.watcher == nullptr || watch_.number != number) return;
-    watch_.watcher->OnSeen(at);
-    if (watch_.watcher == nullptr || watch_.number != number) return;
-  }
-  page_.OnPage(bytes);
-  if (next_ <= view.last) watch_.again = 0;
-}
-
-// Another server may lack what this broker has read, or have something else in its place.
-void PostgresStore::CheckSeen() {
-  caller_.Call(LaneOf::kReads, Slow(statements_.Confirm(seen_.seq, seen_.bytes), kNoTable),
-               [this, number = watch_.number, seq = seen_.seq](const CallAnswer& answer) {
-                 polling_ = false;
-                 watch_.again = 0;
-                 if (number != watch_.number || watch_.watcher == nullptr) return;
-                 if (!answer.result.done()) return EndWatch(answer.result);
-                 const Rows& rows = answer.reply.rows;
-                 if (rows.empty()) return EndWatch(Missing());
-                 const LogView view = ReadShardRow(rows).view;
-                 if (view.oldest > seq || rows.Flag(0, kShardColumns)) {
-                   seen_at_ = answer.server;
-                   confirmed_ = std::max(confirmed_, std::min(seq, view.last));
-                   return;
-                 }
-                 EndWatch(Lost(seq, view.last));
-               });
-}
-
-// What was read from this server is on its standbys when a later commit is confirmed.
-void PostgresStore::ConfirmSeen(Time now) {
-  if (watch_.watcher == nullptr || confirming_ || now < confirm_after_) return;
-  if (seen_.seq <= confirmed_ || seen_at_ != caller_.server()) return;
-  confirming_ = true;
-  confirm_after_ = now + kConfirmPause;
-  caller_.Call(LaneOf::kReads, Slow(statements_.Message()),
-               [this, seq = seen_.seq, server = seen_at_](const CallAnswer& answer) {
-                 confirming_ = false;
-                 if (!answer.reply.ok() || answer.server != server) return;
-                 confirmed_ = std::max(confirmed_, seq);
                });
 }
 

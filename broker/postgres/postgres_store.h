@@ -43,6 +43,10 @@ class PostgresStore final : public LogStore {
             std::function<void(StoreResult, bool more)> done) override;
   void Read(std::uint64_t from, std::uint64_t count, Revision at,
             std::function<void(StoreResult, std::vector<LogPart>)> done) override;
+  bool KeepsBodies() const override { return true; }
+  void Fetch(
+      Revision fence, const std::vector<PartPiece>& pieces,
+      const std::function<void(StoreResult, const std::vector<std::string>&)>& done) override;
   void Follow(Revision from, LogWatcher& watcher) override;
   void StopFollowing() override;
   StoreStats Stats() const override;

@@ -243,6 +243,24 @@ Statement Statements::Poll(std::uint64_t next, Revision from, std::uint64_t coun
           {next, from, count}};
 }
 
+// The numbers are repeated so that only partitions are looked at that have one of them.
+Statement Statements::Fetch(const std::vector<PartPiece>& pieces) const {
+  std::string parts, offsets, sizes;
+  for (const PartPiece& piece : pieces) {
+    const char* const comma = parts.empty() ? "{" : ",";
+    parts += fmt::format("{}{}", comma, piece.seq);
+    offsets += fmt::format("{}{}", comma, piece.offset + 1);
+    sizes += fmt::format("{}{}", comma, piece.size);
+  }
+  return {fmt::format(
+              "select s.epoch, substring(p.bytes from w.begins for w.size) from unnest("
+              "$1::bigint[], $2::int[], $3::int[]) with ordinality w(seq, begins, size, number) "
+              "left join {} p on p.seq = w.seq and p.seq = any($1::bigint[]) left join {} s on "
+              "s.id = 0 order by w.number",
+              part_, shard_),
+          {parts + "}", offsets + "}", sizes + "}"}};
+}
+
 Statement Statements::Partitions() const {
   return {fmt::format(
               "select c.relname::text, substring(pg_get_expr(c.relpartbound, c.oid) from "

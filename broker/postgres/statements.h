@@ -12,6 +12,8 @@ namespace gearstalk::postgres {
 // Makes the statements over the two tables of a shard, and reads their answers. Pure.
 
 extern const StoreWords kPostgresWords;
+// SQLSTATEs where the tables, or their schema, are not there.
+inline constexpr char kNoTable[] = "42P01 3F000";
 
 std::string Quoted(const std::string& name);   // as an identifier
 std::string Literal(const std::string& text);  // of a text without backslashes
@@ -63,6 +65,8 @@ class Statements {
   Statement Read(std::uint64_t from, std::uint64_t count, Revision at) const;
   // The row and the parts from `next` on; 0: from the first one of this revision on.
   Statement Poll(std::uint64_t next, Revision from, std::uint64_t count) const;
+  // The epoch, and a piece of a part, or null if there is no such part, in each row.
+  Statement Fetch(const std::vector<PartPiece>& pieces) const;
   Statement Partitions() const;
   Statement MakePartition(std::uint64_t from, std::uint64_t to) const;
   Statement Drop(const std::string& partition) const;

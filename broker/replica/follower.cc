@@ -99,6 +99,7 @@ Status Follower::Extend(const PartHeader& header, std::string_view payload, std:
     return Damaged(header.seq, "does not belong to the batch that is open before it");
   }
   open_.payload.append(payload);
+  open_.pieces.push_back(static_cast<std::uint32_t>(payload.size()));
   open_.bytes += size;
   waiting_bytes_ += payload.size();
   if (header.more()) return {};
@@ -115,7 +116,7 @@ Status Follower::Apply(const std::function<bool()>& over) {
   for (int n = 1; !whole_.empty(); ++n) {
     Batch& batch = whole_.front();
     if (!std::exchange(batch.begun, true)) {
-      Status status = sink_.OnBatch(batch.first, batch.bytes);
+      Status status = sink_.OnBatch(batch.first, batch.bytes, batch.pieces);
       if (!status.ok()) return At(batch.first.seq, status);
     }
     if (batch.read < batch.payload.size()) {

@@ -26,8 +26,9 @@ class Follower {
   class Sink {
    public:
     // A whole batch comes, which begins with the part `first`; `bytes` is the size of its parts,
-    // and of void ones before it.
-    virtual Status OnBatch(const PartHeader& first, std::uint64_t bytes) = 0;
+    // and of void ones before it, `pieces` how much of its payload is in each part.
+    virtual Status OnBatch(const PartHeader& first, std::uint64_t bytes,
+                           const std::vector<std::uint32_t>& pieces) = 0;
     // A record of it, and the length of its frame.
     virtual Status OnRecord(const Record& record, std::size_t size) = 0;
 
@@ -70,7 +71,8 @@ class Follower {
     PartHeader first;
     std::string payload;
     std::uint64_t bytes = 0;  // of its parts
-    std::size_t read = 0;     // of the payload, applied
+    std::vector<std::uint32_t> pieces;
+    std::size_t read = 0;  // of the payload, applied
     std::uint32_t records = 0;
     bool begun = false;
   };

@@ -2,12 +2,18 @@
 
 #include <algorithm>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "broker/replica/batch.h"
+
 namespace gearstalk {
 
 void LogSpace::Begin(std::uint64_t segment) {
+  if (!segments_.empty()) segments_.back().ends.shrink_to_fit();
   compactor_.Begin(segment, 0);
   current_size_ = settings_ = 0;
-  segments_.push_back({segment, 0, 0});
+  segments_.push_back({segment, 0, 0, {}});
 }
 
 void LogSpace::OnSettings(std::size_t size) {
@@ -27,30 +33,72 @@ void LogSpace::Grow(std::size_t size) {
 }
 
 void LogSpace::OnRecord(const Record& record, std::size_t size) {
-  Grow(size);
-  compactor_.OnRecord(record, {size});
+  compactor_.OnRecord(record, OnCarried(record, size));
 }
 
-void LogSpace::OnStored(std::uint64_t segment, std::uint64_t seq, std::uint64_t bytes) {
+Compactor::Frame LogSpace::OnCarried(const Record& record, std::size_t size) {
+  Compactor::Frame frame{.bytes = size};
+  if (keeps_bodies_) {
+    frame.offset = current_size_;
+    if (record.body.size() >= kLeastLeftOut) frame.check = CheckOf(record.id, record.body);
+  }
+  Grow(size);
+  return frame;
+}
+
+void LogSpace::OnStored(std::uint64_t segment, std::uint64_t seq, std::uint64_t bytes,
+                        const std::vector<std::uint32_t>& pieces) {
   bytes_ += bytes;
-  const auto found = std::find_if(segments_.begin(), segments_.end(),
-                                  [&](const Segment& each) { return each.number == segment; });
-  if (found == segments_.end()) return;
+  Segment* const found = Find(segment);
+  if (found == nullptr) return;
   if (found->first == 0) found->first = seq;
   found->bytes += bytes;
+  if (!keeps_bodies_) return;
+  std::vector<std::uint32_t>& ends = found->ends;
+  for (const std::uint32_t size : pieces) ends.push_back((ends.empty() ? 0 : ends.back()) + size);
 }
 
-void LogSpace::Drop(Lsn last) {
-  if (compactor_.DropDone() == 0) return;
+const LogSpace::Segment* LogSpace::Find(std::uint64_t number) const {
+  if (segments_.empty() || number < segments_.front().number) return nullptr;
+  const std::uint64_t at = number - segments_.front().number;
+  return at < segments_.size() ? &segments_[static_cast<std::size_t>(at)] : nullptr;
+}
+
+std::uint32_t LogSpace::CheckOf(std::uint64_t id, std::string_view body) {
+  return static_cast<std::uint32_t>(XXH3_64bits_withSeed(body.data(), body.size(), id));
+}
+
+bool LogSpace::IsStored(std::uint64_t segment, std::uint64_t end) const {
+  const Segment* const found = Find(segment);
+  return found != nullptr && !found->ends.empty() && end <= found->ends.back();
+}
+
+void LogSpace::Locate(std::uint64_t segment, std::uint64_t from, std::uint64_t to,
+                      std::vector<PartPiece>& pieces) const {
+  const Segment& of = *Find(segment);
+  auto end = std::upper_bound(of.ends.begin(), of.ends.end(), from);
+  for (; from < to; ++end) {
+    const std::uint64_t begin = end == of.ends.begin() ? 0 : *(end - 1);
+    const std::uint64_t size = std::min<std::uint64_t>(to, *end) - from;
+    if (size == 0) continue;
+    pieces.push_back({of.first + static_cast<std::uint64_t>(end - of.ends.begin()),
+                      static_cast<std::uint32_t>(kPartHeaderSize + from - begin),
+                      static_cast<std::uint32_t>(size)});
+    from += size;
+  }
+}
+
+bool LogSpace::Drop(Lsn last) {
+  if (compactor_.DropDone() == 0) return false;
   dropping_ = compactor_.oldest();
   dropping_after_ = last;
+  return true;
 }
 
 bool LogSpace::Declare(Lsn durable) {
   if (dropping_ == 0 || durable < dropping_after_) return false;
-  const auto found = std::find_if(segments_.begin(), segments_.end(),
-                                  [&](const Segment& each) { return each.number == dropping_; });
-  if (found == segments_.end() || found->first == 0) return false;
+  const Segment* const found = Find(dropping_);
+  if (found == nullptr || found->first == 0) return false;
   oldest_ = found->first;
   dropping_ = 0;
   return true;

@@ -79,6 +79,13 @@ struct LogPart {
   std::string bytes;
 };
 
+// Some bytes of a part.
+struct PartPiece {
+  std::uint64_t seq = 0;
+  std::uint32_t offset = 0;  // in the part, header included
+  std::uint32_t size = 0;
+};
+
 enum class StoreAnswer : std::uint8_t {
   kDone,
   kFenced,   // another broker acquired the shard; of an acquire: it lost the race
@@ -212,6 +219,14 @@ class LogStore {
   // `count` parts from `from` on, as they were at revision `at`; fewer at the end of the log.
   virtual void Read(std::uint64_t from, std::uint64_t count, Revision at,
                     std::function<void(StoreResult, std::vector<LogPart>)> done) = 0;
+  // Whether pieces of parts can be read, so that bodies need not stay in memory.
+  virtual bool KeepsBodies() const { return false; }
+  // Reads pieces of parts; of what is not there, the bytes are missing. `fence` 0: for a broker
+  // that does not lead. kFailed: one of them cannot be read, though the store is there; kCorrupt:
+  // and never will be.
+  virtual void Fetch(
+      Revision /*fence*/, const std::vector<PartPiece>& /*pieces*/,
+      const std::function<void(StoreResult, const std::vector<std::string>&)>& /*done*/) {}
   // Watches from the revision `from` on, instead of what was watched before.
   virtual void Follow(Revision from, LogWatcher& watcher) = 0;
   virtual void StopFollowing() = 0;

@@ -86,7 +86,8 @@ class Survey final : public Follower::Sink {
     std::uint64_t first = 0, batches = 0, bytes = 0, live = 0;
   };
 
-  Status OnBatch(const PartHeader& first, std::uint64_t bytes) override {
+  Status OnBatch(const PartHeader& first, std::uint64_t bytes,
+                 const std::vector<std::uint32_t>&) override {
     current_ = first.segment;
     Segment& segment = segments_[current_];
     if (segment.batches++ == 0) segment.first = first.seq;
@@ -193,7 +194,7 @@ class Exporter final : public Follower::Sink, public LiveState {
  public:
   explicit Exporter(WalJournal& journal) : journal_(journal) {}
 
-  Status OnBatch(const PartHeader&, std::uint64_t) override {
+  Status OnBatch(const PartHeader&, std::uint64_t, const std::vector<std::uint32_t>&) override {
     journal_.Flush(0);
     return journal_.Health();
   }

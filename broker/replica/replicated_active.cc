@@ -149,6 +149,7 @@ void ReplicatedJournal::ActiveTick(Time now) {
   if (now >= tenure_.next_beat() && !beating_ && !releasing_) Beat(now);
   NoteTenure(now);
   if (role_ != Role::kActive) return;
+  BuryCarried();
   if (now >= send_again_) {
     send_again_ = kNever;
     SendPart();
@@ -239,6 +240,7 @@ void ReplicatedJournal::Flush(Time now) {
   if (!leave_done_) Compact();
   writer_.EndRound();
   if (!writer_.in_flight()) Send();
+  bodies_.Send(fence_);
   if (leave_done_ || !space_.SegmentIsFull(options_.max_bytes)) return;
   BeginSegment(false);
   AppendSettings();
@@ -251,13 +253,11 @@ void ReplicatedJournal::Compact() {
   if (used >= options_.max_bytes / 8 * 7) {
     room = options_.max_bytes - std::min(options_.max_bytes, used);
   }
-  const auto append = [this](const Record& record) {
-    const std::size_t size = writer_.Append(record);
-    space_.OnCarried(size);
-    return Compactor::Frame{size};
-  };
-  if (full_.ok()) space_.compactor().CarryForward({*state_, append, {}, room});
-  space_.Drop(writer_.last());
+  Compactor::Carrier carrier{
+      *state_, [this](const Record& record) { return AppendCarried(record); }, {}, room};
+  if (KeepsBodies()) carrier.ready = [this](std::uint64_t id) { return ReadyToCarry(id); };
+  if (full_.ok()) space_.compactor().CarryForward(carrier);
+  if (space_.Drop(writer_.last())) carried_.clear();
   if (space_.Declare(writer_.durable())) writer_.WantHeader();
 }
 
@@ -289,7 +289,9 @@ void ReplicatedJournal::OnPartCommitted() {
   ++stats_.syncs;
   stats_.sync_times.Add(boot() - part_sent_);
   const PartHeader header = writer_.header();
-  space_.OnStored(header.segment, header.seq, writer_.part().size());
+  const std::size_t size = writer_.part().size();
+  space_.OnStored(header.segment, header.seq, size,
+                  {static_cast<std::uint32_t>(size - kPartHeaderSize)});
   space_.OnDeclared(header.oldest);
   writer_.OnCommitted();
   const bool whole = !writer_.InBatch();
@@ -319,7 +321,7 @@ Time ReplicatedJournal::next_trim() const {
 void ReplicatedJournal::Trim(Time now) {
   if (trimming_ || releasing_ || now < next_trim()) return;
   trimming_ = true;
-  const std::uint64_t below = space_.declared();
+  const std::uint64_t below = std::min(space_.declared(), OldestNeeded());
   store_->Trim(fence_, below, [this, below](const StoreResult& result, bool more) {
     trimming_ = false;
     OnTrimmed(result, more, below);

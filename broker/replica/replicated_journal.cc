@@ -224,7 +224,7 @@ bool ReplicatedJournal::ApplySlice(Time now) {
   if (!follower_.idle()) return true;
   if (follower_.next() <= read_to_) return false;
   if (role_ == Role::kCatchingUp) {
-    BecomeActive();
+    if (!AwaitsBodies()) BecomeActive();
   } else {
     role_ = Role::kFollowing;
     OpenWatch();
@@ -232,16 +232,17 @@ bool ReplicatedJournal::ApplySlice(Time now) {
   return false;
 }
 
-Status ReplicatedJournal::OnBatch(const PartHeader& first, std::uint64_t bytes) {
+Status ReplicatedJournal::OnBatch(const PartHeader& first, std::uint64_t bytes,
+                                  const std::vector<std::uint32_t>& pieces) {
   if (first.segment != space_.segment()) space_.Begin(first.segment);
-  space_.OnStored(first.segment, first.seq, bytes);
+  space_.OnStored(first.segment, first.seq, bytes, pieces);
   space_.OnOldest(first.oldest);
   return {};
 }
 
 Status ReplicatedJournal::OnRecord(const Record& record, std::size_t size) {
   space_.OnRecord(record, size);
-  return state_->Apply(record);
+  return Apply(record);
 }
 
 void ReplicatedJournal::OpenWatch() {
@@ -351,6 +352,7 @@ Time ReplicatedJournal::Tick(Time now) {
 
 void ReplicatedJournal::FollowTick(Time now) {
   if (role_ == Role::kFollowing) {
+    bodies_.Send(0);
     const bool silent = watching_ && !silence_.vacant() && now >= silent_at();
     if (silent || now >= watch_again_) OpenWatch();
   }

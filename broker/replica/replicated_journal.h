@@ -5,9 +5,12 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "broker/journal/journal.h"
 #include "broker/replica/batch_writer.h"
 #include "broker/replica/clock_skew.h"
@@ -15,6 +18,7 @@
 #include "broker/replica/log_space.h"
 #include "broker/replica/log_store.h"
 #include "broker/replica/reign.h"
+#include "broker/replica/stored_bodies.h"
 
 namespace gearstalk {
 
@@ -71,6 +75,9 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
   }
   std::uint64_t WaitingBytes() const override { return writer_.waiting_bytes(); }
   std::uint64_t MostWaiting() const override { return 8 << 20; }
+  bool KeepsBodies() const override { return store_->KeepsBodies(); }
+  Lsn OnDisk() const override { return writer_.durable(); }
+  void Fetch(std::uint64_t id, BodyUse use) override;
   JournalStats Stats() const override;
   SegmentStats Segments() const override;
   const ReplicaStats* Replica() const override;
@@ -123,7 +130,8 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
   void OnSeen(Revision at) override { seen_at_ = std::max(seen_at_, at); }
   void OnWatchEnd(const StoreResult& result) override;
   // --- Follower::Sink
-  Status OnBatch(const PartHeader& first, std::uint64_t bytes) override;
+  Status OnBatch(const PartHeader& first, std::uint64_t bytes,
+                 const std::vector<std::uint32_t>& pieces) override;
   Status OnRecord(const Record& record, std::size_t size) override;
 
   // replicated_report.cc: what others are told
@@ -156,6 +164,17 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
   void LookForStandby();
   void FinishLeaving();
 
+  // replicated_bodies.cc: bodies that are left in the store, and read back
+  Status Apply(const Record& record);
+  bool AwaitsBodies();
+  void OnBodyRead(const StoredBodies::Request& request, const BodyRead& read);
+  void TakeMissing(const StoredBodies::Request& request, const BodyRead& read);
+  bool ReadyToCarry(std::uint64_t id);
+  void TakeCarried(std::uint64_t id, const BodyRead& read);
+  void BuryCarried();
+  Compactor::Frame AppendCarried(const Record& record);
+  std::uint64_t OldestNeeded() const;
+
   void Fail(const StoreResult& result);
   void Over(Status why, int exit_code);
   const StoreWords& words() const { return store_->Words(); }
@@ -184,7 +203,7 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
   };
 
   Follower follower_{*this};
-  LogSpace space_;
+  LogSpace space_{store_->KeepsBodies()};
   Silence silence_;
   ClockSkew skew_;
   LogView seen_;             // newest of each key
@@ -234,6 +253,23 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
   Time look_for_standby_ = 0;
   Revision standby_at_ = 0;  // of the key of standbys
   Time standby_seen_ = 0;    // when it was seen to change
+  // What the compaction carries forward.
+  struct Carried {
+    bool here = false;     // or to be carried without it
+    bool damaged = false;  // it waits until its job is buried
+    Time again = 0;        // when a failed read is tried again
+    std::string body;
+  };
+  StoredBodies bodies_{*store_, space_, options_.boot,
+                       [this](const StoredBodies::Request& request, const BodyRead& read) {
+                         OnBodyRead(request, read);
+                       },
+                       [this](const StoreResult& result) { Fail(result); }};
+  absl::flat_hash_map<std::uint64_t, Carried> carried_;  // those without a body in memory
+  // Carried, damaged, and not buried yet; and what is wrong with them.
+  std::vector<std::pair<std::uint64_t, std::string>> unburied_;
+  bool missing_asked_ = false;  // for what has to be here before this broker leads
+  std::set<std::uint64_t> missing_;
   std::function<void()> leave_done_;
   bool releasing_ = false;
   Time wall_now_ = 0;  // of the round, for headers

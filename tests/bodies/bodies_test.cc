@@ -236,6 +236,51 @@ TEST_F(BodiesTest, AKickOfManyTriesEachDamagedBodyOnce) {
   for (JobId id = 1; id <= 3; ++id) EXPECT_EQ(JobState::kBuried, Of(id).state());
 }
 
+TEST_F(BodiesTest, AJobThatIsBuriedAlreadyIsDamagedWhereItIs) {
+  PutMany(2);
+  for (const char* const id : {"1", "2"}) {
+    EXPECT_EQ("", a.Say("reserve\r\n"));
+    journal->AnswerAll();
+    a.Hear();
+    EXPECT_EQ("BURIED\r\n", a.Say("bury " + std::string(id) + " 0\r\n"));
+  }
+  broker.Pass(0);
+  journal->Damage(1);
+  EXPECT_EQ("", a.Say("peek-buried\r\n"));
+  journal->AnswerAll();
+  EXPECT_EQ("INTERNAL_ERROR\r\n", a.Hear());
+  EXPECT_TRUE(IsDamaged(Of(1)));
+  EXPECT_EQ(1U, Of(1).extra().buries);
+  EXPECT_LT(Of(1).extra().burial, Of(2).extra().burial);
+  EXPECT_EQ("KICKED 1\r\n", b.Say("kick 1\r\n"));
+  journal->AnswerAll();
+  EXPECT_EQ(JobState::kBuried, Of(1).state());
+}
+
+// As after a compaction, or an export.
+TEST_F(BodiesTest, ADamagedJobWhoseRecordHasNoBodyIsNeverReadyWithoutIt) {
+  Put();
+  journal->Damage(1);
+  EXPECT_EQ("", a.Say("peek 1\r\n"));
+  journal->AnswerAll();
+  EXPECT_EQ("INTERNAL_ERROR\r\n", a.Hear());
+  std::vector<KeptRecord> records;
+  broker.engine.records().Capture(1, [&](Record record) {
+    record.body_left_out = 0;
+    records.emplace_back(record);
+  });
+  StartedAgain second(std::move(records));
+  second.Start();
+  beanstalk::Client client(second.broker);
+  EXPECT_TRUE(IsDamaged(*second.broker.engine.Find(1)));
+  EXPECT_EQ("KICKED 1\r\n", client.Say("kick 1\r\n"));
+  second.journal->AnswerAll();
+  EXPECT_EQ(JobState::kBuried, second.broker.engine.Find(1)->state());
+  EXPECT_EQ("", client.Say("peek 1\r\n"));
+  second.journal->AnswerAll();
+  EXPECT_EQ("INTERNAL_ERROR\r\n", client.Hear());
+}
+
 TEST_F(BodiesTest, ADiskThatFailsIsTriedAgainAndNothingIsBuried) {
   Put();
   journal->Fail(true);

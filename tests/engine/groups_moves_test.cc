@@ -66,6 +66,19 @@ class GroupMovesTest : public PolicyTest {
     EXPECT_EQ(Next(), second);
   }
 
+  // Of a policy that changes. No job is looked at yet.
+  void BeginLines() {
+    SetPolicies({{.match = "t", .values = {{"group", "line"}, {"group_order", "fifo"}}}});
+  }
+  // All jobs are looked at; then this one is the next, and shown no sooner than that is durable.
+  void ExpectToWait(JobId next, const Outcome& ended) {
+    EXPECT_TRUE(ended.ok());
+    while (engine.Tick(Now()) <= Now()) continue;
+    EXPECT_EQ(Next(), next);
+    EXPECT_GT(ended.lsn, 0U);
+    EXPECT_GE(lsn_, ended.lsn);
+  }
+
   RecordingConsumer* taker_ = nullptr;
   Lsn lsn_ = 0;  // of the last hand-out
 };
@@ -180,7 +193,7 @@ TEST_F(GroupMovesTest, ALineThatBeginsWhileAJobRunsIsClosedByIt) {
   const JobId runs = PutInto("t", {.priority = 0, .body = "a"});
   const JobId other = PutOf("b");
   EXPECT_EQ(Next(), runs);
-  SetPolicies({{.match = "t", .values = {{"group", "line"}, {"group_order", "fifo"}}}});
+  BeginLines();
   JobId first = 0;
   for (bool more = true; more && first == 0;) {
     more = engine.Tick(Now()) <= Now();
@@ -191,6 +204,33 @@ TEST_F(GroupMovesTest, ALineThatBeginsWhileAJobRunsIsClosedByIt) {
   EXPECT_EQ(Next(), 0U);
   Delete(runs);
   EXPECT_EQ(Next(), next);
+}
+
+TEST_F(GroupMovesTest, WhatEndedBeforeALineBeganIsDurableBeforeTheNextIsShown) {
+  SetPolicies({});
+  const JobId first = PutOf("a"), next = PutOf("a");
+  EXPECT_EQ(Next(), first);
+  journal.HoldBack();
+  const Outcome ended = engine.Delete(Now(), *taker_, first);
+  BeginLines();
+  ExpectToWait(next, ended);
+}
+
+TEST_F(GroupMovesTest, WhatEndsBeforeItsLineIsReadIsDurableBeforeTheNextIsShown) {
+  SetPolicies({});
+  const JobId first = PutOf("a"), next = PutOf("a");
+  EXPECT_EQ(Next(), first);
+  journal.HoldBack();
+  BeginLines();
+  ExpectToWait(next, engine.Delete(Now(), *taker_, first));
+}
+
+TEST_F(GroupMovesTest, WhatMovesBeforeItsLineIsReadIsDurableBeforeTheNextIsShown) {
+  SetPolicies({});
+  const JobId first = PutOf("a"), next = PutOf("a");
+  journal.HoldBack();
+  BeginLines();
+  ExpectToWait(next, engine.acts().Move(Now(), first, "elsewhere"));
 }
 
 TEST_F(GroupMovesTest, AnImportBringsNoJobWithoutAGroupWhereNoneIsTaken) {

@@ -30,6 +30,7 @@ class FillablePlace : public Place {
 
 class FakePlace final : public FillablePlace {
  public:
+  FakePlace() { shard_.keeps_bodies = true; }
   std::unique_ptr<LogStore> NewStore() override {
     return std::make_unique<FakeStore>(simulation_, shard_, link_);
   }

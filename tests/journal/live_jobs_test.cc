@@ -18,7 +18,8 @@ TEST(LiveJobs, AgreesWithAMap) {
     const LiveJobs::Place before = known == expected.end() ? LiveJobs::Place{} : known->second;
     LiveJobs::Place reported;
     if (lot() % 2 == 0) {
-      const LiveJobs::Place place{1 + lot() % 1000, lot() % 100'000, lot() % UINT32_MAX};
+      const LiveJobs::Place place{1 + lot() % 1000, lot() % 100'000, lot() % UINT32_MAX,
+                                  i < 50'000 ? 0 : static_cast<std::uint32_t>(lot() % 3)};
       reported = jobs.Set(id, place);
       expected[id] = place;
     } else {
@@ -28,6 +29,7 @@ TEST(LiveJobs, AgreesWithAMap) {
     ASSERT_EQ(reported.segment, before.segment);
     ASSERT_EQ(reported.bytes, before.bytes);
     ASSERT_EQ(reported.offset, before.offset);
+    ASSERT_EQ(reported.check, before.check);
     ASSERT_EQ(jobs.size(), expected.size());
   }
   for (const auto& [id, place] : expected) EXPECT_EQ(jobs.Find(id).segment, place.segment);

@@ -89,6 +89,43 @@ class Failover(unittest.TestCase):
             self.assertEqual(ledger.faults(self.jobs_of(shard)), [])
             self.assertGreater(len(ledger.deleted), 0)
 
+    def test_bodies_stay_on_the_server_and_are_those_of_their_jobs(self) -> None:
+        ledger = Ledger()
+        servers = self.servers(1)
+        with PostgresShard(BROKER, servers, "jobs", 4000) as shard:
+            # Segments are short, so that jobs are carried forward and parts are dropped.
+            shard.flags += ["--limits-bodies", "1", "--replica-max-bytes", str(64 << 20)]
+            shard.pair()
+            first = servers.primary.sql("select inhrelid::regclass from pg_inherits "
+                                        "where inhparent = 'jobs.part'::regclass").split()[0]
+            with Traffic(shard, ledger, consumers=3, body_size=1500):
+                for how in ("kill", "terminate", "hand over", "crash", "kill"):
+                    self.put_more(ledger, 100)
+                    if how == "terminate":
+                        for _ in range(5):
+                            servers.primary.sql(
+                                "select pg_terminate_backend(pid) from pg_stat_activity "
+                                "where application_name like 'gearstalkd/%'")
+                            self.put_more(ledger, 20)
+                    elif how == "crash":
+                        servers.primary.stop_at_once()
+                        servers.primary.start()
+                    else:
+                        number = signal.SIGKILL if how == "kill" else signal.SIGUSR2
+                        self.end_leader(shard, number)
+                    shard.make_whole()
+                eventually("parts are dropped", lambda: servers.primary.sql(
+                    f"select to_regclass('{first}') is null") == "t")
+            self.end_leader(shard, signal.SIGKILL)
+            active = shard.wait_active()
+            left = len(ledger.put - ledger.deleted)
+            where = "gearstalkd_bodies", '{where="journal"}'
+            self.assertGreater(active.metric(*where), 0)
+            self.assertEqual(active.metric("gearstalkd_bodies", '{where="memory"}'), 0)
+            self.assertEqual(ledger.faults(self.jobs_of(shard)), [])
+            self.assertGreaterEqual(active.metric("gearstalkd_body_reads_total"), min(left, 1))
+            self.assertEqual(active.metric("gearstalkd_bodies_damaged_total"), 0)
+
     def test_a_dump_holds_up_nothing_but_what_is_dropped(self) -> None:
         servers = self.servers(0)
         with PostgresShard(BROKER, servers, "jobs") as shard:

@@ -335,6 +335,51 @@ TEST_P(PostgresOnly, PartitionsAreMadeAheadAndDroppedBehind) {
   EXPECT_EQ(Read(*a, 200, 1000).size(), 101U);
 }
 
+TEST_P(PostgresOnly, PiecesAreReadFromSeveralPartitionsAlsoWhenSessionsEnd) {
+  const Revision fence = Lead(*a, "a");
+  for (std::uint64_t seq = 1; seq <= 150; ++seq) {
+    ASSERT_EQ(Append(*a, fence, seq, std::to_string(seq) + std::string(3000, 'x')),
+              StoreAnswer::kDone);
+  }
+  using Pieces = std::vector<std::string>;
+  const std::vector<PartPiece> wanted = {{150, 0, 3}, {1, 0, 2}, {64, 0, 3}, {65, 2, 3}, {1, 1, 1}};
+  const Pieces expected = {"150", "1x", "64x", "xxx", "x"};
+  Pieces read;
+  EXPECT_EQ(Fetch(*a, fence, wanted, read), StoreAnswer::kDone);
+  EXPECT_EQ(read, expected);
+  bool over = false;
+  a->Fetch(fence, wanted, [&](const StoreResult&, const Pieces& got) {
+    read = got;
+    over = true;
+  });
+  PostgresPlace::EndSessions();
+  place_->Turn({a.get()}, [&] { return over; });
+  EXPECT_EQ(read, expected);
+}
+
+TEST_P(PostgresOnly, APieceThatTheServerFindsDamagedFails) {
+  if (Server()->Run("select 1 from pg_available_extensions where name = 'pg_surgery'") != "1") {
+    GTEST_SKIP() << "there is no pg_surgery";
+  }
+  const Revision fence = Lead(*a, "a");
+  const std::string large(8000, 'x');
+  ASSERT_EQ(Append(*a, fence, 1, large), StoreAnswer::kDone);
+  ASSERT_EQ(Append(*a, fence, 2, large), StoreAnswer::kDone);
+  Server()->Run("create extension if not exists pg_surgery");
+  Server()->Run(
+      "select heap_force_kill(reltoastrelid::regclass, array['(0,2)'::tid]) from pg_class where "
+      "oid = '" +
+      place().Table("part_1_65") + "'::regclass");
+  std::vector<std::string> read;
+  EXPECT_EQ(Fetch(*a, fence, {{1, 0, 10}, {2, 0, 8000}}, read), StoreAnswer::kDone);
+  EXPECT_EQ(Fetch(*a, fence, {{1, 3000, 10}}, read), StoreAnswer::kFailed);
+  StoreResult result = Wait(*a, [&](const LogStore::Done& done) {
+    a->Fetch(fence, {{1, 0, 8000}},
+             [done](const StoreResult& failed, const std::vector<std::string>&) { done(failed); });
+  });
+  EXPECT_EQ(result.why.code(), Code::kCorrupt) << result.why.message();
+}
+
 // What the store takes for an earlier try that worked.
 TEST_P(PostgresOnly, APartitionThatIsMadeTwiceIsSaidToBeAttached) {
   Lead(*a, "a");

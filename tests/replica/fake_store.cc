@@ -214,6 +214,29 @@ void FakeStore::Read(std::uint64_t from, std::uint64_t count, Revision at,
   });
 }
 
+void FakeStore::Fetch(
+    Revision fence, const std::vector<PartPiece>& pieces,
+    const std::function<void(StoreResult, const std::vector<std::string>&)>& done) {
+  ++link_.fetches;
+  Do([&shard = shard_, fence, pieces, done](Time) -> Answer {
+    if (fence != 0 && shard.view.leader_at != fence) {
+      return [done] { done({StoreAnswer::kFenced, {}}, {}); };
+    }
+    std::vector<std::string> read;
+    for (const PartPiece& piece : pieces) {
+      const auto unreadable = shard.unreadable.find(piece.seq);
+      if (unreadable != shard.unreadable.end()) {
+        const Status why(unreadable->second, "it cannot be read");
+        return [done, why] { done({StoreAnswer::kFailed, why}, {}); };
+      }
+      const auto part = shard.parts.find(piece.seq);
+      const bool there = part != shard.parts.end() && piece.offset <= part->second.size();
+      read.push_back(there ? part->second.substr(piece.offset, piece.size) : "");
+    }
+    return [done, read] { done({}, read); };
+  });
+}
+
 void FakeStore::Follow(Revision from, LogWatcher& watcher) {
   const std::uint64_t watch = ++watch_;
   if (from < shard_.compacted) {

@@ -51,8 +51,10 @@ struct FakeShard {
   std::map<std::uint64_t, Revision> written;  // when each part was
   std::vector<Event> history;
   bool full = false;
-  Revision compacted = 0;   // there is no history before
-  Revision trimmed_at = 0;  // the last trim
+  bool keeps_bodies = false;
+  std::map<std::uint64_t, Code> unreadable;  // parts, and why pieces of them cannot be read
+  Revision compacted = 0;                    // there is no history before
+  Revision trimmed_at = 0;                   // the last trim
 
   Revision Begin() { return ++view.at; }
   void NotePart(LogPart part);
@@ -63,7 +65,7 @@ struct FakeShard {
 // How a broker and the shard reach each other.
 struct FakeLink {
   bool cut = false;
-  std::uint64_t appends = 0;                   // that were asked for
+  std::uint64_t appends = 0, fetches = 0;      // that were asked for
   unsigned lose_request = 0, lose_answer = 0;  // percent
   Time least = 200 * kMicrosecond, most = 3 * kMillisecond;
   Time hedge = 250 * kMillisecond;
@@ -103,6 +105,10 @@ class FakeStore final : public LogStore {
             std::function<void(StoreResult, bool more)> done) override;
   void Read(std::uint64_t from, std::uint64_t count, Revision at,
             std::function<void(StoreResult, std::vector<LogPart>)> done) override;
+  bool KeepsBodies() const override { return shard_.keeps_bodies; }
+  void Fetch(
+      Revision fence, const std::vector<PartPiece>& pieces,
+      const std::function<void(StoreResult, const std::vector<std::string>&)>& done) override;
   void Follow(Revision from, LogWatcher& watcher) override;
   void StopFollowing() override { ++watch_; }
   StoreStats Stats() const override { return {}; }

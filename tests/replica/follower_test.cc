@@ -11,8 +11,10 @@ namespace {
 
 class Kept final : public Follower::Sink {
  public:
-  Status OnBatch(const PartHeader& first, std::uint64_t bytes) override {
+  Status OnBatch(const PartHeader& first, std::uint64_t bytes,
+                 const std::vector<std::uint32_t>& parts) override {
     segments.push_back(first.segment);
+    for (const std::uint32_t size : parts) pieces.push_back(size);
     stored += bytes;
     return {};
   }
@@ -23,6 +25,7 @@ class Kept final : public Follower::Sink {
   }
 
   std::vector<std::uint64_t> ids, segments;
+  std::vector<std::uint32_t> pieces;
   std::string bodies;
   std::uint64_t stored = 0, refused = 0;
 };

@@ -41,8 +41,10 @@ class Ledger:
 class Traffic:
     """Producers and consumers, each a thread with a connection to the first broker that takes it."""
 
-    def __init__(self, shard: Shard, ledger: Ledger, producers: int = 3, consumers: int = 2) -> None:
+    def __init__(self, shard: Shard, ledger: Ledger, producers: int = 3, consumers: int = 2,
+                 body_size: int = 0) -> None:
         self._shard = shard
+        self._body_size = body_size
         self._ledger = ledger
         self._over = threading.Event()
         self._threads = [threading.Thread(target=self._run, args=(self._produce, i))
@@ -93,7 +95,7 @@ class Traffic:
         if len(self._ledger.put) - len(self._ledger.deleted) > MOST:
             time.sleep(0.02)
         self._numbers[index] += 1
-        body = f"p{index}-{self._numbers[index]}"
+        body = f"p{index}-{self._numbers[index]}".ljust(self._body_size, "-")
         self._ledger.note(self._ledger.asked, body)
         answer = client.put(body)
         if not answer.startswith("INSERTED "):

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <string>
+#include <tuple>
 #include <vector>
 
 namespace gearstalk {
@@ -41,10 +43,7 @@ TEST(LogSpace, AKeyThatStaysTakenIsCarriedForwardInsteadOfItsJob) {
   EXPECT_EQ(space.compactor().DropDone(), 0U);
   OneKey state;
   space.compactor().EarnFromStart();
-  const auto append = [&space](const Record&) {
-    space.OnCarried(50);
-    return Compactor::Frame{50};
-  };
+  const auto append = [&space](const Record& record) { return space.OnCarried(record, 50); };
   EXPECT_TRUE(space.compactor().CarryForward({state, append, {}, {}}));
   EXPECT_EQ(state.asked, (std::vector<std::uint64_t>{7}));
   EXPECT_EQ(space.compactor().DropDone(), 1U);
@@ -65,6 +64,61 @@ TEST(LogSpace, ASegmentThatBeginsWithManySettingsIsLonger) {
   space.OnSettings(8 << 20);
   space.OnRecord(RecordOf(Record::Kind::kPut, 3), 8 << 20);
   EXPECT_TRUE(space.SegmentIsFull(64 << 20)) << "of a log that is small beside them";
+}
+
+using Piece = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>;
+
+std::vector<Piece> Located(const LogSpace& space, std::uint64_t segment, std::uint64_t from,
+                           std::uint64_t to) {
+  std::vector<PartPiece> pieces;
+  space.Locate(segment, from, to, pieces);
+  std::vector<Piece> located;
+  for (const PartPiece& each : pieces) located.emplace_back(each.seq, each.offset, each.size);
+  return located;
+}
+
+// Parts 5 to 8, one of them without records; part 9 belongs to no batch, and 10 to the next
+// segment.
+TEST(LogSpace, AFrameIsInThePartsWhereItsBytesAre) {
+  LogSpace space(true);
+  space.Begin(3);
+  EXPECT_FALSE(space.IsStored(3, 1));
+  EXPECT_EQ(space.FirstOf(3), UINT64_MAX);
+  space.OnStored(3, 5, 0, {100, 100, 0});
+  space.OnStored(3, 8, 0, {50});
+  space.Begin(4);
+  space.OnStored(4, 10, 0, {10});
+  EXPECT_TRUE(space.IsStored(3, 250));
+  EXPECT_FALSE(space.IsStored(3, 251));
+  EXPECT_FALSE(space.IsStored(2, 1));
+  EXPECT_FALSE(space.IsStored(5, 1));
+  EXPECT_EQ(Located(space, 3, 0, 100), (std::vector<Piece>{{5, 64, 100}}));
+  EXPECT_EQ(Located(space, 3, 99, 101), (std::vector<Piece>{{5, 163, 1}, {6, 64, 1}}));
+  EXPECT_EQ(Located(space, 3, 100, 130), (std::vector<Piece>{{6, 64, 30}}));
+  EXPECT_EQ(Located(space, 3, 10, 250),
+            (std::vector<Piece>{{5, 74, 90}, {6, 64, 100}, {8, 64, 50}}));
+  EXPECT_EQ(Located(space, 4, 3, 7), (std::vector<Piece>{{10, 67, 4}}));
+  EXPECT_EQ(space.FirstOf(3), 5U);
+  EXPECT_EQ(space.FirstOf(4), 10U);
+}
+
+TEST(LogSpace, FramesLieOneBehindTheOther) {
+  LogSpace space(true);
+  space.Begin(1);
+  space.OnSettings(40);
+  Record put = RecordOf(Record::Kind::kPut, 7);
+  const std::string body(200, 'b');
+  put.body = body;
+  space.OnRecord(put, 300);
+  space.OnRecord(RecordOf(Record::Kind::kCount, 7), 20);
+  const Compactor::Frame carried = space.OnCarried(RecordOf(Record::Kind::kSeen, 8), 50);
+  const LiveJobs::Place place = space.compactor().Find(7);
+  EXPECT_EQ(place.offset, 40U);
+  EXPECT_EQ(place.bytes, 300U);
+  EXPECT_EQ(place.check, LogSpace::CheckOf(7, body));
+  EXPECT_NE(place.check, LogSpace::CheckOf(8, body));
+  EXPECT_EQ(carried.offset, 360U);
+  EXPECT_EQ(carried.check, 0U) << "a short body never leaves memory";
 }
 
 TEST(LogSpace, ASegmentWithFewSettingsHas4Mebibytes) {

@@ -19,12 +19,12 @@ SimBroker::SimBroker(Simulation& simulation, FakeShard& shard, Ledger& ledger, s
 void SimBroker::Start() {
   ++life_;
   jobs_.clear();
+  cold_.clear();
   waiting_.clear();
   kept_.clear();
   next_id_ = 1;
   serving_ = suspended_ = stopped_ = false;
   exit_code_.reset();
-  body_ = std::string(body_size, 'b');
   ReplicaOptions options;
   options.name = options.address = name_;
   options.server_name = "gearstalkd";
@@ -114,8 +114,34 @@ void SimBroker::Serve() {
     record.id = *at;
     ledger_.ending.insert(*at);
     waiting_.push_back({journal_->Append(record), *at, false});
+    cold_.erase(*at);
     jobs_.erase(at);
   }
+  ReadBodies();
+}
+
+void SimBroker::ReadBodies() {
+  if (cold_.empty() || !simulation_.Chance(30)) return;
+  auto at = cold_.lower_bound(1 + simulation_.Below(next_id_));
+  if (at == cold_.end()) at = cold_.begin();
+  const bool soon = simulation_.Chance(50);
+  for (std::uint64_t left = 1 + simulation_.Below(5); left > 0 && at != cold_.end(); --left) {
+    journal_->Fetch(*at++, soon ? BodyUse::kReply : BodyUse::kQuery);
+  }
+}
+
+void SimBroker::OnBody(std::uint64_t id, const BodyRead& read) {
+  if (read.result == BodyRead::Result::kDamaged) {
+    ledger_.Fault("damaged: " + std::string(read.problem));
+  }
+  if (read.result != BodyRead::Result::kWhole) return;
+  ++bodies_read;
+  if (serving_ && !journal_->MayServe()) ledger_.Fault("a body while it may not serve");
+  if (read.body != BodyOf(id)) ledger_.Fault("the body of another job: " + std::to_string(id));
+}
+
+std::uint32_t SimBroker::BodyLeftOut(std::uint64_t id) const {
+  return cold_.contains(id) ? static_cast<std::uint32_t>(BodyOf(id).size()) : 0;
 }
 
 // Replies leave only while it may serve.
@@ -124,7 +150,9 @@ void SimBroker::Acknowledge() {
   if (!journal_->MayServe()) return;
   const Lsn durable = journal_->Durable();
   for (const Waiting& each : waiting_) {
-    if (each.lsn <= durable) (each.is_put ? ledger_.put : ledger_.deleted).insert(each.id);
+    if (each.lsn > durable) continue;
+    (each.is_put ? ledger_.put : ledger_.deleted).insert(each.id);
+    if (each.is_put && shard_.keeps_bodies && jobs_.contains(each.id)) cold_.insert(each.id);
   }
   std::erase_if(waiting_, [&](const Waiting& each) { return each.lsn <= durable; });
 }
@@ -167,9 +195,18 @@ void SimBroker::OnOver(Status why, int exit_code) {
 Status SimBroker::Apply(const Record& record) {
   if (record.kind == Record::Kind::kPut) {
     jobs_.insert(record.id);
+    const bool is_cold = record.body_left_out > 0;
+    if (is_cold) cold_.insert(record.id);
+    const std::size_t size = is_cold ? record.body_left_out : record.body.size();
+    if (is_cold != shard_.keeps_bodies || (is_cold && size != BodyOf(record.id).size())) {
+      ledger_.Fault("the record of " + std::to_string(record.id) + " has another body");
+    }
     next_id_ = std::max(next_id_, record.id + 1);
   }
-  if (record.kind == Record::Kind::kDelete) jobs_.erase(record.id);
+  if (record.kind == Record::Kind::kDelete) {
+    jobs_.erase(record.id);
+    cold_.erase(record.id);
+  }
   if (record.kind == Record::Kind::kNextId) next_id_ = std::max(next_id_, record.id);
   return {};
 }
@@ -179,13 +216,22 @@ Record SimBroker::PutRecord(std::uint64_t id) const {
   record.kind = Record::Kind::kPut;
   record.id = id;
   record.tube = "t";
+  body_ = BodyOf(id);
   record.body = body_;
   return record;
 }
 
+std::string SimBroker::BodyOf(std::uint64_t id) const {
+  if (!shard_.keeps_bodies) return std::string(body_size, 'b');
+  return std::to_string(id) + std::string(kLeastLeftOut + id % 400, 'b');
+}
+
 bool SimBroker::Capture(std::uint64_t id, const std::function<void(const Record&)>& emit) {
   if (!jobs_.contains(id)) return false;
-  emit(PutRecord(id));
+  Record record = PutRecord(id);
+  record.body_left_out = BodyLeftOut(id);
+  if (record.body_left_out > 0) record.body = {};
+  emit(record);
   return true;
 }
 

@@ -27,7 +27,8 @@ struct Ledger {
 };
 
 // A broker process: a replicated journal, a state that is the set of live jobs, and clients that
-// put and delete while it serves. Killing it leaves what it sent on its way.
+// put and delete while it serves. Killing it leaves what it sent on its way. Where bodies stay in
+// the store, they leave memory as soon as they may, and are read back now and then.
 class SimBroker final : private JournalEvents, private LiveState {
  public:
   SimBroker(Simulation& simulation, FakeShard& shard, Ledger& ledger, std::string name);
@@ -59,6 +60,7 @@ class SimBroker final : private JournalEvents, private LiveState {
   // Batches, each of one part, that became durable, and those behind which the next was sent by
   // then.
   std::uint64_t batches = 0, followed = 0;
+  std::uint64_t bodies_read = 0;
 
  private:
   void OnFollowing(const FollowProgress&) override {}
@@ -70,11 +72,16 @@ class SimBroker final : private JournalEvents, private LiveState {
   Status Apply(const Record& record) override;
   bool Capture(std::uint64_t id, const std::function<void(const Record&)>& emit) override;
   void CaptureSettings(const std::function<void(const Record&)>& emit) override;
+  std::uint32_t BodyLeftOut(std::uint64_t id) const override;
+  bool TakesBodiesLater() const override { return true; }
+  void OnBody(std::uint64_t id, const BodyRead& read) override;
 
   void Round();
   void Serve();
+  void ReadBodies();
   void Acknowledge();
   Record PutRecord(std::uint64_t id) const;
+  std::string BodyOf(std::uint64_t id) const;
 
   struct Waiting {
     Lsn lsn;
@@ -87,7 +94,7 @@ class SimBroker final : private JournalEvents, private LiveState {
   Ledger& ledger_;
   const std::string name_;
   std::unique_ptr<ReplicatedJournal> journal_;
-  std::set<std::uint64_t> jobs_;
+  std::set<std::uint64_t> jobs_, cold_;  // their bodies are in the store alone
   std::uint64_t next_id_ = 1;
   bool serving_ = false, suspended_ = false, stopped_ = false;
   std::vector<std::function<void()>> kept_;  // came while it was stopped
@@ -96,7 +103,7 @@ class SimBroker final : private JournalEvents, private LiveState {
   std::vector<Waiting> waiting_;             // for the journal
   std::optional<int> exit_code_;
   std::string why_;
-  std::string body_;
+  mutable std::string body_;  // of the record that was made last
 };
 
 }  // namespace gearstalk

@@ -129,6 +129,19 @@ class StoreSuite : public testing::TestWithParam<const char*> {
     });
     return read;
   }
+  StoreAnswer Fetch(LogStore& store, Revision fence, const std::vector<PartPiece>& pieces,
+                    std::vector<std::string>& read) {
+    return Wait(store,
+                [&](const LogStore::Done& done) {
+                  store.Fetch(fence, pieces,
+                              [&read, done](const StoreResult& result,
+                                            const std::vector<std::string>& got) {
+                                read = got;
+                                done(result);
+                              });
+                })
+        .answer;
+  }
   static Reign ReignOf(const std::string& broker, std::uint64_t attempt = 1) {
     Reign reign;
     reign.broker = broker;
@@ -261,6 +274,35 @@ TEST_P(StoreSuite, TrimmedPartsAreGoneAndTheRestIsThere) {
   ASSERT_EQ(parts.size(), 4U);
   EXPECT_EQ(parts.front().seq, 6U);
   EXPECT_EQ(Append(*a, fence, 10, "more", 6), StoreAnswer::kDone);
+}
+
+TEST_P(StoreSuite, PiecesOfPartsAreReadAsTheyAreThere) {
+  if (!a->KeepsBodies()) GTEST_SKIP() << "it keeps no bodies";
+  const Revision fence = Lead(*a, "a");
+  const std::string large = std::string(100'000, 'a') + std::string(100'000, '\0') + "end";
+  ASSERT_EQ(Append(*a, fence, 1, "0123456789"), StoreAnswer::kDone);
+  ASSERT_EQ(Append(*a, fence, 2, large), StoreAnswer::kDone);
+  std::vector<std::string> read;
+  EXPECT_EQ(Fetch(*a, fence, {{2, 199'998, 5}, {1, 0, 3}, {1, 9, 1}, {2, 0, 200'003}}, read),
+            StoreAnswer::kDone);
+  using Pieces = std::vector<std::string>;
+  EXPECT_EQ(read, (Pieces{std::string("\0\0end", 5), "012", "9", large}));
+  EXPECT_EQ(Fetch(*a, fence, {{1, 8, 5}, {7, 0, 1}}, read), StoreAnswer::kDone);
+  EXPECT_EQ(read, (Pieces{"89", ""})) << "what is not there";
+}
+
+TEST_P(StoreSuite, WhoDoesNotLeadReadsNoPieces) {
+  if (!a->KeepsBodies()) GTEST_SKIP() << "it keeps no bodies";
+  const Revision old = Lead(*a, "a");
+  ASSERT_EQ(Append(*a, old, 1, "one"), StoreAnswer::kDone);
+  auto b = NewStore();
+  const Revision fresh = Lead(*b, "b");
+  std::vector<std::string> read;
+  EXPECT_EQ(Fetch(*a, old, {{1, 0, 3}}, read), StoreAnswer::kFenced);
+  EXPECT_TRUE(read.empty());
+  EXPECT_EQ(Fetch(*a, 0, {{1, 0, 3}}, read), StoreAnswer::kDone) << "as one that follows";
+  EXPECT_EQ(read.size(), 1U);
+  EXPECT_EQ(Fetch(*b, fresh, {{1, 0, 3}}, read), StoreAnswer::kDone);
 }
 
 // A store may tell only the newest of several beats, so each step is waited for.

@@ -20,6 +20,7 @@ constexpr std::int64_t kMillion = 1'000'000;
 void World::StartMembers() {
   ledger_.LateReplies();
   if (plan_.Has(Feature::kClocks)) ledger_.ClocksDiffer();
+  shard_.keeps_bodies = plan_.Has(Feature::kColdBodies) && plan_.seed % 4 > 0;
   for (int number = 1; number <= plan_.brokers; ++number) {
     Member& member = *members_.emplace_back(std::make_unique<Member>());
     member.name = "broker " + std::to_string(number);

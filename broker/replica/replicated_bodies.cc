@@ -1,0 +1,128 @@
+// Bodies that stay in the store: they are left out while following, and read back while leading.
+
+#include <utility>
+
+#include "broker/base/check.h"
+#include "broker/journal/body_hash.h"
+#include "broker/replica/replicated_journal.h"
+
+namespace gearstalk {
+namespace {
+
+constexpr Time kCarryAgain = 500 * kMillisecond;  // after a read that failed
+
+}  // namespace
+
+// A held job is kept whole, because its record is carried forward from memory.
+Status ReplicatedJournal::Apply(const Record& record) {
+  const bool stays = KeepsBodies() && record.kind == Record::Kind::kPut &&
+                     record.body.size() >= kLeastLeftOut &&
+                     record.transfer.held == Record::Held::kNot && state_->TakesBodiesLater();
+  if (!stays) return state_->Apply(record);
+  BodyHash hash{};
+  Record without = record;
+  without.body = {};
+  without.body_left_out = static_cast<std::uint32_t>(record.body.size());
+  if (record.unique_is_body) {
+    hash = HashOfBody(record.body);
+    without.put_key = View(hash);
+  }
+  return state_->Apply(without);
+}
+
+void ReplicatedJournal::Fetch(std::uint64_t id, BodyUse use) {
+  bodies_.Ask(id, use, space_.compactor().Find(id));
+}
+
+// Whether bodies are read that the state needs before this broker is active.
+bool ReplicatedJournal::AwaitsBodies() {
+  if (!std::exchange(missing_asked_, true)) {
+    for (const std::uint64_t id : state_->MissingBodies()) {
+      Fetch(id, BodyUse::kReply);
+      missing_.insert(id);
+    }
+  }
+  bodies_.Send(fence_);
+  return !missing_.empty();
+}
+
+// A standby shows bodies, and judges none. Otherwise nothing is done with one while nobody may be
+// served: the engine asks again when it runs again.
+void ReplicatedJournal::OnBodyRead(const StoredBodies::Request& request, const BodyRead& read) {
+  if (role_ == Role::kOver) return;
+  if (role_ == Role::kCatchingUp && missing_.contains(request.id))
+    return TakeMissing(request, read);
+  if (request.use == BodyUse::kCarry) return TakeCarried(request.id, read);
+  const bool shows = role_ == Role::kFollowing && read.result == BodyRead::Result::kWhole;
+  if (shows || MayServe()) return state_->OnBody(request.id, read);
+  state_->OnBody(request.id, {BodyRead::Result::kFailed, {}, "this broker serves nobody now", 0});
+}
+
+void ReplicatedJournal::TakeMissing(const StoredBodies::Request& request, const BodyRead& read) {
+  if (read.result == BodyRead::Result::kFailed) return Fetch(request.id, request.use);
+  if (read.result == BodyRead::Result::kDamaged) {
+    return Over({Code::kCorrupt, std::string(read.problem)}, 1);
+  }
+  missing_.erase(request.id);
+  state_->OnBody(request.id, read);
+}
+
+// A job that the compaction will carry forward: its body is there, or is asked for.
+bool ReplicatedJournal::ReadyToCarry(std::uint64_t id) {
+  if (state_->BodyLeftOut(id) == 0) return true;
+  const auto [known, added] = carried_.try_emplace(id);
+  Carried& carried = known->second;
+  if (carried.here) return true;
+  if (carried.damaged) return carried.here = state_->RestsDamaged(id);
+  if (added || (carried.again != 0 && carried.again <= boot())) {
+    carried.again = 0;
+    Fetch(id, BodyUse::kCarry);
+  }
+  return false;
+}
+
+void ReplicatedJournal::TakeCarried(std::uint64_t id, const BodyRead& read) {
+  const auto known = carried_.find(id);
+  if (known == carried_.end()) return;  // its job is gone
+  Carried& carried = known->second;
+  carried.here = read.result == BodyRead::Result::kWhole;
+  if (carried.here) {
+    carried.body = read.body;
+    return;
+  }
+  carried.again = boot() + kCarryAgain;
+  carried.damaged = read.result == BodyRead::Result::kDamaged;
+  if (carried.damaged) unburied_.emplace_back(id, read.problem);
+}
+
+// A reserved job is buried when it comes back.
+void ReplicatedJournal::BuryCarried() {
+  if (unburied_.empty() || !MayServe()) return;
+  std::erase_if(unburied_, [this](const auto& each) {
+    const auto& [id, problem] = each;
+    if (!carried_.contains(id) || state_->RestsDamaged(id)) return true;
+    state_->OnBody(id, {BodyRead::Result::kDamaged, {}, problem, 0});
+    return false;
+  });
+}
+
+// The record of a damaged job goes on without a body, so that no part stays for it.
+Compactor::Frame ReplicatedJournal::AppendCarried(const Record& record) {
+  if (record.body_left_out == 0) return space_.OnCarried(record, writer_.Append(record));
+  const auto known = carried_.find(record.id);
+  GS_CHECK(known != carried_.end() && known->second.here);
+  Record whole = record;
+  whole.body = known->second.body;
+  whole.body_left_out = 0;
+  const Compactor::Frame frame = space_.OnCarried(whole, writer_.Append(whole));
+  carried_.erase(known);
+  return frame;
+}
+
+// Parts from here on stay: what is being read lies there.
+std::uint64_t ReplicatedJournal::OldestNeeded() const {
+  const std::uint64_t segment = bodies_.oldest();
+  return segment == UINT64_MAX ? UINT64_MAX : space_.FirstOf(segment);
+}
+
+}  // namespace gearstalk
