@@ -344,7 +344,8 @@ bool BeanstalkClient::OnHolderReply(const Asked& asked, std::string_view reply) 
       ledger.OnReleased(job, asked.priority,
                         asked.seconds == 0 || world_.plan().Has(Feature::kBuries)
                             ? 0
-                            : asked.at + Time{asked.seconds} * kSecond);
+                            : asked.at + Time{asked.seconds} * kSecond,
+                        asked.at);
       return reply == "RELEASED";
     case Verb::kBury:
       Drop(&job);

@@ -172,6 +172,7 @@ void Ledger::CheckRunning(const KnownJob& job, Time taken, Time now) {
 void Ledger::OnHandedOut(KnownJob& job, const HandOut& out, Time taken, Time now) {
   // What was shown is on disk.
   if (job.durable) job.there = true;
+  job.told = now;
   CheckTurn(job, out, taken);
   if (out.stale) {
     LeaveQueue(job);
@@ -210,10 +211,11 @@ void Ledger::OnTouched(KnownJob& job, const void* holder, Time asked) {
   job.held_until = std::max(job.held_until, asked + Least(Time{job.ttr_s} * kSecond));
 }
 
-void Ledger::OnReleased(KnownJob& job, std::uint32_t priority, Time not_before) {
+void Ledger::OnReleased(KnownJob& job, std::uint32_t priority, Time not_before, Time asked) {
+  Stir(job);
+  if (job.told > asked) return;
   job.priority = priority;
   job.not_before = not_before;
-  Stir(job);
 }
 
 void Ledger::OnEndAsked(KnownJob& job) {
@@ -299,6 +301,7 @@ void Ledger::OnNamed(JobId id) {
   KnownJob* const job = OfId(id);
   if (job == nullptr) return;
   LeaveQueue(*job);
+  job->told = time_;
   job->not_before = 0;
   job->buried = kNever;
 }

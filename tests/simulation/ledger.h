@@ -40,6 +40,7 @@ struct KnownJob {
   const void* holder = nullptr;
   Time held_until = 0;  // at the earliest
   Time taken = 0;
+  Time told = 0;         // when somebody was last told that he has it, or asked for it by its id
   bool touched = false;  // its place in the queue is not known
   bool grouped = false;  // its body names a group, or says that it has none
   bool json = false;     // all of its body is JSON
@@ -101,7 +102,8 @@ class Ledger {
   void OnTouched(KnownJob& job, const void* holder, Time asked);
   // The holder wants to end its hold in some way.
   void OnGivenUp(KnownJob& job) { job.holder = nullptr, Stir(job); }
-  void OnReleased(KnownJob& job, std::uint32_t priority, Time not_before);
+  // `asked`: when. Its answer may leave behind that of who has the job by then.
+  void OnReleased(KnownJob& job, std::uint32_t priority, Time not_before, Time asked);
   void OnEndAsked(KnownJob& job);
   void OnEndRefused(KnownJob& job) { --job.end_asks; }
   void OnEnded(KnownJob& job);

@@ -78,7 +78,7 @@ void Ledger::CheckTurn(const KnownJob& job, const HandOut& out, Time taken) {
   mine.stirred = time_;
   const auto queue = queued_.find(job.tube);
   if (out.stale || out.watched == nullptr || !ordered_ || queue == queued_.end()) return;
-  if (last <= plan->second.settled) return;
+  if (last <= plan->second.settled || job.touched) return;
   for (const auto& [place, known] : queue->second) {
     if (place.first > job.priority) break;
     const bool waits = known.second + kPromise < last && known.first->group != job.group;
