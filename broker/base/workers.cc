@@ -28,8 +28,8 @@ void Workers::Run() {
   Lock lock(mutex_);
   while (true) {
     while (!stop_ && !has_work_()) {
+      waking_ = false;  // it was for nothing, or somebody else has done it
       wanted_.wait(lock);
-      waking_ = false;
     }
     if (stop_) return;
     waking_ = false;

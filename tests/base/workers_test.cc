@@ -27,12 +27,18 @@ class Counting {
     std::unique_lock lock(mutex_);
     more_.wait(lock, [&] { return done_ == done; });
   }
-  // Each thing lasts until so many are under way.
-  void Meet(std::latch& meeting) { meeting_ = &meeting; }
+  void AwaitBegun(int begun) {
+    std::unique_lock lock(mutex_);
+    more_.wait(lock, [&] { return begun_ == begun; });
+  }
+  // Each thing lasts until so many are under way. nullptr: no longer than it takes.
+  void Meet(std::latch* meeting) { meeting_ = meeting; }
 
  private:
   void DoOne(Workers::Lock& lock) {
     if (--left_ > 0) workers_.Wake();
+    ++begun_;
+    more_.notify_all();
     lock.unlock();
     if (meeting_ != nullptr) meeting_->arrive_and_wait();
     lock.lock();
@@ -42,7 +48,7 @@ class Counting {
 
   std::mutex mutex_;
   std::condition_variable more_;
-  int left_ = 0, done_ = 0;
+  int left_ = 0, begun_ = 0, done_ = 0;
   std::latch* meeting_ = nullptr;
   Workers workers_{mutex_, [this] { return left_ > 0; },
                    [this](Workers::Lock& lock) { DoOne(lock); }};
@@ -60,10 +66,26 @@ TEST(Workers, DoSeveralThingsAtATime) {
   constexpr int kThreads = 4;
   std::latch meeting(kThreads);
   Counting counting;
-  counting.Meet(meeting);
+  counting.Meet(&meeting);
   counting.Start(kThreads);
   counting.Add(kThreads);
   counting.Await(kThreads);
+}
+
+// What they were woken for while they were busy is not there when they look.
+TEST(Workers, WakeUpAfterTheyWereWokenForNothing) {
+  std::latch meeting(2);
+  Counting counting;
+  counting.Meet(&meeting);
+  counting.Start(1);
+  counting.Add(1);
+  counting.AwaitBegun(1);
+  counting.Add(0);
+  meeting.arrive_and_wait();
+  counting.Await(1);
+  counting.Meet(nullptr);
+  counting.Add(1);
+  counting.Await(2);
 }
 
 TEST(Workers, LeaveNothing) {
