@@ -7,6 +7,7 @@ import sys
 import unittest
 
 from servers import PostgresShard, Servers, eventually, setUpModule  # noqa: F401
+from cluster import http_get
 from ledger import Ledger, Traffic
 from takeover import Takeover
 
@@ -26,6 +27,19 @@ class OnOneServer(Takeover, unittest.TestCase):
 
     def shard(self, lease_ms: int = 30_000) -> PostgresShard:
         return PostgresShard(BROKER, self.servers, self.id().rpartition(".")[2], lease_ms)
+
+    def test_a_standby_shows_bodies_that_it_does_not_hold(self) -> None:
+        with self.shard() as shard:
+            shard.flags += ["--limits-bodies", "1"]
+            active, standby = shard.pair()
+            body = "x" * 1000
+            with active.connect() as client:
+                client.put(body)
+            where = "gearstalkd_bodies", '{where="journal"}'
+            for broker in (active, standby):
+                eventually("its body left", lambda b=broker: b.metric(*where) == 1)
+                self.assertEqual(http_get(broker.admin, "/api/v1/jobs/1/body"), (200, body))
+                self.assertEqual(broker.metric("gearstalkd_body_reads_total"), 1)
 
 
 class Failover(unittest.TestCase):
