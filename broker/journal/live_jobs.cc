@@ -30,6 +30,7 @@ LiveJobs::Place LiveJobs::Erase(std::uint64_t id) {
   const auto page = pages_.find(id / kPageIds);
   const std::uint64_t slot = id % kPageIds;
   page->second->segment[slot] = page->second->size[slot] = page->second->offset[slot] = 0;
+  if (page->second->check != nullptr) (*page->second->check)[slot] = 0;
   --size_;
   if (--page->second->used == 0) pages_.erase(page);
   return before;
