@@ -230,6 +230,8 @@ void BeanstalkClient::OnInput(std::string& input) {
 }
 
 bool BeanstalkClient::Answered(const Asked& asked, std::string_view reply, std::string_view body) {
+  const bool shows = asked.verb == Verb::kPeek || asked.verb == Verb::kAsk;
+  if (reply == "INTERNAL_ERROR") return shows && world_.ReadsFail();
   switch (asked.verb) {
     case Verb::kPut:
     case Verb::kPutAgain:

@@ -139,11 +139,13 @@ void Operator::Finish() {
   if (!begun_) return;
   finishing_ = true;
   const Time limit = world_.now() + 200 * kSecond;
+  bool imported = false;  // a mark may be forgotten although nobody said so
   while (world_.ledger().ok() && !world_.ledger().damaged()) {
     const auto client = Connect();
-    if (client != nullptr && Settle(*client) && (forgotten_ > 0 || Import(*client)) &&
-        Forget(*client))
-      return;
+    if (client != nullptr && Settle(*client)) {
+      imported = imported || Import(*client);
+      if (imported && Forget(*client)) return;
+    }
     if (world_.now() > limit) return world_.ledger().Fail("a transfer does not come to its end");
     world_.GoOn(kSecond);
   }

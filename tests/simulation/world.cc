@@ -241,10 +241,13 @@ void World::StopInOrder() {
     broker_->Leave();
     return Follow(*leader_);
   }
+  // It may not have noticed yet that the disk is well again.
+  const JournalStats before = broker_->engine().journal().Stats();
   const Status stopped = broker_->Stop();
   if (!stopped.ok()) {
     Say("the journal does not close: " + stopped.message());
-    if (!DiskFails()) ledger_.Fail("the journal does not close: " + stopped.message());
+    if (!DiskFails() && !before.full && !before.failed)
+      ledger_.Fail("the journal does not close: " + stopped.message());
   }
   const bool kept = stopped.ok() && plan_.Has(Feature::kJournal) && !DiskFails();
   auto places = kept ? std::optional(PlacesOf(broker_->engine())) : std::nullopt;

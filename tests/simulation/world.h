@@ -66,6 +66,11 @@ class World {
   void After(Time delay, std::function<void()> what);
   // What the broker calls `time`; its seconds may be a little longer or shorter than ours.
   Time TimeOfBroker(Time time) const;
+  // Whether reads of bodies that have left memory may fail.
+  bool ReadsFail() const {
+    return plan_.Has(Feature::kColdBodies) &&
+           (plan_.Has(Feature::kIoErrors) || plan_.Has(Feature::kDescriptors));
+  }
   // The broker takes nothing in before that.
   Time awake_at() const { return awake_at_; }
   const std::vector<std::string>& tubes() const { return tubes_; }
