@@ -45,7 +45,7 @@ TubeUse::~TubeUse() { engine_.Leave(wire_.Now(), *this); }
 TransferSession::~TransferSession() {
   if (transfer_.empty()) return;
   transfers().Release();
-  protocol_.GiveTransfer(transfer_);
+  protocol_.GiveTransfer(transfer_, lsn_);
 }
 
 bool TransferSession::May(std::uint8_t rights, std::string_view tube) const {
@@ -64,9 +64,10 @@ bool TransferSession::Use(const std::string& name) {
   if (transfer_.empty()) {
     transfers().Use();
   } else {
-    protocol_.GiveTransfer(transfer_);
+    protocol_.GiveTransfer(transfer_, lsn_);
   }
   transfer_ = name;
+  out().HoldUntil(protocol_.changed());
   return true;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -34,12 +35,19 @@ class TransferProtocol final : public Protocol {
   const Classes& classes() const { return classes_; }
   // One connection at a time uses a transfer. False: another does.
   bool TakeTransfer(const std::string& name) { return used_.insert(name).second; }
-  void GiveTransfer(const std::string& name) { used_.erase(name); }
+  // `changed`: the last change that the connection made.
+  void GiveTransfer(const std::string& name, Lsn changed) {
+    used_.erase(name);
+    changed_ = std::max(changed_, changed);
+  }
+  // What has to be durable before a connection hears of a transfer that another one had.
+  Lsn changed() const { return changed_; }
 
  private:
   Engine& engine_;
   Classes classes_{};
   std::set<std::string> used_;
+  Lsn changed_ = 0;
 };
 
 // Keeps a tube whose settings came before its jobs: a pause would end with an empty tube.

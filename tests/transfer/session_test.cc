@@ -12,6 +12,7 @@
 
 #include "broker/engine/slab.h"
 #include "broker/transfer/frame.h"
+#include "tests/support/kept_journal.h"
 #include "tests/support/socketless.h"
 #include "tests/support/socketless_broker.h"
 
@@ -122,6 +123,31 @@ TEST_F(TransferSessions, ALargeJobIsRefusedWhenTheMemoryIsFull) {
   broker_.engine.SetLimits({});
   Send(Type::kPut, JobOf(std::string(1'000'000, 'x')));
   EXPECT_EQ(Problem::kNone, Sync()->problem);
+}
+
+// Who came too late for the answer asks anew: what he hears does not come undone.
+TEST_F(TransferSessions, TheNextConnectionHearsOfNothingThatIsNotDurable) {
+  auto kept_in = std::make_unique<KeptJournal>();
+  KeptJournal& journal = *kept_in;
+  SocketlessBroker broker({}, std::move(kept_in));
+  TransferProtocol protocol(broker.engine);
+  const auto open = [&](Socketless& tool) {
+    tool.set_session(protocol.NewSession(tool));
+    tool.Receive(kGreeting);
+    tool.out().TakeAll();
+    std::string frame;
+    AppendFrame(frame, Type::kOpen, Opening{.name = "t", .kind = "test", .fingerprint = "f"});
+    tool.Receive(frame);
+  };
+  Socketless first(broker.clock, {}), next(broker.clock, {});
+  open(first);
+  journal.HoldBack();
+  first.Receive(FrameOf(Type::kPut, JobOf("body")));
+  first.DropSession();
+  open(next);
+  iovec piece;
+  EXPECT_EQ(next.out().Gather(&piece, 1, journal.Durable()), 0);
+  EXPECT_EQ(next.out().Gather(&piece, 1, journal.last()), 1);
 }
 
 TEST_F(TransferSessions, FramesAreTheSameInAnyParts) {
