@@ -40,7 +40,8 @@ class Host {
   virtual ServerFacts Facts() const = 0;
   // Reserves a transfer until GiveTransfer. False: it is in use.
   virtual bool TakeTransfer(const std::string& name) = 0;
-  virtual void GiveTransfer(const std::string& name) = 0;
+  // `changed`: the last change that was made to it.
+  virtual void GiveTransfer(const std::string& name, Lsn changed) = 0;
   virtual std::string_view LogLevelName() const = 0;
   // Holds until the configuration is read again.
   virtual void SetLogLevel(std::string_view level) = 0;

@@ -37,14 +37,14 @@ Task Forget(const Services& services, std::string name, bool commit) {
   if (!services.host.TakeTransfer(name)) {
     co_return Problem{"in-use", "a connection works on the transfer"};
   }
-  const struct Use {
+  struct Use {
     Host& host;
     const std::string& name;
-    ~Use() { host.GiveTransfer(name); }
+    Lsn changed = 0;
+    ~Use() { host.GiveTransfer(name, changed); }
   } use{services.host, name};
   Transfers& transfers = services.engine.transfers();
   JobId last = 0;
-  Lsn lsn = 0;
   std::uint64_t ended = 0;  // held jobs
   co_yield ended;
   for (std::size_t looked = 1;; ++looked) {
@@ -63,14 +63,15 @@ Task Forget(const Services& services, std::string name, bool commit) {
         if (!Waits(compared)) change = end(compared);
       }
       if (!change.ok()) co_return RefusalOf(change.code, name);
-      lsn = std::max(lsn, change.lsn);
+      use.changed = std::max(use.changed, change.lsn);
       co_yield ++ended;
     }
     if (looked % kHeldSlice == 0) co_await NextSlice();
   }
   const Transfers::Change change = transfers.Forget(name);
   if (!change.ok()) co_return RefusalOf(change.code, name);
-  co_return Reply::Empty().Durable(std::max(lsn, change.lsn));
+  use.changed = std::max(use.changed, change.lsn);
+  co_return Reply::Empty().Durable(use.changed);
 }
 
 }  // namespace

@@ -68,7 +68,9 @@ class AdminPages final : private HttpSite, private api::Host {
   ServerFacts Facts() const override;
   std::optional<std::uint64_t> DiskLeft() const;
   bool TakeTransfer(const std::string& name) override { return parts_.transfer.TakeTransfer(name); }
-  void GiveTransfer(const std::string& name) override { parts_.transfer.GiveTransfer(name, 0); }
+  void GiveTransfer(const std::string& name, Lsn changed) override {
+    parts_.transfer.GiveTransfer(name, changed);
+  }
   std::string_view LogLevelName() const override;
   void SetLogLevel(std::string_view level) override;
   void CloseConnection(int fd, std::uint64_t id) override { parts_.server.Disconnect(fd, id); }
