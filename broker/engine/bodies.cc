@@ -112,7 +112,7 @@ Time Bodies::Tick(Time now, bool full) {
   }
   if (failed_ > 0) TryAgain(now);
   const bool more = steps <= 0 && Over() && credit_ > 0;
-  return more ? now : failed_ > 0 ? now + kTryAgain : kNever;
+  return more ? now : failed_ > 0 ? now + kReadAgain : kNever;
 }
 
 void Bodies::PassFresh(int& steps) {
@@ -280,7 +280,7 @@ std::optional<Bodies::Found> Bodies::OnRead(Time now, JobId id, const BodyRead& 
   if (result == BodyRead::Result::kFailed && !reading.waits.empty()) {
     if (trouble_.empty()) Log(LogLevel::kError, "a body cannot be read", {{"why", read.problem}});
     trouble_ = read.problem.empty() ? "there is no memory for a body" : read.problem;
-    reading.again = now + kTryAgain;
+    reading.again = now + kReadAgain;
     failed_ += reading.failed ? 0 : 1;
     reading.failed = true;
     return std::nullopt;

@@ -133,7 +133,6 @@ class Bodies {
   static constexpr std::size_t kExpected = 64;             // jobs after one that a query reads
   static constexpr std::uint64_t kUnderWay = 64 << 20;  // bytes that are not on disk yet, or sent
   static constexpr std::size_t kMostBrought = 1 << 16;
-  static constexpr Time kTryAgain = 500 * kMillisecond;
 
   IdTable<Job>& jobs_;
   Journal& journal_;

@@ -18,6 +18,9 @@ namespace gearstalk {
 // What bodies are read back for, the most urgent first.
 enum class BodyUse : std::uint8_t { kReply, kAhead, kCarry, kQuery };
 
+// After a read of a body that failed, until it is read again.
+inline constexpr Time kReadAgain = 500 * kMillisecond;
+
 // A body as it was read back.
 struct BodyRead {
   enum class Result : std::uint8_t {

@@ -7,11 +7,6 @@
 #include "broker/replica/replicated_journal.h"
 
 namespace gearstalk {
-namespace {
-
-constexpr Time kCarryAgain = 500 * kMillisecond;  // after a read that failed
-
-}  // namespace
 
 // A held job is kept whole, because its record is carried forward from memory.
 Status ReplicatedJournal::Apply(const Record& record) {
@@ -90,7 +85,7 @@ void ReplicatedJournal::TakeCarried(std::uint64_t id, const BodyRead& read) {
     carried.body = read.body;
     return;
   }
-  carried.again = boot() + kCarryAgain;
+  carried.again = boot() + kReadAgain;
   carried.damaged = read.result == BodyRead::Result::kDamaged;
   if (carried.damaged) unburied_.emplace_back(id, read.problem);
 }

@@ -210,7 +210,7 @@ bool BodyReader::NeighbourCanBeRead(const Request& request) {
   const std::lock_guard lock(mutex_);
   if (failures_ < kMostFailures) return false;
   dead_ = true;
-  try_at_ = file_system_.Now() + kTryAgain;
+  try_at_ = file_system_.Now() + kReadAgain;
   return false;
 }
 
@@ -229,7 +229,7 @@ bool BodyReader::CanRead(std::uint64_t segment, std::uint64_t offset) {
 
 bool BodyReader::DiskIsDead() const {
   const std::lock_guard lock(mutex_);
-  return dead_ && file_system_.Now() < try_at_ + kTryAgain;
+  return dead_ && file_system_.Now() < try_at_ + kReadAgain;
 }
 
 bool BodyReader::MayTry() {
@@ -237,7 +237,7 @@ bool BodyReader::MayTry() {
   if (!dead_) return true;
   const Time now = file_system_.Now();
   if (now < try_at_) return false;
-  try_at_ = now + kTryAgain;
+  try_at_ = now + kReadAgain;
   return true;
 }
 

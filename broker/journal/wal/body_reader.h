@@ -87,7 +87,6 @@ class BodyReader {
   static constexpr std::size_t kMostUnderWay = 32 << 20;  // bytes that are read and not taken
   static constexpr std::size_t kMostOpen = 32;            // files
   static constexpr int kMostFailures = 8;                 // in a row: then the disk is dead
-  static constexpr Time kTryAgain = 500 * kMillisecond;
 
   bool MayRead() const;
   void ReadNext(Workers::Lock& lock);

@@ -344,7 +344,7 @@ void WalJournal::TakeCarried(const BodyReader::Answer& answer, const BodyRead& r
     carried = {.here = true, .aside = false, .again = 0, .body = std::string(read.body)};
     return;
   }
-  carried.again = file_system_.Now() + kTryAgain;
+  carried.again = file_system_.Now() + kReadAgain;
   carried.aside = answer.set_aside;
   if (answer.set_aside) {
     SetAsideBody& aside = aside_[id];
@@ -414,8 +414,8 @@ Time WalJournal::Tick(Time now) {
   if (verifier_ == nullptr) return kNever;
   const bool dead = reader_->DiskIsDead();
   verifier_->Pause(dead);
-  if (dead) return now + kTryAgain;
-  if (now < verify_next_) return aside_waits_.empty() ? verify_next_ : now + kTryAgain;
+  if (dead) return now + kReadAgain;
+  if (now < verify_next_) return aside_waits_.empty() ? verify_next_ : now + kReadAgain;
   verify_next_ = now + kVerifyEvery;
   verified_to_ = compactor_.current() - 1;
   verified_.ended = 0;

@@ -144,7 +144,6 @@ class WalJournal final : public Journal {
 
   static constexpr int kReaders = 8;
   static constexpr Time kVerifyEvery = 7 * 24 * 3600 * kSecond;
-  static constexpr Time kTryAgain = 500 * kMillisecond;
   static constexpr std::size_t kTakenAtOnce = 4 << 20;  // bytes of bodies in a round
   static constexpr std::size_t kHandOverBytes = 1 << 20;
   static constexpr std::uint64_t kRecordRoom = 64 * 1024;  // of a large job, beside its body
