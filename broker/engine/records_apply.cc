@@ -10,6 +10,16 @@
 #include "broker/journal/body_hash.h"
 
 namespace gearstalk {
+namespace {
+
+// The record of a job whose body is damaged may have gone on without it.
+bool LostItsBody(const Record& record) {
+  return record.body.empty() && record.body_left_out == 0 &&
+         record.state == Record::State::kBuried && record.failure.cause == Cause::kBuried &&
+         record.failure.cause_text == kDamagedText;
+}
+
+}  // namespace
 
 Status Records::Apply(const Record& record) {
   replaying_ = true;
@@ -59,17 +69,6 @@ void Records::ApplyOfJob(const Record& record) {
   }
 }
 
-namespace {
-
-// The record of a job whose body is damaged may have gone on without it.
-bool LostItsBody(const Record& record) {
-  return record.body.empty() && record.body_left_out == 0 &&
-         record.state == Record::State::kBuried && record.failure.cause == Cause::kBuried &&
-         record.failure.cause_text == kDamagedText;
-}
-
-}  // namespace
-
 static_assert(kLeastLeftOut >= Job::kBlockFrom, "what a replay leaves out can have no block");
 
 void Records::ApplyPut(const Record& record) {
@@ -79,9 +78,9 @@ void Records::ApplyPut(const Record& record) {
   const std::string_view body = keep ? record.body : std::string_view();
   const bool lost = LostItsBody(record) && engine_.journal_.KeepsBodies();
   const bool left_out = keep && (record.body_left_out > 0 || lost);
-  const auto size = lost                       ? kLeastLeftOut  // nobody knows its size
-                    : record.body_left_out > 0 ? record.body_left_out
-                                               : static_cast<std::uint32_t>(body.size());
+  auto size = static_cast<std::uint32_t>(body.size());
+  if (left_out)
+    size = lost ? kLeastLeftOut : record.body_left_out;  // of a lost one nobody knows it
   BodyHash hash{};
   std::string_view unique = record.unique;
   if (record.unique_is_body && size >= Job::kBlockFrom) {
