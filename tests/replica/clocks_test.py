@@ -78,6 +78,9 @@ class WrongClocks(OnEtcd):
         eventually("it notices", lambda: broker.metric("gearstalkd_replica_suspended_total") >= 1)
         broker.wait_readyz("200 ready")
         api = Api(f"127.0.0.1:{broker.admin}")
+        # If it had to acquire the shard anew meanwhile, a standby has 30 s to show itself.
+        eventually("it misses a standby", lambda: "standby" in [
+            item["kind"] for item in api.get("/attention")["items"]])
         answer = api.ask("POST", "/server/step-down", {})
         self.assertEqual((answer.status, answer.code), (409, "no-standby"))
         self.assertEqual(api.ask("POST", "/server/step-down", {"force": True}).status, 202)
