@@ -5,7 +5,6 @@ Bodies are verified: each has to come whole, once and in its turn.
 
 import os
 import shutil
-import socket
 import sqlite3
 import threading
 import time
@@ -19,7 +18,7 @@ from . import table
 from .backlog_beside import lags_of, late_by
 from .bench import Bench, attempt, short, verdict
 from .cold import drop_cache, segments
-from .journal import ready_jobs
+from .journal import answer_to, ready_jobs
 from .plot import Curve
 from .servers import HUGE_BODIES_LIMIT, Server, ServerError
 from .timeline import Panel, write_timeline
@@ -226,19 +225,8 @@ def _late(server: Server) -> Counter[float]:
 
 def _queued_jobs(port: int) -> int:
     """Of all functions of Gearman; 0 while nobody listens."""
-    try:
-        with socket.create_connection(("127.0.0.1", port), timeout=LIMIT_SECONDS) as connection:
-            connection.sendall(b"status\n")
-            answer = b""
-            while not answer.endswith(b".\n"):
-                part = connection.recv(65536)
-                if not part:
-                    return 0
-                answer += part
-    except OSError:
-        time.sleep(0.002)
-        return 0
-    return sum(int(line.split(b"\t")[1]) for line in answer.splitlines()[:-1])
+    lines = answer_to(port, b"status\n", b".\n", LIMIT_SECONDS).splitlines()[:-1]
+    return sum(int(line.split(b"\t")[1]) for line in lines)
 
 
 def _cpu_seconds(server: Server) -> float:

@@ -130,22 +130,27 @@ def recover(server: Server, jobs: int = RECOVERED_JOBS) -> Result:
     return {"seconds": seconds, "resident": resident, "peak": peak}
 
 
-def ready_jobs(port: int) -> int:
-    """Waits for an answer; 0 while nobody listens."""
+def answer_to(port: int, question: bytes, end: bytes, limit: float = LIMIT_SECONDS) -> bytes:
+    """What a server says up to `end`; empty while nobody listens."""
     try:
-        with socket.create_connection(("127.0.0.1", port), timeout=LIMIT_SECONDS) as connection:
-            connection.sendall(b"stats\r\n")
+        with socket.create_connection(("127.0.0.1", port), timeout=limit) as connection:
+            connection.sendall(question)
             answer = b""
-            while b"current-jobs-reserved:" not in answer:
+            while end not in answer:
                 part = connection.recv(65536)
                 if not part:
-                    return 0
+                    return b""
                 answer += part
     except OSError:
         time.sleep(0.002)
-        return 0
-    ready = answer.split(b"current-jobs-ready: ")[1]
-    return int(ready.split(b"\n")[0])
+        return b""
+    return answer
+
+
+def ready_jobs(port: int) -> int:
+    """Waits for an answer; 0 while nobody listens."""
+    answer = answer_to(port, b"stats\r\n", b"current-jobs-reserved:")
+    return int(answer.split(b"current-jobs-ready: ")[1].split(b"\n")[0]) if answer else 0
 
 
 def _show_recovery(results: list[Result]) -> None:
