@@ -21,7 +21,7 @@ class Channel {
   // Appends what there is to `bytes`, at least one byte; waits for it at most `timeout_ms` (-1: for
   // ever). kNotFound: nothing came in time.
   virtual Status Read(std::string& bytes, int timeout_ms = -1) = 0;
-  // Before the other side is asked once more.
+  // Waits before the other side is asked again.
   virtual void Sleep(unsigned milliseconds);
   // The name of the other side, for messages.
   virtual std::string Name() const { return "the journal"; }

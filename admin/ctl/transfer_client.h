@@ -23,7 +23,7 @@ class TransferClient {
   // Connects to a broker or opens the directory of the target.
   static Result<std::unique_ptr<TransferClient>> Connect(const Target& target,
                                                          Bodies bodies = Bodies::kOnDisk);
-  // Says what it speaks.
+  // Greets the other side of the channel.
   static Result<std::unique_ptr<TransferClient>> Over(std::unique_ptr<Channel> channel);
   explicit TransferClient(std::unique_ptr<Channel> channel) : channel_(std::move(channel)) {}
 

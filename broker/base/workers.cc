@@ -28,7 +28,7 @@ void Workers::Run() {
   Lock lock(mutex_);
   while (true) {
     while (!stop_ && !has_work_()) {
-      waking_ = false;  // it was for nothing, or somebody else has done it
+      waking_ = false;  // what it was woken for is not there any more
       wanted_.wait(lock);
     }
     if (stop_) return;

@@ -24,15 +24,16 @@ class Workers {
   // Without any, Work works.
   void Start(int threads);
   bool started() const { return !threads_.empty(); }
-  // With the lock held: there may be something to do. One of them wakes up at a time, which calls
-  // this again if it leaves something for others: so what comes in a moment is done together, and
-  // none wakes up for nothing.
+  // With the lock held: there may be something to do. It wakes one thread. That one calls this
+  // again if it leaves something for others, so a thread that can take several things at once
+  // leaves the others asleep.
   void Wake();
   // Does all that there is, on the caller's thread.
   void Work();
 
-  // For `do_one`, with the lock held: whether it is to return soon, and a rest until then.
+  // For `do_one`, with the lock held: whether it has to return soon.
   bool stopping() const { return stop_; }
+  // Sleeps for so long, with the lock open, unless it has to return.
   void Rest(Lock& lock, double seconds);
 
  private:
@@ -42,7 +43,7 @@ class Workers {
   const std::function<bool()> has_work_;
   const std::function<void(Lock&)> do_one_;
   std::condition_variable wanted_;
-  bool waking_ = false;  // one has been woken, and has not looked yet
+  bool waking_ = false;  // a thread was woken and has not looked yet
   bool stop_ = false;
   std::vector<std::thread> threads_;
 };

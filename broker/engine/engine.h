@@ -431,7 +431,7 @@ class Engine {
     std::vector<std::uint64_t> tubes = {};  // that follow, by id
     std::vector<std::unique_ptr<Groups, DeleteGroups>> retired = {};
   } group_walk_;
-  Lsn ended_ = 0;  // of the last job that ended, or left its tube, if it has to be durable
+  Lsn ended_ = 0;  // the last record that a job ended or left its tube
   TubeTable tubes_;
   IdleFunctions idle_functions_;
   IdTable<Job> jobs_;

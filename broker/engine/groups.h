@@ -203,8 +203,8 @@ class Groups : public GroupsHead {
   void Leave(Time now, Job& job);
   // A reserved job of the group was handed out.
   void NoteHandOut(Time now, const Job& job, Group& group);
-  // A job ended, and the record of it is here. Of which group is not known without one, and with
-  // no name: then all lines wait for it.
+  // A job ended, and the record of it is here. nullptr, or an empty name: its line is not known, so
+  // all lines wait for that record.
   void NoteEnd(std::string_view name, Lsn lsn);
   void NoteEnd(Group* group, Lsn lsn);
   bool lines() const { return order_ == Policy::GroupOrder::kFifo; }
@@ -282,7 +282,7 @@ class Groups : public GroupsHead {
   std::size_t live_ = 0, held_back_ = 0;
   JobId read_to_ = UINT64_MAX;
   Lsn forgotten_ended_ = 0;  // of lines that are gone
-  Lsn unread_ended_ = 0;     // of jobs whose line was not read
+  Lsn unread_ended_ = 0;     // of jobs whose line is not known
   TimeHistogram ages_;
   std::uint32_t missing_ = 0;  // new jobs without a group, in a row
 };

@@ -221,9 +221,9 @@ class LogStore {
                     std::function<void(StoreResult, std::vector<LogPart>)> done) = 0;
   // Whether pieces of parts can be read, so that bodies need not stay in memory.
   virtual bool KeepsBodies() const { return false; }
-  // Reads pieces of parts; of what is not there, the bytes are missing. `fence` 0: for a broker
-  // that does not lead. kFailed: one of them cannot be read, though the store is there; kCorrupt:
-  // and never will be.
+  // Reads pieces of parts. A piece that the log has no more, or not whole, comes shorter. `fence`
+  // 0: for a broker that does not lead. kFailed: the store is there and cannot read one of them;
+  // with the status kCorrupt it never will.
   virtual void Fetch(
       Revision /*fence*/, const std::vector<PartPiece>& /*pieces*/,
       const std::function<void(StoreResult, const std::vector<std::string>&)>& /*done*/) {}

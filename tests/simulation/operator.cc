@@ -139,7 +139,7 @@ void Operator::Finish() {
   if (!begun_) return;
   finishing_ = true;
   const Time limit = world_.now() + 200 * kSecond;
-  bool imported = false;  // a mark may be forgotten although nobody said so
+  bool imported = false;  // the broker may forget the mark and die before it says so
   while (world_.ledger().ok() && !world_.ledger().damaged()) {
     const auto client = Connect();
     if (client != nullptr && Settle(*client)) {

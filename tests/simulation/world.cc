@@ -241,7 +241,7 @@ void World::StopInOrder() {
     broker_->Leave();
     return Follow(*leader_);
   }
-  // It may not have noticed yet that the disk is well again.
+  // The journal may not have noticed yet that the disk works again.
   const JournalStats before = broker_->engine().journal().Stats();
   const Status stopped = broker_->Stop();
   if (!stopped.ok()) {
