@@ -47,7 +47,7 @@ def _consumers(bench: Bench, server: Server, jobs: int) -> Iterator[None]:
 
 
 def puts_beside(bench: Bench) -> list[table.Row]:
-    jobs = JOBS // 4 if bench.quick else JOBS
+    jobs = JOBS if bench.quick else 4 * JOBS
     found: dict[str, list[float]] = {COLD: [], WARM: []}
     for _ in range(bench.rounds):
         for name in found:
@@ -62,7 +62,7 @@ def puts_beside(bench: Bench) -> list[table.Row]:
 
 def cycle_beside(bench: Bench) -> list[table.Row]:
     """Put, reserve and delete in a tube of its own, beside eight consumers and without them."""
-    jobs = JOBS // 4 if bench.quick else JOBS
+    jobs = JOBS if bench.quick else 4 * JOBS
     beside: dict[str, list[float]] = {COLD: [], WARM: []}
     idle: list[float] = []
     cpu: list[float] = []
@@ -138,7 +138,7 @@ class _Deletes:
     def _run(self) -> None:
         client = Peer(self._server.port)
         begun = time.monotonic()
-        step = DELETES_A_SECOND // 50
+        step = DELETES_A_SECOND // 1000  # more at once would take the server's CPU from it
         ids = [number for number in range(1, self._jobs + 1) if number % 10]
         for at in range(0, len(ids), step):
             time.sleep(max(0.0, begun + at / DELETES_A_SECOND - time.monotonic()))

@@ -209,12 +209,14 @@ def _run(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
         results["operators"] = operators.run(bench)
     if chosen("latency", QUESTIONS.name) and not (options.quick and not options.only):
         results["questions"] = questions.run(bench, options.tool or _build("gearstalkctl"))
-    for section, store, floor in (("replica", replica.OnEtcd, options.etcd_floor),
-                                  ("postgres", replica.OnPostgres, options.postgres_floor)):
-        replicated = chosen.of(section, replica.REPLICATED)
-        if replicated and not (options.quick and not options.only):
-            floor = floor or _build(store.floor)
-            results[section] = replica.run(bench, floor, replicated, store)
+    if not (options.quick and not options.only):
+        floors = {replica.OnEtcd: options.etcd_floor, replica.OnPostgres: options.postgres_floor}
+        stores, replicated = {}, []
+        for section, store in (("replica", replica.OnEtcd), ("postgres", replica.OnPostgres)):
+            if some := chosen.of(section, replica.REPLICATED):
+                stores[store] = floors[store] or _build(store.floor)
+                replicated += [case for case in some if case not in replicated]
+        results["replica"] = replica.run(bench, replicated, stores)
     cases = chosen.of("moving", MOVING)
     if cases and not (options.quick and not options.only):
         results["moving"] = moving.run(bench, options.tool or _build("gearstalkctl"), cases)

@@ -8,7 +8,7 @@ from .bench import Bench, Spread, short, verdict
 from .servers import Server
 
 COLD, WARM = "bodies in the journal", "bodies in memory"
-JOBS = 1_000_000
+JOBS = 250_000
 
 
 def size(bench: Bench, jobs: int) -> int:

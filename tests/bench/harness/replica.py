@@ -25,7 +25,6 @@ from cluster import Etcd  # noqa: E402
 
 Result = dict[str, Any]
 
-CONNECTIONS = 64
 LOCAL = "ours --sync always"
 OURS = "ours, replicated"
 FLOOR = "bare client"
@@ -35,19 +34,28 @@ PART_HEADER = 64  # bytes
 WARM_UP = 0.3  # seconds
 RATE_BOUND = 0.8  # bytes a second to those of the bare client, at least
 CPU_BOUND = 2.0  # microseconds a job to those with the local journal, at most
+PUTS = ("b-put-1", "b-put-8", "b-put-64-1k")
+PUTS_BOUND = 1.0  # of these jobs a second in PostgreSQL to those in etcd, at least
+STORES_BOUND = 1.0  # microseconds a job in PostgreSQL to those in etcd, at most
 
 
 @dataclass(frozen=True)
 class Replicated:
     name: str
     workload: str
+    connections: int = 64  # of each kind
 
     @property
     def load(self) -> str:
-        return f"{self.workload} --producers {CONNECTIONS} --consumers {CONNECTIONS}"
+        return f"{self.workload} --producers {self.connections} --consumers {self.connections}"
 
 
 REPLICATED = [
+    Replicated("b-put-1", "beanstalk store --body 1000", 1),
+    Replicated("b-put-8", "beanstalk store --body 1000", 8),
+    Replicated("b-put-64-1k", "beanstalk store --body 1000"),
+    Replicated("b-put-64-2k", "beanstalk store --body 2000"),
+    Replicated("b-put-64-16k", "beanstalk store --body 16000"),
     Replicated("b-put-64", "beanstalk store"),
     Replicated("b-put-64-8k", "beanstalk store --body 8000"),
     Replicated("b-cycle-64", "beanstalk cycle"),
@@ -57,6 +65,7 @@ REPLICATED = [
 
 class OnEtcd:
     name, floor = "etcd", "etcd_floor"
+    bounded = ("b-put-64", "b-put-64-8k", "b-cycle-64", "g-submit-64")
 
     def __init__(self, bench: Bench) -> None:
         self.etcd = Etcd(NODES, f"--quota-backend-bytes={QUOTA}", place=bench.scratch)
@@ -76,6 +85,7 @@ class OnPostgres:
     """A primary and two standbys, one of which confirms."""
 
     name, floor = "PostgreSQL", "postgres_floor"
+    bounded = ("b-put-64-2k", "b-put-64-16k")  # appends of 64 and 256 KB
 
     def __init__(self, _: Bench) -> None:
         self.servers = servers.Servers(2, max_wal_size="4GB", shared_buffers="512MB")
@@ -92,56 +102,77 @@ class OnPostgres:
 Store = OnEtcd | OnPostgres
 
 
-def run(bench: Bench, floor: Path, cases: list[Replicated], store: type[Store]) -> list[Result]:
+def run(bench: Bench, cases: list[Replicated], stores: dict[type[Store], Path]) -> list[Result]:
+    """`stores`: those to measure, in turn, each with its bare client."""
     results: list[Result] = []
-    if (shutil.which("etcd") if store is OnEtcd else servers.PROGRAMS) is None:
-        print(f"replica: no result: there is no {store.name}", flush=True)
-        return results
-    for case in cases:
-        def measure(case: Replicated = case) -> Result:
-            with ExitStack() as stack:
-                place = store(bench)
-                stack.callback(place.close)
-                return _measure(bench, floor, case, place)
-        if result := attempt(f"{store.name}/{case.name}", measure):
+    for store in list(stores):
+        if (shutil.which("etcd") if store is OnEtcd else servers.PROGRAMS) is None:
+            print(f"replica: no result: there is no {store.name}", flush=True)
+            del stores[store]
+    for case in cases if stores else []:
+        if result := attempt(f"replicated/{case.name}", lambda case=case: _measure(bench, case, stores)):
             results.append(result)
     header = ["scenario", "jobs a second", "bytes an append", "MB/s", "bare client, MB/s", "ratio",
               "bound", "met", "CPU a job, us", "local journal, us", "ratio", "bound", "met"]  # fmt: skip
-    table.show(f"A journal in {store.name}", header, [_row(result) for result in results])
+    for store in stores:
+        table.show(f"A journal in {store.name}", header, [_row(result, store) for result in results])
+    if len(stores) > 1:
+        header = ["scenario", "PostgreSQL, jobs a second", "etcd", "ratio", "bound", "met",
+                  "CPU a job, us", "etcd, us", "ratio", "bound", "met"]  # fmt: skip
+        table.show("PostgreSQL next to etcd", header, [_beside(result) for result in results])
     return results
 
 
-def _measure(bench: Bench, floor: Path, case: Replicated, store: Store) -> Result:
-    result: Result = {"name": case.name, "rates": [], "cpu": [], "local_cpu": [], "append_bytes": [],
-                      "bytes": [], "floor_bytes": []}  # fmt: skip
-    arguments = f"{case.load} --seconds {bench.seconds} --warm-up {WARM_UP}"
-    shard = case.name.replace("-", "_")
+def _measure(bench: Bench, case: Replicated, stores: dict[type[Store], Path]) -> Result:
+    result: Result = {"name": case.name, "local_cpu": []}
+    with ExitStack() as stack:
+        places = []
+        for store in stores:
+            places.append(store(bench))
+            stack.callback(places[-1].close)
+            result[store.name] = {"rates": [], "cpu": [], "append_bytes": [], "bytes": [], "floor_bytes": []}
+        for turn in range(bench.rounds):
+            with bench.server(LOCAL) as local:
+                report = bench.load.measure(local, _arguments(bench, case))
+                result["local_cpu"].append(report["cpu_us_per_op"])
+            for place in places:
+                _measure_store(bench, case, place, turn, result[place.name])
+                floor = [str(stores[type(place)]), *place.bare(f"floor_{_shard(case)}_{turn}")]
+                size = round(result[place.name]["append_bytes"][-1])
+                result[place.name]["floor_bytes"].append(_floor(bench, floor, size))
+    return result
+
+
+def _arguments(bench: Bench, case: Replicated) -> str:
+    return f"{case.load} --seconds {bench.seconds} --warm-up {WARM_UP}"
+
+
+def _shard(case: Replicated) -> str:
+    return case.name.replace("-", "_")
+
+
+def _measure_store(bench: Bench, case: Replicated, store: Store, turn: int, result: Result) -> None:
     plain = bench.kinds["ours"]
 
     def command(port: int, directory: Path) -> list[str]:
         return [*plain.command(port, directory), "--admin", f"127.0.0.1:{ADMIN_PORT}",
-                *store.flags(f"{shard}_{port}")]  # fmt: skip
+                *store.flags(f"{_shard(case)}_{turn}")]  # fmt: skip
 
     # Nodes and brokers share all CPUs.
     bench = replace(bench, kinds={**bench.kinds, OURS: Kind(OURS, command)},
                     load=replace(bench.load, flags=()))  # fmt: skip
-    for turn in range(bench.rounds):
-        with bench.server(LOCAL) as local:
-            result["local_cpu"].append(bench.load.measure(local, arguments)["cpu_us_per_op"])
-        with bench.server(OURS) as ours, ThreadPoolExecutor(1) as thread:
-            report = thread.submit(bench.load.measure, ours, arguments)
-            time.sleep(WARM_UP + bench.seconds / 5)
-            before = _appended(ours)
-            time.sleep(bench.seconds / 2)
-            after = _appended(ours)
-            result["rates"].append(report.result()["ops_per_second"])
-            result["cpu"].append(report.result()["cpu_us_per_op"])
-        seconds, appends, data = (late - early for late, early in zip(after, before))
-        size = data / max(appends, 1) + PART_HEADER
-        result["append_bytes"].append(size)
-        result["bytes"].append(size * appends / seconds)
-        result["floor_bytes"].append(_floor(bench, floor, store.bare(f"floor_{shard}_{turn}"), round(size)))
-    return result
+    with bench.server(OURS) as ours, ThreadPoolExecutor(1) as thread:
+        report = thread.submit(bench.load.measure, ours, _arguments(bench, case))
+        time.sleep(WARM_UP + bench.seconds / 5)
+        before = _appended(ours)
+        time.sleep(bench.seconds / 2)
+        after = _appended(ours)
+        result["rates"].append(report.result()["ops_per_second"])
+        result["cpu"].append(report.result()["cpu_us_per_op"])
+    seconds, appends, data = (late - early for late, early in zip(after, before))
+    size = data / max(appends, 1) + PART_HEADER
+    result["append_bytes"].append(size)
+    result["bytes"].append(size * appends / seconds)
 
 
 def _appended(server: Server) -> tuple[float, float, float]:
@@ -155,23 +186,42 @@ def _appended(server: Server) -> tuple[float, float, float]:
     return (time.monotonic(), *(float(number[1]) for number in numbers if number))
 
 
-def _floor(bench: Bench, floor: Path, where: list[str], size: int) -> float:
+def _floor(bench: Bench, command: list[str], size: int) -> float:
     done = subprocess.run(
-        [str(floor), *where, "--record", str(size), "--seconds", str(bench.seconds)],
+        [*command, "--record", str(size), "--seconds", str(bench.seconds)],
         capture_output=True, text=True, preexec_fn=die_with_parent, timeout=LIMIT_SECONDS,
         check=False,
     )  # fmt: skip
     if done.returncode != 0:
-        raise LoadError(f"{floor.name}: {done.stderr.strip()}")
+        raise LoadError(f"{command[0]}: {done.stderr.strip()}")
     rate: float = json.loads(done.stdout)["bytes_per_second"]
     return rate
 
 
-def _row(result: Result) -> table.Row:
-    rates, cpu, local = (Spread.of(result[name]) for name in ("rates", "cpu", "local_cpu"))
-    ours = Spread.of([value / 2**20 for value in result["bytes"]])
-    bare = Spread.of([value / 2**20 for value in result["floor_bytes"]])
-    rate, cost = ours.median / bare.median, cpu.median / local.median
-    return [result["name"], str(rates), short(Spread.of(result["append_bytes"]).median), str(ours),
-            str(bare), short(rate), f">= {short(RATE_BOUND)}", verdict(-rate, -RATE_BOUND), str(cpu),
-            str(local), short(cost), short(CPU_BOUND), verdict(cost, CPU_BOUND)]  # fmt: skip
+def _row(result: Result, store: type[Store]) -> table.Row:
+    here = result[store.name]
+    rates, cpu, local = (Spread.of(each) for each in (here["rates"], here["cpu"], result["local_cpu"]))
+    ours = Spread.of([value / 2**20 for value in here["bytes"]])
+    bare = Spread.of([value / 2**20 for value in here["floor_bytes"]])
+    bounds = (RATE_BOUND, CPU_BOUND) if result["name"] in store.bounded else (None, None)
+    return [result["name"], str(rates), short(Spread.of(here["append_bytes"]).median), str(ours),
+            str(bare), *_ratio(ours, bare, -1, bounds[0]), str(cpu), str(local),
+            *_ratio(cpu, local, 1, bounds[1])]  # fmt: skip
+
+
+def _ratio(mine: Spread, its: Spread, sign: int, bound: float | None) -> table.Row:
+    """`sign`: 1 if it is to be at most the bound, -1: at least."""
+    ratio = mine.median / its.median
+    if bound is None:
+        return [short(ratio), "", ""]
+    return [short(ratio), f"{'>=' if sign < 0 else '<='} {short(bound)}", verdict(sign * ratio, sign * bound)]
+
+
+def _beside(result: Result) -> table.Row:
+    postgres, etcd = result[OnPostgres.name], result[OnEtcd.name]
+    row = [result["name"]]
+    for what, sign, bound in (("rates", -1, PUTS_BOUND if result["name"] in PUTS else None),
+                              ("cpu", 1, STORES_BOUND)):
+        mine, its = Spread.of(postgres[what]), Spread.of(etcd[what])
+        row += [str(mine), str(its), *_ratio(mine, its, sign, bound)]
+    return row
