@@ -21,7 +21,6 @@ constexpr std::uint64_t kLeastWidth = 64, kMostWidth = 65'536;  // parts of a pa
 constexpr int kMostRooms = 8;  // another broker may make partitions at the same time
 constexpr std::uint64_t kNoEpoch = std::numeric_limits<std::int64_t>::max();
 constexpr char kNoPartition[] = "23514";
-constexpr char kDuplicate[] = "23505";
 constexpr char kOverlaps[] = "42P17";
 constexpr char kAttached[] = "42809";  // the partition is there: an earlier try worked
 constexpr char kDiskFull[] = "53100";
@@ -288,11 +287,11 @@ void PostgresStore::SendAcquire(const Acquiring& acquiring) {
     if (answer.moved) return Survey(std::move(sent));
     if (!answer.result.done()) return sent.done(answer.result, {});
     if (!answer.reply.ok()) return sent.done(Full(answer.reply), {});
-    answer.reply.rows.empty() ? LookForAcquire(sent) : JudgeAcquire(sent, answer);
+    LookForAcquire(sent);
   });
 }
 
-// Nothing was written: the shard has changed, or an earlier try had worked.
+// If nothing was written, the shard has changed, or an earlier try had worked.
 void PostgresStore::LookForAcquire(const Acquiring& acquiring) {
   CallPlan plan = Quick(statements_.Confirm(seen_.seq, seen_.bytes));
   plan.place = acquiring.place;
@@ -312,6 +311,7 @@ void PostgresStore::JudgeAcquire(const Acquiring& acquiring, const CallAnswer& a
   fence_ = row.view.leader_at;
   epoch_ = row.epoch;
   last_ = confirmed_ = row.view.last;
+  oldest_ = row.view.oldest;
   room_to_ = 0;
   MakeRoom([](const StoreResult&) {});
   acquiring.done({}, {fence_, row.view.last, row.view.oldest, acquiring.sent, row.view.at});
@@ -346,9 +346,9 @@ void PostgresStore::SendAppend(const Appending& append) {
   const Time now = boot_();
   const bool notify = now >= notify_after_;
   if (notify) notify_after_ = now + kNotifyPause;
-  CallPlan plan =
-      Slow(statements_.Append(append.epoch, append.seq, *append.bytes, append.oldest, notify),
-           fmt::format("{} {} {}", kNoPartition, kDuplicate, kDiskFull));
+  const auto oldest = append.oldest == oldest_ ? std::nullopt : std::optional(append.oldest);
+  CallPlan plan = Slow(statements_.Append(append.epoch, append.seq, *append.bytes, oldest, notify),
+                       fmt::format("{} {}", kNoPartition, kDiskFull));
   plan.append = true;
   caller_.Call(LaneOf::kAppends, std::move(plan),
                [this, append](const CallAnswer& answer) { OnAppend(append, answer); });
@@ -366,7 +366,7 @@ void PostgresStore::OnAppend(const Appending& append, const CallAnswer& answer) 
     ++again.rooms;
     return MakeRoom(WithRoom(again));
   }
-  if (answer.reply.rows.empty()) return LookForAppend(append, state == kDuplicate);
+  if (answer.reply.rows.empty()) return LookForAppend(append);
   OnAppended(append);
 }
 
@@ -378,10 +378,9 @@ PostgresStore::Done PostgresStore::WithRoom(const Appending& append) {
 }
 
 // Nothing was written: another broker leads, or an earlier try of the same bytes had worked.
-// `is_there`: a part of this number is.
-void PostgresStore::LookForAppend(const Appending& append, bool is_there) {
+void PostgresStore::LookForAppend(const Appending& append) {
   caller_.Call(LaneOf::kAppends, Slow(statements_.Confirm(append.seq, *append.bytes)),
-               [this, append, is_there](const CallAnswer& answer) {
+               [this, append](const CallAnswer& answer) {
                  if (!answer.result.done()) return append.done(answer.result);
                  const Rows& rows = answer.reply.rows;
                  if (rows.empty()) return append.done(Missing());
@@ -391,7 +390,7 @@ void PostgresStore::LookForAppend(const Appending& append, bool is_there) {
                  if (last >= append.seq && rows.Flag(0, kShardColumns)) return OnAppended(append);
                  if (last < confirmed_)
                    return append.done({StoreAnswer::kFailed, OlderState(last)});
-                 if (last + 1 == append.seq && !is_there) return SendAppend(append);
+                 if (last + 1 == append.seq) return SendAppend(append);
                  append.done(Foreign(
                      fmt::format("its last part is {}, before {}", last, PartName(append.seq))));
                });
@@ -406,6 +405,7 @@ StoreResult PostgresStore::Foreign(const std::string& what) const {
 
 void PostgresStore::OnAppended(const Appending& append) {
   last_ = confirmed_ = append.seq;
+  oldest_ = append.oldest;
   if (room_to_ != 0 && append.seq + width_ / 2 >= room_to_) MakeRoom([](const StoreResult&) {});
   append.done({});
 }

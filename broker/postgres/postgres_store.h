@@ -106,7 +106,7 @@ class PostgresStore final : public LogStore {
   void SendAppend(const Appending& append);
   void OnAppend(const Appending& append, const CallAnswer& answer);
   Done WithRoom(const Appending& append);
-  void LookForAppend(const Appending& append, bool is_there);
+  void LookForAppend(const Appending& append);
   StoreResult Foreign(const std::string& what) const;
   void OnAppended(const Appending& append);
   void LookForBeat(Revision fence, std::uint64_t epoch,
@@ -142,7 +142,8 @@ class PostgresStore final : public LogStore {
   bool ending_blockers_ = false;
   Revision fence_ = 0;  // of the last acquire
   std::uint64_t epoch_ = 0;
-  std::uint64_t last_ = 0;  // of this broker's appends
+  std::uint64_t last_ = 0;    // of this broker's appends
+  std::uint64_t oldest_ = 0;  // that the shard's row says
   Time notify_after_ = 0;
   std::uint64_t room_to_ = 0;   // partitions end there; 0: not known
   std::uint64_t width_ = 0;     // of the last partition

@@ -20,14 +20,17 @@ namespace {
 
 constexpr char kLockTimeout[] = "set local lock_timeout = '100ms'; ";
 
-// Columns of ShardRow.
+// Columns of ShardRow, of a shard `s` and its tail `t`.
 constexpr char kRow[] =
-    "s.revision, s.epoch, s.beat, s.last, s.oldest, "
+    "s.revision - s.last + t.last, s.epoch, s.beat, t.last, s.oldest, "
     "(s.leader->>'at')::bigint, s.leader->>'broker', s.leader->>'address', s.leader->>'id', "
     "(s.leader->>'attempt')::bigint, (s.leader->>'epoch')::bigint, "
     "(s.leader->>'lease_ms')::bigint, (s.leader->>'vacant')::boolean, "
     "(s.meta->>'at')::bigint, (s.meta->>'format')::bigint, s.meta->>'server_name', "
     "s.meta->>'created', (s.meta->'standby'->>'at')::bigint";
+// How far acquires and releases raise the revision: above those of all parts that were appended
+// since the statement's snapshot.
+constexpr char kReignAhead[] = "4294967296";
 
 // A prefix that ends with a whole character of UTF-8.
 std::string Cut(const std::string& text, std::size_t bytes) {
@@ -105,6 +108,8 @@ Statements::Statements(const std::string& schema)
     : schema_(Quoted(schema)),
       shard_(schema_ + ".shard"),
       part_(schema_ + ".part"),
+      newest_("(select seq from " + part_ + " order by seq desc limit 1)"),
+      tail_("cross join lateral (select greatest(s.last, " + newest_ + ") as last) t"),
       channel_(ChannelOf(schema)),
       lock_("select pg_advisory_xact_lock(hashtext(" + Literal("gearstalkd/" + schema) + ")); ") {}
 
@@ -129,7 +134,7 @@ Statement Statements::MakeTables(bool with_schema) const {
 }
 
 Statement Statements::Look() const {
-  return {fmt::format("select {} from {} s where s.id = $1::int", kRow, shard_), {"0"}};
+  return {fmt::format("select {} from {} s {} where s.id = $1::int", kRow, shard_, tail_), {"0"}};
 }
 
 Statement Statements::Found(const ShardMeta& meta) const {
@@ -161,59 +166,76 @@ Statement Statements::Announce(const Reign& standby) const {
           {standby.broker, standby.address}};
 }
 
-// An epoch is above all that were before: it alone tells two reigns apart.
+// An epoch is above all that were before: it alone tells two reigns apart. What the shard is then
+// has to be looked at afterwards: an append may have come before this statement had the row.
 Statement Statements::Acquire(const LogView& seen, const Reign& reign, const LogPart& part) const {
   const bool silent = seen.leader_at != 0 && !seen.leader.vacant;
   return {fmt::format(
               "with led as (update {0} set leader = jsonb_build_object('broker', $1::text, 'id', "
               "$2::text, 'attempt', $3::bigint, 'epoch', $4::bigint, 'lease_ms', $5::bigint, "
-              "'address', $6::text, 'vacant', false, 'at', revision + 1), epoch = "
-              "greatest($4::bigint, epoch + 1), beat = beat + 1, revision = revision + 1 where "
+              "'address', $6::text, 'vacant', false, 'at', revision + {2}), epoch = "
+              "greatest($4::bigint, epoch + 1), beat = beat + 1, revision = revision + {2} where "
               "id = 0 and coalesce((leader->>'at')::bigint, 0) = $7::bigint and (beat = "
-              "$8::bigint or $8::bigint < 0) and last >= $9::bigint and (oldest > $9::bigint or "
+              "$8::bigint or $8::bigint < 0) and (oldest > $9::bigint or "
               "exists (select from {1} where seq = $9::bigint and bytes = $10::bytea)) "
-              "returning *) select {2}, {3} from led s",
-              shard_, part_, kRow, Notify()),
+              "returning revision) select revision, {3} from led",
+              shard_, part_, kReignAhead, Notify()),
           {reign.broker, reign.id, reign.attempt, reign.epoch, reign.lease / kMillisecond,
            reign.address, seen.leader_at, silent ? seen.beat_at : -1, part.seq,
            Parameter::Bytes(part.bytes)}};
 }
 
+// The row is locked, so that nobody acquires the shard meanwhile, and not written: its versions
+// would all be there until the longest transaction of the database ends, a dump as well, and each
+// statement would go through them. It is written when `oldest` is another.
 // A notification costs a lock of the whole database at the commit, so not each append makes one.
 Statement Statements::Append(std::uint64_t epoch, std::uint64_t seq, const std::string& bytes,
-                             std::uint64_t oldest, bool notify) const {
-  return {fmt::format(
-              "with tail as (update {} set last = $2::bigint, oldest = $3::bigint, revision = "
-              "revision + 1 where id = 0 and epoch = $1::bigint and last = $2::bigint - 1 "
-              "returning revision), put as (insert into {} select $2::bigint, revision, $4::bytea "
-              "from tail) select revision{} from tail",
-              shard_, part_, notify ? ", " + Notify() : ""),
-          {epoch, seq, oldest, Parameter::Bytes(bytes)}};
+                             std::optional<std::uint64_t> oldest, bool notify) const {
+  const std::string here = fmt::format(
+      "id = 0 and epoch = $1::bigint and (last = $2::bigint - 1 or exists (select from {} where "
+      "seq = $2::bigint - 1))",
+      part_);
+  const std::string tail =
+      oldest ? fmt::format("update {} set last = $2::bigint, oldest = $4::bigint, revision = "
+                           "revision - last + $2::bigint where {} returning revision",
+                           shard_, here)
+             : fmt::format("select revision - last + $2::bigint as revision from {} where {} for "
+                           "share",
+                           shard_, here);
+  Statement statement{
+      fmt::format("with tail as ({}), put as (insert into {} select $2::bigint, revision, "
+                  "$3::bytea from tail on conflict do nothing returning revision) select "
+                  "revision{} from put",
+                  tail, part_, notify ? ", " + Notify() : ""),
+      {epoch, seq, Parameter::Bytes(bytes)}};
+  if (oldest) statement.parameters.emplace_back(*oldest);
+  return statement;
 }
 
 Statement Statements::Beat(std::uint64_t epoch) const {
   return {fmt::format(
               "with beaten as (update {} set beat = beat + 1, revision = revision + 1 where id = 0 "
-              "and epoch = $1::bigint returning revision, last) select last, {} from beaten",
-              shard_, Notify()),
+              "and epoch = $1::bigint returning last) select greatest(last, {}), {} from beaten",
+              shard_, newest_, Notify()),
           {epoch}};
 }
 
 Statement Statements::Release(std::uint64_t epoch) const {
   return {fmt::format(
-              "with led as (update {} set leader = leader || jsonb_build_object('vacant', true, "
-              "'at', revision + 1), revision = revision + 1 where id = 0 and epoch = $1::bigint "
-              "and not (leader->>'vacant')::boolean returning revision) select revision, {} from "
-              "led",
-              shard_, Notify()),
+              "with led as (update {0} set leader = leader || jsonb_build_object('vacant', true, "
+              "'at', revision + {1}), revision = revision + {1} where id = 0 and epoch = "
+              "$1::bigint and not (leader->>'vacant')::boolean returning revision) select "
+              "revision, {2} from led",
+              shard_, kReignAhead, Notify()),
           {epoch}};
 }
 
 Statement Statements::Confirm(std::uint64_t seq, const std::string& bytes) const {
   return {
       fmt::format("select {}, (select bytes = $2::bytea from {} where seq = $1::bigint), "
-                  "pg_logical_emit_message(true, 'gearstalkd', '')::text from {} s where s.id = 0",
-                  kRow, part_, shard_),
+                  "pg_logical_emit_message(true, 'gearstalkd', '')::text from {} s {} where s.id = "
+                  "0",
+                  kRow, part_, shard_, tail_),
       {seq, Parameter::Bytes(bytes)}};
 }
 
@@ -223,23 +245,23 @@ Statement Statements::Message() const {
 
 Statement Statements::Read(std::uint64_t from, std::uint64_t count, Revision at) const {
   return {fmt::format(
-              "select s.oldest, s.last, p.seq, p.bytes from (select 1) one left join {} s on s.id "
-              "= 0 left "
+              "select s.oldest, greatest(s.last, {}), p.seq, p.bytes from (select 1) one left join "
+              "{} s on s.id = 0 left "
               "join lateral (select seq, bytes from {} where seq >= $1::bigint and ($3::bigint = 0 "
               "or revision <= $3::bigint) order by seq limit $2::bigint) p on true order by p.seq",
-              shard_, part_),
+              newest_, shard_, part_),
           {from, count, at}};
 }
 
 Statement Statements::Poll(std::uint64_t next, Revision from, std::uint64_t count) const {
   return {fmt::format(
-              "with s as (select * from {0} where id = 0), first as (select case when $1::bigint > "
-              "0 then $1::bigint else coalesce((select seq + 1 from {1} where revision < "
-              "$2::bigint order by seq desc limit 1), 1) end as seq) select {2}, first.seq, p.seq, "
-              "p.revision, p.bytes from s cross join first left join lateral (select seq, "
-              "revision, bytes from {1} part where part.seq >= first.seq and part.seq <= s.last "
-              "order by part.seq limit $3::bigint) p on true order by p.seq",
-              shard_, part_, kRow),
+              "with first as (select case when $1::bigint > 0 then $1::bigint else "
+              "coalesce((select seq + 1 from {1} where revision < $2::bigint order by seq desc "
+              "limit 1), 1) end as seq) select {2}, first.seq, p.seq, p.revision, p.bytes from {0} "
+              "s {3} cross join first left join lateral (select seq, revision, bytes from {1} part "
+              "where part.seq >= first.seq order by part.seq limit $3::bigint) p on true where "
+              "s.id = 0 order by p.seq",
+              shard_, part_, kRow, tail_),
           {next, from, count}};
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,10 @@
 namespace gearstalk::postgres {
 
 // Makes the statements over the two tables of a shard, and reads their answers. Pure.
+//
+// An append writes no row of `shard`: `last` and `revision` are as of the last statement that did.
+// The last part is the newest one that is there, and each part raises the revision by one, so the
+// part n has the revision `revision - last + n`.
 
 extern const StoreWords kPostgresWords;
 // SQLSTATEs where the tables, or their schema, are not there.
@@ -53,8 +58,9 @@ class Statements {
   Statement Announce(const Reign& standby) const;
   // `part`: which this broker has read, and which must still be as it was, or 0.
   Statement Acquire(const LogView& seen, const Reign& reign, const LogPart& part) const;
+  // Returns a row if the part was written. `oldest`: what that becomes, if it changes.
   Statement Append(std::uint64_t epoch, std::uint64_t seq, const std::string& bytes,
-                   std::uint64_t oldest, bool notify) const;
+                   std::optional<std::uint64_t> oldest, bool notify) const;
   Statement Beat(std::uint64_t epoch) const;
   Statement Release(std::uint64_t epoch) const;
   // The row, and whether this part is there with these bytes, in a transaction whose commit proves
@@ -79,7 +85,10 @@ class Statements {
   std::string Notify() const;
 
   const std::string schema_;  // quoted, as are the tables
-  const std::string shard_, part_, channel_, lock_;
+  const std::string shard_, part_;
+  const std::string newest_;  // number of the newest part, or null
+  const std::string tail_;    // joins a row `t` to a shard `s`: how far its parts go
+  const std::string channel_, lock_;
 };
 
 }  // namespace gearstalk::postgres

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Switchovers and kills of the primary under Patroni, under load; looks for jobs that are lost, back
-or doubled, and says how long nobody could put.
+or doubled, and says how long nobody could put, and how long a bare client could not commit.
 
 patroni_rounds.py BROKER [--rounds N]: N of each; a long run, which no build waits for. Needs the
 packages patroni and etcd-server."""
@@ -10,12 +10,14 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -136,22 +138,45 @@ class Cluster:
 
 
 class Pause(threading.Thread):
-    """`longest`: seconds in which nothing was put."""
+    """`longest`: seconds in which `count` did not rise."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, count: Callable[[], int]) -> None:
         super().__init__(daemon=True)
-        self._ledger = ledger
+        self._count = count
         self.longest = 0.0
         self.start()
 
     def run(self) -> None:
         seen, since = 0, time.monotonic()
         while True:
-            now, count = time.monotonic(), len(self._ledger.put)
+            now, count = time.monotonic(), self._count()
+            self.longest = max(self.longest, now - since)
             if count > seen:
                 seen, since = count, now
-            self.longest = max(self.longest, now - since)
             time.sleep(0.005)
+
+
+class BareClient(threading.Thread):
+    """Commits with psql, each time by a new session with whichever server is primary."""
+
+    def __init__(self, conninfo: str) -> None:
+        super().__init__(daemon=True)
+        self._words = [*AS_NOBODY, str(PROGRAMS / "psql"), f"{conninfo} target_session_attrs=read-write "
+                       "connect_timeout=2 options='-c statement_timeout=1s'", "-qAtXc"]
+        self.commits = 0
+        while not self._does("create table bare (at timestamptz)"):
+            time.sleep(0.1)
+        self.start()
+
+    def run(self) -> None:
+        while True:
+            self.commits += self._does("insert into bare values (now())")
+            time.sleep(0.02)
+
+    def _does(self, sql: str) -> bool:
+        """A commit whose wait for a standby was cut off is a warning, and does not count."""
+        done = subprocess.run([*self._words, sql], capture_output=True, text=True, check=False, cwd="/")
+        return done.returncode == 0 and not done.stderr
 
 
 def run(broker: str, rounds: int) -> list[str]:
@@ -161,13 +186,15 @@ def run(broker: str, rounds: int) -> list[str]:
         with shard:
             shard.pair()
             with Traffic(shard, ledger):
-                pause = Pause(ledger)
+                pause = Pause(lambda: len(ledger.put))
+                client = BareClient(cluster.conninfo)
+                bare = Pause(lambda: client.commits)
                 for number in range(2 * rounds):
                     switch = number % 2 == 0
                     before = len(ledger.put)
                     eventually("more jobs", lambda n=before: len(ledger.put) > n + 50)
                     primary = cluster.primary()
-                    pause.longest = 0.0
+                    pause.longest = bare.longest = 0.0
                     if switch:
                         cluster.switch()
                     else:
@@ -177,7 +204,8 @@ def run(broker: str, rounds: int) -> list[str]:
                     cluster.wait_whole()
                     shard.make_whole()
                     print(f"{number + 1} {'switchover' if switch else 'kill'}: {pause.longest:.1f} s "
-                          f"without a put; put {len(ledger.put)}", flush=True)
+                          f"without a put, {bare.longest:.1f} s without a bare client's commit; "
+                          f"put {len(ledger.put)}", flush=True)
             active = shard.wait_active()
             active.signal(signal.SIGKILL)
             active.wait()
