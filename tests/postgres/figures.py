@@ -16,7 +16,7 @@ from cluster import Client, Etcd, Shard
 LEASE_MS = 2000
 APPENDS = 100_000
 TURNS = 50
-MAX_BYTES = 16 << 20
+MAX_BYTES = 64 << 20
 BODY = "x" * 1000
 
 
@@ -45,7 +45,7 @@ def put_and_delete(client: Client, count: int) -> float:
     """Puts and deletions a second, one at a time: each is an append."""
     begun = time.monotonic()
     for _ in range(count // 2):
-        client.say(f"delete {client.put(BODY).split()[1]}")
+        client.say(f"delete {taken(client.put(BODY))}")
     return count / (time.monotonic() - begun)
 
 
@@ -79,6 +79,12 @@ def beside_a_dump(broker: str) -> None:
         servers.close()
 
 
+def taken(answer: str) -> str:
+    if not answer.startswith("INSERTED "):
+        raise AssertionError(answer)
+    return answer.split()[1]
+
+
 def turned_over(broker: str) -> None:
     servers = Servers()
     try:
@@ -90,9 +96,8 @@ def turned_over(broker: str) -> None:
                 written = "gearstalkd_journal_appended_bytes_total"
                 begin = active.metric(written)
                 while active.metric(written) - begin < TURNS * MAX_BYTES:
-                    client.send(b"".join(b"put 0 0 60 60000\r\n%s\r\n" % (b"y" * 60000) for _ in range(20)))
                     for _ in range(20):
-                        client.say(f"delete {client.line().split()[1]}")
+                        client.say(f"delete {taken(client.put('y' * 60_000))}")
             live = active.metric("gearstalkd_journal_live_bytes")
             sizes = servers.primary.sql(
                 "select string_agg(pg_total_relation_size(inhrelid)::text, ' ') from pg_inherits "
