@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <malloc.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -36,6 +37,8 @@ namespace {
 using Sockets = std::vector<std::unique_ptr<ListenSocket>>;
 
 constexpr std::size_t kMemoryReserve = 64 << 20;  // bytes, at most; no page of it is touched
+// malloc would raise it with each large block that is freed, and keep tens of megabytes of batches.
+constexpr int kMappedFrom = 1 << 20;  // bytes of a block that goes back to the system when freed
 
 int Failed(const Status& status) {
   Log(LogLevel::kCritical, status.message());
@@ -51,6 +54,7 @@ void RaiseDescriptorLimit() {
 }
 
 int Serve(const Config& config, BrokerHooks hooks, Sockets sockets, Sockets admin_sockets) {
+  mallopt(M_MMAP_THRESHOLD, kMappedFrom);
   KeepMemoryReserve(std::min<std::size_t>(kMemoryReserve, MachineMemory() / 16));
   if (config.Replicated()) {
     Result<ReplicaSetup> replica = OpenReplica(config);
