@@ -39,20 +39,29 @@ bool EngineWork::AfterRound(Time now) {
   return (idle_ != nullptr && idle_(now)) || unmapped;
 }
 
+bool EngineWork::Peak::HasPassed(std::size_t used) {
+  most_ = std::max(most_, used);
+  if (most_ < least_ || used > most_ / 4) return false;
+  most_ = used;
+  return true;
+}
+
 // The slab returns the pages of jobs and tubes itself, but for a few; malloc keeps what indexes of
-// them needed. Trims when usage falls to a quarter of its peak, and again a second later.
+// them needed. Trims when usage falls to a quarter of its peak, and again a second later. Buffers
+// come and go with each sync, so that of them is given back after a while.
 void EngineWork::GiveMemoryBack(Time now) {
   if (trim_again_ <= now) {
     Trim();
     trim_again_ = kNever;
   }
-  const std::size_t used =
-      JobMemory() + engine_.Stats().tubes * kTubeBytes + Output::Memory() + beside_;
-  peak_ = std::max(peak_, used);
-  if (peak_ < kPeak || used > peak_ / 4) return;
-  Trim();
-  trim_again_ = now + kSecond;
-  peak_ = used;
+  const std::size_t buffers = Output::Memory() + beside_ + journal_.WaitingBytes();
+  const bool passed = buffers_.HasPassed(buffers);
+  if (used_.HasPassed(JobMemory() + engine_.Stats().tubes * kTubeBytes + buffers)) {
+    Trim();
+    trim_again_ = now + kSecond;
+  } else if (passed) {
+    trim_again_ = std::min(trim_again_, now + kBuffersPause);
+  }
 }
 
 }  // namespace gearstalk

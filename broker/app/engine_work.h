@@ -43,8 +43,19 @@ class EngineWork final : public RoundHooks {
   void set_stopping() { stopping_ = true; }
 
  private:
-  static constexpr std::size_t kPeak = 32 << 20;  // bytes
+  // The most bytes in use since memory was given back.
+  class Peak {
+   public:
+    explicit Peak(std::size_t least) : least_(least) {}
+    // Whether at least so many were in use, and a quarter is now; then counts anew.
+    bool HasPassed(std::size_t used);
+
+   private:
+    const std::size_t least_;
+    std::size_t most_ = 0;
+  };
   static constexpr std::size_t kTubeBytes = 512;  // about what a tube occupies
+  static constexpr Time kBuffersPause = 10 * kSecond;
 
   void GiveMemoryBack(Time now);
 
@@ -56,7 +67,8 @@ class EngineWork final : public RoundHooks {
   std::function<bool(Time)> idle_;
   std::function<std::size_t()> count_beside_;
   std::size_t beside_ = 0;  // as of the beginning of the round
-  std::size_t peak_ = 0;    // of jobs, tubes and replies since memory was given back
+  Peak used_{32 << 20};     // by jobs, tubes and buffers
+  Peak buffers_{8 << 20};   // replies, and records on their way to the disk
   Time trim_again_ = kNever;
 };
 

@@ -196,12 +196,14 @@ Statement Statements::Append(std::uint64_t epoch, std::uint64_t seq, const std::
       "seq = $2::bigint - 1))",
       part_);
   const std::string tail =
-      oldest ? fmt::format("update {} set last = $2::bigint, oldest = $4::bigint, revision = "
-                           "revision - last + $2::bigint where {} returning revision",
-                           shard_, here)
-             : fmt::format("select revision - last + $2::bigint as revision from {} where {} for "
-                           "share",
-                           shard_, here);
+      oldest ? fmt::format(
+                   "update {} set last = $2::bigint, oldest = $4::bigint, revision = "
+                   "revision - last + $2::bigint where {} returning revision",
+                   shard_, here)
+             : fmt::format(
+                   "select revision - last + $2::bigint as revision from {} where {} for "
+                   "share",
+                   shard_, here);
   Statement statement{
       fmt::format("with tail as ({}), put as (insert into {} select $2::bigint, revision, "
                   "$3::bytea from tail on conflict do nothing returning revision) select "
