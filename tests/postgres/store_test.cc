@@ -210,6 +210,52 @@ TEST_P(PostgresOnly, AnAcquireEndsTheSessionThatHoldsTheRowForTheLastReign) {
   PQfinish(stopped);
 }
 
+// A dump keeps all versions of a row, and each statement would go through them.
+TEST_P(PostgresOnly, AnAppendLeavesNoVersionOfTheRow) {
+  const Revision fence = Lead(*a, "a");
+  const std::string version = "select ctid from " + place().Table("shard");
+  const std::string before = Server()->Run(version);
+  for (std::uint64_t seq = 1; seq <= 5; ++seq) {
+    ASSERT_EQ(Append(*a, fence, seq, "part"), StoreAnswer::kDone);
+  }
+  EXPECT_EQ(Server()->Run(version), before);
+  EXPECT_EQ(Append(*a, fence, 6, "part", 3), StoreAnswer::kDone);
+  EXPECT_EQ(Look(*a).oldest, 3U);
+  EXPECT_EQ(Look(*a).last, 6U);
+}
+
+// What the acquire had seen of the parts is older than the append for which it waited.
+TEST_P(PostgresOnly, AnAcquireKnowsOfAnAppendForWhichItWaited) {
+  const Revision fence = Lead(*a, "a");
+  ASSERT_EQ(Append(*a, fence, 1, "one"), StoreAnswer::kDone);
+  auto b = NewStore();
+  const LogView seen = Look(*b);
+  PGconn* late = PQconnectdb(Server()->conninfo().c_str());
+  PQclear(PQexec(late, "begin"));
+  PQclear(PQexec(late, ("select from " + place().Table("shard") + " for share").c_str()));
+  PQclear(PQexec(late, ("insert into " + place().Table("part") +
+                        " select 2, revision - last + 2, "
+                        "'late' from " +
+                        place().Table("shard"))
+                           .c_str()));
+  bool over = false;
+  LogStore::Acquired acquired;
+  b->Acquire(seen, ReignOf("b", 2), [&](const StoreResult& result, const LogStore::Acquired& got) {
+    over = result.done();
+    acquired = got;
+  });
+  place_->Turn({b.get()}, [] {
+    return Server()->Run("select count(*) > 0 from pg_locks where not granted") == "t";
+  });
+  PQclear(PQexec(late, "commit"));
+  PQfinish(late);
+  place_->Turn({b.get()}, [&] { return over; });
+  EXPECT_EQ(acquired.last, 2U);
+  EXPECT_GT(acquired.fence, Revision{0});
+  EXPECT_EQ(Read(*b, 1, 16).size(), 2U);
+  EXPECT_EQ(Append(*a, fence, 3, "of the last reign"), StoreAnswer::kFenced);
+}
+
 TEST_P(PostgresOnly, AnOlderStateIsNeverServed) {
   const Revision fence = Lead(*a, "a");
   for (std::uint64_t seq = 1; seq <= 3; ++seq) {
