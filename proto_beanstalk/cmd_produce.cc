@@ -34,8 +34,9 @@ Next ReplyPut(Session& session, const Added& added) {
     session.NoteRefused(added.code);
     return session.Reply(ErrorReply(added.code));
   }
-  session.out().HoldUntil(added.lsn);
-  WriteNumber(session.out(), "INSERTED", added.id);
+  Output& out = session.out();
+  out.HoldUntil(added.lsn);
+  WriteNumber(out, "INSERTED", added.id);
   return Next::kGoOn;
 }
 

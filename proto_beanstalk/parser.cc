@@ -23,47 +23,53 @@ bool IsNameByte(char c) { return kNameByte[static_cast<unsigned char>(c)]; }
 // As isspace in the C locale.
 bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-void SkipBlanks(std::string_view& text) {
+std::string_view SkipBlanks(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  return text;
 }
+
+// The functions that take something off the front of a text return the rest, or kMalformed if the
+// text does not begin with it. Given kMalformed, they return that.
+constexpr std::string_view kMalformed;
+bool Malformed(std::string_view rest) { return rest.data() == nullptr; }
+bool AtEnd(std::string_view rest) { return !Malformed(rest) && rest.empty(); }
 
 // Takes the digits off the front of `text`.
 template <typename Unsigned>
-bool TakeDigits(std::string_view& text, Unsigned& number) {
+std::string_view TakeDigits(std::string_view text, Unsigned& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{}) return false;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return true;
+  if (error != std::errc{}) return kMalformed;
+  return text.substr(static_cast<std::size_t>(end - text.data()));
 }
 
 template <typename Unsigned>
-bool TakeNumber(std::string_view& text, Unsigned& number) {
-  SkipBlanks(text);
-  return TakeDigits(text, number);
+std::string_view TakeNumber(std::string_view text, Unsigned& number) {
+  return TakeDigits(SkipBlanks(text), number);
 }
 
-bool TakeTube(std::string_view& text, std::string_view& tube) {
-  SkipBlanks(text);
+std::string_view TakeTube(std::string_view text, std::string_view& tube) {
+  text = SkipBlanks(text);
   const auto* const end = std::find_if_not(text.begin(), text.end(), IsNameByte);
   tube = text.substr(0, static_cast<std::size_t>(end - text.begin()));
-  text.remove_prefix(tube.size());
-  return !tube.empty();
+  return tube.empty() ? kMalformed : text.substr(tube.size());
 }
 
 bool ParsePut(std::string_view text, Arguments& arguments) {
-  const bool whole = TakeNumber(text, arguments.priority) && TakeNumber(text, arguments.delay_s) &&
-                     TakeNumber(text, arguments.ttr_s) && TakeNumber(text, arguments.body_size);
+  text = TakeNumber(text, arguments.priority);
+  text = TakeNumber(text, arguments.delay_s);
+  text = TakeNumber(text, arguments.ttr_s);
+  text = TakeNumber(text, arguments.body_size);
   arguments.tail = !text.empty();
-  return whole;
+  return !Malformed(text);
 }
 
-bool ParseBound(std::string_view text, std::uint32_t& bound) {
+bool ParseBound(std::string_view text, Arguments& arguments) {
   while (!text.empty() && IsSpace(text.front())) text.remove_prefix(1);
   const bool negative = text.starts_with('-');
   if (negative || text.starts_with('+')) text.remove_prefix(1);
-  std::uint64_t number = 0;
-  if (!TakeDigits(text, number)) return false;
-  bound = static_cast<std::uint32_t>(negative ? 0 - number : number);
+  std::uint64_t& number = arguments.id;  // it has none: the room for 64 bits
+  if (Malformed(TakeDigits(text, number))) return false;
+  arguments.bound = static_cast<std::uint32_t>(negative ? 0 - number : number);
   return true;
 }
 
@@ -90,23 +96,26 @@ bool ParseArguments(Shape shape, std::string_view text, Arguments& arguments) {
     case Shape::kAnything:
       return true;
     case Shape::kId:
-      return TakeNumber(text, arguments.id) && text.empty();
+      return AtEnd(TakeNumber(text, arguments.id));
     case Shape::kIdPriority:
-      return TakeNumber(text, arguments.id) && TakeNumber(text, arguments.priority) && text.empty();
+      text = TakeNumber(text, arguments.id);
+      return AtEnd(TakeNumber(text, arguments.priority));
     case Shape::kIdPriorityDelay:
-      return TakeNumber(text, arguments.id) && TakeNumber(text, arguments.priority) &&
-             TakeNumber(text, arguments.delay_s) && text.empty();
+      text = TakeNumber(text, arguments.id);
+      text = TakeNumber(text, arguments.priority);
+      return AtEnd(TakeNumber(text, arguments.delay_s));
     case Shape::kTube:
       arguments.tube = text;
       return IsTubeName(text);
     case Shape::kTubeDelay:
-      return TakeTube(text, arguments.tube) && TakeNumber(text, arguments.delay_s) && text.empty();
+      text = TakeTube(text, arguments.tube);
+      return AtEnd(TakeNumber(text, arguments.delay_s));
     case Shape::kPut:
       return ParsePut(text, arguments);
     case Shape::kBound:
-      return ParseBound(text, arguments.bound);
+      return ParseBound(text, arguments);
     case Shape::kTimeout:
-      return TakeNumber(text, arguments.timeout_s) && arguments.timeout_s <= INT32_MAX;
+      return !Malformed(TakeNumber(text, arguments.timeout_s)) && arguments.timeout_s <= INT32_MAX;
   }
   return false;
 }

@@ -18,7 +18,7 @@ char* Put(char* at, std::uint64_t number) { return std::to_chars(at, at + kMaxDi
 
 // Writes the parts, separated by spaces and followed by CRLF, in place.
 template <typename... Parts>
-void WriteLine(Output& out, std::string_view word, const Parts&... parts) {
+void WriteLine(Output& out, std::string_view word, Parts... parts) {
   char* const begin = out.Prepare(kLineRoom);
   char* at = Put(begin, word);
   ((*at++ = ' ', at = Put(at, parts)), ...);
@@ -26,18 +26,18 @@ void WriteLine(Output& out, std::string_view word, const Parts&... parts) {
   out.Commit(static_cast<std::size_t>(at - begin));
 }
 
-void Unref(void* job) { JobUnref{}(static_cast<Job*>(job)); }
+void Unref(void* job) { JobUnref::Drop(static_cast<Job*>(job)); }
+
+// Not inlined: small bodies do not pay for its stack.
+[[gnu::noinline]] void ShareBody(Output& out, const Job& job) {
+  // Counting references changes nothing that readers of the job see.
+  JobPtr shared = Job::Ref(const_cast<Job&>(job));
+  out.AppendShared(BodyCrlf(job), Pin(shared.release(), Unref));
+}
 
 void WriteBody(Output& out, const Job& job) {
   const std::string_view body = BodyCrlf(job);
-  if (body.size() >= Output::kShareFrom) {
-    // Counting references changes nothing that readers of the job see.
-    if (JobPtr shared = Job::Ref(const_cast<Job&>(job))) {
-      out.AppendShared(body, Pin(shared.release(), Unref));
-      return;
-    }
-  }
-  out.Append(body);
+  body.size() < Output::kShareFrom ? out.Append(body) : ShareBody(out, job);
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ std::string_view ErrorReply(Code code) {
   return kInternalError;
 }
 
-void WriteOutcome(Output& out, const Outcome& outcome, std::string_view reply) {
+void WriteOutcome(Output& out, Outcome outcome, std::string_view reply) {
   if (outcome.ok()) out.HoldUntil(outcome.lsn);
   out.Append(outcome.ok() ? reply : ErrorReply(outcome.code));
 }

@@ -30,7 +30,7 @@ inline constexpr std::string_view kUnknownCommand = "UNKNOWN_COMMAND\r\n";
 std::string_view ErrorReply(Code code);
 
 // `reply` if the engine agreed, held until the change is durable; else the word of its refusal.
-void WriteOutcome(Output& out, const Outcome& outcome, std::string_view reply);
+void WriteOutcome(Output& out, Outcome outcome, std::string_view reply);
 
 // "<word> <number>" and CRLF.
 void WriteNumber(Output& out, std::string_view word, std::uint64_t number);

@@ -35,7 +35,8 @@ bool Session::Leave() {
 
 InputResult Session::OnInput(std::string_view bytes, Scope scope) {
   std::string_view rest = bytes;
-  Turn turn(wire_.share(), out(), engine().effort());
+  const Output& output = out();
+  Turn turn(wire_.share(), output, engine().effort());
   const auto result = [&](Next next) { return InputResult{bytes.size() - rest.size(), next}; };
   for (;;) {
     const Next next = Step(rest, scope);
@@ -43,16 +44,19 @@ InputResult Session::OnInput(std::string_view bytes, Scope scope) {
     if (next != Next::kGoOn) return result(next);
     if (state_ != State::kCommand) continue;
     if (scope != Scope::kAll || rest.empty()) return result(Next::kBytes);
-    if (turn.Over(out(), engine().effort())) return result(Next::kYield);
+    if (turn.Over(output, engine().effort())) return result(Next::kYield);
   }
 }
 
-Next Session::Step(std::string_view& rest, Scope scope) {
+// What `inline` stands at becomes a part of OnInput: the guard of its stack is checked once for all
+// commands of a read.
+inline Next Session::Step(std::string_view& rest, Scope scope) {
   switch (state_) {
+    case State::kAfterCr:
+      if (rest.starts_with('\n')) scope = Scope::kUnknownLine;
+      [[fallthrough]];
     case State::kCommand:
       return RunCommand(rest, scope);
-    case State::kAfterCr:
-      return RunCommand(rest, rest.starts_with('\n') ? Scope::kUnknownLine : scope);
     case State::kBody:
       return ReadBody(rest);
     case State::kSkippingBody:
@@ -73,7 +77,7 @@ Next Session::Step(std::string_view& rest, Scope scope) {
   return Next::kWait;
 }
 
-Next Session::RunCommand(std::string_view& rest, Scope scope) {
+inline Next Session::RunCommand(std::string_view& rest, Scope scope) {
   if (rest.empty()) return Next::kBytes;
   const Command* const command = FindCommand(rest);
   if (command == nullptr && scope != Scope::kUnknownLine) {
@@ -106,18 +110,19 @@ Next Session::Reply(std::string_view line) {
   return Next::kGoOn;
 }
 
+void Session::NoteTooBig() {
+  wire_.OnRefused(Refusal::kJobSize, {.command = "put", .tube = used()->name()});
+}
+
 // --- Bodies --------------------------------------------------------------------------------------
 
 Next Session::AwaitBody(const Arguments& put) {
-  draft_.emplace(Draft{.job = IncomingJob(put.body_size, {}, 2),
-                       .priority = put.priority,
-                       .delay_s = put.delay_s,
-                       .ttr_s = std::max(put.ttr_s, 1U)});
+  draft_.emplace(put);
   state_ = State::kBody;
   return Next::kGoOn;
 }
 
-Next Session::ReadBody(std::string_view& rest) {
+inline Next Session::ReadBody(std::string_view& rest) {
   if (draft_->job.missing() > rest.size() && MayNotGrow()) return RefuseBody();
   rest.remove_prefix(draft_->job.Add(rest));
   if (draft_->job.failed()) return RefuseBody();
@@ -133,7 +138,7 @@ Next Session::RefuseBody() {
   return SkipBody(missing, ErrorReply(code));
 }
 
-Next Session::StoreBody() {
+inline Next Session::StoreBody() {
   JobPtr job = draft_->job.Take();
   job->priority = draft_->priority;
   job->delay_s = draft_->delay_s;
@@ -145,7 +150,7 @@ Next Session::StoreBody() {
   return PutJob();
 }
 
-Next Session::PutJob() {
+inline Next Session::PutJob() {
   const Added added = engine().Put(now(), *this, std::move(put_), &compared_);
   const bool waits = Waits(compared_);
   state_ = waits ? State::kComparing : State::kCommand;
@@ -208,10 +213,15 @@ void Session::OnReserved(Job& job, Lsn lsn) {
 
 Next Session::Reply(Job& job, const JobReply& reply) {
   if (job.has_body()) {
-    out().HoldUntil(reply.lsn);
-    WriteJob(out(), reply.word, job);
+    Output& output = out();
+    output.HoldUntil(reply.lsn);
+    WriteJob(output, reply.word, job);
     return Next::kGoOn;
   }
+  return AwaitBodyOf(job, reply);
+}
+
+Next Session::AwaitBodyOf(Job& job, const JobReply& reply) {
   pending_ = std::make_unique<Pending>(*this, reply);
   engine().bodies().Bring(job, *pending_, BodyUse::kReply, reply.taken);
   state_ = State::kAwaitingBody;

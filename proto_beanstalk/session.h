@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -58,9 +59,7 @@ class Session final : public gearstalk::Session, public Consumer {
   }
 
   // The body of a put is larger than allowed.
-  void NoteTooBig() {
-    wire_.OnRefused(Refusal::kJobSize, {.command = "put", .tube = used()->name()});
-  }
+  void NoteTooBig();
   void NoteRefused(Code code) { wire_.OnJobRefused(code, used()->name()); }
   void NoteAct(const OperatorAct& act) { wire_.OnOperatorAct(act); }
   // Whether rules restrict the connection.
@@ -108,6 +107,11 @@ class Session final : public gearstalk::Session, public Consumer {
   };
   // A put whose body is arriving.
   struct Draft {
+    explicit Draft(const Arguments& put)
+        : job(put.body_size, {}, 2),
+          priority(put.priority),
+          delay_s(put.delay_s),
+          ttr_s(std::max(put.ttr_s, 1U)) {}
     IncomingJob job;
     std::uint32_t priority;
     std::uint32_t delay_s;
@@ -125,6 +129,7 @@ class Session final : public gearstalk::Session, public Consumer {
     Session& session_;
   };
 
+  Next AwaitBodyOf(Job& job, const JobReply& reply);
   Next Step(std::string_view& rest, Scope scope);
   Next RunCommand(std::string_view& rest, Scope scope);
   // rights.cc

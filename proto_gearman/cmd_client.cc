@@ -69,8 +69,9 @@ Slices AnswerStatusUnique(Session& session, std::string unique) {
 
 void ReplySubmitted(Session& session, const Added& added, std::string_view tube) {
   if (!added.ok()) return Refuse(session, added.code, tube);
-  session.out().HoldUntil(added.lsn);
-  session.Reply(PacketType::kJobCreated, {session.HandleOf(added.id)});
+  Output& out = session.out();
+  out.HoldUntil(added.lsn);
+  AppendPacket(out, PacketType::kJobCreated, {session.HandleOf(added.id)});
 }
 
 void SubmitJob(Session& session, Request& request) {

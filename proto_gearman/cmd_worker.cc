@@ -27,7 +27,7 @@ void AppendBody(Output& out, Job& job) {
   JobPtr ref = body.size() < Output::kShareFrom ? nullptr : Job::Ref(job);
   if (ref == nullptr) return out.Append(body);
   out.AppendShared(body,
-                   Pin(ref.release(), [](void* held) { JobUnref{}(static_cast<Job*>(held)); }));
+                   Pin(ref.release(), [](void* held) { JobUnref::Drop(static_cast<Job*>(held)); }));
 }
 
 }  // namespace

@@ -24,12 +24,12 @@ class Writer {
  public:
   Writer(Output& out, PacketType type, std::size_t written, std::size_t payload)
       : out_(out), small_(kHeaderSize + written <= Output::kMaxPrepare) {
-    if (small_) start_ = at_ = out.Prepare(kHeaderSize + written);
-    char header[kHeaderSize];
-    std::memcpy(header, kResponseMagic.data(), kResponseMagic.size());
-    WriteBigEndian(header + 4, static_cast<std::size_t>(type));
-    WriteBigEndian(header + 8, payload);
-    Write({header, kHeaderSize});
+    start_ = at_ = out.Prepare(kHeaderSize + (small_ ? written : 0));
+    std::memcpy(at_, kResponseMagic.data(), kResponseMagic.size());
+    WriteBigEndian(at_ + 4, static_cast<std::size_t>(type));
+    WriteBigEndian(at_ + 8, payload);
+    at_ += kHeaderSize;
+    if (!small_) out.Commit(kHeaderSize);
   }
 
   void Write(std::string_view bytes) {

@@ -91,12 +91,13 @@ bool Session::Leave() {
 InputResult Session::OnInput(std::string_view bytes, Scope scope) {
   JoinEngine();
   std::string_view rest = bytes;
-  Turn turn(wire_.share(), out(), engine().effort());
+  const Output& output = out();
+  Turn turn(wire_.share(), output, engine().effort());
   Next next = Next::kGoOn;
   do {
     next = Advance(rest, scope);
     turn.Count();
-    const bool enough = turn.Over(out(), engine().effort());
+    const bool enough = turn.Over(output, engine().effort());
     if (next == Next::kGoOn && scope == Scope::kAll && enough && !rest.empty()) next = Next::kYield;
   } while (next == Next::kGoOn && scope == Scope::kAll);
   if (next == Next::kGoOn) next = Next::kBytes;
@@ -105,8 +106,9 @@ InputResult Session::OnInput(std::string_view bytes, Scope scope) {
   return {bytes.size() - rest.size(), next};
 }
 
-// Handles one message, or as much of it as has arrived.
-Next Session::Advance(std::string_view& rest, Scope scope) {
+// Handles one message, or as much of it as has arrived. What `inline` stands at becomes a part of
+// OnInput: the guard of its stack is checked once for all packets of a read.
+inline Next Session::Advance(std::string_view& rest, Scope scope) {
   if (body_ != nullptr) return GoOnWithBody();
   if (submit_ != nullptr) return GoOnWithSubmit();
   if (answer_) return GoOnAnswering();
@@ -114,7 +116,7 @@ Next Session::Advance(std::string_view& rest, Scope scope) {
   return answer_ ? GoOnAnswering() : next;
 }
 
-Next Session::TakeMessage(std::string_view& rest, Scope scope) {
+inline Next Session::TakeMessage(std::string_view& rest, Scope scope) {
   if (arriving_ != nullptr) return TakeArriving(rest);
   if (rest.empty()) return Next::kBytes;
   const bool packet = rest.front() == '\0' && scope != Scope::kUnknownLine;
@@ -207,7 +209,7 @@ const Error* Session::TubeRefusal(const Arguments& arguments, std::uint32_t data
   return most > 0 && data > most ? &kWorkloadTooLarge : nullptr;
 }
 
-Next Session::TakePacket(std::string_view& rest) {
+inline Next Session::TakePacket(std::string_view& rest) {
   Head head;
   const Parsed parsed = ParseHead(rest, head);
   if (parsed == Parsed::kNeedMore) return Next::kBytes;

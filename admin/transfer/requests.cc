@@ -17,7 +17,7 @@
 namespace gearstalk::transfer {
 namespace {
 
-void Unref(void* job) { JobUnref()(static_cast<Job*>(job)); }
+void Unref(void* job) { JobUnref::Drop(static_cast<Job*>(job)); }
 
 // A large body of a job in the engine is sent without a copy.
 void SendJob(TransferSession& session, const Record& job, const Job* owner) {

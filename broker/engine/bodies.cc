@@ -28,18 +28,12 @@ void Bodies::SetLimit(std::uint64_t bytes) {
 
 // --- What is in memory ---------------------------------------------------------------------------
 
-void Bodies::OnInsert(const Job& job) {
-  if (!job.HasBlock()) return;
-  ++(job.has_body() ? counts_.in_memory : counts_.in_journal);
-  (job.has_body() ? counts_.memory_bytes : counts_.journal_bytes) += job.body_size();
-  if (job.has_body() && job.durable()) movable_bytes_ += job.body_size();
-}
-
-void Bodies::OnErase(const Job& job) {
-  if (!job.HasBlock()) return;
-  --(job.has_body() ? counts_.in_memory : counts_.in_journal);
-  (job.has_body() ? counts_.memory_bytes : counts_.journal_bytes) -= job.body_size();
-  if (job.has_body() && job.durable()) movable_bytes_ -= job.body_size();
+void Bodies::CountBody(const Job& job, int change) {
+  const auto one = static_cast<std::uint64_t>(change);
+  const std::uint64_t bytes = one * job.body_size();
+  (job.has_body() ? counts_.in_memory : counts_.in_journal) += one;
+  (job.has_body() ? counts_.memory_bytes : counts_.journal_bytes) += bytes;
+  if (job.has_body() && job.durable()) movable_bytes_ += bytes;
 }
 
 void Bodies::OnPut(const Job& job, Lsn lsn) {
@@ -223,8 +217,7 @@ void Bodies::ExpectAfter(JobId id) {
   }
 }
 
-void Bodies::LookAhead(const Engine& engine, Tube& tube) {
-  if (counts_.in_journal == 0 || limit_ == 1) return;
+void Bodies::BringNext(const Engine& engine, Tube& tube) {
   if (tube.until_look_ahead > 0) {
     --tube.until_look_ahead;
     return;

@@ -51,7 +51,9 @@ class Bodies {
   // if there is one, hears of it.
   void BringToCompare(Job& job, ComparisonPtr& compared, Consumer* producer);
   // The next jobs of a tube, from which one was taken.
-  void LookAhead(const Engine& engine, Tube& tube);
+  void LookAhead(const Engine& engine, Tube& tube) {
+    if (counts_.in_journal > 0 && limit_ != 1) BringNext(engine, tube);
+  }
   // Reads a damaged body again; if it is whole, its job is to be kicked.
   void BringToKick(const Job& job);
   // Drops `wait`; the body goes if it is not worth its memory.
@@ -67,8 +69,12 @@ class Bodies {
   std::optional<Found> OnRead(Time now, JobId id, const BodyRead& read);
 
   // The engine has a job, and has it no more.
-  void OnInsert(const Job& job);
-  void OnErase(const Job& job);
+  void OnInsert(const Job& job) {
+    if (job.HasBlock()) CountBody(job, 1);
+  }
+  void OnErase(const Job& job) {
+    if (job.HasBlock()) CountBody(job, -1);
+  }
   // Its record was appended at `lsn`.
   void OnPut(const Job& job, Lsn lsn);
   // A replay has made the job.
@@ -108,6 +114,8 @@ class Bodies {
   bool Over() const {
     return limit_ > 0 && (counts_.memory_bytes > limit_ || (full_ && movable_bytes_ > 0));
   }
+  void CountBody(const Job& job, int change);
+  void BringNext(const Engine& engine, Tube& tube);
   bool NeededSoon(const Job& job) const;
   bool LetGoIfFree(Job& job);
   void LeaveMemory(Job& job);

@@ -30,7 +30,7 @@ Engine::~Engine() {
     ForgetHome(*job);
     LeaveGroup(*job);
     jobs_.Erase(job->id());
-    JobUnref()(job);
+    JobUnref::Drop(job);
   }
 }
 

@@ -105,7 +105,9 @@ class Engine {
 
   // --- Producing ---------------------------------------------------------------------------------
   // Put and Submit begin with it. A session calls it for a job that it refuses itself.
-  void CountAsProducer(Consumer& consumer);
+  void CountAsProducer(Consumer& consumer) {
+    totals_.producers += !std::exchange(consumer.producer_, true);
+  }
   // beanstalk's put into the used tube. `job` has priority, ttr_s, delay_s and its body set.
   // A tube "$reply/<id>" sends the body to the waiters of the job that the consumer holds instead.
   //
@@ -212,12 +214,18 @@ class Engine {
   // O(n) in the waiting consumers of many tubes, or in such watchers of this tube if they are
   // fewer.
   std::size_t Waiting(const Tube& tube) const { return dispatch_.line().Count(tube); }
-  std::size_t Waiters(const Job& job) const;       // O(n) in the different ones
-  std::uint32_t TtrSeconds(const Job& job) const;  // default_ttr_s where it has none
+  std::size_t Waiters(const Job& job) const;  // O(n) in the different ones
+  // default_ttr_s where it has none
+  std::uint32_t TtrSeconds(const Job& job) const {
+    return job.ttr_s > 0 ? job.ttr_s : options_.default_ttr_s;
+  }
   // Until a delayed job is due or a reservation ends; 0 in other states or without an end.
   Time TimeLeft(Time now, const Job& job) const;
   Time PauseLeft(Time now, const Tube& tube) const;
-  Band BandOf(std::uint32_t priority) const;
+  Band BandOf(std::uint32_t priority) const {
+    if (priority < kNormalFrom) return Band::kHigh;
+    return priority <= options_.normal_to ? Band::kNormal : Band::kLow;
+  }
   const Journal& journal() const { return journal_; }
   // Steps so far of the loops that a caller cannot bound: over waiters, watchers, held jobs. A
   // session that has caused many lets others go first.
@@ -255,7 +263,7 @@ class Engine {
   class Audit;
 
   // engine_apply.cc
-  void Insert(JobPtr job, Tube& tube);
+  void Insert(JobPtr&& job, Tube& tube);
   void TakeKey(Job& job) {
     if (OwnsKey(job)) uniques_.Insert(job);
   }
@@ -265,7 +273,10 @@ class Engine {
   // A job has its key while it is unfinished. JobExtra::key_free: not even then.
   static bool OwnsKey(const Job& job) { return UniqueIndex::HasKey(job) && !job.extra().key_free; }
   void MoveTo(Job& job, Tube& tube, std::string_view origin);
-  void CountQueued(const Job& job, int change);
+  void CountQueued(const Job& job, int change) {
+    job.tube_->queued_by_band_[static_cast<std::size_t>(BandOf(job.priority))] +=
+        static_cast<std::uint32_t>(change);
+  }
   void EnterRest(Job& job);
   void LeaveRest(Job& job);
   void EnterReady(Job& job);
@@ -275,14 +286,21 @@ class Engine {
   void LeaveState(Job& job);
   void Erase(Job& job);
   // 0: no record, as the job is not durable or nothing is kept.
-  Lsn Append(const Job& job, Record::Kind kind, const Records::Beside& beside = {}) {
+  Lsn Append(const Job& job, Record::Kind kind, Records::Beside beside = {}) {
     return persistent_ && job.durable_ ? records_.Append(job, kind, beside) : 0;
   }
 
   // engine_tubes.cc
-  void ReleaseTube(Tube& tube);
+  // Somebody has left the tube, or a job has: it goes if it was the last.
+  void ReleaseTube(Tube& tube) {
+    if (tube.using_ == 0 && tube.watching_ == 0) EraseIfEmpty(tube);
+  }
+  void EraseIfEmpty(Tube& tube);
   void RemoveWatch(Consumer& consumer, WatchEntry& watch);
-  void CountAsWorker(Consumer& consumer);
+  void CountAsWorker(Consumer& consumer) {
+    if (!std::exchange(consumer.worker_, true)) CountNewWorker(consumer);
+  }
+  void CountNewWorker(Consumer& consumer);
 
   void Count(Tube& tube, std::uint64_t JobCounts::*what) {
     ++(tube.*what);
@@ -335,12 +353,18 @@ class Engine {
   Code AdmitCopies(Time now, std::vector<Copy>& copies, const Arrival& arrival);
   void DropCopies(std::vector<Copy>& copies);
   Added EnqueueAndCopy(Time now, JobPtr&& job, Tube& tube, const Arrival& arrival);
-  Added Enqueue(Time now, JobPtr job, Tube& tube, const Arrival& arrival);
+  Added Enqueue(Time now, JobPtr&& owned, Tube& tube, const Arrival& arrival);
   Added Reply(Time now, Consumer& producer, JobPtr job);
   Added JoinJob(Job& job, JobObserver* waiter);
   void AddWaiter(Job& job, JobObserver& observer);
   void DropWaiters(Job& job);
-  void Tell(Job& job, Finish::Kind kind, const ReportData& data, Lsn lsn);
+  // Those who wait for the job, if there are any.
+  void Tell(Job& job, Finish::Kind kind, const ReportData& data, Lsn lsn) {
+    if (job.OwnRest() != nullptr && !job.OwnRest()->waiters.empty()) {
+      TellWaiters(job, kind, data, lsn);
+    }
+  }
+  void TellWaiters(Job& job, Finish::Kind kind, const ReportData& data, Lsn lsn);
 
   // engine_groups.cc
   static bool IsGrouped(const Job& job) {
@@ -358,7 +382,10 @@ class Engine {
   void LeaveGroupState(Job& job);
   void NoteGroups(Tube& tube);
   void SetHome(Job& job, Group& home);
-  void ForgetHome(Job& job);
+  void ForgetHome(Job& job) {
+    if (job.texts() != nullptr && job.texts()->home != nullptr) LeaveHome(job);
+  }
+  void LeaveHome(Job& job);
   void FindHome(Job& job, const Record::Group& known);
   // Nobody sees the next job of its line before this is durable: a job of it ended, or came from
   // elsewhere.

@@ -13,7 +13,7 @@ Outcome Engine::Cancel(Time now, JobId id) {
   if (job == nullptr) return {Code::kNotFound};
   if (!Accepts(*job, Record::Kind::kDelete)) return {Code::kJournal};
   Count(*job->tube_, &JobCounts::cancelled);
-  const Lsn lsn = Finished(*job, Finish::Kind::kFailed, {});
+  const Lsn lsn = Finished(*job, Finish::Kind::kFailed, kNoReport);
   pace_.ServeFreed(now);
   return {Code::kOk, lsn};
 }

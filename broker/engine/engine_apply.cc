@@ -8,7 +8,7 @@
 
 namespace gearstalk {
 
-void Engine::Insert(JobPtr job, Tube& tube) {
+void Engine::Insert(JobPtr&& job, Tube& tube) {
   job->tube_ = &tube;
   tube.job_bytes_ += job->memory();
   TakeKey(*job);
@@ -38,11 +38,6 @@ void Engine::MoveTo(Job& job, Tube& tube, std::string_view origin) {
     job.extra_->key_free = !origin.empty();
   }
   TakeKey(job);
-}
-
-void Engine::CountQueued(const Job& job, int change) {
-  job.tube_->queued_by_band_[static_cast<std::size_t>(BandOf(job.priority))] +=
-      static_cast<std::uint32_t>(change);
 }
 
 // What few jobs have: a waiting job may expire, and a dead one is among the failures in any state.
@@ -194,7 +189,7 @@ void Engine::Erase(Job& job) {
   jobs_.Erase(job.id_);
   Tube& tube = *job.tube_;
   tube.job_bytes_ -= job.memory();
-  JobUnref()(&job);
+  JobUnref::Drop(&job);
   ReleaseTube(tube);
 }
 

@@ -132,7 +132,7 @@ Outcome Engine::Delete(Time now, Consumer& consumer, JobId id) {
   Count(*job->tube_, &JobCounts::deletes);
   if (held) Count(*job->tube_, &JobCounts::completed);
   const auto kind = held ? Finish::Kind::kCompleted : Finish::Kind::kFailed;
-  const Lsn lsn = Finished(*job, kind, {});
+  const Lsn lsn = Finished(*job, kind, kNoReport);
   pace_.ServeFreed(now);
   return {Code::kOk, lsn};
 }

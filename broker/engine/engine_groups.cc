@@ -128,8 +128,7 @@ void Engine::SetHome(Job& job, Group& home) {
   groups.NoteFailed(ticked_, home, 1);
 }
 
-void Engine::ForgetHome(Job& job) {
-  if (job.texts() == nullptr || job.texts()->home == nullptr) return;
+void Engine::LeaveHome(Job& job) {
   auto& home = static_cast<Group&>(*std::exchange(job.MakeTexts().home, nullptr));
   auto& groups = static_cast<Groups&>(home.groups);
   groups.NoteFailed(ticked_, home, -1);

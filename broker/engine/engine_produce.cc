@@ -55,12 +55,6 @@ Code Engine::CountRefused(Code code) {
   return code;
 }
 
-void Engine::CountAsProducer(Consumer& consumer) {
-  if (consumer.producer_) return;
-  consumer.producer_ = true;
-  ++totals_.producers;
-}
-
 Added Engine::Put(Time now, Consumer& producer, JobPtr&& job, ComparisonPtr* compared) {
   CountAsProducer(producer);
   if (PutsAnswers(producer)) return Reply(now, producer, std::move(job));
@@ -82,7 +76,7 @@ Added Engine::Add(Time now, JobPtr&& job, Tube& tube, const Arrival& arrival) {
 }
 
 // Keeps the job only if the put has to wait to be compared, and nothing has happened then.
-Added Engine::Admit(Time now, JobPtr&& job, Tube& tube, const Arrival& arrival) {
+inline Added Engine::Admit(Time now, JobPtr&& job, Tube& tube, const Arrival& arrival) {
   const Policy* const policy = tube.policy();
   if (policy != nullptr && !MakeKey(job, *policy)) return Refused(Code::kOutOfMemory);
   if (StillWaits(arrival.compared) || HasToCompare(*job, tube, arrival)) return {};
@@ -222,7 +216,7 @@ void Engine::DropCopies(std::vector<Copy>& copies) {
   copies.clear();
 }
 
-Added Engine::Enqueue(Time now, JobPtr owned, Tube& tube, const Arrival& arrival) {
+Added Engine::Enqueue(Time now, JobPtr&& owned, Tube& tube, const Arrival& arrival) {
   Job& job = *owned;
   if (arrival.waiter != nullptr) AddWaiter(job, *arrival.waiter);
   job.id_ = ids_.Take(job.durable_);
@@ -344,8 +338,7 @@ void Engine::DropWaiters(Job& job) {
   });
 }
 
-void Engine::Tell(Job& job, Finish::Kind kind, const ReportData& data, Lsn lsn) {
-  if (job.rest().waiters.empty()) return;
+void Engine::TellWaiters(Job& job, Finish::Kind kind, const ReportData& data, Lsn lsn) {
   const Finish finish{kind, data, lsn};
   for (Waiter& waiter : job.extra_->rest->waiters) {
     ++effort_;

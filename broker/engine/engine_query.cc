@@ -39,10 +39,6 @@ std::size_t Engine::Waiters(const Job& job) const {
   return waiters;
 }
 
-std::uint32_t Engine::TtrSeconds(const Job& job) const {
-  return job.ttr_s > 0 ? job.ttr_s : options_.default_ttr_s;
-}
-
 Time Engine::TimeLeft(Time now, const Job& job) const {
   Time end = kNever;
   if (job.state_ == JobState::kDelayed) end = job.tube_->delayed_.TimeAt(job.link_.held.slot);
@@ -52,11 +48,6 @@ Time Engine::TimeLeft(Time now, const Job& job) const {
 
 Time Engine::PauseLeft(Time now, const Tube& tube) const {
   return tube.paused() ? std::max<Time>(tube.settings_.pause_until - now, 0) : 0;
-}
-
-Band Engine::BandOf(std::uint32_t priority) const {
-  if (priority < kNormalFrom) return Band::kHigh;
-  return priority <= options_.normal_to ? Band::kNormal : Band::kLow;
 }
 
 void Engine::VisitNext(const Tube& tube, JobState state, std::size_t bound,

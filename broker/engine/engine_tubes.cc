@@ -7,8 +7,7 @@
 
 namespace gearstalk {
 
-void Engine::ReleaseTube(Tube& tube) {
-  if (tube.using_ > 0 || tube.watching_ > 0) return;
+void Engine::EraseIfEmpty(Tube& tube) {
   if (tube.unfinished() > 0 || tube.buried() > 0) return;
   if (tube.groups_ != nullptr && !tube.groups_->empty()) return;
   if (tube.permanent_ || tube.settings_.created_function) return;
@@ -145,9 +144,7 @@ bool Engine::ResetAbilities(Time now, Consumer& consumer) {
   return consumer.held_.empty();
 }
 
-void Engine::CountAsWorker(Consumer& consumer) {
-  if (consumer.worker_) return;
-  consumer.worker_ = true;
+void Engine::CountNewWorker(Consumer& consumer) {
   ++totals_.workers;
   for (const auto& watch : consumer.watched_) {
     watch->counted = true;

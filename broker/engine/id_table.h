@@ -55,20 +55,13 @@ class IdTable {
 
   // `id` must be present.
   void Erase(std::uint64_t id) {
-    std::array<Node*, kMaxHeight + 1> path{};
     Node* node = root_;
     for (int level = height_; level > 0; --level) {
-      path[static_cast<std::size_t>(level)] = node;
       node = static_cast<Node*>(node->slots[Digit(id, level)]);
     }
-    path[0] = node;
+    node->slots[Digit(id, 0)] = nullptr;
     --size_;
-    for (int level = 0; level <= height_; ++level) {
-      node = path[static_cast<std::size_t>(level)];
-      node->slots[Digit(id, level)] = nullptr;
-      if (--node->used > 0) return;
-      if (level < height_) Keep(node);
-    }
+    if (--node->used == 0) DropEmpty(id);
   }
 
   // The entry with the lowest id above `after`, or nullptr.
@@ -88,6 +81,22 @@ class IdTable {
   Node* MakeNode() {
     if (spare_ != nullptr) return std::exchange(spare_, nullptr);
     return new (BlockAllocate(sizeof(Node))) Node;
+  }
+  // The lowest node of `id` is empty: it goes, and so do those above that have no other, but for
+  // the root. Not inlined: few calls need the array.
+  [[gnu::noinline]] void DropEmpty(std::uint64_t id) {
+    std::array<Node*, kMaxHeight + 1> path{};
+    Node* next = root_;
+    for (int level = height_; level >= 0; --level) {
+      path[static_cast<std::size_t>(level)] = next;
+      if (level > 0) next = static_cast<Node*>(next->slots[Digit(id, level)]);
+    }
+    for (int level = 1; level <= height_; ++level) {
+      Keep(path[static_cast<std::size_t>(level - 1)]);
+      Node* const above = path[static_cast<std::size_t>(level)];
+      above->slots[Digit(id, level)] = nullptr;
+      if (--above->used > 0) return;
+    }
   }
   // The node is empty. One is kept: a queue that is mostly empty needs it again at once.
   void Keep(Node* node) {

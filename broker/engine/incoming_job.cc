@@ -40,8 +40,7 @@ std::span<char> IncomingJob::Space() {
 
 JobPtr IncomingJob::Take() {
   GS_CHECK(complete());
-  if (job_ == nullptr) job_ = Job::TryNew(body_size_, unique());
-  if (job_ == nullptr) return nullptr;
+  if (job_ == nullptr && !Grow(0)) return nullptr;
   if (trailing_ == 0) std::memcpy(job_->space().data() + body_size_, "\r\n", 2);
   return std::move(job_);
 }
@@ -54,7 +53,10 @@ std::uint64_t IncomingJob::capacity() const {
 }
 
 bool IncomingJob::MakeRoom(std::uint64_t size) {
-  if (failed_ || size <= capacity()) return !failed_;
+  return failed_ || size <= capacity() ? !failed_ : Grow(size);
+}
+
+bool IncomingJob::Grow(std::uint64_t size) {
   const auto body = static_cast<std::uint32_t>(
       RoomToArrive(capacity(), std::min<std::uint64_t>(size, body_size_), body_size_));
   if (job_ == nullptr) {

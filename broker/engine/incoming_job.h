@@ -36,6 +36,7 @@ class IncomingJob {
   std::uint64_t total() const { return std::uint64_t{body_size_} + trailing_; }
   std::uint64_t capacity() const;
   bool MakeRoom(std::uint64_t size);
+  bool Grow(std::uint64_t size);
   std::string_view unique() const { return {unique_.data(), unique_size_}; }
 
   JobPtr job_;

@@ -74,12 +74,12 @@ class IndexedHeap {
     return a.item->HeapOrder() < b.item->HeapOrder();
   }
 
-  void Put(std::size_t slot, const Entry& entry) {
+  void Put(std::size_t slot, Entry entry) {
     entries_[slot] = entry;
     entry.item->HeapSlot() = static_cast<std::uint32_t>(slot);
   }
 
-  void Place(std::size_t slot, const Entry& entry) {
+  void Place(std::size_t slot, Entry entry) {
     if (slot > 0 && Before(entry, entries_[(slot - 1) / 4])) {
       SiftUp(slot, entry);
     } else {
@@ -87,7 +87,7 @@ class IndexedHeap {
     }
   }
 
-  void SiftUp(std::size_t slot, const Entry entry) {
+  void SiftUp(std::size_t slot, Entry entry) {
     while (slot > 0) {
       const std::size_t parent = (slot - 1) / 4;
       if (!Before(entry, entries_[parent])) break;
@@ -97,7 +97,7 @@ class IndexedHeap {
     Put(slot, entry);
   }
 
-  void SiftDown(std::size_t slot, const Entry entry) {
+  void SiftDown(std::size_t slot, Entry entry) {
     const std::size_t size = entries_.size();
     for (;;) {
       const std::size_t first = slot * 4 + 1;

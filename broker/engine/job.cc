@@ -149,7 +149,7 @@ JobPtr Job::Ref(Job& job) {
   return JobPtr(&job);
 }
 
-void JobUnref::operator()(Job* job) const {
+void JobUnref::Drop(Job* job) {
   if (job->refs_ == UINT16_MAX && job->rest().more_refs > 0) {
     --job->extra_->rest->more_refs;
     return;

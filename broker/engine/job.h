@@ -146,7 +146,8 @@ static_assert(sizeof(JobExtra) == 48, "the memory budget of burying half of 10^6
 
 // Drops one reference; the last one frees the memory.
 struct JobUnref {
-  void operator()(Job* job) const;
+  void operator()(Job* job) const { Drop(job); }
+  static void Drop(Job* job);
 };
 using JobPtr = std::unique_ptr<Job, JobUnref>;
 

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
-#include <random>
 #include <utility>
 #include <vector>
 
@@ -12,10 +11,11 @@
 
 namespace gearstalk {
 
+std::uint64_t NewHashSeed();
+
 // Makes hashes of names that clients choose unpredictable: another number in each process.
 inline std::uint64_t HashSeed() {
-  static const std::uint64_t seed =
-      (std::uint64_t{std::random_device{}()} << 32U) | std::random_device{}();
+  static const std::uint64_t seed = NewHashSeed();
   return seed;
 }
 

@@ -5,13 +5,6 @@
 
 namespace gearstalk {
 
-Job* ReadyQueue::front() const {
-  Job* lane = lanes_.empty() ? nullptr : lanes_.front().jobs.front();
-  if (out_of_order_.empty()) return lane;
-  Job* next = out_of_order_.top();
-  return lane == nullptr || MoreUrgent(*next, *lane) ? next : lane;
-}
-
 const Job* ReadyQueue::Oldest() const {
   const Job* oldest = out_of_order_.empty() ? nullptr : out_of_order_.top();
   for (const Lane& lane : lanes_) {
@@ -39,8 +32,9 @@ void ReadyQueue::VisitFirst(std::size_t bound, const std::function<void(const Jo
   for (; next != later.end() && bound > 0; --bound) visit(**next++);
 }
 
-ReadyQueue::Lanes::iterator ReadyQueue::FindLane(std::uint32_t priority) {
-  return std::find_if(lanes_.begin(), lanes_.end(),
+// The lane of this priority, or else the first of a less urgent one.
+ReadyQueue::Lane* ReadyQueue::FindLane(std::uint32_t priority) {
+  return std::find_if(lanes_.data(), EndOfLanes(),
                       [=](const Lane& lane) { return lane.priority >= priority; });
 }
 
@@ -52,16 +46,10 @@ void ReadyQueue::Push(Job* job) {
 
 // Whether it found a place at one end of a lane.
 bool ReadyQueue::Append(Job* job) {
-  auto lane = FindLane(job->priority);
-  if (lane == lanes_.end() || lane->priority != job->priority) {
-    if (lanes_.size() == 1 && lanes_.front().jobs.empty()) {
-      lanes_.front().priority = job->priority;
-      lane = lanes_.begin();
-    } else if (lanes_.size() < kLanes) {
-      lane = lanes_.insert(lane, Lane{job->priority, {}});
-    } else {
-      return false;
-    }
+  Lane* lane = FindLane(job->priority);
+  if (lane == EndOfLanes() || lane->priority != job->priority) {
+    lane = MakeLane(lane, job->priority);
+    if (lane == nullptr) return false;
   }
   JobList& jobs = lane->jobs;
   if (jobs.empty() || jobs.back()->id() < job->id()) {
@@ -73,6 +61,16 @@ bool ReadyQueue::Append(Job* job) {
   return true;
 }
 
+// A lane for another priority, before `next`; nullptr: there are enough.
+ReadyQueue::Lane* ReadyQueue::MakeLane(const Lane* next, std::uint32_t priority) {
+  if (lanes_.size() == 1 && lanes_.front().jobs.empty()) {
+    lanes_.front().priority = priority;
+    return &lanes_.front();
+  }
+  if (lanes_.size() == kLanes) return nullptr;
+  return &*lanes_.insert(lanes_.begin() + (next - lanes_.data()), Lane{priority, {}});
+}
+
 void ReadyQueue::Remove(Job* job) {
   --size_;
   if (job->out_of_order_) {
@@ -80,9 +78,11 @@ void ReadyQueue::Remove(Job* job) {
     job->out_of_order_ = false;
     return;
   }
-  const auto lane = FindLane(job->priority);
+  Lane* const lane = FindLane(job->priority);
   lane->jobs.Remove(job);
-  if (lane->jobs.empty() && lanes_.size() > 1) lanes_.erase(lane);
+  if (lane->jobs.empty() && lanes_.size() > 1) {
+    lanes_.erase(lanes_.begin() + (lane - lanes_.data()));
+  }
 }
 
 }  // namespace gearstalk

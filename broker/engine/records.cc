@@ -41,7 +41,7 @@ Record SettingsOf(const Tube& tube, const TubeSettings& settings, const SetTexts
 
 }  // namespace
 
-Lsn Records::Append(const Job& job, Record::Kind kind, const Beside& beside) {
+Lsn Records::Append(const Job& job, Record::Kind kind, Beside beside) {
   Record record;
   record.kind = kind;
   record.id = job.id_;

@@ -37,7 +37,7 @@ class Records final : public LiveState {
     const Record::Schedule* schedule = nullptr;  // that made it
   };
   // The change that a durable job has just had.
-  Lsn Append(const Job& job, Record::Kind kind, const Beside& beside);
+  Lsn Append(const Job& job, Record::Kind kind, Beside beside);
   Lsn AppendSettings(const Tube& tube);
   // Of the last settings of any tube.
   Lsn settings_lsn() const { return settings_lsn_; }

@@ -31,6 +31,9 @@ class ReportData {
   mutable std::shared_ptr<const void> owner_;
 };
 
+// The data of a job that ended without any.
+inline constinit const ReportData kNoReport{};
+
 // A text that counts as memory of jobs while somebody has it.
 std::shared_ptr<const std::string_view> KeepText(std::string_view text);
 

@@ -30,7 +30,7 @@ void Retention::Prune(Time now, Tube& tube, int& steps) {
       return;
     }
     engine_.CountPolicy(tube, &PolicyCounts::pruned);
-    engine_.Finished(job, Finish::Kind::kFailed, {});
+    engine_.Finished(job, Finish::Kind::kFailed, kNoReport);
   }
   engine_.deadlines_.Arm(tube, Due(tube));
 }

@@ -72,8 +72,6 @@ constexpr Fit FitOf(std::size_t size) {
 std::array<SizeClass, FitOf(kSlabLimit).size_class + 1> classes;
 std::array<Page*, kSparePages> spare_pages;
 std::size_t spare_count = 0;
-std::size_t job_memory = 0;
-std::size_t table_memory = 0;
 
 // Bytes from the last multiple of kPageSize to here.
 std::size_t OffsetInPage(const void* at) {
@@ -199,13 +197,5 @@ std::size_t RoomToArrive(std::size_t size, std::size_t needed, std::size_t annou
   if (announced <= kArrivesWhole || HaveSpareBlock(FitOf(announced).size)) return announced;
   return std::min(announced, std::max({kArrivesWhole, 2 * size, needed}));
 }
-
-std::size_t JobMemory() { return job_memory; }
-
-void CountJobMemory(std::ptrdiff_t change) { job_memory += static_cast<std::size_t>(change); }
-
-std::size_t TableMemory() { return table_memory; }
-
-void CountTableMemory(std::ptrdiff_t change) { table_memory += static_cast<std::size_t>(change); }
 
 }  // namespace gearstalk

@@ -31,11 +31,19 @@ void* TryBlockGrow(void* block, std::size_t size, std::size_t larger);
 inline constexpr std::size_t kArrivesWhole = 256 * 1024;
 std::size_t RoomToArrive(std::size_t size, std::size_t needed, std::size_t announced);
 
+// For the four functions below.
+inline constinit std::size_t job_memory = 0;
+inline constinit std::size_t table_memory = 0;
+
 // Bytes that jobs of all sizes occupy now, for the memory metrics.
-std::size_t JobMemory();
-void CountJobMemory(std::ptrdiff_t change);
+inline std::size_t JobMemory() { return job_memory; }
+inline void CountJobMemory(std::ptrdiff_t change) {
+  job_memory += static_cast<std::size_t>(change);
+}
 // The same for tubes, watches and those who wait for jobs.
-std::size_t TableMemory();
-void CountTableMemory(std::ptrdiff_t change);
+inline std::size_t TableMemory() { return table_memory; }
+inline void CountTableMemory(std::ptrdiff_t change) {
+  table_memory += static_cast<std::size_t>(change);
+}
 
 }  // namespace gearstalk

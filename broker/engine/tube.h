@@ -29,6 +29,11 @@ namespace gearstalk {
 inline constexpr std::uint32_t kNormalFrom = 1024;
 enum class Band : std::uint8_t { kHigh, kNormal, kLow };
 
+// Whether `a` leaves before `b`.
+inline bool MoreUrgent(const Job& a, const Job& b) {
+  return a.priority != b.priority ? a.priority < b.priority : a.id() < b.id();
+}
+
 // The ready jobs of a tube by (priority, id). Most jobs of a tube share few priorities and come in
 // id order: each such priority has a lane, a plain list. Jobs that come back out of order, and
 // those of priorities beyond the first kLanes, are kept in a heap.
@@ -37,7 +42,12 @@ class ReadyQueue {
   bool empty() const { return size_ == 0; }
   std::size_t size() const { return size_; }
   // The most urgent job; the queue is not empty.
-  Job* front() const;
+  Job* front() const {
+    Job* lane = lanes_.empty() ? nullptr : lanes_.front().jobs.front();
+    if (out_of_order_.empty()) return lane;
+    Job* next = out_of_order_.top();
+    return lane == nullptr || MoreUrgent(*next, *lane) ? next : lane;
+  }
   // The oldest among the heads of the lanes and the top of the heap; exact while there are at most
   // kLanes priorities. The queue is not empty.
   const Job* Oldest() const;
@@ -56,18 +66,15 @@ class ReadyQueue {
   // Most tubes need one.
   using Lanes = boost::container::small_vector<Lane, 1>;
 
-  Lanes::iterator FindLane(std::uint32_t priority);
+  Lane* EndOfLanes() { return lanes_.data() + lanes_.size(); }
+  Lane* FindLane(std::uint32_t priority);
+  Lane* MakeLane(const Lane* next, std::uint32_t priority);
   bool Append(Job* job);
 
   Lanes lanes_;                    // by priority; none is empty but the last one left
   IndexedHeap<Job> out_of_order_;  // by priority and id
   std::size_t size_ = 0;
 };
-
-// Whether `a` leaves before `b`.
-inline bool MoreUrgent(const Job& a, const Job& b) {
-  return a.priority != b.priority ? a.priority < b.priority : a.id() < b.id();
-}
 
 // Why a tube with jobs hands out none.
 enum class HeldBack : std::uint8_t { kNone, kRunning, kRate };

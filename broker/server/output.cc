@@ -106,11 +106,6 @@ char* Output::Prepare(std::size_t size) {
   return chunk->bytes();
 }
 
-void Output::Commit(std::size_t size) {
-  segments_.back().size += size;
-  size_ += size;
-}
-
 void Output::Append(std::string_view bytes) {
   GS_DCHECK(OnLoop());
   while (!bytes.empty()) {
@@ -136,9 +131,8 @@ void Output::AppendShared(std::string_view bytes, Pin pin) {
   size_ += bytes.size();
 }
 
-void Output::HoldUntil(Lsn lsn) {
+void Output::AddGate(Lsn lsn) {
   GS_DCHECK(OnLoop());
-  if (lsn <= held_) return;
   held_ = lsn;
   gates_.push_back({sent_ + size_, lsn});
 }

@@ -63,14 +63,19 @@ class Output {
   void Append(Output&& other);
   // Returns at least `size` writable bytes at the end; Commit appends those that were written.
   char* Prepare(std::size_t size);
-  void Commit(std::size_t size);
+  void Commit(std::size_t size) {
+    segments_.back().size += size;
+    size_ += size;
+  }
   // Appends `bytes` uncopied; `pin` keeps them alive.
   void AppendShared(std::string_view bytes, Pin pin);
 
   // Adds a gate: everything appended from now on waits until `lsn` is durable. Call it before
   // appending the reply that acknowledges the change. A position at or below an earlier one costs
   // nothing.
-  void HoldUntil(Lsn lsn);
+  void HoldUntil(Lsn lsn) {
+    if (lsn > held_) AddGate(lsn);
+  }
 
   // Notes that `size` of the bytes appended were not asked for by a command of this connection (a
   // job's results for its clients), so that no command of it can be stalled for them.
@@ -115,6 +120,7 @@ class Output {
 
   static void Free(const Segment& segment);
   void Reset();
+  void AddGate(Lsn lsn);
 
   boost::container::small_vector<Segment, 1> segments_;
   std::size_t first_ = 0;  // segments before it are sent
