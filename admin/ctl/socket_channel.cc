@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "admin/ctl/channel.h"
+#include "broker/base/try.h"
 
 namespace gearstalk::ctl {
 namespace {
@@ -38,7 +39,7 @@ class SocketChannel : public Channel {
   }
 
   Status Read(std::string& bytes, int timeout_ms) override {
-    if (Status status = Wait(timeout_ms); !status.ok()) return status;
+    GS_TRY(Wait(timeout_ms));
     constexpr std::size_t kMost = 256 * 1024;
     const std::size_t before = bytes.size();
     bytes.resize(before + kMost);
@@ -132,9 +133,7 @@ class TlsChannel final : public SocketChannel {
     constexpr std::size_t kMost = 64 * 1024;
     const std::size_t before = bytes.size();
     for (;;) {
-      if (SSL_pending(ssl_) == 0) {
-        if (Status status = Wait(timeout_ms); !status.ok()) return status;
-      }
+      if (SSL_pending(ssl_) == 0) GS_TRY(Wait(timeout_ms));
       bytes.resize(before + kMost);
       std::size_t got = 0;
       const int read = SSL_read_ex(ssl_, bytes.data() + before, kMost, &got);
@@ -191,17 +190,13 @@ Result<int> ConnectTcp(const Address& address) {
 }  // namespace
 
 Result<std::unique_ptr<Channel>> Connect(const Target& target) {
-  Result<Address> address = Address::Parse(target.address);
-  if (!address.ok()) return address.status();
-  const Result<int> fd =
-      address->host.empty() ? ConnectUnix(address.value()) : ConnectTcp(address.value());
-  if (!fd.ok()) return fd.status();
+  Address address = GS_TRY(Address::Parse(target.address));
+  const int fd = GS_TRY(address.host.empty() ? ConnectUnix(address) : ConnectTcp(address));
   if (!target.tls) {
-    return std::unique_ptr<Channel>(
-        std::make_unique<SocketChannel>(fd.value(), std::move(address.value())));
+    return std::unique_ptr<Channel>(std::make_unique<SocketChannel>(fd, std::move(address)));
   }
-  auto channel = std::make_unique<TlsChannel>(fd.value(), std::move(address.value()));
-  if (Status status = channel->Start(target); !status.ok()) return status;
+  auto channel = std::make_unique<TlsChannel>(fd, std::move(address));
+  GS_TRY(channel->Start(target));
   return std::unique_ptr<Channel>(std::move(channel));
 }
 
