@@ -18,6 +18,7 @@
 #include <xxhash.h>
 
 #include "broker/base/owner.h"
+#include "broker/base/try.h"
 #include "broker/journal/record.h"
 
 namespace gearstalk::binlog {
@@ -136,22 +137,20 @@ Result<std::vector<NumberedFile>> FindFiles(const std::string& directory) {
 }
 
 Result<Directory> Directory::Read(const std::string& directory, Time now) {
-  Result<std::vector<NumberedFile>> found = FindFiles(directory);
-  if (!found.ok()) return found.status();
-  if (found.value().empty()) {
+  std::vector<NumberedFile> found = GS_TRY(FindFiles(directory));
+  if (found.empty()) {
     return Status(Code::kNotFound, directory + " has no files binlog.N");
   }
   Directory log;
-  log.names_ = std::move(found.value());
+  log.names_ = std::move(found);
   Fingerprint fingerprint;
   for (const NumberedFile& file : log.names_) {
-    Result<MappedFile> mapped = MappedFile::Open(directory + "/" + file.name);
-    if (!mapped.ok()) return mapped.status();
-    const std::string_view bytes = mapped.value().bytes();
+    MappedFile mapped = GS_TRY(MappedFile::Open(directory + "/" + file.name));
+    const std::string_view bytes = mapped.bytes();
     fingerprint.Add(file.number, bytes);
     log.index_.AddFile(file.name, file.number, bytes);
-    mapped.value().Forget();
-    log.files_.push_back(std::move(mapped.value()));
+    mapped.Forget();
+    log.files_.push_back(std::move(mapped));
   }
   log.index_.Finish(now);
   log.fingerprint_ = fingerprint.Text();
@@ -201,17 +200,16 @@ std::string FingerprintBeforeRetire(const std::string& directory) {
 }
 
 Status Retire(const std::string& directory) {
-  const Result<std::vector<NumberedFile>> files = FindFiles(directory);
-  if (!files.ok()) return files.status();
-  if (Status status = KeepEarlier(directory, files.value()); !status.ok()) return status;
+  const std::vector<NumberedFile> files = GS_TRY(FindFiles(directory));
+  GS_TRY(KeepEarlier(directory, files));
   const std::string to = RetiredTo(directory);
   if (::mkdir(to.c_str(), 0750) != 0 && errno != EEXIST) return Failed("mkdir", to);
   GiveToOwnerOf(directory, to);
-  for (const NumberedFile& file : files.value()) {
+  for (const NumberedFile& file : files) {
     const std::string from = directory + "/" + file.name;
     if (::rename(from.c_str(), (to + "/" + file.name).c_str()) != 0) return Failed("rename", from);
   }
-  if (Status status = SyncDirectory(to); !status.ok()) return status;
+  GS_TRY(SyncDirectory(to));
   return SyncDirectory(directory);
 }
 

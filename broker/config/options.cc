@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "broker/base/try.h"
 #include "broker/config/kinds.h"
 #include "broker/config/option.h"
 #include "broker/config/option_tables.h"
@@ -82,8 +83,7 @@ Status SetLogTo(Config& config, std::string_view text) {
 }
 
 Status SetTimeZone(Config& config, std::string_view name) {
-  const Result<TimeZone> zone = FindTimeZone(name);
-  if (!zone.ok()) return zone.status();
+  GS_TRY(FindTimeZone(name));
   config.time_zone = name;
   return {};
 }

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "broker/base/near_names.h"
+#include "broker/base/try.h"
 #include "broker/config/kinds.h"
 #include "broker/policy/duration.h"
 
@@ -108,9 +109,7 @@ void ReadTube(const YAML::Node& node, const BlameNode& blame, Config& config) {
   const bool good = ReadEntry(node, "tubes", blame, keys,
                               [&](const std::string& key, const std::string& text) -> Status {
                                 if (key == "match") {
-                                  Result<std::string> patterns = Patterns(text);
-                                  if (!patterns.ok()) return patterns.status();
-                                  entry.match = std::move(patterns.value());
+                                  entry.match = GS_TRY(Patterns(text));
                                   return {};
                                 }
                                 entry.values[key] = text;
@@ -173,8 +172,7 @@ Status SetTube(std::string_view text, std::string& field) {
 }
 
 Status SetZone(std::string_view text, std::string& field) {
-  const Result<TimeZone> zone = FindTimeZone(text);
-  if (!zone.ok()) return zone.status();
+  GS_TRY(FindTimeZone(text));
   field = text;
   return {};
 }
@@ -184,8 +182,7 @@ Status SetCron(std::string_view text, std::string& field) {
   if (!cron.ok()) return cron.status();
   field = text;
   // An expression that is never due is so in every zone, so UTC will do.
-  const Result<Plan> plan = Plan::Of({.cron = field}, "UTC");
-  return plan.ok() ? Status() : plan.status();
+  return StatusOf(Plan::Of({.cron = field}, "UTC"));
 }
 
 Status SetOverlap(std::string_view text, bool& field) {

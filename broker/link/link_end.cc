@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "broker/base/stored_number.h"
+#include "broker/base/try.h"
 
 namespace gearstalk::link {
 
@@ -31,11 +32,9 @@ LinkEnd::Socket::~Socket() {
 
 Result<LinkEnd> LinkEnd::Open(int socket, int memory, Side side) {
   Socket taken(socket);
-  Result<Ring> out = Ring::Map(memory, side == Side::kBroker ? 0 : 1);
-  if (!out.ok()) return out.status();
-  Result<Ring> in = Ring::Map(memory, side == Side::kBroker ? 1 : 0);
-  if (!in.ok()) return in.status();
-  return LinkEnd(std::move(taken), std::move(out.value()), std::move(in.value()));
+  Ring out = GS_TRY(Ring::Map(memory, side == Side::kBroker ? 0 : 1));
+  Ring in = GS_TRY(Ring::Map(memory, side == Side::kBroker ? 1 : 0));
+  return LinkEnd(std::move(taken), std::move(out), std::move(in));
 }
 
 // False: the other end is gone.

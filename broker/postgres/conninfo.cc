@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "broker/base/try.h"
 #include "broker/replica/store_files.h"
 
 namespace gearstalk::postgres {
@@ -62,18 +63,14 @@ Status AddOptions(const PostgresOptions& options, Words& words) {
   if (options.certificate.empty() && !options.key.empty()) {
     return Invalid("postgres.key needs postgres.certificate");
   }
-  for (const auto& [option, path] : files) {
-    if (const auto text = ReadPem(option, path); !text.ok()) return text.status();
-  }
+  for (const auto& [option, path] : files) GS_TRY(ReadPem(option, path));
   if (!options.ca.empty()) words["sslrootcert"] = options.ca;
   if (!options.certificate.empty()) {
     words["sslcert"] = options.certificate;
     words["sslkey"] = options.key.empty() ? options.certificate : options.key;
   }
   if (!options.password_file.empty()) {
-    Result<std::string> password = ReadPassword("postgres.password_file", options.password_file);
-    if (!password.ok()) return password.status();
-    words["password"] = std::move(password.value());
+    words["password"] = GS_TRY(ReadPassword("postgres.password_file", options.password_file));
   }
   return {};
 }
@@ -117,11 +114,9 @@ std::string ValueFor(const std::vector<std::string>& list, std::size_t index) {
 }  // namespace
 
 Result<std::vector<Host>> HostsOf(const PostgresOptions& options) {
-  Result<Words> parsed = Parse(options.conninfo);
-  if (!parsed.ok()) return parsed.status();
-  Words words = std::move(parsed.value());
-  if (Status status = CheckWords(options, words); !status.ok()) return status;
-  if (Status status = AddOptions(options, words); !status.ok()) return status;
+  Words words = GS_TRY(Parse(options.conninfo));
+  GS_TRY(CheckWords(options, words));
+  GS_TRY(AddOptions(options, words));
   AddTimeouts(options.lease, words);
   for (const char* word : {"target_session_attrs", "connect_timeout", "application_name"}) {
     words.erase(word);

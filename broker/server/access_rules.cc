@@ -7,6 +7,8 @@
 #include <array>
 #include <utility>
 
+#include "broker/base/try.h"
+
 namespace gearstalk {
 namespace {
 
@@ -67,7 +69,7 @@ Status AccessRules::ParseLine(std::string_view text, Line& line) {
   if (line.who == Line::Who::kEverybody ? who != "*" : line.name.empty()) {
     return Bad(fmt::format("unknown subject '{}': use *, listen=ADDRESS or cert=NAME", who));
   }
-  if (Status status = ParseRights(words[1], line.rule.rights); !status.ok()) return status;
+  GS_TRY(ParseRights(words[1], line.rule.rights));
   for (const std::string_view tube : Split(words.size() > 2 ? words[2] : "*", ',')) {
     if (tube.empty()) return Bad("a tube name is empty");
     line.rule.tubes.emplace_back(tube);

@@ -21,6 +21,8 @@
 #include <cstring>
 #include <tuple>
 
+#include "broker/base/try.h"
+
 namespace gearstalk {
 namespace {
 
@@ -231,10 +233,9 @@ Result<int> OpenTcp(const ListenAddress& address, const addrinfo& at, bool share
 // With SO_REUSEPORT the kernel would also let a second broker of this user have the port: a socket
 // without it asks first whether the port is free. A port that the kernel chooses has one socket.
 Result<std::vector<int>> OpenAllTcp(const ListenAddress& address, const addrinfo& at) {
-  const Result<int> first = OpenTcp(address, at, false);
-  if (!first.ok()) return first.status();
-  if (address.sockets == 1 || std::stoi(address.port) == 0) return std::vector{first.value()};
-  close(first.value());
+  const int first = GS_TRY(OpenTcp(address, at, false));
+  if (address.sockets == 1 || std::stoi(address.port) == 0) return std::vector{first};
+  close(first);
   std::vector<int> fds;
   while (fds.size() < address.sockets) {
     const Result<int> next = OpenTcp(address, at, true);
@@ -272,10 +273,9 @@ Result<std::vector<std::string>> ResolveHost(const std::string& host, const std:
   ListenAddress address;
   address.host = host;
   address.port = port;
-  const Result<Addresses> found = Resolve(address);
-  if (!found.ok()) return found.status();
+  const Addresses found = GS_TRY(Resolve(address));
   std::vector<std::string> names;
-  for (const addrinfo* at = found.value().get(); at != nullptr; at = at->ai_next) {
+  for (const addrinfo* at = found.get(); at != nullptr; at = at->ai_next) {
     sockaddr_storage storage{};
     std::memcpy(&storage, at->ai_addr, at->ai_addrlen);
     names.push_back(NameOfAddress(storage, at->ai_addrlen));
@@ -291,9 +291,8 @@ std::string ListenSocket::NameOf(int fd) {
 }
 
 Result<std::unique_ptr<ListenSocket>> ListenSocket::Open(const ListenAddress& address) {
-  auto all = OpenAll(address);
-  if (!all.ok()) return all.status();
-  return std::move(all.value().front());
+  auto all = GS_TRY(OpenAll(address));
+  return std::move(all.front());
 }
 
 Result<std::vector<std::unique_ptr<ListenSocket>>> ListenSocket::OpenAll(
@@ -304,21 +303,18 @@ Result<std::vector<std::unique_ptr<ListenSocket>>> ListenSocket::OpenAll(
     sockets.back()->name_ = NameOf(sockets.back()->fd());
   };
   if (!address.path.empty()) {
-    const Result<int> fd = OpenUnix(address.path);
-    if (!fd.ok()) return fd.status();
-    add({fd.value()});
+    const int fd = GS_TRY(OpenUnix(address.path));
+    add({fd});
     if (IsAbstract(address.path)) return sockets;
     sockets.back()->owns_file_ = true;
-    if (Status status = SetPermissions(address); !status.ok()) return status;
+    GS_TRY(SetPermissions(address));
     return sockets;
   }
-  const Result<Addresses> found = Resolve(address);
-  if (!found.ok()) return found.status();
-  for (const addrinfo* at = found.value().get(); at != nullptr; at = at->ai_next) {
-    if (!IsNew(*at, found.value().get())) continue;
-    const Result<std::vector<int>> fds = OpenAllTcp(address, *at);
-    if (!fds.ok()) return fds.status();
-    add(fds.value());
+  const Addresses found = GS_TRY(Resolve(address));
+  for (const addrinfo* at = found.get(); at != nullptr; at = at->ai_next) {
+    if (!IsNew(*at, found.get())) continue;
+    const std::vector<int> fds = GS_TRY(OpenAllTcp(address, *at));
+    add(fds);
   }
   return sockets;
 }

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <string>
 
+#include "broker/base/try.h"
+
 namespace gearstalk {
 namespace {
 
@@ -93,9 +95,8 @@ Result<RouterProcess> StartRouter(std::size_t number, const std::vector<int>& li
   close(memory);
   if (!copied) return Failed("dup", copy_error);
   if (!end.ok()) return Failed(end.status().message());
-  const Result<pid_t> pid = Spawn(number, listeners.size(), descriptors);
-  if (!pid.ok()) return pid.status();
-  return RouterProcess{pid.value(), std::move(end.value())};
+  const pid_t pid = GS_TRY(Spawn(number, listeners.size(), descriptors));
+  return RouterProcess{pid, std::move(end.value())};
 }
 
 }  // namespace gearstalk

@@ -172,6 +172,13 @@ int SyncDirectory(FileSystem& file_system, const std::string& path) {
   return opened.error != 0 ? opened.error : opened.directory->Sync();
 }
 
+Result<std::unique_ptr<File>> OpenFile(FileSystem& file_system, const std::string& path,
+                                       FileSystem::Mode mode) {
+  auto opened = file_system.Open(path, mode);
+  if (opened.error != 0) return Fault{opened.error, "open", path}.ToStatus();
+  return std::move(opened.file);
+}
+
 std::int64_t ReadFully(File& file, std::uint64_t offset, char* data, std::size_t size) {
   std::size_t done = 0;
   while (done < size) {
