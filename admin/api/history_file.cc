@@ -19,7 +19,6 @@
 
 #include "admin/api/history.h"
 #include "broker/base/log.h"
-#include "broker/base/threads.h"
 
 namespace gearstalk::api {
 namespace {
@@ -178,39 +177,24 @@ std::unique_ptr<HistoryFile> HistoryFile::Open(const std::string& path, const Re
   return std::unique_ptr<HistoryFile>(new HistoryFile(fd));
 }
 
-HistoryFile::HistoryFile(int fd) : fd_(fd), writer_(StartThread([this] { Run(); })) {}
+HistoryFile::Descriptor::~Descriptor() { close(fd); }
 
-HistoryFile::~HistoryFile() {
-  {
-    const std::lock_guard lock(mutex_);
-    ends_ = true;
-  }
-  wakes_.notify_one();
-  writer_.join();
-  close(fd_);
-}
+HistoryFile::HistoryFile(int fd) : file_{fd} { writer_.Start(1); }
 
 void HistoryFile::Push(std::size_t offset, std::string bytes) {
-  {
-    const std::lock_guard lock(mutex_);
-    waiting_.push_back({offset, std::move(bytes)});
-  }
-  wakes_.notify_one();
+  const std::lock_guard lock(mutex_);
+  waiting_.push_back({offset, std::move(bytes)});
+  writer_.Wake();
 }
 
-void HistoryFile::Run() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    wakes_.wait(lock, [this] { return ends_ || !waiting_.empty(); });
-    if (waiting_.empty()) return;
-    const Write write = std::move(waiting_.front());
-    waiting_.pop_front();
-    lock.unlock();
-    // A disk in trouble leaves a gap in the charts.
-    static_cast<void>(
-        !pwrite(fd_, write.bytes.data(), write.bytes.size(), static_cast<off_t>(write.offset)));
-    lock.lock();
-  }
+// A disk in trouble leaves a gap in the charts.
+void HistoryFile::WriteOne(Workers::Lock& lock) {
+  const Write write = std::move(waiting_.front());
+  waiting_.pop_front();
+  lock.unlock();
+  static_cast<void>(
+      !pwrite(file_.fd, write.bytes.data(), write.bytes.size(), static_cast<off_t>(write.offset)));
+  lock.lock();
 }
 
 void HistoryFile::PutServer(std::int64_t step, std::span<const float> sample) {
