@@ -81,6 +81,13 @@ std::string AddressIn(std::string_view element) {
   return inet_ntop(family, &address, text, sizeof text);
 }
 
+void Become(Caller& caller, const User& user, Caller::Via via) {
+  caller.grant = user.grant;
+  caller.user = user.name;
+  caller.token = user.token;
+  caller.via = via;
+}
+
 // Forgets the entries that are over, and all of them if that does not make room.
 template <typename Map, typename Over>
 void Bound(Map& map, Over over) {
@@ -202,10 +209,7 @@ Caller Guard::Recognise(const HttpRequest& request, Time now) {
     const auto token = BearerOf(*header);
     const User* const user = token ? FindUser(settings_.users, *token) : nullptr;
     if (user == nullptr) return caller;
-    caller.grant = user->grant;
-    caller.user = user->name;
-    caller.token = user->token;
-    caller.via = Caller::Via::kToken;
+    Become(caller, *user, Caller::Via::kToken);
     return caller;
   }
   if (const auto found = sessions_.find(CookieOf(request, kCookie)); found != sessions_.end()) {
@@ -213,10 +217,7 @@ Caller Guard::Recognise(const HttpRequest& request, Time now) {
     const User* const user = UserOf(session);
     if (user != nullptr && session.expires > now) {
       session.used = now;
-      caller.grant = user->grant;
-      caller.user = user->name;
-      caller.token = user->token;
-      caller.via = Caller::Via::kCookie;
+      Become(caller, *user, Caller::Via::kCookie);
       caller.session = found->first;
       caller.expires = session.expires;
       return caller;
@@ -271,10 +272,7 @@ std::optional<Problem> Guard::OpenSession(std::string_view token, Time now, Call
         [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
   }
   caller.session = RandomText(32);
-  caller.user = user->name;
-  caller.token = user->token;
-  caller.grant = user->grant;
-  caller.via = Caller::Via::kCookie;
+  Become(caller, *user, Caller::Via::kCookie);
   caller.expires = now + kSessionLasts;
   sessions_[caller.session] = {user->name, user->token, caller.expires, now};
   return std::nullopt;
