@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "broker/base/split.h"
+
 namespace gearstalk::api {
 namespace {
 
@@ -67,8 +69,7 @@ std::optional<std::string_view> BearerOf(std::string_view header) {
 // The address in an element of X-Forwarded-For, written as addresses of peers are; empty: there is
 // none. Some proxies add the port.
 std::string AddressIn(std::string_view element) {
-  while (element.starts_with(' ') || element.starts_with('\t')) element.remove_prefix(1);
-  while (element.ends_with(' ') || element.ends_with('\t')) element.remove_suffix(1);
+  element = Trimmed(element);
   const bool bracket = element.starts_with('[');
   const bool v4 = std::count(element.begin(), element.end(), ':') <= 1;
   const std::string_view host = bracket ? element.substr(1, element.find(']') - 1)
@@ -108,11 +109,7 @@ bool IsLocal(const HttpRequest& request) {
 std::string_view CookieOf(const HttpRequest& request, std::string_view name) {
   for (const auto& [header, value] : request.headers) {
     if (header != "cookie") continue;
-    std::string_view rest = value;
-    while (!rest.empty()) {
-      const std::size_t end = std::min(rest.find(';'), rest.size());
-      std::string_view pair = rest.substr(0, end);
-      rest.remove_prefix(std::min(end + 1, rest.size()));
+    for (std::string_view pair : Split(value, ';')) {
       while (pair.starts_with(' ')) pair.remove_prefix(1);
       if (pair.starts_with(name) && pair.substr(name.size()).starts_with('=')) {
         return pair.substr(name.size() + 1);

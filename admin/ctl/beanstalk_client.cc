@@ -5,6 +5,7 @@
 #include <charconv>
 #include <utility>
 
+#include "broker/base/split.h"
 #include "broker/base/try.h"
 
 namespace gearstalk::ctl {
@@ -120,10 +121,7 @@ Result<std::vector<std::string>> BeanstalkClient::AskList(std::string_view comma
   Add(command);
   const Answer answer = GS_TRY(Body());
   std::vector<std::string> list;
-  std::string_view text = answer.body;
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  for (const std::string_view line : Split(answer.body, '\n')) {
     if (line.starts_with("- ")) list.emplace_back(Unquoted(line.substr(2)));
   }
   return list;

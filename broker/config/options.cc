@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "broker/base/split.h"
 #include "broker/base/try.h"
 #include "broker/config/kinds.h"
 #include "broker/config/option.h"
@@ -90,12 +91,7 @@ Status SetTimeZone(Config& config, std::string_view name) {
 
 // "TUBE N" or "TUBE HIGH NORMAL LOW".
 Status AddMaxQueue(Config& config, std::string_view text) {
-  std::vector<std::string_view> words;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    if (end > 0) words.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  const std::vector<std::string_view> words = SplitWords(text);
   Config::MaxQueue limit{};
   bool good = words.size() == 2 || words.size() == 4;
   for (std::size_t i = 0; good && i < limit.jobs.size(); ++i) {

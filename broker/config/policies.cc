@@ -9,6 +9,7 @@
 #include <set>
 
 #include "broker/base/near_names.h"
+#include "broker/base/split.h"
 #include "broker/base/try.h"
 #include "broker/config/kinds.h"
 #include "broker/policy/duration.h"
@@ -85,17 +86,12 @@ void ReadList(const YAML::Node& list, const std::string& name, const char* first
 
 // Removes the spaces around each pattern.
 Result<std::string> Patterns(const std::string& text) {
-  std::string patterns;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::size_t first = std::min(text.find_first_not_of(" \t", begin), end);
-    const std::size_t last = text.find_last_not_of(" \t", end - 1) + 1;
-    if (end == begin || first == end) return kinds::Expected("patterns with commas between them");
-    if (begin > 0) patterns += ',';
-    patterns.append(text, first, last - first);
-    begin = end + 1;
+  std::vector<std::string_view> patterns = Split(text, ',');
+  for (std::string_view& pattern : patterns) {
+    pattern = Trimmed(pattern);
+    if (pattern.empty()) return kinds::Expected("patterns with commas between them");
   }
-  return patterns;
+  return fmt::format("{}", fmt::join(patterns, ","));
 }
 
 void ReadTube(const YAML::Node& node, const BlameNode& blame, Config& config) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "broker/base/split.h"
 #include "broker/base/try.h"
 #include "broker/replica/store_files.h"
 
@@ -37,16 +38,6 @@ Result<Words> Parse(const std::string& conninfo) {
   const std::string why = error == nullptr ? "out of memory" : error;
   PQfreemem(error);
   return Invalid("postgres.conninfo: " + why.substr(0, why.find_last_not_of('\n') + 1));
-}
-
-std::vector<std::string> Split(const std::string& list) {
-  std::vector<std::string> parts;
-  for (std::size_t at = 0; at <= list.size();) {
-    const std::size_t end = std::min(list.find(',', at), list.size());
-    parts.push_back(list.substr(at, end - at));
-    at = end + 1;
-  }
-  return parts;
 }
 
 bool IsLocal(const std::string& host) {
@@ -107,7 +98,7 @@ Status CheckWords(const PostgresOptions& options, const Words& words) {
 }
 
 // The `index`th of a list that has one value for all hosts, or one for each.
-std::string ValueFor(const std::vector<std::string>& list, std::size_t index) {
+std::string_view ValueFor(const std::vector<std::string_view>& list, std::size_t index) {
   return list.size() == 1 ? list.front() : list[index];
 }
 
@@ -121,9 +112,9 @@ Result<std::vector<Host>> HostsOf(const PostgresOptions& options) {
   for (const char* word : {"target_session_attrs", "connect_timeout", "application_name"}) {
     words.erase(word);
   }
-  const std::vector<std::string> names = Split(words["host"]);
-  const std::vector<std::string> addresses = Split(words["hostaddr"]);
-  const std::vector<std::string> ports = Split(words["port"]);
+  const std::vector<std::string_view> names = Split(words["host"], ',');
+  const std::vector<std::string_view> addresses = Split(words["hostaddr"], ',');
+  const std::vector<std::string_view> ports = Split(words["port"], ',');
   const std::size_t count = std::max(names.size(), addresses.size());
   if ((names.size() != count && !words["host"].empty()) ||
       (addresses.size() != count && !words["hostaddr"].empty()) ||

@@ -7,6 +7,7 @@
 #include <array>
 #include <utility>
 
+#include "broker/base/split.h"
 #include "broker/base/try.h"
 
 namespace gearstalk {
@@ -19,16 +20,6 @@ constexpr std::array<std::pair<std::string_view, std::uint8_t>, 4> kWords = {{
     {"admin", right::kAdmin},
     {"observe", right::kObserve},
 }};
-
-std::vector<std::string_view> Split(std::string_view text, char at) {
-  std::vector<std::string_view> parts;
-  for (;;) {
-    const std::size_t end = text.find(at);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
 
 Status Bad(std::string why) { return {Code::kInvalid, std::move(why)}; }
 
@@ -53,8 +44,7 @@ Status ParseRights(std::string_view text, std::uint8_t& rights) {
 }  // namespace
 
 Status AccessRules::ParseLine(std::string_view text, Line& line) {
-  std::vector<std::string_view> words = Split(text, ' ');
-  std::erase(words, std::string_view());
+  const std::vector<std::string_view> words = SplitWords(text);
   if (words.size() < 2 || words.size() > 3) return Bad("expected WHO ALLOWED [TUBES]");
   constexpr std::string_view kListen = "listen=";
   constexpr std::string_view kCertificate = "cert=";

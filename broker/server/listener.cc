@@ -21,6 +21,7 @@
 #include <cstring>
 #include <tuple>
 
+#include "broker/base/split.h"
 #include "broker/base/try.h"
 
 namespace gearstalk {
@@ -51,9 +52,7 @@ void SetTcpOptions(int fd) {
 
 // Reads one option behind the address; returns what is wrong with it, or an empty text.
 std::string_view ParseOption(std::string_view option, ListenAddress& address) {
-  const std::size_t equals = std::min(option.find('='), option.size());
-  const std::string_view key = option.substr(0, equals);
-  const std::string_view value = option.substr(std::min(equals + 1, option.size()));
+  const auto [key, value] = SplitOnce(option, '=');
   if (key == "protocols") {
     address.protocols = value;
     if (value == "auto" || value == "beanstalk" || value == "gearman") return {};
@@ -80,18 +79,6 @@ std::string_view ParseOption(std::string_view option, ListenAddress& address) {
   return good ? std::string_view() : "mode is an octal number up to 0777";
 }
 
-std::string_view ParseOptions(std::string_view options, ListenAddress& address) {
-  while (!options.empty()) {
-    options.remove_prefix(1);  // the comma
-    const std::size_t end = std::min(options.find(','), options.size());
-    if (const auto wrong = ParseOption(options.substr(0, end), address); !wrong.empty()) {
-      return wrong;
-    }
-    options.remove_prefix(end);
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<ListenAddress> ListenAddress::Parse(std::string_view text, std::string_view what) {
@@ -100,12 +87,12 @@ Result<ListenAddress> ListenAddress::Parse(std::string_view text, std::string_vi
   };
   ListenAddress address;
   address.protocols = "auto";
-  const std::size_t comma = std::min(text.find(','), text.size());
-  const std::string_view rest = text.substr(0, comma);
+  const std::vector<std::string_view> parts = Split(text, ',');
+  const std::string_view rest = parts.front();
   address.text = rest;
   if (rest.starts_with("unix:")) address.path = rest.substr(5);
-  if (const auto wrong = ParseOptions(text.substr(comma), address); !wrong.empty()) {
-    return bad(wrong);
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    if (const auto wrong = ParseOption(parts[i], address); !wrong.empty()) return bad(wrong);
   }
   if (rest.starts_with("unix:")) {
     if (address.path.empty()) return bad("a path must follow 'unix:'");
