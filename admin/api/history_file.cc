@@ -148,7 +148,7 @@ std::string ReadAll(int fd) {
 
 std::unique_ptr<HistoryFile> HistoryFile::Open(const std::string& path, const Reader& reader) {
   constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
-  int fd = open(path.c_str(), kFlags, 0640);
+  Descriptor fd(open(path.c_str(), kFlags, 0640));
   if (fd < 0) {
     Warn("the history cannot be kept", path, std::strerror(errno));
     return nullptr;
@@ -157,10 +157,9 @@ std::unique_ptr<HistoryFile> HistoryFile::Open(const std::string& path, const Re
   const bool good = bytes.size() == kFileSize && bytes.starts_with(Header());
   if (!good && !bytes.empty()) {
     const std::string aside = path + ".old";
-    close(fd);
     Warn("the history was put aside: it is damaged, or of another version", aside, "-");
     if (std::rename(path.c_str(), aside.c_str()) != 0 ||
-        (fd = open(path.c_str(), kFlags, 0640)) < 0) {
+        (fd = Descriptor(open(path.c_str(), kFlags, 0640))) < 0) {
       Warn("the history cannot be kept", path, std::strerror(errno));
       return nullptr;
     }
@@ -171,15 +170,12 @@ std::unique_ptr<HistoryFile> HistoryFile::Open(const std::string& path, const Re
   } else if (ftruncate(fd, kFileSize) != 0 ||
              pwrite(fd, Header().data(), kHeaderSize, 0) != static_cast<ssize_t>(kHeaderSize)) {
     Warn("the history cannot be kept", path, std::strerror(errno));
-    close(fd);
     return nullptr;
   }
-  return std::unique_ptr<HistoryFile>(new HistoryFile(fd));
+  return std::unique_ptr<HistoryFile>(new HistoryFile(std::move(fd)));
 }
 
-HistoryFile::Descriptor::~Descriptor() { close(fd); }
-
-HistoryFile::HistoryFile(int fd) : file_{fd} { writer_.Start(1); }
+HistoryFile::HistoryFile(Descriptor fd) : fd_(std::move(fd)) { writer_.Start(1); }
 
 void HistoryFile::Push(std::size_t offset, std::string bytes) {
   const std::lock_guard lock(mutex_);
@@ -193,7 +189,7 @@ void HistoryFile::WriteOne(Workers::Lock& lock) {
   waiting_.pop_front();
   lock.unlock();
   static_cast<void>(
-      !pwrite(file_.fd, write.bytes.data(), write.bytes.size(), static_cast<off_t>(write.offset)));
+      !pwrite(fd_, write.bytes.data(), write.bytes.size(), static_cast<off_t>(write.offset)));
   lock.lock();
 }
 

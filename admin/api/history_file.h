@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "broker/base/descriptor.h"
 #include "broker/base/workers.h"
 
 namespace gearstalk::api {
@@ -47,16 +48,11 @@ class HistoryFile {
     std::string bytes;
   };
 
-  struct Descriptor {
-    const int fd;
-    ~Descriptor();
-  };
-
-  explicit HistoryFile(int fd);
+  explicit HistoryFile(Descriptor fd);
   void Push(std::size_t offset, std::string bytes);
   void WriteOne(Workers::Lock& lock);
 
-  const Descriptor file_;
+  const Descriptor fd_;
   std::mutex mutex_;
   std::deque<Write> waiting_;
   Workers writer_{mutex_, [this] { return !waiting_.empty(); },

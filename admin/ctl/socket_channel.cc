@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "admin/ctl/channel.h"
+#include "broker/base/descriptor.h"
 #include "broker/base/try.h"
 
 namespace gearstalk::ctl {
@@ -25,8 +26,8 @@ Status Failed(const std::string& what, const Address& address, int error) {
 
 class SocketChannel : public Channel {
  public:
-  SocketChannel(int fd, Address address) : fd_(fd), address_(std::move(address)) {}
-  ~SocketChannel() override { ::close(fd_); }
+  SocketChannel(Descriptor fd, Address address)
+      : fd_(std::move(fd)), address_(std::move(address)) {}
 
   Status Write(std::string_view bytes) override {
     while (!bytes.empty()) {
@@ -66,7 +67,7 @@ class SocketChannel : public Channel {
     return Failed("waiting for", address_, errno);
   }
 
-  const int fd_;
+  const Descriptor fd_;
   const Address address_;
 };
 
@@ -78,7 +79,7 @@ std::string TlsError() {
 
 class TlsChannel final : public SocketChannel {
  public:
-  TlsChannel(int fd, Address address) : SocketChannel(fd, std::move(address)) {}
+  TlsChannel(Descriptor fd, Address address) : SocketChannel(std::move(fd), std::move(address)) {}
   ~TlsChannel() override {
     SSL_free(ssl_);
     SSL_CTX_free(context_);
@@ -150,21 +151,19 @@ class TlsChannel final : public SocketChannel {
   SSL* ssl_ = nullptr;
 };
 
-Result<int> ConnectUnix(const Address& address) {
+Result<Descriptor> ConnectUnix(const Address& address) {
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
   if (address.path.size() >= sizeof name.sun_path) {
     return Status(Code::kInvalid, address.text + ": the path is too long");
   }
   std::memcpy(name.sun_path, address.path.data(), address.path.size());
-  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  Descriptor fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (fd >= 0 && ::connect(fd, reinterpret_cast<sockaddr*>(&name), sizeof name) == 0) return fd;
-  const int error = errno;
-  if (fd >= 0) ::close(fd);
-  return Failed("connecting to", address, error);
+  return Failed("connecting to", address, errno);
 }
 
-Result<int> ConnectTcp(const Address& address) {
+Result<Descriptor> ConnectTcp(const Address& address) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
@@ -172,13 +171,13 @@ Result<int> ConnectTcp(const Address& address) {
   if (failed != 0) {
     return Status(Code::kIo, fmt::format("{}: {}", address.text, ::gai_strerror(failed)));
   }
-  int error = ECONNREFUSED, fd = -1;
+  int error = ECONNREFUSED;
+  Descriptor fd;
   for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
-    fd = ::socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    fd = Descriptor(::socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (fd >= 0 && ::connect(fd, each->ai_addr, each->ai_addrlen) == 0) break;
     error = errno;
-    if (fd >= 0) ::close(fd);
-    fd = -1;
+    fd = Descriptor();
   }
   ::freeaddrinfo(found);
   if (fd < 0) return Failed("connecting to", address, error);
@@ -191,11 +190,12 @@ Result<int> ConnectTcp(const Address& address) {
 
 Result<std::unique_ptr<Channel>> Connect(const Target& target) {
   Address address = GS_TRY(Address::Parse(target.address));
-  const int fd = GS_TRY(address.host.empty() ? ConnectUnix(address) : ConnectTcp(address));
+  Descriptor fd = GS_TRY(address.host.empty() ? ConnectUnix(address) : ConnectTcp(address));
   if (!target.tls) {
-    return std::unique_ptr<Channel>(std::make_unique<SocketChannel>(fd, std::move(address)));
+    return std::unique_ptr<Channel>(
+        std::make_unique<SocketChannel>(std::move(fd), std::move(address)));
   }
-  auto channel = std::make_unique<TlsChannel>(fd, std::move(address));
+  auto channel = std::make_unique<TlsChannel>(std::move(fd), std::move(address));
   GS_TRY(channel->Start(target));
   return std::unique_ptr<Channel>(std::move(channel));
 }

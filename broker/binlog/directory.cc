@@ -17,6 +17,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "broker/base/descriptor.h"
 #include "broker/base/owner.h"
 #include "broker/base/try.h"
 #include "broker/journal/record.h"
@@ -42,13 +43,9 @@ std::uint64_t NumberOf(std::string_view name) {
 }
 
 Status SyncDirectory(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd < 0) return Failed("open", path);
-  const int failed = ::fsync(fd);
-  const int error = errno;
-  ::close(fd);
-  errno = error;
-  return failed != 0 ? Failed("fsync", path) : Status();
+  return ::fsync(fd) != 0 ? Failed("fsync", path) : Status();
 }
 
 // Where Retire puts the files.
@@ -86,21 +83,13 @@ Status KeepEarlier(const std::string& directory, const std::vector<NumberedFile>
 
 Result<MappedFile> MappedFile::Open(const std::string& path) {
   // Without O_NONBLOCK, opening a pipe waits for its writer.
-  const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (fd < 0) return Failed("open", path);
   struct stat info {};
-  void* data = nullptr;
-  const bool known = ::fstat(fd, &info) == 0;
-  if (known && !S_ISREG(info.st_mode)) {
-    ::close(fd);
-    return Status(Code::kIo, path + " is no file");
-  }
-  const auto size = static_cast<std::size_t>(known ? info.st_size : 0);
-  if (size > 0) data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
-  const int error = errno;
-  ::close(fd);
-  errno = error;
-  if (!known) return Failed("fstat", path);
+  if (::fstat(fd, &info) != 0) return Failed("fstat", path);
+  if (!S_ISREG(info.st_mode)) return Status(Code::kIo, path + " is no file");
+  const auto size = static_cast<std::size_t>(info.st_size);
+  void* const data = size == 0 ? nullptr : ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
   if (data == MAP_FAILED) return Failed("mmap", path);
   return MappedFile(static_cast<const char*>(data), size);
 }

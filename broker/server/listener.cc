@@ -120,17 +120,15 @@ namespace {
 bool LeftBehind(const sockaddr_un& address) {
   struct stat status {};
   if (lstat(address.sun_path, &status) != 0 || !S_ISSOCK(status.st_mode)) return false;
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  const bool left = connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
-                    errno == ECONNREFUSED;
-  close(fd);
-  return left;
+  const Descriptor fd(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  return connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
+         errno == ECONNREFUSED;
 }
 
 // A name in the abstract namespace of unix(7), which is not a file.
 bool IsAbstract(const std::string& path) { return path.starts_with('@'); }
 
-Result<int> OpenUnix(const std::string& path) {
+Result<Descriptor> OpenUnix(const std::string& path) {
   const std::string name = "unix:" + path;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -142,12 +140,10 @@ Result<int> OpenUnix(const std::string& path) {
   } else if (LeftBehind(address)) {
     unlink(path.c_str());
   }
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  Descriptor fd(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (fd < 0) return Failed(name, "socket");
-  if (bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0) return fd;
-  Status failed = Failed(name, "bind");
-  close(fd);
-  return failed;
+  if (bind(fd, reinterpret_cast<sockaddr*>(&address), size) != 0) return Failed(name, "bind");
+  return fd;
 }
 
 // Called before listen(), so that nobody connects with the wrong permissions.
@@ -202,37 +198,27 @@ bool IsNew(const addrinfo& address, const addrinfo* list) {
   return true;
 }
 
-Result<int> OpenTcp(const ListenAddress& address, const addrinfo& at, bool shared) {
+Result<Descriptor> OpenTcp(const ListenAddress& address, const addrinfo& at, bool shared) {
   const std::string name = address.host + ":" + address.port;
-  const int fd = socket(at.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  Descriptor fd(socket(at.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (fd < 0) return Failed(name, "socket");
   Set(fd, SOL_SOCKET, SO_REUSEADDR);
   if (shared) Set(fd, SOL_SOCKET, SO_REUSEPORT);
   SetTcpOptions(fd);
   if (at.ai_family == AF_INET6) Set(fd, IPPROTO_IPV6, IPV6_V6ONLY);
   if (address.not_here_yet) Set(fd, IPPROTO_IP, IP_FREEBIND);
-  if (bind(fd, at.ai_addr, at.ai_addrlen) == 0) return fd;
-  Status failed = Failed(name, "bind");
-  close(fd);
-  return failed;
+  if (bind(fd, at.ai_addr, at.ai_addrlen) != 0) return Failed(name, "bind");
+  return fd;
 }
 
 // With SO_REUSEPORT the kernel would also let a second broker of this user have the port: a socket
 // without it asks first whether the port is free. A port that the kernel chooses has one socket.
-Result<std::vector<int>> OpenAllTcp(const ListenAddress& address, const addrinfo& at) {
-  const int first = GS_TRY(OpenTcp(address, at, false));
-  if (address.sockets == 1 || std::stoi(address.port) == 0) return std::vector{first};
-  close(first);
-  std::vector<int> fds;
-  while (fds.size() < address.sockets) {
-    const Result<int> next = OpenTcp(address, at, true);
-    if (next.ok()) {
-      fds.push_back(next.value());
-      continue;
-    }
-    for (const int fd : fds) close(fd);
-    return next.status();
-  }
+Result<std::vector<Descriptor>> OpenAllTcp(const ListenAddress& address, const addrinfo& at) {
+  std::vector<Descriptor> fds;
+  fds.emplace_back() = GS_TRY(OpenTcp(address, at, false));
+  if (address.sockets == 1 || std::stoi(address.port) == 0) return fds;
+  fds.clear();
+  while (fds.size() < address.sockets) fds.emplace_back() = GS_TRY(OpenTcp(address, at, true));
   return fds;
 }
 
@@ -285,13 +271,14 @@ Result<std::unique_ptr<ListenSocket>> ListenSocket::Open(const ListenAddress& ad
 Result<std::vector<std::unique_ptr<ListenSocket>>> ListenSocket::OpenAll(
     const ListenAddress& address) {
   std::vector<std::unique_ptr<ListenSocket>> sockets;
-  const auto add = [&](std::vector<int> fds) {
+  const auto add = [&](std::vector<Descriptor> fds) {
     sockets.emplace_back(new ListenSocket(std::move(fds), address));
     sockets.back()->name_ = NameOf(sockets.back()->fd());
   };
   if (!address.path.empty()) {
-    const int fd = GS_TRY(OpenUnix(address.path));
-    add({fd});
+    std::vector<Descriptor> fds;
+    fds.emplace_back() = GS_TRY(OpenUnix(address.path));
+    add(std::move(fds));
     if (IsAbstract(address.path)) return sockets;
     sockets.back()->owns_file_ = true;
     GS_TRY(SetPermissions(address));
@@ -300,14 +287,16 @@ Result<std::vector<std::unique_ptr<ListenSocket>>> ListenSocket::OpenAll(
   const Addresses found = GS_TRY(Resolve(address));
   for (const addrinfo* at = found.get(); at != nullptr; at = at->ai_next) {
     if (!IsNew(*at, found.get())) continue;
-    const std::vector<int> fds = GS_TRY(OpenAllTcp(address, *at));
-    add(fds);
+    std::vector<Descriptor> fds = GS_TRY(OpenAllTcp(address, *at));
+    add(std::move(fds));
   }
   return sockets;
 }
 
 Result<std::unique_ptr<ListenSocket>> ListenSocket::Adopt(int fd, ListenAddress address) {
-  std::unique_ptr<ListenSocket> socket(new ListenSocket({fd}, std::move(address)));
+  std::vector<Descriptor> fds;
+  fds.emplace_back(fd);
+  std::unique_ptr<ListenSocket> socket(new ListenSocket(std::move(fds), std::move(address)));
   int type = 0;
   socklen_t size = sizeof type;
   if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM) {
@@ -359,7 +348,7 @@ bool ListenSocket::Stop() {
 }
 
 ListenSocket::~ListenSocket() {
-  for (const int fd : fds_) close(fd);
+  fds_.clear();
   if (owns_file_) unlink(address_.path.c_str());
 }
 
