@@ -18,6 +18,7 @@
 #include "broker/app/security.h"
 #include "broker/app/sockets.h"
 #include "broker/app/start.h"
+#include "broker/base/try.h"
 #include "broker/config/command_line.h"
 #include "broker/config/foreign.h"
 #include "broker/config/policies.h"
@@ -75,30 +76,18 @@ int ReplicaTool(const std::string& program, const CommandLine& line) {
 
 // The checks of values that the table of options cannot do.
 Checks ValueChecks() {
-  return {{"listen",
-           [](const std::string& text) {
-             const Result<ListenAddress> address = ListenAddress::Parse(text);
-             return address.ok() ? Status() : address.status();
-           }},
-          {"rights",
-           [](const std::string& text) {
-             const Result<AccessRules> rules = AccessRules::Parse({&text, 1});
-             return rules.ok() ? Status() : rules.status();
-           }},
-          {"admin",
-           [](const std::string& text) {
-             const Result<ListenAddress> address = ParseAdminAddress(text);
-             return address.ok() ? Status() : address.status();
-           }},
-          {"console.users",
-           [](const std::string& text) {
-             const Result<api::User> user = api::User::Parse(text);
-             return user.ok() ? Status() : user.status();
-           }},
-          {"console.anonymous", [](const std::string& text) {
-             const Result<api::Grant> grant = api::ParseGrant(text);
-             return text.empty() || grant.ok() ? Status() : grant.status();
-           }}};
+  return {
+      {"listen", [](const std::string& text) { return StatusOf(ListenAddress::Parse(text)); }},
+      {"rights",
+       [](const std::string& text) {
+         return StatusOf(AccessRules::Parse({&text, 1}));
+       }},
+      {"admin", [](const std::string& text) { return StatusOf(ParseAdminAddress(text)); }},
+      {"console.users", [](const std::string& text) { return StatusOf(api::User::Parse(text)); }},
+      {"console.anonymous", [](const std::string& text) {
+         const Result<api::Grant> grant = api::ParseGrant(text);
+         return text.empty() || grant.ok() ? Status() : grant.status();
+       }}};
 }
 
 // The command line of gearstalkd, or the translation of another server's.

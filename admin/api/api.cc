@@ -99,14 +99,7 @@ const Idempotency::Entry* Idempotency::Begin(const std::string& key, const Sha25
 
 void Idempotency::Finish(const std::string& key, const Reply& reply) {
   const auto found = entries_.find(key);
-  if (found == entries_.end()) return;
-  Entry& entry = found->second;
-  entry.done = true;
-  entry.status = reply.status;
-  entry.type = reply.type;
-  entry.body = reply.body;
-  entry.headers = reply.headers;
-  entry.lsn = reply.lsn;
+  if (found != entries_.end()) found->second.answer = reply;
 }
 
 // The parsed body of a request.
@@ -313,31 +306,28 @@ std::optional<Reply> Api::Replay(const Call& call, const Document& document, End
   if (known->request != document.hash) {
     return Reply(Problem{"idempotency-conflict", "the key was used for another path or body"});
   }
-  if (!known->done) return Reply(Problem{"busy", "the first request is still under way"});
+  if (!known->answer) return Reply(Problem{"busy", "the first request is still under way"});
   Reply reply;
-  reply.status = known->status;
-  reply.type = known->type;
-  reply.body = known->body;
-  reply.headers = known->headers;
-  reply.lsn = known->lsn;
+  static_cast<HttpContent&>(reply) = *known->answer;
   return std::move(reply).With("Idempotency-Replayed", "true");
 }
 
 HttpAnswer Api::Finish(Reply reply, Ending ending, Time now) {
-  HttpAnswer answer;
-  if (reply.task) {
-    answer.task = AnswerInSlices(std::move(reply.task),
+  if (reply.work) {
+    HttpAnswer answer;
+    answer.task = AnswerInSlices(std::move(reply.work),
                                  std::unique_ptr<UnderWay>(new UnderWay{*this, std::move(ending)}));
     return answer;
   }
+  HttpAnswer::Headers headers;  // that go before those of the reply
   if (reply.problem) {
     const Json& more = reply.problem->more;
     if (more.contains("retry_after_seconds")) {
-      answer.headers.emplace_back("Retry-After", more["retry_after_seconds"].dump());
+      headers.emplace_back("Retry-After", more["retry_after_seconds"].dump());
     } else if (reply.status == 503) {
-      answer.headers.emplace_back("Retry-After", "1");
+      headers.emplace_back("Retry-After", "1");
     }
-    if (reply.status == 401) answer.headers.emplace_back("WWW-Authenticate", "Bearer");
+    if (reply.status == 401) headers.emplace_back("WWW-Authenticate", "Bearer");
     reply.type = "application/problem+json";
     reply.body = Dump(DocumentOf(*reply.problem, ending.request_id));
   }
@@ -354,16 +344,10 @@ HttpAnswer Api::Finish(Reply reply, Ending ending, Time now) {
       idempotency_.Finish(ending.key, reply);
     }
   }
-  answer.status = reply.status;
-  answer.type = std::move(reply.type);
-  answer.body = std::move(reply.body);
-  answer.lsn = reply.lsn;
-  answer.rest = std::move(reply.rest);
-  answer.feed = std::move(reply.feed);
-  for (auto& header : CommonHeaders()) answer.headers.push_back(std::move(header));
-  answer.request_id = std::move(ending.request_id);
-  for (auto& header : reply.headers) answer.headers.push_back(std::move(header));
-  return answer;
+  for (auto& header : CommonHeaders()) headers.push_back(std::move(header));
+  reply.headers.insert(reply.headers.begin(), headers.begin(), headers.end());
+  reply.request_id = std::move(ending.request_id);
+  return HttpAnswer(std::move(reply));
 }
 
 void Api::Record(const Ending& ending, std::string_view result, Time now) {

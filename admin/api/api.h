@@ -28,11 +28,7 @@ class Idempotency {
 
   struct Entry {
     Sha256 request{};
-    bool done = false;
-    int status = 0;
-    std::string type, body;
-    HttpAnswer::Headers headers;
-    Lsn lsn = 0;  // the answer leaves when this is durable
+    std::optional<HttpContent> answer;  // once there is one
     Time at = 0;
   };
 

@@ -119,11 +119,7 @@ Reply ViewBody(Call& call) {
                               .part = std::string(
                                   body.substr(std::min<std::size_t>(offset, body.size()), limit)),
                               .front = std::string(body.substr(0, kMaxDecoded + 1))};
-                    if (body.size() <= kAtOnce) {
-                      Reply reply;
-                      reply.body = View(look);
-                      return reply;
-                    }
+                    if (body.size() <= kAtOnce) return Reply(200, View(look));
                     return OnSideThread(side, [look = std::move(look)] { return View(look); });
                   });
 }

@@ -58,21 +58,13 @@ class Host {
 struct MadeReply;
 using Task = SlicesOf<MadeReply>;
 
-struct Reply {
-  Reply() = default;
-  Reply(Problem why) : status(StatusOf(why.code)), problem(std::move(why)) {}
-  Reply(Task work) : task(std::move(work)) {}
-  static Reply Of(const Json& json, int status = 200) {
-    Reply reply;
-    reply.status = status;
-    reply.body = Dump(json);
-    return reply;
-  }
-  static Reply Empty() {
-    Reply reply;
-    reply.status = 204;
-    return reply;
-  }
+struct Reply : HttpAnswer {
+  explicit Reply(int code = 200, std::string json = {})
+      : HttpAnswer{{.status = code, .type = "application/json", .body = std::move(json)}} {}
+  Reply(Problem why) : Reply(StatusOf(why.code)) { problem = std::move(why); }
+  Reply(Task slices) : Reply() { work = std::move(slices); }
+  static Reply Of(const Json& json, int status = 200) { return Reply(status, Dump(json)); }
+  static Reply Empty() { return Reply(204); }
   Reply Durable(Lsn at) && {
     lsn = at;
     return std::move(*this);
@@ -82,16 +74,9 @@ struct Reply {
     return std::move(*this);
   }
 
-  int status = 200;
-  std::string type = "application/json";
-  std::string body;
-  HttpAnswer::Headers headers;
-  Lsn lsn = 0;     // leaves when this is durable
   JobId made = 0;  // the job that the act has made, for the audit
   std::optional<Problem> problem;
-  Task task;
-  HttpBody rest;  // what comes behind `body`
-  std::unique_ptr<HttpFeed> feed;
+  Task work;  // makes the reply; all other members are ignored
 };
 
 struct MadeReply : MadeResult<Reply> {

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "broker/base/base64.h"
+#include "broker/base/split.h"
 
 namespace gearstalk::api {
 
@@ -124,11 +125,9 @@ std::vector<std::string> Fields::Words(std::string_view name,
   const Json* const value = Find(name);
   if (value == nullptr) return given;
   if (const auto* text = value->get_ptr<const Json::string_t*>()) {
-    for (std::size_t at = 0; at <= text->size();) {
-      const std::size_t end = text_ ? std::min(text->find(',', at), text->size()) : text->size();
-      given.push_back(text->substr(at, end - at));
-      at = end + 1;
-    }
+    const std::vector<std::string_view> parts =
+        text_ ? Split(*text, ',') : std::vector{std::string_view(*text)};
+    given.assign(parts.begin(), parts.end());
   } else if (value->is_array()) {
     for (const Json& each : *value) {
       const auto* word = each.get_ptr<const Json::string_t*>();

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "broker/base/split.h"
+
 namespace gearstalk::api {
 namespace {
 
@@ -67,8 +69,7 @@ std::optional<std::string_view> BearerOf(std::string_view header) {
 // The address in an element of X-Forwarded-For, written as addresses of peers are; empty: there is
 // none. Some proxies add the port.
 std::string AddressIn(std::string_view element) {
-  while (element.starts_with(' ') || element.starts_with('\t')) element.remove_prefix(1);
-  while (element.ends_with(' ') || element.ends_with('\t')) element.remove_suffix(1);
+  element = Trimmed(element);
   const bool bracket = element.starts_with('[');
   const bool v4 = std::count(element.begin(), element.end(), ':') <= 1;
   const std::string_view host = bracket ? element.substr(1, element.find(']') - 1)
@@ -79,6 +80,13 @@ std::string AddressIn(std::string_view element) {
   const int family = bracket || !v4 ? AF_INET6 : AF_INET;
   if (inet_pton(family, std::string(host).c_str(), &address) != 1) return "";
   return inet_ntop(family, &address, text, sizeof text);
+}
+
+void Become(Caller& caller, const User& user, Caller::Via via) {
+  caller.grant = user.grant;
+  caller.user = user.name;
+  caller.token = user.token;
+  caller.via = via;
 }
 
 // Forgets the entries that are over, and all of them if that does not make room.
@@ -101,11 +109,7 @@ bool IsLocal(const HttpRequest& request) {
 std::string_view CookieOf(const HttpRequest& request, std::string_view name) {
   for (const auto& [header, value] : request.headers) {
     if (header != "cookie") continue;
-    std::string_view rest = value;
-    while (!rest.empty()) {
-      const std::size_t end = std::min(rest.find(';'), rest.size());
-      std::string_view pair = rest.substr(0, end);
-      rest.remove_prefix(std::min(end + 1, rest.size()));
+    for (std::string_view pair : Split(value, ';')) {
       while (pair.starts_with(' ')) pair.remove_prefix(1);
       if (pair.starts_with(name) && pair.substr(name.size()).starts_with('=')) {
         return pair.substr(name.size() + 1);
@@ -202,10 +206,7 @@ Caller Guard::Recognise(const HttpRequest& request, Time now) {
     const auto token = BearerOf(*header);
     const User* const user = token ? FindUser(settings_.users, *token) : nullptr;
     if (user == nullptr) return caller;
-    caller.grant = user->grant;
-    caller.user = user->name;
-    caller.token = user->token;
-    caller.via = Caller::Via::kToken;
+    Become(caller, *user, Caller::Via::kToken);
     return caller;
   }
   if (const auto found = sessions_.find(CookieOf(request, kCookie)); found != sessions_.end()) {
@@ -213,10 +214,7 @@ Caller Guard::Recognise(const HttpRequest& request, Time now) {
     const User* const user = UserOf(session);
     if (user != nullptr && session.expires > now) {
       session.used = now;
-      caller.grant = user->grant;
-      caller.user = user->name;
-      caller.token = user->token;
-      caller.via = Caller::Via::kCookie;
+      Become(caller, *user, Caller::Via::kCookie);
       caller.session = found->first;
       caller.expires = session.expires;
       return caller;
@@ -271,10 +269,7 @@ std::optional<Problem> Guard::OpenSession(std::string_view token, Time now, Call
         [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
   }
   caller.session = RandomText(32);
-  caller.user = user->name;
-  caller.token = user->token;
-  caller.grant = user->grant;
-  caller.via = Caller::Via::kCookie;
+  Become(caller, *user, Caller::Via::kCookie);
   caller.expires = now + kSessionLasts;
   sessions_[caller.session] = {user->name, user->token, caller.expires, now};
   return std::nullopt;

@@ -13,6 +13,7 @@
 #include "admin/api/lookup.h"
 #include "admin/api/side_thread.h"
 #include "admin/metrics/metrics.h"
+#include "broker/base/split.h"
 #include "broker/engine/slab.h"
 
 namespace gearstalk::api {
@@ -77,16 +78,14 @@ std::vector<std::size_t> SeriesOf(Fields& fields, bool of_tube) {
   const std::string text =
       fields.Text("series").value_or("jobs_ready,jobs_reserved,jobs_delayed,jobs_buried");
   std::vector<std::size_t> series;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    const auto found = std::find(std::begin(kSeries), std::end(kSeries), text.substr(at, end - at));
+  for (const std::string_view word : Split(text, ',')) {
+    const auto found = std::find(std::begin(kSeries), std::end(kSeries), word);
     const auto place = static_cast<std::size_t>(found - std::begin(kSeries));
     if (place >= (of_tube ? kTubeSeries : kServerSeries)) {
       fields.Fail("series", of_tube ? "unknown, or not kept of tubes" : "unknown");
       break;
     }
     if (std::find(series.begin(), series.end(), place) == series.end()) series.push_back(place);
-    at = end + 1;
   }
   return series;
 }

@@ -19,7 +19,6 @@
 
 #include "admin/api/history.h"
 #include "broker/base/log.h"
-#include "broker/base/threads.h"
 
 namespace gearstalk::api {
 namespace {
@@ -149,7 +148,7 @@ std::string ReadAll(int fd) {
 
 std::unique_ptr<HistoryFile> HistoryFile::Open(const std::string& path, const Reader& reader) {
   constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
-  int fd = open(path.c_str(), kFlags, 0640);
+  Descriptor fd(open(path.c_str(), kFlags, 0640));
   if (fd < 0) {
     Warn("the history cannot be kept", path, std::strerror(errno));
     return nullptr;
@@ -158,10 +157,9 @@ std::unique_ptr<HistoryFile> HistoryFile::Open(const std::string& path, const Re
   const bool good = bytes.size() == kFileSize && bytes.starts_with(Header());
   if (!good && !bytes.empty()) {
     const std::string aside = path + ".old";
-    close(fd);
     Warn("the history was put aside: it is damaged, or of another version", aside, "-");
     if (std::rename(path.c_str(), aside.c_str()) != 0 ||
-        (fd = open(path.c_str(), kFlags, 0640)) < 0) {
+        (fd = Descriptor(open(path.c_str(), kFlags, 0640))) < 0) {
       Warn("the history cannot be kept", path, std::strerror(errno));
       return nullptr;
     }
@@ -172,45 +170,27 @@ std::unique_ptr<HistoryFile> HistoryFile::Open(const std::string& path, const Re
   } else if (ftruncate(fd, kFileSize) != 0 ||
              pwrite(fd, Header().data(), kHeaderSize, 0) != static_cast<ssize_t>(kHeaderSize)) {
     Warn("the history cannot be kept", path, std::strerror(errno));
-    close(fd);
     return nullptr;
   }
-  return std::unique_ptr<HistoryFile>(new HistoryFile(fd));
+  return std::unique_ptr<HistoryFile>(new HistoryFile(std::move(fd)));
 }
 
-HistoryFile::HistoryFile(int fd) : fd_(fd), writer_(StartThread([this] { Run(); })) {}
-
-HistoryFile::~HistoryFile() {
-  {
-    const std::lock_guard lock(mutex_);
-    ends_ = true;
-  }
-  wakes_.notify_one();
-  writer_.join();
-  close(fd_);
-}
+HistoryFile::HistoryFile(Descriptor fd) : fd_(std::move(fd)) { writer_.Start(1); }
 
 void HistoryFile::Push(std::size_t offset, std::string bytes) {
-  {
-    const std::lock_guard lock(mutex_);
-    waiting_.push_back({offset, std::move(bytes)});
-  }
-  wakes_.notify_one();
+  const std::lock_guard lock(mutex_);
+  waiting_.push_back({offset, std::move(bytes)});
+  writer_.Wake();
 }
 
-void HistoryFile::Run() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    wakes_.wait(lock, [this] { return ends_ || !waiting_.empty(); });
-    if (waiting_.empty()) return;
-    const Write write = std::move(waiting_.front());
-    waiting_.pop_front();
-    lock.unlock();
-    // A disk in trouble leaves a gap in the charts.
-    static_cast<void>(
-        !pwrite(fd_, write.bytes.data(), write.bytes.size(), static_cast<off_t>(write.offset)));
-    lock.lock();
-  }
+// A disk in trouble leaves a gap in the charts.
+void HistoryFile::WriteOne(Workers::Lock& lock) {
+  const Write write = std::move(waiting_.front());
+  waiting_.pop_front();
+  lock.unlock();
+  static_cast<void>(
+      !pwrite(fd_, write.bytes.data(), write.bytes.size(), static_cast<off_t>(write.offset)));
+  lock.lock();
 }
 
 void HistoryFile::PutServer(std::int64_t step, std::span<const float> sample) {

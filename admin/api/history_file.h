@@ -1,6 +1,5 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -9,7 +8,9 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <thread>
+
+#include "broker/base/descriptor.h"
+#include "broker/base/workers.h"
 
 namespace gearstalk::api {
 
@@ -32,7 +33,7 @@ class HistoryFile {
   // Opens the file or makes it. nullptr, with a warning in the log: it cannot be used.
   static std::unique_ptr<HistoryFile> Open(const std::string& path, const Reader& reader);
   // Writes what is waiting.
-  ~HistoryFile();
+  ~HistoryFile() { writer_.Work(); }
   HistoryFile(const HistoryFile&) = delete;
   HistoryFile& operator=(const HistoryFile&) = delete;
 
@@ -47,16 +48,15 @@ class HistoryFile {
     std::string bytes;
   };
 
-  explicit HistoryFile(int fd);
+  explicit HistoryFile(Descriptor fd);
   void Push(std::size_t offset, std::string bytes);
-  void Run();
+  void WriteOne(Workers::Lock& lock);
 
-  const int fd_;
+  const Descriptor fd_;
   std::mutex mutex_;
-  std::condition_variable wakes_;
   std::deque<Write> waiting_;
-  bool ends_ = false;
-  std::thread writer_;
+  Workers writer_{mutex_, [this] { return !waiting_.empty(); },
+                  [this](Workers::Lock& lock) { WriteOne(lock); }};
 };
 
 }  // namespace gearstalk::api

@@ -19,9 +19,9 @@ Task ReadFirst(const Services& services, JobPtr job, std::function<Reply(const J
   Reply reply = make(*job);
   job.reset();
   services.engine.bodies().LetGo(body);
-  if (reply.task) {
-    while (reply.task.Advance()) co_await NextSlice();
-    co_return std::move(*reply.task.made().result);
+  if (reply.work) {
+    while (reply.work.Advance()) co_await NextSlice();
+    co_return std::move(*reply.work.made().result);
   }
   co_return reply;
 }

@@ -28,6 +28,11 @@ Reply Refused(Code code, std::string_view tube) {
   return code == Code::kNotFound ? NoJob() : RefusalOf(code, tube);
 }
 
+// The job after an act, or why that was refused.
+Reply AfterAct(const Call& call, JobId id, const Outcome& outcome, std::string_view tube) {
+  return outcome.ok() ? JobReply(call.services, id, outcome.lsn) : Refused(outcome.code, tube);
+}
+
 }  // namespace
 
 Reply GetJob(Call& call) {
@@ -59,9 +64,7 @@ Reply KickJob(Call& call) {
     return WrongState(*job, "buried or delayed");
   }
   const JobId id = job->id();
-  const Outcome outcome = call.engine().KickJob(call.now, id);
-  if (!outcome.ok()) return Refused(outcome.code, call.act.tube);
-  return JobReply(call.services, id, outcome.lsn);
+  return AfterAct(call, id, call.engine().KickJob(call.now, id), call.act.tube);
 }
 
 Reply BuryJob(Call& call) {
@@ -78,9 +81,7 @@ Reply BuryJob(Call& call) {
   const JobId id = job->id();
   std::optional<std::uint32_t> priority;
   if (given) priority = static_cast<std::uint32_t>(*given);
-  const Outcome outcome = call.engine().acts().Bury(id, priority, force);
-  if (!outcome.ok()) return Refused(outcome.code, call.act.tube);
-  return JobReply(call.services, id, outcome.lsn);
+  return AfterAct(call, id, call.engine().acts().Bury(id, priority, force), call.act.tube);
 }
 
 Reply ReleaseJob(Call& call) {
@@ -91,10 +92,9 @@ Reply ReleaseJob(Call& call) {
   if (job == nullptr) return NoJob();
   if (job->state() != JobState::kReserved) return WrongState(*job, "reserved");
   const JobId id = job->id();
-  const Outcome outcome =
-      call.engine().acts().TakeBack(call.now, id, static_cast<std::uint32_t>(delay));
-  if (!outcome.ok()) return Refused(outcome.code, call.act.tube);
-  return JobReply(call.services, id, outcome.lsn);
+  return AfterAct(call, id,
+                  call.engine().acts().TakeBack(call.now, id, static_cast<std::uint32_t>(delay)),
+                  call.act.tube);
 }
 
 Reply MoveJob(Call& call) {
@@ -107,9 +107,7 @@ Reply MoveJob(Call& call) {
   if (auto problem = CheckTubeName(call, *to, "to")) return std::move(*problem);
   if (job->state() == JobState::kReserved) return Reserved(": release or bury it first");
   const JobId id = job->id();
-  const Outcome outcome = call.engine().acts().Move(call.now, id, *to);
-  if (!outcome.ok()) return Refused(outcome.code, *to);
-  return JobReply(call.services, id, outcome.lsn);
+  return AfterAct(call, id, call.engine().acts().Move(call.now, id, *to), *to);
 }
 
 Reply CopyJob(Call& call) {

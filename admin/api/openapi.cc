@@ -15,6 +15,7 @@
 #include "admin/api/json.h"
 #include "admin/api/page.h"
 #include "admin/api/routes.h"
+#include "broker/base/split.h"
 
 namespace gearstalk::api {
 namespace {
@@ -237,13 +238,10 @@ Json MemberOf(std::string_view type, bool& required) {
 Json ObjectOf(std::string_view members) {
   Json properties = Json::object();
   Json needed = Json::array();
-  while (!members.empty()) {
-    const std::string_view member = members.substr(0, members.find(' '));
-    members.remove_prefix(std::min(member.size() + 1, members.size()));
-    const std::size_t colon = member.find(':');
+  for (const std::string_view member : SplitWords(members)) {
+    const auto [name, type] = SplitOnce(member, ':');
     bool required = false;
-    const std::string name(member.substr(0, colon));
-    properties[name] = MemberOf(member.substr(colon + 1), required);
+    properties[std::string(name)] = MemberOf(type, required);
     if (required) needed.push_back(name);
   }
   Json schema = {{"type", "object"}, {"properties", std::move(properties)}};
@@ -254,9 +252,8 @@ Json ObjectOf(std::string_view members) {
 Json Schemas() {
   Json schemas = {{"Anything", Json::object()}};
   for (const std::string_view object : kObjects) {
-    const std::size_t blank = std::min(object.find(' '), object.size());
-    schemas[std::string(object.substr(0, blank))] =
-        ObjectOf(object.substr(std::min(blank + 1, object.size())));
+    const auto [name, members] = SplitOnce(object, ' ');
+    schemas[std::string(name)] = ObjectOf(members);
   }
   return schemas;
 }
@@ -273,15 +270,6 @@ Json Parameter(std::string_view name, std::string_view in, Json schema) {
   return {{"name", name}, {"in", in}, {"required", in == "path"}, {"schema", std::move(schema)}};
 }
 
-template <typename Visit>
-void ForEachWord(std::string_view words, Visit visit) {
-  while (!words.empty()) {
-    const std::size_t end = std::min(words.find(' '), words.size());
-    if (end > 0) visit(words.substr(0, end));
-    words.remove_prefix(std::min(end + 1, words.size()));
-  }
-}
-
 Json ParametersOf(const Route& route) {
   Json parameters = Json::array();
   for (std::size_t at = route.path.find('{'); at != std::string_view::npos;
@@ -289,9 +277,9 @@ Json ParametersOf(const Route& route) {
     const std::string_view name = route.path.substr(at + 1, route.path.find('}', at) - at - 1);
     parameters.push_back(Parameter(name, "path", {{"type", name == "id" ? "integer" : "string"}}));
   }
-  ForEachWord(route.query, [&](std::string_view name) {
+  for (const std::string_view name : SplitWords(route.query)) {
     parameters.push_back(QueryParameter(route.path, name));
-  });
+  }
   if (route.method == "POST") {
     parameters.push_back(Parameter("Idempotency-Key", "header",
                                    {{"type", "string"}, {"pattern", "^[A-Za-z0-9._-]{1,64}$"}}));
@@ -316,8 +304,9 @@ Json OperationOf(const Route& route) {
   constexpr std::string_view kRights[] = {"anybody", "viewer", "operator", "admin",
                                           "viewer+bodies"};
   Json responses = Json::object();
-  ForEachWord(route.statuses,
-              [&](std::string_view status) { responses[std::string(status)] = AnswerOf(route); });
+  for (const std::string_view status : SplitWords(route.statuses)) {
+    responses[std::string(status)] = AnswerOf(route);
+  }
   responses["default"] = {{"description", "A problem"},
                           {"content", Content("application/problem+json", Reference("Problem"))}};
   Json operation = {{"summary", route.summary},

@@ -74,9 +74,8 @@ Reply Page::Finish(const Json& more) const {
   Json rest = {
       {"next", next.empty() ? Json() : Json(next)}, {"complete", complete}, {"scanned", scanned}};
   rest.update(more);
-  Reply reply;
-  reply.body = fmt::format("{{\"items\":[{}],{}", items, std::string_view(Dump(rest)).substr(1));
-  return reply;
+  return Reply(200,
+               fmt::format("{{\"items\":[{}],{}", items, std::string_view(Dump(rest)).substr(1)));
 }
 
 }  // namespace gearstalk::api

@@ -1,27 +1,15 @@
 #include "admin/api/side_thread.h"
 
-#include "broker/base/threads.h"
-
 namespace gearstalk::api {
-
-SideThread::~SideThread() {
-  {
-    const std::lock_guard lock(mutex_);
-    ends_ = true;
-    waiting_.clear();
-  }
-  wakes_.notify_one();
-  if (thread_.joinable()) thread_.join();
-}
 
 SideThread::Ticket SideThread::Do(std::function<void()> work) {
   const Ticket ticket = ++last_;
   {
     const std::lock_guard lock(mutex_);
     waiting_.push_back({ticket, std::move(work)});
+    workers_.Wake();
   }
-  wakes_.notify_one();
-  if (!thread_.joinable()) Start();
+  if (!workers_.started()) workers_.Start(1);
   return ticket;
 }
 
@@ -30,21 +18,12 @@ void SideThread::Drop(Ticket ticket) {
   std::erase_if(waiting_, [&](const Piece& piece) { return piece.ticket == ticket; });
 }
 
-void SideThread::Start() {
-  thread_ = StartThread([this] { Run(); });
-}
-
-void SideThread::Run() {
-  std::unique_lock lock(mutex_);
-  while (true) {
-    wakes_.wait(lock, [this] { return ends_ || !waiting_.empty(); });
-    if (ends_) return;
-    const std::function<void()> work = std::move(waiting_.front().work);
-    waiting_.pop_front();
-    lock.unlock();
-    work();
-    lock.lock();
-  }
+void SideThread::DoOne(Workers::Lock& lock) {
+  const std::function<void()> work = std::move(waiting_.front().work);
+  waiting_.pop_front();
+  lock.unlock();
+  work();
+  lock.lock();
 }
 
 Task OnSideThread(SideThread& thread, std::function<std::string()> work) {

@@ -1,31 +1,25 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "admin/api/call.h"
+#include "broker/base/workers.h"
 
 namespace gearstalk::api {
 
 // Runs work that cannot be cut into slices and shares no state, one piece after the other, on a
-// thread of its own, which starts with the first piece.
+// thread of its own, which starts with the first piece. Its end finishes the current piece, and
+// drops those that wait.
 class SideThread {
  public:
   using Ticket = std::uint64_t;
-
-  SideThread() = default;
-  // Finishes the current piece, and drops those that wait.
-  ~SideThread();
-  SideThread(const SideThread&) = delete;
-  SideThread& operator=(const SideThread&) = delete;
 
   Ticket Do(std::function<void()> work);
   // Forgets the piece unless it has begun.
@@ -37,15 +31,13 @@ class SideThread {
     std::function<void()> work;
   };
 
-  void Start();
-  void Run();
+  void DoOne(Workers::Lock& lock);
 
   std::mutex mutex_;
-  std::condition_variable wakes_;
   std::deque<Piece> waiting_;
   Ticket last_ = 0;
-  bool ends_ = false;
-  std::thread thread_;
+  Workers workers_{mutex_, [this] { return !waiting_.empty(); },
+                   [this](Workers::Lock& lock) { DoOne(lock); }};
 };
 
 // A result of the side thread; the loop polls it. The first call of `done` gives the work to the

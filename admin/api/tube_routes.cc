@@ -18,12 +18,13 @@ constexpr std::uint64_t kMaxKick = 1'000'000;
 constexpr std::uint32_t kUsualPriority = 65536;
 constexpr std::uint32_t kUsualTtr = 60;  // seconds
 
-// The tube after an act; it may have gone with it.
-Reply TubeReply(const Call& call, std::string_view name, Lsn lsn, int status = 200) {
+// The tube after an act, or why it was refused. The tube may have gone with the act.
+Reply TubeReply(const Call& call, std::string_view name, const Outcome& outcome, int status = 200) {
+  if (!outcome.ok()) return RefusalOf(outcome.code, name);
   const Tube* const tube = call.engine().FindTube(name);
   const Json object = tube == nullptr ? EmptyTubeObject(call.engine(), name)
                                       : TubeObject(call.engine(), *tube, call.now);
-  return Reply::Of(object, status).Durable(lsn);
+  return Reply::Of(object, status).Durable(outcome.lsn);
 }
 
 Task KickSome(const Services& services, std::string tube, std::uint64_t wanted,
@@ -64,7 +65,7 @@ Reply CreateTube(Call& call) {
   const bool made = known != nullptr && known->settings().created_function;
   const Outcome outcome = call.engine().CreateFunction(*name);
   if (!outcome.ok()) return RefusalOf(outcome.code, *name);
-  return TubeReply(call, *name, outcome.lsn, made ? 200 : 201)
+  return TubeReply(call, *name, outcome, made ? 200 : 201)
       .With("Location", LocationOf(call, "/tubes/" + RefOf(*name)));
 }
 
@@ -91,9 +92,8 @@ Reply PauseTube(Call& call) {
   const Tube* const tube = TubeOf(call);
   if (tube == nullptr) return NoTube();
   const std::string name = tube->name();
-  const Outcome outcome = call.engine().Pause(call.now, name, static_cast<std::uint32_t>(*seconds));
-  if (!outcome.ok()) return RefusalOf(outcome.code, name);
-  return TubeReply(call, name, outcome.lsn);
+  return TubeReply(call, name,
+                   call.engine().Pause(call.now, name, static_cast<std::uint32_t>(*seconds)));
 }
 
 Reply ResumeTube(Call& call) {
@@ -102,9 +102,7 @@ Reply ResumeTube(Call& call) {
   const Tube* const tube = TubeOf(call);
   if (tube == nullptr) return NoTube();
   const std::string name = tube->name();
-  const Outcome outcome = call.engine().Pause(call.now, name, 0);
-  if (!outcome.ok()) return RefusalOf(outcome.code, name);
-  return TubeReply(call, name, outcome.lsn);
+  return TubeReply(call, name, call.engine().Pause(call.now, name, 0));
 }
 
 Reply SetMaxQueue(Call& call) {
@@ -125,18 +123,14 @@ Reply SetMaxQueue(Call& call) {
   const std::optional<std::string> name = NameOfRef(call.arguments[0]);
   if (!name) return NoTube();
   if (auto problem = CheckTubeName(call, *name, "tube")) return std::move(*problem);
-  const Outcome outcome = call.engine().SetMaxQueue(*name, limits);
-  if (!outcome.ok()) return RefusalOf(outcome.code, *name);
-  return TubeReply(call, *name, outcome.lsn);
+  return TubeReply(call, *name, call.engine().SetMaxQueue(*name, limits));
 }
 
 Reply ResetMaxQueue(Call& call) {
   const Tube* const tube = TubeOf(call);
   if (tube == nullptr) return NoTube();
   const std::string name = tube->name();
-  const Outcome outcome = call.engine().acts().ResetMaxQueue(name);
-  if (!outcome.ok()) return RefusalOf(outcome.code, name);
-  return TubeReply(call, name, outcome.lsn);
+  return TubeReply(call, name, call.engine().acts().ResetMaxQueue(name));
 }
 
 Reply KickTube(Call& call) {

@@ -11,22 +11,13 @@
 #include "admin/api/json.h"
 #include "broker/base/base64.h"
 #include "broker/base/check.h"
+#include "broker/base/split.h"
 
 namespace gearstalk::api {
 namespace {
 
 constexpr std::string_view kRoles[] = {"", "viewer", "operator", "admin"};
 constexpr std::string_view kHash = "sha256:";
-
-std::vector<std::string> Split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(separator), text.size());
-    if (end > 0) parts.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parts;
-}
 
 bool ParseHex(std::string_view text, Sha256& hash) {
   constexpr std::string_view kDigits = "0123456789abcdef";
@@ -101,7 +92,7 @@ Result<Grant> ParseGrant(std::string_view text) {
 }
 
 Result<User> User::Parse(std::string_view text) {
-  const std::vector<std::string> words = Split(text, ' ');
+  const std::vector<std::string_view> words = SplitWords(text);
   if (words.size() < 3 || words.size() > 4) return Bad(text, "three or four words are needed");
   User user;
   user.name = words[0];
@@ -110,8 +101,8 @@ Result<User> User::Parse(std::string_view text) {
     return Bad(text, fmt::format("unknown role '{}'", words[1]));
   }
   user.grant = grant.value();
-  const bool hash = words[2].starts_with(kHash) &&
-                    ParseHex(std::string_view(words[2]).substr(kHash.size()), user.token);
+  const bool hash =
+      words[2].starts_with(kHash) && ParseHex(words[2].substr(kHash.size()), user.token);
   if (!hash) {
     return Bad(text,
                "the hash is 64 hexadecimal digits behind sha256:, as `gearstalkctl token` prints "
@@ -120,7 +111,10 @@ Result<User> User::Parse(std::string_view text) {
   if (IsKnown(user.token)) {
     return Bad(text, "everybody knows the token of this example: `gearstalkctl token` makes one");
   }
-  if (words.size() == 4) user.grant.tubes = Split(words[3], ',');
+  if (words.size() == 4) {
+    const std::vector<std::string_view> tubes = SplitWords(words[3], ",");
+    user.grant.tubes.assign(tubes.begin(), tubes.end());
+  }
   return user;
 }
 

@@ -11,6 +11,8 @@
 #include <memory>
 #include <set>
 
+#include "broker/base/descriptor.h"
+
 namespace gearstalk::ctl {
 namespace {
 
@@ -52,10 +54,8 @@ std::set<std::string> Endpoints(const Address& address) {
 bool IsLocal(const Address& address) {
   const Addresses found = Resolve(address.host, "0");
   for (const addrinfo* each = found.get(); each != nullptr; each = each->ai_next) {
-    const int fd = ::socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const bool bound = fd >= 0 && ::bind(fd, each->ai_addr, each->ai_addrlen) == 0;
-    if (fd >= 0) ::close(fd);
-    if (bound) return true;
+    const Descriptor fd(::socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (fd >= 0 && ::bind(fd, each->ai_addr, each->ai_addrlen) == 0) return true;
   }
   return false;
 }

@@ -5,6 +5,9 @@
 #include <charconv>
 #include <utility>
 
+#include "broker/base/split.h"
+#include "broker/base/try.h"
+
 namespace gearstalk::ctl {
 namespace {
 
@@ -52,7 +55,7 @@ Status BeanstalkClient::Flush() {
 }
 
 Status BeanstalkClient::More() {
-  if (Status status = Flush(); !status.ok()) return status;
+  GS_TRY(Flush());
   in_.erase(0, std::exchange(used_, 0));
   Status status = channel_->Read(in_, kSilenceMs);
   if (status.code() == Code::kNotFound) return {Code::kIo, channel_->Name() + " is silent"};
@@ -67,7 +70,7 @@ Result<std::string> BeanstalkClient::Line() {
       used_ = end + 2;
       return line;
     }
-    if (Status status = More(); !status.ok()) return status;
+    GS_TRY(More());
   }
 }
 
@@ -77,10 +80,8 @@ Result<std::string> BeanstalkClient::Ask(std::string_view command) {
 }
 
 Result<BeanstalkClient::Answer> BeanstalkClient::Body() {
-  Result<std::string> line = Line();
-  if (!line.ok()) return line.status();
   Answer answer;
-  answer.line = std::move(line.value());
+  answer.line = GS_TRY(Line());
   const std::size_t space = answer.line.find(' ');
   const std::string_view word = std::string_view(answer.line).substr(0, space);
   if (word != "RESERVED" && word != "FOUND" && word != "OK") return answer;
@@ -91,18 +92,15 @@ Result<BeanstalkClient::Answer> BeanstalkClient::Body() {
     rest.remove_prefix(std::min(rest.find(' ') + 1, rest.size()));
   }
   const std::size_t size = Number(rest);
-  while (in_.size() - used_ < size + 2) {
-    if (Status status = More(); !status.ok()) return status;
-  }
+  while (in_.size() - used_ < size + 2) GS_TRY(More());
   answer.body = in_.substr(used_, size);
   used_ += size + 2;
   return answer;
 }
 
 Result<Yaml> BeanstalkClient::ReadYaml() {
-  Result<Answer> answer = Body();
-  if (!answer.ok()) return answer.status();
-  return answer->found ? Yaml(std::move(answer->body)) : Yaml();
+  Answer answer = GS_TRY(Body());
+  return answer.found ? Yaml(std::move(answer.body)) : Yaml();
 }
 
 Result<Yaml> BeanstalkClient::AskYaml(std::string_view command) {
@@ -112,24 +110,18 @@ Result<Yaml> BeanstalkClient::AskYaml(std::string_view command) {
 
 Result<Yaml> BeanstalkClient::AskStats() {
   Add("stats");
-  Result<Answer> answer = Body();
-  if (!answer.ok()) return answer.status();
-  if (answer->found) return Yaml(std::move(answer->body));
-  const bool is_beanstalkd = answer->line == "OUT_OF_MEMORY" || answer->line == "INTERNAL_ERROR";
-  return Status(
-      is_beanstalkd ? Code::kIo : Code::kInvalid,
-      fmt::format("{} is no beanstalkd: it answers '{}'", channel_->Name(), answer->line));
+  Answer answer = GS_TRY(Body());
+  if (answer.found) return Yaml(std::move(answer.body));
+  const bool is_beanstalkd = answer.line == "OUT_OF_MEMORY" || answer.line == "INTERNAL_ERROR";
+  return Status(is_beanstalkd ? Code::kIo : Code::kInvalid,
+                fmt::format("{} is no beanstalkd: it answers '{}'", channel_->Name(), answer.line));
 }
 
 Result<std::vector<std::string>> BeanstalkClient::AskList(std::string_view command) {
   Add(command);
-  const Result<Answer> answer = Body();
-  if (!answer.ok()) return answer.status();
+  const Answer answer = GS_TRY(Body());
   std::vector<std::string> list;
-  std::string_view text = answer.value().body;
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  for (const std::string_view line : Split(answer.body, '\n')) {
     if (line.starts_with("- ")) list.emplace_back(Unquoted(line.substr(2)));
   }
   return list;
@@ -138,18 +130,15 @@ Result<std::vector<std::string>> BeanstalkClient::AskList(std::string_view comma
 // A connection that has put is a producer as long as it lives, and users wait for the last one to
 // leave: the probe has a connection of its own.
 Result<std::uint64_t> BeanstalkClient::ProbeId(bool delayed) const {
-  Result<std::unique_ptr<Channel>> channel = Connect(channel_->Name());
-  if (!channel.ok()) return channel.status();
-  BeanstalkClient producer(std::move(channel.value()));
+  std::unique_ptr<Channel> channel = GS_TRY(Connect(channel_->Name()));
+  BeanstalkClient producer(std::move(channel));
   producer.Add(fmt::format("use {}", kProbeTube));
   producer.AddPut(0, delayed ? 3600 : 0, 60, "");
-  if (const Result<std::string> used = producer.Line(); !used.ok()) return used.status();
-  const Result<std::string> inserted = producer.Line();
-  if (!inserted.ok()) return inserted.status();
-  if (!inserted.value().starts_with("INSERTED ")) return std::uint64_t{0};
-  const std::string id = inserted.value().substr(9);
-  const Result<std::string> deleted = producer.Ask("delete " + id);
-  if (!deleted.ok()) return deleted.status();
+  GS_TRY(producer.Line());
+  const std::string inserted = GS_TRY(producer.Line());
+  if (!inserted.starts_with("INSERTED ")) return std::uint64_t{0};
+  const std::string id = inserted.substr(9);
+  GS_TRY(producer.Ask("delete " + id));
   return ctl::Number(id);
 }
 

@@ -10,6 +10,7 @@
 
 #include "admin/ctl/command.h"
 #include "admin/ctl/move_commands.h"
+#include "broker/base/try.h"
 #include "broker/journal/wal/directory_lock.h"
 #include "broker/journal/wal/file_system.h"
 #include "broker/journal/wal/set_aside.h"
@@ -86,9 +87,8 @@ struct Copied {
 // kNotFound: the broker has removed a segment meanwhile.
 Status CopyJournal(const std::string& from, const std::string& to, Copied& copied) {
   copied = {};
-  const Result<std::vector<std::string>> names = JournalFiles(from);
-  if (!names.ok()) return names.status();
-  for (const std::string& name : names.value()) {
+  const std::vector<std::string> names = GS_TRY(JournalFiles(from));
+  for (const std::string& name : names) {
     Status status = CopyFile(fs::path(from) / name, fs::path(to) / name, copied.bytes);
     // A job that was set aside is finished: its file is no part of the journal any more.
     if (status.code() == Code::kNotFound && SetAsideId(name) != 0) continue;
@@ -183,9 +183,7 @@ Status CopyLocked(const RestoreOptions& options, Copied& copied) {
   if (JournalFiles(options.data_dir).ok()) {
     return {Code::kInvalid, options.data_dir + ": has a journal; move its files away first"};
   }
-  if (Status status = CopyJournal(options.from, options.data_dir, copied); !status.ok()) {
-    return status;
-  }
+  GS_TRY(CopyJournal(options.from, options.data_dir, copied));
   std::vector<std::string> names;
   files.List(options.data_dir, names);
   for (const std::string& name : names) {
@@ -198,13 +196,13 @@ Status CopyLocked(const RestoreOptions& options, Copied& copied) {
 }
 
 Status Restore(const RestoreOptions& options) {
-  if (const auto names = JournalFiles(options.from); !names.ok()) return names.status();
-  if (Status status = Verify(options.from); !status.ok()) return status;
+  GS_TRY(JournalFiles(options.from));
+  GS_TRY(Verify(options.from));
   const int error = SystemFileSystem().MakeDirectory(options.data_dir);
   if (error != 0 && error != -EEXIST) return Failed(options.data_dir, error);
   Copied copied;
-  if (Status status = CopyLocked(options, copied); !status.ok()) return status;
-  if (Status status = Verify(options.data_dir); !status.ok()) return status;
+  GS_TRY(CopyLocked(options, copied));
+  GS_TRY(Verify(options.data_dir));
   Tell(copied, options.data_dir);
   return {};
 }

@@ -14,6 +14,7 @@
 #include "admin/ctl/move_commands.h"
 #include "admin/ctl/relay.h"
 #include "admin/ctl/same_server.h"
+#include "broker/base/try.h"
 
 namespace gearstalk::ctl {
 namespace {
@@ -48,10 +49,10 @@ class Bridge {
 
   // Runs until an error or a signal; then jobs in flight run again.
   Status Run() {
-    if (Status status = Begin(); !status.ok()) return status;
+    GS_TRY(Begin());
     while (g_stop == 0) {
       bool idle = true;
-      if (Status status = Pump(idle); !status.ok()) return status;
+      GS_TRY(Pump(idle));
       if (!idle) continue;
       pollfd both[2] = {{.fd = worker_->fd(), .events = POLLIN, .revents = 0},
                         {.fd = relay_->fd(), .events = POLLIN, .revents = 0}};
@@ -67,12 +68,10 @@ class Bridge {
     from.tls = options_.tls_from;
     Target to = options_.tls;
     to.address = AddressOf(options_.to);
-    Result<std::unique_ptr<GearmanClient>> worker = GearmanClient::Connect(from);
-    if (!worker.ok()) return worker.status();
-    worker_ = std::move(worker.value());
-    if (Status status = RefuseSame(*worker_, to); !status.ok()) return status;
+    worker_ = GS_TRY(GearmanClient::Connect(from));
+    GS_TRY(RefuseSame(*worker_, to));
     relay_ = std::make_unique<Relay>(*worker_);
-    if (Status status = relay_->Connect(to); !status.ok()) return status;
+    GS_TRY(relay_->Connect(to));
     worker_->Add(packet::kSetClientId, {fmt::format("gearstalkctl-bridge-{}", getpid())});
     for (const std::string& function : options_.functions) {
       worker_->Add(packet::kCanDo, {function});

@@ -13,6 +13,7 @@
 #include "admin/ctl/new_file.h"
 #include "admin/ctl/transfer_client.h"
 #include "broker/base/clock.h"
+#include "broker/base/try.h"
 
 namespace gearstalk::ctl {
 namespace {
@@ -62,29 +63,26 @@ class Lines {
 };
 
 Status Export(const Options& options) {
-  if (Status status = options.target.CheckDirectory(); !status.ok()) return status;
-  Result<std::unique_ptr<TransferClient>> client =
-      TransferClient::Connect(options.target, Bodies::kInMemory);
-  if (!client.ok()) return client.status();
+  GS_TRY(options.target.CheckDirectory());
+  std::unique_ptr<TransferClient> client =
+      GS_TRY(TransferClient::Connect(options.target, Bodies::kInMemory));
   Lines lines(options.out);
   if (!lines.open()) return {Code::kIo, "--out " + options.out + ": cannot be made"};
-  if (Status status = lines.Write(JobsHeadLine(SystemClock().Now())); !status.ok()) return status;
+  GS_TRY(lines.Write(JobsHeadLine(SystemClock().Now())));
   transfer::Selection selection;
   selection.tubes = options.tubes;
-  const Result<transfer::End> end =
-      client.value()->Ask(transfer::Type::kExport, selection, [&](const transfer::Frame& frame) {
+  const transfer::End end =
+      GS_TRY(client->Ask(transfer::Type::kExport, selection, [&](const transfer::Frame& frame) {
         Record record;
         transfer::Item item;
-        Status read = client.value()->Read(frame, record, item);
-        if (!read.ok()) return read;
+        GS_TRY(client->Read(frame, record, item));
         return lines.Write(LineOf(record, item.reserved));
-      });
-  if (!end.ok()) return end.status();
-  const std::string last = JobsEndLine(end.value().jobs, end.value().next_id);
-  if (Status status = lines.Write(last); !status.ok()) return status;
-  if (Status status = lines.Close(); !status.ok()) return status;
+      }));
+  const std::string last = JobsEndLine(end.jobs, end.next_id);
+  GS_TRY(lines.Write(last));
+  GS_TRY(lines.Close());
   // An export changes nothing: a full disk is none of its business.
-  std::ignore = client.value()->Close();
+  std::ignore = client->Close();
   return {};
 }
 

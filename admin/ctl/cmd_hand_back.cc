@@ -15,6 +15,7 @@
 #include "admin/ctl/report.h"
 #include "admin/ctl/transfer_client.h"
 #include "broker/base/clock.h"
+#include "broker/base/try.h"
 
 namespace gearstalk::ctl {
 namespace {
@@ -46,17 +47,17 @@ class HandBack {
   HandBack(const Options& options, Report& report) : options_(options), report_(report) {}
 
   Status Run() {
-    if (Status status = Begin(); !status.ok()) return status;
-    if (Status status = PauseTubes(); !status.ok()) return status;
+    GS_TRY(Begin());
+    GS_TRY(PauseTubes());
     transfer::Selection selection = Selected();
     selection.most = kWindow;
     selection.list_buried = true;
     transfer::End end;
     do {
-      if (Status status = MoveWindow(selection, end); !status.ok()) return status;
+      end = GS_TRY(MoveWindow(selection));
       selection.after = end.next_id;
     } while (end.jobs > 0);
-    if (Status status = MoveBuried(); !status.ok()) return status;
+    GS_TRY(MoveBuried());
     return End();
   }
 
@@ -69,28 +70,23 @@ class HandBack {
   };
 
   Status Begin() {
-    Result<std::unique_ptr<TransferClient>> broker = TransferClient::Connect(options_.target);
-    if (!broker.ok()) return broker.status();
-    broker_ = std::move(broker.value());
+    broker_ = GS_TRY(TransferClient::Connect(options_.target));
     // What an interrupted run left may be under another address of the same server.
     const std::string scheme = options_.to.substr(0, options_.to.find("://") + 3);
     const auto ours = [&](const std::string& /*name*/, const transfer::Mark& mark) {
       return mark.kind == kKind && mark.fingerprint.starts_with(scheme) &&
              SameEndpoint(AddressOf(mark.fingerprint), AddressOf(options_.to));
     };
-    Result<std::string> name = broker_->KnownAs("hand-back " + options_.to, ours);
-    if (!name.ok()) return name.status();
-    opening_.name = std::move(name.value());
-    opening_.kind = kKind;
-    opening_.fingerprint = options_.to;
-    opening_.ids = transfer::Ids::kNew;
-    opening_.any_fingerprint = true;
-    const Result<transfer::MarkOf> mark = broker_->Open(opening_);
-    if (!mark.ok()) return mark.status();
-    if (!transfer::Mark::Decode(mark.value().mark, before_)) return {Code::kIo, "a damaged mark"};
-    report_.resumed = mark.value().known;
-    if (Status status = ConnectThere(); !status.ok()) return status;
-    if (Status status = SetFinished(false); !status.ok()) return status;
+    name_ = GS_TRY(broker_->KnownAs("hand-back " + options_.to, ours));
+    const OpenedTransfer opened = GS_TRY(broker_->Open({.name = name_,
+                                                        .kind = kKind,
+                                                        .fingerprint = options_.to,
+                                                        .ids = transfer::Ids::kNew,
+                                                        .any_fingerprint = true}));
+    before_ = opened.mark;
+    report_.resumed = opened.known;
+    GS_TRY(ConnectThere());
+    GS_TRY(SetFinished(false));
     return Settle();
   }
 
@@ -98,13 +94,11 @@ class HandBack {
     Target there;
     there.address = AddressOf(options_.to);
     if (options_.to.starts_with("gearman://")) {
-      Result<std::unique_ptr<GearmanClient>> client = GearmanClient::Connect(there);
-      if (!client.ok()) return client.status();
-      there_ = MakeGearmand(std::move(client.value()), broker_->classes());
+      std::unique_ptr<GearmanClient> client = GS_TRY(GearmanClient::Connect(there));
+      there_ = MakeGearmand(std::move(client), broker_->classes());
     } else {
-      Result<std::unique_ptr<Channel>> channel = Connect(there);
-      if (!channel.ok()) return channel.status();
-      there_ = MakeBeanstalkd(std::move(channel.value()));
+      std::unique_ptr<Channel> channel = GS_TRY(Connect(there));
+      there_ = MakeBeanstalkd(std::move(channel));
     }
     return there_->Greet(options_.target);
   }
@@ -112,7 +106,7 @@ class HandBack {
   // `transfers` shows it. A full disk, which hand-back may make empty, has no room for it.
   Status SetFinished(bool finished) {
     broker_->Add(Type::kAdvance, transfer::Mark{.finished = finished, .reset_finished = true});
-    Status status = Sync();
+    Status status = StatusOf(broker_->Sync());
     return status.code() == Code::kDraining ? Status() : status;
   }
 
@@ -128,20 +122,17 @@ class HandBack {
     transfer::Selection selection = Selected();
     selection.settings_only = true;
     std::vector<transfer::OwnedRecord> tubes;
-    const Result<transfer::End> end =
-        broker_->Ask(Type::kExport, selection, [&](const transfer::Frame& frame) {
-          Record tube;
-          Status read = broker_->Read(frame, tube);
-          if (read.ok()) tubes.emplace_back(tube);
-          return read;
-        });
-    if (!end.ok()) return end.status();
+    GS_TRY(broker_->Ask(Type::kExport, selection, [&](const transfer::Frame& frame) {
+      Record tube;
+      GS_TRY(broker_->Read(frame, tube));
+      tubes.emplace_back(tube);
+      return Status();
+    }));
     for (const transfer::OwnedRecord& tube : tubes) {
       const Time left = tube.View().settings.pause_until - SystemClock().Now();
       if (left <= 0) continue;
       const auto seconds = static_cast<std::uint64_t>((left + kSecond - 1) / kSecond);
-      Status paused = there_->Pause(std::string(tube.View().tube), seconds);
-      if (!paused.ok()) return paused;
+      GS_TRY(there_->Pause(std::string(tube.View().tube), seconds));
     }
     return {};
   }
@@ -149,7 +140,7 @@ class HandBack {
   Result<transfer::End> Collect(Type type, const transfer::Selection& selection, Window& jobs) {
     return broker_->Ask(type, selection, [&](const transfer::Frame& frame) {
       Record job;
-      if (Status read = broker_->Read(frame, job); !read.ok()) return read;
+      GS_TRY(broker_->Read(frame, job));
       if (job.transfer.held == Record::Held::kNot) return List(job);
       jobs.push_back(std::make_unique<Moving>(Moving{.job = transfer::OwnedRecord(job)}));
       return Status();
@@ -166,19 +157,17 @@ class HandBack {
     return {};
   }
 
-  Status MoveWindow(const transfer::Selection& selection, transfer::End& end) {
+  Result<transfer::End> MoveWindow(const transfer::Selection& selection) {
     Window jobs;
-    const Result<transfer::End> held = Collect(Type::kHoldBack, selection, jobs);
-    if (!held.ok()) {
-      // Jobs that are held back go to their queues again.
-      const Status settled = Settle();
-      return settled.ok() ? held.status() : settled;
-    }
-    end = held.value();
-    busy_ += end.busy;
-    if (Status status = Move(jobs); !status.ok()) return status;
+    Result<transfer::End> held = Collect(Type::kHoldBack, selection, jobs);
+    // Jobs that are held back go to their queues again.
+    if (!held.ok()) GS_TRY(Settle());
+    if (!held.ok()) return held;
+    busy_ += held->busy;
+    GS_TRY(Move(jobs));
     report_.Progress(report_.done, report_.found_bytes);
-    return there_->Closed();
+    GS_TRY(there_->Closed());
+    return held;
   }
 
   Status MoveBuried() {
@@ -188,8 +177,7 @@ class HandBack {
       transfer::Selection selection = Selected();
       const std::size_t to = std::min<std::size_t>(from + kWindow, buried_.size());
       for (std::size_t i = from; i < to; ++i) selection.ids.push_back(buried_[i].id);
-      transfer::End end;
-      if (Status status = MoveWindow(selection, end); !status.ok()) return status;
+      GS_TRY(MoveWindow(selection));
     }
     return {};
   }
@@ -217,15 +205,9 @@ class HandBack {
     report_.AddNote({"hint", std::move(tube), std::string(what) + "; --except keeps them here"});
   }
 
-  Status Sync() {
-    const Result<transfer::Ack> ack = broker_->Sync();
-    return ack.ok() ? Status() : ack.status();
-  }
-
   Status Settle() {
     Window jobs;
-    const Result<transfer::End> end = Collect(Type::kListHeld, {}, jobs);
-    if (!end.ok()) return end.status();
+    GS_TRY(Collect(Type::kListHeld, {}, jobs));
     for (const auto& each : jobs) {
       const Record& job = each->job.View();
       if (job.transfer.held == Record::Held::kSecondPhase) {
@@ -233,7 +215,7 @@ class HandBack {
       }
       broker_->AddIds(Type::kCommit, {job.id});
     }
-    return Sync();
+    return StatusOf(broker_->Sync());
   }
 
   Status Send(const Window& jobs) {
@@ -247,13 +229,13 @@ class HandBack {
     }
     if (can_go.empty()) return {};
     broker_->AddIds(Type::kConfirm, std::move(ids));
-    if (Status status = Sync(); !status.ok()) return status;
+    GS_TRY(broker_->Sync());
     return there_->Put(can_go);
   }
 
   Status Move(const Window& jobs) {
     if (jobs.empty()) return {};
-    if (Status status = Send(jobs); !status.ok()) return status;
+    GS_TRY(Send(jobs));
     std::vector<std::uint64_t> gone, back;
     for (const auto& each : jobs) {
       const Record& job = each->job.View();
@@ -281,11 +263,10 @@ class HandBack {
       ++needed;
     }
     broker_->Add(Type::kAdvance, transfer::Mark{.moved = moved});
-    if (Status status = broker_->SendSync(); !status.ok()) return status;
-    const Result<transfer::Ack> ack = broker_->ReadAck();
-    if (!ack.ok()) return ack.status();
+    GS_TRY(broker_->SendSync());
+    const transfer::Ack ack = GS_TRY(broker_->ReadAck());
     // The count is for `transfers`, too.
-    return ack.value().requests < needed ? AsStatus(ack.value()) : Status();
+    return ack.requests < needed ? AsStatus(ack) : Status();
   }
 
   Status End() {
@@ -296,11 +277,8 @@ class HandBack {
                                           "line, or a client waits for them",
                                           busy_)});
     }
-    if (Status status = SetFinished(report_.left == 0); !status.ok()) return status;
-    const Result<transfer::MarkOf> end = broker_->Open(opening_);
-    if (!end.ok()) return end.status();
-    transfer::Mark mark;
-    if (!transfer::Mark::Decode(end.value().mark, mark)) return {Code::kIo, "a damaged mark"};
+    GS_TRY(SetFinished(report_.left == 0));
+    const transfer::Mark mark = GS_TRY(broker_->ReadMark(name_));
     const std::uint64_t done = report_.done;
     report_.TakeMark(mark, before_);
     report_.done = done;
@@ -309,7 +287,7 @@ class HandBack {
 
   const Options& options_;
   Report& report_;
-  transfer::Opening opening_;
+  std::string name_;       // of the transfer
   transfer::Mark before_;  // when this run began
   std::vector<Listed> buried_;
   std::set<std::string> foreign_;  // tubes that are noted

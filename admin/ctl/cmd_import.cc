@@ -17,6 +17,7 @@
 #include "admin/ctl/report.h"
 #include "admin/ctl/source.h"
 #include "admin/ctl/transfer_client.h"
+#include "broker/base/try.h"
 
 namespace gearstalk::ctl {
 namespace {
@@ -75,15 +76,15 @@ class Import {
   Status ReadSource();
   bool Selected(const Record& record) const;
   void Rename(Record& record) const;
-  Result<transfer::MarkOf> OpenKnown(transfer::Opening opening);
+  Result<OpenedTransfer> OpenKnown(transfer::Opening opening);
   Status CheckNew();
-  Status Begin(transfer::Mark& before);
-  Status SendAll(const transfer::Mark& before);
+  Status Begin();
+  Status SendAll();
   Status SendTubes();
   Status SendOne(PutWindows& windows, const SourceJob& job);
-  Status Finish(const transfer::Mark& before);
-  Status ReportMark(const transfer::Mark& before);
-  Status ReportAfterFailure(const transfer::Mark& before);
+  Status Finish();
+  Status ReportMark();
+  Status ReportAfterFailure();
   Status RetireSource();
   transfer::Opening OpeningOf() const;
 
@@ -94,7 +95,7 @@ class Import {
   std::unique_ptr<TransferClient> client_;
   Survey survey_;
   std::uint64_t place_ = 0, bytes_ = 0;
-  bool keep_ids_ = false, finished_ = false;
+  transfer::Mark before_;               // when this run began
   std::vector<std::uint64_t> old_ids_;  // of the jobs, by place, for --id-map
   std::FILE* id_map_ = nullptr;
 };
@@ -110,9 +111,7 @@ Status Import::ReadOptions() {
     }
     renames_[rename.substr(0, sign)] = rename.substr(sign + 1);
   }
-  Result<std::unique_ptr<Source>> source = OpenSource(options_.source, options_.of_source);
-  if (!source.ok()) return source.status();
-  source_ = std::move(source.value());
+  source_ = GS_TRY(OpenSource(options_.source, options_.of_source));
   report_.source = options_.name.empty() ? source_->Name() : options_.name;
   if (options_.retire && !source_->CanRetire()) return source_->Retire();
   return {};
@@ -177,74 +176,65 @@ transfer::Opening Import::OpeningOf() const {
 
 // The mark of an earlier run, if there is one. A kill may have interrupted the Retire of a finished
 // transfer.
-Result<transfer::MarkOf> Import::OpenKnown(transfer::Opening opening) {
-  Result<transfer::MarkOf> known = client_->Open(opening);
+Result<OpenedTransfer> Import::OpenKnown(transfer::Opening opening) {
+  Result<OpenedTransfer> known = client_->Open(opening);
   if (known.ok() || known.status().code() != Code::kInUse) return known;
   if (survey_.before_retire.empty()) return known;
   opening.fingerprint = survey_.before_retire;
-  Result<transfer::MarkOf> retiring = client_->Open(opening);
-  transfer::Mark mark;
-  const bool finished =
-      retiring.ok() && transfer::Mark::Decode(retiring->mark, mark) && mark.finished;
-  return finished ? retiring : known;
+  Result<OpenedTransfer> retiring = client_->Open(opening);
+  return retiring.ok() && retiring->mark.finished ? retiring : known;
 }
 
 // The same content may have been imported under the name of another place. --source says that it is
 // meant.
 Status Import::CheckNew() {
   if (!options_.name.empty() || report_.found.jobs() == 0) return {};
-  const Result<std::string> other = client_->KnownAs(
+  const std::string other = GS_TRY(client_->KnownAs(
       report_.source, [&](const std::string& /*name*/, const transfer::Mark& mark) {
         return mark.fingerprint == survey_.fingerprint;
-      });
-  if (!other.ok()) return other.status();
-  if (other.value() == report_.source) return {};
+      }));
+  if (other == report_.source) return {};
   return {Code::kInUse,
           fmt::format("{} has the content of {}, which is known there: --source {} goes on with "
                       "that transfer, another --source NAME imports the jobs once more",
-                      report_.source, other.value(), other.value())};
+                      report_.source, other, other)};
 }
 
-Status Import::Begin(transfer::Mark& before) {
-  Result<std::unique_ptr<TransferClient>> client = TransferClient::Connect(options_.target);
-  if (!client.ok()) return client.status();
-  client_ = std::move(client.value());
+Status Import::Begin() {
+  client_ = GS_TRY(TransferClient::Connect(options_.target));
   transfer::Opening opening = OpeningOf();
   opening.create = false;
   opening.any_fingerprint = survey_.fingerprint == kRetired;
-  Result<transfer::MarkOf> known = OpenKnown(opening);
-  if (!known.ok()) return known.status();
-  if (!known->persistent && !options_.is_volatile) {
+  OpenedTransfer opened = GS_TRY(OpenKnown(opening));
+  if (!opened.persistent && !options_.is_volatile) {
     return {Code::kIo, options_.target.Name() +
                            " has no data directory: what is imported is lost when it ends; "
                            "--volatile accepts that"};
   }
-  if (!known->known) {
+  if (!opened.known) {
     if (survey_.fingerprint == kRetired) {
       return {Code::kIo, report_.source + " was taken out of use by an import into another broker"};
     }
     if (options_.ids == "keep" && survey_.smallest_id == 0) {
       return {Code::kInvalid, "--ids keep: the jobs of this source have no ids"};
     }
-    if (Status status = CheckNew(); !status.ok()) return status;
+    GS_TRY(CheckNew());
     opening.create = true;
-    known = client_->Open(opening);
-    for (int tries = 0; tries < kBusyTries && !known.ok(); ++tries) {
-      if (known.status().code() != Code::kDraining) break;
-      report_.Progress(0, 0, known.status().message());
+    Result<OpenedTransfer> made = client_->Open(opening);
+    for (int tries = 0; tries < kBusyTries && !made.ok(); ++tries) {
+      if (made.status().code() != Code::kDraining) break;
+      report_.Progress(0, 0, made.status().message());
       ::usleep(kBusyPause);
-      known = client_->Open(opening);
+      made = client_->Open(opening);
     }
-    if (!known.ok()) return known.status();
+    opened = GS_TRY(made);
   } else {
     report_.resumed = true;
   }
-  if (!transfer::Mark::Decode(known->mark, before)) return {Code::kIo, "a mark that is damaged"};
+  before_ = std::move(opened.mark);
   source_->SetClasses(client_->classes());
-  keep_ids_ = before.keep_ids;
-  finished_ = before.finished;
-  report_.ids = keep_ids_ ? "keep" : "new";
-  report_.already = before.settled;
+  report_.ids = before_.keep_ids ? "keep" : "new";
+  report_.already = before_.settled;
   return {};
 }
 
@@ -256,8 +246,7 @@ Status Import::SendTubes() {
     client_->Add(Type::kTube, tube);
   }
   if (survey_.tubes.empty()) return {};
-  const Result<transfer::Ack> ack = client_->Sync();
-  return ack.ok() ? Status() : ack.status();
+  return StatusOf(client_->Sync());
 }
 
 Status Import::SendOne(PutWindows& windows, const SourceJob& source) {
@@ -272,23 +261,23 @@ Status Import::SendOne(PutWindows& windows, const SourceJob& source) {
                            .text = source.refused});
     return windows.AddOutcome(change);
   }
-  if (!keep_ids_) job.id = 0;
+  if (!before_.keep_ids) job.id = 0;
   bytes_ += job.body.size();
   return windows.AddPut(job,
                         {.source_key = source.key, .settled = place_, .altered = source.altered});
 }
 
-Status Import::SendAll(const transfer::Mark& before) {
-  if (Status status = SendTubes(); !status.ok()) return status;
+Status Import::SendAll() {
+  GS_TRY(SendTubes());
   if (!options_.id_map.empty()) {
-    id_map_ = std::fopen(options_.id_map.c_str(), before.settled > 0 ? "a" : "w");
+    id_map_ = std::fopen(options_.id_map.c_str(), before_.settled > 0 ? "a" : "w");
     if (id_map_ == nullptr) return {Code::kIo, "--id-map " + options_.id_map + ": cannot be made"};
     std::setvbuf(id_map_, nullptr, _IOLBF, BUFSIZ);  // what is told is there after a kill
   }
   const std::size_t under_way =
       options_.target.data_dir.empty() ? PutWindows::kToBroker : PutWindows::kToJournal;
   PutWindows windows(
-      *client_, under_way, before.settled,
+      *client_, under_way, before_.settled,
       [&](std::uint64_t place, std::uint64_t id) {
         if (id_map_ == nullptr || id == 0 || place > old_ids_.size()) return;
         std::fputs(fmt::format("{} {}\n", old_ids_[place - 1], id).c_str(), id_map_);
@@ -297,7 +286,7 @@ Status Import::SendAll(const transfer::Mark& before) {
   Status sent;
   Status status = source_->ReadAgain([&](const SourceJob& job) {
     if (!Selected(job.job)) return Status();
-    if (++place_ <= before.settled) return Status();
+    if (++place_ <= before_.settled) return Status();
     report_.Progress(windows.acknowledged(), bytes_);
     return sent = SendOne(windows, job);
   });
@@ -307,7 +296,7 @@ Status Import::SendAll(const transfer::Mark& before) {
     // The source failed: what was sent of it counts.
     std::ignore = windows.Await();
   }
-  if (!status.ok()) report_.done = windows.acknowledged() - before.settled;
+  if (!status.ok()) report_.done = windows.acknowledged() - before_.settled;
   if (id_map_ != nullptr) {
     const bool whole = std::ferror(id_map_) == 0;
     if ((std::fclose(id_map_) != 0 || !whole) && status.ok()) {
@@ -317,24 +306,16 @@ Status Import::SendAll(const transfer::Mark& before) {
   return status;
 }
 
-Status Import::Finish(const transfer::Mark& before) {
-  if (!finished_) {
-    client_->Add(Type::kAdvance, transfer::Mark{.finished = true});
-    if (const Result<transfer::Ack> ack = client_->Sync(); !ack.ok()) return ack.status();
-  }
-  if (Status status = ReportMark(before); !status.ok()) return status;
+Status Import::Finish() {
+  client_->Add(Type::kAdvance, transfer::Mark{.finished = true});
+  GS_TRY(client_->Sync());
+  GS_TRY(ReportMark());
   return client_->Close();
 }
 
-Status Import::ReportMark(const transfer::Mark& before) {
-  transfer::Opening opening = OpeningOf();
-  opening.create = false;
-  opening.any_fingerprint = true;
-  const Result<transfer::MarkOf> end = client_->Open(opening);
-  if (!end.ok()) return end.status();
-  transfer::Mark mark;
-  if (!transfer::Mark::Decode(end.value().mark, mark)) return {Code::kIo, "a mark that is damaged"};
-  report_.TakeMark(mark, before);
+Status Import::ReportMark() {
+  const transfer::Mark mark = GS_TRY(client_->ReadMark(report_.source));
+  report_.TakeMark(mark, before_);
   return {};
 }
 
@@ -344,37 +325,34 @@ Status Import::RetireSource() {
 }
 
 Status Import::Run() {
-  if (Status status = ReadOptions(); !status.ok()) return status;
-  if (Status status = ReadSource(); !status.ok()) return status;
+  GS_TRY(ReadOptions());
+  GS_TRY(ReadSource());
   if (options_.dry_run) return {};
-  transfer::Mark before;
-  if (Status status = Begin(before); !status.ok()) return status;
-  if (finished_) {
+  GS_TRY(Begin());
+  if (before_.finished) {
     fmt::print("already imported\n");
     report_.damaged = false;
-    report_.TakeMark(before, before);
-    if (Status status = RetireSource(); !status.ok()) return status;
+    report_.TakeMark(before_, before_);
+    GS_TRY(RetireSource());
     return client_->Close();
   }
-  Status status = SendAll(before);
+  Status status = SendAll();
   if (!status.ok()) {
-    std::ignore = ReportAfterFailure(before);
+    std::ignore = ReportAfterFailure();
     return status;
   }
-  if (status = Finish(before); !status.ok()) return status;
+  GS_TRY(Finish());
   return RetireSource();
 }
 
 // A broker that still answers also knows which jobs were joined or refused. Of a directory, what is
 // on the disk counts: it is opened again.
-Status Import::ReportAfterFailure(const transfer::Mark& before) {
+Status Import::ReportAfterFailure() {
   if (!options_.target.data_dir.empty()) {
     client_ = nullptr;
-    Result<std::unique_ptr<TransferClient>> again = TransferClient::Connect(options_.target);
-    if (!again.ok()) return again.status();
-    client_ = std::move(again.value());
+    client_ = GS_TRY(TransferClient::Connect(options_.target));
   }
-  return ReportMark(before);
+  return ReportMark();
 }
 
 int RunImport(Options& options) {

@@ -11,6 +11,7 @@
 #include "admin/ctl/move_commands.h"
 #include "admin/ctl/old_server.h"
 #include "broker/base/clock.h"
+#include "broker/base/try.h"
 
 namespace gearstalk::ctl {
 namespace {
@@ -29,8 +30,8 @@ void Pause(int tenths) {
 // Waits until the moves in flight have ended.
 Status FinishAll(OldServer& old) {
   for (;;) {
-    bool unfinished = false;
-    if (Status status = old.Finish(unfinished); !status.ok() || !unfinished) return status;
+    const bool finished = GS_TRY(old.Finish());
+    if (finished) return {};
     ::usleep(20'000);
   }
 }
@@ -38,29 +39,27 @@ Status FinishAll(OldServer& old) {
 // Counts what stays there, and ends the transfer.
 Status CountAndEnd(OldServer& old, Report& report) {
   report.ForgetLeft();
-  std::uint64_t waiting = 0;
-  if (Status status = old.CountLeft(true, waiting); !status.ok()) return status;
+  GS_TRY(old.CountLeft(true));
   return old.End();
 }
 
 // Moves jobs until none is left; waits for the jobs that other workers hold.
 Status RunOnce(const TakeOverOptions& options, Report& report) {
   const std::unique_ptr<OldServer> old = MakeOldServer(options, report);
-  if (Status status = old->Begin(); !status.ok()) return status;
+  GS_TRY(old->Begin());
   if (options.settle_only || options.prepare) return CountAndEnd(*old, report);
   for (Time waited = 0; g_stop == 0;) {
-    bool moved = false, unfinished = false;
-    if (Status status = old->Round(moved); !status.ok()) return status;
+    bool moved = false;
+    GS_TRY(old->Round(moved));
     if (moved) continue;
-    if (Status status = old->Finish(unfinished); !status.ok()) return status;
-    std::uint64_t waiting = 0;
-    if (Status status = old->CountLeft(false, waiting); !status.ok()) return status;
-    if (!unfinished && (waiting == 0 || waited >= options.wait_s * kSecond)) break;
+    const bool finished = GS_TRY(old->Finish());
+    const std::uint64_t waiting = GS_TRY(old->CountLeft(false));
+    if (finished && (waiting == 0 || waited >= options.wait_s * kSecond)) break;
     const Time began = BootTime();
-    if (Status status = old->Wait(kIdleMs); !status.ok()) return status;
-    if (!unfinished) waited += BootTime() - began;
+    GS_TRY(old->Wait(kIdleMs));
+    if (finished) waited += BootTime() - began;
   }
-  if (Status status = FinishAll(*old); !status.ok()) return status;
+  GS_TRY(FinishAll(*old));
   return CountAndEnd(*old, report);
 }
 

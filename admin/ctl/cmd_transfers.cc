@@ -8,6 +8,7 @@
 #include "admin/ctl/command.h"
 #include "admin/ctl/move_commands.h"
 #include "admin/ctl/transfer_client.h"
+#include "broker/base/try.h"
 
 namespace gearstalk::ctl {
 namespace {
@@ -45,23 +46,19 @@ Status ListOrForget(const Options& options) {
   if (!options.held.empty() && options.forget.empty()) {
     return {Code::kInvalid, "--held goes with --forget"};
   }
-  if (Status status = options.target.CheckDirectory(); !status.ok()) return status;
-  Result<std::unique_ptr<TransferClient>> client = TransferClient::Connect(options.target);
-  if (!client.ok()) return client.status();
+  GS_TRY(options.target.CheckDirectory());
+  std::unique_ptr<TransferClient> client = GS_TRY(TransferClient::Connect(options.target));
   if (options.forget.empty()) {
-    const Result<transfer::End> end =
-        client.value()->Ask(transfer::Type::kTransfers, transfer::End{}, PrintMark);
-    if (!end.ok()) return end.status();
-    return client.value()->Close();
+    GS_TRY(client->Ask(transfer::Type::kTransfers, transfer::End{}, PrintMark));
+    return client->Close();
   }
   transfer::Forgetting forgetting{.name = options.forget};
   if (options.held == "commit") forgetting.held = transfer::Held::kCommit;
   if (options.held == "drop") forgetting.held = transfer::Held::kDrop;
-  client.value()->Add(transfer::Type::kForget, forgetting);
-  const Result<transfer::Ack> ack = client.value()->Sync();
-  if (!ack.ok()) return ack.status();
+  client->Add(transfer::Type::kForget, forgetting);
+  GS_TRY(client->Sync());
   fmt::print("forgotten: {}\n", options.forget);
-  return client.value()->Close();
+  return client->Close();
 }
 
 int RunTransfers(Options& options) {

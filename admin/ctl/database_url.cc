@@ -7,6 +7,8 @@
 #include <optional>
 #include <string_view>
 
+#include "broker/base/split.h"
+
 namespace gearstalk::ctl {
 namespace {
 
@@ -59,13 +61,13 @@ Result<DatabaseUrl> DatabaseUrl::Parse(const std::string& text) {
   const std::string_view before = all.substr(0, slash);
   const std::size_t at = before.rfind('@');
   const std::string_view who = at == all.npos ? std::string_view() : before.substr(0, at);
-  const std::size_t colon = std::min(who.find(':'), who.size());
+  const auto [name, secret] = SplitOnce(who, ':');
   const auto place = ParsePlace(at == all.npos ? before : before.substr(at + 1));
   if (!place) {
     return Status(Code::kInvalid, "expected HOST[:PORT] in the address of the source");
   }
-  const auto user = Decoded(who.substr(0, colon));
-  const auto password = Decoded(who.substr(std::min(colon + 1, who.size())));
+  const auto user = Decoded(name);
+  const auto password = Decoded(secret);
   const auto rest = Decoded(slash == all.npos ? std::string_view() : all.substr(slash + 1));
   if (!user || !password || !rest) {
     return Status(Code::kInvalid,

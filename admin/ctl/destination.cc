@@ -9,6 +9,7 @@
 #include "admin/ctl/beanstalk_client.h"
 #include "admin/ctl/same_server.h"
 #include "broker/base/clock.h"
+#include "broker/base/try.h"
 #include "proto_beanstalk/parser.h"
 
 namespace gearstalk::ctl {
@@ -67,25 +68,22 @@ class ToBeanstalkd final : public Destination {
 };
 
 Status ToBeanstalkd::Greet(const Target& here) {
-  if (const Result<Yaml> stats = old_.AskStats(); !stats.ok()) return stats.status();
-  if (Status status = RefuseSame(old_, here); !status.ok()) return status;
-  const Result<std::string> line = old_.Ask("reserve-job 0");
-  if (!line.ok()) return line.status();
+  GS_TRY(old_.AskStats());
+  GS_TRY(RefuseSame(old_, here));
+  const std::string line = GS_TRY(old_.Ask("reserve-job 0"));
   // beanstalkd before 1.12 takes it for a malformed "reserve".
-  can_reserve_job_ = line.value() == "NOT_FOUND";
+  can_reserve_job_ = line == "NOT_FOUND";
   return {};
 }
 
 // A tube exists while somebody watches it.
 Status ToBeanstalkd::Pause(const std::string& tube, std::uint64_t seconds) {
   if (!beanstalk::IsTubeName(tube)) return {};
-  const Result<std::string> watching = old_.Ask("watch " + tube);
-  if (!watching.ok()) return watching.status();
+  GS_TRY(old_.Ask("watch " + tube));
   const std::uint64_t most = std::min<std::uint64_t>(seconds, UINT32_MAX);
-  const Result<std::string> paused = old_.Ask(fmt::format("pause-tube {} {}", tube, most));
-  if (!paused.ok()) return paused.status();
-  if (paused.value() == "PAUSED") return {};
-  Keep(tube, "its tube is paused; the old server answers pause-tube with " + paused.value());
+  const std::string paused = GS_TRY(old_.Ask(fmt::format("pause-tube {} {}", tube, most)));
+  if (paused == "PAUSED") return {};
+  Keep(tube, "its tube is paused; the old server answers pause-tube with " + paused);
   return {};
 }
 
@@ -99,27 +97,25 @@ Status ToBeanstalkd::Put(Jobs jobs) {
                 job.body);
   }
   std::vector<There> buried, wrong;
-  if (Status status = ReadPuts(jobs, buried, wrong); !status.ok()) return status;
-  if (Status status = BuryAll(buried, wrong); !status.ok()) return status;
+  GS_TRY(ReadPuts(jobs, buried, wrong));
+  GS_TRY(BuryAll(buried, wrong));
   return TakeBack(wrong);
 }
 
 Status ToBeanstalkd::ReadPuts(Jobs jobs, std::vector<There>& buried, std::vector<There>& wrong) {
   constexpr std::string_view kInserted = "INSERTED ";
   for (Moving* each : jobs) {
-    const Result<std::string> used = old_.Line();
-    if (!used.ok()) return used.status();
-    const Result<std::string> line = old_.Line();
-    if (!line.ok()) return line.status();
-    if (!line.value().starts_with(kInserted)) {
-      each->left = "the old server says " + line.value();
-      if (line.value() != "JOB_TOO_BIG") closed_ = {Code::kIo, each->left};
+    const std::string used = GS_TRY(old_.Line());
+    const std::string line = GS_TRY(old_.Line());
+    if (!line.starts_with(kInserted)) {
+      each->left = "the old server says " + line;
+      if (line != "JOB_TOO_BIG") closed_ = {Code::kIo, each->left};
       continue;
     }
-    There there{each, line.value().substr(kInserted.size())};
+    There there{each, line.substr(kInserted.size())};
     const Record& job = each->job.View();
-    if (used.value() != fmt::format("USING {}", job.tube)) {
-      there.wrong = "the old server answers use with " + used.value();
+    if (used != fmt::format("USING {}", job.tube)) {
+      there.wrong = "the old server answers use with " + used;
       wrong.push_back(std::move(there));
     } else if (job.state == State::kBuried) {
       buried.push_back(std::move(there));
@@ -134,11 +130,10 @@ Status ToBeanstalkd::BuryAll(std::vector<There>& jobs, std::vector<There>& wrong
     old_.Add(fmt::format("bury {} {}", there.id, there.job->job.View().priority));
   }
   for (There& there : jobs) {
-    if (const Result<BeanstalkClient::Answer> got = old_.Body(); !got.ok()) return got.status();
-    const Result<std::string> line = old_.Line();
-    if (!line.ok()) return line.status();
-    if (line.value() == "BURIED") continue;
-    there.wrong = "the old server answers bury with " + line.value();
+    GS_TRY(old_.Body());
+    const std::string line = GS_TRY(old_.Line());
+    if (line == "BURIED") continue;
+    there.wrong = "the old server answers bury with " + line;
     wrong.push_back(std::move(there));
   }
   return {};
@@ -148,9 +143,8 @@ Status ToBeanstalkd::BuryAll(std::vector<There>& jobs, std::vector<There>& wrong
 Status ToBeanstalkd::TakeBack(const std::vector<There>& jobs) {
   for (const There& there : jobs) old_.Add("delete " + there.id);
   for (const There& there : jobs) {
-    const Result<std::string> line = old_.Line();
-    if (!line.ok()) return line.status();
-    (line.value() == "DELETED" ? there.job->left : there.job->altered) = there.wrong;
+    const std::string line = GS_TRY(old_.Line());
+    (line == "DELETED" ? there.job->left : there.job->altered) = there.wrong;
   }
   return {};
 }
@@ -176,7 +170,7 @@ class ToGearmand final : public Destination {
   Status Put(Jobs jobs) override {
     while (!jobs.empty()) {
       const Jobs some = jobs.first(std::min(kAtOnce, jobs.size()));
-      if (Status status = PutSome(some); !status.ok()) return status;
+      GS_TRY(PutSome(some));
       jobs = jobs.subspan(some.size());
     }
     return {};
@@ -196,9 +190,8 @@ class ToGearmand final : public Destination {
   Status PutSome(Jobs jobs) {
     for (const Moving* each : jobs) Add(each->job.View());
     for (Moving* each : jobs) {
-      const Result<Packet> answer = old_->Next();
-      if (!answer.ok()) return answer.status();
-      if (answer.value().type != packet::kJobCreated) each->left = "gearmand refuses it";
+      const Packet answer = GS_TRY(old_->Next());
+      if (answer.type != packet::kJobCreated) each->left = "gearmand refuses it";
     }
     return {};
   }

@@ -7,6 +7,7 @@
 #include "admin/ctl/channel.h"
 #include "admin/transfer/session.h"
 #include "broker/base/clock.h"
+#include "broker/base/try.h"
 #include "broker/binlog/lock.h"
 #include "broker/engine/engine.h"
 #include "broker/journal/no_events.h"
@@ -55,7 +56,7 @@ class DirectoryChannel final : public Channel {
 
   Status Start() {
     GiveFilesToOwner();
-    if (Status status = journal_->Start(engine_.records(), events_); !status.ok()) return status;
+    GS_TRY(journal_->Start(engine_.records(), events_));
     session_ = protocol_.NewSession(wire_);
     return {};
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "broker/base/clock.h"
+#include "broker/base/try.h"
 
 namespace gearstalk::ctl {
 namespace {
@@ -28,9 +29,7 @@ bool CanAsk(std::string_view unique) {
 }  // namespace
 
 Status FunctionDrain::Begin() {
-  Result<std::unique_ptr<GearmanClient>> worker = GearmanClient::Connect(scope_.options.Old());
-  if (!worker.ok()) return worker.status();
-  worker_ = std::move(worker.value());
+  worker_ = GS_TRY(GearmanClient::Connect(scope_.options.Old()));
   worker_->Add(packet::kSetClientId, {scope_.client_id});
   worker_->Add(packet::kCanDo, {function_});
   return worker_->Fence();
@@ -68,22 +67,21 @@ Status FunctionDrain::Drain(std::uint64_t waiting, bool& moved) {
   const Time end = BootTime() + kBatchTime;
   while (waiting > 0 && BootTime() < end && !scope_.options.stopped() &&
          in_flight() < kMostRelayed) {
-    std::size_t count = 0;
-    const std::size_t most = std::min<std::uint64_t>({batch_, in_time_, waiting});
-    if (Status status = Batch(most, count); !status.ok()) return status;
+    const std::size_t count = GS_TRY(Batch(std::min<std::uint64_t>({batch_, in_time_, waiting})));
     if (count == 0) break;
     moved = true;
     waiting -= std::min<std::uint64_t>(waiting, count);
-    if (Status status = Pump(moved); !status.ok()) return status;
+    GS_TRY(Pump(moved));
     scope_.report.Progress(scope_.report.done, scope_.report.found_bytes);
   }
   return {};
 }
 
 Status FunctionDrain::Pump(bool& moved) {
-  if (Status status = ReadWakes(); !status.ok() || relay_ == nullptr) return status;
+  GS_TRY(ReadWakes());
+  if (relay_ == nullptr) return {};
   bool idle = true;
-  if (Status status = relay_->Pump(idle); !status.ok()) return status;
+  GS_TRY(relay_->Pump(idle));
   if (!idle) moved = true;
   const std::uint64_t ended = relay_->ended() - std::exchange(relayed_, relay_->ended());
   for (std::uint64_t i = 0; i < ended; ++i) {
@@ -94,54 +92,54 @@ Status FunctionDrain::Pump(bool& moved) {
   return {};
 }
 
-Status FunctionDrain::Batch(std::size_t most, std::size_t& count) {
-  if (scope_.table.newest() == 0) {
-    if (Status status = scope_.table.Read(scope_.admin); !status.ok()) return status;
-  }
-  if (newest_alike_ == 0) {
-    if (Status status = Count(in_flight()); !status.ok()) return status;
-  }
-  std::vector<Grabbed> jobs;
-  if (Status status = Grab(most, jobs); !status.ok()) return status;
-  count = jobs.size();
+Result<std::size_t> FunctionDrain::Batch(std::size_t most) {
+  if (scope_.table.newest() == 0) GS_TRY(scope_.table.Read(scope_.admin));
+  if (newest_alike_ == 0) GS_TRY(Count(in_flight()));
+  std::vector<Grabbed> jobs = GS_TRY(Grab(most));
+  const std::size_t count = jobs.size();
+  GS_TRY(Move(std::move(jobs)));
+  return count;
+}
+
+Status FunctionDrain::Move(std::vector<Grabbed> jobs) {
   if (jobs.empty()) return {};
-  if (Status status = FixCutKeys(jobs); !status.ok()) return status;
-  if (Status status = Classify(jobs); !status.ok()) return status;
-  if (Status status = RelayForeground(jobs); !status.ok()) return status;
+  GS_TRY(FixCutKeys(jobs));
+  GS_TRY(Classify(jobs));
+  GS_TRY(RelayForeground(jobs));
   if (jobs.empty()) return {};
-  if (Status status = HoldAll(jobs); !status.ok()) return status;
-  if (Status status = RelayAwaited(jobs); !status.ok()) return status;
-  if (Status status = CompleteAll(jobs); !status.ok()) return status;
+  GS_TRY(HoldAll(jobs));
+  GS_TRY(RelayAwaited(jobs));
+  GS_TRY(CompleteAll(jobs));
   return CommitAll(jobs);
 }
 
-Status FunctionDrain::AddGrabbed(Grabbed grabbed, std::vector<Grabbed>& jobs) {
+Status FunctionDrain::ReadHandle(Grabbed& job) {
   Handle handle;
-  if (!Handle::Parse(grabbed.handle, handle) || handle.number > HeldHandle::kNumber) {
+  if (!Handle::Parse(job.handle, handle) || handle.number > HeldHandle::kNumber) {
     return {Code::kIo,
-            "the old server gives the handle '" + grabbed.handle + "', expected H:HOST:NUMBER"};
+            "the old server gives the handle '" + job.handle + "', expected H:HOST:NUMBER"};
   }
   scope_.prefix = handle.prefix;
-  grabbed.number = handle.number;
-  jobs.push_back(std::move(grabbed));
+  job.number = handle.number;
   return {};
 }
 
-Status FunctionDrain::Grab(std::size_t most, std::vector<Grabbed>& jobs) {
+Result<std::vector<FunctionDrain::Grabbed>> FunctionDrain::Grab(std::size_t most) {
+  std::vector<Grabbed> jobs;
   asleep_ = false;
   for (std::size_t i = 0; i < most; ++i) worker_->Add(packet::kGrabJobAll, {});
   for (std::size_t answers = 0; answers < most;) {
-    Result<Packet> packet = worker_->Next();
-    if (!packet.ok()) return packet.status();
-    if (packet->type == packet::kNoJob) ++answers;
+    Packet packet = GS_TRY(worker_->Next());
+    if (packet.type == packet::kNoJob) ++answers;
     Grabbed job;
-    if (!TakeAssigned(packet.value(), job)) continue;
+    if (!TakeAssigned(packet, job)) continue;
     ++answers;
-    if (Status status = AddGrabbed(std::move(job), jobs); !status.ok()) return status;
+    GS_TRY(ReadHandle(job));
+    jobs.push_back(std::move(job));
   }
   if (!jobs.empty()) vain_wakes_ = 0;
   ChooseBatch(jobs, most);
-  return {};
+  return jobs;
 }
 
 // Batches grow while jobs come; large bodies are taken a few at a time.
@@ -155,17 +153,16 @@ void FunctionDrain::ChooseBatch(const std::vector<Grabbed>& jobs, std::size_t as
   batch_ = std::min(batch_, fits);
 }
 
-Status FunctionDrain::AskUniques(const std::vector<Grabbed*>& jobs, std::vector<Packet>& answers) {
+Result<std::vector<Packet>> FunctionDrain::AskUniques(const std::vector<Grabbed*>& jobs) {
   for (const Grabbed* job : jobs) scope_.admin.Add(packet::kGetStatusUnique, {job->unique});
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    Result<Packet> answer = scope_.admin.Next();
-    if (!answer.ok()) return answer.status();
-    if (answer->type != packet::kStatusResUnique) {
-      return {Code::kIo, "the old server does not answer GET_STATUS_UNIQUE"};
+  std::vector<Packet> answers(jobs.size());
+  for (Packet& answer : answers) {
+    answer = GS_TRY(scope_.admin.Next());
+    if (answer.type != packet::kStatusResUnique) {
+      return Status(Code::kIo, "the old server does not answer GET_STATUS_UNIQUE");
     }
-    answers.push_back(std::move(answer.value()));
   }
-  return {};
+  return answers;
 }
 
 // A key of 63 bytes that is not known is one of 64, and the NUL in front of the body is its last
@@ -175,8 +172,7 @@ Status FunctionDrain::FixCutKeys(std::vector<Grabbed>& jobs) {
   for (Grabbed& job : jobs) {
     if (job.reducer.empty() && MayHaveCutKey(job.unique, job.body)) doubtful.push_back(&job);
   }
-  std::vector<Packet> answers;
-  if (Status status = AskUniques(doubtful, answers); !status.ok()) return status;
+  const std::vector<Packet> answers = GS_TRY(AskUniques(doubtful));
   for (std::size_t i = 0; i < doubtful.size(); ++i) {
     if (answers[i].arguments[1] == "0") doubtful[i]->body.erase(0, 1);
   }
@@ -187,17 +183,15 @@ Status FunctionDrain::FixCutKeys(std::vector<Grabbed>& jobs) {
 // gearmand looks at every job for the answer. If many wait, all in one class, and nobody else holds
 // any, every job of the table is of that class, and the tool need not ask again.
 Status FunctionDrain::Count(std::uint64_t ours) {
-  if (Status status = ReadClasses(scope_.admin, function_, counts_, counted_); !status.ok()) {
-    return status;
-  }
-  const std::uint64_t most = std::max({counts_.high, counts_.normal, counts_.low});
-  const bool one_class = most == counts_.high + counts_.normal + counts_.low;
-  if (!counted_ || counts_.workers > 1 || !one_class || most < kMany) return {};
-  FunctionStatus now;
-  if (Status status = ReadFunction(scope_.admin, function_, now); !status.ok()) return status;
+  counts_ = GS_TRY(ReadClasses(scope_.admin, function_));
+  if (!counts_) return {};
+  const std::uint64_t most = std::max({counts_->high, counts_->normal, counts_->low});
+  const bool one_class = most == counts_->high + counts_->normal + counts_->low;
+  if (counts_->workers > 1 || !one_class || most < kMany) return {};
+  const FunctionStatus now = GS_TRY(ReadFunction(scope_.admin, function_));
   if (now.running != ours) return {};
   newest_alike_ = scope_.table.newest();
-  class_alike_ = most == counts_.high ? 0 : most == counts_.normal ? 1 : 2;
+  class_alike_ = most == counts_->high ? 0 : most == counts_->normal ? 1 : 2;
   return {};
 }
 
@@ -205,10 +199,9 @@ Status FunctionDrain::Classify(std::vector<Grabbed>& jobs) {
   const std::uint64_t newest = std::exchange(newest_alike_, 0);
   const auto alike = [&](const Grabbed& job) { return job.number <= newest; };
   if (!std::all_of(jobs.begin(), jobs.end(), alike)) {
-    if (Status status = ClassifyByCounts(jobs); !status.ok()) return status;
+    GS_TRY(ClassifyByCounts(jobs));
   } else {
-    FunctionStatus now;
-    if (Status status = ReadFunction(scope_.admin, function_, now); !status.ok()) return status;
+    const FunctionStatus now = GS_TRY(ReadFunction(scope_.admin, function_));
     shared_ = now.workers > 1;
     if (now.total > kMany) newest_alike_ = newest;
   }
@@ -223,19 +216,14 @@ Status FunctionDrain::Classify(std::vector<Grabbed>& jobs) {
 Status FunctionDrain::ClassifyByCounts(std::vector<Grabbed>& jobs) {
   const auto known = [&](const Grabbed& job) { return scope_.table.Knows(job.number); };
   const bool none_new = std::all_of(jobs.begin(), jobs.end(), known);
-  if (!none_new) {
-    if (Status status = scope_.table.Read(scope_.admin); !status.ok()) return status;
-  }
-  ClassCounts after;
-  bool still_counted = false;
-  if (Status status = ReadClasses(scope_.admin, function_, after, still_counted); !status.ok()) {
-    return status;
-  }
-  const ClassGuess guess = GuessClasses(counts_, after, jobs.size(), none_new);
-  shared_ = counts_.workers > 1 || after.workers > 1 || !counted_;
+  if (!none_new) GS_TRY(scope_.table.Read(scope_.admin));
+  const std::optional<ClassCounts> now = GS_TRY(ReadClasses(scope_.admin, function_));
+  const ClassCounts before = counts_.value_or(ClassCounts{}), after = now.value_or(ClassCounts{});
+  const ClassGuess guess = GuessClasses(before, after, jobs.size(), none_new);
+  shared_ = before.workers > 1 || after.workers > 1 || !counts_;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     jobs[i].job_class = guess.ClassOf(i);
-    jobs[i].exact = guess.exact && counted_ && still_counted;
+    jobs[i].exact = guess.exact && counts_ && now;
   }
   return {};
 }
@@ -243,7 +231,7 @@ Status FunctionDrain::ClassifyByCounts(std::vector<Grabbed>& jobs) {
 Status FunctionDrain::RelayOne(Grabbed& job) {
   if (relay_ == nullptr) {
     relay_ = std::make_unique<Relay>(*worker_);
-    if (Status status = relay_->Connect(scope_.options.target); !status.ok()) return status;
+    GS_TRY(relay_->Connect(scope_.options.target));
   }
   relay_->Submit(job, kSubmits[job.job_class]);
   return {};
@@ -252,7 +240,7 @@ Status FunctionDrain::RelayOne(Grabbed& job) {
 Status FunctionDrain::RelayForeground(std::vector<Grabbed>& jobs) {
   for (Grabbed& job : jobs) {
     if (!scope_.table.IsForeground(job.number)) continue;
-    if (Status status = RelayOne(job); !status.ok()) return status;
+    GS_TRY(RelayOne(job));
   }
   std::erase_if(jobs, [&](const Grabbed& job) { return scope_.table.IsForeground(job.number); });
   return {};
@@ -292,54 +280,49 @@ Status FunctionDrain::SendHolds(std::vector<Grabbed>& jobs) {
     for (std::size_t i = held; i < jobs.size(); ++i) {
       scope_.broker.Add(Type::kHold, jobs[i].job);
     }
-    if (Status status = scope_.broker.SendSync(); !status.ok()) return status;
-    const Result<transfer::Ack> ack = scope_.broker.ReadAck();
-    if (!ack.ok()) return ack.status();
-    for (const std::uint64_t id : ack.value().ids) {
+    GS_TRY(scope_.broker.SendSync());
+    const transfer::Ack ack = GS_TRY(scope_.broker.ReadAck());
+    for (const std::uint64_t id : ack.ids) {
       if (held < jobs.size()) jobs[held++].here = id;
     }
-    if (ack.value().problem == transfer::Problem::kNone) break;
-    const bool busy = ack.value().problem == transfer::Problem::kBusy;
-    if (!busy || tries == kBusyTries || scope_.options.stopped()) return AsStatus(ack.value());
+    if (ack.problem == transfer::Problem::kNone) break;
+    const bool busy = ack.problem == transfer::Problem::kBusy;
+    if (!busy || tries == kBusyTries || scope_.options.stopped()) return AsStatus(ack);
     ::usleep(500'000);
   }
   return held == jobs.size() ? Status() : Status(Code::kIo, "the broker held other jobs");
 }
 
 // Whether somebody else is connected to the old server.
-Status FunctionDrain::SeesOthers(bool& others) {
-  const Result<std::vector<std::string>> lines = scope_.admin.Admin("workers");
-  if (!lines.ok()) return lines.status();
+Result<bool> FunctionDrain::SeesOthers() {
+  const std::vector<std::string> lines = GS_TRY(scope_.admin.Admin("workers"));
   const std::string ours = " " + scope_.client_id + " :";
-  others = !std::all_of(lines.value().begin(), lines.value().end(), [&](const std::string& line) {
+  return !std::all_of(lines.begin(), lines.end(), [&](const std::string& line) {
     return line.find(ours) != std::string::npos;
   });
-  return {};
 }
 
 // Background jobs that a client has joined. gearmand takes long to find a key among many.
 Status FunctionDrain::RelayAwaited(std::vector<Grabbed>& jobs) {
-  bool others = false;
-  if (Status status = SeesOthers(others); !status.ok() || !others) return status;
+  const bool others = GS_TRY(SeesOthers());
+  if (!others) return {};
   std::vector<Grabbed*> asked;
   for (Grabbed& job : jobs) {
     if (CanAsk(job.unique)) asked.push_back(&job);
   }
-  std::vector<Packet> answers;
-  if (Status status = AskUniques(asked, answers); !status.ok()) return status;
+  const std::vector<Packet> answers = GS_TRY(AskUniques(asked));
   std::vector<std::uint64_t> dropped;
   for (std::size_t i = 0; i < asked.size(); ++i) {
     if (answers[i].arguments[5] == "0") continue;
     dropped.push_back(asked[i]->here);
-    if (Status status = RelayOne(*asked[i]); !status.ok()) return status;
+    GS_TRY(RelayOne(*asked[i]));
   }
   if (dropped.empty()) return {};
   std::erase_if(jobs, [&](const Grabbed& job) {
     return std::find(dropped.begin(), dropped.end(), job.here) != dropped.end();
   });
   scope_.broker.AddIds(Type::kDrop, std::move(dropped));
-  const Result<transfer::Ack> ack = scope_.broker.Sync();
-  return ack.ok() ? Status() : ack.status();
+  return StatusOf(scope_.broker.Sync());
 }
 
 // WORK_COMPLETE has no answer but JOB_NOT_FOUND, so an echo follows each. An error before the first
@@ -354,10 +337,9 @@ Status FunctionDrain::CompleteAll(std::vector<Grabbed>& jobs) {
   const Time began = BootTime();
   bool fenced = false;
   for (std::size_t done = 0; done < jobs.size();) {
-    const Result<Packet> packet = worker_->Next();
-    if (!packet.ok()) return packet.status();
-    if (packet.value().type == packet::kError) jobs[done].lost = jobs[done].lost || fenced;
-    if (packet.value().type == packet::kEchoRes && std::exchange(fenced, true)) ++done;
+    const Packet packet = GS_TRY(worker_->Next());
+    if (packet.type == packet::kError) jobs[done].lost = jobs[done].lost || fenced;
+    if (packet.type == packet::kEchoRes && std::exchange(fenced, true)) ++done;
   }
   const Time took = std::max<Time>(BootTime() - began, 1);
   const auto in_time = static_cast<double>(kBatchTime) / static_cast<double>(took);
@@ -383,10 +365,8 @@ Status FunctionDrain::CommitAll(const std::vector<Grabbed>& jobs) {
     if (!job.exact) add(transfer::OutcomeKind::kAltered, std::string(kGuessedText));
   }
   if (ids.empty()) return {};
-  if (!change.jobs.empty()) scope_.broker.Add(Type::kAdvance, change);
-  scope_.broker.AddMoved(std::move(ids));
-  const Result<transfer::Ack> ack = scope_.broker.Sync();
-  if (!ack.ok()) return ack.status();
+  scope_.broker.AddMoved(std::move(ids), change);
+  GS_TRY(scope_.broker.Sync());
   for (const Grabbed& job : jobs) scope_.report.Moved(job.job);
   return {};
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -67,15 +68,17 @@ class FunctionDrain {
   };
 
   Status ReadWakes();
-  Status Batch(std::size_t most, std::size_t& count);
-  Status Grab(std::size_t most, std::vector<Grabbed>& jobs);
-  Status AddGrabbed(Grabbed grabbed, std::vector<Grabbed>& jobs);
+  // Returns how many jobs came.
+  Result<std::size_t> Batch(std::size_t most);
+  Status Move(std::vector<Grabbed> jobs);
+  Result<std::vector<Grabbed>> Grab(std::size_t most);
+  Status ReadHandle(Grabbed& job);
   Status FixCutKeys(std::vector<Grabbed>& jobs);
   void ChooseBatch(const std::vector<Grabbed>& jobs, std::size_t asked);
   Status Count(std::uint64_t ours);
   Status Classify(std::vector<Grabbed>& jobs);
   Status ClassifyByCounts(std::vector<Grabbed>& jobs);
-  Status SeesOthers(bool& others);
+  Result<bool> SeesOthers();
   Status RelayOne(Grabbed& job);
   Status RelayForeground(std::vector<Grabbed>& jobs);
   Status HoldAll(std::vector<Grabbed>& jobs);
@@ -84,7 +87,7 @@ class FunctionDrain {
   Status CompleteAll(std::vector<Grabbed>& jobs);
   Status CommitAll(const std::vector<Grabbed>& jobs);
   // Known jobs and waiting clients of unique keys, in their order.
-  Status AskUniques(const std::vector<Grabbed*>& jobs, std::vector<Packet>& answers);
+  Result<std::vector<Packet>> AskUniques(const std::vector<Grabbed*>& jobs);
 
   DrainScope& scope_;
   const std::string function_;
@@ -94,10 +97,9 @@ class FunctionDrain {
   int vain_wakes_ = 0;         // NOOPs since the last job
   std::uint64_t relayed_ = 0;  // that have ended
   std::size_t batch_ = kFirstBatch;
-  std::size_t in_time_ = kMostBatch;  // jobs that the old server completes in kBatchTime
-  bool shared_ = false;               // of the batch: the function has other workers
-  ClassCounts counts_{};              // of the waiting jobs
-  bool counted_ = false;
+  std::size_t in_time_ = kMostBatch;     // jobs that the old server completes in kBatchTime
+  bool shared_ = false;                  // of the batch: the function has other workers
+  std::optional<ClassCounts> counts_{};  // of the waiting jobs
   // Jobs up to this number have one class.
   std::uint64_t newest_alike_ = 0;
   int class_alike_ = 1;

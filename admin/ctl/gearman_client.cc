@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "broker/base/try.h"
+
 namespace gearstalk::ctl {
 namespace {
 
@@ -69,10 +71,9 @@ bool TakeAssigned(Packet& packet, Assigned& job) {
 }
 
 Result<std::unique_ptr<GearmanClient>> GearmanClient::Connect(const Target& target) {
-  Result<std::unique_ptr<Channel>> channel = ctl::Connect(target);
-  if (!channel.ok()) return channel.status();
-  auto client = std::make_unique<GearmanClient>(std::move(channel.value()));
-  if (Status status = client->Greet(); !status.ok()) return status;
+  std::unique_ptr<Channel> channel = GS_TRY(ctl::Connect(target));
+  auto client = std::make_unique<GearmanClient>(std::move(channel));
+  GS_TRY(client->Greet());
   return client;
 }
 
@@ -90,9 +91,8 @@ Status GearmanClient::Greet() {
 Status GearmanClient::Fence() {
   Add(packet::kEchoReq, {"fence"});
   for (;;) {
-    const Result<Packet> packet = Next();
-    if (!packet.ok()) return packet.status();
-    if (packet.value().type == packet::kEchoRes) return {};
+    const Packet packet = GS_TRY(Next());
+    if (packet.type == packet::kEchoRes) return {};
   }
 }
 
@@ -119,12 +119,9 @@ Status GearmanClient::Flush() {
   return status;
 }
 
-bool GearmanClient::TakePacket(Packet& packet, Status& status) {
+Result<bool> GearmanClient::TakePacket(Packet& packet) {
   const std::string_view rest = std::string_view(in_).substr(used_);
-  if (!BeginsPacket(rest)) {
-    status = {Code::kIo, channel_->Name() + " sent no packet"};
-    return true;
-  }
+  if (!BeginsPacket(rest)) return Status(Code::kIo, channel_->Name() + " sent no packet");
   if (rest.size() < kHead) return false;
   packet.type = NumberAt(rest, 4);
   const std::size_t size = NumberAt(rest, 8);
@@ -151,22 +148,19 @@ Status GearmanClient::More(int timeout_ms) {
 }
 
 Result<Packet> GearmanClient::Next(int timeout_ms) {
-  if (Status status = Flush(); !status.ok()) return status;
+  GS_TRY(Flush());
   for (;;) {
     Packet packet;
-    Status status;
-    if (TakePacket(packet, status)) {
-      if (!status.ok()) return status;
-      return packet;
-    }
-    if (status = More(timeout_ms); !status.ok()) return status;
+    const bool whole = GS_TRY(TakePacket(packet));
+    if (whole) return packet;
+    GS_TRY(More(timeout_ms));
   }
 }
 
 Result<std::vector<std::string>> GearmanClient::Admin(std::string_view line, bool table) {
   out_ += line;
   out_ += '\n';
-  if (Status status = Flush(); !status.ok()) return status;
+  GS_TRY(Flush());
   std::vector<std::string> lines;
   std::size_t seen = used_;
   for (;;) {
@@ -182,7 +176,7 @@ Result<std::vector<std::string>> GearmanClient::Admin(std::string_view line, boo
       if (!table) return lines;
     }
     seen = in_.size() - used_;
-    if (Status status = More(-1); !status.ok()) return status;
+    GS_TRY(More(-1));
   }
 }
 

@@ -61,7 +61,7 @@ class GearmanClient {
 
  private:
   Status Greet();
-  bool TakePacket(Packet& packet, Status& status);
+  Result<bool> TakePacket(Packet& packet);
   Status More(int timeout_ms);
 
   std::unique_ptr<Channel> channel_;

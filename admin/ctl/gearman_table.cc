@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 
+#include "broker/base/try.h"
+
 namespace gearstalk::ctl {
 namespace {
 
@@ -71,10 +73,9 @@ bool Handle::Parse(std::string_view text, Handle& handle) {
 }
 
 Status JobTable::Read(GearmanClient& admin) {
-  const Result<std::vector<std::string>> lines = admin.Admin("show jobs");
-  if (!lines.ok()) return lines.status();
+  const std::vector<std::string> lines = GS_TRY(admin.Admin("show jobs"));
   foreground_.clear();
-  for (const std::string& line : lines.value()) {
+  for (const std::string& line : lines) {
     std::string name;
     std::array<std::uint64_t, 3> columns{};  // retries, ignored, background
     Handle handle;
@@ -88,10 +89,9 @@ Status JobTable::Read(GearmanClient& admin) {
 }
 
 Result<std::vector<FunctionStatus>> ReadFunctions(GearmanClient& admin) {
-  const Result<std::vector<std::string>> lines = admin.Admin("status");
-  if (!lines.ok()) return lines.status();
+  const std::vector<std::string> lines = GS_TRY(admin.Admin("status"));
   std::vector<FunctionStatus> functions;
-  for (const std::string& line : lines.value()) {
+  for (const std::string& line : lines) {
     FunctionStatus& each = functions.emplace_back();
     std::array<std::uint64_t, 3> columns{};
     if (!Columns(line, each.function, columns)) return Strange("status", line);
@@ -102,40 +102,30 @@ Result<std::vector<FunctionStatus>> ReadFunctions(GearmanClient& admin) {
   return functions;
 }
 
-Status ReadFunction(GearmanClient& admin, std::string_view function, FunctionStatus& status) {
-  Result<std::vector<FunctionStatus>> all = ReadFunctions(admin);
-  if (!all.ok()) return all.status();
-  for (FunctionStatus& each : all.value()) {
-    if (each.function == function) status = std::move(each);
-  }
-  return {};
+Result<FunctionStatus> ReadFunction(GearmanClient& admin, std::string_view function) {
+  const std::vector<FunctionStatus> all = GS_TRY(ReadFunctions(admin));
+  const auto found = std::ranges::find(all, function, &FunctionStatus::function);
+  return found == all.end() ? FunctionStatus{} : *found;
 }
 
 Result<bool> ListsClient(GearmanClient& admin, const std::string& client_id) {
-  const Result<std::vector<std::string>> lines = admin.Admin("workers");
-  if (!lines.ok()) return lines.status();
-  return std::any_of(lines.value().begin(), lines.value().end(), [&](const std::string& line) {
+  const std::vector<std::string> lines = GS_TRY(admin.Admin("workers"));
+  return std::any_of(lines.begin(), lines.end(), [&](const std::string& line) {
     return line.find(" " + client_id + " :") != std::string::npos;
   });
 }
 
-Status ReadClasses(GearmanClient& admin, std::string_view function, ClassCounts& counts,
-                   bool& known) {
-  known = false;
-  counts = {};
+Result<std::optional<ClassCounts>> ReadClasses(GearmanClient& admin, std::string_view function) {
+  std::optional<ClassCounts> counts;
   const Result<std::vector<std::string>> lines = admin.Admin("prioritystatus");
-  if (!lines.ok()) {
-    return lines.status().code() == Code::kNotFound ? Status() : lines.status();
-  }
-  for (const std::string& line : lines.value()) {
+  if (StatusOf(lines).code() == Code::kNotFound) return counts;
+  for (const std::string& line : GS_TRY(lines)) {
     std::string name;
     std::array<std::uint64_t, 4> columns{};
     if (!Columns(line, name, columns)) return Strange("prioritystatus", line);
-    if (name != function) continue;
-    known = true;
-    counts = {columns[0], columns[1], columns[2], columns[3]};
+    if (name == function) counts = {columns[0], columns[1], columns[2], columns[3]};
   }
-  return {};
+  return counts;
 }
 
 }  // namespace gearstalk::ctl

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -62,13 +63,12 @@ struct FunctionStatus {
 };
 Result<std::vector<FunctionStatus>> ReadFunctions(GearmanClient& admin);
 // That of one function; all zero if it has none.
-Status ReadFunction(GearmanClient& admin, std::string_view function, FunctionStatus& status);
+Result<FunctionStatus> ReadFunction(GearmanClient& admin, std::string_view function);
 
 // Whether `workers` has a connection with this SET_CLIENT_ID.
 Result<bool> ListsClient(GearmanClient& admin, const std::string& client_id);
 
-// The line of `prioritystatus` of a function. `known` false: the server has no such line.
-Status ReadClasses(GearmanClient& admin, std::string_view function, ClassCounts& counts,
-                   bool& known);
+// The line of `prioritystatus` of a function. Nothing: the server has no such line.
+Result<std::optional<ClassCounts>> ReadClasses(GearmanClient& admin, std::string_view function);
 
 }  // namespace gearstalk::ctl

@@ -10,6 +10,7 @@
 #include "admin/ctl/same_server.h"
 #include "admin/ctl/settle.h"
 #include "broker/base/clock.h"
+#include "broker/base/try.h"
 
 namespace gearstalk::ctl {
 namespace {
@@ -32,15 +33,11 @@ struct FormerRun {
 }  // namespace
 
 Status GearmanTakeOver::Begin() {
-  Result<std::unique_ptr<GearmanClient>> admin = GearmanClient::Connect(options_.Old());
-  if (!admin.ok()) return admin.status();
-  admin_ = std::move(admin.value());
-  const Result<std::vector<std::string>> pid = admin_->Admin("getpid", false);
-  if (!pid.ok()) return pid.status();
-  pid_ = pid.value().front();
+  admin_ = GS_TRY(GearmanClient::Connect(options_.Old()));
+  const std::vector<std::string> pid = GS_TRY(admin_->Admin("getpid", false));
+  pid_ = pid.front();
   std::replace(pid_.begin(), pid_.end(), ' ', '-');
-  if (Status status = OpenTransfer([](transfer::Opening&) { return Status(); }); !status.ok())
-    return status;
+  GS_TRY(OpenTransfer([](transfer::Opening&) { return Status(); }));
   scope_ = std::make_unique<DrainScope>(
       DrainScope{options_, report_, *broker_, *admin_, table_, pid_, {}, {}, {}});
   scope_->client_id = fmt::format("gearstalkctl-take-over-{}-{}", getpid(), SystemClock().Now());
@@ -64,38 +61,31 @@ bool GearmanTakeOver::IsOf(const transfer::Mark& mark) const {
 // question.
 Status GearmanTakeOver::AwaitEndOf(const std::string& client_id) {
   for (int tries = 0; tries < kEndTries && !options_.stopped(); ++tries) {
-    const Result<bool> there = ListsClient(*admin_, client_id);
-    if (!there.ok()) return there.status();
-    if (!there.value()) return {};
+    const bool there = GS_TRY(ListsClient(*admin_, client_id));
+    if (!there) return {};
     ::usleep(100'000);
   }
   return {Code::kIo, "a connection of the former run stays in " + options_.source};
 }
 
-Status GearmanTakeOver::IsKnown(const std::string& handle, bool& known) {
+Result<bool> GearmanTakeOver::IsKnown(const std::string& handle) {
   admin_->Add(packet::kGetStatus, {handle});
-  const Result<Packet> answer = admin_->Next();
-  if (!answer.ok()) return answer.status();
-  if (answer.value().type != packet::kStatusRes) {
-    return {Code::kIo, "the old server does not answer GET_STATUS"};
-  }
-  known = answer.value().arguments[1] == "1";
-  return {};
+  const Packet answer = GS_TRY(admin_->Next());
+  if (answer.type == packet::kStatusRes) return answer.arguments[1] == "1";
+  return Status(Code::kIo, "the old server does not answer GET_STATUS");
 }
 
 Status GearmanTakeOver::SettleOne(const Record& held, const std::string& prefix, bool same_server) {
   const std::uint64_t id = held.transfer.source_id;
   const std::string handle = prefix + std::to_string(id & HeldHandle::kNumber);
   bool known = false;
-  if (same_server) {
-    if (Status status = IsKnown(handle, known); !status.ok()) return status;
-  }
+  if (same_server) known = GS_TRY(IsKnown(handle));
   const bool shared = (id & HeldHandle::kShared) != 0 || workers_[std::string(held.tube)] > 0;
   const Settlement settlement =
       SettleHandle({.same_server = same_server, .known = known, .shared = shared});
   if (settlement == Settlement::kDrop) {
     broker_->AddIds(Type::kDrop, {held.id});
-    return Sync();
+    return StatusOf(broker_->Sync());
   }
   transfer::Mark change;
   const auto add = [&](transfer::OutcomeKind kind, std::string text) {
@@ -113,29 +103,21 @@ Status GearmanTakeOver::SettleOne(const Record& held, const std::string& prefix,
   if ((id & HeldHandle::kGuessed) != 0) {
     add(transfer::OutcomeKind::kAltered, std::string(kGuessedText));
   }
-  if (!change.jobs.empty()) broker_->Add(Type::kAdvance, change);
-  broker_->AddMoved({held.id});
-  if (Status status = Sync(); !status.ok()) return status;
+  broker_->AddMoved({held.id}, change);
+  GS_TRY(broker_->Sync());
   report_.Moved(held);
   return {};
 }
 
 Status GearmanTakeOver::SettleAll() {
-  std::vector<transfer::OwnedRecord> held;
-  if (Status status = ReadHeldJobs(*broker_, held); !status.ok()) return status;
+  const std::vector<transfer::OwnedRecord> held = GS_TRY(ReadHeldJobs(*broker_));
   if (held.empty()) return {};
   const FormerRun former(before_.state);
   const bool same_server = former.pid == scope_->pid;
-  if (same_server) {
-    if (Status status = AwaitEndOf(former.client_id); !status.ok()) return status;
-  }
-  const Result<std::vector<FunctionStatus>> functions = ReadFunctions(*admin_);
-  if (!functions.ok()) return functions.status();
-  for (const FunctionStatus& each : functions.value()) workers_[each.function] = each.workers;
-  for (const auto& each : held) {
-    if (Status status = SettleOne(each.View(), former.prefix, same_server); !status.ok())
-      return status;
-  }
+  if (same_server) GS_TRY(AwaitEndOf(former.client_id));
+  const std::vector<FunctionStatus> functions = GS_TRY(ReadFunctions(*admin_));
+  for (const FunctionStatus& each : functions) workers_[each.function] = each.workers;
+  for (const auto& each : held) GS_TRY(SettleOne(each.View(), former.prefix, same_server));
   return {};
 }
 
@@ -144,18 +126,17 @@ Status GearmanTakeOver::SettleAll() {
 
 Status GearmanTakeOver::Round(bool& moved) {
   moved = false;
-  if (Status status = PumpAll(moved); !status.ok()) return status;
-  const Result<std::vector<FunctionStatus>> functions = ReadFunctions(*admin_);
-  if (!functions.ok()) return functions.status();
-  for (const FunctionStatus& each : functions.value()) {
+  GS_TRY(PumpAll(moved));
+  const std::vector<FunctionStatus> functions = GS_TRY(ReadFunctions(*admin_));
+  for (const FunctionStatus& each : functions) {
     const std::uint64_t waiting = each.total - std::min(each.total, each.running);
     if (waiting == 0 || !options_.Selected(each.function) || options_.stopped()) continue;
     std::unique_ptr<FunctionDrain>& drain = drains_[each.function];
     if (drain == nullptr) {
       drain = std::make_unique<FunctionDrain>(*scope_, each.function);
-      if (Status status = drain->Begin(); !status.ok()) return status;
+      GS_TRY(drain->Begin());
     }
-    if (Status status = drain->Drain(waiting, moved); !status.ok()) return status;
+    GS_TRY(drain->Drain(waiting, moved));
   }
   return {};
 }
@@ -164,7 +145,7 @@ Status GearmanTakeOver::Round(bool& moved) {
 Status GearmanTakeOver::Wait(int ms) {
   std::vector<pollfd> ends;
   for (const auto& [function, drain] : drains_) {
-    if (Status status = drain->Sleep(); !status.ok()) return status;
+    GS_TRY(drain->Sleep());
     drain->AddEnds(ends);
   }
   ::poll(ends.data(), ends.size(), ms);
@@ -172,43 +153,37 @@ Status GearmanTakeOver::Wait(int ms) {
 }
 
 Status GearmanTakeOver::PumpAll(bool& moved) {
-  for (const auto& [function, drain] : drains_) {
-    if (Status status = drain->Pump(moved); !status.ok()) return status;
-  }
+  for (const auto& [function, drain] : drains_) GS_TRY(drain->Pump(moved));
   return {};
 }
 
 // Jobs without a worker at the broker would wait for ever: gives them back before leaving.
-Status GearmanTakeOver::Finish(bool& unfinished) {
+Result<bool> GearmanTakeOver::Finish() {
   bool moved = false;
-  unfinished = false;
-  if (Status status = PumpAll(moved); !status.ok()) return status;
+  GS_TRY(PumpAll(moved));
   std::set<std::string> functions;
   for (const auto& [function, drain] : drains_) {
     if (drain->in_flight() > 0) functions.insert(function);
   }
-  return functions.empty() ? Status() : HasWorkers(functions, unfinished);
+  if (functions.empty()) return true;
+  const bool goes_on = GS_TRY(HasWorkers(functions));
+  return !goes_on;
 }
 
-Status GearmanTakeOver::HasWorkers(const std::set<std::string>& functions, bool& any) {
+Result<bool> GearmanTakeOver::HasWorkers(const std::set<std::string>& functions) {
   if (broker_admin_ == nullptr) {
-    Result<std::unique_ptr<GearmanClient>> admin = GearmanClient::Connect(options_.target);
-    if (!admin.ok()) return admin.status();
-    broker_admin_ = std::move(admin.value());
+    broker_admin_ = GS_TRY(GearmanClient::Connect(options_.target));
   }
-  const Result<std::vector<FunctionStatus>> here = ReadFunctions(*broker_admin_);
-  if (!here.ok()) return here.status();
-  any = std::any_of(here.value().begin(), here.value().end(), [&](const FunctionStatus& each) {
+  const std::vector<FunctionStatus> here = GS_TRY(ReadFunctions(*broker_admin_));
+  return std::any_of(here.begin(), here.end(), [&](const FunctionStatus& each) {
     return functions.contains(each.function) && each.workers + each.running > 0;
   });
-  return {};
 }
 
-Status GearmanTakeOver::CountLeft(bool in_report, std::uint64_t& waiting) {
-  waiting = 0;
-  const Result<std::vector<FunctionStatus>> functions = ReadFunctions(*admin_);
-  if (!functions.ok()) return functions.status();
-  for (const FunctionStatus& each : functions.value()) {
+Result<std::uint64_t> GearmanTakeOver::CountLeft(bool in_report) {
+  std::uint64_t waiting = 0;
+  const std::vector<FunctionStatus> functions = GS_TRY(ReadFunctions(*admin_));
+  for (const FunctionStatus& each : functions) {
     if (!options_.Selected(each.function)) continue;
     const std::uint64_t running = std::min(each.total, each.running);
     const auto drain = drains_.find(each.function);
@@ -222,7 +197,7 @@ Status GearmanTakeOver::CountLeft(bool in_report, std::uint64_t& waiting) {
             "are not due, or LOW behind one that is not: gearmand gives out neither; stop it and "
             "import its store");
   }
-  return {};
+  return waiting;
 }
 
 }  // namespace gearstalk::ctl

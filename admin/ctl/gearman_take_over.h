@@ -16,8 +16,8 @@ class GearmanTakeOver final : public OldServer {
   Status Begin() override;
   Status Round(bool& moved) override;
   Status Wait(int ms) override;
-  Status Finish(bool& unfinished) override;
-  Status CountLeft(bool in_report, std::uint64_t& waiting) override;
+  Result<bool> Finish() override;
+  Result<std::uint64_t> CountLeft(bool in_report) override;
 
  private:
   Status CheckBroker() override;
@@ -25,9 +25,9 @@ class GearmanTakeOver final : public OldServer {
   Status SettleAll();
   Status AwaitEndOf(const std::string& client_id);
   Status SettleOne(const Record& held, const std::string& prefix, bool same_server);
-  Status IsKnown(const std::string& handle, bool& known);
+  Result<bool> IsKnown(const std::string& handle);
   Status PumpAll(bool& moved);
-  Status HasWorkers(const std::set<std::string>& functions, bool& any);
+  Result<bool> HasWorkers(const std::set<std::string>& functions);
 
   std::unique_ptr<GearmanClient> admin_{}, broker_admin_{};
   std::string pid_{};  // of the old server

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "broker/base/clock.h"
+#include "broker/base/try.h"
 
 namespace gearstalk::ctl {
 
@@ -28,9 +29,7 @@ void JobWindow::Forget() {
 
 Status JobWindow::ReadAck() {
   if (!std::exchange(awaits_ack_, false)) return {};
-  Result<transfer::Ack> ack = scope_.broker.ReadAck();
-  if (!ack.ok()) return ack.status();
-  ack_ = std::move(ack.value());
+  ack_ = GS_TRY(scope_.broker.ReadAck());
   return AsStatus(ack_);
 }
 
@@ -41,11 +40,10 @@ void JobWindow::Reserve(std::size_t most) {
 
 Status JobWindow::ReadReserved() {
   for (std::size_t i = 0; i < asked_; ++i) {
-    Result<BeanstalkClient::Answer> answer = scope_.old.Body();
-    if (!answer.ok()) return answer.status();
-    if (!answer->found) continue;
-    Add(answer->id, std::move(answer->body));
-    scope_.old.Add(fmt::format("stats-job {}", answer->id));
+    BeanstalkClient::Answer answer = GS_TRY(scope_.old.Body());
+    if (!answer.found) continue;
+    Add(answer.id, std::move(answer.body));
+    scope_.old.Add(fmt::format("stats-job {}", answer.id));
   }
   return {};
 }
@@ -84,11 +82,10 @@ void JobWindow::TakeDescription(InFlight& each, const Yaml& yaml, Time now) {
 Status JobWindow::ReadDescribed(std::string_view states) {
   const Time now = SystemClock().Now();
   for (InFlight& each : jobs_) {
-    const Result<Yaml> yaml = scope_.old.ReadYaml();
-    if (!yaml.ok()) return yaml.status();
-    const std::string_view state = yaml.value().Get("state");
+    const Yaml yaml = GS_TRY(scope_.old.ReadYaml());
+    const std::string_view state = yaml.Get("state");
     each.dropped = state.empty() || states.find(state) == std::string_view::npos;
-    if (!each.dropped) TakeDescription(each, yaml.value(), now);
+    if (!each.dropped) TakeDescription(each, yaml, now);
   }
   Forget();
   return {};
@@ -101,10 +98,9 @@ void JobWindow::Peek() {
 
 Status JobWindow::ReadPeeked() {
   for (InFlight& each : jobs_) {
-    Result<BeanstalkClient::Answer> answer = scope_.old.Body();
-    if (!answer.ok()) return answer.status();
-    each.dropped = !answer->found;
-    each.body = std::move(answer->body);
+    BeanstalkClient::Answer answer = GS_TRY(scope_.old.Body());
+    each.dropped = !answer.found;
+    each.body = std::move(answer.body);
   }
   Forget();
   return {};
@@ -125,7 +121,7 @@ Status JobWindow::Hold(Record::Held phase) {
 
 Status JobWindow::ReadHeld() {
   if (jobs_.empty()) return {};
-  if (Status status = ReadAck(); !status.ok()) return status;
+  GS_TRY(ReadAck());
   if (ack_.ids.size() != jobs_.size()) return {Code::kIo, "the broker held other jobs"};
   for (std::size_t i = 0; i < jobs_.size(); ++i) jobs_[i].here = ack_.ids[i];
   return {};
@@ -140,9 +136,8 @@ void JobWindow::Bury() {
 // A job that was not buried was no longer reserved by this tool: its TTR had expired.
 Status JobWindow::ReadBuried() {
   for (InFlight& each : jobs_) {
-    const Result<std::string> line = scope_.old.Line();
-    if (!line.ok()) return line.status();
-    each.dropped = line.value() != "BURIED";
+    const std::string line = GS_TRY(scope_.old.Line());
+    each.dropped = line != "BURIED";
     if (each.dropped) lost_.push_back(each.here);
   }
   Forget();
@@ -169,9 +164,8 @@ void JobWindow::Delete() {
 
 Status JobWindow::ReadDeleted() {
   for (InFlight& each : jobs_) {
-    const Result<std::string> line = scope_.old.Line();
-    if (!line.ok()) return line.status();
-    each.dropped = line.value() != "DELETED";
+    const std::string line = GS_TRY(scope_.old.Line());
+    each.dropped = line != "DELETED";
     if (each.dropped) ++scope_.missed;
   }
   Forget();
@@ -188,7 +182,7 @@ Status JobWindow::Commit() {
 }
 
 Status JobWindow::ReadCommitted() {
-  if (Status status = ReadAck(); !status.ok()) return status;
+  GS_TRY(ReadAck());
   for (InFlight& each : jobs_) {
     each.job.tube = each.tube;
     each.job.body = each.body;
@@ -200,30 +194,30 @@ Status JobWindow::ReadCommitted() {
 
 Status JobWindow::MoveReserved() {
   Describe();
-  if (Status status = ReadDescribed("reserved"); !status.ok()) return status;
-  if (Status status = Hold(Record::Held::kFirstPhase); !status.ok()) return status;
-  if (Status status = ReadHeld(); !status.ok()) return status;
+  GS_TRY(ReadDescribed("reserved"));
+  GS_TRY(Hold(Record::Held::kFirstPhase));
+  GS_TRY(ReadHeld());
   Bury();
-  if (Status status = ReadBuried(); !status.ok()) return status;
-  if (Status status = Confirm(); !status.ok()) return status;
-  if (Status status = ReadConfirmed(); !status.ok()) return status;
+  GS_TRY(ReadBuried());
+  GS_TRY(Confirm());
+  GS_TRY(ReadConfirmed());
   return DeleteAndCommit();
 }
 
 Status JobWindow::DeleteAndCommit() {
   Delete();
-  if (Status status = ReadDeleted(); !status.ok()) return status;
-  if (Status status = Commit(); !status.ok()) return status;
+  GS_TRY(ReadDeleted());
+  GS_TRY(Commit());
   return ReadCommitted();
 }
 
 Status JobWindow::MoveQuiet(std::string_view states) {
   Describe();
-  if (Status status = ReadDescribed(states); !status.ok()) return status;
+  GS_TRY(ReadDescribed(states));
   Peek();
-  if (Status status = ReadPeeked(); !status.ok()) return status;
-  if (Status status = Hold(Record::Held::kSecondPhase); !status.ok()) return status;
-  if (Status status = ReadHeld(); !status.ok()) return status;
+  GS_TRY(ReadPeeked());
+  GS_TRY(Hold(Record::Held::kSecondPhase));
+  GS_TRY(ReadHeld());
   return DeleteAndCommit();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -30,12 +31,11 @@ class JobsLine {
 
  private:
   Status ParseJob(const nlohmann::json& line);
-  bool ParsePolicy(const nlohmann::json& line);
   Status ParseTube(const nlohmann::json& line);
 
   Kind kind_ = Kind::kHead;
   Record record_;
-  std::string name_, unique_, reducer_, body_, cause_text_, origin_;
+  std::deque<std::string> texts_;  // of the record
   std::uint64_t jobs_ = 0, next_id_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "broker/base/clock.h"
+#include "broker/base/try.h"
 
 namespace gearstalk::ctl {
 namespace {
@@ -24,31 +25,25 @@ OldJob::State StateOf(std::string_view name) {
 
 }  // namespace
 
-Status Leftovers::Sync() {
-  const Result<transfer::Ack> ack = scope_.broker.Sync();
-  return ack.ok() ? Status() : ack.status();
-}
-
 // Two jobs are the same if id and body are equal: beanstalkd reuses ids after a restart.
-Status Leftovers::LookUp(Jobs jobs, std::vector<OldJob>& there) {
+Result<std::vector<OldJob>> Leftovers::LookUp(Jobs jobs) {
+  std::vector<OldJob> there;
   for (const auto& held : jobs) {
     const std::uint64_t id = held.View().transfer.source_id;
     scope_.old.Add(fmt::format("stats-job {}", id));
     scope_.old.Add(fmt::format("peek {}", id));
   }
   for (const auto& held : jobs) {
-    const Result<Yaml> stats = scope_.old.ReadYaml();
-    if (!stats.ok()) return stats.status();
-    const Result<BeanstalkClient::Answer> peeked = scope_.old.Body();
-    if (!peeked.ok()) return peeked.status();
+    const Yaml stats = GS_TRY(scope_.old.ReadYaml());
+    const BeanstalkClient::Answer peeked = GS_TRY(scope_.old.Body());
     OldJob& job = there.emplace_back();
-    const bool same = peeked.value().found && peeked.value().body == held.View().body;
-    if (stats.value().empty() || !same) continue;
-    job.state = StateOf(stats.value().Get("state"));
-    job.reserves = stats.value().Number("reserves");
-    job.buries = stats.value().Number("buries");
+    const bool same = peeked.found && peeked.body == held.View().body;
+    if (stats.empty() || !same) continue;
+    job.state = StateOf(stats.Get("state"));
+    job.reserves = stats.Number("reserves");
+    job.buries = stats.Number("buries");
   }
-  return {};
+  return there;
 }
 
 Settlement Leftovers::Decide(const Record& job, const OldJob& there) const {
@@ -71,9 +66,8 @@ Status Leftovers::DeleteAll(std::vector<const transfer::OwnedRecord*>& jobs,
   for (const transfer::OwnedRecord* job : jobs)
     scope_.old.Add(fmt::format("delete {}", job->View().transfer.source_id));
   for (const transfer::OwnedRecord* job : jobs) {
-    const Result<std::string> line = scope_.old.Line();
-    if (!line.ok()) return line.status();
-    if (line.value() == "DELETED") gone.push_back(job);
+    const std::string line = GS_TRY(scope_.old.Line());
+    if (line == "DELETED") gone.push_back(job);
   }
   return {};
 }
@@ -93,9 +87,8 @@ Status Leftovers::Commit(const std::vector<const transfer::OwnedRecord*>& gone,
                            .text = "it was gone from the old server, where it may have run"});
   }
   if (ids.empty()) return {};
-  if (!change.jobs.empty()) scope_.broker.Add(Type::kAdvance, change);
-  scope_.broker.AddMoved(std::move(ids));
-  if (Status status = Sync(); !status.ok()) return status;
+  scope_.broker.AddMoved(std::move(ids), change);
+  GS_TRY(scope_.broker.Sync());
   for (const transfer::OwnedRecord* job : gone) scope_.report.Moved(job->View());
   for (const transfer::OwnedRecord* job : uncertain) scope_.report.Moved(job->View());
   return {};
@@ -103,8 +96,7 @@ Status Leftovers::Commit(const std::vector<const transfer::OwnedRecord*>& gone,
 
 // `again`: some of them stay held for now.
 Status Leftovers::SettleWindow(Jobs jobs, bool& again) {
-  std::vector<OldJob> there;
-  if (Status status = LookUp(jobs, there); !status.ok()) return status;
+  const std::vector<OldJob> there = GS_TRY(LookUp(jobs));
   std::vector<std::uint64_t> drop, confirm;
   std::vector<const transfer::OwnedRecord*> erase, gone, uncertain;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
@@ -125,9 +117,9 @@ Status Leftovers::SettleWindow(Jobs jobs, bool& again) {
   }
   if (!drop.empty()) scope_.broker.AddIds(Type::kDrop, std::move(drop));
   if (!confirm.empty()) scope_.broker.AddIds(Type::kConfirm, std::move(confirm));
-  if (Status status = Sync(); !status.ok()) return status;
+  GS_TRY(scope_.broker.Sync());
   const std::size_t before = gone.size();
-  if (Status status = DeleteAll(erase, gone); !status.ok()) return status;
+  GS_TRY(DeleteAll(erase, gone));
   again = again || gone.size() - before < erase.size();
   return Commit(gone, uncertain);
 }
@@ -137,14 +129,12 @@ Status Leftovers::SettleWindow(Jobs jobs, bool& again) {
 Status Leftovers::DeleteBuried(const std::string& tube,
                                std::map<std::uint64_t, const transfer::OwnedRecord*>& jobs,
                                bool& again) {
-  const Result<std::string> used = scope_.old.Ask("use " + tube);
-  if (!used.ok()) return used.status();
+  GS_TRY(scope_.old.Ask("use " + tube));
   std::vector<const transfer::OwnedRecord*> next, gone;
   while (!jobs.empty()) {
     scope_.old.Add("peek-buried");
-    const Result<BeanstalkClient::Answer> oldest = scope_.old.Body();
-    if (!oldest.ok()) return oldest.status();
-    const auto job = oldest.value().found ? jobs.find(oldest.value().id) : jobs.end();
+    const BeanstalkClient::Answer oldest = GS_TRY(scope_.old.Body());
+    const auto job = oldest.found ? jobs.find(oldest.id) : jobs.end();
     next.clear();
     if (job != jobs.end()) {
       next.push_back(job->second);
@@ -154,10 +144,10 @@ Status Leftovers::DeleteBuried(const std::string& tube,
       jobs.clear();
     }
     const std::size_t before = gone.size();
-    if (Status status = DeleteAll(next, gone); !status.ok()) return status;
+    GS_TRY(DeleteAll(next, gone));
     again = again || gone.size() - before < next.size();
     if (gone.size() < kSettled) continue;
-    if (Status status = Commit(gone, {}); !status.ok()) return status;
+    GS_TRY(Commit(gone, {}));
     gone.clear();
   }
   return Commit(gone, {});
@@ -165,8 +155,7 @@ Status Leftovers::DeleteBuried(const std::string& tube,
 
 Status Leftovers::Settle() {
   for (int tries = 0; tries < kTries; ++tries) {
-    std::vector<transfer::OwnedRecord> held;
-    if (Status status = ReadHeldJobs(scope_.broker, held); !status.ok()) return status;
+    const std::vector<transfer::OwnedRecord> held = GS_TRY(ReadHeldJobs(scope_.broker));
     bool again = false;
     buried_.clear();
     for (std::size_t from = 0; from < held.size();) {
@@ -174,14 +163,10 @@ Status Leftovers::Settle() {
       while (to < held.size() && to - from < kSettled && bytes < kWindowBytes) {
         bytes += held[to++].View().body.size();
       }
-      if (Status status = SettleWindow(Jobs(held).subspan(from, to - from), again); !status.ok()) {
-        return status;
-      }
+      GS_TRY(SettleWindow(Jobs(held).subspan(from, to - from), again));
       from = to;
     }
-    for (auto& [tube, jobs] : buried_) {
-      if (Status status = DeleteBuried(tube, jobs, again); !status.ok()) return status;
-    }
+    for (auto& [tube, jobs] : buried_) GS_TRY(DeleteBuried(tube, jobs, again));
     if (!again) {
       scope_.missed = 0;
       return {};

@@ -30,7 +30,7 @@ class Leftovers {
   using Jobs = std::span<const transfer::OwnedRecord>;
 
   Status SettleWindow(Jobs jobs, bool& again);
-  Status LookUp(Jobs jobs, std::vector<OldJob>& there);
+  Result<std::vector<OldJob>> LookUp(Jobs jobs);
   Status DeleteAll(std::vector<const transfer::OwnedRecord*>& jobs,
                    std::vector<const transfer::OwnedRecord*>& gone);
   Status Commit(const std::vector<const transfer::OwnedRecord*>& gone,
@@ -38,7 +38,6 @@ class Leftovers {
   Settlement Decide(const Record& job, const OldJob& there) const;
   Status DeleteBuried(const std::string& tube,
                       std::map<std::uint64_t, const transfer::OwnedRecord*>& jobs, bool& again);
-  Status Sync();
 
   MoveScope& scope_;
   const Facts facts_;

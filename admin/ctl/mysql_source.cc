@@ -6,6 +6,7 @@
 
 #include "admin/ctl/database_url.h"
 #include "admin/ctl/table_source.h"
+#include "broker/base/try.h"
 
 namespace gearstalk::ctl {
 namespace {
@@ -78,7 +79,7 @@ class MysqlSource final : public TableSource {
                     .data = text("data"),
                     .priority = Number(text("priority")),
                     .when_to_run = Number(text("when_to_run"))};
-      if (Status status = visit(row); !status.ok()) return status;
+      GS_TRY(visit(row));
     }
     return mysql_errno(db_) == 0 ? Status() : Failed();
   }
@@ -98,13 +99,12 @@ class MysqlSource final : public TableSource {
 };
 
 Result<std::unique_ptr<Source>> OpenMysql(const std::string& rest, const SourceOptions& options) {
-  Result<DatabaseUrl> url = DatabaseUrl::Parse(rest);
-  if (!url.ok()) return url.status();
-  if (url->user.empty() || url->rest.empty()) {
+  DatabaseUrl url = GS_TRY(DatabaseUrl::Parse(rest));
+  if (url.user.empty() || url.rest.empty()) {
     return Status(Code::kInvalid, "mysql: expected mysql://USER[:PW]@HOST[:PORT]/DB");
   }
-  auto source = std::make_unique<MysqlSource>(std::move(url.value()), options);
-  if (Status status = source->Open(); !status.ok()) return status;
+  auto source = std::make_unique<MysqlSource>(std::move(url), options);
+  GS_TRY(source->Open());
   return std::unique_ptr<Source>(std::move(source));
 }
 

@@ -8,6 +8,7 @@
 
 #include "admin/ctl/gearman_take_over.h"
 #include "admin/ctl/take_over.h"
+#include "broker/base/try.h"
 
 namespace gearstalk::ctl {
 
@@ -26,20 +27,15 @@ Target TakeOverOptions::Old() const {
   return old;
 }
 
-Status ReadHeldJobs(TransferClient& broker, std::vector<transfer::OwnedRecord>& held) {
-  const Result<transfer::End> end =
-      broker.Ask(Type::kListHeld, transfer::End{}, [&](const transfer::Frame& frame) {
-        Record job;
-        Status read = broker.Read(frame, job);
-        if (read.ok()) held.emplace_back(job);
-        return read;
-      });
-  return end.ok() ? Status() : end.status();
-}
-
-Status OldServer::Sync() {
-  const Result<transfer::Ack> ack = broker_->Sync();
-  return ack.ok() ? Status() : ack.status();
+Result<std::vector<transfer::OwnedRecord>> ReadHeldJobs(TransferClient& broker) {
+  std::vector<transfer::OwnedRecord> held;
+  GS_TRY(broker.Ask(Type::kListHeld, transfer::End{}, [&](const transfer::Frame& frame) {
+    Record job;
+    GS_TRY(broker.Read(frame, job));
+    held.emplace_back(job);
+    return Status();
+  }));
+  return held;
 }
 
 Status OldServer::Wait(int ms) {
@@ -55,25 +51,19 @@ Status OldServer::FindTransfer() {
     const bool nameless = mark.kind == "take-over" && name == mark.fingerprint;
     return nameless && name.starts_with(scheme) && IsOf(mark);
   };
-  const Result<std::string> found = broker_->KnownAs(report_.source, ours);
-  if (!found.ok()) return found.status();
-  if (found.value() == report_.source) return {};
-  const std::string text =
-      fmt::format("the same server as {}: goes on with that transfer", found.value());
+  const std::string found = GS_TRY(broker_->KnownAs(report_.source, ours));
+  if (found == report_.source) return {};
+  const std::string text = fmt::format("the same server as {}: goes on with that transfer", found);
   fmt::print(stderr, "gearstalkctl: {}: {}\n", report_.source, text);
   report_.AddNote({"hint", report_.source, text});
-  report_.source = found.value();
+  report_.source = found;
   return {};
 }
 
 Status OldServer::OpenTransfer(const std::function<Status(transfer::Opening&)>& prepare) {
-  Result<std::unique_ptr<TransferClient>> broker = TransferClient::Connect(options_.target);
-  if (!broker.ok()) return broker.status();
-  broker_ = std::move(broker.value());
-  if (Status status = CheckBroker(); !status.ok()) return status;
-  if (options_.name.empty()) {
-    if (Status status = FindTransfer(); !status.ok()) return status;
-  }
+  broker_ = GS_TRY(TransferClient::Connect(options_.target));
+  GS_TRY(CheckBroker());
+  if (options_.name.empty()) GS_TRY(FindTransfer());
   transfer::Opening opening;
   opening.name = report_.source;
   opening.kind = "take-over";
@@ -81,23 +71,21 @@ Status OldServer::OpenTransfer(const std::function<Status(transfer::Opening&)>& 
   opening.ids = transfer::Ids::kNew;
   opening.any_fingerprint = true;
   opening.create = false;
-  Result<transfer::MarkOf> known = broker_->Open(opening);
-  if (!known.ok()) return known.status();
-  if (!known->persistent && !options_.is_volatile) {
+  OpenedTransfer opened = GS_TRY(broker_->Open(opening));
+  if (!opened.persistent && !options_.is_volatile) {
     refused_ = true;
     return {Code::kIo, options_.target.Name() +
                            " has no data directory: what is moved is lost when it ends; --volatile "
                            "accepts that"};
   }
-  if (known->known) {
+  if (opened.known) {
     report_.resumed = report_.resumed || !report_.mark_before.has_value();
   } else {
-    if (Status status = prepare(opening); !status.ok()) return status;
+    GS_TRY(prepare(opening));
     opening.create = true;
-    known = broker_->Open(opening);
-    if (!known.ok()) return known.status();
+    opened = GS_TRY(broker_->Open(opening));
   }
-  if (!transfer::Mark::Decode(known->mark, before_)) return {Code::kIo, "a mark that is damaged"};
+  before_ = std::move(opened.mark);
   if (options_.ids == "keep" && !before_.keep_ids) {
     refused_ = true;
     return {Code::kIo, report_.source +
@@ -120,15 +108,8 @@ void OldServer::AddLeft(const std::string& tube, std::uint64_t jobs, const std::
 Status OldServer::End() {
   broker_->Add(Type::kAdvance,
                transfer::Mark{.finished = report_.left == 0, .reset_finished = true});
-  if (Status status = Sync(); !status.ok()) return status;
-  transfer::Opening opening;
-  opening.name = report_.source;
-  opening.any_fingerprint = true;
-  opening.create = false;
-  const Result<transfer::MarkOf> end = broker_->Open(opening);
-  if (!end.ok()) return end.status();
-  transfer::Mark mark;
-  if (!transfer::Mark::Decode(end.value().mark, mark)) return {Code::kIo, "a mark that is damaged"};
+  GS_TRY(broker_->Sync());
+  const transfer::Mark mark = GS_TRY(broker_->ReadMark(report_.source));
   // Jobs that joined another job at the commit are not counted as moved.
   const std::uint64_t joined = mark.joined - report_.mark_before->joined;
   const std::uint64_t done = report_.done - std::min(report_.done, joined);

@@ -26,7 +26,7 @@ struct TakeOverOptions {
 };
 
 // The held jobs of the transfer that is open: those of an interrupted run.
-Status ReadHeldJobs(TransferClient& broker, std::vector<transfer::OwnedRecord>& held);
+Result<std::vector<transfer::OwnedRecord>> ReadHeldJobs(TransferClient& broker);
 
 // A server that runs and whose jobs are taken over. One object is one set of connections; after an
 // error the next one settles what this one left.
@@ -41,14 +41,11 @@ class OldServer {
   virtual Status Round(bool& moved) = 0;
   // After a round that moved nothing: waits until there may be something to move, or so long.
   virtual Status Wait(int ms);
-  // Finishes what is in flight, and takes nothing new. `unfinished`: some of it ends later.
-  virtual Status Finish(bool& unfinished) {
-    unfinished = false;
-    return {};
-  }
-  // Counts what is left there, and tells the report if `in_report`. `waiting`: jobs that may come
+  // Finishes what is in flight, and takes nothing new. False: some of it ends later.
+  virtual Result<bool> Finish() = 0;
+  // Counts what is left there, and tells the report if `in_report`. Returns how many jobs may come
   // to us when somebody else lets go of them.
-  virtual Status CountLeft(bool in_report, std::uint64_t& waiting) = 0;
+  virtual Result<std::uint64_t> CountLeft(bool in_report) = 0;
   Status End();
   // Why Begin failed for good: the broker refuses this transfer.
   bool refused() const { return refused_ || (broker_ != nullptr && broker_->refused()); }
@@ -63,7 +60,6 @@ class OldServer {
   // Whether the mark is of a transfer from this server, at whatever address.
   virtual bool IsOf(const transfer::Mark& mark) const = 0;
   Status FindTransfer();
-  Status Sync();
   void AddLeft(const std::string& tube, std::uint64_t jobs, const std::string& why);
 
   const TakeOverOptions& options_;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "admin/ctl/table_source.h"
+#include "broker/base/try.h"
 
 namespace gearstalk::ctl {
 namespace {
@@ -119,7 +120,7 @@ Result<std::unique_ptr<Source>> OpenPostgres(const std::string& rest,
   // postgres://... is a URI of libpq as it stands.
   auto source =
       std::make_unique<PostgresSource>(rest.starts_with("//") ? "postgres:" + rest : rest, options);
-  if (Status status = source->Open(); !status.ok()) return status;
+  GS_TRY(source->Open());
   return std::unique_ptr<Source>(std::move(source));
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "broker/base/try.h"
+
 namespace gearstalk::ctl {
 
 PutWindows::Window& PutWindows::Current() {
@@ -36,22 +38,18 @@ Status PutWindows::Send(const Window& window) {
 
 Status PutWindows::SendLast() {
   windows_.back().sent = true;
-  if (Status status = Send(windows_.back()); !status.ok()) return status;
+  GS_TRY(Send(windows_.back()));
   const bool room = windows_.size() < most_ && bytes_ < kBytesUnderWay;
   return room ? Status() : ReadOldest();
 }
 
 Status PutWindows::Finish() {
-  if (!windows_.empty() && !windows_.back().sent) {
-    if (Status status = SendLast(); !status.ok()) return status;
-  }
+  if (!windows_.empty() && !windows_.back().sent) GS_TRY(SendLast());
   return Await();
 }
 
 Status PutWindows::Await() {
-  while (!windows_.empty() && windows_.front().sent) {
-    if (Status status = ReadOldest(); !status.ok()) return status;
-  }
+  while (!windows_.empty() && windows_.front().sent) GS_TRY(ReadOldest());
   return {};
 }
 
@@ -73,10 +71,9 @@ void PutWindows::Drop(Window& window, const transfer::Ack& ack) {
 }
 
 Status PutWindows::ReadOldest() {
-  const Result<transfer::Ack> ack = client_.ReadAck();
-  if (!ack.ok()) return ack.status();
-  Drop(windows_.front(), ack.value());
-  if (ack.value().problem != transfer::Problem::kNone) return Again(ack.value());
+  const transfer::Ack ack = GS_TRY(client_.ReadAck());
+  Drop(windows_.front(), ack);
+  if (ack.problem != transfer::Problem::kNone) return Again(ack);
   windows_.pop_front();
   return {};
 }
@@ -86,7 +83,7 @@ Status PutWindows::ReadOldest() {
 Status PutWindows::Again(const transfer::Ack& problem) {
   for (std::size_t i = 1; i < windows_.size(); ++i) {
     if (!windows_[i].sent) continue;
-    if (const Result<transfer::Ack> ack = client_.ReadAck(); !ack.ok()) return ack.status();
+    GS_TRY(client_.ReadAck());
   }
   transfer::Ack last = problem;
   for (int tries = 0; last.problem == transfer::Problem::kBusy && tries < 2 * kPatience; ++tries) {
@@ -94,13 +91,12 @@ Status PutWindows::Again(const transfer::Ack& problem) {
     ::usleep(500'000);
     while (true) {
       Window& window = windows_.front();
-      if (Status status = Send(window); !status.ok()) return status;
-      Result<transfer::Ack> ack = client_.ReadAck();
-      if (!ack.ok()) return ack.status();
-      const bool some = ack->requests > 0;
-      Drop(window, ack.value());
+      GS_TRY(Send(window));
+      transfer::Ack ack = GS_TRY(client_.ReadAck());
+      const bool some = ack.requests > 0;
+      Drop(window, ack);
       if (some) tries = 0;
-      last = ack.value();
+      last = ack;
       if (last.problem != transfer::Problem::kNone) break;
       windows_.pop_front();
       if (windows_.empty() || !windows_.front().sent) return {};

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "broker/base/clock.h"
+#include "broker/base/try.h"
 
 namespace gearstalk::ctl {
 namespace {
@@ -28,9 +29,7 @@ Status QuietJobs::Begin(const std::vector<Tube>& tubes, bool& moved) {
   std::uint64_t all = 0;
   for (const Tube& tube : tubes) all += tube.delayed + tube.buried;
   if (all == 0) return {};
-  if (all > kFew) {
-    if (Status status = BeginWalk(all * kIdsForAJob); !status.ok()) return status;
-  }
+  if (all > kFew) GS_TRY(BeginWalk(all * kIdsForAJob));
   if (under_way()) return Continue(moved);
   return MoveByPeeks(tubes, moved);
 }
@@ -42,28 +41,20 @@ Status QuietJobs::MoveByPeeks(const std::vector<Tube>& tubes, bool& moved) {
   peeks_ = kMostPeeks;
   for (const Tube& tube : tubes) {
     bool near = false;
-    if (tube.buried > 0) {
-      if (Status status = PeekAndMove(tube.name, "peek-buried", true, near, moved); !status.ok()) {
-        return status;
-      }
-    }
+    if (tube.buried > 0) GS_TRY(PeekAndMove(tube.name, "peek-buried", true, near, moved));
     if (tube.delayed == 0) continue;
-    if (Status status = PeekAndMove(tube.name, "peek-delayed", false, near, moved); !status.ok()) {
-      return status;
-    }
+    GS_TRY(PeekAndMove(tube.name, "peek-delayed", false, near, moved));
     if (!near) continue;
     last.push_back(tube.name);
     others = others || tube.delayed > 1;
   }
   if (others) {
-    if (Status status = BeginWalk(kMostForOrder); !status.ok()) return status;
+    GS_TRY(BeginWalk(kMostForOrder));
     if (under_way()) return Continue(moved);
   }
   for (const std::string& tube : last) {
     bool near = false;
-    if (Status status = PeekAndMove(tube, "peek-delayed", true, near, moved); !status.ok()) {
-      return status;
-    }
+    GS_TRY(PeekAndMove(tube, "peek-delayed", true, near, moved));
   }
   walked_ = false;
   return {};
@@ -75,17 +66,15 @@ Status QuietJobs::PeekAndMove(const std::string& tube, const char* peek, bool ne
   for (; peeks_ > 0 && !scope_.options.stopped(); --peeks_) {
     scope_.old.Add("use " + tube);
     scope_.old.Add(peek);
-    if (const Result<std::string> used = scope_.old.Line(); !used.ok()) return used.status();
-    const Result<BeanstalkClient::Answer> found = scope_.old.Body();
-    if (!found.ok()) return found.status();
-    if (!found.value().found) return {};
-    const Result<Yaml> stats = scope_.old.AskYaml(fmt::format("stats-job {}", found.value().id));
-    if (!stats.ok()) return stats.status();
-    near = stats.value().Get("state") == "delayed" && stats.value().Number("time-left") < kNear;
+    GS_TRY(scope_.old.Line());
+    const BeanstalkClient::Answer next = GS_TRY(scope_.old.Body());
+    if (!next.found) return {};
+    const Yaml stats = GS_TRY(scope_.old.AskYaml(fmt::format("stats-job {}", next.id)));
+    near = stats.Get("state") == "delayed" && stats.Number("time-left") < kNear;
     if (near && !near_too) return {};
     JobWindow window(scope_);
-    window.AddId(found.value().id);
-    if (Status status = window.MoveQuiet("delayed buried"); !status.ok()) return status;
+    window.AddId(next.id);
+    GS_TRY(window.MoveQuiet("delayed buried"));
     if (window.empty()) return {};
     moved = true;
   }
@@ -100,10 +89,9 @@ bool QuietJobs::under_way() const {
 // Over the ids that are new since the last walk, unless there are more than `most`.
 Status QuietJobs::BeginWalk(std::uint64_t most) {
   if (walked_) return {};
-  const Result<std::uint64_t> probe = scope_.old.ProbeId(scope_.deletes_delayed);
-  if (!probe.ok()) return probe.status();
-  walked_ = probe.value() > next_ && probe.value() - next_ <= most;
-  if (walked_) end_ = probe.value();
+  const std::uint64_t probe = GS_TRY(scope_.old.ProbeId(scope_.deletes_delayed));
+  walked_ = probe > next_ && probe - next_ <= most;
+  if (walked_) end_ = probe;
   return {};
 }
 
@@ -116,9 +104,7 @@ Status QuietJobs::Continue(bool& moved) {
 }
 
 Status QuietJobs::Finish() {
-  while (!held_.empty()) {
-    if (Status status = DeleteInOrder(buried_.begin()->first); !status.ok()) return status;
-  }
+  while (!held_.empty()) GS_TRY(DeleteInOrder(buried_.begin()->first));
   return {};
 }
 
@@ -127,17 +113,16 @@ Status QuietJobs::Find() {
   next_ = std::min(from + kStride, end_);
   for (std::uint64_t id = from; id < next_; ++id) scope_.old.Add(fmt::format("stats-job {}", id));
   for (std::uint64_t id = from; id < next_; ++id) {
-    const Result<Yaml> stats = scope_.old.ReadYaml();
-    if (!stats.ok()) return stats.status();
-    const std::string_view state = stats.value().Get("state");
+    const Yaml stats = GS_TRY(scope_.old.ReadYaml());
+    const std::string_view state = stats.Get("state");
     const bool delayed = state == "delayed" && scope_.deletes_delayed;
     if (!delayed && state != "buried") continue;
-    const std::string tube(stats.value().Get("tube"));
+    const std::string tube(stats.Get("tube"));
     if (tube == BeanstalkClient::kProbeTube || !scope_.options.Selected(tube)) continue;
     if (state == "buried") {
       buried_[tube].push_back(id);
     } else {
-      (stats.value().Number("time-left") < kNear ? near_ : far_).push_back(id);
+      (stats.Number("time-left") < kNear ? near_ : far_).push_back(id);
     }
   }
   return {};
@@ -165,11 +150,11 @@ Status QuietJobs::HoldBuried(Ids& ids) {
   std::for_each(ids.begin(), end, [&](std::uint64_t id) { window.AddId(id); });
   ids.erase(ids.begin(), end);
   window.Describe();
-  if (Status status = window.ReadDescribed("buried"); !status.ok()) return status;
+  GS_TRY(window.ReadDescribed("buried"));
   window.Peek();
-  if (Status status = window.ReadPeeked(); !status.ok()) return status;
-  if (Status status = window.Hold(Record::Held::kSecondPhase); !status.ok()) return status;
-  if (Status status = window.ReadHeld(); !status.ok()) return status;
+  GS_TRY(window.ReadPeeked());
+  GS_TRY(window.Hold(Record::Held::kSecondPhase));
+  GS_TRY(window.ReadHeld());
   // The broker has the bodies.
   for (JobWindow::InFlight& job : window.jobs()) {
     scope_.report.found_bytes += job.body.size();
@@ -183,13 +168,11 @@ Status QuietJobs::HoldBuried(Ids& ids) {
 // Deletes a window; leaves the tube when its oldest buried job is not held.
 Status QuietJobs::DeleteInOrder(const std::string& tube) {
   std::vector<JobWindow::InFlight> gone;
-  const Result<std::string> used = scope_.old.Ask("use " + tube);
-  if (!used.ok()) return used.status();
+  GS_TRY(scope_.old.Ask("use " + tube));
   scope_.old.Add("peek-buried");
   for (std::size_t count = 1;; ++count) {
-    const Result<BeanstalkClient::Answer> oldest = scope_.old.Body();
-    if (!oldest.ok()) return oldest.status();
-    const auto job = oldest.value().found ? held_.find(oldest.value().id) : held_.end();
+    const BeanstalkClient::Answer oldest = GS_TRY(scope_.old.Body());
+    const auto job = oldest.found ? held_.find(oldest.id) : held_.end();
     if (job == held_.end()) {
       scope_.missed += held_.size();
       held_.clear();
@@ -198,9 +181,8 @@ Status QuietJobs::DeleteInOrder(const std::string& tube) {
     }
     scope_.old.Add(fmt::format("delete {}", job->first));
     if (count < kWindow) scope_.old.Add("peek-buried");
-    const Result<std::string> line = scope_.old.Line();
-    if (!line.ok()) return line.status();
-    if (line.value() == "DELETED") {
+    const std::string line = GS_TRY(scope_.old.Line());
+    if (line == "DELETED") {
       gone.push_back(std::move(job->second));
     } else {
       ++scope_.missed;
@@ -216,8 +198,7 @@ Status QuietJobs::Commit(std::vector<JobWindow::InFlight>& jobs) {
   ids.reserve(jobs.size());
   for (const JobWindow::InFlight& job : jobs) ids.push_back(job.here);
   scope_.broker.AddMoved(std::move(ids));
-  const Result<transfer::Ack> ack = scope_.broker.Sync();
-  if (!ack.ok()) return ack.status();
+  GS_TRY(scope_.broker.Sync());
   for (JobWindow::InFlight& job : jobs) {
     job.job.tube = job.tube;
     job.job.body = {};

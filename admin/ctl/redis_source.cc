@@ -8,6 +8,7 @@
 
 #include "admin/ctl/database_url.h"
 #include "admin/ctl/table_source.h"
+#include "broker/base/try.h"
 
 namespace gearstalk::ctl {
 namespace {
@@ -43,10 +44,8 @@ class RedisSource final : public TableSource {
  protected:
   Status ReadRows(const VisitRow& visit) override {
     std::vector<std::string> keys;
-    if (Status status = FindKeys(keys); !status.ok()) return status;
-    for (const std::string& key : keys) {
-      if (Status status = ReadKey(key, visit); !status.ok()) return status;
-    }
+    GS_TRY(FindKeys(keys));
+    for (const std::string& key : keys) GS_TRY(ReadKey(key, visit));
     return {};
   }
 
@@ -149,14 +148,13 @@ class RedisSource final : public TableSource {
 };
 
 Result<std::unique_ptr<Source>> OpenRedis(const std::string& rest, const SourceOptions& options) {
-  Result<DatabaseUrl> url = DatabaseUrl::Parse(rest);
-  if (!url.ok()) return url.status();
-  if (url.value().rest.find_first_not_of("0123456789") != std::string::npos) {
+  DatabaseUrl url = GS_TRY(DatabaseUrl::Parse(rest));
+  if (url.rest.find_first_not_of("0123456789") != std::string::npos) {
     return Status(Code::kInvalid, "redis: expected redis://[[USER]:PW@]HOST[:PORT]/N");
   }
-  if (url->port == 0) url->port = 6379;
-  auto source = std::make_unique<RedisSource>(std::move(url.value()), options);
-  if (Status status = source->Open(); !status.ok()) return status;
+  if (url.port == 0) url.port = 6379;
+  auto source = std::make_unique<RedisSource>(std::move(url), options);
+  GS_TRY(source->Open());
   return std::unique_ptr<Source>(std::move(source));
 }
 

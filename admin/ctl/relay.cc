@@ -3,17 +3,16 @@
 #include <utility>
 #include <vector>
 
+#include "broker/base/try.h"
+
 namespace gearstalk::ctl {
 
 Status Relay::Connect(const Target& target) {
   name_ = target.Name();
-  Result<std::unique_ptr<GearmanClient>> client = GearmanClient::Connect(target);
-  if (!client.ok()) return client.status();
-  client_ = std::move(client.value());
+  client_ = GS_TRY(GearmanClient::Connect(target));
   client_->Add(packet::kOptionReq, {"exceptions"});
   // A server that does not know the option answers with an error packet, which is enough.
-  const Result<Packet> answer = client_->Next();
-  return answer.ok() ? Status() : answer.status();
+  return StatusOf(client_->Next());
 }
 
 void Relay::Submit(const Assigned& job, std::uint32_t submit) {
@@ -40,7 +39,7 @@ Status Relay::Pump(bool& idle) {
       return worker_.Flush();
     }
     idle = false;
-    if (Status status = OnPacket(next.value()); !status.ok()) return status;
+    GS_TRY(OnPacket(next.value()));
   }
 }
 

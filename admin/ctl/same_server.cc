@@ -5,6 +5,7 @@
 
 #include "admin/ctl/gearman_table.h"
 #include "broker/base/clock.h"
+#include "broker/base/try.h"
 
 namespace gearstalk::ctl {
 namespace {
@@ -16,26 +17,23 @@ Status Same(const std::string& one, const Target& other) {
 }  // namespace
 
 Status RefuseSame(BeanstalkClient& there, const Target& here) {
-  Result<std::unique_ptr<Channel>> channel = Connect(here);
-  if (!channel.ok()) return channel.status();
-  BeanstalkClient other(std::move(channel.value()));
-  const Result<Yaml> stats = other.AskYaml("stats");
-  if (!stats.ok()) return stats.status();
-  const std::string_view id = stats.value().Get("id");
+  std::unique_ptr<Channel> channel = GS_TRY(Connect(here));
+  BeanstalkClient other(std::move(channel));
+  const Yaml stats = GS_TRY(other.AskYaml("stats"));
+  const std::string_view id = stats.Get("id");
   if (id.empty()) return {};
-  const Result<Yaml> same = there.AskStats();
-  if (!same.ok()) return same.status();
-  return same.value().Get("id") == id ? Same(there.Name(), here) : Status();
+  const Yaml same = GS_TRY(there.AskStats());
+  return same.Get("id") == id ? Same(there.Name(), here) : Status();
 }
 
 Status RefuseSame(GearmanClient& there, const Target& here) {
   const std::string id = fmt::format("gearstalkctl-{}-{}", getpid(), SystemClock().Now());
   there.Add(packet::kSetClientId, {id});
-  if (Status status = there.Fence(); !status.ok()) return status;
+  GS_TRY(there.Fence());
   Result<std::unique_ptr<GearmanClient>> other = GearmanClient::Connect(here);
   // A broker that speaks no Gearman at this address; nor does the server there.
   if (!other.ok() && other.status().code() == Code::kInvalid) return {};
-  if (!other.ok()) return other.status();
+  GS_TRY(StatusOf(other));
   const Result<bool> listed = ListsClient(*other.value(), id);
   // Refused: a broker does not tell strangers who is connected.
   if (!listed.ok()) return listed.status().code() == Code::kNotFound ? Status() : listed.status();

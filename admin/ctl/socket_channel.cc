@@ -14,6 +14,8 @@
 #include <cstring>
 
 #include "admin/ctl/channel.h"
+#include "broker/base/descriptor.h"
+#include "broker/base/try.h"
 
 namespace gearstalk::ctl {
 namespace {
@@ -24,8 +26,8 @@ Status Failed(const std::string& what, const Address& address, int error) {
 
 class SocketChannel : public Channel {
  public:
-  SocketChannel(int fd, Address address) : fd_(fd), address_(std::move(address)) {}
-  ~SocketChannel() override { ::close(fd_); }
+  SocketChannel(Descriptor fd, Address address)
+      : fd_(std::move(fd)), address_(std::move(address)) {}
 
   Status Write(std::string_view bytes) override {
     while (!bytes.empty()) {
@@ -38,7 +40,7 @@ class SocketChannel : public Channel {
   }
 
   Status Read(std::string& bytes, int timeout_ms) override {
-    if (Status status = Wait(timeout_ms); !status.ok()) return status;
+    GS_TRY(Wait(timeout_ms));
     constexpr std::size_t kMost = 256 * 1024;
     const std::size_t before = bytes.size();
     bytes.resize(before + kMost);
@@ -65,7 +67,7 @@ class SocketChannel : public Channel {
     return Failed("waiting for", address_, errno);
   }
 
-  const int fd_;
+  const Descriptor fd_;
   const Address address_;
 };
 
@@ -77,7 +79,7 @@ std::string TlsError() {
 
 class TlsChannel final : public SocketChannel {
  public:
-  TlsChannel(int fd, Address address) : SocketChannel(fd, std::move(address)) {}
+  TlsChannel(Descriptor fd, Address address) : SocketChannel(std::move(fd), std::move(address)) {}
   ~TlsChannel() override {
     SSL_free(ssl_);
     SSL_CTX_free(context_);
@@ -132,9 +134,7 @@ class TlsChannel final : public SocketChannel {
     constexpr std::size_t kMost = 64 * 1024;
     const std::size_t before = bytes.size();
     for (;;) {
-      if (SSL_pending(ssl_) == 0) {
-        if (Status status = Wait(timeout_ms); !status.ok()) return status;
-      }
+      if (SSL_pending(ssl_) == 0) GS_TRY(Wait(timeout_ms));
       bytes.resize(before + kMost);
       std::size_t got = 0;
       const int read = SSL_read_ex(ssl_, bytes.data() + before, kMost, &got);
@@ -151,21 +151,19 @@ class TlsChannel final : public SocketChannel {
   SSL* ssl_ = nullptr;
 };
 
-Result<int> ConnectUnix(const Address& address) {
+Result<Descriptor> ConnectUnix(const Address& address) {
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
   if (address.path.size() >= sizeof name.sun_path) {
     return Status(Code::kInvalid, address.text + ": the path is too long");
   }
   std::memcpy(name.sun_path, address.path.data(), address.path.size());
-  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  Descriptor fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (fd >= 0 && ::connect(fd, reinterpret_cast<sockaddr*>(&name), sizeof name) == 0) return fd;
-  const int error = errno;
-  if (fd >= 0) ::close(fd);
-  return Failed("connecting to", address, error);
+  return Failed("connecting to", address, errno);
 }
 
-Result<int> ConnectTcp(const Address& address) {
+Result<Descriptor> ConnectTcp(const Address& address) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
@@ -173,13 +171,13 @@ Result<int> ConnectTcp(const Address& address) {
   if (failed != 0) {
     return Status(Code::kIo, fmt::format("{}: {}", address.text, ::gai_strerror(failed)));
   }
-  int error = ECONNREFUSED, fd = -1;
+  int error = ECONNREFUSED;
+  Descriptor fd;
   for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
-    fd = ::socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    fd = Descriptor(::socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (fd >= 0 && ::connect(fd, each->ai_addr, each->ai_addrlen) == 0) break;
     error = errno;
-    if (fd >= 0) ::close(fd);
-    fd = -1;
+    fd = Descriptor();
   }
   ::freeaddrinfo(found);
   if (fd < 0) return Failed("connecting to", address, error);
@@ -191,17 +189,14 @@ Result<int> ConnectTcp(const Address& address) {
 }  // namespace
 
 Result<std::unique_ptr<Channel>> Connect(const Target& target) {
-  Result<Address> address = Address::Parse(target.address);
-  if (!address.ok()) return address.status();
-  const Result<int> fd =
-      address->host.empty() ? ConnectUnix(address.value()) : ConnectTcp(address.value());
-  if (!fd.ok()) return fd.status();
+  Address address = GS_TRY(Address::Parse(target.address));
+  Descriptor fd = GS_TRY(address.host.empty() ? ConnectUnix(address) : ConnectTcp(address));
   if (!target.tls) {
     return std::unique_ptr<Channel>(
-        std::make_unique<SocketChannel>(fd.value(), std::move(address.value())));
+        std::make_unique<SocketChannel>(std::move(fd), std::move(address)));
   }
-  auto channel = std::make_unique<TlsChannel>(fd.value(), std::move(address.value()));
-  if (Status status = channel->Start(target); !status.ok()) return status;
+  auto channel = std::make_unique<TlsChannel>(std::move(fd), std::move(address));
+  GS_TRY(channel->Start(target));
   return std::unique_ptr<Channel>(std::move(channel));
 }
 

@@ -18,6 +18,7 @@
 #include "admin/ctl/json_lines.h"
 #include "broker/base/clock.h"
 #include "broker/base/module.h"
+#include "broker/base/try.h"
 #include "broker/binlog/directory.h"
 #include "broker/binlog/lock.h"
 
@@ -39,7 +40,7 @@ class JobsSource final : public Source {
   }
 
   Status ReadAgain(const Visit& visit) override {
-    if (Status status = Pass(nullptr, visit); !status.ok()) return status;
+    GS_TRY(Pass(nullptr, visit));
     if (fmt::format("jobs {:016x}", hash_) == fingerprint_) return {};
     return {Code::kInUse, name_ + " changed while it was read"};
   }
@@ -87,7 +88,7 @@ class JobsSource final : public Source {
         case JobsLine::Kind::kJob:
           ++jobs;
           Fill(line, survey, out);
-          if (Status status = visit(out); !status.ok()) return status;
+          GS_TRY(visit(out));
           break;
       }
     }
@@ -178,7 +179,7 @@ class BinlogSource final : public Source {
       }
       out.job = log_->RecordOf(job);
       out.key = std::to_string(job.id);
-      if (Status status = visit(out); !status.ok()) return status;
+      GS_TRY(visit(out));
     }
     return {};
   }
@@ -224,9 +225,8 @@ constexpr std::array<Scheme, 7> kSchemes = {{{"binlog:", OpenBinlog, nullptr},
 Result<std::unique_ptr<Source>> OpenJobsFile(const std::string& rest,
                                              const SourceOptions& /*options*/) {
   if (rest == "-") {
-    Result<std::string> copy = CopyOfInput();
-    if (!copy.ok()) return copy.status();
-    return std::unique_ptr<Source>(std::make_unique<JobsSource>("jobs:-", copy.value()));
+    std::string copy = GS_TRY(CopyOfInput());
+    return std::unique_ptr<Source>(std::make_unique<JobsSource>("jobs:-", copy));
   }
   std::error_code error;
   const std::string path =
@@ -243,10 +243,9 @@ Result<std::unique_ptr<Source>> OpenBinlog(const std::string& rest, const Source
   if (!fs::is_directory(path, error)) {
     return Status(Code::kIo, "binlog:" + rest + ": no such directory");
   }
-  Result<binlog::Lock> lock = binlog::Lock::Hold(path.string());
-  if (!lock.ok()) return lock.status();
-  return std::unique_ptr<Source>(std::make_unique<BinlogSource>(
-      path.string(), options.accept_damage, std::move(lock.value())));
+  binlog::Lock lock = GS_TRY(binlog::Lock::Hold(path.string()));
+  return std::unique_ptr<Source>(
+      std::make_unique<BinlogSource>(path.string(), options.accept_damage, std::move(lock)));
 }
 
 Result<std::unique_ptr<Source>> OpenSource(const std::string& text, const SourceOptions& options) {
@@ -257,12 +256,11 @@ Result<std::unique_ptr<Source>> OpenSource(const std::string& text, const Source
     if (rest.empty() && !may_be_empty) break;
     SourceMaker make = scheme.make;
     if (make == nullptr) {
-      const Result<const void*> loaded = LoadModule({.file = scheme.module,
-                                                     .folder = "gearstalkctl",
-                                                     .package = "gearstalkctl-import",
-                                                     .symbol = "gearstalk_open_source"});
-      if (!loaded.ok()) return loaded.status();
-      make = *static_cast<const SourceMaker*>(loaded.value());
+      const void* loaded = GS_TRY(LoadModule({.file = scheme.module,
+                                              .folder = "gearstalkctl",
+                                              .package = "gearstalkctl-import",
+                                              .symbol = "gearstalk_open_source"}));
+      make = *static_cast<const SourceMaker*>(loaded);
     }
     return make(rest, options);
   }

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "admin/ctl/table_source.h"
+#include "broker/base/try.h"
 
 namespace gearstalk::ctl {
 namespace {
@@ -84,7 +85,7 @@ class SqliteSource final : public TableSource {
                     .data = Text(raw, data),
                     .priority = Number(raw, priority),
                     .when_to_run = Number(raw, when)};
-      if (Status status = visit(row); !status.ok()) return status;
+      GS_TRY(visit(row));
     }
   }
 
@@ -127,7 +128,7 @@ Result<std::unique_ptr<Source>> OpenSqlite(const std::string& rest, const Source
   const std::string path = fs::weakly_canonical(fs::absolute(rest), error).string();
   if (!fs::exists(path, error)) return Status(Code::kIo, "sqlite:" + rest + ": no such file");
   auto source = std::make_unique<SqliteSource>(path, options);
-  if (Status status = source->Open(); !status.ok()) return status;
+  GS_TRY(source->Open());
   return std::unique_ptr<Source>(std::move(source));
 }
 

@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include "broker/base/clock.h"
+#include "broker/base/try.h"
 
 namespace gearstalk::ctl {
 namespace {
@@ -43,7 +44,7 @@ Status TableSource::Read(Survey& survey, const Visit& visit) {
 
 Status TableSource::ReadAgain(const Visit& visit) {
   Pass pass;
-  if (Status status = Run(pass, visit); !status.ok()) return status;
+  GS_TRY(Run(pass, visit));
   if (pass.Fingerprint() == fingerprint_) return {};
   return {Code::kInUse, Name() + " changed while it was read: stop gearmand first"};
 }

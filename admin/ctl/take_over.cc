@@ -9,6 +9,7 @@
 #include "admin/ctl/leftovers.h"
 #include "admin/ctl/same_server.h"
 #include "broker/base/clock.h"
+#include "broker/base/try.h"
 
 namespace gearstalk::ctl {
 namespace {
@@ -20,24 +21,24 @@ constexpr std::string_view kProcess = "pid ";
 }  // namespace
 
 Status TakeOver::Begin() {
-  Result<std::unique_ptr<Channel>> channel = Connect(options_.Old());
-  if (!channel.ok()) return channel.status();
-  old_ = std::make_unique<BeanstalkClient>(std::move(channel.value()));
+  std::unique_ptr<Channel> channel = GS_TRY(Connect(options_.Old()));
+  old_ = std::make_unique<BeanstalkClient>(std::move(channel));
   // This process was connected before: that connection ended together with the old server's
   // process.
   was_connected_ = report_.mark_before.has_value();
-  if (Status status = ReadInstance(); !status.ok()) return status;
+  GS_TRY(ReadInstance());
   const auto prepare = [&](transfer::Opening& opening) {
     return options_.ids == "keep" ? RaiseIds(opening) : Status();
   };
-  if (Status status = OpenTransfer(prepare); !status.ok()) return status;
+  GS_TRY(OpenTransfer(prepare));
   scope_ = std::make_unique<MoveScope>(
       MoveScope{options_, report_, *old_, *broker_, before_.keep_ids, deletes_delayed_, 0});
   quiet_ = std::make_unique<QuietJobs>(*scope_);
-  if (Status status = SettleAll(); !status.ok() || options_.stopped()) return status;
+  GS_TRY(SettleAll());
+  if (options_.stopped()) return {};
   broker_->Add(Type::kAdvance, transfer::Mark{.state = instance_});
   before_.state = instance_;
-  return Sync();
+  return StatusOf(broker_->Sync());
 }
 
 Status TakeOver::CheckBroker() { return RefuseSame(*old_, options_.target); }
@@ -50,24 +51,22 @@ bool TakeOver::IsOf(const transfer::Mark& mark) const {
 
 // A probe job shows the highest id there; ours begin far above it.
 Status TakeOver::RaiseIds(transfer::Opening& opening) {
-  const Result<std::uint64_t> probe = old_->ProbeId(deletes_delayed_);
-  if (!probe.ok()) return probe.status();
-  if (probe.value() == 0) return {Code::kIo, options_.source + " takes no probe"};
+  const std::uint64_t probe = GS_TRY(old_->ProbeId(deletes_delayed_));
+  if (probe == 0) return {Code::kIo, options_.source + " takes no probe"};
   opening.ids = transfer::Ids::kKeep;
   opening.smallest_id = 1;
-  opening.next_id = probe.value() + (std::uint64_t{1} << 32);
+  opening.next_id = probe + (std::uint64_t{1} << 32);
   return {};
 }
 
 Status TakeOver::ReadInstance() {
-  const Result<Yaml> stats = old_->AskStats();
-  if (!stats.ok()) return stats.status();
-  instance_ = stats.value().Get("id");
+  const Yaml stats = GS_TRY(old_->AskStats());
+  instance_ = stats.Get("id");
   // beanstalkd before 1.9 has no id.
-  if (instance_.empty()) instance_ = fmt::format("{}{}", kProcess, stats.value().Get("pid"));
-  const std::string_view version = stats.value().Get("version");
+  if (instance_.empty()) instance_ = fmt::format("{}{}", kProcess, stats.Get("pid"));
+  const std::string_view version = stats.Get("version");
   deletes_delayed_ = version != "1.4" && !version.starts_with("1.4.");
-  has_log_ = stats.value().Number("binlog-current-index") != 0;
+  has_log_ = stats.Number("binlog-current-index") != 0;
   return {};
 }
 
@@ -82,28 +81,23 @@ Status TakeOver::SettleAll() {
 
 // A run that was killed may have left its probe.
 Status TakeOver::DeleteProbe() {
-  const Result<std::string> used = old_->Ask(fmt::format("use {}", BeanstalkClient::kProbeTube));
-  if (!used.ok()) return used.status();
+  GS_TRY(old_->Ask(fmt::format("use {}", BeanstalkClient::kProbeTube)));
   for (const char* const peek : {"peek-delayed", "peek-ready"}) {
     old_->Add(peek);
-    const Result<BeanstalkClient::Answer> probe = old_->Body();
-    if (!probe.ok()) return probe.status();
-    if (!probe.value().found) continue;
-    const Result<std::string> deleted = old_->Ask(fmt::format("delete {}", probe.value().id));
-    if (!deleted.ok()) return deleted.status();
+    const BeanstalkClient::Answer probe = GS_TRY(old_->Body());
+    if (!probe.found) continue;
+    GS_TRY(old_->Ask(fmt::format("delete {}", probe.id)));
   }
-  const Result<std::string> left = old_->Ask("use default");
-  return left.ok() ? Status() : left.status();
+  return StatusOf(old_->Ask("use default"));
 }
 
 // --- Moving
 Status TakeOver::ListTubes() {
-  Result<std::vector<std::string>> all = old_->AskList("list-tubes");
-  if (!all.ok()) return all.status();
+  std::vector<std::string> all = GS_TRY(old_->AskList("list-tubes"));
   tubes_.clear();
-  for (std::string& tube : all.value()) {
+  for (std::string& tube : all) {
     if (tube == BeanstalkClient::kProbeTube) {
-      if (Status status = DeleteProbe(); !status.ok()) return status;
+      GS_TRY(DeleteProbe());
     } else if (options_.Selected(tube)) {
       tubes_.push_back(std::move(tube));
     }
@@ -121,9 +115,7 @@ Status TakeOver::WatchTubes() {
     commands.push_back("ignore default");
   }
   for (const std::string& command : commands) old_->Add(command);
-  for (std::size_t i = 0; i < commands.size(); ++i) {
-    if (const Result<std::string> line = old_->Line(); !line.ok()) return line.status();
-  }
+  for (std::size_t i = 0; i < commands.size(); ++i) GS_TRY(old_->Line());
   watched_ = tubes_;
   return {};
 }
@@ -141,7 +133,7 @@ void TakeOver::ChooseWindow(const JobWindow& last, std::size_t asked) {
 }
 
 Status TakeOver::Reserve(JobWindow& window, std::size_t asked) {
-  if (Status status = window.ReadReserved(); !status.ok()) return status;
+  GS_TRY(window.ReadReserved());
   ChooseWindow(window, asked);
   return old_->Flush();
 }
@@ -150,20 +142,20 @@ Status TakeOver::Reserve(JobWindow& window, std::size_t asked) {
 // one are reserved behind the marks, so none is in two windows.
 Status TakeOver::Overlap(JobWindow& before, JobWindow& now, JobWindow& next) {
   const std::size_t asked = full_ && !options_.stopped() ? window_ : 0;
-  if (Status status = now.ReadHeld(); !status.ok()) return status;
+  GS_TRY(now.ReadHeld());
   now.Bury();
   next.Reserve(asked);
-  if (Status status = old_->Flush(); !status.ok()) return status;
-  if (Status status = before.ReadCommitted(); !status.ok()) return status;
-  if (Status status = now.ReadBuried(); !status.ok()) return status;
-  if (Status status = now.Confirm(); !status.ok()) return status;
-  if (Status status = Reserve(next, asked); !status.ok()) return status;
-  if (Status status = now.ReadConfirmed(); !status.ok()) return status;
+  GS_TRY(old_->Flush());
+  GS_TRY(before.ReadCommitted());
+  GS_TRY(now.ReadBuried());
+  GS_TRY(now.Confirm());
+  GS_TRY(Reserve(next, asked));
+  GS_TRY(now.ReadConfirmed());
   now.Delete();
-  if (Status status = old_->Flush(); !status.ok()) return status;
-  if (Status status = next.ReadDescribed("reserved"); !status.ok()) return status;
-  if (Status status = next.Hold(Record::Held::kFirstPhase); !status.ok()) return status;
-  if (Status status = now.ReadDeleted(); !status.ok()) return status;
+  GS_TRY(old_->Flush());
+  GS_TRY(next.ReadDescribed("reserved"));
+  GS_TRY(next.Hold(Record::Held::kFirstPhase));
+  GS_TRY(now.ReadDeleted());
   return now.Commit();
 }
 
@@ -172,15 +164,15 @@ Status TakeOver::MoveReady(bool& moved) {
   auto before = std::make_unique<JobWindow>(*scope_), next = std::make_unique<JobWindow>(*scope_);
   const std::size_t asked = window_;
   next->Reserve(asked);
-  if (Status status = Reserve(*next, asked); !status.ok()) return status;
-  if (Status status = next->ReadDescribed("reserved"); !status.ok()) return status;
-  if (Status status = next->Hold(Record::Held::kFirstPhase); !status.ok()) return status;
+  GS_TRY(Reserve(*next, asked));
+  GS_TRY(next->ReadDescribed("reserved"));
+  GS_TRY(next->Hold(Record::Held::kFirstPhase));
   for (std::size_t count = 0; !next->empty();) {
     moved = true;
     count += next->size();
     full_ = full_ && count < kMostReady;
     auto now = std::exchange(next, std::make_unique<JobWindow>(*scope_));
-    if (Status status = Overlap(*before, *now, *next); !status.ok()) return status;
+    GS_TRY(Overlap(*before, *now, *next));
     before = std::move(now);
   }
   return before->ReadCommitted();
@@ -199,82 +191,74 @@ Status TakeOver::SetPause(const std::string& tube, const Yaml& stats) {
   record.settings.pause_until = end;
   record.settings.pause_s = static_cast<std::uint32_t>(stats.Number("pause"));
   broker_->Add(Type::kTube, record);
-  return Sync();
+  return StatusOf(broker_->Sync());
 }
 
 // `reserve` returns no job of a paused tube; `reserve-job` does.
 Status TakeOver::ReservePaused(JobWindow& window) {
   for (std::size_t i = 0; i < kMostWindow && window.bytes() < kWindowBytes; ++i) {
     old_->Add("peek-ready");
-    const Result<BeanstalkClient::Answer> found = old_->Body();
-    if (!found.ok()) return found.status();
-    if (!found.value().found) return {};
-    old_->Add(fmt::format("reserve-job {}", found.value().id));
-    Result<BeanstalkClient::Answer> reserved = old_->Body();
-    if (!reserved.ok()) return reserved.status();
+    const BeanstalkClient::Answer next = GS_TRY(old_->Body());
+    if (!next.found) return {};
+    old_->Add(fmt::format("reserve-job {}", next.id));
+    BeanstalkClient::Answer reserved = GS_TRY(old_->Body());
     // beanstalkd before 1.12 takes it for a malformed "reserve".
-    can_reserve_job_ = reserved->found || reserved->line == "NOT_FOUND";
-    if (!reserved->found) return {};
-    window.Add(reserved->id, std::move(reserved->body));
+    can_reserve_job_ = reserved.found || reserved.line == "NOT_FOUND";
+    if (!reserved.found) return {};
+    window.Add(reserved.id, std::move(reserved.body));
   }
   return {};
 }
 
 Status TakeOver::MovePaused(const std::string& tube, bool& moved) {
-  if (const Result<std::string> used = old_->Ask("use " + tube); !used.ok()) return used.status();
+  GS_TRY(old_->Ask("use " + tube));
   JobWindow window(*scope_);
-  if (Status status = ReservePaused(window); !status.ok()) return status;
+  GS_TRY(ReservePaused(window));
   if (window.empty()) return {};
   moved = true;
   return window.MoveReserved();
 }
 
-Status TakeOver::ReadStats(std::vector<Yaml>& of_tubes) {
+Result<std::vector<Yaml>> TakeOver::ReadStats() {
   for (const std::string& tube : tubes_) old_->Add("stats-tube " + tube);
-  for (std::size_t i = 0; i < tubes_.size(); ++i) {
-    Result<Yaml> stats = old_->ReadYaml();
-    if (!stats.ok()) return stats.status();
-    of_tubes.push_back(std::move(stats.value()));
-  }
-  return {};
+  std::vector<Yaml> of_tubes(tubes_.size());
+  for (Yaml& each : of_tubes) each = GS_TRY(old_->ReadYaml());
+  return of_tubes;
 }
 
 Status TakeOver::Round(bool& moved) {
   moved = false;
-  if (Status status = ListTubes(); !status.ok()) return status;
-  if (Status status = WatchTubes(); !status.ok()) return status;
-  if (Status status = MoveReady(moved); !status.ok()) return status;
-  Status status = quiet_->under_way() ? quiet_->Continue(moved) : BeginQuiet(moved);
-  if (!status.ok() || scope_->missed == 0 || quiet_->under_way()) return status;
-  return SettleAll();
+  GS_TRY(ListTubes());
+  GS_TRY(WatchTubes());
+  GS_TRY(MoveReady(moved));
+  GS_TRY(quiet_->under_way() ? quiet_->Continue(moved) : BeginQuiet(moved));
+  return scope_->missed == 0 || quiet_->under_way() ? Status() : SettleAll();
 }
 
 Status TakeOver::BeginQuiet(bool& moved) {
-  std::vector<Yaml> stats;
-  if (Status status = ReadStats(stats); !status.ok()) return status;
+  const std::vector<Yaml> stats = GS_TRY(ReadStats());
   std::vector<QuietJobs::Tube> quiet;
   for (std::size_t i = 0; i < tubes_.size(); ++i) {
     quiet.push_back({tubes_[i], deletes_delayed_ ? stats[i].Number("current-jobs-delayed") : 0,
                      stats[i].Number("current-jobs-buried")});
     if (stats[i].Number("pause-time-left") == 0) continue;
-    if (Status status = SetPause(tubes_[i], stats[i]); !status.ok()) return status;
+    GS_TRY(SetPause(tubes_[i], stats[i]));
     if (!can_reserve_job_ || options_.stopped()) continue;
-    if (Status status = MovePaused(tubes_[i], moved); !status.ok()) return status;
+    GS_TRY(MovePaused(tubes_[i], moved));
   }
   return quiet_->Begin(quiet, moved);
 }
 
-Status TakeOver::Finish(bool& unfinished) {
-  unfinished = false;
-  if (Status status = quiet_->Finish(); !status.ok()) return status;
-  return scope_->missed > 0 ? SettleAll() : Status();
+Result<bool> TakeOver::Finish() {
+  GS_TRY(quiet_->Finish());
+  if (scope_->missed > 0) GS_TRY(SettleAll());
+  return true;
 }
 
-Status TakeOver::CountLeft(bool in_report, std::uint64_t& waiting) {
-  waiting = 0;
-  if (Status status = ListTubes(); !status.ok()) return status;
-  std::vector<Yaml> stats;
-  if (Status status = ReadStats(stats); !status.ok()) return status;
+Result<std::uint64_t> TakeOver::CountLeft(bool in_report) {
+  std::uint64_t waiting = 0;
+  GS_TRY(ListTubes());
+  const std::vector<Yaml> stats = GS_TRY(ReadStats());
   for (std::size_t i = 0; i < tubes_.size(); ++i) {
     const std::uint64_t reserved = stats[i].Number("current-jobs-reserved");
     waiting += reserved;
@@ -289,7 +273,7 @@ Status TakeOver::CountLeft(bool in_report, std::uint64_t& waiting) {
                              : "are delayed: beanstalkd deletes such jobs since 1.5");
     AddLeft(tubes_[i], stats[i].Number("current-jobs-buried"), "are buried and were not moved");
   }
-  return {};
+  return waiting;
 }
 
 }  // namespace gearstalk::ctl

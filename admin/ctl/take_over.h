@@ -20,8 +20,8 @@ class TakeOver final : public OldServer {
 
   Status Begin() override;
   Status Round(bool& moved) override;
-  Status Finish(bool& unfinished) override;
-  Status CountLeft(bool in_report, std::uint64_t& waiting) override;
+  Result<bool> Finish() override;
+  Result<std::uint64_t> CountLeft(bool in_report) override;
 
  private:
   static constexpr std::size_t kFirstWindow = 4, kMostWindow = 256;
@@ -38,7 +38,7 @@ class TakeOver final : public OldServer {
   Status ListTubes();
   Status WatchTubes();
   Status DeleteProbe();
-  Status ReadStats(std::vector<Yaml>& of_tubes);
+  Result<std::vector<Yaml>> ReadStats();  // of the tubes
 
   Status MoveReady(bool& moved);
   Status Overlap(JobWindow& before, JobWindow& now, JobWindow& next);

@@ -4,6 +4,8 @@
 #include <thread>
 #include <utility>
 
+#include "broker/base/try.h"
+
 namespace gearstalk::ctl {
 
 using transfer::Ack;
@@ -37,21 +39,20 @@ Status AsStatus(const Ack& refusal) {
 
 Result<std::unique_ptr<TransferClient>> TransferClient::Connect(const Target& target,
                                                                 Bodies bodies) {
-  Result<std::unique_ptr<Channel>> channel =
-      target.data_dir.empty() ? ctl::Connect(target) : OpenDirectory(target.data_dir, bodies);
-  if (!channel.ok()) return channel.status();
-  return Over(std::move(channel.value()));
+  std::unique_ptr<Channel> channel = GS_TRY(
+      target.data_dir.empty() ? ctl::Connect(target) : OpenDirectory(target.data_dir, bodies));
+  return Over(std::move(channel));
 }
 
 Result<std::unique_ptr<TransferClient>> TransferClient::Over(std::unique_ptr<Channel> channel) {
   auto client = std::make_unique<TransferClient>(std::move(channel));
-  if (Status status = client->Greet(); !status.ok()) return status;
+  GS_TRY(client->Greet());
   return client;
 }
 
 Status TransferClient::Greet() {
   out_ = transfer::kGreeting;
-  if (Status status = Send(); !status.ok()) return status;
+  GS_TRY(Send());
   while (in_.size() < transfer::kGreeting.size() && in_.find('\n') == std::string::npos) {
     Status status = channel_->Read(in_, kSilenceMs);
     if (status.code() == Code::kNotFound) return {Code::kIo, channel_->Name() + " is silent"};
@@ -88,38 +89,41 @@ Result<Frame> TransferClient::Next() {
   }
 }
 
+Result<transfer::Mark> MarkIn(const transfer::MarkOf& of) {
+  transfer::Mark mark;
+  if (transfer::Mark::Decode(of.mark, mark)) return mark;
+  return Status(Code::kIo, "a mark that is damaged");
+}
+
 Result<std::string> TransferClient::KnownAs(const std::string& name, const IsOurs& ours) {
   std::string found;
   bool known = false;
   const auto visit = [&](const Frame& frame) {
     transfer::MarkOf of;
-    transfer::Mark mark;
-    if (!ReadFields(frame.fields, of) || !transfer::Mark::Decode(of.mark, mark)) {
-      return Status(Code::kIo, "a mark that is damaged");
-    }
+    if (!ReadFields(frame.fields, of)) return Status(Code::kIo, "a mark that is damaged");
+    const transfer::Mark mark = GS_TRY(MarkIn(of));
     known = known || of.name == name;
     if (ours(of.name, mark) && (found.empty() || of.held > 0)) found = of.name;
     return Status();
   };
-  const Result<transfer::End> end = Ask(Type::kTransfers, transfer::End{}, visit);
-  if (!end.ok()) return end.status();
+  GS_TRY(Ask(Type::kTransfers, transfer::End{}, visit));
   return known || found.empty() ? name : found;
 }
 
 // The broker may not have seen yet that the connection of a killed tool has ended.
-Result<transfer::MarkOf> TransferClient::Open(const transfer::Opening& opening) {
+Result<OpenedTransfer> TransferClient::Open(const transfer::Opening& opening) {
   for (int tries = 1;; ++tries) {
     Add(Type::kOpen, opening);
-    if (Status status = Send(); !status.ok()) return status;
-    const Result<Frame> frame = Next();
-    if (!frame.ok()) return frame.status();
+    GS_TRY(Send());
+    const Frame frame = GS_TRY(Next());
     Ack refusal;
-    transfer::MarkOf mark;
-    if (frame.value().type == Type::kMark && ReadFields(frame.value().fields, mark)) {
-      if (mark.class_low > 0) classes_ = {mark.class_high, mark.class_normal, mark.class_low};
-      return mark;
+    transfer::MarkOf of;
+    if (frame.type == Type::kMark && ReadFields(frame.fields, of)) {
+      if (of.class_low > 0) classes_ = {of.class_high, of.class_normal, of.class_low};
+      transfer::Mark mark = GS_TRY(MarkIn(of));
+      return OpenedTransfer{std::move(mark), of.known, of.persistent};
     }
-    if (frame.value().type != Type::kRefused || !ReadFields(frame.value().fields, refusal)) {
+    if (frame.type != Type::kRefused || !ReadFields(frame.fields, refusal)) {
       return Status(Code::kIo, "the target answers something else");
     }
     if (refusal.problem != transfer::Problem::kInUse || tries == kOpenTries) {
@@ -130,12 +134,19 @@ Result<transfer::MarkOf> TransferClient::Open(const transfer::Opening& opening) 
   }
 }
 
+Result<transfer::Mark> TransferClient::ReadMark(const std::string& name) {
+  const OpenedTransfer opened =
+      GS_TRY(Open({.name = name, .create = false, .any_fingerprint = true}));
+  return opened.mark;
+}
+
 void TransferClient::AddIds(Type type, std::vector<std::uint64_t> ids) {
   Add(type, transfer::IdList{std::move(ids)});
 }
 
-void TransferClient::AddMoved(std::vector<std::uint64_t> ids) {
+void TransferClient::AddMoved(std::vector<std::uint64_t> ids, const transfer::Mark& outcomes) {
   const std::uint64_t moved = ids.size();
+  if (!outcomes.jobs.empty()) Add(Type::kAdvance, outcomes);
   AddIds(Type::kCommit, std::move(ids));
   Add(Type::kAdvance, transfer::Mark{.moved = moved});
 }
@@ -146,11 +157,10 @@ Status TransferClient::SendSync() {
 }
 
 Result<Ack> TransferClient::ReadAck() {
-  const Result<Frame> frame = Next();
-  if (!frame.ok()) return frame.status();
+  const Frame frame = GS_TRY(Next());
   Ack ack;
-  const bool known = frame.value().type == Type::kAck || frame.value().type == Type::kRefused;
-  if (known && ReadFields(frame.value().fields, ack)) {
+  const bool known = frame.type == Type::kAck || frame.type == Type::kRefused;
+  if (known && ReadFields(frame.fields, ack)) {
     not_allowed_ = not_allowed_ || ack.problem == transfer::Problem::kNotAllowed;
     return ack;
   }
@@ -158,9 +168,9 @@ Result<Ack> TransferClient::ReadAck() {
 }
 
 Result<Ack> TransferClient::Sync() {
-  if (Status status = SendSync(); !status.ok()) return status;
-  Result<Ack> ack = ReadAck();
-  if (ack.ok() && ack->problem != transfer::Problem::kNone) return AsStatus(ack.value());
+  GS_TRY(SendSync());
+  Ack ack = GS_TRY(ReadAck());
+  GS_TRY(AsStatus(ack));
   return ack;
 }
 
@@ -170,21 +180,20 @@ Status TransferClient::Read(const Frame& frame, Record& record, transfer::Item& 
 }
 
 Result<transfer::End> TransferClient::ReadAll(const Visit& visit) {
-  if (Status status = Send(); !status.ok()) return status;
+  GS_TRY(Send());
   for (;;) {
-    const Result<Frame> frame = Next();
-    if (!frame.ok()) return frame.status();
+    const Frame frame = GS_TRY(Next());
     transfer::End end;
     Ack refusal;
-    if (frame.value().type == Type::kEnd) {
-      if (ReadFields(frame.value().fields, end)) return end;
+    if (frame.type == Type::kEnd) {
+      if (ReadFields(frame.fields, end)) return end;
       return Status(Code::kIo, "the target sent no end");
     }
-    if (frame.value().type == Type::kRefused) {
-      if (ReadFields(frame.value().fields, refusal)) return AsStatus(refusal);
+    if (frame.type == Type::kRefused) {
+      if (ReadFields(frame.fields, refusal)) return AsStatus(refusal);
       return Status(Code::kIo, "the target refuses");
     }
-    if (Status status = visit(frame.value()); !status.ok()) return status;
+    GS_TRY(visit(frame));
   }
 }
 

@@ -17,6 +17,12 @@ struct Classes {
   std::uint32_t high = 512, normal = 65536, low = 131072;
 };
 
+struct OpenedTransfer {
+  transfer::Mark mark;
+  bool known = false;       // it was there before
+  bool persistent = false;  // the broker keeps jobs on a disk
+};
+
 // The tool's side of the transfer protocol. Requests that change something are buffered until Sync.
 class TransferClient {
  public:
@@ -31,7 +37,9 @@ class TransferClient {
   // one with held jobs.
   using IsOurs = std::function<bool(const std::string& name, const transfer::Mark&)>;
   Result<std::string> KnownAs(const std::string& name, const IsOurs& ours);
-  Result<transfer::MarkOf> Open(const transfer::Opening& opening);
+  Result<OpenedTransfer> Open(const transfer::Opening& opening);
+  // The mark as it is now.
+  Result<transfer::Mark> ReadMark(const std::string& name);
 
   template <typename Message>
   void Add(transfer::Type type, const Message& message) {
@@ -39,8 +47,8 @@ class TransferClient {
   }
   void Add(transfer::Type type, const Record& record) { frames_.Append(out_, type, record); }
   void AddIds(transfer::Type type, std::vector<std::uint64_t> ids);
-  // Commits held jobs, which have moved with that: the mark counts them.
-  void AddMoved(std::vector<std::uint64_t> ids);
+  // Commits held jobs, which have moved with that: the mark counts them, and takes `outcomes`.
+  void AddMoved(std::vector<std::uint64_t> ids, const transfer::Mark& outcomes = {});
   void AddBytes(std::string_view frames) { out_ += frames; }
   // Sends what was added and asks for its answer, which ReadAck waits for.
   Status SendSync();

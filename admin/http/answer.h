@@ -51,15 +51,19 @@ class HttpFeed {
   virtual void Begin(HttpSink& sink) = 0;
 };
 
-struct HttpAnswer {
+// What an answer says if it is all there at once.
+struct HttpContent {
   using Headers = std::vector<std::pair<std::string, std::string>>;
 
   int status = 200;
   std::string type = "text/plain; charset=utf-8";  // empty: no such header
   std::string body{};
-  std::string request_id{};  // the X-Request-Id
   Headers headers{};
-  Lsn lsn = 0;                       // leaves when this is durable
+  Lsn lsn = 0;  // leaves when this is durable
+};
+
+struct HttpAnswer : HttpContent {
+  std::string request_id{};          // the X-Request-Id
   HttpBody rest{};                   // what comes behind `body`
   HttpTask task{};                   // makes the answer; all other members are ignored
   std::unique_ptr<HttpFeed> feed{};  // writes behind `body`

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "broker/base/split.h"
+
 namespace gearstalk {
 namespace {
 
@@ -32,12 +34,6 @@ bool Clean(std::string_view value) {
   return std::none_of(value.begin(), value.end(), [](char c) {
     return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7F;
   });
-}
-
-std::string_view Trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
 }
 
 std::string Lower(std::string_view text) {
@@ -145,15 +141,10 @@ bool HttpParser::ParseTarget(std::string_view target) {
 }
 
 bool HttpParser::ParseQuery(std::string_view query) {
-  while (!query.empty()) {
-    const std::size_t end = std::min(query.find('&'), query.size());
-    const std::string_view pair = query.substr(0, end);
-    query.remove_prefix(std::min(end + 1, query.size()));
-    if (pair.empty()) continue;
-    const std::size_t equals = std::min(pair.find('='), pair.size());
+  for (const std::string_view pair : SplitWords(query, "&")) {
+    const auto [left, right] = SplitOnce(pair, '=');
     auto& [name, value] = request_.query.emplace_back();
-    const bool good = PercentDecode(pair.substr(0, equals), true, name) &&
-                      PercentDecode(pair.substr(std::min(equals + 1, pair.size())), true, value);
+    const bool good = PercentDecode(left, true, name) && PercentDecode(right, true, value);
     if (!good || request_.query.size() > kMaxPairs) return Bad(400);
   }
   return true;
@@ -162,7 +153,7 @@ bool HttpParser::ParseQuery(std::string_view query) {
 bool HttpParser::ParseHeader(std::string_view line) {
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos || !Token(line.substr(0, colon))) return Bad(400);
-  const std::string_view value = Trim(line.substr(colon + 1));
+  const std::string_view value = Trimmed(line.substr(colon + 1));
   if (!Clean(value) || request_.headers.size() == kMaxPairs) return Bad(400);
   request_.headers.emplace_back(Lower(line.substr(0, colon)), value);
   return true;
@@ -277,7 +268,8 @@ bool HttpParser::ParseChunkSize(std::string_view line) {
   length_ = kAnySize;
   const auto [stop, error] = std::from_chars(line.begin(), line.end(), length_, 16);
   if (error != std::errc()) return Bad(400);
-  const std::string_view behind = Trim(line.substr(static_cast<std::size_t>(stop - line.begin())));
+  const std::string_view behind =
+      Trimmed(line.substr(static_cast<std::size_t>(stop - line.begin())));
   const bool good = behind.empty() ? stop == line.end() : behind.starts_with(';') && Clean(behind);
   if (!good) return Bad(400);
   if (length_ > max_body_ || request_.body.size() + length_ > max_body_) return Bad(413);

@@ -22,14 +22,14 @@ constexpr std::string_view kApi = "/api/v1";
 constexpr std::string_view kConsole = "/console/";
 
 HttpAnswer Redirect(std::string to) {
-  HttpAnswer answer{.status = 302, .type = ""};
+  HttpAnswer answer{{.status = 302, .type = ""}};
   answer.headers = api::Api::CommonHeaders();
   answer.headers.emplace_back("Location", std::move(to));
   return answer;
 }
 
 HttpAnswer Plain(int status, std::string text) {
-  HttpAnswer answer{.status = status, .body = std::move(text)};
+  HttpAnswer answer{{.status = status, .body = std::move(text)}};
   answer.headers = api::Api::CommonHeaders();
   return answer;
 }

@@ -10,6 +10,7 @@
 #include "broker/app/broker.h"
 #include "broker/app/settings.h"
 #include "broker/base/log.h"
+#include "broker/base/try.h"
 #include "broker/config/option.h"
 #include "broker/process/systemd.h"
 
@@ -66,12 +67,11 @@ void Broker::Reload() {
 Status Broker::Adopt(const Config& fresh) {
   ReloadPlan plan = PlanReload(config_, fresh);
   // Loads the files even if no option changed: the files may have.
-  Result<Security> security = LoadSecurity(plan.config);
-  if (!security.ok()) return security.status();
-  if (Status status = OpenLog(LogSettingsOf(plan.config)); !status.ok()) return status;
-  if (Status status = hooks_.reload_journal(plan.config); !status.ok()) return status;
+  Security security = GS_TRY(LoadSecurity(plan.config));
+  GS_TRY(OpenLog(LogSettingsOf(plan.config)));
+  GS_TRY(hooks_.reload_journal(plan.config));
   config_ = std::move(plan.config);
-  serving_->SetSecurity(std::move(security.value()));
+  serving_->SetSecurity(std::move(security));
   for (const Apply group : plan.groups) serving_->Adopt(group);
   if (!plan.restart.empty()) {
     Log(LogLevel::kWarning, "some changes need a restart",

@@ -13,6 +13,7 @@
 #include "broker/app/settings.h"
 #include "broker/app/sockets.h"
 #include "broker/base/clock.h"
+#include "broker/base/split.h"
 #include "broker/policy/policy_rules.h"
 #include "broker/process/user.h"
 #include "broker/server/listener.h"
@@ -228,12 +229,7 @@ struct RuleText {
 
 // The parts of a well-formed rule "WHO ALLOWED [TUBES]".
 RuleText SplitRule(std::string_view rule) {
-  std::vector<std::string_view> words;
-  while (!rule.empty()) {
-    const std::size_t end = std::min(rule.find(' '), rule.size());
-    if (end > 0) words.push_back(rule.substr(0, end));
-    rule.remove_prefix(std::min(end + 1, rule.size()));
-  }
+  const std::vector<std::string_view> words = SplitWords(rule);
   if (words.size() < 2) return {};
   return {words[0], words.size() > 2 ? words[2] : "*"};
 }

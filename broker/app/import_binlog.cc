@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "broker/base/log.h"
+#include "broker/base/try.h"
 #include "broker/binlog/directory.h"
 
 namespace gearstalk {
@@ -86,7 +87,7 @@ Result<const transfer::Mark*> Begin(Engine& engine, const std::string& name,
                               "--data-dir {} --forget {}` lets it be imported again",
                               name, other, directory, other));
   }
-  if (Status status = CheckFormer(engine, name, directory, log); !status.ok()) return status;
+  GS_TRY(CheckFormer(engine, name, directory, log));
   const std::uint64_t smallest = index.jobs().empty() ? index.next_id() : index.jobs().front().id;
   transfer::Mark mark;
   mark.kind = "import";
@@ -118,7 +119,7 @@ Status PutAll(Transfers& transfers, const std::string& name, const transfer::Mar
                                     job.id)};
     }
     if (place % kJobsBetweenSyncs != 0) continue;
-    if (Status status = sync(); !status.ok()) return status;
+    GS_TRY(sync());
     log.ForgetBodies();
   }
   transfer::Mark finished;
@@ -147,20 +148,15 @@ Result<bool> HasBinlogToImport(const Config& config) {
 
 Status ImportBinlog(Engine& engine, const std::string& directory, Time now,
                     const std::function<Status()>& sync) {
-  const Result<binlog::Directory> log = binlog::Directory::Read(directory, now);
-  if (!log.ok()) return log.status();
-  if (log.value().index().damaged()) return DamageIn(log.value(), directory);
+  const binlog::Directory log = GS_TRY(binlog::Directory::Read(directory, now));
+  if (log.index().damaged()) return DamageIn(log, directory);
   std::error_code error;
   const std::filesystem::path path = std::filesystem::weakly_canonical(directory, error);
   const std::string name = "binlog:" + (error ? directory : path.string());
-  const Result<const transfer::Mark*> mark = Begin(engine, name, directory, log.value());
-  if (!mark.ok()) return mark.status();
-  if (!mark.value()->finished) {
-    Status put = PutAll(engine.transfers(), name, *mark.value(), log.value(), now, sync);
-    if (!put.ok()) return put;
-  }
+  const transfer::Mark* mark = GS_TRY(Begin(engine, name, directory, log));
+  if (!mark->finished) GS_TRY(PutAll(engine.transfers(), name, *mark, log, now, sync));
   std::size_t ready = 0, delayed = 0, buried = 0;
-  for (const binlog::Job& job : log.value().index().jobs()) {
+  for (const binlog::Job& job : log.index().jobs()) {
     ++(job.state == binlog::State::kDelayed  ? delayed
        : job.state == binlog::State::kBuried ? buried
                                              : ready);

@@ -10,6 +10,7 @@
 #include "broker/app/store_module.h"
 #include "broker/base/clock.h"
 #include "broker/base/module.h"
+#include "broker/base/try.h"
 #include "broker/base/wall_clock.h"
 #include "broker/replica/replica_tools.h"
 #include "broker/replica/replicated_journal.h"
@@ -34,13 +35,12 @@ Status CheckNeeded(const char* needed, bool there, std::initializer_list<Given> 
 Status CheckWithout(const Config& config) {
   const Config::Etcd& etcd = config.etcd;
   const Config::Postgres& postgres = config.postgres;
-  Status status = CheckNeeded("etcd.endpoints", !etcd.endpoints.empty(),
-                              {{"etcd.user", etcd.user},
-                               {"etcd.password_file", etcd.password_file},
-                               {"etcd.ca", etcd.ca},
-                               {"etcd.certificate", etcd.certificate},
-                               {"etcd.key", etcd.key}});
-  if (!status.ok()) return status;
+  GS_TRY(CheckNeeded("etcd.endpoints", !etcd.endpoints.empty(),
+                     {{"etcd.user", etcd.user},
+                      {"etcd.password_file", etcd.password_file},
+                      {"etcd.ca", etcd.ca},
+                      {"etcd.certificate", etcd.certificate},
+                      {"etcd.key", etcd.key}}));
   return CheckNeeded("postgres.conninfo", !postgres.conninfo.empty(),
                      {{"postgres.password_file", postgres.password_file},
                       {"postgres.ca", postgres.ca},
@@ -94,7 +94,7 @@ Result<OpenedStore> OpenStore(const Config& config) {
 }
 
 Status CheckStore(const Config& config) {
-  if (Status status = CheckWithout(config); !status.ok()) return status;
+  GS_TRY(CheckWithout(config));
   if (!config.etcd.endpoints.empty() && !config.postgres.conninfo.empty()) {
     return {Code::kInvalid,
             "postgres.conninfo: excludes etcd.endpoints; a journal has one store, and "
@@ -125,20 +125,18 @@ Status CheckReplicaTool(const Config& config) {
 }
 
 Result<ReplicaSetup> OpenReplica(const Config& config) {
-  Result<OpenedStore> opened = OpenStore(config);
-  if (!opened.ok()) return opened.status();
+  OpenedStore opened = GS_TRY(OpenStore(config));
   ReplicaSetup setup;
-  setup.reload = std::move(opened->reload);
+  setup.reload = std::move(opened.reload);
   setup.journal =
-      std::make_unique<ReplicatedJournal>(ReplicaOptionsOf(config), std::move(opened->store));
+      std::make_unique<ReplicatedJournal>(ReplicaOptionsOf(config), std::move(opened.store));
   return setup;
 }
 
 Status RunReplicaTool(const CommandLine& line, std::string& report) {
   const Config& config = line.settings.config;
-  Result<OpenedStore> opened = OpenStore(config);
-  if (!opened.ok()) return opened.status();
-  LogStore& store = *opened->store;
+  OpenedStore opened = GS_TRY(OpenStore(config));
+  LogStore& store = *opened.store;
   switch (line.action) {
     case CommandLine::Action::kCheckReplica:
       return CheckReplica(store, report);

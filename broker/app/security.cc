@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "broker/base/log.h"
+#include "broker/base/try.h"
 #include "broker/config/option.h"
 #include "broker/server/listener.h"
 
@@ -113,7 +114,7 @@ std::vector<std::string> DoubtsAbout(const Config& config) {
 
 Result<std::shared_ptr<const TlsContext>> LoadTls(const Config& config) {
   if (!config.tls.certificate.empty()) return TlsContext::Load(FilesOf(config.tls));
-  if (Status status = NeedsNoTls(config); !status.ok()) return status;
+  GS_TRY(NeedsNoTls(config));
   return std::shared_ptr<const TlsContext>();
 }
 

@@ -5,6 +5,7 @@
 #include "broker/app/settings.h"
 #include "broker/app/sockets.h"
 #include "broker/base/log.h"
+#include "broker/base/try.h"
 #include "broker/process/log_line.h"
 
 namespace gearstalk {
@@ -67,7 +68,7 @@ bool Serving::MayShutDown(const Peer& peer) const {
 }
 
 Status Serving::OpenPages(std::vector<std::unique_ptr<ListenSocket>> sockets) {
-  if (Status opened = pages_.Listen(std::move(sockets)); !opened.ok()) return opened;
+  GS_TRY(pages_.Listen(std::move(sockets)));
   if (pages_.names().empty()) return {};
   work_.CallLast([this](Time now) { return pages_.Tick(now); });
   work_.CallIdle([this](Time now) { return pages_.RunSlices(now); });
@@ -79,9 +80,7 @@ Status Serving::Listen(std::vector<std::unique_ptr<ListenSocket>> sockets) {
                         config_.gearman.priority_low});
   for (auto& socket : sockets) {
     std::vector<Protocol*> speakers = Speakers(socket->address());
-    const Result<std::string> name = server_.Listen(std::move(socket), std::move(speakers));
-    if (!name.ok()) return name.status();
-    addresses_.push_back(name.value());
+    addresses_.emplace_back() = GS_TRY(server_.Listen(std::move(socket), std::move(speakers)));
   }
   return server_.StartRouters();
 }

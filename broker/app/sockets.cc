@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "broker/base/log.h"
+#include "broker/base/try.h"
 #include "broker/process/systemd.h"
 
 namespace gearstalk {
@@ -42,11 +43,8 @@ void WarnOfOptionsWithoutEffect(const Sockets& sockets, const Config& config) {
 Result<Sockets> Adopt(const std::vector<systemd::PassedSocket>& all, const Config& config) {
   Sockets sockets;
   for (const systemd::PassedSocket& passed : all) {
-    const Result<ListenAddress> address = AddressOf(passed, config);
-    if (!address.ok()) return address.status();
-    auto socket = ListenSocket::Adopt(passed.fd, address.value());
-    if (!socket.ok()) return socket.status();
-    sockets.push_back(std::move(socket.value()));
+    const ListenAddress address = GS_TRY(AddressOf(passed, config));
+    sockets.emplace_back() = GS_TRY(ListenSocket::Adopt(passed.fd, address));
   }
   WarnOfOptionsWithoutEffect(sockets, config);
   return sockets;
@@ -78,13 +76,12 @@ Result<Sockets> OpenSockets(const Config& config) {
   }
   Sockets sockets;
   for (const std::string& text : config.listen) {
-    Result<ListenAddress> address = ListenAddress::Parse(text);
-    if (!address.ok()) return address.status();
+    ListenAddress address = GS_TRY(ListenAddress::Parse(text));
     // It may be an address that moves to whichever broker serves.
-    address.value().not_here_yet = config.Replicated();
-    address.value().sockets = std::max<std::size_t>(RoutersOf(config), 1);
-    auto bound = ListenSocket::OpenAll(address.value());
-    if (!bound.ok() && MayBeMissing(address.value(), bound.status(), config)) continue;
+    address.not_here_yet = config.Replicated();
+    address.sockets = std::max<std::size_t>(RoutersOf(config), 1);
+    auto bound = ListenSocket::OpenAll(address);
+    if (!bound.ok() && MayBeMissing(address, bound.status(), config)) continue;
     if (!bound.ok()) return bound.status();
     for (auto& socket : bound.value()) sockets.push_back(std::move(socket));
   }
@@ -110,11 +107,9 @@ Result<ListenAddress> ParseAdminAddress(const std::string& text) {
 Result<Sockets> OpenAdminSockets(const Config& config) {
   Sockets sockets;
   for (const std::string& text : config.admin) {
-    const Result<ListenAddress> address = ParseAdminAddress(text);
-    if (!address.ok()) return address.status();
-    auto bound = ListenSocket::OpenAll(address.value());
-    if (!bound.ok()) return bound.status();
-    for (auto& socket : bound.value()) sockets.push_back(std::move(socket));
+    const ListenAddress address = GS_TRY(ParseAdminAddress(text));
+    auto bound = GS_TRY(ListenSocket::OpenAll(address));
+    for (auto& socket : bound) sockets.push_back(std::move(socket));
   }
   return sockets;
 }

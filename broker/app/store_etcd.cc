@@ -1,6 +1,7 @@
 // The module that keeps the journal in etcd.
 #include "broker/app/store_module.h"
 #include "broker/base/clock.h"
+#include "broker/base/try.h"
 #include "broker/etcd/etcd_store.h"
 #include "broker/etcd/grpc_log.h"
 
@@ -23,21 +24,17 @@ etcd::EtcdOptions OptionsOf(const Config& config) {
 
 Result<etcd::EtcdSecrets> Secrets(const Config& config) {
   const etcd::EtcdOptions options = OptionsOf(config);
-  if (Status status = etcd::CheckEndpoints(options); !status.ok()) return status;
+  GS_TRY(etcd::CheckEndpoints(options));
   return etcd::LoadSecrets(options);
 }
 
-Status Check(const Config& config) {
-  const auto secrets = Secrets(config);
-  return secrets.ok() ? Status() : secrets.status();
-}
+Status Check(const Config& config) { return StatusOf(Secrets(config)); }
 
 // Starts the threads of gRPC.
 Result<OpenedStore> Open(const Config& config, std::uint64_t /*max_bytes*/) {
-  const Result<etcd::EtcdSecrets> secrets = Secrets(config);
-  if (!secrets.ok()) return secrets.status();
+  const etcd::EtcdSecrets secrets = GS_TRY(Secrets(config));
   etcd::LogThroughUs();
-  auto store = std::make_unique<etcd::EtcdStore>(OptionsOf(config), secrets.value(), BootTime);
+  auto store = std::make_unique<etcd::EtcdStore>(OptionsOf(config), secrets, BootTime);
   OpenedStore opened;
   opened.reload = [etcd = store.get()](const Config& fresh) -> Status {
     const Result<etcd::EtcdSecrets> again = etcd::LoadSecrets(OptionsOf(fresh));

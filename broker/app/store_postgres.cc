@@ -1,6 +1,7 @@
 // The module that keeps the journal in PostgreSQL.
 #include "broker/app/store_module.h"
 #include "broker/base/clock.h"
+#include "broker/base/try.h"
 #include "broker/postgres/postgres_store.h"
 
 namespace gearstalk {
@@ -19,16 +20,12 @@ postgres::PostgresOptions OptionsOf(const Config& config) {
   return options;
 }
 
-Status Check(const Config& config) {
-  const auto hosts = postgres::HostsOf(OptionsOf(config));
-  return hosts.ok() ? Status() : hosts.status();
-}
+Status Check(const Config& config) { return StatusOf(postgres::HostsOf(OptionsOf(config))); }
 
 Result<OpenedStore> Open(const Config& config, std::uint64_t max_bytes) {
-  Result<std::vector<postgres::Host>> hosts = postgres::HostsOf(OptionsOf(config));
-  if (!hosts.ok()) return hosts.status();
-  auto store = std::make_unique<postgres::PostgresStore>(
-      OptionsOf(config), std::move(hosts.value()), max_bytes, BootTime);
+  std::vector<postgres::Host> hosts = GS_TRY(postgres::HostsOf(OptionsOf(config)));
+  auto store = std::make_unique<postgres::PostgresStore>(OptionsOf(config), std::move(hosts),
+                                                         max_bytes, BootTime);
   OpenedStore opened;
   opened.reload = [postgres = store.get()](const Config& fresh) -> Status {
     Result<std::vector<postgres::Host>> again = postgres::HostsOf(OptionsOf(fresh));

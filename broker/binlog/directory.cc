@@ -17,7 +17,9 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "broker/base/descriptor.h"
 #include "broker/base/owner.h"
+#include "broker/base/try.h"
 #include "broker/journal/record.h"
 
 namespace gearstalk::binlog {
@@ -41,13 +43,9 @@ std::uint64_t NumberOf(std::string_view name) {
 }
 
 Status SyncDirectory(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd < 0) return Failed("open", path);
-  const int failed = ::fsync(fd);
-  const int error = errno;
-  ::close(fd);
-  errno = error;
-  return failed != 0 ? Failed("fsync", path) : Status();
+  return ::fsync(fd) != 0 ? Failed("fsync", path) : Status();
 }
 
 // Where Retire puts the files.
@@ -85,21 +83,13 @@ Status KeepEarlier(const std::string& directory, const std::vector<NumberedFile>
 
 Result<MappedFile> MappedFile::Open(const std::string& path) {
   // Without O_NONBLOCK, opening a pipe waits for its writer.
-  const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (fd < 0) return Failed("open", path);
   struct stat info {};
-  void* data = nullptr;
-  const bool known = ::fstat(fd, &info) == 0;
-  if (known && !S_ISREG(info.st_mode)) {
-    ::close(fd);
-    return Status(Code::kIo, path + " is no file");
-  }
-  const auto size = static_cast<std::size_t>(known ? info.st_size : 0);
-  if (size > 0) data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
-  const int error = errno;
-  ::close(fd);
-  errno = error;
-  if (!known) return Failed("fstat", path);
+  if (::fstat(fd, &info) != 0) return Failed("fstat", path);
+  if (!S_ISREG(info.st_mode)) return Status(Code::kIo, path + " is no file");
+  const auto size = static_cast<std::size_t>(info.st_size);
+  void* const data = size == 0 ? nullptr : ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
   if (data == MAP_FAILED) return Failed("mmap", path);
   return MappedFile(static_cast<const char*>(data), size);
 }
@@ -136,22 +126,20 @@ Result<std::vector<NumberedFile>> FindFiles(const std::string& directory) {
 }
 
 Result<Directory> Directory::Read(const std::string& directory, Time now) {
-  Result<std::vector<NumberedFile>> found = FindFiles(directory);
-  if (!found.ok()) return found.status();
-  if (found.value().empty()) {
+  std::vector<NumberedFile> found = GS_TRY(FindFiles(directory));
+  if (found.empty()) {
     return Status(Code::kNotFound, directory + " has no files binlog.N");
   }
   Directory log;
-  log.names_ = std::move(found.value());
+  log.names_ = std::move(found);
   Fingerprint fingerprint;
   for (const NumberedFile& file : log.names_) {
-    Result<MappedFile> mapped = MappedFile::Open(directory + "/" + file.name);
-    if (!mapped.ok()) return mapped.status();
-    const std::string_view bytes = mapped.value().bytes();
+    MappedFile mapped = GS_TRY(MappedFile::Open(directory + "/" + file.name));
+    const std::string_view bytes = mapped.bytes();
     fingerprint.Add(file.number, bytes);
     log.index_.AddFile(file.name, file.number, bytes);
-    mapped.value().Forget();
-    log.files_.push_back(std::move(mapped.value()));
+    mapped.Forget();
+    log.files_.push_back(std::move(mapped));
   }
   log.index_.Finish(now);
   log.fingerprint_ = fingerprint.Text();
@@ -201,17 +189,16 @@ std::string FingerprintBeforeRetire(const std::string& directory) {
 }
 
 Status Retire(const std::string& directory) {
-  const Result<std::vector<NumberedFile>> files = FindFiles(directory);
-  if (!files.ok()) return files.status();
-  if (Status status = KeepEarlier(directory, files.value()); !status.ok()) return status;
+  const std::vector<NumberedFile> files = GS_TRY(FindFiles(directory));
+  GS_TRY(KeepEarlier(directory, files));
   const std::string to = RetiredTo(directory);
   if (::mkdir(to.c_str(), 0750) != 0 && errno != EEXIST) return Failed("mkdir", to);
   GiveToOwnerOf(directory, to);
-  for (const NumberedFile& file : files.value()) {
+  for (const NumberedFile& file : files) {
     const std::string from = directory + "/" + file.name;
     if (::rename(from.c_str(), (to + "/" + file.name).c_str()) != 0) return Failed("rename", from);
   }
-  if (Status status = SyncDirectory(to); !status.ok()) return status;
+  GS_TRY(SyncDirectory(to));
   return SyncDirectory(directory);
 }
 

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <string>
 
+#include "broker/base/descriptor.h"
 #include "broker/base/owner.h"
 
 namespace gearstalk::binlog {
@@ -37,12 +38,12 @@ std::string HolderOf(int fd, pid_t process) {
 Result<Lock> Lock::Hold(const std::string& directory) {
   const std::string path = directory + "/lock";
   const bool known = ::access(path.c_str(), F_OK) == 0;
-  int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640);
+  Descriptor fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640));
   const bool writable = fd >= 0;
-  if (!writable) fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (!writable) fd = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd < 0) {
     // Without a lock file or a directory, no process can hold the lock.
-    if (errno == ENOENT || errno == EROFS || errno == EACCES) return Lock(-1);
+    if (errno == ENOENT || errno == EROFS || errno == EACCES) return Lock(std::move(fd));
     return Status(Code::kIo, fmt::format("open {}: {}", path, std::strerror(errno)));
   }
   // The server of the directory's owner has to be able to lock what root made.
@@ -52,17 +53,11 @@ Result<Lock> Lock::Hold(const std::string& directory) {
     lock = WholeFile();
     ::fcntl(fd, F_GETLK, &lock);
     if (lock.l_type != F_UNLCK) {
-      const std::string text =
-          fmt::format("{}, pid {}, uses {}", HolderOf(fd, lock.l_pid), lock.l_pid, directory);
-      ::close(fd);
-      return Status(Code::kInUse, text);
+      return Status(Code::kInUse, fmt::format("{}, pid {}, uses {}", HolderOf(fd, lock.l_pid),
+                                              lock.l_pid, directory));
     }
   }
-  return Lock(fd);
-}
-
-Lock::~Lock() {
-  if (fd_ >= 0) ::close(fd_);
+  return Lock(std::move(fd));
 }
 
 }  // namespace gearstalk::binlog

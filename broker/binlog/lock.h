@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "broker/base/descriptor.h"
 #include "broker/base/status.h"
 
 namespace gearstalk::binlog {
@@ -16,16 +17,9 @@ class Lock {
   // A directory that cannot be written to is only probed.
   static Result<Lock> Hold(const std::string& directory);
 
-  Lock(Lock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Lock& operator=(Lock&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Lock();
-
  private:
-  explicit Lock(int fd) : fd_(fd) {}
-  int fd_;  // -1: there is nothing to hold
+  explicit Lock(Descriptor fd) : fd_(std::move(fd)) {}
+  Descriptor fd_;  // none: there is nothing to hold
 };
 
 }  // namespace gearstalk::binlog

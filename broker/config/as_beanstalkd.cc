@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 
+#include "broker/base/try.h"
 #include "broker/config/foreign.h"
 #include "broker/config/kinds.h"
 
@@ -63,8 +64,7 @@ std::string ListenOf(const ForeignValues& given) {
 
 Result<Translation> TranslateBeanstalkd(std::span<const std::string> arguments) {
   ForeignValues given;
-  if (Status status = ReadForeign(kBeanstalkdOptions, arguments, given); !status.ok())
-    return status;
+  GS_TRY(ReadForeign(kBeanstalkdOptions, arguments, given));
   Translation translation;
   if (given.contains("-h")) {
     translation.help = HelpOf("beanstalkd", kBeanstalkdOptions);
@@ -74,10 +74,9 @@ Result<Translation> TranslateBeanstalkd(std::span<const std::string> arguments) 
     translation.arguments = {"--version"};
     return translation;
   }
-  const Result<std::string> sync = SyncOf(given);
-  if (!sync.ok()) return sync.status();
+  const std::string sync = GS_TRY(SyncOf(given));
   AddFlag(translation, "--listen", ListenOf(given), given.contains("-l") ? "-l" : "-p");
-  AddFlag(translation, "--sync", sync.value(), "-f");
+  AddFlag(translation, "--sync", sync, "-f");
   AddFlag(translation, "--beanstalk-version", std::string(kBeanstalkdVersion), "");
   AddFlag(translation, "--gearman-version", std::string(kGearmandVersion), "");
   const auto pass = [&](const char* name, const char* flag) {

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "broker/base/try.h"
 #include "broker/config/foreign.h"
 #include "broker/config/kinds.h"
 
@@ -76,9 +77,9 @@ class Translator {
 
   Status Run() {
     AddListen();
-    if (Status status = AddLog(); !status.ok()) return status;
+    GS_TRY(AddLog());
     AddTls();
-    if (Status status = AddWakeup(); !status.ok()) return status;
+    GS_TRY(AddWakeup());
     Pass("--job-retries", "--gearman-job-retries");
     Pass("--user", "--user");
     Pass("--pid-file", "--pid-file");
@@ -87,7 +88,7 @@ class Translator {
     if (Has("--round-robin")) Add("--tube-order", "fair", "--round-robin");
     if (Has("--exceptions")) Add("--gearman-exceptions", "true", "--exceptions");
     if (Has("--check-args")) out_.arguments.emplace_back("--check-config");
-    if (Status status = AddRouters(); !status.ok()) return status;
+    GS_TRY(AddRouters());
     AddServerName();
     Add("--beanstalk-version", std::string(kBeanstalkdVersion), "");
     Add("--gearman-version", std::string(kGearmandVersion), "");
@@ -249,11 +250,11 @@ Status ReadFile(std::string name, ForeignValues& given) {
 
 Result<Translation> TranslateGearmand(std::span<const std::string> arguments) {
   ForeignValues given;
-  if (Status status = ReadForeign(kGearmandOptions, arguments, given); !status.ok()) return status;
+  GS_TRY(ReadForeign(kGearmandOptions, arguments, given));
   if (given.contains("--config-file") || access(kDefaultFile, R_OK) == 0) {
     const auto named = given.find("--config-file");
     std::string name = named == given.end() ? kDefaultFile : named->second;
-    if (Status status = ReadFile(name, given); !status.ok()) return status;
+    GS_TRY(ReadFile(name, given));
   }
   Translation special;
   if (given.contains("--help")) {
@@ -265,7 +266,7 @@ Result<Translation> TranslateGearmand(std::span<const std::string> arguments) {
     return special;
   }
   Translator translator(given);
-  if (Status status = translator.Run(); !status.ok()) return status;
+  GS_TRY(translator.Run());
   return translator.Take();
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "broker/base/split.h"
 #include "broker/config/option.h"
 #include "broker/policy/policy.h"
 
@@ -53,9 +54,7 @@ std::string Wrapped(std::string_view text, std::string_view head) {
     if (!line.empty()) all += fmt::format("{}{}\n", head, line);
     line.clear();
   };
-  while (!text.empty()) {
-    const std::string_view word = text.substr(0, text.find(' '));
-    text.remove_prefix(std::min(word.size() + 1, text.size()));
+  for (const std::string_view word : Split(text, ' ')) {
     if (head.size() + line.size() + 1 + word.size() > 98) flush();
     line += line.empty() ? "" : " ";
     line += word;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "broker/base/split.h"
+#include "broker/base/try.h"
 #include "broker/config/kinds.h"
 #include "broker/config/option.h"
 #include "broker/config/option_tables.h"
@@ -82,20 +84,14 @@ Status SetLogTo(Config& config, std::string_view text) {
 }
 
 Status SetTimeZone(Config& config, std::string_view name) {
-  const Result<TimeZone> zone = FindTimeZone(name);
-  if (!zone.ok()) return zone.status();
+  GS_TRY(FindTimeZone(name));
   config.time_zone = name;
   return {};
 }
 
 // "TUBE N" or "TUBE HIGH NORMAL LOW".
 Status AddMaxQueue(Config& config, std::string_view text) {
-  std::vector<std::string_view> words;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    if (end > 0) words.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  const std::vector<std::string_view> words = SplitWords(text);
   Config::MaxQueue limit{};
   bool good = words.size() == 2 || words.size() == 4;
   for (std::size_t i = 0; good && i < limit.jobs.size(); ++i) {

@@ -9,6 +9,8 @@
 #include <set>
 
 #include "broker/base/near_names.h"
+#include "broker/base/split.h"
+#include "broker/base/try.h"
 #include "broker/config/kinds.h"
 #include "broker/policy/duration.h"
 
@@ -84,17 +86,12 @@ void ReadList(const YAML::Node& list, const std::string& name, const char* first
 
 // Removes the spaces around each pattern.
 Result<std::string> Patterns(const std::string& text) {
-  std::string patterns;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::size_t first = std::min(text.find_first_not_of(" \t", begin), end);
-    const std::size_t last = text.find_last_not_of(" \t", end - 1) + 1;
-    if (end == begin || first == end) return kinds::Expected("patterns with commas between them");
-    if (begin > 0) patterns += ',';
-    patterns.append(text, first, last - first);
-    begin = end + 1;
+  std::vector<std::string_view> patterns = Split(text, ',');
+  for (std::string_view& pattern : patterns) {
+    pattern = Trimmed(pattern);
+    if (pattern.empty()) return kinds::Expected("patterns with commas between them");
   }
-  return patterns;
+  return fmt::format("{}", fmt::join(patterns, ","));
 }
 
 void ReadTube(const YAML::Node& node, const BlameNode& blame, Config& config) {
@@ -108,9 +105,7 @@ void ReadTube(const YAML::Node& node, const BlameNode& blame, Config& config) {
   const bool good = ReadEntry(node, "tubes", blame, keys,
                               [&](const std::string& key, const std::string& text) -> Status {
                                 if (key == "match") {
-                                  Result<std::string> patterns = Patterns(text);
-                                  if (!patterns.ok()) return patterns.status();
-                                  entry.match = std::move(patterns.value());
+                                  entry.match = GS_TRY(Patterns(text));
                                   return {};
                                 }
                                 entry.values[key] = text;
@@ -173,8 +168,7 @@ Status SetTube(std::string_view text, std::string& field) {
 }
 
 Status SetZone(std::string_view text, std::string& field) {
-  const Result<TimeZone> zone = FindTimeZone(text);
-  if (!zone.ok()) return zone.status();
+  GS_TRY(FindTimeZone(text));
   field = text;
   return {};
 }
@@ -184,8 +178,7 @@ Status SetCron(std::string_view text, std::string& field) {
   if (!cron.ok()) return cron.status();
   field = text;
   // An expression that is never due is so in every zone, so UTC will do.
-  const Result<Plan> plan = Plan::Of({.cron = field}, "UTC");
-  return plan.ok() ? Status() : plan.status();
+  return StatusOf(Plan::Of({.cron = field}, "UTC"));
 }
 
 Status SetOverlap(std::string_view text, bool& field) {

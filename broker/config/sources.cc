@@ -11,6 +11,7 @@
 #include <set>
 
 #include "broker/base/near_names.h"
+#include "broker/base/split.h"
 #include "broker/config/policies.h"
 
 namespace gearstalk {
@@ -129,20 +130,6 @@ class FileReader {
   std::set<std::string> seen_;
 };
 
-// "a;b; c" at each `separator`; blanks around a part are none of it.
-std::vector<std::string> Split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(separator), text.size());
-    std::string_view part = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    part.remove_prefix(std::min(part.find_first_not_of(' '), part.size()));
-    part = part.substr(0, part.find_last_not_of(' ') + 1);
-    if (!part.empty()) parts.emplace_back(part);
-  }
-  return parts;
-}
-
 // What is wrong with so many values; empty: nothing.
 std::string WrongCount(const Option& option, std::size_t values) {
   if (values == 0 && !(option.list() && MayBeEmpty(option))) return "expected a value";
@@ -215,8 +202,8 @@ void ReadEnvironment(const Checks& checks, Settings& settings) {
     } else if (file != nullptr) {
       wrong = ReadLines(file, option.key, values).message();
     } else if (option.list()) {
-      for (std::string& part : Split(text, option.kind.separator)) {
-        values.push_back({std::move(part), name});
+      for (const std::string_view part : Split(text, option.kind.separator)) {
+        if (!Trimmed(part).empty()) values.push_back({std::string(Trimmed(part)), name});
       }
     } else {
       values.push_back({text, name});

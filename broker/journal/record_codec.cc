@@ -4,6 +4,7 @@
 #include <string>
 #include <type_traits>
 
+#include "broker/base/try.h"
 #include "broker/journal/record.pb.h"
 
 namespace gearstalk {
@@ -216,8 +217,8 @@ Status RecordCodec::Decode(std::string_view bytes, std::string_view body, Record
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return {Code::kCorrupt, "bytes that are not a record"};
   }
-  if (Status known = CheckKnown(message); !known.ok()) return known;
-  if (Status sense = CheckSense(message); !sense.ok()) return sense;
+  GS_TRY(CheckKnown(message));
+  GS_TRY(CheckSense(message));
   record.kind = static_cast<Record::Kind>(message.kind());
   record.id = message.id();
   record.body = body;

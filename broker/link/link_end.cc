@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "broker/base/stored_number.h"
+#include "broker/base/try.h"
 
 namespace gearstalk::link {
 
@@ -25,28 +26,22 @@ Result<LinkParts> MakeLink() {
   return Status{Code::kIo, std::string("socketpair: ") + std::strerror(error)};
 }
 
-LinkEnd::Socket::~Socket() {
-  if (fd >= 0) close(fd);
-}
-
 Result<LinkEnd> LinkEnd::Open(int socket, int memory, Side side) {
-  Socket taken(socket);
-  Result<Ring> out = Ring::Map(memory, side == Side::kBroker ? 0 : 1);
-  if (!out.ok()) return out.status();
-  Result<Ring> in = Ring::Map(memory, side == Side::kBroker ? 1 : 0);
-  if (!in.ok()) return in.status();
-  return LinkEnd(std::move(taken), std::move(out.value()), std::move(in.value()));
+  Descriptor taken(socket);
+  Ring out = GS_TRY(Ring::Map(memory, side == Side::kBroker ? 0 : 1));
+  Ring in = GS_TRY(Ring::Map(memory, side == Side::kBroker ? 1 : 0));
+  return LinkEnd(std::move(taken), std::move(out), std::move(in));
 }
 
 // False: the other end is gone.
 bool LinkEnd::HearBell() {
   std::array<char, 64> bells;
-  const ssize_t got = recv(socket_.fd, bells.data(), bells.size(), MSG_DONTWAIT);
+  const ssize_t got = recv(socket_, bells.data(), bells.size(), MSG_DONTWAIT);
   return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
 // When the socket is full, the other end has bells to hear.
-void LinkEnd::RingBell() { send(socket_.fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT); }
+void LinkEnd::RingBell() { send(socket_, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT); }
 
 bool LinkEnd::Receive() {
   // The end is looked at first: what the other end added before it is still taken.

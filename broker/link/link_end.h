@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "broker/base/descriptor.h"
 #include "broker/base/status.h"
 #include "broker/link/frame.h"
 #include "broker/link/ring.h"
@@ -33,7 +34,7 @@ class LinkEnd {
   LinkEnd& operator=(LinkEnd&&) = delete;
 
   // Becomes readable with a bell.
-  int fd() const { return socket_.fd; }
+  int fd() const { return socket_; }
   // Looks for what has come. False: the other end is gone and its last frame was taken, or it has
   // broken the ring.
   bool Receive();
@@ -71,14 +72,7 @@ class LinkEnd {
   static constexpr std::size_t kReadSize = 256 * 1024;  // taken at once
   static constexpr std::uint64_t kNone = UINT64_MAX;
 
-  struct Socket {
-    explicit Socket(int taken) : fd(taken) {}
-    Socket(Socket&& other) noexcept : fd(other.fd) { other.fd = -1; }
-    ~Socket();
-    int fd;
-  };
-
-  LinkEnd(Socket socket, Ring out, Ring in)
+  LinkEnd(Descriptor socket, Ring out, Ring in)
       : socket_(std::move(socket)), out_(std::move(out)), in_(std::move(in)) {}
 
   bool HearBell();
@@ -89,7 +83,7 @@ class LinkEnd {
   std::size_t Room() const;
   Decoded Look();
 
-  Socket socket_;
+  Descriptor socket_;
   Ring out_, in_;
 
   std::uint64_t come_ = 0;      // of in_: what the other end has added, when it was looked

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "broker/base/split.h"
 #include "broker/policy/cron.h"
 
 namespace gearstalk {
@@ -98,15 +99,12 @@ class CronParser {
  public:
   std::uint64_t Set(const Field& field, std::string_view text) {
     std::uint64_t set = 0;
-    for (std::size_t begin = 0; begin <= text.size();) {
-      const std::size_t end = std::min(text.find(',', begin), text.size());
-      const std::string_view part = text.substr(begin, end - begin);
+    for (const std::string_view part : Split(text, ',')) {
       if (field.last && EqualWords(part, "L")) {
         cron_.last_day_ = true;
       } else if (status_.ok() && !ParsePart(field, part, set)) {
         status_ = BadField(field, text);
       }
-      begin = end + 1;
     }
     return set;
   }
@@ -139,23 +137,8 @@ class CronParser {
   Status status_;
 };
 
-namespace {
-
-std::vector<std::string_view> Words(std::string_view text) {
-  std::vector<std::string_view> words;
-  while (true) {
-    text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-    if (text.empty()) return words;
-    const std::size_t end = std::min(text.find_first_of(" \t"), text.size());
-    words.push_back(text.substr(0, end));
-    text.remove_prefix(end);
-  }
-}
-
-}  // namespace
-
 Result<Cron> Cron::Parse(std::string_view text) {
-  std::vector<std::string_view> words = Words(text);
+  std::vector<std::string_view> words = SplitWords(text, " \t");
   if (words.size() == 1) {
     for (const Macro& macro : kMacros) {
       if (EqualWords(macro.name, words[0])) return Parse(macro.expression);

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <limits>
 
+#include "broker/base/split.h"
 #include "broker/policy/duration.h"
 #include "broker/policy/policy.h"
 
@@ -23,18 +24,9 @@ Status Expected(std::string_view what) {
   return {Code::kInvalid, fmt::format("expected {}", what)};
 }
 
-std::string_view Trimmed(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-  return text.substr(0, text.find_last_not_of(" \t") + 1);
-}
-
-std::vector<std::string_view> Split(std::string_view text) {
-  std::vector<std::string_view> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    parts.push_back(Trimmed(text.substr(begin, end - begin)));
-    begin = end + 1;
-  }
+std::vector<std::string_view> PartsOf(std::string_view text) {
+  std::vector<std::string_view> parts = Split(text, ',');
+  for (std::string_view& part : parts) part = Trimmed(part);
   return parts;
 }
 
@@ -153,7 +145,7 @@ constexpr Word<std::uint8_t> kBadEnds[] = {{"timeout", bad_end::kTimeout},
 Status SetRetryOn(Policy& policy, std::string_view text) {
   std::uint8_t ends = 0;
   if (!IsNone(text)) {
-    for (const std::string_view part : Split(text)) {
+    for (const std::string_view part : PartsOf(text)) {
       std::uint8_t end = 0;
       if (!SetWord(kBadEnds, end, part).ok()) {
         return Expected("some of timeout,lost,fail,release,bury, or none");
@@ -185,7 +177,7 @@ bool ParseRange(std::string_view text, Backoff& backoff) {
 }
 
 bool ParseWaits(std::string_view text, Backoff& backoff) {
-  for (const std::string_view part : Split(text)) {
+  for (const std::string_view part : PartsOf(text)) {
     const std::optional<Time> wait = ParseDuration(part);
     if (!wait.has_value() || backoff.waits.size() == kMostWaits) return false;
     backoff.waits.push_back(*wait);
@@ -237,7 +229,7 @@ std::string PrintDeadTube(const Policy& policy) { return policy.dead_tube; }
 Status SetCopyTo(Policy& policy, std::string_view text) {
   std::vector<std::string> names;
   if (!IsNone(text)) {
-    for (const std::string_view part : Split(text)) {
+    for (const std::string_view part : PartsOf(text)) {
       if (!IsTubeName(part) || names.size() == kMostCopies) {
         return Expected("up to 8 tube names with commas, or none");
       }
@@ -342,7 +334,7 @@ std::string PrintGroupBurst(const Policy& policy) { return fmt::format("{}", pol
 // --- max_jobs
 
 Status SetMaxJobs(Policy& policy, std::string_view text) {
-  const std::vector<std::string_view> parts = Split(text);
+  const std::vector<std::string_view> parts = PartsOf(text);
   std::array<std::int64_t, 3> limits{};
   bool good = parts.size() == 1 || parts.size() == limits.size();
   for (std::size_t i = 0; good && i < limits.size(); ++i) {

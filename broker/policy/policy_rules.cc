@@ -5,21 +5,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "broker/base/split.h"
+
 namespace gearstalk {
 
 namespace {
 
 bool Fits(const std::string& pattern, const std::string& name) {
   return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
-}
-
-template <typename Visit>
-void ForEachPattern(std::string_view patterns, Visit visit) {
-  while (!patterns.empty()) {
-    const std::size_t end = std::min(patterns.find(','), patterns.size());
-    visit(std::string(patterns.substr(0, end)));
-    patterns.remove_prefix(std::min(end + 1, patterns.size()));
-  }
 }
 
 bool TakesPolicies(std::string_view tube) { return !tube.starts_with("$reply/"); }
@@ -29,14 +22,15 @@ bool TakesPolicies(std::string_view tube) { return !tube.starts_with("$reply/");
 PolicyRules::PolicyRules(std::vector<PolicyEntry> entries) : entries_(std::move(entries)) {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const auto entry = static_cast<std::uint16_t>(i);
-    ForEachPattern(entries_[i].match, [&](std::string pattern) {
+    for (const std::string_view part : SplitWords(entries_[i].match, ",")) {
+      std::string pattern(part);
       const std::size_t plain = pattern.find_first_of("*?[\\");
       if (plain == std::string::npos) {
         by_name_[std::move(pattern)].push_back(entry);
       } else {
         patterns_.push_back({std::move(pattern), plain, entry});
       }
-    });
+    }
   }
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "broker/base/split.h"
+
 namespace gearstalk {
 namespace {
 
@@ -13,12 +15,10 @@ bool IsZoneName(std::string_view name) {
   const auto plain = [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '_' || c == '+' || c == '-';
   };
-  while (true) {
-    const std::size_t end = std::min(name.find('/'), name.size());
-    if (end == 0 || !std::all_of(name.begin(), name.begin() + end, plain)) return false;
-    if (end == name.size()) return true;
-    name.remove_prefix(end + 1);
-  }
+  const std::vector<std::string_view> parts = Split(name, '/');
+  return std::all_of(parts.begin(), parts.end(), [&](std::string_view part) {
+    return !part.empty() && std::all_of(part.begin(), part.end(), plain);
+  });
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <memory>
 #include <utility>
 
+#include "broker/base/split.h"
+#include "broker/base/try.h"
 #include "broker/replica/store_files.h"
 
 namespace gearstalk::postgres {
@@ -38,16 +40,6 @@ Result<Words> Parse(const std::string& conninfo) {
   return Invalid("postgres.conninfo: " + why.substr(0, why.find_last_not_of('\n') + 1));
 }
 
-std::vector<std::string> Split(const std::string& list) {
-  std::vector<std::string> parts;
-  for (std::size_t at = 0; at <= list.size();) {
-    const std::size_t end = std::min(list.find(',', at), list.size());
-    parts.push_back(list.substr(at, end - at));
-    at = end + 1;
-  }
-  return parts;
-}
-
 bool IsLocal(const std::string& host) {
   return host.empty() || host.front() == '/' || host.front() == '@' || host == "localhost" ||
          host == "::1" || host.starts_with("127.");
@@ -62,18 +54,14 @@ Status AddOptions(const PostgresOptions& options, Words& words) {
   if (options.certificate.empty() && !options.key.empty()) {
     return Invalid("postgres.key needs postgres.certificate");
   }
-  for (const auto& [option, path] : files) {
-    if (const auto text = ReadPem(option, path); !text.ok()) return text.status();
-  }
+  for (const auto& [option, path] : files) GS_TRY(ReadPem(option, path));
   if (!options.ca.empty()) words["sslrootcert"] = options.ca;
   if (!options.certificate.empty()) {
     words["sslcert"] = options.certificate;
     words["sslkey"] = options.key.empty() ? options.certificate : options.key;
   }
   if (!options.password_file.empty()) {
-    Result<std::string> password = ReadPassword("postgres.password_file", options.password_file);
-    if (!password.ok()) return password.status();
-    words["password"] = std::move(password.value());
+    words["password"] = GS_TRY(ReadPassword("postgres.password_file", options.password_file));
   }
   return {};
 }
@@ -110,25 +98,23 @@ Status CheckWords(const PostgresOptions& options, const Words& words) {
 }
 
 // The `index`th of a list that has one value for all hosts, or one for each.
-std::string ValueFor(const std::vector<std::string>& list, std::size_t index) {
+std::string_view ValueFor(const std::vector<std::string_view>& list, std::size_t index) {
   return list.size() == 1 ? list.front() : list[index];
 }
 
 }  // namespace
 
 Result<std::vector<Host>> HostsOf(const PostgresOptions& options) {
-  Result<Words> parsed = Parse(options.conninfo);
-  if (!parsed.ok()) return parsed.status();
-  Words words = std::move(parsed.value());
-  if (Status status = CheckWords(options, words); !status.ok()) return status;
-  if (Status status = AddOptions(options, words); !status.ok()) return status;
+  Words words = GS_TRY(Parse(options.conninfo));
+  GS_TRY(CheckWords(options, words));
+  GS_TRY(AddOptions(options, words));
   AddTimeouts(options.lease, words);
   for (const char* word : {"target_session_attrs", "connect_timeout", "application_name"}) {
     words.erase(word);
   }
-  const std::vector<std::string> names = Split(words["host"]);
-  const std::vector<std::string> addresses = Split(words["hostaddr"]);
-  const std::vector<std::string> ports = Split(words["port"]);
+  const std::vector<std::string_view> names = Split(words["host"], ',');
+  const std::vector<std::string_view> addresses = Split(words["hostaddr"], ',');
+  const std::vector<std::string_view> ports = Split(words["port"], ',');
   const std::size_t count = std::max(names.size(), addresses.size());
   if ((names.size() != count && !words["host"].empty()) ||
       (addresses.size() != count && !words["hostaddr"].empty()) ||

@@ -16,6 +16,7 @@
 #include <mutex>
 #include <utility>
 
+#include "broker/base/descriptor.h"
 #include "broker/process/log_limiter.h"
 #include "broker/process/log_line.h"
 #include "broker/process/log_queue.h"
@@ -105,9 +106,8 @@ constexpr std::string_view kFile = "file:";
 // spdlog would create missing directories, owned by the user who starts the broker, and a file that
 // everybody may read.
 spdlog::sink_ptr OpenFile(const std::string& path) {
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+  const Descriptor fd(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640));
   if (fd < 0) throw spdlog::spdlog_ex("cannot write", errno);
-  close(fd);
   return std::make_shared<spdlog::sinks::basic_file_sink_st>(path);
 }
 

@@ -18,14 +18,13 @@ Status Failed(const std::string& path) {
 }  // namespace
 
 Result<std::unique_ptr<PidFile>> PidFile::Create(const std::string& path) {
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+  Descriptor fd(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (fd < 0) return Failed(path);
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    close(fd);
     return Status(Code::kIo,
                   fmt::format("pid_file: '{}' belongs to a process that still runs", path));
   }
-  return std::unique_ptr<PidFile>(new PidFile(path, fd));
+  return std::unique_ptr<PidFile>(new PidFile(path, std::move(fd)));
 }
 
 Status PidFile::Write() {
@@ -39,7 +38,6 @@ PidFile::~PidFile() {
   if (unlink(path_.c_str()) != 0 && ftruncate(fd_, 0) != 0) {
     // Nothing can report an error at this point.
   }
-  close(fd_);
 }
 
 }  // namespace gearstalk

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "broker/base/descriptor.h"
 #include "broker/base/status.h"
 
 namespace gearstalk {
@@ -19,10 +20,10 @@ class PidFile {
   Status Write();
 
  private:
-  PidFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  PidFile(std::string path, Descriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {}
 
   const std::string path_;
-  const int fd_;
+  const Descriptor fd_;
 };
 
 }  // namespace gearstalk

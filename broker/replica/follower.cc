@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "broker/base/try.h"
+
 namespace gearstalk {
 namespace {
 
@@ -45,7 +47,7 @@ Status Follower::Take(const LogPart& part) {
   if (Status status = DecodePart(part.bytes, header, payload); !status.ok()) {
     return At(part.seq, status);
   }
-  if (Status status = CheckOrder(part, header); !status.ok()) return status;
+  GS_TRY(CheckOrder(part, header));
   if (header.epoch > epoch_ && is_open_) {
     waiting_bytes_ -= open_.payload.size();
     void_bytes_ += open_.bytes;
@@ -142,7 +144,7 @@ Status Follower::ApplyOne(Batch& batch) {
     return {Code::kCorrupt, "a record is cut off"};
   }
   Record record;
-  if (Status status = codec_.Decode(frame.record, frame.body, record); !status.ok()) return status;
+  GS_TRY(codec_.Decode(frame.record, frame.body, record));
   batch.read += frame.size;
   ++batch.records;
   return sink_.OnRecord(record, frame.size);

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "broker/base/try.h"
 #include "broker/base/wall_clock.h"
 #include "broker/journal/live_jobs.h"
 #include "broker/journal/wal/directory_lock.h"
@@ -37,8 +38,7 @@ class Importer {
   Status Send() {
     while (writer_.Ready() || writer_.InBatch()) {
       writer_.NextPart(WallClock(), 1, false);
-      Status status = calls_.Append(fence_, writer_.seq(), writer_.part(), 1);
-      if (!status.ok()) return status;
+      GS_TRY(calls_.Append(fence_, writer_.seq(), writer_.part(), 1));
       writer_.OnCommitted();
     }
     return {};
@@ -109,12 +109,11 @@ Status CheckSize(std::uint64_t bytes, std::uint64_t max_bytes) {
 
 Status CopyLive(const std::string& directory, const Live& live, Importer& importer) {
   WalRecovery recovery(SystemFileSystem(), directory);
-  Status status = recovery.Run([](const WalRecovery::Segment&) {},
-                               [&](const Record& record, std::size_t) -> Status {
-                                 return live.Needs(record) ? importer.Add(record) : Status();
-                               },
-                               [](const FollowProgress&) {});
-  if (!status.ok()) return status;
+  GS_TRY(recovery.Run([](const WalRecovery::Segment&) {},
+                      [&](const Record& record, std::size_t) -> Status {
+                        return live.Needs(record) ? importer.Add(record) : Status();
+                      },
+                      [](const FollowProgress&) {}));
   Record next_id;
   next_id.kind = Record::Kind::kNextId;
   next_id.id = live.next_id;
@@ -123,7 +122,7 @@ Status CopyLive(const std::string& directory, const Live& live, Importer& import
 
 // A shard without `meta`, so that no broker starts from half a journal: the import writes it last.
 Status CheckUnused(const LogView& view, const StoreWords& words) {
-  if (Status status = CheckImport(view, words); !status.ok()) return status;
+  GS_TRY(CheckImport(view, words));
   if (view.last != 0) {
     return {Code::kInvalid, "this shard has a journal already; choose another " + words.option};
   }
@@ -138,17 +137,15 @@ Status CheckUnused(const LogView& view, const StoreWords& words) {
 
 // Leads the shard, which nobody can found from then on.
 Result<LogStore::Acquired> LeadUnused(StoreCalls& calls, Reign& reign) {
-  const Result<LogView> view = calls.Look();
-  if (!view.ok()) return view.status();
-  if (Status status = CheckUnused(view.value(), calls.words()); !status.ok()) return status;
+  const LogView view = GS_TRY(calls.Look());
+  GS_TRY(CheckUnused(view, calls.words()));
   reign.attempt = 1;
-  reign.epoch = view.value().leader.epoch + 1;
-  Result<LogStore::Acquired> acquired = calls.Acquire(view.value(), reign);
+  reign.epoch = view.leader.epoch + 1;
+  Result<LogStore::Acquired> acquired = calls.Acquire(view, reign);
   if (!acquired.ok()) return acquired;
-  const Result<LogView> now = calls.Look();
-  if (!now.ok()) return now.status();
-  if (now.value().meta_at == 0) return acquired;
-  if (Status left = calls.Release(acquired.value().fence, reign); !left.ok()) return left;
+  const LogView now = GS_TRY(calls.Look());
+  if (now.meta_at == 0) return acquired;
+  GS_TRY(calls.Release(acquired.value().fence, reign));
   return Status(Code::kInvalid,
                 "a broker founded this shard at the same time; stop all of its brokers, " +
                     calls.words().erase + ", and import again");
@@ -165,25 +162,23 @@ Status FoundShard(StoreCalls& calls, const ReplicaOptions& options) {
 
 Status ImportReplica(LogStore& store, const ReplicaOptions& options, const std::string& directory,
                      std::string& report) {
-  auto lock = LockDirectory(SystemFileSystem(), directory);
-  if (!lock.ok()) return lock.status();
+  const auto lock = GS_TRY(LockDirectory(SystemFileSystem(), directory));
   Live live;
-  if (Status status = FindLive(directory, live); !status.ok()) return status;
-  if (Status status = CheckSize(live.bytes, options.max_bytes); !status.ok()) return status;
+  GS_TRY(FindLive(directory, live));
+  GS_TRY(CheckSize(live.bytes, options.max_bytes));
   StoreCalls calls(store);
-  if (Status status = calls.Open(); !status.ok()) return status;
+  GS_TRY(calls.Open());
   Reign reign = NewReign(options);
   reign.broker += " (import)";
-  const Result<LogStore::Acquired> acquired = LeadUnused(calls, reign);
-  if (!acquired.ok()) return acquired.status();
-  calls.BeatFor(acquired.value().fence, reign);
-  Importer importer(calls, acquired.value(), reign.epoch);
+  const LogStore::Acquired acquired = GS_TRY(LeadUnused(calls, reign));
+  calls.BeatFor(acquired.fence, reign);
+  Importer importer(calls, acquired, reign.epoch);
   Status status = CopyLive(directory, live, importer);
   if (status.ok()) status = importer.Send();
   // Founds the shard last, so that no broker starts from half a journal.
   if (status.ok()) status = FoundShard(calls, options);
   if (!status.ok()) return status;
-  if (status = calls.Release(acquired.value().fence, reign); !status.ok()) return status;
+  GS_TRY(calls.Release(acquired.fence, reign));
   report += "imported " + std::to_string(live.jobs.size()) + " live jobs in " +
             std::to_string(importer.records()) + " records from " + directory + "\n";
   return {};

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "broker/base/try.h"
 #include "broker/journal/live_jobs.h"
 #include "broker/journal/no_events.h"
 #include "broker/journal/wal/file_system.h"
@@ -39,7 +40,7 @@ Status NoJournal(const StoreWords& words) {
 
 Status CheckMeta(const LogView& view, const StoreWords& words) {
   if (view.meta_at != 0) return CheckFormat(view.meta.format);
-  if (Status status = CheckImport(view, words); !status.ok()) return status;
+  GS_TRY(CheckImport(view, words));
   return NoJournal(words);
 }
 
@@ -73,7 +74,7 @@ Status ForEachPart(StoreCalls& calls, const LogView& view,
     next = page.value().back().seq + 1;
     for (const LogPart& part : page.value()) {
       if (part.seq > view.last) return {};
-      if (Status status = visit(part); !status.ok()) return status;
+      GS_TRY(visit(part));
     }
   }
   return {};
@@ -161,16 +162,15 @@ class Inspection {
 
 Status CheckReplica(LogStore& store, std::string& report) {
   StoreCalls calls(store);
-  if (Status status = calls.Open(); !status.ok()) return status;
-  const Result<LogView> view = calls.Look();
-  if (!view.ok()) return view.status();
-  if (Status status = CheckMeta(view.value(), calls.words()); !status.ok()) return status;
-  report += Described(view.value());
-  Status tail = CheckEnd(calls, view.value());
+  GS_TRY(calls.Open());
+  const LogView view = GS_TRY(calls.Look());
+  GS_TRY(CheckMeta(view, calls.words()));
+  report += Described(view);
+  Status tail = CheckEnd(calls, view);
   if (!tail.ok() && tail.code() != Code::kCorrupt) return tail;
-  Inspection inspection(view.value().oldest);
-  std::uint64_t end = view.value().oldest;
-  Status read = ForEachPart(calls, view.value(), [&](const LogPart& part) -> Status {
+  Inspection inspection(view.oldest);
+  std::uint64_t end = view.oldest;
+  Status read = ForEachPart(calls, view, [&](const LogPart& part) -> Status {
     end = part.seq + 1;
     inspection.Take(part);
     return {};
@@ -178,7 +178,7 @@ Status CheckReplica(LogStore& store, std::string& report) {
   report += inspection.Text() + inspection.damage();
   if (!read.ok() && read.code() != Code::kCorrupt) return read;
   if (!read.ok()) {
-    report += "damaged: " + PartName(end) + " to " + PartName(view.value().last) + ": missing\n";
+    report += "damaged: " + PartName(end) + " to " + PartName(view.last) + ": missing\n";
   }
   if (!tail.ok()) report += "damaged: " + tail.message() + "\n";
   if (read.ok() && tail.ok() && inspection.damage().empty()) return {};
@@ -220,20 +220,18 @@ Status ExportInto(const std::string& directory, StoreCalls& calls, const LogView
   options.own_thread = false;
   options.compact = false;
   options.sync = SyncMode::kOff;
-  Result<std::unique_ptr<WalJournal>> journal = WalJournal::Open(options);
-  if (!journal.ok()) return journal.status();
-  Exporter exporter(*journal.value());
+  std::unique_ptr<WalJournal> journal = GS_TRY(WalJournal::Open(options));
+  Exporter exporter(*journal);
   NoEvents events;
-  if (Status status = journal.value()->Start(exporter, events); !status.ok()) return status;
+  GS_TRY(journal->Start(exporter, events));
   Follower follower(exporter);
   follower.Begin(view.oldest);
-  Status read = ForEachPart(calls, view, [&](const LogPart& part) {
+  GS_TRY(ForEachPart(calls, view, [&](const LogPart& part) {
     Status status = follower.Take(part);
     return status.ok() ? follower.Apply([] { return false; }) : status;
-  });
-  if (!read.ok()) return read;
+  }));
   records = exporter.records();
-  return journal.value()->Close();
+  return journal->Close();
 }
 
 // Gives the directory `beside` its name.
@@ -253,11 +251,10 @@ Status Finish(const std::string& beside, const std::string& directory) {
 // end.
 Status ExportReplica(LogStore& store, const std::string& to, std::string& report) {
   StoreCalls calls(store);
-  if (Status status = calls.Open(); !status.ok()) return status;
-  const Result<LogView> view = calls.Look();
-  if (!view.ok()) return view.status();
-  if (Status status = CheckMeta(view.value(), calls.words()); !status.ok()) return status;
-  if (Status tail = CheckEnd(calls, view.value()); !tail.ok()) return tail;
+  GS_TRY(calls.Open());
+  const LogView view = GS_TRY(calls.Look());
+  GS_TRY(CheckMeta(view, calls.words()));
+  GS_TRY(CheckEnd(calls, view));
   const std::string directory = to.substr(0, to.find_last_not_of('/') + 1);
   const std::string beside = directory + ".new";
   std::error_code ignored;
@@ -269,24 +266,23 @@ Status ExportReplica(LogStore& store, const std::string& to, std::string& report
     return Fault{error, "mkdir", beside}.ToStatus();
   }
   Lsn records = 0;
-  Status status = ExportInto(beside, calls, view.value(), records);
+  Status status = ExportInto(beside, calls, view, records);
   if (status.ok()) status = Finish(beside, directory);
   if (!status.ok()) {
     std::filesystem::remove_all(beside, ignored);
     return status;
   }
-  report += "exported " + Count(records, "records up to ") + PartName(view.value().last) +
-            " into " + directory + "\n";
+  report += "exported " + Count(records, "records up to ") + PartName(view.last) + " into " +
+            directory + "\n";
   return {};
 }
 
 Status UpgradeReplica(LogStore& store, std::string& report) {
   StoreCalls calls(store);
-  if (Status status = calls.Open(); !status.ok()) return status;
-  const Result<LogView> view = calls.Look();
-  if (!view.ok()) return view.status();
-  if (view.value().meta_at == 0) return NoJournal(calls.words());
-  ShardMeta meta = view.value().meta;
+  GS_TRY(calls.Open());
+  const LogView view = GS_TRY(calls.Look());
+  if (view.meta_at == 0) return NoJournal(calls.words());
+  ShardMeta meta = view.meta;
   const std::string now = "format " + std::to_string(kReplicaFormat);
   if (meta.format > kReplicaFormat) {
     return {Code::kInvalid, "the journal has format " + std::to_string(meta.format) +
@@ -297,7 +293,7 @@ Status UpgradeReplica(LogStore& store, std::string& report) {
     return {};
   }
   const std::uint32_t before = std::exchange(meta.format, kReplicaFormat);
-  Status status = calls.ReplaceMeta(view.value().meta_at, meta);
+  Status status = calls.ReplaceMeta(view.meta_at, meta);
   if (status.ok()) report += "raised format " + std::to_string(before) + " to " + now + "\n";
   return status;
 }

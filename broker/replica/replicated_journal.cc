@@ -7,6 +7,7 @@
 
 #include "broker/base/check.h"
 #include "broker/base/log.h"
+#include "broker/base/try.h"
 
 namespace gearstalk {
 namespace {
@@ -120,7 +121,7 @@ void ReplicatedJournal::Found() {
 }
 
 Status ReplicatedJournal::CheckMeta(const ShardMeta& meta) const {
-  if (Status status = CheckFormat(meta.format); !status.ok()) return status;
+  GS_TRY(CheckFormat(meta.format));
   if (meta.server_name != options_.server_name) {
     return {Code::kInvalid, "server_name: this shard belongs to '" + meta.server_name +
                                 "', not to '" + options_.server_name +

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "broker/base/clock.h"
+#include "broker/base/try.h"
 
 namespace gearstalk {
 namespace {
@@ -69,41 +70,38 @@ Status StoreCalls::Open() {
 
 Result<LogView> StoreCalls::Look() {
   const auto seen = std::make_shared<LogView>();
-  Status status = Wait([this, seen](LogStore::Done done) {
+  GS_TRY(Wait([this, seen](LogStore::Done done) {
     store_.Look([seen, done = std::move(done)](const StoreResult& result, const LogView& view) {
       *seen = view;
       done(result);
     });
-  });
-  if (!status.ok()) return status;
+  }));
   return *seen;
 }
 
 Result<std::vector<LogPart>> StoreCalls::Read(std::uint64_t from, Revision at) {
   const auto page = std::make_shared<std::vector<LogPart>>();
-  Status status = Wait([&, page](LogStore::Done done) {
+  GS_TRY(Wait([&, page](LogStore::Done done) {
     store_.Read(
         from, kPage, at,
         [page, done = std::move(done)](const StoreResult& result, std::vector<LogPart> parts) {
           *page = std::move(parts);
           done(result);
         });
-  });
-  if (!status.ok()) return status;
+  }));
   return std::move(*page);
 }
 
 Result<LogStore::Acquired> StoreCalls::Acquire(const LogView& seen, const Reign& reign) {
   const auto acquired = std::make_shared<LogStore::Acquired>();
-  Status status = Wait([&, acquired](LogStore::Done done) {
+  GS_TRY(Wait([&, acquired](LogStore::Done done) {
     store_.Acquire(seen, reign,
                    [acquired, done = std::move(done)](const StoreResult& result,
                                                       const LogStore::Acquired& got) {
                      *acquired = got;
                      done(result);
                    });
-  });
-  if (!status.ok()) return status;
+  }));
   return *acquired;
 }
 

@@ -7,6 +7,9 @@
 #include <array>
 #include <utility>
 
+#include "broker/base/split.h"
+#include "broker/base/try.h"
+
 namespace gearstalk {
 namespace {
 
@@ -17,16 +20,6 @@ constexpr std::array<std::pair<std::string_view, std::uint8_t>, 4> kWords = {{
     {"admin", right::kAdmin},
     {"observe", right::kObserve},
 }};
-
-std::vector<std::string_view> Split(std::string_view text, char at) {
-  std::vector<std::string_view> parts;
-  for (;;) {
-    const std::size_t end = text.find(at);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
 
 Status Bad(std::string why) { return {Code::kInvalid, std::move(why)}; }
 
@@ -51,8 +44,7 @@ Status ParseRights(std::string_view text, std::uint8_t& rights) {
 }  // namespace
 
 Status AccessRules::ParseLine(std::string_view text, Line& line) {
-  std::vector<std::string_view> words = Split(text, ' ');
-  std::erase(words, std::string_view());
+  const std::vector<std::string_view> words = SplitWords(text);
   if (words.size() < 2 || words.size() > 3) return Bad("expected WHO ALLOWED [TUBES]");
   constexpr std::string_view kListen = "listen=";
   constexpr std::string_view kCertificate = "cert=";
@@ -67,7 +59,7 @@ Status AccessRules::ParseLine(std::string_view text, Line& line) {
   if (line.who == Line::Who::kEverybody ? who != "*" : line.name.empty()) {
     return Bad(fmt::format("unknown subject '{}': use *, listen=ADDRESS or cert=NAME", who));
   }
-  if (Status status = ParseRights(words[1], line.rule.rights); !status.ok()) return status;
+  GS_TRY(ParseRights(words[1], line.rule.rights));
   for (const std::string_view tube : Split(words.size() > 2 ? words[2] : "*", ',')) {
     if (tube.empty()) return Bad("a tube name is empty");
     line.rule.tubes.emplace_back(tube);

@@ -1,7 +1,6 @@
 #include "broker/server/hang_ups.h"
 
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include <array>
 
@@ -16,11 +15,6 @@ HangUps::HangUps(EventLoop& loop, Callback callback)
       epoll_, EventLoop::Interest::kRead,
       [](int, short, void* self) { static_cast<HangUps*>(self)->Report(); }, this);
   EventLoop::Enable(readable_);
-}
-
-HangUps::~HangUps() {
-  readable_.reset();
-  close(epoll_);
 }
 
 void HangUps::Watch(int fd, void* context) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "broker/base/descriptor.h"
 #include "broker/server/event_loop.h"
 
 namespace gearstalk {
@@ -13,9 +14,6 @@ class HangUps {
 
   // `callback` is called with the context of the descriptor.
   HangUps(EventLoop& loop, Callback callback);
-  ~HangUps();
-  HangUps(const HangUps&) = delete;
-  HangUps& operator=(const HangUps&) = delete;
 
   void Watch(int fd, void* context);
   void Forget(int fd);
@@ -24,7 +22,7 @@ class HangUps {
   void Report();
 
   const Callback callback_;
-  const int epoll_;
+  const Descriptor epoll_;
   Event readable_;
 };
 

@@ -21,6 +21,9 @@
 #include <cstring>
 #include <tuple>
 
+#include "broker/base/split.h"
+#include "broker/base/try.h"
+
 namespace gearstalk {
 namespace {
 
@@ -49,9 +52,7 @@ void SetTcpOptions(int fd) {
 
 // Reads one option behind the address; returns what is wrong with it, or an empty text.
 std::string_view ParseOption(std::string_view option, ListenAddress& address) {
-  const std::size_t equals = std::min(option.find('='), option.size());
-  const std::string_view key = option.substr(0, equals);
-  const std::string_view value = option.substr(std::min(equals + 1, option.size()));
+  const auto [key, value] = SplitOnce(option, '=');
   if (key == "protocols") {
     address.protocols = value;
     if (value == "auto" || value == "beanstalk" || value == "gearman") return {};
@@ -78,18 +79,6 @@ std::string_view ParseOption(std::string_view option, ListenAddress& address) {
   return good ? std::string_view() : "mode is an octal number up to 0777";
 }
 
-std::string_view ParseOptions(std::string_view options, ListenAddress& address) {
-  while (!options.empty()) {
-    options.remove_prefix(1);  // the comma
-    const std::size_t end = std::min(options.find(','), options.size());
-    if (const auto wrong = ParseOption(options.substr(0, end), address); !wrong.empty()) {
-      return wrong;
-    }
-    options.remove_prefix(end);
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<ListenAddress> ListenAddress::Parse(std::string_view text, std::string_view what) {
@@ -98,12 +87,12 @@ Result<ListenAddress> ListenAddress::Parse(std::string_view text, std::string_vi
   };
   ListenAddress address;
   address.protocols = "auto";
-  const std::size_t comma = std::min(text.find(','), text.size());
-  const std::string_view rest = text.substr(0, comma);
+  const std::vector<std::string_view> parts = Split(text, ',');
+  const std::string_view rest = parts.front();
   address.text = rest;
   if (rest.starts_with("unix:")) address.path = rest.substr(5);
-  if (const auto wrong = ParseOptions(text.substr(comma), address); !wrong.empty()) {
-    return bad(wrong);
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    if (const auto wrong = ParseOption(parts[i], address); !wrong.empty()) return bad(wrong);
   }
   if (rest.starts_with("unix:")) {
     if (address.path.empty()) return bad("a path must follow 'unix:'");
@@ -131,17 +120,15 @@ namespace {
 bool LeftBehind(const sockaddr_un& address) {
   struct stat status {};
   if (lstat(address.sun_path, &status) != 0 || !S_ISSOCK(status.st_mode)) return false;
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  const bool left = connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
-                    errno == ECONNREFUSED;
-  close(fd);
-  return left;
+  const Descriptor fd(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  return connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
+         errno == ECONNREFUSED;
 }
 
 // A name in the abstract namespace of unix(7), which is not a file.
 bool IsAbstract(const std::string& path) { return path.starts_with('@'); }
 
-Result<int> OpenUnix(const std::string& path) {
+Result<Descriptor> OpenUnix(const std::string& path) {
   const std::string name = "unix:" + path;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -153,12 +140,10 @@ Result<int> OpenUnix(const std::string& path) {
   } else if (LeftBehind(address)) {
     unlink(path.c_str());
   }
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  Descriptor fd(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (fd < 0) return Failed(name, "socket");
-  if (bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0) return fd;
-  Status failed = Failed(name, "bind");
-  close(fd);
-  return failed;
+  if (bind(fd, reinterpret_cast<sockaddr*>(&address), size) != 0) return Failed(name, "bind");
+  return fd;
 }
 
 // Called before listen(), so that nobody connects with the wrong permissions.
@@ -213,38 +198,27 @@ bool IsNew(const addrinfo& address, const addrinfo* list) {
   return true;
 }
 
-Result<int> OpenTcp(const ListenAddress& address, const addrinfo& at, bool shared) {
+Result<Descriptor> OpenTcp(const ListenAddress& address, const addrinfo& at, bool shared) {
   const std::string name = address.host + ":" + address.port;
-  const int fd = socket(at.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  Descriptor fd(socket(at.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (fd < 0) return Failed(name, "socket");
   Set(fd, SOL_SOCKET, SO_REUSEADDR);
   if (shared) Set(fd, SOL_SOCKET, SO_REUSEPORT);
   SetTcpOptions(fd);
   if (at.ai_family == AF_INET6) Set(fd, IPPROTO_IPV6, IPV6_V6ONLY);
   if (address.not_here_yet) Set(fd, IPPROTO_IP, IP_FREEBIND);
-  if (bind(fd, at.ai_addr, at.ai_addrlen) == 0) return fd;
-  Status failed = Failed(name, "bind");
-  close(fd);
-  return failed;
+  if (bind(fd, at.ai_addr, at.ai_addrlen) != 0) return Failed(name, "bind");
+  return fd;
 }
 
 // With SO_REUSEPORT the kernel would also let a second broker of this user have the port: a socket
 // without it asks first whether the port is free. A port that the kernel chooses has one socket.
-Result<std::vector<int>> OpenAllTcp(const ListenAddress& address, const addrinfo& at) {
-  const Result<int> first = OpenTcp(address, at, false);
-  if (!first.ok()) return first.status();
-  if (address.sockets == 1 || std::stoi(address.port) == 0) return std::vector{first.value()};
-  close(first.value());
-  std::vector<int> fds;
-  while (fds.size() < address.sockets) {
-    const Result<int> next = OpenTcp(address, at, true);
-    if (next.ok()) {
-      fds.push_back(next.value());
-      continue;
-    }
-    for (const int fd : fds) close(fd);
-    return next.status();
-  }
+Result<std::vector<Descriptor>> OpenAllTcp(const ListenAddress& address, const addrinfo& at) {
+  std::vector<Descriptor> fds;
+  fds.emplace_back() = GS_TRY(OpenTcp(address, at, false));
+  if (address.sockets == 1 || std::stoi(address.port) == 0) return fds;
+  fds.clear();
+  while (fds.size() < address.sockets) fds.emplace_back() = GS_TRY(OpenTcp(address, at, true));
   return fds;
 }
 
@@ -272,10 +246,9 @@ Result<std::vector<std::string>> ResolveHost(const std::string& host, const std:
   ListenAddress address;
   address.host = host;
   address.port = port;
-  const Result<Addresses> found = Resolve(address);
-  if (!found.ok()) return found.status();
+  const Addresses found = GS_TRY(Resolve(address));
   std::vector<std::string> names;
-  for (const addrinfo* at = found.value().get(); at != nullptr; at = at->ai_next) {
+  for (const addrinfo* at = found.get(); at != nullptr; at = at->ai_next) {
     sockaddr_storage storage{};
     std::memcpy(&storage, at->ai_addr, at->ai_addrlen);
     names.push_back(NameOfAddress(storage, at->ai_addrlen));
@@ -291,40 +264,39 @@ std::string ListenSocket::NameOf(int fd) {
 }
 
 Result<std::unique_ptr<ListenSocket>> ListenSocket::Open(const ListenAddress& address) {
-  auto all = OpenAll(address);
-  if (!all.ok()) return all.status();
-  return std::move(all.value().front());
+  auto all = GS_TRY(OpenAll(address));
+  return std::move(all.front());
 }
 
 Result<std::vector<std::unique_ptr<ListenSocket>>> ListenSocket::OpenAll(
     const ListenAddress& address) {
   std::vector<std::unique_ptr<ListenSocket>> sockets;
-  const auto add = [&](std::vector<int> fds) {
+  const auto add = [&](std::vector<Descriptor> fds) {
     sockets.emplace_back(new ListenSocket(std::move(fds), address));
     sockets.back()->name_ = NameOf(sockets.back()->fd());
   };
   if (!address.path.empty()) {
-    const Result<int> fd = OpenUnix(address.path);
-    if (!fd.ok()) return fd.status();
-    add({fd.value()});
+    std::vector<Descriptor> fds;
+    fds.emplace_back() = GS_TRY(OpenUnix(address.path));
+    add(std::move(fds));
     if (IsAbstract(address.path)) return sockets;
     sockets.back()->owns_file_ = true;
-    if (Status status = SetPermissions(address); !status.ok()) return status;
+    GS_TRY(SetPermissions(address));
     return sockets;
   }
-  const Result<Addresses> found = Resolve(address);
-  if (!found.ok()) return found.status();
-  for (const addrinfo* at = found.value().get(); at != nullptr; at = at->ai_next) {
-    if (!IsNew(*at, found.value().get())) continue;
-    const Result<std::vector<int>> fds = OpenAllTcp(address, *at);
-    if (!fds.ok()) return fds.status();
-    add(fds.value());
+  const Addresses found = GS_TRY(Resolve(address));
+  for (const addrinfo* at = found.get(); at != nullptr; at = at->ai_next) {
+    if (!IsNew(*at, found.get())) continue;
+    std::vector<Descriptor> fds = GS_TRY(OpenAllTcp(address, *at));
+    add(std::move(fds));
   }
   return sockets;
 }
 
 Result<std::unique_ptr<ListenSocket>> ListenSocket::Adopt(int fd, ListenAddress address) {
-  std::unique_ptr<ListenSocket> socket(new ListenSocket({fd}, std::move(address)));
+  std::vector<Descriptor> fds;
+  fds.emplace_back(fd);
+  std::unique_ptr<ListenSocket> socket(new ListenSocket(std::move(fds), std::move(address)));
   int type = 0;
   socklen_t size = sizeof type;
   if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM) {
@@ -376,7 +348,7 @@ bool ListenSocket::Stop() {
 }
 
 ListenSocket::~ListenSocket() {
-  for (const int fd : fds_) close(fd);
+  fds_.clear();
   if (owns_file_) unlink(address_.path.c_str());
 }
 

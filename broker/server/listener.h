@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "broker/base/descriptor.h"
 #include "broker/base/status.h"
 #include "broker/server/tls.h"
 
@@ -74,10 +75,10 @@ class ListenSocket {
   const std::string& name() const { return name_; }
 
  private:
-  ListenSocket(std::vector<int> fds, ListenAddress address)
+  ListenSocket(std::vector<Descriptor> fds, ListenAddress address)
       : fds_(std::move(fds)), address_(std::move(address)) {}
 
-  std::vector<int> fds_;  // of one address
+  std::vector<Descriptor> fds_;  // of one address
   ListenAddress address_;
   std::string name_;
   sockaddr_storage bound_{};  // set by Stop: what to listen on again

@@ -11,6 +11,9 @@
 #include <cstring>
 #include <string>
 
+#include "broker/base/descriptor.h"
+#include "broker/base/try.h"
+
 namespace gearstalk {
 namespace {
 
@@ -25,16 +28,10 @@ Status Failed(std::string_view call, int error) {
 class Descriptors {
  public:
   explicit Descriptors(std::size_t count) : first_free_(kRouterSocket + static_cast<int>(count)) {}
-  ~Descriptors() {
-    for (const int fd : copies_) close(fd);
-  }
-  Descriptors(const Descriptors&) = delete;
-  Descriptors& operator=(const Descriptors&) = delete;
 
   bool Add(int fd) {
-    const int copy = fcntl(fd, F_DUPFD_CLOEXEC, first_free_);
-    if (copy >= 0) copies_.push_back(copy);
-    return copy >= 0;
+    copies_.emplace_back(fcntl(fd, F_DUPFD_CLOEXEC, first_free_));
+    return copies_.back() >= 0;
   }
   // It has no other descriptors, and says nothing: standard error may be that of who called a
   // daemon.
@@ -50,7 +47,7 @@ class Descriptors {
 
  private:
   const int first_free_;
-  std::vector<int> copies_;
+  std::vector<Descriptor> copies_;
 };
 
 Result<pid_t> Spawn(std::size_t number, std::size_t listeners, const Descriptors& descriptors) {
@@ -93,9 +90,8 @@ Result<RouterProcess> StartRouter(std::size_t number, const std::vector<int>& li
   close(memory);
   if (!copied) return Failed("dup", copy_error);
   if (!end.ok()) return Failed(end.status().message());
-  const Result<pid_t> pid = Spawn(number, listeners.size(), descriptors);
-  if (!pid.ok()) return pid.status();
-  return RouterProcess{pid.value(), std::move(end.value())};
+  const pid_t pid = GS_TRY(Spawn(number, listeners.size(), descriptors));
+  return RouterProcess{pid, std::move(end.value())};
 }
 
 }  // namespace gearstalk

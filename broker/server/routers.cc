@@ -11,6 +11,7 @@
 
 #include "broker/base/clock.h"
 #include "broker/base/log.h"
+#include "broker/base/try.h"
 #include "broker/server/router_process.h"
 
 namespace gearstalk {
@@ -92,9 +93,7 @@ Status Routers::Start(std::vector<const ListenSocket*> listeners, Time now) {
   for (const ListenSocket* listener : listeners_) {
     settings_.tls_uses.push_back(static_cast<char>(listener->address().tls));
   }
-  for (Child& child : children_) {
-    if (Status spawned = Spawn(child, now); !spawned.ok()) return spawned;
-  }
+  for (Child& child : children_) GS_TRY(Spawn(child, now));
   for (Child& child : children_) {
     child.link->Flush();
     for (int waited = 0; child.link->counters().ping < child.ping; waited += 100) {
@@ -114,10 +113,9 @@ Status Routers::Spawn(Child& child, Time now) {
   for (const ListenSocket* listener : listeners_) descriptors.push_back(listener->fd_of(number));
   child.start_again = kNever;
   child.started = now;
-  Result<RouterProcess> process = StartRouter(number, descriptors);
-  if (!process.ok()) return process.status();
-  child.pid = process->pid;
-  child.link = std::make_unique<RouterLink>(loop_, std::move(process->link), host_);
+  RouterProcess process = GS_TRY(StartRouter(number, descriptors));
+  child.pid = process.pid;
+  child.link = std::make_unique<RouterLink>(loop_, std::move(process.link), host_);
   child.link->Pause(paused_);
   child.link->Send(settings_);
   child.link->Listen(true);

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "broker/base/log.h"
+#include "broker/base/try.h"
 #include "broker/server/peer.h"
 #include "broker/server/server.h"
 
@@ -21,9 +22,8 @@ constexpr Time kAcceptPause = 100 * kMillisecond;
 }  // namespace
 
 Result<std::string> Server::Listen(const ListenAddress& address, std::vector<Protocol*> protocols) {
-  auto socket = ListenSocket::Open(address);
-  if (!socket.ok()) return socket.status();
-  return Listen(std::move(socket.value()), std::move(protocols));
+  auto socket = GS_TRY(ListenSocket::Open(address));
+  return Listen(std::move(socket), std::move(protocols));
 }
 
 Result<std::string> Server::Listen(std::unique_ptr<ListenSocket> socket,
@@ -32,7 +32,7 @@ Result<std::string> Server::Listen(std::unique_ptr<ListenSocket> socket,
     return Status(Code::kInvalid, "listen address '" + socket->address().text +
                                       "': tls=required needs tls.certificate");
   }
-  if (Status status = socket->Start(); !status.ok()) return status;
+  GS_TRY(socket->Start());
   ListenAddress address = socket->address();
   auto acceptor = std::make_unique<Acceptor>(
       Acceptor{*this, std::move(socket), std::move(address), std::move(protocols), nullptr});
@@ -61,7 +61,7 @@ void Server::StopListening() {
 
 Status Server::ListenAgain() {
   for (const auto& acceptor : acceptors_) {
-    if (Status status = acceptor->socket->Start(); !status.ok()) return status;
+    GS_TRY(acceptor->socket->Start());
     acceptor->state = Acceptor::State::kOpen;
   }
   if (routers_ != nullptr) routers_->ListenAgain();

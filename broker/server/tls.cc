@@ -16,6 +16,8 @@
 #include <string_view>
 #include <utility>
 
+#include "broker/base/try.h"
+
 namespace gearstalk {
 namespace {
 
@@ -167,13 +169,11 @@ void AddCertificates(std::string_view option, const std::string& text,
 Result<std::shared_ptr<const TlsContext>> TlsContext::Load(const TlsFiles& files) {
   using Certificates = TlsFiles::ClientCertificates;
   TlsTexts texts;
-  if (Status read = ReadFile("tls.certificate", files.certificate, texts.certificate); !read.ok()) {
-    return read;
-  }
+  GS_TRY(ReadFile("tls.certificate", files.certificate, texts.certificate));
   if (files.key.empty()) {
     texts.key = texts.certificate;
-  } else if (Status read = ReadFile("tls.key", files.key, texts.key); !read.ok()) {
-    return read;
+  } else {
+    GS_TRY(ReadFile("tls.key", files.key, texts.key));
   }
   if (files.client_certificates != Certificates::kOff) {
     if (files.client_ca.empty()) {
@@ -181,8 +181,7 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::Load(const TlsFiles& files
       return Bad("tls.client_certificates", required ? "required" : "optional",
                  "needs tls.client_ca");
     }
-    Status read = ReadFile("tls.client_ca", files.client_ca, texts.client_ca);
-    if (!read.ok()) return read;
+    GS_TRY(ReadFile("tls.client_ca", files.client_ca, texts.client_ca));
   }
   return Make(files, std::move(texts));
 }
@@ -193,13 +192,11 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::Make(TlsFiles files, TlsTe
   if (context == nullptr) return Status(Code::kInvalid, "TLS: " + Reason());
   std::shared_ptr<TlsContext> owned(new TlsContext(context));
   Harden(context);
-  if (Status status = UseCertificate(context, files.certificate, texts.certificate); !status.ok()) {
-    return status;
-  }
+  GS_TRY(UseCertificate(context, files.certificate, texts.certificate));
   const std::string& key = files.key.empty() ? files.certificate : files.key;
-  if (Status status = UseKey(context, key, texts.key); !status.ok()) return status;
+  GS_TRY(UseKey(context, key, texts.key));
   if (SSL_CTX_check_private_key(context) != 1) return Bad("tls.key", key, Reason());
-  if (Status status = AskClients(context, files, texts.client_ca); !status.ok()) return status;
+  GS_TRY(AskClients(context, files, texts.client_ca));
   AddCertificates("tls.certificate", texts.certificate, owned->certificates_);
   AddCertificates("tls.client_ca", texts.client_ca, owned->certificates_);
   owned->files_ = std::move(files);

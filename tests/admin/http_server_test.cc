@@ -36,7 +36,7 @@ class Site final : public HttpSite {
   bool Probes(const HttpRequest& request) const override { return request.path == "/probe"; }
   HttpAnswer Answer(HttpRequest& request) override {
     ++asked;
-    HttpAnswer answer{.body = body, .lsn = Probes(request) ? 0 : lsn};
+    HttpAnswer answer{{.body = body, .lsn = Probes(request) ? 0 : lsn}};
     if (request.path == "/slices") {
       answer.body.clear();
       answer.rest = Sliced(slices);
@@ -44,7 +44,7 @@ class Site final : public HttpSite {
     return answer;
   }
   HttpAnswer Refuse(int status, const HttpRequest&) override {
-    return {.status = status, .body = "refused " + std::to_string(status)};
+    return {{.status = status, .body = "refused " + std::to_string(status)}};
   }
 
   Lsn lsn = 0;

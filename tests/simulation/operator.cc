@@ -187,11 +187,17 @@ std::string Operator::FrameOf(const KnownJob& job, std::uint64_t place) {
   return frame;
 }
 
+Result<ctl::OpenedTransfer> Operator::Open(ctl::TransferClient& client, const char* name) {
+  auto opened = client.Open(OpeningOf(name));
+  const bool damaged =
+      !opened.ok() && opened.status().message().find("damaged") != std::string::npos;
+  if (damaged) world_.ledger().Fail("a damaged mark");
+  return opened;
+}
+
 // False: the broker has lost some of it.
-bool Operator::TakeMark(const transfer::MarkOf& of) {
+bool Operator::TakeMark(const transfer::Mark& mark) {
   Ledger& ledger = world_.ledger();
-  transfer::Mark mark;
-  if (!transfer::Mark::Decode(of.mark, mark)) return ledger.Fail("a damaged mark"), false;
   if (ledger.damaged()) return false;
   if (mark.settled < settled_ || mark.settled > source_.size() ||
       mark.moved + mark.joined + mark.refused != mark.settled) {
@@ -210,8 +216,8 @@ bool Operator::TakeMark(const transfer::MarkOf& of) {
 }
 
 bool Operator::Import(ctl::TransferClient& client) {
-  const auto of = client.Open(OpeningOf(kImport));
-  if (!of.ok() || !TakeMark(of.value())) return false;
+  const auto of = Open(client, kImport);
+  if (!of.ok() || !TakeMark(of.value().mark)) return false;
   if (settled_ == source_.size()) return true;
   Ledger& ledger = world_.ledger();
   const JobId floor = ledger.highest_id();
@@ -274,7 +280,7 @@ std::vector<std::uint64_t> Operator::HeldIds() const {
 }
 
 bool Operator::HandBack(ctl::TransferClient& client) {
-  const auto of = client.Open(OpeningOf(kHandBack));
+  const auto of = Open(client, kHandBack);
   if (!of.ok()) return false;
   Random& random = world_.random();
   const std::string& tube = random.Of(world_.tubes());
@@ -333,7 +339,7 @@ void Operator::EndLoans() {
 // What an interrupted hand-back holds goes back to its queues.
 bool Operator::Settle(ctl::TransferClient& client) {
   if (!unsettled_) return true;
-  const auto of = client.Open(OpeningOf(kHandBack));
+  const auto of = Open(client, kHandBack);
   if (!of.ok()) return false;
   for (Lent& lent : lent_) lent.held = false;
   const auto end =
@@ -353,7 +359,7 @@ bool Operator::Settle(ctl::TransferClient& client) {
 bool Operator::Forget(ctl::TransferClient& client) {
   for (; forgotten_ < 2; ++forgotten_) {
     const char* const name = forgotten_ == 0 ? kImport : kHandBack;
-    if (!client.Open(OpeningOf(name)).ok()) return false;
+    if (!Open(client, name).ok()) return false;
     client.Add(Type::kForget, transfer::Forgetting{.name = name});
     const Result<transfer::Ack> ack = client.Sync();
     world_.Say(std::string("the operator forgets the ") + name + ": " +

@@ -80,7 +80,8 @@ class Operator {
   bool Settle(ctl::TransferClient& client);
   bool Forget(ctl::TransferClient& client);
 
-  bool TakeMark(const transfer::MarkOf& of);
+  Result<ctl::OpenedTransfer> Open(ctl::TransferClient& client, const char* name);
+  bool TakeMark(const transfer::Mark& mark);
   void AddToSource();
   std::string FrameOf(const KnownJob& job, std::uint64_t place);
   Result<transfer::End> Collect(ctl::TransferClient& client, transfer::Type type,

@@ -18,6 +18,7 @@
 
 #include "admin/ctl/api/api.h"
 #include "admin/ctl/api/text.h"
+#include "broker/base/descriptor.h"
 
 namespace gearstalk::ctl::api {
 namespace {
@@ -54,20 +55,14 @@ class Beanstalk {
     addrinfo* found = nullptr;
     const std::string host = address.substr(0, colon), port = address.substr(colon + 1);
     if (getaddrinfo(host.c_str(), port.c_str(), &hints, &found) != 0) return;
-    fd_ = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (connect(fd_, found->ai_addr, found->ai_addrlen) != 0) {
-      close(std::exchange(fd_, -1));
-    } else {
+    Descriptor fd(socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (connect(fd, found->ai_addr, found->ai_addrlen) == 0) {
       const int on = 1;
-      setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+      setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+      fd_ = std::move(fd);
     }
     freeaddrinfo(found);
   }
-  ~Beanstalk() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Beanstalk(const Beanstalk&) = delete;
-  Beanstalk& operator=(const Beanstalk&) = delete;
 
   bool ok() const { return fd_ >= 0; }
 
@@ -106,7 +101,7 @@ class Beanstalk {
     return true;
   }
 
-  int fd_ = -1;
+  Descriptor fd_;
   std::string pending_;
 };
 

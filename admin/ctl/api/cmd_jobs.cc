@@ -12,6 +12,7 @@
 #include "admin/ctl/api/fields.h"
 #include "admin/ctl/api/filter.h"
 #include "admin/ctl/api/text.h"
+#include "broker/base/split.h"
 
 namespace gearstalk::ctl::api {
 namespace {
@@ -160,11 +161,7 @@ void ShowView(const Json& view) {
   const std::string body =
       text ? view["text"].get<std::string>() : view.value("value", Json()).dump(2);
   // Lines stay lines.
-  for (std::size_t begin = 0; begin <= body.size();) {
-    const std::size_t end = std::min(body.find('\n', begin), body.size());
-    Say(Visible(std::string_view(body).substr(begin, end - begin)));
-    begin = end + 1;
-  }
+  for (const std::string_view line : Split(body, '\n')) Say(Visible(line));
   if (view.value("truncated", false)) Say("...");
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "admin/ctl/api/text.h"
+#include "broker/base/split.h"
 
 namespace gearstalk::ctl::api {
 namespace {
@@ -37,21 +38,11 @@ constexpr Row kRows[] = {
     {"--json-op", "json_op", &Filter::json_op, Form::kText, "eq, ne, lt, gt or contains"},
 };
 
-std::vector<std::string> StatesOf(const std::string& words) {
-  std::vector<std::string> states;
-  for (std::size_t begin = 0; begin <= words.size();) {
-    const std::size_t end = std::min(words.find(',', begin), words.size());
-    states.push_back(words.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return states;
-}
-
 std::string CheckStates(const std::string& words) {
   constexpr std::string_view kKnown[] = {"ready", "reserved", "delayed", "buried"};
-  for (const std::string& state : StatesOf(words)) {
+  for (const std::string_view state : Split(words, ',')) {
     if (std::ranges::find(kKnown, state) == std::end(kKnown)) {
-      return state + " not in {ready,reserved,delayed,buried}";
+      return std::string(state) + " not in {ready,reserved,delayed,buried}";
     }
   }
   return {};
@@ -83,7 +74,7 @@ Query Filter::AsQuery() const {
 Json Filter::AsJson() const {
   Json filter = Json::object();
   if (!tube.empty()) SetBytes(filter, "tube", tube);
-  if (!state.empty()) filter["state"] = StatesOf(state);
+  if (!state.empty()) filter["state"] = Split(state, ',');
   for (const Row& row : kRows) {
     const std::string& value = this->*row.field;
     if (value.empty()) continue;

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "broker/base/try.h"
+
 namespace gearstalk::ctl::api {
 namespace {
 
@@ -104,7 +106,7 @@ Status Complete(Settings& settings) {
     return Bad(fmt::format("--at {}: there is no configuration file", settings.at));
   }
   if (!file.empty()) {
-    if (Status status = ReadFile(file, settings); !status.ok()) return status;
+    GS_TRY(ReadFile(file, settings));
   }
   if (settings.server.empty()) {
     settings.server =

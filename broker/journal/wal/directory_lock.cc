@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "broker/base/try.h"
 #include "broker/journal/wal/file_system.h"
 
 namespace gearstalk {
@@ -18,10 +19,9 @@ Status InUse(const std::string& directory) {
 
 Result<std::unique_ptr<File>> LockDirectory(FileSystem& file_system, const std::string& directory) {
   const std::string path = directory + "/" + kLockName;
-  auto opened = file_system.Open(path, FileSystem::Mode::kCreate);
-  if (opened.error != 0) return Fault{opened.error, "open", path}.ToStatus();
-  const int error = opened.file->Lock();
-  if (error == 0) return std::move(opened.file);
+  auto file = GS_TRY(OpenFile(file_system, path, FileSystem::Mode::kCreate));
+  const int error = file->Lock();
+  if (error == 0) return file;
   if (error != -EWOULDBLOCK) return Fault{error, "flock", path}.ToStatus();
   return InUse(directory);
 }

@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "broker/base/descriptor.h"
 #include "broker/base/owner.h"
 
 namespace gearstalk {
@@ -37,9 +38,6 @@ int Repeated(Call call) {
 class SystemFile final : public File {
  public:
   explicit SystemFile(int fd) : fd_(fd) {}
-  ~SystemFile() override { ::close(fd_); }
-  SystemFile(const SystemFile&) = delete;
-  SystemFile& operator=(const SystemFile&) = delete;
 
   std::int64_t Read(std::uint64_t offset, char* data, std::size_t size) override {
     const ssize_t got = ::pread(fd_, data, size, static_cast<off_t>(offset));
@@ -73,22 +71,19 @@ class SystemFile final : public File {
   int Lock() override { return Outcome(::flock(fd_, LOCK_EX | LOCK_NB)); }
 
  private:
-  const int fd_;
+  const Descriptor fd_;
 };
 
 class SystemDirectory final : public Directory {
  public:
   explicit SystemDirectory(int fd) : fd_(fd) {}
-  ~SystemDirectory() override { ::close(fd_); }
-  SystemDirectory(const SystemDirectory&) = delete;
-  SystemDirectory& operator=(const SystemDirectory&) = delete;
 
   int Sync() override {
     return Repeated([this] { return ::fsync(fd_); });
   }
 
  private:
-  const int fd_;
+  const Descriptor fd_;
 };
 
 class RealFileSystem final : public FileSystem {
@@ -170,6 +165,13 @@ FileSystem& SystemFileSystem() {
 int SyncDirectory(FileSystem& file_system, const std::string& path) {
   const auto opened = file_system.OpenDirectory(path);
   return opened.error != 0 ? opened.error : opened.directory->Sync();
+}
+
+Result<std::unique_ptr<File>> OpenFile(FileSystem& file_system, const std::string& path,
+                                       FileSystem::Mode mode) {
+  auto opened = file_system.Open(path, mode);
+  if (opened.error != 0) return Fault{opened.error, "open", path}.ToStatus();
+  return std::move(opened.file);
 }
 
 std::int64_t ReadFully(File& file, std::uint64_t offset, char* data, std::size_t size) {

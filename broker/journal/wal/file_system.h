@@ -112,6 +112,10 @@ FileSystem& SystemFileSystem();
 // Opens the directory for one sync. 0 or -errno.
 int SyncDirectory(FileSystem& file_system, const std::string& path);
 
+// The file, or why it cannot be opened.
+Result<std::unique_ptr<File>> OpenFile(FileSystem& file_system, const std::string& path,
+                                       FileSystem::Mode mode);
+
 // Repeats until all is done. 0 or -errno; ReadFully returns what there was up to the end of file.
 std::int64_t ReadFully(File& file, std::uint64_t offset, char* data, std::size_t size);
 int WriteFully(File& file, std::uint64_t offset, std::string_view data);

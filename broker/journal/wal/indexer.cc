@@ -73,12 +73,12 @@ std::string Indexer::PathOf(std::uint64_t segment) const {
 
 // Nothing is synced: an index that a power cut leaves torn is not believed.
 bool Indexer::Write(std::uint64_t number) const {
-  FoundSegment segment{number, directory_ + "/" + SegmentName(number), 0, {}, {}};
+  const Result<FoundSegment> segment = FindSegment(file_system_, directory_, number);
   ByteBuffer bytes;
-  if (!FindSegment(file_system_, segment).ok() || !segment.header_status.ok()) return false;
-  if (segment.size > kMostReadWhole || !LoadSegment(file_system_, segment, bytes).ok())
-    return false;
-  const std::string index = MakeIndex(bytes.view(), segment.header);
+  if (!segment.ok() || !segment.value().header_status.ok()) return false;
+  if (segment.value().size > kMostReadWhole) return false;
+  if (!LoadSegment(file_system_, segment.value(), bytes).ok()) return false;
+  const std::string index = MakeIndex(bytes.view(), segment.value().header);
   if (index.empty() || file_system_.SpaceOf(directory_).free < index.size() + kSpaceLeft) {
     return false;
   }

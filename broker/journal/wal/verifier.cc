@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "broker/base/try.h"
 #include "broker/journal/wal/wal_reader.h"
 #include "broker/journal/wal/wal_recovery.h"
 
@@ -60,18 +61,13 @@ Verifier::Progress Verifier::progress() const {
 // The lock is held but for calls of the file system.
 void Verifier::CheckNext(Workers::Lock& lock) {
   const std::uint64_t number = next_;
-  FoundSegment segment{number, directory_ + "/" + SegmentName(number), 0, {}, {}};
-  std::string bytes;
-  std::vector<Damage> found;
   lock.unlock();
-  Status status = FindSegment(file_system_, segment);
-  if (status.ok()) status = segment.header_status;
-  if (status.ok()) status = Read(segment, bytes, lock);
-  if (!status.ok()) {
-    found.push_back({number, 0, 0, segment.path + ": " + status.message()});
-  } else {
-    found = DamageIn(bytes, segment);
+  Result<std::vector<Damage>> checked = Check(number, lock);
+  if (!checked.ok()) {
+    const std::string path = directory_ + "/" + SegmentName(number);
+    checked = std::vector<Damage>{{number, 0, 0, path + ": " + checked.status().message()}};
   }
+  std::vector<Damage>& found = checked.value();
   lock.lock();
   if (next_ != number || workers_.stopping()) return;  // it left the log meanwhile
   ++next_;
@@ -82,23 +78,25 @@ void Verifier::CheckNext(Workers::Lock& lock) {
 }
 
 // At the pace that is set.
-Status Verifier::Read(const FoundSegment& segment, std::string& bytes, Workers::Lock& lock) {
-  const auto opened = file_system_.Open(segment.path, FileSystem::Mode::kRead);
-  if (opened.error != 0) return Fault{opened.error, "open", segment.path}.ToStatus();
+Result<std::vector<Verifier::Damage>> Verifier::Check(std::uint64_t number, Workers::Lock& lock) {
+  const FoundSegment segment = GS_TRY(FindSegment(file_system_, directory_, number));
+  GS_TRY(segment.header_status);
+  const auto file = GS_TRY(OpenFile(file_system_, segment.path, FileSystem::Mode::kRead));
+  std::string bytes;
   if (segment.size <= kMostReadWhole) bytes.resize(segment.size);
   for (std::size_t at = 0; at < bytes.size(); at += kPiece) {
     const std::size_t size = std::min(kPiece, bytes.size() - at);
-    const std::int64_t got = ReadFully(*opened.file, at, bytes.data() + at, size);
+    const std::int64_t got = ReadFully(*file, at, bytes.data() + at, size);
     if (got < 0) return Fault{static_cast<int>(got), "read", segment.path}.ToStatus();
     lock.lock();
     bytes_ += static_cast<std::uint64_t>(got);
     if (own_thread_) Rest(size, lock);
     const bool stop = workers_.stopping();
     lock.unlock();
-    if (stop) return {};
+    if (stop) return std::vector<Damage>();
   }
-  opened.file->DropCache();
-  return {};
+  file->DropCache();
+  return DamageIn(bytes, segment);
 }
 
 // As long as so many bytes may take; the lock is held.

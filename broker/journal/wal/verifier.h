@@ -50,7 +50,7 @@ class Verifier {
  private:
   bool MayRead() const { return pace_ > 0 && !pause_ && next_ <= newest_; }
   void CheckNext(Workers::Lock& lock);
-  Status Read(const FoundSegment& segment, std::string& bytes, Workers::Lock& lock);
+  Result<std::vector<Damage>> Check(std::uint64_t number, Workers::Lock& lock);
   void Rest(std::size_t bytes, Workers::Lock& lock);
   static std::vector<Damage> DamageIn(std::string_view bytes, const FoundSegment& segment);
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "broker/base/try.h"
 #include "broker/journal/journal.h"
 #include "broker/journal/live_jobs.h"
 #include "broker/journal/wal/directory_lock.h"
@@ -52,13 +53,11 @@ class Census {
 }  // namespace
 
 Status CheckJournal(FileSystem& file_system, const std::string& directory, std::string& report) {
-  const auto lock = LockForReading(file_system, directory);
-  if (!lock.ok()) return lock.status();
+  const auto lock = GS_TRY(LockForReading(file_system, directory));
   Census census;
   WalScan scan(file_system, directory);
-  Status status = scan.Run(
-      [&census](const Record& record, std::uint64_t segment) { census.Count(record, segment); });
-  if (!status.ok()) return status;
+  GS_TRY(scan.Run(
+      [&census](const Record& record, std::uint64_t segment) { census.Count(record, segment); }));
   for (const WalScanSegment& segment : scan.segments()) {
     report += segment.path + ": " + std::to_string(segment.size) + " bytes, " +
               std::to_string(segment.records) + " records, " +

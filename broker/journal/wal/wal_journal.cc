@@ -10,6 +10,7 @@
 #include "broker/base/check.h"
 #include "broker/base/log.h"
 #include "broker/base/threads.h"
+#include "broker/base/try.h"
 #include "broker/journal/wal/directory_lock.h"
 #include "broker/journal/wal/set_aside.h"
 #include "broker/journal/wal/wal_format.h"
@@ -47,13 +48,12 @@ Result<std::unique_ptr<WalJournal>> WalJournal::Open(WalOptions options) {
   while (options.directory.size() > 1 && options.directory.back() == '/') {
     options.directory.pop_back();
   }
-  if (Status status = MakeDirectory(file_system, options.directory); !status.ok()) return status;
-  auto lock = LockDirectory(file_system, options.directory);
-  if (!lock.ok()) return lock.status();
+  GS_TRY(MakeDirectory(file_system, options.directory));
+  auto lock = GS_TRY(LockDirectory(file_system, options.directory));
   auto opened = file_system.OpenDirectory(options.directory);
   if (opened.error != 0) return Fault{opened.error, "open", options.directory}.ToStatus();
   return std::unique_ptr<WalJournal>(
-      new WalJournal(std::move(options), std::move(lock.value()), std::move(opened.directory)));
+      new WalJournal(std::move(options), std::move(lock), std::move(opened.directory)));
 }
 
 WalJournal::WalJournal(WalOptions options, std::unique_ptr<File> lock,

@@ -7,6 +7,7 @@
 
 #include "broker/base/check.h"
 #include "broker/base/log.h"
+#include "broker/base/try.h"
 #include "broker/journal/wal/set_aside.h"
 #include "broker/journal/wal/wal_journal.h"
 
@@ -37,8 +38,8 @@ Status WalJournal::Start(LiveState& state, JournalEvents& events) {
   if (Status status = Recover(events, recovery); !status.ok()) {
     return WithAdvice(std::move(status), options_.directory);
   }
-  if (Status status = Repair(recovery); !status.ok()) return status;
-  if (Status status = StartWriting(recovery, events); !status.ok()) return status;
+  GS_TRY(Repair(recovery));
+  GS_TRY(StartWriting(recovery, events));
   events.OnServing();
   return {};
 }
@@ -48,7 +49,7 @@ Status WalJournal::Recover(JournalEvents& events, WalRecovery& recovery) {
     aside_[id].bytes = file.body;
     NoteSetAsideFile(id, file.bytes);
   }
-  Status status = recovery.Run(
+  GS_TRY(recovery.Run(
       [this](const WalRecovery::Segment& segment) {
         compactor_.Begin(segment.number, segment.size);
       },
@@ -57,8 +58,7 @@ Status WalJournal::Recover(JournalEvents& events, WalRecovery& recovery) {
         NoteId(record);
         return aside_.empty() ? state_->Apply(record) : ApplySetAside(record);
       },
-      [&events](const FollowProgress& progress) { events.OnFollowing(progress); });
-  if (!status.ok()) return status;
+      [&events](const FollowProgress& progress) { events.OnFollowing(progress); }));
   torn_ = recovery.torn();
   if (!torn_.empty()) Log(LogLevel::kWarning, torn_);
   if (recovery.kept_ids() <= kept_.next_id) return {};
@@ -71,12 +71,10 @@ Status WalJournal::Recover(JournalEvents& events, WalRecovery& recovery) {
 
 // Makes the files agree with what was read: the log on disk ends where reading ended.
 Status WalJournal::Repair(const WalRecovery& recovery) {
-  if (Status status = RewriteTail(recovery); !status.ok()) return status;
-  if (Status status = KeepStart(recovery); !status.ok()) return status;
+  GS_TRY(RewriteTail(recovery));
+  GS_TRY(KeepStart(recovery));
   for (const WalRecovery::Segment& segment : recovery.released()) {
-    if (const int error = file_system_.Unlink(segment.path)) {
-      return Fault{error, "unlink", segment.path}.ToStatus();
-    }
+    GS_TRY(Fault{file_system_.Unlink(segment.path), "unlink", segment.path}.ToStatus());
   }
   for (auto at = aside_.begin(); at != aside_.end();) {
     const auto [id, aside] = *at++;
@@ -108,20 +106,15 @@ Status WalJournal::KeepStart(const WalRecovery& recovery) {
 Status WalJournal::RewriteTail(const WalRecovery& recovery) {
   if (recovery.segments().empty()) return {};
   const std::string& path = recovery.segments().back().path;
-  const auto opened = file_system_.Open(path, FileSystem::Mode::kWrite);
-  if (opened.error != 0) return Fault{opened.error, "open", path}.ToStatus();
-  File& file = *opened.file;
+  const auto file = GS_TRY(OpenFile(file_system_, path, FileSystem::Mode::kWrite));
   ByteBuffer tail;
   const std::size_t size = recovery.used() - recovery.synced();
-  const std::int64_t got = ReadFully(file, recovery.synced(), tail.Extend(size), size);
+  const std::int64_t got = ReadFully(*file, recovery.synced(), tail.Extend(size), size);
   if (got < 0) return Fault{static_cast<int>(got), "read", path}.ToStatus();
-  if (const int error = WriteFully(file, recovery.synced(), tail.view())) {
-    return Fault{error, "pwrite", path}.ToStatus();
-  }
-  if (const int error = file.Truncate(recovery.used())) {
-    return Fault{error, "ftruncate", path}.ToStatus();
-  }
-  return Fault{file.Sync(), "fdatasync", path}.ToStatus();
+  const int written = WriteFully(*file, recovery.synced(), tail.view());
+  GS_TRY(Fault{written, "pwrite", path}.ToStatus());
+  GS_TRY(Fault{file->Truncate(recovery.used()), "ftruncate", path}.ToStatus());
+  return Fault{file->Sync(), "fdatasync", path}.ToStatus();
 }
 
 // Jobs that the replay let go without their bodies and needs whole.
@@ -163,7 +156,7 @@ Status WalJournal::StartWriting(const WalRecovery& recovery, JournalEvents& even
   kept.next_id += WalWriter::kKeptIds;
   WalWriter::Options options{options_.sync, options_.interval, fault.ToStatus(), kept};
   writer_ = std::make_unique<WalWriter>(file_system_, std::move(files), lsn_, options);
-  if (Status status = ReadMissing(); !status.ok()) return status;
+  GS_TRY(ReadMissing());
   written_segment_ = segment_;
   written_end_ = recovery.used();
   reader_ = std::make_unique<BodyReader>(file_system_, options_.directory,

@@ -1,8 +1,10 @@
 #include "broker/journal/wal/wal_recovery.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
+#include "broker/base/try.h"
 #include "broker/journal/wal/file_system.h"
 #include "broker/journal/wal/state_file.h"
 
@@ -26,48 +28,44 @@ int LoadFile(File& file, std::uint64_t size, ByteBuffer& bytes) {
 
 }  // namespace
 
-Status FindSegments(FileSystem& file_system, const std::string& directory,
-                    std::vector<FoundSegment>& found) {
+Result<std::vector<FoundSegment>> FindSegments(FileSystem& file_system,
+                                               const std::string& directory) {
   std::vector<std::string> names;
   if (const int error = file_system.List(directory, names)) {
     return Fault{error, "list", directory}.ToStatus();
   }
-  found.clear();
+  std::set<std::uint64_t> numbers;
   for (const std::string& name : names) {
-    if (const std::uint64_t number = SegmentNumber(name)) {
-      found.push_back({number, std::string(directory).append("/").append(name), 0, {}, {}});
-    }
+    if (const std::uint64_t number = SegmentNumber(name)) numbers.insert(number);
   }
-  std::sort(found.begin(), found.end(),
-            [](const FoundSegment& a, const FoundSegment& b) { return a.number < b.number; });
-  for (FoundSegment& segment : found) {
-    if (Status status = FindSegment(file_system, segment); !status.ok()) return status;
+  std::vector<FoundSegment> found;
+  for (const std::uint64_t number : numbers) {
+    found.emplace_back() = GS_TRY(FindSegment(file_system, directory, number));
   }
-  return {};
+  return found;
 }
 
-Status FindSegment(FileSystem& file_system, FoundSegment& segment) {
-  const auto opened = file_system.Open(segment.path, FileSystem::Mode::kRead);
-  if (opened.error != 0) return Fault{opened.error, "open", segment.path}.ToStatus();
-  const std::int64_t size = opened.file->Size();
+Result<FoundSegment> FindSegment(FileSystem& file_system, const std::string& directory,
+                                 std::uint64_t number) {
+  FoundSegment segment{number, directory + "/" + SegmentName(number), 0, {}, {}};
+  const auto file = GS_TRY(OpenFile(file_system, segment.path, FileSystem::Mode::kRead));
+  const std::int64_t size = file->Size();
   char bytes[kSegmentHeaderSize];
-  const std::int64_t got = size < 0 ? size : ReadFully(*opened.file, 0, bytes, sizeof bytes);
+  const std::int64_t got = size < 0 ? size : ReadFully(*file, 0, bytes, sizeof bytes);
   if (got < 0) return Fault{static_cast<int>(got), "read", segment.path}.ToStatus();
   segment.size = static_cast<std::uint64_t>(size);
   segment.header_status =
       DecodeSegmentHeader({bytes, static_cast<std::size_t>(got)}, segment.header);
-  if (segment.header_status.ok() && segment.header.number != segment.number) {
+  if (segment.header_status.ok() && segment.header.number != number) {
     segment.header_status = {
         Code::kCorrupt, "the header is that of segment " + std::to_string(segment.header.number)};
   }
-  return {};
+  return segment;
 }
 
 Status LoadSegment(FileSystem& file_system, const FoundSegment& segment, ByteBuffer& bytes) {
-  const auto opened = file_system.Open(segment.path, FileSystem::Mode::kRead);
-  if (opened.error != 0) return Fault{opened.error, "open", segment.path}.ToStatus();
-  const int error = LoadFile(*opened.file, segment.size, bytes);
-  return Fault{error, "read", segment.path}.ToStatus();
+  const auto file = GS_TRY(OpenFile(file_system, segment.path, FileSystem::Mode::kRead));
+  return Fault{LoadFile(*file, segment.size, bytes), "read", segment.path}.ToStatus();
 }
 
 WalRecovery::WalRecovery(FileSystem& file_system, std::string directory)
@@ -76,19 +74,14 @@ WalRecovery::WalRecovery(FileSystem& file_system, std::string directory)
 Status WalRecovery::Run(const std::function<void(const Segment&)>& begin, const Visit& visit,
                         const std::function<void(const FollowProgress&)>& on_progress) {
   on_progress_ = on_progress;
-  std::vector<FoundSegment> found;
-  Status status = FindSegments(file_system_, directory_, found);
-  if (!status.ok()) return status;
-  Result<std::optional<JournalState>> kept = ReadState(file_system_, directory_);
-  if (!kept.ok()) return kept.status();
-  kept_ = kept.value();
-  if (status = Arrange(std::move(found)); !status.ok()) return status;
+  std::vector<FoundSegment> found = GS_TRY(FindSegments(file_system_, directory_));
+  kept_ = GS_TRY(ReadState(file_system_, directory_));
+  GS_TRY(Arrange(std::move(found)));
   for (const FoundSegment& segment : log_) {
     if (on_progress_) on_progress_(progress_);
     segments_.push_back({segment.number, segment.path, segment.size});
     begin(segments_.back());
-    status = ReadSegment(segment, &segment == &log_.back(), visit);
-    if (!status.ok()) return status;
+    GS_TRY(ReadSegment(segment, &segment == &log_.back(), visit));
   }
   bytes_.Free();
   DropEmptyLast();
@@ -128,7 +121,7 @@ Status WalRecovery::Arrange(std::vector<FoundSegment> found) {
       return {Code::kInvalid, segment.path + " is of " + segment.header_status.message()};
     }
   }
-  if (Status status = FindEnd(found); !status.ok()) return status;
+  GS_TRY(FindEnd(found));
   for (FoundSegment& segment : found) {
     if (segment.number < oldest_) {
       released_.push_back({segment.number, segment.path, segment.size});
@@ -167,7 +160,7 @@ Status WalRecovery::FindEnd(std::vector<FoundSegment>& found) {
   while (!found.empty()) {
     const FoundSegment& last = found.back();
     if (!last.header_status.ok()) return Damaged(last.path, 0, last.header_status.message());
-    if (Status status = LoadSegment(file_system_, last, bytes_); !status.ok()) return status;
+    GS_TRY(LoadSegment(file_system_, last, bytes_));
     Mark mark;
     if (LastMark(bytes_.view(), last.header, mark)) {
       oldest_ = mark.oldest;
@@ -204,7 +197,7 @@ Status WalRecovery::ReadSegment(const FoundSegment& segment, bool is_last, const
   if (!is_last && use_indexes_) {
     if (auto index = OpenIndex(segment)) return ReadIndex(segment, *index, visit);
   }
-  if (Status status = LoadSegment(file_system_, segment, bytes_); !status.ok()) return status;
+  GS_TRY(LoadSegment(file_system_, segment, bytes_));
   SegmentReader reader(bytes_.view(), segment.header);
   synced_ = kSegmentHeaderSize;
   SegmentReader::Item item = reader.Next();
@@ -213,20 +206,18 @@ Status WalRecovery::ReadSegment(const FoundSegment& segment, bool is_last, const
   }
   std::uint64_t left_out = 0;
   for (bool first = true;; first = false, item = reader.Next()) {
-    Status status;
     if (item == SegmentReader::Item::kMark) {
-      status = Continue(reader.mark().next, reader.offset(), segment);
+      GS_TRY(Continue(reader.mark().next, reader.offset(), segment));
       if (reader.mark().durable == last_) synced_ = reader.offset();
     } else if (item == SegmentReader::Item::kRecord && !first) {
       const Frame& frame = reader.frame();
       if (frame.body.size() >= kLeastLeftOut) left_out += frame.body.size();
-      status = TakeRecord(segment, {reader.offset(), frame.size, frame.record, frame.body}, visit);
+      GS_TRY(TakeRecord(segment, {reader.offset(), frame.size, frame.record, frame.body}, visit));
     } else {
       progress_.bytes += segment.size;
       if (left_out >= segment.size / 2) without_index_.push_back(segment.number);
       return CheckEnd(reader, item, segment, is_last);
     }
-    if (!status.ok()) return status;
   }
 }
 
@@ -276,13 +267,9 @@ std::optional<IndexReader> WalRecovery::OpenIndex(const FoundSegment& segment) {
 }
 
 Status WalRecovery::ReadIndex(const FoundSegment& segment, IndexReader index, const Visit& visit) {
-  if (Status status = Continue(index.first(), kSegmentHeaderSize, segment); !status.ok()) {
-    return status;
-  }
+  GS_TRY(Continue(index.first(), kSegmentHeaderSize, segment));
   IndexReader::Entry entry;
-  while (index.Next(entry)) {
-    if (Status status = TakeRecord(segment, entry, visit); !status.ok()) return status;
-  }
+  while (index.Next(entry)) GS_TRY(TakeRecord(segment, entry, visit));
   progress_.bytes += segment.size;
   stopped_ = segment.path + " at offset " + std::to_string(index.end());
   return {};

@@ -29,11 +29,12 @@ struct FoundSegment {
 
 // All segment files of a directory, by number. The Status is about the directory or a file that
 // cannot be read; a damaged header is noted in the segment.
-Status FindSegments(FileSystem& file_system, const std::string& directory,
-                    std::vector<FoundSegment>& found);
+Result<std::vector<FoundSegment>> FindSegments(FileSystem& file_system,
+                                               const std::string& directory);
 
-// One of them, whose number and path are given.
-Status FindSegment(FileSystem& file_system, FoundSegment& segment);
+// One of them.
+Result<FoundSegment> FindSegment(FileSystem& file_system, const std::string& directory,
+                                 std::uint64_t number);
 
 // A larger segment is not read whole in the background.
 inline constexpr std::uint64_t kMostReadWhole = 512 << 20;

@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "broker/base/try.h"
 #include "broker/journal/no_events.h"
 #include "broker/journal/wal/directory_lock.h"
 #include "broker/journal/wal/state_file.h"
@@ -72,50 +73,45 @@ class Salvage {
         segment_size_(segment_size) {}
 
   Status Run() {
-    const Result<bool> has = HasJournal(file_system_, directory_);
-    if (!has.ok()) return has.status();
-    if (!has.value()) return NoJournal(directory_);
-    const auto lock = LockDirectory(file_system_, directory_);
-    if (!lock.ok()) return lock.status();
+    const bool has = GS_TRY(HasJournal(file_system_, directory_));
+    if (!has) return NoJournal(directory_);
+    const auto lock = GS_TRY(LockDirectory(file_system_, directory_));
     file_system_.GiveToOwnerOf(directory_, directory_ + "/lock");
-    bool interrupted = false;
-    if (Status status = LookForEarlier(interrupted); !status.ok()) return status;
-    if (!interrupted) {
-      if (Status status = Copy(); !status.ok()) return status;
-    }
+    const bool interrupted = GS_TRY(LookForEarlier());
+    if (!interrupted) GS_TRY(Copy());
     return TakeOver();
   }
 
  private:
   // Whether an earlier run was interrupted while it moved its segments into place. Removes what a
   // run left that was interrupted before.
-  Status LookForEarlier(bool& interrupted) {
-    std::vector<FoundSegment> copied, old;
-    Status status = FindSegments(file_system_, copy_, copied);
-    if (!status.ok()) return {};  // there is none
-    if (status = FindSegments(file_system_, directory_, old); !status.ok()) return status;
+  Result<bool> LookForEarlier() {
+    const Result<std::vector<FoundSegment>> found = FindSegments(file_system_, copy_);
+    if (!found.ok()) return false;  // there is none
+    const std::vector<FoundSegment>& copied = found.value();
+    const std::vector<FoundSegment> old = GS_TRY(FindSegments(file_system_, directory_));
     const std::uint64_t newest = old.empty() ? 0 : old.back().number;
     const Result<std::optional<JournalState>> state = ReadState(file_system_, copy_);
     const bool state_is_left = copied.empty() && state.ok() && state.value();
-    interrupted = state_is_left ? state.value()->segment == newest
-                                : !copied.empty() && copied.back().number < newest;
-    return interrupted ? Status() : RemoveCopy();
+    const bool interrupted = state_is_left ? state.value()->segment == newest
+                                           : !copied.empty() && copied.back().number < newest;
+    if (!interrupted) GS_TRY(RemoveCopy());
+    return interrupted;
   }
 
   Status RemoveCopy() {
     std::vector<std::string> names;
-    if (const int error = file_system_.List(copy_, names)) return Failed(error, "list", copy_);
+    GS_TRY(Check(file_system_.List(copy_, names), "list", copy_));
     for (const std::string& name : names) {
       const std::string path = copy_ + "/" + name;
-      if (const int error = file_system_.Unlink(path)) return Failed(error, "unlink", path);
+      GS_TRY(Check(file_system_.Unlink(path), "unlink", path));
     }
-    const int error = file_system_.RemoveDirectory(copy_);
-    return Failed(error, "rmdir", copy_);
+    return Check(file_system_.RemoveDirectory(copy_), "rmdir", copy_);
   }
 
   Status Copy() {
     WalScan scan(file_system_, directory_);
-    if (Status status = FindNewest(); !status.ok()) return status;
+    GS_TRY(FindNewest());
     WalOptions options;
     options.directory = copy_;
     options.file_system = &file_system_;
@@ -124,13 +120,12 @@ class Salvage {
     options.compact = false;
     options.sync = SyncMode::kOff;
     options.first_segment = newest_ + 1;
-    auto opened = WalJournal::Open(std::move(options));
-    if (!opened.ok()) return opened.status();
-    WalJournal& journal = *opened.value();
+    const auto opened = GS_TRY(WalJournal::Open(std::move(options)));
+    WalJournal& journal = *opened;
     Settings settings;
     NoEvents events;
-    if (Status status = journal.Start(settings, events); !status.ok()) return status;
-    Status status = scan.Run([&](const Record& record, std::uint64_t /*segment*/) {
+    GS_TRY(journal.Start(settings, events));
+    GS_TRY(scan.Run([&](const Record& record, std::uint64_t /*segment*/) {
       ++records_;
       settings.Note(record);
       if (record.kind == Record::Kind::kEnd) return;
@@ -138,31 +133,27 @@ class Salvage {
       if (journal.WaitingBytes() < kFlushBytes) return;
       journal.Flush(0);
       journal.OnNotify();
-    });
-    if (!status.ok()) return status;
+    }));
     // A lost record may have taken an id or a block of ids.
     settings.SkipIds(scan.most_lost_records() * kIdBlock);
     if (scan.kept()) settings.TakeIds(scan.kept()->next_id);
     journal.Append(settings.NextId());
-    if (status = journal.Close(); !status.ok()) return status;
+    GS_TRY(journal.Close());
     Report(scan);
-    if (status = KeepStarts(scan); !status.ok()) return status;
+    GS_TRY(KeepStarts(scan));
     return RemoveAllBut(journal.Segments().current);
   }
 
   // The next broker has to be distinct from all that wrote here.
   Status KeepStarts(const WalScan& scan) {
-    Result<std::optional<JournalState>> read = ReadState(file_system_, copy_);
-    if (!read.ok()) return read.status();
-    if (!read.value()) return {Code::kIo, copy_ + ": there was no space for its state"};
-    JournalState state = *read.value();
-    state.starts = std::max(state.starts, scan.kept() ? scan.kept()->starts : 0);
-    return WriteState(file_system_, copy_, state).ToStatus();
+    std::optional<JournalState> state = GS_TRY(ReadState(file_system_, copy_));
+    if (!state) return {Code::kIo, copy_ + ": there was no space for its state"};
+    state->starts = std::max(state->starts, scan.kept() ? scan.kept()->starts : 0);
+    return WriteState(file_system_, copy_, *state).ToStatus();
   }
 
   Status FindNewest() {
-    std::vector<FoundSegment> old;
-    if (Status status = FindSegments(file_system_, directory_, old); !status.ok()) return status;
+    const std::vector<FoundSegment> old = GS_TRY(FindSegments(file_system_, directory_));
     newest_ = old.empty() ? 0 : old.back().number;
     const Result<std::optional<JournalState>> kept = ReadState(file_system_, directory_);
     if (kept.ok() && kept.value()) newest_ = std::max(newest_, kept.value()->segment);
@@ -189,80 +180,64 @@ class Salvage {
   // Removes all files but the segments and the state, also the segment that was prepared ahead.
   Status RemoveAllBut(std::uint64_t last) {
     std::vector<std::string> names;
-    if (const int error = file_system_.List(copy_, names)) return Failed(error, "list", copy_);
+    GS_TRY(Check(file_system_.List(copy_, names), "list", copy_));
     for (const std::string& name : names) {
       const std::uint64_t number = SegmentNumber(name);
       const std::string path = copy_ + "/" + name;
       if ((number != 0 && number <= last) || name == kStateName) {
-        if (const int error = file_system_.GiveToOwnerOf(directory_, path)) {
-          return Failed(error, "chown", path);
-        }
+        GS_TRY(Check(file_system_.GiveToOwnerOf(directory_, path), "chown", path));
         continue;
       }
-      if (const int error = file_system_.Unlink(path)) return Failed(error, "unlink", path);
+      GS_TRY(Check(file_system_.Unlink(path), "unlink", path));
     }
-    return Failed(SyncDirectory(file_system_, copy_), "fsync", copy_);
+    return Check(SyncDirectory(file_system_, copy_), "fsync", copy_);
   }
 
   Status TakeOver() {
-    std::vector<FoundSegment> copied;
-    if (Status status = FindSegments(file_system_, copy_, copied); !status.ok()) return status;
-    std::uint64_t first = 0;
-    if (Status status = FindFirst(copied, first); !status.ok()) return status;
+    const std::vector<FoundSegment> copied = GS_TRY(FindSegments(file_system_, copy_));
+    const std::uint64_t first = GS_TRY(FindFirst(copied));
     for (auto segment = copied.rbegin(); segment != copied.rend(); ++segment) {
-      if (Status status = Move(SegmentName(segment->number)); !status.ok()) return status;
+      GS_TRY(Move(SegmentName(segment->number)));
     }
     // Until now the state file says that the old segments are needed.
-    if (Status status = Move(kStateName); !status.ok()) return status;
-    if (const int error = file_system_.RemoveDirectory(copy_)) return Failed(error, "rmdir", copy_);
+    GS_TRY(Move(kStateName));
+    GS_TRY(Check(file_system_.RemoveDirectory(copy_), "rmdir", copy_));
     return SetAside(first);
   }
 
   // Finds the oldest of the new segments. If all of them were moved already, the newest one names
   // it.
-  Status FindFirst(const std::vector<FoundSegment>& copied, std::uint64_t& first) {
-    if (!copied.empty()) {
-      first = copied.front().number;
-      return {};
-    }
-    std::vector<FoundSegment> moved;
-    if (Status status = FindSegments(file_system_, directory_, moved); !status.ok()) return status;
-    if (moved.empty()) return {};
+  Result<std::uint64_t> FindFirst(const std::vector<FoundSegment>& copied) {
+    if (!copied.empty()) return copied.front().number;
+    const std::vector<FoundSegment> moved = GS_TRY(FindSegments(file_system_, directory_));
+    if (moved.empty()) return std::uint64_t{0};
     ByteBuffer bytes;
-    Status status = LoadSegment(file_system_, moved.back(), bytes);
+    GS_TRY(LoadSegment(file_system_, moved.back(), bytes));
     Mark mark;
-    if (status.ok() && LastMark(bytes.view(), moved.back().header, mark)) first = mark.oldest;
-    return status;
+    return LastMark(bytes.view(), moved.back().header, mark) ? mark.oldest : std::uint64_t{0};
   }
 
   Status Move(const std::string& name) {
     const std::string from = copy_ + "/" + name;
-    if (const int error = file_system_.Rename(from, directory_ + "/" + name)) {
-      return Failed(error, "rename", from);
-    }
+    GS_TRY(Check(file_system_.Rename(from, directory_ + "/" + name), "rename", from));
     for (const std::string& changed : {directory_, copy_}) {
-      if (const int error = SyncDirectory(file_system_, changed)) {
-        return Failed(error, "fsync", changed);
-      }
+      GS_TRY(Check(SyncDirectory(file_system_, changed), "fsync", changed));
     }
     return {};
   }
 
   Status SetAside(std::uint64_t first) {
-    std::vector<FoundSegment> all;
-    if (Status status = FindSegments(file_system_, directory_, all); !status.ok()) return status;
+    const std::vector<FoundSegment> all = GS_TRY(FindSegments(file_system_, directory_));
     for (const FoundSegment& segment : all) {
       if (segment.number >= first) continue;
-      const std::string to = segment.path + ".damaged";
-      if (const int error = file_system_.Rename(segment.path, to)) {
-        return Failed(error, "rename", segment.path);
-      }
+      const int error = file_system_.Rename(segment.path, segment.path + ".damaged");
+      GS_TRY(Check(error, "rename", segment.path));
     }
     report_ += "the old segments are kept as " + directory_ + "/*.wal.damaged\n";
-    return Failed(SyncDirectory(file_system_, directory_), "fsync", directory_);
+    return Check(SyncDirectory(file_system_, directory_), "fsync", directory_);
   }
 
-  static Status Failed(int error, const char* call, const std::string& path) {
+  static Status Check(int error, const char* call, const std::string& path) {
     return Fault{error, call, path}.ToStatus();
   }
 

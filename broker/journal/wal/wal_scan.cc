@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "broker/base/try.h"
 #include "broker/journal/wal/state_file.h"
 
 namespace gearstalk {
@@ -61,20 +62,17 @@ std::uint64_t WalScan::most_lost_records() const {
 
 Status WalScan::Run(const Visit& visit) {
   visit_ = visit;
-  const Result<bool> has = HasJournal(file_system_, directory_);
-  if (!has.ok()) return has.status();
-  if (!has.value()) return NoJournal(directory_);
-  std::vector<FoundSegment> found;
-  Status status = FindSegments(file_system_, directory_, found);
-  if (!status.ok()) return status;
+  const bool has = GS_TRY(HasJournal(file_system_, directory_));
+  if (!has) return NoJournal(directory_);
+  const std::vector<FoundSegment> found = GS_TRY(FindSegments(file_system_, directory_));
   for (const FoundSegment& segment : found) {
     if (segment.header_status.code() == Code::kInvalid) {
       return {Code::kInvalid, segment.path + " is of " + segment.header_status.message()};
     }
   }
-  if (status = ReadKept(); !status.ok()) return status;
-  if (status = FindEnds(found); !status.ok()) return status;
-  if (status = ReadAll(found); !status.ok()) return status;
+  GS_TRY(ReadKept());
+  GS_TRY(FindEnds(found));
+  GS_TRY(ReadAll(found));
   Finish();
   return Judge();
 }
@@ -98,7 +96,7 @@ Status WalScan::FindEnds(const std::vector<FoundSegment>& found) {
   oldest_ = found.empty() ? newest_ : found.front().number;
   for (auto segment = found.rbegin(); segment != found.rend(); ++segment) {
     if (!segment->header_status.ok()) continue;
-    if (Status status = LoadSegment(file_system_, *segment, bytes_); !status.ok()) return status;
+    GS_TRY(LoadSegment(file_system_, *segment, bytes_));
     Mark mark;
     if (!LastMark(bytes_.view(), segment->header, mark)) continue;
     oldest_ = mark.oldest;
@@ -115,7 +113,7 @@ Status WalScan::ReadAll(const std::vector<FoundSegment>& found) {
     if (segment.number < oldest_) continue;
     for (; expected < segment.number; ++expected) Missing(expected);
     ++expected;
-    if (Status status = ReadSegment(segment); !status.ok()) return status;
+    GS_TRY(ReadSegment(segment));
   }
   for (; kept_ && expected != 0 && expected <= kept_->segment; ++expected) Missing(expected);
   return {};
@@ -139,7 +137,7 @@ Status WalScan::ReadSegment(const FoundSegment& segment) {
                       false});
     return {};
   }
-  if (Status status = LoadSegment(file_system_, segment, bytes_); !status.ok()) return status;
+  GS_TRY(LoadSegment(file_system_, segment, bytes_));
   SegmentReader reader(bytes_.view(), segment.header);
   while (true) {
     const SegmentReader::Item item = reader.Next();

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace gearstalk {
+
+// The parts between the separators: one more than there are of these.
+std::vector<std::string_view> Split(std::string_view text, char separator);
+// Those that are not empty. Each byte of `separators` is one.
+std::vector<std::string_view> SplitWords(std::string_view text, std::string_view separators = " ");
+// What is before the first separator, and what is behind it.
+std::pair<std::string_view, std::string_view> SplitOnce(std::string_view text, char separator);
+// Without the blanks and tabs at both ends.
+std::string_view Trimmed(std::string_view text);
+
+}  // namespace gearstalk
