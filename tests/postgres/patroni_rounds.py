@@ -187,8 +187,8 @@ def run(broker: str, rounds: int) -> list[str]:
             shard.pair()
             with Traffic(shard, ledger):
                 pause = Pause(lambda: len(ledger.put))
-                client = BareClient(cluster.conninfo)
-                bare = Pause(lambda: client.commits)
+                beside = BareClient(cluster.conninfo)
+                bare = Pause(lambda: beside.commits)
                 for number in range(2 * rounds):
                     switch = number % 2 == 0
                     before = len(ledger.put)
