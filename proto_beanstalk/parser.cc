@@ -63,13 +63,13 @@ bool ParsePut(std::string_view text, Arguments& arguments) {
   return !Malformed(text);
 }
 
-bool ParseBound(std::string_view text, Arguments& arguments) {
+bool ParseBound(std::string_view text, std::uint32_t& bound) {
   while (!text.empty() && IsSpace(text.front())) text.remove_prefix(1);
   const bool negative = text.starts_with('-');
   if (negative || text.starts_with('+')) text.remove_prefix(1);
-  std::uint64_t& number = arguments.id;  // it has none: the room for 64 bits
+  std::uint64_t number = 0;
   if (Malformed(TakeDigits(text, number))) return false;
-  arguments.bound = static_cast<std::uint32_t>(negative ? 0 - number : number);
+  bound = static_cast<std::uint32_t>(negative ? 0 - number : number);
   return true;
 }
 
@@ -113,7 +113,7 @@ bool ParseArguments(Shape shape, std::string_view text, Arguments& arguments) {
     case Shape::kPut:
       return ParsePut(text, arguments);
     case Shape::kBound:
-      return ParseBound(text, arguments);
+      return ParseBound(text, arguments.bound);
     case Shape::kTimeout:
       return !Malformed(TakeNumber(text, arguments.timeout_s)) && arguments.timeout_s <= INT32_MAX;
   }
