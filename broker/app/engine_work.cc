@@ -48,7 +48,7 @@ bool EngineWork::Peak::HasPassed(std::size_t used) {
 
 // The slab returns the pages of jobs and tubes itself, but for a few; malloc keeps what indexes of
 // them needed. Trims when usage falls to a quarter of its peak, and again a second later. Buffers
-// come and go with each sync, so that of them is given back after a while.
+// come and go with each sync, so what malloc keeps of them goes back only after a while.
 void EngineWork::GiveMemoryBack(Time now) {
   if (trim_again_ <= now) {
     Trim();

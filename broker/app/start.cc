@@ -37,8 +37,9 @@ namespace {
 using Sockets = std::vector<std::unique_ptr<ListenSocket>>;
 
 constexpr std::size_t kMemoryReserve = 64 << 20;  // bytes, at most; no page of it is touched
-// malloc would raise it with each large block that is freed, and keep tens of megabytes of batches.
-constexpr int kMappedFrom = 1 << 20;  // bytes of a block that goes back to the system when freed
+// Bytes of a block that malloc gives back to the system when it is freed. Left alone, malloc raises
+// this with each large block that is freed, and keeps tens of megabytes of batches.
+constexpr int kMappedFrom = 1 << 20;
 
 int Failed(const Status& status) {
   Log(LogLevel::kCritical, status.message());

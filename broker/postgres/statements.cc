@@ -185,9 +185,9 @@ Statement Statements::Acquire(const LogView& seen, const Reign& reign, const Log
            Parameter::Bytes(part.bytes)}};
 }
 
-// The row is locked, so that nobody acquires the shard meanwhile, and not written: its versions
-// would all be there until the longest transaction of the database ends, a dump as well, and each
-// statement would go through them. It is written when `oldest` is another.
+// An append locks the row, so that nobody acquires the shard meanwhile, and writes it only when
+// `oldest` changes. Each write leaves a version of the row until the longest transaction of the
+// database has ended, which may be a dump, and each statement goes through all versions.
 // A notification costs a lock of the whole database at the commit, so not each append makes one.
 Statement Statements::Append(std::uint64_t epoch, std::uint64_t seq, const std::string& bytes,
                              std::optional<std::uint64_t> oldest, bool notify) const {
