@@ -6,10 +6,11 @@ from types import TracebackType
 
 
 class SlowLink:
-    """Passes on what comes after `delay` seconds, at `rate` bytes a second in each direction."""
+    """Passes on what comes after `delay` seconds, which may change, at `rate` bytes a second in each
+    direction."""
 
     def __init__(self, to: int, delay: float = 0.0, rate: float = 1e9) -> None:
-        self._to, self._delay, self._rate = to, delay, rate
+        self._to, self.delay, self._rate = to, delay, rate
         self._ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()))
         self._thread.start()
@@ -24,7 +25,11 @@ class SlowLink:
         server.close()
 
     async def _serve(self, client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
-        server, to_server = await asyncio.open_connection("127.0.0.1", self._to)
+        try:
+            server, to_server = await asyncio.open_connection("127.0.0.1", self._to)
+        except OSError:
+            to_client.close()
+            return
         try:
             await asyncio.gather(self._pump(client, to_server), self._pump(server, to_client))
         except asyncio.CancelledError:
@@ -34,13 +39,20 @@ class SlowLink:
             to_client.close()
 
     async def _pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        due = 0.0
+
+        def later(call: object, *words: object) -> None:
+            """Behind what came before, also when that had a longer delay."""
+            nonlocal due
+            due = max(due + 1e-6, self._loop.time() + self.delay)
+            self._loop.call_at(due, call, *words)
         try:
             while data := await source.read(16_384):
                 await asyncio.sleep(len(data) / self._rate)
-                self._loop.call_later(self._delay, sink.write, data)
+                later(sink.write, data)
         except OSError:
             pass  # as the end
-        self._loop.call_later(self._delay, sink.close)
+        later(sink.close)
 
     def __enter__(self) -> "SlowLink":
         return self
