@@ -1,12 +1,18 @@
 // Moves the clocks of a process that preloads this library by the values in the file that
-// GEARSTALK_CLOCKS names. Timeouts in the kernel follow the host's clocks.
+// GEARSTALK_CLOCKS names. Waits until a time of the wall clock, as Abseil's and so gRPC's threads
+// make them, follow it; other timeouts follow the host's clocks.
 
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cstdarg>
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
@@ -22,10 +28,22 @@ struct Clocks {
   volatile std::int64_t delay;  // nanoseconds for which a reader of the wall clock loses its CPU
 };
 
+template <typename... Words>
+long Call(long number, Words... words) {
+  static const auto call = reinterpret_cast<long (*)(long, ...)>(dlsym(RTLD_NEXT, "syscall"));
+  return call(number, words...);
+}
+
+std::int64_t TimeOf(const timespec& ts) { return ts.tv_sec * kSecond + ts.tv_nsec; }
+
+timespec TimespecOf(std::int64_t time) {
+  return {.tv_sec = time / kSecond, .tv_nsec = time % kSecond};
+}
+
 std::int64_t Read(clockid_t id) {
   timespec ts{};
-  syscall(SYS_clock_gettime, id, &ts);
-  return ts.tv_sec * kSecond + ts.tv_nsec;
+  Call(SYS_clock_gettime, id, &ts);
+  return TimeOf(ts);
 }
 
 const Clocks* Map() {
@@ -58,17 +76,44 @@ std::int64_t Moved(const Clocks& clocks, clockid_t id) {
   }
 }
 
+const Clocks* Mapped() {
+  static const Clocks* const clocks = Map();
+  return clocks;
+}
+
+// The kernel ends such a wait when its clock gets there, also by a step: here it is looked at often.
+long WaitUntil(const Clocks& clocks, const long (&words)[6]) {
+  constexpr std::int64_t kLook = kSecond / 20;
+  const std::int64_t until = TimeOf(*reinterpret_cast<const timespec*>(words[3]));
+  while (true) {
+    const std::int64_t left = until - Moved(clocks, CLOCK_REALTIME);
+    const timespec next = TimespecOf(Read(CLOCK_REALTIME) + std::clamp<std::int64_t>(left, 0, kLook));
+    const long done = Call(SYS_futex, words[0], words[1], words[2], &next, words[4], words[5]);
+    if (done == 0 || errno != ETIMEDOUT || left <= 0) return done;
+  }
+}
+
 }  // namespace
 
+extern "C" long syscall(long number, ...) noexcept {
+  long words[6];
+  va_list rest;
+  va_start(rest, number);
+  for (long& word : words) word = va_arg(rest, long);
+  va_end(rest);
+  const bool waits = number == SYS_futex && (words[1] & FUTEX_CLOCK_REALTIME) != 0 && words[3] != 0;
+  if (waits && Mapped() != nullptr) return WaitUntil(*Mapped(), words);
+  return Call(number, words[0], words[1], words[2], words[3], words[4], words[5]);
+}
+
 extern "C" int clock_gettime(clockid_t id, timespec* ts) noexcept {
-  static const Clocks* const clocks = Map();
-  if (clocks == nullptr) return static_cast<int>(syscall(SYS_clock_gettime, id, ts));
+  const Clocks* const clocks = Mapped();
+  if (clocks == nullptr) return static_cast<int>(Call(SYS_clock_gettime, id, ts));
   if (id == CLOCK_REALTIME && clocks->delay > 0) {
     const timespec delay{.tv_sec = 0, .tv_nsec = clocks->delay};
-    syscall(SYS_nanosleep, &delay, nullptr);
+    Call(SYS_nanosleep, &delay, nullptr);
   }
-  const std::int64_t now = Moved(*clocks, id);
-  *ts = {.tv_sec = now / kSecond, .tv_nsec = now % kSecond};
+  *ts = TimespecOf(Moved(*clocks, id));
   return 0;
 }
 
