@@ -9,6 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "broker/policy/json_text.h"
+
 namespace gearstalk::api {
 
 // "$.a.b[0]": where a value stands in a JSON text.
@@ -52,8 +54,6 @@ class JsonScan {
     kColon,
     kNext,  // a comma, or the end of what is open
     kEnd,
-    kString,      // the rest of a value
-    kNameString,  // the rest of a name
   };
   struct Open {
     bool object;
@@ -62,28 +62,24 @@ class JsonScan {
     std::size_t begin = 0;
   };
 
+  std::size_t at() const { return text_.size() - rest_.rest().size(); }
   bool Fail();
   bool Step();
-  bool BeginValue();
+  bool ReadValue();
   bool ReadString();
-  bool ReadEscape();
-  bool ReadWord(std::string_view word);
-  bool ReadNumber();
-  void EndName();
   void EndValue(std::size_t begin);
   bool EndOpen();
   bool ChildOnPath(std::string_view name) const;
-  char Front() const { return at_ < text_.size() ? text_[at_] : '\0'; }
 
   const JsonPath& path_;
   const std::function<void(std::string_view)>& element_;
   std::string_view text_{};
-  std::size_t at_ = 0;
-  std::size_t until_ = 0;
+  JsonText rest_{{}};
   std::vector<Open> open_{};
   Expect expect_ = Expect::kValue;
+  bool in_string_ = false;
   bool on_path_ = true;    // the value that comes next, or is read
-  std::size_t begin_ = 0;  // of the string that is read
+  std::size_t begin_ = 0;  // of it, or of a name
   std::string_view value_{};
   bool found_ = false;
   bool valid_ = false;

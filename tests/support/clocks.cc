@@ -81,13 +81,15 @@ const Clocks* Mapped() {
   return clocks;
 }
 
-// The kernel ends such a wait when its clock gets there, also by a step: here it is looked at often.
+// The kernel ends such a wait when its clock gets there, also by a step: here it is looked at
+// often.
 long WaitUntil(const Clocks& clocks, const long (&words)[6]) {
   constexpr std::int64_t kLook = kSecond / 20;
   const std::int64_t until = TimeOf(*reinterpret_cast<const timespec*>(words[3]));
   while (true) {
     const std::int64_t left = until - Moved(clocks, CLOCK_REALTIME);
-    const timespec next = TimespecOf(Read(CLOCK_REALTIME) + std::clamp<std::int64_t>(left, 0, kLook));
+    const timespec next =
+        TimespecOf(Read(CLOCK_REALTIME) + std::clamp<std::int64_t>(left, 0, kLook));
     const long done = Call(SYS_futex, words[0], words[1], words[2], &next, words[4], words[5]);
     if (done == 0 || errno != ETIMEDOUT || left <= 0) return done;
   }
