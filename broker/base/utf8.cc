@@ -26,6 +26,21 @@ bool IsUtf8(std::string_view text) {
   return true;
 }
 
+char32_t CodeOf(std::string_view character) {
+  const auto first = static_cast<unsigned char>(character[0]);
+  char32_t code = character.size() == 1 ? first : first & (0xFFU >> (character.size() + 1));
+  for (const char c : character.substr(1)) {
+    code = code << 6 | (static_cast<unsigned char>(c) & 0x3FU);
+  }
+  return code;
+}
+
+bool IsHidden(char32_t code) {
+  return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0xAD || code == 0x061C ||
+         (code >= 0x200B && code <= 0x200F) || (code >= 0x2028 && code <= 0x202E) ||
+         (code >= 0x2060 && code <= 0x206F) || code == 0xFEFF;
+}
+
 void AppendUtf8(std::string& text, std::uint32_t code) {
   const auto tail = [&](unsigned shift) {
     text += static_cast<char>(0x80U | (code >> shift & 0x3FU));

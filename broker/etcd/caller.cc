@@ -75,6 +75,7 @@ struct Caller::Try final : Completion {
   Operation* operation = nullptr;  // nullptr: another try was answered
   std::size_t endpoint = 0;
   Time sent = 0;
+  Time ends = kNever;  // by this clock: gRPC's timers follow the wall clock
   std::string token;
   grpc::ClientContext context;
   grpc::ByteBuffer response;
@@ -108,6 +109,11 @@ Time Caller::Tick(Time now) {
   Time next = kNever;
   // Start may begin to log in, which adds an operation.
   for (auto at = operations_.begin(); at != operations_.end(); ++at) {
+    for (Try* const each : (*at)->tries) {
+      if (each->ends <= now) each->context.TryCancel();
+      if (each->ends <= now) each->ends = kNever;
+      next = std::min(next, each->ends);
+    }
     if ((*at)->next_try <= now) Start(**at, now);
     next = std::min(next, (*at)->next_try);
   }
@@ -159,6 +165,7 @@ void Caller::StartTry(Operation& operation, std::size_t endpoint) {
   started.token = token_;
   Prepare(started.context, operation.plan.limit);
   started.sent = boot_();
+  if (operation.plan.limit > 0) started.ends = started.sent + operation.plan.limit + kSecond;
   if (operation.first_sent == 0) {
     operation.first_sent = started.sent;
   } else if (operation.plan.append) {
@@ -183,8 +190,10 @@ void Caller::OnTry(Try& finished, bool /*ok*/) {
   }
   const Time now = boot_();
   // A try whose time is over says nothing about the endpoint as it is now.
-  const bool refused = finished.status.error_code() != grpc::DEADLINE_EXCEEDED;
+  const grpc::StatusCode code = finished.status.error_code();
+  const bool refused = code != grpc::DEADLINE_EXCEEDED && code != grpc::CANCELLED;
   if (refused) operation.failed[finished.endpoint] = now;
+  if (code == grpc::UNAVAILABLE) endpoints_.OnRefused(finished.endpoint, operation.plan.lane);
   if (outcome == Outcome::kLater) {
     operation.next_try = now + kRefusedPause;
     return;

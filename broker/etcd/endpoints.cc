@@ -142,12 +142,11 @@ void Endpoints::Connect(Endpoint& endpoint) {
   if (endpoint.name.tls) {
     credentials = grpc::SslCredentials({secrets_.ca, secrets_.key, secrets_.certificate});
   }
-  const auto stub = [&] {
-    return std::make_unique<grpc::GenericStub>(
-        grpc::CreateCustomChannel(endpoint.name.address, credentials, Arguments(patience_)));
-  };
-  endpoint.data = stub();
-  endpoint.beats = stub();
+  for (Connection* const each : {&endpoint.data, &endpoint.beats}) {
+    each->channel =
+        grpc::CreateCustomChannel(endpoint.name.address, credentials, Arguments(patience_));
+    each->stub = std::make_unique<grpc::GenericStub>(each->channel);
+  }
   endpoint.overtaken = 0;
 }
 

@@ -50,9 +50,13 @@ enum class Lane : std::uint8_t { kData, kBeats };
 // The nodes of one cluster, in the order in which they are tried.
 class Endpoints {
  public:
+  struct Connection {
+    std::shared_ptr<grpc::Channel> channel;
+    std::unique_ptr<grpc::GenericStub> stub;
+  };
   struct Endpoint {
     EndpointName name;
-    std::unique_ptr<grpc::GenericStub> data, beats;
+    Connection data, beats;
     int overtaken = 0;  // tries that a later one to another node was faster than, in a row
     std::uint64_t db_bytes = 0;
     bool foreign = false;  // of another cluster: callers skip it
@@ -63,14 +67,17 @@ class Endpoints {
   std::size_t size() const { return all_.size(); }
   Endpoint& at(std::size_t endpoint) { return all_[endpoint]; }
   const Endpoint& at(std::size_t endpoint) const { return all_[endpoint]; }
-  grpc::GenericStub& Stub(std::size_t endpoint, Lane lane) {
-    return lane == Lane::kData ? *all_[endpoint].data : *all_[endpoint].beats;
-  }
+  grpc::GenericStub& Stub(std::size_t endpoint, Lane lane) { return *Of(endpoint, lane).stub; }
   // Best first.
   const std::vector<std::size_t>& order() const { return order_; }
 
   // A call was answered there.
   void OnAnswer(std::size_t endpoint) { all_[endpoint].overtaken = 0; }
+  // There is no connection: the next call begins another, whatever gRPC's timers say. They wait by
+  // the wall clock, and sleep on for as long as it was set back.
+  void OnRefused(std::size_t endpoint, Lane lane) {
+    grpc::experimental::ChannelResetConnectionBackoff(Of(endpoint, lane).channel.get());
+  }
   // A later try was answered elsewhere. The second time in a row the endpoint becomes the last, and
   // is connected anew.
   void OnOvertaken(std::size_t endpoint);
@@ -80,6 +87,9 @@ class Endpoints {
   void Reconnect(const EtcdSecrets& secrets);
 
  private:
+  Connection& Of(std::size_t endpoint, Lane lane) {
+    return lane == Lane::kData ? all_[endpoint].data : all_[endpoint].beats;
+  }
   void Connect(Endpoint& endpoint);
 
   EtcdSecrets secrets_;

@@ -38,21 +38,6 @@ void AppendAscii(std::string& out, char c) {
   }
 }
 
-// Of two or three bytes.
-char32_t CodeOf(std::string_view character) {
-  char32_t code = static_cast<unsigned char>(character[0]) & (0xFFU >> (character.size() + 1));
-  for (const char c : character.substr(1)) {
-    code = code << 6 | (static_cast<unsigned char>(c) & 0x3FU);
-  }
-  return code;
-}
-
-// Characters that control a terminal, change the direction of writing, or are invisible.
-bool IsHidden(char32_t code) {
-  return (code >= 0x80 && code < 0xA0) || code == 0x061C || (code >= 0x200B && code <= 0x200F) ||
-         (code >= 0x2028 && code <= 0x202E) || (code >= 0x2060 && code <= 0x206F) || code == 0xFEFF;
-}
-
 struct LevelNames {
   LogLevel level;
   std::string_view name;
@@ -87,7 +72,7 @@ void AppendJsonText(std::string& out, std::string_view text) {
       AppendAscii(out, text[0]);
     } else if (size == 0) {
       out += "\\ufffd";
-    } else if (const char32_t code = size < 4 ? CodeOf(text.substr(0, size)) : 0; IsHidden(code)) {
+    } else if (const char32_t code = CodeOf(text.substr(0, size)); IsHidden(code)) {
       fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<std::uint32_t>(code));
     } else {
       out += text.substr(0, size);

@@ -8,7 +8,7 @@ import time
 import unittest
 from pathlib import Path
 
-from cluster import PATIENCE, Broker, Client, Clocks, Shard, eventually
+from cluster import PATIENCE, Broker, Client, Clocks, Etcd, Shard, eventually
 from gearman import ASSIGNED, CAN_DO, CREATED, GRAB, NO_JOB, SUBMIT_EPOCH, Gearman
 from on_etcd import OnEtcd, setUpModule  # noqa: F401
 
@@ -124,6 +124,21 @@ class WrongClocks(OnEtcd):
             self.assertEqual(active.metric("gearstalkd_jobs", '{state="delayed"}'), 1)
         self.assertEqual(active.metric("gearstalkd_replica_suspended_total"), 0)
         self.assertEqual(standby.readyz(), (503, f"standby of b1 at {active.address}"))
+
+    def test_a_broker_whose_wall_clock_was_set_back_connects_again(self) -> None:
+        etcd = Etcd(1)
+        self.addCleanup(etcd.close)
+        shard = self.enterContext(Shard(BROKER, etcd, "/back/", 6000))
+        broker = self.broker(shard, "b1")
+        broker.wait_for("^ready ")
+        self.clocks["b1"].set(wall=-HOUR)
+        time.sleep(11)  # until gRPC's next timer, of its keepalive, should have come
+        etcd.nodes[0].kill()
+        broker.wait_readyz("503 suspended: ")
+        etcd.nodes[0].start()
+        etcd.wait()
+        broker.wait_readyz("200 ready")
+        self.assertRegex(self.client(broker).put("one"), "^INSERTED ")
 
     def test_a_job_for_a_time_waits_for_the_wall_clock(self) -> None:
         shard = self.shard(30_000)

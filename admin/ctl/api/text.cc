@@ -12,19 +12,6 @@
 namespace gearstalk::ctl::api {
 namespace {
 
-// `text` is one character of UTF-8.
-char32_t CodeOf(std::string_view text) {
-  const auto first = static_cast<unsigned char>(text[0]);
-  char32_t code = text.size() == 1 ? first : first & (0xFFU >> (text.size() + 1));
-  for (const char c : text.substr(1)) code = code << 6 | (static_cast<unsigned char>(c) & 0x3FU);
-  return code;
-}
-
-bool Hidden(char32_t c) {
-  return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x061C || (c >= 0x200B && c <= 0x200F) ||
-         (c >= 0x2028 && c <= 0x202E) || (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF;
-}
-
 struct Range {
   char32_t first, last;
 };
@@ -98,7 +85,7 @@ std::string Visible(std::string_view text) {
     const bool none = CharacterSize(text) == 0;
     const auto code =
         static_cast<std::uint32_t>(none ? static_cast<unsigned char>(text[0]) : CodeOf(character));
-    if (!none && !Hidden(code)) {
+    if (!none && !IsHidden(code)) {
       visible += character;
     } else {
       visible += code < 0x100 ? fmt::format("\\x{:02x}", code) : fmt::format("\\u{:04x}", code);
