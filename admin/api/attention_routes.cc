@@ -8,6 +8,7 @@
 #include "admin/api/handlers.h"
 #include "admin/api/json.h"
 #include "admin/metrics/attention.h"
+#include "broker/policy/duration.h"
 
 namespace gearstalk::api {
 namespace {
@@ -26,6 +27,30 @@ std::uint64_t JobsOf(Concern kind, const Tube& tube) {
   return kind == Concern::kBuried ? tube.buried() : tube.ready();
 }
 
+// "10m", "2d": in one unit, which fits.
+std::string Rounded(Time duration) {
+  constexpr Time kMinute = 60 * kSecond, kHour = 60 * kMinute;
+  const Time unit = duration > 2 * kDay      ? kDay
+                    : duration > 2 * kHour   ? kHour
+                    : duration > 2 * kMinute ? kMinute
+                                             : kSecond;
+  return PrintDuration((duration + unit - 1) / unit * unit);
+}
+
+std::string PauseReason(std::string_view ready, Time left) {
+  const std::string end = left > kLongestDuration ? "until it is resumed"
+                                                  : fmt::format("for another {}", Rounded(left));
+  return fmt::format("{} in a tube that is paused {}", ready, end);
+}
+
+// What holds back the ready jobs of a tube.
+std::string HeldBackReason(const Tube& tube) {
+  if (tube.held_back() == HeldBack::kRate) return "the policy 'rate' allows no more now";
+  if (tube.held_back() == HeldBack::kNone) return "none of its groups may give one now";
+  return fmt::format("the policy 'max_running' allows no more than the {} that run",
+                     tube.reserved());
+}
+
 // Why a tube has the concern.
 std::string ReasonOf(Concern kind, const Engine& engine, const Tube& tube, Time now) {
   const std::string ready = Some(tube.ready(), "ready job");
@@ -40,15 +65,9 @@ std::string ReasonOf(Concern kind, const Engine& engine, const Tube& tube, Time 
       return fmt::format("{}, {}, {} running: none was taken for a minute", ready, workers,
                          tube.reserved());
     case Concern::kHeldBack:
-      return fmt::format("{} held back: {}", ready,
-                         tube.held_back() == HeldBack::kRate
-                             ? "the policy 'rate' allows no more now"
-                             : fmt::format("the policy 'max_running' allows no more than the {} "
-                                           "that run",
-                                           tube.reserved()));
+      return fmt::format("{} held back: {}", ready, HeldBackReason(tube));
     case Concern::kPaused:
-      return fmt::format("{} in a tube that is paused for another {:.0f} s", ready,
-                         Seconds(engine.PauseLeft(now, tube)));
+      return PauseReason(ready, engine.PauseLeft(now, tube));
     default:
       return Some(tube.buried(), "buried job");
   }

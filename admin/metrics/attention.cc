@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "admin/metrics/job_metrics.h"
+#include "broker/engine/groups.h"
 #include "broker/engine/slab.h"
 
 namespace gearstalk {
@@ -25,7 +26,14 @@ bool IsUsual(std::string_view reason) {
 
 bool Waits(const Tube& tube) { return tube.ready() > 0; }
 
-bool HandsOut(const Tube& tube) { return !tube.paused() && tube.held_back() == HeldBack::kNone; }
+// By a policy of the tube, or each of its groups that has a ready job by one of groups.
+bool IsHeldBack(const Tube& tube) {
+  const Groups* const groups = tube.groups();
+  return tube.held_back() != HeldBack::kNone ||
+         (groups != nullptr && groups->gives() == 0 && groups->counts().held_back > 0);
+}
+
+bool HandsOut(const Tube& tube) { return !tube.paused() && !IsHeldBack(tube); }
 
 // The first finding at or behind `place` that is not of an earlier tube.
 template <typename List>
@@ -50,7 +58,7 @@ bool Attention::StillHolds(Concern kind, const Engine& engine, const Tube& tube)
     case Concern::kSilentWorkers:
       return Waits(tube) && tube.workers() > 0 && HandsOut(tube);
     case Concern::kHeldBack:
-      return Waits(tube) && !tube.paused() && tube.held_back() != HeldBack::kNone;
+      return Waits(tube) && !tube.paused() && IsHeldBack(tube);
     case Concern::kPaused:
       return Waits(tube) && tube.paused();
     case Concern::kBuried:

@@ -87,6 +87,21 @@ TEST_F(AttentionTest, APolicyHoldsJobsBack) {
   EXPECT_THAT(TubesWith(Concern::kSilentWorkers), ElementsAre());
 }
 
+TEST_F(AttentionTest, GroupsHoldJobsBack) {
+  Serve("t");
+  for (const auto& [key, value] : {std::pair("group", "line"), {"group_running", "1"}}) {
+    EXPECT_EQ(engine().policies().Set(reading_.now, "t", key, value).status.code(), Code::kOk);
+  }
+  reading_.Put("t", 0, "ann");
+  reading_.Put("t", 0, "ann");
+  Take();
+  EXPECT_THAT(TubesWith(Concern::kHeldBack), ElementsAre("t"));
+  reading_.now += kMinute;
+  EXPECT_THAT(TubesWith(Concern::kSilentWorkers), ElementsAre());
+  reading_.Put("t", 0, "bob");
+  EXPECT_THAT(TubesWith(Concern::kHeldBack), ElementsAre());
+}
+
 TEST_F(AttentionTest, WorkersThatTakeNothingForAMinuteAreSilent) {
   reading_.Put("t");
   reading_.Put("t");

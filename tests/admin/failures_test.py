@@ -134,6 +134,8 @@ class Failures(Failing):
         self.assertEqual((group["tube"], group["origin"]), ("mail.dead", "mail"))
         self.assertEqual(self.ids("?origin=mail"), [dead])
         self.assertEqual(self.ids("?origin=other"), [])
+        self.assertIn("mail.dead", self.ctl("failures", "--origin", "mail"))
+        self.assertNotIn("mail.dead", self.ctl("failures", "--origin", "other"))
 
     def test_a_dead_job_that_is_ready_in_its_dead_tube_has_failed(self) -> None:
         for key, value in (("on_failure", "move"), ("attempts", "1"), ("dead_state", "ready")):
@@ -159,6 +161,14 @@ class Failures(Failing):
         document = json.loads(self.ctl("failures", "--json", "--cause", "exception"))
         self.assertEqual([job["tube"] for job in document["items"]], ["resize"])
         self.assertEqual([group["tube"] for group in document["groups"]], ["resize"])
+
+    def test_gearstalkctl_says_what_it_leaves_out(self) -> None:
+        for _ in range(3):
+            self.bury("mail")
+        line = [CTL, "--server", f"http://{self.broker.admin}", "failures", "--limit"]
+        for limit, said in (("2", "gearstalkctl: the first 2 of 3\n"), ("3", "")):
+            done = subprocess.run([*line, limit], capture_output=True, text=True, timeout=120, check=True)
+            self.assertEqual(done.stderr, said)
 
     def test_they_outlive_a_restart(self) -> None:
         self.check_restart(self.enterContext(tempfile.TemporaryDirectory()))
@@ -210,7 +220,9 @@ class Attention(Failing):
     def test_paused(self) -> None:
         self.api.put_job("mail", "x")
         self.api.post("/tubes/mail/pause", {"seconds": 600})
-        self.assertIn("paused for another", self.item("paused")["tubes"][0]["reason"])
+        self.assertIn("paused for another 10m", self.item("paused")["tubes"][0]["reason"])
+        self.api.post("/tubes/mail/pause", {"seconds": 4294967295})
+        self.assertIn("paused until it is resumed", self.item("paused")["tubes"][0]["reason"])
         self.api.post("/tubes/mail/resume")
         self.assertEqual([item for item in self.api.get("/attention")["items"] if item["kind"] == "paused"], [])
 
@@ -255,8 +267,22 @@ class Running(Failing):
         text = self.ctl("running")
         for word in ("SINCE", "LEFT", "ATTEMPTS", "mail", "127.0.0.1"):
             self.assertIn(word, text)
+        holder = f"#{record['holder']['connection']}"
+        self.assertIn(holder, text)
+        self.assertIn(holder, self.ctl("jobs", "--state", "reserved"))
         self.client.say(f"release {job} 0 0")
         self.assertIsNone(self.api.get(f"/jobs/{job}")["reserved_at"])
+
+    def test_an_operators_release_is_no_attempt(self) -> None:
+        for key, value in (("attempts", "5"), ("backoff", "0")):
+            self.api.put("/tubes/mail/policy/" + key, {"value": value})
+        job = self.api.put_job("mail", "x", ttr_seconds=100)
+        self.client.say("watch mail")
+        for _ in range(2):
+            self.assertEqual(int(self.client.say("reserve-with-timeout 5").split()[1]), job)
+            attempt = self.ctl("running").splitlines()[1].split()[-1]
+            self.api.post(f"/jobs/{job}/release")
+        self.assertEqual(attempt, "1")
 
 
 if __name__ == "__main__":

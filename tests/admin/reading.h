@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,9 +26,10 @@ class Reading {
   Reading() { engine.Join(producer); }
   ~Reading() { engine.Leave(now, producer); }
 
-  JobId Put(std::string_view tube, std::uint32_t delay_s = 0) {
+  JobId Put(std::string_view tube, std::uint32_t delay_s = 0, std::string_view body = "job") {
     engine.Use(producer, tube);
-    JobPtr job = Job::New(3);
+    JobPtr job = Job::New(static_cast<std::uint32_t>(body.size()));
+    std::copy(body.begin(), body.end(), job->space().begin());
     job->delay_s = delay_s;
     return engine.Put(now, producer, std::move(job)).id;
   }

@@ -141,6 +141,12 @@ class Daily(ConsoleTest):
         self.browser.says("refused-row", "jobs while the broker drains")
         self.assertEqual(len(self.browser.all("refused-row")), 1)
 
+    def test_each_refusal_has_words(self) -> None:
+        script = """
+            const done = arguments[arguments.length - 1];
+            import("data:text/javascript;base64," + arguments[0]).then(({ refusals }) => done(Object.keys(refusals)));"""
+        self.assertEqual(set(self.told_by("strings.js", script)), set(self.served.ask("GET", "server")["refused"]))
+
     def test_routers_have_a_line_each(self) -> None:
         """And the broker says how busy its loop is, with routers and without."""
         self.browser.open("#/server", "server")
@@ -190,10 +196,17 @@ class Daily(ConsoleTest):
         self.browser.shot("phone-390")
         self.browser.open("#/audit", "audit")
         self.assertTrue(self.browser.script(IN_SIGHT, ".side nav"), "the page in the menu")
+        self.browser.open("#/", "overview")
+        tops = [self.browser.find(testid).rect["y"] for testid in ("count-ready", "attention", "tubes-table", "chart-jobs")]
+        self.assertEqual(tops, sorted(tops))
+        self.browser.shot("overview-390")
 
     def test_a_name_that_is_no_utf8(self) -> None:
         for path in ("tubes/~_w/jobs", "tubes/~_w/jobs", "tubes/~_g/jobs"):  # the bytes 0xFF and 0xFE
             self.served.ask("POST", path, {"body": "x"})
+        worker = Client(self.served.port)
+        self.addCleanup(worker.close)
+        worker.packet(1, b"\xff")  # for whom the tube stays
         self.browser.open("#/tubes/~_w?state=ready", "tube")
         self.browser.until("its jobs", lambda: len(self.browser.all("job-row")) == 2)
         self.browser.click("tube-clear")
@@ -201,6 +214,23 @@ class Daily(ConsoleTest):
         self.browser.click("confirm-ok")
         self.browser.told("Deleted 2 jobs")
         self.assertEqual(self.served.ask("GET", "tubes/~_g")["jobs"]["ready"], 1)
+
+    def test_failures_of_a_name_that_is_no_utf8(self) -> None:
+        for name in ("~_w", "~_g"):
+            job = self.served.ask("POST", f"tubes/{name}/jobs", {"body": "x"})["id"]
+            self.served.ask("POST", f"jobs/{job}/bury")
+        self.browser.open("#/failures", "failures")
+        number = len(self.browser.all("failure-group"))
+        self.browser.click("group-show", number - 1)  # the largest groups are first
+        for testid in ("failure-group", "failure-row"):
+            self.browser.until("the failure alone", lambda testid=testid: len(self.browser.all(testid)) == 1)
+        self.browser.click("group-show")
+        self.browser.until("all of them", lambda: len(self.browser.all("failure-group")) == number)
+        self.browser.open("#/tubes/~_w", "tube")
+        link = '[data-testid="tube-attention"] a'
+        self.browser.until_possible(link, lambda: self.browser.css(link)[0].click() is None)
+        self.browser.on("failures")
+        self.browser.until("its failure", lambda: len(self.browser.all("failure-row")) == 1)
 
     def test_a_tube_that_is_not_there(self) -> None:
         self.browser.open("#/tubes/later", "tube")

@@ -17,6 +17,7 @@ from gearman import (
     CAN_DO,
     COMPLETE,
     CREATED,
+    EXCEPTION,
     GRAB,
     NO_JOB,
     NOOP,
@@ -102,6 +103,29 @@ class Contents(OnEtcd):
         self.assertEqual(client.take_all(), [(1, "ready"), (3, "reserved"), (6, large)])
         # Ids are given out once.
         self.assertGreater(int(client.put("new").split()[1]), 7)
+
+    def test_failures_keep_when_and_why(self) -> None:
+        def failures(broker: Broker) -> list[list[object]]:
+            items = Api(f"127.0.0.1:{broker.admin}").get("/failures")["items"]
+            return [[job[field] for field in ("id", "tube", "failed_at", "cause", "cause_text")] for job in items]
+        client = self.client(self.first)
+        client.say("use f")
+        for body in ("buried", "thrown"):
+            client.put(body)
+        self.assertEqual(client.say("reserve-job 1"), "RESERVED 1 6")
+        client.line()
+        self.assertEqual(client.say("bury 1 0"), "BURIED")
+        worker = self.gearman(self.first)
+        worker.send(CAN_DO, "f")
+        kind, (handle, *_) = worker.ask(GRAB)
+        self.assertEqual(kind, ASSIGNED)
+        worker.send(EXCEPTION, handle, "timeout of smtp.example.net")
+        self.assertEqual(worker.ask(GRAB)[0], NO_JOB)
+        before = failures(self.first)
+        self.assertEqual([[job[0], *job[3:]] for job in before],
+                         [[2, "exception", "timeout of smtp.example.net"], [1, "buried", None]])
+        self.hand_over()
+        self.assertEqual(failures(self.second), before)
 
     def test_delays_and_pauses_run_out_at_the_next_broker(self) -> None:
         client = self.client(self.first)

@@ -31,11 +31,13 @@ export function refOf(param) {
   return name === "." || name === ".." ? `~${btoa(name).replace(/=+$/, "")}` : param;
 }
 
-// What a query says, as an address has it. "" says nothing, but for a group: the jobs without one.
+const NONE = ["group", "origin"];  // "" asks for the jobs without one
+
+// What a query says, as an address has it.
 export function wordsOf(query) {
   const words = new URLSearchParams();
   for (const [key, value] of Object.entries(query)) {
-    if (value !== undefined && value !== null && (value !== "" || key === "group")) words.set(key, value);
+    if (value !== undefined && value !== null && (value !== "" || NONE.includes(key))) words.set(key, value);
   }
   return words.toString();
 }

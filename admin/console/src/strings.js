@@ -81,8 +81,12 @@ export const refusals = {
   maxqueue: "jobs for a full tube",
   draining: "jobs while the broker drains",
   memory: "jobs above the memory limit",
+  tube_memory: "jobs beyond the max_bytes of their tube",
+  group_jobs: "jobs for a full group",
+  group_missing: "jobs without a group, where each must have one",
   tubes: "tubes above the limit",
   journal: "changes while the journal failed or was full",
+  disk: "jobs while the disk has less free than limits.free_disk",
   job_size: "jobs larger than max_job_size",
   rights: "commands that the client may not use",
   idle_timeout: "connections that were silent for too long",
@@ -285,7 +289,7 @@ export const createName = "Name";
 export const createOk = "Create";
 export const createDone = (name) => `Tube ${name} is there`;
 
-export const tubesMatch = "Name or pattern, e.g. mail* — press /";
+export const tubesMatch = "Name, e.g. mail* — press /";
 export const tubesOnly = "Which tubes";
 export const tubesChoices = [["", "All"], ["jobs", "With jobs"], ["idle", "Idle"], ["buried", "Buried"], ["paused", "Paused"],
   ["unserved", "No workers"], ["falls_behind", "Falling behind"], ["silent_workers", "Silent workers"], ["held_back", "Held back"]];
@@ -522,7 +526,7 @@ export const connectionsChoices = [["", "All"], ["worker", "Workers"], ["produce
 export const connectionsRoles = { worker: "worker", producer: "producer", waiting: "waiting" };
 export const connectionsSummary = (open, workers, waiting) => `${open} open, ${workers} ${plural(workers, "worker", "workers")}, ${waiting} ${plural(waiting, "waits", "wait")}`;
 export const connectionsSilent = "has sent nothing";
-export const connectionsWaits = "waits for a job";
+export const connectionsWaits = "waits";
 export const connectionsBusy = "busy";
 export const connectionsPuts = (tube) => `puts into ${tube}`;
 export const connectionsIdle = "idle";
@@ -629,8 +633,9 @@ export const runningWorker = "worker";
 export const runningProgress = "progress";
 export const runningWorkerUpper = "Worker";
 export const runningSince = "Since";
-export const runningColumns = ["Tube", "Job", runningWorkerUpper, "Address", "Progress", "Attempts", runningSince, "Time left"];
-export const runningNumbers = ["Attempts", runningSince, "Time left"];
+export const runningAttempts = "Attempts";
+export const runningColumns = ["Tube", "Job", runningWorkerUpper, "Address", "Progress", runningAttempts, runningSince, "Time left"];
+export const runningNumbers = [runningAttempts, runningSince, "Time left"];
 export const runningIdle = (count) => `${count} without a job`;
 export const runningIdleFor = (time) => `idle for ${time}`;
 export const runningNone = "No worker holds a job.";
@@ -659,7 +664,7 @@ export const failuresFrom = "from";
 export const failuresShow = "Show";
 export const failuresRetry = (count) => `Retry ${count}…`;
 export const failuresDelete = (count) => `Delete ${count}…`;
-export const failuresWhere = (cause, tube) => `The failures of ${tube} with the cause “${cause}”.`;
+export const failuresWhere = (cause, tube, origin) => `The failures of ${tube}${origin ? ` from ${origin}` : ""} with the cause “${cause}”.`;
 export const failuresGroups = "By tube and cause";
 export const failuresJobs = "Newest first";
 export const failuresGroupColumns = ["Tube", "Cause", "Jobs", "When", "First", "Last", ""];

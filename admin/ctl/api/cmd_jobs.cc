@@ -56,20 +56,25 @@ struct RunningOptions {
   }
 };
 
+// Says how many there are when not all of them were printed.
+void TellRest(std::size_t shown, const Json& all) {
+  if (all.is_number() && all > shown) {
+    Tell(fmt::format("the first {} of {}", shown, all.get<std::uint64_t>()));
+  }
+}
+
 int ListRunning(Api& api, const RunningOptions& options) {
   const Query query = {{"state", "reserved"}, {"order", "next"}};
   const std::string path = options.tube.empty() ? "/jobs" : TubePath(options.tube) + "/jobs";
   Json page;
   const std::optional<Json> jobs = api.List(path, query, options.limit, &page);
   const int exit_code = PrintItems(api, jobs, ShowRunning);
-  if (jobs && page["count"].is_number() && page["count"] > jobs->size()) {
-    Tell(fmt::format("the first {} of {}", jobs->size(), page["count"].get<std::uint64_t>()));
-  }
+  if (jobs) TellRest(jobs->size(), page["count"]);
   return exit_code;
 }
 
 struct FailureOptions {
-  std::string since, tube, cause;
+  std::string since, tube, cause, origin;
   std::size_t limit = 50;
 
   Parameters AsParameters() {
@@ -78,13 +83,16 @@ struct FailureOptions {
             {"--cause", &cause, "One cause: exception, failed, timeout, lost, ...",
              OneOf({"none", "failed", "exception", "timeout", "lost", "released", "buried",
                     "expired", "damaged"})},
+            {"--origin", &origin, "Dead jobs that came from this tube"},
             {"--limit", &limit, "Jobs to list", kPositive}};
   }
 };
 
 int ListFailures(Api& api, const FailureOptions& options) {
-  const Query query = {
-      {"since", options.since}, {"tube_match", options.tube}, {"cause", options.cause}};
+  const Query query = {{"since", options.since},
+                       {"tube_match", options.tube},
+                       {"cause", options.cause},
+                       {"origin", options.origin}};
   Json page;
   const std::optional<Json> jobs = api.List("/failures", query, options.limit, &page);
   if (!jobs) return api.exit_code();
@@ -93,8 +101,10 @@ int ListFailures(Api& api, const FailureOptions& options) {
     return kDone;
   }
   ShowFailureGroups(page["groups"]);
+  TellRest(page["groups"].size(), page["groups_total"]);
   Say("");
   ShowFailures(*jobs);
+  TellRest(jobs->size(), page["matched"]);
   return kDone;
 }
 

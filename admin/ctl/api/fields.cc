@@ -19,6 +19,14 @@ std::string Line(std::string_view label, const std::string& value) {
   return fmt::format("{:<18} {}", label, value);
 }
 
+// Who holds a job: the client's name, or the number of its connection; "-": nobody.
+std::string HolderOf(const Json& job) {
+  const Json holder = job.value("holder", Json());
+  if (!holder.is_object()) return "-";
+  return holder.value("client_id", Json()).is_string() ? Word(holder, "client_id")
+                                                       : "#" + Word(holder, "connection");
+}
+
 }  // namespace
 
 double Number(const Json& object, const char* field) {
@@ -113,13 +121,13 @@ void ShowGroups(const Json& groups) {
 }
 
 void ShowJobs(const Json& jobs) {
-  Table table(
-      {">ID", "TUBE", "STATE", ">AGE", ">PRIORITY", ">RESERVES", ">SIZE", ">DUE", "PREVIEW"});
+  Table table({">ID", "TUBE", "STATE", ">AGE", ">PRIORITY", ">RESERVES", ">SIZE", ">DUE", "HOLDER",
+               "PREVIEW"});
   for (const Json& job : jobs) {
     const bool reserved = job.value("state", "") == "reserved";
     table.Add({Word(job, "id"), Word(job, "tube"), Word(job, "state"), Age(job, "age_seconds"),
                Count(job, "priority"), Count(job, "reserves"), Size(job, "size_bytes"),
-               Age(job, reserved ? "ttr_left_seconds" : "due_in_seconds"),
+               Age(job, reserved ? "ttr_left_seconds" : "due_in_seconds"), HolderOf(job),
                job.contains("preview") && job["preview"].is_string() ? Word(job, "preview") : ""});
   }
   std::fputs(table.Text().c_str(), stdout);
@@ -128,12 +136,12 @@ void ShowJobs(const Json& jobs) {
 void ShowRunning(const Json& jobs) {
   Table table({"TUBE", ">JOB", "WORKER", "ADDRESS", ">SINCE", ">LEFT", ">ATTEMPTS"});
   for (const Json& job : jobs) {
-    const Json holder = job.value("holder", Json());
-    const bool named = holder.is_object() && holder.value("client_id", Json()).is_string();
-    table.Add({Word(job, "tube"), Word(job, "id"),
-               named ? Word(holder, "client_id") : fmt::format("#{}", Word(holder, "connection")),
-               Word(holder, "address"), Age(job, "running_seconds"), Age(job, "ttr_left_seconds"),
-               Count(job, "reserves")});
+    // A tube that retries counts the attempts that ended badly, the others all hand-outs.
+    const double attempt =
+        FieldOf(job, "attempts") == nullptr ? Number(job, "reserves") : Number(job, "attempts") + 1;
+    table.Add({Word(job, "tube"), Word(job, "id"), HolderOf(job),
+               Word(job.value("holder", Json()), "address"), Age(job, "running_seconds"),
+               Age(job, "ttr_left_seconds"), fmt::format("{:.0f}", attempt)});
   }
   std::fputs(table.Text().c_str(), stdout);
 }

@@ -17,16 +17,21 @@ const EVERY = 10;  // seconds
 const causeOf = ({ cause }) => S.causes[cause ?? "none"] ?? cause;
 const agoOf = (at) => (at ? S.ago(duration(Math.max(0, (Date.now() - Date.parse(at)) / 1000))) : "–");
 
+// The words of the query that choose a group; null: every group.
+const ALL = { tube: null, tube_base64: null, cause: null, origin: null, cursor: null };
+const wordsFor = (group) => ({ ...namedBy({ name: group.tube, ref: group.tube_ref }), cause: group.cause ?? "none", origin: group.origin ?? "" });
+const isChosen = (group, query) => Object.entries(wordsFor(group)).every(([word, value]) => query[word] === value);
+
 // What an operation acts on: all failures of the group, none of another origin.
 function filterOf(group, since, state) {
   const within = since ? { failed_within_seconds: secondsOf(since) } : {};
-  return { ...namedBy({ name: group.tube, ref: group.tube_ref }), state, cause: [group.cause ?? "none"], origin: group.origin ?? "", ...within };
+  const words = wordsFor(group);
+  return { ...words, state, cause: [words.cause], ...within };
 }
 
 function GroupRow({ group, since, chosen, done }) {
-  const where = S.failuresWhere(causeOf(group), group.tube);
+  const where = S.failuresWhere(causeOf(group), group.tube, group.origin);
   const ask = (action, state) => openDialog(BulkMatching, { action, filter: filterOf(group, since, state), where, done });
-  const query = { tube: group.tube, cause: group.cause ?? "none", cursor: null };
   return html`<tr data-testid="failure-group" data-row data-cause=${group.cause ?? "none"} class=${chosen ? "on" : ""}>
     <td class="title named"><a href=${tubeLink(group.tube_ref, { state: "buried" })} data-open><${Name} text=${group.tube} /></a>
       ${group.origin && html` <small class="dim">${S.failuresFrom} <${Name} text=${group.origin} /></small>`}</td>
@@ -36,7 +41,7 @@ function GroupRow({ group, since, chosen, done }) {
     <td class="n" data-label=${S.failuresFirst} title=${instant(group.first_failed_at)}>${agoOf(group.first_failed_at)}</td>
     <td class="n" data-label=${S.failuresLast} title=${instant(group.last_failed_at)}>${agoOf(group.last_failed_at)}</td>
     <td class="acts full"><button type="button" class="btn small" data-testid="group-show" aria-pressed=${String(chosen)}
-        onClick=${() => setQuery(chosen ? { tube: null, cause: null, cursor: null } : query)}>${S.failuresShow}</button>${" "}
+        onClick=${() => setQuery({ ...ALL, ...(!chosen && wordsFor(group)) })}>${S.failuresShow}</button>${" "}
       ${can("job.kick") && group.buried > 0 && html`<button type="button" class="btn small" data-testid="group-retry" onClick=${() => ask("kick", ["buried"])}>${S.failuresRetry(count(group.buried))}</button> `}
       ${can("job.delete") && html`<button type="button" class="btn small bad" data-testid="group-delete"
         onClick=${() => ask("delete", group.origin ? ["buried", "ready", "delayed"] : ["buried"])}>${S.failuresDelete(count(group.count))}</button>`}</td></tr>`;
@@ -49,7 +54,7 @@ function Groups({ data, query, done }) {
   return html`<section class="panel"><header><h2>${S.failuresGroups}</h2>${data.groups_total > data.groups.length && html`<span class="dim">${S.tubesShown(count(data.groups.length), count(data.groups_total))}</span>`}</header>
     <table class="cards tight" data-testid="failure-groups"><${Head} columns=${S.failuresGroupColumns} numbers=${S.failuresGroupNumbers} />
     <tbody>${data.groups.map((group) => html`<${GroupRow} key=${`${group.tube_ref} ${group.cause} ${group.origin}`} group=${group} since=${query.since} done=${done}
-      chosen=${query.tube === group.tube && query.cause === (group.cause ?? "none")} />`)}</tbody></table></section>`;
+      chosen=${isChosen(group, query)} />`)}</tbody></table></section>`;
 }
 
 function Row({ job }) {
@@ -74,7 +79,7 @@ function Jobs({ data, query }) {
 function Filter({ query }) {
   const submit = (event) => {
     event.preventDefault();
-    setQuery({ match: event.target.elements.match.value || null, tube: null, cursor: null });
+    setQuery({ match: event.target.elements.match.value || null, tube: null, tube_base64: null, origin: null, cursor: null });
   };
   return html`<form class="filter panel" role="search" onSubmit=${submit}><${Choice} label=${S.failuresSince} value=${query.since ?? ""} choices=${S.failuresChoices}
       choose=${(since) => setQuery({ since: since || null, cursor: null })} />
@@ -82,17 +87,17 @@ function Filter({ query }) {
     <select aria-label=${S.failuresCause} data-testid="failures-cause" value=${query.cause ?? ""} onChange=${(event) => setQuery({ cause: event.target.value || null, cursor: null })}>
       <option value="">${S.failuresAnyCause}</option>${Object.entries(S.causes).map(([cause, text]) => html`<option key=${cause} value=${cause}>${text}</option>`)}</select>
     <button class="btn small"><${Icon} name="search" />${S.filterApply}</button>
-    ${(query.match || query.tube || query.cause) && html`<button type="button" class="btn small" data-testid="filter-clear"
-      onClick=${() => setQuery({ match: null, tube: null, cause: null, cursor: null })}>${S.filterClear}</button>`}</form>`;
+    ${[query.match, query.tube, query.tube_base64, query.cause].some(Boolean) && html`<button type="button" class="btn small" data-testid="filter-clear"
+      onClick=${() => setQuery({ ...ALL, match: null })}>${S.filterClear}</button>`}</form>`;
 }
 
 export function Failures({ query }) {
-  const { since, match, tube, cause, cursor } = query;
-  const words = { since, tube, tube_match: tube ? null : patternOf(match), cause };
+  const { since, match, tube, tube_base64: bytes, cause, origin, cursor } = query;
+  const words = { since, tube, tube_base64: bytes, tube_match: tube || bytes ? null : patternOf(match), cause, origin };
   const api = pathWith("failures", { ...words, limit: PAGE, cursor });
   const { data, problem, reload } = useAsk(api, { every: cursor ? 0 : EVERY });
-  const glob = tube ?? patternOf(match);
-  const ctl = `failures${since ? ` --since ${since}` : ""}${glob ? ` --tube ${shellWord(glob)}` : ""}${cause ? ` --cause ${cause}` : ""}`;
+  const glob = tube?.replace(/[*?[\\]/g, "\\$&") ?? patternOf(match);
+  const ctl = `failures${since ? ` --since ${since}` : ""}${glob ? ` --tube ${shellWord(glob)}` : ""}${cause ? ` --cause ${cause}` : ""}${origin ? ` --origin ${shellWord(origin)}` : ""}`;
   const body = () => {
     if (problem) return html`<${Trouble} problem=${problem} reload=${reload} />`;
     if (!data) return html`<${Loading} />`;

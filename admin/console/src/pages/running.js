@@ -23,7 +23,7 @@ function Row({ job }) {
     <td data-label=${S.runningWorker}>${holder && seesAll() ? html`<a href=${link("connections", { id: holder.connection })}>${who}</a>` : who}</td>
     <td class="mono full" data-label=${S.connectionsAddress}><${Name} text=${holder?.address ?? ""} /></td>
     <td data-label=${S.runningProgress}>${progress ? html`<${Meter} share=${progress.numerator / progress.denominator} />` : "–"}</td>
-    <td class="n" data-label=${S.jobsReserves}>${S.jobAttempts(job.attempts === null ? job.reserves : job.attempts + 1, job.max_attempts)}</td>
+    <td class="n" data-label=${S.runningAttempts}>${S.jobAttempts(job.attempts === null ? job.reserves : job.attempts + 1, job.max_attempts)}</td>
     <td class="n" data-label=${S.runningSince} title=${instant(job.reserved_at)}>${S.ago(duration(job.running_seconds))}</td>
     <td class="n reserved" data-label=${S.jobsTtrLeft}>${job.ttr_left_seconds === null ? S.jobsNoEnd : duration(job.ttr_left_seconds)}</td></tr>`;
 }

@@ -107,7 +107,7 @@ function Numbers({ tube, done }) {
 function Why({ tube }) {
   const { data } = useAsk(tube.jobs.ready || tube.jobs.buried ? pathWith("attention", namedBy(tube)) : null, { every: EVERY });
   return (data?.items ?? []).map((item) => html`<div key=${item.kind} class="note" data-testid="tube-attention" data-kind=${item.kind}>
-    <span class="grow">${item.tubes[0]?.reason ?? item.reason}</span>${item.kind === "buried" && html`<a class="btn small" href=${link("failures", { tube: tube.name })}>${S.nav.failures}</a>`}</div>`);
+    <span class="grow">${item.tubes[0]?.reason ?? item.reason}</span>${item.kind === "buried" && html`<a class="btn small" href=${link("failures", namedBy(tube))}>${S.nav.failures}</a>`}</div>`);
 }
 
 // Who runs what, whatever the tab shows.
