@@ -32,6 +32,13 @@ std::string BeanstalkClient::Waits() const {
          " of second " + std::to_string(asked_.front().at / kSecond);
 }
 
+bool BeanstalkClient::AwaitsDeletion(const KnownJob& job) const {
+  if (stale() || asked_.empty()) return false;
+  const Asked& first = asked_.front();
+  return first.verb == Verb::kDelete && first.job == &job &&
+         world_.ledger().SurelyHolds(job, this, world_.now());
+}
+
 void BeanstalkClient::OnConnected() {
   used_ = "default";
   watched_ = {"default"};
@@ -114,9 +121,8 @@ void BeanstalkClient::Put() {
   job.asked = world_.now();
   job.size = random.Below(200);
   if (world_.plan().Has(Feature::kLarge) && random.OneIn(10)) job.size = random.Below(60'000);
-  // A kick that is under way may find it.
-  job.not_before =
-      delay == 0 || world_.plan().Has(Feature::kBuries) ? 0 : world_.now() + Time{delay} * kSecond;
+  if (delay > 0 && !world_.ledger().MayBeKicked(used_, job.asked))
+    job.not_before = job.asked + Time{delay} * kSecond;
   job.touched = delay > 0 || World::HasPolicy(used_);
   if (World::Expires(used_)) job.vanishes = world_.now() + World::kExpiry;
   world_.ChooseGroup(job);
@@ -344,9 +350,7 @@ bool BeanstalkClient::OnHolderReply(const Asked& asked, std::string_view reply) 
     case Verb::kRelease:
       Drop(&job);
       ledger.OnReleased(job, asked.priority,
-                        asked.seconds == 0 || world_.plan().Has(Feature::kBuries)
-                            ? 0
-                            : asked.at + Time{asked.seconds} * kSecond,
+                        asked.seconds == 0 ? 0 : asked.at + Time{asked.seconds} * kSecond,
                         asked.at);
       return reply == "RELEASED";
     case Verb::kBury:

@@ -35,6 +35,9 @@ class Client : public Ear {
   void Finish() { finishing_ = true; }
   // Whether nothing that it asked for is without an answer; otherwise what it waits for.
   virtual std::string Waits() const = 0;
+  // Whether it has deleted a job that it surely held, and waits for the answer, which nothing but
+  // the journal holds up.
+  virtual bool AwaitsDeletion(const KnownJob&) const { return false; }
   int number() const { return number_; }
 
   void OnBytes(std::string_view bytes) final;
@@ -82,6 +85,7 @@ class BeanstalkClient final : public Client {
   // From now on it takes from all tubes.
   void TakeAll();
   std::string Waits() const override;
+  bool AwaitsDeletion(const KnownJob& job) const override;
 
  private:
   enum class Verb : std::uint8_t {

@@ -132,12 +132,12 @@ void Ledger::LeaveQueue(KnownJob& job) {
   if (tube != queued_.end()) tube->second.erase({job.priority, job.id});
 }
 
-void Ledger::CheckPause(const KnownJob& job, const HandOut& out, Time now) {
+// It was handed out between `least` and `most`.
+void Ledger::CheckPause(const KnownJob& job, const HandOut& out, Time least, Time most) {
   const auto paused = paused_.find(job.tube);
-  if (paused == paused_.end() || out.watched == nullptr || out.stale || !prompt_ || clocks_differ_)
-    return;
+  if (paused == paused_.end() || out.watched == nullptr || out.stale || clocks_differ_) return;
   const Pause& pause = paused->second;
-  if (pause.until == kNever || now <= pause.from || now >= pause.until) return;
+  if (pause.until == kNever || least <= pause.from || most >= pause.until) return;
   if (pause.tube != out.tube) return;
   Fail(Name(job) + " was handed out while its tube is paused");
 }
@@ -183,14 +183,16 @@ void Ledger::OnHandedOut(KnownJob& job, const HandOut& out, Time taken, Time now
     Fail(Name(job) + " was handed out after its end");
   }
   if (job.away && !damaged_) Fail(Name(job) + " was handed out while a transfer holds it");
-  if (now < job.not_before && !clocks_differ_ && out.watched != nullptr && !damaged_)
+  const Time least = std::max(taken, out.asked);
+  const Time most = std::min(taken + kSecond, now);
+  if (most < job.not_before && !clocks_differ_ && out.watched != nullptr && !damaged_)
     Fail(Name(job) + " was handed out before its delay had passed");
   if (job.holder != nullptr && job.holder != out.holder && now < job.held_until) {
     Fail(Name(job) + " was handed out while somebody else held it");
   }
   if (taken > job.expires && !damaged_ && !clocks_differ_ && out.watched != nullptr)
     Fail(Name(job) + " was handed out after it had expired");
-  CheckPause(job, out, now);
+  CheckPause(job, out, least, most);
   const bool in_place = !job.touched;
   LeaveQueue(job);
   if (in_place) CheckPlace(job, out, now);
@@ -198,7 +200,7 @@ void Ledger::OnHandedOut(KnownJob& job, const HandOut& out, Time taken, Time now
   job.holder = taken == 0 ? nullptr : out.holder;
   job.taken = taken;
   const std::uint32_t ttr_s = job.ttr_s == 0 ? out.default_ttr_s : job.ttr_s;
-  job.held_until = ttr_s == 0 ? kNever : taken + Least(Time{ttr_s} * kSecond);
+  job.held_until = ttr_s == 0 ? kNever : least + Least(Time{ttr_s} * kSecond);
   CheckRunning(job, taken, now);
   CheckGroup(job, out, taken, now);
   const auto tries = most_tries_.find(job.tube);
@@ -215,7 +217,7 @@ void Ledger::OnReleased(KnownJob& job, std::uint32_t priority, Time not_before, 
   Stir(job);
   if (job.told > asked) return;
   job.priority = priority;
-  job.not_before = not_before;
+  job.not_before = MayBeKicked(job.tube, asked) ? 0 : not_before;
 }
 
 void Ledger::OnEndAsked(KnownJob& job) {
@@ -283,6 +285,11 @@ void Ledger::OnKickAsked(const std::string& tube) {
   }
 }
 
+bool Ledger::MayBeKicked(const std::string& tube, Time since) const {
+  const auto kicks = kicks_.find(tube);
+  return kicks != kicks_.end() && (kicks->second.asks > 0 || kicks->second.answered >= since);
+}
+
 void Ledger::OnPauseAsked(const std::string& tube, std::uint64_t number) {
   Pause& pause = paused_[tube];
   pause.tube = number;
@@ -312,6 +319,7 @@ void Ledger::OnRestart(bool kept) {
   }
   queued_.clear();
   passed_.clear();
+  line_ends_.clear();
   burials_kept_ = true;
   for (auto& [tube, pause] : paused_) pause = {};
   kicks_.clear();

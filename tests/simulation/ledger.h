@@ -97,7 +97,7 @@ class Ledger {
     bool stale = false;               // it may have been made long before it left the broker
     std::uint64_t tube = 0;           // the engine's number of the job's tube
   };
-  // `taken`: when the engine says that it was; 0: not known.
+  // `taken`: the second in which the engine says that it was; 0: not known.
   void OnHandedOut(KnownJob& job, const HandOut& out, Time taken, Time now);
   void OnTouched(KnownJob& job, const void* holder, Time asked);
   // The holder wants to end its hold in some way.
@@ -126,6 +126,8 @@ class Ledger {
   void VisitTube(const std::string& tube, const std::function<void(KnownJob&)>& visit);
   // Somebody kicks in this tube.
   void OnKickAsked(const std::string& tube);
+  // A kick that was asked for since then may find a job of the tube.
+  bool MayBeKicked(const std::string& tube, Time since) const;
   // Somebody kicks, or asks for, this job by its id.
   void OnNamed(JobId id);
   // Somebody pauses the tube. `number`: the engine's; a tube that ends takes its pause with it.
@@ -177,6 +179,9 @@ class Ledger {
 
   // At a moment at which no reply is on its way.
   void CheckOrder(bool nothing_unsent);
+  // After a round in which a job of a line was handed out. `awaited`: whether the holder of a job
+  // before it still waits for the answer to its deletion.
+  void CheckLineEnds(const std::function<bool(const KnownJob&)>& awaited);
   // What the engine has against what clients know.
   void Compare(const Engine& engine, Time now);
   std::size_t certain() const;
@@ -195,9 +200,15 @@ class Ledger {
     Time turn = 0;  // its group's turn had come by then; 0: it is more urgent
   };
 
+  // A job of a line was handed out, and one before it is gone, as nobody was told yet.
+  struct LineEnd {
+    const KnownJob* job;
+    std::string by;
+  };
+
   void LeaveQueue(KnownJob& job);
   KnownJob* Scheduled(std::string_view body);
-  void CheckPause(const KnownJob& job, const HandOut& out, Time now);
+  void CheckPause(const KnownJob& job, const HandOut& out, Time least, Time most);
   void CheckPlace(const KnownJob& job, const HandOut& out, Time now);
   // It was put, and nobody may have ended it.
   static bool Certain(const KnownJob& job) { return job.there && !job.ended && job.end_asks == 0; }
@@ -242,6 +253,7 @@ class Ledger {
   std::map<std::string, Kicks, std::less<>> kicks_;  // by tube
   std::map<std::string, int, std::less<>> most_tries_;
   std::vector<Passed> passed_;
+  std::vector<LineEnd> line_ends_;
   JobId highest_id_ = 0;
   Time time_ = 0;
   Time forgot_at_ = 0;

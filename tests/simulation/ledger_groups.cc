@@ -101,8 +101,7 @@ void Ledger::JoinGroup(KnownJob& job) {
 }
 
 void Ledger::OnBuried(KnownJob& job, Time asked, Time now) {
-  const Kicks& kicks = kicks_[job.tube];
-  const bool stays = kicks.asks == 0 && kicks.answered < asked && job.lent == 0;
+  const bool stays = !MayBeKicked(job.tube, asked) && job.lent == 0;
   if (burials_kept_ && stays && job.aside) job.buried = now;
 }
 
@@ -142,7 +141,18 @@ void Ledger::CheckLine(const KnownJob& job, Time since, Group& group, bool set_a
     if (Certain(*other)) Fail(Name(job) + " was handed out before " + Name(*other) + " had ended");
     // Its end was asked for, and has come: nothing brings it back.
     if (other->end_asks > 0) other->ended = true;
+    line_ends_.push_back({other, Name(job)});
   }
+}
+
+// What a client may see of the end of a job, it sees when that is durable. So the answer to its
+// deletion leaves in the same round as the next job of its line, or before.
+void Ledger::CheckLineEnds(const std::function<bool(const KnownJob&)>& awaited) {
+  for (const LineEnd& each : line_ends_) {
+    if (awaited(*each.job))
+      Fail(each.by + " was handed out before the end of " + Name(*each.job) + " was durable");
+  }
+  line_ends_.clear();
 }
 
 void Ledger::CheckGroupLimits(const KnownJob& job, const GroupPlan& plan, Group& group, Time taken,

@@ -285,6 +285,10 @@ void World::RunRound() {
     if (!wrong.empty()) ledger_.Fail("the engine does not agree with itself: " + wrong);
   }
   ledger_.CheckOrder(!broker_->AnyUnsent());
+  ledger_.CheckLineEnds([this](const KnownJob& job) {
+    return std::any_of(clients_.begin(), clients_.end(),
+                       [&](const auto& client) { return client->AwaitsDeletion(job); });
+  });
   if (random_.OneIn(500)) ledger_.Compare(broker_->engine(), now());
 }
 
