@@ -12,6 +12,7 @@ class SlowLink:
     def __init__(self, to: int, delay: float = 0.0, rate: float = 1e9) -> None:
         self._to, self.delay, self._rate = to, delay, rate
         self._ready = threading.Event()
+        self._serving: set[asyncio.Task | None] = set()  # asyncio itself keeps none of them
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()))
         self._thread.start()
         self._ready.wait()
@@ -25,6 +26,8 @@ class SlowLink:
         server.close()
 
     async def _serve(self, client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
+        self._serving.add(task := asyncio.current_task())
+        task.add_done_callback(self._serving.discard)
         try:
             server, to_server = await asyncio.open_connection("127.0.0.1", self._to)
         except OSError:
