@@ -27,7 +27,7 @@ std::uint64_t JobsOf(Concern kind, const Tube& tube) {
   return kind == Concern::kBuried ? tube.buried() : tube.ready();
 }
 
-// "10m", "2d": in one unit, which fits.
+// Rounded up to a whole unit: "10m", "2d".
 std::string Rounded(Time duration) {
   constexpr Time kMinute = 60 * kSecond, kHour = 60 * kMinute;
   const Time unit = duration > 2 * kDay      ? kDay

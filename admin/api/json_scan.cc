@@ -59,7 +59,7 @@ std::optional<JsonPath> JsonPath::Parse(std::string_view text) {
 std::string TextOfJsonString(std::string_view quoted) {
   std::string unescaped;
   std::string_view text;
-  JsonText(quoted).String(&unescaped, text);
+  JsonText(quoted).String(unescaped, text);
   return std::string(text);
 }
 

@@ -11,7 +11,7 @@ namespace gearstalk {
 // none. Overlong forms, surrogates and what is beyond U+10FFFF are none (RFC 3629, section 4).
 std::size_t CharacterSize(std::string_view text);
 bool IsUtf8(std::string_view text);
-// What one character of UTF-8 stands for.
+// The code point of one character of UTF-8.
 char32_t CodeOf(std::string_view character);
 // Characters that control a terminal, change the direction of writing, or are invisible.
 bool IsHidden(char32_t code);

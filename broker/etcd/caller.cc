@@ -110,8 +110,10 @@ Time Caller::Tick(Time now) {
   // Start may begin to log in, which adds an operation.
   for (auto at = operations_.begin(); at != operations_.end(); ++at) {
     for (Try* const each : (*at)->tries) {
-      if (each->ends <= now) each->context.TryCancel();
-      if (each->ends <= now) each->ends = kNever;
+      if (each->ends <= now) {
+        each->context.TryCancel();
+        each->ends = kNever;
+      }
       next = std::min(next, each->ends);
     }
     if ((*at)->next_try <= now) Start(**at, now);

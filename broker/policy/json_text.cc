@@ -12,10 +12,9 @@ namespace gearstalk {
 
 bool JsonText::SkipScalar() {
   if (rest_.empty()) return false;
-  std::string_view text;
   switch (rest_.front()) {
     case '"':
-      return String(nullptr, text);
+      return SkipString();
     case 'n':
       return TakeWord("null");
     case 't':
@@ -64,35 +63,32 @@ std::size_t JsonText::PlainText() const {
   return at;
 }
 
-// `text` is the string's, if `unescaped` is not nullptr.
-bool JsonText::String(std::string* unescaped, std::string_view& text) {
+bool JsonText::String(std::string& unescaped, std::string_view& text) {
   if (!Take('"')) return false;
   const char* const begin = rest_.data();
   bool escapes = false;
   for (;;) {
     const std::size_t plain = PlainText();
-    if (escapes && unescaped != nullptr) unescaped->append(rest_.substr(0, plain));
+    if (escapes) unescaped.append(rest_.substr(0, plain));
     rest_.remove_prefix(plain);
     if (rest_.empty()) return false;
     const char c = rest_.front();
     if (c == '"') break;
     if (c == '\\') {
-      if (!std::exchange(escapes, true) && unescaped != nullptr) {
-        unescaped->assign(begin, rest_.data());
-      }
-      if (!Escape(unescaped)) return false;
+      if (!std::exchange(escapes, true)) unescaped.assign(begin, rest_.data());
+      if (!Escape(&unescaped)) return false;
       continue;
     }
     const std::size_t size = CharacterSize(rest_);
     if (size == 0 || static_cast<unsigned char>(c) < ' ') return false;
-    if (escapes && unescaped != nullptr) unescaped->append(rest_.substr(0, size));
+    if (escapes) unescaped.append(rest_.substr(0, size));
     rest_.remove_prefix(size);
   }
-  if (unescaped != nullptr) {
-    text = escapes ? std::string_view(*unescaped) : std::string_view(begin, rest_.data());
-  }
+  text = escapes ? std::string_view(unescaped) : std::string_view(begin, rest_.data());
   return Take('"');
 }
+
+bool JsonText::SkipString() { return Take('"') && SkipCharacters(rest_.size()) && Take('"'); }
 
 bool JsonText::SkipCharacters(std::size_t most) {
   const std::size_t until = rest_.size() - std::min(most, rest_.size());

@@ -31,9 +31,9 @@ class JsonText {
     rest_.remove_prefix(word.size());
     return true;
   }
-  // `text` is what the string says, unless `unescaped` is nullptr. It lies in the JSON text, or in
-  // `unescaped` if it has escapes.
-  bool String(std::string* unescaped, std::string_view& text);
+  // `text` is what the string says. It lies in the JSON text, or in `unescaped` if it has escapes.
+  bool String(std::string& unescaped, std::string_view& text);
+  bool SkipString();
   // In a string: some of its characters, about `most` bytes or up to its closing quote.
   bool SkipCharacters(std::size_t most);
   // A string, a number, `true`, `false` or `null`.

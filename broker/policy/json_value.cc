@@ -62,7 +62,7 @@ class JsonWalk : public JsonText {
   std::string_view Scalar(std::string& unescaped) {
     const std::string_view before = rest_;
     std::string_view text;
-    if (rest_.front() == '"') return String(&unescaped, text) ? text : std::string_view();
+    if (rest_.front() == '"') return String(unescaped, text) ? text : std::string_view();
     if (rest_.front() == 'n' || !SkipScalar()) return {};
     return before.substr(0, before.size() - rest_.size());
   }
@@ -86,7 +86,7 @@ class JsonWalk : public JsonText {
     do {
       std::string_view name;
       SkipBlanks();
-      if (!String(&unescaped, name)) return false;
+      if (!String(unescaped, name)) return false;
       const bool found = name == wanted;
       SkipBlanks();
       if (!Take(':')) return false;
@@ -110,9 +110,8 @@ class JsonWalk : public JsonText {
   }
 
   bool SkipName() {
-    std::string_view name;
     SkipBlanks();
-    if (!String(nullptr, name)) return false;
+    if (!SkipString()) return false;
     SkipBlanks();
     return Take(':');
   }
