@@ -32,6 +32,8 @@ void Turns::Insert(GroupTurn& turn) {
     if (looks == kNearEnd) {
       turn.in_tree = true;
       Others::Insert(alike.others, &turn, StampBefore);
+      GroupTurn*& first = alike.first_other;
+      if (first == nullptr || StampBefore(turn, *first)) first = &turn;
       return;
     }
     before = before->left;
@@ -49,6 +51,7 @@ void Turns::Remove(GroupTurn& turn) {
   Alike& alike = at->second;
   if (turn.in_tree) {
     Others::Remove(alike.others, &turn, StampBefore);
+    if (alike.first_other == &turn) alike.first_other = Others::First(alike.others);
   } else {
     (turn.left == nullptr ? alike.first : turn.left->right) = turn.right;
     (turn.right == nullptr ? alike.last : turn.right->left) = turn.left;
@@ -64,7 +67,7 @@ GroupTurn* Turns::First() const {
   if (at != alike_.end() && at->second.empty()) ++at;
   if (at == alike_.end()) return nullptr;
   GroupTurn* const first = at->second.first;
-  GroupTurn* const other = Others::First(at->second.others);
+  GroupTurn* const other = at->second.first_other;
   if (first == nullptr || other == nullptr) return first == nullptr ? other : first;
   return StampBefore(*other, *first) ? other : first;
 }

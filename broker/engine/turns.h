@@ -45,6 +45,7 @@ class Turns {
     GroupTurn* first = nullptr;  // a list
     GroupTurn* last = nullptr;
     GroupTurn* others = nullptr;  // a Treap
+    GroupTurn* first_other = nullptr;
     bool empty() const { return first == nullptr && others == nullptr; }
   };
 

@@ -46,7 +46,7 @@ class UniqueIndex {
   std::size_t size() const { return jobs_.size(); }
 
   // The job's end is near: fetches what Remove will touch, while there is something else to do.
-  void Prefetch(const Job& job) const { jobs_.Prefetch(Hash(job)); }
+  [[gnu::always_inline]] void Prefetch(const Job& job) const { jobs_.Prefetch(Hash(job)); }
 
  private:
   static bool Has(const Job& job, const Tube& tube, std::string_view key, bool is_body) {
