@@ -1,0 +1,50 @@
+#include "broker/engine/turns.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+namespace gearstalk {
+namespace {
+
+// The first of those that have a turn, found by looking at all.
+const GroupTurn* SlowFirst(const std::vector<GroupTurn>& groups) {
+  const GroupTurn* first = nullptr;
+  for (const GroupTurn& group : groups) {
+    if (group.in_turn && (first == nullptr || group.Before(*first))) first = &group;
+  }
+  return first;
+}
+
+// Old stamps come back far before the end, new ones at the end.
+TEST(Turns, TheFirstIsTheFirstOfAllHoweverTheyComeAndGo) {
+  std::mt19937_64 random(1);
+  std::vector<GroupTurn> groups(300);
+  Turns turns;
+  std::uint64_t stamp = 0;
+  int in_tree = 0;
+  for (int step = 0; step < 20'000; ++step) {
+    GroupTurn& group = groups[random() % groups.size()];
+    if (group.in_turn) {
+      turns.Remove(group);
+    } else {
+      group.priority = random() % 2;
+      group.reserved_jobs = random() % 3;
+      if (group.stamp == 0 || random() % 2 == 0) group.stamp = ++stamp;
+      turns.Insert(group);
+      in_tree += group.in_tree;
+    }
+    ASSERT_EQ(turns.First(), SlowFirst(groups)) << step;
+  }
+  EXPECT_GT(in_tree, 1'000);
+  while (GroupTurn* const first = turns.First()) {
+    ASSERT_EQ(first, SlowFirst(groups));
+    turns.Remove(*first);
+  }
+  EXPECT_EQ(SlowFirst(groups), nullptr);
+}
+
+}  // namespace
+}  // namespace gearstalk
