@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <set>
 #include <string>
 
@@ -107,6 +110,18 @@ TEST_F(SniffTest, GoesByTheEndOfAnOverLongUnknownLine) {
 
 TEST_F(SniffTest, KeepsAConnectionWhoseUnknownLineHasNoEnd) {
   EXPECT_EQ(broker_.protocol.SniffUnknown(std::string(8192, 'x')), Claim::kYes);
+}
+
+TEST_F(BeanstalkTest, CommandsAreCountedByTheirNames) {
+  a_.Say("put 0 0 60 1\r\na\r\nput 0 0 60 1\r\nb\r\nreserve\r\nnonsense\r\n");
+  std::map<std::string, std::uint64_t, std::less<>> counts;
+  broker_.protocol.VisitCounts([&counts](std::string_view name, std::uint64_t count) {
+    EXPECT_TRUE(counts.emplace(name, count).second) << name << " is visited twice";
+  });
+  std::erase_if(counts, [](const auto& each) { return each.second == 0; });
+  EXPECT_EQ(counts,
+            (std::map<std::string, std::uint64_t, std::less<>>{{"put", 2}, {"reserve", 1}}));
+  EXPECT_EQ(broker_.protocol.name(), "beanstalk");
 }
 
 }  // namespace

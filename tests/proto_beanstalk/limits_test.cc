@@ -66,5 +66,20 @@ TEST_F(Limits, OfATube) {
             "USING a\r\nINSERTED 1\r\nOUT_OF_MEMORY\r\n");
 }
 
+TEST_F(Limits, OfATubeCountBesideThatOfTheBroker) {
+  const std::string put = "put 0 0 60 4\r\nabcd\r\n";
+  const auto set = [this](std::string_view key, std::string_view value) {
+    EXPECT_TRUE(
+        broker_.engine.policies().Set(broker_.clock.Now(), "default", key, value).status.ok());
+  };
+  set("attempts", "3");
+  EXPECT_EQ(a_.Say(put), "INSERTED 1\r\n");
+  set("max_job_size", "3");
+  EXPECT_EQ(a_.Say(put), "JOB_TOO_BIG\r\n");
+  set("max_job_size", "1000000");  // above that of the broker
+  EXPECT_EQ(a_.Say(put), "INSERTED 2\r\n");
+  EXPECT_EQ(a_.Say("put 0 0 60 65536\r\n" + std::string(65536, 'x') + "\r\n"), "JOB_TOO_BIG\r\n");
+}
+
 }  // namespace
 }  // namespace gearstalk::beanstalk

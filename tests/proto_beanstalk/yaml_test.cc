@@ -113,6 +113,7 @@ TEST(Yaml, EscapesWhatWouldEndTheScalar) {
 
 TEST(Yaml, KeepsPrintableUtf8) {
   EXPECT_EQ(Quoted("gr\xc3\xbc\xc3\x9f"), "\"gr\xc3\xbc\xc3\x9f\"");
+  EXPECT_EQ(Quoted("\xee\x80\x80\xef\xbf\xbd"), "\"\xee\x80\x80\xef\xbf\xbd\"");
   EXPECT_EQ(Quoted("\xe2\x82\xac \xf0\x9f\x98\x80"), "\"\xe2\x82\xac \xf0\x9f\x98\x80\"");
 }
 
@@ -126,6 +127,9 @@ TEST(Yaml, EscapesBytesThatAreNoPrintableUtf8) {
   EXPECT_EQ(Quoted("\xe2\x80\xa8"), "\"\\xE2\\x80\\xA8\"");           // line separator
   EXPECT_EQ(Quoted("\xed\xa0\x80"), "\"\\xED\\xA0\\x80\"");           // surrogate
   EXPECT_EQ(Quoted("\xef\xbb\xbf"), "\"\\xEF\\xBB\\xBF\"");           // byte order mark
+  EXPECT_EQ(Quoted("\xe2\x80\xa9"), "\"\\xE2\\x80\\xA9\"");           // paragraph separator
+  EXPECT_EQ(Quoted("\xef\xbf\xbe"), "\"\\xEF\\xBF\\xBE\"");           // no character
+  EXPECT_EQ(Quoted("\xef\xbf\xbf"), "\"\\xEF\\xBF\\xBF\"");           // no character
   EXPECT_EQ(Quoted("\xf4\x90\x80\x80"), "\"\\xF4\\x90\\x80\\x80\"");  // beyond U+10FFFF
 }
 

@@ -226,5 +226,16 @@ TEST(Framing, NothingIsAnsweredBeforeItIsWhole) {
   EXPECT_EQ(client.Say(packet.substr(packet.size() - 1)), Res(PacketType::kEchoRes, {"data"}));
 }
 
+TEST(Framing, ALongEchoThatArrivesInPiecesIsReturnedWhole) {
+  World world;
+  Connection& client = world.Connect();
+  std::string data(300'000, 'e');
+  for (std::size_t at = 0; at < data.size(); ++at) data[at] = static_cast<char>(at % 251);
+  const std::string packet = Req(PacketType::kEchoReq, {data});
+  EXPECT_EQ(client.SayCut(packet + kEcho, 70'000), Res(PacketType::kEchoRes, {data}) + kEchoed);
+  EXPECT_EQ(client.SayCut(packet + kEcho, 20), Res(PacketType::kEchoRes, {data}) + kEchoed);
+  EXPECT_GT(client.direct_reads(), 0);
+}
+
 }  // namespace
 }  // namespace gearstalk::gearman

@@ -271,5 +271,22 @@ TEST(WorkerTries, UsedUpTriesFailTheJob) {
   EXPECT_EQ(client.Hear(), Res(PacketType::kWorkFail, {Handle(1)}));
 }
 
+// The server closes connections that were idle for long; those that have something to wait for
+// are none.
+TEST_F(WorkerTest, WhoHoldsOrAwaitsAJobIsNotIdle) {
+  const auto idle = [](Connection& connection) { return connection.session()->Idle(); };
+  EXPECT_TRUE(idle(client));
+  EXPECT_TRUE(idle(worker));
+  worker.Say(Req(PacketType::kPreSleep));
+  EXPECT_FALSE(idle(worker));
+  Submit();
+  EXPECT_FALSE(idle(client));
+  worker.Say(kGrab);
+  EXPECT_FALSE(idle(worker));
+  worker.Say(Req(PacketType::kWorkComplete, {Handle(1), "r"}));
+  EXPECT_TRUE(idle(worker));
+  EXPECT_TRUE(idle(client));
+}
+
 }  // namespace
 }  // namespace gearstalk::gearman

@@ -59,6 +59,14 @@ std::string Connection::SayCut(std::string_view bytes, std::size_t cut) {
   return heard += Say(bytes.substr(cut));
 }
 
+void Connection::OnOperatorAct(const OperatorAct& act) {
+  std::string words(act.action);
+  for (const std::string_view word : {act.tube, act.subject, act.name, act.result}) {
+    words.append(" ").append(word.empty() ? "-" : word);
+  }
+  acts_.push_back(std::move(words));
+}
+
 std::string Connection::HearDurable() {
   std::string heard;
   std::array<iovec, 64> pieces;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "broker/server/protocol.h"
@@ -39,9 +40,14 @@ class Connection final : public Socketless {
   std::string Hear() { return out().TakeAll(); }
   // What could leave now, and leaves.
   std::string HearDurable();
+  // What it did as an operator since the last call, in words; "-" is nothing.
+  std::vector<std::string> TakeActs() { return std::exchange(acts_, {}); }
+
+  void OnOperatorAct(const OperatorAct& act) override;
 
  private:
   World& world_;
+  std::vector<std::string> acts_;
 };
 
 // A broker with this protocol only, and its connections.

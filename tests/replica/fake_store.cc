@@ -111,7 +111,9 @@ void FakeStore::Acquire(const LogView& seen, const Reign& reign,
     LogView& view = shard.view;
     const bool silent = seen.leader_at != 0 && !seen.leader.vacant;
     const bool free = view.leader_at == seen.leader_at && (!silent || view.beat_at == seen.beat_at);
-    if (free && shard.full) return [done] { done({StoreAnswer::kFull, {}}, {}); };
+    if (free && shard.full) {
+      return [done] { done({StoreAnswer::kFull, {Code::kJournal, "full"}}, {}); };
+    }
     if (free) {
       view.leader_at = view.beat_at = shard.Begin();
       view.leader = reign;
@@ -200,6 +202,7 @@ void FakeStore::Trim(Revision fence, std::uint64_t below,
 
 void FakeStore::Read(std::uint64_t from, std::uint64_t count, Revision at,
                      std::function<void(StoreResult, std::vector<LogPart>)> done) {
+  ++link_.reads;
   Do([&shard = shard_, from, count, at, done](Time) -> Answer {
     std::vector<LogPart> page;
     for (auto part = shard.parts.lower_bound(from);

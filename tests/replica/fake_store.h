@@ -65,11 +65,14 @@ struct FakeShard {
 // How a broker and the shard reach each other.
 struct FakeLink {
   bool cut = false;
-  std::uint64_t appends = 0, fetches = 0;      // that were asked for
-  unsigned lose_request = 0, lose_answer = 0;  // percent
+  std::uint64_t appends = 0, fetches = 0, reads = 0;  // that were asked for
+  unsigned lose_request = 0, lose_answer = 0;         // percent
   Time least = 200 * kMicrosecond, most = 3 * kMillisecond;
   Time hedge = 250 * kMillisecond;
   Time watch_late = 0;  // what is watched comes so much later
+  // For tools, which have no loop: they wait until this is readable, and call this while they wait.
+  int notify_fd = -1;
+  std::function<void()> tick = nullptr;
   // The clock of the host; none: that of the simulation.
   std::function<Time()> boot = nullptr;
   // Runs what comes to the broker; a stopped broker keeps it for later.
@@ -87,9 +90,12 @@ class FakeStore final : public LogStore {
   ~FakeStore() override { *alive_ = false; }
 
   void Open(Done done) override;
-  int NotifyFd() const override { return -1; }
+  int NotifyFd() const override { return link_.notify_fd; }
   void OnNotify() override {}
-  Time Tick(Time) override { return kNever; }
+  Time Tick(Time) override {
+    if (link_.tick) link_.tick();
+    return kNever;
+  }
   void Look(std::function<void(StoreResult, const LogView&)> done) override;
   void Found(const ShardMeta& meta, Done done) override;
   void Announce(const Reign& standby) override;

@@ -1,0 +1,272 @@
+// What the tools for a replicated journal say of it, and what they write.
+
+#include "tests/replica/tools_fixture.h"
+
+namespace gearstalk {
+namespace {
+
+using ::testing::Test;
+
+const std::string kHead = "format 1, server_name gearstalkd, created 2026-01-02T03:04:05Z\n";
+const std::string kDamaged =
+    "the replicated journal is damaged: restore the store from a backup, or a new shard with "
+    "--journal-import from an export";
+const std::string kUnfinished =
+    "meta is missing: the import of this journal was not finished (unless it still runs, erase it, "
+    "and import again), or keys of it were deleted (restore the store)";
+
+class CheckTest : public ToolsTest {
+ protected:
+  // With these parts, of one batch each; without what is said before the first segment.
+  std::string Damage() {
+    const Status status = CheckReplica(store, report);
+    EXPECT_EQ(status.code(), Code::kCorrupt);
+    EXPECT_EQ(status.message(), kDamaged);
+    const std::size_t at = report.find("damaged: ");
+    return at == std::string::npos ? "" : report.substr(at);
+  }
+  void Start(std::uint64_t batches) {
+    Found();
+    Lead(false);
+    KeepBatches(batches);
+  }
+};
+
+TEST_F(CheckTest, OfAShardThatNobodyFounded) {
+  const Status status = CheckReplica(store, report);
+  EXPECT_EQ(status.code(), Code::kNotFound);
+  EXPECT_EQ(status.message(), "there is no journal in this shard");
+  EXPECT_EQ(report, "");
+}
+
+TEST_F(CheckTest, OfAShardThatNobodyHasLed) {
+  Found();
+  EXPECT_TRUE(CheckReplica(store, report).ok());
+  EXPECT_EQ(report, kHead + "no broker has led yet\n0 records, 0 live jobs\n");
+}
+
+TEST_F(CheckTest, CountsBatchesAndLiveJobsOfEachSegment) {
+  Found();
+  Lead(false);
+  Keep(maker.Batch({1, 2, 3}));
+  KeepDelete(2);
+  maker.segment = 2;
+  Keep(maker.Batch({4}));
+  Keep(maker.Batch({1}));  // carried forward
+  KeepDelete(77);          // of a job that is not there
+  const Status status = CheckReplica(store, report);
+  EXPECT_TRUE(status.ok()) << status.message();
+  const auto size = [this](std::uint64_t from, std::uint64_t to) {
+    std::size_t bytes = 0;
+    for (std::uint64_t seq = from; seq <= to; ++seq) bytes += shard.parts[seq].size();
+    return std::to_string(bytes);
+  };
+  EXPECT_EQ(report, kHead + "reign: epoch 3, b1 at host:1, lease 2000 ms\n" +
+                        "parts j/0000000000000001 to j/0000000000000005\n" +
+                        "segment 1 from j/0000000000000001: 2 batches, " + size(1, 2) +
+                        " bytes, 1 live jobs\n" + "segment 2 from j/0000000000000003: 3 batches, " +
+                        size(3, 5) + " bytes, 2 live jobs\n" + "7 records, 3 live jobs\n");
+}
+
+TEST_F(CheckTest, OfABrokerThatLeft) {
+  Found();
+  Lead(true);
+  KeepBatches(40);  // three pages
+  EXPECT_TRUE(CheckReplica(store, report).ok());
+  EXPECT_TRUE(report.starts_with(kHead + "reign: epoch 3, b1 at host:1, lease 2000 ms, vacant\n"));
+  EXPECT_TRUE(report.ends_with("40 records, 40 live jobs\n"));
+}
+
+TEST_F(CheckTest, OfAnImportThatDidNotEnd) {
+  Lead(false);
+  const Status status = CheckReplica(store, report);
+  EXPECT_EQ(status.code(), Code::kCorrupt);
+  EXPECT_EQ(status.message(), kUnfinished);
+  EXPECT_EQ(report, "");
+}
+
+TEST_F(CheckTest, OfANewerFormat) {
+  Start(1);
+  shard.view.meta.format = kReplicaFormat + 1;
+  const Status status = CheckReplica(store, report);
+  EXPECT_EQ(status.code(), Code::kCorrupt);
+  EXPECT_EQ(status.message(),
+            "the replicated journal has format 2; this gearstalkd knows formats up to 1: upgrade "
+            "it");
+}
+
+TEST_F(CheckTest, NamesThePartsThatAreMissing) {
+  Start(5);
+  shard.parts.erase(2);
+  shard.parts.erase(3);
+  EXPECT_EQ(Damage(), "damaged: j/0000000000000002 to j/0000000000000003: missing\n");
+  EXPECT_NE(report.find("3 records, 3 live jobs\n"), std::string::npos) << report;
+}
+
+TEST_F(CheckTest, NamesTheEndThatIsMissing) {
+  Start(5);
+  shard.parts.erase(4);
+  shard.parts.erase(5);
+  EXPECT_EQ(Damage(), "damaged: j/0000000000000004 to j/0000000000000005: missing\n");
+}
+
+TEST_F(CheckTest, GoesOnBehindAPartThatIsDamaged) {
+  Start(4);
+  shard.parts[2].back() ^= 1;
+  EXPECT_TRUE(Damage().starts_with("damaged: j/0000000000000002: ")) << report;
+  EXPECT_NE(report.find("3 records, 3 live jobs\n"), std::string::npos) << report;
+}
+
+TEST_F(CheckTest, FindsAPartBehindTheEnd) {
+  Start(3);
+  shard.view.last = 2;
+  EXPECT_EQ(Damage(),
+            "damaged: j/0000000000000003: lies behind the end of the journal that `tail` names\n");
+  EXPECT_NE(report.find("2 records, 2 live jobs\n"), std::string::npos) << report;
+}
+
+TEST_F(CheckTest, FindsABeginningThatItsEndDoesNotName) {
+  Start(3);
+  shard.view.oldest = 2;
+  EXPECT_TRUE(
+      Damage().ends_with("damaged: tail: the journal begins with j/0000000000000002, but "
+                         "its last part says j/0000000000000001\n"))
+      << report;
+}
+
+// A journal with more than a page, which its broker trims while it is read.
+TEST_F(CheckTest, GoesOnWhenTheRevisionIsNotKept) {
+  Start(40);
+  meanwhile = [this] {
+    if (link.reads == 3) shard.compacted = shard.view.at = 1'000;
+  };
+  const Status status = CheckReplica(store, report);
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(report.ends_with("40 records, 40 live jobs\n")) << report;
+  EXPECT_EQ(link.reads, 5U);
+}
+
+TEST_F(CheckTest, CannotGoOnWhenTheJournalWasTrimmed) {
+  Start(40);
+  meanwhile = [this] {
+    if (link.reads == 3) {
+      shard.compacted = shard.view.at = 1'000;
+      shard.view.oldest = 30;
+    }
+  };
+  const Status status = CheckReplica(store, report);
+  EXPECT_EQ(status.code(), Code::kJournal);
+  EXPECT_EQ(status.message(), "the journal was trimmed meanwhile; try again");
+}
+
+TEST_F(CheckTest, WaitsForAStoreThatLosesCalls) {
+  Start(40);
+  link.lose_request = link.lose_answer = 50;
+  const Status status = CheckReplica(store, report);
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(report.ends_with("40 records, 40 live jobs\n")) << report;
+}
+
+class ExportTest : public ToolsTest {
+ protected:
+  void Start() {
+    Found();
+    Lead(true);
+    KeepBatches(20);
+    KeepDelete(3);
+  }
+};
+
+TEST_F(ExportTest, WritesAJournalThatABrokerReads) {
+  Start();
+  const Status status = ExportReplica(store, Folder("out") + "/", report);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(report, "exported 21 records up to j/0000000000000015 into " + Folder("out") + "\n");
+  EXPECT_EQ(Folders(), (std::set<std::string>{"out"}));
+  const Contents read = ReadJournal(Folder("out"));
+  EXPECT_EQ(read.jobs.size(), 19U);
+  EXPECT_FALSE(read.jobs.contains(3));
+  EXPECT_EQ(read.jobs.at(20), "body");
+  EXPECT_EQ(read.next_id, 21U);
+}
+
+TEST_F(ExportTest, OverwritesNothing) {
+  Start();
+  for (const char* name : {"out", "two.new"}) {
+    std::filesystem::create_directory(Folder(name));
+    const Status status =
+        ExportReplica(store, Folder(name).substr(0, Folder(name).find('.')), report);
+    EXPECT_EQ(status.code(), Code::kIo);
+    EXPECT_EQ(status.message(), "mkdir " + Folder(name) + ": File exists");
+  }
+  EXPECT_EQ(Folders(), (std::set<std::string>{"out", "two.new"}));
+  EXPECT_TRUE(std::filesystem::is_empty(Folder("two.new")));
+  EXPECT_EQ(report, "");
+}
+
+TEST_F(ExportTest, OfDamageLeavesNothing) {
+  Start();
+  shard.parts[18].back() ^= 1;
+  Status status = ExportReplica(store, Folder("out"), report);
+  EXPECT_EQ(status.code(), Code::kCorrupt);
+  EXPECT_TRUE(status.message().starts_with("j/0000000000000012: ")) << status.message();
+  shard.parts.erase(18);
+  status = ExportReplica(store, Folder("out"), report);
+  EXPECT_EQ(status.message(), "j/0000000000000012: is missing");
+  shard.parts[22] = "more";
+  status = ExportReplica(store, Folder("out"), report);
+  EXPECT_EQ(status.message(),
+            "j/0000000000000016: lies behind the end of the journal that `tail` names");
+  EXPECT_EQ(Folders(), std::set<std::string>{});
+  EXPECT_EQ(report, "");
+}
+
+TEST_F(ExportTest, NeedsAJournal) {
+  EXPECT_EQ(ExportReplica(store, Folder("out"), report).message(),
+            "there is no journal in this shard");
+  Found();
+  const Status status = ExportReplica(store, Folder("none") + "/out", report);
+  EXPECT_EQ(status.message(), "mkdir " + Folder("none") + "/out.new: No such file or directory");
+  EXPECT_EQ(Folders(), std::set<std::string>{});
+}
+
+class UpgradeTest : public ToolsTest {};
+
+TEST_F(UpgradeTest, RaisesAnOlderFormat) {
+  Found();
+  shard.view.meta.format = 0;
+  EXPECT_TRUE(UpgradeReplica(store, report).ok());
+  EXPECT_EQ(report, "raised format 0 to format 1\n");
+  EXPECT_EQ(shard.view.meta.format, kReplicaFormat);
+  EXPECT_EQ(shard.view.meta.server_name, "gearstalkd");
+  report.clear();
+  EXPECT_TRUE(UpgradeReplica(store, report).ok());
+  EXPECT_EQ(report, "the journal has format 1 already\n");
+}
+
+TEST_F(UpgradeTest, LowersNone) {
+  EXPECT_EQ(UpgradeReplica(store, report).message(), "there is no journal in this shard");
+  Found();
+  shard.view.meta.format = 9;
+  const Status status = UpgradeReplica(store, report);
+  EXPECT_EQ(status.code(), Code::kInvalid);
+  EXPECT_EQ(status.message(), "the journal has format 9, newer than this gearstalkd's format 1");
+  EXPECT_EQ(shard.view.meta.format, 9U);
+  EXPECT_EQ(report, "");
+}
+
+TEST_F(UpgradeTest, GivesWayToAnother) {
+  Found();
+  shard.view.meta.format = 0;
+  int turns = 0;
+  meanwhile = [this, &turns] {
+    // Behind its look.
+    if (++turns == 3) shard.view.meta_at = shard.Begin();
+  };
+  EXPECT_EQ(UpgradeReplica(store, report).code(), Code::kJournal);
+  EXPECT_EQ(shard.view.meta.format, 0U);
+  EXPECT_EQ(report, "");
+}
+
+}  // namespace
+}  // namespace gearstalk
