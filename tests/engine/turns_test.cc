@@ -20,7 +20,7 @@ const GroupTurn* SlowFirst(const std::vector<GroupTurn>& groups) {
 
 // Old stamps come back far before the end, new ones at the end.
 TEST(Turns, TheFirstIsTheFirstOfAllHoweverTheyComeAndGo) {
-  std::mt19937_64 random(1);
+  std::mt19937 random(1);
   std::vector<GroupTurn> groups(300);
   Turns turns;
   std::uint64_t stamp = 0;
@@ -30,8 +30,8 @@ TEST(Turns, TheFirstIsTheFirstOfAllHoweverTheyComeAndGo) {
     if (group.in_turn) {
       turns.Remove(group);
     } else {
-      group.priority = random() % 2;
-      group.reserved_jobs = random() % 3;
+      group.priority = static_cast<std::uint32_t>(random() % 2);
+      group.reserved_jobs = static_cast<std::uint32_t>(random() % 3);
       if (group.stamp == 0 || random() % 2 == 0) group.stamp = ++stamp;
       turns.Insert(group);
       in_tree += group.in_tree;
