@@ -214,5 +214,33 @@ TEST_F(FollowerTest, AppliesInSlices) {
   EXPECT_GT(slices, 10);
 }
 
+TEST(Follower, TheOtherPartsOfABatchSayWhatItsFirstOneSays) {
+  const auto take = [](Lsn position, std::uint32_t records, std::uint32_t segment) {
+    Kept kept;
+    Follower follower(kept);
+    PartMaker make;
+    follower.Begin(1);
+    EXPECT_TRUE(follower.Take(make.Part("half", 2, PartHeader::kMore)).ok());
+    make.position = position;
+    make.segment = segment;
+    return follower.Take(make.Part("half", records, 0)).message();
+  };
+  const std::string foreign =
+      "j/0000000000000002: does not belong to the batch that is open before it";
+  EXPECT_EQ(take(1, 2, 1), "");
+  EXPECT_EQ(take(2, 2, 1), foreign);
+  EXPECT_EQ(take(1, 3, 1), foreign);
+  EXPECT_EQ(take(1, 2, 2), foreign);
+}
+
+TEST_F(FollowerTest, ARecordThatNobodyKnowsStopsIt) {
+  std::string frame = FrameOf(PutOf(1, "body"));
+  std::string senseless(frame.size(), '\xff');
+  senseless.replace(0, kReplicaFrameHeader, frame, 0, kReplicaFrameHeader);
+  Good(make.Part(senseless, 1, 0));
+  EXPECT_TRUE(ApplyAll().message().starts_with("j/0000000000000001: "));
+  EXPECT_TRUE(kept.ids.empty());
+}
+
 }  // namespace
 }  // namespace gearstalk
