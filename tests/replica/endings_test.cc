@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -130,6 +131,21 @@ TEST_F(EndingsTest, APartThatIsDamaged) {
   EXPECT_TRUE(second.why().starts_with("j/0000000000000003: ")) << second.why();
 }
 
+TEST_F(EndingsTest, AKeyThatHoldsNoPart) {
+  WriteSome();
+  const std::map<std::uint64_t, std::string> before = shard.parts;
+  for (const std::uint64_t seq : {std::uint64_t{3}, shard.view.last}) {
+    for (const std::string& bytes : {std::string("no part"), std::string(500, 'x')}) {
+      shard.parts = before;
+      shard.parts[seq] = bytes;
+      second.Start();
+      RunFor(5 * kSecond);
+      EXPECT_EQ(second.exit_code(), 1);
+      EXPECT_TRUE(second.why().starts_with(PartName(seq) + ": ")) << second.why();
+    }
+  }
+}
+
 TEST_F(EndingsTest, KeysThatWereDeletedWhileItFollowed) {
   const auto delete_one = [this](Revision& at, const std::string& key) {
     FollowAlone();
@@ -164,6 +180,12 @@ TEST_F(EndingsTest, AStoreThatCannotBeUsed) {
   second.link.looked = fail(Code::kCorrupt);
   ExpectNoStart(1, "why");
   second.link.looked = {};
+  second.link.read = fail(Code::kInvalid);
+  ExpectNoStart(2, "why");
+  second.link.read = {};
+  second.link.founded = fail(Code::kJournal);
+  ExpectNoStart(3, "why");
+  second.link.founded = {};
   FollowAlone();
   second.link.looked = fail(Code::kInvalid);  // it could be used before
   ExpectEnd(second, 1, "why");
@@ -208,6 +230,11 @@ TEST_F(EndingsTest, WhatTheStoreSaysOfItselfIsSeen) {
   EXPECT_EQ(stats.endpoints[1].db_bytes, 1000U);
   EXPECT_EQ(stats.trouble, "");
   first.link.cut = true;
+  RunFor(3 * kSecond);
+  first.journal().Tick(simulation.now);
+  EXPECT_EQ(first.journal().Replica()->trouble, "no answer from the store: no call is answered");
+  EXPECT_TRUE(first.journal().Replica()->suspended);
+  EXPECT_FALSE(first.journal().Replica()->isolated);
   first.link.stats.trouble = "connection refused";
   // A store that tries again wants to be called.
   for (int turn = 0; turn < 35; ++turn) {
@@ -249,6 +276,9 @@ TEST_F(EndingsTest, AWatchThatEndsIsOpenedAgain) {
   second.link.watch_end = StoreResult{StoreAnswer::kFailed, {Code::kJournal, "why"}};
   ExpectEnd(second, 3, "why");
   EXPECT_TRUE(first.may_serve());
+  StartAndWait(second);
+  second.link.watch_end = StoreResult{StoreAnswer::kTrimmed, {}};
+  ExpectEnd(second, 3, "what is to be read next has been trimmed");
 }
 
 TEST_F(EndingsTest, ARecordThatNobodyKnows) {
@@ -265,6 +295,20 @@ TEST_F(EndingsTest, ARecordThatNobodyKnows) {
   RunFor(5 * kSecond);
   EXPECT_EQ(second.exit_code(), 1);
   EXPECT_TRUE(second.why().starts_with("j/0000000000000001: ")) << second.why();
+}
+
+TEST_F(EndingsTest, ABrokerWithoutSpaceSaysSoAndGoesOn) {
+  StartAndWait(first);
+  EXPECT_FALSE(first.journal().Stats().full);
+  EXPECT_EQ(first.journal().SpareIds(), 0U);
+  shard.full = true;
+  RunFor(3 * kSecond);
+  EXPECT_TRUE(first.journal().Stats().full);
+  EXPECT_FALSE(first.journal().Stats().failed);
+  EXPECT_GT(first.journal().SpareIds(), 0U);
+  shard.full = false;
+  RunFor(3 * kSecond);
+  EXPECT_FALSE(first.journal().Stats().full);
 }
 
 }  // namespace

@@ -77,7 +77,8 @@ void FakeStore::Look(std::function<void(StoreResult, const LogView&)> done) {
 }
 
 void FakeStore::Found(const ShardMeta& meta, Done done) {
-  Do([&shard = shard_, meta, done](Time) -> Answer {
+  Do([&shard = shard_, &link = link_, meta, done](Time) -> Answer {
+    if (!link.founded.done()) return [done, founded = link.founded] { done(founded); };
     if (shard.full) return [done] { done({StoreAnswer::kFull, {Code::kJournal, "full"}}); };
     if (shard.view.meta_at != 0 || shard.view.leader_at != 0) {
       return [done] { done({StoreAnswer::kFenced, {}}); };

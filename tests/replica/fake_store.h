@@ -75,7 +75,7 @@ struct FakeLink {
   int notify_fd = -1;
   std::function<void()> tick = nullptr;
   // What a call is answered with, unless it is kDone: then with what the shard says.
-  StoreResult opened = {}, looked = {}, acquired = {}, read = {};
+  StoreResult opened = {}, looked = {}, acquired = {}, read = {}, founded = {};
   std::optional<StoreResult> watch_end;  // ends the watch that is open, once
   StoreStats stats = {};
   // The clock of the host; none: that of the simulation.

@@ -320,5 +320,24 @@ TEST_F(UnusableTest, AStoreSaysWhy) {
   EXPECT_EQ(Folders(), std::set<std::string>{});
 }
 
+TEST_F(CheckTest, GoesOnWhenTheEndIsNotKept) {
+  Start(20);
+  meanwhile = [this] {
+    if (link.reads == 1) shard.compacted = shard.view.at = 1'000;
+  };
+  const Status status = CheckReplica(store, report);
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(report.ends_with("20 records, 20 live jobs\n")) << report;
+}
+
+TEST_F(CheckTest, EndsWithAStoreThatFailsInTheMiddle) {
+  Start(20);
+  meanwhile = [this] {
+    if (link.reads == 2) link.read = {StoreAnswer::kFailed, {Code::kIo, "it is gone"}};
+  };
+  EXPECT_EQ(CheckReplica(store, report).message(), "it is gone");
+  EXPECT_TRUE(report.ends_with("16 records, 16 live jobs\n")) << report;
+}
+
 }  // namespace
 }  // namespace gearstalk
