@@ -16,7 +16,7 @@ class Kept final : public Follower::Sink {
     segments.push_back(first.segment);
     for (const std::uint32_t size : parts) pieces.push_back(size);
     stored += bytes;
-    return {};
+    return first.seq == refused_batch ? Status(Code::kIo, "no space") : Status();
   }
   Status OnRecord(const Record& record, std::size_t) override {
     ids.push_back(record.id);
@@ -27,7 +27,7 @@ class Kept final : public Follower::Sink {
   std::vector<std::uint64_t> ids, segments;
   std::vector<std::uint32_t> pieces;
   std::string bodies;
-  std::uint64_t stored = 0, refused = 0;
+  std::uint64_t stored = 0, refused = 0, refused_batch = 0;
 };
 
 class FollowerTest : public testing::Test {
@@ -191,6 +191,16 @@ TEST_F(FollowerTest, AnErrorOfTheStateEndsIt) {
   Good(make.Batch({1, 2, 3}));
   EXPECT_EQ(ApplyAll().message(), "j/0000000000000001: refused");
   EXPECT_EQ(kept.ids, (Ids{1, 2}));
+}
+
+TEST_F(FollowerTest, AnErrorOfWhatKeepsBatchesEndsIt) {
+  kept.refused_batch = 2;
+  Good(make.Batch({1}));
+  Good(make.Batch({2}));
+  const Status status = ApplyAll();
+  EXPECT_EQ(status.code(), Code::kIo);
+  EXPECT_EQ(status.message(), "j/0000000000000002: no space");
+  EXPECT_EQ(kept.ids, (Ids{1}));
 }
 
 TEST_F(FollowerTest, ABatchWithoutRecordsIsOne) {
