@@ -109,11 +109,16 @@ Status CheckSize(std::uint64_t bytes, std::uint64_t max_bytes) {
 
 Status CopyLive(const std::string& directory, const Live& live, Importer& importer) {
   WalRecovery recovery(SystemFileSystem(), directory);
-  GS_TRY(recovery.Run([](const WalRecovery::Segment&) {},
-                      [&](const Record& record, std::size_t) -> Status {
-                        return live.Needs(record) ? importer.Add(record) : Status();
-                      },
-                      [](const FollowProgress&) {}));
+  Status sent;
+  Status read = recovery.Run([](const WalRecovery::Segment&) {},
+                             [&](const Record& record, std::size_t) -> Status {
+                               if (live.Needs(record)) sent = importer.Add(record);
+                               return sent;
+                             },
+                             [](const FollowProgress&) {});
+  // Not with the name of a file, which is not to blame.
+  if (!sent.ok()) return sent;
+  if (!read.ok()) return read;
   Record next_id;
   next_id.kind = Record::Kind::kNextId;
   next_id.id = live.next_id;

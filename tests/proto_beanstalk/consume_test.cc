@@ -184,5 +184,19 @@ TEST_F(ConsumeTest, QueuesOfASessionAreItsWatchList) {
   EXPECT_EQ(a_.session()->ClientId(), "");
 }
 
+// The server closes connections that were idle for long; those that have something to wait for
+// are none.
+TEST_F(BeanstalkTest, WhoHoldsOrAwaitsAJobIsNotIdle) {
+  EXPECT_TRUE(a_.session()->Idle());
+  EXPECT_EQ(a_.Say("reserve\r\n"), "");
+  EXPECT_FALSE(a_.session()->Idle());
+  EXPECT_EQ(b_.Say("put 0 0 60 1\r\nx\r\n"), "INSERTED 1\r\n");
+  EXPECT_TRUE(b_.session()->Idle());
+  EXPECT_EQ(a_.Hear(), "RESERVED 1 1\r\nx\r\n");
+  EXPECT_FALSE(a_.session()->Idle());
+  EXPECT_EQ(a_.Say("delete 1\r\n"), "DELETED\r\n");
+  EXPECT_TRUE(a_.session()->Idle());
+}
+
 }  // namespace
 }  // namespace gearstalk::beanstalk

@@ -102,6 +102,15 @@ TEST_F(GateTest, AKickOfManyIsHeldByItsLastRecord) {
   EXPECT_EQ(Leaving(a_, before + kSlice + 1), "KICKED " + std::to_string(kSlice + 1) + "\r\n");
 }
 
+TEST_F(GateTest, AKickThatTheJournalEndsSaysHowFarItCame) {
+  constexpr int kSlice = kSliceItems;
+  for (int i = 0; i <= kSlice; ++i) a_.Say("put 0 9 60 1\r\nx\r\n");
+  EXPECT_EQ(a_.Step("kick 2000\r\n"), Next::kYield);
+  journal_.accepts = false;
+  EXPECT_EQ(a_.Step(""), Next::kBytes);
+  EXPECT_EQ(a_.Hear(), "KICKED " + std::to_string(kSlice) + "\r\n");
+}
+
 TEST_F(GateTest, AJournalThatRefusesIsOutOfMemory) {
   EXPECT_EQ(a_.Say("put 0 0 60 1\r\nx\r\nput 0 9 60 1\r\nx\r\n"), "INSERTED 1\r\nINSERTED 2\r\n");
   a_.Say("reserve\r\n");

@@ -121,6 +121,12 @@ TEST_F(PolicyLines, NamesOfGroupsAreEscapedAsInJson) {
             "say \\\"a\\\\b\\\"\\tto \xc3\xa9\\ufffd\\u0001\\rx\t1\t0\t0\t0\t0\tnone\n.\n");
 }
 
+TEST_F(PolicyLines, ALineOfTheTableHasNoOtherEnd) {
+  EXPECT_EQ(Ask("policy t group json:/of\n"), kDone);
+  Submit("t", R"({"of":"two\nlines"})");
+  EXPECT_EQ(Ask("groups t\n"), "two\\nlines\t1\t0\t0\t0\t0\tnone\n.\n");
+}
+
 TEST_F(PolicyLines, GroupsOfNothing) {
   EXPECT_EQ(Ask("groups nothing\n"), "ERR UNKNOWN_TUBE nothing\r\n");
   EXPECT_EQ(Ask("groups\n"), Incomplete("groups"));

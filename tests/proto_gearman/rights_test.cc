@@ -107,5 +107,16 @@ TEST_F(Rights, LinesThatChange) {
   EXPECT_EQ(limited_.refused(), 6U);
 }
 
+TEST_F(Rights, ToCancelTheJobsOfATube) {
+  free_.Say(Req(PacketType::kSubmitJobBg, {"f", "", "x"}) +
+            Req(PacketType::kSubmitJobBg, {"g", "", "y"}));
+  Limit({{right::kAdmin, {"f"}}});
+  EXPECT_EQ(limited_.Say("cancel job " + Handle(1) + "\r\n"), "OK\r\n");
+  EXPECT_EQ(limited_.Say("cancel job " + Handle(2) + "\r\n"), kDeniedLine);
+  EXPECT_EQ(free_.Say("status\n"), "g\t1\t0\t0\n.\n");
+  EXPECT_EQ(limited_.TakeActs(),
+            (std::vector<std::string>{"job.delete f - - ok", "job.delete g - - forbidden"}));
+}
+
 }  // namespace
 }  // namespace gearstalk::gearman

@@ -66,18 +66,19 @@ void FakeStore::Try(const std::shared_ptr<bool>& answered, const Execute& execut
 
 void FakeStore::Open(Done done) {
   simulation_.After(0, [this, alive = alive_, done] {
-    if (*alive) link_.deliver([done] { done({}); });
+    if (*alive) link_.deliver([done, opened = link_.opened] { done(opened); });
   });
 }
 
 void FakeStore::Look(std::function<void(StoreResult, const LogView&)> done) {
-  Do([&shard = shard_, done](Time) -> Answer {
-    return [done, view = shard.view] { done({}, view); };
+  Do([&shard = shard_, &link = link_, done](Time) -> Answer {
+    return [done, view = shard.view, looked = link.looked] { done(looked, view); };
   });
 }
 
 void FakeStore::Found(const ShardMeta& meta, Done done) {
-  Do([&shard = shard_, meta, done](Time) -> Answer {
+  Do([&shard = shard_, &link = link_, meta, done](Time) -> Answer {
+    if (!link.founded.done()) return [done, founded = link.founded] { done(founded); };
     if (shard.full) return [done] { done({StoreAnswer::kFull, {Code::kJournal, "full"}}); };
     if (shard.view.meta_at != 0 || shard.view.leader_at != 0) {
       return [done] { done({StoreAnswer::kFenced, {}}); };
@@ -107,6 +108,11 @@ void FakeStore::ReplaceMeta(Revision seen, const ShardMeta& meta, Done done) {
 void FakeStore::Acquire(const LogView& seen, const Reign& reign,
                         std::function<void(StoreResult, const Acquired&)> done) {
   const Time first = Sent();
+  if (!link_.acquired.done()) {
+    return Do([done, acquired = link_.acquired](Time) -> Answer {
+      return [done, acquired] { done(acquired, {}); };
+    });
+  }
   Do([this, &shard = shard_, alive = alive_, seen, reign, done, first](Time) -> Answer {
     LogView& view = shard.view;
     const bool silent = seen.leader_at != 0 && !seen.leader.vacant;
@@ -203,6 +209,10 @@ void FakeStore::Trim(Revision fence, std::uint64_t below,
 void FakeStore::Read(std::uint64_t from, std::uint64_t count, Revision at,
                      std::function<void(StoreResult, std::vector<LogPart>)> done) {
   ++link_.reads;
+  if (!link_.read.done()) {
+    return Do(
+        [done, read = link_.read](Time) -> Answer { return [done, read] { done(read, {}); }; });
+  }
   Do([&shard = shard_, from, count, at, done](Time) -> Answer {
     std::vector<LogPart> page;
     for (auto part = shard.parts.lower_bound(from);
@@ -261,6 +271,9 @@ void FakeStore::Tell(std::uint64_t watch, std::size_t next, LogWatcher& watcher)
   const Time late = Delay() + 2 * kMillisecond + link_.watch_late;
   simulation_.After(late, [this, alive = alive_, watch, next, &watcher] {
     if (!*alive || watch != watch_) return;
+    if (const auto ended = std::exchange(link_.watch_end, std::nullopt)) {
+      return link_.deliver([&watcher, result = *ended] { watcher.OnWatchEnd(result); });
+    }
     const std::size_t end = link_.cut ? next : shard_.history.size();
     std::vector<FakeShard::Event> events(shard_.history.begin() + static_cast<std::ptrdiff_t>(next),
                                          shard_.history.begin() + static_cast<std::ptrdiff_t>(end));

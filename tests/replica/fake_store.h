@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -73,6 +74,10 @@ struct FakeLink {
   // For tools, which have no loop: they wait until this is readable, and call this while they wait.
   int notify_fd = -1;
   std::function<void()> tick = nullptr;
+  // What a call is answered with, unless it is kDone: then with what the shard says.
+  StoreResult opened = {}, looked = {}, acquired = {}, read = {}, founded = {};
+  std::optional<StoreResult> watch_end;  // ends the watch that is open, once
+  StoreStats stats = {};
   // The clock of the host; none: that of the simulation.
   std::function<Time()> boot = nullptr;
   // Runs what comes to the broker; a stopped broker keeps it for later.
@@ -117,7 +122,7 @@ class FakeStore final : public LogStore {
       const std::function<void(StoreResult, const std::vector<std::string>&)>& done) override;
   void Follow(Revision from, LogWatcher& watcher) override;
   void StopFollowing() override { ++watch_; }
-  StoreStats Stats() const override { return {}; }
+  StoreStats Stats() const override { return link_.stats; }
   const StoreWords& Words() const override {
     static const StoreWords words = {.name = "the store",
                                      .within = "in",

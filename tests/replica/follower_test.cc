@@ -16,7 +16,7 @@ class Kept final : public Follower::Sink {
     segments.push_back(first.segment);
     for (const std::uint32_t size : parts) pieces.push_back(size);
     stored += bytes;
-    return {};
+    return first.seq == refused_batch ? Status(Code::kIo, "no space") : Status();
   }
   Status OnRecord(const Record& record, std::size_t) override {
     ids.push_back(record.id);
@@ -27,7 +27,7 @@ class Kept final : public Follower::Sink {
   std::vector<std::uint64_t> ids, segments;
   std::vector<std::uint32_t> pieces;
   std::string bodies;
-  std::uint64_t stored = 0, refused = 0;
+  std::uint64_t stored = 0, refused = 0, refused_batch = 0;
 };
 
 class FollowerTest : public testing::Test {
@@ -193,6 +193,16 @@ TEST_F(FollowerTest, AnErrorOfTheStateEndsIt) {
   EXPECT_EQ(kept.ids, (Ids{1, 2}));
 }
 
+TEST_F(FollowerTest, AnErrorOfWhatKeepsBatchesEndsIt) {
+  kept.refused_batch = 2;
+  Good(make.Batch({1}));
+  Good(make.Batch({2}));
+  const Status status = ApplyAll();
+  EXPECT_EQ(status.code(), Code::kIo);
+  EXPECT_EQ(status.message(), "j/0000000000000002: no space");
+  EXPECT_EQ(kept.ids, (Ids{1}));
+}
+
 TEST_F(FollowerTest, ABatchWithoutRecordsIsOne) {
   Good(make.Batch({1}));
   Good(make.Batch({}));
@@ -212,6 +222,34 @@ TEST_F(FollowerTest, AppliesInSlices) {
   }
   EXPECT_EQ(kept.ids, many);
   EXPECT_GT(slices, 10);
+}
+
+TEST(Follower, TheOtherPartsOfABatchSayWhatItsFirstOneSays) {
+  const auto take = [](Lsn position, std::uint32_t records, std::uint32_t segment) {
+    Kept kept;
+    Follower follower(kept);
+    PartMaker make;
+    follower.Begin(1);
+    EXPECT_TRUE(follower.Take(make.Part("half", 2, PartHeader::kMore)).ok());
+    make.position = position;
+    make.segment = segment;
+    return follower.Take(make.Part("half", records, 0)).message();
+  };
+  const std::string foreign =
+      "j/0000000000000002: does not belong to the batch that is open before it";
+  EXPECT_EQ(take(1, 2, 1), "");
+  EXPECT_EQ(take(2, 2, 1), foreign);
+  EXPECT_EQ(take(1, 3, 1), foreign);
+  EXPECT_EQ(take(1, 2, 2), foreign);
+}
+
+TEST_F(FollowerTest, ARecordThatNobodyKnowsStopsIt) {
+  std::string frame = FrameOf(PutOf(1, "body"));
+  std::string senseless(frame.size(), '\xff');
+  senseless.replace(0, kReplicaFrameHeader, frame, 0, kReplicaFrameHeader);
+  Good(make.Part(senseless, 1, 0));
+  EXPECT_TRUE(ApplyAll().message().starts_with("j/0000000000000001: "));
+  EXPECT_TRUE(kept.ids.empty());
 }
 
 }  // namespace

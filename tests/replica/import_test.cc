@@ -1,5 +1,7 @@
 // From a journal directory into a shard, and what keeps it from there.
 
+#include <fstream>
+
 #include "broker/journal/wal/directory_lock.h"
 #include "broker/journal/wal/file_system.h"
 #include "tests/replica/tools_fixture.h"
@@ -187,6 +189,42 @@ TEST_F(ImportTest, LeadsNothingInAStoreWithoutSpace) {
   shard.full = true;
   EXPECT_EQ(Import().message(), "full");
   EXPECT_EQ(shard.view.at, 0);
+}
+
+TEST_F(ImportTest, OfADamagedJournal) {
+  WriteTwo();
+  for (const auto& each : std::filesystem::directory_iterator(Folder("in"))) {
+    if (each.file_size() == 0) continue;
+    std::fstream file(each.path(), std::ios::in | std::ios::out | std::ios::binary);
+    file << "no journal";
+  }
+  const Status status = Import();
+  EXPECT_EQ(status.code(), Code::kCorrupt) << status.message();
+  EXPECT_EQ(shard.view.at, 0);
+}
+
+TEST_F(ImportTest, IntoAStoreThatCannotBeUsed) {
+  WriteTwo();
+  const StoreResult failed{StoreAnswer::kFailed, {Code::kInvalid, "permission denied"}};
+  link.opened = failed;
+  ExpectRefused("permission denied");
+  link.opened = {};
+  link.looked = failed;
+  ExpectRefused("permission denied");
+  EXPECT_EQ(shard.view.at, 0);
+}
+
+TEST_F(ImportTest, EndsInTheMiddleWhenABrokerLeads) {
+  const std::string body(60'000, 'x');
+  std::vector<Record> records;
+  for (std::uint64_t id = 1; id <= 80; ++id) records.push_back(PutOf(id, body));
+  WriteJournal(Folder("in"), records);
+  meanwhile = [this] {
+    if (link.appends == 3) shard.view.leader_at = shard.Begin();
+  };
+  EXPECT_EQ(Import().message(), "another broker leads this shard");
+  EXPECT_EQ(shard.view.last, 2U);
+  EXPECT_EQ(shard.view.meta_at, 0);
 }
 
 }  // namespace

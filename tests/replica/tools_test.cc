@@ -268,5 +268,76 @@ TEST_F(UpgradeTest, GivesWayToAnother) {
   EXPECT_EQ(report, "");
 }
 
+TEST_F(ExportTest, OfTwoAtATimeOneIsKept) {
+  Start();
+  meanwhile = [this] {
+    if (std::filesystem::exists(Folder("out.new"))) {
+      std::filesystem::create_directories(Folder("out") + "/kept");
+    }
+  };
+  const Status status = ExportReplica(store, Folder("out"), report);
+  EXPECT_EQ(status.message(), "rename " + Folder("out.new") + ": Directory not empty");
+  EXPECT_EQ(Folders(), (std::set<std::string>{"out"}));
+  EXPECT_TRUE(std::filesystem::exists(Folder("out") + "/kept"));
+}
+
+TEST_F(ExportTest, IntoTheCurrentFolder) {
+  Start();
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(Folder(""));
+  const Status status = ExportReplica(store, "out", report);
+  std::filesystem::current_path(before);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(ReadJournal(Folder("out")).jobs.size(), 19U);
+}
+
+class UnusableTest : public ToolsTest {
+ protected:
+  void ExpectEach(const std::string& why) {
+    EXPECT_EQ(CheckReplica(store, report).message(), why);
+    EXPECT_EQ(ExportReplica(store, Folder("out"), report).message(), why);
+    EXPECT_EQ(UpgradeReplica(store, report).message(), why);
+    EXPECT_EQ(report, "");
+    EXPECT_EQ(Folders(), std::set<std::string>{});
+  }
+};
+
+TEST_F(UnusableTest, AStoreSaysWhy) {
+  Found();
+  Lead(true);
+  KeepBatches(3);
+  shard.view.meta.format = 0;
+  const StoreResult failed{StoreAnswer::kFailed, {Code::kInvalid, "permission denied"}};
+  link.opened = failed;
+  ExpectEach("permission denied");
+  link.opened = {};
+  link.looked = failed;
+  ExpectEach("permission denied");
+  link.looked = {};
+  link.read = failed;
+  EXPECT_EQ(CheckReplica(store, report).message(), "permission denied");
+  EXPECT_EQ(ExportReplica(store, Folder("out"), report).message(), "permission denied");
+  EXPECT_EQ(Folders(), std::set<std::string>{});
+}
+
+TEST_F(CheckTest, GoesOnWhenTheEndIsNotKept) {
+  Start(20);
+  meanwhile = [this] {
+    if (link.reads == 1) shard.compacted = shard.view.at = 1'000;
+  };
+  const Status status = CheckReplica(store, report);
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(report.ends_with("20 records, 20 live jobs\n")) << report;
+}
+
+TEST_F(CheckTest, EndsWithAStoreThatFailsInTheMiddle) {
+  Start(20);
+  meanwhile = [this] {
+    if (link.reads == 2) link.read = {StoreAnswer::kFailed, {Code::kIo, "it is gone"}};
+  };
+  EXPECT_EQ(CheckReplica(store, report).message(), "it is gone");
+  EXPECT_TRUE(report.ends_with("16 records, 16 live jobs\n")) << report;
+}
+
 }  // namespace
 }  // namespace gearstalk
