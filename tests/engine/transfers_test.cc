@@ -314,5 +314,52 @@ TEST_F(TransfersTest, OldIdsAreKeptIfNoneWasGivenOut) {
   EXPECT_TRUE(transfers().CanKeepIds(2, 100));
 }
 
+TEST_F(TransfersTest, ATransferOrJobThatIsNotThereIsNotFound) {
+  const JobId held = Hold();
+  const Record job = JobOf("in");
+  EXPECT_EQ(Code::kNotFound, transfers().Put(Now(), "other", job, "", {}).code);
+  EXPECT_EQ(Code::kNotFound, transfers().Advance("other", {}).code);
+  EXPECT_EQ(Code::kNotFound, transfers().Hold("other", job).code);
+  EXPECT_EQ(Code::kNotFound, transfers().Confirm("other", held).code);
+  EXPECT_EQ(Code::kNotFound, transfers().Commit(Now(), "t", held + 1).code);
+  EXPECT_EQ(Code::kNotFound, transfers().Drop("other", held).code);
+  EXPECT_EQ(Code::kNotFound, transfers().HoldBack("t", 99).code);
+  EXPECT_EQ(Code::kNotFound, transfers().HoldBack("other", PutInto("in")).code);
+  EXPECT_EQ(Code::kNotFound, transfers().Forget("other").code);
+  EXPECT_EQ(Code::kInUse, transfers().Forget("t").code);
+  transfer::Mark ahead;
+  ahead.settled = 2;
+  EXPECT_EQ(Code::kNotIgnored, transfers().Advance("t", ahead).code);
+  EXPECT_EQ(Code::kNotIgnored, Settle(2, job).code);
+}
+
+TEST_F(TransfersTest, NothingHappensThatTheJournalDoesNotTake) {
+  const JobId held = Hold();
+  const JobId ours = PutInto("in");
+  const JobId next = engine.next_id();
+  journal.RefuseAll();
+  Record settings;
+  settings.tube = "in";
+  EXPECT_EQ(Code::kJournal, transfers().Begin("new", {.kind = "import"}, 0, 0).code);
+  EXPECT_EQ(Code::kJournal, transfers().Advance("t", {}).code);
+  EXPECT_EQ(Code::kJournal, Settle(1, JobOf("in")).code);
+  EXPECT_EQ(Code::kJournal, transfers().Hold("t", JobOf("in")).code);
+  EXPECT_EQ(Code::kJournal, transfers().Confirm("t", held).code);
+  EXPECT_EQ(Code::kJournal, transfers().Commit(Now(), "t", held).code);
+  EXPECT_EQ(Code::kJournal, transfers().Drop("t", held).code);
+  EXPECT_EQ(Code::kJournal, transfers().HoldBack("t", ours).code);
+  EXPECT_EQ(Code::kJournal, transfers().RaiseNextId(next + 10).code);
+  EXPECT_EQ(Code::kJournal, transfers().SetTube(settings).code);
+  EXPECT_EQ(nullptr, transfers().Find("new"));
+  EXPECT_EQ(next, engine.next_id());
+  EXPECT_EQ("ready", State(ours));
+  journal.AcceptAll();
+  EXPECT_TRUE(transfers().Drop("t", held).ok());
+  EXPECT_EQ(Code::kJournal, (journal.RefuseAll(), transfers().Forget("t").code));
+  EXPECT_NE(nullptr, transfers().Find("t"));
+  journal.AcceptAll();
+  EXPECT_TRUE(transfers().Forget("t").ok());
+}
+
 }  // namespace
 }  // namespace gearstalk
