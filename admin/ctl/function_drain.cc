@@ -92,6 +92,13 @@ Status FunctionDrain::Pump(bool& moved) {
   return {};
 }
 
+// It may read over a wake.
+Status FunctionDrain::Fence() {
+  if (relay_ == nullptr) return {};
+  asleep_ = false;
+  return worker_->Fence();
+}
+
 Result<std::size_t> FunctionDrain::Batch(std::size_t most) {
   if (scope_.table.newest() == 0) GS_TRY(scope_.table.Read(scope_.admin));
   if (newest_alike_ == 0) GS_TRY(Count(in_flight()));

@@ -53,6 +53,9 @@ class FunctionDrain {
   Status Drain(std::uint64_t waiting, bool& moved);
   // Passes on what came of the relayed jobs.
   Status Pump(bool& moved);
+  // Returns when the old server has read all results. Until then its `status` counts their jobs as
+  // running, and a connection that is closed may take them along.
+  Status Fence();
   // Asks the old server to wake this connection; adds what to poll for that and for results.
   Status Sleep();
   void AddEnds(std::vector<pollfd>& ends) const;

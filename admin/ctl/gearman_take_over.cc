@@ -163,6 +163,7 @@ Result<bool> GearmanTakeOver::Finish() {
   GS_TRY(PumpAll(moved));
   std::set<std::string> functions;
   for (const auto& [function, drain] : drains_) {
+    GS_TRY(drain->Fence());
     if (drain->in_flight() > 0) functions.insert(function);
   }
   if (functions.empty()) return true;

@@ -9,8 +9,10 @@ from fake_server import FakeServer
 
 
 class Job:
-    def __init__(self, number: int, function: str, body: bytes, job_class: int) -> None:
+    def __init__(self, number: int, function: str, body: bytes, job_class: int,
+                 foreground: bool) -> None:
         self.number, self.function, self.body, self.job_class = number, function, body, job_class
+        self.foreground = foreground
         self.holder: object = None
 
     @property
@@ -25,14 +27,15 @@ class FakeGearmand(FakeServer):
         self.lives = 1
         self.sleeps = 0
         self.store_s = 0.0  # that it takes to delete a job from the store
+        self.reads_late = False  # a result is done only with the next echo of its connection
         self.most_held = 0
         self.most_at_once = 0  # submits that came together
         self.sessions: list[Session] = []
         super().__init__()
         self.url = f"gearman://127.0.0.1:{self.port}"
 
-    def add(self, function: str, body: str, job_class: int = 1) -> None:
-        job = Job(next(self.numbers), function, body.encode(), job_class)
+    def add(self, function: str, body: str, job_class: int = 1, foreground: bool = False) -> None:
+        job = Job(next(self.numbers), function, body.encode(), job_class, foreground)
         self.jobs[job.handle] = job
 
     def restart(self) -> None:
@@ -41,7 +44,7 @@ class FakeGearmand(FakeServer):
         self.sessions = []
         left, self.jobs, self.numbers = self.jobs.values(), {}, itertools.count(1)
         for job in left:
-            self.add(job.function, job.body.decode(), job.job_class)
+            self.add(job.function, job.body.decode(), job.job_class, job.foreground)
 
     def before(self, kind: int) -> None:
         """A packet of this kind is about to be done."""
@@ -58,6 +61,7 @@ class Session:
         self.server, self.connection = server, connection
         self.bytes, self.client_id = b"", "-"
         self.functions: list[str] = []
+        self.late: list[list[bytes]] = []  # results that are not done yet
 
     def feed(self, data: bytes) -> None:
         self.bytes += data
@@ -102,7 +106,9 @@ class Session:
         elif kind == 22:
             self.client_id = arguments[0].decode()
         elif kind == 16:
-            return [(17, arguments)]
+            late, self.late = self.late, []
+            done = [answer for each in late for answer in self.complete(each)]
+            return [*done, (17, arguments)]
         elif kind == 39:
             waiting = [job for job in jobs.values()
                        if job.holder is None and job.function in self.functions]
@@ -113,15 +119,20 @@ class Session:
             held = sum(each.holder is not None for each in jobs.values())
             self.server.most_held = max(self.server.most_held, held)
             return [(31, [job.handle, job.function.encode(), b"", job.body])]
+        elif kind == 13 and self.server.reads_late:
+            self.late.append(arguments)
         elif kind == 13:
-            job = jobs.get(arguments[0])
-            if job is None:
-                return [(19, [b"JOB_NOT_FOUND", b"no such job"])]
-            time.sleep(self.server.store_s)
-            del jobs[job.handle]
+            return self.complete(arguments)
         elif kind == 15:
             known = b"1" if arguments[0] in jobs else b"0"
             return [(20, [arguments[0], known, b"0", b"0", b"0"])]
+        return []
+
+    def complete(self, arguments: list[bytes]) -> list[tuple[int, list[bytes]]]:
+        if arguments[0] not in self.server.jobs:
+            return [(19, [b"JOB_NOT_FOUND", b"no such job"])]
+        time.sleep(self.server.store_s)
+        del self.server.jobs[arguments[0]]
         return []
 
     def line(self, line: str) -> bytes:
@@ -142,7 +153,7 @@ class Session:
                               and job.job_class == each for job in jobs) for each in range(3)]
                 rows.append("\t".join(map(str, [name, *counts, workers(name)])))
         elif line == "show jobs":
-            rows = [f"{job.handle.decode()}\t0\t0\t1" for job in jobs]
+            rows = [f"{job.handle.decode()}\t0\t0\t{int(not job.foreground)}" for job in jobs]
         elif line == "workers":
             rows = [f"7 127.0.0.1 {each.client_id} : {' '.join(each.functions)}"
                     for each in self.server.sessions]

@@ -229,6 +229,26 @@ class Waking(unittest.TestCase):
             old.close()
 
 
+class LateReads(unittest.TestCase):
+    def test_a_result_that_is_on_its_way_is_no_job_left(self) -> None:
+        """gearmand reads each connection by itself: `status` may come before a result."""
+        with Folder() as folder, Broker("--data-dir", folder / "d") as broker, \
+                Peer(broker.address) as worker:
+            old = FakeGearmand()
+            old.reads_late = True
+            old.add("f", "somebody waits", foreground=True)
+            worker.send(CAN_DO, "f")
+            report = folder / "report.json"
+            with Tool("take-over", old.url, "--to", broker.address, "--report", report) as tool:
+                handle, *_ = worker.grab()
+                worker.send(COMPLETE, handle, b"result")
+                self.assertEqual(tool.wait(), 0)
+            found = json.loads(report.read_text())
+            self.assertEqual((found["moved"], found["left"]), (1, 0))
+            self.assertEqual(old.jobs, {})
+            old.close()
+
+
 class SlowStore(unittest.TestCase):
     def test_few_jobs_at_once_go_back(self) -> None:
         """gearmand is silent until it has stored all that it has read."""
