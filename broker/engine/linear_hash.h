@@ -76,7 +76,7 @@ class LinearHash {
   }
 
   // Fetches what Find and Remove will touch, while there is something else to do. Always inline:
-  // GCC drops the call of a function that does nothing else.
+  // GCC drops the call of a function that only fetches.
   [[gnu::always_inline]] void Prefetch(std::uint64_t hash) const {
     __builtin_prefetch(&BucketAt(IndexOf(hash)));
   }

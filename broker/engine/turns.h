@@ -44,8 +44,8 @@ class Turns {
   struct Alike {
     GroupTurn* first = nullptr;  // a list
     GroupTurn* last = nullptr;
-    GroupTurn* others = nullptr;  // a Treap
-    GroupTurn* first_other = nullptr;
+    GroupTurn* others = nullptr;       // a Treap
+    GroupTurn* first_other = nullptr;  // of the Treap, which First would have to walk down
     bool empty() const { return first == nullptr && others == nullptr; }
   };
 

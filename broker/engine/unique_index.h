@@ -46,6 +46,7 @@ class UniqueIndex {
   std::size_t size() const { return jobs_.size(); }
 
   // The job's end is near: fetches what Remove will touch, while there is something else to do.
+  // Always inline, as LinearHash::Prefetch is.
   [[gnu::always_inline]] void Prefetch(const Job& job) const { jobs_.Prefetch(Hash(job)); }
 
  private:

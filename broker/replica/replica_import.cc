@@ -110,15 +110,15 @@ Status CheckSize(std::uint64_t bytes, std::uint64_t max_bytes) {
 Status CopyLive(const std::string& directory, const Live& live, Importer& importer) {
   WalRecovery recovery(SystemFileSystem(), directory);
   Status sent;
-  Status read = recovery.Run([](const WalRecovery::Segment&) {},
-                             [&](const Record& record, std::size_t) -> Status {
-                               if (live.Needs(record)) sent = importer.Add(record);
-                               return sent;
-                             },
-                             [](const FollowProgress&) {});
-  // Not with the name of a file, which is not to blame.
-  if (!sent.ok()) return sent;
-  if (!read.ok()) return read;
+  const Status read = recovery.Run([](const WalRecovery::Segment&) {},
+                                   [&](const Record& record, std::size_t) -> Status {
+                                     if (live.Needs(record)) sent = importer.Add(record);
+                                     return sent;
+                                   },
+                                   [](const FollowProgress&) {});
+  // `read` would blame the file whose record could not be sent.
+  GS_TRY(sent);
+  GS_TRY(read);
   Record next_id;
   next_id.kind = Record::Kind::kNextId;
   next_id.id = live.next_id;

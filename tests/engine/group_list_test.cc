@@ -12,8 +12,8 @@ namespace {
 
 using Sort = GroupList::Sort;
 
-// Tube "t": group "a" has 3 ready jobs, the oldest of all among them; "b" one ready and two
-// reserved; "c" one delayed; one ready job has no group.
+// Tube "t": group "a" has three ready jobs, made one second ago; "b" two reserved ones and a ready
+// one, made two seconds ago; "c" a delayed one. One ready job has no group.
 class GroupListTest : public PolicyTest {
  protected:
   GroupListTest() {
@@ -94,9 +94,9 @@ TEST_F(GroupListTest, TheOldestJobIsFoundBehindMoreUrgentOnes) {
   EXPECT_EQ(Rows(Sort::kName, false)[1].oldest, Now() - kSecond);
   const Groups& groups = *At("t").groups();
   EXPECT_EQ(groups.Oldest()->created, Now() - 2 * kSecond);
-  std::string ids;
-  groups.VisitByAge(3, [&](const Job& job) { ids += std::to_string(job.priority) + " "; });
-  EXPECT_EQ(ids, "5 7 8 ");
+  std::string priorities;
+  groups.VisitByAge(3, [&](const Job& job) { priorities += std::to_string(job.priority) + " "; });
+  EXPECT_EQ(priorities, "5 7 8 ");
 }
 
 // More groups than a slice looks at.

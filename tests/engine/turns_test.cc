@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <cstdint>
 #include <random>
 #include <vector>
 
@@ -18,7 +18,7 @@ const GroupTurn* SlowFirst(const std::vector<GroupTurn>& groups) {
   return first;
 }
 
-// Old stamps come back far before the end, new ones at the end.
+// A group with a new stamp goes to the end of its list, one with an old stamp into the tree.
 TEST(Turns, TheFirstIsTheFirstOfAllHoweverTheyComeAndGo) {
   std::mt19937 random(1);
   std::vector<GroupTurn> groups(300);

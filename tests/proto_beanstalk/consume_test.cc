@@ -184,8 +184,8 @@ TEST_F(ConsumeTest, QueuesOfASessionAreItsWatchList) {
   EXPECT_EQ(a_.session()->ClientId(), "");
 }
 
-// The server closes connections that were idle for long; those that have something to wait for
-// are none.
+// The server closes a connection that was idle for long. One that holds a job or waits for one is
+// not idle.
 TEST_F(BeanstalkTest, WhoHoldsOrAwaitsAJobIsNotIdle) {
   EXPECT_TRUE(a_.session()->Idle());
   EXPECT_EQ(a_.Say("reserve\r\n"), "");

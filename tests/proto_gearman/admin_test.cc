@@ -18,11 +18,6 @@ std::string Unknown(std::string_view word) {
   return "ERR UNKNOWN_COMMAND Unknown+server+command" + std::string(word) + "\r\n";
 }
 
-std::string Incomplete(std::string_view word) {
-  return "ERR INVALID_ARGUMENTS An+incomplete+set+of+arguments+was+sent+to+this+command+" +
-         std::string(word) + "\r\n";
-}
-
 class AdminTest : public testing::Test {
  protected:
   std::string Ask(std::string_view line) { return admin.Say(line); }

@@ -19,11 +19,6 @@ using Acts = std::vector<std::string>;
 constexpr std::string_view kDone = "OK\r\n";
 constexpr std::string_view kQueueError = "ERR QUEUE_ERROR QUEUE_ERROR\r\n";
 
-std::string Incomplete(std::string_view word) {
-  return "ERR INVALID_ARGUMENTS An+incomplete+set+of+arguments+was+sent+to+this+command+" +
-         std::string(word) + "\r\n";
-}
-
 class PolicyLines : public testing::Test {
  protected:
   std::string Ask(std::string_view line) { return admin.Say(line); }
@@ -186,7 +181,6 @@ TEST_F(PolicyLines, WrongSchedules) {
 
 TEST_F(PolicyLines, WhoMayUseThem) {
   EveryMinute("s");
-  const std::string denied = "ERR NOT_ALLOWED This+connection+may+not+do+that\r\n";
   Connection& limited = world.Connect();
   const auto limit = [&limited](std::uint8_t rights, const char* tubes) {
     const std::vector<Access::Rule> rules{{rights, {tubes}}};
@@ -196,14 +190,14 @@ TEST_F(PolicyLines, WhoMayUseThem) {
   EXPECT_TRUE(limited.Say("policy t\n").ends_with("\n.\n"));
   for (const std::string_view line :
        {"policy u\n", "policy t attempts 1\n", "groups u\n", "schedules\n", "schedule s off\n"}) {
-    EXPECT_EQ(limited.Say(line), denied) << line;
+    EXPECT_EQ(limited.Say(line), kDeniedLine) << line;
   }
   limit(right::kObserve, "*");
   EXPECT_EQ(limited.Say("schedules\n"), "s\tt\t1700000040\t0\t0\t0\t0\ton\n.\n");
-  EXPECT_EQ(limited.Say("schedule s run\n"), denied);
+  EXPECT_EQ(limited.Say("schedule s run\n"), kDeniedLine);
   limit(right::kAdmin, "t");
   EXPECT_EQ(limited.Say("policy t attempts 1\n"), kDone);
-  EXPECT_EQ(limited.Say("schedule s run\n"), denied);
+  EXPECT_EQ(limited.Say("schedule s run\n"), kDeniedLine);
   limit(right::kAdmin, "*");
   EXPECT_EQ(limited.Say("schedule s run\n"), kDone);
   EXPECT_EQ(

@@ -14,7 +14,6 @@ namespace {
 using Rules = std::vector<Access::Rule>;
 
 const std::string kDenied = ErrorRes("NOT_ALLOWED", "This connection may not do that");
-const std::string kDeniedLine = "ERR NOT_ALLOWED This+connection+may+not+do+that\r\n";
 
 class Rights : public ::testing::Test {
  protected:

@@ -271,8 +271,8 @@ TEST(WorkerTries, UsedUpTriesFailTheJob) {
   EXPECT_EQ(client.Hear(), Res(PacketType::kWorkFail, {Handle(1)}));
 }
 
-// The server closes connections that were idle for long; those that have something to wait for
-// are none.
+// The server closes a connection that was idle for long. One that holds a job or waits for one is
+// not idle.
 TEST_F(WorkerTest, WhoHoldsOrAwaitsAJobIsNotIdle) {
   const auto idle = [](Connection& connection) { return connection.session()->Idle(); };
   EXPECT_TRUE(idle(client));

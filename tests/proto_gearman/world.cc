@@ -44,6 +44,11 @@ std::string ErrorRes(std::string_view code, std::string_view text) {
 
 std::string Handle(std::uint64_t id) { return std::string("H:test:").append(std::to_string(id)); }
 
+std::string Incomplete(std::string_view word) {
+  return "ERR INVALID_ARGUMENTS An+incomplete+set+of+arguments+was+sent+to+this+command+" +
+         std::string(word) + "\r\n";
+}
+
 Connection::Connection(World& world, gearstalk::Peer peer)
     : Socketless(world.clock, std::move(peer)), world_(world) {
   set_session(world.protocol.NewSession(*this));

@@ -23,6 +23,12 @@ std::string ErrorRes(std::string_view code, std::string_view text);
 std::string Raw(std::string_view magic, std::uint32_t type, std::uint32_t size,
                 std::string_view payload = {});
 std::string Handle(std::uint64_t id);
+// What is said of an admin line whose first word has too few words behind it.
+std::string Incomplete(std::string_view word);
+
+// What is said of an admin line that the connection may not use.
+inline constexpr std::string_view kDeniedLine =
+    "ERR NOT_ALLOWED This+connection+may+not+do+that\r\n";
 
 inline constexpr std::string_view kRequest{"\0REQ", 4};
 inline constexpr std::string_view kResponse{"\0RES", 4};

@@ -53,6 +53,14 @@ class EndingsTest : public testing::Test {
     second.Start();
     ExpectEnd(second, exit_code, why);
   }
+  // The part is damaged, however the decoder says it.
+  void ExpectDamaged(std::uint64_t part) {
+    second.Start();
+    RunFor(5 * kSecond);
+    EXPECT_EQ(second.exit_code(), 1);
+    EXPECT_TRUE(second.why().starts_with(PartName(part) + ": ")) << second.why();
+  }
+  static StoreResult Failed(Code code) { return {StoreAnswer::kFailed, {code, "why"}}; }
 
   Simulation simulation{7};
   FakeShard shard;
@@ -125,10 +133,7 @@ TEST_F(EndingsTest, APartInTheMiddleThatIsMissing) {
 TEST_F(EndingsTest, APartThatIsDamaged) {
   WriteSome();
   shard.parts[3].back() ^= 1;
-  second.Start();
-  RunFor(5 * kSecond);
-  EXPECT_EQ(second.exit_code(), 1);
-  EXPECT_TRUE(second.why().starts_with("j/0000000000000003: ")) << second.why();
+  ExpectDamaged(3);
 }
 
 TEST_F(EndingsTest, AKeyThatHoldsNoPart) {
@@ -138,10 +143,7 @@ TEST_F(EndingsTest, AKeyThatHoldsNoPart) {
     for (const std::string& bytes : {std::string("no part"), std::string(500, 'x')}) {
       shard.parts = before;
       shard.parts[seq] = bytes;
-      second.Start();
-      RunFor(5 * kSecond);
-      EXPECT_EQ(second.exit_code(), 1);
-      EXPECT_TRUE(second.why().starts_with(PartName(seq) + ": ")) << second.why();
+      ExpectDamaged(seq);
     }
   }
 }
@@ -173,26 +175,23 @@ TEST_F(EndingsTest, AStoreThatWasRestored) {
 }
 
 TEST_F(EndingsTest, AStoreThatCannotBeUsed) {
-  const auto fail = [](Code code) { return StoreResult{StoreAnswer::kFailed, {code, "why"}}; };
-  second.link.opened = fail(Code::kInvalid);
-  ExpectNoStart(2, "why");
-  second.link.opened = {};
-  second.link.looked = fail(Code::kCorrupt);
-  ExpectNoStart(1, "why");
-  second.link.looked = {};
-  second.link.read = fail(Code::kInvalid);
-  ExpectNoStart(2, "why");
-  second.link.read = {};
-  second.link.founded = fail(Code::kJournal);
-  ExpectNoStart(3, "why");
-  second.link.founded = {};
-  FollowAlone();
-  second.link.looked = fail(Code::kInvalid);  // it could be used before
-  ExpectEnd(second, 1, "why");
-  second.link.looked = {};
-  FollowAlone();
-  second.link.looked = fail(Code::kJournal);
-  ExpectEnd(second, 3, "why");
+  const auto at_start = [this](StoreResult& answer, Code code, int exit_code) {
+    answer = Failed(code);
+    ExpectNoStart(exit_code, "why");
+    answer = {};
+  };
+  const auto while_it_follows = [this](Code code, int exit_code) {
+    FollowAlone();
+    second.link.looked = Failed(code);
+    ExpectEnd(second, exit_code, "why");
+    second.link.looked = {};
+  };
+  at_start(second.link.opened, Code::kInvalid, 2);
+  at_start(second.link.looked, Code::kCorrupt, 1);
+  at_start(second.link.read, Code::kInvalid, 2);
+  at_start(second.link.founded, Code::kJournal, 3);
+  while_it_follows(Code::kInvalid, 1);  // it could be used before
+  while_it_follows(Code::kJournal, 3);
 }
 
 TEST_F(EndingsTest, ABrokerThatMayNotLeadWaitsUntilItMay) {
@@ -256,13 +255,13 @@ TEST_F(EndingsTest, WhatTheStoreSaysOfItselfIsSeen) {
 
 TEST_F(EndingsTest, APageThatCannotBeRead) {
   WriteSome();
-  second.link.read = {StoreAnswer::kFailed, {Code::kCorrupt, "why"}};
+  second.link.read = Failed(Code::kCorrupt);
   ExpectNoStart(1, "why");
 }
 
 TEST_F(EndingsTest, ALeadThatCannotBeTaken) {
   FollowAlone();
-  second.link.acquired = {StoreAnswer::kFailed, {Code::kJournal, "why"}};
+  second.link.acquired = Failed(Code::kJournal);
   ExpectEnd(second, 3, "why");
 }
 
@@ -273,7 +272,7 @@ TEST_F(EndingsTest, AWatchThatEndsIsOpenedAgain) {
   RunFor(3 * kSecond);
   EXPECT_FALSE(second.link.watch_end);
   EXPECT_TRUE(second.caught_up());
-  second.link.watch_end = StoreResult{StoreAnswer::kFailed, {Code::kJournal, "why"}};
+  second.link.watch_end = Failed(Code::kJournal);
   ExpectEnd(second, 3, "why");
   EXPECT_TRUE(first.may_serve());
   StartAndWait(second);
@@ -291,10 +290,7 @@ TEST_F(EndingsTest, ARecordThatNobodyKnows) {
   shard.written[1] = shard.view.at;
   shard.view.last = 1;
   shard.parts[1] = std::move(part.bytes);
-  second.Start();
-  RunFor(5 * kSecond);
-  EXPECT_EQ(second.exit_code(), 1);
-  EXPECT_TRUE(second.why().starts_with("j/0000000000000001: ")) << second.why();
+  ExpectDamaged(1);
 }
 
 TEST_F(EndingsTest, ABrokerWithoutSpaceSaysSoAndGoesOn) {

@@ -108,12 +108,9 @@ void FakeStore::ReplaceMeta(Revision seen, const ShardMeta& meta, Done done) {
 void FakeStore::Acquire(const LogView& seen, const Reign& reign,
                         std::function<void(StoreResult, const Acquired&)> done) {
   const Time first = Sent();
-  if (!link_.acquired.done()) {
-    return Do([done, acquired = link_.acquired](Time) -> Answer {
-      return [done, acquired] { done(acquired, {}); };
-    });
-  }
-  Do([this, &shard = shard_, alive = alive_, seen, reign, done, first](Time) -> Answer {
+  Do([this, &shard = shard_, forced = link_.acquired, alive = alive_, seen, reign, done,
+      first](Time) -> Answer {
+    if (!forced.done()) return [done, forced] { done(forced, {}); };
     LogView& view = shard.view;
     const bool silent = seen.leader_at != 0 && !seen.leader.vacant;
     const bool free = view.leader_at == seen.leader_at && (!silent || view.beat_at == seen.beat_at);
@@ -209,11 +206,8 @@ void FakeStore::Trim(Revision fence, std::uint64_t below,
 void FakeStore::Read(std::uint64_t from, std::uint64_t count, Revision at,
                      std::function<void(StoreResult, std::vector<LogPart>)> done) {
   ++link_.reads;
-  if (!link_.read.done()) {
-    return Do(
-        [done, read = link_.read](Time) -> Answer { return [done, read] { done(read, {}); }; });
-  }
-  Do([&shard = shard_, from, count, at, done](Time) -> Answer {
+  Do([&shard = shard_, forced = link_.read, from, count, at, done](Time) -> Answer {
+    if (!forced.done()) return [done, forced] { done(forced, {}); };
     std::vector<LogPart> page;
     for (auto part = shard.parts.lower_bound(from);
          part != shard.parts.end() && page.size() < count; ++part) {

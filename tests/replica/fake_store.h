@@ -71,7 +71,7 @@ struct FakeLink {
   Time least = 200 * kMicrosecond, most = 3 * kMillisecond;
   Time hedge = 250 * kMillisecond;
   Time watch_late = 0;  // what is watched comes so much later
-  // For tools, which have no loop: they wait until this is readable, and call this while they wait.
+  // A tool has no loop: it waits until `notify_fd` is readable, and then calls Tick.
   int notify_fd = -1;
   std::function<void()> tick = nullptr;
   // What a call is answered with, unless it is kDone: then with what the shard says.

@@ -98,7 +98,7 @@ TEST_F(ImportTest, BeginsSegmentsAsABrokerDoes) {
   EXPECT_EQ(ReadJournal(Folder("out")).jobs, ReadJournal(Folder("in")).jobs);
 }
 
-// An import that was killed, and an answer that was lost: it finds what it has done.
+// An answer is lost after the store did what it was asked: the import finds what it has done.
 TEST_F(ImportTest, WaitsForAStoreThatLosesCalls) {
   WriteTwo();
   link.lose_request = link.lose_answer = 50;
@@ -144,7 +144,7 @@ TEST_F(ImportTest, OverwritesNoJournal) {
   ExpectRefused("this shard has a journal already; choose another shard");
 }
 
-TEST_F(ImportTest, GoesNotOnWithAnImportThatDidNotEnd) {
+TEST_F(ImportTest, DoesNotGoOnWithAnImportThatDidNotEnd) {
   WriteTwo();
   Lead(true);
   const Status status = Import();
@@ -205,11 +205,10 @@ TEST_F(ImportTest, OfADamagedJournal) {
 
 TEST_F(ImportTest, IntoAStoreThatCannotBeUsed) {
   WriteTwo();
-  const StoreResult failed{StoreAnswer::kFailed, {Code::kInvalid, "permission denied"}};
-  link.opened = failed;
+  link.opened = kDenied;
   ExpectRefused("permission denied");
   link.opened = {};
-  link.looked = failed;
+  link.looked = kDenied;
   ExpectRefused("permission denied");
   EXPECT_EQ(shard.view.at, 0);
 }

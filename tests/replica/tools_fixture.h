@@ -21,6 +21,8 @@
 
 namespace gearstalk {
 
+inline const StoreResult kDenied{StoreAnswer::kFailed, {Code::kInvalid, "permission denied"}};
+
 // What a broker would know after a replay.
 class Contents final : public LiveState {
  public:

@@ -5,8 +5,6 @@
 namespace gearstalk {
 namespace {
 
-using ::testing::Test;
-
 const std::string kHead = "format 1, server_name gearstalkd, created 2026-01-02T03:04:05Z\n";
 const std::string kDamaged =
     "the replicated journal is damaged: restore the store from a backup, or a new shard with "
@@ -17,7 +15,7 @@ const std::string kUnfinished =
 
 class CheckTest : public ToolsTest {
  protected:
-  // With these parts, of one batch each; without what is said before the first segment.
+  // What a check of a damaged journal says of the damage.
   std::string Damage() {
     const Status status = CheckReplica(store, report);
     EXPECT_EQ(status.code(), Code::kCorrupt);
@@ -167,6 +165,25 @@ TEST_F(CheckTest, WaitsForAStoreThatLosesCalls) {
   EXPECT_TRUE(report.ends_with("40 records, 40 live jobs\n")) << report;
 }
 
+TEST_F(CheckTest, GoesOnWhenTheEndIsNotKept) {
+  Start(20);
+  meanwhile = [this] {
+    if (link.reads == 1) shard.compacted = shard.view.at = 1'000;
+  };
+  const Status status = CheckReplica(store, report);
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(report.ends_with("20 records, 20 live jobs\n")) << report;
+}
+
+TEST_F(CheckTest, EndsWithAStoreThatFailsInTheMiddle) {
+  Start(20);
+  meanwhile = [this] {
+    if (link.reads == 2) link.read = {StoreAnswer::kFailed, {Code::kIo, "it is gone"}};
+  };
+  EXPECT_EQ(CheckReplica(store, report).message(), "it is gone");
+  EXPECT_TRUE(report.ends_with("16 records, 16 live jobs\n")) << report;
+}
+
 class ExportTest : public ToolsTest {
  protected:
   void Start() {
@@ -230,6 +247,29 @@ TEST_F(ExportTest, NeedsAJournal) {
   EXPECT_EQ(Folders(), std::set<std::string>{});
 }
 
+TEST_F(ExportTest, OfTwoAtATimeOneIsKept) {
+  Start();
+  meanwhile = [this] {
+    if (std::filesystem::exists(Folder("out.new"))) {
+      std::filesystem::create_directories(Folder("out") + "/kept");
+    }
+  };
+  const Status status = ExportReplica(store, Folder("out"), report);
+  EXPECT_EQ(status.message(), "rename " + Folder("out.new") + ": Directory not empty");
+  EXPECT_EQ(Folders(), (std::set<std::string>{"out"}));
+  EXPECT_TRUE(std::filesystem::exists(Folder("out") + "/kept"));
+}
+
+TEST_F(ExportTest, IntoTheCurrentFolder) {
+  Start();
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(Folder(""));
+  const Status status = ExportReplica(store, "out", report);
+  std::filesystem::current_path(before);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(ReadJournal(Folder("out")).jobs.size(), 19U);
+}
+
 class UpgradeTest : public ToolsTest {};
 
 TEST_F(UpgradeTest, RaisesAnOlderFormat) {
@@ -268,29 +308,6 @@ TEST_F(UpgradeTest, GivesWayToAnother) {
   EXPECT_EQ(report, "");
 }
 
-TEST_F(ExportTest, OfTwoAtATimeOneIsKept) {
-  Start();
-  meanwhile = [this] {
-    if (std::filesystem::exists(Folder("out.new"))) {
-      std::filesystem::create_directories(Folder("out") + "/kept");
-    }
-  };
-  const Status status = ExportReplica(store, Folder("out"), report);
-  EXPECT_EQ(status.message(), "rename " + Folder("out.new") + ": Directory not empty");
-  EXPECT_EQ(Folders(), (std::set<std::string>{"out"}));
-  EXPECT_TRUE(std::filesystem::exists(Folder("out") + "/kept"));
-}
-
-TEST_F(ExportTest, IntoTheCurrentFolder) {
-  Start();
-  const std::filesystem::path before = std::filesystem::current_path();
-  std::filesystem::current_path(Folder(""));
-  const Status status = ExportReplica(store, "out", report);
-  std::filesystem::current_path(before);
-  ASSERT_TRUE(status.ok()) << status.message();
-  EXPECT_EQ(ReadJournal(Folder("out")).jobs.size(), 19U);
-}
-
 class UnusableTest : public ToolsTest {
  protected:
   void ExpectEach(const std::string& why) {
@@ -307,36 +324,16 @@ TEST_F(UnusableTest, AStoreSaysWhy) {
   Lead(true);
   KeepBatches(3);
   shard.view.meta.format = 0;
-  const StoreResult failed{StoreAnswer::kFailed, {Code::kInvalid, "permission denied"}};
-  link.opened = failed;
+  link.opened = kDenied;
   ExpectEach("permission denied");
   link.opened = {};
-  link.looked = failed;
+  link.looked = kDenied;
   ExpectEach("permission denied");
   link.looked = {};
-  link.read = failed;
+  link.read = kDenied;
   EXPECT_EQ(CheckReplica(store, report).message(), "permission denied");
   EXPECT_EQ(ExportReplica(store, Folder("out"), report).message(), "permission denied");
   EXPECT_EQ(Folders(), std::set<std::string>{});
-}
-
-TEST_F(CheckTest, GoesOnWhenTheEndIsNotKept) {
-  Start(20);
-  meanwhile = [this] {
-    if (link.reads == 1) shard.compacted = shard.view.at = 1'000;
-  };
-  const Status status = CheckReplica(store, report);
-  EXPECT_TRUE(status.ok()) << status.message();
-  EXPECT_TRUE(report.ends_with("20 records, 20 live jobs\n")) << report;
-}
-
-TEST_F(CheckTest, EndsWithAStoreThatFailsInTheMiddle) {
-  Start(20);
-  meanwhile = [this] {
-    if (link.reads == 2) link.read = {StoreAnswer::kFailed, {Code::kIo, "it is gone"}};
-  };
-  EXPECT_EQ(CheckReplica(store, report).message(), "it is gone");
-  EXPECT_TRUE(report.ends_with("16 records, 16 live jobs\n")) << report;
 }
 
 }  // namespace
