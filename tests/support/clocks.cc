@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdint>
@@ -28,9 +29,14 @@ struct Clocks {
   volatile std::int64_t delay;  // nanoseconds for which a reader of the wall clock loses its CPU
 };
 
+// Looked up by each thread that comes before it is known: the guard of a static variable makes
+// a thread wait for another by syscall itself, without end while the loader holds that one up.
 template <typename... Words>
 long Call(long number, Words... words) {
-  static const auto call = reinterpret_cast<long (*)(long, ...)>(dlsym(RTLD_NEXT, "syscall"));
+  using Function = long (*)(long, ...);
+  static constinit std::atomic<Function> known = nullptr;
+  Function call = known;
+  if (call == nullptr) known = call = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "syscall"));
   return call(number, words...);
 }
 
