@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -304,6 +306,118 @@ TEST_F(WalSalvage, NewerVersionIsNotTouched) {
   EXPECT_EQ(Check().code(), Code::kInvalid);
   EXPECT_EQ(Salvage().code(), Code::kInvalid);
   EXPECT_EQ(rig_.disk.Content(PathOf(2)), content);
+}
+
+// Whoever calls it again after an interruption, instead of starting a broker, has it continued.
+TEST_F(WalSalvage, CalledAgainAfterAnyInterruptionItGetsDone) {
+  Flip(PathOf(2), 600);
+  const auto damaged = rig_.disk.Image();
+  const std::uint64_t before = rig_.disk.calls();
+  ASSERT_TRUE(Salvage().ok());
+  const std::uint64_t calls = rig_.disk.calls() - before;
+  for (std::uint64_t call = 1; call <= calls; ++call) {
+    for (const Loss loss : {Loss::kNone, Loss::kAll, Loss::kSome}) {
+      rig_.journal.reset();
+      rig_.disk.SetImage(damaged);
+      rig_.disk.StopAt(rig_.disk.calls() + call);
+      ASSERT_FALSE(Salvage().ok());
+      rig_.disk.Restart(loss, static_cast<std::uint32_t>(call));
+      const Status again = Salvage();
+      ASSERT_TRUE(again.ok()) << call << ": " << again.message();
+      std::vector<std::string> left;
+      ASSERT_EQ(rig_.disk.List("/data/salvaged", left), -ENOENT) << call;
+      ASSERT_EQ(rig_.disk.Content(PathOf(2) + ".damaged"), damaged.at(PathOf(2))) << call;
+      const Status started = rig_.Start();
+      ASSERT_TRUE(started.ok()) << call << ": " << started.message();
+      ASSERT_EQ(rig_.model->state().jobs.size(), 59U) << call;
+      ASSERT_GE(rig_.model->state().next_id, before_.next_id) << call;
+    }
+  }
+}
+
+// An error of the disk ends it with the name of a file; it loses nothing and can be called again.
+TEST_F(WalSalvage, AnErrorOfTheDiskIsNamedAndLosesNothing) {
+  Flip(PathOf(2), 600);
+  const auto damaged = rig_.disk.Image();
+  for (const int error : {EIO, ENOSPC}) {
+    for (const std::uint64_t times : {1, 3}) {
+      bool reached = true;
+      for (std::uint64_t call = 1; reached; ++call) {
+        rig_.journal.reset();
+        rig_.disk.SetImage(damaged);
+        const std::uint64_t at = rig_.disk.calls() + call;
+        rig_.disk.FailAt(at, error, times);
+        const Status salvaged = Salvage();
+        reached = rig_.disk.calls() >= at;
+        rig_.disk.FailAt(0, 0);
+        if (!salvaged.ok()) {
+          ASSERT_EQ(salvaged.code(), Code::kIo) << call << ": " << salvaged.message();
+          ASSERT_NE(salvaged.message().find("/data"), std::string::npos) << salvaged.message();
+          const Status again = Salvage();
+          ASSERT_TRUE(again.ok()) << call << ": " << again.message();
+        }
+        const Status started = rig_.Start();
+        ASSERT_TRUE(started.ok()) << call << ": " << started.message();
+        ASSERT_EQ(rig_.model->state().jobs.size(), 59U) << call;
+        ASSERT_GE(rig_.model->state().next_id, before_.next_id) << call;
+      }
+    }
+  }
+}
+
+TEST_F(WalSalvage, AnErrorOfTheDiskIsNoDamageToTheCheck) {
+  bool reached = true;
+  for (std::uint64_t call = 1; reached; ++call) {
+    const std::uint64_t at = rig_.disk.calls() + call;
+    rig_.disk.FailAt(at, EIO);
+    const Status checked = Check();
+    reached = rig_.disk.calls() >= at;
+    rig_.disk.FailAt(0, 0);
+    if (!checked.ok()) {
+      ASSERT_EQ(checked.code(), Code::kIo) << call << ": " << checked.message();
+      ASSERT_NE(checked.message().find("/data"), std::string::npos) << checked.message();
+    }
+    ASSERT_FALSE(Reports("damaged")) << call << ": " << report_;
+  }
+  EXPECT_TRUE(rig_.disk.Image() == image_);
+}
+
+TEST_F(WalSalvage, ACopyThatCannotBeTrustedIsMadeAgain) {
+  Flip(PathOf(2), 600);
+  const auto damaged = rig_.disk.Image();
+  for (const char* left : {"/data/salvaged/state", "/data/salvaged/0000000099.wal"}) {
+    SCOPED_TRACE(left);
+    rig_.journal.reset();
+    auto image = damaged;
+    image[left] = "of a run that was interrupted";
+    rig_.disk.SetImage(image);
+    ASSERT_TRUE(Salvage().ok());
+    EXPECT_EQ(rig_.disk.Content(left), "");
+    ASSERT_TRUE(rig_.Start().ok());
+    EXPECT_EQ(rig_.model->state().jobs.size(), 59U);
+  }
+}
+
+TEST_F(WalSalvage, WithoutAStateTheSegmentsAreRead) {
+  auto image = image_;
+  image.erase("/data/state");
+  rig_.disk.SetImage(image);
+  Flip(PathOf(2), 600);
+  ASSERT_TRUE(Salvage().ok());
+  ASSERT_TRUE(rig_.Start().ok());
+  EXPECT_EQ(rig_.model->state().jobs.size(), 59U);
+  EXPECT_EQ(rig_.model->state().tubes, before_.tubes);
+}
+
+TEST_F(WalSalvage, ThatLostAllSegmentsBeginsANewJournalWithNewIds) {
+  std::map<std::string, std::string> image = {{"/data/state", image_.at("/data/state")},
+                                              {"/data/salvaged/" + SegmentName(7), "left"}};
+  rig_.disk.SetImage(image);
+  ASSERT_TRUE(Salvage().ok());
+  EXPECT_TRUE(Reports("lost: ")) << report_;
+  ASSERT_TRUE(rig_.Start().ok());
+  EXPECT_TRUE(rig_.model->state().jobs.empty());
+  EXPECT_GE(rig_.model->state().next_id, before_.next_id);
 }
 
 }  // namespace
