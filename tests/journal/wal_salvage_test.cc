@@ -420,5 +420,35 @@ TEST_F(WalSalvage, ThatLostAllSegmentsBeginsANewJournalWithNewIds) {
   EXPECT_GE(rig_.model->state().next_id, before_.next_id);
 }
 
+// The disk was full, the damaged segment came back from a backup, and a broker went on.
+TEST_F(WalSalvage, ACopyThatALaterLogHasPassedIsNotTakenOver) {
+  const std::uint64_t before = rig_.disk.calls();
+  ASSERT_TRUE(Salvage().ok());
+  const std::uint64_t calls = rig_.disk.calls() - before;
+  int went_on = 0;
+  for (std::uint64_t call = 1; call <= calls; ++call) {
+    rig_.journal.reset();
+    rig_.disk.SetImage(image_);
+    rig_.disk.FailAt(rig_.disk.calls() + call, ENOSPC, 1'000'000);
+    if (Salvage().ok()) continue;
+    rig_.disk.FailAt(0, 0);
+    if (!rig_.Start().ok()) continue;  // some segments were moved already
+    ++went_on;
+    for (int i = 0; i < 200; ++i) {
+      rig_.model->Put(*rig_.journal, "t", std::string(100, 'n'));
+      rig_.Flush();
+    }
+    const Model::State whole = rig_.model->state();
+    ASSERT_TRUE(rig_.journal->Close().ok());
+    rig_.journal.reset();
+    ASSERT_TRUE(Salvage().ok()) << call;
+    EXPECT_TRUE(Reports("nothing was lost")) << call << "\n" << report_;
+    ASSERT_TRUE(rig_.Start().ok()) << call;
+    ASSERT_TRUE(SameJobs(rig_.model->state(), whole))
+        << call << ": " << rig_.model->state().jobs.size();
+  }
+  EXPECT_GT(went_on, 100);
+}
+
 }  // namespace
 }  // namespace gearstalk

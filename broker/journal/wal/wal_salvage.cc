@@ -92,9 +92,10 @@ class Salvage {
     const std::vector<FoundSegment> old = GS_TRY(FindSegments(file_system_, directory_));
     const std::uint64_t newest = old.empty() ? 0 : old.back().number;
     const Result<std::optional<JournalState>> state = ReadState(file_system_, copy_);
-    const bool state_is_left = copied.empty() && state.ok() && state.value();
-    const bool interrupted = state_is_left ? state.value()->segment == newest
-                                           : !copied.empty() && copied.back().number < newest;
+    // The newest segment of the copy is moved first, its state last.
+    const bool begun = copied.empty() || copied.back().number < newest;
+    const bool interrupted =
+        begun && state.ok() && state.value() && state.value()->segment == newest;
     if (!interrupted) GS_TRY(RemoveCopy());
     return interrupted;
   }
@@ -140,15 +141,18 @@ class Salvage {
     journal.Append(settings.NextId());
     GS_TRY(journal.Close());
     Report(scan);
-    GS_TRY(KeepStarts(scan));
-    return RemoveAllBut(journal.Segments().current);
+    const std::uint64_t last = journal.Segments().current;
+    GS_TRY(CompleteState(scan, last));
+    return RemoveAllBut(last);
   }
 
-  // The next broker has to be distinct from all that wrote here.
-  Status KeepStarts(const WalScan& scan) {
+  // The next broker has to be distinct from all that wrote here; a run that goes on looks for the
+  // last segment.
+  Status CompleteState(const WalScan& scan, std::uint64_t last) {
     std::optional<JournalState> state = GS_TRY(ReadState(file_system_, copy_));
     if (!state) return {Code::kIo, copy_ + ": there was no space for its state"};
     state->starts = std::max(state->starts, scan.kept() ? scan.kept()->starts : 0);
+    state->segment = last;
     return WriteState(file_system_, copy_, *state).ToStatus();
   }
 
