@@ -10,118 +10,15 @@
 #include <string>
 #include <vector>
 
-#include "broker/journal/no_events.h"
-#include "broker/journal/wal/wal_journal.h"
-#include "tests/journal/faulty_file_system.h"
-#include "tests/journal/model.h"
+#include "broker/journal/wal/wal_format.h"
+#include "tests/journal/cold_journal.h"
 
 namespace gearstalk {
 namespace {
 
 using Result = BodyRead::Result;
 
-// A live state that has only some of its bodies.
-class Cold final : public LiveState {
- public:
-  Status Apply(const Record& record) override { return model.Apply(record); }
-  bool Capture(std::uint64_t id, const std::function<void(const Record&)>& emit) override {
-    return model.Capture(id, [&](Record record) {
-      if (cold.contains(id)) {
-        record.body_left_out = static_cast<std::uint32_t>(record.body.size());
-        record.body = {};
-      }
-      emit(record);
-    });
-  }
-  void CaptureSettings(const std::function<void(const Record&)>& emit) override {
-    model.CaptureSettings(emit);
-  }
-  std::uint32_t BodyLeftOut(std::uint64_t id) const override {
-    return cold.contains(id) ? static_cast<std::uint32_t>(model.state().jobs.at(id).body.size())
-                             : 0;
-  }
-  bool RestsDamaged(std::uint64_t /*id*/) const override { return rests; }
-  void OnBody(std::uint64_t id, const BodyRead& read) override {
-    results[id].push_back(read.result);
-    bodies[id] = read.body;
-    order.push_back(id);
-    problem = read.problem;
-  }
-
-  Model model;
-  std::set<std::uint64_t> cold;
-  bool rests = true;
-  std::map<std::uint64_t, std::vector<Result>> results;
-  std::map<std::uint64_t, std::string> bodies;
-  std::vector<std::uint64_t> order;
-  std::string problem;
-};
-
-class WalBodies : public testing::Test {
- protected:
-  WalBodies() {
-    options_.directory = "/data";
-    options_.file_system = &disk_;
-    options_.own_thread = false;
-    options_.segment_size = 4096;
-    Start();
-  }
-
-  void Start() {
-    journal_.reset();
-    auto opened = WalJournal::Open(options_);
-    ASSERT_TRUE(opened.ok());
-    journal_ = std::move(opened.value());
-    state_ = std::make_unique<Cold>();
-    ASSERT_TRUE(journal_->Start(*state_, events_).ok());
-    journal_->OnNotify();
-  }
-
-  static std::string BodyOf(std::uint64_t id) {
-    return std::to_string(id) + std::string(200 + id * 37 % 300, 'b');
-  }
-  std::uint64_t Put() {
-    const std::uint64_t id = state_->model.state().next_id;
-    state_->model.Put(*journal_, "t", BodyOf(id));
-    return id;
-  }
-  void Flush() {
-    journal_->Flush(0);
-    journal_->OnNotify();
-  }
-  // Jobs come and go, so that old segments may leave the log.
-  void Churn() {
-    for (int i = 0; i < 100; ++i) {
-      state_->model.Delete(*journal_, Put());
-      Flush();
-    }
-  }
-  // A bit of the first of these bytes.
-  void Flip(const std::string& path, const std::string& where) {
-    std::string content = disk_.Content(path);
-    content.at(content.find(where)) ^= 1;
-    disk_.SetContent(path, content);
-  }
-  bool Exists(const std::string& path) {
-    return disk_.Open(path, FileSystem::Mode::kRead).error == 0;
-  }
-  void ExpectStoredBytes() {
-    EXPECT_EQ(journal_->Segments().stored_bytes + kStateSize, disk_.UsedBytes());
-  }
-  // Has the body read; its answer is there when it returns.
-  Result Read(std::uint64_t id) {
-    state_->results.erase(id);
-    journal_->Fetch(id, BodyUse::kReply);
-    for (int i = 0; i < 3 && !state_->results.contains(id); ++i) Flush();
-    return state_->results[id].front();
-  }
-
-  FaultyFileSystem disk_;
-  WalOptions options_;
-  NoEvents events_;
-  std::unique_ptr<Cold> state_;
-  std::unique_ptr<WalJournal> journal_;
-};
+class WalBodies : public ColdJournal {};
 
 TEST_F(WalBodies, AreReadBackFromEverySegmentAndAfterARestart) {
   for (int i = 0; i < 100; ++i) {
@@ -403,57 +300,6 @@ TEST_F(WalBodies, CompactionWaitsForADiskThatAnswersNothingAndLosesNothing) {
   EXPECT_TRUE(state_->model.state() == before);
 }
 
-// Its bytes stay in a file of their own: repaired there, they are the body again.
-TEST_F(WalBodies, ADamagedFrameIsSetAsideAndItsSegmentGoes) {
-  for (int i = 0; i < 20; ++i) state_->cold.insert(Put());
-  Flush();
-  Flip("/data/" + SegmentName(1), "5bbb");
-  state_->rests = false;
-  Churn();
-  EXPECT_EQ(journal_->Segments().oldest, 1U) << "until its job is buried";
-  EXPECT_EQ(state_->results[5].front(), Result::kDamaged);
-  state_->rests = true;
-  Churn();
-  EXPECT_GT(journal_->Segments().oldest, 1U);
-  const std::string aside = "/data/5.damaged";
-  ExpectStoredBytes();
-  EXPECT_EQ(Read(5), Result::kDamaged);
-  EXPECT_EQ(state_->problem, aside + " is damaged");
-  ASSERT_TRUE(journal_->Close().ok());
-  disk_.SetContent("/data/7.damaged", "of a job that is not damaged");
-  Start();
-  EXPECT_FALSE(Exists("/data/7.damaged"));
-  ExpectStoredBytes();
-  EXPECT_EQ(state_->model.state().jobs.at(5).body, "");
-  EXPECT_EQ(state_->model.state().jobs.at(6).body, BodyOf(6));
-  EXPECT_EQ(Read(5), Result::kDamaged);
-  Flip(aside, "4bbb");
-  EXPECT_EQ(Read(5), Result::kWhole);
-  EXPECT_EQ(state_->bodies[5], BodyOf(5));
-  state_->model.Delete(*journal_, 5);
-  for (int i = 0; i < 3; ++i) Flush();
-  EXPECT_FALSE(Exists(aside));
-  ExpectStoredBytes();
-}
-
-TEST_F(WalBodies, WhatWasSetAsideStaysWhereAStartCannotReadIt) {
-  state_->cold.insert(Put());
-  Flush();
-  Flip("/data/" + SegmentName(1), "1bbb");
-  Churn();
-  ASSERT_TRUE(journal_->Close().ok());
-  const std::string aside = "/data/1.damaged";
-  const std::string content = disk_.Content(aside);
-  disk_.SetContent(aside, "short");
-  Start();
-  Churn();
-  EXPECT_TRUE(Exists(aside)) << "its job is carried on";
-  ASSERT_TRUE(journal_->Close().ok());
-  disk_.SetContent(aside, content);
-  Start();
-  EXPECT_EQ(Read(1), Result::kDamaged);
-}
-
 TEST_F(WalBodies, SegmentsThatTheBackgroundReaderFoundDamagedAreLeft) {
   for (int i = 0; i < 100; ++i) state_->cold.insert(Put());
   Flush();
@@ -468,30 +314,6 @@ TEST_F(WalBodies, SegmentsThatTheBackgroundReaderFoundDamagedAreLeft) {
   ASSERT_TRUE(journal_->Close().ok());
   Start();
   EXPECT_EQ(state_->model.state().jobs.size(), before.jobs.size());
-}
-
-TEST_F(WalBodies, OfAFrameThatCannotBeReadTheOtherSectorsAreSetAside) {
-  const std::uint64_t id = state_->model.state().next_id;
-  state_->model.Put(*journal_, "t", std::string(2000, 'a'));
-  state_->cold.insert(id);
-  Flush();
-  const std::string path = "/data/" + SegmentName(1);
-  const std::size_t begin = disk_.Content(path).find(std::string(2000, 'a'));
-  const std::size_t bad = (begin + 1000) / 512 * 512;
-  disk_.FailReads(-EIO, UINT64_MAX);
-  Churn();
-  const std::string aside = "/data/1.damaged";
-  EXPECT_FALSE(Exists(aside));
-  disk_.FailReads(0, 0);
-  disk_.FailReadsAt(path, bad, bad + 1, -EIO);
-  disk_.Advance(kSecond);
-  Churn();
-  EXPECT_GT(journal_->Segments().oldest, 1U);
-  const std::string bytes = disk_.Content(aside);
-  std::string body(2000, 'a');
-  body.replace(bad - begin, 512, 512, '\0');
-  EXPECT_TRUE(bytes.ends_with(body));
-  EXPECT_EQ(Read(id), Result::kDamaged);
 }
 
 TEST_F(WalBodies, ThreadsReadWhileTheLogGoesOn) {
@@ -542,6 +364,144 @@ TEST_F(WalBodies, ReadsThatFailInTheBackgroundDamageNothing) {
   for (int i = 0; i < 3; ++i) Flush();
   EXPECT_TRUE(state_->results.empty());
   EXPECT_EQ(journal_->Verified().damaged, 0U);
+}
+
+// What is read and not taken stays below a limit, and what is taken in one round below another.
+TEST_F(WalBodies, LargeOnesComeAFewInARound) {
+  options_.segment_size = 4 << 20;
+  Start();
+  constexpr std::size_t kCount = 40;
+  for (std::size_t i = 0; i < kCount; ++i) {
+    state_->model.Put(*journal_, "t", std::string(1 << 20, static_cast<char>('a' + i % 26)));
+    Flush();
+  }
+  for (std::uint64_t id = 1; id <= kCount; ++id) journal_->Fetch(id, BodyUse::kAhead);
+  journal_->Flush(0);
+  journal_->OnNotify();
+  EXPECT_LE(state_->order.size(), 5U);
+  pollfd readable{journal_->NotifyFd(), POLLIN, 0};
+  for (int i = 0; i < 20; ++i) {
+    if (state_->order.size() < 30) {
+      EXPECT_EQ(::poll(&readable, 1, 0), 1) << "there are more";
+    }
+    journal_->OnNotify();
+  }
+  EXPECT_LE(state_->order.size(), 33U);
+  for (int i = 0; i < 20; ++i) Flush();
+  ASSERT_EQ(state_->order.size(), kCount);
+  for (std::uint64_t id = 1; id <= kCount; ++id) {
+    EXPECT_EQ(state_->results[id].front(), Result::kWhole);
+    EXPECT_TRUE(state_->bodies[id] == state_->model.state().jobs.at(id).body) << id;
+  }
+}
+
+TEST_F(WalBodies, NeighboursAreReadTogetherUpToALimit) {
+  options_.segment_size = 4 << 20;
+  Start();
+  for (int i = 0; i < 9; ++i) state_->model.Put(*journal_, "t", std::string(300'000, 'b'));
+  Flush();
+  ASSERT_EQ(Read(1), Result::kWhole);
+  const std::uint64_t before = disk_.reads();
+  for (std::uint64_t id = 1; id <= 9; ++id) journal_->Fetch(id, BodyUse::kAhead);
+  Flush();
+  EXPECT_EQ(disk_.reads(), before + 3) << "three of a megabyte";
+}
+
+// The checksum is right, and the record is another one.
+TEST_F(WalBodies, AWholeFrameThatIsNotThePutOfTheJobIsDamaged) {
+  for (int i = 0; i < 3; ++i) Put();
+  Flush();
+  const std::string path = "/data/0000000001.wal";
+  const std::string whole = disk_.Content(path);
+  SegmentHeader header;
+  ASSERT_TRUE(DecodeSegmentHeader(whole, header).ok());
+  std::size_t at = whole.find(BodyOf(2));
+  while (!DecodeFrame(std::string_view(whole).substr(at), header.salt, at)) --at;
+  const Frame frame = *DecodeFrame(std::string_view(whole).substr(at), header.salt, at);
+  const std::size_t record = frame.record.size(), body = frame.body.size();
+  const auto read = [&](const std::string& with, std::size_t body_size) {
+    std::string content = whole;
+    content.replace(at + kFrameHeaderSize, with.size(), with);
+    SealFrame(content.data() + at, static_cast<std::uint32_t>(record),
+              static_cast<std::uint32_t>(body_size), header.salt, at);
+    disk_.SetContent(path, content);
+    return Read(2);
+  };
+  const std::string bytes(frame.record);
+  ASSERT_EQ(bytes.substr(0, 4), "\x08\x01\x10\x02") << "the kind, and the id";
+  EXPECT_EQ(read(bytes, body), Result::kWhole);
+  EXPECT_EQ(read("\x08\x01\x10\x03" + bytes.substr(4), body), Result::kDamaged);
+  EXPECT_EQ(read("\x08\x02\x10\x02" + bytes.substr(4), body), Result::kDamaged);
+  EXPECT_EQ(read("\x08\x7F\x10\x02" + bytes.substr(4), body), Result::kDamaged);
+  EXPECT_EQ(read(bytes, body - 1), Result::kDamaged);
+  EXPECT_EQ(Read(1), Result::kWhole);
+  EXPECT_EQ(Read(3), Result::kWhole);
+}
+
+TEST_F(WalBodies, ASegmentWithoutItsHeaderIsNotReadAndNamed) {
+  const std::uint64_t id = Put();
+  Flush();
+  const std::string path = "/data/0000000001.wal";
+  const std::string whole = disk_.Content(path);
+  std::string damaged = whole, other = whole;
+  damaged[3] ^= 1;
+  EncodeSegmentHeader({kWalVersion, 7, 1}, other.data());
+  for (const std::string& content : {damaged, other}) {
+    disk_.SetContent(path, content);
+    EXPECT_EQ(Read(id), Result::kFailed);
+    EXPECT_EQ(state_->problem, path + ": the header is damaged");
+  }
+  disk_.SetContent(path, whole);
+  disk_.FailReadsAt(path, 0, 1, -EIO);
+  EXPECT_EQ(Read(id), Result::kFailed);
+  EXPECT_EQ(state_->problem, path + ": it cannot be read");
+  disk_.FailReadsAt(path, 0, 0, 0);
+  EXPECT_EQ(Read(id), Result::kWhole);
+}
+
+TEST_F(WalBodies, WhatCannotBeReadIsDamagedIfTheSegmentBeforeCan) {
+  std::uint64_t id = 0;
+  while (journal_->Segments().current < 2) {
+    id = Put();
+    Flush();
+  }
+  ASSERT_EQ(Read(id), Result::kWhole);
+  disk_.FailReadsAt("/data/" + SegmentName(2), 0, UINT64_MAX, -EIO);
+  EXPECT_EQ(Read(id), Result::kDamaged);
+}
+
+// The disk fails at the frame, and the system at its neighbours.
+TEST_F(WalBodies, NeighboursThatTheSystemCannotReadProveNothing) {
+  for (int i = 0; i < 3; ++i) Put();
+  Flush();
+  ASSERT_EQ(Read(2), Result::kWhole);
+  const std::string path = "/data/0000000001.wal";
+  const std::size_t at = disk_.Content(path).find(BodyOf(2));
+  disk_.FailReadsAt(path, at, at + 1, -EIO);
+  disk_.FailAt(disk_.calls() + 3, EAGAIN, 10);
+  EXPECT_EQ(Read(2), Result::kFailed);
+  disk_.FailAt(0, 0);
+  EXPECT_EQ(Read(2), Result::kDamaged);
+}
+
+TEST_F(WalBodies, ADeadDiskThatNobodyTriesIsReadAgainInTheBackground) {
+  for (int i = 0; i < 60; ++i) {
+    Put();
+    Flush();
+  }
+  for (std::uint64_t id = 1; id <= 60; ++id) ASSERT_EQ(Read(id), Result::kWhole);
+  disk_.FailReads(-EIO, UINT64_MAX);
+  for (std::uint64_t id = 1; id <= 5; ++id) EXPECT_EQ(Read(id), Result::kFailed);
+  journal_->Verify(1);
+  journal_->Tick(kSecond);
+  Flush();
+  EXPECT_EQ(journal_->Verified().bytes, 0U);
+  disk_.FailReads(0, 0);
+  disk_.Advance(10 * kSecond);
+  journal_->Tick(11 * kSecond);
+  Flush();
+  EXPECT_GT(journal_->Verified().bytes, 0U);
+  EXPECT_EQ(journal_->Verified().left_bytes, 0U);
 }
 
 }  // namespace

@@ -133,8 +133,8 @@ TEST_F(WalCheck, RecordsThatMarksCountAndThatAreNotThereAreMissing) {
   mark.next += 2;
   EncodeMark(mark, 1, header.salt, at, content.data() + at);
   rig_.disk.SetContent(PathOf(1), content);
-  const std::string records = "records " + std::to_string(first) + " to " +
-                              std::to_string(first + 1) + " are missing";
+  const std::string records =
+      "records " + std::to_string(first) + " to " + std::to_string(first + 1) + " are missing";
   ExpectRefused("at offset " + std::to_string(at) + ": " + records + " before it");
   EXPECT_EQ(Check().code(), Code::kCorrupt);
   EXPECT_TRUE(Reports("damaged: " + PathOf(1) + " at offset " + std::to_string(at) + " to " +
@@ -178,7 +178,8 @@ TEST_F(WalCheck, ASenselessRecordBehindDamageHasNoNumber) {
   SealFrame(content.data() + at, size, 12, header.salt, at);
   rig_.disk.SetContent(PathOf(1), content);
   EXPECT_EQ(Check().code(), Code::kCorrupt);
-  EXPECT_TRUE(Reports("damaged: " + PathOf(1) + " at offset " + std::to_string(at) + " to ")) << report_;
+  EXPECT_TRUE(Reports("damaged: " + PathOf(1) + " at offset " + std::to_string(at) + " to "))
+      << report_;
   EXPECT_TRUE(Reports("; records missing here and before: 1\n")) << report_;
   ASSERT_TRUE(Salvage().ok());
   EXPECT_TRUE(Reports("\n2 records were lost\n")) << report_;
@@ -237,8 +238,7 @@ TEST_F(WalCheck, AStateOfANewerVersionIsRefusedByName) {
   const Image before = rig_.disk.Image();
   for (const Status& status : {rig_.Start(), (rig_.journal.reset(), Check()), Salvage()}) {
     EXPECT_EQ(status.code(), Code::kInvalid);
-    EXPECT_EQ(status.message().find("/data/state is of format version 99"), 0U)
-        << status.message();
+    EXPECT_EQ(status.message().find("/data/state is of format version 99"), 0U) << status.message();
   }
   for (const auto& [name, content] : before) EXPECT_EQ(rig_.disk.Content(name), content);
 }
