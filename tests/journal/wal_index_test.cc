@@ -2,6 +2,7 @@
 // believed.
 
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,8 +12,14 @@
 #include <string>
 #include <vector>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "broker/base/stored_number.h"
 #include "broker/journal/body_hash.h"
+#include "broker/journal/byte_buffer.h"
 #include "broker/journal/no_events.h"
+#include "broker/journal/record_codec.h"
 #include "broker/journal/wal/segment_index.h"
 #include "broker/journal/wal/wal_journal.h"
 #include "broker/journal/wal/wal_reader.h"
@@ -27,6 +34,7 @@ using Result = BodyRead::Result;
 class Lean final : public LiveState {
  public:
   Status Apply(const Record& record) override {
+    if (record.id == refused) return {Code::kCorrupt, "a job that cannot be"};
     next_id = std::max(next_id, NextIdAfter(record));
     if (record.kind == Record::Kind::kDelete) jobs.erase(record.id);
     if (record.kind != Record::Kind::kPut) return {};
@@ -51,6 +59,7 @@ class Lean final : public LiveState {
     return jobs.contains(id) ? static_cast<std::uint32_t>(jobs.at(id)) : 0;
   }
   bool TakesBodiesLater() const override { return takes_later; }
+  std::vector<std::uint64_t> MissingBodies() const override { return missing; }
   void OnBody(std::uint64_t id, const BodyRead& read) override {
     results[id] = read.result;
     bodies[id] = read.body;
@@ -69,6 +78,8 @@ class Lean final : public LiveState {
   std::uint64_t next_id = 1;
   int left_out = 0;
   bool takes_later = true;
+  std::uint64_t refused = 0;
+  std::vector<std::uint64_t> missing;
   std::map<std::uint64_t, std::string> hashes;
   std::map<std::uint64_t, Result> results;
   std::map<std::uint64_t, std::string> bodies;
@@ -94,6 +105,8 @@ class WalIndex : public testing::Test {
     journal_ = std::move(opened.value());
     state_ = std::make_unique<Lean>();
     state_->takes_later = takes_later;
+    state_->missing = missing_;
+    state_->refused = refused_;
     if (Status status = journal_->Start(*state_, events_); !status.ok()) return status;
     journal_->OnNotify();
     return {};
@@ -172,6 +185,8 @@ class WalIndex : public testing::Test {
   FaultyFileSystem disk_;
   WalOptions options_;
   NoEvents events_;
+  std::vector<std::uint64_t> missing_;  // that the next start needs
+  std::uint64_t refused_ = 0;           // by the next start
   std::unique_ptr<Lean> state_;
   std::unique_ptr<WalJournal> journal_;
 };
@@ -294,6 +309,210 @@ TEST_F(WalIndex, WhatAStartNeedsIsInIt) {
   EXPECT_EQ(state_->jobs.at(id), 200U);
 }
 
+TEST_F(WalIndex, BodiesThatAStartNeedsAreReadBeforeItEnds) {
+  PutMany(40);
+  missing_ = {3, 17};
+  ASSERT_TRUE(Start().ok());
+  ASSERT_EQ(state_->results.size(), 2U);
+  for (const std::uint64_t id : missing_) {
+    EXPECT_EQ(state_->results[id], Result::kWhole);
+    EXPECT_EQ(state_->bodies[id], BodyOf(id));
+  }
+  const Status damaged = StartAfter([](auto& files) {
+    std::string& segment = files.at(PathOf(SegmentName(1)));
+    segment[segment.find(BodyOf(3))] ^= 1;
+  });
+  EXPECT_EQ(damaged.code(), Code::kCorrupt);
+  EXPECT_NE(damaged.message().find(SegmentName(1)), std::string::npos) << damaged.message();
+  EXPECT_NE(damaged.message().find("the record of job 3 is damaged"), std::string::npos)
+      << damaged.message();
+}
+
+// Whichever calls of a start fail, it reads the same or is refused, and no damage is seen.
+TEST_F(WalIndex, AStartThatCannotReadSeesNoDamage) {
+  PutMany(40);
+  const auto jobs = state_->jobs;
+  ASSERT_TRUE(journal_->Close().ok());
+  journal_.reset();
+  const auto files = disk_.Image();
+  missing_ = {3, 17};
+  for (const int error : {EIO, EMFILE}) {
+    bool reached = true;
+    for (std::uint64_t call = 1; reached; ++call) {
+      SCOPED_TRACE(call);
+      journal_.reset();
+      disk_.SetImage(files);
+      const std::uint64_t at = disk_.calls() + call;
+      disk_.FailAt(at, error, 2);
+      const Status started = Start();
+      reached = disk_.calls() >= at;
+      disk_.FailAt(0, 0);
+      if (!started.ok()) {
+        ASSERT_EQ(started.code(), Code::kIo) << started.message();
+        ASSERT_NE(started.message().find("/data"), std::string::npos) << started.message();
+        ASSERT_TRUE(Start().ok());
+      }
+      ASSERT_EQ(state_->jobs, jobs);
+      ASSERT_EQ(state_->bodies[17], BodyOf(17));
+    }
+  }
+}
+
+TEST_F(WalIndex, ARecordThatTheStateRefusesIsNamed) {
+  PutMany(40);
+  ASSERT_FALSE(Indexes().empty());
+  ASSERT_TRUE(journal_->Close().ok());
+  refused_ = 2;
+  const Status started = Start();
+  EXPECT_EQ(started.code(), Code::kCorrupt);
+  EXPECT_EQ(started.message().find(PathOf(SegmentName(1)) + " at offset "), 0U);
+  EXPECT_NE(started.message().find(": a job that cannot be"), std::string::npos);
+}
+
+TEST_F(WalIndex, OneThatIsLongerThanItsSegmentIsNotRead) {
+  PutMany(40);
+  const auto jobs = state_->jobs;
+  const Status status = StartAfter([](auto& files) {
+    std::string& index = files.at(PathOf(IndexName(2)));
+    index.resize(files.at(PathOf(SegmentName(2))).size() + 1);
+  });
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(state_->jobs, jobs);
+  for (const auto& [id, size] : jobs) EXPECT_EQ(Read(id), Result::kWhole);
+}
+
+TEST_F(WalIndex, WhatWasSetAsideOfAJobWhoseBodyIsThereIsRemoved) {
+  PutMany(40);
+  const Status status =
+      StartAfter([](auto& files) { files[PathOf("3.damaged")] = "of a start that did not end"; });
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_FALSE(disk_.Image().contains(PathOf("3.damaged")));
+  EXPECT_EQ(Read(3), Result::kWhole);
+}
+
+TEST_F(WalIndex, ASegmentThatLeavesBeforeItsTurnGetsNone) {
+  while (journal_->Segments().current < 2) {
+    Put(BodyOf(state_->next_id));
+    Flush();
+  }
+  ASSERT_TRUE(Indexes().empty());
+  const auto jobs = state_->jobs;
+  for (const auto& [id, size] : jobs) {
+    state_->jobs.erase(id);
+    Record record;
+    record.kind = Record::Kind::kDelete;
+    record.id = id;
+    journal_->Append(record);
+  }
+  for (int i = 0; i < 4; ++i) Flush();
+  EXPECT_GT(journal_->Segments().oldest, 1U);
+  EXPECT_TRUE(Indexes().empty());
+}
+
+TEST_F(WalIndex, ASegmentThatCannotBeReadGetsNone) {
+  while (journal_->Segments().current < 2) {
+    Put(BodyOf(state_->next_id));
+    Flush();
+  }
+  std::string segment = disk_.Content(PathOf(SegmentName(1)));
+  segment[3] ^= 1;
+  disk_.SetContent(PathOf(SegmentName(1)), segment);
+  for (int i = 0; i < 4; ++i) Flush();
+  EXPECT_TRUE(Indexes().empty());
+  EXPECT_TRUE(journal_->Health().ok());
+}
+
+TEST_F(WalIndex, MayHaveSeveralBlocks) {
+  options_.segment_size = 1 << 20;
+  ASSERT_TRUE(Start().ok());
+  while (journal_->Segments().current < 4) Put(std::string(140, 'b'));
+  for (int i = 0; i < 6; ++i) Flush();
+  ASSERT_FALSE(Indexes().empty());
+  EXPECT_GT(disk_.Content(PathOf(IndexName(Indexes().back()))).size(), 64U * 1024);
+  const auto jobs = state_->jobs;
+  ASSERT_TRUE(journal_->Close().ok());
+  EXPECT_EQ(Seen(true), Seen(false));
+  ASSERT_TRUE(Start().ok());
+  EXPECT_EQ(state_->jobs, jobs);
+}
+
+TEST_F(WalIndex, AThreadWritesThemAndTheyLeaveThere) {
+  options_.own_thread = true;
+  ASSERT_TRUE(Start().ok());
+  const auto go_on = [this] {
+    pollfd readable{journal_->NotifyFd(), POLLIN, 0};
+    ::poll(&readable, 1, 10);
+    Flush();
+  };
+  while (journal_->Segments().current < 4) {
+    Put(BodyOf(state_->next_id));
+    Flush();
+  }
+  for (int i = 0; i < 6000 && Indexes().size() < 2; ++i) go_on();
+  EXPECT_GE(Indexes().size(), 2U);
+  for (std::uint64_t id = 1; id < state_->next_id; ++id) Delete(id);
+  for (int i = 0; i < 6000 && !Indexes().empty(); ++i) go_on();
+  EXPECT_TRUE(Indexes().empty());
+  EXPECT_TRUE(journal_->Close().ok());
+}
+
+TEST(WalIndexName, IsThatOfItsSegment) {
+  EXPECT_EQ(IndexName(7), "0000000007.index");
+  EXPECT_EQ(IndexNumber("0000000007.index"), 7U);
+  for (const char* other : {"0000000007.wal", "7.index", "000000000x.index", "0000000007.index.tmp",
+                            "0000000007", ".index", ""}) {
+    EXPECT_EQ(IndexNumber(other), 0U) << other;
+  }
+}
+
+// A segment that is made by hand.
+class SomeSegment {
+ public:
+  SomeSegment() : bytes_(kSegmentHeaderSize, '\0') { EncodeSegmentHeader(header_, bytes_.data()); }
+  SomeSegment& Mark(Lsn next) {
+    const std::size_t at = bytes_.size();
+    bytes_.resize(at + kMarkSize);
+    EncodeMark({next, 0, 7}, header_.number, header_.salt, at, bytes_.data() + at);
+    return *this;
+  }
+  SomeSegment& Frame(const std::string& record, const std::string& body) {
+    const std::size_t at = bytes_.size();
+    bytes_.append(kFrameHeaderSize, '\0').append(record).append(body);
+    SealFrame(bytes_.data() + at, static_cast<std::uint32_t>(record.size()),
+              static_cast<std::uint32_t>(body.size()), header_.salt, at);
+    return *this;
+  }
+  std::string Index() const { return MakeIndex(bytes_ + std::string(100, '\0'), header_); }
+  const std::string& bytes() const { return bytes_; }
+  const SegmentHeader& header() const { return header_; }
+
+ private:
+  const SegmentHeader header_{kWalVersion, 7, 42};
+  std::string bytes_;
+};
+
+TEST(WalIndexOf, ASegmentWithoutRecordsIsEmpty) {
+  const SomeSegment segment = std::move(SomeSegment().Mark(5));
+  const std::string index = segment.Index();
+  auto reader = IndexReader::Open(index, segment.header(), segment.bytes().size());
+  ASSERT_TRUE(reader.has_value());
+  EXPECT_EQ(reader->first(), 5U);
+  EXPECT_EQ(reader->end(), segment.bytes().size());
+  IndexReader::Entry entry;
+  EXPECT_FALSE(reader->Next(entry));
+}
+
+// A start would refuse it, so nothing may hide it.
+TEST(WalIndexOf, ASegmentThatIsNoPartOfALogIsNotMade) {
+  ByteBuffer record;
+  RecordCodec().Encode(Lean::PutOf(2, 0, {}), record);
+  const std::string put(record.view()), body(4000, 'b');
+  EXPECT_NE(SomeSegment().Mark(5).Frame(put, body).Mark(6).Index(), "");
+  EXPECT_EQ(SomeSegment().Mark(5).Frame(put, body).Mark(7).Index(), "") << "a record is missing";
+  EXPECT_EQ(SomeSegment().Frame(put, body).Index(), "") << "it has no first mark";
+  EXPECT_EQ(SomeSegment().Mark(5).Frame("\x08\x7F", body).Index(), "") << "no such record";
+}
+
 // Of one segment.
 class OneIndex : public WalIndex {
  protected:
@@ -312,6 +531,16 @@ class OneIndex : public WalIndex {
 
   bool Believed(std::string_view index) const {
     return IndexReader::Open(index, header_, segment_.size()).has_value();
+  }
+
+  // Of the first entry; the index has one block.
+  static constexpr std::size_t kEntry = 64 + 12;
+  void Seal(std::string& index) const {
+    const std::size_t size =
+        std::min<std::size_t>(Load<std::uint32_t>(index, 72), index.size() - kEntry);
+    Store<std::uint64_t>(index.data() + 64,
+                         XXH3_64bits_withSeed(index.data() + 72, 4 + size, header_.salt + 64));
+    Store<std::uint64_t>(index.data() + 56, XXH3_64bits_withSeed(index.data(), 56, header_.salt));
   }
 
   std::string segment_, index_;
@@ -362,6 +591,42 @@ TEST_F(OneIndex, ADamagedSegmentHasNone) {
     const std::string index = MakeIndex(damaged, header_);
     EXPECT_TRUE(index.empty() || index == index_) << at;
   }
+}
+
+TEST_F(OneIndex, WhoseChecksumsAreRightAndWhoseNumbersAreNotIsNotBelieved) {
+  const auto believed = [this](const std::function<void(std::string & index)>& change) {
+    std::string index = index_;
+    change(index);
+    Seal(index);
+    return Believed(index);
+  };
+  EXPECT_TRUE(believed([](std::string&) {}));
+  const auto at = [](std::size_t offset, auto add) {
+    return [=](std::string& index) {
+      const auto value = Load<decltype(add)>(index, offset);
+      Store(index.data() + offset, static_cast<decltype(add)>(value + add));
+    };
+  };
+  EXPECT_TRUE(believed(at(8, std::uint32_t(-1)))) << "the version before";
+  EXPECT_FALSE(believed(at(8, std::uint32_t{1}))) << "a newer version";
+  EXPECT_FALSE(believed(at(8, std::uint32_t(-2)))) << "no version";
+  EXPECT_FALSE(believed(at(12, std::uint32_t{1 << 20}))) << "an end behind the segment's";
+  EXPECT_FALSE(believed(at(16, std::uint64_t{1}))) << "of another segment";
+  EXPECT_FALSE(believed(at(24, std::uint64_t{1}))) << "of another use of the file";
+  EXPECT_FALSE(believed(at(40, std::uint64_t{1}))) << "more records than entries";
+  EXPECT_FALSE(believed(at(48, std::uint64_t{1}))) << "longer than the file";
+  EXPECT_FALSE(believed(at(kEntry, std::uint32_t{1 << 20}))) << "a record behind the end";
+  EXPECT_FALSE(believed(at(kEntry + 4, std::uint32_t{1 << 20}))) << "longer than its block";
+  EXPECT_FALSE(believed(at(kEntry + 8, std::uint32_t{1U << 31U}))) << "a hash of what is there";
+  EXPECT_FALSE(believed([](std::string& index) {
+    index += "12345";
+    Store(index.data() + 48, std::uint64_t{index.size()});
+  })) << "a block without a header";
+  EXPECT_FALSE(believed([](std::string& index) {
+    index += "1234";
+    Store(index.data() + 48, std::uint64_t{index.size()});
+    Store(index.data() + 72, static_cast<std::uint32_t>(index.size() - kEntry));
+  })) << "an entry without a header";
 }
 
 // The power goes at any call: what is there then is believed only if it is whole.
