@@ -73,6 +73,20 @@ TEST(RecordCodec, UnknownFlagIsRefused) {
   EXPECT_NE(status.message().find("flags 128"), std::string::npos) << status.message();
 }
 
+TEST(RecordCodec, UnknownCauseOrHoldIsRefused) {
+  RecordCodec codec;
+  Record record = SomePut(), decoded;
+  record.failure.cause = static_cast<Record::Cause>(99);
+  const Status cause = codec.Decode(Encoded(record), "", decoded);
+  EXPECT_EQ(cause.code(), Code::kInvalid);
+  EXPECT_NE(cause.message().find("cause 99"), std::string::npos) << cause.message();
+  record = SomePut();
+  record.transfer.held = static_cast<Record::Held>(99);
+  const Status held = codec.Decode(Encoded(record), "", decoded);
+  EXPECT_EQ(held.code(), Code::kInvalid);
+  EXPECT_NE(held.message().find("held 99"), std::string::npos) << held.message();
+}
+
 TEST(RecordCodec, UnknownFieldIsRefused) {
   RecordCodec codec;
   Record record;

@@ -420,5 +420,63 @@ TEST(WalFailure, IdsTakenOnAFullDiskAreNotReused) {
   EXPECT_EQ(rig.model->state().next_id, next_id);
 }
 
+// Whichever calls of a stop fail: what was acknowledged is there at the next start, and no id is
+// given out again.
+TEST(WalFailure, AStopThatFailsLosesNothing) {
+  for (const int error : {EIO, ENOSPC, EMFILE}) {
+    for (const std::uint64_t times : {1, 2, 100}) {
+      bool reached = true;
+      for (std::uint64_t call = 1; reached; ++call) {
+        Rig rig;
+        ASSERT_TRUE(rig.Start().ok());
+        for (int i = 0; i < 10; ++i) {
+          rig.model->Put(*rig.journal, "t", std::string(200, 'x'));
+          rig.Flush();
+        }
+        rig.model->TakeId(*rig.journal);
+        rig.Flush();
+        const std::uint64_t at = rig.disk.calls() + call;
+        rig.disk.FailAt(at, error, times);
+        const Status closed = rig.journal->Close();
+        reached = rig.disk.calls() >= at;
+        if (!closed.ok()) {
+          ASSERT_NE(closed.message().find("/data"), std::string::npos) << closed.message();
+        }
+        const Model::State before = rig.model->state();
+        const Status started = rig.Restart(Loss::kAll);
+        ASSERT_TRUE(started.ok()) << call << ": " << started.message();
+        ASSERT_TRUE(SameJobs(rig.model->state(), before)) << call;
+        ASSERT_GE(rig.model->state().next_id, before.next_id) << call;
+      }
+    }
+  }
+}
+
+TEST(WalFailure, AStopOnAFullDiskKeepsWhatIsThere) {
+  for (std::uint64_t room = 0; room < 300; room += 20) {
+    Rig rig;
+    rig.options.segment_size = 8 * 1024;
+    rig.disk.SetCapacity(6 * 8 * 1024);
+    ASSERT_TRUE(rig.Start().ok());
+    while (rig.journal->Accepts(Kind::kPut)) {
+      rig.model->Put(*rig.journal, "t", std::string(300, 'x'));
+      rig.Flush();
+    }
+    while (rig.journal->Accepts(Kind::kDelete) && rig.model->state().jobs.size() > room / 10) {
+      rig.model->Delete(*rig.journal, rig.model->state().jobs.begin()->first);
+      rig.journal->Flush(0);
+      rig.journal->OnNotify();
+    }
+    const Model::State before = rig.model->state();
+    if (const Status closed = rig.journal->Close(); !closed.ok()) {
+      EXPECT_NE(closed.message().find("No space"), std::string::npos) << closed.message();
+    }
+    const Status started = rig.Restart(Loss::kAll);
+    ASSERT_TRUE(started.ok()) << room << ": " << started.message();
+    ASSERT_TRUE(SameJobs(rig.model->state(), before)) << room;
+    ASSERT_GE(rig.model->state().next_id, before.next_id) << room;
+  }
+}
+
 }  // namespace
 }  // namespace gearstalk

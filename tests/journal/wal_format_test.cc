@@ -49,12 +49,24 @@ TEST(WalFormat, HeaderComesBack) {
   }
 }
 
+TEST(WalFormat, HeadersOfOtherVersionsAreRefused) {
+  for (const std::uint32_t version : {0U, kWalVersion + 1, UINT32_MAX}) {
+    std::string bytes(kSegmentHeaderSize, '\0');
+    EncodeSegmentHeader({version, 7, 42}, bytes.data());
+    SegmentHeader header;
+    const Status status = DecodeSegmentHeader(bytes, header);
+    EXPECT_EQ(status.code(), Code::kInvalid);
+    EXPECT_EQ(status.message().find("format version " + std::to_string(version)), 0U);
+  }
+}
+
 TEST(WalFormat, NamesSortAsNumbers) {
   EXPECT_EQ(SegmentName(7), "0000000007.wal");
   EXPECT_EQ(SegmentNumber("0000000007.wal"), 7U);
   EXPECT_EQ(SegmentNumber(SegmentName(123'456'789'012)), 123'456'789'012U);
-  for (const char* other : {"7.wal", "0000000007", "0000000007.wal.damaged", "000000000x.wal",
-                            "spare.tmp", "lock", ".wal", "00000000007.wal"}) {
+  for (const char* other :
+       {"7.wal", "0000000007", "0000000007.wal.damaged", "000000000x.wal", "spare.tmp", "lock",
+        ".wal", "00000000007.wal", "99999999999999999999.wal", "-000000007.wal"}) {
     EXPECT_EQ(SegmentNumber(other), 0U) << other;
   }
 }
@@ -136,6 +148,28 @@ TEST(WalReader, GoesOnAtTheNextItemBehindDamage) {
   reader.Next();
   ASSERT_EQ(reader.Next(), SegmentReader::Item::kEnd);
   EXPECT_FALSE(reader.SkipToAny());
+}
+
+// Bytes that claim to be large frames at every place: few of them are tried, and what follows is
+// still found.
+TEST(WalReader, LookAlikesAreNotTriedWithoutEnd) {
+  std::string bytes(kSegmentHeaderSize, '\0');
+  EncodeSegmentHeader(kHeader, bytes.data());
+  for (int i = 0; i < 500; ++i) {
+    std::string look_alike = FrameAt(bytes.size(), kOne, std::string(80'000, 'b'));
+    look_alike[0] = static_cast<char>(look_alike[0] ^ 1);
+    bytes += look_alike.substr(0, kFrameHeaderSize + sizeof kOne);
+  }
+  const std::uint64_t mark = bytes.size();
+  bytes += MarkAt(mark, {5, 4, 3});
+  bytes += FrameAt(bytes.size(), kTwo, "");
+  bytes += std::string(100'000, '\0');
+  SegmentReader reader(bytes, kHeader);
+  ASSERT_EQ(reader.Next(), SegmentReader::Item::kBad);
+  ASSERT_TRUE(reader.SkipToAny());
+  EXPECT_EQ(reader.Next(), SegmentReader::Item::kMark);
+  EXPECT_EQ(reader.offset(), mark);
+  EXPECT_EQ(reader.Next(), SegmentReader::Item::kRecord);
 }
 
 TEST(WalFormat, StateComesBackOrIsDamaged) {

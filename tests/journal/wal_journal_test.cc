@@ -1,6 +1,7 @@
 #include "broker/journal/wal/wal_journal.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <cerrno>
 #include <numeric>
@@ -258,6 +259,113 @@ TEST(WalJournal, StatsSayHowItFailed) {
     EXPECT_EQ(rig.journal->Stats().full, error == ENOSPC);
     EXPECT_EQ(rig.journal->Stats().failed, error == EIO);
   }
+}
+
+TEST(WalJournal, SlashesAtTheEndOfTheDirectoryDoNotMatter) {
+  Rig rig;
+  rig.options.directory = "/data///";
+  ASSERT_TRUE(rig.Start().ok());
+  rig.model->Put(*rig.journal, "t", "x");
+  const Model::State before = rig.model->state();
+  ASSERT_TRUE(rig.journal->Close().ok());
+  EXPECT_FALSE(rig.disk.Content("/data/" + SegmentName(1)).empty());
+  rig.options.directory = "/data";
+  ASSERT_TRUE(rig.Start().ok());
+  EXPECT_EQ(rig.model->state(), before);
+}
+
+TEST(WalJournal, ADirectoryWithoutASlashIsInTheCurrentOne) {
+  Rig rig;
+  rig.options.directory = "journal";
+  ASSERT_TRUE(rig.Start().ok());
+  rig.model->Put(*rig.journal, "t", "x");
+  rig.Flush();
+  const Model::State before = rig.model->state();
+  ASSERT_TRUE(rig.Restart(FaultyFileSystem::Loss::kAll).ok());
+  EXPECT_TRUE(SameJobs(rig.model->state(), before));
+  for (const std::string& name : rig.disk.Names()) EXPECT_EQ(name.find("journal/"), 0U) << name;
+}
+
+TEST(WalJournal, ThereIsRoomForALargeBodyIfTheDiskHasIt) {
+  Rig rig;
+  ASSERT_TRUE(rig.Start().ok());
+  EXPECT_TRUE(rig.journal->HasRoomFor(2 << 20));
+  rig.disk.SetCapacity(rig.disk.UsedBytes() + (1 << 20));
+  EXPECT_FALSE(rig.journal->HasRoomFor(2 << 20));
+  rig.disk.SetCapacity(rig.disk.UsedBytes() + (4 << 20));
+  EXPECT_TRUE(rig.journal->HasRoomFor(2 << 20));
+  const Lsn lsn = rig.model->Put(*rig.journal, "t", std::string(2 << 20, 'x'));
+  rig.Flush();
+  EXPECT_GE(rig.journal->Durable(), lsn);
+  EXPECT_TRUE(SurvivesRestart(rig));
+}
+
+// Nothing is appended meanwhile: the journal itself asks for the next round.
+TEST(WalJournal, ALongSearchForWhatLivesGoesOnByItself) {
+  Rig rig;
+  rig.options.segment_size = 1 << 20;
+  ASSERT_TRUE(rig.Start().ok());
+  while (rig.journal->Segments().current < 2) rig.model->Put(*rig.journal, "t", "x");
+  const std::uint64_t last = rig.model->state().next_id - 2;
+  ASSERT_GT(last, 10'000U);
+  for (std::uint64_t id = 1; id < last; ++id) rig.model->Delete(*rig.journal, id);
+  rig.journal->Flush(0);
+  EXPECT_EQ(rig.journal->Segments().oldest, 1U);
+  for (int i = 0; i < 100 && rig.journal->Segments().oldest == 1; ++i) {
+    pollfd readable{rig.journal->NotifyFd(), POLLIN, 0};
+    ASSERT_EQ(::poll(&readable, 1, 0), 1);
+    rig.journal->OnNotify();
+    rig.journal->Flush(0);
+  }
+  EXPECT_GT(rig.journal->Segments().oldest, 1U);
+  EXPECT_GE(rig.journal->Segments().migrated, 1U);
+  EXPECT_TRUE(SurvivesRestart(rig));
+}
+
+// Hears how far a replay is.
+class Progress final : public NoEvents {
+ public:
+  void OnFollowing(const FollowProgress& progress) override { heard.push_back(progress); }
+  std::vector<FollowProgress> heard;
+};
+
+TEST(WalJournal, ALongReplayTellsHowFarItIs) {
+  Rig rig;
+  rig.options.segment_size = 16 << 20;
+  ASSERT_TRUE(rig.Start().ok());
+  constexpr std::uint64_t kJobs = 150'000;
+  for (std::uint64_t i = 0; i < kJobs; ++i) rig.model->Put(*rig.journal, "t", "x");
+  ASSERT_TRUE(rig.journal->Close().ok());
+  rig.journal.reset();
+  const auto journal = std::move(WalJournal::Open(rig.options).value());
+  Model model;
+  Progress events;
+  ASSERT_TRUE(journal->Start(model, events).ok());
+  ASSERT_EQ(model.state().jobs.size(), kJobs);
+  ASSERT_EQ(events.heard.size(), 4U) << "the beginning, two on the way, and the end";
+  const std::uint64_t total = events.heard.back().total_bytes;
+  for (std::size_t i = 1; i < 4; ++i) {
+    EXPECT_GT(events.heard[i].records, events.heard[i - 1].records);
+    EXPECT_GT(events.heard[i].bytes, events.heard[i - 1].bytes);
+    EXPECT_EQ(events.heard[i].total_bytes, total);
+  }
+  EXPECT_EQ(events.heard[0].bytes, 0U);
+  EXPECT_LT(events.heard[2].bytes, total);
+  EXPECT_GE(events.heard[3].records, kJobs);
+}
+
+TEST(WalJournal, OneThatDidNotStartIsClosed) {
+  Rig rig;
+  ASSERT_TRUE(rig.Start().ok());
+  rig.model->Put(*rig.journal, "t", "x");
+  ASSERT_TRUE(rig.journal->Close().ok());
+  rig.journal.reset();
+  const auto image = rig.disk.Image();
+  {
+    const auto journal = std::move(WalJournal::Open(rig.options).value());
+    EXPECT_TRUE(journal->Close().ok());
+  }
+  EXPECT_TRUE(rig.disk.Image() == image);
 }
 
 TEST(SyncTimes, CountsUpToEachBoundAndBehindTheLast) {

@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "broker/journal/no_events.h"
@@ -105,6 +110,139 @@ TEST_F(WalVerify, WhatLeavesTheLogIsPassedOver) {
   verifier.Work();
   EXPECT_TRUE(verifier.Take().empty());
   EXPECT_EQ(verifier.progress().next, 5U);
+}
+
+TEST_F(WalVerify, WhileThePauseLastsNothingIsRead) {
+  Verifier verifier(rig_.disk, Rig::kDirectory, false, [] {});
+  verifier.SetPace(1);
+  verifier.Pause(true);
+  verifier.Begin(1, 4);
+  verifier.Work();
+  EXPECT_EQ(verifier.progress().bytes, 0U);
+  EXPECT_EQ(verifier.progress().next, 1U);
+  verifier.Pause(false);
+  verifier.Work();
+  EXPECT_GT(verifier.progress().bytes, 0U);
+  EXPECT_EQ(verifier.progress().next, 5U);
+}
+
+// It is said with the name of the file; what is in it is not known.
+TEST_F(WalVerify, ASegmentThatCannotBeReadIsNamed) {
+  std::string content = rig_.disk.Content(Segment(2));
+  content[3] ^= 1;
+  rig_.disk.SetContent(Segment(2), content);
+  rig_.disk.FailReadsAt(Segment(3), 100, 200, -EIO);
+  Verifier verifier(rig_.disk, Rig::kDirectory, false, [] {});
+  verifier.SetPace(1);
+  verifier.Begin(1, 4);
+  verifier.Work();
+  const std::vector<Verifier::Damage> found = verifier.Take();
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].problem, Segment(2) + ": the header is damaged");
+  EXPECT_EQ(found[1].problem.find(Segment(3) + ": read " + Segment(3)), 0U) << found[1].problem;
+  for (const Verifier::Damage& damage : found) EXPECT_EQ(damage.end, 0U);
+  EXPECT_EQ(verifier.progress().next, 5U);
+}
+
+// Zeros in the middle, and a wrong bit in the last record.
+TEST_F(WalVerify, ADamagedStretchEndsAtTheNextMarkOrWithTheFile) {
+  std::string content = rig_.disk.Content(Segment(2));
+  const std::size_t body = content.find(std::string(300, 'b'));
+  content.replace(body - 40, 340, 340, '\0');
+  const std::size_t last = content.rfind("bbb");
+  content[last] ^= 1;
+  rig_.disk.SetContent(Segment(2), content);
+  Verifier verifier(rig_.disk, Rig::kDirectory, false, [] {});
+  verifier.SetPace(1);
+  verifier.Begin(2, 2);
+  verifier.Work();
+  const std::vector<Verifier::Damage> found = verifier.Take();
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_LT(found[0].offset, body);
+  EXPECT_GT(found[0].end, body + 300 - 1);
+  EXPECT_LT(found[0].end, last - 300);
+  EXPECT_LT(found[1].offset, last);
+  EXPECT_EQ(found[1].end, content.size());
+}
+
+TEST_F(WalVerify, DamageOfASegmentThatHasLeftMeanwhileIsNotCounted) {
+  Damage(1);
+  rig_.journal->Verify(1);
+  rig_.journal->Tick(kSecond);
+  rig_.journal->Flush(0);
+  while (!rig_.model->state().jobs.empty()) {
+    rig_.model->Delete(*rig_.journal, rig_.model->state().jobs.begin()->first);
+  }
+  rig_.journal->Flush(0);
+  ASSERT_GT(rig_.journal->Segments().oldest, 1U);
+  rig_.journal->OnNotify();
+  EXPECT_EQ(rig_.journal->Verified().damaged, 0U);
+}
+
+// What a thread that reads tells.
+class Heard {
+ public:
+  void Notify() {
+    const std::lock_guard lock(mutex_);
+    ++times_;
+    changed_.notify_all();
+  }
+  bool WaitFor(int times) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::minutes(1), [&] { return times_ >= times; });
+  }
+  int times() {
+    const std::lock_guard lock(mutex_);
+    return times_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int times_ = 0;
+};
+
+TEST_F(WalVerify, AThreadReadsThemAndTellsOfEach) {
+  Damage(2);
+  Heard heard;
+  Verifier verifier(rig_.disk, Rig::kDirectory, true, [&heard] { heard.Notify(); });
+  verifier.SetPace(1 << 30);
+  verifier.Begin(1, 4);
+  ASSERT_TRUE(heard.WaitFor(4));
+  EXPECT_EQ(verifier.progress().next, 5U);
+  EXPECT_EQ(verifier.Take().size(), 1U);
+  verifier.Begin(2, 3);
+  ASSERT_TRUE(heard.WaitFor(6));
+  EXPECT_EQ(verifier.Take().size(), 1U);
+}
+
+TEST_F(WalVerify, WhatLeavesTheLogWhileItIsReadIsPassedOver) {
+  Damage(2);
+  Damage(3);
+  Heard heard;
+  Verifier verifier(rig_.disk, Rig::kDirectory, true, [&heard] { heard.Notify(); });
+  verifier.SetPace(1 << 30);
+  rig_.disk.HoldReads();
+  const std::uint64_t before = rig_.disk.reads();
+  verifier.Begin(2, 3);
+  while (rig_.disk.reads() == before) std::this_thread::yield();
+  verifier.Release(3);
+  rig_.disk.LetReadsGo();
+  ASSERT_TRUE(heard.WaitFor(1));
+  const std::vector<Verifier::Damage> found = verifier.Take();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].segment, 3U);
+}
+
+TEST_F(WalVerify, AStopWaitsForNoPace) {
+  Heard heard;
+  {
+    Verifier verifier(rig_.disk, Rig::kDirectory, true, [&heard] { heard.Notify(); });
+    verifier.SetPace(1);
+    verifier.Begin(1, 4);
+    while (verifier.progress().bytes == 0) std::this_thread::yield();
+  }
+  EXPECT_EQ(heard.times(), 0) << "it rested a second after the first piece";
 }
 
 }  // namespace
