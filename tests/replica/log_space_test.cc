@@ -131,5 +131,58 @@ TEST(LogSpace, ASegmentWithFewSettingsHas4Mebibytes) {
   EXPECT_TRUE(space.SegmentIsFull(kMaxBytes));
 }
 
+// What is needed of the log begins with a part, so it cannot begin with a segment that has none
+// yet.
+TEST(LogSpace, TheLogBeginsBehindASegmentOnceTheNextOneIsStored) {
+  LogSpace space(true);
+  EXPECT_TRUE(space.IsGone(1));
+  EXPECT_FALSE(space.IsStored(1, 0));
+  EXPECT_EQ(space.FirstOf(1), UINT64_MAX);
+  space.Begin(1);
+  space.OnRecord(RecordOf(Record::Kind::kPut, 1), 300);
+  space.OnStored(1, 5, 400, {300});
+  EXPECT_FALSE(space.Drop(1)) << "it is the only one";
+  space.Begin(2);
+  EXPECT_FALSE(space.Drop(1)) << "its job lives";
+  space.OnRecord(RecordOf(Record::Kind::kDelete, 1), 20);
+  EXPECT_TRUE(space.Drop(2));
+  EXPECT_FALSE(space.Declare(1)) << "the deletion is not durable";
+  EXPECT_FALSE(space.Declare(2)) << "the next segment has no part";
+  space.OnOldest(4);
+  space.OnTrimmed(100);
+  EXPECT_FALSE(space.IsGone(1));
+  space.OnStored(2, 7, 90, {20});
+  EXPECT_TRUE(space.Declare(2));
+  EXPECT_EQ(space.oldest(), 7U);
+  EXPECT_FALSE(space.Declare(3)) << "once";
+  EXPECT_EQ(space.bytes(), 490U);
+  space.OnTrimmed(7);
+  EXPECT_TRUE(space.IsGone(1));
+  EXPECT_EQ(space.bytes(), 90U);
+  EXPECT_EQ(space.FirstOf(1), UINT64_MAX);
+  EXPECT_EQ(space.FirstOf(3), UINT64_MAX);
+}
+
+// The leader has moved the beginning of the log.
+TEST(LogSpace, AFollowerLeavesSegmentsAsTheLeaderSays) {
+  LogSpace space(true);
+  for (std::uint32_t segment = 1; segment <= 3; ++segment) {
+    space.Begin(segment);
+    space.OnRecord(RecordOf(Record::Kind::kPut, segment), 300);
+    space.OnStored(segment, 10 * segment, 100, {300});
+  }
+  space.OnRecord(RecordOf(Record::Kind::kPut, 1), 300);
+  space.OnOldest(19);
+  EXPECT_FALSE(space.IsGone(1));
+  space.OnOldest(20);
+  EXPECT_TRUE(space.IsGone(1));
+  EXPECT_FALSE(space.IsGone(2));
+  EXPECT_EQ(space.compactor().oldest(), 2U);
+  EXPECT_EQ(space.oldest(), 20U);
+  space.OnOldest(3);
+  EXPECT_EQ(space.oldest(), 20U);
+  EXPECT_EQ(space.declared(), 20U);
+}
+
 }  // namespace
 }  // namespace gearstalk

@@ -266,5 +266,80 @@ TEST_F(StoredBodiesTest, ComeLateWhereTheStoreIsAway) {
   EXPECT_EQ(results_.at(1), Result::kWhole);
 }
 
+// A read that fails is made again for each body alone; the log may leave them behind meanwhile.
+TEST_F(StoredBodiesTest, ThoseThatAreToBeReadAloneKeepTheirSegment) {
+  PutAndStore(1, 6);
+  shard_.unreadable = {{1, Code::kIo}};
+  bodies_.Ask(1, BodyUse::kQuery, PlaceOf(1));
+  bodies_.Ask(6, BodyUse::kQuery, PlaceOf(6));
+  fence_ = 0;
+  bodies_.Send(fence_);
+  simulation_.RunUntil(simulation_.now + 10 * kSecond);
+  EXPECT_TRUE(results_.empty());
+  EXPECT_EQ(bodies_.oldest(), 1U);
+  space_.Begin(2);
+  PutAndStore(7, 9);
+  space_.OnTrimmed(space_.FirstOf(2));
+  bodies_.Send(fence_);
+  EXPECT_EQ(results_,
+            (std::map<std::uint64_t, Result>{{1, Result::kFailed}, {6, Result::kFailed}}));
+  EXPECT_EQ(problem_, "its record was carried forward");
+  EXPECT_EQ(bodies_.oldest(), UINT64_MAX);
+  EXPECT_EQ(link_.fetches, 1U);
+}
+
+TEST_F(StoredBodiesTest, OfDistantPlacesOneThatFailsHoldsUpNoOther) {
+  PutAndStore(1, 3);
+  Put(4, 40'000);
+  PutAndStore(5, 8);
+  shard_.unreadable = {{1, Code::kIo}};
+  Ask(1);
+  Ask(8);
+  Run();
+  EXPECT_EQ(results_, (std::map<std::uint64_t, Result>{{1, Result::kFailed}, {8, Result::kWhole}}));
+  EXPECT_EQ(link_.fetches, 3U) << "one of both, and one of each";
+}
+
+TEST_F(StoredBodiesTest, AReadHasABoundedNumberOfPlaces) {
+  for (std::uint64_t id = 1; id <= 140; ++id) Put(id, id % 2 == 0 ? 300 : 18'000);
+  Store();
+  for (std::uint64_t id = 2; id <= 140; id += 2) Ask(id);
+  Run();
+  ASSERT_EQ(results_.size(), 70U);
+  for (const auto& [id, result] : results_) EXPECT_EQ(result, Result::kWhole) << id;
+  EXPECT_EQ(link_.fetches, 2U) << "of 64 places, and of six";
+}
+
+// The leader deleted the parts while a standby read them.
+TEST_F(StoredBodiesTest, OfPartsThatLeaveTheLogMeanwhileAreNotDamaged) {
+  PutAndStore(1, 3);
+  Ask(2);
+  fence_ = 0;
+  bodies_.Send(fence_);
+  space_.Begin(2);
+  PutAndStore(4, 6);
+  const std::uint64_t first = space_.FirstOf(2);
+  shard_.parts.erase(shard_.parts.begin(), shard_.parts.lower_bound(first));
+  space_.OnTrimmed(first);
+  Run();
+  EXPECT_EQ(results_.at(2), Result::kFailed);
+  EXPECT_EQ(problem_, "its record was carried forward");
+}
+
+TEST_F(StoredBodiesTest, FramesWithOtherLengthsAreDamaged) {
+  PutAndStore(1, 1);
+  std::string& part = PartOf(1);
+  char* const frame = part.data() + kPartHeaderSize;
+  const std::size_t body = 300, record = PlaceOf(1).bytes - kReplicaFrameHeader - body;
+  WriteFrameHeader(frame, record + body, 0);
+  EXPECT_EQ(Read(1), Result::kDamaged) << "it has no body";
+  WriteFrameHeader(frame, record, body - 1);
+  EXPECT_EQ(Read(1), Result::kDamaged) << "it is shorter";
+  WriteFrameHeader(frame, record, body + 1);
+  EXPECT_EQ(Read(1), Result::kDamaged) << "it is longer";
+  WriteFrameHeader(frame, record, body);
+  EXPECT_EQ(Read(1), Result::kWhole);
+}
+
 }  // namespace
 }  // namespace gearstalk
