@@ -226,5 +226,37 @@ TEST_F(ImportTest, EndsInTheMiddleWhenABrokerLeads) {
   EXPECT_EQ(shard.view.meta_at, 0);
 }
 
+TEST_F(ImportTest, EndsWhereTheStoreFailsOnceItLeads) {
+  WriteTwo();
+  OnceItLeads([this] { link.looked = kDenied; });
+  EXPECT_EQ(Import().message(), "permission denied");
+  EXPECT_EQ(shard.view.meta_at, 0);
+  EXPECT_TRUE(shard.parts.empty());
+  EXPECT_EQ(report, "");
+}
+
+// The look that would tell fails; what founded the shard was answered.
+TEST_F(ImportTest, IsDoneWhenTheShardIsFounded) {
+  WriteTwo();
+  meanwhile = [this] {
+    if (shard.view.meta_at != 0) link.looked = kDenied;
+  };
+  const Status status = Import();
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(report.starts_with("imported 2 live jobs in ")) << report;
+  EXPECT_TRUE(shard.view.leader.vacant);
+}
+
+// An earlier try of the same call has founded it, and its answer was lost.
+TEST_F(ImportTest, IsDoneWhenAnEarlierTryHasFoundedTheShard) {
+  WriteTwo();
+  meanwhile = [this] {
+    if (link.appends > 0 && shard.view.meta_at == 0) Found();
+  };
+  const Status status = Import();
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(report.starts_with("imported 2 live jobs in ")) << report;
+}
+
 }  // namespace
 }  // namespace gearstalk

@@ -199,8 +199,8 @@ TEST_F(RolesTest, AStandbyLeavesLargeBodiesInTheStoreButNotThoseOfHeldJobs) {
   EXPECT_EQ(second.left_out, (std::map<std::uint64_t, std::uint32_t>{{1, 300}, {3, 300}}));
   EXPECT_EQ(second.bodies[2], body);
   EXPECT_EQ(second.bodies[4], "short");
-  EXPECT_EQ(second.hashes, (std::map<std::uint64_t, std::string>{
-                               {3, std::string(View(HashOfBody(body)))}}));
+  EXPECT_EQ(second.hashes,
+            (std::map<std::uint64_t, std::string>{{3, std::string(View(HashOfBody(body)))}}));
   Host whole(simulation, shard, "b3");
   whole.takes_later = false;
   whole.Start();
@@ -368,9 +368,7 @@ TEST_F(LeavingTest, OfABrokerForWhichThereIsNoSpaceIsDone) {
   ExpectItLeaves({StoreAnswer::kFull, {Code::kJournal, "full"}});
 }
 
-TEST_F(LeavingTest, OfABrokerThatLostTheRaceIsDone) {
-  ExpectItLeaves({StoreAnswer::kFenced, {}});
-}
+TEST_F(LeavingTest, OfABrokerThatLostTheRaceIsDone) { ExpectItLeaves({StoreAnswer::kFenced, {}}); }
 
 TEST_F(RolesTest, ALeadThatComesBehindTheEndIsNotTaken) {
   LeadAndFollow();
@@ -474,8 +472,7 @@ TEST_F(RolesTest, WhatIsSaidOfALeaderThatLeftAndOfAStoreThatIsAway) {
   ASSERT_TRUE(RunUntil([&] { return left; }));
   RunFor(5 * kSecond);
   EXPECT_FALSE(second.journal->Replica()->leader_known);
-  EXPECT_EQ(second.journal->Replica()->trouble,
-            "this broker cannot lead: the node is read-only");
+  EXPECT_EQ(second.journal->Replica()->trouble, "this broker cannot lead: the node is read-only");
   second.link.cut = true;
   RunFor(10 * kSecond);
   EXPECT_EQ(second.journal->Replica()->trouble, "no answer from the store: no call is answered")

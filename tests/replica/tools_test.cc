@@ -184,6 +184,18 @@ TEST_F(CheckTest, EndsWithAStoreThatFailsInTheMiddle) {
   EXPECT_TRUE(report.ends_with("16 records, 16 live jobs\n")) << report;
 }
 
+TEST_F(CheckTest, EndsWhereTheRevisionIsNotKeptAndNoOtherIsKnown) {
+  Start(20);
+  meanwhile = [this] {
+    if (link.reads != 2) return;
+    shard.compacted = shard.view.at + 1;
+    link.looked = kDenied;
+  };
+  const Status status = CheckReplica(store, report);
+  EXPECT_EQ(status.code(), Code::kJournal);
+  EXPECT_EQ(status.message(), "the journal was trimmed meanwhile; try again");
+}
+
 class ExportTest : public ToolsTest {
  protected:
   void Start() {
