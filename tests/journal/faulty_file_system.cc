@@ -61,6 +61,7 @@ class FaultyFileSystem::OpenFile final : public File {
   int Sync() override {
     const std::lock_guard lock(disk_.mutex_);
     ++disk_.syncs_;
+    disk_.now_ += disk_.sync_takes_;
     if (const int error = Enter()) {
       // What was not written is forgotten, and a later sync does not bring it back.
       if (!disk_.Stopped()) node_->unsynced.clear();
@@ -327,6 +328,11 @@ Time FaultyFileSystem::Now() {
 void FaultyFileSystem::Advance(Time by) {
   const std::lock_guard lock(mutex_);
   now_ += by;
+}
+
+void FaultyFileSystem::SlowSyncs(Time by) {
+  const std::lock_guard lock(mutex_);
+  sync_takes_ = by;
 }
 
 std::uint64_t FaultyFileSystem::calls() const {

@@ -85,6 +85,8 @@ class FaultyFileSystem final : public FileSystem {
   // Every call of it is a microsecond later.
   Time Now() override;
   void Advance(Time by);
+  // Each sync of a file takes so much longer.
+  void SlowSyncs(Time by);
 
  private:
   struct Change {
@@ -144,7 +146,7 @@ class FaultyFileSystem final : public FileSystem {
   bool copies_on_write_ = false, full_ = false;
   std::uint64_t generation_ = 0;
   std::vector<std::string> given_;
-  Time now_ = 1;
+  Time now_ = 1, sync_takes_ = 0;
 };
 
 }  // namespace gearstalk

@@ -231,5 +231,77 @@ TEST_F(WalCleanEnd, SpareIdsOfAFailedDiskAreOfOneStart) {
   }
 }
 
+// A start that had no space to say that it has begun gives out none of them.
+TEST_F(WalCleanEnd, SpareIdsOfAStartThatIsNotRecordedAreNotGivenOut) {
+  const auto ids_of_failure = [this] {
+    rig_.disk.FailAt(rig_.disk.calls() + 1, EIO, 1'000'000);
+    rig_.model->Put(*rig_.journal, "t", "x");
+    rig_.Flush();
+    return rig_.journal->SpareIds();
+  };
+  int without = 0;
+  bool reached = true;
+  for (std::uint64_t call = 1; reached; ++call) {
+    rig_.journal.reset();
+    rig_.disk.SetImage(image_);
+    const std::uint64_t at = rig_.disk.calls() + call;
+    rig_.disk.FailAt(at, ENOSPC, 2);
+    const bool started = rig_.Start().ok();
+    reached = rig_.disk.calls() >= at;
+    const std::uint64_t ids = started ? ids_of_failure() : 0;
+    without += started && ids == 0 ? 1 : 0;
+    rig_.journal.reset();
+    rig_.disk.Restart(Loss::kAll);
+    ASSERT_TRUE(rig_.Start().ok()) << call;
+    const std::uint64_t next = ids_of_failure();
+    EXPECT_GE(next, kFirstSpareId);
+    EXPECT_NE(next, ids) << call;
+  }
+  EXPECT_GT(without, 0);
+}
+
+TEST_F(WalCleanEnd, IdsThatRiseFarInOneSegmentAreKept) {
+  ASSERT_TRUE(rig_.Start().ok());
+  Record taken;
+  taken.kind = Record::Kind::kNextId;
+  taken.id = 1'000'000;
+  rig_.journal->Append(taken);
+  rig_.Flush();
+  JournalState kept;
+  ASSERT_TRUE(DecodeState(rig_.disk.Content("/data/state"), kept).ok());
+  EXPECT_GT(kept.next_id, 1'000'000U);
+  EXPECT_FALSE(kept.ended);
+  // As if nothing of the segment had come to the disk.
+  rig_.journal.reset();
+  Image image = image_;
+  image["/data/state"] = rig_.disk.Content("/data/state");
+  rig_.disk.SetImage(image);
+  ASSERT_TRUE(rig_.Start().ok());
+  EXPECT_EQ(rig_.model->state().jobs, before_.jobs);
+  EXPECT_GE(rig_.model->state().next_id, 1'000'000U);
+}
+
+TEST_F(WalCleanEnd, SegmentsThatWerePreparedWithAnotherSizeAreRemoved) {
+  const std::uint64_t next = SegmentNumber(newest_.substr(6)) + 1;
+  for (const std::size_t size : {2048, 4096}) {
+    Image image = image_;
+    for (const std::uint64_t number : {next, next + 1}) {
+      std::string& content = image["/data/" + SegmentName(number)];
+      content.assign(size, '\0');
+      EncodeSegmentHeader({kWalVersion, number, 7}, content.data());
+    }
+    rig_.journal.reset();
+    rig_.disk.SetImage(image);
+    ASSERT_TRUE(rig_.Start().ok());
+    EXPECT_EQ(rig_.model->state(), before_);
+    EXPECT_NE(rig_.disk.Content("/data/" + SegmentName(next + 1)).size(), 4096U);
+    for (int i = 0; i < 30; ++i) {
+      rig_.model->Put(*rig_.journal, "t", std::string(100, 'x'));
+      rig_.Flush();
+    }
+    EXPECT_TRUE(SurvivesRestart(rig_));
+  }
+}
+
 }  // namespace
 }  // namespace gearstalk

@@ -74,6 +74,8 @@ TEST(WalFailure, ReadOnlyFromThereOn) { ExpectNothingLost(EROFS, 1'000'000); }
 TEST(WalFailure, NoSpaceOnce) { ExpectNothingLost(ENOSPC, 1); }
 TEST(WalFailure, NoSpaceForTenCalls) { ExpectNothingLost(ENOSPC, 10); }
 TEST(WalFailure, NoSpaceFromThereOn) { ExpectNothingLost(ENOSPC, 1'000'000); }
+TEST(WalFailure, NoQuotaForTenCalls) { ExpectNothingLost(EDQUOT, 10); }
+TEST(WalFailure, NotSupportedOnce) { ExpectNothingLost(EOPNOTSUPP, 1); }
 TEST(WalFailure, Interrupted) { ExpectNothingLost(EINTR, 1); }
 TEST(WalFailure, NoMemoryForTenCalls) { ExpectNothingLost(ENOMEM, 10); }
 
@@ -418,6 +420,55 @@ TEST(WalFailure, IdsTakenOnAFullDiskAreNotReused) {
   EXPECT_TRUE(rig.journal->Health().ok());
   ASSERT_TRUE(rig.Start().ok());
   EXPECT_EQ(rig.model->state().next_id, next_id);
+}
+
+// The disk has no space for a large job, and fails while what was taken for it is given back.
+TEST(WalFailure, ADiskThatFailsAfterItWasFullKeepsWhatIsThere) {
+  bool reached = true;
+  for (std::uint64_t call = 1; reached; ++call) {
+    Rig rig;
+    rig.options.segment_size = 64 * 1024;
+    rig.disk.SetCapacity(6 * 64 * 1024);
+    ASSERT_TRUE(rig.Start().ok());
+    rig.model->Put(*rig.journal, "t", "small");
+    rig.Settle();
+    const Model::State before = rig.model->state();
+    const std::uint64_t at = rig.disk.calls() + call;
+    rig.disk.FailAt(at, EIO);
+    const Lsn lsn = rig.model->Put(*rig.journal, "t", std::string(400 * 1024, 'x'));
+    rig.Flush();
+    reached = rig.disk.calls() >= at;
+    EXPECT_LT(rig.journal->Durable(), lsn);
+    EXPECT_FALSE(rig.journal->Accepts(Kind::kPut));
+    const Status started = rig.Restart(Loss::kAll);
+    ASSERT_TRUE(started.ok()) << call << ": " << started.message();
+    ASSERT_TRUE(SameJobs(rig.model->state(), before)) << call;
+  }
+}
+
+TEST(WalFailure, AFullDiskIsTriedAgainAlsoWithoutDescriptors) {
+  Rig rig;
+  rig.options.segment_size = 64 * 1024;
+  rig.disk.SetCapacity(6 * 64 * 1024);
+  ASSERT_TRUE(rig.Start().ok());
+  while (rig.journal->Accepts(Kind::kPut)) {
+    rig.model->Put(*rig.journal, "t", std::string(1000, 'x'));
+    rig.Flush();
+  }
+  rig.disk.SetCapacity(60 * 64 * 1024);
+  rig.disk.FailOpens(0, EMFILE, 1'000'000);
+  for (int i = 0; i < 5; ++i) {
+    rig.disk.Advance(kSecond);
+    rig.Flush();
+    EXPECT_FALSE(rig.journal->Accepts(Kind::kPut));
+  }
+  EXPECT_NE(rig.journal->Health().message().find("Too many open files"), std::string::npos)
+      << rig.journal->Health().message();
+  rig.disk.FailOpens(0, 0, 0);
+  rig.disk.Advance(kSecond);
+  rig.Settle();
+  EXPECT_TRUE(rig.journal->Accepts(Kind::kPut)) << rig.journal->Health().message();
+  EXPECT_TRUE(SurvivesRestart(rig));
 }
 
 // Whichever calls of a stop fail: what was acknowledged is there at the next start, and no id is

@@ -113,5 +113,29 @@ TEST_F(WalThread, FailureIsHeardOf) {
   EXPECT_FALSE(rig_.journal->Close().ok());
 }
 
+// After a sync for many the writer waits for them to come again, and less often when they do not.
+TEST_F(WalThread, WhoDoesNotComeAgainHoldsNobodyUp) {
+  rig_.disk.SlowSyncs(kMillisecond);
+  ASSERT_TRUE(rig_.Start().ok());
+  std::uint64_t batches = 0;
+  for (int round = 0; round < 300; ++round) {
+    Lsn last = 0;
+    for (int i = round % 3 == 0 ? 20 : 1; i > 0; --i) {
+      last = rig_.model->Put(*rig_.journal, "t", "x");
+      if (i % 4 != 1) continue;
+      rig_.journal->Flush(0);
+      ++batches;
+    }
+    WaitFor(last);
+    ASSERT_GE(rig_.journal->Durable(), last) << rig_.journal->Health().message();
+  }
+  EXPECT_LE(rig_.journal->Stats().syncs, batches + 2 * rig_.journal->Segments().current + 2);
+  const Model::State before = rig_.model->state();
+  rig_.journal.reset();
+  rig_.disk.Restart(Loss::kAll);
+  ASSERT_TRUE(rig_.Start().ok());
+  EXPECT_TRUE(SameJobs(rig_.model->state(), before));
+}
+
 }  // namespace
 }  // namespace gearstalk
