@@ -99,6 +99,14 @@ TEST(DiskWatch, MarksAreGivenUpFivePercentBelow) {
   EXPECT_EQ(90u, mark_at(90));
 }
 
+TEST(DiskSpace, OfAnUnknownFileSystemNothingIsUsed) {
+  EXPECT_EQ(DiskSpace().used_percent(), 0U);
+  DiskSpace space;
+  space.total = 200;
+  space.free = 50;
+  EXPECT_EQ(space.used_percent(), 75U);
+}
+
 TEST(FreeDisk, AJournalLooksTwiceASecond) {
   Rig rig;
   rig.disk.SetCapacity(kMega);

@@ -154,5 +154,24 @@ TEST(RecordCodec, OtherBytesAreNoRecord) {
   EXPECT_EQ(codec.Decode("", "", record).code(), Code::kInvalid);
 }
 
+// Settings that are those of any tube are not stored.
+TEST(Record, SettingsAndCountersDifferIfOneFieldDoes) {
+  const TubeSettings none;
+  EXPECT_EQ(none, TubeSettings());
+  for (const TubeSettings& other :
+       {TubeSettings{true, {}, 0, 0}, TubeSettings{false, {1, 0, 0}, 0, 0},
+        TubeSettings{false, {0, 0, 1}, 0, 0}, TubeSettings{false, {}, 1, 0},
+        TubeSettings{false, {}, 0, 1}}) {
+    EXPECT_FALSE(other == none);
+  }
+  using Counters = Record::Counters;
+  for (const Counters& other :
+       {Counters{1, 0, 0, 0, 0, 0}, Counters{0, 1, 0, 0, 0, 0}, Counters{0, 0, 1, 0, 0, 0},
+        Counters{0, 0, 0, 1, 0, 0}, Counters{0, 0, 0, 0, 1, 0}, Counters{0, 0, 0, 0, 0, 1}}) {
+    EXPECT_FALSE(other == Counters());
+  }
+  EXPECT_TRUE(Counters() == Counters());
+}
+
 }  // namespace
 }  // namespace gearstalk

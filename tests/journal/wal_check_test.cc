@@ -304,5 +304,20 @@ TEST_F(WalCheck, AnOlderStateOfACleanEndDoesNotEndTheLog) {
   EXPECT_EQ(rig_.model->state().next_id, next_id);
 }
 
+// Jobs that were taken while no id could be recorded: ids go on where they were.
+TEST_F(WalCheck, JobsWithSpareIdsTakeNoOtherIds) {
+  PutAll({"one"});
+  Record spare;
+  spare.kind = Record::Kind::kPut;
+  spare.id = kFirstSpareId + 5;
+  spare.tube = "t";
+  rig_.journal->Append(spare);
+  Close();
+  EXPECT_TRUE(Check().ok());
+  EXPECT_TRUE(Reports(", 2 live jobs, settings of 0 tubes, next id 2\n")) << report_;
+  ASSERT_TRUE(rig_.Start().ok());
+  EXPECT_TRUE(rig_.model->state().jobs.contains(spare.id));
+}
+
 }  // namespace
 }  // namespace gearstalk

@@ -101,6 +101,15 @@ TEST_F(EndingsTest, AnImportThatDidNotEnd) {
       "runs, erase it, and import again), or keys of it were deleted (restore the store)");
 }
 
+TEST_F(EndingsTest, PartsOfWhichOnlyTheTailIsKnown) {
+  WriteSome();
+  shard.view.meta_at = shard.view.leader_at = 0;
+  ExpectNoStart(
+      1,
+      "meta is missing: the import of this journal was not finished (unless it still "
+      "runs, erase it, and import again), or keys of it were deleted (restore the store)");
+}
+
 TEST_F(EndingsTest, PartsWithoutTheirKeys) {
   WriteSome();
   const Revision at = shard.view.at;

@@ -144,6 +144,31 @@ TEST_F(FollowerTest, TheTailAgreesWithTheEndOfTheLog) {
             "j/0000000000000001");
 }
 
+// What cannot be read is found where the log is read.
+TEST_F(FollowerTest, TheTailSaysNothingOfAPartThatIsDamaged) {
+  LogView view;
+  LogPart last = make.Batch({1});
+  view.last = last.seq;
+  view.oldest = 1;
+  last.bytes.front() ^= 1;
+  EXPECT_TRUE(CheckTail(view, {last}).ok());
+  EXPECT_NE(Bad(last), "");
+}
+
+TEST_F(FollowerTest, KnowsHowFarItHasApplied) {
+  EXPECT_FALSE(follower.HasApplied(1)) << "it has not come";
+  Good(make.Batch({1}));
+  Good(make.Batch({2}));
+  EXPECT_FALSE(follower.HasApplied(1));
+  ASSERT_TRUE(ApplyAll().ok());
+  Good(make.Batch({3}));
+  EXPECT_TRUE(follower.HasApplied(2)) << "the batch that waits is behind it";
+  EXPECT_FALSE(follower.HasApplied(3));
+  EXPECT_FALSE(follower.HasApplied(4));
+  ASSERT_TRUE(ApplyAll().ok());
+  EXPECT_TRUE(follower.HasApplied(3));
+}
+
 TEST_F(FollowerTest, EpochsRise) {
   make.epoch = 5;
   Good(make.Batch({1}));
@@ -163,6 +188,16 @@ TEST_F(FollowerTest, NothingFollowsTheLastBatchOfAnEpoch) {
   EXPECT_EQ(Bad(late.Batch({2})), "j/0000000000000002: follows the last batch of its epoch");
   ++make.epoch;
   Good(make.Batch({2}));
+}
+
+TEST_F(FollowerTest, TheLastBatchOfAnEpochMayHaveSeveralParts) {
+  const std::string payload = FrameOf(PutOf(1, "body"));
+  Good(make.Part(payload.substr(0, 5), 1, PartHeader::kLast | PartHeader::kMore));
+  Good(make.Part(payload.substr(5), 1, PartHeader::kLast));
+  ASSERT_TRUE(ApplyAll().ok());
+  EXPECT_EQ(kept.ids, Ids{1});
+  ++make.position;
+  EXPECT_EQ(Bad(make.Batch({2})), "j/0000000000000003: follows the last batch of its epoch");
 }
 
 TEST_F(FollowerTest, AKeyHoldsItsOwnPart) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "broker/replica/log_store.h"
+
 namespace gearstalk {
 namespace {
 
@@ -107,6 +109,22 @@ TEST(Silence, NoStandbyMayAcquireBeforeTheDeadline) {
       EXPECT_GT(now, tenure.deadline());
     }
   }
+}
+
+TEST(Reigns, AreTheSameIfOneAttemptOfOneProcessLeads) {
+  Reign reign;
+  reign.id = "1";
+  reign.attempt = 2;
+  EXPECT_TRUE(IsSameReign(reign, reign));
+  Reign other = reign;
+  other.id = "2";
+  EXPECT_FALSE(IsSameReign(other, reign));
+  other = reign;
+  other.attempt = 1;
+  EXPECT_FALSE(IsSameReign(other, reign)) << "an earlier try of it";
+  other = reign;
+  other.vacant = true;
+  EXPECT_FALSE(IsSameReign(other, reign)) << "it has left";
 }
 
 }  // namespace
