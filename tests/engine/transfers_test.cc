@@ -2,6 +2,7 @@
 
 #include "broker/engine/transfers.h"
 
+#include "broker/journal/memory_journal.h"
 #include "tests/engine/engine_test.h"
 #include "tests/engine/restart.h"
 
@@ -360,6 +361,251 @@ TEST_F(TransfersTest, NothingHappensThatTheJournalDoesNotTake) {
   EXPECT_NE(nullptr, transfers().Find("t"));
   journal.AcceptAll();
   EXPECT_TRUE(transfers().Forget("t").ok());
+}
+
+TEST_F(TransfersTest, TheMarkNamesTheJobThatAPutMade) {
+  transfer::Mark change;
+  change.settled = 1;
+  change.jobs.push_back({.key = "a", .kind = transfer::OutcomeKind::kAltered, .text = "shorter"});
+  const JobId id = transfers().Put(Now(), "t", JobOf("in"), "a", std::move(change)).id;
+  for (const auto& mark :
+       {*transfers().Find("t"), *Restarted(journal.records()).engine.transfers().Find("t")}) {
+    ASSERT_EQ(1u, mark.jobs.size());
+    EXPECT_EQ(id, mark.jobs[0].job);
+    EXPECT_EQ(1u, mark.altered);
+    EXPECT_EQ(1u, mark.moved);
+  }
+}
+
+TEST_F(TransfersTest, ADelayThatIsOverIsNoDelay) {
+  Record job = JobOf("in");
+  job.state = Record::State::kDelayed;
+  job.due = Now();
+  const JobId over = Settle(1, job).id;
+  job.due = Now() + 5 * kSecond;
+  const JobId waits = Settle(2, job).id;
+  job.transfer.held = Record::Held::kFirstPhase;
+  const JobId held = transfers().Hold("t", job).id, late = transfers().Hold("t", job).id;
+  EXPECT_TRUE(transfers().Commit(Now(), "t", held).ok());
+  EXPECT_EQ("ready", State(over));
+  EXPECT_EQ("delayed", State(waits));
+  EXPECT_EQ("delayed", State(held));
+  EXPECT_EQ(5 * kSecond, engine.TimeLeft(Now(), *engine.Find(held)));
+  Pass(5 * kSecond);
+  EXPECT_TRUE(transfers().Commit(Now(), "t", late).ok());
+  for (const JobId id : {waits, held, late}) EXPECT_EQ("ready", State(id));
+  Restarted again(journal.records());
+  EXPECT_EQ(JobState::kReady, again.engine.Find(late)->state());
+}
+
+TEST_F(TransfersTest, ABuriedJobWithoutAPlaceIsTheLast) {
+  Record job = JobOf("in");
+  job.state = Record::State::kBuried;
+  const JobId first = Settle(1, job).id;
+  job.transfer.held = Record::Held::kFirstPhase;
+  const JobId held = transfers().Hold("t", job).id;
+  const JobId second = Settle(2, job).id;
+  EXPECT_TRUE(transfers().Commit(Now(), "t", held).ok());
+  std::vector<JobId> order;
+  engine.VisitNext(At("in"), JobState::kBuried, 9,
+                   [&](const Job& each) { order.push_back(each.id()); });
+  EXPECT_THAT(order, ElementsAre(first, second, held));
+}
+
+// Those that the broker kicked or deleted meanwhile say nothing of the order.
+TEST_F(TransfersTest, ABuriedJobFindsItsPlaceAmongThoseThatAreLeft) {
+  ASSERT_TRUE(transfers().Begin("t", {.kind = "import"}, 0, 9).ok());
+  transfers().Use();
+  const auto put = [&](std::uint64_t burial) {
+    Record job = JobOf("in");
+    job.state = Record::State::kBuried;
+    job.burial = burial;
+    return transfers().Put(Now(), "t", job, "key", {}).id;
+  };
+  const JobId last = put(9);
+  const JobId kicked = put(4), deleted = put(5), again = put(6);
+  EXPECT_TRUE(engine.KickJob(Now(), kicked).ok());
+  EXPECT_TRUE(engine.Cancel(Now(), deleted).ok());
+  EXPECT_TRUE(engine.KickJob(Now(), again).ok());
+  EXPECT_TRUE(engine.acts().Bury(again, std::nullopt, false).ok());
+  const JobId came = put(3);
+  transfers().Release();
+  std::vector<JobId> order;
+  engine.VisitNext(At("in"), JobState::kBuried, 9,
+                   [&](const Job& job) { order.push_back(job.id()); });
+  EXPECT_THAT(order, ElementsAre(came, last, again));
+}
+
+TEST_F(TransfersTest, AnIdThatNoJobMayHaveIsTaken) {
+  const JobId held = Hold();
+  EXPECT_TRUE(Settle(1, JobOf("in", held)).ok());
+  EXPECT_TRUE(Settle(2, JobOf("in", (JobId{1} << 61) + 1)).ok());
+  EXPECT_EQ(2u, transfers().Find("t")->refused);
+  EXPECT_EQ(0u, engine.Stats().ready);
+  EXPECT_EQ(1u, transfers().held());
+}
+
+TEST_F(TransfersTest, TimesBeforeTheFirstAreRefused) {
+  std::vector<Record> jobs(3, JobOf("in"));
+  jobs[0].due = -1;
+  jobs[1].failure.ended = -1;
+  jobs[2].expires = -1;
+  for (const Record& job : jobs) EXPECT_EQ(Code::kInvalid, Settle(1, job).code);
+}
+
+TEST_F(TransfersTest, ABrokerThatTakesNoJobsTakesNoneOfATransfer) {
+  engine.SetDraining(true);
+  EXPECT_EQ(Code::kDraining, Settle(1, JobOf("in")).code);
+  engine.SetDraining(false);
+  engine.SetLimits({.memory = 1});
+  EXPECT_EQ(Code::kOutOfMemory, Settle(1, JobOf("in")).code);
+  EXPECT_EQ(Code::kOutOfMemory, transfers().Hold("t", JobOf("in")).code);
+  engine.SetLimits({});
+  journal.SetDiskLow(true);
+  EXPECT_EQ(Code::kDiskLow, Settle(1, JobOf("in")).code);
+  journal.SetDiskLow(false);
+  journal.SetRoom(3);
+  EXPECT_EQ(Code::kJournal, Settle(1, JobOf("in")).code);
+  EXPECT_EQ(1u, engine.Stats().refused[static_cast<std::size_t>(Code::kDraining)]);
+  journal.SetRoom(4);
+  EXPECT_TRUE(Settle(1, JobOf("in")).ok()) << "nothing of it was settled";
+}
+
+TEST_F(TransfersTest, ATransferBeginsOnlyWithItsIds) {
+  journal.Refuse(Record::Kind::kNextId);
+  EXPECT_EQ(Code::kJournal, transfers().Begin("new", {.kind = "import"}, 100, 0).code);
+  EXPECT_EQ(nullptr, transfers().Find("new"));
+  EXPECT_TRUE(transfers().Begin("new", {.kind = "import"}, 0, 0).ok()) << "it needs none";
+}
+
+TEST_F(TransfersTest, WhatJoinsAndCannotBeNotedStaysHeld) {
+  Record job = JobOf("in");
+  job.unique = "key";
+  Settle(1, job);
+  job.transfer.held = Record::Held::kFirstPhase;
+  const JobId id = transfers().Hold("t", job).id;
+  journal.Refuse(Record::Kind::kPut);
+  EXPECT_EQ(Code::kJournal, transfers().Commit(Now(), "t", id).code);
+  EXPECT_EQ(1u, transfers().held());
+  EXPECT_EQ(0u, transfers().Find("t")->joined);
+  journal.AcceptAll();
+  EXPECT_TRUE(transfers().Commit(Now(), "t", id).ok());
+  EXPECT_EQ(0u, transfers().held());
+  EXPECT_EQ(1u, transfers().Find("t")->joined);
+}
+
+TEST_F(TransfersTest, AJobThatSomebodyHasOrAwaitsIsNotHeldBack) {
+  RecordingObserver& client = Client();
+  const JobId foreground = Foreground("f", client);
+  const JobId reserved = PutInto("in");
+  Reserve(Connect("in"));
+  const JobId awaited = Submit("g", {.unique = "k"}).id;
+  Submit("g", {.unique = "k"}, &client);
+  for (const JobId id : {foreground, reserved, awaited}) {
+    EXPECT_EQ(Code::kNotFound, transfers().HoldBack("t", id).code) << id;
+    EXPECT_NE(nullptr, engine.Find(id));
+  }
+  EXPECT_EQ(0u, transfers().held());
+  while (!engine.Forget(client)) continue;
+  EXPECT_TRUE(transfers().HoldBack("t", awaited).ok());
+}
+
+TEST_F(TransfersTest, AJobIsDescribedAsItsRecordHasIt) {
+  const JobId id = PutInto("out", {.priority = 3, .delay_s = 9, .ttr_s = 7, .body = "b"});
+  Record whole, change;
+  change.kind = Record::Kind::kChange;
+  transfers().Describe(*engine.Find(id), whole);
+  transfers().Describe(*engine.Find(id), change);
+  for (const Record& record : {whole, change}) {
+    EXPECT_EQ(id, record.id);
+    EXPECT_EQ(3u, record.priority);
+    EXPECT_EQ(Record::State::kDelayed, record.state);
+    EXPECT_EQ(Now() + 9 * kSecond, record.due);
+  }
+  EXPECT_EQ("out", whole.tube);
+  EXPECT_EQ(7u, whole.ttr_s);
+  EXPECT_EQ("b", whole.body);
+  EXPECT_EQ("", change.body);
+}
+
+TEST_F(TransfersTest, OnlyItsOwnSettingsOfATubeAreToldAndTaken) {
+  engine.SetLimits({.max_queue = {{"in", {5, 5, 5}}}});
+  PutInto("in");
+  EXPECT_EQ((MaxQueue{5, 5, 5}), At("in").settings().max_queue);
+  EXPECT_EQ(MaxQueue{}, transfers().SettingsOf(At("in")).max_queue) << "the configuration's";
+  Record tube;
+  tube.tube = "in";
+  tube.settings.max_queue = {1, 2, 3};
+  EXPECT_TRUE(transfers().SetTube(tube).ok());
+  EXPECT_EQ((MaxQueue{1, 2, 3}), transfers().SettingsOf(At("in")).max_queue);
+  Restarted again(journal.records());
+  EXPECT_EQ((MaxQueue{1, 2, 3}), again.engine.FindTube("in")->settings().max_queue);
+}
+
+TEST_F(TransfersTest, ARecordWithABadMarkChangesNoTransfer) {
+  Record mark;
+  mark.kind = Record::Kind::kMark;
+  mark.transfer.name = "t";
+  for (const std::string_view text : {"", "\x07"}) {
+    mark.transfer.mark = text;
+    EXPECT_TRUE(engine.records().Apply(mark).ok());
+    EXPECT_EQ("import", transfers().Find("t")->kind);
+  }
+}
+
+// A compaction has carried forward what was held back later.
+TEST_F(TransfersTest, AHeldRecordReplacesTheLiveJobOfItsId) {
+  const JobId id = PutInto("out");
+  Record held = JobOf("out", id);
+  held.transfer.name = "t";
+  held.transfer.held = Record::Held::kFirstPhase;
+  std::vector<KeptRecord> records = journal.records();
+  records.emplace_back(held);
+  Restarted again(records);
+  EXPECT_EQ(nullptr, again.engine.Find(id));
+  EXPECT_EQ(1u, again.engine.transfers().held());
+  held.transfer.held = Record::Held::kNot;
+  records.emplace_back(held);
+  Restarted later(records);
+  EXPECT_NE(nullptr, later.engine.Find(id)) << "the newer record counts";
+  EXPECT_EQ(0u, later.engine.transfers().held());
+}
+
+// A broker that keeps nothing moves jobs, too.
+TEST(TransfersInMemory, EveryStepIsDoneAtOnce) {
+  MemoryJournal journal;
+  Engine engine({}, journal);
+  Transfers& transfers = engine.transfers();
+  RecordingConsumer producer;
+  engine.Join(producer);
+  engine.Use(producer, "out");
+  const JobId ours = engine.Put(1, producer, MakeJob({})).id;
+  Record job;
+  job.tube = "in";
+  job.body = "body";
+  const auto done = [](const Transfers::Change& change) { return change.ok() && change.lsn == 0; };
+  EXPECT_TRUE(done(transfers.Begin("t", {.kind = "hand-back"}, 100, 0)));
+  EXPECT_EQ(100u, engine.next_id());
+  EXPECT_TRUE(done(transfers.Put(1, "t", job, "key", {.settled = 1})));
+  EXPECT_TRUE(done(transfers.Advance("t", {.state = "half"})));
+  EXPECT_EQ("half", transfers.Find("t")->state);
+  EXPECT_TRUE(done(transfers.HoldBack("t", ours)));
+  EXPECT_TRUE(done(transfers.Confirm("t", ours)));
+  EXPECT_EQ(1u, engine.Stats().ready);
+  EXPECT_TRUE(done(transfers.Commit(1, "t", ours)));
+  EXPECT_EQ(2u, engine.Stats().ready);
+  const auto held = transfers.Hold("t", job);
+  EXPECT_TRUE(done(held));
+  EXPECT_TRUE(done(transfers.Drop("t", held.id)));
+  EXPECT_TRUE(done(transfers.RaiseNextId(500)));
+  EXPECT_EQ(500u, engine.next_id());
+  job.settings.created_function = true;
+  EXPECT_TRUE(done(transfers.SetTube(job)));
+  EXPECT_TRUE(engine.FindTube("in")->settings().created_function);
+  EXPECT_TRUE(done(transfers.Forget("t")));
+  EXPECT_EQ(nullptr, transfers.Find("t"));
+  EXPECT_EQ("", engine.CheckInvariants({&producer}));
+  while (!engine.Leave(1, producer)) continue;
 }
 
 }  // namespace
