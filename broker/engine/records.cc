@@ -164,7 +164,7 @@ bool Records::TakesBodiesLater() const { return engine_.bodies_.counts().limit >
 std::vector<JobId> Records::MissingBodies() const { return engine_.transfers_.MissingBodies(); }
 
 void Records::OnBody(JobId id, const BodyRead& read) {
-  if (engine_.transfers_.OnBody(id, read.body)) return;
+  if (read.result == BodyRead::Result::kWhole) engine_.transfers_.OnBody(id, read.body);
   const Time now = engine_.ticked_;
   const auto found = engine_.bodies_.OnRead(now, id, read);
   if (!found) return;
