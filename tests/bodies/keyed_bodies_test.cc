@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <set>
 #include <string>
@@ -283,6 +284,87 @@ TEST_F(KeyedBodies, AScheduledJobIsTriedAgainWhenItIsCompared) {
   EXPECT_EQ(1U, schedules.Find("s")->last_job);
   EXPECT_EQ(1U, broker.engine.Stats().ready);
   EXPECT_EQ(nullptr, schedules.Find("s")->compared);
+}
+
+TEST_F(KeyedBodies, OneHashIsComparedWithAFewBodiesOnly) {
+  for (JobId id = 1; id <= Comparison::kMost + 2; ++id) {
+    const std::uint64_t before = Counts().reads;
+    EXPECT_EQ(Inserted(id), Say(a, Command(BodyOf(1))));
+    EXPECT_EQ(std::min(id - 1, Comparison::kMost), Counts().reads - before);
+    journal->Shelve(id, BodyOf(id + 100));
+  }
+  EXPECT_EQ(Comparison::kMost + 2, broker.engine.Stats().ready);
+}
+
+class KeyedTransfers : public KeyedBodies {
+ protected:
+  KeyedTransfers() {
+    EXPECT_TRUE(transfers.Begin("t", {.kind = "import"}, 0, 0).ok());
+    Put();
+    job.tube = "default";
+    job.body = body;
+    job.unique_is_body = true;
+  }
+  Transfers::Change Settle(ComparisonPtr* compared) {
+    return transfers.Put(broker.clock.Now(), "t", job, "key", {}, compared);
+  }
+
+  Transfers& transfers = broker.engine.transfers();
+  const std::string body = BodyOf(1);
+  Record job;
+};
+
+TEST_F(KeyedTransfers, OneThatIsAskedAgainTooEarlyStillWaits) {
+  ComparisonPtr compared;
+  Settle(&compared);
+  EXPECT_TRUE(Waits(compared));
+  EXPECT_EQ(0U, Settle(&compared).id);
+  EXPECT_TRUE(Waits(compared));
+  EXPECT_EQ(1U, journal->asked());
+  journal->AnswerAll();
+  EXPECT_TRUE(Settle(&compared).ok());
+  EXPECT_EQ(1U, transfers.Find("t")->joined);
+}
+
+TEST_F(KeyedTransfers, AnotherBodyWithTheHashIsAnotherJob) {
+  journal->Shelve(1, BodyOf(100));
+  ComparisonPtr compared;
+  Settle(&compared);
+  ASSERT_TRUE(Waits(compared));
+  journal->AnswerAll();
+  EXPECT_EQ(2U, Settle(&compared).id);
+  EXPECT_EQ(0U, transfers.Find("t")->joined);
+  EXPECT_EQ(2U, broker.engine.Stats().ready);
+}
+
+TEST_F(KeyedTransfers, OneThatCannotWaitGoesByTheHash) {
+  EXPECT_EQ(0U, Settle(nullptr).id);
+  EXPECT_EQ(1U, transfers.Find("t")->joined);
+  EXPECT_EQ(1U, broker.engine.Stats().ready);
+  const std::string other = BodyOf(2);
+  job.body = other;
+  EXPECT_EQ(2U, Settle(nullptr).id);
+  EXPECT_EQ(0U, journal->asked());
+}
+
+TEST_F(KeyedTransfers, ABuriedJobHasNoKeyAndJoinsNone) {
+  job.state = Record::State::kBuried;
+  ComparisonPtr compared;
+  EXPECT_EQ(2U, Settle(&compared).id);
+  EXPECT_FALSE(Waits(compared));
+  EXPECT_EQ(0U, transfers.Find("t")->joined);
+}
+
+TEST_F(KeyedTransfers, AJobWithoutAGroupIsRefusedWhateverItsKeyIs) {
+  Set("default", "group", "unique");
+  Set("default", "group_missing", "refuse");
+  const std::string other = BodyOf(2);
+  job.body = other;
+  EXPECT_EQ(0U, Settle(nullptr).id) << "the body is its key, so it has no other";
+  EXPECT_EQ(1U, transfers.Find("t")->refused);
+  job.unique_is_body = false;
+  job.unique = "customer";
+  EXPECT_EQ(2U, Settle(nullptr).id);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Reads of bodies: what fails, what comes late, what nobody asked about, and how much is read ahead.
+// Reads of bodies: what fails, what comes late, what nobody asked about, and how much is read
+// ahead.
 
 #include <gtest/gtest.h>
 
