@@ -60,6 +60,17 @@ TEST_F(AdminTest, KickInSlicesStaysWithWhatItChose) {
   EXPECT_TRUE(from->delayed);
 }
 
+TEST_F(AdminTest, KickInSlicesLeavesWhatIsBuriedMeanwhile) {
+  RecordingConsumer& consumer = Connect();
+  Buried(consumer);
+  Buried(consumer);
+  std::optional<KickFrom> from;
+  EXPECT_EQ(1u, engine.Kick(Now(), consumer, 1, from).count);
+  const JobId late = Buried(consumer);
+  EXPECT_EQ(1u, engine.Kick(Now(), consumer, 9, from).count);
+  EXPECT_EQ("buried", State(late));
+}
+
 TEST_F(AdminTest, KickServesWhoWaits) {
   RecordingConsumer &consumer = Connect(), &first = Connect(), &second = Connect();
   Buried(consumer);
@@ -144,6 +155,49 @@ TEST_F(AdminTest, DropFunctionLiftsMaxQueue) {
   EXPECT_EQ(nullptr, engine.FindTube("f"));
   EXPECT_TRUE(Submit("f", {}).ok());
   EXPECT_TRUE(Submit("f", {}).ok());
+}
+
+TEST_F(AdminTest, AFunctionIsInUseWhileAJobOfItIsBuriedOrSomebodySleepsForIt) {
+  engine.CreateFunction("f");
+  const JobId id = PutInto("f");
+  EXPECT_TRUE(engine.acts().Bury(id, std::nullopt, false).ok());
+  EXPECT_EQ(Code::kInUse, engine.DropFunction("f").code);
+  EXPECT_TRUE(engine.Listed(At("f")));
+  engine.Cancel(Now(), id);
+  RecordingConsumer& sleeper = Connect("f");
+  Sleep(sleeper);
+  EXPECT_EQ(Code::kInUse, engine.DropFunction("f").code);
+  engine.StopWaiting(sleeper);
+  EXPECT_TRUE(engine.DropFunction("f").ok());
+}
+
+TEST_F(AdminTest, ATubeWithBuriedJobsAloneIsListed) {
+  const JobId id = PutInto("t");
+  engine.acts().Bury(id, std::nullopt, false);
+  EXPECT_EQ(0u, At("t").unfinished());
+  EXPECT_TRUE(engine.Listed(At("t")));
+}
+
+TEST_F(AdminTest, TubesOfAnswersHaveNoSettingsAndNoWorkers) {
+  EXPECT_EQ(Code::kInvalid, engine.CreateFunction("$reply/1").code);
+  EXPECT_EQ(Code::kInvalid, engine.SetMaxQueue("$reply/1", {1, 1, 1}).code);
+  EXPECT_EQ(Code::kInvalid, engine.policies().Set(Now(), "$reply/1", "ttr", "9").status.code());
+  EXPECT_EQ(Code::kInvalid, Submit("$reply/1", {}).code);
+  RecordingConsumer& worker = Worker({});
+  EXPECT_EQ(Code::kInvalid, engine.Watch(Now(), worker, "$reply/1", /*able=*/true));
+  EXPECT_EQ(0u, worker.watched().size());
+  EXPECT_EQ(nullptr, engine.FindTube("$reply/1"));
+  EXPECT_EQ(Code::kOk, engine.Watch(Now(), worker, "$reply/1"));
+}
+
+TEST_F(AdminTest, ATubeIsFoundByItsIdAsLongAsItIsThere) {
+  PutInto("a");
+  const std::uint64_t id = At("a").id();
+  EXPECT_EQ(&At("a"), TubeOfId(engine, id));
+  EXPECT_EQ(nullptr, TubeOfId(engine, id + 1));
+  PutInto("b");
+  engine.Cancel(Now(), 1);
+  EXPECT_EQ(nullptr, TubeOfId(engine, id)) << "a later one is no answer";
 }
 
 }  // namespace

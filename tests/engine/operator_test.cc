@@ -1,3 +1,4 @@
+#include "broker/journal/memory_journal.h"
 #include "tests/engine/engine_test.h"
 #include "tests/engine/restart.h"
 
@@ -224,6 +225,73 @@ TEST_F(OperatorTest, DelayedAndBuriedJobsAreSeenInOrder) {
   for (const JobId id : {5, 2, 6}) engine.acts().Bury(id, std::nullopt, false);
   EXPECT_THAT(Next("t", JobState::kBuried), ElementsAre(5, 2, 6));
   EXPECT_THAT(Next("t", JobState::kReady), IsEmpty());
+}
+
+TEST_F(OperatorTest, WhatIsNotThereIsNotFound) {
+  EXPECT_EQ(Code::kNotFound, engine.acts().Move(Now(), 99, "b").code);
+  EXPECT_EQ(Code::kNotFound, engine.acts().Bury(99, std::nullopt, true).code);
+  EXPECT_EQ(Code::kNotFound, engine.acts().TakeBack(Now(), 99, 0).code);
+  EXPECT_EQ(nullptr, engine.FindTube("b"));
+}
+
+TEST_F(OperatorTest, AMoveToItsOwnTubeChangesNothing) {
+  const JobId id = Put("a", {.delay_s = 20}).id;
+  const Lsn before = journal.last();
+  EXPECT_TRUE(engine.acts().Move(Now(), id, "a").ok());
+  EXPECT_EQ(before, journal.last());
+  EXPECT_EQ("delayed", State(id));
+  EXPECT_EQ(0u, engine.moves());
+}
+
+TEST_F(OperatorTest, NoActMakesMoreTubesThanAllowed) {
+  const JobId id = Put("a").id;
+  engine.SetLimits({.tubes = engine.Stats().tubes});
+  EXPECT_EQ(Code::kTooManyTubes, Put("b").code);
+  EXPECT_EQ(Code::kTooManyTubes, engine.acts().Move(Now(), id, "b").code);
+  EXPECT_EQ(2u, engine.Stats().refused[static_cast<std::size_t>(Code::kTooManyTubes)]);
+  EXPECT_EQ("a", engine.Find(id)->tube().name());
+  EXPECT_TRUE(engine.acts().Move(Now(), id, "default").ok());
+}
+
+TEST_F(OperatorTest, AForegroundJobMovesWithoutARecord) {
+  RecordingObserver& client = Client();
+  const JobId id = Foreground("a", client);
+  const Lsn before = journal.last();
+  journal.RefuseAll();
+  const Outcome moved = engine.acts().Move(Now(), id, "b");
+  EXPECT_TRUE(moved.ok());
+  EXPECT_EQ(0u, moved.lsn);
+  EXPECT_EQ(before, journal.last());
+  RecordingConsumer& worker = Worker({"b"});
+  EXPECT_EQ("reserved " + std::to_string(id), Grab(worker));
+  engine.WorkComplete(Now(), worker, id, "done");
+  EXPECT_THAT(client.Heard(), ElementsAre(std::to_string(id) + " completed done"));
+}
+
+TEST_F(OperatorTest, ABuryThatTheJournalRefusesChangesNothing) {
+  const JobId id = Put("a", {.priority = 9}).id;
+  journal.Refuse(Record::Kind::kChange);
+  EXPECT_EQ(Code::kJournal, engine.acts().Bury(id, 1, false).code);
+  EXPECT_EQ("ready", State(id));
+  EXPECT_EQ(9u, engine.Find(id)->priority);
+  EXPECT_EQ(0u, engine.Stats().buries);
+}
+
+TEST_F(OperatorTest, BuriedJobsAreSeenUpToABound) {
+  for (int i = 0; i < 3; ++i) Buried("t");
+  EXPECT_THAT(Next("t", JobState::kBuried, 2), ElementsAre(1, 2));
+  EXPECT_THAT(Next("t", JobState::kBuried, 0), IsEmpty());
+}
+
+TEST(OperatorInMemory, AMoveNeedsNoJournal) {
+  MemoryJournal journal;
+  Engine engine({}, journal);
+  const JobId id = engine.acts().PutInto(1, "a", MakeJob({})).id;
+  const Outcome moved = engine.acts().Move(1, id, "b");
+  EXPECT_TRUE(moved.ok());
+  EXPECT_EQ(0u, moved.lsn);
+  EXPECT_EQ("b", engine.Find(id)->tube().name());
+  EXPECT_EQ("", engine.CheckInvariants({}));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "broker/engine/names.h"
 #include "tests/engine/policy_test.h"
 
 namespace gearstalk {
@@ -91,6 +92,44 @@ TEST_F(TubePoliciesTest, PoliciesThatNoTubeHasGo) {
   }
   EXPECT_EQ(10'000u, At("t").policy()->attempts);
   EXPECT_LT(engine.policies().policies(), 200u);
+}
+
+TEST_F(TubePoliciesTest, ALargestJobIsKnownBeforeItsTubeIsThere) {
+  EXPECT_EQ(0u, engine.policies().MaxJobSize("t"));
+  EXPECT_TRUE(engine.policies().Set(Now(), "set", "max_job_size", "200").status.ok());
+  EXPECT_EQ(200u, engine.policies().MaxJobSize("set"));
+  EXPECT_EQ(0u, engine.policies().MaxJobSize("t")) << "there are no rules";
+  SetPolicy({{"max_job_size", "300"}});
+  EXPECT_EQ(nullptr, engine.FindTube("t"));
+  EXPECT_EQ(300u, engine.policies().MaxJobSize("t"));
+  EXPECT_EQ(0u, engine.policies().MaxJobSize("other"));
+  PutInto("t");
+  EXPECT_EQ(300u, engine.policies().MaxJobSize("t"));
+}
+
+TEST_F(TubePoliciesTest, TakingBackWhatWasNeverSetMakesNoTube) {
+  EXPECT_TRUE(engine.policies().Set(Now(), "t", "ttr", std::nullopt).status.ok());
+  EXPECT_TRUE(engine.policies().Set(Now(), "t", "", std::nullopt).status.ok());
+  EXPECT_EQ(nullptr, engine.FindTube("t"));
+  EXPECT_EQ(0u, journal.last());
+  PutInto("t");
+  EXPECT_TRUE(engine.policies().Set(Now(), "t", "ttr", "9").status.ok());
+  EXPECT_TRUE(engine.policies().Set(Now(), "t", "", std::nullopt).status.ok());
+  EXPECT_TRUE(At("t").policy_state().set.empty());
+}
+
+TEST_F(TubePoliciesTest, ATubeSaysWhyItHandsOutNothing) {
+  const auto held = [this] { return NameOf(At("t").held_back()); };
+  RecordingConsumer& worker = Connect("t");
+  for (int i = 0; i < 2; ++i) PutInto("t");
+  EXPECT_EQ("none", held());
+  SetPolicy({{"max_running", "1"}, {"rate", "1/m"}, {"burst", "1"}});
+  Reserve(worker);
+  EXPECT_EQ("running", held());
+  engine.Delete(Now(), worker, 1);
+  EXPECT_EQ("rate", held());
+  Pass(60 * kSecond);
+  EXPECT_EQ("none", held());
 }
 
 }  // namespace
