@@ -78,6 +78,99 @@ TEST_F(UniquePuts, AnExpiredJobIsNotJoined) {
   EXPECT_NE(first, PutInto("t", {.body = "a"}));
 }
 
+TEST_F(UniquePuts, AnExpiredJobThatCannotGoIsStillTheEqualOne) {
+  SetPolicy({{"unique", "body"}, {"expire_after", "1s"}});
+  const JobId first = PutInto("t", {.body = "a"});
+  clock.Advance(kSecond);
+  journal.Refuse(Record::Kind::kDelete);
+  EXPECT_EQ(first, PutInto("t", {.body = "a"}));
+  EXPECT_EQ(1u, At("t").total_jobs);
+  journal.AcceptAll();
+  EXPECT_NE(first, PutInto("t", {.body = "a"}));
+}
+
+TEST_F(UniquePuts, AJobWithoutABodyHasNoKey) {
+  SetPolicy({{"unique", "body"}});
+  const JobId first = PutInto("t", {.body = ""});
+  EXPECT_NE(first, PutInto("t", {.body = ""}));
+  EXPECT_EQ("", JobOf(first).unique());
+}
+
+TEST_F(UniquePuts, AKeyThatIsNoLongerTakenIsFreeBeforeTheNextTick) {
+  SetPolicy({{"unique", "body"}, {"unique_for", "10m"}});
+  RecordingConsumer& worker = Connect("t");
+  const JobId first = PutAndTake(worker, {.body = "a"});
+  engine.Delete(Now(), worker, first);
+  clock.Advance(599 * kSecond);
+  EXPECT_EQ(first, PutInto("t", {.body = "a"}));
+  clock.Advance(kSecond);
+  EXPECT_NE(first, PutInto("t", {.body = "a"}));
+}
+
+TEST_F(UniquePuts, AKeyStaysTakenWhenThePolicyIsGoneButCountsNoMore) {
+  SetPolicy({{"unique", "body"}, {"unique_for", "10m"}});
+  RecordingConsumer& worker = Connect("t");
+  const Added first = Submit("t", {.unique = "k"});
+  Reserve(worker);
+  engine.Delete(Now(), worker, first.id);
+  SetPolicy({});
+  const Added second = Submit("t", {.unique = "k"});
+  EXPECT_TRUE(second.joined);
+  EXPECT_EQ(first.id, second.id);
+  EXPECT_EQ(0u, engine.Stats().duplicates);
+}
+
+TEST_F(UniquePuts, AFinishedJobWithoutAKeyIsNotRemembered) {
+  SetPolicy({{"unique", "json:/id"}, {"unique_for", "10m"}});
+  RecordingConsumer& worker = Connect("t");
+  engine.Delete(Now(), worker, PutAndTake(worker, {.body = "no json"}));
+  EXPECT_EQ(0u, engine.Stats().remembered_keys);
+  engine.Delete(Now(), worker, PutAndTake(worker, {.body = R"({"id": 1})"}));
+  EXPECT_EQ(1u, engine.Stats().remembered_keys);
+}
+
+TEST_F(UniquePuts, TheKeyOfAForegroundJobIsRememberedByThisBrokerAlone) {
+  SetPolicy({{"unique", "body"}, {"unique_for", "10m"}});
+  RecordingConsumer& worker = Worker({"t"});
+  const Lsn before = journal.last();
+  const Added first = Submit("t", {.ttr_s = 0, .unique = "k"}, &Client());
+  Grab(worker);
+  engine.WorkComplete(Now(), worker, first.id, "");
+  EXPECT_EQ(first.id, Submit("t", {.ttr_s = 0, .unique = "k"}).id);
+  EXPECT_FALSE(engine.records().Capture(first.id, [](const Record&) { FAIL(); }));
+  Pass(600 * kSecond);
+  EXPECT_EQ(0u, engine.Stats().remembered_keys);
+  for (Lsn lsn = before; lsn < journal.last(); ++lsn) {
+    EXPECT_EQ(Record::Kind::kNextId, journal.records()[lsn].kind());
+  }
+}
+
+TEST_F(UniquePuts, UntilStartSaysNothingWithoutUnique) {
+  SetPolicy({{"unique_until", "start"}});
+  RecordingConsumer& worker = Worker({"t"});
+  const JobId first = Submit("t", {.ttr_s = 0, .unique = "k"}).id;
+  Grab(worker);
+  EXPECT_EQ(first, Submit("t", {.ttr_s = 0, .unique = "k"}).id);
+}
+
+TEST_F(UniquePuts, ATubeIsNotCopiedIntoItself) {
+  SetPolicies({{.match = "*", .values = {{"copy_to", "x"}}}});
+  PutInto("t");
+  PutInto("x");
+  EXPECT_EQ(2u, At("x").ready());
+  EXPECT_EQ(1u, At("t").ready());
+  EXPECT_EQ(1u, engine.Stats().copies);
+}
+
+TEST_F(UniquePuts, MaxBytesIsForAllJobsOfTheTube) {
+  SetPolicy({{"max_bytes", "1000"}});
+  const std::string body(400, 'x');
+  EXPECT_TRUE(Submit("t", {.body = body}).ok());
+  EXPECT_EQ(Code::kOutOfMemory, Submit("t", {.body = std::string(900, 'x')}).code);
+  EXPECT_TRUE(Submit("t", {.body = "small"}).ok());
+  EXPECT_EQ(1u, At("t").policy_state().counts.refused_memory);
+}
+
 TEST_F(UniquePuts, CopiesGoIntoOtherTubes) {
   SetPolicy({{"copy_to", "x,y"}});
   const JobId id = PutInto("t", {.body = "a"});
@@ -366,6 +459,86 @@ TEST_F(SchedulesTest, ADrainPutsTheRunOff) {
   engine.SetDraining(false);
   Pass(2 * kSecond);
   EXPECT_EQ(1u, S().runs);
+}
+
+TEST_F(SchedulesTest, ATimeThatIsTooLateIsMissed) {
+  Set({.catch_up = 5 * kSecond});
+  Pass(S().next + 6 * kSecond - Now());
+  EXPECT_EQ(1u, S().missed);
+  EXPECT_EQ(0u, S().runs);
+  EXPECT_TRUE(S().left_out);
+  EXPECT_EQ(nullptr, engine.FindTube("t"));
+  Engine again({}, journal);
+  Restart(again, Now());
+  EXPECT_EQ(1u, again.schedules().all().at("s")->missed);
+  Pass(S().next + 5 * kSecond - Now());
+  EXPECT_EQ(1u, S().runs) << "the next one is in time";
+}
+
+TEST_F(SchedulesTest, ATimeThatPassesLateWhileItIsOffIsNotMissed) {
+  Set({.catch_up = 5 * kSecond});
+  EXPECT_TRUE(engine.schedules().Switch(Now(), "s", false).ok());
+  const Lsn before = journal.last();
+  Pass(66 * kSecond);
+  EXPECT_EQ(0u, S().missed);
+  EXPECT_FALSE(S().left_out);
+  EXPECT_EQ(before, journal.last());
+}
+
+TEST_F(SchedulesTest, OneThatIsNotGoodChangesNothing) {
+  EXPECT_FALSE(engine.schedules().Set(Now(), {{.name = "x", .cron = "never"}}, "UTC").ok());
+  EXPECT_EQ(nullptr, engine.schedules().Find("x"));
+  Pass(60 * kSecond);
+  EXPECT_EQ(1u, S().runs);
+}
+
+TEST_F(SchedulesTest, WhatOnlyTheJournalKnowsRunsNothing) {
+  Pass(60 * kSecond);
+  KeptJournal copy(journal.records());
+  Engine other({}, copy);
+  gearstalk::Restart(copy, other);
+  ASSERT_NE(nullptr, other.schedules().Find("s"));
+  EXPECT_EQ(Code::kNotFound, other.schedules().Run(Now(), "s").code);
+  EXPECT_EQ(Code::kNotFound, other.schedules().Switch(Now(), "s", false).code);
+  while (other.Tick(Now() + 600 * kSecond) <= Now() + 600 * kSecond) continue;
+  EXPECT_EQ(1u, other.Stats().ready);
+  EXPECT_EQ(nullptr, other.schedules().Find("s"));
+}
+
+TEST_F(SchedulesTest, AStandbyRunsNothing) {
+  Engine standby({}, journal);
+  ASSERT_TRUE(standby.schedules().Set(Now(), {S().entry}, "UTC").ok());
+  for (const KeptRecord& record : journal.records()) {
+    ASSERT_TRUE(standby.records().Apply(record.View()).ok());
+  }
+  standby.Tick(Now() + 70 * kSecond);
+  EXPECT_EQ(0u, standby.Stats().ready);
+  standby.records().BecomeActive(Now() + 70 * kSecond);
+  standby.Tick(Now() + 70 * kSecond);
+  EXPECT_EQ(1u, standby.Stats().ready);
+}
+
+TEST_F(SchedulesTest, ARunThatNoTubeIsLeftForIsTriedAgain) {
+  engine.SetLimits({.tubes = engine.Stats().tubes});
+  EXPECT_EQ(Code::kTooManyTubes, engine.schedules().Run(Now(), "s").code);
+  Pass(60 * kSecond);
+  EXPECT_EQ(0u, S().runs);
+  engine.SetLimits({});
+  Pass(kSecond);
+  EXPECT_EQ(1u, S().runs);
+  EXPECT_EQ(0u, S().missed);
+}
+
+TEST_F(SchedulesTest, AJobThatIsReadTwiceHasRunOnce) {
+  Pass(60 * kSecond);
+  std::vector<KeptRecord> records = journal.records();
+  records.push_back(records.back());
+  ASSERT_EQ(Record::Kind::kPut, records.back().kind());
+  KeptJournal twice(std::move(records));
+  Engine again({}, twice);
+  gearstalk::Restart(twice, again);
+  EXPECT_EQ(1u, again.schedules().Find("s")->runs);
+  EXPECT_EQ(1u, again.Stats().ready);
 }
 
 }  // namespace
