@@ -19,6 +19,11 @@ bool LostItsBody(const Record& record) {
          record.failure.cause_text == kDamagedText;
 }
 
+// A job in the tube that it came from is not dead: an import may give its dead tube that name.
+std::string_view OriginIn(const Tube& tube, const Record& record) {
+  return record.failure.origin == tube.name() ? std::string_view() : record.failure.origin;
+}
+
 }  // namespace
 
 Status Records::Apply(const Record& record) {
@@ -142,7 +147,8 @@ void Records::ApplyState(Job& job, const Record& record) {
   engine_.LeaveState(job);
   if (!record.tube.empty() && record.tube != job.tube_->name()) {
     Tube& before = *job.tube_;
-    engine_.MoveTo(job, engine_.TubeNamed(record.tube), record.failure.origin);
+    Tube& tube = engine_.TubeNamed(record.tube);
+    engine_.MoveTo(job, tube, OriginIn(tube, record));
     JoinRecorded(job, record);
     engine_.ReleaseTube(before);
   }
@@ -168,8 +174,9 @@ void Records::ApplyState(Job& job, const Record& record) {
 // What policies keep with the job.
 void Records::ApplyFate(Job& job, const Record& record) {
   const Record::Failure& failure = record.failure;
+  const std::string_view origin = OriginIn(*job.tube_, record);
   const bool plain = failure.attempts == 0 && failure.cause == Cause::kNone && !failure.waits &&
-                     failure.origin.empty() && failure.ended == 0 && record.expires == 0;
+                     origin.empty() && failure.ended == 0 && record.expires == 0;
   if (plain && job.extra_ == nullptr) return;
   JobExtra& extra = job.MakeExtra();
   extra.attempts = failure.attempts;
@@ -179,16 +186,16 @@ void Records::ApplyFate(Job& job, const Record& record) {
   if (extra.rest != nullptr || record.expires != 0) {
     job.MakeRest().expiry.time = record.expires == 0 ? kNever : record.expires;
   }
-  if (job.texts() == nullptr && failure.origin.empty() && failure.cause_text.empty()) return;
+  if (job.texts() == nullptr && origin.empty() && failure.cause_text.empty()) return;
   JobTexts& texts = job.MakeTexts();
   texts.cause_text = failure.cause_text;
   // Only for a job that comes whole: MoveTo has set the origin of one that changes its tube.
-  if (texts.origin == failure.origin) return;
+  if (texts.origin == origin) return;
   engine_.FreeKey(job);
-  texts.origin = failure.origin;
-  extra.key_free = !failure.origin.empty();
+  texts.origin = origin;
+  extra.key_free = !origin.empty();
   engine_.TakeKey(job);
-  if (failure.origin.empty()) {
+  if (origin.empty()) {
     engine_.ForgetHome(job);
   } else {
     engine_.FindHome(job, record.home);

@@ -571,6 +571,26 @@ TEST_F(TransfersTest, AHeldRecordReplacesTheLiveJobOfItsId) {
   EXPECT_EQ(0u, later.engine.transfers().held());
 }
 
+// As an import brings it that renames the dead tube.
+TEST_F(TransfersTest, AJobInTheTubeThatItCameFromIsNotDead) {
+  for (const char* const groups : {"none", "line"}) {
+    EXPECT_TRUE(engine.policies().Set(Now(), "in", "group", groups).status.ok());
+    Record job = JobOf("in");
+    job.state = Record::State::kBuried;
+    job.failure.cause = Record::Cause::kFailed;
+    job.failure.origin = "in";
+    const JobId id = transfers().Put(Now(), "t", job, "key", {}).id;
+    EXPECT_EQ("", engine.Find(id)->origin());
+    EXPECT_EQ(1u, At("in").buried());
+    EXPECT_EQ(0u, engine.Stats().dead);
+    Restarted again(journal.records());
+    EXPECT_EQ(1u, again.engine.FindTube("in")->buried());
+    EXPECT_TRUE(engine.KickJob(Now(), id).ok());
+    EXPECT_EQ("ready", State(id));
+    EXPECT_TRUE(engine.Cancel(Now(), id).ok());
+  }
+}
+
 // A broker that keeps nothing moves jobs, too.
 TEST(TransfersInMemory, EveryStepIsDoneAtOnce) {
   MemoryJournal journal;
