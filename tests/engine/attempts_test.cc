@@ -1,5 +1,6 @@
 // Attempts and the waits between them, failure, dead letters, retention, expiry.
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -278,6 +279,7 @@ TEST_F(Attempts, ManyExpiredJobsDoNotHideOneFromAConsumerThatWaits) {
   for (int i = 0; i < 5000; ++i) PutInto("t", {.priority = 0});
   RecordingConsumer& worker = Connect("t");
   engine.Watch(Now(), worker, "other");
+  engine.Watch(Now(), worker, "empty");
   clock.Advance(10 * kSecond);  // no Tick yet
   const JobId id = PutInto("other");
   EXPECT_EQ("waits", Reserve(worker)) << "one call expires some of them only";
@@ -336,6 +338,98 @@ TEST_F(Attempts, WhatAnAdministratorSetsOutlivesARestart) {
   EXPECT_EQ(nullptr, engine.FindTube("t"));
   Restarted later(journal, PolicyRules(), Now());
   EXPECT_EQ(nullptr, later.engine.FindTube("t"));
+}
+
+TEST_F(Attempts, ReserveJobGivesAnExpiredJobOnlyIfItIsBuried) {
+  SetPolicy({{"expire_after", "10s"}});
+  const JobId ready = PutInto("t"), buried = PutInto("t");
+  engine.acts().Bury(buried, std::nullopt, false);
+  clock.Advance(10 * kSecond);  // no Tick yet
+  RecordingConsumer& worker = Connect("t");
+  EXPECT_EQ(nullptr, engine.ReserveJob(Now(), worker, ready).job);
+  EXPECT_NE(nullptr, engine.ReserveJob(Now(), worker, buried).job);
+  EXPECT_EQ("ready", State(ready));
+}
+
+TEST_F(Attempts, JitterSpreadsTheWaits) {
+  SetPolicy({{"backoff", "100s"}, {"jitter", "50"}});
+  RecordingConsumer& worker = Connect("t");
+  Time least = kNever, most = 0;
+  for (int i = 0; i < 50; ++i) {
+    const JobId id = PutAndTake(worker);
+    engine.Release(Now(), worker, id, 1, 0);
+    const Time wait = engine.TimeLeft(Now(), JobOf(id));
+    least = std::min(least, wait);
+    most = std::max(most, wait);
+  }
+  EXPECT_GE(least, 50 * kSecond);
+  EXPECT_LE(most, 150 * kSecond);
+  EXPECT_GT(most - least, 50 * kSecond);
+}
+
+TEST_F(Attempts, AJobThatItsClientsLeftIsGoneIfItFails) {
+  RecordingObserver& client = Client();
+  RecordingConsumer& worker = Worker({"t"});
+  const JobId id = Foreground("t", client);
+  Grab(worker);
+  while (!engine.Forget(client)) continue;
+  EXPECT_EQ(Verdict::Fate::kGone, FateOfFailed(JobOf(id)));
+  engine.WorkFail(Now(), worker, id);
+  EXPECT_EQ("gone", State(id));
+}
+
+TEST_F(Attempts, AJobWhoseDeadTubeHasNoNameIsBuriedWhereItIs) {
+  const std::string name(198, 'n');
+  SetPolicies({{.match = "*", .values = {{"attempts", "1"}, {"on_failure", "move"}}}});
+  RecordingConsumer& worker = Connect(name);
+  const JobId id = PutInto(name);
+  Reserve(worker);
+  EXPECT_EQ(Verdict::Fate::kBuried, FateOfFailed(JobOf(id)));
+  engine.Release(Now(), worker, id, 1, 0);
+  EXPECT_EQ("buried", State(id));
+  EXPECT_EQ(name, JobOf(id).tube().name());
+}
+
+TEST_F(Attempts, RetentionWaitsForTheJournal) {
+  SetPolicy({{"keep_buried", "10s"}});
+  const JobId id = PutInto("t");
+  engine.acts().Bury(id, std::nullopt, false);
+  journal.Refuse(Record::Kind::kDelete);
+  Pass(10 * kSecond);
+  EXPECT_EQ("buried", State(id));
+  EXPECT_EQ(0u, journal.dropped());
+  journal.AcceptAll();
+  Pass(kSecond);
+  EXPECT_EQ("gone", State(id));
+}
+
+// As earlier versions wrote the record.
+TEST_F(Attempts, RetentionBeginsWithTheStartIfNobodyKnowsWhenAJobWasBuried) {
+  Record buried;
+  buried.id = 1;
+  buried.tube = "t";
+  buried.state = Record::State::kBuried;
+  buried.burial = 1;
+  KeptJournal old({KeptRecord(buried)});
+  const PolicyRules rules({{.match = "t", .values = {{"keep_buried", "10s"}}}});
+  Restarted after(old, rules, Now());
+  after.engine.Tick(Now() + 9 * kSecond);
+  EXPECT_NE(nullptr, after.engine.Find(1));
+  after.engine.Tick(Now() + 10 * kSecond);
+  EXPECT_EQ(nullptr, after.engine.Find(1));
+}
+
+TEST_F(Attempts, AWaitIsNoLongerThanItWasWhenTheClockWasSetBack) {
+  SetPolicy({{"backoff", "10s"}});
+  RecordingConsumer& worker = Connect("t");
+  const JobId id = PutAndTake(worker);
+  engine.Release(Now(), worker, id, 1, 0);
+  const Time back = Now() - 3600 * kSecond;
+  KeptJournal copy(journal.records());
+  Engine again({}, copy);
+  Restart(copy, again, back);
+  EXPECT_EQ(10 * kSecond, again.TimeLeft(back, *again.Find(id)));
+  EXPECT_EQ(1u, again.Stats().retrying);
 }
 
 }  // namespace

@@ -302,5 +302,25 @@ TEST_F(ConsumeTest, WithoutALimitAJobIsTriedForEver) {
   EXPECT_EQ(300u, engine.Find(id)->rest().lost_tries);
 }
 
+TEST_F(ConsumeTest, ReserveJobNeedsNoJournal) {
+  RecordingConsumer& consumer = Connect();
+  const JobId delayed = Put(consumer, {.delay_s = 1000});
+  journal.RefuseAll();
+  EXPECT_NE(nullptr, engine.ReserveJob(Now(), consumer, delayed).job);
+  EXPECT_EQ("reserved", State(delayed));
+  EXPECT_EQ(0u, journal.dropped());
+}
+
+TEST_F(ConsumeTest, AReservedJobKnowsSinceWhen) {
+  RecordingConsumer& consumer = Connect();
+  const JobId id = Put(consumer);
+  EXPECT_EQ(0, engine.Find(id)->taken_at());
+  Pass(7 * kSecond);
+  Reserve(consumer);
+  EXPECT_EQ(Now() / kSecond * kSecond, engine.Find(id)->taken_at());
+  engine.Release(Now(), consumer, id, 0, 0);
+  EXPECT_EQ(0, engine.Find(id)->taken_at());
+}
+
 }  // namespace
 }  // namespace gearstalk

@@ -175,5 +175,56 @@ TEST_F(FailuresTest, AFailureCostsLessThanFiveBytes) {
   EXPECT_LT(each, static_cast<double>(sizeof(JobExtra)) + 5);
 }
 
+TEST_F(FailuresTest, OneWithAFarIdDividesAFullBlock) {
+  for (const int second : {50, 150}) {
+    KeptJournal empty;
+    Engine other({}, empty);
+    Record record;
+    record.tube = "t";
+    record.state = Record::State::kBuried;
+    const auto apply = [&](JobId id, int ended) {
+      record.id = id;
+      ++record.burial;
+      record.failure.ended = Now() + ended * kSecond;
+      ASSERT_TRUE(other.records().Apply(record).ok());
+    };
+    std::vector<JobId> expected;
+    for (int i = 0; i < 200; ++i) {
+      apply(static_cast<JobId>(i) + 1, i);
+      expected.push_back(static_cast<JobId>(i) + 1);
+    }
+    const JobId far = JobId{1} << 40;
+    apply(far, second);
+    expected.insert(expected.begin() + second + 1, far);
+    other.records().BecomeActive(Now());
+    EXPECT_EQ("", other.CheckInvariants({}));
+    std::vector<JobId> listed;
+    Failures::Place place = Failures::kEnd;
+    for (auto some = other.failures().Before(place); !some.empty();
+         some = other.failures().Before(place)) {
+      for (const Failures::Place& each : some) listed.insert(listed.begin(), each.id);
+      place = some.back();
+    }
+    EXPECT_EQ(expected, listed) << second;
+  }
+}
+
+TEST_F(FailuresTest, ADeadJobThatIsNotBuriedDoesNotGrowOldAsOne) {
+  Start();
+  for (const auto& [key, value] : {std::pair{"on_failure", "move"}, {"dead_state", "ready"}}) {
+    ASSERT_TRUE(engine.policies().Set(Now(), "f", key, value).status.ok());
+  }
+  const JobId id = PutInto("f");
+  RecordingConsumer& worker = Worker({"f"});
+  ASSERT_EQ("reserved " + std::to_string(id), Grab(worker));
+  engine.WorkFail(Now(), worker, id);
+  EXPECT_EQ("ready", State(id));
+  Bury("f.dead");
+  EXPECT_EQ(1U, At("f.dead").buried_lately);
+  Pass(25 * kHour);
+  EXPECT_EQ(0U, At("f.dead").buried_lately);
+  EXPECT_THAT(Listed(), ElementsAre(id + 1, id));
+}
+
 }  // namespace
 }  // namespace gearstalk

@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "broker/engine/names.h"
 #include "broker/engine/slab.h"
+#include "tests/engine/test_job.h"
 
 namespace gearstalk {
 namespace {
@@ -134,6 +136,29 @@ TEST(JobList, TakesAtBothEndsAndGivesAnywhere) {
   list.Remove(c.get());
   EXPECT_TRUE(list.empty());
   EXPECT_EQ(nullptr, list.back());
+}
+
+TEST(States, HaveNames) {
+  EXPECT_EQ("ready", NameOf(JobState::kReady));
+  EXPECT_EQ("reserved", NameOf(JobState::kReserved));
+  EXPECT_EQ("delayed", NameOf(JobState::kDelayed));
+  EXPECT_EQ("buried", NameOf(JobState::kBuried));
+  EXPECT_EQ("gone", NameOf(JobState::kGone));
+}
+
+TEST(JobLists, AreKeptFromBothEnds) {
+  const JobPtr first = TEST_Job::Make(1, 0), second = TEST_Job::Make(2, 0),
+               third = TEST_Job::Make(3, 0);
+  JobList jobs;
+  jobs.PushFront(second.get());
+  EXPECT_EQ(second.get(), jobs.back());
+  jobs.PushFront(first.get());
+  jobs.PushBack(third.get());
+  EXPECT_EQ(first.get(), jobs.front());
+  EXPECT_EQ(second.get(), JobList::After(*first));
+  for (const JobPtr* job : {&second, &first, &third}) jobs.Remove(job->get());
+  EXPECT_TRUE(jobs.empty());
+  EXPECT_EQ(nullptr, jobs.back());
 }
 
 }  // namespace

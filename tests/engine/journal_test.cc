@@ -470,5 +470,17 @@ TEST_F(RefusalTest, KickSaysHowFarItCame) {
   EXPECT_EQ(0u, kicked.count);
 }
 
+TEST_F(RefusalTest, AJournalThatNeverKeepsAnIdKeepsNobodyWaiting) {
+  journal.Refuse(Record::Kind::kDelete);
+  journal.HoldBack();
+  RecordingObserver& client = Client();
+  const Added first = Submit("f", {.ttr_s = 0}, &client),
+              second = Submit("f", {.ttr_s = 0}, &client);
+  EXPECT_TRUE(first.ok());
+  EXPECT_LE(first.lsn, journal.Durable());
+  EXPECT_LE(second.lsn, journal.Durable());
+  EXPECT_EQ(first.id + 1, second.id);
+}
+
 }  // namespace
 }  // namespace gearstalk

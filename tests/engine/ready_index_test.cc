@@ -1,6 +1,7 @@
 #include "broker/engine/ready_index.h"
 
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -143,6 +144,21 @@ TEST_F(ReadyIndexTest, AgreesWithALookAtEveryTube) {
       }
     }
   }
+}
+
+TEST_F(ReadyIndexTest, InFairTurnsEachTubeGivesOneBeforeAnyGivesTheNext) {
+  engine.SetOptions({.fair = true});
+  for (int job = 0; job < 3; ++job) {
+    for (int tube = 0; tube < kTubes; ++tube) PutInto(std::to_string(tube));
+  }
+  const JobId urgent = PutInto("7", {.priority = 1});
+  EXPECT_EQ(urgent, Take());
+  std::set<std::string> gave;
+  for (int tube = 1; tube < kTubes; ++tube) gave.insert(engine.Find(Take())->tube().name());
+  EXPECT_EQ(std::size_t{kTubes - 1}, gave.size());
+  EXPECT_FALSE(gave.contains("7")) << "it has had its turn";
+  engine.SetOptions({.fair = false});
+  EXPECT_EQ(8u, Take()) << "the oldest that is left";
 }
 
 }  // namespace

@@ -114,5 +114,26 @@ TEST_F(ReadyQueueTest, AgreesWithASetOverRandomHistories) {
   }
 }
 
+TEST_F(ReadyQueueTest, TheOldestIsInALaneOrAmongTheLateOnes) {
+  Job* const lane = Push(4, 1);
+  Job* const high = Push(8, 1);
+  EXPECT_EQ(4u, queue_.Oldest()->id());
+  Push(6, 1);
+  EXPECT_EQ(4u, queue_.Oldest()->id()) << "one that came late is younger";
+  Push(3, 2);
+  EXPECT_EQ(3u, queue_.Oldest()->id()) << "it is in another lane";
+  Push(2, 9);
+  Push(9, 9);
+  EXPECT_EQ(2u, queue_.Oldest()->id());
+  for (Job* const job : {lane, high}) queue_.Remove(job);
+  EXPECT_EQ((std::vector<JobId>{6, 3, 2, 9}), TakeAll());
+  Job* const first = Push(14, 1);
+  Job* const last = Push(18, 1);
+  Push(16, 1);
+  queue_.Remove(first);
+  queue_.Remove(last);
+  EXPECT_EQ(16u, queue_.Oldest()->id()) << "the lane is empty";
+}
+
 }  // namespace
 }  // namespace gearstalk

@@ -1,5 +1,6 @@
 #include <vector>
 
+#include "broker/engine/bucket.h"
 #include "tests/engine/engine_test.h"
 
 namespace gearstalk {
@@ -382,6 +383,28 @@ TEST_F(TimeTest, APromiseThatMeetsAPauseIsKeptAtItsEnd) {
 
 TEST_F(TimeTest, PauseOfAnUnknownTubeIsNotFound) {
   EXPECT_EQ(Code::kNotFound, engine.Pause(Now(), "nowhere", 1).code);
+}
+
+TEST_F(TimeTest, AJobForNoTimeStaysSoWhenTheClockIsSet) {
+  const JobId never = Submit("f", {.ttr_s = 0}, nullptr, kNever).id;
+  const JobId later = Submit("f", {.ttr_s = 0}, nullptr, Now() + 100 * kSecond).id;
+  engine.SetWallAhead(40 * kSecond);
+  EXPECT_EQ(60 * kSecond, engine.TimeLeft(Now(), *engine.Find(later)));
+  Pass(60 * kSecond);
+  EXPECT_EQ("ready", State(later));
+  EXPECT_EQ("delayed", State(never));
+  EXPECT_EQ(0, engine.TimeLeft(Now(), *engine.Find(never))) << "it has no end";
+}
+
+TEST(Bucket, AnEmptyOneGivesNothingUntilItFills) {
+  const Rate rate{.jobs = 2, .per = kSecond};
+  Time paced = 0;
+  const Time now = 100 * kSecond;
+  EXPECT_EQ(3U, bucket::Saved(paced, now, rate, 3));
+  for (int i = 0; i < 3; ++i) paced = bucket::After(paced, now, rate);
+  EXPECT_EQ(0U, bucket::Saved(paced, now, rate, 3));
+  EXPECT_EQ(1U, bucket::Saved(paced, now + kSecond / 2, rate, 3));
+  EXPECT_EQ(bucket::Next(paced, rate, 3), now + kSecond / 2);
 }
 
 }  // namespace

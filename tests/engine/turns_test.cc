@@ -46,5 +46,35 @@ TEST(Turns, TheFirstIsTheFirstOfAllHoweverTheyComeAndGo) {
   EXPECT_EQ(SlowFirst(groups), nullptr);
 }
 
+TEST(Turns, OneWithAnOldStampIsFirstWhoeverIsLeft) {
+  std::vector<GroupTurn> groups(20);
+  GroupTurn old;
+  Turns turns;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    groups[i].stamp = 100 + i;
+    turns.Insert(groups[i]);
+  }
+  old.stamp = 1;
+  turns.Insert(old);
+  ASSERT_TRUE(old.in_tree);
+  EXPECT_EQ(turns.First(), &old);
+  int visited = 0;
+  turns.Visit([&](const GroupTurn& turn) { return ++visited, &turn != &old; });
+  EXPECT_EQ(visited, 21);
+  GroupTurn urgent{.stamp = 500};
+  GroupTurn late{.stamp = 501, .priority = 1};
+  turns.Insert(urgent);
+  turns.Insert(late);
+  visited = 0;
+  turns.Visit([&](const GroupTurn& turn) { return ++visited, &turn != &old; });
+  EXPECT_EQ(visited, 22) << "the other half goes on, and no less urgent one";
+  turns.Remove(urgent);
+  turns.Remove(late);
+  for (GroupTurn& group : groups) turns.Remove(group);
+  EXPECT_EQ(turns.First(), &old);
+  turns.Remove(old);
+  EXPECT_EQ(turns.First(), nullptr);
+}
+
 }  // namespace
 }  // namespace gearstalk

@@ -169,5 +169,22 @@ TEST_F(WaitTest, ManyAreServedInSlices) {
   EXPECT_EQ(many, At("a").reserved());
 }
 
+// More wait for other tubes, and for longer.
+TEST_F(WaitTest, TheLongestWaitCountsAmongTheFewWatchersOfATube) {
+  for (int i = 0; i < 10; ++i) WaitingWide("other" + std::to_string(i));
+  std::vector<RecordingConsumer*> few;
+  for (int i = 0; i < 3; ++i) {
+    few.push_back(&Connect("t"));
+    for (std::size_t tube = 0; tube < WatchList::kWide; ++tube) {
+      engine.Watch(Now(), *few.back(), "w" + std::to_string(tube));
+    }
+  }
+  for (const int next : {2, 0, 1}) EXPECT_EQ("waits", Reserve(*few[next]));
+  for (const int next : {2, 0, 1}) {
+    const JobId id = PutInto("t");
+    EXPECT_THAT(few[next]->Heard(), ElementsAre("reserved " + std::to_string(id)));
+  }
+}
+
 }  // namespace
 }  // namespace gearstalk
