@@ -220,6 +220,25 @@ TEST_F(KeyedBodies, OperatorsWait) {
   EXPECT_EQ(1U, added.id);
 }
 
+TEST_F(KeyedBodies, AnOperatorWhoAsksTooEarlyStillWaits) {
+  Put();
+  const std::string body = BodyOf(1);
+  JobPtr job = Job::New(static_cast<std::uint32_t>(body.size()));
+  body.copy(job->space().data(), body.size());
+  ComparisonPtr compared;
+  for (int times = 0; times < 2; ++times) {
+    broker.engine.acts().PutInto(broker.clock.Now(), "default", std::move(job), &compared);
+    ASSERT_TRUE(Waits(compared));
+    ASSERT_NE(nullptr, job);
+  }
+  EXPECT_EQ(1U, journal->asked());
+  EXPECT_EQ(1U, broker.engine.Stats().ready);
+  journal->AnswerAll();
+  EXPECT_TRUE(broker.engine.acts()
+                  .PutInto(broker.clock.Now(), "default", std::move(job), &compared)
+                  .joined);
+}
+
 // What it was given before it got its key stays its own.
 TEST_F(KeyedBodies, AJobWithMoreThanABodyExpires) {
   Set("default", "expire_after", "10s");

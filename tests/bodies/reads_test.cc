@@ -108,6 +108,27 @@ TEST_F(BodyReads, ABodyOfAnotherSizeIsDamaged) {
   EXPECT_TRUE(RestsDamaged(1));
 }
 
+TEST_F(BodyReads, DamageOfAJobThatIsGoneBuriesNothing) {
+  Put();
+  journal->Damage(1);
+  EXPECT_EQ("", a.Say("peek 1\r\n"));
+  EXPECT_EQ("DELETED\r\n", b.Say("delete 1\r\n"));
+  journal->AnswerAll();
+  EXPECT_EQ("INTERNAL_ERROR\r\n", a.Hear());
+  EXPECT_EQ(0U, broker.engine.Stats().buries);
+}
+
+TEST_F(BodyReads, ADamagedJobWithoutAnotherDeadTubeIsBuriedWhereItIs) {
+  for (const auto& [key, value] : {std::pair{"on_failure", "move"}, {"dead_tube", "default"}}) {
+    ASSERT_TRUE(broker.engine.policies().Set(Now(), "default", key, value).status.ok());
+  }
+  Put();
+  Tell(1, BodyRead::Result::kDamaged);
+  EXPECT_EQ(JobState::kBuried, Of(1).state());
+  EXPECT_EQ("", Of(1).origin());
+  EXPECT_TRUE(RestsDamaged(1));
+}
+
 TEST_F(BodyReads, AKickThatWaitsForABodyEndsWithItsJob) {
   Put();
   Tell(1, BodyRead::Result::kDamaged);

@@ -307,6 +307,31 @@ TEST_F(Attempts, OfPausesThatAreOverTogetherOneMayMoveItsJobsToTheOther) {
   EXPECT_THAT(last[2]->Heard(), ElementsAre("reserved 2"));
 }
 
+TEST_F(Attempts, OfPausesThatAreOverTogetherOneMayEmptyTheOther) {
+  SetPolicy({{"expire_after", "10s"},
+             {"on_expiry", "move"},
+             {"dead_tube", "dead"},
+             {"dead_state", "ready"}});
+  const JobId expired = PutInto("t", {.priority = 1}), there = PutInto("dead", {.priority = 9});
+  std::vector<JobId> others;
+  std::vector<RecordingConsumer*> waiting;
+  for (const char* const tube : {"x", "y"}) {
+    others.push_back(PutInto(tube, {.priority = 5}));
+    waiting.push_back(&Waiting({"none"}));
+    engine.Pause(Now(), tube, 10);
+    engine.Watch(Now(), *waiting.back(), tube);
+  }
+  for (const char* const tube : {"t", "dead"}) engine.Pause(Now(), tube, 10);
+  Waiting({"t"});
+  RecordingConsumer &first = Waiting({"dead"}), &second = Waiting({"dead"});
+  Pass(10 * kSecond);
+  EXPECT_THAT(first.Heard(), ElementsAre("reserved " + std::to_string(expired)));
+  EXPECT_THAT(second.Heard(), ElementsAre("reserved " + std::to_string(there)));
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    EXPECT_THAT(waiting[i]->Heard(), ElementsAre("reserved " + std::to_string(others[i])));
+  }
+}
+
 TEST_F(Attempts, ExpirySurvivesARestart) {
   SetPolicy({{"expire_after", "10s"}});
   const JobId id = PutInto("t");

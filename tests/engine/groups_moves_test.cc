@@ -260,5 +260,15 @@ TEST_F(GroupMovesTest, ACommittedJobIsNotShownBeforeThatIsDurable) {
   EXPECT_GE(lsn_, committed.lsn);
 }
 
+TEST_F(GroupMovesTest, AJobThatComesWhileALineBeginsIsNotReservedByItsIdBeforeAllWereLookedAt) {
+  SetPolicies({});
+  PutOf("a");
+  BeginLines();
+  const JobId late = PutOf("b");
+  EXPECT_EQ(nullptr, engine.ReserveJob(Now(), *taker_, late).job);
+  while (engine.Tick(Now()) <= Now()) continue;
+  EXPECT_NE(nullptr, engine.ReserveJob(Now(), *taker_, late).job);
+}
+
 }  // namespace
 }  // namespace gearstalk

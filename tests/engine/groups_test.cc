@@ -4,10 +4,13 @@
 #include <optional>
 #include <random>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "broker/base/log.h"
+#include "broker/engine/slab.h"
 #include "tests/engine/policy_test.h"
 
 namespace gearstalk {
@@ -319,6 +322,191 @@ TEST_F(GroupsTest, ComeBackAtAStartByTheirRecords) {
   const Restarted other(journal, PolicyRules({{.match = "t", .values = {{"group", "json:"}}}}),
                         Now());
   EXPECT_EQ(other.engine.FindTube("t")->groups()->counts().without, 3U);
+}
+
+TEST_F(GroupsTest, ALineGivesItsOnlyJobByItsIdThoughThatIsDelayed) {
+  SetGroups({{"group_order", "fifo"}});
+  const JobId delayed = PutOf("a", 1024, 60), later = PutOf("b");
+  EXPECT_NE(nullptr, engine.ReserveJob(Now(), Taker(), delayed).job);
+  EXPECT_EQ("reserved", State(delayed));
+  EXPECT_EQ(Next(1), "b");
+  EXPECT_EQ(last_, later);
+}
+
+TEST_F(GroupsTest, TheOldestJobIsFoundThoughNoneMayLeave) {
+  SetGroups({{"group_running", "1"}});
+  for (const char* const group : {"a", "a", "b"}) PutOf(group);
+  EXPECT_EQ(Next(3), "ab-");
+  EXPECT_EQ(At("t").OldestReady()->id(), 2U);
+  engine.Cancel(Now(), 2);
+  EXPECT_EQ(At("t").OldestReady(), nullptr);
+}
+
+TEST_F(GroupsTest, TheOldestOfALineIsItsFirst) {
+  SetGroups({{"group_order", "fifo"}});
+  const JobId first = PutOf("a", 9), second = PutOf("a", 1);
+  EXPECT_EQ(At("t").OldestReady()->id(), first);
+  EXPECT_EQ(Next(1), "a");
+  engine.Release(Now(), Taker(), first, 1, 60);
+  EXPECT_EQ(TubeGroups().OldestOf(*TubeGroups().Find("a"))->id(), second) << "that one is delayed";
+}
+
+// Jobs of one priority are in a list, those of others in a tree.
+TEST_F(GroupsTest, TheOldestJobIsLookedForInAFewPriorities) {
+  SetGroups();
+  const auto oldest = [this] { return TubeGroups().OldestOf(*TubeGroups().Find("a")); };
+  const JobId first = PutOf("a", 5), second = PutOf("a", 9);
+  PutOf("a", 8);
+  PutOf("a", 7);
+  EXPECT_EQ(oldest()->id(), first);
+  EXPECT_EQ(Next(1), "a");
+  EXPECT_EQ(oldest()->id(), second) << "nothing is left in the list";
+  for (std::uint32_t priority = 30; priority > 10; --priority) PutOf("a", priority);
+  EXPECT_EQ(oldest()->id(), second);
+  engine.Cancel(Now(), second);
+  ASSERT_NE(oldest(), nullptr);
+  EXPECT_EQ(oldest()->state(), JobState::kReady);
+  const JobId delayed = PutOf("b", 5, 60);
+  PutOf("b", 5);
+  EXPECT_EQ(TubeGroups().OldestOf(*TubeGroups().Find("b"))->id(), delayed + 1);
+}
+
+TEST_F(GroupsTest, NoJobIsVisitedBeyondTheBound) {
+  SetGroups();
+  for (const char* const group : {"a", "b"}) PutOf(group);
+  int visited = 0;
+  const auto visit = [&](const Job&) { ++visited; };
+  engine.VisitNext(At("t"), JobState::kReady, 0, visit);
+  EXPECT_EQ(visited, 0);
+  engine.VisitNext(At("t"), JobState::kReady, 1, visit);
+  EXPECT_EQ(visited, 1);
+}
+
+TEST_F(GroupsTest, ManyWhosePaceLetsThemGoTogetherGoInSlices) {
+  SetGroups({{"group_rate", "1/s"}});
+  constexpr std::uint64_t kGroups = 300;
+  for (std::uint64_t i = 0; i < 2 * kGroups; ++i) PutOf(std::to_string(i % kGroups));
+  Next(kGroups);
+  EXPECT_EQ(TubeGroups().gives(), 0U);
+  clock.Advance(kSecond);
+  engine.Tick(Now());
+  EXPECT_GT(TubeGroups().gives(), 0U);
+  EXPECT_LT(TubeGroups().gives(), kGroups);
+  Pass(0);
+  EXPECT_EQ(TubeGroups().gives(), kGroups);
+}
+
+TEST_F(GroupsTest, ManyIdleOnesAreForgottenInSlices) {
+  SetGroups({{"group_rate", "1/s"}});
+  for (int i = 0; i < 300; ++i) PutOf(std::to_string(i));
+  Finish(300);
+  EXPECT_FALSE(TubeGroups().empty());
+  clock.Advance(kSecond);
+  engine.Tick(Now());
+  EXPECT_FALSE(TubeGroups().empty());
+  Pass(0);
+  EXPECT_TRUE(TubeGroups().empty());
+}
+
+TEST_F(GroupsTest, AnIdleOneIsForgottenThoughThePolicyIsGone) {
+  Taker();
+  const std::size_t before = JobMemory();
+  SetGroups({{"group_rate", "1/m"}});
+  PutOf("a");
+  EXPECT_EQ(Finish(1), "a");
+  PutOf("b");
+  SetPolicy({});
+  Pass(0);
+  EXPECT_EQ(At("t").groups(), nullptr);
+  EXPECT_EQ(Finish(1), "b");
+  EXPECT_GT(JobMemory(), before) << "its bucket is still remembered";
+  Pass(60 * kSecond);
+  EXPECT_EQ(JobMemory(), before);
+}
+
+TEST_F(GroupsTest, AnEngineMayEndWithIdleOnes) {
+  const std::size_t before = JobMemory();
+  {
+    KeptJournal kept;
+    Engine other({}, kept);
+    other.policies().SetRules(
+        1, PolicyRules({{.match = "t", .values = {{"group", "line"}, {"group_rate", "1/m"}}}}));
+    RecordingConsumer taker;
+    other.Join(taker);
+    other.Use(taker, "t");
+    other.Watch(1, taker, "t");
+    for (const char* const body : {"a", "b"}) other.Put(1, taker, MakeJob({.body = body}));
+    Taken taken;
+    other.Reserve(1, taker, 1, taken);
+    EXPECT_TRUE(other.Delete(1, taker, taken.job->id()).ok());
+    EXPECT_NE(other.FindTube("t")->groups()->Find("a"), nullptr) << "it is idle";
+    while (!other.Leave(1, taker)) continue;
+  }
+  EXPECT_EQ(JobMemory(), before);
+}
+
+TEST_F(GroupsTest, AJobThatIsReservedAfterThePolicyWentHasNoGroup) {
+  SetGroups();
+  const JobId first = PutOf("a"), second = PutOf("a");
+  SetPolicy({});
+  EXPECT_NE(nullptr, engine.ReserveJob(Now(), Taker(), second).job);
+  EXPECT_EQ("", GroupNameOf(JobOf(second)));
+  EXPECT_EQ("a", GroupNameOf(JobOf(first))) << "it was not looked at yet";
+  ExpectSound();
+  Pass(0);
+  EXPECT_EQ("", GroupNameOf(JobOf(first)));
+  EXPECT_EQ(Next(1), "a");
+}
+
+TEST_F(GroupsTest, ADeadJobThatMayRunHoldsAGroupThatComesLater) {
+  SetPolicy({{"on_failure", "move"}, {"attempts", "1"}, {"dead_state", "ready"}});
+  const JobId dead = PutOf("a");
+  EXPECT_EQ(Next(1), "a");
+  engine.Release(Now(), Taker(), dead, 0, 0);
+  ASSERT_EQ("t.dead", JobOf(dead).tube().name());
+  ASSERT_EQ("ready", State(dead));
+  for (const char* const group : {"a", "b"}) PutOf(group);
+  SetGroups({{"group_on_failure", "hold"}});
+  Pass(0);
+  EXPECT_EQ(Next(2), "b-");
+  EXPECT_EQ(Held("a"), "failed");
+  engine.Cancel(Now(), dead);
+  EXPECT_EQ(Next(1), "a");
+}
+
+TEST_F(GroupsTest, ADeadJobWhoseTubeIsGoneComesIntoAGroupWhereItIs) {
+  SetPolicy({{"on_failure", "move"}, {"attempts", "1"}});
+  const JobId dead = PutOf("a");
+  EXPECT_EQ(Next(1), "a");
+  engine.Release(Now(), Taker(), dead, 0, 0);
+  Leave(Taker());
+  ASSERT_EQ(nullptr, engine.FindTube("t"));
+  SetPolicies({{.match = "t.dead", .values = {{"group", "line"}}}});
+  Pass(0);
+  EXPECT_EQ("a", GroupNameOf(JobOf(dead)));
+  EXPECT_EQ(nullptr, engine.FindTube("t"));
+}
+
+TEST_F(GroupsTest, ManyJobsInARowWithoutOneAreToldOnce) {
+  static std::size_t told;
+  told = 0;
+  SetLogSink([](LogLevel, LogCause, std::string_view event,
+                std::span<const LogField>) { told += event == "many jobs in a row have no group"; },
+             LogLevel::kWarning);
+  SetGroups();
+  const auto put = [this](int jobs, std::string_view body) {
+    for (int i = 0; i < jobs; ++i) PutOf(body);
+  };
+  put(99, "\n");
+  put(1, "a");
+  put(99, "\n");
+  EXPECT_EQ(told, 0U);
+  put(200, "\n");
+  EXPECT_EQ(told, 1U);
+  put(1, "a");
+  put(100, "\n");
+  EXPECT_EQ(told, 2U);
+  SetLogSink(nullptr, LogLevel::kOff);
 }
 
 }  // namespace

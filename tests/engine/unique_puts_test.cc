@@ -274,6 +274,47 @@ TEST_F(UniquePuts, FairTubesTakeTurnsByWeight) {
   EXPECT_EQ(75, heavy);
 }
 
+TEST_F(UniquePuts, AFairTubeThatWasHeldBackSavesUpNoTurns) {
+  for (int times = 0; times < 2; ++times) engine.SetOptions({.fair = true});
+  SetPolicies({{.match = "held", .values = {{"max_running", "1"}}}});
+  RecordingConsumer &worker = Connect("light"), &slow = Connect("held");
+  for (int i = 0; i < 100; ++i) PutInto("light");
+  for (int i = 0; i < 20; ++i) PutInto("held");
+  Taken taken;
+  ASSERT_EQ(ReserveResult::kTaken, engine.Reserve(Now(), slow, 0, taken));
+  const JobId first = taken.job->id();
+  for (int i = 0; i < 40; ++i) Reserve(worker);
+  engine.Watch(Now(), worker, "held");
+  engine.Delete(Now(), slow, first);
+  int held = 0;
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_EQ(ReserveResult::kTaken, engine.Reserve(Now(), worker, 0, taken));
+    if (taken.job->tube().name() != "held") continue;
+    ++held;
+    engine.Delete(Now(), worker, taken.job->id());
+  }
+  EXPECT_EQ(10, held);
+}
+
+TEST_F(UniquePuts, FairTurnsAreAmongJobsOfOnePriority) {
+  engine.SetOptions({.fair = true});
+  RecordingConsumer& worker = Connect("a");
+  engine.Watch(Now(), worker, "b");
+  for (int i = 0; i < 2; ++i) PutInto("a", {.priority = 9});
+  PutInto("b", {.priority = 9});
+  const JobId urgent = PutInto("a", {.priority = 1});
+  std::vector<std::string> tubes;
+  std::vector<JobId> ids;
+  for (int i = 0; i < 4; ++i) {
+    Taken taken;
+    ASSERT_EQ(ReserveResult::kTaken, engine.Reserve(Now(), worker, 0, taken));
+    tubes.push_back(taken.job->tube().name());
+    ids.push_back(taken.job->id());
+  }
+  EXPECT_EQ(urgent, ids.front());
+  EXPECT_THAT(tubes, ElementsAre("a", "b", "a", "a"));
+}
+
 class SchedulesTest : public PolicyTest {
  protected:
   void SetUp() override { Set({}); }
