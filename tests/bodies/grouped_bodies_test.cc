@@ -37,6 +37,16 @@ class GroupsOfBodies : public BodiesTest {
     const std::string wrong = broker.engine.CheckInvariants({});
     return wrong.find("group") == std::string::npos ? "" : wrong;
   }
+  // What a start reads that leaves out bodies.
+  std::vector<KeptRecord> WithoutBodies() {
+    std::vector<KeptRecord> records;
+    for (const KeptRecord& record : journal->kept().records()) {
+      Record view = record.View();
+      view.body_left_out = static_cast<std::uint32_t>(std::exchange(view.body, {}).size());
+      records.emplace_back(view);
+    }
+    return records;
+  }
   // Answers until nothing more is asked.
   void ReadAll() {
     for (broker.Pass(0); journal->asked() > 0; broker.Pass(0)) journal->AnswerAll();
@@ -144,14 +154,8 @@ TEST_F(GroupsOfBodies, AStartReadsTheNamesThatItsRecordsDoNotHave) {
 
 TEST_F(GroupsOfBodies, NoJobOfALineLeavesAfterAStartBeforeOneWhoseNameIsStillToBeRead) {
   for (const char* const group : {"x", "x"}) PutOf(group);
-  std::vector<KeptRecord> without_bodies;
-  for (const KeptRecord& record : journal->kept().records()) {
-    Record view = record.View();
-    view.body_left_out = static_cast<std::uint32_t>(std::exchange(view.body, {}).size());
-    without_bodies.emplace_back(view);
-  }
   StartedAgain second(journal->kept().records());
-  second.journal->Replay(std::move(without_bodies));
+  second.journal->Replay(WithoutBodies());
   second.broker.engine.policies().SetRules(
       0,
       PolicyRules({{.match = "default", .values = {{"group", "line"}, {"group_order", "fifo"}}}}));
@@ -267,12 +271,10 @@ TEST_F(GroupsOfBodies, TheEndOfAJobWithoutAKnownNameIsDurableBeforeAnyLineGoesOn
 }
 
 TEST_F(GroupsOfBodies, ADeadJobWhoseNameIsStillToBeReadHoldsAllGroupsAfterAStart) {
-  const auto set = [this](std::string_view key, std::string_view value) {
+  for (const auto& [key, value] : {std::pair{"on_failure", "move"}, {"attempts", "1"}}) {
     ASSERT_TRUE(
         broker.engine.policies().Set(broker.clock.Now(), "default", key, value).status.ok());
-  };
-  set("on_failure", "move");
-  set("attempts", "1");
+  }
   PutOf("x");
   EXPECT_EQ("", b.Say("reserve\r\n"));
   journal->AnswerAll();
@@ -280,21 +282,43 @@ TEST_F(GroupsOfBodies, ADeadJobWhoseNameIsStillToBeReadHoldsAllGroupsAfterAStart
   broker.Pass(11 * kSecond);
   ASSERT_EQ("default", Of(1).origin());
   for (const char* const group : {"x", "y"}) PutOf(group);
-  set("group", "line");
-  set("group_on_failure", "hold");
+  a.Say("use free\r\n");
+  PutOf("x");
+  const PolicyRules rules(
+      {{.match = "default", .values = {{"group", "line"}, {"group_on_failure", "hold"}}},
+       {.match = "free", .values = {{"group", "line"}}}});
   StartedAgain second(journal->kept().records());
+  second.journal->Replay(WithoutBodies());
+  second.broker.engine.policies().SetRules(0, rules);
   second.Start();
-  beanstalk::Client client(second.broker);
+  const auto names = [&] { return second.broker.engine.FindTube("default")->groups()->counts(); };
+  EXPECT_EQ(0U, names().groups);
+  beanstalk::Client client(second.broker), other(second.broker);
   EXPECT_EQ("", client.Say("reserve\r\n"));
   EXPECT_EQ(0U, second.broker.engine.Stats().reserved) << "x may be held";
   for (second.broker.Pass(0); second.journal->asked() > 0; second.broker.Pass(0)) {
     second.journal->AnswerAll();
   }
+  EXPECT_EQ(2U, names().groups);
   const Job& dead = *second.broker.engine.Find(1);
   ASSERT_NE(nullptr, dead.texts()->home);
   EXPECT_EQ("x", static_cast<const Group*>(dead.texts()->home)->name());
   EXPECT_EQ("RESERVED 3 300\r\ny\n", client.Hear().substr(0, 18));
   EXPECT_EQ("TIMED_OUT\r\n", client.Say("reserve-with-timeout 0\r\n"));
+  EXPECT_EQ("x", GroupNameOf(*second.broker.engine.Find(4)));
+  EXPECT_EQ("", second.broker.engine.FindTube("default")->groups()->Check());
+}
+
+TEST_F(GroupsOfBodies, ADamagedJobThatCannotBeBuriedKeepsNoOtherFromItsGroup) {
+  for (const char* const group : {"x", "y"}) PutOf(group);
+  journal->Damage(1);
+  SetGroups("default");
+  journal->kept().RefuseAll();
+  ReadAll();
+  EXPECT_EQ(JobState::kReady, Of(1).state());
+  EXPECT_EQ("", NameOf(1));
+  EXPECT_EQ("y", NameOf(2));
+  EXPECT_EQ("", Wrong());
 }
 
 TEST_F(GroupsOfBodies, AnEngineMayEndBeforeNamesAreRead) {

@@ -356,6 +356,19 @@ TEST_F(KeyedTransfers, AnotherBodyWithTheHashIsAnotherJob) {
   EXPECT_EQ(2U, broker.engine.Stats().ready);
 }
 
+TEST_F(KeyedTransfers, ADamagedBodyOfAReservedJobIsNoEqualOne) {
+  EXPECT_EQ(Line("RESERVED", 1), Say(b, "reserve\r\n"));
+  ASSERT_FALSE(Of(1).has_body());
+  journal->Damage(1);
+  ComparisonPtr compared;
+  Settle(&compared);
+  ASSERT_TRUE(Waits(compared));
+  journal->AnswerAll();
+  EXPECT_EQ(2U, Settle(&compared).id);
+  EXPECT_EQ(JobState::kReserved, Of(1).state());
+  EXPECT_EQ(0U, transfers.Find("t")->joined);
+}
+
 TEST_F(KeyedTransfers, OneThatCannotWaitGoesByTheHash) {
   EXPECT_EQ(0U, Settle(nullptr).id);
   EXPECT_EQ(1U, transfers.Find("t")->joined);
@@ -384,6 +397,12 @@ TEST_F(KeyedTransfers, AJobWithoutAGroupIsRefusedWhateverItsKeyIs) {
   job.unique_is_body = false;
   job.unique = "customer";
   EXPECT_EQ(2U, Settle(nullptr).id);
+}
+
+TEST(Comparisons, ThatWaitedForNothingHaveComparedNothing) {
+  Comparison compared(nullptr);
+  compared.NoteDone();
+  EXPECT_EQ(0U, compared.done());
 }
 
 }  // namespace

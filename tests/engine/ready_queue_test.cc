@@ -125,8 +125,10 @@ TEST_F(ReadyQueueTest, TheOldestIsInALaneOrAmongTheLateOnes) {
   Push(2, 9);
   Push(9, 9);
   EXPECT_EQ(2u, queue_.Oldest()->id());
+  Push(10, 12);
+  EXPECT_EQ(2u, queue_.Oldest()->id());
   for (Job* const job : {lane, high}) queue_.Remove(job);
-  EXPECT_EQ((std::vector<JobId>{6, 3, 2, 9}), TakeAll());
+  EXPECT_EQ((std::vector<JobId>{6, 3, 2, 9, 10}), TakeAll());
   Job* const first = Push(14, 1);
   Job* const last = Push(18, 1);
   Push(16, 1);
