@@ -167,12 +167,11 @@ void* TryBlockAllocate(std::size_t size) {
   return size <= kSlabLimit ? SlabAllocate(size) : MapBlock(FitOf(size).size);
 }
 
-// As operator new.
 void* BlockAllocate(std::size_t size) {
   while (true) {
     if (void* const block = TryBlockAllocate(size)) return block;
     const std::new_handler handler = std::get_new_handler();
-    if (handler == nullptr) throw std::bad_alloc();
+    if (handler == nullptr) std::abort();
     handler();
   }
 }

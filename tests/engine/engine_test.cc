@@ -1,7 +1,8 @@
 #include "tests/engine/engine_test.h"
 
 #include <algorithm>
-#include <stdexcept>
+
+#include "broker/base/check.h"
 
 namespace gearstalk {
 
@@ -141,7 +142,7 @@ std::string_view EngineTest::State(JobId id) const {
 
 const Tube& EngineTest::At(std::string_view name) const {
   const Tube* tube = engine.FindTube(name);
-  if (tube == nullptr) throw std::out_of_range("no tube " + std::string(name));
+  GS_CHECK(tube != nullptr);
   return *tube;
 }
 
