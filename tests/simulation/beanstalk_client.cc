@@ -275,10 +275,11 @@ bool BeanstalkClient::OnPutReply(const Asked& asked, std::string_view reply) {
     world_.ledger().Fail("job " + std::to_string(*id) + " was taken while the broker drains");
   if (id) {
     world_.ledger().OnPut(*asked.job, *id, asked.id, world_.now(), stale());
-    // A kick or a delay lets it live longer.
-    const bool longer = world_.plan().Has(Feature::kBuries) || world_.plan().Has(Feature::kDelays);
-    if (World::Expires(asked.job->tube) && !longer)
-      asked.job->expires = world_.now() + World::kExpiry;
+    // A kick lets it live longer.
+    KnownJob& job = *asked.job;
+    const Time delay = job.not_before == 0 ? 0 : job.not_before - job.asked;
+    if (World::Expires(job.tube) && !world_.plan().Has(Feature::kBuries))
+      job.expires = world_.now() + delay + World::kExpiry;
     return true;
   }
   if (Refuses(reply)) world_.ledger().OnRefused(*asked.job, world_.honest() && !stale());

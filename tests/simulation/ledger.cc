@@ -190,7 +190,7 @@ void Ledger::OnHandedOut(KnownJob& job, const HandOut& out, Time taken, Time now
   if (job.holder != nullptr && job.holder != out.holder && now < job.held_until) {
     Fail(Name(job) + " was handed out while somebody else held it");
   }
-  if (taken > job.expires && !damaged_ && !clocks_differ_ && out.watched != nullptr)
+  if (least > job.expires && !damaged_ && !clocks_differ_ && out.watched != nullptr)
     Fail(Name(job) + " was handed out after it had expired");
   CheckPause(job, out, least, most);
   const bool in_place = !job.touched;

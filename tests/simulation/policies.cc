@@ -21,7 +21,7 @@ void World::PlanTubes() {
     policies_ = {
         {"p-tries", {{"attempts", "2"}, {"backoff", "1s"}, {"on_failure", "move"}}},
         {"p-running", {{"max_running", "2"}}},
-        {"p-expires", {{"expire_after", "20s"}}},
+        {"p-expires", {{"expire_after", "3s"}}},
         {"p-rate", {{"rate", "5/s"}}},
         {"p-unique", {{"unique", "body"}, {"unique_for", "1h"}}},
     };

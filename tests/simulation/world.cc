@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "broker/engine/names.h"
+#include "broker/engine/treap.h"
 #include "broker/journal/memory_journal.h"
 #include "broker/journal/wal/wal_journal.h"
 #include "broker/journal/wal/wal_salvage.h"
@@ -292,13 +293,22 @@ void World::RunRound() {
   if (random_.OneIn(500)) ledger_.Compare(broker_->engine(), now());
 }
 
+// The next round, if nothing happens before. A process that is paused now and then also comes a
+// little late to what is due.
+Time World::NextRound() const {
+  if (broker_ == nullptr) return kNever;
+  const Time due = broker_->NextDue(now(), leader_ == nullptr ? 0 : leader_->drift);
+  const bool late = plan_.Has(Feature::kPauses) && due > now() && due != kNever;
+  constexpr std::uint64_t kMostLate{50 * kMillisecond};
+  return std::max(
+      late ? due + static_cast<Time>(MixedBits(static_cast<std::uint64_t>(due)) % kMostLate) : due,
+      awake_at_);
+}
+
 // Runs what happens until then. A round follows whatever happened at one time.
 void World::RunUntil(Time until) {
   while (ledger_.ok()) {
-    const Time round =
-        broker_ == nullptr
-            ? kNever
-            : std::max(broker_->NextDue(now(), leader_ == nullptr ? 0 : leader_->drift), awake_at_);
+    const Time round = NextRound();
     const Time event = events_.empty() ? kNever : events_.begin()->first;
     const Time next = std::min({round, event, NextOfMembers()});
     if (next > until) break;

@@ -47,7 +47,7 @@ class World {
   std::uint64_t digest() const { return digest_; }
 
   static constexpr std::uint32_t kDefaultTtr = 20;  // seconds
-  static constexpr Time kExpiry = 20 * kSecond;     // where jobs expire
+  static constexpr Time kExpiry = 3 * kSecond;      // where jobs expire
   static constexpr int kMostTries = 3;
 
   // --- For clients
@@ -157,6 +157,7 @@ class World {
   Broker* ProcessOf(const Member& member) const {
     return &member == leader_ ? broker_.get() : member.broker.get();
   }
+  Time NextRound() const;
   Time NextOfMembers() const;
   void RunStore();
   void RunMembers();
