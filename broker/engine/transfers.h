@@ -121,9 +121,10 @@ class Transfers {
   bool Apply(const Record& record);
   bool Capture(JobId id, const std::function<void(const Record&)>& emit) const;
   void CaptureMarks(const std::function<void(const Record&)>& emit) const;
-  // Held jobs that a replay has kept without their bodies. OnBody: false: the job is not held.
+  // Held jobs that a replay has kept without their bodies; OnBody brings them, and those of jobs
+  // that are not held.
   std::vector<JobId> MissingBodies() const;
-  bool OnBody(JobId id, std::string_view body);
+  void OnBody(JobId id, std::string_view body);
   // The first difference between what is kept here and the jobs, or "".
   std::string Check() const;
 

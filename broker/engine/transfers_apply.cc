@@ -141,13 +141,12 @@ std::vector<JobId> Transfers::MissingBodies() const {
   return missing;
 }
 
-bool Transfers::OnBody(JobId id, std::string_view body) {
+void Transfers::OnBody(JobId id, std::string_view body) {
   const auto held = held_.find(id);
-  if (held == held_.end() || held->second.record.values().body_left_out == 0) return false;
+  if (held == held_.end() || held->second.record.values().body_left_out == 0) return;
   held->second.record.SetBody(body);
   held->second.memory += body.size();
   CountJobMemory(static_cast<std::ptrdiff_t>(body.size()));
-  return true;
 }
 
 bool Transfers::Capture(JobId id, const std::function<void(const Record&)>& emit) const {
