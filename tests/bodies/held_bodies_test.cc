@@ -67,27 +67,33 @@ TEST_F(HeldBodies, AreReadOnceAndCountAsMemory) {
   EXPECT_EQ("", engine.CheckInvariants({}));
 }
 
-// A standby reads the body of a job for somebody who looks at it, and learns that the active broker
+// A standby reads the body of job 1 for somebody who looks at it, and learns that the active broker
 // has held the job back.
-TEST_F(HeldBodies, AReadThatFailsLeavesOneMissing) {
-  Put();
-  ShelfJournal shelf;
-  shelf.Shelve(1, BodyOf(1));
-  Engine standby({}, shelf);
-  shelf.Answer(standby.records());
-  standby.SetLimits({.bodies = 1});
-  for (const KeptRecord& record : WithoutBodies()) {
-    EXPECT_TRUE(standby.records().Apply(record.View()).ok());
+class ReadMeanwhile : public HeldBodies {
+ protected:
+  ReadMeanwhile() {
+    Put();
+    shelf.Shelve(1, BodyOf(1));
+    shelf.Answer(standby.records());
+    standby.SetLimits({.bodies = 1});
+    for (const KeptRecord& record : WithoutBodies()) Apply(record.View());
+    EXPECT_FALSE(query.Knows(1, *standby.Find(1)));
+    Record held;
+    held.kind = Record::Kind::kChange;
+    held.id = 1;
+    held.transfer.name = "t";
+    held.transfer.held = Record::Held::kFirstPhase;
+    Apply(held);
+    EXPECT_EQ(1U, standby.transfers().held());
   }
-  BodyQuery query(standby.bodies());
-  EXPECT_FALSE(query.Knows(1, *standby.Find(1)));
-  Record held;
-  held.kind = Record::Kind::kChange;
-  held.id = 1;
-  held.transfer.name = "t";
-  held.transfer.held = Record::Held::kFirstPhase;
-  EXPECT_TRUE(standby.records().Apply(held).ok());
-  EXPECT_EQ(1U, standby.transfers().held());
+  void Apply(const Record& record) { EXPECT_TRUE(standby.records().Apply(record).ok()); }
+
+  ShelfJournal shelf;
+  Engine standby{{}, shelf};
+  BodyQuery query{standby.bodies()};
+};
+
+TEST_F(ReadMeanwhile, OneThatFailsLeavesTheBodyMissing) {
   standby.records().OnBody(1, {BodyRead::Result::kFailed, {}, "this broker serves nobody now"});
   EXPECT_THAT(standby.records().MissingBodies(), ElementsAre(1));
   const std::string body = BodyOf(1);
@@ -96,24 +102,7 @@ TEST_F(HeldBodies, AReadThatFailsLeavesOneMissing) {
   EXPECT_EQ(body, Held(standby));
 }
 
-TEST_F(HeldBodies, WhoWaitsForABodyGetsItThoughTheJobIsHeldMeanwhile) {
-  Put();
-  ShelfJournal shelf;
-  shelf.Shelve(1, BodyOf(1));
-  Engine standby({}, shelf);
-  shelf.Answer(standby.records());
-  standby.SetLimits({.bodies = 1});
-  for (const KeptRecord& record : WithoutBodies()) {
-    EXPECT_TRUE(standby.records().Apply(record.View()).ok());
-  }
-  BodyQuery query(standby.bodies());
-  EXPECT_FALSE(query.Knows(1, *standby.Find(1)));
-  Record held;
-  held.kind = Record::Kind::kChange;
-  held.id = 1;
-  held.transfer.name = "t";
-  held.transfer.held = Record::Held::kFirstPhase;
-  EXPECT_TRUE(standby.records().Apply(held).ok());
+TEST_F(ReadMeanwhile, WhoWaitsForItGetsIt) {
   shelf.AnswerAll();
   EXPECT_FALSE(query.coming());
   ASSERT_NE(nullptr, query.job());

@@ -18,7 +18,19 @@ namespace {
 
 using Result = BodyRead::Result;
 
-class WalBodies : public ColdJournal {};
+class WalBodies : public ColdJournal {
+ protected:
+  // Of 60 bodies, all written, five find out that nothing can be read any more.
+  void LoseTheDisk() {
+    for (int i = 0; i < 60; ++i) {
+      Put();
+      Flush();
+    }
+    for (std::uint64_t id = 1; id <= 60; ++id) ASSERT_EQ(Read(id), Result::kWhole);
+    disk_.FailReads(-EIO, UINT64_MAX);
+    for (std::uint64_t id = 1; id <= 5; ++id) EXPECT_EQ(Read(id), Result::kFailed);
+  }
+};
 
 TEST_F(WalBodies, AreReadBackFromEverySegmentAndAfterARestart) {
   for (int i = 0; i < 100; ++i) {
@@ -142,13 +154,7 @@ TEST_F(WalBodies, ADiskThatRecoversBeforeItsNeighbourIsReadDamagesNothing) {
 }
 
 TEST_F(WalBodies, ADiskThatAnswersNothingButErrorsIsTriedTwiceASecond) {
-  for (int i = 0; i < 60; ++i) {
-    Put();
-    Flush();
-  }
-  for (std::uint64_t id = 1; id <= 60; ++id) ASSERT_EQ(Read(id), Result::kWhole);
-  disk_.FailReads(-EIO, UINT64_MAX);
-  for (std::uint64_t id = 1; id <= 5; ++id) EXPECT_EQ(Read(id), Result::kFailed);
+  LoseTheDisk();
   const std::uint64_t reads = disk_.reads();
   journal_->Verify(1);
   EXPECT_LT(journal_->Tick(kSecond), 2 * kSecond);
@@ -485,13 +491,7 @@ TEST_F(WalBodies, NeighboursThatTheSystemCannotReadProveNothing) {
 }
 
 TEST_F(WalBodies, ADeadDiskThatNobodyTriesIsReadAgainInTheBackground) {
-  for (int i = 0; i < 60; ++i) {
-    Put();
-    Flush();
-  }
-  for (std::uint64_t id = 1; id <= 60; ++id) ASSERT_EQ(Read(id), Result::kWhole);
-  disk_.FailReads(-EIO, UINT64_MAX);
-  for (std::uint64_t id = 1; id <= 5; ++id) EXPECT_EQ(Read(id), Result::kFailed);
+  LoseTheDisk();
   journal_->Verify(1);
   journal_->Tick(kSecond);
   Flush();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -55,6 +56,24 @@ class WalSalvage : public testing::Test {
     return SalvageJournal(rig_.disk, "/data", report_, rig_.options.segment_size);
   }
   bool Reports(const std::string& what) const { return report_.find(what) != std::string::npos; }
+  // The machine stops at each call of a salvage; `then` gets the number of the call.
+  void AtEveryInterruption(const std::function<void(std::uint64_t)>& then) {
+    const auto image = rig_.disk.Image();
+    const std::uint64_t before = rig_.disk.calls();
+    ASSERT_TRUE(Salvage().ok());
+    const std::uint64_t calls = rig_.disk.calls() - before;
+    for (std::uint64_t call = 1; call <= calls; ++call) {
+      for (const Loss loss : {Loss::kNone, Loss::kAll, Loss::kSome}) {
+        rig_.journal.reset();
+        rig_.disk.SetImage(image);
+        rig_.disk.StopAt(rig_.disk.calls() + call);
+        ASSERT_FALSE(Salvage().ok());
+        rig_.disk.Restart(loss, static_cast<std::uint32_t>(call));
+        then(call);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
 
   Rig rig_;
   Model::State before_;
@@ -273,27 +292,16 @@ TEST_F(WalSalvage, EveryByte) {
 // The copy takes over completely or not at all, and can be taken up again.
 TEST_F(WalSalvage, InterruptedAtEveryCall) {
   Flip(PathOf(2), 600);
-  const auto damaged = rig_.disk.Image();
-  const std::uint64_t before = rig_.disk.calls();
-  ASSERT_TRUE(Salvage().ok());
-  const std::uint64_t calls = rig_.disk.calls() - before;
-  for (std::uint64_t call = 1; call <= calls; ++call) {
-    for (const Loss loss : {Loss::kNone, Loss::kAll, Loss::kSome}) {
-      rig_.journal.reset();
-      rig_.disk.SetImage(damaged);
-      rig_.disk.StopAt(rig_.disk.calls() + call);
-      ASSERT_FALSE(Salvage().ok());
-      rig_.disk.Restart(loss, static_cast<std::uint32_t>(call));
-      const Status started = rig_.Start();
-      rig_.journal.reset();
-      if (!started.ok()) {
-        const Status again = Salvage();
-        ASSERT_TRUE(again.ok()) << call << ": " << again.message();
-        ASSERT_TRUE(rig_.Start().ok()) << call;
-      }
-      ASSERT_EQ(rig_.model->state().jobs.size(), 59U) << call;
+  AtEveryInterruption([this](std::uint64_t call) {
+    const Status started = rig_.Start();
+    rig_.journal.reset();
+    if (!started.ok()) {
+      const Status again = Salvage();
+      ASSERT_TRUE(again.ok()) << call << ": " << again.message();
+      ASSERT_TRUE(rig_.Start().ok()) << call;
     }
-  }
+    ASSERT_EQ(rig_.model->state().jobs.size(), 59U) << call;
+  });
 }
 
 TEST_F(WalSalvage, NewerVersionIsNotTouched) {
@@ -311,28 +319,17 @@ TEST_F(WalSalvage, NewerVersionIsNotTouched) {
 // Whoever calls it again after an interruption, instead of starting a broker, has it continued.
 TEST_F(WalSalvage, CalledAgainAfterAnyInterruptionItGetsDone) {
   Flip(PathOf(2), 600);
-  const auto damaged = rig_.disk.Image();
-  const std::uint64_t before = rig_.disk.calls();
-  ASSERT_TRUE(Salvage().ok());
-  const std::uint64_t calls = rig_.disk.calls() - before;
-  for (std::uint64_t call = 1; call <= calls; ++call) {
-    for (const Loss loss : {Loss::kNone, Loss::kAll, Loss::kSome}) {
-      rig_.journal.reset();
-      rig_.disk.SetImage(damaged);
-      rig_.disk.StopAt(rig_.disk.calls() + call);
-      ASSERT_FALSE(Salvage().ok());
-      rig_.disk.Restart(loss, static_cast<std::uint32_t>(call));
-      const Status again = Salvage();
-      ASSERT_TRUE(again.ok()) << call << ": " << again.message();
-      std::vector<std::string> left;
-      ASSERT_EQ(rig_.disk.List("/data/salvaged", left), -ENOENT) << call;
-      ASSERT_EQ(rig_.disk.Content(PathOf(2) + ".damaged"), damaged.at(PathOf(2))) << call;
-      const Status started = rig_.Start();
-      ASSERT_TRUE(started.ok()) << call << ": " << started.message();
-      ASSERT_EQ(rig_.model->state().jobs.size(), 59U) << call;
-      ASSERT_GE(rig_.model->state().next_id, before_.next_id) << call;
-    }
-  }
+  AtEveryInterruption([this, damaged = rig_.disk.Content(PathOf(2))](std::uint64_t call) {
+    const Status again = Salvage();
+    ASSERT_TRUE(again.ok()) << call << ": " << again.message();
+    std::vector<std::string> left;
+    ASSERT_EQ(rig_.disk.List("/data/salvaged", left), -ENOENT) << call;
+    ASSERT_EQ(rig_.disk.Content(PathOf(2) + ".damaged"), damaged) << call;
+    const Status started = rig_.Start();
+    ASSERT_TRUE(started.ok()) << call << ": " << started.message();
+    ASSERT_EQ(rig_.model->state().jobs.size(), 59U) << call;
+    ASSERT_GE(rig_.model->state().next_id, before_.next_id) << call;
+  });
 }
 
 // An error of the disk ends it with the name of a file; it loses nothing and can be called again.

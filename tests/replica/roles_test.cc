@@ -166,6 +166,14 @@ class RolesTest : public testing::Test {
     ASSERT_TRUE(RunUntil([&] { return first.journal->Durable() >= last; }));
     RunFor(100 * kMillisecond);
   }
+  // The first broker leads, in a small store, and the bodies of jobs 1 to 5 are there alone.
+  void LeadWithColdJobs() {
+    first.max_bytes = 64 * 1024;
+    Lead();
+    for (std::uint64_t id = 1; id <= 5; ++id) first.Put(id, BodyOf(id));
+    MakeDurable();
+    first.cold = {1, 2, 3, 4, 5};
+  }
   // The part in which this is.
   std::uint64_t PartWith(const std::string& what) const {
     for (const auto& [seq, bytes] : shard.parts) {
@@ -481,11 +489,7 @@ TEST_F(RolesTest, WhatIsSaidOfALeaderThatLeftAndOfAStoreThatIsAway) {
 
 // The compaction needs the body, and the store cannot read it now.
 TEST_F(RolesTest, ABodyThatIsCarriedIsReadAgainWhereThatFailed) {
-  first.max_bytes = 64 * 1024;
-  Lead();
-  for (std::uint64_t id = 1; id <= 5; ++id) first.Put(id, BodyOf(id));
-  MakeDurable();
-  first.cold = {1, 2, 3, 4, 5};
+  LeadWithColdJobs();
   const std::uint64_t part = PartWith(BodyOf(1));
   shard.unreadable = {{part, Code::kIo}};
   const auto churn = [this] {
@@ -511,11 +515,7 @@ TEST_F(RolesTest, ABodyThatIsCarriedIsReadAgainWhereThatFailed) {
 
 // Its body is read for the compaction when its job is deleted.
 TEST_F(RolesTest, AJobThatIsDeletedWhileItsBodyIsReadIsNotCarried) {
-  first.max_bytes = 64 * 1024;
-  Lead();
-  for (std::uint64_t id = 1; id <= 5; ++id) first.Put(id, BodyOf(id));
-  MakeDurable();
-  first.cold = {1, 2, 3, 4, 5};
+  LeadWithColdJobs();
   first.link.fetches = 0;
   std::uint64_t id = 100;
   const auto churn = [&] {
