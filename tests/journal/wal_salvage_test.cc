@@ -55,6 +55,16 @@ class WalSalvage : public testing::Test {
     report_.clear();
     return SalvageJournal(rig_.disk, "/data", report_, rig_.options.segment_size);
   }
+  // The segments in a directory.
+  static std::size_t SegmentsIn(const std::map<std::string, std::string>& image,
+                                const std::string& directory) {
+    std::size_t count = 0;
+    for (const auto& [path, content] : image) {
+      const bool inside = path.starts_with(directory);
+      count += inside && SegmentNumber(path.substr(directory.size())) != 0 ? 1 : 0;
+    }
+    return count;
+  }
   bool Reports(const std::string& what) const { return report_.find(what) != std::string::npos; }
   // The machine stops at each call of a salvage; `then` gets the number of the call.
   void AtEveryInterruption(const std::function<void(std::uint64_t)>& then) {
@@ -415,6 +425,48 @@ TEST_F(WalSalvage, ThatLostAllSegmentsBeginsANewJournalWithNewIds) {
   ASSERT_TRUE(rig_.Start().ok());
   EXPECT_TRUE(rig_.model->state().jobs.empty());
   EXPECT_GE(rig_.model->state().next_id, before_.next_id);
+}
+
+// The run before was interrupted while it copied, while it moved segments, or before it moved the
+// state; now a call fails.
+TEST_F(WalSalvage, AnErrorOfTheDiskAfterAnInterruptionLosesNothing) {
+  Flip(PathOf(2), 600);
+  const auto damaged = rig_.disk.Image();
+  std::map<std::string, std::map<std::string, std::string>> interrupted;
+  bool reached = true;
+  for (std::uint64_t call = 1; reached; ++call) {
+    rig_.disk.SetImage(damaged);
+    rig_.disk.StopAt(rig_.disk.calls() + call);
+    reached = !Salvage().ok();
+    rig_.disk.Restart(Loss::kNone);
+    const auto image = rig_.disk.Image();
+    const std::size_t segments = SegmentsIn(image, "/data/salvaged/");
+    const bool moves = SegmentsIn(image, "/data/") > SegmentsIn(damaged, "/data/");
+    if (!moves && segments > 2) interrupted["copying"] = image;
+    if (moves && segments > 0) interrupted["moving"] = image;
+    if (segments == 0 && image.contains("/data/salvaged/state")) interrupted["its state"] = image;
+  }
+  ASSERT_EQ(interrupted.size(), 3U);
+  for (const auto& [when, image] : interrupted) {
+    SCOPED_TRACE(when);
+    reached = true;
+    for (std::uint64_t call = 1; reached; ++call) {
+      rig_.journal.reset();
+      rig_.disk.SetImage(image);
+      const std::uint64_t at = rig_.disk.calls() + call;
+      rig_.disk.FailAt(at, EIO);
+      const Status salvaged = Salvage();
+      reached = rig_.disk.calls() >= at;
+      rig_.disk.FailAt(0, 0);
+      if (!salvaged.ok()) {
+        ASSERT_EQ(salvaged.code(), Code::kIo) << call << ": " << salvaged.message();
+        ASSERT_TRUE(Salvage().ok()) << call;
+      }
+      ASSERT_TRUE(rig_.Start().ok()) << call;
+      ASSERT_EQ(rig_.model->state().jobs.size(), 59U) << call;
+      ASSERT_GE(rig_.model->state().next_id, before_.next_id) << call;
+    }
+  }
 }
 
 // The disk was full, the damaged segment came back from a backup, and a broker went on.

@@ -86,16 +86,21 @@ class Salvage {
   // Whether an earlier run was interrupted while it moved its segments into place. Removes what a
   // run left that was interrupted before.
   Result<bool> LookForEarlier() {
-    const Result<std::vector<FoundSegment>> found = FindSegments(file_system_, copy_);
-    if (!found.ok()) return false;  // there is none
-    const std::vector<FoundSegment>& copied = found.value();
+    std::vector<std::string> names;
+    const int error = file_system_.List(copy_, names);
+    if (error == -ENOENT) return false;
+    GS_TRY(Check(error, "list", copy_));
+    const std::vector<FoundSegment> copied = GS_TRY(FindSegments(file_system_, copy_));
     const std::vector<FoundSegment> old = GS_TRY(FindSegments(file_system_, directory_));
     const std::uint64_t newest = old.empty() ? 0 : old.back().number;
-    const Result<std::optional<JournalState>> state = ReadState(file_system_, copy_);
     // The newest segment of the copy is moved first, its state last.
-    const bool begun = copied.empty() || copied.back().number < newest;
-    const bool interrupted =
-        begun && state.ok() && state.value() && state.value()->segment == newest;
+    bool interrupted = copied.empty() || copied.back().number < newest;
+    if (interrupted) {
+      const Result<std::optional<JournalState>> state = ReadState(file_system_, copy_);
+      Status read = StatusOf(state);
+      if (!read.ok() && (!copied.empty() || read.code() != Code::kCorrupt)) return read;
+      interrupted = state.ok() && state.value() && state.value()->segment == newest;
+    }
     if (!interrupted) GS_TRY(RemoveCopy());
     return interrupted;
   }
