@@ -303,5 +303,21 @@ TEST_F(WalCleanEnd, SegmentsThatWerePreparedWithAnotherSizeAreRemoved) {
   }
 }
 
+// Another record follows the one that it names as the last.
+TEST_F(WalCleanEnd, AStateThatEndsBeforeTheLogDoesIsNoEnd) {
+  JournalState state;
+  ASSERT_TRUE(DecodeState(image_.at("/data/state"), state).ok());
+  ASSERT_TRUE(state.ended);
+  --state.lsn;
+  Image image = image_;
+  EncodeState(state, image["/data/state"].data());
+  rig_.disk.SetImage(image);
+  std::string report;
+  EXPECT_TRUE(CheckJournal(rig_.disk, Rig::kDirectory, report).ok());
+  EXPECT_EQ(report.find("ended in order"), std::string::npos) << report;
+  ASSERT_TRUE(rig_.Start().ok());
+  EXPECT_EQ(rig_.model->state(), before_);
+}
+
 }  // namespace
 }  // namespace gearstalk

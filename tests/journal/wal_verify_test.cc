@@ -118,6 +118,8 @@ TEST_F(WalVerify, WhileThePauseLastsNothingIsRead) {
   verifier.Pause(true);
   verifier.Begin(1, 4);
   verifier.Work();
+  verifier.Pause(true);
+  verifier.Work();
   EXPECT_EQ(verifier.progress().bytes, 0U);
   EXPECT_EQ(verifier.progress().next, 1U);
   verifier.Pause(false);
@@ -142,6 +144,21 @@ TEST_F(WalVerify, ASegmentThatCannotBeReadIsNamed) {
   EXPECT_EQ(found[1].problem.find(Segment(3) + ": read " + Segment(3)), 0U) << found[1].problem;
   for (const Verifier::Damage& damage : found) EXPECT_EQ(damage.end, 0U);
   EXPECT_EQ(verifier.progress().next, 5U);
+}
+
+TEST_F(WalVerify, WithoutADescriptorASegmentIsNotReadAndNamed) {
+  for (std::uint64_t call = 0; call < 4; ++call) {
+    rig_.disk.FailOpens(call + 1, EMFILE, 1);
+    Verifier verifier(rig_.disk, Rig::kDirectory, false, [] {});
+    verifier.SetPace(1);
+    verifier.Begin(1, 2);
+    verifier.Work();
+    const std::vector<Verifier::Damage> found = verifier.Take();
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found[0].end, 0U) << "nothing is known of what is in it";
+    EXPECT_NE(found[0].problem.find("Too many open files"), std::string::npos);
+    EXPECT_EQ(verifier.progress().next, 3U);
+  }
 }
 
 // Zeros in the middle, and a wrong bit in the last record.

@@ -318,30 +318,64 @@ TEST_F(RolesTest, NothingIsAppendedBehindTheEndOfAReign) {
 }
 
 // Beats, looks, deletions and reads are under way when it hears that another one leads.
-TEST_F(RolesTest, AnswersThatComeBehindTheEndChangeNothing) {
-  LeadAndFollow();
-  for (std::uint64_t id = 1; id <= 3; ++id) first.Put(id, BodyOf(id));
-  MakeDurable();
-  for (int step = 0; step < 40; ++step) {
-    first.link.least = (5 + step) * kMillisecond;
-    first.link.most = (100 + 10 * step) * kMillisecond;
-    for (std::uint64_t id = 1; id <= 3; ++id) first.journal->Fetch(id, BodyUse::kReply);
-    first.Put(4, "x");
-    RunFor(13 * kMillisecond);
+TEST(BehindTheEnd, AnswersChangeNothing) {
+  for (std::uint64_t seed = 1; seed <= 80; ++seed) {
+    SCOPED_TRACE(seed);
+    Simulation simulation(seed);
+    FakeShard shard;
+    shard.keeps_bodies = true;
+    Host host(simulation, shard, "b1");
+    const auto run_for = [&](Time span) {
+      for (const Time until = simulation.now + span; simulation.now < until; host.Round()) {
+        simulation.RunUntil(simulation.now + kMillisecond);
+      }
+    };
+    host.Start();
+    run_for(3 * kSecond);
+    ASSERT_EQ(host.serving, 1);
+    const std::string body(300, 'b');
+    for (std::uint64_t id = 1; id <= 3; ++id) host.Put(id, body);
+    run_for(kSecond);
+    host.link.least = kMillisecond;
+    host.link.most = 400 * kMillisecond;
+    host.link.hedge = 10 * kSecond;
+    run_for(static_cast<Time>(simulation.Below(700)) * kMillisecond);
+    for (std::uint64_t id = 1; id <= 3; ++id) host.journal->Fetch(id, BodyUse::kReply);
+    host.Put(4, "x");
+    run_for(static_cast<Time>(simulation.Below(400)) * kMillisecond);
+    shard.view.leader_at = shard.Begin();
+    for (int i = 0; i < 20'000 && host.over == 0; ++i) run_for(kMillisecond);
+    ASSERT_EQ(host.over, 1);
+    EXPECT_EQ(host.exit_code, 3);
+    EXPECT_EQ(host.why, "another broker leads");
+    const auto results = host.results;
+    const Lsn durable = host.journal->Durable();
+    run_for(3 * kSecond);
+    EXPECT_EQ(host.over, 1);
+    EXPECT_EQ(host.serving, 1);
+    EXPECT_EQ(host.results, results);
+    EXPECT_EQ(host.journal->Durable(), durable);
+    EXPECT_EQ(host.role(), Role::kOver);
+    EXPECT_FALSE(host.journal->Accepts(Record::Kind::kDelete));
   }
-  shard.view.leader_at = shard.Begin();
-  ASSERT_TRUE(RunUntil([this] { return first.over == 1; }));
-  EXPECT_EQ(first.exit_code, 3);
-  EXPECT_EQ(first.why, "another broker leads");
-  const auto results = first.results;
-  const Lsn durable = first.journal->Durable();
-  const int serving = first.serving;
+}
+
+TEST_F(RolesTest, AStoreWithoutSpaceIsToldOnce) {
+  Lead();
+  EXPECT_TRUE(first.journal->Persistent());
+  std::vector<bool> stuck;
+  first.journal->SetOnStuck([&stuck](bool for_good) { stuck.push_back(for_good); });
+  shard.full = true;
+  const Lsn put = first.Put(1, "x");
   RunFor(5 * kSecond);
-  EXPECT_EQ(first.over, 1);
-  EXPECT_EQ(first.results, results);
-  EXPECT_EQ(first.journal->Durable(), durable);
-  EXPECT_EQ(first.serving, serving);
-  EXPECT_EQ(first.role(), Role::kOver);
+  EXPECT_EQ(stuck, std::vector<bool>{false});
+  EXPECT_LT(first.journal->OnDisk(), put);
+  EXPECT_FALSE(first.journal->Accepts(Record::Kind::kDelete));
+  EXPECT_NE(first.journal->Health().message().find("the store has no space"), std::string::npos);
+  shard.full = false;
+  ASSERT_TRUE(RunUntil([&] { return first.journal->OnDisk() >= put; }));
+  EXPECT_EQ(stuck, std::vector<bool>{false});
+  EXPECT_TRUE(first.journal->Accepts(Record::Kind::kPut));
 }
 
 // It is told to leave while it acquires.
