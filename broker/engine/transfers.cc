@@ -29,6 +29,13 @@ bool Storable(const Record& job) {
          job.created >= 0 && job.failure.ended >= 0 && job.expires >= 0;
 }
 
+// Where the job stands among those that were buried here; 0: its source does not say it, or the
+// number is too high for the journal.
+std::uint64_t BurialIn(const Mark& mark, std::uint64_t burial) {
+  const std::uint64_t here = mark.burial_base + burial;
+  return burial == 0 || here > kMostId ? 0 : here;
+}
+
 // The change of a job, of a record that has all of it.
 Record ChangeOf(Record record) {
   record.kind = Record::Kind::kChange;
@@ -82,7 +89,7 @@ Transfers::Change Transfers::Begin(std::string_view name, Mark mark, std::uint64
   if (const Change raised = RaiseNextId(next_id); !raised.ok()) return raised;
   mark.whole = true;
   mark.burial_base = engine_.next_burial_ - 1;
-  engine_.next_burial_ += std::min(burials, kMostId);
+  engine_.next_burial_ += std::min(burials, kMostId - std::min(kMostId, engine_.next_burial_));
   const Lsn lsn = AppendMark(name, mark);
   marks_.insert_or_assign(std::string(name), std::move(mark));
   return {Code::kOk, 0, lsn};
@@ -175,7 +182,8 @@ Transfers::Change Transfers::Put(Time now, std::string_view name, const Record& 
   if (job.state == Record::State::kDelayed && job.due <= now) job.state = Record::State::kReady;
   if (job.state != Record::State::kDelayed) job.due = 0;
   if (job.state == Record::State::kBuried) {
-    job.burial = job.burial == 0 ? engine_.next_burial_ : mark->second.burial_base + job.burial;
+    job.burial = BurialIn(mark->second, job.burial);
+    if (job.burial == 0) job.burial = engine_.next_burial_;
   }
   change.moved = 1;
   for (MarkedJob& marked : change.jobs) marked.job = job.id;

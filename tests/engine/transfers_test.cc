@@ -3,52 +3,10 @@
 #include "broker/engine/transfers.h"
 
 #include "broker/journal/memory_journal.h"
-#include "tests/engine/any_records.h"
-#include "tests/engine/durable_state.h"
-#include "tests/engine/engine_test.h"
-#include "tests/engine/restart.h"
+#include "tests/engine/transfers_case.h"
 
 namespace gearstalk {
 namespace {
-
-class TransfersTest : public EngineTest {
- protected:
-  TransfersTest() { EXPECT_TRUE(transfers().Begin("t", {.kind = "import"}, 0, 0).ok()); }
-
-  Transfers& transfers() { return engine.transfers(); }
-
-  static Record JobOf(std::string_view tube, std::uint64_t id = 0) {
-    Record job;
-    job.tube = tube;
-    job.id = id;
-    job.priority = 5;
-    job.body = "body";
-    return job;
-  }
-
-  Transfers::Change Settle(std::uint64_t place, const Record& job) {
-    transfer::Mark change;
-    change.settled = place;
-    return transfers().Put(Now(), "t", job, "key", std::move(change));
-  }
-
-  JobId Hold(Record::Held phase = Record::Held::kFirstPhase) {
-    Record job = JobOf("in");
-    job.transfer.held = phase;
-    job.transfer.source_id = 77;
-    return transfers().Hold("t", job).id;
-  }
-
-  struct Restarted {
-    explicit Restarted(std::vector<KeptRecord> records)
-        : journal(std::move(records)), engine({}, journal) {
-      Restart(journal, engine);
-      EXPECT_EQ("", engine.CheckInvariants({}));
-    }
-    KeptJournal journal;
-    Engine engine;
-  };
-};
 
 TEST_F(TransfersTest, AJobKeepsItsIdAndItsNumbers) {
   Record job = JobOf("in", 12);
@@ -591,54 +549,6 @@ TEST_F(TransfersTest, AJobInTheTubeThatItCameFromIsNotDead) {
     EXPECT_EQ("ready", State(id));
     EXPECT_TRUE(engine.Cancel(Now(), id).ok());
   }
-}
-
-// A tool can send anything.
-TEST_F(TransfersTest, AnyJobsLeaveASoundEngineAndTheSameAfterARestart) {
-  const PolicyRules rules({{.match = "t",
-                            .values = {{"group", "line"},
-                                       {"group_order", "fifo"},
-                                       {"group_on_failure", "hold"},
-                                       {"unique", "body"}}},
-                           {.match = "u", .values = {{"expire_after", "9s"}}}});
-  engine.policies().SetRules(Now(), rules);
-  transfers().Use();
-  AnyRecords any(Now());
-  std::size_t put = 0;
-  for (int step = 0; step < 3000; ++step) {
-    Record job = any.Next(any.Happens(2));
-    job.kind = Record::Kind::kPut;
-    if (job.tube.empty()) job.tube = "u";
-    if (any.Happens(4)) {
-      job.transfer.held = Record::Held::kFirstPhase;
-      transfers().Hold("t", job);
-    } else {
-      put += transfers().Put(Now(), "t", job, "key", {}).id != 0;
-    }
-    const auto* const held = transfers().NextHeld(0);
-    if (held != nullptr && any.Happens(4)) {
-      transfers().Commit(Now(), "t", held->record.values().id);
-    }
-    const Job* const first = engine.NextJob(0);
-    const JobId id = first == nullptr ? 0 : first->id();
-    if (any.Happens(4)) transfers().HoldBack("t", id);
-    if (any.Happens(2)) engine.Cancel(Now(), id);
-    if (any.Happens(8)) Pass(kSecond);
-    if (step % 50 != 0) continue;
-    ASSERT_EQ("", engine.CheckInvariants({})) << step;
-    KeptJournal copy(journal.records());
-    Engine again({}, copy);
-    again.policies().SetRules(Now(), rules);
-    Restart(copy, again);
-    ASSERT_EQ("", again.CheckInvariants({})) << step;
-    while (again.Tick(Now()) <= Now()) continue;
-    Pass(0);
-    ASSERT_EQ(DurableState(engine), DurableState(again)) << step;
-    ASSERT_EQ(transfers().held(), again.transfers().held()) << step;
-    ASSERT_EQ(transfers().Find("t")->Encode(), again.transfers().Find("t")->Encode()) << step;
-  }
-  EXPECT_GT(put, 300u);
-  transfers().Release();
 }
 
 // A broker that keeps nothing moves jobs, too.
