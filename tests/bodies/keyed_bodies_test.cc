@@ -369,6 +369,23 @@ TEST_F(KeyedTransfers, ADamagedBodyOfAReservedJobIsNoEqualOne) {
   EXPECT_EQ(0U, transfers.Find("t")->joined);
 }
 
+TEST_F(KeyedTransfers, AJobThatTakesTheKeyMeanwhileIsComparedToo) {
+  EXPECT_EQ(Line("RESERVED", 1), Say(b, "reserve\r\n"));
+  journal->Damage(1);
+  ComparisonPtr compared;
+  Settle(&compared);
+  ASSERT_TRUE(Waits(compared));
+  EXPECT_EQ(Inserted(2), Say(a, Command(body)));
+  ASSERT_FALSE(Waits(compared));
+  ASSERT_FALSE(Of(2).has_body());
+  EXPECT_EQ(0U, Settle(&compared).id);
+  ASSERT_TRUE(Waits(compared));
+  journal->AnswerAll();
+  EXPECT_TRUE(Settle(&compared).ok());
+  EXPECT_EQ(1U, transfers.Find("t")->joined);
+  EXPECT_EQ(1U, broker.engine.Stats().ready);
+}
+
 TEST_F(KeyedTransfers, OneThatCannotWaitGoesByTheHash) {
   EXPECT_EQ(0U, Settle(nullptr).id);
   EXPECT_EQ(1U, transfers.Find("t")->joined);
