@@ -9,7 +9,7 @@ namespace gearstalk::simulation {
 namespace {
 
 constexpr Time kPatience = 400 * kSecond;  // more than any TTR, delay or timeout
-constexpr Time kQuiet = 40 * kSecond;
+constexpr Time kQuiet = World::kLatestBreak + kSecond;
 
 // The peer of the one who looks at everything at the end.
 class Listener final : public Ear {

@@ -56,7 +56,7 @@ void World::DisturbClient() {
   Client& client = *random_.Of(clients_);
   if (plan_.Has(Feature::kResets) && random_.OneIn(2)) {
     if (random_.OneIn(4)) return client.HalfClose();
-    return client.Reset(random_.OneIn(3) ? random_.Between(0, 60 * kSecond) : kMillisecond);
+    return client.Reset(random_.OneIn(3) ? random_.Between(0, kLatestBreak) : kMillisecond);
   }
   if (!plan_.Has(Feature::kStalls)) return;
   client.Stall(true);

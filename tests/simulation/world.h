@@ -46,8 +46,9 @@ class World {
   // Of everything that happened.
   std::uint64_t digest() const { return digest_; }
 
-  static constexpr std::uint32_t kDefaultTtr = 20;  // seconds
-  static constexpr Time kExpiry = 3 * kSecond;      // where jobs expire
+  static constexpr std::uint32_t kDefaultTtr = 20;    // seconds
+  static constexpr Time kLatestBreak = 60 * kSecond;  // a broker hears of a reset so much later
+  static constexpr Time kExpiry = 3 * kSecond;        // where jobs expire
   static constexpr int kMostTries = 3;
 
   // --- For clients
