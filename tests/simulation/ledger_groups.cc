@@ -56,7 +56,10 @@ bool Ledger::MayBeFull(const KnownJob& job) const {
   const GroupPlan& plan = found->second;
   if (job.asked <= plan.settled) return true;
   if (job.group.empty()) return plan.needs_name;
-  if (damaged_) return plan.max_jobs > 0;  // what had ended may be back
+  // What had ended may be back, and what has ended since was there.
+  const auto mine = groups_.find({job.tube, job.group});
+  const bool changed = mine != groups_.end() && mine->second.stirred >= job.asked;
+  if (damaged_ || changed) return plan.max_jobs > 0;
   const auto may_be = std::count_if(jobs_.begin(), jobs_.end(), [&](const KnownJob& other) {
     return !other.ended && other.tube == job.tube && other.group == job.group;
   });
