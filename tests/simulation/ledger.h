@@ -119,6 +119,8 @@ class Ledger {
   // An operator asks a transfer to hold what it finds. It holds the job; it is to give it back;
   // it does not hold it.
   void OnLendAsked(KnownJob& job);
+  // It may hold jobs of this tube that come meanwhile, too; empty: of none.
+  void SetLending(const std::string& tube) { lending_ = tube; }
   static void OnLent(KnownJob& job) { job.away = true; }
   static void OnGivenBack(KnownJob& job);
   void OnStayed(KnownJob& job);
@@ -211,7 +213,9 @@ class Ledger {
   void CheckPause(const KnownJob& job, const HandOut& out, Time least, Time most);
   void CheckPlace(const KnownJob& job, const HandOut& out, Time now);
   // It was put, and nobody may have ended it.
-  static bool Certain(const KnownJob& job) { return job.there && !job.ended && job.end_asks == 0; }
+  bool Certain(const KnownJob& job) const {
+    return job.there && !job.ended && job.end_asks == 0 && job.tube != lending_;
+  }
   void CheckRunning(const KnownJob& job, Time taken, Time now);
   static bool IsHeld(const KnownJob& job, Time now) {
     return job.holder != nullptr && job.end_asks == 0 && now < job.held_until;
@@ -259,6 +263,7 @@ class Ledger {
   Time forgot_at_ = 0;
   bool damaged_ = false, ordered_ = true, prompt_ = true, burials_kept_ = true;
   bool clocks_differ_ = false;
+  std::string lending_;  // see SetLending
   std::string failure_;
 };
 

@@ -289,6 +289,7 @@ bool Operator::HandBack(ctl::TransferClient& client) {
   selection.tubes = {tube};
   selection.most = 1 + random.Below(4);
   unsettled_ = true;
+  world_.ledger().SetLending(tube);
   world_.ledger().VisitTube(tube, [&](KnownJob& job) {
     world_.ledger().OnLendAsked(job);
     lent_.push_back({&job});
@@ -302,6 +303,7 @@ bool Operator::HandBack(ctl::TransferClient& client) {
   });
   if (end.value().jobs != lent_.size()) world_.ledger().Fail("a hand-back counts wrong");
   for (const Lent& lent : lent_) world_.ledger().OnLent(*lent.job);
+  world_.ledger().SetLending("");
   if (lent_.empty()) return unsettled_ = false, true;
   return random.OneIn(4) ? Commit(client) : Move(client);
 }
@@ -334,6 +336,7 @@ void Operator::EndLoans() {
   }
   lent_.clear();
   unsettled_ = false;
+  world_.ledger().SetLending("");
 }
 
 // What an interrupted hand-back holds goes back to its queues.
