@@ -16,8 +16,7 @@
 #include "broker/base/stored_number.h"
 #include "broker/journal/wal/wal_format.h"
 #include "broker/journal/wal/wal_reader.h"
-#include "broker/journal/wal/wal_salvage.h"
-#include "tests/journal/rig.h"
+#include "tests/journal/damage_case.h"
 
 namespace gearstalk {
 namespace {
@@ -25,9 +24,7 @@ namespace {
 using Item = SegmentReader::Item;
 using Image = std::map<std::string, std::string>;
 
-std::string PathOf(std::uint64_t number) { return "/data/" + SegmentName(number); }
-
-class WalCheck : public testing::Test {
+class WalCheck : public DamageCase {
  protected:
   void SetUp() override { ASSERT_TRUE(rig_.Start().ok()); }
 
@@ -82,16 +79,6 @@ class WalCheck : public testing::Test {
     EncodeSegmentHeader({kWalVersion, number, number}, content.data());
     rig_.disk.SetContent(PathOf(number), content);
   }
-
-  Status Check() {
-    report_.clear();
-    return CheckJournal(rig_.disk, "/data", report_);
-  }
-  Status Salvage() {
-    report_.clear();
-    return SalvageJournal(rig_.disk, "/data", report_, rig_.options.segment_size);
-  }
-  bool Reports(const std::string& what) const { return report_.find(what) != std::string::npos; }
   // A start is refused for damage there.
   void ExpectRefused(const std::string& where) {
     const Status started = rig_.Start();
@@ -99,9 +86,6 @@ class WalCheck : public testing::Test {
     EXPECT_EQ(started.code(), Code::kCorrupt);
     EXPECT_NE(started.message().find(where), std::string::npos) << started.message();
   }
-
-  Rig rig_;
-  std::string report_;
 };
 
 // The later part of a write came to the disk, and the earlier part did not.

@@ -31,6 +31,14 @@ std::vector<std::string> WarningsOfAStart(Rig& rig) {
   return warnings;
 }
 
+// One job after the other, until the disk is full.
+void FillUp(Rig& rig, std::size_t body) {
+  while (rig.journal->Accepts(Kind::kPut)) {
+    rig.model->Put(*rig.journal, "t", std::string(body, 'x'));
+    rig.Flush();
+  }
+}
+
 std::uint64_t CallsOfARun() {
   Rig rig;
   EXPECT_TRUE(rig.Start().ok());
@@ -217,10 +225,7 @@ TEST(WalFailure, FullDiskSurvivesARestart) {
   rig.options.segment_size = 64 * 1024;
   rig.disk.SetCapacity(10 * 64 * 1024);
   ASSERT_TRUE(rig.Start().ok());
-  while (rig.journal->Accepts(Kind::kPut)) {
-    rig.model->Put(*rig.journal, "t", std::string(300, 'x'));
-    rig.Flush();
-  }
+  FillUp(rig, 300);
   EXPECT_TRUE(SurvivesRestart(rig));
   const std::uint64_t next_id = rig.model->state().next_id;
   for (std::uint64_t id = 1; id < next_id; ++id) {
@@ -386,10 +391,7 @@ TEST(WalFailure, GoesOnWhenSpaceIsBack) {
   Rig rig;
   rig.disk.SetCapacity(8 * 2048);
   ASSERT_TRUE(rig.Start().ok());
-  while (rig.journal->Accepts(Kind::kPut)) {
-    rig.model->Put(*rig.journal, "t", std::string(100, 'x'));
-    rig.Flush();
-  }
+  FillUp(rig, 100);
   rig.disk.SetCapacity(100 * 2048);
   rig.disk.Advance(kSecond);
   rig.Settle();
@@ -405,10 +407,7 @@ TEST(WalFailure, IdsTakenOnAFullDiskAreNotReused) {
   Rig rig;
   rig.disk.SetCapacity(8 * 2048);
   ASSERT_TRUE(rig.Start().ok());
-  while (rig.journal->Accepts(Kind::kPut)) {
-    rig.model->Put(*rig.journal, "t", std::string(100, 'x'));
-    rig.Flush();
-  }
+  FillUp(rig, 100);
   for (int i = 0; i < 500; ++i) {
     rig.model->TakeId(*rig.journal);
     rig.Flush();
@@ -451,10 +450,7 @@ TEST(WalFailure, AFullDiskIsTriedAgainAlsoWithoutDescriptors) {
   rig.options.segment_size = 64 * 1024;
   rig.disk.SetCapacity(6 * 64 * 1024);
   ASSERT_TRUE(rig.Start().ok());
-  while (rig.journal->Accepts(Kind::kPut)) {
-    rig.model->Put(*rig.journal, "t", std::string(1000, 'x'));
-    rig.Flush();
-  }
+  FillUp(rig, 1000);
   rig.disk.SetCapacity(60 * 64 * 1024);
   rig.disk.FailOpens(0, EMFILE, 1'000'000);
   for (int i = 0; i < 5; ++i) {
@@ -509,10 +505,7 @@ TEST(WalFailure, AStopOnAFullDiskKeepsWhatIsThere) {
     rig.options.segment_size = 8 * 1024;
     rig.disk.SetCapacity(6 * 8 * 1024);
     ASSERT_TRUE(rig.Start().ok());
-    while (rig.journal->Accepts(Kind::kPut)) {
-      rig.model->Put(*rig.journal, "t", std::string(300, 'x'));
-      rig.Flush();
-    }
+    FillUp(rig, 300);
     while (rig.journal->Accepts(Kind::kDelete) && rig.model->state().jobs.size() > room / 10) {
       rig.model->Delete(*rig.journal, rig.model->state().jobs.begin()->first);
       rig.journal->Flush(0);

@@ -10,11 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include "broker/journal/wal/wal_check.h"
 #include "broker/journal/wal/wal_format.h"
 #include "broker/journal/wal/wal_reader.h"
 #include "broker/journal/wal/wal_scan.h"
-#include "tests/journal/rig.h"
+#include "tests/journal/damage_case.h"
 #include "tests/journal/script.h"
 
 namespace gearstalk {
@@ -22,7 +21,7 @@ namespace {
 
 using Loss = FaultyFileSystem::Loss;
 
-class WalSalvage : public testing::Test {
+class WalSalvage : public DamageCase {
  protected:
   // Segments of 2 KB with jobs of 100 bytes, one a batch, closed.
   void SetUp() override {
@@ -38,8 +37,6 @@ class WalSalvage : public testing::Test {
     image_ = rig_.disk.Image();
   }
 
-  std::string PathOf(std::uint64_t number) const { return "/data/" + SegmentName(number); }
-
   void Flip(const std::string& path, std::size_t at) {
     std::string content = rig_.disk.Content(path);
     ASSERT_LT(at, content.size());
@@ -47,14 +44,6 @@ class WalSalvage : public testing::Test {
     rig_.disk.SetContent(path, content);
   }
 
-  Status Check() {
-    report_.clear();
-    return CheckJournal(rig_.disk, "/data", report_);
-  }
-  Status Salvage() {
-    report_.clear();
-    return SalvageJournal(rig_.disk, "/data", report_, rig_.options.segment_size);
-  }
   // The segments in a directory.
   static std::size_t SegmentsIn(const std::map<std::string, std::string>& image,
                                 const std::string& directory) {
@@ -65,7 +54,6 @@ class WalSalvage : public testing::Test {
     }
     return count;
   }
-  bool Reports(const std::string& what) const { return report_.find(what) != std::string::npos; }
   // The machine stops at each call of a salvage; `then` gets the number of the call.
   void AtEveryInterruption(const std::function<void(std::uint64_t)>& then) {
     const auto image = rig_.disk.Image();
@@ -85,10 +73,8 @@ class WalSalvage : public testing::Test {
     }
   }
 
-  Rig rig_;
   Model::State before_;
   std::map<std::string, std::string> image_;
-  std::string report_;
 };
 
 TEST_F(WalSalvage, CheckListsAHealthyJournal) {
