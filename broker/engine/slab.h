@@ -15,7 +15,8 @@ void* SlabAllocate(std::size_t size);
 void SlabFree(void* block, std::size_t size);
 
 // Memory of any size: from slabs if it is small, else a mapping of its own; malloc's where a
-// sanitizer is to see it. Without any, and a new_handler that finds some, the process ends.
+// sanitizer is to see it. Where there is none, and no new_handler finds some, the process
+// ends.
 void* BlockAllocate(std::size_t size);
 void BlockFree(void* block, std::size_t size);
 // nullptr: there is no memory.

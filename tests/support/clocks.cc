@@ -29,8 +29,8 @@ struct Clocks {
   volatile std::int64_t delay;  // nanoseconds for which a reader of the wall clock loses its CPU
 };
 
-// Looked up by each thread that comes before it is known: the guard of a static variable makes
-// a thread wait for another by syscall itself, without end while the loader holds that one up.
+// Not a static variable with a guard: a thread that waits for a guard calls syscall, and would call
+// itself without end while the loader holds up the thread that looks the function up.
 template <typename... Words>
 long Call(long number, Words... words) {
   using Function = long (*)(long, ...);

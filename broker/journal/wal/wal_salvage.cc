@@ -97,8 +97,9 @@ class Salvage {
     bool interrupted = copied.empty() || copied.back().number < newest;
     if (interrupted) {
       const Result<std::optional<JournalState>> state = ReadState(file_system_, copy_);
-      Status read = StatusOf(state);
-      if (!read.ok() && (!copied.empty() || read.code() != Code::kCorrupt)) return read;
+      // A copy without segments may be one that had just begun, and its state half written.
+      const bool half = !state.ok() && copied.empty() && state.status().code() == Code::kCorrupt;
+      if (!state.ok() && !half) return state.status();
       interrupted = state.ok() && state.value() && state.value()->segment == newest;
     }
     if (!interrupted) GS_TRY(RemoveCopy());
