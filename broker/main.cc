@@ -18,7 +18,7 @@
 #include "broker/app/security.h"
 #include "broker/app/sockets.h"
 #include "broker/app/start.h"
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 #include "broker/config/command_line.h"
 #include "broker/config/foreign.h"
 #include "broker/config/policies.h"
@@ -33,16 +33,20 @@
 namespace gearstalk {
 namespace {
 
+int ReportOf(const Status& status, const std::string& report) {
+  Print(stdout, "{}", report);
+  if (status.ok()) return kExitDone;
+  Print(stderr, "gearstalkd: {}\n", status.message());
+  return kExitFailed;
+}
+
 // --journal-check and --journal-salvage.
 int InspectJournal(const CommandLine& line) {
   std::string report;
   const Status status = line.action == CommandLine::Action::kCheckJournal
                             ? CheckJournal(SystemFileSystem(), line.text, report)
                             : SalvageJournal(SystemFileSystem(), line.text, report);
-  Print(stdout, "{}", report);
-  if (status.ok()) return kExitDone;
-  Print(stderr, "gearstalkd: {}\n", status.message());
-  return kExitFailed;
+  return ReportOf(status, report);
 }
 
 // A status may have several lines.
@@ -68,10 +72,7 @@ int ReplicaTool(const std::string& program, const CommandLine& line) {
   if (!usage.ok()) return Refuse(program, usage);
   std::string report;
   const Status status = RunReplicaTool(line, report);
-  Print(stdout, "{}", report);
-  if (status.ok()) return kExitDone;
-  Print(stderr, "gearstalkd: {}\n", status.message());
-  return kExitFailed;
+  return ReportOf(status, report);
 }
 
 // The checks of values that the table of options cannot do.

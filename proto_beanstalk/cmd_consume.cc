@@ -1,6 +1,6 @@
 #include <string>
 
-#include "proto_beanstalk/handlers.h"
+#include "proto_beanstalk/commands.h"
 #include "proto_beanstalk/reply.h"
 #include "proto_beanstalk/session.h"
 

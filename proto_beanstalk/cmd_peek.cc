@@ -1,4 +1,4 @@
-#include "proto_beanstalk/handlers.h"
+#include "proto_beanstalk/commands.h"
 #include "proto_beanstalk/reply.h"
 #include "proto_beanstalk/session.h"
 

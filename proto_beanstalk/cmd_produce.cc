@@ -1,7 +1,6 @@
 #include <algorithm>
-#include <utility>
 
-#include "proto_beanstalk/handlers.h"
+#include "proto_beanstalk/commands.h"
 #include "proto_beanstalk/reply.h"
 #include "proto_beanstalk/session.h"
 

@@ -7,7 +7,7 @@
 
 #include "broker/engine/groups.h"
 #include "broker/engine/names.h"
-#include "proto_beanstalk/handlers.h"
+#include "proto_beanstalk/commands.h"
 #include "proto_beanstalk/reply.h"
 #include "proto_beanstalk/session.h"
 #include "proto_beanstalk/yaml.h"

@@ -2,7 +2,7 @@
 #include <optional>
 #include <string>
 
-#include "proto_beanstalk/handlers.h"
+#include "proto_beanstalk/commands.h"
 #include "proto_beanstalk/reply.h"
 #include "proto_beanstalk/session.h"
 #include "proto_beanstalk/yaml.h"

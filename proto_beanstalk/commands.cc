@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "proto_beanstalk/handlers.h"
-
 namespace gearstalk::beanstalk {
 namespace {
 

@@ -6,7 +6,6 @@
 #include <random>
 #include <utility>
 
-#include "proto_beanstalk/parser.h"
 #include "proto_beanstalk/session.h"
 
 namespace gearstalk::beanstalk {

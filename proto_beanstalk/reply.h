@@ -1,12 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 #include "broker/base/status.h"
-#include "broker/engine/engine.h"
 #include "broker/engine/job.h"
+#include "broker/engine/outcome.h"
 #include "broker/server/output.h"
 
 namespace gearstalk::beanstalk {

@@ -1,8 +1,5 @@
 #include "proto_beanstalk/session.h"
 
-#include <algorithm>
-
-#include "proto_beanstalk/handlers.h"
 #include "proto_beanstalk/reply.h"
 
 namespace gearstalk::beanstalk {
@@ -12,6 +9,11 @@ constexpr std::string_view kDefaultTube = "default";
 
 // Bytes; the rest of a body is read into its place only if it is at least this long.
 constexpr std::uint64_t kReadDirectFrom = 16 * 1024;
+
+// The holder of a job may use its tube of answers and put there, whatever its rights are.
+bool MayAnswer(const Command& command, std::string_view tube) {
+  return (command.rights & right::kProduce) != 0 && TakesAnswers(tube);
+}
 
 }  // namespace
 
@@ -164,10 +166,6 @@ std::span<char> Session::BodySpace() {
   return draft_->job.Space();
 }
 
-void Session::OnBody(std::size_t size) { draft_->job.Filled(size); }
-
-bool Session::MayNotGrow() { return engine().MemoryFull() && !PutsAnswers(*this); }
-
 Next Session::SkipBody(std::uint64_t size, std::string_view reply) {
   to_skip_ = size;
   skip_reply_ = reply;
@@ -285,6 +283,68 @@ std::size_t Session::AppendQueues(std::string& out, std::size_t from, std::size_
     out += watched().begin()[static_cast<std::ptrdiff_t>(i)]->tube.name();
   }
   return count;
+}
+
+// The commands of connections with limited rights.
+
+bool Session::Permitted(const Command& command, const Arguments& arguments) {
+  const Access& access = *peer_.access;
+  switch (command.about) {
+    case About::kNothing:
+      break;
+    case About::kBroker:
+      return access.AllowsAll(command.rights);
+    case About::kSomeTube:
+      return access.AllowsSome(command.rights);
+    case About::kUsed:
+      return MayAnswer(command, used()->name()) || access.Allows(command.rights, used()->name());
+    case About::kTube:
+      return MayAnswer(command, arguments.tube) || access.Allows(command.rights, arguments.tube);
+    case About::kWatchedTube:
+      LeaveForbidden();
+      return access.Allows(command.rights, arguments.tube);
+    case About::kWatched:
+      LeaveForbidden();
+      return command.rights == right::kNone || !watched().empty();
+    case About::kJob: {
+      const Job* const job = engine().Find(arguments.id);
+      if (job == nullptr || job->holder() == this) break;
+      return access.Allows(command.rights, job->tube().name());
+    }
+  }
+  return true;
+}
+
+std::string_view Session::TubeConcerned(const Command& command, const Arguments& arguments) {
+  switch (command.about) {
+    case About::kTube:
+    case About::kWatchedTube:
+      return arguments.tube;
+    case About::kUsed:
+      return used()->name();
+    case About::kJob: {
+      const Job* const job = engine().Find(arguments.id);
+      return job == nullptr ? std::string_view() : job->tube().name();
+    }
+    default:
+      return {};
+  }
+}
+
+// The protocol has no error for missing rights. Every client takes this one for an error of the
+// command, and can go on using the connection.
+Next Session::Refuse(const Command& command, const Arguments& arguments) {
+  wire_.OnRefused(Refusal::kRights,
+                  {.command = command.name(), .tube = TubeConcerned(command, arguments)});
+  if (!command.action.empty()) {
+    NoteAct({.action = command.action,
+             .tube = TubeConcerned(command, arguments),
+             .job = arguments.id,
+             .result = "forbidden"});
+  }
+  if (command.verb != Verb::kPut) return Reply(kUnknownCommand);
+  if (arguments.tail) return Reply(kBadFormat);
+  return SkipBody(std::uint64_t{arguments.body_size} + 2, kUnknownCommand);
 }
 
 }  // namespace gearstalk::beanstalk

@@ -8,7 +8,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "broker/base/log.h"
 #include "broker/base/slices.h"
@@ -30,7 +29,7 @@ class Session final : public gearstalk::Session, public Consumer {
   // --- For the connection ------------------------------------------------------------------------
   InputResult OnInput(std::string_view bytes, Scope scope) override;
   std::span<char> BodySpace() override;
-  void OnBody(std::size_t size) override;
+  void OnBody(std::size_t size) override { draft_->job.Filled(size); }
   void OnEof() override;
   bool Leave() override;
   bool Idle() const override {
@@ -132,7 +131,6 @@ class Session final : public gearstalk::Session, public Consumer {
   Next AwaitBodyOf(Job& job, const JobReply& reply);
   Next Step(std::string_view& rest, Scope scope);
   Next RunCommand(std::string_view& rest, Scope scope);
-  // rights.cc
   bool Permitted(const Command& command, const Arguments& arguments);
   Next Refuse(const Command& command, const Arguments& arguments);
   // The tube that a refused command is about; empty if it is about none.
@@ -143,7 +141,7 @@ class Session final : public gearstalk::Session, public Consumer {
   Next RefuseBody();
   Next StoreBody();
   Next PutJob();
-  bool MayNotGrow();
+  bool MayNotGrow() { return engine().MemoryFull() && !PutsAnswers(*this); }
   Next DropBody(std::string_view& rest);
   Next DropLine(std::string_view& rest);
   Next GoOnAnswering();

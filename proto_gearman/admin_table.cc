@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <coroutine>
-#include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>

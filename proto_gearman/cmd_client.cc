@@ -1,12 +1,11 @@
 #include <cstring>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "broker/base/wall_clock.h"
+#include "broker/base/clock.h"
 #include "broker/policy/cron.h"
-#include "proto_gearman/handlers.h"
+#include "proto_gearman/commands.h"
 #include "proto_gearman/numbers.h"
 #include "proto_gearman/payload.h"
 #include "proto_gearman/session.h"

@@ -1,10 +1,9 @@
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
-#include "proto_gearman/handlers.h"
+#include "proto_gearman/commands.h"
 #include "proto_gearman/numbers.h"
 #include "proto_gearman/payload.h"
 #include "proto_gearman/session.h"

@@ -2,9 +2,8 @@
 
 #include <array>
 
-#include "proto_gearman/handlers.h"
-
 namespace gearstalk::gearman {
+
 namespace {
 
 constexpr Shape Plain(std::uint8_t arguments) { return {.arguments = arguments}; }
@@ -72,6 +71,15 @@ bool IsReduce(PacketType type) {
   return type == PacketType::kSubmitReduceJob || type == PacketType::kSubmitReduceJobBackground;
 }
 
+// Clients know this code for a job that was not queued.
+constexpr Error kQueueFull{"QUEUE_ERROR", "Job queue is full"};
+constexpr Error kGroupFull{"QUEUE_ERROR", "Group of the job is full"};
+constexpr Error kGroupMissing{"QUEUE_ERROR", "Job has no group"};
+constexpr Error kDraining{"QUEUE_ERROR", "Server is draining and takes no new jobs"};
+constexpr Error kOutOfMemory{"QUEUE_ERROR", "Server is out of memory"};
+constexpr Error kTooManyFunctions{"QUEUE_ERROR", "Server has as many functions as allowed"};
+constexpr Error kNotStored{"QUEUE_ERROR", "QUEUE_ERROR"};
+
 }  // namespace
 
 const Command& CommandOf(PacketType type) { return kCommands[static_cast<std::uint32_t>(type)]; }
@@ -85,6 +93,27 @@ const Error* Refusal(PacketType type, const Arguments& arguments, std::uint32_t 
   if (arguments.at[1].size() > Job::kMaxUnique) return &kUniqueTooLarge;
   if (IsReduce(type) && arguments.at[kReducer].size() > Job::kMaxUnique) return &kUniqueTooLarge;
   return data > options.max_workload ? &kWorkloadTooLarge : nullptr;
+}
+
+const Error& ErrorOf(Code code, const Error& not_found) {
+  switch (code) {
+    case Code::kNotFound:
+      return not_found;
+    case Code::kQueueFull:
+      return kQueueFull;
+    case Code::kGroupFull:
+      return kGroupFull;
+    case Code::kGroupMissing:
+      return kGroupMissing;
+    case Code::kDraining:
+      return kDraining;
+    case Code::kOutOfMemory:
+      return kOutOfMemory;
+    case Code::kTooManyTubes:
+      return kTooManyFunctions;
+    default:
+      return kNotStored;
+  }
 }
 
 }  // namespace gearstalk::gearman

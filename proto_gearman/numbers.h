@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "broker/base/clock.h"
-#include "broker/base/wall_clock.h"
 
 namespace gearstalk::gearman {
 

@@ -1,6 +1,5 @@
 #include "proto_gearman/packet.h"
 
-#include <algorithm>
 #include <boost/endian/conversion.hpp>
 #include <cstring>
 

@@ -2,7 +2,6 @@
 
 #include "proto_gearman/commands.h"
 #include "proto_gearman/session.h"
-#include "proto_gearman/text_admin.h"
 #include "proto_gearman/text_line.h"
 
 namespace gearstalk::gearman {

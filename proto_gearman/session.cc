@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
-#include <utility>
 #include <variant>
 
 #include "broker/engine/incoming_job.h"
-#include "proto_gearman/handlers.h"
 #include "proto_gearman/payload.h"
 #include "proto_gearman/text_admin.h"
 #include "proto_gearman/text_line.h"
@@ -137,8 +135,6 @@ Next Session::TakeLine(std::string_view& rest, Scope scope) {
   rest.remove_prefix(line.size);
   return Next::kGoOn;
 }
-
-Next Session::GoOnAnswering() { return answer_.Advance() ? Next::kYield : Next::kGoOn; }
 
 void Session::AwaitBody(Job& job, PacketType asked, PacketType reply) {
   body_ = std::make_unique<Pending>(*this, asked, reply, job.tube().name());
@@ -281,8 +277,6 @@ void Session::DropArriving() {
 }
 
 // Reports of workers about jobs that they hold are accepted even while memory is full.
-bool Session::MayNotGrow() { return engine().MemoryFull() && held() == 0; }
-
 void Session::Run(Request& request, const Error* error) {
   if (error != nullptr) return Refuse(request, *error);
   ++context_.counts.packets[static_cast<std::uint32_t>(request.type)];
@@ -326,8 +320,6 @@ std::size_t Session::AppendQueues(std::string& out, std::size_t from, std::size_
   }
   return count;
 }
-
-void Session::OnJobsAvailable() { Reply(PacketType::kNoop, {}); }
 
 void Session::OnProgress(const Job& job, const Progress& progress, std::uint64_t times) {
   PacketType type = PacketType::kWorkData;
@@ -402,6 +394,16 @@ void Session::ReplyError(const Error& error) {
 
 bool Session::FailFollowsException(JobId id) {
   return id != 0 && id == std::exchange(excepted_, 0);
+}
+
+// The error with which a packet is refused; nullptr if it is allowed.
+const Error* Session::Denial(const Command& command, const Arguments& arguments) {
+  if (command.right == right::kNone) return nullptr;
+  if (command.shape.arguments == 0) {
+    watch_rights_.Apply(peer_.access, engine(), Now(), *this);
+    return nullptr;
+  }
+  return peer_.access->Allows(command.right, arguments.at[0]) ? nullptr : &kNotAllowed;
 }
 
 }  // namespace gearstalk::gearman

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,7 +15,7 @@
 #include "broker/server/protocol.h"
 #include "broker/session/watch_rights.h"
 #include "proto_gearman/commands.h"
-#include "proto_gearman/context.h"
+#include "proto_gearman/protocol.h"
 
 namespace gearstalk::gearman {
 
@@ -41,7 +40,7 @@ class Session final : public gearstalk::Session, public Consumer, public JobObse
   std::size_t AppendQueues(std::string& out, std::size_t from, std::size_t most) const override;
 
   // Consumer
-  void OnJobsAvailable() override;
+  void OnJobsAvailable() override { Reply(PacketType::kNoop, {}); }
   void OnCompared() override { wire_.RunSoon(); }
 
   // JobObserver
@@ -111,15 +110,14 @@ class Session final : public gearstalk::Session, public Consumer, public JobObse
   Next TakeLine(std::string_view& rest, Scope scope);
   Next TakePacket(std::string_view& rest);
   Next TakeArriving(std::string_view& rest);
-  Next GoOnAnswering();
+  Next GoOnAnswering() { return answer_.Advance() ? Next::kYield : Next::kGoOn; }
   Next GoOnWithBody();
   Next GoOnWithSubmit();
   Parsed ParseHead(std::string_view bytes, Head& head);
   const Error* TubeRefusal(const Arguments& arguments, std::uint32_t data) const;
   void BeginArriving(const Head& head, std::string_view& rest);
-  bool MayNotGrow();
+  bool MayNotGrow() { return engine().MemoryFull() && held() == 0; }
   void DropArriving();
-  // rights.cc
   const Error* Denial(const Command& command, const Arguments& arguments);
   void Run(Request& request, const Error* error);
   void Refuse(const Request& request, const Error& error);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <optional>
 #include <string>
 
@@ -12,7 +11,6 @@
 #include "proto_gearman/admin_table.h"
 #include "proto_gearman/numbers.h"
 #include "proto_gearman/session.h"
-#include "proto_gearman/text_line.h"
 
 namespace gearstalk::gearman {
 namespace {

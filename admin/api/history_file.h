@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "broker/base/descriptor.h"
-#include "broker/base/workers.h"
+#include "broker/base/threads.h"
 
 namespace gearstalk::api {
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "admin/api/call.h"
-#include "broker/base/workers.h"
+#include "broker/base/threads.h"
 
 namespace gearstalk::api {
 

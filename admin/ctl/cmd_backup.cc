@@ -10,8 +10,7 @@
 
 #include "admin/ctl/command.h"
 #include "admin/ctl/move_commands.h"
-#include "broker/base/try.h"
-#include "broker/journal/wal/directory_lock.h"
+#include "broker/base/status.h"
 #include "broker/journal/wal/file_system.h"
 #include "broker/journal/wal/set_aside.h"
 #include "broker/journal/wal/state_file.h"

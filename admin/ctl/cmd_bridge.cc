@@ -14,7 +14,7 @@
 #include "admin/ctl/move_commands.h"
 #include "admin/ctl/relay.h"
 #include "admin/ctl/same_server.h"
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 
 namespace gearstalk::ctl {
 namespace {

@@ -15,7 +15,7 @@
 #include "admin/ctl/report.h"
 #include "admin/ctl/transfer_client.h"
 #include "broker/base/clock.h"
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 
 namespace gearstalk::ctl {
 namespace {

@@ -17,7 +17,7 @@
 #include "admin/ctl/report.h"
 #include "admin/ctl/source.h"
 #include "admin/ctl/transfer_client.h"
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 
 namespace gearstalk::ctl {
 namespace {

@@ -11,7 +11,7 @@
 #include "admin/ctl/move_commands.h"
 #include "admin/ctl/old_server.h"
 #include "broker/base/clock.h"
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 
 namespace gearstalk::ctl {
 namespace {

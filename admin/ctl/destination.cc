@@ -9,7 +9,7 @@
 #include "admin/ctl/beanstalk_client.h"
 #include "admin/ctl/same_server.h"
 #include "broker/base/clock.h"
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 #include "proto_beanstalk/parser.h"
 
 namespace gearstalk::ctl {

@@ -7,10 +7,10 @@
 #include "admin/ctl/channel.h"
 #include "admin/transfer/session.h"
 #include "broker/base/clock.h"
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 #include "broker/binlog/lock.h"
 #include "broker/engine/engine.h"
-#include "broker/journal/no_events.h"
+#include "broker/journal/journal.h"
 #include "broker/journal/wal/file_system.h"
 #include "broker/journal/wal/wal_journal.h"
 

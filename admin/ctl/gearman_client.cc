@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 
 namespace gearstalk::ctl {
 namespace {

@@ -4,7 +4,7 @@
 #include <array>
 #include <charconv>
 
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 
 namespace gearstalk::ctl {
 namespace {

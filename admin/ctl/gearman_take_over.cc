@@ -10,7 +10,7 @@
 #include "admin/ctl/same_server.h"
 #include "admin/ctl/settle.h"
 #include "broker/base/clock.h"
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 
 namespace gearstalk::ctl {
 namespace {

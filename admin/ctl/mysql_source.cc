@@ -6,7 +6,7 @@
 
 #include "admin/ctl/database_url.h"
 #include "admin/ctl/table_source.h"
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 
 namespace gearstalk::ctl {
 namespace {

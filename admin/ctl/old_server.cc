@@ -8,7 +8,7 @@
 
 #include "admin/ctl/gearman_take_over.h"
 #include "admin/ctl/take_over.h"
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 
 namespace gearstalk::ctl {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "admin/ctl/table_source.h"
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 
 namespace gearstalk::ctl {
 namespace {

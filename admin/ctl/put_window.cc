@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 
 namespace gearstalk::ctl {
 

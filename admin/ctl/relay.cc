@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 
 namespace gearstalk::ctl {
 

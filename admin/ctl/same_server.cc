@@ -5,7 +5,7 @@
 
 #include "admin/ctl/gearman_table.h"
 #include "broker/base/clock.h"
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 
 namespace gearstalk::ctl {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "admin/ctl/channel.h"
 #include "broker/base/descriptor.h"
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 
 namespace gearstalk::ctl {
 namespace {

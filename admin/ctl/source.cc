@@ -18,7 +18,7 @@
 #include "admin/ctl/json_lines.h"
 #include "broker/base/clock.h"
 #include "broker/base/module.h"
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 #include "broker/binlog/directory.h"
 #include "broker/binlog/lock.h"
 

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "admin/ctl/table_source.h"
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 
 namespace gearstalk::ctl {
 namespace {

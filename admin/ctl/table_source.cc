@@ -6,7 +6,7 @@
 #include <xxhash.h>
 
 #include "broker/base/clock.h"
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 
 namespace gearstalk::ctl {
 namespace {

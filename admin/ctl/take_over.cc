@@ -9,7 +9,7 @@
 #include "admin/ctl/leftovers.h"
 #include "admin/ctl/same_server.h"
 #include "broker/base/clock.h"
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 
 namespace gearstalk::ctl {
 namespace {

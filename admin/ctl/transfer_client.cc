@@ -4,7 +4,7 @@
 #include <thread>
 #include <utility>
 
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 
 namespace gearstalk::ctl {
 

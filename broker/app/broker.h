@@ -79,7 +79,6 @@ class Broker final : private JournalEvents, private BrokerControl {
   bool Listen();
   bool ImportOldLog();
 
-  // broker_reload.cc
   void Reload();
   Status Adopt(const Config& fresh);
 

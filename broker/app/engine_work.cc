@@ -2,9 +2,6 @@
 
 #include <malloc.h>
 
-#include <algorithm>
-
-#include "broker/engine/mapped_blocks.h"
 #include "broker/engine/slab.h"
 #include "broker/process/memory_reserve.h"
 
@@ -25,8 +22,6 @@ void EngineWork::BeginRound() {
   if (count_beside_ != nullptr) beside_ = count_beside_();
   engine_.NoteMemory(Output::MemoryInUse() + beside_, MemoryReserveUsed());
 }
-
-Time EngineWork::Fresh() const { return BootTime(); }
 
 void EngineWork::EndRound(Time now) {
   if (stopping_) journal_.Tick(now);

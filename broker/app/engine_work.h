@@ -27,7 +27,7 @@ class EngineWork final : public RoundHooks {
 
   void BeginRound() override;
   bool MemoryFull() const override { return engine_.MemoryFull(); }
-  Time Fresh() const override;
+  Time Fresh() const override { return BootTime(); }
   // A broker that may not serve runs no delays.
   Time Tick(Time now) override {
     Time next = std::min(journal_.Tick(now), std::max(now, trim_again_));

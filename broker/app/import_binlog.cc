@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "broker/base/log.h"
-#include "broker/base/try.h"
 #include "broker/binlog/directory.h"
 
 namespace gearstalk {

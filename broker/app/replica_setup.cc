@@ -10,8 +10,6 @@
 #include "broker/app/store_module.h"
 #include "broker/base/clock.h"
 #include "broker/base/module.h"
-#include "broker/base/try.h"
-#include "broker/base/wall_clock.h"
 #include "broker/replica/replica_tools.h"
 #include "broker/replica/replicated_journal.h"
 

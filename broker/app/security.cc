@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "broker/base/log.h"
-#include "broker/base/try.h"
 #include "broker/config/option.h"
 #include "broker/server/listener.h"
 
@@ -119,14 +118,9 @@ Result<std::shared_ptr<const TlsContext>> LoadTls(const Config& config) {
 }
 
 Result<Security> LoadSecurity(const Config& config) {
-  Security security;
-  auto tls = LoadTls(config);
-  if (!tls.ok()) return tls.status();
-  security.tls = std::move(tls.value());
-  Result<AccessRules> access = AccessRules::Parse(config.rights);
-  if (!access.ok()) return access.status();
-  security.access = std::move(access.value());
-  return security;
+  auto tls = GS_TRY(LoadTls(config));
+  AccessRules access = GS_TRY(AccessRules::Parse(config.rights));
+  return Security{std::move(tls), std::move(access)};
 }
 
 void LogCertificates(const TlsContext* before, const TlsContext* now) {

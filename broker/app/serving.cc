@@ -5,7 +5,7 @@
 #include "broker/app/settings.h"
 #include "broker/app/sockets.h"
 #include "broker/base/log.h"
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 #include "broker/process/log_line.h"
 
 namespace gearstalk {
@@ -43,9 +43,6 @@ Serving::Serving(const Config& config, SystemClock& clock, EventLoop& loop, Jour
   });
   for (const Apply group : {Apply::kJobSize, Apply::kLimits, Apply::kPolicies}) Adopt(group);
 }
-
-// Sessions end before the protocols that made them.
-Serving::~Serving() { server_.DropAll(); }
 
 gearman::Options Serving::GearmanOptions() {
   gearman::Options options = GearmanOptionsOf(config_);

@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "admin/transfer/session.h"
@@ -28,7 +27,8 @@ class Serving final {
   // All of it outlives the object; `config` is the one that is in force, and has been checked.
   Serving(const Config& config, SystemClock& clock, EventLoop& loop, Journal& journal,
           BrokerControl& broker);
-  ~Serving();
+  // Sessions end before the protocols that made them.
+  ~Serving() { server_.DropAll(); }
 
   Engine& engine() { return engine_; }
   const Engine& engine() const { return engine_; }

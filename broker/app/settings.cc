@@ -4,9 +4,8 @@
 #include <unistd.h>
 
 #include <array>
-#include <string>
 
-#include "broker/base/wall_clock.h"
+#include "broker/base/clock.h"
 #include "broker/process/log_line.h"
 #include "broker/process/machine.h"
 #include "broker/version.h"

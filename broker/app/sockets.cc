@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "broker/base/log.h"
-#include "broker/base/try.h"
 #include "broker/process/systemd.h"
 
 namespace gearstalk {

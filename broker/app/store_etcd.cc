@@ -1,9 +1,8 @@
 // The module that keeps the journal in etcd.
 #include "broker/app/store_module.h"
 #include "broker/base/clock.h"
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 #include "broker/etcd/etcd_store.h"
-#include "broker/etcd/grpc_log.h"
 
 namespace gearstalk {
 namespace {

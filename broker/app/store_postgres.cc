@@ -1,7 +1,7 @@
 // The module that keeps the journal in PostgreSQL.
 #include "broker/app/store_module.h"
 #include "broker/base/clock.h"
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 #include "broker/postgres/postgres_store.h"
 
 namespace gearstalk {

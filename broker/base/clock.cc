@@ -15,14 +15,16 @@ Time Read(clockid_t id) {
 
 Time BootTime() { return Read(CLOCK_BOOTTIME); }
 
-SystemClock::SystemClock() : offset_(Read(CLOCK_REALTIME) - Read(CLOCK_BOOTTIME)) { Refresh(); }
+Time WallClock() { return Read(CLOCK_REALTIME); }
+
+SystemClock::SystemClock() : offset_(WallClock() - BootTime()) { Refresh(); }
 
 void SystemClock::Resync() {
-  offset_ = Read(CLOCK_REALTIME) - Read(CLOCK_BOOTTIME);
+  offset_ = WallClock() - BootTime();
   Refresh();
 }
 
-void SystemClock::Refresh() { now_ = Read(CLOCK_BOOTTIME) + offset_; }
+void SystemClock::Refresh() { now_ = BootTime() + offset_; }
 
 Time CpuTimeOf(int process) {
   clockid_t id{};

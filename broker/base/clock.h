@@ -24,6 +24,13 @@ inline Time After(Time from, std::uint64_t seconds) {
   return seconds >= room ? kNever : from + static_cast<Time>(seconds) * kSecond;
 }
 
+// `span` after `from`; kNever where the sum does not fit. For spans that clients or the
+// configuration choose, as After is for whole seconds.
+inline Time Later(Time from, Time span) {
+  Time sum = 0;
+  return __builtin_add_overflow(from, span, &sum) ? kNever : sum;
+}
+
 // The time of the current round of the loop. Everybody reads it, only the loop (or a test) sets it.
 class Clock {
  public:
@@ -37,6 +44,8 @@ class Clock {
 // A reading of CLOCK_BOOTTIME as it is at the moment: for what has to be right
 // also when the process was stopped in the middle of a round.
 Time BootTime();
+// What CLOCK_REALTIME says, steps and all.
+Time WallClock();
 
 // The loop's clock.
 class SystemClock final : public Clock {

@@ -19,7 +19,7 @@
 
 #include "broker/base/descriptor.h"
 #include "broker/base/owner.h"
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 #include "broker/journal/record.h"
 
 namespace gearstalk::binlog {

@@ -8,9 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <string>
 
-#include "broker/base/descriptor.h"
 #include "broker/base/owner.h"
 
 namespace gearstalk::binlog {

@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdint>
 
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 #include "broker/config/foreign.h"
 #include "broker/config/kinds.h"
 

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 #include "broker/config/foreign.h"
 #include "broker/config/kinds.h"
 

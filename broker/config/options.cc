@@ -5,7 +5,7 @@
 #include <array>
 
 #include "broker/base/split.h"
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 #include "broker/config/kinds.h"
 #include "broker/config/option.h"
 #include "broker/config/option_tables.h"

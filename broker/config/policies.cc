@@ -10,7 +10,7 @@
 
 #include "broker/base/near_names.h"
 #include "broker/base/split.h"
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 #include "broker/config/kinds.h"
 #include "broker/policy/duration.h"
 

@@ -6,7 +6,7 @@
 
 #include "broker/base/clock.h"
 #include "broker/base/lsn.h"
-#include "broker/engine/body_wait.h"
+#include "broker/engine/bodies.h"
 #include "broker/engine/job.h"
 #include "broker/engine/outcome.h"
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 #include "broker/base/log.h"
 #include "broker/engine/engine.h"

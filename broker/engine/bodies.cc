@@ -1,8 +1,6 @@
 #include "broker/engine/bodies.h"
 
-#include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "broker/base/log.h"
 #include "broker/engine/engine.h"

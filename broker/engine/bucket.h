@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "broker/base/clock.h"
-#include "broker/base/wall_clock.h"
 #include "broker/policy/policy.h"
 
 namespace gearstalk {

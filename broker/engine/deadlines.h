@@ -2,9 +2,14 @@
 
 #include <cstdint>
 
+#include "broker/base/clock.h"
 #include "broker/engine/indexed_heap.h"
 
 namespace gearstalk {
+
+// When the journal refuses the record of a change that is due, the engine leaves the job as it is
+// and tries again after this time.
+constexpr Time kTryAgain = kSecond;
 
 // Something that has work at a time: a tube (a job becomes due, a pause ends) or a consumer (a
 // reservation runs out, a wait times out).

@@ -1,8 +1,6 @@
 #include "broker/engine/dispatch.h"
 
 #include <algorithm>
-#include <utility>
-#include <vector>
 
 #include "broker/engine/engine.h"
 

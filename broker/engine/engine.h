@@ -11,7 +11,6 @@
 
 #include "broker/base/clock.h"
 #include "broker/base/time_histogram.h"
-#include "broker/base/wall_clock.h"
 #include "broker/engine/acts.h"
 #include "broker/engine/bad_ends.h"
 #include "broker/engine/bodies.h"
@@ -26,7 +25,6 @@
 #include "broker/engine/job.h"
 #include "broker/engine/job_ids.h"
 #include "broker/engine/job_observer.h"
-#include "broker/engine/limits.h"
 #include "broker/engine/outcome.h"
 #include "broker/engine/pace.h"
 #include "broker/engine/pauses.h"
@@ -38,9 +36,7 @@
 #include "broker/engine/transfers.h"
 #include "broker/engine/tube.h"
 #include "broker/engine/tube_policies.h"
-#include "broker/engine/tube_table.h"
 #include "broker/engine/unique_index.h"
-#include "broker/engine/waiter_index.h"
 #include "broker/journal/journal.h"
 
 namespace gearstalk {
@@ -133,7 +129,7 @@ class Engine {
   // The consumer has got the job, whose body it had to wait for: its limits begin.
   void Given(Time now, Consumer& consumer, JobId id);
   // Ends a wait without an answer (half-closed connection).
-  void StopWaiting(Consumer& consumer);
+  void StopWaiting(Consumer& consumer) { dispatch_.EndWait(consumer); }
 
   // --- By the holder (Delete: also by anybody for a job that nobody holds)
   Outcome Delete(Time now, Consumer& consumer, JobId id);
@@ -307,7 +303,6 @@ class Engine {
     ++(totals_.*what);
   }
 
-  // engine_limits.cc
   MaxQueue ConfiguredMaxQueue(const Tube& tube) const;
   TubeSettings OwnSettings(const Tube& tube) const;
   Tube& MakeTube(std::string_view name);

@@ -55,8 +55,6 @@ void Engine::Sleep(Time now, Consumer& consumer) {
   dispatch_.Sleep(now, consumer);
 }
 
-void Engine::StopWaiting(Consumer& consumer) { dispatch_.EndWait(consumer); }
-
 // After a JOB_NOT_FOUND, workers of libgearman can get out of step and sleep while they hold a job.
 // As in gearmand, that ends its CAN_DO_TIMEOUT. A TTR goes on.
 void Engine::EndRunLimits(Consumer& consumer) {

@@ -1,7 +1,7 @@
 #include "broker/engine/expiries.h"
 
+#include "broker/engine/deadlines.h"
 #include "broker/engine/engine.h"
-#include "broker/engine/try_again.h"
 
 namespace gearstalk {
 void Expiries::Set(Job& job, Time from) {

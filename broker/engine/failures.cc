@@ -2,13 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <functional>
 #include <iterator>
 #include <utility>
 
 #include "broker/base/check.h"
-#include "broker/base/wall_clock.h"
 #include "broker/engine/slab.h"
 #include "broker/engine/tube.h"
 

@@ -1,7 +1,6 @@
 #include "broker/engine/group_list.h"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 namespace gearstalk {

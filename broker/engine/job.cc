@@ -1,13 +1,10 @@
 #include "broker/engine/job.h"
 
 #include <array>
-#include <cstring>
 #include <new>
 
-#include "broker/base/check.h"
 #include "broker/base/threads.h"
 #include "broker/engine/slab.h"
-#include "broker/journal/body_hash.h"
 
 namespace gearstalk {
 namespace {

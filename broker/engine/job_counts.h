@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "broker/base/time_histogram.h"
+
 namespace gearstalk {
 
 // What happened to jobs: of a tube since it was made, of all tubes since the start. The statistics
@@ -30,6 +32,17 @@ struct PolicyCounts {
   std::uint64_t duplicates = 0;      // puts that joined a job with the same key
   std::uint64_t refused_memory = 0;  // new jobs refused because of max_bytes
   std::uint64_t copies = 0;          // made in other tubes of jobs that came into this one
+};
+
+// Of the bodies that may leave memory: those of Job::kBlockFrom bytes or more.
+struct BodyCounts {
+  std::uint64_t in_memory = 0, memory_bytes = 0;
+  std::uint64_t in_journal = 0, journal_bytes = 0;  // in the journal alone
+  std::uint64_t limit = 0;                          // bytes in memory; 0: bodies never leave
+  std::uint64_t reads = 0, read_bytes = 0;
+  std::uint64_t waits = 0;    // replies that had to wait
+  std::uint64_t damaged = 0;  // finds
+  TimeHistogram read_times;   // from asking to having
 };
 
 }  // namespace gearstalk

@@ -3,14 +3,17 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
 #include <string_view>
 
 #include "broker/base/clock.h"
 #include "broker/base/lsn.h"
 #include "broker/base/status.h"
-#include "broker/engine/body_counts.h"
 #include "broker/engine/job.h"
 #include "broker/engine/job_counts.h"
+#include "broker/journal/record.h"
 
 namespace gearstalk {
 
@@ -24,6 +27,18 @@ struct EngineOptions {
   bool wake_all = false;                // every new job wakes every sleeper, as gearmand does
   // False: bodies are in the journal alone, which then must not compact. For tools that add jobs.
   bool keep_bodies = true;
+};
+
+// What the engine takes at most. Producers are refused beyond it; consumers go on.
+struct EngineLimits {
+  // Bytes of JobMemory and TableMemory, bodies under way included, and of what waits to be sent;
+  // 0 = no limit. A kTableShare-th of it is for tubes, watches and waiters.
+  std::size_t memory = 0;
+  static constexpr std::size_t kTableShare = 4;
+  std::size_t bodies = 0;  // bytes of bodies in memory, if the journal keeps them; 0 = no limit
+  std::size_t tubes = 0;   // 0 = no limit
+  // Of tubes by name, whether they exist or not. `maxqueue` of the administration overrides it.
+  std::map<std::string, MaxQueue, std::less<>> max_queue{};
 };
 
 // How a verb that changes something ended. Nobody may be told of it before `lsn` is durable.

@@ -23,9 +23,6 @@ void ReadyTubes::Resume(Tube& tube) {
   NoteFront(tube);
 }
 
-// A tube without ready jobs saves up no turns.
-void ReadyTubes::JoinTurn(Tube& tube) const { tube.pass_ = std::max(tube.pass_, served_pass_); }
-
 void ReadyTubes::NoteHandOut(Tube& tube, std::uint32_t weight) {
   if (!fair_) return;
   tube.pass_ += kTurn / weight;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -54,7 +55,8 @@ class ReadyTubes {
 
  private:
   Job* FrontOfMany(Consumer& consumer, std::uint64_t& effort) const;
-  void JoinTurn(Tube& tube) const;
+  // A tube without ready jobs saves up no turns.
+  void JoinTurn(Tube& tube) const { tube.pass_ = std::max(tube.pass_, served_pass_); }
   template <typename Visitor>
   void Visit(const Consumer& consumer, Visitor visit) const;
 

@@ -4,7 +4,6 @@
 #include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "broker/base/check.h"
 #include "broker/engine/engine.h"

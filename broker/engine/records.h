@@ -6,7 +6,6 @@
 #include <deque>
 #include <functional>
 #include <set>
-#include <string_view>
 #include <tuple>
 #include <vector>
 

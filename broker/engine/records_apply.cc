@@ -7,7 +7,7 @@
 
 #include "broker/engine/engine.h"
 #include "broker/engine/records.h"
-#include "broker/journal/body_hash.h"
+#include "broker/journal/record.h"
 
 namespace gearstalk {
 namespace {

@@ -1,7 +1,7 @@
 #include "broker/engine/retention.h"
 
+#include "broker/engine/deadlines.h"
 #include "broker/engine/engine.h"
-#include "broker/engine/try_again.h"
 
 namespace gearstalk {
 // For a job with an unknown time of burial, the start of the broker.

@@ -18,8 +18,8 @@
 #include <utility>
 
 #include "broker/base/log.h"
+#include "broker/engine/deadlines.h"
 #include "broker/engine/engine.h"
-#include "broker/engine/try_again.h"
 
 namespace gearstalk {
 namespace {
@@ -91,9 +91,7 @@ Status Schedules::Set(Time now, const std::vector<Schedule>& entries,
                       const std::string& default_zone) {
   std::vector<Plan> plans;
   for (const Schedule& entry : entries) {
-    Result<Plan> plan = Plan::Of(entry, default_zone);
-    if (!plan.ok()) return plan.status();
-    plans.push_back(plan.value());
+    plans.emplace_back() = GS_TRY(Plan::Of(entry, default_zone));
   }
   for (const auto& [name, schedule] : by_name_) {
     schedule->configured = false;

@@ -10,7 +10,7 @@
 
 #include "broker/base/lsn.h"
 #include "broker/base/status.h"
-#include "broker/engine/body_wait.h"
+#include "broker/engine/bodies.h"
 #include "broker/engine/indexed_heap.h"
 #include "broker/engine/job.h"
 #include "broker/engine/outcome.h"

@@ -1,11 +1,10 @@
 #include "broker/engine/seen_keys.h"
 
-#include <cstring>
 #include <utility>
 
 #include "broker/engine/tube.h"
 #include "broker/engine/unique_index.h"
-#include "broker/journal/body_hash.h"
+#include "broker/journal/record.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -7,7 +7,6 @@
 
 #include "broker/base/check.h"
 #include "broker/engine/engine.h"
-#include "broker/journal/body_hash.h"
 
 namespace gearstalk {
 

@@ -13,7 +13,7 @@
 #include "broker/base/clock.h"
 #include "broker/base/lsn.h"
 #include "broker/base/status.h"
-#include "broker/engine/body_wait.h"
+#include "broker/engine/bodies.h"
 #include "broker/engine/job.h"
 #include "broker/journal/record.h"
 #include "broker/transfer/mark.h"

@@ -15,8 +15,4 @@ Job* UniqueIndex::Find(const Tube& tube, std::string_view key, bool is_body) con
   return jobs_.Find(Hash(tube, key), [&](const Job& job) { return Has(job, tube, key, is_body); });
 }
 
-void UniqueIndex::Insert(Job& job) { jobs_.Insert(Hash(job), job); }
-
-void UniqueIndex::Remove(Job& job) { jobs_.Remove(Hash(job), job); }
-
 }  // namespace gearstalk

@@ -41,8 +41,8 @@ class UniqueIndex {
     const bool cold = first != nullptr && !body.empty() && !first->has_body();
     return cold ? Match{nullptr, first} : Match{first, nullptr};
   }
-  void Insert(Job& job);
-  void Remove(Job& job);
+  void Insert(Job& job) { jobs_.Insert(Hash(job), job); }
+  void Remove(Job& job) { jobs_.Remove(Hash(job), job); }
   std::size_t size() const { return jobs_.size(); }
 
   // The job's end is near: fetches what Remove will touch, while there is something else to do.

@@ -5,7 +5,7 @@
 
 #include "broker/base/clock.h"
 #include "broker/engine/job.h"
-#include "broker/engine/report_data.h"
+#include "broker/engine/job_observer.h"
 #include "broker/policy/policy.h"
 
 namespace gearstalk {

@@ -75,16 +75,15 @@ Status CheckEndpoints(const EtcdOptions& options) {
   bool tls = false;
   std::vector<std::string> seen;
   for (const std::string& text : options.endpoints) {
-    const Result<EndpointName> name = EndpointName::Parse(text);
-    if (!name.ok()) return name.status();
-    if (!seen.empty() && name.value().tls != tls) {
+    const EndpointName name = GS_TRY(EndpointName::Parse(text));
+    if (!seen.empty() && name.tls != tls) {
       return {Code::kInvalid, "etcd.endpoints: either all begin with https:// or none"};
     }
-    if (std::find(seen.begin(), seen.end(), name.value().address) != seen.end()) {
+    if (std::find(seen.begin(), seen.end(), name.address) != seen.end()) {
       return {Code::kInvalid, fmt::format("etcd.endpoints: '{}' is there twice", text)};
     }
-    tls = name.value().tls;
-    seen.push_back(name.value().address);
+    tls = name.tls;
+    seen.push_back(name.address);
   }
   if (options.prefix.empty() || options.prefix.back() != '/') {
     return {Code::kInvalid, fmt::format("etcd.prefix: '{}' must end with '/'", options.prefix)};
@@ -105,9 +104,7 @@ Status CheckEndpoints(const EtcdOptions& options) {
 Result<EtcdSecrets> LoadSecrets(const EtcdOptions& options) {
   EtcdSecrets secrets;
   if (!options.password_file.empty()) {
-    Result<std::string> password = ReadPassword("etcd.password_file", options.password_file);
-    if (!password.ok()) return password.status();
-    secrets.password = std::move(password.value());
+    secrets.password = GS_TRY(ReadPassword("etcd.password_file", options.password_file));
   }
   if (options.endpoints.empty() || !options.endpoints.front().starts_with("https://")) {
     return secrets;
@@ -119,11 +116,7 @@ Result<EtcdSecrets> LoadSecrets(const EtcdOptions& options) {
   } files[] = {{"etcd.ca", options.ca.empty() ? kSystemCa : options.ca, secrets.ca},
                {"etcd.certificate", options.certificate, secrets.certificate},
                {"etcd.key", options.key.empty() ? options.certificate : options.key, secrets.key}};
-  for (const auto& file : files) {
-    Result<std::string> text = ReadPem(file.option, file.path);
-    if (!text.ok()) return text.status();
-    file.text = std::move(text.value());
-  }
+  for (const auto& file : files) file.text = GS_TRY(ReadPem(file.option, file.path));
   return secrets;
 }
 

@@ -1,6 +1,7 @@
 #include "broker/etcd/etcd_store.h"
 
 #include <fmt/format.h>
+#include <grpc/support/log.h>
 
 #include <algorithm>
 #include <utility>
@@ -371,6 +372,13 @@ StoreStats EtcdStore::Stats() const {
   stats.append_retries = caller_.append_retries();
   stats.trouble = caller_.trouble();
   return stats;
+}
+
+void LogThroughUs() {
+  gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
+  gpr_set_log_function([](gpr_log_func_args* said) {
+    if (Logs(LogLevel::kDebug)) Log(LogLevel::kDebug, "grpc", {{"message", said->message}});
+  });
 }
 
 }  // namespace gearstalk::etcd

@@ -83,4 +83,7 @@ class EtcdStore final : public LogStore {
   std::string told_version_;
 };
 
+// Sends gRPC's messages to our log, at level debug: errors of calls are reported by the calls.
+void LogThroughUs();
+
 }  // namespace gearstalk::etcd

@@ -2,7 +2,6 @@
 
 #include <grpcpp/generic/generic_stub.h>
 
-#include <charconv>
 #include <utility>
 
 #include "broker/etcd/etcd.pb.h"

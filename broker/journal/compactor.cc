@@ -1,8 +1,5 @@
 #include "broker/journal/compactor.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "broker/base/check.h"
 
 namespace gearstalk {

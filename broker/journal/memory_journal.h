@@ -1,7 +1,5 @@
 #pragma once
 
-#include <utility>
-
 #include "broker/journal/journal.h"
 
 namespace gearstalk {

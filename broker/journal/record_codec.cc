@@ -4,7 +4,6 @@
 #include <string>
 #include <type_traits>
 
-#include "broker/base/try.h"
 #include "broker/journal/record.pb.h"
 
 namespace gearstalk {

@@ -9,14 +9,12 @@
 #include <utility>
 
 #include "broker/base/stored_number.h"
-#include "broker/base/try.h"
 
 namespace gearstalk::link {
 
 Result<LinkParts> MakeLink() {
-  const Result<int> memory = Ring::MakeMemory();
-  if (!memory.ok()) return memory.status();
-  LinkParts parts{.memory = memory.value()};
+  LinkParts parts;
+  parts.memory = GS_TRY(Ring::MakeMemory());
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, parts.sockets.data()) ==
       0) {
     return parts;

@@ -44,8 +44,6 @@ Result<Ring> Ring::Map(int memory, std::size_t which) {
   return ring;
 }
 
-Ring::Ring(Ring&& other) noexcept : mapped_(std::exchange(other.mapped_, nullptr)) {}
-
 Ring::~Ring() {
   if (mapped_ != nullptr) munmap(mapped_, kMapped);
 }

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "broker/base/status.h"
 
@@ -29,7 +30,7 @@ class Ring {
 
   // Maps one of the two rings of a link's memory, see MakeMemory.
   static Result<Ring> Map(int memory, std::size_t which);
-  Ring(Ring&& other) noexcept;
+  Ring(Ring&& other) noexcept : mapped_(std::exchange(other.mapped_, nullptr)) {}
   Ring& operator=(Ring&&) = delete;
   ~Ring();
 

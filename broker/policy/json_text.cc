@@ -88,8 +88,6 @@ bool JsonText::String(std::string& unescaped, std::string_view& text) {
   return Take('"');
 }
 
-bool JsonText::SkipString() { return Take('"') && SkipCharacters(rest_.size()) && Take('"'); }
-
 bool JsonText::SkipCharacters(std::size_t most) {
   const std::size_t until = rest_.size() - std::min(most, rest_.size());
   do {

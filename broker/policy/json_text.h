@@ -33,7 +33,7 @@ class JsonText {
   }
   // `text` is what the string says. It lies in the JSON text, or in `unescaped` if it has escapes.
   bool String(std::string& unescaped, std::string_view& text);
-  bool SkipString();
+  bool SkipString() { return Take('"') && SkipCharacters(rest_.size()) && Take('"'); }
   // In a string: some of its characters, about `most` bytes or up to its closing quote.
   bool SkipCharacters(std::size_t most);
   // A string, a number, `true`, `false` or `null`.

@@ -509,8 +509,6 @@ Caller::Outcome Caller::Judge(const Operation& operation, const Reply& reply) {
   return !settled_ && IsRefusal(state) ? Outcome::kAnswered : Outcome::kLater;
 }
 
-bool Caller::TakeNotification() { return std::exchange(notified_, false); }
-
 void Caller::Reconnect(std::vector<Host> hosts) {
   hosts_ = std::move(hosts);
   addresses_ = std::make_unique<Addresses>(hosts_);

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "broker/base/clock.h"
@@ -50,7 +51,7 @@ class Caller {
   // application_name, from the next statement on.
   void SetName(const std::string& name) { name_ = name; }
   // Whether something was notified since the last call.
-  bool TakeNotification();
+  bool TakeNotification() { return std::exchange(notified_, false); }
 
   // A primary is in use, or every host has been tried, or the configuration is wrong.
   bool opened() const { return current_ >= 0 || searched_ || !fault_.ok(); }

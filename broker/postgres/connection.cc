@@ -6,7 +6,6 @@
 #include <cctype>
 #include <cerrno>
 #include <iterator>
-#include <string_view>
 #include <utility>
 
 namespace gearstalk::postgres {
@@ -314,7 +313,5 @@ Reply Connection::TakeReply() {
   if (reply_.lost) reply_.message = trouble_;
   return std::exchange(reply_, {});
 }
-
-bool Connection::TakeNotification() { return std::exchange(notified_, false); }
 
 }  // namespace gearstalk::postgres

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "broker/base/clock.h"
@@ -114,7 +115,7 @@ class Connection {
   // In kReplied. Then it is idle or down.
   Reply TakeReply();
   // Whether a notification has come since the last call.
-  bool TakeNotification();
+  bool TakeNotification() { return std::exchange(notified_, false); }
 
   State state() const { return state_; }
   std::uint64_t id() const { return id_; }

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "broker/base/split.h"
-#include "broker/base/try.h"
 #include "broker/replica/store_files.h"
 
 namespace gearstalk::postgres {

@@ -79,8 +79,6 @@ void PostgresStore::Follow(Revision from, LogWatcher& watcher) {
   watch_ = {.watcher = &watcher, .number = watch_.number + 1, .from = from};
 }
 
-void PostgresStore::StopFollowing() { watch_.watcher = nullptr; }
-
 void PostgresStore::EndWatch(const StoreResult& result) {
   if (watch_.watcher != nullptr) std::exchange(watch_.watcher, nullptr)->OnWatchEnd(result);
 }

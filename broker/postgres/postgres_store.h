@@ -48,7 +48,7 @@ class PostgresStore final : public LogStore {
       Revision fence, const std::vector<PartPiece>& pieces,
       const std::function<void(StoreResult, const std::vector<std::string>&)>& done) override;
   void Follow(Revision from, LogWatcher& watcher) override;
-  void StopFollowing() override;
+  void StopFollowing() override { watch_.watcher = nullptr; }
   StoreStats Stats() const override;
   const StoreWords& Words() const override { return kPostgresWords; }
 

@@ -50,10 +50,6 @@ Result<Daemon> Daemon::Fork() {
   return Daemon(ends[1]);
 }
 
-Daemon::Daemon(Daemon&& other) noexcept : caller_(std::exchange(other.caller_, -1)) {}
-
-Daemon::~Daemon() { Tell(EXIT_FAILURE, false); }
-
 void Daemon::Tell(int exit_code, bool detach) {
   if (caller_ < 0) return;
   if (detach) {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdlib>
+#include <utility>
+
 #include "broker/base/status.h"
 
 namespace gearstalk {
@@ -10,10 +13,10 @@ class Daemon {
  public:
   // Returns in the process that stays only. To be called before there are threads.
   static Result<Daemon> Fork();
-  Daemon(Daemon&& other) noexcept;
+  Daemon(Daemon&& other) noexcept : caller_(std::exchange(other.caller_, -1)) {}
   Daemon& operator=(Daemon&&) = delete;
   // Without Ready or Failed before: the caller gets exit code 1.
-  ~Daemon();
+  ~Daemon() { Tell(EXIT_FAILURE, false); }
 
   // Lets the caller return with exit code 0, and leaves its terminal.
   void Ready() { Tell(0, true); }

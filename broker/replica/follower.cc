@@ -3,8 +3,6 @@
 #include <cstdio>
 #include <utility>
 
-#include "broker/base/try.h"
-
 namespace gearstalk {
 namespace {
 

@@ -2,15 +2,12 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
-#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "broker/base/lsn.h"
 #include "broker/journal/compactor.h"
-#include "broker/journal/journal.h"
 #include "broker/journal/live_jobs.h"
 #include "broker/journal/record.h"
 #include "broker/replica/log_store.h"

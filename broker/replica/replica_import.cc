@@ -1,12 +1,10 @@
 // From a directory into a shard that has no journal yet.
 
 #include <string>
-#include <utility>
 
-#include "broker/base/try.h"
-#include "broker/base/wall_clock.h"
+#include "broker/base/clock.h"
+#include "broker/base/status.h"
 #include "broker/journal/live_jobs.h"
-#include "broker/journal/wal/directory_lock.h"
 #include "broker/journal/wal/file_system.h"
 #include "broker/journal/wal/wal_recovery.h"
 #include "broker/replica/batch_writer.h"
@@ -182,7 +180,7 @@ Status ImportReplica(LogStore& store, const ReplicaOptions& options, const std::
   if (status.ok()) status = importer.Send();
   // Founds the shard last, so that no broker starts from half a journal.
   if (status.ok()) status = FoundShard(calls, options);
-  if (!status.ok()) return status;
+  GS_TRY(std::move(status));
   GS_TRY(calls.Release(acquired.fence, reign));
   report += "imported " + std::to_string(live.jobs.size()) + " live jobs in " +
             std::to_string(importer.records()) + " records from " + directory + "\n";

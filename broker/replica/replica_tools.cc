@@ -8,9 +8,8 @@
 #include <optional>
 #include <utility>
 
-#include "broker/base/try.h"
+#include "broker/journal/journal.h"
 #include "broker/journal/live_jobs.h"
-#include "broker/journal/no_events.h"
 #include "broker/journal/wal/file_system.h"
 #include "broker/journal/wal/wal_journal.h"
 #include "broker/replica/follower.h"
@@ -237,9 +236,7 @@ Status ExportInto(const std::string& directory, StoreCalls& calls, const LogView
 // Gives the directory `beside` its name.
 Status Finish(const std::string& beside, const std::string& directory) {
   FileSystem& files = SystemFileSystem();
-  if (const int error = files.Rename(beside, directory); error != 0) {
-    return Fault{error, "rename", beside}.ToStatus();
-  }
+  GS_TRY(Fault{files.Rename(beside, directory), "rename", beside}.ToStatus());
   const std::size_t slash = directory.rfind('/');
   const std::string parent = slash == std::string::npos ? "." : directory.substr(0, slash + 1);
   return Fault{SyncDirectory(files, parent), "fsync", parent}.ToStatus();
@@ -262,9 +259,7 @@ Status ExportReplica(LogStore& store, const std::string& to, std::string& report
     return Fault{-EEXIST, "mkdir", directory}.ToStatus();
   }
   // An export that was killed may have left it.
-  if (const int error = SystemFileSystem().MakeDirectory(beside); error != 0) {
-    return Fault{error, "mkdir", beside}.ToStatus();
-  }
+  GS_TRY(Fault{SystemFileSystem().MakeDirectory(beside), "mkdir", beside}.ToStatus());
   Lsn records = 0;
   Status status = ExportInto(beside, calls, view, records);
   if (status.ok()) status = Finish(beside, directory);

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "broker/base/check.h"
-#include "broker/journal/body_hash.h"
+#include "broker/journal/record.h"
 #include "broker/replica/replicated_journal.h"
 
 namespace gearstalk {

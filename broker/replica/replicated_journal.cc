@@ -1,13 +1,11 @@
 #include "broker/replica/replicated_journal.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <ctime>
-#include <utility>
 
 #include "broker/base/check.h"
 #include "broker/base/log.h"
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 
 namespace gearstalk {
 namespace {

@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "broker/base/clock.h"
-#include "broker/base/try.h"
 
 namespace gearstalk {
 namespace {

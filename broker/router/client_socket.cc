@@ -4,7 +4,6 @@
 #include <array>
 #include <cerrno>
 #include <span>
-#include <string>
 #include <utility>
 
 #include "broker/base/check.h"

@@ -27,8 +27,6 @@ namespace {
 
 // Clients that one round accepts from a listener.
 constexpr int kAcceptAtOnce = 16;
-// Steps of handshakes in one round, each some tenths of a millisecond.
-constexpr int kRoundHandshakes = 4;
 // How long a report waits for something else to be sent.
 constexpr Time kMoment = 2 * kMillisecond;
 constexpr Time kAcceptPause = 100 * kMillisecond;
@@ -189,8 +187,6 @@ void Router::NoteClosing(ClientSocket& client) {
   client.waits_since = clock_.Now();
   closing_.push_back(client);
 }
-
-bool Router::TakeHandshake() { return steps_++ < kRoundHandshakes; }
 
 void Router::ShakeLater(ClientSocket& client) {
   if (!client.shaking_hook.is_linked()) shaking_.push_back(client);

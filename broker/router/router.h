@@ -47,7 +47,7 @@ class Router {
   // It is closing, and what is left is to be sent; again when some of it was.
   void NoteClosing(ClientSocket& client);
   // Whether this round has time for one more step of a handshake.
-  bool TakeHandshake();
+  bool TakeHandshake() { return steps_++ < kRoundHandshakes; }
   void ShakeLater(ClientSocket& client);
   void CountReceived(std::size_t bytes) { counters_.received_bytes += bytes; }
   void CountSent(std::size_t bytes) { counters_.sent_bytes += bytes; }
@@ -59,6 +59,9 @@ class Router {
       boost::intrusive::list<ClientSocket,
                              boost::intrusive::member_hook<ClientSocket, ClientSocket::Hook, hook>,
                              boost::intrusive::constant_time_size<false>>;
+
+  // Steps of handshakes in one round, each some tenths of a millisecond.
+  static constexpr int kRoundHandshakes = 4;
 
   void OnLink();
   bool Handle(const link::Frame& frame);

@@ -1,6 +1,5 @@
 #include "broker/server/connection.h"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>

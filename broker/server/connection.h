@@ -1,7 +1,6 @@
 #pragma once
 
 #include <boost/intrusive/list.hpp>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>

@@ -22,7 +22,7 @@
 #include <tuple>
 
 #include "broker/base/split.h"
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 
 namespace gearstalk {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <sys/socket.h>
 
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>

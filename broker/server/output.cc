@@ -1,10 +1,8 @@
 #include "broker/server/output.h"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <iterator>
-#include <memory>
 
 #include "broker/base/check.h"
 #include "broker/base/threads.h"
@@ -76,8 +74,6 @@ class OutputPool {
 std::size_t Output::Memory() { return OutputPool::bytes(); }
 
 std::size_t Output::MemoryInUse() { return OutputPool::used(); }
-
-Output::~Output() { Reset(); }
 
 void Output::Free(const Segment& segment) {
   if (segment.chunk != nullptr) OutputPool::Give(segment.chunk);

@@ -56,7 +56,7 @@ class Output {
   Output(Output&& other) = default;
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
-  ~Output();
+  ~Output() { Reset(); }
 
   void Append(std::string_view bytes);
   // Appends all of `other`, uncopied. `other` has no gates.

@@ -3,13 +3,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "broker/base/clock.h"
 #include "broker/server/access.h"
-#include "broker/server/operator_act.h"
 #include "broker/server/output.h"
 #include "broker/server/refusal.h"
 #include "broker/server/turn.h"
@@ -35,6 +35,22 @@ struct Peer {
   // Its name in logs: "127.0.0.1:40312", "[::1]:40312", "unix".
   std::string Name() const;
 };
+
+// What an operator did, or was refused, over a client's protocol. Valid during the call that
+// reports it.
+struct OperatorAct {
+  std::string_view action;  // as the API calls it: "job.kick"
+  std::string_view tube{};
+  std::uint64_t job = 0;  // 0: none
+  std::optional<std::uint64_t> count{};
+  // What else it is about: "schedule", and its name; "policy", and its key.
+  std::string_view subject{};
+  std::string_view name{};
+  std::string_view result = "ok";  // or why not, in the API's word
+};
+
+// The API's word for how an act ended.
+std::string_view ResultOf(Code code);
 
 // The connection as its sessions see it. Outlives them.
 class Wire {

@@ -4,8 +4,6 @@
 
 #include <utility>
 
-#include "broker/base/check.h"
-
 namespace gearstalk {
 
 using link::Kind;

@@ -12,7 +12,6 @@
 #include <string>
 
 #include "broker/base/descriptor.h"
-#include "broker/base/try.h"
 
 namespace gearstalk {
 namespace {

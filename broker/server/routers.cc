@@ -9,9 +9,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "broker/base/clock.h"
 #include "broker/base/log.h"
-#include "broker/base/try.h"
 #include "broker/server/router_process.h"
 
 namespace gearstalk {
@@ -82,9 +80,7 @@ void Routers::SetHandshakeTimeout(Time timeout) {
 }
 
 void Routers::Send() {
-  for (const Child& child : children_) {
-    if (child.link != nullptr) child.link->Send(settings_);
-  }
+  EachLink([&](RouterLink& link) { link.Send(settings_); });
 }
 
 Status Routers::Start(std::vector<const ListenSocket*> listeners, Time now) {
@@ -129,23 +125,17 @@ Status Routers::Spawn(Child& child, Time now) {
 void Routers::Ping(Child& child) { child.link->Ping(++child.ping); }
 
 void Routers::ListenAgain() {
-  for (const Child& child : children_) {
-    if (child.link != nullptr) child.link->Listen(true);
-  }
+  EachLink([&](RouterLink& link) { link.Listen(true); });
 }
 
 void Routers::StopListening() {
   stopping_ = true;
-  for (const Child& child : children_) {
-    if (child.link != nullptr) child.link->Listen(false);
-  }
+  EachLink([&](RouterLink& link) { link.Listen(false); });
 }
 
 void Routers::Pause(bool paused) {
   if (std::exchange(paused_, paused) == paused) return;
-  for (const Child& child : children_) {
-    if (child.link != nullptr) child.link->Pause(paused);
-  }
+  EachLink([&](RouterLink& link) { link.Pause(paused); });
 }
 
 void Routers::EndRound(Time now) {
@@ -204,9 +194,7 @@ void Routers::Reap() {
 
 void Routers::WaitForEnds(Time most) {
   const Time limit = BootTime() + most;
-  for (const Child& child : children_) {
-    if (child.link != nullptr) child.link->Flush();
-  }
+  EachLink([&](RouterLink& link) { link.Flush(); });
   for (const Child& child : children_) {
     while (child.link != nullptr && child.link->streams() > 0 && child.link->lost().empty()) {
       child.link->Flush();
@@ -218,9 +206,7 @@ void Routers::WaitForEnds(Time most) {
 
 std::size_t Routers::UnderWay() const {
   std::size_t bytes = 0;
-  for (const Child& child : children_) {
-    if (child.link != nullptr) bytes += child.link->under_way();
-  }
+  EachLink([&](RouterLink& link) { bytes += link.under_way(); });
   return bytes;
 }
 

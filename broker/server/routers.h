@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "broker/base/clock.h"
@@ -72,6 +71,12 @@ class Routers {
     Facts before;              // of the processes that ended in its place
   };
 
+  template <typename Visitor>
+  void EachLink(Visitor visit) const {
+    for (const Child& child : children_) {
+      if (child.link != nullptr) visit(*child.link);
+    }
+  }
   Status Spawn(Child& child, Time now);
   void Replace(Child& child, std::string_view why, Time now);
   void StartAgain(Child& child, Time now);

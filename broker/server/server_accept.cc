@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "broker/base/log.h"
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 #include "broker/server/peer.h"
 #include "broker/server/server.h"
 
@@ -127,12 +127,12 @@ Connection* Server::Welcome(Acceptor& acceptor, Peer peer) {
 // New clients wait in the backlog meanwhile.
 void Server::PauseAccepting(int error) {
   if (accept_again_ != kNever) return;
-  NoteNoDescriptors(std::strerror(error));
+  OnNoDescriptors(std::strerror(error));
   accept_again_ = Now() + kAcceptPause;
   UpdateAccepting();
 }
 
-void Server::NoteNoDescriptors(std::string_view error) {
+void Server::OnNoDescriptors(std::string_view error) {
   refusals_.Count(Refusal::kDescriptors);
   LogOfClient(LogLevel::kWarning, "accepting paused", {{"error", error}, {"connections", Count()}});
 }

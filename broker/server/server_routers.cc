@@ -81,6 +81,4 @@ bool Server::MayWelcome() {
   return !backlog_;
 }
 
-void Server::OnNoDescriptors(std::string_view error) { NoteNoDescriptors(error); }
-
 }  // namespace gearstalk

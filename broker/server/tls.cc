@@ -12,11 +12,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
-#include <memory>
-#include <string_view>
 #include <utility>
-
-#include "broker/base/try.h"
 
 namespace gearstalk {
 namespace {

@@ -52,7 +52,7 @@ void RecordFrames::Append(std::string& out, Type type, const Record& record, con
 Status RecordFrames::Read(const Frame& frame, Record& record, Item& item) {
   const auto kind = frame.type == Type::kTube ? Record::Kind::kTube : Record::Kind::kPut;
   if (!ReadFields(frame.fields, item)) return {Code::kCorrupt, "a message that cannot be read"};
-  if (Status status = codec_.Decode(item.record, frame.body, record); !status.ok()) return status;
+  GS_TRY(codec_.Decode(item.record, frame.body, record));
   if (record.kind != kind) return {Code::kCorrupt, "a record of another kind"};
   if (item.chooses_id) record.id = 0;
   record.put_key = {};

@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "broker/base/clock.h"
 #include "broker/transfer/mark.h"
 
 // The transfer protocol: what gearstalkctl and the broker say on a connection that begins with the

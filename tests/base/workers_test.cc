@@ -1,10 +1,10 @@
-#include "broker/base/workers.h"
-
 #include <gtest/gtest.h>
 
 #include <condition_variable>
 #include <latch>
 #include <mutex>
+
+#include "broker/base/threads.h"
 
 namespace gearstalk {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "broker/journal/no_events.h"
+#include "broker/journal/journal.h"
 #include "tests/bodies/bodies_case.h"
 #include "tests/proto_beanstalk/broker.h"
 #include "tests/proto_gearman/world.h"

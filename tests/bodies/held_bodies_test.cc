@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "broker/engine/slab.h"
-#include "broker/journal/no_events.h"
+#include "broker/journal/journal.h"
 #include "tests/bodies/bodies_case.h"
 
 namespace gearstalk {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "broker/journal/body_hash.h"
-#include "broker/journal/no_events.h"
+#include "broker/journal/journal.h"
+#include "broker/journal/record.h"
 #include "tests/bodies/bodies_case.h"
 
 namespace gearstalk {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "broker/journal/no_events.h"
+#include "broker/journal/journal.h"
 #include "tests/bodies/bodies_case.h"
 
 namespace gearstalk {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "broker/journal/no_events.h"
+#include "broker/journal/journal.h"
 #include "tests/bodies/bodies_case.h"
 
 namespace gearstalk {

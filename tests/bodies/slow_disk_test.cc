@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "broker/engine/slab.h"
-#include "broker/journal/no_events.h"
+#include "broker/journal/journal.h"
 #include "broker/journal/wal/wal_journal.h"
 #include "tests/journal/faulty_file_system.h"
 #include "tests/proto_beanstalk/broker.h"

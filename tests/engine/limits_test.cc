@@ -1,9 +1,8 @@
-#include "broker/engine/limits.h"
-
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "broker/engine/outcome.h"
 #include "tests/engine/engine_test.h"
 #include "tests/engine/restart.h"
 #include "tests/support/kept_journal.h"

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "broker/engine/engine.h"
-#include "broker/journal/no_events.h"
+#include "broker/journal/journal.h"
 
 namespace gearstalk {
 

@@ -10,8 +10,6 @@
 #include <random>
 #include <vector>
 
-#include "broker/engine/mapped_blocks.h"
-
 namespace gearstalk {
 namespace {
 

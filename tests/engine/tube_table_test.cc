@@ -1,9 +1,9 @@
-#include "broker/engine/tube_table.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
+
+#include "broker/engine/tube.h"
 
 namespace gearstalk {
 namespace {

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "broker/engine/tube_table.h"
+#include "broker/engine/tube.h"
 #include "tests/engine/test_job.h"
 
 namespace gearstalk {

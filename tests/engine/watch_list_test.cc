@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "broker/engine/tube_table.h"
+#include "broker/engine/tube.h"
 #include "tests/support/recording_consumer.h"
 
 namespace gearstalk {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "broker/journal/no_events.h"
+#include "broker/journal/journal.h"
 #include "broker/journal/wal/wal_journal.h"
 #include "tests/journal/faulty_file_system.h"
 #include "tests/journal/model.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "broker/journal/no_events.h"
+#include "broker/journal/journal.h"
 #include "broker/journal/wal/wal_check.h"
 #include "broker/journal/wal/wal_journal.h"
 #include "broker/journal/wal/wal_salvage.h"

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <memory>
 
+#include "broker/journal/journal.h"
 #include "broker/journal/memory_journal.h"
-#include "broker/journal/no_events.h"
 #include "broker/journal/wal/wal_journal.h"
 #include "tests/journal/model.h"
 

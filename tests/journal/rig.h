@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "broker/journal/no_events.h"
+#include "broker/journal/journal.h"
 #include "broker/journal/wal/wal_journal.h"
 #include "tests/journal/faulty_file_system.h"
 #include "tests/journal/model.h"

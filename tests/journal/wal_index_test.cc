@@ -16,9 +16,9 @@
 #include <xxhash.h>
 
 #include "broker/base/stored_number.h"
-#include "broker/journal/body_hash.h"
 #include "broker/journal/byte_buffer.h"
-#include "broker/journal/no_events.h"
+#include "broker/journal/journal.h"
+#include "broker/journal/record.h"
 #include "broker/journal/record_codec.h"
 #include "broker/journal/wal/segment_index.h"
 #include "broker/journal/wal/wal_journal.h"

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "broker/journal/no_events.h"
+#include "broker/journal/journal.h"
 #include "broker/journal/wal/verifier.h"
 #include "tests/journal/rig.h"
 

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "broker/process/log_limiter.h"
+#include "broker/process/log.h"
 #include "broker/process/log_line.h"
 #include "broker/process/log_queue.h"
 #include "broker/process/machine.h"

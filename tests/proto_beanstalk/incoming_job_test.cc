@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <string>
 
-#include "broker/engine/mapped_blocks.h"
 #include "broker/engine/slab.h"
 
 namespace gearstalk {

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <string>
 
-#include "broker/engine/mapped_blocks.h"
 #include "broker/engine/slab.h"
 
 namespace gearstalk::gearman {

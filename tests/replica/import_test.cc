@@ -2,7 +2,6 @@
 
 #include <fstream>
 
-#include "broker/journal/wal/directory_lock.h"
 #include "broker/journal/wal/file_system.h"
 #include "tests/replica/tools_fixture.h"
 

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "broker/journal/body_hash.h"
 #include "broker/journal/journal.h"
+#include "broker/journal/record.h"
 #include "broker/replica/replicated_journal.h"
 #include "tests/replica/fake_store.h"
 #include "tests/replica/parts.h"

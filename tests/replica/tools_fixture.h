@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "broker/journal/no_events.h"
+#include "broker/journal/journal.h"
 #include "broker/journal/wal/wal_journal.h"
 #include "broker/replica/replica_tools.h"
 #include "tests/replica/fake_store.h"

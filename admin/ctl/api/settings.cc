@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 
 namespace gearstalk::ctl::api {
 namespace {

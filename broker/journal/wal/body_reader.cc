@@ -1,7 +1,6 @@
 #include "broker/journal/wal/body_reader.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <optional>
 

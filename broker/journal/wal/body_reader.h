@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "broker/base/workers.h"
+#include "broker/base/threads.h"
 #include "broker/journal/journal.h"
 #include "broker/journal/live_jobs.h"
 #include "broker/journal/record_codec.h"

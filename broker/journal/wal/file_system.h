@@ -120,4 +120,11 @@ Result<std::unique_ptr<File>> OpenFile(FileSystem& file_system, const std::strin
 std::int64_t ReadFully(File& file, std::uint64_t offset, char* data, std::size_t size);
 int WriteFully(File& file, std::uint64_t offset, std::string_view data);
 
+// Locks the directory while the file is open. kInvalid if another process has locked it.
+Result<std::unique_ptr<File>> LockDirectory(FileSystem& file_system, const std::string& directory);
+
+// The same for readers, who create no file: nullptr if there is no lock file, or it cannot be
+// locked.
+Result<std::unique_ptr<File>> LockForReading(FileSystem& file_system, const std::string& directory);
+
 }  // namespace gearstalk

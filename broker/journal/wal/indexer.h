@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "broker/base/workers.h"
+#include "broker/base/threads.h"
 #include "broker/journal/wal/file_system.h"
 
 namespace gearstalk {

@@ -5,13 +5,6 @@
 #include <utility>
 
 namespace gearstalk {
-namespace {
-
-Fault Check(int error, const char* call, const std::string& path) {
-  return error == 0 ? Fault{} : Fault{error, call, path};
-}
-
-}  // namespace
 
 SegmentFiles::SegmentFiles(FileSystem& file_system, std::string directory, Directory& opened,
                            StateFile& state, std::uint64_t segment_size, std::uint64_t journal_salt)
@@ -80,8 +73,7 @@ Fault SegmentFiles::SealCurrent() {
   Segment& segment = segments_.back();
   const std::uint64_t size = SealedSize(current_used_, segment.size);
   if (size < segment.size) {
-    const int error = current_->Truncate(size);
-    if (error != 0) return {error, "ftruncate", Path(segment.number)};
+    if (Fault fault{current_->Truncate(size), "ftruncate", Path(segment.number)}) return fault;
     segment.size = size;
   }
   if (Fault fault = Sync()) return fault;
@@ -99,7 +91,8 @@ Fault SegmentFiles::Write(std::uint64_t offset, std::string_view bytes, std::siz
 
 Fault SegmentFiles::Sync() {
   if (current_ == nullptr) return {};
-  return Check(current_->Sync(), "fdatasync", Path(current_number_));
+  const int error = current_->Sync();
+  return error == 0 ? Fault{} : Fault{error, "fdatasync", Path(current_number_)};
 }
 
 Fault SegmentFiles::Release(std::uint64_t oldest) {
@@ -116,8 +109,7 @@ Fault SegmentFiles::Release(std::uint64_t oldest) {
 Fault SegmentFiles::Recycle(const std::string& path) {
   auto opened = file_system_.Open(path, FileSystem::Mode::kWrite);
   if (opened.error != 0) return {opened.error, "open", path};
-  const int error = file_system_.Rename(path, spare_path_);
-  if (error != 0) return {error, "rename", path};
+  if (Fault fault{file_system_.Rename(path, spare_path_), "rename", path}) return fault;
   spare_file_ = std::move(opened.file);
   spare_size_ = spare_blocks_ = segment_size_;
   spare_ = Spare::kFilled;
@@ -125,7 +117,7 @@ Fault SegmentFiles::Recycle(const std::string& path) {
 }
 
 Fault SegmentFiles::Remove(const std::string& path) {
-  return Check(file_system_.Unlink(path), "unlink", path);
+  return {file_system_.Unlink(path), "unlink", path};
 }
 
 Fault SegmentFiles::Prepare(std::uint64_t step) {
@@ -195,8 +187,7 @@ Fault SegmentFiles::FillSpare(std::uint64_t step) {
     if (error != 0) return {error, "pwrite", spare_path_};
     spare_filled_ += size;
   }
-  const int error = spare_file_->Sync();
-  if (error != 0) return {error, "fdatasync", spare_path_};
+  if (Fault fault{spare_file_->Sync(), "fdatasync", spare_path_}) return fault;
   if (spare_filled_ == spare_size_) spare_ = Spare::kFilled;
   return {};
 }
@@ -205,12 +196,12 @@ Fault SegmentFiles::NameSpare(std::uint64_t number) {
   if (spare_ == Spare::kNamed) return SyncName();
   std::array<char, kSegmentHeaderSize + kEndSize> start{};  // whatever was in the file ends there
   EncodeSegmentHeader({kWalVersion, number, SegmentSalt(journal_salt_, number)}, start.data());
-  int error = WriteFully(*spare_file_, 0, {start.data(), start.size()});
+  const int error = WriteFully(*spare_file_, 0, {start.data(), start.size()});
   if (error != 0) return {error, "pwrite", spare_path_};
-  error = spare_file_->Sync();
-  if (error != 0) return {error, "fdatasync", spare_path_};
-  error = file_system_.Rename(spare_path_, Path(number));
-  if (error != 0) return {error, "rename", spare_path_};
+  if (Fault fault{spare_file_->Sync(), "fdatasync", spare_path_}) return fault;
+  if (Fault fault{file_system_.Rename(spare_path_, Path(number)), "rename", spare_path_}) {
+    return fault;
+  }
   spare_ = Spare::kNamed;
   return SyncName();
 }

@@ -6,7 +6,7 @@
 #include <xxhash.h>
 
 #include "broker/base/stored_number.h"
-#include "broker/journal/body_hash.h"
+#include "broker/journal/record_codec.h"
 #include "broker/journal/wal/wal_reader.h"
 
 namespace gearstalk {

@@ -7,7 +7,6 @@
 
 #include "broker/base/lsn.h"
 #include "broker/journal/record.h"
-#include "broker/journal/record_codec.h"
 #include "broker/journal/wal/file_system.h"
 #include "broker/journal/wal/wal_format.h"
 

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cerrno>
-#include <string_view>
 #include <utility>
 
 namespace gearstalk {

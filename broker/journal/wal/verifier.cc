@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "broker/base/try.h"
 #include "broker/journal/wal/wal_reader.h"
-#include "broker/journal/wal/wal_recovery.h"
 
 namespace gearstalk {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "broker/base/status.h"
-#include "broker/base/workers.h"
+#include "broker/base/threads.h"
 #include "broker/journal/wal/file_system.h"
 #include "broker/journal/wal/wal_recovery.h"
 

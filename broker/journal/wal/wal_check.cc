@@ -4,10 +4,8 @@
 #include <map>
 #include <set>
 
-#include "broker/base/try.h"
 #include "broker/journal/journal.h"
 #include "broker/journal/live_jobs.h"
-#include "broker/journal/wal/directory_lock.h"
 #include "broker/journal/wal/wal_scan.h"
 
 namespace gearstalk {

@@ -1,19 +1,15 @@
 #include "broker/journal/wal/wal_journal.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <random>
-#include <utility>
 
 #include "broker/base/check.h"
 #include "broker/base/log.h"
+#include "broker/base/status.h"
 #include "broker/base/threads.h"
-#include "broker/base/try.h"
-#include "broker/journal/wal/directory_lock.h"
 #include "broker/journal/wal/set_aside.h"
-#include "broker/journal/wal/wal_format.h"
 
 namespace gearstalk {
 namespace {

@@ -1,13 +1,12 @@
 // The start: reads the log, makes the files agree with what was read, and begins to write behind
 // it.
 
-#include <algorithm>
 #include <cerrno>
 #include <utility>
 
 #include "broker/base/check.h"
 #include "broker/base/log.h"
-#include "broker/base/try.h"
+#include "broker/base/status.h"
 #include "broker/journal/wal/set_aside.h"
 #include "broker/journal/wal/wal_journal.h"
 

@@ -4,8 +4,6 @@
 #include <set>
 #include <utility>
 
-#include "broker/base/try.h"
-#include "broker/journal/wal/file_system.h"
 #include "broker/journal/wal/state_file.h"
 
 namespace gearstalk {
@@ -31,9 +29,7 @@ int LoadFile(File& file, std::uint64_t size, ByteBuffer& bytes) {
 Result<std::vector<FoundSegment>> FindSegments(FileSystem& file_system,
                                                const std::string& directory) {
   std::vector<std::string> names;
-  if (const int error = file_system.List(directory, names)) {
-    return Fault{error, "list", directory}.ToStatus();
-  }
+  GS_TRY(Fault{file_system.List(directory, names), "list", directory}.ToStatus());
   std::set<std::uint64_t> numbers;
   for (const std::string& name : names) {
     if (const std::uint64_t number = SegmentNumber(name)) numbers.insert(number);

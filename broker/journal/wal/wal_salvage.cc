@@ -5,9 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "broker/base/try.h"
-#include "broker/journal/no_events.h"
-#include "broker/journal/wal/directory_lock.h"
+#include "broker/journal/journal.h"
 #include "broker/journal/wal/state_file.h"
 #include "broker/journal/wal/wal_journal.h"
 #include "broker/journal/wal/wal_scan.h"

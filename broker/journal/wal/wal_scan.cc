@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "broker/base/try.h"
 #include "broker/journal/wal/state_file.h"
 
 namespace gearstalk {
@@ -22,9 +21,7 @@ std::string WalGap::ToString() const {
 
 Result<bool> HasJournal(FileSystem& file_system, const std::string& directory) {
   std::vector<std::string> names;
-  if (const int error = file_system.List(directory, names)) {
-    return Fault{error, "list", directory}.ToStatus();
-  }
+  GS_TRY(Fault{file_system.List(directory, names), "list", directory}.ToStatus());
   return std::any_of(names.begin(), names.end(), [](const std::string& name) {
     return name == kStateName || SegmentNumber(name) != 0;
   });

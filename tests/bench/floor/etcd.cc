@@ -13,7 +13,6 @@
 
 #include "broker/base/clock.h"
 #include "broker/etcd/etcd_store.h"
-#include "broker/etcd/grpc_log.h"
 
 namespace gearstalk::bench {
 namespace {

@@ -10,7 +10,6 @@
 #include "broker/engine/id_table.h"
 #include "broker/engine/indexed_heap.h"
 #include "broker/engine/tube.h"
-#include "broker/engine/tube_table.h"
 #include "broker/engine/unique_index.h"
 #include "tests/engine/test_job.h"
 

@@ -1,9 +1,12 @@
-#include "broker/engine/report_data.h"
+#include "broker/engine/job_observer.h"
 
-#include <cstddef>
+#include <array>
 #include <string>
 
 #include "broker/engine/slab.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 namespace gearstalk {
 namespace {
@@ -24,6 +27,11 @@ class KeptText {
   const std::string_view view_;
 };
 
+std::uint64_t Hash(const Job& job, const JobObserver& observer) {
+  const std::array<const void*, 2> pair{&job, &observer};
+  return XXH3_64bits_withSeed(pair.data(), sizeof pair, HashSeed());
+}
+
 }  // namespace
 
 const std::shared_ptr<const void>& ReportData::Keep() const {
@@ -38,6 +46,23 @@ const std::shared_ptr<const void>& ReportData::Keep() const {
 std::shared_ptr<const std::string_view> KeepText(std::string_view text) {
   auto kept = std::make_shared<const KeptText>(text);
   return {kept, &kept->view()};
+}
+
+Waiter* WaiterIndex::Find(const Job& job, const JobObserver& observer) const {
+  return waiters_.Find(Hash(job, observer), [&](const Waiter& waiter) {
+    return &waiter.job == &job && &waiter.observer == &observer;
+  });
+}
+
+void WaiterIndex::Insert(Waiter& waiter) {
+  waiter.indexed = true;
+  waiters_.Insert(Hash(waiter.job, waiter.observer), waiter);
+}
+
+void WaiterIndex::Remove(Waiter& waiter) {
+  if (!waiter.indexed) return;
+  waiter.indexed = false;
+  waiters_.Remove(Hash(waiter.job, waiter.observer), waiter);
 }
 
 }  // namespace gearstalk

@@ -1,4 +1,4 @@
-#include "broker/engine/tube_table.h"
+#include "broker/engine/tube.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -1,4 +1,4 @@
-#include "broker/journal/body_hash.h"
+#include "broker/journal/record.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
