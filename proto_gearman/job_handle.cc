@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "broker/base/split.h"
+
 namespace gearstalk::gearman {
 namespace {
 
@@ -36,9 +38,7 @@ std::optional<JobId> HandleFormat::Read(std::string_view text) const {
   const std::string_view digits = text.substr(prefix_.size());
   if (digits.empty() || digits.front() == '0') return std::nullopt;
   JobId id = 0;
-  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), id);
-  if (error != std::errc{} || end != digits.end()) return std::nullopt;
-  return id;
+  return ParseNumber(digits, id) ? std::optional(id) : std::nullopt;
 }
 
 }  // namespace gearstalk::gearman

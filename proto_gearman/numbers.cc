@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "broker/base/split.h"
+
 namespace gearstalk::gearman {
 
 std::uint64_t LeadingNumber(std::string_view text) {
@@ -15,8 +17,7 @@ std::uint64_t LeadingNumber(std::string_view text) {
 Time RunLimit(std::string_view milliseconds) {
   if (milliseconds.ends_with('\0')) milliseconds.remove_suffix(1);
   std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(milliseconds.begin(), milliseconds.end(), value);
-  if (error != std::errc{} || end != milliseconds.end() || value <= 0) return 0;
+  if (!ParseNumber(milliseconds, value) || value <= 0) return 0;
   if (value > kNever / kMillisecond) return 0;
   return std::max<std::int64_t>(value, 1000) * kMillisecond;
 }

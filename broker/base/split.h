@@ -1,5 +1,6 @@
 #pragma once
 
+#include <charconv>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -14,5 +15,12 @@ std::vector<std::string_view> SplitWords(std::string_view text, std::string_view
 std::pair<std::string_view, std::string_view> SplitOnce(std::string_view text, char separator);
 // Without the blanks and tabs at both ends.
 std::string_view Trimmed(std::string_view text);
+
+// Whether all of `text` is a number that fits, without blanks and '+'; it is in `number` then.
+template <typename Integer>
+bool ParseNumber(std::string_view text, Integer& number, int base = 10) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
+  return error == std::errc() && end == text.data() + text.size();
+}
 
 }  // namespace gearstalk

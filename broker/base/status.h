@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -61,6 +62,11 @@ class [[nodiscard]] Result {
  private:
   std::variant<T, Status> state_;
 };
+
+// For a value that has not the form of `what`.
+inline Status Expected(std::string_view what) {
+  return {Code::kInvalid, "expected " + std::string(what)};
+}
 
 inline Status StatusOf(Status status) { return status; }
 template <typename T>

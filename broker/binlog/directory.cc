@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -19,7 +18,7 @@
 
 #include "broker/base/descriptor.h"
 #include "broker/base/owner.h"
-#include "broker/base/status.h"
+#include "broker/base/split.h"
 #include "broker/journal/record.h"
 
 namespace gearstalk::binlog {
@@ -37,9 +36,7 @@ std::uint64_t NumberOf(std::string_view name) {
   if (!name.starts_with(kPrefix)) return 0;
   name.remove_prefix(kPrefix.size());
   std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(name.begin(), name.end(), number);
-  const bool whole = error == std::errc() && end == name.end() && name.front() != '0';
-  return whole ? number : 0;
+  return ParseNumber(name, number) && name.front() != '0' ? number : 0;
 }
 
 Status SyncDirectory(const std::string& path) {

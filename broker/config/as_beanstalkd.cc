@@ -6,9 +6,9 @@
 #include <array>
 #include <cstdint>
 
+#include "broker/base/split.h"
 #include "broker/base/status.h"
 #include "broker/config/foreign.h"
-#include "broker/config/kinds.h"
 
 namespace gearstalk {
 namespace {
@@ -35,7 +35,7 @@ Result<std::string> SyncOf(const ForeignValues& given) {
   const auto interval = given.find("-f");
   if (interval == given.end()) return std::string("50ms");
   std::uint64_t ms = 0;
-  if (!kinds::ParseNumber(interval->second, ms)) {
+  if (!ParseNumber(interval->second, ms)) {
     return Status(Code::kInvalid, fmt::format("-f: '{}': expected a number", interval->second));
   }
   if (ms == 0) return std::string("always");
@@ -46,18 +46,14 @@ Result<std::string> SyncOf(const ForeignValues& given) {
 std::string JobSizeOf(const std::string& given, std::vector<std::string>& warnings) {
   constexpr std::uint64_t kMost = 1 << 30;
   std::uint64_t bytes = 0;
-  if (!kinds::ParseNumber(given, bytes) || bytes <= kMost) return given;
+  if (!ParseNumber(given, bytes) || bytes <= kMost) return given;
   warnings.push_back(fmt::format("-z: '{}': the most is {}, which is taken", given, kMost));
   return fmt::format("{}", kMost);
 }
 
 std::string ListenOf(const ForeignValues& given) {
-  const auto value = [&](const char* name, const char* otherwise) {
-    const auto found = given.find(name);
-    return found == given.end() ? std::string(otherwise) : found->second;
-  };
-  const std::string host = value("-l", "0.0.0.0");
-  return host.starts_with("unix:") ? host : AddressText(host, value("-p", "11300"));
+  const std::string host = ValueOr(given, "-l", "0.0.0.0");
+  return host.starts_with("unix:") ? host : AddressText(host, ValueOr(given, "-p", "11300"));
 }
 
 }  // namespace

@@ -9,9 +9,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "broker/base/split.h"
 #include "broker/base/status.h"
 #include "broker/config/foreign.h"
-#include "broker/config/kinds.h"
 
 namespace gearstalk {
 namespace {
@@ -121,8 +121,7 @@ class Translator {
   bool Has(std::string_view name) const { return given_.contains(name); }
 
   std::string Value(std::string_view name, const char* otherwise) const {
-    const auto found = given_.find(name);
-    return found == given_.end() ? std::string(otherwise) : found->second;
+    return ValueOr(given_, name, otherwise);
   }
 
   // `name` is gearmand's option that `flag` stands for.
@@ -177,7 +176,7 @@ class Translator {
   Status AddWakeup() {
     const std::string wakeup = Value("--worker-wakeup", "0");
     std::uint64_t workers = 0;
-    if (!kinds::ParseNumber(wakeup, workers)) {
+    if (!ParseNumber(wakeup, workers)) {
       return {Code::kInvalid, fmt::format("--worker-wakeup: '{}': expected a number", wakeup)};
     }
     Add("--gearman-worker-wakeup", workers == 1 ? "one" : "all", "--worker-wakeup");
@@ -188,7 +187,7 @@ class Translator {
   Status AddRouters() {
     std::uint64_t threads = 0;
     const std::string text = Value("--threads", "0");
-    if (!kinds::ParseNumber(text, threads)) {
+    if (!ParseNumber(text, threads)) {
       return {Code::kInvalid, fmt::format("--threads: '{}': expected a number", text)};
     }
     const std::uint64_t routers = std::min<std::uint64_t>(threads, Config::kMostRouters);
@@ -252,9 +251,7 @@ Result<Translation> TranslateGearmand(std::span<const std::string> arguments) {
   ForeignValues given;
   GS_TRY(ReadForeign(kGearmandOptions, arguments, given));
   if (given.contains("--config-file") || access(kDefaultFile, R_OK) == 0) {
-    const auto named = given.find("--config-file");
-    std::string name = named == given.end() ? kDefaultFile : named->second;
-    GS_TRY(ReadFile(name, given));
+    GS_TRY(ReadFile(ValueOr(given, "--config-file", kDefaultFile), given));
   }
   Translation special;
   if (given.contains("--help")) {

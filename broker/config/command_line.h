@@ -2,10 +2,8 @@
 
 #include <map>
 #include <string>
-#include <string_view>
 
 #include "broker/base/status.h"
-#include "broker/config/config.h"
 #include "broker/config/sources.h"
 
 namespace gearstalk {

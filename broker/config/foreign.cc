@@ -93,6 +93,12 @@ Status ReadForeign(std::span<const ForeignOption> options, std::span<const std::
   return Bad(fmt::format("unexpected argument '{}'", argv[static_cast<std::size_t>(optind)]));
 }
 
+std::string ValueOr(const ForeignValues& values, std::string_view option,
+                    std::string_view otherwise) {
+  const auto found = values.find(option);
+  return found == values.end() ? std::string(otherwise) : found->second;
+}
+
 std::vector<std::string> WarningsOf(std::span<const ForeignOption> options,
                                     const ForeignValues& values) {
   std::vector<std::string> warnings;

@@ -22,6 +22,9 @@ struct ForeignOption {
 // By "-p" or "--port": the long form where there is one. The last value counts.
 using ForeignValues = std::map<std::string, std::string, std::less<>>;
 
+std::string ValueOr(const ForeignValues& values, std::string_view option,
+                    std::string_view otherwise);
+
 // Options as getopt has them: -pVALUE, -p VALUE, --port VALUE, --port=VALUE; letters without values
 // may be joined, and long names cut as far as they are unique. Unknown ones are errors.
 Status ReadForeign(std::span<const ForeignOption> options, std::span<const std::string> arguments,

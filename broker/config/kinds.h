@@ -2,16 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <concepts>
 #include <functional>
-#include <initializer_list>
 #include <limits>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "broker/base/split.h"
 #include "broker/config/option.h"
 
 // The kinds of values that options have. `field` is a function object that gives the field of a
@@ -20,15 +19,6 @@ namespace gearstalk::kinds {
 
 inline constexpr std::uint64_t kAnySize = std::uint64_t{1} << 50;
 inline constexpr std::uint64_t kAny32 = std::numeric_limits<std::uint32_t>::max();
-
-inline Status Expected(std::string_view what) {
-  return {Code::kInvalid, fmt::format("expected {}", what)};
-}
-
-inline bool ParseNumber(std::string_view text, std::uint64_t& number) {
-  const auto [end, error] = std::from_chars(text.begin(), text.end(), number);
-  return error == std::errc() && end == text.end() && !text.empty();
-}
 
 inline std::vector<std::string> OneUnlessEmpty(const std::string& text) {
   return text.empty() ? std::vector<std::string>{} : std::vector{text};
@@ -65,8 +55,7 @@ Kind Number(Field field, std::string_view unit, std::uint64_t least, std::uint64
             if (number < least) return {};
             return {fmt::format("{}", number)};
           },
-          .copy = Copy(field),
-          .clear = nullptr};
+          .copy = Copy(field)};
 }
 
 template <typename Field>
@@ -77,20 +66,20 @@ Kind Seconds(Field field, std::uint64_t least, std::uint64_t most) {
 template <typename Field>
 Kind Text(Field field, std::string_view shape) {
   return {.shape = std::string(shape),
-          .unit = "",
-          .range = "",
           .set = [=](Config& config, std::string_view text) -> Status {
             field(config) = text;
             return {};
           },
           .get = [=](const Config& config) { return OneUnlessEmpty(field(config)); },
-          .copy = Copy(field),
-          .clear = nullptr};
+          .copy = Copy(field)};
 }
 
+template <typename Field>
+using ValueOf = std::remove_cvref_t<std::invoke_result_t<Field, Config&>>;
+
 // One of some words, each with the value it stands for.
-template <typename Field, typename Value>
-Kind Choice(Field field, std::vector<std::pair<std::string_view, Value>> words) {
+template <typename Field>
+Kind Choice(Field field, std::vector<std::pair<std::string_view, ValueOf<Field>>> words) {
   std::string shape, names;
   for (std::size_t i = 0; i < words.size(); ++i) {
     shape += i == 0 ? "" : "|";
@@ -99,8 +88,6 @@ Kind Choice(Field field, std::vector<std::pair<std::string_view, Value>> words) 
     names += words[i].first;
   }
   return {.shape = std::move(shape),
-          .unit = "",
-          .range = "",
           .set = [=](Config& config, std::string_view text) -> Status {
             for (const auto& [word, value] : words) {
               if (word != text) continue;
@@ -117,16 +104,13 @@ Kind Choice(Field field, std::vector<std::pair<std::string_view, Value>> words) 
                 }
                 return text;
               },
-          .copy = Copy(field),
-          .clear = nullptr};
+          .copy = Copy(field)};
 }
 
 // Any number of values. `separator` parts them in an environment variable.
 template <typename Field>
 Kind List(Field field, std::string_view shape, char separator) {
   return {.shape = std::string(shape),
-          .unit = "",
-          .range = "",
           .set = [=](Config& config, std::string_view text) -> Status {
             field(config).emplace_back(text);
             return {};
@@ -139,7 +123,7 @@ Kind List(Field field, std::string_view shape, char separator) {
 
 template <typename Field>
 Kind Truth(Field field) {
-  return Choice<Field, bool>(field, {{"true", true}, {"false", false}});
+  return Choice(field, {{"true", true}, {"false", false}});
 }
 
 // The same kind with another `set`.

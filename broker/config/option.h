@@ -31,9 +31,9 @@ enum class Apply : std::uint8_t {
 
 // How an option's value is written, read and printed.
 struct Kind {
-  std::string shape;  // for help: BYTES, SECONDS, off|optional|required
-  std::string unit;   // of a number, "" for others
-  std::string range;  // of a number, "" for others
+  std::string shape;       // for help: BYTES, SECONDS, off|optional|required
+  std::string unit = {};   // of a number, "" for others
+  std::string range = {};  // of a number, "" for others
   // Sets the field; a message says what a good value is. Adds to the field of a list.
   std::function<Status(Config&, std::string_view)> set;
   // The field as text. Nothing: there is no value until one is given.
@@ -41,7 +41,7 @@ struct Kind {
   // Makes the field of the second one like that of the first one.
   std::function<void(const Config&, Config&)> copy;
   // Of lists only.
-  std::function<void(Config&)> clear;
+  std::function<void(Config&)> clear = {};
   char separator = '\0';  // between the values in an environment variable
 };
 

@@ -89,7 +89,7 @@ Result<std::string> Patterns(const std::string& text) {
   std::vector<std::string_view> patterns = Split(text, ',');
   for (std::string_view& pattern : patterns) {
     pattern = Trimmed(pattern);
-    if (pattern.empty()) return kinds::Expected("patterns with commas between them");
+    if (pattern.empty()) return Expected("patterns with commas between them");
   }
   return fmt::format("{}", fmt::join(patterns, ","));
 }
@@ -122,29 +122,12 @@ void ReadTube(const YAML::Node& node, const BlameNode& blame, Config& config) {
 
 // --- schedules
 
-Status SetDuration(std::string_view text, Time least, Time& field) {
-  const std::optional<Time> duration = ParseDuration(text);
-  if (!duration.has_value() || *duration < least) {
-    return kinds::Expected(DurationForm(least));
-  }
-  field = *duration;
-  return {};
-}
-
 Status SetNumber(std::string_view text, std::uint64_t most, std::uint32_t& field) {
   std::uint64_t number = 0;
-  if (!kinds::ParseNumber(text, number) || number > most) {
-    return kinds::Expected(fmt::format("a number from 0 to {}", most));
+  if (!ParseNumber(text, number) || number > most) {
+    return Expected(fmt::format("a number from 0 to {}", most));
   }
   field = static_cast<std::uint32_t>(number);
-  return {};
-}
-
-Status SetSeconds(std::string_view text, std::uint32_t& field) {
-  const std::optional<Time> duration = ParseDuration(text);
-  if (!duration.has_value() || *duration % kSecond != 0)
-    return kinds::Expected("whole seconds: " + DurationForm(0));
-  field = static_cast<std::uint32_t>(*duration / kSecond);
   return {};
 }
 
@@ -153,7 +136,7 @@ Status SetName(std::string_view text, std::string& field) {
                     std::all_of(text.begin(), text.end(), [](unsigned char c) {
                       return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-';
                     });
-  if (!good) return kinds::Expected("1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-'");
+  if (!good) return Expected("1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-'");
   field = text;
   return {};
 }
@@ -161,7 +144,7 @@ Status SetName(std::string_view text, std::string& field) {
 Status SetTube(std::string_view text, std::string& field) {
   if (text.empty() || text.size() > 200 || text.starts_with("$reply/") ||
       text.find_first_of(std::string_view(" \t\r\n\0", 5)) != std::string_view::npos) {
-    return kinds::Expected("a tube name of 1 to 200 bytes");
+    return Expected("a tube name of 1 to 200 bytes");
   }
   field = text;
   return {};
@@ -174,15 +157,14 @@ Status SetZone(std::string_view text, std::string& field) {
 }
 
 Status SetCron(std::string_view text, std::string& field) {
-  const Result<Cron> cron = Cron::Parse(text);
-  if (!cron.ok()) return cron.status();
+  GS_TRY(StatusOf(Cron::Parse(text)));
   field = text;
   // An expression that is never due is so in every zone, so UTC will do.
   return StatusOf(Plan::Of({.cron = field}, "UTC"));
 }
 
 Status SetOverlap(std::string_view text, bool& field) {
-  if (text != "skip" && text != "allow") return kinds::Expected("skip or allow");
+  if (text != "skip" && text != "allow") return Expected("skip or allow");
   field = text == "allow";
   return {};
 }
@@ -196,7 +178,9 @@ constexpr ScheduleKey kScheduleKeys[] = {
     {"name", [](Schedule& s, std::string_view text) { return SetName(text, s.name); }},
     {"cron", [](Schedule& s, std::string_view text) { return SetCron(text, s.cron); }},
     {"every",
-     [](Schedule& s, std::string_view text) { return SetDuration(text, kSecond, s.every); }},
+     [](Schedule& s, std::string_view text) {
+       return ReadDuration(text, kSecond, kLongestDuration, s.every);
+     }},
     {"tube", [](Schedule& s, std::string_view text) { return SetTube(text, s.tube); }},
     {"body",
      [](Schedule& s, std::string_view text) {
@@ -206,11 +190,13 @@ constexpr ScheduleKey kScheduleKeys[] = {
     {"time_zone", [](Schedule& s, std::string_view text) { return SetZone(text, s.time_zone); }},
     {"priority",
      [](Schedule& s, std::string_view text) { return SetNumber(text, kinds::kAny32, s.priority); }},
-    {"ttr", [](Schedule& s, std::string_view text) { return SetSeconds(text, s.ttr_s); }},
-    {"delay", [](Schedule& s, std::string_view text) { return SetSeconds(text, s.delay_s); }},
+    {"ttr", [](Schedule& s, std::string_view text) { return ReadSeconds(text, s.ttr_s); }},
+    {"delay", [](Schedule& s, std::string_view text) { return ReadSeconds(text, s.delay_s); }},
     {"overlap", [](Schedule& s, std::string_view text) { return SetOverlap(text, s.overlap); }},
     {"catch_up",
-     [](Schedule& s, std::string_view text) { return SetDuration(text, 0, s.catch_up); }},
+     [](Schedule& s, std::string_view text) {
+       return ReadDuration(text, 0, kLongestDuration, s.catch_up);
+     }},
 };
 
 // What is wrong with a schedule as a whole; empty if nothing is.

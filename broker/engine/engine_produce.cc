@@ -1,13 +1,13 @@
 // New jobs, and the clients that wait for them.
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "broker/base/split.h"
 #include "broker/engine/engine.h"
 #include "broker/policy/body_key.h"
 
@@ -242,8 +242,7 @@ Added Engine::Reply(Time now, Consumer& producer, JobPtr job) {
   const std::string_view digits =
       std::string_view(producer.used_->name()).substr(kReplyPrefix.size());
   JobId id = 0;
-  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), id);
-  if (error != std::errc() || end != digits.end()) return {Code::kNotFound};
+  if (!ParseNumber(digits, id)) return {Code::kNotFound};
   const std::string_view body = job->body();
   const Progress answer{Progress::Kind::kData, {body, std::shared_ptr<const Job>(std::move(job))}};
   if (!WorkProgress(now, producer, id, answer).ok()) return {Code::kNotFound};

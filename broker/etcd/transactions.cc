@@ -1,8 +1,6 @@
 #include "broker/etcd/transactions.h"
 
-#include <charconv>
-#include <vector>
-
+#include "broker/base/split.h"
 #include "broker/etcd/values.h"
 
 namespace gearstalk::etcd {
@@ -25,8 +23,7 @@ std::string EndOf(std::string prefix) {
 std::uint64_t SeqOf(std::string_view name) {
   if (!name.starts_with("j/") || name.size() != 18) return 0;
   std::uint64_t seq = 0;
-  const auto [end, error] = std::from_chars(name.data() + 2, name.data() + name.size(), seq, 16);
-  return error == std::errc() && end == name.data() + name.size() ? seq : 0;
+  return ParseNumber(name.substr(2), seq, 16) ? seq : 0;
 }
 
 bool Parse(const grpc::ByteBuffer& buffer, google::protobuf::MessageLite& message) {

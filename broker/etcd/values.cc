@@ -4,9 +4,10 @@
 
 #include <array>
 #include <charconv>
-#include <cstdio>
 #include <map>
 #include <optional>
+
+#include "broker/base/split.h"
 
 namespace gearstalk::etcd {
 namespace {
@@ -51,9 +52,7 @@ class FlatObject {
   // False: the member is missing or not a number.
   template <typename T>
   bool Get(const std::string& name, T& number) const {
-    const std::string text = Get(name);
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    return error == std::errc() && end == text.data() + text.size();
+    return ParseNumber(Get(name), number);
   }
 
  private:

@@ -24,6 +24,13 @@ Time UnitNamed(std::string_view name) {
   return 0;
 }
 
+// What is expected of a text that is no duration from `least` to `most`.
+std::string DurationForm(Time least, Time most) {
+  return fmt::format(
+      "a duration from {} to {}: one whole number with ms, s, m, h or d, such as 90m",
+      PrintDuration(least), PrintDuration(most));
+}
+
 }  // namespace
 
 std::optional<Time> ParseDuration(std::string_view text) {
@@ -37,10 +44,22 @@ std::optional<Time> ParseDuration(std::string_view text) {
   return static_cast<Time>(number) * unit;
 }
 
-std::string DurationForm(Time least, Time most) {
-  return fmt::format(
-      "a duration from {} to {}: one whole number with ms, s, m, h or d, such as 90m",
-      PrintDuration(least), PrintDuration(most));
+Status ReadDuration(std::string_view text, Time least, Time most, Time& field) {
+  const std::optional<Time> duration = ParseDuration(text);
+  if (!duration.has_value() || *duration < least || *duration > most) {
+    return Expected(DurationForm(least, most));
+  }
+  field = *duration;
+  return {};
+}
+
+Status ReadSeconds(std::string_view text, std::uint32_t& field) {
+  const std::optional<Time> duration = ParseDuration(text);
+  if (!duration.has_value() || *duration % kSecond != 0) {
+    return Expected("whole seconds: " + DurationForm(0, kLongestDuration));
+  }
+  field = static_cast<std::uint32_t>(*duration / kSecond);
+  return {};
 }
 
 std::string PrintDuration(Time duration) {

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "broker/base/clock.h"
+#include "broker/base/status.h"
 
 namespace gearstalk {
 
@@ -15,8 +17,10 @@ inline constexpr Time kLongestDuration = 3'650 * kDay;
 // duration, or above kLongestDuration.
 std::optional<Time> ParseDuration(std::string_view text);
 
-// What is expected of a text that is no duration from `least` to `most`.
-std::string DurationForm(Time least, Time most = kLongestDuration);
+// Sets the field; a message says what a good value is.
+Status ReadDuration(std::string_view text, Time least, Time most, Time& field);
+// The same of whole seconds.
+Status ReadSeconds(std::string_view text, std::uint32_t& field);
 
 // The shortest text for it: "90s", "1h", "0". Whole milliseconds only.
 std::string PrintDuration(Time duration);

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 
 #include "broker/base/split.h"
@@ -20,19 +19,10 @@ constexpr std::size_t kMostWaits = 32;
 constexpr std::size_t kMostCopies = 8;
 constexpr std::size_t kLongestName = 200;
 
-Status Expected(std::string_view what) {
-  return {Code::kInvalid, fmt::format("expected {}", what)};
-}
-
 std::vector<std::string_view> PartsOf(std::string_view text) {
   std::vector<std::string_view> parts = Split(text, ',');
   for (std::string_view& part : parts) part = Trimmed(part);
   return parts;
-}
-
-bool ParseNumber(std::string_view text, std::uint64_t& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() && !text.empty();
 }
 
 // The empty list.
@@ -56,12 +46,7 @@ std::string PrintNumber(const Policy& policy) {
 
 template <auto Field, Time Most = kLongestDuration>
 Status SetDuration(Policy& policy, std::string_view text) {
-  const std::optional<Time> duration = ParseDuration(text);
-  if (!duration.has_value() || *duration > Most) {
-    return Expected(DurationForm(0, Most));
-  }
-  policy.*Field = *duration;
-  return {};
+  return ReadDuration(text, 0, Most, policy.*Field);
 }
 
 template <auto Field>
@@ -71,12 +56,7 @@ std::string PrintDurationOf(const Policy& policy) {
 
 template <auto Field>
 Status SetSeconds(Policy& policy, std::string_view text) {
-  const std::optional<Time> duration = ParseDuration(text);
-  if (!duration.has_value() || *duration % kSecond != 0) {
-    return Expected("whole seconds: " + DurationForm(0));
-  }
-  policy.*Field = static_cast<std::uint32_t>(*duration / kSecond);
-  return {};
+  return ReadSeconds(text, policy.*Field);
 }
 
 // --- One of some words

@@ -8,15 +8,10 @@ namespace gearstalk {
 
 Result<Plan> Plan::Of(const Schedule& schedule, const std::string& default_zone) {
   Plan plan;
-  Result<TimeZone> zone =
-      FindTimeZone(schedule.time_zone.empty() ? default_zone : schedule.time_zone);
-  if (!zone.ok()) return zone.status();
-  plan.zone_ = zone.value();
+  plan.zone_ = GS_TRY(FindTimeZone(schedule.time_zone.empty() ? default_zone : schedule.time_zone));
   plan.every_ = schedule.every;
   if (schedule.cron.empty()) return plan;
-  Result<Cron> cron = Cron::Parse(schedule.cron);
-  if (!cron.ok()) return cron.status();
-  plan.cron_ = cron.value();
+  plan.cron_ = GS_TRY(Cron::Parse(schedule.cron));
   // An expression that is not due in the first years of the calendar is never due.
   if (plan.Next(0) == kNever) {
     return Status(Code::kInvalid,

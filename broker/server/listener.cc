@@ -8,7 +8,6 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pwd.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -16,13 +15,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstddef>
 #include <cstring>
 #include <tuple>
 
 #include "broker/base/split.h"
-#include "broker/base/status.h"
 
 namespace gearstalk {
 namespace {
@@ -73,9 +70,8 @@ std::string_view ParseOption(std::string_view option, ListenAddress& address) {
   if (key == "group") address.group = value;
   if (key != "mode") return {};
   unsigned mode = 0;
-  const auto [end, error] = std::from_chars(value.begin(), value.end(), mode, 8);
+  const bool good = ParseNumber(value, mode, 8) && mode <= 0777;
   address.permissions = mode;
-  const bool good = error == std::errc() && end == value.end() && mode <= 0777;
   return good ? std::string_view() : "mode is an octal number up to 0777";
 }
 

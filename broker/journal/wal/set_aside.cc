@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <vector>
 
+#include "broker/base/split.h"
 #include "broker/base/stored_number.h"
 
 namespace gearstalk {
@@ -21,8 +21,7 @@ std::uint64_t SetAsideId(std::string_view name) {
   if (!name.ends_with(kEnd)) return 0;
   name.remove_suffix(kEnd.size());
   std::uint64_t id = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), id);
-  return error == std::errc() && end == name.data() + name.size() ? id : 0;
+  return ParseNumber(name, id) ? id : 0;
 }
 
 std::string EncodeSetAside(const SegmentHeader& header, std::uint64_t offset, std::uint32_t body,

@@ -1,11 +1,11 @@
 #include "broker/journal/wal/wal_format.h"
 
-#include <charconv>
 #include <cstring>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "broker/base/split.h"
 #include "broker/base/stored_number.h"
 
 namespace gearstalk {
@@ -144,8 +144,7 @@ std::uint64_t SegmentNumber(std::string_view name) {
   if (!name.ends_with(kSuffix)) return 0;
   name.remove_suffix(kSuffix.size());
   std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  const bool whole = error == std::errc() && end == name.data() + name.size();
+  const bool whole = ParseNumber(name, number);
   return whole && SegmentName(number).size() == name.size() + kSuffix.size() ? number : 0;
 }
 
