@@ -57,7 +57,7 @@ Status BeanstalkClient::Flush() {
 Status BeanstalkClient::More() {
   GS_TRY(Flush());
   in_.erase(0, std::exchange(used_, 0));
-  Status status = channel_->Read(in_, kSilenceMs);
+  Status status = channel_->Read(in_, silence_ms_);
   if (status.code() == Code::kNotFound) return {Code::kIo, channel_->Name() + " is silent"};
   return status;
 }
@@ -125,6 +125,17 @@ Result<std::vector<std::string>> BeanstalkClient::AskList(std::string_view comma
     if (line.starts_with("- ")) list.emplace_back(Unquoted(line.substr(2)));
   }
   return list;
+}
+
+Status BeanstalkClient::RefuseSame(const Target& here) {
+  std::unique_ptr<Channel> channel = GS_TRY(Connect(here));
+  BeanstalkClient other(std::move(channel));
+  const Yaml there = GS_TRY(other.AskYaml("stats"));
+  const std::string_view id = there.Get("id");
+  if (id.empty()) return {};
+  const Yaml stats = GS_TRY(AskStats());
+  if (stats.Get("id") != id) return {};
+  return {Code::kInvalid, fmt::format("{} and {} are one server", Name(), here.address)};
 }
 
 // A connection that has put is a producer as long as it lives, and users wait for the last one to

@@ -32,7 +32,9 @@ class BeanstalkClient {
   // Of a probe that ProbeId could not delete.
   static constexpr std::string_view kProbeTube = "gearstalkctl-probe";
 
-  explicit BeanstalkClient(std::unique_ptr<Channel> channel) : channel_(std::move(channel)) {}
+  // `silence_ms`: how long a read waits for an answer; -1: for ever.
+  explicit BeanstalkClient(std::unique_ptr<Channel> channel, int silence_ms = kSilenceMs)
+      : channel_(std::move(channel)), silence_ms_(silence_ms) {}
 
   std::string Name() const { return channel_->Name(); }
   void Add(std::string_view command);  // without the CRLF
@@ -57,6 +59,9 @@ class BeanstalkClient {
   // `stats`. kInvalid: what answers is no beanstalkd.
   Result<Yaml> AskStats();
   Result<std::vector<std::string>> AskList(std::string_view command);
+  // kInvalid: the server is the one at `here`, whatever its addresses are, so jobs would be moved
+  // from it to itself without end. A beanstalkd says so by its id.
+  Status RefuseSame(const Target& here);
   // The id of a job that is put (delayed or ready) and deleted again: ids of jobs that were there
   // before lie below it. 0: the server takes none.
   Result<std::uint64_t> ProbeId(bool delayed) const;
@@ -66,6 +71,7 @@ class BeanstalkClient {
   Status More();
 
   std::unique_ptr<Channel> channel_;
+  int silence_ms_;
   std::string out_, in_;
   std::size_t used_ = 0;
 };

@@ -117,11 +117,6 @@ void Tell(const Copied& copied, const std::string& to) {
   fmt::print("{}: {} files, {} bytes, verified\n", to, copied.files, copied.bytes);
 }
 
-int Ended(const Status& status) {
-  if (!status.ok()) fmt::print(stderr, "gearstalkctl: {}\n", status.message());
-  return ExitOf(status);
-}
-
 // --- backup
 
 struct BackupOptions {
@@ -134,7 +129,7 @@ struct BackupOptions {
 };
 
 // The copy has another name until it is whole.
-Status Backup(const BackupOptions& options) {
+Status Backup(BackupOptions& options) {
   const fs::path to = fs::path(options.to).lexically_normal();
   const std::string name = (to.has_filename() ? to : to.parent_path()).string();
   std::error_code error;
@@ -161,8 +156,6 @@ Status Backup(const BackupOptions& options) {
   Tell(copied, name);
   return {};
 }
-
-int RunBackup(BackupOptions& options) { return Ended(Backup(options)); }
 
 // --- restore
 
@@ -194,7 +187,7 @@ Status CopyLocked(const RestoreOptions& options, Copied& copied) {
   return {};
 }
 
-Status Restore(const RestoreOptions& options) {
+Status Restore(RestoreOptions& options) {
   GS_TRY(JournalFiles(options.from));
   GS_TRY(Verify(options.from));
   const int error = SystemFileSystem().MakeDirectory(options.data_dir);
@@ -206,11 +199,16 @@ Status Restore(const RestoreOptions& options) {
   return {};
 }
 
-int RunRestore(RestoreOptions& options) { return Ended(Restore(options)); }
-
 }  // namespace
 
-Call BackupCall() { return BindMove(RunBackup); }
-Call RestoreCall() { return BindMove(RunRestore); }
+Command BackupCommand() {
+  return {"backup", "Copy the data directory of a broker, also while it runs",
+          "gearstalkctl backup /backup/monday", BindMove(Backup)};
+}
+
+Command RestoreCommand() {
+  return {"restore", "Put a backup into the data directory of a stopped broker",
+          "gearstalkctl restore /backup/monday --data-dir /var/lib/gearstalkd", BindMove(Restore)};
+}
 
 }  // namespace gearstalk::ctl

@@ -7,21 +7,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <memory>
 
 #include "admin/ctl/command.h"
 #include "admin/ctl/move_commands.h"
 #include "admin/ctl/relay.h"
-#include "admin/ctl/same_server.h"
 #include "broker/base/status.h"
 
 namespace gearstalk::ctl {
 namespace {
-
-volatile std::sig_atomic_t g_stop = 0;
-
-void Stop(int /*signal*/) { g_stop = 1; }
 
 struct Options {
   std::string from, to;
@@ -69,7 +63,7 @@ class Bridge {
     Target to = options_.tls;
     to.address = AddressOf(options_.to);
     worker_ = GS_TRY(GearmanClient::Connect(from));
-    GS_TRY(RefuseSame(*worker_, to));
+    GS_TRY(worker_->RefuseSame(to));
     relay_ = std::make_unique<Relay>(*worker_);
     GS_TRY(relay_->Connect(to));
     worker_->Add(packet::kSetClientId, {fmt::format("gearstalkctl-bridge-{}", getpid())});
@@ -120,36 +114,34 @@ class Bridge {
 };
 
 int RunBridge(Options& options) {
-  std::signal(SIGTERM, Stop);
-  std::signal(SIGINT, Stop);
+  StopOnSignals();
   if (!options.from.starts_with("gearman://") || !options.to.starts_with("gearman://")) {
-    fmt::print(stderr, "gearstalkctl: bridge: expected gearman://HOST:PORT\n");
-    return kBadUsage;
+    return Fail(kBadUsage, "bridge: expected gearman://HOST:PORT");
   }
   if (!options.tls.tls && !options.tls_from && options.tls.HasTlsFiles()) {
-    fmt::print(stderr, "gearstalkctl: bridge: the files of TLS go with --tls or --tls-from\n");
-    return kBadUsage;
+    return Fail(kBadUsage, "bridge: the files of TLS go with --tls or --tls-from");
   }
   if (options.from == options.to) {
-    fmt::print(stderr, "gearstalkctl: bridge: both servers are {}\n", options.from);
-    return kBadUsage;
+    return Fail(kBadUsage, "bridge: both servers are " + options.from);
   }
   for (int pause = 1; g_stop == 0; pause = std::min(pause * 2, 50)) {
     Bridge bridge(options);
     const Status status = bridge.Run();
     if (g_stop != 0) break;
-    if (status.code() == Code::kInvalid) {
-      fmt::print(stderr, "gearstalkctl: {}\n", status.message());
-      return kBadUsage;
-    }
-    fmt::print(stderr, "gearstalkctl: {}; again in {} ms\n", status.message(), pause * 100);
-    for (int i = 0; i < pause && g_stop == 0; ++i) ::usleep(100'000);
+    if (status.code() == Code::kInvalid) return Fail(status);
+    Tell(fmt::format("{}; again in {} ms", status.message(), pause * 100));
+    Pause(pause);
   }
   return kDone;
 }
 
 }  // namespace
 
-Call BridgeCall() { return BindMove(RunBridge); }
+Command BridgeCommand() {
+  return {"bridge", "Work for one Gearman server by submitting to another",
+          "gearstalkctl bridge --from gearman://127.0.0.1:4731 --to gearman://127.0.0.1:4730 "
+          "--function resize",
+          BindMove(RunBridge)};
+}
 
 }  // namespace gearstalk::ctl

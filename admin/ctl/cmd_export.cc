@@ -1,7 +1,5 @@
 // export: all jobs as JSON lines.
 
-#include <fmt/format.h>
-
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -62,7 +60,7 @@ class Lines {
   std::optional<NewFile> file_;
 };
 
-Status Export(const Options& options) {
+Status Export(Options& options) {
   GS_TRY(options.target.CheckDirectory());
   std::unique_ptr<TransferClient> client =
       GS_TRY(TransferClient::Connect(options.target, Bodies::kInMemory));
@@ -86,14 +84,11 @@ Status Export(const Options& options) {
   return {};
 }
 
-int RunExport(Options& options) {
-  const Status status = Export(options);
-  if (!status.ok()) fmt::print(stderr, "gearstalkctl: {}\n", status.message());
-  return status.ok() ? kDone : status.code() == Code::kInvalid ? kBadUsage : kFailed;
-}
-
 }  // namespace
 
-Call ExportCall() { return BindMove(RunExport); }
+Command ExportCommand() {
+  return {"export", "Write all jobs as JSON lines", "gearstalkctl export --out jobs.jsonl",
+          BindMove(Export)};
+}
 
 }  // namespace gearstalk::ctl

@@ -152,7 +152,7 @@ class HandBack {
     if (why.empty()) {
       buried_.push_back({buried.burial, buried.id});
     } else {
-      AddLeft(buried, why);
+      report_.AddLeft(1, buried.tube, why, buried.id);
     }
     return {};
   }
@@ -184,17 +184,8 @@ class HandBack {
 
   void AddOutcome(const Record& job, transfer::OutcomeKind kind, const std::string& text) {
     transfer::Mark change;
-    change.jobs.push_back({.key = std::to_string(job.id),
-                           .tube = std::string(job.tube),
-                           .job = job.id,
-                           .kind = kind,
-                           .text = text});
+    ctl::AddOutcome(change, std::to_string(job.id), job.tube, job.id, kind, text);
     broker_->Add(Type::kAdvance, change);
-  }
-
-  void AddLeft(const Record& job, const std::string& why) {
-    ++report_.left;
-    report_.jobs.push_back({std::to_string(job.id), std::string(job.tube), job.id, "left", why});
   }
 
   // Without --tube, nobody has said that jobs of the other protocol go, too.
@@ -244,7 +235,7 @@ class HandBack {
         report_.Moved(job);
         NoteForeign(job);
       } else {
-        AddLeft(job, each->left);
+        report_.AddLeft(1, job.tube, each->left, job.id);
       }
     }
     return Drop(jobs, std::move(gone), std::move(back));
@@ -270,13 +261,10 @@ class HandBack {
   }
 
   Status End() {
-    if (busy_ > 0) {
-      report_.left += busy_;
-      report_.jobs.push_back({"", "", 0, "left",
-                              fmt::format("{} are reserved, stand behind a reserved one of their "
-                                          "line, or a client waits for them",
-                                          busy_)});
-    }
+    report_.AddLeft(busy_, "",
+                    fmt::format("{} are reserved, stand behind a reserved one of their line, or a "
+                                "client waits for them",
+                                busy_));
     GS_TRY(SetFinished(report_.left == 0));
     const transfer::Mark mark = GS_TRY(broker_->ReadMark(name_));
     const std::uint64_t done = report_.done;
@@ -315,6 +303,9 @@ int RunHandBack(Options& options) {
 
 }  // namespace
 
-Call HandBackCall() { return BindMove(RunHandBack); }
+Command HandBackCommand() {
+  return {"hand-back", "Move jobs to a beanstalkd or gearmand",
+          "gearstalkctl hand-back beanstalk://127.0.0.1:11301", BindMove(RunHandBack)};
+}
 
 }  // namespace gearstalk::ctl

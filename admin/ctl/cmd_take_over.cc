@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <memory>
 
 #include "admin/ctl/command.h"
@@ -17,15 +16,6 @@ namespace gearstalk::ctl {
 namespace {
 
 constexpr int kIdleMs = 100;  // between rounds that move nothing
-
-volatile std::sig_atomic_t g_stop = 0;
-
-void Stop(int /*signal*/) { g_stop = 1; }
-
-// Sleeps in slices, so that a signal ends it.
-void Pause(int tenths) {
-  for (int i = 0; i < tenths && g_stop == 0; ++i) ::usleep(100'000);
-}
 
 // Waits until the moves in flight have ended.
 Status FinishAll(OldServer& old) {
@@ -85,7 +75,7 @@ void EndInFlight(TakeOverOptions options, Report& report) {
   Status status = old->Begin();
   if (status.ok()) status = FinishAll(*old);
   if (status.ok()) status = CountAndEnd(*old, report);
-  if (!status.ok()) fmt::print(stderr, "gearstalkctl: {}\n", status.message());
+  if (!status.ok()) Tell(status.message());
 }
 
 // Runs until a signal; reconnects when either side has gone away.
@@ -107,7 +97,7 @@ Status Follow(const TakeOverOptions& options, Report& report) {
     if (status.ok()) status = FinishAll(*old);
     if (status.ok()) status = CountAndEnd(*old, report);
     if (status.ok() || old->not_allowed()) return status;
-    fmt::print(stderr, "gearstalkctl: {}; again in {} ms\n", status.message(), pause * 100);
+    Tell(fmt::format("{}; again in {} ms", status.message(), pause * 100));
     Pause(pause);
     pause = std::min(pause * 2, 50);
   }
@@ -123,7 +113,7 @@ void Warn(const TakeOverOptions& options, Report& report) {
             "try, and drops a job at the last one"
           : "do not kick jobs of the old server while this runs: they would run there and here";
   report.AddNote({"hint", options.source, text});
-  fmt::print(stderr, "gearstalkctl: {}\n", text);
+  Tell(text);
 }
 
 struct Options : TakeOverOptions {
@@ -156,8 +146,7 @@ Parameters Options::AsParameters() {
 
 int RunTakeOver(Options& options) {
   Report& report = options.report;
-  std::signal(SIGTERM, Stop);
-  std::signal(SIGINT, Stop);
+  StopOnSignals();
   report.source = options.name.empty() ? options.source : options.name;
   report.to = options.target.Name();
   report.Begin();
@@ -185,6 +174,9 @@ int RunTakeOver(Options& options) {
 
 }  // namespace
 
-Call TakeOverCall() { return BindMove(RunTakeOver); }
+Command TakeOverCommand() {
+  return {"take-over", "Move the jobs of a running beanstalkd or gearmand here",
+          "gearstalkctl take-over beanstalk://127.0.0.1:11301 --follow", BindMove(RunTakeOver)};
+}
 
 }  // namespace gearstalk::ctl

@@ -42,7 +42,7 @@ Status PrintMark(const transfer::Frame& frame) {
   return {};
 }
 
-Status ListOrForget(const Options& options) {
+Status ListOrForget(Options& options) {
   if (!options.held.empty() && options.forget.empty()) {
     return {Code::kInvalid, "--held goes with --forget"};
   }
@@ -61,14 +61,11 @@ Status ListOrForget(const Options& options) {
   return client->Close();
 }
 
-int RunTransfers(Options& options) {
-  const Status status = ListOrForget(options);
-  if (!status.ok()) fmt::print(stderr, "gearstalkctl: {}\n", status.message());
-  return status.code() == Code::kInUse ? kFailed : ExitOf(status);
-}
-
 }  // namespace
 
-Call TransfersCall() { return BindMove(RunTransfers); }
+Command TransfersCommand() {
+  return {"transfers", "List transfers, or forget one", "gearstalkctl transfers",
+          BindMove(ListOrForget)};
+}
 
 }  // namespace gearstalk::ctl

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -48,6 +49,20 @@ inline int ExitOf(const Status& status) {
   }
 }
 
+// A line on standard error, behind the program's name. Returns false, for whoever reports a
+// failure.
+inline bool Tell(std::string_view message) {
+  const std::string line = "gearstalkctl: " + std::string(message) + "\n";
+  std::fwrite(line.data(), 1, line.size(), stderr);
+  return false;
+}
+// Tells why a command fails, and returns its exit code.
+inline int Fail(int exit_code, std::string_view message) {
+  Tell(message);
+  return exit_code;
+}
+inline int Fail(const Status& status) { return Fail(ExitOf(status), status.message()); }
+
 namespace api {
 struct Settings;
 }
@@ -81,7 +96,9 @@ inline const Rules kRequired{.required = true};
 inline const Rules kPositive{.sign = Sign::kPositive};
 inline const Rules kNotNegative{.sign = Sign::kNotNegative};
 inline Rules Between(double low, double high) { return {.range = {{low, high}}}; }
-inline Rules OneOf(std::vector<std::string> words) { return {.one_of = std::move(words)}; }
+inline Rules OneOf(std::vector<std::string> words, bool required = false) {
+  return {.required = required, .one_of = std::move(words)};
+}
 
 // "TUBE", told by its place, or "--limit", told by its name.
 struct Parameter {

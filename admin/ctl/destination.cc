@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "admin/ctl/beanstalk_client.h"
-#include "admin/ctl/same_server.h"
 #include "broker/base/clock.h"
 #include "broker/base/status.h"
 #include "proto_beanstalk/parser.h"
@@ -26,9 +25,41 @@ class ToBeanstalkd final : public Destination {
  public:
   explicit ToBeanstalkd(std::unique_ptr<Channel> channel) : old_(std::move(channel)) {}
 
-  Status Greet(const Target& here) override;
-  Status Pause(const std::string& tube, std::uint64_t seconds) override;
-  Status Put(Jobs jobs) override;
+  Status Greet(const Target& here) override {
+    GS_TRY(old_.AskStats());
+    GS_TRY(old_.RefuseSame(here));
+    const std::string line = GS_TRY(old_.Ask("reserve-job 0"));
+    // beanstalkd before 1.12 takes it for a malformed "reserve".
+    can_reserve_job_ = line == "NOT_FOUND";
+    return {};
+  }
+
+  // A tube exists while somebody watches it.
+  Status Pause(const std::string& tube, std::uint64_t seconds) override {
+    if (!beanstalk::IsTubeName(tube)) return {};
+    GS_TRY(old_.Ask("watch " + tube));
+    const std::uint64_t most = std::min<std::uint64_t>(seconds, UINT32_MAX);
+    const std::string paused = GS_TRY(old_.Ask(fmt::format("pause-tube {} {}", tube, most)));
+    if (paused == "PAUSED") return {};
+    Keep(tube, "its tube is paused; the old server answers pause-tube with " + paused);
+    return {};
+  }
+
+  Status Put(Jobs jobs) override {
+    for (const Moving* each : jobs) {
+      const Record& job = each->job.View();
+      // A consumer that waits there must not get a job before it is buried.
+      const bool buried = job.state == State::kBuried;
+      old_.Add(fmt::format("use {}", job.tube));
+      old_.AddPut(job.priority, buried ? kUnseen : DelayLeft(job),
+                  job.ttr_s == 0 ? kTtr : job.ttr_s, job.body);
+    }
+    std::vector<There> buried, wrong;
+    GS_TRY(ReadPuts(jobs, buried, wrong));
+    GS_TRY(BuryAll(buried, wrong));
+    return TakeBack(wrong);
+  }
+
   Status Closed() const override { return closed_; }
 
   std::string_view Foreign(const Record& job) const override {
@@ -58,103 +89,64 @@ class ToBeanstalkd final : public Destination {
     std::string wrong{};  // not empty: why it cannot stay there
   };
 
-  Status ReadPuts(Jobs jobs, std::vector<There>& buried, std::vector<There>& wrong);
-  Status BuryAll(std::vector<There>& jobs, std::vector<There>& wrong);
-  Status TakeBack(const std::vector<There>& jobs);
+  Status ReadPuts(Jobs jobs, std::vector<There>& buried, std::vector<There>& wrong) {
+    constexpr std::string_view kInserted = "INSERTED ";
+    for (Moving* each : jobs) {
+      const std::string used = GS_TRY(old_.Line());
+      const std::string line = GS_TRY(old_.Line());
+      if (!line.starts_with(kInserted)) {
+        each->left = "the old server says " + line;
+        if (line != "JOB_TOO_BIG") closed_ = {Code::kIo, each->left};
+        continue;
+      }
+      There there{each, line.substr(kInserted.size())};
+      const Record& job = each->job.View();
+      if (used != fmt::format("USING {}", job.tube)) {
+        there.wrong = "the old server answers use with " + used;
+        wrong.push_back(std::move(there));
+      } else if (job.state == State::kBuried) {
+        buried.push_back(std::move(there));
+      }
+    }
+    return {};
+  }
+
+  Status BuryAll(std::vector<There>& jobs, std::vector<There>& wrong) {
+    for (const There& there : jobs) {
+      old_.Add("reserve-job " + there.id);
+      old_.Add(fmt::format("bury {} {}", there.id, there.job->job.View().priority));
+    }
+    for (There& there : jobs) {
+      GS_TRY(old_.Body());
+      const std::string line = GS_TRY(old_.Line());
+      if (line == "BURIED") continue;
+      there.wrong = "the old server answers bury with " + line;
+      wrong.push_back(std::move(there));
+    }
+    return {};
+  }
+
+  // Deletes them there. What cannot be deleted, somebody else has, or had.
+  Status TakeBack(const std::vector<There>& jobs) {
+    for (const There& there : jobs) old_.Add("delete " + there.id);
+    for (const There& there : jobs) {
+      const std::string line = GS_TRY(old_.Line());
+      (line == "DELETED" ? there.job->left : there.job->altered) = there.wrong;
+    }
+    return {};
+  }
 
   BeanstalkClient old_;
   bool can_reserve_job_ = false;
   Status closed_;
 };
 
-Status ToBeanstalkd::Greet(const Target& here) {
-  GS_TRY(old_.AskStats());
-  GS_TRY(RefuseSame(old_, here));
-  const std::string line = GS_TRY(old_.Ask("reserve-job 0"));
-  // beanstalkd before 1.12 takes it for a malformed "reserve".
-  can_reserve_job_ = line == "NOT_FOUND";
-  return {};
-}
-
-// A tube exists while somebody watches it.
-Status ToBeanstalkd::Pause(const std::string& tube, std::uint64_t seconds) {
-  if (!beanstalk::IsTubeName(tube)) return {};
-  GS_TRY(old_.Ask("watch " + tube));
-  const std::uint64_t most = std::min<std::uint64_t>(seconds, UINT32_MAX);
-  const std::string paused = GS_TRY(old_.Ask(fmt::format("pause-tube {} {}", tube, most)));
-  if (paused == "PAUSED") return {};
-  Keep(tube, "its tube is paused; the old server answers pause-tube with " + paused);
-  return {};
-}
-
-Status ToBeanstalkd::Put(Jobs jobs) {
-  for (const Moving* each : jobs) {
-    const Record& job = each->job.View();
-    // A consumer that waits there must not get a job before it is buried.
-    const bool buried = job.state == State::kBuried;
-    old_.Add(fmt::format("use {}", job.tube));
-    old_.AddPut(job.priority, buried ? kUnseen : DelayLeft(job), job.ttr_s == 0 ? kTtr : job.ttr_s,
-                job.body);
-  }
-  std::vector<There> buried, wrong;
-  GS_TRY(ReadPuts(jobs, buried, wrong));
-  GS_TRY(BuryAll(buried, wrong));
-  return TakeBack(wrong);
-}
-
-Status ToBeanstalkd::ReadPuts(Jobs jobs, std::vector<There>& buried, std::vector<There>& wrong) {
-  constexpr std::string_view kInserted = "INSERTED ";
-  for (Moving* each : jobs) {
-    const std::string used = GS_TRY(old_.Line());
-    const std::string line = GS_TRY(old_.Line());
-    if (!line.starts_with(kInserted)) {
-      each->left = "the old server says " + line;
-      if (line != "JOB_TOO_BIG") closed_ = {Code::kIo, each->left};
-      continue;
-    }
-    There there{each, line.substr(kInserted.size())};
-    const Record& job = each->job.View();
-    if (used != fmt::format("USING {}", job.tube)) {
-      there.wrong = "the old server answers use with " + used;
-      wrong.push_back(std::move(there));
-    } else if (job.state == State::kBuried) {
-      buried.push_back(std::move(there));
-    }
-  }
-  return {};
-}
-
-Status ToBeanstalkd::BuryAll(std::vector<There>& jobs, std::vector<There>& wrong) {
-  for (const There& there : jobs) {
-    old_.Add("reserve-job " + there.id);
-    old_.Add(fmt::format("bury {} {}", there.id, there.job->job.View().priority));
-  }
-  for (There& there : jobs) {
-    GS_TRY(old_.Body());
-    const std::string line = GS_TRY(old_.Line());
-    if (line == "BURIED") continue;
-    there.wrong = "the old server answers bury with " + line;
-    wrong.push_back(std::move(there));
-  }
-  return {};
-}
-
-// Deletes them there. What cannot be deleted, somebody else has, or had.
-Status ToBeanstalkd::TakeBack(const std::vector<There>& jobs) {
-  for (const There& there : jobs) old_.Add("delete " + there.id);
-  for (const There& there : jobs) {
-    const std::string line = GS_TRY(old_.Line());
-    (line == "DELETED" ? there.job->left : there.job->altered) = there.wrong;
-  }
-  return {};
-}
-
 class ToGearmand final : public Destination {
  public:
   ToGearmand(std::unique_ptr<GearmanClient> client, const Classes& classes)
       : old_(std::move(client)), classes_(classes) {}
 
-  Status Greet(const Target& here) override { return RefuseSame(*old_, here); }
+  Status Greet(const Target& here) override { return old_->RefuseSame(here); }
 
   Status Pause(const std::string& tube, std::uint64_t /*seconds*/) override {
     Keep(tube, "its tube is paused, and gearmand has no pause");

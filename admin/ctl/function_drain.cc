@@ -360,16 +360,13 @@ Status FunctionDrain::CommitAll(const std::vector<Grabbed>& jobs) {
   std::vector<std::uint64_t> ids;
   for (const Grabbed& job : jobs) {
     ids.push_back(job.here);
-    const auto add = [&](transfer::OutcomeKind kind, std::string text) {
-      change.jobs.push_back({.key = job.unique.empty() ? job.handle : job.unique,
-                             .tube = function_,
-                             .job = job.here,
-                             .kind = kind,
-                             .text = std::move(text)});
+    const auto add = [&](transfer::OutcomeKind kind, std::string_view text) {
+      AddOutcome(change, job.unique.empty() ? job.handle : job.unique, function_, job.here, kind,
+                 text);
     };
     if (job.lost)
       add(transfer::OutcomeKind::kUncertain, "the old server forgot it: it may have run");
-    if (!job.exact) add(transfer::OutcomeKind::kAltered, std::string(kGuessedText));
+    if (!job.exact) add(transfer::OutcomeKind::kAltered, kGuessedText);
   }
   if (ids.empty()) return {};
   scope_.broker.AddMoved(std::move(ids), change);

@@ -1,10 +1,12 @@
 #include "admin/ctl/gearman_client.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "broker/base/clock.h"
 #include "broker/base/status.h"
 
 namespace gearstalk::ctl {
@@ -178,6 +180,28 @@ Result<std::vector<std::string>> GearmanClient::Admin(std::string_view line, boo
     seen = in_.size() - used_;
     GS_TRY(More(-1));
   }
+}
+
+Result<bool> GearmanClient::Lists(const std::string& client_id) {
+  const std::vector<std::string> lines = GS_TRY(Admin("workers"));
+  return std::any_of(lines.begin(), lines.end(), [&](const std::string& line) {
+    return line.find(" " + client_id + " :") != std::string::npos;
+  });
+}
+
+Status GearmanClient::RefuseSame(const Target& here) {
+  const std::string id = fmt::format("gearstalkctl-{}-{}", getpid(), SystemClock().Now());
+  Add(packet::kSetClientId, {id});
+  GS_TRY(Fence());
+  Result<std::unique_ptr<GearmanClient>> other = Connect(here);
+  // A broker that speaks no Gearman at this address; nor does this server.
+  if (!other.ok() && other.status().code() == Code::kInvalid) return {};
+  GS_TRY(StatusOf(other));
+  const Result<bool> listed = other.value()->Lists(id);
+  // Refused: a broker does not tell strangers who is connected.
+  if (!listed.ok()) return listed.status().code() == Code::kNotFound ? Status() : listed.status();
+  if (!listed.value()) return {};
+  return {Code::kInvalid, fmt::format("{} and {} are one server", Name(), here.address)};
 }
 
 bool MayHaveCutKey(std::string_view unique, std::string_view body) {

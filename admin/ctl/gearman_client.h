@@ -58,6 +58,11 @@ class GearmanClient {
   // An admin line, and what comes up to the line "." (or one line, if `table` is false).
   // kNotFound: the server refuses the line.
   Result<std::vector<std::string>> Admin(std::string_view line, bool table = true);
+  // Whether `workers` has a connection with this SET_CLIENT_ID.
+  Result<bool> Lists(const std::string& client_id);
+  // kInvalid: the server is the one at `here`, whatever its addresses are, so jobs would be moved
+  // from it to itself without end. A Gearman server says so by the connections that it lists.
+  Status RefuseSame(const Target& here);
 
  private:
   Status Greet();

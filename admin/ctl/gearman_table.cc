@@ -108,13 +108,6 @@ Result<FunctionStatus> ReadFunction(GearmanClient& admin, std::string_view funct
   return found == all.end() ? FunctionStatus{} : *found;
 }
 
-Result<bool> ListsClient(GearmanClient& admin, const std::string& client_id) {
-  const std::vector<std::string> lines = GS_TRY(admin.Admin("workers"));
-  return std::any_of(lines.begin(), lines.end(), [&](const std::string& line) {
-    return line.find(" " + client_id + " :") != std::string::npos;
-  });
-}
-
 Result<std::optional<ClassCounts>> ReadClasses(GearmanClient& admin, std::string_view function) {
   std::optional<ClassCounts> counts;
   const Result<std::vector<std::string>> lines = admin.Admin("prioritystatus");

@@ -65,9 +65,6 @@ Result<std::vector<FunctionStatus>> ReadFunctions(GearmanClient& admin);
 // That of one function; all zero if it has none.
 Result<FunctionStatus> ReadFunction(GearmanClient& admin, std::string_view function);
 
-// Whether `workers` has a connection with this SET_CLIENT_ID.
-Result<bool> ListsClient(GearmanClient& admin, const std::string& client_id);
-
 // The line of `prioritystatus` of a function. Nothing: the server has no such line.
 Result<std::optional<ClassCounts>> ReadClasses(GearmanClient& admin, std::string_view function);
 

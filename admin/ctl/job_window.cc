@@ -48,9 +48,9 @@ Status JobWindow::ReadReserved() {
   return {};
 }
 
-void JobWindow::Describe() {
+void JobWindow::Ask(std::string_view command) {
   for (const InFlight& each : jobs_) {
-    scope_.old.Add(fmt::format("stats-job {}", each.job.transfer.source_id));
+    scope_.old.Add(fmt::format("{} {}", command, each.job.transfer.source_id));
   }
 }
 
@@ -89,11 +89,6 @@ Status JobWindow::ReadDescribed(std::string_view states) {
   }
   Forget();
   return {};
-}
-
-void JobWindow::Peek() {
-  for (const InFlight& each : jobs_)
-    scope_.old.Add(fmt::format("peek {}", each.job.transfer.source_id));
 }
 
 Status JobWindow::ReadPeeked() {
@@ -154,14 +149,6 @@ Status JobWindow::Confirm() {
   return scope_.broker.SendSync();
 }
 
-Status JobWindow::ReadConfirmed() { return ReadAck(); }
-
-void JobWindow::Delete() {
-  for (const InFlight& each : jobs_) {
-    scope_.old.Add(fmt::format("delete {}", each.job.transfer.source_id));
-  }
-}
-
 Status JobWindow::ReadDeleted() {
   for (InFlight& each : jobs_) {
     const std::string line = GS_TRY(scope_.old.Line());
@@ -193,31 +180,35 @@ Status JobWindow::ReadCommitted() {
 }
 
 Status JobWindow::MoveReserved() {
-  Describe();
+  Ask("stats-job");
   GS_TRY(ReadDescribed("reserved"));
   GS_TRY(Hold(Record::Held::kFirstPhase));
   GS_TRY(ReadHeld());
   Bury();
   GS_TRY(ReadBuried());
   GS_TRY(Confirm());
-  GS_TRY(ReadConfirmed());
+  GS_TRY(ReadAck());
   return DeleteAndCommit();
 }
 
 Status JobWindow::DeleteAndCommit() {
-  Delete();
+  Ask("delete");
   GS_TRY(ReadDeleted());
   GS_TRY(Commit());
   return ReadCommitted();
 }
 
-Status JobWindow::MoveQuiet(std::string_view states) {
-  Describe();
+Status JobWindow::HoldQuiet(std::string_view states) {
+  Ask("stats-job");
   GS_TRY(ReadDescribed(states));
-  Peek();
+  Ask("peek");
   GS_TRY(ReadPeeked());
   GS_TRY(Hold(Record::Held::kSecondPhase));
-  GS_TRY(ReadHeld());
+  return ReadHeld();
+}
+
+Status JobWindow::MoveQuiet(std::string_view states) {
+  GS_TRY(HoldQuiet(states));
   return DeleteAndCommit();
 }
 

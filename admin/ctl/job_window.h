@@ -40,16 +40,15 @@ class JobWindow {
   std::size_t size() const { return jobs_.size(); }
   std::size_t bytes() const;  // of the bodies
   std::vector<InFlight>& jobs() { return jobs_; }
-  void AddId(std::uint64_t id) { Add(id, {}); }
-  void Add(std::uint64_t id, std::string body);
+  void Add(std::uint64_t id, std::string body = {});
 
   // At most so many that are ready. As each comes, its description is asked for.
   void Reserve(std::size_t most);
   Status ReadReserved();
-  void Describe();
+  // Asks for something about each job: `command` is what stands before its id.
+  void Ask(std::string_view command);
   // Jobs that are in no state of `states` any more leave the window.
   Status ReadDescribed(std::string_view states);
-  void Peek();
   Status ReadPeeked();
 
   Status Hold(Record::Held phase);
@@ -57,8 +56,7 @@ class JobWindow {
   void Bury();
   Status ReadBuried();
   Status Confirm();
-  Status ReadConfirmed();
-  void Delete();
+  Status ReadAck();
   Status ReadDeleted();
   Status Commit();
   Status ReadCommitted();
@@ -67,9 +65,10 @@ class JobWindow {
   // that it does not reserve, which are held in phase 2 at once.
   Status MoveReserved();
   Status MoveQuiet(std::string_view states);
+  // Those of MoveQuiet up to the hold.
+  Status HoldQuiet(std::string_view states);
 
  private:
-  Status ReadAck();
   Status DeleteAndCommit();
   void TakeDescription(InFlight& each, const Yaml& yaml, Time now);
   void Forget();  // those that are dropped

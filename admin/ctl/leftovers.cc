@@ -61,8 +61,7 @@ Settlement Leftovers::Decide(const Record& job, const OldJob& there) const {
 }
 
 // Jobs that this call deletes go to `gone`; the others stay held.
-Status Leftovers::DeleteAll(std::vector<const transfer::OwnedRecord*>& jobs,
-                            std::vector<const transfer::OwnedRecord*>& gone) {
+Status Leftovers::DeleteAll(const Held& jobs, Held& gone) {
   for (const transfer::OwnedRecord* job : jobs)
     scope_.old.Add(fmt::format("delete {}", job->View().transfer.source_id));
   for (const transfer::OwnedRecord* job : jobs) {
@@ -72,19 +71,16 @@ Status Leftovers::DeleteAll(std::vector<const transfer::OwnedRecord*>& jobs,
   return {};
 }
 
-Status Leftovers::Commit(const std::vector<const transfer::OwnedRecord*>& gone,
-                         const std::vector<const transfer::OwnedRecord*>& uncertain) {
+Status Leftovers::Commit(const Held& gone, const Held& uncertain) {
   transfer::Mark change;
   std::vector<std::uint64_t> ids;
   ids.reserve(gone.size() + uncertain.size());
   for (const transfer::OwnedRecord* job : gone) ids.push_back(job->View().id);
   for (const transfer::OwnedRecord* job : uncertain) {
     ids.push_back(job->View().id);
-    change.jobs.push_back({.key = std::to_string(job->View().transfer.source_id),
-                           .tube = std::string(job->View().tube),
-                           .job = job->View().id,
-                           .kind = transfer::OutcomeKind::kUncertain,
-                           .text = "it was gone from the old server, where it may have run"});
+    AddOutcome(change, std::to_string(job->View().transfer.source_id), job->View().tube,
+               job->View().id, transfer::OutcomeKind::kUncertain,
+               "it was gone from the old server, where it may have run");
   }
   if (ids.empty()) return {};
   scope_.broker.AddMoved(std::move(ids), change);
@@ -98,7 +94,7 @@ Status Leftovers::Commit(const std::vector<const transfer::OwnedRecord*>& gone,
 Status Leftovers::SettleWindow(Jobs jobs, bool& again) {
   const std::vector<OldJob> there = GS_TRY(LookUp(jobs));
   std::vector<std::uint64_t> drop, confirm;
-  std::vector<const transfer::OwnedRecord*> erase, gone, uncertain;
+  Held erase, gone, uncertain;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const transfer::OwnedRecord& held = jobs[i];
     const Record& job = held.View();
@@ -126,11 +122,9 @@ Status Leftovers::SettleWindow(Jobs jobs, bool& again) {
 
 // Deletes them in the order in which they were buried: peek-buried shows the oldest. When that one
 // is not held here, the order of the others cannot be seen, and they go by id.
-Status Leftovers::DeleteBuried(const std::string& tube,
-                               std::map<std::uint64_t, const transfer::OwnedRecord*>& jobs,
-                               bool& again) {
+Status Leftovers::DeleteBuried(const std::string& tube, HeldById& jobs, bool& again) {
   GS_TRY(scope_.old.Ask("use " + tube));
-  std::vector<const transfer::OwnedRecord*> next, gone;
+  Held next, gone;
   while (!jobs.empty()) {
     scope_.old.Add("peek-buried");
     const BeanstalkClient::Answer oldest = GS_TRY(scope_.old.Body());

@@ -28,21 +28,19 @@ class Leftovers {
 
  private:
   using Jobs = std::span<const transfer::OwnedRecord>;
+  using Held = std::vector<const transfer::OwnedRecord*>;
+  using HeldById = std::map<std::uint64_t, const transfer::OwnedRecord*>;  // there
 
   Status SettleWindow(Jobs jobs, bool& again);
   Result<std::vector<OldJob>> LookUp(Jobs jobs);
-  Status DeleteAll(std::vector<const transfer::OwnedRecord*>& jobs,
-                   std::vector<const transfer::OwnedRecord*>& gone);
-  Status Commit(const std::vector<const transfer::OwnedRecord*>& gone,
-                const std::vector<const transfer::OwnedRecord*>& uncertain);
+  Status DeleteAll(const Held& jobs, Held& gone);
+  Status Commit(const Held& gone, const Held& uncertain);
   Settlement Decide(const Record& job, const OldJob& there) const;
-  Status DeleteBuried(const std::string& tube,
-                      std::map<std::uint64_t, const transfer::OwnedRecord*>& jobs, bool& again);
+  Status DeleteBuried(const std::string& tube, HeldById& jobs, bool& again);
 
   MoveScope& scope_;
   const Facts facts_;
-  // Held jobs that are still buried there, by tube and by their id there.
-  std::map<std::string, std::map<std::uint64_t, const transfer::OwnedRecord*>> buried_;
+  std::map<std::string, HeldById> buried_;  // that are still buried there, by tube
 };
 
 }  // namespace gearstalk::ctl

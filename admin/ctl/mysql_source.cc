@@ -11,11 +11,7 @@
 namespace gearstalk::ctl {
 namespace {
 
-std::string Quoted(const std::string& name) {
-  std::string quoted = "`";
-  for (const char c : name) quoted += c == '`' ? std::string("``") : std::string(1, c);
-  return quoted + "`";
-}
+std::string Quoted(const std::string& name) { return ctl::Quoted(name, '`'); }
 
 std::optional<std::int64_t> Number(std::optional<std::string_view> text) {
   std::int64_t value = 0;

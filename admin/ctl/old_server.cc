@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "admin/ctl/gearman_take_over.h"
-#include "admin/ctl/take_over.h"
 #include "broker/base/status.h"
 
 namespace gearstalk::ctl {
@@ -54,7 +52,7 @@ Status OldServer::FindTransfer() {
   const std::string found = GS_TRY(broker_->KnownAs(report_.source, ours));
   if (found == report_.source) return {};
   const std::string text = fmt::format("the same server as {}: goes on with that transfer", found);
-  fmt::print(stderr, "gearstalkctl: {}: {}\n", report_.source, text);
+  Tell(fmt::format("{}: {}", report_.source, text));
   report_.AddNote({"hint", report_.source, text});
   report_.source = found;
   return {};
@@ -100,9 +98,7 @@ Status OldServer::OpenTransfer(const std::function<Status(transfer::Opening&)>& 
 }
 
 void OldServer::AddLeft(const std::string& tube, std::uint64_t jobs, const std::string& why) {
-  if (jobs == 0) return;
-  report_.left += jobs;
-  report_.jobs.push_back({"", tube, 0, "left", std::to_string(jobs) + " " + why});
+  report_.AddLeft(jobs, tube, std::to_string(jobs) + " " + why);
 }
 
 Status OldServer::End() {
@@ -119,10 +115,8 @@ Status OldServer::End() {
 }
 
 std::unique_ptr<OldServer> MakeOldServer(const TakeOverOptions& options, Report& report) {
-  if (options.source.starts_with("gearman://")) {
-    return std::make_unique<GearmanTakeOver>(options, report);
-  }
-  return std::make_unique<TakeOver>(options, report);
+  return options.source.starts_with("gearman://") ? MakeGearmanTakeOver(options, report)
+                                                  : MakeTakeOver(options, report);
 }
 
 }  // namespace gearstalk::ctl

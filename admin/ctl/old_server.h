@@ -71,5 +71,7 @@ class OldServer {
 
 // A beanstalkd or a gearmand, by the scheme of options.source.
 std::unique_ptr<OldServer> MakeOldServer(const TakeOverOptions& options, Report& report);
+std::unique_ptr<OldServer> MakeTakeOver(const TakeOverOptions& options, Report& report);
+std::unique_ptr<OldServer> MakeGearmanTakeOver(const TakeOverOptions& options, Report& report);
 
 }  // namespace gearstalk::ctl

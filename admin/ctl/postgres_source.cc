@@ -103,12 +103,6 @@ class PostgresSource final : public TableSource {
             .when_to_run = Number(rows, "when_to_run")};
   }
 
-  static std::string Quoted(const std::string& name) {
-    std::string quoted = "\"";
-    for (const char c : name) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-    return quoted + "\"";
-  }
-
   Status Failed() const { return {Code::kIo, Name() + ": " + PQerrorMessage(db_)}; }
 
   const std::string conninfo_;

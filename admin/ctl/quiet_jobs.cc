@@ -73,7 +73,7 @@ Status QuietJobs::PeekAndMove(const std::string& tube, const char* peek, bool ne
     near = stats.Get("state") == "delayed" && stats.Number("time-left") < kNear;
     if (near && !near_too) return {};
     JobWindow window(scope_);
-    window.AddId(next.id);
+    window.Add(next.id);
     GS_TRY(window.MoveQuiet("delayed buried"));
     if (window.empty()) return {};
     moved = true;
@@ -128,12 +128,16 @@ Status QuietJobs::Find() {
   return {};
 }
 
-// Takes one window from the front of `ids`.
-Status QuietJobs::MoveDelayed(Ids& ids) {
+JobWindow QuietJobs::TakeWindow(Ids& ids) {
   JobWindow window(scope_);
   const auto end = ids.begin() + static_cast<std::ptrdiff_t>(std::min(kWindow, ids.size()));
-  std::for_each(ids.begin(), end, [&](std::uint64_t id) { window.AddId(id); });
+  std::for_each(ids.begin(), end, [&](std::uint64_t id) { window.Add(id); });
   ids.erase(ids.begin(), end);
+  return window;
+}
+
+Status QuietJobs::MoveDelayed(Ids& ids) {
+  JobWindow window = TakeWindow(ids);
   return window.MoveQuiet("delayed");
 }
 
@@ -145,16 +149,8 @@ Status QuietJobs::MoveBuried() {
 }
 
 Status QuietJobs::HoldBuried(Ids& ids) {
-  JobWindow window(scope_);
-  const auto end = ids.begin() + static_cast<std::ptrdiff_t>(std::min(kWindow, ids.size()));
-  std::for_each(ids.begin(), end, [&](std::uint64_t id) { window.AddId(id); });
-  ids.erase(ids.begin(), end);
-  window.Describe();
-  GS_TRY(window.ReadDescribed("buried"));
-  window.Peek();
-  GS_TRY(window.ReadPeeked());
-  GS_TRY(window.Hold(Record::Held::kSecondPhase));
-  GS_TRY(window.ReadHeld());
+  JobWindow window = TakeWindow(ids);
+  GS_TRY(window.HoldQuiet("buried"));
   // The broker has the bodies.
   for (JobWindow::InFlight& job : window.jobs()) {
     scope_.report.found_bytes += job.body.size();

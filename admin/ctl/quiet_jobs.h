@@ -41,6 +41,8 @@ class QuietJobs {
                      bool& moved);
   Status BeginWalk(std::uint64_t most);
   Status Find();
+  // Takes one window from the front of `ids`.
+  JobWindow TakeWindow(Ids& ids);
   Status MoveDelayed(Ids& ids);
   Status MoveBuried();
   Status HoldBuried(Ids& ids);

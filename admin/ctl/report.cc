@@ -59,6 +59,14 @@ void Report::Moved(const Record& job) {
   Found(job);
 }
 
+void Report::AddLeft(std::uint64_t count, std::string_view tube, std::string why,
+                     std::uint64_t id) {
+  if (count == 0) return;
+  left += count;
+  jobs.push_back(
+      {id == 0 ? "" : std::to_string(id), std::string(tube), id, "left", std::move(why)});
+}
+
 void Report::ForgetLeft() {
   left = 0;
   std::erase_if(jobs, [](const ReportedJob& job) { return job.outcome == "left"; });
@@ -94,7 +102,7 @@ int Report::End(int exit, const std::string& error) {
   const bool rest = joined + refused + altered + uncertain + (may_leave ? 0 : left) > 0 || damaged;
   if (exit == kDone && rest && !goes_on) exit = kDoneWithRest;
   PrintNotes();
-  if (!error.empty()) fmt::print(stderr, "gearstalkctl: {}\n", error);
+  if (!error.empty()) Tell(error);
   if (!file_.empty() && !Write(exit)) {
     fmt::print(stderr, "gearstalkctl: --report {}: cannot be written\n", file_);
     if (exit == kDone || exit == kDoneWithRest) exit = kFailed;

@@ -41,6 +41,8 @@ class Report {
   void FoundRefused() { ++found.ready; }
   void Moved(const Record& job);
   void AddNote(Note note) { notes_.push_back(std::move(note)); }
+  // `id` 0: of no single job.
+  void AddLeft(std::uint64_t count, std::string_view tube, std::string why, std::uint64_t id = 0);
   void ForgetLeft();
   // Counts and jobs of the whole transfer; what the mark had before this run.
   void TakeMark(const transfer::Mark& mark, const transfer::Mark& before);

@@ -40,13 +40,13 @@ class SocketChannel : public Channel {
   }
 
   Status Read(std::string& bytes, int timeout_ms) override {
-    GS_TRY(Wait(timeout_ms));
-    constexpr std::size_t kMost = 256 * 1024;
-    const std::size_t before = bytes.size();
-    bytes.resize(before + kMost);
-    const ssize_t got = ::recv(fd_, bytes.data() + before, kMost, 0);
-    bytes.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-    if (got > 0) return {};
+    if (timeout_ms >= 0) GS_TRY(Wait(timeout_ms));
+    char buffer[256 * 1024];
+    const ssize_t got = ::recv(fd_, buffer, sizeof buffer, 0);
+    if (got > 0) {
+      bytes.append(buffer, static_cast<std::size_t>(got));
+      return {};
+    }
     if (got == 0) return {Code::kIo, address_.text + " closed the connection"};
     return errno == EINTR ? Status(Code::kNotFound, "interrupted")
                           : Failed("reading from", address_, errno);

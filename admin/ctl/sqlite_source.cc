@@ -11,12 +11,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string Quoted(const std::string& name) {
-  std::string quoted = "\"";
-  for (const char c : name) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
-
 std::optional<std::string_view> Text(sqlite3_stmt* row, int column) {
   if (column < 0 || sqlite3_column_type(row, column) == SQLITE_NULL) return std::nullopt;
   const void* const data = sqlite3_column_blob(row, column);

@@ -18,6 +18,13 @@ struct Row {
   const char* refused = "";  // not empty: why it cannot be a job
 };
 
+// The name of a table in a statement.
+inline std::string Quoted(const std::string& name, char quote = '"') {
+  std::string quoted(1, quote);
+  for (const char c : name) quoted += c == quote ? std::string(2, c) : std::string(1, c);
+  return quoted + quote;
+}
+
 // The common part of all stores: makes jobs of rows, and checks that two passes find the same.
 class TableSource : public Source {
  public:

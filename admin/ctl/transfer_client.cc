@@ -37,6 +37,11 @@ Status AsStatus(const Ack& refusal) {
   }
 }
 
+void AddOutcome(transfer::Mark& change, std::string key, std::string_view tube, std::uint64_t job,
+                transfer::OutcomeKind kind, std::string_view text) {
+  change.jobs.push_back({std::move(key), std::string(tube), job, kind, std::string(text)});
+}
+
 Result<std::unique_ptr<TransferClient>> TransferClient::Connect(const Target& target,
                                                                 Bodies bodies) {
   std::unique_ptr<Channel> channel = GS_TRY(

@@ -98,5 +98,8 @@ class TransferClient {
 };
 
 Status AsStatus(const transfer::Ack& refusal);
+// Adds what became of one job to a change of a mark.
+void AddOutcome(transfer::Mark& change, std::string key, std::string_view tube, std::uint64_t job,
+                transfer::OutcomeKind kind, std::string_view text);
 
 }  // namespace gearstalk::ctl
