@@ -130,8 +130,7 @@ std::optional<Json> Api::List(const std::string& path, const Query& query, std::
 int UseApi(const Settings& settings, const std::function<int(Api&)>& use) {
   Settings complete = settings;
   if (const Status status = Complete(complete); !status.ok()) {
-    Tell(status.message());
-    return kBadUsage;
+    return Fail(kBadUsage, status.message());
   }
   Api api(complete);
   return use(api);

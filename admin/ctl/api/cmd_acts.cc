@@ -1,9 +1,18 @@
-// Acts on single jobs, named by their numbers.
+// Acts on jobs: on those of some numbers, or as an operation of the server on all that match a
+// filter.
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <iostream>
+#include <thread>
 
 #include "admin/ctl/api/api.h"
 #include "admin/ctl/api/fields.h"
+#include "admin/ctl/api/filter.h"
 #include "admin/ctl/api/text.h"
 
 namespace gearstalk::ctl::api {
@@ -18,49 +27,57 @@ struct Jobs {
 
 struct HeldJobs : Jobs {
   Parameters AsParameters() {
-    Parameters parameters = Jobs::AsParameters();
-    parameters.push_back({"--force", &force, "Also a job that somebody holds"});
-    return parameters;
+    return {{"ID", &ids, "Numbers of jobs", kRequired},
+            {"--force", &force, "Also a job that somebody holds"}};
   }
 };
 
-// Applies `act` to each job, continues after refusals, and prints how many succeeded. The exit code
-// is that of the first refusal.
-int ForEachJob(Api& api, const Jobs& jobs, const std::string& word,
-               const std::function<std::optional<Json>(std::uint64_t id)>& act) {
+using Act = std::function<std::optional<Json>(const std::string& path)>;
+
+// Applies `act` to each job, continues after refusals, and collects the answers. Returns the exit
+// code of the first refusal.
+int ForEachJob(Api& api, const std::vector<std::uint64_t>& ids, Json& answers, const Act& act) {
   int exit_code = kDone;
-  std::size_t done = 0;
-  for (const std::uint64_t id : jobs.ids) {
-    if (act(id)) {
-      ++done;
+  answers = Json::array();
+  for (const std::uint64_t id : ids) {
+    if (auto answer = act(JobPath(id))) {
+      answers.push_back(std::move(*answer));
     } else if (exit_code == kDone) {
       exit_code = api.exit_code();
     }
     if (exit_code == kNotReachable) break;
   }
+  return exit_code;
+}
+
+// Prints how many succeeded.
+int CountJobs(Api& api, const Jobs& jobs, const std::string& word, const Act& act) {
+  Json answers;
+  const int exit_code = ForEachJob(api, jobs.ids, answers, act);
+  const std::size_t done = answers.size();
   Say(api.settings().json ? Json{{word, done}}.dump() : fmt::format("{} {}", word, done));
   return exit_code;
 }
 
 int KickJob(Api& api, const Jobs& jobs) {
-  return ForEachJob(api, jobs, "kicked",
-                    [&](std::uint64_t id) { return api.Post(JobPath(id) + "/kick"); });
+  return CountJobs(api, jobs, "kicked",
+                   [&](const std::string& path) { return api.Post(path + "/kick"); });
 }
 
 int Bury(Api& api, const HeldJobs& jobs) {
-  return ForEachJob(api, jobs, "buried", [&](std::uint64_t id) {
-    return api.Post(JobPath(id) + "/bury", jobs.force ? Json{{"force", true}} : Json::object());
+  return CountJobs(api, jobs, "buried", [&](const std::string& path) {
+    return api.Post(path + "/bury", jobs.force ? Json{{"force", true}} : Json::object());
   });
 }
 
 int Release(Api& api, const HeldJobs& jobs) {
-  return ForEachJob(api, jobs, "released",
-                    [&](std::uint64_t id) { return api.Post(JobPath(id) + "/release"); });
+  return CountJobs(api, jobs, "released",
+                   [&](const std::string& path) { return api.Post(path + "/release"); });
 }
 
 int Delete(Api& api, const HeldJobs& jobs) {
-  return ForEachJob(api, jobs, "deleted", [&](std::uint64_t id) {
-    return api.Delete(JobPath(id) + (jobs.force ? "?force=true" : ""));
+  return CountJobs(api, jobs, "deleted", [&](const std::string& path) {
+    return api.Delete(path + (jobs.force ? "?force=true" : ""));
   });
 }
 
@@ -83,6 +100,212 @@ int Kick(Api& api, const KickOptions& options) {
       [](const Json& kicked) { Say("kicked " + Word(kicked, "kicked")); });
 }
 
+// --- All that match
+
+// An act on all jobs that a filter finds: the server counts, the user confirms the number, the
+// server does it.
+struct Operation {
+  std::string action;  // delete, kick, bury, release, move, copy
+  Json filter;
+  std::string to;                      // move, copy
+  std::optional<std::uint64_t> count;  // confirms this number; another one is refused
+};
+
+volatile sig_atomic_t interrupted = 0;
+
+void OnInterrupt(int) { interrupted = 1; }
+
+bool Running(const Json& operation) {
+  const std::string state = operation.value("state", "");
+  return state == "counting" || state == "running";
+}
+
+// Polls the operation until the server has finished counting or acting.
+bool Await(Api& api, const std::string& path, Json& operation, bool show_progress) {
+  bool stopped = false;
+  while (Running(operation)) {
+    const bool stops = interrupted != 0 && !stopped;
+    stopped = stopped || stops;
+    if (!stops) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    std::optional<Json> now = stops ? api.Delete(path) : api.Get(path);
+    if (!now) return false;
+    operation = std::move(*now);
+    if (show_progress) {
+      std::fputs(
+          fmt::format("\r{} of {}", Count(operation, "done"), Count(operation, "count")).c_str(),
+          stderr);
+    }
+  }
+  if (show_progress) std::fputs("\n", stderr);
+  return true;
+}
+
+// Reads the line that the user types; empty after an interrupt. Without a terminal it waits at most
+// as long as for the server.
+std::string Typed(const Settings& settings) {
+  constexpr int kSliceMs = 100;
+  const bool terminal = isatty(STDIN_FILENO) == 1;
+  pollfd input = {STDIN_FILENO, POLLIN, 0};
+  std::string line;
+  double left_ms = settings.timeout_s * 1000;
+  for (; interrupted == 0 && (terminal || left_ms > 0); left_ms -= kSliceMs) {
+    if (poll(&input, 1, kSliceMs) <= 0) continue;
+    std::getline(std::cin, line);
+    break;
+  }
+  return line;
+}
+
+// Whether the user confirms the operation on this many jobs.
+bool Confirmed(Api& api, const Operation& operation, std::uint64_t count) {
+  if (operation.count.has_value()) {
+    if (*operation.count == count) return true;
+    return Tell(fmt::format("--count: {} jobs match, not {}", count, *operation.count));
+  }
+  if (api.settings().yes || count == 0) return true;
+  std::fputs(fmt::format("{} {} jobs? Type the number: ", operation.action, count).c_str(), stderr);
+  if (Typed(api.settings()) == fmt::format("{}", count)) return true;
+  std::fputs("\n", stderr);
+  return Tell(
+      fmt::format("not confirmed: {} jobs match; --count {} or --yes confirm them", count, count));
+}
+
+int Show(Api& api, const Json& operation) {
+  Print(api, operation, [](const Json& ended) {
+    Say(fmt::format("{} {}, skipped {}, failed {}", Word(ended, "state"), Count(ended, "done"),
+                    Count(ended, "skipped"), Count(ended, "failed")));
+  });
+  const auto problem = operation.find("problem");
+  if (problem != operation.end() && problem->is_object() && !api.settings().json) {
+    Tell(fmt::format("{} ({})", Visible(problem->value("detail", "refused")),
+                     Word(*problem, "code")));
+  }
+  return operation.value("state", "") == "done" && Number(operation, "failed") == 0 ? kDone
+                                                                                    : kFailed;
+}
+
+// Returns the exit code. Shows progress on standard error; an interrupt stops the operation where
+// it is.
+int RunOperation(Api& api, const Operation& operation) {
+  signal(SIGINT, OnInterrupt);
+  Json body = {{"action", operation.action}, {"filter", operation.filter}};
+  if (!operation.to.empty()) SetBytes(body, "to", operation.to);
+  std::optional<Json> state = api.Post("/operations", body);
+  if (!state) return api.exit_code();
+  const std::string path = "/operations/" + Word(*state, "id");
+  if (!Await(api, path, *state, false)) return api.exit_code();
+  if (state->value("state", "") != "counted") return Show(api, *state);
+  const auto count = static_cast<std::uint64_t>(Number(*state, "count"));
+  if (!Confirmed(api, operation, count)) {
+    api.Delete(path);
+    return kNotConfirmed;
+  }
+  state = api.Post(path + "/confirm", {{"count", count}});
+  if (!state) return api.exit_code();
+  const bool show = !api.settings().quiet && !api.settings().json && isatty(STDERR_FILENO) == 1;
+  return Await(api, path, *state, show) ? Show(api, *state) : api.exit_code();
+}
+
+struct TransferOptions {
+  std::vector<std::uint64_t> ids;
+  std::string to;
+  Filter filter;
+  std::optional<std::uint64_t> count;
+
+  Parameters AsParameters() {
+    Parameters parameters = {
+        {"ID", &ids, "Numbers of jobs"},
+        {"--to", &to, "The tube they go to", kRequired},
+        {"--tube", &filter.tube, "All that match, in this tube", {.excludes = "ID"}}};
+    const std::size_t of_filter = parameters.size();
+    filter.AddTo(parameters);
+    parameters.push_back({"--count", &count, "Confirms this number of jobs"});
+    for (std::size_t i = of_filter; i < parameters.size(); ++i) {
+      parameters[i].rules.needs = "--tube";
+    }
+    return parameters;
+  }
+};
+
+int EachJob(Api& api, const std::string& action, const TransferOptions& options) {
+  Json made, body;
+  SetBytes(body, "to", options.to);
+  const int exit_code = ForEachJob(api, options.ids, made, [&](const std::string& path) {
+    return api.Post(path + "/" + action, body);
+  });
+  PrintItems(api, made, [&](const Json& jobs) {
+    for (const Json& job : jobs) Say(fmt::format("{} {}", Word(job, "id"), Word(job, "tube")));
+  });
+  return exit_code;
+}
+
+int ActOnTube(Api& api, const Filter& filter, const Operation& operation) {
+  // A group is one of a tube that is there.
+  if (filter.group && !api.Get(TubePath(filter.tube))) return api.exit_code();
+  return RunOperation(api, operation);
+}
+
+int MoveOrCopy(const Settings& settings, const TransferOptions& options, const char* action) {
+  if (options.ids.empty() && options.filter.tube.empty()) {
+    return Fail(kBadUsage, fmt::format("{}: expected ID..., or --tube TUBE", action));
+  }
+  return UseApi(settings, [&](Api& api) {
+    if (!options.ids.empty()) return EachJob(api, action, options);
+    return ActOnTube(api, options.filter,
+                     {.action = action,
+                      .filter = options.filter.AsJson(),
+                      .to = options.to,
+                      .count = options.count});
+  });
+}
+
+int Move(const Settings& settings, TransferOptions& options) {
+  return MoveOrCopy(settings, options, "move");
+}
+int Copy(const Settings& settings, TransferOptions& options) {
+  return MoveOrCopy(settings, options, "copy");
+}
+
+struct ClearOptions {
+  Filter filter;
+  std::optional<std::uint64_t> count;
+
+  Parameters AsParameters() {
+    Parameters parameters = {{"TUBE", &filter.tube, "Name of a tube", kRequired}};
+    filter.AddTo(parameters);
+    parameters.push_back({"--count", &count, "Confirms this number of jobs"});
+    return parameters;
+  }
+};
+
+int Clear(Api& api, const ClearOptions& options) {
+  return ActOnTube(
+      api, options.filter,
+      {.action = "delete", .filter = options.filter.AsJson(), .to = {}, .count = options.count});
+}
+
+constexpr std::string_view kOperationColumns =
+    "ID=id ACTION=action STATE=state >COUNT=count:count >DONE=done:count >SKIPPED=skipped:count "
+    ">FAILED=failed:count USER=user CREATED=created_at";
+
+int Operations(Api& api) {
+  return PrintItems(api, api.List("/operations", {}, 500), ShowIn(kOperationColumns));
+}
+
+struct OperationOptions {
+  std::string id;
+  bool stop = false;
+
+  Parameters AsParameters() {
+    return {{"ID", &id, "Id of an operation", kRequired}, {"--stop", &stop, "Stop it where it is"}};
+  }
+};
+
+int ShowOperation(Api& api, const OperationOptions& options) {
+  const std::string path = "/operations/" + UrlEncoded(options.id);
+  return Print(api, options.stop ? api.Delete(path) : api.Get(path), ShowIn(kOperationColumns));
+}
+
 }  // namespace
 
 std::vector<Command> ActCommands() {
@@ -94,6 +317,16 @@ std::vector<Command> ActCommands() {
       {"release", "Take jobs from their holders and make them ready", "gearstalkctl release 17",
        BindApi(Release)},
       {"delete", "Delete jobs", "gearstalkctl delete 17 18 --force", BindApi(Delete)},
+      {"move", "Move jobs to another tube", "gearstalkctl move 17 18 --to mail.later",
+       Bind<TransferOptions>(Move)},
+      {"copy", "Copy jobs to a tube",
+       "gearstalkctl copy --tube mail --state buried --to mail.again --yes",
+       Bind<TransferOptions>(Copy)},
+      {"clear", "Delete all jobs of a tube that match",
+       "gearstalkctl clear mail --state buried --yes", BindApi(Clear)},
+      {"operations", "List acts on many jobs", "gearstalkctl operations", BindApi(Operations)},
+      {"operation", "Show or stop an act on many jobs", "gearstalkctl operation 3 --stop",
+       BindApi(ShowOperation)},
   };
 }
 

@@ -1,24 +1,20 @@
 // A small load test over the beanstalk protocol, on the broker's own port.
 
 #include <fmt/format.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <chrono>
-#include <cstring>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 #include "admin/ctl/api/api.h"
+#include "admin/ctl/api/fields.h"
 #include "admin/ctl/api/text.h"
-#include "broker/base/descriptor.h"
+#include "admin/ctl/beanstalk_client.h"
 
 namespace gearstalk::ctl::api {
 namespace {
@@ -43,67 +39,6 @@ std::int64_t Nanoseconds() {
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
-
-// A connection that speaks beanstalk and blocks. After an error every call fails.
-class Beanstalk {
- public:
-  explicit Beanstalk(const std::string& address) {
-    const std::size_t colon = address.rfind(':');
-    if (colon == std::string::npos) return;
-    addrinfo hints{};
-    hints.ai_socktype = SOCK_STREAM;
-    addrinfo* found = nullptr;
-    const std::string host = address.substr(0, colon), port = address.substr(colon + 1);
-    if (getaddrinfo(host.c_str(), port.c_str(), &hints, &found) != 0) return;
-    Descriptor fd(socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (connect(fd, found->ai_addr, found->ai_addrlen) == 0) {
-      const int on = 1;
-      setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-      fd_ = std::move(fd);
-    }
-    freeaddrinfo(found);
-  }
-
-  bool ok() const { return fd_ >= 0; }
-
-  // Sends a command and reads one line of the answer, without its end.
-  bool Call(const std::string& command, std::string& line) {
-    return send(fd_, command.data(), command.size(), MSG_NOSIGNAL) ==
-               static_cast<ssize_t>(command.size()) &&
-           ReadLine(line);
-  }
-
-  bool ReadBytes(std::size_t size, std::string& bytes) {
-    while (pending_.size() < size) {
-      if (!Receive()) return false;
-    }
-    bytes = pending_.substr(0, size);
-    pending_.erase(0, size);
-    return true;
-  }
-
- private:
-  bool ReadLine(std::string& line) {
-    std::size_t end = 0;
-    while ((end = pending_.find("\r\n")) == std::string::npos) {
-      if (!Receive()) return false;
-    }
-    line = pending_.substr(0, end);
-    pending_.erase(0, end + 2);
-    return true;
-  }
-
-  bool Receive() {
-    char buffer[16'384];
-    const ssize_t got = recv(fd_, buffer, sizeof buffer, 0);
-    if (got <= 0) return false;
-    pending_.append(buffer, static_cast<std::size_t>(got));
-    return true;
-  }
-
-  Descriptor fd_;
-  std::string pending_;
-};
 
 // What all threads share.
 struct Bench {
@@ -132,55 +67,53 @@ bool TakeOne(std::atomic<std::uint32_t>& left) {
   return now > 0;
 }
 
-void Produce(Bench& bench) {
-  const BenchOptions& options = bench.options;
-  Beanstalk broker(options.broker);
-  std::vector<std::int64_t> times;
-  std::string line;
-  if (!broker.ok() || !broker.Call("use " + options.tube + "\r\n", line)) {
-    return bench.Fail(options.broker + ": no broker answers");
+// Connects, and sends commands that any broker takes. nullptr: no broker answers.
+std::unique_ptr<BeanstalkClient> Begin(Bench& bench, const std::vector<std::string>& commands) {
+  Result<std::unique_ptr<Channel>> channel = Connect(bench.options.broker);
+  if (channel.ok()) {
+    auto broker = std::make_unique<BeanstalkClient>(std::move(channel.value()), -1);
+    const auto takes = [&](const std::string& command) { return broker->Ask(command).ok(); };
+    if (std::ranges::all_of(commands, takes)) return broker;
   }
+  bench.Fail(bench.options.broker + ": no broker answers");
+  return nullptr;
+}
+
+void Produce(Bench& bench) {
+  const auto broker = Begin(bench, {"use " + bench.options.tube});
+  if (broker == nullptr) return;
+  std::vector<std::int64_t> times;
   while (TakeOne(bench.to_put)) {
     const std::int64_t began = Nanoseconds();
     std::string body = fmt::format("{:020}", began);
-    body.resize(std::max<std::size_t>(options.size, body.size()), 'x');
-    if (!broker.Call(fmt::format("put 1024 0 60 {}\r\n{}\r\n", body.size(), body), line) ||
-        !line.starts_with("INSERTED")) {
-      return bench.Fail("put: " + (line.empty() ? "the connection ended" : line));
+    body.resize(std::max<std::size_t>(bench.options.size, body.size()), 'x');
+    broker->AddPut(1024, 0, 60, body);
+    const Result<std::string> line = broker->Line();
+    if (!line.ok() || !line.value().starts_with("INSERTED")) {
+      return bench.Fail("put: " + (line.ok() ? line.value() : "the connection ended"));
     }
     times.push_back(Nanoseconds() - began);
   }
   bench.Add(&Bench::puts, times);
 }
 
-// "RESERVED <id> <size>".
-bool ParseReserved(const std::string& line, std::string& id, std::size_t& size) {
-  const std::size_t first = line.find(' '), second = line.find(' ', first + 1);
-  if (!line.starts_with("RESERVED ") || second == std::string::npos) return false;
-  id = line.substr(first + 1, second - first - 1);
-  const char* end = line.data() + line.size();
-  return std::from_chars(line.data() + second + 1, end, size).ec == std::errc();
-}
-
 void Work(Bench& bench) {
-  const BenchOptions& options = bench.options;
-  Beanstalk broker(options.broker);
+  const auto broker = Begin(bench, {"watch " + bench.options.tube, "ignore default"});
+  if (broker == nullptr) return;
   std::vector<std::int64_t> times;
-  std::string line, id, body;
-  if (!broker.ok() || !broker.Call("watch " + options.tube + "\r\n", line) ||
-      !broker.Call("ignore default\r\n", line)) {
-    return bench.Fail(options.broker + ": no broker answers");
-  }
   while (TakeOne(bench.to_take)) {
-    std::size_t size = 0;
-    if (!broker.Call("reserve-with-timeout 60\r\n", line) || !ParseReserved(line, id, size) ||
-        !broker.ReadBytes(size + 2, body)) {
-      return bench.Fail("reserve: " + (line.empty() ? "the connection ended" : line));
+    broker->Add("reserve-with-timeout 60");
+    const Result<BeanstalkClient::Answer> job = broker->Body();
+    if (!job.ok() || !job.value().found) {
+      return bench.Fail("reserve: " + (job.ok() ? job.value().line : "the connection ended"));
     }
     std::int64_t began = 0;
+    const std::string& body = job.value().body;
     std::from_chars(body.data(), body.data() + std::min<std::size_t>(body.size(), 20), began);
     times.push_back(Nanoseconds() - began);
-    if (!broker.Call("delete " + id + "\r\n", line)) return bench.Fail("delete: " + line);
+    if (!broker->Ask(fmt::format("delete {}", job.value().id)).ok()) {
+      return bench.Fail("delete: the connection ended");
+    }
   }
   bench.Add(&Bench::trips, times);
 }
@@ -208,10 +141,7 @@ int RunBench(const Settings& settings, BenchOptions& options) {
     for (std::uint32_t i = 0; i < options.producers; ++i)
       threads.emplace_back([&] { Produce(bench); });
   }
-  if (!bench.error.empty()) {
-    Tell(bench.error);
-    return kNotReachable;
-  }
+  if (!bench.error.empty()) return Fail(kNotReachable, bench.error);
   const double seconds = static_cast<double>(Nanoseconds() - began) / 1e9;
   const Json result = {{"jobs", options.jobs},
                        {"seconds", seconds},
@@ -224,14 +154,14 @@ int RunBench(const Settings& settings, BenchOptions& options) {
   }
   Say(fmt::format("{:.0f} cycles/s: {} jobs in {:.2f} s", options.jobs / seconds, options.jobs,
                   seconds));
-  Table table({"", ">p50 ms", ">p99 ms", ">p99.9 ms"});
+  Json rows = Json::array();
   for (const char* what : {"put", "put_to_reserve"}) {
-    const auto ms = [&](const char* share) {
-      return fmt::format("{:.3f}", result[what][share].get<double>());
-    };
-    table.Add({what, ms("p50_ms"), ms("p99_ms"), ms("p999_ms")});
+    rows.push_back(result[what]);
+    rows.back()["what"] = what;
   }
-  std::fputs(table.Text().c_str(), stdout);
+  ShowIn(
+      "=what >p50_ms=p50_ms:milliseconds >p99_ms=p99_ms:milliseconds "
+      ">p99.9_ms=p999_ms:milliseconds")(rows);
   return kDone;
 }
 

@@ -43,7 +43,11 @@ int ListJobs(Api& api, const JobListOptions& options) {
                              {"preview", options.preview ? "1" : ""}});
   const std::string& tube = options.filter.tube;
   const std::string path = tube.empty() ? "/jobs" : TubePath(tube) + "/jobs";
-  return PrintItems(api, api.List(path, query, options.limit), ShowJobs);
+  return PrintItems(api, api.List(path, query, options.limit),
+                    ShowIn(">ID=id TUBE=tube STATE=state >AGE=age_seconds:age "
+                           ">PRIORITY=priority:count >RESERVES=reserves:count "
+                           ">SIZE=size_bytes:size >DUE=:due HOLDER=holder:holder "
+                           "PREVIEW=preview:or_nothing"));
 }
 
 struct RunningOptions {
@@ -68,7 +72,10 @@ int ListRunning(Api& api, const RunningOptions& options) {
   const std::string path = options.tube.empty() ? "/jobs" : TubePath(options.tube) + "/jobs";
   Json page;
   const std::optional<Json> jobs = api.List(path, query, options.limit, &page);
-  const int exit_code = PrintItems(api, jobs, ShowRunning);
+  const int exit_code = PrintItems(
+      api, jobs,
+      ShowIn("TUBE=tube >JOB=id WORKER=holder:holder ADDRESS=holder/address "
+             ">SINCE=running_seconds:age >LEFT=ttr_left_seconds:age >ATTEMPTS=attempts:attempt"));
   if (jobs) TellRest(jobs->size(), page["count"]);
   return exit_code;
 }
@@ -100,10 +107,14 @@ int ListFailures(Api& api, const FailureOptions& options) {
     Say(Json{{"items", *jobs}, {"groups", page["groups"]}, {"matched", page["matched"]}}.dump());
     return kDone;
   }
-  ShowFailureGroups(page["groups"]);
+  ShowIn(
+      "TUBE=tube CAUSE=cause >JOBS=count:count FIRST=first_failed_at LAST=last_failed_at "
+      "ORIGIN=origin WHEN=per_step:blocks")(page["groups"]);
   TellRest(page["groups"].size(), page["groups_total"]);
   Say("");
-  ShowFailures(*jobs);
+  ShowIn(
+      "FAILED=failed_at >JOB=id TUBE=tube CAUSE=cause >ATTEMPTS=attempts:attempts "
+      "ORIGIN=origin TEXT=cause_text:cut")(*jobs);
   TellRest(jobs->size(), page["matched"]);
   return kDone;
 }
@@ -148,15 +159,15 @@ std::optional<std::uint64_t> JobToPeek(Api& api, const PeekOptions& options, int
     return std::nullopt;
   }
   if (!page->at("items").empty()) return page->at("items")[0]["id"].get<std::uint64_t>();
-  Tell(fmt::format("{} has no {} job", Visible(options.tube), options.state));
-  exit_code = kNotFound;
+  exit_code =
+      Fail(kNotFound, fmt::format("{} has no {} job", Visible(options.tube), options.state));
   return std::nullopt;
 }
 
 int PeekRaw(Api& api, std::uint64_t id) {
   if (isatty(STDOUT_FILENO) == 1 && !api.settings().yes) {
-    Tell("--raw: a body may hold anything, so it does not go to a terminal without --yes");
-    return kBadUsage;
+    return Fail(kBadUsage,
+                "--raw: a body may hold anything, so it does not go to a terminal without --yes");
   }
   std::string bytes;
   if (!api.GetBytes(JobPath(id) + "/body", bytes)) return api.exit_code();
@@ -195,8 +206,7 @@ int ShowPeeked(Api& api, const PeekOptions& options) {
 
 int Peek(const Settings& settings, PeekOptions& options) {
   if (options.id == 0 && options.tube.empty()) {
-    Tell("peek: expected ID, or --tube TUBE");
-    return kBadUsage;
+    return Fail(kBadUsage, "peek: expected ID, or --tube TUBE");
   }
   return UseApi(settings, [&](Api& api) { return ShowPeeked(api, options); });
 }

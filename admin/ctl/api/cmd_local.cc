@@ -106,7 +106,7 @@ std::string Completion(const std::string& shell) {
 int WhoAmI(Api& api) {
   return Print(api, api.Get("/session"), [](const Json& now) {
     Say(fmt::format("{} {}{} on {} via {}", Word(now, "user"), Word(now, "role"),
-                    now.value("bodies", false) ? "+bodies" : "", Words(now.value("tubes", Json())),
+                    now.value("bodies", false) ? "+bodies" : "", Word(now, "tubes"),
                     Word(now, "via")));
   });
 }
@@ -118,13 +118,11 @@ struct TokenOptions {
   bool bodies = false;
 
   Parameters AsParameters() {
-    return {{"NAME", &name, "Name of the user", kRequired},
-            {"ROLE",
-             &role,
-             "viewer, operator or admin",
-             {.required = true, .one_of = {"viewer", "operator", "admin"}}},
-            {"--bodies", &bodies, "May see bodies"},
-            {"--tubes", &tubes, "Shell patterns of the tubes that the user sees"}};
+    return {
+        {"NAME", &name, "Name of the user", kRequired},
+        {"ROLE", &role, "viewer, operator or admin", OneOf({"viewer", "operator", "admin"}, true)},
+        {"--bodies", &bodies, "May see bodies"},
+        {"--tubes", &tubes, "Shell patterns of the tubes that the user sees"}};
   }
 };
 
@@ -160,10 +158,7 @@ struct CompletionOptions {
   std::string shell;
 
   Parameters AsParameters() {
-    return {{"SHELL",
-             &shell,
-             "bash, zsh or fish",
-             {.required = true, .one_of = {"bash", "zsh", "fish"}}}};
+    return {{"SHELL", &shell, "bash, zsh or fish", OneOf({"bash", "zsh", "fish"}, true)}};
   }
 };
 

@@ -28,7 +28,9 @@ struct ConnectionOptions {
 
 int Connections(Api& api, const ConnectionOptions& options) {
   const Query query = {{"role", options.role}, {"tube", options.tube}};
-  return PrintItems(api, api.List("/connections", query, options.limit), ShowConnections);
+  return PrintItems(api, api.List("/connections", query, options.limit),
+                    ShowIn(">ID=id PROTOCOL=protocol ADDRESS=address CLIENT=client_id ROLES=roles "
+                           ">HOLDS=holds >IDLE=idle_seconds:age WATCHES=watches"));
 }
 
 struct WorkerOptions {
@@ -57,11 +59,8 @@ struct LogLevelOptions {
   std::string level;
 
   Parameters AsParameters() {
-    return {{"LEVEL",
-             &level,
-             "trace, debug, info, warn, error, critical or off",
-             {.required = true,
-              .one_of = {"trace", "debug", "info", "warn", "error", "critical", "off"}}}};
+    return {{"LEVEL", &level, "trace, debug, info, warn, error, critical or off",
+             OneOf({"trace", "debug", "info", "warn", "error", "critical", "off"}, true)}};
   }
 };
 
@@ -94,8 +93,7 @@ int AwaitIdle(Api& api, double seconds) {
     const double reserved = Number(server->value("jobs", Json::object()), "reserved");
     if (reserved == 0) return kDone;
     if (std::chrono::steady_clock::now() >= end) {
-      Tell(fmt::format("{:.0f} jobs are still reserved", reserved));
-      return kFailed;
+      return Fail(kFailed, fmt::format("{:.0f} jobs are still reserved", reserved));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
@@ -111,13 +109,7 @@ int Drain(Api& api, const DrainOptions& options) {
 
 // --- Policies and schedules
 
-void ShowPolicy(const Json& items) {
-  Table table({"KEY", "VALUE", "SOURCE"});
-  for (const Json& item : items) {
-    table.Add({Word(item, "key"), Word(item, "value"), Word(item, "source")});
-  }
-  std::fputs(table.Text().c_str(), stdout);
-}
+constexpr std::string_view kPolicyColumns = "KEY=key VALUE=value SOURCE=source";
 
 struct PolicyOptions {
   std::string tube, key, value;
@@ -139,36 +131,22 @@ int Policy(Api& api, const PolicyOptions& options) {
     for (const Json& item : answer->at("items")) {
       if (options.key.empty() || item.value("key", "") == options.key) items.push_back(item);
     }
-    if (!items.empty()) return PrintItems(api, items, ShowPolicy);
+    if (!items.empty()) return PrintItems(api, items, ShowIn(kPolicyColumns));
     std::vector<std::string> known;
     for (const Json& item : answer->at("items")) known.push_back(item.value("key", ""));
-    Tell(fmt::format("unknown policy '{}'; {}", Visible(options.key),
-                     known.empty() ? "" : NearNames(options.key, known)));
-    return kNotFound;
+    return Fail(kNotFound, fmt::format("unknown policy '{}'; {}", Visible(options.key),
+                                       known.empty() ? "" : NearNames(options.key, known)));
   }
   const auto answer = options.value == "default" ? api.Delete(key_path)
                                                  : api.Put(key_path, {{"value", options.value}});
-  return Print(api, answer, [](const Json& item) {
-    if (item.is_object()) ShowPolicy(Json::array({item}));
-  });
-}
-
-void ShowSchedules(const Json& items) {
-  Table table(
-      {"NAME", "TUBE", "WHEN", "ZONE", "NEXT", "LAST", ">RUNS", ">SKIPPED", ">MISSED", "ENABLED"});
-  for (const Json& item : items) {
-    const std::string cron = Word(item, "cron");
-    table.Add({Word(item, "name"), Word(item, "tube"),
-               cron == "-" ? "every " + Age(item, "every_seconds") : cron, Word(item, "time_zone"),
-               Word(item, "next_at"), Word(item, "last_at"), Count(item, "runs"),
-               Count(item, "skipped"), Count(item, "missed"),
-               item.value("enabled", false) ? "yes" : "no"});
-  }
-  std::fputs(table.Text().c_str(), stdout);
+  return Print(api, answer, ShowIn(kPolicyColumns));
 }
 
 int Schedules(Api& api) {
-  return PrintItems(api, api.List("/schedules", {}, 1'000), ShowSchedules);
+  return PrintItems(api, api.List("/schedules", {}, 1'000),
+                    ShowIn("NAME=name TUBE=tube WHEN=cron:when ZONE=time_zone NEXT=next_at "
+                           "LAST=last_at >RUNS=runs:count >SKIPPED=skipped:count "
+                           ">MISSED=missed:count ENABLED=enabled:yes"));
 }
 
 struct ScheduleOptions {
@@ -176,7 +154,7 @@ struct ScheduleOptions {
 
   Parameters AsParameters() {
     return {{"NAME", &name, "Name of a schedule", kRequired},
-            {"ACT", &act, "run, on or off", {.required = true, .one_of = {"run", "on", "off"}}}};
+            {"ACT", &act, "run, on or off", OneOf({"run", "on", "off"}, true)}};
   }
 };
 

@@ -9,7 +9,6 @@
 #include "admin/ctl/api/api.h"
 #include "admin/ctl/api/fields.h"
 #include "admin/ctl/api/text.h"
-#include "admin/ctl/api/top.h"
 
 namespace gearstalk::ctl::api {
 namespace {
@@ -78,23 +77,22 @@ void ShowDisk(const Json& journal) {
 }
 
 void ShowServer(const Json& server) {
-  const Json jobs = server.value("jobs", Json::object());
-  const Json memory = server.value("memory", Json::object());
   const Json journal = server.value("journal", Json::object());
-  const Json connections = server.value("connections", Json::object());
   const bool ready = server.value("ready", false);
   Say(Bold(fmt::format("{} {}, {}, up {}", Word(server, "server_name"), Word(server, "version"),
                        ready ? "ready" : "not ready: " + Word(server, "not_ready_reason"),
                        Age(server, "uptime_seconds"))));
   Say(fmt::format(
       "jobs     {} ready, {} reserved, {} delayed, {} buried in {} tubes; oldest ready {}",
-      Count(jobs, "ready"), Count(jobs, "reserved"), Count(jobs, "delayed"), Count(jobs, "buried"),
-      Count(server, "tubes"), Age(server, "oldest_ready_age_seconds")));
-  Say(fmt::format("memory   {} of jobs, {} resident", Size(memory, "job_bytes"),
-                  Size(memory, "resident_bytes")));
-  if (memory.value("bodies_in_journal", 0U) > 0) {
-    Say(fmt::format("bodies   {} in memory, {} in the journal alone", Size(memory, "bodies_bytes"),
-                    Size(memory, "bodies_in_journal_bytes")));
+      Count(server, "jobs/ready"), Count(server, "jobs/reserved"), Count(server, "jobs/delayed"),
+      Count(server, "jobs/buried"), Count(server, "tubes"),
+      Age(server, "oldest_ready_age_seconds")));
+  Say(fmt::format("memory   {} of jobs, {} resident", Size(server, "memory/job_bytes"),
+                  Size(server, "memory/resident_bytes")));
+  if (Number(server, "memory/bodies_in_journal") > 0) {
+    Say(fmt::format("bodies   {} in memory, {} in the journal alone",
+                    Size(server, "memory/bodies_bytes"),
+                    Size(server, "memory/bodies_in_journal_bytes")));
   }
   Say(fmt::format("journal  sync {}, {} on disk, {} live{}{}", Word(journal, "sync"),
                   Size(journal, "disk_bytes"), Size(journal, "live_bytes"),
@@ -102,8 +100,8 @@ void ShowServer(const Json& server) {
                   journal.value("full", false) ? ", FULL" : ""));
   if (journal.contains("free_bytes") && journal["free_bytes"].is_number()) ShowDisk(journal);
   Say(fmt::format("clients  {} open, {} producers, {} workers, {} waiting",
-                  Count(connections, "open"), Count(connections, "producers"),
-                  Count(connections, "workers"), Count(connections, "waiting")));
+                  Count(server, "connections/open"), Count(server, "connections/producers"),
+                  Count(server, "connections/workers"), Count(server, "connections/waiting")));
 }
 
 void ShowRouters(const Json& server) {
@@ -163,7 +161,6 @@ std::vector<Command> StatusCommands() {
       {"status", "Show the broker on one screen", "gearstalkctl status", BindApi(ShowStatus)},
       {"health", "Ask whether the broker is alive, or ready", "gearstalkctl health --ready",
        BindApi(ShowHealth)},
-      {"top", "Follow the busiest tubes", "gearstalkctl top --once --sort ready", BindApi(Top)},
   };
 }
 

@@ -33,7 +33,7 @@ int ListTubes(Api& api, const TubeListOptions& options) {
                        {"sort", options.sort},
                        {"order", options.order},
                        {"only", options.only}};
-  return PrintItems(api, api.List("/tubes", query, options.limit), ShowTubes);
+  return PrintItems(api, api.List("/tubes", query, options.limit), ShowIn(kTubeColumns));
 }
 
 struct OneTube {
@@ -51,28 +51,27 @@ struct GroupListOptions : OneTube {
   std::size_t top = 50;
 
   Parameters AsParameters() {
-    Parameters parameters = OneTube::AsParameters();
-    parameters.push_back({"--top", &top, "Groups to list", kPositive});
-    parameters.push_back({"--sort", &sort, "name, ready, reserved, delayed, handed_out or oldest",
-                          OneOf({"name", "ready", "reserved", "delayed", "handed_out", "oldest"})});
-    return parameters;
+    return {{"TUBE", &tube, "Name of a tube", kRequired},
+            {"--top", &top, "Groups to list", kPositive},
+            {"--sort", &sort, "name, ready, reserved, delayed, handed_out or oldest",
+             OneOf({"name", "ready", "reserved", "delayed", "handed_out", "oldest"})}};
   }
 };
 
 int ListGroups(Api& api, const GroupListOptions& options) {
   const Query query = {{"sort", options.sort}};
   return PrintItems(api, api.List(TubePath(options.tube) + "/groups", query, options.top),
-                    ShowGroups);
+                    ShowIn("GROUP=name >READY=ready:count >RESERVED=reserved:count "
+                           ">DELAYED=delayed:count >HANDED_OUT=handed_out:count "
+                           ">OLDEST=oldest_ready_age_seconds:age HELD_BACK=held_back"));
 }
 
 struct PauseOptions : OneTube {
   std::uint32_t seconds = 0;
 
   Parameters AsParameters() {
-    Parameters parameters = OneTube::AsParameters();
-    parameters.push_back(
-        {"SECONDS", &seconds, "How long", {.required = true, .sign = Sign::kPositive}});
-    return parameters;
+    return {{"TUBE", &tube, "Name of a tube", kRequired},
+            {"SECONDS", &seconds, "How long", {.required = true, .sign = Sign::kPositive}}};
   }
 };
 
@@ -94,10 +93,8 @@ struct MaxQueueOptions : OneTube {
   std::vector<std::string> words;  // "N", "HIGH NORMAL LOW" or "default"
 
   Parameters AsParameters() {
-    Parameters parameters = OneTube::AsParameters();
-    parameters.push_back(
-        {"LIMIT", &words, "N, HIGH NORMAL LOW, or default", {.required = true, .most = 3}});
-    return parameters;
+    return {{"TUBE", &tube, "Name of a tube", kRequired},
+            {"LIMIT", &words, "N, HIGH NORMAL LOW, or default", {.required = true, .most = 3}}};
   }
 };
 
@@ -118,14 +115,13 @@ int MaxQueue(Api& api, const MaxQueueOptions& options) {
   for (const std::string& word : options.words) {
     const std::optional<std::uint64_t> number = NumberIn(word);
     if (!number.has_value()) {
-      Tell(fmt::format("maxqueue: '{}': expected N, HIGH NORMAL LOW, or default", word));
-      return kBadUsage;
+      return Fail(kBadUsage,
+                  fmt::format("maxqueue: '{}': expected N, HIGH NORMAL LOW, or default", word));
     }
     limits.push_back(*number);
   }
   if (limits.size() == 2) {
-    Tell("maxqueue: expected N, HIGH NORMAL LOW, or default");
-    return kBadUsage;
+    return Fail(kBadUsage, "maxqueue: expected N, HIGH NORMAL LOW, or default");
   }
   const Json body = limits.size() == 1
                         ? Json{{"all", limits[0]}}

@@ -1,6 +1,7 @@
 // What happened, and what happens now: history, events, audit.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -24,15 +25,6 @@ struct HistoryOptions {
             {"--csv", &csv, "Comma-separated values"}};
   }
 };
-
-std::string Joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) {
-    if (!text.empty()) text += ',';
-    text += word;
-  }
-  return text;
-}
 
 std::string CsvCell(const Json& value) {
   return value.is_null()     ? ""
@@ -70,8 +62,9 @@ void DrawHistory(const Json& history) {
 }
 
 int History(Api& api, const HistoryOptions& options) {
-  const Query query = {
-      {"series", Joined(options.series)}, {"range", options.range}, {"tube", options.tube}};
+  const Query query = {{"series", fmt::format("{}", fmt::join(options.series, ","))},
+                       {"range", options.range},
+                       {"tube", options.tube}};
   return Print(api, api.Get(WithQuery("/history", query)), options.csv ? PrintCsv : DrawHistory);
 }
 
@@ -150,16 +143,9 @@ struct AuditOptions {
 };
 
 int Audit(Api& api, const AuditOptions& options) {
-  return PrintItems(api, api.List("/audit", {}, options.limit), [](const Json& items) {
-    Table table(
-        {"AT", "USER", "ROLE", "ADDRESS", "ACTION", "TUBE", ">JOB", ">COUNT", ">TIMES", "RESULT"});
-    for (const Json& act : items) {
-      table.Add({Word(act, "at"), Word(act, "user"), Word(act, "role"), Word(act, "address"),
-                 Word(act, "action"), Word(act, "tube"), Word(act, "job"), Word(act, "count"),
-                 Word(act, "times"), Word(act, "result")});
-    }
-    std::fputs(table.Text().c_str(), stdout);
-  });
+  return PrintItems(api, api.List("/audit", {}, options.limit),
+                    ShowIn("AT=at USER=user ROLE=role ADDRESS=address ACTION=action TUBE=tube "
+                           ">JOB=job >COUNT=count >TIMES=times RESULT=result"));
 }
 
 }  // namespace

@@ -12,10 +12,10 @@ namespace gearstalk::ctl::api {
 const std::vector<Command>& Commands();
 
 std::vector<Command> StatusCommands();
+std::vector<Command> TopCommands();
 std::vector<Command> TubeCommands();
 std::vector<Command> JobCommands();
 std::vector<Command> ActCommands();
-std::vector<Command> BulkCommands();
 std::vector<Command> ServerCommands();
 std::vector<Command> WatchCommands();
 std::vector<Command> BenchCommands();

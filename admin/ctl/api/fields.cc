@@ -6,25 +6,20 @@
 #include <cmath>
 
 #include "admin/ctl/api/text.h"
+#include "broker/base/split.h"
 
 namespace gearstalk::ctl::api {
 namespace {
 
-const Json* FieldOf(const Json& object, const char* field) {
-  const auto found = object.is_object() ? object.find(field) : object.end();
-  return !object.is_object() || found == object.end() || found->is_null() ? nullptr : &*found;
+const Json* FieldOf(const Json& object, std::string_view field) {
+  const auto [outer, inner] = SplitOnce(field, '/');
+  const auto found = object.is_object() ? object.find(std::string(outer)) : object.end();
+  if (found == object.end() || found->is_null()) return nullptr;
+  return inner.empty() ? &*found : FieldOf(*found, inner);
 }
 
 std::string Line(std::string_view label, const std::string& value) {
   return fmt::format("{:<18} {}", label, value);
-}
-
-// Who holds a job: the client's name, or the number of its connection; "-": nobody.
-std::string HolderOf(const Json& job) {
-  const Json holder = job.value("holder", Json());
-  if (!holder.is_object()) return "-";
-  return holder.value("client_id", Json()).is_string() ? Word(holder, "client_id")
-                                                       : "#" + Word(holder, "connection");
 }
 
 }  // namespace
@@ -37,7 +32,13 @@ double Number(const Json& object, const char* field) {
 std::string Word(const Json& object, const char* field) {
   const Json* value = FieldOf(object, field);
   if (value == nullptr) return "-";
-  return value->is_string() ? Visible(value->get<std::string>()) : Visible(value->dump());
+  const auto text = [](const Json& each) {
+    return Visible(each.is_string() ? each.get<std::string>() : each.dump());
+  };
+  if (!value->is_array()) return text(*value);
+  std::string list;
+  for (const Json& item : *value) list += (list.empty() ? "" : ",") + text(item);
+  return list.empty() ? "-" : list;
 }
 
 std::string Age(const Json& object, const char* field) {
@@ -52,16 +53,6 @@ std::string Size(const Json& object, const char* field) {
 
 std::string Count(const Json& object, const char* field) {
   return fmt::format("{:.0f}", Number(object, field));
-}
-
-std::string Words(const Json& list) {
-  if (!list.is_array()) return list.is_null() ? "-" : Visible(list.dump());
-  std::string text;
-  for (const Json& item : list) {
-    text += text.empty() ? "" : ",";
-    text += Visible(item.is_string() ? item.get<std::string>() : item.dump());
-  }
-  return text.empty() ? "-" : text;
 }
 
 std::string Blocks(const Json& values, std::size_t width) {
@@ -81,90 +72,116 @@ std::string Blocks(const Json& values, std::size_t width) {
   return line;
 }
 
-void ShowTubes(const Json& tubes) {
-  Table table({"TUBE", ">READY", ">RESERVED", ">DELAYED", ">BURIED", ">WORKERS", ">WAITING",
-               ">OLDEST", "PAUSED"});
-  for (const Json& tube : tubes) {
-    const Json jobs = tube.value("jobs", Json::object());
-    const bool paused = tube.value("paused", false);
-    table.Add({Word(tube, "name"), Count(jobs, "ready"), Count(jobs, "reserved"),
-               Count(jobs, "delayed"), Count(jobs, "buried"), Count(tube, "workers"),
-               Count(tube, "waiting"), Age(tube, "oldest_ready_age_seconds"),
-               paused ? Age(tube, "pause_left_seconds") : "-"});
+namespace {
+
+std::string DueIn(const Json& job, const char* /*field*/) {
+  return Age(job, job.value("state", "") == "reserved" ? "ttr_left_seconds" : "due_in_seconds");
+}
+
+// Who holds a job: the client's name, or the number of its connection; "-": nobody.
+std::string Holder(const Json& job, const char* field) {
+  if (FieldOf(job, field) == nullptr) return "-";
+  return FieldOf(job, "holder/client_id") != nullptr ? Word(job, "holder/client_id")
+                                                     : "#" + Word(job, "holder/connection");
+}
+
+// A tube that retries counts the attempts that ended badly, the others all hand-outs.
+std::string Attempt(const Json& job, const char* field) {
+  const bool retries = FieldOf(job, field) != nullptr;
+  return fmt::format("{:.0f}", retries ? Number(job, field) + 1 : Number(job, "reserves"));
+}
+
+std::string Attempts(const Json& job, const char* field) {
+  return Count(job, Number(job, field) > 0 ? field : "reserves");
+}
+
+std::string When(const Json& schedule, const char* field) {
+  const std::string cron = Word(schedule, field);
+  return cron == "-" ? "every " + Age(schedule, "every_seconds") : cron;
+}
+
+struct Form {
+  std::string_view name;
+  std::string (*cell)(const Json& object, const char* field);
+};
+constexpr Form kForms[] = {
+    {"", Word},
+    {"age", Age},
+    {"attempt", Attempt},
+    {"attempts", Attempts},
+    {"blocks", [](const Json& object,
+                  const char* field) { return Blocks(object.value(field, Json::array()), 24); }},
+    {"count", Count},
+    {"cut", [](const Json& object, const char* field) { return Cut(Word(object, field), 60); }},
+    {"due", DueIn},
+    {"holder", Holder},
+    {"milliseconds",
+     [](const Json& object, const char* field) {
+       return fmt::format("{:.3f}", Number(object, field));
+     }},
+    {"or_nothing",
+     [](const Json& object, const char* field) {
+       return FieldOf(object, field) == nullptr ? "" : Word(object, field);
+     }},
+    {"size", Size},
+    {"when", When},
+    {"yes",
+     [](const Json& object, const char* field) -> std::string {
+       return object.value(field, false) ? "yes" : "no";
+     }},
+};
+
+}  // namespace
+
+std::string TableOf(const Json& objects, std::string_view columns) {
+  std::vector<std::vector<std::string>> lines(objects.size() + 1);
+  std::vector<bool> right;
+  std::vector<std::size_t> widths;
+  for (const std::string_view column : SplitWords(columns)) {
+    const auto [title, shown] = SplitOnce(column, '=');
+    const auto [field, form] = SplitOnce(shown, ':');
+    right.push_back(title.starts_with('>'));
+    std::string& heading = lines[0].emplace_back(title.substr(right.back() ? 1 : 0));
+    std::ranges::replace(heading, '_', ' ');
+    const auto cell = std::ranges::find(kForms, form, &Form::name)->cell;
+    for (std::size_t i = 0; i < objects.size(); ++i) {
+      lines[i + 1].push_back(cell(objects[i], std::string(field).c_str()));
+    }
+    widths.push_back(0);
+    for (const auto& line : lines) widths.back() = std::max(widths.back(), Width(line.back()));
   }
-  std::fputs(table.Text().c_str(), stdout);
+  std::string text;
+  for (const auto& cells : lines) {
+    std::string line;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      const std::string space(widths[i] - Width(cells[i]), ' ');
+      if (i > 0) line += "  ";
+      line += right[i] ? space + cells[i] : cells[i] + space;
+    }
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return text;
+}
+
+Printer ShowIn(std::string_view columns) {
+  return [columns](const Json& shown) {
+    const Json objects = shown.is_object() ? Json::array({shown}) : shown;
+    std::fputs(TableOf(objects, columns).c_str(), stdout);
+  };
 }
 
 void ShowTube(const Json& tube) {
-  ShowTubes(Json::array({tube}));
+  ShowIn(kTubeColumns)(tube);
   Say("");
   Say(Line("using", Count(tube, "using")));
   Say(Line("watching", Count(tube, "watching")));
   Say(Line("pauses", Count(tube, "pauses_total")));
-  const Json limit = tube.value("maxqueue", Json::object());
-  Say(Line("maxqueue",
-           fmt::format("high {}, normal {}, low {} ({})", Count(limit, "high"),
-                       Count(limit, "normal"), Count(limit, "low"), Word(limit, "source"))));
+  Say(Line("maxqueue", fmt::format("high {}, normal {}, low {} ({})", Count(tube, "maxqueue/high"),
+                                   Count(tube, "maxqueue/normal"), Count(tube, "maxqueue/low"),
+                                   Word(tube, "maxqueue/source"))));
   Say(Line("create function", tube.value("created_function", false) ? "yes" : "no"));
   const Json counters = tube.value("counters", Json::object());
   for (const auto& [name, value] : counters.items()) Say(Line(name, value.dump()));
-}
-
-void ShowGroups(const Json& groups) {
-  Table table({"GROUP", ">READY", ">RESERVED", ">DELAYED", ">HANDED OUT", ">OLDEST", "HELD BACK"});
-  for (const Json& group : groups) {
-    table.Add({Word(group, "name"), Count(group, "ready"), Count(group, "reserved"),
-               Count(group, "delayed"), Count(group, "handed_out"),
-               Age(group, "oldest_ready_age_seconds"), Word(group, "held_back")});
-  }
-  std::fputs(table.Text().c_str(), stdout);
-}
-
-void ShowJobs(const Json& jobs) {
-  Table table({">ID", "TUBE", "STATE", ">AGE", ">PRIORITY", ">RESERVES", ">SIZE", ">DUE", "HOLDER",
-               "PREVIEW"});
-  for (const Json& job : jobs) {
-    const bool reserved = job.value("state", "") == "reserved";
-    table.Add({Word(job, "id"), Word(job, "tube"), Word(job, "state"), Age(job, "age_seconds"),
-               Count(job, "priority"), Count(job, "reserves"), Size(job, "size_bytes"),
-               Age(job, reserved ? "ttr_left_seconds" : "due_in_seconds"), HolderOf(job),
-               job.contains("preview") && job["preview"].is_string() ? Word(job, "preview") : ""});
-  }
-  std::fputs(table.Text().c_str(), stdout);
-}
-
-void ShowRunning(const Json& jobs) {
-  Table table({"TUBE", ">JOB", "WORKER", "ADDRESS", ">SINCE", ">LEFT", ">ATTEMPTS"});
-  for (const Json& job : jobs) {
-    // A tube that retries counts the attempts that ended badly, the others all hand-outs.
-    const double attempt =
-        FieldOf(job, "attempts") == nullptr ? Number(job, "reserves") : Number(job, "attempts") + 1;
-    table.Add({Word(job, "tube"), Word(job, "id"), HolderOf(job),
-               Word(job.value("holder", Json()), "address"), Age(job, "running_seconds"),
-               Age(job, "ttr_left_seconds"), fmt::format("{:.0f}", attempt)});
-  }
-  std::fputs(table.Text().c_str(), stdout);
-}
-
-void ShowFailures(const Json& jobs) {
-  Table table({"FAILED", ">JOB", "TUBE", "CAUSE", ">ATTEMPTS", "ORIGIN", "TEXT"});
-  for (const Json& job : jobs) {
-    const bool counted = Number(job, "attempts") > 0;
-    table.Add({Word(job, "failed_at"), Word(job, "id"), Word(job, "tube"), Word(job, "cause"),
-               Count(job, counted ? "attempts" : "reserves"), Word(job, "origin"),
-               Cut(Word(job, "cause_text"), 60)});
-  }
-  std::fputs(table.Text().c_str(), stdout);
-}
-
-void ShowFailureGroups(const Json& groups) {
-  Table table({"TUBE", "CAUSE", ">JOBS", "FIRST", "LAST", "ORIGIN", "WHEN"});
-  for (const Json& group : groups) {
-    table.Add({Word(group, "tube"), Word(group, "cause"), Count(group, "count"),
-               Word(group, "first_failed_at"), Word(group, "last_failed_at"), Word(group, "origin"),
-               Blocks(group.value("per_step", Json::array()), 24)});
-  }
-  std::fputs(table.Text().c_str(), stdout);
 }
 
 void ShowJob(const Json& job) {
@@ -176,19 +193,6 @@ void ShowJob(const Json& job) {
                    : bytes ? SizeText(value.get<double>())
                            : Word(job, name.c_str())));
   }
-}
-
-void ShowConnections(const Json& connections) {
-  Table table({">ID", "PROTOCOL", "ADDRESS", "CLIENT", "ROLES", ">HOLDS", ">IDLE", "WATCHES"});
-  for (const Json& connection : connections) {
-    const auto list = [&](const char* field) { return connection.value(field, Json()); };
-    const Json holds = list("holds");
-    table.Add({Word(connection, "id"), Word(connection, "protocol"), Word(connection, "address"),
-               Word(connection, "client_id"), Words(list("roles")),
-               holds.is_array() ? Words(holds) : Word(connection, "holds"),
-               Age(connection, "idle_seconds"), Words(list("watches"))});
-  }
-  std::fputs(table.Text().c_str(), stdout);
 }
 
 }  // namespace gearstalk::ctl::api

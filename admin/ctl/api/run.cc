@@ -103,7 +103,7 @@ Parameters GlobalParameters(Settings& settings) {
 const std::vector<Command>& Commands() {
   static const std::vector<Command> commands = [] {
     std::vector<Command> all;
-    for (auto group : {StatusCommands, TubeCommands, JobCommands, ActCommands, BulkCommands,
+    for (auto group : {StatusCommands, TopCommands, TubeCommands, JobCommands, ActCommands,
                        ServerCommands, WatchCommands, BenchCommands, LocalCommands, MoveCommands}) {
       for (Command& command : group()) all.push_back(std::move(command));
     }
@@ -123,9 +123,8 @@ int Run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0 && app.get_subcommands().empty() && app.remaining_size() > 0) {
-      std::cerr << fmt::format("gearstalkctl: '{}' is no command; gearstalkctl --help lists them\n",
-                               app.remaining().front());
-      return kBadUsage;
+      return Fail(kBadUsage, fmt::format("'{}' is no command; gearstalkctl --help lists them",
+                                         app.remaining().front()));
     }
     return app.exit(error, std::cout, std::cerr) == 0 ? kDone : kBadUsage;
   }
@@ -134,15 +133,14 @@ int Run(int argc, char** argv) {
     if (!subs[i]->parsed()) continue;
     const Command& command = Commands()[i];
     if (const std::string option = GivenOfApi(app); !option.empty() && !command.call.asks_api) {
-      Tell(fmt::format("{} does not go with {}, which does not ask the API", option, command.name));
-      return kBadUsage;
+      return Fail(kBadUsage, fmt::format("{} does not go with {}, which does not ask the API",
+                                         option, command.name));
     }
     try {
       return command.call.run(settings);
     } catch (const std::exception& error) {
       // Standard output is full, an argument is no UTF-8, or an answer is not the API's.
-      Tell(error.what());
-      return kFailed;
+      return Fail(kFailed, error.what());
     }
   }
   return kBadUsage;

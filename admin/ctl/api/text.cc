@@ -60,11 +60,6 @@ std::string Cut(std::string_view text, std::size_t columns) {
   return columns == 0 ? cut : cut + "…";
 }
 
-bool Tell(const std::string& message) {
-  std::fputs(fmt::format("gearstalkctl: {}\n", message).c_str(), stderr);
-  return false;
-}
-
 void Say(const std::string& line) { std::fputs((line + "\n").c_str(), stdout); }
 
 void UseColor(std::string_view when) {
@@ -109,33 +104,6 @@ std::string AgeText(double seconds) {
   if (whole < 3'600) return fmt::format("{}m {}s", whole / 60, whole % 60);
   if (whole < 86'400) return fmt::format("{}h {}m", whole / 3'600, whole / 60 % 60);
   return fmt::format("{}d {}h", whole / 86'400, whole / 3'600 % 24);
-}
-
-std::string Table::Text() const {
-  std::vector<bool> right;
-  std::vector<std::string> heads;
-  std::vector<std::size_t> widths;
-  for (const std::string& heading : headings_) {
-    right.push_back(heading.starts_with('>'));
-    heads.push_back(heading.substr(right.back() ? 1 : 0));
-    widths.push_back(Width(heads.back()));
-  }
-  for (const auto& row : rows_) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], Width(row[i]));
-  }
-  std::string text;
-  const auto add = [&](const std::vector<std::string>& cells) {
-    std::string line;
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      const std::string space(widths[i] - Width(cells[i]), ' ');
-      if (i > 0) line += "  ";
-      line += right[i] ? space + cells[i] : cells[i] + space;
-    }
-    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-  };
-  add(heads);
-  for (const auto& row : rows_) add(row);
-  return text;
 }
 
 }  // namespace gearstalk::ctl::api

@@ -5,14 +5,12 @@
 #include <string_view>
 #include <vector>
 
+#include "admin/ctl/command.h"
 #include "broker/base/utf8.h"
 
 // What people read: lines, tables, sizes, ages.
 namespace gearstalk::ctl::api {
 
-// A line on standard error, behind the program's name. Returns false, for whoever reports a
-// failure.
-bool Tell(const std::string& message);
 // A line on standard output.
 void Say(const std::string& line);
 
@@ -33,18 +31,5 @@ std::string Cut(std::string_view text, std::size_t columns);
 
 std::string SizeText(double bytes);   // "1.2 MB"
 std::string AgeText(double seconds);  // "3m 4s"
-
-// Columns, left-aligned; numbers right-aligned where a heading begins with ">".
-class Table {
- public:
-  explicit Table(std::vector<std::string> headings) : headings_(std::move(headings)) {}
-  void Add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-  bool empty() const { return rows_.empty(); }
-  std::string Text() const;
-
- private:
-  std::vector<std::string> headings_;
-  std::vector<std::vector<std::string>> rows_;
-};
 
 }  // namespace gearstalk::ctl::api

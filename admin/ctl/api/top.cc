@@ -1,4 +1,5 @@
-#include "admin/ctl/api/top.h"
+// A table of tubes that is drawn anew every interval, on the whole terminal. Keys: s sorts, /
+// matches, p pauses the tube under the mark for a minute or ends its pause, q quits.
 
 #include <curses.h>
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "admin/ctl/api/api.h"
 #include "admin/ctl/api/fields.h"
 #include "admin/ctl/api/screen.h"
 #include "admin/ctl/api/settings.h"
@@ -18,6 +20,18 @@
 
 namespace gearstalk::ctl::api {
 namespace {
+
+struct TopOptions {
+  double interval_s = 2;
+  std::string sort = "busy";
+  bool once = false;
+
+  Parameters AsParameters() {
+    return {{"--interval", &interval_s, "Seconds between frames", Between(0.1, 3600)},
+            {"--sort", &sort, "As `tubes --sort`", OneOf(TubeOrders())},
+            {"--once", &once, "Print one frame as text"}};
+  }
+};
 
 constexpr const char* kSorts[] = {"busy",   "ready",   "reserved", "delayed",
                                   "buried", "workers", "oldest",   "name"};
@@ -33,27 +47,21 @@ std::optional<Json> FetchTubes(Api& api, const std::string& sort, const std::str
 
 // As many columns of numbers as there is room for; names are cut to what these leave. Lines may
 // still be too long.
-std::string LinesOf(const Json& tubes, std::size_t columns) {
+std::string LinesOf(Json tubes, std::size_t columns) {
   constexpr std::size_t kNumbers = 60, kFewNumbers = 26, kLeastName = 8;
   const bool all = columns >= kNumbers + 2 * kLeastName;
   const std::size_t numbers = all ? kNumbers : kFewNumbers;
   const std::size_t name = std::max(kLeastName, columns - std::min(columns, numbers));
-  std::vector<std::string> heads = {"TUBE", ">READY", ">RESERVED", ">BURIED"};
-  if (all) heads.insert(heads.end(), {">DELAYED", ">WORKERS", ">OLDEST", "PAUSED"});
-  Table table(heads);
-  for (const Json& tube : tubes) {
-    const Json jobs = tube.value("jobs", Json::object());
-    std::vector<std::string> cells = {Cut(Word(tube, "name"), name), Count(jobs, "ready"),
-                                      Count(jobs, "reserved"), Count(jobs, "buried")};
-    if (all) {
-      cells.insert(
-          cells.end(),
-          {Count(jobs, "delayed"), Count(tube, "workers"), Age(tube, "oldest_ready_age_seconds"),
-           tube.value("paused", false) ? Age(tube, "pause_left_seconds") : "-"});
-    }
-    table.Add(std::move(cells));
+  for (Json& tube : tubes) tube["name"] = Cut(Word(tube, "name"), name);
+  std::string shown =
+      "TUBE=name >READY=jobs/ready:count >RESERVED=jobs/reserved:count "
+      ">BURIED=jobs/buried:count";
+  if (all) {
+    shown +=
+        " >DELAYED=jobs/delayed:count >WORKERS=workers:count "
+        ">OLDEST=oldest_ready_age_seconds:age PAUSED=pause_left_seconds:age";
   }
-  return table.Text();
+  return TableOf(tubes, shown);
 }
 
 // What $COLUMNS says, else the terminal; 0: neither does.
@@ -68,7 +76,7 @@ std::size_t ColumnsToFill() {
 
 void ShowOnce(const Json& tubes) {
   const std::size_t columns = ColumnsToFill();
-  if (columns == 0) return ShowTubes(tubes);
+  if (columns == 0) return ShowIn(kTubeColumns)(tubes);
   std::istringstream lines(LinesOf(tubes, columns));
   for (std::string line; std::getline(lines, line);) Say(Cut(line, columns));
 }
@@ -184,14 +192,20 @@ class LiveTable {
   std::size_t marked_ = 0;
 };
 
-}  // namespace
-
 int Top(Api& api, const TopOptions& options) {
   if (options.once || !HasScreen()) {
     return PrintItems(api, FetchTubes(api, options.sort, ""), ShowOnce);
   }
   const Screen screen;
   return LiveTable(api, options).Run();
+}
+
+}  // namespace
+
+std::vector<Command> TopCommands() {
+  return {
+      {"top", "Follow the busiest tubes", "gearstalkctl top --once --sort ready", BindApi(Top)},
+  };
 }
 
 }  // namespace gearstalk::ctl::api
