@@ -1,8 +1,6 @@
 // The requests of the transfer protocol. Each decodes, makes its calls of the engine's Transfers,
 // and notes what came of them.
 
-#include "admin/transfer/requests.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>

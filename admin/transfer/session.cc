@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "admin/transfer/requests.h"
 #include "broker/transfer/messages.h"
 
 namespace gearstalk::transfer {

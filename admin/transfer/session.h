@@ -146,4 +146,7 @@ class TransferSession final : public Session {
   std::map<std::string, TubeUse, std::less<>> tubes_;
 };
 
+// Runs one request of the table in requests.cc.
+void RunRequest(TransferSession& session, const Frame& frame);
+
 }  // namespace gearstalk::transfer
