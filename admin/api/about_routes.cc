@@ -2,7 +2,6 @@
 
 #include "admin/api/fields.h"
 #include "admin/api/guard.h"
-#include "admin/api/handlers.h"
 #include "admin/api/lookup.h"
 #include "admin/api/routes.h"
 #include "admin/api/side_thread.h"
@@ -19,12 +18,12 @@ Json SessionObject(const Caller& caller) {
   if (!nobody) {
     for (const std::string& pattern : caller.grant.tubes) tubes.push_back(TextOf(pattern));
   }
-  return {{"user", caller.user.empty() ? Json() : Json(TextOf(caller.user))},
-          {"role", nobody ? Json() : Json(NameOf(caller.grant.role))},
+  return {{"user", TextOrNull(caller.user)},
+          {"role", OrNull(!nobody, NameOf(caller.grant.role))},
           {"bodies", !nobody && caller.grant.bodies},
           {"tubes", tubes},
-          {"via", nobody ? Json() : Json(kVias[static_cast<std::size_t>(caller.via)])},
-          {"expires_at", caller.expires == 0 ? Json() : Json(Timestamp(caller.expires))},
+          {"via", OrNull(!nobody, kVias[static_cast<std::size_t>(caller.via)])},
+          {"expires_at", TimeOrNull(caller.expires)},
           {"can", can}};
 }
 
@@ -59,8 +58,7 @@ Reply GetSession(Call& call) { return Reply::Of(SessionObject(call.caller)); }
 
 Reply OpenSession(Call& call) {
   Fields fields = Fields::OfObject(call.body);
-  const auto token = fields.Text("token");
-  if (fields.ok() && !token) fields.Fail("token", "is needed");
+  const auto token = fields.Needed("token", fields.Text("token"));
   if (!fields.Finish()) return fields.problem();
   if (auto problem = call.services.guard.OpenSession(*token, call.now, call.caller)) {
     return std::move(*problem);

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "admin/api/fields.h"
-#include "admin/api/handlers.h"
 #include "admin/api/json.h"
+#include "admin/api/routes.h"
 #include "admin/metrics/attention.h"
 #include "broker/policy/duration.h"
 
@@ -236,8 +236,7 @@ Task ListAttention(const Services& services, Grant grant, std::optional<std::uin
     items.push_back(ItemOf(kind, concerns->Count(kind), Json(), concerns->Of(kind).front().since,
                            ServerReason(kind, *concerns, engine), Json::array()));
   }
-  co_return Reply::Of({{"items", std::move(items)},
-                       {"at", concerns->at == 0 ? Json() : Json(Timestamp(concerns->at))}});
+  co_return Reply::Of({{"items", std::move(items)}, {"at", TimeOrNull(concerns->at)}});
 }
 
 }  // namespace

@@ -142,22 +142,19 @@ const Audit::Entry* Audit::Before(std::uint64_t id) const {
 }
 
 Json ObjectOf(const Audit::Entry& entry) {
-  const auto text = [](const std::string& word) {
-    return word.empty() ? Json() : Json(TextOf(word));
-  };
   return {{"id", entry.id},
           {"at", Timestamp(entry.at)},
-          {"user", entry.user == "-" ? Json() : text(entry.user)},
-          {"role", text(entry.role)},
-          {"address", text(entry.address)},
-          {"action", text(entry.action)},
-          {"tube", text(entry.tube)},
+          {"user", TextOrNull(entry.user == "-" ? "" : entry.user)},
+          {"role", TextOrNull(entry.role)},
+          {"address", TextOrNull(entry.address)},
+          {"action", TextOrNull(entry.action)},
+          {"tube", TextOrNull(entry.tube)},
           {"job", entry.job == 0 ? Json() : Json(entry.job)},
           {"filter", entry.filter.empty() ? Json() : Json::parse(entry.filter, nullptr, false)},
           {"count", entry.count ? Json(*entry.count) : Json()},
           {"times", entry.times},
           {"result", entry.result},
-          {"request_id", text(entry.request)}};
+          {"request_id", TextOrNull(entry.request)}};
 }
 
 }  // namespace gearstalk::api

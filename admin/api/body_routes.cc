@@ -4,9 +4,8 @@
 
 #include "admin/api/decode.h"
 #include "admin/api/fields.h"
-#include "admin/api/handlers.h"
-#include "admin/api/job_body.h"
 #include "admin/api/lookup.h"
+#include "admin/api/routes.h"
 #include "admin/api/side_thread.h"
 
 namespace gearstalk::api {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "admin/api/broker_control.h"
-#include "admin/api/caller.h"
 #include "admin/api/json.h"
 #include "admin/api/problem.h"
+#include "admin/api/users.h"
 #include "admin/http/answer.h"
 #include "admin/http/request.h"
 #include "admin/http/slices.h"

@@ -1,8 +1,8 @@
 #include "admin/api/fields.h"
-#include "admin/api/handlers.h"
 #include "admin/api/lookup.h"
 #include "admin/api/objects.h"
 #include "admin/api/page.h"
+#include "admin/api/routes.h"
 
 namespace gearstalk::api {
 namespace {

@@ -9,10 +9,10 @@
 #include "admin/api/audit.h"
 #include "admin/api/fields.h"
 #include "admin/api/guard.h"
-#include "admin/api/handlers.h"
 #include "admin/api/json.h"
 #include "admin/api/objects.h"
 #include "admin/api/operations.h"
+#include "admin/api/routes.h"
 #include "admin/metrics/job_metrics.h"
 
 namespace gearstalk::api {
@@ -210,9 +210,7 @@ void Events::SendOperations() {
     if (told != operations_.end() && told->second == version) continue;
     std::string data;
     for (Feed* const feed : feeds_) {
-      const Caller& caller = feed->caller();
-      const bool sees = caller.grant.SeesAll() || caller.user == operation->order().caller.user;
-      if (!feed->topics().operation || !sees) continue;
+      if (!feed->topics().operation || !operation->SeenBy(feed->caller())) continue;
       if (data.empty()) data = Dump(operation->Object());
       feed->Send("operation", data);
     }

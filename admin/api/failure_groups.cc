@@ -9,8 +9,6 @@ namespace {
 
 constexpr double kUsualWindow = 24 * 3600, kMostWindow = 1e9;  // seconds
 
-Json TimeOrNull(Time time) { return time == 0 || time == kNever ? Json() : Json(Timestamp(time)); }
-
 }  // namespace
 
 FailureGroups::FailureGroups(const Engine& engine, std::optional<double> window_s, Time now)
@@ -72,8 +70,8 @@ Json FailureGroups::ObjectOf(const Tube& tube, const Node& node) {
   const Group& group = node.mapped();
   return {{"tube", TextOf(tube.name())},
           {"tube_ref", RefOf(tube.name())},
-          {"origin", origin.empty() ? Json() : Json(TextOf(origin))},
-          {"cause", cause.empty() ? Json() : Json(cause)},
+          {"origin", TextOrNull(origin)},
+          {"cause", TextOrNull(cause)},
           {"count", group.count},
           {"buried", group.buried},
           {"first_failed_at", TimeOrNull(group.first)},

@@ -3,12 +3,12 @@
 #include <vector>
 
 #include "admin/api/failure_groups.h"
-#include "admin/api/handlers.h"
-#include "admin/api/job_body.h"
 #include "admin/api/job_walk.h"
 #include "admin/api/json.h"
+#include "admin/api/lookup.h"
 #include "admin/api/objects.h"
 #include "admin/api/page.h"
+#include "admin/api/routes.h"
 #include "broker/policy/duration.h"
 
 namespace gearstalk::api {

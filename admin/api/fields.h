@@ -52,6 +52,14 @@ class Fields {
   // Bytes, as text under `name` or as base64 under `name`_base64; not both.
   std::optional<std::string> Bytes(const std::string& name);
 
+  // The value that was read; without one it fails.
+  template <typename Value>
+  std::optional<Value> Needed(std::string_view name, std::optional<Value> value,
+                              std::string_view detail = "is needed") {
+    if (!value) Fail(name, detail);
+    return value;
+  }
+
   void Fail(std::string_view field, std::string_view detail);
   bool ok() const { return !problem_.has_value(); }
   // Whether there was no error, and no member is left unread.

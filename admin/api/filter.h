@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "admin/api/caller.h"
 #include "admin/api/fields.h"
 #include "admin/api/json_scan.h"
+#include "admin/api/users.h"
 #include "broker/engine/engine.h"
 
 namespace gearstalk::api {

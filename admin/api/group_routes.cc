@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "admin/api/fields.h"
-#include "admin/api/handlers.h"
 #include "admin/api/json.h"
 #include "admin/api/lookup.h"
 #include "admin/api/page.h"
+#include "admin/api/routes.h"
 #include "broker/engine/group_list.h"
 
 namespace gearstalk::api {
@@ -49,15 +49,13 @@ GroupRow RowAt(const Cursor& cursor) {
 }
 
 Json GroupObject(const GroupRow& row, Time now) {
-  const bool ready = row.oldest != kNever;
-  return {{"name", row.name.empty() ? Json() : Json(TextOf(row.name))},
+  return {{"name", TextOrNull(row.name)},
           {"ready", row.ready},
           {"reserved", row.reserved},
           {"delayed", row.delayed},
           {"handed_out", row.handed_out},
-          {"oldest_ready_age_seconds",
-           ready ? Json(Seconds(std::max<Time>(now - row.oldest, 0))) : Json()},
-          {"held_back", row.held == GroupHeld::kNone ? Json() : Json(NameOf(row.held))}};
+          {"oldest_ready_age_seconds", OrNull(row.oldest != kNever, Age(now, row.oldest))},
+          {"held_back", OrNull(row.held != GroupHeld::kNone, NameOf(row.held))}};
 }
 
 Task GroupPage(const Services& services, std::uint64_t tube_id, Sort sort, bool descending,

@@ -17,12 +17,6 @@ constexpr Time kWrongLasts = 60 * kSecond;
 constexpr std::size_t kRemembered = 4096;  // addresses and callers
 constexpr std::string_view kCookie = "gearstalk_session";
 
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return lower;
-}
-
 bool IsAddress(const std::string& host) {
   in6_addr address{};
   if (host.starts_with('[') && host.ends_with(']')) {

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "admin/api/caller.h"
 #include "admin/api/problem.h"
 #include "admin/api/users.h"
 #include "admin/http/request.h"

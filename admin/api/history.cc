@@ -1,16 +1,14 @@
 #include "admin/api/history.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "admin/api/fields.h"
-#include "admin/api/handlers.h"
 #include "admin/api/history_file.h"
 #include "admin/api/json.h"
 #include "admin/api/lookup.h"
+#include "admin/api/routes.h"
 #include "admin/api/side_thread.h"
 #include "admin/metrics/metrics.h"
 #include "broker/base/split.h"
@@ -183,12 +181,7 @@ void History::SampleServer(Time now) {
 }
 
 float History::CpuRatio(Time now) {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
-  };
-  const double used = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  const double used = CpuSeconds();
   const double before = std::exchange(cpu_seconds_, used);
   const double passed = last_.at == 0 ? 0 : Seconds(now - last_.at);
   return passed <= 0 ? 0 : static_cast<float>((used - before) / passed);
@@ -235,32 +228,23 @@ void History::EndSurvey(Time now) {
 // Continues the history of a tube of the same name; else takes the place of a tube that is not
 // busy.
 History::TubeHistory& History::HistoryOf(const Tube& tube) {
-  TubeHistory* place = nullptr;
-  for (const auto& each : tubes_) {
-    if (each->name == tube.name() && !each->name.empty()) {
-      if (each->id != tube.id()) each->last = {};
-      each->id = tube.id();
-      return *each;
+  std::size_t place = tubes_.size();
+  for (std::size_t i = 0; i < tubes_.size(); ++i) {
+    TubeHistory& each = *tubes_[i];
+    if (each.name == tube.name() && !each.name.empty()) {
+      if (each.id != tube.id()) each.last = {};
+      each.id = tube.id();
+      return each;
     }
-    if (!each->busy && place == nullptr) place = each.get();
+    if (!each.busy) place = std::min(place, i);
   }
-  if (tubes_.size() < kTubesKept || place == nullptr) {
-    tubes_.push_back(std::make_unique<TubeHistory>());
-    place = tubes_.back().get();
-  } else {
-    const auto at = std::find_if(tubes_.begin(), tubes_.end(),
-                                 [&](const auto& each) { return each.get() == place; });
-    *at = std::make_unique<TubeHistory>();
-    place = at->get();
-  }
-  place->id = tube.id();
-  place->name = tube.name();
-  if (file_ != nullptr) {
-    const auto at = std::find_if(tubes_.begin(), tubes_.end(),
-                                 [&](const auto& each) { return each.get() == place; });
-    file_->PutName(static_cast<std::size_t>(at - tubes_.begin()), month_.last() / 12, place->name);
-  }
-  return *place;
+  if (tubes_.size() < kTubesKept) place = tubes_.size();
+  if (place == tubes_.size()) tubes_.emplace_back();
+  tubes_[place] = std::make_unique<TubeHistory>();
+  tubes_[place]->id = tube.id();
+  tubes_[place]->name = tube.name();
+  if (file_ != nullptr) file_->PutName(place, month_.last() / 12, tube.name());
+  return *tubes_[place];
 }
 
 void History::SampleTubes(Time now) {

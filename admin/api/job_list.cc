@@ -2,12 +2,11 @@
 #include <utility>
 #include <vector>
 
-#include "admin/api/handlers.h"
-#include "admin/api/job_body.h"
 #include "admin/api/job_walk.h"
 #include "admin/api/lookup.h"
 #include "admin/api/objects.h"
 #include "admin/api/page.h"
+#include "admin/api/routes.h"
 
 namespace gearstalk::api {
 namespace {

@@ -4,10 +4,9 @@
 #include <string>
 
 #include "admin/api/fields.h"
-#include "admin/api/handlers.h"
-#include "admin/api/job_body.h"
 #include "admin/api/lookup.h"
 #include "admin/api/objects.h"
+#include "admin/api/routes.h"
 
 namespace gearstalk::api {
 namespace {
@@ -99,8 +98,7 @@ Reply ReleaseJob(Call& call) {
 
 Reply MoveJob(Call& call) {
   Fields fields = Fields::OfObject(call.body);
-  const auto to = fields.Bytes("to");
-  if (fields.ok() && !to) fields.Fail("to", "is needed");
+  const auto to = fields.Needed("to", fields.Bytes("to"));
   if (!fields.Finish()) return fields.problem();
   const Job* const job = JobOf(call);
   if (job == nullptr) return NoJob();

@@ -4,6 +4,17 @@
 
 namespace gearstalk::api {
 
+BodyMatch::Found FilterWalk::Look(const Job& job, Time now, std::uint64_t& budget) {
+  if (!filter_.MatchesRecord(job, now) || !grant_.Sees(job.tube().name())) {
+    return BodyMatch::Found::kNo;
+  }
+  if (bodies_ && !brought_.Knows(now, job)) return BodyMatch::Found::kNotYet;
+  const std::uint64_t before = budget;
+  const BodyMatch::Found found = body_.Advance(job, budget);
+  body_bytes_ += before - budget;
+  return found;
+}
+
 JobWalk::Place JobWalk::Begin(const Engine& engine, const Filter& filter) {
   Place place;
   place.after = filter.from() == 0 ? 0 : filter.from() - 1;
@@ -32,13 +43,7 @@ void JobWalk::Slice(Time now, std::uint64_t most, const std::function<bool(const
       return;
     }
     const bool there = !filter_.tube() || job->tube().name() == *filter_.tube();
-    auto found = BodyMatch::Found::kNo;
-    if (filter_.MatchesRecord(*job, now) && grant_.Sees(job->tube().name())) {
-      if (bodies_ && !brought_.Knows(now, *job)) return;
-      const std::uint64_t before = budget;
-      found = body_.Advance(*job, budget);
-      body_bytes_ += before - budget;
-    }
+    const BodyMatch::Found found = Look(*job, now, budget);
     if (found == BodyMatch::Found::kNotYet) return;
     place_.after = job->id();
     ++scanned_;
@@ -68,11 +73,7 @@ void FailureWalk::Slice(Time now, const std::function<bool(const Job&)>& visit) 
     ended_ = window_s_ && Seconds(now - place.ended) > *window_s_;
     if (ended_) return;
     const Job* const job = JobAt(place);
-    auto found = BodyMatch::Found::kNo;
-    if (job != nullptr && filter_.MatchesRecord(*job, now) && grant_.Sees(job->tube().name())) {
-      if (filter_.ReadsBody() && !brought_.Knows(now, *job)) return;
-      found = body_.Advance(*job, budget);
-    }
+    const auto found = job == nullptr ? BodyMatch::Found::kNo : Look(*job, now, budget);
     if (found == BodyMatch::Found::kNotYet) return;
     place_ = place;
     ++at_;

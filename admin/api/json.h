@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -25,6 +26,18 @@ std::optional<Json> ParseJson(std::string_view text, std::size_t most = SIZE_MAX
 
 // RFC 3339 in UTC with milliseconds.
 std::string Timestamp(Time time);
+
+// The value; null if it is not there, an empty text, or no time (0 or kNever).
+template <typename T>
+Json OrNull(bool there, const T& value) {
+  return there ? Json(value) : Json();
+}
+inline Json TextOrNull(std::string_view bytes) { return OrNull(!bytes.empty(), TextOf(bytes)); }
+inline Json TimeOrNull(Time time) {
+  return time <= 0 || time == kNever ? Json() : Json(Timestamp(time));
+}
+// Seconds from `since` to `now`, at least 0.
+inline double Age(Time now, Time since) { return Seconds(std::max<Time>(now - since, 0)); }
 
 // Long members X_base64 of an object become X, the bytes themselves, where there is no X.
 void DecodeLongBase64(Json& object);

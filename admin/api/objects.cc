@@ -34,7 +34,7 @@ Json MaxQueueObject(const Engine& engine, std::string_view name, const MaxQueue&
 
 Json OldestReadyAge(const Tube& tube, Time now) {
   const Job* const oldest = tube.OldestReady();
-  return oldest == nullptr ? Json() : Json(Seconds(std::max<Time>(now - oldest->created, 0)));
+  return oldest == nullptr ? Json() : Json(Age(now, oldest->created));
 }
 
 // Both sessions are consumers and know their peers.
@@ -42,16 +42,13 @@ const Session* SessionOf(const Consumer* consumer) {
   return dynamic_cast<const Session*>(consumer);
 }
 
-Json ClientId(const Session& session) {
-  const std::string_view id = session.ClientId();
-  return id.empty() ? Json() : Json(TextOf(id));
-}
-
 Json HolderObject(const Job& job) {
   const Session* const session = SessionOf(job.holder());
   const Peer* const peer = session == nullptr ? nullptr : session->Client();
   if (peer == nullptr) return {};
-  return {{"connection", peer->id}, {"address", peer->address}, {"client_id", ClientId(*session)}};
+  return {{"connection", peer->id},
+          {"address", peer->address},
+          {"client_id", TextOrNull(session->ClientId())}};
 }
 
 Json ProgressObject(const JobRest& rest) {
@@ -67,8 +64,6 @@ Json RolesOf(const Consumer* consumer) {
   return roles;
 }
 
-Json TextOrNull(std::string_view text) { return text.empty() ? Json() : Json(TextOf(text)); }
-
 std::string_view OnFailureOf(const Job& job) {
   switch (FateOfFailed(job)) {
     case Verdict::Fate::kMoved:
@@ -79,8 +74,6 @@ std::string_view OnFailureOf(const Job& job) {
       return "remove";
   }
 }
-
-Json HeldBackWord(HeldBack why) { return why == HeldBack::kNone ? Json() : Json(NameOf(why)); }
 
 Json WatchesOf(const Consumer* consumer) {
   Json names = Json::array();
@@ -120,11 +113,11 @@ Json JournalObject(const Journal& journal, const ServerFacts& facts, const Histo
           {"full", stats.full},
           {"disk_bytes", segments.stored_bytes},
           {"live_bytes", segments.live_bytes},
-          {"filesystem_bytes", known ? Json(disk.total) : Json()},
-          {"free_bytes", known ? Json(disk.free) : Json()},
-          {"free_limit_bytes", known ? Json(disk.limit) : Json()},
+          {"filesystem_bytes", OrNull(known, disk.total)},
+          {"free_bytes", OrNull(known, disk.free)},
+          {"free_limit_bytes", OrNull(known, disk.limit)},
           {"low", disk.low},
-          {"full_seconds", fills ? Json(Seconds(disk.full_in)) : Json()},
+          {"full_seconds", OrNull(fills, Seconds(disk.full_in))},
           {"segments", segments.count},
           {"waiting_bytes", journal.WaitingBytes()},
           {"sync_seconds_p99", history.SyncP99()}};
@@ -160,7 +153,7 @@ Json ReplicaObject(const Journal& journal) {
                  {"epoch", replica->epoch},
                  {"leader", std::move(leader)},
                  {"behind_batches", replica->behind_batches},
-                 {"lease_left_seconds", active ? Json(Seconds(replica->lease_left)) : Json()},
+                 {"lease_left_seconds", OrNull(active, Seconds(replica->lease_left))},
                  {"takeovers_total", replica->takeovers}};
   if (replica->server) object["store"] = StoreObject(*replica->server);
   return object;
@@ -178,7 +171,7 @@ Json RoutersOf(const ServerFacts& facts) {
   Json list = Json::array();
   for (const RouterFacts& router : facts.routers) {
     list.push_back({{"name", "router-" + std::to_string(list.size())},
-                    {"pid", router.process == 0 ? Json() : Json(router.process)},
+                    {"pid", OrNull(router.process != 0, router.process)},
                     {"connections", router.streams},
                     {"accepted_total", router.accepted},
                     {"handshakes_total", router.handshakes},
@@ -189,13 +182,14 @@ Json RoutersOf(const ServerFacts& facts) {
   return list;
 }
 
-}  // namespace
-
 std::string_view NameOf(Band band) {
   constexpr std::string_view kBandNames[] = {"high", "normal", "low"};
   return kBandNames[static_cast<std::size_t>(band)];
 }
 
+struct StateCounts {
+  std::size_t ready, reserved, delayed, buried, urgent;
+};
 Json ObjectOf(const StateCounts& jobs) {
   return {{"ready", jobs.ready},
           {"reserved", jobs.reserved},
@@ -204,10 +198,8 @@ Json ObjectOf(const StateCounts& jobs) {
           {"urgent", jobs.urgent}};
 }
 
-namespace {
-
 template <typename Counted>
-Json AllCountersOf(const Counted& counted) {
+Json CountersOf(const Counted& counted) {
   Json object = Json::object();
   for (const JobCounter& counter : JobCounters()) {
     object[std::string(counter.name.substr(kCounterPrefix.size()))] = counter.Of(counted);
@@ -217,64 +209,47 @@ Json AllCountersOf(const Counted& counted) {
 
 }  // namespace
 
-Json CountersOf(const EngineStats& stats) { return AllCountersOf(stats); }
-Json CountersOf(const Tube& tube) { return AllCountersOf(tube); }
-
 Json TubeObject(const Engine& engine, const Tube& tube, Time now) {
-  const bool paused = tube.paused();
-  const Groups::Counts groups =
-      tube.groups() == nullptr ? Groups::Counts{} : tube.groups()->counts();
-  return {{"name", TextOf(tube.name())},
-          {"ref", RefOf(tube.name())},
-          {"id", tube.id()},
-          {"jobs", ObjectOf(StateCounts{tube.ready(), tube.reserved(), tube.delayed(),
-                                        tube.buried(), tube.urgent()})},
-          {"counters", CountersOf(tube)},
-          {"oldest_ready_age_seconds", OldestReadyAge(tube, now)},
-          {"workers", tube.workers()},
-          {"using", tube.using_count()},
-          {"watching", tube.watching()},
-          {"waiting", engine.Waiting(tube)},
-          {"paused", paused},
-          {"pause_seconds", paused ? Json(tube.settings().pause_s) : Json()},
-          {"pause_left_seconds", paused ? Json(Seconds(engine.PauseLeft(now, tube))) : Json()},
-          {"pauses_total", tube.pauses},
-          {"maxqueue", MaxQueueObject(engine, tube.name(), tube.settings().max_queue)},
-          {"created_function", tube.settings().created_function},
-          {"retrying", tube.policy_state().retrying},
-          {"held_back", HeldBackWord(tube.held_back())},
-          {"groups", groups.groups},
-          {"groups_held_back", groups.held_back},
-          {"jobs_without_group", groups.without}};
+  return TubeObject(engine, tube.name(), &tube, now);
 }
 
-Json EmptyTubeObject(const Engine& engine, std::string_view name) {
-  return {{"name", TextOf(name)},
-          {"ref", RefOf(name)},
-          {"id", nullptr},
-          {"jobs", ObjectOf(StateCounts{})},
-          {"counters", CountersOf(EngineStats())},
-          {"oldest_ready_age_seconds", nullptr},
-          {"workers", 0},
-          {"using", 0},
-          {"watching", 0},
-          {"waiting", 0},
-          {"paused", false},
-          {"pause_seconds", nullptr},
-          {"pause_left_seconds", nullptr},
-          {"pauses_total", 0},
-          {"maxqueue", MaxQueueObject(engine, name, engine.ConfiguredMaxQueue(name))},
-          {"created_function", false},
-          {"retrying", 0},
-          {"held_back", nullptr},
-          {"groups", 0},
-          {"groups_held_back", 0},
-          {"jobs_without_group", 0}};
+Json TubeObject(const Engine& engine, std::string_view name, const Tube* tube, Time now) {
+  const bool there = tube != nullptr, paused = there && tube->paused();
+  const Groups::Counts groups =
+      !there || tube->groups() == nullptr ? Groups::Counts{} : tube->groups()->counts();
+  const auto count = [tube](auto number) { return tube == nullptr ? 0 : (tube->*number)(); };
+  const MaxQueue& limits = there ? tube->settings().max_queue : engine.ConfiguredMaxQueue(name);
+  return {
+      {"name", TextOf(name)},
+      {"ref", RefOf(name)},
+      {"id", there ? Json(tube->id()) : Json()},
+      {"jobs",
+       ObjectOf(StateCounts{count(&Tube::ready), count(&Tube::reserved), count(&Tube::delayed),
+                            count(&Tube::buried), count(&Tube::urgent)})},
+      {"counters", there ? CountersOf(*tube) : CountersOf(EngineStats())},
+      {"oldest_ready_age_seconds", there ? OldestReadyAge(*tube, now) : Json()},
+      {"workers", count(&Tube::workers)},
+      {"using", count(&Tube::using_count)},
+      {"watching", count(&Tube::watching)},
+      {"waiting", there ? engine.Waiting(*tube) : 0},
+      {"paused", paused},
+      {"pause_seconds", paused ? Json(tube->settings().pause_s) : Json()},
+      {"pause_left_seconds", paused ? Json(Seconds(engine.PauseLeft(now, *tube))) : Json()},
+      {"pauses_total", there ? tube->pauses : 0},
+      {"maxqueue", MaxQueueObject(engine, name, limits)},
+      {"created_function", there && tube->settings().created_function},
+      {"retrying", there ? tube->policy_state().retrying : 0},
+      {"held_back",
+       there && tube->held_back() != HeldBack::kNone ? Json(NameOf(tube->held_back())) : Json()},
+      {"groups", groups.groups},
+      {"groups_held_back", groups.held_back},
+      {"jobs_without_group", groups.without}};
 }
 
 Json JobObject(const Engine& engine, const Job& job, Time now, bool preview) {
   const JobExtra& extra = job.extra();
   const bool delayed = job.state() == JobState::kDelayed;
+  const bool reserved = job.state() == JobState::kReserved;
   const Time left = engine.TimeLeft(now, job);
   const Policy* const policy = job.tube().policy();
   const bool concerned = policy != nullptr || !job.origin().empty();
@@ -282,6 +257,7 @@ Json JobObject(const Engine& engine, const Job& job, Time now, bool preview) {
   const Time expires = job.state() == JobState::kBuried ? kNever : job.rest().expiry.time;
   const std::string_view cause = CauseOf(job);
   const Time taken = job.taken_at();
+  const bool shown = preview && job.has_body();
   return {{"id", job.id()},
           {"tube", TextOf(job.tube().name())},
           {"tube_ref", RefOf(job.tube().name())},
@@ -290,36 +266,33 @@ Json JobObject(const Engine& engine, const Job& job, Time now, bool preview) {
           {"class", NameOf(engine.BandOf(job.priority))},
           {"size_bytes", job.body_size()},
           {"created_at", Timestamp(job.created)},
-          {"age_seconds", Seconds(std::max<Time>(now - job.created, 0))},
+          {"age_seconds", Age(now, job.created)},
           {"delay_seconds", job.delay_s},
-          {"ttr_seconds", job.ttr_s == 0 ? Json() : Json(job.ttr_s)},
-          {"due_in_seconds", delayed ? Json(Seconds(left)) : Json()},
-          {"ttr_left_seconds",
-           job.state() == JobState::kReserved && left > 0 ? Json(Seconds(left)) : Json()},
-          {"reserved_at", taken == 0 ? Json() : Json(Timestamp(taken))},
-          {"running_seconds", taken == 0 ? Json() : Json(Seconds(std::max<Time>(now - taken, 0)))},
+          {"ttr_seconds", OrNull(job.ttr_s != 0, job.ttr_s)},
+          {"due_in_seconds", OrNull(delayed, Seconds(left))},
+          {"ttr_left_seconds", OrNull(reserved && left > 0, Seconds(left))},
+          {"reserved_at", TimeOrNull(taken)},
+          {"running_seconds", OrNull(taken != 0, Age(now, taken))},
           {"reserves", job.reserves},
           {"timeouts", extra.timeouts},
           {"releases", extra.releases},
           {"buries", extra.buries},
           {"kicks", extra.kicks},
           {"lost_tries", job.rest().lost_tries},
-          {"unique", job.unique().empty() ? Json() : Json(TextOf(job.unique()))},
-          {"group", GroupNameOf(job).empty() ? Json() : Json(TextOf(GroupNameOf(job)))},
+          {"unique", TextOrNull(job.unique())},
+          {"group", TextOrNull(GroupNameOf(job))},
           {"waiters", job.rest().waiters.size()},
           {"durable", job.durable()},
           {"on_failure", OnFailureOf(job)},
           {"holder", HolderObject(job)},
           {"progress", ProgressObject(job.rest())},
-          {"preview",
-           preview && job.has_body() ? Json(TextOf(job.body().substr(0, kPreview))) : Json()},
+          {"preview", shown ? Json(TextOf(job.body().substr(0, kPreview))) : Json()},
           {"body_in_memory", job.has_body()},
-          {"attempts", concerned ? Json(extra.attempts) : Json()},
-          {"max_attempts", most == 0 ? Json() : Json(most)},
-          {"expires_in_seconds",
-           expires == kNever ? Json() : Json(Seconds(std::max<Time>(expires - now, 0)))},
-          {"cause", cause.empty() ? Json() : Json(cause)},
-          {"failed_at", Failed(job) && extra.ended != 0 ? Json(Timestamp(extra.ended)) : Json()},
+          {"attempts", OrNull(concerned, extra.attempts)},
+          {"max_attempts", OrNull(most != 0, most)},
+          {"expires_in_seconds", OrNull(expires != kNever, Age(expires, now))},
+          {"cause", TextOrNull(cause)},
+          {"failed_at", TimeOrNull(Failed(job) ? extra.ended : 0)},
           {"cause_text", job.texts() == nullptr ? Json() : TextOrNull(job.texts()->cause_text)},
           {"origin", TextOrNull(job.origin())}};
 }
@@ -330,12 +303,12 @@ Json ConnectionObject(const ConnectionList::Entry& entry, Time now) {
   const auto* const consumer = dynamic_cast<const Consumer*>(session);
   const Tube* const used = consumer == nullptr ? nullptr : consumer->used();
   return {{"id", peer.id},
-          {"protocol", entry.protocol.empty() ? Json() : Json(entry.protocol)},
+          {"protocol", TextOrNull(entry.protocol)},
           {"address", peer.address},
           {"listen", peer.bound},
           {"tls", peer.tls},
-          {"certificate", peer.certificate.empty() ? Json() : Json(TextOf(peer.certificate))},
-          {"client_id", session == nullptr ? Json() : ClientId(*session)},
+          {"certificate", TextOrNull(peer.certificate)},
+          {"client_id", TextOrNull(session == nullptr ? "" : session->ClientId())},
           {"roles", RolesOf(consumer)},
           {"waiting", consumer != nullptr && consumer->waiting()},
           {"uses", used == nullptr ? Json() : Json(TextOf(used->name()))},
@@ -343,7 +316,7 @@ Json ConnectionObject(const ConnectionList::Entry& entry, Time now) {
           {"watches_total", consumer == nullptr ? 0 : consumer->watched().size()},
           {"holds", consumer == nullptr ? 0 : consumer->held()},
           {"connected_at", Timestamp(peer.connected_at)},
-          {"idle_seconds", Seconds(std::max<Time>(now - entry.active_at, 0))}};
+          {"idle_seconds", Age(now, entry.active_at)}};
 }
 
 Json ServerObject(const Services& services, Time now) {
@@ -363,7 +336,7 @@ Json ServerObject(const Services& services, Time now) {
           {"listen", facts.listen},
           {"admin", facts.admin},
           {"ready", why.empty()},
-          {"not_ready_reason", why.empty() ? Json() : Json(TextOf(why))},
+          {"not_ready_reason", TextOrNull(why)},
           {"draining", engine.draining()},
           {"log_level", services.host.LogLevelName()},
           {"jobs", ObjectOf(StateCounts{stats.ready, stats.reserved, stats.delayed, stats.buried,

@@ -12,18 +12,9 @@
 // Jobs, tubes and connections as JSON. Every number is taken from where /metrics takes it.
 namespace gearstalk::api {
 
-std::string_view NameOf(Band band);
-
-struct StateCounts {
-  std::size_t ready, reserved, delayed, buried, urgent;
-};
-Json ObjectOf(const StateCounts& jobs);
-Json CountersOf(const EngineStats& stats);
-Json CountersOf(const Tube& tube);
-
 Json TubeObject(const Engine& engine, const Tube& tube, Time now);
-// What is left of a tube that has gone with the act that is answered.
-Json EmptyTubeObject(const Engine& engine, std::string_view name);
+// nullptr: the tube has gone with the act that is answered.
+Json TubeObject(const Engine& engine, std::string_view name, const Tube* tube, Time now);
 // `preview`: the first bytes of the body as text.
 Json JobObject(const Engine& engine, const Job& job, Time now, bool preview);
 Json ConnectionObject(const ConnectionList::Entry& entry, Time now);

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "admin/api/fields.h"
-#include "admin/api/handlers.h"
 #include "admin/api/lookup.h"
 #include "admin/api/operations.h"
 #include "admin/api/page.h"
+#include "admin/api/routes.h"
 
 namespace gearstalk::api {
 namespace {
@@ -16,14 +16,9 @@ constexpr Time kWaitsForCount = 2 * kSecond;
 
 Problem NoOperation() { return {"not-found", "there is no such operation"}; }
 
-// Callers whose rights are limited to some tubes see their own operations only.
-bool Sees(const Caller& caller, const Operation& operation) {
-  return caller.grant.SeesAll() || operation.order().caller.user == caller.user;
-}
-
 Operation* OperationOf(const Call& call) {
   Operation* const found = call.services.operations.Find(NumberOf(call.arguments[0]));
-  return found != nullptr && Sees(call.caller, *found) ? found : nullptr;
+  return found != nullptr && found->SeenBy(call.caller) ? found : nullptr;
 }
 
 Reply OperationReply(const Operation& operation, int status = 200) {
@@ -51,7 +46,7 @@ Task OperationPage(const Operations& operations, Caller caller, Page page) {
     if (next == all.rend()) break;
     before = (*next)->id();
     ++page.scanned;
-    if (Sees(caller, **next)) page.Add((*next)->Object());
+    if ((*next)->SeenBy(caller)) page.Add((*next)->Object());
     if (!page.full()) continue;
     if (std::next(next) != all.rend()) page.GoOn({{before}, ""});
     break;
@@ -144,8 +139,7 @@ Reply StopOperation(Call& call) {
 
 Reply ConfirmOperation(Call& call) {
   Fields fields = Fields::OfObject(call.body);
-  const auto count = fields.Integer("count", 0, UINT64_MAX);
-  if (fields.ok() && !count) fields.Fail("count", "is needed");
+  const auto count = fields.Needed("count", fields.Integer("count", 0, UINT64_MAX));
   if (!fields.Finish()) return fields.problem();
   Operation* const operation = OperationOf(call);
   if (operation == nullptr) return NoOperation();

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "admin/api/job_body.h"
 #include "admin/api/lookup.h"
 
 namespace gearstalk::api {
@@ -211,17 +210,17 @@ Json Operation::Object() const {
   return {{"id", id_},
           {"action", NameOf(order_.action)},
           {"filter", order_.told},
-          {"to", order_.to.empty() ? Json() : Json(TextOf(order_.to))},
+          {"to", TextOrNull(order_.to)},
           {"state", NameOf(state_)},
-          {"count", state_ == State::kCounting ? Json() : Json(count_)},
+          {"count", OrNull(state_ != State::kCounting, count_)},
           {"done", done_},
           {"skipped", skipped_},
           {"failed", failed_},
           {"scanned", scanned_},
           {"as_of_id", as_of_},
-          {"user", order_.caller.user.empty() ? Json() : Json(TextOf(order_.caller.user))},
+          {"user", TextOrNull(order_.caller.user)},
           {"created_at", Timestamp(created_)},
-          {"ended_at", ended() ? Json(Timestamp(ended_at_)) : Json()},
+          {"ended_at", TimeOrNull(ended_at_)},
           {"problem", problem_ ? DocumentOf(*problem_, order_.request_id) : Json()}};
 }
 

@@ -43,6 +43,10 @@ class Operation final : public SliceWork {
   State state() const { return state_; }
   std::uint64_t count() const { return count_; }
   const Order& order() const { return order_; }
+  // Callers whose rights are limited to some tubes see their own operations only.
+  bool SeenBy(const Caller& caller) const {
+    return caller.grant.SeesAll() || caller.user == order_.caller.user;
+  }
   Time changed() const { return changed_; }
   bool ended() const { return state_ > State::kRunning; }
   bool active() const { return state_ == State::kCounting || state_ == State::kRunning; }

@@ -71,8 +71,7 @@ Page Page::Of(Fields& fields, const HttpRequest& request, std::size_t numbers,
 }
 
 Reply Page::Finish(const Json& more) const {
-  Json rest = {
-      {"next", next.empty() ? Json() : Json(next)}, {"complete", complete}, {"scanned", scanned}};
+  Json rest = {{"next", TextOrNull(next)}, {"complete", complete}, {"scanned", scanned}};
   rest.update(more);
   return Reply(200,
                fmt::format("{{\"items\":[{}],{}", items, std::string_view(Dump(rest)).substr(1)));

@@ -1,7 +1,7 @@
 #include "admin/api/fields.h"
-#include "admin/api/handlers.h"
 #include "admin/api/json.h"
 #include "admin/api/lookup.h"
+#include "admin/api/routes.h"
 #include "broker/base/near_names.h"
 
 namespace gearstalk::api {
@@ -64,9 +64,7 @@ Reply SetPolicy(Call& call) {
   const bool number = given != nullptr && given->is_number_unsigned();
   std::string value = number ? given->dump() : std::string();
   if (!number) {
-    const auto text = fields.Text("value");
-    if (fields.ok() && !text) fields.Fail("value", "is needed");
-    value = text.value_or("");
+    value = fields.Needed("value", fields.Text("value")).value_or("");
   }
   if (!fields.Finish()) return fields.problem();
   return Change(call, value);

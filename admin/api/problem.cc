@@ -64,7 +64,7 @@ Json DocumentOf(const Problem& problem, std::string_view request_id) {
                    {"status", kind.status},
                    {"code", kind.code},
                    {"detail", TextOf(problem.detail)},
-                   {"field", problem.field.empty() ? Json() : Json(TextOf(problem.field))},
+                   {"field", TextOrNull(problem.field)},
                    {"request_id", request_id}};
   for (const auto& [name, value] : problem.more.items()) document[name] = value;
   return document;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "admin/api/handlers.h"
-
 namespace gearstalk::api {
 namespace {
 

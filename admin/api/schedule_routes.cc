@@ -1,28 +1,24 @@
 #include "admin/api/fields.h"
-#include "admin/api/handlers.h"
-#include "admin/api/job_body.h"
 #include "admin/api/json.h"
 #include "admin/api/lookup.h"
 #include "admin/api/page.h"
+#include "admin/api/routes.h"
 
 namespace gearstalk::api {
 namespace {
 
-Json MomentOf(Time time) { return time <= 0 || time == kNever ? Json() : Json(Timestamp(time)); }
-
 Json ScheduleObject(const RunningSchedule& schedule) {
-  return {
-      {"name", TextOf(schedule.entry.name)},
-      {"tube", TextOf(schedule.entry.tube)},
-      {"cron", schedule.entry.cron.empty() ? Json() : Json(TextOf(schedule.entry.cron))},
-      {"every_seconds", schedule.entry.cron.empty() ? Json(Seconds(schedule.entry.every)) : Json()},
-      {"time_zone", schedule.plan.zone().name()},
-      {"next_at", schedule.off ? Json() : MomentOf(schedule.next)},
-      {"last_at", MomentOf(schedule.ran)},
-      {"runs", schedule.runs},
-      {"skipped", schedule.skipped},
-      {"missed", schedule.missed},
-      {"enabled", !schedule.off}};
+  return {{"name", TextOf(schedule.entry.name)},
+          {"tube", TextOf(schedule.entry.tube)},
+          {"cron", TextOrNull(schedule.entry.cron)},
+          {"every_seconds", OrNull(schedule.entry.cron.empty(), Seconds(schedule.entry.every))},
+          {"time_zone", schedule.plan.zone().name()},
+          {"next_at", schedule.off ? Json() : TimeOrNull(schedule.next)},
+          {"last_at", TimeOrNull(schedule.ran)},
+          {"runs", schedule.runs},
+          {"skipped", schedule.skipped},
+          {"missed", schedule.missed},
+          {"enabled", !schedule.off}};
 }
 
 bool Sees(const Grant& grant, const RunningSchedule& schedule) {
@@ -109,8 +105,7 @@ Reply RunSchedule(Call& call) {
 
 Reply EnableSchedule(Call& call) {
   Fields fields = Fields::OfObject(call.body);
-  const auto enabled = fields.Truth("enabled");
-  if (fields.ok() && !enabled) fields.Fail("enabled", "is needed");
+  const auto enabled = fields.Needed("enabled", fields.Truth("enabled"));
   if (!fields.Finish()) return fields.problem();
   const RunningSchedule* const schedule = ScheduleOf(call);
   if (schedule == nullptr) return NoSchedule();

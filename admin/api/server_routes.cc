@@ -2,9 +2,9 @@
 
 #include "admin/api/audit.h"
 #include "admin/api/fields.h"
-#include "admin/api/handlers.h"
 #include "admin/api/objects.h"
 #include "admin/api/page.h"
+#include "admin/api/routes.h"
 
 namespace gearstalk::api {
 namespace {
@@ -32,8 +32,7 @@ Reply GetServer(Call& call) { return Reply::Of(ServerObject(call.services, call.
 
 Reply SetDraining(Call& call) {
   Fields fields = Fields::OfObject(call.body);
-  const auto draining = fields.Truth("draining");
-  if (fields.ok() && !draining) fields.Fail("draining", "is needed");
+  const auto draining = fields.Needed("draining", fields.Truth("draining"));
   if (!fields.Finish()) return fields.problem();
   const std::string& user = call.caller.user;
   call.services.broker.SetDraining(*draining, user.empty() ? "the API" : user);
@@ -44,7 +43,7 @@ Reply SetLogLevel(Call& call) {
   Fields fields = Fields::OfObject(call.body);
   const std::string level =
       fields.Word("level", {"trace", "debug", "info", "warn", "error", "critical", "off"});
-  if (fields.ok() && level.empty()) fields.Fail("level", "is needed");
+  if (level.empty()) fields.Fail("level", "is needed");
   if (!fields.Finish()) return fields.problem();
   call.services.host.SetLogLevel(level);
   return Reply::Of({{"level", call.services.host.LogLevelName()}});

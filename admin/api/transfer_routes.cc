@@ -1,7 +1,7 @@
 #include "admin/api/fields.h"
-#include "admin/api/handlers.h"
 #include "admin/api/json.h"
 #include "admin/api/page.h"
+#include "admin/api/routes.h"
 
 namespace gearstalk::api {
 namespace {

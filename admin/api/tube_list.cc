@@ -3,10 +3,10 @@
 #include <utility>
 #include <vector>
 
-#include "admin/api/handlers.h"
 #include "admin/api/id_set.h"
 #include "admin/api/objects.h"
 #include "admin/api/page.h"
+#include "admin/api/routes.h"
 #include "admin/metrics/attention.h"
 
 namespace gearstalk::api {
@@ -26,7 +26,18 @@ struct Order {
   bool rises;  // the usual direction
 };
 
-std::uint64_t OldestFirst(const Engine&, const Tube& tube) {
+template <auto kNumber>
+std::uint64_t Of(const Engine& /*engine*/, const Tube& tube) {
+  return (tube.*kNumber)();
+}
+
+std::uint64_t Jobs(const Engine& /*engine*/, const Tube& tube) {
+  return tube.unfinished() + tube.buried();
+}
+
+std::uint64_t Waiting(const Engine& engine, const Tube& tube) { return engine.Waiting(tube); }
+
+std::uint64_t OldestFirst(const Engine& /*engine*/, const Tube& tube) {
   const Job* const oldest = tube.OldestReady();
   return oldest == nullptr ? 0 : UINT64_MAX - static_cast<std::uint64_t>(oldest->created);
 }
@@ -34,23 +45,13 @@ std::uint64_t OldestFirst(const Engine&, const Tube& tube) {
 constexpr Order kOrders[] = {
     {"id", nullptr, true},
     {"name", nullptr, true},
-    {"busy",
-     [](const Engine&, const Tube& tube) -> std::uint64_t {
-       return tube.unfinished() + tube.buried();
-     },
-     false},
-    {"ready", [](const Engine&, const Tube& tube) -> std::uint64_t { return tube.ready(); }, false},
-    {"reserved", [](const Engine&, const Tube& tube) -> std::uint64_t { return tube.reserved(); },
-     false},
-    {"delayed", [](const Engine&, const Tube& tube) -> std::uint64_t { return tube.delayed(); },
-     false},
-    {"buried", [](const Engine&, const Tube& tube) -> std::uint64_t { return tube.buried(); },
-     false},
-    {"workers", [](const Engine&, const Tube& tube) -> std::uint64_t { return tube.workers(); },
-     false},
-    {"waiting",
-     [](const Engine& engine, const Tube& tube) -> std::uint64_t { return engine.Waiting(tube); },
-     false},
+    {"busy", Jobs, false},
+    {"ready", Of<&Tube::ready>, false},
+    {"reserved", Of<&Tube::reserved>, false},
+    {"delayed", Of<&Tube::delayed>, false},
+    {"buried", Of<&Tube::buried>, false},
+    {"workers", Of<&Tube::workers>, false},
+    {"waiting", Waiting, false},
     {"oldest", OldestFirst, false},
 };
 

@@ -3,11 +3,10 @@
 #include <algorithm>
 
 #include "admin/api/fields.h"
-#include "admin/api/handlers.h"
-#include "admin/api/job_body.h"
 #include "admin/api/json.h"
 #include "admin/api/lookup.h"
 #include "admin/api/objects.h"
+#include "admin/api/routes.h"
 
 namespace gearstalk::api {
 namespace {
@@ -22,9 +21,7 @@ constexpr std::uint32_t kUsualTtr = 60;  // seconds
 Reply TubeReply(const Call& call, std::string_view name, const Outcome& outcome, int status = 200) {
   if (!outcome.ok()) return RefusalOf(outcome.code, name);
   const Tube* const tube = call.engine().FindTube(name);
-  const Json object = tube == nullptr ? EmptyTubeObject(call.engine(), name)
-                                      : TubeObject(call.engine(), *tube, call.now);
-  return Reply::Of(object, status).Durable(outcome.lsn);
+  return Reply::Of(TubeObject(call.engine(), name, tube, call.now), status).Durable(outcome.lsn);
 }
 
 Task KickSome(const Services& services, std::string tube, std::uint64_t wanted,
@@ -56,8 +53,7 @@ std::uint64_t MaxPutBody(const Call& call, const std::string& tube) {
 
 Reply CreateTube(Call& call) {
   Fields fields = Fields::OfObject(call.body);
-  const auto name = fields.Bytes("name");
-  if (fields.ok() && !name) fields.Fail("name", "is needed");
+  const auto name = fields.Needed("name", fields.Bytes("name"));
   if (!fields.Finish()) return fields.problem();
   call.act.tube = *name;
   if (auto problem = CheckTubeName(call, *name, "name")) return std::move(*problem);
@@ -86,8 +82,7 @@ Reply DropTube(Call& call) {
 
 Reply PauseTube(Call& call) {
   Fields fields = Fields::OfObject(call.body);
-  const auto seconds = fields.Integer("seconds", 1, kMost32);
-  if (fields.ok() && !seconds) fields.Fail("seconds", "is needed");
+  const auto seconds = fields.Needed("seconds", fields.Integer("seconds", 1, kMost32));
   if (!fields.Finish()) return fields.problem();
   const Tube* const tube = TubeOf(call);
   if (tube == nullptr) return NoTube();
@@ -114,8 +109,8 @@ Reply SetMaxQueue(Call& call) {
   } else {
     constexpr std::string_view kBandNames[] = {"high", "normal", "low"};
     for (std::size_t band = 0; band < limits.size(); ++band) {
-      const auto limit = fields.Integer(kBandNames[band], 0, kMaxJobs);
-      if (fields.ok() && !limit) fields.Fail(kBandNames[band], "is needed, or all");
+      const auto limit = fields.Needed(
+          kBandNames[band], fields.Integer(kBandNames[band], 0, kMaxJobs), "is needed, or all");
       limits[band] = static_cast<std::int64_t>(limit.value_or(0));
     }
   }
@@ -135,8 +130,7 @@ Reply ResetMaxQueue(Call& call) {
 
 Reply KickTube(Call& call) {
   Fields fields = Fields::OfObject(call.body);
-  const auto count = fields.Integer("count", 1, kMaxKick);
-  if (fields.ok() && !count) fields.Fail("count", "is needed");
+  const auto count = fields.Needed("count", fields.Integer("count", 1, kMaxKick));
   const std::string state = fields.Word("state", {"buried", "delayed"});
   if (!fields.Finish()) return fields.problem();
   const Tube* const tube = TubeOf(call);
@@ -148,8 +142,7 @@ Reply KickTube(Call& call) {
 
 Reply PutJob(Call& call) {
   Fields fields = Fields::OfObject(std::move(call.body));
-  const auto body = fields.Bytes("body");
-  if (fields.ok() && !body) fields.Fail("body", "is needed, or body_base64");
+  const auto body = fields.Needed("body", fields.Bytes("body"), "is needed, or body_base64");
   const auto unique = fields.Text("unique").value_or("");
   if (unique.size() > Job::kMaxUnique) fields.Fail("unique", "expected at most 64 bytes");
   const auto priority = fields.IntegerOr("priority", 0, kMost32, kUsualPriority);

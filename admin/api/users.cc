@@ -43,13 +43,6 @@ Status Bad(std::string_view text, std::string_view why) {
 
 std::string_view NameOf(Role role) { return kRoles[static_cast<std::size_t>(role)]; }
 
-Role RoleNamed(std::string_view name) {
-  for (const Role role : {Role::kViewer, Role::kOperator, Role::kAdmin}) {
-    if (NameOf(role) == name) return role;
-  }
-  return Role::kNone;
-}
-
 bool MatchesPattern(const std::string& pattern, std::string_view name) {
   if (pattern == "*") return true;
   // fnmatch stops at a NUL and would match the front of such a name only.
@@ -81,7 +74,8 @@ Result<Grant> ParseGrant(std::string_view text) {
   if (text == "none") return Grant{};
   Grant grant;
   const std::size_t plus = std::min(text.find('+'), text.size());
-  grant.role = RoleNamed(text.substr(0, plus));
+  const auto* const role = std::find(std::begin(kRoles), std::end(kRoles), text.substr(0, plus));
+  if (role != std::end(kRoles)) grant.role = static_cast<Role>(role - std::begin(kRoles));
   grant.bodies = plus < text.size();
   const bool good = plus == text.size() || text.substr(plus) == "+bodies";
   if (good && grant.role != Role::kNone) return grant;

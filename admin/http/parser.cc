@@ -36,12 +36,6 @@ bool Clean(std::string_view value) {
   });
 }
 
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return lower;
-}
-
 }  // namespace
 
 bool HttpParser::Bad(int status) {

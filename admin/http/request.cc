@@ -30,6 +30,12 @@ const std::string* HttpRequest::Header(std::string_view name) const {
   return nullptr;
 }
 
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return lower;
+}
+
 bool PercentDecode(std::string_view text, bool plus, std::string& decoded) {
   decoded.clear();
   for (std::size_t at = 0; at < text.size(); ++at) {

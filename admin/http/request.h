@@ -33,6 +33,8 @@ struct HttpRequest {
   bool Reads() const { return method == "GET" || method == "HEAD"; }
 };
 
+// With the letters of ASCII in lower case.
+std::string Lower(std::string_view text);
 // False: a '%' without two hexadecimal digits behind it. `plus`: '+' is a space, as in queries.
 bool PercentDecode(std::string_view text, bool plus, std::string& decoded);
 // All bytes but the unreserved characters of RFC 3986 become %HH.

@@ -20,10 +20,6 @@
 namespace gearstalk {
 namespace {
 
-double SecondsOf(const timeval& time) {
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
-}
-
 struct Memory {
   std::uint64_t size = 0, resident = 0;  // bytes; 0: the system does not say
 };
@@ -299,13 +295,19 @@ void AddJournal(const Journal& journal, MetricText& text) {
 
 std::uint64_t ResidentBytes() { return ReadMemory().resident; }
 
+double CpuSeconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
 void AddProcess(Time started, MetricText& text) {
   text.Gauge("process_start_time_seconds", "Start of the process, in seconds since 1970.")
       .Add(Seconds(started));
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  text.Counter("process_cpu_seconds_total", "CPU time of the process.")
-      .Add(SecondsOf(usage.ru_utime) + SecondsOf(usage.ru_stime));
+  text.Counter("process_cpu_seconds_total", "CPU time of the process.").Add(CpuSeconds());
   if (const Memory memory = ReadMemory(); memory.size > 0) {
     text.Gauge("process_virtual_memory_bytes", "Virtual memory of the process.").Add(memory.size);
     text.Gauge("process_resident_memory_bytes", "Resident memory of the process.")

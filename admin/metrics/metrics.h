@@ -25,6 +25,8 @@ void AddProcess(Time started, MetricText& text);
 
 // 0: not known.
 std::uint64_t ResidentBytes();
+// Of this process, in user and in system mode.
+double CpuSeconds();
 
 // The sources of the numbers; they outlive the metrics.
 struct MetricsSources {

@@ -16,48 +16,55 @@ constexpr std::size_t kMaxName = 200;  // bytes, as long as beanstalk's names ma
 bool Plain(char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7F && c != '\\'; }
 
 struct Gauge {
-  std::string_view name;
-  std::string_view help;
+  std::string_view name, help;
+  // Of a tube; nothing: it has none. nullptr: the family has no single number for a tube.
+  std::optional<double> (*value)(const Tube& tube, Time now) = nullptr;
 };
+
+template <auto kNumber>
+std::optional<double> OfGroups(const Tube& tube, Time /*now*/) {
+  if (tube.groups() == nullptr) return std::nullopt;
+  return static_cast<double>(tube.groups()->counts().*kNumber);
+}
+
+double OldestAge(const Tube& tube, Time now) {
+  const Job* const oldest = tube.OldestReady();
+  return oldest == nullptr ? 0 : Seconds(std::max<Time>(now - oldest->created, 0));
+}
+
 // Before the counters.
-enum : std::size_t {
-  kJobs,
-  kOldestReady,
-  kWorkers,
-  kRetrying,
-  kHeldBack,
-  kGroups,
-  kGroupsHeldBack,
-  kWithoutGroup,
-  kAgeAtReserve,
-  kGauges
+constexpr Gauge kTubeGauges[] = {
+    {"gearstalkd_tube_jobs", "Jobs of a tube by state."},
+    {"gearstalkd_tube_oldest_ready_job_age_seconds",
+     "Time since the put of the oldest ready job of a tube; 0 if none is ready.",
+     [](const Tube& tube, Time now) { return std::optional(OldestAge(tube, now)); }},
+    {"gearstalkd_tube_workers",
+     "Workers that can do the function, and connections that watch the tube and have reserved.",
+     [](const Tube& tube, Time) { return std::optional<double>(tube.workers()); }},
+    {"gearstalkd_tube_jobs_retrying", "Delayed jobs of a tube that wait for their next attempt.",
+     [](const Tube& tube, Time) { return std::optional<double>(tube.policy_state().retrying); }},
+    {"gearstalkd_tube_held_back", "1 while max_running or rate keep a tube from handing out jobs.",
+     [](const Tube& tube, Time) {
+       return std::optional<double>(tube.held_back() != HeldBack::kNone);
+     }},
+    {"gearstalkd_tube_groups", "Groups of a tube that have unfinished jobs.",
+     OfGroups<&Groups::Counts::groups>},
+    {"gearstalkd_tube_groups_held_back",
+     "Groups of a tube that have a ready job and may not give it.",
+     OfGroups<&Groups::Counts::held_back>},
+    {"gearstalkd_tube_jobs_without_group", "Unfinished jobs of a tube that have no group.",
+     OfGroups<&Groups::Counts::without>},
+    {"gearstalkd_tube_job_age_at_reserve_seconds",
+     "Time from the put of a job until a consumer got it, of a tube with groups."},
 };
-constexpr std::array<Gauge, kGauges> kTubeGauges = {
-    {{"gearstalkd_tube_jobs", "Jobs of a tube by state."},
-     {"gearstalkd_tube_oldest_ready_job_age_seconds",
-      "Time since the put of the oldest ready job of a tube; 0 if none is ready."},
-     {"gearstalkd_tube_workers",
-      "Workers that can do the function, and connections that watch the tube and have reserved."},
-     {"gearstalkd_tube_jobs_retrying", "Delayed jobs of a tube that wait for their next attempt."},
-     {"gearstalkd_tube_held_back",
-      "1 while max_running or rate keep a tube from handing out jobs."},
-     {"gearstalkd_tube_groups", "Groups of a tube that have unfinished jobs."},
-     {"gearstalkd_tube_groups_held_back",
-      "Groups of a tube that have a ready job and may not give it."},
-     {"gearstalkd_tube_jobs_without_group", "Unfinished jobs of a tube that have no group."},
-     {"gearstalkd_tube_job_age_at_reserve_seconds",
-      "Time from the put of a job until a consumer got it, of a tube with groups."}}};
+constexpr std::size_t kGauges = std::size(kTubeGauges);
+constexpr std::size_t kJobs = 0, kAgeAtReserve = kGauges - 1;
 
 constexpr std::string_view kJobStates[] = {"ready", "reserved", "delayed", "buried"};
 
 // In the order of kJobStates.
 std::array<std::uint64_t, 4> JobsOf(const Tube& tube) {
   return {tube.ready(), tube.reserved(), tube.delayed(), tube.buried()};
-}
-
-std::uint64_t NumberOf(const Groups::Counts& counts, std::size_t family) {
-  if (family == kGroups) return counts.groups;
-  return family == kGroupsHeldBack ? counts.held_back : counts.without;
 }
 
 void Begin(std::size_t family, MetricText& text) {
@@ -133,23 +140,10 @@ void TubeMetrics::AddTube(const Tube& tube, MetricText& text) {
   const std::string label = TubeLabel(tube);
   if (family_ >= kGauges) {
     text.Add(JobCounters()[family_ - kGauges].Of(tube), {{"tube", label}});
-  } else if (family_ == kWorkers) {
-    text.Add(std::uint64_t{tube.workers()}, {{"tube", label}});
-  } else if (family_ == kRetrying) {
-    text.Add(std::uint64_t{tube.policy_state().retrying}, {{"tube", label}});
-  } else if (family_ == kHeldBack) {
-    text.Add(std::uint64_t{tube.held_back() != HeldBack::kNone}, {{"tube", label}});
-  } else if (family_ >= kGroups) {
-    if (tube.groups() == nullptr) return;
-    if (family_ == kAgeAtReserve) {
-      text.Add(tube.groups()->ages(), {{"tube", label}});
-      return;
-    }
-    text.Add(NumberOf(tube.groups()->counts(), family_), {{"tube", label}});
-  } else if (family_ == kOldestReady) {
-    const Job* oldest = tube.OldestReady();
-    const Time age = oldest == nullptr ? 0 : std::max<Time>(now_ - oldest->created, 0);
-    text.Add(Seconds(age), {{"tube", label}});
+  } else if (const auto of = kTubeGauges[family_].value; of != nullptr) {
+    if (const auto value = of(tube, now_)) text.Add(*value, {{"tube", label}});
+  } else if (family_ == kAgeAtReserve) {
+    if (tube.groups() != nullptr) text.Add(tube.groups()->ages(), {{"tube", label}});
   } else {
     const auto jobs = JobsOf(tube);
     for (std::size_t state = 0; state < jobs.size(); ++state) {
