@@ -37,7 +37,10 @@ std::string Word(const Json& object, const char* field) {
   };
   if (!value->is_array()) return text(*value);
   std::string list;
-  for (const Json& item : *value) list += (list.empty() ? "" : ",") + text(item);
+  for (const Json& item : *value) {
+    if (!list.empty()) list += ',';
+    list += text(item);
+  }
   return list.empty() ? "-" : list;
 }
 
