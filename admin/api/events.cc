@@ -166,39 +166,32 @@ void Events::OnAudit(const Json& entry) {
   }
 }
 
-void Events::LookAtDisk(bool told) {
+void Events::LookForNotices() {
+  const JournalStats journal = services_.engine.journal().Stats();
   const DiskSpace disk = services_.engine.journal().Disk();
-  const bool turned = std::exchange(low_, disk.low) != disk.low;
+  const bool told = std::exchange(looked_, true);
+  // Whether it turned, which is told with one of two texts.
+  const auto look = [&](bool& before, bool now, std::string_view level, std::string_view code,
+                        std::string_view begun, std::string_view ended) {
+    const bool turned = std::exchange(before, now) != now;
+    if (turned && told) Notice(now ? level : "info", code, now ? begun : ended);
+    return turned;
+  };
+  const bool turned = look(low_, disk.low, "error", "disk-low",
+                           "less of the disk is free than limits.free_disk: no new jobs are stored",
+                           "enough of the disk is free: new jobs are stored again");
   const bool fills = disk.mark > std::exchange(disk_mark_, disk.mark);
-  if (!told) return;
-  if (turned) {
-    Notice(low_ ? "error" : "info", "disk-low",
-           low_ ? "less of the disk is free than limits.free_disk: no new jobs are stored"
-                : "enough of the disk is free: new jobs are stored again");
-  } else if (fills) {
+  if (told && fills && !turned) {
     Notice("warning", "disk-fills",
            fmt::format("the disk of the journal is {} % full", disk.used_percent()));
   }
-}
-
-void Events::LookForNotices() {
-  const JournalStats journal = services_.engine.journal().Stats();
-  const bool draining = services_.engine.draining();
-  const bool told = std::exchange(looked_, true);
-  const bool failed = std::exchange(failed_, journal.failed) != journal.failed;
-  const bool full = std::exchange(full_, journal.full) != journal.full;
-  const bool drains = std::exchange(draining_, draining) != draining;
-  LookAtDisk(told);
-  if (!told) return;
-  if (failed) Notice("error", "journal-failed", "the journal has failed: nothing more is durable");
-  if (full) {
-    Notice(full_ ? "error" : "info", "journal-full",
-           full_ ? "the disk of the journal is full" : "the journal is writable again");
+  if (std::exchange(failed_, journal.failed) != journal.failed && told) {
+    Notice("error", "journal-failed", "the journal has failed: nothing more is durable");
   }
-  if (drains) {
-    Notice(draining_ ? "warning" : "info", "draining",
-           draining_ ? "no new jobs are taken" : "new jobs are taken again");
-  }
+  look(full_, journal.full, "error", "journal-full", "the disk of the journal is full",
+       "the journal is writable again");
+  look(draining_, services_.engine.draining(), "warning", "draining", "no new jobs are taken",
+       "new jobs are taken again");
 }
 
 void Events::SendOperations() {

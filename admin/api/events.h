@@ -49,7 +49,6 @@ class Events final : public SliceWork {
 
  private:
   void LookForNotices();
-  void LookAtDisk(bool told);
   void SendOperations();
 
   const Services& services_;

@@ -37,33 +37,32 @@ struct Options {
   Target target;
   Report report{"import", "imported"};
 
-  Parameters AsParameters();
+  Parameters AsParameters() {
+    Parameters parameters = {
+        {"source", &source,
+         "binlog:DIR, sqlite:FILE, mysql://USER[:PW]@HOST[:PORT]/DB, postgres:CONNINFO, "
+         "redis://[:PW@]HOST[:PORT]/N or jobs:FILE",
+         kRequired}};
+    target.AddTo(parameters, "--to");
+    parameters.push_back({"--dry-run", &dry_run, "Read and check the source, send nothing"});
+    report.AddTo(parameters);
+    parameters.insert(
+        parameters.end(),
+        {{"--source", &name, "Name of the transfer"},
+         {"--ids", &ids, "Whether jobs keep their ids", OneOf({"auto", "keep", "new"})},
+         {"--id-map", &id_map, "Write 'OLD NEW' for each job to a file"},
+         {"--tube", &tubes, "Only this tube; may be repeated"},
+         {"--rename", &renames, "Another name for a tube: OLD=NEW"},
+         {"--accept-damage", &of_source.accept_damage, "Import what can be read"},
+         {"--retire", &retire, "Take the source out of use after success"},
+         {"--volatile", &is_volatile, "The target may have no data directory"},
+         {"--table", &of_source.table, "Table of the store"},
+         {"--charset", &of_source.charset, "Character set of a MySQL connection"},
+         {"--prefix", &of_source.prefix, "Prefix of redis keys"},
+         {"--function", &of_source.functions, "A function of redis keys"}});
+    return parameters;
+  }
 };
-
-Parameters Options::AsParameters() {
-  Parameters parameters = {
-      {"source", &source,
-       "binlog:DIR, sqlite:FILE, mysql://USER[:PW]@HOST[:PORT]/DB, postgres:CONNINFO, "
-       "redis://[:PW@]HOST[:PORT]/N or jobs:FILE",
-       kRequired}};
-  target.AddTo(parameters, "--to");
-  parameters.push_back({"--dry-run", &dry_run, "Read and check the source, send nothing"});
-  report.AddTo(parameters);
-  parameters.insert(parameters.end(),
-                    {{"--source", &name, "Name of the transfer"},
-                     {"--ids", &ids, "Whether jobs keep their ids", OneOf({"auto", "keep", "new"})},
-                     {"--id-map", &id_map, "Write 'OLD NEW' for each job to a file"},
-                     {"--tube", &tubes, "Only this tube; may be repeated"},
-                     {"--rename", &renames, "Another name for a tube: OLD=NEW"},
-                     {"--accept-damage", &of_source.accept_damage, "Import what can be read"},
-                     {"--retire", &retire, "Take the source out of use after success"},
-                     {"--volatile", &is_volatile, "The target may have no data directory"},
-                     {"--table", &of_source.table, "Table of the store"},
-                     {"--charset", &of_source.charset, "Character set of a MySQL connection"},
-                     {"--prefix", &of_source.prefix, "Prefix of redis keys"},
-                     {"--function", &of_source.functions, "A function of redis keys"}});
-  return parameters;
-}
 
 class Import {
  public:

@@ -119,30 +119,28 @@ void Warn(const TakeOverOptions& options, Report& report) {
 struct Options : TakeOverOptions {
   Report report{"take-over", "moved"};
 
-  Parameters AsParameters();
+  Parameters AsParameters() {
+    Parameters parameters = {
+        {"source", &source, "beanstalk://HOST:PORT or gearman://HOST:PORT", kRequired}};
+    target.AddTo(parameters, "--to", false);
+    parameters.insert(
+        parameters.end(),
+        {{"--tube", &tubes, "Only this tube; may be repeated"},
+         {"--except", &except, "Not this tube; may be repeated"},
+         {"--follow", &follow, "Go on until SIGTERM or SIGINT"},
+         {"--wait", &wait_s, "Seconds to wait for jobs that others have reserved",
+          Rules{.sign = Sign::kNotNegative, .excludes = "--follow"}},
+         {"--ids", &ids, "Whether jobs keep their ids", OneOf({"keep", "new"})},
+         {"--source", &name, "Name of the transfer"},
+         {"--settle-only", &settle_only, "Only resolve what an interrupted run left",
+          Rules{.excludes = "--follow"}},
+         {"--prepare", &prepare, "Move nothing yet: reserve the old ids, so that clients may come",
+          Rules{.excludes = "--follow"}},
+         {"--volatile", &is_volatile, "The target may have no data directory"}});
+    report.AddTo(parameters);
+    return parameters;
+  }
 };
-
-Parameters Options::AsParameters() {
-  Parameters parameters = {
-      {"source", &source, "beanstalk://HOST:PORT or gearman://HOST:PORT", kRequired}};
-  target.AddTo(parameters, "--to", false);
-  parameters.insert(
-      parameters.end(),
-      {{"--tube", &tubes, "Only this tube; may be repeated"},
-       {"--except", &except, "Not this tube; may be repeated"},
-       {"--follow", &follow, "Go on until SIGTERM or SIGINT"},
-       {"--wait", &wait_s, "Seconds to wait for jobs that others have reserved",
-        Rules{.sign = Sign::kNotNegative, .excludes = "--follow"}},
-       {"--ids", &ids, "Whether jobs keep their ids", OneOf({"keep", "new"})},
-       {"--source", &name, "Name of the transfer"},
-       {"--settle-only", &settle_only, "Only resolve what an interrupted run left",
-        Rules{.excludes = "--follow"}},
-       {"--prepare", &prepare, "Move nothing yet: reserve the old ids, so that clients may come",
-        Rules{.excludes = "--follow"}},
-       {"--volatile", &is_volatile, "The target may have no data directory"}});
-  report.AddTo(parameters);
-  return parameters;
-}
 
 int RunTakeOver(Options& options) {
   Report& report = options.report;

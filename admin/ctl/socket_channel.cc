@@ -41,7 +41,7 @@ class SocketChannel : public Channel {
 
   Status Read(std::string& bytes, int timeout_ms) override {
     if (timeout_ms >= 0) GS_TRY(Wait(timeout_ms));
-    char buffer[256 * 1024];
+    char buffer[64 * 1024];
     const ssize_t got = ::recv(fd_, buffer, sizeof buffer, 0);
     if (got > 0) {
       bytes.append(buffer, static_cast<std::size_t>(got));

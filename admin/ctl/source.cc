@@ -57,15 +57,16 @@ class JobsSource final : public Source {
     bool ended = false;
     SourceJob out;
     JobsLine line;
+    const auto note = [&](std::string why) {
+      if (survey == nullptr) return Status();
+      survey->damaged = true;
+      survey->notes.push_back({"damage", fmt::format("{}:{}", path_, offset), std::move(why)});
+      return Status();
+    };
     while (std::getline(file, text)) {
       ++number;
       const auto damaged = [&](const std::string& why) {
-        if (survey != nullptr) {
-          survey->damaged = true;
-          survey->notes.push_back({"damage", fmt::format("{}:{}", path_, offset),
-                                   fmt::format("line {}: {}", number, why)});
-        }
-        return Status();
+        return note(fmt::format("line {}: {}", number, why));
       };
       if (ended) return damaged("there is more behind the end");
       if (Status status = line.Parse(text); !status.ok()) return damaged(status.message());
@@ -93,12 +94,7 @@ class JobsSource final : public Source {
       }
     }
     if (file.bad()) return {Code::kIo, path_ + ": cannot be read"};
-    if (!ended && survey != nullptr) {
-      survey->damaged = true;
-      survey->notes.push_back({"damage", fmt::format("{}:{}", path_, offset),
-                               "the end line is missing: the file is cut"});
-    }
-    return {};
+    return ended ? Status() : note("the end line is missing: the file is cut");
   }
 
   static void Fill(const JobsLine& line, Survey* survey, SourceJob& out) {
